@@ -1,0 +1,73 @@
+/* tenon/autograd.h: gradients.
+ *
+ * Operations on tensors that require a gradient are recorded; tn_backward walks the record and adds to .grad of the leaves.
+ * The rules for views and in-place writes, and the texts of what goes wrong, are PyTorch's.
+ */
+#ifndef TENON_AUTOGRAD_H
+#define TENON_AUTOGRAD_H
+
+#include <tenon/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Asks for a gradient of a leaf, or takes that back. Floating dtypes only. Returns t, or NULL on error. */
+TN_API tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad);
+/* Keeps .grad of a tensor that is no leaf. */
+TN_API tn_status tn_retain_grad(tn_tensor *t) TN_MUST_USE;
+
+TN_API bool tn_tensor_requires_grad(const tn_tensor *t);
+TN_API bool tn_tensor_is_leaf(const tn_tensor *t);
+/* The accumulated gradient, borrowed; NULL where there is none (that is no error). */
+TN_API tn_tensor *tn_tensor_grad(const tn_tensor *t);
+/* Replaces it; TN_NONE removes it. The gradient must have t's shape, dtype and device. */
+TN_API tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad) TN_MUST_USE;
+/* How often the memory was written in place. */
+TN_API uint32_t tn_tensor_version(const tn_tensor *t);
+/* "AddBackward0": what made it; "" for a leaf. */
+typedef struct tn_name {
+    char s[64];
+} tn_name;
+TN_API tn_name tn_tensor_grad_fn(const tn_tensor *t);
+
+/* Recording is on at first, per thread. Returns what it was. */
+TN_API bool tn_set_grad_enabled(bool enabled);
+TN_API bool tn_is_grad_enabled(void);
+
+typedef struct tn_backward_options {
+    size_t struct_size;
+    const char *site;
+    tn_tensor *gradient; /* of t; 1 where not said and t has one element */
+    bool retain_graph;   /* the graph can be walked again */
+    bool create_graph;   /* gradients can be differentiated; implies retain_graph. Leaves then hold a graph that holds them:
+                            set their .grad to TN_NONE when done, or use tn_grad */
+    tn_tensors inputs;   /* add only to the .grad of these */
+} tn_backward_options;
+
+/* Adds d(t)/d(leaf) to the .grad of every leaf that t depends on. What the backward pass needs beside: the gradients of
+ * tensors still waiting; each node's saved tensors are freed as soon as it is done (unless retain_graph). */
+TN_API tn_status tn_backward_opt(tn_tensor *t, const tn_backward_options *options) TN_MUST_USE;
+
+typedef struct tn_grad_options {
+    size_t struct_size;
+    const char *site;
+    tn_tensors grad_outputs; /* one for each output, or none */
+    bool retain_graph, create_graph;
+    bool allow_unused;       /* grads[i] is NULL where outputs do not depend on inputs[i]; otherwise that is an error */
+} tn_grad_options;
+
+/* d(sum of outputs)/d(inputs[i]) into grads[i], for leaves and others; .grad is left alone. The results belong to the
+ * innermost scope. */
+TN_API tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, const tn_grad_options *options)
+    TN_MUST_USE;
+
+#ifdef __cplusplus
+}
+#else
+#define tn_backward(...)              TN__X_backward(__VA_ARGS__, TN__SITE(tn_backward_options))
+#define TN__X_backward(t_, ...)       tn_backward_opt((t_), &(tn_backward_options){__VA_ARGS__})
+#define tn_grad(...)                  TN__X_grad(__VA_ARGS__, TN__SITE(tn_grad_options))
+#define TN__X_grad(o_, i_, g_, ...)   tn_grad_opt((o_), (i_), (g_), &(tn_grad_options){__VA_ARGS__})
+#endif
+#endif

@@ -1,0 +1,263 @@
+/* tenon/base.h: the types every other header uses, and the macros that make C calls read like PyTorch's.
+ *
+ * Everything here is either a plain value (device, dims, scalar, array) or an opaque handle (tensor, module,
+ * scope). Values are passed by copy; handles are reference counted (tenon/scope.h). C11 sees the macros; C++
+ * sees only the plain functions.
+ */
+#ifndef TENON_BASE_H
+#define TENON_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TN_VERSION_MAJOR 0
+#define TN_VERSION_MINOR 1
+#define TN_VERSION_PATCH 0
+#define TN_VERSION_TEXT  "0.1.0"
+
+#if defined(__GNUC__)
+#define TN_API      __attribute__((visibility("default")))
+#define TN_MUST_USE __attribute__((warn_unused_result))
+#else
+#define TN_API
+#define TN_MUST_USE
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- handles ---- */
+typedef struct tn_tensor tn_tensor;
+typedef struct tn_module tn_module;
+typedef struct tn_scope tn_scope;
+
+/* ---- status codes: 0, or what kind of failure the thread's error record holds ---- */
+typedef int32_t tn_status; /* fixed width, so not an enum, in the ABI */
+enum {
+    TN_OK,
+    TN_EINVAL,   /* an argument that does not fit: value, shape, string          (RuntimeError)        */
+    TN_EDEVICE,  /* operands apart, a device that is not there                   (RuntimeError)        */
+    TN_ENOMEM,   /* the device has too little memory; nothing has changed        (OutOfMemoryError)    */
+    TN_EINDEX,   /* a dimension or an index out of range                         (IndexError)          */
+    TN_EDTYPE,   /* a dtype an operation does not have, or may not convert to    (RuntimeError)        */
+    TN_EVALUE,   /* right type, wrong value                                      (ValueError)          */
+    TN_ETYPE,    /* wrong kind of argument                                       (TypeError)           */
+    TN_EIO,      /* a file that cannot be read or written                        (OSError)             */
+    TN_EFORMAT,  /* a file that is not what it says it is                        (ValueError)          */
+    TN_EGRAD,    /* autograd: no graph, freed graph, changed saved tensor ...    (RuntimeError)        */
+    TN_EMISSING, /* no such operation on that backend, no such name              (NotImplementedError) */
+    TN_ECANCELED /* a callback asked to stop                                     (RuntimeError)        */
+};
+
+/* ---- element types ---- */
+typedef int32_t tn_dtype; /* 0 = not said: inferred, or the default dtype */
+enum {
+    TN_DTYPE_DEFAULT,
+    TN_BOOL,
+    TN_U8,
+    TN_I8,
+    TN_I16,
+    TN_I32,
+    TN_I64,
+    TN_F16,
+    TN_BF16,
+    TN_F32,
+    TN_F64,
+    TN_U32, /* named so that a C array of them gets a clear error; no tensor has them yet */
+    TN_U64
+};
+
+/* ---- devices: {0, 0} is 'not said', so zero-filled options mean the default device; index -1: the current one ---- */
+enum {
+    TN_DEVICE_INVALID = -1, /* what a failed tn_device_parse returns: poisons like a NULL tensor */
+    TN_DEVICE_DEFAULT = 0,
+    TN_DEVICE_CPU,
+    TN_DEVICE_CUDA,
+    TN_DEVICE_OPENCL,
+    TN_DEVICE_META
+};
+typedef struct tn_device {
+    int32_t type, index;
+} tn_device;
+static inline tn_device tn_device_make(int32_t type, int32_t index)
+{
+    tn_device d;
+    d.type = type;
+    d.index = index;
+    return d;
+}
+#define TN_CPU       tn_device_make(TN_DEVICE_CPU, -1)
+#define TN_CUDA(i)   tn_device_make(TN_DEVICE_CUDA, (i))
+#define TN_OPENCL(i) tn_device_make(TN_DEVICE_OPENCL, (i))
+#define TN_META      tn_device_make(TN_DEVICE_META, -1)
+
+/* ---- what a loss does with its elements ---- */
+enum { TN_MEAN, TN_SUM, TN_NO_REDUCTION };
+
+/* ---- small values ---- */
+#define TN_MAX_DIMS 8
+
+/* A shape, or a list of dimensions. {0, NULL} is 'not said' where a list is optional. */
+typedef struct tn_dims {
+    int32_t ndim;
+    const int64_t *dim;
+} tn_dims;
+
+/* A borrowed C array. literal: written out in the call, so doubles become the default dtype, as torch.tensor([1.5]). */
+typedef struct tn_array {
+    const void *data;
+    size_t n;
+    tn_dtype dtype;
+    bool literal;
+} tn_array;
+
+typedef struct tn_ids {
+    const int32_t *id;
+    size_t n;
+} tn_ids;
+
+typedef struct tn_tensors {
+    tn_tensor *const *t;
+    size_t n;
+} tn_tensors;
+
+/* An operand: a number or a tensor. kind 0 is 'none'. */
+enum { TN_SCALAR_NONE, TN_SCALAR_INT, TN_SCALAR_UINT, TN_SCALAR_FLOAT, TN_SCALAR_BOOL, TN_SCALAR_TENSOR };
+typedef struct tn_scalar {
+    int32_t kind;
+    union {
+        int64_t i;
+        uint64_t u;
+        double f;
+        tn_tensor *t;
+    } v;
+} tn_scalar;
+
+/* An operand that is absent on purpose: tn_linear(x, w, TN_NONE). NULL always means 'that call failed'. */
+#define TN_NONE ((tn_tensor *)(uintptr_t)1)
+
+static inline tn_scalar tn_scalar_none(void)
+{
+    tn_scalar s;
+    s.kind = TN_SCALAR_NONE;
+    s.v.i = 0;
+    return s;
+}
+static inline tn_scalar tn_scalar_i(int64_t v)
+{
+    tn_scalar s;
+    s.kind = TN_SCALAR_INT;
+    s.v.i = v;
+    return s;
+}
+static inline tn_scalar tn_scalar_u(uint64_t v)
+{
+    tn_scalar s;
+    s.kind = TN_SCALAR_UINT;
+    s.v.u = v;
+    return s;
+}
+static inline tn_scalar tn_scalar_f(double v)
+{
+    tn_scalar s;
+    s.kind = TN_SCALAR_FLOAT;
+    s.v.f = v;
+    return s;
+}
+static inline tn_scalar tn_scalar_b(bool v)
+{
+    tn_scalar s;
+    s.kind = TN_SCALAR_BOOL;
+    s.v.i = v;
+    return s;
+}
+static inline tn_scalar tn_scalar_t(const tn_tensor *t)
+{
+    tn_scalar s;
+    s.kind = t == TN_NONE ? TN_SCALAR_NONE : TN_SCALAR_TENSOR;
+    s.v.t = (tn_tensor *)(uintptr_t)t;
+    return s;
+}
+static inline tn_scalar tn_scalar_s(tn_scalar s)
+{
+    return s;
+}
+
+/* ---- call sites: "file.c:42", noted by the macros, quoted by error messages; never NULL from user code ---- */
+#define TN__STR2(x) #x
+#define TN__STR(x)  TN__STR2(x)
+#ifndef TN_HERE
+#define TN_HERE __FILE__ ":" TN__STR(__LINE__)
+#endif
+
+/* ---- options: every options struct begins with its own size, which the macro fills in, so that fields may be
+ * added at the end without breaking callers; zero always means 'not said' ---- */
+typedef struct tn_options {
+    size_t struct_size;
+    const char *site;
+    tn_device device;
+    tn_dtype dtype;
+    bool requires_grad, pin_memory;
+    tn_dims shape; /* tn_tensor_from only */
+} tn_options;
+
+#ifdef __cplusplus
+}
+#else
+
+#define TN__CAT(a, b)  a##b
+#define TN__CAT2(a, b) TN__CAT(a, b)
+
+/* number or tensor -> tn_scalar. 'true' is an int before C23 and a bool from C23 on. */
+#define TN__SCALAR(u, v) \
+    __extension__({ \
+        __auto_type u = (v); \
+        _Generic(u, tn_scalar: tn_scalar_s, tn_tensor *: tn_scalar_t, const tn_tensor *: tn_scalar_t, \
+            bool: tn_scalar_b, float: tn_scalar_f, double: tn_scalar_f, char: tn_scalar_i, \
+            signed char: tn_scalar_i, unsigned char: tn_scalar_i, short: tn_scalar_i, \
+            unsigned short: tn_scalar_i, int: tn_scalar_i, unsigned: tn_scalar_u, long: tn_scalar_i, \
+            unsigned long: tn_scalar_u, long long: tn_scalar_i, unsigned long long: tn_scalar_u)(u); \
+    })
+#define TN_SCALAR(v) TN__SCALAR(TN__CAT2(tn__v, __COUNTER__), v)
+
+/* zero or more dimensions; TN_SHAPE() is the shape of a 0-dim tensor */
+#define TN_SHAPE(...) \
+    ((tn_dims){(int32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1, \
+               (int64_t[]){0, __VA_ARGS__} + 1})
+#define TN_DIMS(...) TN_SHAPE(__VA_ARGS__)
+#define TN_IDS(...)  ((tn_ids){(int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)})
+#define TN_TENSORS(...) \
+    ((tn_tensors){(tn_tensor *[]){__VA_ARGS__}, sizeof((tn_tensor *[]){__VA_ARGS__}) / sizeof(tn_tensor *)})
+
+/* 1 to 32 numbers; any floating one -> the default dtype, else int64. A C array keeps its dtype: TN_ARRAY(a).
+ * The array literal gets the numbers' common C type, so int64 stays exact; more than 32 does not compile. */
+/* clang-format off */
+#define TN_LIST(...) TN__LIST(TN__COMMON(__VA_ARGS__, 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0), __VA_ARGS__)
+#define TN__COMMON(a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,A,B,C,D,E,F,...) \
+    ((a)*0+(b)*0+(c)*0+(d)*0+(e)*0+(f)*0+(g)*0+(h)*0+(i)*0+(j)*0+(k)*0+(l)*0+(m)*0+(n)*0+(o)*0+(p)*0+ \
+     (q)*0+(r)*0+(s)*0+(t)*0+(u)*0+(v)*0+(w)*0+(x)*0+(y)*0+(z)*0+(A)*0+(B)*0+(C)*0+(D)*0+(E)*0+(F)*0)
+/* clang-format on */
+#define TN__LIST(common, ...) \
+    ((tn_array){(const __typeof__(common)[]){__VA_ARGS__}, TN__COUNT(__typeof__(common), __VA_ARGS__), \
+                TN_DTYPE_OF(common), true})
+#define TN__COUNT(type, ...) \
+    (sizeof((type[]){__VA_ARGS__}) / sizeof(type) + \
+     0 * sizeof(char[sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32 ? 1 : -1]))
+#define TN_DTYPE_OF(v) \
+    _Generic((v), bool: TN_BOOL, unsigned char: TN_U8, signed char: TN_I8, short: TN_I16, int: TN_I32, \
+        unsigned: TN_U32, unsigned long: TN_U64, unsigned long long: TN_U64, \
+        long: sizeof(long) == 8 ? TN_I64 : TN_I32, long long: TN_I64, float: TN_F32, double: TN_F64)
+#define TN_ARRAY(a) ((tn_array){(a), sizeof(a) / sizeof *(a), TN_DTYPE_OF(*(a)), false})
+
+/* f(positional..., .option = value, ...) -> f_opt(positional..., &(type){...}) */
+#define TN__SITE(type)                    .struct_size = sizeof(type), .site = TN_HERE
+#define TN__OPT0(f, type, ...)            f(&(type){__VA_ARGS__})
+#define TN__OPT1(f, type, a, ...)         f((a), &(type){__VA_ARGS__})
+#define TN__OPT2(f, type, a, b, ...)      f((a), (b), &(type){__VA_ARGS__})
+#define TN__OPT3(f, type, a, b, c, ...)   f((a), (b), (c), &(type){__VA_ARGS__})
+#define TN__OPT4(f, type, a, b, c, d, ...) f((a), (b), (c), (d), &(type){__VA_ARGS__})
+
+#endif /* !__cplusplus */
+#endif

@@ -1,0 +1,16 @@
+/* tenon.h: all of Tenon. */
+#ifndef TENON_TENON_H
+#define TENON_TENON_H
+
+#include <tenon/autograd.h>
+#include <tenon/base.h>
+#include <tenon/device.h>
+#include <tenon/dtype.h>
+#include <tenon/error.h>
+#include <tenon/memory.h>
+#include <tenon/ops.h>
+#include <tenon/random.h>
+#include <tenon/scope.h>
+#include <tenon/tensor.h>
+
+#endif

@@ -1,0 +1,104 @@
+/* tenon/tensor.h: making tensors from data, asking them, moving them, printing them.
+ *
+ * A tensor is a strided view of memory on one device. Functions that ask take a const pointer, never fail on a valid
+ * tensor, and answer zero (false, "", 0 dimensions) for NULL.
+ */
+#ifndef TENON_TENSOR_H
+#define TENON_TENSOR_H
+
+#include <tenon/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- from data ---- */
+
+/* A copy of a C array, 1-D, or of .shape: tn_tensor_from(TN_LIST(1, 2, 3, 4), .shape = TN_SHAPE(2, 2)). Lists of numbers
+ * are int64, or the default dtype if one has a point; arrays (TN_ARRAY) keep their dtype. */
+TN_API tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options);
+
+/* A tensor that shows the caller's memory, without a copy. stride NULL: row-major. release(ctx) is called, from whichever
+ * thread lets go last, once nothing shows the memory any more; release may be NULL. On error it is not called. */
+typedef struct tn_from_data_options {
+    size_t struct_size;
+    const char *site;
+    tn_dims stride;          /* elements */
+    void (*release)(void *ctx);
+    void *ctx;
+    bool read_only;          /* in-place operations on it are refused */
+} tn_from_data_options;
+TN_API tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_from_data_options *options);
+
+/* ---- asking ---- */
+TN_API tn_device tn_tensor_device(const tn_tensor *t);
+TN_API tn_dtype tn_tensor_dtype(const tn_tensor *t);
+TN_API int32_t tn_tensor_ndim(const tn_tensor *t);
+/* Borrowed: valid as long as t. */
+TN_API tn_dims tn_tensor_shape(const tn_tensor *t);
+TN_API tn_dims tn_tensor_stride(const tn_tensor *t);
+/* Size of one dimension, negative ones from the end; -1, with TN_EINDEX set, if there is none such. */
+TN_API int64_t tn_tensor_size(const tn_tensor *t, int64_t dim);
+TN_API int64_t tn_tensor_numel(const tn_tensor *t);
+TN_API int64_t tn_tensor_storage_offset(const tn_tensor *t);
+TN_API bool tn_tensor_is_contiguous(const tn_tensor *t);
+TN_API bool tn_tensor_is_cuda(const tn_tensor *t);
+/* Do both show (parts of) one memory? */
+TN_API bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b);
+
+/* Address of the first element; NULL, with TN_EDEVICE set, for a tensor the host cannot read. Elements lie as
+ * tn_tensor_stride says. Writing through it is not noticed by autograd. */
+TN_API void *tn_data(const tn_tensor *t);
+
+/* The one element, as a double (an int64 beyond 2^53 is rounded: tn_item_int). NaN, with an error set, if there is not one. */
+TN_API double tn_item(const tn_tensor *t);
+/* The one element, truncated; 0, with an error set, if there is not one. */
+TN_API int64_t tn_item_int(const tn_tensor *t);
+
+/* ---- moving and converting ---- */
+typedef struct tn_to_options {
+    size_t struct_size;
+    const char *site;
+    tn_device device;
+    tn_dtype dtype;
+    bool copy, non_blocking;
+} tn_to_options;
+/* On another device, in another dtype. Returns t itself (a new reference) where nothing changes and .copy is not set. */
+TN_API tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options);
+TN_API tn_tensor *tn_cpu_at(const char *site, tn_tensor *t);
+TN_API tn_tensor *tn_cpu(tn_tensor *t);
+/* cuda:index; -1 is the current one. */
+TN_API tn_tensor *tn_to_cuda_at(const char *site, tn_tensor *t, int32_t index);
+TN_API tn_tensor *tn_to_cuda(tn_tensor *t, int32_t index);
+
+/* ---- printing, as PyTorch prints ---- */
+
+/* Zero fields keep the default: precision 4, threshold 1000, edgeitems 3, linewidth 80. sci_mode: 0 decides by the
+ * values, 1 always, -1 never. */
+typedef struct tn_print_options {
+    int32_t precision, threshold, edgeitems, linewidth, sci_mode;
+} tn_print_options;
+/* For the whole process. */
+TN_API void tn_set_print_options(tn_print_options options);
+
+/* The text and a newline on stdout; NULL: the thread's error, on stderr. */
+TN_API void tn_print(const tn_tensor *t);
+
+/* Writes the text, cut to n - 1 characters, and a '\0'. Returns the length of the whole text, as snprintf does; negative,
+ * with an error set, when it could not be made. */
+TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
+
+#ifdef __cplusplus
+}
+#else
+#define tn_tensor_from(...)          TN__X_tensor_from(__VA_ARGS__, TN__SITE(tn_options))
+#define TN__X_tensor_from(a_, ...)   tn_tensor_from_opt((a_), &(tn_options){__VA_ARGS__})
+#define tn_from_data(...)            TN__X_from_data(__VA_ARGS__, TN__SITE(tn_from_data_options))
+#define TN__X_from_data(p_, d_, s_, ...) tn_from_data_opt((p_), (d_), (s_), &(tn_from_data_options){__VA_ARGS__})
+#define tn_to(...)                   TN__X_to(__VA_ARGS__, TN__SITE(tn_to_options))
+#define TN__X_to(t_, ...)            tn_to_opt((t_), &(tn_to_options){__VA_ARGS__})
+#define tn_cpu(t_)                   tn_cpu_at(TN_HERE, (t_))
+#define tn_cuda(...)                 TN__X_cuda(__VA_ARGS__, -1, 0)
+#define TN__X_cuda(t_, i_, ...)      tn_to_cuda_at(TN_HERE, (t_), (i_))
+#endif
+#endif

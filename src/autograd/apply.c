@@ -1,0 +1,481 @@
+#include "autograd/functions.h"
+#include "backend/backend.h"
+#include "core/alloc.h"
+#include "op/infer.h"
+#include <tenon/dtype.h>
+
+/* One operation on its way through the door. */
+typedef struct passage {
+    tn__thread *self;
+    tn__call c;
+    bool records;
+    bool need[TN__MAX_IN];  /* inputs that want a gradient */
+    tn_tensor *out[TN__MAX_OUT];
+    tn__node *node;
+    tn__node *slices;       /* in place on a view */
+    tn_tensor *original;    /* in place: input 0 before the write, where the derivative needs it */
+} passage;
+
+bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from)
+{
+    if (from.ndim < 0 || from.ndim > TN_MAX_DIMS || (from.ndim && !from.dim)) {
+        tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %d", TN_MAX_DIMS, (int)from.ndim);
+        return false;
+    }
+    for (int32_t i = 0; i < from.ndim; i++)
+        dims[i] = from.dim[i];
+    *n = from.ndim;
+    return true;
+}
+
+/* ---- operands ---- */
+
+static tn_status apart(const tn__call *c, const tn_tensor *a, const tn_tensor *b)
+{
+    /* the first operand that is not on the cpu is named first, as PyTorch does */
+    const tn_tensor *first = a->device.type == TN_DEVICE_CPU ? b : a, *other = first == a ? b : a;
+    return tn__error(TN_EDEVICE, "Expected all tensors to be on the same device, but found at least two devices, %s and "
+                                 "%s!\n  %s(%s): move one, for example tn_to(x, .device = tn_device_parse(\"%s\"))",
+                     tn_device_text(first->device).s, tn_device_text(other->device).s, tn__op_name(c->op),
+                     tn__operands_str(c->in, c->n_in).s, tn_device_text(first->device).s);
+}
+
+/* NULL poisons; a missing operand is named; all on one device, but that 0-dim CPU tensors go anywhere. */
+static tn_status check_operands(tn__call *c, uint32_t required)
+{
+    const tn_tensor *lead = NULL;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        if (c->in[i].kind != TN_SCALAR_TENSOR) {
+            if (required >> i & 1 || (c->in[i].kind == TN_SCALAR_NONE && tn__is_elementwise(c->op)))
+                return tn__error(TN_ETYPE, "%s: operand %d must be a tensor%s", tn__op_name(c->op), (int)i + 1,
+                                 tn__is_elementwise(c->op) ? " or a number, not TN_NONE" : "");
+            continue;
+        }
+        const tn_tensor *t = c->in[i].v.t;
+        if (TN_UNLIKELY(!t))
+            return tn__poisoned(tn__op_name(c->op));
+        if (!lead)
+            lead = t;
+        else if (TN_UNLIKELY(!tn__same_device(t->device, lead->device))) {
+            bool wanders = t->ndim == 0 && t->device.type == TN_DEVICE_CPU && tn__is_elementwise(c->op);
+            bool wandered = lead->ndim == 0 && lead->device.type == TN_DEVICE_CPU && tn__is_elementwise(c->op);
+            if (wandered)
+                lead = t;
+            else if (!wanders)
+                return apart(c, lead, t);
+        }
+    }
+    if (TN_UNLIKELY(!lead && c->n_in))
+        return tn__error(TN_ETYPE, "%s: at least one operand must be a tensor, got %s", tn__op_name(c->op),
+                         tn__operands_str(c->in, c->n_in).s);
+    if (lead)
+        c->device = lead->device;
+    return TN_OK;
+}
+
+static void note_operands(const tn__call *c)
+{
+    if (!strstr(tn_error_message(), tn__op_name(c->op)))
+        tn__error_append("\n  in %s(%s)", tn__op_name(c->op), tn__operands_str(c->in, c->n_in).s);
+}
+
+/* ---- who wants a gradient ---- */
+
+static bool is_differentiable(const tn__call *c, int32_t i)
+{
+    const tn__op *op = &tn__ops[c->op];
+    return !(op->saves[TN_MIN(i, 2)] & TN__NODIFF) && tn__derivatives[c->op] != NULL;
+}
+
+/* Bit i: input i wants a gradient. Lists of inputs are few, so their bits are found again where they are used. */
+static bool wants(const tn__call *c, int32_t i)
+{
+    const tn_tensor *t = tn__operand(&c->in[i]);
+    return t && tn__dtype_is_float(t->dtype) && tn__wants_grad(t) && is_differentiable(c, i);
+}
+
+static bool should_record(const tn__thread *self, const tn__call *c)
+{
+    if (self->no_grad)
+        return false;
+    for (int32_t i = 0; i < c->n_in; i++)
+        if (wants(c, i))
+            return true;
+    return false;
+}
+
+/* ---- in place ---- */
+
+/* Do two tensors share some elements but not all? PyTorch's test: same storage, overlapping ranges of dense tensors. */
+static bool overlap_in_part(const tn_tensor *a, const tn_tensor *b)
+{
+    if (a == b || !a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
+        return false;
+    if (!tn__is_dense(a->shape, a->stride, a->ndim) || !tn__is_dense(b->shape, b->stride, b->ndim))
+        return false;
+    int64_t sa = (int64_t)tn__dtype_size(a->dtype), sb = (int64_t)tn__dtype_size(b->dtype);
+    int64_t a0 = a->offset * sa, a1 = a0 + a->numel * sa, b0 = b->offset * sb, b1 = b0 + b->numel * sb;
+    if (a0 == b0 && a1 == b1)
+        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? false : a->ndim == b->ndim;
+    return a0 < b1 && b0 < a1;
+}
+
+static tn_status check_write(const passage *p)
+{
+    const tn__call *c = &p->c;
+    const tn__spec *s = &c->spec[0];
+    const tn_tensor *t = c->in[0].v.t;
+    tn_status e = tn__check_inplace(t, p->records);
+    if (e)
+        return e;
+    if (t->storage && t->storage->read_only)
+        return tn__error(TN_EINVAL, "%s_: the tensor shows read-only memory (a mapped file): clone it first", tn__op_name(c->op));
+    if (!tn__same_shape(s->shape, s->ndim, t->shape, t->ndim))
+        return tn__error(TN_EINVAL, "output with shape %s doesn't match the broadcast shape %s",
+                         tn__shape_str(t->shape, t->ndim).s, tn__shape_str(s->shape, s->ndim).s);
+    if (!tn__can_cast(s->dtype, t->dtype) && s->dtype != t->dtype)
+        return tn__error(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
+                         tn__dtypes[s->dtype].legacy, tn__dtypes[t->dtype].legacy);
+    if (tn__overlaps_itself(t->shape, t->stride, t->ndim))
+        return tn__error(TN_EINVAL, "unsupported operation: more than one element of the written-to tensor refers to a "
+                                    "single memory location. Please clone() the tensor before performing the operation.");
+    for (int32_t i = 1; i < c->n_in; i++) {
+        const tn_tensor *o = tn__operand(&c->in[i]);
+        if (o && overlap_in_part(t, o))
+            return tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
+                                        "tensor refer to a single memory location. Please clone() the tensor before "
+                                        "performing the operation.");
+    }
+    return TN_OK;
+}
+
+/* ---- recording ---- */
+
+static uint32_t saves_of(const passage *p)
+{
+    uint32_t saves = 0;
+    for (int32_t i = 0; i < p->c.n_in; i++)
+        if (wants(&p->c, i))
+            saves |= tn__ops[p->c.op].saves[TN_MIN(i, 2)];
+    return saves;
+}
+
+/* Makes the node, saves the inputs. Outputs are saved too, so that nothing can fail once the kernel has run. */
+static tn_status prepare_node(passage *p)
+{
+    const tn__call *c = &p->c;
+    const tn__op *op = &tn__ops[c->op];
+    tn__node *n = p->node = tn__node_new(c->op, c->n_in, c->n_out, op->kind <= TN__TERNARY ? NULL : c->attr);
+    if (!n)
+        return TN_ENOMEM;
+    n->variant = c->variant;
+    n->derive = tn__derivatives[c->op];
+    uint32_t saves = saves_of(p);
+    for (int32_t i = 0; i < c->n_in; i++) {
+        tn_tensor *t = tn__operand(&c->in[i]);
+        tn_status e = TN_OK;
+        tn__edge edge = {NULL, 0};
+        if (t && wants(c, i))
+            edge = tn__gradient_edge(t, &e);
+        if (e)
+            return e;
+        if (t)
+            tn__node_input(n, i, t, edge);
+        bool save = i < 4 && saves >> i & 1;
+        tn_scalar value = c->in[i];
+        if (save && i == 0 && c->inplace) {
+            if (!p->original && !(p->original = tn__tensor_alias(t)))
+                return TN_ENOMEM;
+            value = tn_scalar_t(p->original);
+        }
+        if (save && !tn__node_save(n, i, &value))
+            return TN_ENOMEM;
+    }
+    for (int32_t i = 0; i < c->n_out; i++) {
+        tn_scalar value = tn_scalar_t(p->out[i]);
+        tn__node_output(n, i, p->out[i]);
+        if (saves >> (6 + i) & 1 && !tn__node_save(n, c->n_in + i, &value))
+            return TN_ENOMEM;
+    }
+    return TN_OK;
+}
+
+/* In place, what the derivative needs of the old values is copied before they go. */
+static tn_status save_original(passage *p)
+{
+    tn_tensor *t = p->c.in[0].v.t;
+    if (!p->c.inplace || !p->records || !(saves_of(p) & S_A))
+        return TN_OK;
+    bool no_grad = p->self->no_grad;
+    p->self->no_grad = true;
+    tn_tensor *copy = tn_clone(t);
+    p->self->no_grad = no_grad;
+    if (!copy)
+        return tn_error_code();
+    tn__scope_disown(p->self, copy);
+    p->original = copy;
+    return TN_OK;
+}
+
+/* After the kernel: outputs get their history. */
+static void attach(passage *p)
+{
+    const tn__call *c = &p->c;
+    tn__node *n = p->node;
+    for (int32_t i = 0; i < c->n_out; i++) {
+        if (n->saved[c->n_in + i].kept)
+            n->saved[c->n_in + i].version = tn__tensor_version(p->out[i]);
+        if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype))
+            continue;
+        p->out[i]->node = tn__object_retain(&n->obj);
+        p->out[i]->node_output = (uint32_t)i;
+    }
+    if (c->inplace)
+        tn__rebase(p->out[0], n, p->slices);
+    else
+        tn__object_release(&n->obj);
+    p->node = p->slices = NULL;
+}
+
+/* ---- memory and kernels ---- */
+
+static tn_tensor *make_view(const tn__call *c)
+{
+    const tn__spec *s = &c->spec[0];
+    tn_tensor *x = c->in[0].v.t, *v = tn__tensor_new(s->dtype, x->device, s->shape, s->ndim, s->stride);
+    if (!v)
+        return NULL;
+    v->offset = s->offset;
+    if (x->storage)
+        v->storage = tn__storage_retain(x->storage);
+    if (c->op != TN__OP_detach)
+        tn__make_view(v, x, c->op == TN__OP__split || c->op == TN__OP__unbind);
+    return v;
+}
+
+static tn_status make_outputs(passage *p)
+{
+    tn__call *c = &p->c;
+    for (int32_t i = 0; i < c->n_out; i++) {
+        if (c->inplace)
+            p->out[i] = tn__object_retain(c->in[0].v.t);
+        else if (tn__ops[c->op].kind == TN__VIEW)
+            p->out[i] = make_view(c);
+        else {
+            int64_t numel;
+            const tn__spec *s = &c->spec[i];
+            if (!tn__shape_numel(s->shape, s->ndim, tn__dtype_size(s->dtype), &numel))
+                return tn__error(TN_EINVAL, "%s: a result of shape %s is larger than memory can be", tn__op_name(c->op),
+                                 tn__shape_str(s->shape, s->ndim).s);
+            p->out[i] = tn__tensor_make(s, c->device);
+        }
+        if (!p->out[i])
+            return tn_error_code();
+    }
+    return TN_OK;
+}
+
+/* The result of F_COPY rows begins as a copy of input 0. */
+static tn_status copy_first(const tn__backend *b, const passage *p)
+{
+    tn__iter it;
+    if (!(tn__ops[p->c.op].flags & F_COPY) || p->c.inplace)
+        return TN_OK;
+    tn__iter_build(&it, p->out[0], p->c.in, 1, p->c.compute);
+    return b->copy(&it);
+}
+
+static tn_status run_structural(const tn__backend *b, passage *p)
+{
+    const tn__call *c = &p->c;
+    tn__view few[TN__MAX_IN], *in = few;
+    if (!b->kernels[c->op])
+        return tn__error(TN_EMISSING, "%s is not implemented on %s for %s", tn__op_name(c->op), b->name,
+                         tn_dtype_name(p->out[0]->dtype));
+    size_t bytes = sizeof *in * (size_t)c->n_in;
+    if (c->n_in > TN__MAX_IN && !(in = tn__block_get(bytes)))
+        return tn__error_memory("a list of operands", bytes);
+    tn__launch l = {.op = c->op, .compute = c->compute, .device = c->device, .n_in = c->n_in, .n_out = c->n_out, .in = in,
+                    .operand = c->in, .attr = c->attr};
+    for (int32_t i = 0; i < c->n_in; i++)
+        in[i] = tn__view_of(tn__operand(&c->in[i]));
+    for (int32_t i = 0; i < c->n_out; i++)
+        l.out[i] = tn__view_of(p->out[i]);
+    tn_status e = copy_first(b, p);
+    if (!e)
+        e = b->kernels[c->op](&l);
+    if (in != few)
+        tn__block_put(in, bytes);
+    return e;
+}
+
+static tn_status run(passage *p)
+{
+    const tn__call *c = &p->c;
+    const tn__backend *b = tn__backend_of(c->device);
+    if (tn__ops[c->op].kind == TN__VIEW)
+        return TN_OK;
+    if (!tn__is_elementwise(c->op))
+        return run_structural(b, p);
+    tn__iter it;
+    tn__iter_build(&it, p->out[0], c->in, c->n_in, c->compute);
+    return b->elementwise(c->op, &it, c->compute);
+}
+
+/* ---- the door ---- */
+
+static tn_status pass(passage *p, uint32_t required)
+{
+    tn__call *c = &p->c;
+    tn_status e = check_operands(c, required);
+    if (TN_UNLIKELY(e))
+        return e;
+    e = tn__is_elementwise(c->op) ? tn__infer_elementwise(c) : tn__ops[c->op].infer(c);
+    if (TN_UNLIKELY(e)) {
+        note_operands(c);
+        return e;
+    }
+    p->records = should_record(p->self, c);
+    if (c->inplace && ((e = check_write(p)) || (e = save_original(p))))
+        return e;
+    if ((e = make_outputs(p)))
+        return e;
+    if (p->records && (e = prepare_node(p)))
+        return e;
+    if (p->records && c->inplace && p->out[0]->base && !(p->slices = tn__rebase_prepare(p->out[0], p->node)))
+        return TN_ENOMEM;
+    e = run(p);
+    if (TN_UNLIKELY(e)) {
+        note_operands(c);
+        return e;
+    }
+    if (c->inplace && p->out[0]->storage)
+        tn__storage_bump(p->out[0]->storage);
+    if (p->records)
+        attach(p);
+    return TN_OK;
+}
+
+static void clean_up(passage *p, bool failed)
+{
+    if (p->original)
+        tn__object_release(p->original);
+    if (!failed)
+        return;
+    for (int32_t i = 0; i < TN__MAX_OUT; i++)
+        tn__object_release(p->out[i]);
+    if (p->slices)
+        tn__object_release(&p->slices->obj);
+    else if (p->node)
+        tn__object_release(&p->node->obj);
+}
+
+static tn_tensor *go(passage *p, uint32_t required, tn_tensor **second)
+{
+    if (TN_UNLIKELY(pass(p, required))) {
+        clean_up(p, true);
+        return NULL;
+    }
+    clean_up(p, false);
+    if (p->c.inplace) {
+        tn__object_release(p->out[0]);
+        return p->c.in[0].v.t;
+    }
+    tn__scope_adopt(p->self, p->out[0]);
+    if (p->c.n_out == 1)
+        return p->out[0];
+    if (second) {
+        tn__scope_adopt(p->self, p->out[1]);
+        *second = p->out[1];
+    } else {
+        tn__object_release(p->out[1]);
+    }
+    return p->out[0];
+}
+
+static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, tn__attr *attr, bool inplace)
+{
+    p->self = tn__enter(site);
+    p->out[0] = p->out[1] = NULL;
+    p->node = p->slices = NULL;
+    p->original = NULL;
+    p->c.op = op;
+    p->c.n_in = n_in;
+    p->c.n_out = 1;
+    p->c.in = in;
+    p->c.attr = attr;
+    p->c.variant = 0;
+    p->c.inplace = inplace;
+}
+
+/* A COMP row: computed with recording off, recorded as one node. */
+static tn_tensor *apply_composite(passage *p, uint32_t required)
+{
+    static tn_tensor *(*const forward[TN__OPS])(const tn_scalar *in, const tn__attr *a) = {
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(...)
+#define VIEW(...)
+#define COMP(name, ...) [TN__OP_##name] = tn__fn_##name,
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+    };
+    tn_scope scope;
+    bool no_grad = p->self->no_grad;
+    if (check_operands(&p->c, required))
+        return NULL;
+    p->records = should_record(p->self, &p->c);
+    tn__scope_push(p->self, &scope);
+    p->self->no_grad = true;
+    tn_tensor *out = forward[p->c.op](p->c.in, p->c.attr);
+    p->self->no_grad = no_grad;
+    if (out && p->records) {
+        p->out[0] = out;
+        if (prepare_node(p)) {
+            if (p->node)
+                tn__object_release(&p->node->obj);
+            out = NULL;
+        } else {
+            attach(p);
+        }
+    }
+    return tn__scope_pop(p->self, &scope, out);
+}
+
+tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, tn__attr *attr,
+                     tn_tensor **second)
+{
+    passage p;
+    begin(&p, site, op, in, n_in, attr, false);
+    if (tn__ops[op].kind == TN__COMPOSITE)
+        return apply_composite(&p, required);
+    return go(&p, required, second);
+}
+
+tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
+                             tn__attr *attr)
+{
+    passage p;
+    begin(&p, site, op, in, n_in, attr, true);
+    return go(&p, required | 1, NULL);
+}
+
+tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__attr *attr)
+{
+    tn_scalar few[8], *in = few;
+    size_t bytes = sizeof *in * xs.n;
+    if (xs.n > INT32_MAX / 64 || (xs.n && !xs.t))
+        return tn__fail(TN_EINVAL, "%s: not a list of tensors", tn__op_name(op));
+    if (xs.n > TN_COUNT(few) && !(in = tn__block_get(bytes))) {
+        tn__error_memory("a list of operands", bytes);
+        return NULL;
+    }
+    for (size_t i = 0; i < xs.n; i++)
+        in[i] = tn_scalar_t(xs.t[i]);
+    tn_tensor *out = tn__apply(site, op, in, (int32_t)xs.n, xs.n >= 32 ? UINT32_MAX : (1U << xs.n) - 1, attr, NULL);
+    if (in != few)
+        tn__block_put(in, bytes);
+    return out;
+}

@@ -1,0 +1,73 @@
+/* autograd/apply.h: the one door every operation goes through: infer, check devices, allocate, run, record. */
+#ifndef TENON_AUTOGRAD_APPLY_H
+#define TENON_AUTOGRAD_APPLY_H
+
+#include "autograd/node.h"
+#include "core/thread.h"
+
+/* Runs one row. site: the user's call, or NULL inside the library. required: bit i set where input i must be a tensor.
+ * attr may be NULL where the row takes none; infer wraps dimensions in it. second: where a second result goes, or NULL.
+ * The results belong to the innermost scope, or to the caller where there is none. NULL on error. */
+tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, tn__attr *attr,
+                     tn_tensor **second);
+
+/* The same, writing to input 0, which is returned. */
+tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
+                             tn__attr *attr);
+
+/* A row with a list of inputs, all of them tensors. */
+tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__attr *attr);
+
+static inline tn__thread *tn__enter(const char *site)
+{
+    tn__thread *t = tn__self();
+    if (site)
+        t->site = *site ? site : NULL;
+    return t;
+}
+
+/* What a plain function (no macro, so no call site) passes. */
+#define TN__NOWHERE ""
+
+/* Copies a list of dimensions into attr. False, with an error set, if it is too long. */
+TN_MUST_USE bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from);
+
+/* Forward functions of COMP rows. */
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(...)
+#define VIEW(...)
+#define COMP(name, ...) tn_tensor *tn__fn_##name(const tn_scalar *in, const tn__attr *a);
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+
+/* Derivatives of structural rows. */
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, sig, infer, kernel, save, derivative, ...) tn_status tn__d_##derivative(tn__backward *b);
+#define VIEW(name, sig, infer, derivative, ...)             tn_status tn__d_##derivative(tn__backward *b);
+#define COMP(name, sig, save, derivative, ...)              tn_status tn__d_##derivative(tn__backward *b);
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+
+/* Each row's derivative, by operation. */
+extern const tn__derivative tn__derivatives[TN__OPS];
+
+/* ---- in-place writes (inplace.c) ---- */
+
+/* May t be written, with recording as it is? PyTorch's rules and texts. */
+TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
+
+/* Gives t, which was just written, its new history; for a view rebases the base's. node is taken over. Everything it
+ * needs was allocated by tn__rebase_prepare, so it cannot fail. */
+tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node);
+void tn__rebase(tn_tensor *t, tn__node *node, tn__node *slices);
+
+/* Makes v a view of x: base, flags. */
+void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi);
+
+#endif

@@ -1,0 +1,145 @@
+/* Derivatives of elementwise rows: ops.def's formulas as functions, and the table of every row's derivative. */
+#include "autograd/functions.h"
+
+typedef tn_tensor *(*formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
+
+#define G(saves, gradient) (gradient)
+#define NODIFF             (NULL)
+#define UNARY(name, rule, expr, da, ...) \
+    static tn_tensor *name##_0(tn_tensor *g, const tn_scalar *s, tn_tensor *out) \
+    { \
+        tn_tensor *a = s[0].v.t; \
+        (void)g, (void)a, (void)out; \
+        return da; \
+    }
+#define FORMULA(name, i, gradient) \
+    static tn_tensor *name##_##i(tn_tensor *g, const tn_scalar *s, tn_tensor *out) \
+    { \
+        const tn_scalar a = s[0], b = s[1], c = s[2]; \
+        (void)g, (void)a, (void)b, (void)c, (void)out; \
+        return gradient; \
+    }
+#define BINARY(name, rule, expr, da, db, ...)      FORMULA(name, 0, da) FORMULA(name, 1, db)
+#define TERNARY(name, rule, expr, da, db, dc, ...) FORMULA(name, 0, da) FORMULA(name, 1, db) FORMULA(name, 2, dc)
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+
+static const formula formulas[TN__OPS][3] = {
+#define UNARY(name, ...)   [TN__OP_##name] = {name##_0},
+#define BINARY(name, ...)  [TN__OP_##name] = {name##_0, name##_1},
+#define TERNARY(name, ...) [TN__OP_##name] = {name##_0, name##_1, name##_2},
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+};
+
+static tn_status derive_elementwise(tn__backward *b)
+{
+    const tn__node *n = b->node;
+    tn_scalar s[3] = {{0}, {0}, {0}};
+    tn_status e = TN_OK;
+    for (int32_t i = 0; i < n->n_in && !e; i++)
+        s[i] = tn__saved_operand(b, i, &e);
+    tn_tensor *out = NULL;
+    if (!e && n->saved[n->n_in].kept) {
+        out = tn__saved_tensor(b, n->n_in);
+        if (!out)
+            return tn_error_code();
+    }
+    for (int32_t i = 0; i < n->n_in && !e; i++) {
+        if (!b->need[i])
+            continue;
+        b->grad[i] = formulas[n->op][i](b->g[0], s, out);
+        if (!b->grad[i])
+            e = tn_error_code();
+    }
+    return e;
+}
+
+tn_status tn__d_none(tn__backward *b)
+{
+    return tn__error(TN_EGRAD, "derivative for %s is not implemented", tn__ops[b->node->op].name);
+}
+
+/* 'none' is no derivative: such rows are not recorded. */
+const tn__derivative tn__derivatives[TN__OPS] = {
+#define UNARY(name, ...)   [TN__OP_##name] = derive_elementwise,
+#define BINARY(name, ...)  [TN__OP_##name] = derive_elementwise,
+#define TERNARY(name, ...) [TN__OP_##name] = derive_elementwise,
+#define OP(name, sig, infer, kernel, save, derivative, ...) [TN__OP_##name] = tn__d_##derivative,
+#define VIEW(name, sig, infer, derivative, ...)             [TN__OP_##name] = tn__d_##derivative,
+#define COMP(name, sig, save, derivative, ...)              [TN__OP_##name] = tn__d_##derivative,
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+};
+
+/* ---- helpers named in ops.def ---- */
+
+static tn_tensor *zero_like(tn_tensor *g)
+{
+    return tn_zeros_like(g);
+}
+
+/* b * a^(b-1), and 0 where b is 0 */
+tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b)
+{
+    if (b.kind != TN_SCALAR_TENSOR) {
+        double p = tn__scalar_double(&b);
+        return p == 0 ? zero_like(g) : tn_mul(g, tn_mul(tn_pow(a, p - 1), p));
+    }
+    tn_tensor *slope = tn_mul(tn_pow(a, tn_sub(b, 1)), b);
+    return tn_where(tn_eq(b, 0), 0, tn_mul(g, slope));
+}
+
+/* a^b * log(a), and 0 where a is 0 and b >= 0 */
+tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out)
+{
+    if (a.kind != TN_SCALAR_TENSOR) {
+        double base = tn__scalar_double(&a);
+        tn_tensor *grad = tn_mul(g, tn_mul(out, tn_log(tn_full(TN_SHAPE(), base, .dtype = TN_F64, .device = g->device))));
+        return base != 0 ? grad : tn_where(tn_ge(b, 0), 0, grad);
+    }
+    tn_tensor *slope = tn_mul(out, tn_log(a.v.t));
+    return tn_mul(g, tn_where(tn_logical_and(tn_eq(a, 0), tn_ge(b, 0)), 0, slope));
+}
+
+tn_tensor *tn__share_grad(tn_tensor *g, tn_tensor *mine, tn_tensor *tie)
+{
+    return tn_where(tie, tn_mul(g, 0.5), tn_where(mine, g, 0));
+}
+
+tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside)
+{
+    return bound.kind == TN_SCALAR_TENSOR ? tn__share_grad(g, inside, tn_eq(x, bound)) : tn_where(inside, g, 0);
+}
+
+/* Tensor bounds share a tie with x; number bounds take it, as PyTorch's do. */
+tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
+{
+    tn_tensor *inside = tn_logical_and(tn_gt(x, lower), tn_lt(x, upper));
+    if (lower.kind != TN_SCALAR_TENSOR && upper.kind != TN_SCALAR_TENSOR)
+        return tn_where(inside, g, 0);
+    tn_tensor *on_lower = tn_logical_and(tn_eq(x, lower), tn_lt(lower, upper));
+    tn_tensor *on_upper = tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper));
+    return tn__share_grad(g, inside, tn_logical_or(on_lower, on_upper));
+}
+
+tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
+{
+    tn_tensor *ordered = tn_lt(lower, upper);
+    return tn__share_grad(g, tn_logical_and(tn_lt(x, lower), ordered), tn_logical_and(tn_eq(x, lower), ordered));
+}
+
+tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
+{
+    tn_tensor *crossed = tn_ge(lower, upper), *tie = tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper));
+    return tn__share_grad(g, tn_logical_or(tn_gt(x, upper), crossed), tie);
+}

@@ -1,0 +1,290 @@
+/* Derivatives of reductions, scans, softmax and losses, from public operations. */
+#include "autograd/functions.h"
+
+static tn_dims input_shape(const tn__backward *b, int32_t i)
+{
+    return (tn_dims){b->node->in[i].ndim, b->node->in[i].shape};
+}
+
+static tn_status give(tn__backward *b, int32_t i, tn_tensor *grad)
+{
+    b->grad[i] = grad;
+    return grad ? TN_OK : tn_error_code();
+}
+
+/* The gradient of a reduction's result with the reduced dimensions back, as size 1. */
+static tn_tensor *unreduced(const tn__backward *b, tn_tensor *g)
+{
+    const tn__node *n = b->node;
+    if (n->attr->keepdim || g->ndim == n->in[0].ndim)
+        return g;
+    int64_t shape[TN_MAX_DIMS];
+    for (int32_t d = 0; d < n->in[0].ndim; d++)
+        shape[d] = n->in[0].shape[d];
+    for (int32_t i = 0; i < n->attr->n_dims; i++)
+        shape[n->attr->dims[i]] = 1;
+    return tn_reshape(g, ((tn_dims){n->in[0].ndim, shape}));
+}
+
+static int64_t reduced_count(const tn__node *n)
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < n->attr->n_dims; i++)
+        count *= n->in[0].shape[n->attr->dims[i]];
+    return count;
+}
+
+tn_status tn__d_sum(tn__backward *b)
+{
+    return give(b, 0, tn_expand(unreduced(b, b->g[0]), input_shape(b, 0)));
+}
+
+tn_status tn__d_mean(tn__backward *b)
+{
+    tn_tensor *g = tn_div(unreduced(b, b->g[0]), (double)reduced_count(b->node));
+    return give(b, 0, tn_expand(g, input_shape(b, 0)));
+}
+
+/* Product of the others, by running products from both sides: right also where elements are zero. */
+static tn_tensor *product_of_others(tn_tensor *x, int64_t dim)
+{
+    int64_t n = x->shape[dim];
+    tn_tensor *right = tn_ones_like(tn_slice(x, dim, 0, 1, 1)), *left = right, *before = left, *after = right;
+    for (int64_t i = 1; i < n && before && after; i++) {
+        left = tn_mul(left, tn_slice(x, dim, i - 1, i, 1));
+        before = tn_cat(TN_TENSORS(before, left), dim);
+        right = tn_mul(right, tn_slice(x, dim, n - i, n - i + 1, 1));
+        after = tn_cat(TN_TENSORS(right, after), dim);
+    }
+    return tn_mul(before, after);
+}
+
+tn_status tn__d_prod(tn__backward *b)
+{
+    const tn__node *n = b->node;
+    tn_tensor *x = tn__saved_tensor(b, 0), *g = b->g[0];
+    if (!x)
+        return tn_error_code();
+    if (x->numel == 0)
+        return give(b, 0, tn_zeros_like(x));
+    if (n->attr->has_dims) {
+        if (x->ndim == 0)
+            return give(b, 0, g);
+        return give(b, 0, tn_mul(unreduced(b, g), product_of_others(x, n->attr->dims[0])));
+    }
+    tn_tensor *flat = product_of_others(tn_reshape(x, TN_SHAPE(-1)), 0);
+    return give(b, 0, tn_mul(g, tn_reshape(flat, input_shape(b, 0))));
+}
+
+/* Equal extremes share the gradient evenly. */
+tn_status tn__d_amax(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!out)
+        return tn_error_code();
+    const tn_dims dims = {b->node->attr->n_dims, b->node->attr->dims};
+    tn_tensor *same = tn_to(tn_eq(x, unreduced(b, out)), .dtype = x->dtype);
+    tn_tensor *count = dims.ndim ? tn_sum(same, .dim = dims, .keepdim = true) : same;
+    return give(b, 0, tn_mul(same, tn_div(unreduced(b, b->g[0]), count)));
+}
+
+/* Along a dimension the element that was named gets the gradient; over all, ties share it. */
+tn_status tn__d_max(tn__backward *b)
+{
+    const tn__node *n = b->node;
+    if (!n->attr->has_dims)
+        return tn__d_amax(b);
+    if (n->in[0].ndim == 0)
+        return give(b, 0, b->g[0]);
+    tn_tensor *index = tn__saved_tensor(b, 2);
+    if (!index)
+        return tn_error_code();
+    tn_tensor *zeros = tn_zeros(input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+    return give(b, 0, tn_scatter(zeros, n->attr->dims[0], unreduced(b, index), unreduced(b, b->g[0])));
+}
+
+static double degrees_of_freedom(const tn__node *n)
+{
+    double correction = n->attr->value.kind ? tn__scalar_double(&n->attr->value) : 1;
+    return (double)reduced_count(n) - correction;
+}
+
+/* d var = 2 (x - mean) / (n - correction) */
+static tn_tensor *var_slope(tn__backward *b, tn_tensor *x)
+{
+    const tn_dims dims = {b->node->attr->n_dims, b->node->attr->dims};
+    tn_tensor *mean = dims.ndim ? tn_mean(x, .dim = dims, .keepdim = true) : x;
+    return tn_mul(tn_sub(x, mean), 2 / degrees_of_freedom(b->node));
+}
+
+tn_status tn__d_var(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0);
+    return x ? give(b, 0, tn_mul(unreduced(b, b->g[0]), var_slope(b, x))) : tn_error_code();
+}
+
+tn_status tn__d_std(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!out)
+        return tn_error_code();
+    tn_tensor *g = tn_div(b->g[0], tn_mul(out, 2));
+    g = tn_where(tn_eq(out, 0), 0, g); /* PyTorch's choice where the deviation is zero */
+    return give(b, 0, tn_mul(unreduced(b, g), var_slope(b, x)));
+}
+
+tn_status tn__d_cumsum(tn__backward *b)
+{
+    int64_t dim = b->node->attr->dim;
+    if (b->node->in[0].ndim == 0)
+        return give(b, 0, b->g[0]);
+    return give(b, 0, tn_flip(tn_cumsum(tn_flip(b->g[0], TN_DIMS(dim)), dim), TN_DIMS(dim)));
+}
+
+tn_status tn__d_softmax(tn__backward *b)
+{
+    tn_tensor *out = tn__saved_tensor(b, 1);
+    return out ? give(b, 0, tn__softmax_backward(b->g[0], out, b->node->attr->dim)) : tn_error_code();
+}
+
+tn_status tn__d_log_softmax(tn__backward *b)
+{
+    tn_tensor *out = tn__saved_tensor(b, 1);
+    return out ? give(b, 0, tn__log_softmax_backward(b->g[0], out, b->node->attr->dim)) : tn_error_code();
+}
+
+/* r = y (g - sum(g y)): with respect to g: softmax_backward(gg, y); to y: gg g - gg sum(g y) - g sum(gg y) */
+tn_status tn__d_softmax_backward(tn__backward *b)
+{
+    tn_tensor *g = tn__saved_tensor(b, 0), *y = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0];
+    int64_t dim = b->node->attr->dim;
+    if (!y)
+        return tn_error_code();
+    tn_status e = TN_OK;
+    if (b->need[0])
+        e = give(b, 0, tn__softmax_backward(gg, y, dim));
+    if (!e && b->need[1]) {
+        tn_tensor *gy = tn_sum(tn_mul(g, y), .dim = TN_DIMS(dim), .keepdim = true);
+        tn_tensor *ggy = tn_sum(tn_mul(gg, y), .dim = TN_DIMS(dim), .keepdim = true);
+        e = give(b, 1, tn_sub(tn_sub(tn_mul(gg, g), tn_mul(gg, gy)), tn_mul(g, ggy)));
+    }
+    return e;
+}
+
+/* r = g - exp(y) sum(g): with respect to g: gg - sum(gg exp(y)); to y: -gg exp(y) sum(g) */
+tn_status tn__d_log_softmax_backward(tn__backward *b)
+{
+    tn_tensor *g = tn__saved_tensor(b, 0), *y = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0];
+    int64_t dim = b->node->attr->dim;
+    if (!y)
+        return tn_error_code();
+    tn_tensor *p = tn_exp(y);
+    tn_status e = TN_OK;
+    if (b->need[0])
+        e = give(b, 0, tn_sub(gg, tn_sum(tn_mul(gg, p), .dim = TN_DIMS(dim), .keepdim = true)));
+    if (!e && b->need[1])
+        e = give(b, 1, tn_neg(tn_mul(tn_mul(gg, p), tn_sum(g, .dim = TN_DIMS(dim), .keepdim = true))));
+    return e;
+}
+
+tn_status tn__d_logsumexp(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!out)
+        return tn_error_code();
+    return give(b, 0, tn_mul(unreduced(b, b->g[0]), tn_exp(tn_sub(x, unreduced(b, out)))));
+}
+
+/* ---- losses ---- */
+
+tn_status tn__d_nll_loss(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    tn_status e = TN_OK;
+    tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
+    int32_t n = b->node->n_in;
+    if (n < 3)
+        weight = tn_scalar_none();
+    tn_scalar total = tn__saved_operand(b, n + 1, &e);
+    if (e)
+        return e;
+    return give(b, 0, tn__nll_loss_backward(b->g[0], target.v.t, weight.kind ? weight.v.t : TN_NONE, total.v.t,
+                                            input_shape(b, 0), a->reduction, a->value));
+}
+
+/* Linear in g: the gradient is the loss's forward of gg. */
+tn_status tn__d_nll_loss_backward(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    tn_status e = TN_OK;
+    tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
+    if (e)
+        return e;
+    return give(b, 0, tn_nll_loss(b->g[0], target.v.t, .weight = weight.kind ? weight.v.t : NULL, .reduction = a->reduction,
+                                  .ignore_index = a->value));
+}
+
+/* The gradient of a loss's elements: the reduction undone. */
+static tn_tensor *loss_gradient(const tn__backward *b, int64_t numel)
+{
+    return b->node->attr->reduction == TN_MEAN ? tn_div(b->g[0], (double)numel) : b->g[0];
+}
+
+static int64_t broadcast_numel(const tn_tensor *a, const tn_tensor *b)
+{
+    int64_t n = 1;
+    for (int32_t d = 0; d < TN_MAX(a->ndim, b->ndim); d++) {
+        int64_t x = d < a->ndim ? a->shape[a->ndim - 1 - d] : 1, y = d < b->ndim ? b->shape[b->ndim - 1 - d] : 1;
+        n *= x == 1 ? y : x;
+    }
+    return n;
+}
+
+tn_status tn__d_mse_loss(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0), *y = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!y)
+        return tn_error_code();
+    tn_tensor *g = tn_mul(tn_mul(tn_sub(x, y), 2), loss_gradient(b, broadcast_numel(x, y)));
+    tn_status e = b->need[0] ? give(b, 0, g) : TN_OK;
+    return !e && b->need[1] ? give(b, 1, tn_neg(g)) : e;
+}
+
+/* loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)), times weight; p: pos_weight */
+tn_status tn__d_bce_with_logits(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_tensor *x = tn__saved_tensor(b, 0), *y = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!y)
+        return tn_error_code();
+    tn_scalar weight = tn__saved_operand(b, 2, &e), positive = tn__saved_operand(b, 3, &e);
+    if (e)
+        return e;
+    tn_tensor *g = loss_gradient(b, x->numel);
+    if (weight.kind)
+        g = tn_mul(g, weight);
+    tn_tensor *s = tn_sigmoid(x);
+    if (b->need[0]) {
+        tn_tensor *slope;
+        if (positive.kind) { /* t = 1 + (p - 1) y:  (1 - y) - t (1 - s) */
+            tn_tensor *t = tn_add(tn_mul(tn_sub(positive, 1), y), 1);
+            slope = tn_sub(tn_sub(1, y), tn_mul(t, tn_sub(1, s)));
+        } else {
+            slope = tn_sub(s, y);
+        }
+        e = give(b, 0, tn_mul(g, slope));
+    }
+    if (!e && b->need[1]) { /* -x + (p - 1) log(1 + exp(-x)) */
+        tn_tensor *slope = tn_neg(x);
+        if (positive.kind)
+            slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), tn_log(s)));
+        e = give(b, 1, tn_mul(g, slope));
+    }
+    return e;
+}
+
+tn_status tn__d_dropout(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    return give(b, 0, tn__dropout(b->g[0], a->x, a->seed, a->offset));
+}

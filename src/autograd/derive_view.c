@@ -1,0 +1,331 @@
+/* Derivatives of views, copies, indexing and products, from public operations. */
+#include "autograd/functions.h"
+
+static tn_dims input_shape(const tn__backward *b, int32_t i)
+{
+    return (tn_dims){b->node->in[i].ndim, b->node->in[i].shape};
+}
+
+static tn_status give(tn__backward *b, int32_t i, tn_tensor *grad)
+{
+    b->grad[i] = grad;
+    return grad ? TN_OK : tn_error_code();
+}
+
+/* ---- views ---- */
+
+tn_status tn__d_identity(tn__backward *b)
+{
+    return give(b, 0, b->g[0]);
+}
+
+tn_status tn__d_view(tn__backward *b)
+{
+    return give(b, 0, tn_reshape(b->g[0], input_shape(b, 0)));
+}
+
+tn_status tn__d_permute(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    int64_t back[TN_MAX_DIMS];
+    for (int32_t d = 0; d < a->n_dims; d++)
+        back[a->dims[d]] = d;
+    return give(b, 0, tn_permute(b->g[0], ((tn_dims){a->n_dims, back})));
+}
+
+tn_status tn__d_transpose(tn__backward *b)
+{
+    return give(b, 0, tn_transpose(b->g[0], b->node->attr->dim, b->node->attr->dim2));
+}
+
+tn_status tn__d_t(tn__backward *b)
+{
+    return give(b, 0, tn_t(b->g[0]));
+}
+
+tn_status tn__d_expand(tn__backward *b)
+{
+    return give(b, 0, tn_sum_to_size(b->g[0], input_shape(b, 0)));
+}
+
+tn_status tn__d_squeeze(tn__backward *b)
+{
+    return tn__d_view(b);
+}
+
+tn_status tn__d_unsqueeze(tn__backward *b)
+{
+    return tn__d_view(b);
+}
+
+/* select, slice, diagonal: zeros with g in the place that was shown. */
+tn_status tn__d_embed(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    return give(b, 0, tn__embed(b->g[0], b->node->op, input_shape(b, 0), a->dim, a->dim2, a->start, a->end, a->step, a->n));
+}
+
+/* The gradient of zeros-with-g is what the view shows of gg. */
+tn_status tn__d_embed_backward(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    tn_tensor *gg = b->g[0];
+    switch ((tn__op_id)a->view) {
+    case TN__OP_select:
+    case TN__OP__unbind: return give(b, 0, tn_select(gg, a->dim, a->start));
+    case TN__OP_diagonal: return give(b, 0, tn_diagonal(gg, a->n, a->dim, a->dim2));
+    default: return give(b, 0, tn_slice(gg, a->dim, a->start, a->end, a->step));
+    }
+}
+
+/* g summed over dimensions that were expanded (stride 0): they show one element. */
+static tn_tensor *unexpanded(tn_tensor *g, const tn__attr *a)
+{
+    for (int32_t d = 0; d < a->n_dims && g; d++)
+        if (a->strides[d] == 0 && a->dims[d] > 1)
+            g = tn_sum(g, .dim = TN_DIMS(d), .keepdim = true);
+    return g;
+}
+
+tn_status tn__d_as_strided(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    const tn__meta *base = &b->node->in[0];
+    tn_tensor *g = unexpanded(b->g[0], a);
+    if (!g)
+        return tn_error_code();
+    if (tn__overlaps_itself(base->shape, a->base_strides, base->ndim) ||
+        tn__overlaps_itself(g->shape, a->strides, g->ndim))
+        return tn__error(TN_EGRAD, "as_strided: no derivative where elements of the input or of the view overlap");
+    const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->strides}, base_strides = {base->ndim, a->base_strides};
+    tn_tensor *zeros = tn__zeros_strided(g, input_shape(b, 0), base_strides);
+    return give(b, 0, tn__as_strided_scatter(zeros, g, dims, strides, a->start - a->base_start));
+}
+
+/* x with src written: the gradient of x has zeros there, that of src is what the view shows. */
+tn_status tn__d_as_strided_scatter(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    const tn_dims dims = {a->n_dims, a->dims}, strides = {a->n_dims, a->strides};
+    const tn_dims base = {b->node->out[0].ndim, a->base_strides};
+    tn_tensor *gg = tn__restride(b->g[0], base);
+    tn_status e = gg ? TN_OK : tn_error_code();
+    if (!e && b->need[0])
+        e = give(b, 0, tn__as_strided_scatter(gg, TN_NONE, dims, strides, a->start));
+    if (!e && b->node->n_in > 1 && b->need[1])
+        e = give(b, 1, tn_as_strided(gg, dims, strides, gg->offset + a->start));
+    return e;
+}
+
+/* ---- copies ---- */
+
+tn_status tn__d_to_copy(tn__backward *b)
+{
+    return give(b, 0, tn_to(b->g[0], .dtype = b->node->in[0].dtype, .device = b->node->in[0].device));
+}
+
+tn_status tn__d_copy_(tn__backward *b)
+{
+    tn_status e = b->need[0] ? give(b, 0, tn_zeros_like(b->g[0])) : TN_OK;
+    return !e && b->need[1] ? give(b, 1, b->g[0]) : e;
+}
+
+tn_status tn__d_fill(tn__backward *b)
+{
+    return tn__d_copy_(b);
+}
+
+tn_status tn__d_zero(tn__backward *b)
+{
+    return give(b, 0, tn_zeros_like(b->g[0]));
+}
+
+tn_status tn__d_tril(tn__backward *b)
+{
+    int64_t n = b->node->attr->n;
+    return give(b, 0, b->node->op == TN__OP_tril ? tn_tril(b->g[0], n) : tn_triu(b->g[0], n));
+}
+
+tn_status tn__d_flip(tn__backward *b)
+{
+    return give(b, 0, tn_flip(b->g[0], ((tn_dims){b->node->attr->n_dims, b->node->attr->dims})));
+}
+
+/* ---- joining and indexing ---- */
+
+tn_status tn__d_cat(tn__backward *b)
+{
+    const tn__node *n = b->node;
+    int64_t at = 0, dim = n->attr->dim;
+    for (int32_t i = 0; i < n->n_in; i++) {
+        bool blank = n->in[i].ndim == 1 && n->in[i].shape[0] == 0;
+        int64_t len = blank ? 0 : n->in[i].shape[dim];
+        tn_status e = TN_OK;
+        if (b->need[i])
+            e = give(b, i, blank ? tn_zeros(TN_SHAPE(0), .dtype = n->in[i].dtype, .device = b->g[0]->device)
+                                 : tn_slice(b->g[0], dim, at, at + len, 1));
+        if (e)
+            return e;
+        at += len;
+    }
+    return TN_OK;
+}
+
+tn_status tn__d_stack(tn__backward *b)
+{
+    for (int32_t i = 0; i < b->node->n_in; i++)
+        if (b->need[i] && give(b, i, tn_select(b->g[0], b->node->attr->dim, i)))
+            return tn_error_code();
+    return TN_OK;
+}
+
+static tn_tensor *zeros_of_input(const tn__backward *b, int32_t i)
+{
+    return tn_zeros(input_shape(b, i), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+}
+
+tn_status tn__d_gather(tn__backward *b)
+{
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    return index ? give(b, 0, tn_scatter_add(zeros_of_input(b, 0), b->node->attr->dim, index, b->g[0])) : tn_error_code();
+}
+
+tn_status tn__d_scatter(tn__backward *b)
+{
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    tn_status e = index ? TN_OK : tn_error_code();
+    if (!e && b->need[0])
+        e = give(b, 0, tn_scatter(b->g[0], b->node->attr->dim, index, 0));
+    if (!e && b->need[2])
+        e = give(b, 2, tn_gather(b->g[0], b->node->attr->dim, index));
+    return e;
+}
+
+tn_status tn__d_scatter_add(tn__backward *b)
+{
+    tn_status e = b->need[0] ? give(b, 0, b->g[0]) : TN_OK;
+    if (e || !b->need[2])
+        return e;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    return index ? give(b, 2, tn_gather(b->g[0], b->node->attr->dim, index)) : tn_error_code();
+}
+
+tn_status tn__d_index_select(tn__backward *b)
+{
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    if (!index)
+        return tn_error_code();
+    tn_tensor *g = b->node->in[0].ndim ? b->g[0] : tn_reshape(b->g[0], TN_SHAPE());
+    return give(b, 0, tn_index_add(zeros_of_input(b, 0), b->node->attr->dim, index, g));
+}
+
+tn_status tn__d_index_add(tn__backward *b)
+{
+    tn_status e = b->need[0] ? give(b, 0, b->g[0]) : TN_OK;
+    if (e || !b->need[2])
+        return e;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    return index ? give(b, 2, tn_index_select(b->g[0], b->node->attr->dim, index)) : tn_error_code();
+}
+
+tn_status tn__d_embedding(tn__backward *b)
+{
+    tn_tensor *index = tn__saved_tensor(b, 1), *g = b->g[0];
+    if (!index)
+        return tn_error_code();
+    tn_tensor *flat = tn_reshape(index, TN_SHAPE(-1));
+    if (b->node->attr->value.kind) { /* the padding row learns nothing */
+        tn_tensor *pad = tn_unsqueeze(tn_eq(index, b->node->attr->value), -1);
+        g = tn_masked_fill(g, pad, 0);
+    }
+    g = tn_reshape(g, TN_SHAPE(flat ? flat->numel : 0, b->node->in[0].shape[1]));
+    return give(b, 0, tn_index_add(zeros_of_input(b, 0), 0, flat, g));
+}
+
+/* ---- products ---- */
+
+tn_status tn__d_mm(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
+    if (!e && b->need[0])
+        e = give(b, 0, tn_mm(b->g[0], tn_t(y.v.t)));
+    if (!e && b->need[1])
+        e = give(b, 1, tn_mm(tn_t(x.v.t), b->g[0]));
+    return e;
+}
+
+tn_status tn__d_bmm(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
+    if (!e && b->need[0])
+        e = give(b, 0, tn_bmm(b->g[0], tn_transpose(y.v.t, 1, 2)));
+    if (!e && b->need[1])
+        e = give(b, 1, tn_bmm(tn_transpose(x.v.t, 1, 2), b->g[0]));
+    return e;
+}
+
+tn_status tn__d_addmm(tn__backward *b)
+{
+    const tn__attr *a = b->node->attr;
+    double beta = a->value.kind ? tn__scalar_double(&a->value) : 1, alpha = a->value2.kind ? tn__scalar_double(&a->value2) : 1;
+    tn_status e = TN_OK;
+    tn_scalar x = tn__saved_operand(b, 1, &e), y = tn__saved_operand(b, 2, &e);
+    tn_tensor *g = alpha == 1 || e ? b->g[0] : tn_mul(b->g[0], alpha);
+    if (!e && b->need[0])
+        e = give(b, 0, beta == 1 ? b->g[0] : tn_mul(b->g[0], beta));
+    if (!e && b->need[1])
+        e = give(b, 1, tn_mm(g, tn_t(y.v.t)));
+    if (!e && b->need[2])
+        e = give(b, 2, tn_mm(tn_t(x.v.t), g));
+    return e;
+}
+
+tn_status tn__d_mv(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_scalar m = tn__saved_operand(b, 0, &e), v = tn__saved_operand(b, 1, &e);
+    if (!e && b->need[0])
+        e = give(b, 0, tn_outer(b->g[0], v.v.t));
+    if (!e && b->need[1])
+        e = give(b, 1, tn_mv(tn_t(m.v.t), b->g[0]));
+    return e;
+}
+
+tn_status tn__d_dot(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
+    if (!e && b->need[0])
+        e = give(b, 0, tn_mul(b->g[0], y));
+    if (!e && b->need[1])
+        e = give(b, 1, tn_mul(b->g[0], x));
+    return e;
+}
+
+/* x [..., k], weight [n, k] or [k], bias [n]: as matrices of rows */
+tn_status tn__d_linear(tn__backward *b)
+{
+    const tn__node *n = b->node;
+    tn_status e = TN_OK;
+    tn_scalar x = tn__saved_operand(b, 0, &e), w = tn__saved_operand(b, 1, &e);
+    if (e)
+        return e;
+    int64_t k = n->in[0].shape[n->in[0].ndim - 1], cols = n->in[1].ndim == 2 ? n->in[1].shape[0] : 1;
+    int64_t rows = tn__numel(n->in[0].shape, n->in[0].ndim - 1);
+    bool flat = n->in[0].ndim == 2 && n->in[1].ndim == 2;
+    tn_tensor *g = flat ? b->g[0] : tn_reshape(b->g[0], TN_SHAPE(rows, cols));
+    if (b->need[0]) {
+        tn_tensor *wm = n->in[1].ndim == 2 ? w.v.t : tn_reshape(w.v.t, TN_SHAPE(1, k));
+        tn_tensor *gx = tn_mm(g, wm);
+        e = give(b, 0, flat ? gx : tn_reshape(gx, input_shape(b, 0)));
+    }
+    if (!e && b->need[1]) {
+        tn_tensor *gw = tn_mm(tn_t(g), flat ? x.v.t : tn_reshape(x.v.t, TN_SHAPE(rows, k)));
+        e = give(b, 1, n->in[1].ndim == 2 ? gw : tn_reshape(gw, TN_SHAPE(k)));
+    }
+    if (!e && n->n_in > 2 && b->need[2])
+        e = give(b, 2, tn_sum(g, .dim = TN_DIMS(0)));
+    return e;
+}

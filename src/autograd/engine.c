@@ -1,0 +1,717 @@
+/* The backward engine.
+ *
+ * An edge always leads to a node that was recorded earlier, so taking the latest recorded node of those with a gradient
+ * visits every node after all that feed it: one heap, no counting pass, no recursion.
+ */
+#include "autograd/functions.h"
+#include "core/alloc.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <tenon/autograd.h>
+
+/* A node with gradients waiting. */
+typedef struct entry {
+    tn__node *node; /* NULL: free */
+    tn_tensor *g[TN__MAX_OUT];
+} entry;
+
+/* What tn_grad asks for. */
+typedef struct target {
+    tn__edge edge;
+    tn_tensor *t, *grad;
+    bool accumulate; /* backward(inputs =): into t's .grad */
+} target;
+
+/* One walk's scratch; a thread keeps its own for the next one. */
+typedef struct scratch {
+    entry *entries;
+    int64_t entry_cap, entry_n;
+    int64_t *heap; /* indices of entries, latest node first */
+    int64_t heap_cap, heap_n;
+    int64_t *slots; /* hash of nodes: index + 1; a power of two */
+    int64_t slot_cap;
+    bool busy;
+} scratch;
+
+typedef struct task {
+    tn__thread *self;
+    scratch *s;
+    target *targets;
+    int64_t n_targets;
+    tn__object **useful; /* tn_grad: nodes that lead to a target, sorted; NULL: all do */
+    int64_t n_useful, useful_cap;
+    bool record, retain;
+} task;
+
+enum { KEEP = 4096 };
+
+/* ---- locks: accumulation into a leaf, and retained gradients ---- */
+
+enum { LOCKS = 64 };
+static pthread_mutex_t leaf_locks[LOCKS];
+static pthread_mutex_t retain_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init_locks(void)
+{
+    for (int i = 0; i < LOCKS; i++)
+        pthread_mutex_init(&leaf_locks[i], NULL);
+    pthread_mutex_init(&retain_lock, NULL);
+}
+
+static void forget(tn_tensor *t)
+{
+    tn__node *n = (tn__node *)t->node;
+    if (n->obj.cls != &tn__node_class || t->node_output >= TN__MAX_OUT)
+        return;
+    pthread_mutex_lock(&retain_lock);
+    if (atomic_load(&n->retained[t->node_output]) == t)
+        atomic_store(&n->retained[t->node_output], NULL);
+    pthread_mutex_unlock(&retain_lock);
+}
+
+static void start(void)
+{
+    init_locks();
+    pthread_atfork(NULL, NULL, init_locks);
+    tn__tensor_forget = forget;
+}
+
+/* ---- scratch ---- */
+
+static void scratch_free(void *arg)
+{
+    scratch *s = arg;
+    tn__block_put(s->entries, (size_t)s->entry_cap * sizeof *s->entries);
+    tn__block_put(s->heap, (size_t)s->heap_cap * sizeof *s->heap);
+    tn__block_put(s->slots, (size_t)s->slot_cap * sizeof *s->slots);
+    tn__block_put(s, sizeof *s);
+}
+
+/* The thread's scratch, or one of its own for a walk inside a walk. */
+static scratch *scratch_get(tn__thread *t)
+{
+    scratch *s = t->engine;
+    if (!s || s->busy) {
+        s = tn__block_zero(sizeof *s);
+        if (!s) {
+            tn__error_memory("a backward pass", sizeof *s);
+            return NULL;
+        }
+        if (!t->engine) {
+            t->engine = s;
+            t->engine_free = scratch_free;
+        }
+    }
+    s->busy = true;
+    return s;
+}
+
+static void scratch_put(tn__thread *t, scratch *s)
+{
+    for (int64_t i = 0; i < s->entry_n; i++)
+        if (s->entries[i].node) { /* a walk that failed leaves some */
+            for (int32_t k = 0; k < TN__MAX_OUT; k++)
+                tn__object_release(s->entries[i].g[k]);
+            tn__object_release(&s->entries[i].node->obj);
+        }
+    s->entry_n = s->heap_n = 0;
+    if (s->slots)
+        memset(s->slots, 0, (size_t)s->slot_cap * sizeof *s->slots);
+    s->busy = false;
+    if (t->engine != s)
+        scratch_free(s);
+    else if (s->entry_cap > KEEP) {
+        t->engine = NULL;
+        scratch_free(s);
+    }
+}
+
+static uint64_t hash(const void *p)
+{
+    return ((uint64_t)(uintptr_t)p >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 20;
+}
+
+static void slot_insert(scratch *s, int64_t index)
+{
+    uint64_t mask = (uint64_t)s->slot_cap - 1, i = hash(s->entries[index].node) & mask;
+    while (s->slots[i])
+        i = (i + 1) & mask;
+    s->slots[i] = index + 1;
+}
+
+static bool grow_slots(scratch *s)
+{
+    int64_t cap = s->slot_cap ? s->slot_cap * 2 : 64;
+    int64_t *slots = tn__block_zero((size_t)cap * sizeof *slots);
+    if (!slots)
+        return false;
+    tn__block_put(s->slots, (size_t)s->slot_cap * sizeof *slots);
+    s->slots = slots;
+    s->slot_cap = cap;
+    for (int64_t i = 0; i < s->entry_n; i++)
+        if (s->entries[i].node)
+            slot_insert(s, i);
+    return true;
+}
+
+static bool later(const scratch *s, int64_t a, int64_t b)
+{
+    return s->entries[a].node->seq > s->entries[b].node->seq;
+}
+
+static void heap_push(scratch *s, int64_t index)
+{
+    int64_t i = s->heap_n++;
+    for (; i > 0 && later(s, index, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = index;
+}
+
+static int64_t heap_pop(scratch *s)
+{
+    int64_t top = s->heap[0], last = s->heap[--s->heap_n], i = 0;
+    for (;;) {
+        int64_t child = 2 * i + 1;
+        if (child >= s->heap_n)
+            break;
+        if (child + 1 < s->heap_n && later(s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (later(s, last, s->heap[child]))
+            break;
+        s->heap[i] = s->heap[child];
+        i = child;
+    }
+    s->heap[i] = last;
+    return top;
+}
+
+/* The node's entry, made where there is none; -1 when memory is out. Entries are not reused within a walk, so the hash
+ * needs no deletion: done entries lose their node's gradients, not their place. */
+static int64_t find_entry(scratch *s, tn__node *node)
+{
+    if (s->slot_cap) {
+        uint64_t mask = (uint64_t)s->slot_cap - 1;
+        for (uint64_t i = hash(node) & mask; s->slots[i]; i = (i + 1) & mask)
+            if (s->entries[s->slots[i] - 1].node == node)
+                return s->slots[i] - 1;
+    }
+    int64_t index = s->entry_n;
+    if (!tn__grow(&s->entries, sizeof *s->entries, &s->entry_cap, index + 1) ||
+        !tn__grow(&s->heap, sizeof *s->heap, &s->heap_cap, s->heap_n + 1) ||
+        (2 * (index + 1) > s->slot_cap && !grow_slots(s))) {
+        tn__error_memory("a backward pass", sizeof(entry) * (size_t)(index + 1));
+        return -1;
+    }
+    s->entries[index] = (entry){.node = tn__object_retain(&node->obj)};
+    s->entry_n++;
+    slot_insert(s, index);
+    heap_push(s, index);
+    return index;
+}
+
+/* ---- sums of gradients ---- */
+
+/* Nobody else can see its memory. */
+static bool is_private(tn_tensor *t)
+{
+    return tn__object_sole(t) && !t->node && !t->base && t->storage && atomic_load(&t->storage->refs) == 1 &&
+           !t->storage->read_only && tn__is_dense(t->shape, t->stride, t->ndim);
+}
+
+/* What an operation just made, out of the innermost scope: the caller owns it. */
+static tn_tensor *own(const task *k, tn_tensor *made)
+{
+    if (made)
+        tn__scope_disown(k->self, made);
+    return made;
+}
+
+/* *sum += g; takes the caller's reference of g. */
+static tn_status add_to(const task *k, tn_tensor **sum, tn_tensor *g)
+{
+    tn_status e = TN_OK;
+    if (!*sum) {
+        *sum = g;
+        return TN_OK;
+    }
+    if (!k->record && is_private(*sum)) {
+        e = tn_add_(*sum, g) ? TN_OK : tn_error_code();
+    } else {
+        tn_tensor *total = own(k, tn_add(*sum, g));
+        if (total) {
+            tn__object_release(*sum);
+            *sum = total;
+        } else {
+            e = tn_error_code();
+        }
+    }
+    tn__object_release(g);
+    return e;
+}
+
+/* leaf.grad += g; takes the caller's reference. One leaf may be reached from two threads. */
+static tn_status accumulate(const task *k, tn_tensor *leaf, tn_tensor *g)
+{
+    pthread_mutex_t *lock = &leaf_locks[hash(leaf) % LOCKS];
+    pthread_mutex_lock(lock);
+    tn_tensor *old = leaf->grad, *total;
+    tn_status e = TN_OK;
+    if (old && !k->record && !tn__wants_grad(old)) {
+        e = tn_add_(old, g) ? TN_OK : tn_error_code();
+        old = NULL;
+    } else {
+        if (old)
+            total = own(k, tn_add(old, g));
+        else if (is_private(g) || k->record)
+            total = tn__object_retain(g);
+        else /* a view of something: the leaf's gradient must be its own */
+            total = own(k, tn_clone(g));
+        if (total)
+            leaf->grad = total;
+        else
+            e = tn_error_code();
+        if (e)
+            old = NULL;
+    }
+    pthread_mutex_unlock(lock);
+    tn__object_release(old);
+    tn__object_release(g);
+    return e;
+}
+
+/* A gradient in its input's shape and dtype: broadcasting and promotion undone. */
+static tn_tensor *fit(tn_tensor *g, const tn__meta *m)
+{
+    if (!tn__same_shape(g->shape, g->ndim, m->shape, m->ndim))
+        g = tn_sum_to_size(g, ((tn_dims){m->ndim, m->shape}));
+    if (g && (g->dtype != m->dtype || !tn__same_device(g->device, m->device)))
+        g = tn_to(g, .dtype = m->dtype, .device = m->device);
+    return g;
+}
+
+/* ---- the walk ---- */
+
+static target *find_target(const task *k, const tn__object *to, uint32_t output)
+{
+    for (int64_t i = 0; i < k->n_targets; i++)
+        if (k->targets[i].edge.to == to && (to->cls == &tn__tensor_class || k->targets[i].edge.output == output))
+            return &k->targets[i];
+    return NULL;
+}
+
+static int compare_pointers(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (void *const *)a, y = (uintptr_t) * (void *const *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Does a gradient there help anybody? */
+static bool is_useful(const task *k, const tn__object *to)
+{
+    if (!k->targets)
+        return true;
+    if (to->cls == &tn__tensor_class)
+        return find_target(k, to, 0) != NULL;
+    int64_t lo = 0, hi = k->n_useful - 1;
+    while (lo <= hi) {
+        int64_t mid = (lo + hi) / 2;
+        int c = compare_pointers(&to, &k->useful[mid]);
+        if (c == 0)
+            return true;
+        if (c < 0)
+            hi = mid - 1;
+        else
+            lo = mid + 1;
+    }
+    return false;
+}
+
+/* Sends g (a reference is taken over) along an edge. */
+static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
+{
+    if (edge->to->cls == &tn__tensor_class) {
+        tn_tensor *leaf = (tn_tensor *)edge->to;
+        target *t = k->targets ? find_target(k, edge->to, 0) : NULL;
+        if (!k->targets || (t && t->accumulate))
+            return accumulate(k, leaf, g);
+        if (t)
+            return add_to(k, &t->grad, g);
+        tn__object_release(g);
+        return TN_OK;
+    }
+    int64_t i = find_entry(k->s, (tn__node *)edge->to);
+    if (i < 0) {
+        tn__object_release(g);
+        return TN_ENOMEM;
+    }
+    return add_to(k, &k->s->entries[i].g[edge->output], g);
+}
+
+/* Gradients of outputs that somebody asked for: retained ones, and tn_grad's. */
+static tn_status capture(task *k, const entry *e)
+{
+    tn_status s = TN_OK;
+    for (uint32_t o = 0; o < (uint32_t)e->node->n_out && o < TN__MAX_OUT && !s; o++) {
+        if (!e->g[o])
+            continue;
+        if (TN_UNLIKELY(atomic_load_explicit(&e->node->retained[o], memory_order_relaxed) != NULL)) {
+            pthread_mutex_lock(&retain_lock);
+            tn_tensor *t = atomic_load(&e->node->retained[o]);
+            if (t)
+                tn__object_retain(t);
+            pthread_mutex_unlock(&retain_lock);
+            if (t) {
+                s = accumulate(k, t, tn__object_retain(e->g[o]));
+                tn__object_release(t);
+            }
+        }
+        target *want = k->targets ? find_target(k, &e->node->obj, o) : NULL;
+        if (!s && want)
+            s = want->accumulate ? accumulate(k, want->t, tn__object_retain(e->g[o]))
+                                 : add_to(k, &want->grad, tn__object_retain(e->g[o]));
+    }
+    return s;
+}
+
+/* A derivative's result: from its scope where it was made there, else one reference more. */
+static tn_tensor *take(const task *k, const tn_scope *scope, tn_tensor *g)
+{
+    if (atomic_load_explicit(&g->obj.scope, memory_order_relaxed) == scope)
+        return own(k, g);
+    return tn__object_retain(g);
+}
+
+static tn_status spread(task *k, const tn_scope *scope, tn__node *n, tn_tensor **grad)
+{
+    for (int32_t i = 0; i < n->n_in; i++) {
+        if (!grad[i] || !n->edge[i].to)
+            continue;
+        tn_tensor *g = fit(grad[i], &n->in[i]);
+        if (!g)
+            return tn_error_code();
+        tn_status e = send(k, &n->edge[i], take(k, scope, g));
+        if (e)
+            return e;
+    }
+    return TN_OK;
+}
+
+static tn_status run_node(task *k, const tn_scope *scope, const entry *e)
+{
+    tn__node *n = e->node;
+    tn_tensor *few[TN__MAX_IN] = {NULL}, **grad = few;
+    bool few_needs[TN__MAX_IN], *need = few_needs;
+    size_t bytes = (size_t)n->n_in * (sizeof *grad + sizeof *need);
+    if (n->n_in > TN__MAX_IN) {
+        grad = tn__block_zero(bytes);
+        if (!grad)
+            return tn__error_memory("a backward pass", bytes);
+        need = (bool *)(grad + n->n_in);
+    }
+    bool any = false;
+    for (int32_t i = 0; i < n->n_in; i++) {
+        need[i] = n->edge[i].to && is_useful(k, n->edge[i].to);
+        any |= need[i];
+    }
+    tn__backward b = {.node = n, .g = {e->g[0], e->g[1]}, .need = need, .grad = grad};
+    tn_status s = TN_OK;
+    bool given = false;
+    for (int32_t o = 0; o < TN__MAX_OUT; o++)
+        given |= b.g[o] != NULL;
+    if (any && given)
+        s = b.g[0] ? n->derive(&b) : TN_OK;
+    if (!s)
+        s = spread(k, scope, n, grad);
+    if (grad != few)
+        tn__block_put(grad, bytes);
+    return s;
+}
+
+static tn_status walk(task *k)
+{
+    scratch *s = k->s;
+    while (s->heap_n) {
+        int64_t i = heap_pop(s);
+        entry e = s->entries[i];
+        tn_scope scope;
+        tn__scope_push(k->self, &scope);
+        tn_status st = capture(k, &e);
+        if (!st)
+            st = run_node(k, &scope, &e);
+        tn__scope_pop(k->self, &scope, NULL);
+        if (st) {
+            if (e.node->site)
+                tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);
+            return st;
+        }
+        if (!k->retain)
+            tn__node_free_saved(e.node);
+        for (int32_t o = 0; o < TN__MAX_OUT; o++) {
+            tn__object_release(e.g[o]);
+            s->entries[i].g[o] = NULL;
+        }
+    }
+    return TN_OK;
+}
+
+/* ---- which nodes lead to a target ---- */
+
+typedef struct node_list {
+    tn__node **node;
+    int64_t n, cap;
+} node_list;
+
+static int by_seq(const void *a, const void *b)
+{
+    const tn__node *x = *(tn__node *const *)a, *y = *(tn__node *const *)b;
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* Every node reachable from the roots, without recursion; entries of the scratch serve as the visited set. */
+static tn_status collect(task *k, node_list *list)
+{
+    for (int64_t i = 0; i < k->s->entry_n; i++) {
+        tn__node *n = k->s->entries[i].node;
+        if (!tn__grow(&list->node, sizeof *list->node, &list->cap, list->n + 1))
+            return tn__error_memory("a backward pass", sizeof *list->node * (size_t)list->n);
+        list->node[list->n++] = n;
+        for (int32_t e = 0; e < n->n_in; e++)
+            if (n->edge[e].to && n->edge[e].to->cls == &tn__node_class && find_entry(k->s, (tn__node *)n->edge[e].to) < 0)
+                return TN_ENOMEM;
+    }
+    return TN_OK;
+}
+
+static bool node_useful(const task *k, const tn__node *n, const bool *marks, tn__node *const *sorted, int64_t count)
+{
+    for (int32_t o = 0; o < n->n_out; o++)
+        if (find_target(k, &n->obj, (uint32_t)o))
+            return true;
+    for (int32_t e = 0; e < n->n_in; e++) {
+        const tn__object *to = n->edge[e].to;
+        if (!to)
+            continue;
+        if (to->cls == &tn__tensor_class) {
+            if (find_target(k, to, 0))
+                return true;
+            continue;
+        }
+        tn__node *key = (tn__node *)(uintptr_t)to;
+        int64_t lo = 0, hi = count - 1;
+        while (lo <= hi) {
+            int64_t mid = (lo + hi) / 2;
+            int c = by_seq(&key, &sorted[mid]);
+            if (c == 0) {
+                if (marks[mid])
+                    return true;
+                break;
+            }
+            if (c < 0)
+                hi = mid - 1;
+            else
+                lo = mid + 1;
+        }
+    }
+    return false;
+}
+
+/* Marks nodes from the earliest on: a node's edges lead to earlier ones. */
+static tn_status mark_useful(task *k)
+{
+    node_list list = {NULL, 0, 0};
+    tn_status e = collect(k, &list);
+    bool *marks = NULL;
+    size_t bytes = (size_t)TN_MAX(list.n, 1) * sizeof *marks, useful_bytes = (size_t)TN_MAX(list.n, 1) * sizeof *k->useful;
+    if (!e) {
+        marks = tn__block_zero(bytes);
+        k->useful = tn__block_get(useful_bytes);
+        k->useful_cap = k->useful ? TN_MAX(list.n, 1) : 0;
+        if (!marks || !k->useful)
+            e = tn__error_memory("a backward pass", bytes);
+    }
+    if (!e) {
+        int64_t n = 0;
+        qsort(list.node, (size_t)list.n, sizeof *list.node, by_seq);
+        for (int64_t i = 0; i < list.n; i++) {
+            marks[i] = node_useful(k, list.node[i], marks, list.node, i);
+            if (marks[i])
+                k->useful[n++] = &list.node[i]->obj;
+        }
+        k->n_useful = n;
+        qsort(k->useful, (size_t)n, sizeof *k->useful, compare_pointers);
+    }
+    tn__block_put(marks, bytes);
+    tn__block_put(list.node, (size_t)list.cap * sizeof *list.node);
+    return e;
+}
+
+/* ---- roots ---- */
+
+static tn_tensor *root_gradient(tn_tensor *t, tn_tensor *g, int64_t i)
+{
+    if (!g) {
+        if (t->numel != 1)
+            return tn__fail(TN_EGRAD, "grad can be implicitly created only for scalar outputs");
+        return tn_ones_like(t);
+    }
+    if (!tn__same_shape(g->shape, g->ndim, t->shape, t->ndim))
+        return tn__fail(TN_EGRAD, "Mismatch in shape: grad_output[%lld] has a shape of torch.Size(%s) and output[%lld] has a "
+                                  "shape of torch.Size(%s).", (long long)i, tn__shape_str(g->shape, g->ndim).s,
+                        (long long)i, tn__shape_str(t->shape, t->ndim).s);
+    tn__meta m = {.dtype = t->dtype, .ndim = t->ndim, .device = t->device};
+    for (int32_t d = 0; d < t->ndim; d++)
+        m.shape[d] = t->shape[d];
+    return fit(g, &m);
+}
+
+static tn_status check_roots(tn_tensors roots)
+{
+    for (size_t i = 0; i < roots.n; i++) {
+        if (!roots.t[i] || roots.t[i] == TN_NONE)
+            return tn__poisoned("tn_backward");
+        if (!tn__wants_grad(roots.t[i]))
+            return tn__error(TN_EGRAD, "element %d of tensors does not require grad and does not have a grad_fn", (int)i);
+    }
+    return TN_OK;
+}
+
+/* For tn_grad the graph is looked through before anything runs; the scratch serves both passes. */
+static tn_status find_useful(task *k, tn_tensors roots)
+{
+    tn_status e = TN_OK;
+    for (size_t i = 0; i < roots.n && !e; i++) {
+        tn__edge edge = tn__gradient_edge(roots.t[i], &e);
+        if (!e && edge.to->cls == &tn__node_class && find_entry(k->s, (tn__node *)edge.to) < 0)
+            e = TN_ENOMEM;
+        tn__object_release(edge.to);
+    }
+    if (!e)
+        e = mark_useful(k);
+    scratch_put(k->self, k->s);
+    k->s = scratch_get(k->self);
+    return k->s ? e : TN_ENOMEM;
+}
+
+static tn_status send_roots(task *k, tn_tensors roots, tn_tensors gradients)
+{
+    tn_status e = TN_OK;
+    for (size_t i = 0; i < roots.n && !e; i++) {
+        tn_tensor *g = root_gradient(roots.t[i], i < gradients.n ? gradients.t[i] : NULL, (int64_t)i);
+        if (!g)
+            return tn_error_code();
+        tn__edge edge = tn__gradient_edge(roots.t[i], &e);
+        if (!e && is_useful(k, edge.to))
+            e = send(k, &edge, tn__object_retain(g));
+        tn__object_release(edge.to);
+    }
+    return e;
+}
+
+static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
+{
+    tn_scope scope;
+    pthread_once(&once, start);
+    tn_status e = check_roots(roots);
+    if (e)
+        return e;
+    k->self = tn__self();
+    k->s = scratch_get(k->self);
+    if (!k->s)
+        return TN_ENOMEM;
+    bool was = tn__set_no_grad(!k->record);
+    tn__scope_push(k->self, &scope);
+    if (k->targets)
+        e = find_useful(k, roots);
+    if (!e)
+        e = send_roots(k, roots, gradients);
+    if (!e)
+        e = walk(k);
+    tn__scope_pop(k->self, &scope, NULL);
+    tn__set_no_grad(was);
+    if (k->s)
+        scratch_put(k->self, k->s);
+    return e;
+}
+
+/* ---- public ---- */
+
+static void free_targets(task *k, size_t bytes)
+{
+    for (int64_t i = 0; i < k->n_targets; i++) {
+        tn__object_release(k->targets[i].edge.to);
+        tn__object_release(k->targets[i].grad);
+    }
+    tn__block_put(k->targets, bytes);
+    tn__block_put(k->useful, (size_t)k->useful_cap * sizeof *k->useful);
+}
+
+static tn_status make_targets(task *k, tn_tensors inputs, bool accumulate_them)
+{
+    size_t bytes = TN_MAX(inputs.n, 1) * sizeof *k->targets;
+    k->targets = tn__block_zero(bytes);
+    if (!k->targets)
+        return tn__error_memory("a list of inputs", bytes);
+    for (size_t i = 0; i < inputs.n; i++) {
+        tn_status e = TN_OK;
+        tn_tensor *t = inputs.t[i];
+        if (!t || t == TN_NONE)
+            return tn__poisoned("tn_grad");
+        if (!tn__wants_grad(t))
+            return tn__error(TN_EGRAD, "One of the differentiated Tensors does not require grad");
+        target *to = &k->targets[k->n_targets];
+        to->t = t;
+        to->accumulate = accumulate_them;
+        to->edge = tn__gradient_edge(t, &e);
+        if (e)
+            return e;
+        k->n_targets++;
+    }
+    return TN_OK;
+}
+
+tn_status tn_backward_opt(tn_tensor *t, const tn_backward_options *options)
+{
+    tn_backward_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__enter(o.site);
+    task k = {.record = o.create_graph, .retain = o.retain_graph || o.create_graph};
+    size_t bytes = TN_MAX(o.inputs.n, 1) * sizeof *k.targets;
+    tn_status e = o.inputs.n ? make_targets(&k, o.inputs, true) : TN_OK;
+    if (!e)
+        e = run(&k, TN_TENSORS(t), o.gradient ? TN_TENSORS(o.gradient) : (tn_tensors){NULL, 0});
+    if (k.targets)
+        free_targets(&k, bytes);
+    return e;
+}
+
+tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, const tn_grad_options *options)
+{
+    tn_grad_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__thread *self = tn__enter(o.site);
+    for (size_t i = 0; i < inputs.n; i++)
+        grads[i] = NULL;
+    task k = {.record = o.create_graph, .retain = o.retain_graph || o.create_graph};
+    size_t bytes = TN_MAX(inputs.n, 1) * sizeof *k.targets;
+    tn_status e = make_targets(&k, inputs, false);
+    if (!e)
+        e = run(&k, outputs, o.grad_outputs);
+    for (int64_t i = 0; i < k.n_targets && !e && !o.allow_unused; i++)
+        if (!k.targets[i].grad && find_target(&k, k.targets[i].edge.to, k.targets[i].edge.output) == &k.targets[i])
+            e = tn__error(TN_EGRAD, "The differentiated Tensor at index %lld appears to not have been used in the graph. Set "
+                                    "allow_unused=True if this is the desired behavior.", (long long)i);
+    for (int64_t i = 0; i < k.n_targets && !e; i++) { /* an input that was named twice gets the same gradient twice */
+        target *first = find_target(&k, k.targets[i].edge.to, k.targets[i].edge.output);
+        if (!first->grad)
+            continue;
+        grads[i] = first->grad;
+        if (first == &k.targets[i])
+            tn__scope_adopt(self, tn__object_retain(first->grad));
+        else if (!self->scope)
+            tn__object_retain(first->grad);
+    }
+    if (k.targets)
+        free_targets(&k, bytes);
+    return e;
+}

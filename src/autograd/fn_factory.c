@@ -1,0 +1,298 @@
+/* Factories, conversion and movement: what makes tensors from nothing or from tensors elsewhere. */
+#include "autograd/functions.h"
+#include "backend/backend.h"
+#include "core/rng.h"
+#include <math.h>
+#include <tenon/autograd.h>
+#include <tenon/tensor.h>
+
+void tn__options_in(void *to, size_t size, const void *from)
+{
+    memset(to, 0, size);
+    if (!from) {
+        const char *nowhere = TN__NOWHERE; /* every options struct begins with its size and the call site */
+        memcpy((char *)to + sizeof(size_t), &nowhere, sizeof nowhere);
+        return;
+    }
+    size_t have;
+    memcpy(&have, from, sizeof have);
+    memcpy(to, from, TN_MIN(have, size));
+}
+
+tn_tensor *tn__again(tn__thread *t, tn_tensor *x)
+{
+    if (atomic_load_explicit(&x->obj.scope, memory_order_relaxed))
+        return x;
+    tn__object_retain(x);
+    tn__scope_adopt(t, x);
+    return x;
+}
+
+tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *r)
+{
+    bool made_here = r && atomic_load_explicit(&r->obj.scope, memory_order_relaxed) == scope;
+    tn__scope_pop(t, scope, r);
+    return r && !made_here ? tn__again(t, r) : r;
+}
+
+tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
+{
+    tn__spec s = {.dtype = o->dtype ? o->dtype : otherwise, .ndim = shape.ndim};
+    tn_device device;
+    int64_t numel;
+    if (tn__device_resolve(o->device, &device) || tn__dtype_check("a factory", o->dtype) ||
+        tn__shape_check("a factory", shape, -1, s.shape))
+        return NULL;
+    if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
+        return tn__fail(TN_EINVAL, "the shape %s has more elements than memory can hold", tn__shape_str(s.shape, s.ndim).s);
+    tn_tensor *t = tn__tensor_make(&s, device);
+    if (!t)
+        return NULL;
+    tn__scope_adopt(tn__self(), t);
+    return o->requires_grad ? tn_requires_grad_(t, true) : t;
+}
+
+/* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
+#define INITIALISED(t, statement) \
+    do { \
+        bool was_ = tn__set_no_grad(true); \
+        if ((t) && !(statement)) \
+            (t) = NULL; \
+        tn__set_no_grad(was_); \
+        if ((t) && (t)->storage) \
+            atomic_store_explicit(&(t)->storage->version, 0, memory_order_relaxed); \
+    } while (0)
+
+tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride)
+{
+    tn__spec s = {.dtype = x->dtype, .ndim = shape.ndim, .strided = true};
+    for (int32_t d = 0; d < shape.ndim; d++) {
+        s.shape[d] = shape.dim[d];
+        s.stride[d] = stride.dim[d];
+    }
+    tn_tensor *t = tn__tensor_make(&s, x->device);
+    if (!t)
+        return NULL;
+    tn__scope_adopt(tn__self(), t);
+    INITIALISED(t, tn_zero_(t));
+    return t;
+}
+
+tn_tensor *tn__fn_empty(tn_dims shape, const tn_options *o)
+{
+    return tn__factory(shape, o, tn__default_dtype());
+}
+
+tn_tensor *tn__fn_zeros(tn_dims shape, const tn_options *o)
+{
+    tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
+    INITIALISED(t, tn_zero_(t));
+    return t;
+}
+
+tn_tensor *tn__fn_ones(tn_dims shape, const tn_options *o)
+{
+    return tn__fn_full(shape, tn_scalar_f(1), &(tn_options){.device = o->device, .requires_grad = o->requires_grad,
+                                                            .dtype = o->dtype ? o->dtype : tn__default_dtype()});
+}
+
+tn_tensor *tn__fn_full(tn_dims shape, tn_scalar value, const tn_options *o)
+{
+    if (value.kind == TN_SCALAR_TENSOR || value.kind == TN_SCALAR_NONE)
+        return tn__fail(TN_ETYPE, "full: the value must be a number");
+    tn_tensor *t = tn__factory(shape, o, tn__number_dtype(&value));
+    INITIALISED(t, tn_fill_(t, value));
+    return t;
+}
+
+tn_tensor *tn__fn_eye(int64_t n, int64_t m, const tn_options *o)
+{
+    if (n < 0)
+        return tn__fail(TN_EINVAL, "n must be greater or equal to 0, got %lld", (long long)n);
+    tn_tensor *t = tn__factory(TN_SHAPE(n, m < 0 ? n : m), o, tn__default_dtype());
+    INITIALISED(t, tn__eye(t));
+    return t;
+}
+
+static bool any_float(const tn_scalar *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (s[i].kind == TN_SCALAR_FLOAT)
+            return true;
+    return false;
+}
+
+tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const tn_options *o)
+{
+    const tn_scalar all[] = {start, end, step};
+    double a = tn__scalar_double(&start), b = tn__scalar_double(&end), s = tn__scalar_double(&step);
+    if (s == 0 || !isfinite(s))
+        return tn__fail(TN_EINVAL, "step must be nonzero");
+    if (!isfinite(a) || !isfinite(b))
+        return tn__fail(TN_EINVAL, "unsupported range: %g -> %g", a, b);
+    if ((s > 0 && b < a) || (s < 0 && b > a))
+        return tn__fail(TN_EINVAL, "upper bound and lower bound inconsistent with step sign");
+    double n = ceil((b - a) / s);
+    if (n > 9e18)
+        return tn__fail(TN_EINVAL, "invalid size, possible overflow");
+    tn_dtype otherwise = any_float(all, 3) ? tn__default_dtype() : TN_I64;
+    tn_tensor *t = tn__factory(TN_SHAPE((int64_t)n), o, otherwise);
+    if (t && t->dtype == TN_BOOL) {
+        tn__error(TN_EDTYPE, "\"arange\" not implemented for 'Bool'");
+        return NULL;
+    }
+    INITIALISED(t, tn__arange(t, start, step));
+    return t;
+}
+
+tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const tn_options *o)
+{
+    if (steps < 0)
+        return tn__fail(TN_EINVAL, "number of steps must be non-negative");
+    tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
+    if (t && t->dtype == TN_BOOL) {
+        tn__error(TN_EDTYPE, "\"linspace\" not implemented for 'Bool'");
+        return NULL;
+    }
+    INITIALISED(t, tn__linspace(t, start, end));
+    return t;
+}
+
+tn_tensor *tn__fn_rand(tn_dims shape, const tn_options *o)
+{
+    tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
+    INITIALISED(t, tn_uniform_(t, 0, 1));
+    return t;
+}
+
+tn_tensor *tn__fn_randn(tn_dims shape, const tn_options *o)
+{
+    tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
+    INITIALISED(t, tn_normal_(t, 0, 1));
+    return t;
+}
+
+tn_tensor *tn__fn_randint(int64_t low, int64_t high, tn_dims shape, const tn_options *o)
+{
+    tn_tensor *t = tn__factory(shape, o, TN_I64);
+    INITIALISED(t, tn__randint(t, low, high));
+    return t;
+}
+
+tn_tensor *tn__fn_randperm(int64_t n, const tn_options *o)
+{
+    if (n < 0)
+        return tn__fail(TN_EINVAL, "n must be non-negative, got %lld", (long long)n);
+    tn_tensor *t = tn__factory(TN_SHAPE(n), o, TN_I64);
+    INITIALISED(t, tn__randperm(t));
+    return t;
+}
+
+/* What x has, where the options say nothing; a dense x's layout too. */
+static tn_tensor *like(tn_tensor *x, const tn_options *o)
+{
+    if (!x || x == TN_NONE) {
+        tn__poisoned("a factory 'like' a tensor");
+        return NULL;
+    }
+    tn__spec s = {.dtype = o->dtype ? o->dtype : x->dtype, .ndim = x->ndim};
+    tn_device device = x->device;
+    if (tn__dtype_check("a factory", o->dtype) || (o->device.type && tn__device_resolve(o->device, &device)))
+        return NULL;
+    s.strided = !tn__contiguous(x) && tn__is_dense(x->shape, x->stride, x->ndim);
+    for (int32_t d = 0; d < x->ndim; d++) {
+        s.shape[d] = x->shape[d];
+        s.stride[d] = x->stride[d];
+    }
+    tn_tensor *t = tn__tensor_make(&s, device);
+    if (!t)
+        return NULL;
+    tn__scope_adopt(tn__self(), t);
+    return o->requires_grad ? tn_requires_grad_(t, true) : t;
+}
+
+tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)
+{
+    return like(x, o);
+}
+
+tn_tensor *tn__fn_zeros_like(tn_tensor *x, const tn_options *o)
+{
+    tn_tensor *t = like(x, o);
+    INITIALISED(t, tn_zero_(t));
+    return t;
+}
+
+tn_tensor *tn__fn_ones_like(tn_tensor *x, const tn_options *o)
+{
+    return tn__fn_full_like(x, tn_scalar_i(1), o);
+}
+
+tn_tensor *tn__fn_full_like(tn_tensor *x, tn_scalar value, const tn_options *o)
+{
+    if (value.kind == TN_SCALAR_TENSOR || value.kind == TN_SCALAR_NONE)
+        return tn__fail(TN_ETYPE, "full_like: the value must be a number");
+    tn_tensor *t = like(x, o);
+    INITIALISED(t, tn_fill_(t, value));
+    return t;
+}
+
+tn_tensor *tn__fn_rand_like(tn_tensor *x, const tn_options *o)
+{
+    tn_tensor *t = like(x, o);
+    INITIALISED(t, tn_uniform_(t, 0, 1));
+    return t;
+}
+
+tn_tensor *tn__fn_randn_like(tn_tensor *x, const tn_options *o)
+{
+    tn_tensor *t = like(x, o);
+    INITIALISED(t, tn_normal_(t, 0, 1));
+    return t;
+}
+
+/* ---- moving and converting ---- */
+
+tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options)
+{
+    tn_to_options o;
+    tn_device device;
+    tn__options_in(&o, sizeof o, options);
+    tn__thread *self = tn__enter(o.site);
+    if (!t || t == TN_NONE) {
+        tn__poisoned("to");
+        return NULL;
+    }
+    device = t->device;
+    if ((o.device.type && tn__device_resolve(o.device, &device)) || tn__dtype_check("to", o.dtype))
+        return NULL;
+    tn_dtype dtype = o.dtype ? o.dtype : t->dtype;
+    if (tn__same_device(device, t->device)) {
+        if (dtype == t->dtype && !o.copy)
+            return tn__again(self, t);
+        return tn__to_copy(t, dtype);
+    }
+    if (device.type == TN_DEVICE_META) /* shapes travel, bytes do not */
+        return tn_empty_like(t, .device = device, .dtype = dtype);
+    return tn__fail(TN_EDEVICE, "Cannot copy out of %s tensor; no data!", tn_device_text(t->device).s);
+}
+
+tn_tensor *(tn_cpu_at)(const char *site, tn_tensor *t)
+{
+    return tn_to_opt(t, &(tn_to_options){sizeof(tn_to_options), site, TN_CPU, 0, false, false});
+}
+
+tn_tensor *(tn_cpu)(tn_tensor *t)
+{
+    return (tn_cpu_at)(TN__NOWHERE, t);
+}
+
+tn_tensor *(tn_to_cuda_at)(const char *site, tn_tensor *t, int32_t index)
+{
+    return tn_to_opt(t, &(tn_to_options){sizeof(tn_to_options), site, TN_CUDA(index), 0, false, false});
+}
+
+tn_tensor *(tn_to_cuda)(tn_tensor *t, int32_t index)
+{
+    return (tn_to_cuda_at)(TN__NOWHERE, t, index);
+}

@@ -1,0 +1,55 @@
+/* autograd/functions.h: what functions composed of operations share, and the helpers that ops.def's derivatives name. */
+#ifndef TENON_AUTOGRAD_FUNCTIONS_H
+#define TENON_AUTOGRAD_FUNCTIONS_H
+
+#include "autograd/apply.h"
+#include "core/error.h"
+#include "op/ops_private.h"
+#include <tenon/tensor.h>
+
+/* Options from outside into a struct of this library's size: what an older caller's struct lacks is zero. NULL: all of it,
+ * and no call site. */
+void tn__options_in(void *to, size_t size, const void *from);
+
+/* An optional tensor of an options struct: NULL means 'not said'. */
+static inline tn_scalar tn__optional(tn_tensor *t)
+{
+    return t ? tn_scalar_t(t) : tn_scalar_none();
+}
+
+/* Closes the scope of a composed function. Its result goes outside; a result that was an argument gets a new reference. */
+tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *result);
+
+/* x again, as a result: one more reference, the innermost scope's or the caller's, unless a scope holds x already. */
+tn_tensor *tn__again(tn__thread *t, tn_tensor *x);
+
+/* An uninitialised tensor on the options' device; dtype as given where the options say none. */
+tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise);
+
+/* Zeros with given strides; x's dtype and device. */
+tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride);
+
+/* x reduced as a loss is: mean, sum, or left. */
+tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction);
+
+static inline bool tn__set_no_grad(bool off)
+{
+    tn__thread *t = tn__self();
+    bool was = t->no_grad;
+    t->no_grad = off;
+    return was;
+}
+
+/* ---- derivatives that are more than a formula ---- */
+
+tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
+tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
+/* g where 'mine', half of it where 'tie' */
+tn_tensor *tn__share_grad(tn_tensor *g, tn_tensor *mine, tn_tensor *tie);
+/* Gradient of a bounded operand: where strictly inside for a number, shared with a tensor bound on a tie. */
+tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside);
+tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
+tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
+tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
+
+#endif

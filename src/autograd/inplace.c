@@ -1,0 +1,180 @@
+/* In-place writes and views: PyTorch's rules (torch/csrc/autograd, view and inplace documentation), its texts. */
+#include "autograd/functions.h"
+
+void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
+{
+    v->base = tn__object_retain(x->base ? x->base : x);
+    v->obj.flags |= TN__IS_VIEW | (multi ? TN__VIEW_MULTI : 0) | (x->obj.flags & (TN__VIEW_NO_GRAD | TN__VIEW_MULTI));
+    if (tn__self()->no_grad)
+        v->obj.flags |= TN__VIEW_NO_GRAD;
+    v->view_version = tn__tensor_version(v);
+}
+
+static tn_status multi_view(const tn_tensor *t)
+{
+    char name[64] = "a function";
+    if (t->node && t->node->cls == &tn__node_class) {
+        tn__node_text text = tn__node_name((const tn__node *)t->node);
+        char *cut = strstr(text.s, "Backward");
+        if (cut)
+            *cut = '\0';
+        memcpy(name, text.s, sizeof name);
+    }
+    return tn__error(TN_EGRAD, "Output %u of %s is a view and is being modified inplace. This view is the output of a "
+                               "function that returns multiple views. Such functions do not allow the output views to be "
+                               "modified inplace. You should replace the inplace operation by an out-of-place one.",
+                     (unsigned)t->node_output, name);
+}
+
+tn_status tn__check_inplace(const tn_tensor *t, bool records)
+{
+    bool wanted = tn__wants_grad(t);
+    if (tn__self()->no_grad || !(wanted || records))
+        return TN_OK;
+    if (t->base) {
+        if (t->base->obj.flags & TN__REQUIRES_GRAD)
+            return tn__error(TN_EGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
+                                       "operation.");
+        if (t->obj.flags & TN__VIEW_MULTI)
+            return multi_view(t);
+        if (t->obj.flags & TN__VIEW_NO_GRAD)
+            return tn__error(TN_EGRAD, "A view was created in no_grad mode and is being modified inplace with grad mode "
+                                       "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+                                       "You can clarify your code by moving both the view and the inplace either both "
+                                       "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+                                       "outside (if you want the inplace to be tracked).");
+        return TN_OK;
+    }
+    if (t->obj.flags & TN__REQUIRES_GRAD)
+        return tn__error(TN_EGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    return TN_OK;
+}
+
+/* Geometry of a view in its base: dims and strides of the view, start relative to the base's first element. */
+static void view_geometry(tn__attr *a, const tn_tensor *v)
+{
+    const tn_tensor *base = v->base;
+    memset(a, 0, sizeof *a);
+    a->n_dims = a->n_strides = v->ndim;
+    for (int32_t d = 0; d < v->ndim; d++) {
+        a->dims[d] = v->shape[d];
+        a->strides[d] = v->stride[d];
+    }
+    a->start = v->offset;
+    a->base_start = base->offset;
+    for (int32_t d = 0; d < base->ndim; d++)
+        a->base_strides[d] = base->stride[d];
+}
+
+static tn__edge edge_of(tn_tensor *t)
+{
+    if (t->node)
+        return (tn__edge){tn__object_retain(t->node), t->node_output};
+    if (t->obj.flags & TN__REQUIRES_GRAD)
+        return (tn__edge){tn__object_retain(t), 0};
+    return (tn__edge){NULL, 0};
+}
+
+/* A view whose base was written to since (through whatever alias): its history is now 'that part of the base'. */
+static tn_status refresh_view(tn_tensor *v)
+{
+    tn__attr a;
+    view_geometry(&a, v);
+    tn__node *n = tn__node_new(TN__OP_as_strided, 1, 1, &a);
+    if (!n)
+        return TN_ENOMEM;
+    n->derive = tn__d_as_strided;
+    tn__node_input(n, 0, v->base, edge_of(v->base));
+    tn__node_output(n, 0, v);
+    tn__object *old = v->node;
+    v->node = &n->obj;
+    v->node_output = 0;
+    v->view_version = tn__tensor_version(v);
+    tn__object_release(old);
+    return TN_OK;
+}
+
+tn__edge tn__gradient_edge(tn_tensor *t, tn_status *status)
+{
+    bool stale = t->base && tn__requires_grad(t->base) && t->view_version != tn__tensor_version(t);
+    bool bare = t->base && !t->node && tn__requires_grad(t->base); /* made while recording was off */
+    *status = stale || bare ? refresh_view(t) : TN_OK;
+    if (*status)
+        return (tn__edge){NULL, 0};
+    return edge_of(t);
+}
+
+/* Gradient of a base after an operation in place on a view of it: the part the view shows goes through the operation,
+ * the rest passes. */
+static tn_status derive_slices(tn__backward *b);
+
+tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node)
+{
+    tn__attr a;
+    view_geometry(&a, t);
+    tn__node *s = tn__node_new(TN__OP_as_strided, node->n_in, 1, &a);
+    if (!s)
+        return NULL;
+    s->name = "CopySlices";
+    s->derive = derive_slices;
+    tn__node_input(s, 0, t->base, edge_of(t->base));
+    for (int32_t i = 1; i < node->n_in; i++) {
+        s->in[i] = node->in[i];
+        s->edge[i] = node->edge[i];
+        if (s->edge[i].to)
+            tn__object_retain(s->edge[i].to);
+    }
+    tn__node_output(s, 0, t->base);
+    s->inner = node; /* owned from here on */
+    return s;
+}
+
+static void set_history(tn_tensor *t, tn__node *n)
+{
+    tn__object *old = t->node;
+    t->node = &n->obj;
+    t->node_output = 0;
+    tn__object_release(old);
+}
+
+void tn__rebase(tn_tensor *t, tn__node *node, tn__node *slices)
+{
+    set_history(t->base ? t->base : t, t->base ? slices : node);
+    if (t->base) { /* its own history is made anew when it is asked for */
+        tn__object *old = t->node;
+        t->node = NULL;
+        tn__object_release(old);
+    }
+}
+
+static tn_status derive_slices(tn__backward *b)
+{
+    tn__node *s = b->node, *inner = s->inner;
+    const tn__attr *a = s->attr;
+    const tn_dims dims = {a->n_dims, a->dims}, strides = {a->n_dims, a->strides}, base = {s->in[0].ndim, a->base_strides};
+    tn_tensor *g = b->g[0];
+    if (!g)
+        return TN_OK;
+    tn_tensor *whole = tn__same_shape(g->stride, g->ndim, a->base_strides, g->ndim) ? g : tn__restride(g, base);
+    if (!whole)
+        return tn_error_code();
+    int64_t start = a->start - a->base_start;
+    tn_tensor *part = tn_as_strided(whole, dims, strides, whole->offset + start);
+    bool need[TN__MAX_IN] = {true};
+    for (int32_t i = 1; i < s->n_in && i < TN__MAX_IN; i++)
+        need[i] = b->need[i];
+    tn_tensor *grad[TN__MAX_IN] = {NULL};
+    tn__backward in = {.node = inner, .g = {part}, .need = need, .grad = grad};
+    tn_status e = part ? inner->derive(&in) : tn_error_code();
+    if (e)
+        return e;
+    tn_tensor *first = grad[0];
+    if (first && !tn__same_shape(first->shape, first->ndim, a->dims, a->n_dims)) /* an operand that was broadcast */
+        first = tn_expand(first, dims);
+    if (grad[0] && !first)
+        return tn_error_code();
+    b->grad[0] = tn__as_strided_scatter(whole, first ? first : TN_NONE, dims, strides, start);
+    for (int32_t i = 1; i < s->n_in && i < TN__MAX_IN; i++)
+        b->grad[i] = grad[i];
+    return b->grad[0] ? TN_OK : tn_error_code();
+}

@@ -1,0 +1,252 @@
+#include "autograd/node.h"
+#include "core/alloc.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include "op/infer.h"
+#include <ctype.h>
+#include <stdio.h>
+
+static void release_saved(tn__saved *s)
+{
+    if (s->kept && s->value.kind == TN_SCALAR_TENSOR)
+        tn__object_release(s->value.v.t);
+    s->kept = false;
+    s->value = tn_scalar_none();
+}
+
+void tn__node_free_saved(tn__node *n)
+{
+    for (int32_t i = 0; i < n->n_in + n->n_out; i++)
+        release_saved(&n->saved[i]);
+    n->freed = true;
+    if (n->inner)
+        tn__node_free_saved(n->inner);
+}
+
+static void destroy_node(tn__object *o)
+{
+    tn__node *n = (tn__node *)o;
+    for (int32_t i = 0; i < n->n_in; i++)
+        tn__object_release(n->edge[i].to);
+    for (int32_t i = 0; i < n->n_in + n->n_out; i++)
+        release_saved(&n->saved[i]);
+    if (n->inner)
+        tn__object_release(&n->inner->obj);
+    if (n->ctx_free)
+        n->ctx_free(n->ctx);
+    tn__block_put(n, n->bytes);
+}
+
+const tn__class tn__node_class = {.name = "node", .destroy = destroy_node};
+
+static size_t aligned(size_t n)
+{
+    return (n + 7) & ~(size_t)7;
+}
+
+tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
+{
+    static _Atomic uint64_t counter;
+    const size_t head = aligned(sizeof(tn__node)), edges = aligned(sizeof(tn__edge) * (size_t)n_in);
+    const size_t metas = sizeof(tn__meta) * (size_t)(n_in + n_out), saves = sizeof(tn__saved) * (size_t)(n_in + n_out);
+    const size_t bytes = head + edges + metas + saves + (attr ? sizeof *attr : 0);
+    char *p = tn__block_get(bytes);
+    if (!p) {
+        tn__error_memory("recording an operation", bytes);
+        return NULL;
+    }
+    tn__node *n = (tn__node *)(void *)p;
+    memset(n, 0, head);
+    tn__object_init(&n->obj, &tn__node_class);
+    n->op = op;
+    n->n_in = n_in;
+    n->n_out = n_out;
+    n->bytes = bytes;
+    n->seq = atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+    n->site = tn__self()->site;
+    n->edge = (tn__edge *)(void *)(p + head);
+    n->in = (tn__meta *)(void *)(p + head + edges);
+    n->out = n->in + n_in;
+    n->saved = (tn__saved *)(void *)(p + head + edges + metas);
+    memset(n->edge, 0, edges);
+    memset(n->saved, 0, saves);
+    if (attr) {
+        n->attr = (tn__attr *)(void *)(p + head + edges + metas + saves);
+        *n->attr = *attr;
+    }
+    return n;
+}
+
+static void describe(tn__meta *m, const tn_tensor *t)
+{
+    m->dtype = t->dtype;
+    m->ndim = t->ndim;
+    m->device = t->device;
+    for (int32_t d = 0; d < t->ndim; d++)
+        m->shape[d] = t->shape[d];
+}
+
+void tn__node_input(tn__node *n, int32_t i, const tn_tensor *t, tn__edge edge)
+{
+    n->edge[i] = edge;
+    describe(&n->in[i], t);
+}
+
+void tn__node_output(tn__node *n, int32_t i, const tn_tensor *t)
+{
+    describe(&n->out[i], t);
+}
+
+bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value)
+{
+    tn__saved *s = &n->saved[slot];
+    s->value = *value;
+    if (value->kind == TN_SCALAR_TENSOR) {
+        tn_tensor *t = value->v.t;
+        s->version = tn__tensor_version(t);
+        if (t->obj.flags & TN__REQUIRES_GRAD && slot < n->n_in) /* such a leaf never gets history: no cycle */
+            s->value.v.t = tn__object_retain(t);
+        else if (!(s->value.v.t = tn__tensor_alias(t)))
+            return false;
+    }
+    s->kept = true;
+    return true;
+}
+
+/* "Max1 Max0" and variant 1: "Max0". */
+static void pick_label(const char *labels, uint8_t variant, char *out, size_t size)
+{
+    const char *p = labels;
+    for (uint8_t i = 0; i < variant; i++) {
+        const char *space = strchr(p, ' ');
+        if (!space)
+            break;
+        p = space + 1;
+    }
+    snprintf(out, size, "%.*s", (int)strcspn(p, " "), p);
+}
+
+/* log_softmax -> LogSoftmax */
+static void camel(const char *name, char *out, size_t size)
+{
+    size_t n = 0;
+    bool up = true;
+    for (; *name && n + 1 < size; name++) {
+        if (*name == '_') {
+            up = true;
+            continue;
+        }
+        out[n++] = (char)(up ? toupper((unsigned char)*name) : *name);
+        up = false;
+    }
+    out[n] = '\0';
+}
+
+tn__node_text tn__node_name(const tn__node *n)
+{
+    tn__node_text t;
+    char label[48];
+    if (n->name) {
+        snprintf(t.s, sizeof t.s, "%s", n->name);
+        return t;
+    }
+    const char *labels = tn__ops[n->op].label;
+    if (*labels)
+        pick_label(labels, n->variant, label, sizeof label);
+    else
+        camel(tn__op_name(n->op), label, sizeof label);
+    size_t len = strlen(label);
+    bool numbered = len && isdigit((unsigned char)label[len - 1]);
+    if (numbered)
+        snprintf(t.s, sizeof t.s, "%.*sBackward%c", (int)(len - 1), label, label[len - 1]);
+    else if (*labels) /* "Copys": CopyBackwards, PyTorch's spelling */
+        snprintf(t.s, sizeof t.s, "%.*sBackward%c", (int)(len - 1), label, label[len - 1]);
+    else
+        snprintf(t.s, sizeof t.s, "%sBackward0", label);
+    return t;
+}
+
+/* ---- saved operands, in backward ---- */
+
+static const char freed_text[] =
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward.";
+
+/* What PyTorch calls the node in that message: its name without 'Backward0'. */
+static void short_name(const tn__object *node, char *out, size_t size)
+{
+    tn__node_text t = tn__node_name((const tn__node *)node);
+    char *cut = strstr(t.s, "Backward");
+    if (cut)
+        *cut = '\0';
+    snprintf(out, size, "%s", t.s);
+}
+
+static tn_status overwritten(const tn__node *n, int32_t slot, const tn__saved *s)
+{
+    const tn_tensor *t = s->value.v.t;
+    const tn__object *maker = slot >= n->n_in ? &n->obj : n->edge[slot].to;
+    uint32_t output = slot >= n->n_in ? (uint32_t)(slot - n->n_in) : n->edge[slot].output;
+    char origin[96] = "";
+    if (maker && maker->cls == &tn__node_class) {
+        char name[64];
+        short_name(maker, name, sizeof name);
+        snprintf(origin, sizeof origin, ", which is output %u of %s,", (unsigned)output, name);
+    }
+    tn__error(TN_EGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                        "[torch.%sTensor %s]%s is at version %u; expected version %u instead.",
+              tn__dtypes[t->dtype].legacy, tn__shape_str(t->shape, t->ndim).s, origin, (unsigned)tn__tensor_version(t),
+              (unsigned)s->version);
+    if (n->site)
+        tn__error_append("\n  it is needed by %s, recorded at %s", tn__node_name(n).s, n->site);
+    return TN_EGRAD;
+}
+
+/* An alias with the history that slot had, so that higher derivatives see it. */
+static tn_tensor *with_history(tn__backward *b, int32_t slot, tn_tensor *t)
+{
+    tn__node *n = b->node;
+    tn__object *maker = slot >= n->n_in ? &n->obj : n->edge[slot].to;
+    uint32_t output = slot >= n->n_in ? (uint32_t)(slot - n->n_in) : n->edge[slot].output;
+    if (!maker)
+        return t;
+    if (maker->cls == &tn__tensor_class) /* a leaf is its own history */
+        return (tn_tensor *)maker;
+    tn_tensor *a = tn__tensor_alias(t);
+    if (!a)
+        return NULL;
+    a->node = tn__object_retain(maker);
+    a->node_output = output;
+    tn__scope_adopt(tn__self(), a);
+    return a;
+}
+
+tn_tensor *tn__saved_tensor(tn__backward *b, int32_t slot)
+{
+    tn__node *n = b->node;
+    tn__saved *s = &n->saved[slot];
+    if (n->freed)
+        return tn__fail(TN_EGRAD, "%s", freed_text);
+    if (!s->kept || s->value.kind != TN_SCALAR_TENSOR)
+        return tn__fail(TN_EINVAL, "%s: operand %d was not saved for backward", tn__node_name(n).s, (int)slot);
+    if (tn__tensor_version(s->value.v.t) != s->version) {
+        overwritten(n, slot, s);
+        return NULL;
+    }
+    return tn__self()->no_grad ? s->value.v.t : with_history(b, slot, s->value.v.t);
+}
+
+tn_scalar tn__saved_operand(tn__backward *b, int32_t slot, tn_status *status)
+{
+    tn__saved *s = &b->node->saved[slot];
+    if (b->node->freed)
+        *status = tn__error(TN_EGRAD, "%s", freed_text);
+    if (!s->kept || s->value.kind != TN_SCALAR_TENSOR)
+        return s->value;
+    tn_tensor *t = tn__saved_tensor(b, slot);
+    if (!t)
+        *status = tn_error_code();
+    return tn_scalar_t(t);
+}

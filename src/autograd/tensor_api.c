@@ -1,0 +1,346 @@
+/* The functions of tenon/tensor.h and tenon/autograd.h that ask or set one thing. */
+#include "autograd/functions.h"
+#include "backend/backend.h"
+#include "core/alloc.h"
+#include <math.h>
+#include <tenon/autograd.h>
+#include <tenon/tensor.h>
+
+/* ---- from data ---- */
+
+static bool has_point(tn_dtype d)
+{
+    return d == TN_F32 || d == TN_F64;
+}
+
+/* A written-out list is int64, or the default dtype; a C array keeps what it is. */
+static tn_dtype dtype_of_array(const tn_array *a)
+{
+    if (!a->literal)
+        return a->dtype;
+    return has_point(a->dtype) ? tn__default_dtype() : a->dtype == TN_BOOL ? TN_BOOL : TN_I64;
+}
+
+/* uint32 and uint64 are no tensors' dtypes, but lists of unsigned numbers are welcome. */
+static int64_t unsigned_at(const tn_array *a, size_t i)
+{
+    return a->dtype == TN_U32 ? (int64_t)((const uint32_t *)a->data)[i] : (int64_t)((const uint64_t *)a->data)[i];
+}
+
+static tn_status fill_from(tn_tensor *t, const tn_array *a)
+{
+    size_t to = tn__dtype_size(t->dtype);
+    char *p = tn__tensor_data(t);
+    if (a->dtype == t->dtype) {
+        if (a->n)
+            memcpy(p, a->data, a->n * to);
+        return TN_OK;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (a->dtype == TN_U32 || a->dtype == TN_U64)
+            tn__store_int(t->dtype, p + i * to, unsigned_at(a, i));
+        else if (tn__dtype_is_float(a->dtype))
+            tn__store_double(t->dtype, p + i * to, tn__load_double(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
+        else
+            tn__store_int(t->dtype, p + i * to, tn__load_int(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
+    }
+    return TN_OK;
+}
+
+static tn_status check_array(const tn_array *a, const tn_options *o)
+{
+    if (a->n && !a->data)
+        return tn__error(TN_EINVAL, "tn_tensor_from: the array is NULL");
+    if (!a->literal && (a->dtype == TN_U32 || a->dtype == TN_U64))
+        return tn__dtype_check("tn_tensor_from", a->dtype);
+    if (!tn__dtype_exists(a->dtype) && a->dtype != TN_U32 && a->dtype != TN_U64)
+        return tn__dtype_check("tn_tensor_from", a->dtype ? a->dtype : -1);
+    return tn__dtype_check("tn_tensor_from", o->dtype);
+}
+
+tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options)
+{
+    tn_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__thread *self = tn__enter(o.site);
+    tn_scope scope;
+    int64_t shape[TN_MAX_DIMS] = {(int64_t)data.n};
+    int32_t ndim = 1;
+    if (check_array(&data, &o))
+        return NULL;
+    if (o.shape.dim) {
+        if (tn__shape_check("tn_tensor_from", o.shape, (int64_t)data.n, shape))
+            return NULL;
+        ndim = o.shape.ndim;
+    }
+    if (tn__numel(shape, ndim) != (int64_t)data.n)
+        return tn__fail(TN_EINVAL, "shape '%s' is invalid for input of size %zu", tn__shape_str(shape, ndim).s, data.n);
+    tn__scope_push(self, &scope);
+    tn_options host = {.device = TN_CPU, .dtype = o.dtype};
+    tn_tensor *t = tn__factory((tn_dims){ndim, shape}, &host, dtype_of_array(&data));
+    if (t && fill_from(t, &data))
+        t = NULL;
+    if (t && o.device.type != TN_DEVICE_CPU) {
+        tn_device d;
+        t = tn__device_resolve(o.device, &d) ? NULL : tn_to(t, .device = d);
+    }
+    if (t && o.requires_grad)
+        t = tn_requires_grad_(t, true);
+    return tn__scope_return(self, &scope, t);
+}
+
+static void release_user_data(tn__storage *s)
+{
+    if (s->user_release)
+        s->user_release(s->ctx);
+}
+
+tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_from_data_options *options)
+{
+    tn_from_data_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__thread *self = tn__enter(o.site);
+    int64_t dims[TN_MAX_DIMS], numel, last = 0;
+    if (!tn__dtype_exists(dtype) && tn__dtype_check("tn_from_data", dtype ? dtype : -1))
+        return NULL;
+    if (tn__shape_check("tn_from_data", shape, -1, dims))
+        return NULL;
+    if (!tn__shape_numel(dims, shape.ndim, tn__dtype_size(dtype), &numel))
+        return tn__fail(TN_EINVAL, "tn_from_data: the shape %s is larger than memory can be", tn__shape_str(dims, shape.ndim).s);
+    if (!data && numel)
+        return tn__fail(TN_EINVAL, "tn_from_data: the data is NULL");
+    if (o.stride.dim && o.stride.ndim != shape.ndim)
+        return tn__fail(TN_EINVAL, "tn_from_data: %d strides for %d dimensions", (int)o.stride.ndim, (int)shape.ndim);
+    for (int32_t d = 0; d < shape.ndim; d++) {
+        int64_t step = 0;
+        if (o.stride.dim && o.stride.dim[d] < 0)
+            return tn__fail(TN_EVALUE, "At least one stride in the given array is negative, and tensors with negative strides "
+                                       "are not currently supported.");
+        if (o.stride.dim && numel && (__builtin_mul_overflow(o.stride.dim[d], dims[d] - 1, &step) ||
+                                      __builtin_add_overflow(last, step, &last)))
+            return tn__fail(TN_EINVAL, "tn_from_data: the strides reach beyond what an index can count");
+    }
+    tn_tensor *t = tn__tensor_new(dtype, TN_CPU, dims, shape.ndim, o.stride.dim);
+    if (!t)
+        return NULL;
+    size_t n = (size_t)(numel == 0 ? 0 : o.stride.dim ? last + 1 : numel) * tn__dtype_size(dtype);
+    t->storage = tn__storage_new(TN_CPU, data, n, release_user_data);
+    if (!t->storage) {
+        tn__object_release(t);
+        return tn__fail(TN_ENOMEM, "out of memory for a storage's description");
+    }
+    t->storage->user_release = o.release;
+    t->storage->ctx = o.ctx;
+    t->storage->read_only = o.read_only;
+    tn__scope_adopt(self, t);
+    return t;
+}
+
+/* ---- asking ---- */
+
+static bool real(const tn_tensor *t)
+{
+    return t && t != TN_NONE;
+}
+
+tn_device tn_tensor_device(const tn_tensor *t)
+{
+    return real(t) ? t->device : tn_device_make(TN_DEVICE_INVALID, -1);
+}
+
+tn_dtype tn_tensor_dtype(const tn_tensor *t)
+{
+    return real(t) ? t->dtype : TN_DTYPE_DEFAULT;
+}
+
+int32_t tn_tensor_ndim(const tn_tensor *t)
+{
+    return real(t) ? t->ndim : 0;
+}
+
+tn_dims tn_tensor_shape(const tn_tensor *t)
+{
+    return real(t) ? (tn_dims){t->ndim, t->shape} : (tn_dims){0, NULL};
+}
+
+tn_dims tn_tensor_stride(const tn_tensor *t)
+{
+    return real(t) ? (tn_dims){t->ndim, t->stride} : (tn_dims){0, NULL};
+}
+
+int64_t tn_tensor_size(const tn_tensor *t, int64_t dim)
+{
+    int32_t d;
+    if (!real(t)) {
+        tn__poisoned("tn_tensor_size");
+        return -1;
+    }
+    if (t->ndim == 0) {
+        tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+        return -1;
+    }
+    return tn__wrap_dim(dim, t->ndim, &d) ? -1 : t->shape[d];
+}
+
+int64_t tn_tensor_numel(const tn_tensor *t)
+{
+    return real(t) ? t->numel : 0;
+}
+
+int64_t tn_tensor_storage_offset(const tn_tensor *t)
+{
+    return real(t) ? t->offset : 0;
+}
+
+bool tn_tensor_is_contiguous(const tn_tensor *t)
+{
+    return real(t) && tn__contiguous(t);
+}
+
+bool tn_tensor_is_cuda(const tn_tensor *t)
+{
+    return real(t) && t->device.type == TN_DEVICE_CUDA;
+}
+
+bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
+{
+    return real(a) && real(b) && a->storage && a->storage == b->storage;
+}
+
+void *tn_data(const tn_tensor *t)
+{
+    if (!real(t)) {
+        tn__poisoned("tn_data");
+        return NULL;
+    }
+    if (t->device.type == TN_DEVICE_CPU)
+        return tn__tensor_data(t);
+    return tn__fail(TN_EDEVICE, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                                "memory first.\n  in C: tn_data(tn_cpu(t))", tn_device_text(t->device).s);
+}
+
+/* The one element's address on the host, and the tensor that holds it (a copy where t lives elsewhere). */
+static const void *one_element(const tn_tensor *t, tn_tensor **host)
+{
+    *host = NULL;
+    if (!real(t)) {
+        tn__poisoned("tn_item");
+        return NULL;
+    }
+    if (t->numel != 1)
+        return tn__fail(TN_EINVAL, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel);
+    if (t->device.type == TN_DEVICE_META)
+        return tn__fail(TN_EDEVICE, "Tensor.item() cannot be called on meta tensors");
+    if (t->device.type != TN_DEVICE_CPU) {
+        *host = tn_cpu((tn_tensor *)(uintptr_t)t);
+        return *host ? tn__tensor_data(*host) : NULL;
+    }
+    return tn__tensor_data(t);
+}
+
+double tn_item(const tn_tensor *t)
+{
+    tn_scope scope;
+    tn__thread *self = tn__self();
+    tn_tensor *host;
+    tn__scope_push(self, &scope);
+    const void *p = one_element(t, &host);
+    double v = p ? tn__load_double(t->dtype, p) : (double)NAN;
+    tn__scope_pop(self, &scope, NULL);
+    return v;
+}
+
+int64_t tn_item_int(const tn_tensor *t)
+{
+    tn_scope scope;
+    tn__thread *self = tn__self();
+    tn_tensor *host;
+    tn__scope_push(self, &scope);
+    const void *p = one_element(t, &host);
+    int64_t v = p ? tn__load_int(t->dtype, p) : 0;
+    tn__scope_pop(self, &scope, NULL);
+    return v;
+}
+
+/* ---- gradients ---- */
+
+tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad)
+{
+    if (!real(t)) {
+        tn__poisoned("tn_requires_grad_");
+        return NULL;
+    }
+    if (requires_grad && !tn__dtype_is_float(t->dtype))
+        return tn__fail(TN_EDTYPE, "only Tensors of floating point dtype can require gradients");
+    if (!requires_grad && (t->node || (t->base && tn__requires_grad(t->base))))
+        return tn__fail(TN_EGRAD, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                                  "variable in a subgraph that doesn't require differentiation use var_no_grad = "
+                                  "var.detach().");
+    if (requires_grad && !t->node)
+        t->obj.flags |= TN__REQUIRES_GRAD;
+    else if (!requires_grad)
+        t->obj.flags &= ~(uint32_t)TN__REQUIRES_GRAD;
+    return t;
+}
+
+bool tn_tensor_requires_grad(const tn_tensor *t)
+{
+    return real(t) && tn__wants_grad(t);
+}
+
+bool tn_tensor_is_leaf(const tn_tensor *t)
+{
+    return real(t) && tn__is_leaf(t) && !(t->base && tn__requires_grad(t->base) && !(t->obj.flags & TN__VIEW_NO_GRAD));
+}
+
+tn_tensor *tn_tensor_grad(const tn_tensor *t)
+{
+    return real(t) ? t->grad : NULL;
+}
+
+tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad)
+{
+    if (!real(t) || !grad)
+        return tn__poisoned("tn_tensor_set_grad");
+    tn_tensor *g = grad == TN_NONE ? NULL : grad;
+    if (g && !tn__same_shape(g->shape, g->ndim, t->shape, t->ndim))
+        return tn__error(TN_EINVAL, "assigned grad has data of a different size");
+    if (g && g->dtype != t->dtype)
+        return tn__error(TN_EDTYPE, "assigned grad has data of a different type");
+    if (g && !tn__same_device(g->device, t->device))
+        return tn__error(TN_EDEVICE, "assigned grad has data located on a different device");
+    if (g)
+        tn__object_retain(g);
+    tn_tensor *old = t->grad;
+    t->grad = g;
+    tn__object_release(old);
+    return TN_OK;
+}
+
+uint32_t tn_tensor_version(const tn_tensor *t)
+{
+    return real(t) ? tn__tensor_version(t) : 0;
+}
+
+tn_name tn_tensor_grad_fn(const tn_tensor *t)
+{
+    tn_name n = {""};
+    if (!real(t))
+        return n;
+    tn_status e = TN_OK;
+    tn__edge edge = tn__gradient_edge((tn_tensor *)(uintptr_t)t, &e);
+    if (edge.to && edge.to->cls == &tn__node_class)
+        memcpy(n.s, tn__node_name((const tn__node *)edge.to).s, sizeof n.s);
+    tn__object_release(edge.to);
+    return n;
+}
+
+bool tn_set_grad_enabled(bool enabled)
+{
+    return !tn__set_no_grad(!enabled);
+}
+
+bool tn_is_grad_enabled(void)
+{
+    return !tn__self()->no_grad;
+}

@@ -1,0 +1,69 @@
+/* backend/backend.h: what a backend is: one const struct of functions. Capability is the table: an operation without a
+ * kernel is an error naming operation, dtype and device, never a trip through the host.
+ *
+ * Kernels see views of memory, never tensors. They run in the order in which they are called on a device; on the CPU
+ * they are done when they return.
+ */
+#ifndef TENON_BACKEND_BACKEND_H
+#define TENON_BACKEND_BACKEND_H
+
+#include "core/storage.h"
+#include "op/iter.h"
+#include <tenon/device.h>
+#include <tenon/memory.h>
+
+typedef struct tn__launch {
+    tn__op_id op;
+    tn_dtype compute;
+    tn_device device;
+    int32_t n_in, n_out;
+    const tn__view *in;
+    const tn_scalar *operand; /* for inputs that are numbers */
+    tn__view out[TN__MAX_OUT];
+    const tn__attr *attr;
+} tn__launch;
+
+typedef tn_status (*tn__kernel)(const tn__launch *l);
+
+typedef struct tn__backend {
+    const char *name;
+    int32_t type;
+    int32_t (*count)(void);
+    void (*info)(int32_t index, tn_device_info *out);
+    /* Memory for nbytes, its version 0. NULL, with TN_ENOMEM set, when there is too little. */
+    tn__storage *(*allocate)(tn_device device, size_t nbytes);
+    /* An elementwise row over a walk. */
+    tn_status (*elementwise)(tn__op_id op, const tn__iter *it, tn_dtype compute);
+    /* operand[0] = operand[1], converting; a number or 0-dim source fills. */
+    tn_status (*copy)(const tn__iter *it);
+    /* Structural rows, by operation; NULL where there is no kernel. */
+    const tn__kernel *kernels;
+    tn_status (*synchronize)(tn_device device);
+    tn_memory_statistics (*memory_stats)(tn_device device);
+    void (*reset_peak)(tn_device device);
+    void (*empty_cache)(tn_device device);
+} tn__backend;
+
+/* The backends, by device type; NULL where this build has none. */
+extern const tn__backend *const tn__backends[5];
+
+static inline const tn__backend *tn__backend_of(tn_device d)
+{
+    return tn__backends[d.type];
+}
+
+/* The device an unspecific value means: default, current index. TN_EDEVICE if it is not there. */
+TN_MUST_USE tn_status tn__device_resolve(tn_device asked, tn_device *out);
+
+/* A view of a tensor, or of nothing. */
+static inline tn__view tn__view_of(const tn_tensor *t)
+{
+    if (!t)
+        return (tn__view){0};
+    return (tn__view){tn__tensor_data(t), t->dtype, t->ndim, tn__contiguous(t), t->numel, t->shape, t->stride};
+}
+
+/* An uninitialised tensor with memory, as the spec says, on a resolved device; in no scope. */
+tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device);
+
+#endif

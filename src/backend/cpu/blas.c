@@ -1,0 +1,122 @@
+/* The BLAS found at run time, by its C interface. Its settings are left as they are.
+ *
+ * It is asked for products above 64^3, unless its kernels are known to be of an older instruction set than the own ones
+ * (OpenBLAS 0.3.21 runs Haswell kernels on a CPU with AVX-512: measured, half the rate of the own product).
+ * TENON_BLAS: a path to load instead, or 'off'. */
+#include "backend/cpu/cpu.h"
+#include "core/dynlib.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
+                         int);
+
+enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112, SMALL = 64 * 64 * 64 };
+
+static struct {
+    pthread_once_t once;
+    sgemm_fn sgemm;
+    dgemm_fn dgemm;
+    bool prefer; /* at least as new an instruction set as the own kernels' */
+    char description[160];
+} blas = {.once = PTHREAD_ONCE_INIT};
+
+static const char *const libraries[] = {"libopenblas.so.0", "libopenblas.so", "libscipy_openblas.so", "libmkl_rt.so.2",
+                                        "libmkl_rt.so", "libblis.so.4", "libblis.so",
+                                        "/System/Library/Frameworks/Accelerate.framework/Accelerate", NULL};
+
+static bool find_products(void *lib)
+{
+    static const char *const names[][2] = {{"cblas_sgemm", "cblas_dgemm"}, {"scipy_cblas_sgemm", "scipy_cblas_dgemm"}};
+    for (size_t i = 0; i < TN_COUNT(names); i++) {
+        void *slot[2];
+        if (tn__dynlib_symbols(lib, names[i], slot, 2)) {
+            memcpy(&blas.sgemm, &slot[0], sizeof slot[0]);
+            memcpy(&blas.dgemm, &slot[1], sizeof slot[1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* OpenBLAS says which kernels it runs; others choose by themselves and are trusted. */
+static const char *core_name(void *lib)
+{
+    static const char *const names[] = {"openblas_get_corename", "scipy_openblas_get_corename"};
+    for (size_t i = 0; i < TN_COUNT(names); i++) {
+        const char *(*get)(void);
+        void *slot;
+        if (tn__dynlib_symbols(lib, &names[i], &slot, 1)) {
+            memcpy(&get, &slot, sizeof slot);
+            return get();
+        }
+    }
+    return NULL;
+}
+
+static bool is_wide(const char *core)
+{
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen4", "Zen5"};
+    for (size_t i = 0; i < TN_COUNT(wide); i++)
+        if (!strcmp(core, wide[i]))
+            return true;
+    return false;
+}
+
+static void find(void)
+{
+    const char *path = getenv("TENON_BLAS"), *opened = path;
+    const char *const only[] = {path, NULL};
+    if (path && !strcmp(path, "off"))
+        return;
+    void *lib = tn__dynlib_open(path && *path ? only : libraries, &opened);
+    if (!lib || !find_products(lib)) {
+        tn__dynlib_close(lib);
+        return;
+    }
+    const char *core = core_name(lib);
+    blas.prefer = !core || strcmp(tn__isa()->name, "avx512") != 0 || is_wide(core);
+    snprintf(blas.description, sizeof blas.description, "BLAS %s%s%s%s", opened, core ? ", kernels " : "", core ? core : "",
+             blas.prefer ? "" : " (own products are faster here)");
+}
+
+const char *tn__blas_description(void)
+{
+    pthread_once(&blas.once, find);
+    return blas.description;
+}
+
+/* BLAS wants one of the strides to be 1. */
+static bool layout(int64_t rs, int64_t cs, int64_t rows, int64_t cols, int *trans, int *ld)
+{
+    if (cs == 1 && rs >= TN_MAX(cols, 1) && rs <= INT32_MAX) {
+        *trans = NO_TRANS;
+        *ld = (int)rs;
+        return true;
+    }
+    if (rs == 1 && cs >= TN_MAX(rows, 1) && cs <= INT32_MAX) {
+        *trans = TRANS;
+        *ld = (int)cs;
+        return true;
+    }
+    return false;
+}
+
+bool tn__blas_gemm(const tn__gemm *g, int type)
+{
+    int ta, tb, lda, ldb;
+    if ((double)g->m * (double)g->n * (double)g->k < SMALL)
+        return false;
+    pthread_once(&blas.once, find);
+    if (!blas.prefer || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->ldc > INT32_MAX ||
+        !layout(g->a_rs, g->a_cs, g->m, g->k, &ta, &lda) || !layout(g->b_rs, g->b_cs, g->k, g->n, &tb, &ldb))
+        return false;
+    int m = (int)g->m, n = (int)g->n, k = (int)g->k, ldc = (int)g->ldc;
+    if (type == TN__F32)
+        blas.sgemm(ROW_MAJOR, ta, tb, m, n, k, (float)g->scale, g->a, lda, g->b, ldb, g->accumulate ? 1 : 0, g->c, ldc);
+    else
+        blas.dgemm(ROW_MAJOR, ta, tb, m, n, k, g->scale, g->a, lda, g->b, ldb, g->accumulate ? 1 : 0, g->c, ldc);
+    return true;
+}

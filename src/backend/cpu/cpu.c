@@ -1,0 +1,188 @@
+#include "backend/cpu/cpu.h"
+#include "core/alloc.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- instruction set ---- */
+
+static struct {
+    pthread_once_t once;
+    const tn__cpu_isa *isa;
+    int64_t stream_bytes;
+} cpu = {.once = PTHREAD_ONCE_INIT};
+
+static bool has_avx2(void)
+{
+#if defined(TN_HAVE_AVX2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx512(void)
+{
+#if defined(TN_HAVE_AVX512)
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
+static void choose(void)
+{
+    const char *force = getenv("TENON_CPU");
+    cpu.isa = &tn__isa_baseline;
+#if defined(TN_HAVE_AVX2)
+    if (has_avx2() && (!force || strcmp(force, "baseline") != 0))
+        cpu.isa = &tn__isa_avx2;
+#endif
+#if defined(TN_HAVE_AVX512)
+    if (has_avx512() && (!force || (strcmp(force, "baseline") != 0 && strcmp(force, "avx2") != 0)))
+        cpu.isa = &tn__isa_avx512;
+#endif
+    (void)force;
+    (void)has_avx2;
+    (void)has_avx512;
+    cpu.stream_bytes = tn__env_last_level_cache();
+}
+
+const tn__cpu_isa *tn__isa(void)
+{
+    pthread_once(&cpu.once, choose);
+    return cpu.isa;
+}
+
+int64_t tn__cpu_stream_bytes(void)
+{
+    pthread_once(&cpu.once, choose);
+    return cpu.stream_bytes;
+}
+
+/* ---- the backend ---- */
+
+static int32_t count(void)
+{
+    return 1;
+}
+
+static void cpu_name(char *out, size_t n)
+{
+    snprintf(out, n, "CPU");
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    while (f && fgets(line, sizeof line, f)) {
+        const char *colon = strchr(line, ':');
+        if (!strncmp(line, "model name", 10) && colon) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(out, n, "%s", colon + 2);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+static int64_t available_memory(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[128];
+    long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return (int64_t)kib << 10;
+}
+
+static void info(int32_t index, tn_device_info *out)
+{
+    (void)index;
+    const char *blas = tn__blas_description();
+    cpu_name(out->name, sizeof out->name);
+    out->total_memory = tn__env_physical_memory();
+    out->free_memory = available_memory();
+    out->units = tn__num_threads();
+    snprintf(out->detail, sizeof out->detail, "%s kernels; %s", tn__isa()->name, *blas ? blas : "no BLAS found, own products");
+}
+
+static void release(tn__storage *s)
+{
+    tn__cpu_memory_count(-(int64_t)s->nbytes);
+    tn__block_put(s->data, s->nbytes);
+}
+
+static tn__storage *allocate(tn_device device, size_t nbytes)
+{
+    void *data = nbytes ? tn__block_get(nbytes) : NULL;
+    tn__storage *s = NULL;
+    if (data || !nbytes)
+        s = tn__storage_new(device, data, nbytes, nbytes ? release : NULL);
+    if (TN_UNLIKELY(!s)) {
+        tn__block_put(data, nbytes);
+        tn_memory_statistics m = tn__cpu_memory_stats();
+        return tn__fail(TN_ENOMEM, "CPU out of memory. Tried to allocate %.2f MiB; this process holds %.2f MiB in tensors "
+                                   "and %.2f MiB in all, the machine has %.2f MiB left of %.2f MiB",
+                        (double)nbytes / 1048576, (double)m.allocated / 1048576, (double)m.reserved / 1048576,
+                        (double)available_memory() / 1048576, (double)tn__env_physical_memory() / 1048576);
+    }
+    tn__cpu_memory_count((int64_t)nbytes);
+    return s;
+}
+
+static tn_status synchronize(tn_device device)
+{
+    (void)device;
+    return TN_OK;
+}
+
+static tn_memory_statistics memory_stats(tn_device device)
+{
+    (void)device;
+    return tn__cpu_memory_stats();
+}
+
+static void reset_peak(tn_device device)
+{
+    (void)device;
+    tn__cpu_memory_reset_peak();
+}
+
+static void empty_cache(tn_device device)
+{
+    (void)device;
+    tn__cpu_empty_cache();
+}
+
+static const tn__kernel kernels[TN__OPS] = {
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, sig, infer, kernel, ...) [TN__OP_##name] = tn__cpu_##kernel,
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+};
+
+const tn__backend tn__cpu_backend = {
+    .name = "cpu",
+    .type = TN_DEVICE_CPU,
+    .count = count,
+    .info = info,
+    .allocate = allocate,
+    .elementwise = tn__cpu_elementwise,
+    .copy = tn__cpu_iter_copy,
+    .kernels = kernels,
+    .synchronize = synchronize,
+    .memory_stats = memory_stats,
+    .reset_peak = reset_peak,
+    .empty_cache = empty_cache,
+};

@@ -1,0 +1,87 @@
+/* backend/cpu/cpu.h: the CPU backend: what its files share. */
+#ifndef TENON_BACKEND_CPU_CPU_H
+#define TENON_BACKEND_CPU_CPU_H
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+#include "core/alloc.h"
+
+extern const tn__backend tn__cpu_backend;
+
+/* ---- kernels, one per family of ops.def ---- */
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, sig, infer, kernel, ...) TN_MUST_USE tn_status tn__cpu_##kernel(const tn__launch *l);
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+
+tn_status tn__cpu_elementwise(tn__op_id op, const tn__iter *it, tn_dtype compute);
+tn_status tn__cpu_iter_copy(const tn__iter *it);
+
+/* ---- walks over strided memory ---- */
+
+/* Dimensions of one operand, fastest first, merged where it is one run. */
+typedef struct tn__dims8 {
+    int32_t n;
+    int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
+} tn__dims8;
+
+/* The dimensions of v in the mask, by ascending stride, merged; at least one (of size 1). */
+void tn__dims_pick(tn__dims8 *d, const tn__view *v, uint32_t mask);
+
+static inline int64_t tn__dims_numel(const tn__dims8 *d)
+{
+    int64_t n = 1;
+    for (int32_t i = 0; i < d->n; i++)
+        n *= d->shape[i];
+    return n;
+}
+
+/* Offset of the index-th element, fastest dimension first. */
+static inline int64_t tn__dims_offset(const tn__dims8 *d, int64_t index)
+{
+    int64_t o = 0;
+    for (int32_t i = 0; i < d->n; i++) {
+        o += index % d->shape[i] * d->stride[i];
+        index /= d->shape[i];
+    }
+    return o;
+}
+
+/* Loads elements first .. first + n - 1 of a walk, as the loop type, into dst. */
+void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const tn__dims8 *d, int64_t first, int64_t n);
+void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t first, const void *src, int type, int64_t n);
+
+/* Bytes above which a result is written past the caches. */
+int64_t tn__cpu_stream_bytes(void);
+
+/* ---- products ---- */
+
+/* c = scale * a * b, or c += scale * a * b. Strides in elements; c's columns are contiguous. */
+typedef struct tn__gemm {
+    int64_t m, n, k;
+    const void *a;
+    int64_t a_rs, a_cs;
+    const void *b;
+    int64_t b_rs, b_cs;
+    void *c;
+    int64_t ldc;
+    double scale;
+    bool accumulate;
+} tn__gemm;
+
+/* Float or double (type), by BLAS where that is the better choice, else by the own kernel. */
+TN_MUST_USE tn_status tn__cpu_gemm_run(const tn__gemm *g, int type);
+/* The own kernel. */
+TN_MUST_USE tn_status tn__cpu_gemm_own(const tn__gemm *g, int type);
+
+/* The BLAS found at run time. False if there is none, or it should not be used for this product. */
+bool tn__blas_gemm(const tn__gemm *g, int type);
+/* "OpenBLAS (libopenblas.so.0), Haswell kernels", or "" */
+const char *tn__blas_description(void);
+
+#endif

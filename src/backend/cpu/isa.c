@@ -1,0 +1,133 @@
+/* backend/cpu/isa.c: every loop of backend/cpu/isa.h, compiled once per instruction set into one const table. Contraction
+ * is off: results that must be the same everywhere are. */
+#include "backend/cpu/isa.h"
+#include "backend/cpu/math.inc.h"
+#include "backend/cpu/math_names.h"
+#include "backend/cpu/vector.inc.h"
+#include "backend/cpu/half.inc.h"
+#include "backend/cpu/random.inc.h"
+
+#define JOIN2(a, b) a##b
+#define JOIN(a, b)  JOIN2(a, b)
+
+#define from_float_i32(v)  saturate_f32_i32(v)
+#define from_float_i64(v)  saturate_f32_i64(v)
+#define from_double_f32(v) ((float)(v))
+#define from_double_f64(v) (v)
+#define from_double_i32(v) saturate_f64_i32(v)
+#define from_double_i64(v) saturate_f64_i64(v)
+#define to_i32_f32(v)      saturate_f32_i32(v)
+#define to_i64_f32(v)      saturate_f32_i64(v)
+#define to_i32_f64(v)      saturate_f64_i32(v)
+#define to_i64_f64(v)      saturate_f64_i64(v)
+
+#include "backend/cpu/type_f32.h"
+#include "backend/cpu/rows.inc.h"
+#include "backend/cpu/convert.inc.h"
+#include "backend/cpu/reduce.inc.h"
+#include "backend/cpu/softmax.inc.h"
+#include "backend/cpu/optim.inc.h"
+#include "op/element_undef.h"
+
+#include "backend/cpu/type_f64.h"
+#include "backend/cpu/rows.inc.h"
+#include "backend/cpu/convert.inc.h"
+#include "backend/cpu/reduce.inc.h"
+#include "backend/cpu/softmax.inc.h"
+#include "backend/cpu/optim.inc.h"
+#include "op/element_undef.h"
+
+#include "backend/cpu/type_i32.h"
+#include "backend/cpu/rows.inc.h"
+#include "backend/cpu/convert.inc.h"
+#include "backend/cpu/reduce.inc.h"
+#include "op/element_undef.h"
+
+#include "backend/cpu/type_i64.h"
+#include "backend/cpu/rows.inc.h"
+#include "backend/cpu/convert.inc.h"
+#include "backend/cpu/reduce.inc.h"
+#include "op/element_undef.h"
+
+#include "backend/cpu/memory.inc.h"
+
+/* Angles too large for the vectorised reduction go to libm. */
+#define CHECKED_TRIG(name, libm) \
+    static void row_checked_##name(void *out, const void *a, const void *b, const void *c, int64_t n) \
+    { \
+        float *o = out, in[256]; \
+        const float *x = a; \
+        for (int64_t i = 0; i < n; i += 256) { \
+            int64_t m = n - i < 256 ? n - i : 256; \
+            memcpy(in, x + i, (size_t)m * sizeof *in); /* in place, the row would overwrite its operand */ \
+            row_##name##_f32(o + i, in, b, c, m); \
+            for (int64_t j = 0; j < m; j++) \
+                if (!(fabsf(in[j]) < TRIG_LIMIT)) \
+                    o[i + j] = libm(in[j]); \
+        } \
+    }
+CHECKED_TRIG(sin, sinf)
+CHECKED_TRIG(cos, cosf)
+#define row_sin_f32 row_checked_sin
+#define row_cos_f32 row_checked_cos
+
+/* ---- the table ---- */
+
+#define ALL(name)          {row_##name##_f32, row_##name##_f64, row_##name##_i32, row_##name##_i64}
+#define FLOATS(name)       {row_##name##_f32, row_##name##_f64}
+#define ENTRY(rule, name)  [TN__OP_##name] = ENTRY_##rule(name),
+#define ENTRY_R_SAME       ALL
+#define ENTRY_R_NUMBER     ALL
+#define ENTRY_R_NEG        ALL
+#define ENTRY_R_RELU       ALL
+#define ENTRY_R_LONG       ALL
+#define ENTRY_R_FLOAT      FLOATS
+#define ENTRY_R_TEST       ALL
+#define ENTRY_R_PROMOTE    ALL
+#define ENTRY_R_SUB        ALL
+#define ENTRY_R_DIVIDE     ALL
+#define ENTRY_R_POW        ALL
+#define ENTRY_R_CLAMP      ALL
+#define ENTRY_R_WHERE      ALL
+#define ENTRY_R_FILL       ALL
+#define FOUR(name)         {name##_f32, name##_f64, name##_i32, name##_i64}
+#define RUN_FLOAT(name)    {run_##name##_f32, run_##name##_f64}
+#define RUN_INT(name)      {run_##name##_i32, run_##name##_i64}
+#define TWO(name)          {name##_f32, name##_f64}
+#define REDUCE(field, X)   .field = {[TN__SUM] = X(sum), [TN__PROD] = X(prod), [TN__MAX] = X(max), [TN__MIN] = X(min), [TN__ANY] = X(any), [TN__ALL] = X(all)}
+#define FOLD_FOUR(name)    FOUR(fold_##name)
+#define CONVERT(field)     .field = {[TN_BOOL] = FOUR(field##_bool), [TN_U8] = FOUR(field##_u8), [TN_I8] = FOUR(field##_i8), [TN_I16] = FOUR(field##_i16), [TN_I32] = FOUR(field##_i32), [TN_I64] = FOUR(field##_i64), [TN_F16] = FOUR(field##_f16), [TN_BF16] = FOUR(field##_bf16), [TN_F32] = FOUR(field##_f32), [TN_F64] = FOUR(field##_f64)}
+#define TEXT2(x)           #x
+#define TEXT(x)            TEXT2(x)
+
+extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[2];
+
+const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
+    .name = TEXT(TN_ISA),
+    .loops = {
+#define UNARY(name, rule, ...)   ENTRY(rule, name)
+#define BINARY(name, rule, ...)  ENTRY(rule, name)
+#define TERNARY(name, rule, ...) ENTRY(rule, name)
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+    },
+    CONVERT(load),
+    CONVERT(store),
+    .stream = stream,
+    REDUCE(run_float, RUN_FLOAT),
+    REDUCE(run_int, RUN_INT),
+    REDUCE(fold, FOLD_FOUR),
+    .softmax_row = TWO(softmax_row),
+    .softmax_row_backward = TWO(softmax_row_backward),
+    .transpose = transpose,
+    .uniform = TWO(uniform),
+    .normal = TWO(normal),
+    .dropout = TWO(dropout),
+    .sgd = TWO(sgd),
+    .adam = TWO(adam),
+    .gemm = JOIN(tn__gemm_, TN_ISA),
+};

@@ -1,0 +1,81 @@
+/* backend/cpu/isa.h: the loops that exist once per instruction set, as one const table each. Chosen once, by cpuid or
+ * TENON_CPU=baseline|avx2|avx512. */
+#ifndef TENON_BACKEND_CPU_ISA_H
+#define TENON_BACKEND_CPU_ISA_H
+
+#include "backend/backend.h"
+
+/* Loops compute in four types. */
+enum { TN__F32, TN__F64, TN__I32, TN__I64, TN__TYPES };
+
+static inline int tn__type_of(tn_dtype compute)
+{
+    return compute == TN_F32 ? TN__F32 : compute == TN_F64 ? TN__F64 : compute == TN_I64 ? TN__I64 : TN__I32;
+}
+
+static inline size_t tn__type_size(int type)
+{
+    return type == TN__F32 || type == TN__I32 ? 4 : 8;
+}
+
+/* Elements of a block: operands and result of one block fit the L1 cache together. */
+enum { TN__BLOCK = 1024 };
+
+/* out[i] = f(a[i], b[i], c[i]): dense; rows that test give bytes, others the compute type. */
+typedef void (*tn__loop)(void *out, const void *a, const void *b, const void *c, int64_t n);
+/* Strided elements of a dtype to dense ones of a compute type, and back. */
+typedef void (*tn__load)(void *dst, const void *src, int64_t stride, int64_t n);
+typedef void (*tn__store)(void *dst, int64_t stride, const void *src, int64_t n);
+
+typedef enum tn__reduction { TN__SUM, TN__PROD, TN__MAX, TN__MIN, TN__ANY, TN__ALL, TN__REDUCTIONS } tn__reduction;
+
+/* Pieces of a matrix product: backend/cpu/gemm.inc.h says what each does. */
+typedef void (*tn__tile)(int64_t k, const void *a, const void *b, int64_t ldb, void *c, int64_t ldc, bool accumulate);
+
+typedef struct tn__gemm_isa {
+    int mr, vl;           /* rows of the tallest tile; elements of a vector */
+    tn__tile tile[7][2];  /* [height / 2 - 1][vectors - 1] */
+    void (*pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale);
+    double (*dot)(const void *a, const void *b, int64_t n);
+    void (*axpy)(void *y, const void *x, double alpha, int64_t n);
+} tn__gemm_isa;
+
+typedef struct tn__cpu_isa {
+    const char *name;
+    tn__loop loops[TN__OPS][TN__TYPES]; /* NULL where the row does not compute in that type */
+    tn__load load[TN__DTYPES][TN__TYPES];
+    tn__store store[TN__DTYPES][TN__TYPES];
+    /* dst = src past the caches; dst 64-byte aligned or not. */
+    void (*stream)(void *dst, const void *src, size_t bytes);
+    /* Reduces a dense run; sums of f32 come back as double, so that partial sums add up without loss. */
+    double (*run_float[TN__REDUCTIONS][2])(const void *x, int64_t n);
+    int64_t (*run_int[TN__REDUCTIONS][2])(const void *x, int64_t n); /* [I32, I64] */
+    /* acc[i] = acc[i] op x[i] */
+    void (*fold[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t n);
+    /* Rows of softmax: x to out, both dense and of the compute type; log: its logarithm. */
+    void (*softmax_row[2])(void *out, const void *x, int64_t n, bool log);
+    void (*softmax_row_backward[2])(void *out, const void *g, const void *y, int64_t n, bool log);
+    /* dst[j * ld_dst + i] = src[i * ld_src + j] for a tile of rows x cols elements of 1, 2, 4 or 8 bytes. */
+    void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols, size_t size);
+    /* n numbers (f32 or f64) from Philox blocks first, first + 1 ...: scaled uniform, or normal. */
+    void (*uniform[2])(void *out, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to);
+    void (*normal[2])(void *out, uint64_t seed, uint64_t first, int64_t n, double mean, double std);
+    /* out[i] = x[i] * scale where uniform number i >= p, else 0 */
+    void (*dropout[2])(void *out, const void *x, uint64_t seed, uint64_t first, int64_t n, double p);
+    void (*sgd[2])(void *p, const void *g, void *buffer, int64_t n, const tn__attr *a);
+    void (*adam[2])(void *p, const void *g, void *m, void *v, int64_t n, const tn__attr *a);
+    const tn__gemm_isa *gemm; /* [2]: f32, f64 */
+} tn__cpu_isa;
+
+/* The table in use. */
+const tn__cpu_isa *tn__isa(void);
+
+extern const tn__cpu_isa tn__isa_baseline;
+#if defined(TN_HAVE_AVX2)
+extern const tn__cpu_isa tn__isa_avx2;
+#endif
+#if defined(TN_HAVE_AVX512)
+extern const tn__cpu_isa tn__isa_avx512;
+#endif
+
+#endif

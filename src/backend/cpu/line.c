@@ -1,0 +1,245 @@
+/* Kernels along one dimension: softmax and its gradients, cumsum; and the triangle, ranges and the identity. */
+#include "backend/cpu/cpu.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include <math.h>
+
+enum { WORK = 32768 };
+
+/* x seen as [outer][n][inner], n the dimension; inner and outer are walked by their own dimensions. */
+typedef struct line_job {
+    const tn__launch *l;
+    int type;
+    bool log;
+    int64_t n, inner, outer;
+} line_job;
+
+static line_job make_job(const tn__launch *l)
+{
+    const tn__view *x = &l->out[0];
+    line_job j = {.l = l, .type = tn__type_of(l->compute), .inner = 1, .outer = 1, .n = 1};
+    for (int32_t d = 0; d < x->ndim; d++) {
+        if (d < l->attr->dim)
+            j.outer *= x->shape[d];
+        else if (d > l->attr->dim)
+            j.inner *= x->shape[d];
+        else
+            j.n = x->shape[d];
+    }
+    return j;
+}
+
+/* Address of [outer][0][inner] of a view. */
+static char *line_at(const tn__view *v, int64_t dim, int64_t outer, int64_t inner)
+{
+    int64_t offset = 0;
+    for (int32_t d = v->ndim - 1; d > dim; d--) {
+        offset += inner % v->shape[d] * v->stride[d];
+        inner /= v->shape[d];
+    }
+    for (int32_t d = (int32_t)dim - 1; d >= 0; d--) {
+        offset += outer % v->shape[d] * v->stride[d];
+        outer /= v->shape[d];
+    }
+    return (char *)v->data + offset * (int64_t)tn__dtype_size(v->dtype);
+}
+
+static int64_t line_stride(const tn__view *v, int64_t dim)
+{
+    return v->ndim ? v->stride[dim] : 1;
+}
+
+static bool is_line(const tn__view *v, int64_t dim, int type)
+{
+    return line_stride(v, dim) == 1 && tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == type;
+}
+
+/* A line in one piece, in buffer unless it lies so. */
+static const void *load_line(const line_job *j, int input, int64_t outer, int64_t inner, void *buffer)
+{
+    const tn__view *v = &j->l->in[input];
+    const char *p = line_at(v, j->l->attr->dim, outer, inner);
+    if (is_line(v, j->l->attr->dim, j->type))
+        return p;
+    tn__isa()->load[v->dtype][j->type](buffer, p, line_stride(v, j->l->attr->dim), j->n);
+    return buffer;
+}
+
+typedef void (*line_body)(const line_job *j, void *out, const void *a, const void *b);
+
+static void softmax_line(const line_job *j, void *out, const void *a, const void *b)
+{
+    (void)b;
+    tn__isa()->softmax_row[j->type](out, a, j->n, j->log);
+}
+
+static void softmax_backward_line(const line_job *j, void *out, const void *a, const void *b)
+{
+    tn__isa()->softmax_row_backward[j->type](out, a, b, j->n, j->log);
+}
+
+static void cumsum_line(const line_job *j, void *out, const void *a, const void *b)
+{
+    (void)b;
+    int64_t n = j->n;
+    if (j->type == TN__F32) {
+        double s = 0;
+        for (int64_t i = 0; i < n; i++)
+            ((float *)out)[i] = (float)(s += (double)((const float *)a)[i]);
+    } else if (j->type == TN__F64) {
+        double s = 0;
+        for (int64_t i = 0; i < n; i++)
+            ((double *)out)[i] = s += ((const double *)a)[i];
+    } else if (j->type == TN__I32) {
+        uint32_t s = 0;
+        for (int64_t i = 0; i < n; i++)
+            ((int32_t *)out)[i] = (int32_t)(s += (uint32_t)((const int32_t *)a)[i]);
+    } else {
+        uint64_t s = 0;
+        for (int64_t i = 0; i < n; i++)
+            ((int64_t *)out)[i] = (int64_t)(s += (uint64_t)((const int64_t *)a)[i]);
+    }
+}
+
+typedef struct lines_run {
+    line_job j;
+    line_body body;
+    int inputs;
+    size_t bytes; /* of one line */
+    _Atomic tn_status status;
+} lines_run;
+
+/* Items are lines. Each chunk takes its buffers from the cache: lines that lie as they are wanted need none. */
+static void run_lines(void *ctx, int64_t begin, int64_t end)
+{
+    lines_run *r = ctx;
+    const line_job *j = &r->j;
+    const tn__view *out = &j->l->out[0];
+    char *buffer = tn__block_get(3 * r->bytes);
+    if (!buffer) {
+        r->status = TN_ENOMEM;
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        int64_t outer = i / j->inner, inner = i % j->inner;
+        const void *a = load_line(j, 0, outer, inner, buffer);
+        const void *b = r->inputs > 1 ? load_line(j, 1, outer, inner, buffer + r->bytes) : NULL;
+        char *to = line_at(out, j->l->attr->dim, outer, inner);
+        bool direct = is_line(out, j->l->attr->dim, j->type);
+        void *result = direct ? (void *)to : (void *)(buffer + 2 * r->bytes);
+        r->body(j, result, a, b);
+        if (!direct)
+            tn__isa()->store[out->dtype][j->type](to, line_stride(out, j->l->attr->dim), result, j->n);
+    }
+    tn__block_put(buffer, 3 * r->bytes);
+}
+
+static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log)
+{
+    lines_run r = {.j = make_job(l), .body = body, .inputs = inputs};
+    r.j.log = log;
+    if (l->out[0].numel == 0)
+        return TN_OK;
+    r.bytes = ((size_t)r.j.n * 8 + 63) & ~(size_t)63;
+    tn__parallel_for(r.j.outer * r.j.inner, tn__div_up(WORK, r.j.n), run_lines, &r);
+    return r.status ? tn__error_memory("a temporary", 3 * r.bytes) : TN_OK;
+}
+
+tn_status tn__cpu_softmax(const tn__launch *l)
+{
+    return lines(l, softmax_line, 1, l->op == TN__OP_log_softmax);
+}
+
+tn_status tn__cpu_softmax_backward(const tn__launch *l)
+{
+    return lines(l, softmax_backward_line, 2, l->op == TN__OP__log_softmax_backward);
+}
+
+tn_status tn__cpu_cumsum(const tn__launch *l)
+{
+    return lines(l, cumsum_line, 1, false);
+}
+
+/* ---- triangles, ranges, identity ---- */
+
+typedef struct triangle_job {
+    const tn__launch *l;
+    int64_t rows, cols;
+} triangle_job;
+
+static void triangle_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const triangle_job *j = ctx;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(x->dtype), n = x->ndim;
+    bool lower = j->l->op == TN__OP_tril;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i % j->rows, outer = i / j->rows, xo = 0, oo = 0;
+        for (int64_t d = n - 3; d >= 0; d--) {
+            xo += outer % x->shape[d] * x->stride[d];
+            oo += outer % x->shape[d] * out->stride[d];
+            outer /= x->shape[d];
+        }
+        const char *from = (const char *)x->data + (xo + row * x->stride[n - 2]) * size;
+        char *to = (char *)out->data + (oo + row * out->stride[n - 2]) * size;
+        int64_t edge = row + j->l->attr->n + (lower ? 1 : 0); /* first column above, or first one kept */
+        edge = TN_MAX(TN_MIN(edge, j->cols), 0);
+        int64_t keep = lower ? 0 : edge, kept = lower ? edge : j->cols - edge, zero = lower ? edge : 0;
+        for (int64_t c = keep; c < keep + kept; c++)
+            memmove(to + c * out->stride[n - 1] * size, from + c * x->stride[n - 1] * size, (size_t)size);
+        for (int64_t c = zero; c < zero + j->cols - kept; c++)
+            memset(to + c * out->stride[n - 1] * size, 0, (size_t)size);
+    }
+}
+
+tn_status tn__cpu_tril(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0];
+    triangle_job j = {.l = l, .rows = x->shape[x->ndim - 2], .cols = x->shape[x->ndim - 1]};
+    if (x->numel == 0)
+        return TN_OK;
+    tn__parallel_for(x->numel / j.cols, tn__div_up(WORK, j.cols), triangle_rows, &j);
+    return TN_OK;
+}
+
+/* out[i] = start + i * step, computed for each i; linspace from both ends, as PyTorch (RangeFactories). */
+tn_status tn__cpu_arange(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    const tn_scalar *a = &l->attr->value, *b = &l->attr->value2;
+    tn__dims8 d;
+    tn__dims_pick(&d, out, (1U << out->ndim) - 1);
+    double block[TN__BLOCK];
+    bool whole = !tn__dtype_is_float(out->dtype); /* the bounds are truncated first, as PyTorch does */
+    double start = tn__scalar_double(a), end = tn__scalar_double(b);
+    double step = l->op == TN__OP__arange ? end : out->numel > 1 ? (end - start) / (double)(out->numel - 1) : 0;
+    if (l->op == TN__OP__linspace && out->dtype == TN_F32)
+        step = out->numel > 1 ? (double)(((float)end - (float)start) / (float)(out->numel - 1)) : 0;
+    for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
+        if (whole && l->op == TN__OP__arange) {
+            int64_t *v = (int64_t *)block, s = tn__scalar_int(a), t = tn__scalar_int(b);
+            for (int64_t k = 0; k < n; k++)
+                v[k] = (int64_t)((uint64_t)s + (uint64_t)(i + k) * (uint64_t)t);
+            tn__store_walk(out->data, out->dtype, &d, i, block, TN__I64, n);
+            continue;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            int64_t at = i + k, back = out->numel - 1 - at;
+            bool first_half = l->op == TN__OP__arange || at < out->numel / 2;
+            block[k] = first_half ? start + step * (double)at : end - step * (double)back;
+        }
+        tn__store_walk(out->data, out->dtype, &d, i, block, TN__F64, n);
+    }
+    return TN_OK;
+}
+
+tn_status tn__cpu_eye(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(out->dtype);
+    memset(out->data, 0, out->numel ? (size_t)(out->numel * size) : 0);
+    for (int64_t i = 0; out->numel && i < TN_MIN(out->shape[0], out->shape[1]); i++)
+        tn__store_int(out->dtype, (char *)out->data + i * (out->stride[0] + out->stride[1]) * size, 1);
+    return TN_OK;
+}

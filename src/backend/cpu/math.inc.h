@@ -1,0 +1,194 @@
+/* backend/cpu/math.inc.h: math functions that loops over float can be vectorised with: no branches, no calls. Read once
+ * by each instruction set's loops. Polynomials: Lawson-iterated least-squares fits (minimax to 3 digits) made with mpmath;
+ * range reductions as in Cody & Waite, Software Manual for the Elementary Functions. Largest errors seen against libm in
+ * double over all floats: tests/unit/test_math.c. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define FMA_F32(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define FMA_F32(a, b, c) ((a) * (b) + (c)) /* constants below are split so that this loses nothing that matters */
+#endif
+
+static inline float bits_f32(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+static inline uint32_t f32_bits(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+
+/* Adding this rounds |x| < 2^22 to a whole number, which is then in the low bits. */
+#define ROUNDER 12582912.0F
+
+static inline float m_exp_f32(float x)
+{
+    x = x > 89.0F ? 89.0F : x; /* NaN passes both tests by */
+    x = x < -104.0F ? -104.0F : x;
+    float t = FMA_F32(x, 1.44269504F, ROUNDER), n = t - ROUNDER;
+    float r = FMA_F32(n, -0.693359375F, x);
+    r = FMA_F32(n, 2.12194440e-4F, r);
+    float q = FMA_F32(1.3814538e-3F, r, 8.368745e-3F);
+    q = FMA_F32(q, r, 4.166839e-2F);
+    q = FMA_F32(q, r, 1.6666521e-1F);
+    q = FMA_F32(q, r, 4.9999994e-1F);
+    float y = FMA_F32(q * r, r, r) + 1.0F;
+    int32_t i = (int32_t)(f32_bits(t) - f32_bits(ROUNDER)), half = i >> 1; /* 2^i in two steps: i may be below -126 */
+    return y * bits_f32((uint32_t)(half + 127) << 23) * bits_f32((uint32_t)(i - half + 127) << 23);
+}
+
+static inline float m_log_f32(float x)
+{
+    float tiny = x < 1.17549435e-38F ? 8388608.0F : 1.0F; /* subnormals are scaled by 2^23 first */
+    uint32_t u = f32_bits(x * tiny), v = u - 0x3f3504f3U;   /* sqrt(1/2): mantissa to [sqrt(1/2), sqrt(2)) */
+    float e = (float)((int32_t)v >> 23) - (tiny == 1.0F ? 0.0F : 23.0F);
+    float f = bits_f32((v & 0x007fffffU) + 0x3f3504f3U) - 1.0F;
+    float p = FMA_F32(6.909897e-2F, f, -1.17893286e-1F);
+    p = FMA_F32(p, f, 1.1874966e-1F);
+    p = FMA_F32(p, f, -1.238454e-1F);
+    p = FMA_F32(p, f, 1.4218438e-1F);
+    p = FMA_F32(p, f, -1.6669235e-1F);
+    p = FMA_F32(p, f, 2.0002235e-1F);
+    p = FMA_F32(p, f, -2.4999987e-1F);
+    p = FMA_F32(p, f, 3.333331e-1F);
+    float z = f * f;
+    float y = FMA_F32(p * f, z, e * -2.12194440e-4F);
+    y = FMA_F32(z, -0.5F, y);
+    y = FMA_F32(e, 0.693359375F, f + y);
+    y = x == INFINITY ? INFINITY : y;
+    y = x == 0.0F ? -INFINITY : y;
+    return x < 0.0F || x != x ? NAN : y;
+}
+
+static inline float m_log1p_f32(float x)
+{
+    float u = 1.0F + x, y = m_log_f32(u) + (x - (u - 1.0F)) / u; /* what rounding 1 + x lost, to first order */
+    y = u == 1.0F ? x : y;
+    return x == INFINITY || x == -1.0F ? m_log_f32(u) : y;
+}
+
+static inline float m_tanh_f32(float x)
+{
+    float a = x < 0.0F ? -x : x, z = x * x;
+    float p = FMA_F32(-5.7095005e-3F, z, 2.064414e-2F);
+    p = FMA_F32(p, z, -5.3741623e-2F);
+    p = FMA_F32(p, z, 1.333147e-1F);
+    p = FMA_F32(p, z, -3.3333284e-1F);
+    float small = FMA_F32(p * z, x, x);
+    a = a > 10.0F ? 10.0F : a;
+    float large = 1.0F - 2.0F / (m_exp_f32(a + a) + 1.0F);
+    large = x < 0.0F ? -large : large;
+    float y = a < 0.625F ? small : large;
+    return x != x ? x : y;
+}
+
+static inline float m_sigmoid_f32(float x)
+{
+    return 1.0F / (1.0F + m_exp_f32(-x));
+}
+
+static inline double m_sigmoid_f64(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+/* Beyond this the three-part pi/2 runs out of digits; loops hand such elements to libm. */
+#define TRIG_LIMIT 10000.0F
+
+/* sin(x + quarter * pi/2) */
+static inline float sin_shifted(float x, int32_t quarter)
+{
+    float t = FMA_F32(x, 0.636619772F, ROUNDER), n = t - ROUNDER;
+    float r = FMA_F32(n, -1.5703125F, x);
+    r = FMA_F32(n, -4.837512969970703125e-4F, r);
+    r = FMA_F32(n, -7.54978995489188216e-8F, r);
+    int32_t q = (int32_t)(f32_bits(t) - f32_bits(ROUNDER)) + quarter;
+    float z = r * r;
+    float s = FMA_F32(2.7182373e-6F, z, -1.9839327e-4F);
+    s = FMA_F32(s, z, 8.333329e-3F);
+    s = FMA_F32(s, z, -1.6666667e-1F);
+    s = FMA_F32(s * z, r, r);
+    float c = FMA_F32(2.443773e-5F, z, -1.3887362e-3F);
+    c = FMA_F32(c, z, 4.1666646e-2F);
+    c = FMA_F32(c, z * z, FMA_F32(z, -0.5F, 1.0F));
+    float y = q & 1 ? c : s;
+    return q & 2 ? -y : y;
+}
+
+static inline float m_sin_f32(float x)
+{
+    return sin_shifted(x, 0);
+}
+
+static inline float m_cos_f32(float x)
+{
+    return sin_shifted(x, 1);
+}
+
+/* ---- 16-bit floats; the same results as core/dtype.c ---- */
+
+static inline float half_f32(uint16_t h)
+{
+    uint32_t m = (uint32_t)(h & 0x7fff) << 13;
+    float f = bits_f32(m) * 5.192296858534828e33F; /* 2^112 moves the exponent, subnormals included */
+    uint32_t u = f32_bits(f) | ((h & 0x7c00) == 0x7c00 ? 0x7f800000U : 0U);
+    return bits_f32(u | (uint32_t)(h & 0x8000) << 16);
+}
+
+static inline uint16_t f32_half(float f)
+{
+    uint32_t u = f32_bits(f), sign = u >> 16 & 0x8000U, a = u & 0x7fffffffU;
+    uint32_t small = f32_bits(bits_f32(a) + 0.5F) - 0x3f000000U;
+    uint32_t normal = (a + 0xc8000fffU + (a >> 13 & 1U)) >> 13;
+    uint32_t h = a < 0x38800000U ? small : normal;
+    h = a >= 0x47800000U ? 0x7c00U : h;
+    h = a > 0x7f800000U ? 0x7e00U | (a >> 13 & 0x3ffU) : h;
+    return (uint16_t)(sign | h);
+}
+
+static inline float bf16_f32(uint16_t h)
+{
+    return bits_f32((uint32_t)h << 16);
+}
+
+static inline uint16_t f32_bf16(float f)
+{
+    uint32_t u = f32_bits(f);
+    uint32_t r = (u + 0x7fffU + (u >> 16 & 1U)) >> 16;
+    return (uint16_t)((u & 0x7fffffffU) > 0x7f800000U ? (u >> 16 | 0x40U) : r);
+}
+
+/* Float to integer: truncated, saturated, NaN is 0 (core/dtype.c states the same rule for one element). */
+static inline int32_t saturate_f32_i32(float v)
+{
+    float w = v < -2147483648.0F ? -2147483648.0F : v;
+    int32_t i = w < 2147483648.0F ? (int32_t)w : INT32_MAX;
+    return v != v ? 0 : i;
+}
+
+static inline int32_t saturate_f64_i32(double v)
+{
+    double w = v < -2147483648.0 ? -2147483648.0 : v;
+    int32_t i = w < 2147483648.0 ? (int32_t)w : INT32_MAX;
+    return v != v ? 0 : i;
+}
+
+static inline int64_t saturate_f64_i64(double v)
+{
+    double w = v < -9223372036854775808.0 ? -9223372036854775808.0 : v;
+    int64_t i = w < 9223372036854775808.0 ? (int64_t)w : INT64_MAX;
+    return v != v ? 0 : i;
+}
+
+static inline int64_t saturate_f32_i64(float v)
+{
+    return saturate_f64_i64((double)v);
+}

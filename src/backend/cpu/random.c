@@ -1,0 +1,210 @@
+/* Random numbers, dropout and optimiser steps: cut into chunks, each made by the instruction set's loop. */
+#include "backend/cpu/cpu.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/philox.h"
+
+enum { CHUNK = 16384 }; /* a multiple of every loop's group of numbers */
+
+typedef struct random_job {
+    const tn__launch *l;
+    int type;
+    bool as_is;
+    tn__dims8 out;
+} random_job;
+
+/* Mantissa bits of uniform numbers: what the dtype holds. */
+static int uniform_bits(tn_dtype d)
+{
+    return d == TN_F16 ? 11 : d == TN_BF16 ? 8 : 24;
+}
+
+static void random_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__attr *a = j->l->attr;
+    const tn__view *out = &j->l->out[0];
+    const tn__cpu_isa *isa = tn__isa();
+    const int per_block = j->type == TN__F32 ? 4 : 2;
+    double block[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        uint64_t first = (uint64_t)a->offset + (uint64_t)(i / per_block);
+        void *to = j->as_is ? (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype) : (char *)block;
+        if (j->l->op == TN__OP_normal_)
+            isa->normal[j->type](to, (uint64_t)a->seed, first, n, a->x, a->y);
+        else
+            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, uniform_bits(out->dtype), a->x, a->y);
+        if (!j->as_is)
+            tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
+    }
+}
+
+/* Number i of [low, high): the high half of a 64-bit random number times the range (Lemire, TOMACS 29, 2019). */
+static int64_t random_below(uint64_t seed, uint64_t first, int64_t i, uint64_t range)
+{
+    tn__u32x4 b = tn__philox_block(seed, first + (uint64_t)(i / 2));
+    uint64_t r = (uint64_t)b.v[2 * (i % 2) + 1] << 32 | b.v[2 * (i % 2)];
+    __extension__ typedef unsigned __int128 wide;
+    return (int64_t)(uint64_t)(((wide)r * range) >> 64);
+}
+
+static void integers_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__attr *a = j->l->attr;
+    const tn__view *out = &j->l->out[0];
+    int64_t block[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        for (int64_t k = 0; k < n; k++)
+            block[k] = a->start + random_below((uint64_t)a->seed, (uint64_t)a->offset, i + k, (uint64_t)(a->end - a->start));
+        tn__store_walk(out->data, out->dtype, &j->out, i, block, TN__I64, n);
+    }
+}
+
+/* Row-major order of the result, as a walk. */
+static void in_order(tn__dims8 *d, const tn__view *v)
+{
+    d->n = TN_MAX(v->ndim, 1);
+    d->shape[0] = d->stride[0] = 1;
+    for (int32_t i = 0; i < v->ndim; i++) {
+        d->shape[i] = v->shape[v->ndim - 1 - i];
+        d->stride[i] = v->stride[v->ndim - 1 - i];
+    }
+    if (v->contiguous) {
+        d->n = 1;
+        d->shape[0] = v->numel;
+        d->stride[0] = 1;
+    }
+}
+
+tn_status tn__cpu_random(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    random_job j = {.l = l, .type = tn__type_of(l->compute)};
+    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
+    if (out->numel == 0)
+        return TN_OK;
+    in_order(&j.out, out);
+    tn__parallel_for(out->numel, CHUNK, l->op == TN__OP__randint ? integers_chunk : random_chunk, &j);
+    return TN_OK;
+}
+
+/* Fisher and Yates, from the end: place i changes with a place in [0, i]. */
+tn_status tn__cpu_randperm(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    int64_t n = out->numel;
+    tn__dims8 d;
+    if (n == 0)
+        return TN_OK;
+    int64_t *order = tn__block_get((size_t)n * sizeof *order);
+    if (!order)
+        return tn__error_memory("a permutation", (size_t)n * sizeof *order);
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t k = random_below((uint64_t)l->attr->seed, (uint64_t)l->attr->offset, i, (uint64_t)i + 1), t = order[i];
+        order[i] = order[k];
+        order[k] = t;
+    }
+    in_order(&d, out);
+    tn__store_walk(out->data, out->dtype, &d, 0, order, TN__I64, n);
+    tn__block_put(order, (size_t)n * sizeof *order);
+    return TN_OK;
+}
+
+/* ---- dropout ---- */
+
+static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__attr *a = j->l->attr;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
+    double in[TN__BLOCK], block[TN__BLOCK];
+    tn__dims8 xd;
+    in_order(&xd, x);
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        bool as_is = j->as_is && x->contiguous && x->dtype == out->dtype;
+        const int64_t size = (int64_t)tn__dtype_size(out->dtype);
+        const void *from = as_is ? (const void *)((const char *)x->data + i * size) : in;
+        void *to = as_is ? (void *)((char *)out->data + i * size) : block;
+        if (!as_is)
+            tn__load_walk(in, j->type, x->dtype, x->data, &xd, i, n);
+        tn__isa()->dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n, a->x);
+        if (!as_is)
+            tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
+    }
+}
+
+tn_status tn__cpu_dropout(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    random_job j = {.l = l, .type = tn__type_of(l->compute)};
+    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
+    if (out->numel == 0)
+        return TN_OK;
+    in_order(&j.out, out);
+    tn__parallel_for(out->numel, CHUNK, dropout_chunk, &j);
+    return TN_OK;
+}
+
+/* ---- optimiser steps: inputs 0.. are parameter, gradient and state ---- */
+
+typedef struct step_job {
+    const tn__launch *l;
+    int type;
+    tn__dims8 dims[4];
+} step_job;
+
+static void step_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const step_job *j = ctx;
+    const tn__launch *l = j->l;
+    double block[4][TN__BLOCK];
+    void *p[4] = {NULL, NULL, NULL, NULL};
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        bool as_is[4];
+        for (int32_t k = 0; k < l->n_in; k++) {
+            const tn__view *v = &l->in[k];
+            as_is[k] = v->contiguous && tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == j->type;
+            if (!v->dtype)
+                continue;
+            p[k] = as_is[k] ? (void *)((char *)v->data + i * (int64_t)tn__dtype_size(v->dtype)) : (void *)block[k];
+            if (!as_is[k])
+                tn__load_walk(block[k], j->type, v->dtype, v->data, &j->dims[k], i, n);
+        }
+        if (l->op == TN__OP__sgd_step)
+            tn__isa()->sgd[j->type](p[0], p[1], p[2], n, l->attr);
+        else
+            tn__isa()->adam[j->type](p[0], p[1], p[2], p[3], n, l->attr);
+        for (int32_t k = 0; k < l->n_in; k++)
+            if (k != 1 && l->in[k].dtype && !as_is[k])
+                tn__store_walk(l->in[k].data, l->in[k].dtype, &j->dims[k], i, block[k], j->type, n);
+    }
+}
+
+static tn_status step(const tn__launch *l)
+{
+    step_job j = {.l = l, .type = tn__type_of(l->compute)};
+    if (l->out[0].numel == 0)
+        return TN_OK;
+    for (int32_t k = 0; k < l->n_in; k++)
+        if (l->in[k].dtype)
+            in_order(&j.dims[k], &l->in[k]);
+    tn__parallel_for(l->out[0].numel, CHUNK, step_chunk, &j);
+    return TN_OK;
+}
+
+tn_status tn__cpu_sgd_step(const tn__launch *l)
+{
+    return step(l);
+}
+
+tn_status tn__cpu_adam_step(const tn__launch *l)
+{
+    return step(l);
+}

@@ -1,0 +1,181 @@
+/* backend/cpu/random.inc.h: random numbers from Philox blocks, sixteen blocks abreast.
+ *
+ * Bit-equal on every device and instruction set: only + - * / and sqrt, each correctly rounded, no contraction (the build
+ * compiles this with contraction off). Number i of float comes from word i % 4 of block i / 4; number i of double from
+ * words 2 * (i % 2) and 2 * (i % 2) + 1 of block i / 2. Normal numbers are Box and Muller's (Annals of Mathematical
+ * Statistics 29, 1958), a pair from a pair of uniform ones. */
+#include "core/philox.h"
+
+enum { LANES = 16, WORDS = 4 * LANES };
+
+/* Words of blocks first .. first + 15, in order: out[4 * i + k] is word k of block first + i. */
+static void philox_words(uint64_t seed, uint64_t first, uint32_t out[WORDS])
+{
+    uint32_t c0[LANES], c1[LANES], c2[LANES] = {0}, c3[LANES] = {0};
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int i = 0; i < LANES; i++) {
+        c0[i] = (uint32_t)(first + (uint64_t)i);
+        c1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
+    }
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < LANES; i++) {
+            uint64_t p0 = (uint64_t)0xD2511F53U * c0[i], p1 = (uint64_t)0xCD9E8D57U * c2[i];
+            c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
+            c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
+            c1[i] = (uint32_t)p1;
+            c3[i] = (uint32_t)p0;
+        }
+        k0 += 0x9E3779B9U;
+        k1 += 0xBB67AE85U;
+    }
+    for (int i = 0; i < LANES; i++) {
+        out[4 * i] = c0[i];
+        out[4 * i + 1] = c1[i];
+        out[4 * i + 2] = c2[i];
+        out[4 * i + 3] = c3[i];
+    }
+}
+
+static inline double words_f64(const uint32_t *w)
+{
+    uint64_t u = ((uint64_t)w[1] << 32 | w[0]) >> 11;
+    return (double)u * 1.1102230246251565e-16; /* 2^-53 */
+}
+
+/* bits: of the mantissa, so that a narrower dtype holds each number exactly and none rounds up to 1. */
+static void uniform_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
+{
+    float *out = out_, lo = (float)from, width = (float)to - (float)from;
+    float scale = bits_f32((uint32_t)(127 - bits) << 23);
+    uint32_t w[WORDS];
+    int shift = 32 - bits;
+    for (int64_t i = 0; i < n; i += WORDS, first += LANES) {
+        int64_t m = n - i < WORDS ? n - i : WORDS;
+        philox_words(seed, first, w);
+        for (int64_t j = 0; j < m; j++)
+            out[i + j] = (float)(int32_t)(w[j] >> shift) * scale * width + lo;
+    }
+}
+
+static void uniform_f64(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
+{
+    double *out = out_, width = to - from;
+    uint32_t w[WORDS];
+    (void)bits;
+    for (int64_t i = 0; i < n; i += WORDS / 2, first += LANES) {
+        int64_t m = n - i < WORDS / 2 ? n - i : WORDS / 2;
+        philox_words(seed, first, w);
+        for (int64_t j = 0; j < m; j++)
+            out[i + j] = words_f64(w + 2 * j) * width + from;
+    }
+}
+
+/* log(x) for normal x > 0: fdlibm's e_logf.c reduction, its polynomial */
+static inline float plain_log_f32(float x)
+{
+    uint32_t u = f32_bits(x) - 0x3f3504f3U;
+    float e = (float)((int32_t)u >> 23), f = bits_f32((u & 0x007fffffU) + 0x3f3504f3U) - 1.0F;
+    float s = f / (2.0F + f), z = s * s, w = z * z;
+    float r = z * (0.66666662693F + w * 0.28498786688F) + w * (0.40000972152F + w * 0.24279078841F);
+    float h = 0.5F * f * f;
+    return e * 0.693359375F - ((h - (s * (h + r) + e * -2.12194440e-4F)) - f);
+}
+
+/* cos(2 pi t) for t in [0, 1]: to the nearest quarter turn, then sine or cosine of what is left */
+static inline float turn_cos_f32(float t)
+{
+    int32_t q = (int32_t)(t * 4.0F + 0.5F);
+    float r = (t - (float)q * 0.25F) * 6.2831853F, z = r * r;
+    float s = ((2.7182373e-6F * z + -1.9839327e-4F) * z + 8.333329e-3F) * z + -1.6666667e-1F;
+    s = s * z * r + r;
+    float c = ((2.443773e-5F * z + -1.3887362e-3F) * z + 4.1666646e-2F) * (z * z) + (1.0F - 0.5F * z);
+    float y = q & 1 ? s : c;
+    return ((q + 1) & 2) ? -y : y;
+}
+
+static void normal_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, double mean, double std)
+{
+    float *out = out_, mu = (float)mean, sigma = (float)std, z[WORDS];
+    uint32_t w[WORDS];
+    for (int64_t i = 0; i < n; i += WORDS, first += LANES) {
+        int64_t m = n - i < WORDS ? n - i : WORDS;
+        philox_words(seed, first, w);
+        for (int j = 0; j < WORDS; j++) { /* even j: cosine of the pair; odd j: its sine, three quarters of a turn on */
+            float u = (float)(int32_t)(w[j & ~1] >> 8) * 5.9604644775390625e-8F + 2.98023223876953125e-8F;
+            float t = (float)(int32_t)(w[j | 1] >> 8) * 5.9604644775390625e-8F + (j & 1 ? 0.75F : 0.0F);
+            t = t >= 1.0F ? t - 1.0F : t;
+            z[j] = sqrtf(-2.0F * plain_log_f32(u)) * turn_cos_f32(t) * sigma + mu;
+        }
+        memcpy(out + i, z, sizeof *z * (size_t)m);
+    }
+}
+
+/* log(x) for normal x > 0: fdlibm's e_log.c */
+static inline double plain_log_f64(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, 8);
+    u -= 0x3fe6a09e667f3bcdU;
+    double e = (double)((int64_t)u >> 52), m;
+    u = (u & 0x000fffffffffffffU) + 0x3fe6a09e667f3bcdU;
+    memcpy(&m, &u, 8);
+    double f = m - 1.0, s = f / (2.0 + f), z = s * s, w = z * z;
+    double t1 = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01));
+    double t2 = z * (6.666666666666735130e-01 +
+                     w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
+    double h = 0.5 * f * f;
+    return e * 6.93147180369123816490e-01 - ((h - (s * (h + (t1 + t2)) + e * 1.90821492927058770002e-10)) - f);
+}
+
+/* fdlibm's k_sin.c and k_cos.c, without the tail */
+static inline double turn_cos_f64(double t)
+{
+    int32_t q = (int32_t)(t * 4.0 + 0.5);
+    double r = (t - (double)q * 0.25) * 6.283185307179586, z = r * r;
+    double s = 2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10);
+    s = -1.66666666666666324348e-01 +
+        z * (8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * s));
+    s = r + z * r * s;
+    double c = -2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11);
+    c = 4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 + z * c));
+    c = 1.0 - (0.5 * z - z * z * c);
+    double y = q & 1 ? s : c;
+    return ((q + 1) & 2) ? -y : y;
+}
+
+static void normal_f64(void *out_, uint64_t seed, uint64_t first, int64_t n, double mean, double std)
+{
+    double *out = out_, z[WORDS / 2];
+    uint32_t w[WORDS];
+    for (int64_t i = 0; i < n; i += WORDS / 2, first += LANES) {
+        int64_t m = n - i < WORDS / 2 ? n - i : WORDS / 2;
+        philox_words(seed, first, w);
+        for (int j = 0; j < WORDS / 2; j++) {
+            double u = words_f64(w + 4 * (j / 2)) + 5.551115123125783e-17;
+            double t = words_f64(w + 4 * (j / 2) + 2) + (j & 1 ? 0.75 : 0.0);
+            t = t >= 1.0 ? t - 1.0 : t;
+            z[j] = sqrt(-2.0 * plain_log_f64(u)) * turn_cos_f64(t) * std + mean;
+        }
+        memcpy(out + i, z, sizeof *z * (size_t)m);
+    }
+}
+
+/* Element i stays where word i % 4 of block i / 4 is at least p * 2^32. */
+#define DROPOUT(T, name) \
+    static void name(void *out_, const void *x_, uint64_t seed, uint64_t first, int64_t n, double p) \
+    { \
+        T *out = out_; \
+        const T *x = x_; \
+        T scale = (T)(p < 1 ? 1 / (1 - p) : 0); \
+        uint32_t w[WORDS]; \
+        uint64_t threshold = (uint64_t)(p * 4294967296.0); \
+        for (int64_t i = 0; i < n; i += WORDS, first += LANES) { \
+            int64_t m = n - i < WORDS ? n - i : WORDS; \
+            philox_words(seed, first, w); \
+            for (int64_t j = 0; j < m; j++) \
+                out[i + j] = x[i + j] * (w[j] >= threshold ? scale : (T)0); \
+        } \
+    }
+DROPOUT(float, dropout_f32)
+DROPOUT(double, dropout_f64)
+#undef DROPOUT

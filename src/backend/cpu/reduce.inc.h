@@ -1,0 +1,183 @@
+/* backend/cpu/reduce.inc.h: reductions of dense runs, and folds of one run into another, for the compute type bound at
+ * present. */
+
+#if TN_IS_FLOAT
+#if TN_IS_F32
+#define VEC  vf32
+#define UVEC uf32
+#define IVEC vi32
+#else
+#define VEC  vf64
+#define UVEC uf64
+#define IVEC vi64
+#endif
+enum { E(LANES) = 64 / sizeof(T), E(PIECE) = 16 * 4 * (64 / sizeof(T)) };
+
+/* A piece: 16 additions in each of 4 vectors, then a tree: rounding grows with the logarithm. Pieces add up in double. */
+static double E(sum_piece)(const T *x)
+{
+    VEC a = {0}, b = {0}, c = {0}, d = {0};
+    for (int i = 0; i < E(PIECE); i += 4 * E(LANES)) {
+        a += *(const UVEC *)(x + i);
+        b += *(const UVEC *)(x + i + E(LANES));
+        c += *(const UVEC *)(x + i + 2 * E(LANES));
+        d += *(const UVEC *)(x + i + 3 * E(LANES));
+    }
+    a = (a + b) + (c + d);
+    double s = 0;
+    for (int j = 0; j < E(LANES); j += 4)
+        s += ((double)a[j] + (double)a[j + 1]) + ((double)a[j + 2] + (double)a[j + 3]);
+    return s;
+}
+
+static double E(run_sum)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    double s = 0, t = 0;
+    for (; n >= E(PIECE); n -= E(PIECE), x += E(PIECE))
+        s += E(sum_piece)(x);
+    VEC a = {0};
+    int64_t i = 0;
+    for (; i + E(LANES) <= n; i += E(LANES))
+        a += *(const UVEC *)(x + i);
+    for (int j = 0; i && j < E(LANES); j++)
+        t += (double)a[j];
+    for (; i < n; i++)
+        t += (double)x[i];
+    return s + t;
+}
+
+static double E(run_prod)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    double p = 1;
+    for (int64_t i = 0; i < n; i++)
+        p *= (double)x[i];
+    return p;
+}
+
+/* Largest of a run, or of its negatives: min(x) = -max(-x). NaN if one is. */
+static inline T E(run_extreme)(const T *x, int64_t n, bool negate)
+{
+    T m = -TN_INFINITY;
+    int64_t i = 0;
+    bool nan = false;
+    if (n >= E(LANES)) {
+        VEC best, bad = {0};
+        for (int j = 0; j < E(LANES); j++)
+            best[j] = m;
+        for (; i + E(LANES) <= n; i += E(LANES)) {
+            VEC v = *(const UVEC *)(x + i);
+            v = negate ? -v : v;
+            bad += v - v; /* NaN from NaN, and from infinities: looked at again below */
+            IVEC more = v > best;
+            best = (VEC)(((IVEC)v & more) | ((IVEC)best & ~more));
+        }
+        for (int j = 0; j < E(LANES); j++) {
+            m = best[j] > m ? best[j] : m;
+            nan |= bad[j] != bad[j];
+        }
+        for (int64_t k = 0; nan && k < i; k++)
+            if (x[k] != x[k])
+                return x[k];
+    }
+    for (; i < n; i++) {
+        T v = negate ? -x[i] : x[i];
+        if (v != v)
+            return v;
+        m = v > m ? v : m;
+    }
+    return m;
+}
+
+static double E(run_max)(const void *x, int64_t n)
+{
+    return (double)E(run_extreme)(x, n, false);
+}
+
+static double E(run_min)(const void *x, int64_t n)
+{
+    return -(double)E(run_extreme)(x, n, true);
+}
+
+#undef VEC
+#undef UVEC
+#undef IVEC
+#define RUN double
+#else
+#define RUN int64_t
+
+static int64_t E(run_sum)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    UT s = 0;
+    for (int64_t i = 0; i < n; i++)
+        s += (UT)x[i];
+    return (int64_t)(T)s;
+}
+
+static int64_t E(run_prod)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    UT p = 1;
+    for (int64_t i = 0; i < n; i++)
+        p *= (UT)x[i];
+    return (int64_t)(T)p;
+}
+
+static int64_t E(run_max)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    T m = x[0];
+    for (int64_t i = 1; i < n; i++)
+        m = x[i] > m ? x[i] : m;
+    return m;
+}
+
+static int64_t E(run_min)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    T m = x[0];
+    for (int64_t i = 1; i < n; i++)
+        m = x[i] < m ? x[i] : m;
+    return m;
+}
+#endif
+
+static RUN E(run_any)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return 1;
+    return 0;
+}
+
+static RUN E(run_all)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] == 0)
+            return 0;
+    return 1;
+}
+#undef RUN
+
+#define FOLD(name, expr) \
+    static void E(fold_##name)(void *acc_, const void *x_, int64_t n) \
+    { \
+        T *acc = acc_; \
+        const T *x = x_; \
+        for (int64_t i = 0; i < n; i++) { \
+            T a = acc[i], v = x[i]; \
+            acc[i] = (T)(expr); \
+        } \
+    }
+
+FOLD(sum, TN_ADD(a, v))
+FOLD(prod, TN_MUL(a, v))
+FOLD(max, TN_MAXIMUM(a, v))
+FOLD(min, TN_MINIMUM(a, v))
+FOLD(any, (a != 0) | (v != 0))
+FOLD(all, (a != 0) & (v != 0))
+#undef FOLD

@@ -1,0 +1,88 @@
+/* backend/cpu/rows.inc.h: one dense loop for each elementwise row, for the compute type bound at present. Rows whose rule
+ * makes integers floating have no integer loops. */
+#include "op/element.h"
+
+#if defined(__clang__)
+#define TN_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TN_IVDEP _Pragma("GCC ivdep")
+#endif
+
+/* In place, out is a: element i is read before it is written, and nothing else of it is. */
+#define ROW(name, R, expr) \
+    static void E(row_##name)(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
+    { \
+        R *o = out; \
+        const T *pa = a_, *pb = b_, *pc = c_; \
+        (void)pb, (void)pc; \
+        TN_IVDEP \
+        for (int64_t i = 0; i < n; i++) { \
+            const T a = pa[i], b = TN_B(pb), c = TN_C(pc); \
+            (void)b, (void)c; \
+            o[i] = (R)(expr); \
+        } \
+    }
+
+#define TN_R_SAME(name, expr)    ROW(name, T, expr)
+#define TN_R_NUMBER(name, expr)  ROW(name, T, expr)
+#define TN_R_NEG(name, expr)     ROW(name, T, expr)
+#define TN_R_RELU(name, expr)    ROW(name, T, expr)
+#define TN_R_LONG(name, expr)    ROW(name, T, expr)
+#define TN_R_TEST(name, expr)    ROW(name, uint8_t, expr)
+#define TN_R_PROMOTE(name, expr) ROW(name, T, expr)
+#define TN_R_SUB(name, expr)     ROW(name, T, expr)
+#define TN_R_DIVIDE(name, expr)  ROW(name, T, expr)
+#define TN_R_POW(name, expr)     ROW(name, T, expr)
+#define TN_R_CLAMP(name, expr)   ROW(name, T, expr)
+#define TN_R_WHERE(name, expr)   ROW(name, T, expr)
+#define TN_R_FILL(name, expr)    ROW(name, T, expr)
+#if TN_IS_FLOAT
+#define TN_R_FLOAT(name, expr) ROW(name, T, expr)
+#else
+#define TN_R_FLOAT(name, expr)
+#endif
+
+#define TN_B(p) ((T)0)
+#define TN_C(p) ((T)0)
+#define UNARY(name, rule, expr, ...) TN_##rule(name, expr)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#undef UNARY
+#undef BINARY
+#undef TN_B
+#define TN_B(p) (p)[i]
+#define UNARY(...)
+#define BINARY(name, rule, expr, ...) TN_##rule(name, expr)
+#include "op/ops.def"
+#undef BINARY
+#undef TERNARY
+#undef TN_C
+#define TN_C(p) (p)[i]
+#define BINARY(...)
+#define TERNARY(name, rule, expr, ...) TN_##rule(name, expr)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+
+#undef TN_B
+#undef TN_C
+#undef ROW
+#undef TN_IVDEP
+#undef TN_R_SAME
+#undef TN_R_NUMBER
+#undef TN_R_NEG
+#undef TN_R_RELU
+#undef TN_R_LONG
+#undef TN_R_TEST
+#undef TN_R_PROMOTE
+#undef TN_R_SUB
+#undef TN_R_DIVIDE
+#undef TN_R_POW
+#undef TN_R_CLAMP
+#undef TN_R_WHERE
+#undef TN_R_FILL
+#undef TN_R_FLOAT

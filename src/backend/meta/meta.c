@@ -1,0 +1,83 @@
+#include "backend/meta/meta.h"
+#include "core/error.h"
+
+static int32_t count(void)
+{
+    return 1;
+}
+
+static void info(int32_t index, tn_device_info *out)
+{
+    (void)index;
+    (void)out;
+}
+
+static tn__storage *allocate(tn_device device, size_t nbytes)
+{
+    tn__storage *s = tn__storage_new(device, NULL, nbytes, NULL);
+    return s ? s : tn__fail(TN_ENOMEM, "out of memory for a storage's description");
+}
+
+static tn_status elementwise(tn__op_id op, const tn__iter *it, tn_dtype compute)
+{
+    (void)op;
+    (void)it;
+    (void)compute;
+    return TN_OK;
+}
+
+static tn_status copy(const tn__iter *it)
+{
+    (void)it;
+    return TN_OK;
+}
+
+static tn_status nothing(const tn__launch *l)
+{
+    (void)l;
+    return TN_OK;
+}
+
+static tn_status synchronize(tn_device device)
+{
+    (void)device;
+    return TN_OK;
+}
+
+static tn_memory_statistics memory_stats(tn_device device)
+{
+    (void)device;
+    return (tn_memory_statistics){0};
+}
+
+static void no_effect(tn_device device)
+{
+    (void)device;
+}
+
+static const tn__kernel kernels[TN__OPS] = {
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, ...) [TN__OP_##name] = nothing,
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+};
+
+const tn__backend tn__meta_backend = {
+    .name = "meta",
+    .type = TN_DEVICE_META,
+    .count = count,
+    .info = info,
+    .allocate = allocate,
+    .elementwise = elementwise,
+    .copy = copy,
+    .kernels = kernels,
+    .synchronize = synchronize,
+    .memory_stats = memory_stats,
+    .reset_peak = no_effect,
+    .empty_cache = no_effect,
+};

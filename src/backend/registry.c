@@ -1,0 +1,161 @@
+#include "backend/backend.h"
+#include "backend/cpu/cpu.h"
+#include "backend/meta/meta.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include <stdio.h>
+
+const tn__backend *const tn__backends[5] = {
+    [TN_DEVICE_CPU] = &tn__cpu_backend,
+    [TN_DEVICE_META] = &tn__meta_backend,
+};
+
+static tn_status not_there(tn_device d)
+{
+    const tn__backend *b = tn__backends[d.type];
+    int n = b ? (int)b->count() : 0;
+    if (!b)
+        return tn__error(TN_EDEVICE, "this build of Tenon has no %s backend: tensors live on cpu and meta",
+                         d.type == TN_DEVICE_CUDA ? "CUDA" : "OpenCL");
+    return tn__error(TN_EDEVICE, "CUDA error: invalid device ordinal\n  %s was asked for; there %s %d",
+                     tn_device_text(d).s, n == 1 ? "is" : "are", n);
+}
+
+tn_status tn__device_resolve(tn_device d, tn_device *out)
+{
+    if (TN_LIKELY(d.type == TN_DEVICE_CPU)) {
+        *out = TN_CPU;
+        return TN_OK;
+    }
+    tn__thread *t = tn__self();
+    if (d.type == TN_DEVICE_DEFAULT)
+        d = t->default_device.type ? t->default_device : TN_CPU;
+    if (d.type == TN_DEVICE_CPU || d.type == TN_DEVICE_META) {
+        *out = tn_device_make(d.type, -1);
+        return TN_OK;
+    }
+    if (d.type < 0 || d.type > TN_DEVICE_META)
+        return t->error ? t->error : tn__error(TN_EDEVICE, "an invalid device was passed, but no failed call is on record");
+    if (d.index < 0)
+        d.index = t->current_device[d.type];
+    if (!tn__backends[d.type] || d.index >= tn__backends[d.type]->count())
+        return not_there(d);
+    *out = d;
+    return TN_OK;
+}
+
+/* Elements from the first to the last one that the strides reach. */
+static int64_t span_of(const tn_tensor *t)
+{
+    int64_t last = 0;
+    if (t->numel == 0)
+        return 0;
+    for (int32_t d = 0; d < t->ndim; d++)
+        last += (t->shape[d] - 1) * t->stride[d];
+    return last + 1;
+}
+
+tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
+{
+    tn_tensor *t = tn__tensor_new(s->dtype, device, s->shape, s->ndim, s->strided ? s->stride : NULL);
+    if (!t)
+        return NULL;
+    size_t n = (size_t)(s->strided ? span_of(t) : t->numel) * tn__dtype_size(s->dtype);
+    t->storage = tn__backend_of(device)->allocate(device, n);
+    if (!t->storage) {
+        tn__object_release(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* ---- public ---- */
+
+size_t tn_devices(tn_device_info *out, size_t cap)
+{
+    size_t n = 0;
+    for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++) {
+        const tn__backend *b = tn__backends[type];
+        int32_t count = b ? b->count() : 0;
+        for (int32_t i = 0; i < count; i++, n++) {
+            if (n >= cap)
+                continue;
+            memset(&out[n], 0, sizeof out[n]);
+            out[n].device = tn_device_make(type, tn__device_has_index(type) ? i : -1);
+            b->info(i, &out[n]);
+        }
+    }
+    return n;
+}
+
+int32_t tn_cuda_device_count(void)
+{
+    const tn__backend *b = tn__backends[TN_DEVICE_CUDA];
+    return b ? b->count() : 0;
+}
+
+bool tn_cuda_is_available(void)
+{
+    return tn_cuda_device_count() > 0;
+}
+
+tn_device tn_try_gpu(int32_t i)
+{
+    return i >= 0 && i < tn_cuda_device_count() ? TN_CUDA(i) : TN_CPU;
+}
+
+size_t tn_try_all_gpus(tn_device *out, size_t cap)
+{
+    size_t n = (size_t)tn_cuda_device_count();
+    for (size_t i = 0; i < n && i < cap; i++)
+        out[i] = TN_CUDA((int32_t)i);
+    if (n)
+        return n;
+    if (cap)
+        out[0] = TN_CPU;
+    return 1;
+}
+
+tn_status tn_synchronize(tn_device device)
+{
+    tn_device d;
+    tn_status e = tn__device_resolve(device, &d);
+    return e ? e : tn__backend_of(d)->synchronize(d);
+}
+
+tn_memory_statistics tn_memory_stats(tn_device device)
+{
+    tn_device d;
+    if (tn__device_resolve(device, &d))
+        return (tn_memory_statistics){0};
+    return tn__backend_of(d)->memory_stats(d);
+}
+
+void tn_reset_peak_memory_stats(tn_device device)
+{
+    tn_device d;
+    if (!tn__device_resolve(device, &d))
+        tn__backend_of(d)->reset_peak(d);
+}
+
+void tn_empty_cache(tn_device device)
+{
+    tn_device d;
+    if (!tn__device_resolve(device, &d))
+        tn__backend_of(d)->empty_cache(d);
+}
+
+tn_status tn_set_default_device(tn_device device)
+{
+    tn_device d;
+    tn_status e = tn__device_resolve(device, &d);
+    if (!e)
+        tn__self()->default_device = d;
+    return e;
+}
+
+tn_device tn_get_default_device(void)
+{
+    tn_device d = tn__self()->default_device;
+    return d.type ? d : TN_CPU;
+}

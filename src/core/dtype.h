@@ -1,0 +1,82 @@
+/* core/dtype.h: what a dtype is, and PyTorch's promotion rules. */
+#ifndef TENON_CORE_DTYPE_H
+#define TENON_CORE_DTYPE_H
+
+#include "core/base.h"
+
+enum { TN__DTYPES = 11 }; /* TN_DTYPE_DEFAULT .. TN_F64 */
+
+typedef struct tn__dtype_info {
+    const char *name;       /* "float32": what torch.float32 prints after the dot */
+    const char *legacy;     /* "Float": what PyTorch's messages say */
+    const char *scalar;     /* "float": what others of its messages say */
+    uint8_t size;           /* bytes */
+    bool is_float, is_signed;
+    tn_dtype compute;       /* what loops compute it in: TN_F32, TN_F64, TN_I32 or TN_I64 */
+} tn__dtype_info;
+
+extern const tn__dtype_info tn__dtypes[TN__DTYPES];
+
+/* A set of dtypes, one bit each. */
+#define TN__BIT(dtype)   (1U << (dtype))
+#define TN__DT_FLOAT     (TN__BIT(TN_F16) | TN__BIT(TN_BF16) | TN__BIT(TN_F32) | TN__BIT(TN_F64))
+#define TN__DT_INT       (TN__BIT(TN_U8) | TN__BIT(TN_I8) | TN__BIT(TN_I16) | TN__BIT(TN_I32) | TN__BIT(TN_I64))
+#define TN__DT_NUMBER    (TN__DT_FLOAT | TN__DT_INT)
+#define TN__DT_ALL       (TN__DT_NUMBER | TN__BIT(TN_BOOL))
+
+static inline bool tn__dtype_exists(tn_dtype d)
+{
+    return d >= TN_BOOL && d <= TN_F64;
+}
+
+static inline size_t tn__dtype_size(tn_dtype d)
+{
+    return tn__dtypes[d].size;
+}
+
+static inline bool tn__dtype_is_float(tn_dtype d)
+{
+    return d >= TN_F16;
+}
+
+/* The dtype of an operation on both: torch.promote_types. */
+tn_dtype tn__promote(tn_dtype a, tn_dtype b);
+
+/* May a result of 'from' be written into a tensor of 'to'? torch.can_cast: never from float to integer, nor to bool. */
+bool tn__can_cast(tn_dtype from, tn_dtype to);
+
+/* The dtype a bare number brings along: bool, int64 or the default dtype. */
+tn_dtype tn__number_dtype(const tn_scalar *s);
+
+/* PyTorch's result_type: tensors with dimensions outrank 0-dim tensors, which outrank numbers, unless of a higher kind
+ * (bool < integer < float). Feed every operand, then ask. */
+typedef struct tn__promotion {
+    tn_dtype dim, zero, number;
+} tn__promotion;
+
+void tn__promotion_add(tn__promotion *p, const tn_scalar *operand);
+tn_dtype tn__promotion_result(const tn__promotion *p);
+
+/* The dtype of floating-point numbers nobody gave one: float32 until tn_set_default_dtype. */
+tn_dtype tn__default_dtype(void);
+
+/* Checks a dtype from outside: default, or one that tensors have. */
+TN_MUST_USE tn_status tn__dtype_check(const char *what, tn_dtype d);
+
+/* 16-bit floats. */
+float tn__half_to_float(uint16_t h);
+uint16_t tn__float_to_half(float f);
+float tn__bf16_to_float(uint16_t h);
+uint16_t tn__float_to_bf16(float f);
+
+/* One element of any dtype, by value. */
+double tn__load_double(tn_dtype d, const void *p);
+int64_t tn__load_int(tn_dtype d, const void *p);
+void tn__store_double(tn_dtype d, void *p, double v);
+void tn__store_int(tn_dtype d, void *p, int64_t v);
+/* A number stored as dtype d: integers exactly, floats to integers by saturation. */
+void tn__store_scalar(tn_dtype d, void *p, const tn_scalar *s);
+double tn__scalar_double(const tn_scalar *s);
+int64_t tn__scalar_int(const tn_scalar *s);
+
+#endif

@@ -1,0 +1,16 @@
+/* core/dynlib.h: foreign libraries are opened at run time, by lists of names; none is linked. */
+#ifndef TENON_CORE_DYNLIB_H
+#define TENON_CORE_DYNLIB_H
+
+#include "core/base.h"
+
+/* Opens the first of the NULL-terminated names that the loader finds. Returns its handle and, in *opened, which; NULL if
+ * there is none. Never sets an error: an absent library is a fact, not a failure. */
+void *tn__dynlib_open(const char *const *names, const char **opened);
+
+/* Fills slots[i] with the address of names[i]. False if one is missing; the slots are then all NULL. */
+bool tn__dynlib_symbols(void *lib, const char *const *names, void **slots, size_t n);
+
+void tn__dynlib_close(void *lib);
+
+#endif

@@ -1,0 +1,103 @@
+/* core/object.h: reference counts and scopes.
+ *
+ * tn__object heads every counted struct. Destruction never recurses: an object whose last reference goes while another
+ * one is being destroyed waits in a list, so a graph of any length is released with a flat stack.
+ *
+ * Invariants: an object in a scope has one reference that the scope owns; next/prev link it there. next also links the
+ * list of the doomed, where no scope can hold the object any more.
+ */
+#ifndef TENON_CORE_OBJECT_H
+#define TENON_CORE_OBJECT_H
+
+#include "core/base.h"
+#include "core/thread.h"
+#include <tenon/scope.h>
+
+typedef struct tn__class {
+    const char *name;
+    void (*destroy)(tn__object *); /* releases what it holds and the memory itself */
+} tn__class;
+
+struct tn__object {
+    _Atomic int32_t refs;
+    uint32_t flags; /* free for the class */
+    const tn__class *cls;
+    _Atomic(tn_scope *) scope;
+    tn__object *next, *prev;
+};
+
+/* A scope. Library code keeps its own on the C stack: tn__scope_push/pop; users' come from tn_scope_open. */
+struct tn_scope {
+    tn_scope *outer;
+    tn__object *first;
+    bool barrier;   /* a user callback runs inside: scopes outside it stay open until it returns */
+    bool allocated; /* made by tn_scope_open */
+};
+
+static inline void tn__object_init(tn__object *o, const tn__class *cls)
+{
+    atomic_init(&o->refs, 1);
+    o->flags = 0;
+    o->cls = cls;
+    atomic_init(&o->scope, NULL);
+    o->next = o->prev = NULL;
+}
+
+static inline void *tn__object_retain(void *object)
+{
+    tn__object *o = object;
+    atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+    return object;
+}
+
+void tn__object_destroy(tn__object *o);
+
+static inline void tn__object_release(void *object)
+{
+    tn__object *o = object;
+    if (!o)
+        return;
+    /* sole owner: nobody else can change the count, so no atomic read-modify-write is needed */
+    if (atomic_load_explicit(&o->refs, memory_order_acquire) == 1 ||
+        atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
+        tn__object_destroy(o);
+}
+
+/* True if the caller's reference is the only one. */
+static inline bool tn__object_sole(void *object)
+{
+    return atomic_load_explicit(&((tn__object *)object)->refs, memory_order_acquire) == 1;
+}
+
+/* Gives the caller's reference to the innermost scope, if there is one. */
+static inline void tn__scope_adopt(tn__thread *t, void *object)
+{
+    tn_scope *s = t->scope;
+    tn__object *o = object;
+    if (!s)
+        return;
+    atomic_store_explicit(&o->scope, s, memory_order_relaxed);
+    o->prev = NULL;
+    o->next = s->first;
+    if (s->first)
+        s->first->prev = o;
+    s->first = o;
+}
+
+/* Takes the scope's reference back: the caller owns it. A scope of another thread keeps its own; one is added. */
+void tn__scope_disown(tn__thread *t, void *object);
+
+static inline void tn__scope_push(tn__thread *t, tn_scope *s)
+{
+    *s = (tn_scope){.outer = t->scope};
+    t->scope = s;
+}
+
+/* Closes s, the innermost scope; keep (or NULL) goes to the scope outside or to the caller. Returns keep. */
+void *tn__scope_pop(tn__thread *t, tn_scope *s, void *keep);
+
+/* The same around a user callback: scopes that the callback left open are closed too. */
+void tn__barrier_push(tn__thread *t, tn_scope *s);
+void *tn__barrier_pop(tn__thread *t, tn_scope *s, void *keep);
+
+#endif

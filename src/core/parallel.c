@@ -1,0 +1,242 @@
+#include "core/parallel.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include <pthread.h>
+#include <tenon/device.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define RELAX() __asm__ volatile("yield")
+#else
+#define RELAX() ((void)0)
+#endif
+
+enum { MAX_THREADS = 256, SPIN = 4000 };
+
+/* Each thread begins with its own stretch of chunks (so that a tensor's parts stay in one core's cache from one
+ * operation to the next) and then helps the others. */
+typedef struct stretch {
+    _Alignas(TN_CACHE_LINE) _Atomic int64_t next;
+    int64_t end;
+} stretch;
+
+/* A worker is called by a new ticket; one without a part in the job sleeps on. */
+typedef struct worker {
+    _Alignas(TN_CACHE_LINE) _Atomic uint32_t ticket;
+    _Atomic bool sleeping;
+    uint32_t seen;
+    pthread_t thread;
+    pthread_cond_t wake;
+} worker;
+
+static struct {
+    pthread_mutex_t taken; /* held by the thread whose job runs */
+    pthread_mutex_t lock;  /* for going to sleep */
+    pthread_cond_t done;
+    _Atomic int32_t pending; /* workers still at the job */
+    _Atomic bool quit;
+    int workers;        /* started */
+    _Atomic int wanted; /* threads, the caller included; 0: not decided yet */
+    pthread_once_t once;
+    /* the job */
+    tn__body body;
+    void *ctx;
+    int64_t n, grain;
+    int parts;
+    stretch part[MAX_THREADS];
+    worker worker[MAX_THREADS]; /* [0] is the caller */
+} pool = {.taken = PTHREAD_MUTEX_INITIALIZER,
+          .lock = PTHREAD_MUTEX_INITIALIZER,
+          .done = PTHREAD_COND_INITIALIZER,
+          .once = PTHREAD_ONCE_INIT};
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&pool.taken);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&pool.taken);
+}
+
+/* The child has no workers: it starts its own when it needs them. */
+static void after_fork_child(void)
+{
+    pthread_mutex_init(&pool.taken, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.done, NULL);
+    pool.workers = 0;
+    atomic_store(&pool.pending, 0);
+    atomic_store(&pool.quit, false);
+}
+
+static void pool_start(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    int64_t n = tn__env_number("TENON_NUM_THREADS", 0);
+    if (n < 1)
+        n = tn__env_cpu_count();
+    int none = 0;
+    atomic_compare_exchange_strong(&pool.wanted, &none, (int)TN_MIN(n, MAX_THREADS));
+}
+
+int tn__num_threads(void)
+{
+    pthread_once(&pool.once, pool_start);
+    return atomic_load_explicit(&pool.wanted, memory_order_relaxed);
+}
+
+static void run_stretch(stretch *s)
+{
+    for (;;) {
+        int64_t chunk = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        if (chunk >= s->end)
+            return;
+        int64_t begin = chunk * pool.grain;
+        pool.body(pool.ctx, begin, TN_MIN(begin + pool.grain, pool.n));
+    }
+}
+
+static void run_part(int me)
+{
+    for (int i = 0; i < pool.parts; i++)
+        run_stretch(&pool.part[(me + i) % pool.parts]);
+}
+
+static void await_ticket(worker *w)
+{
+    for (int i = 0; i < SPIN; i++) {
+        if (atomic_load_explicit(&w->ticket, memory_order_acquire) != w->seen)
+            goto called;
+        RELAX();
+    }
+    pthread_mutex_lock(&pool.lock);
+    atomic_store(&w->sleeping, true);
+    while (atomic_load(&w->ticket) == w->seen)
+        pthread_cond_wait(&w->wake, &pool.lock);
+    atomic_store(&w->sleeping, false);
+    pthread_mutex_unlock(&pool.lock);
+called:
+    w->seen++;
+}
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    tn__self()->in_parallel = true;
+    for (;;) {
+        await_ticket(w);
+        if (atomic_load(&pool.quit))
+            return NULL;
+        run_part((int)(w - pool.worker));
+        if (atomic_fetch_sub_explicit(&pool.pending, 1, memory_order_acq_rel) == 1) {
+            pthread_mutex_lock(&pool.lock);
+            pthread_cond_signal(&pool.done);
+            pthread_mutex_unlock(&pool.lock);
+        }
+    }
+}
+
+/* Starts what is missing; fewer workers than wanted is not an error. Under 'taken'. */
+static void start_workers(int want)
+{
+    while (pool.workers < want - 1) {
+        worker *w = &pool.worker[pool.workers + 1];
+        w->seen = atomic_load(&w->ticket);
+        atomic_store(&w->sleeping, false);
+        pthread_cond_init(&w->wake, NULL);
+        if (pthread_create(&w->thread, NULL, work, w) != 0)
+            return;
+        pool.workers++;
+    }
+}
+
+static void call(worker *w)
+{
+    atomic_fetch_add(&w->ticket, 1);
+    if (atomic_load(&w->sleeping)) {
+        pthread_mutex_lock(&pool.lock);
+        pthread_cond_signal(&w->wake);
+        pthread_mutex_unlock(&pool.lock);
+    }
+}
+
+static void await_workers(void)
+{
+    for (int i = 0; i < SPIN; i++) {
+        if (atomic_load_explicit(&pool.pending, memory_order_acquire) == 0)
+            return;
+        RELAX();
+    }
+    pthread_mutex_lock(&pool.lock);
+    while (atomic_load_explicit(&pool.pending, memory_order_acquire) != 0)
+        pthread_cond_wait(&pool.done, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void share(int64_t chunks)
+{
+    pool.parts = (int)TN_MIN((int64_t)pool.workers + 1, chunks);
+    for (int i = 0; i < pool.parts; i++) {
+        atomic_store_explicit(&pool.part[i].next, chunks * i / pool.parts, memory_order_relaxed);
+        pool.part[i].end = chunks * (i + 1) / pool.parts;
+    }
+    atomic_store_explicit(&pool.pending, pool.parts - 1, memory_order_relaxed);
+}
+
+void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx)
+{
+    if (n <= 0)
+        return;
+    grain = TN_MAX(grain, 1);
+    int64_t chunks = tn__div_up(n, grain);
+    tn__thread *self = tn__self();
+    int want = tn__num_threads();
+    if (chunks == 1 || want == 1 || self->in_parallel || self->emergency || pthread_mutex_trylock(&pool.taken) != 0) {
+        for (int64_t i = 0; i < n; i += grain)
+            body(ctx, i, TN_MIN(i + grain, n));
+        return;
+    }
+    start_workers(want);
+    pool.body = body;
+    pool.ctx = ctx;
+    pool.n = n;
+    pool.grain = grain;
+    share(chunks);
+    for (int i = 1; i < pool.parts; i++)
+        call(&pool.worker[i]);
+    self->in_parallel = true;
+    run_part(0);
+    self->in_parallel = false;
+    await_workers();
+    pthread_mutex_unlock(&pool.taken);
+}
+
+tn_status tn_set_num_threads(int32_t n)
+{
+    if (n < 1)
+        return tn__error(TN_EINVAL, "set_num_threads expects a positive integer");
+    pthread_once(&pool.once, pool_start);
+    pthread_mutex_lock(&pool.taken);
+    int want = TN_MIN(n, MAX_THREADS);
+    if (pool.workers > want - 1) {
+        atomic_store(&pool.quit, true);
+        for (int i = 1; i <= pool.workers; i++)
+            call(&pool.worker[i]);
+        for (int i = 1; i <= pool.workers; i++)
+            pthread_join(pool.worker[i].thread, NULL);
+        pool.workers = 0;
+        atomic_store(&pool.quit, false);
+    }
+    atomic_store(&pool.wanted, want);
+    pthread_mutex_unlock(&pool.taken);
+    return TN_OK;
+}
+
+int32_t tn_get_num_threads(void)
+{
+    return tn__num_threads();
+}

@@ -1,0 +1,91 @@
+/* core/tensor.h: the tensor: a strided view of a storage, and its place in the autograd graph. */
+#ifndef TENON_CORE_TENSOR_H
+#define TENON_CORE_TENSOR_H
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/object.h"
+#include "core/shape.h"
+#include "core/storage.h"
+
+/* tn__object.flags of a tensor */
+enum {
+    TN__REQUIRES_GRAD = 1,   /* a leaf that asks for a gradient; others ask through their node */
+    TN__RETAINS_GRAD = 2,    /* keeps .grad although it is no leaf */
+    TN__CONTIGUOUS = 4,
+    TN__IS_VIEW = 8,         /* a differentiable view: base is set */
+    TN__VIEW_NO_GRAD = 16,   /* ... made while recording was off */
+    TN__VIEW_MULTI = 32,     /* ... by an operation with several views for outputs (chunk, split, unbind) */
+    TN__WRAPPED_NUMBER = 64, /* 0-dim tensor that stands for a number: promotes like one */
+};
+
+/* Invariants: numel is the product of shape; storage is NULL only on meta; offset + reach of the strides stays inside
+ * the storage; only one of 'requires grad' and 'node' is set. shape and stride hold ndim valid entries. */
+struct tn_tensor {
+    tn__object obj;
+    tn_dtype dtype;
+    int32_t ndim;
+    tn_device device;
+    int64_t numel;
+    int64_t offset; /* elements into the storage */
+    tn__storage *storage;
+    tn__object *node;       /* what made it: tn__node, or NULL */
+    uint32_t node_output;   /* which of the node's outputs it is */
+    uint32_t view_version;  /* storage version for which a view's node is right */
+    tn_tensor *base;        /* of a view: the tensor it shows; never a view itself */
+    tn_tensor *grad;
+    const char *site;       /* birthplace, or NULL */
+    int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
+#ifndef NDEBUG
+    tn_tensor *live_next, *live_prev; /* all live tensors, for the report at exit */
+#endif
+};
+
+extern const tn__class tn__tensor_class;
+
+/* A tensor struct without a storage; dims' strides row-major unless given. NULL and TN_ENOMEM when memory is out. The
+ * caller owns it; it is in no scope. */
+tn_tensor *tn__tensor_new(tn_dtype dtype, tn_device device, const int64_t *shape, int32_t ndim, const int64_t *stride);
+
+/* Another tensor struct showing the same memory, without autograd history. */
+tn_tensor *tn__tensor_alias(const tn_tensor *t);
+
+static inline bool tn__contiguous(const tn_tensor *t)
+{
+    return (t->obj.flags & TN__CONTIGUOUS) != 0;
+}
+
+/* Recomputes what is cached of shape and strides, after they were written by hand. */
+void tn__tensor_geometry(tn_tensor *t);
+
+/* Address of element 0. */
+static inline void *tn__tensor_data(const tn_tensor *t)
+{
+    return t->storage ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype) : NULL;
+}
+
+static inline bool tn__requires_grad(const tn_tensor *t)
+{
+    return (t->obj.flags & TN__REQUIRES_GRAD) != 0 || t->node != NULL;
+}
+
+static inline bool tn__is_leaf(const tn_tensor *t)
+{
+    return t->node == NULL;
+}
+
+static inline uint32_t tn__tensor_version(const tn_tensor *t)
+{
+    return t->storage ? tn__storage_version(t->storage) : 0;
+}
+
+/* "float32 [2, 3] on cpu", for messages; by value. */
+typedef struct tn__tensor_text {
+    char s[288];
+} tn__tensor_text;
+tn__tensor_text tn__tensor_str(const tn_tensor *t);
+
+/* A tensor that is being destroyed and keeps the gradient of a non-leaf: the node must forget it (set by autograd). */
+extern void (*tn__tensor_forget)(tn_tensor *t);
+
+#endif

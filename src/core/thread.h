@@ -1,0 +1,71 @@
+/* core/thread.h: what the library keeps per thread: error record, call site, scope stack, gradient mode, small-block
+ * cache. One pointer in thread-local storage leads to it; it is made at a thread's first call and freed at its end.
+ */
+#ifndef TENON_CORE_THREAD_H
+#define TENON_CORE_THREAD_H
+
+#include "core/base.h"
+
+#define TN__BINS 40 /* size classes of the small-block cache, core/alloc.c */
+
+typedef struct tn__bin {
+    void *head;
+    uint32_t count, cap;
+} tn__bin;
+
+/* Tallies that live_tensors() and memory statistics add up over all threads: written by their owner only. */
+typedef struct tn__tally {
+    _Atomic int64_t tensors, small_bytes, tapped;
+} tn__tally;
+
+typedef struct tn__object tn__object;
+
+typedef struct tn__thread {
+    const char *site;        /* the user's call in progress, "file.c:42", or NULL */
+    tn_scope *scope;         /* innermost scope, or NULL                           */
+    bool no_grad;            /* gradient recording is off                          */
+    bool in_parallel;        /* a body of tn__parallel_for is running here         */
+    bool destroying;         /* an object is being destroyed: queue, do not recurse */
+    bool emergency;          /* the shared record used when even this struct could not be had */
+    tn_status error;
+    int32_t callbacks;       /* user callbacks in progress */
+    tn__object *doomed;      /* objects waiting to be destroyed */
+    tn_device default_device;
+    int32_t current_device[8]; /* by device type */
+    tn__tally tally;
+    tn__bin bin[TN__BINS];
+    char *message;           /* error text, TN__MESSAGE bytes, allocated with the first error */
+    void *engine;            /* backward's scratch, kept between runs; autograd/engine.c */
+    void (*engine_free)(void *);
+    struct tn__thread *next, *prev; /* all threads, under the registry's lock */
+} tn__thread;
+
+#define TN__MESSAGE 4096
+
+#if defined(__linux__)
+extern _Thread_local tn__thread *tn__tls __attribute__((tls_model("initial-exec")));
+#else
+extern _Thread_local tn__thread *tn__tls;
+#endif
+
+/* Makes this thread's record; never fails (an emergency record is shared if memory is out). */
+TN_COLD tn__thread *tn__thread_start(void);
+
+static inline tn__thread *tn__self(void)
+{
+    tn__thread *t = tn__tls;
+    return TN_LIKELY(t != NULL) ? t : tn__thread_start();
+}
+
+/* Calls f(thread, ctx) for every thread that has a record, under the registry's lock. */
+void tn__threads_each(void (*f)(tn__thread *, void *), void *ctx);
+
+/* Tallies of threads that have ended. */
+tn__tally *tn__thread_ended_tally(void);
+
+static inline void tn__tally_add(_Atomic int64_t *tally, int64_t n)
+{
+    atomic_store_explicit(tally, atomic_load_explicit(tally, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* op/element.h: the vocabulary of ops.def's expressions, for one compute type. One text for the CPU's loops and for the
+ * GPU dialect (it is embedded there), so it uses only what C, CUDA C and OpenCL C share.
+ *
+ * Before reading it, define:
+ *   T            the compute type: f32, f64, i32 or i64        TN_IS_FLOAT  1 or 0
+ *   UT           the unsigned type of T's size (integers)      E(name)      the name a function gets for this T
+ *   DEVICE       how a helper function is declared             M(f)         the math function f for T (floats)
+ *   K(x)         the literal x as T (never a bare 0.5: a GPU would compute in double)
+ * No include guard: the CPU reads it once per type. tn_undef: at the end of op/element_undef.h.
+ *
+ * Rules stated once, here: integers wrap around (unsigned inside); dividing by zero or by -1 is defined (the CPU refuses
+ * zero divisors before it runs a row); NaN wins in maximum and minimum.
+ */
+#if TN_IS_FLOAT
+
+#define TN_ADD(a, b)       ((a) + (b))
+#define TN_SUB(a, b)       ((a) - (b))
+#define TN_MUL(a, b)       ((a) * (b))
+#define TN_NEG(a)          (-(a))
+#define TN_ABS(a)          M(fabs)(a)
+#define TN_SIGN(a)         (T)(((a) > K(0)) - ((a) < K(0)))
+#define TN_RELU(a)         ((a) > K(0) ? (a) : (a) != (a) ? (a) : K(0))
+#define TN_ROUNDED(how, a) M(how)(a)
+#define TN_ISNAN(a)        ((a) != (a))
+#define TN_ISINF(a)        (M(fabs)(a) == TN_INFINITY)
+#define TN_ISFINITE(a)     (M(fabs)(a) < TN_INFINITY)
+#define TN_MAXIMUM(a, b)   E(tn_maximum)(a, b)
+#define TN_MINIMUM(a, b)   E(tn_minimum)(a, b)
+#define TN_DIV_TRUNC(a, b) M(trunc)((a) / (b))
+#define TN_DIV_FLOOR(a, b) E(tn_div_floor)(a, b)
+#define TN_REMAINDER(a, b) E(tn_remainder)(a, b)
+#define TN_POW(a, b)       E(tn_pow)(a, b)
+
+DEVICE T E(tn_maximum)(T a, T b)
+{
+    T m = a > b ? a : b;
+    return a != a ? a : b != b ? b : m;
+}
+
+DEVICE T E(tn_minimum)(T a, T b)
+{
+    T m = a < b ? a : b;
+    return a != a ? a : b != b ? b : m;
+}
+
+/* floor(a / b) such that it agrees with remainder: CPython's floatobject.c, float_divmod */
+DEVICE T E(tn_div_floor)(T a, T b)
+{
+    if (b == K(0))
+        return a / b;
+    T mod = M(fmod)(a, b), div = (a - mod) / b;
+    if (mod != K(0) && (b < K(0)) != (mod < K(0)))
+        div -= K(1);
+    if (div == K(0))
+        return M(copysign)(K(0), a / b);
+    T whole = M(floor)(div);
+    return div - whole > K(0.5) ? whole + K(1) : whole;
+}
+
+DEVICE T E(tn_remainder)(T a, T b)
+{
+    T mod = M(fmod)(a, b);
+    return mod != K(0) && (b < K(0)) != (mod < K(0)) ? mod + b : mod;
+}
+
+DEVICE T E(tn_pow)(T a, T b)
+{
+    if (b == K(2))
+        return a * a;
+    if (b == K(3))
+        return a * a * a;
+    return M(pow)(a, b);
+}
+
+#else
+
+#define TN_ADD(a, b)       ((T)((UT)(a) + (UT)(b)))
+#define TN_SUB(a, b)       ((T)((UT)(a) - (UT)(b)))
+#define TN_MUL(a, b)       ((T)((UT)(a) * (UT)(b)))
+#define TN_NEG(a)          ((T)(K(0) - (UT)(a)))
+#define TN_ABS(a)          ((a) < K(0) ? TN_NEG(a) : (a))
+#define TN_SIGN(a)         (T)(((a) > K(0)) - ((a) < K(0)))
+#define TN_RELU(a)         ((a) > K(0) ? (a) : K(0))
+#define TN_ROUNDED(how, a) (a)
+#define TN_ISNAN(a)        ((void)(a), 0)
+#define TN_ISINF(a)        ((void)(a), 0)
+#define TN_ISFINITE(a)     ((void)(a), 1)
+#define TN_MAXIMUM(a, b)   ((a) > (b) ? (a) : (b))
+#define TN_MINIMUM(a, b)   ((a) < (b) ? (a) : (b))
+#define TN_DIV_TRUNC(a, b) E(tn_div_trunc)(a, b)
+#define TN_DIV_FLOOR(a, b) E(tn_div_floor)(a, b)
+#define TN_REMAINDER(a, b) E(tn_remainder)(a, b)
+#define TN_POW(a, b)       E(tn_pow)(a, b)
+
+DEVICE T E(tn_div_trunc)(T a, T b)
+{
+    return b == K(0) ? K(0) : b == K(-1) ? TN_NEG(a) : a / b;
+}
+
+DEVICE T E(tn_div_floor)(T a, T b)
+{
+    if (b == K(0) || b == K(-1))
+        return b == K(0) ? K(0) : TN_NEG(a);
+    T q = a / b;
+    return a % b != K(0) && (a < K(0)) != (b < K(0)) ? q - K(1) : q;
+}
+
+DEVICE T E(tn_remainder)(T a, T b)
+{
+    if (b == K(0) || b == K(-1))
+        return K(0);
+    T r = a % b;
+    return r != K(0) && (r < K(0)) != (b < K(0)) ? r + b : r;
+}
+
+/* A negative exponent leaves 1 for 1, +-1 for -1, 0 for everything else. */
+DEVICE T E(tn_pow)(T a, T b)
+{
+    if (b < K(0))
+        return a == K(1) ? K(1) : a == K(-1) ? (b % K(2) == K(0) ? K(1) : K(-1)) : K(0);
+    UT r = 1, x = (UT)a, n = (UT)b;
+    while (n != 0) {
+        if (n & 1)
+            r *= x;
+        x *= x;
+        n >>= 1;
+    }
+    return (T)r;
+}
+
+#endif

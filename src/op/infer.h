@@ -1,0 +1,58 @@
+/* op/infer.h: what the shape rules share. */
+#ifndef TENON_OP_INFER_H
+#define TENON_OP_INFER_H
+
+#include "core/error.h"
+#include "op/op.h"
+
+/* The i-th input, which the row's signature says is a tensor. */
+static inline tn_tensor *tn__in(const tn__call *c, int32_t i)
+{
+    return c->in[i].v.t;
+}
+
+/* An optional input, NULL where it is absent. */
+static inline tn_tensor *tn__in_or_null(const tn__call *c, int32_t i)
+{
+    return i < c->n_in ? tn__operand(&c->in[i]) : NULL;
+}
+
+static inline void tn__spec_set(tn__spec *s, tn_dtype dtype, const int64_t *shape, int32_t ndim)
+{
+    s->dtype = dtype;
+    s->ndim = ndim;
+    s->strided = false;
+    s->offset = 0;
+    for (int32_t i = 0; i < ndim; i++)
+        s->shape[i] = shape[i];
+}
+
+static inline void tn__spec_like(tn__spec *s, const tn_tensor *t)
+{
+    tn__spec_set(s, t->dtype, t->shape, t->ndim);
+}
+
+/* One row-major result, computed in its dtype's compute dtype. */
+static inline tn_status tn__infer_one(tn__call *c)
+{
+    c->n_out = 1;
+    c->compute = tn__dtypes[c->spec[0].dtype].compute;
+    return TN_OK;
+}
+
+/* The operation's name as users know it. */
+static inline const char *tn__op_name(tn__op_id op)
+{
+    return tn__ops[op].name + (tn__ops[op].name[0] == '_');
+}
+
+/* Wraps attr->dim for a tensor of ndim dimensions. */
+TN_MUST_USE tn_status tn__infer_dim(tn__call *c, int32_t ndim);
+
+/* Wraps attr->dims, refuses repeats. Bit d of *mask: dimension d is named (all, where none was). */
+TN_MUST_USE tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask);
+
+/* An index tensor must be int64 (or int32 where allowed). */
+TN_MUST_USE tn_status tn__infer_index(const tn__call *c, const tn_tensor *index);
+
+#endif

@@ -1,0 +1,116 @@
+/* Shape rules of copies, fills, random numbers and optimiser steps. */
+#include "core/rng.h"
+#include "op/infer.h"
+
+/* A dense tensor's copy keeps its layout; others become row-major. */
+static void keep_layout(tn__spec *s, const tn_tensor *x)
+{
+    if (tn__contiguous(x) || !tn__is_dense(x->shape, x->stride, x->ndim))
+        return;
+    s->strided = true;
+    for (int32_t d = 0; d < x->ndim; d++)
+        s->stride[d] = x->stride[d];
+}
+
+tn_status tn__infer_clone(tn__call *c)
+{
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    keep_layout(&c->spec[0], tn__in(c, 0));
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_to_copy(tn__call *c)
+{
+    tn_status e = tn__infer_clone(c);
+    if (c->attr->dtype)
+        c->spec[0].dtype = c->attr->dtype;
+    return e;
+}
+
+tn_status tn__infer_inplace(tn__call *c)
+{
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_copy_(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *src = tn__in(c, 1);
+    int32_t lead = x->ndim - src->ndim;
+    bool fits = lead >= 0;
+    for (int32_t d = 0; fits && d < src->ndim; d++)
+        fits = src->shape[d] == 1 || src->shape[d] == x->shape[d + lead];
+    if (!fits) {
+        for (int32_t d = x->ndim - 1, k = src->ndim - 1; d >= 0 && k >= 0; d--, k--)
+            if (src->shape[k] != 1 && src->shape[k] != x->shape[d])
+                return tn__error(TN_EINVAL, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                                            "non-singleton dimension %d", (long long)x->shape[d],
+                                 (long long)src->shape[k], (int)d);
+        return tn__error(TN_EINVAL, "output with shape %s doesn't match the broadcast shape %s",
+                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(src->shape, src->ndim).s);
+    }
+    return tn__infer_inplace(c);
+}
+
+tn_status tn__infer_fill(tn__call *c)
+{
+    const tn_tensor *value = tn__operand(&c->in[1]);
+    if (value && value->ndim > 0)
+        return tn__error(TN_EINVAL, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
+                         (int)value->ndim);
+    c->variant = value != NULL;
+    return tn__infer_clone(c);
+}
+
+tn_status tn__infer_tril(tn__call *c)
+{
+    if (tn__in(c, 0)->ndim < 2)
+        return tn__error(TN_EINVAL, "%s: input tensor must have at least 2 dimensions", tn__op_name(c->op));
+    return tn__infer_same1(c);
+}
+
+tn_status tn__infer_flip(tn__call *c)
+{
+    uint32_t mask;
+    int32_t n = c->attr->n_dims;
+    tn_status e = tn__infer_dims(c, tn__in(c, 0)->ndim, &mask);
+    c->attr->n_dims = n; /* no dimension named: nothing is flipped */
+    return e ? e : tn__infer_clone(c);
+}
+
+tn_status tn__infer_random(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    const tn__attr *a = c->attr;
+    bool whole = c->op == TN__OP__randint || c->op == TN__OP__randperm;
+    if (!whole && !tn__dtype_is_float(x->dtype))
+        return tn__no_dtype(tn__op_name(c->op), x->dtype);
+    if (c->op == TN__OP_uniform_ && !(a->x <= a->y))
+        return tn__error(TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", a->x, a->y);
+    if (c->op == TN__OP_normal_ && !(a->y >= 0))
+        return tn__error(TN_EINVAL, "normal expects std >= 0.0, but found std %g", a->y);
+    if (c->op == TN__OP__randint && a->start >= a->end)
+        return tn__error(TN_EINVAL, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                         (long long)a->start, (long long)a->end);
+    if (c->op == TN__OP__randperm && x->dtype == TN_BOOL)
+        return tn__no_dtype("randperm", TN_BOOL);
+    int64_t per_block = whole || x->dtype == TN_F64 ? 2 : 4; /* numbers that one Philox block gives */
+    tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, per_block));
+    c->attr->seed = (int64_t)r.seed;
+    c->attr->offset = (int64_t)r.offset;
+    return tn__infer_inplace(c);
+}
+
+tn_status tn__infer_step(tn__call *c)
+{
+    const tn_tensor *p = tn__in(c, 0);
+    for (int32_t i = 1; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (t && !tn__same_shape(t->shape, t->ndim, p->shape, p->ndim))
+            return tn__error(TN_EINVAL, "%s: parameter %s and its gradient or state %s differ in shape",
+                             tn__op_name(c->op), tn__tensor_str(p).s, tn__tensor_str(t).s);
+    }
+    if (!tn__dtype_is_float(p->dtype))
+        return tn__no_dtype(tn__op_name(c->op), p->dtype);
+    return tn__infer_inplace(c);
+}

@@ -1,0 +1,178 @@
+#include "core/error.h"
+#include "op/iter.h"
+
+typedef enum result_kind { SAME, FLOATING, TRUTH, AT_LEAST_LONG, FIRST } result_kind;
+
+/* What each rule accepts as the operands' common dtype, and makes of it. */
+static const struct {
+    uint32_t dtypes;
+    result_kind result;
+} rules[] = {
+    [R_SAME] = {TN__DT_ALL, SAME},        [R_NUMBER] = {TN__DT_NUMBER, SAME},  [R_NEG] = {TN__DT_NUMBER, SAME},
+    [R_RELU] = {TN__DT_NUMBER, SAME},     [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG}, [R_FLOAT] = {TN__DT_ALL, FLOATING},
+    [R_TEST] = {TN__DT_ALL, TRUTH},       [R_PROMOTE] = {TN__DT_ALL, SAME},    [R_SUB] = {TN__DT_NUMBER, SAME},
+    [R_DIVIDE] = {TN__DT_NUMBER, SAME},   [R_POW] = {TN__DT_NUMBER, SAME},     [R_CLAMP] = {TN__DT_NUMBER, SAME},
+    [R_WHERE] = {TN__DT_ALL, SAME},       [R_FILL] = {TN__DT_ALL, FIRST},
+};
+
+static bool is_bool(const tn_scalar *s)
+{
+    return s->kind == TN_SCALAR_TENSOR ? s->v.t->dtype == TN_BOOL : s->kind == TN_SCALAR_BOOL;
+}
+
+static tn_status check_mask(const tn__call *c, int32_t i, const char *format)
+{
+    const tn_tensor *t = tn__operand(&c->in[i]);
+    if (t ? t->dtype == TN_BOOL : c->in[i].kind == TN_SCALAR_BOOL)
+        return TN_OK;
+    return tn__error(TN_EDTYPE, format, t ? tn__dtypes[t->dtype].legacy : "a number");
+}
+
+/* What one rule asks beyond dtypes, with PyTorch's texts. */
+static tn_status check_rule(const tn__call *c, tn_dtype common)
+{
+    switch (tn__ops[c->op].rule) {
+    case R_NEG:
+        if (common == TN_BOOL)
+            return tn__error(TN_EDTYPE, "Negation, the `-` operator, on a bool tensor is not supported. If you are "
+                                        "trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+        return TN_OK;
+    case R_SUB:
+        if (is_bool(&c->in[0]) && is_bool(&c->in[1]))
+            return tn__error(TN_EDTYPE, "Subtraction, the `-` operator, with two bool tensors is not supported. Use "
+                                        "the `^` or `logical_xor()` operator instead.");
+        if (is_bool(&c->in[0]) || is_bool(&c->in[1]))
+            return tn__error(TN_EDTYPE, "Subtraction, the `-` operator, with a bool tensor is not supported. If you "
+                                        "are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+        return TN_OK;
+    case R_RELU:
+        return common == TN_BOOL ? tn__error(TN_EDTYPE, "Boolean inputs not supported for relu") : TN_OK;
+    case R_POW:
+        if (!tn__dtype_is_float(common) && c->in[1].kind == TN_SCALAR_INT && c->in[1].v.i < 0)
+            return tn__error(TN_EVALUE, "Integers to negative integer powers are not allowed.");
+        return TN_OK;
+    case R_WHERE: return check_mask(c, 0, "where expected condition to be a boolean tensor, but got a tensor with dtype %s");
+    case R_FILL: {
+        const tn_tensor *value = tn__operand(&c->in[2]);
+        if (!tn__operand(&c->in[0]))
+            return tn__error(TN_ETYPE, "masked_fill: the first operand must be a tensor");
+        if (value && value->ndim > 0)
+            return tn__error(TN_EINVAL, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %d "
+                                        "dimension(s).", (int)value->ndim);
+        return check_mask(c, 1, "masked_fill only supports boolean masks, but got mask with dtype %s");
+    }
+    default: return TN_OK;
+    }
+}
+
+/* Operands whose dtypes count: not conditions, not what is converted to the first one's. */
+static tn_dtype common_dtype(const tn__call *c)
+{
+    int rule = tn__ops[c->op].rule;
+    int32_t from = rule == R_WHERE ? 1 : 0, to = rule == R_FILL ? 1 : c->n_in;
+    const tn_tensor *a = tn__operand(&c->in[from]), *b = to - from == 2 ? tn__operand(&c->in[from + 1]) : NULL;
+    if (a && b && a->dtype == b->dtype)
+        return a->dtype;
+    tn__promotion p = {0};
+    for (int32_t i = from; i < to; i++)
+        tn__promotion_add(&p, &c->in[i]);
+    return tn__promotion_result(&p);
+}
+
+static tn_dtype result_dtype(result_kind kind, tn_dtype common, tn_dtype *compute)
+{
+    if (kind == FLOATING && !tn__dtype_is_float(common))
+        common = tn__default_dtype();
+    if (kind == AT_LEAST_LONG && common == TN_BOOL)
+        common = TN_I64;
+    *compute = tn__dtypes[common].compute;
+    return kind == TRUTH ? TN_BOOL : common;
+}
+
+static tn_status mismatch(const tn__spec *s, int32_t d, int64_t have)
+{
+    return tn__error(TN_EINVAL,
+                     "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+                     (long long)s->shape[d], (long long)have, (int)d);
+}
+
+static tn_status broadcast(tn__spec *s, const tn_tensor *t)
+{
+    if (t->ndim > s->ndim) {
+        int32_t lead = t->ndim - s->ndim;
+        memmove(s->shape + lead, s->shape, sizeof(int64_t) * (size_t)s->ndim);
+        for (int32_t d = 0; d < lead; d++)
+            s->shape[d] = 1;
+        s->ndim = t->ndim;
+    }
+    int32_t lead = s->ndim - t->ndim;
+    for (int32_t d = s->ndim - 1; d >= lead; d--) {
+        int64_t n = t->shape[d - lead];
+        if (n == s->shape[d] || n == 1)
+            continue;
+        if (s->shape[d] != 1)
+            return mismatch(s, d, n);
+        s->shape[d] = n;
+    }
+    return TN_OK;
+}
+
+/* The result's layout follows the operands', as PyTorch's does: a transposed operand gives a transposed result. */
+static void choose_layout(const tn__call *c, tn__spec *s)
+{
+    int64_t stride[TN__MAX_OPERANDS][TN_MAX_DIMS];
+    int32_t order[TN_MAX_DIMS], n = 0;
+    bool plain = true;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (!t || t->ndim == 0)
+            continue;
+        int32_t lead = s->ndim - t->ndim;
+        for (int32_t d = 0; d < s->ndim; d++)
+            stride[n][d] = d < lead || t->shape[d - lead] == 1 ? 0 : t->stride[d - lead];
+        plain &= tn__contiguous(t);
+        n++;
+    }
+    if (plain)
+        return;
+    tn__iter_order(s->shape, s->ndim, (const int64_t(*)[TN_MAX_DIMS])stride, n, order);
+    int64_t step = 1;
+    for (int32_t i = 0; i < s->ndim; i++) {
+        s->stride[order[i]] = step;
+        step *= TN_MAX(s->shape[order[i]], 1);
+    }
+    s->strided = true;
+}
+
+static uint8_t variant_of(const tn__call *c)
+{
+    if (c->n_in < 2)
+        return 0;
+    bool first = tn__operand(&c->in[0]) != NULL, last = tn__operand(&c->in[c->n_in - 1]) != NULL;
+    return first ? (last ? 1 : 0) : 2;
+}
+
+tn_status tn__infer_elementwise(tn__call *c)
+{
+    const tn__op *op = &tn__ops[c->op];
+    tn__spec *s = &c->spec[0];
+    tn_dtype common = common_dtype(c);
+    tn_status e = check_rule(c, common);
+    if (e)
+        return e;
+    if (!(rules[op->rule].dtypes & TN__BIT(common)))
+        return tn__no_dtype(op->name + (op->name[0] == '_'), common);
+    s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
+    s->ndim = 0;
+    s->strided = false;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (t && (e = broadcast(s, t)))
+            return e;
+    }
+    c->n_out = 1;
+    c->variant = variant_of(c);
+    if (!c->inplace)
+        choose_layout(c, s);
+    return TN_OK;
+}

@@ -1,0 +1,274 @@
+/* Shape rules of joining, indexing, and what writes by index. */
+#include "op/infer.h"
+
+tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
+{
+    if (index->dtype == TN_I64 || (index->dtype == TN_I32 && (c->op == TN__OP_index_select || c->op == TN__OP_embedding ||
+                                                              c->op == TN__OP_index_add)))
+        return TN_OK;
+    if (c->op == TN__OP_embedding)
+        return tn__error(TN_EDTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar "
+                                    "types: Long, Int; but got %s instead (while checking arguments for embedding)",
+                         tn__dtypes[index->dtype].legacy);
+    if (c->op == TN__OP_index_select)
+        return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
+    return tn__error(TN_EDTYPE, "%s(): Expected dtype int64 for index", tn__op_name(c->op));
+}
+
+/* PyTorch lets an empty 1-D tensor join anything. */
+static bool is_blank(const tn_tensor *t)
+{
+    return t->ndim == 1 && t->shape[0] == 0;
+}
+
+static tn_status check_list(const tn__call *c)
+{
+    if (c->n_in == 0)
+        return tn__error(TN_EINVAL, "%s: expected a non-empty list of Tensors", tn__op_name(c->op));
+    return TN_OK;
+}
+
+static tn_dtype list_dtype(const tn__call *c)
+{
+    tn__promotion p = {0};
+    for (int32_t i = 0; i < c->n_in; i++)
+        tn__promotion_add(&p, &c->in[i]);
+    return tn__promotion_result(&p);
+}
+
+tn_status tn__infer_cat(tn__call *c)
+{
+    tn_status e = check_list(c);
+    if (e)
+        return e;
+    const tn_tensor *first = NULL;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        if (tn__in(c, i)->ndim == 0)
+            return tn__error(TN_EINVAL, "zero-dimensional tensor (at position %d) cannot be concatenated", (int)i);
+        if (!first || (is_blank(first) && !is_blank(tn__in(c, i))))
+            first = tn__in(c, i);
+    }
+    if ((e = tn__infer_dim(c, first->ndim)))
+        return e;
+    tn__spec *s = &c->spec[0];
+    tn__spec_set(s, list_dtype(c), first->shape, first->ndim);
+    int64_t total = 0;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__in(c, i);
+        if (is_blank(t) && first->ndim != 1)
+            continue;
+        if (t->ndim != first->ndim)
+            return tn__error(TN_EINVAL, "Tensors must have same number of dimensions: got %d and %d", (int)first->ndim,
+                             (int)t->ndim);
+        for (int32_t d = 0; d < t->ndim; d++)
+            if (d != c->attr->dim && t->shape[d] != first->shape[d])
+                return tn__error(TN_EINVAL, "Sizes of tensors must match except in dimension %d. Expected size %lld but "
+                                            "got size %lld for tensor number %d in the list.", (int)c->attr->dim,
+                                 (long long)first->shape[d], (long long)t->shape[d], (int)i);
+        total += t->shape[c->attr->dim];
+    }
+    s->shape[c->attr->dim] = total;
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_stack(tn__call *c)
+{
+    tn_status e = check_list(c);
+    if (e)
+        return e;
+    const tn_tensor *first = tn__in(c, 0);
+    if (first->ndim == TN_MAX_DIMS)
+        return tn__error(TN_EINVAL, "stack: the result would have more than %d dimensions", TN_MAX_DIMS);
+    if ((e = tn__infer_dim(c, first->ndim + 1)))
+        return e;
+    tn__spec *s = &c->spec[0];
+    s->dtype = list_dtype(c);
+    s->strided = false;
+    s->ndim = first->ndim + 1;
+    for (int32_t i = 1; i < c->n_in; i++) {
+        const tn_tensor *t = tn__in(c, i);
+        if (!tn__same_shape(t->shape, t->ndim, first->shape, first->ndim))
+            return tn__error(TN_EINVAL, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at "
+                                        "entry %d", tn__shape_str(first->shape, first->ndim).s,
+                             tn__shape_str(t->shape, t->ndim).s, (int)i);
+    }
+    for (int32_t d = 0; d < s->ndim; d++)
+        s->shape[d] = d == c->attr->dim ? c->n_in : first->shape[d - (d > c->attr->dim)];
+    return tn__infer_one(c);
+}
+
+static int32_t dims_or_one(const tn_tensor *t)
+{
+    return t->ndim ? t->ndim : 1;
+}
+
+static int64_t size_of(const tn_tensor *t, int32_t d)
+{
+    return t->ndim ? t->shape[d] : 1;
+}
+
+tn_status tn__infer_gather(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
+    tn_status e = tn__infer_index(c, index);
+    if (e || (e = tn__infer_dim(c, x->ndim)))
+        return e;
+    if (dims_or_one(x) != dims_or_one(index))
+        return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as input tensor");
+    for (int32_t d = 0; index->numel && d < x->ndim; d++)
+        if (d != c->attr->dim && size_of(index, d) > x->shape[d])
+            return tn__error(TN_EINVAL, "Size does not match at dimension %d expected index %s to be no larger than "
+                                        "self %s apart from dimension %d", (int)d,
+                             tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
+                             (int)c->attr->dim);
+    tn__spec_set(&c->spec[0], x->dtype, index->shape, index->ndim);
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_scatter(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__operand(&c->in[2]);
+    tn_status e = tn__infer_index(c, index);
+    if (e || (e = tn__infer_dim(c, x->ndim)))
+        return e;
+    if (src && src->dtype != x->dtype)
+        return tn__error(TN_EDTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
+    if (index->numel > 0) {
+        if (dims_or_one(x) != dims_or_one(index) || (src && dims_or_one(src) != dims_or_one(index)))
+            return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as %s tensor",
+                             dims_or_one(x) != dims_or_one(index) ? "self" : "src");
+        for (int32_t d = 0; d < dims_or_one(index); d++)
+            if ((d != c->attr->dim && size_of(index, d) > size_of(x, d)) || (src && size_of(index, d) > size_of(src, d)))
+                return tn__error(TN_EINVAL, "Expected index %s to be no larger than self %s apart from dimension %d%s%s",
+                                 tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
+                                 (int)c->attr->dim, src ? " and to be no larger size than src " : "",
+                                 src ? tn__shape_str(src->shape, src->ndim).s : "");
+    }
+    c->variant = src != NULL;
+    tn__spec_like(&c->spec[0], x);
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_index_select(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
+    tn_status e = tn__infer_index(c, index);
+    if (e || (e = tn__infer_dim(c, x->ndim)))
+        return e;
+    if (index->ndim > 1)
+        return tn__error(TN_EINDEX, "index_select(): Index is supposed to be a vector, but got dim: %d with type: %s",
+                         (int)index->ndim, tn__dtypes[index->dtype].legacy);
+    tn__spec_like(&c->spec[0], x);
+    if (x->ndim)
+        c->spec[0].shape[c->attr->dim] = index->numel;
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_index_add(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__in(c, 2);
+    tn_status e = tn__infer_index(c, index);
+    if (e || (e = tn__infer_dim(c, x->ndim)))
+        return e;
+    if (index->ndim > 1)
+        return tn__error(TN_EINDEX, "index_add_(): Index is supposed to be a vector, but got dim: %d", (int)index->ndim);
+    if (x->dtype != src->dtype)
+        return tn__error(TN_EDTYPE, "index_add_(): self (%s) and source (%s) must have the same scalar type",
+                         tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
+    bool fits = x->ndim == src->ndim && size_of(src, (int32_t)c->attr->dim) == index->numel;
+    for (int32_t d = 0; fits && d < x->ndim; d++)
+        fits = d == c->attr->dim || x->shape[d] == src->shape[d];
+    if (!fits)
+        return tn__error(TN_EINVAL, "index_add_(): source %s does not fit %lld indices into dimension %d of %s",
+                         tn__shape_str(src->shape, src->ndim).s, (long long)index->numel, (int)c->attr->dim,
+                         tn__shape_str(x->shape, x->ndim).s);
+    tn__spec_like(&c->spec[0], x);
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_embedding(tn__call *c)
+{
+    const tn_tensor *weight = tn__in(c, 0), *index = tn__in(c, 1);
+    tn_status e = tn__infer_index(c, index);
+    if (e)
+        return e;
+    if (weight->ndim != 2)
+        return tn__error(TN_EINVAL, "'weight' must be 2-D");
+    if (index->ndim + 1 > TN_MAX_DIMS)
+        return tn__error(TN_EINVAL, "embedding: the result would have more than %d dimensions", TN_MAX_DIMS);
+    if (c->attr->value.kind) {
+        int64_t pad = tn__scalar_int(&c->attr->value);
+        if (pad < -weight->shape[0] || pad >= weight->shape[0])
+            return tn__error(TN_EINVAL, "Padding_idx must be within num_embeddings");
+        c->attr->value = tn_scalar_i(pad < 0 ? pad + weight->shape[0] : pad);
+    }
+    tn__spec_set(&c->spec[0], weight->dtype, index->shape, index->ndim);
+    c->spec[0].shape[c->spec[0].ndim++] = weight->shape[1];
+    c->attr->dim = 0;
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_one_hot(tn__call *c)
+{
+    const tn_tensor *index = tn__in(c, 0);
+    if (index->dtype != TN_I64)
+        return tn__error(TN_EDTYPE, "one_hot is only applicable to index tensor of type LongTensor.");
+    if (index->ndim == TN_MAX_DIMS)
+        return tn__error(TN_EINVAL, "one_hot: the result would have more than %d dimensions", TN_MAX_DIMS);
+    if (c->attr->n <= 0)
+        return tn__error(TN_EINVAL, index->numel ? "num_classes should be positive"
+                                                 : "Can not infer total number of classes from empty tensor.");
+    tn__spec_set(&c->spec[0], TN_I64, index->shape, index->ndim);
+    c->spec[0].shape[c->spec[0].ndim++] = c->attr->n;
+    return tn__infer_one(c);
+}
+
+/* ---- losses by class index ---- */
+
+static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_tensor *target, const tn_tensor *weight)
+{
+    if (x->ndim < 1)
+        return tn__error(TN_EINVAL, "Expected 1 or more dimensions (got 0)");
+    int64_t classes = x->shape[x->ndim == 1 ? 0 : 1];
+    if (target->dtype != TN_I64 && target->dtype != TN_U8)
+        return tn__error(TN_EDTYPE, "expected scalar type Long but found %s", tn__dtypes[target->dtype].legacy);
+    if (weight && (weight->ndim != 1 || weight->shape[0] != classes))
+        return tn__error(TN_EINVAL, "weight tensor should be defined either for all %lld classes or no classes but got "
+                                    "weight tensor of shape: %s", (long long)classes,
+                         tn__shape_str(weight->shape, weight->ndim).s);
+    if (weight && weight->dtype != x->dtype)
+        return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
+                         tn__dtypes[weight->dtype].legacy);
+    bool fits = x->ndim == 1 ? target->numel == 1 && target->ndim <= 1 : target->ndim == x->ndim - 1;
+    for (int32_t d = 0; fits && x->ndim > 1 && d < target->ndim; d++)
+        fits = target->shape[d] == x->shape[d ? d + 1 : 0];
+    if (!fits && x->ndim > 1 && target->ndim >= 1 && x->shape[0] != target->shape[0])
+        return tn__error(TN_EVALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+                         (long long)x->shape[0], (long long)target->shape[0]);
+    if (!fits)
+        return tn__error(TN_EINVAL, "%s: target %s does not fit input %s", tn__op_name(c->op),
+                         tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
+    return TN_OK;
+}
+
+tn_status tn__infer_nll_loss(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *target = tn__in(c, 1);
+    tn_status e = check_classes(c, x, target, tn__in_or_null(c, 2));
+    if (e)
+        return e;
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__no_dtype("nll_loss", x->dtype);
+    bool each = c->attr->reduction == TN_NO_REDUCTION;
+    tn__spec_set(&c->spec[0], x->dtype, target->shape, each ? target->ndim : 0);
+    tn__spec_set(&c->spec[1], x->dtype, NULL, 0);
+    (void)tn__infer_one(c);
+    c->n_out = 2;
+    return TN_OK;
+}
+
+tn_status tn__infer_nll_loss_backward(tn__call *c)
+{
+    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, c->attr->dims, c->attr->n_dims);
+    return tn__infer_one(c);
+}

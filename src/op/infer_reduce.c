@@ -1,0 +1,187 @@
+/* Shape rules of reductions, scans and softmax. */
+#include "op/infer.h"
+
+tn_status tn__infer_dim(tn__call *c, int32_t ndim)
+{
+    int32_t d;
+    tn_status e = tn__wrap_dim(c->attr->dim, ndim, &d);
+    c->attr->dim = d;
+    return e;
+}
+
+tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask)
+{
+    tn__attr *a = c->attr;
+    *mask = 0;
+    for (int32_t i = 0; i < a->n_dims; i++) {
+        int32_t d;
+        tn_status e = tn__wrap_dim(a->dims[i], ndim, &d);
+        if (e)
+            return e;
+        if (*mask & 1U << d)
+            return tn__error(TN_EINVAL, "dim %d appears multiple times in the list of dims", (int)d);
+        *mask |= 1U << d;
+        a->dims[i] = d;
+    }
+    a->has_dims = a->n_dims > 0;
+    if (a->has_dims)
+        return TN_OK;
+    *mask = (1U << (ndim ? ndim : 1)) - 1;
+    a->n_dims = ndim;
+    for (int32_t d = 0; d < ndim; d++)
+        a->dims[d] = d;
+    return TN_OK;
+}
+
+/* Result shape: the named dimensions gone, or 1 where keepdim. */
+static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_elements)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    uint32_t mask;
+    tn_status e = tn__infer_dims(c, x->ndim, &mask);
+    if (e)
+        return e;
+    s->dtype = dtype;
+    s->ndim = 0;
+    s->strided = false;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        bool named = mask >> d & 1;
+        if (named && needs_elements && x->shape[d] == 0) {
+            if (!c->attr->has_dims)
+                return tn__error(TN_EINVAL, "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                                            "Specify the reduction dim with the 'dim' argument.", tn__op_name(c->op));
+            return tn__error(TN_EINDEX, "%s(): Expected reduction dim %d to have non-zero size.", tn__op_name(c->op),
+                             (int)d);
+        }
+        if (!named)
+            s->shape[s->ndim++] = x->shape[d];
+        else if (c->attr->keepdim)
+            s->shape[s->ndim++] = 1;
+    }
+    c->variant = c->attr->has_dims;
+    return TN_OK;
+}
+
+static tn_status one_reduction(tn__call *c, tn_dtype dtype, bool needs_elements)
+{
+    tn_status e = reduce_to(c, &c->spec[0], dtype, needs_elements);
+    return e ? e : tn__infer_one(c);
+}
+
+static tn_status one_dim_at_most(const tn__call *c)
+{
+    if (c->attr->n_dims > 1)
+        return tn__error(TN_EINVAL, "%s: takes one dimension, or none for all; got %d", tn__op_name(c->op),
+                         (int)c->attr->n_dims);
+    return TN_OK;
+}
+
+/* The asked dtype; or the input's, integers and bool in int64. */
+static tn_dtype sum_dtype(const tn__call *c)
+{
+    if (c->attr->dtype)
+        return c->attr->dtype;
+    tn_dtype d = tn__in(c, 0)->dtype;
+    return tn__dtype_is_float(d) ? d : TN_I64;
+}
+
+tn_status tn__infer_sum(tn__call *c)
+{
+    return one_reduction(c, sum_dtype(c), false);
+}
+
+tn_status tn__infer_mean(tn__call *c)
+{
+    tn_dtype d = c->attr->dtype ? c->attr->dtype : tn__in(c, 0)->dtype;
+    if (!tn__dtype_is_float(d))
+        return tn__error(TN_EDTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating point or "
+                                    "complex dtype. Got: %s", c->attr->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
+    return one_reduction(c, d, false);
+}
+
+tn_status tn__infer_prod(tn__call *c)
+{
+    tn_status e = one_dim_at_most(c);
+    return e ? e : one_reduction(c, sum_dtype(c), false);
+}
+
+tn_status tn__infer_amax(tn__call *c)
+{
+    return one_reduction(c, tn__in(c, 0)->dtype, true);
+}
+
+tn_status tn__infer_any(tn__call *c)
+{
+    tn_dtype d = tn__in(c, 0)->dtype;
+    tn_status e = one_reduction(c, d == TN_U8 ? TN_U8 : TN_BOOL, false); /* PyTorch's exception for uint8 */
+    c->compute = tn__dtypes[d].compute;
+    return e;
+}
+
+tn_status tn__infer_argmax(tn__call *c)
+{
+    tn_dtype d = tn__in(c, 0)->dtype;
+    if (d == TN_BOOL)
+        return tn__error(TN_EDTYPE, "%s(): does not support bool input", tn__op_name(c->op));
+    tn_status e = one_dim_at_most(c);
+    if (e || (e = one_reduction(c, TN_I64, true)))
+        return e;
+    c->compute = tn__dtypes[d].compute;
+    return TN_OK;
+}
+
+tn_status tn__infer_max(tn__call *c)
+{
+    tn_status e = one_dim_at_most(c);
+    if (e || (e = one_reduction(c, tn__in(c, 0)->dtype, true)))
+        return e;
+    if (c->attr->has_dims) {
+        c->spec[1] = c->spec[0];
+        c->spec[1].dtype = TN_I64;
+        c->n_out = 2;
+    }
+    return TN_OK;
+}
+
+tn_status tn__infer_var(tn__call *c)
+{
+    tn_dtype d = tn__in(c, 0)->dtype;
+    if (!tn__dtype_is_float(d))
+        return tn__error(TN_EDTYPE, "std and var only support floating point and complex dtypes");
+    return one_reduction(c, d, false);
+}
+
+tn_status tn__infer_cumsum(tn__call *c)
+{
+    tn_status e = tn__infer_dim(c, tn__in(c, 0)->ndim);
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    c->spec[0].dtype = sum_dtype(c);
+    return e ? e : tn__infer_one(c);
+}
+
+tn_status tn__infer_softmax(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn_dtype d = c->attr->dtype ? c->attr->dtype : x->dtype;
+    if (!tn__dtype_is_float(d))
+        return tn__no_dtype(tn__op_name(c->op), d);
+    tn_status e = tn__infer_dim(c, x->ndim);
+    tn__spec_like(&c->spec[0], x);
+    c->spec[0].dtype = d;
+    return e ? e : tn__infer_one(c);
+}
+
+tn_status tn__infer_same1(tn__call *c)
+{
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_same2(tn__call *c)
+{
+    const tn_tensor *a = tn__in(c, 0), *b = tn__in(c, 1);
+    if (!tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
+        return tn__error(TN_EINVAL, "%s: shapes differ: %s and %s", tn__op_name(c->op),
+                         tn__shape_str(a->shape, a->ndim).s, tn__shape_str(b->shape, b->ndim).s);
+    return tn__infer_same1(c);
+}

@@ -1,0 +1,309 @@
+/* Shape rules of views: shape, strides and offset of what is shown. */
+#include "op/infer.h"
+
+/* A spec that shows all of x; the rules change it from there. */
+static tn__spec *show(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec *s = &c->spec[0];
+    tn__spec_like(s, x);
+    s->strided = true;
+    s->offset = x->offset;
+    for (int32_t d = 0; d < x->ndim; d++)
+        s->stride[d] = x->stride[d];
+    c->n_out = 1;
+    c->compute = tn__dtypes[x->dtype].compute;
+    return s;
+}
+
+static void drop_dim(tn__spec *s, int32_t d)
+{
+    s->ndim--;
+    for (; d < s->ndim; d++) {
+        s->shape[d] = s->shape[d + 1];
+        s->stride[d] = s->stride[d + 1];
+    }
+}
+
+tn_status tn__infer_alias(tn__call *c)
+{
+    show(c);
+    return TN_OK;
+}
+
+tn_status tn__infer_view(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec *s = show(c);
+    tn_status e = tn__shape_check("view", (tn_dims){c->attr->n_dims, c->attr->dims}, x->numel, s->shape);
+    if (e)
+        return e;
+    s->ndim = c->attr->n_dims;
+    if (tn__numel(s->shape, s->ndim) != x->numel)
+        return tn__error(TN_EINVAL, "shape '%s' is invalid for input of size %lld",
+                         tn__shape_str(c->attr->dims, c->attr->n_dims).s, (long long)x->numel);
+    if (!tn__view_strides(x->shape, x->stride, x->ndim, s->shape, s->ndim, s->stride))
+        return tn__error(TN_EINVAL, "view size is not compatible with input tensor's size and stride (at least one "
+                                    "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+    return TN_OK;
+}
+
+tn_status tn__infer_permute(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec *s = show(c);
+    if (c->attr->n_dims != x->ndim)
+        return tn__error(TN_EINVAL, "permute: number of dimensions in the tensor input does not match the "
+                                    "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to "
+                                    "len(dims) = %d", (int)x->ndim, (int)c->attr->n_dims);
+    uint32_t mask;
+    tn_status e = tn__infer_dims(c, x->ndim, &mask);
+    for (int32_t d = 0; !e && d < x->ndim; d++) {
+        s->shape[d] = x->shape[c->attr->dims[d]];
+        s->stride[d] = x->stride[c->attr->dims[d]];
+    }
+    return e;
+}
+
+static void swap_dims(tn__spec *s, int64_t a, int64_t b)
+{
+    int64_t n = s->shape[a], t = s->stride[a];
+    s->shape[a] = s->shape[b];
+    s->stride[a] = s->stride[b];
+    s->shape[b] = n;
+    s->stride[b] = t;
+}
+
+tn_status tn__infer_transpose(tn__call *c)
+{
+    tn__spec *s = show(c);
+    int32_t a, b;
+    tn_status e = tn__wrap_dim(c->attr->dim, s->ndim, &a);
+    if (e || (e = tn__wrap_dim(c->attr->dim2, s->ndim, &b)))
+        return e;
+    c->attr->dim = a;
+    c->attr->dim2 = b;
+    if (s->ndim)
+        swap_dims(s, a, b);
+    return TN_OK;
+}
+
+tn_status tn__infer_t(tn__call *c)
+{
+    tn__spec *s = show(c);
+    if (s->ndim > 2)
+        return tn__error(TN_EINVAL, "t() expects a tensor with <= 2 dimensions, but self is %dD", (int)s->ndim);
+    if (s->ndim == 2)
+        swap_dims(s, 0, 1);
+    return TN_OK;
+}
+
+tn_status tn__infer_expand(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec *s = show(c);
+    int32_t n = c->attr->n_dims, lead = n - x->ndim;
+    if (lead < 0)
+        return tn__error(TN_EINVAL, "expand: the number of sizes provided (%d) must be greater or equal to the number of "
+                                    "dimensions in the tensor (%d)", (int)n, (int)x->ndim);
+    s->ndim = n;
+    for (int32_t d = n - 1; d >= 0; d--) {
+        int64_t want = c->attr->dims[d], have = d < lead ? 1 : x->shape[d - lead];
+        if (want == -1 && d >= lead)
+            want = have;
+        if (want < 0)
+            return tn__error(TN_EINVAL, "The expanded size of the tensor (%lld) isn't allowed in a leading, non-existing "
+                                        "dimension %d", (long long)want, (int)d);
+        if (have != want && have != 1)
+            return tn__error(TN_EINVAL, "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
+                                        "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                             (long long)want, (long long)have, (int)d, tn__shape_str(c->attr->dims, n).s,
+                             tn__shape_str(x->shape, x->ndim).s);
+        s->shape[d] = want;
+        s->stride[d] = d < lead || (have == 1 && want != 1) ? 0 : x->stride[d - lead];
+    }
+    int64_t numel;
+    if (!tn__shape_numel(s->shape, n, 1, &numel))
+        return tn__error(TN_EINVAL, "expand: the shape %s has more elements than an index can count",
+                         tn__shape_str(s->shape, n).s);
+    return TN_OK;
+}
+
+tn_status tn__infer_squeeze(tn__call *c)
+{
+    tn__spec *s = show(c);
+    uint32_t mask;
+    tn_status e = tn__infer_dims(c, s->ndim, &mask);
+    if (e)
+        return e;
+    c->variant = c->attr->has_dims;
+    for (int32_t d = s->ndim - 1; d >= 0; d--)
+        if (mask >> d & 1 && s->shape[d] == 1)
+            drop_dim(s, d);
+    return TN_OK;
+}
+
+tn_status tn__infer_unsqueeze(tn__call *c)
+{
+    tn__spec *s = show(c);
+    if (s->ndim == TN_MAX_DIMS)
+        return tn__error(TN_EINVAL, "unsqueeze: the result would have more than %d dimensions", TN_MAX_DIMS);
+    tn_status e = tn__infer_dim(c, s->ndim + 1);
+    if (e)
+        return e;
+    int32_t d = (int32_t)c->attr->dim;
+    int64_t stride = d < s->ndim ? s->shape[d] * s->stride[d] : 1;
+    for (int32_t i = s->ndim; i > d; i--) {
+        s->shape[i] = s->shape[i - 1];
+        s->stride[i] = s->stride[i - 1];
+    }
+    s->shape[d] = 1;
+    s->stride[d] = stride;
+    s->ndim++;
+    return TN_OK;
+}
+
+tn_status tn__infer_select(tn__call *c)
+{
+    tn__spec *s = show(c);
+    if (s->ndim == 0)
+        return tn__error(TN_EINDEX, "select() cannot be applied to a 0-dim tensor.");
+    tn_status e = tn__infer_dim(c, s->ndim);
+    if (e)
+        return e;
+    int32_t d = (int32_t)c->attr->dim;
+    int64_t n = s->shape[d], i = c->attr->start;
+    if (i < -n || i >= n)
+        return tn__error(TN_EINDEX, "select(): index %lld out of range for tensor of size %s at dimension %d", (long long)i,
+                         tn__shape_str(s->shape, s->ndim).s, (int)d);
+    i += i < 0 ? n : 0;
+    c->attr->start = i;
+    s->offset += i * s->stride[d];
+    drop_dim(s, d);
+    return TN_OK;
+}
+
+static int64_t clip(int64_t i, int64_t n)
+{
+    if (i < 0)
+        i += n;
+    return i < 0 ? 0 : i > n ? n : i;
+}
+
+tn_status tn__infer_slice(tn__call *c)
+{
+    tn__spec *s = show(c);
+    tn__attr *a = c->attr;
+    if (s->ndim == 0)
+        return tn__error(TN_EINVAL, "slice() cannot be applied to a 0-dim tensor.");
+    tn_status e = tn__infer_dim(c, s->ndim);
+    if (e)
+        return e;
+    if (a->step < 1)
+        return tn__error(TN_EINVAL, "slice step must be positive");
+    int64_t n = s->shape[a->dim];
+    a->start = clip(a->start, n);
+    a->end = TN_MAX(clip(a->end, n), a->start);
+    s->offset += a->start * s->stride[a->dim];
+    s->shape[a->dim] = tn__div_up(a->end - a->start, a->step);
+    s->stride[a->dim] *= a->step;
+    return TN_OK;
+}
+
+tn_status tn__infer_diagonal(tn__call *c)
+{
+    tn__spec *s = show(c);
+    tn__attr *a = c->attr;
+    int32_t d1, d2;
+    tn_status e = tn__wrap_dim(a->dim, s->ndim, &d1);
+    if (e || (e = tn__wrap_dim(a->dim2, s->ndim, &d2)))
+        return e;
+    if (d1 == d2)
+        return tn__error(TN_EINVAL, "diagonal dimensions cannot be identical %lld, %lld", (long long)a->dim,
+                         (long long)a->dim2);
+    a->dim = d1;
+    a->dim2 = d2;
+    int64_t rows = s->shape[d1] + TN_MIN(a->n, 0), cols = s->shape[d2] - TN_MAX(a->n, 0);
+    int64_t n = TN_MAX(TN_MIN(rows, cols), 0), stride = s->stride[d1] + s->stride[d2];
+    if (n > 0)
+        s->offset += a->n >= 0 ? a->n * s->stride[d2] : -a->n * s->stride[d1];
+    drop_dim(s, TN_MAX(d1, d2));
+    drop_dim(s, TN_MIN(d1, d2));
+    s->shape[s->ndim] = n;
+    s->stride[s->ndim++] = stride;
+    return TN_OK;
+}
+
+/* The view must lie inside x's storage. */
+static tn_status check_strided(const tn__call *c, const tn_tensor *x)
+{
+    const tn__attr *a = c->attr;
+    if (a->n_dims != a->n_strides)
+        return tn__error(TN_EINVAL, "mismatch in length of strides and shape");
+    if (a->start < 0)
+        return tn__error(TN_EINVAL, "Tensor: invalid storage offset %lld", (long long)a->start);
+    int64_t last = a->start, numel;
+    if (!tn__shape_numel(a->dims, a->n_dims, tn__dtype_size(x->dtype), &numel))
+        return tn__error(TN_EINVAL, "as_strided: invalid size %s", tn__shape_str(a->dims, a->n_dims).s);
+    for (int32_t d = 0; d < a->n_dims; d++) {
+        int64_t step;
+        if (a->strides[d] < 0)
+            return tn__error(TN_EINVAL, "as_strided: Negative strides are not supported at the moment, got strides: %s",
+                             tn__shape_str(a->strides, a->n_dims).s);
+        if (numel && (__builtin_mul_overflow(a->strides[d], a->dims[d] - 1, &step) ||
+                      __builtin_add_overflow(last, step, &last)))
+            return tn__error(TN_EINVAL, "as_strided: the strides reach beyond what an index can count");
+    }
+    int64_t have = x->storage ? (int64_t)(x->storage->nbytes / tn__dtype_size(x->dtype)) : INT64_MAX;
+    if (numel && last >= have)
+        return tn__error(TN_EINVAL, "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %d requiring a "
+                                    "storage size of %lld are out of bounds for storage of size %lld",
+                         tn__shape_str(a->dims, a->n_dims).s, tn__shape_str(a->strides, a->n_dims).s,
+                         (long long)a->start, (int)tn__dtype_size(x->dtype),
+                         (long long)(last + 1) * (long long)tn__dtype_size(x->dtype),
+                         (long long)have * (long long)tn__dtype_size(x->dtype));
+    return TN_OK;
+}
+
+tn_status tn__infer_as_strided(tn__call *c)
+{
+    tn__spec *s = show(c);
+    const tn_tensor *x = tn__in(c, 0);
+    tn_status e = check_strided(c, x);
+    if (e)
+        return e;
+    c->attr->base_start = x->offset;
+    for (int32_t d = 0; d < x->ndim; d++)
+        c->attr->base_strides[d] = x->stride[d];
+    s->ndim = c->attr->n_dims;
+    s->offset = c->attr->start;
+    for (int32_t d = 0; d < s->ndim; d++) {
+        s->shape[d] = c->attr->dims[d];
+        s->stride[d] = c->attr->strides[d];
+    }
+    return TN_OK;
+}
+
+/* The same values, laid out with the given strides. */
+tn_status tn__infer_restride(tn__call *c)
+{
+    tn__spec *s = show(c);
+    s->offset = 0;
+    for (int32_t d = 0; d < s->ndim; d++)
+        s->stride[d] = c->attr->strides[d];
+    return TN_OK;
+}
+
+/* The result keeps x's strides, so that the view's geometry means the same in it. */
+tn_status tn__infer_as_strided_scatter(tn__call *c)
+{
+    show(c);
+    c->spec[0].offset = 0;
+    return TN_OK;
+}
+
+tn_status tn__infer_embed(tn__call *c)
+{
+    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, c->attr->dims, c->attr->n_dims);
+    return tn__infer_one(c);
+}
