@@ -1,0 +1,119 @@
+/* Scopes, references, errors: who owns what, and what a failed call leaves behind. */
+#include "check.h"
+
+static void scope_owns_what_is_made_in_it(void **state)
+{
+    (void)state;
+    int64_t before = tn_live_tensors();
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 3)));
+    MADE(tn_add(tn_mul(x, 2), 1));
+    assert_int_equal(tn_live_tensors(), before + 3);
+    tn_scope_close(s);
+    assert_int_equal(tn_live_tensors(), before);
+}
+
+static void caller_owns_without_a_scope(void **state)
+{
+    (void)state;
+    int64_t before = tn_live_tensors();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2)));
+    tn_tensor *same = MADE(tn_to(x));
+    assert_ptr_equal(same, x);
+    tn_release(x);
+    assert_int_equal(tn_live_tensors(), before + 1); /* 'same' is a reference of its own */
+    tn_release(same);
+    assert_int_equal(tn_live_tensors(), before);
+}
+
+static void close_keep_hands_outside(void **state)
+{
+    (void)state;
+    int64_t before = tn_live_tensors();
+    tn_scope *outer = tn_scope_open(), *inner = tn_scope_open();
+    tn_tensor *y = tn_scope_close_keep(inner, MADE(tn_add(MADE(tn_ones(TN_SHAPE(2))), 1)));
+    assert_int_equal(tn_live_tensors(), before + 1);
+    PRINTS(y, "tensor([2., 2.])");
+    tn_scope_close(outer);
+    assert_int_equal(tn_live_tensors(), before);
+    inner = tn_scope_open();
+    y = tn_scope_close_keep(inner, MADE(tn_ones(TN_SHAPE(1))));
+    assert_int_equal(tn_live_tensors(), before + 1);
+    tn_release(y);
+    assert_int_equal(tn_live_tensors(), before);
+}
+
+static void keep_takes_out_of_the_scope(void **state)
+{
+    (void)state;
+    int64_t before = tn_live_tensors();
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_keep(MADE(tn_ones(TN_SHAPE(1)))), *early = MADE(tn_ones(TN_SHAPE(1)));
+    tn_release(early); /* early release of what the scope owns is allowed */
+    assert_int_equal(tn_live_tensors(), before + 1);
+    tn_scope_close(s);
+    assert_int_equal(tn_live_tensors(), before + 1);
+    tn_release(x);
+    assert_int_equal(tn_live_tensors(), before);
+}
+
+static void closing_closes_inner_scopes(void **state)
+{
+    (void)state;
+    int64_t before = tn_live_tensors();
+    tn_scope *outer = tn_scope_open();
+    tn_scope *inner = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(1)));
+    assert_ptr_equal(tn_scope_close_keep(outer, x), x);
+    assert_int_equal(tn_live_tensors(), before + 1);
+    tn_release(x);
+    assert_int_equal(tn_live_tensors(), before);
+    tn_scope_close(inner); /* is closed already */
+    assert_int_equal(tn_error_code(), TN_EINVAL);
+    tn_error_clear();
+    tn_scope_close(NULL);
+    assert_int_equal(tn_error_code(), TN_OK);
+}
+
+static void failed_calls_poison(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 3))), *y = MADE(tn_ones(TN_SHAPE(2, 4)));
+    tn_tensor *z = tn_relu(tn_add(tn_mul(x, y), 1));
+    assert_null(z);
+    assert_int_equal(tn_error_code(), TN_EINVAL);
+    assert_non_null(strstr(tn_error_message(), "The size of tensor a (3) must match the size of tensor b (4) at "
+                                               "non-singleton dimension 1"));
+    assert_non_null(strstr(tn_error_message(), "mul(float32 [2, 3] on cpu; float32 [2, 4] on cpu)"));
+    assert_non_null(strstr(tn_error_message(), "test_scope.c:"));
+    tn_error_clear();
+    FAILS(tn_relu(NULL), TN_EINVAL, "no failed call is on record");
+    FAILS(tn_add(x, TN_NONE), TN_ETYPE, "operand 2 must be a tensor or a number");
+    FAILS(tn_mm(x, TN_NONE), TN_ETYPE, "operand 2 must be a tensor");
+    tn_scope_close(s);
+}
+
+static void success_leaves_the_record_alone(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    assert_null(tn_zeros(TN_SHAPE(-1)));
+    assert_int_equal(tn_error_code(), TN_EINVAL);
+    MADE(tn_zeros(TN_SHAPE(1)));
+    assert_int_equal(tn_error_code(), TN_EINVAL);
+    tn_error_clear();
+    assert_string_equal(tn_error_message(), "");
+    tn_scope_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scope_owns_what_is_made_in_it), cmocka_unit_test(caller_owns_without_a_scope),
+        cmocka_unit_test(close_keep_hands_outside),      cmocka_unit_test(keep_takes_out_of_the_scope),
+        cmocka_unit_test(closing_closes_inner_scopes),   cmocka_unit_test(failed_calls_poison),
+        cmocka_unit_test(success_leaves_the_record_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
