@@ -114,6 +114,8 @@ tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
     if (!fits)
         return tn__fail(TN_EINVAL, "size {%s} is not expandable to size {%s}.", tn__shape_str(shape.dim, shape.ndim).s,
                         tn__shape_str(x->shape, x->ndim).s);
+    if (x->ndim == 0) /* a sum all the same: integers become int64 */
+        return tn_sum(x);
     tn_tensor *sum = n ? tn_sum(x, .dim = {n, dims}, .keepdim = true) : x;
     return lead > 0 ? tn_view(sum, shape) : sum;
 }

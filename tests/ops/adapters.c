@@ -643,6 +643,11 @@ static adapter find_adapter(const char *op)
     return NULL;
 }
 
+bool record_is_row(const char *op)
+{
+    return find_row(op) >= 0;
+}
+
 bool record_known(const char *op)
 {
     return find_adapter(op) || find_row(op) >= 0;

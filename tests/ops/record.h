@@ -50,5 +50,7 @@ typedef struct results {
 bool record_run(record *r, results *out);
 /* True if there is an adapter of that name. */
 bool record_known(const char *op);
+/* True if it is an elementwise row. */
+bool record_is_row(const char *op);
 
 #endif

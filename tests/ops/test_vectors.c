@@ -139,8 +139,8 @@ static record record_of(const cJSON *j, const char *op, zip_t *z)
 
 /* ---- comparison ---- */
 
-/* Tolerances: a few roundings of the dtype for elementwise results, times the length of the sums that these small records
- * make (at most some hundred terms). */
+/* Tolerances: a few roundings of the dtype, relative to the element for elementwise rows, and to the largest element for
+ * what adds many terms (a sum that cancels is as exact as its terms). */
 static double relative(tn_dtype d)
 {
     return d == TN_F64 ? 1e-12 : d == TN_F32 ? 3e-6 : d == TN_F16 ? 1e-3 : d == TN_BF16 ? 8e-3 : 0;
@@ -151,13 +151,24 @@ static double at(const tn_tensor *t, int64_t i)
     return tn_item(tn_select(tn_reshape((tn_tensor *)(uintptr_t)t, TN_SHAPE(-1)), 0, i));
 }
 
-static bool near(double got, double want, tn_dtype d)
+static bool near(double got, double want, tn_dtype d, double scale)
 {
     if (isnan(want) || isnan(got))
         return isnan(want) && isnan(got);
     if (want == got)
         return true;
-    return fabs(got - want) <= relative(d) * fmax(1.0, fabs(want));
+    return fabs(got - want) <= relative(d) * fmax(scale, fabs(want));
+}
+
+static double largest(tn_tensor *t)
+{
+    if (tn_tensor_numel(t) == 0)
+        return 0;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_to(tn_detach(t), .dtype = TN_F64);
+    double m = tn_item(tn_max(tn_where(tn_isfinite(x), tn_abs(x), 0)));
+    tn_scope_close(s);
+    return m;
 }
 
 static bool agrees(const record *r, const char *what, tn_tensor *got, tn_tensor *want)
@@ -175,11 +186,12 @@ static bool agrees(const record *r, const char *what, tn_tensor *got, tn_tensor 
                text, tn_error_message());
         return false;
     }
+    double scale = record_is_row(r->op) ? 1.0 : fmax(1.0, largest(want));
     for (int64_t i = 0; i < tn_tensor_numel(want); i++) {
         tn_scope *s = tn_scope_open();
         double x = at(got, i), y = at(want, i);
         tn_scope_close(s);
-        if (!near(x, y, d)) {
+        if (!near(x, y, d, scale)) {
             printf("  %s %s: %s: element %lld is %.17g, not %.17g\n", r->op, r->dtype, what, (long long)i, x, y);
             return false;
         }
