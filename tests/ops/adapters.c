@@ -106,19 +106,19 @@ static tn_options options_of(record *r)
         dims_buffer b; \
         tn_dims dim = dims_of(record_arg(r, 0, "dim"), &b); \
         bool keepdim = flag_of(record_arg(r, 1, "keepdim")); \
-        return give(out, tn_##name(r->input.t, .dim = dim, .keepdim = keepdim, __VA_ARGS__)); \
+        return give(out, tn_##name(r->input.t, .dim = dim, .keepdim = keepdim __VA_ARGS__)); \
     }
-#define DTYPE .dtype = dtype_of(record_arg(r, -1, "dtype"))
+#define DTYPE , .dtype = dtype_of(record_arg(r, -1, "dtype"))
 REDUCTION(sum, DTYPE)
 REDUCTION(mean, DTYPE)
 REDUCTION(prod, DTYPE)
-REDUCTION(amax, .site = TN_HERE)
-REDUCTION(amin, .site = TN_HERE)
-REDUCTION(any, .site = TN_HERE)
-REDUCTION(all, .site = TN_HERE)
-REDUCTION(argmax, .site = TN_HERE)
-REDUCTION(argmin, .site = TN_HERE)
-REDUCTION(logsumexp, .site = TN_HERE)
+REDUCTION(amax, )
+REDUCTION(amin, )
+REDUCTION(any, )
+REDUCTION(all, )
+REDUCTION(argmax, )
+REDUCTION(argmin, )
+REDUCTION(logsumexp, )
 
 /* torch.var: correction None is 1; unbiased False is 0 */
 static tn_scalar correction_of(record *r)
@@ -128,8 +128,8 @@ static tn_scalar correction_of(record *r)
         return tn_scalar_i(u.i);
     return scalar_of(c);
 }
-REDUCTION(var, .correction = correction_of(r))
-REDUCTION(std, .correction = correction_of(r))
+REDUCTION(var, , .correction = correction_of(r))
+REDUCTION(std, , .correction = correction_of(r))
 
 #define EXTREME(name) \
     static bool run_##name##_all(record *r, results *out) \
@@ -152,7 +152,7 @@ EXTREME(min)
 #define ALONG(name) \
     static bool run_##name(record *r, results *out) \
     { \
-        return give(out, tn_##name(r->input.t, int_of(record_arg(r, 0, "dim"), 0), DTYPE)); \
+        return give(out, tn_##name(r->input.t, int_of(record_arg(r, 0, "dim"), 0) DTYPE)); \
     }
 ALONG(cumsum)
 ALONG(softmax)
@@ -457,7 +457,7 @@ TRIANGLE(triu)
 #define LIKE(name) \
     static bool run_##name##_like(record *r, results *out) \
     { \
-        return give(out, tn_##name##_like(r->input.t, DTYPE)); \
+        return give(out, tn_##name##_like(r->input.t DTYPE)); \
     } \
     static bool run_##name(record *r, results *out) \
     { \
@@ -477,7 +477,7 @@ static bool run_full(record *r, results *out)
 
 static bool run_full_like(record *r, results *out)
 {
-    return give(out, tn_full_like(r->input.t, scalar_of(record_arg(r, 0, "fill_value")), DTYPE));
+    return give(out, tn_full_like(r->input.t, scalar_of(record_arg(r, 0, "fill_value")) DTYPE));
 }
 
 static bool run_arange(record *r, results *out)

@@ -106,11 +106,17 @@ static bool layout(int64_t rs, int64_t cs, int64_t rows, int64_t cols, int *tran
 
 bool tn__blas_gemm(const tn__gemm *g, int type)
 {
-    int ta, tb, lda, ldb;
     if ((double)g->m * (double)g->n * (double)g->k < SMALL)
         return false;
     pthread_once(&blas.once, find);
-    if (!blas.prefer || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->ldc > INT32_MAX ||
+    return blas.prefer && tn__blas_gemm_always(g, type);
+}
+
+bool tn__blas_gemm_always(const tn__gemm *g, int type)
+{
+    int ta, tb, lda, ldb;
+    pthread_once(&blas.once, find);
+    if (!blas.sgemm || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->ldc > INT32_MAX ||
         !layout(g->a_rs, g->a_cs, g->m, g->k, &ta, &lda) || !layout(g->b_rs, g->b_cs, g->k, g->n, &tb, &ldb))
         return false;
     int m = (int)g->m, n = (int)g->n, k = (int)g->k, ldc = (int)g->ldc;
