@@ -8,7 +8,9 @@
 #include <tenon/dtype.h>
 #include <tenon/error.h>
 #include <tenon/memory.h>
+#include <tenon/nn.h>
 #include <tenon/ops.h>
+#include <tenon/optim.h>
 #include <tenon/random.h>
 #include <tenon/scope.h>
 #include <tenon/tensor.h>

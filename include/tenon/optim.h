@@ -1,0 +1,114 @@
+/* tenon/optim.h: optimisers, learning-rate schedules, gradient clipping. What torch.optim is to PyTorch.
+ *
+ *     tn_optimizer *opt = tn_adamw(net, 1e-3, .weight_decay = 0.05);
+ *     ... tn_optimizer_zero_grad(opt); tn_backward(loss); tn_optimizer_step(opt); ...
+ *     tn_optimizer_free(opt);
+ *
+ * An optimiser holds references to the parameters; the caller owns it, no scope does. Formulas, defaults and texts of
+ * errors are those of the PyTorch class of the same name. Parameters are given as a module (all of its parameters) or
+ * as TN_TENSORS(w, b).
+ */
+#ifndef TENON_OPTIM_H
+#define TENON_OPTIM_H
+
+#include <tenon/nn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tn_optimizer tn_optimizer;
+
+/* ---- making one: lr >= 0; NULL with TN_EVALUE set for a value out of range, an empty list, a tensor that is no leaf
+ * or is listed twice ---- */
+
+typedef struct tn_sgd_options {
+    size_t struct_size;
+    const char *site;
+    double momentum, dampening, weight_decay; /* 0 */
+    bool nesterov;                            /* needs a momentum and no dampening */
+    bool maximize;
+} tn_sgd_options;
+/* d = grad + weight_decay * p; b = momentum * b + (1 - dampening) * d (the first time b = d);
+ * p -= lr * (nesterov ? d + momentum * b : b). State: "i.momentum_buffer", where there is a momentum. */
+TN_API tn_optimizer *tn_sgd_opt(tn_params params, double lr, const tn_sgd_options *options);
+TN_API tn_optimizer *tn_sgd(tn_params params, double lr);
+
+typedef struct tn_adam_options {
+    size_t struct_size;
+    const char *site;
+    double beta1, beta2; /* 0.9 and 0.999, unless said; below 1 */
+    double eps;          /* 1e-8 unless said */
+    double weight_decay; /* adam: 0; adamw: 0.01 unless said */
+    bool no_beta1, no_beta2, no_eps, no_weight_decay; /* they are zero */
+    bool maximize;
+} tn_adam_options;
+/* m = beta1 * m + (1 - beta1) * d; v = beta2 * v + (1 - beta2) * d^2;
+ * p -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)          (Kingma and Ba 2014)
+ * tn_adam: d = grad + weight_decay * p. tn_adamw: d = grad and p *= 1 - lr * weight_decay first (Loshchilov and Hutter
+ * 2017). State: "i.step" (int64), "i.exp_avg", "i.exp_avg_sq". */
+TN_API tn_optimizer *tn_adam_opt(tn_params params, double lr, const tn_adam_options *options);
+TN_API tn_optimizer *tn_adam(tn_params params, double lr);
+TN_API tn_optimizer *tn_adamw_opt(tn_params params, double lr, const tn_adam_options *options);
+TN_API tn_optimizer *tn_adamw(tn_params params, double lr);
+
+/* ---- using it ---- */
+
+/* One update of every parameter that has a gradient; the others and their state stay as they are. What state is missing
+ * is made first, so that when memory is out no parameter has changed. Later steps allocate nothing. */
+TN_API tn_status tn_optimizer_step_at(const char *site, tn_optimizer *opt) TN_MUST_USE;
+TN_API tn_status tn_optimizer_step(tn_optimizer *opt) TN_MUST_USE;
+/* Removes the parameters' gradients. */
+TN_API void tn_optimizer_zero_grad(tn_optimizer *opt);
+/* The learning rate; NaN for NULL. */
+TN_API double tn_optimizer_lr(const tn_optimizer *opt);
+TN_API tn_status tn_optimizer_set_lr_at(const char *site, tn_optimizer *opt, double lr) TN_MUST_USE;
+TN_API tn_status tn_optimizer_set_lr(tn_optimizer *opt, double lr) TN_MUST_USE;
+/* Gives up its state and its references to the parameters. NULL is fine. */
+TN_API void tn_optimizer_free(tn_optimizer *opt);
+
+/* ---- state, for checkpoints: with it and the same hyperparameters a run goes on as if it had not stopped ---- */
+
+/* Tensors named "i.what", i counting parameters from 0. Writes up to cap of them to out, returns how many there are; 0
+ * with an error set when memory is out. Tensors and names belong to the optimiser; the tensors change with each step
+ * ("i.step" with each call of this). */
+TN_API size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap);
+/* Replaces the state by copies of these tensors; parameters that are not named begin anew. All or nothing: an unknown or
+ * missing name or another shape is TN_EINVAL, with the state as before. */
+TN_API tn_status tn_optimizer_load_state_at(const char *site, tn_optimizer *opt, const tn_named *state, size_t n)
+    TN_MUST_USE;
+TN_API tn_status tn_optimizer_load_state(tn_optimizer *opt, const tn_named *state, size_t n) TN_MUST_USE;
+
+/* ---- learning rates, as functions of the step (or epoch), for tn_optimizer_set_lr ---- */
+
+/* min + (base - min) * (1 + cos(pi * step / total)) / 2: torch's CosineAnnealingLR; stays at min from 'total' on. */
+TN_API double tn_lr_cosine(double base, int64_t step, int64_t total, double min);
+/* base * gamma^(step / every), a whole division: torch's StepLR. */
+TN_API double tn_lr_step(double base, int64_t step, int64_t every, double gamma);
+
+/* ---- clipping: parameters without a gradient are passed over ---- */
+
+/* Scales all gradients by max_norm / (norm + 1e-6) if that is below 1, norm being the 2-norm of all of them together,
+ * which goes to *total (NULL is fine). A norm that is NaN makes every gradient NaN, as in PyTorch: look at *total. */
+TN_API tn_status tn_clip_grad_norm__at(const char *site, tn_params params, double max_norm, double *total) TN_MUST_USE;
+TN_API tn_status tn_clip_grad_norm_(tn_params params, double max_norm, double *total) TN_MUST_USE;
+/* Limits each element of each gradient to -limit .. limit. */
+TN_API tn_status tn_clip_grad_value__at(const char *site, tn_params params, double limit) TN_MUST_USE;
+TN_API tn_status tn_clip_grad_value_(tn_params params, double limit) TN_MUST_USE;
+
+#ifdef __cplusplus
+}
+#else
+#define tn_sgd(...)                          TN__X_sgd(__VA_ARGS__, TN__SITE(tn_sgd_options))
+#define TN__X_sgd(p_, lr_, ...)              tn_sgd_opt(TN_PARAMS(p_), (lr_), &(tn_sgd_options){__VA_ARGS__})
+#define tn_adam(...)                         TN__X_adam(__VA_ARGS__, TN__SITE(tn_adam_options))
+#define TN__X_adam(p_, lr_, ...)             tn_adam_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
+#define tn_adamw(...)                        TN__X_adamw(__VA_ARGS__, TN__SITE(tn_adam_options))
+#define TN__X_adamw(p_, lr_, ...)            tn_adamw_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
+#define tn_optimizer_step(o_)                tn_optimizer_step_at(TN_HERE, (o_))
+#define tn_optimizer_set_lr(o_, lr_)         tn_optimizer_set_lr_at(TN_HERE, (o_), (lr_))
+#define tn_optimizer_load_state(o_, s_, n_)  tn_optimizer_load_state_at(TN_HERE, (o_), (s_), (n_))
+#define tn_clip_grad_norm_(p_, max_, total_) tn_clip_grad_norm__at(TN_HERE, TN_PARAMS(p_), (max_), (total_))
+#define tn_clip_grad_value_(p_, limit_)      tn_clip_grad_value__at(TN_HERE, TN_PARAMS(p_), (limit_))
+#endif
+#endif

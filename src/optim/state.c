@@ -1,0 +1,182 @@
+/* An optimiser's state, out and in again. */
+#include "optim/optimizer.h"
+#include "core/alloc.h"
+#include <stdlib.h>
+
+/* ---- out ---- */
+
+/* The number of steps as a tensor that the entry owns. */
+static tn_status refresh_step(tn__thread *t, tn__entry *e)
+{
+    if (!e->step) {
+        tn_scope scope;
+        tn__scope_push(t, &scope);
+        tn_tensor *step = tn_zeros(TN_SHAPE(), .dtype = TN_I64, .device = TN_CPU);
+        if (step)
+            e->step = tn__object_retain(step);
+        tn__scope_pop(t, &scope, NULL);
+        if (!e->step)
+            return tn_error_code();
+    }
+    *(int64_t *)tn__tensor_data(e->step) = e->steps;
+    return TN_OK;
+}
+
+size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap)
+{
+    tn__thread *t = tn__self();
+    size_t n = 0;
+    if (!opt) {
+        tn__poisoned("tn_optimizer_state");
+        return 0;
+    }
+    for (int64_t i = 0; i < opt->n; i++) {
+        tn__entry *e = &opt->at[i];
+        if (e->steps == 0 || opt->n_state == 0)
+            continue;
+        if (opt->cls->counts) {
+            if (refresh_step(t, e))
+                return 0;
+            if (n < cap)
+                out[n] = (tn_named){e->name[TN__STATES], e->step};
+            n++;
+        }
+        for (int32_t k = 0; k < opt->n_state; k++, n++)
+            if (n < cap)
+                out[n] = (tn_named){e->name[k], e->state[k]};
+    }
+    return n;
+}
+
+/* ---- in ---- */
+
+/* What is to become of one entry. */
+typedef struct incoming {
+    const tn_tensor *from[TN__STATES + 1]; /* of the given state; the last one is the step */
+    tn_tensor *state[TN__STATES];          /* copies, owned */
+    int64_t steps;
+} incoming;
+
+/* The entry and the slot that a name means. False if it means none. */
+static bool parse_name(const tn_optimizer *opt, const char *name, int64_t *entry, int *slot)
+{
+    char *end;
+    if (*name < '0' || *name > '9')
+        return false;
+    long long i = strtoll(name, &end, 10);
+    if (*end != '.' || i >= opt->n)
+        return false;
+    *entry = i;
+    for (*slot = 0; *slot <= TN__STATES; ++*slot)
+        if (!strcmp(opt->at[i].name[*slot], name))
+            return *slot < opt->n_state || (*slot == TN__STATES && opt->cls->counts);
+    return false;
+}
+
+static tn_status sort_in(const tn_optimizer *opt, const tn_named *state, size_t n, incoming *in)
+{
+    for (size_t k = 0; k < n; k++) {
+        int64_t i;
+        int slot;
+        if (!state[k].name || state[k].tensor == TN_NONE)
+            return tn__error(TN_EINVAL, "tn_optimizer_load_state: entry %zu has no %s", k, state[k].name ? "tensor" : "name");
+        if (!state[k].tensor)
+            return tn__poisoned("tn_optimizer_load_state");
+        if (!parse_name(opt, state[k].name, &i, &slot) || in[i].from[slot])
+            return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tUnexpected key(s) in state_dict: \"%s\". \n  it "
+                                        "has %lld parameters", opt->cls->name, state[k].name, (long long)opt->n);
+        in[i].from[slot] = state[k].tensor;
+    }
+    return TN_OK;
+}
+
+static tn_status check_entry(const tn_optimizer *opt, const tn__entry *e, incoming *in)
+{
+    bool some = false;
+    for (int k = 0; k <= TN__STATES; k++)
+        some |= in->from[k] != NULL;
+    if (!some)
+        return TN_OK;
+    for (int k = 0; k <= TN__STATES; k++) {
+        bool wanted = k < opt->n_state || (k == TN__STATES && opt->cls->counts);
+        const tn_tensor *t = in->from[k];
+        if (wanted && !t)
+            return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tMissing key(s) in state_dict: \"%s\". ",
+                             opt->cls->name, e->name[k]);
+        if (t && k < TN__STATES && !tn__same_shape(t->shape, t->ndim, e->p->shape, e->p->ndim))
+            return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tsize mismatch for %s: copying a state with shape "
+                                        "torch.Size(%s) from checkpoint, the shape of the parameter is torch.Size(%s).",
+                             opt->cls->name, e->name[k], tn__shape_str(t->shape, t->ndim).s,
+                             tn__shape_str(e->p->shape, e->p->ndim).s);
+    }
+    in->steps = 1;
+    if (!opt->cls->counts)
+        return TN_OK;
+    const tn_tensor *step = in->from[TN__STATES];
+    if (step->numel != 1 || (in->steps = tn_item_int(step)) < 0)
+        return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\t%s must be one number >= 0", opt->cls->name,
+                         e->name[TN__STATES]);
+    return TN_OK;
+}
+
+/* Copies with the parameter's layout, dtype and device. */
+static tn_status copy_entry(tn__thread *t, const tn_optimizer *opt, const tn__entry *e, incoming *in)
+{
+    for (int32_t k = 0; k < opt->n_state && in->from[0]; k++) {
+        tn_scope scope;
+        tn__scope_push(t, &scope);
+        tn_tensor *fresh = tn_empty_like(e->p), *from = (tn_tensor *)(uintptr_t)in->from[k];
+        fresh = fresh ? tn_copy_(fresh, tn_to(from, .device = e->p->device)) : NULL;
+        if (fresh)
+            in->state[k] = tn__object_retain(fresh);
+        tn__scope_pop(t, &scope, NULL);
+        if (!fresh)
+            return tn_error_code();
+    }
+    return TN_OK;
+}
+
+/* Gives what was prepared to the entries, or releases it. */
+static void settle(tn_optimizer *opt, incoming *in, bool accept)
+{
+    for (int64_t i = 0; i < opt->n; i++) {
+        for (int k = 0; k < TN__STATES; k++) {
+            tn_tensor *unwanted = in[i].state[k];
+            if (accept) {
+                unwanted = opt->at[i].state[k];
+                opt->at[i].state[k] = in[i].state[k];
+            }
+            tn__object_release(unwanted);
+        }
+        if (accept)
+            opt->at[i].steps = in[i].steps;
+    }
+}
+
+tn_status (tn_optimizer_load_state_at)(const char *site, tn_optimizer *opt, const tn_named *state, size_t n)
+{
+    tn__thread *t = tn__enter(site);
+    if (!opt)
+        return tn__poisoned("tn_optimizer_load_state");
+    if (n && !state)
+        return tn__error(TN_EINVAL, "tn_optimizer_load_state: the state is NULL");
+    size_t bytes = sizeof(incoming) * (size_t)opt->n;
+    incoming *in = tn__block_zero(bytes);
+    if (!in)
+        return tn__error_memory("an optimizer's state", bytes);
+    bool was = tn__set_no_grad(true);
+    tn_status e = sort_in(opt, state, n, in);
+    for (int64_t i = 0; i < opt->n && !e; i++)
+        e = check_entry(opt, &opt->at[i], &in[i]);
+    for (int64_t i = 0; i < opt->n && !e; i++)
+        e = copy_entry(t, opt, &opt->at[i], &in[i]);
+    settle(opt, in, !e);
+    tn__set_no_grad(was);
+    tn__block_put(in, bytes);
+    return e;
+}
+
+tn_status (tn_optimizer_load_state)(tn_optimizer *opt, const tn_named *state, size_t n)
+{
+    return (tn_optimizer_load_state_at)(TN__NOWHERE, opt, state, n);
+}
