@@ -6,7 +6,7 @@
 #include "data/stream.h"
 #include <tenon/data.h>
 
-enum { FIRST_GUESS = 8, LEAST = 1 << 16 };
+enum { FIRST_GUESS = 8, LEAST = 1 << 12 };
 
 static const struct {
     uint8_t code;
