@@ -123,7 +123,7 @@ TN_API void tn_module_zero_grad(tn_module *m);
 /* ---- moving: in place; returns m, or NULL with nothing moved ---- */
 
 /* Parameters stay the same tensors (optimisers and other holders see them move), with their gradients; a buffer is
- * replaced by its copy on the device. */
+ * replaced by its copy on the device. What was recorded before cannot be walked back: that is an error of tn_backward. */
 TN_API tn_module *tn_module_to_at(const char *site, tn_module *m, tn_device device);
 TN_API tn_module *tn_module_to(tn_module *m, tn_device device);
 /* Floating parameters and buffers become dtype, which must be floating; others keep theirs. */

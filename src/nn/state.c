@@ -126,13 +126,15 @@ static void match(loading *l)
 
 static tn_status list_items(loading *l, tn_module *m)
 {
-    l->n = tn_module_state(m, NULL, 0);
     const char *name = tn__state_names(m);
+    if (!name)
+        return TN_ENOMEM;
+    l->n = tn__state_count(m);
     l->item_bytes = sizeof *l->item * (l->n + 1);
     l->used_bytes = l->n_state + 1;
     l->item = tn__block_zero(l->item_bytes);
     l->used = tn__block_zero(l->used_bytes);
-    if (!name || !l->item || !l->used)
+    if (!l->item || !l->used)
         return tn__error_memory("a list of a module's state", l->item_bytes + l->used_bytes);
     tn__walk w;
     size_t n = 0;

@@ -90,6 +90,16 @@ tn_status tn__params_collect(const char *what, tn_params p, tn__list *out)
 
 /* ---- names ---- */
 
+size_t tn__state_count(const tn_module *m)
+{
+    size_t n = 0;
+    tn__walk w;
+    tn__walk_begin(&w, m);
+    for (const tn_module *i; (i = tn__walk_next(&w));)
+        n += (size_t)(i->slots[TN__PARAMETERS].n + i->slots[TN__BUFFERS].n);
+    return n;
+}
+
 static size_t write_names(const tn_module *m, char *out)
 {
     size_t n = 0;
