@@ -270,6 +270,7 @@ const char *tn_module_child_name(const tn_module *m, int64_t i)
 static tn_module *set_training(const char *what, tn_module *m, bool training)
 {
     tn__walk w;
+    tn__enter(TN__NOWHERE);
     if (!m) {
         tn__poisoned(what);
         return NULL;

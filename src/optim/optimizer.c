@@ -141,6 +141,7 @@ tn_status (tn_optimizer_step_at)(const char *site, tn_optimizer *opt)
 void tn_optimizer_zero_grad(tn_optimizer *opt)
 {
     if (!opt) {
+        tn__enter(TN__NOWHERE);
         tn__poisoned("tn_optimizer_zero_grad");
         return;
     }

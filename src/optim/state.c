@@ -24,7 +24,7 @@ static tn_status refresh_step(tn__thread *t, tn__entry *e)
 
 size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap)
 {
-    tn__thread *t = tn__self();
+    tn__thread *t = tn__enter(TN__NOWHERE);
     size_t n = 0;
     if (!opt) {
         tn__poisoned("tn_optimizer_state");

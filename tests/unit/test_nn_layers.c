@@ -64,7 +64,7 @@ static void own_descriptions(void **state)
     m = BUILT(tn_module_new(&wide, NULL));
     char text[700], few[9];
     assert_int_equal(tn_module_to_string(m, text, sizeof text), 606);
-    assert_string_equal(text + 600, "00007)" + 0);
+    assert_string_equal(text + 600, "00007)");
     assert_int_equal(tn_module_to_string(m, few, sizeof few), 606);
     assert_string_equal(few, "Wide(000");
     assert_int_equal(tn_module_to_string(m, few, 0), 606);
