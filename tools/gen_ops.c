@@ -317,6 +317,8 @@ static void print_attr(const row *r, const signature *s)
         const char *from = i < s->positional ? "" : "o.";
         if (strchr("TQNLX", p->type))
             continue;
+        if (p->type == 'D' && !strcmp(p->field, "dims"))
+            printf("    attr.has_dims = %s%s.dim != NULL;\n", from, p->name);
         if (p->type == 'D')
             printf("    if (!tn__attr_dims(attr.%s, &attr.n_%s, %s%s))\n        %s;\n", p->field, p->field, from, p->name, fail);
         else

@@ -114,7 +114,9 @@ tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
     if (!fits)
         return tn__fail(TN_EINVAL, "size {%s} is not expandable to size {%s}.", tn__shape_str(shape.dim, shape.ndim).s,
                         tn__shape_str(x->shape, x->ndim).s);
-    tn_tensor *sum = n ? tn_sum(x, .dim = {n, dims}, .keepdim = true, .dtype = x->dtype) : x;
+    if (x->ndim == 0) /* a sum all the same: integers become int64 */
+        return tn_sum(x);
+    tn_tensor *sum = n ? tn_sum(x, .dim = {n, dims}, .keepdim = true) : x;
     return lead > 0 ? tn_view(sum, shape) : sum;
 }
 
@@ -460,6 +462,33 @@ tn_tensor *tn__fn_logsumexp(const tn_scalar *in, const tn__attr *a)
     m = tn_where(tn_isinf(m), 0, m);
     tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dim = dims, .keepdim = a->keepdim);
     return tn_add(tn_log(sum), a->keepdim ? m : tn_squeeze(m, .dim = dims));
+}
+
+/* Scales down, in place, the rows that index names and whose norm exceeds max_norm. */
+static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, double p)
+{
+    bool was = tn__set_no_grad(true);
+    tn_tensor *flat = tn_reshape(tn_to(index, .dtype = TN_I64), TN_SHAPE(-1)), *rows = tn_index_select(weight, 0, flat);
+    tn_tensor *size = tn_abs(rows), *norm;
+    if (isinf(p))
+        norm = tn_amax(size, .dim = TN_DIMS(1), .keepdim = true);
+    else
+        norm = tn_pow(tn_sum(tn_pow(size, p), .dim = TN_DIMS(1), .keepdim = true), 1 / p);
+    tn_tensor *scale = tn_where(tn_gt(norm, max_norm), tn_div(max_norm, tn_add(norm, 1e-7)), 1.0);
+    tn_tensor *every = rows ? tn_expand(tn_unsqueeze(flat, 1), shape_of(rows)) : NULL;
+    bool done = tn_scatter_(weight, 0, every, tn_to(tn_mul(rows, scale), .dtype = weight->dtype)) != NULL;
+    tn__set_no_grad(was);
+    return done;
+}
+
+tn_tensor *tn__fn_embedding(tn_tensor *weight, tn_tensor *index, const tn_embedding_options *o)
+{
+    if (!usable("embedding", weight) || !usable("embedding", index))
+        return NULL;
+    if (o->max_norm > 0 && weight->ndim == 2 && index->numel &&
+        !renormalise(weight, index, o->max_norm, o->norm_type > 0 ? o->norm_type : 2))
+        return NULL;
+    return tn__embedding(weight, index, o->padding_idx);
 }
 
 tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)

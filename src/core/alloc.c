@@ -23,19 +23,14 @@ static struct {
     _Atomic int64_t reserved, reserved_peak, allocated, allocated_peak;
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-static void heap_lock(void)
+void tn__heap_fork(tn__fork_phase phase)
 {
-    pthread_mutex_lock(&heap.lock);
-}
-
-static void heap_unlock(void)
-{
-    pthread_mutex_unlock(&heap.lock);
-}
-
-static void heap_forget(void)
-{
-    pthread_mutex_init(&heap.lock, NULL);
+    if (phase == TN__FORK_PREPARE)
+        pthread_mutex_lock(&heap.lock);
+    else if (phase == TN__FORK_PARENT)
+        pthread_mutex_unlock(&heap.lock);
+    else
+        pthread_mutex_init(&heap.lock, NULL);
 }
 
 static void heap_start(void)
@@ -43,7 +38,6 @@ static void heap_start(void)
     heap.no_cache = TN_ASAN || tn__env_flag("TENON_NO_CACHE");
     int64_t quarter = tn__env_physical_memory() / 4;
     heap.limit = tn__env_bytes("TENON_CPU_CACHE_LIMIT", quarter > 0 ? quarter : INT64_C(1) << 30);
-    pthread_atfork(heap_lock, heap_unlock, heap_forget);
 }
 
 /* ---- the door ---- */

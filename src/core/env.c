@@ -43,8 +43,8 @@ bool tn__parse_bytes(const char *text, int64_t *bytes)
         return false;
     for (size_t i = 0; i < TN_COUNT(units); i++)
         if (!strcasecmp(end, units[i].suffix)) {
-            *bytes = n << units[i].shift;
-            return (*bytes >> units[i].shift) == n;
+            *bytes = n > INT64_MAX >> units[i].shift ? -1 : n << units[i].shift;
+            return *bytes >= 0;
         }
     return false;
 }

@@ -52,18 +52,8 @@ static struct {
           .done = PTHREAD_COND_INITIALIZER,
           .once = PTHREAD_ONCE_INIT};
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&pool.taken);
-}
-
-static void after_fork_parent(void)
-{
-    pthread_mutex_unlock(&pool.taken);
-}
-
 /* The child has no workers: it starts its own when it needs them. */
-static void after_fork_child(void)
+static void forget_workers(void)
 {
     pthread_mutex_init(&pool.taken, NULL);
     pthread_mutex_init(&pool.lock, NULL);
@@ -73,9 +63,18 @@ static void after_fork_child(void)
     atomic_store(&pool.quit, false);
 }
 
+void tn__parallel_fork(tn__fork_phase phase)
+{
+    if (phase == TN__FORK_PREPARE)
+        pthread_mutex_lock(&pool.taken);
+    else if (phase == TN__FORK_PARENT)
+        pthread_mutex_unlock(&pool.taken);
+    else
+        forget_workers();
+}
+
 static void pool_start(void)
 {
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     int64_t n = tn__env_number("TENON_NUM_THREADS", 0);
     if (n < 1)
         n = tn__env_cpu_count();

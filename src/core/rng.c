@@ -1,6 +1,7 @@
 #include "core/rng.h"
 #include "core/device.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -19,6 +20,16 @@ static bool slot(tn_device d, int *type, int *index)
     *type = d.type;
     *index = d.index < 0 ? 0 : d.index;
     return d.type >= 0 && d.type < 5 && *index < MAX_PER_TYPE;
+}
+
+void tn__rng_fork(tn__fork_phase phase)
+{
+    if (phase == TN__FORK_PREPARE)
+        pthread_mutex_lock(&rng.lock);
+    else if (phase == TN__FORK_PARENT)
+        pthread_mutex_unlock(&rng.lock);
+    else
+        pthread_mutex_init(&rng.lock, NULL);
 }
 
 /* Under the lock. */

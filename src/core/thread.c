@@ -1,6 +1,7 @@
 #include "core/thread.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/object.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -23,6 +24,8 @@ static void thread_end(void *arg)
 {
     tn__thread *t = arg;
     tn__tls = t; /* other destructors may still call us: they must find this record, not make a new one */
+    while (t->scope) /* what a thread forgot to close belongs to nobody any more */
+        tn__scope_pop(t, t->scope, NULL);
     if (t->engine)
         t->engine_free(t->engine);
     tn__cache_flush(t);
@@ -41,25 +44,40 @@ static void thread_end(void *arg)
     free(t);
 }
 
-static void lock_registry(void)
+/* Every lock of this floor is taken before a fork, the outermost first: a thread that runs a parallel job allocates. */
+static void before_fork(void)
 {
+    tn__parallel_fork(TN__FORK_PREPARE);
+    tn__rng_fork(TN__FORK_PREPARE);
     pthread_mutex_lock(&registry.lock);
+    tn__heap_fork(TN__FORK_PREPARE);
 }
 
-static void unlock_registry(void)
+static void after_fork(tn__fork_phase phase)
 {
-    pthread_mutex_unlock(&registry.lock);
+    tn__heap_fork(phase);
+    if (phase == TN__FORK_CHILD)
+        pthread_mutex_init(&registry.lock, NULL);
+    else
+        pthread_mutex_unlock(&registry.lock);
+    tn__rng_fork(phase);
+    tn__parallel_fork(phase);
 }
 
-static void forget_registry(void)
+static void after_fork_parent(void)
 {
-    pthread_mutex_init(&registry.lock, NULL);
+    after_fork(TN__FORK_PARENT);
+}
+
+static void after_fork_child(void)
+{
+    after_fork(TN__FORK_CHILD);
 }
 
 static void registry_start(void)
 {
     pthread_key_create(&registry.key, thread_end);
-    pthread_atfork(lock_registry, unlock_registry, forget_registry);
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     registry.emergency.emergency = true;
 }
 

@@ -57,6 +57,12 @@ static inline tn__thread *tn__self(void)
     return TN_LIKELY(t != NULL) ? t : tn__thread_start();
 }
 
+/* What each lock of the floor does around fork(): taken before it, released in the parent, made anew in the child. */
+typedef enum tn__fork_phase { TN__FORK_PREPARE, TN__FORK_PARENT, TN__FORK_CHILD } tn__fork_phase;
+void tn__parallel_fork(tn__fork_phase phase);
+void tn__rng_fork(tn__fork_phase phase);
+void tn__heap_fork(tn__fork_phase phase);
+
 /* Calls f(thread, ctx) for every thread that has a record, under the registry's lock. */
 void tn__threads_each(void (*f)(tn__thread *, void *), void *ctx);
 

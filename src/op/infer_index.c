@@ -3,10 +3,10 @@
 
 tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
 {
-    if (index->dtype == TN_I64 || (index->dtype == TN_I32 && (c->op == TN__OP_index_select || c->op == TN__OP_embedding ||
+    if (index->dtype == TN_I64 || (index->dtype == TN_I32 && (c->op == TN__OP_index_select || c->op == TN__OP__embedding ||
                                                               c->op == TN__OP_index_add)))
         return TN_OK;
-    if (c->op == TN__OP_embedding)
+    if (c->op == TN__OP__embedding)
         return tn__error(TN_EDTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar "
                                     "types: Long, Int; but got %s instead (while checking arguments for embedding)",
                          tn__dtypes[index->dtype].legacy);
@@ -110,10 +110,10 @@ static int64_t size_of(const tn_tensor *t, int32_t d)
 tn_status tn__infer_gather(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
-    tn_status e = tn__infer_index(c, index);
+    tn_status e = index->numel ? tn__infer_index(c, index) : TN_OK; /* an empty index fits everything, as in PyTorch */
     if (e || (e = tn__infer_dim(c, x->ndim)))
         return e;
-    if (dims_or_one(x) != dims_or_one(index))
+    if (index->numel && dims_or_one(x) != dims_or_one(index))
         return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as input tensor");
     for (int32_t d = 0; index->numel && d < x->ndim; d++)
         if (d != c->attr->dim && size_of(index, d) > x->shape[d])
@@ -128,7 +128,7 @@ tn_status tn__infer_gather(tn__call *c)
 tn_status tn__infer_scatter(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__operand(&c->in[2]);
-    tn_status e = tn__infer_index(c, index);
+    tn_status e = index->numel ? tn__infer_index(c, index) : TN_OK;
     if (e || (e = tn__infer_dim(c, x->ndim)))
         return e;
     if (src && src->dtype != x->dtype)

@@ -133,6 +133,8 @@ tn_status tn__infer_squeeze(tn__call *c)
 {
     tn__spec *s = show(c);
     uint32_t mask;
+    if (c->attr->has_dims && c->attr->n_dims == 0)
+        return TN_OK; /* an empty list was given: no dimension is meant */
     tn_status e = tn__infer_dims(c, s->ndim, &mask);
     if (e)
         return e;

@@ -65,13 +65,21 @@ static bool is_wide(const char *core)
     return false;
 }
 
-static void find(void)
+static void *open_library(const char **opened)
 {
-    const char *path = getenv("TENON_BLAS"), *opened = path;
+    const char *path = getenv("TENON_BLAS");
     const char *const only[] = {path, NULL};
     if (path && !strcmp(path, "off"))
-        return;
-    void *lib = tn__dynlib_open(path && *path ? only : libraries, &opened);
+        return NULL;
+    *opened = path;
+    return tn__dynlib_open(path && *path ? only : libraries, opened);
+}
+
+/* A BLAS that is not to be used is closed again: an open one keeps threads of its own, which wait by spinning. */
+static void find(void)
+{
+    const char *opened = "";
+    void *lib = open_library(&opened);
     if (!lib || !find_products(lib)) {
         tn__dynlib_close(lib);
         return;
@@ -80,6 +88,11 @@ static void find(void)
     blas.prefer = !core || strcmp(tn__isa()->name, "avx512") != 0 || is_wide(core);
     snprintf(blas.description, sizeof blas.description, "BLAS %s%s%s%s", opened, core ? ", kernels " : "", core ? core : "",
              blas.prefer ? "" : " (own products are faster here)");
+    if (!blas.prefer) {
+        blas.sgemm = NULL;
+        blas.dgemm = NULL;
+        tn__dynlib_close(lib);
+    }
 }
 
 const char *tn__blas_description(void)
@@ -104,13 +117,10 @@ static bool layout(int64_t rs, int64_t cs, int64_t rows, int64_t cols, int *tran
     return false;
 }
 
-bool tn__blas_gemm(const tn__gemm *g, int type)
+static bool call(const tn__gemm *g, int type)
 {
     int ta, tb, lda, ldb;
-    if ((double)g->m * (double)g->n * (double)g->k < SMALL)
-        return false;
-    pthread_once(&blas.once, find);
-    if (!blas.prefer || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->ldc > INT32_MAX ||
+    if (!blas.sgemm || g->m > INT32_MAX || g->n > INT32_MAX || g->k > INT32_MAX || g->ldc > INT32_MAX ||
         !layout(g->a_rs, g->a_cs, g->m, g->k, &ta, &lda) || !layout(g->b_rs, g->b_cs, g->k, g->n, &tb, &ldb))
         return false;
     int m = (int)g->m, n = (int)g->n, k = (int)g->k, ldc = (int)g->ldc;
@@ -119,4 +129,24 @@ bool tn__blas_gemm(const tn__gemm *g, int type)
     else
         blas.dgemm(ROW_MAJOR, ta, tb, m, n, k, g->scale, g->a, lda, g->b, ldb, g->accumulate ? 1 : 0, g->c, ldc);
     return true;
+}
+
+bool tn__blas_gemm(const tn__gemm *g, int type)
+{
+    if ((double)g->m * (double)g->n * (double)g->k < SMALL)
+        return false;
+    pthread_once(&blas.once, find);
+    return blas.prefer && call(g, type);
+}
+
+bool tn__blas_gemm_always(const tn__gemm *g, int type)
+{
+    const char *opened;
+    pthread_once(&blas.once, find);
+    if (!blas.sgemm) {
+        void *lib = open_library(&opened);
+        if (!lib || !find_products(lib))
+            return false;
+    }
+    return call(g, type);
 }

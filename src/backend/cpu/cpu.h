@@ -81,6 +81,8 @@ TN_MUST_USE tn_status tn__cpu_gemm_own(const tn__gemm *g, int type);
 
 /* The BLAS found at run time. False if there is none, or it should not be used for this product. */
 bool tn__blas_gemm(const tn__gemm *g, int type);
+/* The same wherever there is a BLAS, for benchmarks. */
+bool tn__blas_gemm_always(const tn__gemm *g, int type);
 /* "OpenBLAS (libopenblas.so.0), Haswell kernels", or "" */
 const char *tn__blas_description(void);
 

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { KC = 256, NC = 4096, MC_PANELS = 12, SMALL = 64 * 64 * 64 };
+enum { KC = 256, NC = 4096, MC_PANELS = 12, SERIAL = 90 * 90 * 90 /* below it a second thread comes too late */ };
 
 typedef struct product {
     const tn__gemm *g;
@@ -143,7 +143,7 @@ tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
 {
     product p = {.g = g, .isa = &tn__isa()->gemm[type], .item = (int64_t)tn__type_size(type)};
     p.width = 2 * p.isa->vl;
-    int threads = (double)g->m * (double)g->n * (double)g->k < SMALL ? 1 : tn__num_threads();
+    int threads = (double)g->m * (double)g->n * (double)g->k < SERIAL ? 1 : tn__num_threads();
     int64_t nc = TN_MIN(NC, tn__div_up(g->n, p.width) * p.width);
     size_t bytes = (size_t)(nc * TN_MIN(KC, g->k) * p.item);
     char *buffer = NULL;
@@ -436,8 +436,8 @@ static tn_status run_shape(const shape *s, int type, const void *a, const void *
     if (s->bias && s->beta != 0)
         set_from_bias(s, c, type);
     double work = (double)s->m * (double)s->n * (double)s->k;
-    if (s->batch > 1 && work < SMALL)
-        tn__parallel_for(s->batch, (int64_t)(SMALL / TN_MAX(work, 1)) + 1, run_batch, &j);
+    if (s->batch > 1 && work < SERIAL)
+        tn__parallel_for(s->batch, (int64_t)(SERIAL / TN_MAX(work, 1)) + 1, run_batch, &j);
     else
         run_batch(&j, 0, s->batch);
     return j.status;

@@ -60,6 +60,21 @@ TILES(14)
 #undef TILE
 #undef TILES
 
+/* A 4 x 4 square: rows rs apart become columns, width apart. */
+static inline void E(turn)(T *dst, int width, const T *src, int64_t rs, T scale)
+{
+    typedef T four __attribute__((vector_size(4 * sizeof(T))));
+    typedef four loose __attribute__((aligned(sizeof(T)), may_alias));
+    four r0 = *(const loose *)src, r1 = *(const loose *)(src + rs), r2 = *(const loose *)(src + 2 * rs),
+         r3 = *(const loose *)(src + 3 * rs);
+    four a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5), b = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+    four c = __builtin_shufflevector(r0, r1, 2, 6, 3, 7), d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+    *(loose *)dst = scale * __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    *(loose *)(dst + width) = scale * __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    *(loose *)(dst + 2 * width) = scale * __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    *(loose *)(dst + 3 * width) = scale * __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
 /* dst[p * width + i] = scale * src[i * rs + p * cs] for i < n (zero from n to width), p < k. */
 static void E(pack_panel)(T *dst, int width, const T *src, int64_t rs, int64_t cs, int64_t n, int64_t k, T scale)
 {
@@ -73,17 +88,13 @@ static void E(pack_panel)(T *dst, int width, const T *src, int64_t rs, int64_t c
         }
         return;
     }
-    int64_t p = 0;
-    if (cs == 1) /* a transposition: in squares of 8, whose lines stay in L1 */
-        for (; p + 8 <= k; p += 8, dst += 8 * width)
-            for (int64_t i = 0; i < width; i++) {
-                const T *s = src + i * rs + p;
-                for (int q = 0; q < 8; q++)
-                    dst[q * width + i] = i < n ? scale * s[q] : 0;
-            }
-    for (; p < k; p++, dst += width)
-        for (int64_t i = 0; i < width; i++)
-            dst[i] = i < n ? scale * src[i * rs + p * cs] : 0;
+    int64_t squares = cs == 1 ? n & ~INT64_C(3) : 0, even = cs == 1 ? k & ~INT64_C(3) : 0;
+    for (int64_t i = 0; i < squares; i += 4) /* a transposition, in squares of 4 */
+        for (int64_t p = 0; p < even; p += 4)
+            E(turn)(dst + p * width + i, width, src + i * rs + p, rs, scale);
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t i = p < even ? squares : 0; i < width; i++)
+            dst[p * width + i] = i < n ? scale * src[i * rs + p * cs] : 0;
 }
 
 /* Packs n rows (stride rs) of k elements (stride cs) as one panel of the given width, zero-padded. */

@@ -25,9 +25,9 @@ static int64_t element_offset(const tn__view *v, int64_t i)
 
 static tn_status out_of_range(const tn__launch *l, int64_t index, int64_t dim, int64_t size)
 {
-    if (l->op == TN__OP_embedding || l->op == TN__OP_index_select)
+    if (l->op == TN__OP__embedding || l->op == TN__OP_index_select)
         return tn__error(TN_EINDEX, "index out of range in self: %s got index %lld for %lld entries",
-                         tn__ops[l->op].name, (long long)index, (long long)size);
+                         l->op == TN__OP__embedding ? "embedding" : "index_select", (long long)index, (long long)size);
     return tn__error(TN_EINDEX, "index %lld is out of bounds for dimension %lld with size %lld", (long long)index,
                      (long long)dim, (long long)size);
 }

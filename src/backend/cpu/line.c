@@ -226,7 +226,7 @@ tn_status tn__cpu_arange(const tn__launch *l)
         }
         for (int64_t k = 0; k < n; k++) {
             int64_t at = i + k, back = out->numel - 1 - at;
-            bool first_half = l->op == TN__OP__arange || at < out->numel / 2;
+            bool first_half = l->op == TN__OP__arange || at < out->numel / 2 || out->numel == 1;
             block[k] = first_half ? start + step * (double)at : end - step * (double)back;
         }
         tn__store_walk(out->data, out->dtype, &d, i, block, TN__F64, n);

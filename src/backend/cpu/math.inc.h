@@ -29,18 +29,24 @@ static inline uint32_t f32_bits(float f)
 /* Adding this rounds |x| < 2^22 to a whole number, which is then in the low bits. */
 #define ROUNDER 12582912.0F
 
+/* e^r = (1 + r) + tail: 1 + r is taken apart exactly, and what the reduction's rounding lost (rest) goes into the tail, so
+ * that only the last addition rounds much. */
 static inline float m_exp_f32(float x)
 {
     x = x > 89.0F ? 89.0F : x; /* NaN passes both tests by */
     x = x < -104.0F ? -104.0F : x;
     float t = FMA_F32(x, 1.44269504F, ROUNDER), n = t - ROUNDER;
-    float r = FMA_F32(n, -0.693359375F, x);
-    r = FMA_F32(n, 2.12194440e-4F, r);
-    float q = FMA_F32(1.3814538e-3F, r, 8.368745e-3F);
-    q = FMA_F32(q, r, 4.166839e-2F);
-    q = FMA_F32(q, r, 1.6666521e-1F);
-    q = FMA_F32(q, r, 4.9999994e-1F);
-    float y = FMA_F32(q * r, r, r) + 1.0F;
+    float a = FMA_F32(n, -0.693359375F, x), r = FMA_F32(n, 2.12194440e-4F, a);
+    float rest = FMA_F32(n, 2.12194440e-4F, a - r);
+    float q = FMA_F32(1.98548019e-4F, r, 1.39330549e-3F);
+    q = FMA_F32(q, r, 8.33330676e-3F);
+    q = FMA_F32(q, r, 4.16664854e-2F);
+    q = FMA_F32(q, r, 1.66666672e-1F);
+    float one = 1.0F + r, lost = r - (one - 1.0F);
+    float square = r * r, tip = FMA_F32(r, r, -square); /* r^2 = square + tip, exactly, where there is a fused product */
+    rest = FMA_F32(rest, r, rest); /* e^(r + rest) - e^r, to second order */
+    float tail = FMA_F32(q * r, square, FMA_F32(0.5F, tip, rest) + lost);
+    float y = one + FMA_F32(0.5F, square, tail);
     int32_t i = (int32_t)(f32_bits(t) - f32_bits(ROUNDER)), half = i >> 1; /* 2^i in two steps: i may be below -126 */
     return y * bits_f32((uint32_t)(half + 127) << 23) * bits_f32((uint32_t)(i - half + 127) << 23);
 }

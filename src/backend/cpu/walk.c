@@ -162,18 +162,18 @@ static const void *fetch(const operand *o, int type, int64_t first, int64_t n, b
     return b;
 }
 
-/* Stores n results of the loop. Bytes of a test go to other dtypes by way of int32. */
+/* Stores n results of the loop. The bytes of a test go by way of int32 where they cannot stay in place. */
 static void put(const job *j, int64_t first, block *result, int64_t n)
 {
     const operand *o = &j->op[0];
-    if (j->test && !j->result_as_is) {
+    if (j->test && !j->stream) {
         int32_t wide[TN__BLOCK];
         j->isa->load[TN_U8][TN__I32](wide, result, 1, n);
         tn__store_walk(o->data, o->dtype, &o->dims, first, wide, TN__I32, n);
         return;
     }
     if (!j->stream) {
-        tn__store_walk(o->data, o->dtype, &o->dims, first, result, j->test ? TN__I32 : j->type, n);
+        tn__store_walk(o->data, o->dtype, &o->dims, first, result, j->type, n);
         return;
     }
     char *to = o->data + first * o->size;
