@@ -55,7 +55,7 @@ tn_tensor *tn__forward(tn__thread *t, tn_module *m, tn_tensor *x, bool *borrowed
     return y;
 }
 
-tn_tensor *(tn_forward_at)(const char *site, tn_module *m, tn_tensor *x)
+tn_tensor *tn_forward_at(const char *site, tn_module *m, tn_tensor *x)
 {
     tn__thread *t = tn__enter(site);
     if (!m || !x) {
@@ -71,7 +71,7 @@ tn_tensor *(tn_forward_at)(const char *site, tn_module *m, tn_tensor *x)
 
 tn_tensor *(tn_forward)(tn_module *m, tn_tensor *x)
 {
-    return (tn_forward_at)(TN__NOWHERE, m, x);
+    return tn_forward_at(TN__NOWHERE, m, x);
 }
 
 /* ---- sequential ---- */
@@ -118,8 +118,7 @@ static tn_tensor *sequential_forward(tn_module *m, tn_tensor *x)
 
 static tn_module *make_sequential(tn_module *const *modules, size_t n)
 {
-    static const tn_module_class cls = {
-        .struct_size = sizeof cls, .name = "Sequential", .forward = sequential_forward};
+    static const tn_module_class cls = {.struct_size = sizeof cls, .name = "Sequential", .forward = sequential_forward};
     for (size_t i = 0; i < n; i++)
         if (!modules[i]) {
             tn__poisoned("tn_nn_sequential");
@@ -137,7 +136,7 @@ static tn_module *make_sequential(tn_module *const *modules, size_t n)
     return m;
 }
 
-tn_module *(tn_nn_sequential_n_at)(const char *site, tn_module *const *modules, size_t n)
+tn_module *tn_nn_sequential_n_at(const char *site, tn_module *const *modules, size_t n)
 {
     tn__thread *t = tn__enter(site);
     if (n && !modules)
@@ -150,5 +149,5 @@ tn_module *(tn_nn_sequential_n_at)(const char *site, tn_module *const *modules, 
 
 tn_module *(tn_nn_sequential_n)(tn_module *const *modules, size_t n)
 {
-    return (tn_nn_sequential_n_at)(TN__NOWHERE, modules, n);
+    return tn_nn_sequential_n_at(TN__NOWHERE, modules, n);
 }

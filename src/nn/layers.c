@@ -146,7 +146,7 @@ static void dropout_destroy(void *ctx)
     tn__block_put(ctx, sizeof(double));
 }
 
-tn_module *(tn_nn_dropout_at)(const char *site, double p)
+tn_module *tn_nn_dropout_at(const char *site, double p)
 {
     static const tn_module_class cls = {.struct_size = sizeof cls,
                                         .name = "Dropout",
@@ -161,7 +161,7 @@ tn_module *(tn_nn_dropout_at)(const char *site, double p)
 
 tn_module *(tn_nn_dropout)(double p)
 {
-    return (tn_nn_dropout_at)(TN__NOWHERE, p);
+    return tn_nn_dropout_at(TN__NOWHERE, p);
 }
 
 /* ---- activations ---- */

@@ -160,7 +160,8 @@ static void forward_without_a_scope(void **state)
             expect_out_of_memory(n);
         }
         tn_set_grad_enabled(was);
-        print_message("forward, recording %s: %lld allocations failed in turn\n", record ? "on" : "off", (long long)(n - 1));
+        print_message("forward, recording %s: %lld allocations failed in turn\n", record ? "on" : "off",
+                      (long long)(n - 1));
         assert_true(n > 10);
     }
     tn_module_release(net);
@@ -181,7 +182,8 @@ static void checkpoint(void **state)
     int64_t n = 1, blocks = tn__door_live();
     for (;; n++) {
         tn__door_fail(n);
-        size_t a = tn_module_state(net, weights, PARAMETERS), b = a ? tn_optimizer_state(opt, slots, 3 * PARAMETERS) : 0;
+        size_t a = tn_module_state(net, weights, PARAMETERS),
+               b = a ? tn_optimizer_state(opt, slots, 3 * PARAMETERS) : 0;
         bool optimizer_first = b && tn_optimizer_load_state(fresh, slots, b) == TN_OK;
         bool ok = optimizer_first && tn_module_load_state(other, weights, a) == TN_OK;
         tn__door_fail(0);

@@ -30,8 +30,8 @@ static void agrees_with_torch(void **state)
 {
     (void)state;
     static const double y[] = {-0.695935517, 0.120505307, -0.668273686, -0.173992859};
-    static const double w0[] = {-0.167286611, -2.00743934, 0.669146445, 0.59085383,    1.42425396,  -0.542203605,
-                                0,            0,           0,           -0.0755268784, 0.151053757, -0.0377634392};
+    static const double w0[] = {-0.167286611,  -2.00743934, 0.669146445,  0.59085383, 1.42425396, -0.542203605, 0, 0, 0,
+                                -0.0755268784, 0.151053757, -0.0377634392};
     static const double b0[] = {-0.669146445, 1.14927418, 0, -0.0755268784};
     static const double w2[] = {-0.33515801, -0.633509367, 0, -1.39064327, -0.15290747, 0.0640814904, 0, 0.460177121};
     static const double b2[] = {-1.45741042, -0.0999401962};
@@ -120,9 +120,9 @@ static void results_belong_outside(void **state)
     static const struct {
         oddity what;
         const char *text;
-    } cases[] = {{GIVES_ARGUMENT, "tensor([1., 2.])"},     {LEAVES_SCOPES_OPEN, "tensor([2., 3.])"},
-                 {GIVES_VIEW, "tensor(1.)"},               {MAKES_MANY, "tensor([11., 12.])"},
-                 {GIVES_GRADIENT, "tensor([3., 3.])"},     {RECORDS_ITS_TRAINING, "tensor([-1., -2.])"},
+    } cases[] = {{GIVES_ARGUMENT, "tensor([1., 2.])"}, {LEAVES_SCOPES_OPEN, "tensor([2., 3.])"},
+                 {GIVES_VIEW, "tensor(1.)"},           {MAKES_MANY, "tensor([11., 12.])"},
+                 {GIVES_GRADIENT, "tensor([3., 3.])"}, {RECORDS_ITS_TRAINING, "tensor([-1., -2.])"},
                  {GIVES_PARAMETER, "tensor([5., 5.])"}};
     int64_t tensors = tn_live_tensors(), blocks = tn__door_live();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -160,7 +160,8 @@ static void what_fails(void **state)
     int64_t tensors = tn_live_tensors(), blocks = tn__door_live();
     tn_scope *scope = tn_scope_open();
     odd o = {.what = GIVES_NULL, .outer = scope};
-    tn_module *m = odd_module(&o), *net = BUILT(tn_nn_sequential(tn_nn_linear(2, 2), tn_nn_sequential(tn_nn_relu(), m)));
+    tn_module *m = odd_module(&o),
+              *net = BUILT(tn_nn_sequential(tn_nn_linear(2, 2), tn_nn_sequential(tn_nn_relu(), m)));
     tn_tensor *x = tn_ones(TN_SHAPE(1, 2));
     FAILS(tn_forward(m, x), TN_EINVAL, "the forward of Odd gave NULL, but no failed call is on record");
     o.what = GIVES_NONE;
@@ -171,17 +172,20 @@ static void what_fails(void **state)
     o.what = CLOSES_OUTER_SCOPE; /* is refused; the forward goes on */
     MADE(tn_forward(m, x));
     FAILS(NULL, TN_EINVAL, "the scope was opened outside the callback that is running");
-    FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)");
+    FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL,
+          "mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)");
     FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL, "test_nn_forward.c:");
     FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL,
           "\n  in (0): Linear(in_features=2, out_features=2, bias=True)");
-    FAILS(tn_forward(net, tn_tensor_from(TN_LIST(1, 2))), TN_EDTYPE, "must have the same dtype, but got Long and Float");
+    FAILS(tn_forward(net, tn_tensor_from(TN_LIST(1, 2))), TN_EDTYPE,
+          "must have the same dtype, but got Long and Float");
     FAILS(tn_forward(NULL, x), TN_EINVAL, "tn_forward: an operand is NULL");
     FAILS(tn_forward(net, NULL), TN_EINVAL, "tn_forward: an operand is NULL");
     FAILS(tn_forward(net, tn_zeros(TN_SHAPE(-2))), TN_EINVAL, "negative dimension -2");
     FAILS(tn_forward(net, TN_NONE), TN_ETYPE, "the input of Sequential is TN_NONE");
     const tn_module_class silent = {.struct_size = sizeof silent, .name = "Module"};
-    FAILS(tn_forward(tn_module_new(&silent, NULL), x), TN_EMISSING, "Module [Module] is missing the required \"forward\" function");
+    FAILS(tn_forward(tn_module_new(&silent, NULL), x), TN_EMISSING,
+          "Module [Module] is missing the required \"forward\" function");
     tn_scope_close(scope);
     assert_int_equal(tn_live_tensors(), tensors);
     assert_int_equal(tn__door_live(), blocks);
@@ -279,7 +283,8 @@ static void nothing_is_left_of_a_thousand_steps(void **state)
     for (int scoped = 0; scoped < 2; scoped++) {
         int64_t tensors = tn_live_tensors(), blocks = tn__door_live();
         tn_scope *scope = tn_scope_open();
-        tn_module *net = tn_module_keep(tn_nn_sequential(tn_nn_linear(4, 8), tn_nn_relu(), tn_nn_dropout(0.1), tn_nn_linear(8, 2)));
+        tn_module *net =
+            tn_module_keep(tn_nn_sequential(tn_nn_linear(4, 8), tn_nn_relu(), tn_nn_dropout(0.1), tn_nn_linear(8, 2)));
         tn_scope_close(scope);
         tn_optimizer *opt = tn_adam(net, 1e-3);
         for (int i = 0; i < 1000; i++) {

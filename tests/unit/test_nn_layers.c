@@ -7,8 +7,9 @@ static void prints_as_torch_does(void **state)
 {
     (void)state;
     tn_scope *scope = tn_scope_open();
-    MODULE_PRINTS(tn_nn_sequential(tn_nn_linear(3, 8), tn_nn_relu(), tn_nn_linear(8, 1, .no_bias = true), tn_nn_flatten(),
-                                   tn_nn_dropout(0.1), tn_nn_sigmoid(), tn_nn_tanh(), tn_nn_identity(), tn_nn_sequential(),
+    MODULE_PRINTS(tn_nn_sequential(tn_nn_linear(3, 8), tn_nn_relu(), tn_nn_linear(8, 1, .no_bias = true),
+                                   tn_nn_flatten(), tn_nn_dropout(0.1), tn_nn_sigmoid(), tn_nn_tanh(), tn_nn_identity(),
+                                   tn_nn_sequential(),
                                    tn_nn_sequential(tn_nn_linear(1, 1), tn_nn_sequential(tn_nn_dropout(0.5)))),
                   "Sequential(\n"
                   "  (0): Linear(in_features=3, out_features=8, bias=True)\n"
@@ -33,7 +34,8 @@ static void prints_as_torch_does(void **state)
     MODULE_PRINTS(tn_nn_dropout(1e-5), "Dropout(p=1e-05, inplace=False)");
     MODULE_PRINTS(tn_nn_dropout(1.0 / 3), "Dropout(p=0.3333333333333333, inplace=False)");
     MODULE_PRINTS(tn_nn_dropout(0.00012), "Dropout(p=0.00012, inplace=False)");
-    MODULE_PRINTS(tn_nn_flatten(.start_dim = TN_SCALAR(0), .end_dim = TN_SCALAR(-2)), "Flatten(start_dim=0, end_dim=-2)");
+    MODULE_PRINTS(tn_nn_flatten(.start_dim = TN_SCALAR(0), .end_dim = TN_SCALAR(-2)),
+                  "Flatten(start_dim=0, end_dim=-2)");
     tn_scope_close(scope);
 }
 
@@ -85,10 +87,11 @@ static void linear_shapes(void **state)
     (void)state;
     tn_scope *scope = tn_scope_open();
     tn_module *m = BUILT(tn_nn_linear(3, 2));
-    OK(tn_module_load_state(m,
-                            ((tn_named[]){{"weight", tn_tensor_from(TN_LIST(1, 2, 3, 4, 5, 6), .shape = TN_SHAPE(2, 3))},
-                                          {"bias", tn_tensor_from(TN_LIST(10, 20))}}),
-                            2));
+    OK(tn_module_load_state(
+        m,
+        ((tn_named[]){{"weight", tn_tensor_from(TN_LIST(1, 2, 3, 4, 5, 6), .shape = TN_SHAPE(2, 3))},
+                      {"bias", tn_tensor_from(TN_LIST(10, 20))}}),
+        2));
     tn_module_requires_grad_(m, false);
     PRINTS(tn_forward(m, tn_tensor_from(TN_LIST(1.0, 0, -1))), "tensor([ 8., 18.])");
     PRINTS(tn_forward(m, tn_ones(TN_SHAPE(1, 2, 3))), "tensor([[[16., 35.],\n         [16., 35.]]])");
@@ -127,7 +130,8 @@ static void flatten(void **state)
     y = MADE(tn_forward(tn_nn_flatten(.start_dim = TN_SCALAR(-3), .end_dim = TN_SCALAR(2)), x));
     assert_int_equal(tn_tensor_ndim(y), 3);
     assert_int_equal(tn_tensor_size(y, 1), 12);
-    FAILS(tn_forward(tn_nn_flatten(), line), TN_EINDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    FAILS(tn_forward(tn_nn_flatten(), line), TN_EINDEX,
+          "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     FAILS(tn_forward(tn_nn_flatten(.start_dim = TN_SCALAR(2), .end_dim = TN_SCALAR(1)), x), TN_EINVAL,
           "start_dim cannot come after end_dim");
     FAILS(tn_nn_flatten(.start_dim = TN_SCALAR(1.5)), TN_ETYPE, "a dimension must be a whole number");
@@ -250,7 +254,8 @@ static void distributions(void **state)
     expect_normal(tn_init_xavier_normal_(k, .gain = 0.5), 0.5 * sqrt(2.0 / 1500));
     expect_uniform(tn_init_kaiming_uniform_(t), sqrt(2) * sqrt(3.0 / 200));
     expect_uniform(tn_init_kaiming_uniform_(t, .a = sqrt(5)), 1 / sqrt(200));
-    expect_uniform(tn_init_kaiming_uniform_(t, .fan_out = true, .nonlinearity = TN_GAIN_RELU), sqrt(2) * sqrt(3.0 / 300));
+    expect_uniform(tn_init_kaiming_uniform_(t, .fan_out = true, .nonlinearity = TN_GAIN_RELU),
+                   sqrt(2) * sqrt(3.0 / 300));
     expect_uniform(tn_init_kaiming_uniform_(k, .nonlinearity = TN_GAIN_TANH), 5.0 / 3 * sqrt(3.0 / 500));
     expect_normal(tn_init_kaiming_normal_(t, .nonlinearity = TN_GAIN_LINEAR), 1 / sqrt(200));
     expect_normal(tn_init_kaiming_normal_(k, .fan_out = true, .nonlinearity = TN_GAIN_SELU), 0.75 / sqrt(1000));
@@ -281,7 +286,8 @@ static void bad_initial_values(void **state)
 {
     (void)state;
     tn_scope *scope = tn_scope_open();
-    tn_tensor *t = tn_ones(TN_SHAPE(3)), *empty = tn_ones(TN_SHAPE(0, 3)), *whole = tn_ones(TN_SHAPE(2, 2), .dtype = TN_I64);
+    tn_tensor *t = tn_ones(TN_SHAPE(3)), *empty = tn_ones(TN_SHAPE(0, 3)),
+              *whole = tn_ones(TN_SHAPE(2, 2), .dtype = TN_I64);
     const char *fewer = "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions";
     FAILS(tn_init_xavier_uniform_(t), TN_EVALUE, fewer);
     FAILS(tn_init_xavier_normal_(t), TN_EVALUE, fewer);
@@ -291,7 +297,8 @@ static void bad_initial_values(void **state)
     FAILS(tn_init_kaiming_normal_(NULL), TN_EINVAL, "tn_init_kaiming_normal_: an operand is NULL");
     FAILS(tn_init_kaiming_normal_(whole, .nonlinearity = -1), TN_EVALUE, "Unsupported nonlinearity -1");
     FAILS(tn_init_xavier_uniform_(whole), TN_EDTYPE, "not implemented for 'Long'");
-    FAILS(tn_init_uniform_(t, 2, 1), TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=2 > to=1");
+    FAILS(tn_init_uniform_(t, 2, 1), TN_EINVAL,
+          "uniform_ expects to return a [from, to) range, but found from=2 > to=1");
     FAILS(tn_init_normal_(t, 0, -1), TN_EINVAL, "normal expects std >= 0.0, but found std -1");
     FAILS(tn_init_uniform_(NULL, 0, 1), TN_EINVAL, "an operand is NULL");
     assert_ptr_equal(tn_init_xavier_uniform_(empty), empty);
@@ -304,11 +311,16 @@ int main(void)
 {
     setenv("TENON_NO_CACHE", "1", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_as_torch_does), cmocka_unit_test(own_descriptions),
-        cmocka_unit_test(linear_shapes),        cmocka_unit_test(flatten),
-        cmocka_unit_test(dropout),              cmocka_unit_test(activations),
-        cmocka_unit_test(linear_begins_as_torch_does), cmocka_unit_test(distributions),
-        cmocka_unit_test(gains),                cmocka_unit_test(bad_initial_values),
+        cmocka_unit_test(prints_as_torch_does),
+        cmocka_unit_test(own_descriptions),
+        cmocka_unit_test(linear_shapes),
+        cmocka_unit_test(flatten),
+        cmocka_unit_test(dropout),
+        cmocka_unit_test(activations),
+        cmocka_unit_test(linear_begins_as_torch_does),
+        cmocka_unit_test(distributions),
+        cmocka_unit_test(gains),
+        cmocka_unit_test(bad_initial_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

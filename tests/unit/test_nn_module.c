@@ -339,10 +339,11 @@ static void out_of_memory(void **state)
         tn_scope *scope = tn_scope_open();
         tn_module *m = scope ? tn_module_new(&scale_class, &c) : NULL;
         bool made = m != NULL;
-        bool ok = tn_module_add_parameter(m, "scale", t) && tn_module_add_buffer(m, "b", b) &&
-                  tn_module_add_child(m, "net", tn_nn_sequential(tn_nn_linear(2, 2), tn_nn_flatten(), tn_nn_dropout(0.5),
-                                                                 tn_nn_relu())) &&
-                  tn_module_state(m, out, 8) == 4 && tn_module_parameters(m, NULL, 0) == 3;
+        bool ok =
+            tn_module_add_parameter(m, "scale", t) && tn_module_add_buffer(m, "b", b) &&
+            tn_module_add_child(
+                m, "net", tn_nn_sequential(tn_nn_linear(2, 2), tn_nn_flatten(), tn_nn_dropout(0.5), tn_nn_relu())) &&
+            tn_module_state(m, out, 8) == 4 && tn_module_parameters(m, NULL, 0) == 3;
         tn__door_fail(0);
         tn_scope_close(scope);
         assert_int_equal(tn_live_tensors(), tensors);
@@ -361,10 +362,12 @@ int main(void)
     setenv("TENON_NO_CACHE", "1", 1);
     warm_up();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(own_module),    cmocka_unit_test(the_class_is_copied), cmocka_unit_test(references),
-        cmocka_unit_test(many_modules),  cmocka_unit_test(circles_and_depth),   cmocka_unit_test(names_are_checked),
-        cmocka_unit_test(parts_are_checked), cmocka_unit_test(looking_up),      cmocka_unit_test(enumerations),
-        cmocka_unit_test(modes),         cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(own_module),        cmocka_unit_test(the_class_is_copied),
+        cmocka_unit_test(references),        cmocka_unit_test(many_modules),
+        cmocka_unit_test(circles_and_depth), cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(parts_are_checked), cmocka_unit_test(looking_up),
+        cmocka_unit_test(enumerations),      cmocka_unit_test(modes),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,11 +84,12 @@ static void what_does_not_fit(void **state)
     tn_named s[4];
     tn_module_state(net, s, 4);
     OK(tn_module_load_state(copy, s, 4));
-    FAILS_STATUS(LOAD(net, {"0.weight", tn_zeros(TN_SHAPE(3, 4))}, {"0.bias", tn_ones(TN_SHAPE(8))}, {"x", one}, {"2.wei", two}),
-                 TN_EINVAL,
-                 "Error(s) in loading state_dict for Sequential:\n\tMissing key(s) in state_dict: \"2.weight\", \"2.bias\". "
-                 "\n\tUnexpected key(s) in state_dict: \"x\", \"2.wei\". \n\tsize mismatch for 0.weight: copying a param with "
-                 "shape torch.Size([3, 4]) from checkpoint, the shape in current model is torch.Size([8, 3]).\n  at ");
+    FAILS_STATUS(
+        LOAD(net, {"0.weight", tn_zeros(TN_SHAPE(3, 4))}, {"0.bias", tn_ones(TN_SHAPE(8))}, {"x", one}, {"2.wei", two}),
+        TN_EINVAL,
+        "Error(s) in loading state_dict for Sequential:\n\tMissing key(s) in state_dict: \"2.weight\", \"2.bias\". "
+        "\n\tUnexpected key(s) in state_dict: \"x\", \"2.wei\". \n\tsize mismatch for 0.weight: copying a param with "
+        "shape torch.Size([3, 4]) from checkpoint, the shape in current model is torch.Size([8, 3]).\n  at ");
     assert_true(equal_state(net, copy)); /* 0.bias would have fitted, and was not written */
     FAILS_STATUS(tn_module_load_state(linear, NULL, 0), TN_EINVAL,
                  "Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: \"weight\", \"bias\". ");
@@ -99,7 +100,8 @@ static void what_does_not_fit(void **state)
                  "torch.Size([3]) from checkpoint, the shape in current model is torch.Size([2]).");
     FAILS_STATUS(LOAD(linear, {"weight", square}, {"bias", two}, {"bias", two}), TN_EINVAL,
                  "Unexpected key(s) in state_dict: \"bias\". ");
-    FAILS_STATUS(LOAD(linear, {"weight", square}, {"bias", tn_zeros(TN_SHAPE(-4))}), TN_EINVAL, "negative dimension -4");
+    FAILS_STATUS(LOAD(linear, {"weight", square}, {"bias", tn_zeros(TN_SHAPE(-4))}), TN_EINVAL,
+                 "negative dimension -4");
     FAILS_STATUS(LOAD(linear, {"weight", square}, {"bias", TN_NONE}), TN_ETYPE, "\"bias\" is TN_NONE, not a tensor");
     FAILS_STATUS(LOAD(linear, {NULL, square}), TN_EINVAL, "entry 0 has no name");
     FAILS_STATUS(tn_module_load_state(linear, NULL, 3), TN_EINVAL, "the state is NULL");
@@ -164,7 +166,8 @@ static void other_dtypes(void **state)
     const tn_dtype dtypes[] = {TN_F64, TN_F16, TN_BF16, TN_F32};
     tn_scope *scope = tn_scope_open();
     tn_module *m = with_buffers();
-    tn_tensor *w = tn_module_parameter(m, "weight"), *mean = tn_module_buffer(m, "mean"), *count = tn_module_buffer(m, "count");
+    tn_tensor *w = tn_module_parameter(m, "weight"), *mean = tn_module_buffer(m, "mean"),
+              *count = tn_module_buffer(m, "count");
     tn_init_constant_(w, 0.5);
     OK(tn_backward(tn_sum(tn_forward(m, tn_ones(TN_SHAPE(1, 2))))));
     tn_tensor *g = tn_tensor_grad(w);
@@ -312,11 +315,16 @@ int main(void)
     setenv("TENON_NO_CACHE", "1", 1);
     warm_up();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_from_one_to_another), cmocka_unit_test(converts),
-        cmocka_unit_test(sources_inside_the_module), cmocka_unit_test(what_does_not_fit),
-        cmocka_unit_test(not_strict),               cmocka_unit_test(long_reports_are_cut),
-        cmocka_unit_test(other_dtypes),             cmocka_unit_test(holders_see_the_move),
-        cmocka_unit_test(a_view_as_parameter),      cmocka_unit_test(other_devices),
+        cmocka_unit_test(goes_from_one_to_another),
+        cmocka_unit_test(converts),
+        cmocka_unit_test(sources_inside_the_module),
+        cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(not_strict),
+        cmocka_unit_test(long_reports_are_cut),
+        cmocka_unit_test(other_dtypes),
+        cmocka_unit_test(holders_see_the_move),
+        cmocka_unit_test(a_view_as_parameter),
+        cmocka_unit_test(other_devices),
         cmocka_unit_test(nothing_is_half_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

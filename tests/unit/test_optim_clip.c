@@ -15,8 +15,9 @@ static void make(tn_tensor **p, tn_dtype dtype)
 static void norm_scales_what_is_too_long(void **state)
 {
     (void)state;
-    static const double unit[] = {0.078734653519602335,  -0.23620396055880699, 0.31493861407840934, 0.51177524787741513,
-                                  -0.019683663379900584, 0.15746930703920467,  -0.39367326759801169, 0.62987722815681868};
+    static const double unit[] = {0.078734653519602335, -0.23620396055880699,  0.31493861407840934,
+                                  0.51177524787741513,  -0.019683663379900584, 0.15746930703920467,
+                                  -0.39367326759801169, 0.62987722815681868};
     static const double five[] = {0.39367326759801169,   -1.1810198027940351, 1.5746930703920468,  2.5588762393870761,
                                   -0.098418316899502922, 0.78734653519602338, -1.9683663379900584, 3.1493861407840935};
     static const double same[] = {0.5, -1.5, 2, 3.25, -0.125, 1, -2.5, 4};
@@ -68,8 +69,8 @@ static void norm_of_halves(void **state)
         OK(tn_tensor_set_grad(p, tn_tensor_from(TN_LIST(300.0, 400.0), .dtype = dtypes[i])));
         OK(tn_clip_grad_norm_(TN_TENSORS(p), 1, &norm));
         NEAR(norm, 500, 0);
-        PRINTS(tn_tensor_grad(p), i ? "tensor([0.6016, 0.8008], dtype=torch.bfloat16)"
-                                    : "tensor([0.6001, 0.7998], dtype=torch.float16)");
+        PRINTS(tn_tensor_grad(p),
+               i ? "tensor([0.6016, 0.8008], dtype=torch.bfloat16)" : "tensor([0.6001, 0.7998], dtype=torch.float16)");
         tn_scope_close(scope);
     }
 }
@@ -160,10 +161,14 @@ int main(void)
 {
     setenv("TENON_NO_CACHE", "1", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norm_scales_what_is_too_long), cmocka_unit_test(norm_of_a_module),
-        cmocka_unit_test(norm_of_halves),               cmocka_unit_test(norm_that_is_no_number),
-        cmocka_unit_test(value_limits_each_element),    cmocka_unit_test(gradients_with_history),
-        cmocka_unit_test(bad_input),                    cmocka_unit_test(nothing_leaks),
+        cmocka_unit_test(norm_scales_what_is_too_long),
+        cmocka_unit_test(norm_of_a_module),
+        cmocka_unit_test(norm_of_halves),
+        cmocka_unit_test(norm_that_is_no_number),
+        cmocka_unit_test(value_limits_each_element),
+        cmocka_unit_test(gradients_with_history),
+        cmocka_unit_test(bad_input),
+        cmocka_unit_test(nothing_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,9 +91,8 @@ static void resumes_exactly(void **state)
 static void names(void **state)
 {
     (void)state;
-    static const char *const want[] = {"0.step",         "0.exp_avg", "0.exp_avg_sq",   "1.step",         "1.exp_avg",
-                                       "1.exp_avg_sq",   "2.step",    "2.exp_avg",      "2.exp_avg_sq",   "3.step",
-                                       "3.exp_avg",      "3.exp_avg_sq"};
+    static const char *const want[] = {"0.step", "0.exp_avg", "0.exp_avg_sq", "1.step", "1.exp_avg", "1.exp_avg_sq",
+                                       "2.step", "2.exp_avg", "2.exp_avg_sq", "3.step", "3.exp_avg", "3.exp_avg_sq"};
     tn_scope *scope = tn_scope_open();
     tn_module *net = network();
     tn_optimizer *opt = adam(net);
@@ -156,7 +155,8 @@ static void refused(void **state)
 {
     (void)state;
     tn_scope *scope = tn_scope_open();
-    tn_tensor *p = tn_ones(TN_SHAPE(2), .requires_grad = true), *two = tn_ones(TN_SHAPE(2)), *one = tn_tensor_from(TN_LIST(1));
+    tn_tensor *p = tn_ones(TN_SHAPE(2), .requires_grad = true), *two = tn_ones(TN_SHAPE(2)),
+              *one = tn_tensor_from(TN_LIST(1));
     tn_optimizer *opt = tn_adam(TN_TENSORS(p), 0.1), *momentum = tn_sgd(TN_TENSORS(p), 0.1, .momentum = 0.5);
     OK(tn_tensor_set_grad(p, tn_full_like(p, 3)));
     OK(tn_optimizer_step(opt));
@@ -178,12 +178,16 @@ static void refused(void **state)
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg", two}), TN_EINVAL, "Unexpected key(s)");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.step", one}), TN_EINVAL,
                  "Missing key(s) in state_dict: \"0.exp_avg_sq\". ");
-    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}), TN_EINVAL, "Missing key(s) in state_dict: \"0.step\". ");
-    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", tn_ones(TN_SHAPE(3))}, {"0.step", one}), TN_EINVAL,
-                 "size mismatch for 0.exp_avg_sq: copying a state with shape torch.Size([3]) from checkpoint, the shape of "
-                 "the parameter is torch.Size([2]).");
-    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", two}), TN_EINVAL, "must be one number >= 0");
-    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", tn_neg(one)}), TN_EINVAL, "one number >= 0");
+    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}), TN_EINVAL,
+                 "Missing key(s) in state_dict: \"0.step\". ");
+    FAILS_STATUS(
+        LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", tn_ones(TN_SHAPE(3))}, {"0.step", one}), TN_EINVAL,
+        "size mismatch for 0.exp_avg_sq: copying a state with shape torch.Size([3]) from checkpoint, the shape of "
+        "the parameter is torch.Size([2]).");
+    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", two}), TN_EINVAL,
+                 "must be one number >= 0");
+    FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", tn_neg(one)}), TN_EINVAL,
+                 "one number >= 0");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", tn_zeros(TN_SHAPE(-1))}), TN_EINVAL, "");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", TN_NONE}), TN_EINVAL, "entry 0 has no tensor");
     FAILS_STATUS(LOAD(opt, {NULL, two}), TN_EINVAL, "entry 0 has no name");

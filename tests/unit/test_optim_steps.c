@@ -84,8 +84,8 @@ static void follow(const row *r, tn_dtype dtype, double tolerance)
         for (int i = 0; i < VALUES; i++) {
             double want = r->value[k * VALUES + i], got = value_of(net, i);
             if (!(fabs(got - want) <= tolerance * (1 + fabs(want)))) {
-                print_error("%s, %s, step %d, value %d: expected %.17g, got %.17g\n", r->name, tn_dtype_name(dtype), k, i,
-                            want, got);
+                print_error("%s, %s, step %d, value %d: expected %.17g, got %.17g\n", r->name, tn_dtype_name(dtype), k,
+                            i, want, got);
                 fail();
             }
         }
@@ -107,7 +107,8 @@ static void agrees_with_torch_in_float32(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        follow(&rows[i], TN_F32, strcmp(rows[i].name, "no beta2") ? 4e-6 : 1e-4); /* that divides by what may be near 0 */
+        follow(&rows[i], TN_F32,
+               strcmp(rows[i].name, "no beta2") ? 4e-6 : 1e-4); /* that divides by what may be near 0 */
 }
 
 /* 16-bit parameters are updated in float32 and rounded once: 1 - 0.5 * 0.25 and so on, exact in both. */
@@ -188,8 +189,9 @@ static void a_step_is_no_part_of_a_graph(void **state)
     OK(tn_optimizer_step(opt));
     assert_true(tn_tensor_version(p) > version);
     assert_true(tn_tensor_is_leaf(p) && tn_tensor_requires_grad(p) && tn_is_grad_enabled());
-    FAILS_STATUS(tn_backward(loss), TN_EGRAD, "one of the variables needed for gradient computation has been modified by an "
-                                              "inplace operation");
+    FAILS_STATUS(tn_backward(loss), TN_EGRAD,
+                 "one of the variables needed for gradient computation has been modified by an "
+                 "inplace operation");
     tn_named s[3];
     assert_int_equal(tn_optimizer_state(opt, s, 3), 3);
     for (int i = 0; i < 3; i++)
@@ -211,7 +213,8 @@ static void a_later_step_allocates_nothing(void **state)
         tn_optimizer *opt = make(&rows[i], TN_PARAMS(net));
         backward(net, TN_F64);
         OK(tn_optimizer_step(opt));
-        int64_t doors = tn__door_count(), tensors = tn_live_tensors(); /* TENON_NO_CACHE: every request passes the door */
+        int64_t doors = tn__door_count(),
+                tensors = tn_live_tensors(); /* TENON_NO_CACHE: every request passes the door */
         for (int k = 0; k < 5; k++)
             OK(tn_optimizer_step(opt));
         assert_int_equal(tn__door_count(), doors);
@@ -298,8 +301,9 @@ static void moved_parameters(void **state)
     OK(tn_backward(tn_sum(tn_forward(net, tn_ones(TN_SHAPE(1, 2))))));
     OK(tn_optimizer_step(opt));
     assert_non_null(tn_module_to(net, TN_META));
-    FAILS_STATUS(tn_optimizer_step(opt), TN_EDEVICE, "Expected all tensors to be on the same device, but found at least two "
-                                                     "devices, meta and cpu!");
+    FAILS_STATUS(tn_optimizer_step(opt), TN_EDEVICE,
+                 "Expected all tensors to be on the same device, but found at least two "
+                 "devices, meta and cpu!");
     OK(tn_optimizer_step(early)); /* one without state does not mind */
     assert_ptr_equal(tn_module_parameter(net, "weight"), w);
     tn_optimizer_free(opt);
@@ -311,17 +315,10 @@ static void moved_parameters(void **state)
 static void rates(void **state)
 {
     (void)state;
-    static const double cosine[] = {0.1,
-                                    0.097797543233281922,
-                                    0.091405764746872634,
-                                    0.081450336353161299,
-                                    0.068905764746872623,
-                                    0.055,
-                                    0.041094235253127377,
-                                    0.028549663646838711,
-                                    0.018594235253127367,
-                                    0.012202456766718092,
-                                    0.01};
+    static const double cosine[] = {
+        0.1,   0.097797543233281922, 0.091405764746872634, 0.081450336353161299, 0.068905764746872623,
+        0.055, 0.041094235253127377, 0.028549663646838711, 0.018594235253127367, 0.012202456766718092,
+        0.01};
     for (int i = 0; i <= 10; i++)
         NEAR(tn_lr_cosine(0.1, i, 10, 0.01), cosine[i], 1e-16);
     NEAR(tn_lr_cosine(0.1, 11, 10, 0.01), 0.01, 0);
