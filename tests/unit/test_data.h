@@ -12,7 +12,7 @@
 #define FIXTURE(name) TENON_TEST_DATA "/readers/" name
 
 /* The six values of each dtype in the fixtures (tests/data/readers/make_fixtures.py); 16-bit floats as IEEE 754 and
- * bfloat16 lay them down. */
+ * bfloat16 lay them down (0xffff is the NaN that PyTorch makes of a float NaN). */
 static const bool values_bool[6] = {true, false, false, true, true, false};
 static const uint8_t values_u8[6] = {0, 1, 2, 127, 128, 255};
 static const int8_t values_i8[6] = {-128, -2, -1, 0, 1, 127};
@@ -20,7 +20,7 @@ static const int16_t values_i16[6] = {-32768, -2, -1, 0, 1, 32767};
 static const int32_t values_i32[6] = {INT32_MIN, -2, -1, 0, 1, INT32_MAX};
 static const int64_t values_i64[6] = {INT64_MIN, -2, -1, 0, 1, INT64_MAX};
 static const uint16_t values_f16[6] = {0xbe00, 0x2e66, 0x8000, 0x7c00, 0x7e00, 0x0002};
-static const uint16_t values_bf16[6] = {0xbfc0, 0x3dcd, 0x8000, 0x7f80, 0x7fc0, 0x33d7};
+static const uint16_t values_bf16[6] = {0xbfc0, 0x3dcd, 0x8000, 0x7f80, 0xffff, 0x33d7};
 static const float values_f32[6] = {-1.5F, 0.1F, -0.0F, INFINITY, NAN, 1e-7F};
 static const double values_f64[6] = {-1.5, 0.1, -0.0, INFINITY, NAN, 1e-7};
 
