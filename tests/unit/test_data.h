@@ -33,11 +33,11 @@ typedef struct values_row {
 } values_row;
 
 static const values_row all_values[10] = {
-    {"b1", "BOOL", TN_BOOL, values_bool, 6},   {"u1", "U8", TN_U8, values_u8, 6},
-    {"i1", "I8", TN_I8, values_i8, 6},         {"i2", "I16", TN_I16, values_i16, 12},
-    {"i4", "I32", TN_I32, values_i32, 24},     {"i8", "I64", TN_I64, values_i64, 48},
-    {"f2", "F16", TN_F16, values_f16, 12},     {"", "BF16", TN_BF16, values_bf16, 12},
-    {"f4", "F32", TN_F32, values_f32, 24},     {"f8", "F64", TN_F64, values_f64, 48},
+    {"b1", "BOOL", TN_BOOL, values_bool, 6}, {"u1", "U8", TN_U8, values_u8, 6},
+    {"i1", "I8", TN_I8, values_i8, 6},       {"i2", "I16", TN_I16, values_i16, 12},
+    {"i4", "I32", TN_I32, values_i32, 24},   {"i8", "I64", TN_I64, values_i64, 48},
+    {"f2", "F16", TN_F16, values_f16, 12},   {"", "BF16", TN_BF16, values_bf16, 12},
+    {"f4", "F32", TN_F32, values_f32, 24},   {"f8", "F64", TN_F64, values_f64, 48},
 };
 
 /* t has that dtype and shape, is row-major, and its bytes are these. */

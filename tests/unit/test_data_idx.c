@@ -55,7 +55,8 @@ static void shapes(void **state)
     check_tensor(MADE(tn_load_idx(FIXTURE("scalar.idx"))), TN_I32, TN_SHAPE(), &seven);
     check_tensor(MADE(tn_load_idx(FIXTURE("empty.idx"))), TN_U8, TN_SHAPE(0, 28, 28), NULL);
     check_tensor(MADE(tn_load_idx(FIXTURE("dims8.idx"))), TN_U8, TN_SHAPE(1, 2, 1, 2, 1, 2, 1, 2), counted);
-    FAILS(tn_load_idx(FIXTURE("dims9.idx")), TN_EFORMAT, "dims9.idx: number of dimensions at byte 3: 9; a tensor has at most 8");
+    FAILS(tn_load_idx(FIXTURE("dims9.idx")), TN_EFORMAT,
+          "dims9.idx: number of dimensions at byte 3: 9; a tensor has at most 8");
     tn_scope_close(s);
 }
 
@@ -94,7 +95,8 @@ static void no_such_file(void **state)
     (void)state;
     FAILS(tn_load_idx(NULL), TN_EINVAL, "a path was expected, got NULL");
     FAILS(tn_load_idx(""), TN_EINVAL, "a path was expected, got an empty text");
-    FAILS(tn_load_idx("/nowhere/x.idx"), TN_EIO, "/nowhere/x.idx: No such file or directory (opening it to read)");
+    FAILS(tn_load_idx("/nowhere/x.idx"), TN_EIO,
+          "/nowhere/x.idx: No such file or directory (opening it to read)");
     FAILS(tn_load_idx(folder), TN_EIO, ": Is a directory");
     FAILS(tn_load_idx("/dev/null"), TN_EIO, "/dev/null: not a regular file");
     assert_int_equal(mkfifo(path, 0600), 0); /* must not wait for a writer */
@@ -124,9 +126,11 @@ static void damaged_files(void **state)
     refused("\0\0\x08\2\0\0\0\1A", 9, "sizes of the dimensions at byte 4: the data ends after 5 of 8 bytes");
     refused("\0\0\x08\1\0\0\0\2A", 9, "data at byte 8: [2] of uint8 is 2 bytes, the file has 1");
     refused("\0\0\x08\1\0\0\0\1AB", 10, "data at byte 8: [1] of uint8 is 1 bytes, the file has 2");
-    refused("\0\0\x0e\1\xff\xff\xff\xff", 8, "data at byte 8: [4294967295] of float64 is 34359738360 bytes, the file has 0");
+    refused("\0\0\x0e\1\xff\xff\xff\xff", 8,
+            "data at byte 8: [4294967295] of float64 is 34359738360 bytes, the file has 0");
     refused("\0\0\x0e\3\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16,
-            "sizes of the dimensions at byte 4: [4294967295, 4294967295, 4294967295] has more elements than memory can hold");
+            "sizes of the dimensions at byte 4: [4294967295, 4294967295, 4294967295] has more elements than "
+            "memory can hold");
     refused("\0\0\x0e\3\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 16, /* strides would not fit either */
             "[0, 4294967295, 4294967295] has more elements than memory can hold");
 }
@@ -186,7 +190,8 @@ static void mnist_if_it_is_there(void **state)
     tn_tensor *labels = MADE(tn_load_idx(TENON_MNIST "/t10k-labels-idx1-ubyte.gz"));
     tn_tensor *images = MADE(tn_load_idx(TENON_MNIST "/t10k-images-idx3-ubyte.gz"));
     assert_int_equal(tn_tensor_dtype(images), TN_U8);
-    PRINTS(MADE(tn_narrow(labels, 0, 0, 5)), "tensor([7, 2, 1, 0, 4], dtype=torch.uint8)"); /* the first digits, well known */
+    PRINTS(MADE(tn_narrow(labels, 0, 0, 5)),
+           "tensor([7, 2, 1, 0, 4], dtype=torch.uint8)"); /* the first digits, well known */
     const int64_t shape[] = {10000, 28, 28};
     for (int32_t d = 0; d < 3; d++)
         assert_int_equal(tn_tensor_size(images, d), shape[d]);

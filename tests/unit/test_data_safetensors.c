@@ -33,8 +33,8 @@ static tn_safetensors *opened(const char *name)
 static void every_dtype(void **state)
 {
     (void)state;
-    static const char *const order[] = {"I64", "F64", "F32", "another f32", "empty", "scalar", "I32",
-                                        "BF16", "F16", "I16", "I8", "U8", "BOOL"};
+    static const char *const order[] = {"I64",  "F64", "F32", "another f32", "empty", "scalar", "I32",
+                                        "BF16", "F16", "I16", "I8",          "U8",    "BOOL"};
     static const float half[] = {2.5F}, counted[] = {0, 1, 2, 3};
     tn_scope *s = tn_scope_open();
     tn_safetensors *f = opened(FIXTURE("dtypes.safetensors"));
@@ -99,8 +99,14 @@ static void a_file_may_be_replaced_while_it_is_mapped(void **state)
 static void names_are_utf8(void **state)
 {
     (void)state;
-    static const char *const text[] = {"", "a \"quoted\" one", "back\\slash", "tab\tnewline\nbell\x07", "caf\xc3\xa9",
-                                       "\xe6\x97\xa5\xe6\x9c\xac", "\xf0\x9f\x98\x80", "del\x7f"};
+    static const char *const text[] = {"",
+                                       "a \"quoted\" one",
+                                       "back\\slash",
+                                       "tab\tnewline\nbell\x07",
+                                       "caf\xc3\xa9",
+                                       "\xe6\x97\xa5\xe6\x9c\xac",
+                                       "\xf0\x9f\x98\x80",
+                                       "del\x7f"};
     tn_scope *s = tn_scope_open();
     tn_safetensors *f = opened(FIXTURE("names.safetensors"));
     assert_int_equal(tn_safetensors_count(f), 8);
@@ -119,7 +125,8 @@ static void foreign_dtypes_only_matter_when_asked_for(void **state)
     static const float ones[] = {1, 1};
     static const struct {
         const char *name, *dtype;
-    } rows[] = {{"u16", "U16"}, {"u32", "U32"}, {"u64", "U64"}, {"c64", "C64"}, {"f8_e4m3", "F8_E4M3"}, {"f8_e5m2", "F8_E5M2"}};
+    } rows[] = {{"u16", "U16"}, {"u32", "U32"},         {"u64", "U64"},
+                {"c64", "C64"}, {"f8_e4m3", "F8_E4M3"}, {"f8_e5m2", "F8_E5M2"}};
     char text[64];
     tn_scope *s = tn_scope_open();
     tn_safetensors *f = opened(FIXTURE("foreign.safetensors"));
@@ -175,7 +182,8 @@ static void names_that_are_not_there(void **state)
     tn_safetensors_entry e;
     tn_safetensors *f = opened(FIXTURE("dtypes.safetensors"));
     FAILS(tn_safetensors_tensor(f, "weight"), TN_EMISSING, "dtypes.safetensors: there is no tensor 'weight'");
-    FAILS(tn_safetensors_tensor(f, "weight"), TN_EMISSING, "there are 'I64', 'F64', 'F32', 'another f32' and 9 more");
+    FAILS(tn_safetensors_tensor(f, "weight"), TN_EMISSING,
+          "there are 'I64', 'F64', 'F32', 'another f32' and 9 more");
     FAILS_STATUS(tn_safetensors_info(f, "weight\x1b[2J", &e), TN_EMISSING, "'weight\\x1b[2J'");
     FAILS(tn_safetensors_tensor(f, NULL), TN_EINVAL, "the name is NULL");
     FAILS(tn_safetensors_tensor(NULL, "x"), TN_EINVAL, "tn_safetensors_tensor");
@@ -186,7 +194,8 @@ static void names_that_are_not_there(void **state)
     assert_null(tn_safetensors_metadata(NULL, "x"));
     tn_safetensors_close(f);
     tn_safetensors_close(NULL);
-    FAILS(tn_safetensors_open("/nowhere/x.safetensors"), TN_EIO, "/nowhere/x.safetensors: No such file or directory");
+    FAILS(tn_safetensors_open("/nowhere/x.safetensors"), TN_EIO,
+          "/nowhere/x.safetensors: No such file or directory");
 }
 
 /* The length of the header, the header, data_n zero bytes. */
@@ -206,23 +215,31 @@ static void refused(const char *header, size_t data_n, const char *text)
     FAILS(tn_safetensors_parse(b, n, "x"), TN_EFORMAT, text);
 }
 
-#define T(dtype, shape, begin, end) "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
+#define T(dtype, shape, begin, end) \
+    "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
 
 static void rules_of_the_format(void **state)
 {
     (void)state;
-    refused("{\"a\":" T("F32", "[2]", "0", "8") "}", 7, "x: data at byte 62: the tensors are 8 bytes, the file has 7");
+    refused("{\"a\":" T("F32", "[2]", "0", "8") "}", 7,
+            "x: data at byte 62: the tensors are 8 bytes, the file has 7");
     refused("{\"a\":" T("F32", "[2]", "0", "8") "}", 9, "the tensors are 8 bytes, the file has 9");
-    refused("{\"a\":" T("F32", "[2]", "0", "4") "}", 4, "data_offsets of 'a' at byte 61: 4 bytes, but [2] of F32 is 64 bits");
+    refused("{\"a\":" T("F32", "[2]", "0", "4") "}", 4,
+            "data_offsets of 'a' at byte 61: 4 bytes, but [2] of F32 is 64 bits");
     refused("{\"a\":" T("F32", "[2]", "8", "0") "}", 8, "they end at 0, before they begin at 8");
-    refused("{\"a\":" T("F32", "[2]", "1", "9") "}", 9, "it begins at 1, where 0 is the end of what is before it (a gap)");
-    refused("{\"a\":" T("U8", "[4]", "0", "4") ",\"b\":" T("U8", "[4]", "2", "6") "}", 6, "of 'b' at byte 8: it begins at 2, where 4 is the end of what is before it (an overlap)");
+    refused("{\"a\":" T("F32", "[2]", "1", "9") "}", 9,
+            "it begins at 1, where 0 is the end of what is before it (a gap)");
+    refused("{\"a\":" T("U8", "[4]", "0", "4") ",\"b\":" T("U8", "[4]", "2", "6") "}", 6,
+            "of 'b' at byte 8: it begins at 2, where 4 is the end of what is before it (an overlap)");
     refused("{\"a\":" T("U8", "[4]", "0", "4") ",\"b\":" T("U8", "[4]", "0", "4") "}", 4, "(an overlap)");
     refused("{\"a\":" T("U8", "[4]", "0", "4") ",\"b\":" T("U8", "[4]", "5", "9") "}", 9, "(a gap)");
-    refused("{\"a\":" T("U8", "[1]", "0", "1") ",\"a\":" T("U8", "[1]", "1", "2") "}", 2, "header at byte 8: 'a' is there twice");
-    refused("{\"a\":" T("F31", "[1]", "0", "4") "}", 4, "dtype of 'a' at byte 27: 'F31' is none of the format's");
+    refused("{\"a\":" T("U8", "[1]", "0", "1") ",\"a\":" T("U8", "[1]", "1", "2") "}", 2,
+            "header at byte 8: 'a' is there twice");
+    refused("{\"a\":" T("F31", "[1]", "0", "4") "}", 4,
+            "dtype of 'a' at byte 27: 'F31' is none of the format's");
     refused("{\"a\":" T("F4", "[3]", "0", "1") "}", 1, "[3] of F4 is 12 bits");
-    refused("{\"a\":" T("U8", "[-1]", "0", "1") "}", 1, "shape of 'a' at byte 36: a whole number, 0 or more, was expected");
+    refused("{\"a\":" T("U8", "[-1]", "0", "1") "}", 1,
+            "shape of 'a' at byte 36: a whole number, 0 or more, was expected");
     refused("{\"a\":" T("U8", "[1.0]", "0", "1") "}", 1, "a whole number was expected, without '.' or 'e'");
     refused("{\"a\":" T("U8", "[1e0]", "0", "1") "}", 1, "a whole number was expected, without '.' or 'e'");
     refused("{\"a\":" T("U8", "[01]", "0", "1") "}", 1, "a whole number, 0 or more, was expected");
@@ -231,18 +248,24 @@ static void rules_of_the_format(void **state)
     refused("{\"a\":" T("U8", "[1 1]", "0", "1") "}", 1, "',' or ']' was expected");
     refused("{\"a\":" T("U8", "1", "0", "1") "}", 1, "'[' was expected");
     refused("{\"a\":" T("U8", "[1,1,1,1,1,1,1,1,1]", "0", "1") "}", 1, "more than 8 dimensions");
-    refused("{\"a\":" T("U8", "[9223372036854775808]", "0", "1") "}", 1, "a number is larger than a file can be");
-    refused("{\"a\":" T("U8", "[4294967296,4294967296]", "0", "0") "}", 0, "more elements than memory can hold");
-    refused("{\"a\":" T("U8", "[0,4294967296,4294967296]", "0", "0") "}", 0, "more elements than memory can hold");
+    refused("{\"a\":" T("U8", "[9223372036854775808]", "0", "1") "}", 1,
+            "a number is larger than a file can be");
+    refused("{\"a\":" T("U8", "[4294967296,4294967296]", "0", "0") "}", 0,
+            "more elements than memory can hold");
+    refused("{\"a\":" T("U8", "[0,4294967296,4294967296]", "0", "0") "}", 0,
+            "more elements than memory can hold");
     refused("{\"a\":" T("U8", "[1]", "0", "1") "}", 0, "the tensors are 1 bytes, the file has 0");
     refused("{}", 1, "the tensors are 0 bytes, the file has 1");
-    refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0]}}", 0, "description of 'a' at byte 39: 'dtype', 'shape' and 'data_offsets' must all be there");
+    refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0]}}", 0,
+            "description of 'a' at byte 39: 'dtype', 'shape' and 'data_offsets' must all be there");
     refused("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, "'dtype' is there twice");
-    refused("{\"a\":{\"dtype\":\"U8\",\"strides\":[1]}}", 0, "'strides' is none of 'dtype', 'shape', 'data_offsets'");
+    refused("{\"a\":{\"dtype\":\"U8\",\"strides\":[1]}}", 0,
+            "'strides' is none of 'dtype', 'shape', 'data_offsets'");
     refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0]}}", 0, "',' was expected");
     refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0,0]}}", 0, "']' was expected");
     refused("{\"a\":null}", 0, "'{' was expected");
-    refused("{\"__metadata__\":{\"a\":1}}", 0, "__metadata__ at byte 29: a text in double quotes was expected");
+    refused("{\"__metadata__\":{\"a\":1}}", 0,
+            "__metadata__ at byte 29: a text in double quotes was expected");
     refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "__metadata__ at byte 8: 'a' is there twice");
     refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ at byte 42: it is there twice");
     refused("{\"__metadata__\":null}", 0, "'{' was expected");
@@ -269,7 +292,7 @@ static void rules_of_json(void **state)
     refused("{\"a\\ud800\\u0041\"", 0, "half of a surrogate pair");
     refused("{\"a\nb\"", 0, "a control character in a text");
     refused("{\"\x80\"", 0, "a text that is not UTF-8");
-    refused("{\"\xc0\xaf\"", 0, "a text that is not UTF-8");         /* overlong '/' */
+    refused("{\"\xc0\xaf\"", 0, "a text that is not UTF-8"); /* overlong '/' */
     refused("{\"\xe0\x80\xaf\"", 0, "a text that is not UTF-8");
     refused("{\"\xed\xa0\x80\"", 0, "a text that is not UTF-8");     /* a surrogate */
     refused("{\"\xf4\x90\x80\x80\"", 0, "a text that is not UTF-8"); /* U+110000 */
@@ -280,11 +303,13 @@ static void rules_of_json(void **state)
 static void damaged_lengths(void **state)
 {
     (void)state;
-    FAILS(tn_safetensors_parse("", 0, "x"), TN_EFORMAT, "x: length of the header at byte 0: the file is empty");
+    FAILS(tn_safetensors_parse("", 0, "x"), TN_EFORMAT,
+          "x: length of the header at byte 0: the file is empty");
     FAILS(tn_safetensors_parse("\2\0\0\0\0\0\0", 7, "x"), TN_EFORMAT, "the file has 7 bytes, too few for it");
     FAILS(tn_safetensors_parse("\3\0\0\0\0\0\0\0{}", 10, "x"), TN_EFORMAT,
           "length of the header at byte 0: 3; at most 100000000 is allowed, and the file has 2 bytes left");
-    FAILS(tn_safetensors_parse("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "x"), TN_EFORMAT, "18446744073709551615; at most");
+    FAILS(tn_safetensors_parse("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "x"), TN_EFORMAT,
+          "18446744073709551615; at most");
     FAILS(tn_safetensors_parse(NULL, 9, NULL), TN_EINVAL, "memory: the data is NULL");
 }
 
@@ -293,7 +318,8 @@ static void damaged_lengths(void **state)
 static void writes_what_the_reference_writes(void **state)
 {
     (void)state;
-    static const char *const files[] = {FIXTURE("dtypes.safetensors"), FIXTURE("none.safetensors"), FIXTURE("names.safetensors")};
+    static const char *const files[] = {FIXTURE("dtypes.safetensors"), FIXTURE("none.safetensors"),
+                                        FIXTURE("names.safetensors")};
     tn_scope *s = tn_scope_open();
     for (size_t i = 0; i < 3; i++) {
         const char *names[16];
@@ -304,7 +330,8 @@ static void writes_what_the_reference_writes(void **state)
             names[n - 1 - k] = tn_safetensors_name(f, k);
             t[n - 1 - k] = MADE(tn_safetensors_tensor(f, tn_safetensors_name(f, k)));
         }
-        OK(tn_save_safetensors(path, names, ((tn_tensors){t, n}), .metadata = tn_safetensors_metadata_all(f)));
+        OK(tn_save_safetensors(path, names, ((tn_tensors){t, n}),
+                               .metadata = tn_safetensors_metadata_all(f)));
         check_same_file(path, files[i]);
         tn_safetensors_close(f);
     }
@@ -321,7 +348,8 @@ static void writes_values_not_memory(void **state)
     OK(tn_save_safetensors(path, names, TN_TENSORS(MADE(tn_transpose(x, 0, 1)), w, x),
                            .metadata = TN_PAIRS({"epoch", "3"}, {"quote", "\"\x01\""})));
     tn_safetensors *f = opened(path);
-    PRINTS(MADE(tn_safetensors_tensor(f, "transposed")), "tensor([[0., 3.],\n        [1., 4.],\n        [2., 5.]])");
+    PRINTS(MADE(tn_safetensors_tensor(f, "transposed")),
+           "tensor([[0., 3.],\n        [1., 4.],\n        [2., 5.]])");
     PRINTS(MADE(tn_safetensors_tensor(f, "weight")), "tensor([1., 1.])");
     PRINTS(MADE(tn_safetensors_tensor(f, "shared")), "tensor([[0., 1., 2.],\n        [3., 4., 5.]])");
     assert_string_equal(tn_safetensors_metadata(f, "epoch"), "3");
@@ -333,7 +361,8 @@ static void writes_values_not_memory(void **state)
 static void cannot_be_written(void **state)
 {
     (void)state;
-    static const char *const a[] = {"a", "a"}, *const none[] = {NULL}, *const bad[] = {"\xff"}, *const reserved[] = {"__metadata__"};
+    static const char *const a[] = {"a", "a"}, *const none[] = {NULL}, *const bad[] = {"\xff"},
+                             *const reserved[] = {"__metadata__"};
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(2)));
     unlink(path);
@@ -342,12 +371,15 @@ static void cannot_be_written(void **state)
     FAILS_STATUS(tn_save_safetensors(path, bad, TN_TENSORS(x)), TN_EINVAL, "name 0, '\\xff', is not UTF-8");
     FAILS_STATUS(tn_save_safetensors(path, reserved, TN_TENSORS(x)), TN_EINVAL, "is reserved");
     FAILS_STATUS(tn_save_safetensors(path, NULL, TN_TENSORS(x)), TN_EINVAL, "the list of names is NULL");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(NULL)), TN_EINVAL, "tn_save_safetensors: an operand is NULL");
+    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(NULL)), TN_EINVAL,
+                 "tn_save_safetensors: an operand is NULL");
     FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(TN_NONE)), TN_ETYPE, "is TN_NONE");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1), .device = TN_META)))), TN_EDEVICE, "no data");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", NULL})), TN_EINVAL, "metadata value 0 is NULL");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", "1"}, {"k", "2"})), TN_EINVAL,
-                 "the metadata key 'k' is there twice");
+    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1), .device = TN_META)))),
+                 TN_EDEVICE, "no data");
+    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", NULL})), TN_EINVAL,
+                 "metadata value 0 is NULL");
+    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", "1"}, {"k", "2"})),
+                 TN_EINVAL, "the metadata key 'k' is there twice");
     assert_int_equal(count_files(folder), 0);
     tn_scope_close(s);
 }

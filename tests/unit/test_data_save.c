@@ -48,12 +48,12 @@ static tn_status save_st(const char *path, int64_t n)
 typedef tn_status (*saver)(const char *, int64_t);
 
 /* What a child found: 0 as it should be, 77 could not be tried, else the line that was wrong. */
-#define CHILD_EXPECTS(condition) \
-    do { \
-        if (!(condition)) { \
+#define CHILD_EXPECTS(condition)                                                              \
+    do {                                                                                      \
+        if (!(condition)) {                                                                   \
             fprintf(stderr, "line %d: %s\n  %s\n", __LINE__, #condition, tn_error_message()); \
-            _exit(1); \
-        } \
+            _exit(1);                                                                         \
+        }                                                                                     \
     } while (0)
 
 static int run_child(void (*child)(void))
@@ -94,7 +94,8 @@ static void limited(saver save, const char *path, const char *text)
         tn_status e = save(path, 3000);
         CHILD_EXPECTS(setrlimit(RLIMIT_FSIZE, &limit) == 0);
         CHILD_EXPECTS(e == TN_EIO && tn_error_code() == TN_EIO);
-        CHILD_EXPECTS(strstr(tn_error_message(), path) && strstr(tn_error_message(), "File too large (writing at byte "));
+        CHILD_EXPECTS(strstr(tn_error_message(), path) &&
+                      strstr(tn_error_message(), "File too large (writing at byte "));
         CHILD_EXPECTS(strstr(tn_error_message(), text));
         CHILD_EXPECTS(same_as(path, old, n) && count_files(folder) == files);
     }
@@ -124,7 +125,8 @@ static void full_disk_child(void)
 {
     char disk[8192], path[8300];
     snprintf(disk, sizeof disk, "%s/disk", folder);
-    if (mkdir(disk, 0700) != 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (mkdir(disk, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tenon", disk, "tmpfs", 0, "size=64k") != 0) {
         rmdir(disk);
         _exit(77);
@@ -194,10 +196,12 @@ static void rights_child(void)
     tn_scope *s = tn_scope_open();
     make_file(path, "old", 3);
     CHILD_EXPECTS(chmod(path, 0444) == 0);
-    CHILD_EXPECTS(save_npy(path, 3) == TN_EIO && strstr(tn_error_message(), "kept: Permission denied (opening it to write)"));
+    CHILD_EXPECTS(save_npy(path, 3) == TN_EIO &&
+                  strstr(tn_error_message(), "kept: Permission denied (opening it to write)"));
     CHILD_EXPECTS(same_as(path, (const unsigned char *)"old", 3));
     CHILD_EXPECTS(save_npy("/tenon-test.npy", 3) == TN_EIO);
-    CHILD_EXPECTS(strstr(tn_error_message(), "/tenon-test.npy: Permission denied (making a file in its folder)"));
+    CHILD_EXPECTS(
+        strstr(tn_error_message(), "/tenon-test.npy: Permission denied (making a file in its folder)"));
     CHILD_EXPECTS(chmod(path, 0644) == 0 && save_npy(path, 3) == TN_OK && unlink(path) == 0);
     tn_scope_close(s);
 }
@@ -261,9 +265,12 @@ static void relative_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_that_may_not_grow), cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(paths_that_cannot_be_written), cmocka_unit_test(rights),
-        cmocka_unit_test(modes_and_links), cmocka_unit_test(relative_paths),
+        cmocka_unit_test(a_file_that_may_not_grow),
+        cmocka_unit_test(a_full_disk),
+        cmocka_unit_test(paths_that_cannot_be_written),
+        cmocka_unit_test(rights),
+        cmocka_unit_test(modes_and_links),
+        cmocka_unit_test(relative_paths),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
