@@ -1,6 +1,6 @@
-/* Readers, writers and the loader under torture: every fixture cut at every byte; 100,000 mutations for each reader; each
- * allocation made to fail in turn. Nothing crashes, nothing leaks, every failure says which source it was, every success
- * is a tensor that may be read to its last byte.
+/* Readers, writers and the loader under torture: every fixture cut at every byte; 100,000 mutations for each reader;
+ * each allocation made to fail in turn. Nothing crashes, nothing leaks, every failure says which source it was, every
+ * success is a tensor that may be read to its last byte.
  *
  * Everything is in exact-size heap blocks, so that AddressSanitizer sees a read beyond the end. TENON_MUTATIONS sets
  * another number. */
@@ -319,7 +319,8 @@ static void mutate_once(buffer *x, const fixture *other)
     default: /* a stretch of another file */
         most = other->n < 64 ? other->n : 64;
         at = at < other->n ? at : 0;
-        insert(x, below(x->n), other->bytes + at, below(other->n - at < most ? other->n - at : most));
+        most = below(other->n - at < most ? other->n - at : most);
+        insert(x, below(x->n), other->bytes + at, most);
         break;
     }
 }

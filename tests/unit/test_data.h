@@ -93,7 +93,7 @@ static inline void check_same_file(const char *a, const char *b)
     free(pb);
 }
 
-/* A fresh folder for the test program; remove_folder takes it away with the files in it. */
+/* A fresh folder. */
 static inline void make_folder(char *out, size_t n)
 {
     const char *base = getenv("TMPDIR");
@@ -101,10 +101,32 @@ static inline void make_folder(char *out, size_t n)
     assert_non_null(mkdtemp(out));
 }
 
-/* Files in a folder, hidden ones included. */
-static inline int count_files(const char *folder)
+/* The test program's own folder, for groups of tests that want one. */
+static char folder[4096];
+
+static inline int folder_setup(void **state)
 {
-    DIR *d = opendir(folder);
+    (void)state;
+    make_folder(folder, sizeof folder);
+    return 0;
+}
+
+/* A path in it, by value. */
+typedef struct path_text {
+    char s[8192];
+} path_text;
+
+static inline path_text in_folder(const char *name)
+{
+    path_text p;
+    snprintf(p.s, sizeof p.s, "%s/%s", folder, name);
+    return p;
+}
+
+/* Files in a folder, hidden ones included. */
+static inline int count_files(const char *where)
+{
+    DIR *d = opendir(where);
     int n = 0;
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));)
@@ -113,12 +135,13 @@ static inline int count_files(const char *folder)
     return n;
 }
 
-static inline void remove_folder(const char *folder)
+static inline int folder_teardown(void **state)
 {
+    (void)state;
     DIR *d = opendir(folder);
     char path[8192];
     if (!d)
-        return;
+        return 0;
     for (struct dirent *e; (e = readdir(d));) {
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
@@ -126,6 +149,7 @@ static inline void remove_folder(const char *folder)
     }
     closedir(d);
     (void)rmdir(folder);
+    return 0;
 }
 
 #endif

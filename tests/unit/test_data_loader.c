@@ -1,7 +1,20 @@
 /* The loader: which rows, in which order, whoever makes the batches; states; threads; fork. */
 #include "test_data.h"
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+
+/* Sanitizers need more address space than can be limited. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
 
 /* Rows that can be told apart: x[i] = {10 i, 10 i + 1}, y[i] = i. */
 static tn_tensor *make_x(int64_t rows)
@@ -440,6 +453,48 @@ static void many_loaders_at_once(void **state)
     tn_scope_close(s);
 }
 
+/* A thread needs 8 MiB of address space for its stack: without them the caller makes the batches. 0, or what is wrong. */
+static int without_a_thread(void)
+{
+    int64_t got[11];
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%ld", &pages) != 1)
+        return 77;
+    fclose(f);
+    rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (1 << 20);
+    tn_loader *l = LOADER(make_x(11), make_y(11), .batch_size = 2, .shuffle = true, .seed = 7, .prefetch = 2);
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){bytes, RLIM_INFINITY}) != 0)
+        return 77;
+    if (epoch(l, got) != 11 || memcmp(got, golden[0].order, 88) != 0)
+        return 1;
+    if (next(l, got) != 2 || next(l, got + 2) != 2)
+        return 2;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}) != 0)
+        return 77;
+    if (epoch(l, got + 4) != 7 || memcmp(got, golden[1].order, 88) != 0) /* a thread takes over */
+        return 3;
+    tn_loader_free(l);
+    return 0;
+}
+
+static void a_thread_that_cannot_be_had(void **state)
+{
+    (void)state;
+    int status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(SANITIZED ? 77 : without_a_thread());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("skipped: address space cannot be limited here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* ---- fork ---- */
 
 /* In the child: the rest of this epoch and the next one are what they would have been. 0, or what is wrong. */
@@ -488,6 +543,8 @@ static void a_child_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            a_thread_that_cannot_be_had), /* first: stacks of earlier threads would be used again */
         cmocka_unit_test(in_order),
         cmocka_unit_test(nothing_to_walk_over),
         cmocka_unit_test(orders_depend_on_seed_and_epoch_alone),

@@ -1,22 +1,7 @@
 /* npy files: every dtype, order and version that NumPy wrote; what is refused; and what Tenon writes, byte for byte. */
 #include "test_data.h"
 
-static char folder[4096], path[8192];
-
-static int setup(void **state)
-{
-    (void)state;
-    make_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s/x.npy", folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
+#define PATH (in_folder("x.npy").s)
 
 /* ---- reading ---- */
 
@@ -225,14 +210,14 @@ static void writes_what_numpy_writes(void **state)
     for (size_t i = 0; i < 10; i++) {
         if (!*all_values[i].numpy)
             continue;
-        OK(tn_save_npy(tensor_of(&all_values[i]), path));
+        OK(tn_save_npy(tensor_of(&all_values[i]), PATH));
         snprintf(name, sizeof name, FIXTURE("%s.npy"), all_values[i].numpy);
-        check_same_file(path, name);
+        check_same_file(PATH, name);
     }
     static const char *const others[] = {FIXTURE("scalar.npy"), FIXTURE("empty.npy"), FIXTURE("dims8.npy")};
     for (size_t i = 0; i < 3; i++) {
-        OK(tn_save_npy(MADE(tn_load_npy(others[i])), path));
-        check_same_file(path, others[i]);
+        OK(tn_save_npy(MADE(tn_load_npy(others[i])), PATH));
+        check_same_file(PATH, others[i]);
     }
     assert_int_equal(count_files(folder), 1);
     tn_scope_close(s);
@@ -245,20 +230,20 @@ static void writes_views_in_row_major_order(void **state)
     for (int i = 0; i < 12; i++)
         counted[i] = i;
     tn_scope *s = tn_scope_open();
-    OK(tn_save_npy(MADE(tn_load_npy(FIXTURE("fortran_2d.npy"))), path));
-    check_tensor(MADE(tn_load_npy(path)), TN_I32, TN_SHAPE(3, 4), counted);
-    tn_tensor *t = MADE(tn_load_npy(path));
-    OK(tn_save_npy(MADE(tn_transpose(t, 0, 1)), path));
-    PRINTS(MADE(tn_load_npy(path)), "tensor([[ 0,  4,  8],\n        [ 1,  5,  9],\n        [ 2,  6, 10],\n"
+    OK(tn_save_npy(MADE(tn_load_npy(FIXTURE("fortran_2d.npy"))), PATH));
+    check_tensor(MADE(tn_load_npy(PATH)), TN_I32, TN_SHAPE(3, 4), counted);
+    tn_tensor *t = MADE(tn_load_npy(PATH));
+    OK(tn_save_npy(MADE(tn_transpose(t, 0, 1)), PATH));
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([[ 0,  4,  8],\n        [ 1,  5,  9],\n        [ 2,  6, 10],\n"
                                     "        [ 3,  7, 11]], dtype=torch.int32)");
-    OK(tn_save_npy(MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(1.5))), TN_SHAPE(3))), path));
-    PRINTS(MADE(tn_load_npy(path)), "tensor([1.5000, 1.5000, 1.5000])");
-    OK(tn_save_npy(MADE(tn_narrow(t, 1, 1, 2)), path)); /* an offset and a gap */
-    PRINTS(MADE(tn_load_npy(path)),
+    OK(tn_save_npy(MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(1.5))), TN_SHAPE(3))), PATH));
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([1.5000, 1.5000, 1.5000])");
+    OK(tn_save_npy(MADE(tn_narrow(t, 1, 1, 2)), PATH)); /* an offset and a gap */
+    PRINTS(MADE(tn_load_npy(PATH)),
            "tensor([[ 1,  2],\n        [ 5,  6],\n        [ 9, 10]], dtype=torch.int32)");
     tn_tensor *w = MADE(tn_ones(TN_SHAPE(2), .requires_grad = true));
-    OK(tn_save_npy(w, path));
-    PRINTS(MADE(tn_load_npy(path)), "tensor([1., 1.])");
+    OK(tn_save_npy(w, PATH));
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([1., 1.])");
     tn_scope_close(s);
 }
 
@@ -266,12 +251,12 @@ static void cannot_be_written(void **state)
 {
     (void)state;
     tn_scope *s = tn_scope_open();
-    unlink(path);
-    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .dtype = TN_BF16)), path), TN_EDTYPE,
+    unlink(PATH);
+    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .dtype = TN_BF16)), PATH), TN_EDTYPE,
                  "npy has no bfloat16");
-    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .device = TN_META)), path), TN_EDEVICE, "no data");
-    FAILS_STATUS(tn_save_npy(NULL, path), TN_EINVAL, "tn_save_npy: an operand is NULL");
-    FAILS_STATUS(tn_save_npy(TN_NONE, path), TN_ETYPE, "TN_NONE");
+    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .device = TN_META)), PATH), TN_EDEVICE, "no data");
+    FAILS_STATUS(tn_save_npy(NULL, PATH), TN_EINVAL, "tn_save_npy: an operand is NULL");
+    FAILS_STATUS(tn_save_npy(TN_NONE, PATH), TN_ETYPE, "TN_NONE");
     FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2))), NULL), TN_EINVAL, "a path was expected, got NULL");
     assert_int_equal(count_files(folder), 0);
     tn_scope_close(s);
@@ -292,5 +277,5 @@ int main(void)
         cmocka_unit_test(writes_views_in_row_major_order),
         cmocka_unit_test(cannot_be_written),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

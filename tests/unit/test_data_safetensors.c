@@ -2,22 +2,7 @@
  * byte for byte. */
 #include "test_data.h"
 
-static char folder[4096], path[8192];
-
-static int setup(void **state)
-{
-    (void)state;
-    make_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s/x.safetensors", folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
+#define PATH (in_folder("x.safetensors").s)
 
 static tn_safetensors *opened(const char *name)
 {
@@ -85,12 +70,12 @@ static void a_file_may_be_replaced_while_it_is_mapped(void **state)
     (void)state;
     static const char *const names[] = {"x"};
     tn_scope *s = tn_scope_open();
-    OK(tn_save_safetensors(path, names, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1000))))));
-    tn_safetensors *f = opened(path);
+    OK(tn_save_safetensors(PATH, names, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1000))))));
+    tn_safetensors *f = opened(PATH);
     tn_tensor *x = MADE(tn_safetensors_tensor(f, "x"));
-    OK(tn_save_safetensors(path, names, TN_TENSORS(MADE(tn_zeros(TN_SHAPE(3))))));
+    OK(tn_save_safetensors(PATH, names, TN_TENSORS(MADE(tn_zeros(TN_SHAPE(3))))));
     assert_true(tn_item(MADE(tn_sum(x))) == 1000);
-    unlink(path);
+    unlink(PATH);
     assert_true(tn_item(MADE(tn_sum(x))) == 1000);
     tn_safetensors_close(f);
     tn_scope_close(s);
@@ -330,9 +315,9 @@ static void writes_what_the_reference_writes(void **state)
             names[n - 1 - k] = tn_safetensors_name(f, k);
             t[n - 1 - k] = MADE(tn_safetensors_tensor(f, tn_safetensors_name(f, k)));
         }
-        OK(tn_save_safetensors(path, names, ((tn_tensors){t, n}),
+        OK(tn_save_safetensors(PATH, names, ((tn_tensors){t, n}),
                                .metadata = tn_safetensors_metadata_all(f)));
-        check_same_file(path, files[i]);
+        check_same_file(PATH, files[i]);
         tn_safetensors_close(f);
     }
     tn_scope_close(s);
@@ -345,9 +330,9 @@ static void writes_values_not_memory(void **state)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_tensor_from(TN_LIST(0., 1., 2., 3., 4., 5.), .shape = TN_SHAPE(2, 3)));
     tn_tensor *w = MADE(tn_ones(TN_SHAPE(2), .requires_grad = true));
-    OK(tn_save_safetensors(path, names, TN_TENSORS(MADE(tn_transpose(x, 0, 1)), w, x),
+    OK(tn_save_safetensors(PATH, names, TN_TENSORS(MADE(tn_transpose(x, 0, 1)), w, x),
                            .metadata = TN_PAIRS({"epoch", "3"}, {"quote", "\"\x01\""})));
-    tn_safetensors *f = opened(path);
+    tn_safetensors *f = opened(PATH);
     PRINTS(MADE(tn_safetensors_tensor(f, "transposed")),
            "tensor([[0., 3.],\n        [1., 4.],\n        [2., 5.]])");
     PRINTS(MADE(tn_safetensors_tensor(f, "weight")), "tensor([1., 1.])");
@@ -365,20 +350,20 @@ static void cannot_be_written(void **state)
                              *const reserved[] = {"__metadata__"};
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(2)));
-    unlink(path);
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x, x)), TN_EINVAL, "the name 'a' is there twice");
-    FAILS_STATUS(tn_save_safetensors(path, none, TN_TENSORS(x)), TN_EINVAL, "name 0 is NULL");
-    FAILS_STATUS(tn_save_safetensors(path, bad, TN_TENSORS(x)), TN_EINVAL, "name 0, '\\xff', is not UTF-8");
-    FAILS_STATUS(tn_save_safetensors(path, reserved, TN_TENSORS(x)), TN_EINVAL, "is reserved");
-    FAILS_STATUS(tn_save_safetensors(path, NULL, TN_TENSORS(x)), TN_EINVAL, "the list of names is NULL");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(NULL)), TN_EINVAL,
+    unlink(PATH);
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(x, x)), TN_EINVAL, "the name 'a' is there twice");
+    FAILS_STATUS(tn_save_safetensors(PATH, none, TN_TENSORS(x)), TN_EINVAL, "name 0 is NULL");
+    FAILS_STATUS(tn_save_safetensors(PATH, bad, TN_TENSORS(x)), TN_EINVAL, "name 0, '\\xff', is not UTF-8");
+    FAILS_STATUS(tn_save_safetensors(PATH, reserved, TN_TENSORS(x)), TN_EINVAL, "is reserved");
+    FAILS_STATUS(tn_save_safetensors(PATH, NULL, TN_TENSORS(x)), TN_EINVAL, "the list of names is NULL");
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(NULL)), TN_EINVAL,
                  "tn_save_safetensors: an operand is NULL");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(TN_NONE)), TN_ETYPE, "is TN_NONE");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1), .device = TN_META)))),
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(TN_NONE)), TN_ETYPE, "is TN_NONE");
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1), .device = TN_META)))),
                  TN_EDEVICE, "no data");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", NULL})), TN_EINVAL,
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", NULL})), TN_EINVAL,
                  "metadata value 0 is NULL");
-    FAILS_STATUS(tn_save_safetensors(path, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", "1"}, {"k", "2"})),
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", "1"}, {"k", "2"})),
                  TN_EINVAL, "the metadata key 'k' is there twice");
     assert_int_equal(count_files(folder), 0);
     tn_scope_close(s);
@@ -401,5 +386,5 @@ int main(void)
         cmocka_unit_test(writes_values_not_memory),
         cmocka_unit_test(cannot_be_written),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -9,23 +9,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static char folder[4096], npy[8192], st[8192];
-
-static int setup(void **state)
-{
-    (void)state;
-    make_folder(folder, sizeof folder);
-    snprintf(npy, sizeof npy, "%s/x.npy", folder);
-    snprintf(st, sizeof st, "%s/x.safetensors", folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
+#define NPY (in_folder("x.npy").s)
+#define ST  (in_folder("x.safetensors").s)
 
 static const char *const names[] = {"a", "b"};
 
@@ -107,9 +92,9 @@ static void limits_child(void)
 {
     signal(SIGXFSZ, SIG_IGN);
     tn_scope *s = tn_scope_open();
-    CHILD_EXPECTS(save_npy(npy, 10) == TN_OK && save_st(st, 10) == TN_OK);
-    limited(save_npy, npy, "nothing was saved, what was there before is as it was");
-    limited(save_st, st, "nothing was saved, what was there before is as it was");
+    CHILD_EXPECTS(save_npy(NPY, 10) == TN_OK && save_st(ST, 10) == TN_OK);
+    limited(save_npy, NPY, "nothing was saved, what was there before is as it was");
+    limited(save_st, ST, "nothing was saved, what was there before is as it was");
     tn_scope_close(s);
 }
 
@@ -272,5 +257,5 @@ int main(void)
         cmocka_unit_test(modes_and_links),
         cmocka_unit_test(relative_paths),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
