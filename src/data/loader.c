@@ -1,15 +1,16 @@
-/* The loader. Batches are made by make_batch, from (seed, epoch, batch) alone: in the caller's thread, or ahead of it in
- * a thread of the loader's own (not of core/parallel.h's pool: it waits, and a pool's thread must not).
+/* The loader. Batches are made by make_batch, from (seed, epoch, batch) alone: in the caller's thread, or ahead of it
+ * in a thread of the loader's own (not of core/parallel.h's pool: it waits, and a pool's thread must not).
  *
- * That thread works within one epoch: it is told where to begin, makes batches into a ring while there is room, and then
- * waits. An error is put beside the ring; the caller's next call reports it and lets the thread try again. The thread is
- * started with the first batch and joined when the loader is freed or set to another place.
+ * That thread works within one epoch: it is told where to begin, makes batches into a ring while there is room, and
+ * then waits. An error is put beside the ring; the caller's next call reports it and lets the thread try again. The
+ * thread is started with the first batch and joined when the loader is freed or set to another place.
  */
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "core/alloc.h"
 #include "core/philox.h"
 #include "core/rng.h"
+#include "data/bytes.h"
 #include <pthread.h>
 #include <signal.h>
 #include <tenon/data.h>
@@ -316,7 +317,7 @@ static tn_status fill_column(column *c, tn_tensor *t)
     if (!c->t)
         return tn_error_code();
     size_t item = tn__dtype_size(t->dtype);
-    c->rows = tn__tensor_data(c->t);
+    c->rows = tn__elements(c->t);
     c->row_bytes = (size_t)tn__numel(c->t->shape + 1, c->t->ndim - 1) * item;
     c->step = (size_t)c->t->stride[0] * item;
     return TN_OK;
