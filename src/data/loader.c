@@ -182,12 +182,16 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Signals are for the program's own threads. Without a thread the batches are made when they are asked for. */
+/* Signals are for the program's own threads, but for those of a fault, which its handlers must see. Where no thread can
+ * be had, batches are made when they are asked for. */
 static void start_thread(tn_loader *l)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < TN_COUNT(faults); i++)
+        sigdelset(&blocked, faults[i]);
+    if (pthread_sigmask(SIG_SETMASK, &blocked, &before) != 0)
         return;
     l->quit = false;
     l->threaded = pthread_create(&l->thread, NULL, work, l) == 0;
