@@ -15,25 +15,15 @@ tn__shape_text tn__shape_str(const int64_t *shape, int32_t ndim)
 
 bool tn__shape_numel(const int64_t *shape, int32_t ndim, size_t item, int64_t *numel)
 {
-    int64_t n = 1;
+    int64_t n = 1, bytes;
     bool zero = false;
     for (int32_t i = 0; i < ndim; i++) {
-        if (shape[i] < 0)
-            return false;
         zero |= shape[i] == 0;
-    }
-    if (zero) {
-        *numel = 0;
-        return true;
-    }
-    for (int32_t i = 0; i < ndim; i++)
-        if (__builtin_mul_overflow(n, shape[i], &n))
+        if (shape[i] < 0 || __builtin_mul_overflow(n, TN_MAX(shape[i], 1), &n))
             return false;
-    int64_t bytes;
-    if (__builtin_mul_overflow(n, (int64_t)TN_MAX(item, 1), &bytes) || bytes > PTRDIFF_MAX / 2)
-        return false;
-    *numel = n;
-    return true;
+    }
+    *numel = zero ? 0 : n;
+    return !__builtin_mul_overflow(*numel, (int64_t)TN_MAX(item, 1), &bytes) && bytes <= PTRDIFF_MAX / 2;
 }
 
 bool tn__is_contiguous(const int64_t *shape, const int64_t *stride, int32_t ndim)

@@ -11,7 +11,8 @@ typedef struct tn__shape_text {
 } tn__shape_text;
 tn__shape_text tn__shape_str(const int64_t *shape, int32_t ndim);
 
-/* Product of the dimensions. False if one is negative or the product, or its bytes, would not fit. */
+/* Product of the dimensions. False if one is negative, or the product or its bytes would not fit; beside a zero the others
+ * must fit too, because strides are their products. */
 TN_MUST_USE bool tn__shape_numel(const int64_t *shape, int32_t ndim, size_t item, int64_t *numel);
 
 /* The product, of a shape known to be valid. */

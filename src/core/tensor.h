@@ -58,10 +58,10 @@ static inline bool tn__contiguous(const tn_tensor *t)
 /* Recomputes what is cached of shape and strides, after they were written by hand. */
 void tn__tensor_geometry(tn_tensor *t);
 
-/* Address of element 0. */
+/* Address of element 0; NULL where there is no memory. */
 static inline void *tn__tensor_data(const tn_tensor *t)
 {
-    return t->storage ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype) : NULL;
+    return t->storage && t->storage->data ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype) : NULL;
 }
 
 static inline bool tn__requires_grad(const tn_tensor *t)

@@ -50,14 +50,6 @@ bool tn__is_bool_bytes(const void *data, int64_t n)
     return all <= 1;
 }
 
-bool tn__shape_fits(const int64_t *shape, int32_t ndim, size_t item, int64_t *numel)
-{
-    int64_t ones[TN_MAX_DIMS], ignored;
-    for (int32_t d = 0; d < ndim; d++)
-        ones[d] = shape[d] ? shape[d] : 1;
-    return tn__shape_numel(ones, ndim, item, &ignored) && tn__shape_numel(shape, ndim, item, numel);
-}
-
 tn__storage *tn__host_storage(size_t nbytes)
 {
     return tn__backend_of(TN_CPU)->allocate(TN_CPU, nbytes);

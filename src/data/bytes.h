@@ -16,22 +16,12 @@ void tn__bool_bytes(void *data, int64_t n);
 /* Are they 0 or 1? */
 bool tn__is_bool_bytes(const void *data, int64_t n);
 
-/* tn__shape_numel for shapes that a file made up: in one with a zero, the other sizes must fit too, because strides are
- * their products. */
-TN_MUST_USE bool tn__shape_fits(const int64_t *shape, int32_t ndim, size_t item, int64_t *numel);
-
 /* Uninitialised CPU memory. NULL, with TN_ENOMEM set, where there is too little. */
 tn__storage *tn__host_storage(size_t nbytes);
 
 /* A CPU tensor over a storage, whose reference it takes over (also on error); stride NULL: row-major. In no scope. */
 tn_tensor *tn__tensor_over(tn__storage *s, tn_dtype dtype, const int64_t *shape, int32_t ndim,
                            const int64_t *stride);
-
-/* Address of element 0; NULL for an empty tensor, which may have no memory to count from. */
-static inline const void *tn__elements(const tn_tensor *t)
-{
-    return t->numel ? tn__tensor_data(t) : NULL;
-}
 
 /* t's elements in row-major order on the CPU: t itself, or a copy that the innermost scope owns. NULL on error. */
 const tn_tensor *tn__host_rows(const tn_tensor *t);

@@ -64,7 +64,7 @@ static tn_status read_header(tn__stream *s, header *h)
     for (int32_t d = 0; d < h->ndim; d++)
         h->shape[d] = (int64_t)((uint32_t)size[4 * d] << 24 | (uint32_t)size[4 * d + 1] << 16 |
                                 (uint32_t)size[4 * d + 2] << 8 | size[4 * d + 3]);
-    if (!tn__shape_fits(h->shape, h->ndim, tn__dtype_size(h->dtype), &h->numel))
+    if (!tn__shape_numel(h->shape, h->ndim, tn__dtype_size(h->dtype), &h->numel))
         return tn__bad_field(TN_EFORMAT, s->from->name, "sizes of the dimensions", 4,
                              "%s has more elements than memory can hold", tn__shape_str(h->shape, h->ndim).s);
     return TN_OK;

@@ -321,7 +321,7 @@ static tn_status fill_column(column *c, tn_tensor *t)
     if (!c->t)
         return tn_error_code();
     size_t item = tn__dtype_size(t->dtype);
-    c->rows = tn__elements(c->t);
+    c->rows = tn__tensor_data(c->t);
     c->row_bytes = (size_t)tn__numel(c->t->shape + 1, c->t->ndim - 1) * item;
     c->step = (size_t)c->t->stride[0] * item;
     return TN_OK;

@@ -287,7 +287,7 @@ static tn_status parse_header(cursor *c, header *h)
     tn_status e = take_dictionary(c, h);
     if (!e)
         e = resolve_descr(c, h);
-    if (!e && !tn__shape_fits(h->shape, h->ndim, tn__dtype_size(h->dtype), &h->numel))
+    if (!e && !tn__shape_numel(h->shape, h->ndim, tn__dtype_size(h->dtype), &h->numel))
         e = tn__bad_field(TN_EFORMAT, c->name, "shape", c->base, "%s has more elements than memory can hold",
                           tn__shape_str(h->shape, h->ndim).s);
     return e;

@@ -157,7 +157,7 @@ static tn_status check_entry(tn__json *j, entry *t)
         return tn__json_bad(j, field_of("data_offsets", t->name).s,
                             "they end at %lld, before they begin at %lld", (long long)t->end,
                             (long long)t->begin);
-    if (!tn__shape_fits(t->shape, t->ndim, 8, &t->numel) ||
+    if (!tn__shape_numel(t->shape, t->ndim, 8, &t->numel) ||
         __builtin_mul_overflow(t->numel, t->type->bits, &bits))
         return tn__json_bad(j, field_of("shape", t->name).s, "%s has more elements than memory can hold",
                             tn__shape_str(t->shape, t->ndim).s);

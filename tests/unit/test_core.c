@@ -162,6 +162,7 @@ static void sizes_that_overflow(void **state)
     tn_tensor *wide = MADE(tn_expand(x, TN_SHAPE(INT64_C(1) << 31, INT64_C(1) << 30)));
     FAILS(tn_clone(wide), TN_EINVAL, "larger than memory can be");
     MADE(tn_zeros(TN_SHAPE(0, INT64_MAX))); /* empty is empty */
+    FAILS(tn_zeros(TN_SHAPE(0, INT64_C(1) << 40, INT64_C(1) << 23)), TN_EINVAL, "more elements than memory can hold");
     tn_scope_close(s);
 }
 
