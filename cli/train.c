@@ -11,8 +11,8 @@
 
 typedef struct settings {
     const char *data, *model, *device, *save, *resume, *log;
-    int64_t epochs, batch, seed, threads;
-    double lr, weight_decay;
+    int64_t epochs, batch, seed, threads; /* 0: not said */
+    double lr, weight_decay;              /* -1: not said */
     bool constant;
 } settings;
 
@@ -69,7 +69,7 @@ static int save(training *t)
 {
     const char *names[MAX_STATE];
     tn_tensor *tensors[MAX_STATE];
-    char text[MAX_STATE][64], number[8][32];
+    char text[MAX_STATE][64], number[7][96];
     if (!t->s.save)
         return 0;
     tn_loader_state at = tn_loader_get_state(t->loader);
@@ -78,7 +78,8 @@ static int save(training *t)
     snprintf(number[1], sizeof number[1], "%" PRId64, at.epoch);
     snprintf(number[2], sizeof number[2], "%" PRId64, at.batch);
     snprintf(number[3], sizeof number[3], "%" PRIu64, at.seed);
-    snprintf(number[4], sizeof number[4], "%" PRId64, t->s.batch);
+    snprintf(number[4], sizeof number[4], "%" PRId64 " %" PRId64 " %.17g %.17g %d", t->s.epochs, t->s.batch, t->s.lr,
+             t->s.weight_decay, t->s.constant);
     snprintf(number[5], sizeof number[5], "%" PRIu64 " %" PRIu64, rng.seed, rng.offset);
     snprintf(number[6], sizeof number[6], "%.2f", t->accuracy);
     size_t n = collect(t, names, tensors, text);
@@ -87,7 +88,7 @@ static int save(training *t)
     if (tn_save_safetensors(t->s.save, names, ((tn_tensors){tensors, n}),
                             .metadata = TN_PAIRS({"format", "pt"}, {"tenon.model", t->s.model}, {"tenon.epochs", number[0]},
                                                  {"tenon.loader_epoch", number[1]}, {"tenon.loader_batch", number[2]},
-                                                 {"tenon.loader_seed", number[3]}, {"tenon.batch", number[4]},
+                                                 {"tenon.loader_seed", number[3]}, {"tenon.recipe", number[4]},
                                                  {"tenon.rng", number[5]}, {"tenon.test_accuracy", number[6]})))
         return cli_library_error("nothing was replaced; --save names where the model goes");
     return 0;
@@ -99,8 +100,26 @@ static uint64_t number_in(const tn_safetensors *f, const char *key)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+/* What was not said on the command line is as in the run that is resumed, else the default. Returns the batch size of
+ * that run. */
+static int64_t complete(settings *s, const tn_safetensors *f)
+{
+    int64_t epochs = 15, batch = 128;
+    double lr = 3e-3, weight_decay = 0.01;
+    int constant = 0;
+    const char *recipe = f ? tn_safetensors_metadata(f, "tenon.recipe") : NULL;
+    if (recipe && sscanf(recipe, "%" SCNd64 " %" SCNd64 " %lg %lg %d", &epochs, &batch, &lr, &weight_decay, &constant) != 5)
+        recipe = NULL;
+    s->epochs = s->epochs ? s->epochs : epochs;
+    s->batch = s->batch ? s->batch : batch;
+    s->lr = s->lr >= 0 ? s->lr : lr;
+    s->weight_decay = s->weight_decay >= 0 ? s->weight_decay : weight_decay;
+    s->constant |= constant;
+    return batch;
+}
+
 /* The optimiser's state and the place in the data, so that the run goes on as if it had not stopped. */
-static int restore(training *t, const tn_safetensors *f)
+static int restore(training *t, const tn_safetensors *f, int64_t batch)
 {
     tn_named state[MAX_STATE];
     size_t n = 0;
@@ -118,7 +137,7 @@ static int restore(training *t, const tn_safetensors *f)
     t->epoch = (int64_t)number_in(f, "tenon.epochs");
     tn_loader_state at = {number_in(f, "tenon.loader_seed"), (int64_t)number_in(f, "tenon.loader_epoch"),
                           (int64_t)number_in(f, "tenon.loader_batch")};
-    if ((int64_t)number_in(f, "tenon.batch") != t->s.batch)
+    if (batch != t->s.batch)
         at.batch = 0; /* another batch size: from the epoch's beginning */
     if (tn_loader_set_state(t->loader, at))
         return cli_library_error("--resume takes a file that 'tenon train --save' wrote");
@@ -324,6 +343,7 @@ static int prepare(training *t, tn_safetensors **file, char *model)
         (status = digits_read(t->s.data, true, &t->train)) || (status = digits_read(t->s.data, false, &t->test)) ||
         (status = open_log(t)))
         return status;
+    int64_t batch = complete(&t->s, *file);
     t->accuracy = -1;
     t->opt = tn_adamw(t->net, t->s.lr, .weight_decay = t->s.weight_decay, .no_weight_decay = t->s.weight_decay == 0);
     t->loader = tn_loader_new(TN_TENSORS(t->train.images, t->train.labels), .batch_size = t->s.batch, .shuffle = true,
@@ -334,7 +354,7 @@ static int prepare(training *t, tn_safetensors **file, char *model)
         return cli_library_error("");
     t->batches = tn_loader_batches(t->loader);
     t->total_steps = t->batches * t->s.epochs;
-    if (*file && (status = restore(t, *file)))
+    if (*file && (status = restore(t, *file, batch)))
         return status;
     printf("%s (%" PRId64 " parameters) on %s: %" PRId64 " training images, %" PRId64 " test images, batch %" PRId64
            ", AdamW lr %g, seed %" PRId64 "\n", t->s.model, tn_module_numel(t->net), tn_device_text(t->device).s,
@@ -365,21 +385,21 @@ static int run(const settings *s)
 
 int cmd_train(int argc, char **argv)
 {
-    settings s = {.data = "data/mnist", .model = "mlp", .device = "cpu", .epochs = 10, .batch = 100, .seed = 1, .lr = 1e-3,
-                  .weight_decay = 0.01};
+    settings s = {.data = "data/mnist", .model = "mlp", .device = "cpu", .seed = 1, .lr = -1,
+                  .weight_decay = -1};
     const option options[] = {
         {"data", OPT_TEXT, &s.data, 0, 0, "DIR", "folder of the MNIST files (data/mnist)"},
         {"model", OPT_TEXT, &s.model, 0, 0, "NAME", "mlp: 784-500-10; linear: 784-10 (mlp)"},
-        {"epochs", OPT_INT, &s.epochs, 1, 1e6, "N", "times through the training images (10)"},
-        {"batch", OPT_INT, &s.batch, 1, 60000, "N", "images in a step (100)"},
-        {"lr", OPT_REAL, &s.lr, 0, 1e3, "X", "learning rate at first; falls to 0 as a cosine (0.001)"},
+        {"epochs", OPT_INT, &s.epochs, 1, 1e6, "N", "times through the training images (15)"},
+        {"batch", OPT_INT, &s.batch, 1, 60000, "N", "images in a step (128)"},
+        {"lr", OPT_REAL, &s.lr, 0, 1e3, "X", "learning rate at first; falls to 0 as a cosine (0.003)"},
         {"constant-lr", OPT_FLAG, &s.constant, 0, 0, "", "keep the learning rate"},
         {"weight-decay", OPT_REAL, &s.weight_decay, 0, 10, "X", "AdamW's (0.01)"},
         {"seed", OPT_INT, &s.seed, 0, 9e15, "N", "of initial weights and order (1)"},
         {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
         {"threads", OPT_INT, &s.threads, 1, 256, "N", "CPU threads (all cores)"},
         {"save", OPT_TEXT, &s.save, 0, 0, "FILE", "write the model there after each epoch, as safetensors"},
-        {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE", "go on from a saved model; --epochs counts its epochs too"},
+        {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE", "go on from a saved model, with its epochs, batch, lr unless given"},
         {"log", OPT_TEXT, &s.log, 0, 0, "FILE", "a CSV row for every step and epoch"},
     };
     const command c = {"train", "[OPTIONS]",
