@@ -1,0 +1,551 @@
+#include "ops/kit.h"
+#include <stdarg.h>
+#include <string.h>
+
+const tn_dtype kit_dtypes[KIT_DTYPES] = {TN_BOOL, TN_U8,  TN_I8,   TN_I16, TN_I32,
+                                         TN_I64,  TN_F16, TN_BF16, TN_F32, TN_F64};
+const char *const kit_layout_names[KIT_LAYOUTS] = {"dense",  "unaligned", "transposed", "rotated",
+                                                   "sliced", "stepped",   "expanded"};
+kit_tally kit;
+
+/* ---- random numbers ---- */
+
+static uint64_t state = 1;
+
+void kit_seed(uint64_t seed)
+{
+    state = seed;
+}
+
+/* https://prng.di.unimi.it/splitmix64.c */
+uint64_t kit_random(void)
+{
+    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+int64_t kit_below(int64_t n)
+{
+    return (int64_t)(kit_random() % (uint64_t)n);
+}
+
+double kit_uniform(double lo, double hi)
+{
+    return lo + (hi - lo) * (double)(kit_random() >> 11) * 0x1p-53;
+}
+
+/* ---- dtypes ---- */
+
+int kit_size(tn_dtype d)
+{
+    switch (d) {
+    case TN_BOOL:
+    case TN_U8:
+    case TN_I8: return 1;
+    case TN_I16:
+    case TN_F16:
+    case TN_BF16: return 2;
+    case TN_I32:
+    case TN_F32: return 4;
+    default: return 8;
+    }
+}
+
+int kit_category(tn_dtype d)
+{
+    return d == TN_BOOL ? 0 : kit_is_float(d) ? 2 : 1;
+}
+
+tn_dtype kit_promote(tn_dtype a, tn_dtype b)
+{
+    if (a == b)
+        return a;
+    if (kit_category(a) != kit_category(b))
+        return kit_category(a) > kit_category(b) ? a : b;
+    if (kit_is_float(a))
+        return a == TN_F64 || b == TN_F64 ? TN_F64
+                                          : TN_F32; /* two different ones, at most one of them 16 bits wide less */
+    if (a == TN_U8 || b == TN_U8) {                 /* what holds both: signed and wider than 8 bits */
+        tn_dtype other = a == TN_U8 ? b : a;
+        return other == TN_I8 ? TN_I16 : other;
+    }
+    return kit_size(a) > kit_size(b) ? a : b;
+}
+
+int kit_digits(tn_dtype d)
+{
+    return d == TN_F64 ? 53 : d == TN_F32 ? 24 : d == TN_F16 ? 11 : 8;
+}
+
+static int top_exponent(tn_dtype d)
+{
+    return d == TN_F64 ? 1023 : d == TN_F16 ? 15 : 127;
+}
+
+int64_t kit_min(tn_dtype d)
+{
+    switch (d) {
+    case TN_I8: return INT8_MIN;
+    case TN_I16: return INT16_MIN;
+    case TN_I32: return INT32_MIN;
+    case TN_I64: return INT64_MIN;
+    default: return 0;
+    }
+}
+
+int64_t kit_max(tn_dtype d)
+{
+    switch (d) {
+    case TN_BOOL: return 1;
+    case TN_U8: return UINT8_MAX;
+    case TN_I8: return INT8_MAX;
+    case TN_I16: return INT16_MAX;
+    case TN_I32: return INT32_MAX;
+    default: return INT64_MAX;
+    }
+}
+
+/* To nearest, ties to even, at 'digits' bits, gradual underflow included. */
+static real round_float(real v, tn_dtype d)
+{
+    int e, digits = kit_digits(d), top = top_exponent(d);
+    if (v == 0 || isnan(v) || isinf(v))
+        return v;
+    if (d == TN_F64)
+        return (real)(double)v;
+    if (d == TN_F32)
+        return (real)(float)v;
+    frexpl(v, &e);
+    int lsb = e - digits, least = 1 - top - (digits - 1);
+    if (lsb < least)
+        lsb = least;
+    real r = ldexpl(rintl(ldexpl(v, -lsb)), lsb);
+    if (fabsl(r) >= ldexpl(1, top + 1))
+        r = KIT_INF;
+    return copysignl(r, v);
+}
+
+static int64_t saturated(real v, int64_t lo, int64_t hi)
+{
+    if (isnan(v))
+        return 0;
+    return v <= (real)lo ? lo : v >= (real)hi ? hi : (int64_t)v;
+}
+
+static real wrapped(uint64_t u, tn_dtype d)
+{
+    switch (d) {
+    case TN_BOOL: return u != 0;
+    case TN_U8: return (real)(uint8_t)u;
+    case TN_I8: return (real)(int8_t)(uint8_t)u;
+    case TN_I16: return (real)(int16_t)(uint16_t)u;
+    case TN_I32: return (real)(int32_t)(uint32_t)u;
+    default: return (real)(int64_t)u;
+    }
+}
+
+real kit_round(real v, tn_dtype d)
+{
+    if (kit_is_float(d))
+        return round_float(v, d);
+    if (d == TN_BOOL)
+        return v != 0;
+    if (v == floorl(v) && v >= -0x1p63L && v < 0x1p63L)
+        return wrapped((uint64_t)(int64_t)v, d);
+    bool wide = d == TN_I64;
+    return wrapped((uint64_t)saturated(v, wide ? INT64_MIN : INT32_MIN, wide ? INT64_MAX : INT32_MAX), d);
+}
+
+real kit_convert(real v, tn_dtype from, tn_dtype to)
+{
+    if (to == TN_BOOL)
+        return v != 0;
+    if (from == TN_F64 && (to == TN_F16 || to == TN_BF16))
+        v = round_float(v, TN_F32);
+    if ((from == TN_I64 || from == TN_I32) && (to == TN_F16 || to == TN_BF16))
+        v = round_float(v, TN_F32);
+    if (kit_is_float(from) && !kit_is_float(to)) {
+        bool wide = to == TN_I64;
+        return wrapped((uint64_t)saturated(v, wide ? INT64_MIN : INT32_MIN, wide ? INT64_MAX : INT32_MAX), to);
+    }
+    return kit_round(v, to);
+}
+
+/* Sign, exponent and fraction of a 16-bit float. */
+static real decode_small(uint16_t bits, tn_dtype d)
+{
+    int fraction = kit_digits(d) - 1, top = top_exponent(d), e = (bits & 0x7fff) >> fraction;
+    int64_t f = bits & ((1 << fraction) - 1);
+    real v;
+    if (e == 2 * top + 1)
+        v = f ? KIT_NAN : KIT_INF;
+    else
+        v = ldexpl((real)(e ? f + (1 << fraction) : f), (e ? e : 1) - top - fraction);
+    return bits & 0x8000 ? -v : v;
+}
+
+/* All of them, decoded once. */
+static real load_small(uint16_t bits, tn_dtype d)
+{
+    static float all[2][65536];
+    static bool done;
+    for (int i = 0; i < 65536 && !done; i++) {
+        all[0][i] = (float)decode_small((uint16_t)i, TN_F16);
+        all[1][i] = (float)decode_small((uint16_t)i, TN_BF16);
+    }
+    done = true;
+    return (real)all[d == TN_BF16][bits];
+}
+
+static uint16_t small_bits(real v, tn_dtype d)
+{
+    int fraction = kit_digits(d) - 1, top = top_exponent(d), e;
+    uint16_t sign = signbit(v) ? 0x8000 : 0, infinity = (uint16_t)((2 * top + 1) << fraction);
+    if (isnan(v))
+        return (uint16_t)(infinity | 1U << (fraction - 1));
+    real a = fabsl(round_float(v, d));
+    if (isinf(a))
+        return sign | infinity;
+    if (a == 0)
+        return sign;
+    frexpl(a, &e);
+    int biased = e - 1 + top;
+    if (biased < 1)
+        return (uint16_t)(sign | (uint16_t)ldexpl(a, top - 1 + fraction));
+    return (uint16_t)(sign + ((biased - 1) << fraction) + (int)ldexpl(a, fraction - (e - 1)));
+}
+
+real kit_load(tn_dtype d, const void *p)
+{
+    switch (d) {
+    case TN_BOOL: return *(const uint8_t *)p != 0;
+    case TN_U8: return *(const uint8_t *)p;
+    case TN_I8: return *(const int8_t *)p;
+    case TN_I16: return *(const int16_t *)p;
+    case TN_I32: return *(const int32_t *)p;
+    case TN_I64: return (real) * (const int64_t *)p;
+    case TN_F16:
+    case TN_BF16: return load_small(*(const uint16_t *)p, d);
+    case TN_F32: return (real) * (const float *)p;
+    default: return (real) * (const double *)p;
+    }
+}
+
+void kit_store(tn_dtype d, void *p, real v)
+{
+    switch (d) {
+    case TN_BOOL: *(uint8_t *)p = v != 0; break;
+    case TN_U8: *(uint8_t *)p = (uint8_t)v; break;
+    case TN_I8: *(int8_t *)p = (int8_t)v; break;
+    case TN_I16: *(int16_t *)p = (int16_t)v; break;
+    case TN_I32: *(int32_t *)p = (int32_t)v; break;
+    case TN_I64: *(int64_t *)p = (int64_t)v; break;
+    case TN_F16:
+    case TN_BF16: *(uint16_t *)p = small_bits(v, d); break;
+    case TN_F32: *(float *)p = (float)v; break;
+    default: *(double *)p = (double)v; break;
+    }
+}
+
+/* The bits of a float as a number that grows with it. */
+static int64_t rank(tn_dtype d, real v)
+{
+    int64_t m;
+    uint64_t u = 0;
+    if (d == TN_F64) {
+        double x = (double)fabsl(v);
+        memcpy(&u, &x, 8);
+    } else if (d == TN_F32) {
+        float x = (float)fabsl(v);
+        uint32_t b;
+        memcpy(&b, &x, 4);
+        u = b;
+    } else {
+        u = small_bits(fabsl(v), d);
+    }
+    m = (int64_t)u;
+    return signbit(v) ? -m : m;
+}
+
+int64_t kit_ulps(tn_dtype d, real a, real b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b) ? 0 : INT64_MAX;
+    if (!kit_is_float(d))
+        return a == b ? 0 : INT64_MAX;
+    int64_t x = rank(d, a), y = rank(d, b);
+    return x > y ? x - y : y - x;
+}
+
+real kit_ulp(tn_dtype d, real v)
+{
+    int e, least = 1 - top_exponent(d) - (kit_digits(d) - 1);
+    if (!isfinite(v))
+        return 0;
+    if (v == 0)
+        return ldexpl(1, least);
+    frexpl(v, &e);
+    return ldexpl(1, e - kit_digits(d) < least ? least : e - kit_digits(d));
+}
+
+/* ---- index arithmetic ---- */
+
+int64_t kit_count(int32_t ndim, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int32_t d = 0; d < ndim; d++)
+        n *= shape[d];
+    return n;
+}
+
+void kit_unravel(int64_t i, int32_t ndim, const int64_t *shape, int64_t *at)
+{
+    for (int32_t d = ndim - 1; d >= 0; d--) {
+        at[d] = i % shape[d];
+        i /= shape[d];
+    }
+}
+
+int64_t kit_ravel(int32_t ndim, const int64_t *stride, const int64_t *at)
+{
+    int64_t o = 0;
+    for (int32_t d = 0; d < ndim; d++)
+        o += at[d] * stride[d];
+    return o;
+}
+
+real kit_item(const tn_tensor *t, int64_t i)
+{
+    int64_t at[TN_MAX_DIMS];
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    kit_unravel(i, shape.ndim, shape.dim, at);
+    tn_dtype d = tn_tensor_dtype(t);
+    return kit_load(d, (const char *)tn_data(t) + kit_ravel(shape.ndim, stride.dim, at) * kit_size(d));
+}
+
+int64_t kit_broadcast(const kit_array *a, int32_t ndim, const int64_t *shape, int64_t i)
+{
+    int64_t o = 0, step = 1;
+    if (a->numel == 1)
+        return 0;
+    for (int32_t d = ndim - 1, k = a->ndim - 1; k >= 0; d--, k--) {
+        if (a->shape[k] != 1)
+            o += i % shape[d] * step;
+        i /= shape[d];
+        step *= a->shape[k];
+    }
+    return o;
+}
+
+/* ---- arrays ---- */
+
+void kit_array_init(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout)
+{
+    *a = (kit_array){.dtype = dtype, .layout = layout, .ndim = ndim};
+    for (int32_t d = 0; d < ndim; d++)
+        a->shape[d] = shape[d];
+    a->numel = kit_count(ndim, shape);
+    a->v = calloc((size_t)(a->numel ? a->numel : 1), sizeof *a->v);
+}
+
+/* Strides in elements, and how many elements of memory the layout takes; *first: where element 0 lies. */
+static int64_t lay_out(kit_array *a, int64_t *first)
+{
+    int64_t step = 1;
+    bool expanded = false;
+    *first = a->layout == KIT_UNALIGNED;
+    for (int32_t i = 0; i < a->ndim; i++) {
+        int32_t d = a->ndim - 1 - i;
+        if (a->layout == KIT_TRANSPOSED)
+            d = i;
+        else if (a->layout == KIT_ROTATED)
+            d = (a->ndim - i) % a->ndim;
+        int64_t n = a->shape[d] > 0 ? a->shape[d] : 1, by = 1;
+        if (a->layout == KIT_SLICED)
+            by = 2;
+        else if (a->layout == KIT_STEPPED && i == 0)
+            by = 3;
+        a->stride[d] = step * by;
+        if (a->layout == KIT_SLICED)
+            *first += step;
+        step *= n * by;
+    }
+    for (int32_t d = 0; a->layout == KIT_EXPANDED && d < a->ndim && !expanded; d++)
+        if (a->shape[d] > 1) {
+            a->stride[d] = 0;
+            expanded = true;
+        }
+    return step + *first;
+}
+
+/* Values along the expanded dimension repeat: element i has that of the element it shares memory with. */
+static void repeat_values(kit_array *a)
+{
+    int64_t at[TN_MAX_DIMS], dense[TN_MAX_DIMS], step = 1;
+    for (int32_t d = a->ndim - 1; d >= 0; d--) {
+        dense[d] = step;
+        step *= a->shape[d];
+    }
+    for (int64_t i = 0; i < a->numel; i++) {
+        kit_unravel(i, a->ndim, a->shape, at);
+        for (int32_t d = 0; d < a->ndim; d++)
+            if (a->stride[d] == 0)
+                at[d] = 0;
+        a->v[i] = a->v[kit_ravel(a->ndim, dense, at)];
+    }
+}
+
+void kit_show(kit_array *a)
+{
+    int64_t first, at[TN_MAX_DIMS], size = kit_size(a->dtype), room = lay_out(a, &first);
+    a->size = (size_t)(room * size);
+    a->offset = (size_t)(first * size);
+    a->bytes = aligned_alloc(64, (a->size + 127) / 64 * 64);
+    memset(a->bytes, 0x01, a->size); /* also a valid bool */
+    if (a->layout == KIT_EXPANDED)
+        repeat_values(a);
+    for (int64_t i = 0; i < a->numel; i++) {
+        kit_unravel(i, a->ndim, a->shape, at);
+        a->v[i] = kit_round(a->v[i], a->dtype);
+        kit_store(a->dtype, a->bytes + (first + kit_ravel(a->ndim, a->stride, at)) * size, a->v[i]);
+    }
+    const tn_dims shape = {a->ndim, a->shape}, stride = {a->ndim, a->stride};
+    if (a->layout == KIT_SLICED || a->layout == KIT_STEPPED || a->layout == KIT_EXPANDED) {
+        tn_tensor *whole = tn_from_data(a->bytes, a->dtype, TN_SHAPE(room), .release = free, .ctx = a->bytes);
+        a->t = tn_as_strided(whole, shape, stride, first);
+    } else {
+        a->t = tn_from_data(a->bytes + a->offset, a->dtype, shape, .stride = stride, .release = free, .ctx = a->bytes);
+    }
+    if (!a->t)
+        kit_fail("an array could not be made: %s", tn_error_message());
+}
+
+void kit_array_free(kit_array *a)
+{
+    free(a->v);
+    a->v = NULL;
+}
+
+bool kit_surroundings_intact(const kit_array *a)
+{
+    int64_t at[TN_MAX_DIMS], size = kit_size(a->dtype);
+    unsigned char *mine = calloc(a->size ? a->size : 1, 1);
+    bool intact = true;
+    for (int64_t i = 0; i < a->numel; i++) {
+        kit_unravel(i, a->ndim, a->shape, at);
+        memset(mine + (int64_t)a->offset + kit_ravel(a->ndim, a->stride, at) * size, 1, (size_t)size);
+    }
+    for (size_t i = 0; i < a->size; i++)
+        intact &= mine[i] || a->bytes[i] == 0x01;
+    free(mine);
+    return intact;
+}
+
+/* ---- values ---- */
+
+int kit_specials(tn_dtype d, const real **out)
+{
+    static real v[32];
+    int n = 0;
+    *out = v;
+    if (d == TN_BOOL) {
+        v[n++] = 0;
+        v[n++] = 1;
+        return n;
+    }
+    static const real small[] = {0, 1, 2, 3, 7, 10, -1, -2, -3, -7};
+    for (size_t i = 0; i < TN_COUNT(small); i++)
+        if (small[i] >= 0 || d != TN_U8)
+            v[n++] = small[i];
+    if (!kit_is_float(d)) {
+        v[n++] = (real)kit_min(d);
+        v[n++] = (real)kit_max(d);
+        v[n++] = (real)(kit_min(d) + 1);
+        v[n++] = (real)(kit_max(d) - 1);
+        v[n++] = (real)(kit_max(d) / 2 + 1);
+        return n;
+    }
+    int top = top_exponent(d), digits = kit_digits(d);
+    const real least = ldexpl(1, 1 - top - (digits - 1)), normal = ldexpl(1, 1 - top);
+    const real most = ldexpl(2 - ldexpl(1, 1 - digits), top), eps = ldexpl(1, 1 - digits);
+    const real more[] = {
+        KIT_NAN, KIT_INF,     -KIT_INF, -0.0L, least, -least, normal - least, -normal,           most, -most,
+        1 + eps, 1 - eps / 2, 0.5L,     -0.5L, 1.5L,  2.5L,   -2.5L,          ldexpl(1, digits), 0.1L};
+    for (size_t i = 0; i < TN_COUNT(more); i++)
+        v[n++] = kit_round(more[i], d);
+    return n;
+}
+
+real kit_tame_value(tn_dtype d)
+{
+    if (d == TN_BOOL)
+        return (real)kit_below(2);
+    if (!kit_is_float(d))
+        return (real)(kit_below(d == TN_U8 ? 11 : 21) - (d == TN_U8 ? 0 : 10));
+    return kit_round((real)kit_uniform(-10, 10), d);
+}
+
+real kit_any_value(tn_dtype d)
+{
+    const real *special;
+    uint64_t how = kit_random() % 8;
+    if (how == 0) {
+        int n = kit_specials(d, &special);
+        return special[kit_below(n)];
+    }
+    if (how < 5)
+        return kit_tame_value(d);
+    if (!kit_is_float(d))
+        return wrapped(kit_random(), d == TN_BOOL ? TN_BOOL : d);
+    if (how == 5)
+        return (real)(kit_below(41) - 20);
+    int top = top_exponent(d);
+    real m = (real)kit_uniform(1, 2) * (kit_random() & 1 ? 1 : -1);
+    return kit_round(ldexpl(m, (int)kit_below(2 * top) - top), d);
+}
+
+/* ---- counting ---- */
+
+bool kit_fail(const char *format, ...)
+{
+    va_list ap;
+    if (kit.failures++ < 60) {
+        printf("  FAILED ");
+        va_start(ap, format);
+        vprintf(format, ap);
+        va_end(ap);
+        printf("\n");
+    }
+    return false;
+}
+
+int kit_finish(const char *what)
+{
+    if (tn_live_tensors())
+        kit_fail("%lld tensors are still alive", (long long)tn_live_tensors());
+    printf("%s: %lld cases, %lld elements, %lld failures\n", what, (long long)kit.cases, (long long)kit.elements,
+           (long long)kit.failures);
+    return kit.failures ? 1 : 0;
+}
+
+bool kit_can_run(void)
+{
+    if (LDBL_MANT_DIG >= 64)
+        return true;
+    printf("skipped: long double has %d bits here, so it is no reference for float64 and int64\n", LDBL_MANT_DIG);
+    return false;
+}
+
+const char *kit_shape_text(int32_t ndim, const int64_t *shape)
+{
+    static char text[8][128];
+    static int next;
+    char *s = text[next++ & 7];
+    size_t n = (size_t)snprintf(s, sizeof text[0], "[");
+    for (int32_t d = 0; d < ndim && n < sizeof text[0] - 24; d++)
+        n += (size_t)snprintf(s + n, sizeof text[0] - n, d ? ", %lld" : "%lld", (long long)shape[d]);
+    snprintf(s + n, sizeof text[0] - n, "]");
+    return s;
+}

@@ -1,0 +1,363 @@
+#include "ops/rows.h"
+#include "op/ops_private.h"
+#undef TN_HERE
+#define TN_HERE __FILE__ ":" TN__STR(__LINE__)
+#include <string.h>
+
+/* ---- the expressions, compiled by the test ---- */
+
+static real sigmoidl(real x)
+{
+    return 1 / (1 + expl(-x));
+}
+
+/* glibc's powl for x86 takes y = -2^63 for positive; whole numbers that large are even. */
+static real pow_of(real x, real y)
+{
+    return powl(fabsl(y) >= 0x1p62L ? fabsl(x) : x, y);
+}
+#define powl pow_of
+
+#define T           real
+#define TN_IS_FLOAT 1
+#define TN_INFINITY KIT_INF
+#define K(x)        ((real)(x))
+#define M(f)        f##l
+#define E(name)     name##_ref_f
+#define DEVICE      static inline
+#include "op/element.h"
+
+#define FLOAT_ROW(name, expr)                    \
+    static real name##_f(real a, real b, real c) \
+    {                                            \
+        (void)a, (void)b, (void)c;               \
+        return (real)(expr);                     \
+    }
+#define UNARY(name, rule, expr, ...)   FLOAT_ROW(name, expr)
+#define BINARY(name, rule, expr, ...)  FLOAT_ROW(name, expr)
+#define TERNARY(name, rule, expr, ...) FLOAT_ROW(name, expr)
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+#include "op/element_undef.h"
+
+#define T           int64_t
+#define UT          uint64_t
+#define TN_IS_FLOAT 0
+#define K(x)        ((int64_t)(x))
+#define E(name)     name##_ref_i
+#define DEVICE      static inline
+#include "op/element.h"
+
+#define INT_ROW(name, expr)                                  \
+    static int64_t name##_i(int64_t a, int64_t b, int64_t c) \
+    {                                                        \
+        (void)a, (void)b, (void)c;                           \
+        return (int64_t)(expr);                              \
+    }
+#define NO_INT_ROW(name, expr)         enum { name##_has_no_integers };
+#define INT_R_SAME                     INT_ROW
+#define INT_R_NUMBER                   INT_ROW
+#define INT_R_NEG                      INT_ROW
+#define INT_R_RELU                     INT_ROW
+#define INT_R_LONG                     INT_ROW
+#define INT_R_FLOAT                    NO_INT_ROW
+#define INT_R_TEST                     INT_ROW
+#define INT_R_PROMOTE                  INT_ROW
+#define INT_R_SUB                      INT_ROW
+#define INT_R_DIVIDE                   INT_ROW
+#define INT_R_POW                      INT_ROW
+#define INT_R_CLAMP                    INT_ROW
+#define INT_R_WHERE                    INT_ROW
+#define INT_R_FILL                     INT_ROW
+#define UNARY(name, rule, expr, ...)   INT_##rule(name, expr)
+#define BINARY(name, rule, expr, ...)  INT_##rule(name, expr)
+#define TERNARY(name, rule, expr, ...) INT_##rule(name, expr)
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+#include "op/element_undef.h"
+
+/* ---- the table ---- */
+
+#define POINTER(name)      name##_i
+#define NOTHING(name)      NULL
+#define PTR_R_SAME         POINTER
+#define PTR_R_NUMBER       POINTER
+#define PTR_R_NEG          POINTER
+#define PTR_R_RELU         POINTER
+#define PTR_R_LONG         POINTER
+#define PTR_R_FLOAT        NOTHING
+#define PTR_R_TEST         POINTER
+#define PTR_R_PROMOTE      POINTER
+#define PTR_R_SUB          POINTER
+#define PTR_R_DIVIDE       POINTER
+#define PTR_R_POW          POINTER
+#define PTR_R_CLAMP        POINTER
+#define PTR_R_WHERE        POINTER
+#define PTR_R_FILL         POINTER
+#define G(saves, gradient) true
+#define NODIFF             false
+
+const row rows[] = {
+#define UNARY(name_, rule_, expr, da, ...) \
+    {.name = #name_,                       \
+     .arity = 1,                           \
+     .rule = rule_,                        \
+     .f = name_##_f,                       \
+     .i = PTR_##rule_(name_),              \
+     .differentiable = {da},               \
+     .one = tn_##name_##_at,               \
+     .one_ = tn_##name_##__at},
+#define BINARY(name_, rule_, expr, da, db, ...) \
+    {.name = #name_,                            \
+     .arity = 2,                                \
+     .rule = rule_,                             \
+     .f = name_##_f,                            \
+     .i = PTR_##rule_(name_),                   \
+     .differentiable = {da, db},                \
+     .two = tn_##name_##_at,                    \
+     .two_ = tn_##name_##__at},
+#define TERNARY(name_, rule_, expr, da, db, dc, ...) \
+    {.name = #name_,                                 \
+     .arity = 3,                                     \
+     .rule = rule_,                                  \
+     .f = name_##_f,                                 \
+     .i = PTR_##rule_(name_),                        \
+     .differentiable = {da, db, dc},                 \
+     .three = tn_##name_##_at,                       \
+     .three_ = tn_##name_##__at},
+#define OP(...)
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+};
+const int n_rows = (int)TN_COUNT(rows);
+int64_t row_worst[TN_COUNT(rows)][2];
+
+const row *row_find(const char *name)
+{
+    for (int i = 0; i < n_rows; i++)
+        if (!strcmp(rows[i].name, name))
+            return &rows[i];
+    return NULL;
+}
+
+tn_tensor *row_call(const row *r, const tn_scalar *in, bool inplace)
+{
+    if (inplace) {
+        tn_tensor *x = in[0].v.t;
+        return r->arity == 1   ? r->one_(TN_HERE, x)
+               : r->arity == 2 ? r->two_(TN_HERE, x, in[1])
+                               : r->three_(TN_HERE, x, in[1], in[2]);
+    }
+    return r->arity == 1   ? r->one(TN_HERE, in[0].v.t)
+           : r->arity == 2 ? r->two(TN_HERE, in[0], in[1])
+                           : r->three(TN_HERE, in[0], in[1], in[2]);
+}
+
+/* ---- dtypes ---- */
+
+/* torch.result_type: tensors with dimensions first, then 0-dim ones, then numbers; each only where of a higher category. */
+static tn_dtype result_type(const row_operand *o, int n)
+{
+    tn_dtype by_rank[3] = {0, 0, 0};
+    for (int i = 0; i < n; i++) {
+        int rank = o[i].number ? 2 : o[i].zero_dim ? 1 : 0;
+        tn_dtype d = o[i].number && o[i].dtype == TN_F64 ? tn_get_default_dtype() : o[i].dtype;
+        by_rank[rank] = by_rank[rank] ? kit_promote(by_rank[rank], d) : d;
+    }
+    tn_dtype d = by_rank[2];
+    for (int rank = 1; rank >= 0; rank--)
+        if (by_rank[rank])
+            d = d && kit_category(d) > kit_category(by_rank[rank]) ? kit_promote(d, by_rank[rank]) : by_rank[rank];
+    return d;
+}
+
+static tn_dtype compute_of(tn_dtype d)
+{
+    return d == TN_F64 || d == TN_I64 ? d : kit_is_float(d) ? TN_F32 : TN_I32;
+}
+
+row_dtypes row_infer(const row *r, const row_operand *o)
+{
+    row_dtypes d = {.refused = false};
+    int from = r->rule == R_WHERE ? 1 : 0, to = r->rule == R_FILL ? 1 : r->arity;
+    d.common = result_type(o + from, to - from);
+    d.result = d.common;
+    switch (r->rule) {
+    case R_SAME:
+    case R_PROMOTE: break;
+    case R_NUMBER:
+    case R_NEG:
+    case R_RELU:
+    case R_DIVIDE:
+    case R_POW:
+    case R_CLAMP: d.refused = d.common == TN_BOOL; break;
+    case R_SUB:
+        for (int i = 0; i < r->arity; i++)
+            d.refused |= o[i].dtype == TN_BOOL;
+        break;
+    case R_LONG: d.common = d.result = d.common == TN_BOOL ? TN_I64 : d.common; break;
+    case R_FLOAT: d.common = d.result = kit_is_float(d.common) ? d.common : tn_get_default_dtype(); break;
+    case R_TEST: d.result = TN_BOOL; break;
+    case R_WHERE: d.refused = o[0].dtype != TN_BOOL; break;
+    case R_FILL: d.refused = o[0].number || o[1].dtype != TN_BOOL || !(o[2].number || o[2].zero_dim); break;
+    }
+    d.compute = compute_of(d.common);
+    return d;
+}
+
+/* ---- values ---- */
+
+/* An operand as the row computes with it. Numbers: integers wrap to an integer compute dtype. */
+static real operand_value(const row_operand *o, tn_dtype compute, real v)
+{
+    return kit_convert(v, o->number && o->dtype == TN_F64 ? TN_F64 : o->dtype, compute);
+}
+
+static real evaluate(const row *r, const row_dtypes *d, const real *x)
+{
+    if (kit_is_float(d->compute))
+        return r->f(x[0], x[1], x[2]);
+    return kit_round((real)r->i((int64_t)x[0], (int64_t)x[1], (int64_t)x[2]), d->compute);
+}
+
+static void operands(const row *r, const row_operand *o, const row_dtypes *d, const real *in, real *x)
+{
+    x[0] = x[1] = x[2] = 0;
+    for (int i = 0; i < r->arity; i++)
+        x[i] = operand_value(&o[i], d->compute, in[i]);
+}
+
+real row_reference(const row *r, const row_operand *o, const row_dtypes *d, const real *in)
+{
+    real x[3];
+    operands(r, o, d, in, x);
+    return evaluate(r, d, x);
+}
+
+/* The bounds. 0: one operation that IEEE 754 rounds correctly, or none that rounds. The others:
+ *   rsqrt       1/sqrt: the root's half ulp is halved, the quotient's added: < 1.5
+ *   pow         libm's pow (glibc: < 1 ulp), or a*a*a: two roundings
+ *   exp log log1p tanh  float: the polynomials of backend/cpu/math.inc.h; double: glibc's manual gives <= 2
+ *   sigmoid     1 / (1 + exp(-x)): exp's error, damped, and two roundings; exp overflows before the result, which is then
+ *               smaller than the smallest normal number, is zero
+ *   sin cos     absolute 2^-24: the reduction modulo pi/2 has an absolute error (cancellation near multiples of pi)
+ *   div_floor div_trunc  whole numbers, but a quotient that rounds up to one counts as it: hence 'backward'
+ *   *_backward  1 - b*b and 1 - b cancel: backward
+ * A row that is not named gets 4 ulps and 'backward'. */
+row_bound row_bound_of(const row *r)
+{
+    static const struct {
+        const char *name;
+        row_bound bound;
+    } known[] = {
+        {"neg", {0}},
+        {"abs", {0}},
+        {"sign", {0}},
+        {"sqrt", {0}},
+        {"reciprocal", {0}},
+        {"square", {0}},
+        {"relu", {0}},
+        {"floor", {0}},
+        {"ceil", {0}},
+        {"round", {0}},
+        {"trunc", {0}},
+        {"add", {0}},
+        {"sub", {0}},
+        {"mul", {0}},
+        {"div", {0}},
+        {"remainder", {1, 1, false, 0, 0}},
+        {"maximum", {0}},
+        {"minimum", {0}},
+        {"clamp_min", {0}},
+        {"clamp_max", {0}},
+        {"_threshold_backward", {0}},
+        {"where", {0}},
+        {"_clamp", {0}},
+        {"masked_fill", {0}},
+        {"rsqrt", {2, 2, false, 0, 0}},
+        {"pow", {2, 2, false, 0, 0}},
+        {"exp", {2, 1, false, 0, 0}},
+        {"log", {2, 1, false, 0, 0}},
+        {"log1p", {3, 2, false, 0, 0}},
+        {"tanh", {4, 2, false, 0, 0}},
+        {"sigmoid", {4, 3, false, 0x1p-126L, 0x1p-1022L}},
+        {"sin", {2, 1, false, 0x1p-24L, 0}},
+        {"cos", {2, 1, false, 0x1p-24L, 0}},
+        {"div_floor", {1, 1, true, 0, 0}},
+        {"div_trunc", {1, 1, true, 0, 0}},
+    };
+    if (r->rule == R_TEST)
+        return (row_bound){0};
+    for (size_t i = 0; i < TN_COUNT(known); i++)
+        if (!strcmp(known[i].name, r->name))
+            return known[i].bound;
+    return (row_bound){4, 4, true, 0, 0};
+}
+
+/* The compute dtype's value, as the tensor that holds it has it. */
+static real stored(real v, const row_dtypes *d, tn_dtype to)
+{
+    tn_dtype from = d->result == TN_BOOL ? TN_BOOL : d->compute;
+    return kit_convert(kit_round(v, from), from, to);
+}
+
+/* Double rounding: x87's 64 bits rounded once more to 53 may fall on the wrong side of a tie. */
+static bool nearly_tied(real got, real exact)
+{
+    return fabsl(got - exact) <= kit_ulp(TN_F64, exact) * (0.5L + 0x1p-9L);
+}
+
+/* Between the least and the largest result for operands one ulp off. */
+static bool within_backward(const row *r, const row_dtypes *d, tn_dtype to, const real *x, int64_t k, real got)
+{
+    real lo = KIT_INF, hi = -KIT_INF, y[3];
+    for (int n = 0; n < 27; n++) {
+        int off[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+        for (int i = 0; i < 3; i++)
+            y[i] = isfinite(x[i]) ? x[i] + off[i] * kit_ulp(d->compute, x[i]) : x[i];
+        real v = r->f(y[0], y[1], y[2]);
+        if (isnan(v))
+            continue;
+        lo = v < lo ? v : lo;
+        hi = v > hi ? v : hi;
+    }
+    lo -= k * kit_ulp(d->compute, lo);
+    hi += k * kit_ulp(d->compute, hi);
+    return stored(lo, d, to) <= got && got <= stored(hi, d, to);
+}
+
+bool row_accepts(const row *r, const row_operand *o, const row_dtypes *d, tn_dtype to, const real *in, real got)
+{
+    real x[3];
+    operands(r, o, d, in, x);
+    const real exact = evaluate(r, d, x), want = stored(exact, d, to);
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (want == got)
+        return want != 0 || !signbit(want) == !signbit(got);
+    if (!kit_is_float(d->compute) || !kit_is_float(to) || d->result == TN_BOOL)
+        return false;
+    const row_bound bound = row_bound_of(r);
+    const bool wide = d->compute == TN_F64;
+    const int64_t k = wide ? bound.k64 : bound.k32, ulps = kit_ulps(to, got, want);
+    if (to == d->compute && ulps <= (k ? k : 4) && ulps > row_worst[r - rows][wide])
+        row_worst[r - rows][wide] = ulps;
+    if (ulps <= (to == d->compute ? k : k ? 1 : 0))
+        return true;
+    if (k == 0 && wide && ulps == 1)
+        return nearly_tied(got, exact);
+    if (fabsl(got - exact) <= (wide ? bound.floor64 : bound.floor32) && !signbit(got) == !signbit(want))
+        return true;
+    return bound.backward && within_backward(r, d, to, x, k, got);
+}
