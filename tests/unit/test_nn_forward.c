@@ -219,9 +219,9 @@ static void modes_reach_own_modules(void **state)
     tn_scope_close(scope);
 }
 
-/* ---- memory: 50 layers of 256 x 512 floats, 512 KiB each ---- */
+/* ---- memory: 50 layers of 256 x 160 floats, 160 KiB each ---- */
 
-enum { BATCH = 256, WIDTH = 512, LAYERS = 50 };
+enum { BATCH = 256, WIDTH = 160, LAYERS = 50 };
 static const int64_t activation = (int64_t)BATCH * WIDTH * 4;
 
 static tn_module *deep_net(bool nested)
