@@ -1,22 +1,43 @@
-#include <tenon/tenon.h>
+/* tenon: the command. */
+#include "cli.h"
 #include <stdio.h>
-int main(void)
+#include <string.h>
+
+static const struct {
+    const char *name, *about;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"train", "train a digit classifier on MNIST", cmd_train},
+    {"eval", "score a saved model on the test images", cmd_eval},
+    {"predict", "name the digit in a PNG or npy image", cmd_predict},
+    {"devices", "list the devices tensors can live on", cmd_devices},
+    {"doctor", "say what was found on this machine and what is missing", cmd_doctor},
+};
+
+static void usage(FILE *to)
 {
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_tensor_from(TN_LIST(1, 2, 3));
-    tn_tensor *y = tn_pow(x, 2);
-    for (int i = 0; i < 3; i++)
-        printf("%lld ", (long long)((int64_t *)tn_data(y))[i]);
-    tn_tensor *a = tn_tensor_from(TN_LIST(1.0, 2.0, 3.0, 4.0), .shape = TN_SHAPE(2, 2), .requires_grad = true);
-    tn_tensor *l = tn_sum(tn_exp(tn_matmul(a, a)));
-    if (!l || tn_backward(l))
-        printf("%s\n", tn_error_message());
-    tn_tensor *g = tn_tensor_grad(a);
-    for (int i = 0; i < 4; i++)
-        printf("%g ", (double)((float *)tn_data(g))[i]);
-    tn_tensor *z = tn_add(y, TN_NONE);
-    printf("%p %s %s\n", (void *)z, tn_error_message(), tn_tensor_grad_fn(l).s);
-    tn_scope_close(s);
-    printf("live %lld\n", (long long)tn_live_tensors());
-    return 0;
+    fprintf(to, "usage: tenon COMMAND [OPTIONS]\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
+    fprintf(to, "\n'tenon COMMAND --help' says more; 'tenon --version' says which this is.\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(name, commands[i].name))
+            return commands[i].run(argc - 2, argv + 2);
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        usage(stdout);
+        return CLI_OK;
+    }
+    if (!strcmp(name, "--version")) {
+        printf("tenon %s\n", tn_version());
+        return CLI_OK;
+    }
+    if (*name)
+        fprintf(stderr, "tenon: there is no command '%s'\n\n", name);
+    usage(stderr);
+    return CLI_USAGE;
 }

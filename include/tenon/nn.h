@@ -123,7 +123,7 @@ TN_API void tn_module_zero_grad(tn_module *m);
 /* ---- moving: in place; returns m, or NULL with nothing moved ---- */
 
 /* Parameters stay the same tensors (optimisers and other holders see them move), with their gradients; a buffer is
- * replaced by its copy on the device. */
+ * replaced by its copy on the device. What was recorded before cannot be walked back: that is an error of tn_backward. */
 TN_API tn_module *tn_module_to_at(const char *site, tn_module *m, tn_device device);
 TN_API tn_module *tn_module_to(tn_module *m, tn_device device);
 /* Floating parameters and buffers become dtype, which must be floating; others keep theirs. */
@@ -255,43 +255,43 @@ static inline tn_params tn_params_of_params(tn_params p)
 #else
 /* tn_module * or tn_tensors to tn_params */
 #define TN_PARAMS(p) \
-    _Generic((p), tn_module *: tn_params_of_module, tn_tensors: tn_params_of_list, tn_params: tn_params_of_params)(p)
+    _Generic((p), tn_module * : tn_params_of_module, tn_tensors : tn_params_of_list, tn_params : tn_params_of_params)(p)
 
-#define tn_module_new(c_, x_)                  tn_module_new_at(TN_HERE, (c_), (x_))
-#define tn_module_add_parameter(m_, n_, t_)    tn_module_add_parameter_at(TN_HERE, (m_), (n_), (t_))
-#define tn_module_add_buffer(m_, n_, t_)       tn_module_add_buffer_at(TN_HERE, (m_), (n_), (t_))
-#define tn_module_add_child(m_, n_, c_)        tn_module_add_child_at(TN_HERE, (m_), (n_), (c_))
-#define tn_module_parameter(m_, n_)            tn_module_parameter_at(TN_HERE, (m_), (n_))
-#define tn_module_buffer(m_, n_)               tn_module_buffer_at(TN_HERE, (m_), (n_))
-#define tn_module_child(m_, n_)                tn_module_child_at(TN_HERE, (m_), (n_))
-#define tn_module_nth_child(m_, i_)            tn_module_nth_child_at(TN_HERE, (m_), (i_))
-#define tn_module_load_state(...)              TN__X_load_state(__VA_ARGS__, TN__SITE(tn_load_state_options))
+#define tn_module_new(c_, x_)               tn_module_new_at(TN_HERE, (c_), (x_))
+#define tn_module_add_parameter(m_, n_, t_) tn_module_add_parameter_at(TN_HERE, (m_), (n_), (t_))
+#define tn_module_add_buffer(m_, n_, t_)    tn_module_add_buffer_at(TN_HERE, (m_), (n_), (t_))
+#define tn_module_add_child(m_, n_, c_)     tn_module_add_child_at(TN_HERE, (m_), (n_), (c_))
+#define tn_module_parameter(m_, n_)         tn_module_parameter_at(TN_HERE, (m_), (n_))
+#define tn_module_buffer(m_, n_)            tn_module_buffer_at(TN_HERE, (m_), (n_))
+#define tn_module_child(m_, n_)             tn_module_child_at(TN_HERE, (m_), (n_))
+#define tn_module_nth_child(m_, i_)         tn_module_nth_child_at(TN_HERE, (m_), (i_))
+#define tn_module_load_state(...)           TN__X_load_state(__VA_ARGS__, TN__SITE(tn_load_state_options))
 #define TN__X_load_state(m_, s_, n_, ...) \
     tn_module_load_state_opt((m_), (s_), (n_), &(tn_load_state_options){__VA_ARGS__})
-#define tn_module_to(m_, d_)                   tn_module_to_at(TN_HERE, (m_), (d_))
-#define tn_module_to_dtype(m_, d_)             tn_module_to_dtype_at(TN_HERE, (m_), (d_))
-#define tn_module_cuda(...)                    TN__X_module_cuda(__VA_ARGS__, -1, 0)
-#define TN__X_module_cuda(m_, i_, ...)         tn_module_to_cuda_at(TN_HERE, (m_), (i_))
-#define tn_module_cpu(m_)                      tn_module_cpu_at(TN_HERE, (m_))
-#define tn_forward(m_, x_)                     tn_forward_at(TN_HERE, (m_), (x_))
+#define tn_module_to(m_, d_)           tn_module_to_at(TN_HERE, (m_), (d_))
+#define tn_module_to_dtype(m_, d_)     tn_module_to_dtype_at(TN_HERE, (m_), (d_))
+#define tn_module_cuda(...)            TN__X_module_cuda(__VA_ARGS__, -1, 0)
+#define TN__X_module_cuda(m_, i_, ...) tn_module_to_cuda_at(TN_HERE, (m_), (i_))
+#define tn_module_cpu(m_)              tn_module_cpu_at(TN_HERE, (m_))
+#define tn_forward(m_, x_)             tn_forward_at(TN_HERE, (m_), (x_))
 
-#define tn_nn_sequential(...) \
+#define tn_nn_sequential(...)                                              \
     tn_nn_sequential_n_at(TN_HERE, (tn_module *[]){NULL, __VA_ARGS__} + 1, \
                           sizeof((tn_module *[]){NULL, __VA_ARGS__}) / sizeof(tn_module *) - 1)
-#define tn_nn_sequential_n(m_, n_)             tn_nn_sequential_n_at(TN_HERE, (m_), (n_))
-#define tn_nn_linear(...)                      TN__X_nn_linear(__VA_ARGS__, TN__SITE(tn_nn_linear_options))
-#define TN__X_nn_linear(i_, o_, ...)           tn_nn_linear_opt((i_), (o_), &(tn_nn_linear_options){__VA_ARGS__})
-#define tn_nn_flatten(...)                     TN__X_nn_flatten(TN__SITE(tn_nn_flatten_options), __VA_ARGS__)
-#define TN__X_nn_flatten(...)                  tn_nn_flatten_opt(&(tn_nn_flatten_options){__VA_ARGS__})
-#define tn_nn_dropout(p_)                      tn_nn_dropout_at(TN_HERE, (p_))
+#define tn_nn_sequential_n(m_, n_)   tn_nn_sequential_n_at(TN_HERE, (m_), (n_))
+#define tn_nn_linear(...)            TN__X_nn_linear(__VA_ARGS__, TN__SITE(tn_nn_linear_options))
+#define TN__X_nn_linear(i_, o_, ...) tn_nn_linear_opt((i_), (o_), &(tn_nn_linear_options){__VA_ARGS__})
+#define tn_nn_flatten(...)           TN__X_nn_flatten(TN__SITE(tn_nn_flatten_options), __VA_ARGS__)
+#define TN__X_nn_flatten(...)        tn_nn_flatten_opt(&(tn_nn_flatten_options){__VA_ARGS__})
+#define tn_nn_dropout(p_)            tn_nn_dropout_at(TN_HERE, (p_))
 
-#define tn_init_uniform_(t_, from_, to_)       tn_init_uniform__at(TN_HERE, (t_), (from_), (to_))
-#define tn_init_normal_(t_, mean_, std_)       tn_init_normal__at(TN_HERE, (t_), (mean_), (std_))
-#define tn_init_constant_(t_, value_)          tn_init_constant__at(TN_HERE, (t_), TN_SCALAR(value_))
-#define tn_init_xavier_uniform_(...)           TN__X_init(xavier_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_xavier_normal_(...)            TN__X_init(xavier_normal, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_kaiming_uniform_(...)          TN__X_init(kaiming_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_kaiming_normal_(...)           TN__X_init(kaiming_normal, __VA_ARGS__, TN__SITE(tn_init_options))
-#define TN__X_init(f_, t_, ...)                tn_init_##f_##__opt((t_), &(tn_init_options){__VA_ARGS__})
+#define tn_init_uniform_(t_, from_, to_) tn_init_uniform__at(TN_HERE, (t_), (from_), (to_))
+#define tn_init_normal_(t_, mean_, std_) tn_init_normal__at(TN_HERE, (t_), (mean_), (std_))
+#define tn_init_constant_(t_, value_)    tn_init_constant__at(TN_HERE, (t_), TN_SCALAR(value_))
+#define tn_init_xavier_uniform_(...)     TN__X_init(xavier_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
+#define tn_init_xavier_normal_(...)      TN__X_init(xavier_normal, __VA_ARGS__, TN__SITE(tn_init_options))
+#define tn_init_kaiming_uniform_(...)    TN__X_init(kaiming_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
+#define tn_init_kaiming_normal_(...)     TN__X_init(kaiming_normal, __VA_ARGS__, TN__SITE(tn_init_options))
+#define TN__X_init(f_, t_, ...)          tn_init_##f_##__opt((t_), &(tn_init_options){__VA_ARGS__})
 #endif
 #endif

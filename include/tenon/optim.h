@@ -37,9 +37,9 @@ TN_API tn_optimizer *tn_sgd(tn_params params, double lr);
 typedef struct tn_adam_options {
     size_t struct_size;
     const char *site;
-    double beta1, beta2; /* 0.9 and 0.999, unless said; below 1 */
-    double eps;          /* 1e-8 unless said */
-    double weight_decay; /* adam: 0; adamw: 0.01 unless said */
+    double beta1, beta2;                              /* 0.9 and 0.999, unless said; below 1 */
+    double eps;                                       /* 1e-8 unless said */
+    double weight_decay;                              /* adam: 0; adamw: 0.01 unless said */
     bool no_beta1, no_beta2, no_eps, no_weight_decay; /* they are zero */
     bool maximize;
 } tn_adam_options;
@@ -75,8 +75,8 @@ TN_API void tn_optimizer_free(tn_optimizer *opt);
 TN_API size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap);
 /* Replaces the state by copies of these tensors; parameters that are not named begin anew. All or nothing: an unknown or
  * missing name or another shape is TN_EINVAL, with the state as before. */
-TN_API tn_status tn_optimizer_load_state_at(const char *site, tn_optimizer *opt, const tn_named *state, size_t n)
-    TN_MUST_USE;
+TN_API tn_status tn_optimizer_load_state_at(const char *site, tn_optimizer *opt, const tn_named *state,
+                                            size_t n) TN_MUST_USE;
 TN_API tn_status tn_optimizer_load_state(tn_optimizer *opt, const tn_named *state, size_t n) TN_MUST_USE;
 
 /* ---- learning rates, as functions of the step (or epoch), for tn_optimizer_set_lr ---- */

@@ -22,11 +22,13 @@ typedef struct stretch {
     int64_t end;
 } stretch;
 
-/* A worker is called by a new ticket; one without a part in the job sleeps on. */
+/* The caller sets CALLED, the worker RUNNING and then IDLE. A caller who has done all the chunks itself takes a call back
+ * that no worker has answered yet: on a busy machine nobody waits for a thread that does not get to run. */
+enum { IDLE, CALLED, RUNNING };
+
 typedef struct worker {
-    _Alignas(TN_CACHE_LINE) _Atomic uint32_t ticket;
+    _Alignas(TN_CACHE_LINE) _Atomic int state;
     _Atomic bool sleeping;
-    uint32_t seen;
     pthread_t thread;
     pthread_cond_t wake;
 } worker;
@@ -35,7 +37,7 @@ static struct {
     pthread_mutex_t taken; /* held by the thread whose job runs */
     pthread_mutex_t lock;  /* for going to sleep */
     pthread_cond_t done;
-    _Atomic int32_t pending; /* workers still at the job */
+    _Atomic bool waiting; /* the caller sleeps until a worker is done */
     _Atomic bool quit;
     int workers;        /* started */
     _Atomic int wanted; /* threads, the caller included; 0: not decided yet */
@@ -59,7 +61,7 @@ static void forget_workers(void)
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.done, NULL);
     pool.workers = 0;
-    atomic_store(&pool.pending, 0);
+    atomic_store(&pool.waiting, false);
     atomic_store(&pool.quit, false);
 }
 
@@ -105,21 +107,25 @@ static void run_part(int me)
         run_stretch(&pool.part[(me + i) % pool.parts]);
 }
 
-static void await_ticket(worker *w)
+static bool answer(worker *w)
+{
+    int called = CALLED;
+    return atomic_compare_exchange_strong(&w->state, &called, RUNNING);
+}
+
+static void await_call(worker *w)
 {
     for (int i = 0; i < SPIN; i++) {
-        if (atomic_load_explicit(&w->ticket, memory_order_acquire) != w->seen)
-            goto called;
+        if (atomic_load_explicit(&w->state, memory_order_relaxed) == CALLED && answer(w))
+            return;
         RELAX();
     }
     pthread_mutex_lock(&pool.lock);
     atomic_store(&w->sleeping, true);
-    while (atomic_load(&w->ticket) == w->seen)
+    while (!answer(w))
         pthread_cond_wait(&w->wake, &pool.lock);
     atomic_store(&w->sleeping, false);
     pthread_mutex_unlock(&pool.lock);
-called:
-    w->seen++;
 }
 
 static void *work(void *arg)
@@ -127,15 +133,18 @@ static void *work(void *arg)
     worker *w = arg;
     tn__self()->in_parallel = true;
     for (;;) {
-        await_ticket(w);
-        if (atomic_load(&pool.quit))
-            return NULL;
-        run_part((int)(w - pool.worker));
-        if (atomic_fetch_sub_explicit(&pool.pending, 1, memory_order_acq_rel) == 1) {
+        await_call(w);
+        bool quit = atomic_load(&pool.quit);
+        if (!quit)
+            run_part((int)(w - pool.worker));
+        atomic_store(&w->state, IDLE);
+        if (atomic_load(&pool.waiting)) {
             pthread_mutex_lock(&pool.lock);
             pthread_cond_signal(&pool.done);
             pthread_mutex_unlock(&pool.lock);
         }
+        if (quit)
+            return NULL;
     }
 }
 
@@ -144,7 +153,7 @@ static void start_workers(int want)
 {
     while (pool.workers < want - 1) {
         worker *w = &pool.worker[pool.workers + 1];
-        w->seen = atomic_load(&w->ticket);
+        atomic_store(&w->state, IDLE);
         atomic_store(&w->sleeping, false);
         pthread_cond_init(&w->wake, NULL);
         if (pthread_create(&w->thread, NULL, work, w) != 0)
@@ -155,7 +164,7 @@ static void start_workers(int want)
 
 static void call(worker *w)
 {
-    atomic_fetch_add(&w->ticket, 1);
+    atomic_store(&w->state, CALLED);
     if (atomic_load(&w->sleeping)) {
         pthread_mutex_lock(&pool.lock);
         pthread_cond_signal(&w->wake);
@@ -163,16 +172,22 @@ static void call(worker *w)
     }
 }
 
-static void await_workers(void)
+/* Waits for a worker that has answered; a call that has not been answered is taken back. */
+static void dismiss(worker *w)
 {
+    int called = CALLED;
+    if (atomic_compare_exchange_strong(&w->state, &called, IDLE))
+        return;
     for (int i = 0; i < SPIN; i++) {
-        if (atomic_load_explicit(&pool.pending, memory_order_acquire) == 0)
+        if (atomic_load_explicit(&w->state, memory_order_acquire) == IDLE)
             return;
         RELAX();
     }
     pthread_mutex_lock(&pool.lock);
-    while (atomic_load_explicit(&pool.pending, memory_order_acquire) != 0)
+    atomic_store(&pool.waiting, true);
+    while (atomic_load(&w->state) != IDLE)
         pthread_cond_wait(&pool.done, &pool.lock);
+    atomic_store(&pool.waiting, false);
     pthread_mutex_unlock(&pool.lock);
 }
 
@@ -183,7 +198,6 @@ static void share(int64_t chunks)
         atomic_store_explicit(&pool.part[i].next, chunks * i / pool.parts, memory_order_relaxed);
         pool.part[i].end = chunks * (i + 1) / pool.parts;
     }
-    atomic_store_explicit(&pool.pending, pool.parts - 1, memory_order_relaxed);
 }
 
 void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx)
@@ -210,7 +224,8 @@ void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx)
     self->in_parallel = true;
     run_part(0);
     self->in_parallel = false;
-    await_workers();
+    for (int i = 1; i < pool.parts; i++)
+        dismiss(&pool.worker[i]);
     pthread_mutex_unlock(&pool.taken);
 }
 

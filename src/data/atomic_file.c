@@ -50,7 +50,7 @@ static tn_status check_target(const tn__atomic_file *f, mode_t *mode)
         return not_saved(f, EISDIR, "opening it to write");
     if (!S_ISREG(st.st_mode))
         return tn__error(TN_EIO, "%.1024s: not a regular file; nothing was saved", f->path);
-    if (faccessat(f->folder, f->name, W_OK, 0) != 0)
+    if (faccessat(f->folder, f->name, W_OK, AT_EACCESS) != 0)
         return not_saved(f, errno, "opening it to write");
     *mode = st.st_mode & 0777;
     return TN_OK;

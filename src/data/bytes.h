@@ -27,6 +27,12 @@ tn__storage *tn__host_storage(size_t nbytes);
 tn_tensor *tn__tensor_over(tn__storage *s, tn_dtype dtype, const int64_t *shape, int32_t ndim,
                            const int64_t *stride);
 
+/* Address of element 0; NULL for an empty tensor, which may have no memory to count from. */
+static inline const void *tn__elements(const tn_tensor *t)
+{
+    return t->numel ? tn__tensor_data(t) : NULL;
+}
+
 /* t's elements in row-major order on the CPU: t itself, or a copy that the innermost scope owns. NULL on error. */
 const tn_tensor *tn__host_rows(const tn_tensor *t);
 

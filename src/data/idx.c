@@ -97,8 +97,8 @@ static tn__storage *grown(tn__storage *old, size_t have, size_t n)
     return s;
 }
 
-/* n bytes. The memory grows with what arrives, so that a small file cannot make us ask for much more than it holds;
- * data compressed to an eighth or worse, as images are, needs no second allocation. */
+/* n bytes. The memory grows with what arrives, so that a small file cannot make us ask for much more than it holds. Data
+ * that is up to eight times the size of its file, as plain data and compressed images are, needs one allocation. */
 static tn__storage *read_data(tn__stream *s, size_t n)
 {
     uint64_t guess = TN_MAX(s->from->size, (uint64_t)LEAST) * FIRST_GUESS;

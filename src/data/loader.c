@@ -1,15 +1,16 @@
-/* The loader. Batches are made by make_batch, from (seed, epoch, batch) alone: in the caller's thread, or ahead of it in
- * a thread of the loader's own (not of core/parallel.h's pool: it waits, and a pool's thread must not).
+/* The loader. Batches are made by make_batch, from (seed, epoch, batch) alone: in the caller's thread, or ahead of it
+ * in a thread of the loader's own (not of core/parallel.h's pool: it waits, and a pool's thread must not).
  *
- * That thread works within one epoch: it is told where to begin, makes batches into a ring while there is room, and then
- * waits. An error is put beside the ring; the caller's next call reports it and lets the thread try again. The thread is
- * started with the first batch and joined when the loader is freed or set to another place.
+ * That thread works within one epoch: it is told where to begin, makes batches into a ring while there is room, and
+ * then waits. An error is put beside the ring; the caller's next call reports it and lets the thread try again. The
+ * thread is started with the first batch and joined when the loader is freed or set to another place.
  */
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "core/alloc.h"
 #include "core/philox.h"
 #include "core/rng.h"
+#include "data/bytes.h"
 #include <pthread.h>
 #include <signal.h>
 #include <tenon/data.h>
@@ -181,12 +182,16 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Signals are for the program's own threads. Without a thread the batches are made when they are asked for. */
+/* Signals are for the program's own threads, but for those of a fault, which its handlers must see. Where no thread can
+ * be had, batches are made when they are asked for. */
 static void start_thread(tn_loader *l)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < TN_COUNT(faults); i++)
+        sigdelset(&blocked, faults[i]);
+    if (pthread_sigmask(SIG_SETMASK, &blocked, &before) != 0)
         return;
     l->quit = false;
     l->threaded = pthread_create(&l->thread, NULL, work, l) == 0;
@@ -316,7 +321,7 @@ static tn_status fill_column(column *c, tn_tensor *t)
     if (!c->t)
         return tn_error_code();
     size_t item = tn__dtype_size(t->dtype);
-    c->rows = tn__tensor_data(c->t);
+    c->rows = tn__elements(c->t);
     c->row_bytes = (size_t)tn__numel(c->t->shape + 1, c->t->ndim - 1) * item;
     c->step = (size_t)c->t->stride[0] * item;
     return TN_OK;

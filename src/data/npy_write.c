@@ -46,8 +46,7 @@ static tn_status write_rows(const tn_tensor *rows, const tn__npy_type *type, con
     if (e)
         return e;
     if ((e = tn__atomic_write(&f, header, make_header(header, type, rows))) ||
-        (e = tn__atomic_write(&f, tn__tensor_data(rows),
-                              (size_t)rows->numel * tn__dtype_size(rows->dtype)))) {
+        (e = tn__atomic_write(&f, tn__elements(rows), (size_t)rows->numel * tn__dtype_size(rows->dtype)))) {
         tn__atomic_abandon(&f);
         return e;
     }

@@ -149,7 +149,7 @@ static tn_status take_offsets(tn__json *j, entry *t)
     return tn__json_expect(j, ']', field.s);
 }
 
-/* Does the shape fill the bytes that the offsets name? What they name is inside the file: checked when all are known. */
+/* Does the shape fill the bytes that the offsets name? Whether those are in the file is checked when all are known. */
 static tn_status check_entry(tn__json *j, entry *t)
 {
     int64_t bits;

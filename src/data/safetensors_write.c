@@ -222,7 +222,7 @@ static tn_status write_item(tn__atomic_file *f, const item *x)
     tn_scope scope;
     tn__scope_push(self, &scope);
     const tn_tensor *rows = tn__host_rows(x->t);
-    tn_status e = rows ? tn__atomic_write(f, tn__tensor_data(rows), (size_t)bytes_of(rows)) : tn_error_code();
+    tn_status e = rows ? tn__atomic_write(f, tn__elements(rows), (size_t)bytes_of(rows)) : tn_error_code();
     tn__scope_pop(self, &scope, NULL);
     return e;
 }

@@ -14,19 +14,23 @@ typedef struct target {
 static tn_tensor *converted(tn_tensor *t, const target *to)
 {
     if (to->device.type && t->device.type == TN_DEVICE_META && to->device.type != TN_DEVICE_META)
-        return tn__fail(TN_EDEVICE, "Cannot copy out of meta tensor; no data!\n  make the module where it is to live, or "
-                                    "load its state there");
+        return tn__fail(TN_EDEVICE,
+                        "Cannot copy out of meta tensor; no data!\n  make the module where it is to live, or "
+                        "load its state there");
     tn_dtype dtype = to->dtype && tn__dtype_is_float(t->dtype) ? to->dtype : t->dtype;
     if (dtype == t->dtype && (!to->device.type || tn__same_device(to->device, t->device)))
         return t;
     return tn_to(t, .device = to->device, .dtype = dtype);
 }
 
-/* What makes a tensor show memory: all but its identity, gradient and wish for one. */
+/* What makes a tensor show memory: all but its identity, gradient and wish for one. b is fresh; graphs that were recorded
+ * with a's old memory must notice, so the version goes on from there. */
 static void swap_content(tn_tensor *a, tn_tensor *b)
 {
     const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI;
     tn_tensor x = *a;
+    if (b->storage)
+        atomic_store_explicit(&b->storage->version, tn__tensor_version(a) + 1, memory_order_relaxed);
     a->dtype = b->dtype;
     a->device = b->device;
     a->offset = b->offset;
@@ -135,22 +139,22 @@ static tn_module *move_to(const char *site, const char *what, tn_module *m, tn_d
     return tn__device_resolve(device, &to.device) ? NULL : convert(t, m, &to);
 }
 
-tn_module *(tn_module_to_at)(const char *site, tn_module *m, tn_device device)
+tn_module *tn_module_to_at(const char *site, tn_module *m, tn_device device)
 {
     return move_to(site, "tn_module_to", m, device);
 }
 
-tn_module *(tn_module_to_cuda_at)(const char *site, tn_module *m, int32_t index)
+tn_module *tn_module_to_cuda_at(const char *site, tn_module *m, int32_t index)
 {
     return move_to(site, "tn_module_cuda", m, TN_CUDA(index));
 }
 
-tn_module *(tn_module_cpu_at)(const char *site, tn_module *m)
+tn_module *tn_module_cpu_at(const char *site, tn_module *m)
 {
     return move_to(site, "tn_module_cpu", m, TN_CPU);
 }
 
-tn_module *(tn_module_to_dtype_at)(const char *site, tn_module *m, tn_dtype dtype)
+tn_module *tn_module_to_dtype_at(const char *site, tn_module *m, tn_dtype dtype)
 {
     tn__thread *t = tn__enter(site);
     const target to = {{TN_DEVICE_DEFAULT, 0}, dtype};
@@ -161,27 +165,29 @@ tn_module *(tn_module_to_dtype_at)(const char *site, tn_module *m, tn_dtype dtyp
     if (!tn__dtype_exists(dtype) && tn__dtype_check("tn_module_to_dtype", dtype ? dtype : -1))
         return NULL;
     if (!tn__dtype_is_float(dtype))
-        return tn__fail(TN_ETYPE, "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                                  "dtype=torch.%s", tn_dtype_name(dtype));
+        return tn__fail(TN_ETYPE,
+                        "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                        "dtype=torch.%s",
+                        tn_dtype_name(dtype));
     return convert(t, m, &to);
 }
 
 tn_module *(tn_module_to)(tn_module *m, tn_device device)
 {
-    return (tn_module_to_at)(TN__NOWHERE, m, device);
+    return tn_module_to_at(TN__NOWHERE, m, device);
 }
 
 tn_module *(tn_module_to_cuda)(tn_module *m, int32_t index)
 {
-    return (tn_module_to_cuda_at)(TN__NOWHERE, m, index);
+    return tn_module_to_cuda_at(TN__NOWHERE, m, index);
 }
 
 tn_module *(tn_module_cpu)(tn_module *m)
 {
-    return (tn_module_cpu_at)(TN__NOWHERE, m);
+    return tn_module_cpu_at(TN__NOWHERE, m);
 }
 
 tn_module *(tn_module_to_dtype)(tn_module *m, tn_dtype dtype)
 {
-    return (tn_module_to_dtype_at)(TN__NOWHERE, m, dtype);
+    return tn_module_to_dtype_at(TN__NOWHERE, m, dtype);
 }

@@ -55,7 +55,7 @@ tn_tensor *tn__forward(tn__thread *t, tn_module *m, tn_tensor *x, bool *borrowed
     return y;
 }
 
-tn_tensor *(tn_forward_at)(const char *site, tn_module *m, tn_tensor *x)
+tn_tensor *tn_forward_at(const char *site, tn_module *m, tn_tensor *x)
 {
     tn__thread *t = tn__enter(site);
     if (!m || !x) {
@@ -71,7 +71,7 @@ tn_tensor *(tn_forward_at)(const char *site, tn_module *m, tn_tensor *x)
 
 tn_tensor *(tn_forward)(tn_module *m, tn_tensor *x)
 {
-    return (tn_forward_at)(TN__NOWHERE, m, x);
+    return tn_forward_at(TN__NOWHERE, m, x);
 }
 
 /* ---- sequential ---- */
@@ -87,30 +87,38 @@ static void note_layer(const tn_module *m, int64_t i)
         tn__error_append("\n  in (%s): %s", m->slots[TN__CHILDREN].at[i].name, text);
 }
 
-static tn_tensor *sequential_forward(tn_module *m, tn_tensor *x)
+static tn_tensor *sequential_forward(tn_module *m, tn_tensor *x);
+
+/* x through the layers, in the scope that is open. What that scope owns is released once the next layer has used it; so
+ * a sequential inside runs right here: its first layer's input need not outlive that layer. */
+static tn_tensor *run_layers(tn__thread *t, tn_module *m, tn_tensor *x)
 {
-    tn__thread *t = tn__self();
-    tn_tensor *y = x;
     bool borrowed;
     for (int64_t i = 0; i < m->slots[TN__CHILDREN].n; i++) {
-        tn_tensor *next = tn__forward(t, tn__slot_child(m, i), y, &borrowed);
-        if (!next) {
+        tn_module *layer = tn__slot_child(m, i);
+        bool inside = layer->cls.forward == sequential_forward;
+        tn_tensor *y = inside ? run_layers(t, layer, x) : tn__forward(t, layer, x, &borrowed);
+        if (!y) {
             note_layer(m, i);
             return NULL;
         }
-        if (next != y && atomic_load_explicit(&y->obj.scope, memory_order_relaxed) == t->scope) {
-            tn__scope_disown(t, y); /* made here and used up */
-            tn__object_release(y);
+        if (!inside && y != x && atomic_load_explicit(&x->obj.scope, memory_order_relaxed) == t->scope) {
+            tn__scope_disown(t, x);
+            tn__object_release(x);
         }
-        y = next;
+        x = y;
     }
-    return y;
+    return x;
+}
+
+static tn_tensor *sequential_forward(tn_module *m, tn_tensor *x)
+{
+    return run_layers(tn__self(), m, x);
 }
 
 static tn_module *make_sequential(tn_module *const *modules, size_t n)
 {
-    static const tn_module_class cls = {
-        .struct_size = sizeof cls, .name = "Sequential", .forward = sequential_forward};
+    static const tn_module_class cls = {.struct_size = sizeof cls, .name = "Sequential", .forward = sequential_forward};
     for (size_t i = 0; i < n; i++)
         if (!modules[i]) {
             tn__poisoned("tn_nn_sequential");
@@ -128,7 +136,7 @@ static tn_module *make_sequential(tn_module *const *modules, size_t n)
     return m;
 }
 
-tn_module *(tn_nn_sequential_n_at)(const char *site, tn_module *const *modules, size_t n)
+tn_module *tn_nn_sequential_n_at(const char *site, tn_module *const *modules, size_t n)
 {
     tn__thread *t = tn__enter(site);
     if (n && !modules)
@@ -141,5 +149,5 @@ tn_module *(tn_nn_sequential_n_at)(const char *site, tn_module *const *modules, 
 
 tn_module *(tn_nn_sequential_n)(tn_module *const *modules, size_t n)
 {
-    return (tn_nn_sequential_n_at)(TN__NOWHERE, modules, n);
+    return tn_nn_sequential_n_at(TN__NOWHERE, modules, n);
 }

@@ -9,21 +9,21 @@ static tn_tensor *quietly(bool was, tn_tensor *result)
     return result;
 }
 
-tn_tensor *(tn_init_uniform__at)(const char *site, tn_tensor *t, double from, double to)
+tn_tensor *tn_init_uniform__at(const char *site, tn_tensor *t, double from, double to)
 {
     tn__enter(site);
     bool was = tn__set_no_grad(true);
     return quietly(was, tn_uniform_(t, from, to));
 }
 
-tn_tensor *(tn_init_normal__at)(const char *site, tn_tensor *t, double mean, double std)
+tn_tensor *tn_init_normal__at(const char *site, tn_tensor *t, double mean, double std)
 {
     tn__enter(site);
     bool was = tn__set_no_grad(true);
     return quietly(was, tn_normal_(t, mean, std));
 }
 
-tn_tensor *(tn_init_constant__at)(const char *site, tn_tensor *t, tn_scalar value)
+tn_tensor *tn_init_constant__at(const char *site, tn_tensor *t, tn_scalar value)
 {
     tn__enter(site);
     bool was = tn__set_no_grad(true);
@@ -32,17 +32,17 @@ tn_tensor *(tn_init_constant__at)(const char *site, tn_tensor *t, tn_scalar valu
 
 tn_tensor *(tn_init_uniform_)(tn_tensor *t, double from, double to)
 {
-    return (tn_init_uniform__at)(TN__NOWHERE, t, from, to);
+    return tn_init_uniform__at(TN__NOWHERE, t, from, to);
 }
 
 tn_tensor *(tn_init_normal_)(tn_tensor *t, double mean, double std)
 {
-    return (tn_init_normal__at)(TN__NOWHERE, t, mean, std);
+    return tn_init_normal__at(TN__NOWHERE, t, mean, std);
 }
 
 tn_tensor *(tn_init_constant_)(tn_tensor *t, double value)
 {
-    return (tn_init_constant__at)(TN__NOWHERE, t, tn_scalar_f(value));
+    return tn_init_constant__at(TN__NOWHERE, t, tn_scalar_f(value));
 }
 
 tn_tensor *tn_init_zeros_(tn_tensor *t)
@@ -91,8 +91,9 @@ static bool prepare(draw *d, const char *what, tn_tensor *t, const tn_init_optio
         return false;
     }
     if (t == TN_NONE || t->ndim < 2) {
-        tn__error(TN_EVALUE, "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions\n  in %s(%s)",
-                  what, tn__tensor_str(t).s);
+        tn__error(TN_EVALUE,
+                  "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions\n  in %s(%s)", what,
+                  tn__tensor_str(t).s);
         return false;
     }
     for (int32_t i = 2; i < t->ndim; i++)

@@ -146,7 +146,7 @@ static void dropout_destroy(void *ctx)
     tn__block_put(ctx, sizeof(double));
 }
 
-tn_module *(tn_nn_dropout_at)(const char *site, double p)
+tn_module *tn_nn_dropout_at(const char *site, double p)
 {
     static const tn_module_class cls = {.struct_size = sizeof cls,
                                         .name = "Dropout",
@@ -161,7 +161,7 @@ tn_module *(tn_nn_dropout_at)(const char *site, double p)
 
 tn_module *(tn_nn_dropout)(double p)
 {
-    return (tn_nn_dropout_at)(TN__NOWHERE, p);
+    return tn_nn_dropout_at(TN__NOWHERE, p);
 }
 
 /* ---- activations ---- */
@@ -193,7 +193,8 @@ static tn_tensor *identity_forward(tn_module *m, tn_tensor *x)
 static tn_module *make_plain(const char *name, tn_tensor *(*forward)(tn_module *, tn_tensor *))
 {
     const tn_module_class cls = {.struct_size = sizeof cls, .name = name, .forward = forward};
-    return hand_out(tn__self(), tn__module_make(&cls, NULL));
+    tn__thread *t = tn__enter(TN__NOWHERE);
+    return hand_out(t, tn__module_make(&cls, NULL));
 }
 
 tn_module *tn_nn_relu(void)

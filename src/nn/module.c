@@ -51,7 +51,7 @@ tn_module *tn__module_make(const tn_module_class *cls, void *ctx)
     return m;
 }
 
-tn_module *(tn_module_new_at)(const char *site, const tn_module_class *cls, void *ctx)
+tn_module *tn_module_new_at(const char *site, const tn_module_class *cls, void *ctx)
 {
     tn_module_class c = {0};
     tn__thread *t = tn__enter(site);
@@ -132,24 +132,28 @@ static bool usable(const char *what, const tn_module *m, const void *part)
     return m && part;
 }
 
-tn_tensor *(tn_module_add_parameter_at)(const char *site, tn_module *m, const char *name, tn_tensor *t)
+tn_tensor *tn_module_add_parameter_at(const char *site, tn_module *m, const char *name, tn_tensor *t)
 {
     tn__enter(site);
     if (!usable("tn_module_add_parameter", m, t) || check_name(m, TN__PARAMETERS, name))
         return NULL;
     if (!tn_tensor_is_leaf(t))
-        return tn__fail(TN_EGRAD, "Cannot assign non-leaf Tensor to parameter '%s'. Model parameters must be created "
-                                  "explicitly. To express '%s' as a function of another Tensor, compute the value in the "
-                                  "forward() method.", name, name);
+        return tn__fail(TN_EGRAD,
+                        "Cannot assign non-leaf Tensor to parameter '%s'. Model parameters must be created "
+                        "explicitly. To express '%s' as a function of another Tensor, compute the value in the "
+                        "forward() method.",
+                        name, name);
     if (!tn__dtype_is_float(t->dtype))
-        return tn__fail(TN_EDTYPE, "only Tensors of floating point dtype can require gradients\n  parameter '%s' is %s; "
-                                   "what is not trained is a buffer: tn_module_add_buffer", name, tn__tensor_str(t).s);
+        return tn__fail(TN_EDTYPE,
+                        "only Tensors of floating point dtype can require gradients\n  parameter '%s' is %s; "
+                        "what is not trained is a buffer: tn_module_add_buffer",
+                        name, tn__tensor_str(t).s);
     if (put(m, TN__PARAMETERS, name, t))
         return NULL;
     return tn_requires_grad_(t, true);
 }
 
-tn_tensor *(tn_module_add_buffer_at)(const char *site, tn_module *m, const char *name, tn_tensor *t)
+tn_tensor *tn_module_add_buffer_at(const char *site, tn_module *m, const char *name, tn_tensor *t)
 {
     tn__enter(site);
     if (!usable("tn_module_add_buffer", m, t) || check_name(m, TN__BUFFERS, name) || put(m, TN__BUFFERS, name, t))
@@ -171,7 +175,7 @@ static tn_status check_nesting(const tn_module *m, const tn_module *child)
     return TN_OK;
 }
 
-tn_module *(tn_module_add_child_at)(const char *site, tn_module *m, const char *name, tn_module *child)
+tn_module *tn_module_add_child_at(const char *site, tn_module *m, const char *name, tn_module *child)
 {
     tn__enter(site);
     if (!usable("tn_module_add_child", m, child) || check_name(m, TN__CHILDREN, name) || check_nesting(m, child) ||
@@ -190,7 +194,10 @@ tn_module *(tn_module_add_child_at)(const char *site, tn_module *m, const char *
 static void append_choices(const tn_module *m, tn__slot_kind kind)
 {
     const tn__slots *s = &m->slots[kind];
-    tn__error_append("\n  its %s are:%s", kind == TN__CHILDREN ? "children" : kind == TN__BUFFERS ? "buffers" : "parameters",
+    tn__error_append("\n  its %s are:%s",
+                     kind == TN__CHILDREN  ? "children"
+                     : kind == TN__BUFFERS ? "buffers"
+                                           : "parameters",
                      s->n ? "" : " none");
     for (int64_t i = 0; i < s->n && i < 16; i++)
         tn__error_append("%s %s", i ? "," : "", s->at[i].name);
@@ -223,25 +230,25 @@ static tn__object *look_up(const char *what, const tn_module *m, tn__slot_kind k
     }
 }
 
-tn_tensor *(tn_module_parameter_at)(const char *site, tn_module *m, const char *name)
+tn_tensor *tn_module_parameter_at(const char *site, tn_module *m, const char *name)
 {
     tn__enter(site);
     return (tn_tensor *)look_up("tn_module_parameter", m, TN__PARAMETERS, name);
 }
 
-tn_tensor *(tn_module_buffer_at)(const char *site, tn_module *m, const char *name)
+tn_tensor *tn_module_buffer_at(const char *site, tn_module *m, const char *name)
 {
     tn__enter(site);
     return (tn_tensor *)look_up("tn_module_buffer", m, TN__BUFFERS, name);
 }
 
-tn_module *(tn_module_child_at)(const char *site, tn_module *m, const char *name)
+tn_module *tn_module_child_at(const char *site, tn_module *m, const char *name)
 {
     tn__enter(site);
     return (tn_module *)look_up("tn_module_child", m, TN__CHILDREN, name);
 }
 
-tn_module *(tn_module_nth_child_at)(const char *site, tn_module *m, int64_t i)
+tn_module *tn_module_nth_child_at(const char *site, tn_module *m, int64_t i)
 {
     tn__enter(site);
     if (!m) {
@@ -270,6 +277,7 @@ const char *tn_module_child_name(const tn_module *m, int64_t i)
 static tn_module *set_training(const char *what, tn_module *m, bool training)
 {
     tn__walk w;
+    tn__enter(TN__NOWHERE);
     if (!m) {
         tn__poisoned(what);
         return NULL;
@@ -299,40 +307,40 @@ bool tn_module_is_training(const tn_module *m)
 
 tn_module *(tn_module_new)(const tn_module_class *cls, void *ctx)
 {
-    return (tn_module_new_at)(TN__NOWHERE, cls, ctx);
+    return tn_module_new_at(TN__NOWHERE, cls, ctx);
 }
 
 tn_tensor *(tn_module_add_parameter)(tn_module *m, const char *name, tn_tensor *t)
 {
-    return (tn_module_add_parameter_at)(TN__NOWHERE, m, name, t);
+    return tn_module_add_parameter_at(TN__NOWHERE, m, name, t);
 }
 
 tn_tensor *(tn_module_add_buffer)(tn_module *m, const char *name, tn_tensor *t)
 {
-    return (tn_module_add_buffer_at)(TN__NOWHERE, m, name, t);
+    return tn_module_add_buffer_at(TN__NOWHERE, m, name, t);
 }
 
 tn_module *(tn_module_add_child)(tn_module *m, const char *name, tn_module *child)
 {
-    return (tn_module_add_child_at)(TN__NOWHERE, m, name, child);
+    return tn_module_add_child_at(TN__NOWHERE, m, name, child);
 }
 
 tn_tensor *(tn_module_parameter)(tn_module *m, const char *name)
 {
-    return (tn_module_parameter_at)(TN__NOWHERE, m, name);
+    return tn_module_parameter_at(TN__NOWHERE, m, name);
 }
 
 tn_tensor *(tn_module_buffer)(tn_module *m, const char *name)
 {
-    return (tn_module_buffer_at)(TN__NOWHERE, m, name);
+    return tn_module_buffer_at(TN__NOWHERE, m, name);
 }
 
 tn_module *(tn_module_child)(tn_module *m, const char *name)
 {
-    return (tn_module_child_at)(TN__NOWHERE, m, name);
+    return tn_module_child_at(TN__NOWHERE, m, name);
 }
 
 tn_module *(tn_module_nth_child)(tn_module *m, int64_t i)
 {
-    return (tn_module_nth_child_at)(TN__NOWHERE, m, i);
+    return tn_module_nth_child_at(TN__NOWHERE, m, i);
 }

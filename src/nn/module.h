@@ -94,6 +94,8 @@ TN_MUST_USE tn_status tn__params_collect(const char *what, tn_params params, tn_
 
 /* The names of m's state, in its order; lent by m. NULL with TN_ENOMEM set. */
 const char *tn__state_names(tn_module *m);
+/* How many there are. */
+size_t tn__state_count(const tn_module *m);
 
 /* ---- running ---- */
 

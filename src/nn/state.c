@@ -71,9 +71,10 @@ static void add_mismatches(report *r, const loading *l)
     for (size_t i = 0; i < l->n; i++) {
         const tn_tensor *to = l->item[i].to, *from = l->item[i].from;
         if (from && !tn__same_shape(from->shape, from->ndim, to->shape, to->ndim))
-            add(r, "\n\tsize mismatch for %s: copying a param with shape torch.Size(%s) from checkpoint, the shape in "
-                   "current model is torch.Size(%s).", l->item[i].name, tn__shape_str(from->shape, from->ndim).s,
-                tn__shape_str(to->shape, to->ndim).s);
+            add(r,
+                "\n\tsize mismatch for %s: copying a param with shape torch.Size(%s) from checkpoint, the shape in "
+                "current model is torch.Size(%s).",
+                l->item[i].name, tn__shape_str(from->shape, from->ndim).s, tn__shape_str(to->shape, to->ndim).s);
     }
 }
 
@@ -126,13 +127,15 @@ static void match(loading *l)
 
 static tn_status list_items(loading *l, tn_module *m)
 {
-    l->n = tn_module_state(m, NULL, 0);
     const char *name = tn__state_names(m);
+    if (!name)
+        return TN_ENOMEM;
+    l->n = tn__state_count(m);
     l->item_bytes = sizeof *l->item * (l->n + 1);
     l->used_bytes = l->n_state + 1;
     l->item = tn__block_zero(l->item_bytes);
     l->used = tn__block_zero(l->used_bytes);
-    if (!name || !l->item || !l->used)
+    if (!l->item || !l->used)
         return tn__error_memory("a list of a module's state", l->item_bytes + l->used_bytes);
     tn__walk w;
     size_t n = 0;
@@ -164,9 +167,11 @@ static tn_status stage(const loading *l)
         if (!from)
             continue;
         if (to->storage && to->storage->read_only)
-            return tn__error(TN_EINVAL, "tn_module_load_state: \"%s\" shows read-only memory (a mapped file)", it->name);
+            return tn__error(TN_EINVAL, "tn_module_load_state: \"%s\" shows read-only memory (a mapped file)",
+                             it->name);
         if (tn__overlaps_itself(to->shape, to->stride, to->ndim))
-            return tn__error(TN_EINVAL, "tn_module_load_state: elements of \"%s\" share memory with each other", it->name);
+            return tn__error(TN_EINVAL, "tn_module_load_state: elements of \"%s\" share memory with each other",
+                             it->name);
         it->staged = tn_to(from, .device = to->device);
         if (it->staged && is_written(l, it->staged, to))
             it->staged = tn_clone(it->staged);
@@ -214,7 +219,7 @@ tn_status tn_module_load_state_opt(tn_module *m, const tn_named *state, size_t n
     return e;
 }
 
-tn_status (tn_module_load_state)(tn_module *m, const tn_named *state, size_t n)
+tn_status(tn_module_load_state)(tn_module *m, const tn_named *state, size_t n)
 {
     return tn_module_load_state_opt(m, state, n, NULL);
 }

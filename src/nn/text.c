@@ -126,6 +126,7 @@ int64_t tn_module_to_string(const tn_module *m, char *out, size_t n)
 {
     writer w = {out, n, 0};
     if (!m) {
+        tn__enter(TN__NOWHERE);
         tn__poisoned("tn_module_to_string");
         return -1;
     }
@@ -148,7 +149,7 @@ void tn_module_print(const tn_module *m)
     }
     if (n >= (int64_t)sizeof few && (text = tn__block_get((size_t)n + 1)))
         tn_module_to_string(m, text, (size_t)n + 1);
-    puts(text ? text : few); /* without memory for all of it, as much as there is room for */
+    fprintf(stdout, "%s\n", text ? text : few); /* without memory for all of it, as much as there is room for */
     if (text && text != few)
         tn__block_put(text, (size_t)n + 1);
 }

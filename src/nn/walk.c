@@ -90,6 +90,16 @@ tn_status tn__params_collect(const char *what, tn_params p, tn__list *out)
 
 /* ---- names ---- */
 
+size_t tn__state_count(const tn_module *m)
+{
+    size_t n = 0;
+    tn__walk w;
+    tn__walk_begin(&w, m);
+    for (const tn_module *i; (i = tn__walk_next(&w));)
+        n += (size_t)(i->slots[TN__PARAMETERS].n + i->slots[TN__BUFFERS].n);
+    return n;
+}
+
 static size_t write_names(const tn_module *m, char *out)
 {
     size_t n = 0;
@@ -133,6 +143,7 @@ const char *tn__state_names(tn_module *m)
 static size_t enumerate(const char *what, tn_module *m, int first, int last, bool all, tn_named *out, size_t cap)
 {
     tn__list seen = {NULL, 0, 0};
+    tn__enter(TN__NOWHERE);
     const char *name = m ? tn__state_names(m) : NULL;
     size_t n = 0;
     if (!m)
@@ -181,6 +192,7 @@ size_t tn_module_parameters(tn_module *m, tn_tensor **out, size_t cap)
 {
     tn__list l = {NULL, 0, 0};
     size_t n = 0;
+    tn__enter(TN__NOWHERE);
     if (!tn__params_collect("tn_module_parameters", tn_params_of_module(m), &l))
         n = (size_t)l.n;
     for (size_t i = 0; i < n && i < cap; i++)
@@ -193,6 +205,7 @@ int64_t tn_module_numel(tn_module *m)
 {
     tn__list l = {NULL, 0, 0};
     int64_t n = 0;
+    tn__enter(TN__NOWHERE);
     if (!tn__params_collect("tn_module_numel", tn_params_of_module(m), &l))
         for (int64_t i = 0; i < l.n; i++)
             n += l.at[i]->numel;
@@ -205,6 +218,7 @@ int64_t tn_module_numel(tn_module *m)
 tn_module *tn_module_requires_grad_(tn_module *m, bool requires_grad)
 {
     tn__list l = {NULL, 0, 0};
+    tn__enter(TN__NOWHERE);
     tn_status e = tn__params_collect("tn_module_requires_grad_", tn_params_of_module(m), &l);
     for (int64_t i = 0; i < l.n && !e; i++)
         if (!tn_requires_grad_(l.at[i], requires_grad))
@@ -216,6 +230,7 @@ tn_module *tn_module_requires_grad_(tn_module *m, bool requires_grad)
 void tn_module_zero_grad(tn_module *m)
 {
     tn__walk w;
+    tn__enter(TN__NOWHERE);
     if (!m) {
         tn__poisoned("tn_module_zero_grad");
         return;

@@ -53,7 +53,7 @@ static tn_status scale(const tn__list *grads, double by)
     return TN_OK;
 }
 
-tn_status (tn_clip_grad_norm__at)(const char *site, tn_params params, double max_norm, double *total)
+tn_status tn_clip_grad_norm__at(const char *site, tn_params params, double max_norm, double *total)
 {
     tn__thread *t = tn__enter(site);
     tn__list grads = {NULL, 0, 0};
@@ -75,7 +75,7 @@ tn_status (tn_clip_grad_norm__at)(const char *site, tn_params params, double max
     return e;
 }
 
-tn_status (tn_clip_grad_value__at)(const char *site, tn_params params, double limit)
+tn_status tn_clip_grad_value__at(const char *site, tn_params params, double limit)
 {
     tn__enter(site);
     tn__list grads = {NULL, 0, 0};
@@ -89,12 +89,12 @@ tn_status (tn_clip_grad_value__at)(const char *site, tn_params params, double li
     return e;
 }
 
-tn_status (tn_clip_grad_norm_)(tn_params params, double max_norm, double *total)
+tn_status(tn_clip_grad_norm_)(tn_params params, double max_norm, double *total)
 {
-    return (tn_clip_grad_norm__at)(TN__NOWHERE, params, max_norm, total);
+    return tn_clip_grad_norm__at(TN__NOWHERE, params, max_norm, total);
 }
 
-tn_status (tn_clip_grad_value_)(tn_params params, double limit)
+tn_status(tn_clip_grad_value_)(tn_params params, double limit)
 {
-    return (tn_clip_grad_value__at)(TN__NOWHERE, params, limit);
+    return tn_clip_grad_value__at(TN__NOWHERE, params, limit);
 }

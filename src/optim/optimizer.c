@@ -22,8 +22,8 @@ static tn_status check_params(const tn__list *l, tn_params params)
         return tn__error(TN_EVALUE, "optimizer contains a parameter group with duplicate parameters");
     for (int64_t i = 0; i < l->n; i++)
         if (!tn_tensor_is_leaf(l->at[i]))
-            return tn__error(TN_EVALUE, "can't optimize a non-leaf Tensor\n  parameter %lld was made by %s", (long long)i,
-                             tn_tensor_grad_fn(l->at[i]).s);
+            return tn__error(TN_EVALUE, "can't optimize a non-leaf Tensor\n  parameter %lld was made by %s",
+                             (long long)i, tn_tensor_grad_fn(l->at[i]).s);
     return TN_OK;
 }
 
@@ -33,7 +33,8 @@ static void fill_entries(tn_optimizer *opt, const tn__list *l)
         tn__entry *e = &opt->at[i];
         e->p = tn__object_retain(l->at[i]);
         for (int k = 0; k < TN__STATES; k++)
-            snprintf(e->name[k], sizeof e->name[k], "%lld.%s", (long long)i, opt->cls->state[k] ? opt->cls->state[k] : "");
+            snprintf(e->name[k], sizeof e->name[k], "%lld.%s", (long long)i,
+                     opt->cls->state[k] ? opt->cls->state[k] : "");
         snprintf(e->name[TN__STATES], sizeof e->name[TN__STATES], "%lld.step", (long long)i);
     }
 }
@@ -103,9 +104,10 @@ static tn_status prepare(tn__thread *t, const tn_optimizer *opt)
             if (!e->state[k] && !(e->state[k] = new_state(t, e->p)))
                 return tn_error_code();
             if (!tn__same_device(e->state[k]->device, e->p->device))
-                return tn__error(TN_EDEVICE, "Expected all tensors to be on the same device, but found at least two "
-                                             "devices, %s and %s!\n  parameter %lld was moved after the optimizer's first "
-                                             "step: move a model before that, or load the optimizer's state again",
+                return tn__error(TN_EDEVICE,
+                                 "Expected all tensors to be on the same device, but found at least two "
+                                 "devices, %s and %s!\n  parameter %lld was moved after the optimizer's first "
+                                 "step: move a model before that, or load the optimizer's state again",
                                  tn_device_text(e->p->device).s, tn_device_text(e->state[k]->device).s, (long long)i);
         }
     }
@@ -124,7 +126,7 @@ static tn_status update(const tn_optimizer *opt, tn__entry *e)
     return TN_OK;
 }
 
-tn_status (tn_optimizer_step_at)(const char *site, tn_optimizer *opt)
+tn_status tn_optimizer_step_at(const char *site, tn_optimizer *opt)
 {
     tn__thread *t = tn__enter(site);
     if (!opt)
@@ -141,6 +143,7 @@ tn_status (tn_optimizer_step_at)(const char *site, tn_optimizer *opt)
 void tn_optimizer_zero_grad(tn_optimizer *opt)
 {
     if (!opt) {
+        tn__enter(TN__NOWHERE);
         tn__poisoned("tn_optimizer_zero_grad");
         return;
     }
@@ -156,7 +159,7 @@ double tn_optimizer_lr(const tn_optimizer *opt)
     return opt ? opt->lr : (double)NAN;
 }
 
-tn_status (tn_optimizer_set_lr_at)(const char *site, tn_optimizer *opt, double lr)
+tn_status tn_optimizer_set_lr_at(const char *site, tn_optimizer *opt, double lr)
 {
     tn__enter(site);
     if (!opt)
@@ -169,14 +172,14 @@ tn_status (tn_optimizer_set_lr_at)(const char *site, tn_optimizer *opt, double l
 
 /* ---- plain forms ---- */
 
-tn_status (tn_optimizer_step)(tn_optimizer *opt)
+tn_status(tn_optimizer_step)(tn_optimizer *opt)
 {
-    return (tn_optimizer_step_at)(TN__NOWHERE, opt);
+    return tn_optimizer_step_at(TN__NOWHERE, opt);
 }
 
-tn_status (tn_optimizer_set_lr)(tn_optimizer *opt, double lr)
+tn_status(tn_optimizer_set_lr)(tn_optimizer *opt, double lr)
 {
-    return (tn_optimizer_set_lr_at)(TN__NOWHERE, opt, lr);
+    return tn_optimizer_set_lr_at(TN__NOWHERE, opt, lr);
 }
 
 /* ---- learning rates ---- */

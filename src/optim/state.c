@@ -24,7 +24,7 @@ static tn_status refresh_step(tn__thread *t, tn__entry *e)
 
 size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap)
 {
-    tn__thread *t = tn__self();
+    tn__thread *t = tn__enter(TN__NOWHERE);
     size_t n = 0;
     if (!opt) {
         tn__poisoned("tn_optimizer_state");
@@ -79,12 +79,15 @@ static tn_status sort_in(const tn_optimizer *opt, const tn_named *state, size_t 
         int64_t i;
         int slot;
         if (!state[k].name || state[k].tensor == TN_NONE)
-            return tn__error(TN_EINVAL, "tn_optimizer_load_state: entry %zu has no %s", k, state[k].name ? "tensor" : "name");
+            return tn__error(TN_EINVAL, "tn_optimizer_load_state: entry %zu has no %s", k,
+                             state[k].name ? "tensor" : "name");
         if (!state[k].tensor)
             return tn__poisoned("tn_optimizer_load_state");
         if (!parse_name(opt, state[k].name, &i, &slot) || in[i].from[slot])
-            return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tUnexpected key(s) in state_dict: \"%s\". \n  it "
-                                        "has %lld parameters", opt->cls->name, state[k].name, (long long)opt->n);
+            return tn__error(TN_EINVAL,
+                             "Error(s) in loading state of %s:\n\tUnexpected key(s) in state_dict: \"%s\". \n  it "
+                             "has %lld parameters",
+                             opt->cls->name, state[k].name, (long long)opt->n);
         in[i].from[slot] = state[k].tensor;
     }
     return TN_OK;
@@ -104,8 +107,9 @@ static tn_status check_entry(const tn_optimizer *opt, const tn__entry *e, incomi
             return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tMissing key(s) in state_dict: \"%s\". ",
                              opt->cls->name, e->name[k]);
         if (t && k < TN__STATES && !tn__same_shape(t->shape, t->ndim, e->p->shape, e->p->ndim))
-            return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tsize mismatch for %s: copying a state with shape "
-                                        "torch.Size(%s) from checkpoint, the shape of the parameter is torch.Size(%s).",
+            return tn__error(TN_EINVAL,
+                             "Error(s) in loading state of %s:\n\tsize mismatch for %s: copying a state with shape "
+                             "torch.Size(%s) from checkpoint, the shape of the parameter is torch.Size(%s).",
                              opt->cls->name, e->name[k], tn__shape_str(t->shape, t->ndim).s,
                              tn__shape_str(e->p->shape, e->p->ndim).s);
     }
@@ -153,7 +157,7 @@ static void settle(tn_optimizer *opt, incoming *in, bool accept)
     }
 }
 
-tn_status (tn_optimizer_load_state_at)(const char *site, tn_optimizer *opt, const tn_named *state, size_t n)
+tn_status tn_optimizer_load_state_at(const char *site, tn_optimizer *opt, const tn_named *state, size_t n)
 {
     tn__thread *t = tn__enter(site);
     if (!opt)
@@ -176,7 +180,7 @@ tn_status (tn_optimizer_load_state_at)(const char *site, tn_optimizer *opt, cons
     return e;
 }
 
-tn_status (tn_optimizer_load_state)(tn_optimizer *opt, const tn_named *state, size_t n)
+tn_status(tn_optimizer_load_state)(tn_optimizer *opt, const tn_named *state, size_t n)
 {
-    return (tn_optimizer_load_state_at)(TN__NOWHERE, opt, state, n);
+    return tn_optimizer_load_state_at(TN__NOWHERE, opt, state, n);
 }

@@ -12,7 +12,7 @@
 #define FIXTURE(name) TENON_TEST_DATA "/readers/" name
 
 /* The six values of each dtype in the fixtures (tests/data/readers/make_fixtures.py); 16-bit floats as IEEE 754 and
- * bfloat16 lay them down. */
+ * bfloat16 lay them down (0xffff is the NaN that PyTorch makes of a float NaN). */
 static const bool values_bool[6] = {true, false, false, true, true, false};
 static const uint8_t values_u8[6] = {0, 1, 2, 127, 128, 255};
 static const int8_t values_i8[6] = {-128, -2, -1, 0, 1, 127};
@@ -20,7 +20,7 @@ static const int16_t values_i16[6] = {-32768, -2, -1, 0, 1, 32767};
 static const int32_t values_i32[6] = {INT32_MIN, -2, -1, 0, 1, INT32_MAX};
 static const int64_t values_i64[6] = {INT64_MIN, -2, -1, 0, 1, INT64_MAX};
 static const uint16_t values_f16[6] = {0xbe00, 0x2e66, 0x8000, 0x7c00, 0x7e00, 0x0002};
-static const uint16_t values_bf16[6] = {0xbfc0, 0x3dcd, 0x8000, 0x7f80, 0x7fc0, 0x33d7};
+static const uint16_t values_bf16[6] = {0xbfc0, 0x3dcd, 0x8000, 0x7f80, 0xffff, 0x33d7};
 static const float values_f32[6] = {-1.5F, 0.1F, -0.0F, INFINITY, NAN, 1e-7F};
 static const double values_f64[6] = {-1.5, 0.1, -0.0, INFINITY, NAN, 1e-7};
 
@@ -33,11 +33,11 @@ typedef struct values_row {
 } values_row;
 
 static const values_row all_values[10] = {
-    {"b1", "BOOL", TN_BOOL, values_bool, 6},   {"u1", "U8", TN_U8, values_u8, 6},
-    {"i1", "I8", TN_I8, values_i8, 6},         {"i2", "I16", TN_I16, values_i16, 12},
-    {"i4", "I32", TN_I32, values_i32, 24},     {"i8", "I64", TN_I64, values_i64, 48},
-    {"f2", "F16", TN_F16, values_f16, 12},     {"", "BF16", TN_BF16, values_bf16, 12},
-    {"f4", "F32", TN_F32, values_f32, 24},     {"f8", "F64", TN_F64, values_f64, 48},
+    {"b1", "BOOL", TN_BOOL, values_bool, 6}, {"u1", "U8", TN_U8, values_u8, 6},
+    {"i1", "I8", TN_I8, values_i8, 6},       {"i2", "I16", TN_I16, values_i16, 12},
+    {"i4", "I32", TN_I32, values_i32, 24},   {"i8", "I64", TN_I64, values_i64, 48},
+    {"f2", "F16", TN_F16, values_f16, 12},   {"", "BF16", TN_BF16, values_bf16, 12},
+    {"f4", "F32", TN_F32, values_f32, 24},   {"f8", "F64", TN_F64, values_f64, 48},
 };
 
 /* t has that dtype and shape, is row-major, and its bytes are these. */
@@ -93,7 +93,7 @@ static inline void check_same_file(const char *a, const char *b)
     free(pb);
 }
 
-/* A fresh folder for the test program; remove_folder takes it away with the files in it. */
+/* A fresh folder. */
 static inline void make_folder(char *out, size_t n)
 {
     const char *base = getenv("TMPDIR");
@@ -101,10 +101,32 @@ static inline void make_folder(char *out, size_t n)
     assert_non_null(mkdtemp(out));
 }
 
-/* Files in a folder, hidden ones included. */
-static inline int count_files(const char *folder)
+/* The test program's own folder, for groups of tests that want one. */
+static char folder[4096];
+
+static inline int folder_setup(void **state)
 {
-    DIR *d = opendir(folder);
+    (void)state;
+    make_folder(folder, sizeof folder);
+    return 0;
+}
+
+/* A path in it, by value. */
+typedef struct path_text {
+    char s[8192];
+} path_text;
+
+static inline path_text in_folder(const char *name)
+{
+    path_text p;
+    snprintf(p.s, sizeof p.s, "%s/%s", folder, name);
+    return p;
+}
+
+/* Files in a folder, hidden ones included. */
+static inline int count_files(const char *where)
+{
+    DIR *d = opendir(where);
     int n = 0;
     assert_non_null(d);
     for (struct dirent *e; (e = readdir(d));)
@@ -113,12 +135,13 @@ static inline int count_files(const char *folder)
     return n;
 }
 
-static inline void remove_folder(const char *folder)
+static inline int folder_teardown(void **state)
 {
+    (void)state;
     DIR *d = opendir(folder);
     char path[8192];
     if (!d)
-        return;
+        return 0;
     for (struct dirent *e; (e = readdir(d));) {
         snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
@@ -126,6 +149,7 @@ static inline void remove_folder(const char *folder)
     }
     closedir(d);
     (void)rmdir(folder);
+    return 0;
 }
 
 #endif

@@ -1,22 +1,7 @@
 /* npy files: every dtype, order and version that NumPy wrote; what is refused; and what Tenon writes, byte for byte. */
 #include "test_data.h"
 
-static char folder[4096], path[8192];
-
-static int setup(void **state)
-{
-    (void)state;
-    make_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s/x.npy", folder);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
+#define PATH (in_folder("x.npy").s)
 
 /* ---- reading ---- */
 
@@ -65,7 +50,8 @@ static void fortran_order(void **state)
     assert_false(tn_tensor_is_contiguous(t));
     assert_int_equal(tn_tensor_stride(t).dim[0], 1);
     assert_int_equal(tn_tensor_stride(t).dim[1], 3);
-    PRINTS(t, "tensor([[ 0,  1,  2,  3],\n        [ 4,  5,  6,  7],\n        [ 8,  9, 10, 11]], dtype=torch.int32)");
+    PRINTS(t, "tensor([[ 0,  1,  2,  3],\n        [ 4,  5,  6,  7],\n        [ 8,  9, 10, 11]], "
+              "dtype=torch.int32)");
     t = MADE(tn_load_npy(FIXTURE("big_fortran.npy")));
     PRINTS(t, "tensor([[0., 1., 2.],\n        [3., 4., 5.]])");
     double counted[24];
@@ -97,8 +83,10 @@ static void from_memory(void **state)
 static void types_that_tenon_has_not(void **state)
 {
     (void)state;
-    FAILS(tn_load_npy(FIXTURE("no_u2.npy")), TN_EDTYPE, "no_u2.npy: descr at byte 21: '<u2': Tenon has no tensors of uint16");
-    FAILS(tn_load_npy(FIXTURE("no_u4.npy")), TN_EDTYPE, "'<u4': Tenon has no tensors of uint32: save array.astype('int64')");
+    FAILS(tn_load_npy(FIXTURE("no_u2.npy")), TN_EDTYPE,
+          "no_u2.npy: descr at byte 21: '<u2': Tenon has no tensors of uint16");
+    FAILS(tn_load_npy(FIXTURE("no_u4.npy")), TN_EDTYPE,
+          "'<u4': Tenon has no tensors of uint32: save array.astype('int64')");
     FAILS(tn_load_npy(FIXTURE("no_u8.npy")), TN_EDTYPE, "'<u8'");
     FAILS(tn_load_npy(FIXTURE("no_c8.npy")), TN_EDTYPE, "'<c8': Tenon has no tensors of complex numbers");
     FAILS(tn_load_npy(FIXTURE("no_S5.npy")), TN_EDTYPE, "'|S5': Tenon has no tensors of text");
@@ -106,7 +94,8 @@ static void types_that_tenon_has_not(void **state)
     FAILS(tn_load_npy(FIXTURE("no_M8.npy")), TN_EDTYPE, "'<M8[D]': Tenon has no tensors of dates");
     FAILS(tn_load_npy(FIXTURE("no_f16.npy")), TN_EDTYPE, "'<f16': Tenon has no tensors of long double");
     FAILS(tn_load_npy(FIXTURE("no_object.npy")), TN_EDTYPE, "'|O': Tenon has no tensors of Python objects");
-    FAILS(tn_load_npy(FIXTURE("no_structured.npy")), TN_EDTYPE, "[('x', '<f4'), ('y', '<i4')]': a structured array");
+    FAILS(tn_load_npy(FIXTURE("no_structured.npy")), TN_EDTYPE,
+          "[('x', '<f4'), ('y', '<i4')]': a structured array");
     FAILS(tn_load_npy(FIXTURE("dims9.npy")), TN_EFORMAT, "dims9.npy: shape at byte");
 }
 
@@ -170,31 +159,42 @@ static void damaged_headers(void **state)
     refused("{'descr': '<f3', 'fortran_order': False, 'shape': ()}", 4, "'<f3' is no element type");
     refused("{'descr': '', 'fortran_order': False, 'shape': ()}", 4, "'' is no element type");
     refused("{'descr': '<', 'fortran_order': False, 'shape': ()}", 4, "'<' is no element type");
-    refused("{'descr': '<f4', 'fortran_order': 1, 'shape': ()}", 4, "fortran_order at byte 44: True or False was expected");
+    refused("{'descr': '<f4', 'fortran_order': 1, 'shape': ()}", 4,
+            "fortran_order at byte 44: True or False was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': 3}", 4, "a tuple was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", 12, "a tuple was expected: '(3,)'");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, "a whole number, 0 or more, was expected");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4,
+            "a whole number, 0 or more, was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, "',' or ')' was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (01,)}", 4, "a number begins with 0");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1.0,)}", 4, "',' or ')' was expected");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", 4, "larger than memory can be");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 4, "more elements than memory can hold");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", 0, "more elements than memory");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", 4, "something follows the dictionary");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", 4,
+            "larger than memory can be");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", 4,
+            "more elements than memory can hold");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", 0,
+            "more elements than memory");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", 4,
+            "something follows the dictionary");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7,
             "x: data at byte 67: [2] of float32 is 8 bytes, the file has 7");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 9, "[2] of float32 is 8 bytes, the file has 9");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 9,
+            "[2] of float32 is 8 bytes, the file has 9");
 }
 
 static void damaged_starts(void **state)
 {
     (void)state;
     FAILS(tn_npy_parse("PK\3\4aaaaaaaa", 12, "x"), TN_EFORMAT, "it may be an npz archive");
-    FAILS(tn_npy_parse("\x93NUMPY\4\0\0\0\0\0", 12, "x"), TN_EFORMAT, "version at byte 6: 4.0 is none of 1.0, 2.0, 3.0");
+    FAILS(tn_npy_parse("\x93NUMPY\4\0\0\0\0\0", 12, "x"), TN_EFORMAT,
+          "version at byte 6: 4.0 is none of 1.0, 2.0, 3.0");
     FAILS(tn_npy_parse("\x93NUMPY\1\1\0\0\0\0", 12, "x"), TN_EFORMAT, "1.1 is none of");
-    FAILS(tn_npy_parse("\x93NUMPY\1\0\xff\xff{}", 12, "x"), TN_EFORMAT, "length of the header at byte 8: 65535;");
-    FAILS(tn_npy_parse("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14, "x"), TN_EFORMAT, "length of the header at byte 8: 4294967295;");
-    FAILS(tn_npy_parse("\x93NUMPY\2\0\1\0", 10, "x"), TN_EFORMAT, "length of the header at byte 8: the file ends");
+    FAILS(tn_npy_parse("\x93NUMPY\1\0\xff\xff{}", 12, "x"), TN_EFORMAT,
+          "length of the header at byte 8: 65535;");
+    FAILS(tn_npy_parse("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14, "x"), TN_EFORMAT,
+          "length of the header at byte 8: 4294967295;");
+    FAILS(tn_npy_parse("\x93NUMPY\2\0\1\0", 10, "x"), TN_EFORMAT,
+          "length of the header at byte 8: the file ends");
     FAILS(tn_npy_parse("\x93NUMPY\1\0\1", 9, "x"), TN_EFORMAT, "the file has 9 bytes, too few");
     FAILS(tn_load_npy("/nowhere/x.npy"), TN_EIO, "/nowhere/x.npy: No such file or directory");
 }
@@ -210,14 +210,14 @@ static void writes_what_numpy_writes(void **state)
     for (size_t i = 0; i < 10; i++) {
         if (!*all_values[i].numpy)
             continue;
-        OK(tn_save_npy(tensor_of(&all_values[i]), path));
+        OK(tn_save_npy(tensor_of(&all_values[i]), PATH));
         snprintf(name, sizeof name, FIXTURE("%s.npy"), all_values[i].numpy);
-        check_same_file(path, name);
+        check_same_file(PATH, name);
     }
     static const char *const others[] = {FIXTURE("scalar.npy"), FIXTURE("empty.npy"), FIXTURE("dims8.npy")};
     for (size_t i = 0; i < 3; i++) {
-        OK(tn_save_npy(MADE(tn_load_npy(others[i])), path));
-        check_same_file(path, others[i]);
+        OK(tn_save_npy(MADE(tn_load_npy(others[i])), PATH));
+        check_same_file(PATH, others[i]);
     }
     assert_int_equal(count_files(folder), 1);
     tn_scope_close(s);
@@ -230,19 +230,20 @@ static void writes_views_in_row_major_order(void **state)
     for (int i = 0; i < 12; i++)
         counted[i] = i;
     tn_scope *s = tn_scope_open();
-    OK(tn_save_npy(MADE(tn_load_npy(FIXTURE("fortran_2d.npy"))), path));
-    check_tensor(MADE(tn_load_npy(path)), TN_I32, TN_SHAPE(3, 4), counted);
-    tn_tensor *t = MADE(tn_load_npy(path));
-    OK(tn_save_npy(MADE(tn_transpose(t, 0, 1)), path));
-    PRINTS(MADE(tn_load_npy(path)), "tensor([[ 0,  4,  8],\n        [ 1,  5,  9],\n        [ 2,  6, 10],\n"
+    OK(tn_save_npy(MADE(tn_load_npy(FIXTURE("fortran_2d.npy"))), PATH));
+    check_tensor(MADE(tn_load_npy(PATH)), TN_I32, TN_SHAPE(3, 4), counted);
+    tn_tensor *t = MADE(tn_load_npy(PATH));
+    OK(tn_save_npy(MADE(tn_transpose(t, 0, 1)), PATH));
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([[ 0,  4,  8],\n        [ 1,  5,  9],\n        [ 2,  6, 10],\n"
                                     "        [ 3,  7, 11]], dtype=torch.int32)");
-    OK(tn_save_npy(MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(1.5))), TN_SHAPE(3))), path));
-    PRINTS(MADE(tn_load_npy(path)), "tensor([1.5000, 1.5000, 1.5000])");
-    OK(tn_save_npy(MADE(tn_narrow(t, 1, 1, 2)), path)); /* an offset and a gap */
-    PRINTS(MADE(tn_load_npy(path)), "tensor([[ 1,  2],\n        [ 5,  6],\n        [ 9, 10]], dtype=torch.int32)");
+    OK(tn_save_npy(MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(1.5))), TN_SHAPE(3))), PATH));
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([1.5000, 1.5000, 1.5000])");
+    OK(tn_save_npy(MADE(tn_narrow(t, 1, 1, 2)), PATH)); /* an offset and a gap */
+    PRINTS(MADE(tn_load_npy(PATH)),
+           "tensor([[ 1,  2],\n        [ 5,  6],\n        [ 9, 10]], dtype=torch.int32)");
     tn_tensor *w = MADE(tn_ones(TN_SHAPE(2), .requires_grad = true));
-    OK(tn_save_npy(w, path));
-    PRINTS(MADE(tn_load_npy(path)), "tensor([1., 1.])");
+    OK(tn_save_npy(w, PATH));
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([1., 1.])");
     tn_scope_close(s);
 }
 
@@ -250,11 +251,12 @@ static void cannot_be_written(void **state)
 {
     (void)state;
     tn_scope *s = tn_scope_open();
-    unlink(path);
-    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .dtype = TN_BF16)), path), TN_EDTYPE, "npy has no bfloat16");
-    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .device = TN_META)), path), TN_EDEVICE, "no data");
-    FAILS_STATUS(tn_save_npy(NULL, path), TN_EINVAL, "tn_save_npy: an operand is NULL");
-    FAILS_STATUS(tn_save_npy(TN_NONE, path), TN_ETYPE, "TN_NONE");
+    unlink(PATH);
+    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .dtype = TN_BF16)), PATH), TN_EDTYPE,
+                 "npy has no bfloat16");
+    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .device = TN_META)), PATH), TN_EDEVICE, "no data");
+    FAILS_STATUS(tn_save_npy(NULL, PATH), TN_EINVAL, "tn_save_npy: an operand is NULL");
+    FAILS_STATUS(tn_save_npy(TN_NONE, PATH), TN_ETYPE, "TN_NONE");
     FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2))), NULL), TN_EINVAL, "a path was expected, got NULL");
     assert_int_equal(count_files(folder), 0);
     tn_scope_close(s);
@@ -275,5 +277,5 @@ int main(void)
         cmocka_unit_test(writes_views_in_row_major_order),
         cmocka_unit_test(cannot_be_written),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -93,7 +93,7 @@ static inline float m_tanh_f32(float x)
     float large = 1.0F - 2.0F / (m_exp_f32(a + a) + 1.0F);
     large = x < 0.0F ? -large : large;
     float y = a < 0.625F ? small : large;
-    return x != x ? x : y;
+    return x != x || x == 0.0F ? x : y; /* -0 stays -0 */
 }
 
 static inline float m_sigmoid_f32(float x)
@@ -131,7 +131,7 @@ static inline float sin_shifted(float x, int32_t quarter)
 
 static inline float m_sin_f32(float x)
 {
-    return sin_shifted(x, 0);
+    return x == 0.0F ? x : sin_shifted(x, 0); /* -0 stays -0 */
 }
 
 static inline float m_cos_f32(float x)

@@ -1,0 +1,79 @@
+/* cli/cli.h: what the subcommands of 'tenon' share. They use the public headers alone.
+ *
+ * Exit status: 0, 1 (failed), 2 (usage). Errors are one line on stderr that says what to do. */
+#ifndef TENON_CLI_H
+#define TENON_CLI_H
+
+#include <tenon/tenon.h>
+
+enum { CLI_OK, CLI_FAILED, CLI_USAGE };
+
+int cmd_train(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+
+/* ---- options ---- */
+
+typedef enum option_kind { OPT_TEXT, OPT_INT, OPT_REAL, OPT_FLAG } option_kind;
+
+typedef struct option {
+    const char *name; /* without "--" */
+    option_kind kind;
+    void *to;         /* const char **, int64_t *, double *, bool * */
+    double least, most;
+    const char *value, *help;
+} option;
+
+typedef struct command {
+    const char *name;      /* "train" */
+    const char *arguments; /* "[--data DIR] ..." after the name, in the usage line */
+    const char *about;
+    const option *options;
+    int n_options;
+    int min_arguments, max_arguments; /* beside options */
+} command;
+
+/* Reads options into their targets and collects other arguments. Returns -1 to go on, else the exit status (help was
+ * printed, or an error). */
+int cli_parse(const command *c, int argc, char **argv, const char **arguments, int *n_arguments);
+
+/* "tenon train: TEXT" on stderr, one line. Returns status. */
+int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with the first line of the library's message in front of the advice (which may be ""). Returns CLI_FAILED. */
+int cli_library_error(const char *advice);
+/* Set by cli_parse, for messages. */
+extern const char *cli_command;
+
+/* ---- the digit classifier ---- */
+
+/* A network by name ("mlp": 784-500-10, "linear": 784-10), NULL with a message printed. Belongs to the open scope. */
+tn_module *digits_model(const char *name);
+/* Fills net from a file written by train. The file's model name goes to name[32] if it is not NULL: the net is then made
+ * by it. NULL with a message printed. */
+tn_module *digits_load(const char *path, char *name, tn_safetensors **file);
+
+typedef struct digits {
+    tn_tensor *images, *labels; /* uint8 [n, 28, 28], int64 [n] */
+} digits;
+/* The training or test set in a folder, gzip-compressed or plain. 0, or the exit status with a message printed. */
+int digits_read(const char *folder, bool train, digits *out);
+
+/* uint8 or float pixels [n, 28, 28] on any device to the network's input [n, 784] in 0 .. 1. */
+tn_tensor *digits_input(tn_tensor *images);
+
+/* How many of the images the network names rightly; -1 with the library's error set. */
+int64_t digits_correct(tn_module *net, const digits *d);
+
+/* "cpu", "cuda:1", "auto" (a GPU if there is one). 0, or the exit status with a message printed. */
+int digits_device(const char *text, tn_device *out);
+
+/* ---- progress ---- */
+
+double cli_now(void);
+bool cli_terminal(void);
+/* "1:05" */
+void cli_minutes(double seconds, char *out, size_t n);
+
+#endif

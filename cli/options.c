@@ -1,0 +1,134 @@
+/* Options, errors, time: what every subcommand needs. */
+#include "cli.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *cli_command = "tenon";
+
+int cli_error(int status, const char *format, ...)
+{
+    va_list ap;
+    fprintf(stderr, "tenon %s: ", cli_command);
+    va_start(ap, format);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+    return status;
+}
+
+int cli_library_error(const char *advice)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "%s", tn_error_message());
+    line[strcspn(line, "\n")] = '\0';
+    return cli_error(CLI_FAILED, *advice ? "%s; %s" : "%s%s", line, advice);
+}
+
+static void print_help(const command *c)
+{
+    printf("usage: tenon %s %s\n\n%s\n", c->name, c->arguments, c->about);
+    if (c->n_options)
+        printf("\n");
+    for (int i = 0; i < c->n_options; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", c->options[i].name, *c->options[i].value ? " " : "", c->options[i].value);
+        printf("  %-20s %s\n", left, c->options[i].help);
+    }
+}
+
+static const option *find_option(const command *c, const char *name, size_t n)
+{
+    for (int i = 0; i < c->n_options; i++)
+        if (strlen(c->options[i].name) == n && !strncmp(c->options[i].name, name, n))
+            return &c->options[i];
+    return NULL;
+}
+
+static int set_number(const option *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    double v = strtod(text, &end);
+    bool whole = o->kind == OPT_INT;
+    if (end == text || *end || errno || v < o->least || v > o->most || (whole && v != (double)(int64_t)v))
+        return cli_error(CLI_USAGE, "--%s: '%s' is not a %s from %g to %g (try 'tenon %s --help')", o->name, text,
+                         whole ? "whole number" : "number", o->least, o->most, cli_command);
+    if (whole)
+        *(int64_t *)o->to = (int64_t)v;
+    else
+        *(double *)o->to = v;
+    return -1;
+}
+
+/* argv[*i] is "--name", "--name=value", or "--name" followed by the value. */
+static int set_option(const command *c, int argc, char **argv, int *i)
+{
+    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    const option *o = find_option(c, name, equals ? (size_t)(equals - name) : strlen(name));
+    if (!o)
+        return cli_error(CLI_USAGE, "there is no option '%s' (try 'tenon %s --help')", argv[*i], c->name);
+    if (o->kind == OPT_FLAG) {
+        if (equals)
+            return cli_error(CLI_USAGE, "--%s takes no value", o->name);
+        *(bool *)o->to = true;
+        return -1;
+    }
+    const char *value = equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL;
+    if (!value)
+        return cli_error(CLI_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+    if (o->kind != OPT_TEXT)
+        return set_number(o, value);
+    *(const char **)o->to = value;
+    return -1;
+}
+
+int cli_parse(const command *c, int argc, char **argv, const char **arguments, int *n_arguments)
+{
+    int n = 0;
+    cli_command = c->name;
+    for (int i = 0; i < argc; i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            print_help(c);
+            return CLI_OK;
+        }
+        if (!strncmp(argv[i], "--", 2) && argv[i][2]) {
+            int status = set_option(c, argc, argv, &i);
+            if (status >= 0)
+                return status;
+            continue;
+        }
+        if (n == c->max_arguments)
+            return cli_error(CLI_USAGE, "'%s' is one argument too many (usage: tenon %s %s)", argv[i], c->name,
+                             c->arguments);
+        arguments[n++] = argv[i];
+    }
+    if (n < c->min_arguments)
+        return cli_error(CLI_USAGE, "something is missing (usage: tenon %s %s)", c->name, c->arguments);
+    if (n_arguments)
+        *n_arguments = n;
+    return -1;
+}
+
+double cli_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+bool cli_terminal(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && (!term || strcmp(term, "dumb") != 0);
+}
+
+void cli_minutes(double seconds, char *out, size_t n)
+{
+    long s = (long)(seconds + 0.5);
+    snprintf(out, n, "%ld:%02ld", s / 60, s % 60);
+}

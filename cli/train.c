@@ -1,0 +1,394 @@
+/* tenon train: the loop a user would write, with progress, saving and resuming. */
+#include "cli.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct settings {
+    const char *data, *model, *device, *save, *resume, *log;
+    int64_t epochs, batch, seed, threads;
+    double lr, weight_decay;
+    bool constant;
+} settings;
+
+typedef struct training {
+    settings s;
+    tn_device device;
+    tn_module *net;
+    tn_optimizer *opt;
+    tn_loader *loader;
+    digits train, test;
+    FILE *log;
+    int64_t epoch, step, batches, total_steps; /* epochs done; steps done of all */
+    double accuracy;                           /* on the test images, in percent; -1: not known */
+    double begun;
+    int64_t first_step; /* of this run: a resumed one begins later */
+    /* of the epoch at work, on the device: summed without waiting for it */
+    tn_tensor *loss_sum, *right_sum;
+    int64_t seen, epoch_steps;
+    double epoch_begun, shown;
+} training;
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* ---- saving and resuming ---- */
+
+enum { MAX_STATE = 64 };
+
+/* The network's tensors under their names, the optimiser's under "optimizer.NAME". Returns how many, 0 on error. */
+static size_t collect(training *t, const char **names, tn_tensor **tensors, char (*text)[64])
+{
+    tn_named state[MAX_STATE], moments[MAX_STATE];
+    size_t n = tn_module_state(t->net, state, MAX_STATE), m = tn_optimizer_state(t->opt, moments, MAX_STATE);
+    if (n == 0 || n + m > MAX_STATE)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        names[i] = state[i].name;
+        tensors[i] = state[i].tensor;
+    }
+    for (size_t i = 0; i < m; i++) {
+        snprintf(text[i], sizeof text[i], "optimizer.%s", moments[i].name);
+        names[n + i] = text[i];
+        tensors[n + i] = moments[i].tensor;
+    }
+    return n + m;
+}
+
+static int save(training *t)
+{
+    const char *names[MAX_STATE];
+    tn_tensor *tensors[MAX_STATE];
+    char text[MAX_STATE][64], number[8][32];
+    if (!t->s.save)
+        return 0;
+    tn_loader_state at = tn_loader_get_state(t->loader);
+    tn_rng_state rng = tn_get_rng_state(TN_CPU);
+    snprintf(number[0], sizeof number[0], "%" PRId64, t->epoch);
+    snprintf(number[1], sizeof number[1], "%" PRId64, at.epoch);
+    snprintf(number[2], sizeof number[2], "%" PRId64, at.batch);
+    snprintf(number[3], sizeof number[3], "%" PRIu64, at.seed);
+    snprintf(number[4], sizeof number[4], "%" PRId64, t->s.batch);
+    snprintf(number[5], sizeof number[5], "%" PRIu64 " %" PRIu64, rng.seed, rng.offset);
+    snprintf(number[6], sizeof number[6], "%.2f", t->accuracy);
+    size_t n = collect(t, names, tensors, text);
+    if (!n)
+        return cli_library_error("");
+    if (tn_save_safetensors(t->s.save, names, ((tn_tensors){tensors, n}),
+                            .metadata = TN_PAIRS({"format", "pt"}, {"tenon.model", t->s.model}, {"tenon.epochs", number[0]},
+                                                 {"tenon.loader_epoch", number[1]}, {"tenon.loader_batch", number[2]},
+                                                 {"tenon.loader_seed", number[3]}, {"tenon.batch", number[4]},
+                                                 {"tenon.rng", number[5]}, {"tenon.test_accuracy", number[6]})))
+        return cli_library_error("nothing was replaced; --save names where the model goes");
+    return 0;
+}
+
+static uint64_t number_in(const tn_safetensors *f, const char *key)
+{
+    const char *text = tn_safetensors_metadata(f, key);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* The optimiser's state and the place in the data, so that the run goes on as if it had not stopped. */
+static int restore(training *t, const tn_safetensors *f)
+{
+    tn_named state[MAX_STATE];
+    size_t n = 0;
+    for (size_t i = 0; i < tn_safetensors_count(f) && n < MAX_STATE; i++) {
+        const char *name = tn_safetensors_name(f, i);
+        if (strncmp(name, "optimizer.", 10) != 0)
+            continue;
+        state[n].name = name + 10;
+        state[n].tensor = tn_safetensors_tensor(f, name);
+        if (!state[n++].tensor)
+            return cli_library_error("");
+    }
+    if (n && tn_optimizer_load_state(t->opt, state, n))
+        return cli_library_error("--resume takes a file that 'tenon train --save' wrote");
+    t->epoch = (int64_t)number_in(f, "tenon.epochs");
+    tn_loader_state at = {number_in(f, "tenon.loader_seed"), (int64_t)number_in(f, "tenon.loader_epoch"),
+                          (int64_t)number_in(f, "tenon.loader_batch")};
+    if ((int64_t)number_in(f, "tenon.batch") != t->s.batch)
+        at.batch = 0; /* another batch size: from the epoch's beginning */
+    if (tn_loader_set_state(t->loader, at))
+        return cli_library_error("--resume takes a file that 'tenon train --save' wrote");
+    const char *rng = tn_safetensors_metadata(f, "tenon.rng");
+    tn_rng_state r;
+    if (rng && sscanf(rng, "%" SCNu64 " %" SCNu64, &r.seed, &r.offset) == 2 && tn_set_rng_state(TN_CPU, r))
+        return cli_library_error("");
+    t->step = t->epoch * t->batches + at.batch;
+    if (t->epoch >= t->s.epochs)
+        return cli_error(CLI_FAILED, "%s was trained for %" PRId64 " epochs already; --epochs counts those: give more than "
+                                     "that", t->s.resume, t->epoch);
+    return 0;
+}
+
+/* ---- progress ---- */
+
+typedef struct figures {
+    double loss, accuracy, rate, left;
+} figures;
+
+/* Asks the device for the sums. */
+static figures look(training *t)
+{
+    double now = cli_now(), seconds = now - t->epoch_begun;
+    figures f = {NAN, NAN, 0, 0};
+    if (t->epoch_steps) {
+        f.loss = tn_item(t->loss_sum) / (double)t->epoch_steps;
+        f.accuracy = 100 * tn_item(t->right_sum) / (double)t->seen;
+    }
+    f.rate = seconds > 0 ? (double)t->seen / seconds : 0;
+    double done = (double)(t->step - t->first_step);
+    f.left = done > 0 ? (now - t->begun) / done * (double)(t->total_steps - t->step) : 0;
+    return f;
+}
+
+static void show_bar(training *t)
+{
+    enum { WIDTH = 24 };
+    figures f = look(t);
+    char left[32], bar[WIDTH + 1];
+    int full = (int)(WIDTH * t->epoch_steps / t->batches);
+    for (int i = 0; i < WIDTH; i++)
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    bar[WIDTH] = '\0';
+    cli_minutes(f.left, left, sizeof left);
+    printf("\repoch %" PRId64 "/%" PRId64 " [%s] %7.0f images/s  loss %.4f  accuracy %5.2f %%  %s left \033[K", t->epoch + 1,
+           t->s.epochs, bar, f.rate, f.loss, f.accuracy, left);
+    fflush(stdout);
+}
+
+static void show_epoch(training *t, const figures *f)
+{
+    char left[32];
+    cli_minutes(f->left, left, sizeof left);
+    printf("%sepoch %" PRId64 "/%" PRId64 ": loss %.4f, accuracy %.2f %% in training, %.2f %% on test images, %.0f images/s, %s "
+           "left%s\n", cli_terminal() ? "\r" : "", t->epoch, t->s.epochs, f->loss, f->accuracy, t->accuracy, f->rate, left,
+           cli_terminal() ? "\033[K" : "");
+    fflush(stdout);
+}
+
+/* ---- the loop ---- */
+
+static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
+{
+    double lr = t->s.constant ? t->s.lr : tn_lr_cosine(t->s.lr, t->step, t->total_steps, 0);
+    tn_tensor *x = digits_input(tn_to(images, .device = t->device)), *y = tn_to(labels, .device = t->device);
+    tn_tensor *scores = tn_forward(t->net, x), *loss = tn_cross_entropy(scores, y);
+    tn_optimizer_zero_grad(t->opt);
+    if (!loss || tn_backward(loss) || tn_optimizer_set_lr(t->opt, lr) || tn_optimizer_step(t->opt))
+        return cli_library_error("");
+    bool was = tn_set_grad_enabled(false);
+    tn_tensor *right = tn_sum(tn_eq(tn_argmax(scores, .dim = TN_DIMS(1)), y));
+    bool added = tn_add_(t->loss_sum, tn_detach(loss)) && tn_add_(t->right_sum, right);
+    tn_set_grad_enabled(was);
+    if (!added)
+        return cli_library_error("");
+    t->step++;
+    t->epoch_steps++;
+    t->seen += tn_tensor_size(labels, 0);
+    if (t->log)
+        fprintf(t->log, "%" PRId64 ",%" PRId64 ",%.9g,%.9g,,\n", t->step, t->epoch + 1, tn_item(loss), lr);
+    return 0;
+}
+
+/* What is left of an epoch: one that was interrupted begins in the middle. */
+static int one_epoch(training *t)
+{
+    t->seen = t->epoch_steps = 0;
+    t->epoch_begun = t->shown = cli_now();
+    tn_module_train(t->net);
+    if (!tn_zero_(t->loss_sum) || !tn_zero_(t->right_sum))
+        return cli_library_error("");
+    while (!interrupted) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *batch[2];
+        int32_t got = tn_loader_next(t->loader, batch, 2);
+        int status = got > 0 ? one_step(t, batch[0], batch[1]) : got < 0 ? cli_library_error("") : 0;
+        tn_scope_close(s);
+        if (status)
+            return status;
+        if (got == 0)
+            return 0;
+        if (cli_terminal() && cli_now() - t->shown > 0.1) {
+            show_bar(t);
+            t->shown = cli_now();
+        }
+    }
+    return 0;
+}
+
+static int finish_epoch(training *t)
+{
+    figures f = look(t);
+    int64_t right = digits_correct(t->net, &t->test);
+    if (right < 0)
+        return cli_library_error("");
+    t->epoch++;
+    t->accuracy = 100.0 * (double)right / (double)tn_tensor_size(t->test.labels, 0);
+    if (t->log) {
+        fprintf(t->log, "%" PRId64 ",%" PRId64 ",%.9g,,%.4f,%.3f\n", t->step, t->epoch, f.loss, t->accuracy,
+                cli_now() - t->begun);
+        fflush(t->log);
+    }
+    show_epoch(t, &f);
+    return save(t);
+}
+
+static int loop(training *t)
+{
+    struct sigaction act = {.sa_handler = interrupt}, old;
+    sigaction(SIGINT, &act, &old); /* the first Ctrl-C ends after the step at work; a second one kills */
+    int status = 0;
+    t->begun = cli_now();
+    t->first_step = t->step;
+    while (!status && t->epoch < t->s.epochs && !interrupted) {
+        status = one_epoch(t);
+        if (interrupted)
+            sigaction(SIGINT, &old, NULL);
+        else if (!status)
+            status = finish_epoch(t);
+    }
+    sigaction(SIGINT, &old, NULL);
+    double seconds = cli_now() - t->begun;
+    if (status || !interrupted) {
+        if (!status)
+            printf("trained %" PRId64 " epochs in %.1f s: %.2f %% of the test images right%s%s\n", t->epoch, seconds, t->accuracy,
+                   t->s.save ? "; saved to " : "", t->s.save ? t->s.save : "");
+        return status;
+    }
+    status = save(t);
+    if (!status && t->s.save)
+        printf("\ninterrupted in epoch %" PRId64 " after %.1f s; saved: go on with 'tenon train --resume %s --save %s'\n",
+               t->epoch + 1, seconds, t->s.save, t->s.save);
+    else if (!status)
+        printf("\ninterrupted in epoch %" PRId64 " after %.1f s; nothing was saved (--save FILE)\n", t->epoch + 1, seconds);
+    return status;
+}
+
+/* ---- setting up ---- */
+
+/* A save that cannot work is noticed before the work, not after it. */
+static int check_save(const settings *s)
+{
+    char folder[1024];
+    if (!s->save)
+        return 0;
+    const char *slash = strrchr(s->save, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->save) : 1, slash ? s->save : ".");
+    if (access(*folder ? folder : "/", W_OK) != 0)
+        return cli_error(CLI_FAILED, "--save %s: %s: %s; name a folder that is there and can be written", s->save,
+                         *folder ? folder : "/", strerror(errno));
+    return 0;
+}
+
+static int open_log(training *t)
+{
+    if (!t->s.log)
+        return 0;
+    t->log = fopen(t->s.log, t->s.resume ? "a" : "w");
+    if (!t->log)
+        return cli_error(CLI_FAILED, "--log %s: %s", t->s.log, strerror(errno));
+    if (!t->s.resume)
+        fprintf(t->log, "step,epoch,loss,lr,test_accuracy,seconds\n");
+    return 0;
+}
+
+/* The network, new or from a file (which stays open for the optimiser's state). */
+static int make_net(training *t, tn_safetensors **file, char *model)
+{
+    tn_manual_seed((uint64_t)t->s.seed);
+    t->net = t->s.resume ? digits_load(t->s.resume, model, file) : digits_model(t->s.model);
+    if (!t->net)
+        return t->s.resume || tn_error_code() ? CLI_FAILED : CLI_USAGE;
+    if (t->s.resume)
+        t->s.model = model;
+    return tn_module_to(t->net, t->device) ? 0 : cli_library_error("");
+}
+
+static int prepare(training *t, tn_safetensors **file, char *model)
+{
+    int status = digits_device(t->s.device, &t->device);
+    if (status || (status = check_save(&t->s)) || (status = make_net(t, file, model)) ||
+        (status = digits_read(t->s.data, true, &t->train)) || (status = digits_read(t->s.data, false, &t->test)) ||
+        (status = open_log(t)))
+        return status;
+    t->accuracy = -1;
+    t->opt = tn_adamw(t->net, t->s.lr, .weight_decay = t->s.weight_decay, .no_weight_decay = t->s.weight_decay == 0);
+    t->loader = tn_loader_new(TN_TENSORS(t->train.images, t->train.labels), .batch_size = t->s.batch, .shuffle = true,
+                              .seed = (uint64_t)t->s.seed, .prefetch = 2);
+    t->loss_sum = tn_zeros(TN_SHAPE(), .device = t->device);
+    t->right_sum = tn_zeros(TN_SHAPE(), .dtype = TN_I64, .device = t->device);
+    if (!t->opt || !t->loader || !t->loss_sum || !t->right_sum)
+        return cli_library_error("");
+    t->batches = tn_loader_batches(t->loader);
+    t->total_steps = t->batches * t->s.epochs;
+    if (*file && (status = restore(t, *file)))
+        return status;
+    printf("%s (%" PRId64 " parameters) on %s: %" PRId64 " training images, %" PRId64 " test images, batch %" PRId64
+           ", AdamW lr %g, seed %" PRId64 "\n", t->s.model, tn_module_numel(t->net), tn_device_text(t->device).s,
+           tn_tensor_size(t->train.labels, 0), tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr, t->s.seed);
+    if (t->s.resume)
+        printf("resumed from %s after %" PRId64 " epochs, %" PRId64 " steps\n", t->s.resume, t->epoch, t->step);
+    fflush(stdout);
+    return 0;
+}
+
+static int run(const settings *s)
+{
+    training t = {.s = *s};
+    tn_safetensors *file = NULL;
+    char model[32] = "mlp";
+    tn_scope *scope = tn_scope_open();
+    int status = prepare(&t, &file, model);
+    if (!status)
+        status = loop(&t);
+    if (t.log && fclose(t.log) != 0 && !status)
+        status = cli_error(CLI_FAILED, "--log %s: %s", s->log, strerror(errno));
+    tn_safetensors_close(file);
+    tn_loader_free(t.loader);
+    tn_optimizer_free(t.opt);
+    tn_scope_close(scope);
+    return status;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    settings s = {.data = "data/mnist", .model = "mlp", .device = "cpu", .epochs = 10, .batch = 100, .seed = 1, .lr = 1e-3,
+                  .weight_decay = 0.01};
+    const option options[] = {
+        {"data", OPT_TEXT, &s.data, 0, 0, "DIR", "folder of the MNIST files (data/mnist)"},
+        {"model", OPT_TEXT, &s.model, 0, 0, "NAME", "mlp: 784-500-10; linear: 784-10 (mlp)"},
+        {"epochs", OPT_INT, &s.epochs, 1, 1e6, "N", "times through the training images (10)"},
+        {"batch", OPT_INT, &s.batch, 1, 60000, "N", "images in a step (100)"},
+        {"lr", OPT_REAL, &s.lr, 0, 1e3, "X", "learning rate at first; falls to 0 as a cosine (0.001)"},
+        {"constant-lr", OPT_FLAG, &s.constant, 0, 0, "", "keep the learning rate"},
+        {"weight-decay", OPT_REAL, &s.weight_decay, 0, 10, "X", "AdamW's (0.01)"},
+        {"seed", OPT_INT, &s.seed, 0, 9e15, "N", "of initial weights and order (1)"},
+        {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
+        {"threads", OPT_INT, &s.threads, 1, 256, "N", "CPU threads (all cores)"},
+        {"save", OPT_TEXT, &s.save, 0, 0, "FILE", "write the model there after each epoch, as safetensors"},
+        {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE", "go on from a saved model; --epochs counts its epochs too"},
+        {"log", OPT_TEXT, &s.log, 0, 0, "FILE", "a CSV row for every step and epoch"},
+    };
+    const command c = {"train", "[OPTIONS]",
+                       "Trains a digit classifier on MNIST. Ctrl-C saves (with --save) and ends; --resume goes on.", options,
+                       (int)(sizeof options / sizeof *options), 0, 0};
+    int status = cli_parse(&c, argc, argv, NULL, NULL);
+    if (status >= 0)
+        return status;
+    if (s.threads && tn_set_num_threads((int32_t)s.threads))
+        return cli_library_error("");
+    return run(&s);
+}
