@@ -4,6 +4,22 @@
 
 /* ---- special values ---- */
 
+/* Where Tenon's answer is right by ops/rows.h's reference and PyTorch's is not, or is another of two defensible ones:
+ *   sqrt of integers         PyTorch's is one ulp off
+ *   div_floor, div_trunc     of 16-bit floats: PyTorch rounds each step to 16 bits, Tenon computes in float32
+ *   remainder                PyTorch's vectorised fmod gives NaN where the quotient overflows
+ *   pow(x, 0.5), a number    is sqrt in PyTorch: -0 for -0, NaN for -inf; C's pow (and PyTorch's with tensors) says 0, inf */
+static int64_t differences;
+
+static bool known_difference(const row *r, tn_dtype from, tn_dtype to, const char *what, real want)
+{
+    bool narrow = from == TN_F16 || from == TN_BF16;
+    return (!strcmp(r->name, "sqrt") && !kit_is_float(from)) ||
+           ((!strcmp(r->name, "div_floor") || !strcmp(r->name, "div_trunc")) && narrow) ||
+           (!strcmp(r->name, "remainder") && isnan(want)) ||
+           (!strcmp(r->name, "pow") && kit_is_float(to) && !strcmp(what, "number second 0.5 and"));
+}
+
 /* Both have errors: theirs may be as large as the bound again, in ulps of the result. */
 static bool agrees(const row *r, tn_dtype d, real got, real want)
 {
@@ -20,7 +36,30 @@ static bool agrees(const row *r, tn_dtype d, real got, real want)
     return k && fabsl(got - want) <= 2 * (d == TN_F64 ? b.floor64 : b.floor32) && !signbit(got) == !signbit(want);
 }
 
-static void compare(const row *r, const char *what, tn_dtype from, const tn_tensor *got, const cJSON *answer, const tn_tensor *const *in)
+/* One element's operands: of the tensors shown, and the number that 'what' names. */
+typedef struct shown {
+    const tn_tensor *t[3];
+    int number_at; /* -1: none */
+    tn_scalar number;
+} shown;
+
+static bool reference_agrees(const row *r, const shown *s, int64_t i, tn_dtype to, real got)
+{
+    row_operand o[3] = {{0}};
+    real in[3] = {0, 0, 0};
+    for (int k = 0; k < r->arity; k++) {
+        bool number = k == s->number_at;
+        if (!number && !s->t[k])
+            return false;
+        o[k] = (row_operand){number ? s->number.kind == TN_SCALAR_FLOAT ? TN_F64 : s->number.kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64
+                                    : tn_tensor_dtype(s->t[k]), number, false};
+        in[k] = !number ? kit_item(s->t[k], i) : s->number.kind == TN_SCALAR_FLOAT ? (real)s->number.v.f : (real)s->number.v.i;
+    }
+    row_dtypes d = row_infer(r, o);
+    return row_accepts(r, o, &d, to, in, got);
+}
+
+static void compare(const row *r, const char *what, tn_dtype from, const tn_tensor *got, const cJSON *answer, const shown *in)
 {
     kit.cases++;
     if (cJSON_IsNull(answer)) {
@@ -42,9 +81,13 @@ static void compare(const row *r, const char *what, tn_dtype from, const tn_tens
         kit.elements++;
         if (agrees(r, tn_tensor_dtype(want), x, y))
             continue;
+        if (known_difference(r, from, tn_tensor_dtype(want), what, y) && reference_agrees(r, in, i, tn_tensor_dtype(want), x)) {
+            differences++;
+            continue;
+        }
         real a[3] = {0, 0, 0};
         for (int k = 0; k < 3; k++)
-            a[k] = in[k] ? kit_item(in[k], i) : 0;
+            a[k] = in->t[k] ? kit_item(in->t[k], i) : 0;
         kit_fail("%s %s %s (%.20Lg, %.20Lg, %.20Lg): %.20Lg, PyTorch %.20Lg", r->name, what, tn_dtype_name(from), a[0], a[1], a[2],
                  x, y);
         return;
@@ -79,11 +122,11 @@ static const cJSON *entry(const cJSON *j, const char *section, const char *op, c
 
 static void special_unary(const cJSON *j, const row *r, const char *dtype, tn_tensor *v)
 {
-    const tn_tensor *in[3] = {v, NULL, NULL};
+    const shown in = {{v, NULL, NULL}, -1, {0}};
     const tn_scalar arg[3] = {tn_scalar_t(v), tn_scalar_none(), tn_scalar_none()};
     const cJSON *want = entry(j, "unary", r->name, dtype);
     if (want)
-        compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, in);
+        compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, &in);
 }
 
 static void special_binary(const cJSON *j, const row *r, const char *dtype, tn_tensor *v, tn_tensor *divisors)
@@ -93,9 +136,9 @@ static void special_binary(const cJSON *j, const row *r, const char *dtype, tn_t
     if (!want)
         return;
     tn_tensor *x = repeated(v, tn_tensor_numel(b), 1), *y = repeated(b, 1, tn_tensor_numel(v));
-    const tn_tensor *in[3] = {x, y, NULL};
+    const shown in = {{x, y, NULL}, -1, {0}};
     const tn_scalar arg[3] = {tn_scalar_t(x), tn_scalar_t(y), tn_scalar_none()};
-    compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, in);
+    compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, &in);
     for (int form = 0; form < 2; form++) {
         const cJSON *list = entry(j, form ? "number_first" : "number_second", r->name, dtype);
         for (int i = 0; i < cJSON_GetArraySize(list); i++) {
@@ -104,9 +147,9 @@ static void special_binary(const cJSON *j, const row *r, const char *dtype, tn_t
             char what[64];
             snprintf(what, sizeof what, form ? "number %g and" : "number second %g and", cJSON_GetArrayItem(numbers, i)->valuedouble);
             const tn_scalar with[3] = {form ? k : tn_scalar_t(v), form ? tn_scalar_t(b) : k, tn_scalar_none()};
-            const tn_tensor *shown[3] = {form ? NULL : v, form ? b : NULL, NULL};
+            const shown operands = {{form ? NULL : v, form ? b : NULL, NULL}, form ? 0 : 1, k};
             if (!cJSON_IsString(answer)) /* "skip" */
-                compare(r, what, tn_tensor_dtype(v), row_call(r, with, false), answer, shown);
+                compare(r, what, tn_tensor_dtype(v), row_call(r, with, false), answer, &operands);
         }
     }
 }
@@ -116,9 +159,9 @@ static void special_clamp(const cJSON *j, const row *r, const char *dtype, tn_te
     tn_tensor *b = golden_tensor(cJSON_GetObjectItem(cJSON_GetObjectItem(j, "bounds"), dtype)->valuestring, tn_tensor_dtype(v));
     int64_t n = tn_tensor_numel(b), m = tn_tensor_numel(v);
     tn_tensor *x = repeated(v, n * n, 1), *y = repeated(b, n, m), *z = repeated(b, 1, n * m);
-    const tn_tensor *in[3] = {x, y, z};
+    const shown in = {{x, y, z}, -1, {0}};
     const tn_scalar arg[3] = {tn_scalar_t(x), tn_scalar_t(y), tn_scalar_t(z)};
-    compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), entry(j, "ternary", r->name, dtype), in);
+    compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), entry(j, "ternary", r->name, dtype), &in);
 }
 
 /* where and masked_fill: every other element; where takes the reversed values for its third operand. */
@@ -133,10 +176,10 @@ static void special_masked(const cJSON *j, const row *r, const char *dtype, tn_t
     tn_tensor *m = tn_from_data(mask, TN_BOOL, TN_SHAPE(n), .release = free, .ctx = mask);
     tn_tensor *w = tn_from_data(back, tn_tensor_dtype(v), TN_SHAPE(n), .release = free, .ctx = back);
     const cJSON *want = entry(j, "ternary", r->name, dtype), *numbers = cJSON_GetObjectItem(j, "numbers");
-    const tn_tensor *in[3] = {m, v, w};
+    const shown in = {{m, v, w}, -1, {0}};
     if (r->rule == R_WHERE) {
         const tn_scalar arg[3] = {tn_scalar_t(m), tn_scalar_t(v), tn_scalar_t(w)};
-        compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, in);
+        compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, &in);
         return;
     }
     for (int i = 0; i < cJSON_GetArraySize(want); i++) {
@@ -144,7 +187,7 @@ static void special_masked(const cJSON *j, const row *r, const char *dtype, tn_t
         const tn_scalar arg[3] = {tn_scalar_t(v), tn_scalar_t(m), number_of(cJSON_GetArrayItem(numbers, i))};
         snprintf(what, sizeof what, "with %g of", cJSON_GetArrayItem(numbers, i)->valuedouble);
         if (!cJSON_IsString(cJSON_GetArrayItem(want, i)))
-            compare(r, what, tn_tensor_dtype(v), row_call(r, arg, false), cJSON_GetArrayItem(want, i), in);
+            compare(r, what, tn_tensor_dtype(v), row_call(r, arg, false), cJSON_GetArrayItem(want, i), &in);
     }
 }
 
@@ -186,11 +229,23 @@ static char letter(const tn_tensor *t)
     return t ? letters[d] : '!';
 }
 
+/* PyTorch takes pow of bool only with the numbers 0 and 1, clamp_min and clamp_max of bool only with tensors, and its
+ * mse_loss lets bool be subtracted from floats; Tenon goes by the rows' rules. */
+static bool known_exception(const char *what, const char *kind, int a, int b)
+{
+    bool number = strstr(kind, "number") != NULL, both = kit_dtypes[a % KIT_DTYPES] == TN_BOOL && b == 0;
+    if (!strcmp(what, "pow") || !strcmp(what, "clamp_min") || !strcmp(what, "clamp_max"))
+        return number && both;
+    return !strcmp(what, "mse_loss two") && (a == 0 || b == 0);
+}
+
 static void expect(const char *what, const char *kind, int a, int b, const tn_tensor *got, char want)
 {
     char have = letter(got);
     kit.cases += want != '?';
-    if (want != '?' && have != want)
+    if (want != '?' && have != want && known_exception(what, kind, a, b))
+        differences++;
+    else if (want != '?' && have != want)
         kit_fail("%s, %s, %s and %d:%s: %c, PyTorch %c; %s", what, kind, tn_dtype_name(kit_dtypes[a % KIT_DTYPES]), b,
                  tn_dtype_name(kit_dtypes[b % KIT_DTYPES]), have, want, got ? "" : tn_error_message());
     tn_error_clear();
@@ -436,6 +491,7 @@ int main(void)
            (long long)kit.failures);
     int64_t cases = kit.cases;
     promotion();
-    printf("promotion: %lld cases\n", (long long)(kit.cases - cases));
+    printf("promotion: %lld cases; differences that are meant, of values and dtypes: %lld\n", (long long)(kit.cases - cases),
+           (long long)differences);
     return kit_finish("golden");
 }
