@@ -19,7 +19,7 @@
 #define TN_NEG(a)          (-(a))
 #define TN_ABS(a)          M(fabs)(a)
 #define TN_SIGN(a)         (T)(((a) > K(0)) - ((a) < K(0)))
-#define TN_RELU(a)         ((a) > K(0) ? (a) : (a) != (a) ? (a) : K(0))
+#define TN_RELU(a)         ((a) < K(0) ? K(0) : (a))
 #define TN_ROUNDED(how, a) M(how)(a)
 #define TN_ISNAN(a)        ((a) != (a))
 #define TN_ISINF(a)        (M(fabs)(a) == TN_INFINITY)

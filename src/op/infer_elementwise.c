@@ -163,6 +163,8 @@ tn_status tn__infer_elementwise(tn__call *c)
     if (!(rules[op->rule].dtypes & TN__BIT(common)))
         return tn__no_dtype(op->name + (op->name[0] == '_'), common);
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
+    if (op->rule == R_FILL && common == TN_BOOL)
+        c->compute = TN_F64; /* any fraction is true */
     s->ndim = 0;
     s->strided = false;
     for (int32_t i = 0; i < c->n_in; i++) {

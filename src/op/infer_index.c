@@ -3,8 +3,7 @@
 
 tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
 {
-    if (index->dtype == TN_I64 || (index->dtype == TN_I32 && (c->op == TN__OP_index_select || c->op == TN__OP__embedding ||
-                                                              c->op == TN__OP_index_add)))
+    if (index->dtype == TN_I64 || index->dtype == TN_I32)
         return TN_OK;
     if (c->op == TN__OP__embedding)
         return tn__error(TN_EDTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar "
@@ -12,7 +11,7 @@ tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
                          tn__dtypes[index->dtype].legacy);
     if (c->op == TN__OP_index_select)
         return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
-    return tn__error(TN_EDTYPE, "%s(): Expected dtype int64 for index", tn__op_name(c->op));
+    return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index", tn__op_name(c->op));
 }
 
 /* PyTorch lets an empty 1-D tensor join anything. */

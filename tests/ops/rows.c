@@ -212,7 +212,7 @@ row_dtypes row_infer(const row *r, const row_operand *o)
     case R_WHERE: d.refused = o[0].dtype != TN_BOOL; break;
     case R_FILL: d.refused = o[0].number || o[1].dtype != TN_BOOL || !(o[2].number || o[2].zero_dim); break;
     }
-    d.compute = compute_of(d.common);
+    d.compute = r->rule == R_FILL && d.common == TN_BOOL ? TN_F64 : compute_of(d.common); /* any fraction is true */
     return d;
 }
 
