@@ -444,10 +444,32 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     return tn__scope_pop(p->self, &scope, out);
 }
 
+/* Does the asked result dtype lose what elements have? Then they are converted before anything is done with them, as
+ * PyTorch does: a sum in bool is 'any', a float16 sum of float32 is of rounded elements. */
+static bool converts_first(tn__op_id op, const tn_scalar *in, const tn__attr *attr)
+{
+    if (!attr || !attr->dtype || op == TN__OP__to_copy)
+        return false;
+    const tn_tensor *x = tn__operand(&in[0]);
+    bool narrow = attr->dtype == TN_F16 || attr->dtype == TN_BF16 || attr->dtype == TN_BOOL;
+    return narrow && x && x->dtype != attr->dtype;
+}
+
+static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, tn__attr *attr)
+{
+    tn_scope scope;
+    tn__thread *self = tn__enter(site);
+    tn__scope_push(self, &scope);
+    const tn_scalar in = tn_scalar_t(tn__to_copy(x, attr->dtype));
+    return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, attr, NULL));
+}
+
 tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, tn__attr *attr,
                      tn_tensor **second)
 {
     passage p;
+    if (TN_UNLIKELY(converts_first(op, in, attr)))
+        return apply_converted(site, op, in[0].v.t, attr);
     begin(&p, site, op, in, n_in, attr, false);
     if (tn__ops[op].kind == TN__COMPOSITE)
         return apply_composite(&p, required);
