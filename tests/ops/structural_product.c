@@ -1,0 +1,3 @@
+#include "ops/structural.h"
+
+const structural_case cases_product[] = {{NULL, NULL}};
