@@ -139,3 +139,39 @@ void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shap
         a->v[i] = (real)kit_below(n);
     kit_show(a);
 }
+
+void each_array(void (*attempt)(kit_array *x), bool tame)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int k = 0; k < N_SHAPES; k++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
+                kit_array x;
+                tn_scope *scope = tn_scope_open();
+                random_array(&x, kit_dtypes[i], some_shapes[k].ndim, some_shapes[k].dim, (kit_layout)layout, tame);
+                attempt(&x);
+                kit_array_free(&x);
+                tn_scope_close(scope);
+            }
+}
+
+lane lane_of(const kit_array *x, int32_t dim)
+{
+    lane l = {1, x->ndim ? x->shape[dim] : 1, 1};
+    for (int32_t d = 0; d < x->ndim; d++) {
+        l.outer *= d < dim ? x->shape[d] : 1;
+        l.inner *= d > dim ? x->shape[d] : 1;
+    }
+    return l;
+}
+
+int32_t without_dim(const kit_array *x, int32_t dim, bool keepdim, int64_t *shape)
+{
+    int32_t n = 0;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        if (d != dim)
+            shape[n++] = x->shape[d];
+        else if (keepdim)
+            shape[n++] = 1;
+    }
+    return n;
+}

@@ -57,6 +57,17 @@ void random_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *sha
 /* Random indices in [0, n): int64 or int32. */
 void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, int64_t n);
 
+/* Calls it with an array of every dtype, shape and layout, in a scope of its own; tame: small numbers. */
+void each_array(void (*attempt)(kit_array *x), bool tame);
+
+/* A row-major array taken apart at a dimension: element k of lane (o, i) is at (o * n + k) * inner + i. 0-dim: one of one. */
+typedef struct lane {
+    int64_t outer, n, inner;
+} lane;
+lane lane_of(const kit_array *x, int32_t dim);
+/* x's shape without that dimension, or with 1 there; returns how many dimensions that is. */
+int32_t without_dim(const kit_array *x, int32_t dim, bool keepdim, int64_t *shape);
+
 /* eps of the dtype that dtype d computes in: 2^-24 for float32 and below, 2^-53. */
 static inline real compute_eps(tn_dtype d)
 {
