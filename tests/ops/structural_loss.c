@@ -49,7 +49,7 @@ static void distances(bool square)
                         expected_init(&e, y.ndim ? kit_promote(x.dtype, y.dtype) : x.dtype, 2, shape);
                         expected_tolerate(&e);
                         for (int64_t k = 0; k < e.numel; k++) {
-                            real d = x.v[k] - y.v[kit_broadcast(&y, 2, shape, k)];
+                            real d = x.v[k] - kit_round(y.v[kit_broadcast(&y, 2, shape, k)], e.dtype == TN_F64 ? TN_F64 : TN_F32);
                             e.v[k] = square ? d * d : fabsl(d);
                             e.tol[k] = 4 * eps_of(e.dtype) * e.v[k];
                         }
