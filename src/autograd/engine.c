@@ -707,7 +707,7 @@ tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, 
             continue;
         grads[i] = first->grad;
         if (first == &k.targets[i])
-            tn__scope_adopt(self, tn__object_retain(first->grad));
+            tn__again(self, first->grad); /* it may be the caller's own grad_outputs, which a scope has already */
         else if (!self->scope)
             tn__object_retain(first->grad);
     }
