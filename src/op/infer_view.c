@@ -301,6 +301,8 @@ tn_status tn__infer_as_strided_scatter(tn__call *c)
 {
     show(c);
     c->spec[0].offset = 0;
+    for (int32_t d = 0; d < c->spec[0].ndim; d++)
+        c->attr->base_strides[d] = c->spec[0].stride[d];
     return TN_OK;
 }
 
