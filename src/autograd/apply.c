@@ -104,6 +104,21 @@ static bool should_record(const tn__thread *self, const tn__call *c)
     return false;
 }
 
+/* Weights of losses have no derivative; PyTorch refuses them rather than leave a gradient out. */
+static tn_status check_constants(const tn__call *c)
+{
+    if (c->op != TN__OP_nll_loss && c->op != TN__OP_binary_cross_entropy_with_logits)
+        return TN_OK;
+    for (int32_t i = 2; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (t && tn__wants_grad(t))
+            return tn__error(TN_EGRAD, "The function '%s%s' is not differentiable with respect to argument '%s'. This input "
+                                       "cannot have requires_grad True.", tn__op_name(c->op),
+                             c->op == TN__OP_nll_loss ? "_forward" : "", i == 2 ? "weight" : "pos_weight");
+    }
+    return TN_OK;
+}
+
 /* ---- in place ---- */
 
 /* Do two tensors share some elements but not all? PyTorch's test: same storage, overlapping ranges of dense tensors. */
@@ -336,6 +351,8 @@ static tn_status pass(passage *p, uint32_t required)
         return e;
     }
     p->records = should_record(p->self, c);
+    if (!p->self->no_grad && (e = check_constants(c)))
+        return e;
     if (c->inplace && ((e = check_write(p)) || (e = save_original(p))))
         return e;
     if ((e = make_outputs(p)))
@@ -424,7 +441,7 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     };
     tn_scope scope;
     bool no_grad = p->self->no_grad;
-    if (check_operands(&p->c, required))
+    if (check_operands(&p->c, required) || (!no_grad && check_constants(&p->c)))
         return NULL;
     p->records = should_record(p->self, &p->c);
     tn__scope_push(p->self, &scope);
