@@ -203,6 +203,7 @@ tn_status tn__infer_slice(tn__call *c)
         return e;
     if (a->step < 1)
         return tn__error(TN_EINVAL, "slice step must be positive");
+    c->variant = a->flag; /* of _split */
     int64_t n = s->shape[a->dim];
     a->start = clip(a->start, n);
     a->end = TN_MAX(clip(a->end, n), a->start);
