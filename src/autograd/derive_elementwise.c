@@ -138,12 +138,14 @@ tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar 
 
 tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
-    return share_grad(g, tn_logical_and(tn_lt(x, lower), tn_le(lower, upper)), tn_logical_and(tn_eq(x, lower), tn_lt(lower, upper)));
+    tn_tensor *tie = tn_logical_and(tn_eq(x, lower), tn_lt(lower, upper));
+    return share_grad(g, tn_logical_and(tn_lt(x, lower), tn_le(lower, upper)), tie);
 }
 
 /* Crossed bounds: the upper one is the result, whatever x is. */
 tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
     tn_tensor *beyond = tn_logical_and(tn_gt(x, upper), tn_le(lower, upper));
-    return share_grad(g, tn_logical_or(beyond, tn_gt(lower, upper)), tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper)));
+    tn_tensor *tie = tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper));
+    return share_grad(g, tn_logical_or(beyond, tn_gt(lower, upper)), tie);
 }

@@ -131,9 +131,9 @@ static const layout_case cases[] = {
 typedef struct trial {
     const row *r;
     const layout_case *c;
-    kit_array op[3], g, v;  /* operands; the incoming gradient; what the first derivative is weighted with */
+    kit_array op[3], g, v; /* operands; the incoming gradient; what the first derivative is weighted with */
     bool number[3];
-    int32_t ndim;           /* of the result */
+    int32_t ndim; /* of the result */
     int64_t shape[TN_MAX_DIMS], numel;
     tn_scalar in[3];
 } trial;
@@ -334,7 +334,8 @@ static void run_second(const row *r, const layout_case *c, const int *range)
                 random_weights(&t.v, t.op[k].ndim, t.op[k].shape);
                 tn_tensor *g = leaf(&t.g), *y = row_call(r, t.in, false), *gk = NULL;
                 kit.cases++;
-                if (tn_grad(TN_TENSORS(y), TN_TENSORS(t.op[k].t), &gk, .grad_outputs = TN_TENSORS(g), .create_graph = true))
+                if (tn_grad(TN_TENSORS(y), TN_TENSORS(t.op[k].t), &gk, .grad_outputs = TN_TENSORS(g),
+                            .create_graph = true))
                     kit_fail("gradient of %s, %s, with create_graph: %s", r->name, c->name, tn_error_message());
                 else
                     check_second(&t, k, gk, g);
@@ -358,7 +359,8 @@ static void run_dtypes(const row *r, const int *range)
             tn_scalar in[3];
             tn_scope *scope = tn_scope_open();
             for (int k = 0; k < r->arity; k++) {
-                kit_array_init(&a[k], is_mask(r, k) ? TN_BOOL : kit_dtypes[k == 1 ? j : i], r->rule == R_FILL && k == 2 ? 0 : 1, &n, KIT_DENSE);
+                kit_array_init(&a[k], is_mask(r, k) ? TN_BOOL : kit_dtypes[k == 1 ? j : i],
+                               r->rule == R_FILL && k == 2 ? 0 : 1, &n, KIT_DENSE);
                 for (int64_t e = 0; e < a[k].numel; e++)
                     a[k].v[e] = draw(r, k, range[k]);
                 kit_show(&a[k]);
@@ -369,7 +371,8 @@ static void run_dtypes(const row *r, const int *range)
             tn_tensor *y = row_call(r, in, false);
             kit.cases++;
             if (!y || tn_backward(tn_sum(y)))
-                kit_fail("gradient of %s in %s and %s: %s", r->name, tn_dtype_name(kit_dtypes[i]), tn_dtype_name(kit_dtypes[j]), tn_error_message());
+                kit_fail("gradient of %s in %s and %s: %s", r->name, tn_dtype_name(kit_dtypes[i]),
+                         tn_dtype_name(kit_dtypes[j]), tn_error_message());
             for (int k = 0; k < r->arity && y; k++) {
                 if (r->differentiable[k] && tn_tensor_dtype(tn_tensor_grad(a[k].t)) != a[k].dtype)
                     kit_fail("gradient of %s: operand %d in %s has one in %s", r->name, k, tn_dtype_name(a[k].dtype),
@@ -386,7 +389,8 @@ void gradients_of_rows(const char *only)
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
         int range[3];
-        if ((only && strcmp(only, r->name) != 0) || !(r->differentiable[0] || r->differentiable[1] || r->differentiable[2]))
+        if ((only && strcmp(only, r->name) != 0) ||
+            !(r->differentiable[0] || r->differentiable[1] || r->differentiable[2]))
             continue;
         kit_seed((uint64_t)i + 1);
         if (!find_domain(r, range)) {

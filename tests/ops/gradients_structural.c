@@ -31,12 +31,12 @@ static tn_tensor *indices(void)
     return tn_tensor_from(TN_LIST(2, 0, 0, 1, 2, 1), .shape = TN_SHAPE(2, 3));
 }
 
-#define F(name, expression)                        \
-    static tn_tensor *f_##name(tn_tensor **in)     \
-    {                                              \
-        tn_tensor *x = in[0], *y = in[1];          \
-        (void)x, (void)y;                          \
-        return expression;                         \
+#define F(name, expression)                    \
+    static tn_tensor *f_##name(tn_tensor **in) \
+    {                                          \
+        tn_tensor *x = in[0], *y = in[1];      \
+        (void)x, (void)y;                      \
+        return expression;                     \
     }
 
 /* reductions */
@@ -79,14 +79,17 @@ F(cat, tn_cat(TN_TENSORS(x, y, x), 1))
 F(cat_blank, tn_cat(TN_TENSORS(y, x), 0))
 F(stack, tn_stack(TN_TENSORS(x, y), 1))
 F(gather, tn_gather(x, 1, tn_tensor_from(TN_LIST(0, 0, 3, 2, 2, 1), .shape = TN_SHAPE(3, 2))))
-F(scatter, tn_scatter(x, 1, tn_tensor_from(TN_LIST(0, 1, 3, 2, 2, 1), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
+F(scatter,
+  tn_scatter(x, 1, tn_tensor_from(TN_LIST(0, 1, 3, 2, 2, 1), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
 F(scatter_number, tn_scatter(x, 0, tn_tensor_from(TN_LIST(0, 1, 2, 0), .shape = TN_SHAPE(1, 4)), 2.5))
-F(scatter_add, tn_scatter_add(x, 1, tn_tensor_from(TN_LIST(0, 0, 3, 2, 2, 2), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
+F(scatter_add,
+  tn_scatter_add(x, 1, tn_tensor_from(TN_LIST(0, 0, 3, 2, 2, 2), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
 F(index_select, tn_index_select(x, 1, tn_tensor_from(TN_LIST(3, 0, 3))))
 F(index_add, tn_index_add(x, 0, tn_tensor_from(TN_LIST(2, 0, 2)), y))
 F(embedding, tn_embedding(x, indices()))
 /* the padding row is given no gradient, by definition: its elements are made not to count (its zero: test_autograd) */
-F(embedding_padded, tn_mul(tn_embedding(x, indices(), .padding_idx = tn_scalar_i(-1)), tn_unsqueeze(tn_ne(indices(), 2), -1)))
+F(embedding_padded,
+  tn_mul(tn_embedding(x, indices(), .padding_idx = tn_scalar_i(-1)), tn_unsqueeze(tn_ne(indices(), 2), -1)))
 
 /* products */
 F(mm, tn_mm(x, y))
@@ -102,9 +105,11 @@ F(outer, tn_outer(x, y))
 
 /* losses */
 F(nll_loss, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 3, 0))))
-F(nll_loss_none, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)), .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
+F(nll_loss_none, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)),
+                             .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
                              .reduction = TN_NO_REDUCTION, .ignore_index = tn_scalar_i(2)))
-F(nll_loss_weighted, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)), .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64)))
+F(nll_loss_weighted, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)),
+                                 .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64)))
 F(cross_entropy, tn_cross_entropy(x, tn_tensor_from(TN_LIST(1, 3, 0)), .label_smoothing = 0.2))
 F(cross_entropy_probabilities, tn_cross_entropy(x, tn_softmax(y, 1), .reduction = TN_SUM))
 F(mse_loss, tn_mse_loss(x, y))
@@ -112,8 +117,10 @@ F(mse_loss_sum, tn_mse_loss(x, y, .reduction = TN_SUM))
 F(mse_loss_none, tn_mse_loss(x, y, .reduction = TN_NO_REDUCTION))
 F(l1_loss, tn_l1_loss(x, y))
 F(bce, tn_binary_cross_entropy_with_logits(x, y))
-F(bce_weighted, tn_binary_cross_entropy_with_logits(x, y, .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
-                                                    .pos_weight = tn_tensor_from(TN_LIST(2.0, 0.5, 1.5, 1.0), .dtype = TN_F64), .reduction = TN_SUM))
+F(bce_weighted,
+  tn_binary_cross_entropy_with_logits(x, y, .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
+                                      .pos_weight = tn_tensor_from(TN_LIST(2.0, 0.5, 1.5, 1.0), .dtype = TN_F64),
+                                      .reduction = TN_SUM))
 static tn_tensor *f_dropout(tn_tensor **in)
 {
     tn_manual_seed(7);
@@ -194,41 +201,145 @@ static tn_tensor *f_slices_deep(tn_tensor **in)
     return tn_copy_(part, tn_t(tn_slice(in[1], 1, 1, 3, 1))) && tn_exp_(tn_select(base, 0, 2)) ? base : NULL;
 }
 
-#define M34 {2, {3, 4}}
-#define NINE {1, {4}}
-/* clang-format off */
-#define ONE(name) {#name, f_##name, 1, {M34}, false}
-#define TWO(name) {#name, f_##name, 2, {M34, M34}, false}
+#define M34      \
+    {            \
+        2,       \
+        {        \
+            3, 4 \
+        }        \
+    }
+#define NINE  \
+    {         \
+        1,    \
+        {     \
+            4 \
+        }     \
+    }
+#define ONE(name)                         \
+    {                                     \
+#name, f_##name, 1, {M34 }, false \
+    }
+#define TWO(name)                              \
+    {                                          \
+#name, f_##name, 2, {M34, M34 }, false \
+    }
 static const gradient_case cases[] = {
-    ONE(sum), ONE(sum_dim), {"sum_keep", f_sum_keep, 1, {{3, {2, 3, 2}}}, false}, ONE(mean), ONE(mean_dim),
-    {"mean of a 0-dim", f_mean, 1, {{0, {0}}}, false}, {"prod", f_prod, 1, {{2, {2, 3}}}, false}, ONE(prod_dim), ONE(prod_keep), ONE(prod_zero), ONE(prod_zeros),
-    ONE(amax), ONE(amax_all), ONE(amin), ONE(max), ONE(max_keep), ONE(max_all), ONE(min), ONE(min_all), ONE(var), ONE(var_dim), ONE(std),
-    ONE(std_dim), ONE(logsumexp), ONE(logsumexp_all), ONE(logsumexp_keep), ONE(cumsum), ONE(cumsum_first), ONE(softmax), ONE(softmax_first),
-    ONE(log_softmax), ONE(log_softmax_first), TWO(softmax_backward), TWO(log_softmax_backward),
-    TWO(cat), {"cat_blank", f_cat_blank, 2, {M34, {1, {0}}}, false}, TWO(stack), ONE(gather), TWO(scatter), ONE(scatter_number),
-    TWO(scatter_add), ONE(index_select), TWO(index_add), ONE(embedding), ONE(embedding_padded),
-    {"mm", f_mm, 2, {M34, {2, {4, 2}}}, false}, {"bmm", f_bmm, 2, {{3, {2, 2, 3}}, {3, {2, 3, 2}}}, false},
-    {"mv", f_mv, 2, {M34, {1, {4}}}, false}, {"dot", f_dot, 2, {{1, {4}}, {1, {4}}}, false},
-    {"addmm", f_addmm, 3, {{2, {3, 2}}, M34, {2, {4, 2}}}, false}, {"addmm, bias of a row", f_addmm, 3, {{1, {2}}, M34, {2, {4, 2}}}, false},
+    ONE(sum),
+    ONE(sum_dim),
+    {"sum_keep", f_sum_keep, 1, {{3, {2, 3, 2}}}, false},
+    ONE(mean),
+    ONE(mean_dim),
+    {"mean of a 0-dim", f_mean, 1, {{0, {0}}}, false},
+    {"prod", f_prod, 1, {{2, {2, 3}}}, false},
+    ONE(prod_dim),
+    ONE(prod_keep),
+    ONE(prod_zero),
+    ONE(prod_zeros),
+    ONE(amax),
+    ONE(amax_all),
+    ONE(amin),
+    ONE(max),
+    ONE(max_keep),
+    ONE(max_all),
+    ONE(min),
+    ONE(min_all),
+    ONE(var),
+    ONE(var_dim),
+    ONE(std),
+    ONE(std_dim),
+    ONE(logsumexp),
+    ONE(logsumexp_all),
+    ONE(logsumexp_keep),
+    ONE(cumsum),
+    ONE(cumsum_first),
+    ONE(softmax),
+    ONE(softmax_first),
+    ONE(log_softmax),
+    ONE(log_softmax_first),
+    TWO(softmax_backward),
+    TWO(log_softmax_backward),
+    TWO(cat),
+    {"cat_blank", f_cat_blank, 2, {M34, {1, {0}}}, false},
+    TWO(stack),
+    ONE(gather),
+    TWO(scatter),
+    ONE(scatter_number),
+    TWO(scatter_add),
+    ONE(index_select),
+    TWO(index_add),
+    ONE(embedding),
+    ONE(embedding_padded),
+    {"mm", f_mm, 2, {M34, {2, {4, 2}}}, false},
+    {"bmm", f_bmm, 2, {{3, {2, 2, 3}}, {3, {2, 3, 2}}}, false},
+    {"mv", f_mv, 2, {M34, {1, {4}}}, false},
+    {"dot", f_dot, 2, {{1, {4}}, {1, {4}}}, false},
+    {"addmm", f_addmm, 3, {{2, {3, 2}}, M34, {2, {4, 2}}}, false},
+    {"addmm, bias of a row", f_addmm, 3, {{1, {2}}, M34, {2, {4, 2}}}, false},
     {"addmm_scaled", f_addmm_scaled, 3, {{2, {3, 1}}, M34, {2, {4, 2}}}, false},
-    {"linear", f_linear, 3, {M34, {2, {2, 4}}, {1, {2}}}, false}, {"linear of a vector", f_linear, 3, {NINE, {2, {2, 4}}, {1, {2}}}, false},
+    {"linear", f_linear, 3, {M34, {2, {2, 4}}, {1, {2}}}, false},
+    {"linear of a vector", f_linear, 3, {NINE, {2, {2, 4}}, {1, {2}}}, false},
     {"linear of a batch", f_linear, 3, {{3, {2, 2, 4}}, {2, {2, 4}}, {1, {2}}}, false},
-    {"linear, plain", f_linear_plain, 2, {M34, {2, {2, 4}}}, false}, {"linear, 1-D weight", f_linear_plain, 2, {M34, NINE}, false},
-    {"matmul", f_matmul, 2, {{3, {2, 2, 3}}, {2, {3, 2}}}, false}, {"matmul, broadcast", f_matmul, 2, {{3, {2, 2, 3}}, {4, {2, 1, 3, 1}}}, false},
-    {"matmul, vector first", f_matmul, 2, {{1, {3}}, {3, {2, 3, 2}}}, false}, {"matmul, vector last", f_matmul, 2, {{3, {2, 2, 3}}, {1, {3}}}, false},
+    {"linear, plain", f_linear_plain, 2, {M34, {2, {2, 4}}}, false},
+    {"linear, 1-D weight", f_linear_plain, 2, {M34, NINE}, false},
+    {"matmul", f_matmul, 2, {{3, {2, 2, 3}}, {2, {3, 2}}}, false},
+    {"matmul, broadcast", f_matmul, 2, {{3, {2, 2, 3}}, {4, {2, 1, 3, 1}}}, false},
+    {"matmul, vector first", f_matmul, 2, {{1, {3}}, {3, {2, 3, 2}}}, false},
+    {"matmul, vector last", f_matmul, 2, {{3, {2, 2, 3}}, {1, {3}}}, false},
     {"outer", f_outer, 2, {{1, {3}}, {1, {4}}}, false},
-    ONE(nll_loss), ONE(nll_loss_none), ONE(nll_loss_weighted), ONE(cross_entropy), TWO(cross_entropy_probabilities), TWO(mse_loss),
-    TWO(mse_loss_sum), TWO(mse_loss_none), {"mse_loss, broadcast", f_mse_loss, 2, {M34, NINE}, false}, TWO(l1_loss), TWO(bce), TWO(bce_weighted),
-    ONE(dropout), ONE(to), ONE(clone), ONE(contiguous), ONE(restride), TWO(copy_), {"copy_, broadcast", f_copy_, 2, {M34, NINE}, false},
-    {"fill", f_fill, 2, {M34, NINE}, false}, TWO(zero_), TWO(uniform_), TWO(normal_), ONE(tril), ONE(triu), ONE(flip),
-    ONE(view), {"permute", f_permute, 1, {{3, {2, 3, 2}}}, false}, ONE(transpose), ONE(t), {"t of a vector", f_t, 1, {NINE}, false},
-    {"expand", f_expand, 1, {{2, {3, 1}}}, false}, {"squeeze", f_squeeze, 1, {{3, {1, 3, 1}}}, false},
-    {"squeeze_dim", f_squeeze_dim, 1, {{3, {1, 1, 3}}}, false}, ONE(unsqueeze), ONE(select), ONE(slice), ONE(diagonal),
-    {"diagonal_low", f_diagonal_low, 1, {{3, {2, 3, 2}}}, false}, ONE(as_strided), ONE(alias), ONE(reshape), ONE(flatten), ONE(narrow),
-    {"view_as", f_view_as, 2, {M34, {2, {2, 6}}}, false}, {"expand_as", f_expand_as, 2, {NINE, M34}, false}, ONE(sum_to_size),
-    ONE(split), ONE(split_sizes), ONE(chunk), ONE(unbind), TWO(slices), TWO(slices_deep),
+    ONE(nll_loss),
+    ONE(nll_loss_none),
+    ONE(nll_loss_weighted),
+    ONE(cross_entropy),
+    TWO(cross_entropy_probabilities),
+    TWO(mse_loss),
+    TWO(mse_loss_sum),
+    TWO(mse_loss_none),
+    {"mse_loss, broadcast", f_mse_loss, 2, {M34, NINE}, false},
+    TWO(l1_loss),
+    TWO(bce),
+    TWO(bce_weighted),
+    ONE(dropout),
+    ONE(to),
+    ONE(clone),
+    ONE(contiguous),
+    ONE(restride),
+    TWO(copy_),
+    {"copy_, broadcast", f_copy_, 2, {M34, NINE}, false},
+    {"fill", f_fill, 2, {M34, NINE}, false},
+    TWO(zero_),
+    TWO(uniform_),
+    TWO(normal_),
+    ONE(tril),
+    ONE(triu),
+    ONE(flip),
+    ONE(view),
+    {"permute", f_permute, 1, {{3, {2, 3, 2}}}, false},
+    ONE(transpose),
+    ONE(t),
+    {"t of a vector", f_t, 1, {NINE}, false},
+    {"expand", f_expand, 1, {{2, {3, 1}}}, false},
+    {"squeeze", f_squeeze, 1, {{3, {1, 3, 1}}}, false},
+    {"squeeze_dim", f_squeeze_dim, 1, {{3, {1, 1, 3}}}, false},
+    ONE(unsqueeze),
+    ONE(select),
+    ONE(slice),
+    ONE(diagonal),
+    {"diagonal_low", f_diagonal_low, 1, {{3, {2, 3, 2}}}, false},
+    ONE(as_strided),
+    ONE(alias),
+    ONE(reshape),
+    ONE(flatten),
+    ONE(narrow),
+    {"view_as", f_view_as, 2, {M34, {2, {2, 6}}}, false},
+    {"expand_as", f_expand_as, 2, {NINE, M34}, false},
+    ONE(sum_to_size),
+    ONE(split),
+    ONE(split_sizes),
+    ONE(chunk),
+    ONE(unbind),
+    TWO(slices),
+    TWO(slices_deep),
 };
-/* clang-format on */
 
 typedef struct run {
     const gradient_case *c;
@@ -272,8 +383,8 @@ static tn_tensor *slope_sum(run *r, kit_array *v, bool create)
     tn_tensor *t[INPUTS], *grad[INPUTS] = {NULL}, *sum = NULL;
     tensors_of(r, t);
     tn_tensor *y = r->c->f(t);
-    if (!y || tn_grad(TN_TENSORS(y), ((tn_tensors){t, (size_t)r->c->n}), grad, .grad_outputs = TN_TENSORS(r->weights.t), .create_graph = create,
-                      .allow_unused = true))
+    if (!y || tn_grad(TN_TENSORS(y), ((tn_tensors){t, (size_t)r->c->n}), grad, .grad_outputs = TN_TENSORS(r->weights.t),
+                      .create_graph = create, .allow_unused = true))
         return NULL;
     for (int k = 0; k < r->c->n; k++) {
         graph_seen(grad[k]);
@@ -372,7 +483,8 @@ static void second_order(run *r, int layout)
         random_weights(&v[k], r->in[k].ndim, r->in[k].shape);
     tn_tensor *s = slope_sum(r, v, true);
     kit.cases++;
-    if (!s || (tn_tensor_requires_grad(s) && tn_grad(TN_TENSORS(s), ((tn_tensors){t, (size_t)n + 1}), grad, .allow_unused = true)))
+    if (!s || (tn_tensor_requires_grad(s) &&
+               tn_grad(TN_TENSORS(s), ((tn_tensors){t, (size_t)n + 1}), grad, .allow_unused = true)))
         kit_fail("second order of %s: %s", r->c->name, tn_error_message());
     else {
         compare_all(r, grad, v, layout);
@@ -422,5 +534,6 @@ void gradients_of_structural(const char *only)
             kit_seed(i * 100 + (uint64_t)layout);
             one(&cases[i], layout);
         }
-    printf("structural rows: %d functions in %d layouts, %lld cases\n", (int)TN_COUNT(cases), (int)KIT_EXPANDED, (long long)(kit.cases - before));
+    printf("structural rows: %d functions in %d layouts, %lld cases\n", (int)TN_COUNT(cases), (int)KIT_EXPANDED,
+           (long long)(kit.cases - before));
 }

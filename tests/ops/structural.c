@@ -2,17 +2,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-const shape_list some_shapes[] = {{0, {0}},
-                                  {1, {1}},
-                                  {1, {7}},
-                                  {2, {5, 7}},
-                                  {3, {3, 4, 5}},
-                                  {4, {2, 3, 4, 5}},
-                                  {3, {4, 1, 6}},
-                                  {8, {2, 1, 2, 2, 1, 2, 2, 2}},
-                                  {1, {0}},
-                                  {2, {3, 0}},
-                                  {3, {0, 2, 3}}};
+const shape_list some_shapes[] = {{0, {0}},       {1, {1}},          {1, {7}},       {2, {5, 7}},
+                                  {3, {3, 4, 5}}, {4, {2, 3, 4, 5}}, {3, {4, 1, 6}}, {8, {2, 1, 2, 2, 1, 2, 2, 2}},
+                                  {1, {0}},       {2, {3, 0}},       {3, {0, 2, 3}}};
 
 void expected_init(expected *e, tn_dtype dtype, int32_t ndim, const int64_t *shape)
 {
@@ -62,14 +54,14 @@ static bool check_words(const expected *e, const tn_tensor *got, const char *wor
     for (int32_t d = 0; same && d < s.ndim; d++)
         same = s.dim[d] == e->shape[d];
     if (!same)
-        return kit_fail("%s: %s %s, not %s %s", words, tn_dtype_name(tn_tensor_dtype(got)), kit_shape_text(s.ndim, s.dim),
-                        tn_dtype_name(e->dtype), kit_shape_text(e->ndim, e->shape));
+        return kit_fail("%s: %s %s, not %s %s", words, tn_dtype_name(tn_tensor_dtype(got)),
+                        kit_shape_text(s.ndim, s.dim), tn_dtype_name(e->dtype), kit_shape_text(e->ndim, e->shape));
     for (int64_t i = 0; i < e->numel; i++) {
         real v = kit_item(got, i);
         kit.elements++;
         if (!close_enough(e, i, v))
-            return kit_fail("%s: element %lld is %.20Lg, the reference %.20Lg (allowed %.3Lg)", words, (long long)i, v, e->v[i],
-                            e->tol ? e->tol[i] : 0);
+            return kit_fail("%s: element %lld is %.20Lg, the reference %.20Lg (allowed %.3Lg)", words, (long long)i, v,
+                            e->v[i], e->tol ? e->tol[i] : 0);
     }
     return true;
 }

@@ -51,7 +51,8 @@ static void copy_into(kit_array *x)
             kit_array src;
             expected e;
             int32_t n = part == 0 ? x->ndim : part == 1 && x->ndim ? 1 : 0;
-            random_array(&src, kit_dtypes[i], n, x->shape + (x->ndim - n), (kit_layout)((i + part) % KIT_LAYOUTS), false);
+            random_array(&src, kit_dtypes[i], n, x->shape + (x->ndim - n), (kit_layout)((i + part) % KIT_LAYOUTS),
+                         false);
             expected_init(&e, x->dtype, x->ndim, x->shape);
             e.bits = true;
             for (int64_t k = 0; k < x->numel; k++)
@@ -59,8 +60,8 @@ static void copy_into(kit_array *x)
             tn_tensor *got = tn_copy_(x->t, src.t);
             if (x->layout == KIT_EXPANDED && x->numel > 1)
                 refused(got, TN_EINVAL, "refers to a single memory location", "copy_");
-            else if (check(&e, got, "copy_ to %s %s %s from %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-                           kit_layout_names[x->layout], tn_dtype_name(src.dtype)))
+            else if (check(&e, got, "copy_ to %s %s %s from %s", tn_dtype_name(x->dtype),
+                           kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], tn_dtype_name(src.dtype)))
                 truth(got == x->t && kit_surroundings_intact(x), "copy_ writes x and nothing else");
             if (part == 0)
                 check(&e, tn_to(src.t, .dtype = x->dtype), "%s %s %s to %s", tn_dtype_name(src.dtype),
@@ -75,7 +76,8 @@ static void run_copy_(void)
     each_array(copy_into, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
-    REFUSED(tn_copy_(x, tn_ones(TN_SHAPE(2))), TN_EINVAL, "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1");
+    REFUSED(tn_copy_(x, tn_ones(TN_SHAPE(2))), TN_EINVAL,
+            "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1");
     REFUSED(tn_copy_(tn_ones(TN_SHAPE(3)), x), TN_EINVAL, "shape");
     TRUTH(tn_to(x, .dtype = TN_F32) == x && tn_to(x, .dtype = TN_F32, .copy = true) != x);
     tn_scope_close(s);
@@ -83,26 +85,30 @@ static void run_copy_(void)
 
 static void fill_each(kit_array *x)
 {
-    const tn_scalar values[] = {tn_scalar_i(0), tn_scalar_i(1), tn_scalar_f(2.5), tn_scalar_b(true), tn_scalar_t(tn_full(TN_SHAPE(), 3.75))};
+    const tn_scalar values[] = {tn_scalar_i(0), tn_scalar_i(1), tn_scalar_f(2.5), tn_scalar_b(true),
+                                tn_scalar_t(tn_full(TN_SHAPE(), 3.75))};
     static const real as_real[] = {0, 1, 2.5L, 1, 3.75L};
     for (int i = 0; i < 5; i++) {
         expected e;
         expected_init(&e, x->dtype, x->ndim, x->shape);
         for (int64_t k = 0; k < x->numel; k++)
             e.v[k] = kit_convert(as_real[i], i == 4 ? TN_F32 : TN_F64, x->dtype);
-        check(&e, tn_fill(x->t, values[i]), "fill of %s %s with %Lg", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), as_real[i]);
+        check(&e, tn_fill(x->t, values[i]), "fill of %s %s with %Lg", tn_dtype_name(x->dtype),
+              kit_shape_text(x->ndim, x->shape), as_real[i]);
         equals_values(x, x->t, "what fill left");
         tn_tensor *zeroed = NULL, *filled = tn_fill_(x->t, values[i]);
         if (x->layout == KIT_EXPANDED && x->numel > 1)
             refused(filled, TN_EINVAL, "refers to a single memory location", "fill_");
         else
-            check(&e, filled, "fill_ of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+            check(&e, filled, "fill_ of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                  kit_layout_names[x->layout]);
         memset(e.v, 0, (size_t)x->numel * sizeof *e.v);
         zeroed = tn_zero_(x->t);
         if (x->layout == KIT_EXPANDED && x->numel > 1)
             refused(zeroed, TN_EINVAL, "refers to a single memory location", "zero_");
         else
-            check(&e, zeroed, "zero_ of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+            check(&e, zeroed, "zero_ of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                  kit_layout_names[x->layout]);
         truth(kit_surroundings_intact(x), "fill_ writes x and nothing else");
         expected_free(&e);
         kit_show(x);
@@ -124,7 +130,8 @@ static void triangle(kit_array *x, bool upper)
     for (int64_t k = -4; k <= 4; k++) {
         expected e;
         if (x->ndim < 2) {
-            refused(upper ? tn_triu(x->t, k) : tn_tril(x->t, k), TN_EINVAL, "input tensor must have at least 2 dimensions", "tril");
+            refused(upper ? tn_triu(x->t, k) : tn_tril(x->t, k), TN_EINVAL,
+                    "input tensor must have at least 2 dimensions", "tril");
             continue;
         }
         int64_t rows = x->shape[x->ndim - 2], cols = x->shape[x->ndim - 1];
@@ -133,11 +140,11 @@ static void triangle(kit_array *x, bool upper)
             int64_t r = i / cols % rows, c = i % cols;
             e.v[i] = (upper ? c - r >= k : c - r <= k) ? x->v[i] : 0;
         }
-        check(&e, upper ? tn_triu(x->t, k) : tn_tril(x->t, k), "%s of %s %s %s, %lld", upper ? "triu" : "tril", tn_dtype_name(x->dtype),
-              kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (long long)k);
+        check(&e, upper ? tn_triu(x->t, k) : tn_tril(x->t, k), "%s of %s %s %s, %lld", upper ? "triu" : "tril",
+              tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (long long)k);
         tn_tensor *y = tn_clone(x->t);
-        check_free(&e, upper ? tn_triu_(y, k) : tn_tril_(y, k), "%s_ of %s %s", upper ? "triu" : "tril", tn_dtype_name(x->dtype),
-                   kit_layout_names[x->layout]);
+        check_free(&e, upper ? tn_triu_(y, k) : tn_tril_(y, k), "%s_ of %s %s", upper ? "triu" : "tril",
+                   tn_dtype_name(x->dtype), kit_layout_names[x->layout]);
     }
 }
 
@@ -165,7 +172,7 @@ static void run_triu(void)
 
 static void flip_each(kit_array *x)
 {
-    for (uint32_t mask = 0; mask < 1U << x->ndim; mask += x->ndim > 4 ? 13 : 1) {
+    for (uint32_t mask = 0; mask<1U << x->ndim; mask += x->ndim> 4 ? 13 : 1) {
         int64_t dims[TN_MAX_DIMS], at[TN_MAX_DIMS];
         int32_t n = 0;
         expected e;
@@ -193,7 +200,8 @@ static void run_flip(void)
     each_array(flip_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
-    REFUSED(tn_flip(x, TN_DIMS(2)), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_flip(x, TN_DIMS(2)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     REFUSED(tn_flip(x, TN_DIMS(0, 0)), TN_EINVAL, "dim 0 appears multiple times in the list of dims");
     tn_scope_close(s);
 }
@@ -213,12 +221,17 @@ static void isclose_each(kit_array *x)
     static const struct {
         real rtol, atol;
         bool nan, said;
-    } how[] = {{1e-5L, 1e-8L, false, false}, {0.1L, 1, true, true}, {0, 0, true, true}, {0, 0.5L, false, true}, {0.5L, 0, false, true}};
+    } how[] = {{1e-5L, 1e-8L, false, false},
+               {0.1L, 1, true, true},
+               {0, 0, true, true},
+               {0, 0.5L, false, true},
+               {0.5L, 0, false, true}};
     kit_array y;
     kit_array_init(&y, x->dtype, x->ndim, x->shape, KIT_TRANSPOSED);
     for (int64_t i = 0; i < x->numel; i++) {
         real near = x->v[i] * (1 + (real)(kit_below(5) - 2) * 0.04L);
-        y.v[i] = kit_below(3) ? (kit_is_float(x->dtype) ? kit_round(near, x->dtype) : x->v[i]) : kit_any_value(x->dtype);
+        y.v[i] =
+            kit_below(3) ? (kit_is_float(x->dtype) ? kit_round(near, x->dtype) : x->v[i]) : kit_any_value(x->dtype);
     }
     kit_show(&y);
     for (size_t h = 0; h < TN_COUNT(how); h++) {
@@ -231,16 +244,18 @@ static void isclose_each(kit_array *x)
         for (int64_t i = 0; i < x->numel; i++) {
             tn_dtype d = kit_is_float(x->dtype) ? x->dtype : TN_F32;
             real a = kit_convert(x->v[i], x->dtype, d), b = kit_convert(y.v[i], x->dtype, d);
-            bool close = close_to(a, b, how[h].rtol, how[h].atol, how[h].nan, ldexpl(1, -kit_digits(d)), &sure) || x->v[i] == y.v[i];
+            bool close = close_to(a, b, how[h].rtol, how[h].atol, how[h].nan, ldexpl(1, -kit_digits(d)), &sure) ||
+                         x->v[i] == y.v[i];
             bool overflows = kit_round(a - b, d) != a - b && isinf(kit_round(a - b, d));
             e.v[i] = !sure ? (got ? kit_item(got, i) : 0) : overflows ? a == b : close;
             every &= e.v[i] != 0;
             all_sure &= sure;
         }
-        check_free(&e, got, "isclose of %s %s %s, rtol %Lg, atol %Lg", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-                   kit_layout_names[x->layout], how[h].rtol, how[h].atol);
+        check_free(&e, got, "isclose of %s %s %s, rtol %Lg, atol %Lg", tn_dtype_name(x->dtype),
+                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], how[h].rtol, how[h].atol);
         if (all_sure)
-            truth(tn_allclose(x->t, y.t, .rtol = rtol, .atol = atol, .equal_nan = how[h].nan) == every, "allclose is isclose everywhere");
+            truth(tn_allclose(x->t, y.t, .rtol = rtol, .atol = atol, .equal_nan = how[h].nan) == every,
+                  "allclose is isclose everywhere");
     }
     kit_array_free(&y);
 }
@@ -271,8 +286,10 @@ static void run_isclose(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2));
     REFUSED(tn_isclose(x, tn_full(TN_SHAPE(2), 1)), TN_EDTYPE, "Float did not match Long");
-    REFUSED(tn_isclose(x, x, .rtol = tn_scalar_f(-1)), TN_EINVAL, "rtol must be greater than or equal to zero, but got -1");
-    REFUSED(tn_isclose(x, x, .atol = tn_scalar_f(-1)), TN_EINVAL, "atol must be greater than or equal to zero, but got -1");
+    REFUSED(tn_isclose(x, x, .rtol = tn_scalar_f(-1)), TN_EINVAL,
+            "rtol must be greater than or equal to zero, but got -1");
+    REFUSED(tn_isclose(x, x, .atol = tn_scalar_f(-1)), TN_EINVAL,
+            "atol must be greater than or equal to zero, but got -1");
     TRUTH(!tn_allclose(x, tn_full(TN_SHAPE(2), 1)) && tn_error_code() == TN_EDTYPE);
     tn_scope_close(s);
 }
@@ -298,8 +315,11 @@ static void clamp_each(kit_array *x)
             e.v[i] = form != 2 && x->v[i] < (real)lo ? (real)lo : x->v[i];
             e.v[i] = form != 1 && e.v[i] > 5 ? 5 : e.v[i];
         }
-        check_free(&e, tn_clamp(x->t, form == 2 ? tn_scalar_none() : tn_scalar_i(lo), form == 1 ? tn_scalar_none() : tn_scalar_i(5)),
-                   "clamp of %s %s %s, form %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], form);
+        check_free(&e,
+                   tn_clamp(x->t, form == 2 ? tn_scalar_none() : tn_scalar_i(lo),
+                            form == 1 ? tn_scalar_none() : tn_scalar_i(5)),
+                   "clamp of %s %s %s, form %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                   kit_layout_names[x->layout], form);
     }
 }
 
@@ -307,7 +327,8 @@ static void run_clamp(void)
 {
     each_array(clamp_each, false);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_clamp(tn_ones(TN_SHAPE(2)), TN_NONE, TN_NONE), TN_EINVAL, "torch.clamp: At least one of 'min' or 'max' must not be None");
+    REFUSED(tn_clamp(tn_ones(TN_SHAPE(2)), TN_NONE, TN_NONE), TN_EINVAL,
+            "torch.clamp: At least one of 'min' or 'max' must not be None");
     tn_scope_close(s);
 }
 
@@ -319,8 +340,8 @@ static void floor_divide_each(kit_array *x)
     expected_init(&e, x->dtype, x->ndim, x->shape);
     for (int64_t i = 0; i < x->numel; i++)
         e.v[i] = floorl(x->v[i] / 4); /* exact */
-    check_free(&e, tn_floor_divide(x->t, 4), "floor_divide of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-               kit_layout_names[x->layout]);
+    check_free(&e, tn_floor_divide(x->t, 4), "floor_divide of %s %s %s", tn_dtype_name(x->dtype),
+               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
 }
 
 static void run_floor_divide(void)
@@ -332,8 +353,18 @@ static void run_floor_divide(void)
 }
 
 const structural_case cases_copy[] = {
-    {"clone", run_clone},       {"contiguous", run_clone}, {"copy_", run_copy_},   {"fill", run_fill},
-    {"zero_", run_fill},        {"tril", run_tril},        {"triu", run_triu},     {"flip", run_flip},
-    {"isclose", run_isclose},   {"allclose", run_isclose}, {"equal", run_equal},   {"clamp", run_clamp},
-    {"floor_divide", run_floor_divide}, {NULL, NULL},
+    {"clone", run_clone},
+    {"contiguous", run_clone},
+    {"copy_", run_copy_},
+    {"fill", run_fill},
+    {"zero_", run_fill},
+    {"tril", run_tril},
+    {"triu", run_triu},
+    {"flip", run_flip},
+    {"isclose", run_isclose},
+    {"allclose", run_isclose},
+    {"equal", run_equal},
+    {"clamp", run_clamp},
+    {"floor_divide", run_floor_divide},
+    {NULL, NULL},
 };

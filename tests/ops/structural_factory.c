@@ -5,7 +5,8 @@
 enum { CONSTANTS = 4 };
 static const char *const constant_names[CONSTANTS] = {"empty", "zeros", "ones", "full"};
 
-static void is_filled(const tn_tensor *t, tn_dtype d, int32_t ndim, const int64_t *shape, bool any, real v, const char *name)
+static void is_filled(const tn_tensor *t, tn_dtype d, int32_t ndim, const int64_t *shape, bool any, real v,
+                      const char *name)
 {
     expected e;
     expected_init(&e, d, ndim, shape);
@@ -27,7 +28,8 @@ static void constant(int which)
                            : which == 2 ? tn_ones(shape, .dtype = d)
                                         : tn_full(shape, 2.75, .dtype = d);
             is_filled(t, is, shape.ndim, shape.dim, which == 0, which == 3 ? 2.75L : which - 1, constant_names[which]);
-            truth(tn_tensor_is_contiguous(t) && !tn_tensor_requires_grad(t), "it is row-major and requires no gradient");
+            truth(tn_tensor_is_contiguous(t) && !tn_tensor_requires_grad(t),
+                  "it is row-major and requires no gradient");
             tn_scope_close(s);
         }
     tn_scope *s = tn_scope_open();
@@ -35,7 +37,8 @@ static void constant(int which)
     REFUSED(tn_full(TN_SHAPE(INT64_MAX, INT64_MAX), 1), TN_EINVAL, "more elements than memory can hold");
     REFUSED(tn_ones(TN_SHAPE(2), .dtype = TN_I64, .requires_grad = true), TN_EDTYPE, "can require gradients");
     TRUTH(tn_tensor_requires_grad(tn_ones(TN_SHAPE(2), .requires_grad = true)));
-    TRUTH(tn_tensor_dtype(tn_full(TN_SHAPE(2), 7)) == TN_I64 && tn_tensor_dtype(tn_full(TN_SHAPE(2), tn_scalar_b(true))) == TN_BOOL);
+    TRUTH(tn_tensor_dtype(tn_full(TN_SHAPE(2), 7)) == TN_I64 &&
+          tn_tensor_dtype(tn_full(TN_SHAPE(2), tn_scalar_b(true))) == TN_BOOL);
     tn_scope_close(s);
 }
 
@@ -65,13 +68,14 @@ static void like_each(kit_array *x)
 {
     for (int i = 0; i <= KIT_DTYPES; i++) {
         tn_dtype d = i < KIT_DTYPES ? kit_dtypes[i] : TN_DTYPE_DEFAULT, is = d ? d : x->dtype;
-        tn_tensor *t[] = {tn_empty_like(x->t, .dtype = d), tn_zeros_like(x->t, .dtype = d), tn_ones_like(x->t, .dtype = d),
-                          tn_full_like(x->t, 2.75, .dtype = d)};
+        tn_tensor *t[] = {tn_empty_like(x->t, .dtype = d), tn_zeros_like(x->t, .dtype = d),
+                          tn_ones_like(x->t, .dtype = d), tn_full_like(x->t, 2.75, .dtype = d)};
         bool dense = x->layout == KIT_TRANSPOSED || x->layout == KIT_ROTATED;
         for (int k = 0; k < CONSTANTS; k++) {
             is_filled(t[k], is, x->ndim, x->shape, k == 0, k == 3 ? 2.75L : k - 1, constant_names[k]);
             for (int32_t n = 0; n < x->ndim && x->numel; n++)
-                truth(!dense || x->shape[n] == 1 || tn_tensor_stride(t[k]).dim[n] == x->stride[n], "it lies as the other does");
+                truth(!dense || x->shape[n] == 1 || tn_tensor_stride(t[k]).dim[n] == x->stride[n],
+                      "it lies as the other does");
             if (!dense && !tn_tensor_is_contiguous(t[k]))
                 kit_fail("%s_like of %s %s is not row-major: %s", constant_names[k], kit_shape_text(x->ndim, x->shape),
                          kit_layout_names[x->layout], kit_shape_text(x->ndim, tn_tensor_stride(t[k]).dim));
@@ -107,8 +111,8 @@ static void run_eye(void)
                 expected_init(&e, kit_dtypes[i], 2, shape);
                 for (int64_t k = 0; k < e.numel; k++)
                     e.v[k] = k / shape[1] == k % shape[1];
-                check_free(&e, tn_eye(n, m, .dtype = kit_dtypes[i]), "eye(%lld, %lld) of %s", (long long)n, (long long)m,
-                           tn_dtype_name(kit_dtypes[i]));
+                check_free(&e, tn_eye(n, m, .dtype = kit_dtypes[i]), "eye(%lld, %lld) of %s", (long long)n,
+                           (long long)m, tn_dtype_name(kit_dtypes[i]));
                 tn_scope_close(s);
             }
     REFUSED(tn_eye(-1, 2), TN_EINVAL, "n must be greater or equal to 0, got -1");
@@ -119,7 +123,8 @@ static void one_arange(double a, double b, double step, bool whole, tn_dtype d)
     int64_t n = (int64_t)ceil((b - a) / step);
     expected e;
     tn_scope *s = tn_scope_open();
-    const tn_scalar sa = whole ? tn_scalar_i((int64_t)a) : tn_scalar_f(a), sb = whole ? tn_scalar_i((int64_t)b) : tn_scalar_f(b);
+    const tn_scalar sa = whole ? tn_scalar_i((int64_t)a) : tn_scalar_f(a),
+                    sb = whole ? tn_scalar_i((int64_t)b) : tn_scalar_f(b);
     const tn_scalar ss = whole ? tn_scalar_i((int64_t)step) : tn_scalar_f(step);
     tn_tensor *got = tn_arange(sa, sb, ss, .dtype = d);
     tn_dtype is = d ? d : whole ? TN_I64 : TN_F32;
@@ -128,7 +133,8 @@ static void one_arange(double a, double b, double step, bool whole, tn_dtype d)
     } else {
         expected_init(&e, is, 1, &n);
         for (int64_t i = 0; i < n; i++)
-            e.v[i] = kit_is_float(is) ? (real)a + (real)step * i : kit_round((real)(int64_t)a + (real)(int64_t)step * i, is);
+            e.v[i] =
+                kit_is_float(is) ? (real)a + (real)step * i : kit_round((real)(int64_t)a + (real)(int64_t)step * i, is);
         e.ulps = 1;
         check_free(&e, got, "arange(%g, %g, %g) of %s", a, b, step, tn_dtype_name(is));
     }
@@ -167,13 +173,15 @@ static void run_linspace(void)
                 tn_scope *s = tn_scope_open();
                 tn_dtype d = kit_dtypes[i];
                 double a = ends[k][0], b = ends[k][1];
-                if (!kit_is_float(d) && k < 4 && (d != TN_U8 || k == 0 || k == 2)) { /* whole ends: truncated towards the nearer one */
+                if (!kit_is_float(d) && k < 4 &&
+                    (d != TN_U8 || k == 0 || k == 2)) { /* whole ends: truncated towards the nearer one */
                     tn_tensor *t = MADE(tn_linspace(a, b, n, .dtype = d));
                     for (int64_t j = 0; j < n && t; j++) {
                         real exact = n == 1 ? (real)a : (real)a + ((real)b - (real)a) * j / (n - 1);
                         truth(fabsl(kit_item(t, j) - exact) < 1, "linspace of integers is within 1");
                     }
-                    truth(!t || n == 0 || (kit_item(t, 0) == (real)a && (n == 1 || kit_item(t, n - 1) == (real)b)), "its ends are exact");
+                    truth(!t || n == 0 || (kit_item(t, 0) == (real)a && (n == 1 || kit_item(t, n - 1) == (real)b)),
+                          "its ends are exact");
                 } else if (kit_is_float(d)) {
                     expected e;
                     expected_init(&e, d, 1, &n);
@@ -183,7 +191,8 @@ static void run_linspace(void)
                         e.tol[j] = 3 * compute_eps(d) * (fabs(a) + fabs(b));
                     }
                     e.ulps = 1;
-                    check_free(&e, tn_linspace(a, b, n, .dtype = d), "linspace(%g, %g, %lld) of %s", a, b, (long long)n, tn_dtype_name(d));
+                    check_free(&e, tn_linspace(a, b, n, .dtype = d), "linspace(%g, %g, %lld) of %s", a, b, (long long)n,
+                               tn_dtype_name(d));
                 }
                 tn_scope_close(s);
             }
@@ -223,7 +232,8 @@ static void is_uniform(const tn_tensor *t, real lo, real hi, const char *name)
     kit.cases++;
     if (!(m.least >= lo && m.most < hi && fabsl(m.mean - (lo + hi) / 2) < 6 * span / sqrtl(12.0L * N_RANDOM) + grid &&
           fabsl(m.var - span * span / 12) < 6 * span * span / sqrtl(180.0L * N_RANDOM) + span * grid))
-        kit_fail("%s of %s: mean %Lg, variance %Lg, in [%Lg, %Lg]", name, tn_dtype_name(d), m.mean, m.var, m.least, m.most);
+        kit_fail("%s of %s: mean %Lg, variance %Lg, in [%Lg, %Lg]", name, tn_dtype_name(d), m.mean, m.var, m.least,
+                 m.most);
 }
 
 static void is_normal(const tn_tensor *t, real mean, real std, const char *name)
@@ -232,9 +242,11 @@ static void is_normal(const tn_tensor *t, real mean, real std, const char *name)
     tn_dtype d = tn_tensor_dtype(t);
     real grid = ldexpl(std, 2 - kit_digits(d)) + (kit_digits(d) < 24 ? ldexpl(fabsl(mean), -kit_digits(d)) : 0);
     kit.cases++;
-    if (!(fabsl(m.mean - mean) < 6 * std / sqrtl(N_RANDOM) + grid && fabsl(m.var - std * std) < 6 * std * std * sqrtl(2.0L / N_RANDOM) + std * grid &&
-          m.most > mean + 3 * std && m.most < mean + 8 * std && m.least < mean - 3 * std && m.least > mean - 8 * std))
-        kit_fail("%s of %s: mean %Lg, variance %Lg, in [%Lg, %Lg]", name, tn_dtype_name(d), m.mean, m.var, m.least, m.most);
+    if (!(fabsl(m.mean - mean) < 6 * std / sqrtl(N_RANDOM) + grid &&
+          fabsl(m.var - std * std) < 6 * std * std * sqrtl(2.0L / N_RANDOM) + std * grid && m.most > mean + 3 * std &&
+          m.most < mean + 8 * std && m.least < mean - 3 * std && m.least > mean - 8 * std))
+        kit_fail("%s of %s: mean %Lg, variance %Lg, in [%Lg, %Lg]", name, tn_dtype_name(d), m.mean, m.var, m.least,
+                 m.most);
 }
 
 static void run_rand(void)
@@ -287,7 +299,8 @@ static void run_randint(void)
     }
     tn_scope *s = tn_scope_open();
     TRUTH(tn_tensor_dtype(tn_randint(0, 5, TN_SHAPE(2))) == TN_I64);
-    REFUSED(tn_randint(5, 5, TN_SHAPE(2)), TN_EINVAL, "random_ expects 'from' to be less than 'to', but got from=5 >= to=5");
+    REFUSED(tn_randint(5, 5, TN_SHAPE(2)), TN_EINVAL,
+            "random_ expects 'from' to be less than 'to', but got from=5 >= to=5");
     tn_scope_close(s);
 }
 
@@ -312,24 +325,9 @@ static void run_randperm(void)
 }
 
 const structural_case cases_factory[] = {
-    {"empty", run_empty},
-    {"zeros", run_zeros},
-    {"ones", run_ones},
-    {"full", run_full},
-    {"eye", run_eye},
-    {"arange", run_arange},
-    {"linspace", run_linspace},
-    {"rand", run_rand},
-    {"randn", run_randn},
-    {"randint", run_randint},
-    {"randperm", run_randperm},
-    {"empty_like", run_like},
-    {"zeros_like", run_like},
-    {"ones_like", run_like},
-    {"full_like", run_like},
-    {"rand_like", run_like},
-    {"randn_like", run_like},
-    {"uniform_", run_rand},
-    {"normal_", run_randn},
-    {NULL, NULL},
+    {"empty", run_empty},     {"zeros", run_zeros},     {"ones", run_ones},         {"full", run_full},
+    {"eye", run_eye},         {"arange", run_arange},   {"linspace", run_linspace}, {"rand", run_rand},
+    {"randn", run_randn},     {"randint", run_randint}, {"randperm", run_randperm}, {"empty_like", run_like},
+    {"zeros_like", run_like}, {"ones_like", run_like},  {"full_like", run_like},    {"rand_like", run_like},
+    {"randn_like", run_like}, {"uniform_", run_rand},   {"normal_", run_randn},     {NULL, NULL},
 };

@@ -41,8 +41,9 @@ static void try_cat(const shape_list *s, int32_t dim, const tn_dtype *dtype, int
     e.bits = true;
     for (int64_t i = 0; i < e.numel; i++)
         e.v[i] = joined(part, dim, s->ndim, shape, i, to);
-    check_free(&e, tn_cat(((tn_tensors){t, PARTS}), kit_random() & 1 ? dim : dim - s->ndim), "cat of %s %s %s, dim %d, to %s",
-               tn_dtype_name(dtype[0]), tn_dtype_name(dtype[1]), kit_shape_text(s->ndim, s->dim), (int)dim, tn_dtype_name(to));
+    check_free(&e, tn_cat(((tn_tensors){t, PARTS}), kit_random() & 1 ? dim : dim - s->ndim),
+               "cat of %s %s %s, dim %d, to %s", tn_dtype_name(dtype[0]), tn_dtype_name(dtype[1]),
+               kit_shape_text(s->ndim, s->dim), (int)dim, tn_dtype_name(to));
     for (int k = 0; k < PARTS; k++)
         kit_array_free(&part[k]);
 }
@@ -60,15 +61,19 @@ static void run_cat(void)
                     tn_scope_close(scope);
                 }
     tn_scope *s = tn_scope_open();
-    tn_tensor *a = tn_arange(0, 6, 1), *b = tn_reshape(a, TN_SHAPE(2, 3)), *blank = tn_empty(TN_SHAPE(0), .dtype = TN_I64);
+    tn_tensor *a = tn_arange(0, 6, 1), *b = tn_reshape(a, TN_SHAPE(2, 3)),
+              *blank = tn_empty(TN_SHAPE(0), .dtype = TN_I64);
     TRUTH(tn_equal(tn_cat(TN_TENSORS(blank, b, blank), 1), b)); /* an empty 1-D tensor joins anything */
     TRUTH(tn_equal(tn_cat(TN_TENSORS(b, b), 0), tn_reshape(tn_cat(TN_TENSORS(a, a), 0), TN_SHAPE(4, 3))));
     REFUSED(tn_cat(((tn_tensors){NULL, 0}), 0), TN_EINVAL, "expected a non-empty list of Tensors");
     REFUSED(tn_cat(TN_TENSORS(b, a), 0), TN_EINVAL, "Tensors must have same number of dimensions: got 2 and 1");
     REFUSED(tn_cat(TN_TENSORS(b, tn_t(b)), 0), TN_EINVAL,
-            "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1 in the list.");
-    REFUSED(tn_cat(TN_TENSORS(b, b), 2), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
-    REFUSED(tn_cat(TN_TENSORS(tn_ones(TN_SHAPE())), 0), TN_EINVAL, "zero-dimensional tensor (at position 0) cannot be concatenated");
+            "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1 in "
+            "the list.");
+    REFUSED(tn_cat(TN_TENSORS(b, b), 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_cat(TN_TENSORS(tn_ones(TN_SHAPE())), 0), TN_EINVAL,
+            "zero-dimensional tensor (at position 0) cannot be concatenated");
     tn_tensor *many[100];
     for (int i = 0; i < 100; i++)
         many[i] = tn_full(TN_SHAPE(1), i);
@@ -110,7 +115,8 @@ static void run_stack(void)
     tn_scope *s = tn_scope_open();
     REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), 0), TN_EINVAL,
             "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1");
-    REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2))), 2), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2))), 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     tn_scope_close(s);
 }
 
@@ -166,9 +172,11 @@ static void run_gather(void)
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 2), 2);
     MADE(tn_gather(x, 1, i));
     REFUSED(tn_gather(x, 0, i), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2");
-    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2, 2), -1)), TN_EINDEX, "index -1 is out of bounds for dimension 1 with size 3");
+    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2, 2), -1)), TN_EINDEX,
+            "index -1 is out of bounds for dimension 1 with size 3");
     REFUSED(tn_gather(x, 1, tn_zeros(TN_SHAPE(2, 2))), TN_EDTYPE, "gather(): Expected dtype int32/int64 for index");
-    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2), 0)), TN_EINVAL, "Index tensor must have the same number of dimensions as input tensor");
+    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2), 0)), TN_EINVAL,
+            "Index tensor must have the same number of dimensions as input tensor");
     REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(3, 1), 0)), TN_EINVAL, "Size does not match at dimension 0");
     REFUSED(tn_gather(x, 2, i), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     tn_scope_close(s);
@@ -206,10 +214,11 @@ static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
     else
         got = inplace ? tn_scatter_(x->t, d, index.t, 1) : tn_scatter(x->t, d, index.t, 1);
     if (inplace && x->layout == KIT_EXPANDED && x->numel > 1)
-        refused(got, TN_EINVAL, "more than one element of the written-to tensor refers to a single memory location", "scatter_");
+        refused(got, TN_EINVAL, "more than one element of the written-to tensor refers to a single memory location",
+                "scatter_");
     else
-        check(&e, got, "scatter %d of %s %s %s, dim %d%s", (int)how, tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-              kit_layout_names[x->layout], (int)d, inplace ? ", in place" : "");
+        check(&e, got, "scatter %d of %s %s %s, dim %d%s", (int)how, tn_dtype_name(x->dtype),
+              kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, inplace ? ", in place" : "");
     if (inplace && got)
         memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
     if (inplace && !kit_surroundings_intact(x))
@@ -239,8 +248,10 @@ static void run_scatter(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 3), 2);
     REFUSED(tn_scatter(x, 0, i, x), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2");
-    REFUSED(tn_scatter(x, 1, i, tn_ones(TN_SHAPE(2, 2))), TN_EINVAL, "Expected index [2, 3] to be no larger than self [2, 3]");
-    REFUSED(tn_scatter(x, 1, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
+    REFUSED(tn_scatter(x, 1, i, tn_ones(TN_SHAPE(2, 2))), TN_EINVAL,
+            "Expected index [2, 3] to be no larger than self [2, 3]");
+    REFUSED(tn_scatter(x, 1, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE,
+            "scatter(): Expected self.dtype to be equal to src.dtype");
     REFUSED(tn_scatter(x, 1, tn_ones(TN_SHAPE(2, 3)), 1), TN_EDTYPE, "scatter(): Expected dtype int32/int64 for index");
     tn_scope_close(s);
 }
@@ -270,8 +281,9 @@ static void index_select_each(kit_array *x)
         e.bits = true;
         for (int64_t i = 0; i < e.numel; i++)
             e.v[i] = x->v[(i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner];
-        check_free(&e, tn_index_select(x->t, d, index.t), "index_select of %s %s %s, dim %d, %lld indices", tn_dtype_name(x->dtype),
-                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, (long long)n);
+        check_free(&e, tn_index_select(x->t, d, index.t), "index_select of %s %s %s, dim %d, %lld indices",
+                   tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d,
+                   (long long)n);
         kit_array_free(&index);
     }
 }
@@ -283,8 +295,10 @@ static void run_index_select(void)
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED(tn_index_select(x, 0, tn_tensor_from(TN_LIST(0, 2))), TN_EINDEX, "index out of range in self");
     REFUSED(tn_index_select(x, 0, tn_tensor_from(TN_LIST(-1))), TN_EINDEX, "index out of range in self");
-    REFUSED(tn_index_select(x, 0, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
-    REFUSED(tn_index_select(x, 0, tn_full(TN_SHAPE(2, 2), 0)), TN_EINDEX, "index_select(): Index is supposed to be a vector");
+    REFUSED(tn_index_select(x, 0, tn_ones(TN_SHAPE(2))), TN_EDTYPE,
+            "index_select(): Expected dtype int32 or int64 for index");
+    REFUSED(tn_index_select(x, 0, tn_full(TN_SHAPE(2, 2), 0)), TN_EINDEX,
+            "index_select(): Index is supposed to be a vector");
     tn_scope_close(s);
 }
 
@@ -361,10 +375,13 @@ static void run_embedding(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *w = tn_reshape(tn_arange(0, 12, 1, .dtype = TN_F32), TN_SHAPE(4, 3)), *i = tn_tensor_from(TN_LIST(1, 3));
     REFUSED(tn_embedding(w, tn_tensor_from(TN_LIST(4))), TN_EINDEX, "index out of range in self");
-    REFUSED(tn_embedding(w, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got");
+    REFUSED(tn_embedding(w, tn_ones(TN_SHAPE(2))), TN_EDTYPE,
+            "Expected tensor for argument #1 'indices' to have one of the following "
+            "scalar types: Long, Int; but got");
     REFUSED(tn_embedding(tn_ones(TN_SHAPE(4)), i), TN_EINVAL, "'weight' must be 2-D");
     REFUSED(tn_embedding(w, i, .padding_idx = tn_scalar_i(4)), TN_EINVAL, "Padding_idx must be within num_embeddings");
-    /* rows 1 (3, 4, 5: norm 50^.5) and 3 (9, 10, 11: norm 302^.5) are scaled to norm 1, the others left; PyTorch divides by norm + 1e-7 */
+    /* rows 1 (3, 4, 5: norm 50^.5) and 3 (9, 10, 11: norm 302^.5) are scaled to norm 1, the others left; PyTorch
+     * divides by norm + 1e-7 */
     tn_tensor *scaled = MADE(tn_embedding(w, i, .max_norm = 1.0));
     const real norm[2] = {sqrtl(50) + 1e-7L, sqrtl(302) + 1e-7L};
     for (int k = 0; k < 6; k++)
@@ -407,7 +424,8 @@ static void run_one_hot(void)
     tn_tensor *x = tn_tensor_from(TN_LIST(0, 2, -1));
     REFUSED(tn_one_hot(x, 3), TN_EINVAL, "Class values must be non-negative.");
     REFUSED(tn_one_hot(tn_tensor_from(TN_LIST(0, 2)), 2), TN_EINVAL, "Class values must be smaller than num_classes.");
-    REFUSED(tn_one_hot(tn_ones(TN_SHAPE(2)), 3), TN_EDTYPE, "one_hot is only applicable to index tensor of type LongTensor.");
+    REFUSED(tn_one_hot(tn_ones(TN_SHAPE(2)), 3), TN_EDTYPE,
+            "one_hot is only applicable to index tensor of type LongTensor.");
     tn_scope_close(s);
 }
 

@@ -45,18 +45,22 @@ static void distances(bool square)
                         expected e;
                         tn_scope *scope = tn_scope_open();
                         random_array(&x, floats[i], 2, shape, (kit_layout)layout, true);
-                        random_array(&y, floats[j], targets[s].ndim, targets[s].dim, (kit_layout)((layout + 1) % KIT_LAYOUTS), true);
+                        random_array(&y, floats[j], targets[s].ndim, targets[s].dim,
+                                     (kit_layout)((layout + 1) % KIT_LAYOUTS), true);
                         expected_init(&e, y.ndim ? kit_promote(x.dtype, y.dtype) : x.dtype, 2, shape);
                         expected_tolerate(&e);
                         for (int64_t k = 0; k < e.numel; k++) {
-                            real d = x.v[k] - kit_round(y.v[kit_broadcast(&y, 2, shape, k)], e.dtype == TN_F64 ? TN_F64 : TN_F32);
+                            real d = x.v[k] - kit_round(y.v[kit_broadcast(&y, 2, shape, k)],
+                                                        e.dtype == TN_F64 ? TN_F64 : TN_F32);
                             e.v[k] = square ? d * d : fabsl(d);
                             e.tol[k] = 4 * eps_of(e.dtype) * e.v[k];
                         }
                         reduce_expected(&e, how, (real)e.numel);
-                        tn_tensor *got = square ? tn_mse_loss(x.t, y.t, .reduction = how) : tn_l1_loss(x.t, y.t, .reduction = how);
-                        check_free(&e, got, "%s of %s %s and %s %s, %s", square ? "mse_loss" : "l1_loss", tn_dtype_name(x.dtype),
-                                   kit_layout_names[layout], tn_dtype_name(y.dtype), kit_shape_text(y.ndim, y.shape), reductions[how]);
+                        tn_tensor *got =
+                            square ? tn_mse_loss(x.t, y.t, .reduction = how) : tn_l1_loss(x.t, y.t, .reduction = how);
+                        check_free(&e, got, "%s of %s %s and %s %s, %s", square ? "mse_loss" : "l1_loss",
+                                   tn_dtype_name(x.dtype), kit_layout_names[layout], tn_dtype_name(y.dtype),
+                                   kit_shape_text(y.ndim, y.shape), reductions[how]);
                         kit_array_free(&x);
                         kit_array_free(&y);
                         tn_scope_close(scope);
@@ -66,11 +70,13 @@ static void distances(bool square)
     tn_tensor *mean = square ? tn_mse_loss(empty, empty) : tn_l1_loss(empty, empty);
     TRUTH(isnan(kit_item(MADE(mean), 0))); /* the mean of nothing */
     tn_tensor *bad = square ? tn_mse_loss(x, tn_ones(TN_SHAPE(2))) : tn_l1_loss(x, tn_ones(TN_SHAPE(2)));
-    REFUSED(bad, TN_EINVAL, "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1");
+    REFUSED(bad, TN_EINVAL,
+            "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1");
     tn_tensor *odd = square ? tn_mse_loss(x, x, .reduction = 3) : tn_l1_loss(x, x, .reduction = 3);
     REFUSED(odd, TN_EVALUE, "3 is not a valid value for reduction");
     if (square)
-        REFUSED(tn_mse_loss(tn_full(TN_SHAPE(2), 1), tn_full(TN_SHAPE(2), 1)), TN_EDTYPE, "\"mse_loss\" not implemented for 'Long'");
+        REFUSED(tn_mse_loss(tn_full(TN_SHAPE(2), 1), tn_full(TN_SHAPE(2), 1)), TN_EDTYPE,
+                "\"mse_loss\" not implemented for 'Long'");
     tn_scope_close(s);
 }
 
@@ -120,10 +126,12 @@ static void one_bce(tn_dtype d, int64_t how, bool weighted, bool positive, int l
         e.tol[k] = 12 * eps_of(d) * weight * (1 + pos) * (fabsl(a) + 1); /* terms of that size are added and cancel */
     }
     reduce_expected(&e, how, (real)e.numel);
-    check_free(&e, tn_binary_cross_entropy_with_logits(x.t, y.t, .weight = weighted ? w.t : NULL, .pos_weight = positive ? p.t : NULL,
-                                                       .reduction = how),
-               "binary_cross_entropy_with_logits of %s %s, %s%s%s, |x| <= %Lg", tn_dtype_name(d), kit_layout_names[layout],
-               reductions[how], weighted ? ", weight" : "", positive ? ", pos_weight" : "", span);
+    check_free(&e,
+               tn_binary_cross_entropy_with_logits(x.t, y.t, .weight = weighted ? w.t : NULL,
+                                                   .pos_weight = positive ? p.t : NULL, .reduction = how),
+               "binary_cross_entropy_with_logits of %s %s, %s%s%s, |x| <= %Lg", tn_dtype_name(d),
+               kit_layout_names[layout], reductions[how], weighted ? ", weight" : "", positive ? ", pos_weight" : "",
+               span);
     kit_array_free(&x);
     kit_array_free(&y);
     kit_array_free(&w);
@@ -190,8 +198,8 @@ static void free_classes(classes *c)
 }
 
 /* -weight[t] v[t], smoothed: (1 - s) of that and s / n of the sum over all classes; ignored targets count nothing. */
-static void class_losses(const classes *c, const real *v, bool weighted, int64_t ignore, real smooth, real each_eps, expected *e,
-                         real *count)
+static void class_losses(const classes *c, const real *v, bool weighted, int64_t ignore, real smooth, real each_eps,
+                         expected *e, real *count)
 {
     *count = 0;
     for (int64_t i = 0; i < c->target.numel; i++) {
@@ -218,24 +226,27 @@ static void one_loss(const classes *c, int64_t how, bool entropy, bool weighted,
     tn_dtype d = c->x.dtype;
     expected_init(&e, d, c->target.ndim, c->target.shape);
     expected_tolerate(&e);
-    class_losses(c, entropy ? c->logp.v : c->x.v, weighted, ignore, (real)smooth, (entropy ? 16 : 2) * eps_of(d), &e, &count);
+    class_losses(c, entropy ? c->logp.v : c->x.v, weighted, ignore, (real)smooth, (entropy ? 16 : 2) * eps_of(d), &e,
+                 &count);
     reduce_expected(&e, how, count);
     tn_tensor *w = weighted ? c->weight.t : NULL;
     const tn_scalar skip = ignore >= 0 ? tn_scalar_i(ignore) : tn_scalar_none();
-    tn_tensor *got = entropy ? tn_cross_entropy(c->x.t, c->target.t, .weight = w, .reduction = how, .ignore_index = skip,
-                                                .label_smoothing = smooth)
+    tn_tensor *got = entropy ? tn_cross_entropy(c->x.t, c->target.t, .weight = w, .reduction = how,
+                                                .ignore_index = skip, .label_smoothing = smooth)
                              : tn_nll_loss(c->x.t, c->target.t, .weight = w, .reduction = how, .ignore_index = skip);
     if (c->target.dtype == TN_U8 && smooth > 0 && weighted && how == TN_MEAN) { /* as PyTorch: weights are gathered */
         refused(got, TN_EDTYPE, "for index", "cross_entropy with uint8 targets");
         expected_free(&e);
         return;
     }
-    check_free(&e, got, "%s of %s %s %s, target %s, %s%s, ignore %lld, smoothing %g", entropy ? "cross_entropy" : "nll_loss",
-               tn_dtype_name(d), kit_shape_text(c->shape.ndim, c->shape.dim), kit_layout_names[c->x.layout],
-               tn_dtype_name(c->target.dtype), reductions[how], weighted ? ", weight" : "", (long long)ignore, smooth);
+    check_free(&e, got, "%s of %s %s %s, target %s, %s%s, ignore %lld, smoothing %g",
+               entropy ? "cross_entropy" : "nll_loss", tn_dtype_name(d), kit_shape_text(c->shape.ndim, c->shape.dim),
+               kit_layout_names[c->x.layout], tn_dtype_name(c->target.dtype), reductions[how],
+               weighted ? ", weight" : "", (long long)ignore, smooth);
 }
 
-static const shape_list class_shapes[] = {{1, {5}}, {2, {4, 5}}, {2, {1, 3}}, {3, {2, 3, 4}}, {4, {2, 3, 2, 4}}, {2, {300, 10}}};
+static const shape_list class_shapes[] = {{1, {5}},       {2, {4, 5}},       {2, {1, 3}},
+                                          {3, {2, 3, 4}}, {4, {2, 3, 2, 4}}, {2, {300, 10}}};
 
 static void by_class(bool entropy)
 {
@@ -265,10 +276,13 @@ static void run_nll_loss(void)
     REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -1))), TN_EINDEX, "Target -1 is out of bounds.");
     MADE(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -100)))); /* ignored unless told otherwise */
     REFUSED(tn_nll_loss(x, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "expected scalar type Long but found Float");
-    REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1, 2))), TN_EVALUE, "Expected input batch_size (2) to match target batch_size (3).");
-    REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1)), .weight = tn_ones(TN_SHAPE(2))), TN_EINVAL,
-            "weight tensor should be defined either for all 3 classes or no classes but got weight tensor of shape: [2]");
-    REFUSED(tn_nll_loss(tn_full(TN_SHAPE(2, 3), 1), tn_tensor_from(TN_LIST(0, 1))), TN_EDTYPE, "not implemented for 'Long'");
+    REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1, 2))), TN_EVALUE,
+            "Expected input batch_size (2) to match target batch_size (3).");
+    REFUSED(
+        tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1)), .weight = tn_ones(TN_SHAPE(2))), TN_EINVAL,
+        "weight tensor should be defined either for all 3 classes or no classes but got weight tensor of shape: [2]");
+    REFUSED(tn_nll_loss(tn_full(TN_SHAPE(2, 3), 1), tn_tensor_from(TN_LIST(0, 1))), TN_EDTYPE,
+            "not implemented for 'Long'");
     tn_tensor *none = tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 1)), .ignore_index = tn_scalar_i(1));
     TRUTH(isnan(kit_item(MADE(none), 0))); /* the mean over no target at all */
     tn_scope_close(s);
@@ -295,13 +309,15 @@ static void probabilities(void)
                     expected_tolerate(&e);
                     for (int64_t k = 0; k < p.numel; k++) {
                         int64_t o = k / (c.n * c.l.inner) * c.l.inner + k % c.l.inner;
-                        real q = (1 - smooth) * p.v[k] + smooth / c.n, w = form & 1 ? c.weight.v[k / c.l.inner % c.n] : 1;
+                        real q = (1 - smooth) * p.v[k] + smooth / c.n,
+                             w = form & 1 ? c.weight.v[k / c.l.inner % c.n] : 1;
                         e.v[o] -= w * q * c.logp.v[k];
                         e.tol[o] += 20 * eps_of(floats[i]) * w * q * (fabsl(c.logp.v[k]) + 1);
                     }
                     reduce_expected(&e, how, (real)e.numel);
-                    check_free(&e, tn_cross_entropy(c.x.t, p.t, .weight = form & 1 ? c.weight.t : NULL, .reduction = how,
-                                                    .label_smoothing = (double)smooth),
+                    check_free(&e,
+                               tn_cross_entropy(c.x.t, p.t, .weight = form & 1 ? c.weight.t : NULL, .reduction = how,
+                                                .label_smoothing = (double)smooth),
                                "cross_entropy of %s %s with probabilities, %s, form %d", tn_dtype_name(floats[i]),
                                kit_shape_text(c.shape.ndim, c.shape.dim), reductions[how], form);
                     kit_array_free(&p);
@@ -317,7 +333,8 @@ static void run_cross_entropy(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *y = tn_tensor_from(TN_LIST(0, 3));
     REFUSED(tn_cross_entropy(x, y), TN_EINDEX, "Target 3 is out of bounds.");
-    REFUSED(tn_cross_entropy(x, y, .label_smoothing = 1.5), TN_EINVAL, "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
+    REFUSED(tn_cross_entropy(x, y, .label_smoothing = 1.5), TN_EINVAL,
+            "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
     tn_scope_close(s);
 }
 
@@ -355,9 +372,12 @@ static void run_dropout(void)
         double zeros = (double)n - tn_item(tn_sum(tn_ne(y, 0)));
         TRUTH(fabs(zeros - (double)n * p[i]) < 6 * sqrt((double)n * p[i] * (1 - p[i])));
     }
-    TRUTH(!tn_equal(tn_dropout(tn_ones(TN_SHAPE(100)), 0.5), tn_dropout(tn_ones(TN_SHAPE(100)), 0.5))); /* another mask each time */
-    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), 1.5), TN_EVALUE, "dropout probability has to be between 0 and 1, but got 1.5");
-    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), -0.5), TN_EVALUE, "dropout probability has to be between 0 and 1, but got -0.5");
+    TRUTH(!tn_equal(tn_dropout(tn_ones(TN_SHAPE(100)), 0.5),
+                    tn_dropout(tn_ones(TN_SHAPE(100)), 0.5))); /* another mask each time */
+    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), 1.5), TN_EVALUE,
+            "dropout probability has to be between 0 and 1, but got 1.5");
+    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), -0.5), TN_EVALUE,
+            "dropout probability has to be between 0 and 1, but got -0.5");
     tn_scope_close(s);
 }
 

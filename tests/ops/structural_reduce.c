@@ -3,7 +3,8 @@
 #include <string.h>
 
 typedef enum kind { SUM, MEAN, PROD, AMAX, AMIN, ANY, ALL_OF, VAR, STD, LOGSUMEXP } kind;
-static const char *const kind_names[] = {"sum", "mean", "prod", "amax", "amin", "any", "all", "var", "std", "logsumexp"};
+static const char *const kind_names[] = {"sum", "mean", "prod", "amax", "amin",
+                                         "any", "all",  "var",  "std",  "logsumexp"};
 
 typedef struct reduction {
     kind what;
@@ -153,12 +154,12 @@ static void one(reduction *r, const kit_array *x)
     tn_scope *scope = tn_scope_open();
     tn_tensor *got = call(r, x->t, x->ndim);
     char what[128];
-    snprintf(what, sizeof what, "%s of %s %s %s, mask %x%s, keepdim %d, dtype %s", kind_names[r->what], tn_dtype_name(x->dtype),
-             kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (unsigned)r->mask, r->named ? "" : " (all)",
-             (int)r->keepdim, r->dtype ? tn_dtype_name(r->dtype) : "-");
+    snprintf(what, sizeof what, "%s of %s %s %s, mask %x%s, keepdim %d, dtype %s", kind_names[r->what],
+             tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (unsigned)r->mask,
+             r->named ? "" : " (all)", (int)r->keepdim, r->dtype ? tn_dtype_name(r->dtype) : "-");
     if ((r->what == AMAX || r->what == AMIN) && empty) {
-        refused(got, r->named ? TN_EINDEX : TN_EINVAL, r->named ? "to have non-zero size." : "Expected reduction dim to be specified",
-                what);
+        refused(got, r->named ? TN_EINDEX : TN_EINVAL,
+                r->named ? "to have non-zero size." : "Expected reduction dim to be specified", what);
     } else {
         reference(r, x, &e);
         e.ulps = kit_digits(e.dtype) < 24 || r->what == VAR || r->what == STD ? 1 : 0;
@@ -220,8 +221,8 @@ static void sweep(kind what)
                     }
                 } else {
                     reduction r = {what, (1U << x.ndim) - 1, false, false, 0, 1};
-                    refused(call(&r, x.t, x.ndim), TN_EDTYPE, what == MEAN ? "could not infer output dtype" : "only support floating",
-                            kind_names[what]);
+                    refused(call(&r, x.t, x.ndim), TN_EDTYPE,
+                            what == MEAN ? "could not infer output dtype" : "only support floating", kind_names[what]);
                 }
                 kit_array_free(&x);
                 tn_scope_close(scope);
@@ -239,7 +240,8 @@ static void other_dtypes(kind what)
             kit_array_init(&x, from, 2, (int64_t[]){5, 7}, (kit_layout)((i + j) % KIT_LAYOUTS));
             draw(what, &x, false);
             if (what == MEAN && !kit_is_float(to)) {
-                refused(tn_mean(x.t, .dtype = to), TN_EDTYPE, "Optional dtype must be either a floating point or complex dtype", "mean");
+                refused(tn_mean(x.t, .dtype = to), TN_EDTYPE,
+                        "Optional dtype must be either a floating point or complex dtype", "mean");
             } else if (!(to == TN_BOOL && what == PROD)) {
                 every_subset(what, &x, to, 1);
             }
@@ -251,15 +253,16 @@ static void other_dtypes(kind what)
 /* Sizes at which work is cut into pieces, lines and blocks. */
 static void large(kind what)
 {
-    static const shape_list shapes[] = {{1, {70001}}, {1, {200003}}, {2, {300, 1000}}, {2, {4099, 17}}, {3, {65, 33, 70}},
-                                        {2, {3, 66000}}, {2, {2100, 3}}, {3, {1500, 4, 1}}};
+    static const shape_list shapes[] = {{1, {70001}},      {1, {200003}},   {2, {300, 1000}}, {2, {4099, 17}},
+                                        {3, {65, 33, 70}}, {2, {3, 66000}}, {2, {2100, 3}},   {3, {1500, 4, 1}}};
     for (size_t k = 0; k < TN_COUNT(shapes); k++)
         for (int i = 0; i < KIT_DTYPES; i++) {
             kit_array x;
             if (!has_dtype(what, kit_dtypes[i]) || (k + (size_t)i) % 3) /* a third of the pairs */
                 continue;
             tn_scope *scope = tn_scope_open();
-            kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim, (kit_layout)((k + (size_t)i) % KIT_EXPANDED));
+            kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim,
+                           (kit_layout)((k + (size_t)i) % KIT_EXPANDED));
             draw(what, &x, false);
             if (what == PROD && kit_is_float(x.dtype)) {
                 for (int64_t n = 0; n < x.numel; n++)
@@ -309,7 +312,8 @@ static void bad_dimensions(kind what)
     }
     REFUSED(tn_sum(x, .dim = TN_DIMS(0, 0)), TN_EINVAL, "dim 0 appears multiple times in the list of dims");
     REFUSED(tn_amax(x, .dim = TN_DIMS(1, -1)), TN_EINVAL, "dim 1 appears multiple times in the list of dims");
-    REFUSED(tn_sum(x, .dim = TN_DIMS(-3)), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got -3)");
+    REFUSED(tn_sum(x, .dim = TN_DIMS(-3)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got -3)");
     REFUSED(tn_sum(tn_ones(TN_SHAPE()), .dim = TN_DIMS(1)), TN_EINDEX,
             "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     MADE(tn_sum(tn_ones(TN_SHAPE()), .dim = TN_DIMS(-1)));
@@ -336,13 +340,13 @@ static void var_far_from_zero(void)
     }
 }
 
-#define CASE(name, kind_) \
+#define CASE(name, kind_)        \
     static void run_##name(void) \
-    { \
-        sweep(kind_); \
-        large(kind_); \
-        not_numbers(kind_); \
-        bad_dimensions(kind_); \
+    {                            \
+        sweep(kind_);            \
+        large(kind_);            \
+        not_numbers(kind_);      \
+        bad_dimensions(kind_);   \
     }
 CASE(amax, AMAX)
 CASE(amin, AMIN)
@@ -350,14 +354,14 @@ CASE(any, ANY)
 CASE(all, ALL_OF)
 CASE(std, STD)
 CASE(logsumexp, LOGSUMEXP)
-#define CASE_DTYPE(name, kind_) \
+#define CASE_DTYPE(name, kind_)  \
     static void run_##name(void) \
-    { \
-        sweep(kind_); \
-        other_dtypes(kind_); \
-        large(kind_); \
-        not_numbers(kind_); \
-        bad_dimensions(kind_); \
+    {                            \
+        sweep(kind_);            \
+        other_dtypes(kind_);     \
+        large(kind_);            \
+        not_numbers(kind_);      \
+        bad_dimensions(kind_);   \
     }
 CASE_DTYPE(sum, SUM)
 CASE_DTYPE(mean, MEAN)

@@ -39,17 +39,19 @@ static void one_dim(kind what, const kit_array *x, int32_t dim, bool named, bool
     int32_t ndim = named ? without_dim(x, dim, keepdim, shape) : 0;
     for (; !named && keepdim && ndim < x->ndim; ndim++)
         shape[ndim] = 1;
-    tn_tensor *indices = NULL, *got = call(what, x->t, kit_random() & 1 ? dim : dim - (x->ndim ? x->ndim : 1), named, keepdim,
-                                           &indices);
+    tn_tensor *indices = NULL,
+              *got = call(what, x->t, kit_random() & 1 ? dim : dim - (x->ndim ? x->ndim : 1), named, keepdim, &indices);
     char words[160];
     snprintf(words, sizeof words, "%s of %s %s %s, dim %d%s, keepdim %d", kind_names[what], tn_dtype_name(x->dtype),
-             kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)dim, named ? "" : " (all)", (int)keepdim);
+             kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)dim, named ? "" : " (all)",
+             (int)keepdim);
     if (x->dtype == TN_BOOL && what >= ARGMAX) {
         refused(got, TN_EDTYPE, "does not support bool input", words);
         return;
     }
     if (l.n == 0) {
-        refused(got, named ? TN_EINDEX : TN_EINVAL, named ? "to have non-zero size." : "Expected reduction dim to be specified", words);
+        refused(got, named ? TN_EINDEX : TN_EINVAL,
+                named ? "to have non-zero size." : "Expected reduction dim to be specified", words);
         return;
     }
     expected value, index;
@@ -85,7 +87,8 @@ static void ties(kind what)
         for (size_t k = 0; k < TN_COUNT(shapes); k++) {
             kit_array x;
             tn_scope *scope = tn_scope_open();
-            kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim, (kit_layout)((k + (size_t)i) % KIT_EXPANDED));
+            kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim,
+                           (kit_layout)((k + (size_t)i) % KIT_EXPANDED));
             for (int64_t n = 0; n < x.numel; n++)
                 x.v[n] = (real)kit_below(5);
             kit_show(&x);
@@ -95,10 +98,22 @@ static void ties(kind what)
         }
 }
 
-static void max_any(kit_array *x) { extremes(MAX, x); }
-static void min_any(kit_array *x) { extremes(MIN, x); }
-static void argmax_any(kit_array *x) { extremes(ARGMAX, x); }
-static void argmin_any(kit_array *x) { extremes(ARGMIN, x); }
+static void max_any(kit_array *x)
+{
+    extremes(MAX, x);
+}
+static void min_any(kit_array *x)
+{
+    extremes(MIN, x);
+}
+static void argmax_any(kit_array *x)
+{
+    extremes(ARGMAX, x);
+}
+static void argmin_any(kit_array *x)
+{
+    extremes(ARGMIN, x);
+}
 
 static void bad_dims(kind what)
 {
@@ -110,10 +125,30 @@ static void bad_dims(kind what)
     tn_release(x);
 }
 
-static void run_max(void) { each_array(max_any, false); ties(MAX); bad_dims(MAX); }
-static void run_min(void) { each_array(min_any, false); ties(MIN); bad_dims(MIN); }
-static void run_argmax(void) { each_array(argmax_any, false); ties(ARGMAX); bad_dims(ARGMAX); }
-static void run_argmin(void) { each_array(argmin_any, false); ties(ARGMIN); bad_dims(ARGMIN); }
+static void run_max(void)
+{
+    each_array(max_any, false);
+    ties(MAX);
+    bad_dims(MAX);
+}
+static void run_min(void)
+{
+    each_array(min_any, false);
+    ties(MIN);
+    bad_dims(MIN);
+}
+static void run_argmax(void)
+{
+    each_array(argmax_any, false);
+    ties(ARGMAX);
+    bad_dims(ARGMAX);
+}
+static void run_argmin(void)
+{
+    each_array(argmin_any, false);
+    ties(ARGMIN);
+    bad_dims(ARGMIN);
+}
 
 /* ---- cumsum ---- */
 
@@ -173,7 +208,8 @@ static void run_cumsum(void)
     }
     tn_scope *s = tn_scope_open();
     REFUSED(tn_cumsum(tn_ones(TN_SHAPE(2)), 0, .dtype = TN_BOOL), TN_EDTYPE, "\"cumsum\" not implemented for 'Bool'");
-    REFUSED(tn_cumsum(tn_ones(TN_SHAPE(2)), 1), TN_EINDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    REFUSED(tn_cumsum(tn_ones(TN_SHAPE(2)), 1), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     tn_scope_close(s);
 }
 
@@ -210,8 +246,9 @@ static void softmax_to(const kit_array *x, int32_t dim, tn_dtype asked, bool log
             }
         }
     e.ulps = kit_digits(to) < 24 ? 1 : 0;
-    check_free(&e, got, "%s of %s %s %s, dim %d, dtype %s", name, tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-               kit_layout_names[x->layout], (int)dim, asked ? tn_dtype_name(asked) : "-");
+    check_free(&e, got, "%s of %s %s %s, dim %d, dtype %s", name, tn_dtype_name(x->dtype),
+               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)dim,
+               asked ? tn_dtype_name(asked) : "-");
 }
 
 static void softmax_all(kit_array *x, bool log)
@@ -223,8 +260,14 @@ static void softmax_all(kit_array *x, bool log)
     }
 }
 
-static void softmax_each(kit_array *x) { softmax_all(x, false); }
-static void log_softmax_each(kit_array *x) { softmax_all(x, true); }
+static void softmax_each(kit_array *x)
+{
+    softmax_all(x, false);
+}
+static void log_softmax_each(kit_array *x)
+{
+    softmax_all(x, true);
+}
 
 /* Infinities and NaN (a whole row of -inf is NaN), and rows longer than a block. */
 static void softmax_special(bool log)
@@ -253,8 +296,16 @@ static void softmax_special(bool log)
     }
 }
 
-static void run_softmax(void) { each_array(softmax_each, true); softmax_special(false); }
-static void run_log_softmax(void) { each_array(log_softmax_each, true); softmax_special(true); }
+static void run_softmax(void)
+{
+    each_array(softmax_each, true);
+    softmax_special(false);
+}
+static void run_log_softmax(void)
+{
+    each_array(log_softmax_each, true);
+    softmax_special(true);
+}
 
 const structural_case cases_scan[] = {
     {"max", run_max},       {"min", run_min},         {"argmax", run_argmax},           {"argmin", run_argmin},

@@ -12,8 +12,8 @@ typedef struct mapping {
 } mapping;
 
 /* got has that shape and shows, at each place, x's element that the mapping names; copies are told apart. */
-static void shows(const tn_tensor *got, const kit_array *x, int32_t ndim, const int64_t *shape, const mapping *m, bool shares,
-                  const char *name)
+static void shows(const tn_tensor *got, const kit_array *x, int32_t ndim, const int64_t *shape, const mapping *m,
+                  bool shares, const char *name)
 {
     expected e;
     int64_t at[TN_MAX_DIMS], from[TN_MAX_DIMS] = {0};
@@ -27,7 +27,8 @@ static void shows(const tn_tensor *got, const kit_array *x, int32_t ndim, const 
             o = o * x->shape[d] + from[d];
         e.v[i] = x->v[o];
     }
-    check(&e, got, "%s of %s %s %s", name, tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+    check(&e, got, "%s of %s %s %s", name, tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+          kit_layout_names[x->layout]);
     if (got && x->numel && tn_tensor_shares_memory(got, x->t) != shares)
         kit_fail("%s of %s %s: %s", name, kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
                  shares ? "does not share memory" : "shares memory");
@@ -93,7 +94,8 @@ static void run_permute(void)
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED(tn_permute(x, TN_DIMS(0)), TN_EINVAL, "permute");
     REFUSED(tn_permute(x, TN_DIMS(0, 0)), TN_EINVAL, "multiple times");
-    REFUSED(tn_permute(x, TN_DIMS(0, 2)), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_permute(x, TN_DIMS(0, 2)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     tn_scope_close(s);
 }
 
@@ -101,7 +103,8 @@ static void run_transpose(void)
 {
     each_array(transpose_each, false);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_transpose(tn_ones(TN_SHAPE(2, 3)), 0, 2), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_transpose(tn_ones(TN_SHAPE(2, 3)), 0, 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     tn_scope_close(s);
 }
 
@@ -177,8 +180,10 @@ static void view_each(kit_array *x)
         if (possible)
             same_order(x, n, shape, view, true, "view");
         else
-            refused(view, TN_EINVAL, "view size is not compatible with input tensor's size and stride (at least one dimension spans "
-                                     "across two contiguous subspaces). Use .reshape(...) instead.", "view");
+            refused(view, TN_EINVAL,
+                    "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+                    "across two contiguous subspaces). Use .reshape(...) instead.",
+                    "view");
         same_order(x, n, shape, tn_reshape(x->t, dims), possible, "reshape");
     }
 }
@@ -193,7 +198,8 @@ static void run_view(void)
     REFUSED(tn_view(x, TN_SHAPE(-1, -1)), TN_EINVAL, "only one dimension can be inferred");
     REFUSED(tn_view(x, TN_SHAPE(-2, 3)), TN_EINVAL, "invalid shape dimension -2");
     REFUSED(tn_view(tn_ones(TN_SHAPE(0)), TN_SHAPE(-1, 0)), TN_EINVAL,
-            "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be any value and is ambiguous");
+            "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be "
+            "any value and is ambiguous");
     tn_scope_close(s);
 }
 
@@ -252,7 +258,7 @@ static void run_flatten(void)
 
 static void squeeze_each(kit_array *x)
 {
-    for (uint32_t mask = 0; mask < 1U << x->ndim; mask += x->ndim > 4 ? 17 : 1) { /* 0: none named, all are meant */
+    for (uint32_t mask = 0; mask<1U << x->ndim; mask += x->ndim> 4 ? 17 : 1) { /* 0: none named, all are meant */
         int64_t shape[TN_MAX_DIMS], dims[TN_MAX_DIMS];
         int32_t n = 0, named = 0;
         for (int32_t d = 0; d < x->ndim; d++) {
@@ -270,7 +276,8 @@ static void run_squeeze(void)
 {
     each_array(squeeze_each, false);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_squeeze(tn_ones(TN_SHAPE(1)), .dim = TN_DIMS(1)), TN_EINDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    REFUSED(tn_squeeze(tn_ones(TN_SHAPE(1)), .dim = TN_DIMS(1)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     tn_scope_close(s);
 }
 
@@ -284,7 +291,8 @@ static void unsqueeze_each(kit_array *x)
         int64_t shape[TN_MAX_DIMS];
         for (int32_t d = 0; d <= x->ndim; d++)
             shape[d] = d == at ? 1 : x->shape[d - (d > at)];
-        same_order(x, x->ndim + 1, shape, tn_unsqueeze(x->t, at - (int64_t)(kit_random() & 1) * (x->ndim + 1)), true, "unsqueeze");
+        same_order(x, x->ndim + 1, shape, tn_unsqueeze(x->t, at - (int64_t)(kit_random() & 1) * (x->ndim + 1)), true,
+                   "unsqueeze");
     }
 }
 
@@ -292,7 +300,8 @@ static void run_unsqueeze(void)
 {
     each_array(unsqueeze_each, false);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_unsqueeze(tn_ones(TN_SHAPE(2)), 2), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_unsqueeze(tn_ones(TN_SHAPE(2)), 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     tn_scope_close(s);
 }
 
@@ -325,10 +334,13 @@ static void run_expand(void)
     each_array(expand_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 1));
-    REFUSED(tn_expand(x, TN_SHAPE(3, 1)), TN_EINVAL, "The expanded size of the tensor (3) must match the existing size (2) at non-singleton "
-                                                     "dimension 0.  Target sizes: [3, 1].  Tensor sizes: [2, 1]");
-    REFUSED(tn_expand(x, TN_SHAPE(2)), TN_EINVAL, "the number of sizes provided (1) must be greater or equal to the number of dimensions in the tensor (2)");
-    REFUSED(tn_expand(x, TN_SHAPE(-1, 2, 1)), TN_EINVAL, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension 0");
+    REFUSED(tn_expand(x, TN_SHAPE(3, 1)), TN_EINVAL,
+            "The expanded size of the tensor (3) must match the existing size (2) at non-singleton "
+            "dimension 0.  Target sizes: [3, 1].  Tensor sizes: [2, 1]");
+    REFUSED(tn_expand(x, TN_SHAPE(2)), TN_EINVAL,
+            "the number of sizes provided (1) must be greater or equal to the number of dimensions in the tensor (2)");
+    REFUSED(tn_expand(x, TN_SHAPE(-1, 2, 1)), TN_EINVAL,
+            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension 0");
     tn_scope_close(s);
 }
 
@@ -413,7 +425,8 @@ static void narrow_each(kit_array *x)
             const mapping m = {.map = by_part, .n = x->ndim, .a = d, .b = start, .c = 1};
             memcpy(shape, x->shape, sizeof shape);
             shape[d] = length;
-            shows(tn_narrow(x->t, d, start < n && k & 1 ? start - n : start, length), x, x->ndim, shape, &m, true, "narrow");
+            shows(tn_narrow(x->t, d, start < n && k & 1 ? start - n : start, length), x, x->ndim, shape, &m, true,
+                  "narrow");
         }
 }
 
@@ -444,7 +457,8 @@ static void diagonal_each(kit_array *x)
     for (int32_t a = 0; a < x->ndim; a++)
         for (int32_t b = 0; b < x->ndim; b++)
             for (int64_t offset = -3; offset <= 3 && a != b; offset++) {
-                int64_t shape[TN_MAX_DIMS], rows = x->shape[a] + (offset < 0 ? offset : 0), cols = x->shape[b] - (offset > 0 ? offset : 0);
+                int64_t shape[TN_MAX_DIMS], rows = x->shape[a] + (offset < 0 ? offset : 0),
+                                            cols = x->shape[b] - (offset > 0 ? offset : 0);
                 int32_t n = 0;
                 const mapping m = {.map = by_diagonal, .n = x->ndim, .a = a, .b = b, .c = offset};
                 for (int32_t d = 0; d < x->ndim; d++)
@@ -462,13 +476,15 @@ static void run_diagonal(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED(tn_diagonal(x, 0, 0, 0), TN_EINVAL, "diagonal dimensions cannot be identical 0, 0");
-    REFUSED(tn_diagonal(x, 0, 0, 2), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_diagonal(x, 0, 0, 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     tn_scope_close(s);
 }
 
 /* ---- pieces ---- */
 
-static void pieces_are(kit_array *x, int32_t d, tn_tensor *const *got, int64_t n, const int64_t *length, const char *name)
+static void pieces_are(kit_array *x, int32_t d, tn_tensor *const *got, int64_t n, const int64_t *length,
+                       const char *name)
 {
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -518,7 +534,8 @@ static void split_sizes_each(kit_array *x)
 {
     for (int32_t d = 0; d < x->ndim; d++) {
         tn_tensor *out[3];
-        int64_t a = kit_below(x->shape[d] + 1), b = kit_below(x->shape[d] - a + 1), length[3] = {a, b, x->shape[d] - a - b};
+        int64_t a = kit_below(x->shape[d] + 1), b = kit_below(x->shape[d] - a + 1),
+                length[3] = {a, b, x->shape[d] - a - b};
         int64_t got = tn_split_sizes(x->t, TN_DIMS(length[0], length[1], length[2]), d, out, 3);
         same_count(got, 3, "split_sizes");
         if (got == 3)
@@ -581,9 +598,12 @@ static void run_split_sizes(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(5));
     no_pieces(tn_split_sizes(x, TN_DIMS(2, 2), 0, out, 2),
-              "split_with_sizes expects split_sizes to sum exactly to 5 (input tensor's size at dimension 0), but got split_sizes=[2, 2]", "split");
+              "split_with_sizes expects split_sizes to sum exactly to 5 (input tensor's size at dimension 0), but got "
+              "split_sizes=[2, 2]",
+              "split");
     no_pieces(tn_split_sizes(x, TN_DIMS(6, -1), 0, out, 2),
-              "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=[6, -1]", "split");
+              "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=[6, -1]",
+              "split");
     tn_scope_close(s);
 }
 
@@ -592,7 +612,8 @@ static void run_chunk(void)
     tn_tensor *out[2];
     each_array(chunk_each, false);
     tn_scope *s = tn_scope_open();
-    no_pieces(tn_chunk(tn_ones(TN_SHAPE(5)), 0, 0, out, 2), "chunk expects `chunks` to be greater than 0, got: 0", "chunk");
+    no_pieces(tn_chunk(tn_ones(TN_SHAPE(5)), 0, 0, out, 2), "chunk expects `chunks` to be greater than 0, got: 0",
+              "chunk");
     no_pieces(tn_chunk(tn_ones(TN_SHAPE()), 1, 0, out, 2), "chunk expects at least a 1-dimensional tensor", "chunk");
     tn_scope_close(s);
 }
@@ -640,12 +661,14 @@ static void run_as_strided(void)
     each_array(as_strided_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(4));
-    REFUSED(tn_as_strided(x, TN_DIMS(2), TN_DIMS(-1), 1), TN_EINVAL, "as_strided: Negative strides are not supported at the moment, got strides: [-1]");
+    REFUSED(tn_as_strided(x, TN_DIMS(2), TN_DIMS(-1), 1), TN_EINVAL,
+            "as_strided: Negative strides are not supported at the moment, got strides: [-1]");
     REFUSED(tn_as_strided(x, TN_DIMS(2, 2), TN_DIMS(1), 0), TN_EINVAL, "mismatch in length of strides and shape");
     REFUSED(tn_as_strided(x, TN_DIMS(2), TN_DIMS(1), -1), TN_EINVAL, "Tensor: invalid storage offset -1");
     REFUSED(tn_as_strided(x, TN_DIMS(2), TN_DIMS(INT64_MAX), 1), TN_EINVAL, "");
     REFUSED(tn_as_strided(x, TN_DIMS(2), TN_DIMS(3), 1), TN_EINVAL,
-            "setStorage: sizes [2], strides [3], storage offset 1, and itemsize 4 requiring a storage size of 20 are out of bounds for storage of size 16");
+            "setStorage: sizes [2], strides [3], storage offset 1, and itemsize 4 requiring a storage size of 20 are "
+            "out of bounds for storage of size 16");
     tn_scope_close(s);
 }
 
@@ -665,7 +688,7 @@ static void run_detach(void)
 
 static void sum_to_size_each(kit_array *x)
 {
-    for (uint32_t mask = 0; mask < 1U << x->ndim; mask += x->ndim > 4 ? 11 : 1) {
+    for (uint32_t mask = 0; mask<1U << x->ndim; mask += x->ndim> 4 ? 11 : 1) {
         int64_t shape[TN_MAX_DIMS], at[TN_MAX_DIMS];
         int32_t lead = 0, n;
         while (lead < x->ndim && mask >> lead & 1 && kit_random() & 1)
@@ -688,8 +711,9 @@ static void sum_to_size_each(kit_array *x)
             e.tol[o] += 8 * compute_eps(x->dtype) * fabsl(x->v[i]);
         }
         e.ulps = 1;
-        check_free(&e, tn_sum_to_size(x->t, ((tn_dims){n, shape})), "sum_to_size of %s %s %s to %s", tn_dtype_name(x->dtype),
-                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], kit_shape_text(n, shape));
+        check_free(&e, tn_sum_to_size(x->t, ((tn_dims){n, shape})), "sum_to_size of %s %s %s to %s",
+                   tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
+                   kit_shape_text(n, shape));
     }
 }
 
@@ -697,7 +721,8 @@ static void run_sum_to_size(void)
 {
     each_array(sum_to_size_each, true);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_sum_to_size(tn_ones(TN_SHAPE(2, 3)), TN_SHAPE(2)), TN_EINVAL, "size {[2]} is not expandable to size {[2, 3]}.");
+    REFUSED(tn_sum_to_size(tn_ones(TN_SHAPE(2, 3)), TN_SHAPE(2)), TN_EINVAL,
+            "size {[2]} is not expandable to size {[2, 3]}.");
     tn_scope_close(s);
 }
 

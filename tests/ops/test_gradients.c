@@ -32,11 +32,13 @@ int graph_report(void)
             continue;
         bool differentiable = false;
         for (int k = 0; k < 3; k++)
-            differentiable |= k < (tn__is_elementwise((tn__op_id)op) ? tn__ops[op].kind : 3) && !(tn__ops[op].saves[k] & TN__NODIFF);
+            differentiable |=
+                k < (tn__is_elementwise((tn__op_id)op) ? tn__ops[op].kind : 3) && !(tn__ops[op].saves[k] & TN__NODIFF);
         n += differentiable;
         kit.cases += differentiable;
         if (differentiable && !seen[op])
-            kit_fail("the derivative of %s was never in a graph: give it a case in gradients_structural.c", tn__ops[op].name);
+            kit_fail("the derivative of %s was never in a graph: give it a case in gradients_structural.c",
+                     tn__ops[op].name);
     }
     return n;
 }
@@ -49,15 +51,16 @@ bool gradient_is(const kit_array *a, const tn_tensor *got, const real *want, con
     for (int32_t d = 0; got && same && d < s.ndim; d++)
         same = s.dim[d] == a->shape[d];
     if (!same)
-        return kit_fail("%s: gradient is %s %s", words, tn_dtype_name(tn_tensor_dtype(got)), kit_shape_text(s.ndim, s.dim));
+        return kit_fail("%s: gradient is %s %s", words, tn_dtype_name(tn_tensor_dtype(got)),
+                        kit_shape_text(s.ndim, s.dim));
     for (int64_t i = 0; i < a->numel; i++) {
         real v = got ? kit_item(got, i) : 0;
         kit.elements++;
         if (isinf(tol[i]))
             continue;
         if (!(fabsl(v - want[i]) <= tol[i]))
-            return kit_fail("%s: element %lld of the gradient is %.17Lg%s, by differences %.17Lg (allowed %.2Lg)", words, (long long)i, v,
-                            got ? "" : " (none)", want[i], tol[i]);
+            return kit_fail("%s: element %lld of the gradient is %.17Lg%s, by differences %.17Lg (allowed %.2Lg)",
+                            words, (long long)i, v, got ? "" : " (none)", want[i], tol[i]);
     }
     return true;
 }
@@ -84,7 +87,8 @@ int main(int argc, char **argv)
     gradients_of_structural(only);
     if (!only) {
         gradients_at_kinks();
-        printf("%d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n", graph_report(), tn__isa()->name);
+        printf("%d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n", graph_report(),
+               tn__isa()->name);
     }
     return kit_finish("gradients");
 }

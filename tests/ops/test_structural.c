@@ -17,8 +17,8 @@ static const char *const rows[] = {
 #include "op/ops_undef.h"
 };
 
-static const structural_case *const files[] = {cases_reduce, cases_scan,  cases_index, cases_product,
-                                               cases_loss,   cases_view,  cases_copy,  cases_factory};
+static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index, cases_product,
+                                               cases_loss,   cases_view, cases_copy,  cases_factory};
 
 /* Public rows without a case, and why. */
 static const struct {
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         else
             kit_fail("row '%s' has no case: write one in tests/ops/structural_*.c", rows[i]);
     }
-    printf("%d public structural rows, %d of them with a case; %d internal ones; on %s\n", public_rows, covered, internal,
-           tn__isa()->name);
+    printf("%d public structural rows, %d of them with a case; %d internal ones; on %s\n", public_rows, covered,
+           internal, tn__isa()->name);
     return kit_finish("structural");
 }

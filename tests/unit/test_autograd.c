@@ -23,12 +23,13 @@ static int close_scope(void **state)
     return tn_live_tensors() == 0 ? 0 : -1;
 }
 
-#define T64(...)  tn_tensor_from(TN_LIST(__VA_ARGS__), .dtype = TN_F64)
-#define LEAF(...) tn_tensor_from(TN_LIST(__VA_ARGS__), .dtype = TN_F64, .requires_grad = true)
+#define T64(...)             tn_tensor_from(TN_LIST(__VA_ARGS__), .dtype = TN_F64)
+#define LEAF(...)            tn_tensor_from(TN_LIST(__VA_ARGS__), .dtype = TN_F64, .requires_grad = true)
 #define SECONDS(x, from, to) tn_slice((x), 0, (from), (to), 1)
 
 /* The tensor's elements, row-major, are these. */
-#define VALUES(t, ...) values_((t), (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double), #t, __LINE__)
+#define VALUES(t, ...) \
+    values_((t), (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double), #t, __LINE__)
 static void values_(tn_tensor *t, const double *want, size_t n, const char *what, int line)
 {
     tn_scope *s = tn_scope_open();
@@ -61,20 +62,25 @@ static void text_(bool failed, const char *want, const char *what, int line)
     tn_error_clear();
 }
 
-#define AGAIN \
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been " \
+#define AGAIN                                                                                                         \
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "   \
+    "been "                                                                                                           \
     "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify " \
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors " \
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved "       \
+    "tensors "                                                                                                        \
     "after calling backward."
-#define CHANGED(type, shape, origin) \
-    "one of the variables needed for gradient computation has been modified by an inplace operation: [torch." type "Tensor " shape \
-    "]" origin " is at version 1; expected version 0 instead."
-#define MULTIPLE(output, name)                                                                                                \
-    "Output " output " of " name " is a view and is being modified inplace. This view is the output of a function that "      \
-    "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the " \
+#define CHANGED(type, shape, origin)                                                                               \
+    "one of the variables needed for gradient computation has been modified by an inplace operation: [torch." type \
+    "Tensor " shape "]" origin " is at version 1; expected version 0 instead."
+#define MULTIPLE(output, name)                                                                                         \
+    "Output " output " of " name                                                                                       \
+    " is a view and is being modified inplace. This view is the output of a function that "                            \
+    "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace " \
+    "the "                                                                                                             \
     "inplace operation by an out-of-place one."
-#define OVERLAP \
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please " \
+#define OVERLAP                                                                                                  \
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
+    "Please "                                                                                                    \
     "clone() the tensor before performing the operation."
 
 /* ---- leaves ---- */
@@ -84,7 +90,8 @@ static void leaves_in_place(void **state)
     (void)state;
     tn_tensor *x = LEAF(1, 2, 3);
     TEXT(!tn_add_(x, 1), "a leaf Variable that requires grad is being used in an in-place operation.");
-    TEXT(!tn_mul_(SECONDS(x, 0, 2), 2), "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    TEXT(!tn_mul_(SECONDS(x, 0, 2), 2),
+         "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     VALUES(x, 1, 2, 3);
     assert_int_equal(tn_tensor_version(x), 0);
     bool was = tn_set_grad_enabled(false);
@@ -100,14 +107,17 @@ static void leaf_flags(void **state)
 {
     (void)state;
     tn_tensor *x = LEAF(1, 2);
-    TEXT(!tn_requires_grad_(tn_tensor_from(TN_LIST(1, 2)), true), "only Tensors of floating point dtype can require gradients");
-    TEXT(!tn_requires_grad_(tn_mul(x, 2), false),
-         "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
-         "doesn't require differentiation use var_no_grad = var.detach().");
-    TEXT(tn_tensor_set_grad(x, T64(1, 2, 3)) != TN_OK, "attempting to assign a gradient of size '[3]' to a tensor of size '[2]'. "
-                                                       "Please ensure that the gradient and the tensor are the same size");
+    TEXT(!tn_requires_grad_(tn_tensor_from(TN_LIST(1, 2)), true),
+         "only Tensors of floating point dtype can require gradients");
+    TEXT(!tn_requires_grad_(tn_mul(x, 2), false), "you can only change requires_grad flags of leaf variables. If you "
+                                                  "want to use a computed variable in a subgraph that "
+                                                  "doesn't require differentiation use var_no_grad = var.detach().");
+    TEXT(tn_tensor_set_grad(x, T64(1, 2, 3)) != TN_OK,
+         "attempting to assign a gradient of size '[3]' to a tensor of size '[2]'. "
+         "Please ensure that the gradient and the tensor are the same size");
     tn_tensor *y = tn_t(x), *first = tn_select(x, 0, 0);
-    assert_true(tn_tensor_is_leaf(x) && !tn_tensor_is_leaf(y) && tn_tensor_requires_grad(y) && !tn_tensor_is_leaf(first));
+    assert_true(tn_tensor_is_leaf(x) && !tn_tensor_is_leaf(y) && tn_tensor_requires_grad(y) &&
+                !tn_tensor_is_leaf(first));
     assert_true(tn_requires_grad_(x, false) == x && !tn_tensor_requires_grad(x));
     cases += 2;
 }
@@ -141,9 +151,12 @@ static void overwritten_outputs(void **state)
     (void)state;
     static tn_tensor *(*const f[])(tn_tensor *) = {(tn_exp), (tn_sqrt), (tn_relu), (tn_sigmoid), (tn_tanh), (tn_rsqrt)};
     static const char *const text[] = {
-        CHANGED("Double", "[3]", ", which is output 0 of Exp,"),     CHANGED("Double", "[3]", ", which is output 0 of Sqrt,"),
-        CHANGED("Double", "[3]", ", which is output 0 of Relu,"),    CHANGED("Double", "[3]", ", which is output 0 of Sigmoid,"),
-        CHANGED("Double", "[3]", ", which is output 0 of Tanh,"),    CHANGED("Double", "[3]", ", which is output 0 of Rsqrt,"),
+        CHANGED("Double", "[3]", ", which is output 0 of Exp,"),
+        CHANGED("Double", "[3]", ", which is output 0 of Sqrt,"),
+        CHANGED("Double", "[3]", ", which is output 0 of Relu,"),
+        CHANGED("Double", "[3]", ", which is output 0 of Sigmoid,"),
+        CHANGED("Double", "[3]", ", which is output 0 of Tanh,"),
+        CHANGED("Double", "[3]", ", which is output 0 of Rsqrt,"),
     };
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
         tn_tensor *x = LEAF(1, 4, 9), *y = f[i](x);
@@ -266,10 +279,11 @@ static void views_made_without_recording(void **state)
     bool was = tn_set_grad_enabled(false);
     tn_tensor *v = SECONDS(y, 1, 3);
     tn_set_grad_enabled(was);
-    TEXT(!tn_mul_(v, 2), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-                         "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-                         "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) "
-                         "or both outside (if you want the inplace to be tracked).");
+    TEXT(!tn_mul_(v, 2),
+         "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+         "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+         "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) "
+         "or both outside (if you want the inplace to be tracked).");
 }
 
 static void writes_into_constants(void **state)
@@ -331,7 +345,8 @@ static void not_recorded(void **state)
     assert_false(tn_set_grad_enabled(true));
     assert_true(!tn_tensor_requires_grad(y) && tn_tensor_is_leaf(y) && !*tn_tensor_grad_fn(y).s);
     cases++;
-    static tn_tensor *(*const none[])(tn_tensor *) = {(tn_isnan), (tn_argmax), (tn_any), (tn_all), (tn_detach), (tn_logical_not)};
+    static tn_tensor *(*const none[])(tn_tensor *) = {(tn_isnan), (tn_argmax), (tn_any),
+                                                      (tn_all),   (tn_detach), (tn_logical_not)};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) /* without a derivative: not recorded */
         assert_false(tn_tensor_requires_grad(MADE(none[i](x))));
     assert_false(tn_tensor_requires_grad(tn_eq(x, x)));
@@ -366,22 +381,28 @@ static void refused_walks(void **state)
 {
     (void)state;
     tn_tensor *x = LEAF(1, 2, 3), *y = LEAF(1, 2, 3), *g[2];
-    TEXT(tn_backward(tn_sum(T64(1, 2))) != TN_OK, "element 0 of tensors does not require grad and does not have a grad_fn");
+    TEXT(tn_backward(tn_sum(T64(1, 2))) != TN_OK,
+         "element 0 of tensors does not require grad and does not have a grad_fn");
     TEXT(tn_backward(tn_mul(x, 2)) != TN_OK, "grad can be implicitly created only for scalar outputs");
     TEXT(tn_backward(tn_mul(x, 2), .gradient = T64(1, 2)) != TN_OK,
-         "Mismatch in shape: grad_output[0] has a shape of torch.Size([2]) and output[0] has a shape of torch.Size([3]).");
+         "Mismatch in shape: grad_output[0] has a shape of torch.Size([2]) and output[0] has a shape of "
+         "torch.Size([3]).");
     TEXT(tn_grad(TN_TENSORS(tn_sum(tn_mul(x, 2))), TN_TENSORS(y), g) != TN_OK,
-         "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True if this is the "
+         "The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow_unused=True if "
+         "this is the "
          "desired behavior.");
     OK(tn_grad(TN_TENSORS(tn_sum(tn_mul(x, 2))), TN_TENSORS(x, y), g, .allow_unused = true));
     VALUES(g[0], 2, 2, 2);
     assert_null(g[1]);
-    TEXT(tn_grad(TN_TENSORS(tn_sum(x)), TN_TENSORS(T64(1, 2)), g) != TN_OK, "One of the differentiated Tensors does not require grad");
+    TEXT(tn_grad(TN_TENSORS(tn_sum(x)), TN_TENSORS(T64(1, 2)), g) != TN_OK,
+         "One of the differentiated Tensors does not require grad");
     tn_tensor *w = tn_ones(TN_SHAPE(3), .dtype = TN_F64, .requires_grad = true), *p = tn_reshape(x, TN_SHAPE(1, 3));
     TEXT(!tn_nll_loss(p, tn_tensor_from(TN_LIST(1)), .weight = w),
-         "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input cannot have requires_grad True.");
+         "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input cannot "
+         "have requires_grad True.");
     TEXT(!tn_binary_cross_entropy_with_logits(x, T64(0, 1, 0), .pos_weight = w),
-         "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument 'pos_weight'. This input cannot "
+         "The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument 'pos_weight'. "
+         "This input cannot "
          "have requires_grad True.");
 }
 
@@ -394,7 +415,7 @@ static void kept_gradients(void **state)
     VALUES(tn_tensor_grad(y), 3, 3, 3);
     VALUES(tn_tensor_grad(x), 6, 12, 18);
     TEXT(tn_retain_grad(T64(1, 2)) != TN_OK, "can't retain_grad on Tensor that has requires_grad=False");
-    OK(tn_retain_grad(x)); /* a leaf does anyway */
+    OK(tn_retain_grad(x));        /* a leaf does anyway */
     tn_tensor *z = LEAF(1, 2, 3); /* a write moves what keeps the gradient along */
     y = tn_mul(z, z);
     OK(tn_retain_grad(y));
@@ -447,11 +468,13 @@ static void sums_of_gradients(void **state)
     OK(tn_backward(tn_sum(tn_add(tn_add(tn_mul(x, x), tn_mul(x, 3)), x)))); /* used three times */
     OK(tn_backward(tn_sum(tn_mul(x, 2))));                                  /* and added to */
     VALUES(tn_tensor_grad(x), 8, 10, 12);
-    tn_tensor *a = LEAF(1, 2, 3), *b = tn_tensor_from(TN_LIST(1.0, 2.0), .shape = TN_SHAPE(2, 1), .dtype = TN_F64, .requires_grad = true);
+    tn_tensor *a = LEAF(1, 2, 3),
+              *b = tn_tensor_from(TN_LIST(1.0, 2.0), .shape = TN_SHAPE(2, 1), .dtype = TN_F64, .requires_grad = true);
     OK(tn_backward(tn_sum(tn_mul(a, b))));
     VALUES(tn_tensor_grad(a), 3, 3, 3);
     VALUES(tn_tensor_grad(b), 6, 6);
-    tn_tensor *zero = tn_full(TN_SHAPE(), 2.0, .dtype = TN_F64, .requires_grad = true), *f = tn_ones(TN_SHAPE(2, 3), .requires_grad = true);
+    tn_tensor *zero = tn_full(TN_SHAPE(), 2.0, .dtype = TN_F64, .requires_grad = true),
+              *f = tn_ones(TN_SHAPE(2, 3), .requires_grad = true);
     OK(tn_backward(tn_sum(tn_mul(tn_mul(zero, f), f))));
     VALUES(tn_tensor_grad(zero), 6);
     VALUES(tn_tensor_grad(f), 4, 4, 4, 4, 4, 4);
@@ -490,7 +513,8 @@ static void higher_orders(void **state)
 static void padding_learns_nothing(void **state)
 {
     (void)state;
-    tn_tensor *w = tn_tensor_from(TN_LIST(1, 2, 3, 4, 5, 6), .shape = TN_SHAPE(3, 2), .dtype = TN_F64, .requires_grad = true);
+    tn_tensor *w =
+        tn_tensor_from(TN_LIST(1, 2, 3, 4, 5, 6), .shape = TN_SHAPE(3, 2), .dtype = TN_F64, .requires_grad = true);
     OK(tn_backward(tn_sum(tn_embedding(w, tn_tensor_from(TN_LIST(0, 2, 2)), .padding_idx = tn_scalar_i(2)))));
     VALUES(tn_tensor_grad(w), 1, 1, 0, 0, 0, 0);
     tn_tensor *x = LEAF(3, 1, 2);
@@ -523,7 +547,8 @@ static void *long_graphs(void *result)
             y = x;
             for (int i = 0; i < NODES && y; i++)
                 y = tn_add(y, 1);
-            right = right && tn_grad(TN_TENSORS(y), TN_TENSORS(x), &g, .grad_outputs = TN_TENSORS(tn_ones_like(x))) == TN_OK &&
+            right = right &&
+                    tn_grad(TN_TENSORS(y), TN_TENSORS(x), &g, .grad_outputs = TN_TENSORS(tn_ones_like(x))) == TN_OK &&
                     tn_item(tn_select(g, 0, 1)) == 1;
         }
         tn_scope_close(outer);
@@ -576,6 +601,8 @@ int main(void)
         cmocka_unit_test(without_recursion),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    printf("autograd: %d answers compared with PyTorch's; one difference is meant (what an overwritten input is called)\n", cases);
+    printf(
+        "autograd: %d answers compared with PyTorch's; one difference is meant (what an overwritten input is called)\n",
+        cases);
     return failed;
 }

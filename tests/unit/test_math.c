@@ -25,8 +25,8 @@ typedef struct function {
     double (*exact)(double x);
     long double (*exact64)(long double x);
     double ulps, ulps64;
-    double lo, hi;      /* |x| for which this line holds */
-    double absolute;    /* error of float32 that is always allowed */
+    double lo, hi;   /* |x| for which this line holds */
+    double absolute; /* error of float32 that is always allowed */
 } function;
 
 static double rsqrt_(double x)
@@ -89,9 +89,13 @@ static void add_near(double v)
 /* Every 2039th of all floats (each exponent has 4,115 of them), and the neighbours of borders and of multiples of pi/2. */
 static int make_values(void **state)
 {
-    static const double borders[] = {0, 0.625, 10, 20, 88.72283935546875, 88.72283, 89, -87.33654, -103.97208, -103.2789, -104, -88.72284, 1, -1, 2,
-                                     M_SQRT1_2, M_SQRT2, 0.5, FLT_MIN, -FLT_MIN, 0x1p-149, FLT_MAX, -FLT_MAX, 8388608, 10000, -10000, M_LN2, M_LN2 / 2,
-                                     0x1p-24, -0x1p-24, 0x1p-12, 1e-30, 1e30};
+    static const double borders[] = {0,         0.625,     10,        20,         88.72283935546875,
+                                     88.72283,  89,        -87.33654, -103.97208, -103.2789,
+                                     -104,      -88.72284, 1,         -1,         2,
+                                     M_SQRT1_2, M_SQRT2,   0.5,       FLT_MIN,    -FLT_MIN,
+                                     0x1p-149,  FLT_MAX,   -FLT_MAX,  8388608,    10000,
+                                     -10000,    M_LN2,     M_LN2 / 2, 0x1p-24,    -0x1p-24,
+                                     0x1p-12,   1e-30,     1e30};
     (void)state;
     values = malloc(sizeof *values * (N32 + 8 * (BORDERS + 2 * QUARTERS) + 8));
     if (!values)
@@ -130,7 +134,9 @@ static double error_of(long double got, long double exact, int digits, int least
         return got == 0 && !signbit(got) == !signbit(exact) ? 0 : HUGE_VAL;
     if (isinf(got) || isinf(exact)) {
         long double half = ldexpl(largest, -digits - 1); /* beyond this is infinite once rounded */
-        return got == exact || (isinf(got) && fabsl(exact) > largest - 4 * half && signbit(got) == signbit(exact)) ? 0 : HUGE_VAL;
+        return got == exact || (isinf(got) && fabsl(exact) > largest - 4 * half && signbit(got) == signbit(exact))
+                   ? 0
+                   : HUGE_VAL;
     }
     frexpl(exact, &e);
     return (double)ldexpl(fabsl(got - exact), -(e - digits < least ? least : e - digits));
@@ -155,7 +161,8 @@ static double worst32(const function *f, int64_t *count)
         if (error > worst)
             worst = error;
         if (error > f->ulps) {
-            print_error("%s(%a) is %a, exact %a: %g ulp, allowed %g\n", f->name, v, (double)got[i], exact, error, f->ulps);
+            print_error("%s(%a) is %a, exact %a: %g ulp, allowed %g\n", f->name, v, (double)got[i], exact, error,
+                        f->ulps);
             worst = -1;
             break;
         }
@@ -171,8 +178,8 @@ static void float32(void **state)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         int64_t count = 0;
         double worst = worst32(&functions[i], &count);
-        print_message("%-18s float32: %8lld values, largest error %.3f ulp (bound %g) on %s\n", functions[i].name, (long long)count, worst,
-                      functions[i].ulps, tn__isa()->name);
+        print_message("%-18s float32: %8lld values, largest error %.3f ulp (bound %g) on %s\n", functions[i].name,
+                      (long long)count, worst, functions[i].ulps, tn__isa()->name);
         right &= worst >= 0 && count > 1000;
     }
     assert_true(right);
@@ -247,17 +254,22 @@ static double pow_worst(const float *a, const float *b, const float *got, int64_
 static void powers(void **state)
 {
     static float a[BASES], b[BASES];
-    static const float special[] = {0.0F, -0.0F, 1, -1, 2, -2, 0.5F, -0.5F, 3, -3, INFINITY, -INFINITY, NAN, FLT_MAX, FLT_MIN, 0x1p-149F, 1.0000001F, 0.99999994F, 1e9F, 16777217.0F};
+    static const float special[] = {0.0F,    -0.0F,     1,          -1,          2,         -2,         0.5F,
+                                    -0.5F,   3,         -3,         INFINITY,    -INFINITY, NAN,        FLT_MAX,
+                                    FLT_MIN, 0x1p-149F, 1.0000001F, 0.99999994F, 1e9F,      16777217.0F};
     static const double numbers[] = {2, 3, 0.5, -0.5, -1, -2, 0, 1, 4, 2.5, 1.0 / 3};
     uint64_t s = 1234567;
     (void)state;
     for (int i = 0; i < BASES; i++) {
         bool named = i < (int)(sizeof special / sizeof *special);
-        a[i] = named ? special[i] : ldexpf((float)(next(&s) >> 40) * 0x1p-24F + 1, (int)(next(&s) % (i % 2 ? 8 : 250)) - (i % 2 ? 4 : 125));
+        a[i] = named ? special[i]
+                     : ldexpf((float)(next(&s) >> 40) * 0x1p-24F + 1,
+                              (int)(next(&s) % (i % 2 ? 8 : 250)) - (i % 2 ? 4 : 125));
         b[i] = named ? special[i] : ldexpf((float)(int32_t)next(&s), -31 + (int)(next(&s) % 9));
     }
     tn_scope *scope = tn_scope_open();
-    tn_tensor *x = tn_from_data(a, TN_F32, TN_SHAPE(BASES, 1)), *y = tn_from_data(b, TN_F32, TN_SHAPE(1, BASES)), *z = MADE(tn_pow(x, y));
+    tn_tensor *x = tn_from_data(a, TN_F32, TN_SHAPE(BASES, 1)), *y = tn_from_data(b, TN_F32, TN_SHAPE(1, BASES)),
+              *z = MADE(tn_pow(x, y));
     double worst = pow_worst(a, b, tn_data(z), BASES, BASES);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         float k = (float)numbers[i];
