@@ -40,7 +40,7 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
     if (!t)
         return NULL;
     tn__scope_adopt(tn__self(), t);
-    return o->requires_grad ? tn_requires_grad_(t, true) : t;
+    return o->requires_grad ? tn__require_grad(t, true) : t;
 }
 
 /* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
@@ -199,7 +199,7 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
     if (!t)
         return NULL;
     tn__scope_adopt(tn__self(), t);
-    return o->requires_grad ? tn_requires_grad_(t, true) : t;
+    return o->requires_grad ? tn__require_grad(t, true) : t;
 }
 
 tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)

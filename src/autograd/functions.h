@@ -20,6 +20,9 @@ static inline tn_scalar tn__optional(tn_tensor *t)
 /* Closes the scope of a composed function. Its result goes outside; a result that was an argument gets a new reference. */
 tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *result);
 
+/* tn_requires_grad_ within another function's call. */
+tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad);
+
 /* An uninitialised tensor on the options' device; dtype as given where the options say none. */
 tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise);
 

@@ -186,7 +186,7 @@ void *tn__barrier_pop(tn__thread *t, tn_scope *s, void *keep)
 
 tn_scope *tn_scope_open(void)
 {
-    tn__thread *t = tn__self();
+    tn__thread *t = tn__enter(TN__NOWHERE);
     tn_scope *s = tn__block_get(sizeof *s);
     if (!s)
         return tn__fail(TN_ENOMEM, "tn_scope_open: out of memory");
@@ -218,7 +218,7 @@ void tn_scope_close(tn_scope *scope)
 
 tn_tensor *tn_scope_close_keep(tn_scope *scope, tn_tensor *t)
 {
-    tn__thread *self = tn__self();
+    tn__thread *self = tn__enter(TN__NOWHERE);
     if (scope && may_close(self, scope))
         close_through(self, scope, t == TN_NONE ? NULL : t);
     return t;

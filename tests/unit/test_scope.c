@@ -186,6 +186,42 @@ static void success_leaves_the_record_alone(void **state)
     tn_scope_close(s);
 }
 
+/* Functions that note no call site must not show an earlier call's. */
+static void no_error_shows_another_calls_site(void **state)
+{
+    (void)state;
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2))), *i = MADE(tn_arange(0, 3, 1));
+#define STALE(call) \
+    do { \
+        tn_error_clear(); \
+        assert_null(tn_mean(i)); \
+        assert_non_null(strstr(tn_error_message(), "test_scope.c:")); \
+        tn_error_clear(); \
+        if (call) \
+            fail_msg("%s", #call); \
+        if (tn_error_code() == TN_OK || strstr(tn_error_message(), "test_scope.c:")) \
+            fail_msg("%s: %s", #call, tn_error_message()); \
+    } while (0)
+    STALE(tn_requires_grad_(i, true) != NULL);
+    STALE(tn_tensor_size(x, 7) >= 0);
+    STALE(tn_data(NULL) != NULL);
+    STALE(tn_tensor_set_grad(x, i) == TN_OK);
+    STALE(tn_to_string(NULL, NULL, 0) >= 0);
+    STALE(tn_device_parse("gpu").type > 0);
+    STALE(tn_dtype_parse("f99") > 0);
+    STALE(tn_set_default_dtype(TN_I32) == TN_OK);
+    STALE(tn_set_num_threads(0) == TN_OK);
+    STALE((tn_scope_close((tn_scope *)(void *)x), false));
+    STALE(tn_safetensors_name(NULL, 0) != NULL);
+    STALE(tn_init_gain(-1, 0) > 0);
+    STALE(tn_module_to_string(NULL, NULL, 0) >= 0);
+    STALE(tn_loader_set_state(NULL, (tn_loader_state){0}) == TN_OK);
+#undef STALE
+    tn_error_clear();
+    tn_release(x);
+    tn_release(i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +231,7 @@ int main(void)
         cmocka_unit_test(the_same_tensor_again_is_one_reference_more),
         cmocka_unit_test(references_move_outward),
         cmocka_unit_test(gradients_passed_through_are_references),
+        cmocka_unit_test(no_error_shows_another_calls_site),
         cmocka_unit_test(success_leaves_the_record_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
