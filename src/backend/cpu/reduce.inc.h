@@ -179,6 +179,17 @@ static RUN E(run_all)(const void *x_, int64_t n)
             T a = acc[i], v = x[i]; \
             acc[i] = (T)(expr); \
         } \
+    } \
+    static inline T E(pair_##name)(T a, T v) \
+    { \
+        return (T)(expr); \
+    } \
+    static void E(fold4_##name)(void *acc_, const void *x_, int64_t stride, int64_t n) \
+    { \
+        T *acc = acc_; \
+        const T *x = x_, *y = x + stride, *z = y + stride, *w = z + stride; \
+        for (int64_t i = 0; i < n; i++) \
+            acc[i] = E(pair_##name)(acc[i], E(pair_##name)(E(pair_##name)(x[i], y[i]), E(pair_##name)(z[i], w[i]))); \
     }
 
 FOLD(sum, TN_ADD(a, v))
