@@ -60,7 +60,7 @@ int main(void)
         fprintf(stderr, "%s\n", tn_error_message());
 
     printf("w = [%.2f, %.2f], b = %.2f\n", tn_item(tn_select(w, 0, 0)), tn_item(tn_select(w, 0, 1)), tn_item(b));
-    bool close = tn_allclose(w, true_w, .atol = 5e-3) && tn_allclose(b, true_b, .atol = 5e-3);
+    bool close = tn_allclose(w, true_w, .atol = TN_SCALAR(5e-3)) && tn_allclose(b, true_b, .atol = TN_SCALAR(5e-3));
     printf("within 0.005 of the line: %s\n", close ? "yes" : "no");
 
     tn_optimizer_free(opt); /* an optimiser is the caller's, not the scope's */
