@@ -312,7 +312,7 @@ static int finish_epoch(training *t)
     show_epoch(t, &f);
     int broken = ferror(stdout) ? errno : 0, status = save(t);
     if (!status && broken)
-        status = cli_error(CLI_FAILED, "standard output: %s; ended after epoch %" PRId64 "%s%s", strerror(errno),
+        status = cli_error(CLI_FAILED, "standard output: %s; ended after epoch %" PRId64 "%s%s", strerror(broken),
                            t->epoch, t->s.save ? ", saved to " : "", t->s.save ? t->s.save : "");
     return status;
 }
