@@ -43,6 +43,8 @@ int cli_parse(const command *c, int argc, char **argv, const char **arguments, i
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same with the first line of the library's message in front of the advice (which may be ""). Returns CLI_FAILED. */
 int cli_library_error(const char *advice);
+/* Is 'word' likely to be a slip for 'name'? */
+bool cli_resembles(const char *word, const char *name);
 /* Set by cli_parse, for messages. */
 extern const char *cli_command;
 

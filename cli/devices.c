@@ -90,7 +90,7 @@ int cmd_doctor(int argc, char **argv)
     char text[400];
     tn_devices(&cpu, 1);
     line(true, "tenon", tn_version(), "");
-    snprintf(text, sizeof text, "%s, %d threads, %.1f GiB of memory", cpu.name, (int)cpu.units,
+    snprintf(text, sizeof text, "%s, %d thread%s, %.1f GiB of memory", cpu.name, (int)cpu.units, cpu.units == 1 ? "" : "s",
              (double)cpu.total_memory / 1073741824);
     line(true, "cpu", text, "");
     bool blas = strstr(cpu.detail, "BLAS ") != NULL && !strstr(cpu.detail, "no BLAS");

@@ -84,7 +84,7 @@ static void note_operands(const tn__call *c)
 static bool is_differentiable(const tn__call *c, int32_t i)
 {
     const tn__op *op = &tn__ops[c->op];
-    return !(op->saves[TN_MIN(i, 2)] & TN__NODIFF) && tn__derivatives[c->op] != NULL;
+    return !(op->saves[TN_MIN(i, 2)] & TN__NODIFF) && tn__derivatives[c->op] != tn__d_none;
 }
 
 /* Bit i: input i wants a gradient. Lists of inputs are few, so their bits are found again where they are used. */

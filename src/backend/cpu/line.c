@@ -238,8 +238,10 @@ tn_status tn__cpu_eye(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
     const int64_t size = (int64_t)tn__dtype_size(out->dtype);
-    memset(out->data, 0, out->numel ? (size_t)(out->numel * size) : 0);
-    for (int64_t i = 0; out->numel && i < TN_MIN(out->shape[0], out->shape[1]); i++)
+    if (out->numel == 0)
+        return TN_OK;
+    memset(out->data, 0, (size_t)(out->numel * size));
+    for (int64_t i = 0; i < TN_MIN(out->shape[0], out->shape[1]); i++)
         tn__store_int(out->dtype, (char *)out->data + i * (out->stride[0] + out->stride[1]) * size, 1);
     return TN_OK;
 }
