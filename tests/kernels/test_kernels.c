@@ -108,7 +108,7 @@ int main(void)
     int kernels = 0, units = 0, failed = 0;
     char *probe[] = {"sh", "-c", "command -v clang > /dev/null", NULL};
     if (run(probe) != 0) {
-        printf("skip: no clang\n");
+        printf("skipped: no clang\n");
         return 77;
     }
     if (!mkdtemp(folder))
