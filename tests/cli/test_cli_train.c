@@ -170,8 +170,7 @@ static char *on_a_terminal(int columns)
     if (slave < 0 || ioctl(slave, TIOCSWINSZ, &size) != 0)
         return NULL;
     setenv("TERM", "xterm", 1);
-    pid_t pid =
-        START((how){.out = slave}, "train", "--data", "digits", "--epochs", "1", "--batch", "1", "--threads", "1");
+    pid_t pid = START((how){.out = slave}, "train", "--data", "digits", "--epochs", "1");
     close(slave);
     char *text = calloc(1, 1 << 20);
     size_t n = 0;
