@@ -108,7 +108,7 @@ int main(void)
     int kernels = 0, units = 0, failed = 0;
     char *probe[] = {"sh", "-c", "command -v clang > /dev/null", NULL};
     if (run(probe) != 0) {
-        printf("skipped: no clang\n");
+        printf("skip: no clang\n");
         return 77;
     }
     if (!mkdtemp(folder))
@@ -125,7 +125,7 @@ int main(void)
         }
     if (!failed)
         rmdir(folder);
-    printf("%d kernels (%zu rows x dtypes) in %d units compile as OpenCL C 1.2, %d units fail\n", kernels, TN_COUNT(rows), units,
+    printf("count: %d kernels (%zu rows x dtypes) in %d units compile as OpenCL C 1.2, %d units fail\n", kernels, TN_COUNT(rows), units,
            failed);
     return failed ? 1 : 0;
 }
