@@ -142,10 +142,9 @@ static void print_one(const tn_tensor *p, int64_t row, const char *path, int64_t
         return;
     printf("%s: %d\n", path, best);
     for (int i = 0; i < CLASSES; i++) {
-        printf("  %d  %6.2f %%  ", i, 100 * value[i]);
-        for (int k = 0; k < (int)(40 * value[i] + 0.5); k++)
-            putchar('#');
-        putchar('\n');
+        static const char bar[] = "########################################";
+        int n = (int)(40 * value[i] + 0.5);
+        printf("  %d  %6.2f %%%s%.*s\n", i, 100 * value[i], n ? "  " : "", n, bar);
     }
 }
 

@@ -36,7 +36,7 @@ typedef struct training {
     /* of the epoch at work, on the device: summed without waiting for it */
     tn_tensor *loss_sum, *right_sum;
     int64_t seen, epoch_steps;
-    double epoch_begun, shown;
+    double epoch_begun, shown; /* when it began; when the bar was drawn last: at first with the first step */
 } training;
 
 static volatile sig_atomic_t interrupted;
@@ -271,7 +271,7 @@ static bool is_whole(const training *t)
 static int one_epoch(training *t, bool *ended)
 {
     t->seen = t->epoch_steps = 0;
-    t->epoch_begun = t->shown = cli_now();
+    t->epoch_begun = cli_now();
     tn_module_train(t->net);
     if (!tn_zero_(t->loss_sum) || !tn_zero_(t->right_sum))
         return cli_library_error("");

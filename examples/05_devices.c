@@ -43,7 +43,7 @@ int main(void)
     if (tn_cuda_device_count() < 2 && !tn_ones(TN_SHAPE(3), .device = TN_CUDA(1)))
         report("ones on cuda:1:");
 
-    /* A name that is none. The device that comes back spoils what it is passed to, so one check at the end is enough. */
+    /* A name that is none. The device that comes back spoils what it is passed to: one check at the end is enough. */
     tn_device typo = tn_device_parse("gpu0");
     if (!tn_sum(tn_add(tn_ones(TN_SHAPE(3), .device = typo), 1)))
         report("a sum on 'gpu0':");

@@ -121,6 +121,7 @@ static void png_of_every_kind(void **state)
             run r = GOOD(TENON("predict", model, kinds[i].name));
             assert_int_equal(answer(r.out, kinds[i].name, p), k);
             CONTAINS_NOT(r.out, "pixels");
+            CONTAINS_NOT(r.out, " \n");
             if (i == 0)
                 memcpy(first, p, sizeof p);
             assert_memory_equal(p, first, sizeof p); /* the same picture, the same numbers */

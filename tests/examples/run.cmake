@@ -1,4 +1,5 @@
-# Runs one example in an empty folder and compares what it prints: cmake -DPROGRAM=.. -DEXPECTED=.. -DFOLDER=.. -P run.cmake
+# Runs one example in an empty folder and compares what it prints:
+#   cmake -DPROGRAM=.. -DEXPECTED=.. -DFOLDER=.. -P run.cmake
 # EXPECTED is the exact text (.txt), or a regular expression for all of it (.regex). The exit status must be 0 and
 # stderr empty.
 file(REMOVE_RECURSE ${FOLDER})
