@@ -52,8 +52,10 @@ static void interrupt(int signal_number)
 static void catch_signals(void)
 {
     struct sigaction act = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART},
-                     ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGINT, &act, NULL);
+                     ignore = {.sa_handler = SIG_IGN}, was;
+    sigaction(SIGINT, NULL, &was);
+    if (was.sa_handler != SIG_IGN) /* as in a script's background */
+        sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
 }

@@ -179,4 +179,4 @@ if [ $failed -ne 0 ]; then
     exit 1
 fi
 rm -rf "$scratch"
-echo "package: $checks checks"
+echo "count: package: $checks checks"
