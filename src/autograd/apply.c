@@ -104,6 +104,21 @@ static bool should_record(const tn__thread *self, const tn__call *c)
     return false;
 }
 
+/* Weights of losses have no derivative; PyTorch refuses them rather than leave a gradient out. */
+static tn_status check_constants(const tn__call *c)
+{
+    if (c->op != TN__OP_nll_loss && c->op != TN__OP_binary_cross_entropy_with_logits)
+        return TN_OK;
+    for (int32_t i = 2; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (t && tn__wants_grad(t))
+            return tn__error(TN_EGRAD, "The function '%s%s' is not differentiable with respect to argument '%s'. This input "
+                                       "cannot have requires_grad True.", tn__op_name(c->op),
+                             c->op == TN__OP_nll_loss ? "_forward" : "", i == 2 ? "weight" : "pos_weight");
+    }
+    return TN_OK;
+}
+
 /* ---- in place ---- */
 
 /* Do two tensors share some elements but not all? PyTorch's test: same storage, overlapping ranges of dense tensors. */
@@ -336,6 +351,8 @@ static tn_status pass(passage *p, uint32_t required)
         return e;
     }
     p->records = should_record(p->self, c);
+    if (!p->self->no_grad && (e = check_constants(c)))
+        return e;
     if (c->inplace && ((e = check_write(p)) || (e = save_original(p))))
         return e;
     if ((e = make_outputs(p)))
@@ -424,7 +441,7 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     };
     tn_scope scope;
     bool no_grad = p->self->no_grad;
-    if (check_operands(&p->c, required))
+    if (check_operands(&p->c, required) || (!no_grad && check_constants(&p->c)))
         return NULL;
     p->records = should_record(p->self, &p->c);
     tn__scope_push(p->self, &scope);
@@ -444,10 +461,32 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     return tn__scope_pop(p->self, &scope, out);
 }
 
+/* Does the asked result dtype lose what elements have? Then they are converted before anything is done with them, as
+ * PyTorch does: a sum in bool is 'any', a float16 sum of float32 is of rounded elements. */
+static bool converts_first(tn__op_id op, const tn_scalar *in, const tn__attr *attr)
+{
+    if (!attr || !attr->dtype || op == TN__OP__to_copy)
+        return false;
+    const tn_tensor *x = tn__operand(&in[0]);
+    bool narrow = attr->dtype == TN_F16 || attr->dtype == TN_BF16 || attr->dtype == TN_BOOL;
+    return narrow && x && x->dtype != attr->dtype;
+}
+
+static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, tn__attr *attr)
+{
+    tn_scope scope;
+    tn__thread *self = tn__enter(site);
+    tn__scope_push(self, &scope);
+    const tn_scalar in = tn_scalar_t(tn__to_copy(x, attr->dtype));
+    return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, attr, NULL));
+}
+
 tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, tn__attr *attr,
                      tn_tensor **second)
 {
     passage p;
+    if (TN_UNLIKELY(converts_first(op, in, attr)))
+        return apply_converted(site, op, in[0].v.t, attr);
     begin(&p, site, op, in, n_in, attr, false);
     if (tn__ops[op].kind == TN__COMPOSITE)
         return apply_composite(&p, required);

@@ -111,35 +111,41 @@ tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tens
     return tn_mul(g, tn_where(tn_logical_and(tn_eq(a, 0), tn_ge(b, 0)), 0, slope));
 }
 
-tn_tensor *tn__share_grad(tn_tensor *g, tn_tensor *mine, tn_tensor *tie)
+tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie)
+{
+    return tn_where(tie, tn_mul(g, 0.5), tn_where(theirs, 0, g));
+}
+
+/* g where 'mine', half of it where 'tie' */
+static tn_tensor *share_grad(tn_tensor *g, tn_tensor *mine, tn_tensor *tie)
 {
     return tn_where(tie, tn_mul(g, 0.5), tn_where(mine, g, 0));
 }
 
-tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside)
+tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside, tn_tensor *beyond)
 {
-    return bound.kind == TN_SCALAR_TENSOR ? tn__share_grad(g, inside, tn_eq(x, bound)) : tn_where(inside, g, 0);
+    return bound.kind == TN_SCALAR_TENSOR ? tn__pass_grad(g, beyond, tn_eq(x, bound)) : tn_where(inside, g, 0);
 }
 
-/* Tensor bounds share a tie with x; number bounds take it, as PyTorch's do. */
+/* Tensor bounds share a tie with x where they are in order; number bounds take it, as PyTorch's do. */
 tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
-    tn_tensor *inside = tn_logical_and(tn_gt(x, lower), tn_lt(x, upper));
     if (lower.kind != TN_SCALAR_TENSOR && upper.kind != TN_SCALAR_TENSOR)
-        return tn_where(inside, g, 0);
-    tn_tensor *on_lower = tn_logical_and(tn_eq(x, lower), tn_lt(lower, upper));
-    tn_tensor *on_upper = tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper));
-    return tn__share_grad(g, inside, tn_logical_or(on_lower, on_upper));
+        return tn_where(tn_logical_and(tn_gt(x, lower), tn_lt(x, upper)), g, 0);
+    tn_tensor *beyond = tn_logical_or(tn_lt(x, lower), tn_gt(x, upper)), *on = tn_logical_or(tn_eq(x, lower), tn_eq(x, upper));
+    return tn__pass_grad(g, beyond, tn_logical_and(on, tn_lt(lower, upper)));
 }
 
 tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
-    tn_tensor *ordered = tn_lt(lower, upper);
-    return tn__share_grad(g, tn_logical_and(tn_lt(x, lower), ordered), tn_logical_and(tn_eq(x, lower), ordered));
+    tn_tensor *tie = tn_logical_and(tn_eq(x, lower), tn_lt(lower, upper));
+    return share_grad(g, tn_logical_and(tn_lt(x, lower), tn_le(lower, upper)), tie);
 }
 
+/* Crossed bounds: the upper one is the result, whatever x is. */
 tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
-    tn_tensor *crossed = tn_ge(lower, upper), *tie = tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper));
-    return tn__share_grad(g, tn_logical_or(tn_gt(x, upper), crossed), tie);
+    tn_tensor *beyond = tn_logical_and(tn_gt(x, upper), tn_le(lower, upper));
+    tn_tensor *tie = tn_logical_and(tn_eq(x, upper), tn_lt(lower, upper));
+    return share_grad(g, tn_logical_or(beyond, tn_gt(lower, upper)), tie);
 }

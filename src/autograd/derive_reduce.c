@@ -76,16 +76,24 @@ tn_status tn__d_prod(tn__backward *b)
     return give(b, 0, tn_mul(g, tn_reshape(flat, input_shape(b, 0))));
 }
 
-/* Equal extremes share the gradient evenly. */
-tn_status tn__d_amax(tn__backward *b)
+/* Equal extremes share the gradient evenly; nan: so do NaN. */
+static tn_status share_extremes(tn__backward *b, bool nan)
 {
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
     const tn_dims dims = {b->node->attr->n_dims, b->node->attr->dims};
-    tn_tensor *same = tn_to(tn_eq(x, unreduced(b, out)), .dtype = x->dtype);
+    tn_tensor *mine = tn_eq(x, unreduced(b, out));
+    if (nan)
+        mine = tn_logical_or(mine, tn_logical_and(tn_isnan(x), tn_isnan(out)));
+    tn_tensor *same = tn_to(mine, .dtype = x->dtype);
     tn_tensor *count = dims.ndim ? tn_sum(same, .dim = dims, .keepdim = true) : same;
     return give(b, 0, tn_mul(same, tn_div(unreduced(b, b->g[0]), count)));
+}
+
+tn_status tn__d_amax(tn__backward *b)
+{
+    return share_extremes(b, false);
 }
 
 /* Along a dimension the element that was named gets the gradient; over all, ties share it. */
@@ -93,7 +101,7 @@ tn_status tn__d_max(tn__backward *b)
 {
     const tn__node *n = b->node;
     if (!n->attr->has_dims)
-        return tn__d_amax(b);
+        return share_extremes(b, true);
     if (n->in[0].ndim == 0)
         return give(b, 0, b->g[0]);
     tn_tensor *index = tn__saved_tensor(b, 2);

@@ -77,6 +77,14 @@ static void start(void)
     tn__tensor_forget = forget;
 }
 
+void tn__keep_grad(tn_tensor *t)
+{
+    pthread_mutex_lock(&retain_lock);
+    t->obj.flags |= TN__RETAINS_GRAD;
+    atomic_store(&((tn__node *)t->node)->retained[t->node_output], t);
+    pthread_mutex_unlock(&retain_lock);
+}
+
 /* ---- scratch ---- */
 
 static void scratch_free(void *arg)
@@ -635,6 +643,21 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
 }
 
 /* ---- public ---- */
+
+tn_status tn_retain_grad(tn_tensor *t)
+{
+    tn_status e = TN_OK;
+    if (!t || t == TN_NONE)
+        return tn__poisoned("tn_retain_grad");
+    if (!tn__wants_grad(t))
+        return tn__error(TN_EGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+    pthread_once(&once, start);
+    tn__edge edge = tn__gradient_edge(t, &e); /* a view's history may have to be made anew */
+    if (!e && edge.to->cls == &tn__node_class)
+        tn__keep_grad(t);
+    tn__object_release(edge.to);
+    return e;
+}
 
 static void free_targets(task *k, size_t bytes)
 {

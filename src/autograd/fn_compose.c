@@ -135,14 +135,12 @@ static int64_t split_into(const char *what, tn_tensor *x, int64_t dim, int64_t n
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t len = sizes ? sizes[i] : TN_MIN(each, total - at);
-        out[i] = tn__split(x, dim, at, at + len, 1);
+        out[i] = tn__split(x, dim, at, at + len, 1, i, sizes != NULL);
         if (!out[i]) {
             while (i-- > 0)
                 tn_release(out[i]);
             return 0;
         }
-        if (out[i]->node)
-            out[i]->node_output = 0;
         at += len;
     }
     return n;

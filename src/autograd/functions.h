@@ -44,10 +44,10 @@ static inline bool tn__set_no_grad(bool off)
 
 tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
-/* g where 'mine', half of it where 'tie' */
-tn_tensor *tn__share_grad(tn_tensor *g, tn_tensor *mine, tn_tensor *tie);
-/* Gradient of a bounded operand: where strictly inside for a number, shared with a tensor bound on a tie. */
-tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside);
+/* g but where 'theirs', half of it where 'tie': NaN, which compares false, passes the gradient to both, as in PyTorch */
+tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie);
+/* Gradient of a bounded operand: where inside for a number; for a tensor bound where not beyond, and shared on a tie. */
+tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside, tn_tensor *beyond);
 tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
 tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
 tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);

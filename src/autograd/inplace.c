@@ -13,17 +13,21 @@ void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
 static tn_status multi_view(const tn_tensor *t)
 {
     char name[64] = "a function";
+    int64_t piece = 0;
     if (t->node && t->node->cls == &tn__node_class) {
-        tn__node_text text = tn__node_name((const tn__node *)t->node);
+        const tn__node *n = (const tn__node *)t->node;
+        tn__node_text text = tn__node_name(n);
+        if (n->op == TN__OP__split || n->op == TN__OP__unbind)
+            piece = n->op == TN__OP__split ? n->attr->n : n->attr->start;
         char *cut = strstr(text.s, "Backward");
         if (cut)
             *cut = '\0';
         memcpy(name, text.s, sizeof name);
     }
-    return tn__error(TN_EGRAD, "Output %u of %s is a view and is being modified inplace. This view is the output of a "
+    return tn__error(TN_EGRAD, "Output %lld of %s is a view and is being modified inplace. This view is the output of a "
                                "function that returns multiple views. Such functions do not allow the output views to be "
                                "modified inplace. You should replace the inplace operation by an out-of-place one.",
-                     (unsigned)t->node_output, name);
+                     (long long)piece, name);
 }
 
 tn_status tn__check_inplace(const tn_tensor *t, bool records)
@@ -75,6 +79,20 @@ static tn__edge edge_of(tn_tensor *t)
     return (tn__edge){NULL, 0};
 }
 
+/* Gives t another history, or none for now; what keeps its gradient moves along. */
+static void replace_node(tn_tensor *t, tn__node *n)
+{
+    tn__object *old = t->node;
+    bool keeps = t->obj.flags & TN__RETAINS_GRAD;
+    if (keeps && old)
+        tn__tensor_forget(t);
+    t->node = n ? &n->obj : NULL;
+    t->node_output = 0;
+    if (keeps && n)
+        tn__keep_grad(t);
+    tn__object_release(old);
+}
+
 /* A view whose base was written to since (through whatever alias): its history is now 'that part of the base'. */
 static tn_status refresh_view(tn_tensor *v)
 {
@@ -86,11 +104,8 @@ static tn_status refresh_view(tn_tensor *v)
     n->derive = tn__d_as_strided;
     tn__node_input(n, 0, v->base, edge_of(v->base));
     tn__node_output(n, 0, v);
-    tn__object *old = v->node;
-    v->node = &n->obj;
-    v->node_output = 0;
+    replace_node(v, n);
     v->view_version = tn__tensor_version(v);
-    tn__object_release(old);
     return TN_OK;
 }
 
@@ -129,22 +144,11 @@ tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node)
     return s;
 }
 
-static void set_history(tn_tensor *t, tn__node *n)
-{
-    tn__object *old = t->node;
-    t->node = &n->obj;
-    t->node_output = 0;
-    tn__object_release(old);
-}
-
 void tn__rebase(tn_tensor *t, tn__node *node, tn__node *slices)
 {
-    set_history(t->base ? t->base : t, t->base ? slices : node);
-    if (t->base) { /* its own history is made anew when it is asked for */
-        tn__object *old = t->node;
-        t->node = NULL;
-        tn__object_release(old);
-    }
+    replace_node(t->base ? t->base : t, t->base ? slices : node);
+    if (t->base) /* its own history is made anew when it is asked for */
+        replace_node(t, NULL);
 }
 
 static tn_status derive_slices(tn__backward *b)

@@ -16,9 +16,10 @@ static void release_saved(tn__saved *s)
 
 void tn__node_free_saved(tn__node *n)
 {
-    for (int32_t i = 0; i < n->n_in + n->n_out; i++)
+    for (int32_t i = 0; i < n->n_in + n->n_out; i++) {
+        n->freed |= n->saved[i].kept; /* who saved nothing can be walked again */
         release_saved(&n->saved[i]);
-    n->freed = true;
+    }
     if (n->inner)
         tn__node_free_saved(n->inner);
 }

@@ -315,11 +315,17 @@ tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad)
         return tn__poisoned("tn_tensor_set_grad");
     tn_tensor *g = grad == TN_NONE ? NULL : grad;
     if (g && !tn__same_shape(g->shape, g->ndim, t->shape, t->ndim))
-        return tn__error(TN_EINVAL, "assigned grad has data of a different size");
+        return tn__error(TN_EINVAL, "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that "
+                                    "the gradient and the tensor are the same size",
+                         tn__shape_str(g->shape, g->ndim).s, tn__shape_str(t->shape, t->ndim).s);
     if (g && g->dtype != t->dtype)
-        return tn__error(TN_EDTYPE, "assigned grad has data of a different type");
+        return tn__error(TN_EDTYPE, "attempting to assign a gradient with dtype '%s' to a tensor with grad_dtype '%s'. The "
+                                    "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
+                         tn__dtypes[g->dtype].scalar, tn__dtypes[t->dtype].legacy);
     if (g && !tn__same_device(g->device, t->device))
-        return tn__error(TN_EDEVICE, "assigned grad has data located on a different device");
+        return tn__error(TN_EDEVICE, "attempting to assign a gradient with device type '%s' to a tensor with device type '%s'. "
+                                     "Please ensure that the gradient and the tensor are on the same device",
+                         tn_device_text(g->device).s, tn_device_text(t->device).s);
     if (g)
         tn__object_retain(g);
     tn_tensor *old = t->grad;

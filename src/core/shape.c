@@ -29,9 +29,10 @@ bool tn__shape_numel(const int64_t *shape, int32_t ndim, size_t item, int64_t *n
 bool tn__is_contiguous(const int64_t *shape, const int64_t *stride, int32_t ndim)
 {
     int64_t expect = 1;
-    for (int32_t i = ndim - 1; i >= 0; i--) {
+    for (int32_t i = 0; i < ndim; i++)
         if (shape[i] == 0)
             return true;
+    for (int32_t i = ndim - 1; i >= 0; i--) {
         if (shape[i] != 1 && stride[i] != expect)
             return false;
         expect *= shape[i];

@@ -4,9 +4,12 @@
 static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_tensor *b)
 {
     if (a->dtype != b->dtype) {
-        if (c->op == TN__OP_addmm || c->op == TN__OP_linear)
+        if (c->op == TN__OP_addmm || (c->op == TN__OP_linear && tn__in_or_null(c, 2)))
             return tn__error(TN_EDTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
                              tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
+        if (c->op == TN__OP_bmm)
+            return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[a->dtype].legacy,
+                             tn__dtypes[b->dtype].legacy);
         if (c->op == TN__OP_dot)
             return tn__error(TN_EDTYPE, "dot : expected both vectors to have same dtype, but found %s and %s",
                              tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);

@@ -203,6 +203,7 @@ tn_status tn__infer_slice(tn__call *c)
         return e;
     if (a->step < 1)
         return tn__error(TN_EINVAL, "slice step must be positive");
+    c->variant = a->flag; /* of _split */
     int64_t n = s->shape[a->dim];
     a->start = clip(a->start, n);
     a->end = TN_MAX(clip(a->end, n), a->start);
@@ -301,6 +302,8 @@ tn_status tn__infer_as_strided_scatter(tn__call *c)
 {
     show(c);
     c->spec[0].offset = 0;
+    for (int32_t d = 0; d < c->spec[0].ndim; d++)
+        c->attr->base_strides[d] = c->spec[0].stride[d];
     return TN_OK;
 }
 

@@ -276,7 +276,8 @@ int64_t kit_ulps(tn_dtype d, real a, real b)
     if (!kit_is_float(d))
         return a == b ? 0 : INT64_MAX;
     int64_t x = rank(d, a), y = rank(d, b);
-    return x > y ? x - y : y - x;
+    uint64_t apart = x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x;
+    return apart > INT64_MAX ? INT64_MAX : (int64_t)apart;
 }
 
 real kit_ulp(tn_dtype d, real v)

@@ -1,0 +1,169 @@
+#include "ops/structural.h"
+#include <stdarg.h>
+#include <string.h>
+
+const shape_list some_shapes[] = {{0, {0}},       {1, {1}},          {1, {7}},       {2, {5, 7}},
+                                  {3, {3, 4, 5}}, {4, {2, 3, 4, 5}}, {3, {4, 1, 6}}, {8, {2, 1, 2, 2, 1, 2, 2, 2}},
+                                  {1, {0}},       {2, {3, 0}},       {3, {0, 2, 3}}};
+
+void expected_init(expected *e, tn_dtype dtype, int32_t ndim, const int64_t *shape)
+{
+    *e = (expected){.dtype = dtype, .ndim = ndim};
+    for (int32_t d = 0; d < ndim; d++)
+        e->shape[d] = shape[d];
+    e->numel = kit_count(ndim, shape);
+    e->v = calloc((size_t)(e->numel ? e->numel : 1), sizeof *e->v);
+}
+
+void expected_tolerate(expected *e)
+{
+    e->tol = calloc((size_t)(e->numel ? e->numel : 1), sizeof *e->tol);
+}
+
+void expected_free(expected *e)
+{
+    free(e->v);
+    free(e->tol);
+    e->v = e->tol = NULL;
+}
+
+static bool close_enough(const expected *e, int64_t i, real got)
+{
+    real want = kit_is_float(e->dtype) ? kit_round(e->v[i], e->dtype) : e->v[i];
+    if (isnan(got) || isnan(want))
+        return isnan(got) && isnan(want);
+    if (got == want)
+        return !e->bits || want != 0 || !signbit(got) == !signbit(want);
+    if (!kit_is_float(e->dtype))
+        return false;
+    if (kit_ulps(e->dtype, got, want) <= e->ulps)
+        return true;
+    return e->tol && fabsl(got - e->v[i]) <= e->tol[i] + kit_ulp(e->dtype, want);
+}
+
+static bool check_words(const expected *e, const tn_tensor *got, const char *words)
+{
+    kit.cases++;
+    if (!got) {
+        kit_fail("%s: %s", words, tn_error_message());
+        tn_error_clear();
+        return false;
+    }
+    tn_dims s = tn_tensor_shape(got);
+    bool same = s.ndim == e->ndim && tn_tensor_dtype(got) == e->dtype;
+    for (int32_t d = 0; same && d < s.ndim; d++)
+        same = s.dim[d] == e->shape[d];
+    if (!same)
+        return kit_fail("%s: %s %s, not %s %s", words, tn_dtype_name(tn_tensor_dtype(got)),
+                        kit_shape_text(s.ndim, s.dim), tn_dtype_name(e->dtype), kit_shape_text(e->ndim, e->shape));
+    for (int64_t i = 0; i < e->numel; i++) {
+        real v = kit_item(got, i);
+        kit.elements++;
+        if (!close_enough(e, i, v))
+            return kit_fail("%s: element %lld is %.20Lg, the reference %.20Lg (allowed %.3Lg)", words, (long long)i, v,
+                            e->v[i], e->tol ? e->tol[i] : 0);
+    }
+    return true;
+}
+
+bool check(const expected *e, const tn_tensor *got, const char *format, ...)
+{
+    char words[300];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(words, sizeof words, format, ap);
+    va_end(ap);
+    return check_words(e, got, words);
+}
+
+bool check_free(expected *e, const tn_tensor *got, const char *format, ...)
+{
+    char words[300];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(words, sizeof words, format, ap);
+    va_end(ap);
+    bool right = check_words(e, got, words);
+    expected_free(e);
+    return right;
+}
+
+bool refused(const void *got, tn_status code, const char *text, const char *what)
+{
+    bool right = !got && tn_error_code() == code && strstr(tn_error_message(), text);
+    kit.cases++;
+    if (!right)
+        kit_fail("%s: expected %s '%s', got %s '%s'", what, tn_status_name(code), text,
+                 got ? "success" : tn_status_name(tn_error_code()), tn_error_message());
+    tn_error_clear();
+    return right;
+}
+
+tn_tensor *made(tn_tensor *t, const char *what)
+{
+    if (!t) {
+        kit_fail("%s: %s", what, tn_error_message());
+        tn_error_clear();
+    }
+    return t;
+}
+
+void truth(bool holds, const char *what)
+{
+    kit.cases++;
+    if (!holds)
+        kit_fail("%s does not hold; %s", what, tn_error_message());
+    tn_error_clear();
+}
+
+void random_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, bool tame)
+{
+    kit_array_init(a, dtype, ndim, shape, layout);
+    for (int64_t i = 0; i < a->numel; i++)
+        a->v[i] = tame ? kit_tame_value(dtype) : kit_any_value(dtype);
+    kit_show(a);
+}
+
+void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, int64_t n)
+{
+    kit_array_init(a, dtype, ndim, shape, layout);
+    for (int64_t i = 0; i < a->numel; i++)
+        a->v[i] = (real)kit_below(n);
+    kit_show(a);
+}
+
+void each_array(void (*attempt)(kit_array *x), bool tame)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int k = 0; k < N_SHAPES; k++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
+                kit_array x;
+                tn_scope *scope = tn_scope_open();
+                random_array(&x, kit_dtypes[i], some_shapes[k].ndim, some_shapes[k].dim, (kit_layout)layout, tame);
+                attempt(&x);
+                kit_array_free(&x);
+                tn_scope_close(scope);
+            }
+}
+
+lane lane_of(const kit_array *x, int32_t dim)
+{
+    lane l = {1, x->ndim ? x->shape[dim] : 1, 1};
+    for (int32_t d = 0; d < x->ndim; d++) {
+        l.outer *= d < dim ? x->shape[d] : 1;
+        l.inner *= d > dim ? x->shape[d] : 1;
+    }
+    return l;
+}
+
+int32_t without_dim(const kit_array *x, int32_t dim, bool keepdim, int64_t *shape)
+{
+    int32_t n = 0;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        if (d != dim)
+            shape[n++] = x->shape[d];
+        else if (keepdim)
+            shape[n++] = 1;
+    }
+    return n;
+}

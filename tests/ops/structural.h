@@ -1,0 +1,77 @@
+/* tests/ops/structural.h: what the cases of structural rows share. A case is a function that tries one public row of
+ * ops.def in every dtype and layout it has, against loops of its own. test_structural.c runs the case of every row, and
+ * fails for a row that has none. */
+#ifndef TENON_TESTS_OPS_STRUCTURAL_H
+#define TENON_TESTS_OPS_STRUCTURAL_H
+
+#include "ops/kit.h"
+
+typedef struct structural_case {
+    const char *row;
+    void (*run)(void);
+} structural_case;
+
+/* Each file's cases; the last one's row is NULL. */
+extern const structural_case cases_reduce[], cases_scan[], cases_index[], cases_product[], cases_loss[], cases_view[],
+    cases_copy[], cases_factory[];
+
+/* ---- shapes to try ---- */
+typedef struct shape_list {
+    int32_t ndim;
+    int64_t dim[TN_MAX_DIMS];
+} shape_list;
+extern const shape_list some_shapes[]; /* the last ones are empty */
+enum { N_SHAPES = 11, N_NOT_EMPTY = 8 };
+
+/* ---- what a result must be ---- */
+typedef struct expected {
+    tn_dtype dtype;
+    int32_t ndim;
+    int64_t shape[TN_MAX_DIMS], numel;
+    real *v;   /* [numel], row-major */
+    real *tol; /* absolute error allowed, beside 'ulps' of the result's dtype; NULL: none */
+    int ulps;
+    bool bits; /* also the sign of zero */
+} expected;
+
+void expected_init(expected *e, tn_dtype dtype, int32_t ndim, const int64_t *shape);
+void expected_tolerate(expected *e); /* gives it .tol, all zero */
+void expected_free(expected *e);
+
+/* Compares; the words say what was tried. */
+bool check(const expected *e, const tn_tensor *got, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The same, and frees e. */
+bool check_free(expected *e, const tn_tensor *got, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* got is NULL and the error has this code and contains the text. */
+bool refused(const void *got, tn_status code, const char *text, const char *what);
+#define REFUSED(call, code, text) refused((call), (code), (text), #call)
+
+/* Evaluates to the tensor, and notes a failure where there is none. */
+tn_tensor *made(tn_tensor *t, const char *what);
+#define MADE(call) made((call), #call)
+void truth(bool holds, const char *what);
+#define TRUTH(condition) truth((condition), #condition)
+
+/* A shown array of random values; tame ones are small. */
+void random_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, bool tame);
+/* Random indices in [0, n): int64 or int32. */
+void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, int64_t n);
+
+/* Calls it with an array of every dtype, shape and layout, in a scope of its own; tame: small numbers. */
+void each_array(void (*attempt)(kit_array *x), bool tame);
+
+/* A row-major array taken apart at a dimension: element k of lane (o, i) is at (o * n + k) * inner + i. 0-dim: one of one. */
+typedef struct lane {
+    int64_t outer, n, inner;
+} lane;
+lane lane_of(const kit_array *x, int32_t dim);
+/* x's shape without that dimension, or with 1 there; returns how many dimensions that is. */
+int32_t without_dim(const kit_array *x, int32_t dim, bool keepdim, int64_t *shape);
+
+/* eps of the dtype that dtype d computes in: 2^-24 for float32 and below, 2^-53. */
+static inline real compute_eps(tn_dtype d)
+{
+    return d == TN_F64 ? 0x1p-53L : 0x1p-24L;
+}
+
+#endif

@@ -1,0 +1,443 @@
+/* Joining and indexing: values move, so results are compared bit for bit; sums by index are made again in order. */
+#include "ops/structural.h"
+#include <string.h>
+
+/* ---- cat and stack ---- */
+
+enum { PARTS = 3 };
+
+/* Parts that agree but along dim; part 1 may be empty there. The value at a place of the result, by looking for its part. */
+static real joined(const kit_array *part, int32_t dim, int32_t ndim, const int64_t *shape, int64_t i, tn_dtype to)
+{
+    int64_t at[TN_MAX_DIMS], stride[TN_MAX_DIMS], step = 1;
+    kit_unravel(i, ndim, shape, at);
+    while (at[dim] >= part->shape[dim]) {
+        at[dim] -= part->shape[dim];
+        part++;
+    }
+    for (int32_t d = ndim - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= part->shape[d];
+    }
+    return kit_convert(part->v[kit_ravel(ndim, stride, at)], part->dtype, to);
+}
+
+static void try_cat(const shape_list *s, int32_t dim, const tn_dtype *dtype, int layout)
+{
+    kit_array part[PARTS];
+    tn_tensor *t[PARTS];
+    int64_t shape[TN_MAX_DIMS], total = 0;
+    tn_dtype to = kit_promote(kit_promote(dtype[0], dtype[1]), dtype[2]);
+    memcpy(shape, s->dim, sizeof shape);
+    for (int k = 0; k < PARTS; k++) {
+        shape[dim] = k == 1 ? kit_below(3) : s->dim[dim] + k;
+        total += shape[dim];
+        random_array(&part[k], dtype[k], s->ndim, shape, (kit_layout)((layout + 2 * k) % KIT_LAYOUTS), dtype[k] != to);
+        t[k] = part[k].t;
+    }
+    expected e;
+    shape[dim] = total;
+    expected_init(&e, to, s->ndim, shape);
+    e.bits = true;
+    for (int64_t i = 0; i < e.numel; i++)
+        e.v[i] = joined(part, dim, s->ndim, shape, i, to);
+    check_free(&e, tn_cat(((tn_tensors){t, PARTS}), kit_random() & 1 ? dim : dim - s->ndim),
+               "cat of %s %s %s, dim %d, to %s", tn_dtype_name(dtype[0]), tn_dtype_name(dtype[1]),
+               kit_shape_text(s->ndim, s->dim), (int)dim, tn_dtype_name(to));
+    for (int k = 0; k < PARTS; k++)
+        kit_array_free(&part[k]);
+}
+
+static void run_cat(void)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int j = 0; j < KIT_DTYPES; j++)
+            for (int k = 1; k < N_SHAPES; k++)
+                for (int layout = 0; layout < (i == j ? KIT_LAYOUTS : 1); layout++) {
+                    tn_scope *scope = tn_scope_open();
+                    const tn_dtype dtype[PARTS] = {kit_dtypes[i], kit_dtypes[j], kit_dtypes[i]};
+                    for (int32_t d = 0; d < some_shapes[k].ndim; d++)
+                        try_cat(&some_shapes[k], d, dtype, layout);
+                    tn_scope_close(scope);
+                }
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_arange(0, 6, 1), *b = tn_reshape(a, TN_SHAPE(2, 3)),
+              *blank = tn_empty(TN_SHAPE(0), .dtype = TN_I64);
+    TRUTH(tn_equal(tn_cat(TN_TENSORS(blank, b, blank), 1), b)); /* an empty 1-D tensor joins anything */
+    TRUTH(tn_equal(tn_cat(TN_TENSORS(b, b), 0), tn_reshape(tn_cat(TN_TENSORS(a, a), 0), TN_SHAPE(4, 3))));
+    REFUSED(tn_cat(((tn_tensors){NULL, 0}), 0), TN_EINVAL, "expected a non-empty list of Tensors");
+    REFUSED(tn_cat(TN_TENSORS(b, a), 0), TN_EINVAL, "Tensors must have same number of dimensions: got 2 and 1");
+    REFUSED(tn_cat(TN_TENSORS(b, tn_t(b)), 0), TN_EINVAL,
+            "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1 in "
+            "the list.");
+    REFUSED(tn_cat(TN_TENSORS(b, b), 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_cat(TN_TENSORS(tn_ones(TN_SHAPE())), 0), TN_EINVAL,
+            "zero-dimensional tensor (at position 0) cannot be concatenated");
+    tn_tensor *many[100];
+    for (int i = 0; i < 100; i++)
+        many[i] = tn_full(TN_SHAPE(1), i);
+    TRUTH(tn_equal(tn_cat(((tn_tensors){many, 100}), 0), tn_arange(0, 100, 1)));
+    tn_scope_close(s);
+}
+
+static void stack_each(kit_array *x)
+{
+    if (x->ndim == TN_MAX_DIMS) {
+        REFUSED(tn_stack(TN_TENSORS(x->t), 0), TN_EINVAL, "more than 8 dimensions");
+        return;
+    }
+    kit_array y;
+    random_array(&y, kit_dtypes[kit_below(KIT_DTYPES)], x->ndim, x->shape, KIT_TRANSPOSED, true);
+    for (int32_t d = 0; d <= x->ndim; d++) {
+        int64_t shape[TN_MAX_DIMS], inner = 1;
+        for (int32_t k = 0; k <= x->ndim; k++)
+            shape[k] = k == d ? 3 : x->shape[k - (k > d)];
+        for (int32_t k = d; k < x->ndim; k++)
+            inner *= x->shape[k];
+        expected e;
+        expected_init(&e, kit_promote(x->dtype, y.dtype), x->ndim + 1, shape);
+        e.bits = true;
+        for (int64_t i = 0; i < e.numel; i++) {
+            const kit_array *from = i / inner % 3 == 1 ? &y : x;
+            e.v[i] = kit_convert(from->v[i / (3 * inner) * inner + i % inner], from->dtype, e.dtype);
+        }
+        check_free(&e, tn_stack(TN_TENSORS(x->t, y.t, x->t), d - (int64_t)(kit_random() & 1) * (x->ndim + 1)),
+                   "stack of %s %s %s, dim %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                   kit_layout_names[x->layout], (int)d);
+    }
+    kit_array_free(&y);
+}
+
+static void run_stack(void)
+{
+    each_array(stack_each, true);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), 0), TN_EINVAL,
+            "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1");
+    REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2))), 2), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    tn_scope_close(s);
+}
+
+/* ---- gather, scatter, scatter_add ---- */
+
+static const tn_dtype index_dtypes[2] = {TN_I64, TN_I32};
+
+/* An index with fewer rows elsewhere, and more or fewer along dim. */
+static void draw_index(kit_array *index, const kit_array *x, int32_t dim, bool longer)
+{
+    int64_t shape[TN_MAX_DIMS];
+    for (int32_t d = 0; d < x->ndim; d++)
+        shape[d] = d == dim ? x->shape[d] + longer : x->shape[d] > 1 ? x->shape[d] - kit_below(2) : x->shape[d];
+    int64_t n = x->ndim ? x->shape[dim] : 1;
+    if (n == 0)
+        shape[dim] = 0; /* there is nothing to name */
+    index_array(index, index_dtypes[kit_below(2)], x->ndim, shape, (kit_layout)kit_below(KIT_LAYOUTS), n ? n : 1);
+}
+
+/* Where in x's row-major values the index's element i points. */
+static int64_t pointed(const kit_array *x, const kit_array *index, int32_t dim, int64_t i)
+{
+    int64_t at[TN_MAX_DIMS], o = 0;
+    kit_unravel(i, index->ndim, index->shape, at);
+    if (x->ndim)
+        at[dim] = (int64_t)index->v[i];
+    for (int32_t d = 0; d < x->ndim; d++)
+        o = o * x->shape[d] + at[d];
+    return o;
+}
+
+static void gather_each(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++) {
+        kit_array index;
+        expected e;
+        draw_index(&index, x, d, true);
+        expected_init(&e, x->dtype, index.ndim, index.shape);
+        e.bits = true;
+        for (int64_t i = 0; i < index.numel; i++)
+            e.v[i] = x->v[pointed(x, &index, d, i)];
+        check_free(&e, tn_gather(x->t, d, index.t), "gather of %s %s %s, dim %d, index %s %s", tn_dtype_name(x->dtype),
+                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, tn_dtype_name(index.dtype),
+                   kit_shape_text(index.ndim, index.shape));
+        kit_array_free(&index);
+    }
+}
+
+static void run_gather(void)
+{
+    each_array(gather_each, false);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 2), 2);
+    MADE(tn_gather(x, 1, i));
+    REFUSED(tn_gather(x, 0, i), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2");
+    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2, 2), -1)), TN_EINDEX,
+            "index -1 is out of bounds for dimension 1 with size 3");
+    REFUSED(tn_gather(x, 1, tn_zeros(TN_SHAPE(2, 2))), TN_EDTYPE, "gather(): Expected dtype int32/int64 for index");
+    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2), 0)), TN_EINVAL,
+            "Index tensor must have the same number of dimensions as input tensor");
+    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(3, 1), 0)), TN_EINVAL, "Size does not match at dimension 0");
+    REFUSED(tn_gather(x, 2, i), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    tn_scope_close(s);
+}
+
+typedef enum writing { WRITE, WRITE_NUMBER, ADD } writing;
+
+/* As the library adds: each element rounded to its dtype. */
+static real added(tn_dtype d, real a, real b)
+{
+    if (d == TN_BOOL)
+        return a != 0 || b != 0;
+    return kit_round(kit_is_float(d) ? a + b : (real)(int64_t)((uint64_t)(int64_t)a + (uint64_t)(int64_t)b), d);
+}
+
+static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
+{
+    kit_array index, src;
+    expected e;
+    draw_index(&index, x, d, false);
+    random_array(&src, x->dtype, index.ndim, index.shape, (kit_layout)kit_below(KIT_LAYOUTS), how == ADD);
+    expected_init(&e, x->dtype, x->ndim, x->shape);
+    e.bits = true;
+    e.ulps = how == ADD ? 1 : 0; /* long double rounds once more */
+    memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
+    for (int64_t i = 0; i < index.numel; i++) { /* the last one written stays */
+        real *to = &e.v[pointed(x, &index, d, i)];
+        *to = how == ADD ? added(x->dtype, *to, src.v[i]) : how == WRITE ? src.v[i] : kit_round(1, x->dtype);
+    }
+    tn_tensor *got;
+    if (how == ADD)
+        got = inplace ? tn_scatter_add_(x->t, d, index.t, src.t) : tn_scatter_add(x->t, d, index.t, src.t);
+    else if (how == WRITE)
+        got = inplace ? tn_scatter_(x->t, d, index.t, src.t) : tn_scatter(x->t, d, index.t, src.t);
+    else
+        got = inplace ? tn_scatter_(x->t, d, index.t, 1) : tn_scatter(x->t, d, index.t, 1);
+    if (inplace && x->layout == KIT_EXPANDED && x->numel > 1)
+        refused(got, TN_EINVAL, "more than one element of the written-to tensor refers to a single memory location",
+                "scatter_");
+    else
+        check(&e, got, "scatter %d of %s %s %s, dim %d%s", (int)how, tn_dtype_name(x->dtype),
+              kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, inplace ? ", in place" : "");
+    if (inplace && got)
+        memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
+    if (inplace && !kit_surroundings_intact(x))
+        kit_fail("scatter_ wrote beside the tensor");
+    expected_free(&e);
+    kit_array_free(&index);
+    kit_array_free(&src);
+}
+
+static void scatter_each(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++)
+        for (int form = 0; form < 4; form++)
+            scatter_once(x, d, form & 1 ? WRITE_NUMBER : WRITE, form >> 1);
+}
+
+static void scatter_add_each(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++)
+        for (int form = 0; form < 2; form++)
+            scatter_once(x, d, ADD, form);
+}
+
+static void run_scatter(void)
+{
+    each_array(scatter_each, false);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 3), 2);
+    REFUSED(tn_scatter(x, 0, i, x), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2");
+    REFUSED(tn_scatter(x, 1, i, tn_ones(TN_SHAPE(2, 2))), TN_EINVAL,
+            "Expected index [2, 3] to be no larger than self [2, 3]");
+    REFUSED(tn_scatter(x, 1, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE,
+            "scatter(): Expected self.dtype to be equal to src.dtype");
+    REFUSED(tn_scatter(x, 1, tn_ones(TN_SHAPE(2, 3)), 1), TN_EDTYPE, "scatter(): Expected dtype int32/int64 for index");
+    tn_scope_close(s);
+}
+
+static void run_scatter_add(void)
+{
+    each_array(scatter_add_each, true);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_zeros(TN_SHAPE(3)), *i = tn_tensor_from(TN_LIST(0, 0, 3));
+    REFUSED(tn_scatter_add(x, 0, i, x), TN_EINDEX, "index 3 is out of bounds for dimension 0 with size 3");
+    tn_scope_close(s);
+}
+
+/* ---- index_select, index_add, embedding, one_hot ---- */
+
+static void index_select_each(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++) {
+        const lane l = lane_of(x, d);
+        int64_t shape[TN_MAX_DIMS], n = x->ndim == 0 ? 1 : l.n ? kit_below(9) : 0;
+        kit_array index;
+        expected e;
+        index_array(&index, index_dtypes[kit_below(2)], 1, &n, (kit_layout)kit_below(KIT_LAYOUTS), l.n ? l.n : 1);
+        memcpy(shape, x->shape, sizeof shape);
+        shape[d] = n;
+        expected_init(&e, x->dtype, x->ndim, shape);
+        e.bits = true;
+        for (int64_t i = 0; i < e.numel; i++)
+            e.v[i] = x->v[(i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner];
+        check_free(&e, tn_index_select(x->t, d, index.t), "index_select of %s %s %s, dim %d, %lld indices",
+                   tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d,
+                   (long long)n);
+        kit_array_free(&index);
+    }
+}
+
+static void run_index_select(void)
+{
+    each_array(index_select_each, false);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
+    REFUSED(tn_index_select(x, 0, tn_tensor_from(TN_LIST(0, 2))), TN_EINDEX, "index out of range in self");
+    REFUSED(tn_index_select(x, 0, tn_tensor_from(TN_LIST(-1))), TN_EINDEX, "index out of range in self");
+    REFUSED(tn_index_select(x, 0, tn_ones(TN_SHAPE(2))), TN_EDTYPE,
+            "index_select(): Expected dtype int32 or int64 for index");
+    REFUSED(tn_index_select(x, 0, tn_full(TN_SHAPE(2, 2), 0)), TN_EINDEX,
+            "index_select(): Index is supposed to be a vector");
+    tn_scope_close(s);
+}
+
+static void index_add_each(kit_array *x)
+{
+    for (int32_t d = 0; d < x->ndim; d++)
+        for (int inplace = 0; inplace < 2; inplace++) {
+            const lane l = lane_of(x, d);
+            int64_t shape[TN_MAX_DIMS], n = l.n ? kit_below(9) : 0;
+            kit_array index, src;
+            expected e;
+            index_array(&index, index_dtypes[kit_below(2)], 1, &n, KIT_DENSE, l.n ? l.n : 1);
+            memcpy(shape, x->shape, sizeof shape);
+            shape[d] = n;
+            random_array(&src, x->dtype, x->ndim, shape, (kit_layout)kit_below(KIT_LAYOUTS), true);
+            expected_init(&e, x->dtype, x->ndim, x->shape);
+            e.ulps = 1;
+            memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
+            for (int64_t i = 0; i < src.numel; i++) {
+                real *to = &e.v[(i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner];
+                *to = added(x->dtype, *to, src.v[i]);
+            }
+            tn_tensor *got = inplace ? tn_index_add_(x->t, d, index.t, src.t) : tn_index_add(x->t, d, index.t, src.t);
+            if (inplace && x->layout == KIT_EXPANDED && x->numel > 1)
+                refused(got, TN_EINVAL, "refers to a single memory location", "index_add_");
+            else
+                check(&e, got, "index_add of %s %s %s, dim %d, %lld indices", tn_dtype_name(x->dtype),
+                      kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, (long long)n);
+            if (inplace && got)
+                memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
+            expected_free(&e);
+            kit_array_free(&index);
+            kit_array_free(&src);
+        }
+}
+
+static void run_index_add(void)
+{
+    each_array(index_add_each, true);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_zeros(TN_SHAPE(2, 3)), *i = tn_tensor_from(TN_LIST(0, 1));
+    REFUSED(tn_index_add(x, 0, tn_tensor_from(TN_LIST(0, 2)), x), TN_EINDEX, "out of");
+    REFUSED(tn_index_add(x, 0, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE, "must have the same scalar type");
+    REFUSED(tn_index_add(x, 0, i, tn_ones(TN_SHAPE(3, 3))), TN_EINVAL, "does not fit 2 indices into dimension 0");
+    tn_scope_close(s);
+}
+
+/* Each array of at most 4 dimensions serves as a shape of indices. */
+static void embedding_each(kit_array *x)
+{
+    static const int64_t table[2] = {6, 5};
+    kit_array weight, index;
+    int64_t shape[TN_MAX_DIMS];
+    expected e;
+    if (x->ndim == TN_MAX_DIMS)
+        return;
+    random_array(&weight, x->dtype, 2, table, (kit_layout)kit_below(KIT_LAYOUTS), false);
+    index_array(&index, index_dtypes[kit_below(2)], x->ndim, x->shape, x->layout, 6);
+    memcpy(shape, x->shape, sizeof shape);
+    shape[x->ndim] = 5;
+    expected_init(&e, x->dtype, x->ndim + 1, shape);
+    e.bits = true;
+    for (int64_t i = 0; i < e.numel; i++)
+        e.v[i] = weight.v[(int64_t)index.v[i / 5] * 5 + i % 5];
+    check_free(&e, tn_embedding(weight.t, index.t), "embedding of %s %s, index %s %s", tn_dtype_name(x->dtype),
+               kit_layout_names[weight.layout], kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+    kit_array_free(&weight);
+    kit_array_free(&index);
+}
+
+static void run_embedding(void)
+{
+    each_array(embedding_each, true);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *w = tn_reshape(tn_arange(0, 12, 1, .dtype = TN_F32), TN_SHAPE(4, 3)), *i = tn_tensor_from(TN_LIST(1, 3));
+    REFUSED(tn_embedding(w, tn_tensor_from(TN_LIST(4))), TN_EINDEX, "index out of range in self");
+    REFUSED(tn_embedding(w, tn_ones(TN_SHAPE(2))), TN_EDTYPE,
+            "Expected tensor for argument #1 'indices' to have one of the following "
+            "scalar types: Long, Int; but got");
+    REFUSED(tn_embedding(tn_ones(TN_SHAPE(4)), i), TN_EINVAL, "'weight' must be 2-D");
+    REFUSED(tn_embedding(w, i, .padding_idx = tn_scalar_i(4)), TN_EINVAL, "Padding_idx must be within num_embeddings");
+    /* rows 1 (3, 4, 5: norm 50^.5) and 3 (9, 10, 11: norm 302^.5) are scaled to norm 1, the others left; PyTorch
+     * divides by norm + 1e-7 */
+    tn_tensor *scaled = MADE(tn_embedding(w, i, .max_norm = 1.0));
+    const real norm[2] = {sqrtl(50) + 1e-7L, sqrtl(302) + 1e-7L};
+    for (int k = 0; k < 6; k++)
+        TRUTH(fabsl(kit_item(scaled, k) - (real)(k < 3 ? 3 + k : 6 + k) / norm[k / 3]) < 1e-6L);
+    TRUTH(kit_item(w, 1) == 1 && kit_item(w, 6) == 6 && fabsl(kit_item(w, 3) - 3 / norm[0]) < 1e-6L);
+    tn_scope_close(s);
+}
+
+static void one_hot_each(kit_array *x)
+{
+    if (x->ndim == TN_MAX_DIMS || x->dtype != TN_I64)
+        return;
+    kit_array index;
+    int64_t shape[TN_MAX_DIMS], most = 0;
+    index_array(&index, TN_I64, x->ndim, x->shape, x->layout, 6);
+    for (int64_t i = 0; i < index.numel; i++)
+        most = index.v[i] > most ? (int64_t)index.v[i] : most;
+    for (int inferred = 0; inferred < 2; inferred++) {
+        int64_t n = inferred ? most + 1 : 7;
+        expected e;
+        memcpy(shape, x->shape, sizeof shape);
+        shape[x->ndim] = n;
+        if (inferred && index.numel == 0) {
+            REFUSED(tn_one_hot(index.t, -1), TN_EINVAL, "Can not infer total number of classes from empty tensor.");
+            continue;
+        }
+        expected_init(&e, TN_I64, x->ndim + 1, shape);
+        for (int64_t i = 0; i < index.numel; i++)
+            e.v[i * n + (int64_t)index.v[i]] = 1;
+        check_free(&e, tn_one_hot(index.t, inferred ? -1 : n), "one_hot of %s %s", kit_shape_text(x->ndim, x->shape),
+                   kit_layout_names[x->layout]);
+    }
+    kit_array_free(&index);
+}
+
+static void run_one_hot(void)
+{
+    each_array(one_hot_each, true);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_tensor_from(TN_LIST(0, 2, -1));
+    REFUSED(tn_one_hot(x, 3), TN_EINVAL, "Class values must be non-negative.");
+    REFUSED(tn_one_hot(tn_tensor_from(TN_LIST(0, 2)), 2), TN_EINVAL, "Class values must be smaller than num_classes.");
+    REFUSED(tn_one_hot(tn_ones(TN_SHAPE(2)), 3), TN_EDTYPE,
+            "one_hot is only applicable to index tensor of type LongTensor.");
+    tn_scope_close(s);
+}
+
+const structural_case cases_index[] = {
+    {"cat", run_cat},
+    {"stack", run_stack},
+    {"gather", run_gather},
+    {"scatter", run_scatter},
+    {"scatter_add", run_scatter_add},
+    {"index_select", run_index_select},
+    {"index_add", run_index_add},
+    {"embedding", run_embedding},
+    {"one_hot", run_one_hot},
+    {NULL, NULL},
+};

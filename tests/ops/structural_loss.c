@@ -1,0 +1,392 @@
+/* Losses and dropout: each reduction, weights, targets of every kind, dtypes and layouts. */
+#include "ops/structural.h"
+#include <string.h>
+
+static const tn_dtype floats[] = {TN_F16, TN_BF16, TN_F32, TN_F64};
+static const char *const reductions[] = {"mean", "sum", "none"};
+
+/* Half a unit of the dtype itself: losses are composed of operations, each of which rounds to it. */
+static real eps_of(tn_dtype d)
+{
+    return ldexpl(1, -kit_digits(d));
+}
+
+/* e holds one loss per element (and its error); reduced as asked. count: what the mean divides by. */
+static void reduce_expected(expected *e, int64_t reduction, real count)
+{
+    real sum = 0, tol = 0, sizes = 0;
+    if (reduction == TN_NO_REDUCTION)
+        return;
+    for (int64_t i = 0; i < e->numel; i++) {
+        sum += e->v[i];
+        sizes += fabsl(e->v[i]);
+        tol += e->tol[i];
+    }
+    tn_dtype d = e->dtype;
+    expected_free(e);
+    expected_init(e, d, 0, NULL);
+    expected_tolerate(e);
+    e->v[0] = reduction == TN_SUM ? sum : sum / count;
+    e->tol[0] = (tol + 40 * compute_eps(d) * sizes + eps_of(d) * fabsl(sum)) / (reduction == TN_SUM ? 1 : fabsl(count));
+}
+
+/* ---- mse_loss, l1_loss ---- */
+
+static void distances(bool square)
+{
+    static const shape_list targets[] = {{2, {4, 6}}, {1, {6}}, {0, {0}}, {2, {4, 1}}};
+    static const int64_t shape[2] = {4, 6};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t j = 0; j < 4; j++)
+            for (size_t s = 0; s < 4; s++)
+                for (int64_t how = 0; how < 3; how++)
+                    for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
+                        kit_array x, y;
+                        expected e;
+                        tn_scope *scope = tn_scope_open();
+                        random_array(&x, floats[i], 2, shape, (kit_layout)layout, true);
+                        random_array(&y, floats[j], targets[s].ndim, targets[s].dim,
+                                     (kit_layout)((layout + 1) % KIT_LAYOUTS), true);
+                        expected_init(&e, y.ndim ? kit_promote(x.dtype, y.dtype) : x.dtype, 2, shape);
+                        expected_tolerate(&e);
+                        for (int64_t k = 0; k < e.numel; k++) {
+                            real d = x.v[k] - kit_round(y.v[kit_broadcast(&y, 2, shape, k)],
+                                                        e.dtype == TN_F64 ? TN_F64 : TN_F32);
+                            e.v[k] = square ? d * d : fabsl(d);
+                            e.tol[k] = 4 * eps_of(e.dtype) * e.v[k];
+                        }
+                        reduce_expected(&e, how, (real)e.numel);
+                        tn_tensor *got =
+                            square ? tn_mse_loss(x.t, y.t, .reduction = how) : tn_l1_loss(x.t, y.t, .reduction = how);
+                        check_free(&e, got, "%s of %s %s and %s %s, %s", square ? "mse_loss" : "l1_loss",
+                                   tn_dtype_name(x.dtype), kit_layout_names[layout], tn_dtype_name(y.dtype),
+                                   kit_shape_text(y.ndim, y.shape), reductions[how]);
+                        kit_array_free(&x);
+                        kit_array_free(&y);
+                        tn_scope_close(scope);
+                    }
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *empty = tn_ones(TN_SHAPE(0));
+    tn_tensor *mean = square ? tn_mse_loss(empty, empty) : tn_l1_loss(empty, empty);
+    TRUTH(isnan(kit_item(MADE(mean), 0))); /* the mean of nothing */
+    tn_tensor *bad = square ? tn_mse_loss(x, tn_ones(TN_SHAPE(2))) : tn_l1_loss(x, tn_ones(TN_SHAPE(2)));
+    REFUSED(bad, TN_EINVAL,
+            "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1");
+    tn_tensor *odd = square ? tn_mse_loss(x, x, .reduction = 3) : tn_l1_loss(x, x, .reduction = 3);
+    REFUSED(odd, TN_EVALUE, "3 is not a valid value for reduction");
+    if (square)
+        REFUSED(tn_mse_loss(tn_full(TN_SHAPE(2), 1), tn_full(TN_SHAPE(2), 1)), TN_EDTYPE,
+                "\"mse_loss\" not implemented for 'Long'");
+    tn_scope_close(s);
+}
+
+static void run_mse_loss(void)
+{
+    distances(true);
+}
+
+static void run_l1_loss(void)
+{
+    distances(false);
+}
+
+/* ---- binary_cross_entropy_with_logits ---- */
+
+/* log(1 + exp(v)) */
+static real softplus(real v)
+{
+    return v > 0 ? v + log1pl(expl(-v)) : log1pl(expl(v));
+}
+
+static void one_bce(tn_dtype d, int64_t how, bool weighted, bool positive, int layout, real span)
+{
+    static const int64_t shape[2] = {4, 6};
+    kit_array x, y, w, p;
+    expected e;
+    tn_scope *scope = tn_scope_open();
+    kit_array_init(&x, d, 2, shape, (kit_layout)layout);
+    kit_array_init(&y, d, 2, shape, (kit_layout)((layout + 1) % KIT_LAYOUTS));
+    kit_array_init(&w, d, 1, &shape[1], KIT_DENSE);
+    kit_array_init(&p, d, 1, &shape[1], KIT_STEPPED);
+    for (int64_t k = 0; k < x.numel; k++) {
+        x.v[k] = span * (real)kit_uniform(-1, 1);
+        y.v[k] = (real)kit_uniform(0, 1);
+        w.v[k % 6] = (real)kit_uniform(0, 2);
+        p.v[k % 6] = (real)kit_uniform(0.1, 3);
+    }
+    kit_show(&x);
+    kit_show(&y);
+    kit_show(&w);
+    kit_show(&p);
+    expected_init(&e, d, 2, shape);
+    expected_tolerate(&e);
+    for (int64_t k = 0; k < e.numel; k++) {
+        real a = x.v[k], b = y.v[k], pos = positive ? p.v[k % 6] : 1, weight = weighted ? w.v[k % 6] : 1;
+        e.v[k] = weight * (pos * b * softplus(-a) + (1 - b) * softplus(a));
+        e.tol[k] = 12 * eps_of(d) * weight * (1 + pos) * (fabsl(a) + 1); /* terms of that size are added and cancel */
+    }
+    reduce_expected(&e, how, (real)e.numel);
+    check_free(&e,
+               tn_binary_cross_entropy_with_logits(x.t, y.t, .weight = weighted ? w.t : NULL,
+                                                   .pos_weight = positive ? p.t : NULL, .reduction = how),
+               "binary_cross_entropy_with_logits of %s %s, %s%s%s, |x| <= %Lg", tn_dtype_name(d),
+               kit_layout_names[layout], reductions[how], weighted ? ", weight" : "", positive ? ", pos_weight" : "",
+               span);
+    kit_array_free(&x);
+    kit_array_free(&y);
+    kit_array_free(&w);
+    kit_array_free(&p);
+    tn_scope_close(scope);
+}
+
+static void run_bce(void)
+{
+    for (size_t i = 0; i < 4; i++)
+        for (int64_t how = 0; how < 3; how++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++)
+                for (int form = 0; form < 8; form++) /* 500: exp overflows, the loss does not */
+                    one_bce(floats[i], how, form & 1, form >> 1 & 1, layout, form & 4 ? 500 : 5);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
+    REFUSED(tn_binary_cross_entropy_with_logits(x, tn_ones(TN_SHAPE(3))), TN_EVALUE,
+            "Target size (torch.Size([3])) must be the same as input size (torch.Size([2, 3]))");
+    tn_scope_close(s);
+}
+
+/* ---- nll_loss and cross_entropy ---- */
+
+typedef struct classes {
+    kit_array x, target, weight, logp; /* logp: log probabilities, exact */
+    shape_list shape;
+    int64_t n; /* classes */
+    lane l;    /* of x at the dimension of classes */
+} classes;
+
+static void draw_classes(classes *c, tn_dtype d, const shape_list *s, tn_dtype target_dtype, int layout)
+{
+    int32_t dim = s->ndim == 1 ? 0 : 1;
+    int64_t rest[TN_MAX_DIMS];
+    c->shape = *s;
+    c->n = s->dim[dim];
+    random_array(&c->x, d, s->ndim, s->dim, (kit_layout)layout, true);
+    c->l = lane_of(&c->x, dim);
+    int32_t n = without_dim(&c->x, dim, false, rest);
+    index_array(&c->target, target_dtype, n, rest, (kit_layout)((layout + 2) % KIT_EXPANDED), c->n);
+    kit_array_init(&c->weight, d, 1, &c->n, KIT_STEPPED);
+    for (int64_t k = 0; k < c->n; k++)
+        c->weight.v[k] = (real)kit_uniform(0.2, 2);
+    kit_show(&c->weight);
+    kit_array_init(&c->logp, d, s->ndim, s->dim, KIT_DENSE);
+    for (int64_t i = 0; i < c->target.numel; i++) {
+        const int64_t first = i / c->l.inner * c->n * c->l.inner + i % c->l.inner;
+        real most = -KIT_INF, total = 0;
+        for (int64_t k = 0; k < c->n; k++)
+            most = fmaxl(most, c->x.v[first + k * c->l.inner]);
+        for (int64_t k = 0; k < c->n; k++)
+            total += expl(c->x.v[first + k * c->l.inner] - most);
+        for (int64_t k = 0; k < c->n; k++)
+            c->logp.v[first + k * c->l.inner] = c->x.v[first + k * c->l.inner] - most - logl(total);
+    }
+}
+
+static void free_classes(classes *c)
+{
+    kit_array_free(&c->x);
+    kit_array_free(&c->target);
+    kit_array_free(&c->weight);
+    kit_array_free(&c->logp);
+}
+
+/* -weight[t] v[t], smoothed: (1 - s) of that and s / n of the sum over all classes; ignored targets count nothing. */
+static void class_losses(const classes *c, const real *v, bool weighted, int64_t ignore, real smooth, real each_eps,
+                         expected *e, real *count)
+{
+    *count = 0;
+    for (int64_t i = 0; i < c->target.numel; i++) {
+        const int64_t first = i / c->l.inner * c->n * c->l.inner + i % c->l.inner, t = (int64_t)c->target.v[i];
+        real all = 0, sizes = 0;
+        if (t == ignore)
+            continue;
+        for (int64_t k = 0; k < c->n; k++) {
+            real w = weighted ? c->weight.v[k] : 1;
+            all -= w * v[first + k * c->l.inner];
+            sizes += w * fabsl(v[first + k * c->l.inner]);
+        }
+        real w = weighted ? c->weight.v[t] : 1, own = -w * v[first + t * c->l.inner];
+        *count += w;
+        e->v[i] = (1 - smooth) * own + smooth / c->n * all;
+        e->tol[i] = each_eps * (fabsl(own) + w + (smooth > 0 ? sizes : 0));
+    }
+}
+
+static void one_loss(const classes *c, int64_t how, bool entropy, bool weighted, int64_t ignore, double smooth)
+{
+    expected e;
+    real count;
+    tn_dtype d = c->x.dtype;
+    expected_init(&e, d, c->target.ndim, c->target.shape);
+    expected_tolerate(&e);
+    class_losses(c, entropy ? c->logp.v : c->x.v, weighted, ignore, (real)smooth, (entropy ? 16 : 2) * eps_of(d), &e,
+                 &count);
+    reduce_expected(&e, how, count);
+    tn_tensor *w = weighted ? c->weight.t : NULL;
+    const tn_scalar skip = ignore >= 0 ? tn_scalar_i(ignore) : tn_scalar_none();
+    tn_tensor *got = entropy ? tn_cross_entropy(c->x.t, c->target.t, .weight = w, .reduction = how,
+                                                .ignore_index = skip, .label_smoothing = smooth)
+                             : tn_nll_loss(c->x.t, c->target.t, .weight = w, .reduction = how, .ignore_index = skip);
+    if (c->target.dtype == TN_U8 && smooth > 0 && weighted && how == TN_MEAN) { /* as PyTorch: weights are gathered */
+        refused(got, TN_EDTYPE, "for index", "cross_entropy with uint8 targets");
+        expected_free(&e);
+        return;
+    }
+    check_free(&e, got, "%s of %s %s %s, target %s, %s%s, ignore %lld, smoothing %g",
+               entropy ? "cross_entropy" : "nll_loss", tn_dtype_name(d), kit_shape_text(c->shape.ndim, c->shape.dim),
+               kit_layout_names[c->x.layout], tn_dtype_name(c->target.dtype), reductions[how],
+               weighted ? ", weight" : "", (long long)ignore, smooth);
+}
+
+static const shape_list class_shapes[] = {{1, {5}},       {2, {4, 5}},       {2, {1, 3}},
+                                          {3, {2, 3, 4}}, {4, {2, 3, 2, 4}}, {2, {300, 10}}};
+
+static void by_class(bool entropy)
+{
+    for (size_t i = 0; i < 4; i++)
+        for (size_t s = 0; s < TN_COUNT(class_shapes); s++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
+                classes c;
+                tn_scope *scope = tn_scope_open();
+                draw_classes(&c, floats[i], &class_shapes[s], layout % 3 == 2 ? TN_U8 : TN_I64, layout);
+                for (int64_t how = 0; how < 3; how++)
+                    for (int form = 0; form < 4; form++) {
+                        one_loss(&c, how, entropy, form & 1, form & 2 ? 1 : -1, 0);
+                        if (entropy)
+                            one_loss(&c, how, entropy, form & 1, form & 2 ? 1 : -1, 0.25);
+                    }
+                free_classes(&c);
+                tn_scope_close(scope);
+            }
+}
+
+static void run_nll_loss(void)
+{
+    by_class(false);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *y = tn_tensor_from(TN_LIST(0, 3));
+    REFUSED(tn_nll_loss(x, y), TN_EINDEX, "Target 3 is out of bounds.");
+    REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -1))), TN_EINDEX, "Target -1 is out of bounds.");
+    MADE(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -100)))); /* ignored unless told otherwise */
+    REFUSED(tn_nll_loss(x, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "expected scalar type Long but found Float");
+    REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1, 2))), TN_EVALUE,
+            "Expected input batch_size (2) to match target batch_size (3).");
+    REFUSED(
+        tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1)), .weight = tn_ones(TN_SHAPE(2))), TN_EINVAL,
+        "weight tensor should be defined either for all 3 classes or no classes but got weight tensor of shape: [2]");
+    REFUSED(tn_nll_loss(tn_full(TN_SHAPE(2, 3), 1), tn_tensor_from(TN_LIST(0, 1))), TN_EDTYPE,
+            "not implemented for 'Long'");
+    tn_tensor *none = tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 1)), .ignore_index = tn_scalar_i(1));
+    TRUTH(isnan(kit_item(MADE(none), 0))); /* the mean over no target at all */
+    tn_scope_close(s);
+}
+
+/* Targets that are probabilities. */
+static void probabilities(void)
+{
+    for (size_t i = 0; i < 4; i++)
+        for (size_t s = 0; s < TN_COUNT(class_shapes) - 1; s++)
+            for (int64_t how = 0; how < 3; how++)
+                for (int form = 0; form < 4; form++) {
+                    classes c;
+                    kit_array p;
+                    expected e;
+                    real smooth = form & 2 ? 0.25L : 0;
+                    tn_scope *scope = tn_scope_open();
+                    draw_classes(&c, floats[i], &class_shapes[s], TN_I64, form);
+                    kit_array_init(&p, floats[i], c.shape.ndim, c.shape.dim, KIT_TRANSPOSED);
+                    for (int64_t k = 0; k < p.numel; k++)
+                        p.v[k] = (real)kit_uniform(0, 1);
+                    kit_show(&p);
+                    expected_init(&e, floats[i], c.target.ndim, c.target.shape);
+                    expected_tolerate(&e);
+                    for (int64_t k = 0; k < p.numel; k++) {
+                        int64_t o = k / (c.n * c.l.inner) * c.l.inner + k % c.l.inner;
+                        real q = (1 - smooth) * p.v[k] + smooth / c.n,
+                             w = form & 1 ? c.weight.v[k / c.l.inner % c.n] : 1;
+                        e.v[o] -= w * q * c.logp.v[k];
+                        e.tol[o] += 20 * eps_of(floats[i]) * w * q * (fabsl(c.logp.v[k]) + 1);
+                    }
+                    reduce_expected(&e, how, (real)e.numel);
+                    check_free(&e,
+                               tn_cross_entropy(c.x.t, p.t, .weight = form & 1 ? c.weight.t : NULL, .reduction = how,
+                                                .label_smoothing = (double)smooth),
+                               "cross_entropy of %s %s with probabilities, %s, form %d", tn_dtype_name(floats[i]),
+                               kit_shape_text(c.shape.ndim, c.shape.dim), reductions[how], form);
+                    kit_array_free(&p);
+                    free_classes(&c);
+                    tn_scope_close(scope);
+                }
+}
+
+static void run_cross_entropy(void)
+{
+    by_class(true);
+    probabilities();
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *y = tn_tensor_from(TN_LIST(0, 3));
+    REFUSED(tn_cross_entropy(x, y), TN_EINDEX, "Target 3 is out of bounds.");
+    REFUSED(tn_cross_entropy(x, y, .label_smoothing = 1.5), TN_EINVAL,
+            "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
+    tn_scope_close(s);
+}
+
+/* ---- dropout ---- */
+
+static void dropout_each(kit_array *x)
+{
+    if (!kit_is_float(x->dtype)) {
+        REFUSED(tn_dropout(x->t, 0.5), TN_EDTYPE, "can't be cast to the desired output type");
+        return;
+    }
+    static const double p[] = {0, 0.3, 1};
+    for (int i = 0; i < 3; i++) {
+        expected e;
+        tn_tensor *y = MADE(tn_dropout(x->t, p[i]));
+        expected_init(&e, x->dtype, x->ndim, x->shape);
+        for (int64_t k = 0; k < x->numel && y; k++) { /* each element is zero, or scaled */
+            real kept = kit_round(x->v[k] / (1 - (real)p[i]), x->dtype), got = kit_item(y, k);
+            e.v[k] = p[i] == 1 || (p[i] > 0 && got == 0) ? 0 : kept;
+        }
+        e.ulps = 1;
+        check_free(&e, y, "dropout of %s %s %s, p %g", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                   kit_layout_names[x->layout], p[i]);
+    }
+}
+
+static void run_dropout(void)
+{
+    each_array(dropout_each, true);
+    tn_scope *s = tn_scope_open();
+    static const double p[] = {0.1, 0.5, 0.9};
+    for (int i = 0; i < 3; i++) { /* how many: within 6 standard deviations of n p, of a binomial distribution */
+        const int64_t n = 1000003;
+        tn_tensor *y = tn_dropout(tn_ones(TN_SHAPE(n)), p[i]);
+        double zeros = (double)n - tn_item(tn_sum(tn_ne(y, 0)));
+        TRUTH(fabs(zeros - (double)n * p[i]) < 6 * sqrt((double)n * p[i] * (1 - p[i])));
+    }
+    TRUTH(!tn_equal(tn_dropout(tn_ones(TN_SHAPE(100)), 0.5),
+                    tn_dropout(tn_ones(TN_SHAPE(100)), 0.5))); /* another mask each time */
+    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), 1.5), TN_EVALUE,
+            "dropout probability has to be between 0 and 1, but got 1.5");
+    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), -0.5), TN_EVALUE,
+            "dropout probability has to be between 0 and 1, but got -0.5");
+    tn_scope_close(s);
+}
+
+const structural_case cases_loss[] = {
+    {"mse_loss", run_mse_loss},
+    {"l1_loss", run_l1_loss},
+    {"binary_cross_entropy_with_logits", run_bce},
+    {"nll_loss", run_nll_loss},
+    {"cross_entropy", run_cross_entropy},
+    {"dropout", run_dropout},
+    {NULL, NULL},
+};

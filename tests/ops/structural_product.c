@@ -1,0 +1,423 @@
+/* Products: every dtype and pair of layouts at small sizes, and sizes about the borders of blocks and panels. */
+#include "ops/structural.h"
+#include <string.h>
+
+/* What a product is of: [batch] x [m, k] x [k, n] at strides of the row-major values. */
+typedef struct product {
+    int64_t batch, m, k, n;
+} product;
+
+/* Sum over k of a b, at every (batch, m, n); tol: k roundings of the sum of |a b|, which any order of summation keeps to;
+ * bias and alpha included by the caller through 'scale'. Integers wrap. */
+static void multiply(const product *p, const kit_array *a, const kit_array *b, expected *e)
+{
+    tn_dtype d = e->dtype;
+    for (int64_t o = 0; o < p->batch * p->m * p->n; o++) {
+        int64_t j = o % p->n, i = o / p->n % p->m, t = o / (p->n * p->m);
+        const real *x = a->v + (t * p->m + i) * p->k, *y = b->v + t * p->k * p->n + j;
+        real sum = 0, sizes = 0;
+        uint64_t whole = 0;
+        for (int64_t k = 0; k < p->k; k++, y += p->n) {
+            real v = x[k] * *y;
+            sum += v;
+            sizes += fabsl(v);
+            whole += kit_is_float(d) ? 0 : (uint64_t)(int64_t)x[k] * (uint64_t)(int64_t)*y;
+        }
+        e->v[o] = kit_is_float(d) ? sum : kit_round((real)(int64_t)whole, d);
+        e->tol[o] = kit_is_float(d) ? compute_eps(d) * (p->k + 1) * sizes : 0;
+    }
+    e->ulps = kit_digits(d) < 24 ? 1 : 0;
+}
+
+typedef tn_tensor *(*two_fn)(tn_tensor *a, tn_tensor *b);
+
+/* One product of arrays of the given shapes. */
+static void attempt(const char *name, two_fn f, const product *p, tn_dtype d, const shape_list *sa,
+                    const shape_list *sb, const shape_list *out, int la, int lb)
+{
+    kit_array a, b;
+    expected e;
+    tn_scope *scope = tn_scope_open();
+    random_array(&a, d, sa->ndim, sa->dim, (kit_layout)la, kit_is_float(d) || kit_below(2));
+    random_array(&b, d, sb->ndim, sb->dim, (kit_layout)lb, kit_is_float(d) || kit_below(2));
+    tn_tensor *got = f(a.t, b.t);
+    if (d == TN_BOOL) {
+        refused(got, TN_EDTYPE, "not implemented for 'Bool'", name);
+    } else {
+        expected_init(&e, d, out->ndim, out->dim);
+        expected_tolerate(&e);
+        multiply(p, &a, &b, &e);
+        check_free(&e, got, "%s of %s %s %s and %s %s", name, tn_dtype_name(d), kit_shape_text(a.ndim, a.shape),
+                   kit_layout_names[la], kit_shape_text(b.ndim, b.shape), kit_layout_names[lb]);
+    }
+    kit_array_free(&a);
+    kit_array_free(&b);
+    tn_scope_close(scope);
+}
+
+static const int64_t sizes[][3] = {{1, 1, 1},    {2, 3, 4}, {5, 1, 7}, {1, 9, 3}, {7, 13, 1},
+                                   {17, 16, 33}, {3, 0, 2}, {0, 3, 2}, {2, 3, 0}};
+static const int64_t large[][3] = {{65, 130, 70}, {129, 64, 257}, {6, 700, 9},
+                                   {1, 513, 300}, {200, 300, 1},  {47, 33, 1030}};
+
+static void matrices(const char *name, two_fn f)
+{
+    for (int i = 0; i < KIT_DTYPES; i++) {
+        for (size_t s = 0; s < TN_COUNT(sizes); s++)
+            for (int l = 0; l < KIT_LAYOUTS * KIT_LAYOUTS; l++) {
+                const product p = {1, sizes[s][0], sizes[s][1], sizes[s][2]};
+                const shape_list a = {2, {p.m, p.k}}, b = {2, {p.k, p.n}}, out = {2, {p.m, p.n}};
+                attempt(name, f, &p, kit_dtypes[i], &a, &b, &out, l % KIT_LAYOUTS, l / KIT_LAYOUTS);
+            }
+        for (size_t s = 0; s < TN_COUNT(large); s++) {
+            const product p = {1, large[s][0], large[s][1], large[s][2]};
+            const shape_list a = {2, {p.m, p.k}}, b = {2, {p.k, p.n}}, out = {2, {p.m, p.n}};
+            int l = (int)s + i;
+            attempt(name, f, &p, kit_dtypes[i], &a, &b, &out, l % KIT_LAYOUTS, (l / 2 + 2) % KIT_LAYOUTS);
+        }
+    }
+}
+
+static void batches(const char *name, two_fn f)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (size_t s = 0; s < TN_COUNT(sizes); s++)
+            for (int64_t n = 0; n < 6; n += n ? 4 : 1)
+                for (int l = 0; l < KIT_LAYOUTS; l++) {
+                    const product p = {n, sizes[s][0], sizes[s][1], sizes[s][2]};
+                    const shape_list a = {3, {n, p.m, p.k}}, b = {3, {n, p.k, p.n}}, out = {3, {n, p.m, p.n}};
+                    attempt(name, f, &p, kit_dtypes[i], &a, &b, &out, l, (l * 3 + (int)s) % KIT_LAYOUTS);
+                }
+}
+
+static void vectors(const char *name, two_fn f, bool matrix)
+{
+    static const int64_t shapes[][2] = {{1, 1}, {3, 4}, {17, 33}, {0, 3}, {3, 0}, {65, 300}, {300, 65}};
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (size_t s = 0; s < TN_COUNT(shapes); s++)
+            for (int l = 0; l < KIT_LAYOUTS * 2; l++) {
+                const product p = {1, matrix ? shapes[s][0] : 1, shapes[s][1], 1};
+                const shape_list a = {matrix ? 2 : 1, {matrix ? p.m : p.k, p.k}}, v = {1, {p.k}},
+                                 out = {matrix ? 1 : 0, {p.m}};
+                attempt(name, f, &p, kit_dtypes[i], &a, &v, &out, l % KIT_LAYOUTS, (l * 3 + 1) % KIT_LAYOUTS);
+            }
+}
+
+static tn_tensor *f_mm(tn_tensor *a, tn_tensor *b)
+{
+    return tn_mm(a, b);
+}
+static tn_tensor *f_bmm(tn_tensor *a, tn_tensor *b)
+{
+    return tn_bmm(a, b);
+}
+static tn_tensor *f_mv(tn_tensor *a, tn_tensor *b)
+{
+    return tn_mv(a, b);
+}
+static tn_tensor *f_dot(tn_tensor *a, tn_tensor *b)
+{
+    return tn_dot(a, b);
+}
+static tn_tensor *f_matmul(tn_tensor *a, tn_tensor *b)
+{
+    return tn_matmul(a, b);
+}
+
+/* The texts are PyTorch's for CPU tensors. */
+static void run_mm(void)
+{
+    matrices("mm", f_mm);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_ones(TN_SHAPE(2, 4)), *b = tn_ones(TN_SHAPE(3, 1));
+    REFUSED(tn_mm(a, b), TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (2x4 and 3x1)");
+    REFUSED(tn_mm(tn_ones(TN_SHAPE(3)), b), TN_EINVAL, "self must be a matrix");
+    REFUSED(tn_mm(b, tn_ones(TN_SHAPE(3))), TN_EINVAL, "mat2 must be a matrix");
+    REFUSED(tn_mm(tn_full(TN_SHAPE(2, 3), 1), b), TN_EDTYPE,
+            "expected m1 and m2 to have the same dtype, but got: long int != float");
+    tn_scope_close(s);
+}
+
+static void run_bmm(void)
+{
+    batches("bmm", f_bmm);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_bmm(tn_ones(TN_SHAPE(2, 3, 4)), tn_ones(TN_SHAPE(2, 3, 4))), TN_EINVAL,
+            "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 3].");
+    REFUSED(tn_bmm(tn_full(TN_SHAPE(2, 3, 4), 1), tn_ones(TN_SHAPE(2, 4, 3))), TN_EDTYPE,
+            "expected scalar type Long but found Float");
+    REFUSED(tn_bmm(tn_ones(TN_SHAPE(3, 4)), tn_ones(TN_SHAPE(2, 4, 3))), TN_EINVAL, "batch1 must be a 3D tensor");
+    REFUSED(tn_bmm(tn_ones(TN_SHAPE(2, 3, 4)), tn_ones(TN_SHAPE(4, 3))), TN_EINVAL, "batch2 must be a 3D tensor");
+    tn_scope_close(s);
+}
+
+static void run_mv(void)
+{
+    vectors("mv", f_mv, true);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_mv(tn_ones(TN_SHAPE(2, 3)), tn_ones(TN_SHAPE(2))), TN_EINVAL,
+            "size mismatch, got input (2), mat (2x3), vec (2)");
+    REFUSED(tn_mv(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(2))), TN_EINVAL,
+            "vector + matrix @ vector expected, got 1, 1, 1");
+    tn_scope_close(s);
+}
+
+static void run_dot(void)
+{
+    vectors("dot", f_dot, false);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_dot(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), TN_EINVAL,
+            "inconsistent tensor size, expected tensor [2] and src [3] to have the same number of elements, but got 2 "
+            "and 3 elements respectively");
+    REFUSED(tn_dot(tn_ones(TN_SHAPE(2, 2)), tn_ones(TN_SHAPE(2))), TN_EINVAL,
+            "1D tensors expected, but got 2D and 1D tensors");
+    REFUSED(tn_dot(tn_ones(TN_SHAPE(2)), tn_full(TN_SHAPE(2), 1)), TN_EDTYPE,
+            "dot : expected both vectors to have same dtype, but found Float and Long");
+    tn_scope_close(s);
+}
+
+/* ---- addmm: beta bias + alpha a b ---- */
+
+static void one_addmm(const product *p, tn_dtype d, const shape_list *bias_shape, double beta, double alpha, int layout,
+                      bool inplace)
+{
+    kit_array a, b, bias;
+    expected e;
+    tn_scope *scope = tn_scope_open();
+    const shape_list sa = {2, {p->m, p->k}}, sb = {2, {p->k, p->n}};
+    random_array(&a, d, 2, sa.dim, (kit_layout)layout, true);
+    random_array(&b, d, 2, sb.dim, (kit_layout)((layout + 3) % KIT_LAYOUTS), true);
+    random_array(&bias, d, bias_shape->ndim, bias_shape->dim,
+                 inplace ? KIT_SLICED : (kit_layout)((layout + 1) % KIT_LAYOUTS), true);
+    expected_init(&e, d, 2, (int64_t[]){p->m, p->n});
+    expected_tolerate(&e);
+    multiply(p, &a, &b, &e);
+    for (int64_t i = 0; i < e.numel; i++) {
+        real c = bias.v[kit_broadcast(&bias, 2, e.shape, i)];
+        e.tol[i] = fabsl(alpha) * e.tol[i] + 4 * compute_eps(d) * (fabsl((real)alpha * e.v[i]) + fabsl((real)beta * c));
+        e.v[i] = kit_is_float(d) ? (real)beta * c + (real)alpha * e.v[i]
+                                 : kit_round((real)(int64_t)((uint64_t)(int64_t)beta * (uint64_t)(int64_t)c +
+                                                             (uint64_t)(int64_t)alpha * (uint64_t)(int64_t)e.v[i]),
+                                             d);
+    }
+    tn_tensor *got = inplace ? tn_addmm_(bias.t, a.t, b.t)
+                             : tn_addmm(bias.t, a.t, b.t, .beta = tn_scalar_f(beta), .alpha = tn_scalar_f(alpha));
+    check_free(&e, got, "addmm of %s [%lld, %lld, %lld], bias %s, beta %g, alpha %g, layout %d%s", tn_dtype_name(d),
+               (long long)p->m, (long long)p->k, (long long)p->n, kit_shape_text(bias.ndim, bias.shape), beta, alpha,
+               layout, inplace ? ", in place" : "");
+    kit_array_free(&a);
+    kit_array_free(&b);
+    kit_array_free(&bias);
+    tn_scope_close(scope);
+}
+
+static void run_addmm(void)
+{
+    static const double factors[][2] = {{1, 1}, {0, 1}, {2, 3}, {1, 0}, {-1, 2}};
+    for (int i = 1; i < KIT_DTYPES; i++)
+        for (size_t s = 0; s < TN_COUNT(sizes) + 2; s++)
+            for (int shape = 0; shape < 6; shape++) {
+                const int64_t *z = s < TN_COUNT(sizes) ? sizes[s] : large[s - TN_COUNT(sizes)];
+                const product p = {1, z[0], z[1], z[2]};
+                const shape_list bias[] = {{2, {p.m, p.n}}, {1, {p.n}}, {2, {1, p.n}},
+                                           {2, {p.m, 1}},   {0, {0}},   {1, {1}}};
+                for (size_t f = s < TN_COUNT(sizes) ? 0 : 4; f < TN_COUNT(factors); f++)
+                    one_addmm(&p, kit_dtypes[i], &bias[shape], factors[f][0], factors[f][1], (int)(s + f) % KIT_LAYOUTS,
+                              false);
+                if (shape == 0)
+                    one_addmm(&p, kit_dtypes[i], &bias[0], 1, 1, (int)s % KIT_LAYOUTS, true);
+            }
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_ones(TN_SHAPE(2, 3)), *b = tn_ones(TN_SHAPE(3, 4)), *nan = tn_full(TN_SHAPE(2, 4), (double)NAN);
+    for (int i = 0; i < 8; i++) /* beta 0: the bias is not read, NaN or not */
+        TRUTH(kit_item(tn_addmm(nan, a, b, .beta = tn_scalar_i(0)), i) == 3);
+    REFUSED(tn_addmm(a, a, a), TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+    REFUSED(tn_addmm(a, a, b), TN_EINVAL, "addmm: bias [2, 3] cannot be broadcast to [2, 4]");
+    REFUSED(tn_addmm(tn_ones(TN_SHAPE(4)), a, tn_full(TN_SHAPE(3, 4), 1)), TN_EDTYPE,
+            "mat1 and mat2 must have the same dtype, but got Float and Long");
+    tn_scope_close(s);
+}
+
+/* ---- linear: x w^T + bias over the last dimension ---- */
+
+static void one_linear(tn_dtype d, const shape_list *sx, int64_t out, bool matrix, bool with_bias, int layout)
+{
+    kit_array x, w, turned, bias;
+    int64_t k = sx->dim[sx->ndim - 1], rows = kit_count(sx->ndim - 1, sx->dim), shape[TN_MAX_DIMS];
+    const product p = {1, rows, k, matrix ? out : 1};
+    expected e;
+    tn_scope *scope = tn_scope_open();
+    random_array(&x, d, sx->ndim, sx->dim, (kit_layout)layout, true);
+    random_array(&w, d, matrix ? 2 : 1, (int64_t[]){matrix ? out : k, k}, (kit_layout)((layout + 2) % KIT_LAYOUTS),
+                 true);
+    random_array(&bias, d, matrix ? 1 : 0, &out, (kit_layout)((layout + 4) % KIT_LAYOUTS), true);
+    kit_array_init(&turned, d, 2, (int64_t[]){k, p.n}, KIT_DENSE);
+    for (int64_t i = 0; i < w.numel; i++)
+        turned.v[i % k * p.n + i / k] = w.v[i];
+    memcpy(shape, sx->dim, sizeof shape);
+    shape[sx->ndim - 1] = out;
+    expected_init(&e, d, matrix ? sx->ndim : sx->ndim - 1, shape);
+    expected_tolerate(&e);
+    multiply(&p, &x, &turned, &e);
+    for (int64_t i = 0; with_bias && i < e.numel; i++) {
+        real c = bias.v[matrix ? i % out : 0];
+        e.tol[i] += 2 * compute_eps(d) * (fabsl(c) + fabsl(e.v[i]));
+        e.v[i] = kit_round(e.v[i] + c, kit_is_float(d) ? TN_F64 : d);
+    }
+    check_free(&e, tn_linear(x.t, w.t, with_bias ? bias.t : TN_NONE), "linear of %s %s %s, weight %s%s",
+               tn_dtype_name(d), kit_shape_text(x.ndim, x.shape), kit_layout_names[layout],
+               kit_shape_text(w.ndim, w.shape), with_bias ? ", bias" : "");
+    kit_array_free(&x);
+    kit_array_free(&w);
+    kit_array_free(&turned);
+    kit_array_free(&bias);
+    tn_scope_close(scope);
+}
+
+static void run_linear(void)
+{
+    static const shape_list shapes[] = {{1, {5}},
+                                        {2, {4, 7}},
+                                        {3, {2, 3, 4}},
+                                        {4, {2, 1, 3, 5}},
+                                        {2, {0, 3}},
+                                        {2, {70, 130}},
+                                        {8, {2, 1, 2, 1, 2, 1, 2, 3}}};
+    for (int i = 1; i < KIT_DTYPES; i++)
+        for (size_t s = 0; s < TN_COUNT(shapes); s++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++)
+                for (int form = 0; form < 4; form++)
+                    one_linear(kit_dtypes[i], &shapes[s], 1 + (int64_t)s * 11, form & 1, form >> 1, layout);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *w = tn_ones(TN_SHAPE(5, 4));
+    REFUSED(tn_linear(x, w, TN_NONE), TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)");
+    tn_tensor *whole = tn_full(TN_SHAPE(2, 4), 1);
+    REFUSED(tn_linear(whole, w, TN_NONE), TN_EDTYPE,
+            "expected m1 and m2 to have the same dtype, but got: long int != float");
+    REFUSED(tn_linear(whole, w, tn_ones(TN_SHAPE(5))), TN_EDTYPE,
+            "mat1 and mat2 must have the same dtype, but got Long and Float");
+    REFUSED(tn_linear(tn_ones(TN_SHAPE(2, 4)), w, tn_ones(TN_SHAPE(4))), TN_EINVAL,
+            "linear: bias [4] does not fit weight [5, 4]");
+    tn_scope_close(s);
+}
+
+/* ---- matmul: every pair of ranks, batches broadcast ---- */
+
+/* Row-major values of t's matrices, broadcast to the batch. */
+static void spread(kit_array *out, const kit_array *t, const shape_list *batch, int64_t rows, int64_t cols)
+{
+    int64_t shape[TN_MAX_DIMS];
+    memcpy(shape, batch->dim, sizeof shape);
+    shape[batch->ndim] = rows;
+    shape[batch->ndim + 1] = cols;
+    kit_array_init(out, t->dtype, batch->ndim + 2, shape, KIT_DENSE);
+    kit_array view = *t; /* a vector is a matrix of one row or column: same values */
+    if (t->ndim == 1) {
+        view.ndim = 2;
+        view.shape[0] = rows;
+        view.shape[1] = cols;
+    }
+    for (int64_t i = 0; i < out->numel; i++)
+        out->v[i] = view.v[kit_broadcast(&view, out->ndim, shape, i)];
+}
+
+static void one_matmul(tn_dtype d, const shape_list *sa, const shape_list *sb, const shape_list *batch,
+                       const product *p, int layout)
+{
+    kit_array a, b, xa, xb;
+    int64_t shape[TN_MAX_DIMS];
+    int32_t n = batch->ndim;
+    expected e;
+    tn_scope *scope = tn_scope_open();
+    random_array(&a, d, sa->ndim, sa->dim, (kit_layout)layout, true);
+    random_array(&b, d, sb->ndim, sb->dim, (kit_layout)((layout * 2 + 1) % KIT_LAYOUTS), true);
+    spread(&xa, &a, batch, p->m, p->k);
+    spread(&xb, &b, batch, p->k, p->n);
+    memcpy(shape, batch->dim, sizeof shape);
+    if (sa->ndim > 1)
+        shape[n++] = p->m;
+    if (sb->ndim > 1)
+        shape[n++] = p->n;
+    expected_init(&e, d, n, shape);
+    expected_tolerate(&e);
+    multiply(p, &xa, &xb, &e);
+    check_free(&e, f_matmul(a.t, b.t), "matmul of %s %s %s and %s", tn_dtype_name(d), kit_shape_text(a.ndim, a.shape),
+               kit_layout_names[layout], kit_shape_text(b.ndim, b.shape));
+    kit_array_free(&a);
+    kit_array_free(&b);
+    kit_array_free(&xa);
+    kit_array_free(&xb);
+    tn_scope_close(scope);
+}
+
+static void run_matmul(void)
+{
+    static const struct {
+        shape_list a, b, batch;
+        product p;
+    } cases[] = {
+        {{1, {4}}, {1, {4}}, {0, {0}}, {1, 1, 4, 1}},
+        {{1, {4}}, {2, {4, 3}}, {0, {0}}, {1, 1, 4, 3}},
+        {{2, {3, 4}}, {1, {4}}, {0, {0}}, {1, 3, 4, 1}},
+        {{2, {3, 4}}, {2, {4, 2}}, {0, {0}}, {1, 3, 4, 2}},
+        {{3, {5, 3, 4}}, {1, {4}}, {1, {5}}, {5, 3, 4, 1}},
+        {{1, {3}}, {3, {5, 3, 4}}, {1, {5}}, {5, 1, 3, 4}},
+        {{3, {5, 3, 4}}, {2, {4, 2}}, {1, {5}}, {5, 3, 4, 2}},
+        {{2, {2, 3}}, {3, {5, 3, 4}}, {1, {5}}, {5, 2, 3, 4}},
+        {{3, {5, 2, 3}}, {3, {5, 3, 4}}, {1, {5}}, {5, 2, 3, 4}},
+        {{3, {1, 2, 3}}, {3, {5, 3, 4}}, {1, {5}}, {5, 2, 3, 4}},
+        {{4, {2, 1, 2, 3}}, {4, {1, 3, 3, 2}}, {2, {2, 3}}, {6, 2, 3, 2}},
+        {{4, {2, 3, 2, 3}}, {3, {3, 3, 2}}, {2, {2, 3}}, {6, 2, 3, 2}},
+        {{3, {0, 2, 3}}, {3, {0, 3, 4}}, {1, {0}}, {0, 2, 3, 4}},
+        {{3, {5, 2, 0}}, {3, {5, 0, 4}}, {1, {5}}, {5, 2, 0, 4}},
+        {{3, {3, 40, 70}}, {3, {3, 70, 33}}, {1, {3}}, {3, 40, 70, 33}},
+    };
+    for (int i = 1; i < KIT_DTYPES; i++)
+        for (size_t c = 0; c < TN_COUNT(cases); c++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++)
+                one_matmul(kit_dtypes[i], &cases[c].a, &cases[c].b, &cases[c].batch, &cases[c].p, layout);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
+    REFUSED(tn_matmul(tn_ones(TN_SHAPE()), x), TN_EINVAL,
+            "both arguments to matmul need to be at least 1D, but they are 0D and 2D");
+    REFUSED(tn_matmul(x, x), TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+    REFUSED(tn_matmul(tn_ones(TN_SHAPE(2, 2, 3)), tn_ones(TN_SHAPE(3, 3, 2))), TN_EINVAL,
+            "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0");
+    tn_scope_close(s);
+}
+
+static void run_outer(void)
+{
+    static const int64_t n[] = {1, 7, 300, 0};
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int j = 0; j < KIT_DTYPES; j++)
+            for (size_t k = 0; k < 4; k++) {
+                kit_array a, b;
+                expected e;
+                tn_scope *scope = tn_scope_open();
+                random_array(&a, kit_dtypes[i], 1, &n[k], (kit_layout)((i + j) % KIT_LAYOUTS), true);
+                random_array(&b, kit_dtypes[j], 1, &n[(k + 1) % 4], (kit_layout)(j % KIT_LAYOUTS), true);
+                expected_init(&e, kit_promote(a.dtype, b.dtype), 2, (int64_t[]){a.numel, b.numel});
+                e.ulps = 1;
+                for (int64_t o = 0; o < e.numel; o++)
+                    e.v[o] = kit_round(kit_convert(a.v[o / b.numel], a.dtype, e.dtype) *
+                                           kit_convert(b.v[o % b.numel], b.dtype, e.dtype),
+                                       e.dtype);
+                check_free(&e, tn_outer(a.t, b.t), "outer of %s and %s", tn_dtype_name(a.dtype),
+                           tn_dtype_name(b.dtype));
+                kit_array_free(&a);
+                kit_array_free(&b);
+                tn_scope_close(scope);
+            }
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_outer(tn_ones(TN_SHAPE(2, 2)), tn_ones(TN_SHAPE(2))), TN_EINVAL,
+            "outer: Expected 1-D argument self, but got 2-D");
+    REFUSED(tn_outer(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE())), TN_EINVAL,
+            "outer: Expected 1-D argument vec2, but got 0-D");
+    tn_scope_close(s);
+}
+
+const structural_case cases_product[] = {
+    {"mm", run_mm},         {"bmm", run_bmm},       {"mv", run_mv},       {"dot", run_dot}, {"addmm", run_addmm},
+    {"linear", run_linear}, {"matmul", run_matmul}, {"outer", run_outer}, {NULL, NULL},
+};

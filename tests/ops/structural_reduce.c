@@ -1,0 +1,383 @@
+/* Reductions: over every subset of dimensions, kept or not, in every dtype and layout. */
+#include "ops/structural.h"
+#include <string.h>
+
+typedef enum kind { SUM, MEAN, PROD, AMAX, AMIN, ANY, ALL_OF, VAR, STD, LOGSUMEXP } kind;
+static const char *const kind_names[] = {"sum", "mean", "prod", "amax", "amin",
+                                         "any", "all",  "var",  "std",  "logsumexp"};
+
+typedef struct reduction {
+    kind what;
+    uint32_t mask; /* dimensions that go */
+    bool named;    /* they are named in the call; else all go */
+    bool keepdim;
+    tn_dtype dtype;
+    double correction; /* var and std */
+} reduction;
+
+static tn_tensor *call(const reduction *r, tn_tensor *x, int32_t ndim)
+{
+    int64_t dim[TN_MAX_DIMS];
+    tn_dims dims = {0, NULL};
+    for (int32_t d = 0; r->named && d < ndim; d++)
+        if (r->mask >> d & 1)
+            dim[dims.ndim++] = kit_random() & 1 ? d : d - ndim; /* negative ones count from the end */
+    if (dims.ndim)
+        dims.dim = dim;
+    switch (r->what) {
+    case SUM: return tn_sum(x, .dim = dims, .keepdim = r->keepdim, .dtype = r->dtype);
+    case MEAN: return tn_mean(x, .dim = dims, .keepdim = r->keepdim, .dtype = r->dtype);
+    case PROD: return tn_prod(x, .dim = dims, .keepdim = r->keepdim, .dtype = r->dtype);
+    case AMAX: return tn_amax(x, .dim = dims, .keepdim = r->keepdim);
+    case AMIN: return tn_amin(x, .dim = dims, .keepdim = r->keepdim);
+    case ANY: return tn_any(x, .dim = dims, .keepdim = r->keepdim);
+    case ALL_OF: return tn_all(x, .dim = dims, .keepdim = r->keepdim);
+    case VAR: return tn_var(x, .dim = dims, .keepdim = r->keepdim, .correction = tn_scalar_f(r->correction));
+    case STD: return tn_std(x, .dim = dims, .keepdim = r->keepdim, .correction = tn_scalar_f(r->correction));
+    default: return tn_logsumexp(x, .dim = dims, .keepdim = r->keepdim);
+    }
+}
+
+/* ---- the reference ---- */
+
+static tn_dtype result_dtype(const reduction *r, tn_dtype d)
+{
+    if (r->dtype)
+        return r->dtype;
+    switch (r->what) {
+    case SUM:
+    case PROD: return kit_is_float(d) ? d : TN_I64;
+    case ANY:
+    case ALL_OF: return d == TN_U8 ? TN_U8 : TN_BOOL;
+    case LOGSUMEXP: return kit_is_float(d) ? d : TN_F32;
+    default: return d;
+    }
+}
+
+/* One result: the values that go into it. */
+static real reduce(const reduction *r, const real *v, int64_t n, tn_dtype to, real *tol)
+{
+    real sum = 0, sizes = 0, most = -KIT_INF, m2 = 0, steps = 3;
+    uint64_t whole = 0, product = 1;
+    real prod = 1, best = n ? v[0] : 0;
+    bool any = false, every = true;
+    for (int64_t k = n; k > 1; k /= 2)
+        steps++;
+    for (int64_t i = 0; i < n; i++) {
+        sum += v[i];
+        sizes += fabsl(v[i]);
+        prod *= v[i];
+        most = v[i] > most ? v[i] : most;
+        any |= v[i] != 0;
+        every &= v[i] != 0;
+        if (!kit_is_float(to)) {
+            whole += (uint64_t)(int64_t)v[i];
+            product *= (uint64_t)(int64_t)v[i];
+        }
+        if (!isnan(best) && (isnan(v[i]) || (r->what == AMIN ? v[i] < best : v[i] > best)))
+            best = v[i];
+    }
+    real mean = n ? sum / n : 0, left = n - (real)r->correction, e = compute_eps(to);
+    *tol = 0;
+    switch (r->what) {
+    case SUM: *tol = e * steps * sizes; return kit_is_float(to) ? sum : kit_round((real)(int64_t)whole, to);
+    case MEAN: *tol = e * steps * sizes / (n ? n : 1); return sum / n;
+    case PROD: *tol = e * n * fabsl(prod); return kit_is_float(to) ? prod : kit_round((real)(int64_t)product, to);
+    case AMAX:
+    case AMIN: return best;
+    case ANY: return any;
+    case ALL_OF: return every;
+    case LOGSUMEXP: {
+        real shift = isfinite(most) ? most : 0, total = 0;
+        for (int64_t i = 0; i < n; i++)
+            total += expl(v[i] - shift);
+        e = ldexpl(1, -kit_digits(to)); /* composed of operations, each of which rounds to the result's dtype */
+        *tol = e * (8 + steps + fabsl(shift) + fabsl(logl(total)));
+        return logl(total) + shift;
+    }
+    default:
+        for (int64_t i = 0; i < n; i++)
+            m2 += (v[i] - mean) * (v[i] - mean);
+        m2 /= left > 0 ? left : 0;
+        *tol = to == TN_F64 ? 0x1p-46L * (r->what == STD ? sqrtl(m2) : m2) : 0;
+        return r->what == STD ? sqrtl(m2) : m2;
+    }
+}
+
+/* Shape and values of the result. 'as': what elements are converted to before anything is done with them. */
+static void reference(const reduction *r, const kit_array *x, expected *e)
+{
+    int64_t shape[TN_MAX_DIMS], kept[TN_MAX_DIMS], at[TN_MAX_DIMS], step = 1;
+    int32_t ndim = 0;
+    tn_dtype to = result_dtype(r, x->dtype);
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (!(r->mask >> d & 1))
+            shape[ndim++] = x->shape[d];
+        else if (r->keepdim)
+            shape[ndim++] = 1;
+    expected_init(e, to, ndim, shape);
+    expected_tolerate(e);
+    for (int32_t d = x->ndim - 1; d >= 0; d--) { /* strides of the result, 0 along what goes */
+        kept[d] = r->mask >> d & 1 ? 0 : step;
+        step *= r->mask >> d & 1 ? 1 : x->shape[d];
+    }
+    int64_t each = e->numel ? x->numel / e->numel : 0;
+    for (int32_t d = 0; d < x->ndim; d++)
+        if (x->shape[d] == 0)
+            each = 0;
+    real *v = calloc((size_t)(x->numel + 1), sizeof *v);
+    int64_t *n = calloc((size_t)(e->numel + 1), sizeof *n);
+    for (int64_t i = 0; i < x->numel; i++) {
+        kit_unravel(i, x->ndim, x->shape, at);
+        int64_t o = kit_ravel(x->ndim, kept, at);
+        v[o * each + n[o]++] = r->dtype ? kit_convert(x->v[i], x->dtype, r->dtype) : x->v[i];
+    }
+    for (int64_t o = 0; o < e->numel; o++)
+        e->v[o] = reduce(r, v + o * each, each, to, &e->tol[o]);
+    free(v);
+    free(n);
+}
+
+/* ---- the sweep ---- */
+
+static bool has_dtype(kind what, tn_dtype d)
+{
+    return kit_is_float(d) || (what != MEAN && what != VAR && what != STD);
+}
+
+static void one(reduction *r, const kit_array *x)
+{
+    expected e;
+    bool empty = false;
+    for (int32_t d = 0; d < x->ndim; d++)
+        empty |= r->mask >> d & 1 && x->shape[d] == 0;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *got = call(r, x->t, x->ndim);
+    char what[128];
+    snprintf(what, sizeof what, "%s of %s %s %s, mask %x%s, keepdim %d, dtype %s", kind_names[r->what],
+             tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (unsigned)r->mask,
+             r->named ? "" : " (all)", (int)r->keepdim, r->dtype ? tn_dtype_name(r->dtype) : "-");
+    if ((r->what == AMAX || r->what == AMIN) && empty) {
+        refused(got, r->named ? TN_EINDEX : TN_EINVAL,
+                r->named ? "to have non-zero size." : "Expected reduction dim to be specified", what);
+    } else {
+        reference(r, x, &e);
+        e.ulps = kit_digits(e.dtype) < 24 || r->what == VAR || r->what == STD ? 1 : 0;
+        check_free(&e, got, "%s", what);
+    }
+    tn_scope_close(scope);
+}
+
+/* Every subset of the dimensions; none named means all. prod takes one or all. */
+static void every_subset(kind what, const kit_array *x, tn_dtype dtype, double correction)
+{
+    uint32_t all = (1U << x->ndim) - 1;
+    for (uint32_t mask = 0; mask <= all; mask++) {
+        if (what == PROD && (mask & (mask - 1)))
+            continue;
+        if (x->ndim > 4 && kit_below(8)) /* 256 subsets of 8 dimensions: some of them */
+            continue;
+        for (int keepdim = 0; keepdim < 2; keepdim++) {
+            reduction r = {what, mask ? mask : all, mask != 0, keepdim, dtype, correction};
+            one(&r, x);
+        }
+    }
+}
+
+/* Products of integers below 4: they stay exact, and where they do not they wrap. */
+static void draw(kind what, kit_array *x, bool wild)
+{
+    for (int64_t i = 0; i < x->numel; i++) {
+        x->v[i] = wild ? kit_any_value(x->dtype) : kit_tame_value(x->dtype);
+        if (what == PROD && kit_is_float(x->dtype) && !wild)
+            x->v[i] = kit_round(0.5L + (real)kit_uniform(0, 1), x->dtype);
+    }
+    if (what == ANY)
+        for (int64_t i = 0; i < x->numel; i++)
+            x->v[i] = kit_below(6) ? 0 : x->v[i];
+    kit_show(x);
+}
+
+/* Any value at all is in order where no rounding depends on the order: extremes, truth, and all that integers do. */
+static bool takes_any_value(kind what, tn_dtype d)
+{
+    return what == AMAX || what == AMIN || what == ANY || what == ALL_OF || (!kit_is_float(d) && what != LOGSUMEXP);
+}
+
+static void sweep(kind what)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int k = 0; k < N_SHAPES; k++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
+                kit_array x;
+                tn_scope *scope = tn_scope_open();
+                kit_array_init(&x, kit_dtypes[i], some_shapes[k].ndim, some_shapes[k].dim, (kit_layout)layout);
+                draw(what, &x, takes_any_value(what, x.dtype) && layout % 2);
+                if (has_dtype(what, x.dtype)) {
+                    every_subset(what, &x, TN_DTYPE_DEFAULT, 1);
+                    if (what == VAR || what == STD) {
+                        every_subset(what, &x, TN_DTYPE_DEFAULT, 0);
+                        every_subset(what, &x, TN_DTYPE_DEFAULT, 2.5);
+                    }
+                } else {
+                    reduction r = {what, (1U << x.ndim) - 1, false, false, 0, 1};
+                    refused(call(&r, x.t, x.ndim), TN_EDTYPE,
+                            what == MEAN ? "could not infer output dtype" : "only support floating", kind_names[what]);
+                }
+                kit_array_free(&x);
+                tn_scope_close(scope);
+            }
+}
+
+/* .dtype: elements are converted first. */
+static void other_dtypes(kind what)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int j = 0; j < KIT_DTYPES; j++) {
+            kit_array x;
+            tn_dtype from = kit_dtypes[i], to = kit_dtypes[j];
+            tn_scope *scope = tn_scope_open();
+            kit_array_init(&x, from, 2, (int64_t[]){5, 7}, (kit_layout)((i + j) % KIT_LAYOUTS));
+            draw(what, &x, false);
+            if (what == MEAN && !kit_is_float(to)) {
+                refused(tn_mean(x.t, .dtype = to), TN_EDTYPE,
+                        "Optional dtype must be either a floating point or complex dtype", "mean");
+            } else if (!(to == TN_BOOL && what == PROD)) {
+                every_subset(what, &x, to, 1);
+            }
+            kit_array_free(&x);
+            tn_scope_close(scope);
+        }
+}
+
+/* Sizes at which work is cut into pieces, lines and blocks. */
+static void large(kind what)
+{
+    static const shape_list shapes[] = {{1, {70001}},      {1, {200003}},   {2, {300, 1000}}, {2, {4099, 17}},
+                                        {3, {65, 33, 70}}, {2, {3, 66000}}, {2, {2100, 3}},   {3, {1500, 4, 1}}};
+    for (size_t k = 0; k < TN_COUNT(shapes); k++)
+        for (int i = 0; i < KIT_DTYPES; i++) {
+            kit_array x;
+            if (!has_dtype(what, kit_dtypes[i]) || (k + (size_t)i) % 3) /* a third of the pairs */
+                continue;
+            tn_scope *scope = tn_scope_open();
+            kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim,
+                           (kit_layout)((k + (size_t)i) % KIT_EXPANDED));
+            draw(what, &x, false);
+            if (what == PROD && kit_is_float(x.dtype)) {
+                for (int64_t n = 0; n < x.numel; n++)
+                    x.v[n] = n % 1000 ? 1 : x.v[n];
+                kit_show(&x);
+            }
+            every_subset(what, &x, TN_DTYPE_DEFAULT, 1);
+            kit_array_free(&x);
+            tn_scope_close(scope);
+        }
+}
+
+/* ---- special values, errors ---- */
+
+static void not_numbers(kind what)
+{
+    static const real v[] = {1, 2, KIT_NAN, KIT_INF, -KIT_INF, 0, -0.0L};
+    for (int a = 0; a < 7; a++)
+        for (int b = 0; b < 7; b++)
+            for (int i = 6; i < KIT_DTYPES; i++)
+                for (int64_t n = 3; n < 300; n += 200) { /* a short run and one of several vectors */
+                    kit_array x;
+                    reduction r = {what, 1, true, false, 0, 1};
+                    tn_scope *scope = tn_scope_open();
+                    kit_array_init(&x, kit_dtypes[i], 1, &n, KIT_DENSE);
+                    for (int64_t k = 0; k < n; k++)
+                        x.v[k] = 1;
+                    x.v[n / 2] = v[a];
+                    x.v[n - 1] = v[b];
+                    kit_show(&x);
+                    one(&r, &x);
+                    kit_array_free(&x);
+                    tn_scope_close(scope);
+                }
+}
+
+static void bad_dimensions(kind what)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
+    char text[] = "Dimension out of range (expected to be in range of [-2, 1], but got 2)";
+    reduction r = {what, 4, true, false, 0, 1};
+    for (int i = 0; i < 4; i++) { /* call() chooses at random between 2 and 2 - 3 = -1, which is in order */
+        tn_tensor *got = call(&r, x, 3);
+        if (!got)
+            refused(got, TN_EINDEX, text, kind_names[what]);
+    }
+    REFUSED(tn_sum(x, .dim = TN_DIMS(0, 0)), TN_EINVAL, "dim 0 appears multiple times in the list of dims");
+    REFUSED(tn_amax(x, .dim = TN_DIMS(1, -1)), TN_EINVAL, "dim 1 appears multiple times in the list of dims");
+    REFUSED(tn_sum(x, .dim = TN_DIMS(-3)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-2, 1], but got -3)");
+    REFUSED(tn_sum(tn_ones(TN_SHAPE()), .dim = TN_DIMS(1)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    MADE(tn_sum(tn_ones(TN_SHAPE()), .dim = TN_DIMS(-1)));
+    tn_scope_close(s);
+}
+
+/* A spread of 1 about 1e8: the naive formula loses every digit. */
+static void var_far_from_zero(void)
+{
+    for (int64_t n = 5; n < 100000; n = n * 7 + 3) {
+        kit_array x;
+        tn_scope *s = tn_scope_open();
+        kit_array_init(&x, TN_F64, 1, &n, KIT_DENSE);
+        for (int64_t i = 0; i < n; i++)
+            x.v[i] = 1e8L + (real)kit_uniform(-1, 1);
+        kit_show(&x);
+        reduction r = {VAR, 1, false, false, 0, 1};
+        expected e;
+        reference(&r, &x, &e);
+        e.tol[0] = 1e-9L * e.v[0];
+        check_free(&e, tn_var(x.t), "var of %lld numbers about 1e8", (long long)n);
+        kit_array_free(&x);
+        tn_scope_close(s);
+    }
+}
+
+#define CASE(name, kind_)        \
+    static void run_##name(void) \
+    {                            \
+        sweep(kind_);            \
+        large(kind_);            \
+        not_numbers(kind_);      \
+        bad_dimensions(kind_);   \
+    }
+CASE(amax, AMAX)
+CASE(amin, AMIN)
+CASE(any, ANY)
+CASE(all, ALL_OF)
+CASE(std, STD)
+CASE(logsumexp, LOGSUMEXP)
+#define CASE_DTYPE(name, kind_)  \
+    static void run_##name(void) \
+    {                            \
+        sweep(kind_);            \
+        other_dtypes(kind_);     \
+        large(kind_);            \
+        not_numbers(kind_);      \
+        bad_dimensions(kind_);   \
+    }
+CASE_DTYPE(sum, SUM)
+CASE_DTYPE(mean, MEAN)
+CASE_DTYPE(prod, PROD)
+
+static void run_var(void)
+{
+    sweep(VAR);
+    large(VAR);
+    not_numbers(VAR);
+    bad_dimensions(VAR);
+    var_far_from_zero();
+}
+
+const structural_case cases_reduce[] = {
+    {"sum", run_sum}, {"mean", run_mean}, {"prod", run_prod}, {"amax", run_amax}, {"amin", run_amin},
+    {"any", run_any}, {"all", run_all},   {"var", run_var},   {"std", run_std},   {"logsumexp", run_logsumexp},
+    {NULL, NULL},
+};
