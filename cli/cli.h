@@ -21,7 +21,7 @@ typedef enum option_kind { OPT_TEXT, OPT_INT, OPT_REAL, OPT_FLAG } option_kind;
 typedef struct option {
     const char *name; /* without "--" */
     option_kind kind;
-    void *to;         /* const char **, int64_t *, double *, bool * */
+    void *to; /* const char **, int64_t *, double *, bool * */
     double least, most;
     const char *value, *help;
 } option;
@@ -41,8 +41,10 @@ int cli_parse(const command *c, int argc, char **argv, const char **arguments, i
 
 /* "tenon train: TEXT" on stderr, one line. Returns status. */
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with the first line of the library's message in front of the advice (which may be ""). Returns CLI_FAILED. */
+/* The same with the first line of the library's message before the advice (which may be ""). Returns CLI_FAILED. */
 int cli_library_error(const char *advice);
+/* Is 'word' likely to be a slip for 'name'? */
+bool cli_resembles(const char *word, const char *name);
 /* Set by cli_parse, for messages. */
 extern const char *cli_command;
 
@@ -50,8 +52,8 @@ extern const char *cli_command;
 
 /* A network by name ("mlp": 784-500-10, "linear": 784-10), NULL with a message printed. Belongs to the open scope. */
 tn_module *digits_model(const char *name);
-/* Fills net from a file written by train. The file's model name goes to name[32] if it is not NULL: the net is then made
- * by it. NULL with a message printed. */
+/* The network in a file written by train; its name goes to name[32], and the open file to *file, if those are not NULL.
+ * NULL with a message printed. */
 tn_module *digits_load(const char *path, char *name, tn_safetensors **file);
 
 typedef struct digits {

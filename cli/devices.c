@@ -26,8 +26,8 @@ static void print_json(const tn_device_info *d, size_t n)
         json_text(tn_device_text(d[i].device).s);
         printf(", \"name\": ");
         json_text(d[i].name);
-        printf(", \"total_memory\": %lld, \"free_memory\": %lld, \"units\": %d, \"detail\": ", (long long)d[i].total_memory,
-               (long long)d[i].free_memory, (int)d[i].units);
+        printf(", \"total_memory\": %lld, \"free_memory\": %lld, \"units\": %d, \"detail\": ",
+               (long long)d[i].total_memory, (long long)d[i].free_memory, (int)d[i].units);
         json_text(d[i].detail);
         printf("}");
     }
@@ -39,7 +39,8 @@ static void print_table(const tn_device_info *d, size_t n)
     printf("%-8s  %-40s  %10s  %10s  %5s  %s\n", "device", "name", "memory", "free", "units", "detail");
     for (size_t i = 0; i < n; i++)
         printf("%-8s  %-40.40s  %6.1f GiB  %6.1f GiB  %5d  %s\n", tn_device_text(d[i].device).s, d[i].name,
-               (double)d[i].total_memory / 1073741824, (double)d[i].free_memory / 1073741824, (int)d[i].units, d[i].detail);
+               (double)d[i].total_memory / 1073741824, (double)d[i].free_memory / 1073741824, (int)d[i].units,
+               d[i].detail);
 }
 
 int cmd_devices(int argc, char **argv)
@@ -47,7 +48,8 @@ int cmd_devices(int argc, char **argv)
     bool json = false;
     const option options[] = {{"json", OPT_FLAG, &json, 0, 0, "", "as JSON"}};
     const command c = {"devices", "[--json]", "Lists the devices that tensors can live on. Nothing is started on them.",
-                       options, 1, 0, 0};
+                       options,   1,          0,
+                       0};
     int status = cli_parse(&c, argc, argv, NULL, NULL);
     if (status >= 0)
         return status;
@@ -81,8 +83,8 @@ static bool computes(void)
 
 int cmd_doctor(int argc, char **argv)
 {
-    const command c = {"doctor", "", "Says what was found on this machine, what is missing, and how to get it.", NULL, 0, 0,
-                       0};
+    const command c = {
+        "doctor", "", "Says what was found on this machine, what is missing, and how to get it.", NULL, 0, 0, 0};
     int status = cli_parse(&c, argc, argv, NULL, NULL);
     if (status >= 0)
         return status;
@@ -90,8 +92,8 @@ int cmd_doctor(int argc, char **argv)
     char text[400];
     tn_devices(&cpu, 1);
     line(true, "tenon", tn_version(), "");
-    snprintf(text, sizeof text, "%s, %d threads, %.1f GiB of memory", cpu.name, (int)cpu.units,
-             (double)cpu.total_memory / 1073741824);
+    snprintf(text, sizeof text, "%s, %d thread%s, %.1f GiB of memory", cpu.name, (int)cpu.units,
+             cpu.units == 1 ? "" : "s", (double)cpu.total_memory / 1073741824);
     line(true, "cpu", text, "");
     bool blas = strstr(cpu.detail, "BLAS ") != NULL && !strstr(cpu.detail, "no BLAS");
     line(true, "kernels", cpu.detail, blas ? "" : "a BLAS is optional: apt-get install libopenblas0-pthread");

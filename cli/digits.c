@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SIDE = 28, PIXELS = SIDE * SIDE, HIDDEN = 500, CLASSES = 10 };
+enum { SIDE = 28, PIXELS = SIDE * SIDE, HIDDEN = 500, CLASSES = 10, MAX_STATE = 32 };
 
 /* ---- data ---- */
 
@@ -41,17 +41,19 @@ int digits_read(const char *folder, bool train, digits *out)
     tn_dims s = tn_tensor_shape(out->images);
     if (s.ndim != 3 || s.dim[1] != SIDE || s.dim[2] != SIDE || tn_tensor_dtype(out->images) != TN_U8)
         return cli_error(CLI_FAILED, "%s does not hold 28 x 28 images of bytes; %s", path, advice);
+    if (s.dim[0] == 0)
+        return cli_error(CLI_FAILED, "%s holds no image; %s", path, advice);
     find_file(folder, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", path, sizeof path);
     tn_tensor *labels = tn_load_idx(path);
     if (!labels)
         return cli_library_error(advice);
-    if (tn_tensor_ndim(labels) != 1 || tn_tensor_size(labels, 0) != s.dim[0])
-        return cli_error(CLI_FAILED, "%s does not hold one label for each of the %lld images; %s", path,
+    if (tn_tensor_ndim(labels) != 1 || tn_tensor_size(labels, 0) != s.dim[0] || tn_tensor_dtype(labels) != TN_U8)
+        return cli_error(CLI_FAILED, "%s does not hold one byte for each of the %lld images; %s", path,
                          (long long)s.dim[0], advice);
     out->labels = tn_to(labels, .dtype = TN_I64);
     if (!out->labels)
         return cli_library_error("");
-    if (s.dim[0] && tn_item(tn_max(out->labels)) >= CLASSES)
+    if (tn_item(tn_max(out->labels)) >= CLASSES)
         return cli_error(CLI_FAILED, "%s has a label that is no digit; %s", path, advice);
     return 0;
 }
@@ -83,6 +85,13 @@ int64_t digits_correct(tn_module *net, const digits *d)
 
 /* ---- networks ---- */
 
+static const char file_advice[] = "give a file that 'tenon train --save' wrote";
+
+static bool is_model(const char *name)
+{
+    return !strcmp(name, "mlp") || !strcmp(name, "linear");
+}
+
 tn_module *digits_model(const char *name)
 {
     tn_module *net = NULL;
@@ -91,39 +100,62 @@ tn_module *digits_model(const char *name)
     else if (!strcmp(name, "linear"))
         net = tn_nn_sequential(tn_nn_linear(PIXELS, CLASSES));
     else
-        cli_error(CLI_USAGE, "--model: there is no model '%s': mlp (784-500-10), linear (784-10)", name);
+        cli_error(CLI_USAGE, "--model: there is no model '%s'; there are mlp (784-500-10) and linear (784-10)", name);
     if (!net && tn_error_code())
         cli_library_error("");
     return net;
 }
 
-/* The file's tensors that are the network's (the optimiser's begin with "optimizer."). */
-static int load_weights(tn_module *net, const tn_safetensors *file, const char *path)
+static void shape_text(const tn_tensor *t, char *out, size_t n)
 {
-    tn_named state[32];
+    tn_dims s = tn_tensor_shape(t);
+    int at = snprintf(out, n, "[");
+    for (int32_t i = 0; i < s.ndim; i++)
+        at += snprintf(out + at, n - (size_t)at, "%s%lld", i ? ", " : "", (long long)s.dim[i]);
+    snprintf(out + at, n - (size_t)at, "]");
+}
+
+/* Is each tensor of the network there, in its shape, and no other? 0, or the exit status with a message of one line. */
+static int check_weights(tn_module *net, const tn_named *state, size_t n, const char *path, const char *model)
+{
+    tn_named own[MAX_STATE];
+    size_t wanted = tn_module_state(net, own, MAX_STATE);
+    char is[200], should[200];
+    for (size_t i = 0; i < wanted; i++) {
+        const tn_tensor *t = NULL;
+        for (size_t j = 0; j < n && !t; j++)
+            t = strcmp(state[j].name, own[i].name) == 0 ? state[j].tensor : NULL;
+        if (!t)
+            return cli_error(CLI_FAILED, "%s does not hold the network '%s': '%s' is missing; %s", path, model,
+                             own[i].name, file_advice);
+        shape_text(t, is, sizeof is);
+        shape_text(own[i].tensor, should, sizeof should);
+        if (strcmp(is, should) != 0)
+            return cli_error(CLI_FAILED, "%s does not hold the network '%s': '%s' is %s, not %s; %s", path, model,
+                             own[i].name, is, should, file_advice);
+    }
+    if (n != wanted)
+        return cli_error(CLI_FAILED, "%s does not hold the network '%s': it has %zu tensors, not %zu; %s", path, model,
+                         n, wanted, file_advice);
+    return 0;
+}
+
+/* The file's tensors that are the network's (the optimiser's begin with "optimizer."). */
+static int load_weights(tn_module *net, const tn_safetensors *file, const char *path, const char *model)
+{
+    tn_named state[MAX_STATE];
     size_t n = 0;
-    for (size_t i = 0; i < tn_safetensors_count(file) && n < sizeof state / sizeof *state; i++) {
+    for (size_t i = 0; i < tn_safetensors_count(file) && n < MAX_STATE; i++) {
         const char *name = tn_safetensors_name(file, i);
         if (!strncmp(name, "optimizer.", 10))
             continue;
         state[n].name = name;
         state[n].tensor = tn_safetensors_tensor(file, name);
         if (!state[n++].tensor)
-            return cli_library_error("");
+            return cli_library_error(file_advice);
     }
-    if (tn_module_load_state(net, state, n)) {
-        char line[1024]; /* the list of what differs, on one line */
-        snprintf(line, sizeof line, "%s", tn_error_message());
-        char *site = strstr(line, "\n  at ");
-        if (site)
-            *site = '\0';
-        for (char *p = line; *p; p++)
-            if (*p == '\n' || *p == '\t')
-                *p = ' ';
-        return cli_error(CLI_FAILED, "%s holds another network: %s; give a file that 'tenon train --save' wrote", path,
-                         line);
-    }
-    return 0;
+    int status = check_weights(net, state, n, path, model);
+    return status ? status : tn_module_load_state(net, state, n) ? cli_library_error("") : 0;
 }
 
 tn_module *digits_load(const char *path, char *name, tn_safetensors **file)
@@ -131,14 +163,18 @@ tn_module *digits_load(const char *path, char *name, tn_safetensors **file)
     tn_safetensors *f = tn_safetensors_open(path);
     tn_module *net = NULL;
     if (!f) {
-        cli_library_error("give a file that 'tenon train --save' wrote");
+        cli_library_error(file_advice);
         return NULL;
     }
     const char *model = tn_safetensors_metadata(f, "tenon.model");
+    model = model ? model : "mlp";
     if (name)
-        snprintf(name, 32, "%s", model ? model : "mlp");
-    net = digits_model(model ? model : "mlp");
-    if (net && load_weights(net, f, path))
+        snprintf(name, 32, "%s", model);
+    if (is_model(model))
+        net = digits_model(model);
+    else
+        cli_error(CLI_FAILED, "%s holds a network '%.40s', which this tenon has not; %s", path, model, file_advice);
+    if (net && load_weights(net, f, path, model))
         net = NULL;
     if (net && file)
         *file = f;
@@ -155,7 +191,8 @@ int digits_device(const char *text, tn_device *out)
     }
     *out = tn_device_parse(text);
     if (out->type == TN_DEVICE_INVALID || out->type == TN_DEVICE_META) {
-        cli_error(CLI_USAGE, "--device: '%s' is not a device to train on: cpu, cuda, cuda:1, auto", text);
+        cli_error(CLI_USAGE, "--device: '%s' is not a device to compute on; there are cpu, cuda, cuda:1 ... and auto",
+                  text);
         return CLI_USAGE;
     }
     tn_scope *s = tn_scope_open();

@@ -29,8 +29,13 @@ int cmd_eval(int argc, char **argv)
         {"data", OPT_TEXT, &data, 0, 0, "DIR", "folder of the MNIST files (data/mnist)"},
         {"device", OPT_TEXT, &device_text, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
     };
-    const command c = {"eval", "MODEL.safetensors [--data DIR] [--device DEVICE]",
-                       "Scores a saved model on the 10,000 test images.", options, 2, 1, 1};
+    const command c = {"eval",
+                       "MODEL.safetensors [--data DIR] [--device DEVICE]",
+                       "Scores a saved model on the 10,000 test images.",
+                       options,
+                       2,
+                       1,
+                       1};
     tn_device device;
     int status = cli_parse(&c, argc, argv, &path, NULL);
     if (status >= 0 || (status = digits_device(device_text, &device)) != 0)

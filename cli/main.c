@@ -1,5 +1,6 @@
 /* tenon: the command. */
 #include "cli.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,19 @@ static void usage(FILE *to)
     fprintf(to, "\n'tenon COMMAND --help' says more; 'tenon --version' says which this is.\n");
 }
 
-int main(int argc, char **argv)
+static int unknown(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (cli_resembles(name, commands[i].name)) {
+            fprintf(stderr, "tenon: there is no command '%s'; did you mean '%s'? (try 'tenon --help')\n", name,
+                    commands[i].name);
+            return CLI_USAGE;
+        }
+    fprintf(stderr, "tenon: there is no command '%s' (try 'tenon --help')\n", name);
+    return CLI_USAGE;
+}
+
+static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -37,7 +50,15 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     if (*name)
-        fprintf(stderr, "tenon: there is no command '%s'\n\n", name);
+        return unknown(name);
     usage(stderr);
     return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_OK) /* a full disk behind '>' */
+        status = cli_error(CLI_FAILED, "standard output: %s; what was printed is not complete", strerror(errno));
+    return status;
 }

@@ -31,14 +31,43 @@ int cli_library_error(const char *advice)
 
 static void print_help(const command *c)
 {
-    printf("usage: tenon %s %s\n\n%s\n", c->name, c->arguments, c->about);
+    printf("usage: tenon %s%s%s\n\n%s\n", c->name, *c->arguments ? " " : "", c->arguments, c->about);
     if (c->n_options)
         printf("\n");
     for (int i = 0; i < c->n_options; i++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", c->options[i].name, *c->options[i].value ? " " : "", c->options[i].value);
+        snprintf(left, sizeof left, "--%s%s%s", c->options[i].name, *c->options[i].value ? " " : "",
+                 c->options[i].value);
         printf("  %-20s %s\n", left, c->options[i].help);
     }
+    printf("%s  %-20s %s\n", c->n_options ? "" : "\n", "--help", "this text");
+}
+
+/* How many letters must be put in, left out or replaced to make one word of the other (Levenshtein 1966). */
+static size_t distance(const char *a, const char *b)
+{
+    size_t n = strlen(b), row[64];
+    if (n >= sizeof row / sizeof *row)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            best = best < row[j] + 1 ? best : row[j] + 1;
+            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
+        }
+    }
+    return row[n];
+}
+
+bool cli_resembles(const char *word, const char *name)
+{
+    size_t n = strlen(word);
+    return (n >= 3 && !strncmp(word, name, n)) || distance(word, name) <= (n > 4 ? 2 : 1);
 }
 
 static const option *find_option(const command *c, const char *name, size_t n)
@@ -54,9 +83,9 @@ static int set_number(const option *o, const char *text)
     char *end;
     errno = 0;
     double v = strtod(text, &end);
-    bool whole = o->kind == OPT_INT;
-    if (end == text || *end || errno || v < o->least || v > o->most || (whole && v != (double)(int64_t)v))
-        return cli_error(CLI_USAGE, "--%s: '%s' is not a %s from %g to %g (try 'tenon %s --help')", o->name, text,
+    bool whole = o->kind == OPT_INT, inside = v >= o->least && v <= o->most; /* NaN is not */
+    if (end == text || *end || errno || !inside || (whole && v != (double)(int64_t)v))
+        return cli_error(CLI_USAGE, "--%s: '%s' is not a %s from %.16g to %.16g (try 'tenon %s --help')", o->name, text,
                          whole ? "whole number" : "number", o->least, o->most, cli_command);
     if (whole)
         *(int64_t *)o->to = (int64_t)v;
@@ -65,13 +94,25 @@ static int set_number(const option *o, const char *text)
     return -1;
 }
 
+static int unknown_option(const command *c, const char *text, const char *name, size_t n)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), name);
+    for (int i = 0; i < c->n_options; i++)
+        if (cli_resembles(word, c->options[i].name))
+            return cli_error(CLI_USAGE, "there is no option '%s'; did you mean --%s? (try 'tenon %s --help')", text,
+                             c->options[i].name, c->name);
+    return cli_error(CLI_USAGE, "there is no option '%s' (try 'tenon %s --help')", text, c->name);
+}
+
 /* argv[*i] is "--name", "--name=value", or "--name" followed by the value. */
 static int set_option(const command *c, int argc, char **argv, int *i)
 {
     const char *name = argv[*i] + 2, *equals = strchr(name, '=');
-    const option *o = find_option(c, name, equals ? (size_t)(equals - name) : strlen(name));
+    size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    const option *o = find_option(c, name, n);
     if (!o)
-        return cli_error(CLI_USAGE, "there is no option '%s' (try 'tenon %s --help')", argv[*i], c->name);
+        return unknown_option(c, argv[*i], name, n);
     if (o->kind == OPT_FLAG) {
         if (equals)
             return cli_error(CLI_USAGE, "--%s takes no value", o->name);
@@ -79,7 +120,7 @@ static int set_option(const command *c, int argc, char **argv, int *i)
         return -1;
     }
     const char *value = equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL;
-    if (!value)
+    if (!value || (!*value && o->kind == OPT_TEXT))
         return cli_error(CLI_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
     if (o->kind != OPT_TEXT)
         return set_number(o, value);
@@ -90,25 +131,32 @@ static int set_option(const command *c, int argc, char **argv, int *i)
 int cli_parse(const command *c, int argc, char **argv, const char **arguments, int *n_arguments)
 {
     int n = 0;
+    bool options_end = false; /* after "--" everything is an argument */
     cli_command = c->name;
     for (int i = 0; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+        if (!options_end && !strcmp(argv[i], "--")) {
+            options_end = true;
+            continue;
+        }
+        if (!options_end && (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))) {
             print_help(c);
             return CLI_OK;
         }
-        if (!strncmp(argv[i], "--", 2) && argv[i][2]) {
+        if (!options_end && !strncmp(argv[i], "--", 2)) {
             int status = set_option(c, argc, argv, &i);
             if (status >= 0)
                 return status;
             continue;
         }
+        if (!options_end && argv[i][0] == '-' && argv[i][1])
+            return unknown_option(c, argv[i], argv[i] + 1, strlen(argv[i] + 1));
         if (n == c->max_arguments)
             return cli_error(CLI_USAGE, "'%s' is one argument too many (usage: tenon %s %s)", argv[i], c->name,
                              c->arguments);
         arguments[n++] = argv[i];
     }
     if (n < c->min_arguments)
-        return cli_error(CLI_USAGE, "something is missing (usage: tenon %s %s)", c->name, c->arguments);
+        return cli_error(CLI_USAGE, "an argument is missing (usage: tenon %s %s)", c->name, c->arguments);
     if (n_arguments)
         *n_arguments = n;
     return -1;

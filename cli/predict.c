@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SIDE = 28, CLASSES = 10 };
 
@@ -14,22 +15,28 @@ typedef struct picture {
     unsigned char *pixel;
 } picture;
 
+static const char advice[] = "give a PNG or npy image of a digit";
+
 static int read_png(const char *path, picture *p)
 {
     png_image image = {.version = PNG_IMAGE_VERSION};
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return cli_error(CLI_FAILED, "%s: Is a directory; %s", path, advice);
     if (!png_image_begin_read_from_file(&image, path))
-        return cli_error(CLI_FAILED, "%s: %s; give a PNG or npy image of a digit", path, image.message);
+        return cli_error(CLI_FAILED, "%s: %s; %s", path, image.message, advice);
     image.format = PNG_FORMAT_GRAY;
     if (image.width > 4096 || image.height > 4096) {
         png_image_free(&image);
-        return cli_error(CLI_FAILED, "%s is %u x %u pixels; give one of at most 4096 x 4096", path, image.width, image.height);
+        return cli_error(CLI_FAILED, "%s is %u x %u pixels; give one of at most 4096 x 4096", path, image.width,
+                         image.height);
     }
     png_color white = {255, 255, 255}; /* behind transparent pixels */
     p->pixel = malloc(PNG_IMAGE_SIZE(image));
     p->width = (int)image.width;
     p->height = (int)image.height;
     if (!p->pixel || !png_image_finish_read(&image, &white, p->pixel, 0, NULL)) {
-        int status = cli_error(CLI_FAILED, "%s: %s", path, p->pixel ? image.message : "too little memory");
+        int status = cli_error(CLI_FAILED, "%s: %s; %s", path, p->pixel ? image.message : "too little memory", advice);
         free(p->pixel);
         png_image_free(&image);
         return status;
@@ -104,12 +111,13 @@ static tn_tensor *from_npy(const char *path)
 {
     tn_tensor *t = tn_load_npy(path);
     if (!t) {
-        cli_library_error("give a PNG or npy image of a digit");
+        cli_library_error(advice);
         return NULL;
     }
     if (tn_tensor_numel(t) == 0 || tn_tensor_numel(t) % (SIDE * SIDE) != 0 ||
         tn_tensor_size(t, -1) != (tn_tensor_ndim(t) >= 2 && tn_tensor_size(t, -2) == SIDE ? SIDE : SIDE * SIDE)) {
-        cli_error(CLI_FAILED, "%s does not hold 28 x 28 images: give an array of shape (28, 28), (784,) or (n, 28, 28)", path);
+        cli_error(CLI_FAILED, "%s does not hold 28 x 28 images: give an array of shape (28, 28), (784,) or (n, 28, 28)",
+                  path);
         return NULL;
     }
     tn_tensor *x = tn_reshape(tn_to(t, .dtype = TN_F32), TN_SHAPE(-1, SIDE, SIDE));
@@ -134,10 +142,9 @@ static void print_one(const tn_tensor *p, int64_t row, const char *path, int64_t
         return;
     printf("%s: %d\n", path, best);
     for (int i = 0; i < CLASSES; i++) {
-        printf("  %d  %6.2f %%  ", i, 100 * value[i]);
-        for (int k = 0; k < (int)(40 * value[i] + 0.5); k++)
-            putchar('#');
-        putchar('\n');
+        static const char bar[] = "########################################";
+        int n = (int)(40 * value[i] + 0.5);
+        printf("  %d  %6.2f %%%s%.*s\n", i, 100 * value[i], n ? "  " : "", n, bar);
     }
 }
 
@@ -164,8 +171,13 @@ int cmd_predict(int argc, char **argv)
 {
     const char *device_text = "cpu", *paths[2] = {NULL, NULL};
     const option options[] = {{"device", OPT_TEXT, &device_text, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"}};
-    const command c = {"predict", "MODEL.safetensors IMAGE.png|IMAGE.npy [--device DEVICE]",
-                       "Names the digit in an image, with the probability of each.", options, 1, 2, 2};
+    const command c = {"predict",
+                       "MODEL.safetensors IMAGE.png|IMAGE.npy [--device DEVICE]",
+                       "Names the digit in an image, with the probability of each.",
+                       options,
+                       1,
+                       2,
+                       2};
     tn_device device;
     int status = cli_parse(&c, argc, argv, paths, NULL);
     if (status >= 0 || (status = digits_device(device_text, &device)) != 0)

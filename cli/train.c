@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct settings {
@@ -15,6 +17,9 @@ typedef struct settings {
     double lr, weight_decay;              /* -1: not said */
     bool constant;
 } settings;
+
+static const char default_data[] = "data/mnist";
+enum { MODEL_NAME = 32, MAX_EPOCHS = 1000000, MAX_BATCH = 60000 };
 
 typedef struct training {
     settings s;
@@ -27,11 +32,11 @@ typedef struct training {
     int64_t epoch, step, batches, total_steps; /* epochs done; steps done of all */
     double accuracy;                           /* on the test images, in percent; -1: not known */
     double begun;
-    int64_t first_step; /* of this run: a resumed one begins later */
+    int64_t first_step, first_epoch; /* of this run: a resumed one begins later */
     /* of the epoch at work, on the device: summed without waiting for it */
     tn_tensor *loss_sum, *right_sum;
     int64_t seen, epoch_steps;
-    double epoch_begun, shown;
+    double epoch_begun, shown; /* when it began; when the bar was drawn last: at first with the first step */
 } training;
 
 static volatile sig_atomic_t interrupted;
@@ -40,6 +45,19 @@ static void interrupt(int signal_number)
 {
     (void)signal_number;
     interrupted = 1;
+}
+
+/* The first Ctrl-C (or SIGTERM) ends after the step at work, a second one kills. A reader of our output that goes away
+ * must not take the model with it: that shows as a write error. */
+static void catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART},
+                     ignore = {.sa_handler = SIG_IGN}, was;
+    sigaction(SIGINT, NULL, &was);
+    if (was.sa_handler != SIG_IGN) /* as in a script's background */
+        sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
 }
 
 /* ---- saving and resuming ---- */
@@ -86,11 +104,12 @@ static int save(training *t)
     if (!n)
         return cli_library_error("");
     if (tn_save_safetensors(t->s.save, names, ((tn_tensors){tensors, n}),
-                            .metadata = TN_PAIRS({"format", "pt"}, {"tenon.model", t->s.model}, {"tenon.epochs", number[0]},
-                                                 {"tenon.loader_epoch", number[1]}, {"tenon.loader_batch", number[2]},
-                                                 {"tenon.loader_seed", number[3]}, {"tenon.recipe", number[4]},
-                                                 {"tenon.rng", number[5]}, {"tenon.test_accuracy", number[6]})))
-        return cli_library_error("nothing was replaced; --save names where the model goes");
+                            .metadata =
+                                TN_PAIRS({"format", "pt"}, {"tenon.model", t->s.model}, {"tenon.epochs", number[0]},
+                                         {"tenon.loader_epoch", number[1]}, {"tenon.loader_batch", number[2]},
+                                         {"tenon.loader_seed", number[3]}, {"tenon.recipe", number[4]},
+                                         {"tenon.rng", number[5]}, {"tenon.test_accuracy", number[6]})))
+        return cli_library_error("--save names where the model goes: give a place that has room");
     return 0;
 }
 
@@ -104,12 +123,19 @@ static uint64_t number_in(const tn_safetensors *f, const char *key)
  * that run. */
 static int64_t complete(settings *s, const tn_safetensors *f)
 {
-    int64_t epochs = 15, batch = 128;
-    double lr = 3e-3, weight_decay = 0.01;
-    int constant = 0;
+    int64_t epochs, batch;
+    double lr, weight_decay;
+    int constant;
     const char *recipe = f ? tn_safetensors_metadata(f, "tenon.recipe") : NULL;
-    if (recipe && sscanf(recipe, "%" SCNd64 " %" SCNd64 " %lg %lg %d", &epochs, &batch, &lr, &weight_decay, &constant) != 5)
-        recipe = NULL;
+    if (!recipe ||
+        sscanf(recipe, "%" SCNd64 " %" SCNd64 " %lg %lg %d", &epochs, &batch, &lr, &weight_decay, &constant) != 5 ||
+        epochs < 1 || epochs > MAX_EPOCHS || batch < 1 || batch > MAX_BATCH || !(lr >= 0) || !(weight_decay >= 0)) {
+        epochs = 15;
+        batch = 128;
+        lr = 3e-3;
+        weight_decay = 0.01;
+        constant = 0;
+    }
     s->epochs = s->epochs ? s->epochs : epochs;
     s->batch = s->batch ? s->batch : batch;
     s->lr = s->lr >= 0 ? s->lr : lr;
@@ -135,6 +161,11 @@ static int restore(training *t, const tn_safetensors *f, int64_t batch)
     if (n && tn_optimizer_load_state(t->opt, state, n))
         return cli_library_error("--resume takes a file that 'tenon train --save' wrote");
     t->epoch = (int64_t)number_in(f, "tenon.epochs");
+    if (t->epoch < 0 || t->epoch > MAX_EPOCHS)
+        return cli_error(CLI_FAILED,
+                         "%s says that it was trained for %" PRId64 " epochs; give a file that 'tenon train "
+                         "--save' wrote",
+                         t->s.resume, t->epoch);
     tn_loader_state at = {number_in(f, "tenon.loader_seed"), (int64_t)number_in(f, "tenon.loader_epoch"),
                           (int64_t)number_in(f, "tenon.loader_batch")};
     if (batch != t->s.batch)
@@ -147,8 +178,8 @@ static int restore(training *t, const tn_safetensors *f, int64_t batch)
         return cli_library_error("");
     t->step = t->epoch * t->batches + at.batch;
     if (t->epoch >= t->s.epochs)
-        return cli_error(CLI_FAILED, "%s was trained for %" PRId64 " epochs already; --epochs counts those: give more than "
-                                     "that", t->s.resume, t->epoch);
+        return cli_error(CLI_FAILED, "%s was trained for %" PRId64 " epoch%s already; give more than that to --epochs",
+                         t->s.resume, t->epoch, t->epoch == 1 ? "" : "s");
     return 0;
 }
 
@@ -173,18 +204,26 @@ static figures look(training *t)
     return f;
 }
 
+/* One line, never longer than the terminal is wide: the bar shrinks, then the end is cut. */
 static void show_bar(training *t)
 {
-    enum { WIDTH = 24 };
+    enum { WIDEST = 24 };
+    struct winsize window = {0};
     figures f = look(t);
-    char left[32], bar[WIDTH + 1];
-    int full = (int)(WIDTH * t->epoch_steps / t->batches);
-    for (int i = 0; i < WIDTH; i++)
-        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
-    bar[WIDTH] = '\0';
+    char left[32], head[64], tail[160], bar[WIDEST + 1];
     cli_minutes(f.left, left, sizeof left);
-    printf("\repoch %" PRId64 "/%" PRId64 " [%s] %7.0f images/s  loss %.4f  accuracy %5.2f %%  %s left \033[K", t->epoch + 1,
-           t->s.epochs, bar, f.rate, f.loss, f.accuracy, left);
+    int columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+    int used = snprintf(head, sizeof head, "epoch %" PRId64 "/%" PRId64 " ", t->epoch + 1, t->s.epochs);
+    used += snprintf(tail, sizeof tail, " %.0f images/s  loss %.4f  accuracy %.2f %%  %s left", f.rate, f.loss,
+                     f.accuracy, left);
+    int room = columns - 1 - used - 2, width = room < WIDEST ? room : WIDEST;
+    int full = (int)(width * t->epoch_steps / t->batches);
+    for (int i = 0; i < width; i++)
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    if (width >= 4)
+        printf("\r%s[%.*s]%s\033[K", head, width, bar, tail);
+    else
+        printf("\r%s%.*s\033[K", head, columns > (int)strlen(head) ? columns - 1 - (int)strlen(head) : 0, tail + 1);
     fflush(stdout);
 }
 
@@ -192,8 +231,10 @@ static void show_epoch(training *t, const figures *f)
 {
     char left[32];
     cli_minutes(f->left, left, sizeof left);
-    printf("%sepoch %" PRId64 "/%" PRId64 ": loss %.4f, accuracy %.2f %% in training, %.2f %% on test images, %.0f images/s, %s "
-           "left%s\n", cli_terminal() ? "\r" : "", t->epoch, t->s.epochs, f->loss, f->accuracy, t->accuracy, f->rate, left,
+    printf("%sepoch %" PRId64 "/%" PRId64
+           ": loss %.4f, accuracy %.2f %% in training, %.2f %% on test images, %.0f images/s, %s "
+           "left%s\n",
+           cli_terminal() ? "\r" : "", t->epoch, t->s.epochs, f->loss, f->accuracy, t->accuracy, f->rate, left,
            cli_terminal() ? "\033[K" : "");
     fflush(stdout);
 }
@@ -222,15 +263,21 @@ static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
     return 0;
 }
 
-/* What is left of an epoch: one that was interrupted begins in the middle. */
-static int one_epoch(training *t)
+/* The epoch's last batch is done; the loader has yet to say so. */
+static bool is_whole(const training *t)
+{
+    return t->step == (t->epoch + 1) * t->batches;
+}
+
+/* What is left of an epoch: one that was interrupted begins in the middle. *ended: no batch is left in it. */
+static int one_epoch(training *t, bool *ended)
 {
     t->seen = t->epoch_steps = 0;
-    t->epoch_begun = t->shown = cli_now();
+    t->epoch_begun = cli_now();
     tn_module_train(t->net);
     if (!tn_zero_(t->loss_sum) || !tn_zero_(t->right_sum))
         return cli_library_error("");
-    while (!interrupted) {
+    while (!interrupted || is_whole(t)) {
         tn_scope *s = tn_scope_open();
         tn_tensor *batch[2];
         int32_t got = tn_loader_next(t->loader, batch, 2);
@@ -238,7 +285,8 @@ static int one_epoch(training *t)
         tn_scope_close(s);
         if (status)
             return status;
-        if (got == 0)
+        *ended = got == 0;
+        if (*ended)
             return 0;
         if (cli_terminal() && cli_now() - t->shown > 0.1) {
             show_bar(t);
@@ -259,41 +307,82 @@ static int finish_epoch(training *t)
     if (t->log) {
         fprintf(t->log, "%" PRId64 ",%" PRId64 ",%.9g,,%.4f,%.3f\n", t->step, t->epoch, f.loss, t->accuracy,
                 cli_now() - t->begun);
-        fflush(t->log);
+        if (fflush(t->log) != 0 || ferror(t->log))
+            return cli_error(CLI_FAILED, "--log %s: %s; name a file on a disk that has room", t->s.log,
+                             strerror(errno));
     }
     show_epoch(t, &f);
-    return save(t);
+    int broken = ferror(stdout) ? errno : 0, status = save(t);
+    if (!status && broken)
+        status = cli_error(CLI_FAILED, "standard output: %s; ended after epoch %" PRId64 "%s%s", strerror(broken),
+                           t->epoch, t->s.save ? ", saved to " : "", t->s.save ? t->s.save : "");
+    return status;
+}
+
+/* A word for the shell: in quotes where it has to be. */
+static void print_word(const char *name, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    const char *quote = word[strspn(word, plain)] ? "'" : "";
+    printf(" %s %s", name, quote);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\'", stdout);
+        putchar(*word);
+    }
+    fputs(quote, stdout);
+}
+
+/* The command that goes on with this run. */
+static void print_resume(const settings *s)
+{
+    printf("tenon train");
+    print_word("--resume", s->save);
+    print_word("--save", s->save);
+    if (strcmp(s->data, default_data) != 0)
+        print_word("--data", s->data);
+    if (strcmp(s->device, "cpu") != 0)
+        print_word("--device", s->device);
+    if (s->threads)
+        printf(" --threads %" PRId64, s->threads);
+    if (s->log)
+        print_word("--log", s->log);
+    printf("\n");
+}
+
+/* After a whole run, or one that was interrupted: what was done, and how to go on. */
+static int report(training *t, double seconds)
+{
+    int64_t here = t->epoch - t->first_epoch;
+    if (t->epoch == t->s.epochs) {
+        printf("trained %" PRId64 " epoch%s in %.1f s: %.2f %% of the test images right%s%s\n", here,
+               here == 1 ? "" : "s", seconds, t->accuracy, t->s.save ? "; saved to " : "", t->s.save ? t->s.save : "");
+        return 0;
+    }
+    int status = save(t);
+    if (status)
+        return status;
+    printf("%sinterrupted in epoch %" PRId64 " after %.1f s; %s\n", cli_terminal() ? "\n" : "", t->epoch + 1, seconds,
+           t->s.save ? "saved; go on with:" : "nothing was saved: --save FILE does that");
+    if (t->s.save)
+        print_resume(&t->s);
+    return 0;
 }
 
 static int loop(training *t)
 {
-    struct sigaction act = {.sa_handler = interrupt}, old;
-    sigaction(SIGINT, &act, &old); /* the first Ctrl-C ends after the step at work; a second one kills */
     int status = 0;
+    catch_signals();
     t->begun = cli_now();
     t->first_step = t->step;
+    t->first_epoch = t->epoch;
     while (!status && t->epoch < t->s.epochs && !interrupted) {
-        status = one_epoch(t);
-        if (interrupted)
-            sigaction(SIGINT, &old, NULL);
-        else if (!status)
+        bool ended = false;
+        status = one_epoch(t, &ended);
+        if (!status && ended)
             status = finish_epoch(t);
     }
-    sigaction(SIGINT, &old, NULL);
-    double seconds = cli_now() - t->begun;
-    if (status || !interrupted) {
-        if (!status)
-            printf("trained %" PRId64 " epochs in %.1f s: %.2f %% of the test images right%s%s\n", t->epoch, seconds, t->accuracy,
-                   t->s.save ? "; saved to " : "", t->s.save ? t->s.save : "");
-        return status;
-    }
-    status = save(t);
-    if (!status && t->s.save)
-        printf("\ninterrupted in epoch %" PRId64 " after %.1f s; saved: go on with 'tenon train --resume %s --save %s'\n",
-               t->epoch + 1, seconds, t->s.save, t->s.save);
-    else if (!status)
-        printf("\ninterrupted in epoch %" PRId64 " after %.1f s; nothing was saved (--save FILE)\n", t->epoch + 1, seconds);
-    return status;
+    return status ? status : report(t, cli_now() - t->begun);
 }
 
 /* ---- setting up ---- */
@@ -302,8 +391,12 @@ static int loop(training *t)
 static int check_save(const settings *s)
 {
     char folder[1024];
+    struct stat st;
     if (!s->save)
         return 0;
+    if (stat(s->save, &st) == 0 && S_ISDIR(st.st_mode))
+        return cli_error(CLI_FAILED, "--save %s: this is a folder; name a file in it, such as %s/mnist.safetensors",
+                         s->save, s->save);
     const char *slash = strrchr(s->save, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->save) : 1, slash ? s->save : ".");
     if (access(*folder ? folder : "/", W_OK) != 0)
@@ -318,8 +411,8 @@ static int open_log(training *t)
         return 0;
     t->log = fopen(t->s.log, t->s.resume ? "a" : "w");
     if (!t->log)
-        return cli_error(CLI_FAILED, "--log %s: %s", t->s.log, strerror(errno));
-    if (!t->s.resume)
+        return cli_error(CLI_FAILED, "--log %s: %s; name a file that can be written", t->s.log, strerror(errno));
+    if (fseek(t->log, 0, SEEK_END) != 0 || ftell(t->log) <= 0)
         fprintf(t->log, "step,epoch,loss,lr,test_accuracy,seconds\n");
     return 0;
 }
@@ -328,11 +421,15 @@ static int open_log(training *t)
 static int make_net(training *t, tn_safetensors **file, char *model)
 {
     tn_manual_seed((uint64_t)t->s.seed);
-    t->net = t->s.resume ? digits_load(t->s.resume, model, file) : digits_model(t->s.model);
+    if (!t->s.resume)
+        snprintf(model, MODEL_NAME, "%s", t->s.model ? t->s.model : "mlp");
+    t->net = t->s.resume ? digits_load(t->s.resume, model, file) : digits_model(model);
     if (!t->net)
         return t->s.resume || tn_error_code() ? CLI_FAILED : CLI_USAGE;
-    if (t->s.resume)
-        t->s.model = model;
+    if (t->s.model && strcmp(t->s.model, model) != 0)
+        return cli_error(CLI_FAILED, "%s holds the network '%s', not '%s'; leave --model out", t->s.resume, model,
+                         t->s.model);
+    t->s.model = model;
     return tn_module_to(t->net, t->device) ? 0 : cli_library_error("");
 }
 
@@ -357,10 +454,12 @@ static int prepare(training *t, tn_safetensors **file, char *model)
     if (*file && (status = restore(t, *file, batch)))
         return status;
     printf("%s (%" PRId64 " parameters) on %s: %" PRId64 " training images, %" PRId64 " test images, batch %" PRId64
-           ", AdamW lr %g, seed %" PRId64 "\n", t->s.model, tn_module_numel(t->net), tn_device_text(t->device).s,
-           tn_tensor_size(t->train.labels, 0), tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr, t->s.seed);
+           ", AdamW lr %g, seed %" PRIu64 "\n",
+           t->s.model, tn_module_numel(t->net), tn_device_text(t->device).s, tn_tensor_size(t->train.labels, 0),
+           tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr, tn_loader_get_state(t->loader).seed);
     if (t->s.resume)
-        printf("resumed from %s after %" PRId64 " epochs, %" PRId64 " steps\n", t->s.resume, t->epoch, t->step);
+        printf("resumed from %s after %" PRId64 " epoch%s, %" PRId64 " steps\n", t->s.resume, t->epoch,
+               t->epoch == 1 ? "" : "s", t->step);
     fflush(stdout);
     return 0;
 }
@@ -369,13 +468,13 @@ static int run(const settings *s)
 {
     training t = {.s = *s};
     tn_safetensors *file = NULL;
-    char model[32] = "mlp";
+    char model[MODEL_NAME];
     tn_scope *scope = tn_scope_open();
     int status = prepare(&t, &file, model);
     if (!status)
         status = loop(&t);
     if (t.log && fclose(t.log) != 0 && !status)
-        status = cli_error(CLI_FAILED, "--log %s: %s", s->log, strerror(errno));
+        status = cli_error(CLI_FAILED, "--log %s: %s; name a file on a disk that has room", s->log, strerror(errno));
     tn_safetensors_close(file);
     tn_loader_free(t.loader);
     tn_optimizer_free(t.opt);
@@ -385,13 +484,12 @@ static int run(const settings *s)
 
 int cmd_train(int argc, char **argv)
 {
-    settings s = {.data = "data/mnist", .model = "mlp", .device = "cpu", .seed = 1, .lr = -1,
-                  .weight_decay = -1};
+    settings s = {.data = default_data, .device = "cpu", .seed = 1, .lr = -1, .weight_decay = -1};
     const option options[] = {
         {"data", OPT_TEXT, &s.data, 0, 0, "DIR", "folder of the MNIST files (data/mnist)"},
         {"model", OPT_TEXT, &s.model, 0, 0, "NAME", "mlp: 784-500-10; linear: 784-10 (mlp)"},
-        {"epochs", OPT_INT, &s.epochs, 1, 1e6, "N", "times through the training images (15)"},
-        {"batch", OPT_INT, &s.batch, 1, 60000, "N", "images in a step (128)"},
+        {"epochs", OPT_INT, &s.epochs, 1, MAX_EPOCHS, "N", "times through the training images (15)"},
+        {"batch", OPT_INT, &s.batch, 1, MAX_BATCH, "N", "images in a step (128)"},
         {"lr", OPT_REAL, &s.lr, 0, 1e3, "X", "learning rate at first; falls to 0 as a cosine (0.003)"},
         {"constant-lr", OPT_FLAG, &s.constant, 0, 0, "", "keep the learning rate"},
         {"weight-decay", OPT_REAL, &s.weight_decay, 0, 10, "X", "AdamW's (0.01)"},
@@ -399,12 +497,19 @@ int cmd_train(int argc, char **argv)
         {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
         {"threads", OPT_INT, &s.threads, 1, 256, "N", "CPU threads (all cores)"},
         {"save", OPT_TEXT, &s.save, 0, 0, "FILE", "write the model there after each epoch, as safetensors"},
-        {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE", "go on from a saved model, with its epochs, batch, lr unless given"},
+        {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE",
+         "go on from a saved model, with its epochs, batch, lr unless given"},
         {"log", OPT_TEXT, &s.log, 0, 0, "FILE", "a CSV row for every step and epoch"},
     };
-    const command c = {"train", "[OPTIONS]",
-                       "Trains a digit classifier on MNIST. Ctrl-C saves (with --save) and ends; --resume goes on.", options,
-                       (int)(sizeof options / sizeof *options), 0, 0};
+    const command c = {
+        "train",
+        "[OPTIONS]",
+        "Trains a digit classifier on MNIST. Ctrl-C saves (with --save), prints the command that goes on, and\n"
+        "ends with status 0; a second Ctrl-C ends at once. Failures end with 1, usage errors with 2.",
+        options,
+        (int)(sizeof options / sizeof *options),
+        0,
+        0};
     int status = cli_parse(&c, argc, argv, NULL, NULL);
     if (status >= 0)
         return status;

@@ -28,13 +28,15 @@ TN_API void tn_scope_close(tn_scope *scope);
 /* Closes it, but hands t to the scope outside, or to the caller where there is none. Returns t. */
 TN_API tn_tensor *tn_scope_close_keep(tn_scope *scope, tn_tensor *t);
 
-/* Takes t out of the scope it belongs to: the caller owns it and releases it. Returns t. */
+/* Takes the innermost scope's reference of t out of it: the caller owns and releases it. Returns t. What no scope owns is
+ * the caller's already; what another thread's scope owns stays there, and the caller gets one reference more. */
 TN_API tn_tensor *tn_keep(tn_tensor *t);
 
 /* One more reference, which the caller owns. Returns t. NULL and TN_NONE are fine. */
 TN_API tn_tensor *tn_retain(tn_tensor *t);
 
-/* One reference less. NULL and TN_NONE are fine. */
+/* One reference less: one that the caller owns, or the only one of a new tensor, early, before its scope would do it. What
+ * else a scope owns it releases itself. NULL and TN_NONE are fine. */
 TN_API void tn_release(tn_tensor *t);
 
 TN_API tn_module *tn_module_keep(tn_module *m);

@@ -18,17 +18,6 @@ tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in
 /* A row with a list of inputs, all of them tensors. */
 tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__attr *attr);
 
-static inline tn__thread *tn__enter(const char *site)
-{
-    tn__thread *t = tn__self();
-    if (site)
-        t->site = *site ? site : NULL;
-    return t;
-}
-
-/* What a plain function (no macro, so no call site) passes. */
-#define TN__NOWHERE ""
-
 /* Copies a list of dimensions into attr. False, with an error set, if it is too long. */
 TN_MUST_USE bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from);
 

@@ -708,6 +708,15 @@ tn_status tn_backward_opt(tn_tensor *t, const tn_backward_options *options)
     return e;
 }
 
+/* A reference of g for the caller or its scope. A new tensor, which nobody else has seen, takes its own slot there. */
+static tn_tensor *give(tn__thread *self, tn_tensor *g)
+{
+    if (!tn__object_sole(g))
+        return tn__scope_hold(self, g);
+    tn__scope_adopt(self, tn__object_retain(g));
+    return g;
+}
+
 tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, const tn_grad_options *options)
 {
     tn_grad_options o;
@@ -728,12 +737,12 @@ tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, 
         target *first = find_target(&k, k.targets[i].edge.to, k.targets[i].edge.output);
         if (!first->grad)
             continue;
-        grads[i] = first->grad;
-        if (first == &k.targets[i])
-            tn__again(self, first->grad); /* it may be the caller's own grad_outputs, which a scope has already */
-        else if (!self->scope)
-            tn__object_retain(first->grad);
+        grads[i] = give(self, first->grad);
+        if (!grads[i])
+            e = TN_ENOMEM;
     }
+    for (size_t i = 0; i < inputs.n && e; i++) /* what was given before memory ran out is the scope's */
+        grads[i] = NULL;
     if (k.targets)
         free_targets(&k, bytes);
     return e;

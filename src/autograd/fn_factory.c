@@ -19,20 +19,11 @@ void tn__options_in(void *to, size_t size, const void *from)
     memcpy(to, from, TN_MIN(have, size));
 }
 
-tn_tensor *tn__again(tn__thread *t, tn_tensor *x)
-{
-    if (atomic_load_explicit(&x->obj.scope, memory_order_relaxed))
-        return x;
-    tn__object_retain(x);
-    tn__scope_adopt(t, x);
-    return x;
-}
-
 tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *r)
 {
-    bool made_here = r && atomic_load_explicit(&r->obj.scope, memory_order_relaxed) == scope;
-    tn__scope_pop(t, scope, r);
-    return r && !made_here ? tn__again(t, r) : r;
+    if (r && !tn__scope_owns(scope, r))
+        r = tn__scope_hold(t, r);
+    return tn__scope_pop(t, scope, r);
 }
 
 tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
@@ -49,7 +40,7 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
     if (!t)
         return NULL;
     tn__scope_adopt(tn__self(), t);
-    return o->requires_grad ? tn_requires_grad_(t, true) : t;
+    return o->requires_grad ? tn__require_grad(t, true) : t;
 }
 
 /* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
@@ -208,7 +199,7 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
     if (!t)
         return NULL;
     tn__scope_adopt(tn__self(), t);
-    return o->requires_grad ? tn_requires_grad_(t, true) : t;
+    return o->requires_grad ? tn__require_grad(t, true) : t;
 }
 
 tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)
@@ -269,7 +260,7 @@ tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options)
     tn_dtype dtype = o.dtype ? o.dtype : t->dtype;
     if (tn__same_device(device, t->device)) {
         if (dtype == t->dtype && !o.copy)
-            return tn__again(self, t);
+            return tn__scope_hold(self, t);
         return tn__to_copy(t, dtype);
     }
     if (device.type == TN_DEVICE_META) /* shapes travel, bytes do not */

@@ -20,8 +20,8 @@ static inline tn_scalar tn__optional(tn_tensor *t)
 /* Closes the scope of a composed function. Its result goes outside; a result that was an argument gets a new reference. */
 tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *result);
 
-/* x again, as a result: one more reference, the innermost scope's or the caller's, unless a scope holds x already. */
-tn_tensor *tn__again(tn__thread *t, tn_tensor *x);
+/* tn_requires_grad_ within another function's call. */
+tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad);
 
 /* An uninitialised tensor on the options' device; dtype as given where the options say none. */
 tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise);

@@ -300,6 +300,7 @@ int64_t tn_to_string(const tn_tensor *t, char *out, size_t n)
     if (n)
         *out = '\0';
     if (!t || t == TN_NONE) {
+        tn__enter(TN__NOWHERE);
         tn__poisoned("tn_to_string");
         return -1;
     }

@@ -85,7 +85,7 @@ tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options)
         t = tn__device_resolve(o.device, &d) ? NULL : tn_to(t, .device = d);
     }
     if (t && o.requires_grad)
-        t = tn_requires_grad_(t, true);
+        t = tn__require_grad(t, true);
     return tn__scope_return(self, &scope, t);
 }
 
@@ -172,9 +172,12 @@ int64_t tn_tensor_size(const tn_tensor *t, int64_t dim)
 {
     int32_t d;
     if (!real(t)) {
+        tn__enter(TN__NOWHERE);
         tn__poisoned("tn_tensor_size");
         return -1;
     }
+    if (dim < -t->ndim || dim >= t->ndim)
+        tn__enter(TN__NOWHERE);
     if (t->ndim == 0) {
         tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
         return -1;
@@ -209,12 +212,13 @@ bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
 
 void *tn_data(const tn_tensor *t)
 {
+    if (real(t) && t->device.type == TN_DEVICE_CPU)
+        return tn__tensor_data(t);
+    tn__enter(TN__NOWHERE);
     if (!real(t)) {
         tn__poisoned("tn_data");
         return NULL;
     }
-    if (t->device.type == TN_DEVICE_CPU)
-        return tn__tensor_data(t);
     return tn__fail(TN_EDEVICE, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
                                 "memory first.\n  in C: tn_data(tn_cpu(t))", tn_device_text(t->device).s);
 }
@@ -264,7 +268,7 @@ int64_t tn_item_int(const tn_tensor *t)
 
 /* ---- gradients ---- */
 
-tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad)
+tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad)
 {
     if (!real(t)) {
         tn__poisoned("tn_requires_grad_");
@@ -281,6 +285,12 @@ tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad)
     else if (!requires_grad)
         t->obj.flags &= ~(uint32_t)TN__REQUIRES_GRAD;
     return t;
+}
+
+tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad)
+{
+    tn__enter(TN__NOWHERE);
+    return tn__require_grad(t, requires_grad);
 }
 
 bool tn_tensor_requires_grad(const tn_tensor *t)
@@ -300,6 +310,7 @@ tn_tensor *tn_tensor_grad(const tn_tensor *t)
 
 tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad)
 {
+    tn__enter(TN__NOWHERE);
     if (!real(t) || !grad)
         return tn__poisoned("tn_tensor_set_grad");
     tn_tensor *g = grad == TN_NONE ? NULL : grad;

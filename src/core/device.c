@@ -1,5 +1,6 @@
 #include "core/device.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ tn_device tn_device_parse(const char *text)
 {
     size_t n;
     const char *digits;
+    tn__enter(TN__NOWHERE);
     if (!text || !*text) {
         tn__error(TN_EINVAL, "Device string must not be empty%s", help);
         return invalid();

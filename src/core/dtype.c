@@ -1,5 +1,6 @@
 #include "core/dtype.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include "core/tensor.h"
 #include <tenon/dtype.h>
 #include <math.h>
@@ -278,6 +279,7 @@ tn_dtype tn_dtype_parse(const char *name)
         tn_dtype dtype;
     } also[] = {{"half", TN_F16}, {"float", TN_F32}, {"double", TN_F64}, {"short", TN_I16},
                 {"int", TN_I32}, {"long", TN_I64}};
+    tn__enter(TN__NOWHERE);
     for (tn_dtype d = TN_BOOL; name && d <= TN_F64; d++)
         if (!strcmp(name, tn__dtypes[d].name))
             return d;
@@ -311,6 +313,7 @@ bool tn_can_cast(tn_dtype from, tn_dtype to)
 
 tn_status tn_set_default_dtype(tn_dtype dtype)
 {
+    tn__enter(TN__NOWHERE);
     if (!tn_dtype_is_floating_point(dtype))
         return tn__error(TN_ETYPE, "only floating-point types are supported as the default type");
     atomic_store(&default_dtype, dtype);

@@ -14,9 +14,9 @@ static void unlink_object(tn_scope *s, tn__object *o)
     atomic_store_explicit(&o->scope, NULL, memory_order_relaxed);
 }
 
-static tn_scope *scope_of(void *object)
+static tn_scope *scope_of(const void *object)
 {
-    return atomic_load_explicit(&((tn__object *)object)->scope, memory_order_relaxed);
+    return atomic_load_explicit(&((const tn__object *)object)->scope, memory_order_relaxed);
 }
 
 void tn__object_destroy(tn__object *o)
@@ -41,28 +41,81 @@ void tn__object_destroy(tn__object *o)
     t->destroying = false;
 }
 
-static bool on_stack(const tn__thread *t, const tn_scope *s)
+/* ---- references beside an object's own slot ---- */
+
+void *tn__scope_hold(tn__thread *t, void *object)
 {
-    for (const tn_scope *i = t->scope; i; i = i->outer)
-        if (i == s)
-            return true;
-    return false;
+    tn_scope *s = t->scope;
+    if (s && (!s->held || s->held->n == TN_COUNT(s->held->object))) {
+        tn__held *block = tn__block_get(sizeof *block);
+        if (!block)
+            return tn__fail(TN_ENOMEM, "out of memory for a reference");
+        block->n = 0;
+        block->next = s->held;
+        s->held = block;
+    }
+    tn__object_retain(object);
+    if (s)
+        s->held->object[s->held->n++] = object;
+    return object;
+}
+
+static tn__object **find_held(const tn_scope *s, const void *object)
+{
+    for (tn__held *block = s->held; block; block = block->next)
+        for (size_t i = block->n; i-- > 0;)
+            if (block->object[i] == object)
+                return &block->object[i];
+    return NULL;
+}
+
+/* The first block, which alone may be partly filled, gives up its last entry. */
+static tn__object *last_held(tn_scope *s)
+{
+    tn__held *block = s->held;
+    tn__object *o = block->object[--block->n];
+    if (!block->n) {
+        s->held = block->next;
+        tn__block_put(block, sizeof *block);
+    }
+    return o;
+}
+
+bool tn__scope_owns(const tn_scope *s, const void *object)
+{
+    return scope_of(object) == s || find_held(s, object);
+}
+
+/* Takes one reference of o out of s: the caller owns it. False if s has none. */
+static bool take(tn_scope *s, tn__object *o)
+{
+    if (scope_of(o) == s) {
+        unlink_object(s, o);
+        return true;
+    }
+    tn__object **entry = find_held(s, o);
+    if (!entry)
+        return false;
+    tn__object *last = s->held->object[s->held->n - 1];
+    *entry = last;
+    last_held(s);
+    return true;
 }
 
 void tn__scope_disown(tn__thread *t, void *object)
 {
-    tn__object *o = object;
-    tn_scope *s = atomic_load_explicit(&o->scope, memory_order_relaxed);
-    if (!s)
-        return;
-    if (on_stack(t, s))
-        unlink_object(s, o);
-    else
-        tn__object_retain(o);
+    for (tn_scope *s = t->scope; s; s = s->outer)
+        if (take(s, object))
+            return;
+    if (scope_of(object)) /* another thread's */
+        tn__object_retain(object);
 }
 
+/* Entries go first: should the user have released the slot's reference early, the object leaves its slot as it dies. */
 static void release_all(tn_scope *s)
 {
+    while (s->held)
+        tn__object_release(last_held(s));
     while (s->first) {
         tn__object *o = s->first;
         unlink_object(s, o);
@@ -70,27 +123,49 @@ static void release_all(tn_scope *s)
     }
 }
 
+/* Moves a reference of keep from s, which is closing, to the scope outside; without asking for memory. */
+static void hand_out(tn_scope *s, tn__object *keep)
+{
+    tn_scope *outer = s->outer;
+    if (scope_of(keep) == s) {
+        unlink_object(s, keep);
+        tn__scope_adopt(tn__self(), keep);
+        return;
+    }
+    tn__object **entry = find_held(s, keep);
+    if (!entry)
+        return;
+    *entry = s->held->object[s->held->n - 1];
+    if (!outer || (outer->held && outer->held->n < TN_COUNT(outer->held->object))) {
+        last_held(s);
+        if (outer)
+            outer->held->object[outer->held->n++] = keep;
+        return;
+    }
+    tn__held *block = s->held; /* its other entries end here; it goes outside with keep alone */
+    s->held = block->next;
+    for (size_t i = 0; i + 1 < block->n; i++)
+        tn__object_release(block->object[i]);
+    *block = (tn__held){.next = outer->held, .n = 1, .object = {keep}};
+    outer->held = block;
+}
+
 void *tn__scope_pop(tn__thread *t, tn_scope *s, void *keep)
 {
     t->scope = s->outer;
-    if (keep && scope_of(keep) == s) {
-        unlink_object(s, keep);
-        tn__scope_adopt(t, keep);
-    }
+    if (keep)
+        hand_out(s, keep);
     release_all(s);
     if (s->allocated)
         tn__block_put(s, sizeof *s);
     return keep;
 }
 
-/* Closes every scope opened after s and then s, handing keep, whichever of them holds it, outside. */
+/* Closes every scope opened after s and then s; a reference of keep goes outward with each. */
 static void *close_through(tn__thread *t, tn_scope *s, void *keep)
 {
-    tn_scope *holder = keep ? scope_of(keep) : NULL;
-    while (t->scope != s) {
-        tn__scope_pop(t, t->scope, t->scope == holder ? keep : NULL);
-        holder = keep ? scope_of(keep) : NULL; /* it moves outward with each scope closed */
-    }
+    while (t->scope != s)
+        tn__scope_pop(t, t->scope, keep);
     return tn__scope_pop(t, s, keep);
 }
 
@@ -111,7 +186,7 @@ void *tn__barrier_pop(tn__thread *t, tn_scope *s, void *keep)
 
 tn_scope *tn_scope_open(void)
 {
-    tn__thread *t = tn__self();
+    tn__thread *t = tn__enter(TN__NOWHERE);
     tn_scope *s = tn__block_get(sizeof *s);
     if (!s)
         return tn__fail(TN_ENOMEM, "tn_scope_open: out of memory");
@@ -143,7 +218,7 @@ void tn_scope_close(tn_scope *scope)
 
 tn_tensor *tn_scope_close_keep(tn_scope *scope, tn_tensor *t)
 {
-    tn__thread *self = tn__self();
+    tn__thread *self = tn__enter(TN__NOWHERE);
     if (scope && may_close(self, scope))
         close_through(self, scope, t == TN_NONE ? NULL : t);
     return t;

@@ -3,8 +3,12 @@
  * tn__object heads every counted struct. Destruction never recurses: an object whose last reference goes while another
  * one is being destroyed waits in a list, so a graph of any length is released with a flat stack.
  *
- * Invariants: an object in a scope has one reference that the scope owns; next/prev link it there. next also links the
- * list of the doomed, where no scope can hold the object any more.
+ * A scope owns references in two ways. The object's own slot (scope, next, prev) is for the thread that makes it, before
+ * anybody else can see it: no memory, a few stores. Any further reference, and any to an object that other threads may
+ * share, is an entry of the scope's list 'held', which never writes to the object.
+ *
+ * Invariants: an object's slot is written by the thread whose scope it names; the scope owns one reference for the slot
+ * and one for each entry. next also links the list of the doomed, where no scope can hold the object any more.
  */
 #ifndef TENON_CORE_OBJECT_H
 #define TENON_CORE_OBJECT_H
@@ -26,10 +30,17 @@ struct tn__object {
     tn__object *next, *prev;
 };
 
+typedef struct tn__held {
+    struct tn__held *next;
+    size_t n;
+    tn__object *object[14];
+} tn__held;
+
 /* A scope. Library code keeps its own on the C stack: tn__scope_push/pop; users' come from tn_scope_open. */
 struct tn_scope {
     tn_scope *outer;
     tn__object *first;
+    tn__held *held;
     bool barrier;   /* a user callback runs inside: scopes outside it stay open until it returns */
     bool allocated; /* made by tn_scope_open */
 };
@@ -69,7 +80,7 @@ static inline bool tn__object_sole(void *object)
     return atomic_load_explicit(&((tn__object *)object)->refs, memory_order_acquire) == 1;
 }
 
-/* Gives the caller's reference to the innermost scope, if there is one. */
+/* Gives the caller's reference of a new object, which no other thread has seen, to the innermost scope, if there is one. */
 static inline void tn__scope_adopt(tn__thread *t, void *object)
 {
     tn_scope *s = t->scope;
@@ -84,7 +95,15 @@ static inline void tn__scope_adopt(tn__thread *t, void *object)
     s->first = o;
 }
 
-/* Takes the scope's reference back: the caller owns it. A scope of another thread keeps its own; one is added. */
+/* One more reference of any object, as a result: the innermost scope's, or the caller's where there is none. Returns it,
+ * or NULL with TN_ENOMEM. */
+void *tn__scope_hold(tn__thread *t, void *object);
+
+/* Does s itself own a reference of the object? */
+bool tn__scope_owns(const tn_scope *s, const void *object);
+
+/* Takes the innermost scope's reference back: the caller owns it. Nothing happens where no scope has one, but a scope of
+ * another thread keeps its own, and one is added. */
 void tn__scope_disown(tn__thread *t, void *object);
 
 static inline void tn__scope_push(tn__thread *t, tn_scope *s)
@@ -93,7 +112,8 @@ static inline void tn__scope_push(tn__thread *t, tn_scope *s)
     t->scope = s;
 }
 
-/* Closes s, the innermost scope; keep (or NULL) goes to the scope outside or to the caller. Returns keep. */
+/* Closes s, the innermost scope; a reference of keep (or NULL) that s owns goes to the scope outside or to the caller.
+ * Returns keep. */
 void *tn__scope_pop(tn__thread *t, tn_scope *s, void *keep);
 
 /* The same around a user callback: scopes that the callback left open are closed too. */

@@ -231,6 +231,7 @@ void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx)
 
 tn_status tn_set_num_threads(int32_t n)
 {
+    tn__enter(TN__NOWHERE);
     if (n < 1)
         return tn__error(TN_EINVAL, "set_num_threads expects a positive integer");
     pthread_once(&pool.once, pool_start);

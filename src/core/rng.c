@@ -90,6 +90,7 @@ tn_rng_state tn_get_rng_state(tn_device device)
 tn_status tn_set_rng_state(tn_device device, tn_rng_state state)
 {
     int type, index;
+    tn__enter(TN__NOWHERE);
     if (!slot(device, &type, &index))
         return tn__error(TN_EINVAL, "tn_set_rng_state: no such device: %s", tn_device_text(device).s);
     pthread_mutex_lock(&rng.lock);

@@ -57,6 +57,19 @@ static inline tn__thread *tn__self(void)
     return TN_LIKELY(t != NULL) ? t : tn__thread_start();
 }
 
+/* What a plain function (no macro, so no call site) passes. */
+#define TN__NOWHERE ""
+
+/* Every public function that may fail begins here (getters where they fail): errors name the call in progress, not an
+ * earlier one. NULL leaves the site of the function that calls. */
+static inline tn__thread *tn__enter(const char *site)
+{
+    tn__thread *t = tn__self();
+    if (site)
+        t->site = *site ? site : NULL;
+    return t;
+}
+
 /* What each lock of the floor does around fork(): taken before it, released in the parent, made anew in the child. */
 typedef enum tn__fork_phase { TN__FORK_PREPARE, TN__FORK_PARENT, TN__FORK_CHILD } tn__fork_phase;
 void tn__parallel_fork(tn__fork_phase phase);

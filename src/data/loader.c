@@ -485,6 +485,7 @@ tn_loader_state tn_loader_get_state(const tn_loader *l)
 
 tn_status tn_loader_set_state(tn_loader *l, tn_loader_state state)
 {
+    tn__enter(TN__NOWHERE);
     if (!l)
         return tn__poisoned("tn_loader_set_state");
     if (state.epoch < 0 || state.epoch > INT64_MAX / 2 || state.batch < 0 || state.batch > l->batches)

@@ -430,6 +430,7 @@ size_t tn_safetensors_count(const tn_safetensors *f)
 
 const char *tn_safetensors_name(const tn_safetensors *f, size_t i)
 {
+    tn__enter(TN__NOWHERE);
     if (!f) {
         tn__poisoned("tn_safetensors_name");
         return NULL;

@@ -5,9 +5,8 @@
 /* Does one of this thread's scopes, from the innermost one to 'outermost', own y? */
 static bool made_inside(const tn__thread *t, const tn_scope *outermost, tn_tensor *y)
 {
-    const tn_scope *owner = atomic_load_explicit(&y->obj.scope, memory_order_relaxed);
     for (const tn_scope *s = t->scope; s; s = s->outer) {
-        if (s == owner)
+        if (tn__scope_owns(s, y))
             return true;
         if (s == outermost)
             return false;
@@ -46,13 +45,7 @@ tn_tensor *tn__forward(tn__thread *t, tn_module *m, tn_tensor *x, bool *borrowed
         tn__barrier_pop(t, &scope, NULL);
         return y;
     }
-    tn__object_retain(y); /* somebody else's: what closes now may have been all that kept it */
-    tn__barrier_pop(t, &scope, NULL);
-    if (atomic_load_explicit(&y->obj.scope, memory_order_relaxed))
-        tn__object_release(y);
-    else
-        tn__scope_adopt(t, y);
-    return y;
+    return tn__barrier_pop(t, &scope, tn__scope_hold(t, y)); /* somebody else's: what closes now may be all that keeps it */
 }
 
 tn_tensor *tn_forward_at(const char *site, tn_module *m, tn_tensor *x)
@@ -66,7 +59,7 @@ tn_tensor *tn_forward_at(const char *site, tn_module *m, tn_tensor *x)
         return tn__fail(TN_ETYPE, "tn_forward: the input of %s is TN_NONE", m->cls.name);
     bool borrowed;
     tn_tensor *y = tn__forward(t, m, x, &borrowed);
-    return y && borrowed ? tn__again(t, y) : y;
+    return y && borrowed ? tn__scope_hold(t, y) : y;
 }
 
 tn_tensor *(tn_forward)(tn_module *m, tn_tensor *x)

@@ -57,7 +57,7 @@ tn_tensor *tn_init_ones_(tn_tensor *t)
 
 /* ---- by fan ---- */
 
-double tn_init_gain(int32_t nonlinearity, double a)
+static double gain_of(int32_t nonlinearity, double a)
 {
     switch (nonlinearity) {
     case TN_GAIN_LEAKY_RELU: return sqrt(2 / (1 + a * a));
@@ -70,6 +70,12 @@ double tn_init_gain(int32_t nonlinearity, double a)
         tn__error(TN_EVALUE, "Unsupported nonlinearity %d: TN_GAIN_LEAKY_RELU ... TN_GAIN_SELU", (int)nonlinearity);
         return (double)NAN;
     }
+}
+
+double tn_init_gain(int32_t nonlinearity, double a)
+{
+    tn__enter(TN__NOWHERE);
+    return gain_of(nonlinearity, a);
 }
 
 /* Where and in which way numbers are drawn. */
@@ -119,7 +125,7 @@ static tn_tensor *xavier(draw *d, tn_tensor *t)
 
 static tn_tensor *kaiming(draw *d, tn_tensor *t)
 {
-    double gain = tn_init_gain(d->o.nonlinearity, d->o.a);
+    double gain = gain_of(d->o.nonlinearity, d->o.a);
     return isnan(gain) ? NULL : fill(d, t, gain / sqrt(d->o.fan_out ? d->fan_out : d->fan_in));
 }
 

@@ -125,7 +125,7 @@ int main(void)
         }
     if (!failed)
         rmdir(folder);
-    printf("%d kernels (%zu rows x dtypes) in %d units compile as OpenCL C 1.2, %d units fail\n", kernels, TN_COUNT(rows), units,
+    printf("count: %d kernels (%zu rows x dtypes) in %d units compile as OpenCL C 1.2, %d units fail\n", kernels, TN_COUNT(rows), units,
            failed);
     return failed ? 1 : 0;
 }

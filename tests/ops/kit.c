@@ -526,7 +526,7 @@ int kit_finish(const char *what)
 {
     if (tn_live_tensors())
         kit_fail("%lld tensors are still alive", (long long)tn_live_tensors());
-    printf("%s: %lld cases, %lld elements, %lld failures\n", what, (long long)kit.cases, (long long)kit.elements,
+    printf("count: %s: %lld cases, %lld elements, %lld failures\n", what, (long long)kit.cases, (long long)kit.elements,
            (long long)kit.failures);
     return kit.failures ? 1 : 0;
 }

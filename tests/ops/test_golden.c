@@ -487,11 +487,11 @@ static void promotion(void)
 int main(void)
 {
     special();
-    printf("special values: %lld cases, %lld elements, %lld failures\n", (long long)kit.cases, (long long)kit.elements,
+    printf("count: special values: %lld cases, %lld elements, %lld failures\n", (long long)kit.cases, (long long)kit.elements,
            (long long)kit.failures);
     int64_t cases = kit.cases;
     promotion();
-    printf("promotion: %lld cases; differences that are meant, of values and dtypes: %lld\n", (long long)(kit.cases - cases),
+    printf("count: promotion: %lld cases; differences that are meant, of values and dtypes: %lld\n", (long long)(kit.cases - cases),
            (long long)differences);
     return kit_finish("golden");
 }

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     gradients_of_structural(only);
     if (!only) {
         gradients_at_kinks();
-        printf("%d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n", graph_report(),
+        printf("count: %d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n", graph_report(),
                tn__isa()->name);
     }
     return kit_finish("gradients");

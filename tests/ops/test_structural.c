@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         else
             kit_fail("row '%s' has no case: write one in tests/ops/structural_*.c", rows[i]);
     }
-    printf("%d public structural rows, %d of them with a case; %d internal ones; on %s\n", public_rows, covered,
+    printf("count: %d public structural rows, %d of them with a case; %d internal ones; on %s\n", public_rows, covered,
            internal, tn__isa()->name);
     return kit_finish("structural");
 }

@@ -333,10 +333,10 @@ int main(void)
     tally required = {0}, all = {0};
     int files = 0;
     bool ok = run_required(&required);
-    printf("records of the named operations: %d of %d agree, %d of them with a gradient\n", required.passed, required.records,
+    printf("count: records of the named operations: %d of %d agree, %d of them with a gradient\n", required.passed, required.records,
            required.gradients);
     run_all(&all, &files);
-    printf("records of all 5507: %d agree (%d operations; %d fail, %d need dtypes that are not there)\n", all.passed, files,
+    printf("count: records of all 5507: %d agree (%d operations; %d fail, %d need dtypes that are not there)\n", all.passed, files,
            all.known - all.passed, all.unsupported);
     ok &= required.passed == required.records && required.records == 1248 && required.gradients == 246;
     ok &= tn_live_tensors() == 0;

@@ -655,6 +655,6 @@ int main(int argc, char **argv)
             }
         kit.failures += tn_set_default_dtype(TN_F32) != TN_OK;
     }
-    printf("%d elementwise rows on %s\n", n_rows, tn__isa()->name);
+    printf("count: %d elementwise rows on %s\n", n_rows, tn__isa()->name);
     return kit_finish("walk");
 }

@@ -221,7 +221,7 @@ static void cut_at_every_byte(void **state)
         whole += read_exact(r, r->file[i].bytes, r->file[i].n);
         check_balance(before);
     }
-    print_message("%d cuts refused, %d whole files read\n", cuts, whole);
+    print_message("count: %d cuts refused, %d whole files read\n", cuts, whole);
 }
 
 /* The same through the file system: another way into each reader. */
@@ -247,7 +247,7 @@ static void cut_files(void **state)
     }
     unlink(path);
     rmdir(folder);
-    print_message("%d cuts of good files refused\n", cuts);
+    print_message("count: %d cuts of good files refused\n", cuts);
 }
 
 /* ---- mutations ---- */
@@ -402,7 +402,7 @@ static void mutations(void **state)
             accepted += mutated(r, &x);
             check_balance(before);
         }
-        print_message("%s: %d mutations, %d of them accepted\n", r->ending, n, accepted);
+        print_message("count: %s: %d mutations, %d of them accepted\n", r->ending, n, accepted);
         assert_true(n < 1000 || (accepted > 0 && accepted < n)); /* both answers were put to the test */
     }
 }
@@ -485,7 +485,7 @@ static void reading_without_memory(void **state)
         if (read_exact(r, r->file[i].bytes, r->file[i].n))
             allocations += each_allocation_fails(step_read, &(reading){r, &r->file[i]});
     allocations += each_allocation_fails(step_map, FOLDER "/dtypes.safetensors");
-    print_message("%d allocations of readers made to fail\n", allocations);
+    print_message("count: %d allocations of readers made to fail\n", allocations);
 }
 
 typedef struct writing {
@@ -534,7 +534,7 @@ static void writing_without_memory(void **state)
     tn_release(view);
     tn_release(x);
     assert_true(allocations > 0);
-    print_message("%d allocations of writers made to fail\n", allocations);
+    print_message("count: %d allocations of writers made to fail\n", allocations);
 }
 
 /* Two epochs of a loader; each failed call is repeated, and every row must come in its place. */
@@ -619,7 +619,7 @@ static void loading_without_memory(void **state)
     tn_release(view);
     tn_release(x);
     tn_release(y);
-    print_message("%d allocations of loaders made to fail\n", allocations);
+    print_message("count: %d allocations of loaders made to fail\n", allocations);
 }
 
 int main(void)

@@ -81,7 +81,7 @@ static void building(void **state)
                 break;
             expect_out_of_memory(n);
         }
-        print_message("building: %lld allocations failed in turn\n", (long long)(n - 1));
+        print_message("count: building: %lld allocations failed in turn\n", (long long)(n - 1));
         assert_true(n > 30);
     }
 }
@@ -132,7 +132,7 @@ static void stepping(void **state)
                 assert_int_equal(tn_live_tensors(), tensors);
                 assert_int_equal(tn__door_live(), blocks);
             }
-            print_message("step %d: %lld allocations failed in turn\n", warm + 1, (long long)(n - 1));
+            print_message("count: step %d: %lld allocations failed in turn\n", warm + 1, (long long)(n - 1));
             assert_true(n > 40);
         }
 }
@@ -160,7 +160,7 @@ static void forward_without_a_scope(void **state)
             expect_out_of_memory(n);
         }
         tn_set_grad_enabled(was);
-        print_message("forward, recording %s: %lld allocations failed in turn\n", record ? "on" : "off",
+        print_message("count: forward, recording %s: %lld allocations failed in turn\n", record ? "on" : "off",
                       (long long)(n - 1));
         assert_true(n > 10);
     }
@@ -197,7 +197,7 @@ static void checkpoint(void **state)
          * storage and its memory for each step */
         assert_true(tn__door_live() - blocks <= 2 + 3 * PARAMETERS);
     }
-    print_message("checkpoint: %lld allocations failed in turn\n", (long long)(n - 1));
+    print_message("count: checkpoint: %lld allocations failed in turn\n", (long long)(n - 1));
     assert_true(n > 10);
     read_numbers(other, after);
     read_numbers(net, before);
@@ -206,6 +206,45 @@ static void checkpoint(void **state)
     tn_optimizer_free(opt);
     tn_optimizer_free(fresh);
     tn_scope_close(scope);
+}
+
+/* A step that releases by hand what it made. */
+static void step_without_scope(tn_module *net, tn_optimizer *opt)
+{
+    tn_tensor *x = MADE(tn_randn(TN_SHAPE(5, 6))), *y = MADE(tn_tensor_from(TN_LIST(0, 1, 2, 1, 0)));
+    tn_tensor *out = MADE(tn_forward(net, x)), *loss = MADE(tn_cross_entropy(out, y));
+    tn_optimizer_zero_grad(opt);
+    OK(tn_backward(loss));
+    OK(tn_optimizer_step(opt));
+    tn_release(loss);
+    tn_release(out);
+    tn_release(y);
+    tn_release(x);
+}
+
+static void a_thousand_steps_leave_nothing(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < sizeof makers / sizeof *makers; m++)
+        for (int scoped = 0; scoped < 2; scoped++) {
+            tn_scope *outer = tn_scope_open();
+            tn_module *net = tn_module_keep(perceptron());
+            tn_optimizer *opt = makers[m](net);
+            tn_scope_close(outer);
+            step_without_scope(net, opt); /* makes gradients and state */
+            int64_t tensors = tn_live_tensors(), blocks = tn__door_live();
+            for (int i = 0; i < 1000; i++)
+                if (scoped)
+                    assert_true(step(net, opt));
+                else
+                    step_without_scope(net, opt);
+            assert_int_equal(tn_live_tensors(), tensors);
+            assert_int_equal(tn__door_live(), blocks);
+            tn_optimizer_free(opt);
+            tn_module_release(net);
+        }
+    assert_int_equal(tn_live_tensors(), 0);
+    print_message("count: 0 tensors left after 1000 steps, with and without scopes\n");
 }
 
 int main(void)
@@ -224,6 +263,7 @@ int main(void)
         cmocka_unit_test(stepping),
         cmocka_unit_test(forward_without_a_scope),
         cmocka_unit_test(checkpoint),
+        cmocka_unit_test(a_thousand_steps_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -602,7 +602,7 @@ int main(void)
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     printf(
-        "autograd: %d answers compared with PyTorch's; one difference is meant (what an overwritten input is called)\n",
+        "count: autograd: %d answers compared with PyTorch's; one difference is meant (what an overwritten input is called)\n",
         cases);
     return failed;
 }

@@ -84,6 +84,10 @@ static void *work(void *arg)
         tn_tensor *z = tn_sum(tn_mul(y, 2));
         failures += !z || tn_item(z) <= 0;
         failures += tn_add(z, tn_ones(TN_SHAPE(2, 2))) == NULL; /* own error records */
+        for (int k = 0; k < 20; k++) /* the tensor itself, back: references of this thread's scope */
+            failures += tn_to(shared_x) != shared_x || tn_contiguous(shared_w) != shared_w;
+        failures += tn_keep(shared_x) != shared_x;
+        tn_release(shared_x); /* what tn_keep took out of the scope */
         failures += tn_mm(shared_x, shared_x) != NULL;
         failures += tn_error_code() != TN_EINVAL;
         tn_error_clear();

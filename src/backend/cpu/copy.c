@@ -89,6 +89,14 @@ static void plane(const transpose_job *j, int64_t index, int64_t *to, int64_t *f
     }
 }
 
+/* The next tile's rows: too short for the hardware to see them coming. */
+static void prefetch_rows(const char *s, int64_t rows, int64_t stride, int64_t bytes)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < bytes; k += 64)
+            __builtin_prefetch(s + r * stride + k, 0, 2);
+}
+
 static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
 {
     const transpose_job *j = ctx;
@@ -106,6 +114,7 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
             tn__isa()->transpose(d, ds[j->dim], s, ss[0], rows, cols, (size_t)j->size);
             continue;
         }
+        prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size, cols * j->size);
         tn__isa()->transpose(tile, TILE, s, ss[0], rows, cols, (size_t)j->size);
         for (int64_t c = 0; c < cols; c++)
             tn__isa()->stream(d + c * ds[j->dim] * j->size, tile + c * TILE * j->size, (size_t)(rows * j->size));

@@ -34,6 +34,11 @@ static bool has_avx512(void)
 #endif
 }
 
+static bool is_known(const char *isa)
+{
+    return !isa || !*isa || !strcmp(isa, "baseline") || !strcmp(isa, "avx2") || !strcmp(isa, "avx512");
+}
+
 static void choose(void)
 {
     const char *force = getenv("TENON_CPU");
@@ -109,7 +114,9 @@ static void info(int32_t index, tn_device_info *out)
     out->total_memory = tn__env_physical_memory();
     out->free_memory = available_memory();
     out->units = tn__num_threads();
-    snprintf(out->detail, sizeof out->detail, "%s kernels; %s", tn__isa()->name, *blas ? blas : "no BLAS found, own products");
+    snprintf(out->detail, sizeof out->detail, "%s kernels; %s%s", tn__isa()->name,
+             *blas ? blas : "no BLAS found, own products",
+             is_known(getenv("TENON_CPU")) ? "" : "; TENON_CPU is none of baseline, avx2, avx512: ignored");
 }
 
 static void release(tn__storage *s)

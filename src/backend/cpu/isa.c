@@ -96,6 +96,7 @@ CHECKED_TRIG(cos, cosf)
 #define TWO(name)          {name##_f32, name##_f64}
 #define REDUCE(field, X)   .field = {[TN__SUM] = X(sum), [TN__PROD] = X(prod), [TN__MAX] = X(max), [TN__MIN] = X(min), [TN__ANY] = X(any), [TN__ALL] = X(all)}
 #define FOLD_FOUR(name)    FOUR(fold_##name)
+#define FOLD4_FOUR(name)   FOUR(fold4_##name)
 #define CONVERT(field)     .field = {[TN_BOOL] = FOUR(field##_bool), [TN_U8] = FOUR(field##_u8), [TN_I8] = FOUR(field##_i8), [TN_I16] = FOUR(field##_i16), [TN_I32] = FOUR(field##_i32), [TN_I64] = FOUR(field##_i64), [TN_F16] = FOUR(field##_f16), [TN_BF16] = FOUR(field##_bf16), [TN_F32] = FOUR(field##_f32), [TN_F64] = FOUR(field##_f64)}
 #define TEXT2(x)           #x
 #define TEXT(x)            TEXT2(x)
@@ -121,6 +122,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
     REDUCE(run_float, RUN_FLOAT),
     REDUCE(run_int, RUN_INT),
     REDUCE(fold, FOLD_FOUR),
+    REDUCE(fold4, FOLD4_FOUR),
     .softmax_row = TWO(softmax_row),
     .softmax_row_backward = TWO(softmax_row_backward),
     .transpose = transpose,

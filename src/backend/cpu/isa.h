@@ -52,6 +52,8 @@ typedef struct tn__cpu_isa {
     int64_t (*run_int[TN__REDUCTIONS][2])(const void *x, int64_t n); /* [I32, I64] */
     /* acc[i] = acc[i] op x[i] */
     void (*fold[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t n);
+    /* The same of four rows, stride elements apart. */
+    void (*fold4[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t stride, int64_t n);
     /* Rows of softmax: x to out, both dense and of the compute type; log: its logarithm. */
     void (*softmax_row[2])(void *out, const void *x, int64_t n, bool log);
     void (*softmax_row_backward[2])(void *out, const void *g, const void *y, int64_t n, bool log);

@@ -227,6 +227,7 @@ static tn_status reduce_rows(reduce_job *j)
  * their number. */
 typedef struct accumulators {
     void (*fold)(void *, const void *, int64_t);
+    void (*fold4)(void *, const void *, int64_t, int64_t);
     size_t bytes;
     int64_t width, filled[LEVELS];
     bool cascade, truth;
@@ -250,6 +251,18 @@ static void line_add(accumulators *l, const void *row)
     }
 }
 
+/* Four rows, 'stride' elements apart, in one pass where they neither begin nor end a level. */
+static void line_add_four(accumulators *l, const void *rows, int64_t stride, int64_t size)
+{
+    if (l->filled[0] == 0 || (l->cascade && l->filled[0] + 4 >= LEVEL_ROWS) || l->truth) {
+        for (int64_t r = 0; r < 4; r++)
+            line_add(l, (const char *)rows + r * stride * size);
+        return;
+    }
+    l->fold4(l->level[0], rows, stride, l->width);
+    l->filled[0] += 4;
+}
+
 static void line_finish(accumulators *l, void *acc)
 {
     bool any = false;
@@ -264,6 +277,14 @@ static void line_finish(accumulators *l, void *acc)
     }
 }
 
+/* The next four rows: no hardware follows such that lie far apart. */
+static void prefetch_rows(const char *p, int64_t stride, int64_t bytes)
+{
+    for (int r = 0; r < 4; r++)
+        for (int64_t k = 0; k < bytes; k += 64)
+            __builtin_prefetch(p + r * stride + k);
+}
+
 /* Rows of 'width' elements, 'step' apart, each dims_offset or (dims NULL) width after the one before. */
 static void fold_some(const reduce_job *j, const char *base, const tn__dims8 *dims, int64_t first, int64_t n, int64_t width,
                       int64_t step, void *acc)
@@ -272,11 +293,18 @@ static void fold_some(const reduce_job *j, const char *base, const tn__dims8 *di
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
     tn__load load = tn__isa()->load[x->dtype][j->type];
     bool as_is = step == 1 && tn__dtypes[x->dtype].compute == x->dtype && tn__type_of(x->dtype) == j->type;
-    accumulators l = {.fold = tn__isa()->fold[j->kind][j->type], .width = width, .truth = j->kind >= TN__ANY};
+    accumulators l = {.fold = tn__isa()->fold[j->kind][j->type], .fold4 = tn__isa()->fold4[j->kind][j->type], .width = width, .truth = j->kind >= TN__ANY};
     l.bytes = (size_t)width * tn__type_size(j->type);
     l.cascade = j->kind == TN__SUM && floating(j);
     double row[LINE];
-    for (int64_t r = first; r < first + n; r++) {
+    int64_t r = first, apart = !dims ? width : dims->n == 1 ? dims->stride[0] : 0;
+    for (; apart && as_is && r + 4 <= first + n; r += 4) {
+        const char *p = base + r * apart * size;
+        if (r + 8 <= first + n)
+            prefetch_rows(p + 4 * apart * size, apart * size, width * size);
+        line_add_four(&l, p, apart, size);
+    }
+    for (; r < first + n; r++) {
         const char *p = base + (!dims ? r * width : dims->n == 1 ? r * dims->stride[0] : tn__dims_offset(dims, r)) * size;
         if (!as_is)
             load(row, p, step, width);

@@ -56,26 +56,33 @@ static double E(run_prod)(const void *x_, int64_t n)
     return p;
 }
 
-/* Largest of a run, or of its negatives: min(x) = -max(-x). NaN if one is. */
+/* Largest of a run, or of its negatives: min(x) = -max(-x). NaN if one is. Four chains, as one waits for itself. */
 static inline T E(run_extreme)(const T *x, int64_t n, bool negate)
 {
     T m = -TN_INFINITY;
     int64_t i = 0;
     bool nan = false;
-    if (n >= E(LANES)) {
-        VEC best, bad = {0};
-        for (int j = 0; j < E(LANES); j++)
-            best[j] = m;
-        for (; i + E(LANES) <= n; i += E(LANES)) {
-            VEC v = *(const UVEC *)(x + i);
-            v = negate ? -v : v;
-            bad += v - v; /* NaN from NaN, and from infinities: looked at again below */
-            IVEC more = v > best;
-            best = (VEC)(((IVEC)v & more) | ((IVEC)best & ~more));
+    if (n >= 4 * E(LANES)) {
+        VEC best[4], bad[4] = {0};
+        for (int k = 0; k < 4; k++)
+            for (int j = 0; j < E(LANES); j++)
+                best[k][j] = m;
+        for (; i + 4 * E(LANES) <= n; i += 4 * E(LANES))
+            for (int k = 0; k < 4; k++) {
+                VEC v = *(const UVEC *)(x + i + k * E(LANES));
+                v = negate ? -v : v;
+                bad[k] += v - v; /* NaN from NaN, and from infinities: looked at again below */
+                IVEC more = v > best[k];
+                best[k] = (VEC)(((IVEC)v & more) | ((IVEC)best[k] & ~more));
+            }
+        for (int k = 1; k < 4; k++) {
+            IVEC more = best[k] > best[0];
+            best[0] = (VEC)(((IVEC)best[k] & more) | ((IVEC)best[0] & ~more));
+            bad[0] += bad[k];
         }
         for (int j = 0; j < E(LANES); j++) {
-            m = best[j] > m ? best[j] : m;
-            nan |= bad[j] != bad[j];
+            m = best[0][j] > m ? best[0][j] : m;
+            nan |= bad[0][j] != bad[0][j];
         }
         for (int64_t k = 0; nan && k < i; k++)
             if (x[k] != x[k])
@@ -172,6 +179,17 @@ static RUN E(run_all)(const void *x_, int64_t n)
             T a = acc[i], v = x[i]; \
             acc[i] = (T)(expr); \
         } \
+    } \
+    static inline T E(pair_##name)(T a, T v) \
+    { \
+        return (T)(expr); \
+    } \
+    static void E(fold4_##name)(void *acc_, const void *x_, int64_t stride, int64_t n) \
+    { \
+        T *acc = acc_; \
+        const T *x = x_, *y = x + stride, *z = y + stride, *w = z + stride; \
+        for (int64_t i = 0; i < n; i++) \
+            acc[i] = E(pair_##name)(acc[i], E(pair_##name)(E(pair_##name)(x[i], y[i]), E(pair_##name)(z[i], w[i]))); \
     }
 
 FOLD(sum, TN_ADD(a, v))

@@ -1,29 +1,46 @@
 /* backend/cpu/softmax.inc.h: one row of softmax or its logarithm, and of their gradients; floats only. */
 
+/* out = e^(x - m); returns the sum. Sixty-four running sums, so that neither order nor result depends on vectors. Rows
+ * mostly lie one after another, and no hardware looks ahead beyond a page: the lines 'ahead' elements on are asked for. */
+static double E(exp_row)(T *out, const T *x, int64_t n, T m, int64_t ahead)
+{
+    T sum[64] = {0};
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        for (int k = 0; k < 64; k += 64 / (int)sizeof(T)) {
+            __builtin_prefetch(x + i + k + ahead);
+            __builtin_prefetch(out + i + k + ahead, 1);
+        }
+        for (int k = 0; k < 64; k++) {
+            T e = M(exp_down)(x[i + k] - m);
+            out[i + k] = e;
+            sum[k] += e;
+        }
+    }
+    double total = E(run_sum)(sum, 64);
+    for (; i < n; i++)
+        total += (double)(out[i] = M(exp_down)(x[i] - m));
+    return total;
+}
+
 static void E(softmax_row)(void *out_, const void *x_, int64_t n, bool logarithm)
 {
-    T *out = out_;
+    enum { PIECE = 2048 }; /* few enough terms for each running sum, in L1 */
+    T *out = out_, block[PIECE];
     const T *x = x_;
     T m = (T)E(run_max)(x, n); /* of an infinite row: inf - inf is NaN below, as in PyTorch */
-    if (!logarithm) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += PIECE)
+        sum += E(exp_row)(logarithm ? block : out + i, x + i, n - i < PIECE ? n - i : PIECE, m, logarithm ? 0 : n);
+    if (logarithm) {
+        T shift = (T)log(sum);
         for (int64_t i = 0; i < n; i++)
-            out[i] = M(exp)(x[i] - m);
-        T scale = (T)(1 / E(run_sum)(out, n));
-        for (int64_t i = 0; i < n; i++)
-            out[i] *= scale;
+            out[i] = x[i] - m - shift;
         return;
     }
-    double sum = 0;
-    T block[256];
-    for (int64_t i = 0; i < n; i += 256) {
-        int64_t len = n - i < 256 ? n - i : 256;
-        for (int64_t j = 0; j < len; j++)
-            block[j] = M(exp)(x[i + j] - m);
-        sum += E(run_sum)(block, len);
-    }
-    T shift = (T)log(sum);
+    T scale = (T)(1 / sum);
     for (int64_t i = 0; i < n; i++)
-        out[i] = x[i] - m - shift;
+        out[i] *= scale;
 }
 
 /* softmax: y * (g - sum(g * y)); logarithm: g - exp(y) * sum(g) */

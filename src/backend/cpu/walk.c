@@ -186,13 +186,25 @@ static void put(const job *j, int64_t first, block *result, int64_t n)
     j->isa->stream(to, &converted, (size_t)(n * o->size));
 }
 
+/* Do elements lie one after another, in the order they are walked in? */
+static bool is_dense(const tn__dims8 *d)
+{
+    int64_t next = 1;
+    for (int32_t i = 0; i < d->n; i++) {
+        if (d->stride[i] != next)
+            return false;
+        next *= d->shape[i];
+    }
+    return true;
+}
+
 static void run_range(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     const operand *out = &j->op[0];
     block in[3], result;
     const void *p[3] = {NULL, NULL, NULL};
-    bool dense = j->result_as_is && !j->stream && out->dims.n == 1 && out->dims.stride[0] == 1;
+    bool dense = j->result_as_is && !j->stream && is_dense(&out->dims);
     bool rows = out->dims.n > 1 && out->dims.shape[0] >= SHORT_ROW;
     for (int k = 0; k < j->n; k++)
         if (j->op[k + 1].constant)
@@ -232,7 +244,7 @@ static bool has_zero(const operand *o, int type, int64_t numel)
 static bool should_stream(const job *j, const tn__iter *it)
 {
     const operand *o = &j->op[0];
-    if (o->dims.n != 1 || o->dims.stride[0] != 1 || it->numel * o->size <= tn__cpu_stream_bytes())
+    if (!is_dense(&o->dims) || it->numel * o->size <= tn__cpu_stream_bytes())
         return false;
     for (int k = 1; k <= j->n; k++)
         if (j->op[k].data == o->data)

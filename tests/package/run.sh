@@ -1,0 +1,182 @@
+#!/bin/sh
+# Is what gets installed usable?   tests/package/run.sh SOURCE-FOLDER SCRATCH-FOLDER
+# Builds and installs into the scratch folder (which is emptied), then uses it as others would: pkg-config (shared and
+# static), find_package, FetchContent, in two places. One line 'ok WHAT' a check, a count at the end; 1 if one failed.
+set -u
+[ $# -eq 2 ] || { echo "usage: $0 SOURCE-FOLDER SCRATCH-FOLDER" >&2; exit 2; }
+source=$(cd "$1" && pwd) || exit 2
+[ ! -e "$2/CMakeLists.txt" ] && [ ! -e "$2/.git" ] || { echo "$2 is no scratch folder: it holds sources" >&2; exit 2; }
+rm -rf "$2" && mkdir -p "$2" && scratch=$(cd "$2" && pwd) || exit 2
+here=$source/tests/package jobs=${TENON_JOBS:-2} checks=0 failed=0
+cc=${CC:-cc}
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH Tenon_DIR
+
+# check WHAT COMMAND...: the command succeeds; what it printed is shown if not
+check() {
+    what=$1
+    shift
+    checks=$((checks + 1))
+    if "$@" > "$scratch/log" 2>&1; then
+        echo "ok $what"
+    else
+        failed=$((failed + 1))
+        echo "FAILED $what"
+        tail -n 30 "$scratch/log" | sed 's/^/    /'
+        return 1
+    fi
+}
+not() { ! "$@"; }
+empty() { [ -z "$1" ] || { echo "$1"; false; }; }
+same() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; false; }; }
+skip() { echo "skipped: $*"; }
+
+# ---- build and install ----
+build() {
+    cmake -S "$source" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_INSTALL_PREFIX="$scratch/first" &&
+        cmake --build "$scratch/build" -j "$jobs" && cmake --install "$scratch/build"
+}
+check "release builds and installs" build || { echo "package: $checks checks, $failed failed"; exit 1; }
+
+# ---- what is in the folder ----
+prefix=$scratch/first
+lib=$(dirname "$(find "$prefix" -name libtenon.a)")
+for header in "$source"/include/tenon/*.h "$scratch/build/src/generated/include/tenon/ops.h"; do
+    check "installed: include/tenon/${header##*/}" cmp "$header" "$prefix/include/tenon/${header##*/}"
+done
+for file in libtenon.a libtenon.so pkgconfig/tenon.pc cmake/Tenon/TenonConfig.cmake \
+    cmake/Tenon/TenonConfigVersion.cmake; do
+    check "installed: $file" test -f "$lib/$file"
+done
+check "installed: bin/tenon" test -x "$prefix/bin/tenon"
+for licence in "$source"/LICENSE* "$source"/THIRD-PARTY*; do
+    [ -f "$licence" ] || continue
+    check "installed: ${licence##*/}" test -n "$(find "$prefix/share/doc" -name "${licence##*/}")"
+done
+check "no data, no tests, no sources are installed" empty \
+    "$(find "$prefix" -name '*ubyte*' -o -name '*.c' -o -name '*.def' -o -name '*test*' -o -name 'example*')"
+check "no file names the build or source folder" empty "$(grep -rIl -e "$source" -e "$scratch/build" "$prefix")"
+
+# ---- symbols ----
+soname=$(readelf -d "$lib/libtenon.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+numbered=$(echo "$soname" | grep -x 'libtenon\.so\.[0-9]*\.[0-9]*')
+check "soname $soname is libtenon.so.MAJOR.MINOR and is there" test -f "$lib/$numbered"
+nm -D --defined-only "$lib/libtenon.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort > "$scratch/exported"
+check "exports: hundreds of functions" test "$(wc -l < "$scratch/exported")" -gt 300
+check "exports: tn_* alone, none of tn__*" empty "$(grep -v '^tn_[a-z]' "$scratch/exported")"
+check "exports: all have a version" empty "$(nm -D --defined-only "$lib/libtenon.so" | awk '$2 != "A" && $3 !~ /@/')"
+check "libtenon.a: no global name but tn_*" empty \
+    "$(nm -g --defined-only "$lib/libtenon.a" 2> /dev/null | awk 'NF == 3 && $3 !~ /^tn_/')"
+check "libtenon.so needs no BLAS" empty "$(readelf -d "$lib/libtenon.so" | grep NEEDED | grep -iE 'blas|mkl|lapack')"
+
+# ---- users: of a prefix ----
+expected='tensor([ 4, 16, 36])'
+runs() { out=$("$@") && same "$out" "$expected"; }
+with_pkg_config() { # PREFIX-LIB static|shared
+    linking=--silence-errors
+    [ "$2" = static ] && linking=--static
+    flags=$(PKG_CONFIG_PATH=$1/pkgconfig pkg-config $linking --cflags --libs tenon) || return 1
+    # shellcheck disable=SC2086
+    "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/demo.c" -o "$scratch/demo" $flags || return 1
+    LD_LIBRARY_PATH=$1 runs "$scratch/demo"
+}
+with_find_package() { # PREFIX TARGET
+    rm -rf "$scratch/find" && mkdir "$scratch/find" && cp "$here/demo.c" "$scratch/find" || return 1
+    cat > "$scratch/find/CMakeLists.txt" << END
+cmake_minimum_required(VERSION 3.22)
+project(demo C)
+find_package(Tenon 0.1 REQUIRED)
+add_executable(demo demo.c)
+target_link_libraries(demo PRIVATE $2)
+END
+    cmake -S "$scratch/find" -B "$scratch/find/build" -G Ninja -DCMAKE_PREFIX_PATH="$1" &&
+        cmake --build "$scratch/find/build" && runs "$scratch/find/build/demo"
+}
+use_prefix() { # NAME PREFIX
+    its_lib=$2${lib#"$scratch/first"}
+    check "$1: pkg-config" with_pkg_config "$its_lib" shared
+    check "$1: it is the shared library that was used" \
+        sh -c "LD_LIBRARY_PATH='$its_lib' ldd '$scratch/demo' | grep -q '=> $its_lib/libtenon.so'"
+    rm -rf "$scratch/static" && cp -R "$2" "$scratch/static"
+    find "$scratch/static" -name 'libtenon.so*' -exec rm {} +
+    check "$1: pkg-config --static" with_pkg_config "$scratch/static${lib#"$scratch/first"}" static
+    check "$1: it is the static library that was used" sh -c "! ldd '$scratch/demo' | grep libtenon"
+    rm -rf "$scratch/static"
+    check "$1: find_package, Tenon::tenon" with_find_package "$2" Tenon::tenon
+    check "$1: find_package, Tenon::tenon_static" with_find_package "$2" Tenon::tenon_static
+    check "$1: bin/tenon runs, and is of the version that pkg-config says" same "$("$2/bin/tenon" --version)" \
+        "tenon $(PKG_CONFIG_PATH=$its_lib/pkgconfig pkg-config --modversion tenon)"
+    check "$1: bin/tenon uses its own library" sh -c "ldd '$2/bin/tenon' | grep -q '$2/'"
+}
+use_prefix "prefix" "$scratch/first"
+mkdir "$scratch/elsewhere" && mv "$scratch/first" "$scratch/elsewhere/a folder"
+prefix="$scratch/elsewhere/moved" && mv "$scratch/elsewhere/a folder" "$prefix"
+use_prefix "moved prefix" "$prefix"
+wants_version() { # VERSION
+    printf 'cmake_minimum_required(VERSION 3.22)\nproject(x C)\nfind_package(Tenon %s REQUIRED)\n' "$1" \
+        > "$scratch/find/CMakeLists.txt"
+    rm -rf "$scratch/find/other" && cmake -S "$scratch/find" -B "$scratch/find/other" -DCMAKE_PREFIX_PATH="$prefix"
+}
+check "find_package: this minor version is taken" wants_version 0.1
+check "find_package: another one is refused" not wants_version 0.99
+
+# ---- users: of the sources ----
+fetch() {
+    mkdir "$scratch/fetch" && cp "$here/demo.c" "$scratch/fetch" || return 1
+    cat > "$scratch/fetch/CMakeLists.txt" << END
+cmake_minimum_required(VERSION 3.22)
+project(demo C)
+include(FetchContent)
+FetchContent_Declare(Tenon SOURCE_DIR "$source")
+FetchContent_MakeAvailable(Tenon)
+add_executable(demo demo.c)
+target_link_libraries(demo PRIVATE Tenon::tenon)
+install(TARGETS demo)
+END
+    cmake -S "$scratch/fetch" -B "$scratch/fetch/build" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON &&
+        cmake --build "$scratch/fetch/build" -j "$jobs" --target demo && runs "$scratch/fetch/build/demo"
+}
+if check "FetchContent: Tenon::tenon" fetch; then
+    demo=$(tr '}' '\n' < "$scratch/fetch/build/compile_commands.json" | grep 'demo\.c')
+    check "FetchContent: the program's own flags" empty "$(echo "$demo" | grep -oE -e ' -(W|f|O|g|std|m)[^ "]*')"
+    check "FetchContent: no tools, tests, examples" empty "$(cmake --build "$scratch/fetch/build" --target help |
+        grep -E '(tenon_cli|test_|example_|bench)')"
+    check "FetchContent: no build type is forced" empty \
+        "$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$scratch/fetch/build/CMakeCache.txt")"
+    DESTDIR=$scratch/fetch/root cmake --install "$scratch/fetch/build" > /dev/null 2>&1
+    check "FetchContent: installing the program installs the program" same \
+        "$(cd "$scratch/fetch/root" && find . -type f | sed 's,.*/,,')" demo
+fi
+
+# ---- headers, each on its own, and the macros ----
+warnings="-Wall -Wextra -Wpedantic -Werror"
+header_alone() { # COMPILER LANGUAGE STANDARD HEADER
+    printf '#include <tenon/%s>\n#include <tenon/%s>\n' "$4" "$4" > "$scratch/one.$2"
+    # shellcheck disable=SC2086
+    "$1" -x "$2" -std="$3" $warnings -fsyntax-only -I "$prefix/include" "$scratch/one.$2"
+}
+every_header() { # COMPILER LANGUAGE STANDARD
+    for header in "$prefix"/include/tenon/*.h; do
+        header_alone "$1" "$2" "$3" "${header##*/}" || { echo "in ${header##*/}"; return 1; }
+    done
+}
+can() { echo 'int x;' > "$scratch/can.$2" && "$1" -x "$2" -std="$3" -fsyntax-only "$scratch/can.$2" > /dev/null 2>&1; }
+for compiler in gcc clang; do
+    for standard in c11 c17 c2x c++11 c++20; do
+        case $standard in c++*) language=c++ ;; *) language=c ;; esac
+        if ! can $compiler $language $standard; then
+            skip "headers with $compiler -std=$standard: no such compiler"
+            continue
+        fi
+        check "every header alone: $compiler -std=$standard" every_header $compiler $language $standard
+        [ $language = c ] && check "a program: $compiler -std=$standard" "$compiler" -std=$standard -Wall -Wextra \
+            -Wpedantic -Wshadow -Wconversion -Wvla -Werror -fsyntax-only -I "$prefix/include" "$here/demo.c"
+    done
+done
+
+if [ $failed -ne 0 ]; then
+    echo "package: $checks checks, $failed failed"
+    exit 1
+fi
+rm -rf "$scratch"
+echo "count: package: $checks checks"
