@@ -531,7 +531,7 @@ void gradients_of_structural(const char *only)
     int64_t before = kit.cases;
     for (size_t i = 0; i < TN_COUNT(cases); i++)
         for (int layout = 0; layout < KIT_EXPANDED && (!only || !strcmp(only, cases[i].name)); layout++) {
-            kit_seed(i * 100 + (uint64_t)layout);
+            kit_seed_by(cases[i].name, layout);
             one(&cases[i], layout);
         }
     printf("structural rows: %d functions in %d layouts, %lld cases\n", (int)TN_COUNT(cases), (int)KIT_EXPANDED,

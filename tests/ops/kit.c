@@ -17,6 +17,14 @@ void kit_seed(uint64_t seed)
     state = seed;
 }
 
+void kit_seed_by(const char *name, int64_t n)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    kit_seed(h + (uint64_t)n);
+}
+
 /* https://prng.di.unimi.it/splitmix64.c */
 uint64_t kit_random(void)
 {

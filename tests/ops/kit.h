@@ -26,6 +26,8 @@ extern const tn_dtype kit_dtypes[KIT_DTYPES];
 
 /* ---- random numbers: splitmix64, so that every run is the same ---- */
 void kit_seed(uint64_t seed);
+/* By name, so that a row that is added changes nothing for the others. */
+void kit_seed_by(const char *name, int64_t n);
 uint64_t kit_random(void);
 /* 0 .. n - 1 */
 int64_t kit_below(int64_t n);

@@ -611,7 +611,7 @@ static void walk_row(const row *r)
 {
     int64_t cases = kit.cases, failures = kit.failures;
     for (int i = 0; i < KIT_DTYPES; i++) {
-        kit_seed((uint64_t)(r - rows) * 100 + (uint64_t)i);
+        kit_seed_by(r->name, i);
         walk_layouts(r, kit_dtypes[i]);
         walk_specials(r, kit_dtypes[i]);
         walk_aliases(r, kit_dtypes[i]);
