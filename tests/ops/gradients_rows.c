@@ -22,25 +22,33 @@ static slope richardson(real d1, real d2)
     return s;
 }
 
+/* Stairs look smooth from afar: a step much smaller must say the same. */
+static slope confirmed(slope s, real close, real tolerance)
+{
+    s.smooth &= fabsl(s.value - close) <= tolerance * (1 + fabsl(s.value));
+    return s;
+}
+
 static slope first(const row *r, const real *x, int k)
 {
-    real d[2];
-    for (int i = 0; i < 2; i++) {
-        real h = ldexpl(1, -16 + i), lo[3], hi[3];
+    static const int steps[3] = {-16, -15, -24};
+    real d[3];
+    for (int i = 0; i < 3; i++) {
+        real h = ldexpl(1, steps[i]), lo[3], hi[3];
         memcpy(lo, x, sizeof lo);
         memcpy(hi, x, sizeof hi);
         lo[k] -= h;
         hi[k] += h;
         d[i] = (r->f(hi[0], hi[1], hi[2]) - r->f(lo[0], lo[1], lo[2])) / (2 * h);
     }
-    return richardson(d[0], d[1]);
+    return confirmed(richardson(d[0], d[1]), d[2], 1e-5L);
 }
 
-/* d^2 f / dx_k dx_l. Stairs look smooth from afar: a step much smaller must say the same. */
+/* d^2 f / dx_k dx_l */
 static slope second(const row *r, const real *x, int k, int l)
 {
     static const int steps[3] = {-9, -8, -13};
-    real d[3];
+    real d[3], inexact = 0;
     for (int i = 0; i < 3; i++) {
         real h = ldexpl(1, steps[i]), lo[3], hi[3];
         memcpy(lo, x, sizeof lo);
@@ -51,11 +59,12 @@ static slope second(const row *r, const real *x, int k, int l)
         if (!a.smooth || !b.smooth)
             return (slope){0, 0, false};
         d[i] = (b.value - a.value) / (2 * h);
+        inexact += i < 2 ? (a.error + b.error) / h : 0;
     }
     slope s = richardson(d[0], d[1]);
-    s.smooth = fabsl(s.value) < 1e6L && s.error <= 1e-3L * (1 + fabsl(s.value)) &&
-               fabsl(s.value - d[2]) <= 1e-2L * (1 + fabsl(s.value));
-    return s;
+    s.smooth = fabsl(s.value) < 1e6L && s.error <= 1e-3L * (1 + fabsl(s.value));
+    s.error += inexact;
+    return confirmed(s, d[2], 1e-2L);
 }
 
 /* ---- where a row is smooth ---- */
