@@ -135,9 +135,9 @@ void gradients_at_kinks(void)
     cJSON_ArrayForEach(e, j) entry(e);
     if (kit.cases == before)
         kit_fail("kinks.json has nothing to compare");
-    printf(
-        "count: kinks: %d functions, %lld elements, %lld that are meant to differ (pow 0.5 of -inf and -0, prod with NaN and "
-        "zeros)\n",
-        cJSON_GetArraySize(j), (long long)(kit.elements - elements), (long long)differences);
+    printf("count: kinks: %d functions, %lld elements, %lld that are meant to differ (pow 0.5 of -inf and -0, prod "
+           "with NaN and "
+           "zeros)\n",
+           cJSON_GetArraySize(j), (long long)(kit.elements - elements), (long long)differences);
     cJSON_Delete(j);
 }

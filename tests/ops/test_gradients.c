@@ -87,8 +87,8 @@ int main(int argc, char **argv)
     gradients_of_structural(only);
     if (!only) {
         gradients_at_kinks();
-        printf("count: %d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n", graph_report(),
-               tn__isa()->name);
+        printf("count: %d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n",
+               graph_report(), tn__isa()->name);
     }
     return kit_finish("gradients");
 }

@@ -601,8 +601,8 @@ int main(void)
         cmocka_unit_test(without_recursion),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    printf(
-        "count: autograd: %d answers compared with PyTorch's; one difference is meant (what an overwritten input is called)\n",
-        cases);
+    printf("count: autograd: %d answers compared with PyTorch's; one difference is meant (what an overwritten input is "
+           "called)\n",
+           cases);
     return failed;
 }
