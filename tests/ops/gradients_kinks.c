@@ -1,5 +1,5 @@
-/* Where functions have no derivative: PyTorch 2.14.1's choice, from tests/data/golden/kinks.json. An entry: what is called,
- * its operands, and the gradients of the sum of its result. */
+/* Where functions have no derivative: PyTorch 2.14.1's choice, from tests/data/golden/kinks.json. An entry: what is
+ * called, its operands, and the gradients of the sum of its result. */
 #include "ops/golden.h"
 #include "ops/gradients.h"
 #include <string.h>
@@ -70,9 +70,9 @@ static tn_tensor *call(const char *name, tn_tensor *const *t, int n)
     return y ? y : reduced(name, t[0]);
 }
 
-/* PyTorch computes a^-0.5 as 1 / sqrt(a), which is NaN for -inf and -inf for -0; pow gives 0 and inf. A product with two
- * zeros it takes to have no gradient, without a look at the others; here they are multiplied (so that the second order is
- * right), NaN and all. */
+/* PyTorch computes a^-0.5 as 1 / sqrt(a), which is NaN for -inf and -inf for -0; pow gives 0 and inf. A product with
+ * two zeros it takes to have no gradient, without a look at the others; here they are multiplied (so that the second
+ * order is right), NaN and all. */
 static int64_t differences;
 static bool known_difference(const char *name, real x, real got, real want)
 {

@@ -1,11 +1,12 @@
-/* Derivatives of elementwise rows against differences of their own expression in long double: first order over layouts and
- * broadcasts, in place, second order (also with respect to the incoming gradient). Rows and what is differentiable come
- * from ops.def; where a row is smooth is found by trying.
+/* Derivatives of elementwise rows against differences of their own expression in long double: first order over
+ * layouts and broadcasts, in place, second order (also with respect to the incoming gradient). Rows and what is
+ * differentiable come from ops.def; where a row is smooth is found by trying.
  *
- * Differences: D(h) = (f(x+h) - f(x-h)) / 2h has the error h^2 f'''/6 + 2^-64 f/h; R = (4 D(h) - D(2h)) / 3 takes the first
- * term away, so |R - D(h)| bounds R's error by far. Allowed beside it: 2^-40 (1 + |R|), for formulas that cancel in float64
- * (1 - tanh^2) lose up to 13 of 53 bits on the ranges below. Elements where R and D(h) differ by more than a millionth are
- * next to a kink or outside of the domain, those with slopes above 1000 next to a pole: they are left out, and counted. */
+ * Differences: D(h) = (f(x+h) - f(x-h)) / 2h has the error h^2 f'''/6 + 2^-64 f/h; R = (4 D(h) - D(2h)) / 3 takes the
+ * first term away, so |R - D(h)| bounds R's error by far. Allowed beside it: 2^-40 (1 + |R|), for formulas that
+ * cancel in float64 (1 - tanh^2) lose up to 13 of 53 bits on the ranges below. Elements where R and D(h) differ by
+ * more than a millionth are next to a kink or outside of the domain, those with slopes above 1000 next to a pole:
+ * they are left out, and counted. */
 #include "ops/gradients.h"
 #include <string.h>
 
@@ -224,7 +225,8 @@ static void describe(const trial *t, char *words, size_t n, const char *form, in
     snprintf(words, n, "%s%s, %s, operand %d", t->r->name, form, t->c->name, k);
 }
 
-/* Gradient of operand k: the sum over what broadcasting made of each element. Elements of it that a kink reaches: tol inf. */
+/* Gradient of operand k: the sum over what broadcasting made of each element. Elements of it that a kink reaches: tol
+ * inf. */
 static void first_order(const trial *t, int k, real *want, real *tol)
 {
     const kit_array *a = &t->op[k];

@@ -1,6 +1,6 @@
 /* Derivatives of structural rows against differences of the row's own forward in float64 (which test_structural checks
- * against loops), first order; and differences of the first-order gradient for the second. A case is a function of up to
- * four tensors; every input is tried in every layout.
+ * against loops), first order; and differences of the first-order gradient for the second. A case is a function of up
+ * to four tensors; every input is tried in every layout.
  *
  * Central differences with h = 2^-17 of L = sum(g y): error h^2 L'''/6 < 2^-36 |L'''| and 2 eps |L| / h < 2^-34 |L|, so
  * 2^-26 of the sizes at hand allows for third derivatives of 2^9 times those, and no formula is wrong by as little. */
@@ -471,7 +471,8 @@ static void random_weights(kit_array *a, int32_t ndim, const int64_t *dim)
     kit_show(a);
 }
 
-/* The gradients of the first-order slopes, with respect to the inputs and to the incoming gradient (linear: 'weights'). */
+/* The gradients of the first-order slopes, with respect to the inputs and to the incoming gradient (linear:
+ * 'weights'). */
 static void second_order(run *r, int layout)
 {
     kit_array v[INPUTS];

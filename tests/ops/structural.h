@@ -60,7 +60,8 @@ void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shap
 /* Calls it with an array of every dtype, shape and layout, in a scope of its own; tame: small numbers. */
 void each_array(void (*attempt)(kit_array *x), bool tame);
 
-/* A row-major array taken apart at a dimension: element k of lane (o, i) is at (o * n + k) * inner + i. 0-dim: one of one. */
+/* A row-major array taken apart at a dimension: element k of lane (o, i) is at (o * n + k) * inner + i. 0-dim: one of
+ * one. */
 typedef struct lane {
     int64_t outer, n, inner;
 } lane;

@@ -12,7 +12,8 @@ static void equals_values(const kit_array *x, const tn_tensor *got, const char *
                kit_layout_names[x->layout]);
 }
 
-/* A copy lies as x does where x's elements fill a block of memory, else row-major. Strides of 1-sized dimensions are free. */
+/* A copy lies as x does where x's elements fill a block of memory, else row-major. Strides of 1-sized dimensions are
+ * free. */
 static void lies_like(const kit_array *x, const tn_tensor *got, const char *name)
 {
     bool dense = x->layout == KIT_TRANSPOSED || x->layout == KIT_ROTATED;

@@ -1,4 +1,5 @@
-/* Factories: dtype, shape and values; random ones by their bounds and moments (their bits: tests/unit/test_random.c). */
+/* Factories: dtype, shape and values; random ones by their bounds and moments (their bits: tests/unit/test_random.c).
+ * */
 #include "ops/structural.h"
 #include <string.h>
 

@@ -6,7 +6,8 @@
 
 enum { PARTS = 3 };
 
-/* Parts that agree but along dim; part 1 may be empty there. The value at a place of the result, by looking for its part. */
+/* Parts that agree but along dim; part 1 may be empty there. The value at a place of the result, by looking for its
+ * part. */
 static real joined(const kit_array *part, int32_t dim, int32_t ndim, const int64_t *shape, int64_t i, tn_dtype to)
 {
     int64_t at[TN_MAX_DIMS], stride[TN_MAX_DIMS], step = 1;

@@ -7,8 +7,8 @@ typedef struct product {
     int64_t batch, m, k, n;
 } product;
 
-/* Sum over k of a b, at every (batch, m, n); tol: k roundings of the sum of |a b|, which any order of summation keeps to;
- * bias and alpha included by the caller through 'scale'. Integers wrap. */
+/* Sum over k of a b, at every (batch, m, n); tol: k roundings of the sum of |a b|, which any order of summation keeps
+ * to; bias and alpha included by the caller through 'scale'. Integers wrap. */
 static void multiply(const product *p, const kit_array *a, const kit_array *b, expected *e)
 {
     tn_dtype d = e->dtype;

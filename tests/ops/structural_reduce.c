@@ -91,7 +91,8 @@ static real reduce(const reduction *r, const real *v, int64_t n, tn_dtype to, re
         real shift = isfinite(most) ? most : 0, total = 0;
         for (int64_t i = 0; i < n; i++)
             total += expl(v[i] - shift);
-        /* composed of operations, each of which rounds to the result's dtype; the sum in three levels of 32 additions */
+        /* composed of operations, each of which rounds to the result's dtype; the sum in three levels of 32 additions
+         * */
         e = ldexpl(1, -kit_digits(to));
         *tol = e * (8 + 3 * 32 + steps + fabsl(shift) + fabsl(logl(total)));
         return logl(total) + shift;

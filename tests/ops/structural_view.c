@@ -1,5 +1,5 @@
-/* Views: what a view shows is compared with where its elements come from in the row-major values; it shares x's memory, and
- * strides are what PyTorch gives. */
+/* Views: what a view shows is compared with where its elements come from in the row-major values; it shares x's
+ * memory, and strides are what PyTorch gives. */
 #include "ops/structural.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Every derivative of ops.def: elementwise rows against their expression (gradients_rows.c), structural ones against
- * differences of the forward (gradients_structural.c), and at kinks against PyTorch's choice (gradients_kinks.c). Rows are
- * found in ops.def; which derivatives ran is read off the graphs, and one that did not fails the test. */
+ * differences of the forward (gradients_structural.c), and at kinks against PyTorch's choice (gradients_kinks.c).
+ * Rows are found in ops.def; which derivatives ran is read off the graphs, and one that did not fails the test. */
 #include "ops/gradients.h"
 #include "autograd/apply.h"
 #include "autograd/node.h"

@@ -1,5 +1,5 @@
-/* Autograd's rules: in place, views, versions, leaves, saved tensors, retain_graph, no-grad, detach. Each case names what
- * PyTorch 2.14.1 (CPU) gave for the same program: values, or the text of its error (without its 'Hint'). */
+/* Autograd's rules: in place, views, versions, leaves, saved tensors, retain_graph, no-grad, detach. Each case names
+ * what PyTorch 2.14.1 (CPU) gave for the same program: values, or the text of its error (without its 'Hint'). */
 #include "check.h"
 #include <math.h>
 #include <pthread.h>
@@ -166,8 +166,8 @@ static void overwritten_outputs(void **state)
     }
 }
 
-/* PyTorch names what made the present value (Add, Pow, Zero), Tenon what made the saved one: meant, here and in the design
- * (a node saves an alias, not the variable). The rest of the text is the same. */
+/* PyTorch names what made the present value (Add, Pow, Zero), Tenon what made the saved one: meant, here and in the
+ * design (a node saves an alias, not the variable). The rest of the text is the same. */
 static void overwritten_inputs(void **state)
 {
     (void)state;

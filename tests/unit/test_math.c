@@ -1,5 +1,6 @@
 /* How exact the math functions are: every row that computes with one, over many float32 values (every exponent, with
- * subnormals, huge ones, boundaries of the polynomials' ranges) against libm in double, and float64 against long double.
+ * subnormals, huge ones, boundaries of the polynomials' ranges) against libm in double,
+ * and float64 against long double.
  *
  * Bounds in units in the last place, and why:
  *   sqrt                        0.5  IEEE 754 rounds it correctly
@@ -10,7 +11,7 @@
  *   sigmoid                     3.0  exp, sum, quotient
  *   sin cos, |x| <= 10,000      2^-24 absolute or 2 ulp: the reduction's error is absolute; beyond that libm, 1 ulp
  *   pow                         1.5  glibc's is below 1; small whole exponents multiply
- *   float64                     libm's: glibc's manual gives 1, tanh 2, counted from the rounded result: half an ulp more
+ *   float64                     libm's: glibc's manual gives 1, tanh 2, of the rounded result: half an ulp more
  * Results below the smallest normal number may be flushed by no one: they must be within 1 of the smallest subnormals.
  * sigmoid is the exception: exp overflows before the result, which is < 2^-126, is zero. */
 #include "check.h"
@@ -86,7 +87,8 @@ static void add_near(double v)
     }
 }
 
-/* Every 2039th of all floats (each exponent has 4,115 of them), and the neighbours of borders and of multiples of pi/2. */
+/* Every 2039th of all floats (each exponent has 4,115 of them), and the neighbours of borders and of
+ * multiples of pi/2. */
 static int make_values(void **state)
 {
     static const double borders[] = {0,         0.625,     10,        20,         88.72283935546875,
@@ -123,8 +125,9 @@ static int free_values(void **state)
     return tn_live_tensors() == 0 ? 0 : -1;
 }
 
-/* Distance in units of the last place of the exact result, at 'digits' bits and least exponent 'least'; what is beyond the
- * largest number counts as infinite. 0: right, infinitely large: wrong in kind (NaN, sign of zero, infinity). */
+/* Distance in units of the last place of the exact result, at 'digits' bits and least exponent 'least'; what is
+ * beyond the largest number counts as infinite. 0: right, infinitely large: wrong in kind (NaN, sign of zero,
+ * infinity). */
 static double error_of(long double got, long double exact, int digits, int least, long double largest)
 {
     int e;
