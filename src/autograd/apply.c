@@ -121,18 +121,39 @@ static tn_status check_constants(const tn__call *c)
 
 /* ---- in place ---- */
 
-/* Do two tensors share some elements but not all? PyTorch's test: same storage, overlapping ranges of dense tensors. */
-static bool overlap_in_part(const tn_tensor *a, const tn_tensor *b)
+/* PyTorch's test for shared memory: ranges of dense tensors in the same storage. ALL: element by element. */
+typedef enum overlap { APART, IN_PART, ALL } overlap;
+
+static overlap overlap_of(const tn_tensor *a, const tn_tensor *b)
 {
-    if (a == b || !a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
-        return false;
+    if (a == b)
+        return ALL;
+    if (!a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
+        return APART;
     if (!tn__is_dense(a->shape, a->stride, a->ndim) || !tn__is_dense(b->shape, b->stride, b->ndim))
-        return false;
+        return APART;
     int64_t sa = (int64_t)tn__dtype_size(a->dtype), sb = (int64_t)tn__dtype_size(b->dtype);
     int64_t a0 = a->offset * sa, a1 = a0 + a->numel * sa, b0 = b->offset * sb, b1 = b0 + b->numel * sb;
     if (a0 == b0 && a1 == b1)
-        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? false : a->ndim == b->ndim;
-    return a0 < b1 && b0 < a1;
+        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? ALL : IN_PART;
+    return a0 < b1 && b0 < a1 ? IN_PART : APART;
+}
+
+static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
+{
+    uint8_t flags = tn__ops[c->op].flags;
+    if (!(flags & F_ONE_VALUE) && tn__overlaps_itself(t->shape, t->stride, t->ndim))
+        return tn__error(TN_EINVAL, "unsupported operation: more than one element of the written-to tensor refers to a "
+                                    "single memory location. Please clone() the tensor before performing the operation.");
+    for (int32_t i = 1; i < c->n_in; i++) {
+        const tn_tensor *o = tn__operand(&c->in[i]);
+        overlap shared = o ? overlap_of(t, o) : APART;
+        if (shared == IN_PART || (shared == ALL && flags & F_APART))
+            return tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
+                                        "tensor refer to a single memory location. Please clone() the tensor before "
+                                        "performing the operation.");
+    }
+    return TN_OK;
 }
 
 static tn_status check_write(const passage *p)
@@ -151,17 +172,7 @@ static tn_status check_write(const passage *p)
     if (!tn__can_cast(s->dtype, t->dtype) && s->dtype != t->dtype)
         return tn__error(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
                          tn__dtypes[s->dtype].legacy, tn__dtypes[t->dtype].legacy);
-    if (tn__overlaps_itself(t->shape, t->stride, t->ndim))
-        return tn__error(TN_EINVAL, "unsupported operation: more than one element of the written-to tensor refers to a "
-                                    "single memory location. Please clone() the tensor before performing the operation.");
-    for (int32_t i = 1; i < c->n_in; i++) {
-        const tn_tensor *o = tn__operand(&c->in[i]);
-        if (o && overlap_in_part(t, o))
-            return tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
-                                        "tensor refer to a single memory location. Please clone() the tensor before "
-                                        "performing the operation.");
-    }
-    return TN_OK;
+    return check_sharing(c, t);
 }
 
 /* ---- recording ---- */
@@ -242,8 +253,8 @@ static void attach(passage *p)
             n->saved[c->n_in + i].version = tn__tensor_version(p->out[i]);
         if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype))
             continue;
-        p->out[i]->node = tn__object_retain(&n->obj);
         p->out[i]->node_output = (uint32_t)i;
+        atomic_store_explicit(&p->out[i]->node, tn__object_retain(&n->obj), memory_order_relaxed); /* nobody sees it yet */
     }
     if (c->inplace)
         tn__rebase(p->out[0], n, p->slices);

@@ -13,6 +13,7 @@
 typedef struct entry {
     tn__node *node; /* NULL: free */
     tn_tensor *g[TN__MAX_OUT];
+    bool done;
 } entry;
 
 /* What tn_grad asks for. */
@@ -353,6 +354,11 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         tn__object_release(g);
         return TN_ENOMEM;
     }
+    if (k->s->entries[i].done) { /* cannot be while edges lead to smaller numbers; a lost gradient would be silent */
+        tn__object_release(g);
+        return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
+                         tn__node_name((tn__node *)edge->to).s);
+    }
     return add_to(k, &k->s->entries[i].g[edge->output], g);
 }
 
@@ -442,6 +448,7 @@ static tn_status walk(task *k)
     while (s->heap_n) {
         int64_t i = heap_pop(s);
         entry e = s->entries[i];
+        s->entries[i].done = true;
         tn_scope scope;
         tn__scope_push(k->self, &scope);
         tn_status st = capture(k, &e);
@@ -558,7 +565,7 @@ static tn_status mark_useful(task *k)
 
 static tn_tensor *root_gradient(tn_tensor *t, tn_tensor *g, int64_t i)
 {
-    if (!g) {
+    if (!g || g == TN_NONE) {
         if (t->numel != 1)
             return tn__fail(TN_EGRAD, "grad can be implicitly created only for scalar outputs");
         return tn_ones_like(t);

@@ -1,5 +1,6 @@
 /* In-place writes and views: PyTorch's rules (torch/csrc/autograd, view and inplace documentation), its texts. */
 #include "autograd/functions.h"
+#include <pthread.h>
 
 void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
 {
@@ -10,12 +11,22 @@ void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
     v->view_version = tn__tensor_version(v);
 }
 
-static tn_status multi_view(const tn_tensor *t)
+#define MULTIPLE_VIEWS \
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be " \
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+#define AMBIGUOUS \
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the " \
+    "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both " \
+    "outside (if you want the inplace to be tracked)."
+
+/* The node of a view that is one of several, and the texts about such: written to, or stale. */
+static tn_status multi_view(const tn_tensor *t, const char *what_happened)
 {
     char name[64] = "a function";
     int64_t piece = 0;
-    if (t->node && t->node->cls == &tn__node_class) {
-        const tn__node *n = (const tn__node *)t->node;
+    const tn__object *node = t->node;
+    if (node && node->cls == &tn__node_class) {
+        const tn__node *n = (const tn__node *)node;
         tn__node_text text = tn__node_name(n);
         if (n->op == TN__OP__split || n->op == TN__OP__unbind)
             piece = n->op == TN__OP__split ? n->attr->n : n->attr->start;
@@ -24,10 +35,7 @@ static tn_status multi_view(const tn_tensor *t)
             *cut = '\0';
         memcpy(name, text.s, sizeof name);
     }
-    return tn__error(TN_EGRAD, "Output %lld of %s is a view and is being modified inplace. This view is the output of a "
-                               "function that returns multiple views. Such functions do not allow the output views to be "
-                               "modified inplace. You should replace the inplace operation by an out-of-place one.",
-                     (long long)piece, name);
+    return tn__error(TN_EGRAD, "Output %lld of %s is a view and %s. " MULTIPLE_VIEWS, (long long)piece, name, what_happened);
 }
 
 tn_status tn__check_inplace(const tn_tensor *t, bool records)
@@ -40,13 +48,10 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
             return tn__error(TN_EGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
                                        "operation.");
         if (t->obj.flags & TN__VIEW_MULTI)
-            return multi_view(t);
+            return multi_view(t, "is being modified inplace");
         if (t->obj.flags & TN__VIEW_NO_GRAD)
             return tn__error(TN_EGRAD, "A view was created in no_grad mode and is being modified inplace with grad mode "
-                                       "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-                                       "You can clarify your code by moving both the view and the inplace either both "
-                                       "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-                                       "outside (if you want the inplace to be tracked).");
+                                       "enabled. " AMBIGUOUS);
         return TN_OK;
     }
     if (t->obj.flags & TN__REQUIRES_GRAD)
@@ -72,31 +77,74 @@ static void view_geometry(tn__attr *a, const tn_tensor *v)
 
 static tn__edge edge_of(tn_tensor *t)
 {
-    if (t->node)
-        return (tn__edge){tn__object_retain(t->node), t->node_output};
+    tn__object *node = t->node;
+    if (node)
+        return (tn__edge){tn__object_retain(node), t->node_output};
     if (t->obj.flags & TN__REQUIRES_GRAD)
         return (tn__edge){tn__object_retain(t), 0};
     return (tn__edge){NULL, 0};
 }
 
-/* Gives t another history, or none for now; what keeps its gradient moves along. */
-static void replace_node(tn_tensor *t, tn__node *n)
+/* Gives t another history, or none for now; what keeps its gradient moves along. The caller releases the old one. */
+static tn__object *replace_node(tn_tensor *t, tn__node *n)
 {
     tn__object *old = t->node;
     bool keeps = t->obj.flags & TN__RETAINS_GRAD;
     if (keeps && old)
         tn__tensor_forget(t);
-    t->node = n ? &n->obj : NULL;
     t->node_output = 0;
+    t->node = n ? &n->obj : NULL;
     if (keeps && n)
         tn__keep_grad(t);
-    tn__object_release(old);
+    return old;
+}
+
+/* Views may be read by several threads, and the first that reads a stale one makes its history. */
+enum { VIEW_LOCKS = 32 };
+static pthread_mutex_t view_locks[VIEW_LOCKS];
+static pthread_once_t view_once = PTHREAD_ONCE_INIT;
+
+static void init_view_locks(void)
+{
+    for (int i = 0; i < VIEW_LOCKS; i++)
+        pthread_mutex_init(&view_locks[i], NULL);
+}
+
+static void start_view_locks(void)
+{
+    init_view_locks();
+    pthread_atfork(NULL, NULL, init_view_locks);
+}
+
+static bool is_stale(const tn_tensor *v)
+{
+    return v->view_version != tn__tensor_version(v);
+}
+
+/* Has v's base got a history that v's own does not show? Either it was written to, or v was made while recording was off. */
+static bool needs_refresh(const tn_tensor *v)
+{
+    return v->base && tn__requires_grad(v->base) && (is_stale(v) || !v->node);
+}
+
+static tn_status check_refresh(const tn_tensor *v)
+{
+    if (!is_stale(v) || !(v->obj.flags & (TN__VIEW_NO_GRAD | TN__VIEW_MULTI)))
+        return TN_OK;
+    bool multi = v->obj.flags & TN__VIEW_MULTI;
+    if (multi && v->node)
+        return multi_view(v, "its base or another view of its base has been modified inplace");
+    return tn__error(TN_EGRAD, "A view was created in no_grad mode and its base or another view of its base has been modified "
+                               "inplace with grad mode enabled. %s", multi ? MULTIPLE_VIEWS : AMBIGUOUS);
 }
 
 /* A view whose base was written to since (through whatever alias): its history is now 'that part of the base'. */
-static tn_status refresh_view(tn_tensor *v)
+static tn_status make_history(tn_tensor *v, tn__object **old)
 {
     tn__attr a;
+    tn_status e = check_refresh(v);
+    if (e)
+        return e;
     view_geometry(&a, v);
     tn__node *n = tn__node_new(TN__OP_as_strided, 1, 1, &a);
     if (!n)
@@ -104,16 +152,26 @@ static tn_status refresh_view(tn_tensor *v)
     n->derive = tn__d_as_strided;
     tn__node_input(n, 0, v->base, edge_of(v->base));
     tn__node_output(n, 0, v);
-    replace_node(v, n);
-    v->view_version = tn__tensor_version(v);
+    *old = replace_node(v, n);
+    v->view_version = tn__tensor_version(v); /* last: who sees it sees the node */
     return TN_OK;
+}
+
+static tn_status refresh_view(tn_tensor *v)
+{
+    tn__object *old = NULL;
+    pthread_once(&view_once, start_view_locks);
+    pthread_mutex_t *lock = &view_locks[((uintptr_t)v >> 8) % VIEW_LOCKS];
+    pthread_mutex_lock(lock);
+    tn_status e = needs_refresh(v) ? make_history(v, &old) : TN_OK;
+    pthread_mutex_unlock(lock);
+    tn__object_release(old); /* may run a user's function */
+    return e;
 }
 
 tn__edge tn__gradient_edge(tn_tensor *t, tn_status *status)
 {
-    bool stale = t->base && tn__requires_grad(t->base) && t->view_version != tn__tensor_version(t);
-    bool bare = t->base && !t->node && tn__requires_grad(t->base); /* made while recording was off */
-    *status = stale || bare ? refresh_view(t) : TN_OK;
+    *status = needs_refresh(t) ? refresh_view(t) : TN_OK;
     if (*status)
         return (tn__edge){NULL, 0};
     return edge_of(t);
@@ -146,9 +204,9 @@ tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node)
 
 void tn__rebase(tn_tensor *t, tn__node *node, tn__node *slices)
 {
-    replace_node(t->base ? t->base : t, t->base ? slices : node);
+    tn__object_release(replace_node(t->base ? t->base : t, t->base ? slices : node));
     if (t->base) /* its own history is made anew when it is asked for */
-        replace_node(t, NULL);
+        tn__object_release(replace_node(t, NULL));
 }
 
 static tn_status derive_slices(tn__backward *b)
@@ -164,21 +222,23 @@ static tn_status derive_slices(tn__backward *b)
         return tn_error_code();
     int64_t start = a->start - a->base_start;
     tn_tensor *part = tn_as_strided(whole, dims, strides, whole->offset + start);
-    bool need[TN__MAX_IN] = {true};
-    for (int32_t i = 1; i < s->n_in && i < TN__MAX_IN; i++)
+    bool need[TN__MAX_IN] = {false};
+    for (int32_t i = 0; i < s->n_in && i < TN__MAX_IN; i++)
         need[i] = b->need[i];
     tn_tensor *grad[TN__MAX_IN] = {NULL};
     tn__backward in = {.node = inner, .g = {part}, .need = need, .grad = grad};
     tn_status e = part ? inner->derive(&in) : tn_error_code();
     if (e)
         return e;
+    for (int32_t i = 1; i < s->n_in && i < TN__MAX_IN; i++)
+        b->grad[i] = grad[i];
+    if (!need[0])
+        return TN_OK;
     tn_tensor *first = grad[0];
     if (first && !tn__same_shape(first->shape, first->ndim, a->dims, a->n_dims)) /* an operand that was broadcast */
         first = tn_expand(first, dims);
     if (grad[0] && !first)
         return tn_error_code();
     b->grad[0] = tn__as_strided_scatter(whole, first ? first : TN_NONE, dims, strides, start);
-    for (int32_t i = 1; i < s->n_in && i < TN__MAX_IN; i++)
-        b->grad[i] = grad[i];
     return b->grad[0] ? TN_OK : tn_error_code();
 }

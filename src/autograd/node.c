@@ -45,9 +45,14 @@ static size_t aligned(size_t n)
     return (n + 7) & ~(size_t)7;
 }
 
-tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
+static uint64_t next_seq(void)
 {
     static _Atomic uint64_t counter;
+    return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+}
+
+tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
+{
     const size_t head = aligned(sizeof(tn__node)), edges = aligned(sizeof(tn__edge) * (size_t)n_in);
     const size_t metas = sizeof(tn__meta) * (size_t)(n_in + n_out), saves = sizeof(tn__saved) * (size_t)(n_in + n_out);
     const size_t bytes = head + edges + metas + saves + (attr ? sizeof *attr : 0);
@@ -63,7 +68,7 @@ tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr
     n->n_in = n_in;
     n->n_out = n_out;
     n->bytes = bytes;
-    n->seq = atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
+    n->seq = next_seq();
     n->site = tn__self()->site;
     n->edge = (tn__edge *)(void *)(p + head);
     n->in = (tn__meta *)(void *)(p + head + edges);
@@ -89,6 +94,8 @@ static void describe(tn__meta *m, const tn_tensor *t)
 
 void tn__node_input(tn__node *n, int32_t i, const tn_tensor *t, tn__edge edge)
 {
+    if (edge.to && edge.to->cls == &tn__node_class && ((tn__node *)edge.to)->seq > n->seq)
+        n->seq = next_seq(); /* made after this node, for a view whose base was written to */
     n->edge[i] = edge;
     describe(&n->in[i], t);
 }
@@ -218,8 +225,8 @@ static tn_tensor *with_history(tn__backward *b, int32_t slot, tn_tensor *t)
     tn_tensor *a = tn__tensor_alias(t);
     if (!a)
         return NULL;
-    a->node = tn__object_retain(maker);
     a->node_output = output;
+    atomic_store_explicit(&a->node, tn__object_retain(maker), memory_order_relaxed);
     tn__scope_adopt(tn__self(), a);
     return a;
 }

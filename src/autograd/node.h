@@ -50,7 +50,7 @@ struct tn__node {
     bool freed;           /* the saved operands were given up after a backward */
     int32_t n_in, n_out;
     size_t bytes;
-    uint64_t seq;         /* order of recording */
+    uint64_t seq;         /* order of recording: edges lead to smaller ones */
     const char *site;     /* the user's call, or NULL */
     const char *name;     /* of nodes that are no row: "CopySlices" */
     tn__derivative derive;

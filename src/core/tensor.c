@@ -101,9 +101,9 @@ tn_tensor *tn__tensor_new(tn_dtype dtype, tn_device device, const int64_t *shape
     t->device = device;
     t->offset = 0;
     t->storage = NULL;
-    t->node = NULL;
+    atomic_init(&t->node, NULL);
     t->node_output = 0;
-    t->view_version = 0;
+    atomic_init(&t->view_version, 0);
     t->base = NULL;
     t->grad = NULL;
     t->site = self->site;

@@ -29,9 +29,10 @@ struct tn_tensor {
     int64_t numel;
     int64_t offset; /* elements into the storage */
     tn__storage *storage;
-    tn__object *node;       /* what made it: tn__node, or NULL */
-    uint32_t node_output;   /* which of the node's outputs it is */
-    uint32_t view_version;  /* storage version for which a view's node is right */
+    _Atomic(tn__object *) node;    /* what made it: tn__node, or NULL. A view's is made anew when it is first read after
+                                      a write to its base: autograd/inplace.c, which alone may replace one */
+    uint32_t node_output;          /* which of the node's outputs it is */
+    _Atomic uint32_t view_version; /* storage version for which a view's node is right */
     tn_tensor *base;        /* of a view: the tensor it shows; never a view itself */
     tn_tensor *grad;
     const char *site;       /* birthplace, or NULL */

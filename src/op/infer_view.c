@@ -297,13 +297,29 @@ tn_status tn__infer_restride(tn__call *c)
     return TN_OK;
 }
 
-/* The result keeps x's strides, so that the view's geometry means the same in it. */
+/* The element furthest from the first, in elements of memory; strides are not negative. */
+static int64_t reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < ndim; d++)
+        last += (shape[d] - 1) * stride[d];
+    return last;
+}
+
+/* The result keeps x's strides, so that the view's geometry means the same in it. A view that shows more of the storage
+ * than x does (as_strided of a part) has no place there. */
 tn_status tn__infer_as_strided_scatter(tn__call *c)
 {
-    show(c);
-    c->spec[0].offset = 0;
-    for (int32_t d = 0; d < c->spec[0].ndim; d++)
-        c->attr->base_strides[d] = c->spec[0].stride[d];
+    const tn__attr *a = c->attr;
+    tn__spec *s = show(c);
+    s->offset = 0;
+    for (int32_t d = 0; d < s->ndim; d++)
+        c->attr->base_strides[d] = s->stride[d];
+    if (tn__numel(a->dims, a->n_dims) &&
+        (a->start < 0 || !tn__numel(s->shape, s->ndim) ||
+         a->start + reach(a->dims, a->strides, a->n_dims) > reach(s->shape, s->stride, s->ndim)))
+        return tn__error(TN_EGRAD, "a write in place went through a view that shows memory outside of the tensor it was made "
+                                   "from: that has no gradient");
     return TN_OK;
 }
 

@@ -44,7 +44,9 @@ enum { S_A = 1, S_B = 2, S_C = 4, S_D = 8, S_OUT = 64, S_OUT2 = 128, TN__NODIFF 
 enum {
     F_INPLACE = 1,      /* also has an in-place form */
     F_ONLY_INPLACE = 2, /* writes input 0, always */
-    F_COPY = 4          /* the result starts as a copy of input 0 */
+    F_COPY = 4,         /* the result starts as a copy of input 0 */
+    F_APART = 8,        /* in place, no other input may share memory with input 0 */
+    F_ONE_VALUE = 16    /* writes the same everywhere: elements of input 0 may share memory */
 };
 
 /* Everything an operation takes beside tensors. Signatures in ops.def name these fields; infer wraps dimensions. */
