@@ -234,7 +234,8 @@ typedef struct tn_options {
 /* 1 to 32 numbers; any floating one -> the default dtype, else int64. A C array keeps its dtype: TN_ARRAY(a).
  * The array literal gets the numbers' common C type, so int64 stays exact; more than 32 does not compile. */
 /* clang-format off */
-#define TN_LIST(...) TN__LIST(TN__COMMON(__VA_ARGS__, 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0), __VA_ARGS__)
+#define TN_LIST(...) \
+    TN__LIST(TN__COMMON(__VA_ARGS__, 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0), __VA_ARGS__)
 #define TN__COMMON(a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,A,B,C,D,E,F,...) \
     ((a)*0+(b)*0+(c)*0+(d)*0+(e)*0+(f)*0+(g)*0+(h)*0+(i)*0+(j)*0+(k)*0+(l)*0+(m)*0+(n)*0+(o)*0+(p)*0+ \
      (q)*0+(r)*0+(s)*0+(t)*0+(u)*0+(v)*0+(w)*0+(x)*0+(y)*0+(z)*0+(A)*0+(B)*0+(C)*0+(D)*0+(E)*0+(F)*0)
@@ -245,10 +246,12 @@ typedef struct tn_options {
 #define TN__COUNT(type, ...) \
     (sizeof((type[]){__VA_ARGS__}) / sizeof(type) + \
      0 * sizeof(char[sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32 ? 1 : -1]))
+/* clang-format off */
 #define TN_DTYPE_OF(v) \
     _Generic((v), bool: TN_BOOL, unsigned char: TN_U8, signed char: TN_I8, short: TN_I16, int: TN_I32, \
         unsigned: TN_U32, unsigned long: TN_U64, unsigned long long: TN_U64, \
         long: sizeof(long) == 8 ? TN_I64 : TN_I32, long long: TN_I64, float: TN_F32, double: TN_F64)
+/* clang-format on */
 #define TN_ARRAY(a) ((tn_array){(a), sizeof(a) / sizeof *(a), TN_DTYPE_OF(*(a)), false})
 
 /* f(positional..., .option = value, ...) -> f_opt(positional..., &(type){...}) */

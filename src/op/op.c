@@ -4,7 +4,9 @@
 
 #define G(saves, gradient) (saves)
 #define NODIFF             TN__NODIFF
+/* clang-format off */
 #define SAVE(a, b, c)      {(a), (b), (c)}
+/* clang-format on */
 
 const tn__op tn__ops[TN__OPS] = {
 #define UNARY(name_, rule_, expr, da, label_, doc) \

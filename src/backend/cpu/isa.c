@@ -73,6 +73,7 @@ CHECKED_TRIG(cos, cosf)
 
 /* ---- the table ---- */
 
+/* clang-format off */
 #define ALL(name)          {row_##name##_f32, row_##name##_f64, row_##name##_i32, row_##name##_i64}
 #define FLOATS(name)       {row_##name##_f32, row_##name##_f64}
 #define ENTRY(rule, name)  [TN__OP_##name] = ENTRY_##rule(name),
@@ -94,10 +95,16 @@ CHECKED_TRIG(cos, cosf)
 #define RUN_FLOAT(name)    {run_##name##_f32, run_##name##_f64}
 #define RUN_INT(name)      {run_##name##_i32, run_##name##_i64}
 #define TWO(name)          {name##_f32, name##_f64}
-#define REDUCE(field, X)   .field = {[TN__SUM] = X(sum), [TN__PROD] = X(prod), [TN__MAX] = X(max), [TN__MIN] = X(min), [TN__ANY] = X(any), [TN__ALL] = X(all)}
+#define REDUCE(field, X) \
+    .field = {[TN__SUM] = X(sum), [TN__PROD] = X(prod), [TN__MAX] = X(max), [TN__MIN] = X(min), [TN__ANY] = X(any), \
+              [TN__ALL] = X(all)}
 #define FOLD_FOUR(name)    FOUR(fold_##name)
 #define FOLD4_FOUR(name)   FOUR(fold4_##name)
-#define CONVERT(field)     .field = {[TN_BOOL] = FOUR(field##_bool), [TN_U8] = FOUR(field##_u8), [TN_I8] = FOUR(field##_i8), [TN_I16] = FOUR(field##_i16), [TN_I32] = FOUR(field##_i32), [TN_I64] = FOUR(field##_i64), [TN_F16] = FOUR(field##_f16), [TN_BF16] = FOUR(field##_bf16), [TN_F32] = FOUR(field##_f32), [TN_F64] = FOUR(field##_f64)}
+#define CONVERT(field) \
+    .field = {[TN_BOOL] = FOUR(field##_bool), [TN_U8] = FOUR(field##_u8), [TN_I8] = FOUR(field##_i8), \
+              [TN_I16] = FOUR(field##_i16), [TN_I32] = FOUR(field##_i32), [TN_I64] = FOUR(field##_i64), \
+              [TN_F16] = FOUR(field##_f16), [TN_BF16] = FOUR(field##_bf16), [TN_F32] = FOUR(field##_f32), \
+              [TN_F64] = FOUR(field##_f64)}
 #define TEXT2(x)           #x
 #define TEXT(x)            TEXT2(x)
 
@@ -133,3 +140,4 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
     .adam = TWO(adam),
     .gemm = JOIN(tn__gemm_, TN_ISA),
 };
+/* clang-format on */

@@ -45,14 +45,17 @@ typedef double vec_f64 __attribute__((vector_size(VECTOR_BYTES)));
 #undef VEC
 #undef E
 
+/* clang-format off */
 #define TILE_ROW(h, t) {tile_##h##_1_##t, tile_##h##_2_##t}
 #if MR == 14
-#define TILE_TABLE(t) {TILE_ROW(2, t), TILE_ROW(4, t), TILE_ROW(6, t), TILE_ROW(8, t), TILE_ROW(10, t), TILE_ROW(12, t), TILE_ROW(14, t)}
+#define TILE_TABLE(t) {TILE_ROW(2, t), TILE_ROW(4, t), TILE_ROW(6, t), TILE_ROW(8, t), TILE_ROW(10, t), \
+                       TILE_ROW(12, t), TILE_ROW(14, t)}
 #elif MR == 12
 #define TILE_TABLE(t) {TILE_ROW(2, t), TILE_ROW(4, t), TILE_ROW(6, t), TILE_ROW(8, t), TILE_ROW(10, t), TILE_ROW(12, t)}
 #else
 #define TILE_TABLE(t) {TILE_ROW(2, t), TILE_ROW(4, t), TILE_ROW(6, t)}
 #endif
+/* clang-format on */
 
 extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[2];
 const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[2] = {
