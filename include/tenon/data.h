@@ -80,8 +80,9 @@ TN_API tn_status tn_safetensors_info(const tn_safetensors *file, const char *nam
                                      tn_safetensors_entry *out) TN_MUST_USE;
 
 /* The tensor of that name, showing the mapped file without a copy: read-only (in-place operations on it are refused,
- * and tn_data must not be written through: clone it first), and it keeps the mapping, not the handle. Data that the file does not align is copied. TN_EMISSING if
- * there is no such name; TN_EDTYPE if Tenon has not its dtype (U16, U32, U64, C64, F4, F6_*, F8_*). */
+ * and tn_data must not be written through: clone it first), and it keeps the mapping, not the handle. Data that the
+ * file does not align is copied. TN_EMISSING if there is no such name; TN_EDTYPE if Tenon has not its dtype (U16, U32,
+ * U64, C64, F4, F6_*, F8_*). */
 TN_API tn_tensor *tn_safetensors_tensor_at(const char *site, const tn_safetensors *file, const char *name);
 TN_API tn_tensor *tn_safetensors_tensor(const tn_safetensors *file, const char *name);
 

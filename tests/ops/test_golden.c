@@ -335,10 +335,13 @@ typedef tn_tensor *(*two_fn)(tn_tensor *a, tn_tensor *b);
     { \
         return tn_##name(x, 1, .dtype = d); \
     }
-#define EACH_REDUCTION(X) X(sum) X(mean) X(prod) X(amax) X(amin) X(any) X(all) X(argmax) X(argmin) X(max) X(min) X(var) X(std) X(logsumexp)
+#define EACH_REDUCTION(X) \
+    X(sum) X(mean) X(prod) X(amax) X(amin) X(any) X(all) X(argmax) X(argmin) X(max) X(min) X(var) X(std) X(logsumexp)
+/* clang-format off */
 EACH_REDUCTION(ALL_AND_DIM)
 WITH_DTYPE(sum) WITH_DTYPE(mean) WITH_DTYPE(prod)
 ALONG(cumsum) ALONG(softmax) ALONG(log_softmax)
+/* clang-format on */
 
 static tn_tensor *row_of(tn_tensor *x)
 {
