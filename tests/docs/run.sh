@@ -24,6 +24,11 @@ for page in "$source"/*.md "$source"/docs/*.md; do
         diff "$scratch/promised" "$scratch/printed"
         ok "$name compiles, runs, prints what it says"
     done
+    awk '/^```diff$/ {on = 1; next} /^```/ {on = 0} on' "$page" >"$scratch/diff"
+    if [ -s "$scratch/diff" ]; then
+        (cd "$source" && git apply --check --recount "$scratch/diff")
+        ok "${page#"$source"/}: its diff applies"
+    fi
     for path in $(grep -oE '(\./)?scripts/[a-z-]+' "$page" | sort -u) $(grep -oE '\]\([A-Za-z][^):#]*\)' "$page" |
         grep -v http | sed 's/^](//; s/)$//' | sort -u); do
         [ -e "$source/$path" ] || { echo "${page#"$source"/}: $path is not there"; exit 1; }
