@@ -27,10 +27,27 @@ static void addmm_in_place_of_a_factor(void **state)
     tn_scope_close(s);
 }
 
+static void linear_of_rows_beside_a_dimension_of_one(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_reshape(MADE(tn_arange(0., 30., 1.)), TN_SHAPE(5, 1, 3, 2))), *w = MADE(tn_ones(TN_SHAPE(1, 2)));
+    tn_tensor *y = MADE(tn_linear(MADE(tn_slice(x, 2, 0, 1, 1)), w, TN_NONE)); /* torch: F.linear(x[:, :, 0:1], w) */
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([ 1., 13., 25., 37., 49.])");
+    y = MADE(tn_linear(MADE(tn_slice(x, 2, 1, 3, 1)), w, TN_NONE));
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([ 5.,  9., 17., 21., 29., 33., 41., 45., 53., 57.])");
+    y = MADE(tn_linear(MADE(tn_expand(MADE(tn_slice(x, 0, 4, 5, 1)), TN_SHAPE(2, 1, 3, 2))), w, TN_NONE));
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([49., 53., 57., 49., 53., 57.])");
+    y = MADE(tn_linear(MADE(tn_slice(MADE(tn_slice(x, 0, 1, 2, 1)), 2, 1, 2, 1)), w, TN_NONE));
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([17.])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addmm_in_place_of_a_factor),
+        cmocka_unit_test(linear_of_rows_beside_a_dimension_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

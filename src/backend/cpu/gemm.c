@@ -303,13 +303,21 @@ static void set_bias(shape *s, const tn__view *v)
     s->bias_rs = v->ndim == 2 && v->shape[0] > 1 ? v->stride[0] : 0;
 }
 
-/* linear's input as rows of k: false if its leading dimensions are not one run of rows. */
+/* linear's input as rows of k: false if its leading dimensions are not one run of rows. Strides of dimensions of size 1
+ * mean nothing. */
 static bool rows_of(const tn__view *x, int64_t *stride)
 {
-    *stride = x->ndim > 1 ? x->stride[x->ndim - 2] : 0;
-    for (int32_t d = x->ndim - 2; d > 0; d--)
-        if (x->shape[d - 1] != 1 && x->stride[d - 1] != x->shape[d] * x->stride[d])
+    int64_t run = 1;
+    *stride = x->shape[x->ndim - 1];
+    for (int32_t d = x->ndim - 2; d >= 0; d--) {
+        if (x->shape[d] == 1)
+            continue;
+        if (run == 1)
+            *stride = x->stride[d];
+        else if (x->stride[d] != run * *stride)
             return false;
+        run *= x->shape[d];
+    }
     return true;
 }
 
