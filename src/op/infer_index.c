@@ -157,6 +157,9 @@ tn_status tn__infer_index_select(tn__call *c)
     if (index->ndim > 1)
         return tn__error(TN_EINDEX, "index_select(): Index is supposed to be a vector, but got dim: %d with type: %s",
                          (int)index->ndim, tn__dtypes[index->dtype].legacy);
+    if (x->ndim == 0 && index->numel != 1)
+        return tn__error(TN_EINVAL, "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
+                         (long long)index->numel);
     tn__spec_like(&c->spec[0], x);
     if (x->ndim)
         c->spec[0].shape[c->attr->dim] = index->numel;

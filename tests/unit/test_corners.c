@@ -43,11 +43,28 @@ static void linear_of_rows_beside_a_dimension_of_one(void **state)
     tn_scope_close(s);
 }
 
+/* ---- indices and tensors without dimensions ---- */
+
+static void index_select_of_one_number(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_full(TN_SHAPE(), 5.0));
+    FAILS(tn_index_select(x, 0, I64(0, 0, 0)), TN_EINVAL,
+          "index_select(): Index to scalar can have only 1 value, got 3 value(s)");
+    FAILS(tn_index_select(x, 0, MADE(tn_zeros(TN_SHAPE(0), .dtype = TN_I64))), TN_EINVAL, "got 0 value(s)");
+    PRINTS(MADE(tn_index_select(x, 0, I64(0))), "tensor(5.)");
+    PRINTS(MADE(tn_index_select(x, -1, MADE(tn_full(TN_SHAPE(), 0)))), "tensor(5.)");
+    PRINTS(MADE(tn_index_select(I64(10, 20, 30), 0, I64(2, 2, 0, 1))), "tensor([30, 30, 10, 20])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addmm_in_place_of_a_factor),
         cmocka_unit_test(linear_of_rows_beside_a_dimension_of_one),
+        cmocka_unit_test(index_select_of_one_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
