@@ -59,12 +59,38 @@ static void index_select_of_one_number(void **state)
     tn_scope_close(s);
 }
 
+static void an_index_without_dimensions_is_one_index(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = I64(10, 20, 30), *two = MADE(tn_full(TN_SHAPE(), 2)), *seven = MADE(tn_full(TN_SHAPE(), 7));
+    tn_tensor *one = MADE(tn_full(TN_SHAPE(), 1)), *zeros = I64(0, 0, 0);
+    PRINTS(MADE(tn_gather(x, 0, two)), "tensor(30)");
+    PRINTS(MADE(tn_scatter(x, 0, two, 7)), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter(x, 0, two, seven)), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter(x, 0, two, I64(7, 8))), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter(x, 0, I64(2), seven)), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter_add(x, 0, two, seven)), "tensor([10, 20, 37])");
+    PRINTS(MADE(tn_scatter_add(x, 0, two, I64(7))), "tensor([10, 20, 37])");
+    FAILS(tn_gather(x, 0, MADE(tn_full(TN_SHAPE(), 3))), TN_EINDEX,
+          "index 3 is out of bounds for dimension 0 with size 3");
+    PRINTS(MADE(tn_gather(seven, 0, zeros)), "tensor([7, 7, 7])");
+    PRINTS(MADE(tn_gather(seven, 0, MADE(tn_full(TN_SHAPE(), 0)))), "tensor(7)");
+    PRINTS(MADE(tn_scatter(one, 0, zeros, 9)), "tensor(9)");
+    PRINTS(MADE(tn_scatter_add(one, 0, I64(0), I64(7))), "tensor(8)");
+    tn_tensor *y = MADE(tn_ones(TN_SHAPE(3), .requires_grad = true));
+    OK(tn_backward(MADE(tn_mul(MADE(tn_gather(y, 0, two)), 5))));
+    PRINTS(MADE(tn_tensor_grad(y)), "tensor([0., 0., 5.])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addmm_in_place_of_a_factor),
         cmocka_unit_test(linear_of_rows_beside_a_dimension_of_one),
         cmocka_unit_test(index_select_of_one_number),
+        cmocka_unit_test(an_index_without_dimensions_is_one_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
