@@ -1,6 +1,7 @@
 /* Corners: operands that share memory, sizes and numbers at the ends of int64, tensors without dimensions. Values and
  * texts: PyTorch 2.14.1. */
 #include "check.h"
+#include "core/base.h"
 #include <math.h>
 
 #define I64(...)   MADE(tn_tensor_from(((tn_array){(const int64_t[]){__VA_ARGS__}, \
@@ -84,6 +85,28 @@ static void an_index_without_dimensions_is_one_index(void **state)
     tn_scope_close(s);
 }
 
+/* ---- the ends of int64 ---- */
+
+static void diagonals_far_outside(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_reshape(I64(1, 2, 3, 4, 5, 6), TN_SHAPE(2, 3)));
+    const char *all = "tensor([[1, 2, 3],\n        [4, 5, 6]])", *none = "tensor([[0, 0, 0],\n        [0, 0, 0]])";
+    const int64_t far[] = {INT64_MAX, INT64_MAX - 1, INT64_C(1) << 40, 3};
+    for (size_t i = 0; i < TN_COUNT(far); i++) {
+        PRINTS(MADE(tn_tril(x, far[i])), all);
+        PRINTS(MADE(tn_triu(x, far[i])), none);
+        PRINTS(MADE(tn_tril(x, -far[i] - (i == 0))), none);
+        PRINTS(MADE(tn_triu(x, -far[i] - (i == 0))), all);
+        assert_int_equal(tn_tensor_numel(MADE(tn_diagonal(x, far[i], 0, 1))), 0);
+        assert_int_equal(tn_tensor_numel(MADE(tn_diagonal(x, -far[i] - (i == 0), 0, 1))), 0);
+    }
+    PRINTS(MADE(tn_tril(x, -1)), "tensor([[0, 0, 0],\n        [4, 0, 0]])");
+    PRINTS(MADE(tn_triu(x, 2)), "tensor([[0, 0, 3],\n        [0, 0, 0]])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +114,7 @@ int main(void)
         cmocka_unit_test(linear_of_rows_beside_a_dimension_of_one),
         cmocka_unit_test(index_select_of_one_number),
         cmocka_unit_test(an_index_without_dimensions_is_one_index),
+        cmocka_unit_test(diagonals_far_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
