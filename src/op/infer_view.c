@@ -209,7 +209,9 @@ tn_status tn__infer_slice(tn__call *c)
     a->end = TN_MAX(clip(a->end, n), a->start);
     s->offset += a->start * s->stride[a->dim];
     s->shape[a->dim] = tn__div_up(a->end - a->start, a->step);
-    s->stride[a->dim] *= a->step;
+    int64_t stride;
+    if (!__builtin_mul_overflow(s->stride[a->dim], a->step, &stride)) /* else there is one element, or none */
+        s->stride[a->dim] = stride;
     return TN_OK;
 }
 

@@ -107,6 +107,26 @@ static void diagonals_far_outside(void **state)
     tn_scope_close(s);
 }
 
+static void steps_and_pieces_of_any_size(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_arange(0, 10, 1)), *piece[4];
+    PRINTS(MADE(tn_slice(x, 0, 0, 10, INT64_MAX)), "tensor([0])");
+    PRINTS(MADE(tn_slice(x, 0, 3, INT64_MAX, INT64_MAX - 1)), "tensor([3])");
+    PRINTS(MADE(tn_slice(x, 0, 0, 10, 4)), "tensor([0, 4, 8])");
+    PRINTS(MADE(tn_slice(MADE(tn_ones(TN_SHAPE(1, 3))), 0, 0, 1, INT64_MAX)), "tensor([[1., 1., 1.]])");
+    tn_tensor *y = MADE(tn_slice(x, 0, 0, 3, 1));
+    assert_int_equal(tn_chunk(y, INT64_MAX, 0, piece, 4), 3);
+    PRINTS(piece[2], "tensor([2])");
+    assert_int_equal(tn_split(y, INT64_MAX, 0, piece, 4), 1);
+    PRINTS(piece[0], "tensor([0, 1, 2])");
+    tn_tensor *z = MADE(tn_ones(TN_SHAPE(2, 3), .requires_grad = true));
+    OK(tn_backward(MADE(tn_sum(MADE(tn_slice(z, 0, 1, 2, INT64_MAX))))));
+    PRINTS(MADE(tn_tensor_grad(z)), "tensor([[0., 0., 0.],\n        [1., 1., 1.]])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +135,7 @@ int main(void)
         cmocka_unit_test(index_select_of_one_number),
         cmocka_unit_test(an_index_without_dimensions_is_one_index),
         cmocka_unit_test(diagonals_far_outside),
+        cmocka_unit_test(steps_and_pieces_of_any_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
