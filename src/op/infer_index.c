@@ -64,7 +64,9 @@ tn_status tn__infer_cat(tn__call *c)
                 return tn__error(TN_EINVAL, "Sizes of tensors must match except in dimension %d. Expected size %lld but "
                                             "got size %lld for tensor number %d in the list.", (int)c->attr->dim,
                                  (long long)first->shape[d], (long long)t->shape[d], (int)i);
-        total += t->shape[c->attr->dim];
+        if (__builtin_add_overflow(total, t->shape[c->attr->dim], &total))
+            return tn__error(TN_EINVAL, "cat: the sizes along dimension %d add up to more than an index can count",
+                             (int)c->attr->dim);
     }
     s->shape[c->attr->dim] = total;
     return tn__infer_one(c);

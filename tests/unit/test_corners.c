@@ -127,6 +127,18 @@ static void steps_and_pieces_of_any_size(void **state)
     tn_scope_close(s);
 }
 
+static void joined_sizes_that_overflow(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_expand(MADE(tn_ones(TN_SHAPE(1), .dtype = TN_BOOL)), TN_SHAPE(INT64_C(1) << 61)));
+    FAILS(tn_cat(TN_TENSORS(x, x, x, x), 0), TN_EINVAL, "more than an index can count");
+    FAILS(tn_cat(TN_TENSORS(x, x), 0), TN_EINVAL, "larger than memory can be");
+    FAILS(tn_stack(TN_TENSORS(x, x, x, x), 0), TN_EINVAL, "larger than memory can be");
+    PRINTS(MADE(tn_cat(TN_TENSORS(I64(1), I64(2, 3)), 0)), "tensor([1, 2, 3])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +148,7 @@ int main(void)
         cmocka_unit_test(an_index_without_dimensions_is_one_index),
         cmocka_unit_test(diagonals_far_outside),
         cmocka_unit_test(steps_and_pieces_of_any_size),
+        cmocka_unit_test(joined_sizes_that_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
