@@ -175,6 +175,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
 {
     int32_t d;
     int64_t total = 0;
+    bool sums = true;
     if (!split_dim("split_with_sizes", x, dim, &d))
         return 0;
     for (int32_t i = 0; i < sizes.ndim; i++) {
@@ -183,9 +184,10 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
                       tn__shape_str(sizes.dim, sizes.ndim).s);
             return 0;
         }
-        total += sizes.dim[i];
+        if (__builtin_add_overflow(total, sizes.dim[i], &total))
+            total = INT64_MAX, sums = false;
     }
-    if (total != x->shape[d]) {
+    if (!sums || total != x->shape[d]) {
         tn__error(TN_EINVAL, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
                              "%d), but got split_sizes=%s", (long long)x->shape[d], (int)d,
                   tn__shape_str(sizes.dim, sizes.ndim).s);
@@ -493,8 +495,13 @@ tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)
 {
     if (!usable("one_hot", index))
         return NULL;
-    if (num_classes == -1 && index->numel > 0 && index->dtype == TN_I64)
-        num_classes = tn_item_int(tn_max(index)) + 1;
+    if (num_classes == -1 && index->numel > 0 && index->dtype == TN_I64) {
+        tn_tensor *largest = tn_max(index);
+        if (!largest)
+            return NULL;
+        if (__builtin_add_overflow(tn_item_int(largest), 1, &num_classes))
+            return tn__fail(TN_EINVAL, "one_hot: index %lld leaves no room for a number of classes", (long long)INT64_MAX);
+    }
     return tn__one_hot(index, num_classes);
 }
 

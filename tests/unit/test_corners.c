@@ -139,6 +139,31 @@ static void joined_sizes_that_overflow(void **state)
     tn_scope_close(s);
 }
 
+static void products_and_sums_of_sizes_that_overflow(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const int64_t huge = INT64_C(1) << 40, most = INT64_MAX;
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(0))), *y = I64(1, 2, 3), *piece[3];
+    FAILS(tn_view(x, TN_SHAPE(0, huge, huge)), TN_EINVAL, "more elements than memory can hold");
+    FAILS(tn_reshape(x, TN_SHAPE(huge, huge, 0)), TN_EINVAL, "more elements than memory can hold");
+    FAILS(tn_ones(TN_SHAPE(0, huge, huge)), TN_EINVAL, "more elements than memory can hold");
+    FAILS(tn_view(x, TN_SHAPE(0, -1)), TN_EINVAL, "the unspecified dimension size -1 can be any value and is ambiguous");
+    FAILS(tn_as_strided(x, TN_SHAPE(0, 5), TN_DIMS(most, most), 0), TN_EINVAL, "beyond what an index can count");
+    FAILS(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(most / 2), most / 2), TN_EINVAL, "out of bounds for storage of size 24");
+    MADE(tn_as_strided(y, TN_SHAPE(1, 3), TN_DIMS(most, 1), 0)); /* a stride that no step is made with */
+    PRINTS(MADE(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(2), 0)), "tensor([1, 3])");
+    assert_int_equal(tn_tensor_numel(MADE(tn_view(x, TN_SHAPE(0, huge)))), 0);
+    assert_int_equal(tn_split_sizes(y, TN_DIMS(most, most, 5), 0, piece, 3), 0);
+    FAILS_STATUS(tn_error_code(), TN_EINVAL, "split_sizes to sum exactly to 3");
+    assert_int_equal(tn_split_sizes(y, TN_DIMS(1, 2), 0, piece, 3), 2);
+    PRINTS(piece[1], "tensor([2, 3])");
+    FAILS(tn_one_hot(I64(INT64_MAX), -1), TN_EINVAL, "leaves no room for a number of classes");
+    FAILS(tn_one_hot(I64(INT64_MAX - 1), -1), TN_EINVAL, "larger than memory can be");
+    PRINTS(MADE(tn_one_hot(I64(1, 0), -1)), "tensor([[0, 1],\n        [1, 0]])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +174,7 @@ int main(void)
         cmocka_unit_test(diagonals_far_outside),
         cmocka_unit_test(steps_and_pieces_of_any_size),
         cmocka_unit_test(joined_sizes_that_overflow),
+        cmocka_unit_test(products_and_sums_of_sizes_that_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
