@@ -17,6 +17,15 @@ static bool usable(const char *what, const tn_tensor *t)
     return false;
 }
 
+/* A list of any length, that can be read. */
+static bool usable_dims(const char *what, tn_dims dims)
+{
+    if (dims.ndim == 0 || (dims.ndim > 0 && dims.dim))
+        return true;
+    tn__error(TN_EINVAL, "%s: a list of %d sizes%s", what, (int)dims.ndim, dims.ndim > 0 ? " is NULL" : "");
+    return false;
+}
+
 static tn_dims shape_of(const tn_tensor *t)
 {
     return (tn_dims){t->ndim, t->shape};
@@ -101,9 +110,10 @@ tn_tensor *tn__fn_expand_as(tn_tensor *x, tn_tensor *other)
 tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
 {
     int64_t dims[TN_MAX_DIMS];
-    int32_t n = 0, lead = usable("sum_to_size", x) ? x->ndim - shape.ndim : -1;
-    if (!x || x == TN_NONE)
+    int32_t n = 0;
+    if (!usable("sum_to_size", x) || !usable_dims("sum_to_size", shape))
         return NULL;
+    int32_t lead = x->ndim - shape.ndim;
     bool fits = lead >= 0;
     for (int32_t d = 0; fits && d < x->ndim; d++) {
         int64_t want = d < lead ? 1 : shape.dim[d - lead];
@@ -176,7 +186,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
     int32_t d;
     int64_t total = 0;
     bool sums = true;
-    if (!split_dim("split_with_sizes", x, dim, &d))
+    if (!split_dim("split_with_sizes", x, dim, &d) || !usable_dims("split_with_sizes", sizes))
         return 0;
     for (int32_t i = 0; i < sizes.ndim; i++) {
         if (sizes.dim[i] < 0) {

@@ -164,6 +164,36 @@ static void products_and_sums_of_sizes_that_overflow(void **state)
     tn_scope_close(s);
 }
 
+/* ---- lists that cannot be read ---- */
+
+static void lists_of_sizes_are_checked(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 3))), *piece[2];
+    const tn_dims bad[] = {{1, NULL}, {-1, NULL}, {-1, (const int64_t[]){3}}, {INT32_MIN, NULL}};
+    for (size_t i = 0; i < TN_COUNT(bad); i++) {
+        FAILS(tn_sum_to_size(x, bad[i]), TN_EINVAL, "sum_to_size: a list of");
+        assert_int_equal(tn_split_sizes(x, bad[i], 0, piece, 2), 0);
+        FAILS_STATUS(tn_error_code(), TN_EINVAL, "split_with_sizes: a list of");
+        FAILS(tn_reshape(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_view(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_expand(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_permute(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_flip(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_as_strided(x, bad[i], bad[i], 0), TN_EINVAL, "");
+        FAILS(tn_sum(x, .dim = bad[i]), TN_EINVAL, "");
+        FAILS(tn_logsumexp(x, .dim = bad[i]), TN_EINVAL, "");
+        FAILS(tn_squeeze(x, .dim = bad[i]), TN_EINVAL, "");
+        FAILS(tn_zeros(bad[i]), TN_EINVAL, "");
+        FAILS(tn_randint(0, 2, bad[i]), TN_EINVAL, "");
+    }
+    FAILS(tn_sum_to_size(x, TN_SHAPE(-1)), TN_EINVAL, "is not expandable to size");
+    PRINTS(MADE(tn_sum_to_size(x, TN_SHAPE(3))), "tensor([2., 2., 2.])");
+    PRINTS(MADE(tn_sum_to_size(x, TN_SHAPE())), "tensor(6.)");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +205,7 @@ int main(void)
         cmocka_unit_test(steps_and_pieces_of_any_size),
         cmocka_unit_test(joined_sizes_that_overflow),
         cmocka_unit_test(products_and_sums_of_sizes_that_overflow),
+        cmocka_unit_test(lists_of_sizes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
