@@ -407,8 +407,11 @@ static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross
     return tn_div(tn_sum(loss), tn_sum(kept));
 }
 
-tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_entropy_options *o)
+tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_entropy_options *options)
 {
+    tn_cross_entropy_options said = *options, *o = &said;
+    if (o->weight == TN_NONE)
+        o->weight = NULL;
     if (!usable("cross_entropy", x) || !usable("cross_entropy", target))
         return NULL;
     if (x->ndim == 0)

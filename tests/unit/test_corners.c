@@ -194,6 +194,23 @@ static void lists_of_sizes_are_checked(void **state)
     tn_scope_close(s);
 }
 
+/* ---- losses ---- */
+
+static void a_weight_of_none_is_no_weight(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(1., 2., 3., 0., -1., 2.), .shape = TN_SHAPE(2, 3)));
+    tn_tensor *p = MADE(tn_tensor_from(TN_LIST(.2, .3, .5, 1., 0., 0.), .shape = TN_SHAPE(2, 3))), *y = I64(2, 0);
+    PRINTS(MADE(tn_cross_entropy(x, y, .weight = TN_NONE, .label_smoothing = 0.1)), "tensor(1.3221)");
+    PRINTS(MADE(tn_cross_entropy(x, y, .label_smoothing = 0.1)), "tensor(1.3221)");
+    PRINTS(MADE(tn_cross_entropy(x, p, .weight = TN_NONE, .label_smoothing = 0.1)), "tensor(1.6371)");
+    PRINTS(MADE(tn_cross_entropy(x, y, .weight = TN_NONE)), "tensor(1.2887)");
+    MADE(tn_nll_loss(x, y, .weight = TN_NONE));
+    MADE(tn_binary_cross_entropy_with_logits(x, p, .weight = TN_NONE, .pos_weight = TN_NONE));
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +223,7 @@ int main(void)
         cmocka_unit_test(joined_sizes_that_overflow),
         cmocka_unit_test(products_and_sums_of_sizes_that_overflow),
         cmocka_unit_test(lists_of_sizes_are_checked),
+        cmocka_unit_test(a_weight_of_none_is_no_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
