@@ -258,6 +258,13 @@ tn_status tn__d_mse_loss(tn__backward *b)
     return !e && b->need[1] ? give(b, 1, tn_neg(g)) : e;
 }
 
+/* log(1 / (1 + exp(-x))) = min(x, 0) - log(1 + exp(-|x|)), written so that its derivative at 0 is right too */
+static tn_tensor *log_sigmoid(tn_tensor *x)
+{
+    tn_tensor *negative = tn_lt(x, 0);
+    return tn_sub(tn_where(negative, x, 0), tn_log1p(tn_exp(tn_where(negative, x, tn_neg(x)))));
+}
+
 /* loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)), times weight; p: pos_weight */
 tn_status tn__d_bce_with_logits(tn__backward *b)
 {
@@ -285,7 +292,7 @@ tn_status tn__d_bce_with_logits(tn__backward *b)
     if (!e && b->need[1]) { /* -x + (p - 1) log(1 + exp(-x)) */
         tn_tensor *slope = tn_neg(x);
         if (positive.kind)
-            slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), tn_log(s)));
+            slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), log_sigmoid(x)));
         e = give(b, 1, tn_mul(g, slope));
     }
     return e;

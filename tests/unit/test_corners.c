@@ -211,6 +211,25 @@ static void a_weight_of_none_is_no_weight(void **state)
     tn_scope_close(s);
 }
 
+static void targets_gradient_far_from_zero(void **state)
+{
+    (void)state;
+    static const double slope[] = {600, 9.097174703147484, 1.3862943611198904, -1.746143977914055, -200};
+    static const double second[] = {-3, -2.9051482536448665, -2, -1.2384058440442351, -1};
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(-200., -3., 0., 2., 200.), .dtype = TN_F64, .requires_grad = true));
+    tn_tensor *y = MADE(tn_full(TN_SHAPE(5), 0.25, .dtype = TN_F64, .requires_grad = true)), *gx, *gy;
+    tn_tensor *loss = MADE(tn_binary_cross_entropy_with_logits(
+        x, y, .pos_weight = MADE(tn_full(TN_SHAPE(), 3.0, .dtype = TN_F64)), .reduction = TN_SUM));
+    OK(tn_grad(TN_TENSORS(loss), TN_TENSORS(y), &gy, .create_graph = true));
+    OK(tn_grad(TN_TENSORS(gy), TN_TENSORS(x), &gx, .grad_outputs = TN_TENSORS(MADE(tn_ones_like(gy)))));
+    for (int64_t i = 0; i < 5; i++) {
+        assert_true(fabs(tn_item(MADE(tn_select(gy, 0, i))) - slope[i]) <= 1e-12);
+        assert_true(fabs(tn_item(MADE(tn_select(gx, 0, i))) - second[i]) <= 1e-12);
+    }
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +243,7 @@ int main(void)
         cmocka_unit_test(products_and_sums_of_sizes_that_overflow),
         cmocka_unit_test(lists_of_sizes_are_checked),
         cmocka_unit_test(a_weight_of_none_is_no_weight),
+        cmocka_unit_test(targets_gradient_far_from_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
