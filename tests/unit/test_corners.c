@@ -230,6 +230,41 @@ static void targets_gradient_far_from_zero(void **state)
     tn_scope_close(s);
 }
 
+/* ---- derivatives ---- */
+
+static void product_over_everything(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t n;
+        double x[5], first[5], second[5]; /* second: of sum((i + 1) * first[i]) */
+    } cases[] = {
+        {5, {2, 3, 4, 5, .5}, {30, 20, 15, 12, 120}, {366.5, 241, 179.5, 143, 326}},
+        {5, {2, 0, 4, 5, .5}, {0, 20, 0, 0, 0}, {20, 241, 10, 8, 80}},
+        {5, {2, 0, 4, 0, .5}, {0}, {0, 16, 0, 8, 0}},
+        {1, {7}, {1}, {0}},
+        {2, {7, 3}, {3, 7}, {2, 1}},
+        {2, {0, 3}, {3, 0}, {2, 1}},
+    };
+    for (size_t c = 0; c < TN_COUNT(cases); c++) {
+        tn_scope *s = tn_scope_open();
+        const tn_array data = {cases[c].x, (size_t)cases[c].n, TN_F64, false};
+        tn_tensor *x = MADE(tn_tensor_from(data, .requires_grad = true)), *g, *h;
+        OK(tn_grad(TN_TENSORS(MADE(tn_prod(x))), TN_TENSORS(x), &g, .create_graph = true));
+        OK(tn_grad(TN_TENSORS(g), TN_TENSORS(x), &h, .allow_unused = true,
+                   .grad_outputs = TN_TENSORS(MADE(tn_arange(1., cases[c].n + 1., 1., .dtype = TN_F64)))));
+        for (int64_t i = 0; i < cases[c].n; i++) {
+            assert_true(tn_item(MADE(tn_select(g, 0, i))) == cases[c].first[i]);
+            assert_true((h ? tn_item(MADE(tn_select(h, 0, i))) : 0) == cases[c].second[i]);
+        }
+        tn_scope_close(s);
+    }
+    tn_tensor *x = MADE(tn_full(TN_SHAPE(100000), 1.0, .requires_grad = true)); /* took minutes when it was quadratic */
+    OK(tn_backward(tn_prod(x)));
+    assert_true(tn_item(MADE(tn_sum(tn_tensor_grad(x)))) == 100000);
+    tn_release(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +279,7 @@ int main(void)
         cmocka_unit_test(lists_of_sizes_are_checked),
         cmocka_unit_test(a_weight_of_none_is_no_weight),
         cmocka_unit_test(targets_gradient_far_from_zero),
+        cmocka_unit_test(product_over_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
