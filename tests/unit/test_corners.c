@@ -265,6 +265,32 @@ static void product_over_everything(void **state)
     tn_release(x);
 }
 
+/* ---- ranges and numbers at the ends of their dtypes ---- */
+
+static void ranges_of_whole_numbers_are_exact(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const int64_t big = INT64_C(1) << 53, most = INT64_MAX, least = INT64_MIN;
+    PRINTS(MADE(tn_arange(big, big + 3, 1)), "tensor([9007199254740992, 9007199254740993, 9007199254740994])");
+    PRINTS(MADE(tn_arange(big, big + 7, 3)), "tensor([9007199254740992, 9007199254740995, 9007199254740998])");
+    PRINTS(MADE(tn_arange(big + 3, big, -1)), "tensor([9007199254740995, 9007199254740994, 9007199254740993])");
+    PRINTS(MADE(tn_arange(most - 2, most, 1)), "tensor([9223372036854775805, 9223372036854775806])");
+    PRINTS(MADE(tn_arange(least, least + 2, 1)), "tensor([-9223372036854775808, -9223372036854775807])");
+    PRINTS(MADE(tn_sub(MADE(tn_arange(least, most, most)), 1)),
+           "tensor([9223372036854775807,                  -2, 9223372036854775805])");
+    FAILS(tn_arange(least, most, 1), TN_EINVAL, "invalid size, possible overflow");
+    FAILS(tn_arange(big, big - 1, 1), TN_EINVAL, "upper bound and lower bound inconsistent with step sign");
+    FAILS(tn_arange(big, big + 1, -1), TN_EINVAL, "upper bound and lower bound inconsistent with step sign");
+    FAILS(tn_arange(big, big + 1, 0), TN_EINVAL, "step must be nonzero");
+    assert_int_equal(tn_tensor_numel(MADE(tn_arange(most, most, least))), 0);
+    PRINTS(MADE(tn_arange(0, 300, 100, .dtype = TN_I8)), "tensor([  0, 100, -56], dtype=torch.int8)");
+    /* other dtypes count in double, as PyTorch's do */
+    assert_int_equal(tn_tensor_numel(MADE(tn_arange(big, big + 3, 1, .dtype = TN_F64))), 4);
+    assert_int_equal(tn_tensor_numel(MADE(tn_arange(0, 4.7, 1, .dtype = TN_I64))), 5);
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_weight_of_none_is_no_weight),
         cmocka_unit_test(targets_gradient_far_from_zero),
         cmocka_unit_test(product_over_everything),
+        cmocka_unit_test(ranges_of_whole_numbers_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
