@@ -45,18 +45,23 @@ tn_status tn__d_mean(tn__backward *b)
     return give(b, 0, tn_expand(g, input_shape(b, 0)));
 }
 
-/* Product of the others, by running products from both sides: right also where elements are zero. */
-static tn_tensor *product_of_others(tn_tensor *x, int64_t dim)
+/* Element i becomes the product of those before it. Each round doubles how many of them are in it. */
+static tn_tensor *product_before(tn_tensor *x, int64_t dim)
 {
     int64_t n = x->shape[dim];
-    tn_tensor *right = tn_ones_like(tn_slice(x, dim, 0, 1, 1)), *left = right, *before = left, *after = right;
-    for (int64_t i = 1; i < n && before && after; i++) {
-        left = tn_mul(left, tn_slice(x, dim, i - 1, i, 1));
-        before = tn_cat(TN_TENSORS(before, left), dim);
-        right = tn_mul(right, tn_slice(x, dim, n - i, n - i + 1, 1));
-        after = tn_cat(TN_TENSORS(right, after), dim);
+    tn_tensor *one = tn_ones_like(tn_slice(x, dim, 0, 1, 1)), *p = tn_cat(TN_TENSORS(one, tn_slice(x, dim, 0, n - 1, 1)), dim);
+    for (int64_t have = 1; have < n - 1 && p; have += have) {
+        tn_tensor *rest = tn_mul(tn_slice(p, dim, have, n, 1), tn_slice(p, dim, 0, n - have, 1));
+        p = tn_cat(TN_TENSORS(tn_slice(p, dim, 0, have, 1), rest), dim);
     }
-    return tn_mul(before, after);
+    return p;
+}
+
+/* Product of the others, from both sides: right also where elements are zero. */
+static tn_tensor *product_of_others(tn_tensor *x, int64_t dim)
+{
+    tn_tensor *after = product_before(tn_flip(x, TN_DIMS(dim)), dim);
+    return tn_mul(product_before(x, dim), tn_flip(after, TN_DIMS(dim)));
 }
 
 tn_status tn__d_prod(tn__backward *b)
@@ -258,6 +263,13 @@ tn_status tn__d_mse_loss(tn__backward *b)
     return !e && b->need[1] ? give(b, 1, tn_neg(g)) : e;
 }
 
+/* log(1 / (1 + exp(-x))) = min(x, 0) - log(1 + exp(-|x|)), written so that its derivative at 0 is right too */
+static tn_tensor *log_sigmoid(tn_tensor *x)
+{
+    tn_tensor *negative = tn_lt(x, 0);
+    return tn_sub(tn_where(negative, x, 0), tn_log1p(tn_exp(tn_where(negative, x, tn_neg(x)))));
+}
+
 /* loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)), times weight; p: pos_weight */
 tn_status tn__d_bce_with_logits(tn__backward *b)
 {
@@ -285,7 +297,7 @@ tn_status tn__d_bce_with_logits(tn__backward *b)
     if (!e && b->need[1]) { /* -x + (p - 1) log(1 + exp(-x)) */
         tn_tensor *slope = tn_neg(x);
         if (positive.kind)
-            slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), tn_log(s)));
+            slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), log_sigmoid(x)));
         e = give(b, 1, tn_mul(g, slope));
     }
     return e;

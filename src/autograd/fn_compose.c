@@ -17,6 +17,15 @@ static bool usable(const char *what, const tn_tensor *t)
     return false;
 }
 
+/* A list of any length, that can be read. */
+static bool usable_dims(const char *what, tn_dims dims)
+{
+    if (dims.ndim == 0 || (dims.ndim > 0 && dims.dim))
+        return true;
+    tn__error(TN_EINVAL, "%s: a list of %d sizes%s", what, (int)dims.ndim, dims.ndim > 0 ? " is NULL" : "");
+    return false;
+}
+
 static tn_dims shape_of(const tn_tensor *t)
 {
     return (tn_dims){t->ndim, t->shape};
@@ -101,9 +110,10 @@ tn_tensor *tn__fn_expand_as(tn_tensor *x, tn_tensor *other)
 tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
 {
     int64_t dims[TN_MAX_DIMS];
-    int32_t n = 0, lead = usable("sum_to_size", x) ? x->ndim - shape.ndim : -1;
-    if (!x || x == TN_NONE)
+    int32_t n = 0;
+    if (!usable("sum_to_size", x) || !usable_dims("sum_to_size", shape))
         return NULL;
+    int32_t lead = x->ndim - shape.ndim;
     bool fits = lead >= 0;
     for (int32_t d = 0; fits && d < x->ndim; d++) {
         int64_t want = d < lead ? 1 : shape.dim[d - lead];
@@ -175,7 +185,8 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
 {
     int32_t d;
     int64_t total = 0;
-    if (!split_dim("split_with_sizes", x, dim, &d))
+    bool sums = true;
+    if (!split_dim("split_with_sizes", x, dim, &d) || !usable_dims("split_with_sizes", sizes))
         return 0;
     for (int32_t i = 0; i < sizes.ndim; i++) {
         if (sizes.dim[i] < 0) {
@@ -183,9 +194,10 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
                       tn__shape_str(sizes.dim, sizes.ndim).s);
             return 0;
         }
-        total += sizes.dim[i];
+        if (__builtin_add_overflow(total, sizes.dim[i], &total))
+            total = INT64_MAX, sums = false;
     }
-    if (total != x->shape[d]) {
+    if (!sums || total != x->shape[d]) {
         tn__error(TN_EINVAL, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
                              "%d), but got split_sizes=%s", (long long)x->shape[d], (int)d,
                   tn__shape_str(sizes.dim, sizes.ndim).s);
@@ -395,8 +407,11 @@ static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross
     return tn_div(tn_sum(loss), tn_sum(kept));
 }
 
-tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_entropy_options *o)
+tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_entropy_options *options)
 {
+    tn_cross_entropy_options said = *options, *o = &said;
+    if (o->weight == TN_NONE)
+        o->weight = NULL;
     if (!usable("cross_entropy", x) || !usable("cross_entropy", target))
         return NULL;
     if (x->ndim == 0)
@@ -493,8 +508,13 @@ tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)
 {
     if (!usable("one_hot", index))
         return NULL;
-    if (num_classes == -1 && index->numel > 0 && index->dtype == TN_I64)
-        num_classes = tn_item_int(tn_max(index)) + 1;
+    if (num_classes == -1 && index->numel > 0 && index->dtype == TN_I64) {
+        tn_tensor *largest = tn_max(index);
+        if (!largest)
+            return NULL;
+        if (__builtin_add_overflow(tn_item_int(largest), 1, &num_classes))
+            return tn__fail(TN_EINVAL, "one_hot: index %lld leaves no room for a number of classes", (long long)INT64_MAX);
+    }
     return tn__one_hot(index, num_classes);
 }
 

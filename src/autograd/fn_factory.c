@@ -113,21 +113,41 @@ static bool any_float(const tn_scalar *s, int n)
     return false;
 }
 
+static bool all_int64(const tn_scalar *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (s[i].kind == TN_SCALAR_FLOAT || (s[i].kind == TN_SCALAR_UINT && s[i].v.u > INT64_MAX))
+            return false;
+    return true;
+}
+
+/* How many whole numbers from a, step s, are before b: a double would round them. */
+static double count_whole(int64_t a, int64_t b, int64_t s, int64_t *n)
+{
+    uint64_t span = s > 0 ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+    uint64_t each = s > 0 ? (uint64_t)s : 0 - (uint64_t)s, count = span / each + (span % each > 0);
+    *n = (int64_t)count;
+    return (double)count;
+}
+
 tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const tn_options *o)
 {
     const tn_scalar all[] = {start, end, step};
     double a = tn__scalar_double(&start), b = tn__scalar_double(&end), s = tn__scalar_double(&step);
+    tn_dtype dtype = o->dtype ? o->dtype : any_float(all, 3) ? tn__default_dtype() : TN_I64;
+    bool whole = all_int64(all, 3) && !tn__dtype_is_float(dtype);
+    bool down = whole ? end.v.i < start.v.i : b < a, up = whole ? end.v.i > start.v.i : b > a;
     if (s == 0 || !isfinite(s))
         return tn__fail(TN_EINVAL, "step must be nonzero");
     if (!isfinite(a) || !isfinite(b))
         return tn__fail(TN_EINVAL, "unsupported range: %g -> %g", a, b);
-    if ((s > 0 && b < a) || (s < 0 && b > a))
+    if ((s > 0 && down) || (s < 0 && up))
         return tn__fail(TN_EINVAL, "upper bound and lower bound inconsistent with step sign");
-    double n = ceil((b - a) / s);
+    int64_t count = 0;
+    double n = whole ? count_whole(start.v.i, end.v.i, step.v.i, &count) : ceil((b - a) / s);
     if (n > 9e18)
         return tn__fail(TN_EINVAL, "invalid size, possible overflow");
-    tn_dtype otherwise = any_float(all, 3) ? tn__default_dtype() : TN_I64;
-    tn_tensor *t = tn__factory(TN_SHAPE((int64_t)n), o, otherwise);
+    tn_tensor *t = tn__factory(TN_SHAPE(whole ? count : (int64_t)n), o, dtype);
     if (t && t->dtype == TN_BOOL) {
         tn__error(TN_EDTYPE, "\"arange\" not implemented for 'Bool'");
         return NULL;

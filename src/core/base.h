@@ -34,7 +34,7 @@
 
 static inline int64_t tn__div_up(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (a % b > 0);
 }
 
 #endif

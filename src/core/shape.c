@@ -133,12 +133,14 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
 {
     int32_t infer = -1;
     int64_t known = 1;
+    bool zero = false;
     if (dims.ndim < 0 || dims.ndim > TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "%s: a shape has at most %d dimensions, got %d", what, TN_MAX_DIMS, (int)dims.ndim);
     if (dims.ndim > 0 && !dims.dim)
         return tn__error(TN_EINVAL, "%s: the shape's dimensions are NULL", what);
     for (int32_t i = 0; i < dims.ndim; i++) {
         out[i] = dims.dim[i];
+        zero |= out[i] == 0;
         if (out[i] == -1 && numel >= 0) {
             if (infer >= 0)
                 return tn__error(TN_EINVAL, "only one dimension can be inferred");
@@ -147,14 +149,14 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
             return numel >= 0 ? tn__error(TN_EINVAL, "invalid shape dimension %lld", (long long)out[i])
                               : tn__error(TN_EINVAL, "Trying to create tensor with negative dimension %lld: %s",
                                           (long long)out[i], tn__shape_str(dims.dim, dims.ndim).s);
-        } else if (__builtin_mul_overflow(known, out[i], &known)) {
+        } else if (__builtin_mul_overflow(known, TN_MAX(out[i], 1), &known)) { /* strides are products of the others */
             return tn__error(TN_EINVAL, "%s: the shape %s has more elements than memory can hold", what,
                              tn__shape_str(dims.dim, dims.ndim).s);
         }
     }
     if (infer < 0)
         return TN_OK;
-    if (known == 0)
+    if (zero)
         return tn__error(TN_EINVAL, "cannot reshape tensor of %lld elements into shape %s because the unspecified "
                                     "dimension size -1 can be any value and is ambiguous",
                          (long long)numel, tn__shape_str(dims.dim, dims.ndim).s);

@@ -64,8 +64,11 @@ tn_status tn__infer_fill(tn__call *c)
 
 tn_status tn__infer_tril(tn__call *c)
 {
-    if (tn__in(c, 0)->ndim < 2)
+    const tn_tensor *x = tn__in(c, 0);
+    if (x->ndim < 2)
         return tn__error(TN_EINVAL, "%s: input tensor must have at least 2 dimensions", tn__op_name(c->op));
+    int64_t rows = x->shape[x->ndim - 2], cols = x->shape[x->ndim - 1];
+    c->attr->n = TN_MAX(TN_MIN(c->attr->n, cols), -rows); /* further diagonals are outside all the same */
     return tn__infer_same1(c);
 }
 

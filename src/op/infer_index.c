@@ -64,7 +64,9 @@ tn_status tn__infer_cat(tn__call *c)
                 return tn__error(TN_EINVAL, "Sizes of tensors must match except in dimension %d. Expected size %lld but "
                                             "got size %lld for tensor number %d in the list.", (int)c->attr->dim,
                                  (long long)first->shape[d], (long long)t->shape[d], (int)i);
-        total += t->shape[c->attr->dim];
+        if (__builtin_add_overflow(total, t->shape[c->attr->dim], &total))
+            return tn__error(TN_EINVAL, "cat: the sizes along dimension %d add up to more than an index can count",
+                             (int)c->attr->dim);
     }
     s->shape[c->attr->dim] = total;
     return tn__infer_one(c);
@@ -157,6 +159,9 @@ tn_status tn__infer_index_select(tn__call *c)
     if (index->ndim > 1)
         return tn__error(TN_EINDEX, "index_select(): Index is supposed to be a vector, but got dim: %d with type: %s",
                          (int)index->ndim, tn__dtypes[index->dtype].legacy);
+    if (x->ndim == 0 && index->numel != 1)
+        return tn__error(TN_EINVAL, "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
+                         (long long)index->numel);
     tn__spec_like(&c->spec[0], x);
     if (x->ndim)
         c->spec[0].shape[c->attr->dim] = index->numel;

@@ -209,7 +209,9 @@ tn_status tn__infer_slice(tn__call *c)
     a->end = TN_MAX(clip(a->end, n), a->start);
     s->offset += a->start * s->stride[a->dim];
     s->shape[a->dim] = tn__div_up(a->end - a->start, a->step);
-    s->stride[a->dim] *= a->step;
+    int64_t stride;
+    if (!__builtin_mul_overflow(s->stride[a->dim], a->step, &stride)) /* else there is one element, or none */
+        s->stride[a->dim] = stride;
     return TN_OK;
 }
 
@@ -253,18 +255,18 @@ static tn_status check_strided(const tn__call *c, const tn_tensor *x)
         if (a->strides[d] < 0)
             return tn__error(TN_EINVAL, "as_strided: Negative strides are not supported at the moment, got strides: %s",
                              tn__shape_str(a->strides, a->n_dims).s);
-        if (numel && (__builtin_mul_overflow(a->strides[d], a->dims[d] - 1, &step) ||
-                      __builtin_add_overflow(last, step, &last)))
+        if (__builtin_mul_overflow(a->strides[d], TN_MAX(a->dims[d], 1), &step) ||
+            (numel && __builtin_add_overflow(last, step - a->strides[d], &last)))
             return tn__error(TN_EINVAL, "as_strided: the strides reach beyond what an index can count");
     }
     int64_t have = x->storage ? (int64_t)(x->storage->nbytes / tn__dtype_size(x->dtype)) : INT64_MAX;
     if (numel && last >= have)
         return tn__error(TN_EINVAL, "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %d requiring a "
-                                    "storage size of %lld are out of bounds for storage of size %lld",
+                                    "storage size of %llu are out of bounds for storage of size %llu",
                          tn__shape_str(a->dims, a->n_dims).s, tn__shape_str(a->strides, a->n_dims).s,
                          (long long)a->start, (int)tn__dtype_size(x->dtype),
-                         (long long)(last + 1) * (long long)tn__dtype_size(x->dtype),
-                         (long long)have * (long long)tn__dtype_size(x->dtype));
+                         ((unsigned long long)last + 1) * tn__dtype_size(x->dtype),
+                         (unsigned long long)have * tn__dtype_size(x->dtype));
     return TN_OK;
 }
 

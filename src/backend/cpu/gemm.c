@@ -303,13 +303,21 @@ static void set_bias(shape *s, const tn__view *v)
     s->bias_rs = v->ndim == 2 && v->shape[0] > 1 ? v->stride[0] : 0;
 }
 
-/* linear's input as rows of k: false if its leading dimensions are not one run of rows. */
+/* linear's input as rows of k: false if its leading dimensions are not one run of rows. Strides of dimensions of size 1
+ * mean nothing. */
 static bool rows_of(const tn__view *x, int64_t *stride)
 {
-    *stride = x->ndim > 1 ? x->stride[x->ndim - 2] : 0;
-    for (int32_t d = x->ndim - 2; d > 0; d--)
-        if (x->shape[d - 1] != 1 && x->stride[d - 1] != x->shape[d] * x->stride[d])
+    int64_t run = 1;
+    *stride = x->shape[x->ndim - 1];
+    for (int32_t d = x->ndim - 2; d >= 0; d--) {
+        if (x->shape[d] == 1)
+            continue;
+        if (run == 1)
+            *stride = x->stride[d];
+        else if (x->stride[d] != run * *stride)
             return false;
+        run *= x->shape[d];
+    }
     return true;
 }
 
@@ -443,6 +451,27 @@ static tn_status run_shape(const shape *s, int type, const void *a, const void *
     return j.status;
 }
 
+/* Bytes that a view's elements lie in: from .. to. */
+static void extent(const tn__view *v, const char **from, const char **to)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < v->ndim; d++)
+        last += (v->shape[d] - 1) * v->stride[d];
+    *from = v->data;
+    *to = *from + (last + 1) * (int64_t)tn__dtype_size(v->dtype);
+}
+
+/* In place, a factor may lie where the result does: then the result is made aside. */
+static bool written_while_read(const tn__view *out, const tn__view *factor)
+{
+    const char *from, *to, *f, *t;
+    if (factor->numel == 0)
+        return false;
+    extent(out, &from, &to);
+    extent(factor, &f, &t);
+    return f < to && from < t;
+}
+
 /* Dense strides, after conversion. */
 static void set_dense(shape *s, bool weight_rows)
 {
@@ -468,7 +497,8 @@ tn_status tn__cpu_gemm(const tn__launch *l)
         return TN_OK;
     bool rows = l->op != TN__OP_linear || rows_of(&l->in[0], &s.a_rs);
     bool as_is = tn__dtypes[out->dtype].compute == out->dtype;
-    if (as_is && rows && out->contiguous)
+    bool apart = l->op != TN__OP_addmm || !(written_while_read(out, s.a) || written_while_read(out, s.b));
+    if (as_is && rows && out->contiguous && apart)
         return run_shape(&s, type, s.a->data, s.b->data, out->data);
     size_t na = 0, nb = 0, nc = (size_t)out->numel * tn__type_size(type);
     void *a = converted(s.a, type, &na), *b = converted(s.b, type, &nb), *c = tn__block_get(nc);

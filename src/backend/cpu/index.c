@@ -79,14 +79,17 @@ static void points(void *ctx, int64_t begin, int64_t end)
     const point_job *j = ctx;
     const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
     bool gather = j->l->op == TN__OP_gather;
+    int64_t only = j->index->ndim == 0 && j->table->ndim ? j->table->stride[0] : 0; /* a 0-dim index is one of shape [1] */
     for (int64_t i = begin; i < end; i++) {
-        int64_t rest = i, table = 0, index = 0, other = 0, along = 0;
+        int64_t rest = i, table = 0, index = 0, other = 0, along = only;
         for (int32_t d = j->index->ndim - 1; d >= 0; d--) {
             int64_t at = rest % j->index->shape[d];
             rest /= j->index->shape[d];
             index += at * j->index->stride[d];
-            if (j->other)
+            if (j->other && j->other->ndim)
                 other += at * j->other->stride[d];
+            if (j->table->ndim == 0)
+                continue;
             if (d == j->dim)
                 along = j->table->stride[d];
             else

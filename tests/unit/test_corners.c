@@ -1,0 +1,312 @@
+/* Corners: operands that share memory, sizes and numbers at the ends of int64, tensors without dimensions. Values and
+ * texts: PyTorch 2.14.1. */
+#include "check.h"
+#include "core/base.h"
+#include <math.h>
+
+#define I64(...)   MADE(tn_tensor_from(((tn_array){(const int64_t[]){__VA_ARGS__}, \
+                                                   sizeof((const int64_t[]){__VA_ARGS__}) / 8, TN_I64, true})))
+#define MATRIX(t)  MADE(tn_reshape((t), TN_SHAPE(2, 2)))
+
+/* ---- products ---- */
+
+static void addmm_in_place_of_a_factor(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = MATRIX(I64(1, 2, 3, 4)), *b = MATRIX(I64(1, 2, 3, 4));
+    MADE(tn_addmm_(a, a, a)); /* torch: a.addmm_(a, a) */
+    PRINTS(a, "tensor([[ 8, 12],\n        [18, 26]])");
+    MADE(tn_addmm_(b, MATRIX(I64(1, 0, 0, 1)), b));
+    PRINTS(b, "tensor([[2, 4],\n        [6, 8]])");
+    for (int64_t n = 64; n <= 600; n += 536) {
+        tn_manual_seed(1);
+        tn_tensor *x = MADE(tn_randn(TN_SHAPE(n, n))), *y = MADE(tn_clone(x)), *z = MADE(tn_clone(x));
+        tn_tensor *want = MADE(tn_addmm(y, z, MADE(tn_clone(x)))), *got = MADE(tn_addmm_(x, x, x));
+        assert_true(tn_allclose(got, want, .rtol = tn_scalar_f(1e-4), .atol = tn_scalar_f(1e-4)));
+    }
+    tn_scope_close(s);
+}
+
+static void linear_of_rows_beside_a_dimension_of_one(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_reshape(MADE(tn_arange(0., 30., 1.)), TN_SHAPE(5, 1, 3, 2))), *w = MADE(tn_ones(TN_SHAPE(1, 2)));
+    tn_tensor *y = MADE(tn_linear(MADE(tn_slice(x, 2, 0, 1, 1)), w, TN_NONE)); /* torch: F.linear(x[:, :, 0:1], w) */
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([ 1., 13., 25., 37., 49.])");
+    y = MADE(tn_linear(MADE(tn_slice(x, 2, 1, 3, 1)), w, TN_NONE));
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([ 5.,  9., 17., 21., 29., 33., 41., 45., 53., 57.])");
+    y = MADE(tn_linear(MADE(tn_expand(MADE(tn_slice(x, 0, 4, 5, 1)), TN_SHAPE(2, 1, 3, 2))), w, TN_NONE));
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([49., 53., 57., 49., 53., 57.])");
+    y = MADE(tn_linear(MADE(tn_slice(MADE(tn_slice(x, 0, 1, 2, 1)), 2, 1, 2, 1)), w, TN_NONE));
+    PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([17.])");
+    tn_scope_close(s);
+}
+
+/* ---- indices and tensors without dimensions ---- */
+
+static void index_select_of_one_number(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_full(TN_SHAPE(), 5.0));
+    FAILS(tn_index_select(x, 0, I64(0, 0, 0)), TN_EINVAL,
+          "index_select(): Index to scalar can have only 1 value, got 3 value(s)");
+    FAILS(tn_index_select(x, 0, MADE(tn_zeros(TN_SHAPE(0), .dtype = TN_I64))), TN_EINVAL, "got 0 value(s)");
+    PRINTS(MADE(tn_index_select(x, 0, I64(0))), "tensor(5.)");
+    PRINTS(MADE(tn_index_select(x, -1, MADE(tn_full(TN_SHAPE(), 0)))), "tensor(5.)");
+    PRINTS(MADE(tn_index_select(I64(10, 20, 30), 0, I64(2, 2, 0, 1))), "tensor([30, 30, 10, 20])");
+    tn_scope_close(s);
+}
+
+static void an_index_without_dimensions_is_one_index(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = I64(10, 20, 30), *two = MADE(tn_full(TN_SHAPE(), 2)), *seven = MADE(tn_full(TN_SHAPE(), 7));
+    tn_tensor *one = MADE(tn_full(TN_SHAPE(), 1)), *zeros = I64(0, 0, 0);
+    PRINTS(MADE(tn_gather(x, 0, two)), "tensor(30)");
+    PRINTS(MADE(tn_scatter(x, 0, two, 7)), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter(x, 0, two, seven)), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter(x, 0, two, I64(7, 8))), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter(x, 0, I64(2), seven)), "tensor([10, 20,  7])");
+    PRINTS(MADE(tn_scatter_add(x, 0, two, seven)), "tensor([10, 20, 37])");
+    PRINTS(MADE(tn_scatter_add(x, 0, two, I64(7))), "tensor([10, 20, 37])");
+    FAILS(tn_gather(x, 0, MADE(tn_full(TN_SHAPE(), 3))), TN_EINDEX,
+          "index 3 is out of bounds for dimension 0 with size 3");
+    PRINTS(MADE(tn_gather(seven, 0, zeros)), "tensor([7, 7, 7])");
+    PRINTS(MADE(tn_gather(seven, 0, MADE(tn_full(TN_SHAPE(), 0)))), "tensor(7)");
+    PRINTS(MADE(tn_scatter(one, 0, zeros, 9)), "tensor(9)");
+    PRINTS(MADE(tn_scatter_add(one, 0, I64(0), I64(7))), "tensor(8)");
+    tn_tensor *y = MADE(tn_ones(TN_SHAPE(3), .requires_grad = true));
+    OK(tn_backward(MADE(tn_mul(MADE(tn_gather(y, 0, two)), 5))));
+    PRINTS(MADE(tn_tensor_grad(y)), "tensor([0., 0., 5.])");
+    tn_scope_close(s);
+}
+
+/* ---- the ends of int64 ---- */
+
+static void diagonals_far_outside(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_reshape(I64(1, 2, 3, 4, 5, 6), TN_SHAPE(2, 3)));
+    const char *all = "tensor([[1, 2, 3],\n        [4, 5, 6]])", *none = "tensor([[0, 0, 0],\n        [0, 0, 0]])";
+    const int64_t far[] = {INT64_MAX, INT64_MAX - 1, INT64_C(1) << 40, 3};
+    for (size_t i = 0; i < TN_COUNT(far); i++) {
+        PRINTS(MADE(tn_tril(x, far[i])), all);
+        PRINTS(MADE(tn_triu(x, far[i])), none);
+        PRINTS(MADE(tn_tril(x, -far[i] - (i == 0))), none);
+        PRINTS(MADE(tn_triu(x, -far[i] - (i == 0))), all);
+        assert_int_equal(tn_tensor_numel(MADE(tn_diagonal(x, far[i], 0, 1))), 0);
+        assert_int_equal(tn_tensor_numel(MADE(tn_diagonal(x, -far[i] - (i == 0), 0, 1))), 0);
+    }
+    PRINTS(MADE(tn_tril(x, -1)), "tensor([[0, 0, 0],\n        [4, 0, 0]])");
+    PRINTS(MADE(tn_triu(x, 2)), "tensor([[0, 0, 3],\n        [0, 0, 0]])");
+    tn_scope_close(s);
+}
+
+static void steps_and_pieces_of_any_size(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_arange(0, 10, 1)), *piece[4];
+    PRINTS(MADE(tn_slice(x, 0, 0, 10, INT64_MAX)), "tensor([0])");
+    PRINTS(MADE(tn_slice(x, 0, 3, INT64_MAX, INT64_MAX - 1)), "tensor([3])");
+    PRINTS(MADE(tn_slice(x, 0, 0, 10, 4)), "tensor([0, 4, 8])");
+    PRINTS(MADE(tn_slice(MADE(tn_ones(TN_SHAPE(1, 3))), 0, 0, 1, INT64_MAX)), "tensor([[1., 1., 1.]])");
+    tn_tensor *y = MADE(tn_slice(x, 0, 0, 3, 1));
+    assert_int_equal(tn_chunk(y, INT64_MAX, 0, piece, 4), 3);
+    PRINTS(piece[2], "tensor([2])");
+    assert_int_equal(tn_split(y, INT64_MAX, 0, piece, 4), 1);
+    PRINTS(piece[0], "tensor([0, 1, 2])");
+    tn_tensor *z = MADE(tn_ones(TN_SHAPE(2, 3), .requires_grad = true));
+    OK(tn_backward(MADE(tn_sum(MADE(tn_slice(z, 0, 1, 2, INT64_MAX))))));
+    PRINTS(MADE(tn_tensor_grad(z)), "tensor([[0., 0., 0.],\n        [1., 1., 1.]])");
+    tn_scope_close(s);
+}
+
+static void joined_sizes_that_overflow(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_expand(MADE(tn_ones(TN_SHAPE(1), .dtype = TN_BOOL)), TN_SHAPE(INT64_C(1) << 61)));
+    FAILS(tn_cat(TN_TENSORS(x, x, x, x), 0), TN_EINVAL, "more than an index can count");
+    FAILS(tn_cat(TN_TENSORS(x, x), 0), TN_EINVAL, "larger than memory can be");
+    FAILS(tn_stack(TN_TENSORS(x, x, x, x), 0), TN_EINVAL, "larger than memory can be");
+    PRINTS(MADE(tn_cat(TN_TENSORS(I64(1), I64(2, 3)), 0)), "tensor([1, 2, 3])");
+    tn_scope_close(s);
+}
+
+static void products_and_sums_of_sizes_that_overflow(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const int64_t huge = INT64_C(1) << 40, most = INT64_MAX;
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(0))), *y = I64(1, 2, 3), *piece[3];
+    FAILS(tn_view(x, TN_SHAPE(0, huge, huge)), TN_EINVAL, "more elements than memory can hold");
+    FAILS(tn_reshape(x, TN_SHAPE(huge, huge, 0)), TN_EINVAL, "more elements than memory can hold");
+    FAILS(tn_ones(TN_SHAPE(0, huge, huge)), TN_EINVAL, "more elements than memory can hold");
+    FAILS(tn_view(x, TN_SHAPE(0, -1)), TN_EINVAL, "the unspecified dimension size -1 can be any value and is ambiguous");
+    FAILS(tn_as_strided(x, TN_SHAPE(0, 5), TN_DIMS(most, most), 0), TN_EINVAL, "beyond what an index can count");
+    FAILS(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(most / 2), most / 2), TN_EINVAL, "out of bounds for storage of size 24");
+    MADE(tn_as_strided(y, TN_SHAPE(1, 3), TN_DIMS(most, 1), 0)); /* a stride that no step is made with */
+    PRINTS(MADE(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(2), 0)), "tensor([1, 3])");
+    assert_int_equal(tn_tensor_numel(MADE(tn_view(x, TN_SHAPE(0, huge)))), 0);
+    assert_int_equal(tn_split_sizes(y, TN_DIMS(most, most, 5), 0, piece, 3), 0);
+    FAILS_STATUS(tn_error_code(), TN_EINVAL, "split_sizes to sum exactly to 3");
+    assert_int_equal(tn_split_sizes(y, TN_DIMS(1, 2), 0, piece, 3), 2);
+    PRINTS(piece[1], "tensor([2, 3])");
+    FAILS(tn_one_hot(I64(INT64_MAX), -1), TN_EINVAL, "leaves no room for a number of classes");
+    FAILS(tn_one_hot(I64(INT64_MAX - 1), -1), TN_EINVAL, "larger than memory can be");
+    PRINTS(MADE(tn_one_hot(I64(1, 0), -1)), "tensor([[0, 1],\n        [1, 0]])");
+    tn_scope_close(s);
+}
+
+/* ---- lists that cannot be read ---- */
+
+static void lists_of_sizes_are_checked(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 3))), *piece[2];
+    const tn_dims bad[] = {{1, NULL}, {-1, NULL}, {-1, (const int64_t[]){3}}, {INT32_MIN, NULL}};
+    for (size_t i = 0; i < TN_COUNT(bad); i++) {
+        FAILS(tn_sum_to_size(x, bad[i]), TN_EINVAL, "sum_to_size: a list of");
+        assert_int_equal(tn_split_sizes(x, bad[i], 0, piece, 2), 0);
+        FAILS_STATUS(tn_error_code(), TN_EINVAL, "split_with_sizes: a list of");
+        FAILS(tn_reshape(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_view(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_expand(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_permute(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_flip(x, bad[i]), TN_EINVAL, "");
+        FAILS(tn_as_strided(x, bad[i], bad[i], 0), TN_EINVAL, "");
+        FAILS(tn_sum(x, .dim = bad[i]), TN_EINVAL, "");
+        FAILS(tn_logsumexp(x, .dim = bad[i]), TN_EINVAL, "");
+        FAILS(tn_squeeze(x, .dim = bad[i]), TN_EINVAL, "");
+        FAILS(tn_zeros(bad[i]), TN_EINVAL, "");
+        FAILS(tn_randint(0, 2, bad[i]), TN_EINVAL, "");
+    }
+    FAILS(tn_sum_to_size(x, TN_SHAPE(-1)), TN_EINVAL, "is not expandable to size");
+    PRINTS(MADE(tn_sum_to_size(x, TN_SHAPE(3))), "tensor([2., 2., 2.])");
+    PRINTS(MADE(tn_sum_to_size(x, TN_SHAPE())), "tensor(6.)");
+    tn_scope_close(s);
+}
+
+/* ---- losses ---- */
+
+static void a_weight_of_none_is_no_weight(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(1., 2., 3., 0., -1., 2.), .shape = TN_SHAPE(2, 3)));
+    tn_tensor *p = MADE(tn_tensor_from(TN_LIST(.2, .3, .5, 1., 0., 0.), .shape = TN_SHAPE(2, 3))), *y = I64(2, 0);
+    PRINTS(MADE(tn_cross_entropy(x, y, .weight = TN_NONE, .label_smoothing = 0.1)), "tensor(1.3221)");
+    PRINTS(MADE(tn_cross_entropy(x, y, .label_smoothing = 0.1)), "tensor(1.3221)");
+    PRINTS(MADE(tn_cross_entropy(x, p, .weight = TN_NONE, .label_smoothing = 0.1)), "tensor(1.6371)");
+    PRINTS(MADE(tn_cross_entropy(x, y, .weight = TN_NONE)), "tensor(1.2887)");
+    MADE(tn_nll_loss(x, y, .weight = TN_NONE));
+    MADE(tn_binary_cross_entropy_with_logits(x, p, .weight = TN_NONE, .pos_weight = TN_NONE));
+    tn_scope_close(s);
+}
+
+static void targets_gradient_far_from_zero(void **state)
+{
+    (void)state;
+    static const double slope[] = {600, 9.097174703147484, 1.3862943611198904, -1.746143977914055, -200};
+    static const double second[] = {-3, -2.9051482536448665, -2, -1.2384058440442351, -1};
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(-200., -3., 0., 2., 200.), .dtype = TN_F64, .requires_grad = true));
+    tn_tensor *y = MADE(tn_full(TN_SHAPE(5), 0.25, .dtype = TN_F64, .requires_grad = true)), *gx, *gy;
+    tn_tensor *loss = MADE(tn_binary_cross_entropy_with_logits(
+        x, y, .pos_weight = MADE(tn_full(TN_SHAPE(), 3.0, .dtype = TN_F64)), .reduction = TN_SUM));
+    OK(tn_grad(TN_TENSORS(loss), TN_TENSORS(y), &gy, .create_graph = true));
+    OK(tn_grad(TN_TENSORS(gy), TN_TENSORS(x), &gx, .grad_outputs = TN_TENSORS(MADE(tn_ones_like(gy)))));
+    for (int64_t i = 0; i < 5; i++) {
+        assert_true(fabs(tn_item(MADE(tn_select(gy, 0, i))) - slope[i]) <= 1e-12);
+        assert_true(fabs(tn_item(MADE(tn_select(gx, 0, i))) - second[i]) <= 1e-12);
+    }
+    tn_scope_close(s);
+}
+
+/* ---- derivatives ---- */
+
+static void product_over_everything(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t n;
+        double x[5], first[5], second[5]; /* second: of sum((i + 1) * first[i]) */
+    } cases[] = {
+        {5, {2, 3, 4, 5, .5}, {30, 20, 15, 12, 120}, {366.5, 241, 179.5, 143, 326}},
+        {5, {2, 0, 4, 5, .5}, {0, 20, 0, 0, 0}, {20, 241, 10, 8, 80}},
+        {5, {2, 0, 4, 0, .5}, {0}, {0, 16, 0, 8, 0}},
+        {1, {7}, {1}, {0}},
+        {2, {7, 3}, {3, 7}, {2, 1}},
+        {2, {0, 3}, {3, 0}, {2, 1}},
+    };
+    for (size_t c = 0; c < TN_COUNT(cases); c++) {
+        tn_scope *s = tn_scope_open();
+        const tn_array data = {cases[c].x, (size_t)cases[c].n, TN_F64, false};
+        tn_tensor *x = MADE(tn_tensor_from(data, .requires_grad = true)), *g, *h;
+        OK(tn_grad(TN_TENSORS(MADE(tn_prod(x))), TN_TENSORS(x), &g, .create_graph = true));
+        OK(tn_grad(TN_TENSORS(g), TN_TENSORS(x), &h, .allow_unused = true,
+                   .grad_outputs = TN_TENSORS(MADE(tn_arange(1., cases[c].n + 1., 1., .dtype = TN_F64)))));
+        for (int64_t i = 0; i < cases[c].n; i++) {
+            assert_true(tn_item(MADE(tn_select(g, 0, i))) == cases[c].first[i]);
+            assert_true((h ? tn_item(MADE(tn_select(h, 0, i))) : 0) == cases[c].second[i]);
+        }
+        tn_scope_close(s);
+    }
+    tn_tensor *x = MADE(tn_full(TN_SHAPE(100000), 1.0, .requires_grad = true)); /* took minutes when it was quadratic */
+    OK(tn_backward(tn_prod(x)));
+    assert_true(tn_item(MADE(tn_sum(tn_tensor_grad(x)))) == 100000);
+    tn_release(x);
+}
+
+/* ---- ranges and numbers at the ends of their dtypes ---- */
+
+static void ranges_of_whole_numbers_are_exact(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const int64_t big = INT64_C(1) << 53, most = INT64_MAX, least = INT64_MIN;
+    PRINTS(MADE(tn_arange(big, big + 3, 1)), "tensor([9007199254740992, 9007199254740993, 9007199254740994])");
+    PRINTS(MADE(tn_arange(big, big + 7, 3)), "tensor([9007199254740992, 9007199254740995, 9007199254740998])");
+    PRINTS(MADE(tn_arange(big + 3, big, -1)), "tensor([9007199254740995, 9007199254740994, 9007199254740993])");
+    PRINTS(MADE(tn_arange(most - 2, most, 1)), "tensor([9223372036854775805, 9223372036854775806])");
+    PRINTS(MADE(tn_arange(least, least + 2, 1)), "tensor([-9223372036854775808, -9223372036854775807])");
+    PRINTS(MADE(tn_sub(MADE(tn_arange(least, most, most)), 1)),
+           "tensor([9223372036854775807,                  -2, 9223372036854775805])");
+    FAILS(tn_arange(least, most, 1), TN_EINVAL, "invalid size, possible overflow");
+    FAILS(tn_arange(big, big - 1, 1), TN_EINVAL, "upper bound and lower bound inconsistent with step sign");
+    FAILS(tn_arange(big, big + 1, -1), TN_EINVAL, "upper bound and lower bound inconsistent with step sign");
+    FAILS(tn_arange(big, big + 1, 0), TN_EINVAL, "step must be nonzero");
+    assert_int_equal(tn_tensor_numel(MADE(tn_arange(most, most, least))), 0);
+    PRINTS(MADE(tn_arange(0, 300, 100, .dtype = TN_I8)), "tensor([  0, 100, -56], dtype=torch.int8)");
+    /* other dtypes count in double, as PyTorch's do */
+    assert_int_equal(tn_tensor_numel(MADE(tn_arange(big, big + 3, 1, .dtype = TN_F64))), 4);
+    assert_int_equal(tn_tensor_numel(MADE(tn_arange(0, 4.7, 1, .dtype = TN_I64))), 5);
+    tn_scope_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addmm_in_place_of_a_factor),
+        cmocka_unit_test(linear_of_rows_beside_a_dimension_of_one),
+        cmocka_unit_test(index_select_of_one_number),
+        cmocka_unit_test(an_index_without_dimensions_is_one_index),
+        cmocka_unit_test(diagonals_far_outside),
+        cmocka_unit_test(steps_and_pieces_of_any_size),
+        cmocka_unit_test(joined_sizes_that_overflow),
+        cmocka_unit_test(products_and_sums_of_sizes_that_overflow),
+        cmocka_unit_test(lists_of_sizes_are_checked),
+        cmocka_unit_test(a_weight_of_none_is_no_weight),
+        cmocka_unit_test(targets_gradient_far_from_zero),
+        cmocka_unit_test(product_over_everything),
+        cmocka_unit_test(ranges_of_whole_numbers_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
