@@ -165,6 +165,8 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
         tn__error(TN_EDTYPE, "\"linspace\" not implemented for 'Bool'");
         return NULL;
     }
+    if (t && (tn__number_check(&start, t->dtype) || tn__number_check(&end, t->dtype)))
+        return NULL;
     INITIALISED(t, tn__linspace(t, start, end));
     return t;
 }

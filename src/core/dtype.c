@@ -265,6 +265,33 @@ void tn__store_scalar(tn_dtype d, void *p, const tn_scalar *s)
         tn__store_int(d, p, s->v.i);
 }
 
+bool tn__number_fits(const tn_scalar *s, tn_dtype d)
+{
+    static const double largest[TN__DTYPES] = {[TN_F16] = 65504, [TN_BF16] = 0x1.fep127, [TN_F32] = 0x1.fffffep127};
+    if (s->kind == TN_SCALAR_NONE || s->kind == TN_SCALAR_TENSOR || d == TN_BOOL || d == TN_F64)
+        return true;
+    double v = tn__scalar_double(s);
+    if (tn__dtype_is_float(d))
+        return !isfinite(v) || fabs(v) <= largest[d];
+    int bits = 8 * (int)tn__dtype_size(d) - tn__dtypes[d].is_signed;
+    if (s->kind == TN_SCALAR_FLOAT)
+        return v >= (tn__dtypes[d].is_signed ? -ldexp(1, bits) : 0) && v < ldexp(1, bits);
+    uint64_t most = (UINT64_C(1) << bits) - 1;
+    if (s->kind == TN_SCALAR_UINT || s->v.i >= 0)
+        return s->v.u <= most;
+    return s->v.i >= (tn__dtypes[d].is_signed ? -(int64_t)most - 1 : -(int64_t)most);
+}
+
+tn_status tn__number_check(const tn_scalar *s, tn_dtype d)
+{
+    static const char *const names[TN__DTYPES] = {
+        [TN_BOOL] = "bool", [TN_U8] = "uint8_t", [TN_I8] = "int8_t", [TN_I16] = "int16_t", [TN_I32] = "int", [TN_I64] = "int64_t",
+        [TN_F16] = "c10::Half", [TN_BF16] = "c10::BFloat16", [TN_F32] = "float", [TN_F64] = "double"};
+    if (TN_LIKELY(tn__number_fits(s, d)))
+        return TN_OK;
+    return tn__error(TN_EINVAL, "value cannot be converted to type %s without overflow", names[d]);
+}
+
 /* ---- public ---- */
 
 const char *tn_dtype_name(tn_dtype dtype)

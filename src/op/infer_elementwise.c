@@ -65,6 +65,30 @@ static tn_status check_rule(const tn__call *c, tn_dtype common)
     }
 }
 
+/* Numbers that PyTorch converts to the operands' dtype with a check; elsewhere they wrap around. */
+static tn_status check_numbers(const tn__call *c, tn_dtype common)
+{
+    int rule = tn__ops[c->op].rule;
+    bool bound = c->op == TN__OP_clamp_min || c->op == TN__OP_clamp_max || rule == R_CLAMP, whole = !tn__dtype_is_float(common);
+    if (!(bound || rule == R_FILL || (rule == R_WHERE && (whole || common == TN_F32)) || (rule == R_POW && whole)))
+        return TN_OK;
+    for (int32_t i = 1; i < c->n_in; i++) {
+        tn_status e = tn__number_check(&c->in[i], common);
+        if (e)
+            return e;
+    }
+    return TN_OK;
+}
+
+/* Integers are compared with numbers as these are: a number that the operands' dtype cannot hold takes a wider loop. */
+static tn_dtype compare_in(const tn__call *c, tn_dtype common, tn_dtype compute)
+{
+    for (int32_t i = 0; i < c->n_in && compute == TN_I32; i++)
+        if (!tn__number_fits(&c->in[i], common) || (c->in[i].kind == TN_SCALAR_INT && c->in[i].v.i < 0 && common == TN_U8))
+            compute = TN_I64;
+    return compute;
+}
+
 /* Operands whose dtypes count: not conditions, not what is converted to the first one's. */
 static tn_dtype common_dtype(const tn__call *c)
 {
@@ -162,7 +186,11 @@ tn_status tn__infer_elementwise(tn__call *c)
         return e;
     if (!(rules[op->rule].dtypes & TN__BIT(common)))
         return tn__no_dtype(op->name + (op->name[0] == '_'), common);
+    if (c->n_in > 1 && (e = check_numbers(c, common)))
+        return e;
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
+    if (op->rule == R_TEST)
+        c->compute = compare_in(c, common, c->compute);
     if (op->rule == R_FILL && common == TN_BOOL)
         c->compute = TN_F64; /* any fraction is true */
     s->ndim = 0;

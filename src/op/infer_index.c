@@ -134,6 +134,8 @@ tn_status tn__infer_scatter(tn__call *c)
         return e;
     if (src && src->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
+    if ((e = tn__number_check(&c->in[2], x->dtype)))
+        return e;
     if (index->numel > 0) {
         if (dims_or_one(x) != dims_or_one(index) || (src && dims_or_one(src) != dims_or_one(index)))
             return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as %s tensor",

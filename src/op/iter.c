@@ -35,12 +35,19 @@ void tn__iter_order(const int64_t *shape, int32_t ndim, const int64_t (*stride)[
     }
 }
 
-static void set_number(tn__iter *it, int32_t k, const tn_scalar *s, tn_dtype compute)
+/* A number wraps around in the dtype of the result where that is smaller than the one computed in, as PyTorch's do. (The
+ * truth of comparisons is bool, or computed in int64 where it matters: op/infer_elementwise.c.) */
+static void set_number(tn__iter *it, int32_t k, const tn_scalar *s, tn_dtype compute, tn_dtype result)
 {
     tn__iter_operand *o = &it->operand[k];
     o->data = &it->number[k];
     o->dtype = compute;
     tn__store_scalar(compute, o->data, s);
+    if (compute == TN_I32 && result != TN_BOOL && !tn__dtype_is_float(result)) {
+        int64_t wrapped = 0;
+        tn__store_int(result, &wrapped, tn__load_int(compute, o->data));
+        tn__store_int(compute, o->data, tn__load_int(result, &wrapped));
+    }
     memset(o->stride, 0, sizeof o->stride);
 }
 
@@ -90,7 +97,7 @@ static void build_flat(tn__iter *it, const tn_tensor *out, const tn_scalar *in, 
         const tn_tensor *t = tn__operand(&in[i]);
         tn__iter_operand *o = &it->operand[i + 1];
         if (!t) {
-            set_number(it, i + 1, &in[i], compute);
+            set_number(it, i + 1, &in[i], compute, out->dtype);
             continue;
         }
         o->data = tn__tensor_data(t);
@@ -187,7 +194,7 @@ void tn__iter_build(tn__iter *it, const tn_tensor *out, const tn_scalar *in, int
         if (t)
             set_tensor(&it->operand[i + 1], t, out->ndim);
         else
-            set_number(it, i + 1, &in[i], compute);
+            set_number(it, i + 1, &in[i], compute, out->dtype);
     }
     finish(it);
 }

@@ -218,10 +218,13 @@ row_dtypes row_infer(const row *r, const row_operand *o)
 
 /* ---- values ---- */
 
-/* An operand as the row computes with it. Numbers: integers wrap to an integer compute dtype. */
-static real operand_value(const row_operand *o, tn_dtype compute, real v)
+/* An operand as the row computes with it. Whole numbers wrap around in an integer common dtype; comparisons take them as
+ * they are. */
+static real operand_value(const row *r, const row_operand *o, const row_dtypes *d, real v)
 {
-    return kit_convert(v, o->number && o->dtype == TN_F64 ? TN_F64 : o->dtype, compute);
+    if (o->number && !kit_is_float(d->compute))
+        return r->rule == R_TEST ? v : kit_convert(v, o->dtype, d->common);
+    return kit_convert(v, o->number && o->dtype == TN_F64 ? TN_F64 : o->dtype, d->compute);
 }
 
 static real evaluate(const row *r, const row_dtypes *d, const real *x)
@@ -235,7 +238,7 @@ static void operands(const row *r, const row_operand *o, const row_dtypes *d, co
 {
     x[0] = x[1] = x[2] = 0;
     for (int i = 0; i < r->arity; i++)
-        x[i] = operand_value(&o[i], d->compute, in[i]);
+        x[i] = operand_value(r, &o[i], d, in[i]);
 }
 
 real row_reference(const row *r, const row_operand *o, const row_dtypes *d, const real *in)

@@ -291,6 +291,117 @@ static void ranges_of_whole_numbers_are_exact(void **state)
     tn_scope_close(s);
 }
 
+static void numbers_a_dtype_cannot_hold_are_refused(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const char *i8 = "value cannot be converted to type int8_t without overflow", *u8 = "type uint8_t without overflow";
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(100, -100, 5), .dtype = TN_I8)), *positive = MADE(tn_gt(x, 0));
+    tn_tensor *y = MADE(tn_tensor_from(TN_LIST(5, 200, 100), .dtype = TN_U8)), *i32 = MADE(tn_ones(TN_SHAPE(2), .dtype = TN_I32));
+    tn_tensor *h = MADE(tn_ones(TN_SHAPE(2), .dtype = TN_F16)), *f = MADE(tn_ones(TN_SHAPE(2)));
+    const double bad8[] = {300, 128, -129, -128.5, 128.5, 1e300, (double)INFINITY, (double)NAN};
+    for (size_t i = 0; i < TN_COUNT(bad8); i++)
+        FAILS(tn_full(TN_SHAPE(1), bad8[i], .dtype = TN_I8), TN_EINVAL, i8);
+    FAILS(tn_full(TN_SHAPE(1), 300, .dtype = TN_I8), TN_EINVAL, i8);
+    FAILS(tn_full_like(x, -129), TN_EINVAL, i8);
+    FAILS(tn_fill_(i32, INFINITY), TN_EINVAL, "type int without overflow");
+    FAILS(tn_fill_(i32, INT64_C(1) << 40), TN_EINVAL, "type int without overflow");
+    FAILS(tn_full(TN_SHAPE(1), 40000, .dtype = TN_I16), TN_EINVAL, "type int16_t without overflow");
+    FAILS(tn_full(TN_SHAPE(1), 0x1p63, .dtype = TN_I64), TN_EINVAL, "type int64_t without overflow");
+    FAILS(tn_full(TN_SHAPE(1), UINT64_MAX, .dtype = TN_I64), TN_EINVAL, "type int64_t without overflow");
+    FAILS(tn_full(TN_SHAPE(1), 1e300), TN_EINVAL, "type float without overflow");
+    FAILS(tn_full(TN_SHAPE(1), -0.5, .dtype = TN_U8), TN_EINVAL, u8);
+    FAILS(tn_full(TN_SHAPE(1), -256, .dtype = TN_U8), TN_EINVAL, u8);
+    FAILS(tn_masked_fill(x, positive, 300), TN_EINVAL, i8);
+    FAILS(tn_masked_fill(h, MADE(tn_gt(h, 0)), -1e9), TN_EINVAL, "type c10::Half without overflow");
+    FAILS(tn_scatter(x, 0, I64(0), 300), TN_EINVAL, i8);
+    FAILS(tn_clamp(x, TN_NONE, 300), TN_EINVAL, i8);
+    FAILS(tn_clamp(x, 0, 300), TN_EINVAL, i8);
+    FAILS(tn_clamp_max_(x, 300), TN_EINVAL, i8);
+    FAILS(tn_clamp_min(y, 256), TN_EINVAL, u8);
+    FAILS(tn_where(positive, x, 300), TN_EINVAL, i8);
+    FAILS(tn_where(MADE(tn_gt(f, 0)), f, 1e300), TN_EINVAL, "type float without overflow");
+    FAILS(tn_pow(x, 300), TN_EINVAL, i8);
+    FAILS(tn_linspace(0, 300, 3, .dtype = TN_I8), TN_EINVAL, i8);
+    PRINTS(MADE(tn_full(TN_SHAPE(2), 127.9, .dtype = TN_I8)), "tensor([127, 127], dtype=torch.int8)");
+    PRINTS(MADE(tn_full(TN_SHAPE(2), -255, .dtype = TN_U8)), "tensor([1, 1], dtype=torch.uint8)");
+    PRINTS(MADE(tn_full(TN_SHAPE(2), 255.9, .dtype = TN_U8)), "tensor([255, 255], dtype=torch.uint8)");
+    PRINTS(MADE(tn_full(TN_SHAPE(1), NAN, .dtype = TN_BOOL)), "tensor([True])");
+    PRINTS(MADE(tn_full(TN_SHAPE(1), -0x1p63, .dtype = TN_I64)), "tensor([-9223372036854775808])");
+    PRINTS(MADE(tn_full(TN_SHAPE(2), 70000, .dtype = TN_F16)), "tensor([inf, inf], dtype=torch.float16)");
+    PRINTS(MADE(tn_masked_fill(f, MADE(tn_gt(f, 0)), -INFINITY)), "tensor([-inf, -inf])");
+    PRINTS(MADE(tn_where(positive, x, -128)), "tensor([ 100, -128,    5], dtype=torch.int8)");
+    PRINTS(MADE(tn_where(MADE(tn_gt(h, 2)), h, -1e9)), "tensor([-inf, -inf], dtype=torch.float16)");
+    tn_scope_close(s);
+}
+
+/* Arithmetic wraps the number in the tensor's dtype, as PyTorch does. */
+static void numbers_wrap_in_arithmetic(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(100, -100, 5), .dtype = TN_I8));
+    tn_tensor *y = MADE(tn_tensor_from(TN_LIST(5, 200, 100), .dtype = TN_U8));
+    PRINTS(MADE(tn_add(x, 300)), "tensor([-112,  -56,   49], dtype=torch.int8)");
+    PRINTS(MADE(tn_div_floor(x, 300)), "tensor([ 2, -3,  0], dtype=torch.int8)");
+    PRINTS(MADE(tn_div_floor(300, x)), "tensor([ 0, -1,  8], dtype=torch.int8)");
+    PRINTS(MADE(tn_remainder(x, 300)), "tensor([12, 32,  5], dtype=torch.int8)");
+    PRINTS(MADE(tn_remainder(y, -3)), "tensor([  5, 200, 100], dtype=torch.uint8)");
+    PRINTS(MADE(tn_div_floor(y, -128)), "tensor([0, 1, 0], dtype=torch.uint8)");
+    PRINTS(MADE(tn_clamp_min(y, -1)), "tensor([255, 255, 255], dtype=torch.uint8)");
+    PRINTS(MADE(tn_clamp(y, -128, 7)), "tensor([7, 7, 7], dtype=torch.uint8)");
+    PRINTS(MADE(tn_maximum(x, 300)), "tensor([100,  44,  44], dtype=torch.int8)");
+    FAILS(tn_div_floor(x, 256), TN_EVALUE, "ZeroDivisionError");
+    PRINTS(MADE(tn_div(x, 300)), "tensor([ 0.3333, -0.3333,  0.0167])");
+    PRINTS(MADE(tn_remainder_(MADE(tn_clone(y)), -3)), "tensor([  5, 200, 100], dtype=torch.uint8)");
+    tn_scope_close(s);
+}
+
+/* Comparisons are of the numbers themselves. (PyTorch wraps here too: int8 100 < 300 is False there.) */
+static void comparisons_know_larger_numbers(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const tn_dtype dtypes[] = {TN_U8, TN_I8, TN_I16, TN_I32, TN_I64};
+    for (size_t i = 0; i < TN_COUNT(dtypes); i++) {
+        tn_tensor *x = MADE(tn_tensor_from(TN_LIST(100, 0, 1), .dtype = dtypes[i]));
+        const int64_t big = INT64_C(1) << (dtypes[i] == TN_I64 ? 62 : 40);
+        PRINTS(MADE(tn_lt(x, big)), "tensor([True, True, True])");
+        PRINTS(MADE(tn_gt(x, -big)), "tensor([True, True, True])");
+        PRINTS(MADE(tn_eq(x, big)), "tensor([False, False, False])");
+        PRINTS(MADE(tn_ge(-big, x)), "tensor([False, False, False])");
+        PRINTS(MADE(tn_lt(x, 100)), "tensor([False,  True,  True])");
+        PRINTS(MADE(tn_to(MADE(tn_lt_(x, big)), .dtype = TN_BOOL)), "tensor([True, True, True])");
+    }
+    PRINTS(MADE(tn_lt(MADE(tn_full(TN_SHAPE(1), 100, .dtype = TN_I8)), 300)), "tensor([True])");
+    PRINTS(MADE(tn_gt_(MADE(tn_full(TN_SHAPE(1), 100, .dtype = TN_U8)), -1)), "tensor([1], dtype=torch.uint8)");
+    tn_scope_close(s);
+}
+
+static void factors_of_integer_products_are_integers(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const int64_t odd = (INT64_C(1) << 53) + 1;
+    tn_tensor *a = MATRIX(I64(1, 2, 3, 4)), *i8 = MADE(tn_to(a, .dtype = TN_I8)), *u8 = MADE(tn_to(a, .dtype = TN_U8));
+    PRINTS(MADE(tn_addmm(a, a, a, .alpha = tn_scalar_i(odd))),
+           "tensor([[ 63050394783186952,  90071992547409932],\n        [135107988821114898, 198158383604301850]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .beta = tn_scalar_i(odd))),
+           "tensor([[ 9007199254741000, 18014398509481996],\n        [27021597764222994, 36028797018963994]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .alpha = tn_scalar_i(INT64_MAX), .beta = tn_scalar_i(INT64_MIN))),
+           "tensor([[ -7, -10],\n        [-15, -22]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .alpha = tn_scalar_f(1.5))), "tensor([[ 8, 12],\n        [18, 26]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .beta = tn_scalar_f(0.5))), "tensor([[ 7, 10],\n        [15, 22]])");
+    PRINTS(MADE(tn_addmm(u8, u8, u8, .alpha = tn_scalar_i(-1))),
+           "tensor([[250, 248],\n        [244, 238]], dtype=torch.uint8)");
+    FAILS(tn_addmm(a, a, a, .alpha = tn_scalar_f(NAN)), TN_EINVAL, "value cannot be converted to type int64_t");
+    FAILS(tn_addmm(a, a, a, .beta = tn_scalar_f(INFINITY)), TN_EINVAL, "value cannot be converted to type int64_t");
+    FAILS(tn_addmm(i8, i8, i8, .alpha = tn_scalar_i(300)), TN_EINVAL, "value cannot be converted to type int8_t");
+    tn_tensor *f = MADE(tn_to(a, .dtype = TN_F32));
+    PRINTS(MADE(tn_addmm(f, f, f, .alpha = tn_scalar_f(1.5))), "tensor([[11.5000, 17.0000],\n        [25.5000, 37.0000]])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +418,10 @@ int main(void)
         cmocka_unit_test(targets_gradient_far_from_zero),
         cmocka_unit_test(product_over_everything),
         cmocka_unit_test(ranges_of_whole_numbers_are_exact),
+        cmocka_unit_test(numbers_a_dtype_cannot_hold_are_refused),
+        cmocka_unit_test(numbers_wrap_in_arithmetic),
+        cmocka_unit_test(comparisons_know_larger_numbers),
+        cmocka_unit_test(factors_of_integer_products_are_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
