@@ -101,48 +101,97 @@ static void cumsum_line(const line_job *j, void *out, const void *a, const void 
     }
 }
 
+enum { BUNDLE = 16, BUNDLE_BYTES = 1 << 19 };
+
 typedef struct lines_run {
     line_job j;
     line_body body;
     int inputs;
-    size_t bytes; /* of one line */
+    size_t bytes;   /* of one line in a buffer */
+    int64_t bundle; /* lines taken at once where they lie side by side: as columns; 1: they do not */
     _Atomic tn_status status;
 } lines_run;
+
+static void run_line(const lines_run *r, int64_t i, char *buffer)
+{
+    const line_job *j = &r->j;
+    const tn__view *out = &j->l->out[0];
+    int64_t outer = i / j->inner, inner = i % j->inner;
+    const void *a = load_line(j, 0, outer, inner, buffer);
+    const void *b = r->inputs > 1 ? load_line(j, 1, outer, inner, buffer + r->bytes) : NULL;
+    char *to = line_at(out, j->l->attr->dim, outer, inner);
+    bool direct = is_line(out, j->l->attr->dim, j->type);
+    void *result = direct ? (void *)to : (void *)(buffer + 2 * r->bytes);
+    r->body(j, result, a, b);
+    if (!direct)
+        tn__isa()->store[out->dtype][j->type](to, line_stride(out, j->l->attr->dim), result, j->n);
+}
+
+/* Lines i .. i + width - 1, which are columns of one matrix: turned, computed, turned back. */
+static void run_bundle(const lines_run *r, int64_t i, int64_t width, char *buffer)
+{
+    const line_job *j = &r->j;
+    const tn__view *out = &j->l->out[0];
+    const int64_t dim = j->l->attr->dim, outer = i / j->inner, inner = i % j->inner;
+    const size_t size = tn__type_size(j->type), part = (size_t)r->bundle * r->bytes;
+    const int64_t pitch = (int64_t)(r->bytes / size);
+    for (int k = 0; k < r->inputs; k++) {
+        const tn__view *v = &j->l->in[k];
+        tn__isa()->transpose(buffer + (size_t)k * part, pitch, line_at(v, dim, outer, inner), v->stride[dim], j->n, width,
+                             size);
+    }
+    char *result = buffer + 2 * part;
+    for (int64_t w = 0; w < width; w++) {
+        const size_t at = (size_t)w * r->bytes;
+        r->body(j, result + at, buffer + at, buffer + part + at);
+    }
+    tn__isa()->transpose(line_at(out, dim, outer, inner), out->stride[dim], result, pitch, width, j->n, size);
+}
 
 /* Items are lines. Each chunk takes its buffers from the cache: lines that lie as they are wanted need none. */
 static void run_lines(void *ctx, int64_t begin, int64_t end)
 {
     lines_run *r = ctx;
-    const line_job *j = &r->j;
-    const tn__view *out = &j->l->out[0];
-    char *buffer = tn__block_get(3 * r->bytes);
+    const tn__view *out = &r->j.l->out[0];
+    const int64_t row = out->ndim ? out->shape[out->ndim - 1] : 1;
+    const size_t bytes = 3 * (size_t)r->bundle * r->bytes;
+    char *buffer = tn__block_get(bytes);
     if (!buffer) {
         r->status = TN_ENOMEM;
         return;
     }
-    for (int64_t i = begin; i < end; i++) {
-        int64_t outer = i / j->inner, inner = i % j->inner;
-        const void *a = load_line(j, 0, outer, inner, buffer);
-        const void *b = r->inputs > 1 ? load_line(j, 1, outer, inner, buffer + r->bytes) : NULL;
-        char *to = line_at(out, j->l->attr->dim, outer, inner);
-        bool direct = is_line(out, j->l->attr->dim, j->type);
-        void *result = direct ? (void *)to : (void *)(buffer + 2 * r->bytes);
-        r->body(j, result, a, b);
-        if (!direct)
-            tn__isa()->store[out->dtype][j->type](to, line_stride(out, j->l->attr->dim), result, j->n);
+    for (int64_t i = begin, width; i < end; i += width) {
+        width = r->bundle == 1 ? 1 : TN_MIN(TN_MIN(r->bundle, end - i), row - i % row);
+        if (width == 1)
+            run_line(r, i, buffer);
+        else
+            run_bundle(r, i, width, buffer);
     }
-    tn__block_put(buffer, 3 * r->bytes);
+    tn__block_put(buffer, bytes);
+}
+
+/* Do neighbouring lines lie side by side in memory, as they are computed? */
+static bool side_by_side(const tn__view *v, int64_t dim, int type)
+{
+    return dim < v->ndim - 1 && v->stride[v->ndim - 1] == 1 && tn__dtypes[v->dtype].compute == v->dtype &&
+           tn__type_of(v->dtype) == type;
 }
 
 static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log)
 {
-    lines_run r = {.j = make_job(l), .body = body, .inputs = inputs};
+    lines_run r = {.j = make_job(l), .body = body, .inputs = inputs, .bundle = BUNDLE};
     r.j.log = log;
     if (l->out[0].numel == 0)
         return TN_OK;
-    r.bytes = ((size_t)r.j.n * 8 + 63) & ~(size_t)63;
-    tn__parallel_for(r.j.outer * r.j.inner, tn__div_up(WORK, r.j.n), run_lines, &r);
-    return r.status ? tn__error_memory("a temporary", 3 * r.bytes) : TN_OK;
+    r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64; /* a little more than a power of two: other cache lines */
+    while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
+        r.bundle /= 2;
+    bool beside = side_by_side(&l->out[0], l->attr->dim, r.j.type);
+    for (int k = 0; k < inputs; k++)
+        beside &= side_by_side(&l->in[k], l->attr->dim, r.j.type);
+    r.bundle = beside ? r.bundle : 1;
+    tn__parallel_for(r.j.outer * r.j.inner, TN_MAX(r.bundle, tn__div_up(WORK, r.j.n)), run_lines, &r);
+    return r.status ? tn__error_memory("a temporary", 3 * (size_t)r.bundle * r.bytes) : TN_OK;
 }
 
 tn_status tn__cpu_softmax(const tn__launch *l)
