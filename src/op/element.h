@@ -33,14 +33,14 @@
 
 DEVICE T E(tn_maximum)(T a, T b)
 {
-    T m = a > b ? a : b;
-    return a != a ? a : b != b ? b : m;
+    T m = a > b ? a : b; /* b where it is NaN */
+    return a != a ? a : m;
 }
 
 DEVICE T E(tn_minimum)(T a, T b)
 {
     T m = a < b ? a : b;
-    return a != a ? a : b != b ? b : m;
+    return a != a ? a : m;
 }
 
 /* floor(a / b) such that it agrees with remainder: CPython's floatobject.c, float_divmod */

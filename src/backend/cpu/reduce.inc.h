@@ -47,11 +47,20 @@ static double E(run_sum)(const void *x_, int64_t n)
     return s + t;
 }
 
+/* Thirty-two products side by side: one waits for itself. */
 static double E(run_prod)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    double p = 1;
-    for (int64_t i = 0; i < n; i++)
+    double lane[32], p = 1;
+    int64_t i = 0;
+    for (int k = 0; k < 32; k++)
+        lane[k] = 1;
+    for (; i + 32 <= n; i += 32)
+        for (int k = 0; k < 32; k++)
+            lane[k] *= (double)x[i + k];
+    for (int k = 0; i && k < 32; k++)
+        p *= lane[k];
+    for (; i < n; i++)
         p *= (double)x[i];
     return p;
 }
@@ -154,7 +163,15 @@ static int64_t E(run_min)(const void *x_, int64_t n)
 static RUN E(run_any)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    for (int64_t i = 0; i < n; i++)
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        int32_t more = 0;
+        for (int k = 0; k < 64; k++)
+            more |= x[i + k] != 0;
+        if (more)
+            return 1;
+    }
+    for (; i < n; i++)
         if (x[i] != 0)
             return 1;
     return 0;
@@ -163,7 +180,15 @@ static RUN E(run_any)(const void *x_, int64_t n)
 static RUN E(run_all)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    for (int64_t i = 0; i < n; i++)
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) { /* a vector at a time: leaving a loop early keeps it from being one */
+        int32_t zeros = 0;
+        for (int k = 0; k < 64; k++)
+            zeros |= x[i + k] == 0;
+        if (zeros)
+            return 0;
+    }
+    for (; i < n; i++)
         if (x[i] == 0)
             return 0;
     return 1;
