@@ -47,7 +47,7 @@ static void direct(bool own)
 {
     int64_t m = tn_tensor_size(a, 0), k = tn_tensor_size(a, 1), n = tn_tensor_size(b, 1);
     static float c[2048 * 2048];
-    tn__gemm g = {m, n, k, tn_data(a), k, 1, tn_data(b), n, 1, c, n, 1, false};
+    tn__gemm g = {m, n, k, tn_data(a), k, 1, tn_data(b), n, 1, c, n, 1, false, 1};
     if (own)
         CHECK(tn__cpu_gemm_own(&g, TN__F32) == TN_OK ? c : NULL);
     else

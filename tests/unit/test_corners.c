@@ -378,6 +378,30 @@ static void comparisons_know_larger_numbers(void **state)
     tn_scope_close(s);
 }
 
+static void factors_of_integer_products_are_integers(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const int64_t odd = (INT64_C(1) << 53) + 1;
+    tn_tensor *a = MATRIX(I64(1, 2, 3, 4)), *i8 = MADE(tn_to(a, .dtype = TN_I8)), *u8 = MADE(tn_to(a, .dtype = TN_U8));
+    PRINTS(MADE(tn_addmm(a, a, a, .alpha = tn_scalar_i(odd))),
+           "tensor([[ 63050394783186952,  90071992547409932],\n        [135107988821114898, 198158383604301850]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .beta = tn_scalar_i(odd))),
+           "tensor([[ 9007199254741000, 18014398509481996],\n        [27021597764222994, 36028797018963994]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .alpha = tn_scalar_i(INT64_MAX), .beta = tn_scalar_i(INT64_MIN))),
+           "tensor([[ -7, -10],\n        [-15, -22]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .alpha = tn_scalar_f(1.5))), "tensor([[ 8, 12],\n        [18, 26]])");
+    PRINTS(MADE(tn_addmm(a, a, a, .beta = tn_scalar_f(0.5))), "tensor([[ 7, 10],\n        [15, 22]])");
+    PRINTS(MADE(tn_addmm(u8, u8, u8, .alpha = tn_scalar_i(-1))),
+           "tensor([[250, 248],\n        [244, 238]], dtype=torch.uint8)");
+    FAILS(tn_addmm(a, a, a, .alpha = tn_scalar_f(NAN)), TN_EINVAL, "value cannot be converted to type int64_t");
+    FAILS(tn_addmm(a, a, a, .beta = tn_scalar_f(INFINITY)), TN_EINVAL, "value cannot be converted to type int64_t");
+    FAILS(tn_addmm(i8, i8, i8, .alpha = tn_scalar_i(300)), TN_EINVAL, "value cannot be converted to type int8_t");
+    tn_tensor *f = MADE(tn_to(a, .dtype = TN_F32));
+    PRINTS(MADE(tn_addmm(f, f, f, .alpha = tn_scalar_f(1.5))), "tensor([[11.5000, 17.0000],\n        [25.5000, 37.0000]])");
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +421,7 @@ int main(void)
         cmocka_unit_test(numbers_a_dtype_cannot_hold_are_refused),
         cmocka_unit_test(numbers_wrap_in_arithmetic),
         cmocka_unit_test(comparisons_know_larger_numbers),
+        cmocka_unit_test(factors_of_integer_products_are_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

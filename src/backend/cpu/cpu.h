@@ -72,6 +72,7 @@ typedef struct tn__gemm {
     int64_t ldc;
     double scale;
     bool accumulate;
+    int64_t whole; /* of integers: the scale */
 } tn__gemm;
 
 /* Float or double (type), by BLAS where that is the better choice, else by the own kernel. */

@@ -236,7 +236,7 @@ typedef struct integer_job {
     static void name(const tn__gemm *g, int64_t i) \
     { \
         T *c = (T *)g->c + i * g->ldc; \
-        U scale = (U)(int64_t)g->scale; \
+        U scale = (U)g->whole; \
         if (!g->accumulate) \
             memset(c, 0, (size_t)g->n * sizeof *c); \
         for (int64_t p = 0; p < g->k; p++) { \
@@ -280,6 +280,7 @@ typedef struct shape {
     const tn__view *a, *b, *bias;
     int64_t bias_rs, bias_cs;
     double alpha, beta;
+    int64_t whole_alpha, whole_beta; /* of integers */
 } shape;
 
 static void set_a(shape *s, const tn__view *v, int32_t row, int32_t col)
@@ -303,6 +304,19 @@ static void set_bias(shape *s, const tn__view *v)
     s->bias_rs = v->ndim == 2 && v->shape[0] > 1 ? v->stride[0] : 0;
 }
 
+/* Fractions of integers' factors are dropped, as PyTorch does. */
+static void set_factors(shape *s, const tn_scalar *beta, const tn_scalar *alpha, bool whole)
+{
+    if (beta->kind) {
+        s->whole_beta = tn__scalar_int(beta);
+        s->beta = whole ? (double)s->whole_beta : tn__scalar_double(beta);
+    }
+    if (alpha->kind) {
+        s->whole_alpha = tn__scalar_int(alpha);
+        s->alpha = whole ? (double)s->whole_alpha : tn__scalar_double(alpha);
+    }
+}
+
 /* linear's input as rows of k: false if its leading dimensions are not one run of rows. Strides of dimensions of size 1
  * mean nothing. */
 static bool rows_of(const tn__view *x, int64_t *stride)
@@ -324,7 +338,7 @@ static bool rows_of(const tn__view *x, int64_t *stride)
 static shape shape_of(const tn__launch *l)
 {
     const tn__view *in = l->in, *out = &l->out[0];
-    shape s = {.batch = 1, .m = 1, .n = 1, .alpha = 1, .beta = 1};
+    shape s = {.batch = 1, .m = 1, .n = 1, .alpha = 1, .beta = 1, .whole_alpha = 1, .whole_beta = 1};
     switch (l->op) {
     case TN__OP_bmm:
         s.batch = in[0].shape[0];
@@ -339,8 +353,7 @@ static shape shape_of(const tn__launch *l)
         set_a(&s, &in[1], 0, 1);
         set_b(&s, &in[2], 0, 1);
         set_bias(&s, &in[0]);
-        s.beta = l->attr->value.kind ? tn__scalar_double(&l->attr->value) : 1;
-        s.alpha = l->attr->value2.kind ? tn__scalar_double(&l->attr->value2) : 1;
+        set_factors(&s, &l->attr->value, &l->attr->value2, !tn__dtype_is_float(out->dtype));
         break;
     case TN__OP_mv:
         s.m = in[0].shape[0], s.k = in[0].shape[1];
@@ -406,9 +419,9 @@ static void set_from_bias(const shape *s, void *c, int type)
             else if (type == TN__F64)
                 ((double *)(void *)row)[k] *= s->beta;
             else if (type == TN__I32)
-                ((int32_t *)(void *)row)[k] = (int32_t)((uint32_t)((int32_t *)(void *)row)[k] * (uint32_t)(int64_t)s->beta);
+                ((int32_t *)(void *)row)[k] = (int32_t)((uint32_t)((int32_t *)(void *)row)[k] * (uint32_t)s->whole_beta);
             else
-                ((int64_t *)(void *)row)[k] = (int64_t)((uint64_t)((int64_t *)(void *)row)[k] * (uint64_t)(int64_t)s->beta);
+                ((int64_t *)(void *)row)[k] = (int64_t)((uint64_t)((int64_t *)(void *)row)[k] * (uint64_t)s->whole_beta);
         }
     }
 }
@@ -429,7 +442,7 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         tn__gemm g = {.m = s->m, .n = s->n, .k = s->k, .a = at(j->a, i * s->a_bs, item), .a_rs = s->a_rs, .a_cs = s->a_cs,
                       .b = at(j->b, i * s->b_bs, item), .b_rs = s->b_rs, .b_cs = s->b_cs,
-                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha,
+                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha, .whole = s->whole_alpha,
                       .accumulate = s->bias != NULL && s->beta != 0};
         tn_status e = run_product(&g, j->type);
         if (e)
