@@ -402,6 +402,30 @@ static void factors_of_integer_products_are_integers(void **state)
     tn_scope_close(s);
 }
 
+/* Products of integers in blocks: against a sum of each element's own. */
+static void integer_products_of_every_size(void **state)
+{
+    (void)state;
+    const int64_t sizes[][3] = {{4, 4, 1}, {4, 5, 7}, {17, 33, 300}, {64, 64, 64}, {30, 100, 513}, {3, 70, 9}, {70, 3, 9}};
+    const tn_dtype dtypes[] = {TN_U8, TN_I8, TN_I16, TN_I32, TN_I64};
+    tn_manual_seed(3);
+    for (size_t c = 0; c < TN_COUNT(sizes) * TN_COUNT(dtypes) * 2; c++) {
+        tn_scope *s = tn_scope_open();
+        const int64_t *n = sizes[c / 2 % TN_COUNT(sizes)], big = INT64_C(1) << 40;
+        tn_dtype d = dtypes[c / 2 / TN_COUNT(sizes)];
+        tn_tensor *a = MADE(tn_to(MADE(tn_randint(-big, big, TN_SHAPE(n[0], n[2]))), .dtype = d));
+        tn_tensor *b = MADE(tn_to(MADE(tn_randint(-big, big, TN_SHAPE(n[2], n[1]))), .dtype = d));
+        if (c % 2)
+            b = MADE(tn_t(MADE(tn_contiguous(MADE(tn_t(b))))));
+        tn_tensor *each = MADE(tn_mul(MADE(tn_unsqueeze(MADE(tn_to(a, .dtype = TN_I64)), 2)), MADE(tn_to(b, .dtype = TN_I64))));
+        tn_tensor *sum = MADE(tn_sum(each, .dim = TN_DIMS(1)));
+        assert_true(tn_equal(MADE(tn_mm(a, b)), MADE(tn_to(sum, .dtype = d))));
+        tn_tensor *thrice = MADE(tn_addmm(MADE(tn_full(TN_SHAPE(), 2, .dtype = d)), a, b, .alpha = tn_scalar_i(3)));
+        assert_true(tn_equal(thrice, MADE(tn_to(MADE(tn_add(MADE(tn_mul(sum, 3)), 2)), .dtype = d))));
+        tn_scope_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +446,7 @@ int main(void)
         cmocka_unit_test(numbers_wrap_in_arithmetic),
         cmocka_unit_test(comparisons_know_larger_numbers),
         cmocka_unit_test(factors_of_integer_products_are_integers),
+        cmocka_unit_test(integer_products_of_every_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
