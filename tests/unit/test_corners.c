@@ -426,6 +426,29 @@ static void integer_products_of_every_size(void **state)
     }
 }
 
+/* Indices are checked in pieces: the first wrong one is named, whoever finds it. */
+static void the_first_index_outside_is_named(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(300, 300))), *index = MADE(tn_zeros(TN_SHAPE(300, 300), .dtype = TN_I64));
+    tn_tensor *row = MADE(tn_arange(0, 300, 1)), *every = MADE(tn_expand(row, TN_SHAPE(300, 300)));
+    MADE(tn_fill_(MADE(tn_select(MADE(tn_select(index, 0, 120)), 0, 7)), 300));
+    MADE(tn_fill_(MADE(tn_select(MADE(tn_select(index, 0, 120)), 0, 8)), 302));
+    MADE(tn_fill_(MADE(tn_select(MADE(tn_select(index, 0, 299)), 0, 299)), -1));
+    FAILS(tn_gather(x, 1, index), TN_EINDEX, "index 300 is out of bounds for dimension 1 with size 300");
+    FAILS(tn_scatter_add(x, 0, index, x), TN_EINDEX, "index 300 is out of bounds for dimension 0 with size 300");
+    FAILS(tn_gather(x, 1, MADE(tn_flip(index, TN_DIMS(0)))), TN_EINDEX, "index -1 is out of bounds");
+    FAILS(tn_gather(x, 1, MADE(tn_to(index, .dtype = TN_I32))), TN_EINDEX, "index 300 is out of bounds");
+    tn_tensor *y = MADE(tn_reshape(MADE(tn_arange(0, 90000, 1)), TN_SHAPE(300, 300)));
+    assert_true(tn_equal(MADE(tn_gather(y, 1, every)), y));
+    assert_true(tn_equal(MADE(tn_gather(y, 0, MADE(tn_t(every)))), y));
+    assert_true(tn_equal(MADE(tn_gather(MADE(tn_t(y)), 1, every)), MADE(tn_t(y))));
+    assert_true(tn_equal(MADE(tn_scatter(MADE(tn_zeros_like(y)), 1, MADE(tn_flip(every, TN_DIMS(1))), y)),
+                         MADE(tn_flip(y, TN_DIMS(1)))));
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +470,7 @@ int main(void)
         cmocka_unit_test(comparisons_know_larger_numbers),
         cmocka_unit_test(factors_of_integer_products_are_integers),
         cmocka_unit_test(integer_products_of_every_size),
+        cmocka_unit_test(the_first_index_outside_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
