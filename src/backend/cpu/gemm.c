@@ -422,9 +422,9 @@ static void set_from_bias(const shape *s, void *c, int type)
             else if (type == TN__F64)
                 ((double *)(void *)row)[k] *= s->beta;
             else if (type == TN__I32)
-                ((int32_t *)(void *)row)[k] = (int32_t)((uint32_t)((int32_t *)(void *)row)[k] * (uint32_t)s->whole_beta);
+                ((uint32_t *)(void *)row)[k] *= (uint32_t)s->whole_beta;
             else
-                ((int64_t *)(void *)row)[k] = (int64_t)((uint64_t)((int64_t *)(void *)row)[k] * (uint64_t)s->whole_beta);
+                ((uint64_t *)(void *)row)[k] *= (uint64_t)s->whole_beta;
         }
     }
 }
@@ -445,8 +445,8 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         tn__gemm g = {.m = s->m, .n = s->n, .k = s->k, .a = at(j->a, i * s->a_bs, item), .a_rs = s->a_rs, .a_cs = s->a_cs,
                       .b = at(j->b, i * s->b_bs, item), .b_rs = s->b_rs, .b_cs = s->b_cs,
-                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha, .whole = s->whole_alpha,
-                      .accumulate = s->bias != NULL && s->beta != 0};
+                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha,
+                      .whole = s->whole_alpha, .accumulate = s->bias != NULL && s->beta != 0};
         tn_status e = run_product(&g, j->type);
         if (e)
             atomic_store(&j->status, e);

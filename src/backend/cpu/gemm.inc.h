@@ -1,6 +1,7 @@
 /* backend/cpu/gemm.inc.h: the inner kernels of a matrix product and the packing of its operands, for float, double
- * and integers, which are unsigned here so that they wrap (bound by T, VEC, E and TN_IS_FLOAT). The structure is Goto and van de Geijn's ("Anatomy of high-performance matrix multiplication",
- * TOMS 34, 2008): a tile of c stays in registers while k runs over a packed panel of a and a panel of b.
+ * and integers, which are unsigned here so that they wrap (bound by T, VEC, E and TN_IS_FLOAT). The structure is Goto
+ * and van de Geijn's ("Anatomy of high-performance matrix multiplication", TOMS 34, 2008): a tile of c stays in
+ * registers while k runs over a packed panel of a and a panel of b.
  *
  * a panel: [k][h], h even, at most MR; b panel: rows of one or two vectors, ldb apart (packed: side by side). */
 
