@@ -49,7 +49,8 @@ tn_status tn__d_mean(tn__backward *b)
 static tn_tensor *product_before(tn_tensor *x, int64_t dim)
 {
     int64_t n = x->shape[dim];
-    tn_tensor *one = tn_ones_like(tn_slice(x, dim, 0, 1, 1)), *p = tn_cat(TN_TENSORS(one, tn_slice(x, dim, 0, n - 1, 1)), dim);
+    tn_tensor *one = tn_ones_like(tn_slice(x, dim, 0, 1, 1));
+    tn_tensor *p = tn_cat(TN_TENSORS(one, tn_slice(x, dim, 0, n - 1, 1)), dim);
     for (int64_t have = 1; have < n - 1 && p; have += have) {
         tn_tensor *rest = tn_mul(tn_slice(p, dim, have, n, 1), tn_slice(p, dim, 0, n - have, 1));
         p = tn_cat(TN_TENSORS(tn_slice(p, dim, 0, have, 1), rest), dim);

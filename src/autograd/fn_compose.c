@@ -513,7 +513,8 @@ tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)
         if (!largest)
             return NULL;
         if (__builtin_add_overflow(tn_item_int(largest), 1, &num_classes))
-            return tn__fail(TN_EINVAL, "one_hot: index %lld leaves no room for a number of classes", (long long)INT64_MAX);
+            return tn__fail(TN_EINVAL, "one_hot: index %lld leaves no room for a number of classes",
+                            (long long)INT64_MAX);
     }
     return tn__one_hot(index, num_classes);
 }

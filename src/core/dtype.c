@@ -285,8 +285,9 @@ bool tn__number_fits(const tn_scalar *s, tn_dtype d)
 tn_status tn__number_check(const tn_scalar *s, tn_dtype d)
 {
     static const char *const names[TN__DTYPES] = {
-        [TN_BOOL] = "bool", [TN_U8] = "uint8_t", [TN_I8] = "int8_t", [TN_I16] = "int16_t", [TN_I32] = "int", [TN_I64] = "int64_t",
-        [TN_F16] = "c10::Half", [TN_BF16] = "c10::BFloat16", [TN_F32] = "float", [TN_F64] = "double"};
+        [TN_BOOL] = "bool",   [TN_U8] = "uint8_t",    [TN_I8] = "int8_t",   [TN_I16] = "int16_t",
+        [TN_I32] = "int",     [TN_I64] = "int64_t",   [TN_F32] = "float",   [TN_F64] = "double",
+        [TN_F16] = "c10::Half", [TN_BF16] = "c10::BFloat16"};
     if (TN_LIKELY(tn__number_fits(s, d)))
         return TN_OK;
     return tn__error(TN_EINVAL, "value cannot be converted to type %s without overflow", names[d]);

@@ -76,8 +76,8 @@ void tn__store_double(tn_dtype d, void *p, double v);
 void tn__store_int(tn_dtype d, void *p, int64_t v);
 /* A number stored as dtype d: integers exactly, floats to integers by saturation. */
 void tn__store_scalar(tn_dtype d, void *p, const tn_scalar *s);
-/* Can a tensor of dtype d hold the number? By PyTorch's rule: fractions are dropped, bool holds all, a uint8 also -255 .. -1
- * (they wrap), infinity and NaN are floats of any size. tn__number_check says so in its words. */
+/* Can a tensor of dtype d hold the number? By PyTorch's rule: fractions are dropped, bool holds all, a uint8 also
+ * -255 .. -1 (they wrap), infinity and NaN are floats of any size. tn__number_check says so in its words. */
 bool tn__number_fits(const tn_scalar *s, tn_dtype d);
 TN_MUST_USE tn_status tn__number_check(const tn_scalar *s, tn_dtype d);
 double tn__scalar_double(const tn_scalar *s);

@@ -69,7 +69,8 @@ static tn_status check_rule(const tn__call *c, tn_dtype common)
 static tn_status check_numbers(const tn__call *c, tn_dtype common)
 {
     int rule = tn__ops[c->op].rule;
-    bool bound = c->op == TN__OP_clamp_min || c->op == TN__OP_clamp_max || rule == R_CLAMP, whole = !tn__dtype_is_float(common);
+    bool bound = c->op == TN__OP_clamp_min || c->op == TN__OP_clamp_max || rule == R_CLAMP;
+    bool whole = !tn__dtype_is_float(common);
     if (!(bound || rule == R_FILL || (rule == R_WHERE && (whole || common == TN_F32)) || (rule == R_POW && whole)))
         return TN_OK;
     for (int32_t i = 1; i < c->n_in; i++) {
@@ -83,9 +84,11 @@ static tn_status check_numbers(const tn__call *c, tn_dtype common)
 /* Integers are compared with numbers as these are: a number that the operands' dtype cannot hold takes a wider loop. */
 static tn_dtype compare_in(const tn__call *c, tn_dtype common, tn_dtype compute)
 {
-    for (int32_t i = 0; i < c->n_in && compute == TN_I32; i++)
-        if (!tn__number_fits(&c->in[i], common) || (c->in[i].kind == TN_SCALAR_INT && c->in[i].v.i < 0 && common == TN_U8))
+    for (int32_t i = 0; i < c->n_in && compute == TN_I32; i++) {
+        bool negative = c->in[i].kind == TN_SCALAR_INT && c->in[i].v.i < 0;
+        if (!tn__number_fits(&c->in[i], common) || (negative && common == TN_U8))
             compute = TN_I64;
+    }
     return compute;
 }
 

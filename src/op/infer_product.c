@@ -69,7 +69,8 @@ tn_status tn__infer_addmm(tn__call *c)
         return tn__error(TN_EDTYPE, "self and mat2 must have the same dtype, but got %s and %s",
                          tn__dtypes[bias->dtype].legacy, tn__dtypes[b->dtype].legacy);
     bool whole = !tn__dtype_is_float(a->dtype);
-    if (whole && ((e = tn__number_check(&c->attr->value, a->dtype)) || (e = tn__number_check(&c->attr->value2, a->dtype))))
+    const tn_scalar *beta = &c->attr->value, *alpha = &c->attr->value2;
+    if (whole && ((e = tn__number_check(beta, a->dtype)) || (e = tn__number_check(alpha, a->dtype))))
         return e;
     const int64_t shape[2] = {a->shape[0], b->shape[1]};
     bool fits = bias->ndim <= 2;

@@ -218,8 +218,8 @@ row_dtypes row_infer(const row *r, const row_operand *o)
 
 /* ---- values ---- */
 
-/* An operand as the row computes with it. Whole numbers wrap around in an integer common dtype; comparisons take them as
- * they are. */
+/* An operand as the row computes with it. Whole numbers wrap around in an integer common dtype; comparisons take them
+ * as they are. */
 static real operand_value(const row *r, const row_operand *o, const row_dtypes *d, real v)
 {
     if (o->number && !kit_is_float(d->compute))

@@ -1,5 +1,6 @@
 /* Products: every dtype and pair of layouts at small sizes, and sizes about the borders of blocks and panels. */
 #include "ops/structural.h"
+#include <math.h>
 #include <string.h>
 
 /* What a product is of: [batch] x [m, k] x [k, n] at strides of the row-major values. */
@@ -178,6 +179,12 @@ static void run_dot(void)
 
 /* ---- addmm: beta bias + alpha a b ---- */
 
+/* As a caller writes it: -1.0 is not a uint8, -1 is. */
+static tn_scalar factor(double v, tn_dtype d)
+{
+    return kit_is_float(d) || v != floor(v) ? tn_scalar_f(v) : tn_scalar_i((int64_t)v);
+}
+
 static void one_addmm(const product *p, tn_dtype d, const shape_list *bias_shape, double beta, double alpha, int layout,
                       bool inplace)
 {
@@ -201,7 +208,7 @@ static void one_addmm(const product *p, tn_dtype d, const shape_list *bias_shape
                                              d);
     }
     tn_tensor *got = inplace ? tn_addmm_(bias.t, a.t, b.t)
-                             : tn_addmm(bias.t, a.t, b.t, .beta = tn_scalar_f(beta), .alpha = tn_scalar_f(alpha));
+                             : tn_addmm(bias.t, a.t, b.t, .beta = factor(beta, d), .alpha = factor(alpha, d));
     check_free(&e, got, "addmm of %s [%lld, %lld, %lld], bias %s, beta %g, alpha %g, layout %d%s", tn_dtype_name(d),
                (long long)p->m, (long long)p->k, (long long)p->n, kit_shape_text(bias.ndim, bias.shape), beta, alpha,
                layout, inplace ? ", in place" : "");

@@ -128,8 +128,8 @@ static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
     return v;
 }
 
-/* A number as the row may have it: one that the common dtype cannot hold is refused by some rows (tests/unit/test_corners.c)
- * and wraps around in others, where it must not become a divisor of zero. */
+/* A number as the row may have it: one that the common dtype cannot hold is refused by some rows
+ * (tests/unit/test_corners.c) and wraps around in others, where it must not become a divisor of zero. */
 static real number_for(const row *r, int i, tn_dtype from, tn_dtype common, real v)
 {
     bool bound = !strcmp(r->name, "clamp_min") || !strcmp(r->name, "clamp_max") || r->rule == R_CLAMP;

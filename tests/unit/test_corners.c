@@ -4,9 +4,10 @@
 #include "core/base.h"
 #include <math.h>
 
-#define I64(...)   MADE(tn_tensor_from(((tn_array){(const int64_t[]){__VA_ARGS__}, \
-                                                   sizeof((const int64_t[]){__VA_ARGS__}) / 8, TN_I64, true})))
-#define MATRIX(t)  MADE(tn_reshape((t), TN_SHAPE(2, 2)))
+#define I64(...)         \
+    MADE(tn_tensor_from( \
+        ((tn_array){(const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / 8, TN_I64, true})))
+#define MATRIX(t) MADE(tn_reshape((t), TN_SHAPE(2, 2)))
 
 /* ---- products ---- */
 
@@ -32,7 +33,8 @@ static void linear_of_rows_beside_a_dimension_of_one(void **state)
 {
     (void)state;
     tn_scope *s = tn_scope_open();
-    tn_tensor *x = MADE(tn_reshape(MADE(tn_arange(0., 30., 1.)), TN_SHAPE(5, 1, 3, 2))), *w = MADE(tn_ones(TN_SHAPE(1, 2)));
+    tn_tensor *x = MADE(tn_reshape(MADE(tn_arange(0., 30., 1.)), TN_SHAPE(5, 1, 3, 2))),
+              *w = MADE(tn_ones(TN_SHAPE(1, 2)));
     tn_tensor *y = MADE(tn_linear(MADE(tn_slice(x, 2, 0, 1, 1)), w, TN_NONE)); /* torch: F.linear(x[:, :, 0:1], w) */
     PRINTS(MADE(tn_flatten(y, 0, -1)), "tensor([ 1., 13., 25., 37., 49.])");
     y = MADE(tn_linear(MADE(tn_slice(x, 2, 1, 3, 1)), w, TN_NONE));
@@ -148,9 +150,11 @@ static void products_and_sums_of_sizes_that_overflow(void **state)
     FAILS(tn_view(x, TN_SHAPE(0, huge, huge)), TN_EINVAL, "more elements than memory can hold");
     FAILS(tn_reshape(x, TN_SHAPE(huge, huge, 0)), TN_EINVAL, "more elements than memory can hold");
     FAILS(tn_ones(TN_SHAPE(0, huge, huge)), TN_EINVAL, "more elements than memory can hold");
-    FAILS(tn_view(x, TN_SHAPE(0, -1)), TN_EINVAL, "the unspecified dimension size -1 can be any value and is ambiguous");
+    FAILS(tn_view(x, TN_SHAPE(0, -1)), TN_EINVAL,
+          "the unspecified dimension size -1 can be any value and is ambiguous");
     FAILS(tn_as_strided(x, TN_SHAPE(0, 5), TN_DIMS(most, most), 0), TN_EINVAL, "beyond what an index can count");
-    FAILS(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(most / 2), most / 2), TN_EINVAL, "out of bounds for storage of size 24");
+    FAILS(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(most / 2), most / 2), TN_EINVAL,
+          "out of bounds for storage of size 24");
     MADE(tn_as_strided(y, TN_SHAPE(1, 3), TN_DIMS(most, 1), 0)); /* a stride that no step is made with */
     PRINTS(MADE(tn_as_strided(y, TN_SHAPE(2), TN_DIMS(2), 0)), "tensor([1, 3])");
     assert_int_equal(tn_tensor_numel(MADE(tn_view(x, TN_SHAPE(0, huge)))), 0);
@@ -259,10 +263,11 @@ static void product_over_everything(void **state)
         }
         tn_scope_close(s);
     }
+    tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_full(TN_SHAPE(100000), 1.0, .requires_grad = true)); /* took minutes when it was quadratic */
     OK(tn_backward(tn_prod(x)));
     assert_true(tn_item(MADE(tn_sum(tn_tensor_grad(x)))) == 100000);
-    tn_release(x);
+    tn_scope_close(s);
 }
 
 /* ---- ranges and numbers at the ends of their dtypes ---- */
@@ -297,7 +302,8 @@ static void numbers_a_dtype_cannot_hold_are_refused(void **state)
     tn_scope *s = tn_scope_open();
     const char *i8 = "value cannot be converted to type int8_t without overflow", *u8 = "type uint8_t without overflow";
     tn_tensor *x = MADE(tn_tensor_from(TN_LIST(100, -100, 5), .dtype = TN_I8)), *positive = MADE(tn_gt(x, 0));
-    tn_tensor *y = MADE(tn_tensor_from(TN_LIST(5, 200, 100), .dtype = TN_U8)), *i32 = MADE(tn_ones(TN_SHAPE(2), .dtype = TN_I32));
+    tn_tensor *y = MADE(tn_tensor_from(TN_LIST(5, 200, 100), .dtype = TN_U8)),
+              *i32 = MADE(tn_ones(TN_SHAPE(2), .dtype = TN_I32));
     tn_tensor *h = MADE(tn_ones(TN_SHAPE(2), .dtype = TN_F16)), *f = MADE(tn_ones(TN_SHAPE(2)));
     const double bad8[] = {300, 128, -129, -128.5, 128.5, 1e300, (double)INFINITY, (double)NAN};
     for (size_t i = 0; i < TN_COUNT(bad8); i++)
@@ -398,7 +404,57 @@ static void factors_of_integer_products_are_integers(void **state)
     FAILS(tn_addmm(a, a, a, .beta = tn_scalar_f(INFINITY)), TN_EINVAL, "value cannot be converted to type int64_t");
     FAILS(tn_addmm(i8, i8, i8, .alpha = tn_scalar_i(300)), TN_EINVAL, "value cannot be converted to type int8_t");
     tn_tensor *f = MADE(tn_to(a, .dtype = TN_F32));
-    PRINTS(MADE(tn_addmm(f, f, f, .alpha = tn_scalar_f(1.5))), "tensor([[11.5000, 17.0000],\n        [25.5000, 37.0000]])");
+    PRINTS(MADE(tn_addmm(f, f, f, .alpha = tn_scalar_f(1.5))),
+           "tensor([[11.5000, 17.0000],\n        [25.5000, 37.0000]])");
+    tn_scope_close(s);
+}
+
+/* Products of integers in blocks: against a sum of each element's own. */
+static void integer_products_of_every_size(void **state)
+{
+    (void)state;
+    const int64_t sizes[][3] = {{4, 4, 1},      {4, 5, 7},  {17, 33, 300}, {64, 64, 64},
+                                {30, 100, 513}, {3, 70, 9}, {70, 3, 9}};
+    const tn_dtype dtypes[] = {TN_U8, TN_I8, TN_I16, TN_I32, TN_I64};
+    tn_manual_seed(3);
+    for (size_t c = 0; c < TN_COUNT(sizes) * TN_COUNT(dtypes) * 2; c++) {
+        tn_scope *s = tn_scope_open();
+        const int64_t *n = sizes[c / 2 % TN_COUNT(sizes)], big = INT64_C(1) << 40;
+        tn_dtype d = dtypes[c / 2 / TN_COUNT(sizes)];
+        tn_tensor *a = MADE(tn_to(MADE(tn_randint(-big, big, TN_SHAPE(n[0], n[2]))), .dtype = d));
+        tn_tensor *b = MADE(tn_to(MADE(tn_randint(-big, big, TN_SHAPE(n[2], n[1]))), .dtype = d));
+        if (c % 2)
+            b = MADE(tn_t(MADE(tn_contiguous(MADE(tn_t(b))))));
+        tn_tensor *each =
+            MADE(tn_mul(MADE(tn_unsqueeze(MADE(tn_to(a, .dtype = TN_I64)), 2)), MADE(tn_to(b, .dtype = TN_I64))));
+        tn_tensor *sum = MADE(tn_sum(each, .dim = TN_DIMS(1)));
+        assert_true(tn_equal(MADE(tn_mm(a, b)), MADE(tn_to(sum, .dtype = d))));
+        tn_tensor *thrice = MADE(tn_addmm(MADE(tn_full(TN_SHAPE(), 2, .dtype = d)), a, b, .alpha = tn_scalar_i(3)));
+        assert_true(tn_equal(thrice, MADE(tn_to(MADE(tn_add(MADE(tn_mul(sum, 3)), 2)), .dtype = d))));
+        tn_scope_close(s);
+    }
+}
+
+/* Indices are checked in pieces: the first wrong one is named, whoever finds it. */
+static void the_first_index_outside_is_named(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(300, 300))), *index = MADE(tn_zeros(TN_SHAPE(300, 300), .dtype = TN_I64));
+    tn_tensor *row = MADE(tn_arange(0, 300, 1)), *every = MADE(tn_expand(row, TN_SHAPE(300, 300)));
+    MADE(tn_fill_(MADE(tn_select(MADE(tn_select(index, 0, 120)), 0, 7)), 300));
+    MADE(tn_fill_(MADE(tn_select(MADE(tn_select(index, 0, 120)), 0, 8)), 302));
+    MADE(tn_fill_(MADE(tn_select(MADE(tn_select(index, 0, 299)), 0, 299)), -1));
+    FAILS(tn_gather(x, 1, index), TN_EINDEX, "index 300 is out of bounds for dimension 1 with size 300");
+    FAILS(tn_scatter_add(x, 0, index, x), TN_EINDEX, "index 300 is out of bounds for dimension 0 with size 300");
+    FAILS(tn_gather(x, 1, MADE(tn_flip(index, TN_DIMS(0)))), TN_EINDEX, "index -1 is out of bounds");
+    FAILS(tn_gather(x, 1, MADE(tn_to(index, .dtype = TN_I32))), TN_EINDEX, "index 300 is out of bounds");
+    tn_tensor *y = MADE(tn_reshape(MADE(tn_arange(0, 90000, 1)), TN_SHAPE(300, 300)));
+    assert_true(tn_equal(MADE(tn_gather(y, 1, every)), y));
+    assert_true(tn_equal(MADE(tn_gather(y, 0, MADE(tn_t(every)))), y));
+    assert_true(tn_equal(MADE(tn_gather(MADE(tn_t(y)), 1, every)), MADE(tn_t(y))));
+    assert_true(tn_equal(MADE(tn_scatter(MADE(tn_zeros_like(y)), 1, MADE(tn_flip(every, TN_DIMS(1))), y)),
+                         MADE(tn_flip(y, TN_DIMS(1)))));
     tn_scope_close(s);
 }
 
@@ -422,6 +478,8 @@ int main(void)
         cmocka_unit_test(numbers_wrap_in_arithmetic),
         cmocka_unit_test(comparisons_know_larger_numbers),
         cmocka_unit_test(factors_of_integer_products_are_integers),
+        cmocka_unit_test(integer_products_of_every_size),
+        cmocka_unit_test(the_first_index_outside_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

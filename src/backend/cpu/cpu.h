@@ -77,7 +77,7 @@ typedef struct tn__gemm {
 
 /* Float or double (type), by BLAS where that is the better choice, else by the own kernel. */
 TN_MUST_USE tn_status tn__cpu_gemm_run(const tn__gemm *g, int type);
-/* The own kernel. */
+/* The own kernel, of any type. */
 TN_MUST_USE tn_status tn__cpu_gemm_own(const tn__gemm *g, int type);
 
 /* The BLAS found at run time. False if there is none, or it should not be used for this product. */

@@ -39,7 +39,7 @@ static void pack_b(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         int64_t j = i * p->width, n = TN_MIN(p->width, p->n - j);
         const char *src = at(g->b, p->p0 * g->b_rs + (p->j0 + j) * g->b_cs, p->item);
-        p->isa->pack(p->packed_b + j * p->k * p->item, panel_width(p, n), src, g->b_cs, g->b_rs, n, p->k, 1);
+        p->isa->pack(p->packed_b + j * p->k * p->item, panel_width(p, n), src, g->b_cs, g->b_rs, n, p->k, 1, 1);
     }
 }
 
@@ -88,7 +88,8 @@ static void run_task(const product *p, int64_t i0, int64_t m, int64_t j0, int64_
     int64_t h = panel_height(p, m);
     for (int64_t i = 0; i < m; i += h) {
         const char *src = at(g->a, (i0 + i) * g->a_rs + p->p0 * g->a_cs, p->item);
-        p->isa->pack(packed_a + i * p->k * p->item, (int)h, src, g->a_rs, g->a_cs, TN_MIN(h, m - i), p->k, g->scale);
+        p->isa->pack(packed_a + i * p->k * p->item, (int)h, src, g->a_rs, g->a_cs, TN_MIN(h, m - i), p->k, g->scale,
+                     g->whole);
     }
     for (int64_t j = j0; j < j0 + n; j += p->width) {
         int64_t left = TN_MIN(p->width, p->n - j), ldb;
@@ -225,7 +226,7 @@ static bool gemv_transposed(const tn__gemm *g, int type)
     return gemv(&t, type);
 }
 
-/* ---- integers: rows of c gather rows of b ---- */
+/* ---- integers, few rows or columns: rows of c gather rows of b ---- */
 
 typedef struct integer_job {
     const tn__gemm *g;
@@ -266,6 +267,8 @@ static tn_status run_product(const tn__gemm *g, int type)
         return TN_OK;
     if (type <= TN__F64)
         return gemv(g, type) || gemv_transposed(g, type) ? TN_OK : tn__cpu_gemm_run(g, type);
+    if (g->m >= 4 && g->n >= 4)
+        return tn__cpu_gemm_own(g, type);
     integer_job j = {g, type};
     tn__parallel_for(g->m, tn__div_up(65536, TN_MAX(g->n * g->k, 1)), integer_rows, &j);
     return TN_OK;
@@ -419,9 +422,9 @@ static void set_from_bias(const shape *s, void *c, int type)
             else if (type == TN__F64)
                 ((double *)(void *)row)[k] *= s->beta;
             else if (type == TN__I32)
-                ((int32_t *)(void *)row)[k] = (int32_t)((uint32_t)((int32_t *)(void *)row)[k] * (uint32_t)s->whole_beta);
+                ((uint32_t *)(void *)row)[k] *= (uint32_t)s->whole_beta;
             else
-                ((int64_t *)(void *)row)[k] = (int64_t)((uint64_t)((int64_t *)(void *)row)[k] * (uint64_t)s->whole_beta);
+                ((uint64_t *)(void *)row)[k] *= (uint64_t)s->whole_beta;
         }
     }
 }
@@ -442,8 +445,8 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         tn__gemm g = {.m = s->m, .n = s->n, .k = s->k, .a = at(j->a, i * s->a_bs, item), .a_rs = s->a_rs, .a_cs = s->a_cs,
                       .b = at(j->b, i * s->b_bs, item), .b_rs = s->b_rs, .b_cs = s->b_cs,
-                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha, .whole = s->whole_alpha,
-                      .accumulate = s->bias != NULL && s->beta != 0};
+                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha,
+                      .whole = s->whole_alpha, .accumulate = s->bias != NULL && s->beta != 0};
         tn_status e = run_product(&g, j->type);
         if (e)
             atomic_store(&j->status, e);

@@ -1,6 +1,7 @@
-/* backend/cpu/gemm.inc.h: the inner kernels of a matrix product and the packing of its operands, for float and double
- * (bound by T, VEC and E). The structure is Goto and van de Geijn's ("Anatomy of high-performance matrix multiplication",
- * TOMS 34, 2008): a tile of c stays in registers while k runs over a packed panel of a and a panel of b.
+/* backend/cpu/gemm.inc.h: the inner kernels of a matrix product and the packing of its operands, for float, double
+ * and integers, which are unsigned here so that they wrap (bound by T, VEC, E and TN_IS_FLOAT). The structure is Goto
+ * and van de Geijn's ("Anatomy of high-performance matrix multiplication", TOMS 34, 2008): a tile of c stays in
+ * registers while k runs over a packed panel of a and a panel of b.
  *
  * a panel: [k][h], h even, at most MR; b panel: rows of one or two vectors, ldb apart (packed: side by side). */
 
@@ -97,12 +98,15 @@ static void E(pack_panel)(T *dst, int width, const T *src, int64_t rs, int64_t c
             dst[p * width + i] = i < n ? scale * src[i * rs + p * cs] : 0;
 }
 
-/* Packs n rows (stride rs) of k elements (stride cs) as one panel of the given width, zero-padded. */
-static void E(pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale)
+/* Packs n rows (stride rs) of k elements (stride cs) as one panel of the given width, zero-padded. whole: the scale of
+ * integers. */
+static void E(pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale,
+                    int64_t whole)
 {
-    E(pack_panel)(dst, width, src, rs, cs, n, k, (T)scale);
+    E(pack_panel)(dst, width, src, rs, cs, n, k, TN_IS_FLOAT ? (T)scale : (T)whole);
 }
 
+#if TN_IS_FLOAT
 /* sum of a[i] * b[i]: four chains of vectors, then a tree */
 static double E(dot)(const void *a_, const void *b_, int64_t n)
 {
@@ -120,6 +124,7 @@ static double E(dot)(const void *a_, const void *b_, int64_t n)
         r += (double)a[i] * (double)b[i];
     return r;
 }
+#endif
 
 /* y[i] += alpha * x[i] */
 static void E(axpy)(void *y_, const void *x_, double alpha_, int64_t n)

@@ -32,15 +32,63 @@ static tn_status out_of_range(const tn__launch *l, int64_t index, int64_t dim, i
                      (long long)dim, (long long)size);
 }
 
+/* ---- are all indices inside? ---- */
+
+typedef struct range_job {
+    const tn__view *index;
+    int64_t size;
+    _Atomic int64_t first; /* element that is not; INT64_MAX: none seen */
+} range_job;
+
+static int64_t inner_size(const tn__view *v)
+{
+    return v->ndim ? v->shape[v->ndim - 1] : 1;
+}
+
+static int64_t inner_stride(const tn__view *v)
+{
+    return v->ndim ? v->stride[v->ndim - 1] : 0;
+}
+
+/* n indices from an offset on: is one below zero, or not below size? */
+static bool any_outside(const tn__view *v, int64_t offset, int64_t stride, int64_t n, int64_t size)
+{
+    bool outside = false;
+    if (v->dtype == TN_I64)
+        for (int64_t k = 0; k < n; k++)
+            outside |= (uint64_t)((const int64_t *)v->data)[offset + k * stride] >= (uint64_t)size;
+    else
+        for (int64_t k = 0; k < n; k++)
+            outside |= (uint64_t)((const int32_t *)v->data)[offset + k * stride] >= (uint64_t)size;
+    return outside;
+}
+
+static void range_rows(void *ctx, int64_t begin, int64_t end)
+{
+    range_job *j = ctx;
+    int64_t inner = inner_size(j->index), stride = inner_stride(j->index);
+    for (int64_t i = begin, n; i < end; i += n) {
+        int64_t offset = element_offset(j->index, i), k = 0;
+        n = TN_MIN(end - i, inner - i % inner);
+        if (!any_outside(j->index, offset, stride, n, j->size))
+            continue;
+        while (!any_outside(j->index, offset + k * stride, 0, 1, j->size))
+            k++;
+        int64_t seen = j->first;
+        while (i + k < seen && !atomic_compare_exchange_weak(&j->first, &seen, i + k))
+            ;
+        return;
+    }
+}
+
 static tn_status check_indices(const tn__launch *l, const tn__view *index, int64_t dim, int64_t size)
 {
-    for (int64_t i = 0; i < index->numel; i++) {
-        int64_t v = index_at(index, element_offset(index, i));
-        if (v < 0 || v >= size)
-            return out_of_range(l, v, dim, size);
-    }
-    return TN_OK;
+    range_job j = {.index = index, .size = size, .first = INT64_MAX};
+    tn__parallel_for(index->numel, WORK, range_rows, &j);
+    return j.first == INT64_MAX ? TN_OK : out_of_range(l, index_at(index, element_offset(index, j.first)), dim, size);
 }
+
+/* ---- elements ---- */
 
 static inline void copy_element(void *to, const void *from, size_t size)
 {
@@ -74,35 +122,102 @@ typedef struct point_job {
     bool add;
 } point_job;
 
+/* Points along the innermost dimension: where the first ones are, and the steps to the next. */
+typedef struct point_run {
+    char *table, *other;
+    const char *index;
+    int64_t table_step, other_step, index_step;
+    int64_t along; /* from one index to the next */
+    int64_t n;
+    bool wide; /* int64 indices, not int32 */
+} point_run;
+
+static inline int64_t run_index(const point_run *r, int64_t k)
+{
+    return r->wide ? ((const int64_t *)(const void *)r->index)[k * r->index_step]
+                   : (int64_t)((const int32_t *)(const void *)r->index)[k * r->index_step];
+}
+
+#define POINT_LOOP(name, T, statement) \
+    static void name(const point_run *r) \
+    { \
+        T *table = (T *)(void *)r->table, *other = (T *)(void *)r->other; \
+        for (int64_t k = 0; k < r->n; k++) { \
+            T *t = table + k * r->table_step + run_index(r, k) * r->along, *o = other + k * r->other_step; \
+            statement; \
+        } \
+    }
+POINT_LOOP(gather_1, uint8_t, *o = *t)
+POINT_LOOP(gather_2, uint16_t, *o = *t)
+POINT_LOOP(gather_4, uint32_t, *o = *t)
+POINT_LOOP(gather_8, uint64_t, *o = *t)
+POINT_LOOP(scatter_1, uint8_t, *t = *o)
+POINT_LOOP(scatter_2, uint16_t, *t = *o)
+POINT_LOOP(scatter_4, uint32_t, *t = *o)
+POINT_LOOP(scatter_8, uint64_t, *t = *o)
+POINT_LOOP(add_bool, uint8_t, add_element(TN_BOOL, t, o))
+POINT_LOOP(add_u8, uint8_t, add_element(TN_U8, t, o))
+POINT_LOOP(add_i8, int8_t, add_element(TN_I8, t, o))
+POINT_LOOP(add_i16, int16_t, add_element(TN_I16, t, o))
+POINT_LOOP(add_i32, int32_t, add_element(TN_I32, t, o))
+POINT_LOOP(add_i64, int64_t, add_element(TN_I64, t, o))
+POINT_LOOP(add_f16, uint16_t, add_element(TN_F16, t, o))
+POINT_LOOP(add_bf16, uint16_t, add_element(TN_BF16, t, o))
+POINT_LOOP(add_f32, float, *t += *o)
+POINT_LOOP(add_f64, double, *t += *o)
+#undef POINT_LOOP
+
+typedef void (*point_loop)(const point_run *r);
+
+static point_loop loop_of(const point_job *j)
+{
+    static const point_loop adds[TN__DTYPES] = {
+        [TN_BOOL] = add_bool, [TN_U8] = add_u8, [TN_I8] = add_i8, [TN_I16] = add_i16, [TN_I32] = add_i32,
+        [TN_I64] = add_i64, [TN_F16] = add_f16, [TN_BF16] = add_bf16, [TN_F32] = add_f32, [TN_F64] = add_f64};
+    static const point_loop gathers[] = {gather_1, gather_2, gather_4, gather_8};
+    static const point_loop scatters[] = {scatter_1, scatter_2, scatter_4, scatter_8};
+    if (j->add)
+        return adds[j->table->dtype];
+    size_t size = tn__dtype_size(j->table->dtype);
+    return (j->l->op == TN__OP_gather ? gathers : scatters)[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+}
+
+/* The run that begins with element i. A 0-dim index is one of shape [1]; a 0-dim table has one element. */
+static point_run run_at(const point_job *j, int64_t i, int64_t most)
+{
+    const tn__view *index = j->index, *table = j->table, *other = j->other;
+    const int64_t size = (int64_t)tn__dtype_size(table->dtype);
+    int32_t last = index->ndim - 1;
+    point_run r = {.wide = index->dtype == TN_I64, .n = TN_MIN(most, inner_size(index) - i % inner_size(index)),
+                   .index_step = inner_stride(index), .along = table->ndim ? table->stride[j->dim] : 0};
+    int64_t rest = i, at_index = 0, at_table = 0, at_other = 0;
+    for (int32_t d = last; d >= 0; d--) {
+        int64_t at = rest % index->shape[d];
+        rest /= index->shape[d];
+        at_index += at * index->stride[d];
+        if (other && other->ndim)
+            at_other += at * other->stride[d];
+        if (table->ndim && d != j->dim)
+            at_table += at * table->stride[d];
+    }
+    if (last >= 0 && table->ndim && last != j->dim)
+        r.table_step = table->stride[last];
+    if (last >= 0 && other && other->ndim)
+        r.other_step = other->stride[last];
+    r.index = (const char *)index->data + at_index * (r.wide ? 8 : 4);
+    r.table = (char *)table->data + at_table * size;
+    r.other = other ? (char *)other->data + at_other * size : (char *)(uintptr_t)&j->value;
+    return r;
+}
+
 static void points(void *ctx, int64_t begin, int64_t end)
 {
     const point_job *j = ctx;
-    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
-    bool gather = j->l->op == TN__OP_gather;
-    int64_t only = j->index->ndim == 0 && j->table->ndim ? j->table->stride[0] : 0; /* a 0-dim index is one of shape [1] */
-    for (int64_t i = begin; i < end; i++) {
-        int64_t rest = i, table = 0, index = 0, other = 0, along = only;
-        for (int32_t d = j->index->ndim - 1; d >= 0; d--) {
-            int64_t at = rest % j->index->shape[d];
-            rest /= j->index->shape[d];
-            index += at * j->index->stride[d];
-            if (j->other && j->other->ndim)
-                other += at * j->other->stride[d];
-            if (j->table->ndim == 0)
-                continue;
-            if (d == j->dim)
-                along = j->table->stride[d];
-            else
-                table += at * j->table->stride[d];
-        }
-        char *t = (char *)j->table->data + (table + index_at(j->index, index) * along) * size;
-        char *o = j->other ? (char *)j->other->data + other * size : NULL;
-        if (gather)
-            copy_element(o, t, (size_t)size);
-        else if (j->add)
-            add_element(j->table->dtype, t, o);
-        else
-            copy_element(t, o ? o : (const char *)&j->value, (size_t)size);
+    point_loop loop = loop_of(j);
+    for (int64_t i = begin; i < end;) {
+        point_run r = run_at(j, i, end - i);
+        loop(&r);
+        i += r.n;
     }
 }
 

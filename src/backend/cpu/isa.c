@@ -108,7 +108,7 @@ CHECKED_TRIG(cos, cosf)
 #define TEXT2(x)           #x
 #define TEXT(x)            TEXT2(x)
 
-extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[2];
+extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES];
 
 const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
     .name = TEXT(TN_ISA),

@@ -35,8 +35,9 @@ typedef void (*tn__tile)(int64_t k, const void *a, const void *b, int64_t ldb, v
 typedef struct tn__gemm_isa {
     int mr, vl;           /* rows of the tallest tile; elements of a vector */
     tn__tile tile[7][2];  /* [height / 2 - 1][vectors - 1] */
-    void (*pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale);
-    double (*dot)(const void *a, const void *b, int64_t n);
+    void (*pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale,
+                 int64_t whole);
+    double (*dot)(const void *a, const void *b, int64_t n); /* floats only */
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
 } tn__gemm_isa;
 
@@ -66,7 +67,7 @@ typedef struct tn__cpu_isa {
     void (*dropout[2])(void *out, const void *x, uint64_t seed, uint64_t first, int64_t n, double p);
     void (*sgd[2])(void *p, const void *g, void *buffer, int64_t n, const tn__attr *a);
     void (*adam[2])(void *p, const void *g, void *m, void *v, int64_t n, const tn__attr *a);
-    const tn__gemm_isa *gemm; /* [2]: f32, f64 */
+    const tn__gemm_isa *gemm; /* [TN__TYPES] */
 } tn__cpu_isa;
 
 /* The table in use. */

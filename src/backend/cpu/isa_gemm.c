@@ -28,22 +28,48 @@
 
 typedef float vec_f32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef double vec_f64 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t vec_i32 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint64_t vec_i64 __attribute__((vector_size(VECTOR_BYTES)));
 
-#define T       float
-#define VEC     vec_f32
-#define E(name) name##_f32
+#define T           float
+#define VEC         vec_f32
+#define E(name)     name##_f32
+#define TN_IS_FLOAT 1
 #include "backend/cpu/gemm.inc.h"
 #undef T
 #undef VEC
 #undef E
+#undef TN_IS_FLOAT
 
-#define T       double
-#define VEC     vec_f64
-#define E(name) name##_f64
+#define T           double
+#define VEC         vec_f64
+#define E(name)     name##_f64
+#define TN_IS_FLOAT 1
 #include "backend/cpu/gemm.inc.h"
 #undef T
 #undef VEC
 #undef E
+#undef TN_IS_FLOAT
+
+#define T           uint32_t
+#define VEC         vec_i32
+#define E(name)     name##_i32
+#define TN_IS_FLOAT 0
+#include "backend/cpu/gemm.inc.h"
+#undef T
+#undef VEC
+#undef E
+#undef TN_IS_FLOAT
+
+#define T           uint64_t
+#define VEC         vec_i64
+#define E(name)     name##_i64
+#define TN_IS_FLOAT 0
+#include "backend/cpu/gemm.inc.h"
+#undef T
+#undef VEC
+#undef E
+#undef TN_IS_FLOAT
 
 /* clang-format off */
 #define TILE_ROW(h, t) {tile_##h##_1_##t, tile_##h##_2_##t}
@@ -57,8 +83,10 @@ typedef double vec_f64 __attribute__((vector_size(VECTOR_BYTES)));
 #endif
 /* clang-format on */
 
-extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[2];
-const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[2] = {
+extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES];
+const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES] = {
     {MR, VL_f32, TILE_TABLE(f32), pack_f32, dot_f32, axpy_f32},
     {MR, VL_f64, TILE_TABLE(f64), pack_f64, dot_f64, axpy_f64},
+    {MR, VL_i32, TILE_TABLE(i32), pack_i32, NULL, axpy_i32},
+    {MR, VL_i64, TILE_TABLE(i64), pack_i64, NULL, axpy_i64},
 };
