@@ -170,7 +170,7 @@ static int restore(training *t, const tn_safetensors *f, int64_t batch)
     tn_loader_state at = {number_in(f, "tenon.loader_seed"), (int64_t)number_in(f, "tenon.loader_epoch"),
                           (int64_t)number_in(f, "tenon.loader_batch")};
     if (batch != t->s.batch)
-        at.batch = 0; /* another batch size: from the epoch's beginning */
+        at.batch = 0;                                     /* another batch size: from the epoch's beginning */
     if (!tn_safetensors_metadata(f, "tenon.loader_seed")) /* weights from elsewhere: the order is this run's */
         at.seed = tn_loader_get_state(t->loader).seed;
     if (tn_loader_set_state(t->loader, at))

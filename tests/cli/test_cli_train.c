@@ -229,11 +229,10 @@ static void bar_fits_the_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_in_a_pipe),       cmocka_unit_test(learns_and_is_scored),
-        cmocka_unit_test(gzip_is_the_same),      cmocka_unit_test(seeds_and_threads),
-        cmocka_unit_test(resume_is_exact),       cmocka_unit_test(log_is_csv),
-        cmocka_unit_test(resume_from_bare_weights),
-        cmocka_unit_test(bar_fits_the_terminal),
+        cmocka_unit_test(lines_in_a_pipe),          cmocka_unit_test(learns_and_is_scored),
+        cmocka_unit_test(gzip_is_the_same),         cmocka_unit_test(seeds_and_threads),
+        cmocka_unit_test(resume_is_exact),          cmocka_unit_test(log_is_csv),
+        cmocka_unit_test(resume_from_bare_weights), cmocka_unit_test(bar_fits_the_terminal),
     };
     return cmocka_run_group_tests_name("cli/train", tests, kit_setup, kit_teardown);
 }
