@@ -307,16 +307,17 @@ static int finish_epoch(training *t)
         return cli_library_error("");
     t->epoch++;
     t->accuracy = 100.0 * (double)right / (double)tn_tensor_size(t->test.labels, 0);
+    int full = 0; /* what keeps us from the log keeps nobody from the model */
     if (t->log) {
         fprintf(t->log, "%" PRId64 ",%" PRId64 ",%.9g,,%.4f,%.3f\n", t->step, t->epoch, f.loss, t->accuracy,
                 cli_now() - t->begun);
-        if (fflush(t->log) != 0 || ferror(t->log))
-            return cli_error(CLI_FAILED, "--log %s: %s; name a file on a disk that has room", t->s.log,
-                             strerror(errno));
+        full = fflush(t->log) != 0 || ferror(t->log) ? (errno ? errno : EIO) : 0;
     }
     show_epoch(t, &f);
     int broken = ferror(stdout) ? errno : 0, status = save(t);
-    if (!status && broken)
+    if (!status && full)
+        status = cli_error(CLI_FAILED, "--log %s: %s; name a file on a disk that has room", t->s.log, strerror(full));
+    else if (!status && broken)
         status = cli_error(CLI_FAILED, "standard output: %s; ended after epoch %" PRId64 "%s%s", strerror(broken),
                            t->epoch, t->s.save ? ", saved to " : "", t->s.save ? t->s.save : "");
     return status;

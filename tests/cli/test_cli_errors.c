@@ -177,9 +177,27 @@ static void places_to_save(void **state)
         ERROR_LINE(r, 1, "--save kept.safetensors: Permission denied");
         CONTAINS_NOT(r.out, "epoch 1/1");
     }
-    if (kit_exists("/dev/full"))
-        ERROR_LINE(TENON("train", "--data", "digits", "--epochs", "1", "--log", "/dev/full"), 1,
-                   "--log /dev/full: No space");
+    if (kit_exists("/dev/full")) {
+        r = TENON("train", "--data", "digits", "--epochs", "1", "--log", "/dev/full", "--save", "full.safetensors");
+        ERROR_LINE(r, 1, "--log /dev/full: No space");
+        GOOD(TENON("eval", "full.safetensors", "--data", "digits")); /* the epoch is not lost with it */
+    }
+}
+
+/* Started without a standard output: what would be printed there must not end up in a file that we open. */
+static void no_standard_output(void **state)
+{
+    (void)state;
+    char command[600];
+    size_t n;
+    snprintf(command, sizeof command, "\"%s/tenon\" train --data digits --epochs 1 --log closed.csv >&-",
+             TENON_PROGRAM_DIR);
+    ERROR_LINE(TENON_HOW((how){.program = "/bin/sh"}, "-c", command), 1, "standard output: Bad file descriptor");
+    char *log = kit_read("closed.csv", &n);
+    assert_non_null(log);
+    assert_int_equal(strncmp(log, "step,epoch,", 11), 0);
+    CONTAINS_NOT(log, "parameters)");
+    free(log);
 }
 
 /* The old model stays as it was, byte for byte; nothing else is left. */
@@ -232,6 +250,7 @@ int main(void)
         cmocka_unit_test(names_with_control_characters),
         cmocka_unit_test(devices),
         cmocka_unit_test(places_to_save),
+        cmocka_unit_test(no_standard_output),
         cmocka_unit_test(files_may_not_grow),
         cmocka_unit_test(disk_is_full),
     };
