@@ -39,9 +39,9 @@ typedef struct command {
  * printed, or an error). */
 int cli_parse(const command *c, int argc, char **argv, const char **arguments, int *n_arguments);
 
-/* "tenon train: TEXT" on stderr, one line. Returns status. */
+/* "tenon train: TEXT" on stderr, one line whatever the text holds. Returns status. */
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with the first line of the library's message before the advice (which may be ""). Returns CLI_FAILED. */
+/* The same with the library's message, less its explanations, before the advice (which may be ""). Returns CLI_FAILED. */
 int cli_library_error(const char *advice);
 /* Is 'word' likely to be a slip for 'name'? */
 bool cli_resembles(const char *word, const char *name);

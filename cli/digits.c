@@ -30,7 +30,7 @@ static const char advice[] = "--data names the folder with the four MNIST files 
 
 int digits_read(const char *folder, bool train, digits *out)
 {
-    char path[1024];
+    char path[4352];
     struct stat st;
     if (stat(folder, &st) != 0)
         return cli_error(CLI_FAILED, "%s: %s; %s", folder, strerror(errno), advice);

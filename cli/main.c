@@ -1,8 +1,10 @@
 /* tenon: the command. */
 #include "cli.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name, *about;
@@ -55,8 +57,17 @@ static int run(int argc, char **argv)
     return CLI_USAGE;
 }
 
+/* A file that we open must not become the standard output or error that we were started without. What stands in for
+ * those cannot be written to, so that this still shows. */
+static void occupy_standard_files(void)
+{
+    for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
+        fd = fcntl(fd, F_GETFD) >= 0 || open("/dev/null", O_RDONLY) == fd ? fd + 1 : -1;
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_files();
     int status = run(argc, argv);
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_OK) /* a full disk behind '>' */
         status = cli_error(CLI_FAILED, "standard output: %s; what was printed is not complete", strerror(errno));

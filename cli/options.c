@@ -12,20 +12,30 @@ const char *cli_command = "tenon";
 
 int cli_error(int status, const char *format, ...)
 {
+    char text[8192]; /* names may hold line ends and what steers terminals: one line, '?' for each of those */
     va_list ap;
-    fprintf(stderr, "tenon %s: ", cli_command);
     va_start(ap, format);
-    vfprintf(stderr, format, ap);
+    vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    fprintf(stderr, "\n");
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    fprintf(stderr, "tenon %s: %s\n", cli_command, text);
     return status;
 }
 
 int cli_library_error(const char *advice)
 {
-    char line[1024];
+    char line[4096], *p;
     snprintf(line, sizeof line, "%s", tn_error_message());
-    line[strcspn(line, "\n")] = '\0';
+    if ((p = strstr(line, "\n  ")) != NULL) /* where it was called, and what developers want to know */
+        *p = '\0';
+    while ((p = strstr(line, "\n\t")) != NULL) { /* a list of what is wrong */
+        *p = ' ';
+        memmove(p + 1, p + 2, strlen(p + 2) + 1);
+    }
+    for (size_t n = strlen(line); n > 0 && strchr(" .", line[n - 1]); n--)
+        line[n - 1] = '\0';
     return cli_error(CLI_FAILED, *advice ? "%s; %s" : "%s%s", line, advice);
 }
 

@@ -162,6 +162,9 @@ static int run(const char *model, const char *path, tn_device device)
     tn_tensor *p = tn_cpu(tn_softmax(tn_forward(net, digits_input(tn_to(x, .device = device))), 1));
     if (!p)
         return cli_library_error("");
+    if (tn_item(tn_sum(tn_isnan(p))) != 0)
+        return cli_error(CLI_FAILED, "%s gives no probabilities for %s: its weights or the pixels are not all numbers",
+                         model, path);
     for (int64_t i = 0; i < tn_tensor_size(p, 0); i++)
         print_one(p, i, path, tn_tensor_size(p, 0));
     return CLI_OK;

@@ -19,7 +19,7 @@ typedef struct settings {
 } settings;
 
 static const char default_data[] = "data/mnist";
-enum { MODEL_NAME = 32, MAX_EPOCHS = 1000000, MAX_BATCH = 60000 };
+enum { MODEL_NAME = 32, MAX_EPOCHS = 1000000, MAX_BATCH = 60000, MAX_LR = 1000, MAX_DECAY = 10 };
 
 typedef struct training {
     settings s;
@@ -129,7 +129,8 @@ static int64_t complete(settings *s, const tn_safetensors *f)
     const char *recipe = f ? tn_safetensors_metadata(f, "tenon.recipe") : NULL;
     if (!recipe ||
         sscanf(recipe, "%" SCNd64 " %" SCNd64 " %lg %lg %d", &epochs, &batch, &lr, &weight_decay, &constant) != 5 ||
-        epochs < 1 || epochs > MAX_EPOCHS || batch < 1 || batch > MAX_BATCH || !(lr >= 0) || !(weight_decay >= 0)) {
+        epochs < 1 || epochs > MAX_EPOCHS || batch < 1 || batch > MAX_BATCH || !(lr >= 0 && lr <= MAX_LR) ||
+        !(weight_decay >= 0 && weight_decay <= MAX_DECAY)) {
         epochs = 15;
         batch = 128;
         lr = 3e-3;
@@ -169,7 +170,9 @@ static int restore(training *t, const tn_safetensors *f, int64_t batch)
     tn_loader_state at = {number_in(f, "tenon.loader_seed"), (int64_t)number_in(f, "tenon.loader_epoch"),
                           (int64_t)number_in(f, "tenon.loader_batch")};
     if (batch != t->s.batch)
-        at.batch = 0; /* another batch size: from the epoch's beginning */
+        at.batch = 0;                                     /* another batch size: from the epoch's beginning */
+    if (!tn_safetensors_metadata(f, "tenon.loader_seed")) /* weights from elsewhere: the order is this run's */
+        at.seed = tn_loader_get_state(t->loader).seed;
     if (tn_loader_set_state(t->loader, at))
         return cli_library_error("--resume takes a file that 'tenon train --save' wrote");
     const char *rng = tn_safetensors_metadata(f, "tenon.rng");
@@ -304,16 +307,17 @@ static int finish_epoch(training *t)
         return cli_library_error("");
     t->epoch++;
     t->accuracy = 100.0 * (double)right / (double)tn_tensor_size(t->test.labels, 0);
+    int full = 0; /* what keeps us from the log keeps nobody from the model */
     if (t->log) {
         fprintf(t->log, "%" PRId64 ",%" PRId64 ",%.9g,,%.4f,%.3f\n", t->step, t->epoch, f.loss, t->accuracy,
                 cli_now() - t->begun);
-        if (fflush(t->log) != 0 || ferror(t->log))
-            return cli_error(CLI_FAILED, "--log %s: %s; name a file on a disk that has room", t->s.log,
-                             strerror(errno));
+        full = fflush(t->log) != 0 || ferror(t->log) ? (errno ? errno : EIO) : 0;
     }
     show_epoch(t, &f);
     int broken = ferror(stdout) ? errno : 0, status = save(t);
-    if (!status && broken)
+    if (!status && full)
+        status = cli_error(CLI_FAILED, "--log %s: %s; name a file on a disk that has room", t->s.log, strerror(full));
+    else if (!status && broken)
         status = cli_error(CLI_FAILED, "standard output: %s; ended after epoch %" PRId64 "%s%s", strerror(broken),
                            t->epoch, t->s.save ? ", saved to " : "", t->s.save ? t->s.save : "");
     return status;
@@ -390,13 +394,18 @@ static int loop(training *t)
 /* A save that cannot work is noticed before the work, not after it. */
 static int check_save(const settings *s)
 {
-    char folder[1024];
+    char folder[4352];
     struct stat st;
     if (!s->save)
         return 0;
-    if (stat(s->save, &st) == 0 && S_ISDIR(st.st_mode))
+    bool there = stat(s->save, &st) == 0;
+    if (there && S_ISDIR(st.st_mode))
         return cli_error(CLI_FAILED, "--save %s: this is a folder; name a file in it, such as %s/mnist.safetensors",
                          s->save, s->save);
+    if (there && !S_ISREG(st.st_mode))
+        return cli_error(CLI_FAILED, "--save %s: this is no regular file; name one that can be replaced", s->save);
+    if (there && access(s->save, W_OK) != 0)
+        return cli_error(CLI_FAILED, "--save %s: %s; name a file that can be written", s->save, strerror(errno));
     const char *slash = strrchr(s->save, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->save) : 1, slash ? s->save : ".");
     if (access(*folder ? folder : "/", W_OK) != 0)
@@ -490,9 +499,9 @@ int cmd_train(int argc, char **argv)
         {"model", OPT_TEXT, &s.model, 0, 0, "NAME", "mlp: 784-500-10; linear: 784-10 (mlp)"},
         {"epochs", OPT_INT, &s.epochs, 1, MAX_EPOCHS, "N", "times through the training images (15)"},
         {"batch", OPT_INT, &s.batch, 1, MAX_BATCH, "N", "images in a step (128)"},
-        {"lr", OPT_REAL, &s.lr, 0, 1e3, "X", "learning rate at first; falls to 0 as a cosine (0.003)"},
+        {"lr", OPT_REAL, &s.lr, 0, MAX_LR, "X", "learning rate at first; falls to 0 as a cosine (0.003)"},
         {"constant-lr", OPT_FLAG, &s.constant, 0, 0, "", "keep the learning rate"},
-        {"weight-decay", OPT_REAL, &s.weight_decay, 0, 10, "X", "AdamW's (0.01)"},
+        {"weight-decay", OPT_REAL, &s.weight_decay, 0, MAX_DECAY, "X", "AdamW's (0.01)"},
         {"seed", OPT_INT, &s.seed, 0, 9e15, "N", "of initial weights and order (1)"},
         {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
         {"threads", OPT_INT, &s.threads, 1, 256, "N", "CPU threads (all cores)"},

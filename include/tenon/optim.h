@@ -71,10 +71,10 @@ TN_API void tn_optimizer_free(tn_optimizer *opt);
 
 /* Tensors named "i.what", i counting parameters from 0. Writes up to cap of them to out, returns how many there are; 0
  * with an error set when memory is out. Tensors and names belong to the optimiser; the tensors change with each step
- * ("i.step" with each call of this). */
+ * ("i.step" with each call of this), and tn_optimizer_load_state replaces them. */
 TN_API size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap);
 /* Replaces the state by copies of these tensors; parameters that are not named begin anew. All or nothing: an unknown or
- * missing name or another shape is TN_EINVAL, with the state as before. */
+ * missing name, another shape or a step that is no count is TN_EINVAL, with the state as before. */
 TN_API tn_status tn_optimizer_load_state_at(const char *site, tn_optimizer *opt, const tn_named *state,
                                             size_t n) TN_MUST_USE;
 TN_API tn_status tn_optimizer_load_state(tn_optimizer *opt, const tn_named *state, size_t n) TN_MUST_USE;

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 100 };
+enum { TRIES = 100, LINKS = 40 };
 
 static tn_status not_saved(const tn__atomic_file *f, int number, const char *doing)
 {
@@ -16,18 +16,41 @@ static tn_status not_saved(const tn__atomic_file *f, int number, const char *doi
                      f->path, tn__system_say(number).s, doing);
 }
 
+/* Fills f->target. realpath knows no file that is not there yet: links that lead to one are followed one by one. */
+static tn_status follow_links(tn__atomic_file *f)
+{
+    char at[PATH_MAX], link[PATH_MAX];
+    size_t n = strlen(f->path);
+    if (n >= sizeof at)
+        return not_saved(f, ENAMETOOLONG, "opening it to write");
+    memcpy(at, f->path, n + 1);
+    for (int i = 0; i < LINKS; i++) {
+        if (realpath(at, f->target))
+            return TN_OK;
+        if (errno != ENOENT)
+            return not_saved(f, errno, "opening it to write");
+        ssize_t k = readlink(at, link, sizeof link - 1);
+        if (k <= 0) {
+            memcpy(f->target, at, strlen(at) + 1);
+            return TN_OK;
+        }
+        link[k] = '\0';
+        char *slash = strrchr(at, '/');
+        size_t folder = slash && *link != '/' ? (size_t)(slash - at) + 1 : 0;
+        if (folder + (size_t)k >= sizeof at)
+            return not_saved(f, ENAMETOOLONG, "opening it to write");
+        memcpy(at + folder, link, (size_t)k + 1);
+    }
+    return not_saved(f, ELOOP, "opening it to write");
+}
+
 /* The file that path means, and the folder it is in. */
 static tn_status find_target(tn__atomic_file *f)
 {
-    size_t n = strlen(f->path);
     char folder[PATH_MAX];
-    if (n >= sizeof f->target)
-        return not_saved(f, ENAMETOOLONG, "opening it to write");
-    if (!realpath(f->path, f->target)) {
-        if (errno != ENOENT)
-            return not_saved(f, errno, "opening it to write");
-        memcpy(f->target, f->path, n + 1);
-    }
+    tn_status e = follow_links(f);
+    if (e)
+        return e;
     char *slash = strrchr(f->target, '/');
     f->name = slash ? slash + 1 : f->target;
     if (!*f->name)

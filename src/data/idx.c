@@ -101,7 +101,7 @@ static tn__storage *grown(tn__storage *old, size_t have, size_t n)
  * that is up to eight times the size of its file, as plain data and compressed images are, needs one allocation. */
 static tn__storage *read_data(tn__stream *s, size_t n)
 {
-    uint64_t guess = TN_MAX(s->from->size, (uint64_t)LEAST) * FIRST_GUESS;
+    uint64_t guess = TN_MIN(TN_MAX(s->from->size, (uint64_t)LEAST), UINT64_MAX / FIRST_GUESS) * FIRST_GUESS;
     size_t have = 0, cap = (size_t)TN_MIN((uint64_t)n, guess);
     tn__storage *data = tn__host_storage(cap);
     while (data && have < n) {

@@ -306,14 +306,15 @@ static tn_status check_tensor(const tn_tensor *t, size_t i)
     return TN_OK;
 }
 
-/* A reference to t, or to a copy with contiguous rows. */
+/* A tensor of the loader's own over t's memory, or a copy with contiguous rows: what t is moved to, as a parameter of a
+ * module may be, is not the loader's business. */
 static tn_status fill_column(column *c, tn_tensor *t)
 {
     tn__thread *self = tn__self();
     tn_scope scope;
     tn__scope_push(self, &scope);
     bool was = tn__set_no_grad(true);
-    c->t = rows_are_contiguous(t) ? t : tn_contiguous(t);
+    c->t = rows_are_contiguous(t) ? tn_detach(t) : tn_contiguous(t);
     tn__set_no_grad(was);
     if (c->t)
         tn__object_retain(c->t);

@@ -56,6 +56,14 @@ typedef struct move {
     size_t bytes;
 } move;
 
+static bool holds(const tn__list *l, const tn_tensor *t)
+{
+    for (int64_t i = 0; i < l->n; i++)
+        if (l->at[i] == t)
+            return true;
+    return false;
+}
+
 static tn_status make_fresh(move *v, const target *to)
 {
     int64_t n = v->parameters.n;
@@ -68,9 +76,12 @@ static tn_status make_fresh(move *v, const target *to)
         if (!(v->fresh[i] = converted(p, to)) || (p->grad && !(v->fresh[n + i] = converted(p->grad, to))))
             return tn_error_code();
     }
-    for (int64_t i = 0; i < v->buffers.n; i++)
-        if (!(v->fresh[2 * n + i] = converted(v->buffers.at[i], to)))
+    for (int64_t i = 0; i < v->buffers.n; i++) {
+        tn_tensor *b = v->buffers.at[i];
+        bool moves_itself = holds(&v->parameters, b); /* it is a parameter too, and stays the same tensor */
+        if (!(v->fresh[2 * n + i] = moves_itself ? b : converted(b, to)))
             return tn_error_code();
+    }
     return TN_OK;
 }
 

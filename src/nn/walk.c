@@ -150,6 +150,10 @@ static size_t enumerate(const char *what, tn_module *m, int first, int last, boo
         tn__poisoned(what);
     if (!name)
         return 0;
+    if (!all && !tn__grow(&seen.at, sizeof *seen.at, &seen.cap, (int64_t)tn__state_count(m))) {
+        tn__error_memory("a list of parameters", sizeof *seen.at * tn__state_count(m));
+        return 0; /* before out is written to */
+    }
     tn__walk w;
     tn__walk_begin(&w, m);
     for (const tn_module *i; (i = tn__walk_next(&w));)

@@ -100,6 +100,16 @@ static tn_status prepare(tn__thread *t, const tn_optimizer *opt)
 {
     for (int64_t i = 0; i < opt->n; i++) {
         tn__entry *e = &opt->at[i];
+        if (e->p->grad && e->p->storage && e->p->storage->read_only)
+            return tn__error(TN_EINVAL,
+                             "tn_optimizer_step: parameter %lld shows read-only memory (a mapped file): "
+                             "clone it first",
+                             (long long)i);
+        if (e->p->grad && tn__overlaps_itself(e->p->shape, e->p->stride, e->p->ndim))
+            return tn__error(TN_EINVAL,
+                             "tn_optimizer_step: elements of parameter %lld share memory with each other: "
+                             "clone it first",
+                             (long long)i);
         for (int32_t k = 0; k < opt->n_state && e->p->grad; k++) {
             if (!e->state[k] && !(e->state[k] = new_state(t, e->p)))
                 return tn_error_code();

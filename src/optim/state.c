@@ -3,6 +3,8 @@
 #include "core/alloc.h"
 #include <stdlib.h>
 
+#define STEPS_MAX 0x1p53 /* a double counts so far: PyTorch keeps steps in floating point */
+
 /* ---- out ---- */
 
 /* The number of steps as a tensor that the entry owns. */
@@ -117,9 +119,11 @@ static tn_status check_entry(const tn_optimizer *opt, const tn__entry *e, incomi
     if (!opt->cls->counts)
         return TN_OK;
     const tn_tensor *step = in->from[TN__STATES];
-    if (step->numel != 1 || (in->steps = tn_item_int(step)) < 0)
-        return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\t%s must be one number >= 0", opt->cls->name,
-                         e->name[TN__STATES]);
+    double count = step->numel == 1 && step->device.type != TN_DEVICE_META ? tn_item(step) : -1;
+    if (!(count >= 0 && count <= STEPS_MAX))
+        return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\t%s must be one number from 0 to 2^53",
+                         opt->cls->name, e->name[TN__STATES]);
+    in->steps = (int64_t)count;
     return TN_OK;
 }
 

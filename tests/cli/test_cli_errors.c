@@ -123,6 +123,25 @@ static void other_models(void **state)
     ERROR_LINE(TENON("train", "--model", "cnn"), 2, "no model 'cnn'", "mlp", "linear");
 }
 
+/* Whatever a path or a file holds, an error is one line, with the reason in it and nothing that steers a terminal. */
+static void names_with_control_characters(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    const char *names[] = {"0.weight", "0.bias", "optimizer.7.step"};
+    tn_tensor *t[] = {tn_zeros(TN_SHAPE(10, 784)), tn_zeros(TN_SHAPE(10)), tn_ones(TN_SHAPE())};
+    OK(tn_save_safetensors("red.safetensors", names, ((tn_tensors){t, 2}),
+                           .metadata = TN_PAIRS({"tenon.model", "a\033[31m\nb"})));
+    OK(tn_save_safetensors("seven.safetensors", names, ((tn_tensors){t, 3}),
+                           .metadata = TN_PAIRS({"tenon.model", "linear"})));
+    tn_scope_close(s);
+    ERROR_LINE(TENON("eval", "red.safetensors"), 1, "holds a network 'a?[31m?b'");
+    ERROR_LINE(TENON("eval", "no\nwhere\033"), 1, "no?where?: No such file or directory", "tenon train --save");
+    ERROR_LINE(TENON("predict", "red.safetensors", "--x\n"), 2, "there is no option '--x?'");
+    ERROR_LINE(TENON("train", "--data", "digits", "--resume", "seven.safetensors"), 1,
+               "Unexpected key(s) in state_dict: \"7.step\"; ", "tenon train --save");
+}
+
 static void devices(void **state)
 {
     (void)state;
@@ -145,9 +164,40 @@ static void places_to_save(void **state)
     ERROR_LINE(TENON("train", "--data", "digits", "--save", "digits"), 1, "--save digits: this is a folder", "digits/");
     ERROR_LINE(TENON("train", "--data", "digits", "--epochs", "1", "--log", "no/run.csv"), 1,
                "--log no/run.csv: No such");
-    if (kit_exists("/dev/full"))
-        ERROR_LINE(TENON("train", "--data", "digits", "--epochs", "1", "--log", "/dev/full"), 1,
-                   "--log /dev/full: No space");
+    /* what cannot be replaced is noticed before the first epoch */
+    run r = TENON("train", "--data", "digits", "--epochs", "1", "--save", "/dev/null");
+    ERROR_LINE(r, 1, "--save /dev/null: this is no regular file");
+    CONTAINS_NOT(r.out, "epoch 1/1");
+    assert_int_equal(mkfifo("pipe", 0644), 0);
+    ERROR_LINE(TENON("train", "--data", "digits", "--epochs", "1", "--save", "pipe"), 1, "--save pipe: this is no reg");
+    kit_write("kept.safetensors", "kept", 4);
+    assert_int_equal(chmod("kept.safetensors", 0444), 0);
+    if (geteuid() != 0) {
+        r = TENON("train", "--data", "digits", "--epochs", "1", "--save", "kept.safetensors");
+        ERROR_LINE(r, 1, "--save kept.safetensors: Permission denied");
+        CONTAINS_NOT(r.out, "epoch 1/1");
+    }
+    if (kit_exists("/dev/full")) {
+        r = TENON("train", "--data", "digits", "--epochs", "1", "--log", "/dev/full", "--save", "full.safetensors");
+        ERROR_LINE(r, 1, "--log /dev/full: No space");
+        GOOD(TENON("eval", "full.safetensors", "--data", "digits")); /* the epoch is not lost with it */
+    }
+}
+
+/* Started without a standard output: what would be printed there must not end up in a file that we open. */
+static void no_standard_output(void **state)
+{
+    (void)state;
+    char command[600];
+    size_t n;
+    snprintf(command, sizeof command, "\"%s/tenon\" train --data digits --epochs 1 --log closed.csv >&-",
+             TENON_PROGRAM_DIR);
+    ERROR_LINE(TENON_HOW((how){.program = "/bin/sh"}, "-c", command), 1, "standard output: Bad file descriptor");
+    char *log = kit_read("closed.csv", &n);
+    assert_non_null(log);
+    assert_int_equal(strncmp(log, "step,epoch,", 11), 0);
+    CONTAINS_NOT(log, "parameters)");
+    free(log);
 }
 
 /* The old model stays as it was, byte for byte; nothing else is left. */
@@ -197,8 +247,10 @@ int main(void)
         cmocka_unit_test(corrupt_data),
         cmocka_unit_test(data_that_does_not_fit),
         cmocka_unit_test(other_models),
+        cmocka_unit_test(names_with_control_characters),
         cmocka_unit_test(devices),
         cmocka_unit_test(places_to_save),
+        cmocka_unit_test(no_standard_output),
         cmocka_unit_test(files_may_not_grow),
         cmocka_unit_test(disk_is_full),
     };

@@ -61,7 +61,7 @@ static void goes_on_exactly(void **state)
                                       "--data 'it'\\''s my data' --log run.csv\n"),
                          hint);
         assert_false(kit_same_file(MODEL, "whole.safetensors"));
-        snprintf(command, sizeof command, "PATH=%s:$PATH; %s", TENON_PROGRAM_DIR, hint);
+        snprintf(command, sizeof command, "PATH=\"%s:$PATH\"; %s", TENON_PROGRAM_DIR, hint);
         r = GOOD(TENON_HOW((how){.program = "/bin/sh"}, "-c", command));
         CONTAINS(r.out, "resumed from my model.safetensors after ");
         CONTAINS(r.out, "\nepoch 8/8: ");

@@ -1,5 +1,6 @@
 /* tenon predict: pictures of every kind, arrays, probabilities; and the real digits, where they are. */
 #include "kit.h"
+#include <math.h>
 #include <png.h>
 
 static const char model[] = "m.safetensors";
@@ -201,6 +202,12 @@ static void what_is_no_picture(void **state)
     ERROR_LINE(TENON("predict", model, "nowhere.npy"), 1, "nowhere.npy: No such file", "give a PNG or npy image");
     kit_write("text.npy", "no array", 8);
     ERROR_LINE(TENON("predict", model, "text.npy"), 1, "text.npy", "give a PNG or npy image");
+    tn_scope *s = tn_scope_open();
+    OK(tn_save_npy(MADE(tn_full(TN_SHAPE(28, 28), NAN)), "nan.npy"));
+    tn_scope_close(s);
+    run r = TENON("predict", model, "nan.npy");
+    ERROR_LINE(r, 1, "m.safetensors gives no probabilities for nan.npy");
+    assert_string_equal(r.out, "");
 }
 
 /* The sample picture is MNIST's first test image, a 7: one epoch is enough to see that. */

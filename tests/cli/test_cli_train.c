@@ -123,6 +123,29 @@ static void resume_is_exact(void **state)
                "leave --model out");
 }
 
+/* Weights without a run's history, as other programs write them: the run begins anew from them, with its own seed. */
+static void resume_from_bare_weights(void **state)
+{
+    (void)state;
+    const char *names[] = {"0.weight", "0.bias"};
+    tn_scope *s = tn_scope_open();
+    tn_tensor *w = tn_zeros(TN_SHAPE(10, 784)), *b = tn_zeros(TN_SHAPE(10));
+    OK(tn_save_safetensors("bare.safetensors", names, TN_TENSORS(w, b),
+                           .metadata = TN_PAIRS({"tenon.model", "linear"})));
+    OK(tn_save_safetensors("inf.safetensors", names, TN_TENSORS(w, b),
+                           .metadata = TN_PAIRS({"tenon.model", "linear"}, {"tenon.recipe", "3 64 inf 0.01 0"})));
+    tn_scope_close(s);
+    run r = GOOD(TRAIN("--resume", "bare.safetensors", "--epochs", "1", "--seed", "7", "--save", "b7.safetensors"));
+    CONTAINS(r.out, ", seed 7\n");
+    CONTAINS(r.out, " after 0 epochs, 0 steps\n");
+    GOOD(TRAIN("--resume", "bare.safetensors", "--epochs", "1", "--seed", "8", "--save", "b8.safetensors"));
+    assert_false(kit_same_file("b7.safetensors", "b8.safetensors"));
+    r = GOOD(TRAIN("--resume", "b7.safetensors", "--epochs", "2", "--seed", "8")); /* the file's own seed goes on */
+    CONTAINS(r.out, ", seed 7\n");
+    r = GOOD(TRAIN("--resume", "inf.safetensors", "--epochs", "1")); /* a recipe that no option allows */
+    CONTAINS(r.out, "batch 128, AdamW lr 0.003,");
+}
+
 static void log_is_csv(void **state)
 {
     (void)state;
@@ -206,10 +229,10 @@ static void bar_fits_the_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_in_a_pipe),       cmocka_unit_test(learns_and_is_scored),
-        cmocka_unit_test(gzip_is_the_same),      cmocka_unit_test(seeds_and_threads),
-        cmocka_unit_test(resume_is_exact),       cmocka_unit_test(log_is_csv),
-        cmocka_unit_test(bar_fits_the_terminal),
+        cmocka_unit_test(lines_in_a_pipe),          cmocka_unit_test(learns_and_is_scored),
+        cmocka_unit_test(gzip_is_the_same),         cmocka_unit_test(seeds_and_threads),
+        cmocka_unit_test(resume_is_exact),          cmocka_unit_test(log_is_csv),
+        cmocka_unit_test(resume_from_bare_weights), cmocka_unit_test(bar_fits_the_terminal),
     };
     return cmocka_run_group_tests_name("cli/train", tests, kit_setup, kit_teardown);
 }

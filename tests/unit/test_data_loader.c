@@ -297,8 +297,8 @@ static void who_owns_the_batches(void **state)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_keep(make_x(5)), *y = tn_keep(make_y(5));
     tn_scope_close(s);
-    int64_t live = tn_live_tensors();
     tn_loader *l = LOADER(x, y, .batch_size = 2);
+    int64_t live = tn_live_tensors(); /* with the loader's own two */
     assert_int_equal(tn_loader_next(l, out, 2), 1); /* no scope: the caller's */
     assert_int_equal(tn_live_tensors(), live + 2);
     tn_release(out[0]);
@@ -314,7 +314,28 @@ static void who_owns_the_batches(void **state)
     PRINTS(out[1], "tensor([4])");
     tn_scope_close(s);
     tn_loader_free(l);
-    assert_int_equal(tn_live_tensors(), live - 2);
+    assert_int_equal(tn_live_tensors(), live - 4);
+}
+
+/* A parameter may be walked over; what the module then becomes changes neither memory nor dtype of the batches. */
+static void moved_while_it_is_walked_over(void **state)
+{
+    (void)state;
+    for (int32_t prefetch = 0; prefetch < 3; prefetch += 2) {
+        tn_scope *s = tn_scope_open();
+        tn_module *net = tn_nn_linear(2, 4);
+        tn_tensor *w = tn_init_constant_(tn_module_parameter(net, "weight"), 3), *out[1];
+        assert_non_null(w);
+        tn_loader *l = tn_loader_new(TN_TENSORS(w), .batch_size = 2, .prefetch = prefetch);
+        assert_non_null(l);
+        assert_non_null(tn_module_to_dtype(net, TN_F16));
+        tn_empty_cache(TN_CPU);
+        assert_int_equal(tn_loader_next(l, out, 1), 1);
+        PRINTS(out[0], "tensor([[3., 3.],\n        [3., 3.]])");
+        assert_int_equal(tn_tensor_dtype(w), TN_F16);
+        tn_loader_free(l);
+        tn_scope_close(s);
+    }
 }
 
 static void what_is_refused(void **state)
@@ -554,6 +575,7 @@ int main(void)
         cmocka_unit_test(every_dtype),
         cmocka_unit_test(any_layout),
         cmocka_unit_test(who_owns_the_batches),
+        cmocka_unit_test(moved_while_it_is_walked_over),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(goes_on_where_another_stopped),
         cmocka_unit_test(freed_at_any_moment),

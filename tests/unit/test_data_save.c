@@ -232,6 +232,35 @@ static void modes_and_links(void **state)
     tn_scope_close(s);
 }
 
+/* A link to a file that is not there yet stays a link: the file is made where it points. */
+static void links_that_lead_nowhere_yet(void **state)
+{
+    (void)state;
+    struct stat info;
+    char inner[4200], outer[4200], real[4200], far[4200];
+    snprintf(inner, sizeof inner, "%s/inner.npy", folder);
+    snprintf(outer, sizeof outer, "%s/outer.npy", folder);
+    snprintf(real, sizeof real, "%s/real.npy", folder);
+    snprintf(far, sizeof far, "%s/far.npy", folder);
+    tn_scope *s = tn_scope_open();
+    assert_int_equal(symlink("real.npy", inner), 0);
+    assert_int_equal(symlink(inner, outer), 0); /* absolute, then relative */
+    OK(save_npy(outer, 3));
+    assert_int_equal(lstat(outer, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(lstat(inner, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(lstat(real, &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+    assert_int_equal(tn_tensor_numel(MADE(tn_load_npy(real))), 3);
+    assert_int_equal(symlink("nowhere/x.npy", far), 0);
+    FAILS_STATUS(save_npy(far, 3), TN_EIO, "No such file or directory");
+    assert_int_equal(lstat(far, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(unlink(far) | unlink(outer) | unlink(inner) | unlink(real), 0);
+    tn_scope_close(s);
+}
+
 /* A path without a folder, and one in the root folder's style. */
 static void relative_paths(void **state)
 {
@@ -255,6 +284,7 @@ int main(void)
         cmocka_unit_test(paths_that_cannot_be_written),
         cmocka_unit_test(rights),
         cmocka_unit_test(modes_and_links),
+        cmocka_unit_test(links_that_lead_nowhere_yet),
         cmocka_unit_test(relative_paths),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

@@ -357,6 +357,38 @@ static void out_of_memory(void **state)
     tn_scope_close(outer);
 }
 
+/* An enumeration that runs out of memory has written nothing. */
+static void enumerations_write_all_or_nothing(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    tn_module *few[N];
+    tn_named out[2 * N];
+    const tn_named none = {"as it was", NULL};
+    tn_scope *scope = tn_scope_open();
+    for (int i = 0; i < N; i++)
+        few[i] = tn_nn_linear(1, 1);
+    tn_module *net = BUILT(tn_nn_sequential_n(few, N));
+    int failures = 0;
+    for (int64_t n = 1;; n++, failures++) {
+        for (int i = 0; i < 2 * N; i++)
+            out[i] = none;
+        tn__door_fail(n);
+        size_t found = tn_module_named_parameters(net, out, 2 * N);
+        tn__door_fail(0);
+        if (found) {
+            assert_int_equal(found, 2 * N);
+            break;
+        }
+        assert_int_equal(tn_error_code(), TN_ENOMEM);
+        tn_error_clear();
+        for (int i = 0; i < 2 * N; i++)
+            assert_ptr_equal(out[i].name, none.name);
+    }
+    assert_true(failures >= 2);
+    tn_scope_close(scope);
+}
+
 int main(void)
 {
     setenv("TENON_NO_CACHE", "1", 1);
@@ -367,7 +399,7 @@ int main(void)
         cmocka_unit_test(circles_and_depth), cmocka_unit_test(names_are_checked),
         cmocka_unit_test(parts_are_checked), cmocka_unit_test(looking_up),
         cmocka_unit_test(enumerations),      cmocka_unit_test(modes),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(out_of_memory),     cmocka_unit_test(enumerations_write_all_or_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

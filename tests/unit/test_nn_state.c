@@ -310,6 +310,26 @@ static void nothing_is_half_moved(void **state)
     tn_scope_close(scope);
 }
 
+/* A tensor that is a parameter here and a buffer there is one tensor, before and after. */
+static void a_parameter_that_is_a_buffer_too(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_module *inner = BUILT(tn_nn_linear(2, 1)), *net = BUILT(tn_nn_sequential(inner));
+    tn_tensor *w = MADE(tn_module_parameter(net, "0.weight")), *apart = MADE(tn_ones(TN_SHAPE(2)));
+    MADE(tn_module_add_buffer(net, "tied", w));
+    MADE(tn_module_add_buffer(net, "apart", apart));
+    MADE(tn_module_add_buffer(inner, "apart_too", apart));
+    BUILT(tn_module_to_dtype(net, TN_F64));
+    assert_ptr_equal(tn_module_parameter(net, "0.weight"), w);
+    assert_ptr_equal(tn_module_buffer(net, "tied"), w);
+    assert_int_equal(tn_tensor_dtype(w), TN_F64);
+    assert_ptr_not_equal(tn_module_buffer(net, "apart"), apart);
+    assert_ptr_equal(tn_module_buffer(net, "apart"), tn_module_buffer(net, "0.apart_too"));
+    assert_int_equal(tn_tensor_dtype(apart), TN_F32);
+    tn_scope_close(scope);
+}
+
 int main(void)
 {
     setenv("TENON_NO_CACHE", "1", 1);
@@ -324,6 +344,7 @@ int main(void)
         cmocka_unit_test(other_dtypes),
         cmocka_unit_test(holders_see_the_move),
         cmocka_unit_test(a_view_as_parameter),
+        cmocka_unit_test(a_parameter_that_is_a_buffer_too),
         cmocka_unit_test(other_devices),
         cmocka_unit_test(nothing_is_half_moved),
     };

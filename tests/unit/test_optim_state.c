@@ -185,9 +185,14 @@ static void refused(void **state)
         "size mismatch for 0.exp_avg_sq: copying a state with shape torch.Size([3]) from checkpoint, the shape of "
         "the parameter is torch.Size([2]).");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", two}), TN_EINVAL,
-                 "must be one number >= 0");
+                 "must be one number from 0 to 2^53");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", tn_neg(one)}), TN_EINVAL,
-                 "one number >= 0");
+                 "one number from 0 to 2^53");
+#define STEP(t) LOAD(opt, {"0.exp_avg", two}, {"0.exp_avg_sq", two}, {"0.step", t})
+    FAILS_STATUS(STEP(tn_full(TN_SHAPE(), INT64_MAX)), TN_EINVAL, "one number from 0 to 2^53");
+    FAILS_STATUS(STEP(tn_full(TN_SHAPE(), NAN)), TN_EINVAL, "one number from 0 to 2^53");
+    FAILS_STATUS(STEP(tn_full(TN_SHAPE(), INFINITY)), TN_EINVAL, "one number from 0 to 2^53");
+    FAILS_STATUS(STEP(tn_ones(TN_SHAPE(), .device = TN_META)), TN_EINVAL, "one number from 0 to 2^53");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", tn_zeros(TN_SHAPE(-1))}), TN_EINVAL, "");
     FAILS_STATUS(LOAD(opt, {"0.exp_avg", TN_NONE}), TN_EINVAL, "entry 0 has no tensor");
     FAILS_STATUS(LOAD(opt, {NULL, two}), TN_EINVAL, "entry 0 has no name");
@@ -199,6 +204,9 @@ static void refused(void **state)
     PRINTS(s[1].tensor, "tensor([0.3000, 0.3000])");
     PRINTS(s[2].tensor, "tensor([0.0090, 0.0090])");
     assert_int_equal(tn_optimizer_state(momentum, NULL, 0), 0);
+    OK(STEP(tn_full(TN_SHAPE(), 9007199254740992))); /* the last that is taken */
+    OK(tn_optimizer_step(opt));
+    assert_true(isfinite(element(p, 0)));
     tn_optimizer_free(opt);
     tn_optimizer_free(momentum);
     tn_scope_close(scope);

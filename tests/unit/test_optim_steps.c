@@ -330,6 +330,28 @@ static void rates(void **state)
     NEAR(tn_lr_step(0.1, 5, 0, 0.5), 0.1, 0);
 }
 
+/* What a step cannot write to is found before the first parameter has changed. */
+static void parameters_that_cannot_be_written(void **state)
+{
+    (void)state;
+    static float mapped[2] = {5, 6};
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *bad[] = {MADE(tn_from_data(mapped, TN_F32, TN_SHAPE(2), .read_only = true)),
+                        MADE(tn_expand(tn_ones(TN_SHAPE(1)), TN_SHAPE(2)))};
+    const char *why[] = {"parameter 1 shows read-only memory", "elements of parameter 1 share memory"};
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *p = MADE(tn_ones(TN_SHAPE(2), .requires_grad = true)), *q = MADE(tn_requires_grad_(bad[i], true));
+        tn_optimizer *opt = tn_sgd(TN_TENSORS(p, q), 1);
+        OK(tn_tensor_set_grad(p, tn_ones(TN_SHAPE(2))));
+        OK(tn_optimizer_step(opt)); /* without a gradient it is not written */
+        OK(tn_tensor_set_grad(q, tn_ones(TN_SHAPE(2))));
+        FAILS_STATUS(tn_optimizer_step(opt), TN_EINVAL, why[i]);
+        NEAR(element(p, 0), 0, 0);
+        tn_optimizer_free(opt);
+    }
+    tn_scope_close(scope);
+}
+
 int main(void)
 {
     setenv("TENON_NO_CACHE", "1", 1);
@@ -344,6 +366,7 @@ int main(void)
         cmocka_unit_test(nothing_leaks),
         cmocka_unit_test(holds_its_parameters),
         cmocka_unit_test(bad_input),
+        cmocka_unit_test(parameters_that_cannot_be_written),
         cmocka_unit_test(moved_parameters),
         cmocka_unit_test(rates),
     };
