@@ -14,7 +14,7 @@
 
 typedef struct bench {
     const char *name;
-    double work;       /* of one call, in 'unit's: bytes moved, floating-point operations, images; 0: only the time counts */
+    double work; /* of one call, in 'unit's: bytes moved, floating-point operations, images; 0: only the time counts */
     const char *unit;
     void (*begin)(void);
     void (*run)(void); /* one call */

@@ -47,8 +47,18 @@ static void direct(bool own)
 {
     int64_t m = tn_tensor_size(a, 0), k = tn_tensor_size(a, 1), n = tn_tensor_size(b, 1);
     static float c[2048 * 2048];
-    tn__gemm g = {.m = m, .n = n, .k = k, .a = tn_data(a), .a_rs = k, .a_cs = 1, .b = tn_data(b), .b_rs = n, .b_cs = 1,
-                  .c = c, .ldc = n, .scale = 1};
+    tn__gemm g = {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = tn_data(a),
+                  .a_rs = k,
+                  .a_cs = 1,
+                  .b = tn_data(b),
+                  .b_rs = n,
+                  .b_cs = 1,
+                  .c = c,
+                  .ldc = n,
+                  .scale = 1};
     if (own)
         CHECK(tn__cpu_gemm_own(&g, TN__F32) == TN_OK ? c : NULL);
     else

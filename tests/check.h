@@ -18,7 +18,7 @@
 /* A result that must be there; gives it back. */
 #define MADE(x) check_made_((x), #x, __FILE__, __LINE__)
 /* A call that must fail with that code, and a message that contains the text; clears the error. */
-#define FAILS(x, code, text) check_fails_((x) == NULL, code, text, #x, __FILE__, __LINE__)
+#define FAILS(x, code, text)        check_fails_((x) == NULL, code, text, #x, __FILE__, __LINE__)
 #define FAILS_STATUS(x, code, text) check_fails_((x) != TN_OK, code, text, #x, __FILE__, __LINE__)
 
 /* The tensor prints as text. */
@@ -38,7 +38,8 @@ static inline tn_tensor *check_made_(tn_tensor *t, const char *what, const char 
     return t;
 }
 
-static inline void check_fails_(int failed, tn_status code, const char *text, const char *what, const char *file, int line)
+static inline void check_fails_(int failed, tn_status code, const char *text, const char *what, const char *file,
+                                int line)
 {
     if (!failed || tn_error_code() != code || !strstr(tn_error_message(), text)) {
         print_error("%s: expected %s with '%s', got %s '%s'\n", what, tn_status_name(code), text,

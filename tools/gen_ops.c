@@ -20,13 +20,13 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define UNARY(name, rule, expr, da, label, doc) {UNARY_ROW, #name, "T x", "T", "F_INPLACE", doc},
-#define BINARY(name, rule, expr, da, db, label, doc) {BINARY_ROW, #name, "N a, N b", "T", "F_INPLACE", doc},
-#define TERNARY(name, rule, expr, da, db, dc, label, doc) {TERNARY_ROW, #name, "N a, N b, N c", "T", "F_INPLACE", doc},
+#define UNARY(name, rule, expr, da, label, doc)                  {UNARY_ROW, #name, "T x", "T", "F_INPLACE", doc},
+#define BINARY(name, rule, expr, da, db, label, doc)             {BINARY_ROW, #name, "N a, N b", "T", "F_INPLACE", doc},
+#define TERNARY(name, rule, expr, da, db, dc, label, doc)        {TERNARY_ROW, #name, "N a, N b, N c", "T", "F_INPLACE", doc},
 #define OP(name, sig, infer, kernel, save, d, flags, label, doc) {OP_ROW, #name, sig, "T", #flags, doc},
-#define VIEW(name, sig, infer, d, label, doc) {VIEW_ROW, #name, sig, "T", "0", doc},
-#define COMP(name, sig, save, d, label, doc) {COMP_ROW, #name, sig, "T", "0", doc},
-#define FUNC(name, returns, sig, doc) {FUNC_ROW, #name, sig, #returns, "0", doc},
+#define VIEW(name, sig, infer, d, label, doc)                    {VIEW_ROW, #name, sig, "T", "0", doc},
+#define COMP(name, sig, save, d, label, doc)                     {COMP_ROW, #name, sig, "T", "0", doc},
+#define FUNC(name, returns, sig, doc)                            {FUNC_ROW, #name, sig, #returns, "0", doc},
 #include "op/ops.def"
 };
 
@@ -198,7 +198,8 @@ static void print_macro(const row *r, const signature *s, bool inplace)
         printf("%s%s_", i ? ", " : "", s->param[i].name);
     printf(counts(r) ? ", out_, cap_) tn_%s%s_at(TN_HERE" : ") tn_%s%s_at(TN_HERE", name, tail);
     for (int i = 0; i < s->positional; i++)
-        printf(strchr("NS", s->param[i].type) && !(inplace && i == 0) ? ", TN_SCALAR(%s_)" : ", (%s_)", s->param[i].name);
+        printf(strchr("NS", s->param[i].type) && !(inplace && i == 0) ? ", TN_SCALAR(%s_)" : ", (%s_)",
+               s->param[i].name);
     printf(counts(r) ? ", (out_), (cap_))\n" : ")\n");
 }
 
@@ -254,10 +255,14 @@ static void header(void)
 {
     puts("/* tenon/ops.h: the operations. Generated from ops.def: change that.\n"
          " *\n"
-         " * Each function returns a new tensor, owned by the innermost scope (tenon/scope.h), or NULL with the thread's error\n"
-         " * set; a NULL operand gives NULL. Operands that may be numbers or tensors are tn_scalar (TN_SCALAR(x) makes one; the\n"
-         " * macros do it). Names that end in '_' write to their first operand and return it. Shapes, dtypes, broadcasting and\n"
-         " * promotion are those of PyTorch's function of the same name. tn_x_at notes a call site, tn_x_opt takes options;\n"
+         " * Each function returns a new tensor, owned by the innermost scope (tenon/scope.h), or NULL with the "
+         "thread's error\n"
+         " * set; a NULL operand gives NULL. Operands that may be numbers or tensors are tn_scalar (TN_SCALAR(x) makes "
+         "one; the\n"
+         " * macros do it). Names that end in '_' write to their first operand and return it. Shapes, dtypes, "
+         "broadcasting and\n"
+         " * promotion are those of PyTorch's function of the same name. tn_x_at notes a call site, tn_x_opt takes "
+         "options;\n"
          " * the macro tn_x does both.\n"
          " */\n"
          "#ifndef TENON_OPS_H\n#define TENON_OPS_H\n\n#include <tenon/base.h>\n\n"
@@ -320,7 +325,8 @@ static void print_attr(const row *r, const signature *s)
         if (p->type == 'D' && !strcmp(p->field, "dims"))
             printf("    attr.has_dims = %s%s.dim != NULL;\n", from, p->name);
         if (p->type == 'D')
-            printf("    if (!tn__attr_dims(attr.%s, &attr.n_%s, %s%s))\n        %s;\n", p->field, p->field, from, p->name, fail);
+            printf("    if (!tn__attr_dims(attr.%s, &attr.n_%s, %s%s))\n        %s;\n", p->field, p->field, from,
+                   p->name, fail);
         else
             printf("    attr.%s = %s%s;\n", p->field, from, p->name);
         if (p->type == 'd')

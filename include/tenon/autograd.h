@@ -40,9 +40,10 @@ typedef struct tn_backward_options {
     const char *site;
     tn_tensor *gradient; /* of t; 1 where not said and t has one element */
     bool retain_graph;   /* the graph can be walked again */
-    bool create_graph;   /* gradients can be differentiated; implies retain_graph. Leaves then hold a graph that holds them:
+    bool
+        create_graph; /* gradients can be differentiated; implies retain_graph. Leaves then hold a graph that holds them:
                             set their .grad to TN_NONE when done, or use tn_grad */
-    tn_tensors inputs;   /* add only to the .grad of these */
+    tn_tensors inputs; /* add only to the .grad of these */
 } tn_backward_options;
 
 /* Adds d(t)/d(leaf) to the .grad of every leaf that t depends on. What the backward pass needs beside: the gradients of
@@ -54,20 +55,20 @@ typedef struct tn_grad_options {
     const char *site;
     tn_tensors grad_outputs; /* one for each output, or none */
     bool retain_graph, create_graph;
-    bool allow_unused;       /* grads[i] is NULL where outputs do not depend on inputs[i]; otherwise that is an error */
+    bool allow_unused; /* grads[i] is NULL where outputs do not depend on inputs[i]; otherwise that is an error */
 } tn_grad_options;
 
 /* d(sum of outputs)/d(inputs[i]) into grads[i], for leaves and others; .grad is left alone. The results belong to the
  * innermost scope. */
-TN_API tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, const tn_grad_options *options)
-    TN_MUST_USE;
+TN_API tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads,
+                             const tn_grad_options *options) TN_MUST_USE;
 
 #ifdef __cplusplus
 }
 #else
-#define tn_backward(...)              TN__X_backward(__VA_ARGS__, TN__SITE(tn_backward_options))
-#define TN__X_backward(t_, ...)       tn_backward_opt((t_), &(tn_backward_options){__VA_ARGS__})
-#define tn_grad(...)                  TN__X_grad(__VA_ARGS__, TN__SITE(tn_grad_options))
-#define TN__X_grad(o_, i_, g_, ...)   tn_grad_opt((o_), (i_), (g_), &(tn_grad_options){__VA_ARGS__})
+#define tn_backward(...)            TN__X_backward(__VA_ARGS__, TN__SITE(tn_backward_options))
+#define TN__X_backward(t_, ...)     tn_backward_opt((t_), &(tn_backward_options){__VA_ARGS__})
+#define tn_grad(...)                TN__X_grad(__VA_ARGS__, TN__SITE(tn_grad_options))
+#define TN__X_grad(o_, i_, g_, ...) tn_grad_opt((o_), (i_), (g_), &(tn_grad_options){__VA_ARGS__})
 #endif
 #endif

@@ -224,8 +224,7 @@ typedef struct tn_options {
 
 /* zero or more dimensions; TN_SHAPE() is the shape of a 0-dim tensor */
 #define TN_SHAPE(...) \
-    ((tn_dims){(int32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1, \
-               (int64_t[]){0, __VA_ARGS__} + 1})
+    ((tn_dims){(int32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1, (int64_t[]){0, __VA_ARGS__} + 1})
 #define TN_DIMS(...) TN_SHAPE(__VA_ARGS__)
 #define TN_IDS(...)  ((tn_ids){(int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)})
 #define TN_TENSORS(...) \
@@ -252,14 +251,14 @@ typedef struct tn_options {
         unsigned: TN_U32, unsigned long: TN_U64, unsigned long long: TN_U64, \
         long: sizeof(long) == 8 ? TN_I64 : TN_I32, long long: TN_I64, float: TN_F32, double: TN_F64)
 /* clang-format on */
-#define TN_ARRAY(a) ((tn_array){(a), sizeof(a) / sizeof *(a), TN_DTYPE_OF(*(a)), false})
+#define TN_ARRAY(a)                        ((tn_array){(a), sizeof(a) / sizeof *(a), TN_DTYPE_OF(*(a)), false})
 
 /* f(positional..., .option = value, ...) -> f_opt(positional..., &(type){...}) */
-#define TN__SITE(type)                    .struct_size = sizeof(type), .site = TN_HERE
-#define TN__OPT0(f, type, ...)            f(&(type){__VA_ARGS__})
-#define TN__OPT1(f, type, a, ...)         f((a), &(type){__VA_ARGS__})
-#define TN__OPT2(f, type, a, b, ...)      f((a), (b), &(type){__VA_ARGS__})
-#define TN__OPT3(f, type, a, b, c, ...)   f((a), (b), (c), &(type){__VA_ARGS__})
+#define TN__SITE(type)                     .struct_size = sizeof(type), .site = TN_HERE
+#define TN__OPT0(f, type, ...)             f(&(type){__VA_ARGS__})
+#define TN__OPT1(f, type, a, ...)          f((a), &(type){__VA_ARGS__})
+#define TN__OPT2(f, type, a, b, ...)       f((a), (b), &(type){__VA_ARGS__})
+#define TN__OPT3(f, type, a, b, c, ...)    f((a), (b), (c), &(type){__VA_ARGS__})
 #define TN__OPT4(f, type, a, b, c, d, ...) f((a), (b), (c), (d), &(type){__VA_ARGS__})
 
 #endif /* !__cplusplus */

@@ -54,8 +54,7 @@ TN_API tn_safetensors *tn_safetensors_open_at(const char *site, const char *path
 TN_API tn_safetensors *tn_safetensors_open(const char *path);
 
 /* The same from n bytes of memory, which are copied. name stands for the path in messages; NULL: "memory". */
-TN_API tn_safetensors *tn_safetensors_parse_at(const char *site, const void *data, size_t n,
-                                               const char *name);
+TN_API tn_safetensors *tn_safetensors_parse_at(const char *site, const void *data, size_t n, const char *name);
 TN_API tn_safetensors *tn_safetensors_parse(const void *data, size_t n, const char *name);
 
 /* How many tensors there are; 0 for NULL. */
@@ -125,10 +124,9 @@ typedef struct tn_loader_options {
     const char *site;
     int64_t batch_size; /* rows in a batch; 1 */
     bool shuffle;       /* another order in every epoch; it depends on seed and epoch alone */
-    uint64_t seed;  /* of the orders; where not said it is drawn from the CPU generator (tn_manual_seed) */
-    bool drop_last; /* leave out the last batch of an epoch where it is short */
-    int32_t
-        prefetch; /* batches that a background thread makes ahead, within an epoch; 0: none, and no thread */
+    uint64_t seed;      /* of the orders; where not said it is drawn from the CPU generator (tn_manual_seed) */
+    bool drop_last;     /* leave out the last batch of an epoch where it is short */
+    int32_t prefetch;   /* batches that a background thread makes ahead, within an epoch; 0: none, and no thread */
 } tn_loader_options;
 
 /* A loader over one or more CPU tensors of equal size in dimension 0 ('Size mismatch between tensors', TN_EINVAL). It
@@ -140,8 +138,7 @@ TN_API tn_loader *tn_loader_new_opt(tn_tensors tensors, const tn_loader_options 
  * or to the caller. 0: the epoch is over, out is as it was; the next call begins another one. -1: an error is set
  * (TN_EINVAL if cap is less than the number of tensors, TN_ENOMEM), out is as it was; the next call tries the same batch
  * again. A child of fork() goes on without prefetching, with the same batches. */
-TN_API int32_t tn_loader_next_at(const char *site, tn_loader *loader, tn_tensor **out,
-                                 size_t cap) TN_MUST_USE;
+TN_API int32_t tn_loader_next_at(const char *site, tn_loader *loader, tn_tensor **out, size_t cap) TN_MUST_USE;
 TN_API int32_t tn_loader_next(tn_loader *loader, tn_tensor **out, size_t cap) TN_MUST_USE;
 
 /* Batches in an epoch; 0 for NULL. */

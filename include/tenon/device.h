@@ -42,8 +42,8 @@ typedef struct tn_device_info {
     char name[96];
     int64_t total_memory; /* bytes; 0 where unknown */
     int64_t free_memory;
-    int32_t units;        /* CPU cores the pool uses, or multiprocessors */
-    char detail[160];     /* instruction set, BLAS, driver ... */
+    int32_t units;    /* CPU cores the pool uses, or multiprocessors */
+    char detail[160]; /* instruction set, BLAS, driver ... */
 } tn_device_info;
 /* Writes up to cap rows; returns how many devices there are. */
 TN_API size_t tn_devices(tn_device_info *out, size_t cap);

@@ -275,7 +275,7 @@ static inline tn_params tn_params_of_params(tn_params p)
 #define tn_module_cpu(m_)              tn_module_cpu_at(TN_HERE, (m_))
 #define tn_forward(m_, x_)             tn_forward_at(TN_HERE, (m_), (x_))
 
-#define tn_nn_sequential(...)                                              \
+#define tn_nn_sequential(...) \
     tn_nn_sequential_n_at(TN_HERE, (tn_module *[]){NULL, __VA_ARGS__} + 1, \
                           sizeof((tn_module *[]){NULL, __VA_ARGS__}) / sizeof(tn_module *) - 1)
 #define tn_nn_sequential_n(m_, n_)   tn_nn_sequential_n_at(TN_HERE, (m_), (n_))

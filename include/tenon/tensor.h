@@ -23,10 +23,10 @@ TN_API tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options);
 typedef struct tn_from_data_options {
     size_t struct_size;
     const char *site;
-    tn_dims stride;          /* elements */
+    tn_dims stride; /* elements */
     void (*release)(void *ctx);
     void *ctx;
-    bool read_only;          /* in-place operations on it are refused */
+    bool read_only; /* in-place operations on it are refused */
 } tn_from_data_options;
 TN_API tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_from_data_options *options);
 
@@ -91,14 +91,14 @@ TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
 #ifdef __cplusplus
 }
 #else
-#define tn_tensor_from(...)          TN__X_tensor_from(__VA_ARGS__, TN__SITE(tn_options))
-#define TN__X_tensor_from(a_, ...)   tn_tensor_from_opt((a_), &(tn_options){__VA_ARGS__})
-#define tn_from_data(...)            TN__X_from_data(__VA_ARGS__, TN__SITE(tn_from_data_options))
+#define tn_tensor_from(...)              TN__X_tensor_from(__VA_ARGS__, TN__SITE(tn_options))
+#define TN__X_tensor_from(a_, ...)       tn_tensor_from_opt((a_), &(tn_options){__VA_ARGS__})
+#define tn_from_data(...)                TN__X_from_data(__VA_ARGS__, TN__SITE(tn_from_data_options))
 #define TN__X_from_data(p_, d_, s_, ...) tn_from_data_opt((p_), (d_), (s_), &(tn_from_data_options){__VA_ARGS__})
-#define tn_to(...)                   TN__X_to(__VA_ARGS__, TN__SITE(tn_to_options))
-#define TN__X_to(t_, ...)            tn_to_opt((t_), &(tn_to_options){__VA_ARGS__})
-#define tn_cpu(t_)                   tn_cpu_at(TN_HERE, (t_))
-#define tn_cuda(...)                 TN__X_cuda(__VA_ARGS__, -1, 0)
-#define TN__X_cuda(t_, i_, ...)      tn_to_cuda_at(TN_HERE, (t_), (i_))
+#define tn_to(...)                       TN__X_to(__VA_ARGS__, TN__SITE(tn_to_options))
+#define TN__X_to(t_, ...)                tn_to_opt((t_), &(tn_to_options){__VA_ARGS__})
+#define tn_cpu(t_)                       tn_cpu_at(TN_HERE, (t_))
+#define tn_cuda(...)                     TN__X_cuda(__VA_ARGS__, -1, 0)
+#define TN__X_cuda(t_, i_, ...)          tn_to_cuda_at(TN_HERE, (t_), (i_))
 #endif
 #endif

@@ -9,11 +9,11 @@ typedef struct passage {
     tn__thread *self;
     tn__call c;
     bool records;
-    bool need[TN__MAX_IN];  /* inputs that want a gradient */
+    bool need[TN__MAX_IN]; /* inputs that want a gradient */
     tn_tensor *out[TN__MAX_OUT];
     tn__node *node;
-    tn__node *slices;       /* in place on a view */
-    tn_tensor *original;    /* in place: input 0 before the write, where the derivative needs it */
+    tn__node *slices;    /* in place on a view */
+    tn_tensor *original; /* in place: input 0 before the write, where the derivative needs it */
 } passage;
 
 bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from)
@@ -34,8 +34,9 @@ static tn_status apart(const tn__call *c, const tn_tensor *a, const tn_tensor *b
 {
     /* the first operand that is not on the cpu is named first, as PyTorch does */
     const tn_tensor *first = a->device.type == TN_DEVICE_CPU ? b : a, *other = first == a ? b : a;
-    return tn__error(TN_EDEVICE, "Expected all tensors to be on the same device, but found at least two devices, %s and "
-                                 "%s!\n  %s(%s): move one, for example tn_to(x, .device = tn_device_parse(\"%s\"))",
+    return tn__error(TN_EDEVICE,
+                     "Expected all tensors to be on the same device, but found at least two devices, %s and "
+                     "%s!\n  %s(%s): move one, for example tn_to(x, .device = tn_device_parse(\"%s\"))",
                      tn_device_text(first->device).s, tn_device_text(other->device).s, tn__op_name(c->op),
                      tn__operands_str(c->in, c->n_in).s, tn_device_text(first->device).s);
 }
@@ -112,9 +113,11 @@ static tn_status check_constants(const tn__call *c)
     for (int32_t i = 2; i < c->n_in; i++) {
         const tn_tensor *t = tn__operand(&c->in[i]);
         if (t && tn__wants_grad(t))
-            return tn__error(TN_EGRAD, "The function '%s%s' is not differentiable with respect to argument '%s'. This input "
-                                       "cannot have requires_grad True.", tn__op_name(c->op),
-                             c->op == TN__OP_nll_loss ? "_forward" : "", i == 2 ? "weight" : "pos_weight");
+            return tn__error(TN_EGRAD,
+                             "The function '%s%s' is not differentiable with respect to argument '%s'. This input "
+                             "cannot have requires_grad True.",
+                             tn__op_name(c->op), c->op == TN__OP_nll_loss ? "_forward" : "",
+                             i == 2 ? "weight" : "pos_weight");
     }
     return TN_OK;
 }
@@ -143,8 +146,9 @@ static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 {
     uint8_t flags = tn__ops[c->op].flags;
     if (!(flags & F_ONE_VALUE) && tn__overlaps_itself(t->shape, t->stride, t->ndim))
-        return tn__error(TN_EINVAL, "unsupported operation: more than one element of the written-to tensor refers to a "
-                                    "single memory location. Please clone() the tensor before performing the operation.");
+        return tn__error(TN_EINVAL,
+                         "unsupported operation: more than one element of the written-to tensor refers to a "
+                         "single memory location. Please clone() the tensor before performing the operation.");
     for (int32_t i = 1; i < c->n_in; i++) {
         const tn_tensor *o = tn__operand(&c->in[i]);
         overlap shared = o ? overlap_of(t, o) : APART;
@@ -165,7 +169,8 @@ static tn_status check_write(const passage *p)
     if (e)
         return e;
     if (t->storage && t->storage->read_only)
-        return tn__error(TN_EINVAL, "%s_: the tensor shows read-only memory (a mapped file): clone it first", tn__op_name(c->op));
+        return tn__error(TN_EINVAL, "%s_: the tensor shows read-only memory (a mapped file): clone it first",
+                         tn__op_name(c->op));
     if (!tn__same_shape(s->shape, s->ndim, t->shape, t->ndim))
         return tn__error(TN_EINVAL, "output with shape %s doesn't match the broadcast shape %s",
                          tn__shape_str(t->shape, t->ndim).s, tn__shape_str(s->shape, s->ndim).s);
@@ -254,7 +259,8 @@ static void attach(passage *p)
         if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype))
             continue;
         p->out[i]->node_output = (uint32_t)i;
-        atomic_store_explicit(&p->out[i]->node, tn__object_retain(&n->obj), memory_order_relaxed); /* nobody sees it yet */
+        atomic_store_explicit(&p->out[i]->node, tn__object_retain(&n->obj),
+                              memory_order_relaxed); /* nobody sees it yet */
     }
     if (c->inplace)
         tn__rebase(p->out[0], n, p->slices);
@@ -321,8 +327,14 @@ static tn_status run_structural(const tn__backend *b, passage *p)
     size_t bytes = sizeof *in * (size_t)c->n_in;
     if (c->n_in > TN__MAX_IN && !(in = tn__block_get(bytes)))
         return tn__error_memory("a list of operands", bytes);
-    tn__launch l = {.op = c->op, .compute = c->compute, .device = c->device, .n_in = c->n_in, .n_out = c->n_out, .in = in,
-                    .operand = c->in, .attr = c->attr};
+    tn__launch l = {.op = c->op,
+                    .compute = c->compute,
+                    .device = c->device,
+                    .n_in = c->n_in,
+                    .n_out = c->n_out,
+                    .in = in,
+                    .operand = c->in,
+                    .attr = c->attr};
     for (int32_t i = 0; i < c->n_in; i++)
         in[i] = tn__view_of(tn__operand(&c->in[i]));
     for (int32_t i = 0; i < c->n_out; i++)
@@ -421,7 +433,8 @@ static tn_tensor *go(passage *p, uint32_t required, tn_tensor **second)
     return p->out[0];
 }
 
-static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, tn__attr *attr, bool inplace)
+static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, tn__attr *attr,
+                  bool inplace)
 {
     p->self = tn__enter(site);
     p->out[0] = p->out[1] = NULL;
@@ -492,8 +505,8 @@ static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, 
     return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, attr, NULL));
 }
 
-tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, tn__attr *attr,
-                     tn_tensor **second)
+tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
+                     tn__attr *attr, tn_tensor **second)
 {
     passage p;
     if (TN_UNLIKELY(converts_first(op, in, attr)))

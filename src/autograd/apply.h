@@ -8,8 +8,8 @@
 /* Runs one row. site: the user's call, or NULL inside the library. required: bit i set where input i must be a tensor.
  * attr may be NULL where the row takes none; infer wraps dimensions in it. second: where a second result goes, or NULL.
  * The results belong to the innermost scope, or to the caller where there is none. NULL on error. */
-tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, tn__attr *attr,
-                     tn_tensor **second);
+tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
+                     tn__attr *attr, tn_tensor **second);
 
 /* The same, writing to input 0, which is returned. */
 tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,

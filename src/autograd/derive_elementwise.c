@@ -70,9 +70,9 @@ tn_status tn__d_none(tn__backward *b)
 
 /* 'none' is no derivative: such rows are not recorded. */
 const tn__derivative tn__derivatives[TN__OPS] = {
-#define UNARY(name, ...)   [TN__OP_##name] = derive_elementwise,
-#define BINARY(name, ...)  [TN__OP_##name] = derive_elementwise,
-#define TERNARY(name, ...) [TN__OP_##name] = derive_elementwise,
+#define UNARY(name, ...)                                    [TN__OP_##name] = derive_elementwise,
+#define BINARY(name, ...)                                   [TN__OP_##name] = derive_elementwise,
+#define TERNARY(name, ...)                                  [TN__OP_##name] = derive_elementwise,
 #define OP(name, sig, infer, kernel, save, derivative, ...) [TN__OP_##name] = tn__d_##derivative,
 #define VIEW(name, sig, infer, derivative, ...)             [TN__OP_##name] = tn__d_##derivative,
 #define COMP(name, sig, save, derivative, ...)              [TN__OP_##name] = tn__d_##derivative,
@@ -104,7 +104,8 @@ tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tens
 {
     if (a.kind != TN_SCALAR_TENSOR) {
         double base = tn__scalar_double(&a);
-        tn_tensor *grad = tn_mul(g, tn_mul(out, tn_log(tn_full(TN_SHAPE(), base, .dtype = TN_F64, .device = g->device))));
+        tn_tensor *grad =
+            tn_mul(g, tn_mul(out, tn_log(tn_full(TN_SHAPE(), base, .dtype = TN_F64, .device = g->device))));
         return base != 0 ? grad : tn_where(tn_ge(b, 0), 0, grad);
     }
     tn_tensor *slope = tn_mul(out, tn_log(a.v.t));
@@ -132,7 +133,8 @@ tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar 
 {
     if (lower.kind != TN_SCALAR_TENSOR && upper.kind != TN_SCALAR_TENSOR)
         return tn_where(tn_logical_and(tn_gt(x, lower), tn_lt(x, upper)), g, 0);
-    tn_tensor *beyond = tn_logical_or(tn_lt(x, lower), tn_gt(x, upper)), *on = tn_logical_or(tn_eq(x, lower), tn_eq(x, upper));
+    tn_tensor *beyond = tn_logical_or(tn_lt(x, lower), tn_gt(x, upper)),
+              *on = tn_logical_or(tn_eq(x, lower), tn_eq(x, upper));
     return tn__pass_grad(g, beyond, tn_logical_and(on, tn_lt(lower, upper)));
 }
 

@@ -222,8 +222,9 @@ tn_status tn__d_nll_loss(tn__backward *b)
     tn_scalar total = tn__saved_operand(b, n + 1, &e);
     if (e)
         return e;
-    return give(b, 0, tn__nll_loss_backward(b->g[0], target.v.t, weight.kind ? weight.v.t : TN_NONE, total.v.t,
-                                            input_shape(b, 0), a->reduction, a->value));
+    return give(b, 0,
+                tn__nll_loss_backward(b->g[0], target.v.t, weight.kind ? weight.v.t : TN_NONE, total.v.t,
+                                      input_shape(b, 0), a->reduction, a->value));
 }
 
 /* Linear in g: the gradient is the loss's forward of gg. */
@@ -234,8 +235,9 @@ tn_status tn__d_nll_loss_backward(tn__backward *b)
     tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
     if (e)
         return e;
-    return give(b, 0, tn_nll_loss(b->g[0], target.v.t, .weight = weight.kind ? weight.v.t : NULL, .reduction = a->reduction,
-                                  .ignore_index = a->value));
+    return give(b, 0,
+                tn_nll_loss(b->g[0], target.v.t, .weight = weight.kind ? weight.v.t : NULL, .reduction = a->reduction,
+                            .ignore_index = a->value));
 }
 
 /* The gradient of a loss's elements: the reduction undone. */

@@ -62,7 +62,8 @@ tn_status tn__d_unsqueeze(tn__backward *b)
 tn_status tn__d_embed(tn__backward *b)
 {
     const tn__attr *a = b->node->attr;
-    return give(b, 0, tn__embed(b->g[0], b->node->op, input_shape(b, 0), a->dim, a->dim2, a->start, a->end, a->step, a->n));
+    return give(b, 0,
+                tn__embed(b->g[0], b->node->op, input_shape(b, 0), a->dim, a->dim2, a->start, a->end, a->step, a->n));
 }
 
 /* The gradient of zeros-with-g is what the view shows of gg. */
@@ -97,7 +98,8 @@ tn_status tn__d_as_strided(tn__backward *b)
     if (tn__overlaps_itself(base->shape, a->base_strides, base->ndim) ||
         tn__overlaps_itself(g->shape, a->strides, g->ndim))
         return tn__error(TN_EGRAD, "as_strided: no derivative where elements of the input or of the view overlap");
-    const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->strides}, base_strides = {base->ndim, a->base_strides};
+    const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->strides},
+                  base_strides = {base->ndim, a->base_strides};
     tn_tensor *zeros = tn__zeros_strided(g, input_shape(b, 0), base_strides);
     return give(b, 0, tn__as_strided_scatter(zeros, g, dims, strides, a->start - a->base_start));
 }
@@ -162,8 +164,9 @@ tn_status tn__d_cat(tn__backward *b)
         int64_t len = blank ? 0 : n->in[i].shape[dim];
         tn_status e = TN_OK;
         if (b->need[i])
-            e = give(b, i, blank ? tn_zeros(TN_SHAPE(0), .dtype = n->in[i].dtype, .device = b->g[0]->device)
-                                 : tn_slice(b->g[0], dim, at, at + len, 1));
+            e = give(b, i,
+                     blank ? tn_zeros(TN_SHAPE(0), .dtype = n->in[i].dtype, .device = b->g[0]->device)
+                           : tn_slice(b->g[0], dim, at, at + len, 1));
         if (e)
             return e;
         at += len;
@@ -187,7 +190,8 @@ static tn_tensor *zeros_of_input(const tn__backward *b, int32_t i)
 tn_status tn__d_gather(tn__backward *b)
 {
     tn_tensor *index = tn__saved_tensor(b, 1);
-    return index ? give(b, 0, tn_scatter_add(zeros_of_input(b, 0), b->node->attr->dim, index, b->g[0])) : tn_error_code();
+    return index ? give(b, 0, tn_scatter_add(zeros_of_input(b, 0), b->node->attr->dim, index, b->g[0]))
+                 : tn_error_code();
 }
 
 tn_status tn__d_scatter(tn__backward *b)
@@ -269,7 +273,8 @@ tn_status tn__d_bmm(tn__backward *b)
 tn_status tn__d_addmm(tn__backward *b)
 {
     const tn__attr *a = b->node->attr;
-    double beta = a->value.kind ? tn__scalar_double(&a->value) : 1, alpha = a->value2.kind ? tn__scalar_double(&a->value2) : 1;
+    double beta = a->value.kind ? tn__scalar_double(&a->value) : 1,
+           alpha = a->value2.kind ? tn__scalar_double(&a->value2) : 1;
     tn_status e = TN_OK;
     tn_scalar x = tn__saved_operand(b, 1, &e), y = tn__saved_operand(b, 2, &e);
     tn_tensor *g = alpha == 1 || e ? b->g[0] : tn_mul(b->g[0], alpha);

@@ -492,7 +492,8 @@ static tn_status collect(task *k, node_list *list)
             return tn__error_memory("a backward pass", sizeof *list->node * (size_t)list->n);
         list->node[list->n++] = n;
         for (int32_t e = 0; e < n->n_in; e++)
-            if (n->edge[e].to && n->edge[e].to->cls == &tn__node_class && find_entry(k->s, (tn__node *)n->edge[e].to) < 0)
+            if (n->edge[e].to && n->edge[e].to->cls == &tn__node_class &&
+                find_entry(k->s, (tn__node *)n->edge[e].to) < 0)
                 return TN_ENOMEM;
     }
     return TN_OK;
@@ -537,7 +538,8 @@ static tn_status mark_useful(task *k)
     node_list list = {NULL, 0, 0};
     tn_status e = collect(k, &list);
     bool *marks = NULL;
-    size_t bytes = (size_t)TN_MAX(list.n, 1) * sizeof *marks, useful_bytes = (size_t)TN_MAX(list.n, 1) * sizeof *k->useful;
+    size_t bytes = (size_t)TN_MAX(list.n, 1) * sizeof *marks,
+           useful_bytes = (size_t)TN_MAX(list.n, 1) * sizeof *k->useful;
     if (!e) {
         marks = tn__block_zero(bytes);
         k->useful = tn__block_get(useful_bytes);
@@ -571,9 +573,11 @@ static tn_tensor *root_gradient(tn_tensor *t, tn_tensor *g, int64_t i)
         return tn_ones_like(t);
     }
     if (!tn__same_shape(g->shape, g->ndim, t->shape, t->ndim))
-        return tn__fail(TN_EGRAD, "Mismatch in shape: grad_output[%lld] has a shape of torch.Size(%s) and output[%lld] has a "
-                                  "shape of torch.Size(%s).", (long long)i, tn__shape_str(g->shape, g->ndim).s,
-                        (long long)i, tn__shape_str(t->shape, t->ndim).s);
+        return tn__fail(TN_EGRAD,
+                        "Mismatch in shape: grad_output[%lld] has a shape of torch.Size(%s) and output[%lld] has a "
+                        "shape of torch.Size(%s).",
+                        (long long)i, tn__shape_str(g->shape, g->ndim).s, (long long)i,
+                        tn__shape_str(t->shape, t->ndim).s);
     tn__meta m = {.dtype = t->dtype, .ndim = t->ndim, .device = t->device};
     for (int32_t d = 0; d < t->ndim; d++)
         m.shape[d] = t->shape[d];
@@ -586,7 +590,8 @@ static tn_status check_roots(tn_tensors roots)
         if (!roots.t[i] || roots.t[i] == TN_NONE)
             return tn__poisoned("tn_backward");
         if (!tn__wants_grad(roots.t[i]))
-            return tn__error(TN_EGRAD, "element %d of tensors does not require grad and does not have a grad_fn", (int)i);
+            return tn__error(TN_EGRAD, "element %d of tensors does not require grad and does not have a grad_fn",
+                             (int)i);
     }
     return TN_OK;
 }
@@ -738,8 +743,10 @@ tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **grads, 
         e = run(&k, outputs, o.grad_outputs);
     for (int64_t i = 0; i < k.n_targets && !e && !o.allow_unused; i++)
         if (!k.targets[i].grad && find_target(&k, k.targets[i].edge.to, k.targets[i].edge.output) == &k.targets[i])
-            e = tn__error(TN_EGRAD, "The differentiated Tensor at index %lld appears to not have been used in the graph. Set "
-                                    "allow_unused=True if this is the desired behavior.", (long long)i);
+            e = tn__error(TN_EGRAD,
+                          "The differentiated Tensor at index %lld appears to not have been used in the graph. Set "
+                          "allow_unused=True if this is the desired behavior.",
+                          (long long)i);
     for (int64_t i = 0; i < k.n_targets && !e; i++) { /* an input that was named twice gets the same gradient twice */
         target *first = find_target(&k, k.targets[i].edge.to, k.targets[i].edge.output);
         if (!first->grad)

@@ -46,7 +46,8 @@ tn_tensor *tn__fn_reshape(tn_tensor *x, tn_dims shape)
     if (!usable("reshape", x) || tn__shape_check("reshape", shape, x->numel, dims))
         return NULL;
     const tn_dims full = {shape.ndim, dims};
-    if (tn__numel(dims, shape.ndim) != x->numel || tn__view_strides(x->shape, x->stride, x->ndim, dims, shape.ndim, stride))
+    if (tn__numel(dims, shape.ndim) != x->numel ||
+        tn__view_strides(x->shape, x->stride, x->ndim, dims, shape.ndim, stride))
         return tn_view(x, full); /* which says what is wrong with the count */
     return tn_view(tn__contiguous_copy(x), full);
 }
@@ -88,8 +89,8 @@ tn_tensor *tn__fn_narrow(tn_tensor *x, int64_t dim, int64_t start, int64_t lengt
         return tn__fail(TN_EINVAL, "narrow(): length must be non-negative.");
     int64_t n = x->shape[d];
     if (start < -n || start > n)
-        return tn__fail(TN_EINDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)", (long long)-n,
-                        (long long)n, (long long)start);
+        return tn__fail(TN_EINDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+                        (long long)-n, (long long)n, (long long)start);
     start += start < 0 ? n : 0;
     if (start > n - length)
         return tn__fail(TN_EINVAL, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,
@@ -190,7 +191,8 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
         return 0;
     for (int32_t i = 0; i < sizes.ndim; i++) {
         if (sizes.dim[i] < 0) {
-            tn__error(TN_EINVAL, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
+            tn__error(TN_EINVAL,
+                      "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
                       tn__shape_str(sizes.dim, sizes.ndim).s);
             return 0;
         }
@@ -198,9 +200,10 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
             total = INT64_MAX, sums = false;
     }
     if (!sums || total != x->shape[d]) {
-        tn__error(TN_EINVAL, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
-                             "%d), but got split_sizes=%s", (long long)x->shape[d], (int)d,
-                  tn__shape_str(sizes.dim, sizes.ndim).s);
+        tn__error(TN_EINVAL,
+                  "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
+                  "%d), but got split_sizes=%s",
+                  (long long)x->shape[d], (int)d, tn__shape_str(sizes.dim, sizes.ndim).s);
         return 0;
     }
     return split_into("split_with_sizes", x, d, sizes.ndim, sizes.dim, 0, out, cap);
@@ -250,8 +253,10 @@ static bool batch_shape(const tn_tensor *a, const tn_tensor *b, int64_t *shape, 
     for (int32_t d = 0; d < *n; d++) {
         int64_t x = d < *n - na ? 1 : a->shape[d - (*n - na)], y = d < *n - nb ? 1 : b->shape[d - (*n - nb)];
         if (x != y && x != 1 && y != 1) {
-            tn__error(TN_EINVAL, "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
-                                 "dimension %d", (long long)x, (long long)y, (int)d);
+            tn__error(TN_EINVAL,
+                      "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+                      "dimension %d",
+                      (long long)x, (long long)y, (int)d);
             return false;
         }
         shape[d] = x == 1 ? y : x;
@@ -288,11 +293,10 @@ tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
     if (!usable("matmul", a) || !usable("matmul", b))
         return NULL;
     if (a->ndim == 0 || b->ndim == 0)
-        return tn__fail(TN_EINVAL, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", (int)a->ndim,
-                        (int)b->ndim);
+        return tn__fail(TN_EINVAL, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
+                        (int)a->ndim, (int)b->ndim);
     if (a->ndim == 1)
-        return b->ndim == 1 ? tn_dot(a, b)
-                            : tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = TN_DIMS(b->ndim - 2));
+        return b->ndim == 1 ? tn_dot(a, b) : tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = TN_DIMS(b->ndim - 2));
     if (b->ndim == 1)
         return a->ndim == 2 ? tn_mv(a, b) : tn_squeeze(tn_matmul(a, tn_unsqueeze(b, 1)), .dim = TN_DIMS(-1));
     if (a->ndim == 2 && b->ndim == 2)
@@ -367,7 +371,8 @@ tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, const tn
 }
 
 /* Targets are probabilities of x's shape. */
-static tn_tensor *cross_entropy_probabilities(tn_tensor *logp, tn_tensor *target, const tn_cross_entropy_options *o, int64_t dim)
+static tn_tensor *cross_entropy_probabilities(tn_tensor *logp, tn_tensor *target, const tn_cross_entropy_options *o,
+                                              int64_t dim)
 {
     int64_t classes = logp->shape[dim];
     if (o->label_smoothing > 0)
@@ -386,7 +391,8 @@ static tn_tensor *cross_entropy_probabilities(tn_tensor *logp, tn_tensor *target
 }
 
 /* What label smoothing adds: the mean of -log p over all classes. */
-static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross_entropy_options *o, int64_t dim, int64_t ignore)
+static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross_entropy_options *o, int64_t dim,
+                              int64_t ignore)
 {
     tn_tensor *weighted = logp;
     if (o->weight) {
@@ -402,7 +408,8 @@ static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross
     tn_tensor *kept = tn_to(tn_logical_not(ignored), .dtype = logp->dtype);
     if (o->weight) {
         tn_tensor *safe = tn_masked_fill(target, ignored, 0);
-        kept = tn_mul(kept, tn_reshape(tn_index_select(o->weight, 0, tn_reshape(safe, TN_SHAPE(-1))), shape_of(target)));
+        kept =
+            tn_mul(kept, tn_reshape(tn_index_select(o->weight, 0, tn_reshape(safe, TN_SHAPE(-1))), shape_of(target)));
     }
     return tn_div(tn_sum(loss), tn_sum(kept));
 }
@@ -422,14 +429,16 @@ tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_
     tn_tensor *logp = tn_log_softmax(x, dim);
     if (!logp)
         return NULL;
-    if (tn__same_shape(x->shape, x->ndim, target->shape, target->ndim) && x->ndim > 0 && tn__dtype_is_float(target->dtype))
+    if (tn__same_shape(x->shape, x->ndim, target->shape, target->ndim) && x->ndim > 0 &&
+        tn__dtype_is_float(target->dtype))
         return cross_entropy_probabilities(logp, target, o, dim);
-    tn_tensor *loss = tn_nll_loss(logp, target, .weight = o->weight, .reduction = o->reduction,
-                                  .ignore_index = tn_scalar_i(ignore));
+    tn_tensor *loss =
+        tn_nll_loss(logp, target, .weight = o->weight, .reduction = o->reduction, .ignore_index = tn_scalar_i(ignore));
     if (o->label_smoothing == 0)
         return loss;
     double eps = o->label_smoothing;
-    return tn_add(tn_mul(loss, 1 - eps), tn_mul(smooth_part(logp, target, o, dim, ignore), eps / (double)x->shape[dim]));
+    return tn_add(tn_mul(loss, 1 - eps),
+                  tn_mul(smooth_part(logp, target, o, dim, ignore), eps / (double)x->shape[dim]));
 }
 
 tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
@@ -439,7 +448,8 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
     if (!(p >= 0 && p <= 1))
         return tn__fail(TN_EVALUE, "dropout probability has to be between 0 and 1, but got %g", p);
     if (!tn__dtype_is_float(x->dtype))
-        return tn__fail(TN_EDTYPE, "result type Float can't be cast to the desired output type %s", tn__dtypes[x->dtype].legacy);
+        return tn__fail(TN_EDTYPE, "result type Float can't be cast to the desired output type %s",
+                        tn__dtypes[x->dtype].legacy);
     if (p == 0 || x->numel == 0)
         return x;
     tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, 4));
@@ -539,7 +549,8 @@ tn_tensor *tn__fn_floor_divide(tn_scalar a, tn_scalar b)
 
 tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *o)
 {
-    double rtol = o->rtol.kind ? tn__scalar_double(&o->rtol) : 1e-5, atol = o->atol.kind ? tn__scalar_double(&o->atol) : 1e-8;
+    double rtol = o->rtol.kind ? tn__scalar_double(&o->rtol) : 1e-5,
+           atol = o->atol.kind ? tn__scalar_double(&o->atol) : 1e-8;
     if (!usable("isclose", a) || !usable("isclose", b))
         return NULL;
     if (a->dtype != b->dtype)

@@ -35,7 +35,8 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
         tn__shape_check("a factory", shape, -1, s.shape))
         return NULL;
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
-        return tn__fail(TN_EINVAL, "the shape %s has more elements than memory can hold", tn__shape_str(s.shape, s.ndim).s);
+        return tn__fail(TN_EINVAL, "the shape %s has more elements than memory can hold",
+                        tn__shape_str(s.shape, s.ndim).s);
     tn_tensor *t = tn__tensor_make(&s, device);
     if (!t)
         return NULL;
@@ -83,8 +84,10 @@ tn_tensor *tn__fn_zeros(tn_dims shape, const tn_options *o)
 
 tn_tensor *tn__fn_ones(tn_dims shape, const tn_options *o)
 {
-    return tn__fn_full(shape, tn_scalar_f(1), &(tn_options){.device = o->device, .requires_grad = o->requires_grad,
-                                                            .dtype = o->dtype ? o->dtype : tn__default_dtype()});
+    return tn__fn_full(shape, tn_scalar_f(1),
+                       &(tn_options){.device = o->device,
+                                     .requires_grad = o->requires_grad,
+                                     .dtype = o->dtype ? o->dtype : tn__default_dtype()});
 }
 
 tn_tensor *tn__fn_full(tn_dims shape, tn_scalar value, const tn_options *o)

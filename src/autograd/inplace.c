@@ -12,10 +12,12 @@ void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
 }
 
 #define MULTIPLE_VIEWS \
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be " \
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views " \
+    "to be " \
     "modified inplace. You should replace the inplace operation by an out-of-place one."
 #define AMBIGUOUS \
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the " \
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving " \
+    "both the " \
     "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both " \
     "outside (if you want the inplace to be tracked)."
 
@@ -35,7 +37,8 @@ static tn_status multi_view(const tn_tensor *t, const char *what_happened)
             *cut = '\0';
         memcpy(name, text.s, sizeof name);
     }
-    return tn__error(TN_EGRAD, "Output %lld of %s is a view and %s. " MULTIPLE_VIEWS, (long long)piece, name, what_happened);
+    return tn__error(TN_EGRAD, "Output %lld of %s is a view and %s. " MULTIPLE_VIEWS, (long long)piece, name,
+                     what_happened);
 }
 
 tn_status tn__check_inplace(const tn_tensor *t, bool records)
@@ -50,8 +53,9 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
         if (t->obj.flags & TN__VIEW_MULTI)
             return multi_view(t, "is being modified inplace");
         if (t->obj.flags & TN__VIEW_NO_GRAD)
-            return tn__error(TN_EGRAD, "A view was created in no_grad mode and is being modified inplace with grad mode "
-                                       "enabled. " AMBIGUOUS);
+            return tn__error(TN_EGRAD,
+                             "A view was created in no_grad mode and is being modified inplace with grad mode "
+                             "enabled. " AMBIGUOUS);
         return TN_OK;
     }
     if (t->obj.flags & TN__REQUIRES_GRAD)
@@ -134,8 +138,10 @@ static tn_status check_refresh(const tn_tensor *v)
     bool multi = v->obj.flags & TN__VIEW_MULTI;
     if (multi && v->node)
         return multi_view(v, "its base or another view of its base has been modified inplace");
-    return tn__error(TN_EGRAD, "A view was created in no_grad mode and its base or another view of its base has been modified "
-                               "inplace with grad mode enabled. %s", multi ? MULTIPLE_VIEWS : AMBIGUOUS);
+    return tn__error(TN_EGRAD,
+                     "A view was created in no_grad mode and its base or another view of its base has been modified "
+                     "inplace with grad mode enabled. %s",
+                     multi ? MULTIPLE_VIEWS : AMBIGUOUS);
 }
 
 /* A view whose base was written to since (through whatever alias): its history is now 'that part of the base'. */
@@ -213,7 +219,8 @@ static tn_status derive_slices(tn__backward *b)
 {
     tn__node *s = b->node, *inner = s->inner;
     const tn__attr *a = s->attr;
-    const tn_dims dims = {a->n_dims, a->dims}, strides = {a->n_dims, a->strides}, base = {s->in[0].ndim, a->base_strides};
+    const tn_dims dims = {a->n_dims, a->dims}, strides = {a->n_dims, a->strides},
+                  base = {s->in[0].ndim, a->base_strides};
     tn_tensor *g = b->g[0];
     if (!g)
         return TN_OK;

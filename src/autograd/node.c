@@ -203,8 +203,9 @@ static tn_status overwritten(const tn__node *n, int32_t slot, const tn__saved *s
         short_name(maker, name, sizeof name);
         snprintf(origin, sizeof origin, ", which is output %u of %s,", (unsigned)output, name);
     }
-    tn__error(TN_EGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                        "[torch.%sTensor %s]%s is at version %u; expected version %u instead.",
+    tn__error(TN_EGRAD,
+              "one of the variables needed for gradient computation has been modified by an inplace operation: "
+              "[torch.%sTensor %s]%s is at version %u; expected version %u instead.",
               tn__dtypes[t->dtype].legacy, tn__shape_str(t->shape, t->ndim).s, origin, (unsigned)tn__tensor_version(t),
               (unsigned)s->version);
     if (n->site)

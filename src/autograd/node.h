@@ -47,20 +47,20 @@ struct tn__node {
     tn__object obj;
     tn__op_id op;
     uint8_t variant;
-    bool freed;           /* the saved operands were given up after a backward */
+    bool freed; /* the saved operands were given up after a backward */
     int32_t n_in, n_out;
     size_t bytes;
-    uint64_t seq;         /* order of recording: edges lead to smaller ones */
-    const char *site;     /* the user's call, or NULL */
-    const char *name;     /* of nodes that are no row: "CopySlices" */
+    uint64_t seq;     /* order of recording: edges lead to smaller ones */
+    const char *site; /* the user's call, or NULL */
+    const char *name; /* of nodes that are no row: "CopySlices" */
     tn__derivative derive;
-    tn__edge *edge;       /* [n_in] */
-    tn__meta *in, *out;   /* [n_in], [n_out] */
-    tn__saved *saved;     /* [n_in] inputs, then [n_out] outputs */
-    tn__attr *attr;       /* NULL where the row takes none */
+    tn__edge *edge;                             /* [n_in] */
+    tn__meta *in, *out;                         /* [n_in], [n_out] */
+    tn__saved *saved;                           /* [n_in] inputs, then [n_out] outputs */
+    tn__attr *attr;                             /* NULL where the row takes none */
     _Atomic(tn_tensor *) retained[TN__MAX_OUT]; /* outputs that keep their gradient: not owned, they deregister */
-    tn__node *inner;      /* CopySlices: the operation on the view; owned */
-    void *ctx;            /* of nodes that are no row */
+    tn__node *inner;                            /* CopySlices: the operation on the view; owned */
+    void *ctx;                                  /* of nodes that are no row */
     void (*ctx_free)(void *);
 };
 

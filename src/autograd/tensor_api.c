@@ -40,9 +40,11 @@ static tn_status fill_from(tn_tensor *t, const tn_array *a)
         if (a->dtype == TN_U32 || a->dtype == TN_U64)
             tn__store_int(t->dtype, p + i * to, unsigned_at(a, i));
         else if (tn__dtype_is_float(a->dtype))
-            tn__store_double(t->dtype, p + i * to, tn__load_double(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
+            tn__store_double(t->dtype, p + i * to,
+                             tn__load_double(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
         else
-            tn__store_int(t->dtype, p + i * to, tn__load_int(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
+            tn__store_int(t->dtype, p + i * to,
+                          tn__load_int(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
     }
     return TN_OK;
 }
@@ -106,7 +108,8 @@ tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_
     if (tn__shape_check("tn_from_data", shape, -1, dims))
         return NULL;
     if (!tn__shape_numel(dims, shape.ndim, tn__dtype_size(dtype), &numel))
-        return tn__fail(TN_EINVAL, "tn_from_data: the shape %s is larger than memory can be", tn__shape_str(dims, shape.ndim).s);
+        return tn__fail(TN_EINVAL, "tn_from_data: the shape %s is larger than memory can be",
+                        tn__shape_str(dims, shape.ndim).s);
     if (!data && numel)
         return tn__fail(TN_EINVAL, "tn_from_data: the data is NULL");
     if (o.stride.dim && o.stride.ndim != shape.ndim)
@@ -114,10 +117,11 @@ tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_
     for (int32_t d = 0; d < shape.ndim; d++) {
         int64_t step = 0;
         if (o.stride.dim && o.stride.dim[d] < 0)
-            return tn__fail(TN_EVALUE, "At least one stride in the given array is negative, and tensors with negative strides "
-                                       "are not currently supported.");
-        if (o.stride.dim && numel && (__builtin_mul_overflow(o.stride.dim[d], dims[d] - 1, &step) ||
-                                      __builtin_add_overflow(last, step, &last)))
+            return tn__fail(TN_EVALUE,
+                            "At least one stride in the given array is negative, and tensors with negative strides "
+                            "are not currently supported.");
+        if (o.stride.dim && numel &&
+            (__builtin_mul_overflow(o.stride.dim[d], dims[d] - 1, &step) || __builtin_add_overflow(last, step, &last)))
             return tn__fail(TN_EINVAL, "tn_from_data: the strides reach beyond what an index can count");
     }
     tn_tensor *t = tn__tensor_new(dtype, TN_CPU, dims, shape.ndim, o.stride.dim);
@@ -219,8 +223,10 @@ void *tn_data(const tn_tensor *t)
         tn__poisoned("tn_data");
         return NULL;
     }
-    return tn__fail(TN_EDEVICE, "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-                                "memory first.\n  in C: tn_data(tn_cpu(t))", tn_device_text(t->device).s);
+    return tn__fail(TN_EDEVICE,
+                    "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                    "memory first.\n  in C: tn_data(tn_cpu(t))",
+                    tn_device_text(t->device).s);
 }
 
 /* The one element's address on the host, and the tensor that holds it (a copy where t lives elsewhere). */
@@ -277,9 +283,10 @@ tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad)
     if (requires_grad && !tn__dtype_is_float(t->dtype))
         return tn__fail(TN_EDTYPE, "only Tensors of floating point dtype can require gradients");
     if (!requires_grad && (t->node || (t->base && tn__requires_grad(t->base))))
-        return tn__fail(TN_EGRAD, "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                                  "variable in a subgraph that doesn't require differentiation use var_no_grad = "
-                                  "var.detach().");
+        return tn__fail(TN_EGRAD,
+                        "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                        "variable in a subgraph that doesn't require differentiation use var_no_grad = "
+                        "var.detach().");
     if (requires_grad && !t->node)
         t->obj.flags |= TN__REQUIRES_GRAD;
     else if (!requires_grad)
@@ -315,16 +322,19 @@ tn_status tn_tensor_set_grad(tn_tensor *t, tn_tensor *grad)
         return tn__poisoned("tn_tensor_set_grad");
     tn_tensor *g = grad == TN_NONE ? NULL : grad;
     if (g && !tn__same_shape(g->shape, g->ndim, t->shape, t->ndim))
-        return tn__error(TN_EINVAL, "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that "
-                                    "the gradient and the tensor are the same size",
+        return tn__error(TN_EINVAL,
+                         "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that "
+                         "the gradient and the tensor are the same size",
                          tn__shape_str(g->shape, g->ndim).s, tn__shape_str(t->shape, t->ndim).s);
     if (g && g->dtype != t->dtype)
-        return tn__error(TN_EDTYPE, "attempting to assign a gradient with dtype '%s' to a tensor with grad_dtype '%s'. The "
-                                    "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
+        return tn__error(TN_EDTYPE,
+                         "attempting to assign a gradient with dtype '%s' to a tensor with grad_dtype '%s'. The "
+                         "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
                          tn__dtypes[g->dtype].scalar, tn__dtypes[t->dtype].legacy);
     if (g && !tn__same_device(g->device, t->device))
-        return tn__error(TN_EDEVICE, "attempting to assign a gradient with device type '%s' to a tensor with device type '%s'. "
-                                     "Please ensure that the gradient and the tensor are on the same device",
+        return tn__error(TN_EDEVICE,
+                         "attempting to assign a gradient with device type '%s' to a tensor with device type '%s'. "
+                         "Please ensure that the gradient and the tensor are on the same device",
                          tn_device_text(g->device).s, tn_device_text(t->device).s);
     if (g)
         tn__object_retain(g);

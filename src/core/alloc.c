@@ -45,8 +45,8 @@ static void heap_start(void)
 static void raise_peak(_Atomic int64_t *peak, int64_t now)
 {
     int64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
-    while (seen < now && !atomic_compare_exchange_weak_explicit(peak, &seen, now, memory_order_relaxed,
-                                                                memory_order_relaxed))
+    while (seen < now &&
+           !atomic_compare_exchange_weak_explicit(peak, &seen, now, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 

@@ -11,12 +11,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define TN_LIKELY(x)   __builtin_expect(!!(x), 1)
-#define TN_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TN_COUNT(a)    (sizeof(a) / sizeof *(a))
+#define TN_LIKELY(x)    __builtin_expect(!!(x), 1)
+#define TN_UNLIKELY(x)  __builtin_expect(!!(x), 0)
+#define TN_COUNT(a)     (sizeof(a) / sizeof *(a))
 #define TN_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define TN_COLD        __attribute__((cold, noinline))
-#define TN_CACHE_LINE  64
+#define TN_COLD         __attribute__((cold, noinline))
+#define TN_CACHE_LINE   64
 
 #define TN_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define TN_MAX(a, b) ((a) > (b) ? (a) : (b))

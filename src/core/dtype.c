@@ -118,8 +118,10 @@ tn_status tn__dtype_check(const char *what, tn_dtype d)
     if (d == TN_U32 || d == TN_U64)
         return tn__error(TN_EDTYPE, "%s: Tenon has no %s tensors: int64 holds every uint32; convert first", what,
                          d == TN_U32 ? "uint32" : "uint64");
-    return tn__error(TN_EINVAL, "%s: %d is not a dtype (TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN_F16, "
-                                "TN_BF16, TN_F32, TN_F64)", what, (int)d);
+    return tn__error(TN_EINVAL,
+                     "%s: %d is not a dtype (TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN_F16, "
+                     "TN_BF16, TN_F32, TN_F64)",
+                     what, (int)d);
 }
 
 /* ---- one element ---- */
@@ -285,8 +287,8 @@ bool tn__number_fits(const tn_scalar *s, tn_dtype d)
 tn_status tn__number_check(const tn_scalar *s, tn_dtype d)
 {
     static const char *const names[TN__DTYPES] = {
-        [TN_BOOL] = "bool",   [TN_U8] = "uint8_t",    [TN_I8] = "int8_t",   [TN_I16] = "int16_t",
-        [TN_I32] = "int",     [TN_I64] = "int64_t",   [TN_F32] = "float",   [TN_F64] = "double",
+        [TN_BOOL] = "bool",     [TN_U8] = "uint8_t",        [TN_I8] = "int8_t", [TN_I16] = "int16_t",
+        [TN_I32] = "int",       [TN_I64] = "int64_t",       [TN_F32] = "float", [TN_F64] = "double",
         [TN_F16] = "c10::Half", [TN_BF16] = "c10::BFloat16"};
     if (TN_LIKELY(tn__number_fits(s, d)))
         return TN_OK;
@@ -305,8 +307,8 @@ tn_dtype tn_dtype_parse(const char *name)
     static const struct {
         const char *name;
         tn_dtype dtype;
-    } also[] = {{"half", TN_F16}, {"float", TN_F32}, {"double", TN_F64}, {"short", TN_I16},
-                {"int", TN_I32}, {"long", TN_I64}};
+    } also[] = {{"half", TN_F16},  {"float", TN_F32}, {"double", TN_F64},
+                {"short", TN_I16}, {"int", TN_I32},   {"long", TN_I64}};
     tn__enter(TN__NOWHERE);
     for (tn_dtype d = TN_BOOL; name && d <= TN_F64; d++)
         if (!strcmp(name, tn__dtypes[d].name))
@@ -314,8 +316,10 @@ tn_dtype tn_dtype_parse(const char *name)
     for (size_t i = 0; name && i < TN_COUNT(also); i++)
         if (!strcmp(name, also[i].name))
             return also[i].dtype;
-    tn__error(TN_EINVAL, "'%s' is not a dtype: bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, "
-                         "float64", name ? name : "(null)");
+    tn__error(TN_EINVAL,
+              "'%s' is not a dtype: bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, "
+              "float64",
+              name ? name : "(null)");
     return TN_DTYPE_DEFAULT;
 }
 

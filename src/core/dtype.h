@@ -7,22 +7,22 @@
 enum { TN__DTYPES = 11 }; /* TN_DTYPE_DEFAULT .. TN_F64 */
 
 typedef struct tn__dtype_info {
-    const char *name;       /* "float32": what torch.float32 prints after the dot */
-    const char *legacy;     /* "Float": what PyTorch's messages say */
-    const char *scalar;     /* "float": what others of its messages say */
-    uint8_t size;           /* bytes */
+    const char *name;   /* "float32": what torch.float32 prints after the dot */
+    const char *legacy; /* "Float": what PyTorch's messages say */
+    const char *scalar; /* "float": what others of its messages say */
+    uint8_t size;       /* bytes */
     bool is_float, is_signed;
-    tn_dtype compute;       /* what loops compute it in: TN_F32, TN_F64, TN_I32 or TN_I64 */
+    tn_dtype compute; /* what loops compute it in: TN_F32, TN_F64, TN_I32 or TN_I64 */
 } tn__dtype_info;
 
 extern const tn__dtype_info tn__dtypes[TN__DTYPES];
 
 /* A set of dtypes, one bit each. */
-#define TN__BIT(dtype)   (1U << (dtype))
-#define TN__DT_FLOAT     (TN__BIT(TN_F16) | TN__BIT(TN_BF16) | TN__BIT(TN_F32) | TN__BIT(TN_F64))
-#define TN__DT_INT       (TN__BIT(TN_U8) | TN__BIT(TN_I8) | TN__BIT(TN_I16) | TN__BIT(TN_I32) | TN__BIT(TN_I64))
-#define TN__DT_NUMBER    (TN__DT_FLOAT | TN__DT_INT)
-#define TN__DT_ALL       (TN__DT_NUMBER | TN__BIT(TN_BOOL))
+#define TN__BIT(dtype) (1U << (dtype))
+#define TN__DT_FLOAT   (TN__BIT(TN_F16) | TN__BIT(TN_BF16) | TN__BIT(TN_F32) | TN__BIT(TN_F64))
+#define TN__DT_INT     (TN__BIT(TN_U8) | TN__BIT(TN_I8) | TN__BIT(TN_I16) | TN__BIT(TN_I32) | TN__BIT(TN_I64))
+#define TN__DT_NUMBER  (TN__DT_FLOAT | TN__DT_INT)
+#define TN__DT_ALL     (TN__DT_NUMBER | TN__BIT(TN_BOOL))
 
 static inline bool tn__dtype_exists(tn_dtype d)
 {

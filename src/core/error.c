@@ -24,9 +24,9 @@ void tn_error_clear(void)
 
 const char *tn_status_name(tn_status code)
 {
-    static const char *const names[] = {"TN_OK",   "TN_EINVAL", "TN_EDEVICE", "TN_ENOMEM", "TN_EINDEX",
-                                        "TN_EDTYPE", "TN_EVALUE", "TN_ETYPE",   "TN_EIO",    "TN_EFORMAT",
-                                        "TN_EGRAD", "TN_EMISSING", "TN_ECANCELED"};
+    static const char *const names[] = {"TN_OK",     "TN_EINVAL",   "TN_EDEVICE",  "TN_ENOMEM", "TN_EINDEX",
+                                        "TN_EDTYPE", "TN_EVALUE",   "TN_ETYPE",    "TN_EIO",    "TN_EFORMAT",
+                                        "TN_EGRAD",  "TN_EMISSING", "TN_ECANCELED"};
     return code >= 0 && (size_t)code < TN_COUNT(names) ? names[code] : "TN_?";
 }
 
@@ -75,7 +75,9 @@ tn_status tn__poisoned(const char *what)
 {
     tn__thread *t = tn__self();
     if (!t->error)
-        return tn__error(TN_EINVAL, "%s: an operand is NULL, but no failed call is on record; "
-                                    "an operand that is absent on purpose is TN_NONE", what);
+        return tn__error(TN_EINVAL,
+                         "%s: an operand is NULL, but no failed call is on record; "
+                         "an operand that is absent on purpose is TN_NONE",
+                         what);
     return t->error;
 }

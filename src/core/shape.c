@@ -157,8 +157,9 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
     if (infer < 0)
         return TN_OK;
     if (zero)
-        return tn__error(TN_EINVAL, "cannot reshape tensor of %lld elements into shape %s because the unspecified "
-                                    "dimension size -1 can be any value and is ambiguous",
+        return tn__error(TN_EINVAL,
+                         "cannot reshape tensor of %lld elements into shape %s because the unspecified "
+                         "dimension size -1 can be any value and is ambiguous",
                          (long long)numel, tn__shape_str(dims.dim, dims.ndim).s);
     if (numel % known)
         return tn__error(TN_EINVAL, "shape '%s' is invalid for input of size %lld",

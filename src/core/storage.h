@@ -10,11 +10,11 @@ struct tn__storage {
     _Atomic int32_t refs;
     _Atomic uint32_t version; /* counts in-place writes; autograd compares */
     tn_device device;
-    bool read_only;           /* memory the library must not write: a mapped file */
-    void *data;               /* NULL on meta, and where nbytes is 0 */
+    bool read_only; /* memory the library must not write: a mapped file */
+    void *data;     /* NULL on meta, and where nbytes is 0 */
     size_t nbytes;
     void (*release)(tn__storage *); /* gives data back; run once, at the last reference */
-    void *ctx;                /* release's own */
+    void *ctx;                      /* release's own */
     void (*user_release)(void *);
 };
 

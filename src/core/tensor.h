@@ -10,8 +10,8 @@
 
 /* tn__object.flags of a tensor */
 enum {
-    TN__REQUIRES_GRAD = 1,   /* a leaf that asks for a gradient; others ask through their node */
-    TN__RETAINS_GRAD = 2,    /* keeps .grad although it is no leaf */
+    TN__REQUIRES_GRAD = 1, /* a leaf that asks for a gradient; others ask through their node */
+    TN__RETAINS_GRAD = 2,  /* keeps .grad although it is no leaf */
     TN__CONTIGUOUS = 4,
     TN__IS_VIEW = 8,         /* a differentiable view: base is set */
     TN__VIEW_NO_GRAD = 16,   /* ... made while recording was off */
@@ -33,9 +33,9 @@ struct tn_tensor {
                                       a write to its base: autograd/inplace.c, which alone may replace one */
     uint32_t node_output;          /* which of the node's outputs it is */
     _Atomic uint32_t view_version; /* storage version for which a view's node is right */
-    tn_tensor *base;        /* of a view: the tensor it shows; never a view itself */
+    tn_tensor *base;               /* of a view: the tensor it shows; never a view itself */
     tn_tensor *grad;
-    const char *site;       /* birthplace, or NULL */
+    const char *site; /* birthplace, or NULL */
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
 #ifndef NDEBUG
     tn_tensor *live_next, *live_prev; /* all live tensors, for the report at exit */
@@ -62,7 +62,8 @@ void tn__tensor_geometry(tn_tensor *t);
 /* Address of element 0; NULL where there is no memory. */
 static inline void *tn__tensor_data(const tn_tensor *t)
 {
-    return t->storage && t->storage->data ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype) : NULL;
+    return t->storage && t->storage->data ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype)
+                                          : NULL;
 }
 
 static inline bool tn__requires_grad(const tn_tensor *t)

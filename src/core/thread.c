@@ -23,7 +23,7 @@ static struct {
 static void thread_end(void *arg)
 {
     tn__thread *t = arg;
-    tn__tls = t; /* other destructors may still call us: they must find this record, not make a new one */
+    tn__tls = t;     /* other destructors may still call us: they must find this record, not make a new one */
     while (t->scope) /* what a thread forgot to close belongs to nobody any more */
         tn__scope_pop(t, t->scope, NULL);
     if (t->engine)

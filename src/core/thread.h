@@ -21,21 +21,21 @@ typedef struct tn__tally {
 typedef struct tn__object tn__object;
 
 typedef struct tn__thread {
-    const char *site;        /* the user's call in progress, "file.c:42", or NULL */
-    tn_scope *scope;         /* innermost scope, or NULL                           */
-    bool no_grad;            /* gradient recording is off                          */
-    bool in_parallel;        /* a body of tn__parallel_for is running here         */
-    bool destroying;         /* an object is being destroyed: queue, do not recurse */
-    bool emergency;          /* the shared record used when even this struct could not be had */
+    const char *site; /* the user's call in progress, "file.c:42", or NULL */
+    tn_scope *scope;  /* innermost scope, or NULL                           */
+    bool no_grad;     /* gradient recording is off                          */
+    bool in_parallel; /* a body of tn__parallel_for is running here         */
+    bool destroying;  /* an object is being destroyed: queue, do not recurse */
+    bool emergency;   /* the shared record used when even this struct could not be had */
     tn_status error;
-    int32_t callbacks;       /* user callbacks in progress */
-    tn__object *doomed;      /* objects waiting to be destroyed */
+    int32_t callbacks;  /* user callbacks in progress */
+    tn__object *doomed; /* objects waiting to be destroyed */
     tn_device default_device;
     int32_t current_device[8]; /* by device type */
     tn__tally tally;
     tn__bin bin[TN__BINS];
-    char *message;           /* error text, TN__MESSAGE bytes, allocated with the first error */
-    void *engine;            /* backward's scratch, kept between runs; autograd/engine.c */
+    char *message; /* error text, TN__MESSAGE bytes, allocated with the first error */
+    void *engine;  /* backward's scratch, kept between runs; autograd/engine.c */
     void (*engine_free)(void *);
     struct tn__thread *next, *prev; /* all threads, under the registry's lock */
 } tn__thread;

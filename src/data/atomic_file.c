@@ -12,8 +12,8 @@ enum { TRIES = 100, LINKS = 40 };
 
 static tn_status not_saved(const tn__atomic_file *f, int number, const char *doing)
 {
-    return tn__error(TN_EIO, "%.1024s: %s (%s); nothing was saved, what was there before is as it was",
-                     f->path, tn__system_say(number).s, doing);
+    return tn__error(TN_EIO, "%.1024s: %s (%s); nothing was saved, what was there before is as it was", f->path,
+                     tn__system_say(number).s, doing);
 }
 
 /* Fills f->target. realpath knows no file that is not there yet: links that lead to one are followed one by one. */
@@ -170,11 +170,10 @@ tn_status tn__atomic_commit(tn__atomic_file *f)
     }
     if (sync_to_disk(f->folder) != 0 && errno != EINVAL &&
         errno != ENOTSUP) /* some file systems have none for folders */
-        e = tn__error(
-            TN_EIO,
-            "%.1024s: %s (bringing its folder to the disk); it was saved, but may not survive a power "
-            "failure",
-            f->path, tn__system_say(errno).s);
+        e = tn__error(TN_EIO,
+                      "%.1024s: %s (bringing its folder to the disk); it was saved, but may not survive a power "
+                      "failure",
+                      f->path, tn__system_say(errno).s);
     close_both(f);
     return e;
 }

@@ -55,8 +55,7 @@ tn__storage *tn__host_storage(size_t nbytes)
     return tn__backend_of(TN_CPU)->allocate(TN_CPU, nbytes);
 }
 
-tn_tensor *tn__tensor_over(tn__storage *s, tn_dtype dtype, const int64_t *shape, int32_t ndim,
-                           const int64_t *stride)
+tn_tensor *tn__tensor_over(tn__storage *s, tn_dtype dtype, const int64_t *shape, int32_t ndim, const int64_t *stride)
 {
     tn_tensor *t = tn__tensor_new(dtype, TN_CPU, shape, ndim, stride);
     if (t)

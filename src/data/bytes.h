@@ -20,8 +20,7 @@ bool tn__is_bool_bytes(const void *data, int64_t n);
 tn__storage *tn__host_storage(size_t nbytes);
 
 /* A CPU tensor over a storage, whose reference it takes over (also on error); stride NULL: row-major. In no scope. */
-tn_tensor *tn__tensor_over(tn__storage *s, tn_dtype dtype, const int64_t *shape, int32_t ndim,
-                           const int64_t *stride);
+tn_tensor *tn__tensor_over(tn__storage *s, tn_dtype dtype, const int64_t *shape, int32_t ndim, const int64_t *stride);
 
 /* t's elements in row-major order on the CPU: t itself, or a copy that the innermost scope owns. NULL on error. */
 const tn_tensor *tn__host_rows(const tn_tensor *t);

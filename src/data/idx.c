@@ -26,8 +26,8 @@ static tn_status read_all(tn__stream *s, void *to, size_t n, const char *field)
     uint64_t at = s->at;
     tn_status e = tn__stream_read(s, to, n, &got);
     if (!e && got < n)
-        e = tn__bad_field(TN_EFORMAT, s->from->name, field, at, "the data ends after %zu of %zu%s bytes", got,
-                          n, s->gzip ? " inflated" : "");
+        e = tn__bad_field(TN_EFORMAT, s->from->name, field, at, "the data ends after %zu of %zu%s bytes", got, n,
+                          s->gzip ? " inflated" : "");
     return e;
 }
 
@@ -35,21 +35,19 @@ static tn_status read_type(tn__stream *s, const uint8_t magic[4], header *h)
 {
     if (magic[0] || magic[1])
         return tn__bad_field(TN_EFORMAT, s->from->name, "magic number", 0,
-                             "0x%02x%02x where an IDX file has 0x0000 (or a gzip file 0x1f8b)", magic[0],
-                             magic[1]);
+                             "0x%02x%02x where an IDX file has 0x0000 (or a gzip file 0x1f8b)", magic[0], magic[1]);
     for (size_t i = 0; i < TN_COUNT(types); i++)
         if (types[i].code == magic[2])
             h->dtype = types[i].dtype;
     if (!h->dtype)
-        return tn__bad_field(
-            TN_EFORMAT, s->from->name, "element type", 2,
-            "0x%02x is none of 0x08 (uint8), 0x09 (int8), 0x0b (int16), 0x0c (int32), 0x0d (float32), "
-            "0x0e (float64)",
-            magic[2]);
+        return tn__bad_field(TN_EFORMAT, s->from->name, "element type", 2,
+                             "0x%02x is none of 0x08 (uint8), 0x09 (int8), 0x0b (int16), 0x0c (int32), 0x0d (float32), "
+                             "0x0e (float64)",
+                             magic[2]);
     h->ndim = magic[3];
     if (h->ndim > TN_MAX_DIMS)
-        return tn__bad_field(TN_EFORMAT, s->from->name, "number of dimensions", 3,
-                             "%d; a tensor has at most %d", (int)h->ndim, TN_MAX_DIMS);
+        return tn__bad_field(TN_EFORMAT, s->from->name, "number of dimensions", 3, "%d; a tensor has at most %d",
+                             (int)h->ndim, TN_MAX_DIMS);
     return TN_OK;
 }
 
@@ -58,8 +56,7 @@ static tn_status read_header(tn__stream *s, header *h)
     uint8_t magic[4], size[4 * TN_MAX_DIMS];
     memset(h, 0, sizeof *h);
     tn_status e = read_all(s, magic, sizeof magic, "magic number");
-    if (e || (e = read_type(s, magic, h)) ||
-        (e = read_all(s, size, 4 * (size_t)h->ndim, "sizes of the dimensions")))
+    if (e || (e = read_type(s, magic, h)) || (e = read_all(s, size, 4 * (size_t)h->ndim, "sizes of the dimensions")))
         return e;
     for (int32_t d = 0; d < h->ndim; d++)
         h->shape[d] = (int64_t)((uint32_t)size[4 * d] << 24 | (uint32_t)size[4 * d + 1] << 16 |
@@ -79,11 +76,10 @@ static tn_status check_size(const tn__stream *s, const header *h)
     if (s->gzip)
         return tn__bad_field(TN_EFORMAT, s->from->name, "sizes of the dimensions", 4,
                              "%s of %s is %llu bytes, more than %llu compressed bytes can hold",
-                             tn__shape_str(h->shape, h->ndim).s, tn__dtypes[h->dtype].name,
-                             (unsigned long long)want, (unsigned long long)s->from->size);
-    return tn__bad_field(TN_EFORMAT, s->from->name, "data", s->at,
-                         "%s of %s is %llu bytes, the file has %llu", tn__shape_str(h->shape, h->ndim).s,
-                         tn__dtypes[h->dtype].name, (unsigned long long)want,
+                             tn__shape_str(h->shape, h->ndim).s, tn__dtypes[h->dtype].name, (unsigned long long)want,
+                             (unsigned long long)s->from->size);
+    return tn__bad_field(TN_EFORMAT, s->from->name, "data", s->at, "%s of %s is %llu bytes, the file has %llu",
+                         tn__shape_str(h->shape, h->ndim).s, tn__dtypes[h->dtype].name, (unsigned long long)want,
                          (unsigned long long)(limit - s->at));
 }
 

@@ -2,8 +2,8 @@
 
 static void skip_space(tn__json *j)
 {
-    while (j->at < j->n && (j->text[j->at] == ' ' || j->text[j->at] == '\t' || j->text[j->at] == '\n' ||
-                            j->text[j->at] == '\r'))
+    while (j->at < j->n &&
+           (j->text[j->at] == ' ' || j->text[j->at] == '\t' || j->text[j->at] == '\n' || j->text[j->at] == '\r'))
         j->at++;
 }
 

@@ -18,8 +18,7 @@ typedef struct tn__json {
 } tn__json;
 
 /* Something is wrong here, with what 'field' names. */
-#define tn__json_bad(j, field, ...) \
-    tn__bad_field(TN_EFORMAT, (j)->name, field, (j)->base + (j)->at, __VA_ARGS__)
+#define tn__json_bad(j, field, ...) tn__bad_field(TN_EFORMAT, (j)->name, field, (j)->base + (j)->at, __VA_ARGS__)
 
 /* The character, after white space. */
 TN_MUST_USE tn_status tn__json_expect(tn__json *j, char c, const char *field);

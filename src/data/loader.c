@@ -295,14 +295,12 @@ static tn_status check_tensor(const tn_tensor *t, size_t i)
     if (t == TN_NONE)
         return tn__error(TN_ETYPE, "tn_loader_new: tensor %zu is TN_NONE", i);
     if (t->device.type != TN_DEVICE_CPU)
-        return tn__error(
-            TN_EDEVICE,
-            "tn_loader_new: tensor %zu is on %s, batches are gathered on the cpu: tn_cpu(t), and "
-            "move each batch",
-            i, tn_device_text(t->device).s);
+        return tn__error(TN_EDEVICE,
+                         "tn_loader_new: tensor %zu is on %s, batches are gathered on the cpu: tn_cpu(t), and "
+                         "move each batch",
+                         i, tn_device_text(t->device).s);
     if (t->ndim == 0)
-        return tn__error(TN_EINVAL, "tn_loader_new: tensor %zu has no dimension to walk over: it is 0-dim",
-                         i);
+        return tn__error(TN_EINVAL, "tn_loader_new: tensor %zu has no dimension to walk over: it is 0-dim", i);
     return TN_OK;
 }
 
@@ -337,8 +335,7 @@ static tn_status check_tensors(tn_tensors tensors)
         if (e)
             return e;
         if (tensors.t[i]->shape[0] != tensors.t[0]->shape[0])
-            return tn__error(TN_EINVAL,
-                             "Size mismatch between tensors: tensor 0 has %lld rows, tensor %zu has %lld",
+            return tn__error(TN_EINVAL, "Size mismatch between tensors: tensor 0 has %lld rows, tensor %zu has %lld",
                              (long long)tensors.t[0]->shape[0], i, (long long)tensors.t[i]->shape[0]);
     }
     return TN_OK;
@@ -347,8 +344,7 @@ static tn_status check_tensors(tn_tensors tensors)
 static tn_status check_options(const tn_loader_options *o, int64_t rows)
 {
     if (o->shuffle && rows > ROWS_MAX)
-        return tn__error(TN_EINVAL, "tn_loader_new: %lld rows are more than can be shuffled",
-                         (long long)rows);
+        return tn__error(TN_EINVAL, "tn_loader_new: %lld rows are more than can be shuffled", (long long)rows);
     if (o->batch_size < 0)
         return tn__error(TN_EVALUE, "batch_size should be a positive integer value, but got batch_size=%lld",
                          (long long)o->batch_size);
@@ -446,8 +442,7 @@ int32_t(tn_loader_next_at)(const char *site, tn_loader *l, tn_tensor **out, size
         return -1;
     }
     if (!out || cap < l->n) {
-        tn__error(TN_EINVAL, "tn_loader_next: room for %zu tensors was expected, got %zu", l->n,
-                  out ? cap : 0);
+        tn__error(TN_EINVAL, "tn_loader_next: room for %zu tensors was expected, got %zu", l->n, out ? cap : 0);
         return -1;
     }
     after_fork(l);

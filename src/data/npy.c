@@ -230,8 +230,8 @@ static tn_status resolve_descr(const cursor *c, header *h)
     size_t n = h->descr_n;
     uint64_t at = c->base + (size_t)(d - c->text);
     if (h->structured)
-        return tn__bad_field(TN_EDTYPE, c->name, "descr", at,
-                             "%s: a structured array; save its fields one by one", tn__quote(d, n).s);
+        return tn__bad_field(TN_EDTYPE, c->name, "descr", at, "%s: a structured array; save its fields one by one",
+                             tn__quote(d, n).s);
     bool ordered = n && is_order(*d);
     const char *kind = d + ordered;
     size_t k = n - ordered;
@@ -243,8 +243,8 @@ static tn_status resolve_descr(const cursor *c, header *h)
         return TN_OK;
     const char *what = foreign(kind, k);
     if (what)
-        return tn__bad_field(TN_EDTYPE, c->name, "descr", at, "%s: Tenon has no tensors of %s",
-                             tn__quote(d, n).s, what);
+        return tn__bad_field(TN_EDTYPE, c->name, "descr", at, "%s: Tenon has no tensors of %s", tn__quote(d, n).s,
+                             what);
     return tn__bad_field(TN_EFORMAT, c->name, "descr", at, "%s is no element type", tn__quote(d, n).s);
 }
 
@@ -258,14 +258,12 @@ static tn_status read_start(tn__source *s, size_t *length)
     uint8_t b[12] = {0};
     if (s->size < 10)
         return tn__bad_field(TN_EFORMAT, s->name, "magic number", 0,
-                             "the file has %llu bytes, too few for an npy header",
-                             (unsigned long long)s->size);
+                             "the file has %llu bytes, too few for an npy header", (unsigned long long)s->size);
     tn_status e = tn__source_read(s, b, 8);
     if (e)
         return e;
     if (memcmp(b, magic, sizeof magic) != 0)
-        return tn__bad_field(TN_EFORMAT, s->name, "magic number", 0,
-                             "not '\\x93NUMPY': this is no npy file%s",
+        return tn__bad_field(TN_EFORMAT, s->name, "magic number", 0, "not '\\x93NUMPY': this is no npy file%s",
                              b[0] == 'P' && b[1] == 'K' ? " (it may be an npz archive: unpack it)" : "");
     if (b[6] < 1 || b[6] > 3 || b[7])
         return tn__bad_field(TN_EFORMAT, s->name, "version", 6, "%d.%d is none of 1.0, 2.0, 3.0", b[6], b[7]);
@@ -277,8 +275,8 @@ static tn_status read_start(tn__source *s, size_t *length)
     *length = (size_t)b[8] | (size_t)b[9] << 8 | (size_t)b[10] << 16 | (size_t)b[11] << 24;
     if (*length > HEADER_MAX || *length > tn__source_left(s))
         return tn__bad_field(TN_EFORMAT, s->name, "length of the header", 8,
-                             "%zu; at most %d are read, and the file has %llu bytes left", *length,
-                             HEADER_MAX, (unsigned long long)tn__source_left(s));
+                             "%zu; at most %d are read, and the file has %llu bytes left", *length, HEADER_MAX,
+                             (unsigned long long)tn__source_left(s));
     return TN_OK;
 }
 
@@ -316,8 +314,8 @@ static tn_status read_header(tn__source *s, header *h)
     uint64_t want = (uint64_t)h->numel * tn__dtype_size(h->dtype);
     if (want != tn__source_left(s))
         return tn__bad_field(TN_EFORMAT, s->name, "data", s->at, "%s of %s is %llu bytes, the file has %llu",
-                             tn__shape_str(h->shape, h->ndim).s, tn__dtypes[h->dtype].name,
-                             (unsigned long long)want, (unsigned long long)tn__source_left(s));
+                             tn__shape_str(h->shape, h->ndim).s, tn__dtypes[h->dtype].name, (unsigned long long)want,
+                             (unsigned long long)tn__source_left(s));
     return TN_OK;
 }
 

@@ -27,9 +27,8 @@ static size_t make_header(char *out, const tn__npy_type *type, const tn_tensor *
     if (t->ndim > 1)
         shape[n - 1] = '\0'; /* (3,) but (3, 4) */
     memcpy(out, "\x93NUMPY\x01\x00", 8);
-    int length =
-        snprintf(out + START, HEADER - START, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }",
-                 tn__dtype_size(type->dtype) == 1 ? '|' : '<', type->text, shape);
+    int length = snprintf(out + START, HEADER - START, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }",
+                          tn__dtype_size(type->dtype) == 1 ? '|' : '<', type->text, shape);
     size_t used = START + (size_t)length, all = (used + 1 + ALIGN - 1) / ALIGN * ALIGN;
     memset(out + used, ' ', all - used);
     out[all - 1] = '\n';
@@ -58,12 +57,10 @@ tn_status(tn_save_npy_at)(const char *site, const tn_tensor *t, const char *path
     tn__thread *self = tn__enter(site);
     tn_scope scope;
     if (!t || t == TN_NONE)
-        return t ? tn__error(TN_ETYPE, "tn_save_npy: a tensor was expected, got TN_NONE")
-                 : tn__poisoned("tn_save_npy");
+        return t ? tn__error(TN_ETYPE, "tn_save_npy: a tensor was expected, got TN_NONE") : tn__poisoned("tn_save_npy");
     const tn__npy_type *type = type_of(t->dtype);
     if (!type)
-        return tn__error(TN_EDTYPE,
-                         "tn_save_npy: npy has no %s: save tn_to(t, .dtype = TN_F32), or use safetensors",
+        return tn__error(TN_EDTYPE, "tn_save_npy: npy has no %s: save tn_to(t, .dtype = TN_F32), or use safetensors",
                          tn__dtypes[t->dtype].name);
     tn__scope_push(self, &scope);
     const tn_tensor *rows = tn__host_rows(t);

@@ -119,8 +119,7 @@ static tn_status take_type(tn__json *j, entry *t)
             t->type = &tn__safetensors_types[i];
     if (t->type)
         return TN_OK;
-    return tn__json_bad(j, field_of("dtype", t->name).s, "%s is none of the format's",
-                        tn__quote(text, strlen(text)).s);
+    return tn__json_bad(j, field_of("dtype", t->name).s, "%s is none of the format's", tn__quote(text, strlen(text)).s);
 }
 
 static tn_status take_shape(tn__json *j, entry *t)
@@ -154,11 +153,9 @@ static tn_status check_entry(tn__json *j, entry *t)
 {
     int64_t bits;
     if (t->end < t->begin)
-        return tn__json_bad(j, field_of("data_offsets", t->name).s,
-                            "they end at %lld, before they begin at %lld", (long long)t->end,
-                            (long long)t->begin);
-    if (!tn__shape_numel(t->shape, t->ndim, 8, &t->numel) ||
-        __builtin_mul_overflow(t->numel, t->type->bits, &bits))
+        return tn__json_bad(j, field_of("data_offsets", t->name).s, "they end at %lld, before they begin at %lld",
+                            (long long)t->end, (long long)t->begin);
+    if (!tn__shape_numel(t->shape, t->ndim, 8, &t->numel) || __builtin_mul_overflow(t->numel, t->type->bits, &bits))
         return tn__json_bad(j, field_of("shape", t->name).s, "%s has more elements than memory can hold",
                             tn__shape_str(t->shape, t->ndim).s);
     if (bits % 8 || bits / 8 != t->end - t->begin)
@@ -189,8 +186,7 @@ static tn_status take_entry(tn__json *j, entry *t)
             i++;
         if (i == TN_COUNT(keys) || seen & 1U << i)
             return tn__json_bad(j, field.s, "%s is %s", tn__quote(key, strlen(key)).s,
-                                i == TN_COUNT(keys) ? "none of 'dtype', 'shape', 'data_offsets'"
-                                                    : "there twice");
+                                i == TN_COUNT(keys) ? "none of 'dtype', 'shape', 'data_offsets'" : "there twice");
         seen |= 1U << i;
         e = keys[i].take(j, t);
     }
@@ -333,13 +329,13 @@ static tn_status read_length(tn_safetensors *f)
 {
     uint64_t n = 0;
     if (f->file->n < 8)
-        return tn__bad_field(TN_EFORMAT, f->name, "length of the header", 0,
-                             "the file has %zu bytes, too few for it", f->file->n);
+        return tn__bad_field(TN_EFORMAT, f->name, "length of the header", 0, "the file has %zu bytes, too few for it",
+                             f->file->n);
     memcpy(&n, f->file->bytes, 8);
     if (n > TN__SAFETENSORS_HEADER_MAX || n > f->file->n - 8)
         return tn__bad_field(TN_EFORMAT, f->name, "length of the header", 0,
-                             "%llu; at most %d is allowed, and the file has %zu bytes left",
-                             (unsigned long long)n, TN__SAFETENSORS_HEADER_MAX, f->file->n - 8);
+                             "%llu; at most %d is allowed, and the file has %zu bytes left", (unsigned long long)n,
+                             TN__SAFETENSORS_HEADER_MAX, f->file->n - 8);
     f->header_n = (size_t)n;
     return TN_OK;
 }
@@ -352,8 +348,7 @@ static tn_status read_header(tn_safetensors *f)
     f->arena = tn__block_get(f->header_n);
     if (!f->arena)
         return no_memory(f->name, f->header_n);
-    tn__json j = {
-        .name = f->name, .text = f->file->bytes + 8, .n = f->header_n, .base = 8, .arena = f->arena};
+    tn__json j = {.name = f->name, .text = f->file->bytes + 8, .n = f->header_n, .base = 8, .arena = f->arena};
     if ((e = take_header(f, &j)) || (e = sort_entries(f)) || (e = check_names(f)) || (e = check_keys(f)))
         return e;
     return check_cover(f);
@@ -491,8 +486,7 @@ tn_status tn_safetensors_info(const tn_safetensors *f, const char *name, tn_safe
     const entry *t = find_or_fail("tn_safetensors_info", f, name);
     if (!t)
         return tn_error_code();
-    *out = (tn_safetensors_entry){
-        t->type->dtype, t->type->name, {t->ndim, t->shape}, (uint64_t)(t->end - t->begin)};
+    *out = (tn_safetensors_entry){t->type->dtype, t->type->name, {t->ndim, t->shape}, (uint64_t)(t->end - t->begin)};
     return TN_OK;
 }
 

@@ -74,8 +74,8 @@ static tn_status put_metadata(text *t, tn_pairs metadata)
 {
     tn_status e = put_text(t, "\"" TN__SAFETENSORS_METADATA "\":{");
     for (size_t i = 0; i < metadata.n && !e; i++)
-        if ((i && (e = put(t, ",", 1))) || (e = put_quoted(t, metadata.pair[i].key)) ||
-            (e = put(t, ":", 1)) || (e = put_quoted(t, metadata.pair[i].value)))
+        if ((i && (e = put(t, ",", 1))) || (e = put_quoted(t, metadata.pair[i].key)) || (e = put(t, ":", 1)) ||
+            (e = put_quoted(t, metadata.pair[i].value)))
             return e;
     return e ? e : put(t, "}", 1);
 }
@@ -118,8 +118,7 @@ static tn_status make_header(text *t, const writer *w, tn_pairs metadata)
         return e;
     uint64_t n = (uint64_t)t->n - 8;
     if (n > TN__SAFETENSORS_HEADER_MAX)
-        return tn__error(TN_EINVAL,
-                         "tn_save_safetensors: the header would have %llu bytes, the format allows %d",
+        return tn__error(TN_EINVAL, "tn_save_safetensors: the header would have %llu bytes, the format allows %d",
                          (unsigned long long)n, TN__SAFETENSORS_HEADER_MAX);
     memcpy(t->s, &n, 8);
     return TN_OK;
@@ -158,8 +157,7 @@ static tn_status check_text(const char *what, const char *s, size_t i)
 
 static tn_status twice(const char *what, const char *s)
 {
-    return tn__error(TN_EINVAL, "tn_save_safetensors: the %s %s is there twice", what,
-                     tn__quote(s, strlen(s)).s);
+    return tn__error(TN_EINVAL, "tn_save_safetensors: the %s %s is there twice", what, tn__quote(s, strlen(s)).s);
 }
 
 static tn_status check_metadata(tn_pairs m)
@@ -184,8 +182,8 @@ static tn_status check_item(const char *name, const tn_tensor *t, size_t i)
     if (e)
         return e;
     if (!strcmp(name, TN__SAFETENSORS_METADATA))
-        return tn__error(TN_EINVAL, "tn_save_safetensors: the name '" TN__SAFETENSORS_METADATA
-                                    "' is reserved: use .metadata");
+        return tn__error(TN_EINVAL,
+                         "tn_save_safetensors: the name '" TN__SAFETENSORS_METADATA "' is reserved: use .metadata");
     if (!t)
         return tn__poisoned("tn_save_safetensors");
     if (t == TN_NONE)
@@ -242,8 +240,7 @@ static tn_status write_all(const writer *w, const text *header, const char *path
     return e;
 }
 
-static tn_status save(writer *w, const char *const *names, tn_tensors tensors, tn_pairs metadata,
-                      const char *path)
+static tn_status save(writer *w, const char *const *names, tn_tensors tensors, tn_pairs metadata, const char *path)
 {
     text header = {0};
     size_t items = (size_t)w->n * sizeof *w->item, places = (size_t)w->n * sizeof *w->sorted;
@@ -265,8 +262,7 @@ tn_status tn_save_safetensors_opt(const char *path, const char *const *names, tn
     tn__options_in(&o, sizeof o, options);
     tn__enter(o.site);
     if (tensors.n && (!names || !tensors.t))
-        return tn__error(TN_EINVAL, "tn_save_safetensors: the list of %s is NULL",
-                         names ? "tensors" : "names");
+        return tn__error(TN_EINVAL, "tn_save_safetensors: the list of %s is NULL", names ? "tensors" : "names");
     tn_status e = check_metadata(o.metadata);
     writer w = {.n = (int64_t)tensors.n};
     return e ? e : save(&w, names, tensors, o.metadata, path);

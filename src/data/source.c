@@ -33,8 +33,7 @@ tn_status tn__system_error(int number, const char *path, const char *doing)
     return tn__error(TN_EIO, "%.1024s: %s (%s)", path, tn__system_say(number).s, doing);
 }
 
-tn_status tn__bad_field(tn_status code, const char *name, const char *field, uint64_t at, const char *format,
-                        ...)
+tn_status tn__bad_field(tn_status code, const char *name, const char *field, uint64_t at, const char *format, ...)
 {
     char text[768];
     va_list ap;
@@ -85,8 +84,7 @@ tn_status tn__source_open(tn__source *s, const char *path)
     *s = (tn__source){.name = path, .fd = -1};
     if (!path || !*path)
         return tn__error(TN_EINVAL, "a path was expected, got %s", path ? "an empty text" : "NULL");
-    s->fd = open(path, O_RDONLY | O_CLOEXEC |
-                           O_NONBLOCK); /* O_NONBLOCK: a FIFO without a writer must not hang us */
+    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a FIFO without a writer must not hang us */
     if (s->fd < 0)
         return tn__system_error(errno, path, "opening it to read");
     tn_status e = check_regular(s->fd, path, &s->size);

@@ -30,8 +30,8 @@ static inline uint64_t tn__source_left(const tn__source *s)
 }
 
 /* "NAME: FIELD at byte AT: what is wrong". Returns code. */
-TN_COLD tn_status tn__bad_field(tn_status code, const char *name, const char *field, uint64_t at,
-                                const char *format, ...) TN_PRINTF(5, 6);
+TN_COLD tn_status tn__bad_field(tn_status code, const char *name, const char *field, uint64_t at, const char *format,
+                                ...) TN_PRINTF(5, 6);
 
 /* "what: PATH: what the system says". Returns TN_EIO. */
 TN_COLD tn_status tn__system_error(int number, const char *path, const char *doing);

@@ -11,8 +11,7 @@ static void *zlib_get(void *opaque, unsigned items, unsigned size)
 {
     (void)opaque;
     size_t n;
-    if (__builtin_mul_overflow((size_t)items, (size_t)size, &n) ||
-        __builtin_add_overflow(n, TN_CACHE_LINE, &n))
+    if (__builtin_mul_overflow((size_t)items, (size_t)size, &n) || __builtin_add_overflow(n, TN_CACHE_LINE, &n))
         return NULL;
     char *p = tn__block_get(n);
     if (!p)
@@ -96,8 +95,7 @@ static tn_status inflate_some(tn__stream *s)
         return e;
     if (s->z.avail_in == 0)
         return tn__bad_field(TN_EFORMAT, s->from->name, "gzip stream", s->from->size,
-                             "the file ends in the middle of it, after %llu inflated bytes",
-                             (unsigned long long)s->at);
+                             "the file ends in the middle of it, after %llu inflated bytes", (unsigned long long)s->at);
     switch (inflate(&s->z, Z_NO_FLUSH)) {
     case Z_OK: return TN_OK;
     case Z_STREAM_END: return next_member(s);

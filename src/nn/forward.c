@@ -45,7 +45,8 @@ tn_tensor *tn__forward(tn__thread *t, tn_module *m, tn_tensor *x, bool *borrowed
         tn__barrier_pop(t, &scope, NULL);
         return y;
     }
-    return tn__barrier_pop(t, &scope, tn__scope_hold(t, y)); /* somebody else's: what closes now may be all that keeps it */
+    return tn__barrier_pop(t, &scope,
+                           tn__scope_hold(t, y)); /* somebody else's: what closes now may be all that keeps it */
 }
 
 tn_tensor *tn_forward_at(const char *site, tn_module *m, tn_tensor *x)

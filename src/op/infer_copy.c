@@ -43,9 +43,10 @@ tn_status tn__infer_copy_(tn__call *c)
     if (!fits) {
         for (int32_t d = x->ndim - 1, k = src->ndim - 1; d >= 0 && k >= 0; d--, k--)
             if (src->shape[k] != 1 && src->shape[k] != x->shape[d])
-                return tn__error(TN_EINVAL, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
-                                            "non-singleton dimension %d", (long long)x->shape[d],
-                                 (long long)src->shape[k], (int)d);
+                return tn__error(TN_EINVAL,
+                                 "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                                 "non-singleton dimension %d",
+                                 (long long)x->shape[d], (long long)src->shape[k], (int)d);
         return tn__error(TN_EINVAL, "output with shape %s doesn't match the broadcast shape %s",
                          tn__shape_str(x->shape, x->ndim).s, tn__shape_str(src->shape, src->ndim).s);
     }
@@ -91,7 +92,8 @@ tn_status tn__infer_random(tn__call *c)
     if (!whole && !tn__dtype_is_float(x->dtype))
         return tn__no_dtype(tn__op_name(c->op), x->dtype);
     if (c->op == TN__OP_uniform_ && !(a->x <= a->y))
-        return tn__error(TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", a->x, a->y);
+        return tn__error(TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", a->x,
+                         a->y);
     if (c->op == TN__OP_normal_ && !(a->y >= 0))
         return tn__error(TN_EINVAL, "normal expects std >= 0.0, but found std %g", a->y);
     if (c->op == TN__OP__randint && a->start >= a->end)

@@ -8,11 +8,11 @@ static const struct {
     uint32_t dtypes;
     result_kind result;
 } rules[] = {
-    [R_SAME] = {TN__DT_ALL, SAME},        [R_NUMBER] = {TN__DT_NUMBER, SAME},  [R_NEG] = {TN__DT_NUMBER, SAME},
-    [R_RELU] = {TN__DT_NUMBER, SAME},     [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG}, [R_FLOAT] = {TN__DT_ALL, FLOATING},
-    [R_TEST] = {TN__DT_ALL, TRUTH},       [R_PROMOTE] = {TN__DT_ALL, SAME},    [R_SUB] = {TN__DT_NUMBER, SAME},
-    [R_DIVIDE] = {TN__DT_NUMBER, SAME},   [R_POW] = {TN__DT_NUMBER, SAME},     [R_CLAMP] = {TN__DT_NUMBER, SAME},
-    [R_WHERE] = {TN__DT_ALL, SAME},       [R_FILL] = {TN__DT_ALL, FIRST},
+    [R_SAME] = {TN__DT_ALL, SAME},      [R_NUMBER] = {TN__DT_NUMBER, SAME},     [R_NEG] = {TN__DT_NUMBER, SAME},
+    [R_RELU] = {TN__DT_NUMBER, SAME},   [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG}, [R_FLOAT] = {TN__DT_ALL, FLOATING},
+    [R_TEST] = {TN__DT_ALL, TRUTH},     [R_PROMOTE] = {TN__DT_ALL, SAME},       [R_SUB] = {TN__DT_NUMBER, SAME},
+    [R_DIVIDE] = {TN__DT_NUMBER, SAME}, [R_POW] = {TN__DT_NUMBER, SAME},        [R_CLAMP] = {TN__DT_NUMBER, SAME},
+    [R_WHERE] = {TN__DT_ALL, SAME},     [R_FILL] = {TN__DT_ALL, FIRST},
 };
 
 static bool is_bool(const tn_scalar *s)
@@ -42,23 +42,26 @@ static tn_status check_rule(const tn__call *c, tn_dtype common)
             return tn__error(TN_EDTYPE, "Subtraction, the `-` operator, with two bool tensors is not supported. Use "
                                         "the `^` or `logical_xor()` operator instead.");
         if (is_bool(&c->in[0]) || is_bool(&c->in[1]))
-            return tn__error(TN_EDTYPE, "Subtraction, the `-` operator, with a bool tensor is not supported. If you "
-                                        "are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+            return tn__error(TN_EDTYPE,
+                             "Subtraction, the `-` operator, with a bool tensor is not supported. If you "
+                             "are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
         return TN_OK;
-    case R_RELU:
-        return common == TN_BOOL ? tn__error(TN_EDTYPE, "Boolean inputs not supported for relu") : TN_OK;
+    case R_RELU: return common == TN_BOOL ? tn__error(TN_EDTYPE, "Boolean inputs not supported for relu") : TN_OK;
     case R_POW:
         if (!tn__dtype_is_float(common) && c->in[1].kind == TN_SCALAR_INT && c->in[1].v.i < 0)
             return tn__error(TN_EVALUE, "Integers to negative integer powers are not allowed.");
         return TN_OK;
-    case R_WHERE: return check_mask(c, 0, "where expected condition to be a boolean tensor, but got a tensor with dtype %s");
+    case R_WHERE:
+        return check_mask(c, 0, "where expected condition to be a boolean tensor, but got a tensor with dtype %s");
     case R_FILL: {
         const tn_tensor *value = tn__operand(&c->in[2]);
         if (!tn__operand(&c->in[0]))
             return tn__error(TN_ETYPE, "masked_fill: the first operand must be a tensor");
         if (value && value->ndim > 0)
-            return tn__error(TN_EINVAL, "masked_fill only supports a 0-dimensional value tensor, but got tensor with %d "
-                                        "dimension(s).", (int)value->ndim);
+            return tn__error(TN_EINVAL,
+                             "masked_fill only supports a 0-dimensional value tensor, but got tensor with %d "
+                             "dimension(s).",
+                             (int)value->ndim);
         return check_mask(c, 1, "masked_fill only supports boolean masks, but got mask with dtype %s");
     }
     default: return TN_OK;

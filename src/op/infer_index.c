@@ -6,8 +6,9 @@ tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
     if (index->dtype == TN_I64 || index->dtype == TN_I32)
         return TN_OK;
     if (c->op == TN__OP__embedding)
-        return tn__error(TN_EDTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                                    "types: Long, Int; but got %s instead (while checking arguments for embedding)",
+        return tn__error(TN_EDTYPE,
+                         "Expected tensor for argument #1 'indices' to have one of the following scalar "
+                         "types: Long, Int; but got %s instead (while checking arguments for embedding)",
                          tn__dtypes[index->dtype].legacy);
     if (c->op == TN__OP_index_select)
         return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
@@ -61,9 +62,10 @@ tn_status tn__infer_cat(tn__call *c)
                              (int)t->ndim);
         for (int32_t d = 0; d < t->ndim; d++)
             if (d != c->attr->dim && t->shape[d] != first->shape[d])
-                return tn__error(TN_EINVAL, "Sizes of tensors must match except in dimension %d. Expected size %lld but "
-                                            "got size %lld for tensor number %d in the list.", (int)c->attr->dim,
-                                 (long long)first->shape[d], (long long)t->shape[d], (int)i);
+                return tn__error(TN_EINVAL,
+                                 "Sizes of tensors must match except in dimension %d. Expected size %lld but "
+                                 "got size %lld for tensor number %d in the list.",
+                                 (int)c->attr->dim, (long long)first->shape[d], (long long)t->shape[d], (int)i);
         if (__builtin_add_overflow(total, t->shape[c->attr->dim], &total))
             return tn__error(TN_EINVAL, "cat: the sizes along dimension %d add up to more than an index can count",
                              (int)c->attr->dim);
@@ -89,9 +91,10 @@ tn_status tn__infer_stack(tn__call *c)
     for (int32_t i = 1; i < c->n_in; i++) {
         const tn_tensor *t = tn__in(c, i);
         if (!tn__same_shape(t->shape, t->ndim, first->shape, first->ndim))
-            return tn__error(TN_EINVAL, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at "
-                                        "entry %d", tn__shape_str(first->shape, first->ndim).s,
-                             tn__shape_str(t->shape, t->ndim).s, (int)i);
+            return tn__error(TN_EINVAL,
+                             "stack expects each tensor to be equal size, but got %s at entry 0 and %s at "
+                             "entry %d",
+                             tn__shape_str(first->shape, first->ndim).s, tn__shape_str(t->shape, t->ndim).s, (int)i);
     }
     for (int32_t d = 0; d < s->ndim; d++)
         s->shape[d] = d == c->attr->dim ? c->n_in : first->shape[d - (d > c->attr->dim)];
@@ -118,9 +121,10 @@ tn_status tn__infer_gather(tn__call *c)
         return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as input tensor");
     for (int32_t d = 0; index->numel && d < x->ndim; d++)
         if (d != c->attr->dim && size_of(index, d) > x->shape[d])
-            return tn__error(TN_EINVAL, "Size does not match at dimension %d expected index %s to be no larger than "
-                                        "self %s apart from dimension %d", (int)d,
-                             tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
+            return tn__error(TN_EINVAL,
+                             "Size does not match at dimension %d expected index %s to be no larger than "
+                             "self %s apart from dimension %d",
+                             (int)d, tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
                              (int)c->attr->dim);
     tn__spec_set(&c->spec[0], x->dtype, index->shape, index->ndim);
     return tn__infer_one(c);
@@ -141,8 +145,10 @@ tn_status tn__infer_scatter(tn__call *c)
             return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as %s tensor",
                              dims_or_one(x) != dims_or_one(index) ? "self" : "src");
         for (int32_t d = 0; d < dims_or_one(index); d++)
-            if ((d != c->attr->dim && size_of(index, d) > size_of(x, d)) || (src && size_of(index, d) > size_of(src, d)))
-                return tn__error(TN_EINVAL, "Expected index %s to be no larger than self %s apart from dimension %d%s%s",
+            if ((d != c->attr->dim && size_of(index, d) > size_of(x, d)) ||
+                (src && size_of(index, d) > size_of(src, d)))
+                return tn__error(TN_EINVAL,
+                                 "Expected index %s to be no larger than self %s apart from dimension %d%s%s",
                                  tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
                                  (int)c->attr->dim, src ? " and to be no larger size than src " : "",
                                  src ? tn__shape_str(src->shape, src->ndim).s : "");
@@ -177,7 +183,8 @@ tn_status tn__infer_index_add(tn__call *c)
     if (e || (e = tn__infer_dim(c, x->ndim)))
         return e;
     if (index->ndim > 1)
-        return tn__error(TN_EINDEX, "index_add_(): Index is supposed to be a vector, but got dim: %d", (int)index->ndim);
+        return tn__error(TN_EINDEX, "index_add_(): Index is supposed to be a vector, but got dim: %d",
+                         (int)index->ndim);
     if (x->dtype != src->dtype)
         return tn__error(TN_EDTYPE, "index_add_(): self (%s) and source (%s) must have the same scalar type",
                          tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
@@ -239,9 +246,10 @@ static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_t
     if (target->dtype != TN_I64 && target->dtype != TN_U8)
         return tn__error(TN_EDTYPE, "expected scalar type Long but found %s", tn__dtypes[target->dtype].legacy);
     if (weight && (weight->ndim != 1 || weight->shape[0] != classes))
-        return tn__error(TN_EINVAL, "weight tensor should be defined either for all %lld classes or no classes but got "
-                                    "weight tensor of shape: %s", (long long)classes,
-                         tn__shape_str(weight->shape, weight->ndim).s);
+        return tn__error(TN_EINVAL,
+                         "weight tensor should be defined either for all %lld classes or no classes but got "
+                         "weight tensor of shape: %s",
+                         (long long)classes, tn__shape_str(weight->shape, weight->ndim).s);
     if (weight && weight->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
                          tn__dtypes[weight->dtype].legacy);

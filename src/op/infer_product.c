@@ -48,9 +48,11 @@ tn_status tn__infer_bmm(tn__call *c)
     if (a->ndim != 3 || b->ndim != 3)
         return tn__error(TN_EINVAL, a->ndim != 3 ? "batch1 must be a 3D tensor" : "batch2 must be a 3D tensor");
     if (a->shape[0] != b->shape[0] || a->shape[2] != b->shape[1])
-        return tn__error(TN_EINVAL, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but "
-                                    "got: [%lld, %lld].", (long long)a->shape[0], (long long)a->shape[2],
-                         (long long)b->shape[0], (long long)b->shape[1]);
+        return tn__error(TN_EINVAL,
+                         "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but "
+                         "got: [%lld, %lld].",
+                         (long long)a->shape[0], (long long)a->shape[2], (long long)b->shape[0],
+                         (long long)b->shape[1]);
     tn_status e = check_dtypes(c, a, b);
     return e ? e : set_result(c, a->dtype, 3, a->shape[0], a->shape[1], b->shape[2]);
 }
@@ -59,7 +61,8 @@ tn_status tn__infer_addmm(tn__call *c)
 {
     const tn_tensor *bias = tn__in(c, 0), *a = tn__in(c, 1), *b = tn__in(c, 2);
     if (a->ndim != 2 || b->ndim != 2)
-        return tn__error(TN_EINVAL, "mat1 and mat2 must be matrices, got %d-D and %d-D tensors", (int)a->ndim, (int)b->ndim);
+        return tn__error(TN_EINVAL, "mat1 and mat2 must be matrices, got %d-D and %d-D tensors", (int)a->ndim,
+                         (int)b->ndim);
     if (a->shape[1] != b->shape[0])
         return cannot_multiply(a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
     tn_status e = check_dtypes(c, a, b);
@@ -77,8 +80,8 @@ tn_status tn__infer_addmm(tn__call *c)
     for (int32_t d = 0; fits && d < bias->ndim; d++)
         fits = bias->shape[d] == 1 || bias->shape[d] == shape[2 - bias->ndim + d];
     if (!fits)
-        return tn__error(TN_EINVAL, "addmm: bias %s cannot be broadcast to %s", tn__shape_str(bias->shape, bias->ndim).s,
-                         tn__shape_str(shape, 2).s);
+        return tn__error(TN_EINVAL, "addmm: bias %s cannot be broadcast to %s",
+                         tn__shape_str(bias->shape, bias->ndim).s, tn__shape_str(shape, 2).s);
     return set_result(c, a->dtype, 2, shape[0], shape[1], 0);
 }
 
@@ -89,7 +92,8 @@ tn_status tn__infer_mv(tn__call *c)
         return tn__error(TN_EINVAL, "vector + matrix @ vector expected, got 1, %d, %d", (int)a->ndim, (int)v->ndim);
     if (a->shape[1] != v->shape[0])
         return tn__error(TN_EINVAL, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
-                         (long long)a->shape[0], (long long)a->shape[0], (long long)a->shape[1], (long long)v->shape[0]);
+                         (long long)a->shape[0], (long long)a->shape[0], (long long)a->shape[1],
+                         (long long)v->shape[0]);
     tn_status e = check_dtypes(c, a, v);
     return e ? e : set_result(c, a->dtype, 1, a->shape[0], 0, 0);
 }
@@ -100,9 +104,11 @@ tn_status tn__infer_dot(tn__call *c)
     if (a->ndim != 1 || b->ndim != 1)
         return tn__error(TN_EINVAL, "1D tensors expected, but got %dD and %dD tensors", (int)a->ndim, (int)b->ndim);
     if (a->shape[0] != b->shape[0])
-        return tn__error(TN_EINVAL, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same "
-                                    "number of elements, but got %lld and %lld elements respectively",
-                         (long long)a->shape[0], (long long)b->shape[0], (long long)a->shape[0], (long long)b->shape[0]);
+        return tn__error(TN_EINVAL,
+                         "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same "
+                         "number of elements, but got %lld and %lld elements respectively",
+                         (long long)a->shape[0], (long long)b->shape[0], (long long)a->shape[0],
+                         (long long)b->shape[0]);
     tn_status e = check_dtypes(c, a, b);
     return e ? e : set_result(c, a->dtype, 0, 0, 0, 0);
 }
@@ -111,11 +117,14 @@ tn_status tn__infer_linear(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *w = tn__in(c, 1), *b = tn__in_or_null(c, 2);
     if (x->ndim < 1 || w->ndim < 1 || w->ndim > 2)
-        return tn__error(TN_EINVAL, "linear: expected an input of 1 or more dimensions and a weight of 1 or 2, got %d-D "
-                                    "and %d-D", (int)x->ndim, (int)w->ndim);
+        return tn__error(TN_EINVAL,
+                         "linear: expected an input of 1 or more dimensions and a weight of 1 or 2, got %d-D "
+                         "and %d-D",
+                         (int)x->ndim, (int)w->ndim);
     int64_t k = w->shape[w->ndim - 1], rows = x->shape[x->ndim - 1] ? x->numel / x->shape[x->ndim - 1] : 0;
     if (x->shape[x->ndim - 1] != k)
-        return cannot_multiply(x->ndim == 2 ? x->shape[0] : rows, x->shape[x->ndim - 1], k, w->ndim == 2 ? w->shape[0] : 1);
+        return cannot_multiply(x->ndim == 2 ? x->shape[0] : rows, x->shape[x->ndim - 1], k,
+                               w->ndim == 2 ? w->shape[0] : 1);
     tn_status e = check_dtypes(c, x, w);
     if (e)
         return e;

@@ -48,8 +48,10 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
         bool named = mask >> d & 1;
         if (named && needs_elements && x->shape[d] == 0) {
             if (!c->attr->has_dims)
-                return tn__error(TN_EINVAL, "%s(): Expected reduction dim to be specified for input.numel() == 0. "
-                                            "Specify the reduction dim with the 'dim' argument.", tn__op_name(c->op));
+                return tn__error(TN_EINVAL,
+                                 "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                                 "Specify the reduction dim with the 'dim' argument.",
+                                 tn__op_name(c->op));
             return tn__error(TN_EINDEX, "%s(): Expected reduction dim %d to have non-zero size.", tn__op_name(c->op),
                              (int)d);
         }
@@ -94,8 +96,10 @@ tn_status tn__infer_mean(tn__call *c)
 {
     tn_dtype d = c->attr->dtype ? c->attr->dtype : tn__in(c, 0)->dtype;
     if (!tn__dtype_is_float(d))
-        return tn__error(TN_EDTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating point or "
-                                    "complex dtype. Got: %s", c->attr->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
+        return tn__error(TN_EDTYPE,
+                         "mean(): could not infer output dtype. %s dtype must be either a floating point or "
+                         "complex dtype. Got: %s",
+                         c->attr->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
     return one_reduction(c, d, false);
 }
 

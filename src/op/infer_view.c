@@ -53,9 +53,11 @@ tn_status tn__infer_permute(tn__call *c)
     const tn_tensor *x = tn__in(c, 0);
     tn__spec *s = show(c);
     if (c->attr->n_dims != x->ndim)
-        return tn__error(TN_EINVAL, "permute: number of dimensions in the tensor input does not match the "
-                                    "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to "
-                                    "len(dims) = %d", (int)x->ndim, (int)c->attr->n_dims);
+        return tn__error(TN_EINVAL,
+                         "permute: number of dimensions in the tensor input does not match the "
+                         "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to "
+                         "len(dims) = %d",
+                         (int)x->ndim, (int)c->attr->n_dims);
     uint32_t mask;
     tn_status e = tn__infer_dims(c, x->ndim, &mask);
     for (int32_t d = 0; !e && d < x->ndim; d++) {
@@ -104,19 +106,24 @@ tn_status tn__infer_expand(tn__call *c)
     tn__spec *s = show(c);
     int32_t n = c->attr->n_dims, lead = n - x->ndim;
     if (lead < 0)
-        return tn__error(TN_EINVAL, "expand: the number of sizes provided (%d) must be greater or equal to the number of "
-                                    "dimensions in the tensor (%d)", (int)n, (int)x->ndim);
+        return tn__error(TN_EINVAL,
+                         "expand: the number of sizes provided (%d) must be greater or equal to the number of "
+                         "dimensions in the tensor (%d)",
+                         (int)n, (int)x->ndim);
     s->ndim = n;
     for (int32_t d = n - 1; d >= 0; d--) {
         int64_t want = c->attr->dims[d], have = d < lead ? 1 : x->shape[d - lead];
         if (want == -1 && d >= lead)
             want = have;
         if (want < 0)
-            return tn__error(TN_EINVAL, "The expanded size of the tensor (%lld) isn't allowed in a leading, non-existing "
-                                        "dimension %d", (long long)want, (int)d);
+            return tn__error(TN_EINVAL,
+                             "The expanded size of the tensor (%lld) isn't allowed in a leading, non-existing "
+                             "dimension %d",
+                             (long long)want, (int)d);
         if (have != want && have != 1)
-            return tn__error(TN_EINVAL, "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
-                                        "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+            return tn__error(TN_EINVAL,
+                             "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
+                             "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
                              (long long)want, (long long)have, (int)d, tn__shape_str(c->attr->dims, n).s,
                              tn__shape_str(x->shape, x->ndim).s);
         s->shape[d] = want;
@@ -176,8 +183,8 @@ tn_status tn__infer_select(tn__call *c)
     int32_t d = (int32_t)c->attr->dim;
     int64_t n = s->shape[d], i = c->attr->start;
     if (i < -n || i >= n)
-        return tn__error(TN_EINDEX, "select(): index %lld out of range for tensor of size %s at dimension %d", (long long)i,
-                         tn__shape_str(s->shape, s->ndim).s, (int)d);
+        return tn__error(TN_EINDEX, "select(): index %lld out of range for tensor of size %s at dimension %d",
+                         (long long)i, tn__shape_str(s->shape, s->ndim).s, (int)d);
     i += i < 0 ? n : 0;
     c->attr->start = i;
     s->offset += i * s->stride[d];
@@ -261,8 +268,9 @@ static tn_status check_strided(const tn__call *c, const tn_tensor *x)
     }
     int64_t have = x->storage ? (int64_t)(x->storage->nbytes / tn__dtype_size(x->dtype)) : INT64_MAX;
     if (numel && last >= have)
-        return tn__error(TN_EINVAL, "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %d requiring a "
-                                    "storage size of %llu are out of bounds for storage of size %llu",
+        return tn__error(TN_EINVAL,
+                         "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %d requiring a "
+                         "storage size of %llu are out of bounds for storage of size %llu",
                          tn__shape_str(a->dims, a->n_dims).s, tn__shape_str(a->strides, a->n_dims).s,
                          (long long)a->start, (int)tn__dtype_size(x->dtype),
                          ((unsigned long long)last + 1) * tn__dtype_size(x->dtype),
@@ -320,8 +328,9 @@ tn_status tn__infer_as_strided_scatter(tn__call *c)
     if (tn__numel(a->dims, a->n_dims) &&
         (a->start < 0 || !tn__numel(s->shape, s->ndim) ||
          a->start + reach(a->dims, a->strides, a->n_dims) > reach(s->shape, s->stride, s->ndim)))
-        return tn__error(TN_EGRAD, "a write in place went through a view that shows memory outside of the tensor it was made "
-                                   "from: that has no gradient");
+        return tn__error(TN_EGRAD,
+                         "a write in place went through a view that shows memory outside of the tensor it was made "
+                         "from: that has no gradient");
     return TN_OK;
 }
 

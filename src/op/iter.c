@@ -79,8 +79,7 @@ static bool flat(const tn_tensor *out, const tn_scalar *in, int32_t n)
         return false;
     for (int32_t i = 0; i < n; i++) {
         const tn_tensor *t = tn__operand(&in[i]);
-        if (t && t->numel != 1 &&
-            (!tn__contiguous(t) || !tn__same_shape(t->shape, t->ndim, out->shape, out->ndim)))
+        if (t && t->numel != 1 && (!tn__contiguous(t) || !tn__same_shape(t->shape, t->ndim, out->shape, out->ndim)))
             return false;
     }
     return true;

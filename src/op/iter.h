@@ -41,6 +41,7 @@ void tn__iter_build(tn__iter *it, const tn_tensor *out, const tn_scalar *in, int
 
 /* Order of dimensions from fastest to slowest that suits the operands' strides (stride[k][d]; 0 counts for nothing);
  * PyTorch's rule, so that results get the layout that PyTorch gives them. */
-void tn__iter_order(const int64_t *shape, int32_t ndim, const int64_t (*stride)[TN_MAX_DIMS], int32_t n, int32_t *order);
+void tn__iter_order(const int64_t *shape, int32_t ndim, const int64_t (*stride)[TN_MAX_DIMS], int32_t n,
+                    int32_t *order);
 
 #endif

@@ -10,13 +10,25 @@
 
 const tn__op tn__ops[TN__OPS] = {
 #define UNARY(name_, rule_, expr, da, label_, doc) \
-    [TN__OP_##name_] = {.name = #name_, .label = label_, .kind = TN__UNARY, .rule = rule_, .saves = {da}, .flags = F_INPLACE},
+    [TN__OP_##name_] = { \
+        .name = #name_, .label = label_, .kind = TN__UNARY, .rule = rule_, .saves = {da}, .flags = F_INPLACE},
 #define BINARY(name_, rule_, expr, da, db, label_, doc) \
-    [TN__OP_##name_] = {.name = #name_, .label = label_, .kind = TN__BINARY, .rule = rule_, .saves = {da, db}, .flags = F_INPLACE},
+    [TN__OP_##name_] = { \
+        .name = #name_, .label = label_, .kind = TN__BINARY, .rule = rule_, .saves = {da, db}, .flags = F_INPLACE},
 #define TERNARY(name_, rule_, expr, da, db, dc, label_, doc) \
-    [TN__OP_##name_] = {.name = #name_, .label = label_, .kind = TN__TERNARY, .rule = rule_, .saves = {da, db, dc}, .flags = F_INPLACE},
+    [TN__OP_##name_] = {.name = #name_, \
+                        .label = label_, \
+                        .kind = TN__TERNARY, \
+                        .rule = rule_, \
+                        .saves = {da, db, dc}, \
+                        .flags = F_INPLACE},
 #define OP(name_, sig, infer_, kernel, save, d, flags_, label_, doc) \
-    [TN__OP_##name_] = {.name = #name_, .label = label_, .infer = tn__infer_##infer_, .kind = TN__STRUCTURAL, .saves = save, .flags = flags_},
+    [TN__OP_##name_] = {.name = #name_, \
+                        .label = label_, \
+                        .infer = tn__infer_##infer_, \
+                        .kind = TN__STRUCTURAL, \
+                        .saves = save, \
+                        .flags = flags_},
 #define VIEW(name_, sig, infer_, d, label_, doc) \
     [TN__OP_##name_] = {.name = #name_, .label = label_, .infer = tn__infer_##infer_, .kind = TN__VIEW},
 #define COMP(name_, sig, save, d, label_, doc) \

@@ -17,13 +17,20 @@ typedef enum tn__op_id {
     TN__OPS
 } tn__op_id;
 
-typedef enum tn__op_kind { TN__UNARY = 1, TN__BINARY, TN__TERNARY, TN__STRUCTURAL, TN__VIEW, TN__COMPOSITE } tn__op_kind;
+typedef enum tn__op_kind {
+    TN__UNARY = 1,
+    TN__BINARY,
+    TN__TERNARY,
+    TN__STRUCTURAL,
+    TN__VIEW,
+    TN__COMPOSITE
+} tn__op_kind;
 
 /* Elementwise dtype rules. The operands' common dtype (PyTorch's result_type) is the compute dtype's source. */
 typedef enum tn__rule {
-    R_SAME,    /* any dtype; the result has it */
-    R_NUMBER,  /* the same, bool refused */
-    R_NEG,     /* the same, with PyTorch's advice for bool */
+    R_SAME,   /* any dtype; the result has it */
+    R_NUMBER, /* the same, bool refused */
+    R_NEG,    /* the same, with PyTorch's advice for bool */
     R_RELU,
     R_LONG,    /* bool becomes int64 */
     R_FLOAT,   /* integers and bool become the default dtype */
@@ -66,7 +73,7 @@ typedef struct tn__attr {
 typedef struct tn__spec {
     tn_dtype dtype;
     int32_t ndim;
-    bool strided; /* stride is given; else row-major */
+    bool strided;   /* stride is given; else row-major */
     int64_t offset; /* views: elements from the storage's start */
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
 } tn__spec;
@@ -81,8 +88,8 @@ typedef struct tn__call {
     const tn_scalar *in;
     tn__attr *attr;
     tn_device device;
-    tn_dtype compute;  /* what elementwise and other kernels compute in */
-    uint8_t variant;   /* which of the row's labels grad_fn has */
+    tn_dtype compute; /* what elementwise and other kernels compute in */
+    uint8_t variant;  /* which of the row's labels grad_fn has */
     bool inplace;
     tn__spec spec[TN__MAX_OUT];
 } tn__call;
@@ -126,7 +133,7 @@ TN_MUST_USE tn_status tn__infer_elementwise(tn__call *c);
 #define UNARY(...)
 #define BINARY(...)
 #define TERNARY(...)
-#define OP(name, sig, infer, ...) TN_MUST_USE tn_status tn__infer_##infer(tn__call *c);
+#define OP(name, sig, infer, ...)   TN_MUST_USE tn_status tn__infer_##infer(tn__call *c);
 #define VIEW(name, sig, infer, ...) TN_MUST_USE tn_status tn__infer_##infer(tn__call *c);
 #define COMP(...)
 #define FUNC(...)

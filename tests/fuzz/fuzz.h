@@ -10,10 +10,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-#define MUST(condition)   \
-    do {                  \
+#define MUST(condition) \
+    do { \
         if (!(condition)) \
-            abort();      \
+            abort(); \
     } while (0)
 
 /* Reads and releases t, or checks that the error names the source. */

@@ -55,7 +55,8 @@ static void put_kernel(FILE *f, const row *r, bool test)
     fprintf(f, "KERNEL(row_%s)(", r->name);
     for (int i = 0; i < r->inputs; i++)
         fprintf(f, "GLOBAL const ST *p%c, ", names[i]);
-    fprintf(f, "GLOBAL %s *po, i64 n)\n{\n    for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0)) {\n", test ? "u8" : "ST");
+    fprintf(f, "GLOBAL %s *po, i64 n)\n{\n    for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0)) {\n",
+            test ? "u8" : "ST");
     for (int i = 0; i < r->inputs; i++)
         fprintf(f, "        const T %c = LD(p%c[i]);\n", names[i], names[i]);
     fprintf(f, test ? "        po[i] = (u8)(%s);\n    }\n}\n" : "        po[i] = SV(%s);\n    }\n}\n", r->expression);
@@ -85,15 +86,16 @@ static int compile(tn_dtype d, tn_dtype compute, const char *folder)
     if (!f)
         return -1;
     fprintf(f, "#define TN_DT_%s 1\n#define TN_CT_%s 1\n", tn__dtypes[d].name, types[compute]);
-    bool ok = append_file(f, TENON_SOURCE "/src/backend/gpu/kernels/prelude.h") && append_file(f, TENON_SOURCE "/src/op/element.h");
+    bool ok = append_file(f, TENON_SOURCE "/src/backend/gpu/kernels/prelude.h") &&
+              append_file(f, TENON_SOURCE "/src/op/element.h");
     for (size_t i = 0; i < TN_COUNT(rows); i++)
         if (compute_dtype(&rows[i], d) == compute) {
             put_kernel(f, &rows[i], rows[i].rule == R_TEST);
             n++;
         }
     fclose(f);
-    char *argv[] = {"clang", "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-fsyntax-only", "-Wall",
-                    "-Werror", "-Wno-unused-function", path, NULL};
+    char *argv[] = {"clang",         "-x",    "cl",      "-cl-std=CL1.2",        "-Xclang", "-finclude-default-header",
+                    "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-function", path,      NULL};
     if (!ok || run(argv) != 0) {
         printf("  %s does not compile\n", path);
         return -1;
@@ -125,7 +127,7 @@ int main(void)
         }
     if (!failed)
         rmdir(folder);
-    printf("count: %d kernels (%zu rows x dtypes) in %d units compile as OpenCL C 1.2, %d units fail\n", kernels, TN_COUNT(rows), units,
-           failed);
+    printf("count: %d kernels (%zu rows x dtypes) in %d units compile as OpenCL C 1.2, %d units fail\n", kernels,
+           TN_COUNT(rows), units, failed);
     return failed ? 1 : 0;
 }

@@ -95,7 +95,8 @@ static tn_options options_of(record *r)
 {
     (void)record_arg(r, -1, "device");
     (void)record_arg(r, -1, "requires_grad");
-    return (tn_options){sizeof(tn_options), TN_HERE, TN_CPU, dtype_of(record_arg(r, -1, "dtype")), false, false, {0, NULL}};
+    return (tn_options){sizeof(tn_options), TN_HERE, TN_CPU, dtype_of(record_arg(r, -1, "dtype")), false, false,
+                        {0, NULL}};
 }
 
 /* ---- reductions ---- */
@@ -228,8 +229,9 @@ static bool run_one_hot(record *r, results *out)
 
 static bool run_addmm(record *r, results *out)
 {
-    return give(out, tn_addmm(r->input.t, record_arg(r, 0, "mat1").t, record_arg(r, 1, "mat2").t,
-                              .beta = scalar_of(record_arg(r, -1, "beta")), .alpha = scalar_of(record_arg(r, -1, "alpha"))));
+    return give(out,
+                tn_addmm(r->input.t, record_arg(r, 0, "mat1").t, record_arg(r, 1, "mat2").t,
+                         .beta = scalar_of(record_arg(r, -1, "beta")), .alpha = scalar_of(record_arg(r, -1, "alpha"))));
 }
 
 static bool run_linear(record *r, results *out)
@@ -257,7 +259,8 @@ TWO_TENSORS(expand_as)
 static bool run_nll_loss(record *r, results *out)
 {
     return give(out, tn_nll_loss(r->input.t, record_arg(r, 0, "target").t, .weight = record_arg(r, 1, "weight").t,
-                                 .ignore_index = scalar_of(record_arg(r, -1, "ignore_index")), .reduction = reduction_of(r)));
+                                 .ignore_index = scalar_of(record_arg(r, -1, "ignore_index")),
+                                 .reduction = reduction_of(r)));
 }
 
 static bool run_cross_entropy(record *r, results *out)
@@ -280,10 +283,9 @@ static bool run_l1_loss(record *r, results *out)
 
 static bool run_bce(record *r, results *out)
 {
-    return give(out, tn_binary_cross_entropy_with_logits(r->input.t, record_arg(r, 0, "target").t,
-                                                         .weight = record_arg(r, -1, "weight").t,
-                                                         .pos_weight = record_arg(r, -1, "pos_weight").t,
-                                                         .reduction = reduction_of(r)));
+    return give(out, tn_binary_cross_entropy_with_logits(
+                         r->input.t, record_arg(r, 0, "target").t, .weight = record_arg(r, -1, "weight").t,
+                         .pos_weight = record_arg(r, -1, "pos_weight").t, .reduction = reduction_of(r)));
 }
 
 /* ---- shapes ---- */
@@ -319,7 +321,8 @@ static bool run_reshape_as(record *r, results *out)
 
 static bool run_transpose(record *r, results *out)
 {
-    return give(out, tn_transpose(r->input.t, int_of(record_arg(r, 0, "dim0"), 0), int_of(record_arg(r, 1, "dim1"), 0)));
+    return give(out,
+                tn_transpose(r->input.t, int_of(record_arg(r, 0, "dim0"), 0), int_of(record_arg(r, 1, "dim1"), 0)));
 }
 
 static bool run_t(record *r, results *out)
@@ -374,7 +377,8 @@ static bool run_diagonal(record *r, results *out)
 
 static bool run_flatten(record *r, results *out)
 {
-    return give(out, tn_flatten(r->input.t, int_of(record_arg(r, 0, "start_dim"), 0), int_of(record_arg(r, 1, "end_dim"), -1)));
+    return give(
+        out, tn_flatten(r->input.t, int_of(record_arg(r, 0, "start_dim"), 0), int_of(record_arg(r, 1, "end_dim"), -1)));
 }
 
 static bool run_as_strided(record *r, results *out)
@@ -386,7 +390,8 @@ static bool run_as_strided(record *r, results *out)
 
 static bool run_chunk(record *r, results *out)
 {
-    out->n = (int)tn_chunk(r->input.t, int_of(record_arg(r, 0, "chunks"), 1), int_of(record_arg(r, 1, "dim"), 0), out->t, 40);
+    out->n = (int)tn_chunk(r->input.t, int_of(record_arg(r, 0, "chunks"), 1), int_of(record_arg(r, 1, "dim"), 0),
+                           out->t, 40);
     return true;
 }
 
@@ -512,8 +517,9 @@ static bool run_isclose(record *r, results *out)
 
 static bool run_allclose(record *r, results *out)
 {
-    return give_truth(out, tn_allclose(r->input.t, record_arg(r, 0, "other").t, .rtol = scalar_of(record_arg(r, 1, "rtol")),
-                                       .atol = scalar_of(record_arg(r, 2, "atol"))));
+    return give_truth(out,
+                      tn_allclose(r->input.t, record_arg(r, 0, "other").t, .rtol = scalar_of(record_arg(r, 1, "rtol")),
+                                  .atol = scalar_of(record_arg(r, 2, "atol"))));
 }
 
 static bool run_equal(record *r, results *out)
@@ -587,34 +593,116 @@ static const struct {
     const char *name;
     adapter run;
 } adapters[] = {
-    {"sum", run_sum}, {"mean", run_mean}, {"prod", run_prod}, {"amax", run_amax}, {"amin", run_amin}, {"any", run_any},
-    {"all", run_all}, {"argmax", run_argmax}, {"argmin", run_argmin}, {"logsumexp", run_logsumexp}, {"var", run_var},
-    {"std", run_std}, {"max.reduction_no_dim", run_max_all}, {"max.reduction_with_dim", run_max_dim},
-    {"min.reduction_no_dim", run_min_all}, {"min.reduction_with_dim", run_min_dim}, {"cumsum", run_cumsum},
-    {"softmax", run_softmax}, {"log_softmax", run_log_softmax}, {"softmax.with_dtype", run_softmax},
-    {"log_softmax.with_dtype", run_log_softmax}, {"cat", run_cat}, {"stack", run_stack}, {"gather", run_gather},
-    {"scatter", run_scatter}, {"scatter_add", run_scatter_add}, {"index_select", run_index_select},
-    {"index_add", run_index_add}, {"nn.functional.embedding", run_embedding}, {"nn.functional.one_hot", run_one_hot},
-    {"mm", run_mm}, {"bmm", run_bmm}, {"mv", run_mv}, {"dot", run_dot}, {"outer", run_outer}, {"ger", run_outer},
-    {"matmul", run_matmul}, {"__rmatmul__", NULL}, {"addmm", run_addmm}, {"nn.functional.linear", run_linear},
-    {"nn.functional.nll_loss", run_nll_loss}, {"nn.functional.cross_entropy", run_cross_entropy},
-    {"nn.functional.mse_loss", run_mse_loss}, {"nn.functional.l1_loss", run_l1_loss},
-    {"nn.functional.binary_cross_entropy_with_logits", run_bce}, {"view", run_view}, {"reshape", run_reshape},
-    {"view_as", run_view_as}, {"reshape_as", run_reshape_as}, {"expand", run_expand}, {"expand_as", run_expand_as},
-    {"broadcast_to", run_expand}, {"permute", run_permute}, {"flip", run_flip}, {"sum_to_size", run_sum_to_size},
-    {"transpose", run_transpose}, {"t", run_t}, {"T", run_T}, {"squeeze", run_squeeze},
-    {"squeeze.multiple", run_squeeze}, {"unsqueeze", run_unsqueeze}, {"select", run_select}, {"narrow", run_narrow},
-    {"slice", run_slice}, {"diagonal", run_diagonal}, {"flatten", run_flatten}, {"as_strided", run_as_strided},
-    {"chunk", run_chunk}, {"split", run_split}, {"split.list_args", run_split}, {"split_with_sizes", run_split},
-    {"unbind", run_unbind}, {"clone", run_clone}, {"contiguous", run_contiguous}, {"fill", run_fill},
-    {"zero_", run_zero_}, {"bool", run_bool}, {"byte", run_byte}, {"char", run_char}, {"short", run_short},
-    {"int", run_int}, {"long", run_long}, {"half", run_half}, {"bfloat16", run_bfloat16}, {"float", run_float},
-    {"double", run_double}, {"tril", run_tril}, {"triu", run_triu}, {"zeros", run_zeros}, {"ones", run_ones},
-    {"zeros_like", run_zeros_like}, {"ones_like", run_ones_like}, {"full", run_full}, {"full_like", run_full_like},
-    {"arange", run_arange}, {"linspace", run_linspace}, {"eye", run_eye}, {"isclose", run_isclose},
-    {"allclose", run_allclose}, {"equal", run_equal}, {"item", run_item}, {"clamp", run_clamp}, {"where", run_where},
-    {"rsub", run_rsub}, {"__rsub__", run_rsub}, {"div.floor_rounding", run_div}, {"div.trunc_rounding", run_div},
-    {"div.no_rounding_mode", run_div}, {"floor_divide", run_floor_divide}, {"true_divide", run_div},
+    {"sum", run_sum},
+    {"mean", run_mean},
+    {"prod", run_prod},
+    {"amax", run_amax},
+    {"amin", run_amin},
+    {"any", run_any},
+    {"all", run_all},
+    {"argmax", run_argmax},
+    {"argmin", run_argmin},
+    {"logsumexp", run_logsumexp},
+    {"var", run_var},
+    {"std", run_std},
+    {"max.reduction_no_dim", run_max_all},
+    {"max.reduction_with_dim", run_max_dim},
+    {"min.reduction_no_dim", run_min_all},
+    {"min.reduction_with_dim", run_min_dim},
+    {"cumsum", run_cumsum},
+    {"softmax", run_softmax},
+    {"log_softmax", run_log_softmax},
+    {"softmax.with_dtype", run_softmax},
+    {"log_softmax.with_dtype", run_log_softmax},
+    {"cat", run_cat},
+    {"stack", run_stack},
+    {"gather", run_gather},
+    {"scatter", run_scatter},
+    {"scatter_add", run_scatter_add},
+    {"index_select", run_index_select},
+    {"index_add", run_index_add},
+    {"nn.functional.embedding", run_embedding},
+    {"nn.functional.one_hot", run_one_hot},
+    {"mm", run_mm},
+    {"bmm", run_bmm},
+    {"mv", run_mv},
+    {"dot", run_dot},
+    {"outer", run_outer},
+    {"ger", run_outer},
+    {"matmul", run_matmul},
+    {"__rmatmul__", NULL},
+    {"addmm", run_addmm},
+    {"nn.functional.linear", run_linear},
+    {"nn.functional.nll_loss", run_nll_loss},
+    {"nn.functional.cross_entropy", run_cross_entropy},
+    {"nn.functional.mse_loss", run_mse_loss},
+    {"nn.functional.l1_loss", run_l1_loss},
+    {"nn.functional.binary_cross_entropy_with_logits", run_bce},
+    {"view", run_view},
+    {"reshape", run_reshape},
+    {"view_as", run_view_as},
+    {"reshape_as", run_reshape_as},
+    {"expand", run_expand},
+    {"expand_as", run_expand_as},
+    {"broadcast_to", run_expand},
+    {"permute", run_permute},
+    {"flip", run_flip},
+    {"sum_to_size", run_sum_to_size},
+    {"transpose", run_transpose},
+    {"t", run_t},
+    {"T", run_T},
+    {"squeeze", run_squeeze},
+    {"squeeze.multiple", run_squeeze},
+    {"unsqueeze", run_unsqueeze},
+    {"select", run_select},
+    {"narrow", run_narrow},
+    {"slice", run_slice},
+    {"diagonal", run_diagonal},
+    {"flatten", run_flatten},
+    {"as_strided", run_as_strided},
+    {"chunk", run_chunk},
+    {"split", run_split},
+    {"split.list_args", run_split},
+    {"split_with_sizes", run_split},
+    {"unbind", run_unbind},
+    {"clone", run_clone},
+    {"contiguous", run_contiguous},
+    {"fill", run_fill},
+    {"zero_", run_zero_},
+    {"bool", run_bool},
+    {"byte", run_byte},
+    {"char", run_char},
+    {"short", run_short},
+    {"int", run_int},
+    {"long", run_long},
+    {"half", run_half},
+    {"bfloat16", run_bfloat16},
+    {"float", run_float},
+    {"double", run_double},
+    {"tril", run_tril},
+    {"triu", run_triu},
+    {"zeros", run_zeros},
+    {"ones", run_ones},
+    {"zeros_like", run_zeros_like},
+    {"ones_like", run_ones_like},
+    {"full", run_full},
+    {"full_like", run_full_like},
+    {"arange", run_arange},
+    {"linspace", run_linspace},
+    {"eye", run_eye},
+    {"isclose", run_isclose},
+    {"allclose", run_allclose},
+    {"equal", run_equal},
+    {"item", run_item},
+    {"clamp", run_clamp},
+    {"where", run_where},
+    {"rsub", run_rsub},
+    {"__rsub__", run_rsub},
+    {"div.floor_rounding", run_div},
+    {"div.trunc_rounding", run_div},
+    {"div.no_rounding_mode", run_div},
+    {"floor_divide", run_floor_divide},
+    {"true_divide", run_div},
 };
 
 /* "nn.functional.relu" and "special.erf" are rows' names with a prefix. */

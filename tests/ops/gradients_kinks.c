@@ -36,9 +36,9 @@ static tn_tensor *reduced(const char *name, tn_tensor *flat)
 {
     tn_tensor *x = tn_reshape(flat, TN_SHAPE(5, -1));
     const tn_dims one = TN_DIMS(1);
-#define BOTH(op)                   \
-    if (!strcmp(name, #op))        \
-        return tn_##op(x);         \
+#define BOTH(op) \
+    if (!strcmp(name, #op)) \
+        return tn_##op(x); \
     if (!strcmp(name, #op " dim")) \
         return tn_##op(x, .dim = one);
     BOTH(amax)

@@ -31,12 +31,12 @@ static tn_tensor *indices(void)
     return tn_tensor_from(TN_LIST(2, 0, 0, 1, 2, 1), .shape = TN_SHAPE(2, 3));
 }
 
-#define F(name, expression)                    \
+#define F(name, expression) \
     static tn_tensor *f_##name(tn_tensor **in) \
-    {                                          \
-        tn_tensor *x = in[0], *y = in[1];      \
-        (void)x, (void)y;                      \
-        return expression;                     \
+    { \
+        tn_tensor *x = in[0], *y = in[1]; \
+        (void)x, (void)y; \
+        return expression; \
     }
 
 /* reductions */
@@ -201,26 +201,26 @@ static tn_tensor *f_slices_deep(tn_tensor **in)
     return tn_copy_(part, tn_t(tn_slice(in[1], 1, 1, 3, 1))) && tn_exp_(tn_select(base, 0, 2)) ? base : NULL;
 }
 
-#define M34      \
-    {            \
-        2,       \
-        {        \
+#define M34 \
+    { \
+        2, \
+        { \
             3, 4 \
-        }        \
+        } \
     }
-#define NINE  \
-    {         \
-        1,    \
-        {     \
+#define NINE \
+    { \
+        1, \
+        { \
             4 \
-        }     \
+        } \
     }
-#define ONE(name)                         \
-    {                                     \
+#define ONE(name) \
+    { \
 #name, f_##name, 1, {M34 }, false \
     }
-#define TWO(name)                              \
-    {                                          \
+#define TWO(name) \
+    { \
 #name, f_##name, 2, {M34, M34 }, false \
     }
 static const gradient_case cases[] = {

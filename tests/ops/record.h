@@ -14,15 +14,15 @@ struct value {
     value_kind kind;
     int64_t i;
     double f;
-    const char *text;   /* also a dtype's name, "torch.float64" */
+    const char *text; /* also a dtype's name, "torch.float64" */
     tn_tensor *t;
     bool requires_grad;
-    value *item;        /* of a list */
+    value *item; /* of a list */
     int n;
 };
 
 typedef struct record {
-    const char *op;     /* the file's name without .npz */
+    const char *op; /* the file's name without .npz */
     const char *dtype;
     value input, out, grad;
     value arg[8];
@@ -32,8 +32,8 @@ typedef struct record {
         value v;
     } kw[12];
     int n_kw;
-    bool unknown;       /* an argument that no adapter asked for */
-    uint32_t used;      /* keywords asked for */
+    bool unknown;  /* an argument that no adapter asked for */
+    uint32_t used; /* keywords asked for */
 } record;
 
 /* Argument 'i' after the input, or the keyword of that name; V_ABSENT if neither is there. */

@@ -27,11 +27,11 @@ static real pow_of(real x, real y)
 #define DEVICE      static inline
 #include "op/element.h"
 
-#define FLOAT_ROW(name, expr)                    \
+#define FLOAT_ROW(name, expr) \
     static real name##_f(real a, real b, real c) \
-    {                                            \
-        (void)a, (void)b, (void)c;               \
-        return (real)(expr);                     \
+    { \
+        (void)a, (void)b, (void)c; \
+        return (real)(expr); \
     }
 #define UNARY(name, rule, expr, ...)   FLOAT_ROW(name, expr)
 #define BINARY(name, rule, expr, ...)  FLOAT_ROW(name, expr)
@@ -52,11 +52,11 @@ static real pow_of(real x, real y)
 #define DEVICE      static inline
 #include "op/element.h"
 
-#define INT_ROW(name, expr)                                  \
+#define INT_ROW(name, expr) \
     static int64_t name##_i(int64_t a, int64_t b, int64_t c) \
-    {                                                        \
-        (void)a, (void)b, (void)c;                           \
-        return (int64_t)(expr);                              \
+    { \
+        (void)a, (void)b, (void)c; \
+        return (int64_t)(expr); \
     }
 #define NO_INT_ROW(name, expr)         enum { name##_has_no_integers };
 #define INT_R_SAME                     INT_ROW
@@ -107,31 +107,31 @@ static real pow_of(real x, real y)
 
 const row rows[] = {
 #define UNARY(name_, rule_, expr, da, ...) \
-    {.name = #name_,                       \
-     .arity = 1,                           \
-     .rule = rule_,                        \
-     .f = name_##_f,                       \
-     .i = PTR_##rule_(name_),              \
-     .differentiable = {da},               \
-     .one = tn_##name_##_at,               \
+    {.name = #name_, \
+     .arity = 1, \
+     .rule = rule_, \
+     .f = name_##_f, \
+     .i = PTR_##rule_(name_), \
+     .differentiable = {da}, \
+     .one = tn_##name_##_at, \
      .one_ = tn_##name_##__at},
 #define BINARY(name_, rule_, expr, da, db, ...) \
-    {.name = #name_,                            \
-     .arity = 2,                                \
-     .rule = rule_,                             \
-     .f = name_##_f,                            \
-     .i = PTR_##rule_(name_),                   \
-     .differentiable = {da, db},                \
-     .two = tn_##name_##_at,                    \
+    {.name = #name_, \
+     .arity = 2, \
+     .rule = rule_, \
+     .f = name_##_f, \
+     .i = PTR_##rule_(name_), \
+     .differentiable = {da, db}, \
+     .two = tn_##name_##_at, \
      .two_ = tn_##name_##__at},
 #define TERNARY(name_, rule_, expr, da, db, dc, ...) \
-    {.name = #name_,                                 \
-     .arity = 3,                                     \
-     .rule = rule_,                                  \
-     .f = name_##_f,                                 \
-     .i = PTR_##rule_(name_),                        \
-     .differentiable = {da, db, dc},                 \
-     .three = tn_##name_##_at,                       \
+    {.name = #name_, \
+     .arity = 3, \
+     .rule = rule_, \
+     .f = name_##_f, \
+     .i = PTR_##rule_(name_), \
+     .differentiable = {da, db, dc}, \
+     .three = tn_##name_##_at, \
      .three_ = tn_##name_##__at},
 #define OP(...)
 #define VIEW(...)

@@ -360,13 +360,13 @@ static void var_far_from_zero(void)
     }
 }
 
-#define CASE(name, kind_)        \
+#define CASE(name, kind_) \
     static void run_##name(void) \
-    {                            \
-        sweep(kind_);            \
-        large(kind_);            \
-        not_numbers(kind_);      \
-        bad_dimensions(kind_);   \
+    { \
+        sweep(kind_); \
+        large(kind_); \
+        not_numbers(kind_); \
+        bad_dimensions(kind_); \
     }
 CASE(amax, AMAX)
 CASE(amin, AMIN)
@@ -374,14 +374,14 @@ CASE(any, ANY)
 CASE(all, ALL_OF)
 CASE(std, STD)
 CASE(logsumexp, LOGSUMEXP)
-#define CASE_DTYPE(name, kind_)  \
+#define CASE_DTYPE(name, kind_) \
     static void run_##name(void) \
-    {                            \
-        sweep(kind_);            \
-        other_dtypes(kind_);     \
-        large(kind_);            \
-        not_numbers(kind_);      \
-        bad_dimensions(kind_);   \
+    { \
+        sweep(kind_); \
+        other_dtypes(kind_); \
+        large(kind_); \
+        not_numbers(kind_); \
+        bad_dimensions(kind_); \
     }
 CASE_DTYPE(sum, SUM)
 CASE_DTYPE(mean, MEAN)

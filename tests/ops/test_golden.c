@@ -51,15 +51,21 @@ static bool reference_agrees(const row *r, const shown *s, int64_t i, tn_dtype t
         bool number = k == s->number_at;
         if (!number && !s->t[k])
             return false;
-        o[k] = (row_operand){number ? s->number.kind == TN_SCALAR_FLOAT ? TN_F64 : s->number.kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64
-                                    : tn_tensor_dtype(s->t[k]), number, false};
-        in[k] = !number ? kit_item(s->t[k], i) : s->number.kind == TN_SCALAR_FLOAT ? (real)s->number.v.f : (real)s->number.v.i;
+        o[k] = (row_operand){number ? s->number.kind == TN_SCALAR_FLOAT  ? TN_F64
+                                      : s->number.kind == TN_SCALAR_BOOL ? TN_BOOL
+                                                                         : TN_I64
+                                    : tn_tensor_dtype(s->t[k]),
+                             number, false};
+        in[k] = !number                             ? kit_item(s->t[k], i)
+                : s->number.kind == TN_SCALAR_FLOAT ? (real)s->number.v.f
+                                                    : (real)s->number.v.i;
     }
     row_dtypes d = row_infer(r, o);
     return row_accepts(r, o, &d, to, in, got);
 }
 
-static void compare(const row *r, const char *what, tn_dtype from, const tn_tensor *got, const cJSON *answer, const shown *in)
+static void compare(const row *r, const char *what, tn_dtype from, const tn_tensor *got, const cJSON *answer,
+                    const shown *in)
 {
     kit.cases++;
     if (cJSON_IsNull(answer)) {
@@ -70,9 +76,10 @@ static void compare(const row *r, const char *what, tn_dtype from, const tn_tens
     }
     const char *name = cJSON_GetArrayItem(answer, 0)->valuestring;
     tn_tensor *want = golden_tensor(cJSON_GetArrayItem(answer, 1)->valuestring, tn_dtype_parse(name));
-    if (!got || !want || tn_tensor_dtype(got) != tn_tensor_dtype(want) || tn_tensor_numel(got) != tn_tensor_numel(want)) {
-        kit_fail("%s %s %s: %s, not %s; %s", r->name, what, tn_dtype_name(from), tn_dtype_name(tn_tensor_dtype(got)), name,
-                 tn_error_message());
+    if (!got || !want || tn_tensor_dtype(got) != tn_tensor_dtype(want) ||
+        tn_tensor_numel(got) != tn_tensor_numel(want)) {
+        kit_fail("%s %s %s: %s, not %s; %s", r->name, what, tn_dtype_name(from), tn_dtype_name(tn_tensor_dtype(got)),
+                 name, tn_error_message());
         tn_error_clear();
         return;
     }
@@ -81,15 +88,16 @@ static void compare(const row *r, const char *what, tn_dtype from, const tn_tens
         kit.elements++;
         if (agrees(r, tn_tensor_dtype(want), x, y))
             continue;
-        if (known_difference(r, from, tn_tensor_dtype(want), what, y) && reference_agrees(r, in, i, tn_tensor_dtype(want), x)) {
+        if (known_difference(r, from, tn_tensor_dtype(want), what, y) &&
+            reference_agrees(r, in, i, tn_tensor_dtype(want), x)) {
             differences++;
             continue;
         }
         real a[3] = {0, 0, 0};
         for (int k = 0; k < 3; k++)
             a[k] = in->t[k] ? kit_item(in->t[k], i) : 0;
-        kit_fail("%s %s %s (%.20Lg, %.20Lg, %.20Lg): %.20Lg, PyTorch %.20Lg", r->name, what, tn_dtype_name(from), a[0], a[1], a[2],
-                 x, y);
+        kit_fail("%s %s %s (%.20Lg, %.20Lg, %.20Lg): %.20Lg, PyTorch %.20Lg", r->name, what, tn_dtype_name(from), a[0],
+                 a[1], a[2], x, y);
         return;
     }
 }
@@ -145,7 +153,8 @@ static void special_binary(const cJSON *j, const row *r, const char *dtype, tn_t
             const cJSON *answer = cJSON_GetArrayItem(list, i);
             tn_scalar k = number_of(cJSON_GetArrayItem(numbers, i));
             char what[64];
-            snprintf(what, sizeof what, form ? "number %g and" : "number second %g and", cJSON_GetArrayItem(numbers, i)->valuedouble);
+            snprintf(what, sizeof what, form ? "number %g and" : "number second %g and",
+                     cJSON_GetArrayItem(numbers, i)->valuedouble);
             const tn_scalar with[3] = {form ? k : tn_scalar_t(v), form ? tn_scalar_t(b) : k, tn_scalar_none()};
             const shown operands = {{form ? NULL : v, form ? b : NULL, NULL}, form ? 0 : 1, k};
             if (!cJSON_IsString(answer)) /* "skip" */
@@ -156,7 +165,8 @@ static void special_binary(const cJSON *j, const row *r, const char *dtype, tn_t
 
 static void special_clamp(const cJSON *j, const row *r, const char *dtype, tn_tensor *v)
 {
-    tn_tensor *b = golden_tensor(cJSON_GetObjectItem(cJSON_GetObjectItem(j, "bounds"), dtype)->valuestring, tn_tensor_dtype(v));
+    tn_tensor *b =
+        golden_tensor(cJSON_GetObjectItem(cJSON_GetObjectItem(j, "bounds"), dtype)->valuestring, tn_tensor_dtype(v));
     int64_t n = tn_tensor_numel(b), m = tn_tensor_numel(v);
     tn_tensor *x = repeated(v, n * n, 1), *y = repeated(b, n, m), *z = repeated(b, 1, n * m);
     const shown in = {{x, y, z}, -1, {0}};
@@ -200,12 +210,14 @@ static void special(void)
         const char *section = r->arity == 1 ? "unary" : r->arity == 2 ? "binary" : "ternary";
         if (!entry(j, section, r->name, NULL) && r->name[0] != '_')
             printf("no table for %s: run tests/data/make_golden.py\n", r->name);
-        cJSON_ArrayForEach(v, cJSON_GetObjectItem(j, "values")) {
+        cJSON_ArrayForEach(v, cJSON_GetObjectItem(j, "values"))
+        {
             tn_scope *scope = tn_scope_open();
             const char *dtype = v->string;
             tn_dtype d = tn_dtype_parse(dtype);
             tn_tensor *t = golden_tensor(v->valuestring, d);
-            tn_tensor *divisors = golden_tensor(cJSON_GetObjectItem(cJSON_GetObjectItem(j, "divisors"), dtype)->valuestring, d);
+            tn_tensor *divisors =
+                golden_tensor(cJSON_GetObjectItem(cJSON_GetObjectItem(j, "divisors"), dtype)->valuestring, d);
             if (r->arity == 1)
                 special_unary(j, r, dtype, t);
             else if (r->arity == 2)
@@ -271,7 +283,9 @@ static samples make_samples(void)
 
 static tn_scalar pick(const samples *s, const char *kind, int i)
 {
-    return !strcmp(kind, "dims") ? tn_scalar_t(s->dims[i]) : !strcmp(kind, "zero") ? tn_scalar_t(s->zero[i]) : s->number[i];
+    return !strcmp(kind, "dims")   ? tn_scalar_t(s->dims[i])
+           : !strcmp(kind, "zero") ? tn_scalar_t(s->zero[i])
+                                   : s->number[i];
 }
 
 /* One table: "dims zero" and so on; rows are the first operand. "in place x": the first is a copy that is written. */
@@ -297,8 +311,7 @@ static void promote_rows(const cJSON *j, const samples *s)
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
         const cJSON *e = cJSON_GetObjectItem(cJSON_GetObjectItem(j, "binary"), r->name), *table;
-        cJSON_ArrayForEach(table, e)
-            promote_table(s, r, table);
+        cJSON_ArrayForEach(table, e) promote_table(s, r, table);
         for (int form = 0; form < 2; form++) {
             char name[64];
             snprintf(name, sizeof name, form ? "%s_" : "%s", r->name);
@@ -341,9 +354,9 @@ typedef tn_tensor *(*two_fn)(tn_tensor *a, tn_tensor *b);
 EACH_REDUCTION(ALL_AND_DIM)
 WITH_DTYPE(sum) WITH_DTYPE(mean) WITH_DTYPE(prod)
 ALONG(cumsum) ALONG(softmax) ALONG(log_softmax)
-/* clang-format on */
+    /* clang-format on */
 
-static tn_tensor *row_of(tn_tensor *x)
+    static tn_tensor *row_of(tn_tensor *x)
 {
     return tn_select(x, 0, 0);
 }
@@ -430,24 +443,41 @@ static tn_tensor *target_nll_loss(tn_tensor *x, tn_dtype d)
 static const struct {
     const char *name;
     one_fn f;
-} ones[] = {
+} ones[] =
+    {
 #define ROW_ALL(name) {#name, all_##name}, {#name " dim", dim_##name},
-    EACH_REDUCTION(ROW_ALL)
-    {"cumsum", along_cumsum}, {"softmax", along_softmax}, {"log_softmax", along_log_softmax},
-    {"index_select index", index_index_select}, {"gather index", index_gather}, {"embedding index", index_embedding},
-    {"one_hot index", index_one_hot}, {"nll_loss target", target_nll_loss},
-}, with_dtype[] = {
-    {"sum dtype", dtype_sum}, {"mean dtype", dtype_mean}, {"prod dtype", dtype_prod}, {"cumsum dtype", along_cumsum},
-    {"softmax dtype", along_softmax}, {"log_softmax dtype", along_log_softmax},
+        EACH_REDUCTION(ROW_ALL){"cumsum", along_cumsum},
+        {"softmax", along_softmax},
+        {"log_softmax", along_log_softmax},
+        {"index_select index", index_index_select},
+        {"gather index", index_gather},
+        {"embedding index", index_embedding},
+        {"one_hot index", index_one_hot},
+        {"nll_loss target", target_nll_loss},
+},
+  with_dtype[] = {
+      {"sum dtype", dtype_sum},       {"mean dtype", dtype_mean},       {"prod dtype", dtype_prod},
+      {"cumsum dtype", along_cumsum}, {"softmax dtype", along_softmax}, {"log_softmax dtype", along_log_softmax},
 };
 static const struct {
     const char *name;
     two_fn f;
 } twos[] = {
-    {"mm two", (tn_mm)}, {"matmul two", (tn_matmul)}, {"cat two", two_cat}, {"stack two", two_stack}, {"dot two", two_dot},
-    {"mv two", two_mv}, {"outer two", two_outer}, {"addmm two", two_addmm}, {"linear two", two_linear},
-    {"mse_loss two", two_mse_loss}, {"l1_loss two", two_l1_loss}, {"isclose two", two_isclose},
-    {"index_add two", two_index_add}, {"scatter two", two_scatter}, {"copy_ two", two_copy_},
+    {"mm two", (tn_mm)},
+    {"matmul two", (tn_matmul)},
+    {"cat two", two_cat},
+    {"stack two", two_stack},
+    {"dot two", two_dot},
+    {"mv two", two_mv},
+    {"outer two", two_outer},
+    {"addmm two", two_addmm},
+    {"linear two", two_linear},
+    {"mse_loss two", two_mse_loss},
+    {"l1_loss two", two_l1_loss},
+    {"isclose two", two_isclose},
+    {"index_add two", two_index_add},
+    {"scatter two", two_scatter},
+    {"copy_ two", two_copy_},
 };
 
 static const char *table_of(const cJSON *j, const char *name)
@@ -490,11 +520,11 @@ static void promotion(void)
 int main(void)
 {
     special();
-    printf("count: special values: %lld cases, %lld elements, %lld failures\n", (long long)kit.cases, (long long)kit.elements,
-           (long long)kit.failures);
+    printf("count: special values: %lld cases, %lld elements, %lld failures\n", (long long)kit.cases,
+           (long long)kit.elements, (long long)kit.failures);
     int64_t cases = kit.cases;
     promotion();
-    printf("count: promotion: %lld cases; differences that are meant, of values and dtypes: %lld\n", (long long)(kit.cases - cases),
-           (long long)differences);
+    printf("count: promotion: %lld cases; differences that are meant, of values and dtypes: %lld\n",
+           (long long)(kit.cases - cases), (long long)differences);
     return kit_finish("golden");
 }

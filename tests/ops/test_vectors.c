@@ -55,7 +55,8 @@ static value list_of(const cJSON *list, zip_t *z)
 
 static value object_of(const cJSON *j, zip_t *z)
 {
-    const cJSON *t = cJSON_GetObjectItem(j, "t"), *seq = cJSON_GetObjectItem(j, "seq"), *dtype = cJSON_GetObjectItem(j, "dtype");
+    const cJSON *t = cJSON_GetObjectItem(j, "t"), *seq = cJSON_GetObjectItem(j, "seq"),
+                *dtype = cJSON_GetObjectItem(j, "dtype");
     if (t) {
         value v = {.kind = V_TENSOR, .t = array_of(z, t->valuestring)};
         v.requires_grad = cJSON_IsTrue(cJSON_GetObjectItem(j, "rg"));
@@ -120,13 +121,15 @@ static record record_of(const cJSON *j, const char *op, zip_t *z)
     r.grad = value_of(cJSON_GetObjectItem(j, "grad_sum_input"), z);
     bool other = has_other(&r.input) || has_other(&r.out) || has_other(&r.grad);
     const cJSON *a;
-    cJSON_ArrayForEach(a, cJSON_GetObjectItem(j, "args")) {
+    cJSON_ArrayForEach(a, cJSON_GetObjectItem(j, "args"))
+    {
         if (r.n_args == (int)TN_COUNT(r.arg))
             break;
         r.arg[r.n_args] = value_of(a, z);
         other |= has_other(&r.arg[r.n_args++]);
     }
-    cJSON_ArrayForEach(a, cJSON_GetObjectItem(j, "kw")) {
+    cJSON_ArrayForEach(a, cJSON_GetObjectItem(j, "kw"))
+    {
         if (r.n_kw == (int)TN_COUNT(r.kw))
             break;
         r.kw[r.n_kw].name = a->string;
@@ -182,8 +185,8 @@ static bool agrees(const record *r, const char *what, tn_tensor *got, tn_tensor 
         char text[512] = "";
         if (got)
             tn_to_string(got, text, sizeof text);
-        printf("  %s %s: %s: got %s %dD %s; %s\n", r->op, r->dtype, what, got ? tn_dtype_name(d) : "nothing", (int)a.ndim,
-               text, tn_error_message());
+        printf("  %s %s: %s: got %s %dD %s; %s\n", r->op, r->dtype, what, got ? tn_dtype_name(d) : "nothing",
+               (int)a.ndim, text, tn_error_message());
         return false;
     }
     double scale = record_is_row(r->op) ? 1.0 : fmax(1.0, largest(want));
@@ -213,7 +216,8 @@ static bool out_agrees(const record *r, const results *got)
                 return false;
         return true;
     }
-    double want = r->out.kind == V_FLOAT ? r->out.f : (double)r->out.i, have = got->scalar.kind == V_FLOAT ? got->scalar.f : (double)got->scalar.i;
+    double want = r->out.kind == V_FLOAT ? r->out.f : (double)r->out.i,
+           have = got->scalar.kind == V_FLOAT ? got->scalar.f : (double)got->scalar.i;
     if (want == have)
         return true;
     printf("  %s %s: result %g, not %g; %s\n", r->op, r->dtype, have, want, tn_error_message());
@@ -283,8 +287,7 @@ static bool run_file(const char *op, bool required, tally *t)
         ;
     cJSON *list = text ? cJSON_Parse(text) : NULL;
     const cJSON *j;
-    cJSON_ArrayForEach(j, list)
-        run_record(j, op, z, required, t);
+    cJSON_ArrayForEach(j, list) run_record(j, op, z, required, t);
     bool ok = list != NULL;
     cJSON_Delete(list);
     free(raw);
@@ -333,11 +336,11 @@ int main(void)
     tally required = {0}, all = {0};
     int files = 0;
     bool ok = run_required(&required);
-    printf("count: records of the named operations: %d of %d agree, %d of them with a gradient\n", required.passed, required.records,
-           required.gradients);
+    printf("count: records of the named operations: %d of %d agree, %d of them with a gradient\n", required.passed,
+           required.records, required.gradients);
     run_all(&all, &files);
-    printf("count: records of all 5507: %d agree (%d operations; %d fail, %d need dtypes that are not there)\n", all.passed, files,
-           all.known - all.passed, all.unsupported);
+    printf("count: records of all 5507: %d agree (%d operations; %d fail, %d need dtypes that are not there)\n",
+           all.passed, files, all.known - all.passed, all.unsupported);
     ok &= required.passed == required.records && required.records == 1248 && required.gradients == 246;
     ok &= tn_live_tensors() == 0;
     if (tn_live_tensors())

@@ -25,7 +25,7 @@ typedef struct scenario {
 } scenario;
 
 #define ALL_(x) \
-    {           \
+    { \
         x, x, x \
     }
 #define DENSE3 ALL_(KIT_DENSE)
@@ -368,7 +368,8 @@ static void walk_layouts(const row *r, tn_dtype d)
     for (size_t i = 0; i < TN_COUNT(small); i++)
         run(r, &small[i], dtype);
     if (goes_large(r, d))
-        run(r, &large[((size_t)(r - rows) + (size_t)d) % TN_COUNT(large)], dtype); /* another one for each row and dtype */
+        run(r, &large[((size_t)(r - rows) + (size_t)d) % TN_COUNT(large)],
+            dtype); /* another one for each row and dtype */
     for (size_t i = 0; i < TN_COUNT(lengths); i++) {
         const scenario s = {"a length", 1, {lengths[i]}, ALL_(SAME), DENSE3};
         run(r, &s, dtype);
@@ -422,7 +423,8 @@ static void walk_pairs(const row *r)
             tn_dtype dtype[3];
             dtypes_for(r, kit_dtypes[i], dtype);
             dtype[other] = kit_dtypes[j];
-            bool blocks = (i * KIT_DTYPES + j + (int)(r - rows)) % 5 == 0; /* conversion in several: each pair with some rows */
+            bool blocks =
+                (i * KIT_DTYPES + j + (int)(r - rows)) % 5 == 0; /* conversion in several: each pair with some rows */
             for (size_t k = 0; k < TN_COUNT(pairs) - !blocks; k++)
                 run(r, &pairs[k], dtype);
         }

@@ -292,11 +292,10 @@ static void cut_out(buffer *x, size_t at, size_t n)
 static void mutate_once(buffer *x, const fixture *other)
 {
     static const unsigned char telling[] = "\0\1\x08\x7f\x80\xff\"'{}[](),:\\-0123456789LUFIB_ \n";
-    static const char *const words[] = {
-        "\\u0000", "\\ud83d",      "18446744073709551615", "9223372036854775807",
-        "null",    "__metadata__", "\"dtype\":\"F64\"",    "[0,0]",
-        "(0, 0)",  "True",         "4294967296",           ",",
-        "{}"};
+    static const char *const words[] = {"\\u0000", "\\ud83d",      "18446744073709551615", "9223372036854775807",
+                                        "null",    "__metadata__", "\"dtype\":\"F64\"",    "[0,0]",
+                                        "(0, 0)",  "True",         "4294967296",           ",",
+                                        "{}"};
     unsigned char scratch[64];
     size_t n = x->n, at = below(below(4) ? n < 256 ? n : 256 : n), most = n - at < 16 ? n - at : 16;
     const char *word = words[below(TN_COUNT(words))];
@@ -347,8 +346,7 @@ static void mend_length(const reader *r, buffer *x)
 
 static bool inflate_all(const fixture *f, buffer *x)
 {
-    z_stream z = {
-        .next_in = f->bytes, .avail_in = (unsigned)f->n, .next_out = x->b, .avail_out = sizeof x->b};
+    z_stream z = {.next_in = f->bytes, .avail_in = (unsigned)f->n, .next_out = x->b, .avail_out = sizeof x->b};
     if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
         return false;
     bool good = inflate(&z, Z_FINISH) == Z_STREAM_END;
@@ -372,8 +370,8 @@ static void deflate_all(buffer *x)
 static bool mutated(const reader *r, buffer *x)
 {
     const fixture *f = &r->file[below(r->n)], *other = &r->file[below(r->n)];
-    bool inside = ends_in(f->name, ".gz") && below(2) &&
-                  inflate_all(f, x); /* what is compressed, not the compression */
+    bool inside =
+        ends_in(f->name, ".gz") && below(2) && inflate_all(f, x); /* what is compressed, not the compression */
     if (!inside) {
         memcpy(x->b, f->bytes, f->n);
         x->n = f->n;
@@ -422,8 +420,8 @@ static int each_allocation_fails(tn_status (*step)(const void *), const void *ar
         tn_status e = step(arg);
         tn__door_fail(0);
         if (e != TN_ENOMEM || tn_error_code() != TN_ENOMEM)
-            print_error("allocation %lld of %lld: %s '%s'\n", (long long)i, (long long)passes,
-                        tn_status_name(e), tn_error_message());
+            print_error("allocation %lld of %lld: %s '%s'\n", (long long)i, (long long)passes, tn_status_name(e),
+                        tn_error_message());
         assert_int_equal(e, TN_ENOMEM);
         tn_error_clear();
         check_balance(before);
@@ -523,11 +521,9 @@ static void writing_without_memory(void **state)
     char folder[] = "/tmp/tenon-torture-XXXXXX", path[4096];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x", folder);
-    tn_tensor *x = MADE(tn_ones(TN_SHAPE(5, 7))),
-              *view = MADE(tn_transpose(x, 0, 1)); /* a copy is made of it */
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(5, 7))), *view = MADE(tn_transpose(x, 0, 1)); /* a copy is made of it */
     writing w = {{view, x}, path};
-    int allocations =
-        each_allocation_fails(step_save_npy, &w) + each_allocation_fails(step_save_safetensors, &w);
+    int allocations = each_allocation_fails(step_save_npy, &w) + each_allocation_fails(step_save_safetensors, &w);
     assert_int_equal(files_in(folder), 1);
     unlink(path);
     rmdir(folder);
@@ -583,8 +579,8 @@ static tn_status step_drop(const void *arg)
 {
     const loading *g = arg;
     tn_tensor *b[2];
-    tn_loader *l = tn_loader_new(TN_TENSORS(g->x, g->y), .batch_size = 6, .shuffle = true, .seed = 1,
-                                 .prefetch = g->prefetch);
+    tn_loader *l =
+        tn_loader_new(TN_TENSORS(g->x, g->y), .batch_size = 6, .shuffle = true, .seed = 1, .prefetch = g->prefetch);
     if (!l)
         return tn_error_code();
     tn_status e = tn_loader_next(l, b, 2) == 1 ? TN_OK : tn_error_code();
@@ -599,15 +595,13 @@ static tn_status step_drop(const void *arg)
 static void loading_without_memory(void **state)
 {
     (void)state;
-    tn_tensor *x = MADE(tn_zeros(TN_SHAPE(3, 20))),
-              *view = MADE(tn_transpose(x, 0, 1)); /* copied by the loader */
+    tn_tensor *x = MADE(tn_zeros(TN_SHAPE(3, 20))), *view = MADE(tn_transpose(x, 0, 1)); /* copied by the loader */
     tn_tensor *y = MADE(tn_arange(0, 20, 1));
     int allocations = 0;
     for (int32_t prefetch = 0; prefetch < 5; prefetch += 2)
         allocations += each_allocation_fails(step_load, &(loading){view, y, prefetch});
     allocations += each_allocation_fails(step_drop, &(loading){view, y, 0});
-    for (int i = 1; i < 40;
-         i++) { /* with a thread it depends on the moment which call learns of it, or none */
+    for (int i = 1; i < 40; i++) { /* with a thread it depends on the moment which call learns of it, or none */
         balance before = now();
         tn__door_fail(i);
         tn_status e = step_drop(&(loading){view, y, 3});

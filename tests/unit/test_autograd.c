@@ -62,25 +62,25 @@ static void text_(bool failed, const char *want, const char *what, int line)
     tn_error_clear();
 }
 
-#define AGAIN                                                                                                         \
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "   \
-    "been "                                                                                                           \
+#define AGAIN \
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already " \
+    "been " \
     "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify " \
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved "       \
-    "tensors "                                                                                                        \
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved " \
+    "tensors " \
     "after calling backward."
-#define CHANGED(type, shape, origin)                                                                               \
+#define CHANGED(type, shape, origin) \
     "one of the variables needed for gradient computation has been modified by an inplace operation: [torch." type \
     "Tensor " shape "]" origin " is at version 1; expected version 0 instead."
-#define MULTIPLE(output, name)                                                                                         \
-    "Output " output " of " name                                                                                       \
-    " is a view and is being modified inplace. This view is the output of a function that "                            \
+#define MULTIPLE(output, name) \
+    "Output " output " of " name \
+    " is a view and is being modified inplace. This view is the output of a function that " \
     "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace " \
-    "the "                                                                                                             \
+    "the " \
     "inplace operation by an out-of-place one."
-#define OVERLAP                                                                                                  \
+#define OVERLAP \
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
-    "Please "                                                                                                    \
+    "Please " \
     "clone() the tensor before performing the operation."
 
 /* ---- leaves ---- */

@@ -83,20 +83,26 @@ static void a_view_outside_of_its_base(void **state)
     tn_tensor *v = MADE(tn_as_strided(d, TN_SHAPE(4000), TN_SHAPE(1), 0));
     MADE(tn_mul_(v, 2));
     FAILS_STATUS(tn_backward(tn_sum(d), .retain_graph = true), TN_EINVAL, "out of bounds for storage of size 8");
-    tn_tensor *whole = MADE(tn_cat(TN_TENSORS(d, tn_zeros(TN_SHAPE(4998))), 0)); /* its gradient is part of a large one */
+    tn_tensor *whole =
+        MADE(tn_cat(TN_TENSORS(d, tn_zeros(TN_SHAPE(4998))), 0)); /* its gradient is part of a large one */
     FAILS_STATUS(tn_backward(tn_sum(tn_mul(whole, tn_ones(TN_SHAPE(5000))))), TN_EGRAD,
                  "outside of the tensor it was made from");
     tn_scope_close(s);
 }
 
 #define NO_GRAD_VIEW \
-    "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode " \
-    "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving " \
-    "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or " \
+    "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad " \
+    "mode " \
+    "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by " \
+    "moving " \
+    "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be " \
+    "tracked) or " \
     "both outside (if you want the inplace to be tracked)."
 #define ONE_OF_SEVERAL \
-    " is a view and its base or another view of its base has been modified inplace. This view is the output of a function " \
-    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace " \
+    " is a view and its base or another view of its base has been modified inplace. This view is the output of a " \
+    "function " \
+    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should " \
+    "replace " \
     "the inplace operation by an out-of-place one."
 
 static void stale_views_that_are_refused(void **state)
@@ -117,7 +123,9 @@ static void stale_views_that_are_refused(void **state)
     tn_scope_close(s);
 }
 
-#define SHARED "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location"
+#define SHARED \
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory " \
+    "location"
 
 static void shared_memory_is_refused(void **state)
 {
@@ -147,7 +155,8 @@ static void expanded_tensors_can_be_filled(void **state)
     tn_tensor *x = MADE(tn_expand(tn_zeros(TN_SHAPE(1)), TN_SHAPE(3)));
     PRINTS(tn_fill_(x, 2), "tensor([2., 2., 2.])");
     PRINTS(tn_zero_(x), "tensor([0., 0., 0.])");
-    FAILS(tn_mul_(x, 2), TN_EINVAL, "more than one element of the written-to tensor refers to a single memory location");
+    FAILS(tn_mul_(x, 2), TN_EINVAL,
+          "more than one element of the written-to tensor refers to a single memory location");
     FAILS(tn_copy_(x, tn_ones(TN_SHAPE(3))), TN_EINVAL, "more than one element of the written-to tensor");
     tn_scope_close(s);
 }

@@ -29,8 +29,9 @@ static void half_conversion_is_exact(void **state)
     static const struct {
         float f;
         uint16_t h;
-    } cases[] = {{1.0F, 0x3c00}, {65504.0F, 0x7bff}, {65519.996F, 0x7bff}, {65520.0F, 0x7c00}, {5.9604645e-8F, 1},
-                 {2.9802322e-8F, 0}, {2.9802326e-8F, 1}, {1.00048828125F, 0x3c00}, {1.0014648F, 0x3c02}, {-0.0F, 0x8000}};
+    } cases[] = {{1.0F, 0x3c00},       {65504.0F, 0x7bff}, {65519.996F, 0x7bff}, {65520.0F, 0x7c00},
+                 {5.9604645e-8F, 1},   {2.9802322e-8F, 0}, {2.9802326e-8F, 1},   {1.00048828125F, 0x3c00},
+                 {1.0014648F, 0x3c02}, {-0.0F, 0x8000}};
     for (size_t i = 0; i < TN_COUNT(cases); i++) /* halves to even, from IEEE 754 by hand */
         assert_int_equal(tn__float_to_half(cases[i].f), cases[i].h);
 }
@@ -47,8 +48,8 @@ static void promotion_is_pytorchs(void **state)
     assert_false(tn_can_cast(TN_I32, TN_BOOL));
     tn_scope *s = tn_scope_open();
     tn_tensor *i = MADE(tn_ones(TN_SHAPE(2), .dtype = TN_I32)), *zero = MADE(tn_ones(TN_SHAPE(), .dtype = TN_F64));
-    assert_int_equal(tn_tensor_dtype(MADE(tn_add(i, 2.5))), TN_F32);   /* a number brings the default dtype */
-    assert_int_equal(tn_tensor_dtype(MADE(tn_add(i, zero))), TN_F64);  /* a 0-dim tensor of a higher kind its own */
+    assert_int_equal(tn_tensor_dtype(MADE(tn_add(i, 2.5))), TN_F32);  /* a number brings the default dtype */
+    assert_int_equal(tn_tensor_dtype(MADE(tn_add(i, zero))), TN_F64); /* a 0-dim tensor of a higher kind its own */
     assert_int_equal(tn_tensor_dtype(MADE(tn_add(MADE(tn_to(i, .dtype = TN_F16)), zero))), TN_F16);
     assert_int_equal(tn_tensor_dtype(MADE(tn_add(i, true))), TN_I32);
     assert_int_equal(tn_tensor_dtype(MADE(tn_div(i, 2))), TN_F32);
@@ -75,7 +76,8 @@ static void lists_and_arrays_have_their_dtypes(void **state)
     PRINTS(tn_tensor_from(TN_LIST(1, 0, 2), .dtype = TN_BOOL), "tensor([ True, False,  True])");
     PRINTS(tn_tensor_from(TN_LIST(7u, 8u)), "tensor([7, 8])");
     FAILS(tn_tensor_from(TN_ARRAY(u)), TN_EDTYPE, "Tenon has no uint32 tensors");
-    FAILS(tn_tensor_from(TN_LIST(1, 2, 3), .shape = TN_SHAPE(2, 2)), TN_EINVAL, "shape '[2, 2]' is invalid for input of size 3");
+    FAILS(tn_tensor_from(TN_LIST(1, 2, 3), .shape = TN_SHAPE(2, 2)), TN_EINVAL,
+          "shape '[2, 2]' is invalid for input of size 3");
     FAILS(tn_tensor_from(TN_LIST(1), .dtype = 77), TN_EINVAL, "77 is not a dtype");
     FAILS(tn_tensor_from(TN_LIST(1, 2), .requires_grad = true), TN_EDTYPE, "only Tensors of floating point dtype");
     tn_scope_close(s);
@@ -137,8 +139,9 @@ static void meta_tensors_have_shapes_and_no_bytes(void **state)
     tn_tensor *x = MADE(tn_zeros(TN_SHAPE(1000000, 1000000), .device = TN_META)); /* 4 TB, of nothing */
     tn_tensor *y = MADE(tn_sum(MADE(tn_mul(x, 2)), .dim = TN_DIMS(1)));
     PRINTS(y, "tensor(..., device='meta', size=(1000000,))");
-    FAILS(tn_add(y, MADE(tn_ones(TN_SHAPE(1)))), TN_EDEVICE, "Expected all tensors to be on the same device, but found at "
-                                                             "least two devices, meta and cpu!");
+    FAILS(tn_add(y, MADE(tn_ones(TN_SHAPE(1)))), TN_EDEVICE,
+          "Expected all tensors to be on the same device, but found at "
+          "least two devices, meta and cpu!");
     assert_null(tn_data(y));
     tn_error_clear();
     assert_true(isnan(tn_item(MADE(tn_sum(y)))));
@@ -158,7 +161,8 @@ static void sizes_that_overflow(void **state)
     FAILS(tn_zeros(TN_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), TN_EINVAL, "at most 8 dimensions");
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(1, 1)));
-    FAILS(tn_expand(x, TN_SHAPE(INT64_C(1) << 40, INT64_C(1) << 40)), TN_EINVAL, "more elements than an index can count");
+    FAILS(tn_expand(x, TN_SHAPE(INT64_C(1) << 40, INT64_C(1) << 40)), TN_EINVAL,
+          "more elements than an index can count");
     tn_tensor *wide = MADE(tn_expand(x, TN_SHAPE(INT64_C(1) << 31, INT64_C(1) << 30)));
     FAILS(tn_clone(wide), TN_EINVAL, "larger than memory can be");
     MADE(tn_zeros(TN_SHAPE(0, INT64_MAX))); /* empty is empty */
@@ -184,7 +188,8 @@ static void wrap_dim_texts(void **state)
     (void)state;
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 3)));
-    FAILS(tn_sum(x, .dim = TN_DIMS(2)), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    FAILS(tn_sum(x, .dim = TN_DIMS(2)), TN_EINDEX,
+          "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
     FAILS(tn_sum(x, .dim = TN_DIMS(0, -2)), TN_EINVAL, "dim 0 appears multiple times in the list of dims");
     FAILS(tn_softmax(MADE(tn_ones(TN_SHAPE())), 1), TN_EINDEX, "expected to be in range of [-1, 0], but got 1");
     assert_int_equal(tn_tensor_size(x, -1), 3);

@@ -4,7 +4,7 @@
 #include "core/base.h"
 #include <math.h>
 
-#define I64(...)         \
+#define I64(...) \
     MADE(tn_tensor_from( \
         ((tn_array){(const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / 8, TN_I64, true})))
 #define MATRIX(t) MADE(tn_reshape((t), TN_SHAPE(2, 2)))

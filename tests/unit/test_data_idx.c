@@ -80,8 +80,7 @@ static void no_such_file(void **state)
     (void)state;
     FAILS(tn_load_idx(NULL), TN_EINVAL, "a path was expected, got NULL");
     FAILS(tn_load_idx(""), TN_EINVAL, "a path was expected, got an empty text");
-    FAILS(tn_load_idx("/nowhere/x.idx"), TN_EIO,
-          "/nowhere/x.idx: No such file or directory (opening it to read)");
+    FAILS(tn_load_idx("/nowhere/x.idx"), TN_EIO, "/nowhere/x.idx: No such file or directory (opening it to read)");
     FAILS(tn_load_idx(folder), TN_EIO, ": Is a directory");
     FAILS(tn_load_idx("/dev/null"), TN_EIO, "/dev/null: not a regular file");
     assert_int_equal(mkfifo(PATH, 0600), 0); /* must not wait for a writer */

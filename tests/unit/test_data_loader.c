@@ -172,8 +172,7 @@ static void every_row_once_in_each_epoch(void **state)
     enum { ROWS = 1000 };
     int64_t got[ROWS], before[ROWS];
     tn_scope *s = tn_scope_open();
-    tn_loader *l =
-        LOADER(make_x(ROWS), make_y(ROWS), .batch_size = 64, .shuffle = true, .seed = 1, .prefetch = 2);
+    tn_loader *l = LOADER(make_x(ROWS), make_y(ROWS), .batch_size = 64, .shuffle = true, .seed = 1, .prefetch = 2);
     memset(before, 0, sizeof before);
     for (int e = 0; e < 3; e++) {
         bool seen[ROWS] = {false};
@@ -265,14 +264,13 @@ static void any_layout(void **state)
     tn_tensor *x = MADE(tn_tensor_from(TN_LIST(0, 1, 2, 3, 4, 5), .shape = TN_SHAPE(2, 3)));
     tn_tensor *columns = MADE(tn_transpose(x, 0, 1)); /* rows are not contiguous */
     tn_tensor *part =
-        MADE(tn_narrow(MADE(tn_reshape(make_y(12), TN_SHAPE(3, 4))), 1, 1, 2)); /* rows with gaps between */
-    tn_tensor *same =
-        MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(7, 8))), TN_SHAPE(3, 2))); /* one row, three times */
+        MADE(tn_narrow(MADE(tn_reshape(make_y(12), TN_SHAPE(3, 4))), 1, 1, 2));             /* rows with gaps between */
+    tn_tensor *same = MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(7, 8))), TN_SHAPE(3, 2))); /* one row, three times */
     tn_tensor *wide = MADE(tn_zeros(TN_SHAPE(3, 0, 5)));
     tn_tensor *w = MADE(tn_ones(TN_SHAPE(3), .requires_grad = true));
     for (int32_t prefetch = 0; prefetch < 2; prefetch++) {
-        tn_loader *l = made_loader(
-            tn_loader_new(TN_TENSORS(columns, part, same, wide, w), .batch_size = 2, .prefetch = prefetch));
+        tn_loader *l =
+            made_loader(tn_loader_new(TN_TENSORS(columns, part, same, wide, w), .batch_size = 2, .prefetch = prefetch));
         assert_int_equal(tn_loader_next(l, out, 5), 1);
         PRINTS(out[0], "tensor([[0, 3],\n        [1, 4]])");
         PRINTS(out[1], "tensor([[1, 2],\n        [5, 6]])");
@@ -298,7 +296,7 @@ static void who_owns_the_batches(void **state)
     tn_tensor *x = tn_keep(make_x(5)), *y = tn_keep(make_y(5));
     tn_scope_close(s);
     tn_loader *l = LOADER(x, y, .batch_size = 2);
-    int64_t live = tn_live_tensors(); /* with the loader's own two */
+    int64_t live = tn_live_tensors();               /* with the loader's own two */
     assert_int_equal(tn_loader_next(l, out, 2), 1); /* no scope: the caller's */
     assert_int_equal(tn_live_tensors(), live + 2);
     tn_release(out[0]);
@@ -350,8 +348,7 @@ static void what_is_refused(void **state)
     FAILS(tn_loader_new(TN_TENSORS(x, scalar)), TN_EINVAL, "tensor 1 has no dimension to walk over");
     FAILS(tn_loader_new(TN_TENSORS(x, NULL)), TN_EINVAL, "tn_loader_new: an operand is NULL");
     FAILS(tn_loader_new(TN_TENSORS(TN_NONE)), TN_ETYPE, "tensor 0 is TN_NONE");
-    FAILS(tn_loader_new(TN_TENSORS(MADE(tn_ones(TN_SHAPE(5), .device = TN_META)))), TN_EDEVICE,
-          "tensor 0 is on meta");
+    FAILS(tn_loader_new(TN_TENSORS(MADE(tn_ones(TN_SHAPE(5), .device = TN_META)))), TN_EDEVICE, "tensor 0 is on meta");
     FAILS(tn_loader_new(TN_TENSORS(x), .batch_size = -1), TN_EVALUE,
           "batch_size should be a positive integer value, but got batch_size=-1");
     FAILS(tn_loader_new(TN_TENSORS(x), .prefetch = -1), TN_EVALUE, "prefetch should be a number of batches");
@@ -384,15 +381,14 @@ static void goes_on_where_another_stopped(void **state)
     tn_scope *s = tn_scope_open();
     for (int32_t prefetch = 0; prefetch < 4; prefetch += 3)
         for (int stop = 0; stop < 14; stop++) { /* calls before; an epoch is 6 of them */
-            tn_loader *l = LOADER(make_x(11), make_y(11), .batch_size = 2, .shuffle = true, .seed = 3,
-                                  .prefetch = prefetch);
+            tn_loader *l =
+                LOADER(make_x(11), make_y(11), .batch_size = 2, .shuffle = true, .seed = 3, .prefetch = prefetch);
             for (int i = 0; i < stop; i++)
                 next(l, whole);
             tn_loader_state at = tn_loader_get_state(l);
             assert_int_equal(at.epoch, stop / 7);
             assert_int_equal(at.batch, stop % 7);
-            tn_loader *m =
-                LOADER(make_x(11), make_y(11), .batch_size = 2, .shuffle = true, .prefetch = 3 - prefetch);
+            tn_loader *m = LOADER(make_x(11), make_y(11), .batch_size = 2, .shuffle = true, .prefetch = 3 - prefetch);
             OK(tn_loader_set_state(m, at)); /* brings the seed along */
             for (int e = 0; e < 3; e++) {
                 int64_t n = epoch(l, whole);
@@ -419,8 +415,8 @@ static void freed_at_any_moment(void **state)
     tn_tensor *x = make_x(40), *y = make_y(40);
     int64_t live = tn_live_tensors();
     for (int i = 0; i < 300; i++) {
-        tn_loader *l = LOADER(x, y, .batch_size = 4, .shuffle = i % 2 == 0, .seed = (uint64_t)i + 1,
-                              .prefetch = 1 + i % 15);
+        tn_loader *l =
+            LOADER(x, y, .batch_size = 4, .shuffle = i % 2 == 0, .seed = (uint64_t)i + 1, .prefetch = 1 + i % 15);
         for (int k = 0; k < i % 24; k++)
             next(l, got);
         if (i % 3 == 0)
@@ -462,8 +458,7 @@ static void many_loaders_at_once(void **state)
     int64_t got[11];
     tn_scope *s = tn_scope_open();
     for (int i = 0; i < 16; i++)
-        l[i] = LOADER(make_x(11), make_y(11), .batch_size = 1 + i % 5, .shuffle = true, .seed = 7,
-                      .prefetch = 4);
+        l[i] = LOADER(make_x(11), make_y(11), .batch_size = 1 + i % 5, .shuffle = true, .seed = 7, .prefetch = 4);
     for (int e = 0; e < 2; e++)
         for (int i = 0; i < 16; i++) {
             assert_int_equal(epoch(l[i], got), 11);
@@ -527,8 +522,7 @@ static int child(tn_loader *l, int done, int64_t expected[2][11])
         return 1;
     if (epoch(l, got) != 11 || memcmp(got, expected[1], 88) != 0)
         return 2;
-    if (tn_loader_set_state(l, (tn_loader_state){7, 0, 3}) != TN_OK || next(l, got) != 1 ||
-        got[0] != expected[0][3])
+    if (tn_loader_set_state(l, (tn_loader_state){7, 0, 3}) != TN_OK || next(l, got) != 1 || got[0] != expected[0][3])
         return 3;
     tn_loader_free(l);
     return 0;
@@ -542,8 +536,7 @@ static void a_child_goes_on(void **state)
     memcpy(expected[1], golden[1].order, 88);
     tn_scope *s = tn_scope_open();
     for (int done = 0; done < 12; done++) {
-        tn_loader *l =
-            LOADER(make_x(11), make_y(11), .batch_size = 1, .shuffle = true, .seed = 7, .prefetch = 3);
+        tn_loader *l = LOADER(make_x(11), make_y(11), .batch_size = 1, .shuffle = true, .seed = 7, .prefetch = 3);
         for (int i = 0; i < done; i++)
             assert_int_equal(next(l, got), 1);
         pid_t pid = fork();
@@ -564,8 +557,7 @@ static void a_child_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            a_thread_that_cannot_be_had), /* first: stacks of earlier threads would be used again */
+        cmocka_unit_test(a_thread_that_cannot_be_had), /* first: stacks of earlier threads would be used again */
         cmocka_unit_test(in_order),
         cmocka_unit_test(nothing_to_walk_over),
         cmocka_unit_test(orders_depend_on_seed_and_epoch_alone),

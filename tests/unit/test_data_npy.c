@@ -94,8 +94,7 @@ static void types_that_tenon_has_not(void **state)
     FAILS(tn_load_npy(FIXTURE("no_M8.npy")), TN_EDTYPE, "'<M8[D]': Tenon has no tensors of dates");
     FAILS(tn_load_npy(FIXTURE("no_f16.npy")), TN_EDTYPE, "'<f16': Tenon has no tensors of long double");
     FAILS(tn_load_npy(FIXTURE("no_object.npy")), TN_EDTYPE, "'|O': Tenon has no tensors of Python objects");
-    FAILS(tn_load_npy(FIXTURE("no_structured.npy")), TN_EDTYPE,
-          "[('x', '<f4'), ('y', '<i4')]': a structured array");
+    FAILS(tn_load_npy(FIXTURE("no_structured.npy")), TN_EDTYPE, "[('x', '<f4'), ('y', '<i4')]': a structured array");
     FAILS(tn_load_npy(FIXTURE("dims9.npy")), TN_EFORMAT, "dims9.npy: shape at byte");
 }
 
@@ -163,8 +162,7 @@ static void damaged_headers(void **state)
             "fortran_order at byte 44: True or False was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': 3}", 4, "a tuple was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", 12, "a tuple was expected: '(3,)'");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4,
-            "a whole number, 0 or more, was expected");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, "a whole number, 0 or more, was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, "',' or ')' was expected");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (01,)}", 4, "a number begins with 0");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1.0,)}", 4, "',' or ')' was expected");
@@ -174,8 +172,7 @@ static void damaged_headers(void **state)
             "more elements than memory can hold");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", 0,
             "more elements than memory");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", 4,
-            "something follows the dictionary");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", 4, "something follows the dictionary");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7,
             "x: data at byte 67: [2] of float32 is 8 bytes, the file has 7");
     refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 9,
@@ -189,12 +186,10 @@ static void damaged_starts(void **state)
     FAILS(tn_npy_parse("\x93NUMPY\4\0\0\0\0\0", 12, "x"), TN_EFORMAT,
           "version at byte 6: 4.0 is none of 1.0, 2.0, 3.0");
     FAILS(tn_npy_parse("\x93NUMPY\1\1\0\0\0\0", 12, "x"), TN_EFORMAT, "1.1 is none of");
-    FAILS(tn_npy_parse("\x93NUMPY\1\0\xff\xff{}", 12, "x"), TN_EFORMAT,
-          "length of the header at byte 8: 65535;");
+    FAILS(tn_npy_parse("\x93NUMPY\1\0\xff\xff{}", 12, "x"), TN_EFORMAT, "length of the header at byte 8: 65535;");
     FAILS(tn_npy_parse("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14, "x"), TN_EFORMAT,
           "length of the header at byte 8: 4294967295;");
-    FAILS(tn_npy_parse("\x93NUMPY\2\0\1\0", 10, "x"), TN_EFORMAT,
-          "length of the header at byte 8: the file ends");
+    FAILS(tn_npy_parse("\x93NUMPY\2\0\1\0", 10, "x"), TN_EFORMAT, "length of the header at byte 8: the file ends");
     FAILS(tn_npy_parse("\x93NUMPY\1\0\1", 9, "x"), TN_EFORMAT, "the file has 9 bytes, too few");
     FAILS(tn_load_npy("/nowhere/x.npy"), TN_EIO, "/nowhere/x.npy: No such file or directory");
 }
@@ -239,8 +234,7 @@ static void writes_views_in_row_major_order(void **state)
     OK(tn_save_npy(MADE(tn_expand(MADE(tn_tensor_from(TN_LIST(1.5))), TN_SHAPE(3))), PATH));
     PRINTS(MADE(tn_load_npy(PATH)), "tensor([1.5000, 1.5000, 1.5000])");
     OK(tn_save_npy(MADE(tn_narrow(t, 1, 1, 2)), PATH)); /* an offset and a gap */
-    PRINTS(MADE(tn_load_npy(PATH)),
-           "tensor([[ 1,  2],\n        [ 5,  6],\n        [ 9, 10]], dtype=torch.int32)");
+    PRINTS(MADE(tn_load_npy(PATH)), "tensor([[ 1,  2],\n        [ 5,  6],\n        [ 9, 10]], dtype=torch.int32)");
     tn_tensor *w = MADE(tn_ones(TN_SHAPE(2), .requires_grad = true));
     OK(tn_save_npy(w, PATH));
     PRINTS(MADE(tn_load_npy(PATH)), "tensor([1., 1.])");
@@ -252,8 +246,7 @@ static void cannot_be_written(void **state)
     (void)state;
     tn_scope *s = tn_scope_open();
     unlink(PATH);
-    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .dtype = TN_BF16)), PATH), TN_EDTYPE,
-                 "npy has no bfloat16");
+    FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .dtype = TN_BF16)), PATH), TN_EDTYPE, "npy has no bfloat16");
     FAILS_STATUS(tn_save_npy(MADE(tn_ones(TN_SHAPE(2), .device = TN_META)), PATH), TN_EDEVICE, "no data");
     FAILS_STATUS(tn_save_npy(NULL, PATH), TN_EINVAL, "tn_save_npy: an operand is NULL");
     FAILS_STATUS(tn_save_npy(TN_NONE, PATH), TN_ETYPE, "TN_NONE");

@@ -167,8 +167,7 @@ static void names_that_are_not_there(void **state)
     tn_safetensors_entry e;
     tn_safetensors *f = opened(FIXTURE("dtypes.safetensors"));
     FAILS(tn_safetensors_tensor(f, "weight"), TN_EMISSING, "dtypes.safetensors: there is no tensor 'weight'");
-    FAILS(tn_safetensors_tensor(f, "weight"), TN_EMISSING,
-          "there are 'I64', 'F64', 'F32', 'another f32' and 9 more");
+    FAILS(tn_safetensors_tensor(f, "weight"), TN_EMISSING, "there are 'I64', 'F64', 'F32', 'another f32' and 9 more");
     FAILS_STATUS(tn_safetensors_info(f, "weight\x1b[2J", &e), TN_EMISSING, "'weight\\x1b[2J'");
     FAILS(tn_safetensors_tensor(f, NULL), TN_EINVAL, "the name is NULL");
     FAILS(tn_safetensors_tensor(NULL, "x"), TN_EINVAL, "tn_safetensors_tensor");
@@ -179,8 +178,7 @@ static void names_that_are_not_there(void **state)
     assert_null(tn_safetensors_metadata(NULL, "x"));
     tn_safetensors_close(f);
     tn_safetensors_close(NULL);
-    FAILS(tn_safetensors_open("/nowhere/x.safetensors"), TN_EIO,
-          "/nowhere/x.safetensors: No such file or directory");
+    FAILS(tn_safetensors_open("/nowhere/x.safetensors"), TN_EIO, "/nowhere/x.safetensors: No such file or directory");
 }
 
 /* The length of the header, the header, data_n zero bytes. */
@@ -200,14 +198,12 @@ static void refused(const char *header, size_t data_n, const char *text)
     FAILS(tn_safetensors_parse(b, n, "x"), TN_EFORMAT, text);
 }
 
-#define T(dtype, shape, begin, end) \
-    "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
+#define T(dtype, shape, begin, end) "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
 
 static void rules_of_the_format(void **state)
 {
     (void)state;
-    refused("{\"a\":" T("F32", "[2]", "0", "8") "}", 7,
-            "x: data at byte 62: the tensors are 8 bytes, the file has 7");
+    refused("{\"a\":" T("F32", "[2]", "0", "8") "}", 7, "x: data at byte 62: the tensors are 8 bytes, the file has 7");
     refused("{\"a\":" T("F32", "[2]", "0", "8") "}", 9, "the tensors are 8 bytes, the file has 9");
     refused("{\"a\":" T("F32", "[2]", "0", "4") "}", 4,
             "data_offsets of 'a' at byte 61: 4 bytes, but [2] of F32 is 64 bits");
@@ -220,8 +216,7 @@ static void rules_of_the_format(void **state)
     refused("{\"a\":" T("U8", "[4]", "0", "4") ",\"b\":" T("U8", "[4]", "5", "9") "}", 9, "(a gap)");
     refused("{\"a\":" T("U8", "[1]", "0", "1") ",\"a\":" T("U8", "[1]", "1", "2") "}", 2,
             "header at byte 8: 'a' is there twice");
-    refused("{\"a\":" T("F31", "[1]", "0", "4") "}", 4,
-            "dtype of 'a' at byte 27: 'F31' is none of the format's");
+    refused("{\"a\":" T("F31", "[1]", "0", "4") "}", 4, "dtype of 'a' at byte 27: 'F31' is none of the format's");
     refused("{\"a\":" T("F4", "[3]", "0", "1") "}", 1, "[3] of F4 is 12 bits");
     refused("{\"a\":" T("U8", "[-1]", "0", "1") "}", 1,
             "shape of 'a' at byte 36: a whole number, 0 or more, was expected");
@@ -233,24 +228,19 @@ static void rules_of_the_format(void **state)
     refused("{\"a\":" T("U8", "[1 1]", "0", "1") "}", 1, "',' or ']' was expected");
     refused("{\"a\":" T("U8", "1", "0", "1") "}", 1, "'[' was expected");
     refused("{\"a\":" T("U8", "[1,1,1,1,1,1,1,1,1]", "0", "1") "}", 1, "more than 8 dimensions");
-    refused("{\"a\":" T("U8", "[9223372036854775808]", "0", "1") "}", 1,
-            "a number is larger than a file can be");
-    refused("{\"a\":" T("U8", "[4294967296,4294967296]", "0", "0") "}", 0,
-            "more elements than memory can hold");
-    refused("{\"a\":" T("U8", "[0,4294967296,4294967296]", "0", "0") "}", 0,
-            "more elements than memory can hold");
+    refused("{\"a\":" T("U8", "[9223372036854775808]", "0", "1") "}", 1, "a number is larger than a file can be");
+    refused("{\"a\":" T("U8", "[4294967296,4294967296]", "0", "0") "}", 0, "more elements than memory can hold");
+    refused("{\"a\":" T("U8", "[0,4294967296,4294967296]", "0", "0") "}", 0, "more elements than memory can hold");
     refused("{\"a\":" T("U8", "[1]", "0", "1") "}", 0, "the tensors are 1 bytes, the file has 0");
     refused("{}", 1, "the tensors are 0 bytes, the file has 1");
     refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0]}}", 0,
             "description of 'a' at byte 39: 'dtype', 'shape' and 'data_offsets' must all be there");
     refused("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, "'dtype' is there twice");
-    refused("{\"a\":{\"dtype\":\"U8\",\"strides\":[1]}}", 0,
-            "'strides' is none of 'dtype', 'shape', 'data_offsets'");
+    refused("{\"a\":{\"dtype\":\"U8\",\"strides\":[1]}}", 0, "'strides' is none of 'dtype', 'shape', 'data_offsets'");
     refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0]}}", 0, "',' was expected");
     refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0,0]}}", 0, "']' was expected");
     refused("{\"a\":null}", 0, "'{' was expected");
-    refused("{\"__metadata__\":{\"a\":1}}", 0,
-            "__metadata__ at byte 29: a text in double quotes was expected");
+    refused("{\"__metadata__\":{\"a\":1}}", 0, "__metadata__ at byte 29: a text in double quotes was expected");
     refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "__metadata__ at byte 8: 'a' is there twice");
     refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ at byte 42: it is there twice");
     refused("{\"__metadata__\":null}", 0, "'{' was expected");
@@ -288,8 +278,7 @@ static void rules_of_json(void **state)
 static void damaged_lengths(void **state)
 {
     (void)state;
-    FAILS(tn_safetensors_parse("", 0, "x"), TN_EFORMAT,
-          "x: length of the header at byte 0: the file is empty");
+    FAILS(tn_safetensors_parse("", 0, "x"), TN_EFORMAT, "x: length of the header at byte 0: the file is empty");
     FAILS(tn_safetensors_parse("\2\0\0\0\0\0\0", 7, "x"), TN_EFORMAT, "the file has 7 bytes, too few for it");
     FAILS(tn_safetensors_parse("\3\0\0\0\0\0\0\0{}", 10, "x"), TN_EFORMAT,
           "length of the header at byte 0: 3; at most 100000000 is allowed, and the file has 2 bytes left");
@@ -315,8 +304,7 @@ static void writes_what_the_reference_writes(void **state)
             names[n - 1 - k] = tn_safetensors_name(f, k);
             t[n - 1 - k] = MADE(tn_safetensors_tensor(f, tn_safetensors_name(f, k)));
         }
-        OK(tn_save_safetensors(PATH, names, ((tn_tensors){t, n}),
-                               .metadata = tn_safetensors_metadata_all(f)));
+        OK(tn_save_safetensors(PATH, names, ((tn_tensors){t, n}), .metadata = tn_safetensors_metadata_all(f)));
         check_same_file(PATH, files[i]);
         tn_safetensors_close(f);
     }
@@ -333,8 +321,7 @@ static void writes_values_not_memory(void **state)
     OK(tn_save_safetensors(PATH, names, TN_TENSORS(MADE(tn_transpose(x, 0, 1)), w, x),
                            .metadata = TN_PAIRS({"epoch", "3"}, {"quote", "\"\x01\""})));
     tn_safetensors *f = opened(PATH);
-    PRINTS(MADE(tn_safetensors_tensor(f, "transposed")),
-           "tensor([[0., 3.],\n        [1., 4.],\n        [2., 5.]])");
+    PRINTS(MADE(tn_safetensors_tensor(f, "transposed")), "tensor([[0., 3.],\n        [1., 4.],\n        [2., 5.]])");
     PRINTS(MADE(tn_safetensors_tensor(f, "weight")), "tensor([1., 1.])");
     PRINTS(MADE(tn_safetensors_tensor(f, "shared")), "tensor([[0., 1., 2.],\n        [3., 4., 5.]])");
     assert_string_equal(tn_safetensors_metadata(f, "epoch"), "3");
@@ -356,15 +343,14 @@ static void cannot_be_written(void **state)
     FAILS_STATUS(tn_save_safetensors(PATH, bad, TN_TENSORS(x)), TN_EINVAL, "name 0, '\\xff', is not UTF-8");
     FAILS_STATUS(tn_save_safetensors(PATH, reserved, TN_TENSORS(x)), TN_EINVAL, "is reserved");
     FAILS_STATUS(tn_save_safetensors(PATH, NULL, TN_TENSORS(x)), TN_EINVAL, "the list of names is NULL");
-    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(NULL)), TN_EINVAL,
-                 "tn_save_safetensors: an operand is NULL");
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(NULL)), TN_EINVAL, "tn_save_safetensors: an operand is NULL");
     FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(TN_NONE)), TN_ETYPE, "is TN_NONE");
-    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1), .device = TN_META)))),
-                 TN_EDEVICE, "no data");
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(MADE(tn_ones(TN_SHAPE(1), .device = TN_META)))), TN_EDEVICE,
+                 "no data");
     FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", NULL})), TN_EINVAL,
                  "metadata value 0 is NULL");
-    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", "1"}, {"k", "2"})),
-                 TN_EINVAL, "the metadata key 'k' is there twice");
+    FAILS_STATUS(tn_save_safetensors(PATH, a, TN_TENSORS(x), .metadata = TN_PAIRS({"k", "1"}, {"k", "2"})), TN_EINVAL,
+                 "the metadata key 'k' is there twice");
     assert_int_equal(count_files(folder), 0);
     tn_scope_close(s);
 }

@@ -33,12 +33,12 @@ static tn_status save_st(const char *path, int64_t n)
 typedef tn_status (*saver)(const char *, int64_t);
 
 /* What a child found: 0 as it should be, 77 could not be tried, else the line that was wrong. */
-#define CHILD_EXPECTS(condition)                                                              \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
+#define CHILD_EXPECTS(condition) \
+    do { \
+        if (!(condition)) { \
             fprintf(stderr, "line %d: %s\n  %s\n", __LINE__, #condition, tn_error_message()); \
-            _exit(1);                                                                         \
-        }                                                                                     \
+            _exit(1); \
+        } \
     } while (0)
 
 static int run_child(void (*child)(void))
@@ -111,8 +111,7 @@ static void full_disk_child(void)
     char disk[8192], path[8300];
     snprintf(disk, sizeof disk, "%s/disk", folder);
     if (mkdir(disk, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tenon", disk, "tmpfs", 0, "size=64k") != 0) {
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("tenon", disk, "tmpfs", 0, "size=64k") != 0) {
         rmdir(disk);
         _exit(77);
     }
@@ -185,8 +184,7 @@ static void rights_child(void)
                   strstr(tn_error_message(), "kept: Permission denied (opening it to write)"));
     CHILD_EXPECTS(same_as(path, (const unsigned char *)"old", 3));
     CHILD_EXPECTS(save_npy("/tenon-test.npy", 3) == TN_EIO);
-    CHILD_EXPECTS(
-        strstr(tn_error_message(), "/tenon-test.npy: Permission denied (making a file in its folder)"));
+    CHILD_EXPECTS(strstr(tn_error_message(), "/tenon-test.npy: Permission denied (making a file in its folder)"));
     CHILD_EXPECTS(chmod(path, 0644) == 0 && save_npy(path, 3) == TN_OK && unlink(path) == 0);
     tn_scope_close(s);
 }

@@ -267,8 +267,9 @@ static void peak_memory_of_fifty_layers(void **state)
             double recording = peak_of(net, x, scoped, false);
             double backward = peak_of(net, x, scoped, true);
             tn_module_zero_grad(net);
-            print_message("count: %s, %s scope: peak of a forward %.2f activations, recording %.2f, backward too %.2f\n",
-                          nested ? "nested" : "flat", scoped ? "open" : "no", quiet, recording, backward);
+            print_message(
+                "count: %s, %s scope: peak of a forward %.2f activations, recording %.2f, backward too %.2f\n",
+                nested ? "nested" : "flat", scoped ? "open" : "no", quiet, recording, backward);
             assert_true(quiet <= 2.01); /* one layer's input and output: the minimum */
             assert_true(recording <= LAYERS + 0.01);
         }

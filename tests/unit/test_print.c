@@ -51,8 +51,11 @@ static int32_t option(const cJSON *e, const char *name)
 static tn_print_options options_of(const cJSON *e)
 {
     const cJSON *sci = cJSON_GetObjectItem(cJSON_GetObjectItem(e, "options"), "sci_mode");
-    return (tn_print_options){option(e, "precision"), option(e, "threshold"), option(e, "edgeitems"), option(e, "linewidth"),
-                              !sci ? 0 : cJSON_IsTrue(sci) ? 1 : -1};
+    return (tn_print_options){option(e, "precision"), option(e, "threshold"), option(e, "edgeitems"),
+                              option(e, "linewidth"),
+                              !sci                ? 0
+                              : cJSON_IsTrue(sci) ? 1
+                                                  : -1};
 }
 
 static tn_tensor *with_history(tn_tensor *t, const char *grad)
@@ -76,7 +79,8 @@ static void prints_as_pytorch(void **state)
     int n = 0, wrong = 0;
     static char got[65536];
     assert_non_null(list);
-    cJSON_ArrayForEach(e, list) {
+    cJSON_ArrayForEach(e, list)
+    {
         tn_scope *scope = tn_scope_open();
         tn_tensor *t = with_history(tensor_of(e), cJSON_GetObjectItem(e, "grad")->valuestring);
         const char *want = cJSON_GetObjectItem(e, "text")->valuestring;
@@ -86,8 +90,9 @@ static void prints_as_pytorch(void **state)
         if (length != (int64_t)strlen(want) || strcmp(got, want) != 0) {
             char *options = cJSON_PrintUnformatted(cJSON_GetObjectItem(e, "options"));
             if (wrong++ < 10)
-                print_error("tensor %d (%s %s), expected:\n%s\ngot:\n%s\n", n, cJSON_GetObjectItem(e, "dtype")->valuestring,
-                            options, want, length < 0 ? tn_error_message() : got);
+                print_error("tensor %d (%s %s), expected:\n%s\ngot:\n%s\n", n,
+                            cJSON_GetObjectItem(e, "dtype")->valuestring, options, want,
+                            length < 0 ? tn_error_message() : got);
             free(options);
         }
         n++;
@@ -147,12 +152,14 @@ static void suffixes(void **state)
     tn_scope *s = tn_scope_open();
     PRINTS(tn_empty(TN_SHAPE(2), .device = TN_META), "tensor(..., device='meta', size=(2,))");
     PRINTS(tn_empty(TN_SHAPE(), .device = TN_META), "tensor(..., device='meta', size=())");
-    PRINTS(tn_empty(TN_SHAPE(2, 3), .device = TN_META, .dtype = TN_F16), "tensor(..., device='meta', size=(2, 3), dtype=torch.float16)");
+    PRINTS(tn_empty(TN_SHAPE(2, 3), .device = TN_META, .dtype = TN_F16),
+           "tensor(..., device='meta', size=(2, 3), dtype=torch.float16)");
     PRINTS(tn_empty(TN_SHAPE(2, 0)), "tensor([], size=(2, 0))");
     PRINTS(tn_empty(TN_SHAPE(0)), "tensor([])");
     PRINTS(tn_empty(TN_SHAPE(0), .dtype = TN_I64), "tensor([], dtype=torch.int64)");
     PRINTS(tn_empty(TN_SHAPE(0, 4), .dtype = TN_BOOL), "tensor([], size=(0, 4), dtype=torch.bool)");
-    PRINTS(tn_ones(TN_SHAPE(2), .dtype = TN_F64, .requires_grad = true), "tensor([1., 1.], dtype=torch.float64, requires_grad=True)");
+    PRINTS(tn_ones(TN_SHAPE(2), .dtype = TN_F64, .requires_grad = true),
+           "tensor([1., 1.], dtype=torch.float64, requires_grad=True)");
     PRINTS(tn_full(TN_SHAPE(), 3.5), "tensor(3.5000)");
     OK(tn_set_default_dtype(TN_F64));
     PRINTS(tn_ones(TN_SHAPE(2)), "tensor([1., 1.])");

@@ -225,10 +225,10 @@ static void state_is_got_and_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_known_answers),         cmocka_unit_test(uniform_numbers_are_the_stream),
-        cmocka_unit_test(threads_do_not_matter),        cmocka_unit_test(vector_width_does_not_matter),
+        cmocka_unit_test(philox_known_answers),           cmocka_unit_test(uniform_numbers_are_the_stream),
+        cmocka_unit_test(threads_do_not_matter),          cmocka_unit_test(vector_width_does_not_matter),
         cmocka_unit_test(normal_numbers_are_box_mullers), cmocka_unit_test(moments_fit),
-        cmocka_unit_test(permutations_permute),         cmocka_unit_test(dropout_keeps_the_mean),
+        cmocka_unit_test(permutations_permute),           cmocka_unit_test(dropout_keeps_the_mean),
         cmocka_unit_test(state_is_got_and_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,9 +225,12 @@ static void no_error_shows_another_calls_site(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scope_owns_what_is_made_in_it), cmocka_unit_test(caller_owns_without_a_scope),
-        cmocka_unit_test(close_keep_hands_outside),      cmocka_unit_test(keep_takes_out_of_the_scope),
-        cmocka_unit_test(closing_closes_inner_scopes),   cmocka_unit_test(failed_calls_poison),
+        cmocka_unit_test(scope_owns_what_is_made_in_it),
+        cmocka_unit_test(caller_owns_without_a_scope),
+        cmocka_unit_test(close_keep_hands_outside),
+        cmocka_unit_test(keep_takes_out_of_the_scope),
+        cmocka_unit_test(closing_closes_inner_scopes),
+        cmocka_unit_test(failed_calls_poison),
         cmocka_unit_test(the_same_tensor_again_is_one_reference_more),
         cmocka_unit_test(references_move_outward),
         cmocka_unit_test(gradients_passed_through_are_references),

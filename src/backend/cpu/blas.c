@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
+typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
                          int);
+typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
+                         double *, int);
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112, SMALL = 64 * 64 * 64 };
 
@@ -23,9 +24,15 @@ static struct {
     char description[160];
 } blas = {.once = PTHREAD_ONCE_INIT};
 
-static const char *const libraries[] = {"libopenblas.so.0", "libopenblas.so", "libscipy_openblas.so", "libmkl_rt.so.2",
-                                        "libmkl_rt.so", "libblis.so.4", "libblis.so",
-                                        "/System/Library/Frameworks/Accelerate.framework/Accelerate", NULL};
+static const char *const libraries[] = {"libopenblas.so.0",
+                                        "libopenblas.so",
+                                        "libscipy_openblas.so",
+                                        "libmkl_rt.so.2",
+                                        "libmkl_rt.so",
+                                        "libblis.so.4",
+                                        "libblis.so",
+                                        "/System/Library/Frameworks/Accelerate.framework/Accelerate",
+                                        NULL};
 
 static bool find_products(void *lib)
 {
@@ -86,8 +93,8 @@ static void find(void)
     }
     const char *core = core_name(lib);
     blas.prefer = !core || strcmp(tn__isa()->name, "avx512") != 0 || is_wide(core);
-    snprintf(blas.description, sizeof blas.description, "BLAS %s%s%s%s", opened, core ? ", kernels " : "", core ? core : "",
-             blas.prefer ? "" : " (own products are faster here)");
+    snprintf(blas.description, sizeof blas.description, "BLAS %s%s%s%s", opened, core ? ", kernels " : "",
+             core ? core : "", blas.prefer ? "" : " (own products are faster here)");
     if (!blas.prefer) {
         blas.sgemm = NULL;
         blas.dgemm = NULL;

@@ -69,7 +69,7 @@ static void copy_blocks(void *ctx, int64_t begin, int64_t end)
 
 typedef struct transpose_job {
     const tn__iter *it;
-    int32_t dim;      /* where the source is dense */
+    int32_t dim; /* where the source is dense */
     int64_t size;
     int64_t tiles_i, tiles_j; /* along dimension 0, and dim */
     bool stream;
@@ -114,7 +114,8 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
             tn__isa()->transpose(d, ds[j->dim], s, ss[0], rows, cols, (size_t)j->size);
             continue;
         }
-        prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size, cols * j->size);
+        prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size,
+                      cols * j->size);
         tn__isa()->transpose(tile, TILE, s, ss[0], rows, cols, (size_t)j->size);
         for (int64_t c = 0; c < cols; c++)
             tn__isa()->stream(d + c * ds[j->dim] * j->size, tile + c * TILE * j->size, (size_t)(rows * j->size));
@@ -276,8 +277,12 @@ tn_status tn__cpu_embed(const tn__launch *l)
     if (out->numel)
         memset(out->data, 0, (size_t)out->numel * tn__dtype_size(out->dtype));
     const tn__spec *s = &c.spec[0];
-    tn__view part = {.data = (char *)out->data + s->offset * (int64_t)tn__dtype_size(out->dtype), .dtype = out->dtype,
-                     .ndim = s->ndim, .numel = l->in[0].numel, .shape = s->shape, .stride = s->stride};
+    tn__view part = {.data = (char *)out->data + s->offset * (int64_t)tn__dtype_size(out->dtype),
+                     .dtype = out->dtype,
+                     .ndim = s->ndim,
+                     .numel = l->in[0].numel,
+                     .shape = s->shape,
+                     .stride = s->stride};
     copy_view(&part, &l->in[0]);
     return TN_OK;
 }
@@ -287,8 +292,12 @@ tn_status tn__cpu_as_strided_scatter(const tn__launch *l)
     const tn__view *out = &l->out[0];
     const tn__attr *a = l->attr;
     int64_t numel = tn__numel(a->dims, a->n_dims), zero = 0;
-    tn__view part = {.data = (char *)out->data + a->start * (int64_t)tn__dtype_size(out->dtype), .dtype = out->dtype,
-                     .ndim = a->n_dims, .numel = numel, .shape = a->dims, .stride = a->strides};
+    tn__view part = {.data = (char *)out->data + a->start * (int64_t)tn__dtype_size(out->dtype),
+                     .dtype = out->dtype,
+                     .ndim = a->n_dims,
+                     .numel = numel,
+                     .shape = a->dims,
+                     .stride = a->strides};
     tn__view nothing = {.data = &zero, .dtype = out->dtype, .numel = 1, .contiguous = true};
     copy_view(&part, l->in[1].dtype ? &l->in[1] : &nothing);
     return TN_OK;

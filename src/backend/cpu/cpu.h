@@ -54,7 +54,8 @@ static inline int64_t tn__dims_offset(const tn__dims8 *d, int64_t index)
 
 /* Loads elements first .. first + n - 1 of a walk, as the loop type, into dst. */
 void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const tn__dims8 *d, int64_t first, int64_t n);
-void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t first, const void *src, int type, int64_t n);
+void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t first, const void *src, int type,
+                    int64_t n);
 
 /* Bytes above which a result is written past the caches. */
 int64_t tn__cpu_stream_bytes(void);

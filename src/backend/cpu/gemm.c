@@ -12,11 +12,11 @@ enum { KC = 256, NC = 4096, MC_PANELS = 12, SERIAL = 90 * 90 * 90 /* below it a 
 typedef struct product {
     const tn__gemm *g;
     const tn__gemm_isa *isa;
-    int64_t item;       /* bytes */
+    int64_t item;         /* bytes */
     int64_t j0, n, p0, k; /* the block at work: columns of b, and k */
-    int64_t width;      /* of a full b panel: two vectors */
-    char *packed_b;     /* NULL: b's rows are used where they lie */
-    int64_t rows, cols; /* of a task */
+    int64_t width;        /* of a full b panel: two vectors */
+    char *packed_b;       /* NULL: b's rows are used where they lie */
+    int64_t rows, cols;   /* of a task */
     int64_t col_tasks;
     _Atomic bool failed;
 } product;
@@ -51,8 +51,8 @@ static int64_t panel_height(const product *p, int64_t m)
 }
 
 /* One tile; where it hangs over an edge of c it is made aside and what belongs is copied. */
-static void run_tile(const product *p, const char *a, int64_t h, const char *b, int64_t ldb, int vectors, char *c, int64_t m,
-                     int64_t n)
+static void run_tile(const product *p, const char *a, int64_t h, const char *b, int64_t ldb, int vectors, char *c,
+                     int64_t m, int64_t n)
 {
     const tn__gemm *g = p->g;
     bool accumulate = g->accumulate || p->p0 > 0;
@@ -159,7 +159,8 @@ tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
             cut(&p, threads);
             int64_t panels = tn__div_up(p.n, p.width), tasks = tn__div_up(g->m, p.rows) * p.col_tasks;
             if (!in_place)
-                tn__parallel_for(panels, threads == 1 ? panels : TN_MAX(1, tn__div_up(panels, 4 * threads)), pack_b, &p);
+                tn__parallel_for(panels, threads == 1 ? panels : TN_MAX(1, tn__div_up(panels, 4 * threads)), pack_b,
+                                 &p);
             tn__parallel_for(tasks, threads == 1 ? tasks : 1, run_tasks, &p);
         }
     }
@@ -443,10 +444,20 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
     const shape *s = j->s;
     const int64_t item = (int64_t)tn__type_size(j->type);
     for (int64_t i = begin; i < end; i++) {
-        tn__gemm g = {.m = s->m, .n = s->n, .k = s->k, .a = at(j->a, i * s->a_bs, item), .a_rs = s->a_rs, .a_cs = s->a_cs,
-                      .b = at(j->b, i * s->b_bs, item), .b_rs = s->b_rs, .b_cs = s->b_cs,
-                      .c = (char *)j->c + i * s->m * s->n * item, .ldc = s->n, .scale = s->alpha,
-                      .whole = s->whole_alpha, .accumulate = s->bias != NULL && s->beta != 0};
+        tn__gemm g = {.m = s->m,
+                      .n = s->n,
+                      .k = s->k,
+                      .a = at(j->a, i * s->a_bs, item),
+                      .a_rs = s->a_rs,
+                      .a_cs = s->a_cs,
+                      .b = at(j->b, i * s->b_bs, item),
+                      .b_rs = s->b_rs,
+                      .b_cs = s->b_cs,
+                      .c = (char *)j->c + i * s->m * s->n * item,
+                      .ldc = s->n,
+                      .scale = s->alpha,
+                      .whole = s->whole_alpha,
+                      .accumulate = s->bias != NULL && s->beta != 0};
         tn_status e = run_product(&g, j->type);
         if (e)
             atomic_store(&j->status, e);

@@ -14,13 +14,15 @@ static inline __attribute__((always_inline)) void E(tile)(const int h, const int
                                                           int64_t ldb, T *c, int64_t ldc, bool accumulate)
 {
     VEC acc[MR][2];
-    UNROLL for (int i = 0; i < h; i++)
+    UNROLL
+    for (int i = 0; i < h; i++)
         acc[i][0] = acc[i][1] = (VEC){0};
     for (int64_t p = 0; p < k; p++) {
         VEC b0 = *(const E(any_vec) *)b, b1 = b0;
         if (v > 1)
             b1 = *(const E(any_vec) *)(b + E(VL));
-        UNROLL for (int i = 0; i < h; i++) {
+        UNROLL
+        for (int i = 0; i < h; i++) {
             acc[i][0] += a[i] * b0;
             if (v > 1)
                 acc[i][1] += a[i] * b1;
@@ -28,7 +30,8 @@ static inline __attribute__((always_inline)) void E(tile)(const int h, const int
         a += h;
         b += ldb;
     }
-    UNROLL for (int i = 0; i < h; i++) {
+    UNROLL
+    for (int i = 0; i < h; i++) {
         E(any_vec) *to = (E(any_vec) *)(c + i * ldc);
         if (accumulate) {
             acc[i][0] += to[0];
@@ -42,7 +45,8 @@ static inline __attribute__((always_inline)) void E(tile)(const int h, const int
 }
 
 #define TILE(h, v) \
-    static void E(tile_##h##_##v)(int64_t k, const void *a, const void *b, int64_t ldb, void *c, int64_t ldc, bool acc) \
+    static void E(tile_##h##_##v)(int64_t k, const void *a, const void *b, int64_t ldb, void *c, int64_t ldc, \
+                                  bool acc) \
     { \
         E(tile)(h, v, k, a, b, ldb, c, ldc, acc); \
     }
@@ -114,8 +118,9 @@ static double E(dot)(const void *a_, const void *b_, int64_t n)
     VEC s[4] = {{0}};
     int64_t i = 0;
     for (; i + 4 * E(VL) <= n; i += 4 * E(VL))
-        UNROLL for (int j = 0; j < 4; j++)
-            s[j] += *(const E(any_vec) *)(a + i + j * E(VL)) * *(const E(any_vec) *)(b + i + j * E(VL));
+        UNROLL
+    for (int j = 0; j < 4; j++)
+        s[j] += *(const E(any_vec) *)(a + i + j * E(VL)) * *(const E(any_vec) *)(b + i + j * E(VL));
     s[0] = (s[0] + s[1]) + (s[2] + s[3]);
     double r = 0;
     for (int j = 0; j < E(VL); j++)

@@ -22,7 +22,8 @@ static void floats_to_halves(uint16_t *dst, int64_t stride, const float *src, in
 #if defined(__F16C__)
     if (stride == 1)
         for (; i + 8 <= n; i += 8)
-            _mm_storeu_si128((__m128i *)(void *)(dst + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
+            _mm_storeu_si128((__m128i *)(void *)(dst + i),
+                             _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
     for (; i < n; i++)
         dst[i * stride] = f32_half(src[i]);

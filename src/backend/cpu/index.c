@@ -115,7 +115,7 @@ static void add_element(tn_dtype d, void *to, const void *from)
 
 typedef struct point_job {
     const tn__launch *l;
-    const tn__view *table; /* what is indexed: input 0 of gather, the result of scatter */
+    const tn__view *table;         /* what is indexed: input 0 of gather, the result of scatter */
     const tn__view *index, *other; /* other: gather's result, scatter's source; data NULL where that is a number */
     int64_t dim;
     uint64_t value; /* the number, in the table's dtype */
@@ -172,8 +172,8 @@ typedef void (*point_loop)(const point_run *r);
 static point_loop loop_of(const point_job *j)
 {
     static const point_loop adds[TN__DTYPES] = {
-        [TN_BOOL] = add_bool, [TN_U8] = add_u8, [TN_I8] = add_i8, [TN_I16] = add_i16, [TN_I32] = add_i32,
-        [TN_I64] = add_i64, [TN_F16] = add_f16, [TN_BF16] = add_bf16, [TN_F32] = add_f32, [TN_F64] = add_f64};
+        [TN_BOOL] = add_bool, [TN_U8] = add_u8,   [TN_I8] = add_i8,     [TN_I16] = add_i16, [TN_I32] = add_i32,
+        [TN_I64] = add_i64,   [TN_F16] = add_f16, [TN_BF16] = add_bf16, [TN_F32] = add_f32, [TN_F64] = add_f64};
     static const point_loop gathers[] = {gather_1, gather_2, gather_4, gather_8};
     static const point_loop scatters[] = {scatter_1, scatter_2, scatter_4, scatter_8};
     if (j->add)
@@ -188,8 +188,10 @@ static point_run run_at(const point_job *j, int64_t i, int64_t most)
     const tn__view *index = j->index, *table = j->table, *other = j->other;
     const int64_t size = (int64_t)tn__dtype_size(table->dtype);
     int32_t last = index->ndim - 1;
-    point_run r = {.wide = index->dtype == TN_I64, .n = TN_MIN(most, inner_size(index) - i % inner_size(index)),
-                   .index_step = inner_stride(index), .along = table->ndim ? table->stride[j->dim] : 0};
+    point_run r = {.wide = index->dtype == TN_I64,
+                   .n = TN_MIN(most, inner_size(index) - i % inner_size(index)),
+                   .index_step = inner_stride(index),
+                   .along = table->ndim ? table->stride[j->dim] : 0};
     int64_t rest = i, at_index = 0, at_table = 0, at_other = 0;
     for (int32_t d = last; d >= 0; d--) {
         int64_t at = rest % index->shape[d];
@@ -261,7 +263,8 @@ typedef struct slice_job {
 
 static slice_job slices_of(const tn__view *table, const tn__view *picked, const tn__view *index, int64_t dim)
 {
-    slice_job j = {.table = table, .picked = picked, .index = index, .dim = dim, .outer = 1, .inner = 1, .n = index->numel};
+    slice_job j = {
+        .table = table, .picked = picked, .index = index, .dim = dim, .outer = 1, .inner = 1, .n = index->numel};
     for (int32_t d = 0; d < table->ndim; d++) {
         if (d < dim)
             j.outer *= table->shape[d];
@@ -397,7 +400,8 @@ static nll nll_of(const tn__launch *l, int32_t ndim, const int64_t *shape)
 static int64_t target_of(const nll *n, int64_t i)
 {
     int64_t o = element_offset(n->target, i);
-    return n->target->dtype == TN_U8 ? (int64_t)((const uint8_t *)n->target->data)[o] : ((const int64_t *)n->target->data)[o];
+    return n->target->dtype == TN_U8 ? (int64_t)((const uint8_t *)n->target->data)[o]
+                                     : ((const int64_t *)n->target->data)[o];
 }
 
 static double weight_of(const nll *n, int64_t c)

@@ -33,8 +33,8 @@ typedef enum tn__reduction { TN__SUM, TN__PROD, TN__MAX, TN__MIN, TN__ANY, TN__A
 typedef void (*tn__tile)(int64_t k, const void *a, const void *b, int64_t ldb, void *c, int64_t ldc, bool accumulate);
 
 typedef struct tn__gemm_isa {
-    int mr, vl;           /* rows of the tallest tile; elements of a vector */
-    tn__tile tile[7][2];  /* [height / 2 - 1][vectors - 1] */
+    int mr, vl;          /* rows of the tallest tile; elements of a vector */
+    tn__tile tile[7][2]; /* [height / 2 - 1][vectors - 1] */
     void (*pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale,
                  int64_t whole);
     double (*dot)(const void *a, const void *b, int64_t n); /* floats only */
@@ -59,7 +59,8 @@ typedef struct tn__cpu_isa {
     void (*softmax_row[2])(void *out, const void *x, int64_t n, bool log);
     void (*softmax_row_backward[2])(void *out, const void *g, const void *y, int64_t n, bool log);
     /* dst[j * ld_dst + i] = src[i * ld_src + j] for a tile of rows x cols elements of 1, 2, 4 or 8 bytes. */
-    void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols, size_t size);
+    void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols,
+                      size_t size);
     /* n numbers (f32 or f64) from Philox blocks first, first + 1 ...: scaled uniform, or normal. */
     void (*uniform[2])(void *out, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to);
     void (*normal[2])(void *out, uint64_t seed, uint64_t first, int64_t n, double mean, double std);

@@ -137,8 +137,8 @@ static void run_bundle(const lines_run *r, int64_t i, int64_t width, char *buffe
     const int64_t pitch = (int64_t)(r->bytes / size);
     for (int k = 0; k < r->inputs; k++) {
         const tn__view *v = &j->l->in[k];
-        tn__isa()->transpose(buffer + (size_t)k * part, pitch, line_at(v, dim, outer, inner), v->stride[dim], j->n, width,
-                             size);
+        tn__isa()->transpose(buffer + (size_t)k * part, pitch, line_at(v, dim, outer, inner), v->stride[dim], j->n,
+                             width, size);
     }
     char *result = buffer + 2 * part;
     for (int64_t w = 0; w < width; w++) {
@@ -183,7 +183,8 @@ static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log
     r.j.log = log;
     if (l->out[0].numel == 0)
         return TN_OK;
-    r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64; /* a little more than a power of two: other cache lines */
+    r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) +
+              64; /* a little more than a power of two: other cache lines */
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
     bool beside = side_by_side(&l->out[0], l->attr->dim, r.j.type);

@@ -43,8 +43,9 @@ static inline float m_exp_f32(float x)
     q = FMA_F32(q, r, 4.16664854e-2F);
     q = FMA_F32(q, r, 1.66666672e-1F);
     float one = 1.0F + r, lost = r - (one - 1.0F);
-    float square = r * r, tip = FMA_F32(r, r, -square); /* r^2 = square + tip, exactly, where there is a fused product */
-    rest = FMA_F32(rest, r, rest); /* e^(r + rest) - e^r, to second order */
+    float square = r * r,
+          tip = FMA_F32(r, r, -square); /* r^2 = square + tip, exactly, where there is a fused product */
+    rest = FMA_F32(rest, r, rest);      /* e^(r + rest) - e^r, to second order */
     float tail = FMA_F32(q * r, square, FMA_F32(0.5F, tip, rest) + lost);
     float y = one + FMA_F32(0.5F, square, tail);
     int32_t i = (int32_t)(f32_bits(t) - f32_bits(ROUNDER)), half = i >> 1; /* 2^i in two steps: i may be below -126 */
@@ -62,7 +63,7 @@ static inline float m_exp_down_f32(float x)
     q = FMA_F32(q, r, 0.5F);
     float y = 1.0F + FMA_F32(q, r * r, r);
     y *= bits_f32((f32_bits(t) - f32_bits(ROUNDER) + 127U + 64U) << 23); /* 2^64 too large, as it may be subnormal */
-    return x < -104.0F ? 0.0F : y * 5.42101086e-20F; /* further down y is anything */
+    return x < -104.0F ? 0.0F : y * 5.42101086e-20F;                     /* further down y is anything */
 }
 
 static inline double m_exp_down_f64(double x)
@@ -73,7 +74,7 @@ static inline double m_exp_down_f64(double x)
 static inline float m_log_f32(float x)
 {
     float tiny = x < 1.17549435e-38F ? 8388608.0F : 1.0F; /* subnormals are scaled by 2^23 first */
-    uint32_t u = f32_bits(x * tiny), v = u - 0x3f3504f3U;   /* sqrt(1/2): mantissa to [sqrt(1/2), sqrt(2)) */
+    uint32_t u = f32_bits(x * tiny), v = u - 0x3f3504f3U; /* sqrt(1/2): mantissa to [sqrt(1/2), sqrt(2)) */
     float e = (float)((int32_t)v >> 23) - (tiny == 1.0F ? 0.0F : 23.0F);
     float f = bits_f32((v & 0x007fffffU) + 0x3f3504f3U) - 1.0F;
     float p = FMA_F32(6.909897e-2F, f, -1.17893286e-1F);

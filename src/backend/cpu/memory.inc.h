@@ -72,7 +72,7 @@ static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, in
         int64_t r4 = rows & ~INT64_C(3), c4 = cols & ~INT64_C(3);
         float *d = dst;
         const float *s = src;
-        for (int64_t i = 0; i < r4; i += 4) { /* reads run along rows; the scattered writes stay in a tile */
+        for (int64_t i = 0; i < r4; i += 4) {         /* reads run along rows; the scattered writes stay in a tile */
             for (int64_t k = i + 32; k < i + 36; k++) /* short rows: the hardware does not see them coming */
                 for (int64_t j = 0; j < c4; j += 16)
                     __builtin_prefetch(s + k * ld_s + j);

@@ -14,12 +14,12 @@ typedef struct reduce_job {
     const tn__launch *l;
     tn__reduction kind;
     int type;
-    tn__dims8 kept, reduced;      /* of the input */
-    tn__dims8 out;                /* of the result, in kept's order */
+    tn__dims8 kept, reduced; /* of the input */
+    tn__dims8 out;           /* of the result, in kept's order */
     int64_t n_kept, n_reduced;
-    int64_t pieces;               /* each result's run is cut into so many */
-    double divisor;               /* mean: how many; else 1 */
-    void *partial;                /* [n_kept][pieces] of double or int64 */
+    int64_t pieces; /* each result's run is cut into so many */
+    double divisor; /* mean: how many; else 1 */
+    void *partial;  /* [n_kept][pieces] of double or int64 */
     tn_status status;
 } reduce_job;
 
@@ -66,7 +66,8 @@ static void out_dims(reduce_job *j, const tn__view *x, uint32_t mask)
         int64_t shape = x->shape[order[i]], xs = x->stride[order[i]], os = dense[order[i]];
         int32_t at = j->kept.n - 1;
         bool first = i == 0;
-        bool joins = !first && xs == j->kept.shape[at] * j->kept.stride[at] && os == j->out.shape[at] * j->out.stride[at];
+        bool joins =
+            !first && xs == j->kept.shape[at] * j->kept.stride[at] && os == j->out.shape[at] * j->out.stride[at];
         if (joins) {
             j->kept.shape[at] *= shape;
             j->out.shape[at] *= shape;
@@ -286,14 +287,17 @@ static void prefetch_rows(const char *p, int64_t stride, int64_t bytes)
 }
 
 /* Rows of 'width' elements, 'step' apart, each dims_offset or (dims NULL) width after the one before. */
-static void fold_some(const reduce_job *j, const char *base, const tn__dims8 *dims, int64_t first, int64_t n, int64_t width,
-                      int64_t step, void *acc)
+static void fold_some(const reduce_job *j, const char *base, const tn__dims8 *dims, int64_t first, int64_t n,
+                      int64_t width, int64_t step, void *acc)
 {
     const tn__view *x = &j->l->in[0];
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
     tn__load load = tn__isa()->load[x->dtype][j->type];
     bool as_is = step == 1 && tn__dtypes[x->dtype].compute == x->dtype && tn__type_of(x->dtype) == j->type;
-    accumulators l = {.fold = tn__isa()->fold[j->kind][j->type], .fold4 = tn__isa()->fold4[j->kind][j->type], .width = width, .truth = j->kind >= TN__ANY};
+    accumulators l = {.fold = tn__isa()->fold[j->kind][j->type],
+                      .fold4 = tn__isa()->fold4[j->kind][j->type],
+                      .width = width,
+                      .truth = j->kind >= TN__ANY};
     l.bytes = (size_t)width * tn__type_size(j->type);
     l.cascade = j->kind == TN__SUM && floating(j);
     double row[LINE];
@@ -305,7 +309,10 @@ static void fold_some(const reduce_job *j, const char *base, const tn__dims8 *di
         line_add_four(&l, p, apart, size);
     }
     for (; r < first + n; r++) {
-        const char *p = base + (!dims ? r * width : dims->n == 1 ? r * dims->stride[0] : tn__dims_offset(dims, r)) * size;
+        const char *p = base + (!dims          ? r * width
+                                : dims->n == 1 ? r * dims->stride[0]
+                                               : tn__dims_offset(dims, r)) *
+                                   size;
         if (!as_is)
             load(row, p, step, width);
         line_add(&l, as_is ? (const void *)p : row);
@@ -327,7 +334,8 @@ static void fold_rows(const reduce_job *j, const char *base, int64_t first, int6
     void (*fold)(void *, const void *, int64_t) = tn__isa()->fold[j->kind][j->type];
     double wide[LINE], rest[LINE];
     int64_t groups = n / many, left = n - groups * many;
-    fold_some(j, base + first * width * (int64_t)tn__dtype_size(j->l->in[0].dtype), NULL, 0, groups, many * width, 1, wide);
+    fold_some(j, base + first * width * (int64_t)tn__dtype_size(j->l->in[0].dtype), NULL, 0, groups, many * width, 1,
+              wide);
     memcpy(acc, wide, (size_t)width * item);
     for (int64_t k = 1; k < many; k++)
         fold(acc, (const char *)wide + (size_t)(k * width) * item, width);
@@ -352,8 +360,8 @@ static void store_line(const reduce_job *j, int64_t first, void *acc, int64_t wi
 
 typedef struct column_job {
     reduce_job *j;
-    int64_t lines, line;    /* per row of kept[0]: how many lines, of how many columns */
-    int64_t pieces, piece;  /* of the reduced rows */
+    int64_t lines, line;   /* per row of kept[0]: how many lines, of how many columns */
+    int64_t pieces, piece; /* of the reduced rows */
     char *partial;
 } column_job;
 

@@ -42,8 +42,8 @@
 #define TN_R_FLOAT(name, expr)
 #endif
 
-#define TN_B(p) ((T)0)
-#define TN_C(p) ((T)0)
+#define TN_B(p)                      ((T)0)
+#define TN_C(p)                      ((T)0)
 #define UNARY(name, rule, expr, ...) TN_##rule(name, expr)
 #define BINARY(...)
 #define TERNARY(...)

@@ -46,7 +46,7 @@ void tn__dims_pick(tn__dims8 *d, const tn__view *v, uint32_t mask)
         rest_ /= (d)->shape[i_]; \
         offset += at_[i_] * (d)->stride[i_]; \
     } \
-    for (int64_t done = 0, len; done < (n) && (len = TN_MIN((d)->shape[0] - at_[0], (n) - done), true); \
+    for (int64_t done = 0, len; done < (n) && (len = TN_MIN((d)->shape[0] - at_[0], (n)-done), true); \
          done += len, offset += advance(d, at_, len))
 
 /* Steps len elements on; returns the change of offset. */
@@ -67,7 +67,7 @@ void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const 
     tn__load load = tn__isa()->load[dtype][type];
     size_t to = tn__type_size(type);
     int64_t from = (int64_t)tn__dtype_size(dtype);
-    EACH_RUN(d, first, n, offset, done, len)
+    EACH_RUN (d, first, n, offset, done, len)
         load((char *)dst + (size_t)done * to, (const char *)data + offset * from, d->stride[0], len);
 }
 
@@ -76,7 +76,7 @@ void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t firs
     tn__store store = tn__isa()->store[dtype][type];
     size_t from = tn__type_size(type);
     int64_t to = (int64_t)tn__dtype_size(dtype);
-    EACH_RUN(d, first, n, offset, done, len)
+    EACH_RUN (d, first, n, offset, done, len)
         store((char *)data + offset * to, d->stride[0], (const char *)src + (size_t)done * from, len);
 }
 
@@ -85,21 +85,21 @@ void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t firs
 typedef struct operand {
     char *data;
     tn_dtype dtype;
-    int64_t size;     /* bytes of an element */
+    int64_t size; /* bytes of an element */
     tn__load load;
-    bool constant;    /* one element throughout */
-    bool as_is;       /* of the compute type: no conversion where dense */
+    bool constant; /* one element throughout */
+    bool as_is;    /* of the compute type: no conversion where dense */
     tn__dims8 dims;
 } operand;
 
 typedef struct job {
     const tn__cpu_isa *isa;
     tn__loop loop;
-    int type, n;          /* n inputs */
-    bool test;            /* the loop gives bytes */
+    int type, n; /* n inputs */
+    bool test;   /* the loop gives bytes */
     bool stream;
     bool result_as_is;
-    int64_t result_size;  /* bytes of an element of what the loop gives */
+    int64_t result_size; /* bytes of an element of what the loop gives */
     operand op[TN__MAX_OPERANDS];
 } job;
 

@@ -24,8 +24,8 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-#define AS_F32(x)   as_float(x)
-#define AS_U32(x)   as_uint(x)
+#define AS_F32(x)       as_float(x)
+#define AS_U32(x)       as_uint(x)
 #define SATURATE_I32(x) convert_int_sat_rtz(x)
 #define SATURATE_I64(x) convert_long_sat_rtz(x)
 DEVICE f32 half_f32(u16 h)
@@ -131,41 +131,41 @@ typedef double ST;
 
 /* ---- math functions of expressions: the device's own, overloaded by type ---- */
 #if TN_IS_FLOAT
-#define m_fabs     fabs
-#define m_exp      exp
-#define m_exp2     exp2
-#define m_expm1    expm1
-#define m_log      log
-#define m_log2     log2
-#define m_log10    log10
-#define m_log1p    log1p
-#define m_sqrt     sqrt
-#define m_cbrt     cbrt
-#define m_sin      sin
-#define m_cos      cos
-#define m_tan      tan
-#define m_asin     asin
-#define m_acos     acos
-#define m_atan     atan
-#define m_atan2    atan2
-#define m_sinh     sinh
-#define m_cosh     cosh
-#define m_tanh     tanh
-#define m_asinh    asinh
-#define m_acosh    acosh
-#define m_atanh    atanh
-#define m_erf      erf
-#define m_erfc     erfc
-#define m_lgamma   lgamma
-#define m_tgamma   tgamma
-#define m_hypot    hypot
-#define m_pow      pow
-#define m_fmod     fmod
-#define m_floor    floor
-#define m_ceil     ceil
-#define m_trunc    trunc
-#define m_rint     rint
-#define m_copysign copysign
+#define m_fabs      fabs
+#define m_exp       exp
+#define m_exp2      exp2
+#define m_expm1     expm1
+#define m_log       log
+#define m_log2      log2
+#define m_log10     log10
+#define m_log1p     log1p
+#define m_sqrt      sqrt
+#define m_cbrt      cbrt
+#define m_sin       sin
+#define m_cos       cos
+#define m_tan       tan
+#define m_asin      asin
+#define m_acos      acos
+#define m_atan      atan
+#define m_atan2     atan2
+#define m_sinh      sinh
+#define m_cosh      cosh
+#define m_tanh      tanh
+#define m_asinh     asinh
+#define m_acosh     acosh
+#define m_atanh     atanh
+#define m_erf       erf
+#define m_erfc      erfc
+#define m_lgamma    lgamma
+#define m_tgamma    tgamma
+#define m_hypot     hypot
+#define m_pow       pow
+#define m_fmod      fmod
+#define m_floor     floor
+#define m_ceil      ceil
+#define m_trunc     trunc
+#define m_rint      rint
+#define m_copysign  copysign
 #define m_nextafter nextafter
 DEVICE T m_sigmoid(T x)
 {
