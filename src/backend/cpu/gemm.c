@@ -43,11 +43,19 @@ static void pack_b(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* Height of the panels that m rows are cut into: as equal as even numbers are. */
+/* Height of the panels that m rows are cut into: the even one that wastes least. A tile of h rows takes about h cycles
+ * for each k, and as many as 40 to begin and to end. */
 static int64_t panel_height(const product *p, int64_t m)
 {
-    int64_t panels = tn__div_up(m, p->isa->mr), h = tn__div_up(m, panels);
-    return TN_MIN(h + (h & 1), p->isa->mr);
+    int64_t best = p->isa->mr, least = INT64_MAX;
+    for (int64_t h = p->isa->mr; h >= 2 && h > p->isa->mr / 2; h -= 2) {
+        int64_t cost = tn__div_up(m, h) * (h * p->k + 40);
+        if (cost < least) {
+            best = h;
+            least = cost;
+        }
+    }
+    return TN_MIN(best, m + (m & 1));
 }
 
 /* One tile; where it hangs over an edge of c it is made aside and what belongs is copied. */

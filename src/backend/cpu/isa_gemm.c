@@ -35,41 +35,49 @@ typedef uint64_t vec_i64 __attribute__((vector_size(VECTOR_BYTES)));
 #define VEC         vec_f32
 #define E(name)     name##_f32
 #define TN_IS_FLOAT 1
+#define TN_IS_WORD  1
 #include "backend/cpu/gemm.inc.h"
 #undef T
 #undef VEC
 #undef E
 #undef TN_IS_FLOAT
+#undef TN_IS_WORD
 
 #define T           double
 #define VEC         vec_f64
 #define E(name)     name##_f64
 #define TN_IS_FLOAT 1
+#define TN_IS_WORD  0
 #include "backend/cpu/gemm.inc.h"
 #undef T
 #undef VEC
 #undef E
 #undef TN_IS_FLOAT
+#undef TN_IS_WORD
 
 #define T           uint32_t
 #define VEC         vec_i32
 #define E(name)     name##_i32
 #define TN_IS_FLOAT 0
+#define TN_IS_WORD  1
 #include "backend/cpu/gemm.inc.h"
 #undef T
 #undef VEC
 #undef E
 #undef TN_IS_FLOAT
+#undef TN_IS_WORD
 
 #define T           uint64_t
 #define VEC         vec_i64
 #define E(name)     name##_i64
 #define TN_IS_FLOAT 0
+#define TN_IS_WORD  0
 #include "backend/cpu/gemm.inc.h"
 #undef T
 #undef VEC
 #undef E
 #undef TN_IS_FLOAT
+#undef TN_IS_WORD
 
 /* clang-format off */
 #define TILE_ROW(h, t) {tile_##h##_1_##t, tile_##h##_2_##t}

@@ -108,6 +108,7 @@ typedef struct lines_run {
     line_body body;
     int inputs;
     size_t bytes;   /* of one line in a buffer */
+    bool dense;     /* all lie as they are wanted, one line after another */
     int64_t bundle; /* lines taken at once where they lie side by side: as columns; 1: they do not */
     _Atomic tn_status status;
 } lines_run;
@@ -148,10 +149,24 @@ static void run_bundle(const lines_run *r, int64_t i, int64_t width, char *buffe
     tn__isa()->transpose(line_at(out, dim, outer, inner), out->stride[dim], result, pitch, width, j->n, size);
 }
 
+static void run_dense(const lines_run *r, int64_t begin, int64_t end)
+{
+    const line_job *j = &r->j;
+    const int64_t step = j->n * (int64_t)tn__type_size(j->type);
+    char *to = j->l->out[0].data;
+    const char *a = j->l->in[0].data, *b = r->inputs > 1 ? j->l->in[1].data : a;
+    for (int64_t i = begin; i < end; i++)
+        r->body(j, to + i * step, a + i * step, b + i * step);
+}
+
 /* Items are lines. Each chunk takes its buffers from the cache: lines that lie as they are wanted need none. */
 static void run_lines(void *ctx, int64_t begin, int64_t end)
 {
     lines_run *r = ctx;
+    if (r->dense) {
+        run_dense(r, begin, end);
+        return;
+    }
     const tn__view *out = &r->j.l->out[0];
     const int64_t row = out->ndim ? out->shape[out->ndim - 1] : 1;
     const size_t bytes = 3 * (size_t)r->bundle * r->bytes;
@@ -168,6 +183,11 @@ static void run_lines(void *ctx, int64_t begin, int64_t end)
             run_bundle(r, i, width, buffer);
     }
     tn__block_put(buffer, bytes);
+}
+
+static bool one_after_another(const tn__view *v, int64_t dim, int type)
+{
+    return v->contiguous && dim == v->ndim - 1 && is_line(v, dim, type);
 }
 
 /* Do neighbouring lines lie side by side in memory, as they are computed? */
@@ -188,8 +208,11 @@ static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
     bool beside = side_by_side(&l->out[0], l->attr->dim, r.j.type);
-    for (int k = 0; k < inputs; k++)
+    r.dense = one_after_another(&l->out[0], l->attr->dim, r.j.type);
+    for (int k = 0; k < inputs; k++) {
         beside &= side_by_side(&l->in[k], l->attr->dim, r.j.type);
+        r.dense &= one_after_another(&l->in[k], l->attr->dim, r.j.type);
+    }
     r.bundle = beside ? r.bundle : 1;
     tn__parallel_for(r.j.outer * r.j.inner, TN_MAX(r.bundle, tn__div_up(WORK, r.j.n)), run_lines, &r);
     return r.status ? tn__error_memory("a temporary", 3 * (size_t)r.bundle * r.bytes) : TN_OK;

@@ -4,8 +4,10 @@
  * mostly lie one after another, and no hardware looks ahead beyond a page: the lines 'ahead' elements on are asked for. */
 static double E(exp_row)(T *out, const T *x, int64_t n, T m, int64_t ahead)
 {
-    T sum[64] = {0};
+    T sum[64];
     int64_t i = 0;
+    if (n >= 64)
+        memset(sum, 0, sizeof sum);
     for (; i + 64 <= n; i += 64) {
         for (int k = 0; k < 64; k += 64 / (int)sizeof(T)) {
             __builtin_prefetch(x + i + k + ahead);
@@ -17,9 +19,11 @@ static double E(exp_row)(T *out, const T *x, int64_t n, T m, int64_t ahead)
             sum[k] += e;
         }
     }
-    double total = E(run_sum)(sum, 64);
+    double total = i ? E(run_sum)(sum, 64) : 0;
+    for (int64_t k = i; k < n; k++)
+        out[k] = M(exp_down)(x[k] - m);
     for (; i < n; i++)
-        total += (double)(out[i] = M(exp_down)(x[i] - m));
+        total += (double)out[i];
     return total;
 }
 
