@@ -13,8 +13,9 @@
 #endif
 enum { E(LANES) = 64 / sizeof(T), E(PIECE) = 16 * 4 * (64 / sizeof(T)) };
 
-/* A piece: 16 additions in each of 4 vectors, then a tree: rounding grows with the logarithm. Pieces add up in double. */
-static double E(sum_piece)(const T *x)
+/* A piece: 16 additions in each of 4 vectors, then a tree: rounding grows with the logarithm. Pieces add up in double,
+ * lane by lane. */
+static inline void E(sum_piece)(double *lane, const T *x)
 {
     VEC a = {0}, b = {0}, c = {0}, d = {0};
     for (int i = 0; i < E(PIECE); i += 4 * E(LANES)) {
@@ -24,18 +25,19 @@ static double E(sum_piece)(const T *x)
         d += *(const UVEC *)(x + i + 3 * E(LANES));
     }
     a = (a + b) + (c + d);
-    double s = 0;
-    for (int j = 0; j < E(LANES); j += 4)
-        s += ((double)a[j] + (double)a[j + 1]) + ((double)a[j + 2] + (double)a[j + 3]);
-    return s;
+    for (int j = 0; j < E(LANES); j++)
+        lane[j] += (double)a[j];
 }
 
 static double E(run_sum)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    double s = 0, t = 0;
+    double s = 0, t = 0, lane[E(LANES)] = {0};
+    bool pieces = n >= E(PIECE);
     for (; n >= E(PIECE); n -= E(PIECE), x += E(PIECE))
-        s += E(sum_piece)(x);
+        E(sum_piece)(lane, x);
+    for (int j = 0; pieces && j < E(LANES); j += 4)
+        s += (lane[j] + lane[j + 1]) + (lane[j + 2] + lane[j + 3]);
     VEC a = {0};
     int64_t i = 0;
     for (; i + E(LANES) <= n; i += E(LANES))
