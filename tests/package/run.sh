@@ -115,7 +115,7 @@ use_prefix "moved prefix" "$prefix"
 wants_version() { # VERSION
     printf 'cmake_minimum_required(VERSION 3.22)\nproject(x C)\nfind_package(Tenon %s REQUIRED)\n' "$1" \
         > "$scratch/find/CMakeLists.txt"
-    rm -rf "$scratch/find/other" && cmake -S "$scratch/find" -B "$scratch/find/other" -DCMAKE_PREFIX_PATH="$prefix"
+    rm -rf "$scratch/find/other" && cmake -G Ninja -S "$scratch/find" -B "$scratch/find/other" -DCMAKE_PREFIX_PATH="$prefix"
 }
 check "find_package: this minor version is taken" wants_version 0.1
 check "find_package: another one is refused" not wants_version 0.99
