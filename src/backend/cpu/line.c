@@ -203,8 +203,8 @@ static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log
     r.j.log = log;
     if (l->out[0].numel == 0)
         return TN_OK;
-    r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) +
-              64; /* a little more than a power of two: other cache lines */
+    /* a line more than it takes: lines a power of two apart would fight for the same places in the cache */
+    r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64;
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
     bool beside = side_by_side(&l->out[0], l->attr->dim, r.j.type);
