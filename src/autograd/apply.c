@@ -314,7 +314,7 @@ static tn_status copy_first(const tn__backend *b, const passage *p)
     if (!(tn__ops[p->c.op].flags & F_COPY) || p->c.inplace)
         return TN_OK;
     tn__iter_build(&it, p->out[0], p->c.in, 1, p->c.compute);
-    return b->copy(&it);
+    return b->copy(p->c.device, &it);
 }
 
 static tn_status run_structural(const tn__backend *b, passage *p)
@@ -357,7 +357,7 @@ static tn_status run(passage *p)
         return run_structural(b, p);
     tn__iter it;
     tn__iter_build(&it, p->out[0], c->in, c->n_in, c->compute);
-    return b->elementwise(c->op, &it, c->compute);
+    return b->elementwise(c->device, c->op, &it, c->compute);
 }
 
 /* ---- the door ---- */

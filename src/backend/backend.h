@@ -7,6 +7,7 @@
 #ifndef TENON_BACKEND_BACKEND_H
 #define TENON_BACKEND_BACKEND_H
 
+#include "backend/stream.h"
 #include "core/storage.h"
 #include "op/iter.h"
 #include <tenon/device.h>
@@ -25,6 +26,33 @@ typedef struct tn__launch {
 
 typedef tn_status (*tn__kernel)(const tn__launch *l);
 
+/* Bytes between a device's memory and elsewhere: raw moves, in the order of the device's current stream. backend/transfer.c
+ * alone calls these. A host pointer is pinned if the backend's own pinned memory holds it. Unless non_blocking and pinned,
+ * an upload returns when 'from' may be changed, a download when 'to' may be read. */
+typedef struct tn__mover {
+    tn_status (*upload)(tn_device to_device, void *to, const void *from, size_t bytes, bool pinned, bool non_blocking);
+    tn_status (*download)(tn_device from_device, void *to, const void *from, size_t bytes, bool pinned,
+                          bool non_blocking);
+    /* Between two devices of this backend, on the current stream of the source; the destination's current stream waits
+     * for it, and it waits for what the destination's stream has queued. */
+    tn_status (*peer)(tn_device to_device, void *to, tn_device from_device, const void *from, size_t bytes);
+    /* CPU storage in page-locked memory. NULL with an error set. */
+    tn__storage *(*pinned)(size_t bytes);
+} tn__mover;
+
+/* Streams of a backend whose work is queued. */
+typedef struct tn__queue {
+    tn__stream *(*current)(tn_device device); /* this thread's; borrowed; NULL with an error set if the device fails */
+    void (*set_current)(tn__stream *s);       /* of s->device, on this thread */
+    /* What is queued on s from now on waits for everything that is on 'other' now. */
+    tn_status (*wait)(tn__stream *s, tn__stream *other);
+    /* The storage (of this backend, or pinned) is used by what is on s now: its memory is not reused before that is done. */
+    void (*used)(tn__storage *storage, tn__stream *s);
+    tn_status (*synchronize)(tn__stream *s);
+} tn__queue;
+
+struct tn__gpu_driver; /* backend/gpu/gpu.h */
+
 typedef struct tn__backend {
     const char *name;
     int32_t type;
@@ -33,15 +61,21 @@ typedef struct tn__backend {
     /* Memory for nbytes, its version 0. NULL, with TN_ENOMEM set, when there is too little. */
     tn__storage *(*allocate)(tn_device device, size_t nbytes);
     /* An elementwise row over a walk. */
-    tn_status (*elementwise)(tn__op_id op, const tn__iter *it, tn_dtype compute);
+    tn_status (*elementwise)(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
     /* operand[0] = operand[1], converting; a number or 0-dim source fills. */
-    tn_status (*copy)(const tn__iter *it);
+    tn_status (*copy)(tn_device device, const tn__iter *it);
     /* Structural rows, by operation; NULL where there is no kernel. */
     const tn__kernel *kernels;
     tn_status (*synchronize)(tn_device device);
     tn_memory_statistics (*memory_stats)(tn_device device);
     void (*reset_peak)(tn_device device);
     void (*empty_cache)(tn_device device);
+    /* Optional; NULL where the backend's work is done when a call returns and its memory is the host's. */
+    const tn__mover *mover;
+    const tn__queue *queue;
+    const struct tn__gpu_driver *gpu; /* of backends that run the kernels of backend/gpu */
+    /* Why count() is 0, as an error: no driver, no device. NULL where that cannot be. */
+    tn_status (*why_none)(void);
 } tn__backend;
 
 /* The backends, by device type; NULL where this build has none. */

@@ -10,6 +10,7 @@ struct tn__storage {
     _Atomic int32_t refs;
     _Atomic uint32_t version; /* counts in-place writes; autograd compares */
     tn_device device;
+    bool pinned;    /* page-locked host memory of a GPU backend */
     bool read_only; /* memory the library must not write: a mapped file */
     void *data;     /* NULL on meta, and where nbytes is 0 */
     size_t nbytes;

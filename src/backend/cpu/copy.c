@@ -149,8 +149,9 @@ static void dims_of(tn__dims8 *d, const tn__iter *it, int k)
     }
 }
 
-tn_status tn__cpu_iter_copy(const tn__iter *it)
+tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
 {
+    (void)device;
     if (it->numel == 0)
         return TN_OK;
     if (it->operand[0].dtype == it->operand[1].dtype && it->ndim == 1 && it->operand[0].stride[0] == 1 &&
@@ -179,7 +180,7 @@ static void copy_view(const tn__view *out, const tn__view *in)
 {
     tn__iter it;
     tn__iter_copy(&it, out, in);
-    (void)tn__cpu_iter_copy(&it);
+    (void)tn__cpu_iter_copy(TN_CPU, &it);
 }
 
 tn_status tn__cpu_copy(const tn__launch *l)

@@ -19,8 +19,8 @@ extern const tn__backend tn__cpu_backend;
 #include "op/ops.def"
 #include "op/ops_undef.h"
 
-tn_status tn__cpu_elementwise(tn__op_id op, const tn__iter *it, tn_dtype compute);
-tn_status tn__cpu_iter_copy(const tn__iter *it);
+tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
+tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it);
 
 /* ---- walks over strided memory ---- */
 

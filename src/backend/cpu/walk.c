@@ -279,8 +279,9 @@ static bool run_small(tn__op_id op, const tn__iter *it, tn_dtype compute)
     return true;
 }
 
-tn_status tn__cpu_elementwise(tn__op_id op, const tn__iter *it, tn_dtype compute)
+tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
 {
+    (void)device;
     if (it->numel == 0 || run_small(op, it, compute))
         return TN_OK;
     job j = {.isa = tn__isa(), .type = tn__type_of(compute), .n = it->n - 1};

@@ -18,16 +18,18 @@ static tn__storage *allocate(tn_device device, size_t nbytes)
     return s ? s : tn__fail(TN_ENOMEM, "out of memory for a storage's description");
 }
 
-static tn_status elementwise(tn__op_id op, const tn__iter *it, tn_dtype compute)
+static tn_status elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
 {
+    (void)device;
     (void)op;
     (void)it;
     (void)compute;
     return TN_OK;
 }
 
-static tn_status copy(const tn__iter *it)
+static tn_status copy(tn_device device, const tn__iter *it)
 {
+    (void)device;
     (void)it;
     return TN_OK;
 }

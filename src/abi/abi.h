@@ -1,0 +1,145 @@
+/* abi/abi.h: what other companies' libraries look like from outside: Tenon's own declarations of the CUDA driver, NVRTC,
+ * cuBLAS and NVML, from NVIDIA's published references (docs.nvidia.com/cuda: cuda-driver-api, nvrtc, cublas; NVML API
+ * reference). The CUDA backend calls these functions, the fake GPUs answer them; both read the same lists
+ * (abi/<library>.def), and tests/twosides holds every line against NVIDIA's headers where these are installed.
+ *
+ * A list line: FN(name, symbol, older, (parameters)): 'name' inside Tenon; 'symbol' the exported name asked for first,
+ * 'older' the one asked for if there is none ("" where every version since CUDA 11.8 has 'symbol'). Functions marked
+ * OPTIONAL(...) may be missing. Every function returns an unsigned status, 0 for success.
+ *
+ * It stands below every floor: it includes nothing of Tenon. */
+#ifndef TENON_ABI_ABI_H
+#define TENON_ABI_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- CUDA driver API ---- */
+typedef unsigned tn__cu_result;
+typedef int tn__cu_device;
+typedef unsigned long long tn__cu_ptr;
+typedef struct CUctx_st *tn__cu_context;
+typedef struct CUstream_st *tn__cu_stream;
+typedef struct CUevent_st *tn__cu_event;
+typedef struct CUmod_st *tn__cu_module;
+typedef struct CUfunc_st *tn__cu_function;
+typedef struct tn__cu_uuid {
+    char bytes[16];
+} tn__cu_uuid;
+
+enum {
+    TN__CU_SUCCESS = 0,
+    TN__CU_INVALID_VALUE = 1,
+    TN__CU_OUT_OF_MEMORY = 2,
+    TN__CU_NOT_INITIALIZED = 3,
+    TN__CU_DEINITIALIZED = 4,
+    TN__CU_NO_DEVICE = 100,
+    TN__CU_INVALID_DEVICE = 101,
+    TN__CU_INVALID_IMAGE = 200,
+    TN__CU_INVALID_CONTEXT = 201,
+    TN__CU_NO_BINARY_FOR_GPU = 209,
+    TN__CU_ECC_UNCORRECTABLE = 214,
+    TN__CU_PEER_ACCESS_UNSUPPORTED = 217,
+    TN__CU_INVALID_HANDLE = 400,
+    TN__CU_ILLEGAL_STATE = 401,
+    TN__CU_NOT_FOUND = 500,
+    TN__CU_NOT_READY = 600,
+    TN__CU_ILLEGAL_ADDRESS = 700,
+    TN__CU_LAUNCH_OUT_OF_RESOURCES = 701,
+    TN__CU_LAUNCH_TIMEOUT = 702,
+    TN__CU_PEER_ACCESS_ALREADY_ENABLED = 704,
+    TN__CU_CONTEXT_IS_DESTROYED = 709,
+    TN__CU_ASSERT = 710,
+    TN__CU_HARDWARE_STACK_ERROR = 714,
+    TN__CU_ILLEGAL_INSTRUCTION = 715,
+    TN__CU_MISALIGNED_ADDRESS = 716,
+    TN__CU_INVALID_ADDRESS_SPACE = 717,
+    TN__CU_INVALID_PC = 718,
+    TN__CU_LAUNCH_FAILED = 719,
+    TN__CU_NOT_PERMITTED = 800,
+    TN__CU_NOT_SUPPORTED = 801,
+    TN__CU_SYSTEM_DRIVER_MISMATCH = 803,
+    TN__CU_UNKNOWN = 999
+};
+
+/* Device attributes (CUdevice_attribute) */
+enum {
+    TN__CU_MAX_THREADS_PER_BLOCK = 1,
+    TN__CU_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+    TN__CU_WARP_SIZE = 10,
+    TN__CU_MAX_REGISTERS_PER_BLOCK = 12,
+    TN__CU_CLOCK_RATE = 13, /* kHz */
+    TN__CU_MULTIPROCESSOR_COUNT = 16,
+    TN__CU_INTEGRATED = 18,
+    TN__CU_CAN_MAP_HOST_MEMORY = 19,
+    TN__CU_PCI_BUS_ID = 33,
+    TN__CU_PCI_DEVICE_ID = 34,
+    TN__CU_MEMORY_CLOCK_RATE = 36, /* kHz */
+    TN__CU_GLOBAL_MEMORY_BUS_WIDTH = 37,
+    TN__CU_L2_CACHE_SIZE = 38,
+    TN__CU_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+    TN__CU_UNIFIED_ADDRESSING = 41,
+    TN__CU_PCI_DOMAIN_ID = 50,
+    TN__CU_COMPUTE_CAPABILITY_MAJOR = 75,
+    TN__CU_COMPUTE_CAPABILITY_MINOR = 76,
+    TN__CU_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+    TN__CU_MULTI_GPU_BOARD = 84,
+    TN__CU_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+};
+
+enum {
+    TN__CU_STREAM_NON_BLOCKING = 1,
+    TN__CU_EVENT_BLOCKING_SYNC = 1,
+    TN__CU_EVENT_DISABLE_TIMING = 2,
+    TN__CU_MEMHOSTALLOC_PORTABLE = 1,
+    TN__CU_MEMHOSTALLOC_DEVICEMAP = 2,
+    TN__CU_FUNC_MAX_THREADS_PER_BLOCK = 0,
+    TN__CU_FUNC_SHARED_SIZE_BYTES = 1,
+    TN__CU_FUNC_NUM_REGS = 4
+};
+
+/* ---- NVRTC ---- */
+typedef struct _nvrtcProgram *tn__nvrtc_program;
+enum { TN__NVRTC_SUCCESS = 0, TN__NVRTC_COMPILATION = 6 };
+
+/* ---- cuBLAS ---- */
+typedef struct cublasContext *tn__cublas_handle;
+enum {
+    TN__CUBLAS_OP_N = 0,
+    TN__CUBLAS_OP_T = 1,
+    TN__CUBLAS_HOST_POINTERS = 0,
+    TN__CUBLAS_DEFAULT_MATH = 0,
+    TN__CUBLAS_PEDANTIC_MATH = 2,
+    TN__CUBLAS_TF32_MATH = 3,
+    TN__CUBLAS_DISALLOW_REDUCED_PRECISION = 16, /* or'ed: no float16 partial sums */
+    TN__CUBLAS_R_32F = 0,                       /* cudaDataType */
+    TN__CUBLAS_R_64F = 1,
+    TN__CUBLAS_R_16F = 2,
+    TN__CUBLAS_R_16BF = 14,
+    TN__CUBLAS_COMPUTE_32F = 68,
+    TN__CUBLAS_COMPUTE_64F = 70,
+    TN__CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
+    TN__CUBLAS_GEMM_DEFAULT = -1
+};
+
+/* ---- NVML ---- */
+typedef struct nvmlDevice_st *tn__nvml_device;
+typedef struct tn__nvml_memory {
+    unsigned long long total, free, used; /* bytes */
+} tn__nvml_memory;
+typedef struct tn__nvml_utilization {
+    unsigned gpu, memory; /* per cent */
+} tn__nvml_utilization;
+typedef struct tn__nvml_pci {
+    char bus_id_legacy[16];
+    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+} tn__nvml_pci;
+typedef struct tn__nvml_process { /* nvmlProcessInfo_v2_t */
+    unsigned pid;
+    unsigned long long used_memory;
+    unsigned gpu_instance, compute_instance;
+} tn__nvml_process;
+enum { TN__NVML_SUCCESS = 0, TN__NVML_NOT_SUPPORTED = 3, TN__NVML_INSUFFICIENT_SIZE = 7, TN__NVML_TEMPERATURE_GPU = 0 };
+
+#endif

@@ -1,0 +1,118 @@
+/* backend/cuda/cuda.h: what the files of the CUDA backend share.
+ *
+ * libcuda, NVRTC, cuBLAS and NVML are opened at run time (TENON_FAKE_GPUS: libtenon_fakegpu.so in place of all four). A
+ * device's primary context is retained at its first use; listing devices makes none. Every path that talks to a device
+ * begins with tn__cuda_use, which makes its context current on the calling thread. */
+#ifndef TENON_BACKEND_CUDA_CUDA_H
+#define TENON_BACKEND_CUDA_CUDA_H
+
+#include "abi/abi.h"
+#include "backend/gpu/gpu.h"
+#include "backend/ledger.h"
+#include <pthread.h>
+
+extern const tn__backend tn__cuda_backend;
+extern const tn__mover tn__cuda_mover;              /* mover.c */
+extern const tn__queue tn__cuda_queue;              /* stream.c */
+extern const struct tn__gpu_driver tn__cuda_driver; /* driver.c */
+
+/* ---- library.c: the functions of the four libraries ---- */
+#define FN(name, symbol, older, parameters)       tn__cu_result(*name) parameters;
+#define OPTIONAL(name, symbol, older, parameters) tn__cu_result(*name) parameters;
+typedef struct tn__cu_functions {
+#include "abi/cuda.def"
+} tn__cu_functions;
+#define FN(name, symbol, older, parameters)       unsigned(*name) parameters;
+#define OPTIONAL(name, symbol, older, parameters) unsigned(*name) parameters;
+typedef struct tn__nvrtc_functions {
+#include "abi/nvrtc.def"
+} tn__nvrtc_functions;
+#define FN(name, symbol, older, parameters) unsigned(*name) parameters;
+typedef struct tn__cublas_functions {
+#include "abi/cublas.def"
+} tn__cublas_functions;
+#define FN(name, symbol, older, parameters)       unsigned(*name) parameters;
+#define OPTIONAL(name, symbol, older, parameters) unsigned(*name) parameters;
+typedef struct tn__nvml_functions {
+#include "abi/nvml.def"
+} tn__nvml_functions;
+
+/* The driver's functions. Valid once tn__cuda_count() > 0. */
+extern tn__cu_functions tn__cu;
+/* Each opens its library at first use; NULL with an error that says what was not found and how to get it. */
+const tn__nvrtc_functions *tn__nvrtc(void);
+const tn__cublas_functions *tn__cublas(void);
+const tn__nvml_functions *tn__nvml(void); /* NULL without an error */
+bool tn__cuda_is_fake(void);
+
+/* ---- device.c ---- */
+enum { TN__CUDA_MAX = 64 };
+
+typedef struct tn__cuda_device {
+    int32_t index;
+    tn__cu_device handle;
+    tn__cu_context context;      /* NULL until first use */
+    _Atomic bool ready;          /* context, limits and default stream are there */
+    _Atomic bool dead;           /* an asynchronous failure: everything fails until tn_cuda_reset */
+    _Atomic uint32_t generation; /* counts resets: memory and streams of an earlier one are gone with their context */
+    pthread_mutex_t lock;        /* of first use and of death */
+    tn__gpu_limits limits;
+    tn__stream stream;         /* the default stream: handle NULL; never destroyed */
+    uint64_t (*fault)[4];      /* where kernels report bad indices: pinned memory that is mapped */
+    void *fault_address;       /* the device's address of it */
+    void *allocator, *library; /* of allocator.c and of product.c */
+    char death[512];           /* what killed it */
+} tn__cuda_device;
+
+/* Devices there are; 0, never an error, where there is no driver. */
+int32_t tn__cuda_count(void);
+
+/* The device, usable, its context current on this thread. NULL with an error set: no driver, no such device, in a forked
+ * child, dead. The fast path is one load and one compare. */
+tn__cuda_device *tn__cuda_use(tn_device d);
+/* The same, but never makes a context: NULL, without an error, if the device was not used yet. */
+tn__cuda_device *tn__cuda_peek(tn_device d);
+
+/* Turns a result into an error: PyTorch's text first, then Tenon's; sticky ones kill the device. TN_OK for success.
+ * what: the driver call or the operation. */
+tn_status tn__cuda_check(tn__cuda_device *dev, tn__cu_result result, const char *what);
+
+/* After the host has waited: index faults that kernels reported, as an error (TN_EINDEX), once. */
+tn_status tn__cuda_take_fault(tn__cuda_device *dev);
+
+/* ---- stream.c ---- */
+/* The calling thread's current stream of a device that is in use. */
+tn__stream *tn__cuda_current(tn__cuda_device *dev);
+/* The host waits for the stream; counts in the ledger, takes faults. */
+tn_status tn__cuda_stream_synchronize(tn__cuda_device *dev, tn__stream *s);
+/* Events without timing, from a pool of the device. NULL with an error set. */
+tn__cu_event tn__cuda_event_get(tn__cuda_device *dev);
+void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e);
+/* The names of what was launched last on a stream, for messages about asynchronous failures. */
+void tn__cuda_note_launch(tn__cuda_device *dev, tn__stream *s, const char *label);
+
+/* ---- allocator.c: the caching allocator; pinned.c: pinned host memory ---- */
+tn__storage *tn__cuda_allocate(tn_device device, size_t bytes);
+tn__storage *tn__cuda_pinned(size_t bytes);
+void tn__cuda_storage_used(tn__storage *s, tn__stream *stream);
+void *tn__cuda_scratch_get(tn_device device, size_t bytes);
+void tn__cuda_scratch_put(tn_device device, void *p, size_t bytes);
+tn_memory_statistics tn__cuda_memory_stats(tn_device device);
+void tn__cuda_reset_peak(tn_device device);
+void tn__cuda_empty_cache(tn_device device);
+/* The context went away: everything the allocator holds of that device is void. */
+void tn__cuda_allocator_forget(tn__cuda_device *dev);
+/* A pinned block of at least 'bytes' for the library's own staging, given back once what is on the stream now is done. */
+void *tn__cuda_staging_get(size_t bytes);
+void tn__cuda_staging_put(void *p, size_t bytes, tn__stream *in_use_on);
+
+/* ---- waits.def: every wait and event that correctness rests on, by name, so that tests can remove one ----
+ * TN__WAIT(name, call) is the call, but in builds with TENON_TEST_WAITS where the test drops it (tn__drop_wait). */
+#ifdef TENON_TEST_WAITS
+bool tn__wait_dropped(const char *name);
+#define TN__WAIT(name, call) (tn__wait_dropped(#name) ? TN__CU_SUCCESS : (call))
+#else
+#define TN__WAIT(name, call) (call)
+#endif
+
+#endif

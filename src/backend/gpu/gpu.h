@@ -1,0 +1,136 @@
+/* backend/gpu/gpu.h: what GPU backends share: which text makes a kernel, where the compiled one is kept, how it is
+ * launched. Below it stands a driver (backend/cuda), above it the operations' kernels (backend/gpu/run_*.c), which know
+ * views and never a driver.
+ *
+ * A unit is one text compiled once: a family of kernels for given dtypes. Its key is small, so that a launch finds its
+ * kernel with one look into a table: no lock, no string, no allocation.
+ */
+#ifndef TENON_BACKEND_GPU_GPU_H
+#define TENON_BACKEND_GPU_GPU_H
+
+#include "backend/backend.h"
+
+/* Families, one per file backend/gpu/kernels/<name>.k: their list is kernels/families.def. */
+typedef enum tn__gpu_family {
+#define FAMILY(name, ...) TN__FAMILY_##name,
+#include "backend/gpu/kernels/families.def"
+    TN__FAMILIES
+} tn__gpu_family;
+
+/* What a unit is compiled for. Fields a family does not depend on stay 0. In the text they are TN_DT_<in> (storage of
+ * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of ops.def TN_EXPR. 'variant' is TN_VARIANT. */
+typedef struct tn__gpu_unit {
+    tn__gpu_family family;
+    tn__op_id op; /* of elementwise units; TN__OPS where none */
+    tn_dtype in, out, compute;
+    uint32_t variant; /* below 16 */
+} tn__gpu_unit;
+
+/* One argument of a kernel: the address of its value, and its size; size 0: a device address. */
+typedef struct tn__gpu_arg {
+    const void *value;
+    size_t size;
+} tn__gpu_arg;
+#define TN__GPU_MEMORY(p) \
+    { \
+        &(p), 0 \
+    } /* p: a variable that holds a device address (or NULL) */
+#define TN__GPU_VALUE(v) \
+    { \
+        &(v), sizeof(v) \
+    } /* v: a variable of exactly the parameter's type */
+
+typedef struct tn__gpu_launch {
+    tn_device device;
+    tn__gpu_unit unit;
+    uint32_t kernel;    /* index in the family's list of names (families.def) */
+    uint32_t groups[3]; /* each at least 1 (0 is read as 1); y and z at most 65535 */
+    uint32_t local[3];  /* work items of a group, at most 1024 in all; 0 is read as 1 */
+    const tn__gpu_arg *arg;
+    int32_t n_arg;
+    const char *label; /* the operation, for messages; a static string */
+} tn__gpu_launch;
+
+/* Compiles and loads the unit if this is the first launch that needs it, then queues it on the device's current stream. */
+TN_MUST_USE tn_status tn__gpu_run(const tn__gpu_launch *l);
+
+/* ---- facts that launch geometry needs ---- */
+typedef struct tn__gpu_limits {
+    int32_t multiprocessors;
+    int32_t max_local;    /* work items of a group */
+    int32_t local_memory; /* bytes of a group */
+    bool shuffle;         /* warp shuffles are to be used (TENON_GPU_SHUFFLE=0 turns them off) */
+} tn__gpu_limits;
+/* Borrowed; NULL with an error set if the device cannot be used. */
+const tn__gpu_limits *tn__gpu_limits_of(tn_device device);
+
+/* Four 64-bit words that kernels may write and the host reads after a synchronisation: where a kernel met an index out of
+ * range. {0 or op id + 1, index, size, 0}; TN_INDEX_FAULT of the prelude fills them. The address is the device's. */
+void *tn__gpu_fault_words(tn_device device);
+
+/* Scratch memory that a launch needs beside its operands: valid for what is queued on the current stream until it is put
+ * back (at once, after the last launch that uses it). NULL with an error set. */
+void *tn__gpu_scratch_get(tn_device device, size_t bytes);
+void tn__gpu_scratch_put(tn_device device, void *scratch, size_t bytes);
+
+/* ---- what a driver gives ---- */
+
+/* A product, row-major in the words of tn_gemm: c[m, n] = alpha * op(a)[m, k] @ op(b)[k, n] + beta * c; batch of them with
+ * strides in elements. Leading dimensions in elements; a_trans: a is stored [k, m]. All of one dtype: float16, bfloat16
+ * (which add up in float32), float32, float64. */
+typedef struct tn__gpu_product {
+    tn_dtype dtype;
+    int64_t m, n, k, batch;
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
+    bool a_trans, b_trans;
+    double alpha, beta;
+} tn__gpu_product;
+
+typedef struct tn__gpu_driver {
+    /* What compiled kernels depend on beside their text: "cuda 13.0 sm_90". At most 'size' bytes. */
+    tn_status (*target)(tn_device device, char *text, size_t size);
+    /* Text to binary (from tn__block_get). TN_EDEVICE with the compiler's log on failure. */
+    tn_status (*compile)(tn_device device, const char *text, const char *name, void **binary, size_t *size);
+    tn_status (*load)(tn_device device, const void *binary, size_t size, void **module);
+    tn_status (*function)(tn_device device, void *module, const char *name, void **function);
+    tn_status (*launch)(const tn__gpu_launch *l, void *function);
+    const tn__gpu_limits *(*limits)(tn_device device);
+    void *(*fault_words)(tn_device device);
+    void *(*scratch_get)(tn_device device, size_t bytes);
+    void (*scratch_put)(tn_device device, void *scratch, size_t bytes);
+    /* Optional: a library's product. TN_EMISSING, with no error set, if it is not there or not for this one. */
+    tn_status (*product)(tn_device device, const tn__gpu_product *p, const char *label);
+    tn_status (*zero)(tn_device device, void *p, size_t bytes); /* queues a memset */
+} tn__gpu_driver;
+
+/* ---- the text of a unit, for the cache, for tests (nvrtc, OpenCL) ---- */
+
+/* Writes the unit's whole text. Returns its length; cap as snprintf. Negative with an error set. */
+int64_t tn__gpu_unit_text(const tn__gpu_unit *unit, char *out, size_t cap);
+/* Names of the family's kernels, in order; n of them. */
+const char *const *tn__gpu_family_kernels(tn__gpu_family family, size_t *n);
+const char *tn__gpu_family_name(tn__gpu_family family);
+/* "reduce_float16_float32", for messages and file names. */
+typedef struct tn__gpu_unit_name {
+    char s[96];
+} tn__gpu_unit_name;
+tn__gpu_unit_name tn__gpu_unit_str(const tn__gpu_unit *unit);
+/* Forgets what is loaded on a device whose context went away (reset). */
+void tn__gpu_forget(tn_device device);
+
+/* ---- the operations, one function per kernel column of ops.def: run_*.c ---- */
+tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
+tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, sig, infer, kernel, ...) TN_MUST_USE tn_status tn__gpu_##kernel(const tn__launch *l);
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+
+#endif

@@ -1,0 +1,29 @@
+/* backend/stream.h: a queue of work on one device. What runs on one stream runs in order; two streams are ordered only by
+ * tn__queue.wait. */
+#ifndef TENON_BACKEND_STREAM_H
+#define TENON_BACKEND_STREAM_H
+
+#include "core/base.h"
+
+typedef struct tn__stream {
+    _Atomic int32_t refs;
+    tn_device device;
+    uint32_t id;  /* unique in the process; 0: the default stream of its device */
+    void *handle; /* the driver's; NULL is the driver's default stream */
+    void (*destroy)(struct tn__stream *);
+} tn__stream;
+
+static inline tn__stream *tn__stream_retain(tn__stream *s)
+{
+    if (s)
+        atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+static inline void tn__stream_release(tn__stream *s)
+{
+    if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
+        s->destroy(s);
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* fakegpu/fake.h: the inside of libtenon_fakegpu.so, which answers as libcuda, NVRTC, cuBLAS and NVML. It depends on
+ * abi/ alone: it shares no line with the library that it tests.
+ *
+ * Parts: driver (devices, contexts, memory, streams, events: src/fakegpu/driver_*.c), order (who may touch which memory
+ * when: order.c), compiler (NVRTC: text to a shared object with the machine's C compiler), kernel (loads that, runs groups
+ * of work items as fibers), cublas, nvml, faults (TENON_FAKE_GPU_FAULTS).
+ *
+ * Device memory has two addresses: the device's, which the host cannot read (PROT_NONE), and the host's, where the bytes
+ * are. Whatever the library passes is a device address; only run functions of queued work see host addresses. */
+#ifndef TENON_FAKEGPU_FAKE_H
+#define TENON_FAKEGPU_FAKE_H
+
+#include "abi/abi.h"
+#include <stdbool.h>
+
+#define FAKE_API __attribute__((visibility("default")))
+
+/* ---- driver: what compiler, kernel and cuBLAS use of it ---- */
+
+/* One stretch of memory that queued work touches. bytes 0: the whole block that holds the pointer. */
+typedef struct fake_access {
+    const void *pointer; /* a device address, or pinned host memory (not checked) */
+    size_t bytes;
+    bool write;
+} fake_access;
+
+/* Queues work on a stream (NULL: the default stream of the current context) after checking that its memory is there, is
+ * the context's (or a peer's with access), and that no conflicting access is unordered with it. 'what' names it in
+ * reports (copied). run(arg) is called on the stream's thread, or drop(arg) if the work is thrown away; each frees arg. */
+tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_access *access, int n,
+                           void (*run)(void *arg), void (*drop)(void *arg), void *arg);
+
+/* Where the bytes of a device address are; the pointer itself if it is no device address (pinned memory, NULL). */
+void *fake_host_address(const void *device_pointer);
+
+/* Makes the device of the running work fail from now on: run functions call it ("divergent barrier in kernel ..."). */
+void fake_device_fail(tn__cu_result error, const char *report);
+
+/* ---- compiler and kernel: what the driver uses of them ---- */
+
+typedef struct fake_module fake_module;
+
+typedef struct fake_kernel_arg {
+    uint32_t size;
+    bool pointer, constant; /* constant: const pointer, read only */
+} fake_kernel_arg;
+
+enum { FAKE_MAX_ARGS = 64 };
+
+typedef struct fake_kernel {
+    char name[128];
+    int n_args;
+    fake_kernel_arg arg[FAKE_MAX_ARGS];
+    bool barrier; /* declared KERNEL_B: work items of a group run as fibers */
+    void (*entry)(void **args);
+    fake_module *module;
+} fake_kernel;
+
+/* Loads what the fake NVRTC made. TN__CU_INVALID_IMAGE if it is something else. */
+tn__cu_result fake_module_load(const void *image, fake_module **module);
+void fake_module_unload(fake_module *module);
+/* NULL if there is none of that name. Valid until the module is unloaded. */
+const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
+
+/* Runs all groups on the calling thread. args[i] points to the i-th argument's value, pointers already host addresses. */
+void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args);
+
+#endif
