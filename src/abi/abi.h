@@ -3,9 +3,9 @@
  * reference). The CUDA backend calls these functions, the fake GPUs answer them; both read the same lists
  * (abi/<library>.def), and tests/twosides holds every line against NVIDIA's headers where these are installed.
  *
- * A list line: FN(name, symbol, older, (parameters)), symbols as tokens: 'name' inside Tenon; 'symbol' the exported name asked for first,
- * 'older' the one asked for if there is none (empty where every version since CUDA 11.8 has 'symbol'). Functions marked
- * OPTIONAL(...) may be missing. Every function returns an unsigned status, 0 for success.
+ * A list line: FN(name, symbol, older, (parameters)), all tokens: 'name' inside Tenon; 'symbol' the exported name asked
+ * for first, 'older' the one asked for if there is none (empty where every version since CUDA 11.8 has 'symbol').
+ * Functions marked OPTIONAL(...) may be missing. Every function returns an unsigned status, 0 for success.
  *
  * It stands below every floor: it includes nothing of Tenon. */
 #ifndef TENON_ABI_ABI_H
