@@ -79,13 +79,15 @@ static int run(char *const argv[])
 static int compile(tn_dtype d, tn_dtype compute, const char *folder)
 {
     static const char *const types[] = {[TN_F32] = "f32", [TN_F64] = "f64", [TN_I32] = "i32", [TN_I64] = "i64"};
+    static const char *const tokens[] = {"", "b8", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
     char path[256];
     int n = 0;
     snprintf(path, sizeof path, "%s/%s_%s.cl", folder, tn__dtypes[d].name, types[compute]);
     FILE *f = fopen(path, "w");
     if (!f)
         return -1;
-    fprintf(f, "#define TN_DT_%s 1\n#define TN_CT_%s 1\n", tn__dtypes[d].name, types[compute]);
+    fprintf(f, "#define TN_DT_%s 1\n#define TN_DT %s\n#define TN_CT_%s 1\n", tn__dtypes[d].name, tokens[d],
+            types[compute]);
     bool ok = append_file(f, TENON_SOURCE "/src/backend/gpu/kernels/prelude.h") &&
               append_file(f, TENON_SOURCE "/src/op/element.h");
     for (size_t i = 0; i < TN_COUNT(rows); i++)

@@ -1,20 +1,41 @@
-/* backend/gpu/kernels/prelude.h: the kernel dialect: one text for every device compiler. This is its OpenCL C side; CUDA
- * and the host (fake GPUs) join with their backends. Rules that were found to matter stand in docs and are kept here:
- * kernel arguments are plain integers and global pointers; no bool, half or size_t arguments; bfloat16 by bit shifts,
- * float16 by conversion; contraction off.
+/* backend/gpu/kernels/prelude.h: the kernel dialect: one text for every device compiler: OpenCL C 1.2, CUDA C (NVRTC),
+ * and host C for the fake GPUs, whose compiler puts its own words before this text (TN_HOST_DIALECT).
  *
- * Before it, the host defines TN_DT_<dtype> (storage) and TN_CT_<f32|f64|i32|i64> (compute type). After it op/element.h is
- * read: the vocabulary of ops.def's expressions. */
-#if defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)
+ * Rules that were found to matter:
+ *   - kernel parameters are pointers to element 0, integers, and structs of integers by value; no bool, half or size_t;
+ *     a const pointer is only read (who may run beside whom is decided by it); pointers never lie in structs or memory;
+ *   - KERNEL_B declares a kernel that has a BARRIER or a shuffle; LOCAL_MEM stands at kernel scope, its size is static;
+ *   - bfloat16 by bit shifts, float16 by conversion; contraction off; names and parameters of kernels are spelled out,
+ *     never made by macros;
+ *   - shuffles and atomics of the dialect act on whole warps and on global memory.
+ *
+ * Before it, the host defines what the unit is for (tn__gpu_unit): TN_DT_<dtype> and TN_DT (storage of the inputs),
+ * TN_OT_<dtype> and TN_OT (of the result), TN_CT_<f32|f64|i32|i64> (the compute type), TN_VARIANT. After it op/element.h is
+ * read where there is a compute type: the vocabulary of ops.def's expressions. */
+#if defined(TN_HOST_DIALECT)
+/* the host's words stand before this text */
+#elif defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-#define KERNEL(name)   __kernel void name
-#define GLOBAL         __global
-#define DEVICE         static inline
-#define GLOBAL_ID(d)   ((i64)get_global_id(d))
-#define GLOBAL_SIZE(d) ((i64)get_global_size(d))
+#ifdef cl_khr_int64_base_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
+#define KERNEL(name)                 __kernel void name
+#define KERNEL_B(name)               __kernel void name
+#define GLOBAL                       __global
+#define LOCAL                        __local
+#define CONST_TABLE                  __constant
+#define DEVICE                       static inline
+#define LOCAL_MEM(T, name, n)        __local T name[n]
+#define BARRIER()                    barrier(CLK_LOCAL_MEM_FENCE)
+#define GROUP_ID(d)                  ((int)get_group_id(d))
+#define LOCAL_ID(d)                  ((int)get_local_id(d))
+#define LOCAL_SIZE(d)                ((int)get_local_size(d))
+#define NUM_GROUPS(d)                ((int)get_num_groups(d))
+#define ALIGNED(n)                   __attribute__((aligned(n)))
+#define RESTRICT                     restrict
 typedef char i8;
 typedef uchar u8;
 typedef short i16;
@@ -24,10 +45,14 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-#define AS_F32(x)       as_float(x)
-#define AS_U32(x)       as_uint(x)
-#define SATURATE_I32(x) convert_int_sat_rtz(x)
-#define SATURATE_I64(x) convert_long_sat_rtz(x)
+#define MULHI_U32(a, b)              mul_hi((u32)(a), (u32)(b))
+#define AS_F32(x)                    as_float((u32)(x))
+#define AS_U32(x)                    as_uint((f32)(x))
+#define AS_F64(x)                    as_double((u64)(x))
+#define AS_U64(x)                    as_ulong((double)(x))
+#define FMA(a, b, c)                 fma(a, b, c)
+#define SATURATE_I32(x)              convert_int_sat_rtz(x)
+#define SATURATE_I64(x)              convert_long_sat_rtz(x)
 DEVICE f32 half_f32(u16 h)
 {
     return vload_half(0, (const half *)&h);
@@ -38,9 +63,127 @@ DEVICE u16 f32_half(f32 f)
     vstore_half_rte(f, 0, (half *)&h);
     return h;
 }
+#define ATOMIC_ADD_I32(p, v)         atomic_add((volatile GLOBAL i32 *)(p), v)
+#define ATOMIC_MAX_I32(p, v)         atomic_max((volatile GLOBAL i32 *)(p), v)
+#define ATOMIC_MIN_I32(p, v)         atomic_min((volatile GLOBAL i32 *)(p), v)
+#define ATOMIC_CAS_U32(p, old, now)  atomic_cmpxchg((volatile GLOBAL u32 *)(p), old, now)
+#define ATOMIC_ADD_I64(p, v)         atom_add((volatile GLOBAL i64 *)(p), v)
+#define ATOMIC_CAS_U64(p, old, now_) atom_cmpxchg((volatile GLOBAL u64 *)(p), old, now_)
+DEVICE void ATOMIC_ADD_F32(GLOBAL f32 *p, f32 v)
+{
+    volatile GLOBAL u32 *word = (volatile GLOBAL u32 *)p;
+    u32 seen = *word, old;
+    do {
+        old = seen;
+        seen = ATOMIC_CAS_U32(word, old, AS_U32(AS_F32(old) + v));
+    } while (seen != old);
+}
+DEVICE void ATOMIC_ADD_F64(GLOBAL double *p, double v)
+{
+    volatile GLOBAL u64 *word = (volatile GLOBAL u64 *)p;
+    u64 seen = *word, old;
+    do {
+        old = seen;
+        seen = ATOMIC_CAS_U64(word, old, AS_U64(AS_F64(old) + v));
+    } while (seen != old);
+}
+#define TN_SHUFFLE_THERE             0
+
+#elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#pragma nv_diag_suppress 177 /* no unit uses every function of the dialect */
+#define KERNEL(name)   extern "C" __global__ void name
+#define KERNEL_B(name) extern "C" __global__ void name
+#define GLOBAL
+#define LOCAL
+#define CONST_TABLE           static __constant__ const
+#define DEVICE                static __device__ __forceinline__
+#define LOCAL_MEM(T, name, n) __shared__ T name[n]
+#define BARRIER()             __syncthreads()
+#define TN_OF_DIM(v, d)       ((int)((d) == 0 ? (v).x : (d) == 1 ? (v).y : (v).z))
+#define GROUP_ID(d)           TN_OF_DIM(blockIdx, d)
+#define LOCAL_ID(d)           TN_OF_DIM(threadIdx, d)
+#define LOCAL_SIZE(d)         TN_OF_DIM(blockDim, d)
+#define NUM_GROUPS(d)         TN_OF_DIM(gridDim, d)
+#define ALIGNED(n)            __attribute__((aligned(n)))
+#define RESTRICT              __restrict__
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fc00000)
+#endif
+#define MULHI_U32(a, b)             __umulhi((u32)(a), (u32)(b))
+#define AS_F32(x)                   __uint_as_float((u32)(x))
+#define AS_U32(x)                   __float_as_uint((f32)(x))
+#define AS_F64(x)                   __longlong_as_double((i64)(x))
+#define AS_U64(x)                   ((u64)__double_as_longlong((double)(x)))
+#define FMA(a, b, c)                fma(a, b, c)
+DEVICE i32 SATURATE_I32(f32 x)
+{
+    return x != x ? 0 : __float2int_rz(x);
+}
+DEVICE i32 SATURATE_I32(double x)
+{
+    return x != x ? 0 : __double2int_rz(x);
+}
+DEVICE i64 SATURATE_I64(f32 x)
+{
+    return x != x ? 0 : __float2ll_rz(x);
+}
+DEVICE i64 SATURATE_I64(double x)
+{
+    return x != x ? 0 : __double2ll_rz(x);
+}
+DEVICE f32 half_f32(u16 h)
+{
+    f32 f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+DEVICE u16 f32_half(f32 f)
+{
+    u16 h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+#define ATOMIC_ADD_I32(p, v)        atomicAdd((i32 *)(p), (i32)(v))
+#define ATOMIC_ADD_I64(p, v)        ((i64)atomicAdd((u64 *)(p), (u64)(v)))
+#define ATOMIC_ADD_F32(p, v)        atomicAdd((f32 *)(p), (f32)(v))
+#define ATOMIC_ADD_F64(p, v)        atomicAdd((double *)(p), (double)(v))
+#define ATOMIC_MAX_I32(p, v)        atomicMax((i32 *)(p), (i32)(v))
+#define ATOMIC_MIN_I32(p, v)        atomicMin((i32 *)(p), (i32)(v))
+#define ATOMIC_CAS_U32(p, old, now) atomicCAS((u32 *)(p), (u32)(old), (u32)(now))
+#define ATOMIC_CAS_U64(p, old, now) atomicCAS((u64 *)(p), (u64)(old), (u64)(now))
+#define TN_SHUFFLE_THERE            1
+#define SHUFFLE_XOR_U32(v, mask)    __shfl_xor_sync(0xffffffffu, (u32)(v), mask)
+#define SHUFFLE_XOR_U64(v, mask)    __shfl_xor_sync(0xffffffffu, (u64)(v), mask)
+#define SHUFFLE_DOWN_U32(v, by)     __shfl_down_sync(0xffffffffu, (u32)(v), by)
+
 #else
 #error "the dialect has no side for this compiler yet"
 #endif
+
+#ifndef WARP
+#define WARP 32
+#endif
+#ifndef TN_SHUFFLE /* 0 from outside: the fallback by local memory */
+#define TN_SHUFFLE TN_SHUFFLE_THERE
+#endif
+#ifndef GLOBAL_ID
+#define GLOBAL_ID(d)   ((i64)GROUP_ID(d) * LOCAL_SIZE(d) + LOCAL_ID(d))
+#define GLOBAL_SIZE(d) ((i64)NUM_GROUPS(d) * LOCAL_SIZE(d))
+#endif
+#define TN_PASTE_(a, b) a##b
+#define TN_PASTE(a, b)  TN_PASTE_(a, b)
 
 DEVICE f32 bf16_f32(u16 h)
 {
@@ -49,126 +192,175 @@ DEVICE f32 bf16_f32(u16 h)
 
 DEVICE u16 f32_bf16(f32 f)
 {
-    u32 u = AS_U32(f);
+    const u32 u = AS_U32(f);
     return (u16)((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16 | 0x40u) : (u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
+
+/* Notes the first index out of range: tn__gpu_fault_words, which the host reads when it has waited. op: the operation's
+ * number (TN_OP of the launch), not yet counted from 1. */
+DEVICE void TN_INDEX_FAULT(GLOBAL u64 *fault, i32 op, i64 index, i64 size)
+{
+    if (ATOMIC_CAS_U64(fault, (u64)0, (u64)op + 1) == 0) {
+        fault[1] = (u64)index;
+        fault[2] = (u64)size;
+    }
+}
+
+/* ---- storage of each dtype: type S_x, size in bytes N_x ---- */
+#define S_b8   u8
+#define S_u8   u8
+#define S_i8   i8
+#define S_i16  i16
+#define S_i32  i32
+#define S_i64  i64
+#define S_f16  u16
+#define S_bf16 u16
+#define S_f32  f32
+#define S_f64  double
+#define N_b8   1
+#define N_u8   1
+#define N_i8   1
+#define N_i16  2
+#define N_i32  4
+#define N_i64  8
+#define N_f16  2
+#define N_bf16 2
+#define N_f32  4
+#define N_f64  8
 
 /* ---- compute type ---- */
 #if defined(TN_CT_f32)
 typedef f32 T;
 typedef u32 UT;
-#define TN_IS_FLOAT 1
-#define TN_INFINITY INFINITY
+#define TN_IS_FLOAT    1
+#define TN_INFINITY    INFINITY
+#define TN_OF_BITS(u)  AS_F32(u)
+#define TN_MATH(f)     TN_PASTE(f, TN_MATH_SUFFIX)
+#define TN_MATH_SUFFIX f
 #elif defined(TN_CT_f64)
 typedef double T;
 typedef u64 UT;
-#define TN_IS_FLOAT 1
-#define TN_INFINITY ((double)INFINITY)
+#define TN_IS_FLOAT   1
+#define TN_INFINITY   ((double)INFINITY)
+#define TN_OF_BITS(u) AS_F64(u)
+#define TN_MATH(f)    f
 #elif defined(TN_CT_i32)
 typedef i32 T;
 typedef u32 UT;
-#define TN_IS_FLOAT 0
+#define TN_IS_FLOAT   0
+#define TN_OF_BITS(u) ((T)(u32)(u))
 #elif defined(TN_CT_i64)
 typedef i64 T;
 typedef u64 UT;
-#define TN_IS_FLOAT 0
+#define TN_IS_FLOAT   0
+#define TN_OF_BITS(u) ((T)(u))
 #endif
 #define K(x)    ((T)(x))
 #define E(name) name
 #define M(f)    m_##f
 
-/* ---- storage: LD gives the compute type, SV takes it ---- */
+/* ---- L_x: storage to the compute type; W_x: the compute type to storage. Floats to integers saturate, NaN is 0. ---- */
 #if TN_IS_FLOAT
-#define TO_SMALL(S, v) ((S)(u32)SATURATE_I32(v))
-#define TO_I32(v)      SATURATE_I32(v)
-#define TO_I64(v)      SATURATE_I64(v)
+#define TN_SMALL(S, v) ((S)(u32)SATURATE_I32(v))
+#define TN_FLOAT(v)    ((T)(v))
+#define W_i32(v)       SATURATE_I32(v)
+#define W_i64(v)       SATURATE_I64(v)
 #else
-#define TO_SMALL(S, v) ((S)(u32)(v))
-#define TO_I32(v)      ((i32)(v))
-#define TO_I64(v)      ((i64)(v))
+#define TN_SMALL(S, v) ((S)(u32)(v))
+#if defined(TN_CT_i64)
+#define TN_FLOAT(v) SATURATE_I64(v)
+#else
+#define TN_FLOAT(v) SATURATE_I32(v)
 #endif
-#if defined(TN_DT_bool)
-typedef u8 ST;
-#define LD(x) ((T)((x) != 0))
-#define SV(x) ((u8)((x) != 0))
-#elif defined(TN_DT_uint8)
-typedef u8 ST;
-#define LD(x) ((T)(x))
-#define SV(x) TO_SMALL(u8, x)
-#elif defined(TN_DT_int8)
-typedef i8 ST;
-#define LD(x) ((T)(x))
-#define SV(x) TO_SMALL(i8, x)
-#elif defined(TN_DT_int16)
-typedef i16 ST;
-#define LD(x) ((T)(x))
-#define SV(x) TO_SMALL(i16, x)
-#elif defined(TN_DT_int32)
-typedef i32 ST;
-#define LD(x) ((T)(x))
-#define SV(x) TO_I32(x)
-#elif defined(TN_DT_int64)
-typedef i64 ST;
-#define LD(x) ((T)(x))
-#define SV(x) TO_I64(x)
-#elif defined(TN_DT_float16)
-typedef u16 ST;
-#define LD(x) ((T)half_f32(x))
-#define SV(x) f32_half((f32)(x))
-#elif defined(TN_DT_bfloat16)
-typedef u16 ST;
-#define LD(x) ((T)bf16_f32(x))
-#define SV(x) f32_bf16((f32)(x))
-#elif defined(TN_DT_float32)
-typedef f32 ST;
-#define LD(x) ((T)(x))
-#define SV(x) ((f32)(x))
-#elif defined(TN_DT_float64)
-typedef double ST;
-#define LD(x) ((T)(x))
-#define SV(x) ((double)(x))
+#define W_i32(v) ((i32)(v))
+#define W_i64(v) ((i64)(v))
+#endif
+#define L_b8(x)   ((T)((x) != 0))
+#define L_u8(x)   ((T)(x))
+#define L_i8(x)   ((T)(x))
+#define L_i16(x)  ((T)(x))
+#define L_i32(x)  ((T)(x))
+#define L_i64(x)  ((T)(x))
+#define L_f16(x)  TN_FLOAT(half_f32(x))
+#define L_bf16(x) TN_FLOAT(bf16_f32(x))
+#define L_f32(x)  TN_FLOAT(x)
+#define L_f64(x)  TN_FLOAT(x)
+#define W_b8(x)   ((u8)((x) != 0))
+#define W_u8(x)   TN_SMALL(u8, x)
+#define W_i8(x)   TN_SMALL(i8, x)
+#define W_i16(x)  TN_SMALL(i16, x)
+#define W_f16(x)  f32_half((f32)(x))
+#define W_bf16(x) f32_bf16((f32)(x))
+#define W_f32(x)  ((f32)(x))
+#define W_f64(x)  ((double)(x))
+
+/* Inputs: ST their storage type, LD(x) its value computed in, SV(v) back; VEC: VW of them, 16 bytes at once. */
+#if defined(TN_DT)
+typedef TN_PASTE(S_, TN_DT) ST;
+#define LD(x)   TN_PASTE(L_, TN_DT)(x)
+#define SV(v)   TN_PASTE(W_, TN_DT)(v)
+#define ST_SIZE TN_PASTE(N_, TN_DT)
+#define VW      (16 / ST_SIZE)
+typedef struct ALIGNED(16) VEC {
+    ST v[VW];
+} VEC;
+#endif
+/* The result: the same with an O. */
+#if defined(TN_OT)
+typedef TN_PASTE(S_, TN_OT) OT;
+#define LDO(x)  TN_PASTE(L_, TN_OT)(x)
+#define SVO(v)  TN_PASTE(W_, TN_OT)(v)
+#define OT_SIZE TN_PASTE(N_, TN_OT)
+#define OVW     (16 / OT_SIZE)
+typedef struct ALIGNED(16) OVEC {
+    OT v[OVW];
+} OVEC;
 #endif
 
-/* ---- math functions of expressions: the device's own, overloaded by type ---- */
+/* ---- math functions of expressions: the device's own. OpenCL C has one name for all types ---- */
 #if TN_IS_FLOAT
-#define m_fabs      fabs
-#define m_exp       exp
-#define m_exp2      exp2
-#define m_expm1     expm1
-#define m_log       log
-#define m_log2      log2
-#define m_log10     log10
-#define m_log1p     log1p
-#define m_sqrt      sqrt
-#define m_cbrt      cbrt
-#define m_sin       sin
-#define m_cos       cos
-#define m_tan       tan
-#define m_asin      asin
-#define m_acos      acos
-#define m_atan      atan
-#define m_atan2     atan2
-#define m_sinh      sinh
-#define m_cosh      cosh
-#define m_tanh      tanh
-#define m_asinh     asinh
-#define m_acosh     acosh
-#define m_atanh     atanh
-#define m_erf       erf
-#define m_erfc      erfc
-#define m_lgamma    lgamma
-#define m_tgamma    tgamma
-#define m_hypot     hypot
-#define m_pow       pow
-#define m_fmod      fmod
-#define m_floor     floor
-#define m_ceil      ceil
-#define m_trunc     trunc
-#define m_rint      rint
-#define m_copysign  copysign
-#define m_nextafter nextafter
+#if defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)
+#undef TN_MATH
+#define TN_MATH(f) f
+#endif
+#define m_fabs      TN_MATH(fabs)
+#define m_exp       TN_MATH(exp)
+#define m_exp2      TN_MATH(exp2)
+#define m_expm1     TN_MATH(expm1)
+#define m_log       TN_MATH(log)
+#define m_log2      TN_MATH(log2)
+#define m_log10     TN_MATH(log10)
+#define m_log1p     TN_MATH(log1p)
+#define m_sqrt      TN_MATH(sqrt)
+#define m_cbrt      TN_MATH(cbrt)
+#define m_sin       TN_MATH(sin)
+#define m_cos       TN_MATH(cos)
+#define m_tan       TN_MATH(tan)
+#define m_asin      TN_MATH(asin)
+#define m_acos      TN_MATH(acos)
+#define m_atan      TN_MATH(atan)
+#define m_atan2     TN_MATH(atan2)
+#define m_sinh      TN_MATH(sinh)
+#define m_cosh      TN_MATH(cosh)
+#define m_tanh      TN_MATH(tanh)
+#define m_asinh     TN_MATH(asinh)
+#define m_acosh     TN_MATH(acosh)
+#define m_atanh     TN_MATH(atanh)
+#define m_erf       TN_MATH(erf)
+#define m_erfc      TN_MATH(erfc)
+#define m_lgamma    TN_MATH(lgamma)
+#define m_tgamma    TN_MATH(tgamma)
+#define m_hypot     TN_MATH(hypot)
+#define m_pow       TN_MATH(pow)
+#define m_fmod      TN_MATH(fmod)
+#define m_floor     TN_MATH(floor)
+#define m_ceil      TN_MATH(ceil)
+#define m_trunc     TN_MATH(trunc)
+#define m_rint      TN_MATH(rint)
+#define m_copysign  TN_MATH(copysign)
+#define m_nextafter TN_MATH(nextafter)
 DEVICE T m_sigmoid(T x)
 {
-    return K(1) / (K(1) + exp(-x));
+    return K(1) / (K(1) + m_exp(-x));
 }
 #endif
