@@ -1,0 +1,57 @@
+#!/bin/sh
+# Holds src/abi against NVIDIA's headers, where there are any: run.sh SOURCE CC
+# Looked for: the compiler's own folders, $TENON_CUDA_INCLUDE (several, with ':'), $CUDA_HOME/include, beside nvcc.
+# Exits with 77 if no header is here. Each line is also tried wrong: a check that cannot fail is none.
+set -u
+source=$1 cc=$2 checked=0 failed=0
+nvcc=$(command -v nvcc || true)
+folders=$(printf '%s\n' "${TENON_CUDA_INCLUDE:-}" "${CUDA_HOME:+$CUDA_HOME/include}" \
+    "${nvcc:+$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include}" /usr/local/cuda/include | tr ':' '\n' | sort -u)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# try LIBRARY FOLDER-OF-abi INCLUDE-FLAG
+try() {
+    "$cc" -std=gnu11 -fsyntax-only -Werror -Wno-deprecated-declarations ${3:+"$3"} -I"$2" -I"$source/src" \
+        "$source/tests/twosides/$1.c"
+}
+
+# check LIBRARY INCLUDE-FLAG WHERE
+check() {
+    lines=$(grep -cE '^(FN|OPTIONAL)\(' "$source/src/abi/$1.def")
+    constants=$(grep -cE '^SAME' "$source/tests/twosides/$1.c")
+    if ! try "$1" "$source/src" "$2"; then
+        echo "FAILED: $1 is not what $3 says"
+        failed=1
+        return
+    fi
+    # a parameter of another type must be noticed
+    mkdir -p "$scratch/abi" && cp "$source"/src/abi/* "$scratch/abi/" || exit 1
+    sed 's/(\(tn__cublas_handle \*handle\|int \*count\|unsigned \*count\|int \*major, int \*minor\))/(float *wrong)/' \
+        "$source/src/abi/$1.def" >"$scratch/abi/$1.def"
+    if try "$1" "$scratch" "$2" 2>/dev/null; then
+        echo "FAILED: $1: a wrong parameter passed unnoticed"
+        failed=1
+    fi
+    echo "count: two sides: $1: $lines functions, $constants constants and sizes agree with NVIDIA's header"
+    checked=$((checked + 1))
+}
+
+for library in cuda nvrtc cublas nvml; do
+    header=$library.h
+    [ $library != cublas ] || header=cublas_v2.h
+    found=''
+    for folder in $folders; do
+        if [ -f "$folder/$header" ]; then
+            check $library "-I$folder" "$folder/$header"
+            found=yes
+        fi
+    done
+    if [ -z "$found" ] && echo "#include <$header>" | "$cc" -E -x c - >/dev/null 2>&1; then
+        check $library '' "$header"
+        found=yes
+    fi
+    [ -n "$found" ] || echo "skipped: two sides of $library: no $header here"
+done
+[ $failed = 0 ] || exit 1
+[ $checked -gt 0 ] || exit 77
