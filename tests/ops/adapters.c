@@ -95,8 +95,9 @@ static tn_options options_of(record *r)
 {
     (void)record_arg(r, -1, "device");
     (void)record_arg(r, -1, "requires_grad");
-    return (tn_options){sizeof(tn_options), TN_HERE, TN_CPU, dtype_of(record_arg(r, -1, "dtype")), false, false,
-                        {0, NULL}};
+    return (tn_options){
+        sizeof(tn_options), TN_HERE, tn_get_default_device(), dtype_of(record_arg(r, -1, "dtype")), false, false,
+        {0, NULL}};
 }
 
 /* ---- reductions ---- */

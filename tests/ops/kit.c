@@ -1,4 +1,5 @@
 #include "ops/kit.h"
+#include "backend/cpu/isa.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -328,6 +329,8 @@ int64_t kit_ravel(int32_t ndim, const int64_t *stride, const int64_t *at)
 real kit_item(const tn_tensor *t, int64_t i)
 {
     int64_t at[TN_MAX_DIMS];
+    if (!(t = kit_host(t)))
+        return KIT_NAN;
     tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
     kit_unravel(i, shape.ndim, shape.dim, at);
     tn_dtype d = tn_tensor_dtype(t);
@@ -421,7 +424,11 @@ void kit_show(kit_array *a)
         kit_store(a->dtype, a->bytes + (first + kit_ravel(a->ndim, a->stride, at)) * size, a->v[i]);
     }
     const tn_dims shape = {a->ndim, a->shape}, stride = {a->ndim, a->stride};
-    if (a->layout == KIT_SLICED || a->layout == KIT_STEPPED || a->layout == KIT_EXPANDED) {
+    if (!kit_on_cpu()) {
+        tn_tensor *whole = tn_from_data(a->bytes, a->dtype, TN_SHAPE(room), .release = free, .ctx = a->bytes);
+        a->flat = tn_to(whole, .device = kit_device());
+        a->t = tn_as_strided(a->flat, shape, stride, first);
+    } else if (a->layout == KIT_SLICED || a->layout == KIT_STEPPED || a->layout == KIT_EXPANDED) {
         tn_tensor *whole = tn_from_data(a->bytes, a->dtype, TN_SHAPE(room), .release = free, .ctx = a->bytes);
         a->t = tn_as_strided(whole, shape, stride, first);
     } else {
@@ -441,13 +448,15 @@ bool kit_surroundings_intact(const kit_array *a)
 {
     int64_t at[TN_MAX_DIMS], size = kit_size(a->dtype);
     unsigned char *mine = calloc(a->size ? a->size : 1, 1);
-    bool intact = true;
+    const tn_tensor *host = a->flat ? kit_host(a->flat) : NULL;
+    const unsigned char *bytes = host ? tn_data(host) : a->bytes;
+    bool intact = !a->flat || host;
     for (int64_t i = 0; i < a->numel; i++) {
         kit_unravel(i, a->ndim, a->shape, at);
         memset(mine + (int64_t)a->offset + kit_ravel(a->ndim, a->stride, at) * size, 1, (size_t)size);
     }
     for (size_t i = 0; i < a->size; i++)
-        intact &= mine[i] || a->bytes[i] == 0x01;
+        intact &= mine[i] || bytes[i] == 0x01;
     free(mine);
     return intact;
 }
@@ -515,6 +524,63 @@ real kit_any_value(tn_dtype d)
     return kit_round(ldexpl(m, (int)kit_below(2 * top) - top), d);
 }
 
+/* ---- where ---- */
+
+tn_device kit_device(void)
+{
+    static tn_device d;
+    const char *name = getenv("TENON_TEST_DEVICE");
+    if (!d.type)
+        d = name && *name ? tn_device_parse(name) : TN_CPU;
+    return d;
+}
+
+/* The last tensor that was read: its copy is good while nobody wrote to it. Kept, so that its address stays its own. */
+static struct {
+    tn_tensor *of, *copy;
+    uint32_t version;
+} last;
+
+static void forget_last(void)
+{
+    tn_release(last.of);
+    tn_release(last.copy);
+    last.of = last.copy = NULL;
+}
+
+const tn_tensor *kit_host(const tn_tensor *t)
+{
+    if (!t || tn_tensor_device(t).type == TN_DEVICE_CPU)
+        return t;
+    if (t == last.of && tn_tensor_version(t) == last.version)
+        return last.copy;
+    forget_last();
+    bool was = tn_set_grad_enabled(false);
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *copy = tn_cpu((tn_tensor *)(uintptr_t)t);
+    if (copy) {
+        last.copy = tn_keep(copy);
+        last.of = tn_retain((tn_tensor *)(uintptr_t)t);
+        last.version = tn_tensor_version(t);
+    }
+    tn_scope_close(scope);
+    tn_set_grad_enabled(was);
+    return last.copy;
+}
+
+const char *kit_where(void)
+{
+    static char text[128];
+    tn_device_info all[64];
+    if (kit_on_cpu())
+        return tn__isa()->name;
+    size_t n = tn_devices(all, TN_COUNT(all));
+    for (size_t i = 0; i < n && i < TN_COUNT(all); i++)
+        if (tn_device_equal(all[i].device, tn_device_make(kit_device().type, TN_MAX(kit_device().index, 0))))
+            snprintf(text, sizeof text, "%s, %s", tn_device_text(all[i].device).s, all[i].name);
+    return text;
+}
+
 /* ---- counting ---- */
 
 bool kit_fail(const char *format, ...)
@@ -532,6 +598,7 @@ bool kit_fail(const char *format, ...)
 
 int kit_finish(const char *what)
 {
+    forget_last();
     if (tn_live_tensors())
         kit_fail("%lld tensors are still alive", (long long)tn_live_tensors());
     printf("count: %s: %lld cases, %lld elements, %lld failures\n", what, (long long)kit.cases, (long long)kit.elements,
@@ -541,6 +608,10 @@ int kit_finish(const char *what)
 
 bool kit_can_run(void)
 {
+    if (!kit_on_cpu() && tn_set_default_device(kit_device())) {
+        printf("FAILED: TENON_TEST_DEVICE=%s: %s\n", getenv("TENON_TEST_DEVICE"), tn_error_message());
+        exit(1);
+    }
     if (LDBL_MANT_DIG >= 64)
         return true;
     printf("skipped: long double has %d bits here, so it is no reference for float64 and int64\n", LDBL_MANT_DIG);

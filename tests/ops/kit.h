@@ -87,6 +87,7 @@ typedef struct kit_array {
     tn_tensor *t;         /* belongs to the scope that was open */
     unsigned char *bytes; /* the memory t shows, and more; released with t's storage */
     size_t size, offset;  /* of bytes; of element 0 in it */
+    tn_tensor *flat;      /* on other devices than the CPU: all of that memory, which t is a view of */
 } kit_array;
 
 /* Memory for values; fill .v, then kit_show. */
@@ -114,6 +115,19 @@ real kit_tame_value(tn_dtype d);
 /* Special values of a dtype; returns how many. */
 int kit_specials(tn_dtype d, const real **out);
 
+/* ---- where ---- */
+
+/* The device that arrays are shown on, and the default of factories: TENON_TEST_DEVICE, else the CPU. */
+tn_device kit_device(void);
+static inline bool kit_on_cpu(void)
+{
+    return kit_device().type == TN_DEVICE_CPU;
+}
+/* The tensor's values on the host; borrowed until the next call. NULL, with the error set, where that fails. */
+const tn_tensor *kit_host(const tn_tensor *t);
+/* "avx512", "cuda:0, Tenon fake GPU": for the counts that programs print. */
+const char *kit_where(void);
+
 /* ---- counting ---- */
 typedef struct kit_tally {
     int64_t cases, elements, failures;
@@ -124,7 +138,8 @@ extern kit_tally kit;
 bool kit_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints the total and gives main's exit status; also asks that no tensor is alive. */
 int kit_finish(const char *what);
-/* False, having said so, where long double is no wider than double. */
+/* Begins a program: ends it if the device is not there. False, having said so, where long double is no wider than
+ * double. */
 bool kit_can_run(void);
 
 /* A text of a shape, in a buffer that the 8th next call overwrites. */

@@ -4,7 +4,6 @@
 #include "ops/gradients.h"
 #include "autograd/apply.h"
 #include "autograd/node.h"
-#include "backend/cpu/isa.h"
 
 static bool seen[TN__OPS];
 
@@ -88,7 +87,7 @@ int main(int argc, char **argv)
     if (!only) {
         gradients_at_kinks();
         printf("count: %d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n",
-               graph_report(), tn__isa()->name);
+               graph_report(), kit_where());
     }
     return kit_finish("gradients");
 }

@@ -1,7 +1,6 @@
 /* Structural rows: every public OP, VIEW, COMP and FUNC of ops.def has a case in one of the structural_*.c files, or a
  * reason not to. A row that has neither fails this program. */
 #include "ops/structural.h"
-#include "backend/cpu/isa.h"
 #include <string.h>
 #include <time.h>
 
@@ -107,6 +106,6 @@ int main(int argc, char **argv)
             kit_fail("row '%s' has no case: write one in tests/ops/structural_*.c", rows[i]);
     }
     printf("count: %d public structural rows, %d of them with a case; %d internal ones; on %s\n", public_rows, covered,
-           internal, tn__isa()->name);
+           internal, kit_where());
     return kit_finish("structural");
 }

@@ -37,7 +37,7 @@ static tn_tensor *array_of(zip_t *z, const char *name)
     void *data = read_entry(z, entry, &size);
     tn_tensor *t = data ? tn_npy_parse(data, size, entry) : NULL;
     free(data);
-    return t;
+    return t ? tn_to(t, .device = tn_get_default_device()) : NULL;
 }
 
 /* ---- JSON to values ---- */
@@ -176,6 +176,12 @@ static double largest(tn_tensor *t)
 
 static bool agrees(const record *r, const char *what, tn_tensor *got, tn_tensor *want)
 {
+    if (got && !tn_device_equal(tn_tensor_device(got), tn_tensor_device(want)) && tn_tensor_ndim(got)) {
+        printf("  %s %s: %s: is on %s\n", r->op, r->dtype, what, tn_device_text(tn_tensor_device(got)).s);
+        return false;
+    }
+    got = tn_cpu(got);
+    want = tn_cpu(want);
     tn_dims a = tn_tensor_shape(got), b = tn_tensor_shape(want);
     tn_dtype d = tn_tensor_dtype(got);
     bool same = got && a.ndim == b.ndim && d == tn_tensor_dtype(want);
@@ -335,7 +341,14 @@ int main(void)
 {
     tally required = {0}, all = {0};
     int files = 0;
+    const char *device = getenv("TENON_TEST_DEVICE");
+    if (device && tn_set_default_device(tn_device_parse(device))) {
+        printf("FAILED: TENON_TEST_DEVICE=%s: %s\n", device, tn_error_message());
+        return 1;
+    }
     bool ok = run_required(&required);
+    if (device)
+        printf("note: on %s\n", tn_device_text(tn_get_default_device()).s);
     printf("count: records of the named operations: %d of %d agree, %d of them with a gradient\n", required.passed,
            required.records, required.gradients);
     run_all(&all, &files);

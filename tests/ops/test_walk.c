@@ -661,6 +661,8 @@ int main(int argc, char **argv)
         partial_overlap();
         only_numbers();
         bad_shapes();
+    }
+    if (argc < 2 && kit_on_cpu()) {
         beyond_the_caches(TN_F32, false);
         beyond_the_caches(TN_I8, false);
         beyond_the_caches(TN_F32, true);
@@ -675,6 +677,6 @@ int main(int argc, char **argv)
             }
         kit.failures += tn_set_default_dtype(TN_F32) != TN_OK;
     }
-    printf("count: %d elementwise rows on %s\n", n_rows, tn__isa()->name);
+    printf("count: %d elementwise rows on %s\n", n_rows, kit_where());
     return kit_finish("walk");
 }
