@@ -46,7 +46,8 @@ typedef struct tn__queue {
     void (*set_current)(tn__stream *s);       /* of s->device, on this thread */
     /* What is queued on s from now on waits for everything that is on 'other' now. */
     tn_status (*wait)(tn__stream *s, tn__stream *other);
-    /* The storage (of this backend, or pinned) is used by what is on s now: its memory is not reused before that is done. */
+    /* The storage (of this backend, or pinned) is used by what is on s now: its memory is not reused before that is
+     * done. Not needed where s is the storage's own stream. */
     void (*used)(tn__storage *storage, tn__stream *s);
     tn_status (*synchronize)(tn__stream *s);
 } tn__queue;
@@ -58,7 +59,8 @@ typedef struct tn__backend {
     int32_t type;
     int32_t (*count)(void);
     void (*info)(int32_t index, tn_device_info *out);
-    /* Memory for nbytes, its version 0. NULL, with TN_ENOMEM set, when there is too little. */
+    /* Memory for nbytes, its version 0; with a queue, its stream is set. NULL, with TN_ENOMEM set, when there is too
+     * little. */
     tn__storage *(*allocate)(tn_device device, size_t nbytes);
     /* An elementwise row over a walk. */
     tn_status (*elementwise)(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);

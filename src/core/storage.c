@@ -13,6 +13,7 @@ tn__storage *tn__storage_new(tn_device device, void *data, size_t nbytes, void (
     s->read_only = false;
     s->data = data;
     s->nbytes = nbytes;
+    s->stream = NULL;
     s->release = release;
     s->ctx = NULL;
     s->user_release = NULL;

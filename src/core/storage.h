@@ -14,6 +14,8 @@ struct tn__storage {
     bool read_only; /* memory the library must not write: a mapped file */
     void *data;     /* NULL on meta, and where nbytes is 0 */
     size_t nbytes;
+    struct tn__stream *stream; /* whose order the memory follows: the one it was allocated on. Kept alive by the backend
+                                  that made the storage; NULL where work is not queued, or the memory is the host's */
     void (*release)(tn__storage *); /* gives data back; run once, at the last reference */
     void *ctx;                      /* release's own */
     void (*user_release)(void *);
