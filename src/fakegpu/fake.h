@@ -26,7 +26,8 @@ typedef struct fake_access {
 
 /* Queues work on a stream (NULL: the default stream of the current context) after checking that its memory is there, is
  * the context's (or a peer's with access), and that no conflicting access is unordered with it. 'what' names it in
- * reports (copied). run(arg) is called on the stream's thread, or drop(arg) if the work is thrown away; each frees arg. */
+ * reports (copied). run(arg) is called on the stream's thread, or drop(arg) if the work is thrown away, be it later or by
+ * this very call when it fails; each frees arg (drop NULL: nothing to free). */
 tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_access *access, int n,
                            void (*run)(void *arg), void (*drop)(void *arg), void *arg);
 

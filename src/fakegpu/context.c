@@ -1,0 +1,182 @@
+/* Primary contexts: one of each device, counted; current per thread. */
+#include "fakegpu/driver.h"
+
+static _Thread_local fake_context *current;
+
+fake_context *fake_current(void)
+{
+    return current;
+}
+
+static tn__cu_result start(fake_context *c)
+{
+    fake_device *d = c->device;
+    if (c->stopping) /* by another thread */
+        return TN__CU_CONTEXT_IS_DESTROYED;
+    if (d->used + FAKE_CONTEXT_BYTES > d->capacity)
+        return TN__CU_OUT_OF_MEMORY;
+    c->fallback = fake_stream_new(c, 0);
+    if (!c->fallback)
+        return TN__CU_OUT_OF_MEMORY;
+    d->used += FAKE_CONTEXT_BYTES;
+    c->error = TN__CU_SUCCESS;
+    c->active = true;
+    return TN__CU_SUCCESS;
+}
+
+/* Ends the context: its work is thrown away, all that was made in it is gone. */
+static void stop(fake_context *c)
+{
+    if (!c->active)
+        return;
+    c->active = false; /* from now on nothing is queued; what other devices still do with its memory ends first */
+    c->stopping = true;
+    fake_discard(c);
+    for (int i = 0; i < fake.n_visible; i++) {
+        fake_context *other = &fake.visible[i]->context;
+        if (other != c && other->active && other->peer[c->device->ordinal])
+            fake_wait_context(other);
+        other->peer[c->device->ordinal] = false;
+        c->peer[i] = false;
+    }
+    fake_modules_clear(c);
+    fake_events_clear(c);
+    while (c->streams) {
+        fake_stream *s = c->streams;
+        fake_stream_detach(s);
+        if (!s->closing)
+            fake_stream_close(s);
+    }
+    c->fallback = NULL;
+    fake_memory_clear(c->device);
+    c->device->used -= FAKE_CONTEXT_BYTES;
+    c->stopping = false;
+}
+
+tn__cu_result cuDevicePrimaryCtxRetain(tn__cu_context *context, tn__cu_device device)
+{
+    fake_device *d;
+    tn__cu_result r = fake_enter_device(device, &d);
+    if (r)
+        return r;
+    if (!context)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    if (!d->context.active)
+        r = start(&d->context);
+    if (r)
+        return fake_leave(r);
+    d->context.retained++;
+    *context = &d->context;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuDevicePrimaryCtxRelease_v2(tn__cu_device device)
+{
+    fake_device *d;
+    tn__cu_result r = fake_enter_device(device, &d);
+    if (r)
+        return r;
+    if (!d->context.retained)
+        return fake_leave(TN__CU_INVALID_CONTEXT);
+    if (--d->context.retained == 0)
+        stop(&d->context);
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+/* The count stays, but the context is gone until it is retained again. */
+tn__cu_result cuDevicePrimaryCtxReset_v2(tn__cu_device device)
+{
+    fake_device *d;
+    tn__cu_result r = fake_enter_device(device, &d);
+    if (r)
+        return r;
+    stop(&d->context);
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuDevicePrimaryCtxGetState(tn__cu_device device, unsigned *flags, int *active)
+{
+    fake_device *d;
+    tn__cu_result r = fake_enter_device(device, &d);
+    if (r)
+        return r;
+    if (!flags || !active)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    *flags = 0;
+    *active = d->context.active;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+/* Is it one of the contexts there are? */
+static bool is_context(const fake_context *c)
+{
+    for (int i = 0; i < fake.n_visible; i++)
+        if (c == &fake.visible[i]->context)
+            return true;
+    return false;
+}
+
+tn__cu_result cuCtxSetCurrent(tn__cu_context context)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    if (context && !is_context(context))
+        return fake_leave(TN__CU_INVALID_CONTEXT);
+    if (context && !context->active)
+        return fake_leave(TN__CU_CONTEXT_IS_DESTROYED);
+    current = context;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuCtxGetCurrent(tn__cu_context *context)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    if (!context)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    *context = current;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuCtxSynchronize(void)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    fake_wait_context(c);
+    return fake_leave(c->error);
+}
+
+tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    if (flags)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    if (!is_context(peer) || !peer->active)
+        return fake_leave(TN__CU_INVALID_CONTEXT);
+    if (peer == c)
+        return fake_leave(TN__CU_INVALID_DEVICE);
+    if (c->peer[peer->device->ordinal])
+        return fake_leave(TN__CU_PEER_ACCESS_ALREADY_ENABLED);
+    c->peer[peer->device->ordinal] = true;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = -5;
+    return fake_leave(TN__CU_SUCCESS);
+}

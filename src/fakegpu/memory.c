@@ -1,0 +1,208 @@
+/* Device memory and pinned host memory. */
+#include "fakegpu/driver.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Between blocks lies one more grain, which stays shut for AddressSanitizer, as does what rounding adds. */
+static size_t rounded(size_t bytes)
+{
+    return (bytes + FAKE_GRAIN - 1) / FAKE_GRAIN * FAKE_GRAIN;
+}
+
+fake_block *fake_block_of(const void *address)
+{
+    fake_device *d = fake_device_of(address);
+    fake_block *b = fake_table_find(d ? &d->blocks : &fake.pinned, address);
+    return b && !b->going ? b : NULL;
+}
+
+/* ---- where a new block goes: the next gap above the cursor, so that freed addresses rest for a while ---- */
+
+static bool find_gap(const fake_device *d, char *from, char *to, size_t size, char **found)
+{
+    size_t i = fake_table_after(&d->blocks, from);
+    if (i && d->blocks.at[i - 1]->base + d->blocks.at[i - 1]->size + FAKE_GRAIN > from)
+        from = d->blocks.at[i - 1]->base + d->blocks.at[i - 1]->size + FAKE_GRAIN;
+    for (; from < to; i++) {
+        const char *end = i < d->blocks.n ? d->blocks.at[i]->base : to;
+        if (end > from && (size_t)(end - from) >= size + FAKE_GRAIN) {
+            *found = from;
+            return true;
+        }
+        if (i >= d->blocks.n)
+            return false;
+        from = d->blocks.at[i]->base + d->blocks.at[i]->size + FAKE_GRAIN;
+    }
+    return false;
+}
+
+static fake_block *place(fake_device *d, size_t bytes)
+{
+    size_t size = rounded(bytes);
+    fake_block *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    char *end = d->base + d->span;
+    if (!find_gap(d, d->base + d->cursor, end, size, &b->base) && !find_gap(d, d->base, end, size, &b->base)) {
+        free(b);
+        return NULL;
+    }
+    b->bytes = bytes;
+    b->size = size;
+    b->device = d;
+    if (!fake_table_insert(&d->blocks, b)) {
+        free(b);
+        return NULL;
+    }
+    d->cursor = (size_t)(b->base + size - d->base);
+    d->used += size;
+    return b;
+}
+
+static void forget(fake_block *b)
+{
+    fake_table_remove(b->device ? &b->device->blocks : &fake.pinned, b);
+    if (b->device)
+        b->device->used -= b->size;
+    free(b);
+}
+
+tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    fake_device *d = c->device;
+    if (!pointer || !bytes)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    if (bytes > d->capacity || rounded(bytes) > d->capacity - d->used)
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    fake_block *b = place(d, bytes);
+    if (!b)
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    char *host = b->base + d->span;
+    size_t size = b->size;
+    *pointer = (tn__cu_ptr)(uintptr_t)b->base;
+    fake_leave(TN__CU_SUCCESS); /* nobody else knows the address yet */
+    fake_poison(host, size);
+    fake_shut(host + bytes, size - bytes + FAKE_GRAIN);
+    return TN__CU_SUCCESS;
+}
+
+/* Waits, as a real driver does, for all that is queued on the device, and on those that may touch its memory. */
+static void wait_for_users(fake_device *d)
+{
+    fake_wait_context(&d->context);
+    for (int i = 0; i < fake.n_visible; i++)
+        if (fake.visible[i]->context.peer[d->ordinal])
+            fake_wait_context(&fake.visible[i]->context);
+}
+
+/* Also of a dead device: the memory goes, the error is said. */
+tn__cu_result cuMemFree_v2(tn__cu_ptr pointer)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    if (!fake_current())
+        return fake_leave(TN__CU_INVALID_CONTEXT);
+    if (!pointer)
+        return fake_leave(TN__CU_SUCCESS);
+    fake_block *b = fake_block_of((const void *)(uintptr_t)pointer);
+    if (!b || !b->device || b->base != (char *)(uintptr_t)pointer)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    fake_device *d = b->device;
+    char *host = b->base + d->span;
+    size_t size = b->size;
+    b->going = true;
+    wait_for_users(d);
+    r = d->context.error;
+    pthread_mutex_unlock(&fake.lock);
+    fake_poison(host, size);
+    fake_shut(host, size);
+    pthread_mutex_lock(&fake.lock);
+    forget(b);
+    return fake_leave(r);
+}
+
+void fake_memory_clear(fake_device *d)
+{
+    for (size_t i = d->blocks.n; i-- > 0;) {
+        fake_block *b = d->blocks.at[i];
+        if (b->going) /* another thread is at it */
+            continue;
+        fake_poison(b->base + d->span, b->size);
+        fake_shut(b->base + d->span, b->size);
+        forget(b);
+    }
+}
+
+tn__cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    if (!free_bytes || !total_bytes)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    *free_bytes = c->device->capacity - c->device->used;
+    *total_bytes = c->device->capacity;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+/* ---- pinned host memory: its address is the same on the host and on all devices ---- */
+
+tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 4; /* 4: write-combined */
+    if (!pointer || !bytes || flags & ~known)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    fake_block *b = calloc(1, sizeof *b);
+    size_t page = 4096;
+    void *memory = bytes > SIZE_MAX - page ? NULL : aligned_alloc(page, (bytes + page - 1) / page * page);
+    if (b && memory) {
+        memset(memory, 0xff, bytes);
+        *b = (fake_block){.base = memory, .bytes = bytes, .size = bytes};
+        if (fake_table_insert(&fake.pinned, b)) {
+            *pointer = memory;
+            return fake_leave(TN__CU_SUCCESS);
+        }
+    }
+    free(b);
+    free(memory);
+    return fake_leave(TN__CU_OUT_OF_MEMORY);
+}
+
+tn__cu_result cuMemFreeHost(void *pointer)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    fake_block *b = fake_block_of(pointer);
+    if (!b || b->device || b->base != pointer)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    b->going = true;
+    for (int i = 0; i < fake.n_visible; i++) /* what is queued may use it: the caller should have waited */
+        fake_wait_context(&fake.visible[i]->context);
+    forget(b);
+    free(pointer);
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuMemHostGetDevicePointer_v2(tn__cu_ptr *pointer, void *host, unsigned flags)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    const fake_block *b = fake_block_of(host);
+    if (!pointer || flags || !b || b->device)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    *pointer = (tn__cu_ptr)(uintptr_t)host;
+    return fake_leave(TN__CU_SUCCESS);
+}

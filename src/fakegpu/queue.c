@@ -1,0 +1,272 @@
+/* Queues: what is queued on a stream runs in order on a thread of its own, which is started with the first item. */
+#include "fakegpu/driver.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static _Thread_local fake_stream *running;
+
+fake_stream *fake_running(void)
+{
+    return running;
+}
+
+double fake_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---- life ---- */
+
+fake_stream *fake_stream_new(fake_context *c, unsigned flags)
+{
+    static unsigned ids;
+    fake_stream *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->context = c;
+    s->id = ++ids;
+    s->flags = flags;
+    s->refs = 1;
+    s->oldest = UINT64_MAX;
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->progress, NULL);
+    s->next = c->streams;
+    c->streams = s;
+    return s;
+}
+
+void fake_stream_put(fake_stream *s)
+{
+    if (--s->refs)
+        return;
+    pthread_cond_destroy(&s->work);
+    pthread_cond_destroy(&s->progress);
+    free(s);
+}
+
+void fake_stream_detach(fake_stream *s)
+{
+    for (fake_stream **at = &s->context->streams; *at; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            return;
+        }
+}
+
+void fake_stream_close(fake_stream *s)
+{
+    fake_handle_remove(s);
+    s->closing = true;
+    if (s->started)
+        pthread_cond_signal(&s->work); /* the thread takes it off the list when all is done */
+    else
+        fake_stream_detach(s);
+    fake_stream_put(s);
+}
+
+/* ---- waiting ---- */
+
+void fake_wait(fake_stream *s, uint64_t number)
+{
+    s->refs++;
+    s->waiters++;
+    while (!fake_stream_reached(s, number))
+        pthread_cond_wait(&s->progress, &fake.lock);
+    s->waiters--;
+    fake_stream_put(s);
+}
+
+void fake_wait_context(fake_context *c)
+{
+    uint64_t until = fake.sequence;
+    for (fake_stream *s = c->streams; s;) {
+        if (fake_stream_reached(s, until)) {
+            s = s->next;
+        } else {
+            fake_wait(s, until);
+            s = c->streams; /* the list may have changed meanwhile */
+        }
+    }
+}
+
+void fake_discard(fake_context *c)
+{
+    for (fake_stream *s = c->streams; s; s = s->next)
+        s->discard = true;
+    fake_wait_context(c);
+}
+
+/* ---- running ---- */
+
+void fake_fail(fake_context *c, tn__cu_result error)
+{
+    if (!c->error)
+        c->error = error;
+}
+
+/* Calls what the item holds, without the lock. */
+static void run_work(fake_stream *s, fake_item *item)
+{
+    bool dead = s->discard || s->context->error;
+    if (!dead && item->illegal) {
+        fake_report("%s", item->illegal);
+        fake_fail(s->context, TN__CU_ILLEGAL_ADDRESS);
+        dead = true;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    running = s;
+    double start = fake_now();
+    if (!dead)
+        item->run(item->arg);
+    else if (item->drop)
+        item->drop(item->arg);
+    double spent = fake_now() - start;
+    running = NULL;
+    pthread_mutex_lock(&fake.lock);
+    s->context->device->busy += (uint64_t)(spent * 1e6);
+}
+
+static void run_item(fake_stream *s, fake_item *item)
+{
+    switch (item->kind) {
+    case FAKE_RUN: run_work(s, item); break;
+    case FAKE_WAIT:
+        fake_wait(item->on, item->upto);
+        fake_stream_put(item->on);
+        break;
+    case FAKE_RECORD:
+        if (item->event->generation == item->generation)
+            item->event->time = fake_now();
+        fake_event_put(item->event);
+        break;
+    }
+    free(item->illegal);
+    free(item);
+}
+
+static void *work(void *arg)
+{
+    fake_stream *s = arg;
+    pthread_mutex_lock(&fake.lock);
+    for (;;) {
+        while (!s->head && !s->closing)
+            pthread_cond_wait(&s->work, &fake.lock);
+        fake_item *item = s->head;
+        if (!item)
+            break;
+        s->head = item->next;
+        if (!s->head)
+            s->tail = NULL;
+        run_item(s, item);
+        s->oldest = s->head ? s->head->number : UINT64_MAX;
+        if (s->waiters)
+            pthread_cond_broadcast(&s->progress);
+    }
+    fake_stream_detach(s);
+    fake_stream_put(s);
+    pthread_mutex_unlock(&fake.lock);
+    return NULL;
+}
+
+/* ---- queueing ---- */
+
+static bool start(fake_stream *s)
+{
+    if (s->started)
+        return true;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes))
+        return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    s->started = pthread_create(&thread, &attributes, work, s) == 0;
+    pthread_attr_destroy(&attributes);
+    if (s->started)
+        s->refs++;
+    return s->started;
+}
+
+static void append(fake_stream *s, fake_item *item)
+{
+    item->next = NULL;
+    item->number = s->last = ++fake.sequence;
+    if (s->tail) {
+        s->tail->next = item;
+    } else {
+        s->head = item;
+        if (s->oldest == UINT64_MAX)
+            s->oldest = item->number;
+        pthread_cond_signal(&s->work);
+    }
+    s->tail = item;
+}
+
+static bool wait_for(fake_stream *s, fake_stream *on)
+{
+    if (on == s || on->oldest == UINT64_MAX)
+        return true;
+    fake_item *item = calloc(1, sizeof *item);
+    if (!item)
+        return false;
+    item->kind = FAKE_WAIT;
+    item->on = on;
+    item->upto = on->last;
+    on->refs++;
+    append(s, item);
+    return true;
+}
+
+/* The legacy default stream runs after, and before, all work of the context's streams that are not NON_BLOCKING. */
+static bool join_default(fake_stream *s)
+{
+    fake_context *c = s->context;
+    if (s->flags & TN__CU_STREAM_NON_BLOCKING)
+        return true;
+    if (s != c->fallback)
+        return wait_for(s, c->fallback);
+    for (fake_stream *other = c->streams; other; other = other->next)
+        if (!(other->flags & TN__CU_STREAM_NON_BLOCKING) && !wait_for(s, other))
+            return false;
+    return true;
+}
+
+static void give_up(fake_item *item)
+{
+    if (item->kind == FAKE_WAIT)
+        fake_stream_put(item->on);
+    else if (item->kind == FAKE_RECORD)
+        fake_event_put(item->event);
+    free(item->illegal);
+    free(item);
+}
+
+tn__cu_result fake_queue(fake_stream *s, fake_item *item)
+{
+    if (!start(s) || !join_default(s)) {
+        give_up(item);
+        return TN__CU_OUT_OF_MEMORY;
+    }
+    append(s, item);
+    return TN__CU_SUCCESS;
+}
+
+/* ---- what compiler, kernels and cuBLAS use ---- */
+
+void fake_device_fail(tn__cu_result error, const char *report)
+{
+    if (!running)
+        return;
+    fake_report("%s", report);
+    pthread_mutex_lock(&fake.lock);
+    fake_fail(running->context, error);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void *fake_host_address(const void *device_pointer)
+{
+    const fake_device *d = fake_device_of(device_pointer);
+    return (char *)(uintptr_t)device_pointer + (d ? d->span : 0);
+}

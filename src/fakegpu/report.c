@@ -1,0 +1,31 @@
+/* The text of the last failed check. It has a lock of its own, so that queued work may report too. */
+#include "fakegpu/driver.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char last[4096];
+
+void fake_report(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    pthread_mutex_lock(&lock);
+    vsnprintf(last, sizeof last, format, args);
+    pthread_mutex_unlock(&lock);
+    va_end(args);
+}
+
+tn__cu_result tenonFakeReport(char *text, size_t size)
+{
+    if (fake_forked())
+        return TN__CU_NOT_INITIALIZED;
+    if (!text || !size)
+        return TN__CU_INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    snprintf(text, size, "%s", last);
+    last[0] = '\0';
+    pthread_mutex_unlock(&lock);
+    return TN__CU_SUCCESS;
+}

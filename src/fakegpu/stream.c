@@ -1,0 +1,56 @@
+/* Streams, as programs see them. */
+#include "fakegpu/driver.h"
+
+tn__cu_result cuStreamCreateWithPriority(tn__cu_stream *stream, unsigned flags, int priority)
+{
+    (void)priority; /* any is taken: a real driver clamps it */
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    if (!stream || flags & ~(unsigned)TN__CU_STREAM_NON_BLOCKING)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    fake_stream *s = fake_stream_new(c, flags);
+    if (!s || !fake_handle_add(s, FAKE_STREAM)) {
+        if (s)
+            fake_stream_close(s);
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    }
+    *stream = s;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
+/* Also of a dead device: its handle goes, the error is said. */
+tn__cu_result cuStreamDestroy_v2(tn__cu_stream stream)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    if (!fake_handle_is(stream, FAKE_STREAM))
+        return fake_leave(TN__CU_INVALID_HANDLE);
+    r = stream->context->error;
+    fake_stream_close(stream);
+    return fake_leave(r);
+}
+
+tn__cu_result cuStreamQuery(tn__cu_stream stream)
+{
+    fake_context *c;
+    fake_stream *s;
+    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    if (r)
+        return r;
+    return fake_leave(s->oldest == UINT64_MAX ? TN__CU_SUCCESS : TN__CU_NOT_READY);
+}
+
+tn__cu_result cuStreamSynchronize(tn__cu_stream stream)
+{
+    fake_context *c;
+    fake_stream *s;
+    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    if (r)
+        return r;
+    c = s->context;
+    fake_wait(s, s->last);
+    return fake_leave(c->error);
+}
