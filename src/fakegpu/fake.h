@@ -52,16 +52,26 @@ typedef struct fake_kernel {
     char name[128];
     int n_args;
     fake_kernel_arg arg[FAKE_MAX_ARGS];
-    bool barrier; /* declared KERNEL_B: work items of a group run as fibers */
-    void (*entry)(void **args);
+    bool barrier;         /* declared KERNEL_B: work items of a group run as fibers */
+    uint32_t local_bytes; /* of local memory (LOCAL_MEM), for one group */
+    const struct tn_kernel_info *info;
     fake_module *module;
 } fake_kernel;
 
-/* Loads what the fake NVRTC made. TN__CU_INVALID_IMAGE if it is something else. */
+/* What a device of this kind can hold. */
+enum { FAKE_MAX_ITEMS = 1024, FAKE_MAX_LOCAL_BYTES = 48 << 10 };
+
+/* Loads what the fake NVRTC made. TN__CU_INVALID_IMAGE if it is something else, TN__CU_NO_BINARY_FOR_GPU if another build
+ * of this library made it (it is to be compiled anew). */
 tn__cu_result fake_module_load(const void *image, fake_module **module);
 void fake_module_unload(fake_module *module);
 /* NULL if there is none of that name. Valid until the module is unloaded. */
 const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
+
+/* To be asked at launch: TN__CU_INVALID_VALUE for impossible sizes, TN__CU_LAUNCH_OUT_OF_RESOURCES for a kernel that needs
+ * more than there is. 'why' gets the reason ("" if none). */
+tn__cu_result fake_kernel_check(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], char *why,
+                                size_t size);
 
 /* Runs all groups on the calling thread. args[i] points to the i-th argument's value, pointers already host addresses. */
 void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args);

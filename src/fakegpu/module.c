@@ -4,12 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Another part of this library; a driver without it loads no modules. */
-#pragma weak fake_module_load
-#pragma weak fake_module_unload
-#pragma weak fake_module_kernel
-#pragma weak fake_kernel_run
-
 struct CUfunc_st {
     tn__cu_function next; /* of the module */
     tn__cu_module module;
@@ -63,8 +57,6 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
     if (r)
         return r;
     fake_leave(r); /* loading takes long */
-    if (!fake_module_load)
-        return TN__CU_NOT_SUPPORTED;
     if (!module || !image)
         return TN__CU_INVALID_VALUE;
     tn__cu_module m = calloc(1, sizeof *m);
@@ -147,7 +139,7 @@ tn__cu_result cuFuncGetAttribute(int *value, unsigned attribute, tn__cu_function
         return fake_leave(TN__CU_INVALID_VALUE);
     switch (attribute) {
     case TN__CU_FUNC_MAX_THREADS_PER_BLOCK: *value = 1024; break;
-    case TN__CU_FUNC_SHARED_SIZE_BYTES: *value = 0; break;
+    case TN__CU_FUNC_SHARED_SIZE_BYTES: *value = (int)function->kernel->local_bytes; break;
     case TN__CU_FUNC_NUM_REGS: *value = 32; break;
     default: return fake_leave(TN__CU_INVALID_VALUE);
     }
@@ -202,15 +194,6 @@ static launch *pack(const fake_kernel *k, void **parameters, fake_access *access
     return l;
 }
 
-static bool geometry_ok(const unsigned groups[3], const unsigned local[3], unsigned shared_bytes)
-{
-    for (int i = 0; i < 3; i++)
-        if (!groups[i] || !local[i] || local[i] > 1024)
-            return false;
-    return groups[0] <= INT32_MAX && groups[1] <= 65535 && groups[2] <= 65535 && local[2] <= 64 &&
-           (uint64_t)local[0] * local[1] * local[2] <= 1024 && shared_bytes <= 48 * 1024;
-}
-
 tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                              tn__cu_stream stream, void **parameters, void **extra)
@@ -223,8 +206,14 @@ tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned
     if (!fake_handle_is(function, FAKE_FUNCTION) || function->module->context != c || s->context != c)
         return fake_leave(TN__CU_INVALID_HANDLE);
     const unsigned groups[3] = {grid_x, grid_y, grid_z}, local[3] = {block_x, block_y, block_z};
-    if (!geometry_ok(groups, local, shared_bytes) || extra || (function->kernel->n_args && !parameters))
-        return fake_leave(TN__CU_INVALID_VALUE);
+    char why[256];
+    r = fake_kernel_check(function->kernel, groups, local, why, sizeof why);
+    if (*why)
+        fake_report("%s", why);
+    if (!r && (shared_bytes > FAKE_MAX_LOCAL_BYTES || extra || (function->kernel->n_args && !parameters)))
+        r = TN__CU_INVALID_VALUE;
+    if (r)
+        return fake_leave(r);
     fake_access access[FAKE_MAX_ARGS];
     int n;
     launch *l = pack(function->kernel, parameters, access, &n);

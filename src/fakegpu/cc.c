@@ -1,0 +1,341 @@
+/* The machine's C compiler, run on text in a private folder that is gone afterwards. No shell: arguments are passed as they
+ * are, so no path can be misread. */
+#include "fakegpu/compiler.h"
+#include "fakegpu_dialect.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* -O1: a unit of six kernels takes gcc 85 ms, against 92 ms at -O2, and runs as fast. The rest makes C behave like device
+ * code: wrapping integers, no contraction, no errno. */
+static const char *const flags[] = {"-O1",
+                                    "-fPIC",
+                                    "-w",
+                                    "-fwrapv",
+                                    "-fno-strict-aliasing",
+                                    "-ffp-contract=off",
+                                    "-fno-math-errno",
+                                    "-std=gnu11"
+#ifdef TN_FAKE_SANITIZE /* kernels are checked as the library is */
+                                    ,
+                                    "-g1",
+                                    TN_FAKE_SANITIZE,
+                                    "-fno-omit-frame-pointer",
+                                    "-fno-sanitize-recover=all"
+#endif
+};
+
+enum { FLAGS = sizeof flags / sizeof *flags, MAX_ARGUMENTS = 128, MAX_PATH = 4096 };
+
+/* ---- finding it ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool resolve(const char *name, char *path)
+{
+    if (strchr(name, '/')) {
+        snprintf(path, MAX_PATH, "%s", name);
+        return is_program(path);
+    }
+    const char *p = getenv("PATH");
+    for (p = p && *p ? p : "/usr/local/bin:/usr/bin:/bin"; *p;) {
+        const size_t n = strcspn(p, ":");
+        if (n && snprintf(path, MAX_PATH, "%.*s/%s", (int)n, p, name) < MAX_PATH && is_program(path))
+            return true;
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
+/* The compiler: TENON_FAKE_CC alone if it is set; else CC, cc, gcc, clang. A sanitizer's runtime must be that of the
+ * compiler that built the library: there, that one comes first. */
+static bool find_compiler(char *path)
+{
+    const char *only = getenv("TENON_FAKE_CC"), *cc = getenv("CC");
+    const char *const candidates[] = {
+#ifdef TN_FAKE_SANITIZE
+        TN_FAKE_BUILD_CC,
+#endif
+        cc ? cc : "", "cc", "gcc", "clang"};
+    if (only && *only)
+        return resolve(only, path);
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++)
+        if (*candidates[i] && resolve(candidates[i], path))
+            return true;
+    return false;
+}
+
+static void say_no_compiler(fake_text *log)
+{
+    const char *only = getenv("TENON_FAKE_CC");
+    if (only && *only)
+        fake_text_printf(log, "error: fake GPUs need a C compiler at run time, and TENON_FAKE_CC='%s' is no program\n",
+                         only);
+    else
+        fake_text_puts(log,
+                       "error: fake GPUs need a C compiler at run time: kernels are compiled for the host. None was "
+                       "found (tried $CC, cc, gcc, clang). Install one (Debian, Ubuntu: apt install gcc libc6-dev; "
+                       "Fedora: dnf install gcc; Alpine: apk add gcc musl-dev), or name one by TENON_FAKE_CC\n");
+}
+
+void fake_cc_describe(char *out, size_t size)
+{
+    char path[MAX_PATH];
+    if (find_compiler(path))
+        snprintf(out, size, "%s", path);
+    else
+        snprintf(out, size, "no C compiler found");
+}
+
+static uint64_t mixed(uint64_t h, const void *bytes, size_t n)
+{
+    for (const unsigned char *p = bytes; n--; p++)
+        h = (h ^ *p) * 0x100000001b3u; /* FNV-1a */
+    return h;
+}
+
+uint64_t fake_cc_identity(void)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; texts[i].name; i++)
+        h = mixed(h, texts[i].text, strlen(texts[i].text));
+    for (size_t i = 0; i < FLAGS; i++)
+        h = mixed(h, flags[i], strlen(flags[i]) + 1);
+    return h;
+}
+
+/* ---- the private folder ---- */
+
+typedef struct workplace {
+    char folder[MAX_PATH], path[MAX_PATH + 32];
+} workplace;
+
+static const char *file_in(workplace *w, const char *name)
+{
+    snprintf(w->path, sizeof w->path, "%s/%s", w->folder, name);
+    return w->path;
+}
+
+static bool make_folder(workplace *w, const char *where)
+{
+    if (!where || where[0] != '/')
+        return false;
+    const int n = snprintf(w->folder, sizeof w->folder, "%s/tenon-fakegpu-XXXXXX", where);
+    return n > 0 && (size_t)n < sizeof w->folder && mkdtemp(w->folder);
+}
+
+static void remove_folder(workplace *w)
+{
+    DIR *d = opendir(w->folder);
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(w->folder);
+}
+
+static bool write_file(const char *path, const fake_text *t)
+{
+    FILE *f = fopen(path, "wbe");
+    if (!f)
+        return false;
+    const bool ok = fwrite(t->s, 1, t->n, f) == t->n;
+    return !fclose(f) && ok;
+}
+
+/* ---- running it ---- */
+
+/* The child's environment: messages in English, temporary files in the private folder, and nothing preloaded (a preloaded
+ * sanitizer would run inside the compiler). */
+static char **child_environment(char *temporary, size_t size, const workplace *w)
+{
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **e = malloc((n + 3) * sizeof *e);
+    if (!e)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0 && strncmp(environ[i], "LC_ALL=", 7) != 0 &&
+            strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+            e[kept++] = environ[i];
+    static char english[] = "LC_ALL=C";
+    snprintf(temporary, size, "TMPDIR=%s", w->folder);
+    e[kept++] = temporary;
+    e[kept++] = english;
+    e[kept] = NULL;
+    return e;
+}
+
+/* Starts the program with its output in the file 'log'. Returns 0 or an errno. */
+static int start(pid_t *pid, const char *program, char **argv, char **env, const char *log)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, usual;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGCHLD);
+    sigaddset(&usual, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    const int e = posix_spawn(pid, program, &files, &attributes, argv, env);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return e;
+}
+
+/* Runs it to its end. Its success is judged by the file that it was to make as well: where the process ignores SIGCHLD,
+ * nobody learns how a child ended. */
+static bool run(workplace *w, const char **argv, const char *made, fake_text *log)
+{
+    char temporary[MAX_PATH + 16], log_path[MAX_PATH + 32];
+    char **env = child_environment(temporary, sizeof temporary, w);
+    pid_t pid;
+    int status = 0, e = ENOMEM;
+    snprintf(log_path, sizeof log_path, "%s/log", w->folder);
+    if (env)
+        e = start(&pid, argv[0], (char **)(uintptr_t)argv, env, log_path);
+    free(env);
+    if (e) {
+        fake_text_printf(log, "error: cannot run the C compiler %s: %s\n", argv[0], strerror(e));
+        return false;
+    }
+    while ((e = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+        ;
+    fake_text_read(log, log_path);
+    const bool ended_well = e < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    if (ended_well && access(made, R_OK) == 0)
+        return true;
+    if (WIFSIGNALED(status))
+        fake_text_printf(log, "error: the C compiler %s was ended by signal %d\n", argv[0], WTERMSIG(status));
+    else if (!log->n)
+        fake_text_printf(log, "error: the C compiler %s failed with status %d and said nothing\n", argv[0],
+                         WEXITSTATUS(status));
+    return false;
+}
+
+/* ---- compiling ---- */
+
+static bool preprocess(workplace *w, const char *cc, const char *const *define, int n_define, fake_text *log)
+{
+    const char *argv[MAX_ARGUMENTS] = {cc, "-E", "-x", "c"};
+    char in[MAX_PATH + 32], out[MAX_PATH + 32];
+    int n = 4;
+    snprintf(in, sizeof in, "%s/unit.c", w->folder);
+    snprintf(out, sizeof out, "%s/unit.i", w->folder);
+    for (size_t i = 0; i < FLAGS; i++)
+        argv[n++] = flags[i];
+    for (int i = 0; i < n_define; i++)
+        argv[n++] = define[i];
+    argv[n++] = in;
+    argv[n++] = "-o";
+    argv[n++] = out;
+    argv[n] = NULL;
+    return run(w, argv, out, log);
+}
+
+static bool make_object(workplace *w, const char *cc, fake_text *log)
+{
+    const char *argv[MAX_ARGUMENTS] = {cc, "-shared"};
+    char in[MAX_PATH + 32], out[MAX_PATH + 32];
+    int n = 2;
+    snprintf(in, sizeof in, "%s/kernels.i", w->folder);
+    snprintf(out, sizeof out, "%s/kernels.so", w->folder);
+    for (size_t i = 0; i < FLAGS; i++)
+        argv[n++] = flags[i];
+    argv[n++] = "-x";
+    argv[n++] = "cpp-output";
+    argv[n++] = in;
+    argv[n++] = "-o";
+    argv[n++] = out;
+    argv[n++] = "-lm";
+    argv[n] = NULL;
+    return run(w, argv, out, log);
+}
+
+static bool write_unit(workplace *w, const char *text, fake_text *log)
+{
+    fake_text unit = {0};
+    for (size_t i = 0; texts[i].name; i++)
+        fake_text_printf(&unit, "#line 1 \"%s\"\n%s\n", texts[i].name, texts[i].text);
+    fake_text_puts(&unit, "#line 1 \"unit\"\n");
+    fake_text_puts(&unit, text);
+    fake_text_puts(&unit, "\n");
+    const bool ok = !unit.failed && write_file(file_in(w, "unit.c"), &unit);
+    if (!ok)
+        fake_text_printf(log, "error: cannot write %s\n", w->path);
+    fake_text_free(&unit);
+    return ok;
+}
+
+/* The preprocessed text, with kernels marked, goes back to a file. */
+static bool mark(workplace *w, fake_text *log)
+{
+    fake_text in = {0}, out = {0};
+    bool ok = fake_text_read(&in, file_in(w, "unit.i")) && in.s;
+    if (!ok)
+        fake_text_printf(log, "error: cannot read %s\n", w->path);
+    ok = ok && fake_mark_kernels(in.s, &out, log);
+    if (ok && !write_file(file_in(w, "kernels.i"), &out)) {
+        fake_text_printf(log, "error: cannot write %s\n", w->path);
+        ok = false;
+    }
+    fake_text_free(&in);
+    fake_text_free(&out);
+    return ok;
+}
+
+bool fake_cc_compile(const char *text, const char *const *define, int n_define, fake_text *object, fake_text *log)
+{
+    char cc[MAX_PATH];
+    workplace w;
+    if (!find_compiler(cc)) {
+        say_no_compiler(log);
+        return false;
+    }
+    if (n_define > MAX_ARGUMENTS - FLAGS - 16) {
+        fake_text_puts(log, "error: too many macros among the options\n");
+        return false;
+    }
+    const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    size_t i = 0;
+    while (i < sizeof places / sizeof *places && !make_folder(&w, places[i]))
+        i++;
+    if (i == sizeof places / sizeof *places) {
+        fake_text_printf(log, "error: no folder for temporary files (TMPDIR, /tmp, /var/tmp, /dev/shm): %s\n",
+                         strerror(errno));
+        return false;
+    }
+    bool ok = write_unit(&w, text, log) && preprocess(&w, cc, define, n_define, log) && mark(&w, log) &&
+              make_object(&w, cc, log);
+    if (ok && !fake_text_read(object, file_in(&w, "kernels.so"))) {
+        fake_text_printf(log, "error: cannot read %s\n", w.path);
+        ok = false;
+    }
+    remove_folder(&w);
+    return ok;
+}

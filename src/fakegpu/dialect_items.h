@@ -1,0 +1,36 @@
+/* fakegpu/dialect_items.h: what a compiled kernel and the library that runs it both know. It is the head of every unit that
+ * the fake NVRTC compiles, and part of the library: so it holds plain C types only, and no include. */
+#ifndef TENON_FAKEGPU_DIALECT_ITEMS_H
+#define TENON_FAKEGPU_DIALECT_ITEMS_H
+
+/* The work item that runs now, and how it reaches the others of its group. */
+struct tn_items {
+    int local[3]; /* changes from item to item; the rest belongs to the group */
+    int group[3], size[3], groups[3];
+    char *memory; /* local memory of the group: arrays of LOCAL_MEM, poisoned when the group begins */
+    void *run;    /* the library's, for the two below */
+    /* Returns when every item of the group has come. 'site' is one number per BARRIER of the text. */
+    void (*barrier)(void *run, int site);
+    /* Gives v to the lane that asks for it, and returns that of lane ^ by (down 0) or lane + by (down 1). A barrier. */
+    unsigned long long (*shuffle)(void *run, int site, unsigned long long v, int by, int down);
+};
+
+/* Between two arrays of LOCAL_MEM: nobody may write there. Offsets are multiples of it. */
+enum { TN_LOCAL_GAP = 64 };
+
+struct tn_argument {
+    unsigned size;
+    unsigned char pointer, constant;
+};
+
+struct tn_kernel_info {
+    const char *name;
+    int barrier, n_arguments, n_locals;
+    const struct tn_argument *argument;
+    const unsigned (*local)[2]; /* offset and size of each array of local memory */
+    unsigned local_bytes;       /* of all, with gaps */
+    /* Without barrier: runs one row of items (local[1] and local[2] given, local[0] from 0). With one: one item. */
+    void (*entry)(const struct tn_items *items, void **arguments);
+};
+
+#endif

@@ -1,0 +1,303 @@
+/* Fibers: see fibers.h. The switch is in assembly for x86-64 and AArch64, ucontext elsewhere (TN_FAKE_UCONTEXT chooses it by
+ * hand). */
+#include "fakegpu/fibers.h"
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TN_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define TN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TN_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define TN_TSAN 1
+#endif
+#endif
+#if defined(TN_ASAN)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#elif defined(TN_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+/* Checked code has larger frames. */
+#if defined(TN_ASAN) || defined(TN_TSAN)
+enum { STACK = 256 << 10 };
+#else
+enum { STACK = 64 << 10 };
+#endif
+
+/* ---- the switch: saves where it is in *save, goes on at 'to'; a context is a stack pointer ---- */
+#if defined(__x86_64__) && !defined(TN_FAKE_UCONTEXT)
+typedef void *context;
+void fake_switch(context *save, context to) __attribute__((visibility("hidden")));
+/* It jumps rather than returns: a return would be predicted to go back to the caller, and never does. */
+__asm__(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, @function\nfake_switch:\n"
+        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n    movq %rsi, %rsp\n"
+        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
+        "    popq %rcx\n    jmpq *%rcx\n.size fake_switch, .-fake_switch\n");
+
+/* Six registers of no meaning and the function; above them a return address that nobody uses, where a call leaves it. */
+static context fresh_context(char *stack, size_t size, void (*start)(void))
+{
+    uintptr_t *p = (uintptr_t *)(void *)(stack + size) - 8;
+    for (int i = 0; i < 8; i++)
+        p[i] = 0;
+    p[6] = (uintptr_t)start;
+    return p;
+}
+#elif defined(__aarch64__) && !defined(TN_FAKE_UCONTEXT)
+typedef void *context;
+void fake_switch(context *save, context to) __attribute__((visibility("hidden")));
+__asm__(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, %function\nfake_switch:\n"
+        "    sub sp, sp, #160\n"
+        "    stp x19, x20, [sp]\n    stp x21, x22, [sp, #16]\n    stp x23, x24, [sp, #32]\n"
+        "    stp x25, x26, [sp, #48]\n    stp x27, x28, [sp, #64]\n    stp x29, x30, [sp, #80]\n"
+        "    stp d8, d9, [sp, #96]\n    stp d10, d11, [sp, #112]\n    stp d12, d13, [sp, #128]\n"
+        "    stp d14, d15, [sp, #144]\n    mov x9, sp\n    str x9, [x0]\n    mov sp, x1\n"
+        "    ldp x19, x20, [sp]\n    ldp x21, x22, [sp, #16]\n    ldp x23, x24, [sp, #32]\n"
+        "    ldp x25, x26, [sp, #48]\n    ldp x27, x28, [sp, #64]\n    ldp x29, x30, [sp, #80]\n"
+        "    ldp d8, d9, [sp, #96]\n    ldp d10, d11, [sp, #112]\n    ldp d12, d13, [sp, #128]\n"
+        "    ldp d14, d15, [sp, #144]\n    add sp, sp, #160\n    br x30\n.size fake_switch, .-fake_switch\n");
+
+static context fresh_context(char *stack, size_t size, void (*start)(void))
+{
+    uintptr_t *p = (uintptr_t *)(void *)(stack + size) - 20;
+    for (int i = 0; i < 20; i++)
+        p[i] = 0;
+    p[11] = (uintptr_t)start;
+    return p;
+}
+#else
+#include <ucontext.h>
+typedef ucontext_t *context;
+
+static void fake_switch(context *save, context to)
+{
+    swapcontext(*save, to);
+}
+
+static context fresh_context(char *stack, size_t size, void (*start)(void))
+{
+    context c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    getcontext(c);
+    if (!start)
+        return c;
+    c->uc_stack.ss_sp = stack;
+    c->uc_stack.ss_size = size;
+    makecontext(c, start, 0);
+    return c;
+}
+#define TN_OWNS_CONTEXT 1
+#endif
+
+/* ---- fibers ---- */
+
+typedef struct fiber {
+    context at;
+    char *stack; /* its lowest byte in use; below it lies a page that nobody may touch */
+    size_t size;
+    jmp_buf base;
+    bool waits;
+#if defined(TN_ASAN)
+    void *fake_stack;
+#elif defined(TN_TSAN)
+    void *tsan;
+#endif
+} fiber;
+
+struct fake_fibers {
+    void (*body)(void *, int);
+    void *arg;
+    char *memory;
+    size_t bytes;
+    int made, current, last, step, waiting;
+    bool abandon, end;
+    fiber outside; /* the thread itself */
+    fiber fiber[FAKE_MAX_FIBERS];
+};
+
+/* The set that starts a fiber for the first time: its function gets no argument. */
+static _Thread_local fake_fibers *starting;
+
+/* Stacks of one size apart would lie in the same cache lines; so their tops are moved by some lines each. */
+static size_t colour(int i)
+{
+    return (size_t)(i % 32) * 128;
+}
+
+static void change(fiber *from, fiber *to)
+{
+#if defined(TN_ASAN)
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->size);
+#elif defined(TN_TSAN)
+    __tsan_switch_to_fiber(to->tsan, 0);
+#endif
+    fake_switch(&from->at, to->at);
+#if defined(TN_ASAN)
+    __sanitizer_finish_switch_fiber(from->fake_stack, NULL, NULL);
+#endif
+}
+
+/* The running fiber is done for this round: the next one goes on, after the last one the thread. */
+static void pass_on(fake_fibers *f)
+{
+    fiber *self = &f->fiber[f->current];
+    if (f->current == f->last) {
+        change(self, &f->outside);
+    } else {
+        f->current += f->step;
+        change(self, &f->fiber[f->current]);
+    }
+}
+
+/* The fiber's last switch: AddressSanitizer gives up what it keeps for its stack. */
+static void leave(fake_fibers *f)
+{
+#if defined(TN_ASAN)
+    __sanitizer_start_switch_fiber(NULL, f->outside.stack, f->outside.size);
+#elif defined(TN_TSAN)
+    __tsan_switch_to_fiber(f->outside.tsan, 0);
+#endif
+    fake_switch(&f->fiber[f->current].at, f->outside.at);
+}
+
+static void fiber_main(void)
+{
+    fake_fibers *const f = starting;
+    const int i = f->current;
+    fiber *const self = &f->fiber[i];
+#if defined(TN_ASAN)
+    __sanitizer_finish_switch_fiber(NULL, (const void **)&f->outside.stack, &f->outside.size);
+#endif
+    if (setjmp(self->base) != 0) /* abandoned */
+        pass_on(f);
+    while (!f->end) {
+        if (!f->abandon)
+            f->body(f->arg, i);
+        pass_on(f);
+    }
+    leave(f);
+}
+
+void fake_fibers_wait(fake_fibers *f)
+{
+    fiber *self = &f->fiber[f->current];
+    self->waits = true;
+    f->waiting++;
+    pass_on(f);
+    self->waits = false;
+    if (f->abandon)
+        longjmp(self->base, 1);
+}
+
+int fake_fibers_current(const fake_fibers *f)
+{
+    return f->current;
+}
+
+bool fake_fibers_waits(const fake_fibers *f, int i)
+{
+    return f->fiber[i].waits;
+}
+
+static int run(fake_fibers *f, int first, int last)
+{
+    f->waiting = 0;
+    f->current = first;
+    f->last = last;
+    f->step = first <= last ? 1 : -1;
+    starting = f;
+#if defined(TN_TSAN)
+    f->outside.tsan = __tsan_get_current_fiber();
+#endif
+    change(&f->outside, &f->fiber[f->current]);
+    return f->waiting;
+}
+
+int fake_fibers_round(fake_fibers *f, int n, bool reverse)
+{
+    return run(f, reverse ? n - 1 : 0, reverse ? 0 : n - 1);
+}
+
+void fake_fibers_abandon(fake_fibers *f, int n)
+{
+    f->abandon = true;
+    run(f, 0, n - 1);
+    f->abandon = false;
+}
+
+/* ---- making them ---- */
+
+fake_fibers *fake_fibers_new(void (*body)(void *, int), void *arg)
+{
+    fake_fibers *f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    f->bytes = FAKE_MAX_FIBERS * (STACK + page);
+    f->memory = mmap(NULL, f->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (f->memory == MAP_FAILED) {
+        free(f);
+        return NULL;
+    }
+    f->body = body;
+    f->arg = arg;
+#if defined(TN_OWNS_CONTEXT)
+    f->outside.at = fresh_context(NULL, 0, NULL);
+    if (!f->outside.at) {
+        fake_fibers_free(f);
+        return NULL;
+    }
+#endif
+    return f;
+}
+
+bool fake_fibers_reserve(fake_fibers *f, int n)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (; f->made < n; f->made++) {
+        fiber *b = &f->fiber[f->made];
+        b->stack = f->memory + (size_t)f->made * (STACK + page) + page;
+        b->size = STACK - colour(f->made);
+        if (mprotect(b->stack, STACK, PROT_READ | PROT_WRITE) != 0)
+            return false;
+        b->at = fresh_context(b->stack, b->size, fiber_main);
+        if (!b->at)
+            return false;
+#if defined(TN_TSAN)
+        b->tsan = __tsan_create_fiber(0);
+#endif
+    }
+    return true;
+}
+
+void fake_fibers_free(fake_fibers *f)
+{
+    if (!f)
+        return;
+    f->end = true;
+    for (int i = 0; i < f->made; i++) {
+        run(f, i, i);
+#if defined(TN_ASAN)
+        __asan_unpoison_memory_region(f->fiber[i].stack, STACK);
+#elif defined(TN_TSAN)
+        __tsan_destroy_fiber(f->fiber[i].tsan);
+#endif
+    }
+#if defined(TN_OWNS_CONTEXT)
+    for (int i = 0; i < f->made; i++)
+        free(f->fiber[i].at);
+    free(f->outside.at);
+#endif
+    munmap(f->memory, f->bytes);
+    free(f);
+}

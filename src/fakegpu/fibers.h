@@ -1,0 +1,37 @@
+/* fakegpu/fibers.h: work items that wait for each other on one thread: each has a stack of its own.
+ *
+ * A set of fibers belongs to one thread. Fibers live as long as their set and run the set's function again and again: a
+ * group of work items costs switches, not stacks. Order: within a round every fiber runs once, upwards or downwards,
+ * until it waits or its function returns.
+ *
+ * Sanitizers are told: AddressSanitizer of every change of stack, ThreadSanitizer of every change of fiber. */
+#ifndef TENON_FAKEGPU_FIBERS_H
+#define TENON_FAKEGPU_FIBERS_H
+
+#include <stdbool.h>
+
+enum { FAKE_MAX_FIBERS = 1024 };
+
+typedef struct fake_fibers fake_fibers;
+
+/* body(arg, i) is what fiber i runs. NULL: no memory. */
+fake_fibers *fake_fibers_new(void (*body)(void *arg, int i), void *arg);
+void fake_fibers_free(fake_fibers *f);
+
+/* Makes sure that there are n fibers. false: no memory. */
+bool fake_fibers_reserve(fake_fibers *f, int n);
+
+/* One round: fibers 0 to n - 1 run, in that order or (reverse) from the last; each starts its body, or goes on after its
+ * fake_fibers_wait. Returns how many wait now; the others' bodies returned. Bodies of the fibers that do not wait begin
+ * anew in the next round: so a round must be followed by another only if all wait or none does. */
+int fake_fibers_round(fake_fibers *f, int n, bool reverse);
+
+/* Called by the running fiber: lets the others run. */
+void fake_fibers_wait(fake_fibers *f);
+int fake_fibers_current(const fake_fibers *f);
+bool fake_fibers_waits(const fake_fibers *f, int i);
+
+/* Ends the bodies of fibers that wait, where they stand. */
+void fake_fibers_abandon(fake_fibers *f, int n);
+
+#endif

@@ -1,0 +1,32 @@
+/* tests/fake/fakecc_kit.h: the compiler side of the fake GPUs without their driver: what queued work is run at once, an
+ * address is its own host address, and a failed device leaves its report here. */
+#ifndef TENON_TESTS_FAKE_FAKECC_KIT_H
+#define TENON_TESTS_FAKE_FAKECC_KIT_H
+
+#include "check.h"
+#include "fakegpu/fake.h"
+
+#define FN(name, symbol, older, parameters)       unsigned symbol parameters;
+#define OPTIONAL(name, symbol, older, parameters) unsigned symbol parameters;
+#include "abi/nvrtc.def"
+
+/* The calling thread's last report of fake_device_fail, and its code; kit_clear forgets them. */
+extern _Thread_local char kit_report[1024];
+extern _Thread_local tn__cu_result kit_error;
+void kit_clear(void);
+
+/* Compiles text for sm_90 with these options (up to NULL). Returns nvrtcCompileProgram's result; the log goes to 'log'
+ * (of 'size' bytes), the binary to *image (to be freed; NULL if there is none). */
+unsigned kit_compile(const char *text, const char *const *options, char *log, size_t size, void **image);
+
+/* Compiles and loads; fails the test, with the log, if that does not work. */
+fake_module *kit_module(const char *text);
+const fake_kernel *kit_kernel(fake_module *m, const char *name);
+
+/* Runs kernel 'name' over n groups of 'local' items, one dimension; what follows are addresses of the arguments' values. */
+#define KIT_RUN(m, name, n, local, ...) kit_run(kit_kernel(m, name), n, local, (void *[]){__VA_ARGS__})
+void kit_run(const fake_kernel *k, unsigned groups, unsigned local, void **args);
+
+double kit_seconds(void);
+
+#endif
