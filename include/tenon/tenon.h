@@ -4,6 +4,7 @@
 
 #include <tenon/autograd.h>
 #include <tenon/base.h>
+#include <tenon/cuda.h>
 #include <tenon/data.h>
 #include <tenon/device.h>
 #include <tenon/dtype.h>

@@ -1,24 +1,34 @@
 #include "backend/backend.h"
 #include "backend/cpu/cpu.h"
+#include "backend/cuda/cuda.h"
 #include "backend/meta/meta.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include <stdio.h>
+#include <stdlib.h>
+
+tn__ledger tn__ledgers[TN__LEDGER_DEVICES];
 
 const tn__backend *const tn__backends[5] = {
     [TN_DEVICE_CPU] = &tn__cpu_backend,
+    [TN_DEVICE_CUDA] = &tn__cuda_backend,
     [TN_DEVICE_META] = &tn__meta_backend,
 };
 
 static tn_status not_there(tn_device d)
 {
     const tn__backend *b = tn__backends[d.type];
+    const char *visible = d.type == TN_DEVICE_CUDA ? getenv("CUDA_VISIBLE_DEVICES") : NULL;
     int n = b ? (int)b->count() : 0;
     if (!b)
-        return tn__error(TN_EDEVICE, "this build of Tenon has no %s backend: tensors live on cpu and meta",
-                         d.type == TN_DEVICE_CUDA ? "CUDA" : "OpenCL");
-    return tn__error(TN_EDEVICE, "CUDA error: invalid device ordinal\n  %s was asked for; there %s %d",
-                     tn_device_text(d).s, n == 1 ? "is" : "are", n);
+        return tn__error(TN_EDEVICE, "this build of Tenon has no OpenCL backend: tensors live on cpu, cuda and meta");
+    if (!n && b->why_none)
+        return b->why_none();
+    return tn__error(TN_EDEVICE,
+                     "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+                     "  %s was asked for; there %s %d%s%s%s",
+                     tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": CUDA_VISIBLE_DEVICES is '" : "",
+                     visible ? visible : "", visible ? "', and devices are counted in its order from 0" : "");
 }
 
 tn_status tn__device_resolve(tn_device d, tn_device *out)
@@ -56,43 +66,18 @@ static int64_t span_of(const tn_tensor *t)
     return last + 1;
 }
 
-/* pinner: whose page-locked memory it is to have, or NULL. */
-static tn_tensor *make(const tn__spec *s, tn_device device, const tn__mover *pinner)
+tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
 {
     tn_tensor *t = tn__tensor_new(s->dtype, device, s->shape, s->ndim, s->strided ? s->stride : NULL);
     if (!t)
         return NULL;
     size_t n = (size_t)(s->strided ? span_of(t) : t->numel) * tn__dtype_size(s->dtype);
-    t->storage = pinner && n ? pinner->pinned(n) : tn__backend_of(device)->allocate(device, n);
+    t->storage = tn__backend_of(device)->allocate(device, n);
     if (!t->storage) {
         tn__object_release(t);
         return NULL;
     }
     return t;
-}
-
-tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
-{
-    return make(s, device, NULL);
-}
-
-const tn__mover *tn__pinner(void)
-{
-    for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++) {
-        const tn__backend *b = tn__backends[type];
-        if (b && b->mover && b->count() > 0)
-            return b->mover;
-    }
-    return NULL;
-}
-
-tn_tensor *tn__tensor_make_pinned(const tn__spec *s)
-{
-    const tn__mover *pinner = tn__pinner();
-    if (!pinner)
-        return tn__fail(TN_EDEVICE, "Cannot access accelerator device when none is available.\n  memory is pinned "
-                                    "for the copies of a GPU");
-    return make(s, TN_CPU, pinner);
 }
 
 /* ---- public ---- */

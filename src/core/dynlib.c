@@ -1,5 +1,9 @@
 #include "core/dynlib.h"
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tenon/device.h>
 
 void *tn__dynlib_open(const char *const *names, const char **opened)
 {
@@ -30,4 +34,29 @@ void tn__dynlib_close(void *lib)
 {
     if (lib)
         dlclose(lib);
+}
+
+bool tn__dynlib_folder(char *path, size_t size)
+{
+    Dl_info info;
+    char whole[PATH_MAX];
+    void *self;
+    const char *(*here)(void) = tn_version;
+    memcpy(&self, &here, sizeof self);
+    /* an executable that was found by PATH has a bare name: the kernel knows where it is */
+    if (!dladdr(self, &info) || !info.dli_fname ||
+        (!realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe", whole)))
+        return false;
+    char *slash = strrchr(whole, '/');
+    if (!slash || (size_t)(slash - whole) >= size)
+        return false;
+    *slash = '\0';
+    snprintf(path, size, "%s", whole);
+    return true;
+}
+
+const char *tn__dynlib_path(const void *address)
+{
+    Dl_info info;
+    return dladdr(address, &info) ? info.dli_fname : NULL;
 }

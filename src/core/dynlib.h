@@ -13,4 +13,10 @@ bool tn__dynlib_symbols(void *lib, const char *const *names, void **slots, size_
 
 void tn__dynlib_close(void *lib);
 
+/* The folder that holds this library, or the executable it is part of; no slash at its end. False where unknown. */
+bool tn__dynlib_folder(char *path, size_t size);
+
+/* Where the library that holds this address was loaded from, NULL if unknown; valid while it is open. */
+const char *tn__dynlib_path(const void *address);
+
 #endif

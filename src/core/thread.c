@@ -28,6 +28,8 @@ static void thread_end(void *arg)
         tn__scope_pop(t, t->scope, NULL);
     if (t->engine)
         t->engine_free(t->engine);
+    if (t->streams)
+        t->streams_free(t->streams);
     tn__cache_flush(t);
     pthread_mutex_lock(&registry.lock);
     if (t->prev)

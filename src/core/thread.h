@@ -37,6 +37,8 @@ typedef struct tn__thread {
     char *message; /* error text, TN__MESSAGE bytes, allocated with the first error */
     void *engine;  /* backward's scratch, kept between runs; autograd/engine.c */
     void (*engine_free)(void *);
+    void *streams; /* current streams of GPUs, where not the default ones; the backend's */
+    void (*streams_free)(void *);
     struct tn__thread *next, *prev; /* all threads, under the registry's lock */
 } tn__thread;
 

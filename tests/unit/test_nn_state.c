@@ -251,8 +251,8 @@ static void other_devices(void **state)
     assert_ptr_equal(tn_module_to(m, TN_CPU), m);
     assert_ptr_equal(tn_module_cpu(m), m);
     assert_ptr_equal(tn_module_buffer(m, "mean"), mean);
-    FAILS(tn_module_cuda(m), TN_EDEVICE, "CUDA");
-    FAILS(tn_module_cuda(m, 3), TN_EDEVICE, "CUDA");
+    FAILS(tn_module_cuda(m), TN_EDEVICE, "NVIDIA");
+    FAILS(tn_module_cuda(m, 3), TN_EDEVICE, "NVIDIA");
     FAILS(tn_module_to(m, TN_CUDA(0)), TN_EDEVICE, "test_nn_state.c:");
     FAILS(tn_module_to(m, tn_device_parse("gpu")), TN_EINVAL, "at start of device string: gpu"); /* poisons */
     FAILS(tn_module_to(NULL, TN_CPU), TN_EINVAL, "tn_module_to: an operand is NULL");

@@ -43,39 +43,77 @@ extern tn__cu_functions tn__cu;
 const tn__nvrtc_functions *tn__nvrtc(void);
 const tn__cublas_functions *tn__cublas(void);
 const tn__nvml_functions *tn__nvml(void); /* NULL without an error */
+/* TENON_FAKE_GPUS is set: one library stands in for the four. */
 bool tn__cuda_is_fake(void);
+typedef enum tn__cuda_library_id { TN__LIB_CUDA, TN__LIB_NVRTC, TN__LIB_CUBLAS, TN__LIB_NVML } tn__cuda_library_id;
+/* Opens it. NULL if it is there, else what was looked for and how to get it. */
+const char *tn__cuda_library(tn__cuda_library_id which);
 
 /* ---- device.c ---- */
-enum { TN__CUDA_MAX = 64 };
+enum { TN__CUDA_MAX = 64, TN__RING = 16 };
+
+/* The last launches of a stream, by name. */
+typedef struct tn__cuda_ring {
+    _Atomic(const char *) label[TN__RING];
+    _Atomic uint64_t queued, done; /* launches so far; those known to be complete */
+    uint64_t mark;                 /* of a synchronisation of the device, under its lock */
+} tn__cuda_ring;
+
+/* A stream that the library made. */
+typedef struct tn__cuda_stream {
+    tn__stream base;
+    uint32_t generation; /* of the device, when it was made: its handle is void when that has changed */
+    int32_t priority;
+    tn__cuda_ring ring;
+    struct tn__cuda_stream *next, *prev; /* of one device, under its lock */
+} tn__cuda_stream;
 
 typedef struct tn__cuda_device {
     int32_t index;
     tn__cu_device handle;
-    tn__cu_context context;      /* NULL until first use */
-    _Atomic bool ready;          /* context, limits and default stream are there */
-    _Atomic bool dead;           /* an asynchronous failure: everything fails until tn_cuda_reset */
+    tn__cu_context context; /* NULL until first use */
+    _Atomic bool ready;     /* context, limits and default stream are there; false when dead or in a forked child */
+    _Atomic bool dead;      /* an asynchronous failure: everything fails until tn_cuda_reset */
     _Atomic uint32_t generation; /* counts resets: memory and streams of an earlier one are gone with their context */
-    pthread_mutex_t lock;        /* of first use and of death */
+    pthread_mutex_t lock;        /* of first use, death, streams and spare events */
     tn__gpu_limits limits;
-    tn__stream stream;         /* the default stream: handle NULL; never destroyed */
+    tn__stream stream;        /* the default stream: handle NULL; never destroyed */
+    tn__cuda_ring ring;       /* of the default stream */
+    tn__cuda_stream *streams; /* the others */
+    tn__cu_event *spare;      /* events without timing that nobody uses */
+    int64_t n_spare, cap_spare;
     uint64_t (*fault)[4];      /* where kernels report bad indices: pinned memory that is mapped */
     void *fault_address;       /* the device's address of it */
     void *allocator, *library; /* of allocator.c and of product.c */
-    char death[512];           /* what killed it */
+    char death[1024];          /* what killed it */
 } tn__cuda_device;
 
 /* Devices there are; 0, never an error, where there is no driver. */
 int32_t tn__cuda_count(void);
+/* Why there is none, as an error. */
+tn_status tn__cuda_why_none(void);
+/* The slot of device i < tn__cuda_count(), used or not: for what needs no context. */
+tn__cuda_device *tn__cuda_slot(int32_t i);
 
 /* The device, usable, its context current on this thread. NULL with an error set: no driver, no such device, in a forked
- * child, dead. The fast path is one load and one compare. */
+ * child, dead. The fast path is one load and two compares: which context is current is the driver's to say, since other
+ * code on this thread may have changed it. */
 tn__cuda_device *tn__cuda_use(tn_device d);
 /* The same, but never makes a context: NULL, without an error, if the device was not used yet. */
 tn__cuda_device *tn__cuda_peek(tn_device d);
 
+/* What public functions are given: cuda, cuda:i or nothing said. TN_EVALUE for another type, TN_EDEVICE for no such device. */
+tn_status tn__cuda_resolve(tn_device asked, tn_device *out);
+/* CUDA_LAUNCH_BLOCKING is set: each launch is waited for, so a failure names its own. */
+bool tn__cuda_launches_block(void);
+
 /* Turns a result into an error: PyTorch's text first, then Tenon's; sticky ones kill the device. TN_OK for success.
  * what: the driver call or the operation. */
-tn_status tn__cuda_check(tn__cuda_device *dev, tn__cu_result result, const char *what);
+tn_status tn__cuda_failed(tn__cuda_device *dev, tn__cu_result result, const char *what);
+static inline tn_status tn__cuda_check(tn__cuda_device *dev, tn__cu_result result, const char *what)
+{
+    return TN_LIKELY(result == TN__CU_SUCCESS) ? TN_OK : tn__cuda_failed(dev, result, what);
+}
 
 /* After the host has waited: index faults that kernels reported, as an error (TN_EINDEX), once. */
 tn_status tn__cuda_take_fault(tn__cuda_device *dev);
@@ -83,6 +121,9 @@ tn_status tn__cuda_take_fault(tn__cuda_device *dev);
 /* ---- stream.c ---- */
 /* The calling thread's current stream of a device that is in use. */
 tn__stream *tn__cuda_current(tn__cuda_device *dev);
+/* Its device, usable, current; NULL with an error set, also when a reset has made the stream void. */
+tn__cuda_device *tn__cuda_use_stream(const tn__stream *s);
+tn_status tn__cuda_synchronize(tn_device device);
 /* The host waits for the stream; counts in the ledger, takes faults. */
 tn_status tn__cuda_stream_synchronize(tn__cuda_device *dev, tn__stream *s);
 /* Events without timing, from a pool of the device. NULL with an error set. */
@@ -90,6 +131,23 @@ tn__cu_event tn__cuda_event_get(tn__cuda_device *dev);
 void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e);
 /* The names of what was launched last on a stream, for messages about asynchronous failures. */
 void tn__cuda_note_launch(tn__cuda_device *dev, tn__stream *s, const char *label);
+/* Everything that was queued on the stream when 'queued' was read is done now. */
+uint64_t tn__cuda_queued(tn__cuda_device *dev, tn__stream *s);
+void tn__cuda_note_done(tn__cuda_device *dev, tn__stream *s, uint64_t queued);
+/* "add, mm, softmax on stream 3" for every stream with launches not known to be complete; "" if there is none. */
+void tn__cuda_unfinished(tn__cuda_device *dev, char *text, size_t size);
+/* Reset, under the device's lock: streams and events of the old context are void. */
+void tn__cuda_streams_forget(tn__cuda_device *dev);
+
+/* ---- compile.c: NVRTC; product.c: cuBLAS ---- */
+tn_status tn__cuda_target(tn_device device, char *text, size_t size);
+tn_status tn__cuda_compile(tn_device device, const char *text, const char *name, void **binary, size_t *size);
+tn_status tn__cuda_product(tn_device device, const tn__gpu_product *p, const char *label);
+void tn__cuda_product_forget(tn__cuda_device *dev);
+
+/* ---- driver.c ---- */
+/* After every kernel or library call that was queued: counts it, notes its name; waits for it if launches block. */
+tn_status tn__cuda_launched(tn__cuda_device *dev, tn__stream *s, tn__cu_result result, const char *label);
 
 /* ---- allocator.c: the caching allocator; pinned.c: pinned host memory ---- */
 tn__storage *tn__cuda_allocate(tn_device device, size_t bytes);

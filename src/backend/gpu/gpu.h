@@ -54,6 +54,12 @@ typedef struct tn__gpu_launch {
 /* Compiles and loads the unit if this is the first launch that needs it, then queues it on the device's current stream. */
 TN_MUST_USE tn_status tn__gpu_run(const tn__gpu_launch *l);
 
+/* How units came to be, in this process. */
+typedef struct tn__gpu_counts {
+    int64_t compiled, from_disk;
+} tn__gpu_counts;
+tn__gpu_counts tn__gpu_counts_now(void);
+
 /* ---- facts that launch geometry needs ---- */
 typedef struct tn__gpu_limits {
     int32_t multiprocessors;

@@ -1,0 +1,226 @@
+/* Text to cubin, with NVRTC.
+ *
+ * Cached kernels are found by the compiler's version, but finding them must not open the compiler: loading NVRTC takes
+ * longer than everything else at a program's start. So the version is kept in the cache too, beside where the library was
+ * and its size and time; while that file is unchanged, its version is known without opening it. */
+#include "backend/cuda/cuda.h"
+#include "backend/gpu/cache.h"
+#include "core/alloc.h"
+#include "core/dynlib.h"
+#include "core/error.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* What follows from a kernel's text also follows from these. Contraction is off, so that families which promise the same
+ * bits everywhere keep it, and rows of ops.def mean what they say; products promise neither. */
+#define COMMON "-default-device", "--std=c++14"
+static const char *const options[2][4] = {{COMMON, "--fmad=false"}, {COMMON, "--fmad=true"}};
+
+static bool contracts(const char *name)
+{
+    return !strncmp(name, "product", strlen("product"));
+}
+
+/* ---- the compiler's version ---- */
+
+typedef struct compiler {
+    int32_t major, minor;
+    int64_t size, time; /* of the library's file */
+    char path[1024];
+} compiler;
+
+static struct {
+    pthread_mutex_t lock;
+    bool known;
+    compiler now;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool stat_compiler(compiler *c)
+{
+    struct stat s;
+    if (stat(c->path, &s))
+        return false;
+    c->size = (int64_t)s.st_size;
+    c->time = (int64_t)s.st_mtime;
+    return true;
+}
+
+/* Where the loader looks decides which library is meant. */
+static tn__cache_key record_key(void)
+{
+    static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"};
+    const char *parts[1 + TN_COUNT(variables)] = {"nvrtc"};
+    for (size_t i = 0; i < TN_COUNT(variables); i++) {
+        const char *v = getenv(variables[i]);
+        parts[1 + i] = v ? v : "";
+    }
+    return tn__cache_key_of(parts, TN_COUNT(parts));
+}
+
+static bool read_record(compiler *c)
+{
+    const tn__cache_key key = record_key();
+    void *data;
+    size_t size;
+    if (!tn__cache_load(&key, &data, &size))
+        return false;
+    bool ok = size == sizeof *c;
+    if (ok)
+        memcpy(c, data, sizeof *c);
+    tn__block_put(data, size);
+    return ok && memchr(c->path, '\0', sizeof c->path);
+}
+
+static tn_status ask_compiler(compiler *c)
+{
+    const tn__nvrtc_functions *nvrtc = tn__nvrtc();
+    void *address;
+    int major, minor;
+    if (!nvrtc)
+        return tn_error_code();
+    unsigned r = nvrtc->version(&major, &minor);
+    if (r)
+        return tn__error(TN_EDEVICE, "nvrtcVersion failed with %u", r);
+    *c = (compiler){.major = major, .minor = minor};
+    memcpy(&address, &nvrtc->version, sizeof address);
+    const char *path = tn__dynlib_path(address);
+    snprintf(c->path, sizeof c->path, "%s", path ? path : "");
+    stat_compiler(c);
+    return TN_OK;
+}
+
+static tn_status find_compiler(compiler *c)
+{
+    compiler old = {0};
+    const tn__cache_key key = record_key();
+    bool recorded = !tn__cuda_is_fake() && read_record(&old);
+    compiler there = old;
+    if (recorded && stat_compiler(&there) && there.size == old.size && there.time == old.time) {
+        *c = old;
+        return TN_OK;
+    }
+    tn_status e = ask_compiler(c);
+    if (!e && !tn__cuda_is_fake())
+        tn__cache_store(&key, c, sizeof *c);
+    if (e && recorded) { /* gone, but what it made is still good */
+        tn_error_clear();
+        *c = old;
+        e = TN_OK;
+    }
+    return e;
+}
+
+static tn_status compiler_now(compiler *c)
+{
+    tn_status e = TN_OK;
+    pthread_mutex_lock(&state.lock);
+    if (!state.known) {
+        e = find_compiler(&state.now);
+        state.known = !e;
+    }
+    *c = state.now;
+    pthread_mutex_unlock(&state.lock);
+    return e;
+}
+
+static tn_status capability(tn__cuda_device *dev, int *sm)
+{
+    int major = 0, minor = 0;
+    tn__cu_result r = tn__cu.device_get_attribute(&major, TN__CU_COMPUTE_CAPABILITY_MAJOR, dev->handle);
+    if (!r)
+        r = tn__cu.device_get_attribute(&minor, TN__CU_COMPUTE_CAPABILITY_MINOR, dev->handle);
+    *sm = major * 10 + minor;
+    return tn__cuda_check(dev, r, "asking for the compute capability");
+}
+
+/* A fake compiler's output depends on its library (its file is named by size and time) and on the C compiler that it is
+ * told to use. */
+tn_status tn__cuda_target(tn_device device, char *text, size_t size)
+{
+    int sm;
+    compiler c;
+    tn__cuda_device *dev = tn__cuda_use(device);
+    if (!dev || capability(dev, &sm) || compiler_now(&c))
+        return tn_error_code();
+    if (!tn__cuda_is_fake()) {
+        snprintf(text, size, "cuda %d.%d sm_%d %s %s %s", (int)c.major, (int)c.minor, sm, options[0][0], options[0][1],
+                 options[0][2]);
+        return TN_OK;
+    }
+    const char *cc = getenv("TENON_FAKE_GPU_CC"), *flags = getenv("TENON_FAKE_GPU_CFLAGS");
+    snprintf(text, size, "fake %d.%d %lld.%lld sm_%d %s %s", (int)c.major, (int)c.minor, (long long)c.size,
+             (long long)c.time, sm, cc ? cc : "", flags ? flags : "");
+    return TN_OK;
+}
+
+/* ---- compiling ---- */
+
+/* The device's own architecture, or the nearest lower one of the same major number that this NVRTC knows: its code runs on
+ * the device too. 0 with an error set. */
+static int choose_architecture(const tn__nvrtc_functions *nvrtc, int sm)
+{
+    int n = 0, known[128], best = 0, major = 0, minor = 0;
+    if (!nvrtc->get_num_supported_archs || !nvrtc->get_supported_archs || nvrtc->get_num_supported_archs(&n) || n < 1 ||
+        n > (int)TN_COUNT(known) || nvrtc->get_supported_archs(known))
+        return sm;
+    for (int i = 0; i < n; i++)
+        if (known[i] <= sm && known[i] / 10 == sm / 10 && known[i] > best)
+            best = known[i];
+    nvrtc->version(&major, &minor);
+    if (!best)
+        tn__error(TN_EDEVICE,
+                  "NVRTC %d.%d compiles for sm_%d to sm_%d, not for this GPU's sm_%d: another version of it is needed",
+                  major, minor, known[0], known[n - 1], sm);
+    return best;
+}
+
+static tn_status compile_error(const tn__nvrtc_functions *nvrtc, tn__nvrtc_program program, const char *name,
+                               unsigned r)
+{
+    size_t n = 0;
+    char *log = NULL;
+    if (!nvrtc->get_program_log_size(program, &n) && n && (log = tn__block_zero(n + 1)))
+        nvrtc->get_program_log(program, log);
+    tn_status e = tn__error(TN_EDEVICE, "NVRTC could not compile the kernels %s (error %u):\n%.3000s", name, r,
+                            log ? log : "no log");
+    tn__block_put(log, n + 1);
+    return e;
+}
+
+static tn_status take_cubin(const tn__nvrtc_functions *nvrtc, tn__nvrtc_program program, void **binary, size_t *size)
+{
+    unsigned r = nvrtc->get_cubin_size(program, size);
+    if (r || !*size)
+        return tn__error(TN_EDEVICE, "NVRTC gave no binary (error %u)", r);
+    *binary = tn__block_get(*size);
+    if (!*binary)
+        return tn__error_memory("compiled kernels", *size);
+    r = nvrtc->get_cubin(program, *binary);
+    if (!r)
+        return TN_OK;
+    tn__block_put(*binary, *size);
+    return tn__error(TN_EDEVICE, "NVRTC gave no binary (error %u)", r);
+}
+
+tn_status tn__cuda_compile(tn_device device, const char *text, const char *name, void **binary, size_t *size)
+{
+    int sm;
+    char architecture[40], file[128];
+    tn__nvrtc_program program;
+    tn__cuda_device *dev = tn__cuda_use(device);
+    const tn__nvrtc_functions *nvrtc = dev && !capability(dev, &sm) ? tn__nvrtc() : NULL;
+    if (!nvrtc || !(sm = choose_architecture(nvrtc, sm)))
+        return tn_error_code();
+    const char *const *common = options[contracts(name)];
+    const char *const all[] = {architecture, common[0], common[1], common[2]};
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", sm);
+    snprintf(file, sizeof file, "%s.cu", name);
+    unsigned r = nvrtc->create_program(&program, text, file, 0, NULL, NULL);
+    if (r)
+        return tn__error(TN_EDEVICE, "nvrtcCreateProgram failed with %u for %s", r, name);
+    r = nvrtc->compile_program(program, (int)TN_COUNT(all), all);
+    tn_status e = r ? compile_error(nvrtc, program, name, r) : take_cubin(nvrtc, program, binary, size);
+    nvrtc->destroy_program(&program);
+    return e;
+}

@@ -1,0 +1,88 @@
+/* The CUDA backend: one const struct. */
+#include "backend/cuda/cuda.h"
+#include "core/error.h"
+#include <stdio.h>
+
+tn_status tn__cuda_resolve(tn_device asked, tn_device *out)
+{
+    if (asked.type == TN_DEVICE_DEFAULT)
+        asked = TN_CUDA(-1);
+    if (asked.type != TN_DEVICE_CUDA)
+        return asked.type == TN_DEVICE_INVALID && tn_error_code()
+                   ? tn_error_code()
+                   : tn__error(TN_EVALUE, "Expected a cuda device, but got: %s", tn_device_text(asked).s);
+    return tn__device_resolve(asked, out);
+}
+
+static void info(int32_t index, tn_device_info *out)
+{
+    const tn__cuda_device *dev = tn__cuda_slot(index);
+    int major = 0, minor = 0, units = 0, version = 0;
+    size_t total = 0;
+    tn__cu.device_get_name(out->name, (int)sizeof out->name, dev->handle);
+    if (tn__cu.device_total_mem(&total, dev->handle) == TN__CU_SUCCESS)
+        out->total_memory = (int64_t)total;
+    tn__cu.device_get_attribute(&units, TN__CU_MULTIPROCESSOR_COUNT, dev->handle);
+    tn__cu.device_get_attribute(&major, TN__CU_COMPUTE_CAPABILITY_MAJOR, dev->handle);
+    tn__cu.device_get_attribute(&minor, TN__CU_COMPUTE_CAPABILITY_MINOR, dev->handle);
+    tn__cu.driver_get_version(&version);
+    out->units = units;
+    snprintf(out->detail, sizeof out->detail, "compute capability %d.%d; driver for CUDA %d.%d", major, minor,
+             version / 1000, version % 1000 / 10);
+}
+
+/* Kernels that are not there yet leave a hole: the operation then says that it is missing on cuda. */
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, sig, infer, kernel, ...) __attribute__((weak)) tn_status tn__gpu_##kernel(const tn__launch *l);
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+__attribute__((weak)) tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it,
+                                                    tn_dtype compute);
+__attribute__((weak)) tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
+
+static tn_status elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
+{
+    return tn__gpu_elementwise ? tn__gpu_elementwise(device, op, it, compute)
+                               : tn__error(TN_EMISSING, "no elementwise kernels on cuda yet");
+}
+
+static tn_status copy(tn_device device, const tn__iter *it)
+{
+    return tn__gpu_copy_iter ? tn__gpu_copy_iter(device, it) : tn__error(TN_EMISSING, "no copies on cuda yet");
+}
+
+static const tn__kernel kernels[TN__OPS] = {
+#define UNARY(...)
+#define BINARY(...)
+#define TERNARY(...)
+#define OP(name, sig, infer, kernel, ...) [TN__OP_##name] = tn__gpu_##kernel,
+#define VIEW(...)
+#define COMP(...)
+#define FUNC(...)
+#include "op/ops.def"
+#include "op/ops_undef.h"
+};
+
+const tn__backend tn__cuda_backend = {
+    .name = "cuda",
+    .type = TN_DEVICE_CUDA,
+    .count = tn__cuda_count,
+    .info = info,
+    .allocate = tn__cuda_allocate,
+    .elementwise = elementwise,
+    .copy = copy,
+    .kernels = kernels,
+    .synchronize = tn__cuda_synchronize,
+    .memory_stats = tn__cuda_memory_stats,
+    .reset_peak = tn__cuda_reset_peak,
+    .empty_cache = tn__cuda_empty_cache,
+    .mover = &tn__cuda_mover,
+    .queue = &tn__cuda_queue,
+    .gpu = &tn__cuda_driver,
+    .why_none = tn__cuda_why_none,
+};

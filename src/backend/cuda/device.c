@@ -1,0 +1,398 @@
+/* The table of devices: found without making a context, opened at first use, dead after an asynchronous failure, revived
+ * by tn_cuda_reset; closed to the children of a process that used it. */
+#include "backend/cuda/cuda.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <tenon/cuda.h>
+
+static struct {
+    pthread_once_t once;
+    _Atomic int32_t count; /* -1: not asked yet */
+    _Atomic bool forked;   /* this is the child of a process that had initialised CUDA */
+    tn_status (*none)(void);
+    tn__cu_result init;
+    int version;
+    tn__cuda_device device[TN__CUDA_MAX];
+} table = {.once = PTHREAD_ONCE_INIT, .count = -1};
+
+/* ---- why there is none ---- */
+
+static const char try_fake[] = "no NVIDIA GPU: try TENON_FAKE_GPUS=1 (simulated: correct results, no speed)";
+
+static tn_status no_driver(void)
+{
+    const char *missing = tn__cuda_library(TN__LIB_CUDA);
+    if (tn__cuda_is_fake())
+        return tn__error(TN_EDEVICE, "No CUDA GPUs are available\n  %s", missing);
+    return tn__error(TN_EDEVICE,
+                     "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a "
+                     "driver from http://www.nvidia.com/Download/index.aspx\n  %s\n  %s",
+                     missing, try_fake);
+}
+
+static const char *driver_text(tn__cu_result r)
+{
+    const char *text = NULL;
+    return tn__cu.get_error_string && tn__cu.get_error_string(r, &text) == TN__CU_SUCCESS && text ? text
+                                                                                                  : "unknown error";
+}
+
+static tn_status no_device(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    return tn__error(TN_EDEVICE, "No CUDA GPUs are available\n  %s%s%s\n  %s",
+                     visible ? "CUDA_VISIBLE_DEVICES is '" : "the driver is there, but it sees no GPU",
+                     visible ? visible : "", visible ? "': it hides every GPU that it does not list" : "",
+                     tn__cuda_is_fake() ? "TENON_FAKE_GPUS is set: these are simulated" : try_fake);
+}
+
+static tn_status driver_fails(void)
+{
+    char report[512] = "";
+    if (tn__cu.fake_report)
+        tn__cu.fake_report(report, sizeof report);
+    return tn__error(TN_EDEVICE, "CUDA error: %s\n  cuInit failed with %u: the driver is there, but not usable%s%s",
+                     driver_text(table.init), table.init, *report ? "\n  " : "", report);
+}
+
+static tn_status driver_too_old(void)
+{
+    return tn__error(TN_EDEVICE,
+                     "The NVIDIA driver on your system is too old (found version %d). Please update your GPU driver by "
+                     "downloading and installing a new version from the URL: "
+                     "http://www.nvidia.com/Download/index.aspx\n  Tenon needs one for CUDA 11.8 or newer",
+                     table.version);
+}
+
+/* ---- finding ---- */
+
+/* The driver's state does not survive a fork: nothing here may touch it in the child. */
+static void in_child(void)
+{
+    atomic_store(&table.forked, true);
+    for (int32_t i = 0; i < TN__CUDA_MAX; i++)
+        atomic_store(&table.device[i].ready, false);
+}
+
+static void set_up(int32_t i, tn__cu_device handle)
+{
+    tn__cuda_device *dev = &table.device[i];
+    dev->index = i;
+    dev->handle = handle;
+    pthread_mutex_init(&dev->lock, NULL);
+    atomic_init(&dev->stream.refs, 1);
+    dev->stream.device = TN_CUDA(i);
+}
+
+static int32_t find(void)
+{
+    int n = 0;
+    table.none = no_driver;
+    if (tn__cuda_library(TN__LIB_CUDA))
+        return 0;
+    pthread_atfork(NULL, NULL, in_child);
+    table.init = tn__cu.init(0);
+    if (table.init == TN__CU_SUCCESS)
+        table.init = tn__cu.device_get_count(&n);
+    table.none = table.init == TN__CU_SUCCESS || table.init == TN__CU_NO_DEVICE ? no_device : driver_fails;
+    if (table.init != TN__CU_SUCCESS)
+        return 0;
+    if (tn__cu.driver_get_version(&table.version) == TN__CU_SUCCESS && table.version < 11080) {
+        table.none = driver_too_old;
+        return 0;
+    }
+    for (int32_t i = 0; i < TN_MIN(n, TN__CUDA_MAX); i++) {
+        tn__cu_device handle;
+        if (tn__cu.device_get(&handle, i) != TN__CU_SUCCESS)
+            return i;
+        set_up(i, handle);
+    }
+    return TN_MIN(n, TN__CUDA_MAX);
+}
+
+static void find_once(void)
+{
+    atomic_store(&table.count, find());
+}
+
+int32_t tn__cuda_count(void)
+{
+    int32_t n = atomic_load_explicit(&table.count, memory_order_acquire);
+    if (TN_UNLIKELY(n < 0)) {
+        pthread_once(&table.once, find_once);
+        n = atomic_load(&table.count);
+    }
+    return n;
+}
+
+tn_status tn__cuda_why_none(void)
+{
+    return tn__cuda_count() ? TN_OK : table.none();
+}
+
+tn__cuda_device *tn__cuda_slot(int32_t i)
+{
+    return &table.device[i];
+}
+
+/* ---- failures ---- */
+
+/* After these the context is lost: every later call in it gives the same. */
+static bool is_sticky(tn__cu_result r)
+{
+    switch (r) {
+    case TN__CU_ECC_UNCORRECTABLE:
+    case TN__CU_ILLEGAL_ADDRESS:
+    case TN__CU_LAUNCH_TIMEOUT:
+    case TN__CU_CONTEXT_IS_DESTROYED:
+    case TN__CU_ASSERT:
+    case TN__CU_HARDWARE_STACK_ERROR:
+    case TN__CU_ILLEGAL_INSTRUCTION:
+    case TN__CU_MISALIGNED_ADDRESS:
+    case TN__CU_INVALID_ADDRESS_SPACE:
+    case TN__CU_INVALID_PC:
+    case TN__CU_LAUNCH_FAILED:
+    case TN__CU_UNKNOWN: return true;
+    default: return false;
+    }
+}
+
+bool tn__cuda_launches_block(void)
+{
+    static _Atomic int known; /* 0: not read yet, 1: no, 2: yes */
+    int k = atomic_load_explicit(&known, memory_order_relaxed);
+    if (TN_UNLIKELY(!k)) {
+        k = tn__env_flag("CUDA_LAUNCH_BLOCKING") ? 2 : 1;
+        atomic_store(&known, k);
+    }
+    return k == 2;
+}
+
+static tn_status dead(const tn__cuda_device *dev)
+{
+    return tn__error(
+        TN_EDEVICE,
+        "%s\n  cuda:%d is out of use since then: tn_cuda_reset(TN_CUDA(%d)) revives it, without its tensors; "
+        "other devices and the cpu go on",
+        dev->death, (int)dev->index, (int)dev->index);
+}
+
+/* What killed it is written once; 'ready' goes first, so that nobody is on the fast path any more. */
+static tn_status die(tn__cuda_device *dev, tn__cu_result r, const char *what, const char *report)
+{
+    static const char async[] = "\nCUDA kernel errors might be asynchronously reported at some other API call.\n"
+                                "For debugging consider passing CUDA_LAUNCH_BLOCKING=1";
+    char unfinished[512];
+    pthread_mutex_lock(&dev->lock);
+    if (!atomic_load(&dev->dead)) {
+        atomic_store(&dev->ready, false);
+        bool blocking = tn__cuda_launches_block();
+        tn__cuda_unfinished(dev, unfinished, sizeof unfinished);
+        snprintf(dev->death, sizeof dev->death, "CUDA error: %s%s\n  seen by %s on cuda:%d%s%s%s%s", driver_text(r),
+                 blocking ? "" : async, what, (int)dev->index, *report ? "\n  " : "", report,
+                 blocking || !*unfinished ? "" : "\n  launched and not known to be done: ", blocking ? "" : unfinished);
+        atomic_store(&dev->dead, true);
+    }
+    tn_status e = dead(dev);
+    pthread_mutex_unlock(&dev->lock);
+    return e;
+}
+
+static tn_status plain_failure(const tn__cuda_device *dev, tn__cu_result r, const char *what, const char *report)
+{
+    tn_status code = r == TN__CU_OUT_OF_MEMORY ? TN_ENOMEM : TN_EDEVICE;
+    return tn__error(code, "CUDA error: %s\n  in %s on cuda:%d%s%s", driver_text(r), what, dev ? (int)dev->index : -1,
+                     *report ? "\n  " : "", report);
+}
+
+tn_status tn__cuda_failed(tn__cuda_device *dev, tn__cu_result result, const char *what)
+{
+    char report[512] = "";
+    if (tn__cu.fake_report)
+        tn__cu.fake_report(report, sizeof report);
+    return dev && is_sticky(result) ? die(dev, result, what, report) : plain_failure(dev, result, what, report);
+}
+
+tn_status tn__cuda_take_fault(tn__cuda_device *dev)
+{
+    uint64_t *word = *dev->fault;
+    if (TN_LIKELY(!__atomic_load_n(&word[0], __ATOMIC_ACQUIRE)))
+        return TN_OK;
+    int64_t index = (int64_t)__atomic_load_n(&word[1], __ATOMIC_RELAXED);
+    int64_t size = (int64_t)__atomic_load_n(&word[2], __ATOMIC_RELAXED);
+    uint64_t op = __atomic_exchange_n(&word[0], 0, __ATOMIC_ACQ_REL);
+    if (!op)
+        return TN_OK;
+    return tn__error(
+        TN_EINDEX,
+        "index %lld is out of bounds for dimension with size %lld\n  seen by %s on cuda:%d, which left out "
+        "that element; the device stays usable",
+        (long long)index, (long long)size, op <= TN__OPS ? tn__ops[op - 1].name : "a kernel", (int)dev->index);
+}
+
+/* ---- first use ---- */
+
+static tn__cu_result read_limits(tn__cuda_device *dev)
+{
+    int processors = 0, local = 0, memory = 0;
+    tn__cu_result r = tn__cu.device_get_attribute(&processors, TN__CU_MULTIPROCESSOR_COUNT, dev->handle);
+    if (!r)
+        r = tn__cu.device_get_attribute(&local, TN__CU_MAX_THREADS_PER_BLOCK, dev->handle);
+    if (!r)
+        r = tn__cu.device_get_attribute(&memory, TN__CU_MAX_SHARED_MEMORY_PER_BLOCK, dev->handle);
+    dev->limits = (tn__gpu_limits){processors, local, memory, tn__env_number("TENON_GPU_SHUFFLE", 1) != 0};
+    return r;
+}
+
+static tn__cu_result make_fault_words(tn__cuda_device *dev)
+{
+    void *host;
+    tn__cu_ptr address;
+    unsigned flags = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP;
+    tn__cu_result r = tn__cu.mem_host_alloc(&host, sizeof *dev->fault, flags);
+    if (r)
+        return r;
+    memset(host, 0, sizeof *dev->fault);
+    r = tn__cu.mem_host_get_device_pointer(&address, host, 0);
+    if (r) {
+        tn__cu.mem_free_host(host);
+        return r;
+    }
+    dev->fault = host;
+    dev->fault_address = (void *)(uintptr_t)address;
+    return TN__CU_SUCCESS;
+}
+
+/* Under the lock. A device that cannot be opened is not dead: the next use tries again. */
+static tn_status open_device(tn__cuda_device *dev)
+{
+    tn__cu_context context;
+    char report[512] = "";
+    tn__cu_result r = tn__cu.primary_ctx_retain(&context, dev->handle);
+    const char *what = "making a context";
+    if (!r) {
+        r = tn__cu.ctx_set_current(context);
+        if (!r)
+            r = read_limits(dev);
+        if (!r) {
+            what = "allocating pinned memory";
+            r = make_fault_words(dev);
+        }
+        if (r)
+            tn__cu.primary_ctx_release(dev->handle);
+    }
+    if (r) {
+        if (tn__cu.fake_report)
+            tn__cu.fake_report(report, sizeof report);
+        return plain_failure(dev, r, what, report);
+    }
+    dev->context = context;
+    atomic_store_explicit(&dev->ready, true, memory_order_release);
+    return TN_OK;
+}
+
+static tn_status refuse_child(void)
+{
+    return tn__error(
+        TN_EDEVICE,
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+        "'spawn' start method\n  this process is a fork() of one that had used CUDA: exec a program in it, "
+        "or fork before the first use; the cpu works here");
+}
+
+static TN_COLD tn__cuda_device *use_slow(tn_device d)
+{
+    int32_t n = tn__cuda_count();
+    if (!n && tn__cuda_why_none())
+        return NULL;
+    if (d.index < 0 || d.index >= n)
+        return tn__fail(TN_EDEVICE, "CUDA error: invalid device ordinal\n  cuda:%d was asked for; there are %d",
+                        (int)d.index, (int)n);
+    if (atomic_load(&table.forked)) {
+        refuse_child();
+        return NULL;
+    }
+    tn__cuda_device *dev = &table.device[d.index];
+    pthread_mutex_lock(&dev->lock);
+    tn_status e = TN_OK;
+    if (atomic_load(&dev->dead))
+        e = dead(dev);
+    else if (!atomic_load(&dev->ready))
+        e = open_device(dev);
+    pthread_mutex_unlock(&dev->lock);
+    if (!e)
+        e = tn__cuda_check(dev, tn__cu.ctx_set_current(dev->context), "making the context current");
+    return e ? NULL : dev;
+}
+
+static inline bool is_current(const tn__cuda_device *dev)
+{
+    tn__cu_context c;
+    return tn__cu.ctx_get_current(&c) == TN__CU_SUCCESS && c == dev->context;
+}
+
+tn__cuda_device *tn__cuda_use(tn_device d)
+{
+    if (TN_LIKELY(d.index >= 0 && d.index < TN__CUDA_MAX)) {
+        tn__cuda_device *dev = &table.device[d.index];
+        if (TN_LIKELY(atomic_load_explicit(&dev->ready, memory_order_acquire) && is_current(dev)))
+            return dev;
+    }
+    return use_slow(d);
+}
+
+tn__cuda_device *tn__cuda_peek(tn_device d)
+{
+    if (d.index < 0 || d.index >= TN__CUDA_MAX)
+        return NULL;
+    tn__cuda_device *dev = &table.device[d.index];
+    if (!atomic_load_explicit(&dev->ready, memory_order_acquire))
+        return NULL;
+    return is_current(dev) || tn__cu.ctx_set_current(dev->context) == TN__CU_SUCCESS ? dev : NULL;
+}
+
+/* ---- reset ---- */
+
+/* What lives in the context is told first; the driver takes the context itself away. */
+static tn_status take_context(tn__cuda_device *dev)
+{
+    tn__cu.ctx_set_current(dev->context);
+    atomic_store(&dev->ready, false);
+    tn__cuda_product_forget(dev);
+    tn__cuda_streams_forget(dev);
+    tn__gpu_forget(TN_CUDA(dev->index));
+    tn__cuda_allocator_forget(dev);
+    tn__cu.mem_free_host(dev->fault);
+    dev->fault = NULL;
+    dev->fault_address = NULL;
+    tn__cu.ctx_set_current(NULL);
+    tn__cu.primary_ctx_release(dev->handle);
+    tn__cu_result r = tn__cu.primary_ctx_reset(dev->handle);
+    dev->context = NULL;
+    atomic_fetch_add(&dev->generation, 1);
+    if (r)
+        return plain_failure(dev, r, "tn_cuda_reset", "");
+    atomic_store(&dev->dead, false);
+    dev->death[0] = '\0';
+    return TN_OK;
+}
+
+tn_status tn_cuda_reset(tn_device device)
+{
+    tn_device d;
+    tn__enter(TN__NOWHERE);
+    tn_status e = tn__cuda_resolve(device, &d);
+    if (e)
+        return e;
+    if (atomic_load(&table.forked))
+        return refuse_child();
+    tn__cuda_device *dev = &table.device[d.index];
+    pthread_mutex_lock(&dev->lock);
+    if (dev->context)
+        e = take_context(dev);
+    pthread_mutex_unlock(&dev->lock);
+    return e;
+}

@@ -1,0 +1,214 @@
+/* Events: a pool of those without timing for the library's own waits, and the public ones. */
+#include "backend/cuda/cuda.h"
+#include "core/alloc.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include <tenon/cuda.h>
+
+/* ---- the pool ---- */
+
+tn__cu_event tn__cuda_event_get(tn__cuda_device *dev)
+{
+    tn__cu_event e = NULL;
+    pthread_mutex_lock(&dev->lock);
+    if (dev->n_spare)
+        e = dev->spare[--dev->n_spare];
+    pthread_mutex_unlock(&dev->lock);
+    if (!e && tn__cuda_check(dev, tn__cu.event_create(&e, TN__CU_EVENT_DISABLE_TIMING), "making an event"))
+        return NULL;
+    return e;
+}
+
+void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e)
+{
+    bool kept = false;
+    pthread_mutex_lock(&dev->lock);
+    if (atomic_load(&dev->ready) && tn__grow(&dev->spare, sizeof *dev->spare, &dev->cap_spare, dev->n_spare + 1)) {
+        dev->spare[dev->n_spare++] = e;
+        kept = true;
+    }
+    pthread_mutex_unlock(&dev->lock);
+    if (!kept && tn__cuda_peek(TN_CUDA(dev->index)))
+        tn__cu.event_destroy(e);
+}
+
+/* ---- public ---- */
+
+struct tn_event {
+    _Atomic int32_t refs;
+    uint32_t flags;
+    tn__cuda_device *device; /* NULL: never recorded */
+    uint32_t generation;     /* of the device, at the first record: the handle is void when it has changed */
+    tn__cu_event handle;
+};
+
+tn_event *tn_event_new(uint32_t flags)
+{
+    tn__enter(TN__NOWHERE);
+    tn_event *e = tn__block_zero(sizeof *e);
+    if (!e) {
+        tn__error_memory("an event", sizeof *e);
+        return NULL;
+    }
+    atomic_init(&e->refs, 1);
+    e->flags = flags;
+    return e;
+}
+
+tn_event *tn_event_retain(tn_event *e)
+{
+    if (e)
+        atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+    return e;
+}
+
+static bool is_void(const tn_event *e)
+{
+    return e->device && e->generation != atomic_load(&e->device->generation);
+}
+
+void tn_event_release(tn_event *e)
+{
+    if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (e->device && !is_void(e) && tn__cuda_peek(TN_CUDA(e->device->index)))
+        tn__cu.event_destroy(e->handle);
+    tn__block_put(e, sizeof *e);
+}
+
+static tn_status no_event(const char *what)
+{
+    tn__enter(TN__NOWHERE);
+    return tn__poisoned(what);
+}
+
+static tn_status refuse_void(const tn_event *e)
+{
+    return tn__error(TN_EDEVICE, "an event of cuda:%d is void: tn_cuda_reset took its device's context away",
+                     (int)e->device->index);
+}
+
+/* The device of a recorded event, usable. */
+static tn__cuda_device *use(const tn_event *e)
+{
+    if (is_void(e)) {
+        refuse_void(e);
+        return NULL;
+    }
+    return tn__cuda_use(TN_CUDA(e->device->index));
+}
+
+static tn_status make_handle(tn_event *e, tn__cuda_device *dev)
+{
+    unsigned flags = e->flags & TN_EVENT_TIMING ? 0 : TN__CU_EVENT_DISABLE_TIMING;
+    if (e->flags & TN_EVENT_BLOCKING)
+        flags |= TN__CU_EVENT_BLOCKING_SYNC;
+    tn_status st = tn__cuda_check(dev, tn__cu.event_create(&e->handle, flags), "making an event");
+    if (!st) {
+        e->device = dev;
+        e->generation = atomic_load(&dev->generation);
+    }
+    return st;
+}
+
+static tn_status record(tn_event *e, tn__cuda_device *dev, tn__stream *s)
+{
+    if (e->device && e->device != dev)
+        return tn__error(TN_EDEVICE, "Event device %d does not match recording stream's device %d.",
+                         (int)e->device->index, (int)dev->index);
+    if (e->device && is_void(e))
+        return refuse_void(e);
+    tn_status st = e->device ? TN_OK : make_handle(e, dev);
+    return st ? st : tn__cuda_check(dev, tn__cu.event_record(e->handle, s->handle), "recording an event");
+}
+
+tn_status tn_event_record(tn_event *e, tn_stream *stream)
+{
+    if (!e)
+        return no_event("tn_event_record");
+    tn_device d;
+    tn__enter(TN__NOWHERE);
+    tn_status st = TN_OK;
+    if (!stream && (st = tn__cuda_resolve(TN_CUDA(-1), &d)))
+        return st;
+    tn__cuda_device *dev = stream ? tn__cuda_use_stream(stream) : tn__cuda_use(d);
+    return dev ? record(e, dev, stream ? stream : tn__cuda_current(dev)) : tn_error_code();
+}
+
+tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
+{
+    if (!stream || !e)
+        return no_event("tn_stream_wait_event");
+    tn__enter(TN__NOWHERE);
+    if (!e->device)
+        return TN_OK; /* never recorded: nothing to wait for, as in PyTorch */
+    if (is_void(e))
+        return refuse_void(e);
+    tn__cuda_device *dev = tn__cuda_use_stream(stream);
+    return dev ? tn__cuda_check(dev, tn__cu.stream_wait_event(stream->handle, e->handle, 0), "making a stream wait")
+               : tn_error_code();
+}
+
+tn_event *tn_stream_record_event(tn_stream *stream)
+{
+    if (!stream) {
+        no_event("tn_stream_record_event");
+        return NULL;
+    }
+    tn_event *e = tn_event_new(0);
+    if (e && tn_event_record(e, stream)) {
+        tn_event_release(e);
+        return NULL;
+    }
+    return e;
+}
+
+bool tn_event_query(tn_event *e)
+{
+    if (!e)
+        return no_event("tn_event_query") != TN_OK;
+    tn__enter(TN__NOWHERE);
+    tn__cuda_device *dev = e->device ? use(e) : NULL;
+    if (!dev)
+        return true;
+    tn__cu_result r = tn__cu.event_query(e->handle);
+    if (r != TN__CU_NOT_READY && tn__cuda_check(dev, r, "asking an event"))
+        return true;
+    return r != TN__CU_NOT_READY;
+}
+
+tn_status tn_event_synchronize(tn_event *e)
+{
+    if (!e)
+        return no_event("tn_event_synchronize");
+    tn__enter(TN__NOWHERE);
+    if (!e->device)
+        return TN_OK;
+    tn__cuda_device *dev = use(e);
+    if (!dev)
+        return tn_error_code();
+    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
+    tn_status st = tn__cuda_check(dev, tn__cu.event_synchronize(e->handle), "waiting for an event");
+    return st ? st : tn__cuda_take_fault(dev);
+}
+
+tn_status tn_event_elapsed_time(tn_event *start, tn_event *end, double *milliseconds)
+{
+    float ms = 0;
+    if (!start || !end || !milliseconds)
+        return no_event("tn_event_elapsed_time");
+    tn__enter(TN__NOWHERE);
+    if (!(start->flags & end->flags & TN_EVENT_TIMING))
+        return tn__error(TN_EVALUE, "Both events must be created with argument 'enable_timing=True'.\n"
+                                    "  tn_event_new(TN_EVENT_TIMING)");
+    if (!start->device || !end->device)
+        return tn__error(TN_EVALUE, "Both events must be recorded before calculating elapsed time.");
+    tn__cuda_device *dev = use(start) ? use(end) : NULL;
+    if (!dev)
+        return tn_error_code();
+    tn__cu_result r = tn__cu.event_elapsed_time(&ms, start->handle, end->handle);
+    if (r == TN__CU_NOT_READY)
+        return tn__error(TN_EINVAL, "Both events must be completed before calculating elapsed time.");
+    *milliseconds = (double)ms;
+    return tn__cuda_check(dev, r, "the time between two events");
+}

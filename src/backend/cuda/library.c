@@ -1,0 +1,250 @@
+/* The four libraries of NVIDIA, opened when first needed, by names from CUDA 13 down to 11.8; or the one that stands in for
+ * all of them where TENON_FAKE_GPUS says so.
+ *
+ * The names are the loader's: a library is found where the system finds libraries, and in lib64 or lib of TENON_CUDA_PATH
+ * or CUDA_HOME. What was looked for and not found is kept as a text, for whoever asks for a device that is not there. */
+#include "backend/cuda/cuda.h"
+#include "core/dynlib.h"
+#include "core/error.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct entry {
+    const char *symbol, *older;
+    bool optional;
+} entry;
+
+#define FN(name, symbol, older, parameters)       {#symbol, #older, false},
+#define OPTIONAL(name, symbol, older, parameters) {#symbol, #older, true},
+static const entry cuda_entries[] = {
+#include "abi/cuda.def"
+};
+#define FN(name, symbol, older, parameters)       {#symbol, #older, false},
+#define OPTIONAL(name, symbol, older, parameters) {#symbol, #older, true},
+static const entry nvrtc_entries[] = {
+#include "abi/nvrtc.def"
+};
+#define FN(name, symbol, older, parameters)       {#symbol, #older, false},
+#define OPTIONAL(name, symbol, older, parameters) {#symbol, #older, true},
+static const entry cublas_entries[] = {
+#include "abi/cublas.def"
+};
+#define FN(name, symbol, older, parameters)       {#symbol, #older, false},
+#define OPTIONAL(name, symbol, older, parameters) {#symbol, #older, true},
+static const entry nvml_entries[] = {
+#include "abi/nvml.def"
+};
+
+tn__cu_functions tn__cu;
+static tn__nvrtc_functions nvrtc;
+static tn__cublas_functions cublas;
+static tn__nvml_functions nvml;
+
+/* One of the four. slots is the struct of functions: as many pointers as there are entries, in their order. */
+typedef struct library {
+    const char *what, *get; /* for messages: whose it is, how to get it */
+    const char *names[6];
+    const entry *entries;
+    size_t n;
+    void *slots;
+    bool toolkit; /* comes with the CUDA toolkit, so it may lie in its folder; else with the driver */
+    bool there;
+    pthread_once_t once;
+    char missing[1024]; /* why it is not there */
+} library;
+
+static library libraries[4] = {
+    [TN__LIB_CUDA] = {.what = "the NVIDIA driver",
+                      .get = "it comes with NVIDIA's driver",
+                      .names = {"libcuda.so.1", "libcuda.so", NULL},
+                      .entries = cuda_entries,
+                      .n = TN_COUNT(cuda_entries),
+                      .slots = &tn__cu,
+                      .once = PTHREAD_ONCE_INIT},
+    [TN__LIB_NVRTC] = {.what = "NVRTC, which compiles kernels,",
+                       .get = "it comes with the CUDA toolkit (11.8 to 13), or pip install nvidia-cuda-nvrtc and "
+                              "TENON_CUDA_PATH=<its folder>",
+                       .names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL},
+                       .entries = nvrtc_entries,
+                       .n = TN_COUNT(nvrtc_entries),
+                       .slots = &nvrtc,
+                       .toolkit = true,
+                       .once = PTHREAD_ONCE_INIT},
+    [TN__LIB_CUBLAS] = {.what = "cuBLAS",
+                        .get = "it comes with the CUDA toolkit (11.8 to 13), or pip install nvidia-cublas and "
+                               "TENON_CUDA_PATH=<its folder>",
+                        .names = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", NULL},
+                        .entries = cublas_entries,
+                        .n = TN_COUNT(cublas_entries),
+                        .slots = &cublas,
+                        .toolkit = true,
+                        .once = PTHREAD_ONCE_INIT},
+    [TN__LIB_NVML] = {.what = "NVML",
+                      .get = "it comes with NVIDIA's driver",
+                      .names = {"libnvidia-ml.so.1", "libnvidia-ml.so", NULL},
+                      .entries = nvml_entries,
+                      .n = TN_COUNT(nvml_entries),
+                      .slots = &nvml,
+                      .once = PTHREAD_ONCE_INIT},
+};
+
+bool tn__cuda_is_fake(void)
+{
+    const char *fakes = getenv("TENON_FAKE_GPUS");
+    return fakes && *fakes;
+}
+
+/* ---- where libraries are looked for ---- */
+
+static void *open_at(const char *folder, const char *sub, const char *name)
+{
+    char path[PATH_MAX];
+    const char *const names[] = {path, NULL};
+    int n = snprintf(path, sizeof path, "%s%s/%s", folder, sub, name);
+    return n > 0 && n < (int)sizeof path ? tn__dynlib_open(names, NULL) : NULL;
+}
+
+static void *open_real(const library *l)
+{
+    static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME"};
+    static const char *const folders[] = {"/lib64", "/lib"};
+    for (size_t v = 0; l->toolkit && v < TN_COUNT(variables); v++) {
+        const char *path = getenv(variables[v]);
+        for (size_t f = 0; path && *path && f < TN_COUNT(folders); f++)
+            for (const char *const *name = l->names; *name; name++) {
+                void *lib = open_at(path, folders[f], *name);
+                if (lib)
+                    return lib;
+            }
+    }
+    return tn__dynlib_open(l->names, NULL);
+}
+
+#ifndef TENON_LIBRARY_FOLDER
+#define TENON_LIBRARY_FOLDER "lib"
+#endif
+static const char fake_name[] = "libtenon_fakegpu.so";
+
+/* Beside this library or executable; in the library folder of the prefix it is in; in the build folder around it. */
+static void *open_fake(char *missing, size_t size)
+{
+    static const char *const folders[] = {
+        "", "/../" TENON_LIBRARY_FOLDER, "/../lib", "/../lib64", "/src", "/../src", "/../../src", "/../../../src"};
+    const char *given = getenv("TENON_FAKEGPU_LIBRARY");
+    const char *const only[] = {given, NULL}, *const bare[] = {fake_name, NULL};
+    char here[PATH_MAX] = "";
+    if (given && *given) {
+        void *lib = tn__dynlib_open(only, NULL);
+        if (!lib)
+            snprintf(missing, size, "TENON_FAKE_GPUS is set, but TENON_FAKEGPU_LIBRARY=%s cannot be opened", given);
+        return lib;
+    }
+    for (size_t i = 0; tn__dynlib_folder(here, sizeof here) && i < TN_COUNT(folders); i++) {
+        void *lib = open_at(here, folders[i], fake_name);
+        if (lib)
+            return lib;
+    }
+    void *lib = tn__dynlib_open(bare, NULL);
+    if (!lib)
+        snprintf(missing, size,
+                 "TENON_FAKE_GPUS is set, but %s was not found beside %s, in ../" TENON_LIBRARY_FOLDER
+                 " or where the loader looks: TENON_FAKEGPU_LIBRARY can name it",
+                 fake_name, here);
+    return lib;
+}
+
+static void *open_any(library *l)
+{
+    if (tn__cuda_is_fake())
+        return open_fake(l->missing, sizeof l->missing);
+    void *lib = open_real(l);
+    int n = 0;
+    for (const char *const *name = l->names; !lib && *name && n < (int)sizeof l->missing; name++)
+        n += snprintf(l->missing + n, sizeof l->missing - (size_t)n, "%s%s", n ? ", " : "no ", *name);
+    if (!lib && n < (int)sizeof l->missing)
+        snprintf(l->missing + n, sizeof l->missing - (size_t)n, " was found: %s", l->get);
+    return lib;
+}
+
+/* ---- symbols ---- */
+
+static bool find_symbols(library *l, void *lib)
+{
+    char *slots = l->slots;
+    for (size_t i = 0; i < l->n; i++) {
+        const entry *e = &l->entries[i];
+        void *slot = NULL;
+        if (!tn__dynlib_symbols(lib, &e->symbol, &slot, 1) && *e->older)
+            tn__dynlib_symbols(lib, &e->older, &slot, 1);
+        if (!slot && !e->optional) {
+            snprintf(l->missing, sizeof l->missing, "%s has no %s: Tenon needs CUDA 11.8 or newer", l->what, e->symbol);
+            return false;
+        }
+        memcpy(slots + i * sizeof slot, &slot, sizeof slot);
+    }
+    return true;
+}
+
+static void load(library *l)
+{
+    void *lib = open_any(l);
+    if (!lib)
+        return;
+    l->there = find_symbols(l, lib);
+    if (!l->there) {
+        memset(l->slots, 0, l->n * sizeof(void *));
+        tn__dynlib_close(lib);
+    }
+}
+
+/* pthread_once takes no argument. */
+#define LOADER(name, which) \
+    static void name(void) \
+    { \
+        load(&libraries[which]); \
+    }
+LOADER(load_cuda, TN__LIB_CUDA)
+LOADER(load_nvrtc, TN__LIB_NVRTC)
+LOADER(load_cublas, TN__LIB_CUBLAS)
+LOADER(load_nvml, TN__LIB_NVML)
+
+const char *tn__cuda_library(tn__cuda_library_id which)
+{
+    static void (*const loaders[])(void) = {load_cuda, load_nvrtc, load_cublas, load_nvml};
+    library *l = &libraries[which];
+    pthread_once(&l->once, loaders[which]);
+    return l->there ? NULL : l->missing;
+}
+
+static bool need(tn__cuda_library_id which)
+{
+    const char *missing = tn__cuda_library(which);
+    if (missing)
+        tn__error(TN_EDEVICE, "%s was not found\n  %s", libraries[which].what, missing);
+    return !missing;
+}
+
+const tn__nvrtc_functions *tn__nvrtc(void)
+{
+    return need(TN__LIB_NVRTC) ? &nvrtc : NULL;
+}
+
+const tn__cublas_functions *tn__cublas(void)
+{
+    return need(TN__LIB_CUBLAS) ? &cublas : NULL;
+}
+
+static bool nvml_ready;
+
+static void start_nvml(void)
+{
+    nvml_ready = !tn__cuda_library(TN__LIB_NVML) && nvml.init() == TN__NVML_SUCCESS;
+}
+
+const tn__nvml_functions *tn__nvml(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_nvml);
+    return nvml_ready ? &nvml : NULL;
+}

@@ -1,0 +1,428 @@
+/* Streams: the default one of each device, own ones, which is current where, and who waits for whom. */
+#include "backend/cuda/cuda.h"
+#include "core/alloc.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include <stdio.h>
+#include <tenon/cuda.h>
+
+/* ---- what was launched ---- */
+
+static tn__cuda_ring *ring_of(tn__cuda_device *dev, tn__stream *s)
+{
+    return s == &dev->stream ? &dev->ring : &((tn__cuda_stream *)s)->ring;
+}
+
+void tn__cuda_note_launch(tn__cuda_device *dev, tn__stream *s, const char *label)
+{
+    tn__cuda_ring *r = ring_of(dev, s);
+    uint64_t n = atomic_fetch_add_explicit(&r->queued, 1, memory_order_relaxed);
+    atomic_store_explicit(&r->label[n % TN__RING], label, memory_order_relaxed);
+}
+
+uint64_t tn__cuda_queued(tn__cuda_device *dev, tn__stream *s)
+{
+    return atomic_load_explicit(&ring_of(dev, s)->queued, memory_order_relaxed);
+}
+
+void tn__cuda_note_done(tn__cuda_device *dev, tn__stream *s, uint64_t queued)
+{
+    tn__cuda_ring *r = ring_of(dev, s);
+    if (atomic_load_explicit(&r->done, memory_order_relaxed) < queued)
+        atomic_store_explicit(&r->done, queued, memory_order_relaxed);
+}
+
+/* snprintf that goes on behind what is there. */
+static void add(char *text, size_t size, const char *a, const char *b)
+{
+    size_t n = strlen(text);
+    snprintf(text + n, size - n, "%s%s", a, b);
+}
+
+static void list_unfinished(const tn__cuda_ring *r, uint32_t id, char *text, size_t size)
+{
+    uint64_t end = atomic_load(&r->queued), begin = atomic_load(&r->done);
+    char which[40];
+    if (begin >= end)
+        return;
+    add(text, size, *text ? "; " : "", end - begin > TN__RING ? "... " : "");
+    begin = TN_MAX(begin, end > TN__RING ? end - TN__RING : 0);
+    for (uint64_t i = begin; i < end; i++) {
+        const char *label = atomic_load(&r->label[i % TN__RING]);
+        add(text, size, i > begin ? ", " : "", label ? label : "?");
+    }
+    snprintf(which, sizeof which, id ? " on stream %u" : " on the default stream", (unsigned)id);
+    add(text, size, which, "");
+}
+
+void tn__cuda_unfinished(tn__cuda_device *dev, char *text, size_t size)
+{
+    *text = '\0';
+    list_unfinished(&dev->ring, 0, text, size);
+    for (tn__cuda_stream *s = dev->streams; s; s = s->next)
+        list_unfinished(&s->ring, s->base.id, text, size);
+}
+
+/* ---- own streams ---- */
+
+static tn__cuda_device *slot_of(const tn__stream *s)
+{
+    return tn__cuda_slot(s->device.index);
+}
+
+static bool is_own(const tn__stream *s)
+{
+    return s != &slot_of(s)->stream;
+}
+
+/* Is its context gone? */
+static bool is_void(const tn__stream *s)
+{
+    return is_own(s) && ((const tn__cuda_stream *)s)->generation != atomic_load(&slot_of(s)->generation);
+}
+
+static void destroy(tn__stream *base)
+{
+    tn__cuda_stream *s = (tn__cuda_stream *)base;
+    tn__cuda_device *dev = slot_of(base);
+    if (!is_void(base)) {
+        pthread_mutex_lock(&dev->lock);
+        if (s->prev)
+            s->prev->next = s->next;
+        else
+            dev->streams = s->next;
+        if (s->next)
+            s->next->prev = s->prev;
+        pthread_mutex_unlock(&dev->lock);
+        if (tn__cuda_peek(base->device))
+            tn__cu.stream_destroy(base->handle);
+    }
+    tn__block_put(s, sizeof *s);
+}
+
+/* Forgets; the structs belong to whoever holds references. */
+void tn__cuda_streams_forget(tn__cuda_device *dev)
+{
+    tn__cuda_stream *next;
+    for (tn__cuda_stream *s = dev->streams; s; s = next) {
+        next = s->next;
+        tn__cu.stream_destroy(s->base.handle);
+        s->base.handle = NULL;
+        s->next = s->prev = NULL;
+    }
+    dev->streams = NULL;
+    for (int64_t i = 0; i < dev->n_spare; i++)
+        tn__cu.event_destroy(dev->spare[i]);
+    dev->n_spare = 0;
+    atomic_store(&dev->ring.done, atomic_load(&dev->ring.queued));
+}
+
+static tn_status make_handle(tn__cuda_device *dev, int32_t priority, tn__cuda_stream *s)
+{
+    tn__cu_stream handle;
+    int least = 0, greatest = 0;
+    tn__cu_result r = tn__cu.ctx_get_stream_priority_range(&least, &greatest);
+    s->priority = (int32_t)TN_MIN(TN_MAX(priority, greatest), least);
+    if (!r)
+        r = tn__cu.stream_create_with_priority(&handle, TN__CU_STREAM_NON_BLOCKING, s->priority);
+    if (!r)
+        s->base.handle = handle;
+    return tn__cuda_check(dev, r, "tn_cuda_stream_new");
+}
+
+static tn__stream *new_stream(tn__cuda_device *dev, int32_t priority)
+{
+    static _Atomic uint32_t last_id;
+    tn__cuda_stream *s = tn__block_zero(sizeof *s);
+    if (!s) {
+        tn__error_memory("a stream", sizeof *s);
+        return NULL;
+    }
+    if (make_handle(dev, priority, s)) {
+        tn__block_put(s, sizeof *s);
+        return NULL;
+    }
+    atomic_init(&s->base.refs, 1);
+    s->base.device = TN_CUDA(dev->index);
+    s->base.id = atomic_fetch_add(&last_id, 1) + 1;
+    s->base.destroy = destroy;
+    s->generation = atomic_load(&dev->generation);
+    pthread_mutex_lock(&dev->lock);
+    s->next = dev->streams;
+    if (s->next)
+        s->next->prev = s;
+    dev->streams = s;
+    pthread_mutex_unlock(&dev->lock);
+    return &s->base;
+}
+
+/* ---- current ---- */
+
+/* Of one thread: NULL where the default stream is current. Each holds a reference. */
+typedef struct currents {
+    tn__stream *stream[TN__CUDA_MAX];
+} currents;
+
+static void free_currents(void *arg)
+{
+    currents *c = arg;
+    for (int i = 0; i < TN__CUDA_MAX; i++)
+        tn__stream_release(c->stream[i]);
+    tn__block_put(c, sizeof *c);
+}
+
+tn__stream *tn__cuda_current(tn__cuda_device *dev)
+{
+    const currents *c = tn__self()->streams;
+    tn__stream *s = c ? c->stream[dev->index] : NULL;
+    return TN_LIKELY(!s || is_void(s)) ? &dev->stream : s;
+}
+
+static tn__stream *current(tn_device device)
+{
+    tn__cuda_device *dev = tn__cuda_use(device);
+    return dev ? tn__cuda_current(dev) : NULL;
+}
+
+static tn_status make_current(tn__stream *s)
+{
+    tn__thread *t = tn__self();
+    currents *c = t->streams;
+    int32_t i = s->device.index;
+    if (!c) {
+        if (!is_own(s))
+            return TN_OK;
+        c = t->emergency ? NULL : tn__block_zero(sizeof *c);
+        if (!c)
+            return tn__error_memory("a thread's current streams", sizeof *c);
+        t->streams = c;
+        t->streams_free = free_currents;
+    }
+    tn__stream *before = c->stream[i];
+    c->stream[i] = is_own(s) ? tn__stream_retain(s) : NULL;
+    tn__stream_release(before);
+    return TN_OK;
+}
+
+static void set_current(tn__stream *s)
+{
+    tn_status e = make_current(s);
+    (void)e; /* the default stream stays current, and the record says why */
+}
+
+/* ---- waiting ---- */
+
+static tn_status refuse_void(const tn__stream *s)
+{
+    return tn__error(TN_EDEVICE, "stream %u of cuda:%d is void: tn_cuda_reset took its device's context away",
+                     (unsigned)s->id, (int)s->device.index);
+}
+
+tn__cuda_device *tn__cuda_use_stream(const tn__stream *s)
+{
+    if (TN_UNLIKELY(is_void(s))) {
+        refuse_void(s);
+        return NULL;
+    }
+    return tn__cuda_use(s->device);
+}
+
+static tn_status wait_for(tn__stream *s, tn__stream *other)
+{
+    if (s == other)
+        return TN_OK;
+    tn__cuda_device *from = tn__cuda_use_stream(other);
+    tn__cu_event e = from ? tn__cuda_event_get(from) : NULL;
+    if (!e)
+        return tn_error_code();
+    tn__cu_result r = TN__WAIT(stream_wait_record, tn__cu.event_record(e, other->handle));
+    tn_status st = tn__cuda_check(from, r, "recording an event");
+    tn__cuda_device *dev = st ? NULL : tn__cuda_use_stream(s);
+    if (dev)
+        st = tn__cuda_check(dev, TN__WAIT(stream_wait, tn__cu.stream_wait_event(s->handle, e, 0)),
+                            "making a stream wait");
+    else
+        st = tn_error_code();
+    tn__cuda_event_put(from, e); /* the wait has taken what it needs of it */
+    return st;
+}
+
+tn_status tn__cuda_stream_synchronize(tn__cuda_device *dev, tn__stream *s)
+{
+    uint64_t queued = tn__cuda_queued(dev, s);
+    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
+    tn_status e = tn__cuda_check(dev, tn__cu.stream_synchronize(s->handle), "waiting for a stream");
+    if (e)
+        return e;
+    tn__cuda_note_done(dev, s, queued);
+    return tn__cuda_take_fault(dev);
+}
+
+static tn_status synchronize(tn__stream *s)
+{
+    tn__cuda_device *dev = tn__cuda_use_stream(s);
+    return dev ? tn__cuda_stream_synchronize(dev, s) : tn_error_code();
+}
+
+/* Notes what every stream of the device has queued, or that all of that is done. */
+static void mark_all(tn__cuda_device *dev, bool done)
+{
+    pthread_mutex_lock(&dev->lock);
+    tn__cuda_ring *r = &dev->ring;
+    for (tn__cuda_stream *next = dev->streams; r; r = next ? &next->ring : NULL, next = next ? next->next : NULL) {
+        if (done)
+            atomic_store_explicit(&r->done, r->mark, memory_order_relaxed);
+        else
+            r->mark = atomic_load_explicit(&r->queued, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&dev->lock);
+}
+
+tn_status tn__cuda_synchronize(tn_device device)
+{
+    tn__cuda_device *dev = tn__cuda_use(device);
+    if (!dev)
+        return tn_error_code();
+    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
+    mark_all(dev, false);
+    tn_status e = tn__cuda_check(dev, tn__cu.ctx_synchronize(), "waiting for the device");
+    if (e)
+        return e;
+    mark_all(dev, true);
+    return tn__cuda_take_fault(dev);
+}
+
+const tn__queue tn__cuda_queue = {
+    .current = current,
+    .set_current = set_current,
+    .wait = wait_for,
+    .used = tn__cuda_storage_used,
+    .synchronize = synchronize,
+};
+
+/* ---- public ---- */
+
+static tn_status no_stream(const char *what)
+{
+    tn__enter(TN__NOWHERE);
+    return tn__poisoned(what);
+}
+
+tn_stream *tn_cuda_stream_new(tn_device device, int32_t priority)
+{
+    tn_device d;
+    tn__enter(TN__NOWHERE);
+    tn__cuda_device *dev = tn__cuda_resolve(device, &d) ? NULL : tn__cuda_use(d);
+    return dev ? new_stream(dev, priority) : NULL;
+}
+
+tn_stream *tn_cuda_default_stream(tn_device device)
+{
+    tn_device d;
+    tn__enter(TN__NOWHERE);
+    tn__cuda_device *dev = tn__cuda_resolve(device, &d) ? NULL : tn__cuda_use(d);
+    return dev ? tn__stream_retain(&dev->stream) : NULL;
+}
+
+tn_stream *tn_cuda_current_stream(tn_device device)
+{
+    tn_device d;
+    tn__enter(TN__NOWHERE);
+    tn__cuda_device *dev = tn__cuda_resolve(device, &d) ? NULL : tn__cuda_use(d);
+    return dev ? tn__stream_retain(tn__cuda_current(dev)) : NULL;
+}
+
+tn_status tn_cuda_set_stream(tn_stream *s)
+{
+    if (!s)
+        return no_stream("tn_cuda_set_stream");
+    tn__thread *t = tn__enter(TN__NOWHERE);
+    tn_status e = tn__cuda_use_stream(s) ? make_current(s) : tn_error_code();
+    if (!e)
+        t->current_device[TN_DEVICE_CUDA] = s->device.index;
+    return e;
+}
+
+tn_stream_guard tn_stream_enter(tn_stream *s)
+{
+    tn_stream_guard g = {NULL, tn__self()->current_device[TN_DEVICE_CUDA]};
+    tn_stream *before = s ? tn_cuda_current_stream(s->device) : NULL;
+    if (tn_cuda_set_stream(s))
+        tn__stream_release(before);
+    else
+        g.before = before;
+    return g;
+}
+
+/* Also where the device died inside: bringing back asks nothing of the driver. */
+void tn_stream_leave(tn_stream_guard g)
+{
+    if (!g.before)
+        return;
+    set_current(g.before);
+    tn__self()->current_device[TN_DEVICE_CUDA] = g.device;
+    tn__stream_release(g.before);
+}
+
+tn_stream *tn_stream_retain(tn_stream *s)
+{
+    return tn__stream_retain(s);
+}
+
+void tn_stream_release(tn_stream *s)
+{
+    tn__stream_release(s);
+}
+
+tn_status tn_stream_wait_stream(tn_stream *s, tn_stream *other)
+{
+    if (!s || !other)
+        return no_stream("tn_stream_wait_stream");
+    tn__enter(TN__NOWHERE);
+    return wait_for(s, other);
+}
+
+tn_status tn_stream_synchronize(tn_stream *s)
+{
+    if (!s)
+        return no_stream("tn_stream_synchronize");
+    tn__enter(TN__NOWHERE);
+    return synchronize(s);
+}
+
+bool tn_stream_query(tn_stream *s)
+{
+    if (!s)
+        return no_stream("tn_stream_query") != TN_OK;
+    tn__enter(TN__NOWHERE);
+    tn__cuda_device *dev = tn__cuda_use_stream(s);
+    if (!dev)
+        return true;
+    uint64_t queued = tn__cuda_queued(dev, s);
+    tn__cu_result r = tn__cu.stream_query(s->handle);
+    if (r == TN__CU_NOT_READY)
+        return false;
+    if (!tn__cuda_check(dev, r, "asking a stream"))
+        tn__cuda_note_done(dev, s, queued);
+    return true;
+}
+
+tn_device tn_stream_device(const tn_stream *s)
+{
+    return s ? s->device : tn_device_make(TN_DEVICE_INVALID, -1);
+}
+
+uint32_t tn_stream_id(const tn_stream *s)
+{
+    return s ? s->id : 0;
+}
+
+int32_t tn_stream_priority(const tn_stream *s)
+{
+    return s && is_own(s) ? ((const tn__cuda_stream *)s)->priority : 0;
+}
+
+void *tn_stream_handle(const tn_stream *s)
+{
+    return s ? s->handle : NULL;
+}

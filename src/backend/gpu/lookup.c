@@ -1,0 +1,323 @@
+/* From a launch to its kernel: a table for each device that is read without a lock; behind it the units that are loaded,
+ * the cache on disk, and the compiler.
+ *
+ * A table is never freed while the process runs, but by growing it leaves its place to one twice as large: a reader may
+ * still be in the old one, which stays right. A slot's function is written before its key. */
+#include "backend/gpu/cache.h"
+#include "backend/gpu/gpu.h"
+#include "core/alloc.h"
+#include "core/error.h"
+#include <pthread.h>
+
+typedef struct slot {
+    _Atomic uint64_t key; /* 0: free */
+    _Atomic(void *) function;
+} slot;
+
+typedef struct table {
+    struct table *older;
+    uint32_t cap, used; /* cap: a power of two */
+    slot slot[];
+} table;
+
+/* A unit that is loaded, or being made by one thread while others wait for it. */
+typedef struct unit {
+    uint64_t key;
+    void *module; /* NULL: being made */
+} unit;
+
+typedef struct kernels {
+    _Atomic(table *) table;
+    unit *units;
+    int64_t n_units, cap_units;
+} kernels;
+
+enum { FIRST_CAP = 1024, DEVICES = 128 };
+
+static struct {
+    pthread_mutex_t lock; /* of everything but reading the tables */
+    pthread_cond_t made;
+    kernels device[2][DEVICES]; /* CUDA, OpenCL */
+    tn__gpu_counts counts;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .made = PTHREAD_COND_INITIALIZER};
+
+static inline const tn__gpu_driver *driver_of(tn_device d)
+{
+    return tn__backend_of(d)->gpu;
+}
+
+static inline kernels *kernels_of(tn_device d)
+{
+    return &all.device[d.type == TN_DEVICE_OPENCL][d.index & (DEVICES - 1)];
+}
+
+/* ---- keys ---- */
+
+_Static_assert(TN__FAMILIES < 32 && TN__OPS < 1024, "a field of the key is too narrow");
+
+static inline uint64_t unit_key(const tn__gpu_unit *u)
+{
+    return (uint64_t)1 << 63 | (uint64_t)u->family << 26 | (uint64_t)u->op << 16 | (uint64_t)u->in << 12 |
+           (uint64_t)u->out << 8 | (uint64_t)u->compute << 4 | (uint64_t)u->variant;
+}
+
+static inline uint64_t kernel_key(uint64_t of_unit, uint32_t kernel)
+{
+    return of_unit | (uint64_t)kernel << 32;
+}
+
+static inline uint32_t place_of(uint64_t key)
+{
+    return (uint32_t)((key * 0x9e3779b97f4a7c15U) >> 32);
+}
+
+/* ---- the table ---- */
+
+static inline void *find(const table *t, uint64_t key)
+{
+    for (uint32_t i = place_of(key);; i++) {
+        const slot *s = &t->slot[i & (t->cap - 1)];
+        uint64_t k = atomic_load_explicit(&s->key, memory_order_acquire);
+        if (TN_LIKELY(k == key))
+            return atomic_load_explicit(&s->function, memory_order_acquire);
+        if (!k)
+            return NULL;
+    }
+}
+
+static void put(table *t, uint64_t key, void *function)
+{
+    uint32_t i = place_of(key);
+    uint64_t k;
+    while ((k = atomic_load(&t->slot[i & (t->cap - 1)].key)) != 0 && k != key)
+        i++;
+    slot *s = &t->slot[i & (t->cap - 1)];
+    atomic_store_explicit(&s->function, function, memory_order_release);
+    if (!k) {
+        atomic_store_explicit(&s->key, key, memory_order_release);
+        t->used++;
+    }
+}
+
+static size_t table_bytes(uint32_t cap)
+{
+    return sizeof(table) + (size_t)cap * sizeof(slot);
+}
+
+/* Room for one more: NULL when memory is out. At most half of a table is used, so that every search ends soon. */
+static table *grown(kernels *k)
+{
+    table *t = atomic_load(&k->table);
+    if (t && t->used < t->cap / 2)
+        return t;
+    uint32_t cap = t ? t->cap * 2 : FIRST_CAP;
+    table *larger = tn__block_zero(table_bytes(cap));
+    if (!larger) {
+        tn__error_memory("the table of kernels", table_bytes(cap));
+        return NULL;
+    }
+    larger->cap = cap;
+    larger->older = t;
+    for (uint32_t i = 0; t && i < t->cap; i++)
+        if (atomic_load(&t->slot[i].key))
+            put(larger, atomic_load(&t->slot[i].key), atomic_load(&t->slot[i].function));
+    atomic_store_explicit(&k->table, larger, memory_order_release);
+    return larger;
+}
+
+/* ---- making a unit ---- */
+
+/* Its text, from tn__block_get; *bytes: of the block. */
+static char *text_of(const tn__gpu_unit *u, bool shuffle, size_t *bytes)
+{
+    static const char none[] = "#define TN_SHUFFLE 0\n";
+    size_t before = shuffle ? 0 : sizeof none - 1;
+    int64_t n = tn__gpu_unit_text(u, NULL, 0);
+    if (n < 0)
+        return NULL;
+    *bytes = before + (size_t)n + 1;
+    char *text = tn__block_get(*bytes);
+    if (!text) {
+        tn__error_memory("the text of kernels", *bytes);
+        return NULL;
+    }
+    memcpy(text, none, before);
+    tn__gpu_unit_text(u, text + before, (size_t)n + 1);
+    return text;
+}
+
+static tn_status compile(tn_device d, const char *text, const char *name, const tn__cache_key *key, void **module)
+{
+    void *binary;
+    size_t size;
+    const tn__gpu_driver *driver = driver_of(d);
+    tn_status e = driver->compile(d, text, name, &binary, &size);
+    if (e)
+        return e;
+    pthread_mutex_lock(&all.lock);
+    all.counts.compiled++;
+    pthread_mutex_unlock(&all.lock);
+    e = driver->load(d, binary, size, module);
+    if (!e)
+        tn__cache_store(key, binary, size);
+    tn__block_put(binary, size);
+    return e;
+}
+
+/* A file that the driver does not take is as good as none: the unit is compiled again. */
+static bool from_disk(tn_device d, const tn__cache_key *key, void **module)
+{
+    void *binary;
+    size_t size;
+    if (!tn__cache_load(key, &binary, &size))
+        return false;
+    tn_status e = driver_of(d)->load(d, binary, size, module);
+    tn__block_put(binary, size);
+    if (e)
+        tn_error_clear();
+    pthread_mutex_lock(&all.lock);
+    all.counts.from_disk += !e;
+    pthread_mutex_unlock(&all.lock);
+    return !e;
+}
+
+static tn_status make(const tn__gpu_launch *l, void **module)
+{
+    char target[256];
+    size_t bytes;
+    const tn__gpu_driver *driver = driver_of(l->device);
+    const tn__gpu_limits *limits = driver->limits(l->device);
+    tn_status e = limits ? driver->target(l->device, target, sizeof target) : tn_error_code();
+    char *text = e ? NULL : text_of(&l->unit, limits->shuffle, &bytes);
+    if (!text)
+        return tn_error_code();
+    const tn__gpu_unit_name name = tn__gpu_unit_str(&l->unit);
+    const char *const parts[] = {"kernels", target, name.s, text};
+    const tn__cache_key key = tn__cache_key_of(parts, TN_COUNT(parts));
+    if (!from_disk(l->device, &key, module))
+        e = compile(l->device, text, name.s, &key, module);
+    tn__block_put(text, bytes);
+    return e;
+}
+
+/* ---- a launch whose kernel is not in the table ---- */
+
+static unit *unit_of(kernels *k, uint64_t key)
+{
+    for (int64_t i = 0; i < k->n_units; i++)
+        if (k->units[i].key == key)
+            return &k->units[i];
+    return NULL;
+}
+
+/* Under the lock, which is let go while the unit is made. Returns its module. */
+static void *make_unit(const tn__gpu_launch *l, kernels *k, uint64_t key)
+{
+    void *module = NULL;
+    if (!tn__grow(&k->units, sizeof *k->units, &k->cap_units, k->n_units + 1)) {
+        tn__error_memory("the list of loaded kernels", sizeof *k->units);
+        return NULL;
+    }
+    k->units[k->n_units++] = (unit){key, NULL};
+    pthread_mutex_unlock(&all.lock);
+    tn_status e = make(l, &module);
+    pthread_mutex_lock(&all.lock);
+    unit *u = unit_of(k, key);
+    if (!u && !e) /* forgotten meanwhile, and the context it was loaded into with it */
+        e = tn__error(TN_EDEVICE, "%s was reset while kernels were made for it", tn_device_text(l->device).s);
+    if (u && e)
+        *u = k->units[--k->n_units];
+    else if (u)
+        u->module = module;
+    pthread_cond_broadcast(&all.made);
+    return e ? NULL : module;
+}
+
+static void *function_of(const tn__gpu_launch *l, kernels *k, void *module, uint64_t key)
+{
+    void *function;
+    size_t n;
+    const char *const *names = tn__gpu_family_kernels(l->unit.family, &n);
+    if (l->kernel >= n)
+        return tn__fail(TN_EMISSING, "%s has no kernel %u", tn__gpu_family_name(l->unit.family), (unsigned)l->kernel);
+    if (driver_of(l->device)->function(l->device, module, names[l->kernel], &function))
+        return NULL;
+    table *t = grown(k);
+    if (!t)
+        return NULL;
+    put(t, key, function);
+    return function;
+}
+
+static TN_COLD void *miss(const tn__gpu_launch *l, uint64_t key)
+{
+    kernels *k = kernels_of(l->device);
+    uint64_t ukey = unit_key(&l->unit);
+    /* a device that cannot be used is refused before the lock: a forked child may find that one taken for ever */
+    if (!driver_of(l->device)->limits(l->device))
+        return NULL;
+    pthread_mutex_lock(&all.lock);
+    unit *u;
+    while ((u = unit_of(k, ukey)) && !u->module)
+        pthread_cond_wait(&all.made, &all.lock);
+    void *module = u ? u->module : make_unit(l, k, ukey);
+    void *function = module ? function_of(l, k, module, key) : NULL;
+    pthread_mutex_unlock(&all.lock);
+    return function;
+}
+
+tn_status tn__gpu_run(const tn__gpu_launch *l)
+{
+    const uint64_t key = kernel_key(unit_key(&l->unit), l->kernel);
+    const table *t = atomic_load_explicit(&kernels_of(l->device)->table, memory_order_acquire);
+    void *function = TN_LIKELY(t != NULL) ? find(t, key) : NULL;
+    if (TN_UNLIKELY(!function)) {
+        function = miss(l, key);
+        if (!function)
+            return tn_error_code();
+    }
+    return driver_of(l->device)->launch(l, function);
+}
+
+/* Slots keep their keys and lose their functions: a reader then goes the slow way. */
+void tn__gpu_forget(tn_device device)
+{
+    kernels *k = kernels_of(device);
+    pthread_mutex_lock(&all.lock);
+    table *t = atomic_load(&k->table);
+    for (uint32_t i = 0; t && i < t->cap; i++)
+        atomic_store_explicit(&t->slot[i].function, NULL, memory_order_release);
+    k->n_units = 0;
+    pthread_cond_broadcast(&all.made);
+    pthread_mutex_unlock(&all.lock);
+}
+
+tn__gpu_counts tn__gpu_counts_now(void)
+{
+    pthread_mutex_lock(&all.lock);
+    tn__gpu_counts c = all.counts;
+    pthread_mutex_unlock(&all.lock);
+    return c;
+}
+
+/* ---- what kernels need beside operands ---- */
+
+const tn__gpu_limits *tn__gpu_limits_of(tn_device device)
+{
+    return driver_of(device)->limits(device);
+}
+
+void *tn__gpu_fault_words(tn_device device)
+{
+    return driver_of(device)->fault_words(device);
+}
+
+void *tn__gpu_scratch_get(tn_device device, size_t bytes)
+{
+    return driver_of(device)->scratch_get(device, bytes);
+}
+
+void tn__gpu_scratch_put(tn_device device, void *scratch, size_t bytes)
+{
+    driver_of(device)->scratch_put(device, scratch, bytes);
+}
