@@ -119,6 +119,7 @@ static const char *c_type(char type)
     case 'f': return "double ";
     case 'b': return "bool ";
     case 'd': return "tn_dtype ";
+    case 'v': return "tn_device ";
     case 'X': return "tn_tensor **";
     default: fprintf(stderr, "gen_ops: unknown parameter type '%c'\n", type); exit(1);
     }

@@ -63,13 +63,21 @@ typedef struct tn_to_options {
     tn_dtype dtype;
     bool copy, non_blocking;
 } tn_to_options;
-/* On another device, in another dtype. Returns t itself (a new reference) where nothing changes and .copy is not set. */
+/* On another device, in another dtype. Returns t itself (a new reference) where nothing changes and .copy is not set.
+ * non_blocking: the copy runs beside the host where the CPU's side is pinned memory. From there t must be left alone until
+ * the device has it; a result on the CPU is pinned, and may be read after tn_synchronize(t's device). */
 TN_API tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options);
 TN_API tn_tensor *tn_cpu_at(const char *site, tn_tensor *t);
 TN_API tn_tensor *tn_cpu(tn_tensor *t);
 /* cuda:index; -1 is the current one. */
 TN_API tn_tensor *tn_to_cuda_at(const char *site, tn_tensor *t, int32_t index);
 TN_API tn_tensor *tn_to_cuda(tn_tensor *t, int32_t index);
+
+/* A CPU tensor's copy in page-locked memory, from which a GPU copies by itself; t itself where it is pinned already. TN_EDEVICE
+ * where there is no GPU. Factories take .pin_memory = true. */
+TN_API tn_tensor *tn_pin_memory_at(const char *site, tn_tensor *t);
+TN_API tn_tensor *tn_pin_memory(tn_tensor *t);
+TN_API bool tn_tensor_is_pinned(const tn_tensor *t);
 
 /* ---- printing, as PyTorch prints ---- */
 
@@ -98,6 +106,7 @@ TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
 #define tn_to(...)                       TN__X_to(__VA_ARGS__, TN__SITE(tn_to_options))
 #define TN__X_to(t_, ...)                tn_to_opt((t_), &(tn_to_options){__VA_ARGS__})
 #define tn_cpu(t_)                       tn_cpu_at(TN_HERE, (t_))
+#define tn_pin_memory(t_)                tn_pin_memory_at(TN_HERE, (t_))
 #define tn_cuda(...)                     TN__X_cuda(__VA_ARGS__, -1, 0)
 #define TN__X_cuda(t_, i_, ...)          tn_to_cuda_at(TN_HERE, (t_), (i_))
 #endif

@@ -1,5 +1,6 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
+#include "backend/transfer.h"
 #include "core/alloc.h"
 #include "op/infer.h"
 #include <tenon/dtype.h>
@@ -9,7 +10,7 @@ typedef struct passage {
     tn__thread *self;
     tn__call c;
     bool records;
-    bool need[TN__MAX_IN]; /* inputs that want a gradient */
+    bool mixed; /* 0-dim CPU tensors among operands that are elsewhere */
     tn_tensor *out[TN__MAX_OUT];
     tn__node *node;
     tn__node *slices;    /* in place on a view */
@@ -26,52 +27,6 @@ bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from)
         dims[i] = from.dim[i];
     *n = from.ndim;
     return true;
-}
-
-/* ---- operands ---- */
-
-static tn_status apart(const tn__call *c, const tn_tensor *a, const tn_tensor *b)
-{
-    /* the first operand that is not on the cpu is named first, as PyTorch does */
-    const tn_tensor *first = a->device.type == TN_DEVICE_CPU ? b : a, *other = first == a ? b : a;
-    return tn__error(TN_EDEVICE,
-                     "Expected all tensors to be on the same device, but found at least two devices, %s and "
-                     "%s!\n  %s(%s): move one, for example tn_to(x, .device = tn_device_parse(\"%s\"))",
-                     tn_device_text(first->device).s, tn_device_text(other->device).s, tn__op_name(c->op),
-                     tn__operands_str(c->in, c->n_in).s, tn_device_text(first->device).s);
-}
-
-/* NULL poisons; a missing operand is named; all on one device, but that 0-dim CPU tensors go anywhere. */
-static tn_status check_operands(tn__call *c, uint32_t required)
-{
-    const tn_tensor *lead = NULL;
-    for (int32_t i = 0; i < c->n_in; i++) {
-        if (c->in[i].kind != TN_SCALAR_TENSOR) {
-            if (required >> i & 1 || (c->in[i].kind == TN_SCALAR_NONE && tn__is_elementwise(c->op)))
-                return tn__error(TN_ETYPE, "%s: operand %d must be a tensor%s", tn__op_name(c->op), (int)i + 1,
-                                 tn__is_elementwise(c->op) ? " or a number, not TN_NONE" : "");
-            continue;
-        }
-        const tn_tensor *t = c->in[i].v.t;
-        if (TN_UNLIKELY(!t))
-            return tn__poisoned(tn__op_name(c->op));
-        if (!lead)
-            lead = t;
-        else if (TN_UNLIKELY(!tn__same_device(t->device, lead->device))) {
-            bool wanders = t->ndim == 0 && t->device.type == TN_DEVICE_CPU && tn__is_elementwise(c->op);
-            bool wandered = lead->ndim == 0 && lead->device.type == TN_DEVICE_CPU && tn__is_elementwise(c->op);
-            if (wandered)
-                lead = t;
-            else if (!wanders)
-                return apart(c, lead, t);
-        }
-    }
-    if (TN_UNLIKELY(!lead && c->n_in))
-        return tn__error(TN_ETYPE, "%s: at least one operand must be a tensor, got %s", tn__op_name(c->op),
-                         tn__operands_str(c->in, c->n_in).s);
-    if (lead)
-        c->device = lead->device;
-    return TN_OK;
 }
 
 static void note_operands(const tn__call *c)
@@ -285,6 +240,13 @@ static tn_tensor *make_view(const tn__call *c)
     return v;
 }
 
+/* A copy to the CPU that nobody waits for: only into pinned memory it runs beside the host. */
+static bool lands_later(const tn__call *c)
+{
+    return tn__ops[c->op].flags & F_CROSSES && c->attr->non_blocking && c->device.type == TN_DEVICE_CPU &&
+           tn__backend_of(c->in[0].v.t->device)->mover;
+}
+
 static tn_status make_outputs(passage *p)
 {
     tn__call *c = &p->c;
@@ -299,7 +261,7 @@ static tn_status make_outputs(passage *p)
             if (!tn__shape_numel(s->shape, s->ndim, tn__dtype_size(s->dtype), &numel))
                 return tn__error(TN_EINVAL, "%s: a result of shape %s is larger than memory can be", tn__op_name(c->op),
                                  tn__shape_str(s->shape, s->ndim).s);
-            p->out[i] = tn__tensor_make(s, c->device);
+            p->out[i] = lands_later(c) ? tn__tensor_make_pinned(s) : tn__tensor_make(s, c->device);
         }
         if (!p->out[i])
             return tn_error_code();
@@ -317,7 +279,7 @@ static tn_status copy_first(const tn__backend *b, const passage *p)
     return b->copy(p->c.device, &it);
 }
 
-static tn_status run_structural(const tn__backend *b, passage *p)
+static tn_status run_structural(const tn__backend *b, passage *p, const tn_scalar *operand)
 {
     const tn__call *c = &p->c;
     tn__view few[TN__MAX_IN], *in = few;
@@ -333,10 +295,10 @@ static tn_status run_structural(const tn__backend *b, passage *p)
                     .n_in = c->n_in,
                     .n_out = c->n_out,
                     .in = in,
-                    .operand = c->in,
+                    .operand = operand,
                     .attr = c->attr};
     for (int32_t i = 0; i < c->n_in; i++)
-        in[i] = tn__view_of(tn__operand(&c->in[i]));
+        in[i] = tn__view_of(tn__operand(&operand[i]));
     for (int32_t i = 0; i < c->n_out; i++)
         l.out[i] = tn__view_of(p->out[i]);
     tn_status e = copy_first(b, p);
@@ -347,17 +309,51 @@ static tn_status run_structural(const tn__backend *b, passage *p)
     return e;
 }
 
+/* Memory taken on another stream than the current one is told that it is used here too. */
+static void mark_used(const tn__queue *q, const passage *p)
+{
+    const tn__call *c = &p->c;
+    tn__stream *s = q->current(c->device);
+    if (!s)
+        return;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (t && t->storage->stream && t->storage->stream != s)
+            q->used(t->storage, s);
+    }
+    for (int32_t i = 0; i < c->n_out; i++)
+        if (p->out[i]->storage->stream && p->out[i]->storage->stream != s)
+            q->used(p->out[i]->storage, s);
+}
+
 static tn_status run(passage *p)
 {
     const tn__call *c = &p->c;
     const tn__backend *b = tn__backend_of(c->device);
+    tn_scalar local[TN__MAX_IN];
+    const tn_scalar *in = c->in;
+    tn__iter it;
+    tn_status e;
     if (tn__ops[c->op].kind == TN__VIEW)
         return TN_OK;
-    if (!tn__is_elementwise(c->op))
-        return run_structural(b, p);
-    tn__iter it;
-    tn__iter_build(&it, p->out[0], c->in, c->n_in, c->compute);
-    return b->elementwise(c->device, c->op, &it, c->compute);
+    if (tn__ops[c->op].flags & F_CROSSES) {
+        const tn_tensor *from = c->in[c->n_in - 1].v.t;
+        if (!tn__same_device(from->device, c->device))
+            return tn__transfer(p->out[0], from, c->attr->non_blocking);
+    }
+    if (TN_UNLIKELY(p->mixed)) {
+        tn__operands_local(c, local);
+        in = local;
+    }
+    if (tn__is_elementwise(c->op)) {
+        tn__iter_build(&it, p->out[0], in, c->n_in, c->compute);
+        e = b->elementwise(c->device, c->op, &it, c->compute);
+    } else {
+        e = run_structural(b, p, in);
+    }
+    if (b->queue)
+        mark_used(b->queue, p);
+    return e;
 }
 
 /* ---- the door ---- */
@@ -365,7 +361,7 @@ static tn_status run(passage *p)
 static tn_status pass(passage *p, uint32_t required)
 {
     tn__call *c = &p->c;
-    tn_status e = check_operands(c, required);
+    tn_status e = tn__operands_check(c, required, &p->mixed);
     if (TN_UNLIKELY(e))
         return e;
     e = tn__is_elementwise(c->op) ? tn__infer_elementwise(c) : tn__ops[c->op].infer(c);
@@ -465,7 +461,7 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     };
     tn_scope scope;
     bool no_grad = p->self->no_grad;
-    if (check_operands(&p->c, required) || (!no_grad && check_constants(&p->c)))
+    if (tn__operands_check(&p->c, required, &p->mixed) || (!no_grad && check_constants(&p->c)))
         return NULL;
     p->records = should_record(p->self, &p->c);
     tn__scope_push(p->self, &scope);
@@ -501,7 +497,7 @@ static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, 
     tn_scope scope;
     tn__thread *self = tn__enter(site);
     tn__scope_push(self, &scope);
-    const tn_scalar in = tn_scalar_t(tn__to_copy(x, attr->dtype));
+    const tn_scalar in = tn_scalar_t(tn__to_copy(x, attr->dtype, x->device, false));
     return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, attr, NULL));
 }
 

@@ -21,6 +21,15 @@ tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__att
 /* Copies a list of dimensions into attr. False, with an error set, if it is too long. */
 TN_MUST_USE bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from);
 
+/* ---- where operands are (operands.c) ---- */
+
+/* NULL poisons; a missing operand is named; all are on one device, which becomes the call's. 0-dim CPU tensors may stand
+ * where a number could: then *mixed. */
+TN_MUST_USE tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed);
+
+/* A mixed call's operands as a kernel on its device takes them: those tensors are numbers, read now. */
+void tn__operands_local(const tn__call *c, tn_scalar *out);
+
 /* Forward functions of COMP rows. */
 #define UNARY(...)
 #define BINARY(...)

@@ -26,6 +26,18 @@ tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *r)
     return tn__scope_pop(t, scope, r);
 }
 
+/* The tensor that a factory's options ask for. */
+static tn_tensor *finish(const tn__spec *s, tn_device device, const tn_options *o)
+{
+    if (o->pin_memory && device.type != TN_DEVICE_CPU)
+        return tn__fail(TN_EDEVICE, "Only dense CPU tensors can be pinned");
+    tn_tensor *t = o->pin_memory ? tn__tensor_make_pinned(s) : tn__tensor_make(s, device);
+    if (!t)
+        return NULL;
+    tn__scope_adopt(tn__self(), t);
+    return o->requires_grad ? tn__require_grad(t, true) : t;
+}
+
 tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
 {
     tn__spec s = {.dtype = o->dtype ? o->dtype : otherwise, .ndim = shape.ndim};
@@ -37,11 +49,7 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
         return tn__fail(TN_EINVAL, "the shape %s has more elements than memory can hold",
                         tn__shape_str(s.shape, s.ndim).s);
-    tn_tensor *t = tn__tensor_make(&s, device);
-    if (!t)
-        return NULL;
-    tn__scope_adopt(tn__self(), t);
-    return o->requires_grad ? tn__require_grad(t, true) : t;
+    return finish(&s, device, o);
 }
 
 /* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
@@ -84,10 +92,9 @@ tn_tensor *tn__fn_zeros(tn_dims shape, const tn_options *o)
 
 tn_tensor *tn__fn_ones(tn_dims shape, const tn_options *o)
 {
-    return tn__fn_full(shape, tn_scalar_f(1),
-                       &(tn_options){.device = o->device,
-                                     .requires_grad = o->requires_grad,
-                                     .dtype = o->dtype ? o->dtype : tn__default_dtype()});
+    tn_options ones = *o;
+    ones.dtype = o->dtype ? o->dtype : tn__default_dtype();
+    return tn__fn_full(shape, tn_scalar_f(1), &ones);
 }
 
 tn_tensor *tn__fn_full(tn_dims shape, tn_scalar value, const tn_options *o)
@@ -220,11 +227,7 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
         s.shape[d] = x->shape[d];
         s.stride[d] = x->stride[d];
     }
-    tn_tensor *t = tn__tensor_make(&s, device);
-    if (!t)
-        return NULL;
-    tn__scope_adopt(tn__self(), t);
-    return o->requires_grad ? tn__require_grad(t, true) : t;
+    return finish(&s, device, o);
 }
 
 tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)
@@ -283,14 +286,9 @@ tn_tensor *tn_to_opt(tn_tensor *t, const tn_to_options *options)
     if ((o.device.type && tn__device_resolve(o.device, &device)) || tn__dtype_check("to", o.dtype))
         return NULL;
     tn_dtype dtype = o.dtype ? o.dtype : t->dtype;
-    if (tn__same_device(device, t->device)) {
-        if (dtype == t->dtype && !o.copy)
-            return tn__scope_hold(self, t);
-        return tn__to_copy(t, dtype);
-    }
-    if (device.type == TN_DEVICE_META) /* shapes travel, bytes do not */
-        return tn_empty_like(t, .device = device, .dtype = dtype);
-    return tn__fail(TN_EDEVICE, "Cannot copy out of %s tensor; no data!", tn_device_text(t->device).s);
+    if (tn__same_device(device, t->device) && dtype == t->dtype && !o.copy)
+        return tn__scope_hold(self, t);
+    return tn__to_copy(t, dtype, device, o.non_blocking);
 }
 
 tn_tensor *(tn_cpu_at)(const char *site, tn_tensor *t)
@@ -311,4 +309,41 @@ tn_tensor *(tn_to_cuda_at)(const char *site, tn_tensor *t, int32_t index)
 tn_tensor *(tn_to_cuda)(tn_tensor *t, int32_t index)
 {
     return (tn_to_cuda_at)(TN__NOWHERE, t, index);
+}
+
+/* Pinned memory is the CPU's, without history: a copy for copies. */
+static tn_tensor *pinned_copy(tn_tensor *t)
+{
+    tn__spec s = {.dtype = t->dtype, .ndim = t->ndim};
+    memcpy(s.shape, t->shape, sizeof s.shape[0] * (size_t)t->ndim);
+    tn_tensor *p = tn__tensor_make_pinned(&s);
+    if (!p)
+        return NULL;
+    tn__scope_adopt(tn__self(), p);
+    bool was = tn__set_no_grad(true);
+    tn_tensor *copied = tn_copy_(p, t);
+    tn__set_no_grad(was);
+    return copied;
+}
+
+tn_tensor *(tn_pin_memory_at)(const char *site, tn_tensor *t)
+{
+    tn__thread *self = tn__enter(site);
+    tn_scope scope;
+    if (!t || t == TN_NONE) {
+        tn__poisoned("tn_pin_memory");
+        return NULL;
+    }
+    const char *type = tn__dtypes[t->dtype].legacy;
+    if (t->device.type == TN_DEVICE_CUDA)
+        return tn__fail(TN_EDEVICE, "cannot pin 'torch.cuda.%sTensor' only dense CPU tensors can be pinned", type);
+    if (t->device.type == TN_DEVICE_META)
+        return tn__fail(TN_EDEVICE, "cannot pin 'Meta%sType' only dense CPU tensors can be pinned", type);
+    tn__scope_push(self, &scope);
+    return tn__scope_return(self, &scope, t->storage->pinned ? t : pinned_copy(t));
+}
+
+tn_tensor *(tn_pin_memory)(tn_tensor *t)
+{
+    return (tn_pin_memory_at)(TN__NOWHERE, t);
 }

@@ -78,13 +78,15 @@ tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options)
     if (tn__numel(shape, ndim) != (int64_t)data.n)
         return tn__fail(TN_EINVAL, "shape '%s' is invalid for input of size %zu", tn__shape_str(shape, ndim).s, data.n);
     tn__scope_push(self, &scope);
-    tn_options host = {.device = TN_CPU, .dtype = o.dtype};
+    tn_options host = {.device = TN_CPU, .dtype = o.dtype, .pin_memory = o.pin_memory};
     tn_tensor *t = tn__factory((tn_dims){ndim, shape}, &host, dtype_of_array(&data));
     if (t && fill_from(t, &data))
         t = NULL;
     if (t && o.device.type != TN_DEVICE_CPU) {
         tn_device d;
         t = tn__device_resolve(o.device, &d) ? NULL : tn_to(t, .device = d);
+        if (t && o.pin_memory && d.type != TN_DEVICE_CPU)
+            t = tn__fail(TN_EDEVICE, "Only dense CPU tensors can be pinned");
     }
     if (t && o.requires_grad)
         t = tn__require_grad(t, true);
@@ -209,6 +211,11 @@ bool tn_tensor_is_cuda(const tn_tensor *t)
     return real(t) && t->device.type == TN_DEVICE_CUDA;
 }
 
+bool tn_tensor_is_pinned(const tn_tensor *t)
+{
+    return real(t) && t->storage && t->storage->pinned;
+}
+
 bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
 {
     return real(a) && real(b) && a->storage && a->storage == b->storage;
@@ -242,7 +249,9 @@ static const void *one_element(const tn_tensor *t, tn_tensor **host)
     if (t->device.type == TN_DEVICE_META)
         return tn__fail(TN_EDEVICE, "Tensor.item() cannot be called on meta tensors");
     if (t->device.type != TN_DEVICE_CPU) {
+        bool was = tn__set_no_grad(true);
         *host = tn_cpu((tn_tensor *)(uintptr_t)t);
+        tn__set_no_grad(was);
         return *host ? tn__tensor_data(*host) : NULL;
     }
     return tn__tensor_data(t);

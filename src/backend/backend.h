@@ -101,5 +101,9 @@ static inline tn__view tn__view_of(const tn_tensor *t)
 
 /* An uninitialised tensor with memory, as the spec says, on a resolved device; in no scope. */
 tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device);
+/* The same on the CPU, in page-locked memory. */
+tn_tensor *tn__tensor_make_pinned(const tn__spec *s);
+/* Whose page-locked memory that is; NULL, without an error, where there is no accelerator. */
+const tn__mover *tn__pinner(void);
 
 #endif

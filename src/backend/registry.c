@@ -66,18 +66,43 @@ static int64_t span_of(const tn_tensor *t)
     return last + 1;
 }
 
-tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
+/* pinner: whose page-locked memory it is to have, or NULL. */
+static tn_tensor *make(const tn__spec *s, tn_device device, const tn__mover *pinner)
 {
     tn_tensor *t = tn__tensor_new(s->dtype, device, s->shape, s->ndim, s->strided ? s->stride : NULL);
     if (!t)
         return NULL;
     size_t n = (size_t)(s->strided ? span_of(t) : t->numel) * tn__dtype_size(s->dtype);
-    t->storage = tn__backend_of(device)->allocate(device, n);
+    t->storage = pinner && n ? pinner->pinned(n) : tn__backend_of(device)->allocate(device, n);
     if (!t->storage) {
         tn__object_release(t);
         return NULL;
     }
     return t;
+}
+
+tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
+{
+    return make(s, device, NULL);
+}
+
+const tn__mover *tn__pinner(void)
+{
+    for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++) {
+        const tn__backend *b = tn__backends[type];
+        if (b && b->mover && b->count() > 0)
+            return b->mover;
+    }
+    return NULL;
+}
+
+tn_tensor *tn__tensor_make_pinned(const tn__spec *s)
+{
+    const tn__mover *pinner = tn__pinner();
+    if (!pinner)
+        return tn__fail(TN_EDEVICE, "Cannot access accelerator device when none is available.\n  memory is pinned "
+                                    "for the copies of a GPU");
+    return make(s, TN_CPU, pinner);
 }
 
 /* ---- public ---- */

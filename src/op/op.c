@@ -25,6 +25,7 @@ const tn__op tn__ops[TN__OPS] = {
 #define OP(name_, sig, infer_, kernel, save, d, flags_, label_, doc) \
     [TN__OP_##name_] = {.name = #name_, \
                         .label = label_, \
+                        .signature = sig, \
                         .infer = tn__infer_##infer_, \
                         .kind = TN__STRUCTURAL, \
                         .saves = save, \

@@ -53,7 +53,9 @@ enum {
     F_ONLY_INPLACE = 2, /* writes input 0, always */
     F_COPY = 4,         /* the result starts as a copy of input 0 */
     F_APART = 8,        /* in place, no other input may share memory with input 0 */
-    F_ONE_VALUE = 16    /* writes the same everywhere: elements of input 0 may share memory */
+    F_ONE_VALUE = 16,   /* writes the same everywhere: elements of input 0 may share memory */
+    F_NUMBER = 32,      /* the last input may be a number: its signature says N */
+    F_CROSSES = 64      /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
 };
 
 /* Everything an operation takes beside tensors. Signatures in ops.def name these fields; infer wraps dimensions. */
@@ -66,7 +68,8 @@ typedef struct tn__attr {
     double x, y, z, w, u;
     tn_scalar value, value2;
     tn_dtype dtype;
-    bool keepdim, flag, maximize, has_dims;
+    tn_device device; /* type 0: where the operands are */
+    bool keepdim, flag, maximize, has_dims, non_blocking;
 } tn__attr;
 
 /* What infer decides about one result. */
@@ -97,8 +100,9 @@ typedef struct tn__call {
 typedef tn_status (*tn__infer)(tn__call *c);
 
 typedef struct tn__op {
-    const char *name;  /* as users call it, without a leading '_' */
-    const char *label; /* of grad_fn, by variant; "" is the name */
+    const char *name;      /* as users call it, without a leading '_' */
+    const char *label;     /* of grad_fn, by variant; "" is the name */
+    const char *signature; /* of structural rows */
     tn__infer infer;
     uint16_t saves[3]; /* by input that wants a gradient; inputs above 2 as 2 */
     uint8_t kind, rule, flags;

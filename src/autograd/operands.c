@@ -1,0 +1,178 @@
+/* Where an operation's operands are: all on one device, which is where its results will be; and what is said where not. */
+#include "autograd/apply.h"
+#include "core/error.h"
+#include "op/infer.h"
+#include <ctype.h>
+#include <stdio.h>
+
+/* ---- operands apart ---- */
+
+/* The name of input i in a row's signature: its i-th parameter that is a tensor or a number. Lists name all of theirs. */
+static void parameter_name(const char *signature, int32_t i, char *out, size_t size)
+{
+    const char *p = signature;
+    while (*p) {
+        p += strspn(p, " ,|");
+        char type = *p;
+        size_t n = strcspn(p, ",|");
+        bool is_input = type && strchr("TQNL", type);
+        if (is_input && (i-- == 0 || type == 'L')) {
+            size_t from = strspn(p + 1, " ") + 1;
+            snprintf(out, size, "%.*s", (int)strcspn(p + from, " ,|="), p + from);
+            return;
+        }
+        p += n;
+    }
+    snprintf(out, size, "tensor");
+}
+
+/* PyTorch's names: of a function and of its argument. */
+typedef struct torch_name {
+    char method[48], argument[32];
+} torch_name;
+
+static torch_name torch_name_of(const tn__call *c, int32_t i)
+{
+    static const char *const of_linear[] = {"mat1", "mat2", "self"};
+    torch_name n;
+    const char *method = tn__op_name(c->op);
+    if (c->op == TN__OP_linear)
+        method = c->n_in > 2 && tn__operand(&c->in[2]) ? "addmm" : "mm";
+    else if (c->op == TN__OP__embedding)
+        method = "_index_select";
+    else if (c->op == TN__OP_nll_loss)
+        method = "nll_loss_forward";
+    snprintf(n.method, sizeof n.method, "%s", method);
+    if (c->op == TN__OP_linear && i < 3)
+        snprintf(n.argument, sizeof n.argument, "%s", i == 0 && strcmp(method, "mm") == 0 ? "self" : of_linear[i]);
+    else if (tn__ops[c->op].signature)
+        parameter_name(tn__ops[c->op].signature, i, n.argument, sizeof n.argument);
+    if (c->op != TN__OP_linear && i == 0)
+        snprintf(n.argument, sizeof n.argument, "self");
+    return n;
+}
+
+/* The first operand as PyTorch counts them (a linear layer's bias comes first), and the first that is elsewhere. */
+static bool find_pair(const tn__call *c, int32_t *first, int32_t *other)
+{
+    bool bias = c->op == TN__OP_linear && c->n_in > 2 && tn__operand(&c->in[2]);
+    *first = bias ? 2 : 0;
+    while (*first < c->n_in && !tn__operand(&c->in[*first]))
+        ++*first;
+    if (*first == c->n_in)
+        return false;
+    for (*other = 0; *other < c->n_in; ++*other) {
+        const tn_tensor *t = tn__operand(&c->in[*other]);
+        if (t && !tn__same_device(t->device, c->in[*first].v.t->device))
+            return true;
+    }
+    return false;
+}
+
+/* "tn_cuda(x, 1)", "tn_cpu(x)" */
+static void moving_call(tn_device d, char *out, size_t size)
+{
+    if (d.type == TN_DEVICE_CUDA)
+        snprintf(out, size, "tn_cuda(x, %d)", (int)d.index);
+    else if (d.type == TN_DEVICE_CPU)
+        snprintf(out, size, "tn_cpu(x)");
+    else
+        snprintf(out, size, "tn_to(x, .device = tn_device_parse(\"%s\"))", tn_device_text(d).s);
+}
+
+/* PyTorch's sentence, then which operand is where, and what brings them together. a and b are on different devices. */
+static tn_status apart(const tn__call *c, int32_t a, int32_t b)
+{
+    char call[64], argument[160] = "";
+    bool structural = tn__ops[c->op].kind == TN__STRUCTURAL && !c->inplace;
+    if (structural && find_pair(c, &a, &b)) {
+        const torch_name n = torch_name_of(c, b);
+        if (c->in[a].v.t->device.type == TN_DEVICE_CUDA || c->in[b].v.t->device.type == TN_DEVICE_CUDA)
+            snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_CUDA_%s)",
+                     n.argument, n.method);
+    } else if (c->in[a].v.t->device.type == TN_DEVICE_CPU) { /* elementwise: what is not on the cpu is named first */
+        int32_t t = a;
+        a = b;
+        b = t;
+    }
+    tn_device first = c->in[a].v.t->device, other = c->in[b].v.t->device;
+    moving_call(first.type == TN_DEVICE_CPU ? other : first, call, sizeof call);
+    return tn__error(TN_EDEVICE,
+                     "Expected all tensors to be on the same device, but found at least two devices, %s and %s!%s\n  "
+                     "%s(%s): move operand %d, for example with %s",
+                     tn_device_text(first).s, tn_device_text(other).s, argument, tn__op_name(c->op),
+                     tn__operands_str(c->in, c->n_in).s, (int)(first.type == TN_DEVICE_CPU ? a : b) + 1, call);
+}
+
+/* ---- the check ---- */
+
+/* A 0-dim CPU tensor goes anywhere where a number could stand; it is written to only at home. */
+static bool wanders(const tn__call *c, int32_t i)
+{
+    const tn_tensor *t = c->in[i].v.t;
+    const tn__op *op = &tn__ops[c->op];
+    if (t->ndim != 0 || t->device.type != TN_DEVICE_CPU || (c->inplace && i == 0))
+        return false;
+    return op->kind <= TN__TERNARY || op->kind == TN__COMPOSITE || (op->flags & F_NUMBER && i == c->n_in - 1);
+}
+
+static TN_COLD tn_status missing(const tn__call *c, int32_t i)
+{
+    bool elementwise = tn__is_elementwise(c->op);
+    return tn__error(TN_ETYPE, "%s: operand %d must be a tensor%s", tn__op_name(c->op), (int)i + 1,
+                     elementwise ? " or a number, not TN_NONE" : "");
+}
+
+tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
+{
+    int32_t lead = -1;
+    bool crosses = tn__ops[c->op].flags & F_CROSSES;
+    *mixed = false;
+    for (int32_t i = 0; i < c->n_in; i++) {
+        if (c->in[i].kind != TN_SCALAR_TENSOR) {
+            if (required >> TN_MIN(i, 31) & 1 || (c->in[i].kind == TN_SCALAR_NONE && tn__is_elementwise(c->op)))
+                return missing(c, i);
+            continue;
+        }
+        const tn_tensor *t = c->in[i].v.t;
+        if (TN_UNLIKELY(!t))
+            return tn__poisoned(tn__op_name(c->op));
+        if (lead < 0) {
+            lead = i;
+        } else if (TN_UNLIKELY(!tn__same_device(t->device, c->in[lead].v.t->device)) && !crosses) {
+            *mixed = true;
+            if (wanders(c, lead))
+                lead = i;
+            else if (!wanders(c, i))
+                return apart(c, lead, i);
+        }
+    }
+    if (TN_UNLIKELY(lead < 0 && c->n_in))
+        return tn__error(TN_ETYPE, "%s: at least one operand must be a tensor, got %s", tn__op_name(c->op),
+                         tn__operands_str(c->in, c->n_in).s);
+    if (lead >= 0)
+        c->device = c->in[lead].v.t->device;
+    if (crosses && c->attr->device.type)
+        c->device = c->attr->device;
+    return TN_OK;
+}
+
+/* ---- numbers ---- */
+
+/* The value of a 0-dim CPU tensor. */
+static tn_scalar value_of(const tn_tensor *t)
+{
+    const void *p = tn__tensor_data(t);
+    if (tn__dtype_is_float(t->dtype))
+        return tn_scalar_f(tn__load_double(t->dtype, p));
+    int64_t i = tn__load_int(t->dtype, p);
+    return t->dtype == TN_BOOL ? tn_scalar_b(i != 0) : tn_scalar_i(i);
+}
+
+void tn__operands_local(const tn__call *c, tn_scalar *out)
+{
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        out[i] = t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU ? value_of(t) : c->in[i];
+    }
+}
