@@ -3,48 +3,30 @@
  * An edge always leads to a node that was recorded earlier, so taking the latest recorded node of those with a gradient
  * visits every node after all that feed it: one heap, no counting pass, no recursion.
  */
+#include "autograd/engine.h"
 #include "autograd/functions.h"
 #include "core/alloc.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <tenon/autograd.h>
 
-/* A node with gradients waiting. */
-typedef struct entry {
-    tn__node *node; /* NULL: free */
-    tn_tensor *g[TN__MAX_OUT];
-    bool done;
-} entry;
-
 /* What tn_grad asks for. */
 typedef struct target {
     tn__edge edge;
     tn_tensor *t, *grad;
+    tn__stream *on;  /* where grad is ready; borrowed */
     bool accumulate; /* backward(inputs =): into t's .grad */
 } target;
 
-/* One walk's scratch; a thread keeps its own for the next one. */
-typedef struct scratch {
-    entry *entries;
-    int64_t entry_cap, entry_n;
-    int64_t *heap; /* indices of entries, latest node first */
-    int64_t heap_cap, heap_n;
-    int64_t *slots; /* hash of nodes: index + 1; a power of two */
-    int64_t slot_cap;
-    bool busy;
-} scratch;
-
 typedef struct task {
     tn__thread *self;
-    scratch *s;
+    tn__scratch *s;
     target *targets;
     int64_t n_targets;
     tn__object **useful; /* tn_grad: nodes that lead to a target, sorted; NULL: all do */
     int64_t n_useful, useful_cap;
     bool record, retain;
 } task;
-
-enum { KEEP = 4096 };
 
 /* ---- locks: accumulation into a leaf, and retained gradients ---- */
 
@@ -86,139 +68,6 @@ void tn__keep_grad(tn_tensor *t)
     pthread_mutex_unlock(&retain_lock);
 }
 
-/* ---- scratch ---- */
-
-static void scratch_free(void *arg)
-{
-    scratch *s = arg;
-    tn__block_put(s->entries, (size_t)s->entry_cap * sizeof *s->entries);
-    tn__block_put(s->heap, (size_t)s->heap_cap * sizeof *s->heap);
-    tn__block_put(s->slots, (size_t)s->slot_cap * sizeof *s->slots);
-    tn__block_put(s, sizeof *s);
-}
-
-/* The thread's scratch, or one of its own for a walk inside a walk. */
-static scratch *scratch_get(tn__thread *t)
-{
-    scratch *s = t->engine;
-    if (!s || s->busy) {
-        s = tn__block_zero(sizeof *s);
-        if (!s) {
-            tn__error_memory("a backward pass", sizeof *s);
-            return NULL;
-        }
-        if (!t->engine) {
-            t->engine = s;
-            t->engine_free = scratch_free;
-        }
-    }
-    s->busy = true;
-    return s;
-}
-
-static void scratch_put(tn__thread *t, scratch *s)
-{
-    for (int64_t i = 0; i < s->entry_n; i++)
-        if (s->entries[i].node) { /* a walk that failed leaves some */
-            for (int32_t k = 0; k < TN__MAX_OUT; k++)
-                tn__object_release(s->entries[i].g[k]);
-            tn__object_release(&s->entries[i].node->obj);
-        }
-    s->entry_n = s->heap_n = 0;
-    if (s->slots)
-        memset(s->slots, 0, (size_t)s->slot_cap * sizeof *s->slots);
-    s->busy = false;
-    if (t->engine != s)
-        scratch_free(s);
-    else if (s->entry_cap > KEEP) {
-        t->engine = NULL;
-        scratch_free(s);
-    }
-}
-
-static uint64_t hash(const void *p)
-{
-    return ((uint64_t)(uintptr_t)p >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 20;
-}
-
-static void slot_insert(scratch *s, int64_t index)
-{
-    uint64_t mask = (uint64_t)s->slot_cap - 1, i = hash(s->entries[index].node) & mask;
-    while (s->slots[i])
-        i = (i + 1) & mask;
-    s->slots[i] = index + 1;
-}
-
-static bool grow_slots(scratch *s)
-{
-    int64_t cap = s->slot_cap ? s->slot_cap * 2 : 64;
-    int64_t *slots = tn__block_zero((size_t)cap * sizeof *slots);
-    if (!slots)
-        return false;
-    tn__block_put(s->slots, (size_t)s->slot_cap * sizeof *slots);
-    s->slots = slots;
-    s->slot_cap = cap;
-    for (int64_t i = 0; i < s->entry_n; i++)
-        if (s->entries[i].node)
-            slot_insert(s, i);
-    return true;
-}
-
-static bool later(const scratch *s, int64_t a, int64_t b)
-{
-    return s->entries[a].node->seq > s->entries[b].node->seq;
-}
-
-static void heap_push(scratch *s, int64_t index)
-{
-    int64_t i = s->heap_n++;
-    for (; i > 0 && later(s, index, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        s->heap[i] = s->heap[(i - 1) / 2];
-    s->heap[i] = index;
-}
-
-static int64_t heap_pop(scratch *s)
-{
-    int64_t top = s->heap[0], last = s->heap[--s->heap_n], i = 0;
-    for (;;) {
-        int64_t child = 2 * i + 1;
-        if (child >= s->heap_n)
-            break;
-        if (child + 1 < s->heap_n && later(s, s->heap[child + 1], s->heap[child]))
-            child++;
-        if (later(s, last, s->heap[child]))
-            break;
-        s->heap[i] = s->heap[child];
-        i = child;
-    }
-    s->heap[i] = last;
-    return top;
-}
-
-/* The node's entry, made where there is none; -1 when memory is out. Entries are not reused within a walk, so the hash
- * needs no deletion: done entries lose their node's gradients, not their place. */
-static int64_t find_entry(scratch *s, tn__node *node)
-{
-    if (s->slot_cap) {
-        uint64_t mask = (uint64_t)s->slot_cap - 1;
-        for (uint64_t i = hash(node) & mask; s->slots[i]; i = (i + 1) & mask)
-            if (s->entries[s->slots[i] - 1].node == node)
-                return s->slots[i] - 1;
-    }
-    int64_t index = s->entry_n;
-    if (!tn__grow(&s->entries, sizeof *s->entries, &s->entry_cap, index + 1) ||
-        !tn__grow(&s->heap, sizeof *s->heap, &s->heap_cap, s->heap_n + 1) ||
-        (2 * (index + 1) > s->slot_cap && !grow_slots(s))) {
-        tn__error_memory("a backward pass", sizeof(entry) * (size_t)(index + 1));
-        return -1;
-    }
-    s->entries[index] = (entry){.node = tn__object_retain(&node->obj)};
-    s->entry_n++;
-    slot_insert(s, index);
-    heap_push(s, index);
-    return index;
-}
-
 /* ---- sums of gradients ---- */
 
 /* Nobody else can see its memory. */
@@ -236,13 +85,30 @@ static tn_tensor *own(const task *k, tn_tensor *made)
     return made;
 }
 
-/* *sum += g; takes the caller's reference of g. */
-static tn_status add_to(const task *k, tn_tensor **sum, tn_tensor *g)
+/* The caller's stream of t's device. */
+static tn__stream *caller_of(const task *k, const tn_tensor *t)
 {
-    tn_status e = TN_OK;
+    return tn__lane_caller(&k->s->lanes, tn__lane_of(t));
+}
+
+/* *sum += g, on the stream 'here', where the sum is ready then (*on); takes the caller's reference of g. */
+static tn_status add_to(task *k, tn_tensor **sum, tn__stream **on, tn__stream *here, tn_tensor *g)
+{
+    tn__stream *ready = tn__lane_of(g), *before = NULL;
     if (!*sum) {
         *sum = g;
+        *on = ready;
         return TN_OK;
+    }
+    tn_status e = TN__LANE_WAIT(backward_sum, here, *on);
+    if (!e)
+        e = TN__LANE_WAIT(backward_sum, here, ready);
+    if (!e)
+        e = tn__lane_enter(&k->s->lanes, here, &before);
+    *on = here;
+    if (e) {
+        tn__object_release(g);
+        return e;
     }
     if (!k->record && is_private(*sum)) {
         e = tn_add_(*sum, g) ? TN_OK : tn_error_code();
@@ -255,34 +121,62 @@ static tn_status add_to(const task *k, tn_tensor **sum, tn_tensor *g)
             e = tn_error_code();
         }
     }
+    tn__lane_leave(before);
     tn__object_release(g);
     return e;
 }
 
-/* leaf.grad += g; takes the caller's reference. One leaf may be reached from two threads. */
-static tn_status accumulate(const task *k, tn_tensor *leaf, tn_tensor *g)
+/* How a leaf's gradient grows. */
+typedef enum growth { IN_PLACE, SUM, TAKEN, CLONED } growth;
+
+static growth growth_of(const task *k, const tn_tensor *leaf, tn_tensor *g)
 {
-    pthread_mutex_t *lock = &leaf_locks[hash(leaf) % LOCKS];
+    if (leaf->grad)
+        return k->record || tn__wants_grad(leaf->grad) ? SUM : IN_PLACE;
+    return is_private(g) || k->record ? TAKEN : CLONED; /* a view of something: the leaf's gradient must be its own */
+}
+
+/* On the current streams. *old: what the leaf had, to be released. */
+static tn_status add_to_leaf(const task *k, tn_tensor *leaf, tn_tensor *g, growth how, tn_tensor **old)
+{
+    tn_tensor *total;
+    if (how == IN_PLACE)
+        return tn_add_(leaf->grad, g) ? TN_OK : tn_error_code();
+    total = how == TAKEN ? tn__object_retain(g) : own(k, how == SUM ? tn_add(leaf->grad, g) : tn_clone(g));
+    if (!total)
+        return tn_error_code();
+    *old = leaf->grad;
+    leaf->grad = total;
+    return TN_OK;
+}
+
+/* A leaf's gradient is always ready on the stream of its memory, whichever thread made it: there others are added. New ones
+ * are made on the caller's stream. */
+static tn_status add_in_order(task *k, tn_tensor *leaf, tn_tensor *g, tn_tensor **old)
+{
+    growth how = growth_of(k, leaf, g);
+    tn__stream *ready = tn__lane_of(g), *here = how == TAKEN ? ready : tn__lane_caller(&k->s->lanes, ready), *before;
+    if (how == IN_PLACE && leaf->grad->storage && leaf->grad->storage->stream)
+        here = leaf->grad->storage->stream;
+    tn_status e = TN__LANE_WAIT(backward_leaf, here, ready);
+    if (!e)
+        e = tn__lane_enter(&k->s->lanes, here, &before);
+    if (e)
+        return e;
+    e = add_to_leaf(k, leaf, g, how, old);
+    if (!e && leaf->grad->storage)
+        e = TN__LANE_WAIT(backward_owner, leaf->grad->storage->stream, here);
+    tn__lane_leave(before);
+    return e;
+}
+
+/* leaf.grad += g; takes the caller's reference. One leaf may be reached from two threads. */
+static tn_status accumulate(task *k, tn_tensor *leaf, tn_tensor *g)
+{
+    pthread_mutex_t *lock = &leaf_locks[tn__pointer_hash(leaf) % LOCKS];
+    tn_tensor *old = NULL;
     pthread_mutex_lock(lock);
-    tn_tensor *old = leaf->grad, *total;
-    tn_status e = TN_OK;
-    if (old && !k->record && !tn__wants_grad(old)) {
-        e = tn_add_(old, g) ? TN_OK : tn_error_code();
-        old = NULL;
-    } else {
-        if (old)
-            total = own(k, tn_add(old, g));
-        else if (is_private(g) || k->record)
-            total = tn__object_retain(g);
-        else /* a view of something: the leaf's gradient must be its own */
-            total = own(k, tn_clone(g));
-        if (total)
-            leaf->grad = total;
-        else
-            e = tn_error_code();
-        if (e)
-            old = NULL;
-    }
+    tn_status e = add_in_order(k, leaf, g, &old);
     pthread_mutex_unlock(lock);
     tn__object_release(old);
     tn__object_release(g);
@@ -345,11 +239,11 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         if (!k->targets || (t && t->accumulate))
             return accumulate(k, leaf, g);
         if (t)
-            return add_to(k, &t->grad, g);
+            return add_to(k, &t->grad, &t->on, caller_of(k, g), g);
         tn__object_release(g);
         return TN_OK;
     }
-    int64_t i = find_entry(k->s, (tn__node *)edge->to);
+    int64_t i = tn__scratch_find(k->s, (tn__node *)edge->to);
     if (i < 0) {
         tn__object_release(g);
         return TN_ENOMEM;
@@ -359,11 +253,13 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
                          tn__node_name((tn__node *)edge->to).s);
     }
-    return add_to(k, &k->s->entries[i].g[edge->output], g);
+    tn__pending *to = &k->s->entries[i];
+    tn__stream *here = to->node->stream ? to->node->stream : tn__lane_of(g);
+    return add_to(k, &to->g[edge->output], &to->on[edge->output], here, g);
 }
 
 /* Gradients of outputs that somebody asked for: retained ones, and tn_grad's. */
-static tn_status capture(task *k, const entry *e)
+static tn_status capture(task *k, const tn__pending *e)
 {
     tn_status s = TN_OK;
     for (uint32_t o = 0; o < (uint32_t)e->node->n_out && o < TN__MAX_OUT && !s; o++) {
@@ -383,7 +279,7 @@ static tn_status capture(task *k, const entry *e)
         target *want = k->targets ? find_target(k, &e->node->obj, o) : NULL;
         if (!s && want)
             s = want->accumulate ? accumulate(k, want->t, tn__object_retain(e->g[o]))
-                                 : add_to(k, &want->grad, tn__object_retain(e->g[o]));
+                                 : add_to(k, &want->grad, &want->on, caller_of(k, e->g[o]), tn__object_retain(e->g[o]));
     }
     return s;
 }
@@ -411,7 +307,7 @@ static tn_status spread(task *k, const tn_scope *scope, tn__node *n, tn_tensor *
     return TN_OK;
 }
 
-static tn_status run_node(task *k, const tn_scope *scope, const entry *e)
+static tn_status run_node(task *k, const tn_scope *scope, const tn__pending *e)
 {
     tn__node *n = e->node;
     tn_tensor *few[TN__MAX_IN] = {NULL}, **grad = few;
@@ -442,19 +338,35 @@ static tn_status run_node(task *k, const tn_scope *scope, const entry *e)
     return s;
 }
 
+/* One node's turn, on the stream of its forward. */
+static tn_status visit(task *k, const tn__pending *e)
+{
+    tn_scope scope;
+    tn__stream *before = NULL;
+    tn_status s = TN_OK;
+    for (int32_t o = 0; o < TN__MAX_OUT && !s; o++)
+        s = TN__LANE_WAIT(backward_input, e->node->stream, e->on[o]);
+    if (!s)
+        s = tn__lane_enter(&k->s->lanes, e->node->stream, &before);
+    if (s)
+        return s;
+    tn__scope_push(k->self, &scope);
+    s = capture(k, e);
+    if (!s)
+        s = run_node(k, &scope, e);
+    tn__scope_pop(k->self, &scope, NULL);
+    tn__lane_leave(before);
+    return s;
+}
+
 static tn_status walk(task *k)
 {
-    scratch *s = k->s;
+    tn__scratch *s = k->s;
     while (s->heap_n) {
-        int64_t i = heap_pop(s);
-        entry e = s->entries[i];
+        int64_t i = tn__scratch_pop(s);
+        tn__pending e = s->entries[i];
         s->entries[i].done = true;
-        tn_scope scope;
-        tn__scope_push(k->self, &scope);
-        tn_status st = capture(k, &e);
-        if (!st)
-            st = run_node(k, &scope, &e);
-        tn__scope_pop(k->self, &scope, NULL);
+        tn_status st = visit(k, &e);
         if (st) {
             if (e.node->site)
                 tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);
@@ -493,7 +405,7 @@ static tn_status collect(task *k, node_list *list)
         list->node[list->n++] = n;
         for (int32_t e = 0; e < n->n_in; e++)
             if (n->edge[e].to && n->edge[e].to->cls == &tn__node_class &&
-                find_entry(k->s, (tn__node *)n->edge[e].to) < 0)
+                tn__scratch_find(k->s, (tn__node *)n->edge[e].to) < 0)
                 return TN_ENOMEM;
     }
     return TN_OK;
@@ -602,14 +514,14 @@ static tn_status find_useful(task *k, tn_tensors roots)
     tn_status e = TN_OK;
     for (size_t i = 0; i < roots.n && !e; i++) {
         tn__edge edge = tn__gradient_edge(roots.t[i], &e);
-        if (!e && edge.to->cls == &tn__node_class && find_entry(k->s, (tn__node *)edge.to) < 0)
+        if (!e && edge.to->cls == &tn__node_class && tn__scratch_find(k->s, (tn__node *)edge.to) < 0)
             e = TN_ENOMEM;
         tn__object_release(edge.to);
     }
     if (!e)
         e = mark_useful(k);
-    scratch_put(k->self, k->s);
-    k->s = scratch_get(k->self);
+    tn__scratch_put(k->self, k->s);
+    k->s = tn__scratch_get(k->self);
     return k->s ? e : TN_ENOMEM;
 }
 
@@ -636,7 +548,7 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
     if (e)
         return e;
     k->self = tn__self();
-    k->s = scratch_get(k->self);
+    k->s = tn__scratch_get(k->self);
     if (!k->s)
         return TN_ENOMEM;
     bool was = tn__set_no_grad(!k->record);
@@ -649,8 +561,10 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
         e = walk(k);
     tn__scope_pop(k->self, &scope, NULL);
     tn__set_no_grad(was);
-    if (k->s)
-        scratch_put(k->self, k->s);
+    if (k->s) {
+        e = tn__lanes_close(&k->s->lanes, e);
+        tn__scratch_put(k->self, k->s);
+    }
     return e;
 }
 

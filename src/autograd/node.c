@@ -1,4 +1,5 @@
 #include "autograd/node.h"
+#include "backend/backend.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/thread.h"
@@ -35,6 +36,7 @@ static void destroy_node(tn__object *o)
         tn__object_release(&n->inner->obj);
     if (n->ctx_free)
         n->ctx_free(n->ctx);
+    tn__stream_release(n->stream);
     tn__block_put(n, n->bytes);
 }
 
@@ -102,7 +104,10 @@ void tn__node_input(tn__node *n, int32_t i, const tn_tensor *t, tn__edge edge)
 
 void tn__node_output(tn__node *n, int32_t i, const tn_tensor *t)
 {
+    const tn__queue *q = tn__backend_of(t->device)->queue;
     describe(&n->out[i], t);
+    if (TN_UNLIKELY(q != NULL) && !n->stream)
+        n->stream = tn__stream_retain(q->current(t->device)); /* none where the device fails: so does what comes next */
 }
 
 bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value)

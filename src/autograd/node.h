@@ -8,6 +8,7 @@
 #ifndef TENON_AUTOGRAD_NODE_H
 #define TENON_AUTOGRAD_NODE_H
 
+#include "backend/stream.h"
 #include "op/op.h"
 
 typedef struct tn__node tn__node;
@@ -59,8 +60,9 @@ struct tn__node {
     tn__saved *saved;                           /* [n_in] inputs, then [n_out] outputs */
     tn__attr *attr;                             /* NULL where the row takes none */
     _Atomic(tn_tensor *) retained[TN__MAX_OUT]; /* outputs that keep their gradient: not owned, they deregister */
-    tn__node *inner;                            /* CopySlices: the operation on the view; owned */
-    void *ctx;                                  /* of nodes that are no row */
+    tn__stream *stream; /* on which it ran, of the device of its outputs; NULL where work is not queued. Retained */
+    tn__node *inner;    /* CopySlices: the operation on the view; owned */
+    void *ctx;          /* of nodes that are no row */
     void (*ctx_free)(void *);
 };
 
@@ -71,6 +73,7 @@ tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr
 
 /* Describes input i; saves nothing. */
 void tn__node_input(tn__node *n, int32_t i, const tn_tensor *t, tn__edge edge);
+/* Describes output i, and notes the stream on which it is being computed. */
 void tn__node_output(tn__node *n, int32_t i, const tn_tensor *t);
 
 /* Saves a tensor or number in slot i. False when memory is out. */

@@ -53,6 +53,26 @@ tn_status tn__error(tn_status code, const char *format, ...)
     return code;
 }
 
+void tn__error_save(tn__error_copy *c)
+{
+    const tn__thread *t = tn__self();
+    c->code = t->error;
+    if (c->code && t->message)
+        memcpy(c->text, t->message, TN__MESSAGE);
+    else
+        c->text[0] = '\0';
+}
+
+void tn__error_restore(const tn__error_copy *c)
+{
+    tn__thread *t = tn__self();
+    t->error = c->code;
+    if (c->code && c->text[0] && t->message)
+        memcpy(t->message, c->text, TN__MESSAGE);
+}
+
+_Static_assert(sizeof((tn__error_copy *)0)->text == TN__MESSAGE, "a copy holds a message");
+
 tn_status tn__error_append(const char *format, ...)
 {
     tn__thread *t = tn__self();

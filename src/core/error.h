@@ -23,7 +23,9 @@ TN_COLD tn_status tn__poisoned(const char *what);
 /* Saves and restores the record around clean-up that may fail by itself. */
 typedef struct tn__error_copy {
     tn_status code;
-    char text[512];
+    char text[4096];
 } tn__error_copy;
+void tn__error_save(tn__error_copy *c);
+void tn__error_restore(const tn__error_copy *c);
 
 #endif

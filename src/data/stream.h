@@ -5,25 +5,25 @@
 #include "data/source.h"
 #include <zlib.h>
 
-typedef struct tn__stream {
+typedef struct tn__inflow {
     tn__source *from;
     bool gzip;
     bool ended;  /* gzip: the last member is complete, its checksum right, and nothing follows it */
     uint64_t at; /* bytes given so far */
     z_stream z;
     unsigned char *in; /* gzip: compressed bytes on their way, IN_BYTES of them */
-} tn__stream;
+} tn__inflow;
 
 /* Looks at the first bytes and begins. The source stays the caller's. On error there is nothing to close. */
-TN_MUST_USE tn_status tn__stream_open(tn__stream *s, tn__source *from);
+TN_MUST_USE tn_status tn__inflow_open(tn__inflow *s, tn__source *from);
 
 /* Up to n bytes; *got < n only where the data ends. For gzip this reads on to the stream's end mark and checksum before
  * it says so. */
-TN_MUST_USE tn_status tn__stream_read(tn__stream *s, void *to, size_t n, size_t *got);
+TN_MUST_USE tn_status tn__inflow_read(tn__inflow *s, void *to, size_t n, size_t *got);
 
-void tn__stream_close(tn__stream *s);
+void tn__inflow_close(tn__inflow *s);
 
 /* No more bytes than this can come out of the source. */
-uint64_t tn__stream_limit(const tn__stream *s);
+uint64_t tn__inflow_limit(const tn__inflow *s);
 
 #endif
