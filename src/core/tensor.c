@@ -50,7 +50,21 @@ static void live_remove(tn_tensor *t)
         t->live_next->live_prev = t->live_prev;
     pthread_mutex_unlock(&live.lock);
 }
+
+void tn__tensors_each(void (*f)(const tn_tensor *, void *), void *ctx)
+{
+    pthread_mutex_lock(&live.lock);
+    for (const tn_tensor *t = live.first; t; t = t->live_next)
+        f(t, ctx);
+    pthread_mutex_unlock(&live.lock);
+}
 #else
+void tn__tensors_each(void (*f)(const tn_tensor *, void *), void *ctx)
+{
+    (void)f;
+    (void)ctx;
+}
+
 static inline void live_add(tn_tensor *t)
 {
     (void)t;
@@ -64,6 +78,7 @@ static inline void live_remove(tn_tensor *t)
 static void destroy_tensor(tn__object *o)
 {
     tn_tensor *t = (tn_tensor *)o;
+    live_remove(t); /* first: who walks the list sees whole tensors */
     if (t->obj.flags & TN__RETAINS_GRAD && t->node)
         tn__tensor_forget(t);
     if (t->node)
@@ -73,7 +88,6 @@ static void destroy_tensor(tn__object *o)
     if (t->grad)
         tn__object_release(t->grad);
     tn__storage_release(t->storage);
-    live_remove(t);
     tn__tally_add(&tn__self()->tally.tensors, -1);
     tn__block_put(t, sizeof *t);
 }

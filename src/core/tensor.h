@@ -87,6 +87,10 @@ typedef struct tn__tensor_text {
 } tn__tensor_text;
 tn__tensor_text tn__tensor_str(const tn_tensor *t);
 
+/* Calls f for every live tensor of the process, under the list's lock: f may read a tensor's own fields, and follow none.
+ * Only debug builds keep such a list; others call f for none. */
+void tn__tensors_each(void (*f)(const tn_tensor *, void *), void *ctx);
+
 /* A tensor that is being destroyed and keeps the gradient of a non-leaf: the node must forget it (set by autograd). */
 extern void (*tn__tensor_forget)(tn_tensor *t);
 
