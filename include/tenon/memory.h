@@ -8,10 +8,26 @@
 extern "C" {
 #endif
 
-/* Bytes. allocated: in live tensors; reserved: held from the system, in tensors or in the cache of free blocks. */
+/* Bytes, counted for GPUs as PyTorch counts. A peak is the most there was at once since the last reset.
+ *
+ * On GPUs sizes are rounded: a tensor's block to a multiple of 512 bytes (one float has 512); what the driver is asked for
+ * is a segment: 2 MiB for blocks up to 1 MiB, 20 MiB for blocks below 10 MiB, else the block rounded up to 2 MiB. */
 typedef struct tn_memory_statistics {
-    int64_t allocated, allocated_peak, reserved, reserved_peak;
-    int64_t allocations; /* blocks taken from the system since the process began */
+    int64_t allocated, allocated_peak; /* in live tensors */
+    int64_t reserved, reserved_peak;   /* held from the system: in tensors or in the cache of free blocks */
+    int64_t allocations;               /* taken from the system since the process began */
+    /* What follows is 0 for devices that are not CUDA's. */
+    int64_t requested, requested_peak; /* what active blocks were asked for with, before rounding */
+    int64_t active,
+        active_peak; /* in blocks in use: of live tensors, and of released ones that another stream still uses */
+    int64_t inactive_split, inactive_split_peak; /* free, in segments of which another part is in use: tn_empty_cache
+                                                    cannot return it */
+    int64_t segments, segments_peak;             /* how many are held */
+    int64_t blocks, blocks_peak;                 /* in live tensors: how many */
+    int64_t total_blocks;                        /* tensors' blocks since the process began */
+    int64_t releases;                            /* segments returned to the driver since the process began */
+    int64_t retries; /* times the driver had too little, the cache was returned to it and it was asked again */
+    int64_t ooms;    /* times that did not help: TN_ENOMEM */
 } tn_memory_statistics;
 
 /* Statistics of one device; all zero for a device that was never used. */
@@ -22,6 +38,51 @@ TN_API void tn_reset_peak_memory_stats(tn_device device);
 
 /* Returns every cached free block of that device to the system. */
 TN_API void tn_empty_cache(tn_device device);
+
+/* ---- GPUs: a device argument may be TN_CUDA(-1) or zero, the current one; TN_EVALUE for other types ---- */
+
+/* The table of torch.cuda.memory_summary(), cut to size - 1 characters, and a '\0'. Returns the length of the whole, as
+ * snprintf does; negative, with an error set, if there is no such device. Makes no context. */
+TN_API int64_t tn_memory_summary(tn_device device, char *out, size_t size);
+
+/* What the driver says, all processes counted. Either pointer may be NULL. Uses the device (makes its context). */
+TN_API tn_status tn_cuda_mem_get_info(tn_device device, int64_t *free_bytes, int64_t *total_bytes) TN_MUST_USE;
+
+/* No more than this share (0 to 1) of the device's memory is reserved from now on; what is reserved already stays. The
+ * environment variable TENON_CUDA_MEMORY_LIMIT ("2GiB", "512MiB") caps every device alike; the smaller of both counts. */
+TN_API tn_status tn_cuda_set_per_process_memory_fraction(double fraction, tn_device device) TN_MUST_USE;
+
+/* ---- page-locked host memory, from which a GPU copies by itself ---- */
+
+/* Bytes. allocated: in tensors and in copies under way; reserved: with the cache of free blocks. */
+typedef struct tn_pinned_statistics {
+    int64_t allocated, allocated_peak, reserved, reserved_peak;
+    int64_t allocations; /* blocks taken from the driver since the process began */
+} tn_pinned_statistics;
+TN_API tn_pinned_statistics tn_pinned_memory_stats(void);
+
+/* Returns every free block of pinned memory to the driver; waits for copies that still use one. */
+TN_API void tn_empty_pinned_cache(void);
+
+/* ---- what crossed between a GPU and elsewhere ---- */
+
+typedef struct tn_transfer_count {
+    int64_t copies, bytes;
+} tn_transfer_count;
+
+/* Of one device, since the process began or since the last reset. Pageable memory goes through pinned chunks. */
+typedef struct tn_transfer_statistics {
+    tn_transfer_count upload_pinned, upload_pageable;     /* from the host */
+    tn_transfer_count download_pinned, download_pageable; /* to the host */
+    tn_transfer_count peer_out, peer_in;                  /* to and from other GPUs */
+    int64_t staged;           /* copies to other GPUs that went through the host, for want of a link to trust */
+    int64_t synchronizations; /* times the host waited for the device */
+    int64_t launches;         /* kernels, and products of a library */
+} tn_transfer_statistics;
+
+/* All zero for a device that is none of CUDA. */
+TN_API tn_transfer_statistics tn_transfer_stats(tn_device device);
+TN_API void tn_reset_transfer_stats(tn_device device);
 
 /* Live tensors in the process, views and gradients included. */
 TN_API int64_t tn_live_tensors(void);

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-tn__ledger tn__ledgers[TN__LEDGER_DEVICES];
-
 const tn__backend *const tn__backends[5] = {
     [TN_DEVICE_CPU] = &tn__cpu_backend,
     [TN_DEVICE_CUDA] = &tn__cuda_backend,
