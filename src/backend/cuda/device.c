@@ -10,13 +10,14 @@
 
 static struct {
     pthread_once_t once;
+    pthread_mutex_t reset; /* one at a time */
     _Atomic int32_t count; /* -1: not asked yet */
     _Atomic bool forked;   /* this is the child of a process that had initialised CUDA */
     tn_status (*none)(void);
     tn__cu_result init;
     int version;
     tn__cuda_device device[TN__CUDA_MAX];
-} table = {.once = PTHREAD_ONCE_INIT, .count = -1};
+} table = {.once = PTHREAD_ONCE_INIT, .reset = PTHREAD_MUTEX_INITIALIZER, .count = -1};
 
 /* ---- why there is none ---- */
 
@@ -356,15 +357,29 @@ tn__cuda_device *tn__cuda_peek(tn_device d)
 
 /* ---- reset ---- */
 
-/* What lives in the context is told first; the driver takes the context itself away. */
+/* From here on the device is out of use, and what it had made is void. */
+static void close_device(tn__cuda_device *dev)
+{
+    pthread_mutex_lock(&dev->lock);
+    if (!atomic_load(&dev->dead))
+        snprintf(dev->death, sizeof dev->death, "CUDA error: tn_cuda_reset is at work");
+    atomic_store(&dev->dead, true);
+    atomic_store(&dev->ready, false);
+    atomic_fetch_add(&dev->generation, 1);
+    tn__cuda_streams_forget(dev);
+    pthread_mutex_unlock(&dev->lock);
+}
+
+/* What lives in the context is told first; the driver takes the context itself away. The allocator is told without the
+ * device's lock: under its own it asks for events and lets streams go. */
 static tn_status take_context(tn__cuda_device *dev)
 {
     tn__cu.ctx_set_current(dev->context);
-    atomic_store(&dev->ready, false);
     tn__cuda_product_forget(dev);
-    tn__cuda_streams_forget(dev);
     tn__gpu_forget(TN_CUDA(dev->index));
+    close_device(dev);
     tn__cuda_allocator_forget(dev);
+    pthread_mutex_lock(&dev->lock);
     tn__cu.mem_free_host(dev->fault);
     dev->fault = NULL;
     dev->fault_address = NULL;
@@ -372,12 +387,12 @@ static tn_status take_context(tn__cuda_device *dev)
     tn__cu.primary_ctx_release(dev->handle);
     tn__cu_result r = tn__cu.primary_ctx_reset(dev->handle);
     dev->context = NULL;
-    atomic_fetch_add(&dev->generation, 1);
-    if (r)
-        return plain_failure(dev, r, "tn_cuda_reset", "");
-    atomic_store(&dev->dead, false);
-    dev->death[0] = '\0';
-    return TN_OK;
+    if (!r) {
+        atomic_store(&dev->dead, false);
+        dev->death[0] = '\0';
+    }
+    pthread_mutex_unlock(&dev->lock);
+    return r ? plain_failure(dev, r, "tn_cuda_reset", "") : TN_OK;
 }
 
 tn_status tn_cuda_reset(tn_device device)
@@ -390,9 +405,9 @@ tn_status tn_cuda_reset(tn_device device)
     if (atomic_load(&table.forked))
         return refuse_child();
     tn__cuda_device *dev = &table.device[d.index];
-    pthread_mutex_lock(&dev->lock);
+    pthread_mutex_lock(&table.reset);
     if (dev->context)
         e = take_context(dev);
-    pthread_mutex_unlock(&dev->lock);
+    pthread_mutex_unlock(&table.reset);
     return e;
 }

@@ -1,0 +1,712 @@
+/* backend/cuda/allocator.c: the caching allocator of device memory. Sizes, splitting and counters are those of PyTorch's
+ * (c10/cuda/CUDACachingAllocator): what memory_stats() says of a program is the same there and here. */
+#include "backend/cuda/memory.h"
+#include "core/alloc.h"
+#include "core/env.h"
+#include "core/error.h"
+#include "core/thread.h"
+
+typedef struct arena {
+    pthread_mutex_t lock; /* guards all that follows */
+    uint32_t generation;  /* counts what was forgotten */
+    tn__cuda_slab blocks, users;
+    tn__cuda_pool *pools; /* the one used last comes first */
+    tn__cuda_block *segments;
+    tn__cuda_block *waiting, **waiting_end; /* given back, but other streams may still use them; the oldest first */
+    tn__cuda_block *scratch;
+    tn__cuda_statistics stats;
+    int64_t share; /* what may be reserved, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
+} arena;
+
+static struct {
+    pthread_once_t once;
+    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each device; INT64_MAX if there is none */
+    bool no_cache; /* TENON_NO_CACHE */
+    arena of[TN__CUDA_MAX];
+} memory = {.once = PTHREAD_ONCE_INIT};
+
+static void memory_start(void)
+{
+    memory.limit = tn__env_bytes("TENON_CUDA_MEMORY_LIMIT", INT64_MAX);
+    memory.no_cache = tn__env_flag("TENON_NO_CACHE");
+    for (int i = 0; i < TN__CUDA_MAX; i++) {
+        arena *a = &memory.of[i];
+        pthread_mutex_init(&a->lock, NULL);
+        a->waiting_end = &a->waiting;
+        a->share = INT64_MAX;
+    }
+    tn__cuda_watch_fork();
+}
+
+static arena *arena_of(int32_t device)
+{
+    pthread_once(&memory.once, memory_start);
+    return &memory.of[device];
+}
+
+/* ---- counters ---- */
+
+static inline void up(tn__cuda_tally *c, bool large, int64_t n)
+{
+    for (int k = 0; k < 2; k++) {
+        tn__cuda_tally *i = &c[k == 0 ? TN__CUDA_ALL : large ? TN__CUDA_IN_LARGE : TN__CUDA_IN_SMALL];
+        i->now += n;
+        i->up += n;
+        if (i->now > i->peak)
+            i->peak = i->now;
+    }
+}
+
+static inline void down(tn__cuda_tally *c, bool large, int64_t n)
+{
+    for (int k = 0; k < 2; k++) {
+        tn__cuda_tally *i = &c[k == 0 ? TN__CUDA_ALL : large ? TN__CUDA_IN_LARGE : TN__CUDA_IN_SMALL];
+        i->now -= n;
+        i->down += n;
+    }
+}
+
+static inline void change(tn__cuda_tally *c, bool large, int64_t n)
+{
+    if (n > 0)
+        up(c, large, n);
+    else if (n < 0)
+        down(c, large, -n);
+}
+
+static inline bool is_split(const tn__cuda_block *b)
+{
+    return b->before || b->after;
+}
+
+/* ---- sizes ---- */
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static size_t block_size(size_t bytes)
+{
+    return memory.no_cache ? bytes : round_up(bytes, TN__CUDA_ROUND);
+}
+
+static size_t segment_size(size_t size)
+{
+    if (memory.no_cache)
+        return size;
+    if (size <= TN__CUDA_SMALL)
+        return TN__CUDA_SMALL_SEGMENT;
+    return size < TN__CUDA_LARGE ? TN__CUDA_LARGE_SEGMENT : round_up(size, TN__CUDA_LARGE_ROUND);
+}
+
+static int64_t allowed(const arena *a)
+{
+    return TN_MIN(a->share, memory.limit);
+}
+
+/* ---- pools and segments; the lock is held ---- */
+
+static tn__cuda_pool *pool_of(arena *a, tn__stream *stream)
+{
+    for (tn__cuda_pool **at = &a->pools; *at; at = &(*at)->next) {
+        tn__cuda_pool *p = *at;
+        if (p->stream != stream)
+            continue;
+        *at = p->next;
+        p->next = a->pools;
+        a->pools = p;
+        return p;
+    }
+    tn__cuda_pool *p = tn__block_zero(sizeof *p);
+    if (p) {
+        p->stream = tn__stream_retain(stream);
+        p->next = a->pools;
+        a->pools = p;
+    }
+    return p;
+}
+
+/* It is in no list any more. The stream's end may change the current context, which is to stay. */
+static void pool_put(tn__cuda_pool *p)
+{
+    tn__cu_context caller = NULL;
+    tn__cu_result r = tn__cu.ctx_get_current(&caller);
+    tn__stream_release(p->stream);
+    if (r == TN__CU_SUCCESS)
+        tn__cu.ctx_set_current(caller);
+    tn__block_put(p, sizeof *p);
+}
+
+static tn__cuda_block **tree_of(const tn__cuda_block *b)
+{
+    return &b->pool->free[b->large];
+}
+
+/* Memory of the driver as one free block, which is in no tree yet. */
+static tn__cu_result segment_get(arena *a, tn__cuda_pool *pool, size_t size, bool large, tn__cuda_block **out)
+{
+    tn__cu_ptr p;
+    if (a->stats.reserved_bytes[TN__CUDA_ALL].now + (int64_t)size > allowed(a))
+        return TN__CU_OUT_OF_MEMORY;
+    tn__cu_result r = tn__cu.mem_alloc(&p, size);
+    if (r)
+        return r;
+    tn__cuda_block *b = tn__cuda_slab_get(&a->blocks, sizeof *b); /* there is one: take() has seen to it */
+    b->p = (char *)(uintptr_t)p;
+    b->size = size;
+    b->pool = pool;
+    b->stream = pool->stream;
+    b->generation = a->generation;
+    b->device = pool->stream->device.index;
+    b->large = large;
+    b->next_segment = a->segments;
+    if (a->segments)
+        a->segments->segment_before = b;
+    a->segments = b;
+    pool->held++;
+    up(a->stats.segment, large, 1);
+    up(a->stats.reserved_bytes, large, (int64_t)size);
+    a->stats.device_allocs++;
+    *out = b;
+    return TN__CU_SUCCESS;
+}
+
+/* b: the only block of its segment, in no tree. A context of the device is current. */
+static void segment_put(arena *a, tn__cuda_block *b)
+{
+    tn__cu.mem_free((tn__cu_ptr)(uintptr_t)b->p); /* a failure is an older one of the device, told elsewhere */
+    if (b->segment_before)
+        b->segment_before->next_segment = b->next_segment;
+    else
+        a->segments = b->next_segment;
+    if (b->next_segment)
+        b->next_segment->segment_before = b->segment_before;
+    b->pool->held--;
+    down(a->stats.segment, b->large, 1);
+    down(a->stats.reserved_bytes, b->large, (int64_t)b->size);
+    a->stats.device_frees++;
+    tn__cuda_slab_put(&a->blocks, b);
+}
+
+/* ---- blocks; the lock is held ---- */
+
+/* The rest of b, behind its first 'size' bytes, becomes a free block of its own. */
+static void split(arena *a, tn__cuda_block *b, size_t size)
+{
+    tn__cuda_block *rest = tn__cuda_slab_get(&a->blocks, sizeof *rest);
+    if (!rest)
+        return;
+    rest->p = b->p + size;
+    rest->size = b->size - size;
+    rest->pool = b->pool;
+    rest->stream = b->stream;
+    rest->generation = b->generation;
+    rest->device = b->device;
+    rest->large = b->large;
+    rest->before = b;
+    rest->after = b->after;
+    if (rest->after)
+        rest->after->before = rest;
+    b->after = rest;
+    b->size = size;
+    tn__cuda_fit_add(tree_of(rest), rest);
+}
+
+/* b, free and in no tree, becomes a taken block of that size. */
+static void cut(arena *a, tn__cuda_block *b, size_t size, size_t requested)
+{
+    size_t left = b->size - size, whole = b->size;
+    bool was_split = is_split(b);
+    if (left && (b->large ? left > TN__CUDA_SMALL : left >= TN__CUDA_ROUND))
+        split(a, b, size);
+    if (b->size != whole && !was_split) {
+        up(a->stats.inactive_split_bytes, b->large, (int64_t)left);
+        up(a->stats.inactive_split, b->large, 1);
+    } else if (was_split) {
+        down(a->stats.inactive_split_bytes, b->large, (int64_t)b->size);
+        if (b->size == whole)
+            down(a->stats.inactive_split, b->large, 1);
+    }
+    b->state = TN__CUDA_TAKEN;
+    b->requested = requested;
+    up(a->stats.allocation, b->large, 1);
+    up(a->stats.allocated_bytes, b->large, (int64_t)b->size);
+    up(a->stats.active, b->large, 1);
+    up(a->stats.active_bytes, b->large, (int64_t)b->size);
+    up(a->stats.requested_bytes, b->large, (int64_t)requested);
+}
+
+/* Joins b with the free block behind it, which is in no tree. */
+static void join(arena *a, tn__cuda_block *b)
+{
+    tn__cuda_block *gone = b->after;
+    b->size += gone->size;
+    b->after = gone->after;
+    if (b->after)
+        b->after->before = b;
+    tn__cuda_slab_put(&a->blocks, gone);
+}
+
+/* b, which nobody uses any more, becomes free, one with its free neighbours. */
+static void settle(arena *a, tn__cuda_block *b)
+{
+    int64_t count = 0, bytes = 0, size = (int64_t)b->size, requested = (int64_t)b->requested;
+    bool large = b->large;
+    b->state = TN__CUDA_FREE;
+    if (b->before && b->before->state == TN__CUDA_FREE) {
+        b = b->before;
+        count--;
+        bytes -= (int64_t)b->size;
+        tn__cuda_fit_remove(tree_of(b), b);
+        join(a, b);
+    }
+    if (b->after && b->after->state == TN__CUDA_FREE) {
+        count--;
+        bytes -= (int64_t)b->after->size;
+        tn__cuda_fit_remove(tree_of(b), b->after);
+        join(a, b);
+    }
+    if (is_split(b)) {
+        count++;
+        bytes += (int64_t)b->size;
+    }
+    change(a->stats.inactive_split, large, count);
+    change(a->stats.inactive_split_bytes, large, bytes);
+    down(a->stats.active, large, 1);
+    down(a->stats.active_bytes, large, size);
+    down(a->stats.requested_bytes, large, requested);
+    if (memory.no_cache) {
+        tn__cuda_visit v = tn__cuda_enter(tn__cuda_slot(b->device));
+        segment_put(a, b);
+        tn__cuda_leave(v);
+    } else {
+        tn__cuda_fit_add(tree_of(b), b);
+    }
+}
+
+/* Settles blocks that no other stream uses any more: of the oldest ones, until one is still in use, or of all. */
+static void settle_waiting(arena *a, bool all, bool wait)
+{
+    tn__cuda_block **at = &a->waiting;
+    while (*at) {
+        tn__cuda_block *b = *at;
+        if (tn__cuda_users_passed(&a->users, &b->users, wait)) {
+            *at = b->link;
+            settle(a, b);
+        } else if (all) {
+            at = &b->link;
+        } else {
+            return;
+        }
+    }
+    a->waiting_end = at;
+}
+
+/* Gives every segment without a taken block back to the driver. A context of the device is current. */
+static void flush(arena *a)
+{
+    settle_waiting(a, true, true);
+    for (tn__cuda_block *b = a->segments, *next; b; b = next) {
+        next = b->next_segment;
+        if (b->state != TN__CUDA_FREE || b->after)
+            continue;
+        tn__cuda_fit_remove(tree_of(b), b);
+        segment_put(a, b);
+    }
+    for (tn__cuda_pool **at = &a->pools; *at;) {
+        tn__cuda_pool *p = *at;
+        if (p->held) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        pool_put(p);
+    }
+}
+
+/* ---- taking ---- */
+
+typedef struct refusal {
+    tn__cu_result result;
+    bool host_memory; /* there was none for a description */
+    tn__cuda_shortage shortage;
+} refusal;
+
+static void note_held(tn__cuda_shortage *s, const tn__cuda_block *b)
+{
+    int i = s->n_held < TN__CUDA_LARGEST ? s->n_held++ : TN__CUDA_LARGEST;
+    for (; i > 0 && s->held[i - 1].bytes < b->requested; i--)
+        if (i < TN__CUDA_LARGEST)
+            s->held[i] = s->held[i - 1];
+    if (i < TN__CUDA_LARGEST) {
+        s->held[i].bytes = b->requested;
+        s->held[i].storage = b->storage;
+        s->held[i].site = b->site;
+    }
+}
+
+TN_COLD static void note_shortage(arena *a, size_t asked, tn__cuda_shortage *s)
+{
+    a->stats.ooms++;
+    s->asked = asked;
+    s->allowed = allowed(a);
+    s->allocated = a->stats.allocated_bytes[TN__CUDA_ALL].now;
+    s->reserved = a->stats.reserved_bytes[TN__CUDA_ALL].now;
+    s->n_held = 0;
+    for (const tn__cuda_block *first = a->segments; first; first = first->next_segment)
+        for (const tn__cuda_block *b = first; b; b = b->after)
+            if (b->state == TN__CUDA_TAKEN)
+                note_held(s, b);
+}
+
+/* No free block fits: blocks that waited, then the driver, then the driver once the cache is flushed. */
+TN_COLD static tn__cuda_block *refill(arena *a, tn__stream *stream, size_t size, bool large, refusal *no)
+{
+    tn__cuda_block *b = NULL;
+    tn__cuda_pool *pool = pool_of(a, stream);
+    size_t asked = segment_size(size);
+    no->host_memory = !pool;
+    if (!pool)
+        return NULL;
+    settle_waiting(a, true, false);
+    b = memory.no_cache ? NULL : tn__cuda_fit_find(pool->free[large], size);
+    if (b) {
+        tn__cuda_fit_remove(tree_of(b), b);
+        return b;
+    }
+    no->result = segment_get(a, pool, asked, large, &b);
+    if (no->result == TN__CU_OUT_OF_MEMORY) {
+        flush(a);
+        a->stats.alloc_retries++;
+        pool = pool_of(a, stream); /* the flush drops pools that hold nothing */
+        no->host_memory = !pool;
+        if (pool)
+            no->result = segment_get(a, pool, asked, large, &b);
+    }
+    if (no->result == TN__CU_OUT_OF_MEMORY)
+        note_shortage(a, asked, &no->shortage);
+    return b;
+}
+
+/* Are there descriptions for what one call may need? */
+static bool described(arena *a)
+{
+    if (TN_LIKELY(a->blocks.free && *(void **)a->blocks.free))
+        return true;
+    void *one = tn__cuda_slab_get(&a->blocks, sizeof(tn__cuda_block));
+    void *two = tn__cuda_slab_get(&a->blocks, sizeof(tn__cuda_block));
+    if (one)
+        tn__cuda_slab_put(&a->blocks, one);
+    if (two)
+        tn__cuda_slab_put(&a->blocks, two);
+    return two != NULL;
+}
+
+/* A taken block of at least 'bytes' on the stream. The lock is held. */
+static tn__cuda_block *take(arena *a, tn__stream *stream, size_t bytes, refusal *no)
+{
+    size_t size = block_size(bytes);
+    bool large = size > TN__CUDA_SMALL;
+    if (TN_UNLIKELY(a->waiting != NULL))
+        settle_waiting(a, false, false);
+    no->result = TN__CU_SUCCESS;
+    no->host_memory = !described(a);
+    if (TN_UNLIKELY(no->host_memory))
+        return NULL;
+    tn__cuda_pool *pool = a->pools && a->pools->stream == stream ? a->pools : pool_of(a, stream);
+    tn__cuda_block *b = pool && !memory.no_cache ? tn__cuda_fit_find(pool->free[large], size) : NULL;
+    if (TN_LIKELY(b != NULL))
+        tn__cuda_fit_remove(tree_of(b), b);
+    else
+        b = refill(a, stream, size, large, no);
+    if (TN_LIKELY(b != NULL)) {
+        cut(a, b, size, bytes);
+        if (tn__cu.fake_block_taken)
+            tn__cu.fake_block_taken(b->p, bytes);
+    }
+    return b;
+}
+
+TN_COLD static void refuse(tn__cuda_device *dev, const refusal *no)
+{
+    if (no->host_memory)
+        tn__error_memory("the description of a block of device memory", sizeof(tn__cuda_block));
+    else if (no->result == TN__CU_OUT_OF_MEMORY)
+        tn__cuda_report_shortage(dev, &no->shortage);
+    else
+        tn__cuda_check(dev, no->result, "cuMemAlloc");
+}
+
+/* A block for a storage, or for scratch (NULL). NULL with an error set. */
+static tn__cuda_block *get(tn_device device, size_t bytes, const tn__storage *storage)
+{
+    tn__cuda_device *dev = tn__cuda_use(device);
+    if (!dev)
+        return NULL;
+    arena *a = arena_of(device.index);
+    tn__stream *stream = tn__cuda_current(dev);
+    refusal no;
+    if (TN_UNLIKELY(bytes > (size_t)PTRDIFF_MAX / 2))
+        return tn__fail(TN_ENOMEM, "CUDA out of memory. Tried to allocate %zu bytes", bytes);
+    pthread_mutex_lock(&a->lock);
+    tn__cuda_block *b = take(a, stream, bytes, &no);
+    if (TN_LIKELY(b != NULL)) {
+        b->storage = storage;
+        b->site = tn__self()->site;
+        if (!storage) {
+            b->link = a->scratch;
+            a->scratch = b;
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (TN_UNLIKELY(!b))
+        refuse(dev, &no);
+    return b;
+}
+
+/* ---- giving back; on any thread, whatever context is current there ---- */
+
+/* The lock is held. */
+static void give(arena *a, tn__cuda_block *b)
+{
+    if (TN_UNLIKELY(b->generation != a->generation)) { /* its memory went with the context */
+        tn__cuda_users_forget(&a->users, &b->users);
+        if (--b->pool->held == 0)
+            pool_put(b->pool);
+        tn__cuda_slab_put(&a->blocks, b);
+        return;
+    }
+    if (tn__cu.fake_block_freed)
+        tn__cu.fake_block_freed(b->p, b->requested);
+    b->storage = NULL;
+    down(a->stats.allocation, b->large, 1);
+    down(a->stats.allocated_bytes, b->large, (int64_t)b->size);
+    if (TN_UNLIKELY(b->users != NULL))
+        tn__cuda_users_record(&a->users, &b->users);
+    if (TN_LIKELY(!b->users)) {
+        settle(a, b);
+        return;
+    }
+    b->state = TN__CUDA_WAITING;
+    b->link = NULL;
+    *a->waiting_end = b;
+    a->waiting_end = &b->link;
+}
+
+static void release(tn__storage *s)
+{
+    tn__cuda_block *b = s->ctx;
+    if (tn__cuda_in_child())
+        return;
+    arena *a = arena_of(b->device);
+    pthread_mutex_lock(&a->lock);
+    give(a, b);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- what the backend offers ---- */
+
+tn__storage *tn__cuda_allocate(tn_device device, size_t bytes)
+{
+    tn__storage *s = tn__storage_new(device, NULL, bytes, NULL);
+    if (!s)
+        return tn__fail(TN_ENOMEM, "out of memory for a storage's description");
+    if (!bytes)
+        return s;
+    tn__cuda_block *b = get(device, bytes, s);
+    if (TN_UNLIKELY(!b)) {
+        tn__storage_release(s);
+        return NULL;
+    }
+    s->data = b->p;
+    s->stream = b->stream;
+    s->ctx = b;
+    s->release = release;
+    return s;
+}
+
+void tn__cuda_storage_used(tn__storage *s, tn__stream *stream)
+{
+    if (s->pinned) {
+        tn__cuda_pinned_used(s, stream);
+        return;
+    }
+    tn__cuda_block *b = s->release == release ? s->ctx : NULL;
+    if (!b || b->stream == stream || tn__cuda_in_child())
+        return;
+    arena *a = arena_of(b->device);
+    pthread_mutex_lock(&a->lock);
+    if (b->generation == a->generation)
+        tn__cuda_users_add(&a->users, &b->users, stream);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void *tn__cuda_scratch_get(tn_device device, size_t bytes)
+{
+    tn__cuda_block *b = get(device, TN_MAX(bytes, 1), NULL);
+    return b ? b->p : NULL;
+}
+
+void tn__cuda_scratch_put(tn_device device, void *p, size_t bytes)
+{
+    (void)bytes;
+    if (!p || tn__cuda_in_child())
+        return;
+    arena *a = arena_of(device.index);
+    pthread_mutex_lock(&a->lock);
+    for (tn__cuda_block **at = &a->scratch; *at; at = &(*at)->link) {
+        tn__cuda_block *b = *at;
+        if (b->p != p)
+            continue;
+        *at = b->link;
+        give(a, b);
+        break;
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+void tn__cuda_statistics_of(int32_t device, tn__cuda_statistics *out)
+{
+    memset(out, 0, sizeof *out);
+    if (tn__cuda_in_child())
+        return;
+    arena *a = arena_of(device);
+    pthread_mutex_lock(&a->lock);
+    *out = a->stats;
+    pthread_mutex_unlock(&a->lock);
+}
+
+tn_memory_statistics tn__cuda_memory_stats(tn_device device)
+{
+    tn__cuda_statistics s;
+    tn__cuda_statistics_of(device.index, &s);
+    return (tn_memory_statistics){
+        .allocated = s.allocated_bytes->now,
+        .allocated_peak = s.allocated_bytes->peak,
+        .reserved = s.reserved_bytes->now,
+        .reserved_peak = s.reserved_bytes->peak,
+        .allocations = s.device_allocs,
+        .requested = s.requested_bytes->now,
+        .requested_peak = s.requested_bytes->peak,
+        .active = s.active_bytes->now,
+        .active_peak = s.active_bytes->peak,
+        .inactive_split = s.inactive_split_bytes->now,
+        .inactive_split_peak = s.inactive_split_bytes->peak,
+        .segments = s.segment->now,
+        .segments_peak = s.segment->peak,
+        .blocks = s.allocation->now,
+        .blocks_peak = s.allocation->peak,
+        .total_blocks = s.allocation->up,
+        .releases = s.device_frees,
+        .retries = s.alloc_retries,
+        .ooms = s.ooms,
+    };
+}
+
+static void level(tn__cuda_tally *c)
+{
+    for (int k = 0; k < TN__CUDA_KINDS; k++)
+        c[k].peak = c[k].now;
+}
+
+void tn__cuda_reset_peak(tn_device device)
+{
+    if (tn__cuda_in_child())
+        return;
+    arena *a = arena_of(device.index);
+    tn__cuda_statistics *s = &a->stats;
+    pthread_mutex_lock(&a->lock);
+    level(s->allocated_bytes);
+    level(s->active_bytes);
+    level(s->requested_bytes);
+    level(s->reserved_bytes);
+    level(s->inactive_split_bytes);
+    level(s->allocation);
+    level(s->active);
+    level(s->segment);
+    level(s->inactive_split);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void tn__cuda_empty_cache(tn_device device)
+{
+    if (tn__cuda_in_child() || !tn__cuda_peek(device))
+        return;
+    arena *a = arena_of(device.index);
+    pthread_mutex_lock(&a->lock);
+    flush(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
+{
+    arena *a = arena_of(dev->index);
+    size_t total = 0;
+    tn_status e = tn__cuda_check(dev, tn__cu.device_total_mem(&total, dev->handle), "cuDeviceTotalMem");
+    pthread_mutex_lock(&a->lock);
+    a->share = (int64_t)(fraction * (double)total);
+    pthread_mutex_unlock(&a->lock);
+    return e;
+}
+
+/* ---- reset ---- */
+
+static void zero(tn__cuda_tally *c)
+{
+    for (int k = 0; k < TN__CUDA_KINDS; k++) {
+        c[k].down += c[k].now;
+        c[k].now = 0;
+    }
+}
+
+static void zero_all(tn__cuda_statistics *s)
+{
+    zero(s->allocated_bytes);
+    zero(s->active_bytes);
+    zero(s->requested_bytes);
+    zero(s->reserved_bytes);
+    zero(s->inactive_split_bytes);
+    zero(s->allocation);
+    zero(s->active);
+    zero(s->segment);
+    zero(s->inactive_split);
+}
+
+/* Blocks in tensors stay described until these give them back; so do their streams. */
+static void forget_segment(arena *a, tn__cuda_block *first)
+{
+    for (tn__cuda_block *b = first, *after; b; b = after) {
+        after = b->after;
+        if (b->state == TN__CUDA_TAKEN) {
+            b->pool->held++;
+            continue;
+        }
+        tn__cuda_users_forget(&a->users, &b->users);
+        tn__cuda_slab_put(&a->blocks, b);
+    }
+}
+
+void tn__cuda_allocator_forget(tn__cuda_device *dev)
+{
+    arena *a = arena_of(dev->index);
+    pthread_mutex_lock(&a->lock);
+    a->generation++;
+    for (tn__cuda_pool *p = a->pools; p; p = p->next)
+        p->held = 0;
+    for (tn__cuda_block *first = a->segments, *next; first; first = next) {
+        next = first->next_segment;
+        forget_segment(a, first);
+    }
+    a->segments = a->waiting = NULL;
+    a->waiting_end = &a->waiting;
+    while (a->pools) {
+        tn__cuda_pool *p = a->pools;
+        a->pools = p->next;
+        if (!p->held)
+            pool_put(p);
+    }
+    zero_all(&a->stats);
+    pthread_mutex_unlock(&a->lock);
+    tn__cuda_peer_forget(dev->index);
+}

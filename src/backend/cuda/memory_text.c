@@ -1,0 +1,217 @@
+/* backend/cuda/memory_text.c: what is told about device memory: that there is too little of it, and the summary. */
+#include "backend/cuda/memory.h"
+#include "core/error.h"
+#include "core/tensor.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <tenon/dtype.h>
+#include <unistd.h>
+
+tn__cuda_size_text tn__cuda_size_str(int64_t bytes)
+{
+    tn__cuda_size_text t;
+    if (bytes <= 1024)
+        snprintf(t.s, sizeof t.s, "%lld bytes", (long long)bytes);
+    else if (bytes <= 1048576)
+        snprintf(t.s, sizeof t.s, "%.2f KiB", (double)bytes / 1024);
+    else if (bytes <= 1073741824)
+        snprintf(t.s, sizeof t.s, "%.2f MiB", (double)bytes / 1048576);
+    else
+        snprintf(t.s, sizeof t.s, "%.2f GiB", (double)bytes / 1073741824);
+    return t;
+}
+
+/* Text that grows behind its beginning; length is that of the whole, also where it no longer fits. */
+typedef struct text {
+    char *s;
+    size_t size, length;
+} text;
+
+static void add(text *t, const char *format, ...) TN_PRINTF(2, 3);
+
+static void add(text *t, const char *format, ...)
+{
+    size_t at = TN_MIN(t->length, t->size);
+    va_list ap;
+    va_start(ap, format);
+    int n = vsnprintf(t->s ? t->s + at : NULL, t->size - at, format, ap);
+    va_end(ap);
+    t->length += n > 0 ? (size_t)n : 0;
+}
+
+#define SIZE(bytes) tn__cuda_size_str((int64_t)(bytes)).s
+
+/* ---- too little memory ---- */
+
+enum { PROCESSES = 64, SHOWN = 4 };
+
+/* NVML's handle of the device: the two libraries number devices in different orders. */
+static tn__nvml_device nvml_device(const tn__nvml_functions *nvml, const tn__cuda_device *dev)
+{
+    char uuid[96], name[96];
+    tn__cu_uuid u;
+    unsigned n = 0;
+    tn__nvml_device d;
+    if (tn__cu.device_get_uuid(&u, dev->handle) || nvml->device_get_count(&n))
+        return NULL;
+    const unsigned char *b = (const unsigned char *)u.bytes;
+    snprintf(uuid, sizeof uuid, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    for (unsigned i = 0; i < n; i++)
+        if (!nvml->device_get_handle_by_index(i, &d) && !nvml->device_get_uuid(d, name, sizeof name) &&
+            !strcmp(name, uuid))
+            return d;
+    return NULL;
+}
+
+/* "Process 12 has 1.00 GiB memory in use. ", for each that uses the device. */
+static void add_processes(text *t, const tn__cuda_device *dev)
+{
+    const tn__nvml_functions *nvml = tn__nvml();
+    tn__nvml_device d = nvml ? nvml_device(nvml, dev) : NULL;
+    tn__nvml_process p[PROCESSES];
+    unsigned n = PROCESSES;
+    if (!d || nvml->device_get_processes(d, &n, p))
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        if (p[i].used_memory == ~0ull) /* the driver does not know */
+            continue;
+        if (p[i].pid == (unsigned)getpid())
+            add(t, "Including non-Tenon memory, this process has %s memory in use. ", SIZE(p[i].used_memory));
+        else
+            add(t, "Process %u has %s memory in use. ", p[i].pid, SIZE(p[i].used_memory));
+    }
+}
+
+typedef struct owner {
+    const tn__storage *storage;
+    tn__tensor_text what;
+    const char *site;
+    bool found;
+} owner;
+
+static void find_owner(const tn_tensor *t, void *ctx)
+{
+    owner *o = ctx;
+    if (t->storage != o->storage || (o->found && t->base))
+        return;
+    o->found = true;
+    o->what = tn__tensor_str(t);
+    o->site = t->site;
+}
+
+/* The largest blocks: by shape where live tensors are listed (debug builds), else by who asked for them. */
+static void add_largest(text *t, const tn__cuda_shortage *s)
+{
+    for (int i = 0; i < s->n_held; i++) {
+        owner o = {.storage = s->held[i].storage, .site = s->held[i].site};
+        if (o.storage)
+            tn__tensors_each(find_owner, &o);
+        add(t, "%s%s", i ? "\n    " : "\n  largest tensors:\n    ", SIZE(s->held[i].bytes));
+        if (o.found)
+            add(t, "  %s", o.what.s);
+        else if (!o.storage)
+            add(t, "  scratch");
+        if (o.site)
+            add(t, "  made at %s", o.site);
+    }
+}
+
+static void add_help(text *t, const tn__cuda_shortage *s, size_t left)
+{
+    if (s->allowed != INT64_MAX && (int64_t)s->asked <= (int64_t)left)
+        add(t,
+            "\n  the device has room: what is short is this process's share of %s "
+            "(TENON_CUDA_MEMORY_LIMIT, tn_cuda_set_per_process_memory_fraction)",
+            SIZE(s->allowed));
+    if (s->reserved - s->allocated >= (int64_t)s->asked)
+        add(t, "\n  what is reserved but unallocated lies in pieces between tensors: tensors released together, then "
+               "tn_empty_cache(), would join them");
+    add(t, "\n  nothing has changed: the operation can be tried again with a smaller batch, after releasing tensors, "
+           "or on "
+           "another device");
+}
+
+void tn__cuda_report_shortage(tn__cuda_device *dev, const tn__cuda_shortage *s)
+{
+    char buffer[3072] = "";
+    text t = {buffer, sizeof buffer, 0};
+    size_t left = 0, total = 0;
+    tn__cu.mem_get_info(&left, &total);
+    add(&t, "CUDA out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of which %s is free. ",
+        SIZE(s->asked), (int)dev->index, SIZE(total), SIZE(left));
+    add_processes(&t, dev);
+    if (s->allowed != INT64_MAX)
+        add(&t, "%s allowed; ", SIZE(s->allowed));
+    add(&t, "Of the allocated memory %s is allocated by Tenon, and %s is reserved by Tenon but unallocated.",
+        SIZE(s->allocated), SIZE(s->reserved - s->allocated));
+    add_largest(&t, s);
+    add_help(&t, s, left);
+    tn__error(TN_ENOMEM, "%s", buffer);
+}
+
+/* ---- the summary: the table of torch.cuda.memory_summary ---- */
+
+/* Numbers of a line are cut to the unit that the group's first line takes. */
+static void add_number(text *t, int64_t n, int64_t leader, bool bytes)
+{
+    static const char *const sizes[] = {"B  ", "KiB", "MiB", "GiB", "TiB", "PiB"}, *const counts[] = {" ", "K", "M"};
+    double least = bytes ? 768 * 1024 : 750 * 1000, step = bytes ? 1024 : 1000, l = (double)leader;
+    size_t i = 0, last = bytes ? TN_COUNT(sizes) - 1 : TN_COUNT(counts) - 1;
+    for (; i < last && l >= least; i++) {
+        l /= step;
+        n /= bytes ? 1024 : 1000;
+    }
+    if (bytes)
+        add(t, " | %6lld %s", (long long)n, sizes[i]);
+    else
+        add(t, " | %7lld %s ", (long long)n, counts[i]);
+}
+
+static void add_line(text *t, const char *name, const tn__cuda_tally *c, const tn__cuda_tally *leader, bool bytes)
+{
+    add(t, "| %-21s", name);
+    add_number(t, c->now, leader->now, bytes);
+    add_number(t, c->peak, leader->peak, bytes);
+    add_number(t, c->up, leader->up, bytes);
+    add_number(t, c->down, leader->down, bytes);
+    add(t, " |\n");
+}
+
+static const char double_rule[] = "|===========================================================================|\n",
+                  rule[] = "|---------------------------------------------------------------------------|\n";
+
+static void add_group(text *t, const char *name, const tn__cuda_tally *c, bool bytes)
+{
+    add(t, "%s", rule);
+    add_line(t, name, &c[TN__CUDA_ALL], &c[TN__CUDA_ALL], bytes);
+    add_line(t, "      from large pool", &c[TN__CUDA_IN_LARGE], &c[TN__CUDA_ALL], bytes);
+    add_line(t, "      from small pool", &c[TN__CUDA_IN_SMALL], &c[TN__CUDA_ALL], bytes);
+}
+
+int64_t tn__cuda_summary(int32_t device, char *out, size_t size)
+{
+    const tn__cuda_tally none = {0};
+    tn__cuda_statistics s;
+    text t = {size ? out : NULL, size, 0};
+    tn__cuda_statistics_of(device, &s);
+    add(&t, "%s|%18sTenon CUDA memory summary, device ID %-19d |\n%s", double_rule, "", (int)device, rule);
+    add(&t, "|%12sCUDA OOMs: %-12lld | %6s cudaMalloc retries: %-8lld  |\n%s", "", (long long)s.ooms, "",
+        (long long)s.alloc_retries, double_rule);
+    add(&t, "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n");
+    add_group(&t, "Allocated memory", s.allocated_bytes, true);
+    add_group(&t, "Active memory", s.active_bytes, true);
+    add_group(&t, "Requested memory", s.requested_bytes, true);
+    add_group(&t, "GPU reserved memory", s.reserved_bytes, true);
+    add_group(&t, "Non-releasable memory", s.inactive_split_bytes, true);
+    add_group(&t, "Allocations", s.allocation, false);
+    add_group(&t, "Active allocs", s.active, false);
+    add_group(&t, "GPU reserved segments", s.segment, false);
+    add_group(&t, "Non-releasable allocs", s.inactive_split, false);
+    add(&t, "%s", rule); /* no block is too large to be split here: these two are always zero */
+    add_line(&t, "Oversize allocations", &none, &none, false);
+    add(&t, "%s", rule);
+    add_line(&t, "Oversize GPU segments", &none, &none, false);
+    add(&t, "%s", double_rule);
+    return (int64_t)t.length;
+}

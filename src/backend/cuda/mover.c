@@ -1,0 +1,233 @@
+/* backend/cuda/mover.c: bytes between the host and a device, on the device's current stream.
+ *
+ * The device's copy engines reach pinned memory alone. Pageable memory goes through pinned chunks: while one is under way
+ * the next is filled, by all threads. */
+#include "backend/cuda/memory.h"
+#include "core/parallel.h"
+#include <tenon/error.h>
+
+enum {
+    GRAIN = 256 << 10, /* of a parallel copy between pageable and pinned memory */
+    AHEAD = 64         /* chunks that an upload that must not wait may fill */
+};
+
+typedef struct copying {
+    char *to;
+    const char *from;
+} copying;
+
+static void copy_part(void *ctx, int64_t begin, int64_t end)
+{
+    copying *c = ctx;
+    memcpy(c->to + begin, c->from + begin, (size_t)(end - begin));
+}
+
+static void copy_bytes(void *to, const void *from, size_t bytes)
+{
+    copying c = {to, from};
+    if (bytes <= GRAIN)
+        memcpy(to, from, bytes);
+    else
+        tn__parallel_for((int64_t)bytes, GRAIN, copy_part, &c);
+}
+
+static tn__cu_ptr address(const void *p)
+{
+    return (tn__cu_ptr)(uintptr_t)p;
+}
+
+static tn__cu_stream handle(const tn__stream *s)
+{
+    return s->handle;
+}
+
+/* The host reads or writes pinned memory now. */
+static void touch(const void *p, size_t bytes, int write)
+{
+    if (tn__cu.fake_host_access)
+        tn__cu.fake_host_access(p, bytes, write);
+}
+
+/* ---- chunks in flight ---- */
+
+typedef struct chunk {
+    tn__cuda_pin *pin;
+    tn__cu_event event; /* recorded behind the copy that used it last; NULL before the first */
+    size_t at, bytes;
+} chunk;
+
+/* Waits until the copy that used the chunk last is done. */
+static tn_status chunk_wait(tn__cuda_device *dev, chunk *c)
+{
+    tn__cu_result r = TN__WAIT(chunk_wait, tn__cu.event_synchronize(c->event));
+    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
+    return tn__cuda_check(dev, r, "cuEventSynchronize");
+}
+
+static tn_status chunk_get(tn__cuda_device *dev, chunk *c)
+{
+    c->pin = tn__cuda_pin_get(dev, TN__CUDA_CHUNK);
+    c->event = c->pin ? tn__cuda_event_get(dev) : NULL;
+    return c->event ? TN_OK : tn_error_code();
+}
+
+static tn_status chunk_record(tn__cuda_device *dev, chunk *c, tn__stream *s)
+{
+    return tn__cuda_check(dev, TN__WAIT(chunk_record, tn__cu.event_record(c->event, handle(s))), "cuEventRecord");
+}
+
+static void chunks_put(tn__cuda_device *dev, chunk *c, int n, tn__stream *in_use_on)
+{
+    for (int i = 0; i < n; i++) {
+        if (c[i].pin && in_use_on)
+            tn__cuda_pin_used(c[i].pin, in_use_on);
+        if (c[i].pin)
+            tn__cuda_pin_put(c[i].pin);
+        if (c[i].event)
+            tn__cuda_event_put(dev, c[i].event);
+    }
+}
+
+/* ---- uploads ---- */
+
+/* From pageable memory, one chunk at most. */
+static tn_status upload_small(tn__cuda_device *dev, tn__stream *s, void *to, const void *from, size_t bytes)
+{
+    tn__cuda_pin *pin = tn__cuda_pin_get(dev, bytes);
+    if (!pin)
+        return tn_error_code();
+    touch(pin->p, bytes, 1);
+    copy_bytes(pin->p, from, bytes);
+    tn__cu_result r = tn__cu.memcpy_htod_async(address(to), pin->p, bytes, handle(s));
+    tn__cuda_pin_used(pin, s);
+    tn__cuda_pin_put(pin);
+    return tn__cuda_check(dev, r, "cuMemcpyHtoDAsync");
+}
+
+/* Several chunks, n of them at once: a chunk is filled again when its copy is done. */
+static tn_status upload_large(tn__cuda_device *dev, tn__stream *s, char *to, const char *from, size_t bytes, int n)
+{
+    chunk c[AHEAD] = {{0}};
+    tn_status e = TN_OK;
+    int used = 0;
+    for (size_t at = 0, i = 0; at < bytes && !e; at += TN__CUDA_CHUNK, i = (i + 1) % (size_t)n) {
+        size_t part = TN_MIN(bytes - at, (size_t)TN__CUDA_CHUNK);
+        if (c[i].pin) {
+            e = chunk_wait(dev, &c[i]);
+        } else {
+            e = chunk_get(dev, &c[i]);
+            used++;
+        }
+        if (e)
+            break;
+        touch(c[i].pin->p, part, 1);
+        copy_bytes(c[i].pin->p, from + at, part);
+        e = tn__cuda_check(dev, tn__cu.memcpy_htod_async(address(to + at), c[i].pin->p, part, handle(s)),
+                           "cuMemcpyHtoDAsync");
+        if (!e)
+            e = chunk_record(dev, &c[i], s);
+    }
+    chunks_put(dev, c, used, s);
+    return e;
+}
+
+static tn_status upload(tn_device to_device, void *to, const void *from, size_t bytes, bool pinned, bool non_blocking)
+{
+    tn__cuda_device *dev = tn__cuda_use(to_device);
+    if (!dev)
+        return tn_error_code();
+    if (!bytes)
+        return TN_OK;
+    tn__stream *s = tn__cuda_current(dev);
+    tn__ledger_crossing(dev->index, pinned ? TN__UPLOAD_PINNED : TN__UPLOAD_PAGEABLE, bytes);
+    if (!pinned)
+        return bytes <= TN__CUDA_CHUNK ? upload_small(dev, s, to, from, bytes)
+                                       : upload_large(dev, s, to, from, bytes, non_blocking ? AHEAD : TN__CUDA_CHUNKS);
+    tn_status e =
+        tn__cuda_check(dev, tn__cu.memcpy_htod_async(address(to), from, bytes, handle(s)), "cuMemcpyHtoDAsync");
+    return e || non_blocking ? e : TN__WAIT(upload_wait, tn__cuda_stream_synchronize(dev, s));
+}
+
+/* ---- downloads ---- */
+
+static tn_status download_small(tn__cuda_device *dev, tn__stream *s, void *to, const void *from, size_t bytes)
+{
+    tn__cuda_pin *pin = tn__cuda_pin_get(dev, bytes);
+    if (!pin)
+        return tn_error_code();
+    tn_status e =
+        tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(pin->p, address(from), bytes, handle(s)), "cuMemcpyDtoHAsync");
+    if (!e)
+        e = TN__WAIT(download_wait, tn__cuda_stream_synchronize(dev, s));
+    if (!e) {
+        touch(pin->p, bytes, 0);
+        copy_bytes(to, pin->p, bytes);
+    } else {
+        tn__cuda_pin_used(pin, s);
+    }
+    tn__cuda_pin_put(pin);
+    return e;
+}
+
+static tn_status download_queue(tn__cuda_device *dev, tn__stream *s, chunk *c, const char *from, size_t at,
+                                size_t bytes)
+{
+    c->at = at;
+    c->bytes = TN_MIN(bytes - at, (size_t)TN__CUDA_CHUNK);
+    tn_status e = tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(c->pin->p, address(from + at), c->bytes, handle(s)),
+                                 "cuMemcpyDtoHAsync");
+    return e ? e : chunk_record(dev, c, s);
+}
+
+/* Chunks are queued ahead; each that has come is copied out, and queued again for a later part. */
+static tn_status download_large(tn__cuda_device *dev, tn__stream *s, char *to, const char *from, size_t bytes)
+{
+    chunk c[TN__CUDA_CHUNKS] = {{0}};
+    tn_status e = TN_OK;
+    size_t queued = 0, done = 0;
+    int used = 0;
+    for (; used < TN__CUDA_CHUNKS && queued < bytes && !e; used++) {
+        e = chunk_get(dev, &c[used]);
+        if (!e)
+            e = download_queue(dev, s, &c[used], from, queued, bytes);
+        queued += TN__CUDA_CHUNK;
+    }
+    for (int i = 0; done < bytes && !e; i = (i + 1) % TN__CUDA_CHUNKS) {
+        e = chunk_wait(dev, &c[i]);
+        if (e)
+            break;
+        touch(c[i].pin->p, c[i].bytes, 0);
+        copy_bytes(to + c[i].at, c[i].pin->p, c[i].bytes);
+        done += c[i].bytes;
+        if (queued < bytes)
+            e = download_queue(dev, s, &c[i], from, queued, bytes);
+        queued += TN__CUDA_CHUNK;
+    }
+    chunks_put(dev, c, used, e ? s : NULL);
+    return e ? e : tn__cuda_take_fault(dev);
+}
+
+static tn_status download(tn_device from_device, void *to, const void *from, size_t bytes, bool pinned,
+                          bool non_blocking)
+{
+    tn__cuda_device *dev = tn__cuda_use(from_device);
+    if (!dev)
+        return tn_error_code();
+    if (!bytes)
+        return TN_OK;
+    tn__stream *s = tn__cuda_current(dev);
+    tn__ledger_crossing(dev->index, pinned ? TN__DOWNLOAD_PINNED : TN__DOWNLOAD_PAGEABLE, bytes);
+    if (!pinned)
+        return bytes <= TN__CUDA_CHUNK ? download_small(dev, s, to, from, bytes)
+                                       : download_large(dev, s, to, from, bytes);
+    tn_status e =
+        tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(to, address(from), bytes, handle(s)), "cuMemcpyDtoHAsync");
+    return e || non_blocking ? e : TN__WAIT(download_wait, tn__cuda_stream_synchronize(dev, s));
+}
+
+const tn__mover tn__cuda_mover = {
+    .upload = upload,
+    .download = download,
+    .peer = tn__cuda_peer,
+    .pinned = tn__cuda_pinned,
+};

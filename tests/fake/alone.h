@@ -1,0 +1,55 @@
+/* tests/fake/alone.h: tests that need an environment of their own. Variables are read once in a process, so each test runs
+ * in a fresh one: the program starts itself with the test's name. */
+#ifndef TENON_TESTS_FAKE_ALONE_H
+#define TENON_TESTS_FAKE_ALONE_H
+
+#include "check.h"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct alone {
+    const char *name;
+    void (*body)(void **state);
+    const char *environment[6]; /* "NAME=value" */
+} alone;
+#define ALONE(body, ...) \
+    { \
+#body, body, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+
+static inline void alone_start(void **state)
+{
+    const alone *t = *state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        for (const char *const *e = t->environment; *e; e++)
+            putenv((char *)(uintptr_t)*e);
+        execl("/proc/self/exe", "alone", t->name, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* main()'s body: without arguments all tests, each in a process; with a name that one, here. */
+static inline int alone_main(const alone *tests, int n, int argc, char **argv)
+{
+    struct CMUnitTest t[64];
+    int count = 0;
+    for (int i = 0; i < n && i < 64; i++)
+        if (argc < 2)
+            t[count++] = (struct CMUnitTest){tests[i].name, alone_start, NULL, NULL, (void *)(uintptr_t)&tests[i]};
+        else if (!strcmp(argv[1], tests[i].name))
+            t[count++] = (struct CMUnitTest){tests[i].name, tests[i].body, NULL, NULL, NULL};
+    if (!count)
+        return 2;
+    return _cmocka_run_group_tests("alone", t, (size_t)count, NULL, NULL);
+}
+
+#endif
