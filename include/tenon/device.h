@@ -36,6 +36,10 @@ TN_API size_t tn_try_all_gpus(tn_device *out, size_t cap);
 TN_API bool tn_cuda_is_available(void);
 TN_API int32_t tn_cuda_device_count(void);
 
+/* Every GPU, the one with most free memory first; equal ones by index. Writes up to cap devices to out; returns how many
+ * there are: 0 where there is none. Makes no context. */
+TN_API size_t tn_cuda_devices_by_free_memory(tn_device *out, size_t cap);
+
 /* One row of `tenon devices`. Listing devices makes no context on any of them. */
 typedef struct tn_device_info {
     tn_device device;

@@ -89,7 +89,8 @@ TN_API double tn_lr_step(double base, int64_t step, int64_t every, double gamma)
 /* ---- clipping: parameters without a gradient are passed over ---- */
 
 /* Scales all gradients by max_norm / (norm + 1e-6) if that is below 1, norm being the 2-norm of all of them together,
- * which goes to *total (NULL is fine). A norm that is NaN makes every gradient NaN, as in PyTorch: look at *total. */
+ * which goes to *total. NULL is fine: on a GPU nothing is waited for then, and nothing comes to the host. A norm that is NaN
+ * makes every gradient NaN, as in PyTorch: look at *total. */
 TN_API tn_status tn_clip_grad_norm__at(const char *site, tn_params params, double max_norm, double *total) TN_MUST_USE;
 TN_API tn_status tn_clip_grad_norm_(tn_params params, double max_norm, double *total) TN_MUST_USE;
 /* Limits each element of each gradient to -limit .. limit. */

@@ -14,7 +14,11 @@ extern "C" {
 /* Seeds the generators of every device: torch.manual_seed. */
 TN_API void tn_manual_seed(uint64_t seed);
 
-/* Seeds them from the system's entropy; returns the seed. */
+/* Seeds the generator of the current GPU, or those of all GPUs. No error where there is none. */
+TN_API void tn_cuda_manual_seed(uint64_t seed);
+TN_API void tn_cuda_manual_seed_all(uint64_t seed);
+
+/* Seeds the generators of every device from the system's entropy; returns the seed. */
 TN_API uint64_t tn_seed(void);
 
 /* The seed of the CPU generator. */

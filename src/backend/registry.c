@@ -150,6 +150,30 @@ size_t tn_try_all_gpus(tn_device *out, size_t cap)
     return 1;
 }
 
+size_t tn_cuda_devices_by_free_memory(tn_device *out, size_t cap)
+{
+    tn_device_info best, next;
+    int32_t n = tn_cuda_device_count();
+    bool taken[TN__LEDGER_DEVICES] = {false};
+    n = TN_MIN(n, TN__LEDGER_DEVICES);
+    for (int32_t k = 0; k < n && (size_t)k < cap; k++) { /* few devices: the largest of the rest, each time */
+        int32_t at = -1;
+        for (int32_t i = 0; i < n; i++) {
+            if (taken[i])
+                continue;
+            memset(&next, 0, sizeof next);
+            tn__backends[TN_DEVICE_CUDA]->info(i, &next);
+            if (at >= 0 && next.free_memory <= best.free_memory)
+                continue;
+            at = i;
+            best = next;
+        }
+        taken[at] = true;
+        out[k] = TN_CUDA(at);
+    }
+    return (size_t)n;
+}
+
 tn_status tn_synchronize(tn_device device)
 {
     tn_device d;

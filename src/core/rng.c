@@ -18,7 +18,9 @@ static struct {
 static bool slot(tn_device d, int *type, int *index)
 {
     *type = d.type;
-    *index = d.index < 0 ? 0 : d.index;
+    *index = d.index;
+    if (d.index < 0) /* cpu and meta have one; of others the current device is meant */
+        *index = tn__device_has_index(d.type) ? tn__self()->current_device[d.type] : 0;
     return d.type >= 0 && d.type < 5 && *index < MAX_PER_TYPE;
 }
 
@@ -59,6 +61,25 @@ void tn_manual_seed(uint64_t seed)
     pthread_mutex_lock(&rng.lock);
     rng.seed = seed;
     memset(rng.seeded, 0, sizeof rng.seeded);
+    pthread_mutex_unlock(&rng.lock);
+}
+
+/* Also where there is no GPU, as in PyTorch: the seed is for those that may come. */
+void tn_cuda_manual_seed(uint64_t seed)
+{
+    int type, index;
+    if (!slot(TN_CUDA(-1), &type, &index))
+        return;
+    pthread_mutex_lock(&rng.lock);
+    *state_of(type, index) = (tn_rng_state){seed, 0};
+    pthread_mutex_unlock(&rng.lock);
+}
+
+void tn_cuda_manual_seed_all(uint64_t seed)
+{
+    pthread_mutex_lock(&rng.lock);
+    for (int i = 0; i < MAX_PER_TYPE; i++)
+        *state_of(TN_DEVICE_CUDA, i) = (tn_rng_state){seed, 0};
     pthread_mutex_unlock(&rng.lock);
 }
 

@@ -1,6 +1,5 @@
 /* Gradient clipping: torch.nn.utils.clip_grad_norm_ and clip_grad_value_. */
 #include "optim/optimizer.h"
-#include <math.h>
 
 /* The gradients of the parameters. */
 static tn_status collect(const char *what, tn_params params, tn__list *grads)
@@ -23,34 +22,44 @@ static tn_tensor *square_sum(tn__thread *t, tn_tensor *g)
     return tn__scope_pop(t, &scope, tn_sum(tn_square(wide)));
 }
 
-/* The 2-norm of all of them together. Sums meet on the first one's device, and cross to the host once. */
-static tn_status norm_of(tn__thread *t, const tn__list *grads, double *norm)
+/* The 2-norm of all of them together: 0-dim, float64, on the first one's device. */
+static tn_tensor *norm_of(tn__thread *t, const tn__list *grads)
 {
-    tn_tensor *sum = NULL;
-    *norm = 0;
-    if (grads->n == 0)
-        return TN_OK;
-    for (int64_t i = 0; i < grads->n; i++) {
-        tn_tensor *s = square_sum(t, grads->at[i]);
-        if (!s)
-            return tn_error_code();
-        sum = sum ? tn_add(sum, tn_to(s, .device = sum->device)) : s;
-        if (!sum)
-            return tn_error_code();
-    }
-    tn_tensor *host = tn_cpu(sum);
-    if (!host)
+    tn_tensor *sum = square_sum(t, grads->at[0]);
+    for (int64_t i = 1; i < grads->n && sum; i++)
+        sum = tn_add(sum, tn_to(square_sum(t, grads->at[i]), .device = sum->device));
+    return tn_sqrt(tn_to(sum, .dtype = TN_F64));
+}
+
+/* What the host can read is known before anything is scaled; elsewhere a factor of 1 costs less than waiting for it. */
+static tn_status scale(const tn__list *grads, tn_tensor *norm, double max_norm)
+{
+    tn_tensor *by = tn_clamp_max(tn_div(max_norm, tn_add(norm, 1e-6)), 1.0);
+    if (!by)
         return tn_error_code();
-    *norm = sqrt(tn_item(host));
+    if (by->device.type == TN_DEVICE_CPU && tn_item(by) >= 1)
+        return TN_OK;
+    for (int64_t i = 0; i < grads->n; i++)
+        if (!tn_mul_(grads->at[i], tn_to(by, .device = grads->at[i]->device)))
+            return tn_error_code();
     return TN_OK;
 }
 
-static tn_status scale(const tn__list *grads, double by)
+static tn_status clip(tn__thread *t, const tn__list *grads, double max_norm, double *total)
 {
-    for (int64_t i = 0; i < grads->n; i++)
-        if (!tn_mul_(grads->at[i], by))
+    if (total)
+        *total = 0;
+    if (grads->n == 0)
+        return TN_OK;
+    tn_tensor *norm = norm_of(t, grads);
+    tn_status e = norm ? scale(grads, norm, max_norm) : tn_error_code();
+    if (!e && total) {
+        tn_tensor *host = tn_cpu(norm);
+        if (!host)
             return tn_error_code();
-    return TN_OK;
+        *total = tn_item(host);
+    }
+    return e;
 }
 
 tn_status tn_clip_grad_norm__at(const char *site, tn_params params, double max_norm, double *total)
@@ -63,10 +72,7 @@ tn_status tn_clip_grad_norm__at(const char *site, tn_params params, double max_n
     tn__scope_push(t, &scope);
     tn_status e = collect("tn_clip_grad_norm_", params, &grads);
     if (!e)
-        e = norm_of(t, &grads, &norm);
-    double by = max_norm / (norm + 1e-6);
-    if (!e && !(by >= 1))
-        e = scale(&grads, by);
+        e = clip(t, &grads, max_norm, total ? &norm : NULL);
     tn__list_free(&grads);
     tn__scope_pop(t, &scope, NULL);
     tn__set_no_grad(was);
