@@ -4,7 +4,8 @@
  * error that names file, byte and field, never a crash or an allocation from a number that the file made up. Writers
  * write a new file beside the old one and rename it when all of it has reached the disk: a save that fails leaves the
  * old file as it was and nothing else behind. Paths are those of the C library. Every tensor read or handed out belongs
- * to the innermost scope, or to the caller where there is none; all of them are on the CPU.
+ * to the innermost scope, or to the caller where there is none; all of them are on the CPU, but batches of a loader that
+ * was told another device.
  *
  * Errors of readers: TN_EINVAL (no path), TN_EIO (the system refuses; the text is the system's), TN_EFORMAT (not such a
  * file, or damaged), TN_EDTYPE (element type that Tenon has not), TN_ENOMEM. Of writers: TN_EINVAL, TN_EIO, TN_EDTYPE,
@@ -127,6 +128,9 @@ typedef struct tn_loader_options {
     uint64_t seed;      /* of the orders; where not said it is drawn from the CPU generator (tn_manual_seed) */
     bool drop_last;     /* leave out the last batch of an epoch where it is short */
     int32_t prefetch;   /* batches that a background thread makes ahead, within an epoch; 0: none, and no thread */
+    bool pin_memory;    /* batches in pinned memory, for copies that nobody waits for (tn_to's .non_blocking) */
+    tn_device device; /* where batches go: a GPU gets them from pinned memory, on the current stream of the thread that
+                           asks, which does not wait; the CPU where not said */
 } tn_loader_options;
 
 /* A loader over one or more CPU tensors of equal size in dimension 0 ('Size mismatch between tensors', TN_EINVAL). It
@@ -140,6 +144,9 @@ TN_API tn_loader *tn_loader_new_opt(tn_tensors tensors, const tn_loader_options 
  * again. A child of fork() goes on without prefetching, with the same batches. */
 TN_API int32_t tn_loader_next_at(const char *site, tn_loader *loader, tn_tensor **out, size_t cap) TN_MUST_USE;
 TN_API int32_t tn_loader_next(tn_loader *loader, tn_tensor **out, size_t cap) TN_MUST_USE;
+
+/* What was asked for and is not done: pin_memory where there is no GPU (PyTorch's text). "" otherwise. */
+TN_API const char *tn_loader_warning(const tn_loader *loader);
 
 /* Batches in an epoch; 0 for NULL. */
 TN_API int64_t tn_loader_batches(const tn_loader *loader);

@@ -80,10 +80,22 @@ static void moving_call(tn_device d, char *out, size_t size)
         snprintf(out, size, "tn_to(x, .device = tn_device_parse(\"%s\"))", tn_device_text(d).s);
 }
 
+/* "operand 2, 3": those that are not on d. */
+static void list_elsewhere(const tn__call *c, tn_device d, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "operand"), found = 0;
+    for (int32_t i = 0; i < c->n_in && n < size; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (!t || tn__same_device(t->device, d))
+            continue;
+        n += (size_t)snprintf(out + n, size - n, found++ ? ", %d" : " %d", (int)i + 1);
+    }
+}
+
 /* PyTorch's sentence, then which operand is where, and what brings them together. a and b are on different devices. */
 static tn_status apart(const tn__call *c, int32_t a, int32_t b)
 {
-    char call[64], argument[160] = "";
+    char call[64], which[64], argument[160] = "";
     bool structural = tn__ops[c->op].kind == TN__STRUCTURAL && !c->inplace;
     if (structural && find_pair(c, &a, &b)) {
         const torch_name n = torch_name_of(c, b);
@@ -96,12 +108,14 @@ static tn_status apart(const tn__call *c, int32_t a, int32_t b)
         b = t;
     }
     tn_device first = c->in[a].v.t->device, other = c->in[b].v.t->device;
-    moving_call(first.type == TN_DEVICE_CPU ? other : first, call, sizeof call);
+    tn_device target = first.type == TN_DEVICE_CPU ? other : first;
+    moving_call(target, call, sizeof call);
+    list_elsewhere(c, target, which, sizeof which);
     return tn__error(TN_EDEVICE,
                      "Expected all tensors to be on the same device, but found at least two devices, %s and %s!%s\n  "
-                     "%s(%s): move operand %d, for example with %s",
+                     "%s(%s): move %s, for example with %s",
                      tn_device_text(first).s, tn_device_text(other).s, argument, tn__op_name(c->op),
-                     tn__operands_str(c->in, c->n_in).s, (int)(first.type == TN_DEVICE_CPU ? a : b) + 1, call);
+                     tn__operands_str(c->in, c->n_in).s, which, call);
 }
 
 /* ---- the check ---- */

@@ -4,6 +4,9 @@
  * That thread works within one epoch: it is told where to begin, makes batches into a ring while there is room, and
  * then waits. An error is put beside the ring; the caller's next call reports it and lets the thread try again. The
  * thread is started with the first batch and joined when the loader is freed or set to another place.
+ *
+ * Batches for a GPU are made in pinned memory, and sent there by the thread that asks for them, on its current stream,
+ * without waiting: the memory of a batch is used again once its copy is done.
  */
 #include "autograd/functions.h"
 #include "backend/backend.h"
@@ -35,12 +38,17 @@ struct tn_loader {
     bool shuffle;
     int32_t slots; /* of the ring; 1 where there is no thread: a place for the batch in the making */
     bool prefetch;
-    pid_t pid; /* of the process that the thread is in */
+    bool pinned;         /* batches are made in pinned memory */
+    tn_device device;    /* where they go; the CPU: nowhere */
+    int32_t gpu;         /* the one whose driver pins the memory */
+    const char *warning; /* "" or what was asked for and cannot be */
+    pid_t pid;           /* of the process that the thread is in */
     /* the caller's */
     uint64_t seed;
     int64_t epoch, batch; /* the next one */
     bool under_way;       /* the thread has been told of this epoch */
     bool threaded;        /* the thread is there */
+    bool at_hand; /* the next batch has left the ring (the place behind its slots), but not been handed out yet */
     /* whoever makes batches: the thread while it is there */
     int64_t *order;  /* [rows] where shuffled */
     int64_t ordered; /* the epoch that it is for; -1: none */
@@ -98,15 +106,21 @@ static void gather(const column *c, const int64_t *order, int64_t begin, int64_t
     }
 }
 
-static tn_tensor *make_rows(const column *c, const int64_t *order, int64_t begin, int64_t count)
+static tn_tensor *make_rows(const column *c, const int64_t *order, int64_t begin, int64_t count, bool pinned)
 {
     tn__spec s = {.dtype = c->t->dtype, .ndim = c->t->ndim};
     for (int32_t d = 0; d < s.ndim; d++)
         s.shape[d] = d ? c->t->shape[d] : count;
-    tn_tensor *t = tn__tensor_make(&s, TN_CPU);
+    tn_tensor *t = pinned ? tn__tensor_make_pinned(&s) : tn__tensor_make(&s, TN_CPU);
     if (t && t->numel)
         gather(c, order, begin, count, tn__tensor_data(t));
     return t;
+}
+
+static void release_batch(tn_tensor **out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        tn__object_release(out[i]);
 }
 
 /* out[0 .. n) are new, in no scope; on error none is left. */
@@ -116,19 +130,25 @@ static tn_status make_batch(tn_loader *l, int64_t epoch, int64_t batch, tn_tenso
         shuffle(l->order, l->rows, l->seed, (uint64_t)epoch);
         l->ordered = epoch;
     }
+    int32_t *current = &tn__self()->current_device[TN_DEVICE_CUDA], was = *current;
     int64_t begin = batch * l->batch_size, count = TN_MIN(l->batch_size, l->rows - begin);
-    for (size_t i = 0; i < l->n; i++) {
-        out[i] = make_rows(&l->column[i], l->order, begin, count);
-        if (out[i])
-            continue;
-        while (i > 0)
-            tn__object_release(out[--i]);
-        return tn_error_code();
-    }
-    return TN_OK;
+    size_t made = 0;
+    *current = l->gpu;
+    while (made < l->n && (out[made] = make_rows(&l->column[made], l->order, begin, count, l->pinned)))
+        made++;
+    *current = was;
+    if (made == l->n)
+        return TN_OK;
+    release_batch(out, made);
+    return tn_error_code();
 }
 
 /* ---- the thread ---- */
+
+static tn_tensor **hand_of(const tn_loader *l)
+{
+    return l->ring + (size_t)l->slots * l->n;
+}
 
 static tn_tensor **slot_of(const tn_loader *l, int64_t batch)
 {
@@ -201,8 +221,10 @@ static void start_thread(tn_loader *l)
 static void drop_ring(tn_loader *l)
 {
     for (int64_t b = l->taken; b < made_so_far(l); b++)
-        for (size_t i = 0; i < l->n; i++)
-            tn__object_release(slot_of(l, b)[i]);
+        release_batch(slot_of(l, b), l->n);
+    if (l->at_hand)
+        release_batch(hand_of(l), l->n);
+    l->at_hand = false;
     l->taken = 0;
     atomic_store(&l->made, 0);
     l->last = 0;
@@ -224,12 +246,12 @@ static void stop_thread(tn_loader *l)
 }
 
 /* A child of fork() has no thread, a lock in any state, and perhaps half an order. What the thread had finished can be
- * freed; a batch that it was at is lost to the child. */
+ * freed; a batch that it was at is lost to the child. The GPU's driver pins no memory there. */
 static void after_fork(tn_loader *l)
 {
-    if (!l->prefetch || l->pid == getpid())
+    if (!(l->prefetch || l->pinned) || l->pid == getpid())
         return;
-    l->prefetch = false;
+    l->prefetch = l->pinned = false;
     if (l->threaded)
         l->ordered = -1;
     l->threaded = false;
@@ -253,7 +275,7 @@ static void begin_epoch(tn_loader *l)
     l->under_way = l->threaded;
 }
 
-/* Moves the next batch out of the ring. Batches made before an error come first. */
+/* The next batch, out of the ring. Batches made before an error come first. */
 static tn_status take_batch(tn_loader *l, tn_tensor **out)
 {
     pthread_mutex_lock(&l->lock);
@@ -272,13 +294,38 @@ static tn_status take_batch(tn_loader *l, tn_tensor **out)
     return e;
 }
 
-/* The same, made here and now. */
-static tn_status make_now(tn_loader *l, tn_tensor **out)
+/* The batch at hand goes to its device, on the thread's current stream. What an error leaves behind is sent next time. */
+static tn_status send_batch(tn_loader *l)
 {
-    tn_status e = make_batch(l, l->epoch, l->batch, l->ring);
-    if (!e)
-        memcpy(out, l->ring, l->n * sizeof *out);
-    return e;
+    tn_tensor **hand = hand_of(l);
+    bool was = tn__set_no_grad(true);
+    size_t sent = 0;
+    for (; sent < l->n; sent++) {
+        tn_tensor *t = tn_to(hand[sent], .device = l->device, .non_blocking = true);
+        if (!t)
+            break;
+        tn__scope_disown(tn__self(), t);
+        tn__object_release(hand[sent]);
+        hand[sent] = t;
+    }
+    tn__set_no_grad(was);
+    return sent == l->n ? TN_OK : tn_error_code();
+}
+
+/* out[0 .. n): the next batch, where it is to be. */
+static tn_status deliver(tn_loader *l, tn_tensor **out)
+{
+    tn_status e = TN_OK;
+    if (!l->at_hand)
+        e = l->under_way ? take_batch(l, hand_of(l)) : make_batch(l, l->epoch, l->batch, hand_of(l));
+    if (e)
+        return e;
+    l->at_hand = true;
+    if (l->device.type != TN_DEVICE_CPU && (e = send_batch(l)))
+        return e;
+    memcpy(out, hand_of(l), l->n * sizeof *out);
+    l->at_hand = false;
+    return TN_OK;
 }
 
 /* ---- making one ---- */
@@ -354,6 +401,24 @@ static tn_status check_options(const tn_loader_options *o, int64_t rows)
     return TN_OK;
 }
 
+/* Where batches are made and where they go. */
+static tn_status set_device(tn_loader *l, const tn_loader_options *o)
+{
+    l->warning = "";
+    l->device = TN_CPU;
+    l->gpu = tn__self()->current_device[TN_DEVICE_CUDA];
+    if (o->device.type && tn__device_resolve(o->device, &l->device))
+        return tn_error_code();
+    if (l->device.type == TN_DEVICE_CUDA)
+        l->gpu = l->device.index;
+    l->pinned = (o->pin_memory || tn__backend_of(l->device)->mover) && tn__pinner();
+    if (o->pin_memory && !l->pinned)
+        l->warning =
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't "
+            "be used.";
+    return TN_OK;
+}
+
 static uint64_t drawn_seed(void)
 {
     tn_rng_state s = tn__rng_take(TN_CPU, 1);
@@ -379,9 +444,15 @@ static void set_up(tn_loader *l, size_t n, int64_t rows, const tn_loader_options
     pthread_cond_init(&l->ready, NULL);
 }
 
+/* The slots, and the place behind them. */
+static size_t ring_bytes(const tn_loader *l)
+{
+    return (size_t)(l->slots + 1) * l->n * sizeof *l->ring;
+}
+
 static tn_status fill_loader(tn_loader *l, tn_tensors tensors)
 {
-    size_t ring = (size_t)l->slots * l->n * sizeof *l->ring, order = (size_t)l->rows * sizeof *l->order;
+    size_t ring = ring_bytes(l), order = (size_t)l->rows * sizeof *l->order;
     l->column = tn__block_zero(l->n * sizeof *l->column);
     l->ring = tn__block_get(ring);
     l->order = l->shuffle ? tn__block_get(order) : NULL;
@@ -410,7 +481,7 @@ tn_loader *tn_loader_new_opt(tn_tensors tensors, const tn_loader_options *option
         return NULL;
     }
     set_up(l, tensors.n, tensors.t[0]->shape[0], &o);
-    if (fill_loader(l, tensors)) {
+    if (set_device(l, &o) || fill_loader(l, tensors)) {
         tn_loader_free(l);
         return NULL;
     }
@@ -426,7 +497,7 @@ void tn_loader_free(tn_loader *l)
     for (size_t i = 0; l->column && i < l->n; i++)
         tn__object_release(l->column[i].t);
     tn__block_put(l->column, l->n * sizeof *l->column);
-    tn__block_put(l->ring, (size_t)l->slots * l->n * sizeof *l->ring);
+    tn__block_put(l->ring, ring_bytes(l));
     tn__block_put(l->order, (size_t)l->rows * sizeof *l->order);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->wanted);
@@ -454,7 +525,7 @@ int32_t(tn_loader_next_at)(const char *site, tn_loader *l, tn_tensor **out, size
     }
     if (l->prefetch && !l->under_way)
         begin_epoch(l);
-    if (l->under_way ? take_batch(l, out) : make_now(l, out))
+    if (deliver(l, out))
         return -1;
     l->batch++;
     for (size_t i = 0; i < l->n; i++) {
@@ -467,6 +538,11 @@ int32_t(tn_loader_next_at)(const char *site, tn_loader *l, tn_tensor **out, size
 int32_t(tn_loader_next)(tn_loader *l, tn_tensor **out, size_t cap)
 {
     return (tn_loader_next_at)(TN__NOWHERE, l, out, cap);
+}
+
+const char *tn_loader_warning(const tn_loader *l)
+{
+    return l ? l->warning : "";
 }
 
 int64_t tn_loader_batches(const tn_loader *l)
