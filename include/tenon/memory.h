@@ -84,10 +84,45 @@ typedef struct tn_transfer_statistics {
 TN_API tn_transfer_statistics tn_transfer_stats(tn_device device);
 TN_API void tn_reset_transfer_stats(tn_device device);
 
+/* ---- what a training step will need, before anything is allocated ---- */
+
+/* Bytes. The peaks count everything, parameters and input too. */
+typedef struct tn_memory_needs {
+    int64_t parameters, buffers; /* of the module; what is shared counts once */
+    int64_t input;               /* and the target of the loss */
+    int64_t activations;         /* of a training step: what is kept between forward and backward */
+    int64_t gradients, optimizer_state;
+    int64_t training_peak;  /* of a step: zero_grad, forward, loss, backward, the optimiser's step */
+    int64_t inference_peak; /* of a forward with recording off */
+} tn_memory_needs;
+
+typedef struct tn_memory_plan_options {
+    size_t struct_size;
+    const char *site;
+    tn_dtype dtype;        /* of the input; the default dtype */
+    tn_device device;      /* whose rounding of sizes counts: a GPU's allocator, 512 bytes; the module's own */
+    const char *optimizer; /* "sgd", "adam", "adamw"; NULL: none */
+    double momentum;       /* of sgd */
+    const char *loss; /* "mean" of the output (NULL), "mse_loss" or "cross_entropy" (class indices) with a target */
+} tn_memory_plan_options;
+
+/* What the module needs for an input of that shape. It is found by running the module's own forward, backward and optimiser on
+ * meta: nothing of that size is allocated, and m is as before afterwards (parameters, gradients, mode). Meanwhile m must not
+ * be used by another thread. A forward that reads elements (tn_item, tn_data) fails on meta.
+ * What a kernel borrows while it runs (partial sums, a library's workspace), and what the cache of a GPU's allocator loses
+ * to splitting, are not in it. */
+TN_API tn_status tn_memory_plan_opt(tn_module *m, tn_dims input, tn_memory_needs *out,
+                                    const tn_memory_plan_options *options) TN_MUST_USE;
+TN_API tn_status tn_memory_plan(tn_module *m, tn_dims input, tn_memory_needs *out) TN_MUST_USE;
+
 /* Live tensors in the process, views and gradients included. */
 TN_API int64_t tn_live_tensors(void);
 
 #ifdef __cplusplus
 }
+#else
+#define tn_memory_plan(...) TN__X_memory_plan(__VA_ARGS__, TN__SITE(tn_memory_plan_options))
+#define TN__X_memory_plan(m_, s_, out_, ...) \
+    tn_memory_plan_opt((m_), (s_), (out_), &(tn_memory_plan_options){__VA_ARGS__})
 #endif
 #endif

@@ -39,6 +39,7 @@ typedef struct tn__thread {
     void (*engine_free)(void *);
     void *streams; /* current streams of GPUs, where not the default ones; the backend's */
     void (*streams_free)(void *);
+    struct tn__meter *meter;        /* counts what this thread makes on meta; NULL: nothing does */
     struct tn__thread *next, *prev; /* all threads, under the registry's lock */
 } tn__thread;
 

@@ -23,14 +23,10 @@ static tn_tensor *converted(tn_tensor *t, const target *to)
     return tn_to(t, .device = to->device, .dtype = dtype);
 }
 
-/* What makes a tensor show memory: all but its identity, gradient and wish for one. b is fresh; graphs that were recorded
- * with a's old memory must notice, so the version goes on from there. */
-static void swap_content(tn_tensor *a, tn_tensor *b)
+void tn__swap_content(tn_tensor *a, tn_tensor *b)
 {
     const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI;
     tn_tensor x = *a;
-    if (b->storage)
-        atomic_store_explicit(&b->storage->version, tn__tensor_version(a) + 1, memory_order_relaxed);
     a->dtype = b->dtype;
     a->device = b->device;
     a->offset = b->offset;
@@ -47,6 +43,14 @@ static void swap_content(tn_tensor *a, tn_tensor *b)
     memcpy(b->stride, x.stride, sizeof b->stride);
     a->obj.flags = (x.obj.flags & ~moving) | (b->obj.flags & moving);
     b->obj.flags = (b->obj.flags & ~moving) | (x.obj.flags & moving);
+}
+
+/* b is fresh; graphs that were recorded with a's old memory must notice, so the version goes on from there. */
+static void swap_content(tn_tensor *a, tn_tensor *b)
+{
+    if (b->storage)
+        atomic_store_explicit(&b->storage->version, tn__tensor_version(a) + 1, memory_order_relaxed);
+    tn__swap_content(a, b);
 }
 
 /* Parameters, their gradients and buffers, and what becomes of each. */

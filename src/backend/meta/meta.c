@@ -1,5 +1,7 @@
 #include "backend/meta/meta.h"
 #include "core/error.h"
+#include "core/meter.h"
+#include "core/thread.h"
 
 static int32_t count(void)
 {
@@ -12,10 +14,22 @@ static void info(int32_t index, tn_device_info *out)
     (void)out;
 }
 
+static void release(tn__storage *s)
+{
+    tn__meter_give(s->ctx, s->nbytes);
+}
+
 static tn__storage *allocate(tn_device device, size_t nbytes)
 {
-    tn__storage *s = tn__storage_new(device, NULL, nbytes, NULL);
-    return s ? s : tn__fail(TN_ENOMEM, "out of memory for a storage's description");
+    tn__meter *meter = tn__self()->meter;
+    tn__storage *s = tn__storage_new(device, NULL, nbytes, meter ? release : NULL);
+    if (!s)
+        return tn__fail(TN_ENOMEM, "out of memory for a storage's description");
+    if (meter) {
+        s->ctx = meter;
+        tn__meter_take(meter, nbytes);
+    }
+    return s;
 }
 
 static tn_status elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
