@@ -27,6 +27,16 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static double batch(const bench *b, long calls)
+{
+    double start = now();
+    for (long i = 0; i < calls; i++)
+        b->run();
+    if (b->finish)
+        b->finish();
+    return now() - start;
+}
+
 /* Seconds per call: the median of batches that take about 20 ms each. */
 static double measure(const bench *b)
 {
@@ -34,21 +44,18 @@ static double measure(const bench *b)
     long calls = 1;
     if (b->begin)
         b->begin();
+    if (b->finish) { /* what the first call compiles and allocates is not the work */
+        batch(b, 1);
+        batch(b, 1);
+    }
     for (;;) {
-        double start = now();
-        for (long i = 0; i < calls; i++)
-            b->run();
-        double took = now() - start;
+        double took = batch(b, calls);
         if (took > 0.02 || calls > 100000000)
             break;
         calls = took > 1e-4 ? (long)((double)calls * 0.025 / took) + 1 : calls * 10;
     }
-    for (int k = 0; k < BATCHES; k++) {
-        double start = now();
-        for (long i = 0; i < calls; i++)
-            b->run();
-        times[k] = (now() - start) / (double)calls;
-    }
+    for (int k = 0; k < BATCHES; k++)
+        times[k] = batch(b, calls) / (double)calls;
     if (b->end)
         b->end();
     qsort(times, BATCHES, sizeof *times, by_value);

@@ -19,6 +19,7 @@ typedef struct bench {
     void (*begin)(void);
     void (*run)(void); /* one call */
     void (*end)(void);
+    void (*finish)(void); /* waits until what run() queued is done; NULL where it is done when run() returns */
 } bench;
 
 int bench_main(int argc, char **argv, const bench *list, int n);

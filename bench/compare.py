@@ -42,6 +42,23 @@ ROWS = [
     ("own_1024", "product", "own product 1024, beside OpenBLAS", None, "blas_1024", 0.8),
     ("own_2048", "product", "own product 2048, beside OpenBLAS", None, "blas_2048", 0.8),
 ]
+# On a GPU: --gpu. A product's row is beside PyTorch's alone.
+GPU_ROWS = [(f"gpu_{kind}_{n}", "gpu", f"{kind} product, {n}", 0.98, None, None)
+            for n in (1024, 2048, 4096, 8192) for kind in ("bf16", "tf32", "f32")] + [
+    ("gpu_add_1GiB", "gpu", "add, 1 GiB", 1, "limit_device_copy", 0.95),
+    ("gpu_exp_1GiB", "gpu", "exp, 1 GiB", 1, "limit_device_copy", 0.95),
+    ("gpu_softmax_rows", "gpu", "softmax over rows, 16384 x 16384", 1.1, "limit_device_copy", None),
+    ("gpu_sum_rows", "gpu", "sum over rows", 1.1, "limit_device_copy", None),
+    ("gpu_argmax_rows", "gpu", "argmax over rows", 1.1, "limit_device_copy", None),
+    ("gpu_sum_all", "gpu", "sum of all", 1, "limit_device_copy", None),
+    ("gpu_sum_columns", "gpu", "sum over columns", 1, "limit_device_copy", None),
+    ("gpu_transpose_1GiB", "gpu", "transposed copy, 1 GiB", 1, "limit_device_copy", None),
+    ("gpu_add_4", "gpu", "add of 4 floats: call to queue (must be <= 3 us)", None, None, None),
+    ("gpu_mnist_step", "gpu", "MNIST training step, batch 500, AdamW", 1, None, None),
+    ("gpu_upload_pageable", "gpu", "pageable copy to the device, 1 GiB", 2, "limit_link", None),
+    ("gpu_upload_pinned", "gpu", "pinned copy to the device, 1 GiB", None, "limit_link", 0.95),
+    ("gpu_download_pageable", "gpu", "copy to the host, 1 GiB", 1, "limit_link", None),
+]
 EITHER = {"exp_64MiB"}
 
 
@@ -124,17 +141,19 @@ def main():
     parser.add_argument("names", nargs="*", help="rows to measure; all of them if none is named")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--gpu", action="store_true", help="the rows of cuda:0")
     parser.add_argument("--peer", help="an interpreter that has PyTorch")
     o = parser.parse_args()
 
     env = dict(os.environ, TENON_NUM_THREADS=str(o.threads))
-    servers = {p: Server([f"{o.build}/bench/bench_{p}", "--serve"], env) for p in ("small", "train", "memory", "product")}
+    rows = GPU_ROWS if o.gpu else ROWS
+    servers = {p: Server([f"{o.build}/bench/bench_{p}", "--serve"], env) for p in sorted({row[1] for row in rows})}
     folder = os.path.dirname(os.path.abspath(__file__))
     peer = Server([o.peer, f"{folder}/peer_torch.py", str(o.threads)]) if o.peer else None
     them = peer.line() if peer else "no PyTorch at hand"
     print(f"{processor()}, {o.threads} threads; {them}; {o.rounds} rounds, alternating, medians\n")
     print("| work | PyTorch | Tenon | PyTorch / Tenon | of the limit | must be >= | met |\n|---|---|---|---|---|---|---|")
-    for row in ROWS:
+    for row in rows:
         if not o.names or any(n in row[0] for n in o.names):
             print_row(row, *measure(row, servers, peer, o.rounds))
 

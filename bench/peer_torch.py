@@ -141,13 +141,104 @@ WORK.update({
 })
 
 
-def measure(run):
+# ---- on a GPU ----
+
+GIB = 1 << 30
+
+
+def gpu_two():
+    return torch.rand(GIB // 4, device="cuda"), torch.rand(GIB // 4, device="cuda")
+
+
+def gpu_rows(f):
+    def setup():
+        m = torch.rand(16384, 16384, device="cuda")
+        return lambda: f(m)
+    return setup
+
+
+def gpu_add_1GiB():
+    a, b = gpu_two()
+    return lambda: a + b
+
+
+def gpu_exp_1GiB():
+    a, _ = gpu_two()
+    return lambda: torch.exp(a)
+
+
+def gpu_add_4():
+    a, b = torch.rand(4, device="cuda"), torch.rand(4, device="cuda")
+    return lambda: a + b
+
+
+def gpu_mnist_step():
+    net = nn.Sequential(nn.Linear(784, 500), nn.ReLU(), nn.Linear(500, 10)).cuda()
+    opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    x, y = torch.rand(500, 784, device="cuda"), torch.randint(0, 10, (500,), device="cuda")
+
+    def run():
+        loss = F.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return run
+
+
+def gpu_upload(pinned):
+    def setup():
+        x = torch.ones(GIB // 4)
+        x = x.pin_memory() if pinned else x
+        return lambda: x.to("cuda", non_blocking=pinned)
+    return setup
+
+
+def gpu_download_pageable():
+    x = torch.ones(GIB // 4, device="cuda")
+    return lambda: x.cpu()
+
+
+def gpu_product(kind, n):
+    def setup():
+        torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+        dtype = torch.bfloat16 if kind == "bf16" else torch.float32
+        a, b = torch.rand(n, n, device="cuda").to(dtype), torch.rand(n, n, device="cuda").to(dtype)
+        return lambda: a @ b
+    return setup
+
+
+WORK.update({name: f for name, f in list(globals().items())
+             if name in ("gpu_add_1GiB", "gpu_exp_1GiB", "gpu_add_4", "gpu_mnist_step", "gpu_download_pageable")})
+WORK.update({f"gpu_{kind}_{n}": gpu_product(kind, n)
+             for kind in ("bf16", "tf32", "f32") for n in (1024, 2048, 4096, 8192)})
+WORK.update({
+    "gpu_softmax_rows": gpu_rows(lambda m: torch.softmax(m, 1)),
+    "gpu_sum_rows": gpu_rows(lambda m: m.sum(1)),
+    "gpu_argmax_rows": gpu_rows(lambda m: m.argmax(1)),
+    "gpu_sum_all": gpu_rows(lambda m: m.sum()),
+    "gpu_sum_columns": gpu_rows(lambda m: m.sum(0)),
+    "gpu_transpose_1GiB": gpu_rows(lambda m: m.t().contiguous()),
+    "gpu_upload_pageable": gpu_upload(False),
+    "gpu_upload_pinned": gpu_upload(True),
+})
+
+
+def measure(run, on_gpu):
     """The median of nine batches of about 20 ms each, as bench/bench.c measures."""
+    def wait():
+        if on_gpu:
+            torch.cuda.synchronize()
+
+    if on_gpu:
+        run()
+        run()
+        wait()
     calls = 1
     while True:
         start = time.perf_counter()
         for _ in range(calls):
             run()
+        wait()
         took = time.perf_counter() - start
         if took > 0.02:
             break
@@ -157,6 +248,7 @@ def measure(run):
         start = time.perf_counter()
         for _ in range(calls):
             run()
+        wait()
         times.append((time.perf_counter() - start) / calls)
     return statistics.median(times)
 
@@ -167,7 +259,9 @@ def main():
     print(f"PyTorch {torch.__version__} {torch.get_num_threads()} threads", flush=True)
     for line in sys.stdin:
         setup = WORK.get(line.strip())
-        print(f"{measure(setup()):.9g}" if setup else "unknown", flush=True)
+        print(f"{measure(setup(), line.startswith('gpu_')):.9g}" if setup else "unknown", flush=True)
+        if line.startswith("gpu_"):
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
