@@ -19,8 +19,10 @@ typedef struct bench {
     void (*begin)(void);
     void (*run)(void); /* one call */
     void (*end)(void);
-    void (*finish)(void); /* waits until what run() queued is done; NULL where it is done when run() returns */
 } bench;
+
+/* Waits until what run() queued is done; NULL where it is done when run() returns. A program sets it before bench_main. */
+extern void (*bench_finish)(void);
 
 int bench_main(int argc, char **argv, const bench *list, int n);
 
