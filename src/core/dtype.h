@@ -83,4 +83,10 @@ TN_MUST_USE tn_status tn__number_check(const tn_scalar *s, tn_dtype d);
 double tn__scalar_double(const tn_scalar *s);
 int64_t tn__scalar_int(const tn_scalar *s);
 
+/* Mantissa bits of uniform random numbers: what the dtype holds, at most 24 (float64 has its own way). */
+static inline int32_t tn__dtype_uniform_bits(tn_dtype d)
+{
+    return d == TN_F16 ? 11 : d == TN_BF16 ? 8 : 24;
+}
+
 #endif

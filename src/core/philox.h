@@ -34,4 +34,25 @@ static inline tn__u32x4 tn__philox_block(uint64_t seed, uint64_t index)
     return tn__philox(key, counter);
 }
 
+/* Number i of [0, range): the high half of a 64-bit random number times the range (Lemire, TOMACS 29, 2019). */
+static inline uint64_t tn__philox_below(uint64_t seed, uint64_t first, int64_t i, uint64_t range)
+{
+    tn__u32x4 b = tn__philox_block(seed, first + (uint64_t)(i / 2));
+    uint64_t r = (uint64_t)b.v[2 * (i % 2) + 1] << 32 | b.v[2 * (i % 2)];
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)(((wide)r * range) >> 64);
+}
+
+/* A permutation of 0 .. n - 1. Fisher and Yates, from the end: place i changes with a place in [0, i]. */
+static inline void tn__philox_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t first)
+{
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t k = (int64_t)tn__philox_below(seed, first, i, (uint64_t)i + 1), t = order[i];
+        order[i] = order[k];
+        order[k] = t;
+    }
+}
+
 #endif

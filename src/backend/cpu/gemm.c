@@ -4,6 +4,7 @@
  * of b. Element (i, j) adds its products in the same order whatever the tasks, so threads do not change results.
  */
 #include "backend/cpu/cpu.h"
+#include "backend/product.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
@@ -285,118 +286,6 @@ static tn_status run_product(const tn__gemm *g, int type)
 
 /* ---- the kernel of the rows ---- */
 
-/* Operands as matrices: batch, m, n, k and strides, whatever the row. */
-typedef struct shape {
-    int64_t batch, m, n, k;
-    int64_t a_bs, a_rs, a_cs, b_bs, b_rs, b_cs;
-    const tn__view *a, *b, *bias;
-    int64_t bias_rs, bias_cs;
-    double alpha, beta;
-    int64_t whole_alpha, whole_beta; /* of integers */
-} shape;
-
-static void set_a(shape *s, const tn__view *v, int32_t row, int32_t col)
-{
-    s->a = v;
-    s->a_rs = row >= 0 ? v->stride[row] : 0;
-    s->a_cs = v->stride[col];
-}
-
-static void set_b(shape *s, const tn__view *v, int32_t row, int32_t col)
-{
-    s->b = v;
-    s->b_rs = v->stride[row];
-    s->b_cs = col >= 0 ? v->stride[col] : 0;
-}
-
-static void set_bias(shape *s, const tn__view *v)
-{
-    s->bias = v;
-    s->bias_cs = v->ndim && v->shape[v->ndim - 1] > 1 ? v->stride[v->ndim - 1] : 0;
-    s->bias_rs = v->ndim == 2 && v->shape[0] > 1 ? v->stride[0] : 0;
-}
-
-/* Fractions of integers' factors are dropped, as PyTorch does. */
-static void set_factors(shape *s, const tn_scalar *beta, const tn_scalar *alpha, bool whole)
-{
-    if (beta->kind) {
-        s->whole_beta = tn__scalar_int(beta);
-        s->beta = whole ? (double)s->whole_beta : tn__scalar_double(beta);
-    }
-    if (alpha->kind) {
-        s->whole_alpha = tn__scalar_int(alpha);
-        s->alpha = whole ? (double)s->whole_alpha : tn__scalar_double(alpha);
-    }
-}
-
-/* linear's input as rows of k: false if its leading dimensions are not one run of rows. Strides of dimensions of size 1
- * mean nothing. */
-static bool rows_of(const tn__view *x, int64_t *stride)
-{
-    int64_t run = 1;
-    *stride = x->shape[x->ndim - 1];
-    for (int32_t d = x->ndim - 2; d >= 0; d--) {
-        if (x->shape[d] == 1)
-            continue;
-        if (run == 1)
-            *stride = x->stride[d];
-        else if (x->stride[d] != run * *stride)
-            return false;
-        run *= x->shape[d];
-    }
-    return true;
-}
-
-static shape shape_of(const tn__launch *l)
-{
-    const tn__view *in = l->in, *out = &l->out[0];
-    shape s = {.batch = 1, .m = 1, .n = 1, .alpha = 1, .beta = 1, .whole_alpha = 1, .whole_beta = 1};
-    switch (l->op) {
-    case TN__OP_bmm:
-        s.batch = in[0].shape[0];
-        s.a_bs = in[0].stride[0];
-        s.b_bs = in[1].stride[0];
-        s.m = in[0].shape[1], s.k = in[0].shape[2], s.n = in[1].shape[2];
-        set_a(&s, &in[0], 1, 2);
-        set_b(&s, &in[1], 1, 2);
-        break;
-    case TN__OP_addmm:
-        s.m = in[1].shape[0], s.k = in[1].shape[1], s.n = in[2].shape[1];
-        set_a(&s, &in[1], 0, 1);
-        set_b(&s, &in[2], 0, 1);
-        set_bias(&s, &in[0]);
-        set_factors(&s, &l->attr->value, &l->attr->value2, !tn__dtype_is_float(out->dtype));
-        break;
-    case TN__OP_mv:
-        s.m = in[0].shape[0], s.k = in[0].shape[1];
-        set_a(&s, &in[0], 0, 1);
-        set_b(&s, &in[1], 0, -1);
-        break;
-    case TN__OP_dot:
-        s.k = in[0].shape[0];
-        set_a(&s, &in[0], -1, 0);
-        set_b(&s, &in[1], 0, -1);
-        break;
-    case TN__OP_linear:
-        s.k = in[0].shape[in[0].ndim - 1];
-        s.n = in[1].ndim == 2 ? in[1].shape[0] : 1;
-        s.m = s.n ? out->numel / s.n : 0;
-        set_a(&s, &in[0], -1, in[0].ndim - 1);
-        s.b = &in[1];
-        s.b_rs = in[1].stride[in[1].ndim - 1];
-        s.b_cs = in[1].ndim == 2 ? in[1].stride[0] : 0;
-        if (l->n_in > 2 && in[2].dtype)
-            set_bias(&s, &in[2]);
-        break;
-    default:
-        s.m = in[0].shape[0], s.k = in[0].shape[1], s.n = in[1].shape[1];
-        set_a(&s, &in[0], 0, 1);
-        set_b(&s, &in[1], 0, 1);
-        break;
-    }
-    return s;
-}
-
 /* A view converted to the compute type, dense and row-major. */
 static void *converted(const tn__view *v, int type, size_t *bytes)
 {
@@ -413,7 +302,7 @@ static void *converted(const tn__view *v, int type, size_t *bytes)
 }
 
 /* c = beta * bias, broadcast; c is dense. */
-static void set_from_bias(const shape *s, void *c, int type)
+static void set_from_bias(const tn__product *s, void *c, int type)
 {
     const tn__view *v = s->bias;
     const int64_t item = (int64_t)tn__type_size(type), size = (int64_t)tn__dtype_size(v->dtype);
@@ -439,7 +328,7 @@ static void set_from_bias(const shape *s, void *c, int type)
 }
 
 typedef struct batch_job {
-    const shape *s;
+    const tn__product *s;
     int type;
     const void *a, *b;
     void *c;
@@ -449,7 +338,7 @@ typedef struct batch_job {
 static void run_batch(void *ctx, int64_t begin, int64_t end)
 {
     batch_job *j = ctx;
-    const shape *s = j->s;
+    const tn__product *s = j->s;
     const int64_t item = (int64_t)tn__type_size(j->type);
     for (int64_t i = begin; i < end; i++) {
         tn__gemm g = {.m = s->m,
@@ -473,7 +362,7 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
 }
 
 /* Both operands and the result in the compute type; the result dense. */
-static tn_status run_shape(const shape *s, int type, const void *a, const void *b, void *c)
+static tn_status run_shape(const tn__product *s, int type, const void *a, const void *b, void *c)
 {
     batch_job j = {.s = s, .type = type, .a = a, .b = b, .c = c};
     if (s->bias && s->beta != 0)
@@ -486,60 +375,23 @@ static tn_status run_shape(const shape *s, int type, const void *a, const void *
     return j.status;
 }
 
-/* Bytes that a view's elements lie in: from .. to. */
-static void extent(const tn__view *v, const char **from, const char **to)
-{
-    int64_t last = 0;
-    for (int32_t d = 0; d < v->ndim; d++)
-        last += (v->shape[d] - 1) * v->stride[d];
-    *from = v->data;
-    *to = *from + (last + 1) * (int64_t)tn__dtype_size(v->dtype);
-}
-
-/* In place, a factor may lie where the result does: then the result is made aside. */
-static bool written_while_read(const tn__view *out, const tn__view *factor)
-{
-    const char *from, *to, *f, *t;
-    if (factor->numel == 0)
-        return false;
-    extent(out, &from, &to);
-    extent(factor, &f, &t);
-    return f < to && from < t;
-}
-
-/* Dense strides, after conversion. */
-static void set_dense(shape *s, bool weight_rows)
-{
-    s->a_cs = 1;
-    s->a_rs = s->k;
-    s->a_bs = s->m * s->k;
-    s->b_bs = s->k * s->n;
-    if (weight_rows) { /* linear: b is [n][k] */
-        s->b_rs = 1;
-        s->b_cs = s->k;
-    } else {
-        s->b_rs = s->n;
-        s->b_cs = 1;
-    }
-}
-
 tn_status tn__cpu_gemm(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
     int type = tn__type_of(l->compute);
-    shape s = shape_of(l);
+    tn__product s = tn__product_of(l);
     if (out->numel == 0)
         return TN_OK;
-    bool rows = l->op != TN__OP_linear || rows_of(&l->in[0], &s.a_rs);
+    bool rows = l->op != TN__OP_linear || tn__product_rows(&l->in[0], &s.a_rs);
     bool as_is = tn__dtypes[out->dtype].compute == out->dtype;
-    bool apart = l->op != TN__OP_addmm || !(written_while_read(out, s.a) || written_while_read(out, s.b));
+    bool apart = l->op != TN__OP_addmm || !(tn__views_meet(out, s.a) || tn__views_meet(out, s.b));
     if (as_is && rows && out->contiguous && apart)
         return run_shape(&s, type, s.a->data, s.b->data, out->data);
     size_t na = 0, nb = 0, nc = (size_t)out->numel * tn__type_size(type);
     void *a = converted(s.a, type, &na), *b = converted(s.b, type, &nb), *c = tn__block_get(nc);
     tn_status e = a && b && c ? TN_OK : tn__error_memory("converted operands of a product", na + nb + nc);
     if (!e) {
-        set_dense(&s, l->op == TN__OP_linear);
+        tn__product_dense(&s, l->op == TN__OP_linear);
         e = run_shape(&s, type, a, b, c);
     }
     if (!e) {

@@ -13,12 +13,6 @@ typedef struct random_job {
     tn__dims8 out;
 } random_job;
 
-/* Mantissa bits of uniform numbers: what the dtype holds. */
-static int uniform_bits(tn_dtype d)
-{
-    return d == TN_F16 ? 11 : d == TN_BF16 ? 8 : 24;
-}
-
 static void random_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const random_job *j = ctx;
@@ -34,19 +28,10 @@ static void random_chunk(void *ctx, int64_t begin, int64_t end)
         if (j->l->op == TN__OP_normal_)
             isa->normal[j->type](to, (uint64_t)a->seed, first, n, a->x, a->y);
         else
-            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, uniform_bits(out->dtype), a->x, a->y);
+            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->x, a->y);
         if (!j->as_is)
             tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
     }
-}
-
-/* Number i of [low, high): the high half of a 64-bit random number times the range (Lemire, TOMACS 29, 2019). */
-static int64_t random_below(uint64_t seed, uint64_t first, int64_t i, uint64_t range)
-{
-    tn__u32x4 b = tn__philox_block(seed, first + (uint64_t)(i / 2));
-    uint64_t r = (uint64_t)b.v[2 * (i % 2) + 1] << 32 | b.v[2 * (i % 2)];
-    __extension__ typedef unsigned __int128 wide;
-    return (int64_t)(uint64_t)(((wide)r * range) >> 64);
 }
 
 static void integers_chunk(void *ctx, int64_t begin, int64_t end)
@@ -58,8 +43,8 @@ static void integers_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
         for (int64_t k = 0; k < n; k++)
-            block[k] =
-                a->start + random_below((uint64_t)a->seed, (uint64_t)a->offset, i + k, (uint64_t)(a->end - a->start));
+            block[k] = a->start + (int64_t)tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
+                                                            (uint64_t)(a->end - a->start));
         tn__store_walk(out->data, out->dtype, &j->out, i, block, TN__I64, n);
     }
 }
@@ -92,7 +77,6 @@ tn_status tn__cpu_random(const tn__launch *l)
     return TN_OK;
 }
 
-/* Fisher and Yates, from the end: place i changes with a place in [0, i]. */
 tn_status tn__cpu_randperm(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
@@ -103,13 +87,7 @@ tn_status tn__cpu_randperm(const tn__launch *l)
     int64_t *order = tn__block_get((size_t)n * sizeof *order);
     if (!order)
         return tn__error_memory("a permutation", (size_t)n * sizeof *order);
-    for (int64_t i = 0; i < n; i++)
-        order[i] = i;
-    for (int64_t i = n - 1; i > 0; i--) {
-        int64_t k = random_below((uint64_t)l->attr->seed, (uint64_t)l->attr->offset, i, (uint64_t)i + 1), t = order[i];
-        order[i] = order[k];
-        order[k] = t;
-    }
+    tn__philox_permutation(order, n, (uint64_t)l->attr->seed, (uint64_t)l->attr->offset);
     in_order(&d, out);
     tn__store_walk(out->data, out->dtype, &d, 0, order, TN__I64, n);
     tn__block_put(order, (size_t)n * sizeof *order);

@@ -364,3 +364,21 @@ DEVICE T m_sigmoid(T x)
     return K(1) / (K(1) + m_exp(-x));
 }
 #endif
+
+/* ---- where element i, counted row-major, of a tensor of any layout lies; backend/gpu/place.h fills it ---- */
+typedef struct tn_place {
+    i64 shape[8], stride[8]; /* the last dimension is [7]; those before the first have shape 1 and stride 0 */
+    i64 dense;               /* element i lies at i */
+} tn_place;
+DEVICE i64 TN_AT(tn_place w, i64 i)
+{
+    i64 at = 0;
+    if (w.dense)
+        return i;
+    for (int d = 7; d >= 0 && i > 0; d--) {
+        const i64 rest = i / w.shape[d];
+        at += (i - rest * w.shape[d]) * w.stride[d];
+        i = rest;
+    }
+    return at;
+}

@@ -1,0 +1,105 @@
+/* Random numbers, dropout, permutations: bit-equal to the CPU's. */
+#include "backend/gpu/place.h"
+#include "core/alloc.h"
+#include "core/error.h"
+#include "core/philox.h"
+
+enum { UNIFORM, NORMAL, INTEGERS, DROPOUT, LOCAL = 128 };
+
+static tn_status run(const tn__launch *l, uint32_t kernel, tn_dtype compute, int64_t blocks, const tn__gpu_arg *args,
+                     int32_t n_arg)
+{
+    const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
+    if (!limits)
+        return tn_error_code();
+    const tn__gpu_launch launch = {
+        .device = l->device,
+        .unit = {.family = TN__FAMILY_random, .op = TN__OPS, .out = l->out[0].dtype, .compute = compute},
+        .kernel = kernel,
+        .groups = {tn__gpu_spread(limits, blocks, LOCAL), 1, 1},
+        .local = {LOCAL, 1, 1},
+        .arg = args,
+        .n_arg = n_arg,
+        .label = tn__ops[l->op].name};
+    return tn__gpu_run(&launch);
+}
+
+static tn_status run_integers(const tn__launch *l)
+{
+    const tn__attr *a = l->attr;
+    const tn__view *out = &l->out[0];
+    const tn__place w = tn__place_of(out);
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, range = (uint64_t)a->end - (uint64_t)a->start;
+    const int64_t from = a->start, n = out->numel;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),    TN__GPU_VALUE(seed),
+                                TN__GPU_VALUE(first),      TN__GPU_VALUE(from), TN__GPU_VALUE(range),
+                                TN__GPU_VALUE(n)};
+    return run(l, INTEGERS, TN_I64, tn__div_up(n, 2), args, (int32_t)TN_COUNT(args));
+}
+
+tn_status tn__gpu_random(const tn__launch *l)
+{
+    const tn__attr *a = l->attr;
+    const tn__view *out = &l->out[0];
+    if (out->numel == 0)
+        return TN_OK;
+    if (l->op == TN__OP__randint)
+        return run_integers(l);
+    const bool normal = l->op == TN__OP_normal_;
+    const tn_dtype c = tn__dtypes[out->dtype].compute;
+    const tn__place w = tn__place_of(out);
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset;
+    const tn__gpu_number x = tn__gpu_real(c, a->x), y = tn__gpu_real(c, a->y);
+    const int64_t n = out->numel;
+    const int32_t bits = tn__dtype_uniform_bits(out->dtype);
+    tn__gpu_arg args[8] = {TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),          TN__GPU_VALUE(seed),
+                           TN__GPU_VALUE(first),      tn__gpu_number_arg(c, &x), tn__gpu_number_arg(c, &y)};
+    int32_t n_arg = 6;
+    if (!normal)
+        args[n_arg++] = (tn__gpu_arg)TN__GPU_VALUE(bits);
+    args[n_arg++] = (tn__gpu_arg)TN__GPU_VALUE(n);
+    return run(l, normal ? NORMAL : UNIFORM, c, tn__div_up(n, c == TN_F64 ? 2 : 4), args, n_arg);
+}
+
+tn_status tn__gpu_dropout(const tn__launch *l)
+{
+    const tn__attr *a = l->attr;
+    const tn__view *x = &l->in[0], *out = &l->out[0];
+    const tn_dtype c = tn__dtypes[out->dtype].compute;
+    if (out->numel == 0)
+        return TN_OK;
+    const tn__place xw = tn__place_of(x), w = tn__place_of(out);
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, threshold = (uint64_t)(a->x * 4294967296.0);
+    const tn__gpu_number scale = tn__gpu_real(c, a->x < 1 ? 1 / (1 - a->x) : 0);
+    const int64_t n = out->numel;
+    const tn__gpu_arg args[] = {
+        TN__GPU_MEMORY(x->data), TN__GPU_VALUE(xw),    TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),
+        TN__GPU_VALUE(seed),     TN__GPU_VALUE(first), TN__GPU_VALUE(threshold),  tn__gpu_number_arg(c, &scale),
+        TN__GPU_VALUE(n)};
+    return run(l, DROPOUT, c, tn__div_up(n, 4), args, (int32_t)TN_COUNT(args));
+}
+
+/* Each place of a permutation depends on those before it: made on the host, then moved. */
+tn_status tn__gpu_randperm(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    const size_t bytes = (size_t)out->numel * sizeof(int64_t);
+    int64_t stride[TN_MAX_DIMS];
+    if (out->numel == 0)
+        return TN_OK;
+    int64_t *order = tn__block_get(bytes);
+    if (!order)
+        return tn__error_memory("a permutation", bytes);
+    tn__philox_permutation(order, out->numel, (uint64_t)l->attr->seed, (uint64_t)l->attr->offset);
+    void *landed = tn__gpu_scratch_get(l->device, bytes);
+    tn_status e = landed ? tn__backend_of(l->device)->mover->upload(l->device, landed, order, bytes, false, false)
+                         : tn_error_code();
+    if (!e) {
+        const tn__view dense = tn__gpu_dense_view(out, landed, TN_I64, stride);
+        e = tn__gpu_copy_view(l->device, out, &dense);
+    }
+    if (landed)
+        tn__gpu_scratch_put(l->device, landed, bytes);
+    tn__block_put(order, bytes);
+    return e;
+}
