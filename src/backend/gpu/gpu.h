@@ -114,8 +114,9 @@ typedef struct tn__gpu_driver {
 /* ---- the text of a unit, for the cache, for tests (nvrtc, OpenCL) ---- */
 
 /* Writes the unit's whole text. Returns its length; cap as snprintf. Negative with an error set. Kernels are called as
- * families.def says. An elementwise unit without a row (op TN__OPS) is the text of all rows that compute so, for tests:
- * there each name has the row's before it, "add_flat". */
+ * families.def says. An elementwise unit without a row (op TN__OPS) is the text of all rows that compute so, for tests
+ * (variants that differ from row to row in the expression alone: of one row of each kind): there each name has the row's
+ * before it, "add_flat". */
 int64_t tn__gpu_unit_text(const tn__gpu_unit *unit, char *out, size_t cap);
 /* The i-th unit of a family's list (kernels/units.def; elementwise: all rows in each), for tests. False past the last. */
 bool tn__gpu_units_of(tn__gpu_family family, int32_t i, tn__gpu_unit *unit);

@@ -149,13 +149,24 @@ static const char *find(const char *name)
     return NULL;
 }
 
+/* The row as a function, and what its kernels ask about it. */
 static void put_row(writer *w, const row *r, const char *kernels)
 {
-    static const char *const macros[] = {"TN_ARITY", "TN_EXPR", "TN_A_MASK", "TN_B_MASK"};
+    static const char *const parameters[] = {"T a", "T a, T b", "T a, T b, T c"};
+    static const char *const macros[] = {"TN_ARITY", "TN_A_MASK", "TN_B_MASK", "ROW"};
+    char name[64];
+    snprintf(name, sizeof name, "row_%s", r->name);
+    put(w, "DEVICE T ");
+    put(w, name);
+    put(w, "(");
+    put(w, parameters[r->inputs - 1]);
+    put(w, ")\n{\n    return (T)(");
+    put(w, r->expression);
+    put(w, ");\n}\n");
     define_number(w, "TN_ARITY", (unsigned)r->inputs);
-    define(w, "TN_EXPR", r->expression);
-    define(w, "TN_A_MASK", r->rule == R_WHERE ? "1" : "0"); /* a bool operand beside others' dtype */
-    define(w, "TN_B_MASK", r->rule == R_FILL ? "1" : "0");
+    define_number(w, "TN_A_MASK", r->rule == R_WHERE);
+    define_number(w, "TN_B_MASK", r->rule == R_FILL);
+    define(w, "ROW", name);
     put(w, kernels);
     for (size_t i = 0; i < TN_COUNT(macros); i++) {
         put(w, "#undef ");
@@ -180,13 +191,19 @@ static void put_renamed(writer *w, const row *r, const char *kernels)
     }
 }
 
+/* All rows in one text: of those that differ in their expression alone, walks are compiled once. */
 static void put_rows(writer *w, const tn__gpu_unit *u, const char *kernels)
 {
+    uint32_t seen = 0;
     for (size_t i = 0; i < TN_COUNT(rows); i++) {
-        if (rows[i].op == u->op)
-            put_row(w, &rows[i], kernels);
-        else if (u->op == TN__OPS && belongs(&rows[i], u))
-            put_renamed(w, &rows[i], kernels);
+        const row *r = &rows[i];
+        const uint32_t shape = 1U << (3 * (r->rule == R_WHERE ? 1 : r->rule == R_FILL ? 2 : 0) + r->inputs - 1);
+        if (r->op == u->op)
+            put_row(w, r, kernels);
+        if (u->op < TN__OPS || !belongs(r, u) || (u->variant && seen & shape))
+            continue;
+        put_renamed(w, r, kernels);
+        seen |= shape;
     }
 }
 
@@ -207,6 +224,7 @@ int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
     }
     define_number(&w, "TN_VARIANT", u->variant);
     put(&w, find("prelude"));
+    put(&w, find("layout"));
     if (u->compute)
         put(&w, find("element"));
     if (u->family == TN__FAMILY_elementwise)
@@ -274,17 +292,18 @@ static bool has_rows(const tn__gpu_unit *u)
     return false;
 }
 
-/* in 0: dtypes are read at run time. */
+/* Variants 0 and 1: dense and strided; 2: dtypes are read at run time. */
 static bool elementwise_unit(int32_t i, tn__gpu_unit *u)
 {
     static const tn_dtype computes[] = {TN_I32, TN_I64, TN_F32, TN_F64};
-    for (tn_dtype in = 0; in <= TN_F64; in++)
-        for (tn_dtype out = in ? TN_BOOL : 0; out <= (in ? TN_F64 : 0); out++)
-            for (size_t c = 0; c < TN_COUNT(computes); c++) {
-                *u = (tn__gpu_unit){TN__FAMILY_elementwise, TN__OPS, in, out, computes[c], in ? 0 : 1};
-                if (has_rows(u) && i-- == 0)
-                    return true;
-            }
+    for (uint32_t variant = 0; variant < 3; variant++)
+        for (tn_dtype in = variant == 2 ? 0 : TN_BOOL; in <= (variant == 2 ? 0 : TN_F64); in++)
+            for (tn_dtype out = in ? TN_BOOL : 0; out <= (in ? TN_F64 : 0); out++)
+                for (size_t c = 0; c < TN_COUNT(computes); c++) {
+                    *u = (tn__gpu_unit){TN__FAMILY_elementwise, TN__OPS, in, out, computes[c], variant};
+                    if (has_rows(u) && i-- == 0)
+                        return true;
+                }
     return false;
 }
 

@@ -36,6 +36,8 @@
 #define NUM_GROUPS(d)                ((int)get_num_groups(d))
 #define ALIGNED(n)                   __attribute__((aligned(n)))
 #define RESTRICT                     restrict
+#define UNROLL                       _Pragma("unroll")
+#define ROLLED                       _Pragma("unroll 1")
 typedef char i8;
 typedef uchar u8;
 typedef short i16;
@@ -106,6 +108,8 @@ DEVICE void ATOMIC_ADD_F64(GLOBAL double *p, double v)
 #define NUM_GROUPS(d)         TN_OF_DIM(gridDim, d)
 #define ALIGNED(n)            __attribute__((aligned(n)))
 #define RESTRICT              __restrict__
+#define UNROLL                _Pragma("unroll")
+#define ROLLED                _Pragma("unroll 1")
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
@@ -182,6 +186,10 @@ DEVICE u16 f32_half(f32 f)
 #define GLOBAL_ID(d)   ((i64)GROUP_ID(d) * LOCAL_SIZE(d) + LOCAL_ID(d))
 #define GLOBAL_SIZE(d) ((i64)NUM_GROUPS(d) * LOCAL_SIZE(d))
 #endif
+#ifndef UNROLL /* before a loop: all of it, or nothing */
+#define UNROLL
+#define ROLLED
+#endif
 #define TN_PASTE_(a, b) a##b
 #define TN_PASTE(a, b)  TN_PASTE_(a, b)
 
@@ -232,18 +240,15 @@ DEVICE void TN_INDEX_FAULT(GLOBAL u64 *fault, i32 op, i64 index, i64 size)
 #if defined(TN_CT_f32)
 typedef f32 T;
 typedef u32 UT;
-#define TN_IS_FLOAT    1
-#define TN_INFINITY    INFINITY
-#define TN_OF_BITS(u)  AS_F32(u)
-#define TN_MATH(f)     TN_PASTE(f, TN_MATH_SUFFIX)
-#define TN_MATH_SUFFIX f
+#define TN_IS_FLOAT   1
+#define TN_INFINITY   INFINITY
+#define TN_OF_BITS(u) AS_F32(u)
 #elif defined(TN_CT_f64)
 typedef double T;
 typedef u64 UT;
 #define TN_IS_FLOAT   1
 #define TN_INFINITY   ((double)INFINITY)
 #define TN_OF_BITS(u) AS_F64(u)
-#define TN_MATH(f)    f
 #elif defined(TN_CT_i32)
 typedef i32 T;
 typedef u32 UT;
@@ -317,48 +322,44 @@ typedef struct ALIGNED(16) OVEC {
 } OVEC;
 #endif
 
-/* ---- math functions of expressions: the device's own. OpenCL C has one name for all types ---- */
+/* ---- math functions of expressions: the device's own, overloaded by type ---- */
 #if TN_IS_FLOAT
-#if defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)
-#undef TN_MATH
-#define TN_MATH(f) f
-#endif
-#define m_fabs      TN_MATH(fabs)
-#define m_exp       TN_MATH(exp)
-#define m_exp2      TN_MATH(exp2)
-#define m_expm1     TN_MATH(expm1)
-#define m_log       TN_MATH(log)
-#define m_log2      TN_MATH(log2)
-#define m_log10     TN_MATH(log10)
-#define m_log1p     TN_MATH(log1p)
-#define m_sqrt      TN_MATH(sqrt)
-#define m_cbrt      TN_MATH(cbrt)
-#define m_sin       TN_MATH(sin)
-#define m_cos       TN_MATH(cos)
-#define m_tan       TN_MATH(tan)
-#define m_asin      TN_MATH(asin)
-#define m_acos      TN_MATH(acos)
-#define m_atan      TN_MATH(atan)
-#define m_atan2     TN_MATH(atan2)
-#define m_sinh      TN_MATH(sinh)
-#define m_cosh      TN_MATH(cosh)
-#define m_tanh      TN_MATH(tanh)
-#define m_asinh     TN_MATH(asinh)
-#define m_acosh     TN_MATH(acosh)
-#define m_atanh     TN_MATH(atanh)
-#define m_erf       TN_MATH(erf)
-#define m_erfc      TN_MATH(erfc)
-#define m_lgamma    TN_MATH(lgamma)
-#define m_tgamma    TN_MATH(tgamma)
-#define m_hypot     TN_MATH(hypot)
-#define m_pow       TN_MATH(pow)
-#define m_fmod      TN_MATH(fmod)
-#define m_floor     TN_MATH(floor)
-#define m_ceil      TN_MATH(ceil)
-#define m_trunc     TN_MATH(trunc)
-#define m_rint      TN_MATH(rint)
-#define m_copysign  TN_MATH(copysign)
-#define m_nextafter TN_MATH(nextafter)
+#define m_fabs      fabs
+#define m_exp       exp
+#define m_exp2      exp2
+#define m_expm1     expm1
+#define m_log       log
+#define m_log2      log2
+#define m_log10     log10
+#define m_log1p     log1p
+#define m_sqrt      sqrt
+#define m_cbrt      cbrt
+#define m_sin       sin
+#define m_cos       cos
+#define m_tan       tan
+#define m_asin      asin
+#define m_acos      acos
+#define m_atan      atan
+#define m_atan2     atan2
+#define m_sinh      sinh
+#define m_cosh      cosh
+#define m_tanh      tanh
+#define m_asinh     asinh
+#define m_acosh     acosh
+#define m_atanh     atanh
+#define m_erf       erf
+#define m_erfc      erfc
+#define m_lgamma    lgamma
+#define m_tgamma    tgamma
+#define m_hypot     hypot
+#define m_pow       pow
+#define m_fmod      fmod
+#define m_floor     floor
+#define m_ceil      ceil
+#define m_trunc     trunc
+#define m_rint      rint
+#define m_copysign  copysign
+#define m_nextafter nextafter
 DEVICE T m_sigmoid(T x)
 {
     return K(1) / (K(1) + m_exp(-x));

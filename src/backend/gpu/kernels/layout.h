@@ -1,0 +1,79 @@
+/* backend/gpu/kernels/layout.h: structs and codes that the host writes and kernels read, in the dialect's types (run.h has
+ * these for the host). Every unit has this text after the prelude. No struct needs padding: fields lie the same everywhere.
+ */
+#define TN_RANK     8 /* TN_MAX_DIMS */
+#define TN_OPERANDS 4 /* the result and three inputs */
+
+/* A walk over up to four operands, whose elements and offsets count below 2^31 (more are walked in parts). Dimension 0 is
+ * the fastest. An index divided by shape[d] is (MULHI_U32(index, magic[d]) + index) >> shift[d]. Strides in elements. */
+typedef struct tn_walk {
+    i32 ndim;
+    u32 shape[TN_RANK], magic[TN_RANK], shift[TN_RANK];
+    i32 stride[TN_OPERANDS][TN_RANK];
+} tn_walk;
+
+/* How kernels over operands take input k (0 is the first one) */
+#define TN_VARIES(k) \
+    (1 << (k)) /* one element after another; else one value: along dimension 0 of a walk, or throughout */
+#define TN_MEMORY(k) (16 << (k)) /* that value lies in memory; else it is a number, given as bits of the compute type */
+#define TN_VECTORS   256         /* in vectors of 16 bytes: everything is aligned so */
+
+/* tn_dtype, where a kernel reads dtypes at run time */
+#define TN_CODE_b8   1
+#define TN_CODE_u8   2
+#define TN_CODE_i8   3
+#define TN_CODE_i16  4
+#define TN_CODE_i32  5
+#define TN_CODE_i64  6
+#define TN_CODE_f16  7
+#define TN_CODE_bf16 8
+#define TN_CODE_f32  9
+#define TN_CODE_f64  10
+
+/* A matrix to be turned, of several that lie shape[d] times at strides out[d], in[d]. Dimension 0 is the one in which the
+ * result is dense, dimension 1 the one in which the source is. */
+typedef struct tn_turn {
+    i64 rows, columns;           /* elements along dimension 1 and 0 */
+    i64 stride_out, stride_in;   /* of the result along dimension 1, of the source along 0 */
+    i64 tiles_0, tiles_1, tiles; /* tiles along each, and in all matrices */
+    i64 ndim, shape[TN_RANK], out[TN_RANK], in[TN_RANK];
+} tn_turn;
+
+/* Pieces to be joined: each a matrix of 'rows' rows; piece k has 'width' columns and goes to column 'at' of rows that are
+ * 'row' long. Everything counts storage words of the unit. */
+#define TN_PIECES 8
+typedef struct tn_join {
+    i64 rows, row;
+    i64 width[TN_PIECES], at[TN_PIECES];
+} tn_join;
+
+#if defined(KERNEL) /* for kernels alone */
+/* Offsets of one index of a walk, of each operand. */
+typedef struct tn_offsets {
+    i32 at[TN_OPERANDS];
+} tn_offsets;
+
+/* Of n indices, which are used up; n is a constant. */
+DEVICE void tn_walk_to(tn_offsets *o, u32 *index, int n, tn_walk w)
+{
+    UNROLL
+    for (int u = 0; u < n; u++)
+        UNROLL
+    for (int k = 0; k < TN_OPERANDS; k++)
+        o[u].at[k] = 0;
+    UNROLL
+    for (int d = 0; d < TN_RANK; d++) {
+        if (d == w.ndim)
+            break;
+        UNROLL
+        for (int u = 0; u < n; u++) {
+            const u32 next = d + 1 == w.ndim ? 0 : (MULHI_U32(index[u], w.magic[d]) + index[u]) >> w.shift[d];
+            const i32 here = (i32)(index[u] - next * w.shape[d]);
+            UNROLL
+            for (int k = 0; k < TN_OPERANDS; k++)
+                o[u].at[k] += here * w.stride[k][d];
+            index[u] = next;
+        }
+    }
+}
+#endif

@@ -1,0 +1,57 @@
+/* backend/gpu/run.h: what the run_*.c files share: how much is launched, how walks get into kernels. */
+#ifndef TENON_BACKEND_GPU_RUN_H
+#define TENON_BACKEND_GPU_RUN_H
+
+#include "backend/gpu/gpu.h"
+
+typedef int32_t i32;
+typedef uint32_t u32;
+typedef int64_t i64;
+typedef uint64_t u64;
+#include "backend/gpu/kernels/layout.h"
+
+_Static_assert(TN_RANK == TN_MAX_DIMS && TN_OPERANDS == TN__MAX_OPERANDS, "the walk holds every tensor's dimensions");
+_Static_assert(TN_CODE_b8 == TN_BOOL && TN_CODE_u8 == TN_U8 && TN_CODE_i8 == TN_I8 && TN_CODE_i16 == TN_I16 &&
+                   TN_CODE_i32 == TN_I32 && TN_CODE_i64 == TN_I64 && TN_CODE_f16 == TN_F16 && TN_CODE_bf16 == TN_BF16 &&
+                   TN_CODE_f32 == TN_F32 && TN_CODE_f64 == TN_F64,
+               "kernels know dtypes by number");
+
+enum { TN__GPU_LOCAL = 128 }; /* work items of a group of kernels that do not care */
+
+/* Groups of TN__GPU_LOCAL for so many items: enough to fill the device some times over, not more; kernels loop. */
+static inline uint32_t tn__gpu_groups(const tn__gpu_limits *limits, int64_t items)
+{
+    return (uint32_t)TN_MAX(TN_MIN(tn__div_up(items, TN__GPU_LOCAL), (int64_t)limits->multiprocessors * 32), 1);
+}
+
+static inline bool tn__gpu_aligned(const void *p, size_t bytes)
+{
+    return (uintptr_t)p % bytes == 0;
+}
+
+/* Operand k of an elementwise walk is a number, not memory of the device. */
+static inline bool tn__gpu_is_number(const tn__iter *it, int32_t k)
+{
+    const char *p = it->operand[k].data, *from = (const char *)it->number;
+    return p >= from && p < from + sizeof it->number;
+}
+
+/* Elements and offsets of a walk that kernels count in 32 bits. */
+enum { TN__GPU_INDEX_MAX = INT32_MAX };
+
+typedef tn_status (*tn__gpu_part)(void *ctx, const tn__iter *part);
+/* Calls body for the walk, cut into parts of which elements and offsets count up to 'most'. Numbers of a part still lie in
+ * the whole walk. */
+TN_MUST_USE tn_status tn__gpu_in_parts(const tn__iter *it, int64_t most, tn__gpu_part body, void *ctx);
+
+/* The walk for kernels. width: elements that a work item takes at once, of which dimension 0 is a multiple. */
+void tn__gpu_walk(tn_walk *w, const tn__iter *it, int32_t width);
+
+/* May dimension 0 be walked in vectors of that many elements? Each operand is dense there, or an input with one value; its
+ * vectors are aligned to align[k] bytes. */
+bool tn__gpu_in_vectors(const tn__iter *it, int32_t width, const size_t *align);
+
+/* Sets *out to zeros on the current stream: dense memory. */
+TN_MUST_USE tn_status tn__gpu_zero(tn_device device, void *out, size_t bytes);
+
+#endif
