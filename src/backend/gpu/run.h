@@ -47,9 +47,24 @@ TN_MUST_USE tn_status tn__gpu_in_parts(const tn__iter *it, int64_t most, tn__gpu
 /* The walk for kernels. width: elements that a work item takes at once, of which dimension 0 is a multiple. */
 void tn__gpu_walk(tn_walk *w, const tn__iter *it, int32_t width);
 
+void tn__gpu_magic(uint32_t divisor, uint32_t *magic, uint32_t *shift);
+
 /* May dimension 0 be walked in vectors of that many elements? Each operand is dense there, or an input with one value; its
  * vectors are aligned to align[k] bytes. */
 bool tn__gpu_in_vectors(const tn__iter *it, int32_t width, const size_t *align);
+
+/* The integer dtype of the same size: what is copied without conversion, to the bit. */
+static inline tn_dtype tn__gpu_word(tn_dtype d)
+{
+    static const tn_dtype by_size[] = {0, TN_U8, TN_I16, 0, TN_I32, 0, 0, 0, TN_I64};
+    return by_size[tn__dtype_size(d)];
+}
+
+/* out = in, both views, converting; out filled with bits of its dtype; out set to zero. */
+TN_MUST_USE tn_status tn__gpu_copy_view(tn_device device, const tn__view *out, const tn__view *in, const char *label);
+TN_MUST_USE tn_status tn__gpu_fill_view(tn_device device, const tn__view *out, uint64_t bits, const char *label);
+/* Operand 0 of a walk. */
+TN_MUST_USE tn_status tn__gpu_fill_iter(tn_device device, const tn__iter *it, uint64_t bits, const char *label);
 
 /* Sets *out to zeros on the current stream: dense memory. */
 TN_MUST_USE tn_status tn__gpu_zero(tn_device device, void *out, size_t bytes);

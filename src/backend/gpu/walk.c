@@ -72,7 +72,7 @@ tn_status tn__gpu_in_parts(const tn__iter *it, int64_t most, tn__gpu_part body, 
 
 /* n / divisor is (mulhi(n, magic) + n) >> shift for n below 2^31: Granlund and Montgomery, "Division by invariant integers
  * using multiplication" (1994), figure 4.1. */
-static void set_magic(uint32_t divisor, uint32_t *magic, uint32_t *shift)
+void tn__gpu_magic(uint32_t divisor, uint32_t *magic, uint32_t *shift)
 {
     *shift = 0;
     while (*shift < 32 && (UINT64_C(1) << *shift) < divisor)
@@ -86,7 +86,7 @@ void tn__gpu_walk(tn_walk *w, const tn__iter *it, int32_t width)
     for (int32_t d = 0; d < it->ndim; d++) {
         const int32_t step = d == 0 ? width : 1;
         w->shape[d] = (uint32_t)(it->shape[d] / step);
-        set_magic(w->shape[d], &w->magic[d], &w->shift[d]);
+        tn__gpu_magic(w->shape[d], &w->magic[d], &w->shift[d]);
         for (int32_t k = 0; k < TN__MAX_OPERANDS; k++)
             w->stride[k][d] = k < it->n ? (int32_t)it->operand[k].stride[d] * step : 0;
     }

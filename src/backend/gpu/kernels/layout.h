@@ -30,21 +30,21 @@ typedef struct tn_walk {
 #define TN_CODE_f32  9
 #define TN_CODE_f64  10
 
-/* A matrix to be turned, of several that lie shape[d] times at strides out[d], in[d]. Dimension 0 is the one in which the
- * result is dense, dimension 1 the one in which the source is. */
-typedef struct tn_turn {
-    i64 rows, columns;           /* elements along dimension 1 and 0 */
-    i64 stride_out, stride_in;   /* of the result along dimension 1, of the source along 0 */
-    i64 tiles_0, tiles_1, tiles; /* tiles along each, and in all matrices */
-    i64 ndim, shape[TN_RANK], out[TN_RANK], in[TN_RANK];
-} tn_turn;
+/* Matrices, one for each index of the outer dimensions (matrices of them in all). Of matrices to be turned, the result is
+ * dense along columns and the source along rows; strides in elements. */
+typedef struct tn_matrices {
+    i64 matrices, rows, columns;
+    i64 row_in, column_in, row_out, column_out;
+    i64 ndim, shape[TN_RANK], in[TN_RANK], out[TN_RANK];
+} tn_matrices;
+#define TN_TILE 32 /* rows and columns of a tile to be turned, by groups of TN_TILE x TN_TILE / 4 */
 
-/* Pieces to be joined: each a matrix of 'rows' rows; piece k has 'width' columns and goes to column 'at' of rows that are
- * 'row' long. Everything counts storage words of the unit. */
+/* Pieces to be joined: each a dense matrix of 'rows' rows; piece k has width[k] columns, which go to column at[k] of rows
+ * that are 'row' long. Divisions by width as in walks. */
 #define TN_PIECES 8
 typedef struct tn_join {
-    i64 rows, row;
-    i64 width[TN_PIECES], at[TN_PIECES];
+    u32 rows, row;
+    u32 width[TN_PIECES], magic[TN_PIECES], shift[TN_PIECES], at[TN_PIECES];
 } tn_join;
 
 #if defined(KERNEL) /* for kernels alone */
