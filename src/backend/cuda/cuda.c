@@ -41,20 +41,6 @@ static void info(int32_t index, tn_device_info *out)
 #define FUNC(...)
 #include "op/ops.def"
 #include "op/ops_undef.h"
-__attribute__((weak)) tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it,
-                                                    tn_dtype compute);
-__attribute__((weak)) tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
-
-static tn_status elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
-{
-    return tn__gpu_elementwise ? tn__gpu_elementwise(device, op, it, compute)
-                               : tn__error(TN_EMISSING, "no elementwise kernels on cuda yet");
-}
-
-static tn_status copy(tn_device device, const tn__iter *it)
-{
-    return tn__gpu_copy_iter ? tn__gpu_copy_iter(device, it) : tn__error(TN_EMISSING, "no copies on cuda yet");
-}
 
 static const tn__kernel kernels[TN__OPS] = {
 #define UNARY(...)
@@ -74,8 +60,8 @@ const tn__backend tn__cuda_backend = {
     .count = tn__cuda_count,
     .info = info,
     .allocate = tn__cuda_allocate,
-    .elementwise = elementwise,
-    .copy = copy,
+    .elementwise = tn__gpu_elementwise,
+    .copy = tn__gpu_copy_iter,
     .kernels = kernels,
     .synchronize = tn__cuda_synchronize,
     .memory_stats = tn__cuda_memory_stats,
