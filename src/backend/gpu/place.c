@@ -1,7 +1,5 @@
 #include "backend/gpu/place.h"
 
-#pragma weak tn__gpu_copy_iter /* until its family is on main */
-
 tn__view tn__gpu_dense_view(const tn__view *v, void *p, tn_dtype dtype, int64_t stride[TN_MAX_DIMS])
 {
     int64_t step = 1;

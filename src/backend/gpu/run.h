@@ -61,7 +61,7 @@ static inline tn_dtype tn__gpu_word(tn_dtype d)
 }
 
 /* out = in, both views, converting; out filled with bits of its dtype; out set to zero. */
-TN_MUST_USE tn_status tn__gpu_copy_view(tn_device device, const tn__view *out, const tn__view *in, const char *label);
+TN_MUST_USE tn_status tn__gpu_copy_as(tn_device device, const tn__view *out, const tn__view *in, const char *label);
 TN_MUST_USE tn_status tn__gpu_fill_view(tn_device device, const tn__view *out, uint64_t bits, const char *label);
 /* Operand 0 of a walk. */
 TN_MUST_USE tn_status tn__gpu_fill_iter(tn_device device, const tn__iter *it, uint64_t bits, const char *label);

@@ -80,7 +80,7 @@ static tn_status copy_piece(const tn__launch *l, const tn__view *piece, int64_t 
     part.contiguous = false;
     in.stride = stride;
     in.ndim = out->ndim;
-    return tn__gpu_copy_view(l->device, &part, &in, tn__ops[l->op].name);
+    return tn__gpu_copy_as(l->device, &part, &in, tn__ops[l->op].name);
 }
 
 static bool joins(const tn__view *out, const tn__view *in)

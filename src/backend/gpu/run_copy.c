@@ -161,7 +161,7 @@ tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it)
     return copy(device, it, "copy");
 }
 
-tn_status tn__gpu_copy_view(tn_device device, const tn__view *out, const tn__view *in, const char *label)
+tn_status tn__gpu_copy_as(tn_device device, const tn__view *out, const tn__view *in, const char *label)
 {
     tn__iter it;
     tn__iter_copy(&it, out, in);
@@ -170,12 +170,12 @@ tn_status tn__gpu_copy_view(tn_device device, const tn__view *out, const tn__vie
 
 tn_status tn__gpu_copy(const tn__launch *l)
 {
-    return tn__gpu_copy_view(l->device, &l->out[0], &l->in[0], tn__ops[l->op].name);
+    return tn__gpu_copy_as(l->device, &l->out[0], &l->in[0], tn__ops[l->op].name);
 }
 
 tn_status tn__gpu_copy_into(const tn__launch *l)
 {
-    return tn__gpu_copy_view(l->device, &l->out[0], &l->in[1], tn__ops[l->op].name);
+    return tn__gpu_copy_as(l->device, &l->out[0], &l->in[1], tn__ops[l->op].name);
 }
 
 tn_status tn__gpu_flip(const tn__launch *l)
@@ -194,5 +194,5 @@ tn_status tn__gpu_flip(const tn__launch *l)
     in.data = (char *)in.data + offset * (int64_t)tn__dtype_size(in.dtype);
     in.stride = stride;
     in.contiguous = false;
-    return tn__gpu_copy_view(l->device, &l->out[0], &in, "flip");
+    return tn__gpu_copy_as(l->device, &l->out[0], &in, "flip");
 }

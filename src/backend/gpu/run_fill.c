@@ -66,7 +66,7 @@ tn_status tn__gpu_fill(const tn__launch *l)
 {
     uint64_t bits = 0;
     if (l->n_in > 1 && l->in[1].dtype)
-        return tn__gpu_copy_view(l->device, &l->out[0], &l->in[1], tn__ops[l->op].name);
+        return tn__gpu_copy_as(l->device, &l->out[0], &l->in[1], tn__ops[l->op].name);
     if (l->n_in > 1)
         tn__store_scalar(l->out[0].dtype, &bits, &l->operand[1]);
     return tn__gpu_fill_view(l->device, &l->out[0], bits, tn__ops[l->op].name);

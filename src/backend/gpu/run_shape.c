@@ -68,7 +68,7 @@ tn_status tn__gpu_embed(const tn__launch *l)
                            .numel = l->in[0].numel,
                            .shape = s->shape,
                            .stride = s->stride};
-    return tn__gpu_copy_view(l->device, &part, &l->in[0], "embed");
+    return tn__gpu_copy_as(l->device, &part, &l->in[0], "embed");
 }
 
 tn_status tn__gpu_as_strided_scatter(const tn__launch *l)
@@ -82,6 +82,6 @@ tn_status tn__gpu_as_strided_scatter(const tn__launch *l)
                            .shape = a->dims,
                            .stride = a->strides};
     if (l->in[1].dtype)
-        return tn__gpu_copy_view(l->device, &part, &l->in[1], "as_strided_scatter");
+        return tn__gpu_copy_as(l->device, &part, &l->in[1], "as_strided_scatter");
     return tn__gpu_fill_view(l->device, &part, 0, "as_strided_scatter");
 }
