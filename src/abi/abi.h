@@ -98,6 +98,27 @@ enum {
     TN__CU_FUNC_NUM_REGS = 4
 };
 
+/* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE, and
+ * copies from and to pageable memory under H2D and D2H. */
+enum {
+    TN__FAKE_ALLOCATIONS,
+    TN__FAKE_FREES,
+    TN__FAKE_LIVE, /* allocations not freed */
+    TN__FAKE_LAUNCHES,
+    TN__FAKE_H2D, /* copies, on the device whose stream runs them; D2D within it, P2P between two */
+    TN__FAKE_D2H,
+    TN__FAKE_D2D,
+    TN__FAKE_P2P,
+    TN__FAKE_H2D_BYTES,
+    TN__FAKE_D2H_BYTES,
+    TN__FAKE_D2D_BYTES,
+    TN__FAKE_P2P_BYTES,
+    TN__FAKE_SYNCHRONIZATIONS, /* the host waited: for a stream, a context, an event */
+    TN__FAKE_STREAMS,          /* that are alive, as are events and modules */
+    TN__FAKE_EVENTS,
+    TN__FAKE_MODULES
+};
+
 /* ---- NVRTC ---- */
 typedef struct _nvrtcProgram *tn__nvrtc_program;
 enum { TN__NVRTC_SUCCESS = 0, TN__NVRTC_COMPILATION = 6 };

@@ -1,65 +1,130 @@
-/* Who may touch what: every stretch that queued work touches must lie in one live block that its context may use. */
+/* Who may touch what: every stretch that queued work touches must lie in one live block that its context may use, in a
+ * piece that the library's allocator has handed out, and after all conflicting accesses. */
 #include "fakegpu/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes what is wrong with an access, or returns false. */
-static bool is_illegal(const fake_context *c, const fake_access *a, char *text, size_t size)
+/* Finds the block and the bytes. Gives ILLEGAL_ADDRESS for what no GPU would take, ILLEGAL_STATE for what only a fake one
+ * sees; 'why' is then the reason. */
+static tn__cu_result find(const fake_context *c, const fake_access *a, bool anywhere, fake_touch *t, char *why,
+                          size_t size)
 {
-    if (!a->pointer)
-        return false;
     const fake_device *d = fake_device_of(a->pointer);
-    const fake_block *b = fake_block_of(a->pointer);
+    fake_block *b = fake_block_of(a->pointer);
+    *t = (fake_touch){.block = NULL};
     if (!b) {
-        snprintf(text, size, d ? "%p is no live memory of device %d" : "%p is neither device memory nor pinned memory",
+        snprintf(why, size, d ? "%p is no live memory of device %d" : "%p is neither device memory nor pinned memory",
                  a->pointer, d ? d->ordinal : 0);
-        return true;
+        return TN__CU_ILLEGAL_ADDRESS;
     }
-    if (d && d != c->device && !c->peer[d->ordinal]) {
-        snprintf(text, size, "%p is memory of device %d: device %d has no access to it (cuCtxEnablePeerAccess)",
+    if (d && d != c->device && !anywhere && !c->peer[d->ordinal]) {
+        snprintf(why, size, "%p is memory of device %d: device %d has no access to it (cuCtxEnablePeerAccess)",
                  a->pointer, d->ordinal, c->device->ordinal);
-        return true;
+        return TN__CU_ILLEGAL_ADDRESS;
     }
     size_t offset = (size_t)((const char *)a->pointer - b->base);
-    if (offset < b->bytes && a->bytes <= b->bytes - offset)
-        return false;
-    snprintf(text, size, "%p + %zu bytes is past the end of the %zu bytes at %p", a->pointer, a->bytes, b->bytes,
-             (void *)b->base);
-    return true;
+    if (offset >= b->bytes || a->bytes > b->bytes - offset) {
+        snprintf(why, size, "%p + %zu bytes is past the end of the %zu bytes at %p", a->pointer, a->bytes, b->bytes,
+                 (void *)b->base);
+        return TN__CU_ILLEGAL_ADDRESS;
+    }
+    fake_piece piece;
+    bool live = fake_piece_find(b, offset, &piece);
+    *t = (fake_touch){b, a->bytes ? offset : piece.from, a->bytes ? offset + a->bytes : piece.to, a->write};
+    if (live && t->to <= piece.to)
+        return TN__CU_SUCCESS;
+    if (live)
+        snprintf(why, size, "%p + %zu bytes is past the end of the tensor's %zu bytes at %p", a->pointer, a->bytes,
+                 piece.to - piece.from, (void *)(b->base + piece.from));
+    else if (piece.to)
+        snprintf(why, size, "%p lies in a block of %zu bytes at %p that was freed (the allocator keeps it for reuse)",
+                 a->pointer, piece.to - piece.from, (void *)(b->base + piece.from));
+    else
+        snprintf(why, size, "%p lies in memory that the allocator has handed out to nobody", a->pointer);
+    return TN__CU_ILLEGAL_STATE;
 }
 
-/* The first illegal access, described, from malloc; NULL if all are legal. */
-static char *find_illegal(const fake_stream *s, const char *what, const fake_access *access, int n)
+/* All accesses. Mapped pinned memory of kernels is not ordered: it is how they speak to the host while they run. */
+static tn__cu_result find_all(const fake_stream *s, const fake_work *work, const fake_access *access, int n,
+                              fake_touch *touch, char *text, size_t size)
 {
-    char why[256], text[512];
-    for (int i = 0; i < n; i++)
-        if (is_illegal(s->context, &access[i], why, sizeof why)) {
-            snprintf(text, sizeof text, "%s on stream %u of device %d: address %d: %s", what, s->id,
+    for (int i = 0; i < n; i++) {
+        char why[256];
+        touch[i].block = NULL;
+        if (!access[i].pointer)
+            continue;
+        tn__cu_result r = find(s->context, &access[i], work->anywhere, &touch[i], why, sizeof why);
+        if (r) {
+            snprintf(text, size, "%s on stream %u of device %d: address %d: %s", work->what, s->id,
                      s->context->device->ordinal, i, why);
-            return strdup(text);
+            return r;
         }
-    return NULL;
+        if (!work->copy && !touch[i].block->device)
+            touch[i].block = NULL;
+    }
+    return TN__CU_SUCCESS;
 }
 
-tn__cu_result fake_submit(fake_stream *s, const char *what, const fake_access *access, int n, bool strict,
-                          void (*run)(void *), void (*drop)(void *), void *arg)
+static fake_item *new_item(const fake_work *work)
 {
     fake_item *item = calloc(1, sizeof *item);
+    if (item) {
+        item->kind = FAKE_RUN;
+        item->work = *work;
+    }
+    return item;
+}
+
+/* What is wrong with the item from the start is found when its turn comes. */
+static void doom(fake_item *item, tn__cu_result error, const char *text)
+{
+    if (item->error)
+        return;
+    item->error = error;
+    item->report = strdup(text);
+}
+
+tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_access *access, int n)
+{
+    fake_touch touch[FAKE_MAX_ARGS];
+    char text[512];
+    int device = s->context->device->ordinal;
+    if (n > FAKE_MAX_ARGS)
+        return TN__CU_INVALID_VALUE;
+    tn__cu_result r = find_all(s, work, access, n, touch, text, sizeof text);
+    if (r == TN__CU_ILLEGAL_STATE || (r && work->copy)) {
+        fake_report("%s", text);
+        return r == TN__CU_ILLEGAL_STATE ? r : TN__CU_INVALID_VALUE;
+    }
+    fake_item *item = new_item(work);
     if (!item)
         return TN__CU_OUT_OF_MEMORY;
-    item->illegal = find_illegal(s, what, access, n);
-    if (item->illegal && strict) {
-        fake_report("%s", item->illegal);
-        free(item->illegal);
-        free(item);
-        return TN__CU_INVALID_VALUE;
+    if (r)
+        doom(item, r, text);
+    if (fake.order && !r) {
+        fake_order_join(s);
+        if (fake_order_check(s, work->what, touch, n)) {
+            free(item);
+            return TN__CU_ILLEGAL_STATE;
+        }
     }
-    item->kind = FAKE_RUN;
-    item->run = run;
-    item->drop = drop;
-    item->arg = arg;
-    return fake_queue(s, item);
+    if (!work->copy && fake_fault(FAKE_FAULT_LAUNCH, device)) {
+        snprintf(text, sizeof text, "%s on stream %u of device %d: failed by TENON_FAKE_GPU_FAULTS", work->what, s->id,
+                 device);
+        doom(item, TN__CU_ILLEGAL_ADDRESS, text);
+    }
+    if (fake_fault(FAKE_FAULT_LOST, device)) {
+        snprintf(text, sizeof text, "device %d was lost at %s on stream %u: TENON_FAKE_GPU_FAULTS", device, work->what,
+                 s->id);
+        doom(item, TN__CU_ECC_UNCORRECTABLE, text);
+    }
+    bool sound = !item->error;
+    item->delay = fake_fault_delay(work->copy, device);
+    r = fake_queue(s, item);
+    if (!r && sound && fake.order)
+        fake_order_note(s, work->what, touch, n);
+    return r;
 }
 
 tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_access *access, int n,
@@ -67,16 +132,19 @@ tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_ac
 {
     fake_context *c;
     fake_stream *s;
+    bool taken = false;
     tn__cu_result r = fake_enter_stream(stream, &c, &s);
     if (!r) {
-        r = s->context == c ? fake_submit(s, what, access, n, false, run, drop, arg) : TN__CU_INVALID_HANDLE;
-        if (!r && fake.blocking) {
-            fake_wait(s, s->last);
-            return fake_leave(c->error); /* the work was taken, whatever became of it */
+        const fake_work work = {.what = what, .run = run, .drop = drop, .arg = arg};
+        r = s->context == c ? fake_submit(s, &work, access, n) : TN__CU_INVALID_HANDLE;
+        taken = !r;
+        if (taken) {
+            c->device->count[TN__FAKE_LAUNCHES]++;
+            r = fake_if_blocking(s);
         }
         fake_leave(r);
     }
-    if (r && drop)
+    if (!taken && drop)
         drop(arg);
     return r;
 }

@@ -39,6 +39,10 @@ static void stop(fake_context *c)
         other->peer[c->device->ordinal] = false;
         c->peer[i] = false;
     }
+    fake_clock all = {0}; /* all is over: pinned memory that it used may be used again */
+    fake_order_collect(c, &all);
+    fake_order_known(&all);
+    fake_clock_free(&all);
     fake_modules_clear(c);
     fake_events_clear(c);
     while (c->streams) {
@@ -48,6 +52,8 @@ static void stop(fake_context *c)
             fake_stream_close(s);
     }
     c->fallback = NULL;
+    fake_clock_free(&c->ended[0]);
+    fake_clock_free(&c->ended[1]);
     fake_memory_clear(c->device);
     c->device->used -= FAKE_CONTEXT_BYTES;
     c->stopping = false;
@@ -146,7 +152,8 @@ tn__cu_result cuCtxSynchronize(void)
     tn__cu_result r = fake_enter_context(&c);
     if (r)
         return r;
-    fake_wait_context(c);
+    c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
+    fake_synchronize_context(c);
     return fake_leave(c->error);
 }
 
@@ -162,6 +169,8 @@ tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)
         return fake_leave(TN__CU_INVALID_CONTEXT);
     if (peer == c)
         return fake_leave(TN__CU_INVALID_DEVICE);
+    if (fake_fault_pair(FAKE_FAULT_PEER, c->device->ordinal, peer->device->ordinal))
+        return fake_leave(TN__CU_PEER_ACCESS_UNSUPPORTED);
     if (c->peer[peer->device->ordinal])
         return fake_leave(TN__CU_PEER_ACCESS_ALREADY_ENABLED);
     c->peer[peer->device->ordinal] = true;

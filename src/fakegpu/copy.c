@@ -11,6 +11,7 @@ typedef struct copy {
     const char *from; /* NULL: fill */
     size_t bytes;
     unsigned char value;
+    bool damaged; /* by a bad link */
 } copy;
 
 static void run_copy(void *arg)
@@ -20,24 +21,39 @@ static void run_copy(void *arg)
         memcpy(c->to, c->from, c->bytes);
     else
         memset(c->to, c->value, c->bytes);
+    for (size_t i = 0; c->damaged && i < c->bytes; i += 61)
+        c->to[i] ^= 0x40;
     free(c);
 }
 
-/* Queues a copy between host addresses; 'keep': the source is kept aside now. */
-static tn__cu_result submit(fake_stream *s, const char *what, const fake_access *access, int n, copy work, bool keep)
+typedef struct manner {
+    bool keep;     /* the source is kept aside now */
+    bool anywhere; /* see fake_work */
+} manner;
+
+/* Queues a copy between host addresses. */
+static tn__cu_result submit(fake_stream *s, const char *what, const fake_access *access, int n, copy job, manner how)
 {
-    copy *c = malloc(sizeof *c + (keep ? work.bytes : 0));
+    copy *c = malloc(sizeof *c + (how.keep ? job.bytes : 0));
     if (!c)
         return TN__CU_OUT_OF_MEMORY;
-    *c = work;
-    if (keep) {
-        memcpy(c + 1, work.from, work.bytes);
+    *c = job;
+    if (how.keep) {
+        memcpy(c + 1, job.from, job.bytes);
         c->from = (const char *)(c + 1);
     }
-    tn__cu_result r = fake_submit(s, what, access, n, true, run_copy, free, c);
+    const fake_work work = {
+        .what = what, .copy = true, .anywhere = how.anywhere, .run = run_copy, .drop = free, .arg = c};
+    tn__cu_result r = fake_submit(s, &work, access, n);
     if (r)
         free(c);
     return r;
+}
+
+static void count(uint64_t *counts, int copies, size_t bytes)
+{
+    counts[copies]++;
+    counts[copies + TN__FAKE_H2D_BYTES - TN__FAKE_H2D] += bytes;
 }
 
 static const void *address(tn__cu_ptr p)
@@ -63,11 +79,17 @@ tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes
         return fake_leave(TN__CU_INVALID_VALUE);
     bool pinned = is_pinned(from);
     fake_access access[] = {{address(to), bytes, true}, {from, bytes, false}};
-    copy work = {fake_host_address(address(to)), from, bytes, 0};
-    r = submit(s, "copy host to device", access, pinned ? 2 : 1, work, !pinned && bytes <= STAGED);
-    if (!r && !pinned && bytes > STAGED)
-        fake_wait(s, s->last);
-    return fake_leave(r);
+    copy job = {.to = fake_host_address(address(to)), .from = from, .bytes = bytes};
+    c = s->context;
+    r = submit(s, "copy host to device", access, pinned ? 2 : 1, job, (manner){.keep = !pinned && bytes <= STAGED});
+    if (r)
+        return fake_leave(r);
+    count(c->device->count, TN__FAKE_H2D, bytes);
+    if (!pinned)
+        count(fake.count, TN__FAKE_H2D, bytes);
+    if (!pinned && bytes > STAGED)
+        fake_wait(s, s->last); /* as with a real driver, the host does not learn that the device has it */
+    return fake_leave(c->error);
 }
 
 tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__cu_stream stream)
@@ -83,14 +105,33 @@ tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__
         return fake_leave(TN__CU_INVALID_VALUE);
     bool pinned = is_pinned(to);
     fake_access access[] = {{address(from), bytes, false}, {to, bytes, true}};
-    copy work = {to, fake_host_address(address(from)), bytes, 0};
+    copy job = {.to = to, .from = fake_host_address(address(from)), .bytes = bytes};
     c = s->context;
-    r = submit(s, "copy device to host", access, pinned ? 2 : 1, work, false);
-    if (!r && !pinned) {
-        fake_wait(s, s->last);
-        r = c->error;
+    r = submit(s, "copy device to host", access, pinned ? 2 : 1, job, (manner){0});
+    if (r)
+        return fake_leave(r);
+    count(c->device->count, TN__FAKE_D2H, bytes);
+    if (!pinned) {
+        count(fake.count, TN__FAKE_D2H, bytes);
+        fake_synchronize(s);
     }
-    return fake_leave(r);
+    return fake_leave(c->error);
+}
+
+/* Within a device or between two. */
+static tn__cu_result submit_device(fake_stream *s, const char *what, tn__cu_ptr to, tn__cu_ptr from, size_t bytes,
+                                   bool anywhere)
+{
+    const fake_device *d = fake_device_of(address(to)), *e = fake_device_of(address(from));
+    fake_access access[] = {{address(to), bytes, true}, {address(from), bytes, false}};
+    copy job = {.to = fake_host_address(address(to)),
+                .from = fake_host_address(address(from)),
+                .bytes = bytes,
+                .damaged = d != e && fake_fault_pair(FAKE_FAULT_BADPEER, d->ordinal, e->ordinal)};
+    tn__cu_result r = submit(s, what, access, 2, job, (manner){.anywhere = anywhere});
+    if (!r)
+        count(s->context->device->count, d == e ? TN__FAKE_D2D : TN__FAKE_P2P, bytes);
+    return r;
 }
 
 tn__cu_result cuMemcpyDtoDAsync_v2(tn__cu_ptr to, tn__cu_ptr from, size_t bytes, tn__cu_stream stream)
@@ -104,11 +145,10 @@ tn__cu_result cuMemcpyDtoDAsync_v2(tn__cu_ptr to, tn__cu_ptr from, size_t bytes,
         return fake_leave(TN__CU_SUCCESS);
     if (!fake_device_of(address(to)) || !fake_device_of(address(from)))
         return fake_leave(TN__CU_INVALID_VALUE);
-    fake_access access[] = {{address(to), bytes, true}, {address(from), bytes, false}};
-    copy work = {fake_host_address(address(to)), fake_host_address(address(from)), bytes, 0};
-    return fake_leave(submit(s, "copy device to device", access, 2, work, false));
+    return fake_leave(submit_device(s, "copy device to device", to, from, bytes, false));
 }
 
+/* Needs no access between the two: a driver goes through the host where there is no link. */
 tn__cu_result cuMemcpyPeerAsync(tn__cu_ptr to, tn__cu_context to_context, tn__cu_ptr from, tn__cu_context from_context,
                                 size_t bytes, tn__cu_stream stream)
 {
@@ -122,9 +162,7 @@ tn__cu_result cuMemcpyPeerAsync(tn__cu_ptr to, tn__cu_context to_context, tn__cu
     const fake_device *d = fake_device_of(address(to)), *e = fake_device_of(address(from));
     if (!d || !e || &d->context != to_context || &e->context != from_context)
         return fake_leave(TN__CU_INVALID_VALUE);
-    fake_access access[] = {{address(to), bytes, true}, {address(from), bytes, false}};
-    copy work = {fake_host_address(address(to)), fake_host_address(address(from)), bytes, 0};
-    return fake_leave(submit(s, "copy peer to peer", access, 2, work, false));
+    return fake_leave(submit_device(s, "copy peer to peer", to, from, bytes, true));
 }
 
 tn__cu_result cuMemsetD8Async(tn__cu_ptr to, unsigned char value, size_t bytes, tn__cu_stream stream)
@@ -139,6 +177,6 @@ tn__cu_result cuMemsetD8Async(tn__cu_ptr to, unsigned char value, size_t bytes, 
     fake_access access = {address(to), bytes, true};
     if (!access.pointer)
         return fake_leave(TN__CU_INVALID_VALUE);
-    copy work = {fake_host_address(address(to)), NULL, bytes, value};
-    return fake_leave(submit(s, "memset", &access, 1, work, false));
+    copy job = {.to = fake_host_address(address(to)), .bytes = bytes, .value = value};
+    return fake_leave(submit(s, "memset", &access, 1, job, (manner){0}));
 }

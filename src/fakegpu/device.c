@@ -87,7 +87,11 @@ tn__cu_result fake_set_up(void)
         return TN__CU_INVALID_VALUE;
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
     fake.blocking = blocking && strtol(blocking, NULL, 10);
-    tn__cu_result r = make_devices(count, bytes);
+    const char *order = getenv("TENON_FAKE_GPU_ORDER");
+    fake.order = !order || strcmp(order, "0") != 0;
+    tn__cu_result r = fake_set_faults(getenv("TENON_FAKE_GPU_FAULTS"));
+    if (!r)
+        r = make_devices(count, bytes);
     if (r)
         return r;
     if (pthread_atfork(NULL, NULL, in_child))
@@ -320,6 +324,6 @@ tn__cu_result cuDeviceCanAccessPeer(int *can, tn__cu_device device, tn__cu_devic
         return fake_leave(TN__CU_INVALID_DEVICE);
     if (!can)
         return fake_leave(TN__CU_INVALID_VALUE);
-    *can = device != peer;
+    *can = device != peer && !fake_fault_pair(FAKE_FAULT_PEER, device, peer);
     return fake_leave(TN__CU_SUCCESS);
 }

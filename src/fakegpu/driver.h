@@ -28,6 +28,36 @@ typedef struct CUctx_st fake_context;
 typedef struct CUstream_st fake_stream;
 typedef struct CUevent_st fake_event;
 
+/* ---- what is known of a stretch of memory: pieces.c, history.c ---- */
+
+/* A piece of a block that the library's allocator handed out, or took back and has not handed out since. */
+typedef struct fake_piece {
+    size_t from, to; /* bytes of the block */
+    bool live;
+} fake_piece;
+
+/* One access in the past: the 'tick'-th operation of the stream that has this slot in all clocks. */
+typedef struct fake_epoch {
+    uint64_t tick;
+    const char *what; /* kept for ever */
+    unsigned stream;  /* its id */
+    uint16_t slot;
+    int16_t device; /* ordinal */
+} fake_epoch;
+
+/* A stretch of a block whose bytes have one history: the last write, and the last read of each stream since. */
+typedef struct fake_segment {
+    size_t from, to;
+    fake_epoch write; /* tick 0: none */
+    fake_epoch *reads;
+    unsigned n_reads, room;
+} fake_segment;
+
+typedef struct fake_history {
+    fake_segment *at; /* sorted; what is between was never touched */
+    size_t n, room;
+} fake_history;
+
 /* ---- memory: table.c, memory.c, poison.c ---- */
 
 /* One allocation: of a device (addresses are the device's) or pinned (device NULL). */
@@ -35,8 +65,61 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    bool going; /* being freed: no longer there for anybody else */
+    bool going;         /* being freed: no longer there for anybody else */
+    fake_piece *pieces; /* sorted; none: the block is one piece */
+    size_t n_pieces, room_pieces;
+    fake_history history;
 } fake_block;
+
+/* The live piece that holds a byte, or the block itself as one if it was never cut. False: the byte is in none; 'piece' is
+ * then the piece taken back that it lies in (from == to: in none). */
+bool fake_piece_find(const fake_block *b, size_t offset, fake_piece *piece);
+/* False: it overlaps a live one, which is written to 'piece'. */
+bool fake_piece_take(fake_block *b, size_t from, size_t to, fake_piece *piece);
+bool fake_piece_free(fake_block *b, size_t from); /* false: no live piece begins there */
+
+/* ---- order: clock.c, history.c, order.c ----
+ * Every stream, event, and the host has a vector clock: for each stream, up to which of its operations all is over for
+ * whoever has the clock. The threads of the host are one: how they wait for each other cannot be seen from here, so what
+ * one of them has waited for, all know. */
+typedef struct fake_clock {
+    uint64_t *at; /* by slot; beyond n: 0 */
+    unsigned n, room;
+} fake_clock;
+
+void fake_clock_join(fake_clock *clock, const fake_clock *other);
+void fake_clock_copy(fake_clock *clock, const fake_clock *other);
+void fake_clock_set(fake_clock *clock, unsigned slot, uint64_t tick);
+void fake_clock_free(fake_clock *clock);
+static inline bool fake_clock_covers(const fake_clock *clock, const fake_epoch *e)
+{
+    return e->slot < clock->n && clock->at[e->slot] >= e->tick;
+}
+
+/* One stretch that an operation touches, found. */
+typedef struct fake_touch {
+    fake_block *block; /* NULL: nothing to check */
+    size_t from, to;
+    bool write;
+} fake_touch;
+
+/* The epoch of an access that the clock does not cover and that conflicts with the touch; NULL: none. 'write': it wrote. */
+const fake_epoch *fake_history_conflict(const fake_history *h, const fake_touch *t, const fake_clock *clock,
+                                        bool *write);
+void fake_history_note(fake_history *h, const fake_touch *t, fake_epoch epoch);
+void fake_history_clear(fake_history *h);
+
+/* What is queued next on the stream comes after all that the host knows of, and what default streams order. */
+void fake_order_join(fake_stream *s);
+/* Refuses, with a report, an operation that would touch memory out of order. */
+tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fake_touch *touch, int n);
+void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
+/* The same for the host, now: 'doing' is "reads" or the like. */
+tn__cu_result fake_order_host(const char *doing, const fake_touch *touch);
+void fake_order_wait(fake_stream *s, const fake_event *e);         /* the stream waits for the event */
+void fake_order_known(const fake_clock *clock);                    /* the host has waited for it */
+void fake_order_collect(const fake_context *c, fake_clock *clock); /* joins all that was ever queued on it */
+void fake_order_end(fake_stream *s);                               /* the stream is no more */
 
 /* Sorted by address. */
 typedef struct fake_table {
@@ -74,6 +157,7 @@ struct CUctx_st {
     fake_stream *fallback;
     fake_event *events;
     struct CUmod_st *modules;
+    fake_clock ended[2];         /* of streams that are no more: blocking ones, NON_BLOCKING ones */
     bool peer[FAKE_MAX_DEVICES]; /* by ordinal: whose memory it may touch */
 };
 
@@ -88,16 +172,20 @@ struct fake_device {
     fake_context context;
     uint64_t busy; /* nanoseconds of work finished since NVML was asked, at asked (fake_now; 0: never) */
     double asked;
+    uint64_t count[16]; /* TN__FAKE_... of abi.h */
 };
 
 typedef struct fake_world {
     pthread_mutex_t lock;
-    bool set_up, initialised, blocking;
+    bool set_up, initialised;
+    bool blocking; /* CUDA_LAUNCH_BLOCKING */
+    bool order;    /* TENON_FAKE_GPU_ORDER is not 0 */
     int n_devices, n_visible;
     fake_device device[FAKE_MAX_DEVICES]; /* by physical number */
     fake_device *visible[FAKE_MAX_DEVICES];
-    fake_table pinned; /* host memory that devices may read and write on their own */
-    uint64_t sequence; /* the number of the item queued last */
+    fake_table pinned;  /* host memory that devices may read and write on their own */
+    uint64_t count[16]; /* of no device: pinned memory, pageable copies */
+    uint64_t sequence;  /* the number of the item queued last */
 } fake_world;
 
 extern fake_world fake;
@@ -123,6 +211,24 @@ fake_context *fake_current(void);
 /* The last failed check, as text for tenonFakeReport. */
 void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- faults.c: lock held ---- */
+typedef enum fake_fault_kind {
+    FAKE_FAULT_OOM,
+    FAKE_FAULT_HOST,
+    FAKE_FAULT_NOCUBIN,
+    FAKE_FAULT_LAUNCH,
+    FAKE_FAULT_LOST,
+    FAKE_FAULT_PEER,
+    FAKE_FAULT_BADPEER,
+    FAKE_FAULT_SLOWCOPY,
+    FAKE_FAULT_SLOWSTREAM,
+    FAKE_FAULT_DELAY
+} fake_fault_kind;
+tn__cu_result fake_set_faults(const char *text);
+bool fake_fault(fake_fault_kind kind, int device); /* counts: is this the one to fail? */
+bool fake_fault_pair(fake_fault_kind kind, int a, int b);
+double fake_fault_delay(bool copy, int device); /* milliseconds */
+
 /* ---- live handles: handles.c ---- */
 typedef enum fake_kind { FAKE_STREAM = 1, FAKE_EVENT, FAKE_MODULE, FAKE_FUNCTION } fake_kind;
 bool fake_handle_add(const void *handle, fake_kind kind);
@@ -131,15 +237,24 @@ bool fake_handle_is(const void *handle, fake_kind kind);
 
 /* ---- queues: queue.c ---- */
 
+typedef struct fake_work {
+    const char *what; /* for reports */
+    bool copy;        /* or a fill: not a kernel */
+    bool anywhere;    /* its device needs no access to the memory of others */
+    void (*run)(void *arg);
+    void (*drop)(void *arg); /* NULL: nothing to do */
+    void *arg;
+} fake_work;
+
 typedef struct fake_item {
     struct fake_item *next;
     uint64_t number;
     enum { FAKE_RUN, FAKE_WAIT, FAKE_RECORD } kind;
-    void (*run)(void *arg);
-    void (*drop)(void *arg);
-    void *arg;
-    char *illegal;   /* FAKE_RUN: it is not run, the device fails: why, from malloc */
-    fake_stream *on; /* FAKE_WAIT: until all up to 'upto' of it is done; holds a reference */
+    fake_work work;
+    double delay;        /* FAKE_RUN: milliseconds, before it is run */
+    tn__cu_result error; /* FAKE_RUN: it is not run, the device fails so */
+    char *report;        /* and this is why, from malloc */
+    fake_stream *on;     /* FAKE_WAIT: until all up to 'upto' of it is done; holds a reference */
     uint64_t upto;
     fake_event *event; /* FAKE_RECORD: holds a reference */
     uint64_t generation;
@@ -155,6 +270,10 @@ struct CUstream_st {
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */
     unsigned waiters;
     pthread_cond_t work, progress;
+    fake_clock clock;
+    unsigned slot;         /* in all clocks; valid once has_slot: from the first operation on */
+    uint64_t host_version; /* of the host's clock when it was joined last */
+    bool has_slot;
 };
 
 fake_stream *fake_stream_new(fake_context *c, unsigned flags);
@@ -165,16 +284,18 @@ static inline bool fake_stream_reached(const fake_stream *s, uint64_t number)
 {
     return s->oldest > number;
 }
-/* Queues work. An access to memory that is not there, or not the context's, fails at once if 'strict' (a copy), else when
- * its turn comes (a kernel). The work is the queue's when this succeeds, the caller's when it fails. Lock held. */
-tn__cu_result fake_submit(fake_stream *s, const char *what, const fake_access *access, int n, bool strict,
-                          void (*run)(void *), void (*drop)(void *), void *arg);
+/* Queues work. An access to memory that is not there, or not the context's, fails at once for a copy, for a kernel when its
+ * turn comes. The work is the queue's when this succeeds, the caller's when it fails. Lock held. */
+tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_access *access, int n);
 /* Queues an item, after what the legacy default stream orders before it. Takes the item; when it fails, 'arg' is left to
  * the caller. Lock held. */
 tn__cu_result fake_queue(fake_stream *s, fake_item *item);
 void fake_wait(fake_stream *s, uint64_t number); /* releases the lock while it waits */
 void fake_wait_context(fake_context *c);         /* all that is queued on it now */
-void fake_discard(fake_context *c);              /* throws queued work away and waits for what runs */
+void fake_synchronize(fake_stream *s);           /* the host waits for all that is queued on it now, and knows it */
+void fake_synchronize_context(fake_context *c);
+tn__cu_result fake_if_blocking(fake_stream *s); /* after a launch: CUDA_LAUNCH_BLOCKING waits for it */
+void fake_discard(fake_context *c);             /* throws queued work away and waits for what runs */
 /* The stream whose work runs on this thread, or NULL. */
 fake_stream *fake_running(void);
 void fake_fail(fake_context *c, tn__cu_result error); /* lock held */
@@ -190,6 +311,7 @@ struct CUevent_st {
     fake_stream *stream; /* where it was recorded last, NULL: never; holds a reference */
     uint64_t number;
     double time; /* of the record numbered so, once done */
+    fake_clock clock;
 };
 void fake_event_put(fake_event *e);
 void fake_events_clear(fake_context *c);

@@ -8,6 +8,7 @@ void fake_event_put(fake_event *e)
         return;
     if (e->stream)
         fake_stream_put(e->stream);
+    fake_clock_free(&e->clock);
     free(e);
 }
 
@@ -23,6 +24,7 @@ static void close_event(fake_event *e)
             *at = e->next;
             break;
         }
+    e->context->device->count[TN__FAKE_EVENTS]--;
     fake_handle_remove(e);
     fake_event_put(e);
 }
@@ -62,6 +64,7 @@ tn__cu_result cuEventCreate(tn__cu_event *event, unsigned flags)
     e->refs = 1;
     e->next = c->events;
     c->events = e;
+    c->device->count[TN__FAKE_EVENTS]++;
     *event = e;
     return fake_leave(TN__CU_SUCCESS);
 }
@@ -103,6 +106,8 @@ tn__cu_result cuEventRecord(tn__cu_event event, tn__cu_stream stream)
         fake_stream_put(event->stream);
     event->stream = s;
     event->number = s->last;
+    fake_order_join(s);
+    fake_clock_copy(&event->clock, &s->clock);
     return fake_leave(TN__CU_SUCCESS);
 }
 
@@ -119,6 +124,7 @@ tn__cu_result cuStreamWaitEvent(tn__cu_stream stream, tn__cu_event event, unsign
         return fake_leave(TN__CU_INVALID_VALUE);
     if (event->context->error)
         return fake_leave(event->context->error);
+    fake_order_wait(s, event);
     if (reached(event) || event->stream == s)
         return fake_leave(TN__CU_SUCCESS);
     fake_item *item = calloc(1, sizeof *item);
@@ -134,7 +140,12 @@ tn__cu_result cuStreamWaitEvent(tn__cu_stream stream, tn__cu_event event, unsign
 tn__cu_result cuEventQuery(tn__cu_event event)
 {
     tn__cu_result r = enter_event(event);
-    return r ? r : fake_leave(reached(event) ? TN__CU_SUCCESS : TN__CU_NOT_READY);
+    if (r)
+        return r;
+    if (!reached(event))
+        return fake_leave(TN__CU_NOT_READY);
+    fake_order_known(&event->clock);
+    return fake_leave(TN__CU_SUCCESS);
 }
 
 tn__cu_result cuEventSynchronize(tn__cu_event event)
@@ -143,8 +154,13 @@ tn__cu_result cuEventSynchronize(tn__cu_event event)
     if (r)
         return r;
     fake_context *c = event->context;
+    c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
+    fake_clock then = {0}; /* it may be recorded anew meanwhile */
+    fake_clock_copy(&then, &event->clock);
     if (event->stream)
         fake_wait(event->stream, event->number);
+    fake_order_known(&then);
+    fake_clock_free(&then);
     return fake_leave(c->error);
 }
 

@@ -1,20 +1,72 @@
-/* Hints from the library. */
+/* What the library says of its own allocators, so that checks see tensors and not the large blocks they lie in. */
 #include "fakegpu/driver.h"
+
+/* Takes the lock if there is a block to speak of, and fills the touch. False: 'r' is what to give back. */
+static bool enter(const void *pointer, size_t bytes, bool write, fake_touch *touch, tn__cu_result *r)
+{
+    *r = TN__CU_SUCCESS;
+    if (fake_forked()) {
+        *r = TN__CU_NOT_INITIALIZED;
+        return false;
+    }
+    pthread_mutex_lock(&fake.lock);
+    fake_block *b = fake.order && bytes ? fake_block_of(pointer) : NULL;
+    if (!b) {
+        fake_leave(0); /* not ours, or gone with its context */
+        return false;
+    }
+    size_t from = (size_t)((const char *)pointer - b->base);
+    *touch = (fake_touch){b, from, from + bytes, write};
+    if (from < b->bytes && bytes <= b->bytes - from)
+        return true;
+    fake_report("%p + %zu bytes is past the end of the %zu bytes at %p", pointer, bytes, b->bytes, (void *)b->base);
+    *r = fake_leave(TN__CU_INVALID_VALUE);
+    return false;
+}
 
 tn__cu_result tenonFakeBlockTaken(const void *pointer, size_t bytes)
 {
-    (void)pointer, (void)bytes;
-    return fake_forked() ? TN__CU_NOT_INITIALIZED : TN__CU_SUCCESS;
+    fake_touch t;
+    tn__cu_result r;
+    if (!enter(pointer, bytes, true, &t, &r))
+        return r;
+    fake_piece other;
+    if (!fake_piece_take(t.block, t.from, t.to, &other)) {
+        fake_report("the allocator hands out %zu bytes at %p, but %zu bytes at %p are still in use", bytes, pointer,
+                    other.to - other.from, (void *)(t.block->base + other.from));
+        return fake_leave(TN__CU_ILLEGAL_STATE);
+    }
+    return fake_leave(t.block->device ? TN__CU_SUCCESS : fake_order_host("takes for writing", &t));
 }
 
 tn__cu_result tenonFakeBlockFreed(const void *pointer, size_t bytes)
 {
-    (void)pointer, (void)bytes;
-    return fake_forked() ? TN__CU_NOT_INITIALIZED : TN__CU_SUCCESS;
+    fake_touch t;
+    tn__cu_result r;
+    if (!enter(pointer, bytes, false, &t, &r))
+        return r;
+    if (fake_piece_free(t.block, t.from))
+        return fake_leave(TN__CU_SUCCESS);
+    fake_report("the allocator takes back %zu bytes at %p that it did not hand out", bytes, pointer);
+    return fake_leave(TN__CU_ILLEGAL_STATE);
 }
 
 tn__cu_result tenonFakeHostAccess(const void *pointer, size_t bytes, int write)
 {
-    (void)pointer, (void)bytes, (void)write;
-    return fake_forked() ? TN__CU_NOT_INITIALIZED : TN__CU_SUCCESS;
+    fake_touch t;
+    tn__cu_result r;
+    if (!enter(pointer, bytes, write != 0, &t, &r))
+        return r;
+    if (t.block->device) {
+        fake_report("the host %s %zu bytes at %p, which is memory of device %d", write ? "writes" : "reads", bytes,
+                    pointer, t.block->device->ordinal);
+        return fake_leave(TN__CU_ILLEGAL_STATE);
+    }
+    fake_piece piece;
+    if (!fake_piece_find(t.block, t.from, &piece) || t.to > piece.to) {
+        fake_report("the host %s %zu bytes at %p of pinned memory that the allocator has taken back",
+                    write ? "writes" : "reads", bytes, pointer);
+        return fake_leave(TN__CU_ILLEGAL_STATE);
+    }
+    return fake_leave(fake_order_host(write ? "writes" : "reads", &t));
 }

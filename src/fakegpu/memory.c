@@ -59,12 +59,33 @@ static fake_block *place(fake_device *d, size_t bytes)
     return b;
 }
 
+static uint64_t *counts(const fake_block *b)
+{
+    return b->device ? b->device->count : fake.count;
+}
+
+static void count_new(const fake_block *b)
+{
+    counts(b)[TN__FAKE_ALLOCATIONS]++;
+    counts(b)[TN__FAKE_LIVE]++;
+}
+
 static void forget(fake_block *b)
 {
+    counts(b)[TN__FAKE_FREES]++;
+    counts(b)[TN__FAKE_LIVE]--;
     fake_table_remove(b->device ? &b->device->blocks : &fake.pinned, b);
     if (b->device)
         b->device->used -= b->size;
+    fake_history_clear(&b->history);
+    free(b->pieces);
     free(b);
+}
+
+/* Freeing is a write of the host: work that nobody has waited for must not touch the block. */
+static bool in_use(fake_block *b)
+{
+    return fake.order && fake_order_host("frees", &(fake_touch){b, 0, b->bytes, true});
 }
 
 tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
@@ -76,11 +97,14 @@ tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
     fake_device *d = c->device;
     if (!pointer || !bytes)
         return fake_leave(TN__CU_INVALID_VALUE);
+    if (fake_fault(FAKE_FAULT_OOM, d->ordinal))
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
     if (bytes > d->capacity || rounded(bytes) > d->capacity - d->used)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
     fake_block *b = place(d, bytes);
     if (!b)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
+    count_new(b);
     char *host = b->base + d->span;
     size_t size = b->size;
     *pointer = (tn__cu_ptr)(uintptr_t)b->base;
@@ -90,10 +114,11 @@ tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
     return TN__CU_SUCCESS;
 }
 
-/* Waits, as a real driver does, for all that is queued on the device, and on those that may touch its memory. */
+/* Waits, as a real driver does, for all that is queued on the device; and, what no driver promises, for what others that
+ * may touch its memory have queued. */
 static void wait_for_users(fake_device *d)
 {
-    fake_wait_context(&d->context);
+    fake_synchronize_context(&d->context);
     for (int i = 0; i < fake.n_visible; i++)
         if (fake.visible[i]->context.peer[d->ordinal])
             fake_wait_context(&fake.visible[i]->context);
@@ -118,6 +143,10 @@ tn__cu_result cuMemFree_v2(tn__cu_ptr pointer)
     b->going = true;
     wait_for_users(d);
     r = d->context.error;
+    if (in_use(b)) {
+        b->going = false;
+        return fake_leave(TN__CU_ILLEGAL_STATE);
+    }
     pthread_mutex_unlock(&fake.lock);
     fake_poison(host, size);
     fake_shut(host, size);
@@ -162,6 +191,8 @@ tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
     unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 4; /* 4: write-combined */
     if (!pointer || !bytes || flags & ~known)
         return fake_leave(TN__CU_INVALID_VALUE);
+    if (fake_fault(FAKE_FAULT_HOST, c->device->ordinal))
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
     fake_block *b = calloc(1, sizeof *b);
     size_t page = 4096;
     void *memory = bytes > SIZE_MAX - page ? NULL : aligned_alloc(page, (bytes + page - 1) / page * page);
@@ -169,6 +200,7 @@ tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
         memset(memory, 0xff, bytes);
         *b = (fake_block){.base = memory, .bytes = bytes, .size = bytes};
         if (fake_table_insert(&fake.pinned, b)) {
+            count_new(b);
             *pointer = memory;
             return fake_leave(TN__CU_SUCCESS);
         }
@@ -186,8 +218,10 @@ tn__cu_result cuMemFreeHost(void *pointer)
     fake_block *b = fake_block_of(pointer);
     if (!b || b->device || b->base != pointer)
         return fake_leave(TN__CU_INVALID_VALUE);
+    if (in_use(b))
+        return fake_leave(TN__CU_ILLEGAL_STATE);
     b->going = true;
-    for (int i = 0; i < fake.n_visible; i++) /* what is queued may use it: the caller should have waited */
+    for (int i = 0; i < fake.n_visible; i++) /* kernels that have it as an argument are not checked */
         fake_wait_context(&fake.visible[i]->context);
     forget(b);
     free(pointer);

@@ -25,6 +25,7 @@ static void take_off(tn__cu_module m)
             *at = m->next;
             break;
         }
+    m->context->device->count[TN__FAKE_MODULES]--;
     fake_handle_remove(m);
     for (tn__cu_function f = m->functions; f; f = f->next)
         fake_handle_remove(f);
@@ -56,7 +57,10 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
     tn__cu_result r = fake_enter_context(&c);
     if (r)
         return r;
+    bool foreign = fake_fault(FAKE_FAULT_NOCUBIN, c->device->ordinal);
     fake_leave(r); /* loading takes long */
+    if (foreign)
+        return TN__CU_NO_BINARY_FOR_GPU;
     if (!module || !image)
         return TN__CU_INVALID_VALUE;
     tn__cu_module m = calloc(1, sizeof *m);
@@ -76,6 +80,7 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
     m->context = c;
     m->next = c->modules;
     c->modules = m;
+    c->device->count[TN__FAKE_MODULES]++;
     *module = m;
     return fake_leave(TN__CU_SUCCESS);
 }
@@ -221,14 +226,12 @@ tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned
         return fake_leave(TN__CU_OUT_OF_MEMORY);
     memcpy(l->groups, groups, sizeof groups);
     memcpy(l->local, local, sizeof local);
-    r = fake_submit(s, function->what, access, n, false, run_launch, free, l);
+    const fake_work work = {.what = function->what, .run = run_launch, .drop = free, .arg = l};
+    r = fake_submit(s, &work, access, n);
     if (r) {
         free(l);
         return fake_leave(r);
     }
-    if (fake.blocking) {
-        fake_wait(s, s->last);
-        r = c->error;
-    }
-    return fake_leave(r);
+    c->device->count[TN__FAKE_LAUNCHES]++;
+    return fake_leave(fake_if_blocking(s));
 }

@@ -42,6 +42,7 @@ void fake_stream_put(fake_stream *s)
 {
     if (--s->refs)
         return;
+    fake_order_end(s);
     pthread_cond_destroy(&s->work);
     pthread_cond_destroy(&s->progress);
     free(s);
@@ -52,12 +53,15 @@ void fake_stream_detach(fake_stream *s)
     for (fake_stream **at = &s->context->streams; *at; at = &(*at)->next)
         if (*at == s) {
             *at = s->next;
+            fake_clock_join(&s->context->ended[(s->flags & TN__CU_STREAM_NON_BLOCKING) != 0], &s->clock);
             return;
         }
 }
 
 void fake_stream_close(fake_stream *s)
 {
+    if (s != s->context->fallback)
+        s->context->device->count[TN__FAKE_STREAMS]--;
     fake_handle_remove(s);
     s->closing = true;
     if (s->started)
@@ -92,6 +96,32 @@ void fake_wait_context(fake_context *c)
     }
 }
 
+void fake_synchronize(fake_stream *s)
+{
+    fake_clock then = {0}; /* what is queued later is not waited for */
+    fake_clock_copy(&then, &s->clock);
+    fake_wait(s, s->last);
+    fake_order_known(&then);
+    fake_clock_free(&then);
+}
+
+void fake_synchronize_context(fake_context *c)
+{
+    fake_clock then = {0};
+    fake_order_collect(c, &then);
+    fake_wait_context(c);
+    fake_order_known(&then);
+    fake_clock_free(&then);
+}
+
+tn__cu_result fake_if_blocking(fake_stream *s)
+{
+    const fake_context *c = s->context;
+    if (fake.blocking)
+        fake_synchronize(s);
+    return c->error;
+}
+
 void fake_discard(fake_context *c)
 {
     for (fake_stream *s = c->streams; s; s = s->next)
@@ -103,28 +133,42 @@ void fake_discard(fake_context *c)
 
 void fake_fail(fake_context *c, tn__cu_result error)
 {
-    if (!c->error)
-        c->error = error;
+    if (c->error)
+        return;
+    c->error = error;
+    fake_clock all = {0}; /* nothing that is queued on it will touch memory any more */
+    fake_order_collect(c, &all);
+    fake_order_known(&all);
+    fake_clock_free(&all);
+}
+
+static void pause_for(double milliseconds)
+{
+    struct timespec t = {(time_t)(milliseconds / 1e3),
+                         (long)((milliseconds - (double)(long)(milliseconds / 1e3) * 1e3) * 1e6)};
+    nanosleep(&t, NULL);
 }
 
 /* Calls what the item holds, without the lock. */
 static void run_work(fake_stream *s, fake_item *item)
 {
     bool dead = s->discard || s->context->error;
-    if (!dead && item->illegal) {
-        fake_report("%s", item->illegal);
-        fake_fail(s->context, TN__CU_ILLEGAL_ADDRESS);
+    if (!dead && item->error) {
+        fake_report("%s", item->report ? item->report : item->work.what);
+        fake_fail(s->context, item->error);
         dead = true;
     }
     pthread_mutex_unlock(&fake.lock);
-    running = s;
     double start = fake_now();
+    if (!dead && item->delay > 0)
+        pause_for(item->delay);
+    running = s;
     if (!dead)
-        item->run(item->arg);
-    else if (item->drop)
-        item->drop(item->arg);
-    double spent = fake_now() - start;
+        item->work.run(item->work.arg);
+    else if (item->work.drop)
+        item->work.drop(item->work.arg);
     running = NULL;
+    double spent = fake_now() - start;
     pthread_mutex_lock(&fake.lock);
     s->context->device->busy += (uint64_t)(spent * 1e6);
 }
@@ -143,7 +187,7 @@ static void run_item(fake_stream *s, fake_item *item)
         fake_event_put(item->event);
         break;
     }
-    free(item->illegal);
+    free(item->report);
     free(item);
 }
 
@@ -239,7 +283,7 @@ static void give_up(fake_item *item)
         fake_stream_put(item->on);
     else if (item->kind == FAKE_RECORD)
         fake_event_put(item->event);
-    free(item->illegal);
+    free(item->report);
     free(item);
 }
 

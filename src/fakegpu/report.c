@@ -29,3 +29,14 @@ tn__cu_result tenonFakeReport(char *text, size_t size)
     pthread_mutex_unlock(&lock);
     return TN__CU_SUCCESS;
 }
+
+tn__cu_result tenonFakeCounters(int device, uint64_t *counters)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    if (device < -1 || device >= fake.n_visible || !counters)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    memcpy(counters, device < 0 ? fake.count : fake.visible[device]->count, sizeof fake.count);
+    return fake_leave(TN__CU_SUCCESS);
+}

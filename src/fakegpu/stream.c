@@ -11,9 +11,11 @@ tn__cu_result cuStreamCreateWithPriority(tn__cu_stream *stream, unsigned flags, 
     if (!stream || flags & ~(unsigned)TN__CU_STREAM_NON_BLOCKING)
         return fake_leave(TN__CU_INVALID_VALUE);
     fake_stream *s = fake_stream_new(c, flags);
-    if (!s || !fake_handle_add(s, FAKE_STREAM)) {
-        if (s)
-            fake_stream_close(s);
+    if (!s)
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    c->device->count[TN__FAKE_STREAMS]++;
+    if (!fake_handle_add(s, FAKE_STREAM)) {
+        fake_stream_close(s);
         return fake_leave(TN__CU_OUT_OF_MEMORY);
     }
     *stream = s;
@@ -40,7 +42,10 @@ tn__cu_result cuStreamQuery(tn__cu_stream stream)
     tn__cu_result r = fake_enter_stream(stream, &c, &s);
     if (r)
         return r;
-    return fake_leave(s->oldest == UINT64_MAX ? TN__CU_SUCCESS : TN__CU_NOT_READY);
+    if (s->oldest != UINT64_MAX)
+        return fake_leave(TN__CU_NOT_READY);
+    fake_order_known(&s->clock);
+    return fake_leave(TN__CU_SUCCESS);
 }
 
 tn__cu_result cuStreamSynchronize(tn__cu_stream stream)
@@ -51,6 +56,7 @@ tn__cu_result cuStreamSynchronize(tn__cu_stream stream)
     if (r)
         return r;
     c = s->context;
-    fake_wait(s, s->last);
+    c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
+    fake_synchronize(s);
     return fake_leave(c->error);
 }

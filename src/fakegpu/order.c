@@ -1,0 +1,198 @@
+/* Order: two accesses to the same bytes, at least one a write, must be ordered by streams, events and waits of the host.
+ * This is checked when the later one is queued. Everything that can order it has been said by then, so what is missing is
+ * found whether or not the two would have met this time. */
+#include "fakegpu/driver.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fake_clock host;
+static uint64_t host_version = 1;
+
+/* ---- slots: one per stream; taken over from an ended one only if the host knows all that it did ---- */
+
+static struct {
+    uint64_t *last; /* tick of its last operation */
+    bool *used;
+    unsigned n, room;
+} slots;
+
+static bool more_slots(void)
+{
+    unsigned room = slots.room ? 2 * slots.room : 64;
+    uint64_t *last = realloc(slots.last, room * sizeof *last);
+    if (last)
+        slots.last = last;
+    bool *used = realloc(slots.used, room * sizeof *used);
+    if (used)
+        slots.used = used;
+    if (!last || !used || room > UINT16_MAX)
+        return false;
+    slots.room = room;
+    return true;
+}
+
+static bool take_slot(fake_stream *s)
+{
+    unsigned i = 0;
+    while (i < slots.n && (slots.used[i] || (i < host.n ? host.at[i] : 0) < slots.last[i]))
+        i++;
+    if (i == slots.n) {
+        if (slots.n == slots.room && !more_slots())
+            return false;
+        slots.last[slots.n++] = 0;
+    }
+    slots.used[i] = true;
+    s->slot = i;
+    s->has_slot = true;
+    fake_clock_set(&s->clock, i, slots.last[i]);
+    return true;
+}
+
+void fake_order_end(fake_stream *s)
+{
+    if (s->has_slot)
+        slots.used[s->slot] = false;
+    fake_clock_free(&s->clock);
+}
+
+/* ---- names, kept for ever: there are as many as kernels ---- */
+
+static const char *keep(const char *what)
+{
+    static struct name {
+        struct name *next;
+        char text[];
+    } * names[512];
+    uint32_t hash = 2166136261U; /* FNV-1a */
+    for (const char *p = what; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 16777619U;
+    struct name **at = &names[hash % 512];
+    for (const struct name *n = *at; n; n = n->next)
+        if (strcmp(n->text, what) == 0)
+            return n->text;
+    size_t size = strlen(what) + 1;
+    struct name *n = malloc(sizeof *n + size);
+    if (!n)
+        return "an operation";
+    memcpy(n->text, what, size);
+    n->next = *at;
+    *at = n;
+    return n->text;
+}
+
+/* ---- what is known ---- */
+
+void fake_order_known(const fake_clock *clock)
+{
+    fake_clock_join(&host, clock);
+    host_version++;
+}
+
+void fake_order_collect(const fake_context *c, fake_clock *clock)
+{
+    for (const fake_stream *s = c->streams; s; s = s->next)
+        fake_clock_join(clock, &s->clock);
+    fake_clock_join(clock, &c->ended[0]);
+    fake_clock_join(clock, &c->ended[1]);
+}
+
+void fake_order_join(fake_stream *s)
+{
+    if (s->host_version != host_version) {
+        fake_clock_join(&s->clock, &host);
+        s->host_version = host_version;
+    }
+    const fake_context *c = s->context;
+    if (s->flags & TN__CU_STREAM_NON_BLOCKING)
+        return;
+    if (s != c->fallback) {
+        fake_clock_join(&s->clock, &c->fallback->clock);
+        return;
+    }
+    fake_clock_join(&s->clock, &c->ended[0]);
+    for (const fake_stream *other = c->streams; other; other = other->next)
+        if (other != s && !(other->flags & TN__CU_STREAM_NON_BLOCKING))
+            fake_clock_join(&s->clock, &other->clock);
+}
+
+void fake_order_wait(fake_stream *s, const fake_event *e)
+{
+    fake_order_join(s);
+    fake_clock_join(&s->clock, &e->clock);
+}
+
+/* ---- checks ---- */
+
+static void name_stream(char *out, size_t size, unsigned id, int device)
+{
+    const fake_stream *fallback = fake.visible[device]->context.fallback;
+    if (fallback && fallback->id == id)
+        snprintf(out, size, "the default stream of device %d", device);
+    else
+        snprintf(out, size, "stream %u of device %d", id, device);
+}
+
+/* Where it happens: "4096 bytes at 0x... of device 0 (bytes 0 to 4096 of a block of 8192)". */
+static void name_memory(char *out, size_t size, const fake_touch *t)
+{
+    const fake_block *b = t->block;
+    fake_piece piece;
+    if (!fake_piece_find(b, t->from, &piece))
+        piece = (fake_piece){0, b->bytes, true};
+    char owner[32] = "pinned memory";
+    if (b->device)
+        snprintf(owner, sizeof owner, "memory of device %d", b->device->ordinal);
+    snprintf(out, size, "%zu bytes at %p (%s; the block at %p has %zu bytes)", t->to - t->from,
+             (void *)(b->base + t->from), owner, (void *)(b->base + piece.from), piece.to - piece.from);
+}
+
+tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fake_touch *touch, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool wrote;
+        const fake_touch *t = &touch[i];
+        const fake_epoch *e = t->block ? fake_history_conflict(&t->block->history, t, &s->clock, &wrote) : NULL;
+        if (!e)
+            continue;
+        char here[64], there[64], memory[256];
+        name_stream(here, sizeof here, s->id, s->context->device->ordinal);
+        name_stream(there, sizeof there, e->stream, e->device);
+        name_memory(memory, sizeof memory, t);
+        fake_report(
+            "%s on %s %s %s, which %s on %s %s: nothing orders the two. Record an event on %s after %s and let %s "
+            "wait for it before %s (cuEventRecord, cuStreamWaitEvent), or let the host wait in between.",
+            what, here, t->write ? "writes" : "reads", memory, e->what, there, wrote ? "writes" : "reads", there,
+            e->what, here, what);
+        return TN__CU_ILLEGAL_STATE;
+    }
+    return TN__CU_SUCCESS;
+}
+
+void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n)
+{
+    if (!s->has_slot && !take_slot(s))
+        return;
+    uint64_t tick = ++slots.last[s->slot];
+    fake_clock_set(&s->clock, s->slot, tick);
+    fake_epoch e = {tick, keep(what), s->id, (uint16_t)s->slot, (int16_t)s->context->device->ordinal};
+    for (int i = 0; i < n; i++)
+        if (touch[i].block)
+            fake_history_note(&touch[i].block->history, &touch[i], e);
+}
+
+tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
+{
+    bool wrote;
+    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, &host, &wrote);
+    if (!e)
+        return TN__CU_SUCCESS;
+    char there[64], memory[256];
+    name_stream(there, sizeof there, e->stream, e->device);
+    name_memory(memory, sizeof memory, touch);
+    fake_report(
+        "the host %s %s, which %s on %s %s: nothing orders the two. Let the host wait first for %s, or for an event "
+        "recorded there after %s.",
+        doing, memory, e->what, there, wrote ? "writes" : "reads", there, e->what);
+    return TN__CU_ILLEGAL_STATE;
+}
