@@ -10,7 +10,7 @@ kit_management nvml;
 int kit_devices;
 tn__cu_context kit_context[KIT_DEVICES];
 
-enum { ADD, FILL, SPIN, KERNELS };
+enum { ADD, FILL, SPIN, HOLD, KERNELS };
 static tn__cu_function kernel[KIT_DEVICES][KERNELS];
 static char *image;
 
@@ -33,6 +33,11 @@ static const char text[] = "KERNEL(add)(GLOBAL f32 *to, GLOBAL const f32 *from, 
                            "        x = x * 0.5f + value * 0.5f;\n"
                            "    for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0))\n"
                            "        to[i] = x;\n"
+                           "}\n"
+                           "KERNEL(hold)(GLOBAL i32 *gate)\n"
+                           "{\n"
+                           "    while (!ATOMIC_ADD_I32(gate, 0))\n"
+                           "        ;\n"
                            "}\n";
 
 typedef struct compiler {
@@ -135,7 +140,7 @@ void kit_use(int device)
 
 void kit_start(void)
 {
-    static const char *const names[KERNELS] = {"add", "fill", "spin"};
+    static const char *const names[KERNELS] = {"add", "fill", "spin", "hold"};
     CU(cu.init(0));
     CU(cu.device_get_count(&kit_devices));
     for (int i = kit_devices; i-- > 0;) {
@@ -200,6 +205,20 @@ tn__cu_result kit_fill(tn__cu_ptr to, float value, int64_t n, tn__cu_stream stre
 tn__cu_result kit_spin(tn__cu_ptr to, float value, int64_t n, tn__cu_stream stream)
 {
     return launch(SPIN, 1, 1, (void *[]){&to, &value, &n}, stream);
+}
+
+int32_t *kit_hold(tn__cu_stream stream)
+{
+    void *gate;
+    CU(cu.mem_host_alloc(&gate, sizeof(int32_t), 0));
+    *(int32_t *)gate = 0;
+    CU(launch(HOLD, 1, 1, (void *[]){&gate}, stream));
+    return gate;
+}
+
+void kit_go(int32_t *gate)
+{
+    __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
 }
 
 uint64_t kit_count(int device, int which)

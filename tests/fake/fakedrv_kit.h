@@ -58,6 +58,9 @@ float *kit_pinned(size_t bytes);
 tn__cu_result kit_add(tn__cu_ptr to, tn__cu_ptr from, int64_t n, tn__cu_stream stream);
 tn__cu_result kit_fill(tn__cu_ptr to, float value, int64_t n, tn__cu_stream stream);
 tn__cu_result kit_spin(tn__cu_ptr to, float value, int64_t n, tn__cu_stream stream);
+/* Holds up what is queued on the stream from now on, until kit_go with what this gave. */
+int32_t *kit_hold(tn__cu_stream stream);
+void kit_go(int32_t *gate);
 uint64_t kit_count(int device, int which);
 /* What n floats of the current device hold; waits for the whole device. */
 void kit_expect(tn__cu_ptr memory, float value, int64_t n);

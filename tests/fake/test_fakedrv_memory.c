@@ -1,0 +1,247 @@
+/* Fake GPUs: device memory and pinned memory, copies, peers; what is refused, and with which result. */
+#include "fake/fakedrv_kit.h"
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- allocation ---- */
+
+static void allocation(void)
+{
+    kit_start();
+    size_t unused, total, before;
+    tn__cu_ptr p, q;
+    CU(cu.mem_get_info(&before, &total));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_alloc(&p, 0));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_alloc(NULL, 4));
+    p = kit_memory(1);
+    q = kit_memory(513);
+    CHECK(p % 512 == 0 && q % 512 == 0 && p != q);
+    CU(cu.mem_get_info(&unused, &total));
+    CHECK(before - unused == 512 + 1024);
+    CHECK(kit_count(0, TN__FAKE_ALLOCATIONS) == 2 && kit_count(0, TN__FAKE_LIVE) == 2);
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free(q + 512)); /* no beginning of a block */
+    CU(cu.mem_free(p));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free(p));
+    CU(cu.mem_free(0));
+    CU(cu.mem_free(q));
+    CHECK(kit_count(0, TN__FAKE_FREES) == 2 && kit_count(0, TN__FAKE_LIVE) == 0);
+    p = kit_memory(unused);
+    GIVES(TN__CU_OUT_OF_MEMORY, cu.mem_alloc(&q, 8192));
+    GIVES(TN__CU_OUT_OF_MEMORY, cu.mem_alloc(&q, SIZE_MAX));
+    CU(cu.mem_free(p));
+    for (int i = 0; i < 100; i++) { /* all of it, again and again, in changing pieces */
+        tn__cu_ptr piece[8];
+        for (int k = 0; k < 8; k++)
+            piece[k] = kit_memory(before / 8 / 512 * 512 - (size_t)(i * k % 7) * 512);
+        for (int k = 0; k < 8; k++)
+            CU(cu.mem_free(piece[(k * 3 + i) % 8]));
+    }
+    CU(cu.mem_get_info(&unused, &total));
+    CHECK(unused == before);
+}
+
+static void fresh_memory(void)
+{
+    kit_start();
+    static const size_t sizes[] = {4, 4096, 3 << 20, 40 << 20};
+    for (int again = 0; again < 2; again++)
+        for (size_t i = 0; i < TN_COUNT(sizes); i++) {
+            tn__cu_ptr p = kit_memory(sizes[i]);
+            kit_expect(p, NAN, (int64_t)(sizes[i] / 4));
+            CU(kit_fill(p, 3, (int64_t)(sizes[i] / 4), NULL));
+            kit_expect(p, 3, (int64_t)(sizes[i] / 4));
+            CU(cu.mem_free(p));
+        }
+    tn__cu_ptr huge = kit_memory((size_t)3 << 30); /* costs nothing until it is used */
+    CU(kit_fill(huge + ((size_t)2 << 30), 1, 1000, NULL));
+    kit_expect(huge + ((size_t)2 << 30), 1, 1000);
+    kit_expect(huge + ((size_t)1 << 30), NAN, 1000);
+}
+
+static void host_reads_device_memory(void)
+{
+    kit_start();
+    const volatile char *p = (const volatile char *)(uintptr_t)kit_memory(4096);
+    signal(SIGSEGV, SIG_DFL); /* sanitizers have their own */
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        _exit(*p == 0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void memory_is_allocated(void **state)
+{
+    (void)state;
+    IN_CHILD(allocation, "TENON_FAKE_GPUS=1x64MiB");
+    IN_CHILD(fresh_memory, "TENON_FAKE_GPUS=1x4GiB");
+    IN_CHILD(host_reads_device_memory, "TENON_FAKE_GPUS=1x64MiB");
+}
+
+/* ---- copies ---- */
+
+static void copies_arrive(void)
+{
+    kit_start();
+    enum { N = 100000, BYTES = N * 4 };
+    float *pinned = kit_pinned(BYTES), *pageable = malloc(BYTES), *back = malloc(BYTES);
+    tn__cu_ptr p = kit_memory(BYTES), q = kit_memory(BYTES);
+    tn__cu_stream s = kit_stream();
+    CHECK(isnan(pinned[0]) && isnan(pinned[N - 1]));
+    for (int i = 0; i < N; i++)
+        pageable[i] = (float)i;
+    int32_t *gate = kit_hold(s);
+    CU(cu.memcpy_htod_async(p, pageable, 4000, s)); /* small: kept aside, the source may change at once */
+    GIVES(TN__CU_NOT_READY, cu.stream_query(s));
+    memset(pageable, 0, 4000);
+    kit_go(gate);
+    CU(cu.memcpy_dtod_async(q, p, 4000, s));
+    CU(cu.memcpy_dtoh_async(back, q, 4000, s)); /* pageable: there when the call returns */
+    for (int i = 0; i < 1000; i++)
+        CHECK(back[i] == (float)i);
+    CU(cu.memcpy_htod_async(p, pageable, BYTES, s)); /* large: the source was read as well */
+    memset(pageable, 0, BYTES);
+    CU(cu.memcpy_dtoh_async(back, p, BYTES, s));
+    CHECK(back[0] == 0 && back[1000] == 1000 && back[N - 1] == N - 1);
+    for (int i = 0; i < N; i++)
+        pinned[i] = (float)-i;
+    CU(cu.memcpy_htod_async(p, pinned, BYTES, s));
+    CU(cu.memset_d8_async(p + 8, 0, 4, s));
+    gate = kit_hold(s);
+    CU(cu.memcpy_dtoh_async(pinned, p, BYTES, s)); /* pinned: later */
+    GIVES(TN__CU_NOT_READY, cu.stream_query(s));
+    kit_go(gate);
+    CU(cu.stream_synchronize(s));
+    CHECK(pinned[1] == -1 && pinned[2] == 0 && pinned[3] == -3 && pinned[N - 1] == -(N - 1));
+    CHECK(kit_count(0, TN__FAKE_H2D) == 3 && kit_count(0, TN__FAKE_H2D_BYTES) == 4000 + 2 * BYTES);
+    CHECK(kit_count(0, TN__FAKE_D2H) == 3 && kit_count(0, TN__FAKE_D2D) == 1 && kit_count(0, TN__FAKE_P2P) == 0);
+    CHECK(kit_count(-1, TN__FAKE_H2D) == 2 && kit_count(-1, TN__FAKE_D2H) == 2);
+    CHECK(kit_count(0, TN__FAKE_SYNCHRONIZATIONS) == 1 && kit_count(0, TN__FAKE_LAUNCHES) == 2);
+    CU(cu.mem_free_host(pinned));
+    CHECK(kit_count(-1, TN__FAKE_ALLOCATIONS) == 3 && kit_count(-1, TN__FAKE_LIVE) == 2); /* two gates */
+    free(pageable);
+    free(back);
+}
+
+static void wrong_copies(void)
+{
+    kit_start();
+    tn__cu_ptr p = kit_memory(1000), gone = kit_memory(1000);
+    float host[1000], *pinned = kit_pinned(1000);
+    CU(cu.mem_free(gone));
+    kit_use(1);
+    tn__cu_ptr other = kit_memory(1000);
+    kit_use(0);
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_htod_async(p, host, 1001, NULL));
+    REPORTS("past the end of the 1000 bytes");
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_htod_async(p + 999, host, 2, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_htod_async(p - 4, host, 4, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtoh_async(host, gone, 4, NULL));
+    REPORTS("no live memory of device 0");
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtoh_async(pinned, p, 1001, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtoh_async((char *)pinned + 500, p, 501, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_htod_async((tn__cu_ptr)(uintptr_t)pinned, host, 4, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtoh_async((void *)(uintptr_t)other, p, 4, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtod_async(p, (tn__cu_ptr)(uintptr_t)host, 4, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtod_async(p, other, 4, NULL));
+    REPORTS("device 0 has no access to it");
+    GIVES(TN__CU_INVALID_VALUE, cu.memset_d8_async(p + 1, 0, 1000, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memset_d8_async(other, 0, 4, NULL));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_peer_async(p, kit_context[1], other, kit_context[1], 4, NULL));
+    GIVES(TN__CU_INVALID_HANDLE, cu.memcpy_htod_async(p, host, 4, (tn__cu_stream)(void *)host));
+    CU(cu.memcpy_htod_async(p, host, 0, NULL));
+    CU(cu.ctx_synchronize()); /* the device is none the worse */
+    CHECK(kit_count(0, TN__FAKE_H2D) == 0 && kit_count(0, TN__FAKE_D2H) == 0);
+}
+
+static void copies_are_checked(void **state)
+{
+    (void)state;
+    IN_CHILD(copies_arrive, "TENON_FAKE_GPUS=1");
+    IN_CHILD(wrong_copies, "TENON_FAKE_GPUS=2");
+}
+
+/* ---- peers ---- */
+
+static void peers_exchange(void)
+{
+    kit_start();
+    enum { N = 1000 };
+    tn__cu_ptr p = kit_memory(N * 4), q, r;
+    CU(kit_fill(p, 5, N, NULL));
+    CU(cu.ctx_synchronize());
+    kit_use(1);
+    q = kit_memory(N * 4);
+    r = kit_memory(N * 4);
+    CU(kit_fill(r, 1, N, NULL));
+    CU(cu.memcpy_peer_async(q, kit_context[1], p, kit_context[0], N * 4, NULL)); /* needs no access */
+    kit_expect(q, 5, N);
+    CHECK(kit_count(1, TN__FAKE_P2P) == 1 && kit_count(1, TN__FAKE_P2P_BYTES) == N * 4);
+    GIVES(TN__CU_INVALID_DEVICE, cu.ctx_enable_peer_access(kit_context[1], 0));
+    CU(cu.ctx_enable_peer_access(kit_context[0], 0));
+    GIVES(TN__CU_PEER_ACCESS_ALREADY_ENABLED, cu.ctx_enable_peer_access(kit_context[0], 0));
+    CU(kit_add(r, p, N, NULL)); /* a kernel of device 1 reads memory of device 0 */
+    kit_expect(r, 6, N);
+    CU(cu.memcpy_dtod_async(q, r, N * 4, NULL));
+    CU(cu.memcpy_dtod_async(p, r, N * 4, NULL));
+    CU(cu.ctx_synchronize());
+    kit_use(0);
+    kit_expect(p, 6, N);
+    CU(kit_add(p, q, N, NULL)); /* access goes one way */
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.ctx_synchronize());
+    REPORTS("device 0 has no access to it");
+}
+
+static void peers_may_exchange(void **state)
+{
+    (void)state;
+    IN_CHILD(peers_exchange, "TENON_FAKE_GPUS=2");
+}
+
+/* ---- pinned memory ---- */
+
+static void pinned(void)
+{
+    kit_start();
+    void *m;
+    tn__cu_ptr d;
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_host_alloc(&m, 0, 0));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_host_alloc(&m, 4, 64));
+    float *p = kit_pinned(4096), plain[4];
+    CU(cu.mem_host_get_device_pointer(&d, p, 0));
+    CHECK(d == (tn__cu_ptr)(uintptr_t)p);
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_host_get_device_pointer(&d, plain, 0));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free_host(plain));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free_host(p + 1));
+    CU(kit_fill(d, 4, 1024, NULL)); /* a kernel writes it */
+    CU(cu.ctx_synchronize());
+    CHECK(p[0] == 4 && p[1023] == 4);
+    kit_use(1);
+    CU(kit_fill(d, 5, 1024, NULL)); /* of any device */
+    CU(cu.ctx_synchronize());
+    CHECK(p[1023] == 5);
+    CU(cu.mem_free_host(p));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free_host(p));
+}
+
+static void pinned_memory_is_shared(void **state)
+{
+    (void)state;
+    IN_CHILD(pinned, "TENON_FAKE_GPUS=2");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_allocated),
+        cmocka_unit_test(copies_are_checked),
+        cmocka_unit_test(peers_may_exchange),
+        cmocka_unit_test(pinned_memory_is_shared),
+    };
+    return kit_open(true) || cmocka_run_group_tests(tests, NULL, NULL);
+}
