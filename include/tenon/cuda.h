@@ -22,6 +22,75 @@ TN_API int32_t tn_cuda_current_device(void);
 /* Not recommended, as in PyTorch: naming devices is clearer. A negative index changes nothing. */
 TN_API tn_status tn_cuda_set_device(int32_t index) TN_MUST_USE;
 
+/* What a GPU is; none of it changes, none of it needs a context. Names are those of torch.cuda.get_device_properties(). */
+typedef struct tn_cuda_properties {
+    char name[128];
+    int32_t major, minor; /* compute capability */
+    int64_t total_memory; /* bytes */
+    int32_t multi_processor_count, warp_size, max_threads_per_block, max_threads_per_multi_processor;
+    int32_t regs_per_multiprocessor;
+    int64_t shared_memory_per_block, shared_memory_per_block_optin, shared_memory_per_multiprocessor; /* bytes */
+    int64_t L2_cache_size;                                                                            /* bytes */
+    int32_t clock_rate, memory_clock_rate; /* kHz; 0: unknown */
+    int32_t memory_bus_width;              /* bits */
+    int32_t pci_domain_id, pci_bus_id, pci_device_id;
+    bool is_integrated, is_multi_gpu_board;
+    char uuid[40];     /* "d49a2b4e-..." */
+    char pci_text[16]; /* "0000:17:00.0" */
+} tn_cuda_properties;
+TN_API tn_status tn_cuda_device_properties(tn_device device, tn_cuda_properties *out) TN_MUST_USE;
+
+/* "NVIDIA H200". NULL with an error set if there is no such device; else valid for ever. */
+TN_API const char *tn_cuda_device_name(tn_device device);
+TN_API tn_status tn_cuda_device_capability(tn_device device, int32_t *major, int32_t *minor) TN_MUST_USE;
+
+/* The number that nvidia-smi gives this GPU: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER make it differ from cuda's. Found by
+ * UUID, or by PCI address. -1 where NVML is not there; with an error set if there is no such device. */
+TN_API int32_t tn_cuda_physical(tn_device device);
+
+/* A GPU of this machine as NVML sees it now, all processes counted. Numbers are -1 where it says nothing. */
+typedef struct tn_cuda_status {
+    int32_t physical; /* nvidia-smi's number */
+    tn_device device; /* the cuda device that it is; index -1: hidden from this process */
+    char name[128];
+    char uuid[48];                                  /* "GPU-d49a2b4e-..." */
+    char pci_text[32];                              /* "00000000:17:00.0" */
+    int64_t memory_total, memory_used, memory_free; /* bytes */
+    int32_t gpu_utilization, memory_utilization;    /* per cent */
+    int32_t temperature, fan;                       /* degrees Celsius; per cent */
+    int32_t power, power_limit;                     /* milliwatts */
+    int32_t performance_state;                      /* 0 (fastest) to 15 */
+    int32_t persistence_mode, display_active;       /* 0 or 1 */
+    int32_t compute_mode;                           /* 0: default, 2: prohibited, 3: one process */
+    int64_t ecc_errors;                             /* uncorrected, since the driver was loaded */
+} tn_cuda_status;
+/* Every GPU of the machine, hidden ones too. Writes up to cap rows; returns how many there are: 0 where NVML is not there.
+ * Makes no context. */
+TN_API size_t tn_cuda_statuses(tn_cuda_status *out, size_t cap);
+
+/* Who computes on a GPU, by its physical number. */
+typedef struct tn_cuda_process {
+    int64_t pid;
+    int64_t used_memory; /* bytes; -1: unknown */
+    char name[256];      /* "" where the system does not tell */
+} tn_cuda_process;
+TN_API size_t tn_cuda_processes(int32_t physical, tn_cuda_process *out, size_t cap);
+
+/* The libraries of NVIDIA that Tenon opens, for reports such as `tenon doctor`: the driver, NVRTC, cuBLAS, NVML. Opens all. */
+typedef struct tn_cuda_library {
+    char name[16];
+    bool found;
+    bool fake;         /* TENON_FAKE_GPUS: the stand-in for all of them */
+    int32_t version;   /* 13000 for 13.0; of the driver the CUDA version that it has; 0: unknown */
+    char path[256];    /* where it was found, or "" */
+    char missing[512]; /* what was looked for, and how to get it */
+} tn_cuda_library;
+TN_API size_t tn_cuda_libraries(tn_cuda_library *out, size_t cap);
+/* The driver's own version: "580.95.05"; "" where NVML is not there. */
+TN_API const char *tn_cuda_driver_version(void);
+/* Where compiled kernels are kept, as snprintf writes it: 0: nowhere (no folder, or one that others may write). */
+TN_API int64_t tn_kernel_cache_folder(char *out, size_t size);
+
 /* Makes a device usable again after an asynchronous failure, or clears a healthy one: every tensor, stream and event on it
  * is void from then on (using one is an error), its memory is free. Other devices and the CPU go on. No other thread may be
  * using the device. */

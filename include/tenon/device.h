@@ -45,9 +45,13 @@ typedef struct tn_device_info {
     tn_device device;
     char name[96];
     int64_t total_memory; /* bytes; 0 where unknown */
-    int64_t free_memory;
-    int32_t units;    /* CPU cores the pool uses, or multiprocessors */
-    char detail[160]; /* instruction set, BLAS, driver ... */
+    int64_t free_memory;  /* of all processes together; 0 where unknown */
+    int32_t units;        /* CPU cores the pool uses, or multiprocessors */
+    char detail[160];     /* instruction set, BLAS, driver ... */
+    /* of GPUs: the map from logical to physical; nothing of it makes a context */
+    int32_t physical;    /* nvidia-smi's number; -1 where unknown, and on others */
+    char uuid[48];       /* "GPU-d49a2b4e-...", or "" */
+    char pci_bus_id[32]; /* "0000:17:00.0", or "" */
 } tn_device_info;
 /* Writes up to cap rows; returns how many devices there are. */
 TN_API size_t tn_devices(tn_device_info *out, size_t cap);

@@ -116,6 +116,7 @@ size_t tn_devices(tn_device_info *out, size_t cap)
                 continue;
             memset(&out[n], 0, sizeof out[n]);
             out[n].device = tn_device_make(type, tn__device_has_index(type) ? i : -1);
+            out[n].physical = -1;
             b->info(i, &out[n]);
         }
     }

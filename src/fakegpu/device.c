@@ -282,6 +282,7 @@ static int attribute_of(const fake_device *d, unsigned attribute)
     case TN__CU_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: return 96 * 1024;
     case TN__CU_WARP_SIZE: return 32;
     case TN__CU_MAX_REGISTERS_PER_BLOCK: return 65536;
+    case TN__CU_MAX_REGISTERS_PER_MULTIPROCESSOR: return 65536;
     case TN__CU_CLOCK_RATE: return 1000000;
     case TN__CU_MEMORY_CLOCK_RATE: return 1000000;
     case TN__CU_GLOBAL_MEMORY_BUS_WIDTH: return 64;

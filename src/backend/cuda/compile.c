@@ -148,9 +148,9 @@ tn_status tn__cuda_target(tn_device device, char *text, size_t size)
                  options[0][2]);
         return TN_OK;
     }
-    const char *cc = getenv("TENON_FAKE_GPU_CC"), *flags = getenv("TENON_FAKE_GPU_CFLAGS");
+    const char *only = getenv("TENON_FAKE_CC"), *cc = getenv("CC");
     snprintf(text, size, "fake %d.%d %lld.%lld sm_%d %s %s", (int)c.major, (int)c.minor, (long long)c.size,
-             (long long)c.time, sm, cc ? cc : "", flags ? flags : "");
+             (long long)c.time, sm, only ? only : "", cc ? cc : "");
     return TN_OK;
 }
 

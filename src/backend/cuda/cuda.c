@@ -1,7 +1,6 @@
 /* The CUDA backend: one const struct. */
 #include "backend/cuda/cuda.h"
 #include "core/error.h"
-#include <stdio.h>
 
 tn_status tn__cuda_resolve(tn_device asked, tn_device *out)
 {
@@ -12,23 +11,6 @@ tn_status tn__cuda_resolve(tn_device asked, tn_device *out)
                    ? tn_error_code()
                    : tn__error(TN_EVALUE, "Expected a cuda device, but got: %s", tn_device_text(asked).s);
     return tn__device_resolve(asked, out);
-}
-
-static void info(int32_t index, tn_device_info *out)
-{
-    const tn__cuda_device *dev = tn__cuda_slot(index);
-    int major = 0, minor = 0, units = 0, version = 0;
-    size_t total = 0;
-    tn__cu.device_get_name(out->name, (int)sizeof out->name, dev->handle);
-    if (tn__cu.device_total_mem(&total, dev->handle) == TN__CU_SUCCESS)
-        out->total_memory = (int64_t)total;
-    tn__cu.device_get_attribute(&units, TN__CU_MULTIPROCESSOR_COUNT, dev->handle);
-    tn__cu.device_get_attribute(&major, TN__CU_COMPUTE_CAPABILITY_MAJOR, dev->handle);
-    tn__cu.device_get_attribute(&minor, TN__CU_COMPUTE_CAPABILITY_MINOR, dev->handle);
-    tn__cu.driver_get_version(&version);
-    out->units = units;
-    snprintf(out->detail, sizeof out->detail, "compute capability %d.%d; driver for CUDA %d.%d", major, minor,
-             version / 1000, version % 1000 / 10);
 }
 
 /* Kernels that are not there yet leave a hole: the operation then says that it is missing on cuda. */
@@ -58,7 +40,7 @@ const tn__backend tn__cuda_backend = {
     .name = "cuda",
     .type = TN_DEVICE_CUDA,
     .count = tn__cuda_count,
-    .info = info,
+    .info = tn__cuda_info,
     .allocate = tn__cuda_allocate,
     .elementwise = tn__gpu_elementwise,
     .copy = tn__gpu_copy_iter,

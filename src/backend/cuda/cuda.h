@@ -48,6 +48,8 @@ bool tn__cuda_is_fake(void);
 typedef enum tn__cuda_library_id { TN__LIB_CUDA, TN__LIB_NVRTC, TN__LIB_CUBLAS, TN__LIB_NVML } tn__cuda_library_id;
 /* Opens it. NULL if it is there, else what was looked for and how to get it. */
 const char *tn__cuda_library(tn__cuda_library_id which);
+/* Where it was found; NULL if it is not there. */
+const char *tn__cuda_library_path(tn__cuda_library_id which);
 
 /* ---- device.c ---- */
 enum { TN__CUDA_MAX = 64, TN__RING = 16 };
@@ -70,6 +72,7 @@ typedef struct tn__cuda_stream {
 
 typedef struct tn__cuda_device {
     int32_t index;
+    char name[128], pci[16]; /* "NVIDIA H200", "0000:17:00.0" */
     tn__cu_device handle;
     tn__cu_context context; /* NULL until first use */
     _Atomic bool ready;     /* context, limits and default stream are there; false when dead or in a forked child */
@@ -117,6 +120,18 @@ static inline tn_status tn__cuda_check(tn__cuda_device *dev, tn__cu_result resul
 
 /* After the host has waited: index faults that kernels reported, as an error (TN_EINDEX), once. */
 tn_status tn__cuda_take_fault(tn__cuda_device *dev);
+
+/* ---- properties.c, nvml.c: what needs no context ---- */
+typedef struct tn__cuda_uuid_text {
+    char s[48];
+} tn__cuda_uuid_text;
+/* "GPU-d49a2b4e-..."; "" if the driver does not know it. */
+tn__cuda_uuid_text tn__cuda_uuid_str(const tn__cuda_device *dev);
+/* nvidia-smi's number; -1 where NVML is not there or does not know the device. */
+int32_t tn__cuda_physical_of(const tn__cuda_device *dev);
+/* Bytes that no process holds; 0 where NVML is not there. */
+int64_t tn__cuda_free_memory(const tn__cuda_device *dev);
+void tn__cuda_info(int32_t index, tn_device_info *out);
 
 /* ---- stream.c ---- */
 /* The calling thread's current stream of a device that is in use. */

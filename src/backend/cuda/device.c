@@ -83,6 +83,8 @@ static void set_up(int32_t i, tn__cu_device handle)
     tn__cuda_device *dev = &table.device[i];
     dev->index = i;
     dev->handle = handle;
+    tn__cu.device_get_name(dev->name, (int)sizeof dev->name, handle);
+    tn__cu.device_get_pci_bus_id(dev->pci, (int)sizeof dev->pci, handle);
     pthread_mutex_init(&dev->lock, NULL);
     atomic_init(&dev->stream.refs, 1);
     dev->stream.device = TN_CUDA(i);

@@ -217,6 +217,15 @@ const char *tn__cuda_library(tn__cuda_library_id which)
     return l->there ? NULL : l->missing;
 }
 
+const char *tn__cuda_library_path(tn__cuda_library_id which)
+{
+    void *first;
+    if (tn__cuda_library(which))
+        return NULL;
+    memcpy(&first, libraries[which].slots, sizeof first);
+    return tn__dynlib_path(first);
+}
+
 static bool need(tn__cuda_library_id which)
 {
     const char *missing = tn__cuda_library(which);

@@ -104,6 +104,16 @@ static int open_folder(bool make)
     return fd;
 }
 
+int64_t tn__cache_folder(char *out, size_t size)
+{
+    char path[PATH_MAX];
+    int fd = open_folder(true);
+    if (fd < 0 || !folder_name(path, sizeof path))
+        return 0;
+    close(fd);
+    return snprintf(out, size, "%s", path);
+}
+
 /* ---- files ---- */
 
 typedef struct header {

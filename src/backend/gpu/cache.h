@@ -22,4 +22,7 @@ bool tn__cache_load(const tn__cache_key *key, void **data, size_t *size);
 /* Tries to keep them. */
 void tn__cache_store(const tn__cache_key *key, const void *data, size_t size);
 
+/* The folder's name, as snprintf writes it; 0: there is none that may be used. */
+int64_t tn__cache_folder(char *out, size_t size);
+
 #endif
