@@ -30,6 +30,10 @@ static inline void tn__stream_release(tn__stream *s)
  * drops it. */
 #ifdef TENON_TEST_WAITS
 bool tn__wait_dropped(const char *name);
+/* From now on the waits of that name (a static string; NULL: none) are left out. */
+void tn__drop_wait(const char *name);
+/* How many were, since then. */
+int64_t tn__waits_left_out(void);
 #define TN__QUEUED(name, call) (tn__wait_dropped(#name) ? TN_OK : (call))
 #else
 #define TN__QUEUED(name, call) (call)

@@ -182,7 +182,6 @@ void tn__cuda_staging_put(void *p, size_t bytes, tn__stream *in_use_on);
 /* ---- waits.def: every wait and event that correctness rests on, by name, so that tests can remove one ----
  * TN__WAIT(name, call) is the call, but in builds with TENON_TEST_WAITS where the test drops it (tn__drop_wait). */
 #ifdef TENON_TEST_WAITS
-bool tn__wait_dropped(const char *name);
 #define TN__WAIT(name, call) (tn__wait_dropped(#name) ? TN__CU_SUCCESS : (call))
 #else
 #define TN__WAIT(name, call) (call)
