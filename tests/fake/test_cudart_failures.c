@@ -1,0 +1,170 @@
+/* What goes wrong on a device: bad indices, launches that fail, a device that is lost; and who goes on after it. */
+#include "fake/cudart_kit.h"
+
+enum { N = 1000 };
+
+static tn__storage *memory(tn_device d)
+{
+    tn__storage *s = tn__cuda_allocate(d, N * sizeof(int32_t));
+    check_ok_(s != NULL, "tn__cuda_allocate", __FILE__, __LINE__);
+    return s;
+}
+
+static void others_go_on(void)
+{
+    OK(tn_synchronize(TN_CUDA(1)));
+    tn__storage *m = memory(TN_CUDA(1));
+    OK(kit_set(TN_CUDA(1), kit_function(TN_CUDA(1), "set"), m->data, 3, N, "set"));
+    OK(tn_synchronize(TN_CUDA(1)));
+    tn__storage_release(m);
+    tn_scope *scope = tn_scope_open();
+    PRINTS(MADE(tn_add(MADE(tn_ones(TN_SHAPE(2))), 1)), "tensor([2., 2.])");
+    tn_scope_close(scope);
+}
+
+static void revives(void *function)
+{
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    OK(tn_synchronize(TN_CUDA(0)));
+    (void)function;
+    tn__storage *m = memory(TN_CUDA(0));
+    OK(kit_set(TN_CUDA(0), kit_function(TN_CUDA(0), "set"), m->data, 3, N, "set"));
+    OK(tn_synchronize(TN_CUDA(0)));
+    tn__storage_release(m);
+}
+
+/* A kernel writes where no memory is: heard of at the next wait, with the launches that may have done it. */
+static void illegal_address(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "first"));
+    OK(tn_synchronize(TN_CUDA(0)));
+    OK(kit_set(TN_CUDA(0), set, m->data, 2, N, "second"));
+    OK(kit_set(TN_CUDA(0), set, (char *)m->data + (40 << 20), 2, N, "third"));
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE,
+                 "CUDA error: an illegal memory access was encountered\n"
+                 "CUDA kernel errors might be asynchronously reported at some other API call.\n"
+                 "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+                 "  seen by waiting for the device on cuda:0");
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE,
+                 "  launched and not known to be done: second, third on the default stream\n"
+                 "  cuda:0 is out of use since then: tn_cuda_reset(TN_CUDA(0)) revives it, without its tensors; other "
+                 "devices and the cpu go on");
+    FAILS_STATUS(kit_set(TN_CUDA(0), set, m->data, 2, N, "fourth"), TN_EDEVICE, "an illegal memory access");
+    FAILS(tn__cuda_allocate(TN_CUDA(0), 100), TN_EDEVICE, "an illegal memory access");
+    others_go_on();
+    tn__storage_release(m); /* a dead device's memory is let go without a word */
+    revives(set);
+}
+
+static void unfinished_launches_of_every_stream(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0);
+    for (int i = 0; i < 20; i++)
+        OK(kit_set(TN_CUDA(0), set, m->data, i, N, "many"));
+    OK(tn_stream_wait_stream(s, &tn__cuda_use(TN_CUDA(0))->stream));
+    OK(tn_cuda_set_stream(s));
+    OK(kit_set(TN_CUDA(0), set, (char *)m->data + (40 << 20), 2, N, "wild"));
+    FAILS_STATUS(tn_stream_synchronize(s), TN_EDEVICE, "many, many on the default stream; wild on stream 1");
+    FAILS_STATUS(tn_stream_synchronize(s), TN_EDEVICE, "done: ... many, many");
+    tn__storage_release(m);
+    tn_stream_release(s);
+}
+
+static void blocking_launches_name_their_own(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "first"));
+    FAILS_STATUS(kit_set(TN_CUDA(0), set, (char *)m->data + (40 << 20), 2, N, "culprit"), TN_EDEVICE,
+                 "CUDA error: an illegal memory access was encountered\n  seen by culprit on cuda:0");
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "culprit");
+    assert_null(strstr(tn_error_message(), "first"));
+    tn__storage_release(m);
+    revives(set);
+}
+
+static void a_launch_that_is_refused_kills_nothing(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set"), *p = m->data;
+    int32_t value = 1;
+    int64_t n = N;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(p), TN__GPU_VALUE(value), TN__GPU_VALUE(n)};
+    const tn__gpu_launch l = {
+        .device = TN_CUDA(0), .groups = {1}, .local = {4096}, .arg = args, .n_arg = 3, .label = "too_large"};
+    FAILS_STATUS(tn__cuda_driver.launch(&l, set), TN_EDEVICE, "in too_large on cuda:0");
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "set"));
+    OK(tn_synchronize(TN_CUDA(0)));
+    tn__storage_release(m);
+}
+
+static void bad_indices_are_reported_once(void **state)
+{
+    (void)state;
+    void *fault = kit_function(TN_CUDA(0), "fault");
+    tn_event *e = tn_event_new(0);
+    OK(kit_fault(TN_CUDA(0), fault, TN__OP_gather));
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EINDEX,
+                 "index 7 is out of bounds for dimension with size 3\n  seen by gather");
+    OK(tn_synchronize(TN_CUDA(0)));
+    OK(kit_fault(TN_CUDA(0), fault, TN__OP_scatter));
+    OK(tn_event_record(e, NULL));
+    FAILS_STATUS(tn_event_synchronize(e), TN_EINDEX,
+                 "index 7 is out of bounds for dimension with size 3\n  seen by scatter");
+    OK(tn_event_synchronize(e));
+    tn_event_release(e);
+}
+
+/* ---- faults that were ordered ---- */
+
+static void the_second_launch_fails(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
+    OK(tn_synchronize(TN_CUDA(0)));
+    OK(kit_set(TN_CUDA(0), set, m->data, 2, N, "two"));
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE,
+                 "launched and not known to be done: two on the default stream");
+    others_go_on();
+    tn__storage_release(m);
+    revives(set);
+}
+
+static void a_lost_device(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
+    tn_status e = tn_synchronize(TN_CUDA(0));
+    assert_int_equal(e, TN_EDEVICE);
+    print_message("%s\n", tn_error_message());
+    tn_error_clear();
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
+    tn__storage_release(m);
+    others_go_on();
+}
+
+int main(int argc, char **argv)
+{
+    static const alone tests[] = {
+        ALONE(illegal_address, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(unfinished_launches_of_every_stream, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(blocking_launches_name_their_own, "TENON_FAKE_GPUS=2x64MiB", "CUDA_LAUNCH_BLOCKING=1"),
+        ALONE(a_launch_that_is_refused_kills_nothing, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(bad_indices_are_reported_once, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(the_second_launch_fails, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@2"),
+        ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
+    };
+    return alone_main(tests, TN_COUNT(tests), argc, argv);
+}
