@@ -1,5 +1,6 @@
 /* Where an operation's operands are: all on one device, which is where its results will be; and what is said where not. */
 #include "autograd/apply.h"
+#include "backend/backend.h"
 #include "core/error.h"
 #include "op/infer.h"
 #include <ctype.h>
@@ -137,6 +138,20 @@ static TN_COLD tn_status missing(const tn__call *c, int32_t i)
                      elementwise ? " or a number, not TN_NONE" : "");
 }
 
+/* After a reset: is the memory of every operand still there? */
+static TN_COLD tn_status check_void(const tn__call *c)
+{
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        const tn__queue *q = t ? tn__backend_of(t->device)->queue : NULL;
+        if (q && t->storage && q->gone(t->storage))
+            return tn__error(TN_EDEVICE, "%s(%s): operand %d is void: tn_cuda_reset took the memory of %s away",
+                             tn__op_name(c->op), tn__operands_str(c->in, c->n_in).s, (int)i + 1,
+                             tn_device_text(t->device).s);
+    }
+    return TN_OK;
+}
+
 tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
 {
     int32_t lead = -1;
@@ -168,7 +183,7 @@ tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
         c->device = c->in[lead].v.t->device;
     if (crosses && c->attr->device.type)
         c->device = c->attr->device;
-    return TN_OK;
+    return TN_LIKELY(!atomic_load_explicit(&tn__resets, memory_order_relaxed)) ? TN_OK : check_void(c);
 }
 
 /* ---- numbers ---- */

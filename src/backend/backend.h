@@ -50,7 +50,12 @@ typedef struct tn__queue {
      * done. Not needed where s is the storage's own stream. */
     void (*used)(tn__storage *storage, tn__stream *s);
     tn_status (*synchronize)(tn__stream *s);
+    /* Did a reset of its device take the storage's memory away? Asked only once tn__resets is not 0. */
+    bool (*gone)(const tn__storage *storage);
 } tn__queue;
+
+/* Resets of devices since the process began. */
+extern _Atomic uint32_t tn__resets;
 
 struct tn__gpu_driver; /* backend/gpu/gpu.h */
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+_Atomic uint32_t tn__resets;
+
 const tn__backend *const tn__backends[5] = {
     [TN_DEVICE_CPU] = &tn__cpu_backend,
     [TN_DEVICE_CUDA] = &tn__cuda_backend,

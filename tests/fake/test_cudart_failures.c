@@ -123,6 +123,26 @@ static void bad_indices_are_reported_once(void **state)
     tn_event_release(e);
 }
 
+/* A tensor whose memory a reset took is refused, by name, for ever; its release gives nothing back twice. */
+static void tensors_are_void_after_reset(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *host = MADE(tn_ones(TN_SHAPE(3))), *x = MADE(tn_cuda(host, 0)), *y = MADE(tn_cuda(host, 1));
+    tn_tensor *view = MADE(tn_narrow(x, 0, 1, 2));
+    PRINTS(MADE(tn_cpu(x)), "tensor([1., 1., 1.])");
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    FAILS(tn_cpu(x), TN_EDEVICE, "operand 1 is void: tn_cuda_reset took the memory of cuda:0 away");
+    FAILS(tn_cpu(view), TN_EDEVICE, "operand 1 is void");
+    FAILS(tn_add(x, 1), TN_EDEVICE, "add(float32 [3] on cuda:0; 1): operand 1 is void");
+    PRINTS(MADE(tn_cpu(y)), "tensor([1., 1., 1.])");
+    PRINTS(MADE(tn_add(host, 1)), "tensor([2., 2., 2.])");
+    tn_tensor *again = MADE(tn_cuda(host, 0)); /* the same place, the device's next life */
+    PRINTS(MADE(tn_cpu(again)), "tensor([1., 1., 1.])");
+    tn_scope_close(scope);
+    OK(tn_synchronize(TN_CUDA(0)));
+}
+
 /* ---- faults that were ordered ---- */
 
 static void the_second_launch_fails(void **state)
@@ -163,6 +183,7 @@ int main(int argc, char **argv)
         ALONE(blocking_launches_name_their_own, "TENON_FAKE_GPUS=2x64MiB", "CUDA_LAUNCH_BLOCKING=1"),
         ALONE(a_launch_that_is_refused_kills_nothing, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(bad_indices_are_reported_once, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(tensors_are_void_after_reset, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(the_second_launch_fails, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@2"),
         ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
     };

@@ -542,6 +542,18 @@ void tn__cuda_storage_used(tn__storage *s, tn__stream *stream)
     pthread_mutex_unlock(&a->lock);
 }
 
+bool tn__cuda_storage_gone(const tn__storage *s)
+{
+    const tn__cuda_block *b = s->release == release ? s->ctx : NULL;
+    if (!b || tn__cuda_in_child())
+        return false;
+    arena *a = arena_of(b->device);
+    pthread_mutex_lock(&a->lock);
+    bool gone = b->generation != a->generation;
+    pthread_mutex_unlock(&a->lock);
+    return gone;
+}
+
 void *tn__cuda_scratch_get(tn_device device, size_t bytes)
 {
     tn__cuda_block *b = get(device, TN_MAX(bytes, 1), NULL);

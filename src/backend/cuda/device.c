@@ -376,6 +376,7 @@ static void close_device(tn__cuda_device *dev)
  * device's lock: under its own it asks for events and lets streams go. */
 static tn_status take_context(tn__cuda_device *dev)
 {
+    atomic_fetch_add(&tn__resets, 1);
     tn__cu.ctx_set_current(dev->context);
     tn__cuda_product_forget(dev);
     tn__gpu_forget(TN_CUDA(dev->index));

@@ -1,8 +1,8 @@
 /* The four libraries of NVIDIA, opened when first needed, by names from CUDA 13 down to 11.8; or the one that stands in for
  * all of them where TENON_FAKE_GPUS says so.
  *
- * The names are the loader's: a library is found where the system finds libraries, and in lib64 or lib of TENON_CUDA_PATH
- * or CUDA_HOME. What was looked for and not found is kept as a text, for whoever asks for a device that is not there. */
+ * The names are the loader's: a library is found where the system finds libraries; those of the toolkit also in the
+ * folders that TENON_CUDA_PATH or CUDA_HOME list (and their lib64 and lib), which go first. What was looked for and not found is kept as a text, for whoever asks for a device that is not there. */
 #include "backend/cuda/cuda.h"
 #include "core/dynlib.h"
 #include "core/error.h"
@@ -97,26 +97,38 @@ bool tn__cuda_is_fake(void)
 
 /* ---- where libraries are looked for ---- */
 
-static void *open_at(const char *folder, const char *sub, const char *name)
+static void *open_at(const char *folder, size_t length, const char *sub, const char *name)
 {
     char path[PATH_MAX];
     const char *const names[] = {path, NULL};
-    int n = snprintf(path, sizeof path, "%s%s/%s", folder, sub, name);
+    int n = snprintf(path, sizeof path, "%.*s%s/%s", (int)length, folder, sub, name);
     return n > 0 && n < (int)sizeof path ? tn__dynlib_open(names, NULL) : NULL;
+}
+
+/* In the folders of a list such as PATH is. */
+static void *open_in(const char *list, const char *const *names)
+{
+    static const char *const subs[] = {"/lib64", "/lib", ""};
+    for (size_t length; *list; list += length + (list[length] == ':')) {
+        length = strcspn(list, ":");
+        for (size_t i = 0; length && i < TN_COUNT(subs); i++)
+            for (const char *const *name = names; *name; name++) {
+                void *lib = open_at(list, length, subs[i], *name);
+                if (lib)
+                    return lib;
+            }
+    }
+    return NULL;
 }
 
 static void *open_real(const library *l)
 {
     static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME"};
-    static const char *const folders[] = {"/lib64", "/lib"};
-    for (size_t v = 0; l->toolkit && v < TN_COUNT(variables); v++) {
-        const char *path = getenv(variables[v]);
-        for (size_t f = 0; path && *path && f < TN_COUNT(folders); f++)
-            for (const char *const *name = l->names; *name; name++) {
-                void *lib = open_at(path, folders[f], *name);
-                if (lib)
-                    return lib;
-            }
+    for (size_t i = 0; l->toolkit && i < TN_COUNT(variables); i++) {
+        const char *list = getenv(variables[i]);
+        void *lib = list ? open_in(list, l->names) : NULL;
+        if (lib)
+            return lib;
     }
     return tn__dynlib_open(l->names, NULL);
 }
@@ -141,7 +153,7 @@ static void *open_fake(char *missing, size_t size)
         return lib;
     }
     for (size_t i = 0; tn__dynlib_folder(here, sizeof here) && i < TN_COUNT(folders); i++) {
-        void *lib = open_at(here, folders[i], fake_name);
+        void *lib = open_at(here, strlen(here), folders[i], fake_name);
         if (lib)
             return lib;
     }
@@ -198,6 +210,13 @@ static void load(library *l)
     }
 }
 
+static const void *address_of(tn__cuda_library_id which)
+{
+    const void *first;
+    memcpy(&first, libraries[which].slots, sizeof first);
+    return first;
+}
+
 /* pthread_once takes no argument. */
 #define LOADER(name, which) \
     static void name(void) \
@@ -205,9 +224,23 @@ static void load(library *l)
         load(&libraries[which]); \
     }
 LOADER(load_cuda, TN__LIB_CUDA)
-LOADER(load_nvrtc, TN__LIB_NVRTC)
 LOADER(load_cublas, TN__LIB_CUBLAS)
 LOADER(load_nvml, TN__LIB_NVML)
+
+/* NVRTC opens its second half by a bare name, which the loader does not find beside it in a folder of TENON_CUDA_PATH: what
+ * is open already, it finds. */
+static void load_nvrtc(void)
+{
+    int major, minor;
+    char name[64];
+    load(&libraries[TN__LIB_NVRTC]);
+    const char *path = libraries[TN__LIB_NVRTC].there ? tn__dynlib_path(address_of(TN__LIB_NVRTC)) : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!slash || tn__cuda_is_fake() || nvrtc.version(&major, &minor))
+        return;
+    snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", major, minor);
+    open_at(path, (size_t)(slash - path), "", name);
+}
 
 const char *tn__cuda_library(tn__cuda_library_id which)
 {
@@ -219,11 +252,7 @@ const char *tn__cuda_library(tn__cuda_library_id which)
 
 const char *tn__cuda_library_path(tn__cuda_library_id which)
 {
-    void *first;
-    if (tn__cuda_library(which))
-        return NULL;
-    memcpy(&first, libraries[which].slots, sizeof first);
-    return tn__dynlib_path(first);
+    return tn__cuda_library(which) ? NULL : tn__dynlib_path(address_of(which));
 }
 
 static bool need(tn__cuda_library_id which)

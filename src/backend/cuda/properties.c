@@ -148,7 +148,7 @@ static int32_t version_of(tn__cuda_library_id which)
     if (which == TN__LIB_NVRTC && !tn__nvrtc()->version(&major, &minor))
         return major * 1000 + minor * 10;
     if (which == TN__LIB_CUBLAS && !tn__cublas()->get_version(NULL, &version))
-        return version;
+        return version / 10000 * 1000 + version / 100 % 100 * 10; /* 130100 is 13.1.0 */
     return 0;
 }
 

@@ -298,6 +298,7 @@ const tn__queue tn__cuda_queue = {
     .wait = wait_for,
     .used = tn__cuda_storage_used,
     .synchronize = synchronize,
+    .gone = tn__cuda_storage_gone,
 };
 
 /* ---- public ---- */
