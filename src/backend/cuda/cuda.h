@@ -88,7 +88,7 @@ typedef struct tn__cuda_device {
     uint64_t (*fault)[4];      /* where kernels report bad indices: pinned memory that is mapped */
     void *fault_address;       /* the device's address of it */
     void *allocator, *library; /* of allocator.c and of product.c */
-    char death[1024];          /* what killed it */
+    char death[2048];          /* what killed it */
 } tn__cuda_device;
 
 /* Devices there are; 0, never an error, where there is no driver. */
@@ -110,6 +110,14 @@ tn_status tn__cuda_resolve(tn_device asked, tn_device *out);
 /* CUDA_LAUNCH_BLOCKING is set: each launch is waited for, so a failure names its own. */
 bool tn__cuda_launches_block(void);
 
+/* ---- error.c ---- */
+/* "an illegal memory access was encountered" */
+const char *tn__cuda_result_text(tn__cu_result r);
+/* A result as an error, whatever it means for the device. dev may be NULL. report: of tn__cuda_report. */
+tn_status tn__cuda_plain_failure(const tn__cuda_device *dev, tn__cu_result r, const char *what, const char *report);
+/* Why it is dead, as an error. Under its lock. */
+tn_status tn__cuda_dead(const tn__cuda_device *dev);
+
 /* Turns a result into an error: PyTorch's text first, then Tenon's; sticky ones kill the device. TN_OK for success.
  * what: the driver call or the operation. */
 tn_status tn__cuda_failed(tn__cuda_device *dev, tn__cu_result result, const char *what);
@@ -117,6 +125,9 @@ static inline tn_status tn__cuda_check(tn__cuda_device *dev, tn__cu_result resul
 {
     return TN_LIKELY(result == TN__CU_SUCCESS) ? TN_OK : tn__cuda_failed(dev, result, what);
 }
+
+/* What a fake GPU says about the failed call; "" on real ones. */
+void tn__cuda_report(char *text, size_t size);
 
 /* After the host has waited: index faults that kernels reported, as an error (TN_EINDEX), once. */
 tn_status tn__cuda_take_fault(tn__cuda_device *dev);

@@ -34,13 +34,6 @@ static tn_status no_driver(void)
                      missing, try_fake);
 }
 
-static const char *driver_text(tn__cu_result r)
-{
-    const char *text = NULL;
-    return tn__cu.get_error_string && tn__cu.get_error_string(r, &text) == TN__CU_SUCCESS && text ? text
-                                                                                                  : "unknown error";
-}
-
 static tn_status no_device(void)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -52,11 +45,10 @@ static tn_status no_device(void)
 
 static tn_status driver_fails(void)
 {
-    char report[512] = "";
-    if (tn__cu.fake_report)
-        tn__cu.fake_report(report, sizeof report);
+    char report[512];
+    tn__cuda_report(report, sizeof report);
     return tn__error(TN_EDEVICE, "CUDA error: %s\n  cuInit failed with %u: the driver is there, but not usable%s%s",
-                     driver_text(table.init), table.init, *report ? "\n  " : "", report);
+                     tn__cuda_result_text(table.init), table.init, *report ? "\n  " : "", report);
 }
 
 static tn_status driver_too_old(void)
@@ -141,101 +133,6 @@ tn__cuda_device *tn__cuda_slot(int32_t i)
     return &table.device[i];
 }
 
-/* ---- failures ---- */
-
-/* After these the context is lost: every later call in it gives the same. */
-static bool is_sticky(tn__cu_result r)
-{
-    switch (r) {
-    case TN__CU_ECC_UNCORRECTABLE:
-    case TN__CU_ILLEGAL_ADDRESS:
-    case TN__CU_LAUNCH_TIMEOUT:
-    case TN__CU_CONTEXT_IS_DESTROYED:
-    case TN__CU_ASSERT:
-    case TN__CU_HARDWARE_STACK_ERROR:
-    case TN__CU_ILLEGAL_INSTRUCTION:
-    case TN__CU_MISALIGNED_ADDRESS:
-    case TN__CU_INVALID_ADDRESS_SPACE:
-    case TN__CU_INVALID_PC:
-    case TN__CU_LAUNCH_FAILED:
-    case TN__CU_UNKNOWN: return true;
-    default: return false;
-    }
-}
-
-bool tn__cuda_launches_block(void)
-{
-    static _Atomic int known; /* 0: not read yet, 1: no, 2: yes */
-    int k = atomic_load_explicit(&known, memory_order_relaxed);
-    if (TN_UNLIKELY(!k)) {
-        k = tn__env_flag("CUDA_LAUNCH_BLOCKING") ? 2 : 1;
-        atomic_store(&known, k);
-    }
-    return k == 2;
-}
-
-static tn_status dead(const tn__cuda_device *dev)
-{
-    return tn__error(
-        TN_EDEVICE,
-        "%s\n  cuda:%d is out of use since then: tn_cuda_reset(TN_CUDA(%d)) revives it, without its tensors; "
-        "other devices and the cpu go on",
-        dev->death, (int)dev->index, (int)dev->index);
-}
-
-/* What killed it is written once; 'ready' goes first, so that nobody is on the fast path any more. */
-static tn_status die(tn__cuda_device *dev, tn__cu_result r, const char *what, const char *report)
-{
-    static const char async[] = "\nCUDA kernel errors might be asynchronously reported at some other API call.\n"
-                                "For debugging consider passing CUDA_LAUNCH_BLOCKING=1";
-    char unfinished[512];
-    pthread_mutex_lock(&dev->lock);
-    if (!atomic_load(&dev->dead)) {
-        atomic_store(&dev->ready, false);
-        bool blocking = tn__cuda_launches_block();
-        tn__cuda_unfinished(dev, unfinished, sizeof unfinished);
-        snprintf(dev->death, sizeof dev->death, "CUDA error: %s%s\n  seen by %s on cuda:%d%s%s%s%s", driver_text(r),
-                 blocking ? "" : async, what, (int)dev->index, *report ? "\n  " : "", report,
-                 blocking || !*unfinished ? "" : "\n  launched and not known to be done: ", blocking ? "" : unfinished);
-        atomic_store(&dev->dead, true);
-    }
-    tn_status e = dead(dev);
-    pthread_mutex_unlock(&dev->lock);
-    return e;
-}
-
-static tn_status plain_failure(const tn__cuda_device *dev, tn__cu_result r, const char *what, const char *report)
-{
-    tn_status code = r == TN__CU_OUT_OF_MEMORY ? TN_ENOMEM : TN_EDEVICE;
-    return tn__error(code, "CUDA error: %s\n  in %s on cuda:%d%s%s", driver_text(r), what, dev ? (int)dev->index : -1,
-                     *report ? "\n  " : "", report);
-}
-
-tn_status tn__cuda_failed(tn__cuda_device *dev, tn__cu_result result, const char *what)
-{
-    char report[512] = "";
-    if (tn__cu.fake_report)
-        tn__cu.fake_report(report, sizeof report);
-    return dev && is_sticky(result) ? die(dev, result, what, report) : plain_failure(dev, result, what, report);
-}
-
-tn_status tn__cuda_take_fault(tn__cuda_device *dev)
-{
-    uint64_t *word = *dev->fault;
-    if (TN_LIKELY(!__atomic_load_n(&word[0], __ATOMIC_ACQUIRE)))
-        return TN_OK;
-    int64_t index = (int64_t)__atomic_load_n(&word[1], __ATOMIC_RELAXED);
-    int64_t size = (int64_t)__atomic_load_n(&word[2], __ATOMIC_RELAXED);
-    uint64_t op = __atomic_exchange_n(&word[0], 0, __ATOMIC_ACQ_REL);
-    if (!op)
-        return TN_OK;
-    return tn__error(
-        TN_EINDEX,
-        "index %lld is out of bounds for dimension with size %lld\n  seen by %s on cuda:%d, which left out "
-        "that element; the device stays usable",
-        (long long)index, (long long)size, op <= TN__OPS ? tn__ops[op - 1].name : "a kernel", (int)dev->index);
-}
-
 /* ---- first use ---- */
 
 static tn__cu_result read_limits(tn__cuda_device *dev)
@@ -273,7 +170,7 @@ static tn__cu_result make_fault_words(tn__cuda_device *dev)
 static tn_status open_device(tn__cuda_device *dev)
 {
     tn__cu_context context;
-    char report[512] = "";
+    char report[512];
     tn__cu_result r = tn__cu.primary_ctx_retain(&context, dev->handle);
     const char *what = "making a context";
     if (!r) {
@@ -288,9 +185,8 @@ static tn_status open_device(tn__cuda_device *dev)
             tn__cu.primary_ctx_release(dev->handle);
     }
     if (r) {
-        if (tn__cu.fake_report)
-            tn__cu.fake_report(report, sizeof report);
-        return plain_failure(dev, r, what, report);
+        tn__cuda_report(report, sizeof report);
+        return tn__cuda_plain_failure(dev, r, what, report);
     }
     dev->context = context;
     atomic_store_explicit(&dev->ready, true, memory_order_release);
@@ -322,7 +218,7 @@ static TN_COLD tn__cuda_device *use_slow(tn_device d)
     pthread_mutex_lock(&dev->lock);
     tn_status e = TN_OK;
     if (atomic_load(&dev->dead))
-        e = dead(dev);
+        e = tn__cuda_dead(dev);
     else if (!atomic_load(&dev->ready))
         e = open_device(dev);
     pthread_mutex_unlock(&dev->lock);
@@ -395,7 +291,7 @@ static tn_status take_context(tn__cuda_device *dev)
         dev->death[0] = '\0';
     }
     pthread_mutex_unlock(&dev->lock);
-    return r ? plain_failure(dev, r, "tn_cuda_reset", "") : TN_OK;
+    return r ? tn__cuda_plain_failure(dev, r, "tn_cuda_reset", "") : TN_OK;
 }
 
 tn_status tn_cuda_reset(tn_device device)

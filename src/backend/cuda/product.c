@@ -30,13 +30,16 @@ typedef struct library {
 
 static tn_status failed(tn__cuda_device *dev, unsigned status, const char *call, const char *label)
 {
+    char report[1024];
     /* a dead device is the true cause of most of these: it says so itself */
     tn__cu_result r = tn__cu.stream_query(tn__cuda_current(dev)->handle);
     if (r != TN__CU_SUCCESS && r != TN__CU_NOT_READY)
         return tn__cuda_failed(dev, r, label);
+    tn__cuda_report(report, sizeof report);
     return tn__error(status == ALLOC_FAILED ? TN_ENOMEM : TN_EDEVICE,
-                     "CUDA error: cuBLAS status %u%s when calling `%s`\n  in %s on cuda:%d", status,
-                     status == ALLOC_FAILED ? " (too little memory)" : "", call, label, (int)dev->index);
+                     "CUDA error: cuBLAS status %u%s when calling `%s`\n  in %s on cuda:%d%s%s", status,
+                     status == ALLOC_FAILED ? " (too little memory)" : "", call, label, (int)dev->index,
+                     *report ? "\n  " : "", report);
 }
 
 static tn_status make_handle(tn__cuda_device *dev, library *l, const char *label)
