@@ -2,7 +2,8 @@
  * all of them where TENON_FAKE_GPUS says so.
  *
  * The names are the loader's: a library is found where the system finds libraries; those of the toolkit also in the
- * folders that TENON_CUDA_PATH or CUDA_HOME list (and their lib64 and lib), which go first. What was looked for and not found is kept as a text, for whoever asks for a device that is not there. */
+ * folders that TENON_CUDA_PATH or CUDA_HOME list (and their lib64 and lib), which go first. What was looked for and not
+ * found is kept as a text, for whoever asks for a device that is not there. */
 #include "backend/cuda/cuda.h"
 #include "core/dynlib.h"
 #include "core/error.h"
