@@ -273,6 +273,9 @@ static bool make_object(workplace *w, const char *cc, fake_text *log)
     argv[n++] = "-o";
     argv[n++] = out;
     argv[n++] = "-lm";
+#ifndef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program */
+    argv[n++] = "-Wl,-z,defs";
+#endif
     argv[n] = NULL;
     return run(w, argv, out, log);
 }

@@ -1,6 +1,6 @@
 /* fakegpu/dialect_host.h: the kernel dialect for the host: the words of backend/gpu/kernels/prelude.h in GNU C11. It is
- * embedded as text; the fake NVRTC puts it, after dialect_items.h, before every unit. No header is included: reading
- * them would take longer than compiling the kernels.
+ * embedded as text; the fake NVRTC puts it, after dialect_items.h and dialect_half.h, before every unit. No header is
+ * included: reading them would take longer than compiling the kernels.
  *
  * __tn_kernel, __tn_kernel_b and __tn_local are for the fake NVRTC, which rewrites them after preprocessing (mark.c). */
 #define TN_HOST_DIALECT 1
@@ -65,19 +65,8 @@ DEVICE u64 tn_shuffle(int site, u64 v, int by, int down)
 /* ---- bits ---- */
 #define MULHI_U32(a, b) ((u32)((u64)(u32)(a) * (u32)(b) >> 32))
 
-DEVICE f32 AS_F32(u32 bits)
-{
-    f32 x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-DEVICE u32 AS_U32(f32 x)
-{
-    u32 bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
+#define AS_F32(bits) tn_float_of_bits(bits)
+#define AS_U32(x)    tn_bits_of_float(x)
 
 DEVICE double AS_F64(u64 bits)
 {
@@ -91,34 +80,6 @@ DEVICE u64 AS_U64(double x)
     u64 bits;
     __builtin_memcpy(&bits, &x, sizeof bits);
     return bits;
-}
-
-/* Exact: subnormals are multiples of 2^-24. */
-DEVICE f32 half_f32(u16 h)
-{
-    const u32 sign = (u32)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, mantissa = h & 0x3ffu;
-    if (exponent == 31)
-        return AS_F32(sign | 0x7f800000u | mantissa << 13);
-    if (exponent != 0)
-        return AS_F32(sign | (exponent + 112) << 23 | mantissa << 13);
-    return AS_F32(sign | AS_U32((f32)mantissa * 5.9604644775390625e-8f));
-}
-
-/* To nearest, ties to even. Below 2^-14 the 24-bit mantissa is shifted to units of 2^-24; what falls out decides. */
-DEVICE u16 f32_half(f32 x)
-{
-    const u32 bits = AS_U32(x), sign = bits >> 16 & 0x8000u, u = bits & 0x7fffffffu;
-    if (u > 0x7f800000u)
-        return (u16)(sign | 0x7e00u | (u >> 13 & 0x3ffu));
-    if (u >= 0x47800000u)
-        return (u16)(sign | 0x7c00u);
-    if (u >= 0x38800000u)
-        return (u16)(sign | (u - 0x38000000u + 0xfffu + (u >> 13 & 1u)) >> 13);
-    if (u < 0x33000000u) /* below 2^-25 */
-        return (u16)sign;
-    const u32 mantissa = (u & 0x7fffffu) | 0x800000u, shift = 126u - (u >> 23), kept = mantissa >> shift;
-    const u32 rest = mantissa & ((1u << shift) - 1u), half = 1u << (shift - 1u);
-    return (u16)(sign | (kept + (rest > half || (rest == half && (kept & 1u)))));
 }
 
 /* ---- float to integer: saturating, NaN gives 0 ---- */

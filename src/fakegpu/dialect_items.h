@@ -23,12 +23,18 @@ struct tn_argument {
     unsigned char pointer, constant;
 };
 
+/* One array of local memory. */
+struct tn_local {
+    const char *name;
+    unsigned offset, size;
+};
+
 struct tn_kernel_info {
     const char *name;
     int barrier, n_arguments, n_locals;
     const struct tn_argument *argument;
-    const unsigned (*local)[2]; /* offset and size of each array of local memory */
-    unsigned local_bytes;       /* of all, with gaps */
+    const struct tn_local *local;
+    unsigned local_bytes; /* of all, with gaps */
     /* Without barrier: runs one row of items (local[1] and local[2] given, local[0] from 0). With one: one item. */
     void (*entry)(const struct tn_items *items, void **arguments);
 };

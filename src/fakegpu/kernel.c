@@ -3,6 +3,7 @@
 #include "fakegpu/dialect_items.h"
 #include "fakegpu/fake.h"
 #include "fakegpu/fibers.h"
+#include "fakegpu/sanitizers.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -81,7 +82,7 @@ static bool take_kernel(fake_kernel *k, const struct tn_kernel_info *info, fake_
     *k = (fake_kernel){.n_args = info->n_arguments, .barrier = info->barrier, .info = info, .module = m};
     memcpy(k->name, info->name, strlen(info->name) + 1);
     for (int i = 0; i < info->n_locals; i++)
-        k->local_bytes += info->local[i][1];
+        k->local_bytes += info->local[i].size;
     for (int i = 0; i < k->n_args; i++)
         k->arg[i] = (fake_kernel_arg){.size = info->argument[i].size,
                                       .pointer = info->argument[i].pointer,
@@ -267,32 +268,51 @@ static void poison_local(worker *w)
     const struct tn_kernel_info *info = w->kernel->info;
     if (!info->n_locals)
         return;
-    memset(w->memory, CANARY, info->local_bytes);
+#if defined(TN_ASAN)
+    __asan_poison_memory_region(w->memory, info->local_bytes);
     for (int i = 0; i < info->n_locals; i++)
-        memset(w->memory + info->local[i][0], POISON, info->local[i][1]);
+        __asan_unpoison_memory_region(w->memory + info->local[i].offset, info->local[i].size);
+#else
+    memset(w->memory, CANARY, info->local_bytes);
+#endif
+    for (int i = 0; i < info->n_locals; i++)
+        memset(w->memory + info->local[i].offset, POISON, info->local[i].size);
 }
 
-/* The number of the array before (-1) or behind (its index) which something was written; -2: none. */
-static int find_overrun(const worker *w)
+/* Whether all bytes in [from, to) are as they were. AddressSanitizer has seen to it. */
+static bool is_untouched(const worker *w, unsigned from, unsigned to)
+{
+#if defined(TN_ASAN)
+    (void)w;
+    return from <= to;
+#else
+    while (from < to && (unsigned char)w->memory[from] == CANARY)
+        from++;
+    return from == to;
+#endif
+}
+
+/* Says if something was written between the arrays. */
+static bool is_overrun(const worker *w, char *report, size_t size)
 {
     const struct tn_kernel_info *info = w->kernel->info;
-    unsigned at = 0;
-    for (int i = 0; info->n_locals && i <= info->n_locals; i++) {
-        const unsigned end = i < info->n_locals ? info->local[i][0] : info->local_bytes;
-        for (; at < end; at++)
-            if ((unsigned char)w->memory[at] != CANARY)
-                return i - 1;
-        if (i < info->n_locals)
-            at += info->local[i][1];
+    for (int i = 0; i < info->n_locals; i++) {
+        const struct tn_local *l = &info->local[i];
+        const unsigned end = i + 1 < info->n_locals ? info->local[i + 1].offset : info->local_bytes;
+        const bool before = i == 0 && !is_untouched(w, 0, l->offset);
+        if (before || !is_untouched(w, l->offset + l->size, end)) {
+            snprintf(report, size, "kernel '%s' writes %s its array '%s' of local memory", w->kernel->name,
+                     before ? "before" : "behind", l->name);
+            return true;
+        }
     }
-    return -2;
+    return false;
 }
 
 /* ---- groups ---- */
 
-static bool fail(const worker *w, const char *report)
+static bool fail(const char *report)
 {
-    (void)w;
     fake_device_fail(TN__CU_LAUNCH_FAILED, report);
     return false;
 }
@@ -312,7 +332,7 @@ static bool diverged(worker *w, int waiting)
             "others never reach",
             w->kernel->name, waiting, w->n, g[0], g[1], g[2]);
     fake_fibers_abandon(w->fibers, w->n);
-    return fail(w, report);
+    return fail(report);
 }
 
 /* Directions alternate, so that a missing barrier meets an item that ran too late in one of them. */
@@ -345,7 +365,7 @@ static bool run_rows(worker *w)
         return true;
     snprintf(report, sizeof report, "kernel '%s' reaches a barrier or shuffle: it must be declared KERNEL_B",
              w->kernel->name);
-    return fail(w, report);
+    return fail(report);
 }
 
 static bool run_group(worker *w, unsigned number)
@@ -354,12 +374,7 @@ static bool run_group(worker *w, unsigned number)
     poison_local(w);
     if (!(w->kernel->barrier ? run_fibers(w, number) : run_rows(w)))
         return false;
-    const int array = find_overrun(w);
-    if (array == -2)
-        return true;
-    snprintf(report, sizeof report, "kernel '%s' writes %s its array %d of local memory", w->kernel->name,
-             array < 0 ? "before" : "behind", array < 0 ? 0 : array);
-    return fail(w, report);
+    return is_overrun(w, report, sizeof report) ? fail(report) : true;
 }
 
 static bool begin(worker *w, const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args)

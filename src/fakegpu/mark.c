@@ -304,11 +304,11 @@ static void put_tables(marker *m, const kernel *k)
     for (int i = 0; i < k->n_parameters; i++)
         fake_text_printf(t, "{sizeof(%.*s), %d, %d}, ", SPAN(k->parameter[i].type), k->parameter[i].pointer,
                          k->parameter[i].constant);
-    fake_text_printf(t, "{0, 0, 0}};\nstatic const unsigned tn_locals_%.*s[][2] = {", SPAN(k->name));
+    fake_text_printf(t, "{0, 0, 0}};\nstatic const struct tn_local tn_locals_%.*s[] = {", SPAN(k->name));
     for (int i = 0; i < k->n_locals; i++)
-        fake_text_printf(t, "{tn_at_%.*s_%d, sizeof(%.*s[%.*s])}, ", SPAN(k->name), i, SPAN(k->local[i][0]),
-                         SPAN(k->local[i][2]));
-    fake_text_puts(t, "{0, 0}};\n");
+        fake_text_printf(t, "{\"%.*s\", tn_at_%.*s_%d, sizeof(%.*s[%.*s])}, ", SPAN(k->local[i][1]), SPAN(k->name), i,
+                         SPAN(k->local[i][0]), SPAN(k->local[i][2]));
+    fake_text_puts(t, "{0}};\n");
     fake_text_printf(&m->rows,
                      "    {\"%.*s\", %d, %d, %d, tn_args_%.*s, tn_locals_%.*s, tn_at_%.*s_%d, tn_run_%.*s},\n",
                      SPAN(k->name), k->barrier, k->n_parameters, k->n_locals, SPAN(k->name), SPAN(k->name),

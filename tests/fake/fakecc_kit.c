@@ -1,18 +1,23 @@
 #include "fake/fakecc_kit.h"
+#include "fakegpu/driver.h"
 #include <stdlib.h>
 #include <time.h>
 
 _Thread_local char kit_report[1024];
 _Thread_local tn__cu_result kit_error;
 
+_Thread_local fake_access kit_access[256];
+_Thread_local int kit_accesses;
+
 tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_access *access, int n,
                            void (*run)(void *), void (*drop)(void *), void *arg)
 {
     (void)stream;
     (void)what;
-    (void)access;
-    (void)n;
     (void)drop;
+    assert_in_range(n, 0, 256);
+    memcpy(kit_access, access, (size_t)n * sizeof *access);
+    kit_accesses = n;
     run(arg);
     return TN__CU_SUCCESS;
 }
@@ -26,6 +31,24 @@ void fake_device_fail(tn__cu_result error, const char *report)
 {
     kit_error = error;
     snprintf(kit_report, sizeof kit_report, "%s", report);
+}
+
+void fake_report(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(kit_report, sizeof kit_report, format, args);
+    va_end(args);
+}
+
+/* The device whose context is current; a test may change it. */
+static char some_context;
+_Thread_local tn__cu_context kit_context = (tn__cu_context)&some_context;
+
+unsigned cuCtxGetCurrent(tn__cu_context *context)
+{
+    *context = kit_context;
+    return TN__CU_SUCCESS;
 }
 
 void kit_clear(void)
@@ -87,6 +110,6 @@ void kit_run(const fake_kernel *k, unsigned groups, unsigned local, void **args)
 double kit_seconds(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

@@ -9,11 +9,20 @@
 #define FN(name, symbol, older, parameters)       unsigned symbol parameters;
 #define OPTIONAL(name, symbol, older, parameters) unsigned symbol parameters;
 #include "abi/nvrtc.def"
+#define FN(name, symbol, older, parameters)       unsigned symbol parameters;
+#define OPTIONAL(name, symbol, older, parameters) unsigned symbol parameters;
+#include "abi/cublas.def"
 
 /* The calling thread's last report of fake_device_fail, and its code; kit_clear forgets them. */
 extern _Thread_local char kit_report[1024];
 extern _Thread_local tn__cu_result kit_error;
 void kit_clear(void);
+
+/* What the last queued work said that it touches. */
+extern _Thread_local fake_access kit_access[256];
+extern _Thread_local int kit_accesses;
+/* The current context: any address. */
+extern _Thread_local tn__cu_context kit_context;
 
 /* Compiles text for sm_90 with these options (up to NULL). Returns nvrtcCompileProgram's result; the log goes to 'log'
  * (of 'size' bytes), the binary to *image (to be freed; NULL if there is none). */
@@ -27,6 +36,7 @@ const fake_kernel *kit_kernel(fake_module *m, const char *name);
 #define KIT_RUN(m, name, n, local, ...) kit_run(kit_kernel(m, name), n, local, (void *[]){__VA_ARGS__})
 void kit_run(const fake_kernel *k, unsigned groups, unsigned local, void **args);
 
+/* Processor time of the calling thread. */
 double kit_seconds(void);
 
 #endif
