@@ -1,0 +1,64 @@
+#include "backend/gpu/lines.h"
+
+void tn__walk_add(tn__walk *w, int64_t shape, int64_t a, int64_t b, int64_t c)
+{
+    if (shape == 1)
+        return;
+    int32_t last = w->n - 1;
+    if (last >= 0 && a == w->shape[last] * w->a[last] && b == w->shape[last] * w->b[last] &&
+        c == w->shape[last] * w->c[last]) {
+        w->shape[last] *= shape;
+        return;
+    }
+    last = w->n++;
+    w->shape[last] = shape;
+    w->a[last] = a;
+    w->b[last] = b;
+    w->c[last] = c;
+}
+
+int64_t tn__walk_end(tn__walk *w)
+{
+    int64_t n = 1;
+    if (w->n == 0) {
+        w->n = 1;
+        w->shape[0] = 1;
+    }
+    for (int32_t i = 0; i < w->n; i++)
+        n *= w->shape[i];
+    w->small = n <= INT32_MAX;
+    return n;
+}
+
+int32_t tn__walk_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_DIMS])
+{
+    int32_t n = 0;
+    for (int32_t d = v->ndim - 1; d >= 0; d--) {
+        if (!(mask >> d & 1))
+            continue;
+        int32_t k = n++;
+        for (; k > 0 && v->stride[order[k - 1]] > v->stride[d]; k--)
+            order[k] = order[k - 1];
+        order[k] = d;
+    }
+    return n;
+}
+
+int64_t tn__walk_lines(tn__walk *w, int64_t dim, const tn__view *a, const tn__view *b, const tn__view *c)
+{
+    int32_t order[TN_MAX_DIMS], n = tn__walk_order(a, tn__all_dims(a) & ~(1U << dim), order);
+    for (int32_t i = 0; a->ndim && i < n; i++) {
+        int32_t d = order[i];
+        tn__walk_add(w, a->shape[d], a->stride[d], b ? b->stride[d] : 0, c ? c->stride[d] : 0);
+    }
+    return tn__walk_end(w);
+}
+
+bool tn__lines_wide(const tn__walk *w, const int64_t *stride, const tn__view *v, int64_t step)
+{
+    const int64_t width = 16 / (int64_t)tn__dtype_size(v->dtype);
+    bool fits = step == 1 && tn__aligned16(v->data);
+    for (int32_t i = 0; fits && i < w->n; i++)
+        fits = stride[i] % width == 0;
+    return fits;
+}

@@ -1,0 +1,66 @@
+/* sum mean prod amax amin any all; argmax argmin max min; var std. */
+#include "backend/gpu/lines.h"
+
+enum { SUM, PROD, MAX, MIN, ANY, ALL }; /* TN_VARIANT of the family */
+
+static uint32_t variant_of(tn__op_id op)
+{
+    switch (op) {
+    case TN__OP_prod: return PROD;
+    case TN__OP_amax:
+    case TN__OP_max: return MAX;
+    case TN__OP_amin:
+    case TN__OP_min: return MIN;
+    case TN__OP_any: return ANY;
+    case TN__OP_all: return ALL;
+    default: return SUM;
+    }
+}
+
+static uint32_t reduced_mask(const tn__launch *l)
+{
+    uint32_t mask = 0;
+    for (int32_t i = 0; i < l->attr->n_dims; i++)
+        mask |= 1U << l->attr->dims[i];
+    return mask;
+}
+
+tn_status tn__gpu_reduce(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0], *out = &l->out[0];
+    tn__gpu_unit unit = {TN__FAMILY_reduce, TN__OPS, x->dtype, out->dtype, l->compute, variant_of(l->op)};
+    const bool truth = unit.variant >= ANY;
+    const bool wide = !truth && unit.variant <= PROD && l->compute == TN_F32; /* added up in double */
+    tn__fold f = {.factor = 1};
+    tn__fold_dims(&f, x, reduced_mask(l), false);
+    if (l->op == TN__OP_mean)
+        f.factor = (double)f.n;
+    return tn__fold_run(l, unit, &f, out->data, NULL,
+                        truth  ? 4
+                        : wide ? 8
+                               : tn__dtype_size(l->compute),
+                        (int32_t)(16 / tn__dtype_size(x->dtype)));
+}
+
+tn_status tn__gpu_argreduce(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0];
+    const bool least = l->op == TN__OP_argmin || l->op == TN__OP_min;
+    const bool values = l->op == TN__OP_max || l->op == TN__OP_min;
+    if (values && l->n_out == 1)
+        return tn__gpu_reduce(l); /* the place does not matter */
+    tn__gpu_unit unit = {TN__FAMILY_argreduce, TN__OPS, x->dtype, x->dtype, tn__dtypes[x->dtype].compute, least};
+    tn__fold f = {0};
+    tn__fold_dims(&f, x, reduced_mask(l), true);
+    return tn__fold_run(l, unit, &f, values ? l->out[0].data : NULL, l->out[values].data, 16, 1);
+}
+
+tn_status tn__gpu_var(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0];
+    const tn_scalar *correction = &l->attr->value;
+    tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
+    tn__fold f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
+    tn__fold_dims(&f, x, reduced_mask(l), false);
+    return tn__fold_run(l, unit, &f, l->out[0].data, NULL, 24, 1);
+}
