@@ -13,17 +13,6 @@ tn_status tn__cuda_resolve(tn_device asked, tn_device *out)
     return tn__device_resolve(asked, out);
 }
 
-/* Kernels that are not there yet leave a hole: the operation then says that it is missing on cuda. */
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, kernel, ...) __attribute__((weak)) tn_status tn__gpu_##kernel(const tn__launch *l);
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-
 static const tn__kernel kernels[TN__OPS] = {
 #define UNARY(...)
 #define BINARY(...)

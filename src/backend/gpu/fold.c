@@ -1,7 +1,7 @@
 /* Reductions: which kernel, and how work is shared out among lanes, groups and pieces. */
 #include "backend/gpu/lines.h"
 
-enum { ITEMS, ROWS, COLUMNS, FINISH }; /* kernels of the families that have them */
+enum { SINGLE, ROWS, COLUMNS, FINISH }; /* kernels of the families that have them */
 enum { GROUP = 256, SHORT_ROW = 32 };  /* work items of a group; elements that one work item reads alone */
 enum { LOADS = 8, PIECE_LOADS = 16 };  /* of a lane: what is worth a lane, a group of its own */
 
@@ -55,7 +55,7 @@ static void share_rows(tn__fold *f, tn__gpu_launch *g, const tn__view *x, const 
     const int64_t vector = run ? 16 / (int64_t)tn__dtype_size(x->dtype) : 1;
     const int64_t loads = tn__div_up(f->n, vector), enough = tn__enough_items(limits);
     if (f->n <= SHORT_ROW) {
-        g->kernel = ITEMS;
+        g->kernel = SINGLE;
         g->local[0] = GROUP / 2;
         g->groups[0] = (uint32_t)tn__div_up(f->n_kept, GROUP / 2);
         return;
@@ -144,8 +144,8 @@ tn_status tn__fold_run(const tn__launch *l, tn__gpu_unit unit, tn__fold *f, void
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(out), TN__GPU_MEMORY(index),
                                TN__GPU_MEMORY(partial), TN__GPU_VALUE(*f)};
     const tn__gpu_arg few[] = {arg[0], arg[1], arg[2], arg[4]};
-    g.arg = g.kernel == ITEMS ? few : arg;
-    g.n_arg = g.kernel == ITEMS ? TN_COUNT(few) : TN_COUNT(arg);
+    g.arg = g.kernel == SINGLE ? few : arg;
+    g.n_arg = g.kernel == SINGLE ? TN_COUNT(few) : TN_COUNT(arg);
     tn_status e = tn__gpu_run(&g);
     if (!e && f->pieces > 1)
         e = finish(&g, f, partial, out, index);

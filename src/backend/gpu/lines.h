@@ -73,7 +73,7 @@ static inline uint32_t tn__grid_groups(int64_t n, const tn__gpu_limits *limits)
 
 /* ---- reductions of any kind (kernels/fold.h) ---- */
 
-/* What a family's kernels "items", "rows", "columns", "finish" are to do: their argument, but for the sharing out. */
+/* What a family's kernels "single", "rows", "columns", "finish" are to do: their argument, but for the sharing out. */
 typedef struct tn__fold {
     tn__walk kept, reduced;
     int64_t n_kept, n, piece;

@@ -1,7 +1,7 @@
 /* cumsum. */
 #include "backend/gpu/lines.h"
 
-enum { ITEMS, SUMS, ROWS };
+enum { SINGLE, SUMS, ROWS };
 enum { GROUP = 256, SHORT_LINE = 32, PIECE = 8192 };
 
 /* The argument of the kernels. */
@@ -14,7 +14,7 @@ typedef struct scan_lines {
 static tn_status run_items(tn__gpu_launch *g, const tn__launch *l, scan_lines *f)
 {
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(l->in[0].data), TN__GPU_MEMORY(l->out[0].data), TN__GPU_VALUE(*f)};
-    g->kernel = ITEMS;
+    g->kernel = SINGLE;
     g->local[0] = 64;
     g->groups[0] = (uint32_t)tn__div_up(f->n_lines, 64);
     g->arg = arg;

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include <tenon/dtype.h>
 
-enum { ITEMS, HELD, ROWS, STATS, APPLY };
+enum { SINGLE, HELD, ROWS, STATS, APPLY };
 enum { GROUP = 256, LARGEST = 512, SHORT_LINE = 32 };
 
 /* The argument of the kernels. */
@@ -34,7 +34,7 @@ static void set_groups(softmax_job *j, uint32_t kernel, int64_t lanes, int64_t r
     g->kernel = kernel;
     g->local[0] = (uint32_t)lanes;
     g->local[1] = (uint32_t)rows;
-    g->groups[0] = (uint32_t)tn__div_up(j->f.n_lines, kernel == ITEMS ? lanes : rows);
+    g->groups[0] = (uint32_t)tn__div_up(j->f.n_lines, kernel == SINGLE ? lanes : rows);
     g->groups[1] = (uint32_t)j->f.pieces;
 }
 
@@ -81,7 +81,7 @@ static tn_status choose(softmax_job *j)
     const int64_t loads = f->vector ? f->n / width : f->n;
     const bool beside = f->lines.shape[0] > 1 && f->lines.a[0] < f->step_a; /* neighbours are of other lines */
     if (f->n <= SHORT_LINE || (beside && (f->n_lines >= enough / 8 || f->n <= 2 * SHORT_LINE))) {
-        set_groups(j, ITEMS, f->n_lines < enough ? 64 : GROUP / 2, 1);
+        set_groups(j, SINGLE, f->n_lines < enough ? 64 : GROUP / 2, 1);
         return run(j);
     }
     int32_t lanes = TN_MAX(tn__power_of_two(tn__div_up(f->n, held(j)), LARGEST), 4);

@@ -2,7 +2,7 @@
  * family's. Before it: G, g_none(), g_value(g, v, i), g_vector(g, vec, i), g_four(g, a, b, c, d, i, step), g_join, g_xor,
  * g_store; FOLD_WIDTH, how many columns a work item may take where they lie side by side (VW or 1).
  *
- * i is an element's place in its row: places of one lane grow. Kernels: 'items' a work item for each short row, no
+ * i is an element's place in its row: places of one lane grow. Kernels: 'single' a work item for each short row, no
  * barrier; 'rows' lanes for each row, whose pieces may be other groups'; 'columns' where neighbours in memory belong to
  * different results; 'finish' joins the pieces. */
 
@@ -85,7 +85,7 @@ DEVICE G fold_row(GLOBAL const ST *p, const Fold *f, i64 from, i64 to, int lane,
     return fold_walk(p, &f->reduced, from, to, lane, lanes);
 }
 
-KERNEL(items)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, Fold f)
+KERNEL(single)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, Fold f)
 {
     const i64 row = GLOBAL_ID(0);
     if (row >= f.n_kept)
