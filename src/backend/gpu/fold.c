@@ -2,8 +2,8 @@
 #include "backend/gpu/lines.h"
 
 enum { SINGLE, ROWS, COLUMNS, FINISH }; /* kernels of the families that have them */
-enum { GROUP = 256, SHORT_ROW = 32 };  /* work items of a group; elements that one work item reads alone */
-enum { LOADS = 8, PIECE_LOADS = 16 };  /* of a lane: what is worth a lane, a group of its own */
+enum { GROUP = 256, SHORT_ROW = 32 };   /* work items of a group; elements that one work item reads alone */
+enum { LOADS = 8, PIECE_LOADS = 16 };   /* of a lane: what is worth a lane, a group of its own */
 
 void tn__fold_dims(tn__fold *f, const tn__view *x, uint32_t mask, bool ordered)
 {
