@@ -113,6 +113,8 @@ tn__cu_result fake_enter(void)
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
     pthread_mutex_lock(&fake.lock);
+    if (fake.over)
+        return fake_leave(TN__CU_DEINITIALIZED);
     return fake.initialised ? TN__CU_SUCCESS : fake_leave(TN__CU_NOT_INITIALIZED);
 }
 
@@ -179,7 +181,7 @@ tn__cu_result cuInit(unsigned flags)
     if (flags)
         return TN__CU_INVALID_VALUE;
     pthread_mutex_lock(&fake.lock);
-    tn__cu_result r = fake_set_up();
+    tn__cu_result r = fake.over ? TN__CU_DEINITIALIZED : fake_set_up();
     if (!r && !fake.n_visible)
         r = TN__CU_NO_DEVICE;
     if (!r)

@@ -178,6 +178,7 @@ struct fake_device {
 typedef struct fake_world {
     pthread_mutex_t lock;
     bool set_up, initialised;
+    bool over;     /* the process ends: nothing works any more */
     bool blocking; /* CUDA_LAUNCH_BLOCKING */
     bool order;    /* TENON_FAKE_GPU_ORDER is not 0 */
     int n_devices, n_visible;
@@ -264,7 +265,8 @@ struct CUstream_st {
     fake_context *context;
     fake_stream *next; /* of the context */
     unsigned id, flags;
-    int refs; /* handle, thread, events, items, waiters */
+    int refs;         /* handle, thread, events, items, waiters */
+    pthread_t thread; /* if started; detaches itself at its end */
     bool started, closing, discard;
     fake_item *head, *tail;
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */

@@ -209,10 +209,36 @@ static void *work(void *arg)
         if (s->waiters)
             pthread_cond_broadcast(&s->progress);
     }
-    fake_stream_detach(s);
-    fake_stream_put(s);
+    if (!fake.over) { /* else somebody waits for this thread */
+        pthread_detach(pthread_self());
+        fake_stream_detach(s);
+        fake_stream_put(s);
+    }
     pthread_mutex_unlock(&fake.lock);
     return NULL;
+}
+
+/* At the end of the process no thread of this library is to be left, whatever is queued: others take down what it stands
+ * on, and leak checkers look at it. A kernel that never ends is left alone after a while. */
+__attribute__((destructor)) static void end_threads(void)
+{
+    if (fake_forked())
+        return;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 2;
+    pthread_mutex_lock(&fake.lock);
+    fake.over = true;
+    for (int i = 0; i < fake.n_devices; i++)
+        for (fake_stream *s = fake.device[i].context.streams; s; s = s->next) {
+            s->discard = s->closing = true;
+            pthread_cond_signal(&s->work);
+        }
+    pthread_mutex_unlock(&fake.lock);
+    for (int i = 0; i < fake.n_devices; i++) /* the lists do not change any more */
+        for (fake_stream *s = fake.device[i].context.streams; s; s = s->next)
+            if (s->started)
+                pthread_timedjoin_np(s->thread, NULL, &until);
 }
 
 /* ---- queueing ---- */
@@ -221,13 +247,7 @@ static bool start(fake_stream *s)
 {
     if (s->started)
         return true;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    if (pthread_attr_init(&attributes))
-        return false;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    s->started = pthread_create(&thread, &attributes, work, s) == 0;
-    pthread_attr_destroy(&attributes);
+    s->started = pthread_create(&s->thread, NULL, work, s) == 0;
     if (s->started)
         s->refs++;
     return s->started;
