@@ -40,9 +40,9 @@ static void counts_and_sizes(void **state)
         const char *variable;
         int n;
         size_t mib;
-    } cases[] = {{"TENON_FAKE_GPUS=", 1, 4096},          {"TENON_FAKE_GPUS=4", 4, 4096},
-                 {"TENON_FAKE_GPUS=2x4GiB", 2, 4096},    {"TENON_FAKE_GPUS=1x512MiB", 1, 512},
-                 {"TENON_FAKE_GPUS=3x16MiB", 3, 16},     {"TENON_FAKE_GPUS=0", 0, 0},
+    } cases[] = {{"TENON_FAKE_GPUS=", 1, 4096},        {"TENON_FAKE_GPUS=4", 4, 4096},
+                 {"TENON_FAKE_GPUS=2x4GiB", 2, 4096},  {"TENON_FAKE_GPUS=1x512MiB", 1, 512},
+                 {"TENON_FAKE_GPUS=3x16MiB", 3, 16},   {"TENON_FAKE_GPUS=0", 0, 0},
                  {"TENON_FAKE_GPUS=16x8GiB", 16, 8192}};
     for (size_t i = 0; i < TN_COUNT(cases); i++) {
         expected = cases[i].n;
