@@ -99,13 +99,15 @@ enum {
     TN__CU_FUNC_NUM_REGS = 4
 };
 
-/* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE, and
- * copies from and to pageable memory under H2D and D2H. */
+/* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE,
+ * copies from and to pageable memory under H2D and D2H, and under FAILED_CHECKS how often a check of the fake GPUs failed
+ * that real ones do not make: order, blocks of the allocator. */
 enum {
     TN__FAKE_ALLOCATIONS,
     TN__FAKE_FREES,
     TN__FAKE_LIVE, /* allocations not freed */
     TN__FAKE_LAUNCHES,
+    TN__FAKE_FAILED_CHECKS = TN__FAKE_LAUNCHES,
     TN__FAKE_H2D, /* copies, on the device whose stream runs them; D2D within it, P2P between two */
     TN__FAKE_D2H,
     TN__FAKE_D2D,

@@ -94,8 +94,10 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
         return TN__CU_INVALID_VALUE;
     tn__cu_result r = find_all(s, work, access, n, touch, text, sizeof text);
     if (r == TN__CU_ILLEGAL_STATE || (r && work->copy)) {
+        if (r == TN__CU_ILLEGAL_STATE)
+            return fake_refuse("%s", text);
         fake_report("%s", text);
-        return r == TN__CU_ILLEGAL_STATE ? r : TN__CU_INVALID_VALUE;
+        return TN__CU_INVALID_VALUE;
     }
     fake_item *item = new_item(work);
     if (!item)

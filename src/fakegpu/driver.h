@@ -211,6 +211,8 @@ fake_context *fake_current(void);
 
 /* The last failed check, as text for tenonFakeReport. */
 void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
+tn__cu_result fake_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- faults.c: lock held ---- */
 typedef enum fake_fault_kind {

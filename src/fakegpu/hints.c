@@ -31,11 +31,9 @@ tn__cu_result tenonFakeBlockTaken(const void *pointer, size_t bytes)
     if (!enter(pointer, bytes, true, &t, &r))
         return r;
     fake_piece other;
-    if (!fake_piece_take(t.block, t.from, t.to, &other)) {
-        fake_report("the allocator hands out %zu bytes at %p, but %zu bytes at %p are still in use", bytes, pointer,
-                    other.to - other.from, (void *)(t.block->base + other.from));
-        return fake_leave(TN__CU_ILLEGAL_STATE);
-    }
+    if (!fake_piece_take(t.block, t.from, t.to, &other))
+        return fake_leave(fake_refuse("the allocator hands out %zu bytes at %p, but %zu bytes at %p are still in use",
+                                      bytes, pointer, other.to - other.from, (void *)(t.block->base + other.from)));
     return fake_leave(t.block->device ? TN__CU_SUCCESS : fake_order_host("takes for writing", &t));
 }
 
@@ -47,8 +45,7 @@ tn__cu_result tenonFakeBlockFreed(const void *pointer, size_t bytes)
         return r;
     if (fake_piece_free(t.block, t.from))
         return fake_leave(TN__CU_SUCCESS);
-    fake_report("the allocator takes back %zu bytes at %p that it did not hand out", bytes, pointer);
-    return fake_leave(TN__CU_ILLEGAL_STATE);
+    return fake_leave(fake_refuse("the allocator takes back %zu bytes at %p that it did not hand out", bytes, pointer));
 }
 
 tn__cu_result tenonFakeHostAccess(const void *pointer, size_t bytes, int write)
@@ -58,15 +55,13 @@ tn__cu_result tenonFakeHostAccess(const void *pointer, size_t bytes, int write)
     if (!enter(pointer, bytes, write != 0, &t, &r))
         return r;
     if (t.block->device) {
-        fake_report("the host %s %zu bytes at %p, which is memory of device %d", write ? "writes" : "reads", bytes,
-                    pointer, t.block->device->ordinal);
-        return fake_leave(TN__CU_ILLEGAL_STATE);
+        return fake_leave(fake_refuse("the host %s %zu bytes at %p, which is memory of device %d",
+                                      write ? "writes" : "reads", bytes, pointer, t.block->device->ordinal));
     }
     fake_piece piece;
     if (!fake_piece_find(t.block, t.from, &piece) || t.to > piece.to) {
-        fake_report("the host %s %zu bytes at %p of pinned memory that the allocator has taken back",
-                    write ? "writes" : "reads", bytes, pointer);
-        return fake_leave(TN__CU_ILLEGAL_STATE);
+        return fake_leave(fake_refuse("the host %s %zu bytes at %p of pinned memory that the allocator has taken back",
+                                      write ? "writes" : "reads", bytes, pointer));
     }
     return fake_leave(fake_order_host(write ? "writes" : "reads", &t));
 }

@@ -159,12 +159,11 @@ tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fak
         name_stream(here, sizeof here, s->id, s->context->device->ordinal);
         name_stream(there, sizeof there, e->stream, e->device);
         name_memory(memory, sizeof memory, t);
-        fake_report(
-            "%s on %s %s %s, which %s on %s %s: nothing orders the two. Record an event on %s after %s and let %s "
-            "wait for it before %s (cuEventRecord, cuStreamWaitEvent), or let the host wait in between.",
+        return fake_refuse(
+            "%s on %s %s %s, which %s on %s %s: nothing orders the two. Record an event on %s after %s and let "
+            "%s wait for it before %s, or let the host wait in between.",
             what, here, t->write ? "writes" : "reads", memory, e->what, there, wrote ? "writes" : "reads", there,
             e->what, here, what);
-        return TN__CU_ILLEGAL_STATE;
     }
     return TN__CU_SUCCESS;
 }
@@ -190,9 +189,8 @@ tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
     char there[64], memory[256];
     name_stream(there, sizeof there, e->stream, e->device);
     name_memory(memory, sizeof memory, touch);
-    fake_report(
+    return fake_refuse(
         "the host %s %s, which %s on %s %s: nothing orders the two. Let the host wait first for %s, or for an event "
         "recorded there after %s.",
         doing, memory, e->what, there, wrote ? "writes" : "reads", there, e->what);
-    return TN__CU_ILLEGAL_STATE;
 }

@@ -7,14 +7,29 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char last[4096];
 
+static void set_text(const char *format, va_list args)
+{
+    pthread_mutex_lock(&lock);
+    vsnprintf(last, sizeof last, format, args);
+    pthread_mutex_unlock(&lock);
+}
+
 void fake_report(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    pthread_mutex_lock(&lock);
-    vsnprintf(last, sizeof last, format, args);
-    pthread_mutex_unlock(&lock);
+    set_text(format, args);
     va_end(args);
+}
+
+tn__cu_result fake_refuse(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_text(format, args);
+    va_end(args);
+    fake.count[TN__FAKE_FAILED_CHECKS]++;
+    return TN__CU_ILLEGAL_STATE;
 }
 
 tn__cu_result tenonFakeReport(char *text, size_t size)

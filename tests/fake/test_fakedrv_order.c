@@ -40,6 +40,7 @@ static void unordered(void)
     OUT_OF_ORDER(kit_add(p, q, N, s), "Record an event on");
     CU(kit_add(p, p, N, s));                     /* its own */
     CHECK(kit_count(0, TN__FAKE_LAUNCHES) == 3); /* what is refused is not run */
+    CHECK(kit_count(-1, TN__FAKE_FAILED_CHECKS) == 7);
     kit_expect(p, 2, N);
     CU(kit_add(q, p, N, t)); /* the host waited in between */
 }
