@@ -228,6 +228,34 @@ static void streams_say_what_they_are(void **state)
     assert_null(tn_stream_retain(NULL));
 }
 
+/* Memory that another stream reads is not given to the next tensor before that is done. */
+static void recorded_memory_is_kept(void **state)
+{
+    (void)state;
+    enum { N = BYTES / 4 };
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0), *d = tn_cuda_default_stream(TN_CUDA(0));
+    void *host = pinned();
+    for (int i = 0; i < 50; i++) {
+        tn_scope *scope = tn_scope_open();
+        tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(N))), 0));
+        OK(tn_stream_wait_stream(s, d));
+        OK(tn_stream_synchronize(s)); /* the copy of the round before */
+        OK(tn_cuda_set_stream(s));
+        OK(fetch(host, (tn__cu_ptr)(uintptr_t)tn__tensor_data(x)));
+        OK(tn_tensor_record_stream(x, s));
+        OK(tn_cuda_set_stream(d));
+        tn_scope_close(scope); /* x goes while s may still read it */
+    }
+    OK(tn_stream_synchronize(s));
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2)));
+    FAILS_STATUS(tn_tensor_record_stream(x, s), TN_EDEVICE, "record_stream: only memory of a GPU and pinned memory");
+    FAILS_STATUS(tn_tensor_record_stream(NULL, s), TN_EINVAL, "tn_tensor_record_stream");
+    tn_scope_close(scope);
+    tn_stream_release(s);
+    tn_stream_release(d);
+}
+
 /* ---- events ---- */
 
 static void events_time(void **state)
@@ -327,6 +355,7 @@ int main(int argc, char **argv)
         ALONE(current_streams_are_each_threads_own, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(guards_bring_back, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(streams_say_what_they_are, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(recorded_memory_is_kept, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(events_time, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(waits_of_the_host_are_counted, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(reset_voids_streams_and_events, "TENON_FAKE_GPUS=2x64MiB"),

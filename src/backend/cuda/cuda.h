@@ -93,6 +93,8 @@ typedef struct tn__cuda_device {
 
 /* Devices there are; 0, never an error, where there is no driver. */
 int32_t tn__cuda_count(void);
+/* This is a child of fork() of a process that had opened the driver: nothing of it may be called, no lock taken. */
+bool tn__cuda_forked(void);
 /* Why there is none, as an error. */
 tn_status tn__cuda_why_none(void);
 /* The slot of device i < tn__cuda_count(), used or not: for what needs no context. */

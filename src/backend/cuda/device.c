@@ -70,6 +70,11 @@ static void in_child(void)
         atomic_store(&table.device[i].ready, false);
 }
 
+bool tn__cuda_forked(void)
+{
+    return atomic_load_explicit(&table.forked, memory_order_relaxed);
+}
+
 static void set_up(int32_t i, tn__cu_device handle)
 {
     tn__cuda_device *dev = &table.device[i];
@@ -210,7 +215,7 @@ static TN_COLD tn__cuda_device *use_slow(tn_device d)
     if (d.index < 0 || d.index >= n)
         return tn__fail(TN_EDEVICE, "CUDA error: invalid device ordinal\n  cuda:%d was asked for; there are %d",
                         (int)d.index, (int)n);
-    if (atomic_load(&table.forked)) {
+    if (tn__cuda_forked()) {
         refuse_child();
         return NULL;
     }
@@ -301,7 +306,7 @@ tn_status tn_cuda_reset(tn_device device)
     tn_status e = tn__cuda_resolve(device, &d);
     if (e)
         return e;
-    if (atomic_load(&table.forked))
+    if (tn__cuda_forked())
         return refuse_child();
     tn__cuda_device *dev = &table.device[d.index];
     pthread_mutex_lock(&table.reset);

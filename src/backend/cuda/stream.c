@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/tensor.h"
 #include "core/thread.h"
 #include <stdio.h>
 #include <tenon/cuda.h>
@@ -85,7 +86,7 @@ static void destroy(tn__stream *base)
 {
     tn__cuda_stream *s = (tn__cuda_stream *)base;
     tn__cuda_device *dev = slot_of(base);
-    if (!is_void(base)) {
+    if (!is_void(base) && !tn__cuda_forked()) { /* in a child the lock may be somebody's who is not there */
         pthread_mutex_lock(&dev->lock);
         if (s->prev)
             s->prev->next = s->next;
@@ -426,4 +427,17 @@ int32_t tn_stream_priority(const tn_stream *s)
 void *tn_stream_handle(const tn_stream *s)
 {
     return s ? s->handle : NULL;
+}
+
+tn_status tn_tensor_record_stream(tn_tensor *t, tn_stream *s)
+{
+    if (!t || !s)
+        return no_stream("tn_tensor_record_stream");
+    tn__enter(TN__NOWHERE);
+    if (t == TN_NONE || !t->storage || (t->device.type != TN_DEVICE_CUDA && !t->storage->pinned))
+        return tn__error(TN_EDEVICE, "record_stream: only memory of a GPU and pinned memory are used by streams");
+    if (!tn__cuda_use_stream(s))
+        return tn_error_code();
+    tn__cuda_storage_used(t->storage, s);
+    return TN_OK;
 }
