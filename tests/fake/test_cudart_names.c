@@ -1,0 +1,191 @@
+/* Libraries as they are found on real machines: under NVIDIA's names, of several versions. Copies of the fake library stand
+ * under these names, so the paths that TENON_FAKE_GPUS leaves out are walked: the loader's names, NVRTC's version kept
+ * beside the cache so that NVRTC is opened only to compile. */
+#include "fake/alone.h"
+#include "backend/cuda/cuda.h"
+
+static char folder[] = "/tmp/tenon-names-XXXXXX";
+
+static void shell(const char *format, const char *name)
+{
+    char command[1024], part[512];
+    const char *f = getenv("TENON_TEST_FOLDER");
+    snprintf(part, sizeof part, format, name);
+    snprintf(command, sizeof command, "cd %s && %s", f ? f : folder, part);
+    if (system(command))
+        fail_msg("%s", command);
+}
+
+static bool is_open(const char *name)
+{
+    char line[1024];
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        found = found || strstr(line, name);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static void compute(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_tensor_from(TN_LIST(1.0, 2.0, 3.0))), 0));
+    PRINTS(MADE(tn_cpu(MADE(tn_add(x, 1)))), "tensor([2., 3., 4.])");
+    tn_scope_close(scope);
+}
+
+/* Runs a test of this program in another process, with the environment of this one. */
+static void elsewhere(const char *test)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "alone", test, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void compiles(void **state)
+{
+    (void)state;
+    assert_false(tn__cuda_is_fake());
+    assert_int_equal(tn_cuda_device_count(), 1);
+    assert_false(is_open("libnvrtc"));
+    compute();
+    assert_int_equal(tn__gpu_counts_now().compiled, 1);
+    assert_true(is_open("libnvrtc"));
+}
+
+static void compiles_nothing(void **state)
+{
+    (void)state;
+    compute();
+    assert_int_equal(tn__gpu_counts_now().compiled, 0);
+    assert_int_equal(tn__gpu_counts_now().from_disk, 1);
+    assert_false(is_open("libnvrtc"));
+}
+
+/* The version is asked again, and is the same. */
+static void asks_the_compiler(void **state)
+{
+    (void)state;
+    compute();
+    assert_int_equal(tn__gpu_counts_now().from_disk, 1);
+    assert_true(is_open("libnvrtc"));
+}
+
+static void cannot_compile(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(3))), 0));
+    FAILS(
+        tn_mul(x, 3), TN_EDEVICE,
+        "NVRTC, which compiles kernels, was not found\n"
+        "  no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2, libnvrtc.so was found: it comes with the CUDA toolkit");
+    tn_scope_close(scope);
+}
+
+/* An empty file ends the loader's search for its name, so that what the machine itself has is not found. */
+static void close_names(void)
+{
+    shell("for v in .13 .12 .11.2 ''; do rm -f libnvrtc.so$v; : >libnvrtc.so$v; done%s", "");
+}
+
+static void the_compiler_is_opened_to_compile_alone(void **state)
+{
+    (void)state;
+    shell("cp libfake libcuda.so.1 && cp libfake libnvrtc.so.%s", "13");
+    elsewhere("compiles");
+    elsewhere("compiles_nothing");
+    shell("touch -d '2001-01-01' libnvrtc.so.%s", "13"); /* another file: perhaps another version */
+    elsewhere("asks_the_compiler");
+    elsewhere("compiles_nothing");
+    close_names();
+    elsewhere("compiles_nothing");
+    elsewhere("cannot_compile");
+}
+
+static void names_of_older_versions(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+    shell("cp libfake libcuda.so.1%s", "");
+    for (size_t i = 0; i < TN_COUNT(names); i++) {
+        close_names();
+        shell("rm -rf cache && cp libfake %s", names[i]);
+        elsewhere("compiles");
+    }
+    close_names();
+    shell("rm -rf cache && mkdir -p kit/lib64 && cp libfake kit/lib64/libnvrtc.so.%s", "12");
+    char path[600];
+    snprintf(path, sizeof path, "/nowhere:%s/kit", getenv("TENON_TEST_FOLDER"));
+    setenv("TENON_CUDA_PATH", path, 1);
+    elsewhere("compiles");
+    elsewhere("compiles_nothing");
+}
+
+static void a_library_without_the_functions(void **state)
+{
+    (void)state;
+    tn_cuda_library l[4];
+    shell("cp $(ldconfig -p | sed -n 's/.*libz.so.1 .*=> //p' | head -n 1) libcuda.so.1%s", "");
+    elsewhere("no_functions");
+    shell("rm libcuda.so.1%s", "");
+    assert_int_equal(tn_cuda_libraries(l, 4), 4);
+}
+
+static void no_functions(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_cuda_device_count(), 0);
+    FAILS(tn_zeros(TN_SHAPE(2), .device = TN_CUDA(0)), TN_EDEVICE,
+          "the NVIDIA driver has no cuInit: Tenon needs CUDA 11.8 or newer");
+}
+
+static int run(int argc, char **argv)
+{
+    static const alone tests[] = {
+        ALONE(the_compiler_is_opened_to_compile_alone, NULL),
+        ALONE(names_of_older_versions, NULL),
+        ALONE(a_library_without_the_functions, NULL),
+    };
+    static const alone parts[] = {
+        ALONE(compiles, NULL),       ALONE(compiles_nothing, NULL), ALONE(asks_the_compiler, NULL),
+        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),
+    };
+    int status = alone_main(tests, TN_COUNT(tests), argc, argv);
+    return status == 2 && argc > 1 ? alone_main(parts, TN_COUNT(parts), argc, argv) : status;
+}
+
+/* The folder is the loader's first place in every process that the tests start. */
+static int prepare(void)
+{
+    char path[600];
+    const char *given = getenv("TENON_FAKEGPU_LIBRARY");
+    if (!mkdtemp(folder))
+        return 1;
+    setenv("TENON_TEST_FOLDER", folder, 1);
+    setenv("LD_LIBRARY_PATH", folder, 1);
+    snprintf(path, sizeof path, "%s/cache", folder);
+    setenv("TENON_CACHE_DIR", path, 1);
+    const char *const none[] = {"TENON_FAKE_GPUS", "TENON_CUDA_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES"};
+    for (size_t i = 0; i < TN_COUNT(none); i++)
+        unsetenv(none[i]);
+    snprintf(path, sizeof path, "cp \"%s\" %s/libfake",
+             given ? given : "$(dirname $(readlink /proc/$PPID/exe))/../../src/libtenon_fakegpu.so", folder);
+    return system(path);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return run(argc, argv);
+    int status = prepare() || run(argc, argv);
+    shell("rm -rf ../$(basename $PWD)%s", "");
+    return status;
+}
