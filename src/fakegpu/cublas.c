@@ -149,7 +149,7 @@ static unsigned check(const job *j, unsigned op_a, unsigned op_b, const void *al
 }
 
 /* What a matrix touches: exact stretches while they are few, else from its first element to its last. */
-enum { MAX_STRETCHES = 64 };
+enum { MAX_STRETCHES = (FAKE_MAX_ARGS - 1) / 3 }; /* three matrices and a workspace are one call */
 
 static int stretches(fake_access *to, const void *at, unsigned type, int rows, int columns, int ld, long long stride,
                      int batch, bool write)
