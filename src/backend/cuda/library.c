@@ -143,7 +143,7 @@ static const char fake_name[] = "libtenon_fakegpu.so";
 static void *open_fake(char *missing, size_t size)
 {
     static const char *const folders[] = {
-        "", "/../" TENON_LIBRARY_FOLDER, "/../lib", "/../lib64", "/src", "/../src", "/../../src", "/../../../src"};
+        "", ("/../" TENON_LIBRARY_FOLDER), "/../lib", "/../lib64", "/src", "/../src", "/../../src", "/../../../src"};
     const char *given = getenv("TENON_FAKEGPU_LIBRARY");
     const char *const only[] = {given, NULL}, *const bare[] = {fake_name, NULL};
     char here[PATH_MAX] = "";
