@@ -150,8 +150,9 @@ static tn_status add_to_leaf(const task *k, tn_tensor *leaf, tn_tensor *g, growt
     return TN_OK;
 }
 
-/* A leaf's gradient is always ready on the stream of its memory, whichever thread made it: there others are added. New ones
- * are made on the caller's stream. */
+/* A leaf's gradient is ready on the stream of its memory, whichever thread made it: one that is taken as it came was computed
+ * there (sums of a node's gradients, which may lie elsewhere, are never taken: the node's entry holds them too). Others are
+ * added there; new ones are made on the caller's stream. */
 static tn_status add_in_order(task *k, tn_tensor *leaf, tn_tensor *g, tn_tensor **old)
 {
     growth how = growth_of(k, leaf, g);
@@ -164,8 +165,6 @@ static tn_status add_in_order(task *k, tn_tensor *leaf, tn_tensor *g, tn_tensor 
     if (e)
         return e;
     e = add_to_leaf(k, leaf, g, how, old);
-    if (!e && leaf->grad->storage)
-        e = TN__LANE_WAIT(backward_owner, leaf->grad->storage->stream, here);
     tn__lane_leave(before);
     return e;
 }

@@ -199,7 +199,7 @@ static void gradients_come_back(void **state)
     tn_scope *scope = tn_scope_open();
     tn_tensor *x = tn_tensor_from(TN_LIST(1.0, 2.0, 3.0), .requires_grad = true);
     tn_tensor *g = MADE(tn_to(x, .device = TN_CUDA(1), .dtype = TN_F64));
-    PRINTS(g, "tensor([1., 2., 3.], device='cuda:1', dtype=torch.float64, grad_fn=<ToCopyBackward0>)");
+    PRINTS(g, "tensor([1., 2., 3.], device='cuda:1', dtype=torch.float64,\n       grad_fn=<ToCopyBackward0>)");
     OK(tn_backward(tn_sum(tn_mul(g, g))));
     PRINTS(tn_tensor_grad(x), "tensor([2., 4., 6.])");
     tn_tensor *far = tn_ones(TN_SHAPE(3), .device = TN_CUDA(0), .requires_grad = true);

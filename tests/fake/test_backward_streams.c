@@ -1,0 +1,260 @@
+/* Backward over several streams: nodes run on the stream of their forward, what crosses waits, the caller's stream waits at
+ * the end, and the thread's current streams come back. The fake GPUs refuse every access that is not ordered, so that a call
+ * that succeeds was ordered. In builds with TENON_TEST_WAITS each wait of autograd/waits.def is dropped in turn: then one
+ * of the same scenes must be refused. */
+#include "alone.h"
+#include <pthread.h>
+#include <tenon/cuda.h>
+
+/* ---- a stage: a leaf, two streams beside the default one ---- */
+
+typedef struct stage {
+    tn_scope *scope;
+    tn_device device;
+    tn_stream *home, *a, *b;
+    tn_tensor *x, *seed;
+} stage;
+
+static bool begin(stage *s, tn_device device)
+{
+    *s = (stage){.scope = tn_scope_open(), .device = device};
+    s->home = tn_cuda_current_stream(device);
+    s->a = tn_cuda_stream_new(device, 0);
+    s->b = tn_cuda_stream_new(device, 0);
+    s->x = tn_tensor_from(TN_LIST(1.0, 2.0, 3.0, 4.0), .device = device, .requires_grad = true);
+    s->seed = tn_tensor_from(TN_LIST(1.0, 1.0, 2.0, 2.0), .device = device);
+    return s->home && s->a && s->b && s->x && s->seed;
+}
+
+/* x * k on another stream, in order with the one that is current before and after. */
+static tn_tensor *times_on(stage *s, tn_stream *on, tn_tensor *x, double k)
+{
+    tn_stream *before = tn_cuda_current_stream(s->device);
+    if (tn_stream_wait_stream(on, before))
+        return NULL;
+    tn_stream_guard g = tn_stream_enter(on);
+    tn_tensor *y = tn_mul(x, k);
+    tn_stream_leave(g);
+    bool ok = y && tn_stream_wait_stream(before, on) == TN_OK;
+    tn_stream_release(before);
+    return ok ? y : NULL;
+}
+
+static bool is(tn_tensor *t, double a, double b, double c, double d)
+{
+    return t && tn_equal(tn_cpu(t), tn_tensor_from(TN_LIST(a, b, c, d)));
+}
+
+/* Is the caller's stream current again, and everything given back? */
+static bool end(stage *s, bool ok)
+{
+    tn_stream *now = tn_cuda_current_stream(s->device);
+    ok &= now == s->home;
+    tn_stream_release(now);
+    tn_stream_release(s->home);
+    tn_stream_release(s->a);
+    tn_stream_release(s->b);
+    tn_scope_close(s->scope);
+    return ok;
+}
+
+/* ---- scenes: true if every call succeeded and the gradients are right ---- */
+
+/* A chain over both streams. */
+static bool chain(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    tn_tensor *y = ok ? times_on(&s, s.b, times_on(&s, s.a, s.x, 2), 3) : NULL;
+    ok = y && tn_backward(y, .gradient = s.seed) == TN_OK && is(tn_tensor_grad(s.x), 6, 6, 12, 12);
+    return end(&s, ok);
+}
+
+/* One tensor used on two streams: its node's gradients are added up. */
+static bool sum(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    tn_tensor *m = tn_mul(s.x, 5);
+    tn_tensor *y = ok ? tn_add(times_on(&s, s.a, m, 2), times_on(&s, s.b, m, 3)) : NULL;
+    ok = y && tn_backward(y, .gradient = s.seed) == TN_OK && is(tn_tensor_grad(s.x), 25, 25, 50, 50);
+    return end(&s, ok);
+}
+
+/* A leaf used on two streams, twice over: its gradient grows in place. */
+static bool leaf(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    for (int i = 1; i <= 2 && ok; i++) {
+        tn_tensor *y = tn_add(times_on(&s, s.a, s.x, 2), times_on(&s, s.b, s.x, 3));
+        ok = y && tn_backward(y, .gradient = s.seed) == TN_OK && is(tn_tensor_grad(s.x), 5 * i, 5 * i, 10 * i, 10 * i);
+    }
+    return end(&s, ok);
+}
+
+/* Results of tn_grad, and retained gradients, are ready for the caller too. */
+static bool results(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    tn_tensor *m = ok ? times_on(&s, s.a, s.x, 2) : NULL, *y = m ? times_on(&s, s.b, m, 3) : NULL, *grads[2];
+    ok = y && tn_grad(TN_TENSORS(y), TN_TENSORS(s.x, m), grads, .grad_outputs = TN_TENSORS(s.seed),
+                      .retain_graph = true) == TN_OK;
+    ok = ok && is(grads[0], 6, 6, 12, 12) && is(grads[1], 3, 3, 6, 6) && tn_retain_grad(m) == TN_OK &&
+         tn_backward(y, .gradient = s.seed, .create_graph = true) == TN_OK && is(tn_tensor_grad(m), 3, 3, 6, 6);
+    ok = ok && is(tn_tensor_grad(s.x), 6, 6, 12, 12);
+    if (ok)
+        ok = tn_tensor_set_grad(s.x, TN_NONE) == TN_OK && tn_tensor_set_grad(m, TN_NONE) == TN_OK;
+    return end(&s, ok);
+}
+
+/* The caller is on a stream of its own; the forward was on the default one. */
+static bool other_caller(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    tn_tensor *y = tn_exp(tn_mul(s.x, 0));
+    ok = ok && y && tn_stream_wait_stream(s.a, s.home) == TN_OK;
+    tn_stream_guard g = tn_stream_enter(s.a);
+    ok = ok && tn_backward(tn_mul(y, 2), .gradient = s.seed) == TN_OK && is(tn_tensor_grad(s.x), 0, 0, 0, 0);
+    tn_stream *now = tn_cuda_current_stream(s.device);
+    ok = ok && now == s.a;
+    tn_stream_release(now);
+    tn_stream_leave(g);
+    return end(&s, ok && tn_stream_wait_stream(s.home, s.a) == TN_OK);
+}
+
+/* Two devices, a stream of its own on each, and the host. */
+static bool devices(void)
+{
+    stage s, t;
+    bool ok = begin(&s, TN_CUDA(0)) & begin(&t, TN_CUDA(1));
+    tn_tensor *w = tn_tensor_from(TN_LIST(2.0, 2.0, 2.0, 2.0), .requires_grad = true);
+    tn_tensor *far = ok ? tn_to(times_on(&s, s.a, s.x, 2), .device = t.device) : NULL;
+    tn_tensor *y = far ? times_on(&t, t.b, tn_mul(far, tn_to(w, .device = t.device)), 3) : NULL;
+    tn_tensor *back = y ? tn_add(times_on(&s, s.b, tn_to(y, .device = s.device), 1), tn_mul(s.x, 0)) : NULL;
+    ok = back && tn_backward(back, .gradient = s.seed) == TN_OK && is(tn_tensor_grad(s.x), 12, 12, 24, 24) &&
+         is(tn_tensor_grad(w), 6, 12, 36, 48) && tn_tensor_device(tn_tensor_grad(w)).type == TN_DEVICE_CPU;
+    bool rest = end(&t, ok);
+    return end(&s, rest);
+}
+
+typedef struct worker {
+    stage *s;
+    tn_tensor *y;
+    bool ok;
+} worker;
+
+static void *walk_back(void *arg)
+{
+    worker *w = arg;
+    tn_stream *own = tn_cuda_stream_new(w->s->device, 0);
+    w->ok = own && tn_stream_wait_stream(own, w->s->home) == TN_OK && tn_cuda_set_stream(own) == TN_OK;
+    for (int i = 0; i < 10 && w->ok; i++)
+        w->ok = tn_backward(w->y, .gradient = w->s->seed, .retain_graph = true) == TN_OK;
+    w->ok = w->ok && tn_stream_synchronize(own) == TN_OK;
+    tn_stream_release(own);
+    return NULL;
+}
+
+/* Threads, each with a stream of its own, that reach one leaf. */
+static bool threads(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    worker w[2] = {{&s, ok ? times_on(&s, s.a, s.x, 2) : NULL, false},
+                   {&s, ok ? times_on(&s, s.b, s.x, 3) : NULL, false}};
+    pthread_t t[2];
+    ok = w[0].y && w[1].y;
+    for (int i = 0; i < 2 && ok; i++)
+        pthread_create(&t[i], NULL, walk_back, &w[i]);
+    for (int i = 0; i < 2 && ok; i++)
+        pthread_join(t[i], NULL);
+    ok = ok && w[0].ok && w[1].ok && tn_synchronize(s.device) == TN_OK && is(tn_tensor_grad(s.x), 50, 50, 100, 100);
+    return end(&s, ok);
+}
+
+static bool (*const scenes[])(void) = {chain, sum, leaf, results, other_caller, devices, threads};
+enum { SCENES = sizeof scenes / sizeof *scenes };
+
+/* ---- tests ---- */
+
+static void every_scene(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SCENES; i++)
+        if (!scenes[i]()) {
+            print_error("scene %d: %s\n", i, tn_error_message());
+            fail();
+        }
+    assert_int_equal(tn_live_tensors(), 0);
+}
+
+/* A walk that fails on another stream leaves the caller's current. */
+static void errors_bring_streams_back(void **state)
+{
+    (void)state;
+    stage s;
+    assert_true(begin(&s, TN_CUDA(0)));
+    tn_tensor *m = MADE(times_on(&s, s.a, s.x, 2)), *y;
+    OK(tn_stream_wait_stream(s.b, s.home));
+    tn_stream_guard g = tn_stream_enter(s.b);
+    y = MADE(tn_mul(tn_mul(m, m), m));
+    tn_stream_leave(g);
+    OK(tn_stream_wait_stream(s.home, s.b));
+    MADE(tn_add_(m, 1)); /* what the derivative needs is overwritten */
+    FAILS_STATUS(tn_backward(y, .gradient = s.seed), TN_EGRAD, "modified by an inplace operation");
+    assert_true(end(&s, true));
+    assert_int_equal(tn_live_tensors(), 0);
+}
+
+/* Nothing to do with streams: none is made, nobody waits. */
+static void one_stream_waits_for_nothing(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(4), .device = TN_CUDA(0), .requires_grad = true), *y = tn_mul(tn_exp(x), x);
+    tn_tensor *seed = tn_ones(TN_SHAPE(4), .device = TN_CUDA(0));
+    tn_reset_transfer_stats(TN_CUDA(0));
+    OK(tn_backward(y, .gradient = seed));
+    tn_transfer_statistics s = tn_transfer_stats(TN_CUDA(0));
+    assert_int_equal(s.synchronizations, 0);
+    assert_int_equal(s.upload_pageable.copies + s.download_pageable.copies + s.upload_pinned.copies, 0);
+    tn_scope_close(scope);
+}
+
+#ifdef TENON_TEST_WAITS
+void tn__drop_wait(const char *name);
+#endif
+
+/* Without the wait that DROP names, one scene must be refused, with a report. */
+static void dropped(void **state)
+{
+    (void)state;
+#ifdef TENON_TEST_WAITS
+    const char *name = getenv("DROP");
+    tn__drop_wait(name);
+    for (int i = 0; i < SCENES; i++)
+        if (scenes[i] != threads && !scenes[i]()) { /* threads come at random */
+            print_message("count: without %s scene %d is refused: %s\n", name, i, tn_error_message());
+            return;
+        }
+    print_error("without the wait %s nothing is refused\n", name);
+    fail();
+#else
+    skip();
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    static const alone tests[] = {
+        ALONE(every_scene, "TENON_FAKE_GPUS=2"),
+        ALONE(errors_bring_streams_back, "TENON_FAKE_GPUS=1"),
+        ALONE(one_stream_waits_for_nothing, "TENON_FAKE_GPUS=1"),
+#define WAIT(name, why) {"without " #name, dropped, {"TENON_FAKE_GPUS=2", "DROP=" #name}},
+#include "autograd/waits.def"
+    };
+    return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);
+}
