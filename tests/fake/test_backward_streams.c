@@ -140,6 +140,30 @@ static bool devices(void)
     return end(&s, rest);
 }
 
+/* Memory that is released while another stream still reads it is not given to anybody before that is done: every operation
+ * says which streams use its operands. */
+static bool reuse(void)
+{
+    stage s;
+    bool ok = begin(&s, TN_CUDA(0));
+    for (int i = 0; i < 10 && ok; i++) {
+        tn_scope *inner = tn_scope_open();
+        tn_tensor *m = tn_mul(s.x, 2), *late = NULL, *next;
+        ok = m && tn_stream_wait_stream(s.a, s.home) == TN_OK;
+        tn_stream_guard g = tn_stream_enter(s.a);
+        bool was = tn_set_grad_enabled(false);
+        late = ok ? tn_mul(m, 5) : NULL; /* the default stream does not wait for it */
+        tn_set_grad_enabled(was);
+        tn_stream_leave(g);
+        tn_keep(late);
+        tn_scope_close(inner); /* m goes */
+        next = tn_mul(s.seed, 7);
+        ok = late && is(next, 7, 7, 14, 14) && tn_stream_wait_stream(s.home, s.a) == TN_OK && is(late, 10, 20, 30, 40);
+        tn_release(late);
+    }
+    return end(&s, ok);
+}
+
 typedef struct worker {
     stage *s;
     tn_tensor *y;
@@ -175,7 +199,7 @@ static bool threads(void)
     return end(&s, ok);
 }
 
-static bool (*const scenes[])(void) = {chain, sum, leaf, results, other_caller, devices, threads};
+static bool (*const scenes[])(void) = {chain, sum, leaf, results, other_caller, devices, reuse, threads};
 enum { SCENES = sizeof scenes / sizeof *scenes };
 
 /* ---- tests ---- */
