@@ -4,12 +4,11 @@
 
 typedef tn_tensor *(*binary)(tn_tensor *a, tn_tensor *b);
 
+/* clang-format off */
 #define ROWS(X) \
-    X(add) \
-    X(sub) \
-    X(mul) \
-    X(div) X(div_floor) X(remainder) X(pow) X(maximum) X(minimum) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(logical_and) \
-        X(logical_xor)
+    X(add) X(sub) X(mul) X(div) X(div_floor) X(remainder) X(pow) X(maximum) X(minimum) X(eq) X(ne) X(lt) X(le) X(gt) \
+    X(ge) X(logical_and) X(logical_xor)
+/* clang-format on */
 #define FUNCTION(name) \
     static tn_tensor *row_##name(tn_tensor *a, tn_tensor *b) \
     { \
