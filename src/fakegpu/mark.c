@@ -274,17 +274,19 @@ static void put_function(marker *m, const char *text, const kernel *k)
     fake_text_add(out, p, (size_t)(end - p));
 }
 
+/* A kernel may have any name: what stands beside its call begins with tn_. */
 static void put_thunk(marker *m, const kernel *k)
 {
     fake_text *t = &m->tables;
-    fake_text_printf(t, "static void tn_run_%.*s(const struct tn_items *items, void **a)\n{\n    tn_item = *items;\n",
+    fake_text_printf(t,
+                     "static void tn_run_%.*s(const struct tn_items *tn_at, void **tn_a)\n{\n    tn_item = *tn_at;\n",
                      SPAN(k->name));
     for (int i = 0; i < k->n_parameters; i++)
-        fake_text_printf(t, "    %.*s tn_a%d = *(%.*s *)a[%d];\n", SPAN(k->parameter[i].type), i,
+        fake_text_printf(t, "    %.*s tn_a%d = *(%.*s *)tn_a[%d];\n", SPAN(k->parameter[i].type), i,
                          SPAN(k->parameter[i].type), i);
     if (!k->barrier)
-        fake_text_puts(t, "    const int n = items->size[0];\n"
-                          "    for (int x = 0; x < n; x++) {\n        tn_item.local[0] = x;\n    ");
+        fake_text_puts(t, "    const int tn_n = tn_at->size[0];\n"
+                          "    for (int tn_x = 0; tn_x < tn_n; tn_x++) {\n        tn_item.local[0] = tn_x;\n    ");
     fake_text_printf(t, "    %.*s(", SPAN(k->name));
     for (int i = 0; i < k->n_parameters; i++)
         fake_text_printf(t, "%stn_a%d", i ? ", " : "", i);
