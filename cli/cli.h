@@ -19,7 +19,7 @@ int cmd_doctor(int argc, char **argv);
 typedef enum option_kind { OPT_TEXT, OPT_INT, OPT_REAL, OPT_FLAG } option_kind;
 
 typedef struct option {
-    const char *name; /* without "--" */
+    const char *name; /* without "--", or without "-" if it is one letter */
     option_kind kind;
     void *to; /* const char **, int64_t *, double *, bool * */
     double least, most;
@@ -41,8 +41,11 @@ int cli_parse(const command *c, int argc, char **argv, const char **arguments, i
 
 /* "tenon train: TEXT" on stderr, one line whatever the text holds. Returns status. */
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with the library's message, less its explanations, before the advice (which may be ""). Returns CLI_FAILED. */
+/* The same with the library's message before the advice (which may be ""); its explanations only where a device or memory
+ * is missing. Returns CLI_FAILED. */
 int cli_library_error(const char *advice);
+/* The library's message as one line, with or without its explanations. */
+void cli_message(char *line, size_t size, bool explained);
 /* Is 'word' likely to be a slip for 'name'? */
 bool cli_resembles(const char *word, const char *name);
 /* Set by cli_parse, for messages. */

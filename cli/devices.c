@@ -1,110 +1,292 @@
-/* tenon devices, tenon doctor: what there is on this machine. */
-#include "cli.h"
+/* tenon devices: what tensors can live on here, and what nvidia-smi shows. */
+#include "gpus.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-enum { MAX_DEVICES = 64 };
+enum { MAX_DEVICES = 65 };
 
-static void json_text(const char *s)
+/* A machine's devices, and the GPUs behind them. */
+typedef struct machine {
+    tn_device_info device[MAX_DEVICES];
+    size_t n;
+    gpus gpus;
+} machine;
+
+static void read_machine(machine *m)
 {
+    m->n = tn_devices(m->device, MAX_DEVICES);
+    m->n = m->n < MAX_DEVICES ? m->n : MAX_DEVICES;
+    gpus_read(&m->gpus);
+}
+
+/* ---- JSON ---- */
+
+/* The bytes of the UTF-8 character that begins there; 0 if there is none. */
+static int utf8(const unsigned char *s)
+{
+    int n = s[0] < 0x80                   ? 1
+            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+            : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                          : 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool outside = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
+    return overlong || outside ? 0 : n;
+}
+
+static void json_text(const char *name, const char *text)
+{
+    printf("\"%s\": ", name);
+    if (!text || !*text) {
+        printf("null");
+        return;
+    }
     putchar('"');
-    for (; *s; s++) {
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        int n = utf8(s);
         if (*s == '"' || *s == '\\')
-            putchar('\\');
-        if ((unsigned char)*s >= 0x20)
-            putchar(*s);
+            printf("\\%c", *s);
+        else if (*s < 0x20 || n == 0)
+            printf("\\u%04x", n ? *s : 0xfffd);
+        else
+            printf("%.*s", n, (const char *)s);
+        s += n ? n : 1;
     }
     putchar('"');
 }
 
-static void print_json(const tn_device_info *d, size_t n)
+/* Negative: not known. */
+static void json_number(const char *name, int64_t value)
 {
-    printf("[");
-    for (size_t i = 0; i < n; i++) {
-        printf("%s\n  {\"device\": ", i ? "," : "");
-        json_text(tn_device_text(d[i].device).s);
-        printf(", \"name\": ");
-        json_text(d[i].name);
-        printf(", \"total_memory\": %lld, \"free_memory\": %lld, \"units\": %d, \"detail\": ",
-               (long long)d[i].total_memory, (long long)d[i].free_memory, (int)d[i].units);
-        json_text(d[i].detail);
-        printf("}");
-    }
-    printf("\n]\n");
+    if (value < 0)
+        printf(", \"%s\": null", name);
+    else
+        printf(", \"%s\": %lld", name, (long long)value);
 }
 
-static void print_table(const tn_device_info *d, size_t n)
+static void json_bool(const char *name, int64_t value)
 {
-    printf("%-8s  %-40s  %10s  %10s  %5s  %s\n", "device", "name", "memory", "free", "units", "detail");
-    for (size_t i = 0; i < n; i++)
-        printf("%-8s  %-40.40s  %6.1f GiB  %6.1f GiB  %5d  %s\n", tn_device_text(d[i].device).s, d[i].name,
-               (double)d[i].total_memory / 1073741824, (double)d[i].free_memory / 1073741824, (int)d[i].units,
-               d[i].detail);
+    printf(", \"%s\": %s", name, value < 0 ? "null" : value ? "true" : "false");
+}
+
+static void json_device(const tn_device_info *d)
+{
+    printf("{");
+    json_text("device", tn_device_text(d->device).s);
+    printf(", ");
+    json_text("name", d->name);
+    json_number("total_memory", d->total_memory ? d->total_memory : -1);
+    json_number("free_memory", d->free_memory ? d->free_memory : -1);
+    json_number("units", d->units ? d->units : -1);
+    json_number("gpu", d->physical);
+    printf(", ");
+    json_text("uuid", d->uuid);
+    printf(", ");
+    json_text("pci_bus_id", d->pci_bus_id);
+    printf(", ");
+    json_text("detail", d->detail);
+    printf("}");
+}
+
+static void json_gpu(const tn_cuda_status *d)
+{
+    printf("{\"index\": %d, ", (int)d->physical);
+    json_text("device", gpu_visible(d) ? tn_device_text(d->device).s : NULL);
+    printf(", ");
+    json_text("name", d->name);
+    printf(", ");
+    json_text("pci_bus_id", d->pci_text);
+    printf(", ");
+    json_text("uuid", d->uuid);
+    json_number("memory_total", d->memory_total);
+    json_number("memory_used", d->memory_used);
+    json_number("memory_free", d->memory_free);
+    json_number("utilization", d->gpu_utilization);
+    json_number("memory_utilization", d->memory_utilization);
+    json_number("temperature", d->temperature);
+    json_number("fan", d->fan);
+    json_number("performance_state", d->performance_state);
+    json_number("power_milliwatts", d->power);
+    json_number("power_limit_milliwatts", d->power_limit);
+    json_bool("persistence_mode", d->persistence_mode);
+    json_bool("display_active", d->display_active);
+    json_number("ecc_errors", d->ecc_errors);
+    printf(", ");
+    json_text("compute_mode", d->compute_mode < 0 ? NULL : gpu_mode(d->compute_mode));
+    printf("}");
+}
+
+static void json_processes(const gpus *g)
+{
+    bool first = true;
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->n_processes[i]; k++) {
+            const tn_cuda_process *p = &g->process[i][k];
+            printf("%s\n  {\"gpu\": %d, \"pid\": %lld, \"type\": \"C\", ", first ? "" : ",", (int)g->gpu[i].physical,
+                   (long long)p->pid);
+            json_text("name", p->name);
+            json_number("memory", p->used_memory);
+            printf("}");
+            first = false;
+        }
+}
+
+static void print_json(const machine *m)
+{
+    const gpus *g = &m->gpus;
+    printf("{");
+    json_text("tenon", tn_version());
+    printf(", ");
+    json_text("driver_version", g->driver);
+    printf(", ");
+    json_text("cuda_version", g->cuda);
+    json_bool("simulated", g->simulated);
+    printf(", ");
+    json_text("cuda_visible_devices", getenv("CUDA_VISIBLE_DEVICES"));
+    printf(",\n \"devices\": [");
+    for (size_t i = 0; i < m->n; i++) {
+        printf("%s\n  ", i ? "," : "");
+        json_device(&m->device[i]);
+    }
+    printf("],\n \"gpus\": [");
+    for (size_t i = 0; i < g->n; i++) {
+        printf("%s\n  ", i ? "," : "");
+        json_gpu(&g->gpu[i]);
+    }
+    printf("],\n \"processes\": [");
+    json_processes(g);
+    printf("]}\n");
+}
+
+/* ---- the table ---- */
+
+/* "cuda:0 is GPU 2, cuda:1 is GPU 0; hidden: GPU 1" where the names are not the numbers. */
+static void print_map(const machine *m)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    bool same = true;
+    int shown = 0, hidden = 0;
+    for (size_t i = 0; i < m->gpus.n; i++)
+        same = same && m->gpus.gpu[i].device.index == m->gpus.gpu[i].physical;
+    if (same && !visible)
+        return;
+    if (visible)
+        printf("CUDA_VISIBLE_DEVICES=%s: ", visible);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->device[i].physical >= 0)
+            printf("%s%s is GPU %d", shown++ ? ", " : "", tn_device_text(m->device[i].device).s,
+                   (int)m->device[i].physical);
+    for (size_t i = 0; i < m->gpus.n; i++)
+        if (!gpu_visible(&m->gpus.gpu[i]))
+            printf("%sGPU %d", hidden++ ? ", " : shown ? "; hidden: " : "hidden: ", (int)m->gpus.gpu[i].physical);
+    printf("\n");
+}
+
+static void print_size(int64_t bytes)
+{
+    if (bytes)
+        printf("  %6.1f GiB", (double)bytes / 1073741824);
+    else
+        printf("  %10s", "-");
+}
+
+static void print_table(const machine *m)
+{
+    int width = 4; /* of the longest name */
+    for (size_t i = 0; i < m->n; i++)
+        width = (int)strlen(m->device[i].name) > width ? (int)strlen(m->device[i].name) : width;
+    printf("%-7s  %-*s  %10s  %10s  %5s  %s\n", "device", width, "name", "memory", "free", "units", "detail");
+    for (size_t i = 0; i < m->n; i++) {
+        const tn_device_info *d = &m->device[i];
+        printf("%-7s  %-*s", tn_device_text(d->device).s, width, d->name);
+        print_size(d->total_memory);
+        print_size(d->free_memory);
+        printf("  %5d  %s\n", (int)d->units, d->detail);
+    }
+    printf("\n");
+    if (m->gpus.n) {
+        print_map(m);
+        smi_table(&m->gpus, true);
+    } else if (tn_synchronize(TN_CUDA(0))) {
+        char why[2048];
+        cli_message(why, sizeof why, true);
+        printf("no GPU: %s\n", why);
+    }
+}
+
+/* ---- the command ---- */
+
+typedef struct asked {
+    bool json, smi, list, query;
+    const char *display, *fields, *format;
+} asked;
+
+/* What nvidia-smi answers; the exit status. Without a GPU it is the reason why there is none. */
+static int answer(const asked *a)
+{
+    static gpus g;
+    if (!a->query != !a->display)
+        return cli_error(CLI_USAGE, "-q and -d go together: -q -d Memory");
+    if (a->query && strcasecmp(a->display, "memory") != 0)
+        return cli_error(CLI_USAGE, "-d: there is no '%s'; there is Memory: -q -d Memory", a->display);
+    gpus_read(&g);
+    if (!g.n && a->fields) { /* what is wrong with the fields is said even so */
+        int status = smi_query(&g, a->fields, a->format);
+        if (status)
+            return status;
+    }
+    if (!g.n)
+        return tn_synchronize(TN_CUDA(0)) ? cli_library_error("") : cli_error(CLI_FAILED, "NVML shows no GPU");
+    if (a->fields)
+        return smi_query(&g, a->fields, a->format);
+    if (a->list)
+        smi_list(&g);
+    else if (a->query)
+        smi_memory(&g);
+    else
+        smi_table(&g, false);
+    return CLI_OK;
 }
 
 int cmd_devices(int argc, char **argv)
 {
-    bool json = false;
-    const option options[] = {{"json", OPT_FLAG, &json, 0, 0, "", "as JSON"}};
-    const command c = {"devices", "[--json]", "Lists the devices that tensors can live on. Nothing is started on them.",
-                       options,   1,          0,
-                       0};
-    int status = cli_parse(&c, argc, argv, NULL, NULL);
-    if (status >= 0)
-        return status;
-    static tn_device_info d[MAX_DEVICES];
-    size_t n = tn_devices(d, MAX_DEVICES);
-    n = n < MAX_DEVICES ? n : MAX_DEVICES;
-    if (json)
-        print_json(d, n);
-    else
-        print_table(d, n);
-    return CLI_OK;
-}
-
-/* ---- doctor ---- */
-
-static void line(bool good, const char *what, const char *found, const char *advice)
-{
-    printf("[%s] %-10s %s%s%s\n", good ? "ok" : "--", what, found, *advice ? "\n                " : "", advice);
-}
-
-/* A product small enough to be instant, checked against its value. */
-static bool computes(void)
-{
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(100, 100), .requires_grad = true);
-    tn_tensor *y = tn_sum(tn_mm(x, x));
-    bool ok = y && tn_item(y) == 1e6 && !tn_backward(y) && tn_item(tn_sum(tn_tensor_grad(x))) == 2e6;
-    tn_scope_close(s);
-    return ok;
-}
-
-int cmd_doctor(int argc, char **argv)
-{
+    static machine m;
+    asked a = {.format = "csv"};
+    const option options[] = {
+        {"json", OPT_FLAG, &a.json, 0, 0, "", "everything, as JSON; null where a number is not known"},
+        {"smi", OPT_FLAG, &a.smi, 0, 0, "", "the NVIDIA GPUs, as nvidia-smi shows them"},
+        {"L", OPT_FLAG, &a.list, 0, 0, "", "as nvidia-smi -L: a line a GPU, with its UUID"},
+        {"q", OPT_FLAG, &a.query, 0, 0, "", "as nvidia-smi -q; with -d Memory"},
+        {"d", OPT_TEXT, &a.display, 0, 0, "Memory", "what -q shows"},
+        {"query-gpu", OPT_TEXT, &a.fields, 0, 0, "FIELDS", "as nvidia-smi: index,name,memory.free ..."},
+        {"format", OPT_TEXT, &a.format, 0, 0, "csv", "of --query-gpu: csv[,noheader][,nounits]"},
+    };
     const command c = {
-        "doctor", "", "Says what was found on this machine, what is missing, and how to get it.", NULL, 0, 0, 0};
+        "devices",
+        "[--json | --smi | -L | -q -d Memory | --query-gpu=FIELDS [--format=csv]]",
+        "Lists the devices that tensors can live on, and all NVIDIA GPUs of the machine. Nothing is started\n"
+        "on them. -L, -q and --query-gpu answer as nvidia-smi does: they show physical GPUs, whatever\n"
+        "CUDA_VISIBLE_DEVICES hides.",
+        options,
+        (int)(sizeof options / sizeof *options),
+        0,
+        0};
     int status = cli_parse(&c, argc, argv, NULL, NULL);
     if (status >= 0)
         return status;
-    tn_device_info cpu;
-    char text[400];
-    tn_devices(&cpu, 1);
-    line(true, "tenon", tn_version(), "");
-    snprintf(text, sizeof text, "%s, %d thread%s, %.1f GiB of memory", cpu.name, (int)cpu.units,
-             cpu.units == 1 ? "" : "s", (double)cpu.total_memory / 1073741824);
-    line(true, "cpu", text, "");
-    bool blas = strstr(cpu.detail, "BLAS ") != NULL && !strstr(cpu.detail, "no BLAS");
-    line(true, "kernels", cpu.detail, blas ? "" : "a BLAS is optional: apt-get install libopenblas0-pthread");
-    bool works = computes();
-    line(works, "products", works ? "forward and backward give the right numbers" : tn_error_message(), "");
-    line(tn_cuda_is_available(), "cuda", tn_cuda_is_available() ? "available" : "this build has no CUDA backend", "");
-    const char *env[] = {"TENON_NUM_THREADS", "TENON_CPU", "TENON_BLAS", "TENON_NO_CACHE", "TENON_CPU_CACHE_LIMIT"};
-    for (size_t i = 0; i < sizeof env / sizeof *env; i++)
-        if (getenv(env[i])) {
-            snprintf(text, sizeof text, "%s=%s", env[i], getenv(env[i]));
-            line(true, "set", text, "");
-        }
-    return works ? CLI_OK : CLI_FAILED;
+    if (a.json + a.smi + a.list + (a.query || a.display) + (a.fields != NULL) > 1)
+        return cli_error(CLI_USAGE, "--json, --smi, -L, -q and --query-gpu exclude each other");
+    if (a.smi || a.list || a.query || a.display || a.fields)
+        return answer(&a);
+    read_machine(&m);
+    if (a.json)
+        print_json(&m);
+    else
+        print_table(&m);
+    return CLI_OK;
 }

@@ -24,10 +24,31 @@ int cli_error(int status, const char *format, ...)
     return status;
 }
 
-int cli_library_error(const char *advice)
+/* A message's lines, one behind the other: what happened, then explanations (two blanks before them), of which lists
+ * (four) and the place of the call are left out. */
+static void join_lines(const char *message, char *line, size_t size)
 {
-    char line[4096], *p;
-    snprintf(line, sizeof line, "%s", tn_error_message());
+    size_t at = 0;
+    line[0] = '\0';
+    for (const char *p = message; *p && at < size;) {
+        size_t n = strcspn(p, "\n"), blanks = strspn(p, " "), length = n;
+        bool list = blanks >= 4 || (blanks && p[n - 1] == ':') || !strncmp(p, "  at ", 5);
+        while (length > blanks && strchr(" .", p[length - 1]))
+            length--;
+        if (!list && length > blanks)
+            at += (size_t)snprintf(line + at, size - at, "%s%.*s", at ? "; " : "", (int)(length - blanks), p + blanks);
+        p += n + (p[n] == '\n');
+    }
+}
+
+void cli_message(char *line, size_t size, bool explained)
+{
+    char *p;
+    if (explained) {
+        join_lines(tn_error_message(), line, size);
+        return;
+    }
+    snprintf(line, size, "%s", tn_error_message());
     if ((p = strstr(line, "\n  ")) != NULL) /* where it was called, and what developers want to know */
         *p = '\0';
     while ((p = strstr(line, "\n\t")) != NULL) { /* a list of what is wrong */
@@ -36,7 +57,19 @@ int cli_library_error(const char *advice)
     }
     for (size_t n = strlen(line); n > 0 && strchr(" .", line[n - 1]); n--)
         line[n - 1] = '\0';
+}
+
+int cli_library_error(const char *advice)
+{
+    char line[4096];
+    tn_status code = tn_error_code();
+    cli_message(line, sizeof line, code == TN_EDEVICE || code == TN_ENOMEM);
     return cli_error(CLI_FAILED, *advice ? "%s; %s" : "%s%s", line, advice);
+}
+
+static const char *dashes(const option *o)
+{
+    return o->name[1] ? "--" : "-";
 }
 
 static void print_help(const command *c)
@@ -46,8 +79,8 @@ static void print_help(const command *c)
         printf("\n");
     for (int i = 0; i < c->n_options; i++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", c->options[i].name, *c->options[i].value ? " " : "",
-                 c->options[i].value);
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(&c->options[i]), c->options[i].name,
+                 *c->options[i].value ? " " : "", c->options[i].value);
         printf("  %-20s %s\n", left, c->options[i].help);
     }
     printf("%s  %-20s %s\n", c->n_options ? "" : "\n", "--help", "this text");
@@ -95,8 +128,8 @@ static int set_number(const option *o, const char *text)
     double v = strtod(text, &end);
     bool whole = o->kind == OPT_INT, inside = v >= o->least && v <= o->most; /* NaN is not */
     if (end == text || *end || errno || !inside || (whole && v != (double)(int64_t)v))
-        return cli_error(CLI_USAGE, "--%s: '%s' is not a %s from %.16g to %.16g (try 'tenon %s --help')", o->name, text,
-                         whole ? "whole number" : "number", o->least, o->most, cli_command);
+        return cli_error(CLI_USAGE, "%s%s: '%s' is not a %s from %.16g to %.16g (try 'tenon %s --help')", dashes(o),
+                         o->name, text, whole ? "whole number" : "number", o->least, o->most, cli_command);
     if (whole)
         *(int64_t *)o->to = (int64_t)v;
     else
@@ -109,29 +142,30 @@ static int unknown_option(const command *c, const char *text, const char *name, 
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), name);
     for (int i = 0; i < c->n_options; i++)
-        if (cli_resembles(word, c->options[i].name))
+        if (c->options[i].name[1] && cli_resembles(word, c->options[i].name))
             return cli_error(CLI_USAGE, "there is no option '%s'; did you mean --%s? (try 'tenon %s --help')", text,
                              c->options[i].name, c->name);
     return cli_error(CLI_USAGE, "there is no option '%s' (try 'tenon %s --help')", text, c->name);
 }
 
-/* argv[*i] is "--name", "--name=value", or "--name" followed by the value. */
+/* argv[*i] is "--name", "--name=value", or "--name" followed by the value; one dash before a name of one letter. */
 static int set_option(const command *c, int argc, char **argv, int *i)
 {
-    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    bool two_dashes = argv[*i][1] == '-';
+    const char *name = argv[*i] + 1 + two_dashes, *equals = strchr(name, '=');
     size_t n = equals ? (size_t)(equals - name) : strlen(name);
     const option *o = find_option(c, name, n);
-    if (!o)
+    if (!o || two_dashes != (n > 1))
         return unknown_option(c, argv[*i], name, n);
     if (o->kind == OPT_FLAG) {
         if (equals)
-            return cli_error(CLI_USAGE, "--%s takes no value", o->name);
+            return cli_error(CLI_USAGE, "%s%s takes no value", dashes(o), o->name);
         *(bool *)o->to = true;
         return -1;
     }
     const char *value = equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL;
     if (!value || (!*value && o->kind == OPT_TEXT))
-        return cli_error(CLI_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+        return cli_error(CLI_USAGE, "%s%s needs a value: %s%s %s", dashes(o), o->name, dashes(o), o->name, o->value);
     if (o->kind != OPT_TEXT)
         return set_number(o, value);
     *(const char **)o->to = value;
@@ -152,14 +186,12 @@ int cli_parse(const command *c, int argc, char **argv, const char **arguments, i
             print_help(c);
             return CLI_OK;
         }
-        if (!options_end && !strncmp(argv[i], "--", 2)) {
+        if (!options_end && argv[i][0] == '-' && argv[i][1]) {
             int status = set_option(c, argc, argv, &i);
             if (status >= 0)
                 return status;
             continue;
         }
-        if (!options_end && argv[i][0] == '-' && argv[i][1])
-            return unknown_option(c, argv[i], argv[i] + 1, strlen(argv[i] + 1));
         if (n == c->max_arguments)
             return cli_error(CLI_USAGE, "'%s' is one argument too many (usage: tenon %s %s)", argv[i], c->name,
                              c->arguments);

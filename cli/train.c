@@ -247,13 +247,12 @@ static void show_epoch(training *t, const figures *f)
 static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
 {
     double lr = t->s.constant ? t->s.lr : tn_lr_cosine(t->s.lr, t->step, t->total_steps, 0);
-    tn_tensor *x = digits_input(tn_to(images, .device = t->device)), *y = tn_to(labels, .device = t->device);
-    tn_tensor *scores = tn_forward(t->net, x), *loss = tn_cross_entropy(scores, y);
+    tn_tensor *scores = tn_forward(t->net, digits_input(images)), *loss = tn_cross_entropy(scores, labels);
     tn_optimizer_zero_grad(t->opt);
     if (!loss || tn_backward(loss) || tn_optimizer_set_lr(t->opt, lr) || tn_optimizer_step(t->opt))
         return cli_library_error("");
     bool was = tn_set_grad_enabled(false);
-    tn_tensor *right = tn_sum(tn_eq(tn_argmax(scores, .dim = TN_DIMS(1)), y));
+    tn_tensor *right = tn_sum(tn_eq(tn_argmax(scores, .dim = TN_DIMS(1)), labels));
     bool added = tn_add_(t->loss_sum, tn_detach(loss)) && tn_add_(t->right_sum, right);
     tn_set_grad_enabled(was);
     if (!added)
@@ -453,7 +452,7 @@ static int prepare(training *t, tn_safetensors **file, char *model)
     t->accuracy = -1;
     t->opt = tn_adamw(t->net, t->s.lr, .weight_decay = t->s.weight_decay, .no_weight_decay = t->s.weight_decay == 0);
     t->loader = tn_loader_new(TN_TENSORS(t->train.images, t->train.labels), .batch_size = t->s.batch, .shuffle = true,
-                              .seed = (uint64_t)t->s.seed, .prefetch = 2);
+                              .seed = (uint64_t)t->s.seed, .prefetch = 2, .device = t->device);
     t->loss_sum = tn_zeros(TN_SHAPE(), .device = t->device);
     t->right_sum = tn_zeros(TN_SHAPE(), .dtype = TN_I64, .device = t->device);
     if (!t->opt || !t->loader || !t->loss_sum || !t->right_sum)
@@ -464,8 +463,9 @@ static int prepare(training *t, tn_safetensors **file, char *model)
         return status;
     printf("%s (%" PRId64 " parameters) on %s: %" PRId64 " training images, %" PRId64 " test images, batch %" PRId64
            ", AdamW lr %g, seed %" PRIu64 "\n",
-           t->s.model, tn_module_numel(t->net), tn_device_text(t->device).s, tn_tensor_size(t->train.labels, 0),
-           tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr, tn_loader_get_state(t->loader).seed);
+           t->s.model, tn_module_numel(t->net), tn_device_text(tn_tensor_device(t->loss_sum)).s,
+           tn_tensor_size(t->train.labels, 0), tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr,
+           tn_loader_get_state(t->loader).seed);
     if (t->s.resume)
         printf("resumed from %s after %" PRId64 " epoch%s, %" PRId64 " steps\n", t->s.resume, t->epoch,
                t->epoch == 1 ? "" : "s", t->step);

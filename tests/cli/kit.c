@@ -70,6 +70,13 @@ run kit_run(how h, const char *const *arguments)
     return kit_wait(kit_start(h, arguments));
 }
 
+void kit_gpus(const char *fakes)
+{
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("TENON_FAKE_GPUS");
+    assert_int_equal(fakes ? setenv("TENON_FAKE_GPUS", fakes, 1) : setenv("CUDA_VISIBLE_DEVICES", "-1", 1), 0);
+}
+
 const char *kit_so_far(void)
 {
     free(so_far);
@@ -181,6 +188,7 @@ int kit_setup(void **state)
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
     kit_digits("digits", false);
+    kit_gpus(NULL);
     return 0;
 }
 

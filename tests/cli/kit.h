@@ -26,6 +26,8 @@ typedef struct how {
 run kit_run(how h, const char *const *arguments);
 pid_t kit_start(how h, const char *const *arguments);
 run kit_wait(pid_t pid);
+/* Which GPUs the processes started from here on see: "2x1GiB" fake ones; NULL: none, real ones neither, as at first. */
+void kit_gpus(const char *fakes);
 /* What the process that runs has printed so far on stdout. */
 const char *kit_so_far(void);
 void kit_sleep(double seconds);
