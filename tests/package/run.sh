@@ -9,7 +9,8 @@ source=$(cd "$1" && pwd) || exit 2
 rm -rf "$2" && mkdir -p "$2" && scratch=$(cd "$2" && pwd) || exit 2
 here=$source/tests/package jobs=${TENON_JOBS:-2} checks=0 failed=0
 cc=${CC:-cc}
-unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH Tenon_DIR
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH Tenon_DIR TENON_FAKE_GPUS TENON_FAKEGPU_LIBRARY TENON
+export CUDA_VISIBLE_DEVICES=-1 # real GPUs are not what is tested here
 
 # check WHAT COMMAND...: the command succeeds; what it printed is shown if not
 check() {
@@ -44,11 +45,12 @@ lib=$(dirname "$(find "$prefix" -name libtenon.a)")
 for header in "$source"/include/tenon/*.h "$scratch/build/src/generated/include/tenon/ops.h"; do
     check "installed: include/tenon/${header##*/}" cmp "$header" "$prefix/include/tenon/${header##*/}"
 done
-for file in libtenon.a libtenon.so pkgconfig/tenon.pc cmake/Tenon/TenonConfig.cmake \
+for file in libtenon.a libtenon.so libtenon_fakegpu.so pkgconfig/tenon.pc cmake/Tenon/TenonConfig.cmake \
     cmake/Tenon/TenonConfigVersion.cmake; do
     check "installed: $file" test -f "$lib/$file"
 done
 check "installed: bin/tenon" test -x "$prefix/bin/tenon"
+check "installed: libexec/tenon/fake-bin/nvidia-smi" test -x "$prefix/libexec/tenon/fake-bin/nvidia-smi"
 for licence in "$source"/LICENSE* "$source"/THIRD-PARTY*; do
     [ -f "$licence" ] || continue
     check "installed: ${licence##*/}" test -n "$(find "$prefix/share/doc" -name "${licence##*/}")"
@@ -68,6 +70,9 @@ check "exports: all have a version" empty "$(nm -D --defined-only "$lib/libtenon
 check "libtenon.a: no global name but tn_*" empty \
     "$(nm -g --defined-only "$lib/libtenon.a" 2> /dev/null | awk 'NF == 3 && $3 !~ /^tn_/')"
 check "libtenon.so needs no BLAS" empty "$(readelf -d "$lib/libtenon.so" | grep NEEDED | grep -iE 'blas|mkl|lapack')"
+nm -D --defined-only "$lib/libtenon_fakegpu.so" | awk '$2 != "A" { print $3 }' > "$scratch/fake"
+check "libtenon_fakegpu.so: the names of libcuda, NVRTC, cuBLAS, NVML, and its own, no other" empty \
+    "$(grep -vE '^(cu[A-Z]|nvrtc[A-Z]|cublas[A-Z]|nvml[A-Z]|tenonFake[A-Z])' "$scratch/fake")"
 
 # ---- users: of a prefix ----
 expected='tensor([ 4, 16, 36])'
@@ -92,6 +97,28 @@ END
     cmake -S "$scratch/find" -B "$scratch/find/build" -G Ninja -DCMAKE_PREFIX_PATH="$1" &&
         cmake --build "$scratch/find/build" && runs "$scratch/find/build/demo"
 }
+# The same program without a GPU and with two that are not there.
+with_fakes() { # PREFIX-LIB
+    flags=$(PKG_CONFIG_PATH=$1/pkgconfig pkg-config --cflags --libs tenon) || return 1
+    # shellcheck disable=SC2086
+    "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/two_gpus.c" -o "$scratch/two" $flags || return 1
+    if without=$(LD_LIBRARY_PATH=$1 "$scratch/two" 2>&1); then
+        echo "it found a GPU: $without"
+        return 1
+    fi
+    echo "$without" | grep -qE '^(Found no NVIDIA driver on your system|No CUDA GPUs are available)' &&
+        echo "$without" | grep -q 'no NVIDIA GPU: try TENON_FAKE_GPUS=1 (simulated: correct results, no speed)' ||
+        { echo "$without"; return 1; }
+    with=$(LD_LIBRARY_PATH=$1 TENON_FAKE_GPUS=2 "$scratch/two") || return 1
+    same "$(echo "$with" | head -n 2)" "tensor([1, 4, 9], device='cuda:1')
+Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0!"
+}
+shim_answers() { # PREFIX
+    answer=$(cd / && TENON_FAKE_GPUS=2x1GiB "$1/libexec/tenon/fake-bin/nvidia-smi" -q -d Memory |
+        grep -A4 GPU | grep Free | awk '{print $3}') || return 1
+    same "$answer" "1024
+1024"
+}
 use_prefix() { # NAME PREFIX
     its_lib=$2${lib#"$scratch/first"}
     check "$1: pkg-config" with_pkg_config "$its_lib" shared
@@ -106,6 +133,8 @@ use_prefix() { # NAME PREFIX
     check "$1: find_package, Tenon::tenon_static" with_find_package "$2" Tenon::tenon_static
     check "$1: bin/tenon runs, and is of the version that pkg-config says" same "$("$2/bin/tenon" --version)" \
         "tenon $(PKG_CONFIG_PATH=$its_lib/pkgconfig pkg-config --modversion tenon)"
+    check "$1: a program for two GPUs: without, its message; with TENON_FAKE_GPUS=2, its result" with_fakes "$its_lib"
+    check "$1: nvidia-smi answers from the command beside it" shim_answers "$2"
     check "$1: bin/tenon uses its own library" sh -c "ldd '$2/bin/tenon' | grep -q '$2/'"
 }
 use_prefix "prefix" "$scratch/first"
