@@ -1,8 +1,13 @@
 #!/bin/sh
-# Every C block of the documents is compiled as a user would and run; a comment behind tn_print(...) must be what it
-# prints. Commands that the documents name must exist.   tests/docs/run.sh SOURCE BUILD SCRATCH
+# Every block of the documents is run as its reader would.   tests/docs/run.sh SOURCE BUILD SCRATCH
+# - c: compiled and run; a comment behind tn_print(...) must be what it prints. With '<!-- NAME -->' on the line before
+#   the block it is written to the file NAME instead, for what follows;
+# - sh: run in a folder of the page's own, with the installed command, library and pkg-config; it must succeed;
+# - text: what the sh block before it prints on both outputs;
+# - diff: it applies to the sources.
+# Commands and files that the documents name must exist, and every variable that the library reads must be in them.
 set -eu
-source=$1 build=$2 scratch=$3
+source=$1 build=$2 scratch=$(cd "$3" && pwd)
 count=0
 
 ok() {
@@ -10,29 +15,79 @@ ok() {
     echo "ok $1"
 }
 
-for page in "$source"/*.md "$source"/docs/*.md; do
-    [ -e "$page" ] || continue
-    rm -f "$scratch"/block*
-    awk -v to="$scratch/block" '/^```c$/ {n++; on = 1; next} /^```/ {on = 0} on {print > (to n ".c")}' "$page"
-    for block in "$scratch"/block*.c; do
-        [ -e "$block" ] || continue
-        name="${page#"$source"/}: $(basename "$block" .c)"
-        cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -I"$build/src/generated/include" "$block" \
-            -o "$scratch/program" -L"$build/src" -ltenon -Wl,-rpath,"$build/src"
-        "$scratch/program" >"$scratch/printed" 2>/dev/null
-        sed -n 's|.*tn_print(.*); */\* \(.*\) \*/.*|\1|p' "$block" >"$scratch/promised"
-        diff "$scratch/promised" "$scratch/printed"
-        ok "$name compiles, runs, prints what it says"
+# The machine of a reader who has installed it in ~/.local.
+export HOME="$scratch/home"
+unset TENON_FAKE_GPUS CUDA_VISIBLE_DEVICES
+mkdir "$HOME"
+cmake --install "$build" --prefix "$HOME/.local" >"$scratch/install.log" || { cat "$scratch/install.log"; exit 1; }
+PKG_CONFIG_PATH=$(dirname "$(find "$HOME/.local" -name tenon.pc)")
+LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
+export PATH="$HOME/.local/bin:$PATH" PKG_CONFIG_PATH LD_LIBRARY_PATH
+
+# What differs from run to run: UUIDs, the time of day, the CPU and the width of its name.
+steady() {
+    sed -E 's/  +/  /g; s/^cpu  .*/cpu/; s/GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/GPU-UUID/g; s/^[A-Z][a-z]{2} [A-Z][a-z]{2} .* 20[0-9]{2}$/DATE/' "$1"
+}
+
+run_c() { # FILE
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$source/include" -I"$build/src/generated/include" "$1" \
+        -o "$scratch/program" -L"$build/src" -ltenon -Wl,-rpath,"$build/src"
+    "$scratch/program" >"$scratch/printed" 2>/dev/null
+    sed -n 's|.*tn_print(.*); */\* \(.*\) \*/.*|\1|p' "$1" >"$scratch/promised"
+    diff "$scratch/promised" "$scratch/printed"
+}
+
+run_sh() { # FILE, in the current folder
+    sh -eu "$1" >"$scratch/printed" 2>&1 </dev/null || { cat "$1" "$scratch/printed"; return 1; }
+}
+
+run_text() { # FILE
+    steady "$1" >"$scratch/promised"
+    steady "$scratch/printed" >"$scratch/steady"
+    diff "$scratch/promised" "$scratch/steady"
+}
+
+# run_block PAGE NUMBER: what kind it is stands in its name: block3.c, block4.sh, block5.text, block6.file=NAME
+run_block() {
+    for block in "$scratch/block$2."*; do
+        name="$1: block $2"
+        case $block in
+        *.file=*) cp "$block" "$folder/${block##*.file=}" ;;
+        *.c) run_c "$block"; ok "$name compiles, runs, prints what it says" ;;
+        *.sh) (cd "$folder" && run_sh "$block"); ok "$name runs" ;;
+        *.text) run_text "$block"; ok "$name is what that printed" ;;
+        *.diff) (cd "$source" && git apply --check --recount "$block"); ok "$name applies" ;;
+        esac
     done
-    awk '/^```diff$/ {on = 1; next} /^```/ {on = 0} on' "$page" >"$scratch/diff"
-    if [ -s "$scratch/diff" ]; then
-        (cd "$source" && git apply --check --recount "$scratch/diff")
-        ok "${page#"$source"/}: its diff applies"
-    fi
-    for path in $(grep -oE '(\./)?scripts/[a-z-]+' "$page" | sort -u) $(grep -oE '\]\([A-Za-z][^):#]*\)' "$page" |
+}
+
+for file in "$source"/*.md "$source"/docs/*.md; do
+    [ -e "$file" ] || continue
+    page=${file#"$source"/}
+    rm -rf "$scratch"/block* "$scratch/folder"
+    folder=$scratch/folder
+    mkdir "$folder"
+    blocks=$(awk -v to="$scratch/block" '
+        /^<!-- [A-Za-z0-9_.]+ -->$/ {name = $2; next}
+        /^```(c|sh|text|diff)$/ {n++; out = to n (name ? ".file=" name : "." substr($0, 4)); on = 1; name = ""; next}
+        /^```/ {on = 0; name = ""}
+        on {print > out}
+        END {print n + 0}' "$file")
+    number=1
+    while [ "$number" -le "$blocks" ]; do
+        run_block "$page" "$number"
+        number=$((number + 1))
+    done
+    for path in $(grep -oE '(\./)?scripts/[a-z-]+' "$file" | sort -u) $(grep -oE '\]\([A-Za-z.][^):#]*\)' "$file" |
         grep -v http | sed 's/^](//; s/)$//' | sort -u); do
-        [ -e "$source/$path" ] || { echo "${page#"$source"/}: $path is not there"; exit 1; }
-        ok "${page#"$source"/}: $path"
+        [ -e "$source/$path" ] || [ -e "$(dirname "$file")/$path" ] || { echo "$page: $path is not there"; exit 1; }
+        ok "$page: $path"
     done
+done
+
+for variable in $(grep -rhoE '(getenv|tn__env_[a-z]+)\("TENON_[A-Z_]+"' "$source/src" | grep -oE 'TENON_[A-Z_]+' | sort -u); do
+    grep -q "\`$variable[\`=]" "$source/README.md" "$source"/docs/*.md || { echo "no document names $variable"; exit 1; }
+    grep -q "\"$variable\"" "$source/cli/doctor.c" || { echo "tenon doctor does not know $variable"; exit 1; }
+    ok "$variable is documented"
 done
 echo "count: $count checks of the documents"
