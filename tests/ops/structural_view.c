@@ -638,7 +638,7 @@ static void as_strided_each(kit_array *x)
         int64_t shape[2] = {1 + kit_below(3), 1 + kit_below(3)}, stride[2] = {kit_below(3), kit_below(3)}, at[2];
         int64_t last = (shape[0] - 1) * stride[0] + (shape[1] - 1) * stride[1], start = kit_below(3);
         /* storage begins at the view's first byte for user memory, at the whole's for views of it */
-        bool whole = x->layout == KIT_SLICED || x->layout == KIT_STEPPED || x->layout == KIT_EXPANDED;
+        bool whole = x->flat || x->layout == KIT_SLICED || x->layout == KIT_STEPPED || x->layout == KIT_EXPANDED;
         const unsigned char *base = whole ? x->bytes : x->bytes + x->offset;
         int64_t n = whole ? (int64_t)x->size / size : room;
         tn_tensor *got = tn_as_strided(x->t, TN_DIMS(shape[0], shape[1]), TN_DIMS(stride[0], stride[1]), start);
