@@ -129,9 +129,12 @@ static void note_read(fake_history *h, size_t i, const fake_touch *t, fake_epoch
 
 void fake_history_note(fake_history *h, const fake_touch *t, fake_epoch epoch)
 {
-    if (!split(h, t->from) || !split(h, t->to))
-        return;
     size_t first = first_above(h, t->from);
+    if (first == h->n || h->at[first].from != t->from || h->at[first].to != t->to) {
+        if (!split(h, t->from) || !split(h, t->to))
+            return;
+        first = first_above(h, t->from);
+    }
     if (t->write)
         note_write(h, first, t, epoch);
     else
