@@ -83,6 +83,35 @@ static void memory_is_allocated(void **state)
     IN_CHILD(host_reads_device_memory, "TENON_FAKE_GPUS=1x64MiB");
 }
 
+/* Past the end, into the gap between blocks: a GPU may not notice, AddressSanitizer does, at the very access. */
+static void past_the_end(void)
+{
+    kit_start();
+    tn__cu_ptr p = kit_memory(1000), q = kit_memory(1000);
+    CU(kit_fill(q, 1, 250, NULL));
+    CU(kit_fill(p, 1, 251, NULL));
+    CU(cu.ctx_synchronize());
+}
+
+static void sanitizers_see_the_end(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(0);
+        past_the_end();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_not_equal(status, 0);
+#else
+    IN_CHILD(past_the_end, "TENON_FAKE_GPUS=1");
+#endif
+}
+
 /* ---- copies ---- */
 
 static void copies_arrive(void)
@@ -238,9 +267,8 @@ static void pinned_memory_is_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_allocated),
-        cmocka_unit_test(copies_are_checked),
-        cmocka_unit_test(peers_may_exchange),
+        cmocka_unit_test(memory_is_allocated),     cmocka_unit_test(sanitizers_see_the_end),
+        cmocka_unit_test(copies_are_checked),      cmocka_unit_test(peers_may_exchange),
         cmocka_unit_test(pinned_memory_is_shared),
     };
     return kit_open(true) || cmocka_run_group_tests(tests, NULL, NULL);
