@@ -4,7 +4,10 @@
  * group of work items costs switches, not stacks. Order: within a round every fiber runs once, upwards or downwards,
  * until it waits or its function returns.
  *
- * Sanitizers are told: AddressSanitizer of every change of stack, ThreadSanitizer of every change of fiber. */
+ * AddressSanitizer is told of every change of stack. ThreadSanitizer takes the fibers of a thread for the thread itself:
+ * announced (__tsan_switch_to_fiber) they were ordered one after another all the same, so that no race more is found, and
+ * each change would cost a clock as long as the number of fibers (groups of 256: 1100 ns in place of 105). What never
+ * happens then is that its record of calls goes below where it was: every return answers a call, be it another fiber's. */
 #ifndef TENON_FAKEGPU_FIBERS_H
 #define TENON_FAKEGPU_FIBERS_H
 

@@ -17,8 +17,6 @@
 #if defined(TN_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#elif defined(TN_TSAN)
-#include <sanitizer/tsan_interface.h>
 #endif
 
 #endif

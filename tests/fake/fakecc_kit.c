@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-_Thread_local char kit_report[1024];
+static _Thread_local char report[1024];
 _Thread_local tn__cu_result kit_error;
 
 _Thread_local fake_access kit_access[256];
@@ -27,17 +27,22 @@ void *fake_host_address(const void *device_pointer)
     return (void *)(uintptr_t)device_pointer;
 }
 
-void fake_device_fail(tn__cu_result error, const char *report)
+void fake_device_fail(tn__cu_result error, const char *why)
 {
     kit_error = error;
-    snprintf(kit_report, sizeof kit_report, "%s", report);
+    snprintf(report, sizeof report, "%s", why);
+}
+
+const char *kit_report(void)
+{
+    return report;
 }
 
 void fake_report(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(kit_report, sizeof kit_report, format, args);
+    vsnprintf(report, sizeof report, format, args);
     va_end(args);
 }
 
@@ -54,7 +59,7 @@ unsigned cuCtxGetCurrent(tn__cu_context *context)
 void kit_clear(void)
 {
     kit_error = TN__CU_SUCCESS;
-    kit_report[0] = 0;
+    report[0] = 0;
 }
 
 unsigned kit_compile(const char *text, const char *const *options, char *log, size_t size, void **image)

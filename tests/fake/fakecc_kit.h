@@ -13,8 +13,9 @@
 #define OPTIONAL(name, symbol, older, parameters) unsigned symbol parameters;
 #include "abi/cublas.def"
 
-/* The calling thread's last report of fake_device_fail, and its code; kit_clear forgets them. */
-extern _Thread_local char kit_report[1024];
+/* The calling thread's last report of fake_device_fail, and its code; kit_clear forgets them. (A function: GCC 12 with UBSan
+ * takes the address of a thread's own array for NULL.) */
+const char *kit_report(void);
 extern _Thread_local tn__cu_result kit_error;
 void kit_clear(void);
 

@@ -163,7 +163,7 @@ static void barriers_meet(void **state)
         x[i] = (float)(i % 13);
     assert_int_equal(kit_kernel(m, "sum")->local_bytes, 1024);
     KIT_RUN(m, "sum", GROUPS, LOCAL, &px, &po);
-    assert_string_equal(kit_report, "");
+    assert_string_equal(kit_report(), "");
     for (int g = 0; g < GROUPS; g++) {
         float want = 0;
         for (int i = 0; i < LOCAL; i++)
@@ -199,7 +199,7 @@ static void large_groups_run(void **state)
         int32_t o[2048], *po = o;
         kit_clear();
         fake_kernel_run(kit_kernel(m, "turn"), groups, sizes[i], (void *[]){&po});
-        assert_string_equal(kit_report, "");
+        assert_string_equal(kit_report(), "");
         for (int t = 0; t < 2 * n; t++)
             assert_int_equal(o[t], t % n + 6 * ((t % n + 1) % n));
     }
@@ -232,21 +232,21 @@ static void divergence_is_reported(void **state)
     for (int i = 0; i < 3; i++) { /* and whoever comes next finds all in order */
         KIT_RUN(m, "some", 2, 256, &n);
         assert_int_equal(kit_error, TN__CU_LAUNCH_FAILED);
-        assert_non_null(strstr(kit_report, "divergent barrier in kernel 'some': 17 of 256 work items"));
+        assert_non_null(strstr(kit_report(), "divergent barrier in kernel 'some': 17 of 256 work items"));
         KIT_RUN(m, "sites", 2, 256, &n);
-        assert_non_null(strstr(kit_report, "divergent barrier in kernel 'sites'"));
+        assert_non_null(strstr(kit_report(), "divergent barrier in kernel 'sites'"));
         KIT_RUN(m, "late", 5, 64, &n);
         assert_non_null(
-            strstr(kit_report, "divergent barrier in kernel 'late': 1 of 64 work items of group (3, 0, 0)"));
+            strstr(kit_report(), "divergent barrier in kernel 'late': 1 of 64 work items of group (3, 0, 0)"));
         o = 0;
         KIT_RUN(m, "good", 5, 300, &po);
-        assert_string_equal(kit_report, "");
+        assert_string_equal(kit_report(), "");
         assert_int_equal(o, 1500);
     }
     KIT_RUN(m, "stray", 1, 4, &zero);
-    assert_string_equal(kit_report, "");
+    assert_string_equal(kit_report(), "");
     KIT_RUN(m, "stray", 1, 4, &n);
-    assert_non_null(strstr(kit_report, "'stray' reaches a barrier or shuffle: it must be declared KERNEL_B"));
+    assert_non_null(strstr(kit_report(), "'stray' reaches a barrier or shuffle: it must be declared KERNEL_B"));
     fake_module_unload(m);
 }
 
@@ -274,15 +274,15 @@ static void local_memory_is_fresh_and_fenced(void **state)
                                 "}\n");
     int32_t o = 0, *po = &o;
     KIT_RUN(m, "fresh", 5, 2, &po);
-    assert_string_equal(kit_report, "");
+    assert_string_equal(kit_report(), "");
     assert_int_equal(o, 10);
     assert_int_equal(kit_kernel(m, "fresh")->local_bytes, 33 * 4 + 3 * 8);
 #if !defined(__SANITIZE_ADDRESS__) /* which ends the process there */
     for (int32_t at = -1; at <= 30; at += 1) {
         KIT_RUN(m, "over", 1, 1, &at);
-        assert_string_equal(kit_report, at < 0    ? "kernel 'over' writes before its array 'a' of local memory"
-                                        : at < 30 ? ""
-                                                  : "kernel 'over' writes behind its array 'a' of local memory");
+        assert_string_equal(kit_report(), at < 0    ? "kernel 'over' writes before its array 'a' of local memory"
+                                          : at < 30 ? ""
+                                                    : "kernel 'over' writes behind its array 'a' of local memory");
     }
 #endif
     fake_module_unload(m);
@@ -311,7 +311,7 @@ static void limits_are_checked(void **state)
     assert_true(o == 1);
     KIT_RUN(m, "big", 1, 1, &po);
     assert_int_equal(kit_error, TN__CU_LAUNCH_OUT_OF_RESOURCES);
-    assert_non_null(strstr(kit_report, "kernel 'big': 49156 bytes of local memory (49152 at most)"));
+    assert_non_null(strstr(kit_report(), "kernel 'big': 49156 bytes of local memory (49152 at most)"));
     fake_module_unload(m);
 }
 
@@ -357,7 +357,7 @@ static void shuffles_exchange(void **state)
     for (int i = 0; i < 8; i++)
         assert_true(out[i] == (float)(i * 32 * 32 + 31 * 16));
     KIT_RUN(m, "lanes", 1, 20, &px, &py, &pz); /* lanes that are not there give no number */
-    assert_string_equal(kit_report, "");
+    assert_string_equal(kit_report(), "");
     assert_int_equal(z[19], 0xffffffffu);
     fake_module_unload(m);
 }

@@ -142,7 +142,7 @@ static void set(const char *name, const char *value)
 static void a_missing_compiler_is_explained(void **state)
 {
     (void)state;
-    char *path = strdup(getenv("PATH"));
+    char *path = strdup(getenv("PATH")), *own = getenv("TENON_FAKE_CC") ? strdup(getenv("TENON_FAKE_CC")) : NULL;
     set("TENON_FAKE_CC", "/nowhere/cc");
     result r = compile(good, NULL);
     assert_int_equal(r.code, TN__NVRTC_COMPILATION);
@@ -166,7 +166,9 @@ static void a_missing_compiler_is_explained(void **state)
     set("CC", "/nowhere/ccache gcc"); /* not one program: the usual names are tried */
     assert_int_equal(compile(good, NULL).code, TN__NVRTC_SUCCESS);
     set("CC", NULL);
+    set("TENON_FAKE_CC", own);
     free(path);
+    free(own);
 }
 
 /* How many entries a folder has. */

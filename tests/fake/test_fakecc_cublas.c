@@ -249,7 +249,7 @@ static void arguments_are_checked(void **state)
     assert_true(version >= 110000);
     kit_context = (tn__cu_context)&version; /* another device is current */
     assert_int_equal(call(0, 0, 2, 3, 4, F32, 2, F32, 4, F32, 2, C32), 13);
-    assert_non_null(strstr(kit_report, "a handle of one device is used while another is current"));
+    assert_non_null(strstr(kit_report(), "a handle of one device is used while another is current"));
     kit_context = NULL;
     tn__cublas_handle other;
     assert_int_equal(cublasCreate_v2(&other), 1);
