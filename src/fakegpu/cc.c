@@ -280,12 +280,15 @@ static bool make_object(workplace *w, const char *cc, fake_text *log)
     return run(w, argv, out, log);
 }
 
-static bool write_unit(workplace *w, const char *text, fake_text *log)
+static bool write_unit(workplace *w, const char *text, const char *name, fake_text *log)
 {
     fake_text unit = {0};
     for (size_t i = 0; texts[i].name; i++)
         fake_text_printf(&unit, "#line 1 \"%s\"\n%s\n", texts[i].name, texts[i].text);
-    fake_text_puts(&unit, "#line 1 \"unit\"\n");
+    fake_text_puts(&unit, "#line 1 \"");
+    for (const char *p = name; *p; p++) /* what a string of C may hold */
+        fake_text_add(&unit, *p < ' ' || *p == '"' || *p == '\\' ? "_" : p, 1);
+    fake_text_puts(&unit, "\"\n");
     fake_text_puts(&unit, text);
     fake_text_puts(&unit, "\n");
     const bool ok = !unit.failed && write_file(file_in(w, "unit.c"), &unit);
@@ -312,7 +315,8 @@ static bool mark(workplace *w, fake_text *log)
     return ok;
 }
 
-bool fake_cc_compile(const char *text, const char *const *define, int n_define, fake_text *object, fake_text *log)
+bool fake_cc_compile(const char *text, const char *name, const char *const *define, int n_define, fake_text *object,
+                     fake_text *log)
 {
     char cc[MAX_PATH];
     workplace w;
@@ -333,7 +337,7 @@ bool fake_cc_compile(const char *text, const char *const *define, int n_define, 
                          strerror(errno));
         return false;
     }
-    bool ok = write_unit(&w, text, log) && preprocess(&w, cc, define, n_define, log) && mark(&w, log) &&
+    bool ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) && mark(&w, log) &&
               make_object(&w, cc, log);
     if (ok && !fake_text_read(object, file_in(&w, "kernels.so"))) {
         fake_text_printf(log, "error: cannot read %s\n", w.path);

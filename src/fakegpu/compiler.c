@@ -13,7 +13,7 @@
 enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION = 5, MAX_DEFINES = 64 };
 
 struct _nvrtcProgram {
-    char *text;
+    char *text, *name;
     fake_text log, image;
 };
 
@@ -52,14 +52,17 @@ unsigned nvrtcGetSupportedArchs(int *archs)
 unsigned nvrtcCreateProgram(tn__nvrtc_program *program, const char *text, const char *name, int n_headers,
                             const char *const *headers, const char *const *header_names)
 {
-    (void)name;
     (void)headers;
     (void)header_names;
     if (!program || !text || n_headers != 0)
         return INVALID_INPUT;
     struct _nvrtcProgram *p = calloc(1, sizeof *p);
-    if (!p || !(p->text = strdup(text))) {
-        free(p);
+    if (!p)
+        return OUT_OF_MEMORY;
+    p->text = strdup(text);
+    p->name = strdup(name ? name : "default_program");
+    if (!p->text || !p->name) {
+        nvrtcDestroyProgram(&p);
         return OUT_OF_MEMORY;
     }
     *program = p;
@@ -74,6 +77,7 @@ unsigned nvrtcDestroyProgram(tn__nvrtc_program *program)
     fake_text_free(&p->log);
     fake_text_free(&p->image);
     free(p->text);
+    free(p->name);
     free(p);
     *program = NULL;
     return TN__NVRTC_SUCCESS;
@@ -191,7 +195,7 @@ static unsigned read_options(options *o, int n, const char *const *option, fake_
 static unsigned compile(struct _nvrtcProgram *p, const options *o)
 {
     fake_text object = {0};
-    const bool ok = fake_cc_compile(p->text, (const char *const *)o->define, o->n_define, &object, &p->log);
+    const bool ok = fake_cc_compile(p->text, p->name, (const char *const *)o->define, o->n_define, &object, &p->log);
     if (ok && o->real) {
         fake_image head = {
             .identity = fake_cc_identity(), .bytes = object.n, .architecture = (uint32_t)o->architecture};

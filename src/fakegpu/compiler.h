@@ -29,9 +29,10 @@ bool fake_mark_kernels(const char *text, fake_text *out, fake_text *log);
 
 /* ---- cc.c: the machine's C compiler ---- */
 
-/* Compiles C text into a shared object, whose bytes are appended to 'object'; messages go to the log. 'define' are
- * arguments like "-DX=1". Needs no state: several threads may compile at once. */
-bool fake_cc_compile(const char *text, const char *const *define, int n_define, fake_text *object, fake_text *log);
+/* Compiles C text into a shared object, whose bytes are appended to 'object'; messages, which call the text 'name', go to
+ * the log. 'define' are arguments like "-DX=1". Needs no state: several threads may compile at once. */
+bool fake_cc_compile(const char *text, const char *name, const char *const *define, int n_define, fake_text *object,
+                     fake_text *log);
 
 /* A number that changes with what binaries and this library must agree upon: the dialect, the flags (a build with a
  * sanitizer has others). Binaries of another number are refused: they come from a cache that another build filled. */

@@ -60,6 +60,16 @@ static void errors_are_in_the_log(void **state)
     const result r = compile("", NULL);
     assert_int_equal(r.code, TN__NVRTC_SUCCESS);
     assert_string_equal(r.log, "");
+    tn__nvrtc_program p; /* a hostile name */
+    char log[4096];
+    size_t size;
+    assert_int_equal(nvrtcCreateProgram(&p, "\n#error x\n", "a\"b\\c\nd e.cu", 0, NULL, NULL), 0);
+    assert_int_equal(nvrtcCompileProgram(p, 0, NULL), TN__NVRTC_COMPILATION);
+    assert_int_equal(nvrtcGetProgramLogSize(p, &size), 0);
+    assert_in_range(size, 10, sizeof log);
+    assert_int_equal(nvrtcGetProgramLog(p, log), 0);
+    assert_non_null(strstr(log, "a_b_c_d e.cu:2:"));
+    assert_int_equal(nvrtcDestroyProgram(&p), 0);
 }
 
 static void options_are_nvrtcs(void **state)
