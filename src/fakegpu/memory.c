@@ -165,6 +165,10 @@ void fake_memory_clear(fake_device *d)
         fake_shut(b->base + d->span, b->size);
         forget(b);
     }
+    for (size_t i = fake.pinned.n; i-- > 0;) { /* what was registered is the caller's, and ordinary memory again */
+        if (fake.pinned.at[i]->locker == d && !fake.pinned.at[i]->going)
+            forget(fake.pinned.at[i]);
+    }
 }
 
 tn__cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
@@ -210,22 +214,69 @@ tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
     return fake_leave(TN__CU_OUT_OF_MEMORY);
 }
 
+/* Forgets pinned memory, unless work that nobody has waited for touches it. */
+static tn__cu_result let_go(fake_block *b)
+{
+    if (in_use(b))
+        return TN__CU_ILLEGAL_STATE;
+    b->going = true;
+    for (int i = 0; i < fake.n_visible; i++) /* kernels that have it as an argument are not checked */
+        fake_wait_context(&fake.visible[i]->context);
+    forget(b);
+    return TN__CU_SUCCESS;
+}
+
 tn__cu_result cuMemFreeHost(void *pointer)
 {
     tn__cu_result r = fake_enter();
     if (r)
         return r;
     fake_block *b = fake_block_of(pointer);
-    if (!b || b->device || b->base != pointer)
+    if (!b || b->device || b->locker || b->base != pointer)
         return fake_leave(TN__CU_INVALID_VALUE);
-    if (in_use(b))
-        return fake_leave(TN__CU_ILLEGAL_STATE);
-    b->going = true;
-    for (int i = 0; i < fake.n_visible; i++) /* kernels that have it as an argument are not checked */
-        fake_wait_context(&fake.visible[i]->context);
-    forget(b);
-    free(pointer);
+    r = let_go(b);
+    if (!r)
+        free(pointer);
+    return fake_leave(r);
+}
+
+/* Memory of the caller's own, locked until it is unregistered or the context goes. */
+tn__cu_result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
+{
+    fake_context *c;
+    tn__cu_result r = fake_enter_context(&c);
+    if (r)
+        return r;
+    unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 12; /* 12: I/O, read only */
+    if (!pointer || !bytes || flags & ~known)
+        return fake_leave(TN__CU_INVALID_VALUE);
+    if (fake_fault(FAKE_FAULT_HOST, c->device->ordinal))
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    size_t next = fake_table_after(&fake.pinned, pointer);
+    const fake_block *above = next < fake.pinned.n ? fake.pinned.at[next] : NULL;
+    if (fake_table_find(&fake.pinned, pointer) || (above && above->base < (char *)pointer + bytes))
+        return fake_leave(TN__CU_HOST_MEMORY_ALREADY_REGISTERED);
+    fake_block *b = calloc(1, sizeof *b);
+    if (!b)
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    *b = (fake_block){.base = pointer, .bytes = bytes, .size = bytes, .locker = c->device};
+    if (!fake_table_insert(&fake.pinned, b)) {
+        free(b);
+        return fake_leave(TN__CU_OUT_OF_MEMORY);
+    }
+    count_new(b);
     return fake_leave(TN__CU_SUCCESS);
+}
+
+tn__cu_result cuMemHostUnregister(void *pointer)
+{
+    tn__cu_result r = fake_enter();
+    if (r)
+        return r;
+    fake_block *b = fake_block_of(pointer);
+    if (!b || b->device || !b->locker || b->base != pointer)
+        return fake_leave(TN__CU_HOST_MEMORY_NOT_REGISTERED);
+    return fake_leave(let_go(b));
 }
 
 tn__cu_result cuMemHostGetDevicePointer_v2(tn__cu_ptr *pointer, void *host, unsigned flags)

@@ -1,5 +1,5 @@
 /* The caching allocator of device memory on fake GPUs. Numbers are what PyTorch's rules give, worked out by hand. */
-#include "alone.h"
+#include "alone_gpu.h"
 #include "backend/cuda/memory.h"
 #include "core/thread.h"
 #include <tenon/cuda.h>
@@ -75,6 +75,7 @@ static void rounding(void **state)
     assert_null(none->data);
     tn__storage_release(none);
     assert_int_equal(stats().total_blocks, TN_COUNT(rows));
+    CLEAN();
 }
 
 #define STATS(allocated_, requested_, active_, split_, reserved_, blocks_, segments_) \
@@ -130,6 +131,7 @@ static void statistics(void **state)
     tn_empty_cache(gpu);
     STATS(0, 0, 0, 0, 0, 0, 0);
     assert_int_equal(stats().releases, 2);
+    CLEAN();
 }
 
 static void fits(void **state)
@@ -163,6 +165,7 @@ static void fits(void **state)
     tn__storage_release(x);
     tn__storage_release(y);
     assert_int_equal(stats().segments, 1);
+    CLEAN();
 }
 
 /* A shadow of the set, searched from end to end. */
@@ -222,6 +225,7 @@ static void reuse_is_in_stream_order(void **state)
     tn__storage_release(y);
     tn__storage_release(big);
     tn_stream_release(other);
+    CLEAN();
 }
 
 static void other_streams_are_waited_for(void **state)
@@ -250,6 +254,7 @@ static void other_streams_are_waited_for(void **state)
     tn_stream_release(other);
     tn_empty_cache(gpu);
     assert_int_equal(stats().reserved, 0);
+    CLEAN();
 }
 
 static void a_stream_outlives_its_memory(void **state)
@@ -265,6 +270,7 @@ static void a_stream_outlives_its_memory(void **state)
     tn__storage_release(x);
     tn_empty_cache(gpu);
     assert_int_equal(stats().reserved, 0);
+    CLEAN();
 }
 
 /* ---- too little ---- */
@@ -283,6 +289,7 @@ static void flush_and_retry(void **state)
     assert_int_equal(s.reserved, 202 * M);
     tn__storage_release(x);
     tn__storage_release(keep);
+    CLEAN();
 }
 
 static void out_of_memory(void **state)
@@ -326,6 +333,7 @@ static void out_of_memory(void **state)
     tn__storage_release(small);
     FAILS(tn__cuda_allocate(gpu, SIZE_MAX - 5), TN_ENOMEM, "CUDA out of memory");
     tn_stream_release(other);
+    CLEAN();
 }
 
 static void fraction(void **state)
@@ -351,6 +359,7 @@ static void fraction(void **state)
     y = take(5 * M);
     tn__storage_release(y);
     tn__storage_release(x);
+    CLEAN();
 }
 
 static void limit(void **state)
@@ -362,6 +371,14 @@ static void limit(void **state)
     x = take(31 * M); /* the flush makes room */
     tn__storage_release(x);
     assert_int_equal(stats().retries, 2);
+    CLEAN();
+}
+
+static void limit_not_understood(void **state)
+{
+    (void)state;
+    FAILS(tn__cuda_allocate(gpu, 3 * M), TN_EVALUE, "TENON_CUDA_MEMORY_LIMIT='lots' is not a size");
+    CLEAN();
 }
 
 static void no_cache(void **state)
@@ -382,6 +399,7 @@ static void no_cache(void **state)
     assert_int_equal(stats().allocations, 3);
     assert_int_equal(stats().releases, 3);
     tn_stream_release(other);
+    CLEAN();
 }
 
 /* ---- reset, fork ---- */
@@ -414,6 +432,7 @@ static void reset(void **state)
     tn__storage_release(z);
     tn_empty_cache(gpu);
     assert_int_equal(stats().reserved, 0);
+    CLEAN();
 }
 
 static void child_of_fork(void **state)
@@ -444,6 +463,7 @@ static void child_of_fork(void **state)
     tn__storage_release(y);
     tn__storage_release(pinned);
     tn_stream_release(other);
+    CLEAN();
 }
 
 static void scratch(void **state)
@@ -458,6 +478,7 @@ static void scratch(void **state)
     tn__cuda_scratch_put(gpu, a, 1000);
     tn__cuda_scratch_put(gpu, NULL, 1000);
     assert_int_equal(stats().allocated, 0);
+    CLEAN();
 }
 
 /* What torch.cuda.memory_summary() prints of these numbers, but for the name. */
@@ -481,6 +502,7 @@ static void summary(void **state)
     tn_error_clear();
     tn__storage_release(b);
     tn__storage_release(c);
+    CLEAN();
 }
 
 int main(int argc, char **argv)
@@ -497,6 +519,7 @@ int main(int argc, char **argv)
         ALONE(out_of_memory, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(fraction, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(limit, "TENON_FAKE_GPUS=1x256MiB", "TENON_CUDA_MEMORY_LIMIT=32MiB"),
+        ALONE(limit_not_understood, "TENON_FAKE_GPUS=1x256MiB", "TENON_CUDA_MEMORY_LIMIT=lots"),
         ALONE(no_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_NO_CACHE=1"),
         ALONE(reset, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(child_of_fork, "TENON_FAKE_GPUS=1x256MiB"),

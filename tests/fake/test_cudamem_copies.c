@@ -1,5 +1,5 @@
 /* Copies between host and devices, and between devices, on fake GPUs: every byte, and what is counted. */
-#include "alone.h"
+#include "alone_gpu.h"
 #include "backend/cuda/memory.h"
 #include "core/alloc.h"
 #include <tenon/cuda.h>
@@ -59,6 +59,7 @@ static void round_trips(void **state)
     OK(tn__cuda_mover.upload(TN_CUDA(0), NULL, NULL, 0, false, false));
     OK(tn__cuda_mover.download(TN_CUDA(0), NULL, NULL, 0, false, false));
     assert_int_equal(tn_pinned_memory_stats().allocated, 0);
+    CLEAN();
 }
 
 static void check_count(tn_transfer_count c, int64_t copies, int64_t bytes)
@@ -100,6 +101,7 @@ static void counts(void **state)
     tn__block_put(p, 9 * M);
     tn__storage_release(d);
     tn__storage_release(pinned);
+    CLEAN();
 }
 
 /* ---- peers ---- */
@@ -119,9 +121,9 @@ static void check_peer(int32_t from, int32_t to, size_t bytes)
     tn__block_put(back, bytes);
 }
 
-static void peers(void **state)
+/* Both ways, every size; staged: how many of the copies went through the host. */
+static void check_peers(int64_t staged)
 {
-    (void)state;
     int64_t total = 0;
     for (size_t i = 0; i < TN_COUNT(sizes); i++) {
         check_peer(0, 1, sizes[i]);
@@ -132,8 +134,230 @@ static void peers(void **state)
         tn_transfer_statistics s = tn_transfer_stats(TN_CUDA(d));
         check_count(s.peer_in, TN_COUNT(sizes), total);
         check_count(s.peer_out, TN_COUNT(sizes), total);
-        assert_int_equal(s.staged, 0);
+        assert_int_equal(s.staged, staged);
     }
+}
+
+static void peers(void **state)
+{
+    uint64_t n[16];
+    (void)state;
+    check_peers(0);
+    tn__cu.fake_counters(0, n);
+    assert_int_equal(n[TN__FAKE_P2P], TN_COUNT(sizes) + 1); /* and the pattern */
+    CLEAN();
+}
+
+/* The link is there and delivers rubbish: seen by the pattern, once, and never used again. */
+static void bad_peers(void **state)
+{
+    uint64_t n[16];
+    (void)state;
+    check_peers(TN_COUNT(sizes));
+    tn__cu.fake_counters(0, n);
+    assert_int_equal(n[TN__FAKE_P2P], 1);
+    CLEAN();
+}
+
+static void no_peers(void **state)
+{
+    uint64_t n[16];
+    (void)state;
+    check_peers(TN_COUNT(sizes));
+    tn__cu.fake_counters(0, n);
+    assert_int_equal(n[TN__FAKE_P2P], 0);
+    CLEAN();
+}
+
+/* After a reset the link is tried anew. */
+static void peers_and_reset(void **state)
+{
+    uint64_t n[16];
+    (void)state;
+    check_peer(0, 1, 1000);
+    check_peer(0, 1, 1000);
+    tn__cu.fake_counters(0, n);
+    assert_int_equal(n[TN__FAKE_P2P], 3);
+    OK(tn_cuda_reset(TN_CUDA(1)));
+    check_peer(0, 1, 1000);
+    tn__cu.fake_counters(0, n);
+    assert_int_equal(n[TN__FAKE_P2P], 5);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    check_peer(1, 0, 1000);
+    CLEAN();
+}
+
+/* Work on both sides' own streams, nothing waited for by the host: what arrives is what was there in their order. */
+static void check_order_of_peers(size_t bytes)
+{
+    tn_stream *from = tn_cuda_stream_new(TN_CUDA(0), 0), *to = tn_cuda_stream_new(TN_CUDA(1), 0);
+    char *back = tn__block_get(bytes);
+    tn_stream_guard g = tn_stream_enter(from), h = tn_stream_enter(to);
+    tn__storage *a = on(0, bytes), *b = on(1, bytes);
+    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)b->data, 1, bytes, to->handle), 0);
+    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)a->data, 2, bytes, from->handle), 0);
+    OK(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, bytes));
+    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)a->data, 3, bytes, from->handle), 0);
+    OK(tn__cuda_mover.download(b->device, back, b->data, bytes, false, false));
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(back[i], 2);
+    tn__storage_release(a);
+    tn__storage_release(b);
+    tn_stream_leave(h);
+    tn_stream_leave(g);
+    tn_stream_release(from);
+    tn_stream_release(to);
+    tn__block_put(back, bytes);
+}
+
+static void order_of_peers(void **state)
+{
+    (void)state;
+    check_order_of_peers(1000);
+    check_order_of_peers(30 * M);
+    CLEAN();
+}
+
+/* ---- pinned memory ---- */
+
+static tn__storage *pinned(size_t bytes)
+{
+    tn__storage *s = tn__cuda_pinned(bytes);
+    check_ok_(s != NULL, "tn__cuda_pinned", __FILE__, __LINE__);
+    assert_true(s->pinned && s->device.type == TN_DEVICE_CPU);
+    return s;
+}
+
+static void pinned_sizes(void **state)
+{
+    (void)state;
+    tn__storage *a = pinned(1), *b = pinned(513), *c = pinned(3 * M), *none = pinned(0);
+    tn_pinned_statistics s = tn_pinned_memory_stats();
+    assert_int_equal(s.allocated, 512 + 1024 + 4 * M);
+    assert_int_equal(s.reserved, 2 * M + 4 * M);
+    assert_int_equal(s.allocations, 2);
+    void *p = a->data;
+    memset(c->data, 1, 3 * M);
+    tn__storage_release(a);
+    a = pinned(400); /* the same block again */
+    assert_ptr_equal(a->data, p);
+    tn__storage *all[] = {a, b, c, none};
+    for (size_t i = 0; i < TN_COUNT(all); i++)
+        tn__storage_release(all[i]);
+    assert_int_equal(tn_pinned_memory_stats().reserved, 6 * M);
+    tn_empty_pinned_cache();
+    assert_int_equal(tn_pinned_memory_stats().reserved, 0);
+    a = pinned(600); /* halves are whole sheets again */
+    b = pinned(2 * M);
+    tn__storage_release(a);
+    tn_empty_pinned_cache();
+    assert_int_equal(tn_pinned_memory_stats().reserved, 2 * M);
+    tn__storage_release(b);
+    assert_int_equal(tn_pinned_memory_stats().allocated, 0);
+    assert_int_equal(tn_pinned_memory_stats().allocated_peak, 512 + 1024 + 4 * M);
+    CLEAN();
+}
+
+/* A block that a stream still reads is not handed out; TENON_FAKE_GPU_FAULTS makes copies slow. */
+static void pinned_waits(void **state)
+{
+    (void)state;
+    tn__storage *d = on(0, 4096), *a = pinned(4096);
+    void *p = a->data;
+    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, p, 4096, true, true));
+    tn__cuda_storage_used(a, d->stream);
+    tn__storage_release(a);
+    a = pinned(4096);
+    assert_ptr_not_equal(a->data, p);
+    tn__storage_release(a);
+    OK(tn__cuda_queue.synchronize(d->stream));
+    tn__storage *b = pinned(4096), *c = pinned(4096);
+    assert_true(b->data == p || c->data == p);
+    tn__storage_release(b);
+    tn__storage_release(c);
+    tn__storage_release(d);
+    CLEAN();
+}
+
+/* A reset of the device in whose context memory was locked: tensors stay as they are, ordinary memory. */
+static void pinned_outlives_reset(void **state)
+{
+    (void)state;
+    tn__storage *a = pinned(5000), *b = pinned(9 * M), *d = on(1, 5000);
+    fill(a->data, 5000, 1);
+    fill(b->data, 9 * M, 2);
+    OK(tn__cuda_mover.upload(TN_CUDA(1), d->data, a->data, 5000, true, true)); /* under way on the other device */
+    tn__cuda_storage_used(a, d->stream);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    char *want = tn__block_get(9 * M), *got = tn__block_get(9 * M);
+    fill(want, 5000, 1);
+    assert_memory_equal(a->data, want, 5000);
+    OK(tn__cuda_mover.download(TN_CUDA(1), got, d->data, 5000, false, false));
+    assert_memory_equal(got, want, 5000);
+    fill(want, 9 * M, 2);
+    assert_memory_equal(b->data, want, 9 * M);
+    tn__storage *e = on(0, 9 * M);
+    OK(tn__cuda_mover.upload(TN_CUDA(0), e->data, b->data, 9 * M, true, true));
+    OK(tn__cuda_mover.download(TN_CUDA(0), got, e->data, 9 * M, false, false));
+    assert_memory_equal(got, want, 9 * M);
+    tn__storage *all[] = {a, b, d, e};
+    for (size_t i = 0; i < TN_COUNT(all); i++)
+        tn__storage_release(all[i]);
+    tn__block_put(want, 9 * M);
+    tn__block_put(got, 9 * M);
+    CLEAN();
+}
+
+/* ---- faults: every n-th allocation of the driver fails, once; nothing is lost, and the next try works ---- */
+
+static void try_all(int *failures)
+{
+    size_t bytes = 9 * M;
+    char *host = tn__block_get(bytes), *back = tn__block_get(bytes);
+    fill(host, bytes, 3);
+    tn__storage *a = tn__cuda_allocate(TN_CUDA(0), bytes), *b = a ? tn__cuda_allocate(TN_CUDA(1), bytes) : NULL;
+    tn__storage *p = b ? tn__cuda_pinned(bytes) : NULL;
+    bool done = p && !tn__cuda_mover.upload(TN_CUDA(0), a->data, host, bytes, false, true) &&
+                !tn__cuda_mover.peer(TN_CUDA(1), b->data, TN_CUDA(0), a->data, bytes) &&
+                !tn__cuda_mover.download(TN_CUDA(1), back, b->data, bytes, false, false);
+    if (done)
+        assert_memory_equal(host, back, bytes);
+    else
+        assert_int_equal(tn_error_code(), TN_ENOMEM);
+    *failures += !done;
+    tn_error_clear();
+    tn__storage_release(a);
+    tn__storage_release(b);
+    tn__storage_release(p);
+    tn__block_put(host, bytes);
+    tn__block_put(back, bytes);
+}
+
+static void driver_has_too_little(void **state)
+{
+    static const char *const kinds[] = {"oom@%d+", "host@%d+", "oom@%d", "host@%d"};
+    (void)state;
+    assert_non_null(tn__cuda_use(TN_CUDA(0))); /* the devices' own words are pinned too */
+    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    for (size_t k = 0; k < TN_COUNT(kinds); k++) {
+        int failures = 0;
+        for (int n = 1; n <= 12; n++) {
+            char fault[32];
+            snprintf(fault, sizeof fault, kinds[k], n);
+            assert_int_equal(tn__cu.fake_set_faults(fault), 0);
+            try_all(&failures);
+            assert_int_equal(tn__cu.fake_set_faults(""), 0);
+            CLEAN();
+        }
+        assert_true(strchr(kinds[k], '+') ? failures > 1 : failures == 0); /* once: the flush helps */
+    }
+    int failures = 0;
+    try_all(&failures);
+    assert_int_equal(failures, 0);
+    CLEAN();
 }
 
 int main(int argc, char **argv)
@@ -142,6 +366,15 @@ int main(int argc, char **argv)
         ALONE(round_trips, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(counts, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(peers, "TENON_FAKE_GPUS=2x256MiB"),
+        ALONE(bad_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=badpeer=0-1"),
+        ALONE(no_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
+        ALONE(peers_and_reset, "TENON_FAKE_GPUS=2x256MiB"),
+        ALONE(order_of_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=delay=random:1"),
+        {"order_of_staged_peers", order_of_peers, {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
+        ALONE(pinned_sizes, "TENON_FAKE_GPUS=2x256MiB"),
+        ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
+        ALONE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
+        ALONE(driver_has_too_little, "TENON_FAKE_GPUS=2x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }

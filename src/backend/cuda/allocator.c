@@ -5,6 +5,7 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
+#include <stdlib.h>
 
 typedef struct arena {
     pthread_mutex_t lock; /* guards all that follows */
@@ -20,14 +21,15 @@ typedef struct arena {
 
 static struct {
     pthread_once_t once;
-    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each device; INT64_MAX if there is none */
+    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each device; INT64_MAX: none, negative: not understood */
     bool no_cache; /* TENON_NO_CACHE */
     arena of[TN__CUDA_MAX];
 } memory = {.once = PTHREAD_ONCE_INIT};
 
 static void memory_start(void)
 {
-    memory.limit = tn__env_bytes("TENON_CUDA_MEMORY_LIMIT", INT64_MAX);
+    const char *limit = getenv("TENON_CUDA_MEMORY_LIMIT");
+    memory.limit = tn__env_bytes("TENON_CUDA_MEMORY_LIMIT", limit && *limit ? -1 : INT64_MAX);
     memory.no_cache = tn__env_flag("TENON_NO_CACHE");
     for (int i = 0; i < TN__CUDA_MAX; i++) {
         arena *a = &memory.of[i];
@@ -325,6 +327,33 @@ static void flush(arena *a)
     }
 }
 
+/* Takes b back. */
+static void give(arena *a, tn__cuda_block *b)
+{
+    if (TN_UNLIKELY(b->generation != a->generation)) { /* its memory went with the context */
+        tn__cuda_users_forget(&a->users, &b->users);
+        if (--b->pool->held == 0)
+            pool_put(b->pool);
+        tn__cuda_slab_put(&a->blocks, b);
+        return;
+    }
+    if (tn__cu.fake_block_freed)
+        tn__cu.fake_block_freed(b->p, b->requested);
+    b->storage = NULL;
+    down(a->stats.allocation, b->large, 1);
+    down(a->stats.allocated_bytes, b->large, (int64_t)b->size);
+    if (TN_UNLIKELY(b->users != NULL))
+        tn__cuda_users_record(&a->users, &b->users);
+    if (TN_LIKELY(!b->users)) {
+        settle(a, b);
+        return;
+    }
+    b->state = TN__CUDA_WAITING;
+    b->link = NULL;
+    *a->waiting_end = b;
+    a->waiting_end = &b->link;
+}
+
 /* ---- taking ---- */
 
 typedef struct refusal {
@@ -420,22 +449,29 @@ static tn__cuda_block *take(arena *a, tn__stream *stream, size_t bytes, refusal 
         tn__cuda_fit_remove(tree_of(b), b);
     else
         b = refill(a, stream, size, large, no);
-    if (TN_LIKELY(b != NULL)) {
-        cut(a, b, size, bytes);
-        if (tn__cu.fake_block_taken)
-            tn__cu.fake_block_taken(b->p, bytes);
-    }
-    return b;
+    if (TN_UNLIKELY(!b))
+        return NULL;
+    cut(a, b, size, bytes);
+    if (tn__cu.fake_block_taken)
+        no->result = tn__cu.fake_block_taken(b->p, bytes);
+    if (TN_LIKELY(!no->result))
+        return b;
+    give(a, b);
+    return NULL;
 }
 
 TN_COLD static void refuse(tn__cuda_device *dev, const refusal *no)
 {
     if (no->host_memory)
         tn__error_memory("the description of a block of device memory", sizeof(tn__cuda_block));
+    else if (no->result == TN__CU_OUT_OF_MEMORY && memory.limit < 0)
+        tn__error(TN_EVALUE,
+                  "TENON_CUDA_MEMORY_LIMIT='%s' is not a size: a number of bytes, or one with KiB, MiB or GiB",
+                  getenv("TENON_CUDA_MEMORY_LIMIT"));
     else if (no->result == TN__CU_OUT_OF_MEMORY)
         tn__cuda_report_shortage(dev, &no->shortage);
     else
-        tn__cuda_check(dev, no->result, "cuMemAlloc");
+        tn__cuda_check(dev, no->result, "taking memory");
 }
 
 /* A block for a storage, or for scratch (NULL). NULL with an error set. */
@@ -465,35 +501,7 @@ static tn__cuda_block *get(tn_device device, size_t bytes, const tn__storage *st
     return b;
 }
 
-/* ---- giving back; on any thread, whatever context is current there ---- */
-
-/* The lock is held. */
-static void give(arena *a, tn__cuda_block *b)
-{
-    if (TN_UNLIKELY(b->generation != a->generation)) { /* its memory went with the context */
-        tn__cuda_users_forget(&a->users, &b->users);
-        if (--b->pool->held == 0)
-            pool_put(b->pool);
-        tn__cuda_slab_put(&a->blocks, b);
-        return;
-    }
-    if (tn__cu.fake_block_freed)
-        tn__cu.fake_block_freed(b->p, b->requested);
-    b->storage = NULL;
-    down(a->stats.allocation, b->large, 1);
-    down(a->stats.allocated_bytes, b->large, (int64_t)b->size);
-    if (TN_UNLIKELY(b->users != NULL))
-        tn__cuda_users_record(&a->users, &b->users);
-    if (TN_LIKELY(!b->users)) {
-        settle(a, b);
-        return;
-    }
-    b->state = TN__CUDA_WAITING;
-    b->link = NULL;
-    *a->waiting_end = b;
-    a->waiting_end = &b->link;
-}
-
+/* On any thread, whatever context is current there. */
 static void release(tn__storage *s)
 {
     tn__cuda_block *b = s->ctx;
@@ -720,5 +728,6 @@ void tn__cuda_allocator_forget(tn__cuda_device *dev)
     }
     zero_all(&a->stats);
     pthread_mutex_unlock(&a->lock);
+    tn__cuda_pinned_forget(dev->index);
     tn__cuda_peer_forget(dev->index);
 }

@@ -151,11 +151,19 @@ tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction);
 
 /* ---- pinned.c ---- */
 typedef struct tn__cuda_pin {
-    struct tn__cuda_pin *link;
+    struct tn__cuda_pin *link;    /* of a list it is in */
+    struct tn__cuda_pin *half[2]; /* what it is cut into; NULL: it is whole */
+    struct tn__cuda_pin *sheet;   /* the whole that it was cut out of, or itself */
     char *p;
     size_t size, requested;
     tn__cuda_user *users;
-    uint32_t bin;
+    uint32_t bin; /* the logarithm of its size */
+    bool free;
+    /* of sheets */
+    bool mapped;    /* the process's own memory, registered; else the driver's */
+    bool lost;      /* the context that locked it is gone, or going */
+    int32_t device; /* whose context that is */
+    struct tn__cuda_pin *next_sheet;
 } tn__cuda_pin;
 
 /* A pinned block; dev, whose context is current, is blamed for failures. NULL with an error set. */
@@ -164,13 +172,20 @@ void tn__cuda_pin_used(tn__cuda_pin *b, tn__stream *stream);
 /* Given back: reused once what its users had queued is done. */
 void tn__cuda_pin_put(tn__cuda_pin *b);
 void tn__cuda_pinned_used(tn__storage *s, tn__stream *stream);
+/* The device's context, which locks sheets, is about to go. */
+void tn__cuda_pinned_forget(int32_t device);
 
 /* ---- peer.c ---- */
 tn_status tn__cuda_peer(tn_device to_device, void *to, tn_device from_device, const void *from, size_t bytes);
 /* What is known of the device's links is void: its context went away. */
 void tn__cuda_peer_forget(int32_t device);
 
-/* ---- mover.c: pieces that peer.c uses too ---- */
-enum { TN__CUDA_CHUNK = 4 << 20, TN__CUDA_CHUNKS = 4 };
+/* ---- mover.c: what peer.c shares ---- */
+/* The host is about to read or write pinned memory: fake GPUs know whether it may. */
+tn_status tn__cuda_touch(tn__cuda_device *dev, const void *p, size_t bytes, int write);
+
+enum { TN__CUDA_CHUNK = 4 << 20, TN__CUDA_CHUNKS = 4 }; /* the largest piece; pieces under way at once */
+/* In pieces of what size so many bytes go through pinned memory. */
+size_t tn__cuda_chunk(size_t bytes);
 
 #endif

@@ -8,6 +8,7 @@
 
 enum {
     GRAIN = 256 << 10, /* of a parallel copy between pageable and pinned memory */
+    SMALL = 1 << 20,   /* so much goes through one block */
     AHEAD = 64         /* chunks that an upload that must not wait may fill */
 };
 
@@ -41,14 +42,23 @@ static tn__cu_stream handle(const tn__stream *s)
     return s->handle;
 }
 
-/* The host reads or writes pinned memory now. */
-static void touch(const void *p, size_t bytes, int write)
+tn_status tn__cuda_touch(tn__cuda_device *dev, const void *p, size_t bytes, int write)
 {
-    if (tn__cu.fake_host_access)
-        tn__cu.fake_host_access(p, bytes, write);
+    if (TN_LIKELY(!tn__cu.fake_host_access))
+        return TN_OK;
+    return tn__cuda_check(dev, tn__cu.fake_host_access(p, bytes, write), "copying on the host");
 }
 
 /* ---- chunks in flight ---- */
+
+/* Large enough to cost little each, small enough that the first is under way soon. */
+size_t tn__cuda_chunk(size_t bytes)
+{
+    size_t size = TN__CUDA_CHUNK / 8;
+    while (size < TN__CUDA_CHUNK && size * TN__CUDA_CHUNKS < bytes)
+        size *= 2;
+    return TN_MIN(size, bytes);
+}
 
 typedef struct chunk {
     tn__cuda_pin *pin;
@@ -64,9 +74,9 @@ static tn_status chunk_wait(tn__cuda_device *dev, chunk *c)
     return tn__cuda_check(dev, r, "cuEventSynchronize");
 }
 
-static tn_status chunk_get(tn__cuda_device *dev, chunk *c)
+static tn_status chunk_get(tn__cuda_device *dev, chunk *c, size_t size)
 {
-    c->pin = tn__cuda_pin_get(dev, TN__CUDA_CHUNK);
+    c->pin = tn__cuda_pin_get(dev, size);
     c->event = c->pin ? tn__cuda_event_get(dev) : NULL;
     return c->event ? TN_OK : tn_error_code();
 }
@@ -90,37 +100,37 @@ static void chunks_put(tn__cuda_device *dev, chunk *c, int n, tn__stream *in_use
 
 /* ---- uploads ---- */
 
-/* From pageable memory, one chunk at most. */
+/* From pageable memory, little enough for one block. */
 static tn_status upload_small(tn__cuda_device *dev, tn__stream *s, void *to, const void *from, size_t bytes)
 {
     tn__cuda_pin *pin = tn__cuda_pin_get(dev, bytes);
     if (!pin)
         return tn_error_code();
-    touch(pin->p, bytes, 1);
-    copy_bytes(pin->p, from, bytes);
-    tn__cu_result r = tn__cu.memcpy_htod_async(address(to), pin->p, bytes, handle(s));
-    tn__cuda_pin_used(pin, s);
+    tn_status e = tn__cuda_touch(dev, pin->p, bytes, 1);
+    if (!e) {
+        copy_bytes(pin->p, from, bytes);
+        e = tn__cuda_check(dev, tn__cu.memcpy_htod_async(address(to), pin->p, bytes, handle(s)), "cuMemcpyHtoDAsync");
+        tn__cuda_pin_used(pin, s);
+    }
     tn__cuda_pin_put(pin);
-    return tn__cuda_check(dev, r, "cuMemcpyHtoDAsync");
+    return e;
 }
 
-/* Several chunks, n of them at once: a chunk is filled again when its copy is done. */
+/* Several chunks, at most n of them at once: then the first is filled again, when its copy is done. */
 static tn_status upload_large(tn__cuda_device *dev, tn__stream *s, char *to, const char *from, size_t bytes, int n)
 {
     chunk c[AHEAD] = {{0}};
     tn_status e = TN_OK;
     int used = 0;
-    for (size_t at = 0, i = 0; at < bytes && !e; at += TN__CUDA_CHUNK, i = (i + 1) % (size_t)n) {
-        size_t part = TN_MIN(bytes - at, (size_t)TN__CUDA_CHUNK);
-        if (c[i].pin) {
-            e = chunk_wait(dev, &c[i]);
-        } else {
-            e = chunk_get(dev, &c[i]);
-            used++;
-        }
+    size_t size = tn__cuda_chunk(bytes);
+    for (size_t at = 0, i = 0; at < bytes && !e; at += size, i = (i + 1) % (size_t)n) {
+        size_t part = TN_MIN(bytes - at, size);
+        used += !c[i].pin;
+        e = c[i].pin ? chunk_wait(dev, &c[i]) : chunk_get(dev, &c[i], size);
+        if (!e)
+            e = tn__cuda_touch(dev, c[i].pin->p, part, 1);
         if (e)
             break;
-        touch(c[i].pin->p, part, 1);
         copy_bytes(c[i].pin->p, from + at, part);
         e = tn__cuda_check(dev, tn__cu.memcpy_htod_async(address(to + at), c[i].pin->p, part, handle(s)),
                            "cuMemcpyHtoDAsync");
@@ -141,8 +151,8 @@ static tn_status upload(tn_device to_device, void *to, const void *from, size_t 
     tn__stream *s = tn__cuda_current(dev);
     tn__ledger_crossing(dev->index, pinned ? TN__UPLOAD_PINNED : TN__UPLOAD_PAGEABLE, bytes);
     if (!pinned)
-        return bytes <= TN__CUDA_CHUNK ? upload_small(dev, s, to, from, bytes)
-                                       : upload_large(dev, s, to, from, bytes, non_blocking ? AHEAD : TN__CUDA_CHUNKS);
+        return bytes <= SMALL ? upload_small(dev, s, to, from, bytes)
+                              : upload_large(dev, s, to, from, bytes, non_blocking ? AHEAD : TN__CUDA_CHUNKS);
     tn_status e =
         tn__cuda_check(dev, tn__cu.memcpy_htod_async(address(to), from, bytes, handle(s)), "cuMemcpyHtoDAsync");
     return e || non_blocking ? e : TN__WAIT(upload_wait, tn__cuda_stream_synchronize(dev, s));
@@ -159,12 +169,12 @@ static tn_status download_small(tn__cuda_device *dev, tn__stream *s, void *to, c
         tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(pin->p, address(from), bytes, handle(s)), "cuMemcpyDtoHAsync");
     if (!e)
         e = TN__WAIT(download_wait, tn__cuda_stream_synchronize(dev, s));
-    if (!e) {
-        touch(pin->p, bytes, 0);
+    if (!e)
+        e = tn__cuda_touch(dev, pin->p, bytes, 0);
+    if (!e)
         copy_bytes(to, pin->p, bytes);
-    } else {
+    else
         tn__cuda_pin_used(pin, s);
-    }
     tn__cuda_pin_put(pin);
     return e;
 }
@@ -173,7 +183,7 @@ static tn_status download_queue(tn__cuda_device *dev, tn__stream *s, chunk *c, c
                                 size_t bytes)
 {
     c->at = at;
-    c->bytes = TN_MIN(bytes - at, (size_t)TN__CUDA_CHUNK);
+    c->bytes = TN_MIN(bytes - at, tn__cuda_chunk(bytes));
     tn_status e = tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(c->pin->p, address(from + at), c->bytes, handle(s)),
                                  "cuMemcpyDtoHAsync");
     return e ? e : chunk_record(dev, c, s);
@@ -184,24 +194,25 @@ static tn_status download_large(tn__cuda_device *dev, tn__stream *s, char *to, c
 {
     chunk c[TN__CUDA_CHUNKS] = {{0}};
     tn_status e = TN_OK;
-    size_t queued = 0, done = 0;
+    size_t queued = 0, done = 0, size = tn__cuda_chunk(bytes);
     int used = 0;
     for (; used < TN__CUDA_CHUNKS && queued < bytes && !e; used++) {
-        e = chunk_get(dev, &c[used]);
+        e = chunk_get(dev, &c[used], size);
         if (!e)
             e = download_queue(dev, s, &c[used], from, queued, bytes);
-        queued += TN__CUDA_CHUNK;
+        queued += size;
     }
     for (int i = 0; done < bytes && !e; i = (i + 1) % TN__CUDA_CHUNKS) {
         e = chunk_wait(dev, &c[i]);
+        if (!e)
+            e = tn__cuda_touch(dev, c[i].pin->p, c[i].bytes, 0);
         if (e)
             break;
-        touch(c[i].pin->p, c[i].bytes, 0);
         copy_bytes(to + c[i].at, c[i].pin->p, c[i].bytes);
         done += c[i].bytes;
         if (queued < bytes)
             e = download_queue(dev, s, &c[i], from, queued, bytes);
-        queued += TN__CUDA_CHUNK;
+        queued += size;
     }
     chunks_put(dev, c, used, e ? s : NULL);
     return e ? e : tn__cuda_take_fault(dev);
@@ -218,8 +229,7 @@ static tn_status download(tn_device from_device, void *to, const void *from, siz
     tn__stream *s = tn__cuda_current(dev);
     tn__ledger_crossing(dev->index, pinned ? TN__DOWNLOAD_PINNED : TN__DOWNLOAD_PAGEABLE, bytes);
     if (!pinned)
-        return bytes <= TN__CUDA_CHUNK ? download_small(dev, s, to, from, bytes)
-                                       : download_large(dev, s, to, from, bytes);
+        return bytes <= SMALL ? download_small(dev, s, to, from, bytes) : download_large(dev, s, to, from, bytes);
     tn_status e =
         tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(to, address(from), bytes, handle(s)), "cuMemcpyDtoHAsync");
     return e || non_blocking ? e : TN__WAIT(download_wait, tn__cuda_stream_synchronize(dev, s));

@@ -42,7 +42,7 @@ static tn_status order(tn__cuda_device *first_dev, tn__stream *first, tn__cuda_d
     tn__cu_event event = e ? NULL : tn__cuda_event_get(first_dev);
     if (!event)
         return tn_error_code();
-    tn__cu_result r = tn__cu.event_record(event, handle(first));
+    tn__cu_result r = TN__WAIT(peer_record, tn__cu.event_record(event, handle(first)));
     e = tn__cuda_check(first_dev, r, "cuEventRecord");
     if (!e)
         e = at(waiting_dev);
@@ -74,9 +74,9 @@ typedef struct chunk {
     bool busy;
 } chunk;
 
-static tn_status chunk_get(const crossing *c, chunk *k)
+static tn_status chunk_get(const crossing *c, chunk *k, size_t size)
 {
-    k->pin = tn__cuda_pin_get(c->from, TN__CUDA_CHUNK);
+    k->pin = tn__cuda_pin_get(c->from, size);
     k->came = k->pin && !at(c->from) ? tn__cuda_event_get(c->from) : NULL;
     k->went = k->came && !at(c->to) ? tn__cuda_event_get(c->to) : NULL;
     return k->went ? TN_OK : tn_error_code();
@@ -105,7 +105,7 @@ static tn_status into_chunk(const crossing *c, chunk *k, const void *from, size_
     if (!e)
         e = tn__cuda_check(c->from, tn__cu.memcpy_dtoh_async(k->pin->p, address(from), bytes, s), "cuMemcpyDtoHAsync");
     if (!e)
-        e = tn__cuda_check(c->from, tn__cu.event_record(k->came, s), "cuEventRecord");
+        e = tn__cuda_check(c->from, TN__WAIT(staged_came_record, tn__cu.event_record(k->came, s)), "cuEventRecord");
     return e;
 }
 
@@ -118,7 +118,7 @@ static tn_status out_of_chunk(const crossing *c, chunk *k, void *to, size_t byte
     if (!e)
         e = tn__cuda_check(c->to, tn__cu.memcpy_htod_async(address(to), k->pin->p, bytes, s), "cuMemcpyHtoDAsync");
     if (!e)
-        e = tn__cuda_check(c->to, tn__cu.event_record(k->went, s), "cuEventRecord");
+        e = tn__cuda_check(c->to, TN__WAIT(staged_went_record, tn__cu.event_record(k->went, s)), "cuEventRecord");
     k->busy = true;
     return e;
 }
@@ -128,9 +128,10 @@ static tn_status copy_staged(const crossing *c, char *to, const char *from, size
     chunk k[TN__CUDA_CHUNKS] = {{0}};
     tn_status e = TN_OK;
     int i = 0;
-    for (size_t done = 0; done < bytes && !e; done += TN__CUDA_CHUNK, i = (i + 1) % TN__CUDA_CHUNKS) {
-        size_t part = TN_MIN(bytes - done, (size_t)TN__CUDA_CHUNK);
-        e = k[i].pin ? TN_OK : chunk_get(c, &k[i]);
+    size_t size = tn__cuda_chunk(bytes);
+    for (size_t done = 0; done < bytes && !e; done += size, i = (i + 1) % TN__CUDA_CHUNKS) {
+        size_t part = TN_MIN(bytes - done, size);
+        e = k[i].pin ? TN_OK : chunk_get(c, &k[i], size);
         if (!e)
             e = into_chunk(c, &k[i], from + done, part);
         if (!e)
@@ -212,6 +213,8 @@ static tn_status send_pattern(const crossing *c, const trial *t, bool *same)
         e = tn__cuda_check(c->to, TN__WAIT(peer_pattern, tn__cu.stream_synchronize(to)), "cuStreamSynchronize");
         atomic_fetch_add_explicit(&tn__ledgers[c->to->index].synchronizations, 1, memory_order_relaxed);
     }
+    if (!e)
+        e = tn__cuda_touch(c->to, t->back->p, PATTERN, 0);
     *same = !e && !memcmp(t->sent->p, t->back->p, PATTERN);
     return e;
 }

@@ -1,27 +1,129 @@
-/* backend/cuda/pinned.c: page-locked host memory. The driver takes long to make some, so blocks, whose sizes are powers
- * of two, are kept; one is used again once the streams that used it are past it. */
+/* backend/cuda/pinned.c: page-locked host memory. The driver takes long to make some, so it is kept: blocks, whose sizes
+ * are powers of two, are cut by halves out of sheets; one is used again once the streams that used it are past it. Halves
+ * are joined again when the cache is emptied.
+ *
+ * A sheet is memory of the process's own that the driver locks (registers): it outlives a reset of the device in whose
+ * context that was done, so CPU tensors stay whole; they are ordinary memory then. It is mapped shared: after a fork() no
+ * copy on write can part the pages that the host sees from those that the device reaches. */
 #include "backend/cuda/memory.h"
 #include "core/alloc.h"
+#include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
+#include <sys/mman.h>
 
-enum { LEAST = 9, BINS = 64 }; /* the smallest block has 1 << LEAST bytes */
+enum { LEAST = 9, SHEET = 21, BINS = 64, PAGE = 4096 }; /* LEAST, SHEET: logarithms of sizes */
 
 static struct {
+    pthread_once_t once;
     pthread_mutex_t lock; /* guards all that follows */
+    bool no_cache;        /* TENON_NO_CACHE: each block is a sheet, given back at once */
     tn__cuda_slab pins, users;
+    tn__cuda_pin *sheets;
     tn__cuda_pin *free[BINS];
     tn__cuda_pin *waiting, **waiting_end; /* given back, but streams may still use them; the oldest first */
     tn__cuda_pin *staged;                 /* out, of tn__cuda_staging_get */
     tn_pinned_statistics stats;
-} host = {.lock = PTHREAD_MUTEX_INITIALIZER, .waiting_end = &host.waiting};
+} host = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .waiting_end = &host.waiting};
+
+static void host_start(void)
+{
+    host.no_cache = tn__env_flag("TENON_NO_CACHE");
+    tn__cuda_watch_fork();
+}
 
 static uint32_t bin_of(size_t bytes)
 {
     return bytes <= 1 << LEAST ? LEAST : (uint32_t)(64 - __builtin_clzll((unsigned long long)(bytes - 1)));
 }
 
-/* ---- the lock is held ---- */
+/* ---- sheets; the lock is held ---- */
+
+static tn__cu_result map(size_t size, void **out)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return TN__CU_OUT_OF_MEMORY;
+    tn__cu_result r = tn__cu.mem_host_register(p, size, TN__CU_MEMHOSTALLOC_PORTABLE);
+    if (r)
+        munmap(p, size);
+    *out = p;
+    return r;
+}
+
+/* Some systems lock only what the driver itself allocates. */
+static tn__cu_result sheet_memory(size_t size, void **p, bool *mapped)
+{
+    tn__cu_result r = map(size, p);
+    *mapped = r == TN__CU_SUCCESS;
+    if (r && r != TN__CU_OUT_OF_MEMORY)
+        r = tn__cu.mem_host_alloc(p, size, TN__CU_MEMHOSTALLOC_PORTABLE);
+    return r;
+}
+
+static void sheet_put(tn__cuda_pin *s)
+{
+    tn__cuda_pin **at = &host.sheets;
+    while (*at != s)
+        at = &(*at)->next_sheet;
+    *at = s->next_sheet;
+    host.stats.reserved -= (int64_t)s->size;
+    if (!s->lost) {
+        tn__cuda_visit v = tn__cuda_enter(tn__cuda_slot(s->device));
+        if (s->mapped)
+            tn__cu.mem_host_unregister(s->p);
+        else
+            tn__cu.mem_free_host(s->p);
+        tn__cuda_leave(v);
+    }
+    if (s->mapped)
+        munmap(s->p, s->size);
+    tn__cuda_slab_put(&host.pins, s);
+}
+
+/* Joins the halves that are free again. True if all of b is. */
+static bool join(tn__cuda_pin *b)
+{
+    if (!b->half[0])
+        return b->free;
+    bool low = join(b->half[0]), high = join(b->half[1]);
+    if (!low || !high)
+        return false;
+    tn__cuda_slab_put(&host.pins, b->half[0]);
+    tn__cuda_slab_put(&host.pins, b->half[1]);
+    b->half[0] = b->half[1] = NULL;
+    b->free = true;
+    return true;
+}
+
+static void push(tn__cuda_pin *b)
+{
+    b->free = true;
+    b->link = host.free[b->bin];
+    host.free[b->bin] = b;
+}
+
+static void push_free(tn__cuda_pin *b)
+{
+    if (b->half[0]) {
+        push_free(b->half[0]);
+        push_free(b->half[1]);
+    } else if (b->free) {
+        push(b);
+    }
+}
+
+/* Nobody uses b any more. Blocks of a lost sheet are not used again. */
+static void settle(tn__cuda_pin *b)
+{
+    if (!b->sheet->lost && !host.no_cache) {
+        push(b);
+        return;
+    }
+    b->free = true;
+    if (join(b->sheet))
+        sheet_put(b->sheet);
+}
 
 static void settle_waiting(bool wait)
 {
@@ -33,69 +135,117 @@ static void settle_waiting(bool wait)
             continue;
         }
         *at = b->link;
-        b->link = host.free[b->bin];
-        host.free[b->bin] = b;
+        settle(b);
     }
     host.waiting_end = at;
 }
 
+/* Gives every sheet back that nobody uses, and joins what is free of others. */
 static void flush(void)
 {
     settle_waiting(true);
-    for (int i = 0; i < BINS; i++)
-        while (host.free[i]) {
-            tn__cuda_pin *b = host.free[i];
-            host.free[i] = b->link;
-            host.stats.reserved -= (int64_t)b->size;
-            tn__cu.mem_free_host(b->p);
-            tn__cuda_slab_put(&host.pins, b);
-        }
+    memset(host.free, 0, sizeof host.free);
+    for (tn__cuda_pin *s = host.sheets, *next; s; s = next) {
+        next = s->next_sheet;
+        if (join(s))
+            sheet_put(s);
+        else if (!s->lost)
+            push_free(s);
+    }
 }
 
-static tn__cuda_pin *make(uint32_t bin, tn__cu_result *result)
+static tn__cuda_pin *sheet_get(tn__cuda_device *dev, uint32_t bin, size_t bytes, tn__cu_result *result)
 {
-    tn__cuda_pin *b = tn__cuda_slab_get(&host.pins, sizeof *b);
+    tn__cuda_pin *s = tn__cuda_slab_get(&host.pins, sizeof *s);
     void *p;
-    size_t size = (size_t)1 << bin;
-    if (!b)
+    size_t size = host.no_cache ? (bytes + PAGE - 1) / PAGE * PAGE : (size_t)1 << bin;
+    if (!s)
         return NULL;
-    *result = tn__cu.mem_host_alloc(&p, size, TN__CU_MEMHOSTALLOC_PORTABLE);
+    *result = sheet_memory(size, &p, &s->mapped);
     if (*result == TN__CU_OUT_OF_MEMORY) {
         flush();
-        *result = tn__cu.mem_host_alloc(&p, size, TN__CU_MEMHOSTALLOC_PORTABLE);
+        *result = sheet_memory(size, &p, &s->mapped);
     }
     if (*result) {
-        tn__cuda_slab_put(&host.pins, b);
+        tn__cuda_slab_put(&host.pins, s);
         return NULL;
     }
-    b->p = p;
-    b->size = size;
-    b->bin = bin;
+    s->p = p;
+    s->size = size;
+    s->bin = bin;
+    s->sheet = s;
+    s->device = dev->index;
+    s->next_sheet = host.sheets;
+    host.sheets = s;
     host.stats.allocations++;
     host.stats.reserved += (int64_t)size;
     host.stats.reserved_peak = TN_MAX(host.stats.reserved_peak, host.stats.reserved);
+    return s;
+}
+
+/* The lower half of b; the upper one is free from now on. NULL when memory is out: b is as before. */
+static tn__cuda_pin *halve(tn__cuda_pin *b)
+{
+    tn__cuda_pin *h[2];
+    h[0] = tn__cuda_slab_get(&host.pins, sizeof *b);
+    h[1] = tn__cuda_slab_get(&host.pins, sizeof *b);
+    if (!h[0] || !h[1]) {
+        if (h[0])
+            tn__cuda_slab_put(&host.pins, h[0]);
+        return NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        h[i]->size = b->size / 2;
+        h[i]->bin = b->bin - 1;
+        h[i]->sheet = b->sheet;
+        h[i]->p = b->p + (size_t)i * h[i]->size;
+        b->half[i] = h[i];
+    }
+    push(h[1]);
+    return h[0];
+}
+
+/* ---- blocks; the lock is held ---- */
+
+/* A block of that bin, in no list. */
+static tn__cuda_pin *find(tn__cuda_device *dev, uint32_t bin, size_t bytes, tn__cu_result *result)
+{
+    tn__cuda_pin *b = NULL;
+    for (uint32_t i = bin; !b && i <= TN_MAX(bin, (uint32_t)SHEET); i++)
+        if (host.free[i]) {
+            b = host.free[i];
+            host.free[i] = b->link;
+        }
+    if (!b)
+        b = sheet_get(dev, host.no_cache ? bin : TN_MAX(bin, (uint32_t)SHEET), bytes, result);
+    while (b && b->bin > bin) {
+        tn__cuda_pin *half = halve(b);
+        if (!half)
+            push(b);
+        b = half;
+    }
     return b;
 }
 
-static tn__cuda_pin *take(size_t bytes, tn__cu_result *result)
+static tn__cuda_pin *take(tn__cuda_device *dev, size_t bytes, tn__cu_result *result)
 {
     uint32_t bin = bin_of(bytes);
-    *result = TN__CU_SUCCESS;
     if (host.waiting)
         settle_waiting(false);
     tn__cuda_pin *b = host.free[bin];
-    if (b)
+    if (TN_LIKELY(b != NULL))
         host.free[bin] = b->link;
     else
-        b = make(bin, result);
+        b = find(dev, bin, bytes, result);
     if (!b)
         return NULL;
     b->link = NULL;
+    b->free = false;
     b->requested = bytes;
     host.stats.allocated += (int64_t)b->size;
     host.stats.allocated_peak = TN_MAX(host.stats.allocated_peak, host.stats.allocated);
     if (tn__cu.fake_block_taken)
-        tn__cu.fake_block_taken(b->p, bytes);
+        *result = tn__cu.fake_block_taken(b->p, bytes);
     return b;
 }
 
@@ -106,40 +256,44 @@ static void give(tn__cuda_pin *b)
     host.stats.allocated -= (int64_t)b->size;
     tn__cuda_users_record(&host.users, &b->users);
     b->link = NULL;
-    if (b->users) {
-        *host.waiting_end = b;
-        host.waiting_end = &b->link;
-    } else {
-        b->link = host.free[b->bin];
-        host.free[b->bin] = b;
+    if (!b->users) {
+        settle(b);
+        return;
     }
+    *host.waiting_end = b;
+    host.waiting_end = &b->link;
 }
 
 /* ---- blocks ---- */
 
 TN_COLD static void refuse(tn__cuda_device *dev, size_t bytes, tn__cu_result result)
 {
+    tn_pinned_statistics s = tn_pinned_memory_stats();
     if (result && result != TN__CU_OUT_OF_MEMORY)
-        tn__cuda_check(dev, result, "cuMemHostAlloc");
+        tn__cuda_check(dev, result, "taking page-locked host memory");
     else
         tn__error(TN_ENOMEM,
                   "CUDA error: out of memory\n  %s of page-locked host memory could not be had; this process holds %s "
                   "of it, %s in use",
-                  tn__cuda_size_str((int64_t)bytes).s, tn__cuda_size_str(host.stats.reserved).s,
-                  tn__cuda_size_str(host.stats.allocated).s);
+                  tn__cuda_size_str((int64_t)bytes).s, tn__cuda_size_str(s.reserved).s,
+                  tn__cuda_size_str(s.allocated).s);
 }
 
 tn__cuda_pin *tn__cuda_pin_get(tn__cuda_device *dev, size_t bytes)
 {
     tn__cu_result result = TN__CU_SUCCESS;
     tn__cuda_pin *b = NULL;
-    tn__cuda_watch_fork();
+    pthread_once(&host.once, host_start);
     pthread_mutex_lock(&host.lock);
-    if (bytes <= (size_t)PTRDIFF_MAX / 2)
-        b = take(bytes, &result);
+    if (TN_LIKELY(bytes <= (size_t)PTRDIFF_MAX / 2))
+        b = take(dev, bytes, &result);
+    if (TN_UNLIKELY(b && result)) { /* a fake GPU says that it is still in use */
+        give(b);
+        b = NULL;
+    }
+    pthread_mutex_unlock(&host.lock);
     if (TN_UNLIKELY(!b))
         refuse(dev, bytes, result);
-    pthread_mutex_unlock(&host.lock);
     return b;
 }
 
@@ -158,6 +312,28 @@ void tn__cuda_pin_put(tn__cuda_pin *b)
         return;
     pthread_mutex_lock(&host.lock);
     give(b);
+    pthread_mutex_unlock(&host.lock);
+}
+
+static void wait_for_users(tn__cuda_pin *b)
+{
+    for (int i = 0; i < 2 && b->half[0]; i++)
+        wait_for_users(b->half[i]);
+    tn__cuda_users_record(&host.users, &b->users);
+    tn__cuda_users_passed(&host.users, &b->users, true);
+}
+
+/* What other devices still do with sheets of this one is waited for: its context is what locks them. */
+void tn__cuda_pinned_forget(int32_t device)
+{
+    pthread_mutex_lock(&host.lock);
+    for (tn__cuda_pin *s = host.sheets; s; s = s->next_sheet) {
+        if (s->device != device || s->lost)
+            continue;
+        s->lost = true;
+        wait_for_users(s);
+    }
+    flush();
     pthread_mutex_unlock(&host.lock);
 }
 

@@ -135,7 +135,7 @@ void tn__cuda_users_record(tn__cuda_slab *slab, tn__cuda_user **users)
     while (*users) {
         tn__cuda_user *u = *users;
         tn__cuda_device *dev = running(u);
-        if (dev) {
+        if (dev && !u->event) {
             tn__cu.ctx_set_current(dev->context);
             u->event = record(dev, u->stream);
             if (!u->event)

@@ -1,0 +1,190 @@
+/* Every wait of allocator, pinned memory and copies, left out in turn: the fake GPUs must notice each. With all of them in
+ * place they must be silent. Leaving out needs a build with TENON_TEST_WAITS. */
+#include "alone_gpu.h"
+#include "backend/cuda/memory.h"
+#include "core/alloc.h"
+#include <tenon/cuda.h>
+
+enum { K = 1 << 10, M = 1 << 20 };
+
+static tn__storage *on(int32_t device, size_t bytes)
+{
+    tn__storage *s = tn__cuda_allocate(TN_CUDA(device), bytes);
+    check_ok_(s != NULL, "tn__cuda_allocate", __FILE__, __LINE__);
+    return s;
+}
+
+static tn_status set(tn__storage *s, tn_stream *stream)
+{
+    tn__cuda_device *dev = tn__cuda_use(s->device);
+    tn__cu_ptr p = (tn__cu_ptr)(uintptr_t)s->data;
+    return tn__cuda_check(dev, tn__cu.memset_d8_async(p, 1, s->nbytes, stream->handle), "memset");
+}
+
+/* Each scenario returns what it was told: TN_OK, or the error of the first call that the fake GPUs refused. */
+
+static tn_status reuse_across_streams(void)
+{
+    tn_stream *other = tn_cuda_stream_new(TN_CUDA(0), 0);
+    tn__storage *x = on(0, 4096);
+    tn_status e = tn__cuda_queue.wait(other, x->stream);
+    tn__cuda_storage_used(x, other);
+    if (!e)
+        e = set(x, other);
+    tn__storage_release(x);
+    tn__storage *y = on(0, 4096), *z = on(0, 1 * M);
+    if (!e)
+        e = set(y, y->stream);
+    if (!e)
+        e = set(z, z->stream);
+    tn__storage_release(y);
+    tn__storage_release(z);
+    tn_stream_release(other);
+    return e;
+}
+
+static tn_status upload_from_pinned(void)
+{
+    tn__storage *x = on(0, 4096), *p = tn__cuda_pinned(4096);
+    tn_status e = tn__cuda_mover.upload(x->device, x->data, p->data, 4096, true, false);
+    if (!e)
+        e = tn__cuda_touch(tn__cuda_slot(0), p->data, 4096, 1);
+    tn__storage_release(x);
+    tn__storage_release(p);
+    return e;
+}
+
+static tn_status download(void)
+{
+    tn__storage *x = on(0, 4096), *p = tn__cuda_pinned(4096);
+    char bytes[4096];
+    tn_status e = set(x, x->stream);
+    if (!e)
+        e = tn__cuda_mover.download(x->device, bytes, x->data, 4096, false, false);
+    if (!e)
+        e = tn__cuda_mover.download(x->device, p->data, x->data, 4096, true, false);
+    if (!e)
+        e = tn__cuda_touch(tn__cuda_slot(0), p->data, 4096, 0);
+    tn__storage_release(x);
+    tn__storage_release(p);
+    return e;
+}
+
+static tn_status in_chunks(void)
+{
+    size_t bytes = 30 * M;
+    char *host = tn__block_zero(bytes);
+    tn__storage *x = on(0, bytes);
+    tn_status e = tn__cuda_mover.upload(x->device, x->data, host, bytes, false, false);
+    if (!e)
+        e = tn__cuda_mover.download(x->device, host, x->data, bytes, false, false);
+    tn__storage_release(x);
+    tn__block_put(host, bytes);
+    return e;
+}
+
+static tn_status peers(void)
+{
+    size_t bytes = 30 * M;
+    tn_stream *from = tn_cuda_stream_new(TN_CUDA(0), 0), *to = tn_cuda_stream_new(TN_CUDA(1), 0);
+    tn_stream_guard g = tn_stream_enter(from), h = tn_stream_enter(to);
+    tn__storage *a = on(0, bytes), *b = on(1, bytes);
+    tn_status e = set(a, from);
+    if (!e)
+        e = set(b, to);
+    if (!e)
+        e = tn__cuda_mover.peer(b->device, b->data, a->device, a->data, bytes);
+    if (!e)
+        e = set(b, to);
+    if (!e)
+        e = set(a, from);
+    tn__storage_release(a);
+    tn__storage_release(b);
+    tn_stream_leave(h);
+    tn_stream_leave(g);
+    tn_stream_release(from);
+    tn_stream_release(to);
+    return e;
+}
+
+static const struct {
+    const char *name;
+    tn_status (*run)(void);
+} scenarios[] = {
+    {"reuse across streams", reuse_across_streams},
+    {"upload from pinned", upload_from_pinned},
+    {"download", download},
+    {"in chunks", in_chunks},
+    {"peers", peers},
+};
+
+static void all_are_silent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TN_COUNT(scenarios); i++) {
+        OK(scenarios[i].run());
+        SILENT();
+    }
+    CLEAN();
+}
+
+#ifdef TENON_TEST_WAITS
+static void one_is_left_out(void **state)
+{
+    const char *left_out = getenv("LEFT_OUT");
+    int found = 0;
+    (void)state;
+    tn__drop_wait(left_out);
+    for (size_t i = 0; i < TN_COUNT(scenarios); i++) {
+        tn_status e = scenarios[i].run();
+        char report[512] = "";
+        tn__cu.fake_report(report, sizeof report);
+        if (!e && !*report)
+            continue;
+        found++;
+        print_message("%s: %s: %s\n", left_out, scenarios[i].name, e ? tn_error_message() : report);
+        tn_error_clear();
+    }
+    assert_true(tn__waits_left_out() > 0);
+    assert_true(found > 0);
+}
+#define LEFT_OUT(wait) \
+    { \
+        "without_" #wait, one_is_left_out, \
+        { \
+            "TENON_FAKE_GPUS=2x256MiB", "LEFT_OUT=" #wait \
+        } \
+    }
+#define LEFT_OUT_STAGED(wait) \
+    { \
+        "without_" #wait, one_is_left_out, \
+        { \
+            "TENON_FAKE_GPUS=2x256MiB", "LEFT_OUT=" #wait, "TENON_FAKE_GPU_FAULTS=peer=0-1" \
+        } \
+    }
+#endif
+
+int main(int argc, char **argv)
+{
+    static const alone tests[] = {
+        ALONE(all_are_silent, "TENON_FAKE_GPUS=2x256MiB"),
+        {"all_are_silent_staged", all_are_silent, {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
+#ifdef TENON_TEST_WAITS
+        LEFT_OUT(block_record),
+        LEFT_OUT(block_query),
+        LEFT_OUT(upload_wait),
+        LEFT_OUT(download_wait),
+        LEFT_OUT(chunk_record),
+        LEFT_OUT(chunk_wait),
+        LEFT_OUT(peer_record),
+        LEFT_OUT(peer_before),
+        LEFT_OUT(peer_after),
+        LEFT_OUT(peer_pattern),
+        LEFT_OUT_STAGED(staged_came_record),
+        LEFT_OUT_STAGED(staged_came),
+        LEFT_OUT_STAGED(staged_went_record),
+        LEFT_OUT_STAGED(staged_went),
+#endif
+    };
+    return alone_main(tests, TN_COUNT(tests), argc, argv);
+}
