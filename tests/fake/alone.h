@@ -1,5 +1,7 @@
 /* tests/fake/alone.h: tests that need an environment of their own. Variables are read once in a process, so each test runs
- * in a fresh one: the program starts itself with the test's name. */
+ * in a fresh one: the program starts itself with the test's name.
+ *
+ * Where TENON_FAKE_GPUS is set to nothing, those tests that need no fake GPUs run on real ones. */
 #ifndef TENON_TESTS_FAKE_ALONE_H
 #define TENON_TESTS_FAKE_ALONE_H
 
@@ -11,15 +13,29 @@
 typedef struct alone {
     const char *name;
     void (*body)(void **state);
+    bool anywhere;              /* also on real GPUs */
     const char *environment[6]; /* "NAME=value" */
 } alone;
 #define ALONE(body, ...) \
     { \
-#body, body, \
+#body, body, false, \
         { \
             __VA_ARGS__ \
         } \
     }
+#define ANYWHERE(body, ...) \
+    { \
+#body, body, true, \
+        { \
+            __VA_ARGS__ \
+        } \
+    }
+
+static inline bool alone_with_real_gpus(void)
+{
+    const char *fake = getenv("TENON_FAKE_GPUS");
+    return fake && !*fake;
+}
 
 static inline void alone_start(void **state)
 {
@@ -28,7 +44,8 @@ static inline void alone_start(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         for (const char *const *e = t->environment; *e; e++)
-            putenv((char *)(uintptr_t)*e);
+            if (!alone_with_real_gpus() || strncmp(*e, "TENON_FAKE_", 11) != 0)
+                putenv((char *)(uintptr_t)*e);
         execl("/proc/self/exe", "alone", t->name, (char *)NULL);
         _exit(127);
     }
@@ -43,7 +60,9 @@ static inline int alone_main(const alone *tests, int n, int argc, char **argv)
     struct CMUnitTest t[64];
     int count = 0;
     for (int i = 0; i < n && i < 64; i++)
-        if (argc < 2)
+        if (argc < 2 && alone_with_real_gpus() && !tests[i].anywhere)
+            continue;
+        else if (argc < 2)
             t[count++] = (struct CMUnitTest){tests[i].name, alone_start, NULL, NULL, (void *)(uintptr_t)&tests[i]};
         else if (!strcmp(argv[1], tests[i].name))
             t[count++] = (struct CMUnitTest){tests[i].name, tests[i].body, NULL, NULL, NULL};

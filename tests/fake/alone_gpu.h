@@ -9,7 +9,8 @@
 static inline void check_silent(const char *file, int line)
 {
     char report[1024] = "";
-    tn__cu.fake_report(report, sizeof report);
+    if (tn__cu.fake_report)
+        tn__cu.fake_report(report, sizeof report);
     if (*report) {
         print_error("the fake GPUs report: %s\n", report);
         _fail(file, line);
@@ -20,19 +21,20 @@ static inline void check_silent(const char *file, int line)
 /* Nothing is left: of memory on the devices, of pinned memory (but the words that each device in use has for faults). */
 static inline void check_clean(const char *file, int line)
 {
-    uint64_t n[16];
-    uint64_t used = 0;
+    uint64_t n[16] = {0}, used = 0;
     tn_empty_pinned_cache();
     for (int i = 0; i < tn__cuda_count(); i++) {
         tn_empty_cache(TN_CUDA(i));
-        used += atomic_load(&tn__cuda_slot(i)->ready);
-        tn__cu.fake_counters(i, n);
+        used += tn__cu.fake_counters && atomic_load(&tn__cuda_slot(i)->ready);
+        if (tn__cu.fake_counters)
+            tn__cu.fake_counters(i, n);
         if (n[TN__FAKE_LIVE] || tn_memory_stats(TN_CUDA(i)).reserved) {
             print_error("cuda:%d: %d blocks of the driver's are left\n", i, (int)n[TN__FAKE_LIVE]);
             _fail(file, line);
         }
     }
-    tn__cu.fake_counters(-1, n);
+    if (tn__cu.fake_counters)
+        tn__cu.fake_counters(-1, n);
     if (n[TN__FAKE_LIVE] != used || tn_pinned_memory_stats().reserved) {
         print_error("%d pinned blocks are left, %d devices are in use\n", (int)n[TN__FAKE_LIVE], (int)used);
         _fail(file, line);

@@ -435,6 +435,35 @@ static void reset(void **state)
     CLEAN();
 }
 
+/* The third operation kills the device. What it held can be released, by anybody; a reset gives all of it back. */
+static void a_dead_device(void **state)
+{
+    (void)state;
+    tn_stream *own = tn_cuda_stream_new(gpu, 0);
+    tn__storage *x = take(4096), *y = take(20 * M), *z = take(4096), *pinned = tn__cuda_pinned(4096);
+    tn__cuda_storage_used(x, own);
+    tn__cuda_storage_used(y, own);
+    tn__cuda_storage_used(pinned, own);
+    tn__storage_release(y); /* waits for an event that never comes */
+    occupy(own, z);
+    FAILS_STATUS(tn_synchronize(gpu), TN_EDEVICE, "CUDA error");
+    FAILS(tn__cuda_allocate(gpu, 512), TN_EDEVICE, "tn_cuda_reset");
+    tn__storage_release(x);
+    tn__storage_release(pinned);
+    tn_stream_release(own);
+    assert_int_equal(tn_error_code(), TN_OK);
+    tn_empty_cache(gpu);
+    tn_empty_pinned_cache();
+    tn_error_clear();
+    char report[1024];
+    tn__cu.fake_report(report, sizeof report); /* of the fault that was ordered */
+    OK(tn_cuda_reset(gpu));
+    tn__storage_release(z);
+    x = take(4096);
+    tn__storage_release(x);
+    CLEAN();
+}
+
 static void child_of_fork(void **state)
 {
     (void)state;
@@ -508,23 +537,24 @@ static void summary(void **state)
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
-        ALONE(rounding, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(statistics, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(fits, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(set_of_blocks, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(reuse_is_in_stream_order, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(other_streams_are_waited_for, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(a_stream_outlives_its_memory, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(rounding, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(statistics, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(fits, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(set_of_blocks, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(reuse_is_in_stream_order, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(other_streams_are_waited_for, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(a_stream_outlives_its_memory, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(flush_and_retry, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(out_of_memory, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(fraction, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(limit, "TENON_FAKE_GPUS=1x256MiB", "TENON_CUDA_MEMORY_LIMIT=32MiB"),
-        ALONE(limit_not_understood, "TENON_FAKE_GPUS=1x256MiB", "TENON_CUDA_MEMORY_LIMIT=lots"),
-        ALONE(no_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_NO_CACHE=1"),
-        ALONE(reset, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(child_of_fork, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(scratch, "TENON_FAKE_GPUS=1x256MiB"),
-        ALONE(summary, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(limit_not_understood, "TENON_FAKE_GPUS=1x256MiB", "TENON_CUDA_MEMORY_LIMIT=lots"),
+        ANYWHERE(no_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_NO_CACHE=1"),
+        ANYWHERE(reset, "TENON_FAKE_GPUS=1x256MiB"),
+        ALONE(a_dead_device, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=lost@3"),
+        ANYWHERE(child_of_fork, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(scratch, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(summary, "TENON_FAKE_GPUS=1x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }

@@ -216,6 +216,8 @@ static void check_order_of_peers(size_t bytes)
 static void order_of_peers(void **state)
 {
     (void)state;
+    if (tn__cuda_count() < 2)
+        skip();
     check_order_of_peers(1000);
     check_order_of_peers(30 * M);
     CLEAN();
@@ -286,6 +288,8 @@ static void pinned_waits(void **state)
 static void pinned_outlives_reset(void **state)
 {
     (void)state;
+    if (tn__cuda_count() < 2)
+        skip();
     tn__storage *a = pinned(5000), *b = pinned(9 * M), *d = on(1, 5000);
     fill(a->data, 5000, 1);
     fill(b->data, 9 * M, 2);
@@ -363,17 +367,20 @@ static void driver_has_too_little(void **state)
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
-        ALONE(round_trips, "TENON_FAKE_GPUS=2x256MiB"),
-        ALONE(counts, "TENON_FAKE_GPUS=2x256MiB"),
+        ANYWHERE(round_trips, "TENON_FAKE_GPUS=2x256MiB"),
+        ANYWHERE(counts, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(peers, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(bad_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=badpeer=0-1"),
         ALONE(no_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
         ALONE(peers_and_reset, "TENON_FAKE_GPUS=2x256MiB"),
-        ALONE(order_of_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=delay=random:1"),
-        {"order_of_staged_peers", order_of_peers, {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
-        ALONE(pinned_sizes, "TENON_FAKE_GPUS=2x256MiB"),
+        ANYWHERE(order_of_peers, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=delay=random:1"),
+        {"order_of_staged_peers",
+         order_of_peers,
+         false,
+         {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
+        ANYWHERE(pinned_sizes, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
-        ALONE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
+        ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(driver_has_too_little, "TENON_FAKE_GPUS=2x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

@@ -150,14 +150,14 @@ static void one_is_left_out(void **state)
 }
 #define LEFT_OUT(wait) \
     { \
-        "without_" #wait, one_is_left_out, \
+        "without_" #wait, one_is_left_out, false, \
         { \
             "TENON_FAKE_GPUS=2x256MiB", "LEFT_OUT=" #wait \
         } \
     }
 #define LEFT_OUT_STAGED(wait) \
     { \
-        "without_" #wait, one_is_left_out, \
+        "without_" #wait, one_is_left_out, false, \
         { \
             "TENON_FAKE_GPUS=2x256MiB", "LEFT_OUT=" #wait, "TENON_FAKE_GPU_FAULTS=peer=0-1" \
         } \
@@ -168,7 +168,10 @@ int main(int argc, char **argv)
 {
     static const alone tests[] = {
         ALONE(all_are_silent, "TENON_FAKE_GPUS=2x256MiB"),
-        {"all_are_silent_staged", all_are_silent, {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
+        {"all_are_silent_staged",
+         all_are_silent,
+         false,
+         {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
 #ifdef TENON_TEST_WAITS
         LEFT_OUT(block_record),
         LEFT_OUT(block_query),
