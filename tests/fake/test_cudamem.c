@@ -273,6 +273,26 @@ static void a_stream_outlives_its_memory(void **state)
     CLEAN();
 }
 
+static void streams_that_are_gone_leave_their_memory(void **state)
+{
+    (void)state;
+    void *p = NULL;
+    tn__storage *kept = take(100); /* the default stream's */
+    for (int i = 0; i < 40; i++) {
+        tn_stream *s = tn_cuda_stream_new(gpu, 0);
+        tn_stream_guard g = tn_stream_enter(s);
+        tn__storage *x = take(4096);
+        assert_true(!p || x->data == p); /* what the one before had */
+        p = x->data;
+        tn__storage_release(x);
+        tn_stream_leave(g);
+        tn_stream_release(s);
+    }
+    assert_int_equal(stats().segments, 2);
+    tn__storage_release(kept);
+    CLEAN();
+}
+
 /* ---- too little ---- */
 
 static void flush_and_retry(void **state)
@@ -544,6 +564,7 @@ int main(int argc, char **argv)
         ANYWHERE(reuse_is_in_stream_order, "TENON_FAKE_GPUS=1x256MiB"),
         ANYWHERE(other_streams_are_waited_for, "TENON_FAKE_GPUS=1x256MiB"),
         ANYWHERE(a_stream_outlives_its_memory, "TENON_FAKE_GPUS=1x256MiB"),
+        ANYWHERE(streams_that_are_gone_leave_their_memory, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(flush_and_retry, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(out_of_memory, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(fraction, "TENON_FAKE_GPUS=1x256MiB"),

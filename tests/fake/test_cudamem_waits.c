@@ -43,6 +43,22 @@ static tn_status reuse_across_streams(void)
     return e;
 }
 
+static tn_status after_a_stream_is_gone(void)
+{
+    tn_stream *gone = tn_cuda_stream_new(TN_CUDA(0), 0);
+    tn_stream_guard g = tn_stream_enter(gone);
+    tn__storage *x = on(0, 64 * M);
+    tn_status e = set(x, gone);
+    tn__storage_release(x);
+    tn_stream_leave(g);
+    tn_stream_release(gone);
+    x = on(0, 64 * M);
+    if (!e)
+        e = set(x, x->stream);
+    tn__storage_release(x);
+    return e;
+}
+
 static tn_status upload_from_pinned(void)
 {
     tn__storage *x = on(0, 4096), *p = tn__cuda_pinned(4096);
@@ -112,6 +128,7 @@ static const struct {
     tn_status (*run)(void);
 } scenarios[] = {
     {"reuse across streams", reuse_across_streams},
+    {"after a stream is gone", after_a_stream_is_gone},
     {"upload from pinned", upload_from_pinned},
     {"download", download},
     {"in chunks", in_chunks},
@@ -175,6 +192,7 @@ int main(int argc, char **argv)
 #ifdef TENON_TEST_WAITS
         LEFT_OUT(block_record),
         LEFT_OUT(block_query),
+        LEFT_OUT(orphan_query),
         LEFT_OUT(upload_wait),
         LEFT_OUT(download_wait),
         LEFT_OUT(chunk_record),

@@ -354,6 +354,35 @@ static void give(arena *a, tn__cuda_block *b)
     a->waiting_end = &b->link;
 }
 
+/* What free segments a stream left behind that nobody can use any more, and on which all is done, become to's. */
+static void adopt(arena *a, tn__cuda_pool *to)
+{
+    for (tn__cuda_pool **at = &a->pools; *at;) {
+        tn__cuda_pool *p = *at;
+        if (p == to || atomic_load_explicit(&p->stream->refs, memory_order_acquire) > 1 ||
+            TN__WAIT(orphan_query, tn__cu.stream_query(p->stream->handle)) != TN__CU_SUCCESS) {
+            at = &p->next;
+            continue;
+        }
+        for (tn__cuda_block *b = a->segments; b; b = b->next_segment) {
+            if (b->pool != p || b->state != TN__CUDA_FREE || b->after)
+                continue;
+            tn__cuda_fit_remove(tree_of(b), b);
+            b->pool = to;
+            b->stream = to->stream;
+            tn__cuda_fit_add(tree_of(b), b);
+            to->held++;
+            p->held--;
+        }
+        if (p->held) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        pool_put(p);
+    }
+}
+
 /* ---- taking ---- */
 
 typedef struct refusal {
@@ -389,7 +418,8 @@ TN_COLD static void note_shortage(arena *a, size_t asked, tn__cuda_shortage *s)
                 note_held(s, b);
 }
 
-/* No free block fits: blocks that waited, then the driver, then the driver once the cache is flushed. */
+/* No free block fits: blocks that waited, then those of streams that are gone, then the driver, then the driver once the
+ * cache is flushed. */
 TN_COLD static tn__cuda_block *refill(arena *a, tn__stream *stream, size_t size, bool large, refusal *no)
 {
     tn__cuda_block *b = NULL;
@@ -399,6 +429,8 @@ TN_COLD static tn__cuda_block *refill(arena *a, tn__stream *stream, size_t size,
     if (!pool)
         return NULL;
     settle_waiting(a, true, false);
+    if (pool->next) /* it is the first */
+        adopt(a, pool);
     b = memory.no_cache ? NULL : tn__cuda_fit_find(pool->free[large], size);
     if (b) {
         tn__cuda_fit_remove(tree_of(b), b);
