@@ -258,10 +258,42 @@ static void pinned(void)
     GIVES(TN__CU_INVALID_VALUE, cu.mem_free_host(p));
 }
 
+/* The program's own memory, locked: until it is said, or until the context goes. */
+static void registered(void)
+{
+    kit_start();
+    static float own[3 * 4096];
+    char *p = (char *)own;
+    tn__cu_ptr d;
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_host_register(p, 0, 0));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_host_register(p, 4096, 64));
+    GIVES(TN__CU_HOST_MEMORY_NOT_REGISTERED, cu.mem_host_unregister(p));
+    CU(cu.mem_host_register(p + 4096, 8192, TN__CU_MEMHOSTALLOC_PORTABLE));
+    GIVES(TN__CU_HOST_MEMORY_ALREADY_REGISTERED, cu.mem_host_register(p + 4096, 100, 0));
+    GIVES(TN__CU_HOST_MEMORY_ALREADY_REGISTERED, cu.mem_host_register(p, 4097, 0));
+    GIVES(TN__CU_HOST_MEMORY_ALREADY_REGISTERED, cu.mem_host_register(p + 12287, 10, 0));
+    CU(cu.mem_host_register(p, 4096, 0));
+    CU(cu.mem_host_register(p + 12288, 10, 0));
+    CU(cu.mem_host_get_device_pointer(&d, p + 4096, 0));
+    CU(kit_fill(d, 4, 2048, NULL));
+    CU(cu.ctx_synchronize());
+    CHECK(own[1023] == 0 && own[1024] == 4 && own[1024 + 2047] == 4);
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free_host(p));
+    CU(cu.mem_host_unregister(p));
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_host_get_device_pointer(&d, p, 0));
+    tn__cu_device device;
+    CU(cu.device_get(&device, 0));
+    CU(cu.primary_ctx_reset(device));
+    kit_use(1);
+    GIVES(TN__CU_HOST_MEMORY_NOT_REGISTERED, cu.mem_host_unregister(p + 4096));
+    CHECK(own[1024] == 4); /* still ours */
+}
+
 static void pinned_memory_is_shared(void **state)
 {
     (void)state;
     IN_CHILD(pinned, "TENON_FAKE_GPUS=2");
+    IN_CHILD(registered, "TENON_FAKE_GPUS=2");
 }
 
 int main(void)
