@@ -277,7 +277,7 @@ int main(int argc, char **argv)
         ALONE(every_scene, "TENON_FAKE_GPUS=2"),
         ALONE(errors_bring_streams_back, "TENON_FAKE_GPUS=1"),
         ALONE(one_stream_waits_for_nothing, "TENON_FAKE_GPUS=1"),
-#define WAIT(name, why) {"without " #name, dropped, {"TENON_FAKE_GPUS=2", "DROP=" #name}},
+#define WAIT(name, why) {"without " #name, dropped, false, {"TENON_FAKE_GPUS=2", "DROP=" #name}},
 #include "autograd/waits.def"
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);
