@@ -127,9 +127,9 @@ static void ends_in_use(void **state)
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
-        {"one device", as_many_as_asked, {"TENON_FAKE_GPUS=1"}},
-        {"two devices", as_many_as_asked, {"TENON_FAKE_GPUS=2"}},
-        {"four devices", as_many_as_asked, {"TENON_FAKE_GPUS=4"}},
+        {"one device", as_many_as_asked, false, {"TENON_FAKE_GPUS=1"}},
+        {"two devices", as_many_as_asked, false, {"TENON_FAKE_GPUS=2"}},
+        {"four devices", as_many_as_asked, false, {"TENON_FAKE_GPUS=4"}},
         ALONE(a_childs_cpu_works, "TENON_FAKE_GPUS=2"),
         ALONE(ends_in_use, "TENON_FAKE_GPUS=1"),
     };
