@@ -99,6 +99,17 @@ bool refused(const void *got, tn_status code, const char *text, const char *what
     return right;
 }
 
+bool refused_index(const void *got, tn_status code, const char *text, const char *later, const char *what)
+{
+    if (kit_on_cpu())
+        return refused(got, code, text, what);
+    if (!got)
+        return kit_fail("%s: an index out of range is known too early: %s", what, tn_error_message());
+    bool right = refused(tn_synchronize(kit_device()) ? NULL : got, TN_EINDEX, later, what);
+    truth(tn_synchronize(kit_device()) == TN_OK, "it is said once, and the device goes on");
+    return right;
+}
+
 tn_tensor *made(tn_tensor *t, const char *what)
 {
     if (!t) {

@@ -46,6 +46,10 @@ bool check_free(expected *e, const tn_tensor *got, const char *format, ...) __at
 bool refused(const void *got, tn_status code, const char *text, const char *what);
 #define REFUSED(call, code, text) refused((call), (code), (text), #call)
 
+/* An index out of range: the CPU refuses the call so; a GPU makes a result, and its next synchronisation says 'later'. */
+bool refused_index(const void *got, tn_status code, const char *text, const char *later, const char *what);
+#define REFUSED_INDEX(call, code, text, later) refused_index((call), (code), (text), (later), #call)
+
 /* Evaluates to the tensor, and notes a failure where there is none. */
 tn_tensor *made(tn_tensor *t, const char *what);
 #define MADE(call) made((call), #call)

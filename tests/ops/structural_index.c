@@ -172,9 +172,11 @@ static void run_gather(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 2), 2);
     MADE(tn_gather(x, 1, i));
-    REFUSED(tn_gather(x, 0, i), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2");
-    REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2, 2), -1)), TN_EINDEX,
-            "index -1 is out of bounds for dimension 1 with size 3");
+    REFUSED_INDEX(tn_gather(x, 0, i), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2",
+                  "index 2 is out of bounds for dimension with size 2\n  seen by gather");
+    REFUSED_INDEX(tn_gather(x, 1, tn_full(TN_SHAPE(2, 2), -1)), TN_EINDEX,
+                  "index -1 is out of bounds for dimension 1 with size 3",
+                  "index -1 is out of bounds for dimension with size 3");
     REFUSED(tn_gather(x, 1, tn_zeros(TN_SHAPE(2, 2))), TN_EDTYPE, "gather(): Expected dtype int32/int64 for index");
     REFUSED(tn_gather(x, 1, tn_full(TN_SHAPE(2), 0)), TN_EINVAL,
             "Index tensor must have the same number of dimensions as input tensor");
@@ -248,7 +250,8 @@ static void run_scatter(void)
     each_array(scatter_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 3), 2);
-    REFUSED(tn_scatter(x, 0, i, x), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2");
+    REFUSED_INDEX(tn_scatter(x, 0, i, x), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2",
+                  "index 2 is out of bounds for dimension with size 2\n  seen by scatter");
     REFUSED(tn_scatter(x, 1, i, tn_ones(TN_SHAPE(2, 2))), TN_EINVAL,
             "Expected index [2, 3] to be no larger than self [2, 3]");
     REFUSED(tn_scatter(x, 1, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE,
@@ -262,7 +265,8 @@ static void run_scatter_add(void)
     each_array(scatter_add_each, true);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_zeros(TN_SHAPE(3)), *i = tn_tensor_from(TN_LIST(0, 0, 3));
-    REFUSED(tn_scatter_add(x, 0, i, x), TN_EINDEX, "index 3 is out of bounds for dimension 0 with size 3");
+    REFUSED_INDEX(tn_scatter_add(x, 0, i, x), TN_EINDEX, "index 3 is out of bounds for dimension 0 with size 3",
+                  "index 3 is out of bounds for dimension with size 3\n  seen by scatter_add");
     tn_scope_close(s);
 }
 
@@ -294,8 +298,10 @@ static void run_index_select(void)
     each_array(index_select_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
-    REFUSED(tn_index_select(x, 0, tn_tensor_from(TN_LIST(0, 2))), TN_EINDEX, "index out of range in self");
-    REFUSED(tn_index_select(x, 0, tn_tensor_from(TN_LIST(-1))), TN_EINDEX, "index out of range in self");
+    REFUSED_INDEX(tn_index_select(x, 0, tn_tensor_from(TN_LIST(0, 2))), TN_EINDEX, "index out of range in self",
+                  "index 2 is out of bounds for dimension with size 2\n  seen by index_select");
+    REFUSED_INDEX(tn_index_select(x, 0, tn_tensor_from(TN_LIST(-1))), TN_EINDEX, "index out of range in self",
+                  "index -1 is out of bounds for dimension with size 2");
     REFUSED(tn_index_select(x, 0, tn_ones(TN_SHAPE(2))), TN_EDTYPE,
             "index_select(): Expected dtype int32 or int64 for index");
     REFUSED(tn_index_select(x, 0, tn_full(TN_SHAPE(2, 2), 0)), TN_EINDEX,
@@ -341,7 +347,8 @@ static void run_index_add(void)
     each_array(index_add_each, true);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_zeros(TN_SHAPE(2, 3)), *i = tn_tensor_from(TN_LIST(0, 1));
-    REFUSED(tn_index_add(x, 0, tn_tensor_from(TN_LIST(0, 2)), x), TN_EINDEX, "out of");
+    REFUSED_INDEX(tn_index_add(x, 0, tn_tensor_from(TN_LIST(0, 2)), x), TN_EINDEX, "out of",
+                  "index 2 is out of bounds for dimension with size 2\n  seen by index_add");
     REFUSED(tn_index_add(x, 0, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE, "must have the same scalar type");
     REFUSED(tn_index_add(x, 0, i, tn_ones(TN_SHAPE(3, 3))), TN_EINVAL, "does not fit 2 indices into dimension 0");
     tn_scope_close(s);
@@ -375,7 +382,8 @@ static void run_embedding(void)
     each_array(embedding_each, true);
     tn_scope *s = tn_scope_open();
     tn_tensor *w = tn_reshape(tn_arange(0, 12, 1, .dtype = TN_F32), TN_SHAPE(4, 3)), *i = tn_tensor_from(TN_LIST(1, 3));
-    REFUSED(tn_embedding(w, tn_tensor_from(TN_LIST(4))), TN_EINDEX, "index out of range in self");
+    REFUSED_INDEX(tn_embedding(w, tn_tensor_from(TN_LIST(4))), TN_EINDEX, "index out of range in self",
+                  "index 4 is out of bounds for dimension with size 4");
     REFUSED(tn_embedding(w, tn_ones(TN_SHAPE(2))), TN_EDTYPE,
             "Expected tensor for argument #1 'indices' to have one of the following "
             "scalar types: Long, Int; but got");
@@ -423,8 +431,10 @@ static void run_one_hot(void)
     each_array(one_hot_each, true);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_tensor_from(TN_LIST(0, 2, -1));
-    REFUSED(tn_one_hot(x, 3), TN_EINVAL, "Class values must be non-negative.");
-    REFUSED(tn_one_hot(tn_tensor_from(TN_LIST(0, 2)), 2), TN_EINVAL, "Class values must be smaller than num_classes.");
+    REFUSED_INDEX(tn_one_hot(x, 3), TN_EINVAL, "Class values must be non-negative.", "index -1 is out of bounds");
+    REFUSED_INDEX(tn_one_hot(tn_tensor_from(TN_LIST(0, 2)), 2), TN_EINVAL,
+                  "Class values must be smaller than num_classes.",
+                  "index 2 is out of bounds for dimension with size 2");
     REFUSED(tn_one_hot(tn_ones(TN_SHAPE(2)), 3), TN_EDTYPE,
             "one_hot is only applicable to index tensor of type LongTensor.");
     tn_scope_close(s);

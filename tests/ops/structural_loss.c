@@ -272,8 +272,10 @@ static void run_nll_loss(void)
     by_class(false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *y = tn_tensor_from(TN_LIST(0, 3));
-    REFUSED(tn_nll_loss(x, y), TN_EINDEX, "Target 3 is out of bounds.");
-    REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -1))), TN_EINDEX, "Target -1 is out of bounds.");
+    REFUSED_INDEX(tn_nll_loss(x, y), TN_EINDEX, "Target 3 is out of bounds.",
+                  "index 3 is out of bounds for dimension with size 3");
+    REFUSED_INDEX(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -1))), TN_EINDEX, "Target -1 is out of bounds.",
+                  "index -1 is out of bounds for dimension with size 3");
     MADE(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -100)))); /* ignored unless told otherwise */
     REFUSED(tn_nll_loss(x, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "expected scalar type Long but found Float");
     REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1, 2))), TN_EVALUE,
@@ -332,7 +334,8 @@ static void run_cross_entropy(void)
     probabilities();
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *y = tn_tensor_from(TN_LIST(0, 3));
-    REFUSED(tn_cross_entropy(x, y), TN_EINDEX, "Target 3 is out of bounds.");
+    REFUSED_INDEX(tn_cross_entropy(x, y), TN_EINDEX, "Target 3 is out of bounds.",
+                  "index 3 is out of bounds for dimension with size 3");
     REFUSED(tn_cross_entropy(x, y, .label_smoothing = 1.5), TN_EINVAL,
             "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
     tn_scope_close(s);

@@ -62,5 +62,5 @@ tn_status tn__gpu_var(const tn__launch *l)
     tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
     tn__fold f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
     tn__fold_dims(&f, x, reduced_mask(l), false);
-    return tn__fold_run(l, unit, &f, l->out[0].data, NULL, 24, 1);
+    return tn__fold_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
 }

@@ -1,6 +1,7 @@
 /* backend/gpu/kernels/fold.h: reductions of any kind: how elements are reached and shared out; what is done with them is the
- * family's. Before it: G, g_none(), g_value(g, v, i), g_vector(g, vec, i), g_four(g, a, b, c, d, i, step), g_join, g_xor,
- * g_store; FOLD_WIDTH, how many columns a work item may take where they lie side by side (VW or 1).
+ * family's. Before it: G; g_none(); g_begin(p), the same for a row that begins at p; g_value(g, v, i), g_vector(g, vec, i),
+ * g_four(g, a, b, c, d, i, step); g_join, g_xor, g_store; FOLD_WIDTH, how many columns a work item may take where they lie
+ * side by side (VW or 1).
  *
  * i is an element's place in its row: places of one lane grow. Kernels: 'single' a work item for each short row, no
  * barrier; 'rows' lanes for each row, whose pieces may be other groups'; 'columns' where neighbours in memory belong to
@@ -21,7 +22,7 @@ typedef struct Fold {
 /* Elements from .. to - 1 of a row that lies in one run: four vectors are asked for before the first is used. */
 DEVICE G fold_run(GLOBAL const ST *p, i64 from, i64 to, int lane, int lanes)
 {
-    G g = g_none();
+    G g = g_begin(p);
     i64 start = from + (i64)((16 - ((u64)(p + from) & 15)) & 15) / ST_SIZE;
     if (start > to)
         start = to;
@@ -68,7 +69,7 @@ DEVICE int fold_count(i64 i, i64 step, i64 to)
 DEVICE G fold_walk(GLOBAL const ST *p, const Walk *w, i64 from, i64 to, int lane, int lanes)
 {
     const i64 step = lanes;
-    G g = g_none();
+    G g = g_begin(p);
     for (i64 i = from + lane; i < to; i += 4 * step) {
         const int n = fold_count(i, step, to);
         const T a = LD(p[walk_at(w, i).a]), b = LD(p[walk_at(w, n > 1 ? i + step : i).a]);
@@ -80,6 +81,8 @@ DEVICE G fold_walk(GLOBAL const ST *p, const Walk *w, i64 from, i64 to, int lane
 
 DEVICE G fold_row(GLOBAL const ST *p, const Fold *f, i64 from, i64 to, int lane, int lanes)
 {
+    if (from >= to)
+        return g_none();
     if (f->reduced.n == 1 && f->reduced.a[0] == 1)
         return fold_run(p, from, to, lane, lanes);
     return fold_walk(p, &f->reduced, from, to, lane, lanes);
@@ -125,7 +128,7 @@ KERNEL_B(columns)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL 
     G g[FOLD_WIDTH];
     UNROLL
     for (int k = 0; k < FOLD_WIDTH; k++)
-        g[k] = g_none();
+        g[k] = there && k < f.width ? g_begin(p + k) : g_none();
     for (i64 i = from + LOCAL_ID(1); there && i < to; i += 4 * step) {
         const int n = fold_count(i, step, to);
         GLOBAL const ST *pa = p + walk_at(&f.reduced, i).a, *pb = p + walk_at(&f.reduced, n > 1 ? i + step : i).a;
