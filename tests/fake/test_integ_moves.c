@@ -154,10 +154,12 @@ static void copies_beside_the_host(void **state)
         assert_false(tn_tensor_is_pinned(MADE(tn_to(g, .device = TN_CPU))));
         tn_scope_close(scope); /* pinned memory is used again: by the next round */
     }
+    tn_scope *scope = tn_scope_open();
     FAILS(tn_pin_memory(tn_ones(TN_SHAPE(2), .device = d)), TN_EDEVICE,
           "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned");
     FAILS(tn_tensor_from(TN_LIST(1), .device = d, .pin_memory = true), TN_EDEVICE, "Only dense CPU tensors");
     assert_true(tn_tensor_is_pinned(MADE(tn_tensor_from(TN_LIST(1, 2), .pin_memory = true))));
+    tn_scope_close(scope);
 }
 
 /* 'cuda' is the current device; what changes nothing is the same tensor. */

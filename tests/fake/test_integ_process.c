@@ -92,15 +92,17 @@ static void a_childs_cpu_works(void **state)
     tn_scope_close(scope);
 }
 
+static tn_tensor *left[16]; /* still reachable at the end: that is what is tested */
+
 static void *leave_things(void *arg)
 {
-    (void)arg;
+    tn_tensor **place = arg;
     tn_scope *scope = tn_scope_open();
     tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0);
     OK(tn_cuda_set_stream(s));
     tn_stream_release(s);
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(100), .device = TN_CUDA(0), .requires_grad = true));
-    tn_keep(MADE(tn_exp(tn_mul(x, 2)))); /* a graph, and memory of a stream, that outlive the thread */
+    *place = tn_keep(MADE(tn_exp(tn_mul(x, 2)))); /* a graph, and memory of a stream, that outlive the thread */
     tn_scope_close(scope);
     return NULL;
 }
@@ -109,12 +111,12 @@ static void *leave_things(void *arg)
 static void end_in_use(void)
 {
     pthread_t t;
-    pthread_create(&t, NULL, leave_things, NULL);
+    pthread_create(&t, NULL, leave_things, &left[0]);
     pthread_join(t, NULL);
-    leave_things(NULL);
-    tn_tensor *x = tn_ones(TN_SHAPE(1 << 20), .pin_memory = true);
-    for (int i = 0; i < 10; i++)
-        tn_keep(tn_to(x, .device = TN_CUDA(0), .non_blocking = true));
+    leave_things(&left[1]);
+    left[2] = tn_ones(TN_SHAPE(1 << 20), .pin_memory = true);
+    for (int i = 3; i < 13; i++)
+        left[i] = tn_to(left[2], .device = TN_CUDA(0), .non_blocking = true);
     exit(0);
 }
 
