@@ -9,8 +9,7 @@ source=$(cd "$1" && pwd) || exit 2
 rm -rf "$2" && mkdir -p "$2" && scratch=$(cd "$2" && pwd) || exit 2
 here=$source/tests/package jobs=${TENON_JOBS:-2} checks=0 failed=0
 cc=${CC:-cc}
-unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH Tenon_DIR TENON_FAKE_GPUS TENON_FAKEGPU_LIBRARY TENON
-export CUDA_VISIBLE_DEVICES=-1 # real GPUs are not what is tested here
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH Tenon_DIR CUDA_VISIBLE_DEVICES TENON_FAKE_GPUS TENON_FAKEGPU_LIBRARY TENON
 
 # check WHAT COMMAND...: the command succeeds; what it printed is shown if not
 check() {
@@ -102,7 +101,7 @@ with_fakes() { # PREFIX-LIB
     flags=$(PKG_CONFIG_PATH=$1/pkgconfig pkg-config --cflags --libs tenon) || return 1
     # shellcheck disable=SC2086
     "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/two_gpus.c" -o "$scratch/two" $flags || return 1
-    if without=$(LD_LIBRARY_PATH=$1 "$scratch/two" 2>&1); then
+    if without=$(LD_LIBRARY_PATH=$1 CUDA_VISIBLE_DEVICES=-1 "$scratch/two" 2>&1); then
         echo "it found a GPU: $without"
         return 1
     fi
