@@ -36,7 +36,11 @@ static void join_lines(const char *message, char *line, size_t size)
         while (length > blanks && strchr(" .", p[length - 1]))
             length--;
         if (!list && length > blanks)
-            at += (size_t)snprintf(line + at, size - at, "%s%.*s", at ? "; " : "", (int)(length - blanks), p + blanks);
+            at += (size_t)snprintf(line + at, size - at, "%s%.*s",
+                                   !at                   ? ""
+                                   : line[at - 1] == ':' ? " "
+                                                         : "; ",
+                                   (int)(length - blanks), p + blanks);
         p += n + (p[n] == '\n');
     }
 }
