@@ -1,10 +1,5 @@
 /* backend/gpu/kernels/lines.h: dimensions that kernels walk, as the host has ordered and merged them (backend/gpu/lines.h):
  * the fastest first, with the strides of up to three operands. */
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL
-#endif
 
 typedef struct Walk {
     i32 n, small; /* small: numbers of elements fit 31 bits, so that indices are divided by halves of the price */
