@@ -93,15 +93,6 @@ static void say_no_compiler(fake_text *log)
                        "Fedora: dnf install gcc; Alpine: apk add gcc musl-dev), or name one by TENON_FAKE_CC\n");
 }
 
-void fake_cc_describe(char *out, size_t size)
-{
-    char path[MAX_PATH];
-    if (find_compiler(path))
-        snprintf(out, size, "%s", path);
-    else
-        snprintf(out, size, "no C compiler found");
-}
-
 static uint64_t mixed(uint64_t h, const void *bytes, size_t n)
 {
     for (const unsigned char *p = bytes; n--; p++)

@@ -37,8 +37,6 @@ bool fake_cc_compile(const char *text, const char *name, const char *const *defi
 /* A number that changes with what binaries and this library must agree upon: the dialect, the flags (a build with a
  * sanitizer has others). Binaries of another number are refused: they come from a cache that another build filled. */
 uint64_t fake_cc_identity(void);
-/* "gcc at /usr/bin/gcc", or what is missing. */
-void fake_cc_describe(char *out, size_t size);
 
 /* ---- the binary ---- */
 
