@@ -66,8 +66,8 @@ typedef struct fake_block {
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
     fake_device *locker; /* of registered host memory, which is the caller's: in whose context; else NULL */
-    bool going;         /* being freed: no longer there for anybody else */
-    fake_piece *pieces; /* sorted; none: the block is one piece */
+    bool going;          /* being freed: no longer there for anybody else */
+    fake_piece *pieces;  /* sorted; none: the block is one piece */
     size_t n_pieces, room_pieces;
     fake_history history;
 } fake_block;
