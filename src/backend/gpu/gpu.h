@@ -18,7 +18,7 @@ typedef enum tn__gpu_family {
 } tn__gpu_family;
 
 /* What a unit is compiled for. Fields a family does not depend on stay 0. In the text they are TN_DT_<in> (storage of
- * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of ops.def TN_EXPR. 'variant' is TN_VARIANT. */
+ * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of ops.def ROW. 'variant' is TN_VARIANT. */
 typedef struct tn__gpu_unit {
     tn__gpu_family family;
     tn__op_id op; /* of elementwise units; TN__OPS where none */
