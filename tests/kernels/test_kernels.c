@@ -52,8 +52,19 @@ static int compile(const tn__gpu_unit *u, const char *folder)
     char path[256];
     snprintf(path, sizeof path, "%s/%s.cl", folder, tn__gpu_unit_str(u).s);
     const int n = write_text(u, path);
-    char *argv[] = {"clang",         "-x",    "cl",      "-cl-std=CL1.2",        "-Xclang", "-finclude-default-header",
-                    "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-function", path,      NULL};
+    char *argv[] = {"clang",
+                    "-x",
+                    "cl",
+                    "-cl-std=CL1.2",
+                    "-Xclang",
+                    "-finclude-default-header",
+                    "-fsyntax-only",
+                    "-Wall",
+                    "-Werror",
+                    "-Wno-unused-function",
+                    "-ferror-limit=3",
+                    path,
+                    NULL};
     if (n <= 0 || run(argv) != 0) {
         printf("  %s does not compile\n", path);
         return -1;
