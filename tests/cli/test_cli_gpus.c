@@ -1,5 +1,6 @@
 /* Training, scoring and naming digits on GPUs (fake ones), and what is said where there is none to use. */
 #include "kit.h"
+#include <signal.h>
 #include <unistd.h>
 
 static void none(void **state)
@@ -77,8 +78,10 @@ static void training(void **state)
     (void)state;
     kit_gpus("2x1GiB");
     setenv("TENON_CPU", "baseline", 1);
+    setenv("TENON_BLAS", "off", 1); /* its threads are not ThreadSanitizer's */
     run r = GOOD(TENON("train", "--data", "digits", "--epochs", "4", "--batch", "32", "--log", "cpu.csv"));
     unsetenv("TENON_CPU");
+    unsetenv("TENON_BLAS");
     CONTAINS(r.out, " on cpu: ");
     r = GOOD(TENON("train", "--data", "digits", "--epochs", "4", "--batch", "32", "--log", "gpu.csv", "--device",
                    "cuda:1", "--save", "gpu.safetensors"));
@@ -101,6 +104,21 @@ static void training(void **state)
     r = GOOD(TENON("train", "--data", "digits", "--resume", "both.safetensors", "--epochs", "6", "--device", "auto"));
     CONTAINS(r.out, " on cuda:0: ");
     CONTAINS(r.out, "resumed from both.safetensors after 5 epochs");
+}
+
+/* Interrupted, it says how to go on: on the same GPU. */
+static void interrupted(void **state)
+{
+    (void)state;
+    kit_gpus("2x1GiB");
+    pid_t pid = START((how){0}, "train", "--data", "digits", "--epochs", "100000", "--device", "cuda:1", "--save",
+                      "half.safetensors");
+    for (int i = 0; i < 600 && !strstr(kit_so_far(), "epoch 1/"); i++)
+        kit_sleep(0.1);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    run r = GOOD(kit_wait(pid));
+    CONTAINS(r.out, "saved; go on with:\ntenon train --resume half.safetensors --save half.safetensors --data digits "
+                    "--device cuda:1\n");
 }
 
 static void predicting(void **state)
@@ -158,8 +176,9 @@ static void doctor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none),       cmocka_unit_test(no_compiler),       cmocka_unit_test(training),
-        cmocka_unit_test(predicting), cmocka_unit_test(too_little_memory), cmocka_unit_test(doctor),
+        cmocka_unit_test(none),        cmocka_unit_test(no_compiler), cmocka_unit_test(training),
+        cmocka_unit_test(interrupted), cmocka_unit_test(predicting),  cmocka_unit_test(too_little_memory),
+        cmocka_unit_test(doctor),
     };
     return cmocka_run_group_tests_name("cli/gpus", tests, kit_setup, kit_teardown);
 }
