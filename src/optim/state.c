@@ -134,7 +134,7 @@ static tn_status copy_entry(tn__thread *t, const tn_optimizer *opt, const tn__en
         tn_scope scope;
         tn__scope_push(t, &scope);
         tn_tensor *fresh = tn_empty_like(e->p), *from = (tn_tensor *)(uintptr_t)in->from[k];
-        fresh = fresh ? tn_copy_(fresh, tn_to(from, .device = e->p->device)) : NULL;
+        fresh = fresh ? tn_copy_(fresh, from) : NULL;
         if (fresh)
             in->state[k] = tn__object_retain(fresh);
         tn__scope_pop(t, &scope, NULL);

@@ -1,7 +1,7 @@
 /* Moves between the host and GPUs, and between GPUs: every dtype into every other, whatever the strides, against the same
  * conversion on the CPU; what crosses, counted; what a copy that nobody waits for leaves behind. */
 #include "alone.h"
-#include <math.h>
+#include <tenon/cuda.h>
 
 static const tn_dtype dtypes[] = {TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN_F16, TN_BF16, TN_F32, TN_F64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
@@ -162,6 +162,37 @@ static void copies_beside_the_host(void **state)
     tn_scope_close(scope);
 }
 
+/* Streams of their own on both devices, temporaries on both sides, tensors that go as soon as they have been used: the fake
+ * GPUs refuse what is not ordered, and memory that was given away too early shows in the values. */
+static void moves_on_streams(void **state)
+{
+    (void)state;
+    const tn_device zero = TN_CUDA(0), one = TN_CUDA(1);
+    tn_scope *scope = tn_scope_open();
+    tn_stream *s[2] = {tn_cuda_stream_new(zero, 0), tn_cuda_stream_new(one, 0)};
+    tn_tensor *x = tn_reshape(tn_arange(0, 4000, 1), TN_SHAPE(40, 100)), *want = MADE(tn_to(tn_t(x), .dtype = TN_F32));
+    tn_tensor *pinned = tn_pin_memory(tn_t(x));
+    tn_stream_guard g[2] = {tn_stream_enter(s[0]), tn_stream_enter(s[1])};
+    for (int i = 0; i < 20; i++) {
+        tn_scope *inner = tn_scope_open();
+        tn_tensor *a = tn_to(i % 2 ? tn_t(x) : pinned, .device = zero, .dtype = TN_F32, .non_blocking = true);
+        tn_tensor *b = tn_to(tn_slice(tn_t(tn_mul(a, 1)), 0, 0, 40, 1), .device = one, .dtype = TN_F64);
+        tn_tensor *far = tn_zeros(TN_SHAPE(100, 40), .device = one, .dtype = TN_I32);
+        tn_tensor *c = tn_copy_(far, tn_t(b)), *d = tn_to(tn_mul(tn_t(c), 1), .device = zero, .dtype = TN_F32);
+        tn_tensor *back = tn_to(tn_t(d), .device = TN_CPU, .non_blocking = true);
+        OK(tn_stream_synchronize(s[0]));
+        tn_tensor *kept = tn_keep(MADE(back));
+        tn_scope_close(inner);
+        assert_true(tn_equal(kept, want));
+        tn_release(kept);
+    }
+    tn_stream_leave(g[1]);
+    tn_stream_leave(g[0]);
+    tn_stream_release(s[0]);
+    tn_stream_release(s[1]);
+    tn_scope_close(scope);
+}
+
 /* 'cuda' is the current device; what changes nothing is the same tensor. */
 static void the_current_device(void **state)
 {
@@ -219,8 +250,8 @@ int main(int argc, char **argv)
 {
     static const alone tests[] = {
         ALONE(every_dtype_and_layout, "TENON_FAKE_GPUS=2"), ALONE(what_crosses, "TENON_FAKE_GPUS=2"),
-        ALONE(copies_beside_the_host, "TENON_FAKE_GPUS=1"), ALONE(the_current_device, "TENON_FAKE_GPUS=2"),
-        ALONE(gradients_come_back, "TENON_FAKE_GPUS=2"),
+        ALONE(copies_beside_the_host, "TENON_FAKE_GPUS=1"), ALONE(moves_on_streams, "TENON_FAKE_GPUS=2"),
+        ALONE(the_current_device, "TENON_FAKE_GPUS=2"),     ALONE(gradients_come_back, "TENON_FAKE_GPUS=2"),
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);
 }

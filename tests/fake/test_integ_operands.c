@@ -117,6 +117,61 @@ static void gradients_of_numbers(void **state)
         }
 }
 
+/* The same for rows of three operands, fills and scattered numbers: n is the number. */
+static tn_tensor *by_where(tn_tensor *x, tn_tensor *n)
+{
+    return tn_where(tn_gt(x, 1), x, n);
+}
+
+static tn_tensor *by_mask(tn_tensor *x, tn_tensor *n)
+{
+    return tn_masked_fill(x, tn_gt(x, 1), n);
+}
+
+static tn_tensor *by_bounds(tn_tensor *x, tn_tensor *n)
+{
+    return tn_clamp(x, tn_mul(n, 0.25), n);
+}
+
+static tn_tensor *by_fill(tn_tensor *x, tn_tensor *n)
+{
+    return tn_add(x, tn_fill_(tn_mul(x, 2), n));
+}
+
+static tn_tensor *by_scatter(tn_tensor *x, tn_tensor *n)
+{
+    return tn_scatter(x, 0, tn_zeros(TN_SHAPE(1), .dtype = TN_I64, .device = tn_tensor_device(x)), n);
+}
+
+static tn_tensor *by_loss(tn_tensor *x, tn_tensor *n)
+{
+    return tn_mul(x, tn_mse_loss(x, n));
+}
+
+static void gradients_of_other_rows(void **state)
+{
+    (void)state;
+    static const binary f[] = {by_where, by_mask, by_bounds, by_fill, by_scatter, by_loss};
+    for (size_t r = 0; r < sizeof f / sizeof *f; r++) {
+        tn_scope *scope = tn_scope_open();
+        tn_tensor *x[2], *n[2], *y[2], *seed = tn_tensor_from(TN_LIST(1.0, -2.0, 0.5));
+        for (int far = 0; far < 2; far++) {
+            tn_device d = far ? TN_CUDA(0) : TN_CPU;
+            x[far] = tn_tensor_from(TN_LIST(1.5, 2.5, 0.25), .device = d, .requires_grad = true);
+            n[far] = tn_tensor_from(TN_LIST(2.0), .shape = TN_SHAPE(), .requires_grad = true);
+            y[far] = MADE(f[r](x[far], n[far]));
+            OK(tn_backward(y[far], .gradient = tn_to(seed, .device = d)));
+        }
+        char what[32];
+        snprintf(what, sizeof what, "row %d", (int)r);
+        same(y[1], y[0], what);
+        same(tn_tensor_grad(x[1]), tn_tensor_grad(x[0]), what);
+        assert_int_equal(tn_tensor_device(tn_tensor_grad(n[1])).type, TN_DEVICE_CPU);
+        assert_true(tn_allclose(tn_tensor_grad(n[0]), tn_tensor_grad(n[1])));
+        tn_scope_close(scope);
+    }
+}
+
 #define APART "Expected all tensors to be on the same device, but found at least two devices, "
 
 /* What is said where operands are apart: PyTorch's sentence for each kind of operation, and what mends it. */
@@ -162,6 +217,7 @@ int main(int argc, char **argv)
         ALONE(numbers_go_anywhere, "TENON_FAKE_GPUS=1"),
         ALONE(other_rows, "TENON_FAKE_GPUS=1"),
         ALONE(gradients_of_numbers, "TENON_FAKE_GPUS=1"),
+        ALONE(gradients_of_other_rows, "TENON_FAKE_GPUS=1"),
         ALONE(apart, "TENON_FAKE_GPUS=2"),
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);

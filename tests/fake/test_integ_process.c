@@ -28,6 +28,9 @@ static void as_many_as_asked(void **state)
             tn_tensor *x = tn_to(tn_full(TN_SHAPE(5), TN_SCALAR(10 * i + k), .device = all[i]), .device = all[k]);
             assert_int_equal(tn_item_int(tn_select(MADE(x), 0, 4)), 10 * i + k);
         }
+    tn_tensor *large = MADE(tn_zeros(TN_SHAPE(50 << 20), .device = all[0])); /* the fullest one comes last */
+    assert_int_equal(tn_cuda_devices_by_free_memory(by_memory, 8), n);
+    assert_true(tn_device_equal(by_memory[n - 1], tn_tensor_device(large)));
     assert_true(tn_device_equal(tn_try_gpu(n - 1), all[n - 1]));
     assert_int_equal(tn_try_gpu(n).type, TN_DEVICE_CPU);
     tn_scope_close(scope);
