@@ -350,9 +350,7 @@ typedef struct run {
 /* The inputs' present bytes as row values changed in place: element i of input k. */
 static void set_element(kit_array *a, int64_t i, real v)
 {
-    int64_t at[TN_MAX_DIMS];
-    kit_unravel(i, a->ndim, a->shape, at);
-    kit_store(a->dtype, a->bytes + a->offset + (size_t)(kit_ravel(a->ndim, a->stride, at) * kit_size(a->dtype)), v);
+    kit_poke(a, i, v);
 }
 
 static void tensors_of(run *r, tn_tensor **t)

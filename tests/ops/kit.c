@@ -1,4 +1,5 @@
 #include "ops/kit.h"
+#include "backend/backend.h"
 #include "backend/cpu/isa.h"
 #include <stdarg.h>
 #include <string.h>
@@ -579,6 +580,24 @@ const char *kit_where(void)
         if (tn_device_equal(all[i].device, tn_device_make(kit_device().type, TN_MAX(kit_device().index, 0))))
             snprintf(text, sizeof text, "%s, %s", tn_device_text(all[i].device).s, all[i].name);
     return text;
+}
+
+void kit_poke(kit_array *a, int64_t i, real v)
+{
+    int64_t at[TN_MAX_DIMS], size = kit_size(a->dtype);
+    kit_unravel(i, a->ndim, a->shape, at);
+    const size_t offset = a->offset + (size_t)(kit_ravel(a->ndim, a->stride, at) * size);
+    if (!a->flat) {
+        kit_store(a->dtype, a->bytes + offset, v);
+        return;
+    }
+    unsigned char element[8];
+    const tn_device d = a->flat->device;
+    kit_store(a->dtype, element, v);
+    forget_last();
+    if (tn__backend_of(d)->mover->upload(d, (char *)a->flat->storage->data + offset, element, (size_t)size, false,
+                                         false))
+        kit_fail("an element could not be written: %s", tn_error_message());
 }
 
 /* ---- counting ---- */

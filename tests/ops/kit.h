@@ -94,6 +94,8 @@ typedef struct kit_array {
 void kit_array_init(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout);
 /* Writes the values (rounded to the dtype) to memory of the layout and makes the tensor. */
 void kit_show(kit_array *a);
+/* Writes one element to the memory that is shown, wherever it is, behind the library's back: no version goes up. */
+void kit_poke(kit_array *a, int64_t i, real v);
 /* Frees the values; the tensor and its memory belong to the scope. */
 void kit_array_free(kit_array *a);
 /* The array's row-major index of the element that broadcasting shows at row-major index i of the larger shape. */

@@ -343,7 +343,8 @@ static void run_floor_divide(void)
 {
     each_array(floor_divide_each, true);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_floor_divide(tn_full(TN_SHAPE(2), 1), 0), TN_EVALUE, "ZeroDivisionError");
+    if (kit_on_cpu()) /* on a GPU the result is 0: ops/test_walk.c */
+        REFUSED(tn_floor_divide(tn_full(TN_SHAPE(2), 1), 0), TN_EVALUE, "ZeroDivisionError");
     tn_scope_close(s);
 }
 
