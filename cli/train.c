@@ -195,12 +195,12 @@ typedef struct figures {
 /* Asks the device for the sums. */
 static figures look(training *t)
 {
-    double now = cli_now(), seconds = now - t->epoch_begun;
     figures f = {NAN, NAN, 0, 0};
     if (t->epoch_steps) {
         f.loss = tn_item(t->loss_sum) / (double)t->epoch_steps;
         f.accuracy = 100 * tn_item(t->right_sum) / (double)t->seen;
     }
+    double now = cli_now(), seconds = now - t->epoch_begun; /* after a GPU has done what it was given */
     f.rate = seconds > 0 ? (double)t->seen / seconds : 0;
     double done = (double)(t->step - t->first_step);
     f.left = done > 0 ? (now - t->begun) / done * (double)(t->total_steps - t->step) : 0;
