@@ -63,7 +63,8 @@ TN_API int32_t tn_get_num_threads(void);
 /* Waits until everything queued on the device is done, and reports what went wrong in it. */
 TN_API tn_status tn_synchronize(tn_device device);
 
-/* The device of factories that were told none, on this thread: cpu at first. */
+/* The device of factories that were told none, on this thread: cpu at first. 'cuda' without an index is the current one
+ * whenever a factory is called; asking for the default tells which. */
 TN_API tn_status tn_set_default_device(tn_device device) TN_MUST_USE;
 TN_API tn_device tn_get_default_device(void);
 

@@ -210,13 +210,19 @@ tn_status tn_set_default_device(tn_device device)
 {
     tn_device d;
     tn_status e = tn__device_resolve(device, &d);
-    if (!e)
-        tn__self()->default_device = d;
-    return e;
+    if (e)
+        return e;
+    if (device.type && device.index < 0) /* whichever is current when a factory is called */
+        d.index = -1;
+    tn__self()->default_device = d;
+    return TN_OK;
 }
 
 tn_device tn_get_default_device(void)
 {
-    tn_device d = tn__self()->default_device;
+    const tn__thread *t = tn__self();
+    tn_device d = t->default_device;
+    if (tn__device_has_index(d.type) && d.index < 0)
+        d.index = t->current_device[d.type];
     return d.type ? d : TN_CPU;
 }

@@ -218,8 +218,11 @@ static void the_current_device(void **state)
     OK(tn_set_default_device(TN_CUDA(-1)));
     PRINTS(MADE(tn_ones(TN_SHAPE(2))), "tensor([1., 1.], device='cuda:1')");
     PRINTS(MADE(tn_tensor_from(TN_LIST(1.5))), "tensor([1.5000], device='cuda:1')");
-    OK(tn_set_default_device(TN_CPU));
     OK(tn_cuda_set_device(0));
+    PRINTS(MADE(tn_ones(TN_SHAPE(2))), "tensor([1., 1.], device='cuda:0')"); /* the current one, now */
+    assert_true(tn_device_equal(tn_get_default_device(), TN_CUDA(0)));
+    OK(tn_set_default_device(TN_CPU));
+    assert_true(tn_device_equal(tn_get_default_device(), TN_CPU));
     PRINTS(MADE(tn_zeros_like(y)), "tensor([0, 0, 0], device='cuda:1')");
     PRINTS(MADE(tn_empty(TN_SHAPE(0, 2), .device = TN_CUDA(1))), "tensor([], device='cuda:1', size=(0, 2))");
     assert_null(tn_data(x));
