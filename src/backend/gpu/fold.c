@@ -5,7 +5,7 @@ enum { SINGLE, ROWS, COLUMNS, FINISH }; /* kernels of the families that have the
 enum { GROUP = 256, SHORT_ROW = 32 };   /* work items of a group; elements that one work item reads alone */
 enum { LOADS = 8, PIECE_LOADS = 16 };   /* of a lane: what is worth a lane, a group of its own */
 
-void tn__fold_dims(tn__fold *f, const tn__view *x, uint32_t mask, bool ordered)
+void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t mask, bool ordered)
 {
     int32_t order[TN_MAX_DIMS], n = tn__walk_order(x, tn__all_dims(x) & ~mask, order);
     int64_t dense[TN_MAX_DIMS], step = 1;
@@ -25,8 +25,8 @@ void tn__fold_dims(tn__fold *f, const tn__view *x, uint32_t mask, bool ordered)
     }
     for (int32_t i = 0; i < n; i++)
         tn__walk_add(&f->reduced, x->shape[order[i]], x->stride[order[i]], 0, 0);
-    f->n_kept = tn__walk_end(&f->kept);
-    f->n = f->piece = tn__walk_end(&f->reduced);
+    f->n_kept = tn__walk_end(&f->kept, variant);
+    f->n = f->piece = tn__walk_end(&f->reduced, variant);
     f->pieces = f->width = 1;
 }
 

@@ -1,4 +1,5 @@
 #include "backend/gpu/lines.h"
+#include "backend/gpu/run.h"
 
 void tn__walk_add(tn__walk *w, int64_t shape, int64_t a, int64_t b, int64_t c)
 {
@@ -17,7 +18,7 @@ void tn__walk_add(tn__walk *w, int64_t shape, int64_t a, int64_t b, int64_t c)
     w->c[last] = c;
 }
 
-int64_t tn__walk_end(tn__walk *w)
+int64_t tn__walk_end(tn__walk *w, uint32_t *variant)
 {
     int64_t n = 1;
     if (w->n == 0) {
@@ -26,7 +27,11 @@ int64_t tn__walk_end(tn__walk *w)
     }
     for (int32_t i = 0; i < w->n; i++)
         n *= w->shape[i];
-    w->small = n <= INT32_MAX;
+    if (n > INT32_MAX)
+        *variant |= TN__LARGE;
+    else
+        for (int32_t i = 0; i + 1 < w->n; i++)
+            tn__gpu_magic((uint32_t)TN_MAX(w->shape[i], 1), &w->magic[i], &w->shift[i]);
     return n;
 }
 
@@ -44,14 +49,15 @@ int32_t tn__walk_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_DI
     return n;
 }
 
-int64_t tn__walk_lines(tn__walk *w, int64_t dim, const tn__view *a, const tn__view *b, const tn__view *c)
+int64_t tn__walk_lines(tn__walk *w, uint32_t *variant, int64_t dim, const tn__view *a, const tn__view *b,
+                       const tn__view *c)
 {
     int32_t order[TN_MAX_DIMS], n = tn__walk_order(a, tn__all_dims(a) & ~(1U << dim), order);
     for (int32_t i = 0; a->ndim && i < n; i++) {
         int32_t d = order[i];
         tn__walk_add(w, a->shape[d], a->stride[d], b ? b->stride[d] : 0, c ? c->stride[d] : 0);
     }
-    return tn__walk_end(w);
+    return tn__walk_end(w, variant);
 }
 
 bool tn__lines_wide(const tn__walk *w, const int64_t *stride, const tn__view *v, int64_t step)

@@ -8,14 +8,17 @@
 
 /* Strides in elements of up to three operands. */
 typedef struct tn__walk {
-    int32_t n, small;
     int64_t shape[TN_MAX_DIMS], a[TN_MAX_DIMS], b[TN_MAX_DIMS], c[TN_MAX_DIMS];
+    uint32_t magic[TN_MAX_DIMS], shift[TN_MAX_DIMS];
+    int32_t n, unused;
 } tn__walk;
 
+enum { TN__LARGE = 8 }; /* variant of a unit: a walk has 2^31 elements or more */
+
 /* Begin with {0}; add dimensions from the fastest to the slowest: one that continues the one before is merged with it;
- * then end, which makes it at least one dimension. Returns the number of elements. */
+ * then end, which makes it at least one dimension and sets TN__LARGE where it must be. Returns the number of elements. */
 void tn__walk_add(tn__walk *w, int64_t shape, int64_t a, int64_t b, int64_t c);
-int64_t tn__walk_end(tn__walk *w);
+int64_t tn__walk_end(tn__walk *w, uint32_t *variant);
 
 /* The stride of a dimension; a 0-dim view is one of shape [1]. */
 static inline int64_t tn__stride_of(const tn__view *v, int64_t dim)
@@ -30,7 +33,8 @@ static inline int64_t tn__size_of(const tn__view *v, int64_t dim)
 
 /* The lines of a along one dimension: a walk over the other dimensions, in the order of a's strides. b and c: further
  * operands of that shape, or NULL. Returns how many. */
-int64_t tn__walk_lines(tn__walk *w, int64_t dim, const tn__view *a, const tn__view *b, const tn__view *c);
+int64_t tn__walk_lines(tn__walk *w, uint32_t *variant, int64_t dim, const tn__view *a, const tn__view *b,
+                       const tn__view *c);
 
 /* Are the walk's strides multiples of what 16 bytes hold of the view, its memory aligned, its step along the lines 1? */
 bool tn__lines_wide(const tn__walk *w, const int64_t *stride, const tn__view *v, int64_t step);
@@ -82,7 +86,7 @@ typedef struct tn__fold {
 } tn__fold;
 
 /* Dimensions of x that are in the mask are reduced, in row-major order if 'ordered' (a place in it matters). */
-void tn__fold_dims(tn__fold *f, const tn__view *x, uint32_t mask, bool ordered);
+void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t mask, bool ordered);
 
 /* item: bytes of the family's G; width: columns a work item may take (FOLD_WIDTH); index: NULL or int64 results. */
 TN_MUST_USE tn_status tn__fold_run(const tn__launch *l, tn__gpu_unit unit, tn__fold *f, void *out, void *index,

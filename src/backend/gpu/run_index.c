@@ -18,6 +18,7 @@ typedef struct index_job {
     const tn__view *table, *index, *other;
     tn_dtype element; /* of the unit */
     bool add;
+    uint32_t variant;
     uint64_t value; /* bits of a number */
     indexed f;
     const tn__gpu_limits *limits;
@@ -47,7 +48,7 @@ static tn__gpu_launch launch_of(const index_job *j, uint32_t kernel, tn_dtype co
                                      .op = TN__OPS,
                                      .in = j->element,
                                      .compute = compute,
-                                     .variant = j->index->dtype == TN_I32 ? NARROW_INDEX : 0},
+                                     .variant = j->variant | (j->index->dtype == TN_I32 ? NARROW_INDEX : 0)},
                             .kernel = kernel,
                             .groups = {tn__grid_groups(j->f.n, j->limits)},
                             .local = {GROUP},
@@ -71,7 +72,7 @@ static bool widen(index_job *j, const tn__view *out)
     for (int32_t d = 1; d < w->n; d++)
         w->b[d] /= width;
     j->f.along /= width;
-    j->f.n /= width;
+    j->f.n = tn__walk_end(w, &j->variant);
     return true;
 }
 
@@ -79,7 +80,7 @@ static tn_status read_table(index_job *j)
 {
     const tn__view *out = &j->l->out[0];
     j->element = dtype_of_size(tn__dtype_size(out->dtype));
-    j->f.n = tn__walk_end(&j->f.walk);
+    j->f.n = tn__walk_end(&j->f.walk, &j->variant);
     if (out->numel == 0)
         return TN_OK;
     const bool wide = widen(j, out);
@@ -145,7 +146,7 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
     tn__walk_add(&j.f.walk, l->attr->n, 0, 0, 1);
     for (int32_t d = index->ndim - 1; d >= 0; d--)
         tn__walk_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
-    j.f.n = tn__walk_end(&j.f.walk);
+    j.f.n = tn__walk_end(&j.f.walk, &j.variant);
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(index->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(j.fault),
                                TN__GPU_VALUE(j.f)};
     tn__gpu_launch g = launch_of(&j, ONE_HOT, 0);
@@ -161,7 +162,7 @@ static tn_status write_in_order(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
     const int32_t add = j->add;
-    j->f.n = tn__walk_end(&j->f.walk);
+    j->f.n = tn__walk_end(&j->f.walk, &j->variant);
     j->f.lanes = 1;
     while (j->f.lanes < GROUP && j->f.lanes * 2 <= j->f.size && j->f.n * j->f.lanes < tn__enough_items(j->limits))
         j->f.lanes *= 2;
@@ -182,7 +183,7 @@ static tn_status write_in_order(index_job *j)
 static tn_status write_anyhow(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
-    j->f.n = tn__walk_end(&j->f.walk);
+    j->f.n = tn__walk_end(&j->f.walk, &j->variant);
     const tn__gpu_arg scatter[] = {TN__GPU_MEMORY(j->table->data), TN__GPU_MEMORY(j->index->data),
                                    TN__GPU_MEMORY(other),          TN__GPU_MEMORY(j->fault),
                                    TN__GPU_VALUE(j->value),        TN__GPU_VALUE(j->f)};

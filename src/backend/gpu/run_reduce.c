@@ -29,10 +29,10 @@ tn_status tn__gpu_reduce(const tn__launch *l)
 {
     const tn__view *x = &l->in[0], *out = &l->out[0];
     tn__gpu_unit unit = {TN__FAMILY_reduce, TN__OPS, x->dtype, out->dtype, l->compute, variant_of(l->op)};
-    const bool truth = unit.variant >= ANY;
-    const bool wide = !truth && unit.variant <= PROD && l->compute == TN_F32; /* added up in double */
+    const bool truth = unit.variant >= ANY,
+               wide = unit.variant <= PROD && l->compute == TN_F32; /* added up in double */
     tn__fold f = {.factor = 1};
-    tn__fold_dims(&f, x, reduced_mask(l), false);
+    tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), false);
     if (l->op == TN__OP_mean)
         f.factor = (double)f.n;
     return tn__fold_run(l, unit, &f, out->data, NULL,
@@ -51,7 +51,7 @@ tn_status tn__gpu_argreduce(const tn__launch *l)
         return tn__gpu_reduce(l); /* the place does not matter */
     tn__gpu_unit unit = {TN__FAMILY_argreduce, TN__OPS, x->dtype, x->dtype, tn__dtypes[x->dtype].compute, least};
     tn__fold f = {0};
-    tn__fold_dims(&f, x, reduced_mask(l), true);
+    tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), true);
     return tn__fold_run(l, unit, &f, values ? l->out[0].data : NULL, l->out[values].data, 16, 1);
 }
 
@@ -61,6 +61,6 @@ tn_status tn__gpu_var(const tn__launch *l)
     const tn_scalar *correction = &l->attr->value;
     tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
     tn__fold f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
-    tn__fold_dims(&f, x, reduced_mask(l), false);
+    tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), false);
     return tn__fold_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
 }

@@ -25,7 +25,7 @@ typedef struct softmax_job {
 static int64_t held(const softmax_job *j)
 {
     const int64_t n = 128 / (int64_t)tn__dtype_size(j->l->compute);
-    return j->g.unit.variant < 2 ? n : n / 2;
+    return j->g.unit.variant % TN__LARGE < 2 ? n : n / 2;
 }
 
 static void set_groups(softmax_job *j, uint32_t kernel, int64_t lanes, int64_t rows)
@@ -49,7 +49,8 @@ static tn_status run(softmax_job *j)
 /* Few long lines: one launch for what all pieces need to know, one for the results. */
 static tn_status run_pieces(softmax_job *j)
 {
-    const size_t item = j->g.unit.variant < 2 ? 2 * tn__dtype_size(j->l->compute) : sizeof(double); /* of a G */
+    const size_t item =
+        j->g.unit.variant % TN__LARGE < 2 ? 2 * tn__dtype_size(j->l->compute) : sizeof(double); /* of a G */
     const size_t bytes = (size_t)j->f.n_lines * (size_t)j->f.pieces * item;
     void *partial = tn__gpu_scratch_get(j->l->device, bytes);
     if (!partial)
@@ -111,7 +112,7 @@ static tn_status softmax(const tn__launch *l, uint32_t variant, const tn__view *
         return TN_OK;
     j.g = (tn__gpu_launch){.device = l->device, .label = tn__op_name(l->op)};
     j.g.unit = (tn__gpu_unit){TN__FAMILY_softmax, TN__OPS, x->dtype, out->dtype, l->compute, variant};
-    f->n_lines = tn__walk_lines(&f->lines, dim, x, y, out);
+    f->n_lines = tn__walk_lines(&f->lines, &j.g.unit.variant, dim, x, y, out);
     f->n = f->piece = tn__size_of(x, dim);
     f->pieces = 1;
     f->step_a = tn__stride_of(x, dim);

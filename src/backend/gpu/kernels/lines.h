@@ -1,9 +1,14 @@
 /* backend/gpu/kernels/lines.h: dimensions that kernels walk, as the host has ordered and merged them (backend/gpu/lines.h):
  * the fastest first, with the strides of up to three operands. */
 
+/* Variants of 8 and above are for walks of 2^31 elements and more: others divide by multiplication. */
+#define TN_LARGE (TN_VARIANT >= 8)
+#define TN_KIND  (TN_VARIANT % 8)
+
 typedef struct Walk {
-    i32 n, small; /* small: numbers of elements fit 31 bits, so that indices are divided by halves of the price */
     i64 shape[8], a[8], b[8], c[8];
+    u32 magic[8], shift[8]; /* i / shape is (mulhi(i, magic) + i) >> shift */
+    i32 n, unused;
 } Walk;
 
 typedef struct Place {
@@ -17,15 +22,14 @@ DEVICE Place walk_at(const Walk *w, i64 i)
     i64 at;
     p.a = p.b = p.c = 0;
     for (int d = 0; d + 1 < w->n; d++) {
-        if (w->small) {
-            const u32 next = (u32)i / (u32)w->shape[d];
-            at = (i64)((u32)i - next * (u32)w->shape[d]);
-            i = (i64)next;
-        } else {
-            const i64 next = i / w->shape[d];
-            at = i - next * w->shape[d];
-            i = next;
-        }
+#if TN_LARGE
+        const i64 next = i / w->shape[d];
+        at = i - next * w->shape[d];
+#else
+        const u32 next = (MULHI_U32((u32)i, w->magic[d]) + (u32)i) >> w->shift[d];
+        at = (i64)((u32)i - next * (u32)w->shape[d]);
+#endif
+        i = (i64)next;
         p.a += at * w->a[d];
         p.b += at * w->b[d];
         p.c += at * w->c[d];
