@@ -45,12 +45,7 @@ static void stop(fake_context *c)
     fake_clock_free(&all);
     fake_modules_clear(c);
     fake_events_clear(c);
-    while (c->streams) {
-        fake_stream *s = c->streams;
-        fake_stream_detach(s);
-        if (!s->closing)
-            fake_stream_close(s);
-    }
+    fake_streams_clear(c);
     c->fallback = NULL;
     fake_clock_free(&c->ended[0]);
     fake_clock_free(&c->ended[1]);

@@ -65,7 +65,8 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker; /* of registered host memory, which is the caller's: in whose context; else NULL */
+    fake_device *locker; /* of pinned memory: in whose context, with which it ends */
+    bool registered;     /* pinned memory that is the caller's: it stays, as ordinary memory */
     bool going;          /* being freed: no longer there for anybody else */
     fake_piece *pieces;  /* sorted; none: the block is one piece */
     size_t n_pieces, room_pieces;
@@ -242,7 +243,7 @@ bool fake_handle_is(const void *handle, fake_kind kind);
 /* ---- queues: queue.c ---- */
 
 typedef struct fake_work {
-    const char *what; /* for reports */
+    const char *what; /* for reports; not kept */
     bool copy;        /* or a fill: not a kernel */
     bool anywhere;    /* its device needs no access to the memory of others */
     void (*run)(void *arg);
@@ -285,6 +286,7 @@ fake_stream *fake_stream_new(fake_context *c, unsigned flags);
 void fake_stream_close(fake_stream *s);  /* the handle goes; queued work still runs */
 void fake_stream_detach(fake_stream *s); /* takes it off its context's list */
 void fake_stream_put(fake_stream *s);
+void fake_streams_clear(fake_context *c); /* closes all and waits for their threads' end */
 static inline bool fake_stream_reached(const fake_stream *s, uint64_t number)
 {
     return s->oldest > number;

@@ -165,9 +165,13 @@ void fake_memory_clear(fake_device *d)
         fake_shut(b->base + d->span, b->size);
         forget(b);
     }
-    for (size_t i = fake.pinned.n; i-- > 0;) { /* what was registered is the caller's, and ordinary memory again */
-        if (fake.pinned.at[i]->locker == d && !fake.pinned.at[i]->going)
-            forget(fake.pinned.at[i]);
+    for (size_t i = fake.pinned.n; i-- > 0;) {
+        fake_block *b = fake.pinned.at[i];
+        if (b->locker != d || b->going)
+            continue;
+        if (!b->registered)
+            free(b->base);
+        forget(b);
     }
 }
 
@@ -184,7 +188,22 @@ tn__cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
     return fake_leave(TN__CU_SUCCESS);
 }
 
-/* ---- pinned host memory: its address is the same on the host and on all devices ---- */
+/* ---- pinned host memory: its address is the same on the host and on all devices; it ends with its context ---- */
+
+static fake_block *new_pinned(fake_device *d, size_t bytes)
+{
+    const size_t page = 4096;
+    fake_block *b = calloc(1, sizeof *b);
+    void *memory = bytes > SIZE_MAX - page ? NULL : aligned_alloc(page, (bytes + page - 1) / page * page);
+    if (!b || !memory) {
+        free(b);
+        free(memory);
+        return NULL;
+    }
+    memset(memory, 0xff, bytes); /* as fresh memory of devices */
+    *b = (fake_block){.base = memory, .bytes = bytes, .size = bytes, .locker = d};
+    return b;
+}
 
 tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
@@ -195,23 +214,21 @@ tn__cu_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
     unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 4; /* 4: write-combined */
     if (!pointer || !bytes || flags & ~known)
         return fake_leave(TN__CU_INVALID_VALUE);
-    if (fake_fault(FAKE_FAULT_HOST, c->device->ordinal))
+    bool fails = fake_fault(FAKE_FAULT_HOST, c->device->ordinal);
+    fake_leave(TN__CU_SUCCESS); /* filling takes long */
+    fake_block *b = fails ? NULL : new_pinned(c->device, bytes);
+    if (!b)
+        return TN__CU_OUT_OF_MEMORY;
+    void *memory = b->base;
+    pthread_mutex_lock(&fake.lock);
+    if (!fake_table_insert(&fake.pinned, b)) {
+        free(memory);
+        free(b);
         return fake_leave(TN__CU_OUT_OF_MEMORY);
-    fake_block *b = calloc(1, sizeof *b);
-    size_t page = 4096;
-    void *memory = bytes > SIZE_MAX - page ? NULL : aligned_alloc(page, (bytes + page - 1) / page * page);
-    if (b && memory) {
-        memset(memory, 0xff, bytes);
-        *b = (fake_block){.base = memory, .bytes = bytes, .size = bytes};
-        if (fake_table_insert(&fake.pinned, b)) {
-            count_new(b);
-            *pointer = memory;
-            return fake_leave(TN__CU_SUCCESS);
-        }
     }
-    free(b);
-    free(memory);
-    return fake_leave(TN__CU_OUT_OF_MEMORY);
+    count_new(b);
+    *pointer = memory;
+    return fake_leave(TN__CU_SUCCESS);
 }
 
 /* Forgets pinned memory, unless work that nobody has waited for touches it. */
@@ -232,7 +249,7 @@ tn__cu_result cuMemFreeHost(void *pointer)
     if (r)
         return r;
     fake_block *b = fake_block_of(pointer);
-    if (!b || b->device || b->locker || b->base != pointer)
+    if (!b || b->device || b->registered || b->base != pointer)
         return fake_leave(TN__CU_INVALID_VALUE);
     r = let_go(b);
     if (!r)
@@ -259,7 +276,7 @@ tn__cu_result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
     fake_block *b = calloc(1, sizeof *b);
     if (!b)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
-    *b = (fake_block){.base = pointer, .bytes = bytes, .size = bytes, .locker = c->device};
+    *b = (fake_block){.base = pointer, .bytes = bytes, .size = bytes, .locker = c->device, .registered = true};
     if (!fake_table_insert(&fake.pinned, b)) {
         free(b);
         return fake_leave(TN__CU_OUT_OF_MEMORY);
@@ -274,7 +291,7 @@ tn__cu_result cuMemHostUnregister(void *pointer)
     if (r)
         return r;
     fake_block *b = fake_block_of(pointer);
-    if (!b || b->device || !b->locker || b->base != pointer)
+    if (!b || b->device || !b->registered || b->base != pointer)
         return fake_leave(TN__CU_HOST_MEMORY_NOT_REGISTERED);
     return fake_leave(let_go(b));
 }

@@ -1,6 +1,7 @@
 /* Order: two accesses to the same bytes, at least one a write, must be ordered by streams, events and waits of the host.
  * This is checked when the later one is queued. Everything that can order it has been said by then, so what is missing is
- * found whether or not the two would have met this time. */
+ * found whether or not the two would have met this time. TENON_FAKE_GPU_ORDER=0 turns it off, and with it the allocator's
+ * blocks (pieces.c). */
 #include "fakegpu/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +134,7 @@ static void name_stream(char *out, size_t size, unsigned id, int device)
         snprintf(out, size, "stream %u of device %d", id, device);
 }
 
-/* Where it happens: "4096 bytes at 0x... of device 0 (bytes 0 to 4096 of a block of 8192)". */
+/* Where it happens, and in which tensor's block. */
 static void name_memory(char *out, size_t size, const fake_touch *t)
 {
     const fake_block *b = t->block;

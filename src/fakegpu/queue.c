@@ -5,6 +5,7 @@
 #include <time.h>
 
 static _Thread_local fake_stream *running;
+static pthread_cond_t gone = PTHREAD_COND_INITIALIZER; /* a thread has taken its stream off its context's list */
 
 fake_stream *fake_running(void)
 {
@@ -69,6 +70,17 @@ void fake_stream_close(fake_stream *s)
     else
         fake_stream_detach(s);
     fake_stream_put(s);
+}
+
+void fake_streams_clear(fake_context *c)
+{
+    for (fake_stream *s = c->streams, *next; s; s = next) {
+        next = s->next;
+        if (!s->closing)
+            fake_stream_close(s);
+    }
+    while (c->streams) /* their threads take them off */
+        pthread_cond_wait(&gone, &fake.lock);
 }
 
 /* ---- waiting ---- */
@@ -154,7 +166,7 @@ static void run_work(fake_stream *s, fake_item *item)
 {
     bool dead = s->discard || s->context->error;
     if (!dead && item->error) {
-        fake_report("%s", item->report ? item->report : item->work.what);
+        fake_report("%s", item->report ? item->report : "the device failed");
         fake_fail(s->context, item->error);
         dead = true;
     }
@@ -213,6 +225,7 @@ static void *work(void *arg)
         pthread_detach(pthread_self());
         fake_stream_detach(s);
         fake_stream_put(s);
+        pthread_cond_broadcast(&gone);
     }
     pthread_mutex_unlock(&fake.lock);
     return NULL;

@@ -289,9 +289,39 @@ static void registered(void)
     CHECK(own[1024] == 4); /* still ours */
 }
 
+/* What was registered is as good as pinned; both kinds end with their context. */
+static void pinned_memory_and_contexts(void)
+{
+    kit_start();
+    static float mine[1000];
+    float *p = kit_pinned(4096), out[4] = {0};
+    tn__cu_ptr memory = kit_memory(4096);
+    GIVES(TN__CU_HOST_MEMORY_NOT_REGISTERED, cu.mem_host_unregister(p));
+    CU(cu.mem_host_register(mine, sizeof mine, 0));
+    int32_t *gate = kit_hold(NULL);
+    CU(cu.memset_d8_async(memory, 0, 4096, NULL));
+    CU(cu.memcpy_dtoh_async(mine, memory, 4, NULL)); /* pinned now: the call does not wait */
+    GIVES(TN__CU_NOT_READY, cu.stream_query(NULL));
+    kit_go(gate);
+    CU(cu.ctx_synchronize());
+    CU(cu.mem_host_unregister(mine));
+    CU(cu.mem_host_register(mine, sizeof mine, 0));
+    CHECK(kit_count(-1, TN__FAKE_LIVE) == 3);
+    CU(cu.primary_ctx_reset(0)); /* both end: the one is freed, the other is ordinary memory again */
+    CHECK(kit_count(-1, TN__FAKE_LIVE) == 0);
+    kit_start();
+    GIVES(TN__CU_INVALID_VALUE, cu.mem_free_host(p));
+    GIVES(TN__CU_HOST_MEMORY_NOT_REGISTERED, cu.mem_host_unregister(mine));
+    memory = kit_memory(4096);
+    CU(kit_fill(memory, 6, 4, NULL));
+    CU(cu.memcpy_dtoh_async(out, memory, sizeof out, NULL));
+    CHECK(out[3] == 6);
+}
+
 static void pinned_memory_is_shared(void **state)
 {
     (void)state;
+    IN_CHILD(pinned_memory_and_contexts, "TENON_FAKE_GPUS=1");
     IN_CHILD(pinned, "TENON_FAKE_GPUS=2");
     IN_CHILD(registered, "TENON_FAKE_GPUS=2");
 }
