@@ -192,11 +192,23 @@ static void every_row(void **state)
         assert_true(found[op] || !tn__is_elementwise(op));
 }
 
+/* What compiles every unit would otherwise do it twice, and write one file from two processes. */
+static void no_unit_twice(void **state)
+{
+    (void)state;
+    tn__gpu_unit u, v;
+    for (tn__gpu_family f = 0; f < TN__FAMILIES; f++)
+        for (int32_t i = 0; tn__gpu_units_of(f, i, &u); i++)
+            for (int32_t k = 0; k < i && tn__gpu_units_of(f, k, &v); k++)
+                if (u.in == v.in && u.out == v.out && u.compute == v.compute && u.variant == v.variant)
+                    fail_msg("%s is in units.def twice", tn__gpu_unit_str(&u).s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(divisors),   cmocka_unit_test(parts),     cmocka_unit_test(vectors),
-        cmocka_unit_test(unit_texts), cmocka_unit_test(every_row),
+        cmocka_unit_test(unit_texts), cmocka_unit_test(every_row), cmocka_unit_test(no_unit_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,15 +240,16 @@ int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
 
 typedef struct unit_set {
     tn__gpu_family family;
-    bool same; /* in, out: one dtype of the first set; compute: its own */
-    uint32_t in, out, compute, variants;
+    bool same;                                    /* in, out: one dtype of the first set; compute: its own */
+    uint32_t in, out, compute, variant, variants; /* from variant on */
 } unit_set;
 
 static const unit_set sets[] = {
-#define UNITS(name, in, out, compute, variants) {TN__FAMILY_##name, false, in, out, compute, variants},
-#define SAME(name, dtypes, variants)            {TN__FAMILY_##name, true, dtypes, 0, 0, variants},
+#define UNITS(name, in, out, compute, variants) {TN__FAMILY_##name, false, in, out, compute, 0, variants},
+#define SAME(name, dtypes, variants)            {TN__FAMILY_##name, true, dtypes, 0, 0, 0, variants},
+#define ONLY(name, in, out, compute, variant)   {TN__FAMILY_##name, false, in, out, compute, variant, 1},
 #include "backend/gpu/kernels/units.def"
-    {TN__FAMILIES, false, 0, 0, 0, 0},
+    {TN__FAMILIES, false, 0, 0, 0, 0, 0},
 };
 
 static int32_t count_bits(uint32_t set)
@@ -280,7 +281,7 @@ static bool unit_of_set(const unit_set *s, int32_t *i, tn__gpu_unit *u)
     u->out = s->same ? u->in : bit_at(s->out, rest % outs);
     rest /= outs;
     u->compute = s->same ? tn__dtypes[u->in].compute : bit_at(s->compute, rest % computes);
-    u->variant = (uint32_t)(rest / computes);
+    u->variant = s->variant + (uint32_t)(rest / computes);
     return true;
 }
 
