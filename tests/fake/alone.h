@@ -37,21 +37,27 @@ static inline bool alone_with_real_gpus(void)
     return fake && !*fake;
 }
 
-static inline void alone_start(void **state)
+/* The named test in a fresh process, with more variables (a list that ends with NULL), or none (NULL). It must pass. */
+static inline void alone_run(const char *name, const char *const *environment)
 {
-    const alone *t = *state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        for (const char *const *e = t->environment; *e; e++)
+        for (const char *const *e = environment; e && *e; e++)
             if (!alone_with_real_gpus() || strncmp(*e, "TENON_FAKE_", 11) != 0)
                 putenv((char *)(uintptr_t)*e);
-        execl("/proc/self/exe", "alone", t->name, (char *)NULL);
+        execl("/proc/self/exe", "alone", name, (char *)NULL);
         _exit(127);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static inline void alone_start(void **state)
+{
+    const alone *t = *state;
+    alone_run(t->name, t->environment);
 }
 
 /* main()'s body: without arguments all tests, each in a process; with a name that one, here. */

@@ -129,7 +129,8 @@ static bool other_caller(void)
 static bool devices(void)
 {
     stage s, t;
-    bool ok = begin(&s, TN_CUDA(0)) & begin(&t, TN_CUDA(tn_cuda_device_count() > 1 ? 1 : 0));
+    const bool first = begin(&s, TN_CUDA(0)), second = begin(&t, TN_CUDA(tn_cuda_device_count() > 1 ? 1 : 0));
+    bool ok = first && second;
     tn_tensor *w = tn_tensor_from(TN_LIST(2.0, 2.0, 2.0, 2.0), .requires_grad = true);
     tn_tensor *far = ok ? tn_to(times_on(&s, s.a, s.x, 2), .device = t.device) : NULL;
     tn_tensor *y = far ? times_on(&t, t.b, tn_mul(far, tn_to(w, .device = t.device)), 3) : NULL;

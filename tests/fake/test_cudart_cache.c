@@ -52,19 +52,6 @@ static void made(int64_t compiled, int64_t from_disk)
     assert_int_equal(c.from_disk, from_disk);
 }
 
-/* The same in another process. */
-static void compute_elsewhere(const char *test)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "alone", test, (char *)NULL);
-        _exit(127);
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
 static void finds_it_on_disk(void **state)
 {
     (void)state;
@@ -113,7 +100,7 @@ static void a_second_process_compiles_nothing(void **state)
     assert_int_equal(files(path, name, sizeof name), 1);
     assert_int_equal(stat(name, &s), 0);
     assert_int_equal(s.st_mode & 0777, 0600);
-    compute_elsewhere("finds_it_on_disk");
+    alone_run("finds_it_on_disk", NULL);
 }
 
 static void damage(const char *name, off_t length, off_t at)
@@ -143,14 +130,14 @@ static void damaged_files_are_made_anew(void **state)
     const off_t places[] = {0, 9, 30, 50, 60, 80, s.st_size / 2, s.st_size - 1};
     for (size_t i = 0; i < TN_COUNT(places); i++) {
         damage(name, -1, places[i]);
-        compute_elsewhere("compiles_it");
-        compute_elsewhere("finds_it_on_disk");
+        alone_run("compiles_it", NULL);
+        alone_run("finds_it_on_disk", NULL);
     }
     const off_t lengths[] = {0, 7, 40, s.st_size - 1, s.st_size + 1};
     for (size_t i = 0; i < TN_COUNT(lengths); i++) {
         damage(name, lengths[i], 0);
-        compute_elsewhere("compiles_it");
-        compute_elsewhere("finds_it_on_disk");
+        alone_run("compiles_it", NULL);
+        alone_run("finds_it_on_disk", NULL);
     }
     assert_int_equal(files(path, name, sizeof name), 1); /* nothing is left beside it */
 }
@@ -164,7 +151,7 @@ static void foreign_folders_are_not_used(void **state)
     compute();
     assert_int_equal(files(path, name, sizeof name), 0);
     assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
-    compute_elsewhere("compiles_it");
+    alone_run("compiles_it", NULL);
     assert_int_equal(chmod(path, 0755), 0);
     assert_true(tn_kernel_cache_folder(name, sizeof name) > 0);
     assert_string_equal(name, path);
@@ -178,8 +165,8 @@ static void files_that_others_may_write_are_not_used(void **state)
     compute();
     assert_int_equal(files(path, name, sizeof name), 1);
     assert_int_equal(chmod(name, 0622), 0);
-    compute_elsewhere("compiles_it");
-    compute_elsewhere("finds_it_on_disk");
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
 }
 
 static void unwritable_is_no_error(void **state)
@@ -190,11 +177,11 @@ static void unwritable_is_no_error(void **state)
     made(1, 0);
     use_folder("sealed/inner", 0);
     setenv("TENON_CACHE_DIR", "/proc/nowhere/cache", 1);
-    compute_elsewhere("compiles_it");
+    alone_run("compiles_it", NULL);
     setenv("TENON_CACHE_DIR", "/dev/full", 1);
-    compute_elsewhere("compiles_it");
+    alone_run("compiles_it", NULL);
     setenv("TENON_CACHE_DIR", "off", 1);
-    compute_elsewhere("compiles_it");
+    alone_run("compiles_it", NULL);
 }
 
 static void the_default_is_in_the_home_folder(void **state)
@@ -209,11 +196,11 @@ static void the_default_is_in_the_home_folder(void **state)
     snprintf(wanted, sizeof wanted, "%s/.cache/tenon", home);
     assert_true(tn_kernel_cache_folder(name, sizeof name) > 0);
     assert_string_equal(name, wanted);
-    compute_elsewhere("finds_it_on_disk");
+    alone_run("finds_it_on_disk", NULL);
     snprintf(wanted, sizeof wanted, "%s/xdg", home);
     setenv("XDG_CACHE_HOME", wanted, 1);
-    compute_elsewhere("compiles_it");
-    compute_elsewhere("finds_it_on_disk");
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
 }
 
 /* Another way to compile is another unit. */
@@ -223,8 +210,8 @@ static void options_are_part_of_the_key(void **state)
     use_folder("options", 0);
     compute();
     setenv("TENON_GPU_SHUFFLE", "0", 1);
-    compute_elsewhere("compiles_it");
-    compute_elsewhere("finds_it_on_disk");
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
 }
 
 static void keys_tell_texts_apart(void **state)
@@ -300,7 +287,7 @@ static void refused_binaries(void **state)
 {
     (void)state;
     use_folder("refused", 0);
-    compute_elsewhere("compiles_it");
+    alone_run("compiles_it", NULL);
     setenv("TENON_FAKE_GPU_FAULTS", "nocubin@1", 1);
     compute();
     made(1, 0);

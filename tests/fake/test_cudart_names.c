@@ -36,19 +36,6 @@ static void compute(void)
     tn_scope_close(scope);
 }
 
-/* Runs a test of this program in another process, with the environment of this one. */
-static void elsewhere(const char *test)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "alone", test, (char *)NULL);
-        _exit(127);
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
 static void compiles(void **state)
 {
     (void)state;
@@ -100,14 +87,14 @@ static void the_compiler_is_opened_to_compile_alone(void **state)
 {
     (void)state;
     shell("cp libfake libcuda.so.1 && cp libfake libnvrtc.so.%s", "13");
-    elsewhere("compiles");
-    elsewhere("compiles_nothing");
+    alone_run("compiles", NULL);
+    alone_run("compiles_nothing", NULL);
     shell("touch -d '2001-01-01' libnvrtc.so.%s", "13"); /* another file: perhaps another version */
-    elsewhere("asks_the_compiler");
-    elsewhere("compiles_nothing");
+    alone_run("asks_the_compiler", NULL);
+    alone_run("compiles_nothing", NULL);
     close_names();
-    elsewhere("compiles_nothing");
-    elsewhere("cannot_compile");
+    alone_run("compiles_nothing", NULL);
+    alone_run("cannot_compile", NULL);
 }
 
 static void names_of_older_versions(void **state)
@@ -118,15 +105,15 @@ static void names_of_older_versions(void **state)
     for (size_t i = 0; i < TN_COUNT(names); i++) {
         close_names();
         shell("rm -rf cache && cp libfake %s", names[i]);
-        elsewhere("compiles");
+        alone_run("compiles", NULL);
     }
     close_names();
     shell("rm -rf cache && mkdir -p kit/lib64 && cp libfake kit/lib64/libnvrtc.so.%s", "12");
     char path[600];
     snprintf(path, sizeof path, "/nowhere:%s/kit", getenv("TENON_TEST_FOLDER"));
     setenv("TENON_CUDA_PATH", path, 1);
-    elsewhere("compiles");
-    elsewhere("compiles_nothing");
+    alone_run("compiles", NULL);
+    alone_run("compiles_nothing", NULL);
 }
 
 static void a_library_without_the_functions(void **state)
@@ -134,7 +121,7 @@ static void a_library_without_the_functions(void **state)
     (void)state;
     tn_cuda_library l[4];
     shell("cp $(ldconfig -p | sed -n 's/.*libz.so.1 .*=> //p' | head -n 1) libcuda.so.1%s", "");
-    elsewhere("no_functions");
+    alone_run("no_functions", NULL);
     shell("rm libcuda.so.1%s", "");
     assert_int_equal(tn_cuda_libraries(l, 4), 4);
 }

@@ -85,7 +85,7 @@ static void signatures_are_read(void **state)
 {
     (void)state;
     fake_module *m = kit_module("#define TYPE(x) GLOBAL const x *RESTRICT\n"
-                                "#if 0\n"
+                                "#ifdef NOT_DEFINED\n"
                                 "KERNEL(left_out)(i32 x) {}\n"
                                 "#endif\n"
                                 "typedef struct { i32 n; i64 stride[3]; } Strides;\n"
