@@ -136,6 +136,9 @@ static void run_mm(void)
     REFUSED(tn_mm(b, tn_ones(TN_SHAPE(3))), TN_EINVAL, "mat2 must be a matrix");
     REFUSED(tn_mm(tn_full(TN_SHAPE(2, 3), 1), b), TN_EDTYPE,
             "expected m1 and m2 to have the same dtype, but got: long int != float");
+    /* more rows than a grid has groups */
+    tn_tensor *tall = tn_reshape(tn_arange(0, 65536 * 32, 1, .dtype = TN_I32), TN_SHAPE(-1, 1));
+    TRUTH(tn_equal(tn_mm(tall, tn_full(TN_SHAPE(1, 1), 3, .dtype = TN_I32)), tn_mul(tall, 3)));
     tn_scope_close(s);
 }
 

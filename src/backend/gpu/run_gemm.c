@@ -20,7 +20,7 @@ typedef struct product_shape {
 
 static tn_status run_tiled(const job *j, const void *a, const void *b)
 {
-    enum { TILE = 32, MOST = 65535 };
+    enum { TILE = 32, MOST = 65535 }; /* groups; the kernel loops over the rest */
     const tn__product *s = &j->s;
     const tn_dtype c = tn__dtypes[j->dtype].compute;
     const bool whole = !tn__dtype_is_float(j->dtype), biased = s->bias && s->beta != 0;
@@ -33,13 +33,10 @@ static tn_status run_tiled(const job *j, const void *a, const void *b)
                                 TN__GPU_MEMORY(j->c),        TN__GPU_VALUE(shape), tn__gpu_number_arg(c, &alpha),
                                 tn__gpu_number_arg(c, &beta)};
     const int64_t columns = tn__div_up(s->n, TILE), rows = tn__div_up(s->m, TILE);
-    if (columns > INT32_MAX || rows > MOST)
-        return tn__error(TN_EINVAL, "%s: a result of %lld x %lld is more than the own product on GPUs can make",
-                         tn__ops[j->l->op].name, (long long)s->m, (long long)s->n);
     const tn__gpu_launch run = {
         .device = j->l->device,
         .unit = {.family = TN__FAMILY_product, .op = TN__OPS, .in = j->dtype, .out = j->dtype, .compute = c},
-        .groups = {(uint32_t)columns, (uint32_t)rows, (uint32_t)TN_MIN(s->batch, MOST)},
+        .groups = {(uint32_t)columns, (uint32_t)TN_MIN(rows, MOST), (uint32_t)TN_MIN(s->batch, MOST)},
         .local = {16, 16, 1},
         .arg = args,
         .n_arg = (int32_t)TN_COUNT(args),
