@@ -1,6 +1,8 @@
 #include "backend/gpu/lines.h"
 #include "backend/gpu/run.h"
 
+int64_t tn__walk_most = INT32_MAX;
+
 void tn__walk_add(tn__walk *w, int64_t shape, int64_t a, int64_t b, int64_t c)
 {
     if (shape == 1)
@@ -27,7 +29,7 @@ int64_t tn__walk_end(tn__walk *w, uint32_t *variant)
     }
     for (int32_t i = 0; i < w->n; i++)
         n *= w->shape[i];
-    if (n > INT32_MAX)
+    if (n > tn__walk_most)
         *variant |= TN__LARGE;
     else
         for (int32_t i = 0; i + 1 < w->n; i++)

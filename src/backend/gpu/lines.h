@@ -14,6 +14,8 @@ typedef struct tn__walk {
 } tn__walk;
 
 enum { TN__LARGE = 8 }; /* variant of a unit: a walk has 2^31 elements or more */
+extern int64_t
+    tn__walk_most; /* elements of walks that are not; tests lower it, to run large variants on small tensors */
 
 /* Begin with {0}; add dimensions from the fastest to the slowest: one that continues the one before is merged with it;
  * then end, which makes it at least one dimension and sets TN__LARGE where it must be. Returns the number of elements. */
