@@ -1,5 +1,6 @@
 /* What kernels have beside their usual form, on a fake GPU against the CPU: local memory in place of shuffles, walks of 2^31
- * elements and more, writing in the order of indices. Numbers are whole, so that sums are the same in any order. */
+ * elements and more, rows shared out as on a large device, writing in the order of indices. Numbers are whole, so that sums
+ * are the same in any order. */
 #include "alone.h"
 #include "backend/gpu/lines.h"
 #include "core/tensor.h"
@@ -79,6 +80,16 @@ static void lines_of_large_walks(void **state)
     check_lines();
 }
 
+/* A fake GPU has few processors: on a large one rows are shared out among more lanes and more pieces. */
+static void lines_on_a_large_device(void **state)
+{
+    (void)state;
+    tn__gpu_limits *limits = (tn__gpu_limits *)(uintptr_t)tn__gpu_limits_of(TN_CUDA(0));
+    assert_non_null(limits);
+    limits->multiprocessors = 132;
+    check_lines();
+}
+
 /* ---- indexing ---- */
 
 /* Many indices name the same element. */
@@ -137,6 +148,7 @@ int main(int argc, char **argv)
     static const alone tests[] = {
         ANYWHERE(lines_without_shuffles, "TENON_FAKE_GPUS=1", "TENON_GPU_SHUFFLE=0"),
         ANYWHERE(lines_of_large_walks, "TENON_FAKE_GPUS=1"),
+        ANYWHERE(lines_on_a_large_device, "TENON_FAKE_GPUS=1"),
         ANYWHERE(indices_of_large_walks, "TENON_FAKE_GPUS=1"),
         ANYWHERE(in_order, "TENON_FAKE_GPUS=1"),
     };
