@@ -1,4 +1,5 @@
 /* Walks as GPU kernels get them, and the texts of units: what needs no GPU. */
+#include "backend/gpu/lines.h"
 #include "backend/gpu/run.h"
 #include "check.h"
 #include <stdlib.h>
@@ -148,6 +149,20 @@ static void vectors(void **state)
     assert_false(tn__gpu_in_vectors(&it, 4, align));
 }
 
+/* Of no elements, with a dimension whose length is 0 in 32 bits: there is nothing to divide by. */
+static void nothing(void **state)
+{
+    (void)state;
+    tn__walk w = {0};
+    uint32_t variant = 0;
+    tn__walk_add(&w, 0, 1, 0, 0);
+    tn__walk_add(&w, INT64_C(1) << 32, 1, 0, 0);
+    tn__walk_add(&w, 2, INT64_C(1) << 33, 0, 0);
+    assert_int_equal(w.n, 3);
+    assert_int_equal(tn__walk_end(&w, &variant), 0);
+    assert_int_equal(variant, 0);
+}
+
 /* ---- texts ---- */
 
 static void unit_texts(void **state)
@@ -207,8 +222,9 @@ static void no_unit_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(divisors),   cmocka_unit_test(parts),     cmocka_unit_test(vectors),
-        cmocka_unit_test(unit_texts), cmocka_unit_test(every_row), cmocka_unit_test(no_unit_twice),
+        cmocka_unit_test(divisors),      cmocka_unit_test(parts),      cmocka_unit_test(vectors),
+        cmocka_unit_test(nothing),       cmocka_unit_test(unit_texts), cmocka_unit_test(every_row),
+        cmocka_unit_test(no_unit_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

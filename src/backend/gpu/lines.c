@@ -31,9 +31,9 @@ int64_t tn__walk_end(tn__walk *w, uint32_t *variant)
         n *= w->shape[i];
     if (n > tn__walk_most)
         *variant |= TN__LARGE;
-    else
-        for (int32_t i = 0; i + 1 < w->n; i++)
-            tn__gpu_magic((uint32_t)TN_MAX(w->shape[i], 1), &w->magic[i], &w->shift[i]);
+    else /* of no elements nothing is divided: other dimensions may be 2^32 long */
+        for (int32_t i = 0; n && i + 1 < w->n; i++)
+            tn__gpu_magic((uint32_t)w->shape[i], &w->magic[i], &w->shift[i]);
     return n;
 }
 
