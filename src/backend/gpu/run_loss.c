@@ -12,6 +12,7 @@ typedef struct nll_shape {
 
 static const tn__view absent;
 
+/* Of x's dtype. */
 static const tn__view *weight_of(const tn__launch *l)
 {
     return l->n_in > 2 && l->in[2].dtype ? &l->in[2] : &absent;
@@ -45,21 +46,10 @@ static tn__gpu_launch launch_of(const tn__launch *l, tn_dtype dtype, uint32_t ke
                             .label = tn__ops[l->op].name};
 }
 
-/* Weights may be of another dtype than x: a converted copy, in *packed. */
-static tn_status take_weight(const tn__launch *l, tn_dtype dtype, void **packed, void **data)
-{
-    const tn__view *w = weight_of(l);
-    *packed = NULL;
-    *data = w->data;
-    if (!w->dtype || w->dtype == dtype)
-        return TN_OK;
-    *packed = *data = tn__gpu_packed(l->device, w, dtype);
-    return *packed ? TN_OK : tn_error_code();
-}
-
-static tn_status run_forward(const tn__launch *l, nll_shape s, void *weight, void *parts, uint32_t groups)
+static tn_status run_forward(const tn__launch *l, nll_shape s, void *parts, uint32_t groups)
 {
     const tn__view *x = &l->in[0], *target = &l->in[1];
+    void *weight = weight_of(l)->data;
     const tn__place xw = tn__place_of(x), tw = tn__place_of(target);
     void *out = l->out[0].data, *total = l->out[1].data, *fault = tn__gpu_fault_words(l->device);
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(x->data), TN__GPU_VALUE(xw),      TN__GPU_MEMORY(target->data),
@@ -85,20 +75,17 @@ tn_status tn__gpu_nll_loss(const tn__launch *l)
 {
     const tn__view *x = &l->in[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
-    void *packed, *weight, *parts = NULL;
+    void *parts = NULL;
     if (!limits)
         return tn_error_code();
     const nll_shape s = shape_of(l, x->ndim, x->shape);
     const uint32_t groups = s.n <= 16 * LOCAL ? 1 : tn__gpu_spread(limits, s.n / 4, LOCAL);
     const size_t bytes = 2 * groups * tn__dtype_size(tn__dtypes[x->dtype].compute);
-    tn_status e = take_weight(l, x->dtype, &packed, &weight);
-    if (!e && groups > 1 && !(parts = tn__gpu_scratch_get(l->device, bytes)))
-        e = tn_error_code();
-    if (!e)
-        e = run_forward(l, s, weight, parts, groups);
+    if (groups > 1 && !(parts = tn__gpu_scratch_get(l->device, bytes)))
+        return tn_error_code();
+    tn_status e = run_forward(l, s, parts, groups);
     if (parts)
         tn__gpu_scratch_put(l->device, parts, bytes);
-    tn__gpu_packed_put(l->device, packed, weight_of(l), x->dtype);
     return e;
 }
 
@@ -107,7 +94,7 @@ tn_status tn__gpu_nll_loss_backward(const tn__launch *l)
 {
     const tn__view *g = &l->in[0], *target = &l->in[1], *out = &l->out[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
-    void *packed, *weight, *total = l->in[3].data;
+    void *weight = weight_of(l)->data, *total = l->in[3].data;
     if (!limits)
         return tn_error_code();
     if (out->numel == 0)
@@ -115,16 +102,11 @@ tn_status tn__gpu_nll_loss_backward(const tn__launch *l)
     const nll_shape s = shape_of(l, out->ndim, out->shape);
     const tn__place gw = tn__place_of(g), tw = tn__place_of(target);
     const int32_t each = g->numel != 1 || s.n == 1;
-    tn_status e = take_weight(l, out->dtype, &packed, &weight);
-    if (!e) {
-        const tn__gpu_arg args[] = {TN__GPU_MEMORY(g->data),      TN__GPU_VALUE(gw),         TN__GPU_VALUE(each),
-                                    TN__GPU_MEMORY(target->data), TN__GPU_VALUE(tw),         TN__GPU_MEMORY(weight),
-                                    TN__GPU_MEMORY(total),        TN__GPU_MEMORY(out->data), TN__GPU_VALUE(s)};
-        tn__gpu_launch run = launch_of(l, out->dtype, NLL_BACKWARD, tn__gpu_spread(limits, out->numel, LOCAL));
-        run.arg = args;
-        run.n_arg = (int32_t)TN_COUNT(args);
-        e = tn__gpu_run(&run);
-    }
-    tn__gpu_packed_put(l->device, packed, weight_of(l), out->dtype);
-    return e;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(g->data),      TN__GPU_VALUE(gw),         TN__GPU_VALUE(each),
+                                TN__GPU_MEMORY(target->data), TN__GPU_VALUE(tw),         TN__GPU_MEMORY(weight),
+                                TN__GPU_MEMORY(total),        TN__GPU_MEMORY(out->data), TN__GPU_VALUE(s)};
+    tn__gpu_launch run = launch_of(l, out->dtype, NLL_BACKWARD, tn__gpu_spread(limits, out->numel, LOCAL));
+    run.arg = args;
+    run.n_arg = (int32_t)TN_COUNT(args);
+    return tn__gpu_run(&run);
 }
