@@ -38,7 +38,7 @@ TN_API bool tn_is_grad_enabled(void);
 typedef struct tn_backward_options {
     size_t struct_size;
     const char *site;
-    tn_tensor *gradient; /* of t; 1 where not said and t has one element */
+    tn_tensor *gradient; /* of t, where t is; 1 where not said and t has one element */
     bool retain_graph;   /* the graph can be walked again */
     bool
         create_graph; /* gradients can be differentiated; implies retain_graph. Leaves then hold a graph that holds them:

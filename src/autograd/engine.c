@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <tenon/autograd.h>
+#include <tenon/dtype.h>
 
 /* What tn_grad asks for. */
 typedef struct target {
@@ -169,14 +170,29 @@ static tn_status add_in_order(task *k, tn_tensor *leaf, tn_tensor *g, tn_tensor 
     return e;
 }
 
+/* A module that was moved or converted after its forward: the graph still has what its parameters were. */
+static TN_COLD tn_status moved_since(const tn_tensor *leaf, const tn_tensor *g)
+{
+    return tn__error(TN_EGRAD,
+                     "invalid gradient - expected device %s and dtype %s but got device %s and dtype %s\n  the tensor "
+                     "was moved or converted after the forward: run that again",
+                     tn_device_text(leaf->device).s, tn_dtype_name(leaf->dtype), tn_device_text(g->device).s,
+                     tn_dtype_name(g->dtype));
+}
+
 /* leaf.grad += g; takes the caller's reference. One leaf may be reached from two threads. */
 static tn_status accumulate(task *k, tn_tensor *leaf, tn_tensor *g)
 {
     pthread_mutex_t *lock = &leaf_locks[tn__pointer_hash(leaf) % LOCKS];
     tn_tensor *old = NULL;
-    pthread_mutex_lock(lock);
-    tn_status e = add_in_order(k, leaf, g, &old);
-    pthread_mutex_unlock(lock);
+    tn_status e = TN_OK;
+    if (TN_UNLIKELY(g->dtype != leaf->dtype || !tn__same_device(g->device, leaf->device))) {
+        e = moved_since(leaf, g);
+    } else {
+        pthread_mutex_lock(lock);
+        e = add_in_order(k, leaf, g, &old);
+        pthread_mutex_unlock(lock);
+    }
     tn__object_release(old);
     tn__object_release(g);
     return e;
@@ -489,6 +505,9 @@ static tn_tensor *root_gradient(tn_tensor *t, tn_tensor *g, int64_t i)
                         "shape of torch.Size(%s).",
                         (long long)i, tn__shape_str(g->shape, g->ndim).s, (long long)i,
                         tn__shape_str(t->shape, t->ndim).s);
+    if (g->ndim && !tn__same_device(g->device, t->device))
+        return tn__fail(TN_EDEVICE, "invalid gradient at index %lld - expected device %s but got %s", (long long)i,
+                        tn_device_text(t->device).s, tn_device_text(g->device).s);
     tn__meta m = {.dtype = t->dtype, .ndim = t->ndim, .device = t->device};
     for (int32_t d = 0; d < t->ndim; d++)
         m.shape[d] = t->shape[d];

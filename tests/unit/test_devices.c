@@ -1,4 +1,4 @@
-/* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/test_integ.c has the rest. */
+/* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/test_integ_*.c have the rest. */
 #include "../check.h"
 
 /* 0-dim CPU tensors stand where a number could; everything else must be where the others are. */
@@ -50,6 +50,39 @@ static void moving(void **state)
     tn_scope_close(scope);
 }
 
+/* A gradient that is given must be where its tensor is; one element without a dimension may come from elsewhere. */
+static void given_gradients(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2), .device = TN_META, .requires_grad = true), *g = NULL;
+    FAILS_STATUS(tn_backward(tn_mul(x, 2), .gradient = tn_ones(TN_SHAPE(2))), TN_EDEVICE,
+                 "invalid gradient at index 0 - expected device meta but got cpu");
+    assert_null(tn_tensor_grad(x));
+    FAILS_STATUS(tn_grad(TN_TENSORS(tn_mul(x, 2)), TN_TENSORS(x), &g, .grad_outputs = TN_TENSORS(tn_ones(TN_SHAPE(2)))),
+                 TN_EDEVICE, "invalid gradient at index 0 - expected device meta but got cpu");
+    OK(tn_backward(tn_sum(x), .gradient = tn_ones(TN_SHAPE())));
+    PRINTS(tn_tensor_grad(x), "tensor(..., device='meta', size=(2,))");
+    tn_scope_close(scope);
+}
+
+/* What was recorded before a module was moved or converted cannot be walked back, whether or not it kept the weights. */
+static void moved_after_the_forward(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    for (int i = 0; i < 2; i++) {
+        tn_module *m = tn_nn_linear(2, 1);
+        tn_tensor *w = tn_module_parameter(m, "weight"), *y = MADE(tn_sum(tn_forward(m, tn_ones(TN_SHAPE(3, 2)))));
+        assert_non_null(i ? tn_module_to_dtype(m, TN_F64) : tn_module_to(m, TN_META));
+        FAILS_STATUS(tn_backward(y), TN_EGRAD,
+                     i ? "invalid gradient - expected device cpu and dtype float64 but got device cpu and dtype float32"
+                       : "invalid gradient - expected device meta and dtype float32 but got device cpu");
+        assert_null(tn_tensor_grad(w));
+    }
+    tn_scope_close(scope);
+}
+
 /* Memory is pinned for a GPU: without one there is no pinned memory, and the reason is said. */
 static void pinning(void **state)
 {
@@ -70,7 +103,7 @@ static void pinning(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wandering), cmocka_unit_test(moving),
-                                       cmocka_unit_test(pinning)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wandering), cmocka_unit_test(moving), cmocka_unit_test(pinning),
+                                       cmocka_unit_test(given_gradients), cmocka_unit_test(moved_after_the_forward)};
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
 }
