@@ -257,27 +257,33 @@ static const void *one_element(const tn_tensor *t, tn_tensor **host)
     return tn__tensor_data(t);
 }
 
+/* An error here has no place: a value is asked for without one, and that of the operation before would be a lie. What a
+ * function of the library does after it has asked for one goes on at the place of its own caller. */
 double tn_item(const tn_tensor *t)
 {
     tn_scope scope;
-    tn__thread *self = tn__self();
+    const char *site = tn__self()->site;
+    tn__thread *self = tn__enter(TN__NOWHERE);
     tn_tensor *host;
     tn__scope_push(self, &scope);
     const void *p = one_element(t, &host);
     double v = p ? tn__load_double(t->dtype, p) : (double)NAN;
     tn__scope_pop(self, &scope, NULL);
+    self->site = site;
     return v;
 }
 
 int64_t tn_item_int(const tn_tensor *t)
 {
     tn_scope scope;
-    tn__thread *self = tn__self();
+    const char *site = tn__self()->site;
+    tn__thread *self = tn__enter(TN__NOWHERE);
     tn_tensor *host;
     tn__scope_push(self, &scope);
     const void *p = one_element(t, &host);
     int64_t v = p ? tn__load_int(t->dtype, p) : 0;
     tn__scope_pop(self, &scope, NULL);
+    self->site = site;
     return v;
 }
 

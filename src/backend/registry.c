@@ -180,6 +180,7 @@ size_t tn_cuda_devices_by_free_memory(tn_device *out, size_t cap)
 tn_status tn_synchronize(tn_device device)
 {
     tn_device d;
+    tn__enter(TN__NOWHERE);
     tn_status e = tn__device_resolve(device, &d);
     return e ? e : tn__backend_of(d)->synchronize(d);
 }
@@ -209,6 +210,7 @@ void tn_empty_cache(tn_device device)
 tn_status tn_set_default_device(tn_device device)
 {
     tn_device d;
+    tn__enter(TN__NOWHERE);
     tn_status e = tn__device_resolve(device, &d);
     if (e)
         return e;

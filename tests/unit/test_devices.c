@@ -1,5 +1,6 @@
 /* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/test_integ_*.c have the rest. */
 #include "../check.h"
+#include <math.h>
 
 /* 0-dim CPU tensors stand where a number could; everything else must be where the others are. */
 static void wandering(void **state)
@@ -83,6 +84,26 @@ static void moved_after_the_forward(void **state)
     tn_scope_close(scope);
 }
 
+/* What takes no place with it does not show the place of another call. */
+static void no_place_but_ones_own(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2)));
+    assert_true(isnan(tn_item(x)));
+    assert_string_equal(tn_error_message(), "a Tensor with 2 elements cannot be converted to Scalar");
+    assert_int_equal(tn_item_int(x), 0);
+    assert_string_equal(tn_error_message(), "a Tensor with 2 elements cannot be converted to Scalar");
+    MADE(tn_ones(TN_SHAPE(2)));
+    assert_int_equal(tn_synchronize(tn_device_make(TN_DEVICE_OPENCL, 0)), TN_EDEVICE);
+    assert_null(strstr(tn_error_message(), "\n  at "));
+    MADE(tn_ones(TN_SHAPE(2)));
+    assert_int_equal(tn_set_default_device(tn_device_make(TN_DEVICE_OPENCL, 0)), TN_EDEVICE);
+    assert_null(strstr(tn_error_message(), "\n  at "));
+    tn_error_clear();
+    tn_scope_close(scope);
+}
+
 /* Memory is pinned for a GPU: without one there is no pinned memory, and the reason is said. */
 static void pinning(void **state)
 {
@@ -103,7 +124,11 @@ static void pinning(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wandering), cmocka_unit_test(moving), cmocka_unit_test(pinning),
-                                       cmocka_unit_test(given_gradients), cmocka_unit_test(moved_after_the_forward)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wandering),
+                                       cmocka_unit_test(moving),
+                                       cmocka_unit_test(pinning),
+                                       cmocka_unit_test(given_gradients),
+                                       cmocka_unit_test(moved_after_the_forward),
+                                       cmocka_unit_test(no_place_but_ones_own)};
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
 }
