@@ -30,7 +30,9 @@ typedef struct tn_memory_statistics {
     int64_t ooms;    /* times that did not help: TN_ENOMEM */
 } tn_memory_statistics;
 
-/* Statistics of one device; all zero for a device that was never used. */
+/* Statistics of one device; all zero for a device that was never used. Here and in the functions below that return nothing
+ * or statistics, a device that is not there is an error to ask for with tn_error_code(); but where there is no GPU at all,
+ * asking about one is none: there is nothing to tell. */
 TN_API tn_memory_statistics tn_memory_stats(tn_device device);
 
 /* Sets the peaks to the present values. */

@@ -96,6 +96,9 @@ static inline const tn__backend *tn__backend_of(tn_device d)
 /* The device an unspecific value means: default, current index. TN_EDEVICE if it is not there. */
 TN_MUST_USE tn_status tn__device_resolve(tn_device asked, tn_device *out);
 
+/* The same for statistics and caches: a GPU where there is none at all has nothing to tell, and that is no error. */
+TN_MUST_USE bool tn__device_asked(tn_device asked, tn_device *out);
+
 /* A view of a tensor, or of nothing. */
 static inline tn__view tn__view_of(const tn_tensor *t)
 {

@@ -185,10 +185,18 @@ tn_status tn_synchronize(tn_device device)
     return e ? e : tn__backend_of(d)->synchronize(d);
 }
 
+bool tn__device_asked(tn_device device, tn_device *out)
+{
+    tn__enter(TN__NOWHERE);
+    if (device.type == TN_DEVICE_CUDA && tn_cuda_device_count() == 0)
+        return false;
+    return !tn__device_resolve(device, out);
+}
+
 tn_memory_statistics tn_memory_stats(tn_device device)
 {
     tn_device d;
-    if (tn__device_resolve(device, &d))
+    if (!tn__device_asked(device, &d))
         return (tn_memory_statistics){0};
     return tn__backend_of(d)->memory_stats(d);
 }
@@ -196,14 +204,14 @@ tn_memory_statistics tn_memory_stats(tn_device device)
 void tn_reset_peak_memory_stats(tn_device device)
 {
     tn_device d;
-    if (!tn__device_resolve(device, &d))
+    if (tn__device_asked(device, &d))
         tn__backend_of(d)->reset_peak(d);
 }
 
 void tn_empty_cache(tn_device device)
 {
     tn_device d;
-    if (!tn__device_resolve(device, &d))
+    if (tn__device_asked(device, &d))
         tn__backend_of(d)->empty_cache(d);
 }
 

@@ -320,9 +320,9 @@ static void out_of_memory(void **state)
     tn__storage *x = take(150 * M);
     tn__self()->site = "model.c:7";
     tn__storage *small = take(20 * M);
-    tn__self()->site = "step.c:9";
     tn__cuda_storage_used(x, other);
     tn_memory_statistics before = stats();
+    tn__self()->site = "step.c:9";
     FAILS(tn__cuda_allocate(gpu, 150 * M), TN_ENOMEM,
           "CUDA out of memory. Tried to allocate 150.00 MiB. GPU 0 has a total capacity of 256.00 MiB of which ");
     assert_null(tn__cuda_allocate(gpu, 150 * M));

@@ -1,6 +1,7 @@
 /* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/test_integ_*.c have the rest. */
 #include "../check.h"
 #include <math.h>
+#include <tenon/memory.h>
 
 /* 0-dim CPU tensors stand where a number could; everything else must be where the others are. */
 static void wandering(void **state)
@@ -104,6 +105,21 @@ static void no_place_but_ones_own(void **state)
     tn_scope_close(scope);
 }
 
+/* Where there is no GPU, statistics of one are zero, and nothing is wrong: programs ask without looking first. */
+static void nothing_to_tell(void **state)
+{
+    (void)state;
+    if (tn_cuda_is_available())
+        skip();
+    assert_int_equal(tn_memory_stats(TN_CUDA(0)).allocated, 0);
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).launches, 0);
+    tn_reset_peak_memory_stats(TN_CUDA(1));
+    tn_reset_transfer_stats(TN_CUDA(1));
+    tn_empty_cache(TN_CUDA(-1));
+    tn_empty_pinned_cache();
+    assert_int_equal(tn_error_code(), TN_OK);
+}
+
 /* Memory is pinned for a GPU: without one there is no pinned memory, and the reason is said. */
 static void pinning(void **state)
 {
@@ -129,6 +145,7 @@ int main(void)
                                        cmocka_unit_test(pinning),
                                        cmocka_unit_test(given_gradients),
                                        cmocka_unit_test(moved_after_the_forward),
-                                       cmocka_unit_test(no_place_but_ones_own)};
+                                       cmocka_unit_test(no_place_but_ones_own),
+                                       cmocka_unit_test(nothing_to_tell)};
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
 }
