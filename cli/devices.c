@@ -139,6 +139,7 @@ static void json_processes(const gpus *g)
 static void print_json(const machine *m)
 {
     const gpus *g = &m->gpus;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     printf("{");
     json_text("tenon", tn_version());
     printf(", ");
@@ -147,7 +148,10 @@ static void print_json(const machine *m)
     json_text("cuda_version", g->cuda);
     json_bool("simulated", g->simulated);
     printf(", ");
-    json_text("cuda_visible_devices", getenv("CUDA_VISIBLE_DEVICES"));
+    if (visible && !*visible) /* hides every GPU: not the same as null, which hides none */
+        printf("\"cuda_visible_devices\": \"\"");
+    else
+        json_text("cuda_visible_devices", visible);
     printf(",\n \"devices\": [");
     for (size_t i = 0; i < m->n; i++) {
         printf("%s\n  ", i ? "," : "");
@@ -256,7 +260,7 @@ static int answer(const asked *a)
 int cmd_devices(int argc, char **argv)
 {
     static machine m;
-    asked a = {.format = "csv"};
+    asked a = {.format = NULL};
     const option options[] = {
         {"json", OPT_FLAG, &a.json, 0, 0, "", "everything, as JSON; null where a number is not known"},
         {"smi", OPT_FLAG, &a.smi, 0, 0, "", "the NVIDIA GPUs, as nvidia-smi shows them"},
@@ -281,6 +285,9 @@ int cmd_devices(int argc, char **argv)
         return status;
     if (a.json + a.smi + a.list + (a.query || a.display) + (a.fields != NULL) > 1)
         return cli_error(CLI_USAGE, "--json, --smi, -L, -q and --query-gpu exclude each other");
+    if (a.format && !a.fields)
+        return cli_error(CLI_USAGE, "--format goes with --query-gpu=FIELDS");
+    a.format = a.format ? a.format : "csv";
     if (a.smi || a.list || a.query || a.display || a.fields)
         return answer(&a);
     read_machine(&m);

@@ -139,6 +139,8 @@ int smi_query(const gpus *g, const char *fields_text, const char *format)
     int status = parse_fields(&q, fields_text);
     if (status >= 0 || (status = parse_format(&q, format)) >= 0)
         return status;
+    if (!g->n) /* no header for nothing */
+        return CLI_OK;
     for (size_t k = 0; q.header && k < q.n; k++) {
         const char *unit = unit_of(q.asked[k]);
         printf("%s%.*s%s%s%s", k ? ", " : "", (int)q.length[k], q.word[k], *unit ? " [" : "", unit, *unit ? "]" : "");

@@ -122,6 +122,7 @@ static void visible(void **state)
         cJSON *all = json();
         const cJSON *g = item(all, "gpus");
         assert_int_equal(size_of(all, "gpus"), 4);
+        assert_string_equal(text_of(all, "cuda_visible_devices"), cases[i].devices);
         if (cases[i].first >= 0)
             assert_string_equal(text_of(cJSON_GetArrayItem(g, cases[i].first), "device"), "cuda:0");
         if (cases[i].second >= 0)
@@ -185,6 +186,9 @@ static void query(void **state)
     ERROR_LINE(TENON("devices", "--query-gpu=index", "--format=noheader"), 2, "--format needs csv");
     kit_gpus(NULL);
     ERROR_LINE(TENON("devices", "--query-gpu=nothing"), 2, "there is no field 'nothing'");
+    r = TENON("devices", "--query-gpu=index");
+    ERROR_LINE(r, 1, "try TENON_FAKE_GPUS=1");
+    assert_string_equal(r.out, "");
 }
 
 static void slips(void **state)
@@ -195,6 +199,8 @@ static void slips(void **state)
     ERROR_LINE(TENON("devices", "-q", "-d", "CLOCK"), 2, "-d: there is no 'CLOCK'; there is Memory");
     ERROR_LINE(TENON("devices", "-d"), 2, "-d needs a value: -d Memory");
     ERROR_LINE(TENON("devices", "-L", "--json"), 2, "exclude each other");
+    ERROR_LINE(TENON("devices", "--format=csv"), 2, "--format goes with --query-gpu=FIELDS");
+    ERROR_LINE(TENON("devices", "-L", "--format=csv"), 2, "--format goes with --query-gpu=FIELDS");
     ERROR_LINE(TENON("devices", "-x"), 2, "no option '-x'");
     ERROR_LINE(TENON("devices", "-json"), 2, "no option '-json'", "did you mean --json?");
     ERROR_LINE(TENON("devices", "--L"), 2, "no option '--L'");
