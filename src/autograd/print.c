@@ -270,7 +270,7 @@ static void put_suffixes(text *x, const tn_tensor *t, int linewidth)
 static bool describe(text *x, const tn_tensor *t)
 {
     tn_scope scope;
-    tn__thread *self = tn__self();
+    tn__thread *self = tn__enter(TN__NOWHERE);
     const tn_tensor *host = t;
     tn__scope_push(self, &scope);
     if (t->device.type != TN_DEVICE_CPU && t->device.type != TN_DEVICE_META)

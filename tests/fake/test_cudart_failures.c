@@ -120,6 +120,8 @@ static void bad_indices_are_reported_once(void **state)
     FAILS_STATUS(tn_event_synchronize(e), TN_EINDEX,
                  "index 7 is out of bounds for dimension with size 3\n  seen by scatter");
     OK(tn_event_synchronize(e));
+    OK(kit_fault(TN_CUDA(0), fault, TN__OP__embedding)); /* by its public name */
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EINDEX, "\n  seen by embedding on cuda:0");
     tn_event_release(e);
 }
 
@@ -135,6 +137,9 @@ static void tensors_are_void_after_reset(void **state)
     FAILS(tn_cpu(x), TN_EDEVICE, "operand 1 is void: tn_cuda_reset took the memory of cuda:0 away");
     FAILS(tn_cpu(view), TN_EDEVICE, "operand 1 is void");
     FAILS(tn_add(x, 1), TN_EDEVICE, "add(float32 [3] on cuda:0; 1): operand 1 is void");
+    assert_int_equal(tn_to_string(x, NULL, 0), -1);
+    assert_null(strstr(tn_error_message(), "\n  at ")); /* that was where tn_add is */
+    tn_error_clear();
     PRINTS(MADE(tn_cpu(y)), "tensor([1., 1., 1.])");
     PRINTS(MADE(tn_add(host, 1)), "tensor([2., 2., 2.])");
     tn_tensor *again = MADE(tn_cuda(host, 0)); /* the same place, the device's next life */

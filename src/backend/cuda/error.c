@@ -3,6 +3,7 @@
 #include "backend/cuda/cuda.h"
 #include "core/env.h"
 #include "core/error.h"
+#include "op/infer.h"
 #include <stdio.h>
 
 const char *tn__cuda_result_text(tn__cu_result r)
@@ -109,5 +110,6 @@ tn_status tn__cuda_take_fault(tn__cuda_device *dev)
         TN_EINDEX,
         "index %lld is out of bounds for dimension with size %lld\n  seen by %s on cuda:%d, which left out "
         "that element; the device stays usable",
-        (long long)index, (long long)size, op <= TN__OPS ? tn__ops[op - 1].name : "a kernel", (int)dev->index);
+        (long long)index, (long long)size, op <= TN__OPS ? tn__op_name((tn__op_id)(op - 1)) : "a kernel",
+        (int)dev->index);
 }
