@@ -131,10 +131,10 @@ static void measure(style *s, const tn_tensor *t, const void *p)
     s->width = TN_MAX(s->width, n);
 }
 
-static style style_of(const tn_tensor *t)
+static style style_of(const tn_tensor *t, bool summarize)
 {
     style s = {.o = print_options(), .floating = tn__dtype_is_float(t->dtype), .whole = true, .width = 1};
-    s.summarize = t->numel > s.o.threshold;
+    s.summarize = summarize;
     if (s.floating) {
         each_shown(&s, t, 0, 0, look);
         if (!s.any)
@@ -266,15 +266,30 @@ static void put_suffixes(text *x, const tn_tensor *t, int linewidth)
     put(x, ")", 1);
 }
 
+/* Of a long tensor elsewhere what will be shown, and one more where "..." stands: the rest need not cross. */
+static tn_tensor *edges_of(tn_tensor *t, int64_t edge)
+{
+    for (int32_t d = 0; t && d < t->ndim && edge >= 0; d++) {
+        int64_t n = t->shape[d];
+        if (n > 2 * edge + 1)
+            t = tn_cat(TN_TENSORS(tn_narrow(t, d, 0, edge + 1), tn_narrow(t, d, n - edge, edge)), d);
+    }
+    return t;
+}
+
 /* The whole text; false with an error set. */
 static bool describe(text *x, const tn_tensor *t)
 {
     tn_scope scope;
     tn__thread *self = tn__enter(TN__NOWHERE);
+    const tn_print_options o = print_options();
+    const bool summarize = t->numel > o.threshold;
     const tn_tensor *host = t;
     tn__scope_push(self, &scope);
-    if (t->device.type != TN_DEVICE_CPU && t->device.type != TN_DEVICE_META)
-        host = tn_cpu(tn_detach((tn_tensor *)(uintptr_t)t));
+    if (t->device.type != TN_DEVICE_CPU && t->device.type != TN_DEVICE_META) {
+        tn_tensor *there = tn_detach((tn_tensor *)(uintptr_t)t);
+        host = tn_cpu(summarize ? edges_of(there, o.edgeitems) : there);
+    }
     if (host) {
         puts_(x, "tensor(");
         if (t->device.type == TN_DEVICE_META) {
@@ -282,10 +297,10 @@ static bool describe(text *x, const tn_tensor *t)
         } else if (t->numel == 0) {
             puts_(x, "[]");
         } else {
-            style s = style_of(host);
+            style s = style_of(host, summarize);
             put_tensor(x, &s, host, 0, 0, 7);
         }
-        put_suffixes(x, t, print_options().linewidth);
+        put_suffixes(x, t, o.linewidth);
     }
     tn__scope_pop(self, &scope, NULL);
     if (host && x->failed)

@@ -133,6 +133,35 @@ static void what_crosses(void **state)
     tn_scope_close(scope);
 }
 
+/* A long tensor prints as on the CPU, and of each dimension only the ends cross: seven at most. */
+static void printing_takes_the_ends(void **state)
+{
+    (void)state;
+    static char here[20000], there[20000];
+    const int64_t shapes[][3] = {{1, 1, 5000}, {1, 60, 70}, {20, 30, 40}, {7, 8, 100}, {1, 2000, 3}, {9, 9, 9}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * 4; i++) {
+        const int64_t *s = shapes[i / 4];
+        const tn_dtype dtype = i % 4 == 0 ? TN_F32 : i % 4 == 1 ? TN_I64 : i % 4 == 2 ? TN_BF16 : TN_BOOL;
+        tn_scope *scope = tn_scope_open();
+        tn_tensor *x = tn_to(tn_div(tn_reshape(tn_arange(0, s[0] * s[1] * s[2], 1), TN_SHAPE(s[0], s[1], s[2])), 8),
+                             .dtype = dtype);
+        x = MADE(tn_transpose(x, 0, 1));
+        tn_tensor *g = MADE(tn_cuda(x, 0));
+        assert_true(tn_to_string(x, here, sizeof here) > 0);
+        (void)since(TN_CUDA(0));
+        assert_true(tn_to_string(g, there, sizeof there) > 0);
+        tn_transfer_statistics t = since(TN_CUDA(0));
+        size_t n = (size_t)(strrchr(here, ']') + 1 - here);
+        if (strncmp(here, there, n) != 0 || !strstr(there + n, "device='cuda:0'")) {
+            print_error("%s\n%s\n", here, there);
+            fail();
+        }
+        if (s[0] * s[1] * s[2] > 1000)
+            assert_true(t.download_pageable.bytes + t.download_pinned.bytes <= 7 * 7 * 7 * 8);
+        tn_scope_close(scope);
+    }
+}
+
 /* Copies that nobody waits for, from and to pinned memory. */
 static void copies_beside_the_host(void **state)
 {
@@ -258,9 +287,10 @@ static void gradients_come_back(void **state)
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
-        ANYWHERE(every_dtype_and_layout, "TENON_FAKE_GPUS=2"), ALONE(what_crosses, "TENON_FAKE_GPUS=2"),
-        ANYWHERE(copies_beside_the_host, "TENON_FAKE_GPUS=1"), ANYWHERE(moves_on_streams, "TENON_FAKE_GPUS=2"),
-        ALONE(the_current_device, "TENON_FAKE_GPUS=2"),        ALONE(gradients_come_back, "TENON_FAKE_GPUS=2"),
+        ANYWHERE(every_dtype_and_layout, "TENON_FAKE_GPUS=2"),  ALONE(what_crosses, "TENON_FAKE_GPUS=2"),
+        ANYWHERE(copies_beside_the_host, "TENON_FAKE_GPUS=1"),  ANYWHERE(moves_on_streams, "TENON_FAKE_GPUS=2"),
+        ALONE(the_current_device, "TENON_FAKE_GPUS=2"),         ALONE(gradients_come_back, "TENON_FAKE_GPUS=2"),
+        ANYWHERE(printing_takes_the_ends, "TENON_FAKE_GPUS=1"),
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);
 }
