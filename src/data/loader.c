@@ -294,22 +294,23 @@ static tn_status take_batch(tn_loader *l, tn_tensor **out)
     return e;
 }
 
-/* The batch at hand goes to its device, on the thread's current stream. What an error leaves behind is sent next time. */
+/* The batch at hand goes to its device, on the thread's current stream. After an error all of it is sent next time: what
+ * was there may have gone with a reset of the device. */
 static tn_status send_batch(tn_loader *l)
 {
-    tn_tensor **hand = hand_of(l);
+    tn_tensor **hand = hand_of(l), **there = hand + l->n;
     bool was = tn__set_no_grad(true);
     size_t sent = 0;
-    for (; sent < l->n; sent++) {
-        tn_tensor *t = tn_to(hand[sent], .device = l->device, .non_blocking = true);
-        if (!t)
-            break;
-        tn__scope_disown(tn__self(), t);
-        tn__object_release(hand[sent]);
-        hand[sent] = t;
-    }
+    for (; sent < l->n && (there[sent] = tn_to(hand[sent], .device = l->device, .non_blocking = true)); sent++)
+        tn__scope_disown(tn__self(), there[sent]);
     tn__set_no_grad(was);
-    return sent == l->n ? TN_OK : tn_error_code();
+    if (sent < l->n) {
+        release_batch(there, sent);
+        return tn_error_code();
+    }
+    release_batch(hand, l->n);
+    memcpy(hand, there, l->n * sizeof *hand);
+    return TN_OK;
 }
 
 /* out[0 .. n): the next batch, where it is to be. */
@@ -444,10 +445,10 @@ static void set_up(tn_loader *l, size_t n, int64_t rows, const tn_loader_options
     pthread_cond_init(&l->ready, NULL);
 }
 
-/* The slots, and the place behind them. */
+/* The slots, the place behind them, and one for that batch on its device. */
 static size_t ring_bytes(const tn_loader *l)
 {
-    return (size_t)(l->slots + 1) * l->n * sizeof *l->ring;
+    return (size_t)(l->slots + 2) * l->n * sizeof *l->ring;
 }
 
 static tn_status fill_loader(tn_loader *l, tn_tensors tensors)

@@ -243,6 +243,29 @@ static void batches_go_to_the_device(void **state)
     tn_release(y);
 }
 
+/* The second tensor of a batch finds no memory, and the device is reset before the batch is asked for again: the first
+ * one, which had arrived, is sent anew. */
+static void a_batch_is_sent_whole(void **state)
+{
+    (void)state;
+    const int64_t row = 3 << 20; /* tensors of 24 MiB: each is an allocation of the driver's */
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(4, row))), *y = MADE(tn_full(TN_SHAPE(4, row), 2.0)), *b[2] = {NULL, NULL};
+    tn_loader *l = tn_loader_new(TN_TENSORS(x, y), .batch_size = 2, .device = TN_CUDA(0));
+    assert_non_null(l);
+    FAILS_STATUS(tn_loader_next(l, b, 2) == -1 ? TN_ENOMEM : TN_OK, TN_ENOMEM, "CUDA out of memory.");
+    assert_null(b[0]);
+    assert_int_equal(tn_memory_stats(TN_CUDA(0)).allocated, 0);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    assert_int_equal(tn_loader_next(l, b, 2), 1);
+    assert_true(tn_item(MADE(tn_sum(b[0]))) == 2.0 * (double)row);
+    assert_true(tn_item(MADE(tn_sum(b[1]))) == 4.0 * (double)row);
+    assert_int_equal(tn_loader_next(l, b, 2), 1);
+    assert_int_equal(tn_loader_next(l, b, 2), 0);
+    tn_loader_free(l);
+    tn_scope_close(scope);
+}
+
 /* ---- what functions read ---- */
 
 #define QUIET(call) \
@@ -366,6 +389,7 @@ int main(int argc, char **argv)
         ANYWHERE(trains_as_on_the_cpu, "TENON_FAKE_GPUS=1"),
         ANYWHERE(state_goes_through_files, "TENON_FAKE_GPUS=1"),
         ALONE(batches_go_to_the_device, "TENON_FAKE_GPUS=2"),
+        ALONE(a_batch_is_sent_whole, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=oom@2,oom@3"),
         ANYWHERE(functions_do_not_look, "TENON_FAKE_GPUS=1"),
         ALONE(seeds, "TENON_FAKE_GPUS=2"),
         ALONE(plans_what_a_gpu_needs, "TENON_FAKE_GPUS=1"),
