@@ -591,6 +591,7 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
 tn_status tn_retain_grad(tn_tensor *t)
 {
     tn_status e = TN_OK;
+    tn__enter(TN__NOWHERE);
     if (!t || t == TN_NONE)
         return tn__poisoned("tn_retain_grad");
     if (!tn__wants_grad(t))

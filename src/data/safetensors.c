@@ -483,6 +483,7 @@ bool tn_safetensors_has(const tn_safetensors *f, const char *name)
 
 tn_status tn_safetensors_info(const tn_safetensors *f, const char *name, tn_safetensors_entry *out)
 {
+    tn__enter(TN__NOWHERE);
     const entry *t = find_or_fail("tn_safetensors_info", f, name);
     if (!t)
         return tn_error_code();

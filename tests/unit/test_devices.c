@@ -101,6 +101,9 @@ static void no_place_but_ones_own(void **state)
     MADE(tn_ones(TN_SHAPE(2)));
     assert_int_equal(tn_set_default_device(tn_device_make(TN_DEVICE_OPENCL, 0)), TN_EDEVICE);
     assert_null(strstr(tn_error_message(), "\n  at "));
+    MADE(tn_ones(TN_SHAPE(2)));
+    assert_int_equal(tn_retain_grad(x), TN_EGRAD);
+    assert_string_equal(tn_error_message(), "can't retain_grad on Tensor that has requires_grad=False");
     tn_error_clear();
     tn_scope_close(scope);
 }
