@@ -193,8 +193,10 @@ static void print_map(const machine *m)
 
 static void print_size(int64_t bytes)
 {
-    if (bytes)
+    if (bytes >= 1 << 30)
         printf("  %6.1f GiB", (double)bytes / 1073741824);
+    else if (bytes)
+        printf("  %6.0f MiB", (double)bytes / 1048576);
     else
         printf("  %10s", "-");
 }

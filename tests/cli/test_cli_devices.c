@@ -98,6 +98,8 @@ static void two(void **state)
     CONTAINS(r.out, "|  No running processes found ");
     CONTAINS_NOT(r.out, "CUDA_VISIBLE_DEVICES");
     CONTAINS_NOT(r.out, "no GPU");
+    kit_gpus("1x64MiB");
+    CONTAINS(GOOD(TENON("devices")).out, "cuda:0   Tenon fake GPU      64 MiB      64 MiB      4  ");
 }
 
 /* The names of this process are not the numbers of the machine: both are shown. */
