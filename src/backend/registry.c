@@ -47,6 +47,11 @@ tn_status tn__device_resolve(tn_device d, tn_device *out)
     if (d.type < 0 || d.type > TN_DEVICE_META)
         return t->error ? t->error
                         : tn__error(TN_EDEVICE, "an invalid device was passed, but no failed call is on record");
+    if (d.index < -1)
+        return tn__error(TN_EINVAL,
+                         "Device index must not be negative\n  it is %d; -1 alone has a meaning, the current "
+                         "device",
+                         (int)d.index);
     if (d.index < 0)
         d.index = t->current_device[d.type];
     if (!tn__backends[d.type] || d.index >= tn__backends[d.type]->count())

@@ -260,6 +260,7 @@ static void the_current_device(void **state)
     FAILS(tn_cuda(x, 2), TN_EDEVICE,
           "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
           "enough GPUs?\n  cuda:2 was asked for; there are 2");
+    FAILS(tn_cuda(x, -5), TN_EINVAL, "Device index must not be negative");
     tn_scope_close(scope);
 }
 
