@@ -85,6 +85,26 @@ static void doom(fake_item *item, tn__cu_result error, const char *text)
     item->report = strdup(text);
 }
 
+/* Bytes that an earlier tensor left are to be poison for the first work that touches them, but for what a copy writes over
+ * anyway. All that is before it on its stream, or in order with it, is over when it runs: so nobody else is disturbed. No
+ * memory: they are not poisoned. */
+static void renew(fake_item *item, const fake_stream *s, const fake_touch *touch, int n)
+{
+    fake_touch t;
+    for (int i = 0; i < n; i++) {
+        fake_block *b = touch[i].block;
+        if (!b || !b->device || (item->work.copy && touch[i].write))
+            continue;
+        while (fake_history_stale(&b->history, &touch[i], &s->clock, &t)) {
+            fake_stretch *stretch = malloc(sizeof *stretch);
+            if (!stretch)
+                return;
+            *stretch = (fake_stretch){item->stale, b->base + b->device->span + t.from, t.to - t.from};
+            item->stale = stretch;
+        }
+    }
+}
+
 tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_access *access, int n)
 {
     fake_touch touch[FAKE_MAX_ARGS];
@@ -110,6 +130,7 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
             free(item);
             return TN__CU_ILLEGAL_STATE;
         }
+        renew(item, s, touch, n);
     }
     if (!work->copy && fake_fault(FAKE_FAULT_LAUNCH, device)) {
         snprintf(text, sizeof text, "%s on stream %u of device %d: failed by TENON_FAKE_GPU_FAULTS", work->what, s->id,

@@ -51,6 +51,7 @@ typedef struct fake_segment {
     fake_epoch write; /* tick 0: none */
     fake_epoch *reads;
     unsigned n_reads, room;
+    bool stale; /* written for an earlier tensor, not yet for the one that has the bytes now */
 } fake_segment;
 
 typedef struct fake_history {
@@ -110,6 +111,11 @@ const fake_epoch *fake_history_conflict(const fake_history *h, const fake_touch 
                                         bool *write);
 void fake_history_note(fake_history *h, const fake_touch *t, fake_epoch epoch);
 void fake_history_clear(fake_history *h);
+/* The bytes were handed out anew: what they hold is stale. */
+void fake_history_renew(fake_history *h, size_t from, size_t to);
+/* Finds a stale stretch in the touch that nobody uses any more who is not covered by the clock; then it is stale no more:
+ * the caller poisons it. False: there is none. */
+bool fake_history_stale(fake_history *h, const fake_touch *t, const fake_clock *clock, fake_touch *stale);
 
 /* What is queued next on the stream comes after all that the host knows of, and what default streams order. */
 void fake_order_join(fake_stream *s);
@@ -137,6 +143,8 @@ void fake_table_remove(fake_table *t, const fake_block *b);
 /* Bytes of fresh and of freed memory: not a number in every floating type, -1 in every integer type. Large stretches are
  * mapped, not written: they cost memory only where they are used. 'memory' is a host address. */
 void fake_poison(char *memory, size_t bytes);
+/* The same for a part of a block: only very large ones are mapped, since a process has a limited number of mappings. */
+void fake_poison_again(char *memory, size_t bytes);
 /* For AddressSanitizer, where it is there: the stretch may, or may not, be touched. */
 void fake_shut(const void *memory, size_t bytes);
 void fake_open(const void *memory, size_t bytes);
@@ -251,6 +259,13 @@ typedef struct fake_work {
     void *arg;
 } fake_work;
 
+/* Stale bytes, to be poisoned before the work that touches them runs. */
+typedef struct fake_stretch {
+    struct fake_stretch *next;
+    char *memory; /* a host address */
+    size_t bytes;
+} fake_stretch;
+
 typedef struct fake_item {
     struct fake_item *next;
     uint64_t number;
@@ -259,6 +274,7 @@ typedef struct fake_item {
     double delay;        /* FAKE_RUN: milliseconds, before it is run */
     tn__cu_result error; /* FAKE_RUN: it is not run, the device fails so */
     char *report;        /* and this is why, from malloc */
+    fake_stretch *stale; /* FAKE_RUN: from malloc */
     fake_stream *on;     /* FAKE_WAIT: until all up to 'upto' of it is done; holds a reference */
     uint64_t upto;
     fake_event *event; /* FAKE_RECORD: holds a reference */

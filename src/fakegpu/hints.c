@@ -34,7 +34,10 @@ tn__cu_result tenonFakeBlockTaken(const void *pointer, size_t bytes)
     if (!fake_piece_take(t.block, t.from, t.to, &other))
         return fake_leave(fake_refuse("the allocator hands out %zu bytes at %p, but %zu bytes at %p are still in use",
                                       bytes, pointer, other.to - other.from, (void *)(t.block->base + other.from)));
-    return fake_leave(t.block->device ? TN__CU_SUCCESS : fake_order_host("takes for writing", &t));
+    if (!t.block->device)
+        return fake_leave(fake_order_host("takes for writing", &t));
+    fake_history_renew(&t.block->history, t.from, t.to);
+    return fake_leave(TN__CU_SUCCESS);
 }
 
 tn__cu_result tenonFakeBlockFreed(const void *pointer, size_t bytes)

@@ -112,6 +112,7 @@ static void note_write(fake_history *h, size_t first, const fake_touch *t, fake_
     s->to = t->to;
     s->write = e;
     s->n_reads = 0;
+    s->stale = false;
 }
 
 static void note_read(fake_history *h, size_t i, const fake_touch *t, fake_epoch e)
@@ -139,6 +140,29 @@ void fake_history_note(fake_history *h, const fake_touch *t, fake_epoch epoch)
         note_write(h, first, t, epoch);
     else
         note_read(h, first, t, epoch);
+}
+
+void fake_history_renew(fake_history *h, size_t from, size_t to)
+{
+    if (!split(h, from) || !split(h, to))
+        return;
+    for (size_t i = first_above(h, from); i < h->n && h->at[i].from < to; i++)
+        h->at[i].stale = h->at[i].write.tick != 0; /* else it holds poison still */
+}
+
+bool fake_history_stale(fake_history *h, const fake_touch *t, const fake_clock *clock, fake_touch *stale)
+{
+    bool wrote;
+    if (!split(h, t->from) || !split(h, t->to))
+        return false;
+    for (size_t i = first_above(h, t->from); i < h->n && h->at[i].from < t->to; i++) {
+        *stale = (fake_touch){t->block, h->at[i].from, h->at[i].to, true};
+        if (!h->at[i].stale || fake_history_conflict(h, stale, clock, &wrote))
+            continue;
+        h->at[i].stale = false;
+        return true;
+    }
+    return false;
 }
 
 void fake_history_clear(fake_history *h)

@@ -61,6 +61,14 @@ static size_t map_poison(char *memory, size_t bytes)
 }
 #endif
 
+void fake_poison_again(char *memory, size_t bytes)
+{
+    if (bytes >= STENCIL)
+        fake_poison(memory, bytes);
+    else
+        memset(memory, POISON, bytes);
+}
+
 void fake_poison(char *memory, size_t bytes)
 {
     fake_open(memory, bytes);

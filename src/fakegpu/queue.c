@@ -161,6 +161,16 @@ static void pause_for(double milliseconds)
     nanosleep(&t, NULL);
 }
 
+static void drop_item(fake_item *item)
+{
+    for (fake_stretch *next; item->stale; item->stale = next) {
+        next = item->stale->next;
+        free(item->stale);
+    }
+    free(item->report);
+    free(item);
+}
+
 /* Calls what the item holds, without the lock. */
 static void run_work(fake_stream *s, fake_item *item)
 {
@@ -175,6 +185,8 @@ static void run_work(fake_stream *s, fake_item *item)
     if (!dead && item->delay > 0)
         pause_for(item->delay);
     running = s;
+    for (const fake_stretch *p = dead ? NULL : item->stale; p; p = p->next)
+        fake_poison_again(p->memory, p->bytes);
     if (!dead)
         item->work.run(item->work.arg);
     else if (item->work.drop)
@@ -199,8 +211,7 @@ static void run_item(fake_stream *s, fake_item *item)
         fake_event_put(item->event);
         break;
     }
-    free(item->report);
-    free(item);
+    drop_item(item);
 }
 
 static void *work(void *arg)
@@ -316,8 +327,7 @@ static void give_up(fake_item *item)
         fake_stream_put(item->on);
     else if (item->kind == FAKE_RECORD)
         fake_event_put(item->event);
-    free(item->report);
-    free(item);
+    drop_item(item);
 }
 
 tn__cu_result fake_queue(fake_stream *s, fake_item *item)

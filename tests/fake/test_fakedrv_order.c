@@ -1,5 +1,6 @@
 /* Fake GPUs: missing synchronisation is found every time, and what is ordered is let through. */
 #include "fake/fakedrv_kit.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -204,9 +205,41 @@ static void reuse(void)
     kit_expect(a, 2, N);
 }
 
+/* What an earlier tensor left in a block is no more to be read than fresh memory, however early the block comes again. */
+static void blocks_come_again_as_poison(void)
+{
+    start();
+    tn__cu_ptr big = kit_memory(2 << 20);
+    float *host = kit_pinned(BYTES);
+    for (int i = 0; i < 4; i++)
+        host[i] = 5;
+    CU(cu.fake_block_taken(at(big), BYTES));
+    CU(kit_fill(big, 1, N, s));
+    int32_t *gate = kit_hold(s);
+    CU(kit_add(q, big, N, s)); /* of the earlier tensor: still to be run */
+    CU(cu.fake_block_freed(at(big), BYTES));
+    CU(cu.fake_block_taken(at(big), BYTES));
+    CU(cu.memcpy_htod_async(big + 64, host, 16, s)); /* its own bytes are as they should */
+    CU(kit_fill(big, 2, 16, s));
+    CU(kit_add(big + 128, big, 4, s)); /* once is enough */
+    kit_go(gate);
+    CU(cu.ctx_synchronize());
+    kit_expect(big, 2, 16);
+    kit_expect(big + 64, 5, 4);
+    kit_expect(big + 80, NAN, N - 20);
+    kit_expect(q, NAN, N); /* which was fresh itself */
+    CU(cu.fake_block_freed(at(big), BYTES));
+    CU(cu.fake_block_taken(at(big), 2 << 20)); /* with much that was never used */
+    CU(cu.memcpy_dtoh_async(host, big, 16, s));
+    CU(cu.stream_synchronize(s));
+    CHECK(isnan(host[0]) && isnan(host[3]));
+    kit_expect(big, NAN, (2 << 20) / 4);
+}
+
 static void blocks(void **state)
 {
     (void)state;
+    IN_CHILD(blocks_come_again_as_poison, "TENON_FAKE_GPUS=1");
     IN_CHILD(ranges, "TENON_FAKE_GPUS=1");
     IN_CHILD(reuse, "TENON_FAKE_GPUS=1");
 }
