@@ -117,7 +117,8 @@ void fake_history_renew(fake_history *h, size_t from, size_t to);
  * the caller poisons it. False: there is none. */
 bool fake_history_stale(fake_history *h, const fake_touch *t, const fake_clock *clock, fake_touch *stale);
 
-/* What is queued next on the stream comes after all that the host knows of, and what default streams order. */
+/* What is queued on the stream now comes after all that the host knows of, and what default streams order. Only for what
+ * is queued: else the stream does not wait for them. */
 void fake_order_join(fake_stream *s);
 /* Refuses, with a report, an operation that would touch memory out of order. */
 tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fake_touch *touch, int n);

@@ -134,7 +134,10 @@ tn__cu_result cuStreamWaitEvent(tn__cu_stream stream, tn__cu_event event, unsign
     item->on = event->stream;
     item->upto = event->number;
     event->stream->refs++;
-    return fake_leave(fake_queue(s, item));
+    r = fake_queue(s, item);
+    if (!r)
+        fake_order_join(s);
+    return fake_leave(r);
 }
 
 tn__cu_result cuEventQuery(tn__cu_event event)

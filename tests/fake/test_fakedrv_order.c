@@ -146,6 +146,31 @@ static void the_default_stream_orders(void)
     kit_expect(p, 4, N);
 }
 
+/* A stream waits for the default one when something is queued on it, no earlier: then the host must not take it for done. */
+static void the_default_stream_is_not_waited_for(void)
+{
+    start();
+    tn__cu_stream blocking;
+    float *host = kit_pinned(BYTES);
+    CU(cu.stream_create_with_priority(&blocking, 0, 0));
+    int32_t *gate = kit_hold(NULL);
+    CU(cu.memcpy_dtoh_async(host, p, BYTES, NULL));
+    CU(cu.stream_wait_event(blocking, e, 0)); /* never recorded: nothing is queued */
+    CU(cu.stream_query(blocking));
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "on the default stream of device 0 writes");
+    CU(cu.stream_synchronize(blocking));
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "on the default stream of device 0 writes");
+    CU(cu.event_record(e, s));
+    CU(cu.event_synchronize(e));
+    CU(cu.stream_wait_event(blocking, e, 0)); /* over already: likewise */
+    CU(cu.stream_query(blocking));
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "on the default stream of device 0 writes");
+    kit_go(gate);
+    CU(kit_fill(q, 1, N, blocking));
+    CU(cu.stream_synchronize(blocking)); /* now it is */
+    CU(cu.fake_host_access(host, 4, 0));
+}
+
 static void two_streams(void **state)
 {
     (void)state;
@@ -155,6 +180,7 @@ static void two_streams(void **state)
     IN_CHILD(late_writer, "TENON_FAKE_GPUS=1");
     IN_CHILD(the_host_orders, "TENON_FAKE_GPUS=1");
     IN_CHILD(the_default_stream_orders, "TENON_FAKE_GPUS=1");
+    IN_CHILD(the_default_stream_is_not_waited_for, "TENON_FAKE_GPUS=1");
 }
 
 /* ---- ranges, blocks, reuse ---- */
