@@ -34,7 +34,7 @@ static void stop(fake_context *c)
     fake_discard(c);
     for (int i = 0; i < fake.n_visible; i++) {
         fake_context *other = &fake.visible[i]->context;
-        if (other != c && other->active && other->peer[c->device->ordinal])
+        if (other != c && other->active) /* copies between two need no access */
             fake_wait_context(other);
         other->peer[c->device->ordinal] = false;
         c->peer[i] = false;

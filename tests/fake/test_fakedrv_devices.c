@@ -1,6 +1,7 @@
 /* Fake GPUs: which there are, what they say of themselves, contexts, NVML, fork. The rules of CUDA_VISIBLE_DEVICES are
  * those of the driver and of torch.cuda. */
 #include "fake/fakedrv_kit.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -309,11 +310,37 @@ static void reset_frees_everything(void)
     kit_expect(p, 7, 1024);
 }
 
+static void *let_go(void *gate)
+{
+    usleep(50000);
+    kit_go(gate);
+    return NULL;
+}
+
+/* Also a copy through the host, which needs no access to what it reads. */
+static void reset_lets_others_end(void)
+{
+    kit_start();
+    pthread_t thread;
+    tn__cu_ptr p = kit_memory(4096);
+    CU(kit_fill(p, 5, 1024, NULL));
+    CU(cu.ctx_synchronize());
+    kit_use(1);
+    tn__cu_ptr q = kit_memory(4096);
+    int32_t *gate = kit_hold(NULL);
+    CU(cu.memcpy_peer_async(q, kit_context[1], p, kit_context[0], 4096, NULL));
+    CHECK(!pthread_create(&thread, NULL, let_go, gate));
+    CU(cu.primary_ctx_reset(0));
+    CHECK(!pthread_join(thread, NULL));
+    kit_expect(q, 5, 1024);
+}
+
 static void contexts_come_and_go(void **state)
 {
     (void)state;
     IN_CHILD(context_rules, "TENON_FAKE_GPUS=1x64MiB");
     IN_CHILD(reset_frees_everything, "TENON_FAKE_GPUS=2x64MiB");
+    IN_CHILD(reset_lets_others_end, "TENON_FAKE_GPUS=2x64MiB");
 }
 
 /* ---- NVML ---- */
