@@ -50,7 +50,18 @@ static bool make_memory(fake_device *d, size_t bytes)
         return false;
     d->base = both;
     d->cursor = 0;
-    return mprotect(both + d->span, d->span, PROT_READ | PROT_WRITE) == 0;
+    if (mprotect(both + d->span, d->span, PROT_READ | PROT_WRITE) == 0)
+        return true;
+    munmap(both, 2 * d->span);
+    return false;
+}
+
+static void unmake_devices(void)
+{
+    while (fake.n_devices > 0) {
+        const fake_device *d = &fake.device[--fake.n_devices];
+        munmap(d->base, 2 * d->span);
+    }
 }
 
 static tn__cu_result make_devices(int n, size_t bytes)
@@ -62,6 +73,7 @@ static tn__cu_result make_devices(int n, size_t bytes)
         d->context.device = d;
         make_uuid(&d->uuid, i);
         if (!make_memory(d, bytes)) {
+            unmake_devices();
             fake_report("TENON_FAKE_GPUS: no room in this process's address space for %d GPUs of %zu MiB", n,
                         bytes >> 20);
             return TN__CU_OUT_OF_MEMORY;
@@ -94,8 +106,10 @@ tn__cu_result fake_set_up(void)
         r = make_devices(count, bytes);
     if (r)
         return r;
-    if (pthread_atfork(NULL, NULL, in_child))
+    if (pthread_atfork(NULL, NULL, in_child)) {
+        unmake_devices();
         return TN__CU_OUT_OF_MEMORY;
+    }
     fake.set_up = true;
     return TN__CU_SUCCESS;
 }

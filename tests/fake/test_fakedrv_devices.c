@@ -3,6 +3,7 @@
 #include "fake/fakedrv_kit.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +68,17 @@ static void faults_are_refused(void)
     REPORTS("Accepted, separated by commas: oom@N");
 }
 
+/* More than a process can address: said, and the process has its address space back. */
+static void there_is_no_room(void)
+{
+    for (int i = 0; i < 2; i++) {
+        GIVES(TN__CU_OUT_OF_MEMORY, cu.init(0));
+        REPORTS("no room in this process's address space for 64 GPUs of 1048576 MiB");
+        void *large = mmap(NULL, (size_t)1 << 42, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        CHECK(large != MAP_FAILED && !munmap(large, (size_t)1 << 42));
+    }
+}
+
 static void malformed_settings_are_named(void **state)
 {
     (void)state;
@@ -78,6 +90,11 @@ static void malformed_settings_are_named(void **state)
         "peer=0",  "peer=0-", "peer=0-99", "slowcopy=1", "slowcopy", "slowcopy=1h", "delay=random",
         "delay=3", "lost@3:", "lost@3:x",  "lost@3:1:2", "oom@1 x",  "OOM@1",       "slowcopy=-1ms"};
     char variable[128];
+#if !defined(__SANITIZE_THREAD__) /* which has no address to spare itself */
+    IN_CHILD(there_is_no_room, "TENON_FAKE_GPUS=64x1024GiB");
+#else
+    (void)there_is_no_room;
+#endif
     for (size_t i = 0; i < TN_COUNT(gpus); i++) {
         snprintf(variable, sizeof variable, "TENON_FAKE_GPUS=%s", gpus[i]);
         IN_CHILD(is_refused, variable);
