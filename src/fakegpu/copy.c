@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STAGED = 64 * 1024 }; /* up to so many bytes a pageable source is kept aside; larger ones are waited for */
+enum {
+    STAGED = 64 * 1024, /* up to so many bytes a pageable source is kept aside; larger ones are waited for */
+    EDGE = 64 * 1024    /* so much of pinned memory is poisoned at either end: the lock is held */
+};
 
 typedef struct copy {
     char *to;
@@ -92,6 +95,24 @@ tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes
     return fake_leave(c->error);
 }
 
+/* Whether pinned memory that a copy is to fill may be poisoned until then, so that a host that reads it too early does not
+ * find what was there before: nobody may still be at it. */
+static bool may_poison(const void *host, size_t bytes)
+{
+    fake_block *b = fake.order ? fake_block_of(host) : NULL;
+    if (!b || b->device)
+        return false;
+    size_t from = (size_t)((const char *)host - b->base);
+    return !fake_order_is_used(&(fake_touch){b, from, from + bytes, true});
+}
+
+static void poison_edges(char *memory, size_t bytes)
+{
+    size_t edge = bytes < EDGE ? bytes : EDGE;
+    memset(memory, 0xff, edge);
+    memset(memory + bytes - edge, 0xff, edge);
+}
+
 tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__cu_stream stream)
 {
     fake_context *c;
@@ -103,13 +124,15 @@ tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__
         return fake_leave(TN__CU_SUCCESS);
     if (!to || !fake_device_of(address(from)) || fake_device_of(to))
         return fake_leave(TN__CU_INVALID_VALUE);
-    bool pinned = is_pinned(to);
+    bool pinned = is_pinned(to), poison = may_poison(to, bytes);
     fake_access access[] = {{address(from), bytes, false}, {to, bytes, true}};
     copy job = {.to = to, .from = fake_host_address(address(from)), .bytes = bytes};
     c = s->context;
     r = submit(s, "copy device to host", access, pinned ? 2 : 1, job, (manner){0});
     if (r)
         return fake_leave(r);
+    if (poison) /* it was queued just now: its turn comes when the lock is let go */
+        poison_edges(to, bytes);
     count(c->device->count, TN__FAKE_D2H, bytes);
     if (!pinned) {
         count(fake.count, TN__FAKE_D2H, bytes);

@@ -125,6 +125,7 @@ tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fak
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
 /* The same for the host, now: 'doing' is "reads" or the like. */
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch);
+bool fake_order_is_used(const fake_touch *touch);                  /* would it be refused to the host now? */
 void fake_order_wait(fake_stream *s, const fake_event *e);         /* the stream waits for the event */
 void fake_order_known(const fake_clock *clock);                    /* the host has waited for it */
 void fake_order_collect(const fake_context *c, fake_clock *clock); /* joins all that was ever queued on it */

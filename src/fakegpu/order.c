@@ -180,6 +180,12 @@ void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, 
             fake_history_note(&touch[i].block->history, &touch[i], e);
 }
 
+bool fake_order_is_used(const fake_touch *touch)
+{
+    bool wrote;
+    return fake_history_conflict(&touch->block->history, touch, &host, &wrote) != NULL;
+}
+
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
 {
     bool wrote;

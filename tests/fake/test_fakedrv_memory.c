@@ -157,6 +157,36 @@ static void copies_arrive(void)
     free(back);
 }
 
+/* Until a copy to pinned memory is done, nothing may be read there: what is read all the same is poison, not a result of
+ * before; but what an earlier copy is still to read stays. */
+static void pinned_copies_are_not_read_early(void)
+{
+    kit_start();
+    enum { N = 100000, BYTES = N * 4 };
+    float *host = kit_pinned(BYTES), *other = kit_pinned(BYTES);
+    tn__cu_ptr p = kit_memory(BYTES), q = kit_memory(BYTES);
+    tn__cu_stream s = kit_stream();
+    for (int i = 0; i < N; i++)
+        host[i] = other[i] = (float)i;
+    CU(kit_fill(p, 3, N, s));
+    CU(cu.stream_synchronize(s));
+    int32_t *gate = kit_hold(s);
+    CU(cu.memcpy_htod_async(q, other, BYTES, s));
+    CU(cu.memcpy_dtoh_async(other, p, BYTES, s));
+    CU(cu.memcpy_dtoh_async(host + 1, p, BYTES - 8, s));
+    CHECK(isnan(host[1]) && isnan(host[1000]) && isnan(host[N - 2]));
+    CHECK(host[0] == 0 && host[N - 1] == N - 1);
+    CHECK(other[1] == 1 && other[N - 1] == N - 1);
+    kit_go(gate);
+    CU(cu.stream_synchronize(s));
+    CHECK(host[1] == 3 && host[N - 2] == 3 && host[N - 1] == N - 1);
+    CHECK(other[1] == 3 && other[N - 1] == 3);
+    CU(cu.memcpy_dtoh_async(host, q, BYTES, s));
+    CU(cu.stream_synchronize(s));
+    for (int i = 0; i < N; i++)
+        CHECK(host[i] == (float)i);
+}
+
 static void wrong_copies(void)
 {
     kit_start();
@@ -192,6 +222,7 @@ static void copies_are_checked(void **state)
 {
     (void)state;
     IN_CHILD(copies_arrive, "TENON_FAKE_GPUS=1");
+    IN_CHILD(pinned_copies_are_not_read_early, "TENON_FAKE_GPUS=1");
     IN_CHILD(wrong_copies, "TENON_FAKE_GPUS=2");
 }
 
