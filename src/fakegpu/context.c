@@ -160,10 +160,8 @@ tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)
         return r;
     if (flags)
         return fake_leave(TN__CU_INVALID_VALUE);
-    if (!is_context(peer) || !peer->active)
+    if (!is_context(peer) || !peer->active || peer == c)
         return fake_leave(TN__CU_INVALID_CONTEXT);
-    if (peer == c)
-        return fake_leave(TN__CU_INVALID_DEVICE);
     if (fake_fault_pair(FAKE_FAULT_PEER, c->device->ordinal, peer->device->ordinal))
         return fake_leave(TN__CU_PEER_ACCESS_UNSUPPORTED);
     if (c->peer[peer->device->ordinal])

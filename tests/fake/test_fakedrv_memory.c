@@ -242,7 +242,7 @@ static void peers_exchange(void)
     CU(cu.memcpy_peer_async(q, kit_context[1], p, kit_context[0], N * 4, NULL)); /* needs no access */
     kit_expect(q, 5, N);
     CHECK(kit_count(1, TN__FAKE_P2P) == 1 && kit_count(1, TN__FAKE_P2P_BYTES) == N * 4);
-    GIVES(TN__CU_INVALID_DEVICE, cu.ctx_enable_peer_access(kit_context[1], 0));
+    GIVES(TN__CU_INVALID_CONTEXT, cu.ctx_enable_peer_access(kit_context[1], 0)); /* itself */
     CU(cu.ctx_enable_peer_access(kit_context[0], 0));
     GIVES(TN__CU_PEER_ACCESS_ALREADY_ENABLED, cu.ctx_enable_peer_access(kit_context[0], 0));
     CU(kit_add(r, p, N, NULL)); /* a kernel of device 1 reads memory of device 0 */
