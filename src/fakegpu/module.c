@@ -215,7 +215,8 @@ tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned
     r = fake_kernel_check(function->kernel, groups, local, why, sizeof why);
     if (*why)
         fake_report("%s", why);
-    if (!r && (shared_bytes > FAKE_MAX_LOCAL_BYTES || extra || (function->kernel->n_args && !parameters)))
+    if (!r && (shared_bytes > FAKE_MAX_LOCAL_BYTES - function->kernel->local_bytes || extra ||
+               (function->kernel->n_args && !parameters)))
         r = TN__CU_INVALID_VALUE;
     if (r)
         return fake_leave(r);

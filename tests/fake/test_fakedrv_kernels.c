@@ -155,6 +155,9 @@ static void limits_hold_at_launch(void)
     REPORTS("kernel 'greedy': 65536 bytes of local memory (49152 at most)");
     GIVES(TN__CU_INVALID_VALUE, launch(function("sums"), 1, 1025, NULL, (void *[]){&o, &o}));
     REPORTS("a group of 1025 x 1 x 1 work items (1024 at most)");
+    const unsigned rest = 49152 - 512; /* what is asked for at launch comes on top of what the kernel has */
+    void *args[] = {&o, &o};
+    GIVES(TN__CU_INVALID_VALUE, cu.launch_kernel(function("sums"), 1, 1, 1, 32, 1, 1, rest + 1, NULL, args, NULL));
     int bytes = 0;
     CU(cu.func_get_attribute(&bytes, TN__CU_FUNC_SHARED_SIZE_BYTES, function("sums")));
     CHECK(bytes == 512);
