@@ -177,8 +177,8 @@ struct fake_device {
     int physical, ordinal; /* ordinal: in CUDA_VISIBLE_DEVICES' order; -1 hidden */
     tn__cu_uuid uuid;
     char *base;    /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
-    size_t span;   /* wider than capacity, so that fragments never matter */
-    size_t cursor; /* where the next allocation looks for room: freed addresses come back late */
+    size_t span;   /* twice the capacity, so that fragments hardly matter */
+    size_t cursor; /* in its lower half: where the next allocation looks for room: freed addresses come back late */
     size_t capacity, used;
     fake_table blocks;
     fake_context context;

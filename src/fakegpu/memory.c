@@ -16,7 +16,8 @@ fake_block *fake_block_of(const void *address)
     return b && !b->going ? b : NULL;
 }
 
-/* ---- where a new block goes: the next gap above the cursor, so that freed addresses rest for a while ---- */
+/* ---- where a new block goes: the next gap above the cursor, so that freed addresses rest for a while. That scatters
+ * blocks over the lower half of the addresses; the upper half is kept for those that find no gap among them. ---- */
 
 static bool find_gap(const fake_device *d, char *from, char *to, size_t size, char **found)
 {
@@ -42,8 +43,9 @@ static fake_block *place(fake_device *d, size_t bytes)
     fake_block *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    char *end = d->base + d->span;
-    if (!find_gap(d, d->base + d->cursor, end, size, &b->base) && !find_gap(d, d->base, end, size, &b->base)) {
+    char *half = d->base + d->span / 2, *end = d->base + d->span;
+    if (!find_gap(d, d->base + d->cursor, half, size, &b->base) && !find_gap(d, d->base, half, size, &b->base) &&
+        !find_gap(d, half, end, size, &b->base)) {
         free(b);
         return NULL;
     }
@@ -54,7 +56,8 @@ static fake_block *place(fake_device *d, size_t bytes)
         free(b);
         return NULL;
     }
-    d->cursor = (size_t)(b->base + size - d->base);
+    if (b->base < half)
+        d->cursor = (size_t)(b->base + size - d->base);
     d->used += size;
     return b;
 }

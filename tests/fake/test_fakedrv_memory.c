@@ -43,6 +43,25 @@ static void allocation(void)
     CHECK(unused == before);
 }
 
+/* Drivers map pages where they like: half of the memory being free, a large block fits, wherever small ones lie. */
+static void pieces_leave_room(void)
+{
+    kit_start();
+    const size_t mib = 1 << 20;
+    tn__cu_ptr small[14], large;
+    for (int i = 0; i < 14; i++) {
+        small[i] = kit_memory(2 * mib);
+        large = kit_memory(7 * mib);
+        CU(cu.mem_free(large));
+    }
+    for (int i = 0; i < 100; i++) {
+        large = kit_memory((size_t)(1 + i % 27) * mib);
+        CU(cu.mem_free(large));
+    }
+    for (int i = 0; i < 14; i++)
+        CU(cu.mem_free(small[i]));
+}
+
 static void fresh_memory(void)
 {
     kit_start();
@@ -79,6 +98,7 @@ static void memory_is_allocated(void **state)
 {
     (void)state;
     IN_CHILD(allocation, "TENON_FAKE_GPUS=1x64MiB");
+    IN_CHILD(pieces_leave_room, "TENON_FAKE_GPUS=1x64MiB");
     IN_CHILD(fresh_memory, "TENON_FAKE_GPUS=1x4GiB");
     IN_CHILD(host_reads_device_memory, "TENON_FAKE_GPUS=1x64MiB");
 }
