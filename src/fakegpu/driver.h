@@ -1,8 +1,8 @@
 /* fakegpu/driver.h: the inside of the fake driver: what its files share.
  *
  * One lock guards everything: devices, contexts, memory tables, queues, clocks. It is never held while queued work runs,
- * while memory is filled, or while a caller's function is called. Every exported function begins with one of fake_enter*,
- * which take the lock only if the call can go on, and ends with fake_leave.
+ * while much memory is filled (but by a reset), or while a caller's function is called. Every exported function begins
+ * with one of fake_enter*, which take the lock only if the call can go on, and ends with fake_leave.
  *
  * Queued items are numbered through the whole process in the order of their queueing, and items wait only for items with
  * lower numbers: so waiting never deadlocks. */

@@ -1,7 +1,7 @@
 /* fakegpu/fake.h: the inside of libtenon_fakegpu.so, which answers as libcuda, NVRTC, cuBLAS and NVML. It depends on
  * abi/ alone: it shares no line with the library that it tests.
  *
- * Parts: driver (devices, contexts, memory, streams, events: src/fakegpu/driver_*.c), order (who may touch which memory
+ * Parts: driver (devices, contexts, memory, copies, streams, events, modules: driver.h), order (who may touch which memory
  * when: order.c), compiler (NVRTC: text to a shared object with the machine's C compiler), kernel (loads that, runs groups
  * of work items as fibers), cublas, nvml, faults (TENON_FAKE_GPU_FAULTS).
  *
@@ -19,7 +19,7 @@
 
 /* One stretch of memory that queued work touches. bytes 0: the whole block that holds the pointer. */
 typedef struct fake_access {
-    const void *pointer; /* a device address, or pinned host memory (not checked) */
+    const void *pointer; /* a device address, or pinned host memory */
     size_t bytes;
     bool write;
 } fake_access;
