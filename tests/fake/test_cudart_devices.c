@@ -142,7 +142,8 @@ static void fake_gpus_misspelt(void **state)
 {
     (void)state;
     assert_int_equal(tn_cuda_device_count(), 0);
-    FAILS(tn_zeros(TN_SHAPE(2), .device = TN_CUDA(0)), TN_EDEVICE, "TENON_FAKE_GPUS='2by4' is not understood");
+    for (int i = 0; i < 2; i++) /* whoever hears the first error, the next one says it too */
+        FAILS(tn_zeros(TN_SHAPE(2), .device = TN_CUDA(0)), TN_EDEVICE, "TENON_FAKE_GPUS='2by4' is not understood");
 }
 
 static void libraries_are_told(void **state)

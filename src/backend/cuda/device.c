@@ -15,6 +15,7 @@ static struct {
     _Atomic bool forked;   /* this is the child of a process that had initialised CUDA */
     tn_status (*none)(void);
     tn__cu_result init;
+    char why[512]; /* what fake GPUs say of a cuInit that failed: it is asked once, and wanted with every error */
     int version;
     tn__cuda_device device[TN__CUDA_MAX];
 } table = {.once = PTHREAD_ONCE_INIT, .reset = PTHREAD_MUTEX_INITIALIZER, .count = -1};
@@ -45,10 +46,8 @@ static tn_status no_device(void)
 
 static tn_status driver_fails(void)
 {
-    char report[512];
-    tn__cuda_report(report, sizeof report);
     return tn__error(TN_EDEVICE, "CUDA error: %s\n  cuInit failed with %u: the driver is there, but not usable%s%s",
-                     tn__cuda_result_text(table.init), table.init, *report ? "\n  " : "", report);
+                     tn__cuda_result_text(table.init), table.init, *table.why ? "\n  " : "", table.why);
 }
 
 static tn_status driver_too_old(void)
@@ -98,8 +97,10 @@ static int32_t find(void)
     if (table.init == TN__CU_SUCCESS)
         table.init = tn__cu.device_get_count(&n);
     table.none = table.init == TN__CU_SUCCESS || table.init == TN__CU_NO_DEVICE ? no_device : driver_fails;
-    if (table.init != TN__CU_SUCCESS)
+    if (table.init != TN__CU_SUCCESS) {
+        tn__cuda_report(table.why, sizeof table.why);
         return 0;
+    }
     if (tn__cu.driver_get_version(&table.version) == TN__CU_SUCCESS && table.version < 11080) {
         table.none = driver_too_old;
         return 0;
