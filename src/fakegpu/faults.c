@@ -86,20 +86,31 @@ static bool take_device(const char **p, int *device)
     return true;
 }
 
+/* Not by strtod, which reads what the program's locale writes: 0,5. */
+static double take_decimal(const char **p)
+{
+    double t = 0, place = 1;
+    while (isdigit((unsigned char)**p))
+        t = t * 10 + (*(*p)++ - '0');
+    if (take_char(p, '.'))
+        while (isdigit((unsigned char)**p))
+            t += (*(*p)++ - '0') * (place /= 10);
+    return t;
+}
+
 static bool take_time(const char **p, double *milliseconds)
 {
     static const struct {
         const char *unit;
         double factor;
     } units[] = {{"us", 1e-3}, {"ms", 1}, {"s", 1e3}};
-    char *end;
     if (!isdigit((unsigned char)**p))
         return false;
-    double t = strtod(*p, &end);
+    double t = take_decimal(p);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         size_t length = strlen(units[i].unit);
-        if (strncmp(end, units[i].unit, length) == 0) {
-            *p = end + length;
+        if (strncmp(*p, units[i].unit, length) == 0) {
+            *p += length;
             *milliseconds = t * units[i].factor;
             return t * units[i].factor <= 10000;
         }

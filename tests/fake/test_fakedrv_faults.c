@@ -1,5 +1,6 @@
 /* Fake GPUs: faults that are ordered: TENON_FAKE_GPU_FAULTS and tenonFakeSetFaults. */
 #include "fake/fakedrv_kit.h"
+#include <locale.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -157,9 +158,24 @@ static void slow(void)
     CHECK(milliseconds() - start >= 1); /* 100 of up to 0.2 ms */
 }
 
+/* Whatever the program's locale puts between 1 and 5. */
+static void fractions(void)
+{
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* where the machine has it */
+    kit_start();
+    tn__cu_ptr p = kit_memory(4096);
+    CU(cu.fake_set_faults("slowcopy=0.015s, slowstream=2.5ms:0"));
+    double start = milliseconds();
+    for (int i = 0; i < 4; i++)
+        CU(cu.memset_d8_async(p, 0, 4096, NULL));
+    CU(cu.ctx_synchronize());
+    CHECK(milliseconds() - start >= 4 * (15 + 2.5));
+}
+
 static void slowness(void **state)
 {
     (void)state;
+    IN_CHILD(fractions, "TENON_FAKE_GPUS=1");
     IN_CHILD(slow, "TENON_FAKE_GPUS=2", "TENON_FAKE_GPU_FAULTS=slowcopy=5ms,slowstream=1000us:0");
 }
 
