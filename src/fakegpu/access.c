@@ -125,7 +125,6 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
     if (r)
         doom(item, r, text);
     if (fake.order && !r) {
-        fake_order_join(s);
         if (fake_order_check(s, work->what, touch, n)) {
             free(item);
             return TN__CU_ILLEGAL_STATE;

@@ -120,8 +120,8 @@ bool fake_history_stale(fake_history *h, const fake_touch *t, const fake_clock *
 /* What is queued on the stream now comes after all that the host knows of, and what default streams order. Only for what
  * is queued: else the stream does not wait for them. */
 void fake_order_join(fake_stream *s);
-/* Refuses, with a report, an operation that would touch memory out of order. */
-tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fake_touch *touch, int n);
+/* fake_order_join for an operation; refuses it, with a report, if it would touch memory out of order. */
+tn__cu_result fake_order_check(fake_stream *s, const char *what, const fake_touch *touch, int n);
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
 /* The same for the host, now: 'doing' is "reads" or the like. */
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch);

@@ -147,7 +147,7 @@ static void name_memory(char *out, size_t size, const fake_touch *t)
              (void *)(b->base + t->from), owner, (void *)(b->base + piece.from), piece.to - piece.from);
 }
 
-tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fake_touch *touch, int n)
+static tn__cu_result check(const fake_stream *s, const char *what, const fake_touch *touch, int n)
 {
     for (int i = 0; i < n; i++) {
         bool wrote;
@@ -166,6 +166,21 @@ tn__cu_result fake_order_check(const fake_stream *s, const char *what, const fak
             e->what, here, what);
     }
     return TN__CU_SUCCESS;
+}
+
+tn__cu_result fake_order_check(fake_stream *s, const char *what, const fake_touch *touch, int n)
+{
+    static fake_clock before; /* the lock is held */
+    bool alone = s->flags & TN__CU_STREAM_NON_BLOCKING;
+    if (!alone)
+        fake_clock_copy(&before, &s->clock);
+    fake_order_join(s);
+    tn__cu_result r = check(s, what, touch, n);
+    if (r && !alone) { /* nothing is queued: it does not wait for the default stream either */
+        fake_clock_copy(&s->clock, &before);
+        s->host_version = 0;
+    }
+    return r;
 }
 
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n)

@@ -165,6 +165,11 @@ static void the_default_stream_is_not_waited_for(void)
     CU(cu.stream_wait_event(blocking, e, 0)); /* over already: likewise */
     CU(cu.stream_query(blocking));
     OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "on the default stream of device 0 writes");
+    CU(kit_fill(q, 1, N, t));
+    OUT_OF_ORDER(kit_fill(q, 1, N, blocking), "nothing orders the two"); /* refused: not queued either */
+    CU(cu.stream_synchronize(blocking));
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "on the default stream of device 0 writes");
+    CU(cu.stream_synchronize(t));
     kit_go(gate);
     CU(kit_fill(q, 1, N, blocking));
     CU(cu.stream_synchronize(blocking)); /* now it is */
