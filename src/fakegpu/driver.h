@@ -153,7 +153,7 @@ void fake_open(const void *memory, size_t bytes);
 
 /* The device whose address it is, or NULL. */
 fake_device *fake_device_of(const void *address);
-/* The block of device or pinned memory that holds the address, or NULL. */
+/* The block of device or pinned memory that holds the address, or NULL: also where it is being freed, or its context. */
 fake_block *fake_block_of(const void *address);
 /* Frees all memory of a device, of which no work is left. Lock held. */
 void fake_memory_clear(fake_device *d);

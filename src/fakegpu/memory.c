@@ -9,11 +9,14 @@ static size_t rounded(size_t bytes)
     return (bytes + FAKE_GRAIN - 1) / FAKE_GRAIN * FAKE_GRAIN;
 }
 
+/* Memory of a context that is being ended goes with it, but for what the caller registered. */
 fake_block *fake_block_of(const void *address)
 {
     fake_device *d = fake_device_of(address);
     fake_block *b = fake_table_find(d ? &d->blocks : &fake.pinned, address);
-    return b && !b->going ? b : NULL;
+    if (!b || b->going)
+        return NULL;
+    return b->registered || !(d ? d : b->locker)->context.stopping ? b : NULL;
 }
 
 /* ---- where a new block goes: the next gap above the cursor, so that freed addresses rest for a while. That scatters

@@ -352,12 +352,48 @@ static void reset_lets_others_end(void)
     kit_expect(q, 5, 1024);
 }
 
+static void *reset_first(void *unused)
+{
+    (void)unused;
+    CU(cu.primary_ctx_reset(0));
+    return NULL;
+}
+
+/* Once a reset has begun, what it will free is not there for anybody: work queued now could outlive it. */
+static void reset_takes_its_memory_away(void)
+{
+    kit_start();
+    pthread_t thread;
+    unsigned flags;
+    int active = 1;
+    tn__cu_ptr p = kit_memory(4096);
+    static float own[1024];
+    float *host = kit_pinned(4096);
+    CU(cu.mem_host_register(own, sizeof own, 0));
+    kit_use(1);
+    tn__cu_stream s = kit_stream();
+    tn__cu_ptr q = kit_memory(4096);
+    CU(kit_fill(q, 4, 1024, s));
+    int32_t *gate = kit_hold(NULL); /* the reset waits for this */
+    CHECK(!pthread_create(&thread, NULL, reset_first, NULL));
+    while (active)
+        CU(cu.primary_ctx_get_state(0, &flags, &active));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_peer_async(q, kit_context[1], p, kit_context[0], 4096, s));
+    GIVES(TN__CU_INVALID_VALUE, cu.memcpy_dtoh_async(host, q, 4096, s));
+    CU(cu.memcpy_dtoh_async(own, q, sizeof own, s)); /* ours, before and after */
+    kit_go(gate);
+    CHECK(!pthread_join(thread, NULL));
+    CU(cu.ctx_synchronize());
+    CHECK(own[0] == 4 && own[1023] == 4);
+}
+
 static void contexts_come_and_go(void **state)
 {
     (void)state;
     IN_CHILD(context_rules, "TENON_FAKE_GPUS=1x64MiB");
     IN_CHILD(reset_frees_everything, "TENON_FAKE_GPUS=2x64MiB");
     IN_CHILD(reset_lets_others_end, "TENON_FAKE_GPUS=2x64MiB");
+    IN_CHILD(reset_takes_its_memory_away, "TENON_FAKE_GPUS=2x64MiB");
 }
 
 /* ---- NVML ---- */
