@@ -2,6 +2,7 @@
 #include "alone_gpu.h"
 #include "backend/cuda/memory.h"
 #include "core/alloc.h"
+#include <pthread.h>
 #include <tenon/cuda.h>
 
 enum { K = 1 << 10, M = 1 << 20 };
@@ -223,6 +224,34 @@ static void order_of_peers(void **state)
     CLEAN();
 }
 
+static tn__cu_result (*register_memory)(void *, size_t, unsigned);
+static int n_registered;
+
+static tn__cu_result register_in_the_sources_context(void *p, size_t bytes, unsigned flags)
+{
+    tn__cu_context now = NULL;
+    assert_int_equal(tn__cu.ctx_get_current(&now), 0);
+    assert_ptr_equal(now, tn__cuda_slot(0)->context);
+    n_registered++;
+    return register_memory(p, bytes, flags);
+}
+
+/* Chunks of a copy through the host count as the source's: in its context they must be locked, all of them. */
+static void chunks_are_the_sources(void **state)
+{
+    (void)state;
+    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    tn__storage *a = on(0, 16 * M), *b = on(1, 16 * M);
+    register_memory = tn__cu.mem_host_register;
+    tn__cu.mem_host_register = register_in_the_sources_context;
+    OK(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, 16 * M));
+    tn__cu.mem_host_register = register_memory;
+    assert_int_equal(n_registered, 4);
+    tn__storage_release(a);
+    tn__storage_release(b);
+    CLEAN();
+}
+
 /* ---- pinned memory ---- */
 
 static tn__storage *pinned(size_t bytes)
@@ -381,6 +410,7 @@ int main(int argc, char **argv)
         ANYWHERE(pinned_sizes, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
+        ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
         ALONE(driver_has_too_little, "TENON_FAKE_GPUS=2x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

@@ -76,8 +76,8 @@ typedef struct chunk {
 
 static tn_status chunk_get(const crossing *c, chunk *k, size_t size)
 {
-    k->pin = tn__cuda_pin_get(c->from, size);
-    k->came = k->pin && !at(c->from) ? tn__cuda_event_get(c->from) : NULL;
+    k->pin = at(c->from) ? NULL : tn__cuda_pin_get(c->from, size); /* the chunk before has left the other's context */
+    k->came = k->pin ? tn__cuda_event_get(c->from) : NULL;
     k->went = k->came && !at(c->to) ? tn__cuda_event_get(c->to) : NULL;
     return k->went ? TN_OK : tn_error_code();
 }
