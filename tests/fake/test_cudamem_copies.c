@@ -344,6 +344,30 @@ static void pinned_outlives_reset(void **state)
     CLEAN();
 }
 
+static void *empty_it(void *ctx)
+{
+    (void)ctx;
+    tn_empty_pinned_cache();
+    return NULL;
+}
+
+/* A thread that never used a GPU, so no context is current there. */
+static void any_thread_may_empty_the_cache(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    tn__storage *d = on(0, 4096), *a = pinned(4096);
+    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, a->data, 4096, true, true));
+    tn__cuda_storage_used(a, d->stream);
+    tn__storage_release(a);
+    assert_int_equal(pthread_create(&thread, NULL, empty_it, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(tn_pinned_memory_stats().reserved, 0);
+    assert_int_equal(tn__cu.stream_query(d->stream->handle), 0); /* it has waited for the copy */
+    tn__storage_release(d);
+    CLEAN();
+}
+
 /* ---- faults: every n-th allocation of the driver fails, once; nothing is lost, and the next try works ---- */
 
 static void try_all(int *failures)
@@ -411,6 +435,7 @@ int main(int argc, char **argv)
         ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
+        ALONE(any_thread_may_empty_the_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(driver_has_too_little, "TENON_FAKE_GPUS=2x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

@@ -149,14 +149,19 @@ void tn__cuda_users_record(tn__cuda_slab *slab, tn__cuda_user **users)
     tn__cuda_leave(caller);
 }
 
-/* Has the event passed? */
-static bool passed(const tn__cuda_user *u, bool wait)
+/* Has the event passed? The driver is asked in the event's own context: the caller's may be dead, or there is none. */
+static bool passed(const tn__cuda_device *dev, const tn__cuda_user *u, bool wait)
 {
-    if (!wait)
-        return TN__WAIT(block_query, tn__cu.event_query(u->event)) != TN__CU_NOT_READY;
-    tn__cu.event_synchronize(u->event);
-    atomic_fetch_add_explicit(&tn__ledgers[u->stream->device.index].synchronizations, 1, memory_order_relaxed);
-    return true;
+    bool yes = true;
+    tn__cuda_visit v = tn__cuda_enter(dev);
+    if (wait) {
+        tn__cu.event_synchronize(u->event);
+        atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
+    } else {
+        yes = TN__WAIT(block_query, tn__cu.event_query(u->event)) != TN__CU_NOT_READY;
+    }
+    tn__cuda_leave(v);
+    return yes;
 }
 
 bool tn__cuda_users_passed(tn__cuda_slab *slab, tn__cuda_user **users, bool wait)
@@ -165,7 +170,7 @@ bool tn__cuda_users_passed(tn__cuda_slab *slab, tn__cuda_user **users, bool wait
     for (tn__cuda_user **at = users; *at;) {
         tn__cuda_user *u = *at;
         tn__cuda_device *dev = running(u);
-        if (dev && !passed(u, wait)) {
+        if (dev && !passed(dev, u, wait)) {
             at = &u->next;
             continue;
         }
