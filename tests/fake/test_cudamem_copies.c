@@ -368,6 +368,21 @@ static void any_thread_may_empty_the_cache(void **state)
     CLEAN();
 }
 
+/* A copy is under way into memory that nobody holds any more: a reset lets it end before the memory goes. */
+static void reset_waits_for_copies(void **state)
+{
+    (void)state;
+    tn__storage *d = on(0, 9 * M), *a = pinned(9 * M);
+    for (int i = 0; i < 3; i++)
+        OK(tn__cuda_mover.download(TN_CUDA(0), a->data, d->data, 9 * M, true, true));
+    tn__cuda_storage_used(a, d->stream);
+    tn__storage_release(a);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    assert_int_equal(tn_pinned_memory_stats().reserved, 0);
+    tn__storage_release(d);
+    CLEAN();
+}
+
 /* ---- faults: every n-th allocation of the driver fails, once; nothing is lost, and the next try works ---- */
 
 static void try_all(int *failures)
@@ -436,6 +451,7 @@ int main(int argc, char **argv)
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
         ALONE(any_thread_may_empty_the_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
+        ALONE(reset_waits_for_copies, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(driver_has_too_little, "TENON_FAKE_GPUS=2x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

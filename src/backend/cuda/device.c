@@ -274,12 +274,14 @@ static void close_device(tn__cuda_device *dev)
     pthread_mutex_unlock(&dev->lock);
 }
 
-/* What lives in the context is told first; the driver takes the context itself away. The allocator is told without the
- * device's lock: under its own it asks for events and lets streams go. */
+/* What is under way ends first: copies write to host memory that goes here too. What lives in the context is told; the
+ * driver takes the context itself away. The allocator is told without the device's lock: under its own it asks for events
+ * and lets streams go. */
 static tn_status take_context(tn__cuda_device *dev)
 {
     atomic_fetch_add(&tn__resets, 1);
     tn__cu.ctx_set_current(dev->context);
+    tn__cu.ctx_synchronize(); /* a dead device says so at once */
     tn__cuda_product_forget(dev);
     tn__gpu_forget(TN_CUDA(dev->index));
     close_device(dev);
