@@ -344,6 +344,19 @@ static void pinned_outlives_reset(void **state)
     CLEAN();
 }
 
+/* Whose context locks memory does not matter, so none is made for it where there is one. */
+static void pinning_makes_no_second_context(void **state)
+{
+    unsigned flags;
+    int active = 1;
+    (void)state;
+    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    tn__storage_release(pinned(1000));
+    assert_int_equal(tn__cu.primary_ctx_get_state(0, &flags, &active), 0);
+    assert_false(active);
+    CLEAN();
+}
+
 static void *empty_it(void *ctx)
 {
     (void)ctx;
@@ -450,6 +463,7 @@ int main(int argc, char **argv)
         ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
+        ALONE(pinning_makes_no_second_context, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(any_thread_may_empty_the_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(reset_waits_for_copies, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(driver_has_too_little, "TENON_FAKE_GPUS=2x256MiB"),

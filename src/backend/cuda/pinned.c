@@ -358,10 +358,17 @@ void tn_empty_pinned_cache(void)
 
 /* ---- storages ---- */
 
-/* This thread's current device, in use. Any one's context will do: the memory is pinned for all. */
+/* This thread's current device, or one that is in use already: any one's context will do, the memory is pinned for all. */
 static tn__cuda_device *current(void)
 {
-    return tn__cuda_use(TN_CUDA(tn__self()->current_device[TN_DEVICE_CUDA]));
+    int32_t at = tn__self()->current_device[TN_DEVICE_CUDA];
+    if (!atomic_load(&tn__cuda_slot(at)->ready))
+        for (int32_t i = 0; i < tn__cuda_count(); i++)
+            if (atomic_load(&tn__cuda_slot(i)->ready)) {
+                at = i;
+                break;
+            }
+    return tn__cuda_use(TN_CUDA(at));
 }
 
 static void release(tn__storage *s)
