@@ -142,6 +142,21 @@ static void deterministic_products(void **state)
     tn_stream_release(d);
 }
 
+/* A workspace goes with its stream: otherwise the seventh one would find the GPU full. */
+static void workspaces_of_streams_that_are_gone(void **state)
+{
+    (void)state;
+    tn_use_deterministic_algorithms(true);
+    for (int i = 0; i < 20; i++) {
+        tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0);
+        tn_stream_guard g = tn_stream_enter(s);
+        check(&layouts[0], TN_F32, 1, 0);
+        tn_stream_leave(g);
+        tn_stream_release(s);
+    }
+    assert_true(tn_memory_stats(TN_CUDA(0)).allocated <= 2 * (8 << 20));
+}
+
 static void *multiply(void *arg)
 {
     tn_stream *s = arg;
@@ -174,6 +189,7 @@ int main(int argc, char **argv)
         ALONE(others_are_left, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(precision_is_a_choice, "TENON_FAKE_GPUS=1x256MiB"),
         ALONE(deterministic_products, "TENON_FAKE_GPUS=1x256MiB"),
+        ALONE(workspaces_of_streams_that_are_gone, "TENON_FAKE_GPUS=1x192MiB"),
         ALONE(from_several_threads, "TENON_FAKE_GPUS=1x256MiB"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

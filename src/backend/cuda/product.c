@@ -87,7 +87,13 @@ static library *make_library(tn__cuda_device *dev, const char *label)
     return l;
 }
 
-/* Under dev->lock, its context current. */
+static void workspace_put(workspace *w)
+{
+    tn__storage_release(w->memory);
+    tn__block_put(w, sizeof *w);
+}
+
+/* Its context is current; nobody uses the device any more. */
 void tn__cuda_product_forget(tn__cuda_device *dev)
 {
     library *l = dev->library;
@@ -97,8 +103,7 @@ void tn__cuda_product_forget(tn__cuda_device *dev)
     tn__cublas()->destroy(l->handle);
     for (workspace *w = l->workspaces, *next; w; w = next) {
         next = w->next;
-        tn__storage_release(w->memory);
-        tn__block_put(w, sizeof *w);
+        workspace_put(w);
     }
     pthread_mutex_destroy(&l->lock);
     tn__block_put(l, sizeof *l);
@@ -106,13 +111,31 @@ void tn__cuda_product_forget(tn__cuda_device *dev)
 
 /* ---- workspaces ---- */
 
+/* Those of streams that are gone: the allocator alone still knows these. */
+static void drop_unused(library *l)
+{
+    for (workspace **at = &l->workspaces; *at;) {
+        workspace *w = *at;
+        if (atomic_load_explicit(&w->memory->stream->refs, memory_order_acquire) > 1) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        workspace_put(w);
+    }
+}
+
+/* NULL with an error set. */
 static workspace *workspace_of(library *l, const tn__cuda_device *dev, uint32_t stream)
 {
     for (workspace *w = l->workspaces; w; w = w->next)
         if (w->stream == stream)
             return w;
+    drop_unused(l);
     workspace *w = tn__block_zero(sizeof *w);
     tn__storage *memory = w ? tn__cuda_allocate(TN_CUDA(dev->index), WORKSPACE) : NULL;
+    if (!w)
+        tn__error_memory("a workspace", sizeof *w);
     if (!memory) {
         tn__block_put(w, sizeof *w);
         tn__error_append("\n  for the workspace of deterministic products");
