@@ -180,6 +180,28 @@ static void a_lost_device(void **state)
     others_go_on();
 }
 
+/* Who waits for an event of a device that failed hears of it, and stays usable: before the failure is known, and after. */
+static void an_event_of_a_dead_device(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    tn_stream *other = tn_cuda_stream_new(TN_CUDA(1), 0);
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
+    tn_event *e = tn_stream_record_event(&tn__cuda_slot(0)->stream);
+    assert_non_null(e);
+    while (tn__cu.stream_query(NULL) == TN__CU_NOT_READY) /* the launch fails when its turn comes */
+        usleep(100);
+    for (int i = 0; i < 2; i++)
+        FAILS_STATUS(tn_stream_wait_event(other, e), TN_EDEVICE, "cuda:0 is out of use since then");
+    OK(tn_stream_synchronize(other));
+    others_go_on();
+    tn_event_release(e);
+    tn_stream_release(other);
+    tn__storage_release(m);
+    revives(set);
+}
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -190,6 +212,7 @@ int main(int argc, char **argv)
         ALONE(bad_indices_are_reported_once, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(tensors_are_void_after_reset, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(the_second_launch_fails, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@2"),
+        ALONE(an_event_of_a_dead_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1:0"),
         ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

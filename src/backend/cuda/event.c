@@ -135,6 +135,14 @@ tn_status tn_event_record(tn_event *e, tn_stream *stream)
     return dev ? record(e, dev, stream ? stream : tn__cuda_current(dev)) : tn_error_code();
 }
 
+/* A wait may fail for what happened on the event's device, which may be another one than the stream's. */
+static tn_status wait_failed(const tn_event *e, tn__cuda_device *dev, tn__cu_result r)
+{
+    tn__cu_result own = e->device == dev ? r : tn__cu.event_query(e->handle);
+    bool is_events = own != TN__CU_SUCCESS && own != TN__CU_NOT_READY;
+    return tn__cuda_failed(is_events ? e->device : dev, is_events ? own : r, "making a stream wait");
+}
+
 tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
 {
     if (!stream || !e)
@@ -142,11 +150,11 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
     tn__enter(TN__NOWHERE);
     if (!e->device)
         return TN_OK; /* never recorded: nothing to wait for, as in PyTorch */
-    if (is_void(e))
-        return refuse_void(e);
-    tn__cuda_device *dev = tn__cuda_use_stream(stream);
-    return dev ? tn__cuda_check(dev, tn__cu.stream_wait_event(stream->handle, e->handle, 0), "making a stream wait")
-               : tn_error_code();
+    tn__cuda_device *dev = use(e) ? tn__cuda_use_stream(stream) : NULL;
+    if (!dev)
+        return tn_error_code();
+    tn__cu_result r = tn__cu.stream_wait_event(stream->handle, e->handle, 0);
+    return r ? wait_failed(e, dev, r) : TN_OK;
 }
 
 tn_event *tn_stream_record_event(tn_stream *stream)
