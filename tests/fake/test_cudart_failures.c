@@ -202,6 +202,26 @@ static void an_event_of_a_dead_device(void **state)
     revives(set);
 }
 
+static tn__cu_result refuse_reset(tn__cu_device device)
+{
+    (void)device;
+    return TN__CU_ECC_UNCORRECTABLE;
+}
+
+/* A reset that the driver refused leaves the device dead, says so, and can be tried again. */
+static void a_reset_that_fails(void **state)
+{
+    (void)state;
+    OK(tn_synchronize(TN_CUDA(0)));
+    tn__cu_result (*reset)(tn__cu_device) = tn__cu.primary_ctx_reset;
+    tn__cu.primary_ctx_reset = refuse_reset;
+    for (int i = 0; i < 2; i++)
+        FAILS_STATUS(tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE, "in tn_cuda_reset on cuda:0");
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
+    tn__cu.primary_ctx_reset = reset;
+    revives(NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -213,6 +233,7 @@ int main(int argc, char **argv)
         ALONE(tensors_are_void_after_reset, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(the_second_launch_fails, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@2"),
         ALONE(an_event_of_a_dead_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1:0"),
+        ALONE(a_reset_that_fails, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

@@ -277,7 +277,7 @@ static void close_device(tn__cuda_device *dev)
 /* What is under way ends first: copies write to host memory that goes here too. What lives in the context is told; the
  * driver takes the context itself away. The allocator is told without the device's lock: under its own it asks for events
  * and lets streams go. */
-static tn_status take_context(tn__cuda_device *dev)
+static void take_context(tn__cuda_device *dev)
 {
     atomic_fetch_add(&tn__resets, 1);
     tn__cu.ctx_set_current(dev->context);
@@ -292,8 +292,15 @@ static tn_status take_context(tn__cuda_device *dev)
     dev->fault_address = NULL;
     tn__cu.ctx_set_current(NULL);
     tn__cu.primary_ctx_release(dev->handle);
-    tn__cu_result r = tn__cu.primary_ctx_reset(dev->handle);
     dev->context = NULL;
+    pthread_mutex_unlock(&dev->lock);
+}
+
+/* The context is gone, or the driver says why not: then the device stays dead, and this can be tried again. */
+static tn_status revive(tn__cuda_device *dev)
+{
+    pthread_mutex_lock(&dev->lock);
+    tn__cu_result r = tn__cu.primary_ctx_reset(dev->handle);
     if (!r) {
         atomic_store(&dev->dead, false);
         dev->death[0] = '\0';
@@ -314,7 +321,9 @@ tn_status tn_cuda_reset(tn_device device)
     tn__cuda_device *dev = &table.device[d.index];
     pthread_mutex_lock(&table.reset);
     if (dev->context)
-        e = take_context(dev);
+        take_context(dev);
+    if (atomic_load(&dev->dead))
+        e = revive(dev);
     pthread_mutex_unlock(&table.reset);
     return e;
 }
