@@ -222,6 +222,18 @@ static void a_reset_that_fails(void **state)
     revives(NULL);
 }
 
+/* What the driver's reference says of these: "any further CUDA work will return the same error", or the process must end. */
+static void failures_that_stay(void **state)
+{
+    static const tn__cu_result results[] = {214, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999};
+    (void)state;
+    for (size_t i = 0; i < TN_COUNT(results); i++) {
+        FAILS_STATUS(tn__cuda_failed(tn__cuda_use(TN_CUDA(0)), results[i], "a call"), TN_EDEVICE, "seen by a call");
+        FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
+        OK(tn_cuda_reset(TN_CUDA(0)));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -234,6 +246,7 @@ int main(int argc, char **argv)
         ALONE(the_second_launch_fails, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@2"),
         ALONE(an_event_of_a_dead_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1:0"),
         ALONE(a_reset_that_fails, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(failures_that_stay, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);

@@ -25,6 +25,7 @@ static bool is_sticky(tn__cu_result r)
 {
     switch (r) {
     case TN__CU_ECC_UNCORRECTABLE:
+    case TN__CU_CONTAINED:
     case TN__CU_ILLEGAL_ADDRESS:
     case TN__CU_LAUNCH_TIMEOUT:
     case TN__CU_CONTEXT_IS_DESTROYED:
@@ -35,6 +36,9 @@ static bool is_sticky(tn__cu_result r)
     case TN__CU_INVALID_ADDRESS_SPACE:
     case TN__CU_INVALID_PC:
     case TN__CU_LAUNCH_FAILED:
+    case TN__CU_TENSOR_MEMORY_LEAK:
+    case TN__CU_MPS_CLIENT_TERMINATED:
+    case TN__CU_EXTERNAL_DEVICE:
     case TN__CU_UNKNOWN: return true;
     default: return false;
     }
