@@ -188,6 +188,11 @@ static void children_compute_on_the_cpu_alone(void **state)
         FAILS_STATUS(tn_synchronize(TN_CUDA(1)), TN_EDEVICE, "exec a program in it");
         FAILS(tn_zeros(TN_SHAPE(4), .device = TN_CUDA(0)), TN_EDEVICE, "Cannot re-initialize CUDA");
         FAILS_STATUS(tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE, "Cannot re-initialize CUDA");
+        tn_cuda_properties p; /* a driver in a child answers nothing: rather an error than a GPU of no bytes */
+        FAILS_STATUS(tn_cuda_device_properties(TN_CUDA(0), &p), TN_EDEVICE, "Cannot re-initialize CUDA");
+        int32_t major, minor;
+        FAILS_STATUS(tn_cuda_device_capability(TN_CUDA(0), &major, &minor), TN_EDEVICE, "Cannot re-initialize CUDA");
+        FAILS_STATUS(tn_cuda_set_per_process_memory_fraction(0.5, TN_CUDA(0)), TN_EDEVICE, "Cannot re-initialize CUDA");
         FAILS_STATUS(tn_stream_synchronize(s), TN_EDEVICE, "Cannot re-initialize CUDA");
         tn_event_release(e);
         tn_stream_release(s);

@@ -696,10 +696,12 @@ tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
     arena *a = arena_of(dev->index);
     size_t total = 0;
     tn_status e = tn__cuda_check(dev, tn__cu.device_total_mem(&total, dev->handle), "cuDeviceTotalMem");
+    if (e)
+        return e;
     pthread_mutex_lock(&a->lock);
     a->share = (int64_t)(fraction * (double)total);
     pthread_mutex_unlock(&a->lock);
-    return e;
+    return TN_OK;
 }
 
 /* ---- reset ---- */

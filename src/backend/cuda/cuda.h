@@ -95,6 +95,8 @@ typedef struct tn__cuda_device {
 int32_t tn__cuda_count(void);
 /* This is a child of fork() of a process that had opened the driver: nothing of it may be called, no lock taken. */
 bool tn__cuda_forked(void);
+/* What it says to whoever asks there, as an error. */
+tn_status tn__cuda_refuse_child(void);
 /* Why there is none, as an error. */
 tn_status tn__cuda_why_none(void);
 /* The slot of device i < tn__cuda_count(), used or not: for what needs no context. */

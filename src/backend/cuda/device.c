@@ -199,7 +199,7 @@ static tn_status open_device(tn__cuda_device *dev)
     return TN_OK;
 }
 
-static tn_status refuse_child(void)
+tn_status tn__cuda_refuse_child(void)
 {
     return tn__error(
         TN_EDEVICE,
@@ -217,7 +217,7 @@ static TN_COLD tn__cuda_device *use_slow(tn_device d)
         return tn__fail(TN_EDEVICE, "CUDA error: invalid device ordinal\n  cuda:%d was asked for; there are %d",
                         (int)d.index, (int)n);
     if (tn__cuda_forked()) {
-        refuse_child();
+        tn__cuda_refuse_child();
         return NULL;
     }
     tn__cuda_device *dev = &table.device[d.index];
@@ -317,7 +317,7 @@ tn_status tn_cuda_reset(tn_device device)
     if (e)
         return e;
     if (tn__cuda_forked())
-        return refuse_child();
+        return tn__cuda_refuse_child();
     tn__cuda_device *dev = &table.device[d.index];
     pthread_mutex_lock(&table.reset);
     if (dev->context)

@@ -41,5 +41,7 @@ tn_status tn_cuda_set_per_process_memory_fraction(double fraction, tn_device dev
         return e;
     if (!(fraction >= 0 && fraction <= 1))
         return tn__error(TN_EVALUE, "Invalid fraction value: %g. Allowed range: 0~1", fraction);
+    if (tn__cuda_forked())
+        return tn__cuda_refuse_child();
     return tn__cuda_set_memory_fraction(tn__cuda_slot(d.index), fraction);
 }

@@ -1,4 +1,4 @@
-/* What GPUs are: asked of the driver once, when they are found; no context is made for it. */
+/* What GPUs are: asked of the driver; no context is made for it. */
 #include "backend/cuda/cuda.h"
 #include "backend/gpu/cache.h"
 #include "core/dynlib.h"
@@ -65,6 +65,8 @@ tn_status tn_cuda_device_properties(tn_device device, tn_cuda_properties *out)
     size_t total = 0;
     if (!dev)
         return tn_error_code();
+    if (tn__cuda_forked())
+        return tn__cuda_refuse_child();
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", dev->name);
     if (tn__cu.device_total_mem(&total, dev->handle) == TN__CU_SUCCESS)
@@ -87,6 +89,8 @@ tn_status tn_cuda_device_capability(tn_device device, int32_t *major, int32_t *m
     const tn__cuda_device *dev = slot_of(device);
     if (!dev)
         return tn_error_code();
+    if (tn__cuda_forked())
+        return tn__cuda_refuse_child();
     if (major)
         *major = attribute(dev, TN__CU_COMPUTE_CAPABILITY_MAJOR);
     if (minor)
