@@ -25,6 +25,13 @@ static void two_are_found(void **state)
     tn_stream *s = tn_cuda_default_stream(TN_CUDA(-1));
     assert_int_equal(tn_stream_device(s).index, 1);
     tn_stream_release(s);
+    FAILS_STATUS(tn_synchronize(TN_CUDA(2)), TN_EDEVICE, "invalid device ordinal");
+    tn_scope *scope = tn_scope_open();
+    MADE(tn_zeros(TN_SHAPE(2)));
+    assert_int_equal(tn_synchronize(TN_CUDA(2)), TN_EDEVICE);
+    assert_null(strstr(tn_error_message(), "test_cudart_devices.c")); /* not the place of the call before */
+    tn_error_clear();
+    tn_scope_close(scope);
     FAILS_STATUS(tn_cuda_reset(TN_CPU), TN_EVALUE, "Expected a cuda device, but got: cpu");
 }
 
