@@ -9,7 +9,7 @@ tn__storage *tn__storage_new(tn_device device, void *data, size_t nbytes, void (
     atomic_init(&s->refs, 1);
     atomic_init(&s->version, 0);
     s->device = device;
-    s->pinned = false;
+    atomic_init(&s->pinned, false);
     s->read_only = false;
     s->data = data;
     s->nbytes = nbytes;

@@ -10,9 +10,9 @@ struct tn__storage {
     _Atomic int32_t refs;
     _Atomic uint32_t version; /* counts in-place writes; autograd compares */
     tn_device device;
-    bool pinned;    /* page-locked host memory of a GPU backend */
-    bool read_only; /* memory the library must not write: a mapped file */
-    void *data;     /* NULL on meta, and where nbytes is 0 */
+    _Atomic bool pinned; /* page-locked host memory of a GPU backend; no longer once its device was reset */
+    bool read_only;      /* memory the library must not write: a mapped file */
+    void *data;          /* NULL on meta, and where nbytes is 0 */
     size_t nbytes;
     struct tn__stream *stream; /* whose order the memory follows: the one it was allocated on. Kept alive by the backend
                                   that made the storage; NULL where work is not queued, or the memory is the host's */

@@ -258,7 +258,7 @@ static tn__storage *pinned(size_t bytes)
 {
     tn__storage *s = tn__cuda_pinned(bytes);
     check_ok_(s != NULL, "tn__cuda_pinned", __FILE__, __LINE__);
-    assert_true(s->pinned && s->device.type == TN_DEVICE_CPU);
+    assert_true(s && s->pinned && s->device.type == TN_DEVICE_CPU);
     return s;
 }
 

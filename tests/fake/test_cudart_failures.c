@@ -148,6 +148,26 @@ static void tensors_are_void_after_reset(void **state)
     OK(tn_synchronize(TN_CUDA(0)));
 }
 
+/* So are tensors that its context had page-locked, but that they are ordinary ones from then on. */
+static void pinned_tensors_are_ordinary_after_reset(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    OK(tn_synchronize(TN_CUDA(0)));
+    tn_tensor *t = MADE(tn_pin_memory(MADE(tn_ones(TN_SHAPE(3)))));
+    assert_true(tn_tensor_is_pinned(t));
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    PRINTS(t, "tensor([1., 1., 1.])");
+    assert_false(tn_tensor_is_pinned(t));
+    PRINTS(MADE(tn_cpu(MADE(tn_cuda(t, 0)))), "tensor([1., 1., 1.])");
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).upload_pinned.copies, 0);
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).upload_pageable.copies, 1);
+    tn_tensor *again = MADE(tn_pin_memory(t));
+    assert_true(tn_tensor_is_pinned(again));
+    PRINTS(again, "tensor([1., 1., 1.])");
+    tn_scope_close(scope);
+}
+
 /* ---- faults that were ordered ---- */
 
 static void the_second_launch_fails(void **state)
@@ -243,6 +263,7 @@ int main(int argc, char **argv)
         ALONE(a_launch_that_is_refused_kills_nothing, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(bad_indices_are_reported_once, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(tensors_are_void_after_reset, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(pinned_tensors_are_ordinary_after_reset, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(the_second_launch_fails, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@2"),
         ALONE(an_event_of_a_dead_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1:0"),
         ALONE(a_reset_that_fails, "TENON_FAKE_GPUS=1x64MiB"),

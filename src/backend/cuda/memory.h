@@ -157,7 +157,8 @@ typedef struct tn__cuda_pin {
     char *p;
     size_t size, requested;
     tn__cuda_user *users;
-    uint32_t bin; /* the logarithm of its size */
+    tn__storage *storage; /* that has it; NULL: staging, or free */
+    uint32_t bin;         /* the logarithm of its size */
     bool free;
     /* of sheets */
     bool mapped;    /* the process's own memory, registered; else the driver's */

@@ -254,6 +254,7 @@ static void give(tn__cuda_pin *b)
     if (tn__cu.fake_block_freed)
         tn__cu.fake_block_freed(b->p, b->requested);
     host.stats.allocated -= (int64_t)b->size;
+    b->storage = NULL;
     tn__cuda_users_record(&host.users, &b->users);
     b->link = NULL;
     if (!b->users) {
@@ -315,10 +316,13 @@ void tn__cuda_pin_put(tn__cuda_pin *b)
     pthread_mutex_unlock(&host.lock);
 }
 
-static void wait_for_users(tn__cuda_pin *b)
+/* It is ordinary memory from now on; what still copies from or to it is waited for. */
+static void lose(tn__cuda_pin *b)
 {
     for (int i = 0; i < 2 && b->half[0]; i++)
-        wait_for_users(b->half[i]);
+        lose(b->half[i]);
+    if (b->storage)
+        atomic_store(&b->storage->pinned, false);
     tn__cuda_users_record(&host.users, &b->users);
     tn__cuda_users_passed(&host.users, &b->users, true);
 }
@@ -331,7 +335,7 @@ void tn__cuda_pinned_forget(int32_t device)
         if (s->device != device || s->lost)
             continue;
         s->lost = true;
-        wait_for_users(s);
+        lose(s);
     }
     flush();
     pthread_mutex_unlock(&host.lock);
@@ -381,7 +385,7 @@ tn__storage *tn__cuda_pinned(size_t bytes)
     tn__storage *s = tn__storage_new(TN_CPU, NULL, bytes, NULL);
     if (!s)
         return tn__fail(TN_ENOMEM, "out of memory for a storage's description");
-    s->pinned = true;
+    atomic_store(&s->pinned, true);
     if (!bytes)
         return s;
     tn__cuda_device *dev = current();
@@ -390,6 +394,10 @@ tn__storage *tn__cuda_pinned(size_t bytes)
         tn__storage_release(s);
         return NULL;
     }
+    pthread_mutex_lock(&host.lock);
+    b->storage = s;
+    atomic_store(&s->pinned, !b->sheet->lost); /* a reset may have come between */
+    pthread_mutex_unlock(&host.lock);
     s->data = b->p;
     s->ctx = b;
     s->release = release;
