@@ -252,6 +252,36 @@ static void chunks_are_the_sources(void **state)
     CLEAN();
 }
 
+static tn__cu_result (*record_event)(tn__cu_event, tn__cu_stream);
+static int records_left;
+
+static tn__cu_result record_some(tn__cu_event e, tn__cu_stream s)
+{
+    return records_left-- > 0 ? record_event(e, s) : TN__CU_OUT_OF_MEMORY;
+}
+
+/* The copy is queued, but the destination's stream cannot be made to wait for it: nobody may take the memory before it is
+ * done. */
+static void a_peer_copy_that_cannot_be_waited_for(void **state)
+{
+    (void)state;
+    check_peer(0, 1, 1000);
+    tn__storage *a = on(0, 1 * M), *b = on(1, 1 * M);
+    record_event = tn__cu.event_record;
+    tn__cu.event_record = record_some;
+    records_left = 1;
+    FAILS_STATUS(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, 1 * M), TN_ENOMEM, "cuEventRecord");
+    tn__cu.event_record = record_event;
+    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_int_equal(tn__cu.stream_query(a->stream->handle), 0);
+    tn__storage_release(b);
+    b = on(1, 1 * M);
+    assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)b->data, 1, 1 * M, b->stream->handle), 0);
+    tn__storage_release(a);
+    tn__storage_release(b);
+    CLEAN();
+}
+
 /* ---- pinned memory ---- */
 
 static tn__storage *pinned(size_t bytes)
@@ -463,6 +493,7 @@ int main(int argc, char **argv)
         ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
+        ALONE(a_peer_copy_that_cannot_be_waited_for, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(pinning_makes_no_second_context, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(any_thread_may_empty_the_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(reset_waits_for_copies, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),

@@ -63,7 +63,15 @@ static tn_status copy_direct(const crossing *c, void *to, const void *from, size
                            tn__cu.memcpy_peer_async(address(to), c->to->context, address(from), c->from->context, bytes,
                                                     handle(c->from_stream)),
                            "cuMemcpyPeerAsync");
-    return e ? e : order(c->from, c->from_stream, c->to, c->to_stream, false);
+    if (e)
+        return e;
+    e = order(c->from, c->from_stream, c->to, c->to_stream, false);
+    if (e) { /* the destination's stream knows nothing of the copy: the host waits in its place */
+        tn__cuda_visit v = tn__cuda_enter(c->from);
+        tn__cu.stream_synchronize(handle(c->from_stream));
+        tn__cuda_leave(v);
+    }
+    return e;
 }
 
 /* ---- through the host ---- */
