@@ -282,6 +282,24 @@ static void a_peer_copy_that_cannot_be_waited_for(void **state)
     CLEAN();
 }
 
+/* No memory to keep it: it goes, and the context that was current stays so. */
+static void an_event_that_is_not_kept(void **state)
+{
+    tn__cu_context now = NULL;
+    (void)state;
+    tn__cuda_device *dev = tn__cuda_use(TN_CUDA(0)), *other = tn__cuda_use(TN_CUDA(1));
+    assert_true(dev && other && tn__cuda_use(TN_CUDA(0)));
+    tn__cu_event e = tn__cuda_event_get(dev);
+    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    tn__door_fail(1);
+    tn__cuda_event_put(dev, e);
+    tn__door_fail(0);
+    assert_int_equal(dev->n_spare, 0);
+    assert_int_equal(tn__cu.ctx_get_current(&now), 0);
+    assert_ptr_equal(now, other->context);
+    CLEAN();
+}
+
 /* ---- pinned memory ---- */
 
 static tn__storage *pinned(size_t bytes)
@@ -494,6 +512,7 @@ int main(int argc, char **argv)
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
         ALONE(a_peer_copy_that_cannot_be_waited_for, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
+        ALONE(an_event_that_is_not_kept, "TENON_FAKE_GPUS=2x256MiB", "TENON_NO_CACHE=1"),
         ALONE(pinning_makes_no_second_context, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(any_thread_may_empty_the_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(reset_waits_for_copies, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),

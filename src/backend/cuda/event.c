@@ -1,5 +1,5 @@
 /* Events: a pool of those without timing for the library's own waits, and the public ones. */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/memory.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/thread.h"
@@ -28,8 +28,11 @@ void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e)
         kept = true;
     }
     pthread_mutex_unlock(&dev->lock);
-    if (!kept && tn__cuda_peek(TN_CUDA(dev->index)))
-        tn__cu.event_destroy(e);
+    if (kept || !atomic_load(&dev->ready))
+        return;
+    tn__cuda_visit v = tn__cuda_enter(dev); /* callers go on in the context that is current */
+    tn__cu.event_destroy(e);
+    tn__cuda_leave(v);
 }
 
 /* ---- public ---- */
