@@ -50,7 +50,7 @@ typedef struct tn_device_info {
     char detail[160];     /* instruction set, BLAS, driver ... */
     /* of GPUs: the map from logical to physical; nothing of it makes a context */
     int32_t physical;    /* nvidia-smi's number; -1 where unknown, and on others */
-    char uuid[48];       /* "GPU-d49a2b4e-...", or "" */
+    char uuid[48];       /* "GPU-d49a2b4e-...", "MIG-..." of a slice, or "" */
     char pci_bus_id[32]; /* "0000:17:00.0", or "" */
 } tn_device_info;
 /* Writes up to cap rows; returns how many devices there are. */

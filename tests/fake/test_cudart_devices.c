@@ -91,6 +91,26 @@ static void listing_makes_no_context(void **state)
     assert_int_equal(tn_cuda_processes(7, who, 4), 0);
 }
 
+static tn__cu_result uuid_of_a_slice(tn__cu_uuid *uuid, tn__cu_device device)
+{
+    memset(uuid, 0x10 + device, sizeof *uuid);
+    return TN__CU_SUCCESS;
+}
+
+/* A slice of a GPU (MIG) has a UUID of its own, spelled as CUDA_VISIBLE_DEVICES wants it; NVML, which lists whole GPUs, finds
+ * it by the address, and what is free in all of the GPU is not what is free in the slice. */
+static void a_slice(void **state)
+{
+    (void)state;
+    tn_device_info d[2];
+    assert_int_equal(tn_cuda_device_count(), 1);
+    tn__cu.device_get_uuid = uuid_of_a_slice;
+    assert_int_equal(tn_devices(d, 2), 2);
+    assert_int_equal(d[1].physical, 0);
+    assert_string_equal(d[1].uuid, "MIG-10101010-1010-1010-1010-101010101010");
+    assert_int_equal(d[1].free_memory, 0);
+}
+
 static void visible_devices_are_renumbered(void **state)
 {
     (void)state;
@@ -233,6 +253,7 @@ int main(int argc, char **argv)
         ALONE(two_are_found, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(properties_are_told, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(listing_makes_no_context, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(a_slice, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(visible_devices_are_renumbered, "TENON_FAKE_GPUS=3x64MiB", "CUDA_VISIBLE_DEVICES=2,0"),
         ALONE(none_visible, "TENON_FAKE_GPUS=2x64MiB", "CUDA_VISIBLE_DEVICES="),
         ALONE(no_driver, "TENON_FAKE_GPUS="),

@@ -15,11 +15,16 @@ static bool same_address(const char *a, const char *b)
            sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4 && !memcmp(x, y, sizeof x);
 }
 
-static bool is_device(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__cuda_device *dev)
+static bool same_uuid(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__cuda_device *dev)
 {
     char uuid[96];
+    return !nvml->device_get_uuid(handle, uuid, sizeof uuid) && !strcasecmp(uuid, tn__cuda_uuid_str(dev).s);
+}
+
+static bool is_device(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__cuda_device *dev)
+{
     tn__nvml_pci pci;
-    if (!nvml->device_get_uuid(handle, uuid, sizeof uuid) && !strcasecmp(uuid, tn__cuda_uuid_str(dev).s))
+    if (same_uuid(nvml, handle, dev))
         return true;
     /* a slice of a GPU (MIG) has a UUID of its own, and the address of the whole */
     return !nvml->device_get_pci_info(handle, &pci) && same_address(pci.bus_id, dev->pci);
@@ -43,11 +48,18 @@ int32_t tn__cuda_physical_of(const tn__cuda_device *dev)
     return find_physical(dev, &handle);
 }
 
+bool tn__cuda_is_slice(const tn__cuda_device *dev)
+{
+    tn__nvml_device handle;
+    return *tn__cuda_uuid_str(dev).s && find_physical(dev, &handle) >= 0 && !same_uuid(tn__nvml(), handle, dev);
+}
+
 int64_t tn__cuda_free_memory(const tn__cuda_device *dev)
 {
     tn__nvml_device handle;
     tn__nvml_memory memory;
-    if (find_physical(dev, &handle) < 0 || tn__nvml()->device_get_memory_info(handle, &memory))
+    if (tn__cuda_is_slice(dev) || find_physical(dev, &handle) < 0 ||
+        tn__nvml()->device_get_memory_info(handle, &memory))
         return 0;
     return (int64_t)memory.free;
 }

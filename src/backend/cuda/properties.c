@@ -135,6 +135,8 @@ void tn__cuda_info(int32_t index, tn_device_info *out)
     out->units = attribute(dev, TN__CU_MULTIPROCESSOR_COUNT);
     out->physical = tn__cuda_physical_of(dev);
     snprintf(out->uuid, sizeof out->uuid, "%s", tn__cuda_uuid_str(dev).s);
+    if (tn__cuda_is_slice(dev))
+        memcpy(out->uuid, "MIG", 3);
     snprintf(out->pci_bus_id, sizeof out->pci_bus_id, "%s", dev->pci);
     tn__cu.driver_get_version(&version);
     snprintf(out->detail, sizeof out->detail, "compute capability %d.%d; driver %s%sfor CUDA %d.%d",
