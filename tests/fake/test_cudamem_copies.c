@@ -444,6 +444,23 @@ static void reset_waits_for_copies(void **state)
     CLEAN();
 }
 
+/* No memory to remember a stream with: it is waited for at once, whichever device's context is current. */
+static void a_use_that_cannot_be_remembered(void **state)
+{
+    (void)state;
+    tn__storage *d = on(0, 4096), *a = pinned(4096);
+    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, a->data, 4096, true, true));
+    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    tn__door_fail(1);
+    tn__cuda_storage_used(a, d->stream);
+    tn__door_fail(0);
+    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_int_equal(tn__cu.stream_query(d->stream->handle), 0);
+    tn__storage_release(a);
+    tn__storage_release(d);
+    CLEAN();
+}
+
 /* ---- faults: every n-th allocation of the driver fails, once; nothing is lost, and the next try works ---- */
 
 static void try_all(int *failures)
@@ -512,6 +529,8 @@ int main(int argc, char **argv)
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
         ALONE(a_peer_copy_that_cannot_be_waited_for, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
+        ALONE(a_use_that_cannot_be_remembered, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms",
+              "TENON_NO_CACHE=1"),
         ALONE(an_event_that_is_not_kept, "TENON_FAKE_GPUS=2x256MiB", "TENON_NO_CACHE=1"),
         ALONE(pinning_makes_no_second_context, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(any_thread_may_empty_the_cache, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),

@@ -104,7 +104,9 @@ void tn__cuda_users_add(tn__cuda_slab *slab, tn__cuda_user **users, tn__stream *
         }
     tn__cuda_user *u = tn__cuda_slab_get(slab, sizeof *u);
     if (!u) { /* it cannot be remembered: it must be over */
+        tn__cuda_visit v = tn__cuda_enter(tn__cuda_slot(stream->device.index));
         tn__cu.stream_synchronize(stream->handle);
+        tn__cuda_leave(v);
         return;
     }
     u->stream = tn__stream_retain(stream);
