@@ -116,6 +116,33 @@ static void names_of_older_versions(void **state)
     alone_run("compiles_nothing", NULL);
 }
 
+static tn__cu_result driver_12(int *version)
+{
+    *version = 12040;
+    return TN__CU_SUCCESS;
+}
+
+/* A driver for CUDA 12 does not run what CUDA 13 makes: NVIDIA's table of versions asks for one of 580 or newer there. */
+static void older_driver(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_cuda_device_count(), 1);
+    tn__cu.driver_get_version = driver_12;
+    assert_non_null(strstr(tn__cuda_library_path(TN__LIB_NVRTC), "libnvrtc.so.12"));
+    assert_non_null(strstr(tn__cuda_library_path(TN__LIB_CUBLAS), "libcublas.so.13")); /* there is no other */
+}
+
+static void an_older_driver_takes_its_own_toolkit(void **state)
+{
+    (void)state;
+    close_names();
+    shell("cp libfake libcuda.so.1 && cp libfake libnvrtc.so.13 && cp libfake libnvrtc.so.12 && cp libfake %s",
+          "libcublas.so.13");
+    shell("for v in .12 .11 ''; do : >libcublas.so$v; done%s", "");
+    alone_run("older_driver", NULL);
+    shell("rm libcublas*%s", "");
+}
+
 static void a_library_without_the_functions(void **state)
 {
     (void)state;
@@ -139,11 +166,12 @@ static int run(int argc, char **argv)
     static const alone tests[] = {
         ALONE(the_compiler_is_opened_to_compile_alone, NULL),
         ALONE(names_of_older_versions, NULL),
+        ALONE(an_older_driver_takes_its_own_toolkit, NULL),
         ALONE(a_library_without_the_functions, NULL),
     };
     static const alone parts[] = {
         ALONE(compiles, NULL),       ALONE(compiles_nothing, NULL), ALONE(asks_the_compiler, NULL),
-        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),
+        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),     ALONE(older_driver, NULL),
     };
     int status = alone_main(tests, TN_COUNT(tests), argc, argv);
     return status == 2 && argc > 1 ? alone_main(parts, TN_COUNT(parts), argc, argv) : status;

@@ -42,10 +42,12 @@ static tn__nvrtc_functions nvrtc;
 static tn__cublas_functions cublas;
 static tn__nvml_functions nvml;
 
+enum { NAMES = 6 };
+
 /* One of the four. slots is the struct of functions: as many pointers as there are entries, in their order. */
 typedef struct library {
-    const char *what, *get; /* for messages: whose it is, how to get it */
-    const char *names[6];
+    const char *what, *get;   /* for messages: whose it is, how to get it */
+    const char *names[NAMES]; /* ends with NULL */
     const entry *entries;
     size_t n;
     void *slots;
@@ -122,16 +124,44 @@ static void *open_in(const char *list, const char *const *names)
     return NULL;
 }
 
+/* 12 for CUDA 12; 0 if the driver is not there. */
+static int driver_major(void)
+{
+    int version = 0;
+    if (tn__cuda_library(TN__LIB_CUDA) || tn__cu.driver_get_version(&version))
+        return 0;
+    return version / 1000;
+}
+
+static bool suits(const char *name, int driver)
+{
+    const char *version = strstr(name, ".so.");
+    return !driver || (version && strtol(version + strlen(".so."), NULL, 10) <= driver);
+}
+
+/* A driver runs nothing that a toolkit of a later major version makes: names of such ones are tried last. */
+static void order_names(const library *l, const char **out)
+{
+    const int driver = l->toolkit ? driver_major() : 0;
+    for (int suit = 1; suit >= 0; suit--)
+        for (const char *const *name = l->names; *name; name++)
+            if (suits(*name, driver) == suit)
+                *out++ = *name;
+    *out = NULL;
+}
+
 static void *open_real(const library *l)
 {
     static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME"};
+    const char *names[NAMES];
+    order_names(l, names);
     for (size_t i = 0; l->toolkit && i < TN_COUNT(variables); i++) {
         const char *list = getenv(variables[i]);
-        void *lib = list ? open_in(list, l->names) : NULL;
+        void *lib = list ? open_in(list, names) : NULL;
         if (lib)
             return lib;
     }
-    return tn__dynlib_open(l->names, NULL);
+    return tn__dynlib_open(names, NULL);
 }
 
 #ifndef TENON_LIBRARY_FOLDER
