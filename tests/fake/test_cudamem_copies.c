@@ -392,6 +392,22 @@ static void pinned_outlives_reset(void **state)
     CLEAN();
 }
 
+static tn__cu_result lock_nothing(void *p, size_t bytes, unsigned flags)
+{
+    (void)p;
+    (void)bytes;
+    (void)flags;
+    return TN__CU_NOT_SUPPORTED;
+}
+
+/* Where the driver locks only memory of its own, that goes with its context: what tensors hold is brought away before. */
+static void the_drivers_memory_outlives_reset(void **state)
+{
+    assert_int_equal(tn__cuda_count(), 2);
+    tn__cu.mem_host_register = lock_nothing;
+    pinned_outlives_reset(state);
+}
+
 /* Whose context locks memory does not matter, so none is made for it where there is one. */
 static void pinning_makes_no_second_context(void **state)
 {
@@ -527,6 +543,7 @@ int main(int argc, char **argv)
         ANYWHERE(pinned_sizes, "TENON_FAKE_GPUS=2x256MiB"),
         ALONE(pinned_waits, "TENON_FAKE_GPUS=1x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ANYWHERE(pinned_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
+        ALONE(the_drivers_memory_outlives_reset, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=10ms"),
         ALONE(chunks_are_the_sources, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"),
         ALONE(a_peer_copy_that_cannot_be_waited_for, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms"),
         ALONE(a_use_that_cannot_be_remembered, "TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=slowcopy=20ms",

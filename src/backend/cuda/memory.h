@@ -160,6 +160,7 @@ typedef struct tn__cuda_pin {
     tn__storage *storage; /* that has it; NULL: staging, or free */
     uint32_t bin;         /* the logarithm of its size */
     bool free;
+    bool moved; /* p is memory of the process's own, in place of the driver's that went with its context */
     /* of sheets */
     bool mapped;    /* the process's own memory, registered; else the driver's */
     bool lost;      /* the context that locked it is gone, or going */

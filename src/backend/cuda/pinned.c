@@ -3,8 +3,9 @@
  * are joined again when the cache is emptied.
  *
  * A sheet is memory of the process's own that the driver locks (registers): it outlives a reset of the device in whose
- * context that was done, so CPU tensors stay whole; they are ordinary memory then. It is mapped shared: after a fork() no
- * copy on write can part the pages that the host sees from those that the device reaches. */
+ * context that was done, so CPU tensors stay whole; they are ordinary memory then (where the driver locks none but its
+ * own, a reset moves them: their addresses change). It is mapped shared: after a fork() no copy on write can part the
+ * pages that the host sees from those that the device reaches. */
 #include "backend/cuda/memory.h"
 #include "core/alloc.h"
 #include "core/env.h"
@@ -120,6 +121,8 @@ static void settle(tn__cuda_pin *b)
         push(b);
         return;
     }
+    if (b->moved)
+        munmap(b->p, b->size);
     b->free = true;
     if (join(b->sheet))
         sheet_put(b->sheet);
@@ -316,6 +319,17 @@ void tn__cuda_pin_put(tn__cuda_pin *b)
     pthread_mutex_unlock(&host.lock);
 }
 
+/* The driver's own memory goes with the context: what a tensor holds there is brought away. */
+static void move_away(tn__cuda_pin *b)
+{
+    void *p = mmap(NULL, b->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return;
+    memcpy(p, b->p, b->requested);
+    b->p = b->storage->data = p;
+    b->moved = true;
+}
+
 /* It is ordinary memory from now on; what still copies from or to it is waited for. */
 static void lose(tn__cuda_pin *b)
 {
@@ -325,6 +339,8 @@ static void lose(tn__cuda_pin *b)
         atomic_store(&b->storage->pinned, false);
     tn__cuda_users_record(&host.users, &b->users);
     tn__cuda_users_passed(&host.users, &b->users, true);
+    if (b->storage && !b->sheet->mapped)
+        move_away(b);
 }
 
 /* What other devices still do with sheets of this one is waited for: its context is what locks them. */
