@@ -46,14 +46,18 @@ static bool stat_compiler(compiler *c)
     return true;
 }
 
-/* Where the loader looks decides which library is meant. */
+/* Where the loader looks, and what the driver runs, decides which library is meant. */
 static tn__cache_key record_key(void)
 {
     static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"};
-    const char *parts[1 + TN_COUNT(variables)] = {"nvrtc"};
+    char driver[16];
+    int version = 0;
+    const char *parts[2 + TN_COUNT(variables)] = {"nvrtc", driver};
+    tn__cu.driver_get_version(&version);
+    snprintf(driver, sizeof driver, "%d", version);
     for (size_t i = 0; i < TN_COUNT(variables); i++) {
         const char *v = getenv(variables[i]);
-        parts[1 + i] = v ? v : "";
+        parts[2 + i] = v ? v : "";
     }
     return tn__cache_key_of(parts, TN_COUNT(parts));
 }
