@@ -82,7 +82,7 @@ static void lines_without_shuffles(void **state)
 static void lines_of_large_walks(void **state)
 {
     (void)state;
-    tn__walk_most = 0;
+    tn__lines_most = 0;
     check_lines();
 }
 
@@ -117,7 +117,7 @@ static void check_indexing(tn_tensor *x)
 static void indices_of_large_walks(void **state)
 {
     (void)state;
-    tn__walk_most = 0;
+    tn__lines_most = 0;
     SCOPED check_indexing(whole_numbers(TN_SHAPE(40, 40), 1000));
 }
 

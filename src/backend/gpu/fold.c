@@ -7,7 +7,7 @@ enum { LOADS = 8, PIECE_LOADS = 16 };   /* of a lane: what is worth a lane, a gr
 
 void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t mask, bool ordered)
 {
-    int32_t order[TN_MAX_DIMS], n = tn__walk_order(x, tn__all_dims(x) & ~mask, order);
+    int32_t order[TN_MAX_DIMS], n = tn__lines_order(x, tn__all_dims(x) & ~mask, order);
     int64_t dense[TN_MAX_DIMS], step = 1;
     for (int32_t d = x->ndim - 1; d >= 0; d--) {
         dense[d] = step;
@@ -15,8 +15,8 @@ void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t m
             step *= x->shape[d];
     }
     for (int32_t i = 0; i < n; i++)
-        tn__walk_add(&f->kept, x->shape[order[i]], x->stride[order[i]], dense[order[i]], 0);
-    n = tn__walk_order(x, mask, order);
+        tn__lines_add(&f->kept, x->shape[order[i]], x->stride[order[i]], dense[order[i]], 0);
+    n = tn__lines_order(x, mask, order);
     if (ordered) {
         n = 0;
         for (int32_t d = x->ndim - 1; d >= 0; d--)
@@ -24,9 +24,9 @@ void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t m
                 order[n++] = d;
     }
     for (int32_t i = 0; i < n; i++)
-        tn__walk_add(&f->reduced, x->shape[order[i]], x->stride[order[i]], 0, 0);
-    f->n_kept = tn__walk_end(&f->kept, variant);
-    f->n = f->piece = tn__walk_end(&f->reduced, variant);
+        tn__lines_add(&f->reduced, x->shape[order[i]], x->stride[order[i]], 0, 0);
+    f->n_kept = tn__lines_end(&f->kept, variant);
+    f->n = f->piece = tn__lines_end(&f->reduced, variant);
     f->pieces = f->width = 1;
 }
 

@@ -1,5 +1,5 @@
-/* backend/gpu/lines.h: dimensions as kernels walk them (kernels/lines.h has the same struct): ordered, merged, the fastest
- * first; and what files of operations share in choosing launches. */
+/* backend/gpu/lines.h: dimensions as kernels walk them: ordered, merged, the fastest first (kernels/lines.h has the same
+ * struct, as Walk); and what files of operations share in choosing launches. */
 #ifndef TENON_BACKEND_GPU_LINES_H
 #define TENON_BACKEND_GPU_LINES_H
 
@@ -7,20 +7,20 @@
 #include "op/infer.h"
 
 /* Strides in elements of up to three operands. */
-typedef struct tn__walk {
+typedef struct tn__lines {
     int64_t shape[TN_MAX_DIMS], a[TN_MAX_DIMS], b[TN_MAX_DIMS], c[TN_MAX_DIMS];
     uint32_t magic[TN_MAX_DIMS], shift[TN_MAX_DIMS];
     int32_t n, unused;
-} tn__walk;
+} tn__lines;
 
 enum { TN__LARGE = 8 }; /* variant of a unit: a walk has 2^31 elements or more */
-extern int64_t
-    tn__walk_most; /* elements of walks that are not; tests lower it, to run large variants on small tensors */
+/* The elements of walks that are not; tests lower it, to run large variants on small tensors. */
+extern int64_t tn__lines_most;
 
 /* Begin with {0}; add dimensions from the fastest to the slowest: one that continues the one before is merged with it;
  * then end, which makes it at least one dimension and sets TN__LARGE where it must be. Returns the number of elements. */
-void tn__walk_add(tn__walk *w, int64_t shape, int64_t a, int64_t b, int64_t c);
-int64_t tn__walk_end(tn__walk *w, uint32_t *variant);
+void tn__lines_add(tn__lines *w, int64_t shape, int64_t a, int64_t b, int64_t c);
+int64_t tn__lines_end(tn__lines *w, uint32_t *variant);
 
 /* The stride of a dimension; a 0-dim view is one of shape [1]. */
 static inline int64_t tn__stride_of(const tn__view *v, int64_t dim)
@@ -35,14 +35,14 @@ static inline int64_t tn__size_of(const tn__view *v, int64_t dim)
 
 /* The lines of a along one dimension: a walk over the other dimensions, in the order of a's strides. b and c: further
  * operands of that shape, or NULL. Returns how many. */
-int64_t tn__walk_lines(tn__walk *w, uint32_t *variant, int64_t dim, const tn__view *a, const tn__view *b,
-                       const tn__view *c);
+int64_t tn__lines_along(tn__lines *w, uint32_t *variant, int64_t dim, const tn__view *a, const tn__view *b,
+                        const tn__view *c);
 
 /* Are the walk's strides multiples of what 16 bytes hold of the view, its memory aligned, its step along the lines 1? */
-bool tn__lines_wide(const tn__walk *w, const int64_t *stride, const tn__view *v, int64_t step);
+bool tn__lines_wide(const tn__lines *w, const int64_t *stride, const tn__view *v, int64_t step);
 
 /* Dimensions of v that are in the mask, from the smallest stride to the largest. Returns how many. */
-int32_t tn__walk_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_DIMS]);
+int32_t tn__lines_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_DIMS]);
 
 static inline uint32_t tn__all_dims(const tn__view *v)
 {
@@ -81,7 +81,7 @@ static inline uint32_t tn__grid_groups(int64_t n, const tn__gpu_limits *limits)
 
 /* What a family's kernels "single", "rows", "columns", "finish" are to do: their argument, but for the sharing out. */
 typedef struct tn__fold {
-    tn__walk kept, reduced;
+    tn__lines kept, reduced;
     int64_t n_kept, n, piece;
     int32_t pieces, width;
     double factor;

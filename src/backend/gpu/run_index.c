@@ -8,7 +8,7 @@ enum { GROUP = 256, NARROW_INDEX = 1, WIDE_ELEMENT = 2 }; /* the latter two: bit
 
 /* The argument of the kernels. */
 typedef struct indexed {
-    tn__walk walk;
+    tn__lines walk;
     int64_t n, along, size, step_a, step_c, length;
     int32_t op, lanes;
 } indexed;
@@ -60,7 +60,7 @@ static tn__gpu_launch launch_of(const index_job *j, uint32_t kernel, tn_dtype co
 /* Slices that are whole 16 bytes on both sides are moved so. */
 static bool widen(index_job *j, const tn__view *out)
 {
-    tn__walk *w = &j->f.walk;
+    tn__lines *w = &j->f.walk;
     const int64_t width = 16 / (int64_t)tn__dtype_size(out->dtype);
     bool fits = w->a[0] == 0 && w->b[0] == 1 && w->shape[0] % width == 0 && j->f.along % width == 0 &&
                 tn__aligned16(j->table->data) && tn__aligned16(out->data);
@@ -72,7 +72,7 @@ static bool widen(index_job *j, const tn__view *out)
     for (int32_t d = 1; d < w->n; d++)
         w->b[d] /= width;
     j->f.along /= width;
-    j->f.n = tn__walk_end(w, &j->variant);
+    j->f.n = tn__lines_end(w, &j->variant);
     return true;
 }
 
@@ -80,7 +80,7 @@ static tn_status read_table(index_job *j)
 {
     const tn__view *out = &j->l->out[0];
     j->element = dtype_of_size(tn__dtype_size(out->dtype));
-    j->f.n = tn__walk_end(&j->f.walk, &j->variant);
+    j->f.n = tn__lines_end(&j->f.walk, &j->variant);
     if (out->numel == 0)
         return TN_OK;
     const bool wide = widen(j, out);
@@ -102,8 +102,8 @@ static void walk_points(index_job *j, int64_t dim, bool all)
     const tn__view *index = j->index, *table = j->table, *other = j->other;
     for (int32_t d = index->ndim - 1; d >= 0; d--)
         if (all || d != dim)
-            tn__walk_add(&j->f.walk, index->shape[d], index->stride[d], table->ndim && d != dim ? table->stride[d] : 0,
-                         other && other->ndim ? other->stride[d] : 0);
+            tn__lines_add(&j->f.walk, index->shape[d], index->stride[d], table->ndim && d != dim ? table->stride[d] : 0,
+                          other && other->ndim ? other->stride[d] : 0);
 }
 
 tn_status tn__gpu_gather(const tn__launch *l)
@@ -125,11 +125,11 @@ tn_status tn__gpu_index_select(const tn__launch *l)
     if (e)
         return e;
     for (int32_t d = table->ndim - 1; d > dim; d--)
-        tn__walk_add(&j.f.walk, table->shape[d], 0, table->stride[d], 0);
+        tn__lines_add(&j.f.walk, table->shape[d], 0, table->stride[d], 0);
     for (int32_t d = index->ndim - 1; d >= 0; d--)
-        tn__walk_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
+        tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
     for (int32_t d = TN_MIN(dim, table->ndim) - 1; d >= 0; d--)
-        tn__walk_add(&j.f.walk, table->shape[d], 0, table->stride[d], 0);
+        tn__lines_add(&j.f.walk, table->shape[d], 0, table->stride[d], 0);
     return read_table(&j);
 }
 
@@ -143,10 +143,10 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
     if (e)
         return e;
     j.f.size = l->attr->n;
-    tn__walk_add(&j.f.walk, l->attr->n, 0, 0, 1);
+    tn__lines_add(&j.f.walk, l->attr->n, 0, 0, 1);
     for (int32_t d = index->ndim - 1; d >= 0; d--)
-        tn__walk_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
-    j.f.n = tn__walk_end(&j.f.walk, &j.variant);
+        tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
+    j.f.n = tn__lines_end(&j.f.walk, &j.variant);
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(index->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(j.fault),
                                TN__GPU_VALUE(j.f)};
     tn__gpu_launch g = launch_of(&j, ONE_HOT, 0);
@@ -162,7 +162,7 @@ static tn_status write_in_order(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
     const int32_t add = j->add;
-    j->f.n = tn__walk_end(&j->f.walk, &j->variant);
+    j->f.n = tn__lines_end(&j->f.walk, &j->variant);
     j->f.lanes = 1;
     while (j->f.lanes < GROUP && j->f.lanes * 2 <= j->f.size && j->f.n * j->f.lanes < tn__enough_items(j->limits))
         j->f.lanes *= 2;
@@ -183,7 +183,7 @@ static tn_status write_in_order(index_job *j)
 static tn_status write_anyhow(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
-    j->f.n = tn__walk_end(&j->f.walk, &j->variant);
+    j->f.n = tn__lines_end(&j->f.walk, &j->variant);
     const tn__gpu_arg scatter[] = {TN__GPU_MEMORY(j->table->data), TN__GPU_MEMORY(j->index->data),
                                    TN__GPU_MEMORY(other),          TN__GPU_MEMORY(j->fault),
                                    TN__GPU_VALUE(j->value),        TN__GPU_VALUE(j->f)};
@@ -238,8 +238,8 @@ tn_status tn__gpu_index_add(const tn__launch *l)
     const bool order = wants_order(&j);
     for (int32_t d = src->ndim - 1; d >= 0; d--)
         if (d != dim || !order)
-            tn__walk_add(&j.f.walk, src->shape[d], d == dim ? step : 0, d == dim ? 0 : table->stride[d],
-                         src->stride[d]);
+            tn__lines_add(&j.f.walk, src->shape[d], d == dim ? step : 0, d == dim ? 0 : table->stride[d],
+                          src->stride[d]);
     if (!order)
         return write_anyhow(&j);
     j.f.length = j.index->numel;

@@ -6,7 +6,7 @@ enum { GROUP = 256, SHORT_LINE = 32, PIECE = 8192 };
 
 /* The argument of the kernels. */
 typedef struct scan_lines {
-    tn__walk lines;
+    tn__lines lines;
     int64_t n_lines, n, step_a, step_c, piece;
     int32_t pieces, vector;
 } scan_lines;
@@ -68,7 +68,7 @@ tn_status tn__gpu_cumsum(const tn__launch *l)
                         .unit = {TN__FAMILY_scan, TN__OPS, x->dtype, out->dtype, l->compute, 0},
                         .label = tn__op_name(l->op)};
     const int64_t size = (int64_t)tn__dtype_size(x->dtype), per = TN_MAX(16 / size, 4); /* PER of the kernels */
-    f.n_lines = tn__walk_lines(&f.lines, &g.unit.variant, dim, x, NULL, out);
+    f.n_lines = tn__lines_along(&f.lines, &g.unit.variant, dim, x, NULL, out);
     f.n = f.piece = tn__size_of(x, dim);
     f.step_a = tn__stride_of(x, dim);
     f.step_c = tn__stride_of(out, dim);

@@ -8,7 +8,7 @@ enum { GROUP = 256, LARGEST = 512, SHORT_LINE = 32 };
 
 /* The argument of the kernels. */
 typedef struct softmax_lines {
-    tn__walk lines;
+    tn__lines lines;
     int64_t n_lines, n, step_a, step_b, step_c, piece;
     int32_t pieces, vector;
 } softmax_lines;
@@ -112,7 +112,7 @@ static tn_status softmax(const tn__launch *l, uint32_t variant, const tn__view *
         return TN_OK;
     j.g = (tn__gpu_launch){.device = l->device, .label = tn__op_name(l->op)};
     j.g.unit = (tn__gpu_unit){TN__FAMILY_softmax, TN__OPS, x->dtype, out->dtype, l->compute, variant};
-    f->n_lines = tn__walk_lines(&f->lines, &j.g.unit.variant, dim, x, y, out);
+    f->n_lines = tn__lines_along(&f->lines, &j.g.unit.variant, dim, x, y, out);
     f->n = f->piece = tn__size_of(x, dim);
     f->pieces = 1;
     f->step_a = tn__stride_of(x, dim);
