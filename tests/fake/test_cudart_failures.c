@@ -207,9 +207,9 @@ static void an_event_of_a_dead_device(void **state)
     tn__storage *m = memory(TN_CUDA(0));
     void *set = kit_function(TN_CUDA(0), "set");
     tn_stream *other = tn_cuda_stream_new(TN_CUDA(1), 0);
-    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
     tn_event *e = tn_stream_record_event(&tn__cuda_slot(0)->stream);
     assert_non_null(e);
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
     while (tn__cu.stream_query(NULL) == TN__CU_NOT_READY) /* the launch fails when its turn comes */
         usleep(100);
     for (int i = 0; i < 2; i++)

@@ -335,8 +335,8 @@ static void pinned(void)
     GIVES(TN__CU_INVALID_VALUE, cu.fake_block_taken(host, BYTES + 1));
     float *words = kit_pinned(64); /* mapped: kernels may touch it when they like */
     CU(kit_fill((tn__cu_ptr)(uintptr_t)words, 1, 1, s));
-    CU(kit_fill((tn__cu_ptr)(uintptr_t)words, 1, 1, t));
-    CU(cu.fake_host_access(words, 4, 0));
+    CU(kit_fill((tn__cu_ptr)(uintptr_t)(words + 8), 1, 1, t));
+    CU(cu.fake_host_access(words, 64, 0));
 }
 
 static void host_memory(void **state)
