@@ -101,14 +101,15 @@ tn__cu_result fake_set_up(void)
     fake.blocking = blocking && strtol(blocking, NULL, 10);
     const char *order = getenv("TENON_FAKE_GPU_ORDER");
     fake.order = !order || strcmp(order, "0") != 0;
-    tn__cu_result r = fake_set_faults(getenv("TENON_FAKE_GPU_FAULTS"));
-    if (!r)
-        r = make_devices(count, bytes);
+    tn__cu_result r = make_devices(count, bytes);
     if (r)
         return r;
-    if (pthread_atfork(NULL, NULL, in_child)) {
+    r = fake_set_faults(getenv("TENON_FAKE_GPU_FAULTS")); /* it names devices */
+    if (!r && pthread_atfork(NULL, NULL, in_child))
+        r = TN__CU_OUT_OF_MEMORY;
+    if (r) {
         unmake_devices();
-        return TN__CU_OUT_OF_MEMORY;
+        return r;
     }
     fake.set_up = true;
     return TN__CU_SUCCESS;

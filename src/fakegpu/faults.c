@@ -167,6 +167,12 @@ static void skip_blanks(const char **p)
         ++*p;
 }
 
+/* A fault of a device that is not there would never come, and say nothing. */
+static bool is_there(const rule *r)
+{
+    return fake.n_visible == 0 || (r->device < fake.n_visible && r->other < fake.n_visible);
+}
+
 tn__cu_result fake_set_faults(const char *text)
 {
     static rules next; /* large; the lock is held */
@@ -177,14 +183,20 @@ tn__cu_result fake_set_faults(const char *text)
         start = p;
         bool good = take_rule(&p, &next);
         skip_blanks(&p);
-        if (good && (!*p || (take_char(&p, ',') && *p)))
-            continue;
-        fake_report(
-            "TENON_FAKE_GPU_FAULTS='%s' is not understood at '%s'. Accepted, separated by commas: oom@N, host@N, "
-            "nocubin@N, launch@N, lost@N (N+ for all from the N-th on, no @N for each; :D for device D only), "
-            "peer=A-B, badpeer=A-B, slowcopy=0.5ms, slowstream=1ms (:D), delay=random:SEED.",
-            text, start);
-        return TN__CU_INVALID_VALUE;
+        if (!good || (*p && !(take_char(&p, ',') && *p))) {
+            fake_report(
+                "TENON_FAKE_GPU_FAULTS='%s' is not understood at '%s'. Accepted, separated by commas: oom@N, host@N, "
+                "nocubin@N, launch@N, lost@N (N+ for all from the N-th on, no @N for each; :D for device D only), "
+                "peer=A-B, badpeer=A-B, slowcopy=0.5ms, slowstream=1ms (:D), delay=random:SEED.",
+                text, start);
+            return TN__CU_INVALID_VALUE;
+        }
+        if (!is_there(&next.at[next.n - 1])) {
+            fake_report("TENON_FAKE_GPU_FAULTS='%s' is about a device that is not there, at '%s': there %s %d, counted "
+                        "from 0 in the order of CUDA_VISIBLE_DEVICES",
+                        text, start, fake.n_visible == 1 ? "is" : "are", fake.n_visible);
+            return TN__CU_INVALID_VALUE;
+        }
     }
     now = next;
     return TN__CU_SUCCESS;

@@ -33,6 +33,10 @@ static void allocations(void)
     GIVES(TN__CU_OUT_OF_MEMORY, cu.mem_alloc(&p, 4));
     GIVES(TN__CU_INVALID_VALUE, cu.fake_set_faults("oom@2:1,nonsense"));
     REPORTS("not understood at 'nonsense'");
+    GIVES(TN__CU_INVALID_VALUE, cu.fake_set_faults("oom@2:1,oom:7"));
+    REPORTS("a device that is not there, at 'oom:7': there are 2");
+    GIVES(TN__CU_INVALID_VALUE, cu.fake_set_faults("peer=0-2"));
+    REPORTS("at 'peer=0-2'");
     CU(cu.fake_set_faults(NULL));
     CU(cu.mem_alloc(&p, 4));
 }
