@@ -181,6 +181,13 @@ static void one_is_left_out(void **state)
     }
 #endif
 
+enum {
+    ELSEWHERE = 2, /* stream_wait_record, stream_wait: test_cudart_streams.c */
+    WAITS = 0
+#define WAIT(name, why) +1
+#include "backend/cuda/waits.def"
+};
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -207,5 +214,8 @@ int main(int argc, char **argv)
         LEFT_OUT_STAGED(staged_went),
 #endif
     };
+#ifdef TENON_TEST_WAITS
+    _Static_assert(TN_COUNT(tests) == 2 + WAITS - ELSEWHERE, "each wait of waits.def is left out in a test");
+#endif
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }
