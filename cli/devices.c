@@ -95,7 +95,7 @@ static void json_device(const tn_device_info *d)
 
 static void json_gpu(const tn_cuda_status *d)
 {
-    printf("{\"index\": %d, ", (int)d->physical);
+    printf("{");
     json_text("device", gpu_visible(d) ? tn_device_text(d->device).s : NULL);
     printf(", ");
     json_text("name", d->name);
@@ -103,6 +103,7 @@ static void json_gpu(const tn_cuda_status *d)
     json_text("pci_bus_id", d->pci_text);
     printf(", ");
     json_text("uuid", d->uuid);
+    json_number("index", d->physical);
     json_number("memory_total", d->memory_total);
     json_number("memory_used", d->memory_used);
     json_number("memory_free", d->memory_free);
@@ -169,15 +170,17 @@ static void print_json(const machine *m)
 
 /* ---- the table ---- */
 
-/* "cuda:0 is GPU 2, cuda:1 is GPU 0; hidden: GPU 1" where the names are not the numbers. */
+/* "cuda:0 is GPU 2, cuda:1 is GPU 0; hidden: GPU 1" where the names are not the numbers; nothing where these are not known. */
 static void print_map(const machine *m)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    bool same = true;
+    bool same = true, known = false;
     int shown = 0, hidden = 0;
-    for (size_t i = 0; i < m->gpus.n; i++)
+    for (size_t i = 0; i < m->gpus.n; i++) {
         same = same && m->gpus.gpu[i].device.index == m->gpus.gpu[i].physical;
-    if (same && !visible)
+        known = known || m->gpus.gpu[i].physical >= 0;
+    }
+    if (!known || (same && !visible))
         return;
     if (visible)
         printf("CUDA_VISIBLE_DEVICES=%s: ", visible);

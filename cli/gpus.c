@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Without NVML the driver still tells of the GPUs that are visible: their names and sizes. */
+/* Without NVML the driver still tells of the GPUs that are visible: their names and sizes, but not nvidia-smi's numbers. */
 static void from_devices(gpus *g)
 {
     tn_device_info d[MAX_GPUS + 1];
@@ -10,8 +10,8 @@ static void from_devices(gpus *g)
     for (size_t i = 0; i < n && i <= MAX_GPUS && g->n < MAX_GPUS; i++) {
         if (d[i].device.type != TN_DEVICE_CUDA)
             continue;
-        tn_cuda_status *s = &g->gpu[g->n];
-        *s = (tn_cuda_status){.physical = (int32_t)g->n++,
+        tn_cuda_status *s = &g->gpu[g->n++];
+        *s = (tn_cuda_status){.physical = d[i].physical,
                               .device = d[i].device,
                               .memory_used = -1,
                               .memory_free = -1,
@@ -47,6 +47,8 @@ void gpus_read(gpus *g)
     if (!g->n)
         from_devices(g);
     for (size_t i = 0; i < g->n; i++) {
+        if (g->gpu[i].physical < 0)
+            continue;
         size_t n = tn_cuda_processes(g->gpu[i].physical, g->process[i], MAX_PROCESSES);
         g->n_processes[i] = n < MAX_PROCESSES ? n : MAX_PROCESSES;
     }

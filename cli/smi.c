@@ -61,7 +61,7 @@ static void table_row(const tn_cuda_status *d, bool names)
              number(scaled(d->power_limit, 1000), "W").s);
     snprintf(memory, sizeof memory, "%s / %8s", number(scaled(d->memory_used, mebibyte), "MiB").s,
              number(scaled(d->memory_total, mebibyte), "MiB").s);
-    printf("| %3d  %-18s  %-3s  | %-16.16s %-3s |%21s |\n", (int)d->physical, shortened(d->name, 18, false).s,
+    printf("| %3s  %-18s  %-3s  | %-16.16s %-3s |%21s |\n", number(d->physical, "").s, shortened(d->name, 18, false).s,
            on_off(d->persistence_mode), d->pci_text, on_off(d->display_active), number(d->ecc_errors, "").s);
     printf("| %3s  %4s  %4s %13s |%21s |%9s %11s |\n", number(d->fan, "%").s, number(d->temperature, "C").s, state,
            power, memory, number(d->gpu_utilization, "%").s, gpu_mode(d->compute_mode));
@@ -110,7 +110,7 @@ void smi_table(const gpus *g, bool names)
 void smi_list(const gpus *g)
 {
     for (size_t i = 0; i < g->n; i++)
-        printf("GPU %d: %s (UUID: %s)\n", (int)g->gpu[i].physical, g->gpu[i].name, g->gpu[i].uuid);
+        printf("GPU %s: %s (UUID: %s)\n", number(g->gpu[i].physical, "").s, g->gpu[i].name, g->gpu[i].uuid);
 }
 
 static void memory_line(const char *what, int64_t bytes)

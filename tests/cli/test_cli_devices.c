@@ -1,6 +1,7 @@
 /* tenon devices, and nvidia-smi's forms of it: what is listed, under which names, and that listing starts nothing. */
 #include "kit.h"
 #include <cjson/cJSON.h>
+#include <limits.h>
 #include <unistd.h>
 
 /* The shell's command line; the folder of the shim comes first in PATH. */
@@ -262,11 +263,44 @@ static void malformed(void **state)
     CONTAINS(GOOD(TENON("devices")).out, "no GPU: No CUDA GPUs are available");
 }
 
+/* Without NVML nvidia-smi's numbers are not known, and none is made up. NVML goes with the name of its first function. */
+static void without_nvml(void **state)
+{
+    static const char name[] = "nvmlInit_v2";
+    char path[PATH_MAX];
+    size_t n;
+    (void)state;
+    char *library = kit_read(TENON_FAKEGPU, &n);
+    for (char *p = library; (p = memmem(p, n - (size_t)(p - library), name, strlen(name))) != NULL;)
+        *p = 'x';
+    FILE *f = fopen("no-nvml.so", "wb");
+    assert_true(f && fwrite(library, 1, n, f) == n && fclose(f) == 0 && realpath("no-nvml.so", path));
+    free(library);
+    setenv("TENON_FAKEGPU_LIBRARY", path, 1);
+    kit_gpus("2x1GiB");
+    setenv("CUDA_VISIBLE_DEVICES", "1,0", 1);
+    run r = GOOD(TENON("devices"));
+    CONTAINS(r.out, "\ncuda:0   Tenon fake GPU     1.0 GiB           -  ");
+    CONTAINS(r.out, "| N/A  Tenon fake GPU ");
+    CONTAINS_NOT(r.out, " is GPU ");
+    cJSON *all = json();
+    for (int i = 0; i < 2; i++) {
+        assert_true(cJSON_IsNull(item(cJSON_GetArrayItem(item(all, "devices"), i + 1), "gpu")));
+        assert_true(cJSON_IsNull(item(cJSON_GetArrayItem(item(all, "gpus"), i), "index")));
+    }
+    cJSON_Delete(all);
+    assert_string_equal(GOOD(TENON("devices", "--query-gpu=index,memory.free", "--format=csv,noheader")).out,
+                        "[N/A], [N/A]\n[N/A], [N/A]\n");
+    unsetenv("TENON_FAKEGPU_LIBRARY");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without), cmocka_unit_test(two),   cmocka_unit_test(visible), cmocka_unit_test(free_memory),
-        cmocka_unit_test(query),   cmocka_unit_test(slips), cmocka_unit_test(shim),    cmocka_unit_test(malformed),
+        cmocka_unit_test(without),     cmocka_unit_test(two),       cmocka_unit_test(visible),
+        cmocka_unit_test(free_memory), cmocka_unit_test(query),     cmocka_unit_test(slips),
+        cmocka_unit_test(shim),        cmocka_unit_test(malformed), cmocka_unit_test(without_nvml),
     };
     return cmocka_run_group_tests_name("cli/devices", tests, kit_setup, kit_teardown);
 }
