@@ -55,6 +55,11 @@ TN_API double tn_item(const tn_tensor *t);
 /* The one element, truncated; 0, with an error set, if there is not one. */
 TN_API int64_t tn_item_int(const tn_tensor *t);
 
+/* One slot for a language binding's object that stands for t, so that it is found again: x.grad is x.grad. NULL at first.
+ * Tenon stores it and nothing more: the object's owner clears it before the object goes. Atomic. */
+TN_API void *tn_tensor_binding(const tn_tensor *t);
+TN_API void tn_tensor_bind(tn_tensor *t, void *object);
+
 /* ---- moving and converting ---- */
 typedef struct tn_to_options {
     size_t struct_size;
@@ -72,6 +77,13 @@ TN_API tn_tensor *tn_cpu(tn_tensor *t);
 /* cuda:index; -1 is the current one. */
 TN_API tn_tensor *tn_to_cuda_at(const char *site, tn_tensor *t, int32_t index);
 TN_API tn_tensor *tn_to_cuda(tn_tensor *t, int32_t index);
+
+/* t shows what 'data' shows, from here on: its memory (shared, not copied), shape, dtype and device. t stays the tensor it
+ * is, with its history, its wish for a gradient and its .grad as they are. What was recorded before and needs t's old values
+ * says so in its backward; views of t keep the old memory. TN_EDTYPE if t asks for a gradient and data's dtype has none;
+ * TN_ETYPE where one of both is on meta and the other is not; TN_EGRAD if t was computed (is no leaf) and data has
+ * another shape, dtype or device, for its gradient would fit no more. Nobody else may use t meanwhile. */
+TN_API tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *data) TN_MUST_USE;
 
 /* A CPU tensor's copy in page-locked memory, from which a GPU copies by itself; t itself where it is pinned already. TN_EDEVICE
  * where there is no GPU. Factories take .pin_memory = true. */

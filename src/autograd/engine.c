@@ -170,9 +170,15 @@ static tn_status add_in_order(task *k, tn_tensor *leaf, tn_tensor *g, tn_tensor 
     return e;
 }
 
-/* A module that was moved or converted after its forward: the graph still has what its parameters were. */
+/* A leaf that was given other memory after the forward (its module was moved or converted, its data was set): the graph
+ * still has what it was. */
 static TN_COLD tn_status moved_since(const tn_tensor *leaf, const tn_tensor *g)
 {
+    if (!tn__same_shape(g->shape, g->ndim, leaf->shape, leaf->ndim))
+        return tn__error(TN_EGRAD,
+                         "invalid gradient - got %s but expected shape compatible with %s\n  the tensor was given "
+                         "other data after the forward: run that again",
+                         tn__shape_str(g->shape, g->ndim).s, tn__shape_str(leaf->shape, leaf->ndim).s);
     return tn__error(TN_EGRAD,
                      "invalid gradient - expected device %s and dtype %s but got device %s and dtype %s\n  the tensor "
                      "was moved or converted after the forward: run that again",
@@ -186,7 +192,8 @@ static tn_status accumulate(task *k, tn_tensor *leaf, tn_tensor *g)
     pthread_mutex_t *lock = &leaf_locks[tn__pointer_hash(leaf) % LOCKS];
     tn_tensor *old = NULL;
     tn_status e = TN_OK;
-    if (TN_UNLIKELY(g->dtype != leaf->dtype || !tn__same_device(g->device, leaf->device))) {
+    if (TN_UNLIKELY(g->dtype != leaf->dtype || !tn__same_device(g->device, leaf->device) ||
+                    !tn__same_shape(g->shape, g->ndim, leaf->shape, leaf->ndim))) {
         e = moved_since(leaf, g);
     } else {
         pthread_mutex_lock(lock);

@@ -41,12 +41,22 @@ static tn_status multi_view(const tn_tensor *t, const char *what_happened)
                      what_happened);
 }
 
+/* Views keep the memory that their base had: what is done to them says nothing about the base any more. */
+static TN_COLD tn_status moved_base(void)
+{
+    return tn__error(TN_EGRAD,
+                     "a view is used whose base was given other memory since (its data was set, or its module "
+                     "moved): take the view again, or detach() it");
+}
+
 tn_status tn__check_inplace(const tn_tensor *t, bool records)
 {
     bool wanted = tn__wants_grad(t);
     if (tn__self()->no_grad || !(wanted || records))
         return TN_OK;
     if (t->base) {
+        if (t->storage != t->base->storage)
+            return moved_base();
         if (t->base->obj.flags & TN__REQUIRES_GRAD)
             return tn__error(TN_EGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
                                        "operation.");
@@ -133,6 +143,8 @@ static bool needs_refresh(const tn_tensor *v)
 
 static tn_status check_refresh(const tn_tensor *v)
 {
+    if (v->storage != v->base->storage)
+        return moved_base();
     if (!is_stale(v) || !(v->obj.flags & (TN__VIEW_NO_GRAD | TN__VIEW_MULTI)))
         return TN_OK;
     bool multi = v->obj.flags & TN__VIEW_MULTI;

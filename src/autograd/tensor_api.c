@@ -221,6 +221,17 @@ bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
     return real(a) && real(b) && a->storage && a->storage == b->storage;
 }
 
+void *tn_tensor_binding(const tn_tensor *t)
+{
+    return real(t) ? atomic_load_explicit(&t->binding, memory_order_acquire) : NULL;
+}
+
+void tn_tensor_bind(tn_tensor *t, void *object)
+{
+    if (real(t))
+        atomic_store_explicit(&t->binding, object, memory_order_release);
+}
+
 void *tn_data(const tn_tensor *t)
 {
     if (real(t) && t->device.type == TN_DEVICE_CPU)
@@ -285,6 +296,54 @@ int64_t tn_item_int(const tn_tensor *t)
     tn__scope_pop(self, &scope, NULL);
     self->site = site;
     return v;
+}
+
+/* ---- other memory ---- */
+
+static bool same_kind(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->dtype == b->dtype && tn__same_device(a->device, b->device) &&
+           tn__same_shape(a->shape, a->ndim, b->shape, b->ndim);
+}
+
+static bool same_view(const tn_tensor *a, const tn_tensor *b)
+{
+    return a->storage == b->storage && a->offset == b->offset && same_kind(a, b) &&
+           tn__same_shape(a->stride, a->ndim, b->stride, b->ndim);
+}
+
+static tn_status check_data(const tn_tensor *t, const tn_tensor *data)
+{
+    if ((t->device.type == TN_DEVICE_META) != (data->device.type == TN_DEVICE_META))
+        return tn__error(TN_ETYPE, "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                                   "incompatible tensor type.\n  one of them is on meta and has no memory");
+    if (tn__wants_grad(t) && !tn__dtype_is_float(data->dtype))
+        return tn__error(TN_EDTYPE,
+                         "data set to a tensor that requires gradients must be floating point or complex dtype");
+    if (t->node && !same_kind(t, data))
+        return tn__error(TN_EGRAD,
+                         "tn_tensor_set_data: %s, which was computed by %s, cannot be given the data of %s: its "
+                         "gradient would fit no more. detach() it first",
+                         tn__tensor_str(t).s, tn_tensor_grad_fn(t).s, tn__tensor_str(data).s);
+    return TN_OK;
+}
+
+tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *data)
+{
+    tn__enter(TN__NOWHERE);
+    if (!t || !data)
+        return tn__poisoned("tn_tensor_set_data");
+    if (!real(t) || !real(data))
+        return tn__error(TN_ETYPE, "tn_tensor_set_data: both operands must be tensors, not TN_NONE");
+    tn_status e = check_data(t, data);
+    if (e || same_view(t, data))
+        return e;
+    tn_tensor *fresh = tn__tensor_alias(data);
+    if (!fresh)
+        return TN_ENOMEM;
+    tn__tensor_renew(t, fresh);
+    tn__object_release(fresh);
+    return TN_OK;
 }
 
 /* ---- gradients ---- */

@@ -120,6 +120,8 @@ tn_tensor *tn__tensor_new(tn_dtype dtype, tn_device device, const int64_t *shape
     atomic_init(&t->view_version, 0);
     t->base = NULL;
     t->grad = NULL;
+    atomic_init(&t->binding, NULL);
+    t->version_shift = 0;
     t->site = self->site;
     for (int32_t i = 0; i < ndim; i++)
         t->shape[i] = shape[i];
@@ -143,9 +145,42 @@ tn_tensor *tn__tensor_alias(const tn_tensor *t)
     if (!a)
         return NULL;
     a->offset = t->offset;
+    a->version_shift = t->version_shift;
     if (t->storage)
         a->storage = tn__storage_retain(t->storage);
     return a;
+}
+
+static void take_content(tn_tensor *t, const tn_tensor *from)
+{
+    const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI;
+    t->dtype = from->dtype;
+    t->device = from->device;
+    t->ndim = from->ndim;
+    t->numel = from->numel;
+    t->offset = from->offset;
+    t->storage = from->storage;
+    t->base = from->base;
+    t->view_version = from->view_version;
+    t->version_shift = from->version_shift;
+    memcpy(t->shape, from->shape, sizeof t->shape);
+    memcpy(t->stride, from->stride, sizeof t->stride);
+    t->obj.flags = (t->obj.flags & ~moving) | (from->obj.flags & moving);
+}
+
+void tn__tensor_swap(tn_tensor *a, tn_tensor *b)
+{
+    tn_tensor x;
+    x.obj.flags = 0;
+    take_content(&x, a);
+    take_content(a, b);
+    take_content(b, &x);
+}
+
+void tn__tensor_renew(tn_tensor *t, tn_tensor *fresh)
+{
+    fresh->version_shift += tn__tensor_version(t) + 1 - tn__tensor_version(fresh);
+    tn__tensor_swap(t, fresh);
 }
 
 tn__tensor_text tn__tensor_str(const tn_tensor *t)

@@ -35,7 +35,10 @@ struct tn_tensor {
     _Atomic uint32_t view_version; /* storage version for which a view's node is right */
     tn_tensor *base;               /* of a view: the tensor it shows; never a view itself */
     tn_tensor *grad;
-    const char *site; /* birthplace, or NULL */
+    _Atomic(void *) binding; /* a language binding's wrapper of this tensor; not owned */
+    uint32_t version_shift; /* what was written, as this tensor counts it, less what its storage counts: it can be given
+                                other memory, and graphs that were recorded before must notice */
+    const char *site;       /* birthplace, or NULL */
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
 #ifndef NDEBUG
     tn_tensor *live_next, *live_prev; /* all live tensors, for the report at exit */
@@ -50,6 +53,13 @@ tn_tensor *tn__tensor_new(tn_dtype dtype, tn_device device, const int64_t *shape
 
 /* Another tensor struct showing the same memory, without autograd history. */
 tn_tensor *tn__tensor_alias(const tn_tensor *t);
+
+/* What two tensors show changes places: memory, shape, dtype, device, and what a view is a view of; but not identity,
+ * history, gradient and wish for one. */
+void tn__tensor_swap(tn_tensor *a, tn_tensor *b);
+
+/* The same where t is given the content of 'fresh' for good: graphs that were recorded with t's old memory notice. */
+void tn__tensor_renew(tn_tensor *t, tn_tensor *fresh);
 
 static inline bool tn__contiguous(const tn_tensor *t)
 {
@@ -78,7 +88,7 @@ static inline bool tn__is_leaf(const tn_tensor *t)
 
 static inline uint32_t tn__tensor_version(const tn_tensor *t)
 {
-    return t->storage ? tn__storage_version(t->storage) : 0;
+    return (t->storage ? tn__storage_version(t->storage) : 0) + t->version_shift;
 }
 
 /* "float32 [2, 3] on cpu", for messages; by value. */

@@ -23,36 +23,6 @@ static tn_tensor *converted(tn_tensor *t, const target *to)
     return tn_to(t, .device = to->device, .dtype = dtype);
 }
 
-void tn__swap_content(tn_tensor *a, tn_tensor *b)
-{
-    const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI;
-    tn_tensor x = *a;
-    a->dtype = b->dtype;
-    a->device = b->device;
-    a->offset = b->offset;
-    a->storage = b->storage;
-    a->base = b->base;
-    a->view_version = b->view_version;
-    memcpy(a->stride, b->stride, sizeof a->stride);
-    b->dtype = x.dtype;
-    b->device = x.device;
-    b->offset = x.offset;
-    b->storage = x.storage;
-    b->base = x.base;
-    b->view_version = x.view_version;
-    memcpy(b->stride, x.stride, sizeof b->stride);
-    a->obj.flags = (x.obj.flags & ~moving) | (b->obj.flags & moving);
-    b->obj.flags = (b->obj.flags & ~moving) | (x.obj.flags & moving);
-}
-
-/* b is fresh; graphs that were recorded with a's old memory must notice, so the version goes on from there. */
-static void swap_content(tn_tensor *a, tn_tensor *b)
-{
-    if (b->storage)
-        atomic_store_explicit(&b->storage->version, tn__tensor_version(a) + 1, memory_order_relaxed);
-    tn__swap_content(a, b);
-}
-
 /* Parameters, their gradients and buffers, and what becomes of each. */
 typedef struct move {
     tn__list parameters, buffers;
@@ -115,9 +85,9 @@ static void swap_in(const tn_module *m, const move *v)
     for (int64_t i = 0; i < n; i++) {
         tn_tensor *p = v->parameters.at[i];
         if (v->fresh[i] != p)
-            swap_content(p, v->fresh[i]);
+            tn__tensor_renew(p, v->fresh[i]);
         if (p->grad && v->fresh[n + i] != p->grad)
-            swap_content(p->grad, v->fresh[n + i]);
+            tn__tensor_renew(p->grad, v->fresh[n + i]);
     }
     replace_buffers(m, v);
 }

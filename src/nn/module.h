@@ -92,9 +92,6 @@ TN_MUST_USE tn_status tn__module_collect(const tn_module *m, tn__slot_kind kind,
 /* Appends what a tn_params names. A missing operand poisons. */
 TN_MUST_USE tn_status tn__params_collect(const char *what, tn_params params, tn__list *out);
 
-/* What makes a tensor show memory changes places: all but identity, shape, gradient and wish for one. */
-void tn__swap_content(tn_tensor *a, tn_tensor *b);
-
 /* The names of m's state, in its order; lent by m. NULL with TN_ENOMEM set. */
 const char *tn__state_names(tn_module *m);
 /* How many there are. */

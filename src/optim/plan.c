@@ -48,7 +48,7 @@ static void swap(const plan *p)
 {
     for (int64_t i = 0; i < p->tensors.n; i++) {
         tn_tensor *t = p->tensors.at[i], *a = p->aside[i], *grad = t->grad;
-        tn__swap_content(t, a);
+        tn__tensor_swap(t, a);
         t->grad = a->grad;
         a->grad = grad;
     }
