@@ -3,7 +3,7 @@
 
 static tn_status adam_update(const tn_optimizer *o, const tn__entry *e)
 {
-    return tn__adam_step(e->p, e->p->grad, e->state[0], e->state[1], o->lr, o->beta1, o->beta2, o->eps, o->weight_decay,
+    return tn_adam_step_(e->p, e->p->grad, e->state[0], e->state[1], o->lr, o->beta1, o->beta2, o->eps, o->weight_decay,
                          e->steps + 1, o->decoupled, o->maximize)
                ? TN_OK
                : tn_error_code();

@@ -127,13 +127,9 @@ static tn_status prepare(tn__thread *t, const tn_optimizer *opt)
 static tn_status update(const tn_optimizer *opt, tn__entry *e)
 {
     tn_status s = opt->cls->update(opt, e);
-    if (s)
-        return s;
-    e->steps++;
-    for (int32_t k = 0; k < opt->n_state; k++)
-        if (e->state[k]->storage)
-            tn__storage_bump(e->state[k]->storage);
-    return TN_OK;
+    if (!s)
+        e->steps++;
+    return s;
 }
 
 tn_status tn_optimizer_step_at(const char *site, tn_optimizer *opt)

@@ -4,7 +4,7 @@
 static tn_status sgd_update(const tn_optimizer *o, const tn__entry *e)
 {
     tn_tensor *buffer = o->n_state ? e->state[0] : TN_NONE;
-    return tn__sgd_step(e->p, e->p->grad, buffer, o->lr, o->momentum, o->dampening, o->weight_decay, o->nesterov,
+    return tn_sgd_step_(e->p, e->p->grad, buffer, o->lr, o->momentum, o->dampening, o->weight_decay, o->nesterov,
                         e->steps == 0, o->maximize)
                ? TN_OK
                : tn_error_code();

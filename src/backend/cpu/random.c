@@ -156,7 +156,7 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
             if (!as_is[k])
                 tn__load_walk(block[k], j->type, v->dtype, v->data, &j->dims[k], i, n);
         }
-        if (l->op == TN__OP__sgd_step)
+        if (l->op == TN__OP_sgd_step_)
             tn__isa()->sgd[j->type](p[0], p[1], p[2], n, l->attr);
         else
             tn__isa()->adam[j->type](p[0], p[1], p[2], p[3], n, l->attr);

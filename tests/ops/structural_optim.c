@@ -1,0 +1,201 @@
+/* Optimiser steps, against the formulas of the documentation of torch.optim's SGD, Adam and AdamW in long double. */
+#include "ops/structural.h"
+
+/* What is tried: every option in one way or the other. */
+typedef struct rates {
+    double lr, momentum, dampening, decay, beta1, beta2, eps;
+    int64_t step;
+    bool nesterov, first, maximize, decoupled, plain; /* plain: no buffer */
+} rates;
+
+/* The state or gradient beside p: its dtype and shape, another layout. */
+static void beside(kit_array *a, const kit_array *p, kit_layout layout)
+{
+    random_array(a, p->dtype, p->ndim, p->shape, layout, true);
+}
+
+static bool is_clean(const kit_array *a)
+{
+    return kit_surroundings_intact(a);
+}
+
+/* Values are below 10, so sums of a few of them, each rounded a few times, are off by less. */
+static void begin(expected *e, const kit_array *like)
+{
+    expected_init(e, like->dtype, like->ndim, like->shape);
+    expected_tolerate(e);
+    e->ulps = 1;
+    for (int64_t i = 0; i < e->numel; i++)
+        e->tol[i] = 400 * compute_eps(like->dtype);
+}
+
+static real sgd_one(const rates *r, real p, real g, real *b)
+{
+    g = (r->maximize ? -g : g) + r->decay * p;
+    if (r->plain)
+        return p - r->lr * g;
+    *b = r->first ? g : r->momentum * *b + (1 - r->dampening) * g;
+    return p - r->lr * (r->nesterov ? g + r->momentum * *b : *b);
+}
+
+static void sgd_with(kit_array *p, const rates *r, kit_layout layout)
+{
+    kit_array g, b;
+    expected to_p, to_b;
+    beside(&g, p, layout);
+    beside(&b, p, layout == KIT_EXPANDED ? KIT_DENSE : layout);
+    begin(&to_p, p);
+    begin(&to_b, &b);
+    for (int64_t i = 0; i < p->numel; i++) {
+        to_b.v[i] = b.v[i];
+        to_p.v[i] = sgd_one(r, p->v[i], g.v[i], &to_b.v[i]);
+    }
+    uint32_t version = tn_tensor_version(b.t);
+    tn_tensor *got = tn_sgd_step_(p->t, g.t, r->plain ? TN_NONE : b.t, r->lr, r->momentum, r->dampening, r->decay,
+                                  r->nesterov, r->first, r->maximize);
+    check(&to_p, got, "sgd_step_ of %s %s %s", tn_dtype_name(p->dtype), kit_shape_text(p->ndim, p->shape),
+          kit_layout_names[p->layout]);
+    check(&to_b, b.t, "the buffer of sgd_step_, %s %s", tn_dtype_name(p->dtype), kit_layout_names[b.layout]);
+    TRUTH(got == p->t && is_clean(p) && is_clean(&b));
+    TRUTH((tn_tensor_version(b.t) > version) == !r->plain);
+    expected_free(&to_p);
+    expected_free(&to_b);
+    kit_array_free(&g);
+    kit_array_free(&b);
+}
+
+/* p as the next step finds it. */
+static void again(kit_array *p)
+{
+    for (int64_t i = 0; i < p->numel; i++)
+        p->v[i] = kit_tame_value(p->dtype);
+    kit_show(p);
+}
+
+static bool has_steps(const kit_array *p)
+{
+    tn_tensor *g = tn_ones_like(p->t), *b = tn_ones_like(p->t);
+    if (!kit_is_float(p->dtype))
+        REFUSED(tn_sgd_step_(p->t, g, b, 1, 0, 0, 0, false, true, false), TN_EDTYPE, "not implemented for");
+    else if (p->layout == KIT_EXPANDED && p->numel > 1)
+        REFUSED(tn_adam_step_(p->t, g, b, tn_ones_like(p->t), 1, 0, 0, 1, 0, 1, false, false), TN_EINVAL,
+                "refers to a single memory location");
+    else
+        return true;
+    return false;
+}
+
+static void sgd_each(kit_array *p)
+{
+    static const rates ways[] = {
+        {.lr = 0.5, .plain = true},
+        {.lr = 0.25, .decay = 0.125, .maximize = true, .plain = true},
+        {.lr = 0.5, .momentum = 0.75, .dampening = 0.5, .decay = 0.25},
+        {.lr = 0.5, .momentum = 0.75, .dampening = 0.5, .first = true},
+        {.lr = 0.125, .momentum = 0.5, .nesterov = true, .maximize = true},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && has_steps(p); i++) {
+        sgd_with(p, &ways[i], (kit_layout)(i % KIT_LAYOUTS));
+        again(p);
+    }
+}
+
+static void run_sgd_step_(void)
+{
+    each_array(sgd_each, true);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *p = MADE(tn_ones(TN_SHAPE(3))), *g = MADE(tn_ones(TN_SHAPE(3))), *x;
+    REFUSED(tn_sgd_step_(p, tn_ones(TN_SHAPE(2)), TN_NONE, 1, 0, 0, 0, false, true, false), TN_EINVAL,
+            "differ in shape");
+    REFUSED(tn_sgd_step_(p, g, tn_ones(TN_SHAPE(3, 1)), 1, 0, 0, 0, false, true, false), TN_EINVAL, "differ in shape");
+    REFUSED(tn_sgd_step_(p, g, tn_ones(TN_SHAPE(3), .dtype = TN_I64), 1, 0, 0, 0, false, true, false), TN_EDTYPE,
+            "not implemented for 'Long'");
+    REFUSED(tn_sgd_step_(p, g, tn_expand(tn_ones(TN_SHAPE(1)), TN_SHAPE(3)), 1, 0, 0, 0, false, true, false), TN_EINVAL,
+            "the state float32 [3]");
+    REFUSED(tn_sgd_step_(p, TN_NONE, TN_NONE, 1, 0, 0, 0, false, true, false), TN_ETYPE, "must be a tensor");
+    REFUSED(tn_sgd_step_(MADE(tn_requires_grad_(p, true)), g, TN_NONE, 1, 0, 0, 0, false, true, false), TN_EGRAD,
+            "a leaf Variable that requires grad is being used in an in-place operation.");
+    x = MADE(tn_mul(p, 1));
+    REFUSED(tn_sgd_step_(x, g, TN_NONE, 1, 0, 0, 0, false, true, false), TN_EGRAD, "sgd_step_");
+    bool was = tn_set_grad_enabled(false);
+    TRUTH(tn_sgd_step_(p, g, TN_NONE, 0.5, 0, 0, 0, false, true, false) == p && kit_item(p, 0) == 0.5);
+    tn_set_grad_enabled(was);
+    tn_scope_close(s);
+}
+
+static real adam_one(const rates *r, real p, real g, real *m, real *v)
+{
+    g = r->maximize ? -g : g;
+    if (r->decoupled)
+        p -= r->lr * r->decay * p;
+    else
+        g += r->decay * p;
+    *m = r->beta1 * *m + (1 - r->beta1) * g;
+    *v = r->beta2 * *v + (1 - r->beta2) * g * g;
+    real step = r->lr / (1 - powl(r->beta1, r->step));
+    return p - step * *m / (sqrtl(*v / (1 - powl(r->beta2, r->step))) + r->eps);
+}
+
+static void adam_with(kit_array *p, const rates *r, kit_layout layout)
+{
+    kit_array g, m, v;
+    expected to_p, to_m, to_v;
+    beside(&g, p, layout);
+    beside(&m, p, layout);
+    kit_array_init(&v, p->dtype, p->ndim, p->shape, KIT_DENSE);
+    for (int64_t i = 0; i < v.numel; i++)
+        v.v[i] = kit_round(1 + fabsl(kit_tame_value(p->dtype)), p->dtype);
+    kit_show(&v);
+    begin(&to_p, p);
+    begin(&to_m, &m);
+    begin(&to_v, &v);
+    for (int64_t i = 0; i < p->numel; i++) {
+        to_m.v[i] = m.v[i];
+        to_v.v[i] = v.v[i];
+        to_p.v[i] = adam_one(r, p->v[i], g.v[i], &to_m.v[i], &to_v.v[i]);
+    }
+    tn_tensor *got = tn_adam_step_(p->t, g.t, m.t, v.t, r->lr, r->beta1, r->beta2, r->eps, r->decay, r->step,
+                                   r->decoupled, r->maximize);
+    check(&to_p, got, "adam_step_ of %s %s %s", tn_dtype_name(p->dtype), kit_shape_text(p->ndim, p->shape),
+          kit_layout_names[p->layout]);
+    check(&to_m, m.t, "m of adam_step_, %s %s", tn_dtype_name(p->dtype), kit_layout_names[m.layout]);
+    check(&to_v, v.t, "v of adam_step_, %s", tn_dtype_name(p->dtype));
+    TRUTH(got == p->t && is_clean(p) && is_clean(&m) && is_clean(&v));
+    expected_free(&to_p);
+    expected_free(&to_m);
+    expected_free(&to_v);
+    kit_array_free(&g);
+    kit_array_free(&m);
+    kit_array_free(&v);
+}
+
+static void adam_each(kit_array *p)
+{
+    static const rates ways[] = {
+        {.lr = 0.5, .beta1 = 0.75, .beta2 = 0.5, .eps = 0.125, .step = 1},
+        {.lr = 0.25, .beta1 = 0.5, .beta2 = 0.75, .eps = 0.25, .decay = 0.125, .step = 3, .maximize = true},
+        {.lr = 0.5, .beta1 = 0.75, .beta2 = 0.875, .eps = 0.125, .decay = 0.25, .step = 2, .decoupled = true},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && has_steps(p); i++) {
+        adam_with(p, &ways[i], (kit_layout)(2 * i % KIT_EXPANDED));
+        again(p);
+    }
+}
+
+static void run_adam_step_(void)
+{
+    each_array(adam_each, true);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *p = MADE(tn_ones(TN_SHAPE(3))), *m = MADE(tn_zeros(TN_SHAPE(3))), *v = MADE(tn_zeros(TN_SHAPE(3)));
+    REFUSED(tn_adam_step_(p, p, m, v, 1, 0, 0, 1, 0, 0, false, false), TN_EVALUE, "counted from 1");
+    REFUSED(tn_adam_step_(p, m, m, TN_NONE, 1, 0, 0, 1, 0, 1, false, false), TN_ETYPE, "must be a tensor");
+    REFUSED(tn_adam_step_(p, m, m, tn_zeros(TN_SHAPE(3), .dtype = TN_BOOL), 1, 0, 0, 1, 0, 1, false, false), TN_EDTYPE,
+            "not implemented for 'Bool'");
+    tn_scope_close(s);
+}
+
+const structural_case cases_optim[] = {
+    {"sgd_step_", run_sgd_step_},
+    {"adam_step_", run_adam_step_},
+    {NULL, NULL},
+};
