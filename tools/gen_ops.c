@@ -4,6 +4,7 @@
  *     gen_ops private > op/ops_private.h          the same for rows that begin with '_', and tn__fn_ prototypes
  *     gen_ops source  > ops.c                     the functions: each marshals its arguments to tn__apply
  *     gen_ops table   > operations.md             the documentation table
+ *     gen_ops python  > python_calls.h            what the Python extension calls: one function of values a row
  *
  * The grammar of signatures stands at the top of ops.def.
  */
@@ -475,6 +476,102 @@ static void table(void)
     }
 }
 
+/* ---- calls from Python: python/src/args.h says what a py_value is ---- */
+
+/* What Python calls a parameter: PyTorch's names for the operands. */
+static const char *python_name(const row *r, const signature *s, int i)
+{
+    bool listed = s->param[0].type == 'L';
+    if (i == 0 && strchr("TN", s->param[0].type) && !listed && r->kind != TERNARY_ROW)
+        return "input";
+    if (i == 1 && is_binary(r))
+        return "other";
+    return s->param[i].name;
+}
+
+/* Value i as the C argument of that type. */
+static void print_python_value(char type, int i)
+{
+    switch (type) {
+    case 'T': printf("v[%d].s.v.t", i); break;
+    case 'Q': printf("(v[%d].given ? v[%d].s.v.t : TN_NONE)", i, i); break;
+    case 'N':
+    case 'S': printf("v[%d].s", i); break;
+    case 'L': printf("py_list(&v[%d])", i); break;
+    case 'D': printf("py_dims(&v[%d])", i); break;
+    case 'i': printf("v[%d].s.v.i", i); break;
+    case 'f': printf("v[%d].s.v.f", i); break;
+    case 'b': printf("(v[%d].s.v.i != 0)", i); break;
+    case 'd': printf("v[%d].dtype", i); break;
+    case 'v': printf("v[%d].device", i); break;
+    default: fprintf(stderr, "gen_ops: no Python value of type '%c'\n", type); exit(1);
+    }
+}
+
+static void print_python_slots(const row *r, const signature *s)
+{
+    printf("\nstatic const char slots_%s[] = \"", r->name);
+    for (int i = 0; i < s->total; i++)
+        printf("%s%s", i ? " " : "", python_name(r, s, i));
+    printf("%s\";\n", s->shared_options ? " device dtype requires_grad pin_memory" : "");
+}
+
+static void print_python_call(const row *r, bool inplace)
+{
+    signature s = parse(r);
+    char type[64];
+    bool options = has_options(&s) && !inplace;
+    printf("static tn_tensor *call_%s%s(const py_value *v)\n{\n", r->name, inplace ? "_" : "");
+    if (options) {
+        options_type(r, &s, type, sizeof type);
+        printf("    %s o = {.struct_size = sizeof o, .site = \"\"};\n", type);
+        for (int i = s.positional; i < s.total; i++) {
+            if (strchr("Q", s.param[i].type))
+                printf("    o.%s = v[%d].given ? v[%d].s.v.t : NULL", s.param[i].name, i, i);
+            else
+                printf("    o.%s = ", s.param[i].name), print_python_value(s.param[i].type, i);
+            printf(";\n");
+        }
+        if (s.shared_options)
+            printf("    o.device = v[%d].device;\n    o.dtype = v[%d].dtype;\n    o.requires_grad = v[%d].s.v.i != 0;\n"
+                   "    o.pin_memory = v[%d].s.v.i != 0;\n",
+                   s.total, s.total + 1, s.total + 2, s.total + 3);
+    }
+    printf("    return (tn_%s%s%s)(%s", r->name, inplace ? "_" : "", options ? "_opt" : "_at", options ? "" : "\"\", ");
+    for (int i = 0; i < s.positional; i++) {
+        printf(i ? ", " : "");
+        print_python_value(inplace && i == 0 ? 'T' : s.param[i].type, i);
+    }
+    printf(options ? "%s&o);\n}\n" : ");\n}\n", s.positional ? ", " : "");
+}
+
+/* Rows with a second result, or that return a list or a flag, are called by hand. */
+static bool has_python_call(const row *r, const signature *s)
+{
+    for (int i = 0; i < s->total; i++)
+        if (s->param[i].type == 'X')
+            return false;
+    return !is_private(r) && !strcmp(r->returns, "T");
+}
+
+static void python(void)
+{
+    puts("/* python_calls.h: one function of values for each operation. Generated from ops.def: change that. */");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const row *r = &rows[i];
+        signature s = parse(r);
+        if (is_private(r))
+            continue;
+        printf("\n#define doc_%s \"%s\"", r->name, r->doc);
+        if (!has_python_call(r, &s))
+            continue;
+        print_python_slots(r, &s);
+        print_python_call(r, false);
+        if (has(r, "F_INPLACE"))
+            print_python_call(r, true);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
@@ -486,8 +583,10 @@ int main(int argc, char **argv)
         source();
     else if (!strcmp(what, "table"))
         table();
+    else if (!strcmp(what, "python"))
+        python();
     else {
-        fprintf(stderr, "usage: gen_ops header|private|source|table\n");
+        fprintf(stderr, "usage: gen_ops header|private|source|table|python\n");
         return 2;
     }
     return ferror(stdout) || fflush(stdout) ? 1 : 0;

@@ -1,0 +1,449 @@
+/* args.c: signatures, parsed once, and the arguments that fit them. Errors: args_error.c. */
+#include "args.h"
+#include "args_error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- reading a signature ---- */
+
+static const struct {
+    const char *text;
+    py_kind kind;
+    bool one;
+} kinds[] = {
+    {"Tensor", PY_TENSOR, false}, {"Operand", PY_OPERAND, false}, {"Number", PY_NUMBER, false},
+    {"Tensor[]", PY_TENSORS, false}, {"int", PY_INT, false}, {"float", PY_FLOAT, false},
+    {"bool", PY_BOOL, false}, {"int[]", PY_INTS, false}, {"int[1]", PY_INTS, true},
+    {"size", PY_SIZE, false}, {"dtype", PY_DTYPE, false}, {"device", PY_DEVICE, false},
+    {"str", PY_STR, false}, {"object", PY_OBJECT, false},
+    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
+};
+
+static void read_kind(py_param *p, const char *text, size_t n)
+{
+    p->optional = n && text[n - 1] == '?';
+    n -= p->optional;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].text) == n && !strncmp(kinds[i].text, text, n)) {
+            p->kind = kinds[i].kind;
+            p->one = kinds[i].one;
+            return;
+        }
+    Py_FatalError("tenon: a signature names an unknown kind");
+}
+
+static void read_default(py_param *p, const char *text, size_t n)
+{
+    char word[24];
+    snprintf(word, sizeof word, "%.*s", (int)n, text);
+    snprintf(p->initial_text, sizeof p->initial_text, "%s", word);
+    if (!strcmp(word, "None") || p->kind == PY_REDUCTION)
+        return;
+    if (p->kind == PY_BOOL)
+        p->initial.s = tn_scalar_b(!strcmp(word, "True"));
+    else if (p->kind == PY_FLOAT || strpbrk(word, ".e"))
+        p->initial.s = tn_scalar_f(strtod(word, NULL));
+    else if (p->kind == PY_STR)
+        p->initial.u.text = p->initial_text;
+    else
+        p->initial.s = tn_scalar_i(strtoll(word, NULL, 10));
+    p->initial.given = p->kind != PY_BOOL;
+}
+
+/* The place of a name among the function's slots. */
+static int slot_of(const py_function *f, const char *name, size_t n)
+{
+    int i = 0;
+    for (const char *s = f->slots; *s; i++) {
+        size_t length = strcspn(s, " ");
+        if (length == n && !strncmp(s, name, n))
+            return i;
+        s += length + strspn(s + length, " ");
+    }
+    return -1;
+}
+
+/* "int[1]? dim=None" or "Tensor condition@a" */
+static void read_param(py_function *f, py_param *p, const char *text, size_t n)
+{
+    size_t kind = 0, name, end;
+    while (text[kind] != ' ')
+        kind++;
+    read_kind(p, text, kind);
+    for (name = kind + 1, end = name; end < n && text[end] != '=' && text[end] != '@'; end++)
+        ;
+    snprintf(p->name, sizeof p->name, "%.*s", (int)(end - name), text + name);
+    p->key = PyUnicode_InternFromString(p->name);
+    const char *slot = text + name;
+    size_t length = end - name;
+    if (end < n && text[end] == '@') {
+        slot = text + ++end;
+        for (length = 0; end < n && text[end] != '='; end++)
+            length++;
+    }
+    p->slot = (int8_t)slot_of(f, slot, length);
+    if (*slot == '-') /* taken for PyTorch's sake, without effect: layout, memory_format */
+        p->slot = (int8_t)(f->slot_count + 1);
+    if (p->slot < 0 && !strcmp(p->name, "out"))
+        p->slot = f->out = f->slot_count;
+    if (p->slot < 0)
+        Py_FatalError("tenon: a signature names a parameter that its operation has not");
+    p->required = end >= n;
+    if (!p->required)
+        read_default(p, text + end + 1, n - end - 1);
+}
+
+static void read_signature(py_function *f, py_signature *s, const char *text)
+{
+    bool keyword = false;
+    text = strchr(text, '(') + 1;
+    while (*text && *text != ')') {
+        size_t n = strcspn(text, ",)");
+        if (*text == '*')
+            keyword = true;
+        else {
+            py_param *p = &s->param[s->params++];
+            read_param(f, p, text, n);
+            p->keyword = keyword;
+            s->positional = (int8_t)(s->positional + !keyword);
+        }
+        text += n;
+        text += strspn(text, ", ");
+    }
+}
+
+static int prepare(py_function *f)
+{
+    while (f->text[f->signatures])
+        f->signatures++;
+    py_signature *all = calloc((size_t)f->signatures, sizeof *all);
+    if (!all) {
+        f->signatures = 0;
+        PyErr_NoMemory();
+        return -1;
+    }
+    f->slot_count = 0;
+    for (const char *s = f->slots; *s; f->slot_count++)
+        s += strcspn(s, " "), s += strspn(s, " ");
+    f->out = -1;
+    for (int i = 0; i < f->signatures; i++)
+        read_signature(f, &all[i], f->text[i]);
+    f->parsed = all;
+    return 0;
+}
+
+/* ---- one argument. 0: read; 1: another type; -1: an exception ---- */
+
+static int read_ints(const py_param *p, PyObject *const *item, Py_ssize_t n, py_value *v)
+{
+    if (n > TN_MAX_DIMS) {
+        PyErr_Format(PyExc_RuntimeError, "%s: a list of %zd, but tensors have at most %d dimensions", p->name, n,
+                     TN_MAX_DIMS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int status = PyBool_Check(item[i]) ? 1 : py_int(item[i], &v->u.dim[i]);
+        if (status)
+            return status;
+    }
+    v->n = (int32_t)n;
+    v->given = true;
+    return 0;
+}
+
+static int read_int_list(const py_param *p, PyObject *o, py_value *v)
+{
+    PyObject *item[TN_MAX_DIMS + 1];
+    bool tuple = PyTuple_Check(o);
+    if (!tuple && !PyList_Check(o)) {
+        int status = p->one || p->kind == PY_SIZE ? read_ints(p, &o, 1, v) : 1;
+        return status;
+    }
+    Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+    for (Py_ssize_t i = 0; i < n && i <= TN_MAX_DIMS; i++)
+        item[i] = Py_NewRef(tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i));
+    int status = read_ints(p, item, n, v); /* runs __index__, which may change a list */
+    for (Py_ssize_t i = 0; i < n && i <= TN_MAX_DIMS; i++)
+        Py_DECREF(item[i]);
+    return status;
+}
+
+static int read_tensors(PyObject *o, py_value *v)
+{
+    bool tuple = PyTuple_Check(o);
+    if (!tuple && !PyList_Check(o))
+        return 1;
+    Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+    tn_tensor **list = malloc((size_t)(n ? n : 1) * sizeof *list);
+    if (!list) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
+        if (!py_is_tensor(item)) {
+            char name[64];
+            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument 0, but got %s", i,
+                         py_type_name(item, name, sizeof name));
+            free(list);
+            return -1;
+        }
+        list[i] = py_t(item);
+    }
+    v->u.list.item = list;
+    v->u.list.n = (size_t)n;
+    v->given = true;
+    return 0;
+}
+
+/* A Python number, or a tensor of one element that holds one. */
+static int read_number(PyObject *o, py_value *v)
+{
+    int status = py_number(o, &v->s);
+    v->given = !status;
+    return status;
+}
+
+static int read_float(PyObject *o, py_value *v)
+{
+    tn_scalar s;
+    int status = py_number(o, &s);
+    if (status)
+        return status;
+    double f = s.kind == TN_SCALAR_FLOAT ? s.v.f : s.kind == TN_SCALAR_UINT ? (double)s.v.u : (double)s.v.i;
+    v->s = tn_scalar_f(f);
+    v->given = true;
+    return 0;
+}
+
+static int read_reduction(PyObject *o, py_value *v)
+{
+    static const char *const names[] = {"mean", "sum", "none"}; /* TN_MEAN, TN_SUM, TN_NO_REDUCTION */
+    const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8AndSize(o, NULL) : NULL;
+    if (!text)
+        return PyErr_Occurred() ? -1 : 1;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, names[i])) {
+            v->s = tn_scalar_i(i);
+            v->given = true;
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError, "%s is not a valid value for reduction", text);
+    return -1;
+}
+
+static int read_value(const py_param *p, PyObject *o, py_value *v)
+{
+    switch (p->kind) {
+    case PY_TENSOR:
+    case PY_OPERAND:
+        if (py_is_tensor(o)) {
+            v->s = tn_scalar_t(py_t(o));
+            v->given = true;
+            return 0;
+        }
+        return p->kind == PY_TENSOR ? 1 : read_number(o, v);
+    case PY_NUMBER: return read_number(o, v);
+    case PY_TENSORS: return read_tensors(o, v);
+    case PY_INT: {
+        int64_t n = 0;
+        int status = PyBool_Check(o) ? 1 : py_int(o, &n);
+        v->s = tn_scalar_i(n);
+        v->given = !status;
+        return status;
+    }
+    case PY_FLOAT: return read_float(o, v);
+    case PY_BOOL:
+        v->s = tn_scalar_b(o == Py_True);
+        v->given = true;
+        return PyBool_Check(o) ? 0 : 1;
+    case PY_INTS:
+    case PY_SIZE: return read_int_list(p, o, v);
+    case PY_DTYPE: v->given = true; return py_dtype_from(o, &v->dtype);
+    case PY_DEVICE: v->given = true; return py_device_from(o, &v->device);
+    case PY_STR: v->given = true; return !PyUnicode_Check(o) ? 1 : (v->u.text = PyUnicode_AsUTF8AndSize(o, NULL)) ? 0 : -1;
+    case PY_REDUCTION: return read_reduction(o, v);
+    case PY_NOTHING: return 1;
+    case PY_OBJECT: break;
+    }
+    v->u.object = o;
+    v->given = true;
+    return 0;
+}
+
+static int read_argument(const py_param *p, PyObject *o, py_value *v)
+{
+    py_value *to = &v[p->slot];
+    if (o == Py_None && p->kind != PY_OBJECT) {
+        if (!p->optional && p->kind != PY_NOTHING)
+            return 1;
+        memset(to, 0, offsetof(py_value, u)); /* not said, whatever the default */
+        return 0;
+    }
+    return read_value(p, o, to);
+}
+
+/* ---- a call ---- */
+
+static int find_name(const py_signature *s, PyObject *name)
+{
+    for (int i = 0; i < s->params; i++)
+        if (s->param[i].key == name)
+            return i;
+    for (int i = 0; i < s->params; i++)
+        if (PyUnicode_CompareWithASCIIString(name, s->param[i].name) == 0)
+            return i;
+    if (PyUnicode_CompareWithASCIIString(name, "axis") == 0) /* NumPy's names are taken, as PyTorch takes them */
+        for (int i = 0; i < s->params; i++)
+            if (!strcmp(s->param[i].name, "dim"))
+                return i;
+    if (PyUnicode_CompareWithASCIIString(name, "keepdims") == 0)
+        for (int i = 0; i < s->params; i++)
+            if (!strcmp(s->param[i].name, "keepdim"))
+                return i;
+    if (PyUnicode_CompareWithASCIIString(name, "x") == 0 && s->params && !strcmp(s->param[0].name, "input"))
+        return 0;
+    return -1;
+}
+
+/* Tries one signature. 0: read; otherwise what did not fit is in *why, or (-1) an exception is set. */
+static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_mismatch *why)
+{
+    unsigned seen = 0;
+    int at = 0;
+    memset(why, 0, sizeof *why);
+    for (int i = 0; i < s->params; i++)
+        v[s->param[i].slot] = s->param[i].initial;
+    if (a.self) {
+        int status = read_argument(&s->param[0], a.self, v);
+        if (status)
+            return status;
+        seen = 1;
+        at = 1;
+    }
+    for (Py_ssize_t i = 0; i < a.nargs; i++, at++) {
+        if (at >= s->positional)
+            return py_mismatch_count(why);
+        const py_param *p = &s->param[at];
+        bool rest = p->kind == PY_SIZE && at == s->positional - 1 && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
+        int status = rest ? read_ints(p, a.args + i, a.nargs - i, &v[p->slot]) : read_argument(p, a.args[i], v);
+        if (status)
+            return status < 0 ? -1 : py_mismatch_type(why, p, rest ? a.args[i] : a.args[i], at);
+        seen |= 1U << at;
+        if (rest)
+            break;
+    }
+    Py_ssize_t named = a.names ? PyTuple_Size(a.names) : 0;
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GetItem(a.names, i);
+        int k = find_name(s, name);
+        if (k < 0)
+            return py_mismatch_name(why, name);
+        if (seen & 1U << k)
+            return py_mismatch_twice(why, name);
+        int status = read_argument(&s->param[k], a.args[a.nargs + i], v);
+        if (status)
+            return status < 0 ? -1 : py_mismatch_type(why, &s->param[k], a.args[a.nargs + i], -1);
+        seen |= 1U << k;
+    }
+    for (int i = 0; i < s->params; i++)
+        if (s->param[i].required && !(seen & 1U << i))
+            return py_mismatch_missing(why, s, seen);
+    return 0;
+}
+
+static void free_lists(const py_signature *s, py_value *v)
+{
+    for (int i = 0; i < s->params; i++)
+        if (s->param[i].kind == PY_TENSORS && v[s->param[i].slot].given) {
+            free(v[s->param[i].slot].u.list.item);
+            v[s->param[i].slot].given = false;
+        }
+}
+
+void py_values_free(const py_function *f, int which, py_value *v)
+{
+    free_lists(&f->parsed[which], v);
+}
+
+int py_parse(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names, py_value *v)
+{
+    if (!f->parsed && prepare(f))
+        return -1;
+    py_arguments a = {self, args, nargs, names};
+    py_mismatch why;
+    for (int i = 0; i < f->signatures; i++) {
+        for (int k = 0; k <= f->slot_count + 1; k++) {
+            memset(&v[k], 0, offsetof(py_value, u));
+        }
+        int status = try_signature(&f->parsed[i], a, v, &why);
+        if (!status)
+            return i;
+        free_lists(&f->parsed[i], v);
+        if (status < 0 && PyErr_Occurred())
+            return -1;
+    }
+    py_arguments_error(f, a, &why);
+    return -1;
+}
+
+/* ---- running it ---- */
+
+static bool is_large(const py_function *f, int which, const py_value *v)
+{
+    const py_signature *s = &f->parsed[which];
+    for (int i = 0; i < s->params; i++) {
+        const py_value *at = &v[s->param[i].slot];
+        if (at->s.kind == TN_SCALAR_TENSOR && tn_tensor_numel(at->s.v.t) > PY_UNLOCK)
+            return true;
+        if (s->param[i].kind == PY_TENSORS && at->given && at->u.list.n)
+            return true;
+        if (s->param[i].kind == PY_SIZE) {
+            int64_t n = 1;
+            for (int k = 0; k < at->n && n <= PY_UNLOCK; k++)
+                n = at->u.dim[k] > PY_UNLOCK ? PY_UNLOCK + 1 : n * at->u.dim[k];
+            if (n > PY_UNLOCK)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What a call gave, as Python's object: into 'out' where one was given. */
+static PyObject *finish(const py_function *f, tn_tensor *result, const py_value *v)
+{
+    if (!result)
+        return py_raise();
+    if (f->inplace)
+        return py_borrowed(result);
+    if (f->out < 0 || !v[f->out].given)
+        return py_wrap(result);
+    tn_tensor *out = v[f->out].s.v.t;
+    bool ok = py_write_out(out, result) == 0;
+    tn_release(result);
+    return ok ? py_borrowed(out) : NULL;
+}
+
+PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
+{
+    py_value v[PY_MAX_SLOTS + 2];
+    int which = py_parse(f, self, args, nargs, names, v);
+    if (which < 0)
+        return NULL;
+    PyObject *out;
+    if (f->run)
+        out = f->run(self, v, which);
+    else {
+        tn_tensor *result;
+        if (is_large(f, which, v)) {
+            Py_BEGIN_ALLOW_THREADS
+            result = f->call(v);
+            Py_END_ALLOW_THREADS
+        } else
+            result = f->call(v);
+        out = finish(f, result, v);
+    }
+    py_values_free(f, which, v);
+    return out;
+}

@@ -1,0 +1,104 @@
+/* args.h: arguments of a call, read as PyTorch reads them.
+ *
+ * A function has signatures, tried in their order, written as PyTorch writes them in its errors:
+ *     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None)"
+ * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], int, float, bool, int[], int[1] (one int stands for a list),
+ * size (int[] whose items may be given one by one, in methods), dtype, device, str, object,
+ * reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after the kind: None is
+ * taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none. They are parsed once, at the
+ * first call.
+ */
+#ifndef TENON_PY_ARGS_H
+#define TENON_PY_ARGS_H
+
+#include "py.h"
+
+enum { PY_MAX_SLOTS = 14, PY_MAX_PARAMS = 14, PY_MAX_SIGNATURES = 4 };
+
+/* A value: which members hold it depends on the kind of the parameter. What was not given is all zero, or the default. */
+typedef struct py_value {
+    tn_scalar s; /* Tensor, Operand, Number; int and bool in s.v.i; float in s.v.f */
+    tn_device device;
+    tn_dtype dtype;
+    bool given;
+    int32_t n; /* int[]: how many */
+    union {
+        int64_t dim[TN_MAX_DIMS];
+        struct {
+            tn_tensor **item; /* Tensor[]: borrowed tensors; the array is freed by py_values_free */
+            size_t n;
+        } list;
+        const char *text; /* str: as long as the argument */
+        PyObject *object; /* borrowed */
+    } u;
+} py_value;
+
+static inline tn_dims py_dims(const py_value *v)
+{
+    return v->given ? (tn_dims){v->n, v->u.dim} : (tn_dims){0, NULL};
+}
+
+static inline tn_tensors py_list(const py_value *v)
+{
+    return (tn_tensors){v->u.list.item, v->u.list.n};
+}
+
+typedef enum py_kind {
+    PY_TENSOR,
+    PY_OPERAND,
+    PY_NUMBER,
+    PY_TENSORS,
+    PY_INT,
+    PY_FLOAT,
+    PY_BOOL,
+    PY_INTS,
+    PY_SIZE,
+    PY_DTYPE,
+    PY_DEVICE,
+    PY_STR,
+    PY_OBJECT,
+    PY_REDUCTION,
+    PY_NOTHING
+} py_kind;
+
+typedef struct py_param {
+    char name[24];
+    PyObject *key; /* name, interned */
+    py_kind kind;
+    bool one;      /* int[1] */
+    bool optional; /* None is taken */
+    bool keyword;  /* after '*' */
+    bool required; /* has no default */
+    int8_t slot;
+    py_value initial;
+    char initial_text[16]; /* the default, as PyTorch's errors write it */
+} py_param;
+
+typedef struct py_signature {
+    int8_t params, positional;
+    py_param param[PY_MAX_PARAMS];
+} py_signature;
+
+typedef struct py_function {
+    const char *name;
+    const char *slots; /* names, divided by blanks */
+    const char *text[PY_MAX_SIGNATURES + 1];
+    tn_tensor *(*call)(const py_value *v); /* without the GIL where the work is large */
+    PyObject *(*run)(PyObject *self, py_value *v, int which); /* or this, with the GIL */
+    bool inplace;                          /* call returns its first operand, not a new reference */
+    struct py_signature *parsed;
+    int8_t signatures, slot_count, out; /* out: the slot of 'out', or -1 */
+} py_function;
+
+/* Reads the arguments into v[PY_MAX_SLOTS + 2]; self (NULL for functions) is the first tensor of a method. Returns which signature
+ * fits, or -1 with PyTorch's TypeError. Values are to be freed with py_values_free whenever -1 was not returned. */
+int py_parse(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names, py_value *v);
+void py_values_free(const py_function *f, int which, py_value *v);
+
+/* Parses the arguments and runs the function. */
+PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+
+/* How PyTorch's errors call the type of an argument. */
+const char *py_type_name(PyObject *o, char *out, size_t n);
+
+#endif

@@ -1,0 +1,182 @@
+/* args_error.c: TypeErrors of calls, in PyTorch's words: "add(): argument 'other' (position 2) must be Tensor, not str". */
+#include "args_error.h"
+
+#include <stdio.h>
+
+const char *py_type_name(PyObject *o, char *out, size_t n)
+{
+    if (py_is_tensor(o) && Py_IS_TYPE(o, py_tensor_type)) {
+        snprintf(out, n, "Tensor");
+        return out;
+    }
+    PyObject *name = PyType_GetName(Py_TYPE(o));
+    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    snprintf(out, n, "%s", text ? text : "?");
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return out;
+}
+
+static const char *kind_text(const py_param *p)
+{
+    switch (p->kind) {
+    case PY_TENSOR:
+    case PY_OPERAND: return "Tensor";
+    case PY_NUMBER: return "Number";
+    case PY_TENSORS: return "tuple of Tensors";
+    case PY_INT: return "int";
+    case PY_FLOAT: return "float";
+    case PY_BOOL: return "bool";
+    case PY_INTS:
+    case PY_SIZE: return "tuple of ints";
+    case PY_DTYPE: return "torch.dtype";
+    case PY_DEVICE: return "torch.device";
+    case PY_STR:
+    case PY_REDUCTION: return "str";
+    case PY_NOTHING: return "None";
+    case PY_OBJECT: break;
+    }
+    return "object";
+}
+
+/* Text that grows up to a limit; what does not fit is left out. */
+typedef struct text {
+    char s[3000];
+    size_t n;
+} text;
+
+static void add(text *t, const char *s)
+{
+    size_t n = strlen(s);
+    if (t->n + n >= sizeof t->s)
+        n = sizeof t->s - 1 - t->n;
+    memcpy(t->s + t->n, s, n);
+    t->s[t->n += n] = '\0';
+}
+
+static void add_signature(text *t, const py_signature *s, bool method)
+{
+    bool star = false;
+    const char *sep = "";
+    add(t, " * (");
+    for (int i = method; i < s->params; i++) {
+        const py_param *p = &s->param[i];
+        add(t, sep);
+        if (p->keyword && !star) {
+            add(t, "*, ");
+            star = true;
+        }
+        add(t, kind_text(p));
+        add(t, " ");
+        add(t, p->name);
+        if (!p->required) {
+            add(t, " = ");
+            add(t, p->initial_text);
+        }
+        sep = ", ";
+    }
+    add(t, ")\n");
+}
+
+/* "(Tensor, str, dim=int, )": the types of what was given */
+static void add_given(text *t, py_arguments a)
+{
+    char name[64];
+    Py_ssize_t named = a.names ? PyTuple_Size(a.names) : 0;
+    add(t, "(");
+    for (Py_ssize_t i = 0; i < a.nargs && i < 20; i++) {
+        add(t, i ? ", " : "");
+        add(t, py_type_name(a.args[i], name, sizeof name));
+    }
+    for (Py_ssize_t i = 0; i < named && i < 20; i++) {
+        const char *key = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(a.names, i), NULL);
+        add(t, a.nargs || i ? ", " : "");
+        add(t, key ? key : "?");
+        add(t, "=");
+        add(t, py_type_name(a.args[a.nargs + i], name, sizeof name));
+    }
+    add(t, named ? ", )" : ")");
+    PyErr_Clear();
+}
+
+static void say_missing(const py_function *f, const py_mismatch *m)
+{
+    text t = {"", 0};
+    int n = 0;
+    for (int i = 0; i < m->signature->params; i++)
+        if (m->signature->param[i].required && !(m->seen & 1U << i)) {
+            add(&t, n++ ? ", \"" : "\"");
+            add(&t, m->signature->param[i].name);
+            add(&t, "\"");
+        }
+    PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: %s", f->name, n, t.s);
+}
+
+static void say_type(const py_function *f, const py_mismatch *m, bool method)
+{
+    char name[64];
+    const char *got = py_type_name(m->object, name, sizeof name);
+    if (m->position < 0)
+        PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", f->name, m->param->name,
+                     kind_text(m->param), got);
+    else
+        PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %d) must be %s, not %s", f->name, m->param->name,
+                     m->position + 1 - method, kind_text(m->param), got);
+}
+
+void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch *why)
+{
+    bool method = a.self != NULL;
+    if (f->signatures > 1 && why->why != PY_TWICE) {
+        text t = {"", 0};
+        add_given(&t, a);
+        add(&t, ", but expected one of:\n");
+        for (int i = 0; i < f->signatures; i++)
+            add_signature(&t, &f->parsed[i], method);
+        PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments - got %s", f->name, t.s);
+        return;
+    }
+    int takes = f->parsed[0].positional - method;
+    Py_ssize_t given = a.nargs;
+    switch (why->why) {
+    case PY_TOO_MANY:
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd %s given", f->name, takes,
+                     takes == 1 ? "" : "s", given, given == 1 ? "was" : "were");
+        return;
+    case PY_WRONG_TYPE: say_type(f, why, method); return;
+    case PY_UNKNOWN_NAME: PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", f->name, why->name); return;
+    case PY_TWICE: PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", f->name, why->name); return;
+    default: say_missing(f, why); return;
+    }
+}
+
+int py_write_out(tn_tensor *out, tn_tensor *result)
+{
+    tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
+    bool same = have.ndim == want.ndim && !memcmp(have.dim, want.dim, (size_t)want.ndim * sizeof *want.dim);
+    if (tn_tensor_requires_grad(out) && tn_is_grad_enabled()) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "functions with out=... arguments don't support automatic differentiation, but one of the "
+                        "arguments requires grad.");
+        return -1;
+    }
+    if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(out))) {
+        PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
+                     tn_dtype_name(tn_tensor_dtype(result)), tn_dtype_name(tn_tensor_dtype(out)));
+        return -1;
+    }
+    if (same) {
+        bool was = tn_set_grad_enabled(false);
+        tn_tensor *ok = tn_copy_(out, result);
+        tn_set_grad_enabled(was);
+        return ok ? 0 : (py_raise(), -1);
+    }
+    /* another shape: out shows the result from here on, converted where the dtype differs */
+    tn_tensor *converted = (tn_to_opt)(result, &(tn_to_options){.struct_size = sizeof(tn_to_options),
+                                                                 .site = "",
+                                                                 .dtype = tn_tensor_dtype(out),
+                                                                 .device = tn_tensor_device(out)});
+    tn_status status = converted ? tn_tensor_set_data(out, converted) : tn_error_code();
+    tn_release(converted);
+    return status ? (py_raise(), -1) : 0;
+}

@@ -1,0 +1,63 @@
+/* args_error.h: what did not fit, in PyTorch's words. */
+#ifndef TENON_PY_ARGS_ERROR_H
+#define TENON_PY_ARGS_ERROR_H
+
+#include "args.h"
+
+typedef struct py_arguments {
+    PyObject *self, *const *args;
+    Py_ssize_t nargs;
+    PyObject *names;
+} py_arguments;
+
+enum { PY_TOO_MANY = 1, PY_WRONG_TYPE, PY_UNKNOWN_NAME, PY_TWICE, PY_MISSING };
+
+/* Why a signature was refused; what it points to is borrowed. */
+typedef struct py_mismatch {
+    int why;
+    const py_param *param;
+    PyObject *object, *name;
+    int position; /* of the argument, from 0; -1: by name */
+    const py_signature *signature;
+    unsigned seen;
+} py_mismatch;
+
+static inline int py_mismatch_count(py_mismatch *m)
+{
+    return m->why = PY_TOO_MANY;
+}
+
+static inline int py_mismatch_type(py_mismatch *m, const py_param *p, PyObject *o, int position)
+{
+    m->param = p;
+    m->object = o;
+    m->position = position;
+    return m->why = PY_WRONG_TYPE;
+}
+
+static inline int py_mismatch_name(py_mismatch *m, PyObject *name)
+{
+    m->name = name;
+    return m->why = PY_UNKNOWN_NAME;
+}
+
+static inline int py_mismatch_twice(py_mismatch *m, PyObject *name)
+{
+    m->name = name;
+    return m->why = PY_TWICE;
+}
+
+static inline int py_mismatch_missing(py_mismatch *m, const py_signature *s, unsigned seen)
+{
+    m->signature = s;
+    m->seen = seen;
+    return m->why = PY_MISSING;
+}
+
+/* Sets the TypeError of a call that fits no signature. */
+void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch *why);
+
+/* Writes result into the tensor given as out=, which takes its shape where it has none. 0, or -1 with an exception. */
+int py_write_out(tn_tensor *out, tn_tensor *result);
+
+#endif

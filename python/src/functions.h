@@ -1,0 +1,41 @@
+/* functions.h: functions of torch.def that ops.def does not make: written by hand in functions_hand.c. */
+#ifndef TENON_PY_FUNCTIONS_H
+#define TENON_PY_FUNCTIONS_H
+
+#include "args.h"
+
+/* name, slots: operations with an option that the library's own have not; call_<name> is in functions_hand.c */
+#define PY_HAND_CALLS(X) \
+    X(add_alpha, "input other alpha", "a + alpha * b") \
+    X(sub_alpha, "input other alpha", "a - alpha * b") \
+    X(rsub_alpha, "input other alpha", "b - alpha * a") \
+    X(div_rounded, "input other rounding_mode", "a / b, rounded down ('floor') or toward zero ('trunc') where asked") \
+    X(var_of, "input dim keepdim correction unbiased", "Variance over dimensions, or all") \
+    X(std_of, "input dim keepdim correction unbiased", "Standard deviation over dimensions, or all") \
+    X(index_add_alpha, "input dim index src alpha", "x with alpha * source added at the 1-D index") \
+    X(dropout_train, "input p train", "Zeroes elements with probability p and scales the rest, in training") \
+    X(reshape_as, "input other", "x in the shape of other") \
+    X(flatten_all, "input", "x as one dimension") \
+    X(as_strided_at, "input size stride storage_offset", "Any view of x's memory, in elements")
+#define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(index_add_alpha)
+
+#define PY_DECLARE(name, slots, doc) tn_tensor *call_##name(const py_value *v);
+PY_HAND_CALLS(PY_DECLARE)
+#undef PY_DECLARE
+#define PY_DECLARE(name) tn_tensor *call_##name##_(const py_value *v);
+PY_HAND_CALLS_INPLACE(PY_DECLARE)
+PY_DECLARE(addmm_full)
+#undef PY_DECLARE
+
+/* Functions that return something else than one tensor. self is the tensor of a method, or NULL. */
+#define PY_HAND_RUNS(X) \
+    X(where) X(where_method) X(max) X(min) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) X(chunk) X(tensor_split) \
+    X(unbind) X(allclose) X(equal)
+#define PY_DECLARE(name) PyObject *run_##name(PyObject *self, py_value *v, int which);
+PY_HAND_RUNS(PY_DECLARE)
+#undef PY_DECLARE
+
+/* torch.return_types.max(values=..., indices=...): a named tuple of n tensors, whose references it takes. */
+PyObject *py_named_result(const char *name, const char *const *fields, tn_tensor **t, Py_ssize_t n);
+
+#endif

@@ -1,0 +1,427 @@
+/* functions_hand.c: the functions of torch.def that are more than a row of ops.def. */
+#include "functions.h"
+
+#include <stdlib.h>
+
+static bool is_one(const py_value *v)
+{
+    return !v->given || (v->s.kind == TN_SCALAR_INT && v->s.v.i == 1) || (v->s.kind == TN_SCALAR_FLOAT && v->s.v.f == 1);
+}
+
+/* ---- a + alpha * b ---- */
+
+/* other * alpha: a tensor that the caller releases. */
+static tn_tensor *scaled(const py_value *other, const py_value *alpha)
+{
+    return (tn_mul_at)("", other->s, alpha->s);
+}
+
+static bool alpha_fits(const py_value *v)
+{
+    if (v[2].s.kind != TN_SCALAR_FLOAT || tn_dtype_is_floating_point(tn_tensor_dtype(v[0].s.v.t)))
+        return true;
+    if (v[1].s.kind == TN_SCALAR_FLOAT ||
+        (v[1].s.kind == TN_SCALAR_TENSOR && tn_dtype_is_floating_point(tn_tensor_dtype(v[1].s.v.t))))
+        return true;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_SetString(PyExc_RuntimeError, "For integral input tensors, argument alpha must not be a floating point number.");
+    PyGILState_Release(gil);
+    return false;
+}
+
+static double number(tn_scalar s)
+{
+    return s.kind == TN_SCALAR_FLOAT ? s.v.f : s.kind == TN_SCALAR_UINT ? (double)s.v.u : (double)s.v.i;
+}
+
+/* alpha * b where both are numbers */
+static tn_scalar number_times(tn_scalar a, tn_scalar b)
+{
+    if (a.kind == TN_SCALAR_FLOAT || b.kind == TN_SCALAR_FLOAT || a.kind == TN_SCALAR_UINT || b.kind == TN_SCALAR_UINT)
+        return tn_scalar_f(number(a) * number(b));
+    return tn_scalar_i((int64_t)((uint64_t)a.v.i * (uint64_t)b.v.i));
+}
+
+typedef tn_tensor *binary(const char *site, tn_scalar a, tn_scalar b);
+typedef tn_tensor *binary_inplace(const char *site, tn_tensor *a, tn_scalar b);
+
+/* f(a, alpha * b), or (in place) g */
+static tn_tensor *with_alpha(const py_value *v, binary *f, binary_inplace *g)
+{
+    tn_scalar b = v[1].s;
+    tn_tensor *made = NULL, *r;
+    if (!is_one(&v[2])) {
+        if (!alpha_fits(v))
+            return NULL;
+        if (b.kind != TN_SCALAR_TENSOR)
+            b = number_times(b, v[2].s);
+        else if (!(made = scaled(&v[1], &v[2])))
+            return NULL;
+        else
+            b = tn_scalar_t(made);
+    }
+    r = g ? g("", v[0].s.v.t, b) : f("", v[0].s, b);
+    tn_release(made);
+    return r;
+}
+
+tn_tensor *call_add_alpha(const py_value *v)
+{
+    return with_alpha(v, tn_add_at, NULL);
+}
+
+tn_tensor *call_add_alpha_(const py_value *v)
+{
+    return with_alpha(v, NULL, tn_add__at);
+}
+
+tn_tensor *call_sub_alpha(const py_value *v)
+{
+    return with_alpha(v, tn_sub_at, NULL);
+}
+
+tn_tensor *call_sub_alpha_(const py_value *v)
+{
+    return with_alpha(v, NULL, tn_sub__at);
+}
+
+tn_tensor *call_rsub_alpha(const py_value *v)
+{
+    tn_tensor *a = is_one(&v[2]) ? tn_retain(v[0].s.v.t) : scaled(&v[0], &v[2]);
+    tn_tensor *r = a ? (tn_sub_at)("", v[1].s, tn_scalar_t(a)) : NULL;
+    tn_release(a);
+    return r;
+}
+
+/* ---- division ---- */
+
+static int rounding(const py_value *v)
+{
+    const char *mode = v[2].given ? v[2].u.text : NULL;
+    if (!mode)
+        return 0;
+    if (!strcmp(mode, "floor"))
+        return 1;
+    if (!strcmp(mode, "trunc"))
+        return 2;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
+    PyGILState_Release(gil);
+    return -1;
+}
+
+tn_tensor *call_div_rounded(const py_value *v)
+{
+    static binary *const f[] = {tn_div_at, tn_div_floor_at, tn_div_trunc_at};
+    int mode = rounding(v);
+    return mode < 0 ? NULL : f[mode]("", v[0].s, v[1].s);
+}
+
+tn_tensor *call_div_rounded_(const py_value *v)
+{
+    static binary_inplace *const f[] = {tn_div__at, tn_div_floor__at, tn_div_trunc__at};
+    int mode = rounding(v);
+    return mode < 0 ? NULL : f[mode]("", v[0].s.v.t, v[1].s);
+}
+
+/* ---- variance ---- */
+
+/* unbiased says what correction says in older programs: 1 or 0 */
+static tn_scalar correction(const py_value *v)
+{
+    return v[4].given ? tn_scalar_i(v[4].s.v.i) : v[3].s;
+}
+
+tn_tensor *call_var_of(const py_value *v)
+{
+    tn_var_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0, .correction = correction(v)};
+    return (tn_var_opt)(v[0].s.v.t, &o);
+}
+
+tn_tensor *call_std_of(const py_value *v)
+{
+    tn_std_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0, .correction = correction(v)};
+    return (tn_std_opt)(v[0].s.v.t, &o);
+}
+
+static PyObject *with_mean(tn_tensor *spread, const py_value *v)
+{
+    tn_mean_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0};
+    tn_tensor *both[2] = {spread, spread ? (tn_mean_opt)(v[0].s.v.t, &o) : NULL};
+    if (both[1])
+        return py_wrap_tuple(both, 2);
+    tn_release(spread);
+    return py_raise();
+}
+
+PyObject *run_var_mean(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return with_mean(call_var_of(v), v);
+}
+
+PyObject *run_std_mean(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return with_mean(call_std_of(v), v);
+}
+
+/* ---- others that give one tensor ---- */
+
+tn_tensor *call_index_add_alpha(const py_value *v)
+{
+    tn_tensor *src = is_one(&v[4]) ? tn_retain(v[3].s.v.t) : scaled(&v[3], &v[4]);
+    tn_tensor *r = src ? (tn_index_add_at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, src) : NULL;
+    tn_release(src);
+    return r;
+}
+
+tn_tensor *call_index_add_alpha_(const py_value *v)
+{
+    tn_tensor *src = is_one(&v[4]) ? tn_retain(v[3].s.v.t) : scaled(&v[3], &v[4]);
+    tn_tensor *r = src ? (tn_index_add__at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, src) : NULL;
+    tn_release(src);
+    return r;
+}
+
+/* The library's in-place form has no options: what they scale is scaled before. */
+tn_tensor *call_addmm_full_(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    tn_tensor *product = is_one(&v[4]) ? tn_retain(v[1].s.v.t) : scaled(&v[1], &v[4]);
+    tn_tensor *r = product && (is_one(&v[3]) || (tn_mul__at)("", x, v[3].s))
+                       ? (tn_addmm__at)("", x, product, v[2].s.v.t)
+                       : NULL;
+    tn_release(product);
+    return r;
+}
+
+tn_tensor *call_dropout_train(const py_value *v)
+{
+    double p = v[1].s.v.f;
+    if (!(p >= 0 && p <= 1)) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        PyObject *number = PyFloat_FromDouble(p);
+        PyErr_Format(PyExc_ValueError, "dropout probability has to be between 0 and 1, but got %R", number);
+        Py_XDECREF(number);
+        PyGILState_Release(gil);
+        return NULL;
+    }
+    return v[2].s.v.i ? (tn_dropout_at)("", v[0].s.v.t, p) : tn_retain(v[0].s.v.t);
+}
+
+tn_tensor *call_reshape_as(const py_value *v)
+{
+    return (tn_reshape_at)("", v[0].s.v.t, tn_tensor_shape(v[1].s.v.t));
+}
+
+tn_tensor *call_flatten_all(const py_value *v)
+{
+    return (tn_reshape_at)("", v[0].s.v.t, (tn_dims){1, (const int64_t[]){-1}});
+}
+
+tn_tensor *call_as_strided_at(const py_value *v)
+{
+    int64_t offset = v[3].given ? v[3].s.v.i : tn_tensor_storage_offset(v[0].s.v.t);
+    return (tn_as_strided_at)("", v[0].s.v.t, py_dims(&v[1]), py_dims(&v[2]), offset);
+}
+
+/* ---- values and indices ---- */
+
+static const char *const value_index[] = {"values", "indices"};
+
+typedef tn_tensor *max_of(tn_tensor *x, const tn_max_options *o);
+
+static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, binary *elementwise)
+{
+    if (which == 2)
+        return py_wrap(elementwise("", v[0].s, v[3].s));
+    tn_tensor *both[2] = {NULL, NULL};
+    tn_max_options o = {.struct_size = sizeof o, .site = ""};
+    if (which == 1) {
+        o.dim = (tn_dims){1, &v[1].s.v.i};
+        o.keepdim = v[2].s.v.i != 0;
+        o.indices = &both[1];
+    }
+    Py_BEGIN_ALLOW_THREADS
+    both[0] = f(v[0].s.v.t, &o);
+    Py_END_ALLOW_THREADS
+    return which == 1 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
+}
+
+static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
+{
+    return (tn_min_opt)(x, &(tn_min_options){.struct_size = sizeof(tn_min_options), .site = "", .dim = o->dim,
+                                             .keepdim = o->keepdim, .indices = o->indices});
+}
+
+PyObject *run_max(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return extreme("max", v, which, tn_max_opt, tn_maximum_at);
+}
+
+PyObject *run_min(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return extreme("min", v, which, min_as_max, tn_minimum_at);
+}
+
+PyObject *run_aminmax(PyObject *self, py_value *v, int which)
+{
+    static const char *const fields[] = {"min", "max"};
+    (void)self, (void)which;
+    tn_dims dim = v[1].given ? (tn_dims){1, &v[1].s.v.i} : (tn_dims){0, NULL};
+    tn_amin_options low = {.struct_size = sizeof low, .site = "", .dim = dim, .keepdim = v[2].s.v.i != 0};
+    tn_amax_options high = {.struct_size = sizeof high, .site = "", .dim = dim, .keepdim = v[2].s.v.i != 0};
+    tn_tensor *both[2] = {(tn_amin_opt)(v[0].s.v.t, &low), NULL};
+    both[1] = both[0] ? (tn_amax_opt)(v[0].s.v.t, &high) : NULL;
+    if (both[1])
+        return py_named_result("aminmax", fields, both, 2);
+    tn_release(both[0]);
+    return py_raise();
+}
+
+/* ---- where ---- */
+
+static PyObject *nonzero_tuple(tn_tensor *condition)
+{
+    tn_tensor *all = tn_nonzero_at("", condition), *column[TN_MAX_DIMS];
+    int64_t n = all ? (tn_unbind_at)("", all, 1, column, TN_MAX_DIMS) : 0;
+    tn_release(all);
+    return n || !tn_error_code() ? py_wrap_tuple(column, n) : py_raise();
+}
+
+PyObject *run_where(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return which ? nonzero_tuple(v[0].s.v.t) : py_wrap((tn_where_at)("", v[0].s, v[1].s, v[2].s));
+}
+
+PyObject *run_where_method(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return py_wrap((tn_where_at)("", v[1].s, v[0].s, v[2].s));
+}
+
+/* ---- lists of views ---- */
+
+typedef struct pieces {
+    tn_tensor *x;
+    int64_t n, dim;
+    tn_dims sizes;
+} pieces;
+typedef int64_t cut(const pieces *p, tn_tensor **out, size_t cap);
+
+/* Asks how many there are, then for them. */
+static PyObject *tuple_of(cut *f, const pieces *p)
+{
+    tn_error_clear();
+    int64_t n = f(p, NULL, 0);
+    if (n <= 0)
+        return tn_error_code() ? py_raise() : PyTuple_New(0);
+    tn_tensor **out = malloc((size_t)n * sizeof *out);
+    if (!out)
+        return PyErr_NoMemory();
+    PyObject *tuple = f(p, out, (size_t)n) == n ? py_wrap_tuple(out, (Py_ssize_t)n) : py_raise();
+    free(out);
+    return tuple;
+}
+
+static int64_t cut_split(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_split_at)("", p->x, p->n, p->dim, out, cap);
+}
+
+static int64_t cut_sizes(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_split_sizes_at)("", p->x, p->sizes, p->dim, out, cap);
+}
+
+static int64_t cut_chunk(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_chunk_at)("", p->x, p->n, p->dim, out, cap);
+}
+
+static int64_t cut_unbind(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_unbind_at)("", p->x, p->dim, out, cap);
+}
+
+PyObject *run_split(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2])};
+    return tuple_of(v[2].given ? cut_sizes : cut_split, &p);
+}
+
+PyObject *run_chunk(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, {0, NULL}};
+    return tuple_of(cut_chunk, &p);
+}
+
+PyObject *run_unbind(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    pieces p = {v[0].s.v.t, 0, v[1].s.v.i, {0, NULL}};
+    return tuple_of(cut_unbind, &p);
+}
+
+/* One piece, start .. end of a dimension, put into the tuple. */
+static bool put_slice(PyObject *tuple, Py_ssize_t i, const py_value *v, int64_t start, int64_t end)
+{
+    PyObject *piece = py_wrap((tn_slice_at)("", v[0].s.v.t, v[3].s.v.i, start, end > start ? end : start, 1));
+    return piece && !PyTuple_SetItem(tuple, i, piece);
+}
+
+PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = which ? v[2].n + 1 : v[1].s.v.i;
+    if (size < 0)
+        return py_raise();
+    if (n <= 0)
+        return PyErr_Format(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", (long long)n);
+    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
+    int64_t start = 0;
+    for (int64_t i = 0; tuple && i < n; i++) {
+        int64_t end = which ? (i < v[2].n ? v[2].u.dim[i] : size) : start + size / n + (i < size % n);
+        if (!put_slice(tuple, (Py_ssize_t)i, v, start, end))
+            Py_CLEAR(tuple);
+        start = end;
+    }
+    return tuple;
+}
+
+/* ---- views, tests ---- */
+
+PyObject *run_view(PyObject *self, py_value *v, int which)
+{
+    if (which == 0)
+        return py_wrap((tn_view_at)("", v[0].s.v.t, py_dims(&v[1])));
+    if (v[2].dtype == tn_tensor_dtype(v[0].s.v.t))
+        return Py_NewRef(self);
+    return PyErr_Format(PyExc_NotImplementedError, "view(dtype): Tenon does not reinterpret bytes; to(dtype) converts values");
+}
+
+static PyObject *flag(bool value)
+{
+    return tn_error_code() ? py_raise() : PyBool_FromLong(value);
+}
+
+PyObject *run_allclose(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    tn_error_clear();
+    tn_allclose_options o = {.struct_size = sizeof o, .site = "", .rtol = v[2].s, .atol = v[3].s, .equal_nan = v[4].s.v.i != 0};
+    return flag((tn_allclose_opt)(v[0].s.v.t, v[1].s.v.t, &o));
+}
+
+PyObject *run_equal(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    tn_error_clear();
+    return flag((tn_equal_at)("", v[0].s.v.t, v[1].s.v.t));
+}

@@ -1,0 +1,127 @@
+/* py.h: what the files of the Python extension share.
+ *
+ * The extension stands on <tenon/tenon.h> and CPython's limited API (3.11) alone. Everything here is called with the GIL
+ * held, unless it says otherwise. A function that returns a PyObject * returns a new reference, or NULL with a Python
+ * exception set; one that returns int returns 0, or -1 with an exception set.
+ */
+#ifndef TENON_PY_H
+#define TENON_PY_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <structmember.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <tenon/tenon.h>
+
+/* ---- types ---- */
+
+/* t is the wrapper's own reference, never NULL in a tensor that Python can see. A tensor has one wrapper at most, which its
+ * binding names (tenon/tensor.h), so that x.grad is x.grad. */
+typedef struct py_tensor {
+    PyObject_HEAD
+    tn_tensor *t;
+    PyObject *dict, *weakrefs; /* attributes that users set; NULL until there is one */
+} py_tensor;
+
+typedef struct py_device {
+    PyObject_HEAD
+    tn_device d; /* index -1: none was said */
+} py_device;
+
+typedef struct py_dtype {
+    PyObject_HEAD
+    tn_dtype v;
+} py_dtype;
+
+extern PyTypeObject *py_tensor_type, *py_device_type, *py_dtype_type, *py_size_type;
+extern PyObject *py_out_of_memory, *py_accelerator_error;
+
+static inline bool py_is_tensor(PyObject *o)
+{
+    return Py_IS_TYPE(o, py_tensor_type) || PyObject_TypeCheck(o, py_tensor_type);
+}
+
+static inline tn_tensor *py_t(PyObject *o)
+{
+    return ((py_tensor *)(void *)o)->t;
+}
+
+/* ---- results ---- */
+
+/* The wrapper of t, whose reference it takes over; NULL where t is NULL, with the exception that the library's error calls for. */
+PyObject *py_wrap(tn_tensor *t);
+/* The same, of a class derived from Tensor; t has no wrapper yet. */
+PyObject *py_wrap_as(PyTypeObject *type, tn_tensor *t);
+/* The wrapper of a tensor that somebody else owns; None where t is NULL and no error is meant. */
+PyObject *py_borrowed(tn_tensor *t);
+/* A tuple of wrappers; takes the references over, also when it fails. */
+PyObject *py_wrap_tuple(tn_tensor **t, Py_ssize_t n);
+
+/* The library's error as an exception. Returns NULL, always. An exception that is set already stays. */
+PyObject *py_raise(void);
+/* None, or the exception of a status. */
+PyObject *py_done(tn_status status);
+
+PyObject *py_dtype_of(tn_dtype dtype);
+PyObject *py_device_object(tn_device device);
+PyObject *py_size(tn_dims dims);
+
+/* ---- arguments ---- */
+
+/* A number: bool, int, float, what has __index__, NumPy's numbers, and tensors of one element. 1: it is none (no exception);
+ * -1: it is one that fails. */
+int py_number(PyObject *o, tn_scalar *out);
+/* An int, from whatever has __index__. 1: it is none; -1 with an exception. */
+int py_int(PyObject *o, int64_t *out);
+/* A device from a device, a string, or an int (that one's accelerator). 1: it is none of these; -1 with an exception. */
+int py_device_from(PyObject *o, tn_device *out);
+/* A dtype from a dtype or from Python's float, int, bool. 1: it is none. */
+int py_dtype_from(PyObject *o, tn_dtype *out);
+/* Anything that NumPy calls an array or a scalar of its own, without importing NumPy. */
+bool py_is_ndarray(PyObject *o);
+bool py_is_numpy_scalar(PyObject *o);
+
+/* torch.tensor: a new tensor from nested lists, numbers, arrays. Zero dtype and device: inferred, default. */
+PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device);
+/* torch.from_numpy: shares the array's memory. */
+PyObject *py_from_numpy(PyObject *array);
+
+/* ---- work without the GIL ---- */
+
+/* Above this many elements an operation lets other Python threads run. */
+enum { PY_UNLOCK = 32768 };
+
+/* ---- modules ---- */
+
+/* A heap type from its spec, put into the module under its name. Returns the type (borrowed from the module), or NULL. */
+PyTypeObject *py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *base);
+
+/* Each adds what its file defines to the module. */
+int py_add_errors(PyObject *module);
+int py_add_dtypes(PyObject *module);
+int py_add_devices(PyObject *module);
+int py_add_size(PyObject *module);
+int py_add_tensor(PyObject *module);
+int py_add_functions(PyObject *module);
+int py_add_creation(PyObject *module);
+int py_add_cuda(PyObject *module);
+int py_add_autograd(PyObject *module);
+int py_add_storage(PyObject *module);
+int py_add_random(PyObject *module);
+int py_add_settings(PyObject *module);
+
+/* The slots of Tensor that other files define; a NULL name ends each list. */
+extern PyMethodDef py_tensor_methods[];        /* methods that are written by hand: tensor_methods.c */
+extern PyGetSetDef py_tensor_getset[];         /* attributes: tensor_attr.c */
+PyMethodDef *py_tensor_all_methods(void);      /* those, and the ones of torch.def: functions.c */
+extern const PyType_Slot py_number_slots[];    /* operators: number.c; ends with {0, NULL} */
+PyObject *py_get_item(PyObject *self, PyObject *index);
+int py_set_item(PyObject *self, PyObject *index, PyObject *value);
+PyObject *py_tensor_repr(PyObject *self);
+
+#endif
