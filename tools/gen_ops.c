@@ -136,6 +136,13 @@ static bool counts(const row *r)
     return !strcmp(r->returns, "count");
 }
 
+/* A composed function whose name ends in '_'. */
+static bool writes_first(const row *r)
+{
+    size_t n = strlen(r->name);
+    return r->kind == FUNC_ROW && n > 0 && r->name[n - 1] == '_';
+}
+
 static bool is_binary(const row *r)
 {
     return r->kind == BINARY_ROW;
@@ -401,7 +408,10 @@ static void print_func_body(const row *r, const signature *s, const char *site)
         return;
     }
     printf("    tn_scope scope;\n    tn__scope_push(t, &scope);\n");
-    if (!strcmp(r->returns, "flag"))
+    if (writes_first(r)) /* the caller's own tensor, as rows that write in place give it back */
+        printf("    bool done = %s != NULL;\n    tn__scope_pop(t, &scope, NULL);\n    return done ? %s : NULL;\n", call,
+               s->param[0].name);
+    else if (!strcmp(r->returns, "flag"))
         printf("    bool r = %s;\n    tn__scope_pop(t, &scope, NULL);\n    return r;\n", call);
     else
         printf("    return tn__scope_return(t, &scope, %s);\n", call);

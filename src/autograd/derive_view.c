@@ -232,6 +232,20 @@ tn_status tn__d_index_add(tn__backward *b)
     return index ? give(b, 2, tn_index_select(b->g[0], b->node->attr->dim, index)) : tn_error_code();
 }
 
+tn_status tn__d_index_copy(tn__backward *b)
+{
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    if (!index)
+        return tn_error_code();
+    if (b->need[0]) { /* what was overwritten counts no more */
+        tn_tensor *none = tn_zeros(TN_SHAPE(), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+        tn_status e = give(b, 0, tn_index_copy(b->g[0], b->node->attr->dim, index, tn_expand(none, input_shape(b, 2))));
+        if (e)
+            return e;
+    }
+    return b->need[2] ? give(b, 2, tn_index_select(b->g[0], b->node->attr->dim, index)) : TN_OK;
+}
+
 tn_status tn__d_embedding(tn__backward *b)
 {
     tn_tensor *index = tn__saved_tensor(b, 1), *g = b->g[0];

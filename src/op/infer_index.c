@@ -182,20 +182,35 @@ tn_status tn__infer_index_add(tn__call *c)
     tn_status e = tn__infer_index(c, index);
     if (e || (e = tn__infer_dim(c, x->ndim)))
         return e;
+    const char *name = tn__op_name(c->op);
     if (index->ndim > 1)
-        return tn__error(TN_EINDEX, "index_add_(): Index is supposed to be a vector, but got dim: %d",
-                         (int)index->ndim);
+        return tn__error(TN_EINDEX, "%s_(): Index is supposed to be a vector, but got dim: %d", name, (int)index->ndim);
     if (x->dtype != src->dtype)
-        return tn__error(TN_EDTYPE, "index_add_(): self (%s) and source (%s) must have the same scalar type",
+        return tn__error(TN_EDTYPE, "%s_(): self (%s) and source (%s) must have the same scalar type", name,
                          tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
     bool fits = x->ndim == src->ndim && size_of(src, (int32_t)c->attr->dim) == index->numel;
     for (int32_t d = 0; fits && d < x->ndim; d++)
         fits = d == c->attr->dim || x->shape[d] == src->shape[d];
     if (!fits)
-        return tn__error(TN_EINVAL, "index_add_(): source %s does not fit %lld indices into dimension %d of %s",
+        return tn__error(TN_EINVAL, "%s_(): source %s does not fit %lld indices into dimension %d of %s", name,
                          tn__shape_str(src->shape, src->ndim).s, (long long)index->numel, (int)c->attr->dim,
                          tn__shape_str(x->shape, x->ndim).s);
     tn__spec_like(&c->spec[0], x);
+    return tn__infer_one(c);
+}
+
+/* What is folded was checked and broadcast by tn_index. */
+tn_status tn__infer_fold_index(tn__call *c)
+{
+    const tn_tensor *first = tn__in(c, 0);
+    tn__spec_set(&c->spec[0], TN_I64, first->shape, first->ndim);
+    return tn__infer_one(c);
+}
+
+tn_status tn__infer_nonzero(tn__call *c)
+{
+    const int64_t shape[] = {c->attr->n, tn__in(c, 0)->ndim};
+    tn__spec_set(&c->spec[0], TN_I64, shape, 2);
     return tn__infer_one(c);
 }
 

@@ -1,11 +1,6 @@
 /* Calls of the public API by a record's name and arguments. Elementwise rows are called straight from ops.def: a new row
  * is tested as soon as records of its name exist. */
-#include "ops/record.h"
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-typedef bool (*adapter)(record *r, results *out);
+#include "ops/adapters.h"
 
 /* ---- arguments ---- */
 
@@ -21,85 +16,6 @@ value record_arg(record *r, int i, const char *name)
     return (value){.kind = V_ABSENT};
 }
 
-static int64_t int_of(value v, int64_t otherwise)
-{
-    switch (v.kind) {
-    case V_BOOL:
-    case V_INT: return v.i;
-    case V_FLOAT: return (int64_t)v.f;
-    case V_TENSOR: return tn_item_int(v.t);
-    default: return otherwise;
-    }
-}
-
-static bool flag_of(value v)
-{
-    return v.kind == V_BOOL && v.i;
-}
-
-static tn_scalar scalar_of(value v)
-{
-    switch (v.kind) {
-    case V_BOOL: return tn_scalar_b(v.i != 0);
-    case V_INT: return tn_scalar_i(v.i);
-    case V_FLOAT: return tn_scalar_f(v.f);
-    case V_TENSOR: return tn_scalar_t(v.t);
-    default: return tn_scalar_none();
-    }
-}
-
-static tn_dtype dtype_of(value v)
-{
-    return v.kind == V_TEXT && !strncmp(v.text, "torch.", 6) ? tn_dtype_parse(v.text + 6) : TN_DTYPE_DEFAULT;
-}
-
-typedef struct dims_buffer {
-    int64_t d[TN_MAX_DIMS];
-} dims_buffer;
-
-/* A list of integers, or one; not said where there is none. */
-static tn_dims dims_of(value v, dims_buffer *b)
-{
-    int n = 0;
-    if (v.kind != V_INT && v.kind != V_LIST)
-        return (tn_dims){0, NULL};
-    if (v.kind == V_INT)
-        b->d[n++] = v.i;
-    for (int i = 0; v.kind == V_LIST && i < v.n && i < TN_MAX_DIMS; i++)
-        b->d[n++] = v.item[i].i;
-    return (tn_dims){n, b->d};
-}
-
-static bool give(results *out, tn_tensor *t)
-{
-    out->t[0] = t;
-    out->n = 1;
-    return true;
-}
-
-static bool give_truth(results *out, bool b)
-{
-    out->scalar = (value){.kind = V_BOOL, .i = b};
-    return true;
-}
-
-static int64_t reduction_of(record *r)
-{
-    value v = record_arg(r, -1, "reduction");
-    if (v.kind != V_TEXT || !strcmp(v.text, "mean"))
-        return TN_MEAN;
-    return strcmp(v.text, "sum") ? TN_NO_REDUCTION : TN_SUM;
-}
-
-static tn_options options_of(record *r)
-{
-    (void)record_arg(r, -1, "device");
-    (void)record_arg(r, -1, "requires_grad");
-    return (tn_options){
-        sizeof(tn_options), TN_HERE, tn_get_default_device(), dtype_of(record_arg(r, -1, "dtype")), false, false,
-        {0, NULL}};
-}
-
 /* ---- reductions ---- */
 
 #define REDUCTION(name, ...) \
@@ -110,7 +26,6 @@ static tn_options options_of(record *r)
         bool keepdim = flag_of(record_arg(r, 1, "keepdim")); \
         return give(out, tn_##name(r->input.t, .dim = dim, .keepdim = keepdim __VA_ARGS__)); \
     }
-#define DTYPE , .dtype = dtype_of(record_arg(r, -1, "dtype"))
 REDUCTION(sum, DTYPE)
 REDUCTION(mean, DTYPE)
 REDUCTION(prod, DTYPE)
@@ -161,13 +76,6 @@ ALONG(softmax)
 ALONG(log_softmax)
 
 /* ---- joining, indexing ---- */
-
-static tn_tensors tensors_of(const value *v, tn_tensor **t)
-{
-    for (int i = 0; i < v->n; i++)
-        t[i] = v->item[i].t;
-    return (tn_tensors){t, (size_t)v->n};
-}
 
 static bool run_cat(record *r, results *out)
 {
@@ -590,10 +498,7 @@ static const struct {
 #include "op/ops_undef.h"
 };
 
-static const struct {
-    const char *name;
-    adapter run;
-} adapters[] = {
+static const named_adapter adapters[] = {
     {"sum", run_sum},
     {"mean", run_mean},
     {"prod", run_prod},
@@ -704,6 +609,7 @@ static const struct {
     {"div.no_rounding_mode", run_div},
     {"floor_divide", run_floor_divide},
     {"true_divide", run_div},
+    {NULL, NULL},
 };
 
 /* "nn.functional.relu" and "special.erf" are rows' names with a prefix. */
@@ -726,9 +632,11 @@ static int find_row(const char *op)
 
 static adapter find_adapter(const char *op)
 {
-    for (size_t i = 0; i < TN_COUNT(adapters); i++)
-        if (!strcmp(adapters[i].name, op))
-            return adapters[i].run;
+    static const named_adapter *const files[] = {adapters, adapters_pick};
+    for (size_t f = 0; f < TN_COUNT(files); f++)
+        for (const named_adapter *a = files[f]; a->name; a++)
+            if (!strcmp(a->name, op))
+                return a->run;
     return NULL;
 }
 

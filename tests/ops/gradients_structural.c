@@ -86,6 +86,20 @@ F(scatter_add,
   tn_scatter_add(x, 1, tn_tensor_from(TN_LIST(0, 0, 3, 2, 2, 2), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
 F(index_select, tn_index_select(x, 1, tn_tensor_from(TN_LIST(3, 0, 3))))
 F(index_add, tn_index_add(x, 0, tn_tensor_from(TN_LIST(2, 0, 2)), y))
+F(index_copy, tn_index_copy(x, 0, tn_tensor_from(TN_LIST(2, 0)), tn_slice(y, 0, 0, 2, 1)))
+F(index, tn_index(x, TN_TENSORS(indices(), tn_tensor_from(TN_LIST(-1, 0, 3)))))
+F(index_far, tn_index(x, TN_TENSORS(tn_tensor_from(TN_LIST(1, 0, 1)), TN_NONE, tn_tensor_from(TN_LIST(0, 1, 0)))))
+F(index_mask, tn_index(x, TN_TENSORS(TN_NONE, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL))))
+F(index_put, tn_index_put(x, TN_TENSORS(TN_NONE, tn_tensor_from(TN_LIST(3, 0))), tn_scalar_t(tn_slice(y, 1, 0, 2, 1))))
+F(index_put_added, tn_index_put(x, TN_TENSORS(indices()), tn_scalar_t(tn_select(y, 0, 1)), .accumulate = true))
+F(index_put_mask, tn_index_put(x, TN_TENSORS(tn_eq(tn_arange(0, 3, 1), 1)), tn_scalar_t(tn_sum(y))))
+F(index_put_far,
+  tn_mul(tn_index_put_(tn_mul(x, 2), TN_TENSORS(tn_tensor_from(TN_LIST(1, 0)), TN_NONE, tn_tensor_from(TN_LIST(0, 1))),
+                       tn_scalar_t(y)),
+         3))
+F(masked_select, tn_masked_select(x, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL)))
+F(masked_scatter, tn_masked_scatter(x, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL), y))
+F(take_along_dim, tn_take_along_dim(x, tn_tensor_from(TN_LIST(3, 0, 3), .shape = TN_SHAPE(1, 3)), .dim = TN_DIMS(1)))
 F(embedding, tn_embedding(x, indices()))
 /* the padding row is given no gradient, by definition: its elements are made not to count (its zero: test_autograd) */
 F(embedding_padded,
@@ -267,6 +281,17 @@ static const gradient_case cases[] = {
     TWO(scatter_add),
     ONE(index_select),
     TWO(index_add),
+    TWO(index_copy),
+    ONE(index),
+    {"index_far", f_index_far, 1, {{3, {2, 2, 2}}}, false},
+    ONE(index_mask),
+    TWO(index_put),
+    TWO(index_put_added),
+    TWO(index_put_mask),
+    {"index_put_far", f_index_put_far, 2, {{3, {2, 3, 2}}, {2, {2, 3}}}, false},
+    ONE(masked_select),
+    TWO(masked_scatter),
+    ONE(take_along_dim),
     ONE(embedding),
     ONE(embedding_padded),
     {"mm", f_mm, 2, {M34, {2, {4, 2}}}, false},

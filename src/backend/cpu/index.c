@@ -118,8 +118,8 @@ typedef struct point_job {
     const tn__view *table;         /* what is indexed: input 0 of gather, the result of scatter */
     const tn__view *index, *other; /* other: gather's result, scatter's source; data NULL where that is a number */
     int64_t dim;
-    uint64_t value; /* the number, in the table's dtype */
-    bool add;
+    uint64_t value;  /* the number, in the table's dtype */
+    bool add, reads; /* reads: other = table, not table = other */
 } point_job;
 
 /* Points along the innermost dimension: where the first ones are, and the steps to the next. */
@@ -169,17 +169,18 @@ POINT_LOOP(add_f64, double, *t += *o)
 
 typedef void (*point_loop)(const point_run *r);
 
-static point_loop loop_of(const point_job *j)
+/* The loop for a dtype: of reading, writing or adding. */
+static point_loop loop_of(tn_dtype dtype, bool reads, bool add)
 {
     static const point_loop adds[TN__DTYPES] = {
         [TN_BOOL] = add_bool, [TN_U8] = add_u8,   [TN_I8] = add_i8,     [TN_I16] = add_i16, [TN_I32] = add_i32,
         [TN_I64] = add_i64,   [TN_F16] = add_f16, [TN_BF16] = add_bf16, [TN_F32] = add_f32, [TN_F64] = add_f64};
     static const point_loop gathers[] = {gather_1, gather_2, gather_4, gather_8};
     static const point_loop scatters[] = {scatter_1, scatter_2, scatter_4, scatter_8};
-    if (j->add)
-        return adds[j->table->dtype];
-    size_t size = tn__dtype_size(j->table->dtype);
-    return (j->l->op == TN__OP_gather ? gathers : scatters)[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+    if (add)
+        return adds[dtype];
+    size_t size = tn__dtype_size(dtype);
+    return (reads ? gathers : scatters)[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
 }
 
 /* The run that begins with element i. A 0-dim index is one of shape [1]; a 0-dim table has one element. */
@@ -215,7 +216,7 @@ static point_run run_at(const point_job *j, int64_t i, int64_t most)
 static void points(void *ctx, int64_t begin, int64_t end)
 {
     const point_job *j = ctx;
-    point_loop loop = loop_of(j);
+    point_loop loop = loop_of(j->table->dtype, j->reads, j->add);
     for (int64_t i = begin; i < end;) {
         point_run r = run_at(j, i, end - i);
         loop(&r);
@@ -230,7 +231,8 @@ static int64_t size_along(const tn__view *v, int64_t dim)
 
 tn_status tn__cpu_gather(const tn__launch *l)
 {
-    point_job j = {.l = l, .table = &l->in[0], .index = &l->in[1], .other = &l->out[0], .dim = l->attr->dim};
+    point_job j = {
+        .l = l, .table = &l->in[0], .index = &l->in[1], .other = &l->out[0], .dim = l->attr->dim, .reads = true};
     tn_status e = check_indices(l, j.index, j.dim, size_along(j.table, j.dim));
     if (!e)
         tn__parallel_for(j.index->numel, WORK, points, &j);
@@ -258,7 +260,8 @@ tn_status tn__cpu_scatter(const tn__launch *l)
 typedef struct slice_job {
     const tn__view *table, *picked, *index;
     int64_t dim, outer, inner, n;
-    bool dense; /* inner is one run in both */
+    bool dense;      /* inner is one run in both */
+    bool reads, add; /* single_elements: picked = table; table += picked */
 } slice_job;
 
 static slice_job slices_of(const tn__view *table, const tn__view *picked, const tn__view *index, int64_t dim)
@@ -296,6 +299,28 @@ static int64_t table_offset(const slice_job *j, int64_t outer, int64_t row, int6
     return o;
 }
 
+/* Slices are of one element: along the table's dimension as gather and scatter go. */
+static void single_elements(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const tn__view *table = j->table, *picked = j->picked, *index = j->index;
+    const int64_t size = (int64_t)tn__dtype_size(table->dtype);
+    point_loop loop = loop_of(table->dtype, j->reads, j->add);
+    point_run r = {.wide = index->dtype == TN_I64,
+                   .index_step = inner_stride(index),
+                   .along = table->ndim ? table->stride[j->dim] : 0,
+                   .other_step = picked->contiguous || !picked->ndim ? 1 : picked->stride[j->dim]};
+    for (int64_t i = begin; i < end; i += r.n) {
+        const int64_t from = i % j->n;
+        int64_t inner = inner_size(index);
+        r.n = TN_MIN(end - i, TN_MIN(j->n - from, inner - from % inner));
+        r.index = (const char *)index->data + element_offset(index, from) * (r.wide ? 8 : 4);
+        r.table = (char *)table->data + table_offset(j, i / j->n, 0, 0) * size;
+        r.other = (char *)picked->data + element_offset(picked, i) * size;
+        loop(&r);
+    }
+}
+
 static void select_slices(void *ctx, int64_t begin, int64_t end)
 {
     const slice_job *j = ctx;
@@ -321,7 +346,10 @@ tn_status tn__cpu_index_select(const tn__launch *l)
     int64_t dim = l->attr->dim;
     slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim);
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
-    if (!e && l->out[0].numel)
+    j.reads = true;
+    if (!e && l->out[0].numel && j.inner == 1)
+        tn__parallel_for(j.outer * j.n, WORK, single_elements, &j);
+    else if (!e && l->out[0].numel)
         tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
     return e;
 }
@@ -337,27 +365,56 @@ static void add_run(tn_dtype d, void *to, const void *from, int64_t n)
         add_element(d, (char *)to + i * size, (const char *)from + i * size);
 }
 
-/* Adds in the order of the indices, in one thread: the sum does not depend on timing. */
-tn_status tn__cpu_index_add(const tn__launch *l)
+/* One slice of the source added to its row, or written there. */
+static void put_slice(const slice_job *j, const tn__view *src, int64_t i, bool add)
+{
+    const int64_t size = (int64_t)tn__dtype_size(src->dtype);
+    const int64_t outer = i / j->n, row = index_at(j->index, element_offset(j->index, i % j->n));
+    char *table = j->table->data;
+    const char *from = src->data;
+    if (j->dense) {
+        char *to = table + table_offset(j, outer, row, 0) * size;
+        if (add)
+            add_run(src->dtype, to, from + i * j->inner * size, j->inner);
+        else
+            memcpy(to, from + i * j->inner * size, (size_t)(j->inner * size));
+        return;
+    }
+    for (int64_t k = 0; k < j->inner; k++) {
+        char *to = table + table_offset(j, outer, row, k) * size;
+        const char *element = from + element_offset(src, i * j->inner + k) * size;
+        if (add)
+            add_element(src->dtype, to, element);
+        else
+            copy_element(to, element, (size_t)size);
+    }
+}
+
+/* In the order of the indices, in one thread: neither the sum nor who wrote last depends on timing. */
+static tn_status put_slices(const tn__launch *l, bool add)
 {
     int64_t dim = l->attr->dim;
     const tn__view *src = &l->in[2];
     slice_job j = slices_of(&l->out[0], src, &l->in[1], dim);
-    const int64_t size = (int64_t)tn__dtype_size(src->dtype);
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
-    for (int64_t i = 0; !e && src->numel && i < j.outer * j.n; i++) {
-        int64_t outer = i / j.n, row = index_at(j.index, element_offset(j.index, i % j.n));
-        char *table = j.table->data;
-        const char *from = src->data;
-        if (j.dense) {
-            add_run(src->dtype, table + table_offset(&j, outer, row, 0) * size, from + i * j.inner * size, j.inner);
-            continue;
-        }
-        for (int64_t k = 0; k < j.inner; k++)
-            add_element(src->dtype, table + table_offset(&j, outer, row, k) * size,
-                        from + element_offset(src, i * j.inner + k) * size);
-    }
-    return e;
+    if (e || src->numel == 0)
+        return e;
+    j.add = add;
+    if (j.inner == 1)
+        single_elements(&j, 0, j.outer * j.n);
+    for (int64_t i = 0; j.inner > 1 && i < j.outer * j.n; i++)
+        put_slice(&j, src, i, add);
+    return TN_OK;
+}
+
+tn_status tn__cpu_index_add(const tn__launch *l)
+{
+    return put_slices(l, true);
+}
+
+tn_status tn__cpu_index_copy(const tn__launch *l)
+{
+    return put_slices(l, false);
 }
 
 tn_status tn__cpu_one_hot(const tn__launch *l)

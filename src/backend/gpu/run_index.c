@@ -1,9 +1,9 @@
-/* gather, scatter, scatter_add, index_select, embedding, index_add, one_hot: one walk over what is moved says where its
- * index lies, where the table's element would for index 0, and where the other side is. */
+/* gather, scatter, scatter_add, index_select, embedding, index_add, index_copy, one_hot: one walk over what is moved says
+ * where its index lies, where the table's element would for index 0, and where the other side is. */
 #include "backend/gpu/lines.h"
 #include "core/settings.h"
 
-enum { GATHER, SCATTER, ADD, ORDERED, ONE_HOT };
+enum { GATHER, SCATTER, ADD, ORDERED, ONE_HOT, FOLD };
 enum { GROUP = 256, NARROW_INDEX = 1, WIDE_ELEMENT = 2 }; /* the latter two: bits of TN_VARIANT */
 
 /* The argument of the kernels. */
@@ -223,9 +223,9 @@ tn_status tn__gpu_scatter(const tn__launch *l)
     return write_in_order(&j);
 }
 
-tn_status tn__gpu_index_add(const tn__launch *l)
+static tn_status put_slices(const tn__launch *l, bool adds)
 {
-    index_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = &l->in[2], .add = true};
+    index_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = &l->in[2], .add = adds};
     const tn__view *src = j.other, *table = j.table;
     const int64_t dim = l->attr->dim;
     if (src->numel == 0)
@@ -233,7 +233,7 @@ tn_status tn__gpu_index_add(const tn__launch *l)
     tn_status e = begin(&j, dim);
     if (e)
         return e;
-    j.element = table->dtype;
+    j.element = adds ? table->dtype : dtype_of_size(tn__dtype_size(table->dtype));
     const int64_t step = j.index->ndim ? j.index->stride[0] : 0;
     const bool order = wants_order(&j);
     for (int32_t d = src->ndim - 1; d >= 0; d--)
@@ -246,4 +246,40 @@ tn_status tn__gpu_index_add(const tn__launch *l)
     j.f.step_a = step;
     j.f.step_c = tn__stride_of(src, dim);
     return write_in_order(&j);
+}
+
+tn_status tn__gpu_index_add(const tn__launch *l)
+{
+    return put_slices(l, true);
+}
+
+tn_status tn__gpu_index_copy(const tn__launch *l)
+{
+    return put_slices(l, false);
+}
+
+/* One index after the other is added to the result. */
+tn_status tn__gpu_fold_index(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    tn_status e = TN_OK;
+    for (int32_t k = 0; !e && out->numel && k < l->n_in; k++) {
+        const tn__view *index = &l->in[k];
+        index_job j = {.l = l, .table = out, .index = index, .element = TN_I64};
+        const int32_t add = k > 0;
+        if ((e = begin(&j, 0)))
+            return e;
+        j.f.size = l->attr->dims[k];
+        j.f.along = l->attr->strides[k];
+        for (int32_t d = index->ndim - 1; d >= 0; d--)
+            tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
+        j.f.n = tn__lines_end(&j.f.walk, &j.variant);
+        const tn__gpu_arg arg[] = {TN__GPU_MEMORY(index->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(j.fault),
+                                   TN__GPU_VALUE(add), TN__GPU_VALUE(j.f)};
+        tn__gpu_launch g = launch_of(&j, FOLD, 0);
+        g.arg = arg;
+        g.n_arg = TN_COUNT(arg);
+        e = tn__gpu_run(&g);
+    }
+    return e;
 }

@@ -1,6 +1,7 @@
 /* Triangles, and gradients of views: what a view does not show is zero, or as it was. */
 #include "backend/gpu/run.h"
 #include "core/error.h"
+#include "op/infer.h"
 
 /* The last two dimensions of in and out, and those before them. */
 static tn_matrices matrices_of(const tn__view *in, const tn__view *out)
@@ -43,6 +44,31 @@ tn_status tn__gpu_tril(const tn__launch *l)
                           .arg = args,
                           .n_arg = (int32_t)TN_COUNT(args),
                           .label = tn__ops[l->op].name});
+}
+
+/* Of a mask and its running sum. */
+tn_status tn__gpu_nonzero(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0];
+    const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
+    if (!limits)
+        return tn_error_code();
+    if (l->out[0].numel == 0)
+        return TN_OK;
+    tn_matrices m = {.matrices = x->numel, .ndim = x->ndim};
+    for (int32_t d = 0; d < x->ndim; d++)
+        m.shape[d] = x->shape[d];
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(l->in[1].data), TN__GPU_MEMORY(l->out[0].data),
+                                TN__GPU_VALUE(m)};
+    return tn__gpu_run(
+        &(tn__gpu_launch){.device = l->device,
+                          .unit = {.family = TN__FAMILY_shape, .op = TN__OPS, .in = tn__gpu_word(x->dtype)},
+                          .kernel = 1,
+                          .groups = {tn__gpu_groups(limits, x->numel)},
+                          .local = {TN__GPU_LOCAL},
+                          .arg = args,
+                          .n_arg = (int32_t)TN_COUNT(args),
+                          .label = tn__op_name(l->op)});
 }
 
 /* Zeros with in[0] where the view of ops.def's row attr->view would show; shape rule of that view, on the result. */

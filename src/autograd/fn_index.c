@@ -1,0 +1,578 @@
+/* Indexing with tensors, x[i0, :, i1] and x[mask], and writing so. The indices become one list of places, and what they
+ * index one dimension of a view: then index_select reads, index_copy and index_add write, with the derivatives they have. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <math.h>
+#include <stdio.h>
+#include <tenon/tensor.h>
+
+/* x[...] taken apart. */
+typedef struct selection {
+    const char *what;              /* "index", for messages */
+    tn_tensor *x;                  /* with a dimension of size 1 for each 0-dim mask */
+    tn_tensor *index[TN_MAX_DIMS]; /* by dimension of x: integers; NULL: all of it */
+    tn_tensor *mask;               /* the only index, where that is a mask; over dimensions first .. last */
+    int32_t first, last, n;        /* dimensions that are indexed */
+    int64_t shape[TN_MAX_DIMS];    /* that the indices have in common */
+    int32_t ndim;
+    int64_t result[TN_MAX_DIMS]; /* shape of what is read or written */
+    int32_t result_ndim;
+    tn_tensor *view, *places; /* places (1-D) along one dimension of the view are that, in order */
+    int64_t dim;
+} selection;
+
+static tn_dims dims_from(const int64_t *shape, int32_t ndim)
+{
+    return (tn_dims){ndim, shape};
+}
+
+/* ---- where x is not zero ---- */
+
+/* int64 [n, ndim] of a mask. The number is read: on a GPU that waits for it. */
+static tn_tensor *places_of_mask(tn_tensor *mask)
+{
+    if (!(mask = tn_contiguous(mask)))
+        return NULL;
+    const int where = mask->device.type;
+    if (where == TN_DEVICE_META)
+        return tn__fail(TN_EMISSING, "nonzero: a tensor on meta has no values to look at, so the size of the result is "
+                                     "not known");
+    tn_tensor *running = TN_NONE, *count = NULL;
+    if (where == TN_DEVICE_CPU) {
+        count = tn_sum(mask);
+    } else {
+        running = tn_cumsum(tn_reshape(mask, TN_SHAPE(-1)), 0);
+        count = running && running->numel == 0 ? tn_sum(mask) : tn_select(running, 0, -1);
+    }
+    const double n = count ? tn_item(count) : NAN;
+    return n >= 0 ? tn__nonzero(mask, running, (int64_t)n) : NULL;
+}
+
+static bool given(const char *what, tn_tensor *t)
+{
+    if (t && t != TN_NONE)
+        return true;
+    if (t)
+        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
+    else
+        tn__poisoned(what);
+    return false;
+}
+
+tn_tensor *tn__fn_nonzero(tn_tensor *x)
+{
+    if (!given("nonzero", x))
+        return NULL;
+    return places_of_mask(x->dtype == TN_BOOL ? x : tn_ne(x, 0));
+}
+
+/* ---- which dimensions, which indices ---- */
+
+static bool is_mask(const tn_tensor *t)
+{
+    return t->dtype == TN_BOOL || t->dtype == TN_U8;
+}
+
+/* An index may stay on the CPU. */
+static tn_tensor *index_here(const selection *s, tn_tensor *t)
+{
+    if (tn__same_device(t->device, s->x->device))
+        return t;
+    if (t->device.type == TN_DEVICE_CPU)
+        return tn_to(t, .device = s->x->device);
+    return tn__fail(TN_EDEVICE, "indices should be either on cpu or on the same device as the indexed tensor (%s)",
+                    tn_device_text(s->x->device).s);
+}
+
+/* A mask becomes the coordinates of what it shows, unless it is alone. */
+static bool take_mask(selection *s, tn_tensor *mask, int32_t *at, bool alone)
+{
+    if (mask->ndim == 0) {
+        if (!(s->x = tn_unsqueeze(s->x, *at)) || !(mask = tn_unsqueeze(mask, 0)))
+            return false;
+    }
+    for (int32_t d = 0; d < mask->ndim; d++)
+        if (*at + d >= s->x->ndim || mask->shape[d] != s->x->shape[*at + d]) {
+            tn__error(TN_EINDEX,
+                      "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index "
+                      "%d",
+                      tn__shape_str(mask->shape, mask->ndim).s, (int)d, tn__shape_str(s->x->shape, s->x->ndim).s,
+                      (int)(*at + d));
+            return false;
+        }
+    if (mask->dtype == TN_U8)
+        mask = tn_ne(mask, 0);
+    if (!mask)
+        return false;
+    if (alone) {
+        s->mask = mask;
+        s->first = *at;
+        s->n = mask->ndim;
+        s->last = *at + mask->ndim - 1;
+    }
+    tn_tensor *places = alone ? NULL : places_of_mask(mask);
+    if (!alone && !places)
+        return false;
+    for (int32_t d = 0; !alone && d < mask->ndim; d++)
+        if (!(s->index[*at + d] = tn_select(places, 1, d)))
+            return false;
+    *at += mask->ndim;
+    return true;
+}
+
+static bool take_index(selection *s, tn_tensor *t, int32_t *at)
+{
+    if (t->dtype != TN_I64 && t->dtype != TN_I32) {
+        tn__error(TN_EINDEX, "tensors used as indices must be long, int, byte or bool tensors");
+        return false;
+    }
+    s->index[(*at)++] = t;
+    return true;
+}
+
+static bool take_all(selection *s, tn_tensors indices)
+{
+    int32_t at = 0, said = 0;
+    int32_t room = s->x->ndim;
+    for (size_t i = 0; i < indices.n; i++) {
+        if (!indices.t[i]) {
+            tn__poisoned(s->what);
+            return false;
+        }
+        const tn_tensor *t = indices.t[i];
+        said += t != TN_NONE;
+        room -= t == TN_NONE || !is_mask(t) ? 1 : t->ndim;
+    }
+    if (room < 0) {
+        tn__error(TN_EINDEX, "too many indices for tensor of dimension %d", (int)s->x->ndim);
+        return false;
+    }
+    if (said == 0) {
+        tn__error(TN_EINDEX, "%s: at least one index must be given", s->what);
+        return false;
+    }
+    for (size_t i = 0; i < indices.n; i++) {
+        if (indices.t[i] == TN_NONE) {
+            at++;
+            continue;
+        }
+        tn_tensor *t = index_here(s, indices.t[i]);
+        if (!t || !(is_mask(t) ? take_mask(s, t, &at, said == 1) : take_index(s, t, &at)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what they have in common ---- */
+
+static void say_shapes_differ(const selection *s)
+{
+    char text[400];
+    size_t n = 0;
+    text[0] = '\0';
+    for (int32_t d = s->first; d <= s->last && n < sizeof text; d++)
+        if (s->index[d])
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
+                                  tn__shape_str(s->index[d]->shape, s->index[d]->ndim).s);
+    tn__error(TN_EINDEX, "shape mismatch: indexing tensors could not be broadcast together with shapes %s", text);
+}
+
+/* Widens s->shape by one index's; false where they do not fit. */
+static bool widen_shape(selection *s, const tn_tensor *t)
+{
+    int64_t both[TN_MAX_DIMS];
+    const int32_t n = TN_MAX(s->ndim, t->ndim);
+    for (int32_t d = 0; d < n; d++) {
+        const int32_t a = d - (n - s->ndim), b = d - (n - t->ndim);
+        const int64_t x = a < 0 ? 1 : s->shape[a], y = b < 0 ? 1 : t->shape[b];
+        if (x != y && x != 1 && y != 1)
+            return false;
+        both[d] = x == 1 ? y : x;
+    }
+    s->ndim = n;
+    memcpy(s->shape, both, sizeof both[0] * (size_t)n);
+    return true;
+}
+
+static bool broadcast_indices(selection *s)
+{
+    s->first = -1;
+    for (int32_t d = 0; d < s->x->ndim; d++) {
+        if (!s->index[d])
+            continue;
+        s->first = s->first < 0 ? d : s->first;
+        s->last = d;
+        s->n++;
+    }
+    for (int32_t d = s->first; d <= s->last; d++)
+        if (s->index[d] && !widen_shape(s, s->index[d])) {
+            say_shapes_differ(s);
+            return false;
+        }
+    for (int32_t d = s->first; d <= s->last; d++)
+        if (s->index[d] && !(s->index[d] = tn_expand(s->index[d], dims_from(s->shape, s->ndim))))
+            return false;
+    return true;
+}
+
+static bool is_indexed(const selection *s, int32_t d)
+{
+    return s->mask ? d >= s->first && d <= s->last : s->index[d] != NULL;
+}
+
+static bool side_by_side(const selection *s)
+{
+    return s->last - s->first + 1 == s->n;
+}
+
+/* The indices' dimensions stand where the first indexed one was, or in front where others lie between. */
+static bool shape_result(selection *s)
+{
+    const tn_tensor *x = s->x;
+    int32_t n = 0;
+    const int32_t place = side_by_side(s) ? s->first : 0;
+    s->result_ndim = s->ndim + x->ndim - s->n;
+    if (s->result_ndim > TN_MAX_DIMS) {
+        tn__error(TN_EINVAL, "%s: the result would have %d dimensions, more than %d", s->what, (int)s->result_ndim,
+                  TN_MAX_DIMS);
+        return false;
+    }
+    for (int32_t d = 0; d <= x->ndim; d++) {
+        if (d == place)
+            for (int32_t k = 0; k < s->ndim; k++)
+                s->result[n++] = s->shape[k];
+        if (d < x->ndim && !is_indexed(s, d))
+            s->result[n++] = x->shape[d];
+    }
+    return true;
+}
+
+/* ---- as places along one dimension ---- */
+
+/* The indices folded into one list: sum of index x stride, wrapped and checked against the sizes. */
+static tn_tensor *fold(const selection *s, const int64_t *stride)
+{
+    tn_tensor *list[TN_MAX_DIMS];
+    int64_t size[TN_MAX_DIMS], step[TN_MAX_DIMS], which = 0;
+    int32_t n = 0;
+    for (int32_t d = s->first; d <= s->last; d++) {
+        if (!s->index[d])
+            continue;
+        list[n] = s->index[d];
+        size[n] = s->x->shape[d];
+        step[n] = stride[d];
+        which |= (int64_t)d << (4 * n++);
+    }
+    return tn__index(((tn_tensors){list, (size_t)n}), dims_from(size, n), dims_from(step, n), which);
+}
+
+/* Dimensions first .. last from the widest stride to the narrowest; a mask's keep their order. */
+static void order_dims(const selection *s, int32_t *order)
+{
+    const int64_t *stride = s->x->stride;
+    for (int32_t i = 0; i < s->n; i++) {
+        int32_t k = i;
+        for (; !s->mask && k > 0 && stride[order[k - 1]] < stride[s->first + i]; k--)
+            order[k] = order[k - 1];
+        order[k] = s->first + i;
+    }
+}
+
+/* Are the indexed dimensions, so ordered, one? steps: of each in that one. */
+static bool merges(const selection *s, const int32_t *order, int64_t *steps)
+{
+    int64_t run = 1, expect = -1;
+    for (int32_t i = s->n - 1; i >= 0; i--) {
+        const int64_t size = s->x->shape[order[i]], stride = s->x->stride[order[i]];
+        if (size != 1 && expect >= 0 && stride != expect)
+            return false;
+        if (size != 1)
+            expect = stride * size;
+        steps[order[i]] = run;
+        run *= size;
+    }
+    return true;
+}
+
+/* The indexed dimensions become one dimension of a view. */
+static bool merge(selection *s, const int32_t *order, const int64_t *steps)
+{
+    const tn_tensor *x = s->x;
+    int64_t dims[TN_MAX_DIMS], shape[TN_MAX_DIMS], run = 1;
+    int32_t n = 0;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        dims[d] = is_indexed(s, d) ? order[d - s->first] : d;
+        if (is_indexed(s, d))
+            run *= x->shape[d];
+        if (d == s->last)
+            shape[n++] = run;
+        else if (!is_indexed(s, d))
+            shape[n++] = x->shape[d];
+    }
+    s->dim = s->first;
+    s->view = s->n == 1 ? s->x : tn_reshape(tn_permute(s->x, dims_from(dims, x->ndim)), dims_from(shape, n));
+    if (!s->mask)
+        s->places = tn_reshape(fold(s, steps), TN_SHAPE(-1));
+    else if ((s->places = places_of_mask(tn_reshape(s->mask, TN_SHAPE(-1)))))
+        s->places = tn_reshape(s->places, TN_SHAPE(-1));
+    return s->view && s->places;
+}
+
+/* No view has them as one: every element that is meant gets a place of its own in x's memory, a 1-D view. */
+static bool spread(selection *s)
+{
+    const tn_tensor *x = s->x;
+    int64_t span = x->numel > 0, shape[TN_MAX_DIMS];
+    int32_t at = 0;
+    tn_tensor *places = fold(s, x->stride);
+    for (int32_t d = 0; d < x->ndim; d++)
+        span += x->numel > 0 ? (x->shape[d] - 1) * x->stride[d] : 0;
+    const int32_t place = side_by_side(s) ? s->first : 0;
+    for (int32_t i = 0; i < s->result_ndim; i++)
+        shape[i] = i >= place && i < place + s->ndim ? s->result[i] : 1;
+    places = tn_reshape(places, dims_from(shape, s->result_ndim));
+    for (int32_t d = 0; d < x->ndim && places; d++) {
+        if (at == place)
+            at += s->ndim;
+        if (is_indexed(s, d))
+            continue;
+        tn_tensor *along = tn_mul(tn_arange(0, x->shape[d], 1, .device = x->device), x->stride[d]);
+        for (int32_t i = 0; i < s->result_ndim; i++)
+            shape[i] = i == at ? x->shape[d] : 1;
+        places = tn_add(places, tn_reshape(along, dims_from(shape, s->result_ndim)));
+        at++;
+    }
+    s->dim = 0;
+    s->view = tn_as_strided(s->x, TN_SHAPE(span), TN_SHAPE(1), x->offset);
+    s->places = tn_reshape(places, TN_SHAPE(-1));
+    return s->view && s->places;
+}
+
+/* A mask over dimensions that do not merge: its coordinates, as indices. */
+static bool unmask(selection *s)
+{
+    tn_tensor *places = places_of_mask(s->mask);
+    for (int32_t d = 0; d < s->n; d++)
+        if (!places || !(s->index[s->first + d] = tn_select(places, 1, d)))
+            return false;
+    s->mask = NULL;
+    s->n = 0;
+    return true;
+}
+
+static bool locate(selection *s, tn_tensors indices, bool reads)
+{
+    int32_t order[TN_MAX_DIMS];
+    int64_t steps[TN_MAX_DIMS];
+    if (!given(s->what, s->x) ||
+        (indices.n && !indices.t && !tn__fail(TN_EINVAL, "%s: not a list of tensors", s->what)))
+        return false;
+    if (!take_all(s, indices))
+        return false;
+    if (reads && tn__overlaps_itself(s->x->shape, s->x->stride, s->x->ndim) && s->n != 1)
+        if (!(s->x = tn_contiguous(s->x)))
+            return false;
+    if (s->mask) {
+        order_dims(s, order);
+        if (s->x->numel && !merges(s, order, steps) && !unmask(s))
+            return false;
+    }
+    if (!s->mask && !broadcast_indices(s))
+        return false;
+    if (s->mask) {
+        if (!merge(s, order, NULL))
+            return false;
+        s->ndim = 1;
+        s->shape[0] = s->places->numel;
+        return shape_result(s);
+    }
+    if (!shape_result(s))
+        return false;
+    if (!side_by_side(s))
+        return spread(s);
+    order_dims(s, order);
+    return merges(s, order, steps) || s->x->numel == 0 ? merge(s, order, steps) : spread(s);
+}
+
+/* ---- reading ---- */
+
+tn_tensor *tn__fn_index(tn_tensor *x, tn_tensors indices)
+{
+    selection s = {.what = "index", .x = x};
+    if (!locate(&s, indices, true))
+        return NULL;
+    return tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim));
+}
+
+tn_tensor *tn__fn_masked_select(tn_tensor *x, tn_tensor *mask)
+{
+    if (!given("masked_select", x) || !given("masked_select", mask))
+        return NULL;
+    if (mask->dtype != TN_BOOL)
+        return tn__fail(TN_EDTYPE, "masked_select: expected BoolTensor for mask");
+    int64_t shape[TN_MAX_DIMS];
+    selection s = {.ndim = x->ndim};
+    memcpy(s.shape, x->shape, sizeof s.shape);
+    if (!widen_shape(&s, mask))
+        return tn_mul(x, mask); /* which says what does not fit */
+    memcpy(shape, s.shape, sizeof shape);
+    x = tn_expand(x, dims_from(shape, s.ndim));
+    mask = tn_expand(mask, dims_from(shape, s.ndim));
+    return x && mask ? tn__fn_index(x, (tn_tensors){&mask, 1}) : NULL;
+}
+
+tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_along_dim_options *o)
+{
+    if (!given("take_along_dim", x) || !given("take_along_dim", index))
+        return NULL;
+    if (index->dtype != TN_I64)
+        return tn__fail(TN_EDTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s",
+                        tn__dtypes[index->dtype].legacy);
+    if (o->dim.ndim == 0)
+        return tn_gather(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1)));
+    if (x->ndim != index->ndim)
+        return tn__fail(TN_EINVAL,
+                        "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                        "%d dimensions for input, and %d dimensions for indices",
+                        (int)x->ndim, (int)index->ndim);
+    int32_t dim;
+    if (o->dim.ndim != 1 || !o->dim.dim)
+        return tn__fail(TN_EINVAL, "take_along_dim: one dimension was expected");
+    if (tn__wrap_dim(o->dim.dim[0], x->ndim, &dim))
+        return NULL;
+    int64_t of_x[TN_MAX_DIMS], of_index[TN_MAX_DIMS];
+    for (int32_t d = 0; d < x->ndim; d++) {
+        const int64_t wide = x->shape[d] == 1 ? index->shape[d] : x->shape[d];
+        of_x[d] = d == dim ? x->shape[d] : wide;
+        of_index[d] = d == dim ? index->shape[d] : wide;
+    }
+    return tn_gather(tn_expand(x, dims_from(of_x, x->ndim)), dim, tn_expand(index, dims_from(of_index, x->ndim)));
+}
+
+/* ---- writing ---- */
+
+/* The values as what is written: of x's dtype, in the result's shape. */
+static tn_tensor *values_for(const selection *s, tn_scalar values)
+{
+    tn_tensor *v = tn__operand(&values);
+    const tn_dims result = dims_from(s->result, s->result_ndim);
+    if (values.kind == TN_SCALAR_TENSOR && !v)
+        return tn__poisoned(s->what), NULL;
+    if (!v) {
+        if (!values.kind)
+            return tn__fail(TN_ETYPE, "%s: values must be a tensor or a number", s->what);
+        return tn_expand(tn_full(TN_SHAPE(), values, .dtype = s->x->dtype, .device = s->x->device), result);
+    }
+    if (v->dtype != s->x->dtype)
+        return tn__fail(TN_EDTYPE,
+                        "Index put requires the source and destination dtypes match, got %s for the destination and %s "
+                        "for the source.",
+                        tn__dtypes[s->x->dtype].legacy, tn__dtypes[v->dtype].legacy);
+    if (v->ndim == 0 && v->device.type == TN_DEVICE_CPU)
+        v = tn_to(v, .device = s->x->device);
+    bool fits = v && v->ndim <= s->result_ndim;
+    for (int32_t d = 0; fits && d < v->ndim; d++) {
+        const int64_t size = v->shape[d];
+        fits = size == 1 || size == s->result[s->result_ndim - v->ndim + d];
+    }
+    if (v && !fits)
+        return tn__fail(TN_EINVAL,
+                        "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+                        tn__shape_str(v->shape, v->ndim).s, tn__shape_str(s->result, s->result_ndim).s);
+    return tn_expand(v, result);
+}
+
+/* x[mask] = one value, without a look at the mask. */
+static bool fill_masked(const selection *s, tn_scalar value)
+{
+    int64_t shape[TN_MAX_DIMS];
+    int32_t n = 0;
+    for (int32_t d = s->first; d < s->x->ndim; d++)
+        shape[n++] = d <= s->last ? s->x->shape[d] : 1;
+    return tn_masked_fill_(s->x, tn_reshape(s->mask, dims_from(shape, n)), value) != NULL;
+}
+
+static bool is_one_value(const selection *s, tn_scalar values)
+{
+    const tn_tensor *v = tn__operand(&values);
+    return values.kind && (v ? v->ndim == 0 && v->dtype == s->x->dtype : values.kind != TN_SCALAR_TENSOR);
+}
+
+/* Only the mask is looked at: where x[mask] = value needs no list of places. */
+static bool only_mask(selection *s, tn_tensors indices)
+{
+    int32_t masks = 0;
+    for (size_t i = 0; i < indices.n && indices.t; i++)
+        masks += indices.t[i] && indices.t[i] != TN_NONE ? (is_mask(indices.t[i]) ? 1 : 2) : 0;
+    return masks == 1 && take_all(s, indices);
+}
+
+static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumulate)
+{
+    selection s = {.what = "index_put", .x = x};
+    if (!given(s.what, x))
+        return false;
+    if (!accumulate && is_one_value(&s, values) && only_mask(&s, indices))
+        return fill_masked(&s, values);
+    s = (selection){.what = "index_put", .x = x};
+    if (!locate(&s, indices, false))
+        return false;
+    int64_t shape[TN_MAX_DIMS];
+    memcpy(shape, s.view->shape, sizeof shape);
+    shape[s.dim] = s.places->numel;
+    tn_tensor *v = tn_reshape(values_for(&s, values), dims_from(shape, s.view->ndim));
+    if (!v || v->numel == 0)
+        return v != NULL;
+    return (accumulate ? tn_index_add_(s.view, s.dim, s.places, v) : tn_index_copy_(s.view, s.dim, s.places, v)) !=
+           NULL;
+}
+
+tn_tensor *tn__fn_index_put_(tn_tensor *x, tn_tensors indices, tn_scalar values, const tn_index_put__options *o)
+{
+    const tn__thread *self = tn__self();
+    if (!given("index_put_", x))
+        return NULL;
+    const tn_tensor *v = tn__operand(&values);
+    if (tn__check_inplace(x, !self->no_grad && (tn__wants_grad(x) || (v && tn__wants_grad(v)))))
+        return NULL;
+    return put(x, indices, values, o->accumulate) ? x : NULL;
+}
+
+tn_tensor *tn__fn_index_put(tn_tensor *x, tn_tensors indices, tn_scalar values, const tn_index_put_options *o)
+{
+    if (!given("index_put", x))
+        return NULL;
+    x = tn_clone(x);
+    return x && put(x, indices, values, o->accumulate) ? x : NULL;
+}
+
+tn_tensor *tn__fn_masked_scatter(tn_tensor *x, tn_tensor *mask, tn_tensor *source)
+{
+    if (!given("masked_scatter", x) || !given("masked_scatter", mask) || !given("masked_scatter", source))
+        return NULL;
+    if (x->dtype != source->dtype)
+        return tn__fail(TN_EDTYPE, "masked_scatter: expected self and source to have same dtypes but got %s and %s",
+                        tn__dtypes[x->dtype].legacy, tn__dtypes[source->dtype].legacy);
+    if (mask->dtype != TN_BOOL)
+        return tn__fail(TN_EDTYPE, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
+                        tn__dtypes[mask->dtype].legacy);
+    selection s = {.ndim = x->ndim};
+    memcpy(s.shape, x->shape, sizeof s.shape);
+    if (!widen_shape(&s, mask))
+        return tn_mul(x, mask); /* which says what does not fit */
+    const tn_dims shape = dims_from(s.shape, s.ndim);
+    mask = tn_expand(mask, shape);
+    tn_tensor *flat = tn_reshape(mask, TN_SHAPE(-1)), *from = tn_reshape(source, TN_SHAPE(-1));
+    tn_tensor *places = places_of_mask(flat);
+    if (!places || !from)
+        return NULL;
+    const int64_t n = places->shape[0];
+    if (n > source->numel)
+        return tn__fail(TN_EINVAL,
+                        "masked_scatter: expected self and source to have same number of elements: the mask "
+                        "shows %lld, the source has %lld",
+                        (long long)n, (long long)source->numel);
+    tn_tensor *out = tn_reshape(tn_clone(tn_expand(x, shape)), TN_SHAPE(-1));
+    out = tn_index_copy(out, 0, tn_reshape(places, TN_SHAPE(-1)), tn_slice(from, 0, 0, n, 1));
+    return tn_view(out, shape);
+}

@@ -1,0 +1,128 @@
+/* Indices folded into one, and the places of what is true: what tn_index and tn_nonzero are made of. */
+#include "backend/cpu/cpu.h"
+#include "core/error.h"
+#include "core/parallel.h"
+
+enum { WORK = 32768 };
+
+/* ---- several indices as one ---- */
+
+typedef struct fold_job {
+    const tn__launch *l;
+    _Atomic int64_t first; /* element with an index out of range; INT64_MAX: none seen */
+} fold_job;
+
+/* Offset of the i-th element in row-major order, and how many follow along the last dimension. */
+static int64_t offset_of(const tn__view *v, int64_t i, int64_t *rest)
+{
+    int64_t o = 0;
+    *rest = v->ndim ? v->shape[v->ndim - 1] - i % v->shape[v->ndim - 1] : 1;
+    for (int32_t d = v->ndim - 1; d >= 0; d--) {
+        o += i % v->shape[d] * v->stride[d];
+        i /= v->shape[d];
+    }
+    return o;
+}
+
+/* out[k] (+)= index[k] * step, a negative index counted from the end. Is one of them out of range? */
+#define FOLD_LOOP(name, T) \
+    static bool name(const T *index, int64_t along, int64_t n, int64_t size, int64_t step, bool add, int64_t *out) \
+    { \
+        bool outside = false; \
+        for (int64_t k = 0; k < n; k++) { \
+            int64_t i = index[k * along]; \
+            i += i < 0 ? size : 0; \
+            outside |= (uint64_t)i >= (uint64_t)size; \
+            out[k] = (add ? out[k] : 0) + (int64_t)((uint64_t)i * (uint64_t)step); \
+        } \
+        return outside; \
+    }
+FOLD_LOOP(fold_i64, int64_t)
+FOLD_LOOP(fold_i32, int32_t)
+#undef FOLD_LOOP
+
+static bool fold_run(const tn__view *v, int64_t offset, int64_t n, int64_t size, int64_t step, bool add, int64_t *out)
+{
+    const int64_t along = v->ndim ? v->stride[v->ndim - 1] : 0;
+    if (v->dtype == TN_I64)
+        return fold_i64((const int64_t *)v->data + offset, along, n, size, step, add, out);
+    return fold_i32((const int32_t *)v->data + offset, along, n, size, step, add, out);
+}
+
+static void fold_rows(void *ctx, int64_t begin, int64_t end)
+{
+    fold_job *j = ctx;
+    const tn__attr *a = j->l->attr;
+    int64_t *out = j->l->out[0].data;
+    for (int64_t i = begin, n; i < end; i += n) {
+        bool outside = false;
+        n = end - i;
+        for (int32_t k = 0; k < j->l->n_in; k++) {
+            int64_t rest, offset = offset_of(&j->l->in[k], i, &rest);
+            n = TN_MIN(n, rest); /* all of them have one shape */
+            outside |= fold_run(&j->l->in[k], offset, n, a->dims[k], a->strides[k], k > 0, out + i);
+        }
+        int64_t seen = j->first;
+        while (outside && i < seen && !atomic_compare_exchange_weak(&j->first, &seen, i))
+            ;
+    }
+}
+
+/* Says which index it was: the first of that row. */
+static tn_status say_outside(const tn__launch *l, int64_t first)
+{
+    for (int64_t i = first; i < l->out[0].numel; i++)
+        for (int32_t k = 0; k < l->n_in; k++) {
+            const tn__view *v = &l->in[k];
+            int64_t rest, offset = offset_of(v, i, &rest), size = l->attr->dims[k];
+            int64_t at = v->dtype == TN_I64 ? ((const int64_t *)v->data)[offset] : ((const int32_t *)v->data)[offset];
+            if (at < -size || at >= size)
+                return tn__error(TN_EINDEX, "index %lld is out of bounds for dimension %d with size %lld",
+                                 (long long)at, (int)(l->attr->n >> (4 * k) & 15), (long long)size);
+        }
+    return TN_OK;
+}
+
+tn_status tn__cpu_fold_index(const tn__launch *l)
+{
+    fold_job j = {.l = l, .first = INT64_MAX};
+    tn__parallel_for(l->out[0].numel, WORK, fold_rows, &j);
+    return j.first == INT64_MAX ? TN_OK : say_outside(l, j.first);
+}
+
+/* ---- where a mask is true ---- */
+
+/* The mask is row-major. A place is written before it is known to be one, which costs less than to guess: what is false
+ * is overwritten. */
+static void list_places(const uint8_t *mask, int64_t n, int64_t *out)
+{
+    for (int64_t i = 0, k = 0; k < n; i++) {
+        out[k] = i;
+        k += mask[i] != 0;
+    }
+}
+
+tn_status tn__cpu_nonzero(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0];
+    const uint8_t *mask = x->data;
+    const int64_t n = l->attr->n;
+    int64_t *out = l->out[0].data, at[TN_MAX_DIMS] = {0};
+    if (x->ndim == 1) {
+        list_places(mask, n, out);
+        return TN_OK;
+    }
+    const int32_t last = x->ndim - 1;
+    const int64_t width = x->ndim ? x->shape[last] : 0;
+    for (int64_t row = 0, k = 0; k < n && width; row++, mask += width) {
+        for (int64_t i = 0; i < width && k < n; i++) {
+            for (int32_t d = 0; d < last; d++)
+                out[k * x->ndim + d] = at[d];
+            out[k * x->ndim + last] = i;
+            k += mask[i] != 0;
+        }
+        for (int32_t d = last - 1; d >= 0 && ++at[d] == x->shape[d]; d--)
+            at[d] = 0;
+    }
+    return TN_OK;
+}
