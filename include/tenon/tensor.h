@@ -50,6 +50,12 @@ TN_API bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b);
  * tn_tensor_stride says. Writing through it is not noticed by autograd. */
 TN_API void *tn_data(const tn_tensor *t);
 
+/* The same address on whatever device: of a GPU's tensor it is the device's, for kernels and libraries that know what to do with
+ * it. NULL where there is no memory (meta, no elements) and for NULL; never an error. */
+TN_API void *tn_tensor_address(const tn_tensor *t);
+/* The address and the bytes of all of the memory that t shows a part of; tensors that share it have the same. */
+TN_API void *tn_tensor_storage(const tn_tensor *t, int64_t *nbytes);
+
 /* The one element, as a double (an int64 beyond 2^53 is rounded: tn_item_int). NaN, with an error set, if there is not one. */
 TN_API double tn_item(const tn_tensor *t);
 /* The one element, truncated; 0, with an error set, if there is not one. */

@@ -35,9 +35,8 @@ static void read_kind(py_param *p, const char *text, size_t n)
 
 static void read_default(py_param *p, const char *text, size_t n)
 {
-    char word[24];
-    snprintf(word, sizeof word, "%.*s", (int)n, text);
-    snprintf(p->initial_text, sizeof p->initial_text, "%s", word);
+    char *word = p->initial_text;
+    snprintf(word, sizeof p->initial_text, "%.*s", (int)n, text);
     if (!strcmp(word, "None") || p->kind == PY_REDUCTION)
         return;
     if (p->kind == PY_BOOL)

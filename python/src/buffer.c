@@ -49,7 +49,7 @@ static void release(void *ctx)
     Py_AddPendingCall(let_go_all, NULL); /* a full queue: the next one that is left takes this along */
 }
 
-void py_release_later(PyObject *object)
+void py_release_later(void *object)
 {
     held *h = calloc(1, sizeof *h);
     if (!h) /* better a leak than a crash without the GIL */
@@ -168,6 +168,44 @@ PyObject *py_from_numpy(PyObject *array)
     if (!t)
         let_go(h);
     return t;
+}
+
+PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_t offset)
+{
+    static char nothing[64];
+    int64_t size = (int64_t)tn_dtype_size(dtype);
+    held *h = calloc(1, sizeof *h);
+    if (!h)
+        return PyErr_NoMemory();
+    if (PyObject_GetBuffer(buffer, &h->view, PyBUF_SIMPLE)) {
+        free(h);
+        return NULL;
+    }
+    int64_t bytes = h->view.len;
+    if (offset < 0 || offset > bytes || (offset == bytes && count > 0))
+        PyErr_Format(PyExc_ValueError, "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1",
+                     (long long)offset, (long long)bytes);
+    else if (count < 0 && (bytes - offset) % size)
+        PyErr_Format(PyExc_ValueError,
+                     "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
+                     (long long)bytes, (long long)offset, (long long)size);
+    else if (count >= 0 && count > (bytes - offset) / size)
+        PyErr_Format(PyExc_ValueError,
+                     "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual buffer "
+                     "length (%lld bytes)",
+                     (long long)count, (long long)size, (long long)offset, (long long)bytes);
+    else if (((uintptr_t)h->view.buf + (uintptr_t)offset) % (uintptr_t)size)
+        PyErr_Format(PyExc_ValueError, "the buffer is not aligned for elements of %lld bytes at offset %lld", (long long)size, (long long)offset);
+    if (PyErr_Occurred()) {
+        let_go(h);
+        return NULL;
+    }
+    int64_t shape[1] = {count < 0 ? (bytes - offset) / size : count};
+    tn_from_data_options o = {.struct_size = sizeof o, .site = "", .release = release, .ctx = h, .read_only = h->view.readonly != 0};
+    tn_tensor *t = (tn_from_data_opt)(shape[0] ? (char *)h->view.buf + offset : nothing, dtype, (tn_dims){1, shape}, &o);
+    if (!t)
+        let_go(h);
+    return py_wrap(t);
 }
 
 /* ---- a tensor as a buffer ---- */

@@ -20,6 +20,8 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha";
 #define doc_reshape_as      "x in the shape of other"
 #define doc_flatten_all     "x as one dimension"
 #define doc_as_strided_at   "Any view of x's memory, in elements"
+#define doc_eye_any         "Ones on the diagonal of an n x m matrix"
+#define doc_arange_any      "start, start + step ... below end; integers give int64"
 #define doc_addmm_full      "beta * x + alpha * (mat1 @ mat2), in place"
 
 /* ---- one C function per row and door ---- */

@@ -16,7 +16,9 @@
     X(dropout_train, "input p train", "Zeroes elements with probability p and scales the rest, in training") \
     X(reshape_as, "input other", "x in the shape of other") \
     X(flatten_all, "input", "x as one dimension") \
-    X(as_strided_at, "input size stride storage_offset", "Any view of x's memory, in elements")
+    X(as_strided_at, "input size stride storage_offset", "Any view of x's memory, in elements") \
+    X(eye_any, "n m device dtype requires_grad pin_memory", "Ones on the diagonal of an n x m matrix") \
+    X(arange_any, "start end step device dtype requires_grad pin_memory", "start, start + step ... below end")
 #define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(index_add_alpha)
 
 #define PY_DECLARE(name, slots, doc) tn_tensor *call_##name(const py_value *v);
@@ -30,7 +32,8 @@ PY_DECLARE(addmm_full)
 /* Functions that return something else than one tensor. self is the tensor of a method, or NULL. */
 #define PY_HAND_RUNS(X) \
     X(where) X(where_method) X(max) X(min) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) X(chunk) X(tensor_split) \
-    X(unbind) X(allclose) X(equal)
+    X(unbind) X(allclose) X(equal) X(to) X(cuda) X(cpu) X(nonzero) \
+    X(tensor) X(as_tensor) X(asarray) X(from_numpy) X(frombuffer)
 #define PY_DECLARE(name) PyObject *run_##name(PyObject *self, py_value *v, int which);
 PY_HAND_RUNS(PY_DECLARE)
 #undef PY_DECLARE

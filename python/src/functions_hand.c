@@ -292,6 +292,12 @@ static PyObject *nonzero_tuple(tn_tensor *condition)
     return n || !tn_error_code() ? py_wrap_tuple(column, n) : py_raise();
 }
 
+PyObject *run_nonzero(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return v[1].s.v.i ? nonzero_tuple(v[0].s.v.t) : py_wrap(tn_nonzero_at("", v[0].s.v.t));
+}
+
 PyObject *run_where(PyObject *self, py_value *v, int which)
 {
     (void)self;

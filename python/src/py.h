@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <tenon/graph.h>
 #include <tenon/tenon.h>
 
 /* ---- types ---- */
@@ -90,6 +91,8 @@ bool py_is_numpy_scalar(PyObject *o);
 PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device);
 /* torch.from_numpy: shares the array's memory. */
 PyObject *py_from_numpy(PyObject *array);
+/* count elements of a buffer from that byte on (-1: all that are left), sharing its memory. */
+PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_t offset);
 
 /* ---- work without the GIL ---- */
 
@@ -112,6 +115,7 @@ int py_add_creation(PyObject *module);
 int py_add_cuda(PyObject *module);
 int py_add_autograd(PyObject *module);
 int py_add_storage(PyObject *module);
+int py_add_optim(PyObject *module);
 int py_add_random(PyObject *module);
 int py_add_settings(PyObject *module);
 
@@ -122,6 +126,14 @@ PyMethodDef *py_tensor_all_methods(void);      /* those, and the ones of torch.d
 extern const PyType_Slot py_number_slots[];    /* operators: number.c; ends with {0, NULL} */
 PyObject *py_get_item(PyObject *self, PyObject *index);
 int py_set_item(PyObject *self, PyObject *index, PyObject *value);
+/* The wrapper of a node, whose reference it takes over; None for NULL without an error. */
+PyObject *py_node(tn_node *node);
+PyObject *py_item(PyObject *self);
+PyObject *py_to_numpy(PyObject *self);
+extern const PyType_Slot py_buffer_slots[]; /* buffer.c */
+extern _Thread_local int py_holds_gil; /* > 0: this thread is known to hold the GIL: what is let go of goes at once */
+/* Drops a reference, from any thread, with the GIL or without. */
+void py_release_later(void *object);
 PyObject *py_tensor_repr(PyObject *self);
 
 #endif

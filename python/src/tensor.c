@@ -94,7 +94,9 @@ static void dealloc(PyObject *o)
     if (self->t) {
         if (tn_tensor_binding(self->t) == self)
             tn_tensor_bind(self->t, NULL);
+        py_holds_gil++;
         tn_release(self->t);
+        py_holds_gil--;
     }
     if (type == py_tensor_type && n_free < FREE_LIST)
         free_list[n_free++] = self;
@@ -149,6 +151,8 @@ int py_add_tensor(PyObject *module)
     while (slots[n].slot)
         n++;
     for (const PyType_Slot *s = py_number_slots; s->slot && n < 95; s++)
+        slots[n++] = *s;
+    for (const PyType_Slot *s = py_buffer_slots; s->slot && n < 95; s++)
         slots[n++] = *s;
     PyType_Spec spec = {"tenon.Tensor", sizeof(py_tensor), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};

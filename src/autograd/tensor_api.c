@@ -247,6 +247,19 @@ void *tn_data(const tn_tensor *t)
                     tn_device_text(t->device).s);
 }
 
+void *tn_tensor_address(const tn_tensor *t)
+{
+    return real(t) ? tn__tensor_data(t) : NULL;
+}
+
+void *tn_tensor_storage(const tn_tensor *t, int64_t *nbytes)
+{
+    const tn__storage *s = real(t) ? t->storage : NULL;
+    if (nbytes)
+        *nbytes = s ? (int64_t)s->nbytes : 0;
+    return s ? s->data : NULL;
+}
+
 /* The one element's address on the host, and the tensor that holds it (a copy where t lives elsewhere). */
 static const void *one_element(const tn_tensor *t, tn_tensor **host)
 {

@@ -1,0 +1,270 @@
+/* autograd.c: gradient mode, backward, nodes of the graph. Hooks and functions of one's own: function.c. */
+#include "py.h"
+
+#include <stdlib.h>
+#include <tenon/graph.h>
+
+/* ---- recording ---- */
+
+static PyObject *set_grad_enabled(PyObject *self, PyObject *on)
+{
+    (void)self;
+    int truth = PyObject_IsTrue(on);
+    return truth < 0 ? NULL : PyBool_FromLong(tn_set_grad_enabled(truth != 0));
+}
+
+static PyObject *is_grad_enabled(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyBool_FromLong(tn_is_grad_enabled());
+}
+
+/* ---- lists of tensors ---- */
+
+typedef struct tensors {
+    tn_tensor **t; /* borrowed; None is 'none' */
+    PyObject *keep; /* the sequence, which holds them */
+    Py_ssize_t n;
+} tensors;
+
+static void tensors_free(tensors *list)
+{
+    free(list->t);
+    Py_XDECREF(list->keep);
+}
+
+/* From None, a tensor, or a sequence of tensors (and None, where 'none' is not NULL and stands for it). */
+static int tensors_from(PyObject *o, const char *what, tn_tensor *none, tensors *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!o || o == Py_None)
+        return 0;
+    out->keep = py_is_tensor(o) ? PyTuple_Pack(1, o) : PySequence_Tuple(o);
+    if (!out->keep)
+        return -1;
+    out->n = PyTuple_Size(out->keep);
+    out->t = malloc((size_t)(out->n ? out->n : 1) * sizeof *out->t);
+    for (Py_ssize_t i = 0; out->t && i < out->n; i++) {
+        PyObject *item = PyTuple_GetItem(out->keep, i);
+        out->t[i] = py_is_tensor(item) ? py_t(item) : item == Py_None ? none : NULL;
+        if (!out->t[i]) {
+            PyObject *name = PyType_GetName(Py_TYPE(item));
+            PyErr_Format(PyExc_TypeError, "%s: element %zd must be a Tensor, not %S", what, i, name ? name : Py_None);
+            Py_XDECREF(name);
+            tensors_free(out);
+            return -1;
+        }
+    }
+    return out->t ? 0 : (PyErr_NoMemory(), -1);
+}
+
+static tn_tensors list_of(const tensors *l)
+{
+    return (tn_tensors){l->t, (size_t)l->n};
+}
+
+/* ---- backward ---- */
+
+/* _backward(tensors, gradients or None, retain_graph, create_graph, inputs or None) */
+static PyObject *backward(PyObject *self, PyObject *args)
+{
+    PyObject *of, *given, *to;
+    int retain, create;
+    tensors roots, gradients = {0}, inputs = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOppO:_backward", &of, &given, &retain, &create, &to))
+        return NULL;
+    if (tensors_from(of, "backward()", NULL, &roots))
+        return NULL;
+    PyObject *result = NULL;
+    if (!tensors_from(given, "backward()", TN_NONE, &gradients) && !tensors_from(to, "backward()", NULL, &inputs)) {
+        tn_backward_all_options o = {.struct_size = sizeof o, .site = "", .gradients = list_of(&gradients),
+                                     .retain_graph = retain != 0, .create_graph = create != 0, .inputs = list_of(&inputs)};
+        tn_status status;
+        if (to != Py_None && !inputs.n)
+            PyErr_SetString(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
+        else {
+            Py_BEGIN_ALLOW_THREADS
+            status = (tn_backward_all_opt)(list_of(&roots), &o);
+            Py_END_ALLOW_THREADS
+            result = py_done(status);
+        }
+    }
+    tensors_free(&inputs);
+    tensors_free(&gradients);
+    tensors_free(&roots);
+    return result;
+}
+
+/* The gradients as a tuple; NULL ones as None. */
+static PyObject *gradient_tuple(tn_tensor **g, Py_ssize_t n)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *item = !tuple ? NULL : g[i] ? py_wrap(g[i]) : Py_NewRef(Py_None);
+        if (!tuple)
+            tn_release(g[i]);
+        else if (!item || PyTuple_SetItem(tuple, i, item))
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* _grad(outputs, inputs, grad_outputs or None, retain_graph, create_graph, allow_unused) -> tuple */
+static PyObject *grad(PyObject *self, PyObject *args)
+{
+    PyObject *of, *to, *given;
+    int retain, create, unused;
+    tensors outputs, inputs = {0}, gradients = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOppp:_grad", &of, &to, &given, &retain, &create, &unused))
+        return NULL;
+    if (tensors_from(of, "grad()", NULL, &outputs))
+        return NULL;
+    PyObject *result = NULL;
+    if (!tensors_from(to, "grad()", NULL, &inputs) && !tensors_from(given, "grad()", TN_NONE, &gradients)) {
+        tn_grad_options o = {.struct_size = sizeof o, .site = "", .grad_outputs = list_of(&gradients), .retain_graph = retain != 0,
+                             .create_graph = create != 0, .allow_unused = unused != 0};
+        tn_tensor **g = calloc((size_t)(inputs.n ? inputs.n : 1), sizeof *g);
+        tn_status status = TN_ENOMEM;
+        if (g) {
+            Py_BEGIN_ALLOW_THREADS
+            status = (tn_grad_opt)(list_of(&outputs), list_of(&inputs), g, &o);
+            Py_END_ALLOW_THREADS
+            result = status ? py_raise() : gradient_tuple(g, inputs.n);
+        } else
+            PyErr_NoMemory();
+        free(g);
+    }
+    tensors_free(&gradients);
+    tensors_free(&inputs);
+    tensors_free(&outputs);
+    return result;
+}
+
+/* ---- nodes ---- */
+
+typedef struct node {
+    PyObject_HEAD
+    tn_node *n;
+} node;
+
+static PyTypeObject *node_type;
+
+PyObject *py_node(tn_node *n)
+{
+    if (!n) {
+        if (tn_error_code())
+            return py_raise();
+        Py_RETURN_NONE;
+    }
+    node *o = PyObject_New(node, node_type);
+    if (o)
+        o->n = n;
+    else
+        tn_node_release(n);
+    return (PyObject *)o;
+}
+
+static tn_node *node_of(PyObject *self)
+{
+    return ((node *)(void *)self)->n;
+}
+
+static void node_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    py_holds_gil++;
+    tn_node_release(node_of(self));
+    py_holds_gil--;
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *node_name(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(tn_node_name(node_of(self)).s);
+}
+
+static PyObject *node_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<%s object at %p>", tn_node_name(node_of(self)).s, (void *)node_of(self));
+}
+
+static PyObject *next_functions(PyObject *self, void *unused)
+{
+    size_t n = tn_node_count(node_of(self));
+    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
+    (void)unused;
+    for (size_t i = 0; tuple && i < n; i++) {
+        uint32_t output = 0;
+        tn_error_clear();
+        PyObject *next = py_node(tn_node_next(node_of(self), i, &output));
+        PyObject *pair = next ? Py_BuildValue("(NI)", next, (unsigned)output) : NULL;
+        if (!pair || PyTuple_SetItem(tuple, (Py_ssize_t)i, pair))
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *node_variable(PyObject *self, void *unused)
+{
+    (void)unused;
+    tn_tensor *leaf = tn_node_leaf(node_of(self));
+    if (leaf)
+        return py_borrowed(leaf);
+    return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", tn_node_name(node_of(self)).s);
+}
+
+static PyObject *node_compare(PyObject *a, PyObject *b, int op)
+{
+    if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type))
+        Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((node_of(a) == node_of(b)) == (op == Py_EQ));
+}
+
+static Py_hash_t node_hash(PyObject *self)
+{
+    return (Py_hash_t)((uintptr_t)node_of(self) >> 4);
+}
+
+static PyMethodDef node_methods[] = {
+    {"name", node_name, METH_NOARGS, "name() -> str\n\nWhat made the tensor: 'AddBackward0'."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef node_getset[] = {
+    {"next_functions", next_functions, NULL, "What made its inputs: pairs of a node (or None) and which of its outputs.", NULL},
+    {"variable", node_variable, NULL, "The leaf of an AccumulateGrad.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot node_slots[] = {
+    {Py_tp_dealloc, (void *)node_dealloc},
+    {Py_tp_repr, (void *)node_repr},
+    {Py_tp_richcompare, (void *)node_compare},
+    {Py_tp_hash, (void *)node_hash},
+    {Py_tp_methods, node_methods},
+    {Py_tp_getset, node_getset},
+    {Py_tp_doc, (void *)"What made a tensor: a node of the graph that autograd records."},
+    {0, NULL},
+};
+
+static PyType_Spec node_spec = {"tenon.Node", sizeof(node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+
+/* ---- the module's ---- */
+
+static PyMethodDef functions[] = {
+    {"_set_grad_enabled", set_grad_enabled, METH_O, "_set_grad_enabled(on) -> what it was"},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nAre operations recorded on this thread?"},
+    {"_backward", backward, METH_VARARGS, NULL},
+    {"_grad", grad, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int py_add_autograd(PyObject *module)
+{
+    node_type = py_type_new(module, &node_spec, NULL);
+    return node_type && !PyModule_AddFunctions(module, functions) ? 0 : -1;
+}

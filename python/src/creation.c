@@ -1,0 +1,180 @@
+/* creation.c: tensors from data: torch.tensor, as_tensor, from_numpy, frombuffer, and the class Tensor called. */
+#include "functions.h"
+
+/* ---- factories whose arguments have several forms ---- */
+
+static tn_options options_at(const py_value *v)
+{
+    return (tn_options){.struct_size = sizeof(tn_options), .site = "", .device = v[0].device, .dtype = v[1].dtype,
+                        .requires_grad = v[2].s.v.i != 0, .pin_memory = v[3].s.v.i != 0};
+}
+
+tn_tensor *call_eye_any(const py_value *v)
+{
+    tn_options o = options_at(v + 2);
+    return (tn_eye_opt)(v[0].s.v.i, v[1].given ? v[1].s.v.i : -1, &o);
+}
+
+tn_tensor *call_arange_any(const py_value *v)
+{
+    tn_options o = options_at(v + 3);
+    return (tn_arange_opt)(v[0].given ? v[0].s : tn_scalar_i(0), v[1].s, v[2].given ? v[2].s : tn_scalar_i(1), &o);
+}
+
+/* ---- from data ---- */
+
+static PyObject *with_grad(PyObject *t, bool on)
+{
+    if (t && on && !tn_requires_grad_(py_t(t), true)) {
+        Py_DECREF(t);
+        return py_raise();
+    }
+    return t;
+}
+
+/* slots: data dtype device requires_grad pin_memory */
+PyObject *run_tensor(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    PyObject *data = v[0].u.object;
+    if (py_is_tensor(data) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                     "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+                     1))
+        return NULL;
+    PyObject *t = py_tensor_from_data(data, v[1].dtype, v[2].device);
+    if (t && v[4].s.v.i) {
+        PyObject *pinned = py_wrap((tn_pin_memory_at)("", py_t(t)));
+        Py_DECREF(t);
+        t = pinned;
+    }
+    return with_grad(t, v[3].s.v.i != 0);
+}
+
+static PyObject *converted(PyObject *t, tn_dtype dtype, tn_device device, bool copy)
+{
+    if (!t)
+        return NULL;
+    PyObject *r = py_wrap((tn_to_opt)(py_t(t), &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "", .dtype = dtype,
+                                                                 .device = device, .copy = copy}));
+    Py_DECREF(t);
+    return r;
+}
+
+static PyObject *shared_or_new(PyObject *data, tn_dtype dtype, tn_device device, bool copy)
+{
+    if (py_is_tensor(data))
+        return converted(Py_NewRef(data), dtype, device, copy);
+    if (py_is_ndarray(data))
+        return converted(py_from_numpy(data), dtype, device.type ? device : tn_get_default_device(), copy);
+    return py_tensor_from_data(data, dtype, device);
+}
+
+PyObject *run_as_tensor(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return shared_or_new(v[0].u.object, v[1].dtype, v[2].device, false);
+}
+
+/* slots: data dtype device copy requires_grad */
+PyObject *run_asarray(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    PyObject *data = v[0].u.object;
+    bool buffer = !py_is_tensor(data) && !py_is_ndarray(data) && PyObject_CheckBuffer(data);
+    PyObject *t = buffer ? converted(py_from_numpy(data), v[1].dtype, v[2].device, v[3].s.v.i != 0)
+                         : shared_or_new(data, v[1].dtype, v[2].device, v[3].s.v.i != 0);
+    return with_grad(t, v[4].s.v.i != 0);
+}
+
+PyObject *run_from_numpy(PyObject *self, py_value *v, int which)
+{
+    char name[64];
+    (void)self, (void)which;
+    if (!py_is_ndarray(v[0].u.object))
+        return PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)", py_type_name(v[0].u.object, name, sizeof name));
+    return py_from_numpy(v[0].u.object);
+}
+
+/* slots: data dtype count offset requires_grad */
+PyObject *run_frombuffer(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    int64_t count = v[2].s.v.i, offset = v[3].s.v.i;
+    PyObject *t = py_from_buffer(v[0].u.object, v[1].dtype, count, offset);
+    return with_grad(t, v[4].s.v.i != 0);
+}
+
+/* ---- Tensor(2, 3), Tensor([1, 2]), Tensor() ---- */
+
+PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds);
+
+static PyObject *of_sizes(PyObject *args)
+{
+    int64_t shape[TN_MAX_DIMS];
+    Py_ssize_t n = PyTuple_Size(args);
+    if (n > TN_MAX_DIMS)
+        return PyErr_Format(PyExc_RuntimeError, "tensors have at most %d dimensions", TN_MAX_DIMS);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (py_int(PyTuple_GetItem(args, i), &shape[i]))
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "new(): argument must be tuple of ints");
+    if (!n)
+        shape[n++] = 0;
+    return py_wrap((tn_empty_opt)((tn_dims){(int32_t)n, shape}, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
+}
+
+PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+    PyObject *first = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL, *made;
+    (void)kwds; /* a subclass's own */
+    if (first && py_is_tensor(first))
+        made = py_wrap(tn_detach(py_t(first)));
+    else if (first && Py_IS_TYPE(first, py_size_type))
+        made = of_sizes(first);
+    else if (first && !PyLong_Check(first) && PyTuple_Size(args) == 1) {
+        bool same = py_is_ndarray(first);
+        made = same ? shared_or_new(first, tn_get_default_dtype(), TN_CPU, false)
+                    : py_tensor_from_data(first, tn_get_default_dtype(), tn_device_make(0, 0));
+    } else
+        made = of_sizes(args);
+    if (!made || type == py_tensor_type)
+        return made;
+    tn_tensor *alias = tn_detach(py_t(made));
+    Py_DECREF(made);
+    return py_wrap_as(type, alias);
+}
+
+/* Tensor._make_subclass(cls, data, requires_grad=False): data's memory as a tensor of that class. */
+static PyObject *make_subclass(PyObject *unused, PyObject *args, PyObject *kwds)
+{
+    static char *names[] = {"cls", "data", "require_grad", NULL};
+    PyObject *cls, *data;
+    int on = 0;
+    (void)unused;
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "O!O!|p:_make_subclass", names, &PyType_Type, &cls, py_tensor_type, &data, &on))
+        return NULL;
+    if (!PyType_IsSubtype((PyTypeObject *)cls, py_tensor_type))
+        return PyErr_Format(PyExc_TypeError, "cls must be a type that derives from Tensor");
+    return with_grad(py_wrap_as((PyTypeObject *)cls, tn_detach(py_t(data))), on != 0);
+}
+
+static PyMethodDef functions[] = {
+    {"_make_subclass", (PyCFunction)(void (*)(void))make_subclass, METH_VARARGS | METH_KEYWORDS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int py_add_creation(PyObject *module)
+{
+    if (PyModule_AddFunctions(module, functions))
+        return -1;
+    PyObject *f = PyObject_GetAttrString(module, "_make_subclass"), *method = NULL;
+    PyObject *builtins = PyImport_ImportModule("builtins");
+    if (f && builtins)
+        method = PyObject_CallMethod(builtins, "staticmethod", "O", f);
+    int status = method ? PyObject_SetAttrString((PyObject *)py_tensor_type, "_make_subclass", method) : -1;
+    Py_XDECREF(method);
+    Py_XDECREF(builtins);
+    Py_XDECREF(f);
+    return status;
+}

@@ -1,0 +1,206 @@
+/* tensor_attr.c: Tensor's attributes. */
+#include "py.h"
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+    (void)unused;
+    return py_size(tn_tensor_shape(py_t(self)));
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused)
+{
+    (void)unused;
+    return py_dtype_of(tn_tensor_dtype(py_t(self)));
+}
+
+static PyObject *get_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    return py_device_object(tn_tensor_device(py_t(self)));
+}
+
+static PyObject *is_of(PyObject *self, int32_t type)
+{
+    return PyBool_FromLong(tn_tensor_device(py_t(self)).type == type);
+}
+
+static PyObject *get_is_cuda(PyObject *self, void *unused)
+{
+    (void)unused;
+    return is_of(self, TN_DEVICE_CUDA);
+}
+
+static PyObject *get_is_cpu(PyObject *self, void *unused)
+{
+    (void)unused;
+    return is_of(self, TN_DEVICE_CPU);
+}
+
+static PyObject *get_is_meta(PyObject *self, void *unused)
+{
+    (void)unused;
+    return is_of(self, TN_DEVICE_META);
+}
+
+/* What Tenon's tensors never are: sparse, quantized, complex ... */
+static PyObject *get_false(PyObject *self, void *unused)
+{
+    (void)self, (void)unused;
+    Py_RETURN_FALSE;
+}
+
+static PyObject *get_ndim(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(tn_tensor_ndim(py_t(self)));
+}
+
+static PyObject *get_itemsize(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(tn_dtype_size(tn_tensor_dtype(py_t(self))));
+}
+
+static PyObject *get_nbytes(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(tn_tensor_numel(py_t(self)) * (int64_t)tn_dtype_size(tn_tensor_dtype(py_t(self))));
+}
+
+static PyObject *get_version(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromUnsignedLong(tn_tensor_version(py_t(self)));
+}
+
+/* ---- autograd ---- */
+
+static PyObject *get_requires_grad(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(tn_tensor_requires_grad(py_t(self)));
+}
+
+static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    if (!value || !PyBool_Check(value)) {
+        PyErr_SetString(PyExc_RuntimeError, "requires_grad must be a bool");
+        return -1;
+    }
+    return tn_requires_grad_(py_t(self), value == Py_True) ? 0 : (py_raise(), -1);
+}
+
+static PyObject *get_is_leaf(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(tn_tensor_is_leaf(py_t(self)));
+}
+
+static PyObject *get_grad(PyObject *self, void *unused)
+{
+    (void)unused;
+    tn_tensor *t = py_t(self);
+    if (!tn_tensor_is_leaf(t) && !tn_tensor_grad(t) &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                     "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                     "Tensor, use .retain_grad() on the non-leaf Tensor.",
+                     1))
+        return NULL;
+    return py_borrowed(tn_tensor_grad(t));
+}
+
+static int set_grad(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    if (value && value != Py_None && !py_is_tensor(value)) {
+        PyObject *name = PyType_GetName(Py_TYPE(value));
+        PyErr_Format(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %S", name ? name : Py_None);
+        Py_XDECREF(name);
+        return -1;
+    }
+    if (value == self) {
+        PyErr_SetString(PyExc_RuntimeError, "can't assign Tensor as its own grad");
+        return -1;
+    }
+    return tn_tensor_set_grad(py_t(self), value && value != Py_None ? py_t(value) : TN_NONE) ? (py_raise(), -1) : 0;
+}
+
+static PyObject *get_grad_fn(PyObject *self, void *unused)
+{
+    (void)unused;
+    return tn_tensor_is_leaf(py_t(self)) ? Py_NewRef(Py_None) : py_node(tn_tensor_node(py_t(self)));
+}
+
+/* ---- the same memory ---- */
+
+static PyObject *get_data(PyObject *self, void *unused)
+{
+    (void)unused;
+    return py_wrap(tn_detach(py_t(self)));
+}
+
+static int set_data(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    if (!value || !py_is_tensor(value)) {
+        PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
+        return -1;
+    }
+    return tn_tensor_set_data(py_t(self), py_t(value)) ? (py_raise(), -1) : 0;
+}
+
+static PyObject *get_T(PyObject *self, void *unused)
+{
+    tn_tensor *t = py_t(self);
+    int64_t dims[TN_MAX_DIMS];
+    int32_t n = tn_tensor_ndim(t);
+    (void)unused;
+    for (int32_t i = 0; i < n; i++)
+        dims[i] = n - 1 - i;
+    return py_wrap((tn_permute_at)("", t, (tn_dims){n, dims}));
+}
+
+static PyObject *get_mT(PyObject *self, void *unused)
+{
+    (void)unused;
+    if (tn_tensor_ndim(py_t(self)) < 2)
+        return PyErr_Format(PyExc_RuntimeError, "tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.",
+                            (int)tn_tensor_ndim(py_t(self)));
+    return py_wrap((tn_transpose_at)("", py_t(self), -2, -1));
+}
+
+static PyObject *get_priority(PyObject *self, void *unused)
+{
+    (void)self, (void)unused;
+    return PyLong_FromLong(1000); /* NumPy's operators leave the work to Tensor's */
+}
+
+PyGetSetDef py_tensor_getset[] = {
+    {"shape", get_shape, NULL, "The sizes of its dimensions.", NULL},
+    {"dtype", get_dtype, NULL, "The type of its elements.", NULL},
+    {"device", get_device, NULL, "Where it lives.", NULL},
+    {"is_cuda", get_is_cuda, NULL, "Does it live on a GPU?", NULL},
+    {"is_cpu", get_is_cpu, NULL, "Does it live in the host's memory?", NULL},
+    {"is_meta", get_is_meta, NULL, "Has it a shape, but no memory?", NULL},
+    {"is_sparse", get_false, NULL, "False.", NULL},
+    {"is_quantized", get_false, NULL, "False.", NULL},
+    {"is_mkldnn", get_false, NULL, "False.", NULL},
+    {"is_mps", get_false, NULL, "False.", NULL},
+    {"is_nested", get_false, NULL, "False.", NULL},
+    {"ndim", get_ndim, NULL, "How many dimensions it has.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Are operations on it recorded?", NULL},
+    {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
+    {"grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},
+    {"grad_fn", get_grad_fn, NULL, "What made it; None for a leaf.", NULL},
+    {"data", get_data, set_data, "The same memory without history; assigned, the tensor shows other memory from there on.", NULL},
+    {"T", get_T, NULL, "Its dimensions reversed.", NULL},
+    {"mT", get_mT, NULL, "Its last two dimensions swapped.", NULL},
+    {"H", get_T, NULL, "Its transpose.", NULL},
+    {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
+    {"__array_priority__", get_priority, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};

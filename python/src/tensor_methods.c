@@ -1,0 +1,322 @@
+/* tensor_methods.c: Tensor's methods that are no operations: what it is, moving it, its numbers. */
+#include "py.h"
+
+#include "functions.h"
+
+/* ---- what it is ---- */
+
+static PyObject *size(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    tn_tensor *t = py_t(self);
+    PyObject *dim = n == 1 ? args[0] : Py_None;
+    int64_t d;
+    if (n > 1 || (names && (PyTuple_Size(names) != 1 || n || PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "dim"))))
+        return PyErr_Format(PyExc_TypeError, "size() received an invalid combination of arguments: it takes one dim");
+    if (names)
+        dim = args[0];
+    if (dim == Py_None)
+        return py_size(tn_tensor_shape(t));
+    if (py_int(dim, &d))
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "size(): argument 'dim' must be int");
+    int64_t of = tn_tensor_size(t, d);
+    return of < 0 ? py_raise() : PyLong_FromLongLong(of);
+}
+
+static PyObject *ints(tn_dims d)
+{
+    PyObject *tuple = PyTuple_New(d.ndim);
+    for (int32_t i = 0; tuple && i < d.ndim; i++) {
+        PyObject *n = PyLong_FromLongLong(d.dim[i]);
+        if (!n || PyTuple_SetItem(tuple, i, n))
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *stride(PyObject *self, PyObject *args)
+{
+    PyObject *dim = NULL;
+    int64_t d;
+    tn_dims s = tn_tensor_stride(py_t(self));
+    if (!PyArg_ParseTuple(args, "|O:stride", &dim))
+        return NULL;
+    if (!dim)
+        return ints(s);
+    if (py_int(dim, &d))
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "stride(): argument 'dim' must be int");
+    if (tn_tensor_size(py_t(self), d) < 0)
+        return py_raise();
+    return PyLong_FromLongLong(s.dim[d < 0 ? d + s.ndim : d]);
+}
+
+static PyObject *dim(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(tn_tensor_ndim(py_t(self)));
+}
+
+static PyObject *numel(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(tn_tensor_numel(py_t(self)));
+}
+
+static PyObject *element_size(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(tn_dtype_size(tn_tensor_dtype(py_t(self))));
+}
+
+static PyObject *storage_offset(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(tn_tensor_storage_offset(py_t(self)));
+}
+
+/* The address of its first element; of a GPU's tensor that address is the device's. */
+static PyObject *data_ptr(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromVoidPtr(tn_tensor_address(py_t(self)));
+}
+
+static PyObject *is_contiguous(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    (void)args, (void)n, (void)names; /* memory_format: there is one */
+    return PyBool_FromLong(tn_tensor_is_contiguous(py_t(self)));
+}
+
+static PyObject *is_floating_point(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(tn_dtype_is_floating_point(tn_tensor_dtype(py_t(self))));
+}
+
+static PyObject *is_false(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    Py_RETURN_FALSE;
+}
+
+static PyObject *is_signed(PyObject *self, PyObject *unused)
+{
+    tn_dtype d = tn_tensor_dtype(py_t(self));
+    (void)unused;
+    return PyBool_FromLong(d != TN_BOOL && d != TN_U8);
+}
+
+static PyObject *is_pinned(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(tn_tensor_is_pinned(py_t(self)));
+}
+
+static PyObject *get_device(PyObject *self, PyObject *unused)
+{
+    tn_device d = tn_tensor_device(py_t(self));
+    (void)unused;
+    return PyLong_FromLong(d.type == TN_DEVICE_CPU ? -1 : d.index);
+}
+
+static PyObject *shares_memory(PyObject *self, PyObject *other)
+{
+    if (!py_is_tensor(other))
+        return PyErr_Format(PyExc_TypeError, "_shares_memory(): another tensor is asked for");
+    return PyBool_FromLong(tn_tensor_shares_memory(py_t(self), py_t(other)));
+}
+
+/* ---- its numbers ---- */
+
+static PyObject *item(PyObject *self, PyObject *unused)
+{
+    int64_t n = tn_tensor_numel(py_t(self));
+    (void)unused;
+    if (n != 1)
+        return PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar", (long long)n);
+    return py_item(self);
+}
+
+static PyObject *number_at(const char *p, tn_dtype d)
+{
+    int64_t i = 0;
+    float f;
+    double g;
+    switch (d) {
+    case TN_BOOL: return PyBool_FromLong(*p);
+    case TN_U8: return PyLong_FromLong(*(const uint8_t *)p);
+    case TN_I8: return PyLong_FromLong(*(const int8_t *)p);
+    case TN_I16: return PyLong_FromLong(*(const int16_t *)(const void *)p);
+    case TN_I32: return PyLong_FromLong(*(const int32_t *)(const void *)p);
+    case TN_I64: memcpy(&i, p, sizeof i); return PyLong_FromLongLong(i);
+    case TN_F32: memcpy(&f, p, sizeof f); return PyFloat_FromDouble(f);
+    default: memcpy(&g, p, sizeof g); return PyFloat_FromDouble(g);
+    }
+}
+
+static PyObject *list_of(const char **p, tn_dtype d, tn_dims shape, int32_t level)
+{
+    if (level == shape.ndim) {
+        PyObject *n = number_at(*p, d);
+        *p += tn_dtype_size(d);
+        return n;
+    }
+    PyObject *list = PyList_New((Py_ssize_t)shape.dim[level]);
+    for (int64_t i = 0; list && i < shape.dim[level]; i++) {
+        PyObject *item = list_of(p, d, shape, level + 1);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *tolist(PyObject *self, PyObject *unused)
+{
+    tn_dtype d = tn_tensor_dtype(py_t(self));
+    tn_to_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = d == TN_F16 || d == TN_BF16 ? TN_F32 : 0};
+    tn_tensor *host, *flat = NULL, *bare = tn_detach(py_t(self));
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    host = bare ? (tn_to_opt)(bare, &o) : NULL;
+    flat = host ? tn_contiguous(host) : NULL;
+    Py_END_ALLOW_THREADS
+    const char *p = flat ? tn_data(flat) : NULL;
+    PyObject *list = flat && (p || !tn_tensor_numel(flat)) ? list_of(&p, tn_tensor_dtype(flat), tn_tensor_shape(flat), 0) : py_raise();
+    tn_release(flat);
+    tn_release(host);
+    tn_release(bare);
+    return list;
+}
+
+static PyObject *numpy(PyObject *self, PyObject *args, PyObject *kwds)
+{
+    static char *names[] = {"force", NULL};
+    int force = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|$p:numpy", names, &force))
+        return NULL;
+    if (!force)
+        return py_to_numpy(self);
+    PyObject *bare = py_wrap(tn_detach(py_t(self)));
+    PyObject *host = bare ? py_wrap((tn_cpu_at)("", py_t(bare))) : NULL;
+    PyObject *array = host ? py_to_numpy(host) : NULL;
+    Py_XDECREF(host);
+    Py_XDECREF(bare);
+    return array;
+}
+
+/* ---- moving it ---- */
+
+static PyObject *moved(tn_tensor *t, tn_to_options o)
+{
+    tn_tensor *r;
+    o.struct_size = sizeof o;
+    o.site = "";
+    Py_BEGIN_ALLOW_THREADS
+    r = (tn_to_opt)(t, &o);
+    Py_END_ALLOW_THREADS
+    return py_wrap(r);
+}
+
+/* slots: input device dtype other non_blocking copy */
+PyObject *run_to(PyObject *self, py_value *v, int which)
+{
+    tn_to_options o = {.device = v[1].device, .dtype = v[2].dtype, .non_blocking = v[4].s.v.i != 0, .copy = v[5].s.v.i != 0};
+    (void)self;
+    if (which == 1) {
+        o.device = tn_tensor_device(v[3].s.v.t);
+        o.dtype = tn_tensor_dtype(v[3].s.v.t);
+    }
+    return moved(v[0].s.v.t, o);
+}
+
+/* slots: input device non_blocking */
+PyObject *run_cuda(PyObject *self, py_value *v, int which)
+{
+    tn_device d = TN_CUDA(-1);
+    int64_t index;
+    PyObject *o = v[1].u.object;
+    (void)self, (void)which;
+    if (v[1].given && o != Py_None) {
+        if (PyLong_Check(o) && !py_int(o, &index))
+            d = TN_CUDA((int32_t)(index < -1 || index > INT32_MAX ? INT32_MAX : index));
+        else if (py_device_from(o, &d))
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "cuda(): argument 'device' must be torch.device");
+    }
+    if (d.type != TN_DEVICE_CUDA)
+        return PyErr_Format(PyExc_RuntimeError, "Invalid device, must be cuda device");
+    return moved(v[0].s.v.t, (tn_to_options){.device = d, .non_blocking = v[2].s.v.i != 0});
+}
+
+PyObject *run_cpu(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return moved(v[0].s.v.t, (tn_to_options){.device = TN_CPU});
+}
+
+#define CONVERSIONS(X) \
+    X(float, TN_F32) X(double, TN_F64) X(half, TN_F16) X(bfloat16, TN_BF16) X(int, TN_I32) X(long, TN_I64) X(short, TN_I16) \
+    X(char, TN_I8) X(byte, TN_U8) X(bool, TN_BOOL)
+#define DEFINE(name, d) \
+    static PyObject *to_##name(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
+    { \
+        (void)args, (void)n, (void)names; \
+        return moved(py_t(self), (tn_to_options){.dtype = d}); \
+    }
+CONVERSIONS(DEFINE)
+
+static PyObject *pin_memory(PyObject *self, PyObject *args)
+{
+    tn_tensor *r;
+    (void)args;
+    Py_BEGIN_ALLOW_THREADS
+    r = (tn_pin_memory_at)("", py_t(self));
+    Py_END_ALLOW_THREADS
+    return py_wrap(r);
+}
+
+/* ---- autograd ---- */
+
+static PyObject *requires_grad_(PyObject *self, PyObject *args, PyObject *kwds)
+{
+    static char *names[] = {"requires_grad", NULL};
+    int on = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|p:requires_grad_", names, &on))
+        return NULL;
+    return tn_requires_grad_(py_t(self), on != 0) ? Py_NewRef(self) : py_raise();
+}
+
+static PyObject *retain_grad(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return py_done(tn_retain_grad(py_t(self)));
+}
+
+#define HAND(name, f, flags, doc) {name, (PyCFunction)(void (*)(void))f, flags, doc}
+#define CONVERT(name, d)          HAND(#name, to_##name, METH_FASTCALL | METH_KEYWORDS, #name "() -> Tensor\n\nIts values in that dtype."),
+
+PyMethodDef py_tensor_methods[] = {
+    HAND("size", size, METH_FASTCALL | METH_KEYWORDS, "size(dim=None) -> Size or int\n\nThe sizes of its dimensions, or of one."),
+    HAND("stride", stride, METH_VARARGS, "stride(dim=None)\n\nSteps between neighbours, in elements."),
+    HAND("dim", dim, METH_NOARGS, "dim() -> int\n\nHow many dimensions it has."),
+    HAND("ndimension", dim, METH_NOARGS, "ndimension() -> int\n\nHow many dimensions it has."),
+    HAND("numel", numel, METH_NOARGS, "numel() -> int\n\nHow many elements it has."),
+    HAND("nelement", numel, METH_NOARGS, "nelement() -> int\n\nHow many elements it has."),
+    HAND("element_size", element_size, METH_NOARGS, "element_size() -> int\n\nBytes of one element."),
+    HAND("storage_offset", storage_offset, METH_NOARGS, "storage_offset() -> int\n\nWhere it begins in its memory, in elements."),
+    HAND("data_ptr", data_ptr, METH_NOARGS, "data_ptr() -> int\n\nThe address of its first element."),
+    HAND("is_contiguous", is_contiguous, METH_FASTCALL | METH_KEYWORDS, "is_contiguous() -> bool\n\nIs it row-major without gaps?"),
+    HAND("is_floating_point", is_floating_point, METH_NOARGS, "is_floating_point() -> bool"),
+    HAND("is_complex", is_false, METH_NOARGS, "is_complex() -> bool\n\nFalse."),
+    HAND("is_signed", is_signed, METH_NOARGS, "is_signed() -> bool"),
+    HAND("is_inference", is_false, METH_NOARGS, "is_inference() -> bool"),
+    HAND("is_pinned", is_pinned, METH_NOARGS, "is_pinned() -> bool\n\nIs it in page-locked memory?"),
+    HAND("get_device", get_device, METH_NOARGS, "get_device() -> int\n\nIts GPU's index; -1 on the CPU."),
+    HAND("_shares_memory", shares_memory, METH_O, "_shares_memory(other) -> bool"),
+    HAND("item", item, METH_NOARGS, "item() -> number\n\nThe one element, as a Python number."),
+    HAND("tolist", tolist, METH_NOARGS, "tolist() -> list\n\nIts elements as nested lists of Python numbers."),
+    HAND("numpy", numpy, METH_VARARGS | METH_KEYWORDS, "numpy(*, force=False) -> ndarray\n\nAn array that shares its memory."),
+    HAND("pin_memory", pin_memory, METH_VARARGS, "pin_memory() -> Tensor\n\nIts copy in page-locked memory."),
+    HAND("requires_grad_", requires_grad_, METH_VARARGS | METH_KEYWORDS, "requires_grad_(requires_grad=True) -> Tensor"),
+    HAND("retain_grad", retain_grad, METH_NOARGS, "retain_grad()\n\nKeeps .grad of a tensor that is no leaf."),
+    CONVERSIONS(CONVERT)
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,5 @@
+"""Tenon: tensors that know where they live. `import tenon as torch` reads as PyTorch does."""
+
+from . import _C
+from ._C import *  # noqa: F401,F403
+from ._C import Tensor, __version__, device, dtype  # noqa: F401
