@@ -50,6 +50,17 @@ typedef struct tn_backward_options {
  * tensors still waiting; each node's saved tensors are freed as soon as it is done (unless retain_graph). */
 TN_API tn_status tn_backward_opt(tn_tensor *t, const tn_backward_options *options) TN_MUST_USE;
 
+typedef struct tn_backward_all_options {
+    size_t struct_size;
+    const char *site;
+    tn_tensors gradients; /* one for each tensor, or none at all; NULL and TN_NONE: 1, for a tensor of one element */
+    bool retain_graph, create_graph;
+    tn_tensors inputs;
+} tn_backward_all_options;
+
+/* The same for several tensors in one pass, which visits each node once: the gradients of their sum. */
+TN_API tn_status tn_backward_all_opt(tn_tensors ts, const tn_backward_all_options *options) TN_MUST_USE;
+
 typedef struct tn_grad_options {
     size_t struct_size;
     const char *site;
@@ -68,6 +79,8 @@ TN_API tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **
 #else
 #define tn_backward(...)            TN__X_backward(__VA_ARGS__, TN__SITE(tn_backward_options))
 #define TN__X_backward(t_, ...)     tn_backward_opt((t_), &(tn_backward_options){__VA_ARGS__})
+#define tn_backward_all(...)        TN__X_backward_all(__VA_ARGS__, TN__SITE(tn_backward_all_options))
+#define TN__X_backward_all(t_, ...) tn_backward_all_opt((t_), &(tn_backward_all_options){__VA_ARGS__})
 #define tn_grad(...)                TN__X_grad(__VA_ARGS__, TN__SITE(tn_grad_options))
 #define TN__X_grad(o_, i_, g_, ...) tn_grad_opt((o_), (i_), (g_), &(tn_grad_options){__VA_ARGS__})
 #endif

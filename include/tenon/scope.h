@@ -39,6 +39,10 @@ TN_API tn_tensor *tn_retain(tn_tensor *t);
  * else a scope owns it releases itself. NULL and TN_NONE are fine. */
 TN_API void tn_release(tn_tensor *t);
 
+/* One more reference, which the innermost scope owns (the caller, where there is none): what a callback hands back may be
+ * released by its owner then. Returns t; NULL with TN_ENOMEM. NULL and TN_NONE are fine. */
+TN_API tn_tensor *tn_scope_hold(tn_tensor *t);
+
 TN_API tn_module *tn_module_keep(tn_module *m);
 TN_API tn_module *tn_module_retain(tn_module *m);
 TN_API void tn_module_release(tn_module *m);

@@ -9,6 +9,7 @@
 #include <tenon/device.h>
 #include <tenon/dtype.h>
 #include <tenon/error.h>
+#include <tenon/graph.h>
 #include <tenon/memory.h>
 #include <tenon/nn.h>
 #include <tenon/ops.h>

@@ -87,7 +87,7 @@ TN_API tn_tensor *tn_to_cuda(tn_tensor *t, int32_t index);
 /* t shows what 'data' shows, from here on: its memory (shared, not copied), shape, dtype and device. t stays the tensor it
  * is, with its history, its wish for a gradient and its .grad as they are. What was recorded before and needs t's old values
  * says so in its backward; views of t keep the old memory. TN_EDTYPE if t asks for a gradient and data's dtype has none;
- * TN_ETYPE where one of both is on meta and the other is not; TN_EGRAD if t was computed (is no leaf) and data has
+ * TN_EINVAL where one of both is on meta and the other is not; TN_EGRAD if t was computed (is no leaf) and data has
  * another shape, dtype or device, for its gradient would fit no more. Nobody else may use t meanwhile. */
 TN_API tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *data) TN_MUST_USE;
 

@@ -218,7 +218,7 @@ static void attach(passage *p)
                               memory_order_relaxed); /* nobody sees it yet */
     }
     if (c->inplace)
-        tn__rebase(p->out[0], n, p->slices);
+        tn__rebase(p->out[0], n, 0, p->slices);
     else
         tn__object_release(&n->obj);
     p->node = p->slices = NULL;

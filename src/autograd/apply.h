@@ -60,12 +60,13 @@ extern const tn__derivative tn__derivatives[TN__OPS];
 /* May t be written, with recording as it is? PyTorch's rules and texts. */
 TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
 
-/* Gives t, which was just written, its new history; for a view rebases the base's. node is taken over. Everything it
+/* Gives t, which was just written, its new history, that output of node; for a view, of output 0, rebases the base's. node
+ * is taken over. Everything it
  * needs was allocated by tn__rebase_prepare, so it cannot fail. */
 tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node);
-void tn__rebase(tn_tensor *t, tn__node *node, tn__node *slices);
+void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices);
 
-/* Has t's node keep the gradient for t, which is no leaf (engine.c). */
+/* Has t's node keep the gradient for t, which is no leaf (watch.c). */
 void tn__keep_grad(tn_tensor *t);
 
 /* Makes v a view of x: base, flags. */

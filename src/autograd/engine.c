@@ -5,6 +5,7 @@
  */
 #include "autograd/engine.h"
 #include "autograd/functions.h"
+#include "autograd/watch.h"
 #include "core/alloc.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,44 +30,22 @@ typedef struct task {
     bool record, retain;
 } task;
 
-/* ---- locks: accumulation into a leaf, and retained gradients ---- */
+/* ---- locks: accumulation into a leaf ---- */
 
 enum { LOCKS = 64 };
 static pthread_mutex_t leaf_locks[LOCKS];
-static pthread_mutex_t retain_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init_locks(void)
 {
     for (int i = 0; i < LOCKS; i++)
         pthread_mutex_init(&leaf_locks[i], NULL);
-    pthread_mutex_init(&retain_lock, NULL);
-}
-
-static void forget(tn_tensor *t)
-{
-    tn__node *n = (tn__node *)t->node;
-    if (n->obj.cls != &tn__node_class || t->node_output >= TN__MAX_OUT)
-        return;
-    pthread_mutex_lock(&retain_lock);
-    if (atomic_load(&n->retained[t->node_output]) == t)
-        atomic_store(&n->retained[t->node_output], NULL);
-    pthread_mutex_unlock(&retain_lock);
 }
 
 static void start(void)
 {
     init_locks();
     pthread_atfork(NULL, NULL, init_locks);
-    tn__tensor_forget = forget;
-}
-
-void tn__keep_grad(tn_tensor *t)
-{
-    pthread_mutex_lock(&retain_lock);
-    t->obj.flags |= TN__RETAINS_GRAD;
-    atomic_store(&((tn__node *)t->node)->retained[t->node_output], t);
-    pthread_mutex_unlock(&retain_lock);
 }
 
 /* ---- sums of gradients ---- */
@@ -252,56 +231,72 @@ static bool is_useful(const task *k, const tn__object *to)
     return false;
 }
 
+/* g (a reference is taken over) is a leaf's. */
+static tn_status arrive(task *k, tn_tensor *leaf, tn_tensor *g)
+{
+    target *t = k->targets ? find_target(k, &leaf->obj, 0) : NULL;
+    if (!k->targets || (t && t->accumulate))
+        return accumulate(k, leaf, g);
+    if (t)
+        return add_to(k, &t->grad, &t->on, caller_of(k, g), g);
+    tn__object_release(g);
+    return TN_OK;
+}
+
 /* Sends g (a reference is taken over) along an edge. */
 static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
 {
-    if (edge->to->cls == &tn__tensor_class) {
-        tn_tensor *leaf = (tn_tensor *)edge->to;
-        target *t = k->targets ? find_target(k, edge->to, 0) : NULL;
-        if (!k->targets || (t && t->accumulate))
-            return accumulate(k, leaf, g);
-        if (t)
-            return add_to(k, &t->grad, &t->on, caller_of(k, g), g);
-        tn__object_release(g);
-        return TN_OK;
+    tn__object *node = edge->to;
+    if (node->cls == &tn__tensor_class) {
+        node = atomic_load_explicit(&((tn_tensor *)edge->to)->accumulator, memory_order_acquire);
+        if (TN_LIKELY(!node) || !is_useful(k, edge->to))
+            return arrive(k, (tn_tensor *)edge->to, g);
     }
-    int64_t i = tn__scratch_find(k->s, (tn__node *)edge->to);
+    int64_t i = tn__scratch_find(k->s, (tn__node *)node);
     if (i < 0) {
         tn__object_release(g);
         return TN_ENOMEM;
     }
-    if (k->s->entries[i].done) { /* cannot be while edges lead to smaller numbers; a lost gradient would be silent */
+    tn__pending *to = &k->s->entries[i];
+    if (to->done) { /* cannot be while edges lead to smaller numbers; a lost gradient would be silent */
         tn__object_release(g);
         return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
-                         tn__node_name((tn__node *)edge->to).s);
+                         tn__node_name((tn__node *)node).s);
     }
-    tn__pending *to = &k->s->entries[i];
     tn__stream *here = to->node->stream ? to->node->stream : tn__lane_of(g);
-    return add_to(k, &to->g[edge->output], &to->on[edge->output], here, g);
+    return add_to(k, &tn__pending_g(to)[edge->output], &tn__pending_on(to)[edge->output], here, g);
 }
 
-/* Gradients of outputs that somebody asked for: retained ones, and tn_grad's. */
-static tn_status capture(task *k, const tn__pending *e)
+/* The gradient of an output, for who asked for it: a tensor that keeps it, and tn_grad. */
+static tn_status capture(task *k, tn__node *n, uint32_t o, tn_tensor *g)
 {
     tn_status s = TN_OK;
-    for (uint32_t o = 0; o < (uint32_t)e->node->n_out && o < TN__MAX_OUT && !s; o++) {
-        if (!e->g[o])
+    if (TN_UNLIKELY(atomic_load_explicit(&n->retained[o], memory_order_relaxed) != NULL)) {
+        tn_tensor *t = tn__kept(n, o);
+        if (t)
+            s = accumulate(k, t, tn__object_retain(g));
+        tn__object_release(t);
+    }
+    target *want = k->targets ? find_target(k, &n->obj, o) : NULL;
+    if (!s && want)
+        s = want->accumulate ? accumulate(k, want->t, tn__object_retain(g))
+                             : add_to(k, &want->grad, &want->on, caller_of(k, g), tn__object_retain(g));
+    return s;
+}
+
+/* Hooks see the gradients of the outputs first. */
+static tn_status look(task *k, tn__pending *e)
+{
+    tn_status s = TN_OK;
+    tn_tensor **g = tn__pending_g(e);
+    bool watched = atomic_load_explicit(&e->node->watch, memory_order_acquire) != NULL;
+    for (uint32_t o = 0; o < (uint32_t)e->node->n_out && !s; o++) {
+        if (!g[o])
             continue;
-        if (TN_UNLIKELY(atomic_load_explicit(&e->node->retained[o], memory_order_relaxed) != NULL)) {
-            pthread_mutex_lock(&retain_lock);
-            tn_tensor *t = atomic_load(&e->node->retained[o]);
-            if (t)
-                tn__object_retain(t);
-            pthread_mutex_unlock(&retain_lock);
-            if (t) {
-                s = accumulate(k, t, tn__object_retain(e->g[o]));
-                tn__object_release(t);
-            }
-        }
-        target *want = k->targets ? find_target(k, &e->node->obj, o) : NULL;
-        if (!s && want)
-            s = want->accumulate ? accumulate(k, want->t, tn__object_retain(e->g[o]))
-                                 : add_to(k, &want->grad, &want->on, caller_of(k, e->g[o]), tn__object_retain(e->g[o]));
+        if (TN_UNLIKELY(watched))
+            s = tn__watch_run(k->self, e->node, o, &g[o]);
+        if (!s)
+            s = capture(k, e->node, o, g[o]);
     }
     return s;
 }
@@ -329,7 +324,7 @@ static tn_status spread(task *k, const tn_scope *scope, tn__node *n, tn_tensor *
     return TN_OK;
 }
 
-static tn_status run_node(task *k, const tn_scope *scope, const tn__pending *e)
+static tn_status run_node(task *k, const tn_scope *scope, tn__pending *e)
 {
     tn__node *n = e->node;
     tn_tensor *few[TN__MAX_IN] = {NULL}, **grad = few;
@@ -346,13 +341,13 @@ static tn_status run_node(task *k, const tn_scope *scope, const tn__pending *e)
         need[i] = n->edge[i].to && is_useful(k, n->edge[i].to);
         any |= need[i];
     }
-    tn__backward b = {.node = n, .g = {e->g[0], e->g[1]}, .need = need, .grad = grad};
+    tn__backward b = {.node = n, .g = tn__pending_g(e), .need = need, .grad = grad};
     tn_status s = TN_OK;
     bool given = false;
-    for (int32_t o = 0; o < TN__MAX_OUT; o++)
-        given |= b.g[o] != NULL;
+    for (int32_t o = 0; o < n->n_out; o++)
+        given |= b.g[o] && (o == 0 || n->op == TN__OPS); /* a row's second output has no gradient */
     if (any && given)
-        s = b.g[0] ? n->derive(&b) : TN_OK;
+        s = n->derive(&b);
     if (!s)
         s = spread(k, scope, n, grad);
     if (grad != few)
@@ -360,21 +355,34 @@ static tn_status run_node(task *k, const tn_scope *scope, const tn__pending *e)
     return s;
 }
 
+/* What waits for a leaf with hooks is there. Those see it where the caller sees it: on its stream. */
+static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
+{
+    tn_status s = TN__LANE_WAIT(backward_leaf, tn__lane_of(e->g[0]), e->on[0]);
+    if (!s)
+        s = look(k, e);
+    if (!s)
+        s = arrive(k, leaf, tn__object_retain(e->g[0]));
+    bool added = !k->targets || find_target(k, &leaf->obj, 0)->accumulate;
+    return !s && added ? tn__watch_after(k->self, e->node, leaf) : s;
+}
+
 /* One node's turn, on the stream of its forward. */
-static tn_status visit(task *k, const tn__pending *e)
+static tn_status visit(task *k, tn__pending *e)
 {
     tn_scope scope;
     tn__stream *before = NULL;
     tn_status s = TN_OK;
-    for (int32_t o = 0; o < TN__MAX_OUT && !s; o++)
-        s = TN__LANE_WAIT(backward_input, e->node->stream, e->on[o]);
+    tn_tensor *leaf = tn__accumulator_leaf(e->node);
+    for (int32_t o = 0; o < e->node->n_out && !s; o++)
+        s = TN__LANE_WAIT(backward_input, e->node->stream, tn__pending_on(e)[o]);
     if (!s)
         s = tn__lane_enter(&k->s->lanes, e->node->stream, &before);
     if (s)
         return s;
     tn__scope_push(k->self, &scope);
-    s = capture(k, e);
-    if (!s)
+    s = leaf ? accumulate_watched(k, e, leaf) : look(k, e);
+    if (!s && !leaf)
         s = run_node(k, &scope, e);
     tn__scope_pop(k->self, &scope, NULL);
     tn__lane_leave(before);
@@ -385,10 +393,9 @@ static tn_status walk(task *k)
 {
     tn__scratch *s = k->s;
     while (s->heap_n) {
-        int64_t i = tn__scratch_pop(s);
-        tn__pending e = s->entries[i];
-        s->entries[i].done = true;
+        tn__pending e = tn__scratch_pop(s);
         tn_status st = visit(k, &e);
+        tn__pending_clear(&e);
         if (st) {
             if (e.node->site)
                 tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);
@@ -396,10 +403,6 @@ static tn_status walk(task *k)
         }
         if (!k->retain)
             tn__node_free_saved(e.node);
-        for (int32_t o = 0; o < TN__MAX_OUT; o++) {
-            tn__object_release(e.g[o]);
-            s->entries[i].g[o] = NULL;
-        }
     }
     return TN_OK;
 }
@@ -595,22 +598,6 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
 
 /* ---- public ---- */
 
-tn_status tn_retain_grad(tn_tensor *t)
-{
-    tn_status e = TN_OK;
-    tn__enter(TN__NOWHERE);
-    if (!t || t == TN_NONE)
-        return tn__poisoned("tn_retain_grad");
-    if (!tn__wants_grad(t))
-        return tn__error(TN_EGRAD, "can't retain_grad on Tensor that has requires_grad=False");
-    pthread_once(&once, start);
-    tn__edge edge = tn__gradient_edge(t, &e); /* a view's history may have to be made anew */
-    if (!e && edge.to->cls == &tn__node_class)
-        tn__keep_grad(t);
-    tn__object_release(edge.to);
-    return e;
-}
-
 static void free_targets(task *k, size_t bytes)
 {
     for (int64_t i = 0; i < k->n_targets; i++) {
@@ -645,19 +632,35 @@ static tn_status make_targets(task *k, tn_tensors inputs, bool accumulate_them)
     return TN_OK;
 }
 
+static tn_status backward(task *k, tn_tensors roots, tn_tensors gradients, tn_tensors inputs)
+{
+    size_t bytes = TN_MAX(inputs.n, 1) * sizeof *k->targets;
+    tn_status e = inputs.n ? make_targets(k, inputs, true) : TN_OK;
+    if (!e)
+        e = run(k, roots, gradients);
+    if (k->targets)
+        free_targets(k, bytes);
+    return e;
+}
+
 tn_status tn_backward_opt(tn_tensor *t, const tn_backward_options *options)
 {
     tn_backward_options o;
     tn__options_in(&o, sizeof o, options);
     tn__enter(o.site);
     task k = {.record = o.create_graph, .retain = o.retain_graph || o.create_graph};
-    size_t bytes = TN_MAX(o.inputs.n, 1) * sizeof *k.targets;
-    tn_status e = o.inputs.n ? make_targets(&k, o.inputs, true) : TN_OK;
-    if (!e)
-        e = run(&k, TN_TENSORS(t), o.gradient ? TN_TENSORS(o.gradient) : (tn_tensors){NULL, 0});
-    if (k.targets)
-        free_targets(&k, bytes);
-    return e;
+    return backward(&k, TN_TENSORS(t), o.gradient ? TN_TENSORS(o.gradient) : (tn_tensors){NULL, 0}, o.inputs);
+}
+
+tn_status tn_backward_all_opt(tn_tensors ts, const tn_backward_all_options *options)
+{
+    tn_backward_all_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__enter(o.site);
+    task k = {.record = o.create_graph, .retain = o.retain_graph || o.create_graph};
+    if (o.gradients.n && o.gradients.n != ts.n)
+        return tn__error(TN_EGRAD, "got %zu tensors and %zu gradients", ts.n, o.gradients.n);
+    return backward(&k, ts, o.gradients, o.inputs);
 }
 
 /* A reference of g for the caller or its scope. A new tensor, which nobody else has seen, takes its own slot there. */

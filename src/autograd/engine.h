@@ -41,8 +41,19 @@ typedef struct tn__pending {
     tn__node *node; /* NULL: free */
     tn_tensor *g[TN__MAX_OUT];
     tn__stream *on[TN__MAX_OUT]; /* where g is ready; borrowed: the node's that gave it, or the caller's */
+    tn_tensor **many;            /* of a node with more outputs: their g, then their on */
     bool done;
 } tn__pending;
+
+/* By output; valid until the next entry is made. */
+static inline tn_tensor **tn__pending_g(tn__pending *e)
+{
+    return TN_LIKELY(!e->many) ? e->g : e->many;
+}
+static inline tn__stream **tn__pending_on(tn__pending *e)
+{
+    return TN_LIKELY(!e->many) ? e->on : (tn__stream **)(void *)(e->many + e->node->n_out);
+}
 
 /* One walk's scratch; a thread keeps its own for the next one. */
 typedef struct tn__scratch {
@@ -63,8 +74,10 @@ void tn__scratch_put(tn__thread *t, tn__scratch *s);
 
 /* The node's entry, made (and put into the heap) where there is none; -1 when memory is out. */
 int64_t tn__scratch_find(tn__scratch *s, tn__node *node);
-/* Takes the latest node out of the heap. */
-int64_t tn__scratch_pop(tn__scratch *s);
+/* Takes the latest node out of the heap, with its gradients: its entry is done. The node stays the scratch's. */
+tn__pending tn__scratch_pop(tn__scratch *s);
+/* Releases the gradients. */
+void tn__pending_clear(tn__pending *e);
 
 static inline uint64_t tn__pointer_hash(const void *p)
 {

@@ -34,12 +34,22 @@ tn__scratch *tn__scratch_get(tn__thread *t)
     return s;
 }
 
+void tn__pending_clear(tn__pending *e)
+{
+    const int32_t n = e->many ? e->node->n_out : TN__MAX_OUT;
+    tn_tensor **g = tn__pending_g(e);
+    for (int32_t o = 0; o < n; o++)
+        tn__object_release(g[o]);
+    tn__block_put(e->many, 2 * sizeof *g * (size_t)n);
+    e->many = NULL;
+    e->g[0] = e->g[1] = NULL;
+}
+
 void tn__scratch_put(tn__thread *t, tn__scratch *s)
 {
     for (int64_t i = 0; i < s->entry_n; i++)
         if (s->entries[i].node) { /* a walk that failed leaves some */
-            for (int32_t k = 0; k < TN__MAX_OUT; k++)
-                tn__object_release(s->entries[i].g[k]);
+            tn__pending_clear(&s->entries[i]);
             tn__object_release(&s->entries[i].node->obj);
         }
     s->entry_n = s->heap_n = 0;
@@ -90,7 +100,7 @@ static void heap_push(tn__scratch *s, int64_t index)
     s->heap[i] = index;
 }
 
-int64_t tn__scratch_pop(tn__scratch *s)
+static int64_t pop(tn__scratch *s)
 {
     int64_t top = s->heap[0], last = s->heap[--s->heap_n], i = 0;
     for (;;) {
@@ -106,6 +116,13 @@ int64_t tn__scratch_pop(tn__scratch *s)
     }
     s->heap[i] = last;
     return top;
+}
+
+tn__pending tn__scratch_pop(tn__scratch *s)
+{
+    tn__pending *at = &s->entries[pop(s)], e = *at;
+    *at = (tn__pending){.node = e.node, .done = true};
+    return e;
 }
 
 /* Entries are not reused within a walk, so the hash needs no deletion: done entries lose their node's gradients, not
@@ -125,7 +142,12 @@ int64_t tn__scratch_find(tn__scratch *s, tn__node *node)
         tn__error_memory("a backward pass", sizeof(tn__pending) * (size_t)(index + 1));
         return -1;
     }
-    s->entries[index] = (tn__pending){.node = tn__object_retain(&node->obj)};
+    tn_tensor **many = NULL;
+    if (TN_UNLIKELY(node->n_out > TN__MAX_OUT) && !(many = tn__block_zero(2 * sizeof *many * (size_t)node->n_out))) {
+        tn__error_memory("a backward pass", 2 * sizeof *many * (size_t)node->n_out);
+        return -1;
+    }
+    s->entries[index] = (tn__pending){.node = tn__object_retain(&node->obj), .many = many};
     s->entry_n++;
     slot_insert(s, index);
     heap_push(s, index);

@@ -100,13 +100,13 @@ static tn__edge edge_of(tn_tensor *t)
 }
 
 /* Gives t another history, or none for now; what keeps its gradient moves along. The caller releases the old one. */
-static tn__object *replace_node(tn_tensor *t, tn__node *n)
+static tn__object *replace_node(tn_tensor *t, tn__node *n, uint32_t output)
 {
     tn__object *old = t->node;
     bool keeps = t->obj.flags & TN__RETAINS_GRAD;
     if (keeps && old)
         tn__tensor_forget(t);
-    t->node_output = 0;
+    t->node_output = output;
     t->node = n ? &n->obj : NULL;
     if (keeps && n)
         tn__keep_grad(t);
@@ -170,7 +170,7 @@ static tn_status make_history(tn_tensor *v, tn__object **old)
     n->derive = tn__d_as_strided;
     tn__node_input(n, 0, v->base, edge_of(v->base));
     tn__node_output(n, 0, v);
-    *old = replace_node(v, n);
+    *old = replace_node(v, n, 0);
     v->view_version = tn__tensor_version(v); /* last: who sees it sees the node */
     return TN_OK;
 }
@@ -220,11 +220,14 @@ tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node)
     return s;
 }
 
-void tn__rebase(tn_tensor *t, tn__node *node, tn__node *slices)
+void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices)
 {
-    tn__object_release(replace_node(t->base ? t->base : t, t->base ? slices : node));
-    if (t->base) /* its own history is made anew when it is asked for */
-        tn__object_release(replace_node(t, NULL));
+    if (!t->base) {
+        tn__object_release(replace_node(t, node, output));
+        return;
+    }
+    tn__object_release(replace_node(t->base, slices, 0));
+    tn__object_release(replace_node(t, NULL, 0)); /* its own history is made anew when it is asked for */
 }
 
 static tn_status derive_slices(tn__backward *b)
@@ -245,7 +248,7 @@ static tn_status derive_slices(tn__backward *b)
     for (int32_t i = 0; i < s->n_in && i < TN__MAX_IN; i++)
         need[i] = b->need[i];
     tn_tensor *grad[TN__MAX_IN] = {NULL};
-    tn__backward in = {.node = inner, .g = {part}, .need = need, .grad = grad};
+    tn__backward in = {.node = inner, .g = &part, .need = need, .grad = grad};
     tn_status e = part ? inner->derive(&in) : tn_error_code();
     if (e)
         return e;

@@ -1,4 +1,5 @@
 #include "autograd/node.h"
+#include "autograd/watch.h"
 #include "backend/backend.h"
 #include "core/alloc.h"
 #include "core/error.h"
@@ -17,7 +18,7 @@ static void release_saved(tn__saved *s)
 
 void tn__node_free_saved(tn__node *n)
 {
-    for (int32_t i = 0; i < n->n_in + n->n_out; i++) {
+    for (int32_t i = 0; i < n->n_in + n->n_out + n->n_more; i++) {
         n->freed |= n->saved[i].kept; /* who saved nothing can be walked again */
         release_saved(&n->saved[i]);
     }
@@ -28,10 +29,12 @@ void tn__node_free_saved(tn__node *n)
 static void destroy_node(tn__object *o)
 {
     tn__node *n = (tn__node *)o;
-    for (int32_t i = 0; i < n->n_in; i++)
+    for (int32_t i = 0; i < n->n_in + n->n_more; i++)
         tn__object_release(n->edge[i].to);
-    for (int32_t i = 0; i < n->n_in + n->n_out; i++)
+    for (int32_t i = 0; i < n->n_in + n->n_out + n->n_more; i++)
         release_saved(&n->saved[i]);
+    if (TN_UNLIKELY(atomic_load_explicit(&n->watch, memory_order_acquire) != NULL))
+        tn__watch_free(n);
     if (n->inner)
         tn__object_release(&n->inner->obj);
     if (n->ctx_free)
@@ -49,15 +52,22 @@ static size_t aligned(size_t n)
 
 static uint64_t next_seq(void)
 {
-    static _Atomic uint64_t counter;
+    static _Atomic uint64_t counter = TN__FIRST_SEQ;
     return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
 }
 
 tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
 {
-    const size_t head = aligned(sizeof(tn__node)), edges = aligned(sizeof(tn__edge) * (size_t)n_in);
-    const size_t metas = sizeof(tn__meta) * (size_t)(n_in + n_out), saves = sizeof(tn__saved) * (size_t)(n_in + n_out);
-    const size_t bytes = head + edges + metas + saves + (attr ? sizeof *attr : 0);
+    return tn__node_make(op, n_in, n_out, 0, attr);
+}
+
+tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+{
+    const size_t head = aligned(sizeof(tn__node)), edges = sizeof(tn__edge) * (size_t)(n_in + n_more);
+    const size_t kept = sizeof(_Atomic(tn_tensor *)) * (size_t)n_out;
+    const size_t metas = sizeof(tn__meta) * (size_t)(n_in + n_out);
+    const size_t saves = sizeof(tn__saved) * (size_t)(n_in + n_out + n_more);
+    const size_t bytes = head + edges + kept + metas + saves + (attr ? sizeof *attr : 0);
     char *p = tn__block_get(bytes);
     if (!p) {
         tn__error_memory("recording an operation", bytes);
@@ -69,17 +79,19 @@ tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr
     n->op = op;
     n->n_in = n_in;
     n->n_out = n_out;
+    n->n_more = n_more;
     n->bytes = bytes;
     n->seq = next_seq();
     n->site = tn__self()->site;
     n->edge = (tn__edge *)(void *)(p + head);
-    n->in = (tn__meta *)(void *)(p + head + edges);
+    n->retained = (_Atomic(tn_tensor *) *)(void *)(p + head + edges);
+    n->in = (tn__meta *)(void *)(p + head + edges + kept);
     n->out = n->in + n_in;
-    n->saved = (tn__saved *)(void *)(p + head + edges + metas);
-    memset(n->edge, 0, edges);
+    n->saved = (tn__saved *)(void *)(p + head + edges + kept + metas);
+    memset(n->edge, 0, edges + kept);
     memset(n->saved, 0, saves);
     if (attr) {
-        n->attr = (tn__attr *)(void *)(p + head + edges + metas + saves);
+        n->attr = (tn__attr *)(void *)(p + head + edges + kept + metas + saves);
         *n->attr = *attr;
     }
     return n;
@@ -117,7 +129,8 @@ bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value)
     if (value->kind == TN_SCALAR_TENSOR) {
         tn_tensor *t = value->v.t;
         s->version = tn__tensor_version(t);
-        if (t->obj.flags & TN__REQUIRES_GRAD && slot < n->n_in) /* such a leaf never gets history: no cycle */
+        bool output = slot >= n->n_in && slot < n->n_in + n->n_out;
+        if (t->obj.flags & TN__REQUIRES_GRAD && !output) /* such a leaf never gets history: no cycle */
             s->value.v.t = tn__object_retain(t);
         else if (!(s->value.v.t = tn__tensor_alias(t)))
             return false;
@@ -197,11 +210,22 @@ static void short_name(const tn__object *node, char *out, size_t size)
     snprintf(out, size, "%s", t.s);
 }
 
+/* What made the tensor in a slot: this node an output. Borrowed. */
+static tn__edge maker_of(const tn__node *n, int32_t slot)
+{
+    if (slot < n->n_in)
+        return n->edge[slot];
+    if (slot < n->n_in + n->n_out)
+        return (tn__edge){(tn__object *)(uintptr_t)&n->obj, (uint32_t)(slot - n->n_in)};
+    return n->edge[slot - n->n_out];
+}
+
 static tn_status overwritten(const tn__node *n, int32_t slot, const tn__saved *s)
 {
     const tn_tensor *t = s->value.v.t;
-    const tn__object *maker = slot >= n->n_in ? &n->obj : n->edge[slot].to;
-    uint32_t output = slot >= n->n_in ? (uint32_t)(slot - n->n_in) : n->edge[slot].output;
+    const tn__edge from = maker_of(n, slot);
+    const tn__object *maker = from.to;
+    uint32_t output = from.output;
     char origin[96] = "";
     if (maker && maker->cls == &tn__node_class) {
         char name[64];
@@ -221,9 +245,8 @@ static tn_status overwritten(const tn__node *n, int32_t slot, const tn__saved *s
 /* An alias with the history that slot had, so that higher derivatives see it. */
 static tn_tensor *with_history(tn__backward *b, int32_t slot, tn_tensor *t)
 {
-    tn__node *n = b->node;
-    tn__object *maker = slot >= n->n_in ? &n->obj : n->edge[slot].to;
-    uint32_t output = slot >= n->n_in ? (uint32_t)(slot - n->n_in) : n->edge[slot].output;
+    const tn__edge from = maker_of(b->node, slot);
+    tn__object *maker = from.to;
     if (!maker)
         return t;
     if (maker->cls == &tn__tensor_class) /* a leaf is its own history */
@@ -231,7 +254,7 @@ static tn_tensor *with_history(tn__backward *b, int32_t slot, tn_tensor *t)
     tn_tensor *a = tn__tensor_alias(t);
     if (!a)
         return NULL;
-    a->node_output = output;
+    a->node_output = from.output;
     atomic_store_explicit(&a->node, tn__object_retain(maker), memory_order_relaxed);
     tn__scope_adopt(tn__self(), a);
     return a;

@@ -37,29 +37,33 @@ typedef struct tn__saved {
  * need[i]; what it makes belongs to the scope that is open. */
 typedef struct tn__backward {
     tn__node *node;
-    tn_tensor *g[TN__MAX_OUT];
+    tn_tensor *const *g;
     const bool *need;
     tn_tensor **grad;
 } tn__backward;
 
 typedef tn_status (*tn__derivative)(tn__backward *b);
 
+/* What a node does when the gradient of an output has come: watch.c. */
+typedef struct tn__watch tn__watch;
+
 struct tn__node {
     tn__object obj;
-    tn__op_id op;
+    tn__op_id op; /* TN__OPS: no row, but a function of the user's, or a leaf's accumulator */
     uint8_t variant;
     bool freed; /* the saved operands were given up after a backward */
-    int32_t n_in, n_out;
+    int32_t n_in, n_out, n_more;
     size_t bytes;
     uint64_t seq;     /* order of recording: edges lead to smaller ones */
     const char *site; /* the user's call, or NULL */
     const char *name; /* of nodes that are no row: "CopySlices" */
     tn__derivative derive;
-    tn__edge *edge;                             /* [n_in] */
-    tn__meta *in, *out;                         /* [n_in], [n_out] */
-    tn__saved *saved;                           /* [n_in] inputs, then [n_out] outputs */
-    tn__attr *attr;                             /* NULL where the row takes none */
-    _Atomic(tn_tensor *) retained[TN__MAX_OUT]; /* outputs that keep their gradient: not owned, they deregister */
+    tn__edge *edge;                 /* [n_in], then [n_more]: the history of what else is saved */
+    tn__meta *in, *out;             /* [n_in], [n_out] */
+    tn__saved *saved;               /* [n_in] inputs, then [n_out] outputs, then [n_more] others */
+    tn__attr *attr;                 /* NULL where the row takes none */
+    _Atomic(tn_tensor *) *retained; /* [n_out] that keep their gradient: not owned, they deregister */
+    _Atomic(tn__watch *) watch;     /* [n_out] hooks; NULL: nobody ever had one. Owned */
     tn__stream *stream; /* on which it ran, of the device of its outputs; NULL where work is not queued. Retained */
     tn__node *inner;    /* CopySlices: the operation on the view; owned */
     void *ctx;          /* of nodes that are no row */
@@ -70,6 +74,11 @@ extern const tn__class tn__node_class;
 
 /* A node with room for n_in inputs and n_out outputs and, if attr is not NULL, a copy of it. NULL, with TN_ENOMEM set. */
 tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr);
+/* The same with room for n_more saved tensors that are neither. */
+tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr);
+
+/* Numbers of nodes begin above those of accumulators, whose turn comes when all else is done. */
+#define TN__FIRST_SEQ (UINT64_C(1) << 40)
 
 /* Describes input i; saves nothing. */
 void tn__node_input(tn__node *n, int32_t i, const tn_tensor *t, tn__edge edge);

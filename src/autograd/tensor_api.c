@@ -328,8 +328,8 @@ static bool same_view(const tn_tensor *a, const tn_tensor *b)
 static tn_status check_data(const tn_tensor *t, const tn_tensor *data)
 {
     if ((t->device.type == TN_DEVICE_META) != (data->device.type == TN_DEVICE_META))
-        return tn__error(TN_ETYPE, "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
-                                   "incompatible tensor type.\n  one of them is on meta and has no memory");
+        return tn__error(TN_EINVAL, "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                                    "incompatible tensor type.\n  one of them is on meta and has no memory");
     if (tn__wants_grad(t) && !tn__dtype_is_float(data->dtype))
         return tn__error(TN_EDTYPE,
                          "data set to a tensor that requires gradients must be floating point or complex dtype");

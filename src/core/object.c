@@ -257,6 +257,11 @@ void tn_release(tn_tensor *t)
     release_object(t);
 }
 
+tn_tensor *tn_scope_hold(tn_tensor *t)
+{
+    return t && t != TN_NONE ? tn__scope_hold(tn__self(), t) : t;
+}
+
 tn_module *tn_module_keep(tn_module *m)
 {
     return keep_object(m);

@@ -87,6 +87,8 @@ static void destroy_tensor(tn__object *o)
         tn__object_release(t->base);
     if (t->grad)
         tn__object_release(t->grad);
+    if (t->accumulator)
+        tn__object_release(t->accumulator);
     tn__storage_release(t->storage);
     tn__tally_add(&tn__self()->tally.tensors, -1);
     tn__block_put(t, sizeof *t);
@@ -120,6 +122,7 @@ tn_tensor *tn__tensor_new(tn_dtype dtype, tn_device device, const int64_t *shape
     atomic_init(&t->view_version, 0);
     t->base = NULL;
     t->grad = NULL;
+    atomic_init(&t->accumulator, NULL);
     atomic_init(&t->binding, NULL);
     t->version_shift = 0;
     t->site = self->site;

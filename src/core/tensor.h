@@ -35,7 +35,8 @@ struct tn_tensor {
     _Atomic uint32_t view_version; /* storage version for which a view's node is right */
     tn_tensor *base;               /* of a view: the tensor it shows; never a view itself */
     tn_tensor *grad;
-    _Atomic(void *) binding; /* a language binding's wrapper of this tensor; not owned */
+    _Atomic(tn__object *) accumulator; /* of a leaf with hooks: the node that its gradients go through; owned */
+    _Atomic(void *) binding;           /* a language binding's wrapper of this tensor; not owned */
     uint32_t version_shift; /* what was written, as this tensor counts it, less what its storage counts: it can be given
                                 other memory, and graphs that were recorded before must notice */
     const char *site;       /* birthplace, or NULL */

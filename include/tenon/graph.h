@@ -1,0 +1,68 @@
+/* tenon/graph.h: the graph that autograd records: looking at it, hooks in it, operations of one's own.
+ *
+ * A node is what made a tensor. Handles of nodes, and of hooks, are reference counted and in no scope: who is given one
+ * releases it. Callbacks run on the thread that called tn_backward or tn_grad, while no lock is held and inside a scope
+ * of their own: what they make dies with it, but for what they hand back. Recording is on in them where create_graph was
+ * asked for. Their errors end the backward pass.
+ */
+#ifndef TENON_GRAPH_H
+#define TENON_GRAPH_H
+
+#include <tenon/autograd.h>
+#include <tenon/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- nodes ---- */
+
+/* What made a tensor, or what a leaf's gradient goes into ("AccumulateGrad"). Two handles are equal where they are of one
+ * node. A node keeps what it was made from; a leaf's keeps the leaf. */
+typedef struct tn_node tn_node;
+
+/* What made t: a new reference. NULL for a leaf, and for NULL; with the error set where a view's history cannot be told. */
+TN_API tn_node *tn_tensor_node(const tn_tensor *t);
+/* The same, but a leaf that asks for a gradient gives its AccumulateGrad. *output (may be NULL): which of the node's outputs
+ * t is. NULL where t asks for no gradient. */
+TN_API tn_node *tn_tensor_gradient_node(const tn_tensor *t, uint32_t *output);
+
+/* "AddBackward0", "AccumulateGrad"; "" for NULL. */
+TN_API tn_name tn_node_name(const tn_node *n);
+/* How many inputs it had, those that need no gradient and numbers among them. */
+TN_API size_t tn_node_count(const tn_node *n);
+/* What made input i, or the leaf's node that it is: a new reference; *output (may be NULL) as above. NULL where the input
+ * takes no gradient, or i is beyond the last. */
+TN_API tn_node *tn_node_next(const tn_node *n, size_t i, uint32_t *output);
+/* The leaf of an AccumulateGrad, borrowed: valid as long as the node; NULL for others. */
+TN_API tn_tensor *tn_node_leaf(const tn_node *n);
+
+TN_API tn_node *tn_node_retain(tn_node *n);
+TN_API void tn_node_release(tn_node *n);
+
+/* ---- hooks ---- */
+
+typedef struct tn_hook tn_hook;
+
+/* t: the gradient, or the leaf. *replaced, where not NULL, may be given another gradient of its shape, dtype and device: one
+ * made in the callback, or one that somebody holds (tn_scope_hold). */
+typedef tn_status (*tn_hook_fn)(void *ctx, tn_tensor *t, tn_tensor **replaced);
+
+/* fn sees the gradient of t, once in each backward pass that reaches t, summed over all uses of t; before t's .grad is
+ * kept and before what made t gets it. Hooks run in the order in which they were added. One of a computed tensor is its
+ * history's: written to in place afterwards, t has another one. A leaf's run when the rest of the pass is done.
+ * destroy(ctx), from whichever thread, when it is removed or t's history goes; not on error. NULL: nothing to free.
+ * handle may be NULL, else it is given a reference. TN_EGRAD where t asks for no gradient. */
+TN_API tn_status tn_tensor_add_hook(tn_tensor *t, tn_hook_fn fn, void *ctx, void (*destroy)(void *ctx),
+                                    tn_hook **handle) TN_MUST_USE;
+/* fn sees a leaf, after a backward pass has added to its .grad; there is nothing to replace. TN_EGRAD for others. */
+TN_API tn_status tn_tensor_add_accumulate_hook(tn_tensor *t, tn_hook_fn fn, void *ctx, void (*destroy)(void *ctx),
+                                               tn_hook **handle) TN_MUST_USE;
+/* It runs no more. The handle stays the caller's to release. Removed before, or of a tensor that is gone: nothing. */
+TN_API void tn_hook_remove(tn_hook *h);
+TN_API void tn_hook_release(tn_hook *h);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,335 @@
+#include "autograd/watch.h"
+#include "autograd/apply.h"
+#include "core/alloc.h"
+#include "core/error.h"
+#include <pthread.h>
+#include <tenon/autograd.h>
+#include <tenon/dtype.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void init_lock(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+
+/* ---- tensors that keep their gradient ---- */
+
+static void forget(tn_tensor *t)
+{
+    tn__node *n = (tn__node *)t->node;
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&n->retained[t->node_output]) == t)
+        atomic_store(&n->retained[t->node_output], NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+static void start(void)
+{
+    pthread_atfork(NULL, NULL, init_lock);
+    tn__tensor_forget = forget;
+}
+
+void tn__keep_grad(tn_tensor *t)
+{
+    pthread_mutex_lock(&lock);
+    t->obj.flags |= TN__RETAINS_GRAD;
+    atomic_store(&((tn__node *)t->node)->retained[t->node_output], t);
+    pthread_mutex_unlock(&lock);
+}
+
+tn_tensor *tn__kept(tn__node *n, uint32_t output)
+{
+    pthread_mutex_lock(&lock);
+    tn_tensor *t = atomic_load(&n->retained[output]);
+    if (t)
+        tn__object_retain(t);
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+tn_status tn_retain_grad(tn_tensor *t)
+{
+    tn_status e = TN_OK;
+    tn__enter(TN__NOWHERE);
+    if (!t || t == TN_NONE)
+        return tn__poisoned("tn_retain_grad");
+    if (!tn__wants_grad(t))
+        return tn__error(TN_EGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+    pthread_once(&once, start);
+    tn__edge edge = tn__gradient_edge(t, &e); /* a view's history may have to be made anew */
+    if (!e && edge.to->cls == &tn__node_class)
+        tn__keep_grad(t);
+    tn__object_release(edge.to);
+    return e;
+}
+
+/* ---- hooks ---- */
+
+static void destroy_hook(tn__object *o)
+{
+    tn_hook *h = (tn_hook *)o;
+    if (h->destroy)
+        h->destroy(h->ctx);
+    tn__block_put(h, sizeof *h);
+}
+
+static const tn__class hook_class = {.name = "hook", .destroy = destroy_hook};
+
+static void append(tn__hooks *list, tn_hook *h)
+{
+    h->list = list;
+    h->prev = list->last;
+    if (list->last)
+        list->last->next = h;
+    else
+        list->first = h;
+    list->last = h;
+}
+
+/* The list's reference is the caller's then. */
+static void unlink_hook(tn_hook *h)
+{
+    tn__hooks *list = h->list;
+    if (h->prev)
+        h->prev->next = h->next;
+    else
+        list->first = h->next;
+    if (h->next)
+        h->next->prev = h->prev;
+    else
+        list->last = h->prev;
+    h->list = NULL;
+    h->next = h->prev = NULL;
+}
+
+static void clear(tn__hooks *list)
+{
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        tn_hook *h = list->first;
+        if (h)
+            unlink_hook(h);
+        pthread_mutex_unlock(&lock);
+        if (!h)
+            return;
+        tn__object_release(h);
+    }
+}
+
+void tn__watch_free(tn__node *n)
+{
+    tn__watch *w = atomic_load(&n->watch);
+    for (int32_t o = 0; o < n->n_out; o++) {
+        clear(&w[o].hooks);
+        clear(&w[o].after);
+    }
+    tn__block_put(w, sizeof *w * (size_t)n->n_out);
+}
+
+/* The node's lists, made where there are none. Under the lock. */
+static tn__watch *watch_of(tn__node *n)
+{
+    tn__watch *w = atomic_load(&n->watch);
+    if (!w && (w = tn__block_zero(sizeof *w * (size_t)n->n_out)))
+        atomic_store_explicit(&n->watch, w, memory_order_release);
+    return w;
+}
+
+/* The leaf's accumulator, made where there is none. Under the lock. */
+static tn__node *accumulator_of(tn_tensor *leaf)
+{
+    static uint64_t made;
+    tn__object *there = atomic_load(&leaf->accumulator);
+    if (there)
+        return (tn__node *)there;
+    tn__node *n = tn__node_new(TN__OPS, 0, 1, NULL);
+    if (!n)
+        return NULL;
+    n->name = "AccumulateGrad";
+    n->ctx = leaf; /* not owned: the leaf owns this node */
+    n->seq = TN__FIRST_SEQ - 1 - made++ % TN__FIRST_SEQ;
+    atomic_store_explicit(&leaf->accumulator, &n->obj, memory_order_release);
+    return n;
+}
+
+tn_tensor *tn__accumulator_leaf(const tn__node *n)
+{
+    return n->op == TN__OPS && !n->derive ? n->ctx : NULL;
+}
+
+static bool enlist(const tn__edge *edge, bool after, tn_hook *h)
+{
+    pthread_mutex_lock(&lock);
+    tn__node *n = edge->to->cls == &tn__node_class ? (tn__node *)edge->to : accumulator_of((tn_tensor *)edge->to);
+    tn__watch *w = n ? watch_of(n) : NULL;
+    if (w)
+        append(after ? &w[edge->output].after : &w[edge->output].hooks, h);
+    pthread_mutex_unlock(&lock);
+    return w != NULL;
+}
+
+static tn_status add(const char *what, tn_tensor *t, bool after, const tn_hook *values, tn_hook **handle)
+{
+    tn_status e = TN_OK;
+    tn__enter(TN__NOWHERE);
+    if (handle)
+        *handle = NULL;
+    if (!t || t == TN_NONE)
+        return tn__poisoned(what);
+    if (!values->fn)
+        return tn__error(TN_EINVAL, "%s: the function is NULL", what);
+    if (!tn__wants_grad(t))
+        return tn__error(TN_EGRAD, "cannot register a hook on a tensor that doesn't require gradient");
+    pthread_once(&once, start);
+    tn__edge edge = tn__gradient_edge(t, &e);
+    if (e)
+        return e;
+    tn_hook *h = NULL;
+    if (after && edge.to->cls == &tn__node_class)
+        e = tn__error(TN_EGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+    else if (!(h = tn__block_get(sizeof *h)))
+        e = tn__error_memory("a hook", sizeof *h);
+    if (!e) {
+        *h = *values;
+        tn__object_init(&h->obj, &hook_class);
+        if (handle)
+            *handle = tn__object_retain(h);
+        if (!enlist(&edge, after, h)) {
+            tn__block_put(h, sizeof *h);
+            e = tn__error_memory("a hook", sizeof *h);
+        }
+    }
+    if (e && handle)
+        *handle = NULL;
+    tn__object_release(edge.to);
+    return e;
+}
+
+tn_status tn_tensor_add_hook(tn_tensor *t, tn_hook_fn fn, void *ctx, void (*destroy)(void *ctx), tn_hook **handle)
+{
+    const tn_hook values = {.fn = fn, .ctx = ctx, .destroy = destroy};
+    return add("tn_tensor_add_hook", t, false, &values, handle);
+}
+
+tn_status tn_tensor_add_accumulate_hook(tn_tensor *t, tn_hook_fn fn, void *ctx, void (*destroy)(void *ctx),
+                                        tn_hook **handle)
+{
+    const tn_hook values = {.fn = fn, .ctx = ctx, .destroy = destroy};
+    return add("tn_tensor_add_accumulate_hook", t, true, &values, handle);
+}
+
+void tn_hook_remove(tn_hook *h)
+{
+    if (!h)
+        return;
+    pthread_mutex_lock(&lock);
+    bool listed = h->list != NULL;
+    if (listed)
+        unlink_hook(h);
+    pthread_mutex_unlock(&lock);
+    if (listed)
+        tn__object_release(h);
+}
+
+void tn_hook_release(tn_hook *h)
+{
+    tn__object_release(h);
+}
+
+/* ---- running ---- */
+
+tn_status tn__callback_failed(tn_status e, const char *what)
+{
+    return tn_error_code() ? tn_error_code() : tn__error(e, "%s failed, but no failed call is on record", what);
+}
+
+static tn_status check_replacement(const tn_tensor *g, const tn_tensor *other)
+{
+    if (other->dtype != g->dtype || !tn__same_device(other->device, g->device))
+        return tn__error(TN_EGRAD, "hook has changed the type of value (was %s on %s got %s on %s)",
+                         tn_dtype_name(g->dtype), tn_device_text(g->device).s, tn_dtype_name(other->dtype),
+                         tn_device_text(other->device).s);
+    if (!tn__same_shape(other->shape, other->ndim, g->shape, g->ndim))
+        return tn__error(TN_EGRAD, "hook has changed the size of value (was %s got %s)",
+                         tn__shape_str(g->shape, g->ndim).s, tn__shape_str(other->shape, other->ndim).s);
+    return TN_OK;
+}
+
+/* *g is the caller's reference; NULL replace: of what is shown, none can be replaced. */
+static tn_status call(tn__thread *self, const tn_hook *h, tn_tensor *shown, tn_tensor **g)
+{
+    tn_scope scope;
+    tn_tensor *other = NULL;
+    const char *site = self->site;
+    bool no_grad = self->no_grad;
+    tn__barrier_push(self, &scope);
+    tn_status e = h->fn(h->ctx, shown, g ? &other : NULL);
+    self->site = site;
+    self->no_grad = no_grad;
+    if (e)
+        e = tn__callback_failed(e, "a hook");
+    bool replaced = !e && other && other != TN_NONE && other != shown;
+    if (replaced)
+        e = check_replacement(shown, other);
+    if (replaced && !e)
+        tn__object_retain(other);
+    tn__barrier_pop(self, &scope, NULL);
+    if (replaced && !e) {
+        tn__object_release(*g);
+        *g = other;
+    }
+    return e;
+}
+
+enum { FEW = 8 };
+
+/* The list's hooks, each retained, into few or a block of *n; NULL where memory is out. */
+static tn_hook **snapshot(const tn__hooks *list, tn_hook **few, size_t *n)
+{
+    tn_hook **all = few;
+    size_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (const tn_hook *h = list->first; h; h = h->next)
+        count++;
+    if (count > FEW)
+        all = tn__block_get(sizeof *all * count);
+    *n = 0;
+    for (tn_hook *h = list->first; h && all; h = h->next)
+        all[(*n)++] = tn__object_retain(h);
+    pthread_mutex_unlock(&lock);
+    if (!all)
+        tn__error_memory("a list of hooks", sizeof *all * count);
+    return all;
+}
+
+/* g NULL: the leaf is shown. */
+static tn_status run_list(tn__thread *self, const tn__hooks *list, tn_tensor *leaf, tn_tensor **g)
+{
+    tn_hook *few[FEW], **all;
+    size_t n;
+    tn_status e = TN_OK;
+    if (!(all = snapshot(list, few, &n)))
+        return TN_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (!e) /* also one that was removed by one before it, as PyTorch has it */
+            e = call(self, all[i], g ? *g : leaf, g);
+        tn__object_release(all[i]);
+    }
+    if (all != few)
+        tn__block_put(all, sizeof *all * n);
+    return e;
+}
+
+tn_status tn__watch_run(tn__thread *self, tn__node *n, uint32_t output, tn_tensor **g)
+{
+    tn__watch *w = atomic_load_explicit(&n->watch, memory_order_acquire);
+    return run_list(self, &w[output].hooks, NULL, g);
+}
+
+tn_status tn__watch_after(tn__thread *self, tn__node *n, tn_tensor *leaf)
+{
+    tn__watch *w = atomic_load_explicit(&n->watch, memory_order_acquire);
+    return run_list(self, &w[0].after, leaf, NULL);
+}
