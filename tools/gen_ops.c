@@ -520,7 +520,7 @@ static void print_python_value(char type, int i)
 
 static void print_python_slots(const row *r, const signature *s)
 {
-    printf("\nstatic const char slots_%s[] = \"", r->name);
+    printf("\nPY_UNUSED static const char slots_%s[] = \"", r->name);
     for (int i = 0; i < s->total; i++)
         printf("%s%s", i ? " " : "", python_name(r, s, i));
     printf("%s\";\n", s->shared_options ? " device dtype requires_grad pin_memory" : "");
@@ -531,7 +531,7 @@ static void print_python_call(const row *r, bool inplace)
     signature s = parse(r);
     char type[64];
     bool options = has_options(&s) && !inplace;
-    printf("static tn_tensor *call_%s%s(const py_value *v)\n{\n", r->name, inplace ? "_" : "");
+    printf("PY_UNUSED static tn_tensor *call_%s%s(const py_value *v)\n{\n", r->name, inplace ? "_" : "");
     if (options) {
         options_type(r, &s, type, sizeof type);
         printf("    %s o = {.struct_size = sizeof o, .site = \"\"};\n", type);

@@ -292,7 +292,7 @@ static PyObject *as_array(PyObject *self)
 {
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *view = numpy ? PyMemoryView_FromObject(self) : NULL;
-    PyObject *array = view ? PyObject_CallMethod(numpy, "asarray", "O", view) : NULL;
+    PyObject *array = view ? PyObject_CallMethod(numpy, "asarray", "(O)", view) : NULL;
     Py_XDECREF(view);
     Py_XDECREF(numpy);
     return array;

@@ -1,13 +1,14 @@
 /* functions.c: torch.def as tables of functions and methods. */
 #include "functions.h"
 
+#define PY_UNUSED __attribute__((unused)) /* not every operation has a row in torch.def */
 #include "python_calls.h"
 
 #define SLOTS(name, text, doc) \
     static const char slots_##name[] = text;
 PY_HAND_CALLS(SLOTS)
 #undef SLOTS
-static const char slots_addmm_full[] = "input mat1 mat2 beta alpha";
+static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp_bounds[] = "input lower upper";
 
 #define doc_add_alpha       "a + alpha * b"
 #define doc_sub_alpha       "a - alpha * b"
@@ -22,20 +23,20 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha";
 #define doc_as_strided_at   "Any view of x's memory, in elements"
 #define doc_eye_any         "Ones on the diagonal of an n x m matrix"
 #define doc_arange_any      "start, start + step ... below end; integers give int64"
+#define doc_clamp_bounds    "x limited to lower .. upper"
 #define doc_addmm_full      "beta * x + alpha * (mat1 @ mat2), in place"
 
 /* ---- one C function per row and door ---- */
 
 #define FASTCALL PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names
-#define UNUSED   __attribute__((unused))
 
 #define DOORS(name) \
-    UNUSED static PyObject *fn_##name(FASTCALL) \
+    PY_UNUSED static PyObject *fn_##name(FASTCALL) \
     { \
         (void)self; \
         return py_call(&pf_##name, NULL, args, n, names); \
     } \
-    UNUSED static PyObject *me_##name(FASTCALL) \
+    PY_UNUSED static PyObject *me_##name(FASTCALL) \
     { \
         return py_call(&pf_##name, self, args, n, names); \
     }

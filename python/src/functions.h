@@ -27,6 +27,7 @@ PY_HAND_CALLS(PY_DECLARE)
 #define PY_DECLARE(name) tn_tensor *call_##name##_(const py_value *v);
 PY_HAND_CALLS_INPLACE(PY_DECLARE)
 PY_DECLARE(addmm_full)
+PY_DECLARE(clamp_bounds)
 #undef PY_DECLARE
 
 /* Functions that return something else than one tensor. self is the tensor of a method, or NULL. */

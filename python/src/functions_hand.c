@@ -196,6 +196,16 @@ tn_tensor *call_addmm_full_(const py_value *v)
     return r;
 }
 
+tn_tensor *call_clamp_bounds_(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    if (v[1].s.kind && !(x = (tn_clamp_min__at)("", x, v[1].s)))
+        return NULL;
+    if (v[2].s.kind || v[1].s.kind)
+        return v[2].s.kind ? (tn_clamp_max__at)("", x, v[2].s) : x;
+    return (tn_clamp_at)("", x, v[1].s, v[2].s); /* neither: its error */
+}
+
 tn_tensor *call_dropout_train(const py_value *v)
 {
     double p = v[1].s.v.f;

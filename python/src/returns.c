@@ -5,7 +5,7 @@ PyObject *py_named_result(const char *name, const char *const *fields, tn_tensor
 {
     PyObject *values = py_wrap_tuple(t, n);
     PyObject *module = values ? PyImport_ImportModule("tenon.return_types") : NULL;
-    PyObject *result = module ? PyObject_CallMethod(module, name, "O", values) : NULL;
+    PyObject *result = module ? PyObject_CallMethod(module, name, "(O)", values) : NULL;
     (void)fields;
     Py_XDECREF(module);
     Py_XDECREF(values);
