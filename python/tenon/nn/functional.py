@@ -100,7 +100,7 @@ def elu(input, alpha=1.0, inplace=False):
     """input, and alpha * (exp(input) - 1) where it is not positive"""
     if inplace:
         return _in_place(lambda x: elu(x, alpha), input)
-    return _where(input > 0, input, alpha * _expm1(input.clamp(max=0)))
+    return _where(input > 0, input, alpha * _expm1(_where(input > 0, 0.0, input)))
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -109,7 +109,7 @@ def celu(input, alpha=1.0, inplace=False):
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     if inplace:
         return _in_place(lambda x: celu(x, alpha), input)
-    return _where(input > 0, input, alpha * _expm1((input / alpha).clamp(max=0)))
+    return _where(input > 0, input, alpha * _expm1(_where(input > 0, 0.0, input / alpha)))
 
 
 def selu(input, inplace=False):
@@ -141,7 +141,7 @@ def softplus(input, beta=1.0, threshold=20.0):
 
 def logsigmoid(input):
     """log(sigmoid(input)), exact where the sigmoid is 0 or 1 in its dtype"""
-    return -_log1p_exp(-input)
+    return 0 - _log1p_exp(-input)
 
 
 def softsign(input):
@@ -177,7 +177,7 @@ def softshrink(input, lambd=0.5):
     """input moved by lambd towards 0, and 0 where it is nearer than that"""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}")
-    return input - input.clamp(-lambd, lambd)
+    return _where(input > lambd, input - lambd, _where(input < -lambd, input + lambd, input * 0))
 
 
 def glu(input, dim=-1):

@@ -5,10 +5,12 @@ the gradients that come in; the one before the inputs, all that go out, and noth
 tensors send them.
 """
 
+import warnings
+
 from tenon.autograd import Function
 
 
-class _Gate(Function):
+class BackwardHookFunction(Function):
     """Its inputs unchanged; on the way back the gradients pass through `see`, which may exchange them."""
 
     @staticmethod
@@ -52,7 +54,7 @@ class Boundary:
         places = tuple(i for i, v in enumerate(values) if getattr(v, "requires_grad", False))
         if not places:
             return values, places
-        passed = _Gate.apply(see, *(values[i] for i in places))
+        passed = BackwardHookFunction.apply(see, *(values[i] for i in places))
         if not isinstance(passed, tuple):
             passed = (passed,)
         values = list(values)
@@ -68,6 +70,9 @@ class Boundary:
                 grads = _tuple_of(changed, len(grads), "grad_output")
         self.grad_outputs = grads
         if not self.input_places:
+            if self.hooks:
+                warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs "
+                              "since no inputs require gradients.", stacklevel=3)
             for hook in self.hooks:
                 changed = hook(self.module, (None,) * self.n_inputs, grads)
                 if changed is not None and not (isinstance(changed, tuple) and all(c is None for c in changed)):

@@ -3,6 +3,8 @@
 import tenon
 from tenon import _C
 
+from ..parameter import Parameter
+
 _FORMS = """, but expected one of:
  * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, \
 torch.memory_format memory_format = None)
@@ -16,15 +18,22 @@ def _is_device(x):
     return isinstance(x, (_C.device, str)) or (isinstance(x, int) and not isinstance(x, bool))
 
 
+def _type_text(x):
+    name = type(x).__name__
+    return f"torch.{name}" if isinstance(x, (_C.dtype, _C.device)) else name
+
+
 def _refuse(args, kwargs):
-    got = ", ".join([type(a).__name__ for a in args])
-    if kwargs:
-        got += (", " if got else "") + ", ".join(f"{k}={type(v).__name__}" for k, v in kwargs.items()) + ", "
+    got = ", ".join([_type_text(a) for a in args] + [f"{k}={_type_text(v)}" for k, v in kwargs.items()])
+    if kwargs and not args:
+        got += ", "
     raise TypeError(f"to() received an invalid combination of arguments - got ({got}){_FORMS}")
 
 
 def parse_to(args, kwargs):
     """Device, dtype (None each where not said) and non_blocking of a call to(*args, **kwargs), in any of its forms."""
+    if len(args) > 4:
+        raise TypeError(f"to() takes from 0 to 4 positional arguments but {len(args)} were given")
     if not kwargs.keys() <= _NAMES:
         _refuse(args, kwargs)
     named = dict(kwargs)
@@ -40,6 +49,8 @@ def parse_to(args, kwargs):
     for name in ("non_blocking", "copy"):
         if rest and isinstance(rest[0], bool):
             named[name] = rest.pop(0)
+    if args and kwargs and not (isinstance(args[0], _C.Tensor) or "device" not in kwargs):
+        _refuse(args, kwargs)  # a device is the first argument, or there is no other before it
     device, dtype, tensor = named.get("device"), named.get("dtype"), named.get("tensor")
     if rest or not (device is None or _is_device(device)) or not (dtype is None or isinstance(dtype, _C.dtype)):
         _refuse(args, kwargs)
@@ -54,22 +65,30 @@ class Conversion:
     """What Module has for moving its parameters and buffers. All of it works in place and returns self."""
 
     def _apply(self, fn, recurse=True):
-        """Puts fn(tensor) in the place of each parameter, gradient and buffer. Parameters stay the same objects."""
+        """Puts fn(tensor) in the place of each parameter, gradient and buffer. Parameters stay the same objects, unless
+        they go to or come from the device meta."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            gradient = parameter.grad
-            with _C.no_grad():
-                parameter.data = fn(parameter.data)
-                if gradient is not None:
-                    gradient.data = fn(gradient.data)
+        for name, parameter in list(self._parameters.items()):
+            if parameter is not None:
+                with _C.no_grad():
+                    self._convert_parameter(name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _convert_parameter(self, name, parameter, fn):
+        gradient = parameter.grad
+        data = fn(parameter.data)
+        if (data.device.type == "meta") != (parameter.device.type == "meta"):
+            # what has no memory cannot become what has some, nor the other way round: it is another parameter
+            self._parameters[name] = Parameter(data, parameter.requires_grad)
+            return
+        parameter.data = data
+        if gradient is not None:
+            gradient.data = fn(gradient.data)
 
     def to(self, *args, **kwargs):
         """to(device, dtype, non_blocking), to(dtype, non_blocking) or to(tensor, non_blocking): moves and converts.

@@ -2,7 +2,7 @@
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tenon import _C
 
@@ -80,10 +80,10 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def pop(self, index):
-        """Takes a module out and returns it."""
-        module = self[index]
-        del self[index]
+    def pop(self, key):
+        """Takes the module at index key out and returns it."""
+        module = self[key]
+        del self[key]
         return module
 
 
@@ -185,7 +185,7 @@ class ModuleList(_Numbered):
         return self.extend(modules)
 
     def __add__(self, other):
-        return ModuleList([*self, *other])
+        return ModuleList(list(self) + list(other))
 
     def __repr__(self):
         texts = [repr(module) for module in self]
@@ -338,16 +338,25 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
+    @staticmethod
+    def _check_key(key):
+        if not isinstance(key, str):
+            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                            f"'{type(key).__name__}').")
+
     def __getitem__(self, key):
-        return getattr(self, str(key))
+        self._check_key(key)
+        return getattr(self, key)
 
     def __setitem__(self, key, value):
+        self._check_key(key)
         self._keys[key] = None
-        setattr(self, str(key), _registered(value))
+        setattr(self, key, _registered(value))
 
     def __delitem__(self, key):
+        self._check_key(key)
         del self._keys[key]
-        delattr(self, str(key))
+        delattr(self, key)
 
     def __len__(self):
         return len(self._keys)
@@ -410,8 +419,11 @@ class ParameterDict(Module):
         return (self[k] for k in self._keys)
 
     def update(self, parameters):
-        """Adds the values of a mapping (sorted by key, unless it has an order), or of an iterable of pairs."""
-        for key, value in _pairs(parameters, "ParametersDict"):
+        """Adds the values of a mapping (sorted by key, unless it is an OrderedDict), or of an iterable of pairs."""
+        pairs = _pairs(parameters, "ParametersDict")
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs.sort(key=lambda pair: pair[0])
+        for key, value in pairs:
             self[key] = value
 
     def __or__(self, other):
