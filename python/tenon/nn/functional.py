@@ -1,0 +1,409 @@
+"""Functions of layers and losses: what `import tenon.nn.functional as F` gives.
+
+Those that are one operation of the library are the extension's own functions (linear, cross_entropy, ...). The others
+are written here with operations of tensors; their gradients, also at the corners (0, the ends of a range, infinities), are
+those of PyTorch's functions of the same name.
+"""
+
+import warnings
+
+from tenon._C import _nn, log_softmax as _log_softmax, relu as _relu, sigmoid, softmax as _softmax, tanh, where as _where
+
+linear = _nn.linear
+one_hot = _nn.one_hot
+cross_entropy = _nn.cross_entropy
+nll_loss = _nn.nll_loss
+_mse_loss = _nn.mse_loss
+_l1_loss = _nn.l1_loss
+_bce_with_logits = _nn.binary_cross_entropy_with_logits
+_dropout = _nn.dropout
+_embedding = _nn.embedding
+
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+# ---- activations ----
+
+
+def _in_place(function, input):
+    """Writes function(input) into input. Works on a copy, so that nothing that is kept for backward is written over."""
+    return input.copy_(function(input.clone()))
+
+
+def relu(input, inplace=False):
+    """max(input, 0)"""
+    return input.relu_() if inplace else _relu(input)
+
+
+def relu_(input):
+    """relu, in place"""
+    return input.relu_()
+
+
+def _expm1(x):
+    """exp(x) - 1 for x <= 0, exact near 0."""
+    t = tanh(x * 0.5)
+    return 2 * t / (1 - t)
+
+
+def _log1p_exp(x):
+    """log(1 + exp(x)) without overflow, of any floating dtype."""
+    positive = x > 0
+    rest = _where(positive, -x, x).exp().log1p()
+    return _where(positive, x + rest, rest)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """input where it is above threshold, else value"""
+    if inplace:
+        return _in_place(lambda x: _where(x <= threshold, value, x), input)
+    return _where(input <= threshold, value, input)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """input limited to min_val .. max_val; no gradient at the ends"""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if inplace:
+        return _in_place(lambda x: hardtanh(x, min_val, max_val), input)
+    return _where(input <= min_val, min_val, _where(input >= max_val, max_val, input))
+
+
+def relu6(input, inplace=False):
+    """input limited to 0 .. 6"""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """input, multiplied by negative_slope where it is negative"""
+    if inplace:
+        return _in_place(lambda x: leaky_relu(x, negative_slope), input)
+    return _where(input > 0, input, input * negative_slope)
+
+
+def prelu(input, weight):
+    """leaky_relu whose slopes are trained: one for all, or one for each channel (dimension 1)"""
+    n = weight.numel()
+    if n != 1:
+        channels = input.shape[1] if input.dim() > 1 else 1
+        if input.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        if n != channels:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and "
+                               f"channel size = {channels}.")
+        weight = weight.reshape([1, n] + [1] * (input.dim() - 2))
+    return _where(input > 0, input, input * weight)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """input, and alpha * (exp(input) - 1) where it is not positive"""
+    if inplace:
+        return _in_place(lambda x: elu(x, alpha), input)
+    return _where(input > 0, input, alpha * _expm1(_where(input > 0, 0.0, input)))
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """input, and alpha * (exp(input / alpha) - 1) where it is not positive"""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    if inplace:
+        return _in_place(lambda x: celu(x, alpha), input)
+    return _where(input > 0, input, alpha * _expm1(_where(input > 0, 0.0, input / alpha)))
+
+
+def selu(input, inplace=False):
+    """elu scaled so that mean and variance of activations stay (Klambauer et al. 2017)"""
+    if inplace:
+        return _in_place(selu, input)
+    return _SELU_SCALE * elu(input, _SELU_ALPHA)
+
+
+def silu(input, inplace=False):
+    """input * sigmoid(input)"""
+    if inplace:
+        return _in_place(silu, input)
+    return input * sigmoid(input)
+
+
+def mish(input, inplace=False):
+    """input * tanh(softplus(input))"""
+    if inplace:
+        return _in_place(mish, input)
+    return input * tanh(_log1p_exp(input))
+
+
+def softplus(input, beta=1.0, threshold=20.0):
+    """log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold"""
+    scaled = input * beta
+    return _where(scaled > threshold, input, _log1p_exp(scaled) / beta)
+
+
+def logsigmoid(input):
+    """log(sigmoid(input)), exact where the sigmoid is 0 or 1 in its dtype"""
+    return 0 - _log1p_exp(-input)
+
+
+def softsign(input):
+    """input / (1 + |input|)"""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input):
+    """input - tanh(input)"""
+    return input - tanh(input)
+
+
+def hardsigmoid(input, inplace=False):
+    """0 up to -3, 1 from 3 on, a straight line between"""
+    if inplace:
+        return _in_place(hardsigmoid, input)
+    return hardtanh(input + 3, 0.0, 6.0) / 6
+
+
+def hardswish(input, inplace=False):
+    """input * hardsigmoid(input)"""
+    if inplace:
+        return _in_place(hardswish, input)
+    return input * hardtanh(input + 3, 0.0, 6.0) / 6
+
+
+def hardshrink(input, lambd=0.5):
+    """0 where |input| <= lambd"""
+    return _where(input.abs() <= lambd, 0.0, input)
+
+
+def softshrink(input, lambd=0.5):
+    """input moved by lambd towards 0, and 0 where it is nearer than that"""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}")
+    return _where(input > lambd, input - lambd, _where(input < -lambd, input + lambd, input * 0))
+
+
+def glu(input, dim=-1):
+    """One half of input times the sigmoid of the other"""
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if input.shape[dim] % 2:
+        at = dim + input.dim() if dim < 0 else dim
+        raise RuntimeError(f"Halving dimension must be even, but dimension {at} is size {input.shape[dim]}")
+    value, gate = input.chunk(2, dim)
+    return value * sigmoid(gate)
+
+
+def _implicit_dim(name, n_dims):
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+                  "argument.", stacklevel=3)
+    return 0 if n_dims in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(input) / sum(exp(input)) along dim"""
+    if dim is None:
+        dim = _implicit_dim("softmax", input.dim())
+    return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax(-input)"""
+    if dim is None:
+        dim = _implicit_dim("softmin", input.dim())
+    return softmax(-input, dim, dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """log(softmax(input)) along dim"""
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input.dim())
+    return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
+
+
+# ---- layers ----
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """In training: zeroes elements with probability p and multiplies the rest by 1 / (1 - p)"""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training:
+        return input
+    if inplace:
+        return input.copy_(_dropout(input, p, True))
+    return _dropout(input, p, True)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """Rows of weight that input, of integers, names. See nn.Embedding."""
+    if sparse or scale_grad_by_freq:
+        raise NotImplementedError("embedding: sparse gradients and scale_grad_by_freq are not in Tenon")
+    if padding_idx is not None:
+        n = weight.shape[0]
+        if padding_idx >= n or padding_idx < -n:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        if padding_idx < 0:
+            padding_idx += n
+    if max_norm is None:
+        return _embedding(input, weight, padding_idx)
+    return _embedding(input, weight, padding_idx, max_norm, norm_type)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12):
+    """input divided by its p-norms along dim, none of them taken as less than eps"""
+    if p == 2.0:
+        norm = input.square().sum(dim, keepdim=True).sqrt()
+    elif p == 1.0:
+        norm = input.abs().sum(dim, keepdim=True)
+    elif p == float("inf"):
+        norm = input.abs().amax(dim, keepdim=True)
+    else:
+        norm = input.abs().pow(p).sum(dim, keepdim=True).pow(1.0 / p)
+    return input / norm.clamp(min=eps)
+
+
+# ---- losses ----
+
+
+def legacy_reduction(size_average, reduce):
+    """The reduction that the two older arguments name."""
+    average = size_average is None or size_average
+    reduction = "none" if not (reduce is None or reduce) else "mean" if average else "sum"
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+                  stacklevel=3)
+    return reduction
+
+
+def _reduced(loss, reduction):
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _warn_sizes(input, target):
+    warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
+                  "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                  stacklevel=3)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(input - target)^2"""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if target.shape != input.shape:
+        _warn_sizes(input, target)
+    if weight is not None:
+        return _weighted((input - target).square(), weight, reduction)
+    return _mse_loss(input, target, reduction=reduction)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|input - target|"""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if target.shape != input.shape:
+        _warn_sizes(input, target)
+    if weight is not None:
+        return _weighted((input - target).abs(), weight, reduction)
+    return _l1_loss(input, target, reduction=reduction)
+
+
+def _weighted(loss, weight, reduction):
+    """Weighted elements; their mean is that of the weights, too."""
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    loss = loss * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else _reduced(loss, reduction)
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """(input - target)^2 / (2 beta) where the difference is below beta, |input - target| - beta / 2 elsewhere"""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if target.shape != input.shape:
+        _warn_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return _l1_loss(input, target, reduction=reduction)
+    difference = input - target
+    size = difference.abs()
+    loss = _where(size < beta, difference.square() * (0.5 / beta), size - 0.5 * beta)
+    return _reduced(loss, reduction)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """(input - target)^2 / 2 where the difference is at most delta, delta * (|input - target| - delta / 2) elsewhere"""
+    if target.shape != input.shape:
+        _warn_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    difference = input - target
+    size = difference.abs()
+    loss = _where(size <= delta, difference.square() * 0.5, (size - 0.5 * delta) * delta)
+    return _reduced(loss, reduction) if weight is None else _weighted(loss, weight, reduction)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target * (log(target) - input), input being logarithms; with log_target, target being logarithms too"""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        # 0 * log(0) is 0
+        loss = target * _where(target == 0, 1.0, target).log() - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input.shape[0] if input.dim() else loss.sum()
+    if reduction == "mean":
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+                      "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+                      stacklevel=2)
+    return _reduced(loss, reduction)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+                                     pos_weight=None):
+    """Binary cross entropy of sigmoid(input), without computing it"""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return _bce_with_logits(input, target, weight=weight, pos_weight=pos_weight, reduction=reduction)
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """-(target * log(input) + (1 - target) * log(1 - input)), no logarithm being taken as less than -100"""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if target.shape != input.shape:
+        raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+                         "deprecated. Please ensure they have the same size.")
+    if ((input < 0) | (input > 1)).any():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = _bce_function().apply(input, target)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bce_function():
+    from ._bce import BinaryCrossEntropy  # needs tenon.autograd, which few programs that import this do
+
+    return BinaryCrossEntropy
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps along the last dimension"""
+    difference = (x1 - x2 + eps).abs()
+    if p == 2.0:
+        return difference.square().sum(-1, keepdim=keepdim).sqrt()
+    return difference.pow(p).sum(-1, keepdim=keepdim).pow(1.0 / p)
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between x1 and x2 along dim, their norms not taken as less than eps"""
+    n1 = x1.square().sum(dim).sqrt().clamp(min=eps)
+    n2 = x2.square().sum(dim).sqrt().clamp(min=eps)
+    return (x1 * x2).sum(dim) / (n1 * n2)

@@ -1,0 +1,70 @@
+"""Tensors that a module knows as its own: Parameter (trained) and Buffer (saved and moved, not trained)."""
+
+from tenon import _C
+
+__all__ = ["Parameter", "Buffer"]
+
+
+def _rebuild(cls, data, requires_grad):
+    """What pickle calls: a Parameter or Buffer around a tensor that it has read."""
+    return cls._alias(data, requires_grad)
+
+
+class Parameter(_C.Tensor):
+    """A leaf that a module lists among its parameters as soon as it is assigned to an attribute.
+
+    data           tensor whose memory it shows; an empty float tensor unless given
+    requires_grad  whether backward() leaves a gradient in .grad; data must then be of a floating dtype
+    """
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            data = _C.empty(0)
+        return cls._alias(data.detach(), requires_grad)
+
+    @classmethod
+    def _alias(cls, data, requires_grad):
+        return _C.Tensor._make_subclass(cls, data, requires_grad)
+
+    def __repr__(self):
+        return "Parameter containing:\n" + _C.Tensor.__repr__(self)
+
+    def __deepcopy__(self, memo):
+        known = memo.get(id(self))
+        if known is None:
+            known = type(self)._alias(self.detach().clone(), self.requires_grad)
+            memo[id(self)] = known
+        return known
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self.detach(), self.requires_grad)
+
+
+class Buffer(_C.Tensor):
+    """A tensor that a module lists among its buffers as soon as it is assigned to an attribute.
+
+    data        tensor whose memory it shows; an empty float tensor unless given
+    persistent  whether state_dict() holds it
+    """
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = _C.empty(0)
+        made = cls._alias(data.detach(), data.requires_grad)
+        made.persistent = persistent
+        return made
+
+    @classmethod
+    def _alias(cls, data, requires_grad):
+        return _C.Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo):
+        known = memo.get(id(self))
+        if known is None:
+            known = type(self)._alias(self.detach().clone(), self.requires_grad)
+            known.persistent = self.persistent
+            memo[id(self)] = known
+        return known
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self.detach(), self.requires_grad), {"persistent": self.persistent}

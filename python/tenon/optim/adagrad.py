@@ -1,0 +1,47 @@
+"""Adagrad."""
+
+from tenon import _C
+
+from .optimizer import Optimizer, as_number, check_lr, check_not_negative
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """s += d^2, d = grad + weight_decay * p; p -= lr / (1 + (t - 1) * lr_decay) * d / (sqrt(s) + eps)
+    (Duchi et al. 2011)"""
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None,
+                 *, maximize=False, differentiable=False, fused=None):
+        check_lr(lr)
+        check_not_negative("lr_decay value", lr_decay)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("initial_accumulator_value value", initial_accumulator_value)
+        check_not_negative("epsilon value", eps)
+        super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+                                      initial_accumulator_value=initial_accumulator_value, foreach=foreach,
+                                      maximize=maximize, differentiable=differentiable, fused=fused))
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p] = {"step": _C.tensor(0.0), "sum": _C.full_like(p, initial_accumulator_value)}
+
+    def step(self, closure=None):
+        """One update of every parameter that has a gradient. Returns closure's result."""
+        loss = None if closure is None else self._loss_of(closure)
+        self._opt_called = True
+        with _C.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, group)
+        return loss
+
+    def _update(self, p, group):
+        own = self.state[p]
+        own["step"] += 1
+        grad = -p.grad if group["maximize"] else p.grad
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * p
+        lr = as_number(group["lr"]) / (1 + (own["step"].item() - 1) * group["lr_decay"])
+        own["sum"].add_(grad * grad)
+        p.sub_(grad / (own["sum"].sqrt() + group["eps"]) * lr)

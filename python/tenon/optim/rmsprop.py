@@ -1,0 +1,61 @@
+"""RMSprop."""
+
+from tenon import _C
+
+from .optimizer import Optimizer, as_number, check_lr, check_not_negative
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Optimizer):
+    """s = alpha * s + (1 - alpha) * d^2, d = grad + weight_decay * p; p -= lr * d / (sqrt(s) + eps)
+
+    centered   s less the square of a like average of the gradients
+    momentum   p -= lr * b, b = momentum * b + d / (sqrt(s) + eps)
+    """
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
+                 capturable=False, foreach=None, maximize=False, differentiable=False):
+        check_lr(lr)
+        check_not_negative("epsilon value", eps)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("alpha value", alpha)
+        super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
+                                      weight_decay=weight_decay, capturable=capturable, foreach=foreach,
+                                      maximize=maximize, differentiable=differentiable))
+
+    def step(self, closure=None):
+        """One update of every parameter that has a gradient. Returns closure's result."""
+        loss = None if closure is None else self._loss_of(closure)
+        self._opt_called = True
+        with _C.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, group)
+        return loss
+
+    def _update(self, p, group):
+        own = self.state[p]
+        if not own:
+            own["step"] = _C.tensor(0.0)
+            own["square_avg"] = _C.zeros_like(p)
+            if group["momentum"] > 0:
+                own["momentum_buffer"] = _C.zeros_like(p)
+            if group["centered"]:
+                own["grad_avg"] = _C.zeros_like(p)
+        own["step"] += 1
+        grad = -p.grad if group["maximize"] else p.grad
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * p
+        alpha = group["alpha"]
+        square = own["square_avg"].mul_(alpha).add_(grad * grad * (1 - alpha))
+        if group["centered"]:
+            mean = own["grad_avg"]
+            mean.add_((grad - mean) * (1 - alpha))
+            square = square - mean * mean
+        change = grad / (square.sqrt() + group["eps"])
+        if group["momentum"] > 0:
+            change = own["momentum_buffer"].mul_(group["momentum"]).add_(change)
+        p.sub_(change * as_number(group["lr"]))
