@@ -19,6 +19,7 @@ import struct
 import tempfile
 
 from .... import _C
+from ...._utils import dense, dtype_name
 
 _HEADER = struct.Struct("<qqqB7x")  # tag, number of sections, bytes of payload, is there a descriptor?
 _LENGTH = struct.Struct("<q")
@@ -43,18 +44,6 @@ def _rebuild_leaf(tensor):
     return tensor.requires_grad_()
 
 
-def _dense(tensor):
-    """(t, strides): t has the elements in memory order, contiguous; strides are those that show them as `tensor`."""
-    if tensor.is_contiguous():
-        return tensor, tensor.stride()
-    order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
-    turned = tensor.permute(order)
-    if turned.is_contiguous():
-        return turned, tensor.stride()
-    tensor = tensor.contiguous()
-    return tensor, tensor.stride()
-
-
 class _BatchPickler(pickle.Pickler):
     """Pickles a batch; the memory of tensors goes to buffer_callback."""
 
@@ -69,7 +58,7 @@ class _BatchPickler(pickle.Pickler):
             )
         if obj.requires_grad:
             return _rebuild_leaf, (obj.detach(),)
-        dtype = str(obj.dtype).rpartition(".")[2]
+        dtype = dtype_name(obj.dtype)
         if obj.device.type == "meta":
             return _rebuild_meta, (dtype, tuple(obj.shape))
         if obj.device.type != "cpu":
@@ -77,7 +66,7 @@ class _BatchPickler(pickle.Pickler):
                 f"a DataLoader worker returned a tensor on {obj.device}: workers hand over CPU tensors; "
                 "move the batch in the main process (pin_memory=True makes that copy fast)"
             )
-        flat, stride = _dense(obj)
+        flat, stride = dense(obj)
         return _rebuild, (pickle.PickleBuffer(_C._bytes(flat)), dtype, tuple(obj.shape), tuple(stride))
 
 
