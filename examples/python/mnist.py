@@ -80,7 +80,7 @@ def test(model, loader, device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ...")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("data/mnist"), help="folder of the four files")
@@ -100,9 +100,11 @@ def main():
     if args.epochs:
         train_loader = DataLoader(MNIST(args.data, train=True), batch_size=args.batch_size, shuffle=True)
         loss_fn = nn.CrossEntropyLoss()
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
         for epoch in range(args.epochs):
             loss = train(model, train_loader, loss_fn, optimizer, device)
+            scheduler.step()
             print(f"epoch {epoch + 1}: loss {loss:.4f}, accuracy {test(model, test_loader, device):.2f} %")
     print(f"accuracy: {test(model, test_loader, device):.2f} %")
 
