@@ -99,8 +99,8 @@ TN_API bool tn_tensor_is_pinned(const tn_tensor *t);
 
 /* ---- printing, as PyTorch prints ---- */
 
-/* Zero fields keep the default: precision 4, threshold 1000, edgeitems 3, linewidth 80. sci_mode: 0 decides by the
- * values, 1 always, -1 never. */
+/* Zero fields keep the default: precision 4, threshold 1000, edgeitems 3, linewidth 80; a negative one is 0. sci_mode: 0
+ * decides by the values, 1 always, -1 never. */
 typedef struct tn_print_options {
     int32_t precision, threshold, edgeitems, linewidth, sci_mode;
 } tn_print_options;

@@ -22,7 +22,7 @@ typedef struct style {
     bool any;
 } style;
 
-static _Atomic int32_t option[5]; /* precision, threshold, edgeitems, linewidth, sci_mode; 0: default */
+static _Atomic int32_t option[5]; /* precision, threshold, edgeitems, linewidth, sci_mode; 0: default, -1: zero */
 
 void tn_set_print_options(tn_print_options o)
 {
@@ -37,7 +37,8 @@ static tn_print_options print_options(void)
     int32_t v[5];
     for (int i = 0; i < 5; i++) {
         v[i] = atomic_load(&option[i]);
-        v[i] = v[i] || i == 4 ? v[i] : otherwise[i];
+        if (i < 4)
+            v[i] = v[i] ? TN_MAX(v[i], 0) : otherwise[i];
     }
     return (tn_print_options){v[0], v[1], v[2], v[3], v[4]};
 }
@@ -241,8 +242,9 @@ static void tuple(const tn_tensor *t, char *out, size_t n)
         snprintf(out + k, n - k, t->ndim == 1 ? ",)" : ")");
 }
 
-static void put_suffixes(text *x, const tn_tensor *t, int linewidth)
+static void put_suffixes(text *x, const tn_tensor *t, tn_print_options o)
 {
+    const int linewidth = o.linewidth;
     char size[200];
     bool meta = t->device.type == TN_DEVICE_META, plain = t->dtype == tn__default_dtype();
     int64_t line = x->n + 2;
@@ -254,7 +256,7 @@ static void put_suffixes(text *x, const tn_tensor *t, int linewidth)
     tuple(t, size, sizeof size);
     if (t->device.type != TN_DEVICE_CPU)
         put_suffix(x, &line, linewidth, "device='%s'", tn_device_text(t->device).s);
-    if (meta || (t->numel == 0 && t->ndim != 1))
+    if (meta || (t->numel == 0 ? t->ndim != 1 : o.edgeitems == 0))
         put_suffix(x, &line, linewidth, "size=%s", size);
     if (meta || t->numel == 0 ? !plain : !plain && t->dtype != TN_I64 && t->dtype != TN_BOOL)
         put_suffix(x, &line, linewidth, "dtype=torch.%s", tn_dtype_name(t->dtype));
@@ -296,11 +298,13 @@ static bool describe(text *x, const tn_tensor *t)
             puts_(x, "...");
         } else if (t->numel == 0) {
             puts_(x, "[]");
+        } else if (summarize && t->ndim && o.edgeitems == 0) {
+            puts_(x, "[...]");
         } else {
             style s = style_of(host, summarize);
             put_tensor(x, &s, host, 0, 0, 7);
         }
-        put_suffixes(x, t, o.linewidth);
+        put_suffixes(x, t, o);
     }
     tn__scope_pop(self, &scope, NULL);
     if (host && x->failed)

@@ -168,13 +168,35 @@ static void suffixes(void **state)
     tn_scope_close(s);
 }
 
+/* Where 0 is an option's value: no digits, everything shortened, no edges (torch.set_printoptions(precision=0) and so on,
+ * as PyTorch 2.15 prints). */
+static void options_of_zero(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_set_print_options((tn_print_options){.precision = -1});
+    PRINTS(tn_tensor_from(TN_LIST(-0.25, 100.0, 2.6)), "tensor([ -0, 100,   3])");
+    PRINTS(tn_tensor_from(TN_LIST(4.1e-6, -2e-7)), "tensor([ 4e-06, -2e-07])");
+    PRINTS(tn_tensor_from(TN_LIST(1.0, 2.0)), "tensor([1., 2.])");
+    tn_set_print_options((tn_print_options){.threshold = -1, .edgeitems = 1});
+    PRINTS(tn_arange(0, 5, 1), "tensor([0,  ..., 4])");
+    tn_set_print_options((tn_print_options){.threshold = 3, .edgeitems = -1});
+    PRINTS(tn_arange(0, 6, 1), "tensor([...], size=(6,))");
+    PRINTS(tn_ones(TN_SHAPE(2, 3), .dtype = TN_F64), "tensor([...], size=(2, 3), dtype=torch.float64)");
+    PRINTS(tn_arange(0, 3, 1), "tensor([0, 1, 2], size=(3,))");
+    PRINTS(tn_full(TN_SHAPE(), 1.5), "tensor(1.5000, size=())");
+    PRINTS(tn_empty(TN_SHAPE(0)), "tensor([])");
+    PRINTS(tn_empty(TN_SHAPE(2, 0)), "tensor([], size=(2, 0))");
+    tn_set_print_options((tn_print_options){0});
+    tn_scope_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_as_pytorch),
-        cmocka_unit_test(layouts_print_alike),
-        cmocka_unit_test(text_is_cut_to_the_room),
-        cmocka_unit_test(suffixes),
+        cmocka_unit_test(prints_as_pytorch),       cmocka_unit_test(layouts_print_alike),
+        cmocka_unit_test(text_is_cut_to_the_room), cmocka_unit_test(suffixes),
+        cmocka_unit_test(options_of_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/* tensor.to(device) is another tensor, module.to(device) the same module */
+#include "documents.h"
+
+int main(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *tensor = tn_ones(TN_SHAPE(2, 3)), *before = tensor;
+    tn_module *module = tn_nn_linear(3, 1);
+    tn_tensor *weight = tn_module_parameter(module, "weight");
+
+    tn_device device = tn_device_parse("cuda");
+    tensor = tn_to(tensor, .device = device);
+    tn_module_to(module, device);
+
+    printf("%s %s %s\n", device_of(tensor), device_of(before), truth(tensor == before));
+    printf("%s %s\n", device_of(tn_module_parameter(module, "weight")),
+           truth(tn_module_parameter(module, "weight") == weight));
+    tn_scope_close(scope);
+    return 0;
+}

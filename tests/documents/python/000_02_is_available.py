@@ -1,0 +1,1 @@
+torch.cuda.is_available()

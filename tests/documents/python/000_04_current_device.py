@@ -1,0 +1,1 @@
+torch.cuda.current_device()

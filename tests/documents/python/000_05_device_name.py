@@ -1,0 +1,1 @@
+torch.cuda.get_device_name(device_id)

@@ -1,0 +1,1 @@
+x = torch.Tensor([1, 2, 3])

@@ -1,0 +1,2 @@
+x = torch.ones(2, 3, device=try_gpu())
+x

@@ -1,0 +1,1 @@
+net[0].weight.data.device

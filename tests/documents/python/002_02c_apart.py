@@ -1,0 +1,1 @@
+mul = tensor * tensor2

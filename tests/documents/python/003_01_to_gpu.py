@@ -1,0 +1,3 @@
+    device = torch.device("cuda")
+    tensor = tensor.to(device)
+    module.to(device)

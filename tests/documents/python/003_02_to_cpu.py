@@ -1,0 +1,3 @@
+    device = torch.device(cpu)
+    tensor = tensor.to("cpu")
+    module.to("cpu")

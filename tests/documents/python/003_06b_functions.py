@@ -1,0 +1,8 @@
+print(torch.cuda.manual_seed(7), torch.cuda.manual_seed_all(7))
+first = torch.rand(3, device="cuda")
+torch.cuda.manual_seed(7)
+print(torch.equal(first, torch.rand(3, device="cuda")), torch.equal(first, torch.rand(3, device="cuda")))
+torch.cuda.manual_seed_all(7)
+print([torch.equal(first.to(i), torch.rand(3, device=f"cuda:{i}")) for i in range(torch.cuda.device_count())])
+print(torch.cuda.current_device(), torch.cuda.set_device(1), torch.cuda.current_device())
+print(torch.ones(1, device="cuda").device)

@@ -1,0 +1,1 @@
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "2", "3")

@@ -1,0 +1,2 @@
+print(os.environ.get("CUDA_VISIBLE_DEVICES"))
+show_map()

@@ -1,0 +1,4 @@
+import os
+
+import torch
+from torch import nn

@@ -1,0 +1,1 @@
+print(os.environ["CUDA_VISIBLE_DEVICES"], torch.cuda.device_count(), inputs.device, inputs.shape)

@@ -1,0 +1,1 @@
+print(gpu_list.tolist(), os.environ["CUDA_VISIBLE_DEVICES"], device)

@@ -1,0 +1,1 @@
+nvidia-smi -q -d Memory | grep -A4 GPU
