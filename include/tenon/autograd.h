@@ -14,6 +14,8 @@ extern "C" {
 
 /* Asks for a gradient of a leaf, or takes that back. Floating dtypes only. Returns t, or NULL on error. */
 TN_API tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad);
+/* t without its history: a leaf that asks for no gradient. TN_EGRAD for a view, whose history is its base's. */
+TN_API tn_status tn_detach_(tn_tensor *t) TN_MUST_USE;
 /* Keeps .grad of a tensor that is no leaf. */
 TN_API tn_status tn_retain_grad(tn_tensor *t) TN_MUST_USE;
 

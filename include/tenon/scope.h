@@ -43,6 +43,12 @@ TN_API void tn_release(tn_tensor *t);
  * released by its owner then. Returns t; NULL with TN_ENOMEM. NULL and TN_NONE are fine. */
 TN_API tn_tensor *tn_scope_hold(tn_tensor *t);
 
+/* For bindings to languages that count references by themselves, around code of theirs that a callback runs: between the two
+ * calls, on this thread, no scope owns what is made; every result is the caller's. suspend returns the scopes that were open (or
+ * NULL), which resume takes. */
+TN_API tn_scope *tn_scope_suspend(void);
+TN_API void tn_scope_resume(tn_scope *open);
+
 TN_API tn_module *tn_module_keep(tn_module *m);
 TN_API tn_module *tn_module_retain(tn_module *m);
 TN_API void tn_module_release(tn_module *m);

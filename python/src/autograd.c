@@ -171,6 +171,14 @@ static tn_node *node_of(PyObject *self)
     return ((node *)(void *)self)->n;
 }
 
+tn_node *py_node_of(PyObject *o)
+{
+    if (Py_IS_TYPE(o, node_type))
+        return node_of(o);
+    PyErr_SetString(PyExc_TypeError, "a node of the graph is asked for");
+    return NULL;
+}
+
 static void node_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);

@@ -86,7 +86,8 @@ static PyObject *unary(PyObject *a, tn_tensor *(*f)(const char *, tn_tensor *))
 /* slot, the library's operation */
 #define BINARY_OPERATORS(X) \
     X(add, add) X(subtract, sub) X(multiply, mul) X(true_divide, div) X(floor_divide, div_floor) X(remainder, remainder) \
-    X(and, logical_and) X(or, logical_or) X(xor, logical_xor)
+    X(and, bitwise_and) X(or, bitwise_or) X(xor, bitwise_xor) X(lshift, bitwise_left_shift) \
+    X(rshift, bitwise_right_shift)
 
 #define DEFINE(slot, op) \
     static PyObject *nb_##slot(PyObject *a, PyObject *b) \
@@ -141,7 +142,7 @@ static PyObject *absolute(PyObject *a)
 
 static PyObject *invert(PyObject *a)
 {
-    return unary(a, tn_logical_not_at);
+    return unary(a, tn_bitwise_not_at);
 }
 
 /* ---- comparisons ---- */

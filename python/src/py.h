@@ -117,6 +117,7 @@ int py_add_cuda(PyObject *module);
 int py_add_autograd(PyObject *module);
 int py_add_storage(PyObject *module);
 int py_add_optim(PyObject *module);
+int py_add_function(PyObject *module);
 int py_add_random(PyObject *module);
 int py_add_settings(PyObject *module);
 
@@ -129,6 +130,8 @@ PyObject *py_get_item(PyObject *self, PyObject *index);
 int py_set_item(PyObject *self, PyObject *index, PyObject *value);
 /* The wrapper of a node, whose reference it takes over; None for NULL without an error. */
 PyObject *py_node(tn_node *node);
+/* The node in a wrapper, borrowed; NULL with an exception. */
+tn_node *py_node_of(PyObject *o);
 PyObject *py_item(PyObject *self);
 PyObject *py_to_numpy(PyObject *self);
 extern const PyType_Slot py_buffer_slots[]; /* buffer.c */

@@ -184,6 +184,19 @@ void *tn__barrier_pop(tn__thread *t, tn_scope *s, void *keep)
 
 /* ---- public ---- */
 
+tn_scope *tn_scope_suspend(void)
+{
+    tn__thread *t = tn__self();
+    tn_scope *open = t->scope;
+    t->scope = NULL;
+    return open;
+}
+
+void tn_scope_resume(tn_scope *open)
+{
+    tn__self()->scope = open;
+}
+
 tn_scope *tn_scope_open(void)
 {
     tn__thread *t = tn__enter(TN__NOWHERE);

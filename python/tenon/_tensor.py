@@ -1,0 +1,366 @@
+"""Methods of Tensor that are written in Python: backward and hooks, copies and pickles, NumPy's protocols, conversions."""
+
+import math
+
+from . import _C
+
+Tensor = _C.Tensor
+
+
+class UntypedStorage:
+    """The memory behind a tensor: who shares it, and how large it is."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+        self._address, self._nbytes = _C._storage(tensor)
+
+    def data_ptr(self):
+        return self._address
+
+    def nbytes(self):
+        return self._nbytes
+
+    size = __len__ = nbytes
+
+    @property
+    def device(self):
+        return self._tensor.device
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and self._address == other._address and self._nbytes == other._nbytes
+
+    def __hash__(self):
+        return hash((self._address, self._nbytes))
+
+
+class RemovableHandle:
+    """What adding a hook gives: remove() takes it back; as a context manager, at the end."""
+
+    def __init__(self, hook):
+        self._hook = hook
+
+    def remove(self):
+        self._hook.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
+
+# ---- autograd ----
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Adds d(self)/d(leaf) to the .grad of every leaf that self depends on.
+
+    gradient: of self (1 where not given and self has one element); retain_graph: the graph can be walked again;
+    create_graph: gradients can be differentiated; inputs: only these leaves get their gradient.
+    """
+    if gradient is not None or inputs is not None:
+        from . import autograd
+
+        return autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    _C._backward(self, None, create_graph if retain_graph is None else retain_graph, create_graph, None)
+
+
+def register_hook(self, hook):
+    """Calls hook(gradient) whenever the gradient of self is computed; what it returns, if not None, replaces it."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return RemovableHandle(_C._add_hook(self, hook, False))
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls hook(self) after a backward pass has added to self.grad; self is a leaf."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(_C._add_hook(self, hook, True))
+
+
+def detach_(self):
+    """self, without its history."""
+    if self.grad_fn is not None:
+        _C._detach_(self)
+    elif self.requires_grad:
+        self.requires_grad_(False)
+    return self
+
+
+# ---- copies, pickles ----
+
+
+def __deepcopy__(self, memo):
+    from . import _utils
+
+    return _utils._deepcopy_tensor(self, memo)
+
+
+def __copy__(self):
+    return Tensor._make_subclass(type(self), self, self.requires_grad) if type(self) is not Tensor else self.view_as(self)
+
+
+def __reduce_ex__(self, protocol):
+    from . import _utils
+
+    return _utils._reduce_tensor(self, protocol)
+
+
+# ---- as Python's and NumPy's ----
+
+
+def __format__(self, spec):
+    if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+def __iter__(self):
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def __reversed__(self):
+    return self if self.dim() == 0 else self.flip(0)
+
+
+def __contains__(self, element):
+    if isinstance(element, (Tensor, int, float, bool)):
+        return bool((element == self).any().item())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+def __array__(self, dtype=None, copy=None):
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype, copy=True)
+    return array.copy() if copy else array
+
+
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    if array.dtype == bool:
+        array = array.astype("uint8")
+        return _C.from_numpy(array).bool() if array.ndim else _C.tensor(bool(array))
+    return _C.from_numpy(array) if array.ndim else _C.tensor(array)
+
+
+def __dir__(self):
+    return sorted(set(dir(type(self))) | set(self.__dict__))
+
+
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule of its memory, for other libraries."""
+    return _C._to_dlpack(self, stream, max_version, dl_device, copy)
+
+
+def __dlpack_device__(self):
+    """(device type, index) as DLPack counts them."""
+    kind = self.device.type
+    if kind not in ("cpu", "cuda"):
+        raise ValueError(f"Unknown device type {kind} for Dlpack")
+    if kind == "cpu":
+        return (3, 0) if self.is_pinned() else (1, 0)
+    return (2, self.device.index)
+
+
+_TYPE_CODES = {
+    "torch.bool": "|b1",
+    "torch.uint8": "|u1",
+    "torch.int8": "|i1",
+    "torch.int16": "<i2",
+    "torch.int32": "<i4",
+    "torch.int64": "<i8",
+    "torch.float16": "<f2",
+    "torch.float32": "<f4",
+    "torch.float64": "<f8",
+}
+
+
+def _cuda_array_interface(self):
+    """A GPU tensor's memory, for Numba and CuPy (version 2 of the interface)."""
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+            "tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
+    size = self.element_size()
+    return {
+        "typestr": _TYPE_CODES[str(self.dtype)],
+        "shape": tuple(self.shape),
+        "strides": None if self.is_contiguous() else tuple(s * size for s in self.stride()),
+        "data": (self.data_ptr() if self.numel() else 0, False),
+        "version": 2,
+    }
+
+
+# ---- new tensors like this one ----
+
+
+def _options(self, dtype, device, requires_grad, pin_memory):
+    return {
+        "dtype": self.dtype if dtype is None else dtype,
+        "device": self.device if device is None else device,
+        "requires_grad": requires_grad,
+        "pin_memory": pin_memory,
+    }
+
+
+def _size(size):
+    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor with a copy of the data, of this one's dtype and device where nothing else is said."""
+    return _C.tensor(data, **_options(self, dtype, device, requires_grad, pin_memory))
+
+
+def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, size_=None):
+    """An uninitialised tensor, of this one's dtype and device where nothing else is said."""
+    return _C.empty(_size(size), **_options(self, dtype, device, requires_grad, pin_memory))
+
+
+def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Zeros, of this tensor's dtype and device where nothing else is said."""
+    return _C.zeros(_size(size), **_options(self, dtype, device, requires_grad, pin_memory))
+
+
+def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Ones, of this tensor's dtype and device where nothing else is said."""
+    return _C.ones(_size(size), **_options(self, dtype, device, requires_grad, pin_memory))
+
+
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A filled tensor, of this one's dtype and device where nothing else is said."""
+    return _C.full(size, fill_value, **_options(self, dtype, device, requires_grad, pin_memory))
+
+
+def new(self, *args):
+    """Tensor(...), of this one's dtype and device."""
+    return Tensor(*args).to(self.device, self.dtype)
+
+
+# ---- conversions ----
+
+_LEGACY = {
+    "bool": "Bool",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "float32": "Float",
+    "float64": "Double",
+}
+_BY_LEGACY = {f"{word}Tensor": name for name, word in _LEGACY.items()}
+
+
+def type_(self, dtype=None, non_blocking=False, **ignored):
+    """Its type's name in PyTorch's older way ("torch.FloatTensor"), or itself converted to a dtype."""
+    if dtype is None:
+        where = "cuda." if self.is_cuda else ""
+        return f"torch.{where}{_LEGACY[str(self.dtype)[6:]]}Tensor"
+    if isinstance(dtype, str):
+        parts = dtype.split(".")
+        if parts[0] not in ("torch", "tenon") or parts[-1] not in _BY_LEGACY:
+            raise ValueError(f"invalid type: '{dtype}'")
+        device = "cuda" if "cuda" in parts else "cpu"
+        return self.to(device, getattr(_C, _BY_LEGACY[parts[-1]]), non_blocking=non_blocking)
+    return self.to(dtype, non_blocking=non_blocking)
+
+
+def type_as(self, other):
+    """On other's device, in its dtype."""
+    return self.to(other.device, other.dtype)
+
+
+def is_same_size(self, other):
+    """Have both the same shape?"""
+    return self.shape == other.shape
+
+
+def is_set_to(self, other):
+    """Do both show the same memory in the same way?"""
+    return (
+        self.data_ptr() == other.data_ptr()
+        and self.shape == other.shape
+        and self.stride() == other.stride()
+        and self.dtype == other.dtype
+    )
+
+
+def untyped_storage(self):
+    """The memory behind it."""
+    return UntypedStorage(self)
+
+
+def is_shared(self):
+    """Is its memory shared with other processes? Tenon's is not."""
+    return False
+
+
+def apply_(self, function):
+    """Replaces each element by function(element), on the CPU, one after the other."""
+    if self.device.type != "cpu":
+        raise TypeError("apply_ is only implemented on CPU tensors")
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    values = [function(v) for v in self.reshape(-1).tolist()]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+def unflatten(self, dim, sizes):
+    """One dimension as several, whose sizes multiply to its own; one of them may be -1."""
+    if dim < -self.dim() or dim >= max(self.dim(), 1):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {dim})")
+    dim %= self.dim()
+    sizes = tuple(sizes)
+    known = math.prod(s for s in sizes if s != -1)
+    n = self.shape[dim]
+    if (-1 in sizes and (known == 0 or n % known)) or (-1 not in sizes and known != n):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({n}) in the input tensor"
+        )
+    return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])
+
+
+def index_fill_(self, dim, index, value):
+    """Writes value to the slices of self that the 1-D index names."""
+    self[(slice(None),) * (dim % self.dim()) + (index,)] = value
+    return self
+
+
+def index_put_(self, indices, values, accumulate=False):
+    """self[indices] = values; or, accumulate, +=, each time that an index stands there."""
+    _C._index_put_(self, tuple(indices), values, accumulate)
+    return self
+
+
+def index_put(self, indices, values, accumulate=False):
+    """A copy with values written at the indices."""
+    return self.clone().index_put_(indices, values, accumulate)
+
+
+def _install():
+    """Puts the functions of this module into the class."""
+    for name, value in list(globals().items()):
+        if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
+            if name not in ("_install", "_options", "_size", "_cuda_array_interface", "type_"):
+                setattr(Tensor, name, value)
+    Tensor.type = type_
+    Tensor.__cuda_array_interface__ = property(_cuda_array_interface)
+
+
+_install()

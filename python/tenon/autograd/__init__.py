@@ -1,0 +1,88 @@
+"""Gradients: what torch.autograd is to PyTorch."""
+
+from tenon import _C
+
+from . import function, grad_mode, graph
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+
+__all__ = [
+    "Function",
+    "GradcheckError",
+    "backward",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+Variable = _C.Tensor
+
+
+def _as_tuple(tensors):
+    return (tensors,) if isinstance(tensors, _C.Tensor) else tuple(tensors)
+
+
+def _check_gradients(outputs, gradients):
+    if gradients is None:
+        return None
+    gradients = (gradients,) if gradients is None or isinstance(gradients, _C.Tensor) else tuple(gradients)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    for i, (output, gradient) in enumerate(zip(outputs, gradients)):
+        if gradient is not None and gradient.shape != output.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of "
+                f"{output.shape}."
+            )
+    return gradients
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Adds the gradients of the sum of tensors to the .grad of the leaves that they depend on.
+
+    grad_tensors: what each tensor's gradient is taken to be (None: 1, for tensors of one element); inputs: only these
+    leaves get their gradient; retain_graph: the graph can be walked again; create_graph: gradients can be
+    differentiated.
+    """
+    tensors = _as_tuple(tensors)
+    if inputs is not None and len(_as_tuple(inputs)) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    gradients = _check_gradients(tensors, grad_tensors if grad_tensors is not None else grad_variables)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    _C._backward(tensors, gradients, retain_graph, create_graph, None if inputs is None else _as_tuple(inputs))
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of the sum of outputs with respect to inputs, as a tuple; .grad of the leaves stays as it is."""
+    if is_grads_batched:
+        raise NotImplementedError("grad(is_grads_batched=True): Tenon has no vmap; call grad once per row")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    result = _C._grad(
+        outputs,
+        inputs,
+        _check_gradients(outputs, grad_outputs),
+        retain_graph,
+        create_graph,
+        bool(allow_unused) or materialize_grads,
+    )
+    if materialize_grads:
+        result = tuple(_C.zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(result, inputs))
+    return result

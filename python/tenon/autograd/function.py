@@ -1,0 +1,159 @@
+"""Operations with a backward of their own: subclass Function, call apply."""
+
+from tenon import _C
+
+_Tensor = _C.Tensor
+
+
+class FunctionCtx:
+    """What forward leaves for backward. Any attribute may be set on it."""
+
+    _saved = ()
+    _dirty = ()
+    _no_gradient = ()
+    _zeros = True
+    _node = None
+    needs_input_grad = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (or None) for backward, which finds them in saved_tensors. Writing to one of them in place before
+        that is an error there."""
+        for t in tensors:
+            if t is not None and not isinstance(t, _Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type {type(t).__name__}")
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors):
+        """Taken for PyTorch's sake: Tenon has no forward mode."""
+
+    def mark_dirty(self, *tensors):
+        """Says that forward wrote to these inputs in place; it must return them."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Says that these outputs have no gradient."""
+        self._no_gradient = tensors
+
+    def set_materialize_grads(self, value):
+        """False: backward is given None, not zeros, for outputs that no gradient reached."""
+        self._zeros = bool(value)
+
+    @property
+    def saved_tensors(self):
+        """What save_for_backward kept."""
+        if self._node is None:
+            return self._saved
+        return _C._saved_tensors(self._node)
+
+    def name(self):
+        return type(self).__name__
+
+
+class _Backward:
+    """What the graph's node calls."""
+
+    __slots__ = ("ctx", "function", "count")
+
+    def __init__(self, ctx, function, count):
+        self.ctx = ctx
+        self.function = function
+        self.count = count
+
+    def __call__(self, node, gradients):
+        ctx = self.ctx
+        ctx._node = node
+        try:
+            result = self.function.backward(ctx, *gradients)
+        finally:
+            ctx._node = None
+        if not isinstance(result, tuple):
+            result = (result,)
+        if len(result) > self.count and all(r is None for r in result[self.count :]):
+            result = result[: self.count]
+        if len(result) != self.count:
+            raise RuntimeError(
+                f"function {self.function.__name__}Backward returned an incorrect number of gradients (expected {self.count}, got {len(result)})"
+            )
+        for i, r in enumerate(result):
+            if r is not None and not isinstance(r, _Tensor):
+                raise TypeError(
+                    f"function {self.function.__name__}Backward returned an invalid gradient at index {i}: "
+                    f"expected Tensor or None, but got {type(r).__name__}"
+                )
+        return result
+
+
+def _is_one_of(tensor, others):
+    return any(tensor is o for o in others)
+
+
+class Function:
+    """An operation with its derivative: define static methods forward(ctx, ...) and backward(ctx, *grad_outputs); call
+    YourFunction.apply(...). backward returns a gradient, or None, for each argument of forward.
+
+    forward may also be defined without ctx, beside setup_context(ctx, inputs, output).
+    """
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args):
+        ctx = FunctionCtx()
+        inputs = tuple(a if isinstance(a, _Tensor) else None for a in args)
+        ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
+        before = _C._set_grad_enabled(False)
+        try:
+            if cls.setup_context is not Function.setup_context:
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args)
+        finally:
+            _C._set_grad_enabled(before)
+        return cls._record(ctx, inputs, output)
+
+    @classmethod
+    def _record(cls, ctx, inputs, output):
+        single = not isinstance(output, tuple)
+        outputs = (output,) if single else output
+        tensors = tuple(o if isinstance(o, _Tensor) else None for o in outputs)
+        for o in outputs:
+            if o is not None and not isinstance(o, _Tensor) and single:
+                raise TypeError(f"{cls.__name__}.forward: expected Variable (got {type(o).__name__}) for return value 0")
+        results = _C._function_apply(
+            cls.__name__,
+            _Backward(ctx, cls, len(inputs)),
+            inputs,
+            tensors,
+            tuple(ctx._saved),
+            tuple(o is not None and _is_one_of(o, ctx._no_gradient) for o in tensors),
+            tuple(i is not None and _is_one_of(i, ctx._dirty) for i in inputs),
+            ctx._zeros,
+        )
+        results = tuple(o if t is None else r for o, t, r in zip(outputs, tensors, results))
+        return results[0] if single else results
+
+
+def once_differentiable(backward):
+    """For a backward whose result cannot be differentiated again."""
+
+    def wrapped(ctx, *gradients):
+        before = _C._set_grad_enabled(False)
+        try:
+            return backward(ctx, *gradients)
+        finally:
+            _C._set_grad_enabled(before)
+
+    return wrapped
