@@ -40,6 +40,47 @@ TN_API tn_tensor *tn_node_leaf(const tn_node *n);
 TN_API tn_node *tn_node_retain(tn_node *n);
 TN_API void tn_node_release(tn_node *n);
 
+/* ---- own functions: what torch.autograd.Function is made from ---- */
+
+/* How a function of one kind is differentiated. The library copies it and its name. */
+typedef struct tn_function_class {
+    size_t struct_size; /* sizeof(tn_function_class) */
+    const char *name;   /* "MyReLU": its node is called MyReLUBackward */
+    /* grad_outputs[n_out]: NULL where no gradient came and zeros were not asked for. Fills grad_inputs[i], NULL at first,
+     * where there is a gradient: of input i's shape (or one that broadcasting made of it), floating, on its device; one
+     * made inside, or one that somebody holds (tn_scope_hold). What inputs do not need is ignored. TN_OK, or another
+     * status with an error set. self: the node, borrowed. May run in several passes, and on several threads. */
+    tn_status (*backward)(tn_node *self, void *ctx, tn_tensor *const *grad_outputs, size_t n_out,
+                          tn_tensor **grad_inputs, size_t n_in);
+    /* Frees ctx, once, from whichever thread lets go last. NULL: nothing to free. */
+    void (*destroy)(void *ctx);
+} tn_function_class;
+
+typedef struct tn_function_options {
+    size_t struct_size;
+    const char *site;
+    tn_tensors saved;        /* what backward asks for by tn_node_saved; TN_NONE keeps its place */
+    const bool *no_gradient; /* [outputs.n] that have none; NULL: only those of dtypes that have none */
+    const bool *dirty;       /* [inputs.n] that the forward wrote to in place; NULL: none. They must be outputs too */
+    bool none_for_zeros;     /* grad_outputs are NULL, not zeros, where no gradient came */
+} tn_function_options;
+
+/* Records, as one node, what was computed from inputs while recording was off. TN_NONE among inputs is an argument that is
+ * no tensor, among outputs a result that is none. results[i] is what users of the function are to be given for
+ * outputs[i]: the tensor itself where that can be; a view of it where it is an input, or has a history. Each is a reference
+ * more, of the innermost scope or the caller's.
+ * ctx is the library's from here on, also where nothing had to be recorded, but not on error. */
+TN_API tn_status tn_function_apply_opt(const tn_function_class *cls, void *ctx, tn_tensors inputs, tn_tensors outputs,
+                                       tn_tensor **results, const tn_function_options *options) TN_MUST_USE;
+
+/* The ctx of an own function's node; NULL for other nodes. Valid as long as the node. */
+TN_API void *tn_node_context(const tn_node *n);
+/* How many tensors it saved. */
+TN_API size_t tn_node_saved_count(const tn_node *n);
+/* Saved tensor i, with its history where recording is on; TN_NONE where that was saved. A reference of the innermost scope or
+ * the caller's. NULL, with TN_EGRAD, if it was written to since, or given up after a backward pass. */
+TN_API tn_tensor *tn_node_saved(tn_node *n, size_t i);
+
 /* ---- hooks ---- */
 
 typedef struct tn_hook tn_hook;
@@ -64,5 +105,9 @@ TN_API void tn_hook_release(tn_hook *h);
 
 #ifdef __cplusplus
 }
+#else
+#define tn_function_apply(...) TN__X_function_apply(__VA_ARGS__, TN__SITE(tn_function_options))
+#define TN__X_function_apply(c_, x_, i_, o_, r_, ...) \
+    tn_function_apply_opt((c_), (x_), (i_), (o_), (r_), &(tn_function_options){__VA_ARGS__})
 #endif
 #endif

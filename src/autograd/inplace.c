@@ -21,8 +21,15 @@ void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
     "view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both " \
     "outside (if you want the inplace to be tracked)."
 
+#define OWN_FUNCTION \
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic " \
+    "to " \
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to " \
+    "incorrect " \
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+
 /* The node of a view that is one of several, and the texts about such: written to, or stale. */
-static tn_status multi_view(const tn_tensor *t, const char *what_happened)
+static tn_status multi_view(const tn_tensor *t, const char *what_happened, const char *why)
 {
     char name[64] = "a function";
     int64_t piece = 0;
@@ -32,13 +39,14 @@ static tn_status multi_view(const tn_tensor *t, const char *what_happened)
         tn__node_text text = tn__node_name(n);
         if (n->op == TN__OP__split || n->op == TN__OP__unbind)
             piece = n->op == TN__OP__split ? n->attr->n : n->attr->start;
+        else
+            piece = t->node_output;
         char *cut = strstr(text.s, "Backward");
         if (cut)
             *cut = '\0';
         memcpy(name, text.s, sizeof name);
     }
-    return tn__error(TN_EGRAD, "Output %lld of %s is a view and %s. " MULTIPLE_VIEWS, (long long)piece, name,
-                     what_happened);
+    return tn__error(TN_EGRAD, "Output %lld of %s is a view and %s. %s", (long long)piece, name, what_happened, why);
 }
 
 /* Views keep the memory that their base had: what is done to them says nothing about the base any more. */
@@ -57,11 +65,13 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
     if (t->base) {
         if (t->storage != t->base->storage)
             return moved_base();
-        if (t->base->obj.flags & TN__REQUIRES_GRAD)
+        if (t->base->obj.flags & TN__REQUIRES_GRAD && !(t->obj.flags & TN__VIEW_FUNCTION))
             return tn__error(TN_EGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
                                        "operation.");
+        if (t->obj.flags & TN__VIEW_FUNCTION)
+            return multi_view(t, "is being modified inplace", OWN_FUNCTION);
         if (t->obj.flags & TN__VIEW_MULTI)
-            return multi_view(t, "is being modified inplace");
+            return multi_view(t, "is being modified inplace", MULTIPLE_VIEWS);
         if (t->obj.flags & TN__VIEW_NO_GRAD)
             return tn__error(TN_EGRAD,
                              "A view was created in no_grad mode and is being modified inplace with grad mode "
@@ -148,8 +158,10 @@ static tn_status check_refresh(const tn_tensor *v)
     if (!is_stale(v) || !(v->obj.flags & (TN__VIEW_NO_GRAD | TN__VIEW_MULTI)))
         return TN_OK;
     bool multi = v->obj.flags & TN__VIEW_MULTI;
+    if (v->obj.flags & TN__VIEW_FUNCTION && v->node)
+        return multi_view(v, "its base or another view of its base has been modified inplace", OWN_FUNCTION);
     if (multi && v->node)
-        return multi_view(v, "its base or another view of its base has been modified inplace");
+        return multi_view(v, "its base or another view of its base has been modified inplace", MULTIPLE_VIEWS);
     return tn__error(TN_EGRAD,
                      "A view was created in no_grad mode and its base or another view of its base has been modified "
                      "inplace with grad mode enabled. %s",

@@ -156,7 +156,7 @@ tn_tensor *tn__tensor_alias(const tn_tensor *t)
 
 static void take_content(tn_tensor *t, const tn_tensor *from)
 {
-    const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI;
+    const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI | TN__VIEW_FUNCTION;
     t->dtype = from->dtype;
     t->device = from->device;
     t->ndim = from->ndim;

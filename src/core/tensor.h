@@ -17,6 +17,7 @@ enum {
     TN__VIEW_NO_GRAD = 16,   /* ... made while recording was off */
     TN__VIEW_MULTI = 32,     /* ... by an operation with several views for outputs (chunk, split, unbind) */
     TN__WRAPPED_NUMBER = 64, /* 0-dim tensor that stands for a number: promotes like one */
+    TN__VIEW_FUNCTION = 128, /* ... a view that an own function gave: its history is that function's */
 };
 
 /* Invariants: numel is the product of shape; storage is NULL only on meta; offset + reach of the strides stays inside
