@@ -547,6 +547,20 @@ tn_tensor *tn__fn_floor_divide(tn_scalar a, tn_scalar b)
     return tn_div_floor(a, b);
 }
 
+tn_tensor *tn__fn_bitwise_not(tn_tensor *x)
+{
+    if (!usable("bitwise_not", x))
+        return NULL;
+    return x->dtype == TN_BOOL ? tn_logical_not(x) : tn__bitwise_not(x);
+}
+
+tn_tensor *tn__fn_bitwise_not_(tn_tensor *x)
+{
+    if (!usable("bitwise_not_", x))
+        return NULL;
+    return x->dtype == TN_BOOL ? tn_logical_not_(x) : tn__bitwise_not_(x);
+}
+
 tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *o)
 {
     double rtol = o->rtol.kind ? tn__scalar_double(&o->rtol) : 1e-5,

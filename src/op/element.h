@@ -92,6 +92,11 @@ DEVICE T E(tn_pow)(T a, T b)
 #define TN_REMAINDER(a, b) E(tn_remainder)(a, b)
 #define TN_POW(a, b)       E(tn_pow)(a, b)
 
+/* Shifts by more than there are bits, or by a negative number, are defined. Compilers shift the sign in. */
+#define TN_BITS            ((UT)(8 * sizeof(T)))
+#define TN_SHL(a, b)       ((UT)(b) < TN_BITS ? (T)((UT)(a) << (UT)(b)) : K(0))
+#define TN_SHR(a, b)       ((a) >> ((UT)(b) < TN_BITS ? (UT)(b) : TN_BITS - 1))
+
 DEVICE T E(tn_div_trunc)(T a, T b)
 {
     return b == K(0) ? K(0) : b == K(-1) ? TN_NEG(a) : a / b;

@@ -16,6 +16,9 @@
 #undef TN_DIV_FLOOR
 #undef TN_REMAINDER
 #undef TN_POW
+#undef TN_BITS
+#undef TN_SHL
+#undef TN_SHR
 #undef T
 #undef UT
 #undef K

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "op/iter.h"
+#include <stdio.h>
 
 typedef enum result_kind { SAME, FLOATING, TRUTH, AT_LEAST_LONG, FIRST } result_kind;
 
@@ -8,11 +9,22 @@ static const struct {
     uint32_t dtypes;
     result_kind result;
 } rules[] = {
-    [R_SAME] = {TN__DT_ALL, SAME},      [R_NUMBER] = {TN__DT_NUMBER, SAME},     [R_NEG] = {TN__DT_NUMBER, SAME},
-    [R_RELU] = {TN__DT_NUMBER, SAME},   [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG}, [R_FLOAT] = {TN__DT_ALL, FLOATING},
-    [R_TEST] = {TN__DT_ALL, TRUTH},     [R_PROMOTE] = {TN__DT_ALL, SAME},       [R_SUB] = {TN__DT_NUMBER, SAME},
-    [R_DIVIDE] = {TN__DT_NUMBER, SAME}, [R_POW] = {TN__DT_NUMBER, SAME},        [R_CLAMP] = {TN__DT_NUMBER, SAME},
-    [R_WHERE] = {TN__DT_ALL, SAME},     [R_FILL] = {TN__DT_ALL, FIRST},
+    [R_SAME] = {TN__DT_ALL, SAME},
+    [R_NUMBER] = {TN__DT_NUMBER, SAME},
+    [R_NEG] = {TN__DT_NUMBER, SAME},
+    [R_RELU] = {TN__DT_NUMBER, SAME},
+    [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG},
+    [R_FLOAT] = {TN__DT_ALL, FLOATING},
+    [R_TEST] = {TN__DT_ALL, TRUTH},
+    [R_PROMOTE] = {TN__DT_ALL, SAME},
+    [R_SUB] = {TN__DT_NUMBER, SAME},
+    [R_DIVIDE] = {TN__DT_NUMBER, SAME},
+    [R_POW] = {TN__DT_NUMBER, SAME},
+    [R_CLAMP] = {TN__DT_NUMBER, SAME},
+    [R_BITS] = {TN__DT_INT | TN__BIT(TN_BOOL), SAME},
+    [R_INTEGER] = {TN__DT_INT, SAME},
+    [R_WHERE] = {TN__DT_ALL, SAME},
+    [R_FILL] = {TN__DT_ALL, FIRST},
 };
 
 static bool is_bool(const tn_scalar *s)
@@ -182,6 +194,20 @@ static uint8_t variant_of(const tn__call *c)
     return first ? (last ? 1 : 0) : 2;
 }
 
+/* Kernels of bits have PyTorch's names of theirs. */
+static tn_status no_such_dtype(const tn__call *c, tn_dtype common)
+{
+    const tn__op *op = &tn__ops[c->op];
+    const char *name = op->name + (op->name[0] == '_');
+    char kernel[64];
+    if (op->rule != R_BITS && op->rule != R_INTEGER)
+        return tn__no_dtype(name, common);
+    if (c->op == TN__OP_bitwise_left_shift || c->op == TN__OP_bitwise_right_shift)
+        name = c->op == TN__OP_bitwise_left_shift ? "lshift" : "rshift";
+    snprintf(kernel, sizeof kernel, "%s_%s", name, c->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
+    return tn__no_dtype(kernel, common);
+}
+
 tn_status tn__infer_elementwise(tn__call *c)
 {
     const tn__op *op = &tn__ops[c->op];
@@ -191,7 +217,7 @@ tn_status tn__infer_elementwise(tn__call *c)
     if (e)
         return e;
     if (!(rules[op->rule].dtypes & TN__BIT(common)))
-        return tn__no_dtype(op->name + (op->name[0] == '_'), common);
+        return no_such_dtype(c, common);
     if (c->n_in > 1 && (e = check_numbers(c, common)))
         return e;
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);

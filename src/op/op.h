@@ -36,6 +36,8 @@ typedef enum tn__rule {
     R_FLOAT,   /* integers and bool become the default dtype */
     R_TEST,    /* any dtype; the result is bool */
     R_PROMOTE, /* any dtypes; the result is the common one */
+    R_BITS,    /* integers and bool; the result is the common one */
+    R_INTEGER, /* the same, without bool */
     R_SUB,     /* no bool operand */
     R_DIVIDE,  /* the common dtype may not be bool; integers are not divided by zero */
     R_POW,     /* the common dtype may not be bool; no negative integer number as the exponent of integers */

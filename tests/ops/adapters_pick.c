@@ -1,4 +1,4 @@
-/* Records of operations that pick by index or mask. */
+/* Records of operations that pick by index or mask, and of some more. */
 #include "ops/adapters.h"
 
 static bool run_nonzero(record *r, results *out)
@@ -54,6 +54,11 @@ static bool run_put(record *r, results *out)
     return give(out, tn_reshape(flat, tn_tensor_shape(r->input.t)));
 }
 
+static bool run_bitwise_not(record *r, results *out)
+{
+    return give(out, tn_bitwise_not(r->input.t));
+}
+
 const named_adapter adapters_pick[] = {
     {"nonzero", run_nonzero},
     {"argwhere", run_nonzero},
@@ -64,5 +69,6 @@ const named_adapter adapters_pick[] = {
     {"take_along_dim", run_take_along_dim},
     {"take", run_take},
     {"put", run_put},
+    {"bitwise_not", run_bitwise_not},
     {NULL, NULL},
 };

@@ -33,9 +33,26 @@ static real pow_of(real x, real y)
         (void)a, (void)b, (void)c; \
         return (real)(expr); \
     }
-#define UNARY(name, rule, expr, ...)   FLOAT_ROW(name, expr)
-#define BINARY(name, rule, expr, ...)  FLOAT_ROW(name, expr)
-#define TERNARY(name, rule, expr, ...) FLOAT_ROW(name, expr)
+#define NO_FLOAT_ROW(name, expr)       enum { name##_has_no_floats };
+#define FLT_R_SAME                     FLOAT_ROW
+#define FLT_R_NUMBER                   FLOAT_ROW
+#define FLT_R_NEG                      FLOAT_ROW
+#define FLT_R_RELU                     FLOAT_ROW
+#define FLT_R_LONG                     FLOAT_ROW
+#define FLT_R_FLOAT                    FLOAT_ROW
+#define FLT_R_TEST                     FLOAT_ROW
+#define FLT_R_PROMOTE                  FLOAT_ROW
+#define FLT_R_BITS                     NO_FLOAT_ROW
+#define FLT_R_INTEGER                  NO_FLOAT_ROW
+#define FLT_R_SUB                      FLOAT_ROW
+#define FLT_R_DIVIDE                   FLOAT_ROW
+#define FLT_R_POW                      FLOAT_ROW
+#define FLT_R_CLAMP                    FLOAT_ROW
+#define FLT_R_WHERE                    FLOAT_ROW
+#define FLT_R_FILL                     FLOAT_ROW
+#define UNARY(name, rule, expr, ...)   FLT_##rule(name, expr)
+#define BINARY(name, rule, expr, ...)  FLT_##rule(name, expr)
+#define TERNARY(name, rule, expr, ...) FLT_##rule(name, expr)
 #define OP(...)
 #define VIEW(...)
 #define COMP(...)
@@ -67,6 +84,8 @@ static real pow_of(real x, real y)
 #define INT_R_FLOAT                    NO_INT_ROW
 #define INT_R_TEST                     INT_ROW
 #define INT_R_PROMOTE                  INT_ROW
+#define INT_R_BITS                     INT_ROW
+#define INT_R_INTEGER                  INT_ROW
 #define INT_R_SUB                      INT_ROW
 #define INT_R_DIVIDE                   INT_ROW
 #define INT_R_POW                      INT_ROW
@@ -96,12 +115,31 @@ static real pow_of(real x, real y)
 #define PTR_R_FLOAT        NOTHING
 #define PTR_R_TEST         POINTER
 #define PTR_R_PROMOTE      POINTER
+#define PTR_R_BITS         POINTER
+#define PTR_R_INTEGER      POINTER
 #define PTR_R_SUB          POINTER
 #define PTR_R_DIVIDE       POINTER
 #define PTR_R_POW          POINTER
 #define PTR_R_CLAMP        POINTER
 #define PTR_R_WHERE        POINTER
 #define PTR_R_FILL         POINTER
+#define FLOATING(name)     name##_f
+#define FPTR_R_SAME        FLOATING
+#define FPTR_R_NUMBER      FLOATING
+#define FPTR_R_NEG         FLOATING
+#define FPTR_R_RELU        FLOATING
+#define FPTR_R_LONG        FLOATING
+#define FPTR_R_FLOAT       FLOATING
+#define FPTR_R_TEST        FLOATING
+#define FPTR_R_PROMOTE     FLOATING
+#define FPTR_R_BITS        NOTHING
+#define FPTR_R_INTEGER     NOTHING
+#define FPTR_R_SUB         FLOATING
+#define FPTR_R_DIVIDE      FLOATING
+#define FPTR_R_POW         FLOATING
+#define FPTR_R_CLAMP       FLOATING
+#define FPTR_R_WHERE       FLOATING
+#define FPTR_R_FILL        FLOATING
 #define G(saves, gradient) true
 #define NODIFF             false
 
@@ -110,7 +148,7 @@ const row rows[] = {
     {.name = #name_, \
      .arity = 1, \
      .rule = rule_, \
-     .f = name_##_f, \
+     .f = FPTR_##rule_(name_), \
      .i = PTR_##rule_(name_), \
      .differentiable = {da}, \
      .one = tn_##name_##_at, \
@@ -119,7 +157,7 @@ const row rows[] = {
     {.name = #name_, \
      .arity = 2, \
      .rule = rule_, \
-     .f = name_##_f, \
+     .f = FPTR_##rule_(name_), \
      .i = PTR_##rule_(name_), \
      .differentiable = {da, db}, \
      .two = tn_##name_##_at, \
@@ -128,7 +166,7 @@ const row rows[] = {
     {.name = #name_, \
      .arity = 3, \
      .rule = rule_, \
-     .f = name_##_f, \
+     .f = FPTR_##rule_(name_), \
      .i = PTR_##rule_(name_), \
      .differentiable = {da, db, dc}, \
      .three = tn_##name_##_at, \
@@ -202,6 +240,8 @@ row_dtypes row_infer(const row *r, const row_operand *o)
     case R_DIVIDE:
     case R_POW:
     case R_CLAMP: d.refused = d.common == TN_BOOL; break;
+    case R_BITS: d.refused = kit_is_float(d.common); break;
+    case R_INTEGER: d.refused = kit_is_float(d.common) || d.common == TN_BOOL; break;
     case R_SUB:
         for (int i = 0; i < r->arity; i++)
             d.refused |= o[i].dtype == TN_BOOL;

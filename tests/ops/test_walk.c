@@ -141,7 +141,9 @@ static real number_for(const row *r, int i, tn_dtype from, tn_dtype common, real
         return v;
     if (whole == held && (v >= 0 || common != TN_U8))
         return v;
-    return r->rule == R_POW || kit_is_float(common) ? 5 : held;
+    if (r->rule == R_POW || kit_is_float(common) || (from == TN_F64 && (real)(double)held != held))
+        return 5; /* the largest int64 is no double */
+    return held;
 }
 
 static tn_dtype number_dtype(tn_dtype d)
@@ -564,9 +566,9 @@ static void walk_aliases(const row *r, tn_dtype d)
 static void partial_overlap(void)
 {
     tn_scope *scope = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(9));
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
+        tn_tensor *x = tn_ones(TN_SHAPE(9), .dtype = r->f ? TN_F32 : TN_I32);
         const tn_scalar in[3] = {tn_scalar_t(tn_slice(x, 0, 1, 9, 1)), tn_scalar_t(tn_slice(x, 0, 0, 8, 1)),
                                  tn_scalar_i(1)};
         if (r->arity != 2)
@@ -599,8 +601,9 @@ static void only_numbers(void)
 static void bad_shapes(void)
 {
     tn_scope *scope = tn_scope_open();
-    tn_tensor *a = tn_ones(TN_SHAPE(2, 3)), *b = tn_ones(TN_SHAPE(4));
     for (int i = 0; i < n_rows; i++) {
+        const tn_dtype d = rows[i].f ? TN_F32 : TN_I32;
+        tn_tensor *a = tn_ones(TN_SHAPE(2, 3), .dtype = d), *b = tn_ones(TN_SHAPE(4), .dtype = d);
         if (rows[i].arity != 2)
             continue;
         const tn_scalar in[3] = {tn_scalar_t(a), tn_scalar_t(b), tn_scalar_none()};

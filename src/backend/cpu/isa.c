@@ -76,6 +76,7 @@ CHECKED_TRIG(cos, cosf)
 /* clang-format off */
 #define ALL(name)          {row_##name##_f32, row_##name##_f64, row_##name##_i32, row_##name##_i64}
 #define FLOATS(name)       {row_##name##_f32, row_##name##_f64}
+#define INTEGERS(name)     {NULL, NULL, row_##name##_i32, row_##name##_i64}
 #define ENTRY(rule, name)  [TN__OP_##name] = ENTRY_##rule(name),
 #define ENTRY_R_SAME       ALL
 #define ENTRY_R_NUMBER     ALL
@@ -85,6 +86,8 @@ CHECKED_TRIG(cos, cosf)
 #define ENTRY_R_FLOAT      FLOATS
 #define ENTRY_R_TEST       ALL
 #define ENTRY_R_PROMOTE    ALL
+#define ENTRY_R_BITS       INTEGERS
+#define ENTRY_R_INTEGER    INTEGERS
 #define ENTRY_R_SUB        ALL
 #define ENTRY_R_DIVIDE     ALL
 #define ENTRY_R_POW        ALL

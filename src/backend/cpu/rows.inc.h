@@ -1,5 +1,5 @@
 /* backend/cpu/rows.inc.h: one dense loop for each elementwise row, for the compute type bound at present. Rows whose rule
- * makes integers floating have no integer loops. */
+ * makes integers floating have no integer loops, those of bits no floating ones. */
 #include "op/element.h"
 
 #if defined(__clang__)
@@ -38,8 +38,12 @@
 #define TN_R_FILL(name, expr)    ROW(name, T, expr)
 #if TN_IS_FLOAT
 #define TN_R_FLOAT(name, expr) ROW(name, T, expr)
+#define TN_R_BITS(name, expr)
+#define TN_R_INTEGER(name, expr)
 #else
 #define TN_R_FLOAT(name, expr)
+#define TN_R_BITS(name, expr)    ROW(name, T, expr)
+#define TN_R_INTEGER(name, expr) ROW(name, T, expr)
 #endif
 
 #define TN_B(p)                      ((T)0)
@@ -86,3 +90,5 @@
 #undef TN_R_WHERE
 #undef TN_R_FILL
 #undef TN_R_FLOAT
+#undef TN_R_BITS
+#undef TN_R_INTEGER
