@@ -209,7 +209,7 @@ class Machine:
         self.memo = {}
         self.persistent_load = persistent_load
         self.note_global = note_global  # told of names not allowed, in place of an error
-        self.value = None
+        self.outside = False  # in code that is not the machine's: its errors are its own
 
     def run(self):
         """The pickled object. UnpicklingError where it is damaged or asks for what is not allowed."""
@@ -226,6 +226,8 @@ class Machine:
         except UnpicklingError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
+            if self.outside:
+                raise
             raise UnpicklingError(
                 f"the pickle is damaged at byte {self.at} of {len(self.data)}: {type(error).__name__}: {error}"
             ) from error
@@ -479,7 +481,10 @@ def _build(m):
 
 @_step(pickle.BINPERSID)
 def _persid(m):
-    m.push(m.persistent_load(m.stack.pop()))
+    saved_id = m.stack.pop()
+    m.outside = True
+    m.push(m.persistent_load(saved_id))
+    m.outside = False
 
 
 @_step(pickle.BINPUT)

@@ -73,7 +73,7 @@ def _collate_numpy(batch):
     first = batch[0]
     if first.dtype.kind in _NOT_NUMBERS:
         raise TypeError(_ERROR.format(first.dtype))
-    if first.shape != ():
+    if isinstance(first, sys.modules["numpy"].ndarray):
         return collate_tensor_fn([_C.as_tensor(array) for array in batch])
     return _C.as_tensor(batch)
 
