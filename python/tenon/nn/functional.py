@@ -343,7 +343,11 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     difference = input - target
     size = difference.abs()
     loss = _where(size <= delta, difference.square() * 0.5, (size - 0.5 * delta) * delta)
-    return _reduced(loss, reduction) if weight is None else _weighted(loss, weight, reduction)
+    if weight is not None:
+        if weight.shape != loss.shape:
+            raise ValueError("Weights and input must have the same size.")
+        loss = loss * weight  # the mean stays one over the elements, unlike mse_loss's
+    return _reduced(loss, reduction)
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):

@@ -498,6 +498,7 @@ class ReduceLROnPlateau(LRScheduler):
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"threshold mode {threshold_mode} is unknown!")
         n = len(optimizer.param_groups)
+        self.factor = factor
         if isinstance(min_lr, (list, tuple)):
             if len(min_lr) != n:
                 raise ValueError(f"expected {n} min_lrs, got {len(min_lr)}")
@@ -507,7 +508,6 @@ class ReduceLROnPlateau(LRScheduler):
             self.default_min_lr = min_lr
             self.min_lrs = [min_lr] * n
         self.optimizer = optimizer
-        self.factor = factor
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps

@@ -191,7 +191,7 @@ class Optimizer:
     # ---- hooks ----
 
     def register_step_pre_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) before each step; may return other (args, kwargs)."""
+        """Calls hook(optimizer, args, kwargs) before each step, args beginning with the optimizer; may return others."""
         self._step_through_hooks()
         return _hooks.add(self, "_optimizer_step_pre_hooks", hook)
 
@@ -231,6 +231,7 @@ class _HookedStep:
 
     def __call__(self, *args, **kwargs):
         optimizer = self.optimizer
+        args = (optimizer, *args)  # as PyTorch's hooks see them
         for hook in list(optimizer._optimizer_step_pre_hooks.values()):
             changed = hook(optimizer, args, kwargs)
             if changed is None:
@@ -238,7 +239,7 @@ class _HookedStep:
             if not isinstance(changed, tuple) or len(changed) != 2:
                 raise RuntimeError(f"{self.method} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
             args, kwargs = changed
-        loss = self.method(optimizer, *args, **kwargs)
+        loss = self.method(*args, **kwargs)
         for hook in list(optimizer._optimizer_step_post_hooks.values()):
             hook(optimizer, args, kwargs)
         return loss

@@ -5,10 +5,11 @@ from tenon import _C
 from ..parameter import Buffer, Parameter
 from . import _hooks
 from ._convert import Conversion
+from ._hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ._members import Members, adopt, without_copies
 from ._state import State
 
-__all__ = ["Module"]
+__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook"]
 
 _Tensor = _C.Tensor
 _KINDS = {"_parameters", "_buffers", "_modules"}
@@ -26,6 +27,14 @@ def typename(x):
 def _indent(text, by=2):
     first, *rest = text.split("\n")
     return "\n".join([first] + [" " * by + line for line in rest])
+
+
+def _collect(module, found):
+    """Makes module and all inside it keys of found: named_modules() for who needs neither names nor a generator."""
+    found[module] = None
+    for child in module._modules.values():
+        if child is not None and child not in found:
+            _collect(child, found)
 
 
 class Module(State, Conversion):
@@ -362,7 +371,9 @@ class Module(State, Conversion):
 
     def zero_grad(self, set_to_none=True):
         """Removes the gradients of all parameters, or makes them zero."""
-        _C._zero_grads(list(self.parameters()), set_to_none)
+        modules = {}
+        _collect(self, modules)
+        _C._zero_grads([p for m in modules for p in m._parameters.values() if p is not None], set_to_none)
 
     # ---- hooks ----
 

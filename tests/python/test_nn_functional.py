@@ -1,0 +1,92 @@
+"""tenon.nn.functional against the values and gradients that PyTorch gave (tests/data/make_python_golden.py)."""
+
+import json
+import os
+
+import pytest
+
+import tenon as torch
+import tenon.nn.functional as F
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "golden", "python_functional.json")
+with open(GOLDEN) as f:
+    RECORDS = json.load(f)
+
+
+def flat(x):
+    return [v for row in x for v in flat(row)] if isinstance(x, list) else [x]
+
+
+def check(record, x, **names):
+    x = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    value = eval(record["expression"], {"F": F, "torch": torch, "x": x, **names})
+    assert flat(value.tolist()) == pytest.approx(flat(record["value"]), rel=1e-11, abs=1e-14, nan_ok=True)
+    # unequal weights: a gradient that went to the wrong place shows
+    (value * torch.arange(1, value.numel() + 1).reshape(value.shape)).sum().backward()
+    # PyTorch rounds 1 / 6 of hardsigmoid and 1e-12 of binary_cross_entropy to float32
+    assert flat(x.grad.tolist()) == pytest.approx(flat(record["gradient"]), rel=3e-8, abs=1e-13, nan_ok=True)
+
+
+@pytest.mark.parametrize("record", RECORDS["activations"], ids=lambda r: r["expression"])
+def test_activation(record):
+    check(record, RECORDS["points"])
+
+
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
+@pytest.mark.parametrize("record", RECORDS["losses"], ids=lambda r: r["expression"] + " " + r["r"])
+def test_loss(record):
+    y = torch.tensor(RECORDS["target"], dtype=torch.float64)
+    w = torch.tensor(RECORDS["weight"], dtype=torch.float64)
+    check(record, RECORDS["input"], y=y, w=w, r=record["r"])
+
+
+IN_PLACE = ["hardtanh", "relu6", "leaky_relu", "elu", "celu", "selu", "silu", "mish", "hardsigmoid", "hardswish", "relu"]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name):
+    function = getattr(F, name)
+    x = torch.tensor(RECORDS["points"], requires_grad=True)
+    y = x * 1
+    out = function(y, inplace=True)
+    assert out is y and y.tolist() == function(x).tolist()
+    out.sum().backward()
+    gradient, x.grad = x.grad, None
+    function(x).sum().backward()
+    assert gradient.tolist() == x.grad.tolist()
+
+
+def test_infinities_and_nan():
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([inf, -inf, nan])
+    for function, expected in ((F.elu, [inf, -1.0, nan]), (F.softplus, [inf, 0.0, nan]), (F.logsigmoid, [0.0, -inf, nan]),
+                               (F.hardtanh, [1.0, -1.0, nan]), (F.leaky_relu, [inf, -inf, nan]),
+                               (F.softshrink, [inf, -inf, nan])):
+        assert function(x).tolist() == pytest.approx(expected, nan_ok=True), function.__name__
+
+
+def test_half_precision_does_not_overflow():
+    y = F.softplus(torch.tensor([-3.0, 15.0, 20.0], dtype=torch.float16))
+    assert y.dtype == torch.float16 and y.tolist() == pytest.approx([0.0486, 15.0, 20.0], rel=1e-3)
+
+
+def test_refusals():
+    x = torch.ones(3)
+    for error, text, call in (
+            (RuntimeError, "Halving dimension must be even, but dimension 0 is size 3", lambda: F.glu(x)),
+            (RuntimeError, "Mismatch of parameter numbers and input channel size. Found parameter numbers = 2 and channel "
+             "size = 3.", lambda: F.prelu(torch.ones(2, 3), torch.ones(2))),
+            (ValueError, "min_val cannot be greater than max_val", lambda: F.hardtanh(x, 2.0, 1.0)),
+            (RuntimeError, "lambda must be", lambda: F.softshrink(x, -1.0)),
+            (ValueError, "x is not a valid value for reduction", lambda: F.smooth_l1_loss(x, x, reduction="x")),
+            (ValueError, "x is not a valid value for reduction", lambda: F.mse_loss(x, x, reduction="x")),
+            (ValueError, "Weights and input must have the same size.", lambda: F.huber_loss(x, x, weight=torch.ones(1)))):
+        with pytest.raises(error) as caught:
+            call()
+        assert str(caught.value).startswith(text)
+
+
+def test_one_hot_and_linear_are_there():
+    assert F.one_hot(torch.tensor([1, 0]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert F.linear(torch.ones(1, 2), torch.ones(3, 2), torch.ones(3)).tolist() == [[3.0, 3.0, 3.0]]
+    assert F.linear(torch.ones(1, 2), torch.ones(3, 2)).tolist() == [[2.0, 2.0, 2.0]]

@@ -1,0 +1,211 @@
+"""Optimisers: their updates against PyTorch's (tests/data/make_python_golden.py), closures, hooks."""
+
+import copy
+import json
+import os
+import pickle
+
+import pytest
+
+import tenon as torch
+from tenon import nn, optim
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "golden", "python_optim.json")
+with open(GOLDEN) as f:
+    RECORDS = json.load(f)["optimizers"]
+
+
+def flat(x):
+    return [v for row in x for v in flat(row)] if isinstance(x, list) else [x]
+
+
+def close(x):
+    return pytest.approx(flat(x), rel=2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda r: r["expression"])
+def test_four_steps_and_a_fifth(record):
+    a = nn.Parameter(torch.tensor([1.0, 2.0, -3.0]))
+    b = nn.Parameter(torch.tensor([[0.5], [0.25]]))
+    c = nn.Parameter(torch.ones(1))
+
+    def made():
+        return eval(record["expression"], {"optim": optim, "q": [{"params": [a, b]}, {"params": [c]}]})
+
+    o = made()
+    for i in range(4):
+        o.zero_grad()
+        ((a**2).sum() * (i + 1) + (b * 3).sum() + (b**3).sum() * (i >= 2)).backward()
+        o.step()
+    assert [flat(p.tolist()) for p in (a, b, c)] == [close(p) for p in record["parameters"]]
+    state = o.state_dict()["state"]
+    assert {str(i): sorted(s) for i, s in state.items()} == {i: sorted(s) for i, s in record["state"].items()}
+    for i, s in record["state"].items():
+        for name, expected in s.items():
+            value = state[int(i)][name]
+            assert flat(value.tolist()) == close(expected), (i, name)
+            assert value.dtype == torch.float32 and value.device.type == "cpu"
+    again = made()
+    again.load_state_dict(o.state_dict())
+    a.grad = torch.ones(3)
+    again.step()
+    assert flat(a.tolist()) == close(record["fifth"])
+    step = state.get(0, {}).get("step")
+    assert step is None or step.item() == 4.0  # what was loaded was copied
+
+
+def one(value=1.0, grad=0.5):
+    p = nn.Parameter(torch.tensor([value]))
+    p.grad = torch.tensor([grad])
+    return p
+
+
+def test_sgd_by_hand():
+    p = one(1.0, 0.5)
+    o = optim.SGD([p], lr=0.1, momentum=0.5, weight_decay=2.0)
+    o.step()  # d = 0.5 + 2 = 2.5
+    assert p.item() == pytest.approx(0.75)
+    o.step()  # d = 0.5 + 1.5 = 2, b = 1.25 + 2
+    assert p.item() == pytest.approx(0.425)
+
+
+def test_adam_by_hand():
+    p = one(1.0, 0.5)
+    o = optim.Adam([p], lr=0.1)
+    o.step()  # m / (1 - beta1) = g, sqrt(v / (1 - beta2)) = |g|: one step of lr
+    assert p.item() == pytest.approx(0.9, abs=1e-6)
+    p = one(1.0, -0.5)
+    optim.AdamW([p], lr=0.1, weight_decay=0.5).step()
+    assert p.item() == pytest.approx(0.95 + 0.1, abs=1e-6)
+
+
+def test_parameters_without_gradient_stay():
+    p, q = one(), nn.Parameter(torch.ones(2))
+    for made in (optim.SGD([p, q], 0.1, momentum=0.9), optim.Adam([p, q]), optim.RMSprop([p, q])):
+        made.step()
+        assert q.tolist() == [1.0, 1.0] and q not in made.state and p in made.state
+
+
+def test_a_gradient_that_comes_later_begins_anew():
+    p, q = one(), nn.Parameter(torch.ones(1))
+    o = optim.Adam([p, q], lr=0.1)
+    o.step()
+    q.grad = torch.ones(1)
+    o.step()
+    assert q.item() == pytest.approx(0.9, abs=1e-6)
+    assert o.state[p]["step"].item() == 2.0 and o.state[q]["step"].item() == 1.0
+
+
+def test_state_is_the_truth():
+    p = one(0.0, 1.0)
+    o = optim.SGD([p], lr=1.0, momentum=0.5)
+    o.step()
+    assert o.state[p]["momentum_buffer"].item() == 1.0
+    o.state[p]["momentum_buffer"] = torch.tensor([4.0])
+    o.step()
+    assert p.item() == -1.0 - 3.0
+    o.state.clear()
+    o.step()
+    assert p.item() == -5.0 and o.state[p]["momentum_buffer"].item() == 1.0
+
+
+def test_groups_have_their_own_options():
+    p, q = one(), one()
+    o = optim.SGD([{"params": [p], "lr": 1.0}, {"params": [q]}], lr=0.1)
+    o.step()
+    assert p.item() == 0.5 and q.item() == pytest.approx(0.95)
+    o.param_groups[1]["lr"] = 2.0
+    o.step()
+    assert q.item() == pytest.approx(-0.05)
+
+
+def test_rate_as_tensor():
+    p = one()
+    optim.SGD([p], lr=torch.tensor(0.5)).step()
+    assert p.item() == 0.75
+
+
+def test_closure():
+    p = one(2.0)
+    o = optim.SGD([p], lr=0.25)
+
+    def closure():
+        o.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        assert o.step(closure).item() == 4.0
+    assert p.item() == 1.0 and o.step(lambda: 5) == 5
+    with pytest.raises(TypeError, match="'int' object is not callable"):
+        o.step(3)
+
+
+def test_zero_grad():
+    p = one()
+    o = optim.SGD([p])
+    grad = p.grad
+    o.zero_grad(set_to_none=False)
+    assert p.grad is grad and grad.item() == 0.0
+    o.zero_grad()
+    assert p.grad is None
+    o.zero_grad(set_to_none=False)
+    assert p.grad is None
+
+
+def test_step_leaves_no_graph():
+    p = one()
+    for o in (optim.SGD([p], momentum=0.9), optim.Adam([p]), optim.Adam([p], amsgrad=True), optim.RMSprop([p]),
+              optim.Adagrad([p])):
+        o.step()
+        assert p.is_leaf and p.grad_fn is None and p.requires_grad
+        for value in o.state[p].values():
+            assert not value.requires_grad
+
+
+def test_step_hooks():
+    p, log = one(), []
+    o = optim.SGD([p], lr=1.0)
+    o.register_step_pre_hook(lambda opt, args, kwargs: log.append((opt is o, args[0] is o, len(args), kwargs)))
+    handle = o.register_step_post_hook(lambda opt, args, kwargs: log.append(p.item()))
+    o.step()
+    assert log == [(True, True, 1, {}), 0.5]
+    handle.remove()
+    assert o.step(closure=lambda: 4) == 4 and len(log) == 3
+    for other in (copy.deepcopy(o), pickle.loads(pickle.dumps(o))):
+        other.step()
+        assert len(log) == 3 and repr(other) == repr(o)
+
+
+def test_own_optimizer():
+    class Sign(optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            with torch.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p -= group["lr"] * p.grad.sign()
+
+    p = one(1.0, -7.0)
+    Sign([p], 0.25).step()
+    assert p.item() == 1.25
+    with pytest.raises(NotImplementedError):
+        optim.Optimizer([p], {}).step()
+
+
+def test_training_converges():
+    torch.manual_seed(0)
+    x = torch.randn(256, 2)
+    y = x @ torch.tensor([[2.0], [-3.4]]) + 4.2
+    for make, rounds in ((lambda p: optim.SGD(p, lr=0.1), 100), (lambda p: optim.Adam(p, lr=0.1), 300)):
+        net = nn.Linear(2, 1)
+        o = make(net.parameters())
+        for _ in range(rounds):
+            o.zero_grad()
+            nn.functional.mse_loss(net(x), y).backward()
+            o.step()
+        assert net.weight.tolist() == [pytest.approx([2.0, -3.4], abs=1e-3)]
+        assert net.bias.item() == pytest.approx(4.2, abs=1e-3)
