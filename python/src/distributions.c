@@ -1,6 +1,5 @@
 /* distributions.c: random numbers that are made from uniform and normal ones by formulas. */
 #define TN_HERE "" /* errors name no line of this file */
-#include "args_error.h"
 #include "functions.h"
 #include "generator.h"
 
@@ -29,15 +28,6 @@ static tn_tensor *compute(worker *f, work *w)
     return r;
 }
 
-static PyObject *give(const py_value *out, tn_tensor *r)
-{
-    if (!r || !out->given)
-        return py_wrap(r);
-    bool ok = py_write_out(out->s.v.t, r) == 0;
-    tn_release(r);
-    return ok ? py_borrowed(out->s.v.t) : NULL;
-}
-
 /* A new tensor from f. out: NULL, or the value of 'out'. */
 static PyObject *fresh(const char *name, worker *f, work *w, const py_value *generator, const py_value *out)
 {
@@ -48,7 +38,7 @@ static PyObject *fresh(const char *name, worker *f, work *w, const py_value *gen
     py_draw_end(&draw);
     if (!r && w->why)
         return PyErr_Format(PyExc_RuntimeError, "%s", w->why);
-    return out ? give(out, r) : py_wrap(r);
+    return out ? py_into(out, r) : py_wrap(r);
 }
 
 /* What f makes, written into x, which autograd sees. */
@@ -107,7 +97,7 @@ static bool is_floating(const char *name, const tn_tensor *x)
 {
     if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
         return true;
-    PyErr_Format(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", name, tn_dtype_name(tn_tensor_dtype(x)));
+    PyErr_Format(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", name, py_scalar_type_name(tn_tensor_dtype(x)));
     return false;
 }
 
@@ -178,7 +168,7 @@ static bool is_continuous(const char *name, const tn_tensor *x)
     PyErr_Format(PyExc_RuntimeError,
                  "%s distribution is a continuous probability distribution. dtype must be a floating point but you "
                  "specified %s",
-                 name, tn_dtype_name(tn_tensor_dtype(x)));
+                 name, py_scalar_type_name(tn_tensor_dtype(x)));
     return false;
 }
 
@@ -309,6 +299,6 @@ PyObject *run_multinomial(PyObject *self, py_value *v, int which)
         return PyErr_Format(PyExc_RuntimeError, "%s", why);
     if (!tn_dtype_is_floating_point(tn_tensor_dtype(w.x)))
         return PyErr_Format(PyExc_RuntimeError, "multinomial only supports floating-point dtypes for input, got: %s",
-                            tn_dtype_name(tn_tensor_dtype(w.x)));
+                            py_scalar_type_name(tn_tensor_dtype(w.x)));
     return fresh("multinomial", multinomial_of, &w, &v[3], &v[4]);
 }

@@ -1,5 +1,6 @@
 /* generator.c: torch.Generator, and the functions that seed. */
 #include "generator.h"
+#include "args_error.h"
 
 static PyTypeObject *generator_type;
 static PyObject *default_cpu;
@@ -79,6 +80,23 @@ void py_draw_end(py_draw *draw)
     (void)!set_state_of(draw->generator, after);
     Py_DECREF((PyObject *)draw->generator);
     draw->generator = NULL;
+}
+
+const char *py_scalar_type_name(tn_dtype dtype)
+{
+    static const char *const names[] = {[TN_BOOL] = "Bool", [TN_U8] = "Byte",   [TN_I8] = "Char",      [TN_I16] = "Short",
+                                        [TN_I32] = "Int",   [TN_I64] = "Long",  [TN_F16] = "Half",     [TN_BF16] = "BFloat16",
+                                        [TN_F32] = "Float", [TN_F64] = "Double"};
+    return dtype >= TN_BOOL && dtype <= TN_F64 ? names[dtype] : "Undefined";
+}
+
+PyObject *py_into(const py_value *out, tn_tensor *result)
+{
+    if (!result || !out->given)
+        return py_wrap(result);
+    bool ok = py_write_out(out->s.v.t, result) == 0;
+    tn_release(result);
+    return ok ? py_borrowed(out->s.v.t) : NULL;
 }
 
 /* ---- seeds and states as Python's objects ---- */

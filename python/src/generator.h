@@ -28,4 +28,10 @@ typedef struct py_draw {
 int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device);
 void py_draw_end(py_draw *draw);
 
+/* "Long" for int64: how PyTorch's errors call a dtype. */
+const char *py_scalar_type_name(tn_dtype dtype);
+
+/* py_write_out where 'out' was given, and its wrapper; else the result's own. Takes the result's reference; NULL raises. */
+PyObject *py_into(const py_value *out, tn_tensor *result);
+
 #endif

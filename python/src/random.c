@@ -1,6 +1,5 @@
 /* random.c: factories of random tensors, and the in-place methods that the library has. Others: distributions.c. */
 #define TN_HERE "" /* errors name no line of this file */
-#include "args_error.h"
 #include "functions.h"
 #include "generator.h"
 
@@ -24,13 +23,14 @@ static tn_options options_of(const py_value *rest)
     return o;
 }
 
-static PyObject *into(const py_value *out, tn_tensor *result)
+static bool out_fits(const py_value *rest)
 {
-    if (!result || !out->given)
-        return py_wrap(result);
-    bool ok = py_write_out(out->s.v.t, result) == 0;
-    tn_release(result);
-    return ok ? py_borrowed(out->s.v.t) : NULL;
+    tn_dtype dtype = rest[DTYPE].dtype;
+    if (!rest[OUT].given || !dtype || dtype == tn_tensor_dtype(rest[OUT].s.v.t))
+        return true;
+    PyErr_Format(PyExc_RuntimeError, "dtype %s does not match dtype of out parameter (%s)", py_scalar_type_name(dtype),
+                 py_scalar_type_name(tn_tensor_dtype(rest[OUT].s.v.t)));
+    return false;
 }
 
 typedef tn_tensor *maker(const py_value *v, const tn_options *o);
@@ -41,11 +41,11 @@ static PyObject *factory(const char *name, maker *f, const py_value *v, const py
     tn_options o = options_of(rest);
     tn_device device = o.device.type ? o.device : like ? tn_tensor_device(like) : tn_get_default_device();
     py_draw draw;
-    if (py_draw_begin(&draw, name, &rest[GENERATOR], device))
+    if (!out_fits(rest) || py_draw_begin(&draw, name, &rest[GENERATOR], device))
         return NULL;
     tn_tensor *r = f(v, &o);
     py_draw_end(&draw);
-    return into(&rest[OUT], r);
+    return py_into(&rest[OUT], r);
 }
 
 static tn_tensor *make_rand(const py_value *v, const tn_options *o)
@@ -217,9 +217,9 @@ static bool std_fits(const py_value *std)
     }
     if (std->s.v.f >= 0)
         return true;
-    PyObject *number = PyFloat_FromDouble(std->s.v.f);
-    PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %S", number);
-    Py_XDECREF(number);
+    char text[32];
+    PyOS_snprintf(text, sizeof text, "%g", std->s.v.f);
+    PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %s", text);
     return false;
 }
 
@@ -230,8 +230,8 @@ PyObject *run_normal(PyObject *self, py_value *v, int which)
         return NULL;
     const tn_tensor *like = which == 3 ? NULL : which == 2 ? v[1].s.v.t : v[0].s.v.t;
     if (like && !tn_dtype_is_floating_point(tn_tensor_dtype(like)))
-        return PyErr_Format(PyExc_NotImplementedError, "\"normal\" not implemented for '%s'",
-                            tn_dtype_name(tn_tensor_dtype(like)));
+        return PyErr_Format(PyExc_NotImplementedError, "\"normal_kernel\" not implemented for '%s'",
+                            py_scalar_type_name(tn_tensor_dtype(like)));
     return factory("normal", which == 3 ? make_normal_of_numbers : make_normal_of_tensors, v, v + 3, like);
 }
 
