@@ -35,8 +35,15 @@ PY_DECLARE(clamp_bounds)
     X(where) X(where_method) X(max) X(min) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) X(chunk) X(tensor_split) \
     X(unbind) X(allclose) X(equal) X(to) X(cuda) X(cpu) X(nonzero) \
     X(tensor) X(as_tensor) X(asarray) X(from_numpy) X(frombuffer)
+/* Those that draw random numbers: random.c, distributions.c. */
+#define PY_RANDOM_RUNS(X) \
+    X(rand) X(randn) X(rand_like) X(randn_like) X(randint) X(randint_like) X(randperm) X(normal) X(uniform_) X(normal_) \
+    X(random_) X(bernoulli) X(bernoulli_) X(exponential_) X(log_normal_) X(cauchy_) X(geometric_) X(multinomial)
+#define PY_CUDA_RUNS(X) X(record_stream) /* cuda_stream.c */
 #define PY_DECLARE(name) PyObject *run_##name(PyObject *self, py_value *v, int which);
 PY_HAND_RUNS(PY_DECLARE)
+PY_RANDOM_RUNS(PY_DECLARE)
+PY_CUDA_RUNS(PY_DECLARE)
 #undef PY_DECLARE
 
 /* torch.return_types.max(values=..., indices=...): a named tuple of n tensors, whose references it takes. */

@@ -1,0 +1,435 @@
+/* generator.c: torch.Generator, and the functions that seed. */
+#include "generator.h"
+#include "args_error.h"
+
+static PyTypeObject *generator_type;
+static PyObject *default_cpu;
+
+static py_generator *of(PyObject *o)
+{
+    return (py_generator *)(void *)o;
+}
+
+static tn_rng_state state_of(const py_generator *g)
+{
+    return g->shared ? tn_get_rng_state(g->device) : g->state;
+}
+
+static int set_state_of(py_generator *g, tn_rng_state state)
+{
+    g->state = state;
+    if (!g->shared || !tn_set_rng_state(g->device, state))
+        return 0;
+    py_raise();
+    return -1;
+}
+
+/* ---- drawing from one ---- */
+
+static int check_generator(const char *function, PyObject *o, tn_device device)
+{
+    char name[64];
+    if (!PyObject_TypeCheck(o, generator_type)) {
+        PyErr_Format(PyExc_TypeError, "%s(): argument 'generator' must be torch.Generator, not %s", function,
+                     py_type_name(o, name, sizeof name));
+        return -1;
+    }
+    if (of(o)->device.type == device.type)
+        return 0;
+    PyErr_Format(PyExc_RuntimeError, "Expected a '%s' device type for generator but found '%s'",
+                 tn_device_text(tn_device_make(device.type, -1)).s,
+                 tn_device_text(tn_device_make(of(o)->device.type, -1)).s);
+    return -1;
+}
+
+static bool is_own(const py_generator *g, tn_device device)
+{
+    int32_t index = device.type == TN_DEVICE_CUDA && device.index < 0 ? tn_cuda_current_device() : device.index;
+    return g->shared && (device.type != TN_DEVICE_CUDA || g->device.index == index);
+}
+
+int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device)
+{
+    *draw = (py_draw){.device = device};
+    if (v && v->given && v->u.object != Py_None) {
+        if (check_generator(function, v->u.object, device))
+            return -1;
+        if (!is_own(of(v->u.object), device)) {
+            draw->generator = of(Py_NewRef(v->u.object));
+            draw->before = tn_get_rng_state(device);
+            if (!tn_set_rng_state(device, state_of(draw->generator)))
+                return 0;
+            py_raise();
+            Py_DECREF((PyObject *)draw->generator);
+            return -1;
+        }
+    }
+    draw->thread = PyEval_SaveThread();
+    return 0;
+}
+
+void py_draw_end(py_draw *draw)
+{
+    if (draw->thread)
+        PyEval_RestoreThread(draw->thread);
+    if (!draw->generator)
+        return;
+    tn_rng_state after = tn_get_rng_state(draw->device);
+    /* neither can fail: begin has set both */
+    (void)!tn_set_rng_state(draw->device, draw->before);
+    (void)!set_state_of(draw->generator, after);
+    Py_DECREF((PyObject *)draw->generator);
+    draw->generator = NULL;
+}
+
+const char *py_scalar_type_name(tn_dtype dtype)
+{
+    static const char *const names[] = {[TN_BOOL] = "Bool", [TN_U8] = "Byte",   [TN_I8] = "Char",      [TN_I16] = "Short",
+                                        [TN_I32] = "Int",   [TN_I64] = "Long",  [TN_F16] = "Half",     [TN_BF16] = "BFloat16",
+                                        [TN_F32] = "Float", [TN_F64] = "Double"};
+    return dtype >= TN_BOOL && dtype <= TN_F64 ? names[dtype] : "Undefined";
+}
+
+PyObject *py_into(const py_value *out, tn_tensor *result)
+{
+    if (!result || !out->given)
+        return py_wrap(result);
+    bool ok = py_write_out(out->s.v.t, result) == 0;
+    tn_release(result);
+    return ok ? py_borrowed(out->s.v.t) : NULL;
+}
+
+/* ---- seeds and states as Python's objects ---- */
+
+/* -2^63 .. 2^64 - 1; negative ones count from 2^64 down, as in PyTorch. */
+static int seed_from(PyObject *o, uint64_t *out)
+{
+    int overflow;
+    long long i = PyLong_AsLongLongAndOverflow(o, &overflow);
+    *out = (uint64_t)i;
+    if (overflow > 0) {
+        *out = PyLong_AsUnsignedLongLong(o);
+        overflow = PyErr_Occurred() != NULL;
+        PyErr_Clear();
+    }
+    if (overflow) {
+        PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
+        return -1;
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *long_of(uint64_t v)
+{
+    return PyLong_FromUnsignedLongLong(v);
+}
+
+enum { STATE_BYTES = 16 };
+
+/* uint8 [16]: seed and offset, the lowest byte first */
+static PyObject *tensor_of(tn_rng_state state)
+{
+    uint8_t bytes[STATE_BYTES];
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(state.seed >> 8 * i);
+        bytes[8 + i] = (uint8_t)(state.offset >> 8 * i);
+    }
+    tn_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU};
+    return py_wrap((tn_tensor_from_opt)((tn_array){bytes, sizeof bytes, TN_U8, false}, &o));
+}
+
+static int state_from(PyObject *o, tn_rng_state *out)
+{
+    char name[64];
+    if (!py_is_tensor(o)) {
+        PyErr_Format(PyExc_TypeError, "expected a torch.ByteTensor, but got %s", py_type_name(o, name, sizeof name));
+        return -1;
+    }
+    tn_tensor *t = py_t(o);
+    if (tn_tensor_dtype(t) != TN_U8 || tn_tensor_device(t).type != TN_DEVICE_CPU || !tn_tensor_is_contiguous(t)) {
+        PyErr_SetString(PyExc_TypeError, "RNG state must be a torch.ByteTensor");
+        return -1;
+    }
+    if (tn_tensor_numel(t) != STATE_BYTES) {
+        PyErr_Format(PyExc_RuntimeError, "RNG state is wrong size: a generator of Tenon has %d bytes, but got %lld",
+                     STATE_BYTES, (long long)tn_tensor_numel(t));
+        return -1;
+    }
+    const uint8_t *bytes = tn_data(t);
+    *out = (tn_rng_state){0, 0};
+    for (int i = 0; i < 8; i++) {
+        out->seed |= (uint64_t)bytes[i] << 8 * i;
+        out->offset |= (uint64_t)bytes[8 + i] << 8 * i;
+    }
+    return 0;
+}
+
+/* ---- the type ---- */
+
+static PyObject *make(PyTypeObject *type, tn_device device, bool shared)
+{
+    py_generator *self = (py_generator *)(void *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (!self)
+        return NULL;
+    self->device = device;
+    self->shared = shared;
+    self->state = (tn_rng_state){67280421310721U, 0}; /* PyTorch's default seed */
+    return (PyObject *)self;
+}
+
+/* A device that has a generator: cpu, or a GPU that is there. */
+static int resolve(tn_device *device)
+{
+    if (device->type == TN_DEVICE_CPU) {
+        device->index = -1;
+        return 0;
+    }
+    if (device->type != TN_DEVICE_CUDA) {
+        PyErr_Format(PyExc_RuntimeError, "Device type %s is not supported for torch.Generator() api.",
+                     tn_device_text(tn_device_make(device->type, -1)).s);
+        return -1;
+    }
+    if (device->index < 0)
+        device->index = tn_cuda_current_device();
+    if (tn_cuda_device_name(*device))
+        return 0;
+    py_raise();
+    return -1;
+}
+
+static int device_argument(PyObject *o, tn_device *out)
+{
+    char name[64];
+    int status = o && o != Py_None ? py_device_from(o, out) : 0;
+    if (status > 0)
+        PyErr_Format(PyExc_TypeError, "Generator(): argument 'device' (position 1) must be torch.device, not %s",
+                     py_type_name(o, name, sizeof name));
+    return status ? -1 : resolve(out);
+}
+
+static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+    static char *names[] = {"device", NULL};
+    PyObject *o = NULL;
+    tn_device device = TN_CPU;
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|O:Generator", names, &o) || device_argument(o, &device))
+        return NULL;
+    return make(type, device, false);
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyObject *manual_seed(PyObject *self, PyObject *o)
+{
+    char name[64];
+    uint64_t seed;
+    if (!PyLong_Check(o))
+        return PyErr_Format(PyExc_RuntimeError, "manual_seed expected a long, but got %s",
+                            py_type_name(o, name, sizeof name));
+    if (seed_from(o, &seed) || set_state_of(of(self), (tn_rng_state){seed, 0}))
+        return NULL;
+    return Py_NewRef(self);
+}
+
+/* A seed from the system's entropy, without touching the library's generators. */
+static int entropy(uint64_t *out)
+{
+    PyObject *os = PyImport_ImportModule("os"), *bytes = os ? PyObject_CallMethod(os, "urandom", "i", 8) : NULL;
+    const char *text = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (text)
+        memcpy(out, text, sizeof *out);
+    Py_XDECREF(bytes);
+    Py_XDECREF(os);
+    return text ? 0 : -1;
+}
+
+static PyObject *seed_method(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    uint64_t seed;
+    if (entropy(&seed) || set_state_of(of(self), (tn_rng_state){seed, 0}))
+        return NULL;
+    return long_of(seed);
+}
+
+static PyObject *initial_seed_method(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return long_of(state_of(of(self)).seed);
+}
+
+static PyObject *get_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return tensor_of(state_of(of(self)));
+}
+
+static PyObject *set_state(PyObject *self, PyObject *o)
+{
+    tn_rng_state state;
+    if (state_from(o, &state) || set_state_of(of(self), state))
+        return NULL;
+    return Py_NewRef(self);
+}
+
+static PyObject *clone_state(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *copy = make(Py_TYPE(self), of(self)->device, false);
+    if (copy)
+        of(copy)->state = state_of(of(self));
+    return copy;
+}
+
+/* Pickled with the state of now. */
+static PyObject *reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *device = py_device_object(of(self)->device), *state = get_state(self, NULL);
+    PyObject *r = device && state ? Py_BuildValue("O(O)O", (PyObject *)Py_TYPE(self), device, state) : NULL;
+    Py_XDECREF(device);
+    Py_XDECREF(state);
+    return r;
+}
+
+static PyObject *setstate(PyObject *self, PyObject *o)
+{
+    tn_rng_state state;
+    if (state_from(o, &state) || set_state_of(of(self), state))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_device(PyObject *self, void *unused)
+{
+    (void)unused;
+    return py_device_object(of(self)->device);
+}
+
+static PyMethodDef methods[] = {
+    {"manual_seed", manual_seed, METH_O, "Seeds it; returns it."},
+    {"seed", seed_method, METH_NOARGS, "Seeds it from the system's entropy; returns the seed."},
+    {"initial_seed", initial_seed_method, METH_NOARGS, "The seed it was given last."},
+    {"get_state", get_state, METH_NOARGS, "All there is to it: uint8 [16]."},
+    {"set_state", set_state, METH_O, "Makes it go on where get_state was called."},
+    {"clone_state", clone_state, METH_NOARGS, "Another Generator in the same state."},
+    {"__reduce__", reduce, METH_NOARGS, NULL},
+    {"__setstate__", setstate, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef getset[] = {
+    {"device", get_device, NULL, "Whose random numbers it gives.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, (void *)new},
+    {Py_tp_dealloc, (void *)dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getset},
+    {Py_tp_doc, (void *)"Generator(device='cpu')\n\nRandom numbers apart from those of the device's own generator: Philox "
+                        "4x32-10. The same seed gives the same numbers on every device."},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"tenon.Generator", sizeof(py_generator), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+/* ---- functions ---- */
+
+/* What int() takes: the seeds of torch.manual_seed. */
+static int seed_from_any(PyObject *o, uint64_t *out)
+{
+    PyObject *n = PyNumber_Long(o);
+    int status = n ? seed_from(n, out) : -1;
+    Py_XDECREF(n);
+    return status;
+}
+
+static PyObject *torch_manual_seed(PyObject *self, PyObject *o)
+{
+    (void)self;
+    uint64_t seed;
+    if (seed_from_any(o, &seed))
+        return NULL;
+    tn_manual_seed(seed);
+    return Py_NewRef(default_cpu);
+}
+
+static PyObject *torch_seed(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return long_of(tn_seed());
+}
+
+static PyObject *torch_initial_seed(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return long_of(tn_initial_seed());
+}
+
+static PyObject *torch_get_rng_state(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return tensor_of(tn_get_rng_state(TN_CPU));
+}
+
+static PyObject *torch_set_rng_state(PyObject *self, PyObject *o)
+{
+    (void)self;
+    return setstate(default_cpu, o);
+}
+
+static PyObject *cuda_manual_seed(PyObject *self, PyObject *o)
+{
+    (void)self;
+    uint64_t seed;
+    if (seed_from_any(o, &seed))
+        return NULL;
+    tn_cuda_manual_seed(seed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *cuda_manual_seed_all(PyObject *self, PyObject *o)
+{
+    (void)self;
+    uint64_t seed;
+    if (seed_from_any(o, &seed))
+        return NULL;
+    tn_cuda_manual_seed_all(seed);
+    Py_RETURN_NONE;
+}
+
+/* The device's own generator, as an object. */
+static PyObject *generator_of(PyObject *self, PyObject *o)
+{
+    (void)self;
+    tn_device device = TN_CPU;
+    return device_argument(o, &device) ? NULL : make(generator_type, device, true);
+}
+
+static PyMethodDef functions[] = {
+    {"manual_seed", torch_manual_seed, METH_O, "Seeds the generators of every device; returns the CPU's."},
+    {"seed", torch_seed, METH_NOARGS, "Seeds the generators of every device from the system's entropy; returns the seed."},
+    {"initial_seed", torch_initial_seed, METH_NOARGS, "The seed of the CPU's generator."},
+    {"get_rng_state", torch_get_rng_state, METH_NOARGS, "The state of the CPU's generator: uint8 [16]."},
+    {"set_rng_state", torch_set_rng_state, METH_O, "Sets the state of the CPU's generator."},
+    {"_cuda_manual_seed", cuda_manual_seed, METH_O, "Seeds the generator of the current GPU."},
+    {"_cuda_manual_seed_all", cuda_manual_seed_all, METH_O, "Seeds the generators of all GPUs."},
+    {"_generator_of", generator_of, METH_O, "The own generator of a device."},
+    {NULL, NULL, 0, NULL},
+};
+
+int py_add_random(PyObject *module)
+{
+    generator_type = py_type_new(module, &spec, NULL);
+    default_cpu = generator_type ? make(generator_type, TN_CPU, true) : NULL;
+    if (!default_cpu || PyModule_AddObjectRef(module, "default_generator", default_cpu))
+        return -1;
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,37 @@
+/* generator.h: torch.Generator, and operations that draw from one.
+ *
+ * The library has one generator for each device. A Generator of its own keeps a state, which takes the place of its
+ * device's for one operation. That happens with the GIL held, so no other Python thread that asks for a Generator sees it.
+ */
+#ifndef TENON_PY_GENERATOR_H
+#define TENON_PY_GENERATOR_H
+
+#include "args.h"
+
+typedef struct py_generator {
+    PyObject_HEAD
+    tn_device device;   /* of cuda with its index; cpu without one */
+    bool shared;        /* it is the device's own: the state is the library's */
+    tn_rng_state state; /* otherwise */
+} py_generator;
+
+/* One operation's use of a generator. Without one (generator NULL) the operation may run without the GIL. */
+typedef struct py_draw {
+    py_generator *generator;
+    tn_device device;
+    tn_rng_state before;
+    PyThreadState *thread; /* the GIL was let go */
+} py_draw;
+
+/* v is the value of an 'object? generator', device where the operation runs. 0, or -1 with an exception. After 0
+ * py_draw_end is to be called, before anything else that needs the GIL. */
+int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device);
+void py_draw_end(py_draw *draw);
+
+/* "Long" for int64: how PyTorch's errors call a dtype. */
+const char *py_scalar_type_name(tn_dtype dtype);
+
+/* py_write_out where 'out' was given, and its wrapper; else the result's own. Takes the result's reference; NULL raises. */
+PyObject *py_into(const py_value *out, tn_tensor *result);
+
+#endif

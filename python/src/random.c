@@ -1,0 +1,279 @@
+/* random.c: factories of random tensors, and the in-place methods that the library has. Others: distributions.c. */
+#define TN_HERE "" /* errors name no line of this file */
+#include "functions.h"
+#include "generator.h"
+
+/* ---- factories ---- */
+
+/* Slots of every factory: its own arguments, then these, then 'out'. */
+enum { GENERATOR, DTYPE, DEVICE, PIN_MEMORY, REQUIRES_GRAD, OUT };
+
+static tn_options options_of(const py_value *rest)
+{
+    tn_options o = {.struct_size = sizeof o,
+                    .site = "",
+                    .device = rest[DEVICE].device,
+                    .dtype = rest[DTYPE].dtype,
+                    .requires_grad = rest[REQUIRES_GRAD].s.v.i != 0,
+                    .pin_memory = rest[PIN_MEMORY].s.v.i != 0};
+    if (rest[OUT].given) { /* the numbers are made as 'out' keeps them */
+        o.dtype = o.dtype ? o.dtype : tn_tensor_dtype(rest[OUT].s.v.t);
+        o.device = o.device.type ? o.device : tn_tensor_device(rest[OUT].s.v.t);
+    }
+    return o;
+}
+
+static bool out_fits(const py_value *rest)
+{
+    tn_dtype dtype = rest[DTYPE].dtype;
+    if (!rest[OUT].given || !dtype || dtype == tn_tensor_dtype(rest[OUT].s.v.t))
+        return true;
+    PyErr_Format(PyExc_RuntimeError, "dtype %s does not match dtype of out parameter (%s)", py_scalar_type_name(dtype),
+                 py_scalar_type_name(tn_tensor_dtype(rest[OUT].s.v.t)));
+    return false;
+}
+
+typedef tn_tensor *maker(const py_value *v, const tn_options *o);
+
+/* like: the tensor whose device counts where none is said, or NULL. */
+static PyObject *factory(const char *name, maker *f, const py_value *v, const py_value *rest, const tn_tensor *like)
+{
+    tn_options o = options_of(rest);
+    tn_device device = o.device.type ? o.device : like ? tn_tensor_device(like) : tn_get_default_device();
+    py_draw draw;
+    if (!out_fits(rest) || py_draw_begin(&draw, name, &rest[GENERATOR], device))
+        return NULL;
+    tn_tensor *r = f(v, &o);
+    py_draw_end(&draw);
+    return py_into(&rest[OUT], r);
+}
+
+static tn_tensor *make_rand(const py_value *v, const tn_options *o)
+{
+    return tn_rand_opt(py_dims(v), o);
+}
+
+static tn_tensor *make_randn(const py_value *v, const tn_options *o)
+{
+    return tn_randn_opt(py_dims(v), o);
+}
+
+static tn_tensor *make_rand_like(const py_value *v, const tn_options *o)
+{
+    return tn_rand_like_opt(v[0].s.v.t, o);
+}
+
+static tn_tensor *make_randn_like(const py_value *v, const tn_options *o)
+{
+    return tn_randn_like_opt(v[0].s.v.t, o);
+}
+
+PyObject *run_rand(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return factory("rand", make_rand, v, v + 1, NULL);
+}
+
+PyObject *run_randn(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return factory("randn", make_randn, v, v + 1, NULL);
+}
+
+PyObject *run_rand_like(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return factory("rand_like", make_rand_like, v, v + 1, v[0].s.v.t);
+}
+
+PyObject *run_randn_like(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return factory("randn_like", make_randn_like, v, v + 1, v[0].s.v.t);
+}
+
+/* ---- whole numbers ---- */
+
+typedef struct range {
+    const char *c_name; /* how PyTorch's errors call the type */
+    int64_t low, high;
+} range;
+
+/* The whole numbers that a dtype can tell apart: a floating one up to two to the length of its significand. */
+static range range_of(tn_dtype dtype)
+{
+    switch (dtype) {
+    case TN_BOOL: return (range){"bool", 0, 1};
+    case TN_U8: return (range){"unsigned char", 0, UINT8_MAX};
+    case TN_I8: return (range){"signed char", INT8_MIN, INT8_MAX};
+    case TN_I16: return (range){"short", INT16_MIN, INT16_MAX};
+    case TN_I32: return (range){"int", INT32_MIN, INT32_MAX};
+    case TN_F16: return (range){"Half", -(1 << 11), 1 << 11};
+    case TN_BF16: return (range){"BFloat16", -(1 << 8), 1 << 8};
+    case TN_F32: return (range){"float", -(1 << 24), 1 << 24};
+    case TN_F64: return (range){"double", -((int64_t)1 << 53), (int64_t)1 << 53};
+    default: return (range){"long", INT64_MIN, INT64_MAX};
+    }
+}
+
+/* low .. high - 1 must be numbers of the dtype. An empty range is the library's error. */
+static bool fits(tn_dtype dtype, int64_t low, int64_t high)
+{
+    range r = range_of(dtype);
+    if (low >= high || tn_dtype_is_floating_point(dtype))
+        return true;
+    if (low < r.low || low > r.high)
+        PyErr_Format(PyExc_RuntimeError, "from is out of bounds for %s", r.c_name);
+    else if (high - 1 > r.high)
+        PyErr_Format(PyExc_RuntimeError, "to - 1 is out of bounds for %s", r.c_name);
+    else
+        return true;
+    return false;
+}
+
+static tn_tensor *make_randint(const py_value *v, const tn_options *o)
+{
+    return tn_randint_opt(v[0].given ? v[0].s.v.i : 0, v[1].s.v.i, py_dims(&v[2]), o);
+}
+
+PyObject *run_randint(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    tn_dtype dtype = options_of(v + 3).dtype;
+    if (!fits(dtype ? dtype : TN_I64, v[0].given ? v[0].s.v.i : 0, v[1].s.v.i))
+        return NULL;
+    return factory("randint", make_randint, v, v + 3, NULL);
+}
+
+static tn_tensor *make_randint_like(const py_value *v, const tn_options *o)
+{
+    tn_options like = *o;
+    like.dtype = o->dtype ? o->dtype : tn_tensor_dtype(v[0].s.v.t);
+    like.device = o->device.type ? o->device : tn_tensor_device(v[0].s.v.t);
+    return tn_randint_opt(v[1].given ? v[1].s.v.i : 0, v[2].s.v.i, tn_tensor_shape(v[0].s.v.t), &like);
+}
+
+PyObject *run_randint_like(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    tn_dtype dtype = options_of(v + 3).dtype;
+    if (!fits(dtype ? dtype : tn_tensor_dtype(v[0].s.v.t), v[1].given ? v[1].s.v.i : 0, v[2].s.v.i))
+        return NULL;
+    return factory("randint_like", make_randint_like, v, v + 3, v[0].s.v.t);
+}
+
+static tn_tensor *make_randperm(const py_value *v, const tn_options *o)
+{
+    return tn_randperm_opt(v[0].s.v.i, o);
+}
+
+PyObject *run_randperm(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    tn_dtype dtype = options_of(v + 1).dtype;
+    range r = range_of(dtype ? dtype : TN_I64);
+    if (v[0].s.v.i - 1 > r.high)
+        return PyErr_Format(PyExc_RuntimeError, "n is too large for result tensor type: 'torch.%s'", tn_dtype_name(dtype));
+    return factory("randperm", make_randperm, v, v + 1, NULL);
+}
+
+/* ---- normal ---- */
+
+static tn_tensor *make_normal_of_numbers(const py_value *v, const tn_options *o)
+{
+    tn_options plain = *o;
+    plain.requires_grad = false;
+    tn_tensor *t = tn_empty_opt(py_dims(&v[2]), &plain);
+    if (t && (!tn_normal_(t, v[0].s.v.f, v[1].s.v.f) || (o->requires_grad && !tn_requires_grad_(t, true)))) {
+        tn_release(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* mean + std * z, of the shape that both broadcast to; without a history, as PyTorch's. */
+static tn_tensor *make_normal_of_tensors(const py_value *v, const tn_options *o)
+{
+    (void)o;
+    bool was = tn_set_grad_enabled(false);
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *both = tn_add(v[0].s, v[1].s);
+    tn_tensor *z = both ? tn_normal_(tn_empty_like(both), 0, 1) : NULL;
+    tn_tensor *r = tn_scope_close_keep(scope, tn_add(tn_mul(z, v[1].s), v[0].s));
+    (void)tn_set_grad_enabled(was);
+    return r;
+}
+
+/* Waits for the device where std is a tensor. */
+static bool std_fits(const py_value *std)
+{
+    if (std->s.kind == TN_SCALAR_TENSOR) {
+        tn_tensor *low = tn_tensor_numel(std->s.v.t) ? tn_amin(std->s.v.t) : NULL;
+        bool negative = low && tn_tensor_device(low).type != TN_DEVICE_META && tn_item(low) < 0;
+        tn_release(low);
+        if (negative)
+            PyErr_SetString(PyExc_RuntimeError, "normal expects all elements of std >= 0.0");
+        return !negative;
+    }
+    if (std->s.v.f >= 0)
+        return true;
+    char text[32];
+    PyOS_snprintf(text, sizeof text, "%g", std->s.v.f);
+    PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %s", text);
+    return false;
+}
+
+PyObject *run_normal(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    if (!std_fits(&v[1]))
+        return NULL;
+    const tn_tensor *like = which == 3 ? NULL : which == 2 ? v[1].s.v.t : v[0].s.v.t;
+    if (like && !tn_dtype_is_floating_point(tn_tensor_dtype(like)))
+        return PyErr_Format(PyExc_NotImplementedError, "\"normal_kernel\" not implemented for '%s'",
+                            py_scalar_type_name(tn_tensor_dtype(like)));
+    return factory("normal", which == 3 ? make_normal_of_numbers : make_normal_of_tensors, v, v + 3, like);
+}
+
+/* ---- in place ---- */
+
+PyObject *run_uniform_(PyObject *self, py_value *v, int which)
+{
+    (void)which;
+    py_draw draw;
+    if (py_draw_begin(&draw, "uniform_", &v[3], tn_tensor_device(v[0].s.v.t)))
+        return NULL;
+    tn_tensor *r = tn_uniform_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f);
+    py_draw_end(&draw);
+    return r ? Py_NewRef(self) : py_raise();
+}
+
+PyObject *run_normal_(PyObject *self, py_value *v, int which)
+{
+    (void)which;
+    py_draw draw;
+    if (py_draw_begin(&draw, "normal_", &v[3], tn_tensor_device(v[0].s.v.t)))
+        return NULL;
+    tn_tensor *r = tn_normal_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f);
+    py_draw_end(&draw);
+    return r ? Py_NewRef(self) : py_raise();
+}
+
+/* Of which 0: the dtype's whole numbers from 0; 1: from v[1] to v[2], or to the dtype's last one; 2: from 0 to v[2]. */
+PyObject *run_random_(PyObject *self, py_value *v, int which)
+{
+    tn_tensor *x = v[0].s.v.t;
+    range r = range_of(tn_tensor_dtype(x));
+    int64_t from = which == 1 ? v[1].s.v.i : 0, to = v[2].given ? v[2].s.v.i : r.high < INT64_MAX ? r.high + 1 : r.high;
+    if (!fits(tn_tensor_dtype(x), from, to))
+        return NULL;
+    py_draw draw;
+    if (py_draw_begin(&draw, "random_", &v[3], tn_tensor_device(x)))
+        return NULL;
+    tn_tensor *made =
+        tn_randint(from, to, tn_tensor_shape(x), .dtype = tn_tensor_dtype(x), .device = tn_tensor_device(x));
+    tn_tensor *done = made ? tn_copy_(x, made) : NULL;
+    tn_release(made);
+    py_draw_end(&draw);
+    return done ? Py_NewRef(self) : py_raise();
+}
