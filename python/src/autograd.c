@@ -142,6 +142,17 @@ static PyObject *grad(PyObject *self, PyObject *args)
     return result;
 }
 
+static PyObject *detach_(PyObject *self, PyObject *t)
+{
+    (void)self;
+    if (!py_is_tensor(t))
+        return PyErr_Format(PyExc_TypeError, "_detach_(): a Tensor is asked for");
+    py_holds_gil++; /* its history may hold Python's functions */
+    tn_status status = tn_detach_(py_t(t));
+    py_holds_gil--;
+    return py_done(status);
+}
+
 /* ---- nodes ---- */
 
 typedef struct node {
@@ -266,6 +277,7 @@ static PyType_Spec node_spec = {"tenon.Node", sizeof(node), 0, Py_TPFLAGS_DEFAUL
 static PyMethodDef functions[] = {
     {"_set_grad_enabled", set_grad_enabled, METH_O, "_set_grad_enabled(on) -> what it was"},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nAre operations recorded on this thread?"},
+    {"_detach_", detach_, METH_O, NULL},
     {"_backward", backward, METH_VARARGS, NULL},
     {"_grad", grad, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

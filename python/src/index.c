@@ -387,3 +387,33 @@ int py_set_item(PyObject *self, PyObject *index, PyObject *value)
     indexing_free(&x);
     return status;
 }
+
+/* _index_put_(x, indices, values, accumulate): indices is a tuple of tensors and None, as x[...] takes them. */
+static PyObject *index_put_(PyObject *self, PyObject *args)
+{
+    PyObject *t, *index, *values;
+    int accumulate;
+    indexing x;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!O!O!p:index_put_", py_tensor_type, &t, &PyTuple_Type, &index, py_tensor_type, &values, &accumulate))
+        return NULL;
+    tn_tensor *r = NULL;
+    if (!read_index(&x, t, index)) {
+        tn_index_put__options o = {.struct_size = sizeof o, .site = "", .accumulate = accumulate != 0};
+        r = (tn_index_put__opt)(x.view, indices(&x), tn_scalar_t(py_t(values)), &o);
+        if (!r)
+            py_raise();
+    }
+    indexing_free(&x);
+    return r ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"_index_put_", index_put_, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int py_add_index(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -1,5 +1,66 @@
 """Tenon: tensors that know where they live. `import tenon as torch` reads as PyTorch does."""
 
+import importlib as _importlib
+import math as _math
+
 from . import _C
 from ._C import *  # noqa: F401,F403
-from ._C import Tensor, __version__, device, dtype  # noqa: F401
+from ._C import Tensor, __version__, device, dtype, is_grad_enabled  # noqa: F401
+
+from . import _tensor, return_types
+from ._info import finfo, iinfo
+from ._printing import set_printoptions
+from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .functional import *  # noqa: F401,F403
+
+e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
+newaxis = None
+strided = contiguous_format = preserve_format = None  # Tenon has one layout: these are taken and change nothing
+long, int, short, half, float, double = _C.int64, _C.int32, _C.int16, _C.float16, _C.float32, _C.float64
+bool = _C.bool
+
+# Submodules are imported when they are first asked for: `import tenon` takes a few milliseconds.
+_LAZY = {
+    "accelerator",
+    "autograd",
+    "backends",
+    "cuda",
+    "nn",
+    "optim",
+    "random",
+    "safetensors",
+    "serialization",
+    "testing",
+    "types",
+    "utils",
+    "version",
+}
+_FROM_LAZY = {
+    "save": "serialization",
+    "load": "serialization",
+    "install_as_torch": "_install",
+    "fork_rng": "random",
+    "Generator": "_C",
+}
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        return _importlib.import_module(f"tenon.{name}")
+    if name in _FROM_LAZY:
+        value = getattr(_importlib.import_module(f"tenon.{_FROM_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'torch' has no attribute '{name}'" if __name__ == "torch" else f"module 'tenon' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted(set(globals()) | _LAZY | set(_FROM_LAZY))
+
+
+def typename(obj):
+    """The name of an object's type, with its module; of a tensor, PyTorch's older name: 'torch.FloatTensor'."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = type(obj)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

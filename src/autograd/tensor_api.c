@@ -387,6 +387,22 @@ tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad)
     return tn__require_grad(t, requires_grad);
 }
 
+tn_status tn_detach_(tn_tensor *t)
+{
+    tn__enter(TN__NOWHERE);
+    if (!real(t))
+        return tn__poisoned("tn_detach_");
+    if (t->base)
+        return tn__error(TN_EGRAD, "Can't detach views in-place. Use detach() instead.");
+    if (t->obj.flags & TN__RETAINS_GRAD && t->node)
+        tn__tensor_forget(t); /* the node will not fill t's .grad any more */
+    tn__object *node = atomic_exchange(&t->node, NULL);
+    t->obj.flags &= ~(uint32_t)(TN__REQUIRES_GRAD | TN__RETAINS_GRAD);
+    if (node)
+        tn__object_release(node);
+    return TN_OK;
+}
+
 bool tn_tensor_requires_grad(const tn_tensor *t)
 {
     return real(t) && tn__wants_grad(t);

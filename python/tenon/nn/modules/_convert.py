@@ -2,6 +2,7 @@
 
 import tenon
 from tenon import _C
+from tenon.autograd.grad_mode import no_grad
 
 from ..parameter import Parameter
 
@@ -72,7 +73,7 @@ class Conversion:
                 module._apply(fn)
         for name, parameter in list(self._parameters.items()):
             if parameter is not None:
-                with _C.no_grad():
+                with no_grad():
                     self._convert_parameter(name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:

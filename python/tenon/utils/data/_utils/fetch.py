@@ -123,7 +123,7 @@ class TensorRows:
         """The batch of the samples start .. stop - 1."""
         if self.indices is not None:
             return self.select(_C.arange(start, stop))
-        return [t[start:stop].clone(memory_format=_C.contiguous_format) for t in self.tensors]
+        return [t[start:stop].clone().contiguous() for t in self.tensors]
 
 
 def _index_tensor(indices):

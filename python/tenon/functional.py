@@ -1,0 +1,175 @@
+"""Functions on tensors that are written in Python, of operations that Tenon has."""
+
+from . import _C
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "column_stack",
+    "dstack",
+    "hstack",
+    "is_same_size",
+    "is_storage",
+    "movedim",
+    "row_stack",
+    "unflatten",
+    "vstack",
+]
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all of these broadcast to."""
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    result = [1] * max((len(s) for s in shapes), default=0)
+    for shape in shapes:
+        for i, n in enumerate(shape, len(result) - len(shape)):
+            if n < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
+            if n != 1 and result[i] not in (1, n):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape: "
+                    + " and ".join(str(tuple(s)) for s in shapes)
+                )
+            if n != 1:
+                result[i] = n
+    return _C.Size(result)
+
+
+def _list(tensors):
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        return tuple(tensors[0])
+    return tensors
+
+
+def broadcast_tensors(*tensors):
+    """The tensors, expanded to one shape."""
+    tensors = _list(tensors)
+    shape = broadcast_shapes(*(t.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def _at_least(tensors, raise_one):
+    tensors = _list(tensors)
+    raised = tuple(raise_one(t) for t in tensors)
+    return raised[0] if len(raised) == 1 and isinstance(tensors[0], _C.Tensor) else raised
+
+
+def atleast_1d(*tensors):
+    """The tensors, those of no dimension with one."""
+    return _at_least(tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
+
+
+def atleast_2d(*tensors):
+    """The tensors, with two dimensions at least: new ones in front."""
+    return _at_least(tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
+
+
+def _three(t):
+    return t.reshape(1, 1, 1) if t.dim() == 0 else t[None, :, None] if t.dim() == 1 else t.unsqueeze(-1) if t.dim() == 2 else t
+
+
+def atleast_3d(*tensors):
+    """The tensors, with three dimensions at least."""
+    return _at_least(tensors, _three)
+
+
+def _several(function, tensors):
+    raised = function(*tensors)
+    return raised if isinstance(raised, tuple) else (raised,)
+
+
+def hstack(tensors):
+    """Joined along the second dimension; 1-D ones along the first."""
+    tensors = _several(atleast_1d, tensors)
+    return _C.cat(tensors, 0 if tensors[0].dim() == 1 else 1)
+
+
+def vstack(tensors):
+    """Joined along the first dimension, 1-D ones as rows."""
+    return _C.cat(_several(atleast_2d, tensors), 0)
+
+
+row_stack = vstack
+
+
+def dstack(tensors):
+    """Joined along the third dimension."""
+    return _C.cat(_several(atleast_3d, tensors), 2)
+
+
+def column_stack(tensors):
+    """Joined along the second dimension, 1-D ones as columns."""
+    return _C.cat(tuple(t.reshape(t.numel(), 1) if t.dim() <= 1 else t for t in tensors), 1)
+
+
+def movedim(input, source, destination):
+    """Dimensions at other places; the others keep their order."""
+    source = (source,) if isinstance(source, int) else tuple(source)
+    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of "
+            f"dims as destination ({list(destination)} dims)"
+        )
+    n = max(input.dim(), 1)
+    for d in source + destination:
+        if not -n <= d < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    place = dict(zip((d % n for d in destination), (s % n for s in source)))
+    if len(place) != len(source) or len(set(place.values())) != len(source):
+        raise RuntimeError(f"movedim: repeated dim in `source` ({list(source)}) or `destination` ({list(destination)})")
+    rest = (d for d in range(input.dim()) if d not in place.values())
+    return input.permute(tuple(place[d] if d in place else next(rest) for d in range(input.dim())))
+
+
+moveaxis = movedim
+__all__.append("moveaxis")
+
+
+def unflatten(input, dim, sizes):
+    """One dimension as several."""
+    return input.unflatten(dim, sizes)
+
+
+def cartesian_prod(*tensors):
+    """Every choice of one element from each 1-D tensor, as rows."""
+    if len(tensors) == 1:
+        return tensors[0]
+    shape = tuple(t.numel() for t in tensors)
+    columns = []
+    for i, t in enumerate(tensors):
+        columns.append(t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape).reshape(-1))
+    return _C.stack(columns, 1)
+
+
+def block_diag(*tensors):
+    """A matrix with these matrices along its diagonal, zeros elsewhere."""
+    tensors = _several(atleast_2d, tensors) if tensors else (_C.empty(1, 0),)
+    width = sum(t.shape[1] for t in tensors)
+    rows, at = [], 0
+    for t in tensors:
+        left = _C.zeros(t.shape[0], at, dtype=t.dtype, device=t.device)
+        right = _C.zeros(t.shape[0], width - at - t.shape[1], dtype=t.dtype, device=t.device)
+        rows.append(_C.cat((left, t, right), 1))
+        at += t.shape[1]
+    return _C.cat(rows, 0)
+
+
+def is_same_size(a, b):
+    """Have both the same shape?"""
+    return a.shape == b.shape
+
+
+def is_storage(obj):
+    """Is it the memory behind a tensor?"""
+    from ._tensor import UntypedStorage
+
+    return isinstance(obj, UntypedStorage)
+
+
+_C.Tensor.movedim = _C.Tensor.moveaxis = movedim
