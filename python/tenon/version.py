@@ -1,0 +1,18 @@
+"""torch.version: which Tenon this is, and the CUDA version of the driver, asked when it is read."""
+
+from tenon import _C
+
+__version__ = _C.__version__
+git_version = None
+debug = False
+hip = None
+xpu = None
+
+
+def __getattr__(name):
+    if name != "cuda":
+        raise AttributeError(f"module 'tenon.version' has no attribute '{name}'")
+    for library in _C._cuda.libraries():
+        if library["found"] and library["version"] and "cuda" in library["name"].lower():
+            return f"{library['version'] // 1000}.{library['version'] % 1000 // 10}"
+    return None
