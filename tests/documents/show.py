@@ -43,6 +43,10 @@ def exists(name):
     return (BLOCKS / f"{name}.py").exists()
 
 
+def silence():
+    return contextlib.redirect_stdout(io.StringIO())
+
+
 def main():
     names = sys.argv[1:]
     imports = names[:1] == ["--imports"]
@@ -51,9 +55,10 @@ def main():
     for name in names:
         last = name is names[-1]
         if exists(f"{name}.given"):
-            run_cell(f"{name}.given", imports, space)
+            with silence():
+                run_cell(f"{name}.given", imports, space)
         try:
-            with contextlib.nullcontext() if last else contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.nullcontext() if last else silence():
                 run_cell(name, imports, space)
         except Exception as error:
             if not last:

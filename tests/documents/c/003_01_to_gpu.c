@@ -10,7 +10,7 @@ int main(void)
 
     tn_device device = tn_device_parse("cuda");
     tensor = tn_to(tensor, .device = device);
-    tn_module_to(module, device);
+    tn_module_print(tn_module_to(module, device));
 
     printf("%s %s %s\n", device_of(tensor), device_of(before), truth(tensor == before));
     printf("%s %s\n", device_of(tn_module_parameter(module, "weight")),
