@@ -47,12 +47,16 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 #define IROW(name, op, ...) \
     static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op##_, NULL, true, NULL, 0, 0, 0}; \
     DOORS(name##_I)
+#define SELF(name, op, ...) \
+    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, true, NULL, 0, 0, 0}; \
+    DOORS(name##_I)
 #define HAND(where, name, hand, slots, doc, ...) \
     static py_function pf_##name##_##where = {#name, slots, {__VA_ARGS__}, NULL, run_##hand, false, NULL, 0, 0, 0}; \
     DOORS(name##_##where)
 #include "torch.def"
 #undef ROW
 #undef IROW
+#undef SELF
 #undef HAND
 
 /* ---- the tables ---- */
@@ -83,6 +87,7 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 
 #define ROW(where, name, op, ...)                IN_T_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)
+#define SELF(name, op, ...)
 #define HAND(where, name, hand, slots, doc, ...) IN_T_##where(fn_##name##_##where, name, doc, __VA_ARGS__)
 static PyMethodDef torch_functions[] = {
 #include "torch.def"
@@ -90,10 +95,12 @@ static PyMethodDef torch_functions[] = {
 };
 #undef ROW
 #undef IROW
+#undef SELF
 #undef HAND
 
 #define ROW(where, name, op, ...)                IN_M_##where(me_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)                      METHOD(me_##name##_I, name, doc_##op ", in place", __VA_ARGS__)
+#define SELF(name, op, ...)                      METHOD(me_##name##_I, name, doc_##op, __VA_ARGS__)
 #define HAND(where, name, hand, slots, doc, ...) IN_M_##where(me_##name##_##where, name, doc, __VA_ARGS__)
 static PyMethodDef methods[] = {
 #include "torch.def"
@@ -101,10 +108,12 @@ static PyMethodDef methods[] = {
 };
 #undef ROW
 #undef IROW
+#undef SELF
 #undef HAND
 
 #define ROW(where, name, op, ...)                IN_F_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)
+#define SELF(name, op, ...)
 #define HAND(where, name, hand, slots, doc, ...) IN_F_##where(fn_##name##_##where, name, doc, __VA_ARGS__)
 static PyMethodDef nn_functions[] = {
 #include "torch.def"
@@ -112,6 +121,7 @@ static PyMethodDef nn_functions[] = {
 };
 #undef ROW
 #undef IROW
+#undef SELF
 #undef HAND
 
 /* ---- into the module and the type ---- */

@@ -73,7 +73,8 @@ static int take_slice(indexing *x, PyObject *o)
         PyErr_SetString(PyExc_ValueError, "step must be greater than zero");
         return -1;
     }
-    if (start == 0 && end == INT64_MAX && by == 1) { /* all of it */
+    int64_t n = tn_tensor_size(x->view, x->dim);
+    if (by == 1 && end >= n && (start == 0 || start <= -n)) { /* all of it */
         x->dim++;
         return 0;
     }
@@ -287,14 +288,8 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
             Py_BEGIN_ALLOW_THREADS
             r = tn_index_at("", x.view, indices(&x));
             Py_END_ALLOW_THREADS
-        } else if (x.view == py_t(self))
-            r = tn_slice_at("", x.view, 0, 0, INT64_MAX, 1);
-        else
-            r = tn_retain(x.view);
-        if (!r && x.view == py_t(self) && !x.advanced && !tn_tensor_ndim(x.view)) { /* x[...] of a 0-dim tensor */
-            tn_error_clear();
-            r = tn_view_as(x.view, x.view);
-        }
+        } else
+            r = x.view == py_t(self) ? tn_alias_at("", x.view) : tn_retain(x.view);
         if (!r)
             py_raise();
     }

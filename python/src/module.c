@@ -7,7 +7,13 @@ PyTypeObject *py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *bas
     const char *dot = strrchr(spec->name, '.');
     if (!type)
         return NULL;
-    if (PyModule_AddObjectRef(module, dot ? dot + 1 : spec->name, type)) {
+    const char *name = dot ? dot + 1 : spec->name;
+    PyObject *text = PyUnicode_FromString(name);
+    int status = text ? PyModule_AddObjectRef(module, name, type) : -1;
+    if (!status && !(spec->flags & Py_TPFLAGS_IMMUTABLETYPE)) /* "'Tensor' object has no attribute", not "'tenon.Tensor'" */
+        status = PyObject_SetAttrString(type, "__name__", text);
+    Py_XDECREF(text);
+    if (status) {
         Py_DECREF(type);
         return NULL;
     }

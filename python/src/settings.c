@@ -160,7 +160,10 @@ static PyObject *set_print_options(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "iiiii", &precision, &threshold, &edgeitems, &linewidth, &sci_mode))
         return NULL;
-    tn_set_print_options((tn_print_options){precision, threshold, edgeitems, linewidth, sci_mode});
+    if (!linewidth)
+        linewidth = 1; /* for the library zero is 'not said', and a negative number is zero */
+    tn_set_print_options((tn_print_options){precision ? precision : -1, threshold ? threshold : -1, edgeitems ? edgeitems : -1,
+                                            linewidth, sci_mode});
     Py_RETURN_NONE;
 }
 
