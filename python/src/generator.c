@@ -286,21 +286,21 @@ static PyObject *clone_state(PyObject *self, PyObject *unused)
     return copy;
 }
 
-/* Pickled with the state of now. */
+/* Pickled with the state of now, as two ints. */
 static PyObject *reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *device = py_device_object(of(self)->device), *state = get_state(self, NULL);
-    PyObject *r = device && state ? Py_BuildValue("O(O)O", (PyObject *)Py_TYPE(self), device, state) : NULL;
-    Py_XDECREF(device);
-    Py_XDECREF(state);
-    return r;
+    tn_rng_state state = state_of(of(self));
+    return Py_BuildValue("O(N)(KK)", (PyObject *)Py_TYPE(self), py_device_object(of(self)->device),
+                         (unsigned long long)state.seed, (unsigned long long)state.offset);
 }
 
 static PyObject *setstate(PyObject *self, PyObject *o)
 {
-    tn_rng_state state;
-    if (state_from(o, &state) || set_state_of(of(self), state))
+    unsigned long long seed, offset;
+    if (!PyTuple_Check(o))
+        return PyErr_Format(PyExc_TypeError, "a Generator's state is a tuple");
+    if (!PyArg_ParseTuple(o, "KK", &seed, &offset) || set_state_of(of(self), (tn_rng_state){seed, offset}))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -382,7 +382,10 @@ static PyObject *torch_get_rng_state(PyObject *self, PyObject *unused)
 static PyObject *torch_set_rng_state(PyObject *self, PyObject *o)
 {
     (void)self;
-    return setstate(default_cpu, o);
+    tn_rng_state state;
+    if (state_from(o, &state) || set_state_of(of(default_cpu), state))
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *cuda_manual_seed(PyObject *self, PyObject *o)

@@ -3,13 +3,14 @@
 from tenon import _C
 from tenon._C import AcceleratorError, OutOfMemoryError
 from tenon._C import device as _device
-from tenon._C._cuda import _CudaDeviceProperties
 
 from . import memory, random, streams
 from ._utils import checked_index, get_device_index, is_initialized, lazy_init
 from .memory import *  # noqa: F401,F403
 from .random import *  # noqa: F401,F403
 from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+
+_CudaDeviceProperties = _C._cuda._CudaDeviceProperties
 
 # ---- what there is ----
 

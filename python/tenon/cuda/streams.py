@@ -1,16 +1,16 @@
 """torch.cuda.Stream and torch.cuda.Event."""
 
 from tenon import _C
-from tenon._C._cuda import Event as _Event
-from tenon._C._cuda import Stream as _Stream
-from tenon._C._cuda import StreamContext
 
 from ._utils import get_device_index
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]
 
 
-class Stream(_Stream):
+StreamContext = _C._cuda.StreamContext
+
+
+class Stream(_C._cuda.Stream):
     """Stream(device=None, priority=0): work on a GPU that runs in order, beside that of other streams.
 
     device: the GPU, by default the current one; priority: 0, or -1 for one that goes first. Used with 'with', it is the
@@ -42,7 +42,7 @@ class Stream(_Stream):
         self._contexts.pop().__exit__(*error)
 
 
-class Event(_Event):
+class Event(_C._cuda.Event):
     """Event(enable_timing=False, blocking=False, interprocess=False): a mark on a stream.
 
     enable_timing: elapsed_time() may be asked; blocking: who waits for it sleeps rather than spins; interprocess is not

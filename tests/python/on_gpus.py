@@ -1,0 +1,36 @@
+"""Tests on fake GPUs, or on none: Tenon reads the environment once, so each runs in a process of its own."""
+
+import functools
+import inspect
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+START = "import pytest\nimport re\nimport warnings\nimport tenon as torch\nfrom tenon import cuda\n\n"
+
+
+def on_gpus(count):
+    """The decorated test's source runs in a new interpreter that sees so many fake GPUs, with torch, cuda and pytest."""
+
+    def decorate(function):
+        lines = inspect.getsource(function).splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("def "))
+        code = START + textwrap.dedent("\n".join(lines[start:])) + f"\n\n{function.__name__}()\n"
+
+        @functools.wraps(function)
+        def test():
+            environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "CUDA_"))}
+            if count:
+                environment["TENON_FAKE_GPUS"] = str(count)
+            else:
+                environment["CUDA_VISIBLE_DEVICES"] = ""
+            done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+            if done.returncode:
+                pytest.fail(done.stdout + done.stderr, pytrace=False)
+
+        return test
+
+    return decorate
