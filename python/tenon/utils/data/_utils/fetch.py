@@ -123,7 +123,8 @@ class TensorRows:
         """The batch of the samples start .. stop - 1."""
         if self.indices is not None:
             return self.select(_C.arange(start, stop))
-        return [t[start:stop].clone(memory_format=_C.contiguous_format) for t in self.tensors]
+        parts = [t[start:stop] for t in self.tensors]
+        return [part.clone() if part.is_contiguous() else part.contiguous() for part in parts]
 
 
 def _index_tensor(indices):
