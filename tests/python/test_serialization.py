@@ -120,9 +120,9 @@ def test_same_object_stays_one():
 
 
 def test_own_attributes():
-    p = nn.Parameter(torch.ones(2))
-    p.note = "p"
-    assert through(p).note == "p" and type(through(p)) is nn.Parameter
+    t, p = torch.ones(2), nn.Parameter(torch.ones(2))
+    t.note, p.note = "t", "p"
+    assert through(t).note == "t" and through(p).note == "p" and type(through(p)) is nn.Parameter
 
 
 def test_gradients_are_not_saved():
