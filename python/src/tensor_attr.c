@@ -201,6 +201,7 @@ PyGetSetDef py_tensor_getset[] = {
     {"mT", get_mT, NULL, "Its last two dimensions swapped.", NULL},
     {"H", get_T, NULL, "Its transpose.", NULL},
     {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"__array_priority__", get_priority, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

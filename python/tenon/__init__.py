@@ -9,7 +9,7 @@ from ._C import Tensor, __version__, device, dtype, is_grad_enabled  # noqa: F40
 
 from . import _tensor, return_types
 from ._info import finfo, iinfo
-from ._printing import set_printoptions
+from ._printing import get_printoptions, set_printoptions  # noqa: F401
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .functional import *  # noqa: F401,F403
 

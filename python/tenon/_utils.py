@@ -204,7 +204,8 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 def _rebuild_from_bytes(data, dtype, size, stride, requires_grad, device):
     """The tensor that `_reduce_tensor` took apart."""
     kind = getattr(_C, dtype)
-    flat = _C.frombuffer(bytearray(data), dtype=kind) if len(data) else _C.empty((0,), dtype=kind)
+    data = bytearray(data)
+    flat = _C.frombuffer(data, dtype=kind) if data else _C.empty((0,), dtype=kind)
     tensor = flat.as_strided(tuple(size), tuple(stride), 0)
     if device != "cpu":
         tensor = tensor.to(device)

@@ -257,10 +257,10 @@ class Machine:
     def pop_mark(self):
         """What lies above the last mark; the mark goes too."""
         at = len(self.stack) - 1
-        while self.stack[at] is not _Mark:
+        while at >= 0 and self.stack[at] is not _Mark:
             at -= 1
-            if at < 0:
-                raise UnpicklingError("no mark on the stack")
+        if at < 0:
+            raise UnpicklingError("no mark on the stack")
         items = self.stack[at + 1 :]
         del self.stack[at:]
         return items

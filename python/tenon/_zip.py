@@ -120,6 +120,8 @@ class ArchiveReader:
             raise _failed(self.name, f"record {entry.filename[:80]!r} lies in no folder")
         if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
             raise _failed(self.name, f"record {record[:80]!r} is compressed: PyTorch's files never are")
+        if not 0 <= entry.header_offset < self._size:
+            raise _failed(self.name, f"record {record[:80]!r} lies at byte {entry.header_offset} of {self._size}")
         if entry.flag_bits & 1:
             raise _failed(self.name, f"record {record[:80]!r} is encrypted")
         self._records[record] = entry

@@ -356,7 +356,8 @@ def _refuse_other_formats(file, name):
             "where PyTorch is installed: torch.save(torch.load(old), new)"
         )
     raise pickle.UnpicklingError(
-        f"{name} is not a file of torch.save: it begins with {bytes(head[:8])!r}, not with a zip archive's b'PK\\x03\\x04'"
+        f"{name} is not a file of torch.save: it begins with {bytes(head[:8])!r}, "
+        "not with a zip archive's b'PK\\x03\\x04'"
     )
 
 

@@ -1,5 +1,8 @@
 """DataLoader in one process: arguments, orders, batches. Expected values and texts are PyTorch's."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -164,17 +167,35 @@ def test_too_many_workers_warn():
         DataLoader(Squares(), num_workers=10000)
 
 
-@pytest.mark.skipif("torch.cuda.is_available()")
-def test_pin_memory_without_gpu():
-    text = (
-        "'pin_memory' argument is set as true but no accelerator is found, "
-        "then device pinned memory won't be used."
+PIN_MEMORY = """
+import warnings
+import tenon as torch
+from tenon.utils.data import DataLoader, TensorDataset
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    batches = list(DataLoader(TensorDataset(torch.arange(4)), 2, pin_memory=True, num_workers=WORKERS))
+print([b[0].tolist() for b in batches], [b[0].is_pinned() for b in batches], [b[0].device.type for b in batches])
+print(*(w.message for w in caught))
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_pin_memory(workers, gpus):
+    done = subprocess.run(
+        [sys.executable, "-c", PIN_MEMORY.replace("WORKERS", str(workers))],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "0" if gpus else "", "TENON_FAKE_GPUS": "1" if gpus else ""},
+        capture_output=True,
+        text=True,
     )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        batches = lists(DataLoader(Squares(), 5, pin_memory=True))
-    assert [str(w.message) for w in caught] == [text] and caught[0].category is UserWarning
-    assert batches == lists(DataLoader(Squares(), 5))
+    warning = (
+        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"[[0, 1], [2, 3]] {[bool(gpus)] * 2} ['cpu', 'cpu']",
+        "" if gpus else warning,
+    ]
 
 
 def test_iterator_cannot_be_pickled():

@@ -29,6 +29,7 @@ def descriptors():
 
 
 def children():
+    gc.collect()  # what pytest keeps of an exception may hold an iterator
     return [p for p in multiprocessing.active_children() if p.is_alive()]
 
 

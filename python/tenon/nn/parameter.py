@@ -1,6 +1,6 @@
 """Tensors that a module knows as its own: Parameter (trained) and Buffer (saved and moved, not trained)."""
 
-from tenon import _C
+from tenon import _C, _utils
 
 __all__ = ["Parameter", "Buffer"]
 
@@ -37,7 +37,7 @@ class Parameter(_C.Tensor):
         return known
 
     def __reduce_ex__(self, protocol):
-        return _rebuild, (type(self), self.detach(), self.requires_grad)
+        return _utils._reduce_parameter(self, protocol)
 
 
 class Buffer(_C.Tensor):

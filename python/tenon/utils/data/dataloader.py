@@ -115,7 +115,7 @@ class DataLoader(Generic[_T_co]):
         if collate_fn is None:
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
-        self._reported_length = None  # of an iterable dataset, once len() was asked
+        self._reported = [None]  # length of an iterable dataset, once it was asked for; iterators share the list
         self.__initialized = True
         self.check_worker_number_rationality()
 
@@ -179,7 +179,7 @@ class DataLoader(Generic[_T_co]):
     def __len__(self):
         if self._dataset_kind != _DatasetKind.Iterable:
             return len(self._index_sampler)
-        length = self._reported_length = len(self.dataset)
+        length = self._reported[0] = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -316,7 +316,7 @@ class _BaseDataLoaderIter:
         self._index_sampler = loader._index_sampler
         self._sampler_iter = iter(loader._index_sampler)
         self._num_yielded = 0
-        self._loader = loader
+        self._reported = loader._reported  # not the loader, which may hold this iterator
 
     def __iter__(self):
         return self
@@ -326,7 +326,7 @@ class _BaseDataLoaderIter:
         if self._pin_memory:
             data = pin_memory(data)
         self._num_yielded += 1
-        reported = self._loader._reported_length if self._iterable else None
+        reported = self._reported[0]
         if reported is not None and self._num_yielded > reported:
             warn_of_length(self._dataset, reported, self._num_yielded, self._num_workers)
         return data
