@@ -4,6 +4,7 @@ import math
 import warnings
 
 from tenon import _C
+from tenon.autograd import no_grad
 
 __all__ = ["calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
            "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"]
@@ -33,13 +34,13 @@ def calculate_gain(nonlinearity, param=None):
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Uniform in a .. b"""
-    with _C.no_grad():
+    with no_grad():
         return tensor.uniform_(a, b, **_from(generator))
 
 
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Normal, of this mean and standard deviation"""
-    with _C.no_grad():
+    with no_grad():
         return tensor.normal_(mean, std, **_from(generator))
 
 
@@ -52,7 +53,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=2)
-    with _C.no_grad():
+    with no_grad():
         if not a < b or std <= 0:
             return tensor.fill_(min(max(mean, a), b))
         near = min(max(mean, a), b)  # the likeliest value that is allowed
@@ -70,7 +71,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 def constant_(tensor, val):
     """val everywhere"""
-    with _C.no_grad():
+    with no_grad():
         return tensor.fill_(val)
 
 
@@ -81,7 +82,7 @@ def ones_(tensor):
 
 def zeros_(tensor):
     """0 everywhere"""
-    with _C.no_grad():
+    with no_grad():
         return tensor.zero_()
 
 
@@ -89,7 +90,7 @@ def eye_(tensor):
     """The identity matrix"""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    with _C.no_grad():
+    with no_grad():
         return tensor.copy_(_C.eye(tensor.shape[0], tensor.shape[1], dtype=tensor.dtype, device=tensor.device))
 
 

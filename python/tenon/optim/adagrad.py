@@ -1,6 +1,7 @@
 """Adagrad."""
 
 from tenon import _C
+from tenon.autograd import no_grad
 
 from .optimizer import Optimizer, as_number, check_lr, check_not_negative
 
@@ -29,7 +30,7 @@ class Adagrad(Optimizer):
         """One update of every parameter that has a gradient. Returns closure's result."""
         loss = None if closure is None else self._loss_of(closure)
         self._opt_called = True
-        with _C.no_grad():
+        with no_grad():
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:

@@ -1,6 +1,7 @@
 """Adam and AdamW."""
 
 from tenon import _C
+from tenon.autograd import no_grad
 
 from . import _update
 from .optimizer import Optimizer, as_number, check_lr, check_not_negative
@@ -69,7 +70,7 @@ class Adam(Optimizer):
         """The same with operations of tensors: PyTorch's own, one parameter after the other."""
         beta1, beta2 = group["betas"]
         lr, decay = as_number(group["lr"]), group["weight_decay"]
-        with _C.no_grad():
+        with no_grad():
             for p in group["params"]:
                 grad = p.grad
                 if grad is None:

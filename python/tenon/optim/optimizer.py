@@ -7,6 +7,7 @@ from collections import defaultdict
 from types import MappingProxyType
 
 from tenon import _C
+from tenon.autograd import enable_grad
 
 from ..nn.modules import _hooks
 from ..nn.modules.module import typename
@@ -115,7 +116,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _loss_of(self, closure):
-        with _C.enable_grad():
+        with enable_grad():
             return closure()
 
     # ---- state ----

@@ -5,6 +5,7 @@ import weakref
 from collections import OrderedDict, namedtuple
 
 from tenon import _C
+from tenon.autograd import no_grad
 
 from ..parameter import Parameter
 from . import _hooks
@@ -171,7 +172,7 @@ class State:
             if assign:
                 self._assign_member(name, tensor, value)
             else:
-                with _C.no_grad():
+                with no_grad():
                     tensor.copy_(value)
         except Exception as error:
             return (f'While copying the parameter named "{key}", whose dimensions in the model are {tensor.size()} and '

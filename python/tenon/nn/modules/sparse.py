@@ -1,6 +1,7 @@
 """Embedding."""
 
 from tenon import _C
+from tenon.autograd import no_grad
 
 from .. import functional as F
 from .. import init
@@ -55,7 +56,7 @@ class Embedding(Module):
         """Draws the initial values anew."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            with _C.no_grad():
+            with no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
     def forward(self, input):

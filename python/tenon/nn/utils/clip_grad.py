@@ -3,6 +3,7 @@
 import math
 
 from tenon import _C
+from tenon.autograd import no_grad
 
 
 def _list_of(parameters):
@@ -30,7 +31,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     norm_type = float(norm_type)
     if not tensors:
         return _C.tensor(0.0)
-    with _C.no_grad():
+    with no_grad():
         device = tensors[0].device
         norms = [_norm(t, norm_type).to(device) for t in tensors]
         total = norms[0] if len(norms) == 1 else _norm(_C.stack(norms), norm_type)
@@ -46,7 +47,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     gradients = _gradients(_list_of(parameters))
     if not gradients:
         return
-    with _C.no_grad():
+    with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for gradient in gradients:
             gradient.mul_(factor.to(gradient.device))
@@ -63,6 +64,6 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limits each element of each gradient to -clip_value .. clip_value."""
     limit = float(clip_value)
-    with _C.no_grad():
+    with no_grad():
         for gradient in _gradients(_list_of(parameters)):
             gradient.clamp_(-limit, limit)
