@@ -4,7 +4,7 @@ import math
 import warnings
 
 from tenon import _C
-from tenon.autograd.grad_mode import no_grad
+from tenon.autograd import no_grad
 
 __all__ = ["calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
            "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"]

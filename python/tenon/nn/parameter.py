@@ -20,7 +20,10 @@ class Parameter(_C.Tensor):
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = _C.empty(0)
-        return cls._alias(data.detach(), requires_grad)
+        data = data.detach()
+        if requires_grad and not data.is_floating_point():
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        return cls._alias(data, requires_grad)
 
     @classmethod
     def _alias(cls, data, requires_grad):

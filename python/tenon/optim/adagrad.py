@@ -1,7 +1,7 @@
 """Adagrad."""
 
 from tenon import _C
-from tenon.autograd.grad_mode import no_grad
+from tenon.autograd import no_grad
 
 from .optimizer import Optimizer, as_number, check_lr, check_not_negative
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from types import MappingProxyType
 
 from tenon import _C
-from tenon.autograd.grad_mode import enable_grad
+from tenon.autograd import enable_grad
 
 from ..nn.modules import _hooks
 from ..nn.modules.module import typename
@@ -89,7 +89,7 @@ class Optimizer:
         for param in param_group["params"]:
             if not isinstance(param, _C.Tensor):
                 raise TypeError("optimizer can only optimize Tensors, but one of the params is " + typename(param))
-            if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
+            if not self.defaults.get("differentiable", None) and not (param.is_leaf or getattr(param, "retains_grad", False)):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:

@@ -1,8 +1,7 @@
 """Moving and converting a module: to(), cuda(), cpu(), half() and the like."""
 
-import tenon
 from tenon import _C
-from tenon.autograd.grad_mode import no_grad
+from tenon.autograd import no_grad
 
 from ..parameter import Parameter
 
@@ -130,16 +129,16 @@ class Conversion:
 
     def float(self):
         """Floating parameters and buffers in float32."""
-        return self._floats(tenon.float32)
+        return self._floats(_C.float32)
 
     def double(self):
         """Floating parameters and buffers in float64."""
-        return self._floats(tenon.float64)
+        return self._floats(_C.float64)
 
     def half(self):
         """Floating parameters and buffers in float16."""
-        return self._floats(tenon.float16)
+        return self._floats(_C.float16)
 
     def bfloat16(self):
         """Floating parameters and buffers in bfloat16."""
-        return self._floats(tenon.bfloat16)
+        return self._floats(_C.bfloat16)

@@ -1,7 +1,7 @@
 """The dictionaries in which a module keeps its parameters, buffers and children.
 
 They are the truth. For speed each also writes its entries into the module's own __dict__, so that `self.weight` is a plain
-attribute and not a search through Module.__getattr__ (which costs ten times as much). Whatever changes such a dictionary,
+attribute and not a search through Module.__getattr__. Whatever changes such a dictionary,
 through the module or directly, changes the attribute with it.
 """
 

@@ -5,7 +5,7 @@ import weakref
 from collections import OrderedDict, namedtuple
 
 from tenon import _C
-from tenon.autograd.grad_mode import no_grad
+from tenon.autograd import no_grad
 
 from ..parameter import Parameter
 from . import _hooks

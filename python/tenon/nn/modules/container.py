@@ -55,7 +55,8 @@ class _Numbered(Module):
     def __getitem__(self, index):
         if isinstance(index, slice):
             return self._part(list(self._modules.items())[index])
-        return self._modules[self._name_at(index)]
+        modules = list(self._modules.values())
+        return modules[_position(index, len(modules))]
 
     def __setitem__(self, index, module):
         setattr(self, self._name_at(index), module)

@@ -1,7 +1,7 @@
 """Embedding."""
 
 from tenon import _C
-from tenon.autograd.grad_mode import no_grad
+from tenon.autograd import no_grad
 
 from .. import functional as F
 from .. import init

@@ -3,7 +3,7 @@
 import math
 
 from tenon import _C
-from tenon.autograd.grad_mode import no_grad
+from tenon.autograd import no_grad
 
 
 def _list_of(parameters):

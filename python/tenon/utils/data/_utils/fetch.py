@@ -123,12 +123,8 @@ class TensorRows:
         """The batch of the samples start .. stop - 1."""
         if self.indices is not None:
             return self.select(_C.arange(start, stop))
-<<<<<<< HEAD
-        return [t[start:stop].clone().contiguous() for t in self.tensors]
-=======
         parts = [t[start:stop] for t in self.tensors]
         return [part.clone() if part.is_contiguous() else part.contiguous() for part in parts]
->>>>>>> pydata
 
 
 def _index_tensor(indices):
