@@ -271,7 +271,7 @@ static tn_status save(passage *p, own *f, size_t i, int32_t *more)
     }
     const tn_scalar value = tn_scalar_t(t);
     if (!e && !n->saved[f->slot[i]].kept && !tn__node_save(n, f->slot[i], &value))
-        e = TN_ENOMEM;
+        e = tn_error_code();
     return e;
 }
 

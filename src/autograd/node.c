@@ -128,6 +128,14 @@ bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value)
     s->value = *value;
     if (value->kind == TN_SCALAR_TENSOR) {
         tn_tensor *t = value->v.t;
+        if (TN_UNLIKELY(t->obj.flags & TN__INFERENCE)) {
+            tn__error(
+                TN_EGRAD,
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
+                "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+            return false;
+        }
         s->version = tn__tensor_version(t);
         bool output = slot >= n->n_in && slot < n->n_in + n->n_out;
         if (t->obj.flags & TN__REQUIRES_GRAD && !output) /* such a leaf never gets history: no cycle */
