@@ -393,9 +393,10 @@ static tn_status walk(task *k)
 {
     tn__scratch *s = k->s;
     while (s->heap_n) {
-        tn__pending e = tn__scratch_pop(s);
+        tn__pending e;
+        tn__scratch_pop(s, &e);
         tn_status st = visit(k, &e);
-        tn__pending_clear(&e);
+        tn__pending_release(&e);
         if (st) {
             if (e.node->site)
                 tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);

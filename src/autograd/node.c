@@ -56,12 +56,7 @@ static uint64_t next_seq(void)
     return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
 }
 
-tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
-{
-    return tn__node_make(op, n_in, n_out, 0, attr);
-}
-
-tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+static inline tn__node *make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
 {
     const size_t head = aligned(sizeof(tn__node)), edges = sizeof(tn__edge) * (size_t)(n_in + n_more);
     const size_t kept = sizeof(_Atomic(tn_tensor *)) * (size_t)n_out;
@@ -95,6 +90,16 @@ tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_mor
         *n->attr = *attr;
     }
     return n;
+}
+
+tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
+{
+    return make(op, n_in, n_out, 0, attr);
+}
+
+tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+{
+    return make(op, n_in, n_out, n_more, attr);
 }
 
 static void describe(tn__meta *m, const tn_tensor *t)
