@@ -363,8 +363,12 @@ static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
         s = look(k, e);
     if (!s)
         s = arrive(k, leaf, tn__object_retain(e->g[0]));
-    bool added = !k->targets || find_target(k, &leaf->obj, 0)->accumulate;
-    return !s && added ? tn__watch_after(k->self, e->node, leaf) : s;
+    if (s || (k->targets && !find_target(k, &leaf->obj, 0)->accumulate))
+        return s;
+    tn_tensor *sum = leaf->grad; /* it grew in place on the stream of its memory, which may be another one */
+    if (sum && sum->storage)
+        s = TN__LANE_WAIT(backward_leaf, tn__lane_of(sum), sum->storage->stream);
+    return s ? s : tn__watch_after(k->self, e->node, leaf);
 }
 
 /* One node's turn, on the stream of its forward. */
