@@ -37,6 +37,13 @@ TN_API tn_name tn_tensor_grad_fn(const tn_tensor *t);
 TN_API bool tn_set_grad_enabled(bool enabled);
 TN_API bool tn_is_grad_enabled(void);
 
+/* Inference mode, per thread; returns what it was. What is made in it, but for views of what was made outside, is an
+ * inference tensor for good: outside it is not written to in place, asks for no gradient, and no operation that is recorded
+ * may need its values (TN_EGRAD each). It says nothing about recording: switch that off as well. */
+TN_API bool tn_set_inference_mode(bool enabled);
+TN_API bool tn_is_inference_mode(void);
+TN_API bool tn_tensor_is_inference(const tn_tensor *t);
+
 typedef struct tn_backward_options {
     size_t struct_size;
     const char *site;

@@ -46,8 +46,8 @@ TN_API void tn_node_release(tn_node *n);
 typedef struct tn_function_class {
     size_t struct_size; /* sizeof(tn_function_class) */
     const char *name;   /* "MyReLU": its node is called MyReLUBackward */
-    /* grad_outputs[n_out]: NULL where no gradient came and zeros were not asked for. Fills grad_inputs[i], NULL at first,
-     * where there is a gradient: of input i's shape (or one that broadcasting made of it), floating, on its device; one
+    /* grad_outputs[n_out]: zeros where no gradient came, or NULL (none_for_zeros). Fills grad_inputs[i], NULL at first,
+     * where there is a gradient: of input i's shape (or one that broadcasting made of it), in any dtype, on its device; one
      * made inside, or one that somebody holds (tn_scope_hold). What inputs do not need is ignored. TN_OK, or another
      * status with an error set. self: the node, borrowed. May run in several passes, and on several threads. */
     tn_status (*backward)(tn_node *self, void *ctx, tn_tensor *const *grad_outputs, size_t n_out,

@@ -123,6 +123,10 @@ static tn_status check_write(const passage *p)
     tn_status e = tn__check_inplace(t, p->records);
     if (e)
         return e;
+    if (TN_UNLIKELY(t->obj.flags & TN__INFERENCE) && !p->self->born)
+        return tn__error(TN_EGRAD,
+                         "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+                         "a clone to get a normal tensor before doing inplace update.");
     if (t->storage && t->storage->read_only)
         return tn__error(TN_EINVAL, "%s_: the tensor shows read-only memory (a mapped file): clone it first",
                          tn__op_name(c->op));
@@ -175,13 +179,13 @@ static tn_status prepare_node(passage *p)
             value = tn_scalar_t(p->original);
         }
         if (save && !tn__node_save(n, i, &value))
-            return TN_ENOMEM;
+            return tn_error_code();
     }
     for (int32_t i = 0; i < c->n_out; i++) {
         tn_scalar value = tn_scalar_t(p->out[i]);
         tn__node_output(n, i, p->out[i]);
         if (saves >> (6 + i) & 1 && !tn__node_save(n, c->n_in + i, &value))
-            return TN_ENOMEM;
+            return tn_error_code();
     }
     return TN_OK;
 }
@@ -233,6 +237,7 @@ static tn_tensor *make_view(const tn__call *c)
     if (!v)
         return NULL;
     v->offset = s->offset;
+    tn__inherit_inference(v, x);
     if (x->storage)
         v->storage = tn__storage_retain(x->storage);
     if (c->op != TN__OP_detach)

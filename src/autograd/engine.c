@@ -363,8 +363,12 @@ static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
         s = look(k, e);
     if (!s)
         s = arrive(k, leaf, tn__object_retain(e->g[0]));
-    bool added = !k->targets || find_target(k, &leaf->obj, 0)->accumulate;
-    return !s && added ? tn__watch_after(k->self, e->node, leaf) : s;
+    if (s || (k->targets && !find_target(k, &leaf->obj, 0)->accumulate))
+        return s;
+    tn_tensor *sum = leaf->grad; /* it grew in place on the stream of its memory, which may be another one */
+    if (sum && sum->storage)
+        s = TN__LANE_WAIT(backward_leaf, tn__lane_of(sum), sum->storage->stream);
+    return s ? s : tn__watch_after(k->self, e->node, leaf);
 }
 
 /* One node's turn, on the stream of its forward. */
@@ -393,9 +397,10 @@ static tn_status walk(task *k)
 {
     tn__scratch *s = k->s;
     while (s->heap_n) {
-        tn__pending e = tn__scratch_pop(s);
+        tn__pending e;
+        tn__scratch_pop(s, &e);
         tn_status st = visit(k, &e);
-        tn__pending_clear(&e);
+        tn__pending_release(&e);
         if (st) {
             if (e.node->site)
                 tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);

@@ -45,6 +45,8 @@ typedef struct tn__pending {
     bool done;
 } tn__pending;
 
+void tn__pending_release_many(tn__pending *e);
+
 /* By output; valid until the next entry is made. */
 static inline tn_tensor **tn__pending_g(tn__pending *e)
 {
@@ -74,10 +76,16 @@ void tn__scratch_put(tn__thread *t, tn__scratch *s);
 
 /* The node's entry, made (and put into the heap) where there is none; -1 when memory is out. */
 int64_t tn__scratch_find(tn__scratch *s, tn__node *node);
-/* Takes the latest node out of the heap, with its gradients: its entry is done. The node stays the scratch's. */
-tn__pending tn__scratch_pop(tn__scratch *s);
-/* Releases the gradients. */
-void tn__pending_clear(tn__pending *e);
+/* Takes the latest node out of the heap. Its entry is done: the gradients are the caller's, the node stays the scratch's. */
+void tn__scratch_pop(tn__scratch *s, tn__pending *e);
+/* Releases the gradients, which are used no more. */
+static inline void tn__pending_release(tn__pending *e)
+{
+    tn__object_release(e->g[0]);
+    tn__object_release(e->g[1]);
+    if (TN_UNLIKELY(e->many != NULL))
+        tn__pending_release_many(e);
+}
 
 static inline uint64_t tn__pointer_hash(const void *p)
 {

@@ -34,22 +34,20 @@ tn__scratch *tn__scratch_get(tn__thread *t)
     return s;
 }
 
-void tn__pending_clear(tn__pending *e)
+void tn__pending_release_many(tn__pending *e)
 {
-    const int32_t n = e->many ? e->node->n_out : TN__MAX_OUT;
-    tn_tensor **g = tn__pending_g(e);
+    const int32_t n = e->node->n_out;
     for (int32_t o = 0; o < n; o++)
-        tn__object_release(g[o]);
-    tn__block_put(e->many, 2 * sizeof *g * (size_t)n);
-    e->many = NULL;
-    e->g[0] = e->g[1] = NULL;
+        tn__object_release(e->many[o]);
+    tn__block_put(e->many, 2 * sizeof *e->many * (size_t)n);
 }
 
 void tn__scratch_put(tn__thread *t, tn__scratch *s)
 {
     for (int64_t i = 0; i < s->entry_n; i++)
         if (s->entries[i].node) { /* a walk that failed leaves some */
-            tn__pending_clear(&s->entries[i]);
+            if (!s->entries[i].done)
+                tn__pending_release(&s->entries[i]);
             tn__object_release(&s->entries[i].node->obj);
         }
     s->entry_n = s->heap_n = 0;
@@ -118,11 +116,11 @@ static int64_t pop(tn__scratch *s)
     return top;
 }
 
-tn__pending tn__scratch_pop(tn__scratch *s)
+void tn__scratch_pop(tn__scratch *s, tn__pending *e)
 {
-    tn__pending *at = &s->entries[pop(s)], e = *at;
-    *at = (tn__pending){.node = e.node, .done = true};
-    return e;
+    tn__pending *at = &s->entries[pop(s)];
+    at->done = true;
+    *e = *at;
 }
 
 /* Entries are not reused within a walk, so the hash needs no deletion: done entries lose their node's gradients, not

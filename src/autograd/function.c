@@ -80,9 +80,6 @@ static tn_status check_gradient(const own *f, const tn_tensor *g, const tn__meta
                          "Function %s returned an invalid gradient at index %d - got %s but expected shape compatible "
                          "with %s",
                          f->name, (int)i, tn__shape_str(g->shape, g->ndim).s, tn__shape_str(m->shape, m->ndim).s);
-    if (!tn__dtype_is_float(g->dtype))
-        return tn__error(TN_EGRAD, "Function %s returned an invalid gradient at index %d - expected type %s but got %s",
-                         f->name, (int)i, tn__dtypes[m->dtype].legacy, tn__dtypes[g->dtype].legacy);
     if (g->ndim && !tn__same_device(g->device, m->device))
         return tn__error(TN_EGRAD,
                          "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
@@ -271,7 +268,7 @@ static tn_status save(passage *p, own *f, size_t i, int32_t *more)
     }
     const tn_scalar value = tn_scalar_t(t);
     if (!e && !n->saved[f->slot[i]].kept && !tn__node_save(n, f->slot[i], &value))
-        e = TN_ENOMEM;
+        e = tn_error_code();
     return e;
 }
 
@@ -309,7 +306,7 @@ static tn_status describe(passage *p)
         tn__node_input(n, (int32_t)i, t, edge);
     }
     for (size_t i = 0; i < p->out.n; i++)
-        if (has_gradient(p, i))
+        if (p->out.t[i] != TN_NONE)
             tn__node_output(n, (int32_t)i, p->out.t[i]);
         else
             n->out[i] = (tn__meta){.dtype = TN_DTYPE_DEFAULT};

@@ -56,12 +56,7 @@ static uint64_t next_seq(void)
     return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
 }
 
-tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
-{
-    return tn__node_make(op, n_in, n_out, 0, attr);
-}
-
-tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+static inline tn__node *make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
 {
     const size_t head = aligned(sizeof(tn__node)), edges = sizeof(tn__edge) * (size_t)(n_in + n_more);
     const size_t kept = sizeof(_Atomic(tn_tensor *)) * (size_t)n_out;
@@ -97,6 +92,16 @@ tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_mor
     return n;
 }
 
+tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
+{
+    return make(op, n_in, n_out, 0, attr);
+}
+
+tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+{
+    return make(op, n_in, n_out, n_more, attr);
+}
+
 static void describe(tn__meta *m, const tn_tensor *t)
 {
     m->dtype = t->dtype;
@@ -128,6 +133,14 @@ bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value)
     s->value = *value;
     if (value->kind == TN_SCALAR_TENSOR) {
         tn_tensor *t = value->v.t;
+        if (TN_UNLIKELY(t->obj.flags & TN__INFERENCE)) {
+            tn__error(
+                TN_EGRAD,
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+                "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
+                "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+            return false;
+        }
         s->version = tn__tensor_version(t);
         bool output = slot >= n->n_in && slot < n->n_in + n->n_out;
         if (t->obj.flags & TN__REQUIRES_GRAD && !output) /* such a leaf never gets history: no cycle */

@@ -85,7 +85,7 @@ void tn__node_input(tn__node *n, int32_t i, const tn_tensor *t, tn__edge edge);
 /* Describes output i, and notes the stream on which it is being computed. */
 void tn__node_output(tn__node *n, int32_t i, const tn_tensor *t);
 
-/* Saves a tensor or number in slot i. False when memory is out. */
+/* Saves a tensor or number in slot i. False, with the error set, when memory is out, or it is an inference tensor. */
 TN_MUST_USE bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value);
 
 /* Gives up the saved operands. */

@@ -369,6 +369,9 @@ tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad)
     }
     if (requires_grad && !tn__dtype_is_float(t->dtype))
         return tn__fail(TN_EDTYPE, "only Tensors of floating point dtype can require gradients");
+    if (requires_grad && TN_UNLIKELY(t->obj.flags & TN__INFERENCE) && !tn__self()->born)
+        return tn__fail(TN_EGRAD,
+                        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     if (!requires_grad && (t->node || (t->base && tn__requires_grad(t->base))))
         return tn__fail(TN_EGRAD,
                         "you can only change requires_grad flags of leaf variables. If you want to use a computed "
@@ -473,4 +476,22 @@ bool tn_set_grad_enabled(bool enabled)
 bool tn_is_grad_enabled(void)
 {
     return !tn__self()->no_grad;
+}
+
+bool tn_set_inference_mode(bool enabled)
+{
+    tn__thread *t = tn__self();
+    bool was = t->born != 0;
+    t->born = enabled ? TN__INFERENCE : 0;
+    return was;
+}
+
+bool tn_is_inference_mode(void)
+{
+    return tn__self()->born != 0;
+}
+
+bool tn_tensor_is_inference(const tn_tensor *t)
+{
+    return real(t) && t->obj.flags & TN__INFERENCE;
 }

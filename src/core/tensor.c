@@ -112,6 +112,7 @@ tn_tensor *tn__tensor_new(tn_dtype dtype, tn_device device, const int64_t *shape
         return tn__fail(TN_ENOMEM, "out of memory for a tensor's description");
     tn__thread *self = tn__self();
     tn__object_init(&t->obj, &tn__tensor_class);
+    t->obj.flags = self->born;
     t->dtype = dtype;
     t->ndim = ndim;
     t->device = device;
@@ -149,6 +150,7 @@ tn_tensor *tn__tensor_alias(const tn_tensor *t)
         return NULL;
     a->offset = t->offset;
     a->version_shift = t->version_shift;
+    tn__inherit_inference(a, t);
     if (t->storage)
         a->storage = tn__storage_retain(t->storage);
     return a;

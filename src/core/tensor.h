@@ -18,6 +18,7 @@ enum {
     TN__VIEW_MULTI = 32,     /* ... by an operation with several views for outputs (chunk, split, unbind) */
     TN__WRAPPED_NUMBER = 64, /* 0-dim tensor that stands for a number: promotes like one */
     TN__VIEW_FUNCTION = 128, /* ... a view that an own function gave: its history is that function's */
+    TN__INFERENCE = 256,     /* made in inference mode, or a view of such: never part of a graph */
 };
 
 /* Invariants: numel is the product of shape; storage is NULL only on meta; offset + reach of the strides stays inside
@@ -76,6 +77,12 @@ static inline void *tn__tensor_data(const tn_tensor *t)
 {
     return t->storage && t->storage->data ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype)
                                           : NULL;
+}
+
+/* Another tensor of t's memory is as t is, whatever mode it is made in. */
+static inline void tn__inherit_inference(tn_tensor *another, const tn_tensor *t)
+{
+    another->obj.flags = (another->obj.flags & ~(uint32_t)TN__INFERENCE) | (t->obj.flags & TN__INFERENCE);
 }
 
 static inline bool tn__requires_grad(const tn_tensor *t)

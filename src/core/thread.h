@@ -24,6 +24,7 @@ typedef struct tn__thread {
     const char *site; /* the user's call in progress, "file.c:42", or NULL */
     tn_scope *scope;  /* innermost scope, or NULL                           */
     bool no_grad;     /* gradient recording is off                          */
+    uint32_t born;    /* flags of new tensors: TN__INFERENCE in inference mode, else none */
     bool in_parallel; /* a body of tn__parallel_for is running here         */
     bool destroying;  /* an object is being destroyed: queue, do not recurse */
     bool emergency;   /* the shared record used when even this struct could not be had */

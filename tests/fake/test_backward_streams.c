@@ -125,6 +125,67 @@ static bool other_caller(void)
     return end(&s, ok && tn_stream_wait_stream(s.home, s.a) == TN_OK);
 }
 
+static tn_status doubled(void *ctx, tn_tensor *t, tn_tensor **replaced)
+{
+    (void)ctx;
+    *replaced = tn_mul(t, 2);
+    return *replaced ? TN_OK : tn_error_code();
+}
+
+static tn_status scaled(tn_node *self, void *ctx, tn_tensor *const *g, size_t n_out, tn_tensor **grad, size_t n)
+{
+    (void)self;
+    (void)ctx;
+    (void)n_out;
+    (void)n;
+    grad[0] = tn_add(g[0], tn_mul(g[1], 10));
+    return grad[0] ? TN_OK : tn_error_code();
+}
+
+/* An own function of two outputs, on the stream that is current. */
+static tn_tensor *own_function(tn_tensor *x)
+{
+    static const tn_function_class cls = {.struct_size = sizeof cls, .name = "Own", .backward = scaled};
+    bool was = tn_set_grad_enabled(false);
+    tn_tensor *a = tn_clone(x), *b = tn_mul(x, 10), *y[2];
+    tn_set_grad_enabled(was);
+    return tn_function_apply(&cls, NULL, TN_TENSORS(x), TN_TENSORS(a, b), y) ? NULL : y[1];
+}
+
+/* Reads the leaf's gradient on the stream of the caller. */
+static tn_status sum_up(void *ctx, tn_tensor *leaf, tn_tensor **replaced)
+{
+    (void)replaced;
+    tn_tensor *sum = tn_sum(tn_tensor_grad(leaf));
+    *(double *)ctx = sum ? tn_item(sum) : 0;
+    return sum ? TN_OK : tn_error_code();
+}
+
+/* Hooks and own functions: on the stream of the forward where there is one, else on the caller's, which changes between two
+ * passes. */
+static bool callbacks(void)
+{
+    stage s;
+    double total = 0;
+    bool ok = begin(&s, TN_CUDA(0));
+    tn_tensor *m = ok ? times_on(&s, s.a, s.x, 2) : NULL;
+    ok = m && tn_stream_wait_stream(s.b, s.home) == TN_OK;
+    tn_stream_guard g = tn_stream_enter(s.b);
+    tn_tensor *f = m ? own_function(m) : NULL;
+    tn_stream_leave(g);
+    ok = ok && f && tn_stream_wait_stream(s.home, s.b) == TN_OK;
+    tn_tensor *y = ok ? tn_add(f, times_on(&s, s.a, s.x, 3)) : NULL;
+    ok = y && tn_tensor_add_hook(m, doubled, NULL, NULL, NULL) == TN_OK &&
+         tn_tensor_add_hook(s.x, doubled, NULL, NULL, NULL) == TN_OK &&
+         tn_tensor_add_accumulate_hook(s.x, sum_up, &total, NULL, NULL) == TN_OK;
+    ok = ok && tn_backward(y, .gradient = s.seed, .retain_graph = true) == TN_OK && total == 6 * 86 &&
+         is(tn_tensor_grad(s.x), 86, 86, 172, 172) && tn_stream_wait_stream(s.b, s.home) == TN_OK;
+    g = tn_stream_enter(s.b);
+    ok = ok && tn_backward(y, .gradient = s.seed) == TN_OK && total == 12 * 86;
+    tn_stream_leave(g);
+    return end(&s, ok && tn_stream_wait_stream(s.home, s.b) == TN_OK && is(tn_tensor_grad(s.x), 172, 172, 344, 344));
+}
+
 /* Two devices, a stream of its own on each, and the host. */
 static bool devices(void)
 {
@@ -200,7 +261,7 @@ static bool threads(void)
     return end(&s, ok);
 }
 
-static bool (*const scenes[])(void) = {chain, sum, leaf, results, other_caller, devices, reuse, threads};
+static bool (*const scenes[])(void) = {chain, sum, leaf, results, other_caller, callbacks, devices, reuse, threads};
 enum { SCENES = sizeof scenes / sizeof *scenes };
 
 /* ---- tests ---- */

@@ -405,6 +405,43 @@ static void several_roots(void **state)
     tn_scope_close(s);
 }
 
+/* ---- inference mode ---- */
+
+static void inference_mode(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = leaf(1, 2), *plain = MADE(tn_ones(TN_SHAPE(2)));
+    assert_false(tn_is_inference_mode());
+    bool was = tn_set_grad_enabled(false);
+    assert_false(tn_set_inference_mode(true));
+    assert_true(tn_is_inference_mode());
+    tn_tensor *i = MADE(tn_ones(TN_SHAPE(2))), *sum = MADE(tn_add(x, 1)), *view = MADE(tn_slice(x, 0, 0, 1, 1)),
+              *again = MADE(tn_detach(plain));
+    MADE(tn_add_(i, 1));
+    MADE(tn_add_(plain, 1)); /* stays what it is */
+    tn_tensor *own = MADE(tn_requires_grad_(tn_zeros(TN_SHAPE(1)), true));
+    assert_true(tn_set_inference_mode(false));
+    tn_set_grad_enabled(was);
+    assert_true(tn_tensor_is_inference(i) && tn_tensor_is_inference(sum) && tn_tensor_is_inference(own));
+    assert_false(tn_tensor_is_inference(view) || tn_tensor_is_inference(plain) || tn_tensor_is_inference(again));
+    assert_false(tn_tensor_requires_grad(sum));
+    assert_true(tn_tensor_is_inference(tn_slice(i, 0, 0, 1, 1)) && tn_tensor_is_inference(tn_detach(i)));
+    assert_false(tn_tensor_is_inference(tn_clone(i)) || tn_tensor_is_inference(tn_add(i, 1)));
+    assert_false(tn_tensor_is_inference(NULL));
+    MADE(tn_add(x, i)); /* its values are not needed */
+    FAILS(tn_mul(x, i), TN_EGRAD,
+          "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+          "inference mode in computation tracked by autograd.");
+    FAILS(tn_add_(i, 1), TN_EGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed.");
+    FAILS(tn_requires_grad_(i, true), TN_EGRAD,
+          "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+    PRINTS(i, "tensor([2., 2.])");
+    OK(tn_backward(tn_sum(tn_mul(x, tn_clone(i)))));
+    PRINTS(tn_tensor_grad(x), "tensor([2., 2.])");
+    tn_scope_close(s);
+}
+
 static int nothing_is_left(void **state)
 {
     (void)state;
@@ -427,6 +464,7 @@ int main(void)
         TEST(many_hooks),
         TEST(a_step_in_a_hook),
         TEST(several_roots),
+        TEST(inference_mode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
