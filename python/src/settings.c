@@ -153,7 +153,7 @@ static PyObject *is_warn_only(PyObject *self, PyObject *unused)
 
 /* ---- printing ---- */
 
-/* Zero keeps the library's default; tenon/_printing.py knows the profiles. */
+/* All five are said: tenon/_printing.py knows the profiles. */
 static PyObject *set_print_options(PyObject *self, PyObject *args)
 {
     int precision, threshold, edgeitems, linewidth, sci_mode;
