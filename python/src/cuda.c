@@ -135,8 +135,7 @@ static PyObject *reset(PyObject *self, PyObject *o)
 /* ---- properties ---- */
 
 typedef struct py_properties {
-    PyObject_HEAD
-    tn_cuda_properties p;
+    PyObject_HEAD tn_cuda_properties p;
 } py_properties;
 
 static PyTypeObject *properties_type;

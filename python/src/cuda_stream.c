@@ -3,19 +3,16 @@
 #include "functions.h"
 
 typedef struct py_stream {
-    PyObject_HEAD
-    tn_stream *s;
+    PyObject_HEAD tn_stream *s;
 } py_stream;
 
 typedef struct py_event {
-    PyObject_HEAD
-    tn_event *e;
+    PyObject_HEAD tn_event *e;
     tn_device device; /* of the first stream it was recorded on; index -1 before */
 } py_event;
 
 typedef struct py_stream_context {
-    PyObject_HEAD
-    PyObject *stream; /* NULL: None was given, nothing is changed */
+    PyObject_HEAD PyObject *stream; /* NULL: None was given, nothing is changed */
     tn_stream_guard guard;
     bool entered;
 } py_stream_context;
@@ -316,7 +313,8 @@ static PyType_Slot context_slots[] = {
     {Py_tp_dealloc, (void *)context_dealloc},
     {Py_tp_methods, context_methods},
     {Py_tp_members, context_members},
-    {Py_tp_doc, (void *)"StreamContext(stream)\n\nInside it the stream, and its GPU, are the current ones of this thread."},
+    {Py_tp_doc,
+     (void *)"StreamContext(stream)\n\nInside it the stream, and its GPU, are the current ones of this thread."},
     {0, NULL},
 };
 
@@ -449,8 +447,9 @@ static PyType_Slot event_slots[] = {
     {Py_tp_repr, (void *)event_repr},
     {Py_tp_methods, event_methods},
     {Py_tp_getset, event_getset},
-    {Py_tp_doc, (void *)"Event(enable_timing=False, blocking=False, interprocess=False)\n\nA mark on a stream, to be waited "
-                        "for or timed."},
+    {Py_tp_doc,
+     (void *)"Event(enable_timing=False, blocking=False, interprocess=False)\n\nA mark on a stream, to be waited "
+             "for or timed."},
     {0, NULL},
 };
 

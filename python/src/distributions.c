@@ -97,7 +97,8 @@ static bool is_floating(const char *name, const tn_tensor *x)
 {
     if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
         return true;
-    PyErr_Format(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", name, py_scalar_type_name(tn_tensor_dtype(x)));
+    PyErr_Format(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", name,
+                 py_scalar_type_name(tn_tensor_dtype(x)));
     return false;
 }
 

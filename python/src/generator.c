@@ -2,6 +2,8 @@
 #include "generator.h"
 #include "args_error.h"
 
+#include <pthread.h>
+
 static PyTypeObject *generator_type;
 static PyObject *default_cpu;
 
@@ -48,45 +50,64 @@ static bool is_own(const py_generator *g, tn_device device)
     return g->shared && (device.type != TN_DEVICE_CUDA || g->device.index == index);
 }
 
+/* Held by the one operation that draws. Never waited for with the GIL in hand by somebody who needs the GIL to go on: who
+ * holds it has let the GIL go. A child of fork() begins with it free. */
+static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&drawing);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&drawing);
+}
+
 int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device)
 {
     *draw = (py_draw){.device = device};
     if (v && v->given && v->u.object != Py_None) {
         if (check_generator(function, v->u.object, device))
             return -1;
-        if (!is_own(of(v->u.object), device)) {
+        if (!is_own(of(v->u.object), device))
             draw->generator = of(Py_NewRef(v->u.object));
-            draw->before = tn_get_rng_state(device);
-            if (!tn_set_rng_state(device, state_of(draw->generator)))
-                return 0;
-            py_raise();
-            Py_DECREF((PyObject *)draw->generator);
-            return -1;
-        }
     }
     draw->thread = PyEval_SaveThread();
-    return 0;
+    pthread_mutex_lock(&drawing);
+    if (!draw->generator)
+        return 0;
+    draw->before = tn_get_rng_state(device);
+    if (!tn_set_rng_state(device, state_of(draw->generator)))
+        return 0;
+    pthread_mutex_unlock(&drawing);
+    PyEval_RestoreThread(draw->thread);
+    py_raise();
+    Py_DECREF((PyObject *)draw->generator);
+    return -1;
 }
 
 void py_draw_end(py_draw *draw)
 {
-    if (draw->thread)
-        PyEval_RestoreThread(draw->thread);
-    if (!draw->generator)
-        return;
-    tn_rng_state after = tn_get_rng_state(draw->device);
-    /* neither can fail: begin has set both */
-    (void)!tn_set_rng_state(draw->device, draw->before);
-    (void)!set_state_of(draw->generator, after);
-    Py_DECREF((PyObject *)draw->generator);
+    if (draw->generator) {
+        tn_rng_state after = tn_get_rng_state(draw->device);
+        /* cannot fail: begin has set both devices' states, or read them */
+        (void)!tn_set_rng_state(draw->device, draw->before);
+        if (draw->generator->shared)
+            (void)!tn_set_rng_state(draw->generator->device, after);
+        draw->generator->state = after;
+    }
+    pthread_mutex_unlock(&drawing);
+    PyEval_RestoreThread(draw->thread);
+    Py_XDECREF((PyObject *)draw->generator);
     draw->generator = NULL;
 }
 
 const char *py_scalar_type_name(tn_dtype dtype)
 {
-    static const char *const names[] = {[TN_BOOL] = "Bool", [TN_U8] = "Byte",   [TN_I8] = "Char",      [TN_I16] = "Short",
-                                        [TN_I32] = "Int",   [TN_I64] = "Long",  [TN_F16] = "Half",     [TN_BF16] = "BFloat16",
-                                        [TN_F32] = "Float", [TN_F64] = "Double"};
+    static const char *const names[] = {
+        [TN_BOOL] = "Bool", [TN_U8] = "Byte",  [TN_I8] = "Char",       [TN_I16] = "Short", [TN_I32] = "Int",
+        [TN_I64] = "Long",  [TN_F16] = "Half", [TN_BF16] = "BFloat16", [TN_F32] = "Float", [TN_F64] = "Double"};
     return dtype >= TN_BOOL && dtype <= TN_F64 ? names[dtype] : "Undefined";
 }
 
@@ -207,7 +228,7 @@ static int device_argument(PyObject *o, tn_device *out)
     return status ? -1 : resolve(out);
 }
 
-static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
     static char *names[] = {"device", NULL};
     PyObject *o = NULL;
@@ -333,8 +354,9 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, (void *)dealloc},
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
-    {Py_tp_doc, (void *)"Generator(device='cpu')\n\nRandom numbers apart from those of the device's own generator: Philox "
-                        "4x32-10. The same seed gives the same numbers on every device."},
+    {Py_tp_doc,
+     (void *)"Generator(device='cpu')\n\nRandom numbers apart from those of the device's own generator: Philox "
+             "4x32-10. The same seed gives the same numbers on every device."},
     {0, NULL},
 };
 
@@ -418,7 +440,8 @@ static PyObject *generator_of(PyObject *self, PyObject *o)
 
 static PyMethodDef functions[] = {
     {"manual_seed", torch_manual_seed, METH_O, "Seeds the generators of every device; returns the CPU's."},
-    {"seed", torch_seed, METH_NOARGS, "Seeds the generators of every device from the system's entropy; returns the seed."},
+    {"seed", torch_seed, METH_NOARGS,
+     "Seeds the generators of every device from the system's entropy; returns the seed."},
     {"initial_seed", torch_initial_seed, METH_NOARGS, "The seed of the CPU's generator."},
     {"get_rng_state", torch_get_rng_state, METH_NOARGS, "The state of the CPU's generator: uint8 [16]."},
     {"set_rng_state", torch_set_rng_state, METH_O, "Sets the state of the CPU's generator."},
@@ -434,5 +457,9 @@ int py_add_random(PyObject *module)
     default_cpu = generator_type ? make(generator_type, TN_CPU, true) : NULL;
     if (!default_cpu || PyModule_AddObjectRef(module, "default_generator", default_cpu))
         return -1;
+    if (pthread_atfork(before_fork, after_fork, after_fork)) {
+        PyErr_NoMemory();
+        return -1;
+    }
     return PyModule_AddFunctions(module, functions);
 }

@@ -1,7 +1,8 @@
 /* generator.h: torch.Generator, and operations that draw from one.
  *
  * The library has one generator for each device. A Generator of its own keeps a state, which takes the place of its
- * device's for one operation. That happens with the GIL held, so no other Python thread that asks for a Generator sees it.
+ * device's for one operation. A mutex keeps every other operation of this kind out meanwhile; operations that draw without
+ * asking for a generator (dropout, nn.init) do not know it: in another thread, at that moment, they would draw from it.
  */
 #ifndef TENON_PY_GENERATOR_H
 #define TENON_PY_GENERATOR_H
@@ -9,22 +10,21 @@
 #include "args.h"
 
 typedef struct py_generator {
-    PyObject_HEAD
-    tn_device device;   /* of cuda with its index; cpu without one */
-    bool shared;        /* it is the device's own: the state is the library's */
-    tn_rng_state state; /* otherwise */
+    PyObject_HEAD tn_device device; /* of cuda with its index; cpu without one */
+    bool shared;                    /* it is the device's own: the state is the library's */
+    tn_rng_state state;             /* otherwise */
 } py_generator;
 
-/* One operation's use of a generator. Without one (generator NULL) the operation may run without the GIL. */
+/* One operation's use of a generator (NULL: the device's own). It runs without the GIL. */
 typedef struct py_draw {
     py_generator *generator;
     tn_device device;
     tn_rng_state before;
-    PyThreadState *thread; /* the GIL was let go */
+    PyThreadState *thread;
 } py_draw;
 
-/* v is the value of an 'object? generator', device where the operation runs. 0, or -1 with an exception. After 0
- * py_draw_end is to be called, before anything else that needs the GIL. */
+/* v is the value of an 'object? generator', device where the operation runs. 0, or -1 with an exception. After 0 the GIL is
+ * let go, until py_draw_end. */
 int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device);
 void py_draw_end(py_draw *draw);
 

@@ -13,6 +13,6 @@ def __getattr__(name):
     if name != "cuda":
         raise AttributeError(f"module 'tenon.version' has no attribute '{name}'")
     for library in _C._cuda.libraries():
-        if library["found"] and library["version"] and "cuda" in library["name"].lower():
+        if library["name"] == "driver" and library["found"] and library["version"]:
             return f"{library['version'] // 1000}.{library['version'] % 1000 // 10}"
     return None

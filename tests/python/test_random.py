@@ -119,6 +119,36 @@ def test_a_failed_call_gives_the_generator_back():
     assert torch.equal(before, torch.get_rng_state())
 
 
+def test_generators_in_threads():
+    import threading
+
+    expected = [torch.rand(50000, generator=torch.Generator().manual_seed(i)) for i in range(4)]
+    wrong = []
+
+    def work(i):
+        for _ in range(20):
+            if not torch.equal(torch.rand(50000, generator=torch.Generator().manual_seed(i)), expected[i]):
+                wrong.append(i)
+            torch.randn(100)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_child_of_fork_draws():
+    import os
+
+    g = torch.Generator().manual_seed(3)
+    child = os.fork()
+    if not child:
+        os._exit(0 if torch.rand(3, generator=g).shape == (3,) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_fork_rng():
     before = torch.get_rng_state()
     with torch.random.fork_rng():
@@ -262,6 +292,7 @@ def test_random_in_place():
     assert sorted(set(torch.zeros(99, dtype=torch.bool).random_().tolist())) == [False, True]
     f = torch.zeros(N).random_()
     assert f.max().item() <= 2**24 and f.max().item() > 2**23 and torch.equal(f, f.trunc())
+    assert isinstance(torch.empty((), dtype=torch.int64).random_(generator=torch.Generator()).item(), int)
     assert torch.zeros(9, dtype=torch.int8).random_(120, None).min().item() >= 120
     with error(RuntimeError, "random_ expects 'from' to be less than 'to', but got from=0 >= to=0"):
         x.random_(0)

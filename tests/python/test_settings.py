@@ -5,6 +5,7 @@ import re
 import pytest
 
 import tenon as torch
+from tenon._printing import get_printoptions
 
 
 def error(kind, text):
@@ -98,14 +99,18 @@ def test_printoptions():
     torch.set_printoptions(profile="short")
     assert repr(torch.arange(2000)) == "tensor([   0,    1,  ..., 1998, 1999])"
     torch.set_printoptions(profile="full")
-    assert "..." not in repr(torch.arange(2000)) and torch.get_printoptions()["precision"] == 4
+    assert "..." not in repr(torch.arange(2000)) and get_printoptions()["precision"] == 4
     torch.set_printoptions(profile="default", threshold=5, edgeitems=1)
     assert repr(torch.arange(6)) == "tensor([0,  ..., 5])"
     torch.set_printoptions(profile="default", linewidth=20)
     assert repr(torch.arange(6)) == "tensor([0, 1, 2, 3,\n        4, 5])"
+    torch.set_printoptions(profile="default", precision=0)
+    assert repr(torch.tensor([1.5, 2.5, 40.25])) == "tensor([ 2,  2, 40])"
+    torch.set_printoptions(profile="default", threshold=0, linewidth=20)
+    assert repr(torch.arange(9)) == "tensor([0, 1, 2,  ...,\n        6, 7, 8])"
     with pytest.raises(TypeError):
         torch.set_printoptions(precision="a")
-    assert torch.get_printoptions()["linewidth"] == 20
+    assert get_printoptions()["linewidth"] == 20
 
 
 def test_finfo():
