@@ -112,6 +112,18 @@ tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tens
     return tn_mul(g, tn_where(tn_logical_and(tn_eq(a, 0), tn_ge(b, 0)), 0, slope));
 }
 
+/* A number or a tensor, times itself. */
+static tn_scalar squared(tn_scalar s)
+{
+    const double v = s.kind == TN_SCALAR_TENSOR ? 0 : tn__scalar_double(&s);
+    return s.kind == TN_SCALAR_TENSOR ? tn_scalar_t(tn_mul(s, s)) : tn_scalar_f(v * v);
+}
+
+tn_tensor *tn__atan2_grad(tn_tensor *g, tn_scalar of, tn_scalar a, tn_scalar b)
+{
+    return tn_mul(g, tn_div(of, tn_add(squared(a), squared(b))));
+}
+
 tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie)
 {
     return tn_where(tie, tn_mul(g, 0.5), tn_where(theirs, 0, g));

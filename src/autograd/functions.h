@@ -44,6 +44,8 @@ static inline bool tn__set_no_grad(bool off)
 
 tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
+/* g * of / (a^2 + b^2) */
+tn_tensor *tn__atan2_grad(tn_tensor *g, tn_scalar of, tn_scalar a, tn_scalar b);
 /* g but where 'theirs', half of it where 'tie': NaN, which compares false, passes the gradient to both, as in PyTorch */
 tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie);
 /* Gradient of a bounded operand: where inside for a number; for a tensor bound where not beyond, and shared on a tie. */

@@ -155,6 +155,13 @@ tn_status tn__infer_var(tn__call *c)
     return one_reduction(c, d, false);
 }
 
+tn_status tn__infer_sort(tn__call *c)
+{
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    c->spec[0].dtype = TN_I64;
+    return tn__infer_one(c);
+}
+
 tn_status tn__infer_cumsum(tn__call *c)
 {
     tn_status e = tn__infer_dim(c, tn__in(c, 0)->ndim);

@@ -632,7 +632,7 @@ static int find_row(const char *op)
 
 static adapter find_adapter(const char *op)
 {
-    static const named_adapter *const files[] = {adapters, adapters_pick};
+    static const named_adapter *const files[] = {adapters, adapters_pick, adapters_more};
     for (size_t f = 0; f < TN_COUNT(files); f++)
         for (const named_adapter *a = files[f]; a->name; a++)
             if (!strcmp(a->name, op))

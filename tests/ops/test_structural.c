@@ -18,7 +18,7 @@ static const char *const rows[] = {
 
 static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index, cases_product,
                                                cases_loss,   cases_view, cases_copy,  cases_factory,
-                                               cases_optim,  cases_pick, cases_bits};
+                                               cases_optim,  cases_pick, cases_bits,  cases_more};
 
 /* Public rows without a case, and why. */
 static const struct {

@@ -1,0 +1,164 @@
+/* Activations and losses composed of operations, and sums of products. */
+#include "autograd/functions.h"
+
+static double number_or(tn_scalar s, double otherwise)
+{
+    return s.kind ? tn__scalar_double(&s) : otherwise;
+}
+
+/* x, if it is a tensor of a floating dtype. */
+static tn_tensor *floating(const char *what, tn_tensor *x)
+{
+    if (!x)
+        tn__poisoned(what);
+    else if (x == TN_NONE)
+        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
+    else if (!tn__dtype_is_float(x->dtype))
+        tn__no_dtype(what, x->dtype);
+    else
+        return x;
+    return NULL;
+}
+
+/* ---- activations ---- */
+
+tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
+{
+    if (!floating("GeluKernelImpl", x))
+        return NULL;
+    if (!o->tanh)
+        return tn_mul(tn_mul(x, 0.5), tn_erfc(tn_mul(x, -0.70710678118654752)));
+    tn_tensor *inner = tn_mul(tn_add(x, tn_mul(tn_mul(tn_square(x), x), 0.044715)), 0.79788456080286536);
+    return tn_mul(tn_mul(x, 0.5), tn_add(tn_tanh(inner), 1));
+}
+
+tn_tensor *tn__fn_silu(tn_tensor *x)
+{
+    return floating("silu", x) ? tn_mul(x, tn_sigmoid(x)) : NULL;
+}
+
+tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
+{
+    const double beta = number_or(o->beta, 1), threshold = number_or(o->threshold, 20);
+    if (!floating("softplus", x))
+        return NULL;
+    tn_tensor *scaled = beta == 1 ? x : tn_mul(x, beta), *linear = tn_gt(scaled, threshold);
+    tn_tensor *soft = tn_log1p(tn_exp(tn_masked_fill(scaled, linear, 0)));
+    return tn_where(linear, tn_scalar_t(x), tn_scalar_t(beta == 1 ? soft : tn_div(soft, beta)));
+}
+
+tn_tensor *tn__fn_leaky_relu(tn_tensor *x, const tn_leaky_relu_options *o)
+{
+    if (!floating("leaky_relu", x))
+        return NULL;
+    return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(tn_mul(x, number_or(o->negative_slope, 0.01))));
+}
+
+tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
+{
+    if (!floating("elu", x))
+        return NULL;
+    tn_tensor *below = tn_mul(tn_expm1(tn_clamp_max(x, 0)), number_or(o->alpha, 1));
+    return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(below));
+}
+
+tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
+{
+    tn_scalar low = o->min_val.kind ? o->min_val : tn_scalar_i(-1),
+              high = o->max_val.kind ? o->max_val : tn_scalar_i(1);
+    if (x && x != TN_NONE && !tn__dtype_is_float(x->dtype)) { /* the result has x's dtype */
+        low = tn_scalar_i(tn__scalar_int(&low));
+        high = tn_scalar_i(tn__scalar_int(&high));
+    }
+    return tn_clamp(x, low, high);
+}
+
+/* ---- losses ---- */
+
+tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smooth_l1_loss_options *o)
+{
+    const double beta = number_or(o->beta, 1);
+    if (beta < 0)
+        return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
+    tn_tensor *d = tn_abs(tn_sub(x, target));
+    if (beta > 0)
+        d = tn_where(tn_lt(d, beta), tn_scalar_t(tn_mul(tn_square(d), 0.5 / beta)), tn_scalar_t(tn_sub(d, 0.5 * beta)));
+    return tn__reduce_loss(d, o->reduction);
+}
+
+tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_loss_options *o)
+{
+    const double delta = number_or(o->delta, 1);
+    if (delta <= 0)
+        return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
+    tn_tensor *d = tn_abs(tn_sub(x, target));
+    d = tn_where(tn_le(d, delta), tn_scalar_t(tn_mul(tn_square(d), 0.5)),
+                 tn_scalar_t(tn_mul(tn_sub(d, 0.5 * delta), delta)));
+    return tn__reduce_loss(d, o->reduction);
+}
+
+tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_binary_cross_entropy_options *o)
+{
+    if (!floating("binary_cross_entropy", x) || !floating("binary_cross_entropy", target))
+        return NULL;
+    if (!tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
+        return tn__fail(TN_EVALUE,
+                        "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
+                        "deprecated. Please ensure they have the same size.",
+                        tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
+    tn_tensor *yes = tn_mul(target, tn_clamp_min(tn_log(x), -100)),
+              *no = tn_mul(tn_sub(1, target), tn_clamp_min(tn_log1p(tn_neg(x)), -100)), *loss = tn_neg(tn_add(yes, no));
+    if (o->weight && o->weight != TN_NONE)
+        loss = tn_mul(loss, o->weight);
+    return tn__reduce_loss(loss, o->reduction);
+}
+
+tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_options *o)
+{
+    if (!floating("kl_div", x) || !floating("kl_div", target))
+        return NULL;
+    if (o->log_target)
+        return tn__reduce_loss(tn_mul(tn_exp(target), tn_sub(target, x)), o->reduction);
+    tn_tensor *none = tn_eq(target, 0), *own = tn_mul(target, tn_log(tn_masked_fill(target, none, 1)));
+    return tn__reduce_loss(tn_sub(own, tn_mul(target, x)), o->reduction);
+}
+
+/* ---- sums of products ---- */
+
+/* Integers are multiplied by the whole part of the number. */
+static tn_tensor *scaled(tn_tensor *x, tn_scalar by)
+{
+    if (!x || !by.kind)
+        return x;
+    return tn__dtype_is_float(x->dtype) ? tn_mul(x, by) : tn_mul(x, tn__scalar_int(&by));
+}
+
+tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcmul_options *o)
+{
+    return tn_add(x, scaled(tn_mul(a, b), o->value));
+}
+
+tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcdiv_options *o)
+{
+    return tn_add(x, scaled(tn_div(a, b), o->value));
+}
+
+/* From the nearer end, so that weight 1 gives the end itself. */
+tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
+{
+    tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
+    if (!w && weight.kind != TN_SCALAR_TENSOR) {
+        const double by = number_or(weight, 0);
+        return by < 0.5 && by > -0.5 ? tn_add(x, tn_mul(way, by)) : tn_sub(end, tn_mul(way, 1 - by));
+    }
+    return tn_where(tn_lt(tn_abs(w), 0.5), tn_scalar_t(tn_add(x, tn_mul(w, way))),
+                    tn_scalar_t(tn_sub(end, tn_mul(way, tn_sub(1, w)))));
+}
+
+tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_baddbmm_options *o)
+{
+    tn_tensor *product = scaled(tn_bmm(a, b), o->alpha);
+    if (o->beta.kind && tn__scalar_double(&o->beta) == 0) /* NaN in x does not count */
+        return product;
+    return tn_add(scaled(x, o->beta), product);
+}

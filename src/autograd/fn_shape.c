@@ -1,0 +1,261 @@
+/* Functions that repeat, move and combine elements, composed of views and copies. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <math.h>
+
+static bool given(const char *what, const tn_tensor *t)
+{
+    if (t && t != TN_NONE)
+        return true;
+    if (t)
+        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
+    else
+        tn__poisoned(what);
+    return false;
+}
+
+static tn_dims dims_from(const int64_t *shape, int32_t ndim)
+{
+    return (tn_dims){ndim, shape};
+}
+
+static bool fits(const char *what, tn_dims dims)
+{
+    if (dims.ndim >= 0 && dims.ndim <= TN_MAX_DIMS && (dims.ndim == 0 || dims.dim))
+        return true;
+    tn__error(TN_EINVAL, "%s: a list of 0 to %d numbers was expected", what, TN_MAX_DIMS);
+    return false;
+}
+
+/* ---- repeating ---- */
+
+/* 'times' copies along one dimension: of each index ('each'), or of them all in a row. */
+static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool each)
+{
+    if (!x || times == 1)
+        return x;
+    int64_t shape[TN_MAX_DIMS], outer = 1, inner = 1;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        shape[d] = x->shape[d] * (d == dim ? times : 1);
+        outer *= d < dim || (each && d == dim) ? x->shape[d] : 1;
+        inner *= d > dim || (!each && d == dim) ? x->shape[d] : 1;
+    }
+    tn_tensor *wide = tn_expand(tn_reshape(x, TN_SHAPE(outer, 1, inner)), TN_SHAPE(outer, times, inner));
+    return tn_reshape(wide, dims_from(shape, x->ndim));
+}
+
+tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
+{
+    int64_t shape[TN_MAX_DIMS];
+    if (!given("repeat", x) || !fits("repeat", repeats))
+        return NULL;
+    const int32_t n = repeats.ndim, more = n - x->ndim;
+    if (more < 0)
+        return tn__fail(TN_EINVAL,
+                        "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+                        "tensor");
+    for (int32_t d = 0; d < n; d++) {
+        if (repeats.dim[d] < 0)
+            return tn__fail(TN_EINVAL, "Trying to create tensor with negative dimension %lld",
+                            (long long)repeats.dim[d]);
+        shape[d] = d < more ? 1 : x->shape[d - more];
+    }
+    tn_tensor *out = tn_reshape(x, dims_from(shape, n));
+    for (int32_t d = n - 1; d >= 0; d--)
+        out = repeat_along(out, d, repeats.dim[d], false);
+    return out == x ? tn_clone(x) : out;
+}
+
+tn_tensor *tn__fn_tile(tn_tensor *x, tn_dims dims)
+{
+    int64_t repeats[TN_MAX_DIMS];
+    if (!given("tile", x) || !fits("tile", dims))
+        return NULL;
+    const int32_t n = TN_MAX(dims.ndim, x->ndim);
+    for (int32_t d = 0; d < n; d++)
+        repeats[d] = d < n - dims.ndim ? 1 : dims.dim[d - (n - dims.ndim)];
+    return tn__fn_repeat(x, dims_from(repeats, n));
+}
+
+/* Index i as often as repeats[i] says: at each place, how many have begun by then. */
+static tn_tensor *repeated_indices(tn_tensor *repeats)
+{
+    if (!repeats || repeats->numel == 0)
+        return tn_zeros(TN_SHAPE(0), .dtype = TN_I64, .device = repeats ? repeats->device : TN_CPU);
+    tn_tensor *wide = tn_to(repeats, .dtype = TN_I64), *ends = tn_cumsum(wide, 0), *least = tn_min(wide),
+              *last = tn_select(ends, 0, -1);
+    if (!least || !last)
+        return NULL;
+    if (tn_item(least) < 0)
+        return tn__fail(TN_EINVAL, "repeats can not be negative");
+    const double total = tn_item(last);
+    if (!(total >= 0))
+        return NULL;
+    tn_tensor *begun = tn_zeros(TN_SHAPE((int64_t)total + 1), .dtype = TN_I64, .device = repeats->device);
+    begun = tn_index_add(begun, 0, tn_sub(ends, wide), tn_ones_like(wide));
+    return tn_sub(tn_slice(tn_cumsum(begun, 0), 0, 0, (int64_t)total, 1), 1);
+}
+
+tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_repeat_interleave_options *o)
+{
+    int32_t d = 0;
+    const tn_tensor *list = tn__operand(&repeats);
+    if (!given("repeat_interleave", x) || !fits("repeat_interleave", o->dim))
+        return NULL;
+    if (repeats.kind == TN_SCALAR_NONE || (repeats.kind == TN_SCALAR_TENSOR && !list))
+        return tn__fail(TN_ETYPE, "repeat_interleave: repeats must be a number or a tensor");
+    if (o->dim.ndim == 0 || x->ndim == 0)
+        x = tn_reshape(x, TN_SHAPE(-1));
+    if (!x || (o->dim.ndim && tn__wrap_dim(o->dim.dim[0], x->ndim, &d)))
+        return NULL;
+    if (!list) {
+        const int64_t times = tn__scalar_int(&repeats);
+        if (times < 0)
+            return tn__fail(TN_EINVAL, "Repeats must be non-negative");
+        return times == 1 ? tn_clone(x) : repeat_along(x, d, times, true);
+    }
+    if (list->dtype != TN_I64 && list->dtype != TN_I32)
+        return tn__fail(TN_EDTYPE, "repeats has to be Long or Int tensor");
+    if (list->ndim > 1 || (list->numel != 1 && list->numel != x->shape[d]))
+        return tn__fail(TN_EINVAL,
+                        "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and "
+                        "input.size(%d) = %lld",
+                        (long long)list->numel, (int)d, (long long)x->shape[d]);
+    return tn_index_select(x, d, repeated_indices(tn_expand(repeats.v.t, TN_SHAPE(x->shape[d]))));
+}
+
+/* ---- moving ---- */
+
+tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
+{
+    if (!given("roll", x) || !fits("roll", shifts) || !fits("roll", o->dim))
+        return NULL;
+    if (o->dim.ndim == 0) {
+        if (shifts.ndim != 1)
+            return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts.ndim);
+        const tn_roll_options along = {.struct_size = sizeof along, .dim = TN_DIMS(0)};
+        return tn_reshape(tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along), dims_from(x->shape, x->ndim));
+    }
+    if (o->dim.ndim != shifts.ndim)
+        return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts.ndim,
+                        (int)o->dim.ndim);
+    for (int32_t i = 0; i < shifts.ndim && x; i++) {
+        int32_t d;
+        if (tn__wrap_dim(o->dim.dim[i], x->ndim, &d))
+            return NULL;
+        const int64_t n = x->ndim ? x->shape[d] : 0, by = n ? (shifts.dim[i] % n + n) % n : 0;
+        x = by == 0 ? tn_clone(x) : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
+    }
+    return x;
+}
+
+tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
+{
+    int64_t order[TN_MAX_DIMS];
+    uint32_t from = 0, to = 0;
+    if (!given("movedim", x) || !fits("movedim", source) || !fits("movedim", destination))
+        return NULL;
+    if (source.ndim != destination.ndim)
+        return tn__fail(TN_EINVAL,
+                        "movedim: Invalid source or destination dims: source (%d dims) should contain the same "
+                        "number of dims as destination (%d dims)",
+                        (int)source.ndim, (int)destination.ndim);
+    for (int32_t i = 0; i < source.ndim; i++) {
+        int32_t s, d;
+        if (tn__wrap_dim(source.dim[i], x->ndim, &s) || tn__wrap_dim(destination.dim[i], x->ndim, &d))
+            return NULL;
+        if (from >> s & 1 || to >> d & 1)
+            return tn__fail(TN_EINVAL, "movedim: repeated dim in `%s`", from >> s & 1 ? "source" : "destination");
+        from |= 1U << s;
+        to |= 1U << d;
+        order[d] = s;
+    }
+    if (x->ndim == 0)
+        return tn__alias(x);
+    for (int32_t d = 0, s = 0; d < x->ndim; d++) {
+        if (to >> d & 1)
+            continue;
+        while (from >> s & 1)
+            s++;
+        order[d] = s++;
+    }
+    return tn_permute(x, dims_from(order, x->ndim));
+}
+
+tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
+{
+    int64_t shape[TN_MAX_DIMS], part[TN_MAX_DIMS];
+    int32_t d, n = 0;
+    if (!given("unflatten", x) || !fits("unflatten", sizes) || tn__wrap_dim(dim, x->ndim, &d))
+        return NULL;
+    if (x->ndim == 0 || sizes.ndim == 0 || x->ndim - 1 + sizes.ndim > TN_MAX_DIMS)
+        return tn__fail(TN_EINVAL, "unflatten: %d sizes for one dimension of %d", (int)sizes.ndim, (int)x->ndim);
+    if (tn__shape_check("unflatten", sizes, x->shape[d], part))
+        return NULL;
+    if (tn__numel(part, sizes.ndim) != x->shape[d])
+        return tn__fail(TN_EINVAL,
+                        "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the "
+                        "input tensor",
+                        tn__shape_str(part, sizes.ndim).s, (int)d, (long long)x->shape[d]);
+    for (int32_t k = 0; k < x->ndim; k++) {
+        if (k != d)
+            shape[n++] = x->shape[k];
+        for (int32_t i = 0; k == d && i < sizes.ndim; i++)
+            shape[n++] = part[i];
+    }
+    return tn_reshape(x, dims_from(shape, n));
+}
+
+/* ---- running product ---- */
+
+/* In log2(n) steps: each multiplies by what lies as far behind as there are factors already. */
+tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o)
+{
+    int32_t d;
+    if (!given("cumprod", x) || tn__wrap_dim(dim, x->ndim, &d))
+        return NULL;
+    const tn_dtype to = o->dtype ? o->dtype : tn__dtype_is_float(x->dtype) ? x->dtype : TN_I64;
+    if (!(x = tn_to(x, .dtype = to)))
+        return NULL;
+    const int64_t n = x->ndim ? x->shape[d] : 1;
+    if (n <= 1)
+        return tn_clone(x);
+    for (int64_t step = 1; step < n && x; step *= 2)
+        x = tn_cat(
+            TN_TENSORS(tn_slice(x, d, 0, step, 1), tn_mul(tn_slice(x, d, step, n, 1), tn_slice(x, d, 0, n - step, 1))),
+            d);
+    return x;
+}
+
+/* ---- norms ---- */
+
+/* The root of a sum of squares, and its gradient, are zero where that is. */
+static tn_tensor *root(tn_tensor *sum)
+{
+    tn_tensor *zero = tn_eq(sum, 0);
+    return tn_where(zero, tn_scalar_t(sum), tn_scalar_t(tn_sqrt(tn_masked_fill(sum, zero, 1))));
+}
+
+tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
+{
+    const double p = o->p.kind ? tn__scalar_double(&o->p) : 2;
+    if (!given("norm", x))
+        return NULL;
+    if (o->dtype)
+        x = tn_to(x, .dtype = o->dtype);
+    if (x && !tn__dtype_is_float(x->dtype))
+        return tn__fail(TN_EDTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+                        tn__dtypes[x->dtype].legacy);
+    if (p == 2)
+        return root(tn_sum(tn_square(x), .dim = o->dim, .keepdim = o->keepdim));
+    tn_tensor *size = tn_abs(x);
+    if (p == INFINITY)
+        return tn_amax(size, .dim = o->dim, .keepdim = o->keepdim);
+    if (p == -INFINITY)
+        return tn_amin(size, .dim = o->dim, .keepdim = o->keepdim);
+    if (p == 1)
+        return tn_sum(size, .dim = o->dim, .keepdim = o->keepdim);
+    if (p == 0 && x)
+        return tn_sum(tn_to(tn_ne(x, 0), .dtype = x->dtype), .dim = o->dim, .keepdim = o->keepdim);
+    return tn_pow(tn_sum(tn_pow(size, p), .dim = o->dim, .keepdim = o->keepdim), 1 / p);
+}
