@@ -62,7 +62,7 @@ typedef enum py_kind {
 } py_kind;
 
 typedef struct py_param {
-    char name[24];
+    char name[32];
     PyObject *key; /* name, interned */
     py_kind kind;
     bool one;      /* int[1] */

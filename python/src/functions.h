@@ -10,6 +10,7 @@
     X(sub_alpha, "input other alpha", "a - alpha * b") \
     X(rsub_alpha, "input other alpha", "b - alpha * a") \
     X(div_rounded, "input other rounding_mode", "a / b, rounded down ('floor') or toward zero ('trunc') where asked") \
+    X(round_decimals, "input decimals", "Nearest whole number, halves to even, or nearest with so many decimals") \
     X(var_of, "input dim keepdim correction unbiased", "Variance over dimensions, or all") \
     X(std_of, "input dim keepdim correction unbiased", "Standard deviation over dimensions, or all") \
     X(index_add_alpha, "input dim index src alpha", "x with alpha * source added at the 1-D index") \
@@ -19,7 +20,7 @@
     X(as_strided_at, "input size stride storage_offset", "Any view of x's memory, in elements") \
     X(eye_any, "n m device dtype requires_grad pin_memory", "Ones on the diagonal of an n x m matrix") \
     X(arange_any, "start end step device dtype requires_grad pin_memory", "start, start + step ... below end")
-#define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(index_add_alpha)
+#define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(round_decimals) X(index_add_alpha)
 
 #define PY_DECLARE(name, slots, doc) tn_tensor *call_##name(const py_value *v);
 PY_HAND_CALLS(PY_DECLARE)

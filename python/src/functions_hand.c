@@ -1,6 +1,7 @@
 /* functions_hand.c: the functions of torch.def that are more than a row of ops.def. */
 #include "functions.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static bool is_one(const py_value *v)
@@ -124,6 +125,49 @@ tn_tensor *call_div_rounded_(const py_value *v)
     return mode < 0 ? NULL : f[mode]("", v[0].s.v.t, v[1].s);
 }
 
+/* ---- rounding ---- */
+
+static bool decimals_fit(tn_tensor *x)
+{
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
+        return true;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_RuntimeError, "round: decimals are for floating point tensors, not for %s",
+                 tn_dtype_name(tn_tensor_dtype(x)));
+    PyGILState_Release(gil);
+    return false;
+}
+
+/* x * 10^d rounded, divided again; for d < 0 the other way round, since 10^d is not exact */
+tn_tensor *call_round_decimals(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    int64_t d = v[1].s.v.i;
+    if (!d)
+        return tn_round_at("", x);
+    if (!decimals_fit(x))
+        return NULL;
+    tn_scalar ten = tn_scalar_f(pow(10, (double)(d < 0 ? -d : d)));
+    tn_tensor *moved = (d < 0 ? tn_div_at : tn_mul_at)("", tn_scalar_t(x), ten), *whole = moved ? tn_round_at("", moved) : NULL;
+    tn_tensor *r = whole ? (d < 0 ? tn_mul_at : tn_div_at)("", tn_scalar_t(whole), ten) : NULL;
+    tn_release(moved);
+    tn_release(whole);
+    return r;
+}
+
+tn_tensor *call_round_decimals_(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    int64_t d = v[1].s.v.i;
+    if (!d)
+        return tn_round__at("", x);
+    if (!decimals_fit(x))
+        return NULL;
+    tn_scalar ten = tn_scalar_f(pow(10, (double)(d < 0 ? -d : d)));
+    binary_inplace *there = d < 0 ? tn_div__at : tn_mul__at, *back = d < 0 ? tn_mul__at : tn_div__at;
+    return there("", x, ten) && tn_round__at("", x) ? back("", x, ten) : NULL;
+}
+
 /* ---- variance ---- */
 
 /* unbiased says what correction says in older programs: 1 or 0 */
@@ -244,11 +288,11 @@ typedef tn_tensor *max_of(tn_tensor *x, const tn_max_options *o);
 
 static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, binary *elementwise)
 {
-    if (which == 2)
+    if (which == 1)
         return py_wrap(elementwise("", v[0].s, v[3].s));
     tn_tensor *both[2] = {NULL, NULL};
     tn_max_options o = {.struct_size = sizeof o, .site = ""};
-    if (which == 1) {
+    if (which == 2) {
         o.dim = (tn_dims){1, &v[1].s.v.i};
         o.keepdim = v[2].s.v.i != 0;
         o.indices = &both[1];
@@ -256,7 +300,7 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
     Py_BEGIN_ALLOW_THREADS
     both[0] = f(v[0].s.v.t, &o);
     Py_END_ALLOW_THREADS
-    return which == 1 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
+    return which == 2 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
 }
 
 static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
@@ -392,10 +436,50 @@ static bool put_slice(PyObject *tuple, Py_ssize_t i, const py_value *v, int64_t 
     return piece && !PyTuple_SetItem(tuple, i, piece);
 }
 
+/* A tensor says what an int or a list of them would: it becomes v[1] or v[2]. */
+static bool sections_from_tensor(py_value *v)
+{
+    tn_tensor *t = v[4].s.v.t;
+    const char *name = "tensor_split expected tensor_indices_or_sections to";
+    if (tn_tensor_device(t).type != TN_CPU.type)
+        PyErr_Format(PyExc_RuntimeError, "%s be on cpu, but it's on %s", name, tn_device_text(tn_tensor_device(t)).s);
+    else if (tn_tensor_dtype(t) != TN_I64)
+        PyErr_Format(PyExc_RuntimeError, "%s have dtype of long, but got %s", name, tn_dtype_name(tn_tensor_dtype(t)));
+    else if (tn_tensor_ndim(t) > 1)
+        PyErr_Format(PyExc_RuntimeError, "%s be a zero-dimensional or one-dimensional tensor, but got a tensor with %d dims",
+                     name, tn_tensor_ndim(t));
+    else if (tn_tensor_numel(t) > TN_MAX_DIMS)
+        PyErr_Format(PyExc_RuntimeError, "tensor_split: a list of %lld, but at most %d indices are taken",
+                     (long long)tn_tensor_numel(t), TN_MAX_DIMS);
+    if (PyErr_Occurred())
+        return false;
+    tn_tensor *row = tn_contiguous_at("", t);
+    const int64_t *data = row ? tn_data(row) : NULL;
+    int64_t n = tn_tensor_numel(t);
+    if (data && tn_tensor_ndim(t) == 0)
+        v[1].s = tn_scalar_i(data[0]);
+    else if (data)
+        memcpy(v[2].u.dim, data, (size_t)n * sizeof *data);
+    v[2].n = (int32_t)n;
+    tn_release(row);
+    return data || n == 0 || py_raise();
+}
+
+/* An index of tensor_split within the dimension: negative ones count from its end. */
+static int64_t bound(int64_t i, int64_t size)
+{
+    if (i < 0)
+        i += size;
+    return i < 0 ? 0 : i < size ? i : size;
+}
+
 PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
 {
     (void)self;
-    int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = which ? v[2].n + 1 : v[1].s.v.i;
+    if (which == 0 && !sections_from_tensor(v))
+        return NULL;
+    bool at_indices = which == 2 || (which == 0 && tn_tensor_ndim(v[4].s.v.t));
+    int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = at_indices ? v[2].n + 1 : v[1].s.v.i;
     if (size < 0)
         return py_raise();
     if (n <= 0)
@@ -403,7 +487,7 @@ PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
     PyObject *tuple = PyTuple_New((Py_ssize_t)n);
     int64_t start = 0;
     for (int64_t i = 0; tuple && i < n; i++) {
-        int64_t end = which ? (i < v[2].n ? v[2].u.dim[i] : size) : start + size / n + (i < size % n);
+        int64_t end = at_indices ? (i < v[2].n ? bound(v[2].u.dim[i], size) : size) : start + size / n + (i < size % n);
         if (!put_slice(tuple, (Py_ssize_t)i, v, start, end))
             Py_CLEAR(tuple);
         start = end;

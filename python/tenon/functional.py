@@ -1,6 +1,7 @@
 """Functions on tensors that are written in Python, of operations that Tenon has."""
 
 from . import _C
+from ._einsum import einsum
 
 __all__ = [
     "atleast_1d",
@@ -12,6 +13,7 @@ __all__ = [
     "cartesian_prod",
     "column_stack",
     "dstack",
+    "einsum",
     "hstack",
     "is_same_size",
     "is_storage",

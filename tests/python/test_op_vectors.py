@@ -26,11 +26,12 @@ DEVICES = ["cpu", "cuda"]
 # Elementwise rows of the list of operations: a rounding is relative to the element, not to the largest one.
 ROWS = set(re.findall(r"^(?:UNARY|BINARY|TERNARY)\((\w+),", (SOURCE / "src/op/ops.def").read_text(encoding="utf-8"), re.M))
 
-# Operations whose result is drawn, or is not there to be compared.
+# Operations whose result is drawn, or is not there to be compared; as_strided.partial_views shows memory that is beside its
+# input and not in the record.
 DRAWN = {
     "nn.functional.alpha_dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.dropout",
     "nn.functional.feature_alpha_dropout", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
-    "nn.functional.rrelu", "nn.functional.multi_head_attention_forward", "pca_lowrank", "svd_lowrank", "resize_", "resize_as_",
+    "nn.functional.rrelu", "as_strided.partial_views", "nn.functional.multi_head_attention_forward", "pca_lowrank", "svd_lowrank", "resize_", "resize_as_",
 }
 
 
@@ -54,6 +55,7 @@ WRAPPED = {
     "einsum": lambda operands, equation: torch.einsum(equation, operands),
     "nn.functional.embedding": lambda weight, index, **kw: torch.nn.functional.embedding(index, weight, **kw),
     "slice": sliced,
+    "tensor_split": lambda x, where, dim=0: torch.tensor_split(x, where.cpu() if isinstance(where, torch.Tensor) else where, dim),
     "where": lambda x, condition, other: torch.where(condition, x, other),
 }
 

@@ -1,8 +1,6 @@
 """torch.cuda.random: seeds and states of the GPUs' generators. Seeding needs no GPU: the seed is for those that may come."""
 
 from tenon import _C
-from tenon._C import _cuda_manual_seed as manual_seed
-from tenon._C import _cuda_manual_seed_all as manual_seed_all
 
 from ._utils import checked_index
 
@@ -17,6 +15,16 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
 ]
+
+
+def manual_seed(seed):
+    """Seeds the current GPU's generator."""
+    _C._cuda_manual_seed(seed)
+
+
+def manual_seed_all(seed):
+    """Seeds the generators of all GPUs, alike."""
+    _C._cuda_manual_seed_all(seed)
 
 
 def _generator(device):

@@ -7,7 +7,7 @@ those of PyTorch's functions of the same name.
 
 import warnings
 
-from tenon._C import _nn, log_softmax as _log_softmax, relu as _relu, sigmoid, softmax as _softmax, tanh, where as _where
+from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, relu as _relu, sigmoid, softmax as _softmax, tanh, where as _where
 
 linear = _nn.linear
 one_hot = _nn.one_hot
@@ -65,6 +65,10 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """input limited to min_val .. max_val; no gradient at the ends"""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if not input.is_floating_point():
+        if input.dtype is _bool:
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        min_val, max_val = int(min_val), int(max_val)
     if inplace:
         return _in_place(lambda x: hardtanh(x, min_val, max_val), input)
     return _where(input <= min_val, min_val, _where(input >= max_val, max_val, input))
@@ -253,6 +257,8 @@ def normalize(input, p=2.0, dim=1, eps=1e-12):
         norm = input.square().sum(dim, keepdim=True).sqrt()
     elif p == 1.0:
         norm = input.abs().sum(dim, keepdim=True)
+    elif p == 0.0:
+        norm = (input != 0).to(input.dtype).sum(dim, keepdim=True)
     elif p == float("inf"):
         norm = input.abs().amax(dim, keepdim=True)
     else:

@@ -1,0 +1,171 @@
+"""Functions of torch that take their arguments in more than one way, or are put together from others; NumPy is the reference."""
+import numpy as np
+import pytest
+
+import tenon as torch
+
+RNG = np.random.default_rng(7)
+
+
+def both(*shape):
+    array = RNG.normal(size=shape)
+    return array, torch.from_numpy(array)
+
+
+# ---- einsum ----
+
+
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("ba", [(2, 3)]),
+        ("ii->i", [(3, 3)]),
+        ("ii", [(3, 3)]),
+        ("i,j->ij", [(2,), (3,)]),
+        ("i,->i", [(3,), ()]),
+        ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 3)]),
+        ("b...ij->b...ji", [(2, 3, 4, 5)]),
+        ("...i->...", [(2, 3, 4)]),
+        ("ijk,ilm,njm,nlk,abc->", [(2, 3, 4), (2, 5, 6), (7, 3, 6), (7, 5, 4), (2, 2, 3)]),
+        ("iij,jk->k", [(3, 3, 4), (4, 2)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        (" i j , j -> i ", [(2, 3), (3,)]),
+    ],
+)
+def test_einsum(equation, shapes):
+    arrays, tensors = zip(*(both(*s) for s in shapes))
+    np.testing.assert_allclose(torch.einsum(equation, *tensors).numpy(), np.einsum(equation, *arrays), rtol=1e-12, atol=1e-12)
+
+
+def test_einsum_lists_sizes_of_one_and_gradients():
+    (a, x), (b, y) = both(2, 3), both(3, 4)
+    np.testing.assert_allclose(torch.einsum(x, [0, 1], y, [1, 2], [2, 0]).numpy(), (a @ b).T, rtol=1e-12)
+    np.testing.assert_allclose(torch.einsum("ij,jk->ik", [x, y]).numpy(), a @ b, rtol=1e-12)
+    (c, z) = both(1, 4)
+    np.testing.assert_allclose(torch.einsum("ij,jk->ik", x, z).numpy(), a.sum(1, keepdims=True) @ c, rtol=1e-12)
+    x.requires_grad_()
+    torch.einsum("ij,jk->", x, y).backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.tile(b.sum(1), (2, 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "equation, shapes, text",
+    [
+        ("ij->i", [(2, 3, 4)], "does not match the number of dimensions (3) for operand 0 and no ellipsis was given"),
+        ("ij,jk->ik", [(2, 3), (2, 4)], "subscript j has size 2 for operand 1 which does not broadcast with previously seen size 3"),
+        ("ij->k", [(2, 3)], "output subscript k does not appear in the equation for any input operand"),
+        ("ij->ii", [(2, 3)], "output subscript i appears more than once in the output"),
+        ("i,j->ij", [(2,)], "fewer operands were provided than specified in the equation"),
+        ("i->i", [(2,), (3,)], "more operands were provided than specified in the equation"),
+        ("i1->i", [(2, 3)], "invalid subscript given at index 1 in the equation string, subscripts must be in [a-zA-Z]"),
+        ("ii->i", [(2, 3)], "subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
+    ],
+)
+def test_einsum_says_what_is_wrong(equation, shapes, text):
+    with pytest.raises(RuntimeError) as error:
+        torch.einsum(equation, *(torch.ones(s) for s in shapes))
+    assert str(error.value).startswith("einsum(): ") and str(error.value).endswith(text)
+
+
+# ---- max and min: a second tensor is no dimension ----
+
+
+@pytest.mark.parametrize("name, best", [("max", np.maximum), ("min", np.minimum)])
+def test_extreme_of_two_tensors(name, best):
+    function = getattr(torch, name)
+    x = torch.tensor([[3, 1, 2], [0, 5, 4]])
+    for other in (torch.tensor(2), torch.tensor(0), torch.tensor([1, 2, 3]), torch.tensor(True)):
+        assert function(x, other).tolist() == best(x.numpy(), other.numpy()).tolist()
+        assert getattr(x, name)(other).tolist() == best(x.numpy(), other.numpy()).tolist()
+    values, indices = function(x, 1)
+    assert (values.tolist(), indices.tolist()) == (getattr(x.numpy(), name)(1).tolist(), getattr(x.numpy(), f"arg{name}")(1).tolist())
+    assert function(x, dim=0, keepdim=True).values.shape == (1, 3)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        function(x, 2)
+
+
+# ---- tensor_split ----
+
+
+@pytest.mark.parametrize("where", [2, 3, (2,), (-2,), (1, 3), (3, 1), (-9, 9), (0, 5, 5)])
+def test_tensor_split(where):
+    array = np.arange(10).reshape(2, 5)
+    want = np.array_split(array, where, 1)
+    for given in (where, torch.tensor(where)):
+        got = torch.tensor_split(torch.from_numpy(array), given, dim=1)
+        assert [g.tolist() for g in got] == [w.tolist() for w in want]
+    assert len(torch.from_numpy(array).tensor_split(where)) == len(want)
+
+
+def test_tensor_split_refuses():
+    x = torch.arange(5)
+    name = "tensor_split expected tensor_indices_or_sections to "
+    for given, text in [
+        (torch.tensor([1.0]), "have dtype of long"),
+        (torch.tensor([[1]]), "be a zero-dimensional or one-dimensional tensor, but got a tensor with 2 dims"),
+    ]:
+        with pytest.raises(RuntimeError) as error:
+            torch.tensor_split(x, given)
+        assert str(error.value).startswith(name + text)
+    for n in (0, -1):
+        with pytest.raises(RuntimeError, match=f"number of sections must be larger than 0, got {n}"):
+            torch.tensor_split(x, n)
+
+
+# ---- round, bits ----
+
+
+@pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 3])
+def test_round_to_decimals(decimals):
+    array = RNG.normal(scale=300, size=20)
+    x = torch.from_numpy(array.copy())
+    np.testing.assert_allclose(torch.round(x, decimals=decimals).numpy(), np.round(array, decimals), rtol=1e-15)
+    assert x.round_(decimals=decimals) is x
+    np.testing.assert_allclose(x.numpy(), np.round(array, decimals), rtol=1e-15)
+    whole = torch.tensor([15, 25])
+    if decimals:
+        with pytest.raises(RuntimeError, match="int64"):
+            whole.round(decimals=decimals)
+    else:
+        assert whole.round().tolist() == [15, 25]
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"])
+def test_bits(name):
+    reference = getattr(np, {"bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift"}.get(name, name))
+    a, b = np.array([12, 10, -7]), np.array([1, 3, 2])
+    x, y = torch.from_numpy(a.copy()), torch.from_numpy(b)
+    function = getattr(torch, name)
+    assert function(x, y).tolist() == getattr(x, name)(y).tolist() == reference(a, b).tolist()
+    assert function(x, 2).tolist() == reference(a, 2).tolist()
+    assert function(5, y).tolist() == reference(5, b).tolist()
+    assert getattr(x, name + "_")(y) is x
+    assert x.tolist() == reference(a, b).tolist()
+    with pytest.raises(RuntimeError):
+        function(torch.ones(2), torch.ones(2))
+
+
+def test_bitwise_not():
+    x = torch.tensor([0, 5, -1])
+    assert torch.bitwise_not(x).tolist() == (~x).tolist() == [-1, -6, 0]
+    assert torch.tensor([True, False]).bitwise_not().tolist() == [False, True]
+    assert x.bitwise_not_() is x and x.tolist() == [-1, -6, 0]
+
+
+# ---- torch.nn.functional ----
+
+
+def test_normalize_by_the_number_of_elements():
+    x = torch.tensor([[3.0, 0.0, -4.0], [0.0, 0.0, 5.0]])
+    assert torch.nn.functional.normalize(x, p=0.0, dim=1).tolist() == [[1.5, 0.0, -2.0], [0.0, 0.0, 5.0]]
+
+
+def test_hardtanh_keeps_integers():
+    x = torch.tensor([-3, 0, 9])
+    assert torch.nn.functional.hardtanh(x).tolist() == [-1, 0, 1]
+    six = torch.nn.functional.relu6(x)
+    assert six.dtype == torch.int64 and six.tolist() == [0, 0, 6]
+    with pytest.raises(RuntimeError, match="Bool inputs not supported for hardtanh"):
+        torch.nn.functional.hardtanh(torch.tensor([True]))
