@@ -7,6 +7,7 @@
 #include <tenon/cuda.h>
 #include <tenon/data.h>
 #include <tenon/device.h>
+#include <tenon/dlpack.h>
 #include <tenon/dtype.h>
 #include <tenon/error.h>
 #include <tenon/graph.h>
