@@ -43,6 +43,8 @@ TN_API int64_t tn_tensor_numel(const tn_tensor *t);
 TN_API int64_t tn_tensor_storage_offset(const tn_tensor *t);
 TN_API bool tn_tensor_is_contiguous(const tn_tensor *t);
 TN_API bool tn_tensor_is_cuda(const tn_tensor *t);
+/* Is its memory such that in-place operations are refused: a read-only array's, or a mapped file's? */
+TN_API bool tn_tensor_is_read_only(const tn_tensor *t);
 /* Do both show (parts of) one memory? */
 TN_API bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b);
 
@@ -97,6 +99,12 @@ TN_API tn_tensor *tn_pin_memory_at(const char *site, tn_tensor *t);
 TN_API tn_tensor *tn_pin_memory(tn_tensor *t);
 TN_API bool tn_tensor_is_pinned(const tn_tensor *t);
 
+/* The same bytes as elements of another dtype, on any device, without history. Where the sizes of the elements differ, the
+ * last dimension grows or shrinks: its stride must be 1, and for larger elements its size, the other strides and the storage
+ * offset must be multiples of as many as become one (TN_EINVAL). */
+TN_API tn_tensor *tn_view_dtype_at(const char *site, tn_tensor *t, tn_dtype dtype);
+TN_API tn_tensor *tn_view_dtype(tn_tensor *t, tn_dtype dtype);
+
 /* ---- printing, as PyTorch prints ---- */
 
 /* Zero fields keep the default: precision 4, threshold 1000, edgeitems 3, linewidth 80; a negative one is 0. sci_mode: 0
@@ -125,6 +133,7 @@ TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
 #define TN__X_to(t_, ...)                tn_to_opt((t_), &(tn_to_options){__VA_ARGS__})
 #define tn_cpu(t_)                       tn_cpu_at(TN_HERE, (t_))
 #define tn_pin_memory(t_)                tn_pin_memory_at(TN_HERE, (t_))
+#define tn_view_dtype(t_, d_)            tn_view_dtype_at(TN_HERE, (t_), (d_))
 #define tn_cuda(...)                     TN__X_cuda(__VA_ARGS__, -1, 0)
 #define TN__X_cuda(t_, i_, ...)          tn_to_cuda_at(TN_HERE, (t_), (i_))
 #endif

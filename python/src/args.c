@@ -168,6 +168,13 @@ static int read_int_list(const py_param *p, PyObject *o, py_value *v)
     return status;
 }
 
+static void release_list(tn_tensor **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        tn_release(list[i]);
+    free(list);
+}
+
 static int read_tensors(PyObject *o, py_value *v)
 {
     bool tuple = PyTuple_Check(o);
@@ -185,10 +192,10 @@ static int read_tensors(PyObject *o, py_value *v)
             char name[64];
             PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument 0, but got %s", i,
                          py_type_name(item, name, sizeof name));
-            free(list);
+            release_list(list, (size_t)i);
             return -1;
         }
-        list[i] = py_t(item);
+        list[i] = tn_retain(py_t(item)); /* another thread may change the list while the operation runs */
     }
     v->u.list.item = list;
     v->u.list.n = (size_t)n;
@@ -356,7 +363,7 @@ static void free_lists(const py_signature *s, py_value *v)
 {
     for (int i = 0; i < s->params; i++)
         if (s->param[i].kind == PY_TENSORS && v[s->param[i].slot].given) {
-            free(v[s->param[i].slot].u.list.item);
+            release_list(v[s->param[i].slot].u.list.item, v[s->param[i].slot].u.list.n);
             v[s->param[i].slot].given = false;
         }
 }

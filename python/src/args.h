@@ -25,7 +25,7 @@ typedef struct py_value {
     union {
         int64_t dim[TN_MAX_DIMS];
         struct {
-            tn_tensor **item; /* Tensor[]: borrowed tensors; the array is freed by py_values_free */
+            tn_tensor **item; /* Tensor[]: owned, as the array is; py_values_free lets go */
             size_t n;
         } list;
         const char *text; /* str: as long as the argument */

@@ -30,7 +30,8 @@ typedef struct tensors {
 static void tensors_free(tensors *list)
 {
     free(list->t);
-    Py_XDECREF(list->keep);
+    Py_CLEAR(list->keep);
+    memset(list, 0, sizeof *list);
 }
 
 /* From None, a tensor, or a sequence of tensors (and None, where 'none' is not NULL and stands for it). */
@@ -55,7 +56,11 @@ static int tensors_from(PyObject *o, const char *what, tn_tensor *none, tensors 
             return -1;
         }
     }
-    return out->t ? 0 : (PyErr_NoMemory(), -1);
+    if (out->t)
+        return 0;
+    tensors_free(out);
+    PyErr_NoMemory();
+    return -1;
 }
 
 static tn_tensors list_of(const tensors *l)

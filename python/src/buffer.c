@@ -18,10 +18,13 @@ _Thread_local int py_holds_gil; /* > 0: this thread is known to hold it */
 
 static void let_go(held *h)
 {
+    int holds = py_holds_gil;
+    py_holds_gil = 0; /* what runs now may give the GIL away */
     if (h->view.obj)
         PyBuffer_Release(&h->view);
     Py_XDECREF(h->object);
     free(h);
+    py_holds_gil = holds;
 }
 
 static int let_go_all(void *unused)
@@ -43,6 +46,8 @@ static void release(void *ctx)
         let_go(h);
         return;
     }
+    if (!Py_IsInitialized()) /* the interpreter is over: what it held goes with the process */
+        return;
     h->next = atomic_load(&left);
     while (!atomic_compare_exchange_weak(&left, &h->next, h))
         ;
@@ -133,11 +138,13 @@ static int warn_read_only(void)
                         1);
 }
 
-static PyObject *tensor_of(held *h, PyObject *array)
+/* *owned: a tensor was made, which lets go of h. */
+static PyObject *tensor_of(held *h, PyObject *array, bool *owned)
 {
     static char nothing[64];
     int64_t stride[TN_MAX_DIMS], shape[TN_MAX_DIMS];
     Py_buffer *view = &h->view;
+    *owned = false;
     if (view->format && strchr("<>!", *view->format) && view->itemsize > 1)
         return PyErr_Format(PyExc_ValueError, "given numpy array has byte order different from the native byte order. "
                                               "Conversion between byte orders is currently not supported.");
@@ -152,7 +159,9 @@ static PyObject *tensor_of(held *h, PyObject *array)
         shape[i] = view->shape[i];
     tn_from_data_options o = {.struct_size = sizeof o, .site = "", .stride = {view->ndim, stride}, .release = release, .ctx = h,
                               .read_only = view->readonly != 0};
-    return py_wrap((tn_from_data_opt)(view->len ? view->buf : nothing, dtype, (tn_dims){view->ndim, shape}, &o));
+    tn_tensor *t = (tn_from_data_opt)(view->len ? view->buf : nothing, dtype, (tn_dims){view->ndim, shape}, &o);
+    *owned = t != NULL;
+    return py_wrap(t);
 }
 
 PyObject *py_from_numpy(PyObject *array)
@@ -164,8 +173,9 @@ PyObject *py_from_numpy(PyObject *array)
         free(h);
         return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_BufferError) ? wrong_dtype(array) : NULL;
     }
-    PyObject *t = tensor_of(h, array);
-    if (!t)
+    bool owned;
+    PyObject *t = tensor_of(h, array, &owned);
+    if (!owned)
         let_go(h);
     return t;
 }
@@ -226,6 +236,22 @@ static int refuse(Py_buffer *view, const char *why)
     return -1;
 }
 
+/* Do its elements lie as the flags ask: row-major, column-major, or one of both? */
+static bool has_order(tn_tensor *t, int flags)
+{
+    bool rows = tn_tensor_is_contiguous(t), columns = true;
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    int64_t step = 1;
+    for (int32_t d = 0; d < shape.ndim; step *= shape.dim[d++])
+        columns = columns && (shape.dim[d] == 1 || stride.dim[d] == step);
+    columns = columns || !tn_tensor_numel(t);
+    if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS)
+        return rows || columns;
+    if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !rows)
+        return false;
+    return (flags & PyBUF_F_CONTIGUOUS) != PyBUF_F_CONTIGUOUS || columns;
+}
+
 static int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     static char nothing[64];
@@ -238,8 +264,12 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
         return refuse(view, "buffers have no such dtype");
     if (tn_tensor_requires_grad(t))
         return refuse(view, "the tensor requires grad: call .detach() first");
-    if (!(flags & PyBUF_STRIDES) && !tn_tensor_is_contiguous(t))
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !tn_tensor_is_contiguous(t))
         return refuse(view, "the tensor is not contiguous");
+    if (!has_order(t, flags))
+        return refuse(view, "the tensor's memory does not lie in the order that is asked for");
+    if (flags & PyBUF_WRITABLE && tn_tensor_is_read_only(t))
+        return refuse(view, "the tensor shows read-only memory");
     exported *e = calloc(1, sizeof *e);
     tn_tensor *alias = e ? tn_detach(t) : NULL;
     if (!alias) {
@@ -262,7 +292,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     view->buf = data;
     view->obj = Py_NewRef(self);
     view->len = (Py_ssize_t)tn_tensor_numel(t) * view->itemsize;
-    view->readonly = 0;
+    view->readonly = tn_tensor_is_read_only(t);
     view->ndim = flags & PyBUF_ND ? shape.ndim : 1;
     view->format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)format : NULL;
     view->shape = flags & PyBUF_ND ? e->shape : NULL;

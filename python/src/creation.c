@@ -159,7 +159,32 @@ static PyObject *make_subclass(PyObject *unused, PyObject *args, PyObject *kwds)
     return with_grad(py_wrap_as((PyTypeObject *)cls, tn_detach(py_t(data))), on != 0);
 }
 
+/* _as_subclass(tensor, cls): the tensor, with its history, as an instance of cls. */
+static PyObject *as_subclass(PyObject *unused, PyObject *args)
+{
+    PyObject *self, *cls;
+    char name[64];
+    (void)unused;
+    if (!PyArg_ParseTuple(args, "O!O:as_subclass", py_tensor_type, &self, &cls))
+        return NULL;
+    if (!PyType_Check(cls))
+        return PyErr_Format(PyExc_TypeError, "cls must be a type (got %s)", py_type_name(cls, name, sizeof name));
+    if (!PyType_IsSubtype((PyTypeObject *)cls, py_tensor_type))
+        return PyErr_Format(PyExc_TypeError,
+                            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+                            "possible. Make sure your class inherits from Tensor.");
+    return py_wrap_as((PyTypeObject *)cls, tn_alias_at("", py_t(self)));
+}
+
+static PyObject *live_tensors(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyLong_FromLongLong(tn_live_tensors());
+}
+
 static PyMethodDef functions[] = {
+    {"_as_subclass", as_subclass, METH_VARARGS, NULL},
+    {"_live_tensors", live_tensors, METH_NOARGS, "_live_tensors() -> int\n\nHow many tensors the library holds."},
     {"_make_subclass", (PyCFunction)(void (*)(void))make_subclass, METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -162,12 +162,23 @@ static tn_dtype plain_type(tn_dtype d)
     return d == TN_BOOL || d == TN_F32 ? d : tn_dtype_is_floating_point(d) ? TN_F64 : TN_I64;
 }
 
+static int overflows(tn_dtype to)
+{
+    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", tn_dtype_name(to));
+    return -1;
+}
+
 static int store_integer(PyObject *o, filler *f)
 {
     int64_t i = 0;
     tn_scalar s;
+    double real = PyFloat_Check(o) ? PyFloat_AsDouble(o) : 0;
+    if (!(real >= -9223372036854775808.0 && real < 9223372036854775808.0))
+        return overflows(f->want);
+    if (f->want == TN_U8 && real < 0)
+        return overflows(f->want);
     if (PyFloat_Check(o))
-        i = (int64_t)PyFloat_AsDouble(o);
+        i = (int64_t)real;
     else if (py_number(o, &s)) {
         if (PyErr_Occurred()) { /* as PyTorch says it here */
             PyErr_Clear();
@@ -178,14 +189,14 @@ static int store_integer(PyObject *o, filler *f)
     } else if (s.kind == TN_SCALAR_UINT) {
         PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
         return -1;
-    } else
+    } else if (s.kind == TN_SCALAR_FLOAT && !(s.v.f >= -9223372036854775808.0 && s.v.f < 9223372036854775808.0))
+        return overflows(f->want);
+    else
         i = s.kind == TN_SCALAR_FLOAT ? (int64_t)s.v.f : s.v.i;
-    static const int64_t low[] = {[TN_U8] = 0, [TN_I8] = INT8_MIN, [TN_I16] = INT16_MIN, [TN_I32] = INT32_MIN};
+    static const int64_t low[] = {[TN_U8] = -UINT8_MAX, [TN_I8] = INT8_MIN, [TN_I16] = INT16_MIN, [TN_I32] = INT32_MIN};
     static const int64_t high[] = {[TN_U8] = UINT8_MAX, [TN_I8] = INT8_MAX, [TN_I16] = INT16_MAX, [TN_I32] = INT32_MAX};
-    if (f->want >= TN_U8 && f->want <= TN_I32 && (i < low[f->want] || i > high[f->want])) {
-        PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s_t without overflow", tn_dtype_name(f->want));
-        return -1;
-    }
+    if (f->want >= TN_U8 && f->want <= TN_I32 && (i < low[f->want] || i > high[f->want]))
+        return overflows(f->want);
     memcpy(f->at, &i, sizeof i);
     return 0;
 }

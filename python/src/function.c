@@ -138,6 +138,10 @@ static tn_status run_backward(tn_node *self, void *ctx, tn_tensor *const *grad_o
     PyObject *node = py_node(tn_node_retain(self)), *given = node ? gradient_arguments(grad_outputs, n_out) : NULL;
     PyObject *result = given ? PyObject_CallFunctionObjArgs(ctx, node, given, NULL) : NULL;
     bool failed = !result;
+    if (result && !PyTuple_Check(result)) {
+        PyErr_SetString(PyExc_TypeError, "a function's backward must give a tuple");
+        failed = true;
+    }
     for (size_t i = 0; !failed && i < n_in && i < (size_t)PyTuple_Size(result); i++) {
         PyObject *g = PyTuple_GetItem(result, (Py_ssize_t)i);
         if (py_is_tensor(g))

@@ -15,10 +15,18 @@ static PyObject *bytes_of(PyObject *self, PyObject *o)
     /* as uint8 whatever the dtype: bfloat16 has no format of its own */
     size_t n = (size_t)tn_tensor_numel(t) * tn_dtype_size(tn_tensor_dtype(t));
     void *data = tn_data(t);
-    if (!n || !data)
-        return PyMemoryView_FromObject(PyByteArray_FromStringAndSize(NULL, 0));
+    if (!n || !data) {
+        PyObject *nothing = PyByteArray_FromStringAndSize(NULL, 0),
+                 *empty = nothing ? PyMemoryView_FromObject(nothing) : NULL;
+        Py_XDECREF(nothing);
+        return empty;
+    }
     int64_t shape[1] = {(int64_t)n};
-    tn_from_data_options keep = {.struct_size = sizeof keep, .site = "", .release = py_release_later, .ctx = Py_NewRef(o)};
+    tn_from_data_options keep = {.struct_size = sizeof keep,
+                                 .site = "",
+                                 .release = py_release_later,
+                                 .ctx = Py_NewRef(o),
+                                 .read_only = tn_tensor_is_read_only(t)};
     tn_tensor *flat = (tn_from_data_opt)(data, TN_U8, (tn_dims){1, shape}, &keep);
     if (!flat) {
         Py_DECREF(o);
@@ -159,14 +167,20 @@ static PyObject *safetensors_save(PyObject *self, PyObject *args)
         tn_pair *pairs = calloc((size_t)m.n + 1, sizeof *pairs);
         for (Py_ssize_t i = 0; pairs && i < m.n; i++)
             pairs[i] = (tn_pair){m.keys[i], m.values[i]};
+        if (!pairs) {
+            PyErr_NoMemory();
+            goto done;
+        }
+        const char *name = PyBytes_AsString(path);
         tn_status status;
         tn_save_safetensors_options o = {.struct_size = sizeof o, .site = "", .metadata = {pairs, (size_t)m.n}};
         Py_BEGIN_ALLOW_THREADS
-        status = (tn_save_safetensors_opt)(PyBytes_AsString(path), t.keys, (tn_tensors){t.tensors, (size_t)t.n}, &o);
+        status = (tn_save_safetensors_opt)(name, t.keys, (tn_tensors){t.tensors, (size_t)t.n}, &o);
         Py_END_ALLOW_THREADS
         result = py_done(status);
         free(pairs);
     }
+done:
     named_free(&t);
     named_free(&m);
     Py_DECREF(path);

@@ -88,12 +88,13 @@ static void dealloc(PyObject *o)
     py_tensor *self = (py_tensor *)(void *)o;
     PyTypeObject *type = Py_TYPE(o);
     PyObject_GC_UnTrack(o);
+    /* first: what the callbacks of weak references find as x.grad must not be this wrapper, which is going */
+    if (self->t && tn_tensor_binding(self->t) == self)
+        tn_tensor_bind(self->t, NULL);
     if (self->weakrefs)
         PyObject_ClearWeakRefs(o);
     Py_CLEAR(self->dict);
     if (self->t) {
-        if (tn_tensor_binding(self->t) == self)
-            tn_tensor_bind(self->t, NULL);
         py_holds_gil++;
         tn_release(self->t);
         py_holds_gil--;

@@ -40,6 +40,7 @@ _FROM_LAZY = {
     "load": "serialization",
     "install_as_torch": "_install",
     "fork_rng": "random",
+    "from_dlpack": "utils.dlpack",
     "Generator": "_C",
 }
 

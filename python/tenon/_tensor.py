@@ -154,9 +154,41 @@ def __dir__(self):
     return sorted(set(dir(type(self))) | set(self.__dict__))
 
 
+def _dlpack_stream(self, stream):
+    if stream is None:
+        return 1 if self.is_cuda else -1  # nothing said: the legacy default stream
+    if not isinstance(stream, int) or isinstance(stream, bool):
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream != -1 and not self.is_cuda:
+        raise AssertionError("stream should be None on cpu.")
+    if stream == 0 and self.is_cuda:
+        raise BufferError("per-thread default stream is not supported: 0 is ambiguous, 1 or 2 are asked for")
+    return stream
+
+
+def _dlpack_source(self, dl_device, copy):
+    """What is exported: self, or a copy where one is asked for or another device makes one necessary."""
+    if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+        kind, index = dl_device
+        if copy is False:
+            raise ValueError("cannot move DLPack tensor to another device without a copy")
+        if kind not in (1, 2):
+            raise BufferError(f"unsupported device type of DLPack: {kind}")
+        return self.to(_C.device("cpu") if kind == 1 else _C.device("cuda", index), copy=True)
+    return self.clone() if copy else self
+
+
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of its memory, for other libraries."""
-    return _C._to_dlpack(self, stream, max_version, dl_device, copy)
+    """A DLPack capsule of its memory, for other libraries.
+
+    stream: of the consumer, which the memory is ready for; max_version: the newest DLPack that the consumer knows;
+    dl_device: where it wants it; copy: True always, False never, None where needed.
+    """
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    source = _dlpack_source(self, dl_device, copy)
+    versioned = max_version is not None and max_version[0] >= 1
+    return _C._to_dlpack(source, _dlpack_stream(source, stream), versioned, source is not self)
 
 
 def __dlpack_device__(self):
@@ -306,9 +338,22 @@ def untyped_storage(self):
     return UntypedStorage(self)
 
 
+def as_subclass(self, cls):
+    """The same memory and the same history as an instance of a class derived from Tensor."""
+    return _C._as_subclass(self, cls)
+
+
 def is_shared(self):
     """Is its memory shared with other processes? Tenon's is not."""
     return False
+
+
+def share_memory_(self):
+    """Refused: Tenon's memory is a process's own."""
+    raise NotImplementedError(
+        "share_memory_(): Tenon does not move tensors into memory that processes share; send them through a queue, a pipe or "
+        "a file (DataLoader's workers do)"
+    )
 
 
 def apply_(self, function):
@@ -357,7 +402,7 @@ def _install():
     """Puts the functions of this module into the class."""
     for name, value in list(globals().items()):
         if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
-            if name not in ("_install", "_options", "_size", "_cuda_array_interface", "type_"):
+            if name not in ("_install", "_options", "_size", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "type_"):
                 setattr(Tensor, name, value)
     Tensor.type = type_
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface)

@@ -216,6 +216,11 @@ bool tn_tensor_is_pinned(const tn_tensor *t)
     return real(t) && t->storage && t->storage->pinned;
 }
 
+bool tn_tensor_is_read_only(const tn_tensor *t)
+{
+    return real(t) && t->storage && t->storage->read_only;
+}
+
 bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
 {
     return real(a) && real(b) && a->storage && a->storage == b->storage;
