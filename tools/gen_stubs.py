@@ -25,8 +25,8 @@ def unquote(text):
 
 KINDS = {
     "Tensor": "Tensor",
-    "Operand": "Tensor | Number",
-    "Number": "Number",
+    "Operand": "Tensor | _Number",
+    "Number": "_Number",
     "Tensor[]": "Sequence[Tensor]",
     "int": "_int",
     "float": "_float",
@@ -186,7 +186,7 @@ def c_methods(text, table):
 
 def as_method(name, entry, indent=4):
     args, result, doc = entry
-    args = re.sub(r"\b(int|float|bool|dtype)\b(?!\()", r"_\1", args)
+    args = re.sub(r"\b(int|float|bool|dtype|Number)\b(?!\()", r"_\1", args)
     result = re.sub(r"\b(int|float|bool|dtype)\b", r"_\1", result)
     if indent:
         args = f"self, {args}" if args else "self"
@@ -223,7 +223,8 @@ def extension(source, calls):
     python = ast.parse((source / "tenon" / "_tensor.py").read_text())
     for node in python.body:
         if isinstance(node, ast.FunctionDef) and (node.name[0] != "_" or node.name.startswith("__")):
-            methods[{"type_": "type"}.get(node.name, node.name)] = function(node, 4, "Tensor")
+            node.name = "type" if node.name == "type_" else node.name
+            methods[node.name] = function(node, 4, "Tensor")
     methods["movedim"] = as_method("movedim", ("source, destination", "Tensor", "Dimensions at other places."))
     methods["moveaxis"] = as_method("moveaxis", ("source, destination", "Tensor", "Dimensions at other places."))
     generator = {n: as_method(n, e) for n, e in c_methods(read("generator"), "methods").items()}
@@ -365,14 +366,30 @@ def class_lines(node):
     return out + ["    ..."] if len(out) == 1 else out
 
 
-def assigned(node, functional, root):
+def exported(value, folder):
+    """The list that __all__ is: a literal, or sums of literals and of other modules' lists."""
+    if isinstance(value, ast.BinOp):
+        return exported(value.left, folder) + exported(value.right, folder)
+    if isinstance(value, ast.Attribute):  # linear.__all__
+        return exported_by(folder / f"{ast.unparse(value.value)}.py")
+    return [n for e in value.elts for n in (exported(e.value, folder) if isinstance(e, ast.Starred) else [e.value])]
+
+
+def exported_by(path):
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return exported(node.value, path.parent)
+    raise ValueError(f"{path} has no __all__")
+
+
+def assigned(node, functional, folder, root):
     """A name of a module: an alias, a class of return_types, an operation of torch.nn.functional, or a value."""
     value = ast.unparse(node.value)
     for target in node.targets:
         for name in [ast.unparse(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])]:
             operation = re.fullmatch(r"_nn\.(\w+)", value)
-            if name == "__all__" and isinstance(node.value, (ast.List, ast.Tuple)) and "*" not in value:
-                yield f"__all__ = {value}"
+            if name == "__all__":
+                yield f"__all__ = {exported(node.value, folder)!r}"
             elif value.startswith("TypeVar("):
                 yield f"{name} = {value}"
             elif not name.isidentifier() or name[0] == "_" or (root and name in DTYPES):
@@ -418,7 +435,7 @@ def module(path, functional):
         elif isinstance(node, ast.ClassDef):
             body += class_lines(node)
         elif isinstance(node, ast.Assign):
-            body += assigned(node, functional, path.parent.name == "tenon" and path.stem == "__init__")
+            body += assigned(node, functional, path.parent, path.parent.name == "tenon" and path.stem == "__init__")
     text = "\n".join(body)
     text = "\n".join([*imports(tree, text), text])
     needed = [n for n in ("Tensor", "dtype", "Generator") if re.search(rf"\b{n}\b", text) and not re.search(rf"\bas {n}\b", text)]
@@ -426,8 +443,8 @@ def module(path, functional):
     if re.search(r"\bDeviceLike\b", text):
         uses.append("from tenon._C import _DeviceLike")
         text = text.replace("DeviceLike", "_DeviceLike").replace("__DeviceLike", "_DeviceLike")
-    if "Number" in text:
-        uses.append("from tenon._C import Number")
+    if "_Number" in text:
+        uses.append("from tenon._C import _Number")
     if re.search(r": Optimizer\b", text) and "class Optimizer" not in text and " Optimizer as" not in text:
         uses.append("from tenon.optim.optimizer import Optimizer")
     return "\n".join(out + uses + [text, ""])

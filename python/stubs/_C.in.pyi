@@ -8,7 +8,7 @@ from . import return_types
 _int = builtins.int
 _float = builtins.float
 _bool = builtins.bool
-Number = builtins.int | builtins.float | builtins.bool
+_Number = builtins.int | builtins.float | builtins.bool
 
 __version__: str
 
@@ -145,6 +145,8 @@ class Tensor:
 
 _nn: Any
 _cuda: Any
+_cuda_manual_seed: Any
+_cuda_manual_seed_all: Any
 
 # <dtypes>
 # <functions>
