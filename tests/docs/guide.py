@@ -4,7 +4,7 @@
 The python blocks of a page are one program, the c blocks another: each goes on where the one before it ended. C is what
 stands inside main(), in an open scope. A text block is what each block since the last text block prints; a block without
 one prints what the comments behind its print() and tn_print() say, or nothing. '<!-- gpus: 2 -->' begins new programs that
-see so many fake GPUs. sh blocks are commands, run in the page's folder after what stands above them; '<!-- NAME -->' writes
+see such fake GPUs. sh blocks are commands, run in the page's folder after what stands above them; '<!-- NAME -->' writes
 a block to a file for them. Pages of the same name have the same blocks in every folder: only comments are translated.
 
 The commands and the compiler find Tenon as an installed one: PATH, PKG_CONFIG_PATH and PYTHONPATH are the caller's.
@@ -43,15 +43,15 @@ class Block:
 
 
 def blocks_of(page):
-    blocks, block, name, gpus, program = [], None, None, 0, 0
+    blocks, block, name, gpus, program = [], None, None, "0", 0
     for number, line in enumerate(page.read_text().splitlines(), 1):
-        said = re.fullmatch(r"<!-- (?:gpus: (\d+)|([\w.]+)) -->", line)
+        said = re.fullmatch(r"<!-- (?:gpus: (\w+)|([\w.]+)) -->", line)
         if block is not None and line == "```":
             block = None
         elif block is not None:
             block.text += line + "\n"
         elif said and said[1]:
-            gpus, program = int(said[1]), program + 1
+            gpus, program = said[1], program + 1
         elif said:
             name = said[2]
         elif line.startswith("```"):
@@ -72,7 +72,7 @@ def promised(block):
 
 def run(command, where, folder, gpus):
     environment = {k: v for k, v in os.environ.items() if k not in ("TENON_FAKE_GPUS", "CUDA_VISIBLE_DEVICES")}
-    environment["TENON_FAKE_GPUS"] = str(gpus)
+    environment["TENON_FAKE_GPUS"] = gpus
     done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         fail(where, f"exit status {done.returncode}\n{done.stdout}")
@@ -94,7 +94,7 @@ def c_program(blocks, page, folder):
     (folder / "program.c").write_text(HEAD + body + TAIL)
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tenon"], capture_output=True, text=True, check=True).stdout
     strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable"]
-    run(["cc", *strict, "program.c", "-o", "program", *shlex.split(flags)], f"{page}: the C blocks", folder, 0)
+    run(["cc", *strict, "program.c", "-o", "program", *shlex.split(flags)], f"{page}: the C blocks", folder, "0")
     return ["./program"]
 
 
@@ -113,8 +113,9 @@ def programs(blocks, page, folder):
     return printed
 
 
-def check_page(page, folder, label):
+def check_page(page, folder, label, source):
     folder.mkdir(parents=True)
+    (folder / "data").symlink_to(source / "data")  # a reader stands in the repository
     blocks = blocks_of(page)
     for block in blocks:
         if block.name:
@@ -177,7 +178,7 @@ def main(source, scratch, *folders):
     check_languages(paths)
     for name, path in zip(folders, paths):
         for page in sorted(path.glob("*.md")):
-            check_page(page, pathlib.Path(scratch, "guide", name, page.stem), f"{name}/{page.name}")
+            check_page(page, pathlib.Path(scratch, "guide", name, page.stem), f"{name}/{page.name}", pathlib.Path(source).resolve())
     print(f"count: {checks} checks of the guide")
 
 
