@@ -333,12 +333,12 @@ static PyObject *get_device(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"manual_seed", manual_seed, METH_O, "Seeds it; returns it."},
-    {"seed", seed_method, METH_NOARGS, "Seeds it from the system's entropy; returns the seed."},
-    {"initial_seed", initial_seed_method, METH_NOARGS, "The seed it was given last."},
-    {"get_state", get_state, METH_NOARGS, "All there is to it: uint8 [16]."},
-    {"set_state", set_state, METH_O, "Makes it go on where get_state was called."},
-    {"clone_state", clone_state, METH_NOARGS, "Another Generator in the same state."},
+    {"manual_seed", manual_seed, METH_O, "manual_seed(seed: int) -> Generator\n\nSeeds it; returns it."},
+    {"seed", seed_method, METH_NOARGS, "seed() -> int\n\nSeeds it from the system's entropy; returns the seed."},
+    {"initial_seed", initial_seed_method, METH_NOARGS, "initial_seed() -> int\n\nThe seed it was given last."},
+    {"get_state", get_state, METH_NOARGS, "get_state() -> Tensor\n\nAll there is to it: uint8 [16]."},
+    {"set_state", set_state, METH_O, "set_state(state: Tensor) -> None\n\nMakes it go on where get_state was called."},
+    {"clone_state", clone_state, METH_NOARGS, "clone_state() -> Generator\n\nAnother Generator in the same state."},
     {"__reduce__", reduce, METH_NOARGS, NULL},
     {"__setstate__", setstate, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -439,12 +439,15 @@ static PyObject *generator_of(PyObject *self, PyObject *o)
 }
 
 static PyMethodDef functions[] = {
-    {"manual_seed", torch_manual_seed, METH_O, "Seeds the generators of every device; returns the CPU's."},
+    {"manual_seed", torch_manual_seed, METH_O,
+     "manual_seed(seed: int) -> Generator\n\nSeeds the generators of every device; returns the CPU's."},
     {"seed", torch_seed, METH_NOARGS,
-     "Seeds the generators of every device from the system's entropy; returns the seed."},
-    {"initial_seed", torch_initial_seed, METH_NOARGS, "The seed of the CPU's generator."},
-    {"get_rng_state", torch_get_rng_state, METH_NOARGS, "The state of the CPU's generator: uint8 [16]."},
-    {"set_rng_state", torch_set_rng_state, METH_O, "Sets the state of the CPU's generator."},
+     "seed() -> int\n\nSeeds the generators of every device from the system's entropy; returns the seed."},
+    {"initial_seed", torch_initial_seed, METH_NOARGS, "initial_seed() -> int\n\nThe seed of the CPU's generator."},
+    {"get_rng_state", torch_get_rng_state, METH_NOARGS,
+     "get_rng_state() -> Tensor\n\nThe state of the CPU's generator: uint8 [16]."},
+    {"set_rng_state", torch_set_rng_state, METH_O,
+     "set_rng_state(new_state: Tensor) -> None\n\nSets the state of the CPU's generator."},
     {"_cuda_manual_seed", cuda_manual_seed, METH_O, "Seeds the generator of the current GPU."},
     {"_cuda_manual_seed_all", cuda_manual_seed_all, METH_O, "Seeds the generators of all GPUs."},
     {"_generator_of", generator_of, METH_O, "The own generator of a device."},

@@ -30,8 +30,6 @@ _LAZY = {
     "random",
     "safetensors",
     "serialization",
-    "testing",
-    "types",
     "utils",
     "version",
 }

@@ -17,6 +17,7 @@ __all__ = [
     "hstack",
     "is_same_size",
     "is_storage",
+    "moveaxis",
     "movedim",
     "row_stack",
     "unflatten",
@@ -130,7 +131,6 @@ def movedim(input, source, destination):
 
 
 moveaxis = movedim
-__all__.append("moveaxis")
 
 
 def unflatten(input, dim, sizes):

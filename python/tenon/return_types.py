@@ -12,7 +12,7 @@ def _result(name, *fields):
 
     body = {"__slots__": (), "__repr__": show, "__reduce__": reduce, "_fields": fields, "__doc__": f"What {name}() gives."}
     for i, field in enumerate(fields):
-        body[field] = property(lambda self, i=i: self[i])
+        body[field] = property(lambda self, i=i: self[i], doc=f"The {field}, item {i}.")
     cls = type(name, (tuple,), body)
     cls.__module__ = __name__
     return cls

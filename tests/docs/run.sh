@@ -2,12 +2,14 @@
 # Every block of the documents is run as its reader would.   tests/docs/run.sh SOURCE BUILD SCRATCH
 # - c: compiled and run; a comment behind tn_print(...) must be what it prints. With '<!-- NAME -->' on the line before
 #   the block it is written to the file NAME instead, for what follows;
+# - python: run; a comment behind print(...) must be what it prints. Named, it is a file, too;
 # - sh: run in a folder of the page's own, with the installed command, library and pkg-config; it must succeed;
 # - text: what the sh block before it prints on both outputs;
 # - diff: it applies to the sources.
-# Commands and files that the documents name must exist, and every variable that the library reads must be in them.
+# Commands and files that the documents name must exist, and every variable that the library reads must be in them. The
+# guide, docs/en and docs/zh-CN, has rules of its own: guide.py.
 set -eu
-source=$1 build=$2 scratch=$(cd "$3" && pwd)
+source=$(cd "$1" && pwd) build=$2 scratch=$(cd "$3" && pwd)
 count=0
 
 ok() {
@@ -22,7 +24,8 @@ mkdir "$HOME"
 cmake --install "$build" --prefix "$HOME/.local" >"$scratch/install.log" || { cat "$scratch/install.log"; exit 1; }
 PKG_CONFIG_PATH=$(dirname "$(find "$HOME/.local" -name tenon.pc)")
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
-export PATH="$HOME/.local/bin:$PATH" PKG_CONFIG_PATH LD_LIBRARY_PATH
+PYTHONPATH=$build/python # as pip puts it into an environment
+export PATH="$source/build/venv/bin:$HOME/.local/bin:$PATH" PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
 
 # What differs from run to run: UUIDs, the time of day, the CPU and the width of its name.
 steady() {
@@ -34,6 +37,12 @@ run_c() { # FILE
         -o "$scratch/program" -L"$build/src" -ltenon -Wl,-rpath,"$build/src"
     "$scratch/program" >"$scratch/printed" 2>/dev/null
     sed -n 's|.*tn_print(.*); */\* \(.*\) \*/.*|\1|p' "$1" >"$scratch/promised"
+    diff "$scratch/promised" "$scratch/printed"
+}
+
+run_python() { # FILE
+    python "$1" >"$scratch/printed" || { cat "$1" "$scratch/printed"; return 1; }
+    sed -n 's|^ *print(.*)  # \(.*\)$|\1|p' "$1" >"$scratch/promised"
     diff "$scratch/promised" "$scratch/printed"
 }
 
@@ -54,10 +63,21 @@ run_block() {
         case $block in
         *.file=*) cp "$block" "$folder/${block##*.file=}" ;;
         *.c) run_c "$block"; ok "$name compiles, runs, prints what it says" ;;
+        *.python) run_python "$block"; ok "$name runs, prints what it says" ;;
         *.sh) (cd "$folder" && run_sh "$block"); ok "$name runs" ;;
         *.text) run_text "$block"; ok "$name is what that printed" ;;
         *.diff) (cd "$source" && git apply --check --recount "$block"); ok "$name applies" ;;
         esac
+    done
+}
+
+# check_paths FILE: what it links to, and the scripts that it names
+check_paths() {
+    page=${1#"$source"/}
+    for path in $(grep -oE '(\./)?scripts/[a-z-]+' "$1" | sort -u) $(grep -oE '\]\([A-Za-z0-9.][^):#]*[):#]' "$1" |
+        grep -v http | sed 's/^](//; s/[):#]$//' | sort -u); do
+        [ -e "$source/$path" ] || [ -e "$(dirname "$1")/$path" ] || { echo "$page: $path is not there"; exit 1; }
+        ok "$page: $path"
     done
 }
 
@@ -69,7 +89,7 @@ for file in "$source"/*.md "$source"/docs/*.md; do
     mkdir "$folder"
     blocks=$(awk -v to="$scratch/block" '
         /^<!-- [A-Za-z0-9_.]+ -->$/ {name = $2; next}
-        /^```(c|sh|text|diff)$/ {n++; out = to n (name ? ".file=" name : "." substr($0, 4)); on = 1; name = ""; next}
+        /^```(c|python|sh|text|diff)$/ {n++; out = to n (name ? ".file=" name : "." substr($0, 4)); on = 1; name = ""; next}
         /^```/ {on = 0; name = ""}
         on {print > out}
         END {print n + 0}' "$file")
@@ -78,11 +98,12 @@ for file in "$source"/*.md "$source"/docs/*.md; do
         run_block "$page" "$number"
         number=$((number + 1))
     done
-    for path in $(grep -oE '(\./)?scripts/[a-z-]+' "$file" | sort -u) $(grep -oE '\]\([A-Za-z.][^):#]*\)' "$file" |
-        grep -v http | sed 's/^](//; s/)$//' | sort -u); do
-        [ -e "$source/$path" ] || [ -e "$(dirname "$file")/$path" ] || { echo "$page: $path is not there"; exit 1; }
-        ok "$page: $path"
-    done
+    check_paths "$file"
+done
+
+python "$source/tests/docs/guide.py" "$source" "$scratch" docs/en docs/zh-CN
+for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md; do
+    check_paths "$file"
 done
 
 for variable in $(grep -rhoE '(getenv|tn__env_[a-z]+)\("TENON_[A-Z_]+"' "$source/src" | grep -oE 'TENON_[A-Z_]+' | sort -u); do

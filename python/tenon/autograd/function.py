@@ -96,20 +96,24 @@ class Function:
 
     @staticmethod
     def forward(*args, **kwargs):
+        """forward(ctx, *args), or forward(*args) beside setup_context: the outputs. Written by the subclass."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Keeps in ctx what backward needs, after a forward that takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
+        """The gradient of each argument of forward, from those of its outputs. Written by the subclass."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
 
     @classmethod
     def apply(cls, *args):
+        """Calls forward, and records that backward belongs to it."""
         ctx = FunctionCtx()
         inputs = tuple(a if isinstance(a, _Tensor) else None for a in args)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
