@@ -171,7 +171,7 @@ tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
         order[d] = s;
     }
     if (x->ndim == 0)
-        return tn__alias(x);
+        return tn_alias(x);
     for (int32_t d = 0, s = 0; d < x->ndim; d++) {
         if (to >> d & 1)
             continue;
