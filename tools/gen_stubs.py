@@ -70,11 +70,11 @@ def rows(text):
         end = after.find(f"#undef {define[1]}\n")
         text = text[: define.end()] + re.sub(rf"\b{define[1]}\b(?=[,)])", lambda _, d=define: d[2], after[:end]) + after[end:]
     text = re.sub(r"#.*", "", text)
-    for m in re.finditer(r'\b(UN_?|BI_?|I?ROW|SELF|HAND)\(((?:[^"()]|"[^"]*")*)\)', text):
+    for m in re.finditer(r'\b(UN_?|BI_?|BITS|I?ROW|SELF|HAND)\(((?:[^"()]|"[^"]*")*)\)', text):
         macro = m[1]
         signatures = [unquote(s) for s in re.findall(r'"[^"]*"(?:\s*"[^"]*")*', m[2])]
         words = [w.strip() for w in re.sub(r'"[^"]*"', "", m[2]).split(",")]
-        if macro in ("UN", "BI"):
+        if macro in ("UN", "BI", "BITS"):
             tail = "" if macro == "UN" else ", Operand other"
             yield "TM", words[0], words[1], [f"{words[0]}(Tensor input{tail}, *, Tensor? out=None)"], None, False
         elif macro in ("UN_", "BI_"):

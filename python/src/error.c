@@ -5,6 +5,8 @@ PyObject *py_out_of_memory, *py_accelerator_error;
 
 static PyObject *exception_of(tn_status code, const char *text)
 {
+    if (strstr(text, "not implemented for '") || !strncmp(text, "Negation, the `-` operator", 26))
+        return PyExc_NotImplementedError; /* a RuntimeError too */
     switch (code) {
     case TN_ENOMEM: return py_out_of_memory;
     case TN_EDEVICE: return strncmp(text, "CUDA error", 10) ? PyExc_RuntimeError : py_accelerator_error;

@@ -1,7 +1,22 @@
 """Tenon: tensors that know where they live. `import tenon as torch` reads as PyTorch does."""
 
 import importlib as _importlib
+import importlib.util as _util
 import math as _math
+import os as _os
+
+
+def _find_blas():
+    """Names the BLAS that `pip install tenon[blas]` brought, unless the user named one: the library opens it at the first product."""
+    if "TENON_BLAS" not in _os.environ:
+        spec = _util.find_spec("scipy_openblas32")
+        for folder in spec.submodule_search_locations or () if spec else ():
+            path = _os.path.join(folder, "lib", "libscipy_openblas.so")
+            if _os.path.exists(path):
+                _os.environ["TENON_BLAS"] = path
+
+
+_find_blas()
 
 from . import _C
 from ._C import *  # noqa: F401,F403
