@@ -27,11 +27,11 @@ ROWS = [
 ]
 
 IMPORT = """
-import resource, sys, time
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-begin = time.perf_counter()
+import os, time
+resident = lambda: int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+before, begin = resident(), time.perf_counter()
 import {0}
-print(time.perf_counter() - begin, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+print(time.perf_counter() - begin, resident() - before)
 """
 
 

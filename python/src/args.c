@@ -319,8 +319,8 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
     unsigned seen = 0;
     int at = 0;
     memset(why, 0, sizeof *why);
-    for (int i = 0; i < s->params; i++)
-        v[s->param[i].slot] = s->param[i].initial;
+    for (int i = 0; i < s->params; i++) /* lists have no defaults: the rest of a value is left as it is */
+        memcpy(&v[s->param[i].slot], &s->param[i].initial, offsetof(py_value, u) + sizeof(const char *));
     if (a.self) {
         int status = read_argument(&s->param[0], a.self, v);
         if (status)
