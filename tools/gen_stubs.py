@@ -69,24 +69,33 @@ def rows(text):
         after = text[define.end() :]
         end = after.find(f"#undef {define[1]}\n")
         text = text[: define.end()] + re.sub(rf"\b{define[1]}\b(?=[,)])", lambda _, d=define: d[2], after[:end]) + after[end:]
-    text = re.sub(r"#.*", "", text)
-    for m in re.finditer(r'\b(UN_?|BI_?|BITS|I?ROW|SELF|HAND)\(((?:[^"()]|"[^"]*")*)\)', text):
+    for m in re.finditer(r"#define (\w+)\((\w+), (\w+)\)\s+((?:\\\n|.)*)", text):
+        text = expanded(text, m[1], (m[2], m[3]), m[4])
+    text = re.sub(r"#(?:\\\n|.)*", "", text)
+    for m in re.finditer(r'\b(I?ROW|SELF|HAND)\(((?:[^"()]|"[^"]*")*)\)', text):
         macro = m[1]
         signatures = [unquote(s) for s in re.findall(r'"[^"]*"(?:\s*"[^"]*")*', m[2])]
         words = [w.strip() for w in re.sub(r'"[^"]*"', "", m[2]).split(",")]
-        if macro in ("UN", "BI", "BITS"):
-            tail = "" if macro == "UN" else ", Operand other"
-            yield "TM", words[0], words[1], [f"{words[0]}(Tensor input{tail}, *, Tensor? out=None)"], None, False
-        elif macro in ("UN_", "BI_"):
-            tail = "" if macro == "UN_" else ", Operand other"
-            yield "M", words[0] + "_", words[1], [f"{words[0]}_(Tensor input{tail})"], None, True
-        elif macro == "ROW":
+        if macro == "ROW":
             yield words[0], words[1], words[2], signatures, None, False
-        elif macro in ("IROW", "SELF"):
-            yield "M", words[0], words[1], signatures, None, macro == "IROW"
-        else:
+        elif macro == "HAND":
             doc = words[4] if words[4].startswith("doc_") else signatures.pop(1)
             yield words[0], words[1], words[2], signatures[1:], doc, False
+        else:
+            yield "M", words[0], words[1], signatures, None, macro == "IROW"
+
+
+def expanded(text, name, names, body):
+    """The text with the rows that a macro of two names stands for."""
+
+    def use(m):
+        row = body
+        for parameter, value in zip(names, (m[1], m[2])):
+            row = re.sub(rf"#{parameter}\b", f'"{value}"', row)
+            row = re.sub(rf"\b{parameter}(##)?", value, row)
+        return row
+
+    return re.sub(rf"(?<!#define )\b{name}\((\w+), (\w+)\)", use, text)
 
 
 def parameters(signature):
