@@ -408,7 +408,7 @@ static bool is_large(const py_function *f, int which, const py_value *v)
         if (s->param[i].kind == PY_SIZE) {
             int64_t n = 1;
             for (int k = 0; k < at->n && n <= PY_UNLOCK; k++)
-                n = at->u.dim[k] > PY_UNLOCK ? PY_UNLOCK + 1 : n * at->u.dim[k];
+                n = at->u.dim[k] < 0 || at->u.dim[k] > PY_UNLOCK ? PY_UNLOCK + 1 : n * at->u.dim[k];
             if (n > PY_UNLOCK)
                 return true;
         }

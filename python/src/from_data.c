@@ -120,23 +120,13 @@ static int each_number(PyObject *o, const survey *s, int level, leaf *f, void *c
         Py_XDECREF(name);
         return -1;
     }
-    PyObject *fast = PySequence_Fast(o, "not a sequence");
-    int status = fast ? 0 : -1;
-    bool list = fast && PyList_Check(fast);
-    Py_ssize_t n = !fast ? 0 : list ? PyList_Size(fast) : PyTuple_Size(fast);
-    if (fast && n != s->shape[level])
-        status = ragged(s->shape[level], level, n);
+    Py_ssize_t n = PySequence_Size(o);
+    int status = n < 0 ? -1 : n == s->shape[level] ? 0 : ragged(s->shape[level], level, n);
     for (Py_ssize_t i = 0; !status && i < n; i++) { /* a list may shrink while its items are read: GetItem checks */
-        PyObject *item = list ? PyList_GetItem(fast, i) : PyTuple_GetItem(fast, i);
-        if (!item)
-            status = -1;
-        else {
-            Py_INCREF(item);
-            status = each_number(item, s, level + 1, f, ctx);
-            Py_DECREF(item);
-        }
+        PyObject *item = PySequence_GetItem(o, i);
+        status = item ? each_number(item, s, level + 1, f, ctx) : -1;
+        Py_XDECREF(item);
     }
-    Py_XDECREF(fast);
     return status;
 }
 
@@ -249,12 +239,12 @@ static PyObject *from_sequence(PyObject *data, tn_dtype dtype, tn_device device)
     size_t numel = 1, size = tn_dtype_size(f.type);
     for (int i = 0; i < s.ndim; i++) {
         if (s.shape[i] && numel > SIZE_MAX / 8 / (size_t)s.shape[i])
-            return PyErr_NoMemory();
+            return PyErr_Format(PyExc_RuntimeError, "the data has more elements than memory holds");
         numel *= (size_t)s.shape[i];
     }
     char *memory = malloc(numel ? numel * size : 1);
     if (!memory)
-        return PyErr_NoMemory();
+        return PyErr_Format(PyExc_RuntimeError, "the data has %zu elements: more than memory holds", numel);
     f.at = memory;
     f.end = memory + numel * size;
     PyObject *t = each_number(data, &s, 0, store, &f) ? NULL : from_memory(&f, memory, (int64_t)numel, &s, device);

@@ -340,10 +340,11 @@ PyObject *run_aminmax(PyObject *self, py_value *v, int which)
 
 static PyObject *nonzero_tuple(tn_tensor *condition)
 {
+    tn_error_clear();
     tn_tensor *all = tn_nonzero_at("", condition), *column[TN_MAX_DIMS];
     int64_t n = all ? (tn_unbind_at)("", all, 1, column, TN_MAX_DIMS) : 0;
     tn_release(all);
-    return n || !tn_error_code() ? py_wrap_tuple(column, n) : py_raise();
+    return n > 0 || !tn_error_code() ? py_wrap_tuple(column, n > 0 ? n : 0) : py_raise();
 }
 
 PyObject *run_nonzero(PyObject *self, py_value *v, int which)
@@ -380,9 +381,9 @@ static PyObject *tuple_of(cut *f, const pieces *p)
     int64_t n = f(p, NULL, 0);
     if (n <= 0)
         return tn_error_code() ? py_raise() : PyTuple_New(0);
-    tn_tensor **out = malloc((size_t)n * sizeof *out);
+    tn_tensor **out = n < INT32_MAX ? malloc((size_t)n * sizeof *out) : NULL;
     if (!out)
-        return PyErr_NoMemory();
+        return PyErr_Format(PyExc_RuntimeError, "%lld pieces are more than memory holds", (long long)n);
     PyObject *tuple = f(p, out, (size_t)n) == n ? py_wrap_tuple(out, (Py_ssize_t)n) : py_raise();
     free(out);
     return tuple;
@@ -484,7 +485,9 @@ PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
         return py_raise();
     if (n <= 0)
         return PyErr_Format(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", (long long)n);
-    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
+    PyObject *tuple = n < INT32_MAX ? PyTuple_New((Py_ssize_t)n) : NULL;
+    if (!tuple)
+        return PyErr_Format(PyExc_RuntimeError, "tensor_split(): %lld pieces are more than memory holds", (long long)n);
     int64_t start = 0;
     for (int64_t i = 0; tuple && i < n; i++) {
         int64_t end = at_indices ? (i < v[2].n ? bound(v[2].u.dim[i], size) : size) : start + size / n + (i < size % n);

@@ -4,8 +4,12 @@
 PyTypeObject *py_tensor_type;
 
 /* Wrappers that were let go, for the next results: no malloc on a small operation's path. */
+#ifdef __SANITIZE_ADDRESS__
+enum { FREE_LIST = 0 }; /* that the sanitizer sees a wrapper used after its end */
+#else
 enum { FREE_LIST = 256 };
-static py_tensor *free_list[FREE_LIST];
+#endif
+static py_tensor *free_list[FREE_LIST + 1];
 static int n_free;
 static freefunc type_free;
 static allocfunc type_alloc;
@@ -99,7 +103,7 @@ static void dealloc(PyObject *o)
         tn_release(self->t);
         py_holds_gil--;
     }
-    if (type == py_tensor_type && n_free < FREE_LIST)
+    if (FREE_LIST && type == py_tensor_type && n_free < FREE_LIST)
         free_list[n_free++] = self;
     else if (type == py_tensor_type)
         type_free(o);

@@ -7,7 +7,8 @@ those of PyTorch's functions of the same name.
 
 import warnings
 
-from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, relu as _relu, sigmoid, softmax as _softmax, tanh, where as _where
+from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, mul as _mul, relu as _relu, sigmoid
+from tenon._C import softmax as _softmax, tanh, where as _where
 
 linear = _nn.linear
 one_hot = _nn.one_hot
@@ -139,7 +140,7 @@ def mish(input, inplace=False):
 
 def softplus(input, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold"""
-    scaled = input * beta
+    scaled = _mul(input, beta)
     return _where(scaled > threshold, input, _log1p_exp(scaled) / beta)
 
 
