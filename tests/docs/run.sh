@@ -2,9 +2,9 @@
 # Every block of the documents is run as its reader would.   tests/docs/run.sh SOURCE BUILD SCRATCH
 # - c: compiled and run; a comment behind tn_print(...) must be what it prints. With '<!-- NAME -->' on the line before
 #   the block it is written to the file NAME instead, for what follows;
-# - python: run; a comment behind print(...) must be what it prints. Named, it is a file, too;
+# - python: run; comments behind print(...) must be what it prints, or the text block after it. Named, it is a file, too;
 # - sh: run in a folder of the page's own, with the installed command, library and pkg-config; it must succeed;
-# - text: what the sh block before it prints on both outputs;
+# - text: what the sh or python block before it prints on both outputs;
 # - diff: it applies to the sources.
 # Commands and files that the documents name must exist, and every variable that the library reads must be in them. The
 # guide, docs/en and docs/zh-CN, has rules of its own: guide.py.
@@ -40,8 +40,9 @@ run_c() { # FILE
     diff "$scratch/promised" "$scratch/printed"
 }
 
-run_python() { # FILE
-    python "$1" >"$scratch/printed" || { cat "$1" "$scratch/printed"; return 1; }
+run_python() { # FILE NUMBER, in the current folder
+    python "$1" >"$scratch/printed" 2>&1 || { cat "$1" "$scratch/printed"; return 1; }
+    [ ! -e "$scratch/block$(($2 + 1)).text" ] || return 0
     sed -n 's|^ *print(.*)  # \(.*\)$|\1|p' "$1" >"$scratch/promised"
     diff "$scratch/promised" "$scratch/printed"
 }
@@ -63,7 +64,7 @@ run_block() {
         case $block in
         *.file=*) cp "$block" "$folder/${block##*.file=}" ;;
         *.c) run_c "$block"; ok "$name compiles, runs, prints what it says" ;;
-        *.python) run_python "$block"; ok "$name runs, prints what it says" ;;
+        *.python) (cd "$folder" && run_python "$block" "$2"); ok "$name runs, prints what it says" ;;
         *.sh) (cd "$folder" && run_sh "$block"); ok "$name runs" ;;
         *.text) run_text "$block"; ok "$name is what that printed" ;;
         *.diff) (cd "$source" && git apply --check --recount "$block"); ok "$name applies" ;;
