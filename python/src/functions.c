@@ -62,9 +62,14 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 
 /* ---- the tables ---- */
 
-#define FIRST(sig, ...)              sig
+#define SIGNATURES(...)    PICK(__VA_ARGS__, EACH_4, EACH_3, EACH_2, EACH_1, )(__VA_ARGS__)
+#define PICK(a, b, c, d, each, ...) each
+#define EACH_1(a)                   a
+#define EACH_2(a, b)                a "\n" b
+#define EACH_3(a, b, c)             a "\n" b "\n" c
+#define EACH_4(a, b, c, d)          a "\n" b "\n" c "\n" d
 #define METHOD(door, name, doc, ...) {#name, (PyCFunction)(void (*)(void))door, METH_FASTCALL | METH_KEYWORDS, \
-                                      FIRST(__VA_ARGS__, "") "\n\n" doc},
+                                      SIGNATURES(__VA_ARGS__) "\n\n" doc},
 #define NOT(...)
 
 #define IN_T_T   METHOD
@@ -127,12 +132,38 @@ static PyMethodDef nn_functions[] = {
 
 /* ---- into the module and the type ---- */
 
+/* The documentation, without the names of slots (name@slot) in its signatures. Kept as long as the process. */
+static const char *readable(const char *doc)
+{
+    const char *end = strstr(doc, "\n\n"), *at = strchr(doc, '@');
+    if (!end || !at || at > end)
+        return doc;
+    char *copy = PyMem_Malloc(strlen(doc) + 1), *to = copy;
+    if (!copy)
+        return doc;
+    while (*doc) {
+        if (*doc == '@' && doc < end)
+            doc += 1 + strcspn(doc + 1, "=,) ");
+        else
+            *to++ = *doc++;
+    }
+    *to = '\0';
+    return copy;
+}
+
+static void document(PyMethodDef *m)
+{
+    for (; m->ml_name; m++)
+        m->ml_doc = readable(m->ml_doc);
+}
+
 enum { N_METHODS = sizeof methods / sizeof *methods };
 
 PyMethodDef *py_tensor_all_methods(void)
 {
     static PyMethodDef all[N_METHODS + 160];
     size_t n = 0;
+    document(methods);
     for (PyMethodDef *m = methods; m->ml_name; m++)
         all[n++] = *m;
     for (PyMethodDef *m = py_tensor_methods; m->ml_name && n + 1 < sizeof all / sizeof *all; m++)
@@ -144,6 +175,8 @@ int py_add_functions(PyObject *module)
 {
     static struct PyModuleDef nn = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "tenon._C._nn", .m_size = -1};
     nn.m_methods = nn_functions;
+    document(nn_functions);
+    document(torch_functions);
     PyObject *sub = PyModule_Create(&nn);
     int status = !sub || PyModule_AddObjectRef(module, "_nn", sub) || PyModule_AddFunctions(module, torch_functions) ? -1 : 0;
     Py_XDECREF(sub);
