@@ -11,8 +11,9 @@ wheel=$(ls "$scratch"/wheels/tenon-*.whl)
 bytes=$(wc -c <"$wheel")
 echo "count: wheel: $bytes bytes ($(basename "$wheel"))"
 [ "$bytes" -lt 5000000 ] || { echo "the wheel is larger than 5 MB"; exit 1; }
+python3 -m zipfile -l "$wheel" >"$scratch/list"
 for file in py.typed _C.pyi __init__.pyi nn/functional.pyi; do
-    python3 -m zipfile -l "$wheel" | grep -q "^tenon/$file " || { echo "the wheel lacks tenon/$file"; exit 1; }
+    grep -q "^tenon/$file " "$scratch/list" || { echo "the wheel lacks tenon/$file"; exit 1; }
 done
 
 python3 -m venv "$scratch/venv"
