@@ -119,7 +119,7 @@ def typed(signature, method, one_by_one=False):
             continue
         kind, optional, name, default = parameter
         if method and i == 0:
-            if kind != "Tensor":
+            if kind != "Tensor" and name != "input":
                 return None
             out.append("self")
             continue

@@ -420,7 +420,8 @@ static bool is_large(const py_function *f, int which, const py_value *v)
 static PyObject *finish(const py_function *f, tn_tensor *result, const py_value *v)
 {
     if (!result)
-        return py_raise();
+        return strstr(f->slots, "requires_grad") && strstr(tn_error_message(), "can require gradients") ? py_grad_needs_floating()
+                                                                                                     : py_raise();
     if (f->inplace)
         return py_borrowed(result);
     if (f->out < 0 || !v[f->out].given)

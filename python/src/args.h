@@ -95,6 +95,9 @@ typedef struct py_function {
 int py_parse(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names, py_value *v);
 void py_values_free(const py_function *f, int which, py_value *v);
 
+/* RuntimeError, of a tensor that is not floating and was to be made with requires_grad. Returns NULL. creation.c */
+PyObject *py_grad_needs_floating(void);
+
 /* Parses the arguments and runs the function. */
 PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 

@@ -1,5 +1,6 @@
 /* args_error.c: TypeErrors of calls, in PyTorch's words: "add(): argument 'other' (position 2) must be Tensor, not str". */
 #include "args_error.h"
+#include "generator.h"
 
 #include <stdio.h>
 
@@ -7,6 +8,10 @@ const char *py_type_name(PyObject *o, char *out, size_t n)
 {
     if (py_is_tensor(o) && Py_IS_TYPE(o, py_tensor_type)) {
         snprintf(out, n, "Tensor");
+        return out;
+    }
+    if (Py_IS_TYPE(o, py_dtype_type) || Py_IS_TYPE(o, py_device_type)) {
+        snprintf(out, n, Py_IS_TYPE(o, py_dtype_type) ? "torch.dtype" : "torch.device");
         return out;
     }
     PyObject *name = PyType_GetName(Py_TYPE(o));
@@ -162,7 +167,7 @@ int py_write_out(tn_tensor *out, tn_tensor *result)
     }
     if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(out))) {
         PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
-                     tn_dtype_name(tn_tensor_dtype(result)), tn_dtype_name(tn_tensor_dtype(out)));
+                     py_scalar_type_name(tn_tensor_dtype(result)), py_scalar_type_name(tn_tensor_dtype(out)));
         return -1;
     }
     if (same) {

@@ -12,6 +12,12 @@ static tn_options options_at(const py_value *v)
 tn_tensor *call_eye_any(const py_value *v)
 {
     tn_options o = options_at(v + 2);
+    if (v[1].given && v[1].s.v.i < 0) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        PyErr_Format(PyExc_RuntimeError, "m must be greater or equal to 0, got %lld", (long long)v[1].s.v.i);
+        PyGILState_Release(gil);
+        return NULL;
+    }
     return (tn_eye_opt)(v[0].s.v.i, v[1].given ? v[1].s.v.i : -1, &o);
 }
 
@@ -23,13 +29,21 @@ tn_tensor *call_arange_any(const py_value *v)
 
 /* ---- from data ---- */
 
+PyObject *py_grad_needs_floating(void)
+{
+    PyErr_SetString(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients");
+    return NULL;
+}
+
 static PyObject *with_grad(PyObject *t, bool on)
 {
-    if (t && on && !tn_requires_grad_(py_t(t), true)) {
-        Py_DECREF(t);
-        return py_raise();
-    }
-    return t;
+    if (!t || !on)
+        return t;
+    bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(py_t(t)));
+    if (floating && tn_requires_grad_(py_t(t), true))
+        return t;
+    Py_DECREF(t);
+    return floating ? py_raise() : py_grad_needs_floating();
 }
 
 /* slots: data dtype device requires_grad pin_memory */
@@ -132,6 +146,8 @@ PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
         made = py_wrap(tn_detach(py_t(first)));
     else if (first && Py_IS_TYPE(first, py_size_type))
         made = of_sizes(first);
+    else if (first && PyFloat_Check(first) && PyTuple_Size(args) == 1)
+        return PyErr_Format(PyExc_TypeError, "new(): data must be a sequence (got float)");
     else if (first && !PyLong_Check(first) && PyTuple_Size(args) == 1) {
         bool same = py_is_ndarray(first);
         made = same ? shared_or_new(first, tn_get_default_dtype(), TN_CPU, false)

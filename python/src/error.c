@@ -3,10 +3,24 @@
 
 PyObject *py_out_of_memory, *py_accelerator_error;
 
+/* Errors of values that PyTorch raises as RuntimeError, or as a class derived from it. */
+static PyObject *by_text(const char *text)
+{
+    if (strstr(text, "not implemented for '") || !strncmp(text, "Negation, the `-` operator", 26) ||
+        !strncmp(text, "Subtraction, the `-` operator", 29))
+        return PyExc_NotImplementedError; /* a RuntimeError too */
+    if (!strncmp(text, "argmax(): Expected reduction", 28) || !strncmp(text, "argmin(): Expected reduction", 28))
+        return PyExc_IndexError;
+    if (!strncmp(text, "ZeroDivisionError", 17) || !strncmp(text, "Integers to negative integer powers", 35))
+        return PyExc_RuntimeError;
+    return NULL;
+}
+
 static PyObject *exception_of(tn_status code, const char *text)
 {
-    if (strstr(text, "not implemented for '") || !strncmp(text, "Negation, the `-` operator", 26))
-        return PyExc_NotImplementedError; /* a RuntimeError too */
+    PyObject *named = by_text(text);
+    if (named)
+        return named;
     switch (code) {
     case TN_ENOMEM: return py_out_of_memory;
     case TN_EDEVICE: return strncmp(text, "CUDA error", 10) ? PyExc_RuntimeError : py_accelerator_error;
@@ -20,12 +34,36 @@ static PyObject *exception_of(tn_status code, const char *text)
     }
 }
 
+/* The library's help names C's calls: here Python's stand for them. Returns a new string. */
+static PyObject *in_python(const char *text)
+{
+    static const char *const calls[][2] = {
+        {"tn_cuda(x, ", "x.cuda("},
+        {"tn_cpu(x)", "x.cpu()"},
+        {"tn_cpu(t)", "t.cpu()"},
+        {"tn_empty_cache()", "torch.cuda.empty_cache()"},
+        {"tn_cuda_set_per_process_memory_fraction", "torch.cuda.set_per_process_memory_fraction"},
+    };
+    PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    for (size_t i = 0; s && i < sizeof calls / sizeof *calls; i++)
+        if (strstr(text, calls[i][0])) {
+            PyObject *next = PyObject_CallMethod(s, "replace", "ss", calls[i][0], calls[i][1]);
+            Py_DECREF(s);
+            s = next;
+        }
+    return s;
+}
+
 PyObject *py_raise(void)
 {
     tn_status code = tn_error_code();
-    const char *text = tn_error_message();
-    if (!PyErr_Occurred())
-        PyErr_SetString(exception_of(code, text), code ? text : "a call failed and set no error: this is a bug of Tenon");
+    const char *text = code ? tn_error_message() : "a call failed and set no error: this is a bug of Tenon";
+    if (!PyErr_Occurred()) {
+        PyObject *message = in_python(text);
+        if (message)
+            PyErr_SetObject(exception_of(code, text), message);
+        Py_XDECREF(message);
+    }
     tn_error_clear();
     return NULL;
 }

@@ -19,7 +19,7 @@ static tn_tensor *scaled(const py_value *other, const py_value *alpha)
 
 static bool alpha_fits(const py_value *v)
 {
-    if (v[2].s.kind != TN_SCALAR_FLOAT || tn_dtype_is_floating_point(tn_tensor_dtype(v[0].s.v.t)))
+    if (v[2].s.kind != TN_SCALAR_FLOAT || v[0].s.kind != TN_SCALAR_TENSOR || tn_dtype_is_floating_point(tn_tensor_dtype(v[0].s.v.t)))
         return true;
     if (v[1].s.kind == TN_SCALAR_FLOAT ||
         (v[1].s.kind == TN_SCALAR_TENSOR && tn_dtype_is_floating_point(tn_tensor_dtype(v[1].s.v.t))))

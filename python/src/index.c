@@ -4,6 +4,7 @@
  * for each dimension of that view (TN_NONE where there is none), and handed to tn_index or tn_index_put_ together.
  */
 #include "py.h"
+#include "generator.h"
 
 #include <stdlib.h>
 
@@ -70,7 +71,7 @@ static int take_slice(indexing *x, PyObject *o)
     if (bound(o, "start", 0, &start) || bound(o, "stop", INT64_MAX, &end) || bound(o, "step", 1, &by))
         return -1;
     if (by <= 0) {
-        PyErr_SetString(PyExc_ValueError, "step must be greater than zero");
+        PyErr_SetString(PyExc_ValueError, by ? "step must be greater than zero" : "slice step cannot be zero");
         return -1;
     }
     int64_t n = tn_tensor_size(x->view, x->dim);
@@ -153,7 +154,9 @@ static int take_int(indexing *x, PyObject *o, PyObject *self)
 static int wrong_item(PyObject *o)
 {
     PyObject *name = PyType_GetName(Py_TYPE(o));
-    if (name)
+    if (name && PyUnicode_Check(o))
+        PyErr_SetString(PyExc_TypeError, "new(): invalid data type 'str'");
+    else if (name)
         PyErr_Format(PyExc_IndexError,
                      "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %U)", name);
     Py_XDECREF(name);
@@ -311,7 +314,7 @@ static int value_of(PyObject *value, tn_tensor *to, tn_scalar *out, PyObject **m
     if (PyUnicode_Check(value) || value == Py_None) {
         PyObject *name = PyType_GetName(Py_TYPE(value));
         PyErr_Format(PyExc_TypeError, "can't assign a %S to a torch.%sTensor", name ? name : Py_None,
-                     tn_tensor_dtype(to) == TN_F32 ? "Float" : tn_tensor_dtype(to) == TN_I64 ? "Long" : "");
+                     py_scalar_type_name(tn_tensor_dtype(to)));
         Py_XDECREF(name);
         return -1;
     }
@@ -338,6 +341,9 @@ static tn_tensor *write_view(tn_tensor *view, tn_scalar value)
     if (value.kind != TN_SCALAR_TENSOR)
         return tn_fill__at("", view, value);
     tn_tensor *src = fitted(value.v.t, tn_tensor_ndim(view));
+    tn_tensor *shown = src ? (tn_expand_at)("", src, tn_tensor_shape(view)) : NULL; /* its error is PyTorch's */
+    tn_release(src);
+    src = shown;
     tn_tensor *r = src ? (tn_copy__opt)(view, src, &(tn_copy__options){.struct_size = sizeof(tn_copy__options), .site = ""}) : NULL;
     tn_release(src);
     return r;

@@ -142,6 +142,8 @@ static PyObject *absolute(PyObject *a)
 
 static PyObject *invert(PyObject *a)
 {
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(py_t(a))))
+        return PyErr_Format(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
     return unary(a, tn_bitwise_not_at);
 }
 

@@ -1,5 +1,5 @@
 /* size.c: torch.Size: a tuple of ints that knows how many elements it means. */
-#include "py.h"
+#include "args.h"
 
 PyTypeObject *py_size_type;
 static newfunc tuple_new;
@@ -32,8 +32,8 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwds)
         if (!n || PyTuple_SetItem(size, i, n)) {
             char got[64];
             PyErr_Clear();
-            snprintf(got, sizeof got, "item %zd", i);
-            PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (%s is not an 'int')", got);
+            PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                         py_type_name(item, got, sizeof got));
             Py_CLEAR(size);
         }
     }

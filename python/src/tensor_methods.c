@@ -1,5 +1,5 @@
 /* tensor_methods.c: Tensor's methods that are no operations: what it is, moving it, its numbers. */
-#include "py.h"
+#include "args.h"
 
 #include "functions.h"
 
@@ -278,10 +278,14 @@ static PyObject *pin_memory(PyObject *self, PyObject *args)
 static PyObject *requires_grad_(PyObject *self, PyObject *args, PyObject *kwds)
 {
     static char *names[] = {"requires_grad", NULL};
-    int on = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|p:requires_grad_", names, &on))
+    char type[64];
+    PyObject *on = Py_True;
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|O:requires_grad_", names, &on))
         return NULL;
-    return tn_requires_grad_(py_t(self), on != 0) ? Py_NewRef(self) : py_raise();
+    if (!PyBool_Check(on))
+        return PyErr_Format(PyExc_TypeError, "requires_grad_(): argument 'requires_grad' must be bool, not %s",
+                            py_type_name(on, type, sizeof type));
+    return tn_requires_grad_(py_t(self), on == Py_True) ? Py_NewRef(self) : py_raise();
 }
 
 static PyObject *retain_grad(PyObject *self, PyObject *unused)

@@ -173,9 +173,13 @@ int64_t tn__fn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out, s
     int32_t d;
     if (!split_dim("split", x, dim, &d))
         return 0;
-    if (size < 0 || (size == 0 && x->shape[d] != 0)) {
-        tn__error(TN_EINVAL, "split expects split_size be %s, but got split_size=%lld",
-                  size < 0 ? "non-negative" : "greater than 0 for a dimension that is not empty", (long long)size);
+    if (size < 0) {
+        tn__error(TN_EINVAL, "split expects split_size be non-negative, but got split_size=%lld", (long long)size);
+        return 0;
+    }
+    if (size == 0 && x->shape[d] != 0) {
+        tn__error(TN_EINVAL, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+                  (long long)x->shape[d]);
         return 0;
     }
     int64_t n = size ? TN_MAX(tn__div_up(x->shape[d], size), 1) : 1;
@@ -522,6 +526,8 @@ tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)
         tn_tensor *largest = tn_max(index);
         if (!largest)
             return NULL;
+        if (tn_item_int(largest) < 0)
+            return tn__fail(TN_EINVAL, "Class values must be non-negative.");
         if (__builtin_add_overflow(tn_item_int(largest), 1, &num_classes))
             return tn__fail(TN_EINVAL, "one_hot: index %lld leaves no room for a number of classes",
                             (long long)INT64_MAX);

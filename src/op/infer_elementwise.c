@@ -32,12 +32,17 @@ static bool is_bool(const tn_scalar *s)
     return s->kind == TN_SCALAR_TENSOR ? s->v.t->dtype == TN_BOOL : s->kind == TN_SCALAR_BOOL;
 }
 
+/* The mask of where and masked_fill. format: of its dtype as PyTorch names it there. */
 static tn_status check_mask(const tn__call *c, int32_t i, const char *format)
 {
     const tn_tensor *t = tn__operand(&c->in[i]);
     if (t ? t->dtype == TN_BOOL : c->in[i].kind == TN_SCALAR_BOOL)
         return TN_OK;
-    return tn__error(TN_EDTYPE, format, t ? tn__dtypes[t->dtype].legacy : "a number");
+    bool fill = tn__ops[c->op].rule == R_FILL;
+    return tn__error(TN_EDTYPE, format,
+                     !t     ? "a number"
+                     : fill ? tn__dtypes[t->dtype].scalar
+                            : tn__dtypes[t->dtype].legacy);
 }
 
 /* What one rule asks beyond dtypes, with PyTorch's texts. */
@@ -71,10 +76,10 @@ static tn_status check_rule(const tn__call *c, tn_dtype common)
             return tn__error(TN_ETYPE, "masked_fill: the first operand must be a tensor");
         if (value && value->ndim > 0)
             return tn__error(TN_EINVAL,
-                             "masked_fill only supports a 0-dimensional value tensor, but got tensor with %d "
+                             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
                              "dimension(s).",
                              (int)value->ndim);
-        return check_mask(c, 1, "masked_fill only supports boolean masks, but got mask with dtype %s");
+        return check_mask(c, 1, "masked_fill_ only supports boolean masks, but got mask with dtype %s");
     }
     default: return TN_OK;
     }

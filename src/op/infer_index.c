@@ -8,8 +8,8 @@ tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
     if (c->op == TN__OP__embedding)
         return tn__error(TN_EDTYPE,
                          "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                         "types: Long, Int; but got %s instead (while checking arguments for embedding)",
-                         tn__dtypes[index->dtype].legacy);
+                         "types: Long, Int; but got torch.%s%sTensor instead (while checking arguments for embedding)",
+                         index->device.type == TN_DEVICE_CUDA ? "cuda." : "", tn__dtypes[index->dtype].legacy);
     if (c->op == TN__OP_index_select)
         return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
     return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index", tn__op_name(c->op));
@@ -24,7 +24,8 @@ static bool is_blank(const tn_tensor *t)
 static tn_status check_list(const tn__call *c)
 {
     if (c->n_in == 0)
-        return tn__error(TN_EINVAL, "%s: expected a non-empty list of Tensors", tn__op_name(c->op));
+        return tn__error(TN_EINVAL, c->op == TN__OP_stack ? "stack expects a non-empty TensorList"
+                                                          : "torch.cat(): expected a non-empty list of Tensors");
     return TN_OK;
 }
 

@@ -58,8 +58,16 @@ tn_status tn__infer_permute(tn__call *c)
                          "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to "
                          "len(dims) = %d",
                          (int)x->ndim, (int)c->attr->n_dims);
-    uint32_t mask;
-    tn_status e = tn__infer_dims(c, x->ndim, &mask);
+    uint32_t mask = 0;
+    tn_status e = TN_OK;
+    for (int32_t i = 0; !e && i < x->ndim; i++) {
+        int32_t d = 0;
+        e = tn__wrap_dim(c->attr->dims[i], x->ndim, &d);
+        if (!e && mask & 1U << d)
+            e = tn__error(TN_EINVAL, "permute(): duplicate dims are not allowed.");
+        mask |= 1U << d;
+        c->attr->dims[i] = d;
+    }
     for (int32_t d = 0; !e && d < x->ndim; d++) {
         s->shape[d] = x->shape[c->attr->dims[d]];
         s->stride[d] = x->stride[c->attr->dims[d]];
@@ -107,9 +115,10 @@ tn_status tn__infer_expand(tn__call *c)
     int32_t n = c->attr->n_dims, lead = n - x->ndim;
     if (lead < 0)
         return tn__error(TN_EINVAL,
-                         "expand: the number of sizes provided (%d) must be greater or equal to the number of "
-                         "dimensions in the tensor (%d)",
-                         (int)n, (int)x->ndim);
+                         "expand(torch.%s%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or "
+                         "equal to the number of dimensions in the tensor (%d)",
+                         x->device.type == TN_DEVICE_CUDA ? "cuda." : "", tn__dtypes[x->dtype].legacy,
+                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(c->attr->dims, n).s, (int)n, (int)x->ndim);
     s->ndim = n;
     for (int32_t d = n - 1; d >= 0; d--) {
         int64_t want = c->attr->dims[d], have = d < lead ? 1 : x->shape[d - lead];
