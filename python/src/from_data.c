@@ -17,10 +17,20 @@ static bool is_text(PyObject *o)
     return PyUnicode_Check(o) || PyBytes_Check(o);
 }
 
+/* An array inside a list is read as a list; one without dimensions is a number. */
+static bool has_dimensions(PyObject *array)
+{
+    Py_ssize_t n = PySequence_Size(array);
+    PyErr_Clear();
+    return n >= 0;
+}
+
 static bool is_sequence(PyObject *o)
 {
+    if (py_is_ndarray(o))
+        return has_dimensions(o);
     return PyList_Check(o) || PyTuple_Check(o) ||
-           (PySequence_Check(o) && !is_text(o) && !py_is_tensor(o) && !py_is_ndarray(o) && !py_is_numpy_scalar(o) &&
+           (PySequence_Check(o) && !is_text(o) && !py_is_tensor(o) && !py_is_numpy_scalar(o) &&
             !PyDict_Check(o));
 }
 

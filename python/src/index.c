@@ -14,6 +14,7 @@ typedef struct indexing {
     tn_tensor *view; /* what the items read so far show; owned */
     int64_t dim;     /* the view's next dimension */
     tn_tensor *index[MOST + 1]; /* of each dimension of the view: an owned tensor, or TN_NONE */
+    tn_tensor *given[MOST + 1]; /* the same for the library; borrowed */
     bool advanced;
 } indexing;
 
@@ -237,11 +238,26 @@ static int take_ellipsis(indexing *x, PyObject *items, Py_ssize_t at, PyObject *
     return 0;
 }
 
-/* A list that holds slices, None, '...' or sequences is read as a tuple would be. */
+/* A list of less than 32 items that holds slices, None, '...', tensors or sequences is read as a tuple would be: PyTorch
+ * has it from the NumPy of old. */
+static bool is_tuple_in_disguise(PyObject *index)
+{
+    if (!PyList_Check(index) || PyList_Size(index) >= 32)
+        return false;
+    for (Py_ssize_t i = 0; i < PyList_Size(index); i++) {
+        PyObject *o = PyList_GetItem(index, i);
+        if (o == Py_None || o == Py_Ellipsis || PySlice_Check(o) || py_is_tensor(o) || PySequence_Check(o))
+            return true;
+    }
+    return false;
+}
+
 static PyObject *items_of(PyObject *index)
 {
     if (PyTuple_Check(index))
         return Py_NewRef(index);
+    if (is_tuple_in_disguise(index))
+        return PyList_AsTuple(index);
     return PyTuple_Pack(1, index);
 }
 
@@ -269,9 +285,15 @@ static int read_index(indexing *x, PyObject *self, PyObject *index)
     return status;
 }
 
-static tn_tensors indices(const indexing *x)
+/* As the library takes them: a mask stands for all the dimensions that it spans. */
+static tn_tensors indices(indexing *x)
 {
-    return (tn_tensors){x->index, (size_t)tn_tensor_ndim(x->view)};
+    size_t n = 0;
+    for (int32_t d = 0; d < tn_tensor_ndim(x->view); n++) {
+        tn_tensor *t = x->given[n] = x->index[d];
+        d += t != TN_NONE && tn_tensor_dtype(t) == TN_BOOL ? tn_tensor_ndim(t) : 1;
+    }
+    return (tn_tensors){x->given, n};
 }
 
 /* ---- the two doors ---- */
@@ -350,7 +372,7 @@ static tn_tensor *write_view(tn_tensor *view, tn_scalar value)
 }
 
 /* Values are converted and carried to the place, as PyTorch does for 0-dim ones and as copy_ does for all. */
-static tn_tensor *write_indices(const indexing *x, tn_scalar value)
+static tn_tensor *write_indices(indexing *x, tn_scalar value)
 {
     tn_tensor *src = NULL;
     if (value.kind == TN_SCALAR_TENSOR) {

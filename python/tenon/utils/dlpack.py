@@ -53,7 +53,7 @@ def _capsule_of(source, device, copy):
         wants["copy"] = copy
     if device is not None:
         wants["dl_device"] = _dl_device(device)
-    kind = source.__dlpack_device__()[0]
+    kind = wants.get("dl_device", source.__dlpack_device__())[0]
     if kind == DLDeviceType.kDLCUDA:
         wants["stream"] = _stream()
     try:
