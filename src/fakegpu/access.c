@@ -155,7 +155,7 @@ tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_ac
     fake_context *c;
     fake_stream *s;
     bool taken = false;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (!r) {
         const fake_work work = {.what = what, .run = run, .drop = drop, .arg = arg};
         r = s->context == c ? fake_submit(s, &work, access, n) : TN__CU_INVALID_HANDLE;

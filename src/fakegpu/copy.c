@@ -73,7 +73,7 @@ tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!bytes)
@@ -117,7 +117,7 @@ tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!bytes)
@@ -161,7 +161,7 @@ tn__cu_result cuMemcpyDtoDAsync_v2(tn__cu_ptr to, tn__cu_ptr from, size_t bytes,
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!bytes)
@@ -177,7 +177,7 @@ tn__cu_result cuMemcpyPeerAsync(tn__cu_ptr to, tn__cu_context to_context, tn__cu
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!bytes)
@@ -192,7 +192,7 @@ tn__cu_result cuMemsetD8Async(tn__cu_ptr to, unsigned char value, size_t bytes, 
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!bytes)

@@ -178,6 +178,16 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
     return handle->context->error ? fake_leave(handle->context->error) : TN__CU_SUCCESS;
 }
 
+tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fake_stream **stream)
+{
+    tn__cu_result r = fake_enter_stream(handle, context, stream);
+    while (!r && fake_wait_room(*stream)) { /* meanwhile others may have closed it, or failed */
+        fake_leave(r);
+        r = fake_enter_stream(handle, context, stream);
+    }
+    return r;
+}
+
 fake_device *fake_device_of(const void *address)
 {
     const char *p = address;

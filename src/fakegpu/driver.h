@@ -217,6 +217,8 @@ tn__cu_result fake_enter_device(tn__cu_device ordinal, fake_device **device);
 tn__cu_result fake_enter_context(fake_context **context); /* a usable current context */
 /* A usable current context and a stream (NULL: its default stream). */
 tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fake_stream **stream);
+/* The same for a call that queues something: waits for room first. */
+tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fake_stream **stream);
 tn__cu_result fake_leave(tn__cu_result r);
 bool fake_forked(void);
 fake_context *fake_current(void);
@@ -291,6 +293,7 @@ struct CUstream_st {
     pthread_t thread; /* if started; detaches itself at its end */
     bool started, closing, discard;
     fake_item *head, *tail;
+    unsigned queued; /* items in the list */
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */
     unsigned waiters;
     pthread_cond_t work, progress;
@@ -316,6 +319,8 @@ tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_acce
  * the caller. Lock held. */
 tn__cu_result fake_queue(fake_stream *s, fake_item *item);
 void fake_wait(fake_stream *s, uint64_t number); /* releases the lock while it waits */
+/* Waits while as much is queued as a queue holds, which releases the lock. False: there was room. */
+bool fake_wait_room(fake_stream *s);
 void fake_wait_context(fake_context *c);         /* all that is queued on it now */
 void fake_synchronize(fake_stream *s);           /* the host waits for all that is queued on it now, and knows it */
 void fake_synchronize_context(fake_context *c);

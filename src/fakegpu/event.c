@@ -86,7 +86,7 @@ tn__cu_result cuEventRecord(tn__cu_event event, tn__cu_stream stream)
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!fake_handle_is(event, FAKE_EVENT) || event->context != s->context)
@@ -115,7 +115,7 @@ tn__cu_result cuStreamWaitEvent(tn__cu_stream stream, tn__cu_event event, unsign
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!fake_handle_is(event, FAKE_EVENT))

@@ -205,7 +205,7 @@ tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned
 {
     fake_context *c;
     fake_stream *s;
-    tn__cu_result r = fake_enter_stream(stream, &c, &s);
+    tn__cu_result r = fake_enter_queue(stream, &c, &s);
     if (r)
         return r;
     if (!fake_handle_is(function, FAKE_FUNCTION) || function->module->context != c || s->context != c)

@@ -4,6 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+/* A driver's queues are finite: a program that queues faster than its device works waits, and does not fill the memory
+ * with what it has queued. Real ones hold about as many launches. */
+enum { QUEUE_ITEMS = 1024 };
+
 static _Thread_local fake_stream *running;
 static pthread_cond_t gone = PTHREAD_COND_INITIALIZER; /* a thread has taken its stream off its context's list */
 
@@ -93,6 +97,19 @@ void fake_wait(fake_stream *s, uint64_t number)
         pthread_cond_wait(&s->progress, &fake.lock);
     s->waiters--;
     fake_stream_put(s);
+}
+
+bool fake_wait_room(fake_stream *s)
+{
+    if (s->queued < QUEUE_ITEMS || running) /* what runs on a device's thread must not wait for it */
+        return false;
+    s->refs++;
+    s->waiters++;
+    while (s->queued >= QUEUE_ITEMS)
+        pthread_cond_wait(&s->progress, &fake.lock);
+    s->waiters--;
+    fake_stream_put(s);
+    return true;
 }
 
 void fake_wait_context(fake_context *c)
@@ -225,6 +242,7 @@ static void *work(void *arg)
         if (!item)
             break;
         s->head = item->next;
+        s->queued--;
         if (!s->head)
             s->tail = NULL;
         run_item(s, item);
@@ -290,6 +308,7 @@ static void append(fake_stream *s, fake_item *item)
         pthread_cond_signal(&s->work);
     }
     s->tail = item;
+    s->queued++;
 }
 
 static bool wait_for(fake_stream *s, fake_stream *on)

@@ -1,7 +1,8 @@
 /* Fake GPUs: what runs when: streams, the default stream, events; failures and what they leave. */
 #include "fake/fakedrv_kit.h"
-#include <stdlib.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 /* ---- streams ---- */
 
@@ -145,10 +146,48 @@ static void across_devices(void)
     CU(cu.stream_synchronize(s));
 }
 
+/* Bytes of the heap in use: sanitizers have a heap of their own. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+static size_t heap_in_use(void)
+{
+    return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes() : mallinfo2().uordblks;
+}
+
+enum { MANY = 100000, HEAP = 1 << 20 };
+
+/* Events recorded and destroyed faster than the stream reaches them wait for it: a queue is finite. */
+static void many_events(void)
+{
+    kit_start();
+    tn__cu_ptr p = kit_memory(4096);
+    tn__cu_stream s = kit_stream();
+    CU(kit_fill(p, 1, 1024, s)); /* its thread is there */
+    CU(cu.stream_synchronize(s));
+    const size_t before = heap_in_use();
+    size_t most = before;
+    for (int i = 0; i < MANY; i++) {
+        if (i % (MANY / 8) == 0)
+            CU(kit_spin(p, (float)i, 1024, s));
+        tn__cu_event e = kit_event();
+        CU(cu.event_record(e, s));
+        CU(cu.event_destroy(e));
+        if (i % 16 == 0 && heap_in_use() > most)
+            most = heap_in_use();
+    }
+    if (most - before > HEAP)
+        print_error("%d events took %zu bytes\n", (int)MANY, most - before);
+    CHECK(most - before <= HEAP);
+    CU(cu.stream_synchronize(s));
+    CHECK(heap_in_use() <= before + HEAP / 16); /* none is kept */
+    CHECK(kit_count(0, TN__FAKE_EVENTS) == 0);
+    kit_expect(p, (float)(MANY - MANY / 8), 1024);
+}
+
 static void events_order_streams(void **state)
 {
     (void)state;
     IN_CHILD(events, "TENON_FAKE_GPUS=2");
+    IN_CHILD(many_events, "TENON_FAKE_GPUS=1");
     IN_CHILD(across_devices, "TENON_FAKE_GPUS=2");
     IN_CHILD(across_devices, "TENON_FAKE_GPUS=2", "TENON_FAKE_GPU_FAULTS=slowstream=5ms:0");
 }
