@@ -628,7 +628,7 @@ static void run_unbind(void)
     tn_scope_close(s);
 }
 
-/* ---- as_strided, detach ---- */
+/* ---- as_strided, detach, alias ---- */
 
 static void as_strided_each(kit_array *x)
 {
@@ -678,6 +678,17 @@ static void detach_each(kit_array *x)
     tn_tensor *got = tn_detach(x->t);
     same_order(x, x->ndim, x->shape, got, true, "detach");
     TRUTH(got != x->t && !tn_tensor_requires_grad(got));
+}
+
+static void alias_each(kit_array *x)
+{
+    tn_tensor *got = tn_alias(x->t);
+    same_order(x, x->ndim, x->shape, got, true, "alias");
+}
+
+static void run_alias(void)
+{
+    each_array(alias_each, false);
 }
 
 static void run_detach(void)
@@ -744,6 +755,7 @@ const structural_case cases_view[] = {
     {"diagonal", run_diagonal},
     {"as_strided", run_as_strided},
     {"detach", run_detach},
+    {"alias", run_alias},
     {"flatten", run_flatten},
     {"sum_to_size", run_sum_to_size},
     {"split", run_split},
