@@ -198,3 +198,13 @@ def test_argsort_takes_stable():
     x = torch.tensor([3, 1, 2, 1])
     assert torch.argsort(x).tolist() == x.argsort(stable=True).tolist() == [1, 3, 2, 0]
     assert x.argsort(dim=0, descending=True, stable=True).tolist() == [0, 2, 1, 3]
+
+
+def test_sort_and_topk():
+    array = RNG.normal(size=(3, 5))
+    x = torch.from_numpy(array)
+    values, indices = torch.sort(x, 1, descending=True)
+    assert values.tolist() == (-np.sort(-array, 1)).tolist() and indices.tolist() == np.argsort(-array, 1).tolist()
+    assert x.sort(stable=True, dim=0).indices.tolist() == np.argsort(array, 0, kind="stable").tolist()
+    assert x.topk(2).values.tolist() == (-np.sort(-array, 1))[:, :2].tolist()
+    assert torch.topk(x, 2, largest=False).indices.tolist() == np.argsort(array, 1)[:, :2].tolist()
