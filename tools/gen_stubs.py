@@ -135,6 +135,8 @@ def typed(signature, method, one_by_one=False):
 
 
 def result_of(name, call, signature):
+    if call in ("sort", "topk"):
+        return f"return_types.{call}"
     if call in ("max", "min"):
         return f"return_types.{call}" if "int dim" in signature else "Tensor"
     if call == "where" and "other" not in signature:

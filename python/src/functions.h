@@ -33,7 +33,7 @@ PY_DECLARE(clamp_bounds)
 
 /* Functions that return something else than one tensor. self is the tensor of a method, or NULL. */
 #define PY_HAND_RUNS(X) \
-    X(where) X(where_method) X(max) X(min) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) X(chunk) X(tensor_split) \
+    X(where) X(where_method) X(max) X(min) X(sort) X(topk) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) X(chunk) X(tensor_split) \
     X(unbind) X(allclose) X(equal) X(to) X(cuda) X(cpu) X(nonzero) \
     X(tensor) X(as_tensor) X(asarray) X(from_numpy) X(frombuffer)
 /* Those that draw random numbers: random.c, distributions.c. */

@@ -169,3 +169,42 @@ def test_hardtanh_keeps_integers():
     assert six.dtype == torch.int64 and six.tolist() == [0, 0, 6]
     with pytest.raises(RuntimeError, match="Bool inputs not supported for hardtanh"):
         torch.nn.functional.hardtanh(torch.tensor([True]))
+
+
+# ---- rows that the library got later ----
+
+
+@pytest.mark.parametrize("name", ["tan", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "exp2", "expm1"])
+def test_unary(name):
+    array = RNG.uniform(-0.9, 0.9, size=7)
+    x = torch.from_numpy(array.copy())
+    np.testing.assert_allclose(getattr(torch, name)(x).numpy(), getattr(np, name)(array), rtol=1e-14)
+    assert getattr(x, name + "_")() is x
+    np.testing.assert_allclose(x.numpy(), getattr(np, name)(array), rtol=1e-14)
+
+
+def test_copies_beside_each_other():
+    array = np.arange(6).reshape(2, 3)
+    x = torch.from_numpy(array)
+    assert x.repeat(2, 1, 2).tolist() == x.repeat((2, 1, 2)).tolist() == np.tile(array, (2, 1, 2)).tolist()
+    assert torch.tile(x, (2,)).tolist() == np.tile(array, 2).tolist()
+    assert torch.roll(x, 1).tolist() == np.roll(array, 1).tolist()
+    assert x.roll((1, -1), (0, 1)).tolist() == np.roll(array, (1, -1), (0, 1)).tolist()
+    assert x.repeat_interleave(2).tolist() == np.repeat(array, 2).tolist()
+    assert x.repeat_interleave(torch.tensor([1, 2]), dim=0).tolist() == np.repeat(array, [1, 2], 0).tolist()
+
+
+def test_argsort_takes_stable():
+    x = torch.tensor([3, 1, 2, 1])
+    assert torch.argsort(x).tolist() == x.argsort(stable=True).tolist() == [1, 3, 2, 0]
+    assert x.argsort(dim=0, descending=True, stable=True).tolist() == [0, 2, 1, 3]
+
+
+def test_sort_and_topk():
+    array = RNG.normal(size=(3, 5))
+    x = torch.from_numpy(array)
+    values, indices = torch.sort(x, 1, descending=True)
+    assert values.tolist() == (-np.sort(-array, 1)).tolist() and indices.tolist() == np.argsort(-array, 1).tolist()
+    assert x.sort(stable=True, dim=0).indices.tolist() == np.argsort(array, 0, kind="stable").tolist()
+    assert x.topk(2).values.tolist() == (-np.sort(-array, 1))[:, :2].tolist()
+    assert torch.topk(x, 2, largest=False).indices.tolist() == np.argsort(array, 1)[:, :2].tolist()
