@@ -167,6 +167,39 @@ typedef struct node {
 
 static PyTypeObject *node_type;
 
+/* The wrapper of each node that has one, so that x.grad_fn is x.grad_fn: addresses of nodes to addresses of wrappers. */
+static PyObject *wrappers;
+
+/* The wrapper of n, borrowed; NULL where it has none. */
+static PyObject *wrapper_of(tn_node *n)
+{
+    PyObject *key = PyLong_FromVoidPtr(n), *known = key && wrappers ? PyDict_GetItemWithError(wrappers, key) : NULL;
+    Py_XDECREF(key);
+    return known ? PyLong_AsVoidPtr(known) : NULL;
+}
+
+static int remember(tn_node *n, PyObject *wrapper)
+{
+    PyObject *key = PyLong_FromVoidPtr(n), *value = PyLong_FromVoidPtr(wrapper);
+    if (!wrappers)
+        wrappers = PyDict_New();
+    int status = key && value && wrappers ? PyDict_SetItem(wrappers, key, value) : -1;
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return status;
+}
+
+static void forget(tn_node *n)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *key = PyLong_FromVoidPtr(n);
+    if (key && wrappers)
+        (void)!PyDict_DelItem(wrappers, key);
+    Py_XDECREF(key);
+    PyErr_Restore(type, value, traceback);
+}
+
 PyObject *py_node(tn_node *n)
 {
     if (!n) {
@@ -174,12 +207,21 @@ PyObject *py_node(tn_node *n)
             return py_raise();
         Py_RETURN_NONE;
     }
+    PyObject *known = wrapper_of(n);
+    if (known || PyErr_Occurred()) {
+        tn_node_release(n); /* the wrapper has its own reference */
+        return known ? Py_NewRef(known) : NULL;
+    }
     node *o = PyObject_New(node, node_type);
-    if (o)
-        o->n = n;
-    else
+    if (!o) {
         tn_node_release(n);
-    return (PyObject *)o;
+        return NULL;
+    }
+    o->n = n;
+    if (!remember(n, (PyObject *)o))
+        return (PyObject *)o;
+    Py_DECREF((PyObject *)o);
+    return NULL;
 }
 
 static tn_node *node_of(PyObject *self)
@@ -198,6 +240,7 @@ tn_node *py_node_of(PyObject *o)
 static void node_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
+    forget(node_of(self));
     py_holds_gil++;
     tn_node_release(node_of(self));
     py_holds_gil--;
