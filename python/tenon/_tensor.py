@@ -313,6 +313,13 @@ def type_(self, dtype=None, non_blocking=False, **ignored):
     return self.to(dtype, non_blocking=non_blocking)
 
 
+def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """The p-norm of its elements over dimensions, or all of them."""
+    from . import functional
+
+    return functional.norm(self, p, dim, keepdim, dtype=dtype)
+
+
 def type_as(self, other):
     """On other's device, in its dtype."""
     return self.to(other.device, other.dtype)

@@ -19,6 +19,7 @@ __all__ = [
     "is_storage",
     "moveaxis",
     "movedim",
+    "norm",
     "row_stack",
     "unflatten",
     "vstack",
@@ -131,6 +132,19 @@ def movedim(input, source, destination):
 
 
 moveaxis = movedim
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """The p-norm of the elements over dimensions, or all of them. p: a number, infinity, or 'fro', which is 2."""
+    if isinstance(p, str):
+        if p == "nuc":
+            raise NotImplementedError("norm(p='nuc'): Tenon has no singular values")
+        if p != "fro":
+            raise RuntimeError(f"norm(): '{p}' is no norm")
+        p = 2
+    if out is not None:
+        return _C._norm(input, p, dim, keepdim, dtype=dtype, out=out)
+    return _C._norm(input, p, dim, keepdim, dtype=dtype)
 
 
 def unflatten(input, dim, sizes):

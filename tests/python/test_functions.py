@@ -1,4 +1,5 @@
 """Functions of torch that take their arguments in more than one way, or are put together from others; NumPy is the reference."""
+import math
 import numpy as np
 import pytest
 
@@ -208,3 +209,23 @@ def test_sort_and_topk():
     assert x.sort(stable=True, dim=0).indices.tolist() == np.argsort(array, 0, kind="stable").tolist()
     assert x.topk(2).values.tolist() == (-np.sort(-array, 1))[:, :2].tolist()
     assert torch.topk(x, 2, largest=False).indices.tolist() == np.argsort(array, 1)[:, :2].tolist()
+
+
+def test_norm():
+    x = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
+    assert torch.norm(x).item() == pytest.approx(math.sqrt(125))
+    assert x.norm(dim=1).tolist() == [5.0, 10.0] and x.norm(1, 0, True).tolist() == [[9.0, 12.0]]
+    assert x.norm(math.inf).item() == 8.0 and torch.norm(x, "fro", 1).tolist() == [5.0, 10.0]
+    with pytest.raises(NotImplementedError):
+        torch.norm(x, "nuc")
+
+
+def test_gelu():
+    x = torch.tensor([-1.0, 0.0, 2.0], dtype=torch.float64)
+    exact = [v * 0.5 * (1 + math.erf(v / math.sqrt(2))) for v in x.tolist()]
+    assert torch.nn.GELU()(x).tolist() == pytest.approx(exact, abs=1e-12)
+    near = [0.5 * v * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))) for v in x.tolist()]
+    assert torch.nn.functional.gelu(x, approximate="tanh").tolist() == pytest.approx(near, abs=1e-12)
+    assert repr(torch.nn.GELU("tanh")) == "GELU(approximate='tanh')"
+    with pytest.raises(RuntimeError, match="approximate argument must be either none or tanh."):
+        torch.nn.functional.gelu(x, approximate="x")

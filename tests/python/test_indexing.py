@@ -180,9 +180,9 @@ def test_views_and_zero_dimensions():
         ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
         ((..., ...), IndexError, "an index can only have a single ellipsis ('...')"),
         (1.5, IndexError, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"),
-        ("a", IndexError, "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"),
+        ("a", TypeError, "new(): invalid data type 'str'"),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
-        (slice(None, None, 0), ValueError, "step must be greater than zero"),
+        (slice(None, None, 0), ValueError, "slice step cannot be zero"),
         (torch.tensor([0.5]), IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
         (torch.tensor([5]), IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
         (torch.tensor([True, False, True]), IndexError, "The shape of the mask [3] at index 0 does not match the shape of the indexed "

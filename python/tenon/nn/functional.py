@@ -124,6 +124,13 @@ def selu(input, inplace=False):
     return _SELU_SCALE * elu(input, _SELU_ALPHA)
 
 
+def gelu(input, *, approximate="none"):
+    """input times the normal distribution's cumulative probability at it; approximate="tanh": by tanh"""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _nn._gelu(input, approximate == "tanh")
+
+
 def silu(input, inplace=False):
     """input * sigmoid(input)"""
     if inplace:

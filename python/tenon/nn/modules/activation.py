@@ -9,7 +9,7 @@ from ..parameter import Parameter
 from .module import Module
 
 __all__ = ["ReLU", "ReLU6", "Sigmoid", "Tanh", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "LeakyReLU", "PReLU", "ELU",
-           "CELU", "SELU", "SiLU", "Mish", "Softplus", "Softsign", "Tanhshrink", "Threshold", "Hardtanh", "Hardsigmoid",
+           "CELU", "SELU", "GELU", "SiLU", "Mish", "Softplus", "Softsign", "Tanhshrink", "Threshold", "Hardtanh", "Hardsigmoid",
            "Hardswish", "LogSigmoid", "GLU", "Hardshrink", "Softshrink"]
 
 
@@ -50,6 +50,20 @@ class SELU(_WithInplace):
 
     def forward(self, input):
         return F.selu(input, self.inplace)
+
+
+class GELU(Module):
+    """functional.gelu"""
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input):
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self):
+        return f"approximate={self.approximate!r}"
 
 
 class SiLU(_WithInplace):
