@@ -85,8 +85,74 @@ def test_errors_of_composed_functions():
 def test_gradients_of_composed_functions():
     double = dict(dtype=torch.float64, requires_grad=True)
     x, y = torch.randn(3, 4, **double), torch.randn(2, 4, **double)
+    u, v = torch.randn(4, **double), torch.randn(4, **double)
     assert torch.autograd.gradcheck(torch.cdist, (x, y))
     assert torch.autograd.gradcheck(lambda a: torch.diag_embed(a, 1), (x,))
     assert torch.autograd.gradcheck(lambda a, b: torch.kron(a * 1, b * 1), (x, y))
     assert torch.autograd.gradcheck(lambda a: torch.cov(a * 1), (x,))
-    assert torch.autograd.gradcheck(lambda a, b: torch.fmod(a, b.abs() + 10), (x[0], y[0]))
+    assert torch.autograd.gradcheck(lambda a, b: torch.fmod(a * 1, (b * 1).abs() + 10), (u, v))
+
+
+def test_batch_norm_keeps_running_statistics():
+    x = RNG.normal(size=(5, 3, 4)) * 2 + 1
+    layer = torch.nn.BatchNorm1d(3, dtype=torch.float64)
+    mean, var = x.mean((0, 2)), x.var((0, 2))
+    np.testing.assert_allclose(layer(torch.tensor(x)).detach().numpy(),
+                               (x - mean[:, None]) / np.sqrt(var + 1e-5)[:, None], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(layer.running_mean.numpy(), 0.1 * mean, rtol=1e-12)
+    np.testing.assert_allclose(layer.running_var.numpy(), 0.9 + 0.1 * x.var((0, 2), ddof=1), rtol=1e-12)
+    assert layer.num_batches_tracked.item() == 1 and len(layer.state_dict()) == 5
+    layer.eval()
+    want = (x - 0.1 * mean[:, None]) / np.sqrt(layer.running_var.numpy() + 1e-5)[:, None]
+    np.testing.assert_allclose(layer(torch.tensor(x)).detach().numpy(), want, rtol=1e-12, atol=1e-12)
+    assert layer.num_batches_tracked.item() == 1
+
+
+def test_errors_of_norms_and_padding():
+    F = torch.nn.functional
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        F.batch_norm(torch.ones(1, 3), None, None, training=True)
+    with pytest.raises(ValueError, match=r"expected 2D or 3D input \(got 1D input\)"):
+        torch.nn.BatchNorm1d(3)(torch.ones(3))
+    with pytest.raises(RuntimeError, match="running_mean should contain 4 elements not 3"):
+        torch.nn.BatchNorm1d(3)(torch.ones(3, 4))
+    with pytest.raises(RuntimeError, match=r"Given normalized_shape=\[2\], expected input with shape \[\*, 2\]"):
+        F.layer_norm(torch.ones(2, 3), (2,))
+    with pytest.raises(RuntimeError, match="divisible by 2"):
+        F.pad(torch.ones(3), (1,))
+    with pytest.raises(RuntimeError, match="must be non-negative"):
+        F.pad(torch.ones(3), (-2, -2))
+
+
+def test_layer_norm_layer():
+    x = RNG.normal(size=(4, 6))
+    layer = torch.nn.LayerNorm(6, dtype=torch.float64)
+    want = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(layer(torch.tensor(x)).detach().numpy(), want, rtol=1e-12, atol=1e-12)
+    assert repr(layer) == "LayerNorm((6,), eps=1e-05, elementwise_affine=True, bias=True)"
+
+
+def test_older_constructors():
+    assert torch.FloatTensor(2, 3).shape == (2, 3)
+    assert torch.LongTensor([1, 2]).dtype == torch.int64 and torch.LongTensor([1, 2]).tolist() == [1, 2]
+    assert torch.DoubleTensor().tolist() == [] and torch.BoolTensor([1, 0]).tolist() == [True, False]
+    assert isinstance(torch.ones(2), torch.FloatTensor) and not isinstance(torch.ones(2), torch.DoubleTensor)
+    assert not isinstance(torch.ones(2, device="cuda"), torch.FloatTensor) and not isinstance(1.0, torch.FloatTensor)
+    with pytest.raises(TypeError):
+        torch.FloatTensor(torch.ones(2, dtype=torch.float64))
+    assert torch.ones(2, dtype=torch.float64).type(torch.LongTensor).dtype == torch.int64
+
+
+def test_shapes_change_in_place():
+    x = torch.arange(6).reshape(1, 2, 3)
+    place = x.data_ptr()
+    assert x.squeeze_() is x and x.shape == (2, 3)
+    assert x.t_() is x and x.tolist() == [[0, 3], [1, 4], [2, 5]] and x.stride() == (1, 3)
+    assert x.unsqueeze_(0).shape == (1, 3, 2) and x.transpose_(0, 2).shape == (2, 3, 1) and x.squeeze_(2).shape == (2, 3)
+    assert x.data_ptr() == place
+    leaf = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        leaf.unsqueeze_(0)
+    with pytest.raises(NotImplementedError, match="history"):
+        (leaf * 2).unsqueeze_(0)
+    assert leaf.shape == (2,)

@@ -36,6 +36,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     training: with the statistics of this batch, which also move the running ones by momentum; else with the running ones.
     """
+    if input.dim() < 2:
+        if input.numel():
+            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+        return input.clone()
     count = input.numel() // input.shape[1] if input.shape[1] else 0
     if training and count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
