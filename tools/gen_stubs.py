@@ -238,6 +238,8 @@ def extension(source, calls):
             methods[node.name] = function(node, 4, "Tensor")
     methods["movedim"] = as_method("movedim", ("source, destination", "Tensor", "Dimensions at other places."))
     methods["moveaxis"] = as_method("moveaxis", ("source, destination", "Tensor", "Dimensions at other places."))
+    for path in sorted((source / "tenon" / "_functions").glob("*.py")):
+        methods.update(python_methods(ast.parse(path.read_text())))
     generator = {n: as_method(n, e) for n, e in c_methods(read("generator"), "methods").items()}
     text = (source / "stubs" / "_C.in.pyi").read_text()
     for mark, lines in {
@@ -250,6 +252,16 @@ def extension(source, calls):
         assert mark in text, mark
         text = text.replace(mark, "\n".join(line for part in lines for line in part))
     return text, doors["F"]
+
+
+def python_methods(tree):
+    """Those functions of a module of _functions/ that its METHODS names, as methods."""
+    lists = {ast.unparse(n.targets[0]): n.value for n in tree.body if isinstance(n, ast.Assign)}
+    names = ast.literal_eval(lists["METHODS"]) if "METHODS" in lists else []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            node.args.args[0].arg = "self"
+            yield node.name, function(node, 4, "Tensor")
 
 
 DTYPES = (
@@ -477,7 +489,7 @@ def main(source, calls, out):
     package = source / "tenon"
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package)
-        if not any(part[0] == "_" and part != "__init__" for part in inside.with_suffix("").parts):
+        if not any(part[0] == "_" and part not in ("__init__", "_functions") for part in inside.with_suffix("").parts):
             stubs[inside.with_suffix(".pyi")] = module(path, functional)
     stubs[pathlib.Path("__init__.pyi")] += "\n".join([*lazy(package / "__init__.py"), "__version__: str", ""])
     for name, text in stubs.items():

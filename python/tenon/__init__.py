@@ -27,6 +27,9 @@ from ._info import finfo, iinfo
 from ._printing import get_printoptions, set_printoptions  # noqa: F401
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .functional import *  # noqa: F401,F403
+from ._functions import *  # noqa: F401,F403
+from ._legacy import BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor
+from ._legacy import IntTensor, LongTensor, ShortTensor
 
 e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None

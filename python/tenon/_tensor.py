@@ -310,6 +310,8 @@ def type_(self, dtype=None, non_blocking=False, **ignored):
             raise ValueError(f"invalid type: '{dtype}'")
         device = "cuda" if "cuda" in parts else "cpu"
         return self.to(device, getattr(_C, _BY_LEGACY[parts[-1]]), non_blocking=non_blocking)
+    if not isinstance(dtype, _C.dtype) and isinstance(getattr(dtype, "dtype", None), _C.dtype):  # torch.FloatTensor
+        return self.to("cpu", dtype.dtype, non_blocking=non_blocking)
     return self.to(dtype, non_blocking=non_blocking)
 
 
@@ -388,6 +390,36 @@ def unflatten(self, dim, sizes):
     return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])
 
 
+def _reshaped_(self, view):
+    """self, with the shape and strides of a view of its own memory; a history would still know the old ones."""
+    if self.requires_grad:
+        if self.grad_fn is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise NotImplementedError("in-place changes of the shape of tensors with a history: Tenon has none; use the form without _")
+    self.data = view
+    return self
+
+
+def squeeze_(self, *dim):
+    """squeeze, in place; of a tensor that requires no gradient."""
+    return _reshaped_(self, self.detach().squeeze(*dim))
+
+
+def unsqueeze_(self, dim):
+    """unsqueeze, in place; of a tensor that requires no gradient."""
+    return _reshaped_(self, self.detach().unsqueeze(dim))
+
+
+def t_(self):
+    """t, in place; of a tensor that requires no gradient."""
+    return _reshaped_(self, self.detach().t())
+
+
+def transpose_(self, dim0, dim1):
+    """transpose, in place; of a tensor that requires no gradient."""
+    return _reshaped_(self, self.detach().transpose(dim0, dim1))
+
+
 def index_fill_(self, dim, index, value):
     """Writes value to the slices of self that the 1-D index names."""
     self[(slice(None),) * (dim % self.dim()) + (index,)] = value
@@ -409,7 +441,7 @@ def _install():
     """Puts the functions of this module into the class."""
     for name, value in list(globals().items()):
         if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
-            if name not in ("_install", "_options", "_size", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "type_"):
+            if name not in ("_install", "_options", "_size", "_reshaped_", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "type_"):
                 setattr(Tensor, name, value)
     Tensor.type = type_
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface)

@@ -10,6 +10,8 @@ import warnings
 from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, mul as _mul, relu as _relu, sigmoid
 from tenon._C import softmax as _softmax, tanh, where as _where
 
+from ._norms import batch_norm, layer_norm, pad
+
 linear = _nn.linear
 one_hot = _nn.one_hot
 cross_entropy = _nn.cross_entropy

@@ -1,6 +1,6 @@
 """The classes of tenon.nn."""
 
-from . import activation, container, dropout, flatten, linear, loss, module, sparse
+from . import activation, container, dropout, flatten, linear, loss, module, normalization, sparse
 from .activation import *
 from .container import *
 from .dropout import *
@@ -8,7 +8,8 @@ from .flatten import *
 from .linear import *
 from .loss import *
 from .module import Module
+from .normalization import *
 from .sparse import *
 
 __all__ = (["Module"] + activation.__all__ + container.__all__ + dropout.__all__ + flatten.__all__ + linear.__all__
-           + loss.__all__ + sparse.__all__)
+           + loss.__all__ + normalization.__all__ + sparse.__all__)

@@ -1,0 +1,19 @@
+"""Functions of torch and methods of Tensor of one name, put together from the library's operations."""
+
+from .. import _C
+from . import arrange, compute, sets
+from .arrange import *
+from .compute import *
+from .sets import *
+
+__all__ = arrange.__all__ + compute.__all__ + sets.__all__
+
+
+def _install():
+    """Puts those that are methods too into the class."""
+    for module in (arrange, compute, sets):
+        for name in module.METHODS:
+            setattr(_C.Tensor, name, getattr(module, name))
+
+
+_install()

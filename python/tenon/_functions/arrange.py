@@ -1,0 +1,168 @@
+"""Functions that arrange elements anew: grids, diagonals, triangles, rotations."""
+
+import warnings
+
+from .. import _C
+
+__all__ = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "meshgrid", "rot90", "take", "trace", "tril_indices",
+           "triu_indices"]
+METHODS = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "rot90", "take", "trace"]
+
+
+def _dim(d, n):
+    """A dimension counted from the front; n: how many there are."""
+    n = max(n, 1)
+    if not -n <= d < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    return d % n
+
+
+def meshgrid(*tensors, indexing=None):
+    """The coordinates of a grid: for each 1-D tensor one of the grid's shape; indexing: "ij" (rows first) or "xy"."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2)
+        indexing = "ij"
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.dim() > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor with {t.dim()} dimensions")
+        if t.dtype != tensors[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        if t.device != tensors[0].device:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same device")
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0]) + tensors[2:]
+    shape, n = [t.numel() for t in tensors], len(tensors)
+    grids = [t.reshape([1] * i + [-1] + [1] * (n - 1 - i)).expand(shape) for i, t in enumerate(tensors)]
+    if swap:
+        grids[:2] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Matrices in dimensions dim1 and dim2, whose diagonal (offset above the main one) is input's last dimension."""
+    n = input.dim() + 1
+    first, second = _dim(dim1, n), _dim(dim2, n)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if first > second:
+        first, second, offset = second, first, -offset
+    size = input.shape[-1] + abs(offset)
+    batch = tuple(input.shape[:-1])
+    result = _C.zeros(batch + (size * size,), dtype=input.dtype, device=input.device)
+    start = offset if offset >= 0 else -offset * size
+    index = _C.arange(input.shape[-1], device=input.device) * (size + 1) + start
+    result = result.index_copy(-1, index, input).reshape(batch + (size, size))
+    order = iter(range(n - 2))
+    return result.permute(tuple(n - 2 if d == first else n - 1 if d == second else next(order) for d in range(n)))
+
+
+def diag(input, diagonal=0):
+    """A matrix with this diagonal, of a 1-D tensor; of a matrix, its diagonal."""
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
+    return diag_embed(input, diagonal) if input.dim() == 1 else input.diagonal(diagonal).clone()
+
+
+def diagflat(input, offset=0):
+    """A matrix with all elements of input along its diagonal."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+def trace(input):
+    """The sum of a matrix' diagonal."""
+    if input.dim() != 2:
+        raise RuntimeError("trace: expected a matrix")
+    return input.diagonal().sum()
+
+
+def _triangle(rows, columns, keep, dtype, device):
+    for name, n in (("row", rows), ("col", columns)):
+        if n < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{n}")
+    indices = keep(_C.ones(rows, columns, dtype=_C.bool, device=device)).nonzero().t()
+    return indices.to(_C.int64 if dtype is None else dtype).contiguous()
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device="cpu", layout=None):
+    """The rows and columns, as (2, n), of the elements on and below a diagonal."""
+    return _triangle(row, col, lambda t: t.tril(offset), dtype, device)
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device="cpu", layout=None):
+    """The rows and columns, as (2, n), of the elements on and above a diagonal."""
+    return _triangle(row, col, lambda t: t.triu(offset), dtype, device)
+
+
+def fliplr(input):
+    """Columns in reverse order."""
+    if input.dim() < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return input.flip(1)
+
+
+def flipud(input):
+    """Rows in reverse order."""
+    if input.dim() < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return input.flip(0)
+
+
+def rot90(input, k=1, dims=(0, 1)):
+    """Turned k times by a right angle, from the first of dims towards the second."""
+    dims = tuple(dims)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.dim() < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.dim()}")
+    first, second = (_dim(d, input.dim()) for d in dims)
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    k %= 4
+    if k == 1:
+        return input.flip(second).transpose(first, second)
+    if k == 2:
+        return input.flip((first, second))
+    return input.flip(first).transpose(first, second) if k == 3 else input.clone()
+
+
+def take(input, index):
+    """The elements at these places, counted through all of input row by row."""
+    if index.dtype != _C.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_scalar(index)}")
+    n = input.numel()
+    if n == 0 and index.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+    if index.numel() and not (-n <= index.min().item() and index.max().item() < n):
+        raise IndexError("out of range: tried to access an index out of bounds of the tensor")
+    index = _C.where(index < 0, index + n, index)
+    return input.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
+
+
+def _scalar(t):
+    return t.type().rpartition(".")[2][: -len("Tensor")]
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """Differences of neighbours along a dimension, n times over; prepend and append are joined to input first."""
+    if input.dim() == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = _dim(dim, input.dim())
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if len(parts) > 1:
+        input = _C.cat(parts, dim)
+    if n == 0:
+        return input.clone()
+    for _ in range(min(n, input.shape[dim])):
+        size = max(input.shape[dim] - 1, 0)
+        after, before = input.narrow(dim, min(1, input.shape[dim]), size), input.narrow(dim, 0, size)
+        input = after ^ before if input.dtype == _C.bool else after - before
+    return input

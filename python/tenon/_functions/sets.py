@@ -1,0 +1,138 @@
+"""Functions that count, look up and compare whole sets of elements."""
+
+import math
+
+from .. import _C
+from .arrange import _dim
+
+__all__ = ["bincount", "bucketize", "histc", "isin", "searchsorted", "unique", "unique_consecutive"]
+METHODS = ["bincount", "histc", "unique", "unique_consecutive"]
+
+
+def _key(value):
+    """An order of numbers, and of rows of them, in which NaN stands last."""
+    if isinstance(value, list):
+        return [_key(v) for v in value]
+    return (1, 0.0) if value != value else (0, value)
+
+
+def _groups(input, dim, order, return_inverse, return_counts):
+    """unique, and unique_consecutive: of the elements, or of the slices along a dimension."""
+    if dim is not None:
+        dim = _dim(dim, input.dim())
+        moved = input.transpose(0, dim) if input.dim() else input
+        values = moved.reshape(moved.shape[0], -1).tolist()
+    else:
+        moved = input.reshape(-1)
+        values = moved.tolist()
+    places = sorted(range(len(values)), key=lambda i: _key(values[i])) if order else range(len(values))
+    first, inverse, counts, last = [], [0] * len(values), [], None
+    for i in places:
+        if last is None or values[i] != values[last]:
+            first.append(i)
+            counts.append(0)
+        last = i
+        inverse[i] = len(first) - 1
+        counts[-1] += 1
+    whole = lambda v: _C.tensor(v, dtype=_C.int64, device=input.device)
+    result = moved.detach().index_select(0, whole(first))
+    results = [result if dim is None else result.transpose(0, dim)]
+    if return_inverse:
+        results.append(whole(inverse).reshape(input.shape) if dim is None else whole(inverse))
+    if return_counts:
+        results.append(whole(counts))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements, or slices along dim, in order; with the place of each in them, and how often each stands."""
+    return _groups(input, dim, True, return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements, or slices along dim, without those that equal the one before; with places and lengths of the runs."""
+    return _groups(input, dim, False, return_inverse, return_counts)
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each whole number from 0 stands in a 1-D tensor, or the sum of its weights."""
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.is_floating_point() or input.dtype == _C.bool:
+        raise RuntimeError(f'"bincount_cpu" not implemented for \'{input.type()[6:-6].rpartition(".")[2]}\'')
+    if input.dim() != 1 or (input.numel() and input.min().item() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    n = max(minlength, input.max().item() + 1) if input.numel() else minlength
+    if weights is None:
+        weights = _C.ones_like(input, dtype=_C.int64)
+    elif weights.dtype != _C.float32:
+        weights = weights.to(_C.float64)
+    total = _C.zeros(n, dtype=weights.dtype, device=input.device)
+    return total.index_add(0, input.to(_C.int64), weights.detach())
+
+
+def histc(input, bins=100, min=0, max=0):
+    """How many elements fall into each of bins equal parts of [min, max]; of the elements' range where both are equal."""
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    if not input.is_floating_point():
+        raise RuntimeError(f'"histogram_cpu" not implemented for \'{input.type()[6:-6].rpartition(".")[2]}\'')
+    x = input.detach().reshape(-1)
+    if min == max and x.numel():
+        min, max = x.min().item(), x.max().item()
+    if min == max:
+        min, max = min - 1, max + 1
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise RuntimeError(f"range of [{min}, {max}] is not finite")
+    if min > max:
+        raise RuntimeError("max must be larger than min")
+    x = x[(x >= min) & (x <= max)]
+    place = ((x - min) * bins / (max - min)).to(_C.int64).clamp(0, bins - 1)
+    return _C.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, place, _C.ones_like(x))
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """For each element: does it stand among test_elements?"""
+    where = elements.device if isinstance(elements, _C.Tensor) else test_elements.device
+    elements, test_elements = _C.as_tensor(elements, device=where), _C.as_tensor(test_elements, device=where)
+    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
+    return ~found if invert else found
+
+
+def _left_or_right(right, side):
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    return right or side == "right"
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where in the sorted rows each value would stand: before those that equal it, or, right, behind them."""
+    right = _left_or_right(right, side)
+    if not isinstance(input, _C.Tensor):
+        input = _C.tensor(input, device=sorted_sequence.device)
+    if sorter is not None:
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    if sorted_sequence.dim() == 0:
+        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1")
+    if sorted_sequence.dim() != 1:
+        if sorted_sequence.shape[:-1] != input.shape[:-1]:
+            raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+                               f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
+                               f"{list(sorted_sequence.shape)} and input value tensor {list(input.shape)}")
+        sorted_sequence = sorted_sequence.unsqueeze(-2)
+    value = input.detach().unsqueeze(-1)
+    before = ~(sorted_sequence > value) if right else ~(sorted_sequence >= value) & ~sorted_sequence.isnan()
+    if right is False:
+        before = before | (value.isnan() & ~sorted_sequence.isnan())
+    return before.sum(-1, dtype=_C.int32 if out_int32 else _C.int64)
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """For each value, between which of the sorted boundaries it lies."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
