@@ -1,0 +1,323 @@
+"""Autograd from Python: modes, backward and grad, functions of one's own, hooks, gradcheck."""
+import math
+
+import pytest
+
+import tenon as torch
+from tenon.autograd import Function, gradcheck, gradgradcheck
+
+
+def leaf(*values):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+# ---- modes ----
+
+
+def test_modes():
+    x = leaf(1.0, 2.0)
+    with torch.no_grad():
+        y = x * 2
+        assert not y.requires_grad and not torch.is_grad_enabled()
+        with torch.enable_grad():
+            assert (x * 2).requires_grad
+    assert torch.is_grad_enabled()
+
+    @torch.no_grad()
+    def without(v):
+        return v * 2
+
+    @torch.no_grad
+    def bare(v):
+        return v * 2
+
+    assert not without(x).requires_grad and not bare(x).requires_grad and torch.is_grad_enabled()
+    with torch.set_grad_enabled(False):
+        assert not (x * 2).requires_grad
+    torch.set_grad_enabled(False)
+    assert not torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    with torch.inference_mode():
+        assert not (x * 2).requires_grad
+    with pytest.raises(ValueError), torch.no_grad():
+        raise ValueError
+    assert torch.is_grad_enabled()
+
+
+def test_mode_of_a_generator():
+    @torch.no_grad()
+    def numbers():
+        yield torch.is_grad_enabled()
+        yield torch.is_grad_enabled()
+
+    seen = []
+    for on in numbers():
+        seen.append((on, torch.is_grad_enabled()))
+    assert seen == [(False, True), (False, True)]
+
+
+# ---- backward and grad ----
+
+
+def test_backward_adds():
+    x = leaf(1.0, 2.0)
+    for _ in range(2):
+        (x * x).sum().backward()
+    assert x.grad.tolist() == [4.0, 8.0] and x.grad is x.grad
+    x.grad = None
+    (x * x).backward(torch.tensor([1.0, 10.0], dtype=torch.float64))
+    assert x.grad.tolist() == [2.0, 40.0]
+
+
+def test_several_roots_and_inputs():
+    x, y = leaf(3.0), leaf(5.0)
+    torch.autograd.backward((x * y, x + y), (leaf(1.0).detach(), leaf(2.0).detach()))
+    assert x.grad.tolist() == [7.0] and y.grad.tolist() == [5.0]
+    x.grad = y.grad = None
+    (x * y).backward(inputs=[x])
+    assert x.grad.tolist() == [5.0] and y.grad is None
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        (x * y).backward(inputs=[])
+
+
+def test_grad():
+    x, y = leaf(3.0), leaf(5.0)
+    gx, gy = torch.autograd.grad(x * x * y, (x, y))
+    assert gx.tolist() == [30.0] and gy.tolist() == [9.0] and x.grad is None
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph. Set allow_unused=True"):
+        torch.autograd.grad(x * x, (x, y))
+    assert torch.autograd.grad(x * x, (x, y), allow_unused=True)[1] is None
+    assert torch.autograd.grad(x * x, (x, y), materialize_grads=True)[1].tolist() == [0.0]
+    (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    assert first.tolist() == [27.0] and second.tolist() == [18.0]
+
+
+def test_errors():
+    x = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        (x * 2).backward()
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+        torch.ones(1).backward()
+    loss = (x * x).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        loss.backward()
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of"):
+        (x * 2).backward(torch.ones(3))
+
+
+def test_nodes():
+    x = leaf(1.0)
+    y = (x * 2).sum()
+    assert y.grad_fn.name() == "SumBackward0" and x.grad_fn is None
+    (mul, output), = y.grad_fn.next_functions
+    assert mul.name() == "MulBackward0" and output == 0
+    accumulate = mul.next_functions[0][0]
+    assert accumulate.name() == "AccumulateGrad" and accumulate.variable is x
+    y.detach_()
+    assert y.grad_fn is None and not y.requires_grad
+
+
+# ---- functions of one's own ----
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x, times=1):
+        ctx.save_for_backward(x)
+        ctx.times = times
+        return times * x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        assert ctx.needs_input_grad == (True, False)
+        return 3 * ctx.times * x * x * g, None
+
+
+class SumAndDifference(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b, a - b
+
+    @staticmethod
+    def backward(ctx, gs, gd):
+        return gs + gd, gs - gd
+
+
+def test_function():
+    x = leaf(1.0, 2.0)
+    y = Cube.apply(x, 2)
+    assert y.tolist() == [2.0, 16.0] and y.grad_fn.name() == "CubeBackward"
+    y.sum().backward()
+    assert x.grad.tolist() == [6.0, 24.0]
+    assert gradcheck(lambda v: Cube.apply(v, 2), (x,)) and gradgradcheck(lambda v: Cube.apply(v, 2), (x,))
+
+
+def test_function_of_several():
+    a, b = leaf(5.0), leaf(3.0)
+    s, d = SumAndDifference.apply(a, b)
+    assert (s.item(), d.item()) == (8.0, 2.0)
+    d.backward()  # no gradient came to s: zeros
+    assert a.grad.tolist() == [1.0] and b.grad.tolist() == [-1.0]
+    assert gradcheck(lambda p, q: SumAndDifference.apply(p, q)[0] * SumAndDifference.apply(p, q)[1], (a, b))
+
+
+def test_function_with_setup_context():
+    class Double(Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.factor = 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor
+
+    x = leaf(1.0)
+    Double.apply(x).backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_function_in_place():
+    class Negate(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.neg_()
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return -g
+
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    z = Negate.apply(y)
+    assert z is y and y.tolist() == [-1.0, -2.0]
+    z.sum().backward()
+    assert x.grad.tolist() == [-1.0, -1.0]
+
+
+def test_functions_that_are_wrong():
+    class Wrong(Function):
+        result = None
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @classmethod
+        def backward(cls, ctx, g):
+            if isinstance(cls.result, Exception):
+                raise cls.result
+            return cls.result
+
+    x = leaf(1.0, 2.0)
+
+    def run(result):
+        Wrong.result = result
+        Wrong.apply(x).sum().backward()
+
+    with pytest.raises(RuntimeError, match=r"returned an invalid gradient at index 0 - got \[3\] but expected shape compatible with \[2\]"):
+        run(torch.ones(3, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 1, got 2\)"):
+        run((torch.ones(2), torch.ones(2)))
+    with pytest.raises(TypeError, match="expected Tensor or None"):
+        run("gradient")
+    with pytest.raises(KeyError, match="mine"):
+        run(KeyError("mine"))
+    assert x.grad is None
+    with pytest.raises(NotImplementedError):
+        Function.apply(x)
+
+
+def test_saved_and_changed():
+    x = leaf(1.0, 2.0)
+    inner = x * 1
+    y = Cube.apply(inner)
+    inner.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+# ---- hooks ----
+
+
+def test_hooks():
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    seen = []
+    handle = y.register_hook(lambda g: seen.append(g.tolist()))
+    y.register_hook(lambda g: g * 10)
+    (y + y).sum().backward()
+    assert seen == [[2.0, 2.0]] and x.grad.tolist() == [60.0, 60.0]
+    handle.remove()
+    assert len(seen) == 1
+    x.grad = None
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p is x and p.grad.tolist()))
+    (x * 2).sum().backward()
+    assert seen[-1] == [2.0, 2.0]
+
+
+def test_hooks_that_are_wrong():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
+        torch.ones(1).register_hook(print)
+    handle = x.register_hook(lambda g: "text")
+    with pytest.raises(TypeError):
+        (x * 2).backward()
+    handle.remove()
+    x.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (x * 2).backward()
+    with pytest.raises(RuntimeError, match="post accumulate grad hooks cannot be registered on non-leaf tensors"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+
+
+def test_retain_grad():
+    x = leaf(2.0)
+    y = x * x
+    y.retain_grad()
+    (y * 3).backward()
+    assert y.grad.tolist() == [3.0] and x.grad.tolist() == [12.0]
+
+
+def test_grad_of_a_computed_tensor_warns():
+    y = leaf(2.0) * 2
+    with pytest.warns(UserWarning, match="that is not a leaf Tensor is being accessed"):
+        assert y.grad is None
+
+
+# ---- gradcheck ----
+
+
+def test_gradcheck():
+    x, y = leaf(0.5, 1.5), leaf(2.0, 3.0)
+    assert gradcheck(lambda a, b: (a * b.exp()).sum() + a.sin(), (x, y))
+    assert gradgradcheck(lambda a: a.exp() * a, (x,))
+
+    class Bad(Function):
+        @staticmethod
+        def forward(ctx, v):
+            ctx.save_for_backward(v)
+            return v * v
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * ctx.saved_tensors[0] * g
+
+    with pytest.raises(torch.autograd.GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        gradcheck(Bad.apply, (x,))
+    assert gradcheck(Bad.apply, (x,), raise_exception=False) is False
+    with pytest.raises(ValueError, match="expects at least one input tensor to require gradient"):
+        gradcheck(torch.exp, (x.detach(),))
+    assert math.isclose(x[0].item(), 0.5)
