@@ -12,12 +12,12 @@ static const struct {
     py_kind kind;
     bool one;
 } kinds[] = {
-    {"Tensor", PY_TENSOR, false}, {"Operand", PY_OPERAND, false}, {"Number", PY_NUMBER, false},
-    {"Tensor[]", PY_TENSORS, false}, {"int", PY_INT, false}, {"float", PY_FLOAT, false},
-    {"bool", PY_BOOL, false}, {"int[]", PY_INTS, false}, {"int[1]", PY_INTS, true},
-    {"size", PY_SIZE, false}, {"dtype", PY_DTYPE, false}, {"device", PY_DEVICE, false},
-    {"str", PY_STR, false}, {"object", PY_OBJECT, false},
-    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
+    {"Tensor", PY_TENSOR, false},    {"Operand", PY_OPERAND, false}, {"Number", PY_NUMBER, false},
+    {"Tensor[]", PY_TENSORS, false}, {"int", PY_INT, false},         {"float", PY_FLOAT, false},
+    {"bool", PY_BOOL, false},        {"int[]", PY_INTS, false},      {"int[1]", PY_INTS, true},
+    {"size", PY_SIZE, false},        {"dtype", PY_DTYPE, false},     {"device", PY_DEVICE, false},
+    {"str", PY_STR, false},          {"object", PY_OBJECT, false},   {"reduction", PY_REDUCTION, false},
+    {"nothing", PY_NOTHING, false},
 };
 
 static void read_kind(py_param *p, const char *text, size_t n)
@@ -268,7 +268,9 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
     case PY_SIZE: return read_int_list(p, o, v);
     case PY_DTYPE: v->given = true; return py_dtype_from(o, &v->dtype);
     case PY_DEVICE: v->given = true; return py_device_from(o, &v->device);
-    case PY_STR: v->given = true; return !PyUnicode_Check(o) ? 1 : (v->u.text = PyUnicode_AsUTF8AndSize(o, NULL)) ? 0 : -1;
+    case PY_STR:
+        v->given = true;
+        return !PyUnicode_Check(o) ? 1 : (v->u.text = PyUnicode_AsUTF8AndSize(o, NULL)) ? 0 : -1;
     case PY_REDUCTION: return read_reduction(o, v);
     case PY_NOTHING: return 1;
     case PY_OBJECT: break;
@@ -332,7 +334,8 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
         if (at >= s->positional)
             return py_mismatch_count(why);
         const py_param *p = &s->param[at];
-        bool rest = p->kind == PY_SIZE && at == s->positional - 1 && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
+        bool rest =
+            p->kind == PY_SIZE && at == s->positional - 1 && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
         int status = rest ? read_ints(p, a.args + i, a.nargs - i, &v[p->slot]) : read_argument(p, a.args[i], v);
         if (status)
             return status < 0 ? -1 : py_mismatch_type(why, p, rest ? a.args[i] : a.args[i], at);
@@ -420,8 +423,9 @@ static bool is_large(const py_function *f, int which, const py_value *v)
 static PyObject *finish(const py_function *f, tn_tensor *result, const py_value *v)
 {
     if (!result)
-        return strstr(f->slots, "requires_grad") && strstr(tn_error_message(), "can require gradients") ? py_grad_needs_floating()
-                                                                                                     : py_raise();
+        return strstr(f->slots, "requires_grad") && strstr(tn_error_message(), "can require gradients")
+                   ? py_grad_needs_floating()
+                   : py_raise();
     if (f->inplace)
         return py_borrowed(result);
     if (f->out < 0 || !v[f->out].given)
@@ -444,8 +448,7 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     else {
         tn_tensor *result;
         if (is_large(f, which, v)) {
-            Py_BEGIN_ALLOW_THREADS
-            result = f->call(v);
+            Py_BEGIN_ALLOW_THREADS result = f->call(v);
             Py_END_ALLOW_THREADS
         } else
             result = f->call(v);

@@ -5,7 +5,8 @@
  * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], int, float, bool, int[], int[1] (one int stands for a list),
  * size (int[] whose items may be given one by one, in methods), dtype, device, str, object,
  * reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after the kind: None is
- * taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none. They are parsed once, at the
+ * taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none. They are
+ * parsed once, at the
  * first call.
  */
 #ifndef TENON_PY_ARGS_H
@@ -83,14 +84,15 @@ typedef struct py_function {
     const char *name;
     const char *slots; /* names, divided by blanks */
     const char *text[PY_MAX_SIGNATURES + 1];
-    tn_tensor *(*call)(const py_value *v); /* without the GIL where the work is large */
+    tn_tensor *(*call)(const py_value *v);                    /* without the GIL where the work is large */
     PyObject *(*run)(PyObject *self, py_value *v, int which); /* or this, with the GIL */
-    bool inplace;                          /* call returns its first operand, not a new reference */
+    bool inplace;                                             /* call returns its first operand, not a new reference */
     struct py_signature *parsed;
     int8_t signatures, slot_count, out; /* out: the slot of 'out', or -1 */
 } py_function;
 
-/* Reads the arguments into v[PY_MAX_SLOTS + 2]; self (NULL for functions) is the first tensor of a method. Returns which signature
+/* Reads the arguments into v[PY_MAX_SLOTS + 2]; self (NULL for functions) is the first tensor of a method. Returns which
+ * signature
  * fits, or -1 with PyTorch's TypeError. Values are to be freed with py_values_free whenever -1 was not returned. */
 int py_parse(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names, py_value *v);
 void py_values_free(const py_function *f, int which, py_value *v);

@@ -149,8 +149,12 @@ void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch 
                      takes == 1 ? "" : "s", given, given == 1 ? "was" : "were");
         return;
     case PY_WRONG_TYPE: say_type(f, why, method); return;
-    case PY_UNKNOWN_NAME: PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", f->name, why->name); return;
-    case PY_TWICE: PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", f->name, why->name); return;
+    case PY_UNKNOWN_NAME:
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", f->name, why->name);
+        return;
+    case PY_TWICE:
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", f->name, why->name);
+        return;
     default: say_missing(f, why); return;
     }
 }
@@ -178,9 +182,9 @@ int py_write_out(tn_tensor *out, tn_tensor *result)
     }
     /* another shape: out shows the result from here on, converted where the dtype differs */
     tn_tensor *converted = (tn_to_opt)(result, &(tn_to_options){.struct_size = sizeof(tn_to_options),
-                                                                 .site = "",
-                                                                 .dtype = tn_tensor_dtype(out),
-                                                                 .device = tn_tensor_device(out)});
+                                                                .site = "",
+                                                                .dtype = tn_tensor_dtype(out),
+                                                                .device = tn_tensor_device(out)});
     tn_status status = converted ? tn_tensor_set_data(out, converted) : tn_error_code();
     tn_release(converted);
     return status ? (py_raise(), -1) : 0;

@@ -22,7 +22,7 @@ static PyObject *is_grad_enabled(PyObject *self, PyObject *unused)
 /* ---- lists of tensors ---- */
 
 typedef struct tensors {
-    tn_tensor **t; /* borrowed; None is 'none' */
+    tn_tensor **t;  /* borrowed; None is 'none' */
     PyObject *keep; /* the sequence, which holds them */
     Py_ssize_t n;
 } tensors;
@@ -83,16 +83,18 @@ static PyObject *backward(PyObject *self, PyObject *args)
         return NULL;
     PyObject *result = NULL;
     if (!tensors_from(given, "backward()", TN_NONE, &gradients) && !tensors_from(to, "backward()", NULL, &inputs)) {
-        tn_backward_all_options o = {.struct_size = sizeof o, .site = "", .gradients = list_of(&gradients),
-                                     .retain_graph = retain != 0, .create_graph = create != 0, .inputs = list_of(&inputs)};
+        tn_backward_all_options o = {.struct_size = sizeof o,
+                                     .site = "",
+                                     .gradients = list_of(&gradients),
+                                     .retain_graph = retain != 0,
+                                     .create_graph = create != 0,
+                                     .inputs = list_of(&inputs)};
         tn_status status;
         if (to != Py_None && !inputs.n)
             PyErr_SetString(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
         else {
-            Py_BEGIN_ALLOW_THREADS
-            status = (tn_backward_all_opt)(list_of(&roots), &o);
-            Py_END_ALLOW_THREADS
-            result = py_done(status);
+            Py_BEGIN_ALLOW_THREADS status = (tn_backward_all_opt)(list_of(&roots), &o);
+            Py_END_ALLOW_THREADS result = py_done(status);
         }
     }
     tensors_free(&inputs);
@@ -128,15 +130,17 @@ static PyObject *grad(PyObject *self, PyObject *args)
         return NULL;
     PyObject *result = NULL;
     if (!tensors_from(to, "grad()", NULL, &inputs) && !tensors_from(given, "grad()", TN_NONE, &gradients)) {
-        tn_grad_options o = {.struct_size = sizeof o, .site = "", .grad_outputs = list_of(&gradients), .retain_graph = retain != 0,
-                             .create_graph = create != 0, .allow_unused = unused != 0};
+        tn_grad_options o = {.struct_size = sizeof o,
+                             .site = "",
+                             .grad_outputs = list_of(&gradients),
+                             .retain_graph = retain != 0,
+                             .create_graph = create != 0,
+                             .allow_unused = unused != 0};
         tn_tensor **g = calloc((size_t)(inputs.n ? inputs.n : 1), sizeof *g);
         tn_status status = TN_ENOMEM;
         if (g) {
-            Py_BEGIN_ALLOW_THREADS
-            status = (tn_grad_opt)(list_of(&outputs), list_of(&inputs), g, &o);
-            Py_END_ALLOW_THREADS
-            result = status ? py_raise() : gradient_tuple(g, inputs.n);
+            Py_BEGIN_ALLOW_THREADS status = (tn_grad_opt)(list_of(&outputs), list_of(&inputs), g, &o);
+            Py_END_ALLOW_THREADS result = status ? py_raise() : gradient_tuple(g, inputs.n);
         } else
             PyErr_NoMemory();
         free(g);
@@ -161,8 +165,7 @@ static PyObject *detach_(PyObject *self, PyObject *t)
 /* ---- nodes ---- */
 
 typedef struct node {
-    PyObject_HEAD
-    tn_node *n;
+    PyObject_HEAD tn_node *n;
 } node;
 
 static PyTypeObject *node_type;
@@ -302,7 +305,8 @@ static PyMethodDef node_methods[] = {
 };
 
 static PyGetSetDef node_getset[] = {
-    {"next_functions", next_functions, NULL, "What made its inputs: pairs of a node (or None) and which of its outputs.", NULL},
+    {"next_functions", next_functions, NULL,
+     "What made its inputs: pairs of a node (or None) and which of its outputs.", NULL},
     {"variable", node_variable, NULL, "The leaf of an AccumulateGrad.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -318,13 +322,15 @@ static PyType_Slot node_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec node_spec = {"tenon.Node", sizeof(node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+static PyType_Spec node_spec = {"tenon.Node", sizeof(node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                node_slots};
 
 /* ---- the module's ---- */
 
 static PyMethodDef functions[] = {
     {"_set_grad_enabled", set_grad_enabled, METH_O, "_set_grad_enabled(on) -> what it was"},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nAre operations recorded on this thread?"},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled() -> bool\n\nAre operations recorded on this thread?"},
     {"_detach_", detach_, METH_O, NULL},
     {"_backward", backward, METH_VARARGS, NULL},
     {"_grad", grad, METH_VARARGS, NULL},

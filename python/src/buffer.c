@@ -90,7 +90,8 @@ static tn_dtype dtype_of_format(const char *format, Py_ssize_t size)
 
 static PyObject *wrong_dtype(PyObject *array)
 {
-    PyObject *dtype = PyObject_GetAttrString(array, "dtype"), *type = dtype ? PyObject_GetAttrString(dtype, "type") : NULL;
+    PyObject *dtype = PyObject_GetAttrString(array, "dtype"),
+             *type = dtype ? PyObject_GetAttrString(dtype, "type") : NULL;
     PyObject *name = type ? PyObject_GetAttrString(type, "__name__") : NULL;
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError,
@@ -108,15 +109,17 @@ static int strides_of(const Py_buffer *view, int64_t *stride)
 {
     for (int i = 0; i < view->ndim; i++) {
         if (view->strides[i] < 0) {
-            PyErr_SetString(PyExc_ValueError,
-                            "At least one stride in the given numpy array is negative, and tensors with negative strides are "
-                            "not currently supported. (You can probably work around this by making a copy of your array  "
-                            "with array.copy().) ");
+            PyErr_SetString(
+                PyExc_ValueError,
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                "not currently supported. (You can probably work around this by making a copy of your array  "
+                "with array.copy().) ");
             return -1;
         }
         if (view->strides[i] % view->itemsize && view->shape[i] > 1) {
-            PyErr_SetString(PyExc_ValueError, "given numpy array strides not a multiple of the element byte size. Copy the "
-                                              "numpy array to reallocate the memory.");
+            PyErr_SetString(PyExc_ValueError,
+                            "given numpy array strides not a multiple of the element byte size. Copy the "
+                            "numpy array to reallocate the memory.");
             return -1;
         }
         stride[i] = view->strides[i] / view->itemsize;
@@ -130,12 +133,13 @@ static int warn_read_only(void)
     if (warned)
         return 0;
     warned = true;
-    return PyErr_WarnEx(PyExc_UserWarning,
-                        "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
-                        "writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
-                        "its data or make it writable before converting it to a tensor. This type of warning will be "
-                        "suppressed for the rest of this program. (Tenon does: it refuses in-place operations on this tensor.)",
-                        1);
+    return PyErr_WarnEx(
+        PyExc_UserWarning,
+        "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+        "writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
+        "its data or make it writable before converting it to a tensor. This type of warning will be "
+        "suppressed for the rest of this program. (Tenon does: it refuses in-place operations on this tensor.)",
+        1);
 }
 
 /* *owned: a tensor was made, which lets go of h. */
@@ -152,12 +156,17 @@ static PyObject *tensor_of(held *h, PyObject *array, bool *owned)
     if (!dtype)
         return wrong_dtype(array);
     if (view->ndim > TN_MAX_DIMS)
-        return PyErr_Format(PyExc_ValueError, "the array has %d dimensions, tensors have at most %d", view->ndim, TN_MAX_DIMS);
+        return PyErr_Format(PyExc_ValueError, "the array has %d dimensions, tensors have at most %d", view->ndim,
+                            TN_MAX_DIMS);
     if (strides_of(view, stride) || (view->readonly && warn_read_only()))
         return NULL;
     for (int i = 0; i < view->ndim; i++)
         shape[i] = view->shape[i];
-    tn_from_data_options o = {.struct_size = sizeof o, .site = "", .stride = {view->ndim, stride}, .release = release, .ctx = h,
+    tn_from_data_options o = {.struct_size = sizeof o,
+                              .site = "",
+                              .stride = {view->ndim, stride},
+                              .release = release,
+                              .ctx = h,
                               .read_only = view->readonly != 0};
     tn_tensor *t = (tn_from_data_opt)(view->len ? view->buf : nothing, dtype, (tn_dims){view->ndim, shape}, &o);
     *owned = t != NULL;
@@ -171,7 +180,9 @@ PyObject *py_from_numpy(PyObject *array)
         return PyErr_NoMemory();
     if (PyObject_GetBuffer(array, &h->view, PyBUF_RECORDS_RO)) {
         free(h);
-        return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_BufferError) ? wrong_dtype(array) : NULL;
+        return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_BufferError)
+                   ? wrong_dtype(array)
+                   : NULL;
     }
     bool owned;
     PyObject *t = tensor_of(h, array, &owned);
@@ -193,7 +204,8 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
     }
     int64_t bytes = h->view.len;
     if (offset < 0 || offset > bytes || (offset == bytes && count > 0))
-        PyErr_Format(PyExc_ValueError, "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1",
+        PyErr_Format(PyExc_ValueError,
+                     "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1",
                      (long long)offset, (long long)bytes);
     else if (count < 0 && (bytes - offset) % size)
         PyErr_Format(PyExc_ValueError,
@@ -201,18 +213,22 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
                      (long long)bytes, (long long)offset, (long long)size);
     else if (count >= 0 && count > (bytes - offset) / size)
         PyErr_Format(PyExc_ValueError,
-                     "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than actual buffer "
+                     "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than "
+                     "actual buffer "
                      "length (%lld bytes)",
                      (long long)count, (long long)size, (long long)offset, (long long)bytes);
     else if (((uintptr_t)h->view.buf + (uintptr_t)offset) % (uintptr_t)size)
-        PyErr_Format(PyExc_ValueError, "the buffer is not aligned for elements of %lld bytes at offset %lld", (long long)size, (long long)offset);
+        PyErr_Format(PyExc_ValueError, "the buffer is not aligned for elements of %lld bytes at offset %lld",
+                     (long long)size, (long long)offset);
     if (PyErr_Occurred()) {
         let_go(h);
         return NULL;
     }
     int64_t shape[1] = {count < 0 ? (bytes - offset) / size : count};
-    tn_from_data_options o = {.struct_size = sizeof o, .site = "", .release = release, .ctx = h, .read_only = h->view.readonly != 0};
-    tn_tensor *t = (tn_from_data_opt)(shape[0] ? (char *)h->view.buf + offset : nothing, dtype, (tn_dims){1, shape}, &o);
+    tn_from_data_options o = {
+        .struct_size = sizeof o, .site = "", .release = release, .ctx = h, .read_only = h->view.readonly != 0};
+    tn_tensor *t =
+        (tn_from_data_opt)(shape[0] ? (char *)h->view.buf + offset : nothing, dtype, (tn_dims){1, shape}, &o);
     if (!t)
         let_go(h);
     return py_wrap(t);
@@ -220,7 +236,7 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
 
 /* ---- a tensor as a buffer ---- */
 
-static const char *const formats[] = {[TN_BOOL] = "?", [TN_U8] = "B", [TN_I8] = "b", [TN_I16] = "h", [TN_I32] = "i",
+static const char *const formats[] = {[TN_BOOL] = "?", [TN_U8] = "B",  [TN_I8] = "b",  [TN_I16] = "h", [TN_I32] = "i",
                                       [TN_I64] = "q",  [TN_F16] = "e", [TN_F32] = "f", [TN_F64] = "d", [TN_U64] = NULL};
 
 /* What the view needs beside the memory; sizes in bytes. */
@@ -335,10 +351,12 @@ PyObject *py_to_numpy(PyObject *self)
     if (tn_tensor_dtype(t) == TN_BF16)
         return PyErr_Format(PyExc_TypeError, "Got unsupported ScalarType BFloat16");
     if (tn_tensor_requires_grad(t))
-        return PyErr_Format(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+        return PyErr_Format(PyExc_RuntimeError,
+                            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (device.type != TN_DEVICE_CPU)
-        return PyErr_Format(PyExc_TypeError,
-                            "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
-                            tn_device_text(device).s);
+        return PyErr_Format(
+            PyExc_TypeError,
+            "can't convert %s device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
+            tn_device_text(device).s);
     return as_array(self);
 }

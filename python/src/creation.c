@@ -5,8 +5,12 @@
 
 static tn_options options_at(const py_value *v)
 {
-    return (tn_options){.struct_size = sizeof(tn_options), .site = "", .device = v[0].device, .dtype = v[1].dtype,
-                        .requires_grad = v[2].s.v.i != 0, .pin_memory = v[3].s.v.i != 0};
+    return (tn_options){.struct_size = sizeof(tn_options),
+                        .site = "",
+                        .device = v[0].device,
+                        .dtype = v[1].dtype,
+                        .requires_grad = v[2].s.v.i != 0,
+                        .pin_memory = v[3].s.v.i != 0};
 }
 
 tn_tensor *call_eye_any(const py_value *v)
@@ -70,8 +74,11 @@ static PyObject *converted(PyObject *t, tn_dtype dtype, tn_device device, bool c
 {
     if (!t)
         return NULL;
-    PyObject *r = py_wrap((tn_to_opt)(py_t(t), &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "", .dtype = dtype,
-                                                                 .device = device, .copy = copy}));
+    PyObject *r = py_wrap((tn_to_opt)(py_t(t), &(tn_to_options){.struct_size = sizeof(tn_to_options),
+                                                                .site = "",
+                                                                .dtype = dtype,
+                                                                .device = device,
+                                                                .copy = copy}));
     Py_DECREF(t);
     return r;
 }
@@ -107,7 +114,8 @@ PyObject *run_from_numpy(PyObject *self, py_value *v, int which)
     char name[64];
     (void)self, (void)which;
     if (!py_is_ndarray(v[0].u.object))
-        return PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)", py_type_name(v[0].u.object, name, sizeof name));
+        return PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)",
+                            py_type_name(v[0].u.object, name, sizeof name));
     return py_from_numpy(v[0].u.object);
 }
 
@@ -135,7 +143,8 @@ static PyObject *of_sizes(PyObject *args)
             return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "new(): argument must be tuple of ints");
     if (!n)
         shape[n++] = 0;
-    return py_wrap((tn_empty_opt)((tn_dims){(int32_t)n, shape}, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
+    return py_wrap(
+        (tn_empty_opt)((tn_dims){(int32_t)n, shape}, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
 }
 
 PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
@@ -168,7 +177,8 @@ static PyObject *make_subclass(PyObject *unused, PyObject *args, PyObject *kwds)
     PyObject *cls, *data;
     int on = 0;
     (void)unused;
-    if (!PyArg_ParseTupleAndKeywords(args, kwds, "O!O!|p:_make_subclass", names, &PyType_Type, &cls, py_tensor_type, &data, &on))
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "O!O!|p:_make_subclass", names, &PyType_Type, &cls, py_tensor_type,
+                                     &data, &on))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)cls, py_tensor_type))
         return PyErr_Format(PyExc_TypeError, "cls must be a type that derives from Tensor");

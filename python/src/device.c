@@ -67,11 +67,12 @@ static PyObject *invalid(PyObject *o)
 {
     PyObject *name = PyType_GetName(Py_TYPE(o));
     if (name)
-        PyErr_Format(PyExc_TypeError,
-                     "device() received an invalid combination of arguments - got (%U), but expected one of:\n"
-                     " * (torch.device device)\n      didn't match because some of the arguments have invalid types: (!%U!)\n"
-                     " * (str type, int index = -1)\n",
-                     name, name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "device() received an invalid combination of arguments - got (%U), but expected one of:\n"
+            " * (torch.device device)\n      didn't match because some of the arguments have invalid types: (!%U!)\n"
+            " * (str type, int index = -1)\n",
+            name, name);
     Py_XDECREF(name);
     return NULL;
 }
@@ -99,7 +100,7 @@ static PyObject *with_index(PyObject *type, PyObject *index)
     return py_device_object(d);
 }
 
-static PyObject *new(PyTypeObject *cls, PyObject *args, PyObject *kwds)
+static PyObject *new (PyTypeObject *cls, PyObject *args, PyObject *kwds)
 {
     static char *names[] = {"device", "index", NULL}, *typed[] = {"type", "index", NULL};
     PyObject *what = NULL, *index = NULL;
@@ -234,8 +235,9 @@ static PyType_Slot slots[] = {
     {Py_tp_richcompare, (void *)compare},
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
-    {Py_tp_doc, (void *)"device(type, index=None)\n\nWhere a tensor lives: device('cuda:1'), device('cuda', 1), device('cpu').\n"
-                        "As a context manager: the device of factories that are told none."},
+    {Py_tp_doc,
+     (void *)"device(type, index=None)\n\nWhere a tensor lives: device('cuda:1'), device('cuda', 1), device('cpu').\n"
+             "As a context manager: the device of factories that are told none."},
     {0, NULL},
 };
 

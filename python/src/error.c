@@ -80,8 +80,8 @@ int py_add_errors(PyObject *module)
     py_out_of_memory = PyErr_NewExceptionWithDoc(
         "tenon.OutOfMemoryError", "A device has too little memory. Nothing has changed: the call can be tried again.",
         PyExc_RuntimeError, NULL);
-    py_accelerator_error = PyErr_NewExceptionWithDoc("tenon.AcceleratorError", "An error of a GPU's driver.",
-                                                     PyExc_RuntimeError, NULL);
+    py_accelerator_error =
+        PyErr_NewExceptionWithDoc("tenon.AcceleratorError", "An error of a GPU's driver.", PyExc_RuntimeError, NULL);
     if (!py_out_of_memory || !py_accelerator_error)
         return -1;
     return PyModule_AddObjectRef(module, "OutOfMemoryError", py_out_of_memory) ||

@@ -30,8 +30,7 @@ static bool is_sequence(PyObject *o)
     if (py_is_ndarray(o))
         return has_dimensions(o);
     return PyList_Check(o) || PyTuple_Check(o) ||
-           (PySequence_Check(o) && !is_text(o) && !py_is_tensor(o) && !py_is_numpy_scalar(o) &&
-            !PyDict_Check(o));
+           (PySequence_Check(o) && !is_text(o) && !py_is_tensor(o) && !py_is_numpy_scalar(o) && !PyDict_Check(o));
 }
 
 static int too_deep(PyObject *o)
@@ -112,7 +111,8 @@ static tn_dtype number_dtype(PyObject *o)
 
 static int ragged(int64_t want, int level, int64_t got)
 {
-    PyErr_Format(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %lld)", (long long)want, level, (long long)got);
+    PyErr_Format(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %lld)", (long long)want, level,
+                 (long long)got);
     return -1;
 }
 
@@ -231,7 +231,8 @@ static int store(PyObject *o, void *ctx)
 
 static PyObject *from_memory(const filler *f, void *memory, int64_t numel, const survey *s, tn_device device)
 {
-    tn_options o = {.struct_size = sizeof o, .site = "", .device = device, .dtype = f->want, .shape = {s->ndim, s->shape}};
+    tn_options o = {
+        .struct_size = sizeof o, .site = "", .device = device, .dtype = f->want, .shape = {s->ndim, s->shape}};
     static const int64_t none[1] = {0};
     if (!s->ndim)
         o.shape.dim = none;
@@ -269,10 +270,12 @@ static PyObject *copy_of(tn_tensor *t, tn_dtype dtype, tn_device device)
 {
     bool was = tn_set_grad_enabled(false);
     tn_tensor *r;
-    Py_BEGIN_ALLOW_THREADS
-    r = (tn_to_opt)(t, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "", .device = device, .dtype = dtype, .copy = true});
-    Py_END_ALLOW_THREADS
-    tn_set_grad_enabled(was);
+    Py_BEGIN_ALLOW_THREADS r = (tn_to_opt)(t, &(tn_to_options){.struct_size = sizeof(tn_to_options),
+                                                               .site = "",
+                                                               .device = device,
+                                                               .dtype = dtype,
+                                                               .copy = true});
+    Py_END_ALLOW_THREADS tn_set_grad_enabled(was);
     return py_wrap(r);
 }
 
@@ -284,7 +287,8 @@ PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device)
         survey s;
         return note_dtype(data, &s) ? NULL : Py_NewRef(Py_None);
     }
-    bool array = py_is_ndarray(data) || (!PyLong_Check(data) && !PyFloat_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&
+    bool array = py_is_ndarray(data) ||
+                 (!PyLong_Check(data) && !PyFloat_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&
                   !py_is_numpy_scalar(data) && PyObject_HasAttrString(data, "__array__"));
     if (!array)
         return from_sequence(data, dtype, device);

@@ -57,8 +57,7 @@ static tn_status run_hook(void *ctx, tn_tensor *t, tn_tensor **replaced)
 }
 
 typedef struct handle {
-    PyObject_HEAD
-    tn_hook *hook;
+    PyObject_HEAD tn_hook *hook;
 } handle;
 
 static PyTypeObject *handle_type;
@@ -77,7 +76,8 @@ static PyObject *add_hook(PyObject *self, PyObject *args)
         return NULL;
     h->hook = NULL;
     Py_INCREF(f);
-    tn_status status = (accumulate ? tn_tensor_add_accumulate_hook : tn_tensor_add_hook)(py_t(t), run_hook, f, py_release_later, &hook);
+    tn_status status = (accumulate ? tn_tensor_add_accumulate_hook : tn_tensor_add_hook)(py_t(t), run_hook, f,
+                                                                                         py_release_later, &hook);
     h->hook = hook;
     if (!status)
         return (PyObject *)h;
@@ -114,8 +114,8 @@ static PyType_Slot handle_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec handle_spec = {"tenon._HookHandle", sizeof(handle), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                                  handle_slots};
+static PyType_Spec handle_spec = {"tenon._HookHandle", sizeof(handle), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
 
 /* ---- functions of one's own: their Python side is tenon/autograd/function.py ---- */
 
@@ -131,8 +131,8 @@ static PyObject *gradient_arguments(tn_tensor *const *g, size_t n)
 }
 
 /* ctx is called with the node and the gradients, and returns a tuple: a tensor or None for each input. */
-static tn_status run_backward(tn_node *self, void *ctx, tn_tensor *const *grad_outputs, size_t n_out, tn_tensor **grad_inputs,
-                              size_t n_in)
+static tn_status run_backward(tn_node *self, void *ctx, tn_tensor *const *grad_outputs, size_t n_out,
+                              tn_tensor **grad_inputs, size_t n_in)
 {
     call c = enter();
     PyObject *node = py_node(tn_node_retain(self)), *given = node ? gradient_arguments(grad_outputs, n_out) : NULL;
@@ -200,16 +200,22 @@ static PyObject *function_apply(PyObject *self, PyObject *args)
     tn_tensor *in[MOST], *out[MOST], *keep[MOST], *result[MOST] = {NULL};
     bool without[MOST] = {false}, written[MOST] = {false};
     (void)self;
-    if (!PyArg_ParseTuple(args, "sOO!O!O!O!O!p:_function_apply", &name, &backward, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
-                          &PyTuple_Type, &saved, &PyTuple_Type, &no_gradient, &PyTuple_Type, &dirty, &zeros))
+    if (!PyArg_ParseTuple(args, "sOO!O!O!O!O!p:_function_apply", &name, &backward, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs, &PyTuple_Type, &saved, &PyTuple_Type, &no_gradient, &PyTuple_Type,
+                          &dirty, &zeros))
         return NULL;
     if (tensors_of(inputs, in) || tensors_of(outputs, out) || tensors_of(saved, keep))
         return NULL;
     flags_of(no_gradient, without);
     flags_of(dirty, written);
-    tn_function_class cls = {.struct_size = sizeof cls, .name = name, .backward = run_backward, .destroy = py_release_later};
-    tn_function_options o = {.struct_size = sizeof o, .site = "", .saved = {keep, (size_t)PyTuple_Size(saved)}, .no_gradient = without,
-                             .dirty = written, .none_for_zeros = !zeros};
+    tn_function_class cls = {
+        .struct_size = sizeof cls, .name = name, .backward = run_backward, .destroy = py_release_later};
+    tn_function_options o = {.struct_size = sizeof o,
+                             .site = "",
+                             .saved = {keep, (size_t)PyTuple_Size(saved)},
+                             .no_gradient = without,
+                             .dirty = written,
+                             .none_for_zeros = !zeros};
     Py_INCREF(backward);
     py_holds_gil++;
     tn_status status = (tn_function_apply_opt)(&cls, backward, (tn_tensors){in, (size_t)PyTuple_Size(inputs)},

@@ -4,8 +4,7 @@
 #define PY_UNUSED __attribute__((unused)) /* not every operation has a row in torch.def */
 #include "python_calls.h"
 
-#define SLOTS(name, text, doc) \
-    static const char slots_##name[] = text;
+#define SLOTS(name, text, doc) static const char slots_##name[] = text;
 PY_HAND_CALLS(SLOTS)
 #undef SLOTS
 static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp_bounds[] = "input lower upper";
@@ -43,7 +42,8 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
     }
 
 #define ROW(where, name, op, ...) \
-    static py_function pf_##name##_##where = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_##where = { \
+        #name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, NULL, 0, 0, 0}; \
     DOORS(name##_##where)
 #define IROW(name, op, ...) \
     static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op##_, NULL, true, NULL, 0, 0, 0}; \
@@ -62,14 +62,14 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 
 /* ---- the tables ---- */
 
-#define SIGNATURES(...)    PICK(__VA_ARGS__, EACH_4, EACH_3, EACH_2, EACH_1, )(__VA_ARGS__)
+#define SIGNATURES(...)             PICK(__VA_ARGS__, EACH_4, EACH_3, EACH_2, EACH_1, )(__VA_ARGS__)
 #define PICK(a, b, c, d, each, ...) each
 #define EACH_1(a)                   a
 #define EACH_2(a, b)                a "\n" b
 #define EACH_3(a, b, c)             a "\n" b "\n" c
 #define EACH_4(a, b, c, d)          a "\n" b "\n" c "\n" d
-#define METHOD(door, name, doc, ...) {#name, (PyCFunction)(void (*)(void))door, METH_FASTCALL | METH_KEYWORDS, \
-                                      SIGNATURES(__VA_ARGS__) "\n\n" doc},
+#define METHOD(door, name, doc, ...) \
+    {#name, (PyCFunction)(void (*)(void))door, METH_FASTCALL | METH_KEYWORDS, SIGNATURES(__VA_ARGS__) "\n\n" doc},
 #define NOT(...)
 
 #define IN_T_T   METHOD
@@ -91,7 +91,7 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 #define IN_F_TF  METHOD
 #define IN_F_TMF METHOD
 
-#define ROW(where, name, op, ...)                IN_T_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
+#define ROW(where, name, op, ...) IN_T_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)
 #define SELF(name, op, ...)
 #define HAND(where, name, hand, slots, doc, ...) IN_T_##where(fn_##name##_##where, name, doc, __VA_ARGS__)
@@ -117,7 +117,7 @@ static PyMethodDef methods[] = {
 #undef SELF
 #undef HAND
 
-#define ROW(where, name, op, ...)                IN_F_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
+#define ROW(where, name, op, ...) IN_F_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)
 #define SELF(name, op, ...)
 #define HAND(where, name, hand, slots, doc, ...) IN_F_##where(fn_##name##_##where, name, doc, __VA_ARGS__)
@@ -178,7 +178,8 @@ int py_add_functions(PyObject *module)
     document(nn_functions);
     document(torch_functions);
     PyObject *sub = PyModule_Create(&nn);
-    int status = !sub || PyModule_AddObjectRef(module, "_nn", sub) || PyModule_AddFunctions(module, torch_functions) ? -1 : 0;
+    int status =
+        !sub || PyModule_AddObjectRef(module, "_nn", sub) || PyModule_AddFunctions(module, torch_functions) ? -1 : 0;
     Py_XDECREF(sub);
     return status;
 }

@@ -5,9 +5,9 @@
 #include "args.h"
 
 /* name, slots: operations with an option that the library's own have not; call_<name> is in functions_hand.c */
+/* clang-format off */
 #define PY_HAND_CALLS(X) \
-    X(add_alpha, "input other alpha", "a + alpha * b") \
-    X(sub_alpha, "input other alpha", "a - alpha * b") \
+    X(add_alpha, "input other alpha", "a + alpha * b") X(sub_alpha, "input other alpha", "a - alpha * b") \
     X(rsub_alpha, "input other alpha", "b - alpha * a") \
     X(div_rounded, "input other rounding_mode", "a / b, rounded down ('floor') or toward zero ('trunc') where asked") \
     X(round_decimals, "input decimals", "Nearest whole number, halves to even, or nearest with so many decimals") \
@@ -15,12 +15,15 @@
     X(std_of, "input dim keepdim correction unbiased", "Standard deviation over dimensions, or all") \
     X(index_add_alpha, "input dim index src alpha", "x with alpha * source added at the 1-D index") \
     X(dropout_train, "input p train", "Zeroes elements with probability p and scales the rest, in training") \
-    X(reshape_as, "input other", "x in the shape of other") \
-    X(flatten_all, "input", "x as one dimension") \
+    X(reshape_as, "input other", "x in the shape of other") X(flatten_all, "input", "x as one dimension") \
     X(as_strided_at, "input size stride storage_offset", "Any view of x's memory, in elements") \
     X(eye_any, "n m device dtype requires_grad pin_memory", "Ones on the diagonal of an n x m matrix") \
     X(arange_any, "start end step device dtype requires_grad pin_memory", "start, start + step ... below end")
+/* clang-format on */
+/* clang-format off */
 #define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(round_decimals) X(index_add_alpha)
+
+/* clang-format on */
 
 #define PY_DECLARE(name, slots, doc) tn_tensor *call_##name(const py_value *v);
 PY_HAND_CALLS(PY_DECLARE)
@@ -32,15 +35,20 @@ PY_DECLARE(clamp_bounds)
 #undef PY_DECLARE
 
 /* Functions that return something else than one tensor. self is the tensor of a method, or NULL. */
+/* clang-format off */
 #define PY_HAND_RUNS(X) \
-    X(where) X(where_method) X(max) X(min) X(sort) X(topk) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) X(chunk) X(tensor_split) \
-    X(unbind) X(allclose) X(equal) X(to) X(cuda) X(cpu) X(nonzero) \
-    X(tensor) X(as_tensor) X(asarray) X(from_numpy) X(frombuffer)
+    X(where) X(where_method) X(max) X(min) X(sort) X(topk) X(aminmax) X(var_mean) X(std_mean) X(view) X(split) \
+    X(chunk) X(tensor_split) X(unbind) X(allclose) X(equal) X(to) X(cuda) X(cpu) X(nonzero) X(tensor) X(as_tensor) \
+    X(asarray) X(from_numpy) X(frombuffer)
+/* clang-format on */
 /* Those that draw random numbers: random.c, distributions.c. */
+/* clang-format off */
 #define PY_RANDOM_RUNS(X) \
-    X(rand) X(randn) X(rand_like) X(randn_like) X(randint) X(randint_like) X(randperm) X(normal) X(uniform_) X(normal_) \
-    X(random_) X(bernoulli) X(bernoulli_) X(exponential_) X(log_normal_) X(cauchy_) X(geometric_) X(multinomial)
-#define PY_CUDA_RUNS(X) X(record_stream) /* cuda_stream.c */
+    X(rand) X(randn) X(rand_like) X(randn_like) X(randint) X(randint_like) X(randperm) X(normal) X(uniform_) \
+    X(normal_) X(random_) X(bernoulli) X(bernoulli_) X(exponential_) X(log_normal_) X(cauchy_) X(geometric_) \
+    X(multinomial)
+/* clang-format on */
+#define PY_CUDA_RUNS(X)  X(record_stream) /* cuda_stream.c */
 #define PY_DECLARE(name) PyObject *run_##name(PyObject *self, py_value *v, int which);
 PY_HAND_RUNS(PY_DECLARE)
 PY_RANDOM_RUNS(PY_DECLARE)

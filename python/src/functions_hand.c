@@ -6,7 +6,8 @@
 
 static bool is_one(const py_value *v)
 {
-    return !v->given || (v->s.kind == TN_SCALAR_INT && v->s.v.i == 1) || (v->s.kind == TN_SCALAR_FLOAT && v->s.v.f == 1);
+    return !v->given || (v->s.kind == TN_SCALAR_INT && v->s.v.i == 1) ||
+           (v->s.kind == TN_SCALAR_FLOAT && v->s.v.f == 1);
 }
 
 /* ---- a + alpha * b ---- */
@@ -19,13 +20,15 @@ static tn_tensor *scaled(const py_value *other, const py_value *alpha)
 
 static bool alpha_fits(const py_value *v)
 {
-    if (v[2].s.kind != TN_SCALAR_FLOAT || v[0].s.kind != TN_SCALAR_TENSOR || tn_dtype_is_floating_point(tn_tensor_dtype(v[0].s.v.t)))
+    if (v[2].s.kind != TN_SCALAR_FLOAT || v[0].s.kind != TN_SCALAR_TENSOR ||
+        tn_dtype_is_floating_point(tn_tensor_dtype(v[0].s.v.t)))
         return true;
     if (v[1].s.kind == TN_SCALAR_FLOAT ||
         (v[1].s.kind == TN_SCALAR_TENSOR && tn_dtype_is_floating_point(tn_tensor_dtype(v[1].s.v.t))))
         return true;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_SetString(PyExc_RuntimeError, "For integral input tensors, argument alpha must not be a floating point number.");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "For integral input tensors, argument alpha must not be a floating point number.");
     PyGILState_Release(gil);
     return false;
 }
@@ -106,7 +109,8 @@ static int rounding(const py_value *v)
     if (!strcmp(mode, "trunc"))
         return 2;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_Format(PyExc_RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
+    PyErr_Format(PyExc_RuntimeError, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+                 mode);
     PyGILState_Release(gil);
     return -1;
 }
@@ -148,7 +152,8 @@ tn_tensor *call_round_decimals(const py_value *v)
     if (!decimals_fit(x))
         return NULL;
     tn_scalar ten = tn_scalar_f(pow(10, (double)(d < 0 ? -d : d)));
-    tn_tensor *moved = (d < 0 ? tn_div_at : tn_mul_at)("", tn_scalar_t(x), ten), *whole = moved ? tn_round_at("", moved) : NULL;
+    tn_tensor *moved = (d < 0 ? tn_div_at : tn_mul_at)("", tn_scalar_t(x), ten),
+              *whole = moved ? tn_round_at("", moved) : NULL;
     tn_tensor *r = whole ? (d < 0 ? tn_mul_at : tn_div_at)("", tn_scalar_t(whole), ten) : NULL;
     tn_release(moved);
     tn_release(whole);
@@ -178,13 +183,21 @@ static tn_scalar correction(const py_value *v)
 
 tn_tensor *call_var_of(const py_value *v)
 {
-    tn_var_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0, .correction = correction(v)};
+    tn_var_options o = {.struct_size = sizeof o,
+                        .site = "",
+                        .dim = py_dims(&v[1]),
+                        .keepdim = v[2].s.v.i != 0,
+                        .correction = correction(v)};
     return (tn_var_opt)(v[0].s.v.t, &o);
 }
 
 tn_tensor *call_std_of(const py_value *v)
 {
-    tn_std_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0, .correction = correction(v)};
+    tn_std_options o = {.struct_size = sizeof o,
+                        .site = "",
+                        .dim = py_dims(&v[1]),
+                        .keepdim = v[2].s.v.i != 0,
+                        .correction = correction(v)};
     return (tn_std_opt)(v[0].s.v.t, &o);
 }
 
@@ -233,9 +246,8 @@ tn_tensor *call_addmm_full_(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t;
     tn_tensor *product = is_one(&v[4]) ? tn_retain(v[1].s.v.t) : scaled(&v[1], &v[4]);
-    tn_tensor *r = product && (is_one(&v[3]) || (tn_mul__at)("", x, v[3].s))
-                       ? (tn_addmm__at)("", x, product, v[2].s.v.t)
-                       : NULL;
+    tn_tensor *r =
+        product && (is_one(&v[3]) || (tn_mul__at)("", x, v[3].s)) ? (tn_addmm__at)("", x, product, v[2].s.v.t) : NULL;
     tn_release(product);
     return r;
 }
@@ -297,16 +309,17 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
         o.keepdim = v[2].s.v.i != 0;
         o.indices = &both[1];
     }
-    Py_BEGIN_ALLOW_THREADS
-    both[0] = f(v[0].s.v.t, &o);
-    Py_END_ALLOW_THREADS
-    return which == 2 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
+    Py_BEGIN_ALLOW_THREADS both[0] = f(v[0].s.v.t, &o);
+    Py_END_ALLOW_THREADS return which == 2 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
 }
 
 static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
 {
-    return (tn_min_opt)(x, &(tn_min_options){.struct_size = sizeof(tn_min_options), .site = "", .dim = o->dim,
-                                             .keepdim = o->keepdim, .indices = o->indices});
+    return (tn_min_opt)(x, &(tn_min_options){.struct_size = sizeof(tn_min_options),
+                                             .site = "",
+                                             .dim = o->dim,
+                                             .keepdim = o->keepdim,
+                                             .indices = o->indices});
 }
 
 PyObject *run_max(PyObject *self, py_value *v, int which)
@@ -326,10 +339,8 @@ PyObject *run_sort(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     tn_tensor *both[2] = {NULL, NULL};
     tn_sort_options o = {.struct_size = sizeof o, .site = "", .descending = v[2].s.v.i != 0, .indices = &both[1]};
-    Py_BEGIN_ALLOW_THREADS
-    both[0] = (tn_sort_opt)(v[0].s.v.t, v[1].s.v.i, &o);
-    Py_END_ALLOW_THREADS
-    return both[0] ? py_named_result("sort", value_index, both, 2) : py_raise();
+    Py_BEGIN_ALLOW_THREADS both[0] = (tn_sort_opt)(v[0].s.v.t, v[1].s.v.i, &o);
+    Py_END_ALLOW_THREADS return both[0] ? py_named_result("sort", value_index, both, 2) : py_raise();
 }
 
 PyObject *run_topk(PyObject *self, py_value *v, int which)
@@ -337,10 +348,8 @@ PyObject *run_topk(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     tn_tensor *both[2] = {NULL, NULL};
     tn_topk_options o = {.struct_size = sizeof o, .site = "", .smallest = v[3].s.v.i == 0, .indices = &both[1]};
-    Py_BEGIN_ALLOW_THREADS
-    both[0] = (tn_topk_opt)(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, &o);
-    Py_END_ALLOW_THREADS
-    return both[0] ? py_named_result("topk", value_index, both, 2) : py_raise();
+    Py_BEGIN_ALLOW_THREADS both[0] = (tn_topk_opt)(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, &o);
+    Py_END_ALLOW_THREADS return both[0] ? py_named_result("topk", value_index, both, 2) : py_raise();
 }
 
 PyObject *run_aminmax(PyObject *self, py_value *v, int which)
@@ -469,8 +478,9 @@ static bool sections_from_tensor(py_value *v)
     else if (tn_tensor_dtype(t) != TN_I64)
         PyErr_Format(PyExc_RuntimeError, "%s have dtype of long, but got %s", name, tn_dtype_name(tn_tensor_dtype(t)));
     else if (tn_tensor_ndim(t) > 1)
-        PyErr_Format(PyExc_RuntimeError, "%s be a zero-dimensional or one-dimensional tensor, but got a tensor with %d dims",
-                     name, tn_tensor_ndim(t));
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s be a zero-dimensional or one-dimensional tensor, but got a tensor with %d dims", name,
+                     tn_tensor_ndim(t));
     else if (tn_tensor_numel(t) > TN_MAX_DIMS)
         PyErr_Format(PyExc_RuntimeError, "tensor_split: a list of %lld, but at most %d indices are taken",
                      (long long)tn_tensor_numel(t), TN_MAX_DIMS);
@@ -541,7 +551,8 @@ PyObject *run_allclose(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     tn_error_clear();
-    tn_allclose_options o = {.struct_size = sizeof o, .site = "", .rtol = v[2].s, .atol = v[3].s, .equal_nan = v[4].s.v.i != 0};
+    tn_allclose_options o = {
+        .struct_size = sizeof o, .site = "", .rtol = v[2].s, .atol = v[3].s, .equal_nan = v[4].s.v.i != 0};
     return flag((tn_allclose_opt)(v[0].s.v.t, v[1].s.v.t, &o));
 }
 

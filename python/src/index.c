@@ -11,8 +11,8 @@
 enum { MOST = TN_MAX_DIMS };
 
 typedef struct indexing {
-    tn_tensor *view; /* what the items read so far show; owned */
-    int64_t dim;     /* the view's next dimension */
+    tn_tensor *view;            /* what the items read so far show; owned */
+    int64_t dim;                /* the view's next dimension */
     tn_tensor *index[MOST + 1]; /* of each dimension of the view: an owned tensor, or TN_NONE */
     tn_tensor *given[MOST + 1]; /* the same for the library; borrowed */
     bool advanced;
@@ -121,8 +121,9 @@ static int take_data(indexing *x, PyObject *o, PyObject *self)
         return -1;
     tn_tensor *index = py_t(t);
     bool empty = !tn_tensor_numel(index) && tn_dtype_is_floating_point(tn_tensor_dtype(index));
-    tn_tensor *whole = empty ? (tn_to_opt)(index, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "", .dtype = TN_I64})
-                             : tn_retain(index);
+    tn_tensor *whole =
+        empty ? (tn_to_opt)(index, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "", .dtype = TN_I64})
+              : tn_retain(index);
     int status = whole ? take_tensor(x, whole, self) : (py_raise(), -1);
     tn_release(whole);
     Py_DECREF(t);
@@ -158,8 +159,10 @@ static int wrong_item(PyObject *o)
     if (name && PyUnicode_Check(o))
         PyErr_SetString(PyExc_TypeError, "new(): invalid data type 'str'");
     else if (name)
-        PyErr_Format(PyExc_IndexError,
-                     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %U)", name);
+        PyErr_Format(
+            PyExc_IndexError,
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %U)",
+            name);
     Py_XDECREF(name);
     return -1;
 }
@@ -169,7 +172,9 @@ static int take_item(indexing *x, PyObject *o, PyObject *self)
     if (PyBool_Check(o)) {
         tn_scalar value = tn_scalar_b(o == Py_True);
         tn_tensor *mask = (tn_full_opt)((tn_dims){0, (const int64_t[]){0}}, value,
-                                        &(tn_options){.struct_size = sizeof(tn_options), .site = "", .dtype = TN_BOOL,
+                                        &(tn_options){.struct_size = sizeof(tn_options),
+                                                      .site = "",
+                                                      .dtype = TN_BOOL,
                                                       .device = tn_tensor_device(x->view)});
         int status = mask ? take_tensor(x, mask, self) : (py_raise(), -1);
         tn_release(mask);
@@ -212,7 +217,8 @@ static int64_t spans(PyObject *o)
     if (py_is_tensor(o) && (tn_tensor_dtype(py_t(o)) == TN_BOOL || tn_tensor_dtype(py_t(o)) == TN_U8))
         return tn_tensor_ndim(py_t(o));
     if (py_is_ndarray(o)) { /* a mask of several dimensions spans as many */
-        PyObject *dtype = PyObject_GetAttrString(o, "dtype"), *kind = dtype ? PyObject_GetAttrString(dtype, "kind") : NULL;
+        PyObject *dtype = PyObject_GetAttrString(o, "dtype"),
+                 *kind = dtype ? PyObject_GetAttrString(dtype, "kind") : NULL;
         PyObject *ndim = PyObject_GetAttrString(o, "ndim");
         bool mask = kind && PyUnicode_CompareWithASCIIString(kind, "b") == 0;
         int64_t n = mask && ndim ? PyLong_AsLongLong(ndim) : 1;
@@ -310,8 +316,7 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
     tn_tensor *r = NULL;
     if (!read_index(&x, self, index)) {
         if (x.advanced) {
-            Py_BEGIN_ALLOW_THREADS
-            r = tn_index_at("", x.view, indices(&x));
+            Py_BEGIN_ALLOW_THREADS r = tn_index_at("", x.view, indices(&x));
             Py_END_ALLOW_THREADS
         } else
             r = x.view == py_t(self) ? tn_alias_at("", x.view) : tn_retain(x.view);
@@ -366,7 +371,9 @@ static tn_tensor *write_view(tn_tensor *view, tn_scalar value)
     tn_tensor *shown = src ? (tn_expand_at)("", src, tn_tensor_shape(view)) : NULL; /* its error is PyTorch's */
     tn_release(src);
     src = shown;
-    tn_tensor *r = src ? (tn_copy__opt)(view, src, &(tn_copy__options){.struct_size = sizeof(tn_copy__options), .site = ""}) : NULL;
+    tn_tensor *r =
+        src ? (tn_copy__opt)(view, src, &(tn_copy__options){.struct_size = sizeof(tn_copy__options), .site = ""})
+            : NULL;
     tn_release(src);
     return r;
 }
@@ -376,9 +383,13 @@ static tn_tensor *write_indices(indexing *x, tn_scalar value)
 {
     tn_tensor *src = NULL;
     if (value.kind == TN_SCALAR_TENSOR) {
-        src = (tn_to_opt)(value.v.t, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "",
-                                                       .dtype = tn_tensor_dtype(value.v.t) == tn_tensor_dtype(x->view) ? 0 : tn_tensor_dtype(x->view),
-                                                       .device = tn_tensor_ndim(value.v.t) ? tn_device_make(0, 0) : tn_tensor_device(x->view)});
+        src = (tn_to_opt)(value.v.t, &(tn_to_options){.struct_size = sizeof(tn_to_options),
+                                                      .site = "",
+                                                      .dtype = tn_tensor_dtype(value.v.t) == tn_tensor_dtype(x->view)
+                                                                   ? 0
+                                                                   : tn_tensor_dtype(x->view),
+                                                      .device = tn_tensor_ndim(value.v.t) ? tn_device_make(0, 0)
+                                                                                          : tn_tensor_device(x->view)});
         if (!src)
             return NULL;
         value = tn_scalar_t(src);
@@ -401,10 +412,8 @@ int py_set_item(PyObject *self, PyObject *index, PyObject *value)
     }
     if (!read_index(&x, self, index) && !value_of(value, py_t(self), &v, &made)) {
         tn_tensor *r;
-        Py_BEGIN_ALLOW_THREADS
-        r = x.advanced ? write_indices(&x, v) : write_view(x.view, v);
-        Py_END_ALLOW_THREADS
-        status = r ? 0 : (py_raise(), -1);
+        Py_BEGIN_ALLOW_THREADS r = x.advanced ? write_indices(&x, v) : write_view(x.view, v);
+        Py_END_ALLOW_THREADS status = r ? 0 : (py_raise(), -1);
     }
     Py_XDECREF(made);
     indexing_free(&x);
@@ -418,7 +427,8 @@ static PyObject *index_put_(PyObject *self, PyObject *args)
     int accumulate;
     indexing x;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!O!p:index_put_", py_tensor_type, &t, &PyTuple_Type, &index, py_tensor_type, &values, &accumulate))
+    if (!PyArg_ParseTuple(args, "O!O!O!p:index_put_", py_tensor_type, &t, &PyTuple_Type, &index, py_tensor_type,
+                          &values, &accumulate))
         return NULL;
     tn_tensor *r = NULL;
     if (!read_index(&x, t, index)) {

@@ -10,7 +10,8 @@ PyTypeObject *py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *bas
     const char *name = dot ? dot + 1 : spec->name;
     PyObject *text = PyUnicode_FromString(name);
     int status = text ? PyModule_AddObjectRef(module, name, type) : -1;
-    if (!status && !(spec->flags & Py_TPFLAGS_IMMUTABLETYPE)) /* "'Tensor' object has no attribute", not "'tenon.Tensor'" */
+    if (!status &&
+        !(spec->flags & Py_TPFLAGS_IMMUTABLETYPE)) /* "'Tensor' object has no attribute", not "'tenon.Tensor'" */
         status = PyObject_SetAttrString(type, "__name__", text);
     Py_XDECREF(text);
     if (status) {

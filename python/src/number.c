@@ -45,8 +45,7 @@ static PyObject *binary(PyObject *a, PyObject *b, tn_tensor *(*f)(const char *, 
         Py_RETURN_NOTIMPLEMENTED;
     }
     if (large(x) || large(y)) {
-        Py_BEGIN_ALLOW_THREADS
-        r = f("", x, y);
+        Py_BEGIN_ALLOW_THREADS r = f("", x, y);
         Py_END_ALLOW_THREADS
     } else
         r = f("", x, y);
@@ -64,10 +63,8 @@ static PyObject *binary_inplace(PyObject *a, PyObject *b, tn_tensor *(*f)(const 
         return NULL;
     if (status)
         Py_RETURN_NOTIMPLEMENTED;
-    Py_BEGIN_ALLOW_THREADS
-    r = f("", py_t(a), y);
-    Py_END_ALLOW_THREADS
-    tn_release(y_made);
+    Py_BEGIN_ALLOW_THREADS r = f("", py_t(a), y);
+    Py_END_ALLOW_THREADS tn_release(y_made);
     return r ? Py_NewRef(a) : py_raise();
 }
 
@@ -75,8 +72,7 @@ static PyObject *unary(PyObject *a, tn_tensor *(*f)(const char *, tn_tensor *))
 {
     tn_tensor *r;
     if (tn_tensor_numel(py_t(a)) > PY_UNLOCK) {
-        Py_BEGIN_ALLOW_THREADS
-        r = f("", py_t(a));
+        Py_BEGIN_ALLOW_THREADS r = f("", py_t(a));
         Py_END_ALLOW_THREADS
     } else
         r = f("", py_t(a));
@@ -84,10 +80,12 @@ static PyObject *unary(PyObject *a, tn_tensor *(*f)(const char *, tn_tensor *))
 }
 
 /* slot, the library's operation */
+/* clang-format off */
 #define BINARY_OPERATORS(X) \
-    X(add, add) X(subtract, sub) X(multiply, mul) X(true_divide, div) X(floor_divide, div_floor) X(remainder, remainder) \
-    X(and, bitwise_and) X(or, bitwise_or) X(xor, bitwise_xor) X(lshift, bitwise_left_shift) \
+    X(add, add) X(subtract, sub) X(multiply, mul) X(true_divide, div) X(floor_divide, div_floor) \
+    X(remainder, remainder) X(and, bitwise_and) X(or, bitwise_or) X(xor, bitwise_xor) X(lshift, bitwise_left_shift) \
     X(rshift, bitwise_right_shift)
+/* clang-format on */
 
 #define DEFINE(slot, op) \
     static PyObject *nb_##slot(PyObject *a, PyObject *b) \
@@ -119,10 +117,8 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     tn_tensor *r;
     if (!py_is_tensor(a) || !py_is_tensor(b))
         Py_RETURN_NOTIMPLEMENTED;
-    Py_BEGIN_ALLOW_THREADS
-    r = tn_matmul_at("", py_t(a), py_t(b));
-    Py_END_ALLOW_THREADS
-    return py_wrap(r);
+    Py_BEGIN_ALLOW_THREADS r = tn_matmul_at("", py_t(a), py_t(b));
+    Py_END_ALLOW_THREADS return py_wrap(r);
 }
 
 static PyObject *negative(PyObject *a)
@@ -143,7 +139,8 @@ static PyObject *absolute(PyObject *a)
 static PyObject *invert(PyObject *a)
 {
     if (tn_dtype_is_floating_point(tn_tensor_dtype(py_t(a))))
-        return PyErr_Format(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+        return PyErr_Format(PyExc_TypeError,
+                            "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
     return unary(a, tn_bitwise_not_at);
 }
 
@@ -169,16 +166,13 @@ static PyObject *number_of(tn_tensor *t)
     int64_t i = 0;
     double f = 0;
     bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t)), failed;
-    Py_BEGIN_ALLOW_THREADS
-    tn_error_clear();
+    Py_BEGIN_ALLOW_THREADS tn_error_clear();
     if (floating)
         f = tn_item(t);
     else
         i = tn_item_int(t);
     failed = tn_error_code() != TN_OK;
-    Py_END_ALLOW_THREADS
-    if (failed)
-        return py_raise();
+    Py_END_ALLOW_THREADS if (failed) return py_raise();
     if (floating)
         return PyFloat_FromDouble(f);
     return tn_tensor_dtype(t) == TN_BOOL ? PyBool_FromLong(i != 0) : PyLong_FromLongLong(i);
@@ -236,8 +230,7 @@ static int as_bool(PyObject *self)
 
 #define SLOT(slot, op) {Py_nb_##slot, (void *)nb_##slot}, {Py_nb_inplace_##slot, (void *)nb_inplace_##slot},
 const PyType_Slot py_number_slots[] = {
-    BINARY_OPERATORS(SLOT)
-    {Py_nb_power, (void *)power},
+    BINARY_OPERATORS(SLOT){Py_nb_power, (void *)power},
     {Py_nb_inplace_power, (void *)inplace_power},
     {Py_nb_matrix_multiply, (void *)matrix_multiply},
     {Py_nb_negative, (void *)negative},

@@ -31,7 +31,8 @@ static int fill_missing(PyObject *list, PyObject *params)
             return refuse();
         if (!tn_tensor_grad(p) || item_at(list, i, &bad))
             continue;
-        PyObject *zeros = bad ? NULL : py_wrap((tn_zeros_like_opt)(p, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
+        PyObject *zeros =
+            bad ? NULL : py_wrap((tn_zeros_like_opt)(p, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
         if (!zeros || PyList_SetItem(list, i, zeros))
             return refuse();
     }
@@ -45,14 +46,15 @@ static PyObject *sgd_step(PyObject *self, PyObject *args)
     double lr, momentum, dampening, weight_decay;
     int nesterov, maximize;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!Oddddpp:_sgd_step", &PyList_Type, &params, &buffers, &lr, &momentum, &dampening, &weight_decay,
-                          &nesterov, &maximize))
+    if (!PyArg_ParseTuple(args, "O!Oddddpp:_sgd_step", &PyList_Type, &params, &buffers, &lr, &momentum, &dampening,
+                          &weight_decay, &nesterov, &maximize))
         return NULL;
     Py_ssize_t n = PyList_Size(params);
     bool bad = false, was, fresh[256] = {false};
     if (buffers != Py_None) {
         if (n > 256 || !PyList_Check(buffers) || PyList_Size(buffers) != n)
-            return n > 256 ? PyErr_Format(PyExc_ValueError, "a group of more than 256 parameters goes in pieces") : (refuse(), NULL);
+            return n > 256 ? PyErr_Format(PyExc_ValueError, "a group of more than 256 parameters goes in pieces")
+                           : (refuse(), NULL);
         for (Py_ssize_t i = 0; i < n; i++)
             fresh[i] = !item_at(buffers, i, &bad);
         if (bad || fill_missing(buffers, params))
@@ -64,7 +66,8 @@ static PyObject *sgd_step(PyObject *self, PyObject *args)
         tn_tensor *p = item_at(params, i, &bad), *g = p ? tn_tensor_grad(p) : NULL;
         tn_tensor *b = buffers == Py_None ? TN_NONE : item_at(buffers, i, &bad);
         if (g && !bad)
-            ok = tn_sgd_step__at("", p, g, b, lr, momentum, dampening, weight_decay, nesterov != 0, fresh[i], maximize != 0) != NULL;
+            ok = tn_sgd_step__at("", p, g, b, lr, momentum, dampening, weight_decay, nesterov != 0, fresh[i],
+                                 maximize != 0) != NULL;
     }
     tn_set_grad_enabled(was);
     if (bad)
@@ -111,8 +114,8 @@ static PyObject *adam_step(PyObject *self, PyObject *args)
     double lr, beta1, beta2, eps, weight_decay;
     int decoupled, maximize;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!dddddpp:_adam_step", &PyList_Type, &params, &PyList_Type, &m, &PyList_Type, &v, &PyList_Type,
-                          &steps, &lr, &beta1, &beta2, &eps, &weight_decay, &decoupled, &maximize))
+    if (!PyArg_ParseTuple(args, "O!O!O!O!dddddpp:_adam_step", &PyList_Type, &params, &PyList_Type, &m, &PyList_Type, &v,
+                          &PyList_Type, &steps, &lr, &beta1, &beta2, &eps, &weight_decay, &decoupled, &maximize))
         return NULL;
     if (fill_missing(m, params) || fill_missing(v, params) || fill_steps(steps, params))
         return NULL;
@@ -124,7 +127,8 @@ static PyObject *adam_step(PyObject *self, PyObject *args)
         if (g && !step)
             bad = true;
         else if (g)
-            ok = tn_adam_step__at("", p, g, mi, vi, lr, beta1, beta2, eps, weight_decay, step, decoupled != 0, maximize != 0) != NULL;
+            ok = tn_adam_step__at("", p, g, mi, vi, lr, beta1, beta2, eps, weight_decay, step, decoupled != 0,
+                                  maximize != 0) != NULL;
     }
     tn_set_grad_enabled(was);
     if (bad)

@@ -25,19 +25,16 @@
 /* t is the wrapper's own reference, never NULL in a tensor that Python can see. A tensor has one wrapper at most, which its
  * binding names (tenon/tensor.h), so that x.grad is x.grad. */
 typedef struct py_tensor {
-    PyObject_HEAD
-    tn_tensor *t;
+    PyObject_HEAD tn_tensor *t;
     PyObject *dict, *weakrefs; /* attributes that users set; NULL until there is one */
 } py_tensor;
 
 typedef struct py_device {
-    PyObject_HEAD
-    tn_device d; /* index -1: none was said */
+    PyObject_HEAD tn_device d; /* index -1: none was said */
 } py_device;
 
 typedef struct py_dtype {
-    PyObject_HEAD
-    tn_dtype v;
+    PyObject_HEAD tn_dtype v;
 } py_dtype;
 
 extern PyTypeObject *py_tensor_type, *py_device_type, *py_dtype_type, *py_size_type;
@@ -55,7 +52,8 @@ static inline tn_tensor *py_t(PyObject *o)
 
 /* ---- results ---- */
 
-/* The wrapper of t, whose reference it takes over; NULL where t is NULL, with the exception that the library's error calls for. */
+/* The wrapper of t, whose reference it takes over; NULL where t is NULL, with the exception that the library's error calls
+ * for. */
 PyObject *py_wrap(tn_tensor *t);
 /* The same, of a class derived from Tensor; t has no wrapper yet. */
 PyObject *py_wrap_as(PyTypeObject *type, tn_tensor *t);
@@ -124,10 +122,10 @@ int py_add_random(PyObject *module);
 int py_add_settings(PyObject *module);
 
 /* The slots of Tensor that other files define; a NULL name ends each list. */
-extern PyMethodDef py_tensor_methods[];        /* methods that are written by hand: tensor_methods.c */
-extern PyGetSetDef py_tensor_getset[];         /* attributes: tensor_attr.c */
-PyMethodDef *py_tensor_all_methods(void);      /* those, and the ones of torch.def: functions.c */
-extern const PyType_Slot py_number_slots[];    /* operators: number.c; ends with {0, NULL} */
+extern PyMethodDef py_tensor_methods[];     /* methods that are written by hand: tensor_methods.c */
+extern PyGetSetDef py_tensor_getset[];      /* attributes: tensor_attr.c */
+PyMethodDef *py_tensor_all_methods(void);   /* those, and the ones of torch.def: functions.c */
+extern const PyType_Slot py_number_slots[]; /* operators: number.c; ends with {0, NULL} */
 PyObject *py_get_item(PyObject *self, PyObject *index);
 int py_set_item(PyObject *self, PyObject *index, PyObject *value);
 /* The wrapper of a node, whose reference it takes over; None for NULL without an error. */

@@ -1,4 +1,5 @@
-/* returns.c: results with names: torch.return_types.max(values=..., indices=...). The classes are Python's (tenon/return_types.py). */
+/* returns.c: results with names: torch.return_types.max(values=..., indices=...). The classes are Python's:
+ * tenon/return_types.py. */
 #include "functions.h"
 
 PyObject *py_named_result(const char *name, const char *const *fields, tn_tensor **t, Py_ssize_t n)

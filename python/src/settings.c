@@ -162,8 +162,8 @@ static PyObject *set_print_options(PyObject *self, PyObject *args)
         return NULL;
     if (!linewidth)
         linewidth = 1; /* for the library zero is 'not said', and a negative number is zero */
-    tn_set_print_options((tn_print_options){precision ? precision : -1, threshold ? threshold : -1, edgeitems ? edgeitems : -1,
-                                            linewidth, sci_mode});
+    tn_set_print_options((tn_print_options){precision ? precision : -1, threshold ? threshold : -1,
+                                            edgeitems ? edgeitems : -1, linewidth, sci_mode});
     Py_RETURN_NONE;
 }
 
@@ -295,7 +295,8 @@ static PyMethodDef functions[] = {
      "get_float32_matmul_precision() -> str\n\n'highest', 'high' or 'medium'"},
     {"use_deterministic_algorithms", (PyCFunction)(void (*)(void))use_deterministic_algorithms,
      METH_VARARGS | METH_KEYWORDS,
-     "use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None\n\nOn: the same bits in every run, also where another way is faster."},
+     "use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None\n\nOn: the same bits in every run, "
+     "also where another way is faster."},
     {"are_deterministic_algorithms_enabled", are_deterministic, METH_NOARGS,
      "are_deterministic_algorithms_enabled() -> bool\n\nAre they?"},
     {"is_deterministic_algorithms_warn_only_enabled", is_warn_only, METH_NOARGS,
@@ -307,7 +308,8 @@ static PyMethodDef functions[] = {
     {"can_cast", FASTCALL(can_cast),
      "can_cast(from_: dtype, to: dtype) -> bool\n\nDoes from_ become to without a change of kind?"},
     {"result_type", FASTCALL(result_type),
-     "result_type(tensor1: Tensor | Number, tensor2: Tensor | Number) -> dtype\n\nThe dtype of arithmetic between both."},
+     "result_type(tensor1: Tensor | Number, tensor2: Tensor | Number) -> dtype\n\nThe dtype of arithmetic between "
+     "both."},
     {"is_floating_point", FASTCALL(is_floating_point),
      "is_floating_point(input: Tensor) -> bool\n\nIs the dtype a floating one?"},
     {"is_complex", FASTCALL(is_complex), "is_complex(input: Tensor) -> bool\n\nFalse: Tenon has no complex numbers."},

@@ -21,7 +21,7 @@ PyObject *py_size(tn_dims dims)
     return size;
 }
 
-static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
     PyObject *size = tuple_new(type, args, kwds);
     for (Py_ssize_t i = 0; size && i < PyTuple_Size(size); i++) {

@@ -92,10 +92,8 @@ static PyObject *safetensors_load(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&:_safetensors_load", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS
-    file = (tn_safetensors_open_at)("", name);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS file = (tn_safetensors_open_at)("", name);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
     return read_safetensors(file);
 }
 
@@ -141,9 +139,12 @@ static int named_from(PyObject *dict, bool tensors, named_items *x)
     if (!x->keys || !x->values || !x->tensors)
         return PyErr_NoMemory(), -1;
     for (Py_ssize_t i = 0; i < x->n; i++) {
-        PyObject *pair = PyList_GetItem(x->items, i), *key = PyTuple_GetItem(pair, 0), *value = PyTuple_GetItem(pair, 1);
+        PyObject *pair = PyList_GetItem(x->items, i), *key = PyTuple_GetItem(pair, 0),
+                 *value = PyTuple_GetItem(pair, 1);
         if (!PyUnicode_Check(key) || !(tensors ? py_is_tensor(value) : PyUnicode_Check(value)))
-            return PyErr_Format(PyExc_TypeError, "the dict must have texts for keys and %s for values", tensors ? "tensors" : "texts"), -1;
+            return PyErr_Format(PyExc_TypeError, "the dict must have texts for keys and %s for values",
+                                tensors ? "tensors" : "texts"),
+                   -1;
         x->keys[i] = PyUnicode_AsUTF8AndSize(key, NULL);
         if (tensors)
             x->tensors[i] = py_t(value);
@@ -174,10 +175,9 @@ static PyObject *safetensors_save(PyObject *self, PyObject *args)
         const char *name = PyBytes_AsString(path);
         tn_status status;
         tn_save_safetensors_options o = {.struct_size = sizeof o, .site = "", .metadata = {pairs, (size_t)m.n}};
-        Py_BEGIN_ALLOW_THREADS
-        status = (tn_save_safetensors_opt)(name, t.keys, (tn_tensors){t.tensors, (size_t)t.n}, &o);
-        Py_END_ALLOW_THREADS
-        result = py_done(status);
+        Py_BEGIN_ALLOW_THREADS status =
+            (tn_save_safetensors_opt)(name, t.keys, (tn_tensors){t.tensors, (size_t)t.n}, &o);
+        Py_END_ALLOW_THREADS result = py_done(status);
         free(pairs);
     }
 done:
@@ -195,10 +195,8 @@ static PyObject *load_idx(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&:load_idx", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS
-    t = (tn_load_idx_at)("", name);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS t = (tn_load_idx_at)("", name);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
     return py_wrap(t);
 }
 
@@ -208,7 +206,8 @@ static PyMethodDef functions[] = {
     {"_safetensors_load", safetensors_load, METH_VARARGS, NULL},
     {"_safetensors_parse", safetensors_parse, METH_VARARGS, NULL},
     {"_safetensors_save", safetensors_save, METH_VARARGS, NULL},
-    {"load_idx", load_idx, METH_VARARGS, "load_idx(path) -> Tensor\n\nThe array of an IDX file (MNIST's format), plain or gzipped."},
+    {"load_idx", load_idx, METH_VARARGS,
+     "load_idx(path) -> Tensor\n\nThe array of an IDX file (MNIST's format), plain or gzipped."},
     {NULL, NULL, 0, NULL},
 };
 

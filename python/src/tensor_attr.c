@@ -102,11 +102,12 @@ static PyObject *get_grad(PyObject *self, void *unused)
     (void)unused;
     tn_tensor *t = py_t(self);
     if (!tn_tensor_is_leaf(t) && !tn_tensor_grad(t) &&
-        PyErr_WarnEx(PyExc_UserWarning,
-                     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                     "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-                     "Tensor, use .retain_grad() on the non-leaf Tensor.",
-                     1))
+        PyErr_WarnEx(
+            PyExc_UserWarning,
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+            "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+            "Tensor, use .retain_grad() on the non-leaf Tensor.",
+            1))
         return NULL;
     return py_borrowed(tn_tensor_grad(t));
 }
@@ -116,7 +117,8 @@ static int set_grad(PyObject *self, PyObject *value, void *unused)
     (void)unused;
     if (value && value != Py_None && !py_is_tensor(value)) {
         PyObject *name = PyType_GetName(Py_TYPE(value));
-        PyErr_Format(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %S", name ? name : Py_None);
+        PyErr_Format(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got grad of type %S",
+                     name ? name : Py_None);
         Py_XDECREF(name);
         return -1;
     }
@@ -166,7 +168,8 @@ static PyObject *get_mT(PyObject *self, void *unused)
 {
     (void)unused;
     if (tn_tensor_ndim(py_t(self)) < 2)
-        return PyErr_Format(PyExc_RuntimeError, "tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.",
+        return PyErr_Format(PyExc_RuntimeError,
+                            "tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.",
                             (int)tn_tensor_ndim(py_t(self)));
     return py_wrap((tn_transpose_at)("", py_t(self), -2, -1));
 }
@@ -196,7 +199,8 @@ PyGetSetDef py_tensor_getset[] = {
     {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
     {"grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},
     {"grad_fn", get_grad_fn, NULL, "What made it; None for a leaf.", NULL},
-    {"data", get_data, set_data, "The same memory without history; assigned, the tensor shows other memory from there on.", NULL},
+    {"data", get_data, set_data,
+     "The same memory without history; assigned, the tensor shows other memory from there on.", NULL},
     {"T", get_T, NULL, "Its dimensions reversed.", NULL},
     {"mT", get_mT, NULL, "Its last two dimensions swapped.", NULL},
     {"H", get_T, NULL, "Its transpose.", NULL},

@@ -10,7 +10,8 @@ static PyObject *size(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObj
     tn_tensor *t = py_t(self);
     PyObject *dim = n == 1 ? args[0] : Py_None;
     int64_t d;
-    if (n > 1 || (names && (PyTuple_Size(names) != 1 || n || PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "dim"))))
+    if (n > 1 || (names && (PyTuple_Size(names) != 1 || n ||
+                            PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "dim"))))
         return PyErr_Format(PyExc_TypeError, "size() received an invalid combination of arguments: it takes one dim");
     if (names)
         dim = args[0];
@@ -132,7 +133,8 @@ static PyObject *item(PyObject *self, PyObject *unused)
     int64_t n = tn_tensor_numel(py_t(self));
     (void)unused;
     if (n != 1)
-        return PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar", (long long)n);
+        return PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar",
+                            (long long)n);
     return py_item(self);
 }
 
@@ -172,15 +174,16 @@ static PyObject *list_of(const char **p, tn_dtype d, tn_dims shape, int32_t leve
 static PyObject *tolist(PyObject *self, PyObject *unused)
 {
     tn_dtype d = tn_tensor_dtype(py_t(self));
-    tn_to_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = d == TN_F16 || d == TN_BF16 ? TN_F32 : 0};
+    tn_to_options o = {
+        .struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = d == TN_F16 || d == TN_BF16 ? TN_F32 : 0};
     tn_tensor *host, *flat = NULL, *bare = tn_detach(py_t(self));
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    host = bare ? (tn_to_opt)(bare, &o) : NULL;
+    Py_BEGIN_ALLOW_THREADS host = bare ? (tn_to_opt)(bare, &o) : NULL;
     flat = host ? tn_contiguous(host) : NULL;
-    Py_END_ALLOW_THREADS
-    const char *p = flat ? tn_data(flat) : NULL;
-    PyObject *list = flat && (p || !tn_tensor_numel(flat)) ? list_of(&p, tn_tensor_dtype(flat), tn_tensor_shape(flat), 0) : py_raise();
+    Py_END_ALLOW_THREADS const char *p = flat ? tn_data(flat) : NULL;
+    PyObject *list = flat && (p || !tn_tensor_numel(flat))
+                         ? list_of(&p, tn_tensor_dtype(flat), tn_tensor_shape(flat), 0)
+                         : py_raise();
     tn_release(flat);
     tn_release(host);
     tn_release(bare);
@@ -210,16 +213,15 @@ static PyObject *moved(tn_tensor *t, tn_to_options o)
     tn_tensor *r;
     o.struct_size = sizeof o;
     o.site = "";
-    Py_BEGIN_ALLOW_THREADS
-    r = (tn_to_opt)(t, &o);
-    Py_END_ALLOW_THREADS
-    return py_wrap(r);
+    Py_BEGIN_ALLOW_THREADS r = (tn_to_opt)(t, &o);
+    Py_END_ALLOW_THREADS return py_wrap(r);
 }
 
 /* slots: input device dtype other non_blocking copy */
 PyObject *run_to(PyObject *self, py_value *v, int which)
 {
-    tn_to_options o = {.device = v[1].device, .dtype = v[2].dtype, .non_blocking = v[4].s.v.i != 0, .copy = v[5].s.v.i != 0};
+    tn_to_options o = {
+        .device = v[1].device, .dtype = v[2].dtype, .non_blocking = v[4].s.v.i != 0, .copy = v[5].s.v.i != 0};
     (void)self;
     if (which == 1) {
         o.device = tn_tensor_device(v[3].s.v.t);
@@ -239,7 +241,8 @@ PyObject *run_cuda(PyObject *self, py_value *v, int which)
         if (PyLong_Check(o) && !py_int(o, &index))
             d = TN_CUDA((int32_t)(index < -1 || index > INT32_MAX ? INT32_MAX : index));
         else if (py_device_from(o, &d))
-            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "cuda(): argument 'device' must be torch.device");
+            return PyErr_Occurred() ? NULL
+                                    : PyErr_Format(PyExc_TypeError, "cuda(): argument 'device' must be torch.device");
     }
     if (d.type != TN_DEVICE_CUDA)
         return PyErr_Format(PyExc_RuntimeError, "Invalid device, must be cuda device");
@@ -252,9 +255,11 @@ PyObject *run_cpu(PyObject *self, py_value *v, int which)
     return moved(v[0].s.v.t, (tn_to_options){.device = TN_CPU});
 }
 
+/* clang-format off */
 #define CONVERSIONS(X) \
-    X(float, TN_F32) X(double, TN_F64) X(half, TN_F16) X(bfloat16, TN_BF16) X(int, TN_I32) X(long, TN_I64) X(short, TN_I16) \
-    X(char, TN_I8) X(byte, TN_U8) X(bool, TN_BOOL)
+    X(float, TN_F32) X(double, TN_F64) X(half, TN_F16) X(bfloat16, TN_BF16) X(int, TN_I32) X(long, TN_I64) \
+    X(short, TN_I16) X(char, TN_I8) X(byte, TN_U8) X(bool, TN_BOOL)
+/* clang-format on */
 #define DEFINE(name, d) \
     static PyObject *to_##name(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
     { \
@@ -267,10 +272,8 @@ static PyObject *pin_memory(PyObject *self, PyObject *args)
 {
     tn_tensor *r;
     (void)args;
-    Py_BEGIN_ALLOW_THREADS
-    r = (tn_pin_memory_at)("", py_t(self));
-    Py_END_ALLOW_THREADS
-    return py_wrap(r);
+    Py_BEGIN_ALLOW_THREADS r = (tn_pin_memory_at)("", py_t(self));
+    Py_END_ALLOW_THREADS return py_wrap(r);
 }
 
 /* ---- autograd ---- */
@@ -294,33 +297,44 @@ static PyObject *retain_grad(PyObject *self, PyObject *unused)
     return py_done(tn_retain_grad(py_t(self)));
 }
 
-#define HAND(name, f, flags, doc) {name, (PyCFunction)(void (*)(void))f, flags, doc}
-#define CONVERT(name, d)          HAND(#name, to_##name, METH_FASTCALL | METH_KEYWORDS, #name "() -> Tensor\n\nIts values in that dtype."),
+#define HAND(name, f, flags, doc) \
+    { \
+        name, (PyCFunction)(void (*)(void))f, flags, doc \
+    }
+#define CONVERT(name, d) \
+    HAND(#name, to_##name, METH_FASTCALL | METH_KEYWORDS, #name "() -> Tensor\n\nIts values in that dtype."),
 
 PyMethodDef py_tensor_methods[] = {
-    HAND("size", size, METH_FASTCALL | METH_KEYWORDS, "size(dim: int | None = None) -> Any\n\nThe sizes of its dimensions, or of one."),
-    HAND("stride", stride, METH_VARARGS, "stride(dim: int | None = None) -> Any\n\nSteps between neighbours, in elements."),
+    HAND("size", size, METH_FASTCALL | METH_KEYWORDS,
+         "size(dim: int | None = None) -> Any\n\nThe sizes of its dimensions, or of one."),
+    HAND("stride", stride, METH_VARARGS,
+         "stride(dim: int | None = None) -> Any\n\nSteps between neighbours, in elements."),
     HAND("dim", dim, METH_NOARGS, "dim() -> int\n\nHow many dimensions it has."),
     HAND("ndimension", dim, METH_NOARGS, "ndimension() -> int\n\nHow many dimensions it has."),
     HAND("numel", numel, METH_NOARGS, "numel() -> int\n\nHow many elements it has."),
     HAND("nelement", numel, METH_NOARGS, "nelement() -> int\n\nHow many elements it has."),
     HAND("element_size", element_size, METH_NOARGS, "element_size() -> int\n\nBytes of one element."),
-    HAND("storage_offset", storage_offset, METH_NOARGS, "storage_offset() -> int\n\nWhere it begins in its memory, in elements."),
+    HAND("storage_offset", storage_offset, METH_NOARGS,
+         "storage_offset() -> int\n\nWhere it begins in its memory, in elements."),
     HAND("data_ptr", data_ptr, METH_NOARGS, "data_ptr() -> int\n\nThe address of its first element."),
-    HAND("is_contiguous", is_contiguous, METH_FASTCALL | METH_KEYWORDS, "is_contiguous() -> bool\n\nIs it row-major without gaps?"),
-    HAND("is_floating_point", is_floating_point, METH_NOARGS, "is_floating_point() -> bool\n\nIs its dtype a floating one?"),
+    HAND("is_contiguous", is_contiguous, METH_FASTCALL | METH_KEYWORDS,
+         "is_contiguous() -> bool\n\nIs it row-major without gaps?"),
+    HAND("is_floating_point", is_floating_point, METH_NOARGS,
+         "is_floating_point() -> bool\n\nIs its dtype a floating one?"),
     HAND("is_complex", is_false, METH_NOARGS, "is_complex() -> bool\n\nFalse."),
     HAND("is_signed", is_signed, METH_NOARGS, "is_signed() -> bool\n\nHas its dtype negative numbers?"),
-    HAND("is_inference", is_false, METH_NOARGS, "is_inference() -> bool\n\nFalse: what inference_mode makes is a tensor like any other."),
+    HAND("is_inference", is_false, METH_NOARGS,
+         "is_inference() -> bool\n\nFalse: what inference_mode makes is a tensor like any other."),
     HAND("is_pinned", is_pinned, METH_NOARGS, "is_pinned() -> bool\n\nIs it in page-locked memory?"),
     HAND("get_device", get_device, METH_NOARGS, "get_device() -> int\n\nIts GPU's index; -1 on the CPU."),
     HAND("_shares_memory", shares_memory, METH_O, "_shares_memory(other) -> bool"),
     HAND("item", item, METH_NOARGS, "item() -> Any\n\nThe one element, as a Python number."),
     HAND("tolist", tolist, METH_NOARGS, "tolist() -> list\n\nIts elements as nested lists of Python numbers."),
-    HAND("numpy", numpy, METH_VARARGS | METH_KEYWORDS, "numpy(*, force: bool = False) -> Any\n\nAn array that shares its memory."),
+    HAND("numpy", numpy, METH_VARARGS | METH_KEYWORDS,
+         "numpy(*, force: bool = False) -> Any\n\nAn array that shares its memory."),
     HAND("pin_memory", pin_memory, METH_VARARGS, "pin_memory() -> Tensor\n\nIts copy in page-locked memory."),
-    HAND("requires_grad_", requires_grad_, METH_VARARGS | METH_KEYWORDS, "requires_grad_(requires_grad: bool = True) -> Tensor\n\nRecords operations on it from now on, or not."),
+    HAND("requires_grad_", requires_grad_, METH_VARARGS | METH_KEYWORDS,
+         "requires_grad_(requires_grad: bool = True) -> Tensor\n\nRecords operations on it from now on, or not."),
     HAND("retain_grad", retain_grad, METH_NOARGS, "retain_grad() -> None\n\nKeeps .grad of a tensor that is no leaf."),
-    CONVERSIONS(CONVERT)
-    {NULL, NULL, 0, NULL},
+    CONVERSIONS(CONVERT){NULL, NULL, 0, NULL},
 };
