@@ -293,7 +293,7 @@ struct CUstream_st {
     pthread_t thread; /* if started; detaches itself at its end */
     bool started, closing, discard;
     fake_item *head, *tail;
-    unsigned queued; /* items in the list */
+    unsigned queued;       /* items in the list */
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */
     unsigned waiters;
     pthread_cond_t work, progress;
@@ -321,8 +321,8 @@ tn__cu_result fake_queue(fake_stream *s, fake_item *item);
 void fake_wait(fake_stream *s, uint64_t number); /* releases the lock while it waits */
 /* Waits while as much is queued as a queue holds, which releases the lock. False: there was room. */
 bool fake_wait_room(fake_stream *s);
-void fake_wait_context(fake_context *c);         /* all that is queued on it now */
-void fake_synchronize(fake_stream *s);           /* the host waits for all that is queued on it now, and knows it */
+void fake_wait_context(fake_context *c); /* all that is queued on it now */
+void fake_synchronize(fake_stream *s);   /* the host waits for all that is queued on it now, and knows it */
 void fake_synchronize_context(fake_context *c);
 tn__cu_result fake_if_blocking(fake_stream *s); /* after a launch: CUDA_LAUNCH_BLOCKING waits for it */
 void fake_discard(fake_context *c);             /* throws queued work away and waits for what runs */
