@@ -28,8 +28,9 @@ tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
         return NULL;
     if (!o->tanh)
         return tn_mul(tn_mul(x, 0.5), tn_erfc(tn_mul(x, -0.70710678118654752)));
-    tn_tensor *inner = tn_mul(tn_add(x, tn_mul(tn_mul(tn_square(x), x), 0.044715)), 0.79788456080286536);
-    return tn_mul(tn_mul(x, 0.5), tn_add(tn_tanh(inner), 1));
+    /* (1 + tanh(y)) / 2 = sigmoid(2 y), y = sqrt(2 / pi) (x + 0.044715 x^3) */
+    tn_tensor *slope = tn_add(tn_mul(tn_square(x), 2 * 0.79788456080286536 * 0.044715), 2 * 0.79788456080286536);
+    return tn_mul(x, tn_sigmoid(tn_mul(x, slope)));
 }
 
 tn_tensor *tn__fn_silu(tn_tensor *x)

@@ -10,8 +10,12 @@
  *   tanh                        3.0  1 - 2 / (exp(2x) + 1): exp, sum, quotient, difference; below 0.625 a polynomial
  *   sigmoid                     3.0  exp, sum, quotient
  *   sin cos, |x| <= 10,000      2^-24 absolute or 2 ulp: the reduction's error is absolute; beyond that libm, 1 ulp
+ *   expm1 exp2 log2 log10       2.0  as exp and log; one product with a constant in two parts more
+ *   sinh cosh                   2.0  exp, a quotient, sum; sinh below 1 a polynomial
+ *   tan, |x| <= 10,000          4.0  a polynomial of the remainder (1.5), its reciprocal (0.5), the reduction (2)
+ *   erfc                        7.0  exp, and a polynomial that triples the error (1) of the quotient it is taken of
  *   pow                         1.5  glibc's is below 1; small whole exponents multiply
- *   float64                     libm's: glibc's manual gives 1, tanh 2, of the rounded result: half an ulp more
+ *   float64                     libm's: glibc's manual gives 1, tanh 2, erfc 5, of the rounded result: half an ulp more
  * Results below the smallest normal number may be flushed by no one: they must be within 1 of the smallest subnormals.
  * sigmoid is the exception: exp overflows before the result, which is < 2^-126, is zero. */
 #include "check.h"
@@ -66,6 +70,15 @@ static const function functions[] = {
     {"sigmoid", (tn_sigmoid), sigmoid_, sigmoid_l, 3.0, 3, 0, HUGE_VAL, 0x1p-126},
     {"sin", (tn_sin), sin, sinl, 2.0, 1.5, 0, 9999.999, 0x1p-24},
     {"cos", (tn_cos), cos, cosl, 2.0, 1.5, 0, 9999.999, 0x1p-24},
+    {"tan", (tn_tan), tan, tanl, 4.0, 1.5, 0, 9999.999, 0},
+    {"expm1", (tn_expm1), expm1, expm1l, 2.0, 1.5, 0, HUGE_VAL, 0},
+    {"exp2", (tn_exp2), exp2, exp2l, 1.5, 1.5, 0, HUGE_VAL, 0},
+    {"log2", (tn_log2), log2, log2l, 2.0, 1.5, 0, HUGE_VAL, 0},
+    {"log10", (tn_log10), log10, log10l, 2.0, 2.5, 0, HUGE_VAL, 0},
+    {"sinh", (tn_sinh), sinh, sinhl, 2.0, 2.5, 0, HUGE_VAL, 0},
+    {"cosh", (tn_cosh), cosh, coshl, 2.0, 2.5, 0, HUGE_VAL, 0},
+    {"erfc", (tn_erfc), erfc, erfcl, 7.0, 5.5, 0, HUGE_VAL, 0},
+    {"tan beyond 10,000", (tn_tan), tan, tanl, 1.5, 1.5, 10000, HUGE_VAL, 0},
     {"sin beyond 10,000", (tn_sin), sin, sinl, 1.0, 1.5, 10000, HUGE_VAL, 0},
     {"cos beyond 10,000", (tn_cos), cos, cosl, 1.0, 1.5, 10000, HUGE_VAL, 0},
 };

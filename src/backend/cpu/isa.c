@@ -68,8 +68,10 @@
     }
 CHECKED_TRIG(sin, sinf)
 CHECKED_TRIG(cos, cosf)
+CHECKED_TRIG(tan, tanf)
 #define row_sin_f32 row_checked_sin
 #define row_cos_f32 row_checked_cos
+#define row_tan_f32 row_checked_tan
 
 /* ---- the table ---- */
 

@@ -29,27 +29,123 @@ static inline uint32_t f32_bits(float f)
 /* Adding this rounds |x| < 2^22 to a whole number, which is then in the low bits. */
 #define ROUNDER 12582912.0F
 
-/* e^r = (1 + r) + tail: 1 + r is taken apart exactly, and what the reduction's rounding lost (rest) goes into the tail, so
- * that only the last addition rounds much. */
-static inline float m_exp_f32(float x)
+/* x = n ln 2 + r + rest; n is the whole number in t's low bits. */
+static inline float exp_reduce(float x, float *r, float *rest, int32_t *i)
 {
-    x = x > 89.0F ? 89.0F : x; /* NaN passes both tests by */
-    x = x < -104.0F ? -104.0F : x;
     float t = FMA_F32(x, 1.44269504F, ROUNDER), n = t - ROUNDER;
-    float a = FMA_F32(n, -0.693359375F, x), r = FMA_F32(n, 2.12194440e-4F, a);
-    float rest = FMA_F32(n, 2.12194440e-4F, a - r);
-    float q = FMA_F32(1.98548019e-4F, r, 1.39330549e-3F);
-    q = FMA_F32(q, r, 8.33330676e-3F);
-    q = FMA_F32(q, r, 4.16664854e-2F);
-    q = FMA_F32(q, r, 1.66666672e-1F);
+    float a = FMA_F32(n, -0.693359375F, x);
+    *r = FMA_F32(n, 2.12194440e-4F, a);
+    *rest = FMA_F32(n, 2.12194440e-4F, a - *r);
+    *i = (int32_t)(f32_bits(t) - f32_bits(ROUNDER));
+    float q = FMA_F32(1.98548019e-4F, *r, 1.39330549e-3F);
+    q = FMA_F32(q, *r, 8.33330676e-3F);
+    q = FMA_F32(q, *r, 4.16664854e-2F);
+    return FMA_F32(q, *r, 1.66666672e-1F); /* e^r = 1 + r + r^2 / 2 + r^3 q */
+}
+
+static inline float power_of_2(int32_t i)
+{
+    return bits_f32((uint32_t)(i + 127) << 23);
+}
+
+/* e^x 2^shift for x in [-104, 90] or NaN. e^r = (1 + r) + tail: 1 + r is taken apart exactly, and what the reduction's
+ * rounding lost (rest) goes into the tail, so that only the last addition rounds much. */
+static inline float exp_times(float x, int32_t shift)
+{
+    float r, rest;
+    int32_t i;
+    float q = exp_reduce(x, &r, &rest, &i);
     float one = 1.0F + r, lost = r - (one - 1.0F);
     float square = r * r,
           tip = FMA_F32(r, r, -square); /* r^2 = square + tip, exactly, where there is a fused product */
     rest = FMA_F32(rest, r, rest);      /* e^(r + rest) - e^r, to second order */
     float tail = FMA_F32(q * r, square, FMA_F32(0.5F, tip, rest) + lost);
     float y = one + FMA_F32(0.5F, square, tail);
-    int32_t i = (int32_t)(f32_bits(t) - f32_bits(ROUNDER)), half = i >> 1; /* 2^i in two steps: i may be below -126 */
-    return y * bits_f32((uint32_t)(half + 127) << 23) * bits_f32((uint32_t)(i - half + 127) << 23);
+    i += shift;
+    int32_t half = i >> 1; /* 2^i in two steps: i may be below -126 */
+    return y * power_of_2(half) * power_of_2(i - half);
+}
+
+static inline float m_exp_f32(float x)
+{
+    x = x > 89.0F ? 89.0F : x; /* NaN passes both tests by */
+    x = x < -104.0F ? -104.0F : x;
+    return exp_times(x, 0);
+}
+
+static inline float m_exp2_f32(float x)
+{
+    x = x > 129.0F ? 129.0F : x;
+    x = x < -151.0F ? -151.0F : x;
+    float t = x + ROUNDER, r = x - (t - ROUNDER);
+    float q = FMA_F32(1.53149464e-5F, r, 1.54671104e-4F);
+    q = FMA_F32(q, r, 1.33334308e-3F);
+    q = FMA_F32(q, r, 9.61803691e-3F);
+    q = FMA_F32(q, r, 5.55041096e-2F);
+    q = FMA_F32(q, r, 2.40226511e-1F);
+    float y = 1.0F + FMA_F32(q * r, r, 6.93147181e-1F * r);
+    int32_t i = (int32_t)(f32_bits(t) - f32_bits(ROUNDER)), half = i >> 1;
+    return y * power_of_2(half) * power_of_2(i - half);
+}
+
+static inline float m_expm1_f32(float x)
+{
+    float w = x > 89.0F ? 89.0F : x, r, rest;
+    w = w < -20.0F ? -20.0F : w;
+    int32_t i;
+    float q = exp_reduce(w, &r, &rest, &i);
+    float less = r + FMA_F32(q * r, r * r, FMA_F32(0.5F * r, r, FMA_F32(rest, r, rest))); /* e^r - 1 */
+    float scale = power_of_2(i - 1), y = FMA_F32(scale, less, scale - 0.5F); /* half of it: 2^128 is no float */
+    float a = x < 0.0F ? -x : x;
+    return a < 1e-7F || x != x ? x : 2.0F * y; /* -0 stays -0, and subnormals what they are */
+}
+
+static inline float m_sinh_f32(float x)
+{
+    float a = x < 0.0F ? -x : x, z = x * x;
+    float p = FMA_F32(2.81743965e-6F, z, 1.98360672e-4F);
+    p = FMA_F32(p, z, 8.3333506e-3F);
+    p = FMA_F32(p, z, 1.66666665e-1F);
+    float small = FMA_F32(p * z, x, x);
+    float half = exp_times(a > 90.0F ? 90.0F : a, -1), large = half - 0.25F / half; /* e^a may be too large */
+    large = x < 0.0F ? -large : large;
+    return x != x || x == 0.0F ? x : a < 1.0F ? small : large;
+}
+
+static inline float m_cosh_f32(float x)
+{
+    float a = x < 0.0F ? -x : x, half = exp_times(a > 90.0F ? 90.0F : a, -1);
+    return half + 0.25F / half;
+}
+
+/* erfc(a) = e^(-a^2) u P(u), u = 1 / (1 + 0.35 a), for a >= 0; 2 - erfc(-x) below. a^2 = square + tip. */
+static inline float m_erfc_f32(float x)
+{
+    float a = x < 0.0F ? -x : x;
+    a = a > 10.5F ? 10.5F : a;
+    float u = 1.0F / FMA_F32(0.35F, a, 1.0F);
+    float p = FMA_F32(3.85462076e-2F, u, -1.59740894e-1F);
+    p = FMA_F32(p, u, 1.83436954e-1F);
+    p = FMA_F32(p, u, -3.04392e-2F);
+    p = FMA_F32(p, u, 8.93863706e-2F);
+    p = FMA_F32(p, u, 1.44713268e-1F);
+    p = FMA_F32(p, u, 1.51668727e-1F);
+    p = FMA_F32(p, u, 1.87793277e-1F);
+    p = FMA_F32(p, u, 1.97152282e-1F);
+    p = FMA_F32(p, u, 1.97483015e-1F) * u;
+    float square = a * a, high = bits_f32(f32_bits(a) & 0xfffff000U);
+    float tip = high * high - square + (a - high) * (a + high);
+    square = square > 103.0F ? 103.0F : square;
+    float e = exp_times(-square, 64); /* without the shift it may be subnormal */
+    float y = FMA_F32(-tip, e, e) * p * 5.42101086e-20F;
+    y = x < 0.0F ? 2.0F - y : y;
+    float z = x * x, q = FMA_F32(4.71992592e-3F, z, -2.67581545e-2F); /* near zero, 1 - erf(x) */
+    q = FMA_F32(q, z, 1.1282838e-1F);
+    q = FMA_F32(q, z, -3.76126093e-1F);
+    q = FMA_F32(q, z, 1.12837917F);
+    y = a < 0.5F ? 1.0F - q * x : y;
+    y = x > 10.06F ? 0.0F : y;
+    return x != x ? x : y;
 }
 
 /* e^x of x <= 0 or NaN where a relative error of 1.2e-7 will do: half the work. */
@@ -71,7 +167,8 @@ static inline double m_exp_down_f64(double x)
     return exp(x);
 }
 
-static inline float m_log_f32(float x)
+/* log x = e ln 2 + f - f^2 / 2 + f^2 p for positive finite x, |f| < 0.42. Returns e. */
+static inline float log_parts(float x, float *f_, float *p_)
 {
     float tiny = x < 1.17549435e-38F ? 8388608.0F : 1.0F; /* subnormals are scaled by 2^23 first */
     uint32_t u = f32_bits(x * tiny), v = u - 0x3f3504f3U; /* sqrt(1/2): mantissa to [sqrt(1/2), sqrt(2)) */
@@ -85,13 +182,44 @@ static inline float m_log_f32(float x)
     p = FMA_F32(p, f, 2.0002235e-1F);
     p = FMA_F32(p, f, -2.4999987e-1F);
     p = FMA_F32(p, f, 3.333331e-1F);
-    float z = f * f;
-    float y = FMA_F32(p * f, z, e * -2.12194440e-4F);
-    y = FMA_F32(z, -0.5F, y);
-    y = FMA_F32(e, 0.693359375F, f + y);
+    *f_ = f;
+    *p_ = p * f;
+    return e;
+}
+
+static inline float log_edges(float x, float y)
+{
     y = x == INFINITY ? INFINITY : y;
     y = x == 0.0F ? -INFINITY : y;
     return x < 0.0F || x != x ? NAN : y;
+}
+
+static inline float m_log_f32(float x)
+{
+    float f, p, e = log_parts(x, &f, &p), z = f * f;
+    float y = FMA_F32(p, z, e * -2.12194440e-4F);
+    y = FMA_F32(z, -0.5F, y);
+    return log_edges(x, FMA_F32(e, 0.693359375F, f + y));
+}
+
+/* e * step + (f - f^2 / 2 + f^2 p) * factor; both constants come in two parts. f's twelve upper bits times the upper part
+ * of the factor is exact. */
+static inline float log_base(float x, float factor, float factor_low, float step, float step_low)
+{
+    float f, p, e = log_parts(x, &f, &p), z = f * f;
+    float y = FMA_F32(p, z, -0.5F * z), high = bits_f32(f32_bits(f + y) & 0xfffff000U), low = (f - high) + y;
+    float part = FMA_F32(low, factor, FMA_F32(e, step_low, (high + low) * factor_low));
+    return log_edges(x, FMA_F32(e, step, high * factor) + part);
+}
+
+static inline float m_log2_f32(float x)
+{
+    return log_base(x, 1.44287109F, -0.000176052854F, 1.0F, 0.0F);
+}
+
+static inline float m_log10_f32(float x)
+{
+    return log_base(x, 0.434326172F, -3.16899714e-05F, 0.301025391F, 4.60503907e-06F);
 }
 
 static inline float m_log1p_f32(float x)
@@ -157,6 +285,26 @@ static inline float m_sin_f32(float x)
 static inline float m_cos_f32(float x)
 {
     return sin_shifted(x, 1);
+}
+
+/* tan: as sin and cos, but with every part of pi/2 short enough that its product with n is exact: the quotient needs the
+ * remainder's relative error small near multiples of pi/2. */
+static inline float m_tan_f32(float x)
+{
+    float t = FMA_F32(x, 0.636619772F, ROUNDER), n = t - ROUNDER;
+    float r = x - n * 1.5703125F;
+    r = r - n * 0.00048375129699707031F;
+    r = r - n * 7.5495336204767227e-08F;
+    r = FMA_F32(n, -2.56334407e-12F, r);
+    int32_t q = (int32_t)(f32_bits(t) - f32_bits(ROUNDER));
+    float z = r * r, p = FMA_F32(9.46642077e-3F, z, 2.97306133e-3F);
+    p = FMA_F32(p, z, 2.45291212e-2F);
+    p = FMA_F32(p, z, 5.33810137e-2F);
+    p = FMA_F32(p, z, 1.3339203e-1F);
+    p = FMA_F32(p, z, 3.33331394e-1F);
+    float y = FMA_F32(p * z, r, r);
+    y = q & 1 ? -1.0F / y : y;
+    return x == 0.0F ? x : y; /* -0 stays -0 */
 }
 
 /* ---- 16-bit floats; the same results as core/dtype.c ---- */
