@@ -448,7 +448,8 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     else {
         tn_tensor *result;
         if (is_large(f, which, v)) {
-            Py_BEGIN_ALLOW_THREADS result = f->call(v);
+            Py_BEGIN_ALLOW_THREADS
+                result = f->call(v);
             Py_END_ALLOW_THREADS
         } else
             result = f->call(v);

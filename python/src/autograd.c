@@ -93,8 +93,10 @@ static PyObject *backward(PyObject *self, PyObject *args)
         if (to != Py_None && !inputs.n)
             PyErr_SetString(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
         else {
-            Py_BEGIN_ALLOW_THREADS status = (tn_backward_all_opt)(list_of(&roots), &o);
-            Py_END_ALLOW_THREADS result = py_done(status);
+            Py_BEGIN_ALLOW_THREADS
+                status = (tn_backward_all_opt)(list_of(&roots), &o);
+            Py_END_ALLOW_THREADS
+            result = py_done(status);
         }
     }
     tensors_free(&inputs);
@@ -139,8 +141,10 @@ static PyObject *grad(PyObject *self, PyObject *args)
         tn_tensor **g = calloc((size_t)(inputs.n ? inputs.n : 1), sizeof *g);
         tn_status status = TN_ENOMEM;
         if (g) {
-            Py_BEGIN_ALLOW_THREADS status = (tn_grad_opt)(list_of(&outputs), list_of(&inputs), g, &o);
-            Py_END_ALLOW_THREADS result = status ? py_raise() : gradient_tuple(g, inputs.n);
+            Py_BEGIN_ALLOW_THREADS
+                status = (tn_grad_opt)(list_of(&outputs), list_of(&inputs), g, &o);
+            Py_END_ALLOW_THREADS
+            result = status ? py_raise() : gradient_tuple(g, inputs.n);
         } else
             PyErr_NoMemory();
         free(g);

@@ -14,7 +14,7 @@ typedef struct held {
 } held;
 
 static _Atomic(held *) left;
-_Thread_local int py_holds_gil; /* > 0: this thread is known to hold it */
+PY_TLS int py_holds_gil; /* > 0: this thread is known to hold it */
 
 static void let_go(held *h)
 {

@@ -7,7 +7,8 @@
 /* What may wait for a GPU or a driver lets other threads run. */
 #define UNLOCKED(statement) \
     do { \
-        Py_BEGIN_ALLOW_THREADS statement; \
+        Py_BEGIN_ALLOW_THREADS \
+            statement; \
         Py_END_ALLOW_THREADS \
     } while (0)
 

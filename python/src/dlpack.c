@@ -48,8 +48,11 @@ static PyObject *to_dlpack(PyObject *self, PyObject *args)
         return NULL;
     tn_tensor *t = py_t(o);
     tn_error_clear();
-    Py_BEGIN_ALLOW_THREADS m = with_version ? (void *)tn_to_dlpack(t, stream) : (void *)tn_to_dlpack_legacy(t, stream);
-    Py_END_ALLOW_THREADS if (!m) return refuse(t);
+    Py_BEGIN_ALLOW_THREADS
+        m = with_version ? (void *)tn_to_dlpack(t, stream) : (void *)tn_to_dlpack_legacy(t, stream);
+    Py_END_ALLOW_THREADS
+    if (!m)
+        return refuse(t);
     if (with_version && copied)
         ((tn_dl_managed_versioned *)m)->flags |= TN_DL_IS_COPIED;
     capsule = with_version ? PyCapsule_New(m, versioned, drop_versioned) : PyCapsule_New(m, plain, drop_plain);
@@ -73,8 +76,11 @@ static PyObject *from_dlpack(PyObject *self, PyObject *o)
                             "consumed only once, so you might have already constructed a tensor from it once.");
     void *m = PyCapsule_GetPointer(o, old ? plain : versioned);
     tn_tensor *t;
-    Py_BEGIN_ALLOW_THREADS t = old ? tn_from_dlpack_legacy(m) : tn_from_dlpack(m);
-    Py_END_ALLOW_THREADS if (!t) return py_raise();
+    Py_BEGIN_ALLOW_THREADS
+        t = old ? tn_from_dlpack_legacy(m) : tn_from_dlpack(m);
+    Py_END_ALLOW_THREADS
+    if (!t)
+        return py_raise();
     if (PyCapsule_SetName(o, old ? "used_dltensor" : "used_dltensor_versioned")) { /* cannot be: its name was read */
         PyErr_Clear();
         PyCapsule_SetDestructor(o, NULL);

@@ -309,8 +309,10 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
         o.keepdim = v[2].s.v.i != 0;
         o.indices = &both[1];
     }
-    Py_BEGIN_ALLOW_THREADS both[0] = f(v[0].s.v.t, &o);
-    Py_END_ALLOW_THREADS return which == 2 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
+    Py_BEGIN_ALLOW_THREADS
+        both[0] = f(v[0].s.v.t, &o);
+    Py_END_ALLOW_THREADS
+    return which == 2 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
 }
 
 static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
@@ -339,8 +341,10 @@ PyObject *run_sort(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     tn_tensor *both[2] = {NULL, NULL};
     tn_sort_options o = {.struct_size = sizeof o, .site = "", .descending = v[2].s.v.i != 0, .indices = &both[1]};
-    Py_BEGIN_ALLOW_THREADS both[0] = (tn_sort_opt)(v[0].s.v.t, v[1].s.v.i, &o);
-    Py_END_ALLOW_THREADS return both[0] ? py_named_result("sort", value_index, both, 2) : py_raise();
+    Py_BEGIN_ALLOW_THREADS
+        both[0] = (tn_sort_opt)(v[0].s.v.t, v[1].s.v.i, &o);
+    Py_END_ALLOW_THREADS
+    return both[0] ? py_named_result("sort", value_index, both, 2) : py_raise();
 }
 
 PyObject *run_topk(PyObject *self, py_value *v, int which)
@@ -348,8 +352,10 @@ PyObject *run_topk(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     tn_tensor *both[2] = {NULL, NULL};
     tn_topk_options o = {.struct_size = sizeof o, .site = "", .smallest = v[3].s.v.i == 0, .indices = &both[1]};
-    Py_BEGIN_ALLOW_THREADS both[0] = (tn_topk_opt)(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, &o);
-    Py_END_ALLOW_THREADS return both[0] ? py_named_result("topk", value_index, both, 2) : py_raise();
+    Py_BEGIN_ALLOW_THREADS
+        both[0] = (tn_topk_opt)(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, &o);
+    Py_END_ALLOW_THREADS
+    return both[0] ? py_named_result("topk", value_index, both, 2) : py_raise();
 }
 
 PyObject *run_aminmax(PyObject *self, py_value *v, int which)

@@ -316,7 +316,8 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
     tn_tensor *r = NULL;
     if (!read_index(&x, self, index)) {
         if (x.advanced) {
-            Py_BEGIN_ALLOW_THREADS r = tn_index_at("", x.view, indices(&x));
+            Py_BEGIN_ALLOW_THREADS
+                r = tn_index_at("", x.view, indices(&x));
             Py_END_ALLOW_THREADS
         } else
             r = x.view == py_t(self) ? tn_alias_at("", x.view) : tn_retain(x.view);
@@ -412,8 +413,10 @@ int py_set_item(PyObject *self, PyObject *index, PyObject *value)
     }
     if (!read_index(&x, self, index) && !value_of(value, py_t(self), &v, &made)) {
         tn_tensor *r;
-        Py_BEGIN_ALLOW_THREADS r = x.advanced ? write_indices(&x, v) : write_view(x.view, v);
-        Py_END_ALLOW_THREADS status = r ? 0 : (py_raise(), -1);
+        Py_BEGIN_ALLOW_THREADS
+            r = x.advanced ? write_indices(&x, v) : write_view(x.view, v);
+        Py_END_ALLOW_THREADS
+        status = r ? 0 : (py_raise(), -1);
     }
     Py_XDECREF(made);
     indexing_free(&x);

@@ -45,13 +45,16 @@ static PyObject *binary(PyObject *a, PyObject *b, tn_tensor *(*f)(const char *, 
         Py_RETURN_NOTIMPLEMENTED;
     }
     if (large(x) || large(y)) {
-        Py_BEGIN_ALLOW_THREADS r = f("", x, y);
+        Py_BEGIN_ALLOW_THREADS
+            r = f("", x, y);
         Py_END_ALLOW_THREADS
     } else
         r = f("", x, y);
-    tn_release(x_made);
-    tn_release(y_made);
-    return py_wrap(r);
+    if (x_made || y_made) {
+        tn_release(x_made);
+        tn_release(y_made);
+    }
+    return py_wrap_as(py_tensor_type, r); /* a new tensor: nobody has wrapped it */
 }
 
 static PyObject *binary_inplace(PyObject *a, PyObject *b, tn_tensor *(*f)(const char *, tn_tensor *, tn_scalar))
@@ -63,8 +66,10 @@ static PyObject *binary_inplace(PyObject *a, PyObject *b, tn_tensor *(*f)(const 
         return NULL;
     if (status)
         Py_RETURN_NOTIMPLEMENTED;
-    Py_BEGIN_ALLOW_THREADS r = f("", py_t(a), y);
-    Py_END_ALLOW_THREADS tn_release(y_made);
+    Py_BEGIN_ALLOW_THREADS
+        r = f("", py_t(a), y);
+    Py_END_ALLOW_THREADS
+    tn_release(y_made);
     return r ? Py_NewRef(a) : py_raise();
 }
 
@@ -72,7 +77,8 @@ static PyObject *unary(PyObject *a, tn_tensor *(*f)(const char *, tn_tensor *))
 {
     tn_tensor *r;
     if (tn_tensor_numel(py_t(a)) > PY_UNLOCK) {
-        Py_BEGIN_ALLOW_THREADS r = f("", py_t(a));
+        Py_BEGIN_ALLOW_THREADS
+            r = f("", py_t(a));
         Py_END_ALLOW_THREADS
     } else
         r = f("", py_t(a));
@@ -117,8 +123,10 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     tn_tensor *r;
     if (!py_is_tensor(a) || !py_is_tensor(b))
         Py_RETURN_NOTIMPLEMENTED;
-    Py_BEGIN_ALLOW_THREADS r = tn_matmul_at("", py_t(a), py_t(b));
-    Py_END_ALLOW_THREADS return py_wrap(r);
+    Py_BEGIN_ALLOW_THREADS
+        r = tn_matmul_at("", py_t(a), py_t(b));
+    Py_END_ALLOW_THREADS
+    return py_wrap(r);
 }
 
 static PyObject *negative(PyObject *a)
@@ -166,13 +174,16 @@ static PyObject *number_of(tn_tensor *t)
     int64_t i = 0;
     double f = 0;
     bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t)), failed;
-    Py_BEGIN_ALLOW_THREADS tn_error_clear();
-    if (floating)
-        f = tn_item(t);
-    else
-        i = tn_item_int(t);
-    failed = tn_error_code() != TN_OK;
-    Py_END_ALLOW_THREADS if (failed) return py_raise();
+    Py_BEGIN_ALLOW_THREADS
+        tn_error_clear();
+        if (floating)
+            f = tn_item(t);
+        else
+            i = tn_item_int(t);
+        failed = tn_error_code() != TN_OK;
+    Py_END_ALLOW_THREADS
+    if (failed)
+        return py_raise();
     if (floating)
         return PyFloat_FromDouble(f);
     return tn_tensor_dtype(t) == TN_BOOL ? PyBool_FromLong(i != 0) : PyLong_FromLongLong(i);

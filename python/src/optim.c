@@ -1,6 +1,8 @@
 /* optim.c: what Python's optimisers do to a whole list of parameters in one call. */
 #include "py.h"
 
+#include <stdlib.h>
+
 /* A tensor of a list, borrowed; NULL for None; *bad is set where it is neither. */
 static tn_tensor *item_at(PyObject *list, Py_ssize_t i, bool *bad)
 {
@@ -39,42 +41,127 @@ static int fill_missing(PyObject *list, PyObject *params)
     return 0;
 }
 
+/* ---- the work: on references of its own, so that the GIL can be let go ---- */
+
+typedef struct update {
+    tn_tensor *p, *grad, *first, *second; /* first, second: the optimiser's state; TN_NONE where it has none */
+    int64_t step;                         /* of Adam: which; of SGD: 1 where the buffer is new */
+} update;
+
+typedef struct hyper {
+    double lr, a, b, eps, weight_decay; /* a, b: momentum and dampening, or both betas */
+    bool mode, maximize;                /* nesterov, or decoupled */
+} hyper;
+
+typedef tn_tensor *apply(const update *u, const hyper *h);
+
+static tn_tensor *apply_sgd(const update *u, const hyper *h)
+{
+    return tn_sgd_step__at("", u->p, u->grad, u->first, h->lr, h->a, h->b, h->weight_decay, h->mode, u->step == 1,
+                           h->maximize);
+}
+
+static tn_tensor *apply_adam(const update *u, const hyper *h)
+{
+    return tn_adam_step__at("", u->p, u->grad, u->first, u->second, h->lr, h->a, h->b, h->eps, h->weight_decay, u->step,
+                            h->mode, h->maximize);
+}
+
+static bool apply_all(apply *f, const update *u, Py_ssize_t n, const hyper *h)
+{
+    bool ok = true, was = tn_set_grad_enabled(false);
+    for (Py_ssize_t i = 0; i < n && ok; i++)
+        ok = f(&u[i], h) != NULL;
+    tn_set_grad_enabled(was);
+    return ok;
+}
+
+static void let_go(update *u, Py_ssize_t n)
+{
+    for (Py_ssize_t i = 0; i < n; i++) {
+        tn_release(u[i].p);
+        tn_release(u[i].grad);
+        tn_release(u[i].first);
+        tn_release(u[i].second);
+    }
+    free(u);
+}
+
+/* Runs the updates, without the GIL where they are large; lets go of what they hold. */
+static PyObject *run(apply *f, update *u, Py_ssize_t n, const hyper *h)
+{
+    int64_t elements = 0;
+    bool ok;
+    for (Py_ssize_t i = 0; i < n; i++)
+        elements += tn_tensor_numel(u[i].p);
+    if (elements > PY_UNLOCK) {
+        Py_BEGIN_ALLOW_THREADS
+            ok = apply_all(f, u, n, h);
+        Py_END_ALLOW_THREADS
+    } else
+        ok = apply_all(f, u, n, h);
+    let_go(u, n);
+    if (!ok)
+        return py_raise();
+    Py_RETURN_NONE;
+}
+
+static update *updates_new(PyObject *params)
+{
+    Py_ssize_t n = PyList_Size(params);
+    update *u = calloc((size_t)(n ? n : 1), sizeof *u);
+    if (!u)
+        PyErr_NoMemory();
+    return u;
+}
+
+/* Adds parameter i, if it has a gradient, with its state. Returns whether it was added. */
+static bool add_update(update *u, tn_tensor *p, tn_tensor *first, tn_tensor *second)
+{
+    tn_tensor *grad = p ? tn_tensor_grad(p) : NULL;
+    if (!grad || !first || !second)
+        return false;
+    *u = (update){tn_retain(p), tn_retain(grad), tn_retain(first), tn_retain(second), 0};
+    return true;
+}
+
 /* _sgd_step(params, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize) */
 static PyObject *sgd_step(PyObject *self, PyObject *args)
 {
     PyObject *params, *buffers;
-    double lr, momentum, dampening, weight_decay;
+    hyper h = {0};
     int nesterov, maximize;
+    bool bad = false;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!Oddddpp:_sgd_step", &PyList_Type, &params, &buffers, &lr, &momentum, &dampening,
-                          &weight_decay, &nesterov, &maximize))
+    if (!PyArg_ParseTuple(args, "O!Oddddpp:_sgd_step", &PyList_Type, &params, &buffers, &h.lr, &h.a, &h.b,
+                          &h.weight_decay, &nesterov, &maximize))
         return NULL;
-    Py_ssize_t n = PyList_Size(params);
-    bool bad = false, was, fresh[256] = {false};
-    if (buffers != Py_None) {
-        if (n > 256 || !PyList_Check(buffers) || PyList_Size(buffers) != n)
-            return n > 256 ? PyErr_Format(PyExc_ValueError, "a group of more than 256 parameters goes in pieces")
-                           : (refuse(), NULL);
-        for (Py_ssize_t i = 0; i < n; i++)
-            fresh[i] = !item_at(buffers, i, &bad);
-        if (bad || fill_missing(buffers, params))
-            return refuse(), NULL;
-    }
-    was = tn_set_grad_enabled(false);
-    bool ok = true;
-    for (Py_ssize_t i = 0; i < n && ok && !bad; i++) {
-        tn_tensor *p = item_at(params, i, &bad), *g = p ? tn_tensor_grad(p) : NULL;
-        tn_tensor *b = buffers == Py_None ? TN_NONE : item_at(buffers, i, &bad);
-        if (g && !bad)
-            ok = tn_sgd_step__at("", p, g, b, lr, momentum, dampening, weight_decay, nesterov != 0, fresh[i],
-                                 maximize != 0) != NULL;
-    }
-    tn_set_grad_enabled(was);
-    if (bad)
+    h.mode = nesterov != 0;
+    h.maximize = maximize != 0;
+    bool state = buffers != Py_None;
+    if (state && (!PyList_Check(buffers) || PyList_Size(buffers) != PyList_Size(params)))
         return refuse(), NULL;
-    if (!ok)
-        return py_raise();
-    Py_RETURN_NONE;
+    update *u = updates_new(params);
+    if (!u)
+        return NULL;
+    for (Py_ssize_t i = 0; state && i < PyList_Size(params); i++)
+        u[i].step = !item_at(buffers, i, &bad); /* which are new, before they are made */
+    if (bad || (state && fill_missing(buffers, params))) {
+        free(u);
+        return refuse(), NULL;
+    }
+    Py_ssize_t n = 0;
+    for (Py_ssize_t i = 0; i < PyList_Size(params); i++) {
+        int64_t fresh = u[i].step;
+        tn_tensor *p = item_at(params, i, &bad), *b = state ? item_at(buffers, i, &bad) : TN_NONE;
+        if (add_update(&u[n], p, b, TN_NONE))
+            u[n++].step = fresh;
+    }
+    if (bad) {
+        let_go(u, n);
+        return refuse(), NULL;
+    }
+    return run(apply_sgd, u, n, &h);
 }
 
 /* One more in a step counter, a 0-dim float32 tensor on the CPU; the new count. 0 with an exception. */
@@ -111,31 +198,29 @@ static int fill_steps(PyObject *steps, PyObject *params)
 static PyObject *adam_step(PyObject *self, PyObject *args)
 {
     PyObject *params, *m, *v, *steps;
-    double lr, beta1, beta2, eps, weight_decay;
+    hyper h = {0};
     int decoupled, maximize;
+    bool bad = false;
     (void)self;
     if (!PyArg_ParseTuple(args, "O!O!O!O!dddddpp:_adam_step", &PyList_Type, &params, &PyList_Type, &m, &PyList_Type, &v,
-                          &PyList_Type, &steps, &lr, &beta1, &beta2, &eps, &weight_decay, &decoupled, &maximize))
+                          &PyList_Type, &steps, &h.lr, &h.a, &h.b, &h.eps, &h.weight_decay, &decoupled, &maximize))
         return NULL;
+    h.mode = decoupled != 0;
+    h.maximize = maximize != 0;
     if (fill_missing(m, params) || fill_missing(v, params) || fill_steps(steps, params))
         return NULL;
-    bool bad = false, ok = true, was = tn_set_grad_enabled(false);
-    for (Py_ssize_t i = 0; i < PyList_Size(params) && ok && !bad; i++) {
-        tn_tensor *p = item_at(params, i, &bad), *g = p ? tn_tensor_grad(p) : NULL;
-        tn_tensor *mi = item_at(m, i, &bad), *vi = item_at(v, i, &bad);
-        int64_t step = g ? count(steps, i) : 0;
-        if (g && !step)
-            bad = true;
-        else if (g)
-            ok = tn_adam_step__at("", p, g, mi, vi, lr, beta1, beta2, eps, weight_decay, step, decoupled != 0,
-                                  maximize != 0) != NULL;
+    update *u = updates_new(params);
+    Py_ssize_t n = 0;
+    for (Py_ssize_t i = 0; u && i < PyList_Size(params) && !bad; i++) {
+        tn_tensor *p = item_at(params, i, &bad), *mi = item_at(m, i, &bad), *vi = item_at(v, i, &bad);
+        if (!bad && add_update(&u[n], p, mi, vi))
+            bad = !(u[n++].step = count(steps, i));
     }
-    tn_set_grad_enabled(was);
-    if (bad)
+    if (u && bad) {
+        let_go(u, n);
         return refuse(), NULL;
-    if (!ok)
-        return py_raise();
-    Py_RETURN_NONE;
+    }
+    return u ? run(apply_adam, u, n, &h) : NULL;
 }
 
 /* _zero_grads(tensors, set_to_none) */

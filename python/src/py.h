@@ -135,7 +135,8 @@ tn_node *py_node_of(PyObject *o);
 PyObject *py_item(PyObject *self);
 PyObject *py_to_numpy(PyObject *self);
 extern const PyType_Slot py_buffer_slots[]; /* buffer.c */
-extern _Thread_local int py_holds_gil; /* > 0: this thread is known to hold the GIL: what is let go of goes at once */
+#define PY_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+extern PY_TLS int py_holds_gil; /* > 0: this thread is known to hold the GIL: what is let go of goes at once */
 /* Drops a reference, from any thread, with the GIL or without. */
 void py_release_later(void *object);
 PyObject *py_tensor_repr(PyObject *self);

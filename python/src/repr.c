@@ -14,8 +14,11 @@ static char *text_of(tn_tensor *t, int64_t *length)
             return NULL;
         }
         text = more;
-        Py_BEGIN_ALLOW_THREADS *length = tn_to_string(t, text, room);
-        Py_END_ALLOW_THREADS if (*length < (int64_t)room) return text;
+        Py_BEGIN_ALLOW_THREADS
+            *length = tn_to_string(t, text, room);
+        Py_END_ALLOW_THREADS
+        if (*length < (int64_t)room)
+            return text;
     }
 }
 

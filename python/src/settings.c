@@ -251,8 +251,10 @@ static PyObject *run_is_nonzero(PyObject *self, py_value *v, int which)
                             n ? "more than one value" : "no values");
     double value;
     tn_error_clear();
-    Py_BEGIN_ALLOW_THREADS value = tn_item(v[0].s.v.t);
-    Py_END_ALLOW_THREADS return tn_error_code() ? py_raise() : PyBool_FromLong(value != 0);
+    Py_BEGIN_ALLOW_THREADS
+        value = tn_item(v[0].s.v.t);
+    Py_END_ALLOW_THREADS
+    return tn_error_code() ? py_raise() : PyBool_FromLong(value != 0);
 }
 
 #define ASK(name, slots, signature) \

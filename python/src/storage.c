@@ -92,8 +92,10 @@ static PyObject *safetensors_load(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&:_safetensors_load", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS file = (tn_safetensors_open_at)("", name);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+        file = (tn_safetensors_open_at)("", name);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return read_safetensors(file);
 }
 
@@ -175,9 +177,10 @@ static PyObject *safetensors_save(PyObject *self, PyObject *args)
         const char *name = PyBytes_AsString(path);
         tn_status status;
         tn_save_safetensors_options o = {.struct_size = sizeof o, .site = "", .metadata = {pairs, (size_t)m.n}};
-        Py_BEGIN_ALLOW_THREADS status =
-            (tn_save_safetensors_opt)(name, t.keys, (tn_tensors){t.tensors, (size_t)t.n}, &o);
-        Py_END_ALLOW_THREADS result = py_done(status);
+        Py_BEGIN_ALLOW_THREADS
+            status = (tn_save_safetensors_opt)(name, t.keys, (tn_tensors){t.tensors, (size_t)t.n}, &o);
+        Py_END_ALLOW_THREADS
+        result = py_done(status);
         free(pairs);
     }
 done:
@@ -195,8 +198,10 @@ static PyObject *load_idx(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&:load_idx", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS t = (tn_load_idx_at)("", name);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+        t = (tn_load_idx_at)("", name);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     return py_wrap(t);
 }
 

@@ -209,3 +209,14 @@ def test_training_converges():
             o.step()
         assert net.weight.tolist() == [pytest.approx([2.0, -3.4], abs=1e-3)]
         assert net.bias.item() == pytest.approx(4.2, abs=1e-3)
+
+
+def test_more_than_256_parameters_with_momentum():
+    params = [torch.nn.Parameter(torch.ones(2)) for _ in range(300)]
+    opt = torch.optim.SGD(params, lr=0.5, momentum=0.9)
+    for _ in range(2):
+        opt.zero_grad()
+        sum(p.sum() for p in params).backward()
+        opt.step()
+    # first step: 1 - 0.5 * 1; second: buffer 0.9 + 1, so 0.5 - 0.5 * 1.9
+    assert all(p.tolist() == pytest.approx([-0.45, -0.45]) for p in params)
