@@ -31,7 +31,9 @@ ROWS = set(re.findall(r"^(?:UNARY|BINARY|TERNARY)\((\w+),", (SOURCE / "src/op/op
 DRAWN = {
     "nn.functional.alpha_dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.dropout",
     "nn.functional.feature_alpha_dropout", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
-    "nn.functional.rrelu", "as_strided.partial_views", "topk", "nn.functional.multi_head_attention_forward", "pca_lowrank", "svd_lowrank", "resize_", "resize_as_",
+    "nn.functional.rrelu", "as_strided.partial_views", "topk", "nn.functional.multi_head_attention_forward",
+    "pca_lowrank", "svd_lowrank", "resize_", "resize_as_",
+    "norm.nuc",  # needs singular values: NotImplementedError
 }
 
 
