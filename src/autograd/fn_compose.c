@@ -526,9 +526,10 @@ tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)
         tn_tensor *largest = tn_max(index);
         if (!largest)
             return NULL;
-        if (tn_item_int(largest) < 0)
+        const int64_t last = tn_item_int(largest); /* once: a GPU is waited for */
+        if (last < 0)
             return tn__fail(TN_EINVAL, "Class values must be non-negative.");
-        if (__builtin_add_overflow(tn_item_int(largest), 1, &num_classes))
+        if (__builtin_add_overflow(last, 1, &num_classes))
             return tn__fail(TN_EINVAL, "one_hot: index %lld leaves no room for a number of classes",
                             (long long)INT64_MAX);
     }
