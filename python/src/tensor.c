@@ -103,7 +103,7 @@ static void dealloc(PyObject *o)
         tn_release(self->t);
         py_holds_gil--;
     }
-    if (FREE_LIST && type == py_tensor_type && n_free < FREE_LIST)
+    if (FREE_LIST > 0 && type == py_tensor_type && n_free < FREE_LIST)
         free_list[n_free++] = self;
     else if (type == py_tensor_type)
         type_free(o);
