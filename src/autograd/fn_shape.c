@@ -35,6 +35,10 @@ static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool ea
     if (!x || times == 1)
         return x;
     int64_t shape[TN_MAX_DIMS], outer = 1, inner = 1;
+    if (__builtin_mul_overflow(x->numel, times, &(int64_t){0}) ||
+        __builtin_mul_overflow(x->shape[dim], times, &(int64_t){0}))
+        return tn__fail(TN_EINVAL, "Storage size calculation overflowed: %lld copies of %lld elements",
+                        (long long)times, (long long)x->numel);
     for (int32_t d = 0; d < x->ndim; d++) {
         shape[d] = x->shape[d] * (d == dim ? times : 1);
         outer *= d < dim || (each && d == dim) ? x->shape[d] : 1;
@@ -89,8 +93,10 @@ static tn_tensor *repeated_indices(tn_tensor *repeats)
     if (tn_item(least) < 0)
         return tn__fail(TN_EINVAL, "repeats can not be negative");
     const double total = tn_item(last);
-    if (!(total >= 0))
+    if (isnan(total))
         return NULL;
+    if (total < 0 || total > 0x1p53) /* more than any memory holds, or a sum that wrapped */
+        return tn__fail(TN_EINVAL, "repeats sum to more than a tensor can hold");
     tn_tensor *begun = tn_zeros(TN_SHAPE((int64_t)total + 1), .dtype = TN_I64, .device = repeats->device);
     begun = tn_index_add(begun, 0, tn_sub(ends, wide), tn_ones_like(wide));
     return tn_sub(tn_slice(tn_cumsum(begun, 0), 0, 0, (int64_t)total, 1), 1);

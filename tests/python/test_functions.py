@@ -229,3 +229,13 @@ def test_gelu():
     assert repr(torch.nn.GELU("tanh")) == "GELU(approximate='tanh')"
     with pytest.raises(RuntimeError, match="approximate argument must be either none or tanh."):
         torch.nn.functional.gelu(x, approximate="x")
+
+
+def test_repeats_beyond_all_memory():
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        torch.ones(24).repeat_interleave(2**62)
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        torch.ones(3).repeat(2**62)
+    with pytest.raises(RuntimeError, match="repeats sum to more than a tensor can hold"):
+        torch.ones(2).repeat_interleave(torch.tensor([2**62, 2**62 - 1]))
+    assert torch.ones(0).repeat(2**62).shape == (0,)
