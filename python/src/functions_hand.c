@@ -241,25 +241,40 @@ tn_tensor *call_index_add_alpha_(const py_value *v)
     return r;
 }
 
-/* The library's in-place form has no options: what they scale is scaled before. */
+/* The result, written into x only when all of it is there: a call that fails leaves x as it was. */
+static tn_tensor *put_into(tn_tensor *x, tn_tensor *result)
+{
+    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    tn_tensor *r = result ? (tn_copy__opt)(x, result, &o) : NULL;
+    tn_release(result);
+    return r;
+}
+
 tn_tensor *call_addmm_full_(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t;
-    tn_tensor *product = is_one(&v[4]) ? tn_retain(v[1].s.v.t) : scaled(&v[1], &v[4]);
-    tn_tensor *r =
-        product && (is_one(&v[3]) || (tn_mul__at)("", x, v[3].s)) ? (tn_addmm__at)("", x, product, v[2].s.v.t) : NULL;
-    tn_release(product);
-    return r;
+    if (is_one(&v[3]) && is_one(&v[4]))
+        return (tn_addmm__at)("", x, v[1].s.v.t, v[2].s.v.t);
+    tn_addmm_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
+    return put_into(x, (tn_addmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
 }
 
 tn_tensor *call_clamp_bounds_(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t;
-    if (v[1].s.kind && !(x = (tn_clamp_min__at)("", x, v[1].s)))
-        return NULL;
-    if (v[2].s.kind || v[1].s.kind)
-        return v[2].s.kind ? (tn_clamp_max__at)("", x, v[2].s) : x;
-    return (tn_clamp_at)("", x, v[1].s, v[2].s); /* neither: its error */
+    if (!v[2].s.kind && v[1].s.kind)
+        return (tn_clamp_min__at)("", x, v[1].s);
+    if (!v[1].s.kind && v[2].s.kind)
+        return (tn_clamp_max__at)("", x, v[2].s);
+    tn_tensor *r = (tn_clamp_at)("", x, v[1].s, v[2].s);
+    if (!r || tn_can_cast(tn_tensor_dtype(r), tn_tensor_dtype(x)))
+        return put_into(x, r);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
+                 tn_dtype_name(tn_tensor_dtype(r)), tn_dtype_name(tn_tensor_dtype(x)));
+    PyGILState_Release(gil);
+    tn_release(r);
+    return NULL;
 }
 
 tn_tensor *call_dropout_train(const py_value *v)

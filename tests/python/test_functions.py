@@ -239,3 +239,16 @@ def test_repeats_beyond_all_memory():
     with pytest.raises(RuntimeError, match="repeats sum to more than a tensor can hold"):
         torch.ones(2).repeat_interleave(torch.tensor([2**62, 2**62 - 1]))
     assert torch.ones(0).repeat(2**62).shape == (0,)
+
+
+def test_in_place_calls_that_fail_change_nothing():
+    x = torch.ones(2, 2)
+    with pytest.raises(RuntimeError):
+        x.addmm_(torch.ones(2, 3), torch.ones(2, 3), beta=5)
+    assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    x.addmm_(torch.ones(2, 3), torch.ones(3, 2), beta=2, alpha=3)
+    assert x.tolist() == [[11.0, 11.0], [11.0, 11.0]]
+    i = torch.tensor([1, 5, 9])
+    with pytest.raises(RuntimeError, match="result type"):
+        i.clamp_(3, 6.5)
+    assert i.tolist() == [1, 5, 9] and i.clamp_(3, 6).tolist() == [3, 5, 6]

@@ -1,14 +1,13 @@
 """Adagrad."""
 
 from tenon import _C
-from tenon.autograd import no_grad
 
-from .optimizer import Optimizer, as_number, check_lr, check_not_negative
+from .optimizer import OneByOne, as_number, check_lr, check_not_negative
 
 __all__ = ["Adagrad"]
 
 
-class Adagrad(Optimizer):
+class Adagrad(OneByOne):
     """s += d^2, d = grad + weight_decay * p; p -= lr / (1 + (t - 1) * lr_decay) * d / (sqrt(s) + eps)
     (Duchi et al. 2011)"""
 
@@ -25,17 +24,6 @@ class Adagrad(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p] = {"step": _C.tensor(0.0), "sum": _C.full_like(p, initial_accumulator_value)}
-
-    def step(self, closure=None):
-        """One update of every parameter that has a gradient. Returns closure's result."""
-        loss = None if closure is None else self._loss_of(closure)
-        self._opt_called = True
-        with no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(p, group)
-        return loss
 
     def _update(self, p, group):
         own = self.state[p]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from types import MappingProxyType
 
 from tenon import _C
-from tenon.autograd import enable_grad
+from tenon.autograd import enable_grad, no_grad
 
 from ..nn.modules import _hooks
 from ..nn.modules.module import typename
@@ -277,3 +277,19 @@ def _cast(param, value, key=None):
     if isinstance(value, (list, tuple)):
         return type(value)(_cast(param, v) for v in value)
     return copy.deepcopy(value)
+
+
+class OneByOne(Optimizer):
+    """An optimiser that updates one parameter after the other: classes define _update(p, group), which runs with recording
+    off."""
+
+    def step(self, closure=None):
+        """One update of every parameter that has a gradient. Returns closure's result."""
+        loss = None if closure is None else self._loss_of(closure)
+        self._opt_called = True
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(p, group)
+        return loss

@@ -1,14 +1,13 @@
 """RMSprop."""
 
 from tenon import _C
-from tenon.autograd import no_grad
 
-from .optimizer import Optimizer, as_number, check_lr, check_not_negative
+from .optimizer import OneByOne, as_number, check_lr, check_not_negative
 
 __all__ = ["RMSprop"]
 
 
-class RMSprop(Optimizer):
+class RMSprop(OneByOne):
     """s = alpha * s + (1 - alpha) * d^2, d = grad + weight_decay * p; p -= lr * d / (sqrt(s) + eps)
 
     centered   s less the square of a like average of the gradients
@@ -25,17 +24,6 @@ class RMSprop(Optimizer):
         super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
                                       weight_decay=weight_decay, capturable=capturable, foreach=foreach,
                                       maximize=maximize, differentiable=differentiable))
-
-    def step(self, closure=None):
-        """One update of every parameter that has a gradient. Returns closure's result."""
-        loss = None if closure is None else self._loss_of(closure)
-        self._opt_called = True
-        with no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(p, group)
-        return loss
 
     def _update(self, p, group):
         own = self.state[p]
