@@ -95,6 +95,8 @@ TN_API int64_t tn_kernel_cache_folder(char *out, size_t size);
  * is void from then on (using one is an error), its memory is free. Other devices and the CPU go on. No other thread may be
  * using the device. */
 TN_API tn_status tn_cuda_reset(tn_device device) TN_MUST_USE;
+/* Has an asynchronous failure made it unusable, until it is reset? False where there is no such device. */
+TN_API bool tn_cuda_is_lost(tn_device device);
 
 /* ---- arithmetic ---- */
 

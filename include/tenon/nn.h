@@ -35,6 +35,10 @@ typedef struct tn_module_class {
     /* What is printed between the brackets ("p=0.5"): writes at most n bytes as snprintf does, returns the whole length.
      * NULL: nothing. */
     int64_t (*describe)(const tn_module *self, char *out, size_t n);
+    /* The ctx of a replica of self on another device (tenon/parallel.h): a module of this class whose parts have the names
+     * of self's and are there already. destroy frees it; NULL with an error set where it cannot be made. NULL: replicas
+     * use self's own, which then must not point to tensors or modules. */
+    void *(*replicate)(const tn_module *self, tn_module *replica);
 } tn_module_class;
 
 /* A module without parameters, in training mode. ctx is the class's own; on error it is not destroyed. */

@@ -15,6 +15,7 @@
 #include <tenon/nn.h>
 #include <tenon/ops.h>
 #include <tenon/optim.h>
+#include <tenon/parallel.h>
 #include <tenon/random.h>
 #include <tenon/scope.h>
 #include <tenon/tensor.h>
