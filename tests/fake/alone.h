@@ -39,7 +39,7 @@ static inline bool alone_with_real_gpus(void)
 }
 
 /* TENON_TEST_LOGICAL: a test that asks for n fake GPUs gets one, which is n devices (TENON_VISIBLE_DEVICES=0,0) and has the
- * memory of n. */
+ * memory of n; or one real GPU. */
 static inline void alone_logical(const char *variable)
 {
     static char gpus[64], list[256];
@@ -53,7 +53,8 @@ static inline void alone_logical(const char *variable)
         snprintf(gpus, sizeof gpus, "TENON_FAKE_GPUS=1");
     for (int i = 0; i < n; i++)
         at += snprintf(list + at, sizeof list - (size_t)at, "%s", i ? ",0" : "TENON_VISIBLE_DEVICES=0");
-    putenv(gpus);
+    if (!alone_with_real_gpus())
+        putenv(gpus);
     putenv(list);
 }
 
