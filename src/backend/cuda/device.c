@@ -330,8 +330,8 @@ static void let_go(tn__cuda_device *dev)
 }
 
 /* What is under way ends first: copies write to host memory that goes here too. What lives in the context is told, of all
- * devices that share it before the first of them lets go of it; the driver takes the context itself away. The allocators are told without the devices' locks: under their
- * own they ask for events and let streams go. */
+ * devices that share it before the first of them lets go of it; the driver takes the context itself away. The allocators are
+ * told without the devices' locks: under their own they ask for events and let streams go. */
 static void take_context(tn__cuda_device *first, tn__cu_context context)
 {
     tn__cuda_device *dev;
