@@ -35,7 +35,7 @@ struct tn_module {
     tn_module_class cls; /* its name is owned */
     void *ctx;
     bool training;
-    bool user; /* of a class of the user's: its forward may do anything, waiting for a device included */
+    bool user;     /* of a class of the user's: its forward may do anything, waiting for a device included */
     int32_t depth; /* modules above it on the longest chain it was ever put into */
     tn__slots slots[TN__SLOT_KINDS];
     _Atomic(tn__names *) names;
