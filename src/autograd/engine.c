@@ -380,6 +380,15 @@ static bool waits_itself(const task *k, const tn__node *n)
     return true;
 }
 
+/* The stream on which a node reads a gradient that is ready on another one: its own, or, where its outputs lie on several
+ * devices, the current one of that device. */
+static tn__stream *reader_of(const tn__node *n, const tn__stream *on)
+{
+    if (TN_LIKELY(!on || !n->stream || tn__same_device(on->device, n->stream->device)))
+        return n->stream;
+    return tn__lane_current(on->device);
+}
+
 /* One node's turn, on the stream of its forward. */
 static tn_status visit(task *k, tn__pending *e)
 {
@@ -389,7 +398,7 @@ static tn_status visit(task *k, tn__pending *e)
     tn_tensor *leaf = tn__accumulator_leaf(e->node);
     const bool waits = !waits_itself(k, e->node);
     for (int32_t o = 0; o < e->node->n_out && waits && !s; o++)
-        s = TN__LANE_WAIT(backward_input, e->node->stream, tn__pending_on(e)[o]);
+        s = TN__LANE_WAIT(backward_input, reader_of(e->node, tn__pending_on(e)[o]), tn__pending_on(e)[o]);
     if (!s)
         s = tn__lane_enter(&k->s->lanes, e->node->stream, &before);
     if (s)

@@ -107,6 +107,9 @@ static inline void tn__step_traffic(tn_team_step *step, int64_t i, tn__traffic w
         step->member[i].bytes[what] += t->numel * (int64_t)tn__dtype_size(t->dtype);
 }
 
+/* The thread's error is of a replica whose device is lost: says so. NULL: no step. */
+void tn__step_blame_lost(const tn_team_step *step);
+
 /* The current stream of a device, borrowed; NULL where work is not queued, or with the error set. */
 static inline tn__stream *tn__stream_of(tn_device d)
 {

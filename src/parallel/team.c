@@ -354,3 +354,12 @@ void tn_team_step_blame(const tn_team_step *s, size_t i)
               was.text);
     t->site = site;
 }
+
+void tn__step_blame_lost(const tn_team_step *s)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (is_lost(s->device[i])) {
+            tn_team_step_blame(s, i);
+            return;
+        }
+}
