@@ -257,7 +257,9 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
                          tn__node_name((tn__node *)node).s);
     }
-    tn__stream *here = to->node->stream ? to->node->stream : tn__lane_of(g);
+    tn__stream *here = tn__lane_of(g);
+    if (to->node->stream && (!here || tn__same_device(here->device, to->node->stream->device)))
+        here = to->node->stream; /* else it is a node over several devices: each has its own */
     tn_status e = add_to(k, &tn__pending_g(to)[edge->output], &tn__pending_on(to)[edge->output], here, g);
     if (TN_UNLIKELY(to->node->arrived != NULL) && !e)
         e = to->node->arrived(to->node, edge->output, tn__pending_on(to)[edge->output]);

@@ -148,8 +148,9 @@ void tn__mirror_free(tn__mirror *r);
 bool tn__mirror_fits(const tn__mirror *r, const tn_module *m);
 /* The tensors of the module, each once: what is to be broadcast. */
 tn_tensors tn__mirror_tensors(const tn__mirror *r);
-/* Gives replica i its tensors (t[k] for tensor k); NULL: the module's own, so that none of the graph is kept. */
-void tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t);
+/* Gives replica i its tensors (t[k] for tensor k), and then contexts of its own; NULL takes them away, so that nothing of
+ * the graph is kept. */
+tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t);
 tn_module *tn__mirror_replica(const tn__mirror *r, size_t i);
 
 #endif

@@ -65,7 +65,7 @@ static size_t plan_chunks(const tn_tensor *x, int32_t dim, size_t devices, const
     int64_t whole = x->shape[dim], left = whole, each = tn__div_up(whole, (int64_t)devices);
     size_t n = 0;
     if (!given) {
-        for (; n < devices && (left > 0 || n == 0); n++, left -= size[n - 1])
+        for (; n < devices && (left > 0 || !whole); n++, left -= size[n - 1])
             size[n] = TN_MIN(each, left);
         return n;
     }
