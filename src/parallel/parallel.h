@@ -46,6 +46,7 @@ typedef struct tn__member {
     size_t place;      /* among the team's devices */
     tn_stream *stream; /* the maker's current one; NULL where work is not queued. Retained */
     int64_t samples, bytes[TN__TRAFFICS];
+    double host_ms; /* from enter to leave; while inside, when it was entered */
 } tn__member;
 
 /* Events of one of the team's devices, kept for the next step. */
