@@ -71,6 +71,7 @@ struct tn_team_step {
     tn_device *device; /* [team's n]; the first n are this step's, as members are */
     tn__member *member;
     tn__clock *clock;          /* [team's n], by place */
+    uint32_t resets;           /* of devices, when it began: its events are void since */
     int64_t tensors;           /* of its broadcasts, so far */
     struct tn_team_step *next; /* spare */
 };

@@ -174,6 +174,7 @@ static tn_team_step *take_step(tn_team *t)
     else if (!(s = make_step(t)))
         return NULL;
     s->refs = 1;
+    s->resets = resets;
     s->next = NULL;
     return s;
 }
@@ -266,7 +267,7 @@ void tn_team_step_release(tn_team_step *s)
             tn_stream_release(s->member[i].stream);
             s->member[i].stream = NULL;
         }
-        if (t->resets != atomic_load(&tn__resets) && t->last != s) {
+        if (s->resets != atomic_load(&tn__resets) && t->last != s) {
             free_step(s, t->n); /* its events are void */
         } else if (t->last != s) {
             s->next = t->spare;
