@@ -100,6 +100,7 @@ static void run_turn(void *ctx, int64_t i)
     tn__stream *streams[64];
     tn_scope *open = tn_scope_suspend();
     lend_streams(j->step, streams);
+    t->error = was.error; /* a device that is lost has no stream: its replica will say so */
     t->site = j->site;
     t->no_grad = j->no_grad;
     t->born = j->born;
