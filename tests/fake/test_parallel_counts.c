@@ -56,7 +56,8 @@ static void a_training_step(void **state)
     tn_scope *scope = tn_scope_open();
     tn_module *dp = kit_over((size_t)n, perceptron());
     tn_optimizer *opt = tn_sgd(dp, 0.1, .momentum = 0.9);
-    tn_tensor *x = rows_on(rows, TN_CUDA(0)), *y = MADE(tn_zeros(TN_SHAPE(rows), .dtype = TN_I64, .device = TN_CUDA(0)));
+    tn_tensor *x = rows_on(rows, TN_CUDA(0)),
+              *y = MADE(tn_zeros(TN_SHAPE(rows), .dtype = TN_I64, .device = TN_CUDA(0)));
     for (int i = 0; i < 5; i++) {
         (void)since_all();
         train_step(dp, opt, x, y);
@@ -67,14 +68,17 @@ static void a_training_step(void **state)
             assert_int_equal(zero.in, one.out);
             assert_int_equal(zero.out, one.in);
             assert_int_equal(one.up + one.down + zero.up + zero.down, 0);
-            assert_int_equal(one.waits + zero.waits, 0);
+            if (i) /* in the first step the link between two devices is tried */
+                assert_int_equal(one.waits + zero.waits, 0);
             continue;
         }
-        tally t = since_all(); /* inputs, outputs and their gradients; parameters down and gradients up: once a replica */
+        tally t =
+            since_all(); /* inputs, outputs and their gradients; parameters down and gradients up: once a replica */
         assert_int_equal(t.in, away * (IN + 2 * OUT) * 4 + (n - 1) * 2 * BYTES);
         assert_int_equal(t.in, t.out);
         assert_int_equal(t.up + t.down, 0);
-        assert_int_equal(t.waits, 0);
+        if (i)
+            assert_int_equal(t.waits, 0);
     }
     tn_optimizer_free(opt);
     kit_end(scope);
@@ -99,7 +103,7 @@ static void evaluation(void **state)
         int64_t parameters = i == 0 ? BYTES : i == 4 ? 4 * OUT : 0;
         tally t = since_all();
         assert_int_equal(t.in, away * (IN + OUT) * 4 + (n - 1) * parameters);
-        assert_int_equal(t.up + t.down + t.waits, 0);
+        assert_int_equal(t.up + t.down + (i ? t.waits : 0), 0); /* at first the links are tried */
         tn_scope_close(inner);
     }
     tn_set_grad_enabled(was);
@@ -116,7 +120,8 @@ static void frozen_ones_stay(void **state)
     BUILT(tn_module_requires_grad_(tn_module_nth_child(tn_module_child(dp, "module"), 0), false));
     tn_tensor *p[] = {tn_module_parameter(dp, "module.2.weight"), tn_module_parameter(dp, "module.2.bias")};
     tn_optimizer *opt = tn_sgd(((tn_tensors){p, 2}), 0.1);
-    tn_tensor *x = rows_on(rows, TN_CUDA(0)), *y = MADE(tn_zeros(TN_SHAPE(rows), .dtype = TN_I64, .device = TN_CUDA(0)));
+    tn_tensor *x = rows_on(rows, TN_CUDA(0)),
+              *y = MADE(tn_zeros(TN_SHAPE(rows), .dtype = TN_I64, .device = TN_CUDA(0)));
     for (int i = 0; i < 3; i++) {
         (void)since_all();
         train_step(dp, opt, x, y);
@@ -262,7 +267,8 @@ static void report_of_a_training_step(void **state)
         tn_parallel_report r[KIT_GPUS];
         tn_module *dp = kit_over(n, perceptron());
         tn_optimizer *opt = tn_sgd(dp, 0.1);
-        tn_tensor *x = rows_on(16, TN_CUDA(0)), *y = MADE(tn_zeros(TN_SHAPE(16), .dtype = TN_I64, .device = TN_CUDA(0)));
+        tn_tensor *x = rows_on(16, TN_CUDA(0)),
+                  *y = MADE(tn_zeros(TN_SHAPE(16), .dtype = TN_I64, .device = TN_CUDA(0)));
         int64_t each = (16 + (int64_t)n - 1) / (int64_t)n, up = 0, samples = 0;
         for (int i = 0; i < 3; i++)
             train_step(dp, opt, x, y);

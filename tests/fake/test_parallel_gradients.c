@@ -278,7 +278,8 @@ static void along_dimension_1(void **state)
             CLOSE_TO(got, want, 1e-5);
             OK(tn_backward(tn_sum(tn_square(want))));
             OK(tn_backward(tn_sum(tn_square(got))));
-            CLOSE_TO(tn_tensor_grad(tn_module_parameter(net, "w")), tn_tensor_grad(tn_module_parameter(near, "w")), 1e-5);
+            CLOSE_TO(tn_tensor_grad(tn_module_parameter(net, "w")), tn_tensor_grad(tn_module_parameter(near, "w")),
+                     1e-5);
             kit_end(scope);
         }
 }
@@ -292,8 +293,8 @@ static void outputs_elsewhere(void **state)
         tn_tensor *x = kit_rows(5), *y = kit_classes(5);
         kit_outcome want = kit_reference(kit_user, x, y), got;
         tn_module *net = BUILT(tn_module_to(kit_user(), TN_CUDA(0)));
-        tn_module *dp = BUILT(tn_nn_data_parallel(net, .device_ids = kit_gpus(2),
-                                                  .output_device = tn_device_parse(names[i])));
+        tn_module *dp =
+            BUILT(tn_nn_data_parallel(net, .device_ids = kit_gpus(2), .output_device = tn_device_parse(names[i])));
         kit_on(MADE(tn_forward(dp, x)), names[i]);
         got = kit_step(dp, x, y);
         SAME(got, want, 1e-5, names[i]);
@@ -473,7 +474,10 @@ int main(int argc, char **argv)
         {"equal_one_device_on_2", equal_one_device, true, {"TENON_FAKE_GPUS=2"}},
         {"equal_one_device_on_3", equal_one_device, true, {"TENON_FAKE_GPUS=3"}},
         {"equal_one_device_on_4", equal_one_device, true, {"TENON_FAKE_GPUS=4"}},
-        {"equal_without_links", equal_one_device, false, {"TENON_FAKE_GPUS=3", "TENON_FAKE_GPU_FAULTS=peer=0-1,badpeer=0-2"}},
+        {"equal_without_links",
+         equal_one_device,
+         false,
+         {"TENON_FAKE_GPUS=3", "TENON_FAKE_GPU_FAULTS=peer=0-1,badpeer=0-2"}},
         {"equal_with_delays", equal_one_device, false, {"TENON_FAKE_GPUS=3", "TENON_FAKE_GPU_FAULTS=delay=random:3"}},
         ANYWHERE(trains_as_one_device, "TENON_FAKE_GPUS=3"),
         ALONE(adds_up, "TENON_FAKE_GPUS=2"),

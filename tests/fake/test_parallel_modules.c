@@ -157,7 +157,7 @@ static void change_the_tensor(tn_module *dp)
     SHOWN(61);
     BUILT(tn_module_to_dtype(dp, TN_F32));
     BUILT(tn_module_cpu(dp));
-    FAILS(tn_forward(dp, tn_zeros(TN_SHAPE(8))), TN_EINVAL,
+    FAILS(tn_forward(dp, tn_zeros(TN_SHAPE(8))), TN_EDEVICE,
           "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
           "device: cpu");
     BUILT(tn_module_to(dp, TN_CUDA(0)));
@@ -293,8 +293,8 @@ static void where_replicas_run(void **state)
         }
         OK(tn_cuda_set_device(0));
     }
-    print_message("count: %d of %d forwards of a user's class ran on threads of their own\n",
-                  atomic_load(&s.threads), 4 * n);
+    print_message("count: %d of %d forwards of a user's class ran on threads of their own\n", atomic_load(&s.threads),
+                  4 * n);
     kit_end(scope);
 }
 
@@ -408,7 +408,9 @@ static tn_tensor *total_forward(tn_module *self, tn_tensor *x)
 static void results_of_other_kinds(void **state)
 {
     (void)state;
-    static const tn_module_class largest = {.struct_size = sizeof largest, .name = "Largest", .forward = largest_forward},
+    static const tn_module_class largest = {.struct_size = sizeof largest,
+                                            .name = "Largest",
+                                            .forward = largest_forward},
                                  total = {.struct_size = sizeof total, .name = "Total", .forward = total_forward};
     const size_t n = (size_t)tn_cuda_device_count();
     tn_scope *scope = tn_scope_open();
@@ -475,19 +477,19 @@ static void refusals(void **state)
           "invalid device ordinal");
     FAILS(tn_nn_data_parallel(net, .output_device = TN_CUDA(7)), TN_EDEVICE, "invalid device ordinal");
     tn_module *dp = BUILT(tn_nn_data_parallel(net, .device_ids = kit_gpus(2))); /* nothing moved: as PyTorch */
-    FAILS(tn_forward(dp, kit_rows(4)), TN_EINVAL,
+    FAILS(tn_forward(dp, kit_rows(4)), TN_EDEVICE,
           "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on "
           "device: cuda:1");
     dp = BUILT(tn_nn_data_parallel(net, .device_ids = TN_DEVICES(TN_CUDA(1), TN_CUDA(2)))); /* the document's */
     BUILT(tn_module_to(net, TN_CUDA(2)));
-    FAILS(tn_forward(dp, kit_rows(4)), TN_EINVAL,
+    FAILS(tn_forward(dp, kit_rows(4)), TN_EDEVICE,
           "module must have its parameters and buffers on device cuda:1 (device_ids[0]) but found one of them on "
           "device: cuda:2");
     BUILT(tn_module_to(net, TN_CUDA(1)));
     MADE(tn_forward(dp, kit_rows(4)));
     MADE(tn_module_add_buffer(net, "b", tn_ones(TN_SHAPE(1)))); /* a buffer alone, and also for one sample */
-    FAILS(tn_forward(dp, kit_rows(4)), TN_EINVAL, "but found one of them on device: cpu");
-    FAILS(tn_forward(dp, kit_rows(1)), TN_EINVAL, "but found one of them on device: cpu");
+    FAILS(tn_forward(dp, kit_rows(4)), TN_EDEVICE, "but found one of them on device: cpu");
+    FAILS(tn_forward(dp, kit_rows(1)), TN_EDEVICE, "but found one of them on device: cpu");
     kit_end(scope);
 }
 
