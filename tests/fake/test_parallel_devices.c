@@ -200,7 +200,12 @@ static void sums_between_devices(void **state)
                 down += c.down;
             }
             /* one copy for each tensor that is not where the sum goes */
-            assert_int_equal(peer + down, 4 * N * (int64_t)(to >= 0 && (size_t)to < n ? n - 1 : n));
+            const int64_t want = 4 * N * (int64_t)(to >= 0 && (size_t)to < n ? n - 1 : n);
+            if (peer + down != want) {
+                print_error("%d tensors to %d: %lld bytes crossed, not %lld\n", (int)n, to, (long long)(peer + down),
+                            (long long)want);
+                fail();
+            }
             assert_true(tn_device_equal(tn_tensor_device(s), to < 0 ? TN_CPU : TN_CUDA(to)));
             CLOSE_TO(s, tn_full(TN_SHAPE(N), (double)((1 << n) - 1)), 0);
             for (size_t i = 0; i < n; i++) /* as they were */

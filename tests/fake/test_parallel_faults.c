@@ -422,6 +422,56 @@ static void lost_in_a_step(void **state)
     }
 }
 
+/* Nobody waits for cuda:1 here: that it is gone is heard of from the steps alone, once, and never passed over in silence. */
+static bool heard_of(kit_maker make, int n)
+{
+    enum { STEPS = 5 };
+    int errors = 0, last = -1;
+    tn_scope *scope = tn_scope_open();
+    tn_module *dp = kit_over(2, make());
+    tn_tensor *x = kit_rows(9), *y = kit_classes(9);
+    WORKS(dp, make);
+    lose_at(1, n);
+    for (int i = 0; i < STEPS; i++) {
+        tn_scope *inner = tn_scope_open();
+        tn_tensor *loss = kit_loss(dp, x, y);
+        if (!loss || tn_backward(loss) != TN_OK) {
+            if (tn_error_code() != TN_EDEVICE || !names_device(tn_error_message(), 1)) {
+                print_error("cuda:1 lost at %d: %s: %s\nlost: cuda:0 %d, cuda:1 %d\n", n, tn_status_name(tn_error_code()),
+                            tn_error_message(), tn_cuda_is_lost(TN_CUDA(0)), tn_cuda_is_lost(TN_CUDA(1)));
+                fail();
+            }
+            tn_error_clear();
+            errors++;
+            last = i;
+        }
+        tn_module_zero_grad(dp);
+        tn_scope_close(inner);
+    }
+    tn__cu.fake_set_faults("");
+    if (!errors && tn_synchronize(TN_CUDA(1)) != TN_OK) { /* it was the last one */
+        tn_error_clear();
+        errors++;
+    }
+    bool died = tn_cuda_is_lost(TN_CUDA(1));
+    if (errors != died) {
+        print_error("cuda:1 lost at %d: %d errors in %d steps, the last in step %d\n", n, errors, STEPS, last);
+        fail();
+    }
+    WORKS(dp, make);
+    if (died)
+        OK(tn_cuda_reset(TN_CUDA(1)));
+    kit_end(scope);
+    return died;
+}
+
+static void lost_is_heard_of(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 60; n++)
+        assert_true(heard_of(n % 2 ? kit_sequential : kit_user, n));
+}
+
 /* The main one: an error that says so, until it is reset; then what was on it is void, and a new network works. */
 static void the_main_one_is_lost(void **state)
 {
@@ -461,6 +511,8 @@ int main(int argc, char **argv)
         ALONE(lost_in_a_step, "TENON_FAKE_GPUS=2"),
         {"lost_in_a_step_blocking", lost_in_a_step, false, {"TENON_FAKE_GPUS=2", "CUDA_LAUNCH_BLOCKING=1"}},
         {"lost_in_a_step_of_3", lost_in_a_step, false, {"TENON_FAKE_GPUS=3"}},
+        ALONE(lost_is_heard_of, "TENON_FAKE_GPUS=2"),
+        {"lost_is_heard_of_blocking", lost_is_heard_of, false, {"TENON_FAKE_GPUS=2", "CUDA_LAUNCH_BLOCKING=1"}},
         ALONE(the_main_one_is_lost, "TENON_FAKE_GPUS=2"),
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);
