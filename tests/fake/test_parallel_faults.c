@@ -490,7 +490,7 @@ static void the_main_one_is_lost(void **state)
     OK(tn_synchronize(TN_CUDA(1)));
     OK(tn_cuda_reset(TN_CUDA(0)));
     assert_int_equal(tn_team_devices(team, d, 2), 2);
-    FAILS(tn_forward(dp, kit_rows(8)), TN_EDEVICE, ""); /* its parameters are void */
+    FAILS(tn_forward(dp, kit_rows(8)), TN_EDEVICE, "void"); /* its parameters are */
     tn_module *next = kit_over(2, kit_sequential());
     WORKS(next, kit_sequential);
     tn_team_release(team);
