@@ -198,7 +198,7 @@ static tn_status add_chunk(const work *w, const part *a, const part *b, int64_t 
     tn__object_release(sum);
     leave(w, a->at);
     leave(w, b->at);
-    w->gs->step->member[b->at].bytes[TN__TRAFFIC_REDUCE] += n * (int64_t)tn__dtype_size(spec.dtype);
+    tn__step_traffic(w->gs->step, (int64_t)b->at, TN__TRAFFIC_REDUCE, n * (int64_t)tn__dtype_size(spec.dtype));
     return e;
 }
 
@@ -276,9 +276,8 @@ static tn_status send_home(const tn__gradients *gs, tn_tensor **total)
     for (size_t k = 0; k < gs->n; k++) {
         if (!total[k] || tn__same_device(total[k]->device, gs->home[k]))
             continue;
-        int64_t i = tn__step_index(gs->step, total[k]->device);
-        if (i >= 0)
-            tn__step_traffic(gs->step, i, TN__TRAFFIC_REDUCE, total[k]);
+        tn__step_traffic(gs->step, tn__step_index(gs->step, total[k]->device), TN__TRAFFIC_REDUCE,
+                         tn__bytes_of(total[k]));
         total[k] = tn_to(total[k], .device = gs->home[k]);
         if (!total[k])
             return tn_error_code();
