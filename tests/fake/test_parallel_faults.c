@@ -77,7 +77,8 @@ static _Atomic unsigned fails_where; /* bits: devices */
 static tn_tensor *picky_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *h = kit_user_forward(self, x);
-    if (h && (atomic_load(&fails_where) >> tn_tensor_device(x).index & 1))
+    tn_device here = tn_tensor_device(x);
+    if (h && here.type == TN_DEVICE_CUDA && (atomic_load(&fails_where) >> here.index & 1))
         switch (atomic_load(&fails_how)) {
         case BY_SHAPE: return tn_matmul(h, h);
         case BY_INDEX: return tn_select(h, 1, 77);
@@ -437,8 +438,9 @@ static bool heard_of(kit_maker make, int n)
         tn_tensor *loss = kit_loss(dp, x, y);
         if (!loss || tn_backward(loss) != TN_OK) {
             if (tn_error_code() != TN_EDEVICE || !names_device(tn_error_message(), 1)) {
-                print_error("cuda:1 lost at %d: %s: %s\nlost: cuda:0 %d, cuda:1 %d\n", n, tn_status_name(tn_error_code()),
-                            tn_error_message(), tn_cuda_is_lost(TN_CUDA(0)), tn_cuda_is_lost(TN_CUDA(1)));
+                print_error("cuda:1 lost at %d: %s: %s\nlost: cuda:0 %d, cuda:1 %d\n", n,
+                            tn_status_name(tn_error_code()), tn_error_message(), tn_cuda_is_lost(TN_CUDA(0)),
+                            tn_cuda_is_lost(TN_CUDA(1)));
                 fail();
             }
             tn_error_clear();
