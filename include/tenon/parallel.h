@@ -15,10 +15,10 @@
 extern "C" {
 #endif
 
-typedef struct tn_devices {
+typedef struct tn_device_list {
     const tn_device *d;
     size_t n;
-} tn_devices;
+} tn_device_list;
 
 /* ---- a team: devices that work on one model, and what they keep from one step to the next ---- */
 
@@ -30,7 +30,7 @@ typedef struct tn_team tn_team;
 typedef struct tn_team_step tn_team_step;
 
 /* Each device once; the first is the main one. TN_EINVAL for none, or one named twice. */
-TN_API tn_team *tn_team_new(tn_devices devices);
+TN_API tn_team *tn_team_new(tn_device_list devices);
 TN_API tn_team *tn_team_retain(tn_team *team);
 TN_API void tn_team_release(tn_team *team);
 /* Its devices that can be used: those that an asynchronous failure has made useless (tn_cuda_is_lost) are left out, until
@@ -43,7 +43,7 @@ TN_API tn_team_step *tn_team_step_new(tn_team *team);
 TN_API tn_team_step *tn_team_step_retain(tn_team_step *step);
 TN_API void tn_team_step_release(tn_team_step *step);
 /* The devices it takes: valid as long as the step. */
-TN_API tn_devices tn_team_step_devices(const tn_team_step *step);
+TN_API tn_device_list tn_team_step_devices(const tn_team_step *step);
 
 /* Around the forward of replica i, on the thread that runs it: enter makes its device the current one, and the current
  * streams those that the thread had that made the step. leave brings back what was; also to be called where enter failed. */
@@ -71,7 +71,7 @@ typedef struct tn_parallel_options {
 /* Cuts x along dim into a chunk for each device: ceil(size / devices) long, the last one shorter; fewer chunks than devices
  * where x is short. A chunk on the device where x is shows x's memory, others are copies. Writes out[devices.n] and *n, how
  * many chunks there are. x of 0 dimensions: TN_EVALUE. */
-TN_API tn_status tn_parallel_scatter_opt(tn_tensor *x, tn_devices devices, tn_tensor **out, size_t *n,
+TN_API tn_status tn_parallel_scatter_opt(tn_tensor *x, tn_device_list devices, tn_tensor **out, size_t *n,
                                          const tn_parallel_options *options) TN_MUST_USE;
 
 /* Joins the tensors, which agree in all but dim, along dim into a new one on the device, each crossing once. Tensors of 0
@@ -82,7 +82,7 @@ TN_API tn_tensor *tn_parallel_gather_opt(tn_tensors parts, tn_device device, con
  * gradients of its copies are summed on its own device); on its own device another tensor of the same memory. With a step,
  * copies are made into memory that the team keeps, and made anew only when the tensor has been written to since
  * (tn_tensor_version) or the old copy is still in use; devices must be the step's, or the first of them. */
-TN_API tn_status tn_parallel_broadcast_opt(tn_tensors ts, tn_devices devices, tn_tensor **out,
+TN_API tn_status tn_parallel_broadcast_opt(tn_tensors ts, tn_device_list devices, tn_tensor **out,
                                            const tn_parallel_options *options) TN_MUST_USE;
 
 /* The sum of the tensors, which agree in shape and dtype, on the device: pairs first, so that links work side by side. */
@@ -92,7 +92,7 @@ TN_API tn_tensor *tn_parallel_reduce_add_opt(tn_tensors ts, tn_device device, co
  * and buffers (in the graph: gradients reach m's). On the device of m's own tensors, replicas share its buffers. They
  * belong to the innermost scope. A context that points to tensors or modules is not replicated: look parts up by name, or
  * by tn_module_nth_child, in forward's self. */
-TN_API tn_status tn_parallel_replicate_opt(tn_module *m, tn_devices devices, tn_module **out,
+TN_API tn_status tn_parallel_replicate_opt(tn_module *m, tn_device_list devices, tn_module **out,
                                            const tn_parallel_options *options) TN_MUST_USE;
 
 /* outputs[i] = replicas[i](inputs[i]): by the calling thread where all are modules of this library, which only queue work;
@@ -106,7 +106,7 @@ TN_API tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors in
 typedef struct tn_nn_data_parallel_options {
     size_t struct_size;
     const char *site;
-    tn_devices device_ids;   /* all GPUs, unless said; the first is the main one, where the module must be */
+    tn_device_list device_ids;   /* all GPUs, unless said; the first is the main one, where the module must be */
     tn_device output_device; /* the main one, unless said */
     int64_t dim;             /* of the batch */
 } tn_nn_data_parallel_options;
@@ -143,7 +143,7 @@ TN_API int64_t tn_data_parallel_explain(tn_module *data_parallel, char *out, siz
 }
 #else
 #define TN_DEVICES(...) \
-    ((tn_devices){(const tn_device[]){__VA_ARGS__}, sizeof((const tn_device[]){__VA_ARGS__}) / sizeof(tn_device)})
+    ((tn_device_list){(const tn_device[]){__VA_ARGS__}, sizeof((const tn_device[]){__VA_ARGS__}) / sizeof(tn_device)})
 
 #define tn_parallel_scatter(...)    TN__X_scatter4(__VA_ARGS__, TN__SITE(tn_parallel_options))
 #define tn_parallel_gather(...)     TN__X_gather2(__VA_ARGS__, TN__SITE(tn_parallel_options))
