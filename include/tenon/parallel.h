@@ -106,9 +106,9 @@ TN_API tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors in
 typedef struct tn_nn_data_parallel_options {
     size_t struct_size;
     const char *site;
-    tn_device_list device_ids;   /* all GPUs, unless said; the first is the main one, where the module must be */
-    tn_device output_device; /* the main one, unless said */
-    int64_t dim;             /* of the batch */
+    tn_device_list device_ids; /* all GPUs, unless said; the first is the main one, where the module must be */
+    tn_device output_device;   /* the main one, unless said */
+    int64_t dim;               /* of the batch */
 } tn_nn_data_parallel_options;
 
 /* A module whose forward cuts its input over the devices (tn_parallel_scatter), runs a replica of 'module' on each, and
@@ -159,8 +159,8 @@ TN_API int64_t tn_data_parallel_explain(tn_module *data_parallel, char *out, siz
 #define TN__X_reduce_add2(t_, d_, ...) tn_parallel_reduce_add_opt((t_), (d_), &(tn_parallel_options){__VA_ARGS__})
 #define TN__X_replicate3(m_, d_, o_, ...) \
     tn_parallel_replicate_opt((m_), (d_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_apply3(m_, x_, o_, ...)    tn_parallel_apply_opt((m_), (x_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define tn_nn_data_parallel(...)         TN__X_nn_data_parallel(__VA_ARGS__, TN__SITE(tn_nn_data_parallel_options))
-#define TN__X_nn_data_parallel(m_, ...)  tn_nn_data_parallel_opt((m_), &(tn_nn_data_parallel_options){__VA_ARGS__})
+#define TN__X_apply3(m_, x_, o_, ...)   tn_parallel_apply_opt((m_), (x_), (o_), &(tn_parallel_options){__VA_ARGS__})
+#define tn_nn_data_parallel(...)        TN__X_nn_data_parallel(__VA_ARGS__, TN__SITE(tn_nn_data_parallel_options))
+#define TN__X_nn_data_parallel(m_, ...) tn_nn_data_parallel_opt((m_), &(tn_nn_data_parallel_options){__VA_ARGS__})
 #endif
 #endif
