@@ -73,13 +73,13 @@ int64_t digits_correct(tn_module *net, const digits *d);
 
 /* ---- where the work is done ---- */
 
-enum { MAX_DEVICES = 64 };
+enum { MAX_SHARES = 64 };
 
 /* One device, or several GPUs of which the first is the main one: the network is there. */
 typedef struct devices {
-    tn_device d[MAX_DEVICES];
+    tn_device d[MAX_SHARES];
     size_t n;
-    char text[MAX_DEVICES * 10]; /* "cuda:0, cuda:1" */
+    char text[MAX_SHARES * 10]; /* "cuda:0, cuda:1" */
 } devices;
 /* "cpu", "cuda:1", "auto" (a GPU if there is one), "cuda:0,cuda:1", "all" (every GPU; the CPU, with a line that says so,
  * where there is none). 0, or the exit status with a message printed. */

@@ -46,8 +46,8 @@ static int add_device(const char *text, const char *name, bool alone, devices *o
         if (tn_device_equal(out->d[i], device))
             return cli_error(CLI_USAGE, "--device: '%s' names %s twice; each GPU takes one share of a batch", text,
                              tn_device_text(device).s);
-    if (out->n == MAX_DEVICES)
-        return cli_error(CLI_USAGE, "--device: '%s' names more than %d GPUs", text, MAX_DEVICES);
+    if (out->n == MAX_SHARES)
+        return cli_error(CLI_USAGE, "--device: '%s' names more than %d GPUs", text, MAX_SHARES);
     out->d[out->n++] = device;
     return 0;
 }
@@ -66,8 +66,8 @@ static int read_list(const char *text, devices *out)
 
 static void read_all(devices *out)
 {
-    out->n = tn_try_all_gpus(out->d, MAX_DEVICES);
-    out->n = out->n < MAX_DEVICES ? out->n : MAX_DEVICES;
+    out->n = tn_try_all_gpus(out->d, MAX_SHARES);
+    out->n = out->n < MAX_SHARES ? out->n : MAX_SHARES;
     if (out->d[0].type == TN_DEVICE_CPU)
         printf("--device all: there is no GPU, so on the CPU (TENON_FAKE_GPUS=2 simulates two: correct results, no "
                "speed)\n");

@@ -27,7 +27,7 @@ int main(void)
 
     /* Somebody works on cuda:0, with 16 MiB, and a little on cuda:2. */
     tn_tensor *held = tn_zeros(TN_SHAPE(4 << 20), .device = TN_CUDA(0));
-    tn_tensor *more = tn_zeros(TN_SHAPE(1 << 20), .device = TN_CUDA(n > 2 ? 2 : 1));
+    tn_tensor *more = tn_zeros(TN_SHAPE(1 << 16), .device = TN_CUDA(n > 2 ? 2 : 1));
     tn_cuda_devices_by_free_memory(gpu, MOST);
     print_order(gpu, n);
 
