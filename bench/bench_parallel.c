@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST = 4, STEPS = 20, WARM = 5 };
+enum { MOST = 4, STEPS = 50, WARM = 5 };
 
 typedef struct model {
     const char *name;
@@ -90,7 +90,7 @@ static void run(void)
 /* ---- counts ---- */
 
 typedef struct counts {
-    int64_t down, up, launches, waits, segments; /* down, up: bytes to and from the GPUs other than the main one */
+    int64_t crossed, launches, waits, segments; /* crossed: bytes from one GPU to another */
 } counts;
 
 static counts count(void)
@@ -99,8 +99,7 @@ static counts count(void)
     for (int i = 0; i < (at.gpus ? at.gpus : 1); i++) {
         tn_transfer_statistics t = tn_transfer_stats(TN_CUDA(i));
         tn_memory_statistics m = tn_memory_stats(TN_CUDA(i));
-        c.down += i ? t.peer_in.bytes : 0;
-        c.up += i ? t.peer_out.bytes : 0;
+        c.crossed += t.peer_in.bytes;
         c.launches += t.launches;
         c.waits += t.synchronizations;
         c.segments += m.segments + m.releases;
@@ -139,7 +138,17 @@ static double host_seconds(double *wall)
     return host[STEPS / 2];
 }
 
-/* One row. Returns what the host computes a step. */
+/* What must cross for a replica that is not on the main GPU: its part of the batch and of the outputs; in training also the
+ * parameters, their gradients, and the gradient of its outputs. */
+static int64_t formula(const setting *s)
+{
+    const model *m = s->m;
+    int64_t parameters = m->in * m->hidden + m->hidden + m->hidden * 10 + 10, outputs = m->batch / s->gpus * 10;
+    int64_t elements = m->batch / s->gpus * m->in + outputs + (s->train ? 2 * parameters + outputs : 0);
+    return elements * (int64_t)sizeof(float);
+}
+
+/* One row. alone: what the host computes in a step of the module alone; 0: this is that. Returns it for this one. */
 static double count_row(const setting *s, double alone)
 {
     double wall;
@@ -153,21 +162,14 @@ static double count_row(const setting *s, double alone)
     finish();
     counts after = count();
     double host = host_seconds(&wall);
-    int others = s->gpus > 1 ? s->gpus - 1 : 1;
-    printf("| %s | %s | %s | %.1f us |", s->m->name, s->train ? "training" : "evaluation",
-           s->gpus == 0   ? "1, plain"
-           : s->gpus == 1 ? "1"
-           : s->gpus == 2 ? "2"
-                          : "4",
-           host * 1e6);
-    if (alone > 0)
-        printf(" %.2fx |", host / alone);
+    printf("| %s | %s | %d%s | %.1f us | %.1fx | %.0f us | ", s->m->name, s->train ? "training" : "evaluation",
+           s->gpus ? s->gpus : 1, s->gpus ? "" : ", alone", host * 1e6, alone > 0 ? host / alone : 1, wall * 1e6);
+    if (s->gpus > 1)
+        printf("%.1f | %lld", (double)(after.crossed - before.crossed) / STEPS / (s->gpus - 1), (long long)formula(s));
     else
-        printf(" 1x |");
-    printf(" %.1f us | %lld | %lld | %.1f | %.2f | %lld |\n", wall * 1e6,
-           (long long)(after.down - before.down) / STEPS / others, (long long)(after.up - before.up) / STEPS / others,
-           (double)(after.launches - before.launches) / STEPS, (double)(after.waits - before.waits) / STEPS,
-           (long long)(after.segments - before.segments));
+        printf("- | -");
+    printf(" | %.1f | %.2f | %lld |\n", (double)(after.launches - before.launches) / STEPS,
+           (double)(after.waits - before.waits) / STEPS, (long long)(after.segments - before.segments));
     fflush(stdout);
     end();
     return host;
@@ -178,8 +180,9 @@ static int count_all(void)
     const model *models[] = {&perceptron, &digits};
     static const int gpus[] = {0, 1, 2, 4};
     int there = tn_cuda_device_count();
-    printf("| model | step | GPUs | host, a step | of plain | step | bytes down, a replica | up | launches | waits | "
-           "driver allocations in %d steps |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+    printf("| model | step | GPUs | host, a step | of alone | step | bytes across, a replica | by the formula | "
+           "launches | "
+           "waits | driver allocations in %d steps |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
            STEPS);
     for (int m = 0; m < 2; m++)
         for (int train = 1; train >= 0; train--) {

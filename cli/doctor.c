@@ -211,7 +211,8 @@ static const char *const known[] = {"TENON_BLAS",
                                     "TENON_FAKE_GPU_ORDER",
                                     "TENON_GPU_SHUFFLE",
                                     "TENON_NO_CACHE",
-                                    "TENON_NUM_THREADS"};
+                                    "TENON_NUM_THREADS",
+                                    "TENON_VISIBLE_DEVICES"};
 enum { KNOWN = sizeof known / sizeof *known, MAX_VARIABLES = 256 };
 
 static int by_text(const void *a, const void *b)
