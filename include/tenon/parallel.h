@@ -120,15 +120,17 @@ TN_API tn_module *tn_nn_data_parallel(tn_module *module);
 
 /* ---- what a step cost ---- */
 
-/* Times on the device: of its stream, from when it could begin. -1: not part of the step. */
+/* Times as the device's stream passes them, waiting for other devices and for the host included; -1: not part of the step.
+ * host_ms: the host's time for queueing the replica's forward. */
 typedef struct tn_parallel_report {
     tn_device device;
     int64_t samples;
-    double scatter_ms, broadcast_ms, forward_ms, gather_ms, backward_ms, reduce_ms;
+    double scatter_ms, broadcast_ms, forward_ms, gather_ms, backward_ms, reduce_ms, host_ms;
     int64_t scatter_bytes, broadcast_bytes, gather_bytes, reduce_bytes; /* that crossed between devices */
 } tn_parallel_report;
 
-/* Of the last step, a row for each device; waits until it is done. Writes up to cap rows; returns how many there are: 0
+/* Of the step that was begun last, a row for each device; waits until what was queued is done. Not while another thread is
+ * in that step. Writes up to cap rows; returns how many there are: 0
  * before the first step. */
 TN_API size_t tn_team_report(tn_team *team, tn_parallel_report *out, size_t cap);
 /* The same as text, with bars and what bounds the step, as snprintf writes it. */

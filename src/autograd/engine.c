@@ -257,7 +257,9 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
                          tn__node_name((tn__node *)node).s);
     }
-    tn__stream *here = to->node->stream ? to->node->stream : tn__lane_of(g);
+    tn__stream *here = tn__lane_of(g);
+    if (to->node->stream && (!here || tn__same_device(here->device, to->node->stream->device)))
+        here = to->node->stream; /* else it is a node over several devices: each has its own */
     tn_status e = add_to(k, &tn__pending_g(to)[edge->output], &tn__pending_on(to)[edge->output], here, g);
     if (TN_UNLIKELY(to->node->arrived != NULL) && !e)
         e = to->node->arrived(to->node, edge->output, tn__pending_on(to)[edge->output]);
@@ -380,6 +382,15 @@ static bool waits_itself(const task *k, const tn__node *n)
     return true;
 }
 
+/* The stream on which a node reads a gradient that is ready on another one: its own, or, where its outputs lie on several
+ * devices, the current one of that device. */
+static tn__stream *reader_of(const tn__node *n, const tn__stream *on)
+{
+    if (TN_LIKELY(!on || !n->stream || tn__same_device(on->device, n->stream->device)))
+        return n->stream;
+    return tn__lane_current(on->device);
+}
+
 /* One node's turn, on the stream of its forward. */
 static tn_status visit(task *k, tn__pending *e)
 {
@@ -389,7 +400,7 @@ static tn_status visit(task *k, tn__pending *e)
     tn_tensor *leaf = tn__accumulator_leaf(e->node);
     const bool waits = !waits_itself(k, e->node);
     for (int32_t o = 0; o < e->node->n_out && waits && !s; o++)
-        s = TN__LANE_WAIT(backward_input, e->node->stream, tn__pending_on(e)[o]);
+        s = TN__LANE_WAIT(backward_input, reader_of(e->node, tn__pending_on(e)[o]), tn__pending_on(e)[o]);
     if (!s)
         s = tn__lane_enter(&k->s->lanes, e->node->stream, &before);
     if (s)

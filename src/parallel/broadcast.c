@@ -89,13 +89,21 @@ static tn_status lend(tn__kept *k, size_t place)
     return TN__QUEUED(team_kept, tn__backend_of(c->device)->queue->wait(here, home));
 }
 
+/* Is the copy what its source is? Memory whose address was given out may have changed unseen. */
+static bool is_current(const tn__kept *k, size_t place, const tn_tensor *source)
+{
+    const tn_tensor *c = k->copy[place];
+    return c && k->version[place] == tn__tensor_version(source) && k->own[place] == tn__tensor_version(c) &&
+           same_kind(c, source) && !(source->storage && atomic_load(&source->storage->exposed));
+}
+
 /* The copy at a place, up to date. Under the lock. */
 static tn_tensor *refresh(tn_team_step *step, size_t i, tn__kept *k, tn_tensor *source)
 {
     size_t place = step->member[i].place;
     uint32_t version = tn__tensor_version(source);
     tn_tensor *c = k->copy[place];
-    if (c && k->version[place] == version && k->own[place] == tn__tensor_version(c) && same_kind(c, source))
+    if (is_current(k, place, source))
         return lend(k, place) ? NULL : c;
     if (!reusable(k, place, source)) {
         c = new_copy(source, step->device[i]);
@@ -231,11 +239,14 @@ static tn_status note_arrival(tn__node *node, uint32_t output, tn__stream *on)
     size_t i = output / c->n;
     tn__thread *t = tn__self();
     const char *site = t->site;
-    tn_event *event = c->step->clock[c->step->member[i].place].arrived[c->first + (int64_t)(output % c->n)];
-    tn_status e = on ? tn_event_record(event, on) : TN_OK;
+    if (!on)
+        return TN_OK;
+    tn__clock *clock = &c->step->clock[c->step->member[i].place];
+    tn_event *event = clock->arrived[c->first + (int64_t)(output % c->n)];
+    tn_status e = tn_event_record(event, on);
     t->site = site;
     if (!e)
-        c->step->clock[c->step->member[i].place].last = event;
+        clock->last = event;
     return e;
 }
 
@@ -372,5 +383,7 @@ tn_status tn_parallel_broadcast_opt(tn_tensors ts, tn_device_list devices, tn_te
     e = copy_all(&j);
     if (!e)
         e = record(&j);
+    if (e)
+        tn__step_blame_lost(o.step);
     return tn__parallel_hand_out(t, &scope, out, n, e);
 }

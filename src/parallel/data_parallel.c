@@ -57,7 +57,7 @@ static crew *take_crew(state *s, tn_module *m)
 static void put_crew(state *s, crew *c)
 {
     for (size_t i = 0; i < s->n; i++)
-        tn__mirror_fill(c->mirror, i, NULL);
+        (void)tn__mirror_fill(c->mirror, i, NULL);
     pthread_mutex_lock(&s->lock);
     c->next = s->idle;
     s->idle = c;
@@ -116,7 +116,9 @@ static tn_tensor *run_replicas(const state *s, tn_team_step *step, crew *c, part
         return tn__fail(TN_ENOMEM, "out of memory for %zu replicas", p->n);
     tn_status e = tn_parallel_broadcast(ts, devices, copies, .step = step);
     for (size_t i = 0; i < p->n && !e; i++) {
-        tn__mirror_fill(c->mirror, i, copies + i * ts.n);
+        e = tn__mirror_fill(c->mirror, i, copies + i * ts.n);
+        if (e)
+            tn_team_step_blame(step, i);
         p->replica[i] = tn__mirror_replica(c->mirror, i);
     }
     tn__block_put(copies, bytes);

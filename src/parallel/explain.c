@@ -44,6 +44,7 @@ static tn_parallel_report report_of(const tn_team_step *s, size_t i)
                            ? between(c, NULL, TN__MARK_BACKWARD, c->last, TN__MARK_ARRIVED)
                            : -1,
         .reduce_ms = between(c, NULL, TN__MARK_REDUCE, NULL, TN__MARK_REDUCED),
+        .host_ms = m->host_ms,
         .scatter_bytes = m->bytes[TN__TRAFFIC_SCATTER],
         .broadcast_bytes = m->bytes[TN__TRAFFIC_BROADCAST],
         .gather_bytes = m->bytes[TN__TRAFFIC_GATHER],
@@ -71,8 +72,11 @@ size_t tn_team_report(tn_team *t, tn_parallel_report *out, size_t cap)
     if (!s)
         return 0;
     size_t n = s->n;
+    tn_status had = tn_error_code();
     for (size_t i = 0; i < n && i < cap; i++)
         out[i] = report_of(s, i);
+    if (!had) /* times of a device that is lost are just not there */
+        tn_error_clear();
     tn_team_step_release(s);
     return n;
 }
@@ -158,8 +162,11 @@ static void add_bound(text *t, const tn_parallel_report *r, size_t n)
         return;
     add(t, "  bound by %s on %s: %.0f %% of that device's step", phase_names[what], tn_device_text(r[who].device).s,
         100 * most / total);
-    bool computes = what == 2 || what == 4;
-    add(t, "%s\n", computes ? "" : "; larger batches move less for the same work");
+    bool computes = what == 2 || what == 4, host = what == 2 && r[who].host_ms > 0.8 * most;
+    add(t, "%s\n",
+        host       ? "; the host: queueing it takes as long, so larger batches cost little more"
+        : computes ? ""
+                   : "; larger batches move less for the same work");
 }
 
 static void add_rows(text *t, const tn_parallel_report *r, size_t n)

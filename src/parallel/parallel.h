@@ -46,6 +46,7 @@ typedef struct tn__member {
     size_t place;      /* among the team's devices */
     tn_stream *stream; /* the maker's current one; NULL where work is not queued. Retained */
     int64_t samples, bytes[TN__TRAFFICS];
+    double host_ms; /* from enter to leave; while inside, when it was entered */
 } tn__member;
 
 /* Events of one of the team's devices, kept for the next step. */
@@ -107,6 +108,9 @@ static inline void tn__step_traffic(tn_team_step *step, int64_t i, tn__traffic w
         step->member[i].bytes[what] += t->numel * (int64_t)tn__dtype_size(t->dtype);
 }
 
+/* The thread's error is of a replica whose device is lost: says so. NULL: no step. */
+void tn__step_blame_lost(const tn_team_step *step);
+
 /* The current stream of a device, borrowed; NULL where work is not queued, or with the error set. */
 static inline tn__stream *tn__stream_of(tn_device d)
 {
@@ -145,8 +149,9 @@ void tn__mirror_free(tn__mirror *r);
 bool tn__mirror_fits(const tn__mirror *r, const tn_module *m);
 /* The tensors of the module, each once: what is to be broadcast. */
 tn_tensors tn__mirror_tensors(const tn__mirror *r);
-/* Gives replica i its tensors (t[k] for tensor k); NULL: the module's own, so that none of the graph is kept. */
-void tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t);
+/* Gives replica i its tensors (t[k] for tensor k), and then contexts of its own; NULL takes them away, so that nothing of
+ * the graph is kept. */
+tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t);
 tn_module *tn__mirror_replica(const tn__mirror *r, size_t i);
 
 #endif

@@ -285,7 +285,11 @@ tn_status tn__reduce(const tn__gradients *gs, tn_tensor **total)
         e = sum_one(&w, k, p, &total[k]);
     e = finish(&w, e);
     tn__block_put(sides, bytes);
-    return e ? e : send_home(gs, total);
+    if (!e)
+        e = send_home(gs, total);
+    if (e)
+        tn__step_blame_lost(gs->step);
+    return e;
 }
 
 /* ---- a sum of any tensors, as an operation ---- */

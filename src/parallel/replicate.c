@@ -98,25 +98,6 @@ static tn_module *make_replica(const tn_module *m)
     return r;
 }
 
-/* A ctx of the replica's own, where the class makes one. */
-static tn_status replicate_context(const tn_module *m, tn_module *replica)
-{
-    tn_scope scope;
-    tn__thread *t = tn__self();
-    if (!m->cls.replicate)
-        return TN_OK;
-    const char *site = t->site;
-    tn__barrier_push(t, &scope);
-    void *ctx = m->cls.replicate(m, replica);
-    tn__barrier_pop(t, &scope, NULL);
-    t->site = site;
-    if (!ctx)
-        return tn__poisoned(m->cls.name);
-    replica->ctx = ctx;
-    replica->cls.destroy = m->cls.destroy;
-    return TN_OK;
-}
-
 static tn_status make_replicas(tn__mirror *r, size_t i)
 {
     tn_module **replica = r->replica + (int64_t)i * r->n_modules;
@@ -126,8 +107,6 @@ static tn_status make_replicas(tn__mirror *r, size_t i)
             return TN_ENOMEM;
     for (int64_t k = 0; k < r->n_modules && !e; k++)
         e = copy_slots(r, i, r->module[k], replica[k]);
-    for (int64_t k = r->n_modules; k-- > 0 && !e;) /* children before parents */
-        e = replicate_context(r->module[k], replica[k]);
     return e;
 }
 
@@ -183,20 +162,62 @@ tn_module *tn__mirror_replica(const tn__mirror *r, size_t i)
     return r->replica[(int64_t)i * r->n_modules];
 }
 
-void tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t)
+/* A ctx of the replica's own, of the parts that it has now, where the class makes one. */
+static tn_status make_context(const tn_module *m, tn_module *replica)
 {
+    tn_scope scope;
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    tn__barrier_push(t, &scope);
+    void *ctx = m->cls.replicate(m, replica);
+    tn__barrier_pop(t, &scope, NULL);
+    t->site = site;
+    if (!ctx)
+        return tn__poisoned(m->cls.name);
+    replica->ctx = ctx;
+    replica->cls.destroy = m->cls.destroy;
+    return TN_OK;
+}
+
+/* Of the step before. */
+static void drop_context(tn_module *replica)
+{
+    tn_scope scope;
+    tn__thread *t = tn__self();
+    if (!replica->cls.destroy)
+        return;
+    tn__barrier_push(t, &scope);
+    replica->cls.destroy(replica->ctx);
+    tn__barrier_pop(t, &scope, NULL);
+    replica->cls.destroy = NULL;
+    replica->ctx = NULL;
+}
+
+static void fill_slots(tn_module *to, tn_tensor *const *t, const int64_t **slot)
+{
+    for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
+        for (int64_t k = 0; k < to->slots[kind].n; k++, (*slot)++) {
+            tn__object *was = to->slots[kind].at[k].object;
+            to->slots[kind].at[k].object = t ? tn__object_retain(t[**slot]) : NULL;
+            tn__object_release(was);
+        }
+}
+
+tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t)
+{
+    tn_module **replica = r->replica + (int64_t)i * r->n_modules;
     const int64_t *slot = r->slot;
+    tn_status e = TN_OK;
     for (int64_t m = 0; m < r->n_modules; m++) {
-        tn_module *to = r->replica[(int64_t)i * r->n_modules + m];
         if (t)
-            to->training = r->module[m]->training;
-        for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
-            for (int64_t k = 0; k < to->slots[kind].n; k++, slot++) {
-                tn__object *was = to->slots[kind].at[k].object;
-                to->slots[kind].at[k].object = t ? tn__object_retain(t[*slot]) : NULL;
-                tn__object_release(was);
-            }
+            replica[m]->training = r->module[m]->training;
+        drop_context(replica[m]);
+        fill_slots(replica[m], t, &slot);
     }
+    for (int64_t m = r->n_modules; m-- > 0 && t && !e;) /* children before parents */
+        if (r->module[m]->cls.replicate)
+            e = make_context(r->module[m], replica[m]);
+    return e;
 }
 
 /* ---- public ---- */
@@ -210,7 +231,7 @@ static tn_status fill_all(tn__mirror *r, tn_device_list devices, const tn_parall
         return tn__error_memory("replicas of a module", bytes);
     tn_status e = tn_parallel_broadcast(ts, devices, copies, .step = o->step);
     for (size_t i = 0; i < devices.n && !e; i++)
-        tn__mirror_fill(r, i, copies + i * ts.n);
+        e = tn__mirror_fill(r, i, copies + i * ts.n);
     tn__block_put(copies, bytes);
     return e;
 }

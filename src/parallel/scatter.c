@@ -65,7 +65,7 @@ static size_t plan_chunks(const tn_tensor *x, int32_t dim, size_t devices, const
     int64_t whole = x->shape[dim], left = whole, each = tn__div_up(whole, (int64_t)devices);
     size_t n = 0;
     if (!given) {
-        for (; n < devices && (left > 0 || n == 0); n++, left -= size[n - 1])
+        for (; n < devices && (left > 0 || !whole); n++, left -= size[n - 1])
             size[n] = TN_MIN(each, left);
         return n;
     }
@@ -93,7 +93,7 @@ static tn_status cut_up(tn_tensor *x, const cut *c, tn_tensor **out)
             tn__scope_adopt(tn__self(), part);
         else
             part = tn_narrow(x, c->dim, at, c->size[i]);
-        out[i] = part ? tn_to(part, .device = c->device[i]) : NULL;
+        out[i] = part ? tn_to(part, .device = c->device[i], .non_blocking = true) : NULL;
         if (!out[i])
             e = tn_error_code();
     }
@@ -208,6 +208,8 @@ tn_status tn_parallel_scatter_opt(tn_tensor *x, tn_device_list devices, tn_tenso
         e = record_scatter(x, c, out);
     else
         free_cut(c);
+    if (e)
+        tn__step_blame_lost(o.step);
     e = tn__parallel_hand_out(t, &scope, out, parts, e);
     *n = e ? 0 : parts;
     return e;
@@ -315,8 +317,10 @@ static tn_tensor *gather(tn__thread *t, tn_tensors parts, cut *c, const tn_paral
         c->step = tn_team_step_retain(o->step);
         e = tn_function_apply(&gather_class, c, parts, TN_TENSORS(whole), &out);
     }
-    if (e)
+    if (e) {
         free_cut(c);
+        tn__step_blame_lost(o->step);
+    }
     return e ? NULL : out;
 }
 

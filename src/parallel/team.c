@@ -1,6 +1,7 @@
 /* The team: devices, their steps, and points in time on their streams. */
 #include "parallel/parallel.h"
 #include "core/alloc.h"
+#include <time.h>
 
 /* ---- steps: made once, used again ---- */
 
@@ -204,6 +205,7 @@ static tn_status begin(tn_team_step *s)
         m->stream = tn__stream_retain(stream);
         m->place = i;
         m->samples = 0;
+        m->host_ms = -1;
         memset(m->bytes, 0, sizeof m->bytes);
         s->device[s->n++] = t->device[i];
     }
@@ -301,6 +303,13 @@ void tn__step_mark(tn_team_step *s, size_t i, tn__mark what, tn_stream *stream)
 
 /* ---- around a replica's forward ---- */
 
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 tn_replica_guard tn_team_step_enter(tn_team_step *s, size_t i)
 {
     tn_replica_guard none = {0, -1, NULL};
@@ -311,6 +320,7 @@ tn_replica_guard tn_team_step_enter(tn_team_step *s, size_t i)
     }
     tn__stream *stream = s->member[i].stream;
     tn_replica_guard g = {t->current_device[TN_DEVICE_CUDA], (int32_t)i, NULL};
+    s->member[i].host_ms = now_ms();
     if (!stream)
         return g;
     tn__stream *before = tn__stream_of(s->device[i]);
@@ -332,8 +342,8 @@ void tn_team_step_leave(tn_team_step *s, tn_replica_guard g)
     tn__thread *t = tn__self();
     if (!s || g.replica < 0)
         return;
-    if (s->member[g.replica].stream)
-        tn__step_mark(s, (size_t)g.replica, TN__MARK_FORWARD, NULL);
+    s->member[g.replica].host_ms = now_ms() - s->member[g.replica].host_ms;
+    tn__step_mark(s, (size_t)g.replica, TN__MARK_FORWARD, NULL);
     tn__stream *before = g.stream;
     if (before)
         tn__backend_of(before->device)->queue->set_current(before);
@@ -353,4 +363,13 @@ void tn_team_step_blame(const tn_team_step *s, size_t i)
     tn__error(was.code, "Caught an error in replica %zu on device %d.\nOriginal error:\n%s", i, (int)s->device[i].index,
               was.text);
     t->site = site;
+}
+
+void tn__step_blame_lost(const tn_team_step *s)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (is_lost(s->device[i])) {
+            tn_team_step_blame(s, i);
+            return;
+        }
 }
