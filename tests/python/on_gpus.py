@@ -12,8 +12,11 @@ import pytest
 START = "import pytest\nimport re\nimport warnings\nimport tenon as torch\nfrom tenon import cuda\n\n"
 
 
-def on_gpus(count):
-    """The decorated test's source runs in a new interpreter that sees so many fake GPUs, with torch, cuda and pytest."""
+def on_gpus(count, **variables):
+    """The decorated test's source runs in a new interpreter that sees so many fake GPUs, with torch, cuda and pytest.
+
+    variables: of the environment, beside.
+    """
 
     def decorate(function):
         lines = inspect.getsource(function).splitlines()
@@ -22,7 +25,8 @@ def on_gpus(count):
 
         @functools.wraps(function)
         def test():
-            environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "CUDA_"))}
+            environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "TENON_VISIBLE", "CUDA_"))}
+            environment.update(variables)
             if count:
                 environment["TENON_FAKE_GPUS"] = str(count)
             else:
