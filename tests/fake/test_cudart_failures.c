@@ -254,6 +254,42 @@ static void failures_that_stay(void **state)
     }
 }
 
+static bool lost(tn_device d)
+{
+    bool yes = tn_cuda_is_lost(d);
+    assert_int_equal(tn_error_code(), TN_OK); /* it only answers */
+    return yes;
+}
+
+static void lost_is_told(void **state)
+{
+    (void)state;
+    assert_false(lost(TN_CUDA(0))); /* never used */
+    tn__storage *m = memory(TN_CUDA(0));
+    void *set = kit_function(TN_CUDA(0), "set");
+    OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
+    assert_true(lost(TN_CUDA(0)));
+    assert_true(lost(TN_CUDA(-1)));
+    assert_true(lost((tn_device){0})); /* the current GPU */
+    assert_false(lost(TN_CUDA(1)));
+    OK(tn_cuda_set_device(1));
+    assert_false(lost(TN_CUDA(-1)));
+    assert_false(lost(TN_CUDA(2))); /* there is none */
+    assert_false(lost(TN_CUDA(TN__CUDA_MAX + 1)));
+    assert_false(lost(TN_CPU));
+    tn__storage_release(m);
+    revives(set);
+    assert_false(lost(TN_CUDA(0)));
+}
+
+static void none_is_lost_where_there_is_none(void **state)
+{
+    (void)state;
+    assert_false(lost(TN_CUDA(0)));
+    assert_false(lost(TN_CUDA(-1)));
+}
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -269,6 +305,8 @@ int main(int argc, char **argv)
         ALONE(a_reset_that_fails, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(failures_that_stay, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
+        ALONE(lost_is_told, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
+        ALONE(none_is_lost_where_there_is_none, "TENON_FAKE_GPUS=2", "CUDA_VISIBLE_DEVICES="),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }

@@ -327,3 +327,14 @@ tn_status tn_cuda_reset(tn_device device)
     pthread_mutex_unlock(&table.reset);
     return e;
 }
+
+/* Asks nothing of the driver, opens nothing, sets no error: what was never used is not lost. */
+bool tn_cuda_is_lost(tn_device device)
+{
+    int32_t i = device.index;
+    if (device.type == TN_DEVICE_DEFAULT || (device.type == TN_DEVICE_CUDA && i < 0))
+        i = tn_cuda_current_device();
+    else if (device.type != TN_DEVICE_CUDA)
+        return false;
+    return i >= 0 && i < tn__cuda_count() && atomic_load(&table.device[i].dead);
+}
