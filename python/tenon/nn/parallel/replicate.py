@@ -13,7 +13,7 @@ from ._functions import current
 __all__ = ["replicate"]
 
 _new = object.__new__
-_set_attributes = Module.__dict__["__dict__"].__set__  # Module.__setattr__ would look at each name
+_set = object.__setattr__  # Module.__setattr__ would look at each name
 _put = dict.__setitem__
 _made_for = _members.made_for
 _own = {}  # class -> does it come from tenon.nn, and with it a forward that only queues work?
@@ -86,7 +86,7 @@ def _fresh(row, tensors):
     module = row.module
     replica = _new(type(module))
     attributes = module.__dict__.copy()
-    _set_attributes(replica, attributes)
+    _set(replica, "__dict__", attributes)
     attributes["_is_replica"] = True
     attributes["_former_parameters"] = former = {}
     owner = weakref.ref(replica)
