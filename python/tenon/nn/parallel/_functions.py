@@ -15,10 +15,10 @@ from ._devices import device_index, device_indices
 
 
 class _Current(threading.local):
-    """What this thread's DataParallel is at: its step and the plan of its module; None outside."""
+    """What this thread's DataParallel is at: its step, and what is inside its module; None outside."""
 
     step = None
-    plan = None
+    inside = None
 
 
 current = _Current()

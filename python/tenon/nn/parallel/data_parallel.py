@@ -9,7 +9,7 @@ from ..modules.module import Module
 from ._devices import device_index, device_indices
 from ._functions import current
 from .parallel_apply import parallel_apply
-from .replicate import Plan, replicate
+from .replicate import Inside, Plan, replicate
 from .scatter_gather import gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -82,19 +82,19 @@ class DataParallel(Module):
         """The module's output for these arguments, whose tensors are cut over the GPUs."""
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
-        plan = self._plan()
-        _check_place(plan.tensors, self.src_device_obj)
+        inside = self._inside()
+        _check_place(inside.tensors, self.src_device_obj)
         if len(self.device_ids) == 1:
             args, named = self.scatter(inputs, kwargs, self.device_ids)
             return self.module(*args[0], **named[0]) if args else self.module()
         step = self._team().step()
         self._note_lost(step.device_ids)
-        before = current.step, current.plan
-        current.step, current.plan = step, plan
+        before = current.step, current.inside
+        current.step, current.inside = step, inside
         try:
             return self._run(inputs, kwargs, step.device_ids)
         finally:
-            current.step, current.plan = before
+            current.step, current.inside = before
 
     def _run(self, inputs, kwargs, ids):
         args, named = self.scatter(inputs, kwargs, ids)
@@ -124,11 +124,11 @@ class DataParallel(Module):
 
     # ---- what is kept ----
 
-    def _plan(self):
+    def _inside(self):
         plan = self.__dict__.get("_kept_plan")
         if plan is None or not plan.is_valid(self.module):
             plan = self.__dict__["_kept_plan"] = Plan(self.module)
-        return plan
+        return Inside(plan)
 
     def _team(self):
         kept = self.__dict__.get("_kept_team")
@@ -182,17 +182,17 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
         raise RuntimeError("device type could not be determined")
     ids = device_indices(range(cuda.device_count()) if device_ids is None else device_ids)
     output_device = ids[0] if output_device is None else device_index(output_device, True)
-    plan = Plan(module)
-    _check_place(plan.tensors, _C.device("cuda", ids[0]))
+    inside = Inside(Plan(module))
+    _check_place(inside.tensors, _C.device("cuda", ids[0]))
     args, named = scatter_kwargs(inputs, module_kwargs, ids, dim)
     if not args and not named:
         args, named = ((),), ({},)
     if len(ids) == 1:
         return module(*args[0], **named[0])
     ids = ids[: len(args)]
-    before, current.plan = current.plan, plan
+    before, current.inside = current.inside, inside
     try:
         replicas = replicate(module, ids)
     finally:
-        current.plan = before
+        current.inside = before
     return gather(parallel_apply(replicas, args, named, ids), output_device, dim)

@@ -38,41 +38,51 @@ def only_queues(modules):
 
 
 class _Row:
-    """One module of a plan: where its tensors and children are among those of the plan."""
+    """One module of a plan: where its tensors and children are among those of the plan; None for what is None."""
 
     __slots__ = ("module", "plain", "parameters", "buffers", "children")
 
+    def __init__(self, module, order, tensors):
+        self.module = weakref.ref(module)
+        self.plain = _is_plain(type(module))
+        self.parameters = [(name, None if t is None else tensors[t]) for name, t in module._parameters.items()]
+        self.buffers = [(name, None if t is None else tensors[t]) for name, t in module._buffers.items()]
+        self.children = [(name, None if m is None else order[m]) for name, m in module._modules.items()]
+
 
 class Plan:
-    """What is in a module: all modules, parents first, and all tensors, parameters and buffers, each once.
+    """What is in a module: all modules, parents first, and all tensors, each once.
 
-    Valid until something is added to a module, taken away or exchanged: _members.changes() says whether it was.
+    It keeps nothing alive, and is valid until something is added to a module, taken away or exchanged, which
+    _members.changes() tells.
     """
 
     def __init__(self, network):
-        self.network = network
         self.changes = _members.changes()
-        modules, places = {}, {}
+        modules, tensors, self.where = {}, {}, []
         _collect(network, modules)
         order = {m: i for i, m in enumerate(modules)}
-        self.rows = [self._row(m, order, places) for m in modules]
-        self.tensors = list(places)
-
-    @staticmethod
-    def _row(module, order, places):
-        def at(table, held):
-            return [(k, None if v is None else table.setdefault(v, len(table))) for k, v in held.items()]
-
-        row = _Row()
-        row.module = module
-        row.plain = _is_plain(type(module))
-        row.parameters = at(places, module._parameters)
-        row.buffers = at(places, module._buffers)
-        row.children = at(order, module._modules)
-        return row
+        for m in modules:
+            for held in (m._parameters, m._buffers):
+                for name, t in held.items():
+                    if t is not None and t not in tensors:
+                        tensors[t] = len(tensors)
+                        self.where.append((order[m], held is m._parameters, name))
+        self.rows = [_Row(m, order, tensors) for m in modules]
 
     def is_valid(self, network):
-        return self.network is network and self.changes == _members.changes()
+        return self.rows[0].module() is network and self.changes == _members.changes()
+
+
+class Inside:
+    """What a valid plan means: the modules of its rows, the tensors that these name by numbers. It lives for one forward."""
+
+    __slots__ = ("plan", "modules", "tensors")
+
+    def __init__(self, plan):
+        self.plan = plan
+        self.modules = m = [row.module() for row in plan.rows]
+        self.tensors = [(m[i]._parameters if parameter else m[i]._buffers)[name] for i, parameter, name in plan.where]
 
 
 class Replicas(list):
@@ -81,9 +91,8 @@ class Replicas(list):
     queueing = False
 
 
-def _fresh(row, tensors):
+def _fresh(module, row, tensors):
     """A replica of a plain module, without its children."""
-    module = row.module
     replica = _new(type(module))
     attributes = module.__dict__.copy()
     _set(replica, "__dict__", attributes)
@@ -104,9 +113,9 @@ def _fresh(row, tensors):
     return replica
 
 
-def _fresh_by_class(row, tensors):
+def _fresh_by_class(module, row, tensors):
     """The same of a module whose class has a say in how it is copied, or in how attributes are set."""
-    replica = row.module._replicate_for_data_parallel()
+    replica = module._replicate_for_data_parallel()
     replica._former_parameters = {}
     for name, i in row.parameters:
         if i is None:
@@ -122,10 +131,11 @@ def _fresh_by_class(row, tensors):
     return replica
 
 
-def _assemble(plan, tensors):
-    """The replica of plan's module over these tensors."""
-    replicas = [(_fresh if row.plain else _fresh_by_class)(row, tensors) for row in plan.rows]
-    for row, replica in zip(plan.rows, replicas):
+def _assemble(inside, tensors):
+    """The replica of the module over these tensors."""
+    rows = inside.plan.rows
+    replicas = [(_fresh if row.plain else _fresh_by_class)(m, row, tensors) for m, row in zip(inside.modules, rows)]
+    for row, replica in zip(rows, replicas):
         for name, i in row.children:
             if i is None:
                 replica._modules[name] = None
@@ -152,15 +162,16 @@ def replicate(network, devices, detach=False):
     if not devices:
         return []
     ids = device_indices(devices)
-    plan = current.plan
-    if plan is None or plan.network is not network:
-        plan = Plan(network)
-    _check_place(plan.tensors, ids[0], detach)
+    inside = current.inside
+    if inside is None or not inside.plan.is_valid(network):
+        inside = Inside(Plan(network))
+    tensors = inside.tensors
+    _check_place(tensors, ids[0], detach)
     if detach and _C.is_grad_enabled():
         with no_grad():
-            copies = _C._parallel_broadcast(plan.tensors, ids, current.step)
+            copies = _C._parallel_broadcast(tensors, ids, current.step)
     else:
-        copies = _C._parallel_broadcast(plan.tensors, ids, current.step)
-    replicas = Replicas(_assemble(plan, tensors) for tensors in copies)
-    replicas.queueing = only_queues(row.module for row in plan.rows)
+        copies = _C._parallel_broadcast(tensors, ids, current.step)
+    replicas = Replicas(_assemble(inside, mine) for mine in copies)
+    replicas.queueing = only_queues(inside.modules)
     return replicas
