@@ -116,13 +116,13 @@ def _fresh(module, row, tensors):
 def _fresh_by_class(module, row, tensors):
     """The same of a module whose class has a say in how it is copied, or in how attributes are set."""
     replica = module._replicate_for_data_parallel()
-    replica._former_parameters = {}
+    former = replica.__dict__["_former_parameters"] = {}
     for name, i in row.parameters:
         if i is None:
             replica._parameters[name] = None
         else:
             setattr(replica, name, tensors[i])
-            replica._former_parameters[name] = tensors[i]
+            former[name] = tensors[i]
     for name, i in row.buffers:
         if i is None:
             replica._buffers[name] = None
