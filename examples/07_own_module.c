@@ -17,7 +17,8 @@ static tn_tensor *residual_forward(tn_module *self, tn_tensor *x)
 
 static tn_module *residual_new(int64_t in, int64_t hidden, int64_t out)
 {
-    static const tn_module_class class = {sizeof class, "Residual", residual_forward, free, NULL};
+    static const tn_module_class class = {
+        .struct_size = sizeof class, .name = "Residual", .forward = residual_forward, .destroy = free};
     residual *r = malloc(sizeof *r);
     tn_module *m = r ? tn_module_new(&class, r) : NULL; /* from here on r is freed with m */
     if (!m) {

@@ -106,9 +106,9 @@ TN_API tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors in
 typedef struct tn_nn_data_parallel_options {
     size_t struct_size;
     const char *site;
-    tn_device_list device_ids;   /* all GPUs, unless said; the first is the main one, where the module must be */
-    tn_device output_device; /* the main one, unless said */
-    int64_t dim;             /* of the batch */
+    tn_device_list device_ids; /* all GPUs, unless said; the first is the main one, where the module must be */
+    tn_device output_device;   /* the main one, unless said */
+    int64_t dim;               /* of the batch */
 } tn_nn_data_parallel_options;
 
 /* A module whose forward cuts its input over the devices (tn_parallel_scatter), runs a replica of 'module' on each, and
@@ -120,15 +120,17 @@ TN_API tn_module *tn_nn_data_parallel(tn_module *module);
 
 /* ---- what a step cost ---- */
 
-/* Times on the device: of its stream, from when it could begin. -1: not part of the step. */
+/* Times as the device's stream passes them, waiting for other devices and for the host included; -1: not part of the step.
+ * host_ms: the host's time for queueing the replica's forward. */
 typedef struct tn_parallel_report {
     tn_device device;
     int64_t samples;
-    double scatter_ms, broadcast_ms, forward_ms, gather_ms, backward_ms, reduce_ms;
+    double scatter_ms, broadcast_ms, forward_ms, gather_ms, backward_ms, reduce_ms, host_ms;
     int64_t scatter_bytes, broadcast_bytes, gather_bytes, reduce_bytes; /* that crossed between devices */
 } tn_parallel_report;
 
-/* Of the last step, a row for each device; waits until it is done. Writes up to cap rows; returns how many there are: 0
+/* Of the step that was begun last, a row for each device; waits until what was queued is done. Not while another thread is
+ * in that step. Writes up to cap rows; returns how many there are: 0
  * before the first step. */
 TN_API size_t tn_team_report(tn_team *team, tn_parallel_report *out, size_t cap);
 /* The same as text, with bars and what bounds the step, as snprintf writes it. */
@@ -159,8 +161,8 @@ TN_API int64_t tn_data_parallel_explain(tn_module *data_parallel, char *out, siz
 #define TN__X_reduce_add2(t_, d_, ...) tn_parallel_reduce_add_opt((t_), (d_), &(tn_parallel_options){__VA_ARGS__})
 #define TN__X_replicate3(m_, d_, o_, ...) \
     tn_parallel_replicate_opt((m_), (d_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_apply3(m_, x_, o_, ...)    tn_parallel_apply_opt((m_), (x_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define tn_nn_data_parallel(...)         TN__X_nn_data_parallel(__VA_ARGS__, TN__SITE(tn_nn_data_parallel_options))
-#define TN__X_nn_data_parallel(m_, ...)  tn_nn_data_parallel_opt((m_), &(tn_nn_data_parallel_options){__VA_ARGS__})
+#define TN__X_apply3(m_, x_, o_, ...)   tn_parallel_apply_opt((m_), (x_), (o_), &(tn_parallel_options){__VA_ARGS__})
+#define tn_nn_data_parallel(...)        TN__X_nn_data_parallel(__VA_ARGS__, TN__SITE(tn_nn_data_parallel_options))
+#define TN__X_nn_data_parallel(m_, ...) tn_nn_data_parallel_opt((m_), &(tn_nn_data_parallel_options){__VA_ARGS__})
 #endif
 #endif

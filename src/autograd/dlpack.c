@@ -96,6 +96,7 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
         g->stride[d] = t->shape[d] == 1 ? 1 : t->stride[d];
     }
     const bool cuda = t->device.type == TN_DEVICE_CUDA;
+    tn__storage_expose(t->storage);
     *out = (tn_dl_tensor){.data = tn__tensor_data(t),
                           .device = {cuda ? TN_DL_CUDA : TN_DL_CPU, cuda ? t->device.index : 0},
                           .ndim = t->ndim,

@@ -50,13 +50,6 @@ static void start(void)
 
 /* ---- sums of gradients ---- */
 
-/* Nobody else can see its memory. */
-static bool is_private(tn_tensor *t)
-{
-    return tn__object_sole(t) && !t->node && !t->base && t->storage && atomic_load(&t->storage->refs) == 1 &&
-           !t->storage->read_only && tn__is_dense(t->shape, t->stride, t->ndim);
-}
-
 /* What an operation just made, out of the innermost scope: the caller owns it. */
 static tn_tensor *own(const task *k, tn_tensor *made)
 {
@@ -90,7 +83,7 @@ static tn_status add_to(task *k, tn_tensor **sum, tn__stream **on, tn__stream *h
         tn__object_release(g);
         return e;
     }
-    if (!k->record && is_private(*sum)) {
+    if (!k->record && tn__is_private(*sum)) {
         e = tn_add_(*sum, g) ? TN_OK : tn_error_code();
     } else {
         tn_tensor *total = own(k, tn_add(*sum, g));
@@ -113,7 +106,8 @@ static growth growth_of(const task *k, const tn_tensor *leaf, tn_tensor *g)
 {
     if (leaf->grad)
         return k->record || tn__wants_grad(leaf->grad) ? SUM : IN_PLACE;
-    return is_private(g) || k->record ? TAKEN : CLONED; /* a view of something: the leaf's gradient must be its own */
+    return tn__is_private(g) || k->record ? TAKEN
+                                          : CLONED; /* a view of something: the leaf's gradient must be its own */
 }
 
 /* On the current streams. *old: what the leaf had, to be released. */
@@ -263,8 +257,13 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
                          tn__node_name((tn__node *)node).s);
     }
-    tn__stream *here = to->node->stream ? to->node->stream : tn__lane_of(g);
-    return add_to(k, &tn__pending_g(to)[edge->output], &tn__pending_on(to)[edge->output], here, g);
+    tn__stream *here = tn__lane_of(g);
+    if (to->node->stream && (!here || tn__same_device(here->device, to->node->stream->device)))
+        here = to->node->stream; /* else it is a node over several devices: each has its own */
+    tn_status e = add_to(k, &tn__pending_g(to)[edge->output], &tn__pending_on(to)[edge->output], here, g);
+    if (TN_UNLIKELY(to->node->arrived != NULL) && !e)
+        e = to->node->arrived(to->node, edge->output, tn__pending_on(to)[edge->output]);
+    return e;
 }
 
 /* The gradient of an output, for who asked for it: a tensor that keeps it, and tn_grad. */
@@ -371,6 +370,27 @@ static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
     return s ? s : tn__watch_after(k->self, e->node, leaf);
 }
 
+/* Does a node that was told of each gradient as it came wait for them by itself? Not where others look at them first, and
+ * not where its derivative is recorded. */
+static bool waits_itself(const task *k, const tn__node *n)
+{
+    if (TN_LIKELY(!n->arrived) || k->targets || k->record || atomic_load_explicit(&n->watch, memory_order_relaxed))
+        return false;
+    for (int32_t o = 0; o < n->n_out; o++)
+        if (atomic_load_explicit(&n->retained[o], memory_order_relaxed))
+            return false;
+    return true;
+}
+
+/* The stream on which a node reads a gradient that is ready on another one: its own, or, where its outputs lie on several
+ * devices, the current one of that device. */
+static tn__stream *reader_of(const tn__node *n, const tn__stream *on)
+{
+    if (TN_LIKELY(!on || !n->stream || tn__same_device(on->device, n->stream->device)))
+        return n->stream;
+    return tn__lane_current(on->device);
+}
+
 /* One node's turn, on the stream of its forward. */
 static tn_status visit(task *k, tn__pending *e)
 {
@@ -378,8 +398,9 @@ static tn_status visit(task *k, tn__pending *e)
     tn__stream *before = NULL;
     tn_status s = TN_OK;
     tn_tensor *leaf = tn__accumulator_leaf(e->node);
-    for (int32_t o = 0; o < e->node->n_out && !s; o++)
-        s = TN__LANE_WAIT(backward_input, e->node->stream, tn__pending_on(e)[o]);
+    const bool waits = !waits_itself(k, e->node);
+    for (int32_t o = 0; o < e->node->n_out && waits && !s; o++)
+        s = TN__LANE_WAIT(backward_input, reader_of(e->node, tn__pending_on(e)[o]), tn__pending_on(e)[o]);
     if (!s)
         s = tn__lane_enter(&k->s->lanes, e->node->stream, &before);
     if (s)

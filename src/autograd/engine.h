@@ -18,6 +18,7 @@ typedef struct tn__lanes {
 /* The stream on which what was just computed into t is ready: the current one of its device; NULL where work is done when
  * a call returns. Borrowed. */
 tn__stream *tn__lane_of(const tn_tensor *t);
+tn__stream *tn__lane_current(tn_device device);
 
 /* The caller's stream of a device whose current one is 'now'. */
 tn__stream *tn__lane_caller(const tn__lanes *l, tn__stream *now);

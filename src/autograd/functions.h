@@ -40,6 +40,13 @@ static inline bool tn__set_no_grad(bool off)
     return was;
 }
 
+/* Can nobody else see its memory? Then a sum may be made in it. */
+static inline bool tn__is_private(tn_tensor *t)
+{
+    return tn__object_sole(t) && !t->node && !t->base && t->storage && atomic_load(&t->storage->refs) == 1 &&
+           !t->storage->read_only && tn__is_dense(t->shape, t->stride, t->ndim);
+}
+
 /* ---- derivatives that are more than a formula ---- */
 
 tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);

@@ -9,10 +9,15 @@ static const tn__queue *queue_of(tn_device d)
     return tn__backend_of(d)->queue;
 }
 
+tn__stream *tn__lane_current(tn_device device)
+{
+    const tn__queue *q = queue_of(device);
+    return TN_UNLIKELY(q != NULL) ? q->current(device) : NULL;
+}
+
 tn__stream *tn__lane_of(const tn_tensor *t)
 {
-    const tn__queue *q = queue_of(t->device);
-    return TN_UNLIKELY(q != NULL) ? q->current(t->device) : NULL;
+    return tn__lane_current(t->device);
 }
 
 /* The caller's stream of a device that is in the list, or NULL. */

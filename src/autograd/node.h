@@ -58,6 +58,9 @@ struct tn__node {
     const char *site; /* the user's call, or NULL */
     const char *name; /* of nodes that are no row: "CopySlices" */
     tn__derivative derive;
+    /* NULL, or told of each gradient that comes for an output: 'on' is the stream where it is ready now. Its derivative
+     * waits for the gradients itself, unless others look at them first, or it is recorded. */
+    tn_status (*arrived)(tn__node *node, uint32_t output, tn__stream *on);
     tn__edge *edge;                 /* [n_in], then [n_more]: the history of what else is saved */
     tn__meta *in, *out;             /* [n_in], [n_out] */
     tn__saved *saved;               /* [n_in] inputs, then [n_out] outputs, then [n_more] others */

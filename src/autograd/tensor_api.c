@@ -254,12 +254,16 @@ void *tn_data(const tn_tensor *t)
 
 void *tn_tensor_address(const tn_tensor *t)
 {
-    return real(t) ? tn__tensor_data(t) : NULL;
+    if (!real(t))
+        return NULL;
+    tn__storage_expose(t->storage);
+    return tn__tensor_data(t);
 }
 
 void *tn_tensor_storage(const tn_tensor *t, int64_t *nbytes)
 {
-    const tn__storage *s = real(t) ? t->storage : NULL;
+    tn__storage *s = real(t) ? t->storage : NULL;
+    tn__storage_expose(s);
     if (nbytes)
         *nbytes = s ? (int64_t)s->nbytes : 0;
     return s ? s->data : NULL;

@@ -1,4 +1,5 @@
 #include "core/parallel.h"
+#include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
@@ -65,6 +66,8 @@ static void forget_workers(void)
     atomic_store(&pool.quit, false);
 }
 
+static void crew_fork(tn__fork_phase phase);
+
 void tn__parallel_fork(tn__fork_phase phase)
 {
     if (phase == TN__FORK_PREPARE)
@@ -73,6 +76,7 @@ void tn__parallel_fork(tn__fork_phase phase)
         pthread_mutex_unlock(&pool.taken);
     else
         forget_workers();
+    crew_fork(phase);
 }
 
 static void pool_start(void)
@@ -227,6 +231,111 @@ void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx)
     for (int i = 1; i < pool.parts; i++)
         dismiss(&pool.worker[i]);
     pthread_mutex_unlock(&pool.taken);
+}
+
+/* ---- the crew: threads that may wait ---- */
+
+/* What one call shares with its threads. */
+typedef struct crew_call {
+    tn__task task;
+    void *ctx;
+    int64_t left;
+    pthread_cond_t done;
+} crew_call;
+
+typedef struct hand {
+    pthread_cond_t wake;
+    crew_call *call; /* NULL: idle */
+    int64_t i;
+    struct hand *next;
+} hand;
+
+static struct {
+    pthread_mutex_t lock;
+    hand *idle;
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* In a child the hands are gone; what they lay in stays with the process. */
+static void crew_fork(tn__fork_phase phase)
+{
+    if (phase == TN__FORK_PREPARE) {
+        pthread_mutex_lock(&crew.lock);
+    } else if (phase == TN__FORK_PARENT) {
+        pthread_mutex_unlock(&crew.lock);
+    } else {
+        pthread_mutex_init(&crew.lock, NULL);
+        crew.idle = NULL;
+    }
+}
+
+static void *help(void *arg)
+{
+    hand *h = arg;
+    pthread_mutex_lock(&crew.lock);
+    for (;;) {
+        while (!h->call)
+            pthread_cond_wait(&h->wake, &crew.lock);
+        crew_call *c = h->call;
+        pthread_mutex_unlock(&crew.lock);
+        c->task(c->ctx, h->i);
+        pthread_mutex_lock(&crew.lock);
+        h->call = NULL;
+        h->next = crew.idle;
+        crew.idle = h;
+        if (--c->left == 0)
+            pthread_cond_signal(&c->done);
+    }
+    return NULL;
+}
+
+/* A thread that waits for work; NULL where none can be had. Under the lock. */
+static hand *get_hand(void)
+{
+    pthread_t thread;
+    hand *h = crew.idle;
+    if (h) {
+        crew.idle = h->next;
+        return h;
+    }
+    h = tn__block_zero(sizeof *h);
+    if (!h)
+        return NULL;
+    pthread_cond_init(&h->wake, NULL);
+    if (pthread_create(&thread, NULL, help, h)) {
+        pthread_cond_destroy(&h->wake);
+        tn__block_put(h, sizeof *h);
+        return NULL;
+    }
+    pthread_detach(thread);
+    return h;
+}
+
+void tn__crew_run(int64_t n, tn__task task, void *ctx)
+{
+    crew_call c = {.task = task, .ctx = ctx};
+    uint64_t mine = 1; /* bit i: here */
+    pthread_cond_init(&c.done, NULL);
+    pthread_mutex_lock(&crew.lock);
+    for (int64_t i = 1; i < n; i++) {
+        hand *h = i < 64 ? get_hand() : NULL;
+        if (!h) {
+            mine |= UINT64_C(1) << TN_MIN(i, 63);
+            continue;
+        }
+        h->call = &c;
+        h->i = i;
+        c.left++;
+        pthread_cond_signal(&h->wake);
+    }
+    pthread_mutex_unlock(&crew.lock);
+    for (int64_t i = 0; i < n; i++)
+        if (mine >> TN_MIN(i, 63) & 1)
+            task(ctx, i);
+    pthread_mutex_lock(&crew.lock);
+    while (c.left)
+        pthread_cond_wait(&c.done, &crew.lock);
+    pthread_mutex_unlock(&crew.lock);
+    pthread_cond_destroy(&c.done);
 }
 
 tn_status tn_set_num_threads(int32_t n)

@@ -11,6 +11,12 @@ typedef void (*tn__body)(void *ctx, int64_t begin, int64_t end);
  * second thread while the pool is taken, and where there is one chunk. */
 void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx);
 
+/* Runs task(ctx, 0) here and task(ctx, i), 0 < i < n, each on a thread of its own, which may wait for others and for devices
+ * (a body of tn__parallel_for may not). Returns when all have ended. The threads are kept for the next time; where one cannot
+ * be had, its task runs here. */
+typedef void (*tn__task)(void *ctx, int64_t i);
+void tn__crew_run(int64_t n, tn__task task, void *ctx);
+
 /* Threads that a parallel_for may use, the caller's included. */
 int tn__num_threads(void);
 

@@ -10,6 +10,7 @@ tn__storage *tn__storage_new(tn_device device, void *data, size_t nbytes, void (
     atomic_init(&s->version, 0);
     s->device = device;
     atomic_init(&s->pinned, false);
+    atomic_init(&s->exposed, false);
     s->read_only = false;
     s->data = data;
     s->nbytes = nbytes;

@@ -10,9 +10,10 @@ struct tn__storage {
     _Atomic int32_t refs;
     _Atomic uint32_t version; /* counts in-place writes; autograd compares */
     tn_device device;
-    _Atomic bool pinned; /* page-locked host memory of a GPU backend; no longer once its device was reset */
-    bool read_only;      /* memory the library must not write: a mapped file */
-    void *data;          /* NULL on meta, and where nbytes is 0 */
+    _Atomic bool pinned;  /* page-locked host memory of a GPU backend; no longer once its device was reset */
+    _Atomic bool exposed; /* its address was given out: it may be written to behind the version's back */
+    bool read_only;       /* memory the library must not write: a mapped file */
+    void *data;           /* NULL on meta, and where nbytes is 0 */
     size_t nbytes;
     struct tn__stream *stream; /* whose order the memory follows: the one it was allocated on. Kept alive by the backend
                                   that made the storage; NULL where work is not queued, or the memory is the host's */
@@ -47,6 +48,12 @@ static inline uint32_t tn__storage_version(const tn__storage *s)
 static inline void tn__storage_bump(tn__storage *s)
 {
     atomic_fetch_add_explicit(&s->version, 1, memory_order_relaxed);
+}
+
+static inline void tn__storage_expose(tn__storage *s)
+{
+    if (s)
+        atomic_store_explicit(&s->exposed, true, memory_order_relaxed);
 }
 
 #endif

@@ -81,6 +81,7 @@ static void replace_buffers(const tn_module *m, const move *v)
 
 static void swap_in(const tn_module *m, const move *v)
 {
+    atomic_fetch_add_explicit(&tn__modules_changed, 1, memory_order_relaxed);
     int64_t n = v->parameters.n;
     for (int64_t i = 0; i < n; i++) {
         tn_tensor *p = v->parameters.at[i];

@@ -60,8 +60,10 @@ tn_module *tn_module_new_at(const char *site, const tn_module_class *cls, void *
                                    "{.struct_size = sizeof(tn_module_class), .name = \"MLP\", .forward = ...}");
     memcpy(&c, cls, TN_MIN(cls->struct_size, sizeof c));
     tn_module *m = tn__module_make(&c, ctx);
-    if (m)
+    if (m) {
+        m->user = true;
         tn__scope_adopt(t, m);
+    }
     return m;
 }
 
@@ -102,11 +104,14 @@ static tn_status check_name(const tn_module *m, tn__slot_kind kind, const char *
     return TN_OK;
 }
 
+_Atomic uint64_t tn__modules_changed;
+
 /* Puts a reference to object into the slot of that name. */
 static tn_status put(tn_module *m, tn__slot_kind kind, const char *name, void *object)
 {
     tn__slots *s = &m->slots[kind];
     tn__slot *old = find_slot(m, kind, name, strlen(name));
+    atomic_fetch_add_explicit(&tn__modules_changed, 1, memory_order_relaxed);
     if (old) {
         tn__object *was = old->object;
         old->object = tn__object_retain(object);

@@ -35,10 +35,14 @@ struct tn_module {
     tn_module_class cls; /* its name is owned */
     void *ctx;
     bool training;
+    bool user;     /* of a class of the user's: its forward may do anything, waiting for a device included */
     int32_t depth; /* modules above it on the longest chain it was ever put into */
     tn__slots slots[TN__SLOT_KINDS];
     _Atomic(tn__names *) names;
 };
+
+/* Rises whenever a module is given a part: who mirrors one looks again then. */
+extern _Atomic uint64_t tn__modules_changed;
 
 /* A module in no scope, owned by the caller. NULL with TN_ENOMEM set. */
 tn_module *tn__module_make(const tn_module_class *cls, void *ctx);

@@ -1,0 +1,203 @@
+/* What a step cost: times between its marks, bytes that crossed, and what bounds it. */
+#include "parallel/parallel.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- the report ---- */
+
+/* Milliseconds between two marks of a device; -1 where either is not part of the step. */
+static double between(const tn__clock *c, tn_event *from, tn__mark first, tn_event *to, tn__mark last)
+{
+    double ms = 0;
+    tn_event *a = from ? from : c->marked[first] ? c->mark[first] : NULL;
+    tn_event *b = to ? to : c->marked[last] ? c->mark[last] : NULL;
+    if (!a || !b || tn_event_synchronize(a) || tn_event_synchronize(b) || tn_event_elapsed_time(a, b, &ms))
+        return -1;
+    return ms > 0 ? ms : 0;
+}
+
+/* The last mark before 'what' that the device passed. */
+static tn__mark before(const tn__clock *c, tn__mark what)
+{
+    while (what > TN__MARK_BEGIN && !c->marked[--what])
+        continue;
+    return what;
+}
+
+static double phase(const tn__clock *c, tn__mark what)
+{
+    return between(c, NULL, before(c, what), NULL, what);
+}
+
+static tn_parallel_report report_of(const tn_team_step *s, size_t i)
+{
+    const tn__member *m = &s->member[i];
+    const tn__clock *c = &s->clock[m->place];
+    return (tn_parallel_report){
+        .device = s->device[i],
+        .samples = m->samples,
+        .scatter_ms = phase(c, TN__MARK_SCATTERED),
+        .broadcast_ms = phase(c, TN__MARK_BROADCAST),
+        .forward_ms = phase(c, TN__MARK_FORWARD),
+        .gather_ms = phase(c, TN__MARK_GATHERED),
+        .backward_ms = c->last && c->marked[TN__MARK_BACKWARD]
+                           ? between(c, NULL, TN__MARK_BACKWARD, c->last, TN__MARK_ARRIVED)
+                           : -1,
+        .reduce_ms = between(c, NULL, TN__MARK_REDUCE, NULL, TN__MARK_REDUCED),
+        .host_ms = m->host_ms,
+        .scatter_bytes = m->bytes[TN__TRAFFIC_SCATTER],
+        .broadcast_bytes = m->bytes[TN__TRAFFIC_BROADCAST],
+        .gather_bytes = m->bytes[TN__TRAFFIC_GATHER],
+        .reduce_bytes = m->bytes[TN__TRAFFIC_REDUCE],
+    };
+}
+
+/* The last step, with a reference; NULL: there was none. */
+static tn_team_step *last_step(tn_team *t)
+{
+    pthread_mutex_lock(&t->lock);
+    tn_team_step *s = t->resets == atomic_load(&tn__resets) ? t->last : NULL;
+    if (s && s->refs++ == 0)
+        tn_team_retain(t);
+    pthread_mutex_unlock(&t->lock);
+    return s;
+}
+
+size_t tn_team_report(tn_team *t, tn_parallel_report *out, size_t cap)
+{
+    tn__enter(TN__NOWHERE);
+    tn_team_step *s = t ? last_step(t) : NULL;
+    if (!t)
+        tn__poisoned("tn_team_report");
+    if (!s)
+        return 0;
+    size_t n = s->n;
+    tn_status had = tn_error_code();
+    for (size_t i = 0; i < n && i < cap; i++)
+        out[i] = report_of(s, i);
+    if (!had) /* times of a device that is lost are just not there */
+        tn_error_clear();
+    tn_team_step_release(s);
+    return n;
+}
+
+/* ---- as text ---- */
+
+typedef struct text {
+    char *out;
+    size_t size;
+    int64_t n;
+} text;
+
+static void TN_PRINTF(2, 3) add(text *t, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    size_t left = (size_t)t->n < t->size ? t->size - (size_t)t->n : 0;
+    int n = vsnprintf(left ? t->out + t->n : NULL, left, format, ap);
+    va_end(ap);
+    t->n += n > 0 ? n : 0;
+}
+
+enum { PHASES = 6, BAR = 24 };
+static const char *const phase_names[PHASES] = {"scatter", "broadcast", "forward", "gather", "backward", "reduce"};
+
+static double phase_ms(const tn_parallel_report *r, int p)
+{
+    const double ms[PHASES] = {r->scatter_ms, r->broadcast_ms, r->forward_ms,
+                               r->gather_ms,  r->backward_ms,  r->reduce_ms};
+    return ms[p];
+}
+
+static int64_t phase_bytes(const tn_parallel_report *r, int p)
+{
+    const int64_t bytes[PHASES] = {r->scatter_bytes, r->broadcast_bytes, 0, r->gather_bytes, 0, r->reduce_bytes};
+    return bytes[p];
+}
+
+/* "1.5 MiB" */
+static void add_bytes(text *t, int64_t n)
+{
+    if (n >= INT64_C(1) << 30)
+        add(t, "  %.1f GiB", (double)n / (double)(INT64_C(1) << 30));
+    else if (n >= INT64_C(1) << 20)
+        add(t, "  %.1f MiB", (double)n / (double)(INT64_C(1) << 20));
+    else if (n >= 1024)
+        add(t, "  %.1f KiB", (double)n / 1024);
+    else if (n)
+        add(t, "  %lld B", (long long)n);
+}
+
+static void add_row(text *t, const tn_parallel_report *r, int p, double longest)
+{
+    double ms = phase_ms(r, p);
+    if (ms < 0 && !phase_bytes(r, p))
+        return;
+    int length = ms > 0 && longest > 0 ? (int)(ms / longest * BAR + 0.5) : 0;
+    add(t, "    %-9s %9.3f ms  ", phase_names[p], ms < 0 ? 0 : ms);
+    for (int i = 0; i < length; i++)
+        add(t, "#");
+    if (phase_bytes(r, p))
+        add(t, "%*s", BAR - length, "");
+    add_bytes(t, phase_bytes(r, p));
+    add(t, "\n");
+}
+
+/* The longest phase of all devices: what to make shorter first. */
+static void add_bound(text *t, const tn_parallel_report *r, size_t n)
+{
+    double most = -1, total = 0;
+    size_t who = 0;
+    int what = 0;
+    for (size_t i = 0; i < n; i++)
+        for (int p = 0; p < PHASES; p++)
+            if (phase_ms(&r[i], p) > most) {
+                most = phase_ms(&r[i], p);
+                who = i;
+                what = p;
+            }
+    for (int p = 0; p < PHASES; p++)
+        total += TN_MAX(phase_ms(&r[who], p), 0);
+    if (most < 0 || total <= 0)
+        return;
+    add(t, "  bound by %s on %s: %.0f %% of that device's step", phase_names[what], tn_device_text(r[who].device).s,
+        100 * most / total);
+    bool computes = what == 2 || what == 4, host = what == 2 && r[who].host_ms > 0.8 * most;
+    add(t, "%s\n",
+        host       ? "; the host: queueing it takes as long, so larger batches cost little more"
+        : computes ? ""
+                   : "; larger batches move less for the same work");
+}
+
+static void add_rows(text *t, const tn_parallel_report *r, size_t n)
+{
+    double longest = 0;
+    for (size_t i = 0; i < n; i++)
+        for (int p = 0; p < PHASES; p++)
+            longest = TN_MAX(longest, phase_ms(&r[i], p));
+    for (size_t i = 0; i < n; i++) {
+        add(t, "  %s: %lld sample%s\n", tn_device_text(r[i].device).s, (long long)r[i].samples,
+            r[i].samples == 1 ? "" : "s");
+        for (int p = 0; p < PHASES; p++)
+            add_row(t, &r[i], p, longest);
+    }
+}
+
+int64_t tn_team_explain(tn_team *team, char *out, size_t size)
+{
+    tn_parallel_report r[64];
+    text t = {out, size, 0};
+    tn__enter(TN__NOWHERE);
+    if (size)
+        *out = '\0';
+    size_t n = team ? tn_team_report(team, r, TN_COUNT(r)) : 0;
+    n = TN_MIN(n, TN_COUNT(r));
+    if (!n) {
+        add(&t, "DataParallel: %s\n", team ? "no step yet" : "no GPU: the module runs as it is");
+        return t.n;
+    }
+    add(&t, "DataParallel: the last step on %zu device%s\n", n, n == 1 ? "" : "s");
+    add_rows(&t, r, n);
+    add_bound(&t, r, n);
+    return t.n;
+}

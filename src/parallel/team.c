@@ -1,0 +1,375 @@
+/* The team: devices, their steps, and points in time on their streams. */
+#include "parallel/parallel.h"
+#include "core/alloc.h"
+#include <time.h>
+
+/* ---- steps: made once, used again ---- */
+
+static void free_clock(tn__clock *c)
+{
+    for (int k = 0; k < TN__MARKS; k++)
+        tn_event_release(c->mark[k]);
+    for (int64_t i = 0; i < c->n_arrived; i++)
+        tn_event_release(c->arrived[i]);
+    tn__block_put(c->arrived, (size_t)c->cap_arrived * sizeof(tn_event *));
+}
+
+static void free_step(tn_team_step *s, size_t team_n)
+{
+    for (size_t i = 0; i < team_n && s->member; i++)
+        tn_stream_release(s->member[i].stream);
+    for (size_t i = 0; i < team_n && s->clock; i++)
+        free_clock(&s->clock[i]);
+    tn__block_put(s->clock, team_n * sizeof *s->clock);
+    tn__block_put(s->member, team_n * sizeof *s->member);
+    tn__block_put(s->device, team_n * sizeof *s->device);
+    tn__block_put(s, sizeof *s);
+}
+
+static tn_team_step *make_step(const tn_team *team)
+{
+    tn_team_step *s = tn__block_zero(sizeof *s);
+    if (s) {
+        s->member = tn__block_zero(team->n * sizeof *s->member);
+        s->device = tn__block_zero(team->n * sizeof *s->device);
+        s->clock = tn__block_zero(team->n * sizeof *s->clock);
+    }
+    if (s && s->member && s->device && s->clock)
+        return s;
+    if (s)
+        free_step(s, team->n);
+    return tn__fail(TN_ENOMEM, "out of memory for a step of %zu devices", team->n);
+}
+
+/* ---- the team ---- */
+
+/* What is kept, but for the steps that are out; under the lock, or where nobody else has the team. */
+static void forget(tn_team *t)
+{
+    tn_team_step *next;
+    for (tn_team_step *s = t->spare; s; s = next) {
+        next = s->next;
+        free_step(s, t->n);
+    }
+    t->spare = NULL;
+    if (t->last && !t->last->refs)
+        free_step(t->last, t->n);
+    t->last = NULL;
+    for (int64_t i = 0; i < t->n_kept; i++)
+        tn__kept_free(&t->kept[i], t->n);
+    t->n_kept = 0;
+    for (size_t i = 0; i < t->n * TN__LANES; i++) {
+        tn_stream_release(t->lane[i]);
+        t->lane[i] = NULL;
+    }
+}
+
+static void free_team(tn_team *t)
+{
+    if (t->lane)
+        forget(t);
+    tn__block_put(t->kept, (size_t)t->cap_kept * sizeof *t->kept);
+    tn__block_put(t->lane, t->n * TN__LANES * sizeof(tn_stream *));
+    tn__block_put(t->device, t->n * sizeof *t->device);
+    pthread_mutex_destroy(&t->lock);
+    tn__block_put(t, sizeof *t);
+}
+
+static tn_team *make_team(size_t n)
+{
+    tn_team *t = tn__block_zero(sizeof *t);
+    if (!t)
+        return tn__fail(TN_ENOMEM, "out of memory for a team of devices");
+    pthread_mutex_init(&t->lock, NULL);
+    atomic_init(&t->refs, 1);
+    t->n = n;
+    t->device = tn__block_zero(n * sizeof *t->device);
+    t->lane = tn__block_zero(n * TN__LANES * sizeof(tn_stream *));
+    if (t->device && t->lane)
+        return t;
+    free_team(t);
+    return tn__fail(TN_ENOMEM, "out of memory for a team of %zu devices", n);
+}
+
+static tn_status take_devices(tn_team *t, tn_device_list devices)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        tn_status e = tn__device_resolve(devices.d[i], &t->device[i]);
+        if (e)
+            return e;
+        for (size_t k = 0; k < i; k++)
+            if (tn_device_equal(t->device[i], t->device[k]))
+                return tn__error(TN_EINVAL, "device %s is named twice: each works on one part of the batch",
+                                 tn_device_text(t->device[i]).s);
+    }
+    return TN_OK;
+}
+
+tn_team *tn_team_new(tn_device_list devices)
+{
+    tn__enter(TN__NOWHERE);
+    if (!devices.n || !devices.d)
+        return tn__fail(TN_EINVAL, "a team needs at least one device");
+    tn_team *t = make_team(devices.n);
+    if (t && take_devices(t, devices)) {
+        free_team(t);
+        return NULL;
+    }
+    if (t)
+        t->resets = atomic_load(&tn__resets);
+    return t;
+}
+
+tn_team *tn_team_retain(tn_team *t)
+{
+    if (t)
+        atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    return t;
+}
+
+void tn_team_release(tn_team *t)
+{
+    if (t && atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1)
+        free_team(t);
+}
+
+static bool is_lost(tn_device d)
+{
+    return d.type == TN_DEVICE_CUDA && tn_cuda_is_lost(d);
+}
+
+size_t tn_team_devices(tn_team *t, tn_device *out, size_t cap)
+{
+    size_t n = 0;
+    tn__enter(TN__NOWHERE);
+    if (!t) {
+        tn__poisoned("tn_team_devices");
+        return 0;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        if (is_lost(t->device[i]))
+            continue;
+        if (n < cap)
+            out[n] = t->device[i];
+        n++;
+    }
+    return n;
+}
+
+/* ---- a step ---- */
+
+/* One that nobody has; the last step goes back to the others as the new one takes its place. Under the lock. */
+static tn_team_step *take_step(tn_team *t)
+{
+    uint32_t resets = atomic_load(&tn__resets);
+    if (TN_UNLIKELY(resets != t->resets)) { /* what a reset took away is void */
+        forget(t);
+        t->resets = resets;
+    }
+    tn_team_step *s = t->spare;
+    if (s)
+        t->spare = s->next;
+    else if (!(s = make_step(t)))
+        return NULL;
+    if (t->last && !t->last->refs) {
+        t->last->next = t->spare;
+        t->spare = t->last;
+    }
+    t->last = s;
+    s->refs = 1;
+    s->next = NULL;
+    return s;
+}
+
+/* Takes the devices that are there, each with the stream that is current. */
+static tn_status begin(tn_team_step *s)
+{
+    const tn_team *t = s->team;
+    s->n = 0;
+    s->tensors = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        tn__member *m = &s->member[s->n];
+        memset(s->clock[i].marked, 0, sizeof s->clock[i].marked);
+        s->clock[i].last = NULL;
+        if (is_lost(t->device[i])) {
+            if (i == 0)
+                return tn__error(TN_EDEVICE,
+                                 "%s, the main device of a team, is lost: an asynchronous failure has made it "
+                                 "unusable\n  tn_cuda_reset(device) makes it usable; what was in its memory is gone",
+                                 tn_device_text(t->device[i]).s);
+            continue;
+        }
+        tn__stream *stream = tn__stream_of(t->device[i]);
+        if (!stream && tn__backend_of(t->device[i])->queue)
+            return tn_error_code();
+        m->stream = tn__stream_retain(stream);
+        m->place = i;
+        m->samples = 0;
+        m->host_ms = -1;
+        memset(m->bytes, 0, sizeof m->bytes);
+        s->device[s->n++] = t->device[i];
+    }
+    return TN_OK;
+}
+
+tn_team_step *tn_team_step_new(tn_team *t)
+{
+    tn__enter(NULL);
+    if (!t) {
+        tn__poisoned("tn_team_step_new");
+        return NULL;
+    }
+    pthread_mutex_lock(&t->lock);
+    tn_team_step *s = take_step(t);
+    pthread_mutex_unlock(&t->lock);
+    if (!s)
+        return NULL;
+    s->team = tn_team_retain(t);
+    if (begin(s)) {
+        tn_team_step_release(s);
+        return NULL;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        tn__step_mark(s, i, TN__MARK_BEGIN, NULL);
+    return s;
+}
+
+tn_team_step *tn_team_step_retain(tn_team_step *s)
+{
+    if (!s)
+        return NULL;
+    pthread_mutex_lock(&s->team->lock);
+    s->refs++;
+    pthread_mutex_unlock(&s->team->lock);
+    return s;
+}
+
+/* The last reference gives it back to its team. */
+void tn_team_step_release(tn_team_step *s)
+{
+    if (!s)
+        return;
+    tn_team *t = s->team;
+    pthread_mutex_lock(&t->lock);
+    bool back = --s->refs == 0;
+    if (back) {
+        for (size_t i = 0; i < t->n; i++) {
+            tn_stream_release(s->member[i].stream);
+            s->member[i].stream = NULL;
+        }
+        if (t->resets != atomic_load(&tn__resets) && t->last != s) {
+            free_step(s, t->n); /* its events are void */
+        } else if (t->last != s) {
+            s->next = t->spare;
+            t->spare = s;
+        }
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (back)
+        tn_team_release(t);
+}
+
+tn_device_list tn_team_step_devices(const tn_team_step *s)
+{
+    return s ? (tn_device_list){s->device, s->n} : (tn_device_list){NULL, 0};
+}
+
+int64_t tn__step_index(const tn_team_step *s, tn_device device)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (tn_device_equal(s->device[i], device))
+            return (int64_t)i;
+    return -1;
+}
+
+/* ---- points in time ---- */
+
+void tn__step_mark(tn_team_step *s, size_t i, tn__mark what, tn_stream *stream)
+{
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    if (!s->member[i].stream)
+        return;
+    tn__clock *c = &s->clock[s->member[i].place];
+    tn_status before = tn_error_code();
+    if (!c->mark[what])
+        c->mark[what] = tn_event_new(TN_EVENT_TIMING);
+    tn_stream *on = stream ? stream : tn__stream_of(s->device[i]);
+    c->marked[what] = c->mark[what] && on && !tn_event_record(c->mark[what], on);
+    if (!c->marked[what] && !before)
+        tn_error_clear();
+    t->site = site;
+}
+
+/* ---- around a replica's forward ---- */
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+tn_replica_guard tn_team_step_enter(tn_team_step *s, size_t i)
+{
+    tn_replica_guard none = {0, -1, NULL};
+    tn__thread *t = tn__enter(NULL);
+    if (!s || i >= s->n) {
+        tn__error(TN_EINVAL, "tn_team_step_enter: the step has no replica %zu", i);
+        return none;
+    }
+    tn__stream *stream = s->member[i].stream;
+    tn_replica_guard g = {t->current_device[TN_DEVICE_CUDA], (int32_t)i, NULL};
+    s->member[i].host_ms = now_ms();
+    if (!stream)
+        return g;
+    tn__stream *before = tn__stream_of(s->device[i]);
+    if (!before)
+        return none;
+    const char *site = t->site;
+    g.stream = tn__stream_retain(before);
+    tn_status e = tn_cuda_set_stream(stream);
+    t->site = site;
+    if (e) {
+        tn__stream_release(before);
+        return none;
+    }
+    return g;
+}
+
+void tn_team_step_leave(tn_team_step *s, tn_replica_guard g)
+{
+    tn__thread *t = tn__self();
+    if (!s || g.replica < 0)
+        return;
+    s->member[g.replica].host_ms = now_ms() - s->member[g.replica].host_ms;
+    tn__step_mark(s, (size_t)g.replica, TN__MARK_FORWARD, NULL);
+    tn__stream *before = g.stream;
+    if (before)
+        tn__backend_of(before->device)->queue->set_current(before);
+    tn__stream_release(before);
+    t->current_device[TN_DEVICE_CUDA] = g.device;
+}
+
+void tn_team_step_blame(const tn_team_step *s, size_t i)
+{
+    tn__error_copy was;
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    tn__error_save(&was);
+    if (!was.code || !s || i >= s->n)
+        return;
+    t->site = NULL; /* the original says it */
+    tn__error(was.code, "Caught an error in replica %zu on device %d.\nOriginal error:\n%s", i, (int)s->device[i].index,
+              was.text);
+    t->site = site;
+}
+
+void tn__step_blame_lost(const tn_team_step *s)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (is_lost(s->device[i])) {
+            tn_team_step_blame(s, i);
+            return;
+        }
+}
