@@ -455,10 +455,10 @@ static PyObject *team_report(PyObject *self, PyObject *unused)
     PyObject *rows = PyList_New(0);
     for (size_t i = 0; rows && i < n && i < FEW; i++) {
         const tn_parallel_report *r = &few[i];
-        PyObject *row = Py_BuildValue("(NLddddddLLLL)", py_device_object(r->device), (long long)r->samples,
-                                      r->scatter_ms, r->broadcast_ms, r->forward_ms, r->gather_ms, r->backward_ms,
-                                      r->reduce_ms, (long long)r->scatter_bytes, (long long)r->broadcast_bytes,
-                                      (long long)r->gather_bytes, (long long)r->reduce_bytes);
+        PyObject *row = Py_BuildValue(
+            "(NLdddddddLLLL)", py_device_object(r->device), (long long)r->samples, r->scatter_ms, r->broadcast_ms,
+            r->forward_ms, r->gather_ms, r->backward_ms, r->reduce_ms, r->host_ms, (long long)r->scatter_bytes,
+            (long long)r->broadcast_bytes, (long long)r->gather_bytes, (long long)r->reduce_bytes);
         if (!row || PyList_Append(rows, row))
             Py_CLEAR(rows);
         Py_XDECREF(row);

@@ -16,7 +16,7 @@ __all__ = ["DataParallel", "data_parallel"]
 
 DeviceReport = namedtuple(
     "DeviceReport",
-    "device samples scatter_ms broadcast_ms forward_ms gather_ms backward_ms reduce_ms "
+    "device samples scatter_ms broadcast_ms forward_ms gather_ms backward_ms reduce_ms host_ms "
     "scatter_bytes broadcast_bytes gather_bytes reduce_bytes",
 )
 
