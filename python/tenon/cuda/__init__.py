@@ -195,6 +195,10 @@ _MISSING = {
 
 
 def __getattr__(name):
+    if name == "comm":
+        import importlib
+
+        return importlib.import_module("tenon.cuda.comm")
     if name == "default_generators":
         return tuple(_C._generator_of(_device("cuda", i)) for i in range(device_count()))
     if name in _MISSING:
