@@ -167,7 +167,7 @@ def test_devices_by_free_memory():
 
     assert order() == ["cuda:0", "cuda:1", "cuda:2"]
     first = torch.zeros(4 << 20, device="cuda:0")
-    second = torch.zeros(2 << 20, device="cuda:1")
+    second = torch.zeros(64 << 10, device="cuda:1")
     assert order() == ["cuda:2", "cuda:1", "cuda:0"]
     del first
     cuda.empty_cache()
