@@ -238,6 +238,22 @@ static tn_status sum_one(work *w, size_t k, part *p, tn_tensor **total)
 
 /* ---- all of them ---- */
 
+/* Gradients that the lanes read, of a stream that waits for the lanes now: their memory needs no events of its own. */
+static void join(const work *w)
+{
+    const tn__gradients *gs = w->gs;
+    for (size_t i = 0; i < gs->n_devices; i++) {
+        const side *s = &w->side[i];
+        for (size_t k = 0; k < gs->n && s->begun; k++) {
+            const tn_tensor *g = gs->g[i * gs->n + k];
+            if (!g || !g->storage || g->storage->stream != s->caller)
+                continue;
+            for (int lane = 0; lane < TN__LANES; lane++)
+                tn__backend_of(g->device)->queue->joined(g->storage, s->lane[lane]);
+        }
+    }
+}
+
 /* The caller's streams wait for the lanes. */
 static tn_status finish(work *w, tn_status e)
 {
@@ -251,8 +267,11 @@ static tn_status finish(work *w, tn_status e)
             if (!e)
                 e = TN__QUEUED(reduce_done, wait_for(s->caller, s->lane[0]));
         }
-        tn__stream_release(s->caller);
     }
+    if (!e)
+        join(w);
+    for (size_t i = 0; i < w->gs->n_devices; i++)
+        tn__stream_release(w->side[i].caller);
     return e;
 }
 
