@@ -118,7 +118,7 @@ static tn_tensor *refresh(tn_team_step *step, size_t i, tn__kept *k, tn_tensor *
         return NULL;
     k->version[place] = version;
     k->own[place] = tn__tensor_version(c);
-    tn__step_traffic(step, (int64_t)i, TN__TRAFFIC_BROADCAST, c);
+    tn__step_traffic(step, (int64_t)i, TN__TRAFFIC_BROADCAST, tn__bytes_of(c));
     return c;
 }
 
@@ -241,12 +241,12 @@ static tn_status note_arrival(tn__node *node, uint32_t output, tn__stream *on)
     const char *site = t->site;
     if (!on)
         return TN_OK;
-    tn__clock *clock = &c->step->clock[c->step->member[i].place];
+    const tn__clock *clock = &c->step->clock[c->step->member[i].place];
     tn_event *event = clock->arrived[c->first + (int64_t)(output % c->n)];
     tn_status e = tn_event_record(event, on);
     t->site = site;
     if (!e)
-        clock->last = event;
+        tn__step_arrival(c->step, i, event);
     return e;
 }
 

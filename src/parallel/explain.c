@@ -5,51 +5,47 @@
 
 /* ---- the report ---- */
 
-/* Milliseconds between two marks of a device; -1 where either is not part of the step. */
-static double between(const tn__clock *c, tn_event *from, tn__mark first, tn_event *to, tn__mark last)
+/* Milliseconds between two events; -1 where either was not part of the step. */
+static double between(tn_event *from, tn_event *to)
 {
     double ms = 0;
-    tn_event *a = from ? from : c->marked[first] ? c->mark[first] : NULL;
-    tn_event *b = to ? to : c->marked[last] ? c->mark[last] : NULL;
-    if (!a || !b || tn_event_synchronize(a) || tn_event_synchronize(b) || tn_event_elapsed_time(a, b, &ms))
+    if (!from || !to || tn_event_synchronize(from) || tn_event_synchronize(to) || tn_event_elapsed_time(from, to, &ms))
         return -1;
     return ms > 0 ? ms : 0;
 }
 
-/* The last mark before 'what' that the device passed. */
-static tn__mark before(const tn__clock *c, tn__mark what)
-{
-    while (what > TN__MARK_BEGIN && !c->marked[--what])
-        continue;
-    return what;
-}
-
+/* From the last mark before it that the device passed. */
 static double phase(const tn__clock *c, tn__mark what)
 {
-    return between(c, NULL, before(c, what), NULL, what);
+    tn__mark before = what;
+    while (before > TN__MARK_BEGIN && !c->record.marked[--before])
+        continue;
+    return between(c->mark[before], c->mark[what]);
 }
 
-static tn_parallel_report report_of(const tn_team_step *s, size_t i)
+static tn_parallel_report report_of(tn_team_step *s, size_t i)
 {
-    const tn__member *m = &s->member[i];
-    const tn__clock *c = &s->clock[m->place];
-    return (tn_parallel_report){
+    tn__clock c = tn__step_read(s, i);
+    const tn__record *r = &c.record;
+    const tn_parallel_report out = {
         .device = s->device[i],
-        .samples = m->samples,
-        .scatter_ms = phase(c, TN__MARK_SCATTERED),
-        .broadcast_ms = phase(c, TN__MARK_BROADCAST),
-        .forward_ms = phase(c, TN__MARK_FORWARD),
-        .gather_ms = phase(c, TN__MARK_GATHERED),
-        .backward_ms = c->last && c->marked[TN__MARK_BACKWARD]
-                           ? between(c, NULL, TN__MARK_BACKWARD, c->last, TN__MARK_ARRIVED)
-                           : -1,
-        .reduce_ms = between(c, NULL, TN__MARK_REDUCE, NULL, TN__MARK_REDUCED),
-        .host_ms = m->host_ms,
-        .scatter_bytes = m->bytes[TN__TRAFFIC_SCATTER],
-        .broadcast_bytes = m->bytes[TN__TRAFFIC_BROADCAST],
-        .gather_bytes = m->bytes[TN__TRAFFIC_GATHER],
-        .reduce_bytes = m->bytes[TN__TRAFFIC_REDUCE],
+        .samples = r->samples,
+        .scatter_ms = phase(&c, TN__MARK_SCATTERED),
+        .broadcast_ms = phase(&c, TN__MARK_BROADCAST),
+        .forward_ms = phase(&c, TN__MARK_FORWARD),
+        .gather_ms = phase(&c, TN__MARK_GATHERED),
+        .backward_ms = between(c.mark[TN__MARK_BACKWARD], r->last),
+        .reduce_ms = between(r->last, c.mark[TN__MARK_REDUCED]),
+        .host_ms = r->host_ms,
+        .scatter_bytes = r->bytes[TN__TRAFFIC_SCATTER],
+        .broadcast_bytes = r->bytes[TN__TRAFFIC_BROADCAST],
+        .gather_bytes = r->bytes[TN__TRAFFIC_GATHER],
+        .reduce_bytes = r->bytes[TN__TRAFFIC_REDUCE],
     };
+    for (int k = 0; k < TN__MARKS; k++)
+        tn_event_release(c.mark[k]);
+    tn_event_release(c.record.last);
+    return out;
 }
 
 /* The last step, with a reference; NULL: there was none. */
@@ -99,7 +95,8 @@ static void TN_PRINTF(2, 3) add(text *t, const char *format, ...)
     t->n += n > 0 ? n : 0;
 }
 
-enum { PHASES = 6, BAR = 24 };
+enum { SCATTER, BROADCAST, FORWARD, GATHER, BACKWARD, REDUCE, PHASES };
+enum { BAR = 24 };
 static const char *const phase_names[PHASES] = {"scatter", "broadcast", "forward", "gather", "backward", "reduce"};
 
 static double phase_ms(const tn_parallel_report *r, int p)
@@ -134,13 +131,27 @@ static void add_row(text *t, const tn_parallel_report *r, int p, double longest)
     if (ms < 0 && !phase_bytes(r, p))
         return;
     int length = ms > 0 && longest > 0 ? (int)(ms / longest * BAR + 0.5) : 0;
-    add(t, "    %-9s %9.3f ms  ", phase_names[p], ms < 0 ? 0 : ms);
+    add(t, "    %-9s %9.3f ms", phase_names[p], ms < 0 ? 0 : ms);
+    if (length || phase_bytes(r, p))
+        add(t, "  ");
     for (int i = 0; i < length; i++)
         add(t, "#");
     if (phase_bytes(r, p))
         add(t, "%*s", BAR - length, "");
     add_bytes(t, phase_bytes(r, p));
     add(t, "\n");
+}
+
+/* A phase without what it waited for the slowest device: outputs are joined, and gradients added, when all are there. */
+static double own_ms(const tn_parallel_report *r, size_t n, size_t i, int phase)
+{
+    int other = phase == GATHER ? FORWARD : phase == REDUCE ? BACKWARD : -1;
+    double slowest = 0, ms = phase_ms(&r[i], phase);
+    if (other < 0 || ms < 0)
+        return ms;
+    for (size_t k = 0; k < n; k++)
+        slowest = TN_MAX(slowest, phase_ms(&r[k], other));
+    return TN_MAX(ms - (slowest - TN_MAX(phase_ms(&r[i], other), 0)), 0);
 }
 
 /* The longest phase of all devices: what to make shorter first. */
@@ -151,8 +162,8 @@ static void add_bound(text *t, const tn_parallel_report *r, size_t n)
     int what = 0;
     for (size_t i = 0; i < n; i++)
         for (int p = 0; p < PHASES; p++)
-            if (phase_ms(&r[i], p) > most) {
-                most = phase_ms(&r[i], p);
+            if (own_ms(r, n, i, p) > most) {
+                most = own_ms(r, n, i, p);
                 who = i;
                 what = p;
             }
@@ -162,7 +173,7 @@ static void add_bound(text *t, const tn_parallel_report *r, size_t n)
         return;
     add(t, "  bound by %s on %s: %.0f %% of that device's step", phase_names[what], tn_device_text(r[who].device).s,
         100 * most / total);
-    bool computes = what == 2 || what == 4, host = what == 2 && r[who].host_ms > 0.8 * most;
+    bool computes = what == FORWARD || what == BACKWARD, host = what == FORWARD && r[who].host_ms > 0.8 * most;
     add(t, "%s\n",
         host       ? "; the host: queueing it takes as long, so larger batches cost little more"
         : computes ? ""
