@@ -23,7 +23,7 @@ typedef struct arena {
 
 static struct {
     pthread_once_t once;
-    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each device; INT64_MAX: none, negative: not understood */
+    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each GPU; INT64_MAX: none, negative: not understood */
     bool no_cache; /* TENON_NO_CACHE */
     arena of[TN__CUDA_MAX];
 } memory = {.once = PTHREAD_ONCE_INIT};

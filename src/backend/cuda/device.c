@@ -309,23 +309,29 @@ static void close_device(tn__cuda_device *dev)
     pthread_mutex_unlock(&dev->lock);
 }
 
-/* Leaves the context, which the driver itself takes away. */
-static void leave_context(tn__cuda_device *dev)
+static void give_fault_words(tn__cuda_device *dev)
 {
     pthread_mutex_lock(&dev->lock);
-    if (dev->context) {
+    if (dev->fault)
         tn__cu.mem_free_host(dev->fault);
-        dev->fault = NULL;
-        dev->fault_address = NULL;
+    dev->fault = NULL;
+    dev->fault_address = NULL;
+    pthread_mutex_unlock(&dev->lock);
+}
+
+/* The context, which is current nowhere, goes when the last has let go of it. */
+static void let_go(tn__cuda_device *dev)
+{
+    pthread_mutex_lock(&dev->lock);
+    if (dev->context)
         tn__cu.primary_ctx_release(dev->handle);
-    }
     dev->context = NULL;
     pthread_mutex_unlock(&dev->lock);
 }
 
 /* What is under way ends first: copies write to host memory that goes here too. What lives in the context is told, of all
- * devices that share it before the first of them leaves it. The allocators are told without the devices' locks: under their
- * own they ask for events and let streams go. */
+ * devices that share it before the first of them lets go of it; the driver takes the context itself away. The allocators are
+ * told without the devices' locks: under their own they ask for events and let streams go. */
 static void take_context(tn__cuda_device *first, tn__cu_context context)
 {
     tn__cuda_device *dev;
@@ -341,8 +347,10 @@ static void take_context(tn__cuda_device *first, tn__cu_context context)
     for (dev = first; dev; dev = tn__cuda_sibling(dev))
         tn__cuda_allocator_forget(dev);
     for (dev = first; dev; dev = tn__cuda_sibling(dev))
-        leave_context(dev);
+        give_fault_words(dev);
     tn__cu.ctx_set_current(NULL);
+    for (dev = first; dev; dev = tn__cuda_sibling(dev))
+        let_go(dev);
 }
 
 /* The context is gone, or the driver says why not: then the devices stay dead, and this can be tried again. */

@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char variable[] = "TENON_VISIBLE_DEVICES";
+/* NULL where there is none. */
+static const char *the_list(void)
+{
+    const char *list = getenv("TENON_VISIBLE_DEVICES");
+    return list && *list ? list : NULL;
+}
 
 static bool is_blank(char c)
 {
@@ -32,14 +37,11 @@ static int32_t read_ordinal(const char **at, int32_t n)
 
 int32_t tn__cuda_logical(int32_t n, int32_t ordinal[TN__CUDA_MAX])
 {
-    const char *list = getenv(variable);
+    const char *list = the_list();
     int32_t count = 0;
-    if (!list || !*list) {
-        for (count = 0; count < n && count < TN__CUDA_MAX; count++)
-            ordinal[count] = count;
-        return count;
-    }
-    while (*list) {
+    for (; !list && count < n && count < TN__CUDA_MAX; count++)
+        ordinal[count] = count;
+    while (list && *list) {
         int32_t next = count < TN__CUDA_MAX ? read_ordinal(&list, n) : -1;
         if (next < 0)
             return -1;
@@ -51,12 +53,13 @@ int32_t tn__cuda_logical(int32_t n, int32_t ordinal[TN__CUDA_MAX])
 tn_status tn__cuda_bad_list(int32_t n)
 {
     char there[64];
+    const char *list = the_list(); /* the environment may have changed since */
     snprintf(there, sizeof there, n == 1 ? "there is 1, 0" : "there are %d, 0 to %d", (int)n, (int)n - 1);
-    return tn__error(
-        TN_EDEVICE,
-        "No CUDA GPUs are available\n  %s is '%.200s': it says which of the driver's devices (%s) are cuda:0, "
-        "cuda:1, ...: at most %d numbers, separated by commas, as in 0 or 0,0 or 1,0,1",
-        variable, getenv(variable), there, TN__CUDA_MAX);
+    return tn__error(TN_EDEVICE,
+                     "No CUDA GPUs are available\n  TENON_VISIBLE_DEVICES is '%.200s': it says which of the driver's "
+                     "devices (%s) are cuda:0, cuda:1, ...: at most %d numbers, separated by commas, as in 0 or 0,0 or "
+                     "1,0,1",
+                     list ? list : "", there, TN__CUDA_MAX);
 }
 
 /* ---- one GPU ---- */

@@ -448,6 +448,9 @@ int32_t tn_stream_priority(const tn_stream *s)
 
 void *tn_stream_handle(const tn_stream *s)
 {
+    /* a default stream that has one has it with the context, which a reset may have taken */
+    if (s && !s->handle && slot_of(s)->first != s->device.index && !tn__cuda_use(s->device))
+        return NULL;
     return s ? s->handle : NULL;
 }
 
