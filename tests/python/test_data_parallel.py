@@ -419,10 +419,12 @@ def test_without_a_gpu_the_module_is_called_as_it_is():
 def test_the_report_of_a_step():
     net = nn.DataParallel(nn.Linear(3, 2).cuda())
     assert net.report() == [] and isinstance(net.explain(), str)
-    net(torch.ones(5, 3, device="cuda")).sum().backward()
+    y = net(torch.ones(5, 3, device="cuda"))
+    assert [r.gather_bytes for r in net.report()] == [0, 2 * 2 * 4] and [r.backward_ms for r in net.report()] == [-1, -1]
+    y.sum().backward()
     rows = net.report()
     assert [(r.device, r.samples) for r in rows] == [(torch.device("cuda:0"), 3), (torch.device("cuda:1"), 2)]
-    assert rows[1].scatter_bytes == 2 * 3 * 4 and rows[1].gather_bytes == 2 * 2 * 4
+    assert rows[1].scatter_bytes == 2 * 3 * 4 and rows[1].gather_bytes == 2 * (2 * 2 * 4)  # outputs, and their gradients
     assert rows[1].broadcast_bytes == rows[1].reduce_bytes == (3 * 2 + 2) * 4
     assert rows[0].forward_ms >= 0 and rows[1].backward_ms >= 0
     assert "cuda:1" in net.explain()
