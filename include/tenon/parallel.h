@@ -45,8 +45,8 @@ TN_API void tn_team_step_release(tn_team_step *step);
 /* The devices it takes: valid as long as the step. */
 TN_API tn_device_list tn_team_step_devices(const tn_team_step *step);
 
-/* Around the forward of replica i, on the thread that runs it: enter makes its device the current one, and the current
- * streams those that the thread had that made the step. leave brings back what was; also to be called where enter failed. */
+/* Around the forward of replica i, on the thread that runs it: enter makes its device the current one, and that device's
+ * current stream the one that it was where the step was made. leave brings back what was; also to be called where enter failed. */
 typedef struct tn_replica_guard {
     int32_t device;  /* that was current */
     int32_t replica; /* -1: enter failed */
@@ -121,7 +121,7 @@ TN_API tn_module *tn_nn_data_parallel(tn_module *module);
 /* ---- what a step cost ---- */
 
 /* Times as the device's stream passes them, waiting for other devices and for the host included; -1: not part of the step.
- * host_ms: the host's time for queueing the replica's forward. */
+ * reduce_ms: after the device's last gradient, which is what backward does not hide. host_ms: the host's time for queueing the replica's forward. */
 typedef struct tn_parallel_report {
     tn_device device;
     int64_t samples;

@@ -49,6 +49,8 @@ typedef struct tn__queue {
     /* The storage (of this backend, or pinned) is used by what is on s now: its memory is not reused before that is
      * done. Not needed where s is the storage's own stream. */
     void (*used)(tn__storage *storage, tn__stream *s);
+    /* The storage's own stream waits for all that s did with it: its memory may be reused there at once again. */
+    void (*joined)(tn__storage *storage, tn__stream *s);
     tn_status (*synchronize)(tn__stream *s);
     /* Did a reset of its device take the storage's memory away? Asked only once tn__resets is not 0. */
     bool (*gone)(const tn__storage *storage);

@@ -43,7 +43,7 @@ static tn_parallel_report report_of(const tn_team_step *s, size_t i)
         .backward_ms = c->last && c->marked[TN__MARK_BACKWARD]
                            ? between(c, NULL, TN__MARK_BACKWARD, c->last, TN__MARK_ARRIVED)
                            : -1,
-        .reduce_ms = between(c, NULL, TN__MARK_REDUCE, NULL, TN__MARK_REDUCED),
+        .reduce_ms = c->last ? between(c, c->last, TN__MARK_ARRIVED, NULL, TN__MARK_REDUCED) : -1,
         .host_ms = m->host_ms,
         .scatter_bytes = m->bytes[TN__TRAFFIC_SCATTER],
         .broadcast_bytes = m->bytes[TN__TRAFFIC_BROADCAST],
@@ -99,7 +99,8 @@ static void TN_PRINTF(2, 3) add(text *t, const char *format, ...)
     t->n += n > 0 ? n : 0;
 }
 
-enum { PHASES = 6, BAR = 24 };
+enum { SCATTER, BROADCAST, FORWARD, GATHER, BACKWARD, REDUCE, PHASES };
+enum { BAR = 24 };
 static const char *const phase_names[PHASES] = {"scatter", "broadcast", "forward", "gather", "backward", "reduce"};
 
 static double phase_ms(const tn_parallel_report *r, int p)
@@ -134,13 +135,27 @@ static void add_row(text *t, const tn_parallel_report *r, int p, double longest)
     if (ms < 0 && !phase_bytes(r, p))
         return;
     int length = ms > 0 && longest > 0 ? (int)(ms / longest * BAR + 0.5) : 0;
-    add(t, "    %-9s %9.3f ms  ", phase_names[p], ms < 0 ? 0 : ms);
+    add(t, "    %-9s %9.3f ms", phase_names[p], ms < 0 ? 0 : ms);
+    if (length || phase_bytes(r, p))
+        add(t, "  ");
     for (int i = 0; i < length; i++)
         add(t, "#");
     if (phase_bytes(r, p))
         add(t, "%*s", BAR - length, "");
     add_bytes(t, phase_bytes(r, p));
     add(t, "\n");
+}
+
+/* A phase without what it waited for the slowest device: outputs are joined, and gradients added, when all are there. */
+static double own_ms(const tn_parallel_report *r, size_t n, size_t i, int phase)
+{
+    int other = phase == GATHER ? FORWARD : phase == REDUCE ? BACKWARD : -1;
+    double slowest = 0, ms = phase_ms(&r[i], phase);
+    if (other < 0 || ms < 0)
+        return ms;
+    for (size_t k = 0; k < n; k++)
+        slowest = TN_MAX(slowest, phase_ms(&r[k], other));
+    return TN_MAX(ms - (slowest - TN_MAX(phase_ms(&r[i], other), 0)), 0);
 }
 
 /* The longest phase of all devices: what to make shorter first. */
@@ -151,8 +166,8 @@ static void add_bound(text *t, const tn_parallel_report *r, size_t n)
     int what = 0;
     for (size_t i = 0; i < n; i++)
         for (int p = 0; p < PHASES; p++)
-            if (phase_ms(&r[i], p) > most) {
-                most = phase_ms(&r[i], p);
+            if (own_ms(r, n, i, p) > most) {
+                most = own_ms(r, n, i, p);
                 who = i;
                 what = p;
             }
@@ -162,7 +177,7 @@ static void add_bound(text *t, const tn_parallel_report *r, size_t n)
         return;
     add(t, "  bound by %s on %s: %.0f %% of that device's step", phase_names[what], tn_device_text(r[who].device).s,
         100 * most / total);
-    bool computes = what == 2 || what == 4, host = what == 2 && r[who].host_ms > 0.8 * most;
+    bool computes = what == FORWARD || what == BACKWARD, host = what == FORWARD && r[who].host_ms > 0.8 * most;
     add(t, "%s\n",
         host       ? "; the host: queueing it takes as long, so larger batches cost little more"
         : computes ? ""

@@ -1,16 +1,16 @@
 /* Sums of gradients over devices.
  *
  * The sum is made by pairs: 1 into 0 and 3 into 2 side by side, then 2 into 0; so each link carries each gradient once, and
- * n devices take log2(n) rounds. Large gradients go in chunks that alternate between a device's two lanes: while one chunk
- * is added, the next one crosses. A lane waits for the events of the gradients that it adds, not for what their streams do
- * later.
+ * n devices take log2(n) rounds. Gradients take turns on a device's two lanes: while one is added, the next one crosses.
+ * Large ones go in chunks, so that what has landed needs little memory, and a round's first chunk need not wait for the last
+ * one of the round before. A lane waits for the events of the gradients that it adds, not for what their streams do later.
  */
 #include "parallel/parallel.h"
 #include "backend/transfer.h"
 #include "core/alloc.h"
 #include <tenon/autograd.h>
 
-enum { CHUNK = 4 << 20 }; /* bytes: long enough for a link's full speed, short enough for two to overlap */
+enum { CHUNK = 4 << 20 }; /* bytes: long enough for a link's full speed */
 
 /* ---- lanes ---- */
 
@@ -37,7 +37,7 @@ typedef struct side {
 typedef struct work {
     const tn__gradients *gs;
     side *side; /* [n_devices] */
-    uint32_t turn;
+    int lane;   /* of the tensor that is summed */
 } work;
 
 static tn_status open_side(work *w, size_t i)
@@ -56,10 +56,10 @@ static tn_status open_side(work *w, size_t i)
     return TN_OK;
 }
 
-/* Work for device i goes on that lane from now on. */
-static void enter(const work *w, size_t i, int lane)
+/* Work for device i goes on its lane from now on. */
+static void enter(const work *w, size_t i)
 {
-    tn_stream *s = w->side[i].lane[lane];
+    tn_stream *s = w->side[i].lane[w->lane];
     if (s)
         tn__backend_of(s->device)->queue->set_current(s);
 }
@@ -83,19 +83,19 @@ typedef struct part {
     size_t at; /* device */
     tn_tensor *whole, *flat;
     tn_event *event;
-    bool waited[TN__LANES];
 } part;
 
-static tn_status await_event(work *w, part *p, int lane)
+/* The lane waits for the gradient. */
+static tn_status await(work *w, const part *p)
 {
     side *s = &w->side[p->at];
-    if (!s->lane[lane] || p->waited[lane])
+    tn_stream *lane = s->lane[w->lane];
+    if (!lane)
         return TN_OK;
-    tn_status e = p->event ? TN__QUEUED(reduce_arrival, tn_stream_wait_event(s->lane[lane], p->event)) : TN_OK;
-    p->waited[lane] = true;
+    tn_status e = TN__QUEUED(reduce_arrival, tn_stream_wait_event(lane, p->event));
     if (!e && !s->begun) {
         s->begun = true;
-        tn__step_mark(w->gs->step, p->at, TN__MARK_REDUCE, s->lane[lane]);
+        tn__step_mark(w->gs->step, p->at, TN__MARK_REDUCE, lane);
     }
     return e;
 }
@@ -123,27 +123,19 @@ static tn_tensor *slice(const tn_tensor *flat, int64_t from, int64_t n)
     return s;
 }
 
-/* Its own copy, row-major, on the first lane; the other one waits for that. */
+/* Its own copy, row-major. */
 static tn_status make_own(work *w, part *p)
 {
-    enter(w, p->at, 0);
-    tn_status e = await_event(w, p, 0);
     tn__spec spec = {.dtype = p->whole->dtype, .ndim = p->whole->ndim};
     for (int32_t d = 0; d < spec.ndim; d++)
         spec.shape[d] = p->whole->shape[d];
-    tn_tensor *own = e ? NULL : tn__tensor_make(&spec, p->whole->device);
+    enter(w, p->at);
+    tn_tensor *own = tn__tensor_make(&spec, p->whole->device);
+    if (own)
+        tn__scope_adopt(tn__self(), own);
+    tn_status e = own && tn_copy_(own, p->whole) ? TN_OK : tn_error_code();
     leave(w, p->at);
-    if (!own)
-        return tn_error_code();
-    tn__scope_adopt(tn__self(), own);
-    enter(w, p->at, 0);
-    e = tn_copy_(own, p->whole) ? TN_OK : tn_error_code();
-    leave(w, p->at);
-    const side *s = &w->side[p->at];
-    if (!e && s->lane[1])
-        e = TN__QUEUED(reduce_own, wait_for(s->lane[1], s->lane[0]));
     p->whole = own;
-    p->waited[1] |= !e;
     return e;
 }
 
@@ -154,7 +146,7 @@ static bool alike(const tn_tensor *a, const tn_tensor *b)
            (tn__is_dense(a->shape, a->stride, a->ndim) && tn__same_shape(a->stride, a->ndim, b->stride, b->ndim));
 }
 
-/* The parts of tensor k that have a gradient; the one on its home first. Those that are added to become the sum's own. */
+/* The parts of tensor k that have a gradient; the one on its home first. */
 static tn_status collect(work *w, size_t k, part *p, size_t *n)
 {
     const tn__gradients *gs = w->gs;
@@ -172,29 +164,33 @@ static tn_status collect(work *w, size_t k, part *p, size_t *n)
         e = open_side(w, i);
         q->event = w->side[i].caller ? clock->arrived[gs->first + (int64_t)k] : NULL;
     }
-    for (size_t j = 0; j<*n && * n> 1 && !e; j++) {
-        bool added_to = j % 2 == 0 && j + 1 < *n;
-        bool private = tn__is_private(p[j].whole);
-        if ((added_to && !private) || !alike(p[0].whole, p[j].whole))
+    return e;
+}
+
+/* Parts that are added to become the sum's own, and all lie alike. */
+static tn_status prepare(work *w, part *p, size_t n)
+{
+    tn_status e = TN_OK;
+    for (size_t j = 0; j < n && !e; j++) {
+        bool added_to = j % 2 == 0 && j + 1 < n;
+        e = await(w, &p[j]);
+        if (!e && ((added_to && !tn__is_private(p[j].whole)) || !alike(p[0].whole, p[j].whole)))
             e = make_own(w, &p[j]);
+        if (!e && !(p[j].flat = flat_view(p[j].whole)))
+            e = tn_error_code();
     }
     return e;
 }
 
-/* a += b, from element 'from' on, on that lane. */
-static tn_status add_chunk(work *w, part *a, part *b, int64_t from, int64_t n, int lane)
+/* a += b, from element 'from' on. */
+static tn_status add_chunk(const work *w, const part *a, const part *b, int64_t from, int64_t n)
 {
-    tn_status e = await_event(w, a, lane);
-    if (!e)
-        e = await_event(w, b, lane);
-    if (e)
-        return e;
-    enter(w, a->at, lane);
-    enter(w, b->at, lane);
+    enter(w, a->at);
+    enter(w, b->at);
     tn__spec spec = {.dtype = a->whole->dtype, .ndim = 1, .shape = {n}};
     tn_tensor *sum = slice(a->flat, from, n), *more = slice(b->flat, from, n);
     tn_tensor *landed = sum && more ? tn__tensor_make(&spec, a->whole->device) : NULL;
-    e = landed ? tn__transfer(landed, more, false) : tn_error_code();
+    tn_status e = landed ? tn__transfer(landed, more, false) : tn_error_code();
     if (!e && !tn_add_(sum, landed))
         e = tn_error_code();
     tn__object_release(landed);
@@ -206,21 +202,14 @@ static tn_status add_chunk(work *w, part *a, part *b, int64_t from, int64_t n, i
     return e;
 }
 
-static tn_status add_up(work *w, part *p, size_t n)
+static tn_status add_up(const work *w, const part *p, size_t n)
 {
     const int64_t numel = p[0].whole->numel, each = CHUNK / (int64_t)tn__dtype_size(p[0].whole->dtype);
     tn_status e = TN_OK;
-    for (size_t j = 0; j < n && !e; j++)
-        if (!(p[j].flat = flat_view(p[j].whole)))
-            e = tn_error_code();
-    for (int64_t from = 0; from < numel && !e; from += each) {
-        int lane = (int)(w->turn++ % TN__LANES);
+    for (int64_t from = 0; from < numel && !e; from += each)
         for (size_t s = 1; s < n && !e; s *= 2)
             for (size_t j = 0; j + s < n && !e; j += 2 * s)
-                e = add_chunk(w, &p[j], &p[j + s], from, TN_MIN(each, numel - from), lane);
-    }
-    for (size_t j = 0; j < n; j++)
-        tn__object_release(p[j].flat);
+                e = add_chunk(w, &p[j], &p[j + s], from, TN_MIN(each, numel - from));
     return e;
 }
 
@@ -228,8 +217,14 @@ static tn_status sum_one(work *w, size_t k, part *p, tn_tensor **total)
 {
     size_t n;
     tn_status e = collect(w, k, p, &n);
-    if (!e && n > 1)
-        e = add_up(w, p, n);
+    if (!e && n > 1) {
+        w->lane = (w->lane + 1) % TN__LANES;
+        e = prepare(w, p, n);
+        if (!e)
+            e = add_up(w, p, n);
+        for (size_t j = 0; j < n; j++)
+            tn__object_release(p[j].flat);
+    }
     if (!e && n == 1 && w->side[p->at].caller) /* nothing to add: ready where it was made */
         e = TN__QUEUED(reduce_home, tn_stream_wait_event(w->side[p->at].caller, p->event));
     *total = !e && n ? p[0].whole : NULL;
@@ -237,6 +232,22 @@ static tn_status sum_one(work *w, size_t k, part *p, tn_tensor **total)
 }
 
 /* ---- all of them ---- */
+
+/* Gradients that the lanes read, of a stream that waits for the lanes now: their memory needs no events of its own. */
+static void join(const work *w)
+{
+    const tn__gradients *gs = w->gs;
+    for (size_t i = 0; i < gs->n_devices; i++) {
+        const side *s = &w->side[i];
+        for (size_t k = 0; k < gs->n && s->begun; k++) {
+            const tn_tensor *g = gs->g[i * gs->n + k];
+            if (!g || !g->storage || g->storage->stream != s->caller)
+                continue;
+            for (int lane = 0; lane < TN__LANES; lane++)
+                tn__backend_of(g->device)->queue->joined(g->storage, s->lane[lane]);
+        }
+    }
+}
 
 /* The caller's streams wait for the lanes. */
 static tn_status finish(work *w, tn_status e)
@@ -251,8 +262,11 @@ static tn_status finish(work *w, tn_status e)
             if (!e)
                 e = TN__QUEUED(reduce_done, wait_for(s->caller, s->lane[0]));
         }
-        tn__stream_release(s->caller);
     }
+    if (!e)
+        join(w);
+    for (size_t i = 0; i < w->gs->n_devices; i++)
+        tn__stream_release(w->side[i].caller);
     return e;
 }
 
@@ -319,9 +333,15 @@ static tn_status sum_backward(tn_node *self, void *ctx, tn_tensor *const *g, siz
 static const tn_function_class sum_class = {
     .struct_size = sizeof sum_class, .name = "ReduceAdd", .backward = sum_backward, .destroy = free_homes};
 
-/* By pairs, in the order given; each partial sum where its first tensor is. */
+/* By pairs; each partial sum where its first tensor is, the last one where it is asked for, if one of them is there. */
 static tn_tensor *sum_pairs(tn_tensor **t, size_t n, tn_device device)
 {
+    for (size_t j = 1; j < n; j++)
+        if (tn__same_device(t[j]->device, device) && !tn__same_device(t[0]->device, device)) {
+            tn_tensor *first = t[j];
+            t[j] = t[0];
+            t[0] = first;
+        }
     for (size_t s = 1; s < n; s *= 2)
         for (size_t j = 0; j + s < n; j += 2 * s) {
             tn_tensor *other = tn_to(t[j + s], .device = t[j]->device);

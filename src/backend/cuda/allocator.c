@@ -582,6 +582,17 @@ void tn__cuda_storage_used(tn__storage *s, tn__stream *stream)
     pthread_mutex_unlock(&a->lock);
 }
 
+void tn__cuda_storage_joined(tn__storage *s, tn__stream *stream)
+{
+    tn__cuda_block *b = s->release == release ? s->ctx : NULL;
+    if (!b || tn__cuda_in_child())
+        return;
+    arena *a = arena_of(b->device);
+    pthread_mutex_lock(&a->lock);
+    tn__cuda_users_remove(&a->users, &b->users, stream);
+    pthread_mutex_unlock(&a->lock);
+}
+
 bool tn__cuda_storage_gone(const tn__storage *s)
 {
     const tn__cuda_block *b = s->release == release ? s->ctx : NULL;

@@ -185,6 +185,7 @@ tn_status tn__cuda_launched(tn__cuda_device *dev, tn__stream *s, tn__cu_result r
 tn__storage *tn__cuda_allocate(tn_device device, size_t bytes);
 tn__storage *tn__cuda_pinned(size_t bytes);
 void tn__cuda_storage_used(tn__storage *s, tn__stream *stream);
+void tn__cuda_storage_joined(tn__storage *s, tn__stream *stream);
 /* Did a reset take its memory away? */
 bool tn__cuda_storage_gone(const tn__storage *s);
 void *tn__cuda_scratch_get(tn_device device, size_t bytes);

@@ -42,6 +42,8 @@ typedef struct tn__cuda_user {
 /* What is on the stream now uses the block: the stream joins the list, once. */
 void tn__cuda_users_add(tn__cuda_slab *slab, tn__cuda_user **users, tn__stream *stream);
 /* The block was given back: records an event on every stream of the list. Where that cannot be, waits for it at once. */
+/* That stream is none any more, unless its event is recorded already. */
+void tn__cuda_users_remove(tn__cuda_slab *slab, tn__cuda_user **users, const tn__stream *stream);
 void tn__cuda_users_record(tn__cuda_slab *slab, tn__cuda_user **users);
 /* Drops the users whose event has passed; with 'wait', the host waits for each. True if none is left. */
 bool tn__cuda_users_passed(tn__cuda_slab *slab, tn__cuda_user **users, bool wait);

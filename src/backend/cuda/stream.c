@@ -298,6 +298,7 @@ const tn__queue tn__cuda_queue = {
     .set_current = set_current,
     .wait = wait_for,
     .used = tn__cuda_storage_used,
+    .joined = tn__cuda_storage_joined,
     .synchronize = synchronize,
     .gone = tn__cuda_storage_gone,
 };

@@ -115,6 +115,17 @@ void tn__cuda_users_add(tn__cuda_slab *slab, tn__cuda_user **users, tn__stream *
     *users = u;
 }
 
+void tn__cuda_users_remove(tn__cuda_slab *slab, tn__cuda_user **users, const tn__stream *stream)
+{
+    for (tn__cuda_user **at = users; *at; at = &(*at)->next)
+        if ((*at)->stream == stream && !(*at)->event) {
+            tn__cuda_visit caller = stay();
+            drop(slab, at);
+            tn__cuda_leave(caller);
+            return;
+        }
+}
+
 /* An event that is recorded on the stream now; NULL if that could not be. The thread's error record stays. */
 static tn__cu_event record(tn__cuda_device *dev, const tn__stream *s)
 {
