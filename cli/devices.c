@@ -153,6 +153,8 @@ static void print_json(const machine *m)
         printf("\"cuda_visible_devices\": \"\"");
     else
         json_text("cuda_visible_devices", visible);
+    printf(", ");
+    json_text("tenon_visible_devices", getenv(gpus_list));
     printf(",\n \"devices\": [");
     for (size_t i = 0; i < m->n; i++) {
         printf("%s\n  ", i ? "," : "");
@@ -170,20 +172,30 @@ static void print_json(const machine *m)
 
 /* ---- the table ---- */
 
+static void print_why_none(void)
+{
+    char why[2048];
+    cli_message(why, sizeof why, true);
+    printf("no GPU: %s\n", why);
+}
+
 /* "cuda:0 is GPU 2, cuda:1 is GPU 0; hidden: GPU 1" where the names are not the numbers; nothing where these are not known. */
 static void print_map(const machine *m)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *list = getenv(gpus_list);
+    const bool listed = list && *list;
     bool same = true, known = false;
     int shown = 0, hidden = 0;
     for (size_t i = 0; i < m->gpus.n; i++) {
         same = same && m->gpus.gpu[i].device.index == m->gpus.gpu[i].physical;
         known = known || m->gpus.gpu[i].physical >= 0;
     }
-    if (!known || (same && !visible))
+    if (!known || (same && !visible && !listed))
         return;
     if (visible)
-        printf("CUDA_VISIBLE_DEVICES=%s: ", visible);
+        printf("CUDA_VISIBLE_DEVICES=%s%s", visible, listed ? ", " : ": ");
+    if (listed)
+        printf("%s=%s: ", gpus_list, list);
     for (size_t i = 0; i < m->n; i++)
         if (m->device[i].physical >= 0)
             printf("%s%s is GPU %d", shown++ ? ", " : "", tn_device_text(m->device[i].device).s,
@@ -221,11 +233,9 @@ static void print_table(const machine *m)
     if (m->gpus.n) {
         print_map(m);
         smi_table(&m->gpus, true);
-    } else if (tn_synchronize(TN_CUDA(0))) {
-        char why[2048];
-        cli_message(why, sizeof why, true);
-        printf("no GPU: %s\n", why);
     }
+    if (m->gpus.n ? gpus_bad_list() : tn_synchronize(TN_CUDA(0)) != TN_OK)
+        print_why_none();
 }
 
 /* ---- the command ---- */

@@ -1,5 +1,5 @@
 /* tenon doctor: what was found on this machine, what is missing, how to get it; whether what is there computes. */
-#include "cli.h"
+#include "gpus.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,9 @@ static void cache(void)
 
 static bool check_gpus(void)
 {
-    bool all = true;
+    bool all = !gpus_bad_list();
+    if (!all)
+        line_of_error("GPUs", "");
     for (int32_t i = 0; i < tn_cuda_device_count(); i++) {
         char name[24];
         tn_error_clear();
@@ -130,6 +132,7 @@ static int try_fake_gpus(pid_t *child)
         char text[2048] = "a fake GPU computes wrongly";
         setenv("TENON_FAKE_GPUS", "1x256MiB", 1);
         unsetenv("CUDA_VISIBLE_DEVICES");
+        unsetenv(gpus_list);
         unsetenv("TENON_FAKE_GPU_FAULTS");
         bool ok = computes_on(TN_CUDA(0));
         if (!ok && tn_error_code())
@@ -211,7 +214,8 @@ static const char *const known[] = {"TENON_BLAS",
                                     "TENON_FAKE_GPU_ORDER",
                                     "TENON_GPU_SHUFFLE",
                                     "TENON_NO_CACHE",
-                                    "TENON_NUM_THREADS"};
+                                    "TENON_NUM_THREADS",
+                                    "TENON_VISIBLE_DEVICES"};
 enum { KNOWN = sizeof known / sizeof *known, MAX_VARIABLES = 256 };
 
 static int by_text(const void *a, const void *b)

@@ -1,6 +1,24 @@
 #include "gpus.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+const char gpus_list[] = "TENON_VISIBLE_DEVICES";
+
+bool gpus_bad_list(void)
+{
+    const char *list = getenv(gpus_list);
+    return list && *list && !tn_cuda_device_count() && tn_synchronize(TN_CUDA(0)) &&
+           strstr(tn_error_message(), gpus_list);
+}
+
+static bool is_listed(const gpus *g, const char *uuid)
+{
+    for (size_t i = 0; *uuid && i < g->n; i++)
+        if (!strcmp(g->gpu[i].uuid, uuid))
+            return true;
+    return false;
+}
 
 /* Without NVML the driver still tells of the GPUs that are visible: their names and sizes, but not nvidia-smi's numbers. */
 static void from_devices(gpus *g)
@@ -8,7 +26,7 @@ static void from_devices(gpus *g)
     tn_device_info d[MAX_GPUS + 1];
     size_t n = tn_devices(d, MAX_GPUS + 1);
     for (size_t i = 0; i < n && i <= MAX_GPUS && g->n < MAX_GPUS; i++) {
-        if (d[i].device.type != TN_DEVICE_CUDA)
+        if (d[i].device.type != TN_DEVICE_CUDA || is_listed(g, d[i].uuid)) /* one GPU may be several devices */
             continue;
         tn_cuda_status *s = &g->gpu[g->n++];
         *s = (tn_cuda_status){.physical = d[i].physical,

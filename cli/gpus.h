@@ -23,6 +23,10 @@ static inline bool gpu_visible(const tn_cuda_status *d)
 {
     return d->device.index >= 0;
 }
+/* The variable that says which of the driver's devices cuda:0, cuda:1, ... are. */
+extern const char gpus_list[];
+/* Is it no such list, so that there is no GPU? The library's error says so then. */
+bool gpus_bad_list(void);
 /* "Default", "Prohibited" ...; "N/A" for -1 */
 const char *gpu_mode(int64_t compute_mode);
 

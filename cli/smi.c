@@ -53,6 +53,17 @@ static word shortened(const char *text, size_t room, bool front)
 
 static const char line[] = "+-----------------------------------------------------------------------------+\n";
 
+/* Its names here: "cuda:0", or of one GPU that is several devices "cuda:0, cuda:2". */
+static word names_of(const tn_cuda_status *d)
+{
+    char all[512] = "hidden";
+    const int32_t n = gpu_visible(d) ? tn_cuda_device_count() : 0;
+    for (int32_t i = 0, at = 0; i < n && at < (int)sizeof all; i++)
+        if (tn_cuda_ordinal(TN_CUDA(i)) == tn_cuda_ordinal(d->device))
+            at += snprintf(all + at, sizeof all - (size_t)at, "%scuda:%d", at ? ", " : "", (int)i);
+    return shortened(all, 26, false);
+}
+
 static void table_row(const tn_cuda_status *d, bool names)
 {
     char state[16], power[80], memory[80];
@@ -65,8 +76,11 @@ static void table_row(const tn_cuda_status *d, bool names)
            on_off(d->persistence_mode), d->pci_text, on_off(d->display_active), number(d->ecc_errors, "").s);
     printf("| %3s  %4s  %4s %13s |%21s |%9s %11s |\n", number(d->fan, "%").s, number(d->temperature, "C").s, state,
            power, memory, number(d->gpu_utilization, "%").s, gpu_mode(d->compute_mode));
-    if (names)
-        printf("|      %-8s %-62s|\n", gpu_visible(d) ? tn_device_text(d->device).s : "hidden", d->uuid);
+    if (names) {
+        const word who = names_of(d);
+        const int width = strlen(who.s) > 8 ? (int)strlen(who.s) : 8;
+        printf("|      %-*s %-*s|\n", width, who.s, 70 - width, d->uuid);
+    }
     printf("+-------------------------------+----------------------+----------------------+\n");
 }
 

@@ -48,10 +48,19 @@ TN_API tn_status tn_cuda_device_capability(tn_device device, int32_t *major, int
  * UUID, or by PCI address. -1 where NVML is not there; with an error set if there is no such device. */
 TN_API int32_t tn_cuda_physical(tn_device device);
 
+/* Which of the driver's devices it is, as other libraries and CUDA itself count them (after CUDA_VISIBLE_DEVICES): its own
+ * index, unless TENON_VISIBLE_DEVICES says otherwise. -1 with an error set if there is no such device.
+ *
+ * TENON_VISIBLE_DEVICES lists what cuda:0, cuda:1, ... are, by these ordinals, each as often as is wanted: with 0,0 one GPU
+ * is two devices. Each of them has streams, an allocator with its statistics, a generator and cuBLAS handles of its own;
+ * their copies and waits are those of two GPUs. They share what a GPU has once: its memory (and what limits that), and its
+ * context: they are lost together, reset together, and tn_synchronize of one waits for all. */
+TN_API int32_t tn_cuda_ordinal(tn_device device);
+
 /* A GPU of this machine as NVML sees it now, all processes counted. Numbers are -1 where it says nothing. */
 typedef struct tn_cuda_status {
     int32_t physical; /* nvidia-smi's number */
-    tn_device device; /* the cuda device that it is; index -1: hidden from this process */
+    tn_device device; /* the (first) cuda device that it is; index -1: hidden from this process */
     char name[128];
     char uuid[48];                                  /* "GPU-d49a2b4e-..." */
     char pci_text[32];                              /* "00000000:17:00.0" */
@@ -92,8 +101,8 @@ TN_API const char *tn_cuda_driver_version(void);
 TN_API int64_t tn_kernel_cache_folder(char *out, size_t size);
 
 /* Makes a device usable again after an asynchronous failure, or clears a healthy one: every tensor, stream and event on it
- * is void from then on (using one is an error), its memory is free. Other devices and the CPU go on. No other thread may be
- * using the device. */
+ * is void from then on (using one is an error), its memory is free. Other devices and the CPU go on; those that are the same
+ * GPU (TENON_VISIBLE_DEVICES=0,0) are reset with it. No other thread may be using the device. */
 TN_API tn_status tn_cuda_reset(tn_device device) TN_MUST_USE;
 /* Has an asynchronous failure made it unusable, until it is reset? False where there is no such device. */
 TN_API bool tn_cuda_is_lost(tn_device device);
@@ -145,7 +154,8 @@ TN_API tn_device tn_stream_device(const tn_stream *stream);
 /* Unique in the process; 0 for default streams. */
 TN_API uint32_t tn_stream_id(const tn_stream *stream);
 TN_API int32_t tn_stream_priority(const tn_stream *stream);
-/* The driver's CUstream, for programs that call CUDA themselves; NULL for default streams. */
+/* The driver's CUstream, for programs that call CUDA themselves; NULL for default streams, but where several devices are one
+ * GPU: a GPU has one such stream, that of the first of them. */
 TN_API void *tn_stream_handle(const tn_stream *stream);
 
 /* The tensor's memory is used by what is on the stream now: it is not given to anybody else before that is done. */

@@ -110,6 +110,18 @@ static PyObject *physical(PyObject *self, PyObject *o)
     return n < 0 && tn_error_code() ? py_raise() : PyLong_FromLong(n);
 }
 
+static PyObject *ordinal(PyObject *self, PyObject *o)
+{
+    (void)self;
+    tn_device d;
+    int32_t n;
+    if (py_cuda_index(o, &d))
+        return NULL;
+    tn_error_clear();
+    UNLOCKED(n = tn_cuda_ordinal(d));
+    return n < 0 ? py_raise() : PyLong_FromLong(n);
+}
+
 static PyObject *synchronize(PyObject *self, PyObject *o)
 {
     (void)self;
@@ -471,6 +483,7 @@ static PyMethodDef functions[] = {
     {"capability", capability, METH_O, "(major, minor)"},
     {"properties", properties, METH_O, "_CudaDeviceProperties"},
     {"physical", physical, METH_O, "The number that nvidia-smi gives it; -1 where NVML is not there."},
+    {"ordinal", ordinal, METH_O, "Which of the driver's devices it is: what other libraries call it."},
     {"synchronize", synchronize, METH_O, "Waits for a GPU, and raises what went wrong in it."},
     {"reset", reset, METH_O, "Makes it usable again: its tensors, streams and events are void."},
     {"mem_get_info", mem_get_info, METH_O, "(free, total) bytes, all processes counted."},

@@ -166,6 +166,16 @@ def _dlpack_stream(self, stream):
     return stream
 
 
+def _cuda_of_ordinal(ordinal):
+    """The device that other libraries call by that number: of several (TENON_VISIBLE_DEVICES) the current one, or the first."""
+    count = _C._cuda.device_count()
+    found = [i for i in range(count) if _C._cuda.ordinal(i) == ordinal]
+    if not found and ordinal < count:
+        raise BufferError(f"device {ordinal} of CUDA is none of TENON_VISIBLE_DEVICES")
+    current = _C._cuda.current_device()
+    return _C.device("cuda", current if current in found else found[0] if found else ordinal)
+
+
 def _dlpack_source(self, dl_device, copy):
     """What is exported: self, or a copy where one is asked for or another device makes one necessary."""
     if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -174,7 +184,7 @@ def _dlpack_source(self, dl_device, copy):
             raise ValueError("cannot move DLPack tensor to another device without a copy")
         if kind not in (1, 2):
             raise BufferError(f"unsupported device type of DLPack: {kind}")
-        return self.to(_C.device("cpu") if kind == 1 else _C.device("cuda", index), copy=True)
+        return self.to(_C.device("cpu") if kind == 1 else _cuda_of_ordinal(index), copy=True)
     return self.clone() if copy else self
 
 
@@ -198,7 +208,7 @@ def __dlpack_device__(self):
         raise ValueError(f"Unknown device type {kind} for Dlpack")
     if kind == "cpu":
         return (3, 0) if self.is_pinned() else (1, 0)
-    return (2, self.device.index)
+    return (2, _C._cuda.ordinal(self.device.index))
 
 
 _TYPE_CODES = {
@@ -441,7 +451,7 @@ def _install():
     """Puts the functions of this module into the class."""
     for name, value in list(globals().items()):
         if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
-            if name not in ("_install", "_options", "_size", "_reshaped_", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "type_"):
+            if name not in ("_install", "_options", "_size", "_reshaped_", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
                 setattr(Tensor, name, value)
     Tensor.type = type_
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface)

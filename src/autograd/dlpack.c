@@ -98,7 +98,7 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
     const bool cuda = t->device.type == TN_DEVICE_CUDA;
     tn__storage_expose(t->storage);
     *out = (tn_dl_tensor){.data = tn__tensor_data(t),
-                          .device = {cuda ? TN_DL_CUDA : TN_DL_CPU, cuda ? t->device.index : 0},
+                          .device = {cuda ? TN_DL_CUDA : TN_DL_CPU, cuda ? tn_cuda_ordinal(t->device) : 0},
                           .ndim = t->ndim,
                           .dtype = dl_dtypes[t->dtype],
                           .shape = g->shape,
@@ -148,6 +148,18 @@ static tn_status find_dtype(const tn_dl_dtype *d, tn_dtype *out)
                      (int)d->code, (int)d->bits, (int)d->lanes);
 }
 
+/* The device that others call by that ordinal: of several the current one, else the first. -1: none. */
+static int32_t of_ordinal(int32_t ordinal)
+{
+    const int32_t n = tn_cuda_device_count(), now = tn_cuda_current_device();
+    int32_t i = 0;
+    if (now < n && tn_cuda_ordinal(TN_CUDA(now)) == ordinal)
+        return now;
+    while (i < n && tn_cuda_ordinal(TN_CUDA(i)) != ordinal)
+        i++;
+    return i < n ? i : -1;
+}
+
 static tn_status find_device(const tn_dl_device *d, tn_device *out)
 {
     *out = TN_CPU;
@@ -158,8 +170,11 @@ static tn_status find_device(const tn_dl_device *d, tn_device *out)
                          "tn_from_dlpack: memory of the device type %d cannot be used: 1 (CPU), 2 (CUDA) and 3 "
                          "(pinned host memory) can",
                          (int)d->type);
-    return d->id < 0 ? tn__error(TN_EDEVICE, "tn_from_dlpack: there is no device %d", (int)d->id)
-                     : tn__device_resolve(tn_device_make(TN_DEVICE_CUDA, d->id), out);
+    const int32_t index = d->id < 0 ? -1 : of_ordinal(d->id);
+    if (index >= 0 || d->id >= tn_cuda_device_count()) /* the latter is refused there */
+        return tn__device_resolve(TN_CUDA(index >= 0 ? index : d->id), out);
+    return tn__error(TN_EDEVICE, "tn_from_dlpack: there is no device %d%s", (int)d->id,
+                     d->id < 0 ? "" : " in TENON_VISIBLE_DEVICES");
 }
 
 /* Sizes and strides; *extent: elements from the first to the last. */

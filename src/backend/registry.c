@@ -18,7 +18,10 @@ const tn__backend *const tn__backends[5] = {
 static tn_status not_there(tn_device d)
 {
     const tn__backend *b = tn__backends[d.type];
-    const char *visible = d.type == TN_DEVICE_CUDA ? getenv("CUDA_VISIBLE_DEVICES") : NULL;
+    const char *variable = "TENON_VISIBLE_DEVICES"; /* counts among those that the other one leaves */
+    const char *visible = d.type == TN_DEVICE_CUDA ? getenv(variable) : NULL;
+    if (d.type == TN_DEVICE_CUDA && !(visible && *visible))
+        visible = getenv(variable = "CUDA_VISIBLE_DEVICES");
     int n = b ? (int)b->count() : 0;
     if (!b)
         return tn__error(TN_EDEVICE, "this build of Tenon has no OpenCL backend: tensors live on cpu, cuda and meta");
@@ -26,9 +29,10 @@ static tn_status not_there(tn_device d)
         return b->why_none();
     return tn__error(TN_EDEVICE,
                      "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
-                     "  %s was asked for; there %s %d%s%s%s",
-                     tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": CUDA_VISIBLE_DEVICES is '" : "",
-                     visible ? visible : "", visible ? "', and devices are counted in its order from 0" : "");
+                     "  %s was asked for; there %s %d%s%s%s%s%s",
+                     tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "", visible ? variable : "",
+                     visible ? " is '" : "", visible ? visible : "",
+                     visible ? "', and devices are counted in its order from 0" : "");
 }
 
 tn_status tn__device_resolve(tn_device d, tn_device *out)

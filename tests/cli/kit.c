@@ -73,6 +73,7 @@ run kit_run(how h, const char *const *arguments)
 void kit_gpus(const char *fakes)
 {
     unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("TENON_VISIBLE_DEVICES");
     unsetenv("TENON_FAKE_GPUS");
     assert_int_equal(fakes ? setenv("TENON_FAKE_GPUS", fakes, 1) : setenv("CUDA_VISIBLE_DEVICES", "-1", 1), 0);
 }

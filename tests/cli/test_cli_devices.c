@@ -156,6 +156,48 @@ static void visible(void **state)
     CONTAINS(GOOD(TENON("devices")).out, "CUDA_VISIBLE_DEVICES=GPU-: hidden: GPU 0, GPU 1\n");
 }
 
+/* One GPU that is several devices: one GPU still, with several names. */
+static void logical(void **state)
+{
+    (void)state;
+    kit_gpus("3x1GiB");
+    setenv("TENON_VISIBLE_DEVICES", "1,0,1", 1);
+    run r = GOOD(TENON("devices"));
+    CONTAINS(r.out,
+             "\nTENON_VISIBLE_DEVICES=1,0,1: cuda:0 is GPU 1, cuda:1 is GPU 0, cuda:2 is GPU 1; hidden: GPU 2\n");
+    CONTAINS(r.out, "|      cuda:0, cuda:2 GPU-");
+    CONTAINS(r.out, "|      cuda:1   GPU-");
+    CONTAINS(r.out, "|      hidden   GPU-");
+    setenv("CUDA_VISIBLE_DEVICES", "2,1", 1); /* counted among these */
+    CONTAINS(GOOD(TENON("devices")).out,
+             "\nCUDA_VISIBLE_DEVICES=2,1, TENON_VISIBLE_DEVICES=1,0,1: cuda:0 is GPU 1, cuda:1 is "
+             "GPU 2, cuda:2 is GPU 1; hidden: GPU 0\n");
+    cJSON *all = json();
+    assert_string_equal(text_of(all, "tenon_visible_devices"), "1,0,1");
+    assert_int_equal(size_of(all, "gpus"), 3);
+    assert_int_equal(size_of(all, "devices"), 4);                  /* and the cpu */
+    static const char *const names[] = {NULL, "cuda:0", "cuda:1"}; /* the first of each */
+    static const int gpus[] = {1, 2, 1};
+    for (int i = 0; i < 3; i++) {
+        const cJSON *d = cJSON_GetArrayItem(item(all, "devices"), i + 1), *g = cJSON_GetArrayItem(item(all, "gpus"), i);
+        assert_int_equal(item(d, "gpu")->valueint, gpus[i]);
+        if (names[i])
+            assert_string_equal(text_of(g, "device"), names[i]);
+        else
+            assert_true(cJSON_IsNull(item(g, "device")));
+    }
+    cJSON_Delete(all);
+    kit_gpus("1x1GiB");
+    setenv("TENON_VISIBLE_DEVICES", "0,1", 1);
+    CONTAINS((r = GOOD(TENON("devices"))).out, "\nTENON_VISIBLE_DEVICES=0,1: hidden: GPU 0\n");
+    CONTAINS(
+        r.out,
+        "\nno GPU: No CUDA GPUs are available; TENON_VISIBLE_DEVICES is '0,1': it says which of the driver's devices "
+        "(there is 1, 0) are cuda:0, cuda:1, ...");
+    unsetenv("TENON_VISIBLE_DEVICES");
+    CONTAINS_NOT(GOOD(TENON("devices")).out, "no GPU");
+}
+
 /* What the documents run: one line for each physical GPU, whose third word is a whole number of MiB. */
 static void free_memory(void **state)
 {
@@ -311,9 +353,10 @@ static void without_nvml(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without),     cmocka_unit_test(two),       cmocka_unit_test(visible),
-        cmocka_unit_test(free_memory), cmocka_unit_test(query),     cmocka_unit_test(slips),
-        cmocka_unit_test(shim),        cmocka_unit_test(malformed), cmocka_unit_test(without_nvml),
+        cmocka_unit_test(without),      cmocka_unit_test(two),         cmocka_unit_test(visible),
+        cmocka_unit_test(logical),      cmocka_unit_test(free_memory), cmocka_unit_test(query),
+        cmocka_unit_test(slips),        cmocka_unit_test(shim),        cmocka_unit_test(malformed),
+        cmocka_unit_test(without_nvml),
     };
     return cmocka_run_group_tests_name("cli/devices", tests, kit_setup, kit_teardown);
 }

@@ -62,6 +62,21 @@ static void doctor(void **state)
     unsetenv("TENON_FAKE_GPU");
 }
 
+static void doctor_on_a_list(void **state)
+{
+    (void)state;
+    kit_gpus("1x256MiB");
+    setenv("TENON_VISIBLE_DEVICES", "0,0", 1);
+    run r = GOOD(TENON("doctor"));
+    CONTAINS(r.out, "[ok] cuda:0     products are right\n[ok] cuda:1     products are right\n");
+    CONTAINS(r.out, "[ok] set        TENON_VISIBLE_DEVICES=0,0\n");
+    setenv("TENON_VISIBLE_DEVICES", "0,", 1);
+    r = TENON("doctor");
+    assert_int_equal(r.status, 1);
+    CONTAINS(r.out, "[--] GPUs       No CUDA GPUs are available; TENON_VISIBLE_DEVICES is '0,': it says which");
+    kit_gpus(NULL);
+}
+
 static void slips(void **state)
 {
     (void)state;
@@ -116,8 +131,9 @@ static void full_stdout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help),  cmocka_unit_test(version), cmocka_unit_test(no_command),  cmocka_unit_test(doctor),
-        cmocka_unit_test(slips), cmocka_unit_test(numbers), cmocka_unit_test(full_stdout),
+        cmocka_unit_test(help),    cmocka_unit_test(version),          cmocka_unit_test(no_command),
+        cmocka_unit_test(doctor),  cmocka_unit_test(doctor_on_a_list), cmocka_unit_test(slips),
+        cmocka_unit_test(numbers), cmocka_unit_test(full_stdout),
     };
     return cmocka_run_group_tests_name("cli/help", tests, kit_setup, kit_teardown);
 }

@@ -6,6 +6,7 @@
 #define TENON_TESTS_FAKE_ALONE_H
 
 #include "check.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,15 +38,38 @@ static inline bool alone_with_real_gpus(void)
     return fake && !*fake;
 }
 
+/* TENON_TEST_LOGICAL: a test that asks for n fake GPUs gets one, which is n devices (TENON_VISIBLE_DEVICES=0,0) and has the
+ * memory of n; or one real GPU. */
+static inline void alone_logical(const char *variable)
+{
+    static char gpus[64], list[256];
+    int n = 0, size = 0, at = 0;
+    char unit[8] = "";
+    if (sscanf(variable, "TENON_FAKE_GPUS=%dx%d%7s", &n, &size, unit) < 1 || n < 2 || n > 64)
+        return;
+    if (size)
+        snprintf(gpus, sizeof gpus, "TENON_FAKE_GPUS=1x%d%s", n * size, unit);
+    else
+        snprintf(gpus, sizeof gpus, "TENON_FAKE_GPUS=1");
+    for (int i = 0; i < n; i++)
+        at += snprintf(list + at, sizeof list - (size_t)at, "%s", i ? ",0" : "TENON_VISIBLE_DEVICES=0");
+    if (!alone_with_real_gpus())
+        putenv(gpus);
+    putenv(list);
+}
+
 /* The named test in a fresh process, with more variables (a list that ends with NULL), or none (NULL). It must pass. */
 static inline void alone_run(const char *name, const char *const *environment)
 {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        for (const char *const *e = environment; e && *e; e++)
+        for (const char *const *e = environment; e && *e; e++) {
             if (!alone_with_real_gpus() || strncmp(*e, "TENON_FAKE_", 11) != 0)
                 putenv((char *)(uintptr_t)*e);
+            if (getenv("TENON_TEST_LOGICAL"))
+                alone_logical(*e);
+        }
         execl("/proc/self/exe", "alone", name, (char *)NULL);
         _exit(127);
     }

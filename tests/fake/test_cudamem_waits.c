@@ -172,6 +172,13 @@ static void one_is_left_out(void **state)
             "TENON_FAKE_GPUS=2x256MiB", "LEFT_OUT=" #wait \
         } \
     }
+#define LEFT_OUT_LOGICAL(wait) \
+    { \
+        "without_" #wait "_on_one_gpu", one_is_left_out, false, \
+        { \
+            "TENON_FAKE_GPUS=1x512MiB", "TENON_VISIBLE_DEVICES=0,0", "LEFT_OUT=" #wait \
+        } \
+    }
 #define LEFT_OUT_STAGED(wait) \
     { \
         "without_" #wait, one_is_left_out, false, \
@@ -182,7 +189,8 @@ static void one_is_left_out(void **state)
 #endif
 
 enum {
-    ELSEWHERE = 2, /* stream_wait_record, stream_wait: test_cudart_streams.c */
+    ELSEWHERE = 2,  /* stream_wait_record, stream_wait: test_cudart_streams.c */
+    ON_ONE_GPU = 3, /* left out a second time */
     WAITS = 0
 #define WAIT(name, why) +1
 #include "backend/cuda/waits.def"
@@ -196,6 +204,7 @@ int main(int argc, char **argv)
          all_are_silent,
          false,
          {"TENON_FAKE_GPUS=2x256MiB", "TENON_FAKE_GPU_FAULTS=peer=0-1"}},
+        {"all_are_silent_on_one_gpu", all_are_silent, false, {"TENON_FAKE_GPUS=1x512MiB", "TENON_VISIBLE_DEVICES=0,0"}},
 #ifdef TENON_TEST_WAITS
         LEFT_OUT(block_record),
         LEFT_OUT(block_query),
@@ -208,6 +217,9 @@ int main(int argc, char **argv)
         LEFT_OUT(peer_before),
         LEFT_OUT(peer_after),
         LEFT_OUT(peer_pattern),
+        LEFT_OUT_LOGICAL(peer_record),
+        LEFT_OUT_LOGICAL(peer_before),
+        LEFT_OUT_LOGICAL(peer_after),
         LEFT_OUT_STAGED(staged_came_record),
         LEFT_OUT_STAGED(staged_came),
         LEFT_OUT_STAGED(staged_went_record),
@@ -215,7 +227,8 @@ int main(int argc, char **argv)
 #endif
     };
 #ifdef TENON_TEST_WAITS
-    _Static_assert(TN_COUNT(tests) == 2 + WAITS - ELSEWHERE, "each wait of waits.def is left out in a test");
+    _Static_assert(TN_COUNT(tests) == 3 + WAITS - ELSEWHERE + ON_ONE_GPU,
+                   "each wait of waits.def is left out in a test");
 #endif
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }

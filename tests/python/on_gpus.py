@@ -25,7 +25,7 @@ def on_gpus(count, imports=START, **variables):
 
         @functools.wraps(function)
         def test():
-            environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "CUDA_"))}
+            environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "TENON_VISIBLE", "CUDA_"))}
             if count:
                 environment["TENON_FAKE_GPUS"] = str(count)
             else:

@@ -38,7 +38,7 @@ def _dl_device(device):
         from .. import cuda
 
         index = cuda.current_device()
-    return (int(DLDeviceType.kDLCUDA), index)
+    return (int(DLDeviceType.kDLCUDA), _C._cuda.ordinal(index))
 
 
 def _stream():
@@ -71,7 +71,9 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     device: copied there where it lies elsewhere; copy: True always copies, False never (an error where it is needed).
     """
     if hasattr(ext_tensor, "__dlpack__"):
-        return _C._from_dlpack(_capsule_of(ext_tensor, device, copy))
+        tensor = _C._from_dlpack(_capsule_of(ext_tensor, device, copy))
+        # one GPU may be several devices (TENON_VISIBLE_DEVICES), which DLPack cannot tell apart
+        return tensor if device is None or copy is False else tensor.to(device)
     if device is not None or copy is not None:
         raise ValueError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
     return _C._from_dlpack(ext_tensor)

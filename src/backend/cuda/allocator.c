@@ -16,12 +16,14 @@ typedef struct arena {
     tn__cuda_block *waiting, **waiting_end; /* given back, but other streams may still use them; the oldest first */
     tn__cuda_block *scratch;
     tn__cuda_statistics stats;
-    int64_t share; /* what may be reserved, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
+    /* Of the whole GPU, in the arena of the first of its devices; of no lock. */
+    _Atomic int64_t held;  /* bytes in segments of all of them */
+    _Atomic int64_t share; /* what that may be, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
 } arena;
 
 static struct {
     pthread_once_t once;
-    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each device; INT64_MAX: none, negative: not understood */
+    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each GPU; INT64_MAX: none, negative: not understood */
     bool no_cache; /* TENON_NO_CACHE */
     arena of[TN__CUDA_MAX];
 } memory = {.once = PTHREAD_ONCE_INIT};
@@ -35,7 +37,7 @@ static void memory_start(void)
         arena *a = &memory.of[i];
         pthread_mutex_init(&a->lock, NULL);
         a->waiting_end = &a->waiting;
-        a->share = INT64_MAX;
+        atomic_init(&a->share, INT64_MAX);
     }
     tn__cuda_watch_fork();
 }
@@ -102,9 +104,32 @@ static size_t segment_size(size_t size)
     return size < TN__CUDA_LARGE ? TN__CUDA_LARGE_SEGMENT : round_up(size, TN__CUDA_LARGE_ROUND);
 }
 
+/* ---- what one GPU may hold: all devices that it is, together ---- */
+
+static arena *whole_of(const arena *a)
+{
+    return &memory.of[tn__cuda_slot((int32_t)(a - memory.of))->first];
+}
+
 static int64_t allowed(const arena *a)
 {
-    return TN_MIN(a->share, memory.limit);
+    return TN_MIN(atomic_load(&whole_of(a)->share), memory.limit);
+}
+
+static bool claim(arena *a, size_t size)
+{
+    _Atomic int64_t *held = &whole_of(a)->held;
+    int64_t now = atomic_load(held);
+    do {
+        if (now + (int64_t)size > allowed(a))
+            return false;
+    } while (!atomic_compare_exchange_weak(held, &now, now + (int64_t)size));
+    return true;
+}
+
+static void unclaim(arena *a, int64_t size)
+{
+    atomic_fetch_sub(&whole_of(a)->held, size);
 }
 
 /* ---- pools and segments; the lock is held ---- */
@@ -149,11 +174,13 @@ static tn__cuda_block **tree_of(const tn__cuda_block *b)
 static tn__cu_result segment_get(arena *a, tn__cuda_pool *pool, size_t size, bool large, tn__cuda_block **out)
 {
     tn__cu_ptr p;
-    if (a->stats.reserved_bytes[TN__CUDA_ALL].now + (int64_t)size > allowed(a))
+    if (!claim(a, size))
         return TN__CU_OUT_OF_MEMORY;
     tn__cu_result r = tn__cu.mem_alloc(&p, size);
-    if (r)
+    if (r) {
+        unclaim(a, (int64_t)size);
         return r;
+    }
     tn__cuda_block *b = tn__cuda_slab_get(&a->blocks, sizeof *b); /* there is one: take() has seen to it */
     b->p = (char *)(uintptr_t)p;
     b->size = size;
@@ -185,6 +212,7 @@ static void segment_put(arena *a, tn__cuda_block *b)
     if (b->next_segment)
         b->next_segment->segment_before = b->segment_before;
     b->pool->held--;
+    unclaim(a, (int64_t)b->size);
     down(a->stats.segment, b->large, 1);
     down(a->stats.reserved_bytes, b->large, (int64_t)b->size);
     a->stats.device_frees++;
@@ -411,6 +439,7 @@ TN_COLD static void note_shortage(arena *a, size_t asked, tn__cuda_shortage *s)
     s->allowed = allowed(a);
     s->allocated = a->stats.allocated_bytes[TN__CUDA_ALL].now;
     s->reserved = a->stats.reserved_bytes[TN__CUDA_ALL].now;
+    s->reserved_by_siblings = atomic_load(&whole_of(a)->held) - s->reserved;
     s->n_held = 0;
     for (const tn__cuda_block *first = a->segments; first; first = first->next_segment)
         for (const tn__cuda_block *b = first; b; b = b->after)
@@ -445,8 +474,6 @@ TN_COLD static tn__cuda_block *refill(arena *a, tn__stream *stream, size_t size,
         if (pool)
             no->result = segment_get(a, pool, asked, large, &b);
     }
-    if (no->result == TN__CU_OUT_OF_MEMORY)
-        note_shortage(a, asked, &no->shortage);
     return b;
 }
 
@@ -492,6 +519,21 @@ static tn__cuda_block *take(arena *a, tn__stream *stream, size_t bytes, refusal 
     return NULL;
 }
 
+/* The GPU is full: what its other devices keep for later goes. The lock is held, and let go in between. */
+TN_COLD static tn__cuda_block *take_hard(tn__cuda_device *dev, arena *a, tn__stream *stream, size_t bytes, refusal *no)
+{
+    tn__cuda_block *b = NULL;
+    if (tn__cuda_is_shared(dev)) {
+        pthread_mutex_unlock(&a->lock);
+        tn__cuda_empty_siblings(dev);
+        pthread_mutex_lock(&a->lock);
+        b = take(a, stream, bytes, no);
+    }
+    if (!b && no->result == TN__CU_OUT_OF_MEMORY)
+        note_shortage(a, segment_size(block_size(bytes)), &no->shortage);
+    return b;
+}
+
 TN_COLD static void refuse(tn__cuda_device *dev, const refusal *no)
 {
     if (no->host_memory)
@@ -519,6 +561,8 @@ static tn__cuda_block *get(tn_device device, size_t bytes, const tn__storage *st
         return tn__fail(TN_ENOMEM, "CUDA out of memory. Tried to allocate %zu bytes", bytes);
     pthread_mutex_lock(&a->lock);
     tn__cuda_block *b = take(a, stream, bytes, &no);
+    if (TN_UNLIKELY(!b && no.result == TN__CU_OUT_OF_MEMORY))
+        b = take_hard(dev, a, stream, bytes, &no);
     if (TN_LIKELY(b != NULL)) {
         b->storage = storage;
         b->site = tn__self()->site;
@@ -640,33 +684,6 @@ void tn__cuda_statistics_of(int32_t device, tn__cuda_statistics *out)
     pthread_mutex_unlock(&a->lock);
 }
 
-tn_memory_statistics tn__cuda_memory_stats(tn_device device)
-{
-    tn__cuda_statistics s;
-    tn__cuda_statistics_of(device.index, &s);
-    return (tn_memory_statistics){
-        .allocated = s.allocated_bytes->now,
-        .allocated_peak = s.allocated_bytes->peak,
-        .reserved = s.reserved_bytes->now,
-        .reserved_peak = s.reserved_bytes->peak,
-        .allocations = s.device_allocs,
-        .requested = s.requested_bytes->now,
-        .requested_peak = s.requested_bytes->peak,
-        .active = s.active_bytes->now,
-        .active_peak = s.active_bytes->peak,
-        .inactive_split = s.inactive_split_bytes->now,
-        .inactive_split_peak = s.inactive_split_bytes->peak,
-        .segments = s.segment->now,
-        .segments_peak = s.segment->peak,
-        .blocks = s.allocation->now,
-        .blocks_peak = s.allocation->peak,
-        .total_blocks = s.allocation->up,
-        .releases = s.device_frees,
-        .retries = s.alloc_retries,
-        .ooms = s.ooms,
-    };
-}
-
 static void level(tn__cuda_tally *c)
 {
     for (int k = 0; k < TN__CUDA_KINDS; k++)
@@ -702,6 +719,13 @@ void tn__cuda_empty_cache(tn_device device)
     pthread_mutex_unlock(&a->lock);
 }
 
+void tn__cuda_empty_siblings(const tn__cuda_device *dev)
+{
+    for (const tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
+        if (s != dev)
+            tn__cuda_empty_cache(TN_CUDA(s->index));
+}
+
 tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
 {
     arena *a = arena_of(dev->index);
@@ -709,9 +733,7 @@ tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
     tn_status e = tn__cuda_check(dev, tn__cu.device_total_mem(&total, dev->handle), "cuDeviceTotalMem");
     if (e)
         return e;
-    pthread_mutex_lock(&a->lock);
-    a->share = (int64_t)(fraction * (double)total);
-    pthread_mutex_unlock(&a->lock);
+    atomic_store(&whole_of(a)->share, (int64_t)(fraction * (double)total));
     return TN_OK;
 }
 
@@ -771,6 +793,7 @@ void tn__cuda_allocator_forget(tn__cuda_device *dev)
         if (!p->held)
             pool_put(p);
     }
+    unclaim(a, a->stats.reserved_bytes[TN__CUDA_ALL].now);
     zero_all(&a->stats);
     pthread_mutex_unlock(&a->lock);
     tn__cuda_pinned_forget(dev->index);

@@ -71,16 +71,20 @@ typedef struct tn__cuda_stream {
 } tn__cuda_stream;
 
 typedef struct tn__cuda_device {
-    int32_t index;
-    char name[128], pci[16]; /* "NVIDIA H200", "0000:17:00.0" */
+    int32_t index, ordinal;          /* cuda's, the driver's: not the same where TENON_VISIBLE_DEVICES says so */
+    int32_t first;                   /* the lowest index of those that are the same GPU */
+    struct tn__cuda_device *sibling; /* the next of those, in a ring; itself where there is no other */
+    char name[128], pci[16];         /* "NVIDIA H200", "0000:17:00.0" */
     tn__cu_device handle;
-    tn__cu_context context; /* NULL until first use */
+    tn__cu_context context; /* NULL until first use; siblings have the same, and each has retained it */
     _Atomic bool ready;     /* context, limits and default stream are there; false when dead or in a forked child */
     _Atomic bool dead;      /* an asynchronous failure: everything fails until tn_cuda_reset */
     _Atomic uint32_t generation; /* counts resets: memory and streams of an earlier one are gone with their context */
     pthread_mutex_t lock;        /* of first use, death, streams and spare events */
     tn__gpu_limits limits;
-    tn__stream stream;        /* the default stream: handle NULL; never destroyed */
+    /* The default stream, never destroyed. Its handle is NULL; but a context has one such stream alone, so that of every
+     * sibling but the first is made with the context. */
+    tn__stream stream;
     tn__cuda_ring ring;       /* of the default stream */
     tn__cuda_stream *streams; /* the others */
     tn__cu_event *spare;      /* events without timing that nobody uses */
@@ -109,6 +113,26 @@ tn__cuda_device *tn__cuda_use(tn_device d);
 /* The same, but never makes a context: NULL, without an error, if the device was not used yet. */
 tn__cuda_device *tn__cuda_peek(tn_device d);
 
+/* ---- logical.c: which of the driver's devices they are ---- */
+/* Of the driver's n devices those that TENON_VISIBLE_DEVICES lists, or all. -1: it is no such list. */
+int32_t tn__cuda_logical(int32_t n, int32_t ordinal[TN__CUDA_MAX]);
+/* What is wrong with it, as an error. */
+tn_status tn__cuda_bad_list(int32_t n);
+/* The slot, whose index and ordinal are set, joins those before it that are the same GPU. */
+void tn__cuda_join(tn__cuda_device *dev);
+/* "cuda:0, cuda:2"; "" where no other device is the same GPU. */
+void tn__cuda_siblings_str(const tn__cuda_device *dev, char *text, size_t size);
+/* Over all that are one GPU: for (s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s)). */
+static inline tn__cuda_device *tn__cuda_sibling(const tn__cuda_device *s)
+{
+    return s->sibling->index == s->first ? NULL : s->sibling;
+}
+static inline bool tn__cuda_is_shared(const tn__cuda_device *dev)
+{
+    return dev->sibling != dev;
+}
+
+/* ---- device.c again ---- */
 /* What public functions are given: cuda, cuda:i or nothing said. TN_EVALUE for another type, TN_EDEVICE for no such device. */
 tn_status tn__cuda_resolve(tn_device asked, tn_device *out);
 /* CUDA_LAUNCH_BLOCKING is set: each launch is waited for, so a failure names its own. */
@@ -166,7 +190,8 @@ void tn__cuda_note_launch(tn__cuda_device *dev, tn__stream *s, const char *label
 /* Everything that was queued on the stream when 'queued' was read is done now. */
 uint64_t tn__cuda_queued(tn__cuda_device *dev, tn__stream *s);
 void tn__cuda_note_done(tn__cuda_device *dev, tn__stream *s, uint64_t queued);
-/* "add, mm, softmax on stream 3" for every stream with launches not known to be complete; "" if there is none. */
+/* "add, mm, softmax on stream 3" for every stream of the GPU with launches not known to be complete; "" if there is none.
+ * No device's lock is held. */
 void tn__cuda_unfinished(tn__cuda_device *dev, char *text, size_t size);
 /* Reset, under the device's lock: streams and events of the old context are void. */
 void tn__cuda_streams_forget(tn__cuda_device *dev);
@@ -193,6 +218,8 @@ void tn__cuda_scratch_put(tn_device device, void *p, size_t bytes);
 tn_memory_statistics tn__cuda_memory_stats(tn_device device);
 void tn__cuda_reset_peak(tn_device device);
 void tn__cuda_empty_cache(tn_device device);
+/* The caches of the devices that are the same GPU, without its own. No arena's lock is held. */
+void tn__cuda_empty_siblings(const tn__cuda_device *dev);
 /* The context went away: everything the allocator holds of that device is void. */
 void tn__cuda_allocator_forget(tn__cuda_device *dev);
 /* A pinned block of at least 'bytes' for the library's own staging, given back once what is on the stream now is done. */

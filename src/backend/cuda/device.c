@@ -17,6 +17,7 @@ static struct {
     tn__cu_result init;
     char why[512]; /* what fake GPUs say of a cuInit that failed: it is asked once, and wanted with every error */
     int version;
+    int32_t driver_count; /* of devices that the driver shows */
     tn__cuda_device device[TN__CUDA_MAX];
 } table = {.once = PTHREAD_ONCE_INIT, .reset = PTHREAD_MUTEX_INITIALIZER, .count = -1};
 
@@ -59,6 +60,11 @@ static tn_status driver_too_old(void)
                      table.version);
 }
 
+static tn_status bad_list(void)
+{
+    return tn__cuda_bad_list(table.driver_count);
+}
+
 /* ---- finding ---- */
 
 /* The driver's state does not survive a fork: nothing here may touch it in the child. */
@@ -74,16 +80,34 @@ bool tn__cuda_forked(void)
     return atomic_load_explicit(&table.forked, memory_order_relaxed);
 }
 
-static void set_up(int32_t i, tn__cu_device handle)
+static void set_up(int32_t i, int32_t ordinal, tn__cu_device handle)
 {
     tn__cuda_device *dev = &table.device[i];
     dev->index = i;
+    dev->ordinal = ordinal;
+    tn__cuda_join(dev);
     dev->handle = handle;
     tn__cu.device_get_name(dev->name, (int)sizeof dev->name, handle);
     tn__cu.device_get_pci_bus_id(dev->pci, (int)sizeof dev->pci, handle);
     pthread_mutex_init(&dev->lock, NULL);
     atomic_init(&dev->stream.refs, 1);
     dev->stream.device = TN_CUDA(i);
+}
+
+/* Those of the driver's n devices that there are here. */
+static int32_t set_up_all(int32_t n)
+{
+    int32_t ordinal[TN__CUDA_MAX], count = tn__cuda_logical(n, ordinal);
+    table.driver_count = n;
+    if (count < 0)
+        table.none = bad_list;
+    for (int32_t i = 0; i < count; i++) {
+        tn__cu_device handle;
+        if (tn__cu.device_get(&handle, ordinal[i]) != TN__CU_SUCCESS)
+            return i;
+        set_up(i, ordinal[i], handle);
+    }
+    return TN_MAX(count, 0);
 }
 
 static int32_t find(void)
@@ -105,13 +129,7 @@ static int32_t find(void)
         table.none = driver_too_old;
         return 0;
     }
-    for (int32_t i = 0; i < TN_MIN(n, TN__CUDA_MAX); i++) {
-        tn__cu_device handle;
-        if (tn__cu.device_get(&handle, i) != TN__CU_SUCCESS)
-            return i;
-        set_up(i, handle);
-    }
-    return TN_MIN(n, TN__CUDA_MAX);
+    return n > 0 ? set_up_all(n) : 0;
 }
 
 static void find_once(void)
@@ -172,6 +190,25 @@ static tn__cu_result make_fault_words(tn__cuda_device *dev)
     return TN__CU_SUCCESS;
 }
 
+/* What it has of its own in the context, which is current: the more so where others share that. */
+static tn__cu_result make_own(tn__cuda_device *dev, const char **what)
+{
+    tn__cu_stream stream = NULL;
+    tn__cu_result r = TN__CU_SUCCESS;
+    *what = "making a default stream";
+    if (dev->first != dev->index)
+        r = tn__cu.stream_create_with_priority(&stream, TN__CU_STREAM_NON_BLOCKING, 0);
+    if (r)
+        return r;
+    *what = "allocating pinned memory";
+    r = make_fault_words(dev);
+    if (!r)
+        dev->stream.handle = stream;
+    else if (stream)
+        tn__cu.stream_destroy(stream);
+    return r;
+}
+
 /* Under the lock. A device that cannot be opened is not dead: the next use tries again. */
 static tn_status open_device(tn__cuda_device *dev)
 {
@@ -183,10 +220,8 @@ static tn_status open_device(tn__cuda_device *dev)
         r = tn__cu.ctx_set_current(context);
         if (!r)
             r = read_limits(dev);
-        if (!r) {
-            what = "allocating pinned memory";
-            r = make_fault_words(dev);
-        }
+        if (!r)
+            r = make_own(dev, &what);
         if (r)
             tn__cu.primary_ctx_release(dev->handle);
     }
@@ -274,54 +309,79 @@ static void close_device(tn__cuda_device *dev)
     pthread_mutex_unlock(&dev->lock);
 }
 
-/* What is under way ends first: copies write to host memory that goes here too. What lives in the context is told; the
- * driver takes the context itself away. The allocator is told without the device's lock: under its own it asks for events
- * and lets streams go. */
-static void take_context(tn__cuda_device *dev)
+static void give_fault_words(tn__cuda_device *dev)
 {
-    atomic_fetch_add(&tn__resets, 1);
-    tn__cu.ctx_set_current(dev->context);
-    tn__cu.ctx_synchronize(); /* a dead device says so at once */
-    tn__cuda_product_forget(dev);
-    tn__gpu_forget(TN_CUDA(dev->index));
-    close_device(dev);
-    tn__cuda_allocator_forget(dev);
     pthread_mutex_lock(&dev->lock);
-    tn__cu.mem_free_host(dev->fault);
+    if (dev->fault)
+        tn__cu.mem_free_host(dev->fault);
     dev->fault = NULL;
     dev->fault_address = NULL;
-    tn__cu.ctx_set_current(NULL);
-    tn__cu.primary_ctx_release(dev->handle);
+    pthread_mutex_unlock(&dev->lock);
+}
+
+/* The context, which is current nowhere, goes when the last has let go of it. */
+static void let_go(tn__cuda_device *dev)
+{
+    pthread_mutex_lock(&dev->lock);
+    if (dev->context)
+        tn__cu.primary_ctx_release(dev->handle);
     dev->context = NULL;
     pthread_mutex_unlock(&dev->lock);
 }
 
-/* The context is gone, or the driver says why not: then the device stays dead, and this can be tried again. */
-static tn_status revive(tn__cuda_device *dev)
+/* What is under way ends first: copies write to host memory that goes here too. What lives in the context is told, of all
+ * devices that share it before the first of them lets go of it; the driver takes the context itself away. The allocators are
+ * told without the devices' locks: under their own they ask for events and let streams go. */
+static void take_context(tn__cuda_device *first, tn__cu_context context)
 {
-    pthread_mutex_lock(&dev->lock);
-    tn__cu_result r = tn__cu.primary_ctx_reset(dev->handle);
-    if (!r) {
+    tn__cuda_device *dev;
+    atomic_fetch_add(&tn__resets, 1);
+    tn__cu.ctx_set_current(context);
+    tn__cu.ctx_synchronize(); /* a dead device says so at once */
+    for (dev = first; dev; dev = tn__cuda_sibling(dev)) {
+        tn__cuda_product_forget(dev);
+        tn__gpu_forget(TN_CUDA(dev->index));
+    }
+    for (dev = first; dev; dev = tn__cuda_sibling(dev))
+        close_device(dev);
+    for (dev = first; dev; dev = tn__cuda_sibling(dev))
+        tn__cuda_allocator_forget(dev);
+    for (dev = first; dev; dev = tn__cuda_sibling(dev))
+        give_fault_words(dev);
+    tn__cu.ctx_set_current(NULL);
+    for (dev = first; dev; dev = tn__cuda_sibling(dev))
+        let_go(dev);
+}
+
+/* The context is gone, or the driver says why not: then the devices stay dead, and this can be tried again. */
+static tn_status revive(tn__cuda_device *asked)
+{
+    tn__cu_result r = tn__cu.primary_ctx_reset(asked->handle);
+    for (tn__cuda_device *dev = tn__cuda_slot(asked->first); dev && !r; dev = tn__cuda_sibling(dev)) {
+        pthread_mutex_lock(&dev->lock);
         atomic_store(&dev->dead, false);
         dev->death[0] = '\0';
+        pthread_mutex_unlock(&dev->lock);
     }
-    pthread_mutex_unlock(&dev->lock);
-    return r ? tn__cuda_plain_failure(dev, r, "tn_cuda_reset", "") : TN_OK;
+    return r ? tn__cuda_plain_failure(asked, r, "tn_cuda_reset", "") : TN_OK;
 }
 
 tn_status tn_cuda_reset(tn_device device)
 {
     tn_device d;
+    tn__cu_context context = NULL;
     tn__enter(TN__NOWHERE);
     tn_status e = tn__cuda_resolve(device, &d);
     if (e)
         return e;
     if (tn__cuda_forked())
         return tn__cuda_refuse_child();
-    tn__cuda_device *dev = &table.device[d.index];
+    tn__cuda_device *dev = &table.device[d.index], *first = &table.device[dev->first];
     pthread_mutex_lock(&table.reset);
-    if (dev->context)
-        take_context(dev);
+    for (const tn__cuda_device *s = first; s && !context; s = tn__cuda_sibling(s))
+        context = s->context;
+    if (context)
+        take_context(first, context);
     if (atomic_load(&dev->dead))
         e = revive(dev);
     pthread_mutex_unlock(&table.reset);

@@ -57,29 +57,42 @@ bool tn__cuda_launches_block(void)
 
 tn_status tn__cuda_dead(const tn__cuda_device *dev)
 {
+    char all[128];
+    tn__cuda_siblings_str(dev, all, sizeof all);
     return tn__error(
         TN_EDEVICE,
         "%s\n  cuda:%d is out of use since then: tn_cuda_reset(TN_CUDA(%d)) revives it, without its tensors; "
-        "other devices and the cpu go on",
-        dev->death, (int)dev->index, (int)dev->index);
+        "other devices and the cpu go on%s%s%s",
+        dev->death, (int)dev->index, (int)dev->index, *all ? "\n  " : "", all,
+        *all ? " are one GPU: what happens to one of them in this way happens to all" : "");
 }
 
 /* What killed it is written once; 'ready' goes first, so that nobody is on the fast path any more. */
+static void kill(tn__cuda_device *dev, const char *death)
+{
+    pthread_mutex_lock(&dev->lock);
+    if (!atomic_load(&dev->dead)) {
+        atomic_store(&dev->ready, false);
+        snprintf(dev->death, sizeof dev->death, "%s", death);
+        atomic_store(&dev->dead, true);
+    }
+    pthread_mutex_unlock(&dev->lock);
+}
+
+/* The context is lost, and with it all devices that share it. */
 static tn_status die(tn__cuda_device *dev, tn__cu_result r, const char *what, const char *report)
 {
     static const char async[] = "\nCUDA kernel errors might be asynchronously reported at some other API call.\n"
                                 "For debugging consider passing CUDA_LAUNCH_BLOCKING=1";
-    char unfinished[640];
+    char unfinished[640], death[sizeof dev->death];
+    bool blocking = tn__cuda_launches_block();
+    tn__cuda_unfinished(dev, unfinished, sizeof unfinished);
+    snprintf(death, sizeof death, "CUDA error: %s%s\n  seen by %s on cuda:%d%s%s%s%s", tn__cuda_result_text(r),
+             blocking ? "" : async, what, (int)dev->index, *report ? "\n  " : "", report,
+             blocking || !*unfinished ? "" : "\n  launched and not known to be done: ", blocking ? "" : unfinished);
+    for (tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
+        kill(s, death);
     pthread_mutex_lock(&dev->lock);
-    if (!atomic_load(&dev->dead)) {
-        atomic_store(&dev->ready, false);
-        bool blocking = tn__cuda_launches_block();
-        tn__cuda_unfinished(dev, unfinished, sizeof unfinished);
-        snprintf(dev->death, sizeof dev->death, "CUDA error: %s%s\n  seen by %s on cuda:%d%s%s%s%s",
-                 tn__cuda_result_text(r), blocking ? "" : async, what, (int)dev->index, *report ? "\n  " : "", report,
-                 blocking || !*unfinished ? "" : "\n  launched and not known to be done: ", blocking ? "" : unfinished);
-        atomic_store(&dev->dead, true);
-    }
     tn_status e = tn__cuda_dead(dev);
     pthread_mutex_unlock(&dev->lock);
     return e;

@@ -127,8 +127,8 @@ void tn__cuda_statistics_of(int32_t device, tn__cuda_statistics *out);
 enum { TN__CUDA_LARGEST = 5 };
 typedef struct tn__cuda_shortage {
     size_t asked;    /* of the driver */
-    int64_t allowed; /* the cap; INT64_MAX if there is none */
-    int64_t allocated, reserved;
+    int64_t allowed; /* the cap of the GPU; INT64_MAX if there is none */
+    int64_t allocated, reserved, reserved_by_siblings;
     int n_held; /* the largest blocks in tensors */
     struct {
         size_t bytes;
@@ -148,7 +148,7 @@ tn__cuda_size_text tn__cuda_size_str(int64_t bytes);
 /* tn_memory_summary of a device there is. */
 int64_t tn__cuda_summary(int32_t device, char *out, size_t size);
 
-/* The share of the device that this process may take; 1 at first. */
+/* The share of the GPU that this process may take; 1 at first. */
 tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction);
 
 /* ---- pinned.c ---- */

@@ -1,8 +1,35 @@
-/* backend/cuda/memory_api.c: the functions of tenon/memory.h that only GPUs have. */
+/* backend/cuda/memory_api.c: the functions of tenon/memory.h that only GPUs have, and what GPUs answer to the others. */
 #include "backend/cuda/memory.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include <tenon/memory.h>
+
+tn_memory_statistics tn__cuda_memory_stats(tn_device device)
+{
+    tn__cuda_statistics s;
+    tn__cuda_statistics_of(device.index, &s);
+    return (tn_memory_statistics){
+        .allocated = s.allocated_bytes->now,
+        .allocated_peak = s.allocated_bytes->peak,
+        .reserved = s.reserved_bytes->now,
+        .reserved_peak = s.reserved_bytes->peak,
+        .allocations = s.device_allocs,
+        .requested = s.requested_bytes->now,
+        .requested_peak = s.requested_bytes->peak,
+        .active = s.active_bytes->now,
+        .active_peak = s.active_bytes->peak,
+        .inactive_split = s.inactive_split_bytes->now,
+        .inactive_split_peak = s.inactive_split_bytes->peak,
+        .segments = s.segment->now,
+        .segments_peak = s.segment->peak,
+        .blocks = s.allocation->now,
+        .blocks_peak = s.allocation->peak,
+        .total_blocks = s.allocation->up,
+        .releases = s.device_frees,
+        .retries = s.alloc_retries,
+        .ooms = s.ooms,
+    };
+}
 
 int64_t tn_memory_summary(tn_device device, char *out, size_t size)
 {

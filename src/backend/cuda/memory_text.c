@@ -132,6 +132,15 @@ static void add_help(text *t, const tn__cuda_shortage *s, size_t left)
            "another device");
 }
 
+static void add_siblings(text *t, const tn__cuda_device *dev, const tn__cuda_shortage *s)
+{
+    char all[128];
+    tn__cuda_siblings_str(dev, all, sizeof all);
+    if (*all)
+        add(t, "\n  %s are one GPU: beside cuda:%d these reserve %s", all, (int)dev->index,
+            SIZE(s->reserved_by_siblings));
+}
+
 void tn__cuda_report_shortage(tn__cuda_device *dev, const tn__cuda_shortage *s)
 {
     char buffer[3072] = "";
@@ -145,6 +154,7 @@ void tn__cuda_report_shortage(tn__cuda_device *dev, const tn__cuda_shortage *s)
         add(&t, "%s allowed; ", SIZE(s->allowed));
     add(&t, "Of the allocated memory %s is allocated by Tenon, and %s is reserved by Tenon but unallocated.",
         SIZE(s->allocated), SIZE(s->reserved - s->allocated));
+    add_siblings(&t, dev, s);
     add_largest(&t, s);
     add_help(&t, s, left);
     tn__error(TN_ENOMEM, "%s", buffer);

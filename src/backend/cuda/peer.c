@@ -1,6 +1,7 @@
-/* backend/cuda/peer.c: bytes between two devices. A direct link is trusted only after a pattern has crossed it and come
- * back unchanged (some machines say that they have a link and deliver rubbish); where there is none, or a bad one, the
- * bytes go through pinned memory, the devices waiting for each other and the host for neither. */
+/* backend/cuda/peer.c: bytes between two devices. Two that are one GPU have no link between them. A direct link is trusted
+ * only after a pattern has crossed it and come back unchanged (some machines say that they have a link and deliver rubbish);
+ * where there is none, or a bad one, the bytes go through pinned memory, the devices waiting for each other and the host for
+ * neither. */
 #include "backend/cuda/memory.h"
 #include "core/alloc.h"
 #include <tenon/error.h>
@@ -55,14 +56,23 @@ static tn_status order(tn__cuda_device *first_dev, tn__stream *first, tn__cuda_d
     return e;
 }
 
+/* Devices that are one GPU have one memory; the waits around the copy are those of two. */
+static tn_status send(const crossing *c, void *to, const void *from, size_t bytes)
+{
+    tn__cu_stream s = handle(c->from_stream);
+    if (c->from->first == c->to->first)
+        return tn__cuda_check(c->from, tn__cu.memcpy_dtod_async(address(to), address(from), bytes, s),
+                              "cuMemcpyDtoDAsync");
+    return tn__cuda_check(
+        c->from, tn__cu.memcpy_peer_async(address(to), c->to->context, address(from), c->from->context, bytes, s),
+        "cuMemcpyPeerAsync");
+}
+
 static tn_status copy_direct(const crossing *c, void *to, const void *from, size_t bytes)
 {
     tn_status e = order(c->to, c->to_stream, c->from, c->from_stream, true);
     if (!e)
-        e = tn__cuda_check(c->from,
-                           tn__cu.memcpy_peer_async(address(to), c->to->context, address(from), c->from->context, bytes,
-                                                    handle(c->from_stream)),
-                           "cuMemcpyPeerAsync");
+        e = send(c, to, from, bytes);
     if (e)
         return e;
     e = order(c->from, c->from_stream, c->to, c->to_stream, false);
@@ -253,6 +263,10 @@ static tn_status try_link(const crossing *c, link_state *state)
 static tn_status find_link(const crossing *c, link_state *state)
 {
     _Atomic uint8_t *known = &peers.link[c->from->index][c->to->index];
+    if (c->from->first == c->to->first) { /* one GPU: no link to find out about */
+        *state = DIRECT;
+        return TN_OK;
+    }
     *state = (link_state)atomic_load_explicit(known, memory_order_acquire);
     if (TN_LIKELY(*state != UNKNOWN))
         return TN_OK;

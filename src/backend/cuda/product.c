@@ -48,6 +48,7 @@ static tn_status make_handle(tn__cuda_device *dev, library *l, const char *label
     unsigned status = cublas->create(&l->handle);
     if (status == ALLOC_FAILED || status == NOT_INITIALIZED) { /* it needs memory beside the allocator's */
         tn__cuda_empty_cache(TN_CUDA(dev->index));
+        tn__cuda_empty_siblings(dev);
         status = cublas->create(&l->handle);
     }
     if (status)

@@ -104,6 +104,12 @@ int32_t tn_cuda_physical(tn_device device)
     return dev ? tn__cuda_physical_of(dev) : -1;
 }
 
+int32_t tn_cuda_ordinal(tn_device device)
+{
+    const tn__cuda_device *dev = slot_of(device);
+    return dev ? dev->ordinal : -1;
+}
+
 int32_t tn_cuda_current_device(void)
 {
     return tn__self()->current_device[TN_DEVICE_CUDA];

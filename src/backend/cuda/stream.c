@@ -56,12 +56,30 @@ static void list_unfinished(const tn__cuda_ring *r, uint32_t id, char *text, siz
     add(text, size, which, "");
 }
 
+/* Whose they are, where that is not the device the message is about. */
+static void list_device(tn__cuda_device *dev, bool other, char *text, size_t size)
+{
+    char part[640] = "", whose[24] = "";
+    pthread_mutex_lock(&dev->lock);
+    list_unfinished(&dev->ring, 0, part, sizeof part);
+    for (tn__cuda_stream *s = dev->streams; s; s = s->next)
+        list_unfinished(&s->ring, s->base.id, part, sizeof part);
+    pthread_mutex_unlock(&dev->lock);
+    if (other)
+        snprintf(whose, sizeof whose, " of cuda:%d", (int)dev->index);
+    if (*part)
+        add(text, size, *text ? "; " : "", part);
+    if (*part)
+        add(text, size, whose, "");
+}
+
 void tn__cuda_unfinished(tn__cuda_device *dev, char *text, size_t size)
 {
     *text = '\0';
-    list_unfinished(&dev->ring, 0, text, size);
-    for (tn__cuda_stream *s = dev->streams; s; s = s->next)
-        list_unfinished(&s->ring, s->base.id, text, size);
+    list_device(dev, false, text, size);
+    for (tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
+        if (s != dev)
+            list_device(s, true, text, size);
 }
 
 /* ---- own streams ---- */
@@ -112,6 +130,9 @@ void tn__cuda_streams_forget(tn__cuda_device *dev)
         s->next = s->prev = NULL;
     }
     dev->streams = NULL;
+    if (dev->stream.handle)
+        tn__cu.stream_destroy(dev->stream.handle);
+    dev->stream.handle = NULL;
     for (int64_t i = 0; i < dev->n_spare; i++)
         tn__cu.event_destroy(dev->spare[i]);
     dev->n_spare = 0;
@@ -427,6 +448,9 @@ int32_t tn_stream_priority(const tn_stream *s)
 
 void *tn_stream_handle(const tn_stream *s)
 {
+    /* a default stream that has one has it with the context, which a reset may have taken */
+    if (s && !s->handle && slot_of(s)->first != s->device.index && !tn__cuda_use(s->device))
+        return NULL;
     return s ? s->handle : NULL;
 }
 
