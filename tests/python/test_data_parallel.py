@@ -27,9 +27,9 @@ print("device_count :{}".format(torch.cuda.device_count()), outputs.device, net.
 """
 
 
-def run_program(gpus, visible=None, program=PROGRAM):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "CUDA_"))}
-    environment["TENON_FAKE_GPUS"] = str(gpus)
+def run_program(count, visible=None, program=PROGRAM):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "TENON_VISIBLE", "CUDA_"))}
+    environment["TENON_FAKE_GPUS"] = str(count)
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
     paths = [os.path.dirname(__file__), environment.get("PYTHONPATH")]
