@@ -27,9 +27,9 @@ print("device_count :{}".format(torch.cuda.device_count()), outputs.device, net.
 """
 
 
-def run_program(gpus, visible=None, program=PROGRAM):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "CUDA_"))}
-    environment["TENON_FAKE_GPUS"] = str(gpus)
+def run_program(count, visible=None, program=PROGRAM):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "TENON_VISIBLE", "CUDA_"))}
+    environment["TENON_FAKE_GPUS"] = str(count)
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
     paths = [os.path.dirname(__file__), environment.get("PYTHONPATH")]
@@ -220,6 +220,104 @@ def test_buffers_that_want_gradients_get_them():
     net = nn.DataParallel(Times())
     net(torch.arange(8.0).reshape(4, 2)).sum().backward()
     assert net.module.b.grad.tolist() == [12, 16]
+
+
+@on_gpus(2, NETS)
+def test_whatever_writes_to_a_parameter_is_seen_by_all_replicas():
+    module = nn.Linear(2, 2, bias=False).cuda()
+    net, x = nn.DataParallel(module), torch.eye(2).repeat(2, 1)
+    w = module.weight
+    alias, row = w.detach(), w.detach()[1]
+    other = nn.Linear(2, 2, bias=False)
+    own = torch.zeros(2, 2, device="cuda")
+
+    def through_state():
+        net.load_state_dict({"module.weight": other.weight})
+
+    def through_storage():
+        w.data = own
+        net(x)
+        own.fill_(-3)
+
+    def to_and_fro():
+        module.cpu()
+        with torch.no_grad():
+            module.weight.mul_(2)
+        module.cuda()
+
+    for write in (
+        lambda: w.data.fill_(2),
+        lambda: alias.add_(1),
+        lambda: row.fill_(9),
+        lambda: w.data.__setitem__((0, 1), 4),
+        lambda: w.data.t().mul_(torch.arange(1.0, 5, device="cuda").reshape(2, 2)),
+        lambda: setattr(w, "data", torch.full((2, 2), 5.0, device="cuda")),
+        through_state,
+        through_storage,
+        to_and_fro,
+        lambda: nn.init.constant_(w, 0.5),
+        lambda: nn.utils.vector_to_parameters(torch.arange(4.0, device="cuda"), module.parameters()),
+        lambda: torch.optim.SGD([w], lr=1).step() if setattr(w, "grad", torch.ones_like(w)) is None else None,
+        lambda: torch.add(w.data, 1, out=w.data),
+    ):
+        net(x)
+        before = w.tolist()
+        write()
+        assert w.tolist() != before
+        y = net(x).detach()
+        assert y.tolist() == w.t().tolist() * 2, (y, w)
+
+
+@on_gpus(2, NETS)
+def test_what_is_kept_of_a_replica_does_not_change_later():
+    class Gives(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(3))
+            self.register_buffer("b", torch.zeros(3))
+
+        def forward(self, x):
+            taken.append((self.weight, self.b, self.weight[1:]))
+            return x * self.weight + self.b
+
+    taken = []
+    module = Gives().cuda()
+    net, x = nn.DataParallel(module), torch.ones(4, 3)
+    first = net(x).sum()
+    with torch.no_grad():
+        for _ in range(3):
+            module.weight.mul_(2)
+            module.b.add_(1)
+            net(x)
+    ones, twos = [t for t in taken if t[0].device.index == 1][:2]
+    assert ones[0].tolist() == [1, 1, 1] and ones[1].tolist() == [0, 0, 0] and ones[2].tolist() == [1, 1]
+    assert twos[0].tolist() == [2, 2, 2] and twos[1].tolist() == [1, 1, 1] and twos[2].tolist() == [2, 2]
+    first.backward()
+    assert module.weight.grad.tolist() == [4, 4, 4]
+
+
+@on_gpus(2, NETS)
+def test_what_a_replica_does_to_its_copies_is_lost():
+    class Clamps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2, bias=False)
+
+        def forward(self, x):
+            if bad and x.device.index == 1:
+                self.linear.weight.data.fill_(100)
+                self.linear.weight.detach().add_(1)
+            return self.linear(x)
+
+    net, x = nn.DataParallel(Clamps().cuda()), torch.randn(4, 2)
+    for bad in (False, True, False, True, False):
+        y = net(x)
+        expected = x @ net.module.linear.weight.cpu().T
+        assert_close(y[:2], expected[:2])
+        if bad:
+            assert_close(y[2:], x[2:].sum(1, keepdim=True) * 101 * torch.ones(2), 1e-3)
+        else:
+            assert_close(y, expected)
 
 
 # ---- replicas ----
@@ -419,10 +517,12 @@ def test_without_a_gpu_the_module_is_called_as_it_is():
 def test_the_report_of_a_step():
     net = nn.DataParallel(nn.Linear(3, 2).cuda())
     assert net.report() == [] and isinstance(net.explain(), str)
-    net(torch.ones(5, 3, device="cuda")).sum().backward()
+    y = net(torch.ones(5, 3, device="cuda"))
+    assert [r.gather_bytes for r in net.report()] == [0, 2 * 2 * 4] and [r.backward_ms for r in net.report()] == [-1, -1]
+    y.sum().backward()
     rows = net.report()
     assert [(r.device, r.samples) for r in rows] == [(torch.device("cuda:0"), 3), (torch.device("cuda:1"), 2)]
-    assert rows[1].scatter_bytes == 2 * 3 * 4 and rows[1].gather_bytes == 2 * 2 * 4
+    assert rows[1].scatter_bytes == 2 * 3 * 4 and rows[1].gather_bytes == 2 * (2 * 2 * 4)  # outputs, and their gradients
     assert rows[1].broadcast_bytes == rows[1].reduce_bytes == (3 * 2 + 2) * 4
     assert rows[0].forward_ms >= 0 and rows[1].backward_ms >= 0
     assert "cuda:1" in net.explain()

@@ -36,8 +36,7 @@ class Scatter(Function):
     @classmethod
     def apply(cls, target_gpus, chunk_sizes, dim, input):
         """The chunks; chunk_sizes is None for equal ones."""
-        ids = device_indices(target_gpus)
-        return _C._parallel_scatter(input, ids, dim, chunk_sizes, current.step)
+        return comm.cut(input, device_indices(target_gpus), chunk_sizes, dim, current.step)
 
 
 class Gather(Function):

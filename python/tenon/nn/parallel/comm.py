@@ -79,11 +79,21 @@ def reduce_add_coalesced(inputs, destination=None, buffer_size=10485760):
     return tuple(reduce_add(group, destination) for group in zip(*inputs, strict=True))
 
 
+def cut(tensor, ids, sizes, dim, step=None):
+    """The chunks of a tensor on GPUs, as part of a step if there is one."""
+    if sizes is not None and len(sizes) == len(ids):
+        n = tensor.shape[_dimension(dim, tensor)]
+        if sum(sizes) != n:
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
+                               f"{dim}), but got split_sizes={list(sizes)}")
+    return _C._parallel_scatter(tensor, ids, dim, sizes, step)
+
+
 def scatter(tensor, devices=None, chunk_sizes=None, dim=0, streams=None, *, out=None):
     """A tensor cut along dim: chunks on devices, of chunk_sizes or equal ones, or into the tensors of out. Returns a
     tuple. streams is taken for PyTorch's sake: copies are ordered with the current streams."""
     if out is None:
-        return _C._parallel_scatter(tensor, [device_index(d) for d in devices], dim, chunk_sizes)
+        return cut(tensor, [device_index(d) for d in devices], chunk_sizes, dim)
     if devices is not None:
         raise RuntimeError(f"'devices' must not be specified when 'out' is specified, but got devices={devices}")
     if chunk_sizes is not None:

@@ -13,9 +13,6 @@ from ._functions import current
 __all__ = ["replicate"]
 
 _new = object.__new__
-_set = object.__setattr__  # Module.__setattr__ would look at each name
-_put = dict.__setitem__
-_made_for = _members.made_for
 _own = {}  # class -> does it come from tenon.nn, and with it a forward that only queues work?
 
 
@@ -37,17 +34,14 @@ def only_queues(modules):
     return all(_is_own(type(m)) and not m._hooked and "forward" not in m.__dict__ for m in modules)
 
 
-class _Row:
-    """One module of a plan: where its tensors and children are among those of the plan; None for what is None."""
+def _row(module, order, tensors):
+    """What the extension makes a replica of a module from (replica.c): (plain, parameters, buffers, children)."""
 
-    __slots__ = ("module", "plain", "parameters", "buffers", "children")
+    def numbered(held, numbers):
+        return tuple((name, -1 if value is None else numbers[value]) for name, value in held.items())
 
-    def __init__(self, module, order, tensors):
-        self.module = weakref.ref(module)
-        self.plain = _is_plain(type(module))
-        self.parameters = [(name, None if t is None else tensors[t]) for name, t in module._parameters.items()]
-        self.buffers = [(name, None if t is None else tensors[t]) for name, t in module._buffers.items()]
-        self.children = [(name, None if m is None else order[m]) for name, m in module._modules.items()]
+    return (_is_plain(type(module)), numbered(module._parameters, tensors), numbered(module._buffers, tensors),
+            numbered(module._modules, order))
 
 
 class Plan:
@@ -68,20 +62,21 @@ class Plan:
                     if t is not None and t not in tensors:
                         tensors[t] = len(tensors)
                         self.where.append((order[m], held is m._parameters, name))
-        self.rows = [_Row(m, order, tensors) for m in modules]
+        self.rows = [_row(m, order, tensors) for m in modules]
+        self.modules = [weakref.ref(m) for m in modules]
 
     def is_valid(self, network):
-        return self.rows[0].module() is network and self.changes == _members.changes()
+        return self.modules[0]() is network and self.changes == _members.changes()
 
 
 class Inside:
-    """What a valid plan means: the modules of its rows, the tensors that these name by numbers. It lives for one forward."""
+    """What a valid plan means: its modules, the tensors that these name by numbers. It lives for one forward."""
 
     __slots__ = ("plan", "modules", "tensors")
 
     def __init__(self, plan):
         self.plan = plan
-        self.modules = m = [row.module() for row in plan.rows]
+        self.modules = m = [ref() for ref in plan.modules]
         self.tensors = [(m[i]._parameters if parameter else m[i]._buffers)[name] for i, parameter, name in plan.where]
 
 
@@ -91,60 +86,27 @@ class Replicas(list):
     queueing = False
 
 
-def _fresh(module, row, tensors):
-    """A replica of a plain module, without its children."""
-    replica = _new(type(module))
-    attributes = module.__dict__.copy()
-    _set(replica, "__dict__", attributes)
-    attributes["_is_replica"] = True
-    attributes["_former_parameters"] = former = {}
-    owner = weakref.ref(replica)
-    attributes["_parameters"] = empty = _made_for(owner)
-    attributes["_buffers"] = buffers = _made_for(owner)
-    attributes["_modules"] = _made_for(owner)
-    for name, i in row.parameters:
-        if i is None:
-            _put(empty, name, None)
-        else:
-            attributes[name] = former[name] = tensors[i]
-    for name, i in row.buffers:
-        attributes[name] = value = None if i is None else tensors[i]
-        _put(buffers, name, value)
-    return replica
-
-
-def _fresh_by_class(module, row, tensors):
-    """The same of a module whose class has a say in how it is copied, or in how attributes are set."""
+def _by_class(module, row, tensors):
+    """A replica, without its children, of a module whose class has a say in how it is copied, or how attributes are set."""
     replica = module._replicate_for_data_parallel()
     former = replica.__dict__["_former_parameters"] = {}
-    for name, i in row.parameters:
-        if i is None:
+    for name, i in row[1]:
+        if i < 0:
             replica._parameters[name] = None
         else:
             setattr(replica, name, tensors[i])
             former[name] = tensors[i]
-    for name, i in row.buffers:
-        if i is None:
+    for name, i in row[2]:
+        if i < 0:
             replica._buffers[name] = None
         else:
             setattr(replica, name, tensors[i])
     return replica
 
 
-def _assemble(inside, tensors):
+def _replica(inside, tensors):
     """The replica of the module over these tensors."""
-    rows = inside.plan.rows
-    replicas = [(_fresh if row.plain else _fresh_by_class)(m, row, tensors) for m, row in zip(inside.modules, rows)]
-    for row, replica in zip(rows, replicas):
-        for name, i in row.children:
-            if i is None:
-                replica._modules[name] = None
-            elif row.plain:
-                _put(replica._modules, name, replicas[i])
-                replica.__dict__[name] = replicas[i]
-            else:
-                setattr(replica, name, replicas[i])
-    return replicas[0]
+    return _C._replica(inside.modules, inside.plan.rows, tensors, _members.Members, _by_class)
 
 
 def _check_place(tensors, main, detach):
@@ -172,6 +134,6 @@ def replicate(network, devices, detach=False):
             copies = _C._parallel_broadcast(tensors, ids, current.step)
     else:
         copies = _C._parallel_broadcast(tensors, ids, current.step)
-    replicas = Replicas(_assemble(inside, mine) for mine in copies)
+    replicas = Replicas(_replica(inside, mine) for mine in copies)
     replicas.queueing = only_queues(inside.modules)
     return replicas
