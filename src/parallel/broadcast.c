@@ -161,7 +161,9 @@ static tn_status copy_all(const job *j)
 {
     tn_team *team = j->step ? j->step->team : NULL;
     bool was = tn__set_no_grad(true);
+    uint32_t born = j->self->born;
     tn_status e = TN_OK;
+    j->self->born = 0; /* parameters are no inference tensors, whatever mode they are copied in */
     if (team) {
         pthread_mutex_lock(&team->lock);
         team->broadcasts++;
@@ -178,6 +180,7 @@ static tn_status copy_all(const job *j)
             drop_unused(team);
         pthread_mutex_unlock(&team->lock);
     }
+    j->self->born = born;
     tn__set_no_grad(was);
     return e;
 }
@@ -260,7 +263,10 @@ static tn_status grow_clocks(tn_team_step *step, size_t n_devices, int64_t need)
         if (!tn__grow(&c->arrived, sizeof(tn_event *), &c->cap_arrived, need))
             return tn__error_memory("a step's events", (size_t)need * sizeof(tn_event *));
         while (c->n_arrived < need) {
+            tn__thread *t = tn__self();
+            const char *site = t->site;
             tn_event *e = tn_event_new(TN_EVENT_TIMING);
+            t->site = site;
             if (!e)
                 return tn_error_code();
             c->arrived[c->n_arrived++] = e;

@@ -133,6 +133,16 @@ static inline tn__stream *tn__stream_of(tn_device d)
     return q ? q->current(d) : NULL;
 }
 
+/* tn_stream_wait_event for the library's own: errors go on naming the user's call. */
+static inline tn_status tn__wait_event(tn_stream *s, tn_event *event)
+{
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    tn_status e = tn_stream_wait_event(s, event);
+    t->site = site;
+    return e;
+}
+
 /* ---- gradients ---- */
 
 /* The copies of a list of tensors on the first n_devices of a step: their gradients are g[i * n + k], NULL where none came.

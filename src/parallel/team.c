@@ -137,7 +137,11 @@ void tn_team_release(tn_team *t)
 
 static bool is_lost(tn_device d)
 {
-    return d.type == TN_DEVICE_CUDA && tn_cuda_is_lost(d);
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    bool lost = d.type == TN_DEVICE_CUDA && tn_cuda_is_lost(d);
+    t->site = site;
+    return lost;
 }
 
 size_t tn_team_devices(tn_team *t, tn_device *out, size_t cap)
