@@ -51,6 +51,7 @@ typedef struct tn_replica_guard {
     int32_t device;  /* that was current */
     int32_t replica; /* -1: enter failed */
     void *stream;    /* that was current, of this replica's device */
+    double entered_ms;
 } tn_replica_guard;
 TN_API tn_replica_guard tn_team_step_enter(tn_team_step *step, size_t i);
 TN_API void tn_team_step_leave(tn_team_step *step, tn_replica_guard guard);
@@ -129,8 +130,7 @@ typedef struct tn_parallel_report {
     int64_t scatter_bytes, broadcast_bytes, gather_bytes, reduce_bytes; /* that crossed between devices */
 } tn_parallel_report;
 
-/* Of the step that was begun last, a row for each device; waits until what was queued is done. Not while another thread is
- * in that step. Writes up to cap rows; returns how many there are: 0
+/* Of the step that was begun last, a row for each device; waits until what was queued so far is done. Writes up to cap rows; returns how many there are: 0
  * before the first step. */
 TN_API size_t tn_team_report(tn_team *team, tn_parallel_report *out, size_t cap);
 /* The same as text, with bars and what bounds the step, as snprintf writes it. */

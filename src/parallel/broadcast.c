@@ -118,7 +118,7 @@ static tn_tensor *refresh(tn_team_step *step, size_t i, tn__kept *k, tn_tensor *
         return NULL;
     k->version[place] = version;
     k->own[place] = tn__tensor_version(c);
-    tn__step_traffic(step, (int64_t)i, TN__TRAFFIC_BROADCAST, c);
+    tn__step_traffic(step, (int64_t)i, TN__TRAFFIC_BROADCAST, tn__bytes_of(c));
     return c;
 }
 
@@ -161,7 +161,9 @@ static tn_status copy_all(const job *j)
 {
     tn_team *team = j->step ? j->step->team : NULL;
     bool was = tn__set_no_grad(true);
+    uint32_t born = j->self->born;
     tn_status e = TN_OK;
+    j->self->born = 0; /* parameters are no inference tensors, whatever mode they are copied in */
     if (team) {
         pthread_mutex_lock(&team->lock);
         team->broadcasts++;
@@ -178,6 +180,7 @@ static tn_status copy_all(const job *j)
             drop_unused(team);
         pthread_mutex_unlock(&team->lock);
     }
+    j->self->born = born;
     tn__set_no_grad(was);
     return e;
 }
@@ -241,12 +244,12 @@ static tn_status note_arrival(tn__node *node, uint32_t output, tn__stream *on)
     const char *site = t->site;
     if (!on)
         return TN_OK;
-    tn__clock *clock = &c->step->clock[c->step->member[i].place];
+    const tn__clock *clock = &c->step->clock[c->step->member[i].place];
     tn_event *event = clock->arrived[c->first + (int64_t)(output % c->n)];
     tn_status e = tn_event_record(event, on);
     t->site = site;
     if (!e)
-        clock->last = event;
+        tn__step_arrival(c->step, i, event);
     return e;
 }
 
@@ -260,7 +263,10 @@ static tn_status grow_clocks(tn_team_step *step, size_t n_devices, int64_t need)
         if (!tn__grow(&c->arrived, sizeof(tn_event *), &c->cap_arrived, need))
             return tn__error_memory("a step's events", (size_t)need * sizeof(tn_event *));
         while (c->n_arrived < need) {
+            tn__thread *t = tn__self();
+            const char *site = t->site;
             tn_event *e = tn_event_new(TN_EVENT_TIMING);
+            t->site = site;
             if (!e)
                 return tn_error_code();
             c->arrived[c->n_arrived++] = e;

@@ -148,7 +148,7 @@ static tn_tensor *data_parallel_forward(tn_module *self, tn_tensor *x)
 {
     state *s = self->ctx;
     tn_module *m = tn__slot_child(self, 0);
-    if (!s->team)
+    if (!s->team || x->device.type == TN_DEVICE_META) /* a plan of the memory: of one device */
         return tn_forward(m, x);
     if (check_place(m, s->main))
         return NULL;

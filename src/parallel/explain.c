@@ -5,51 +5,47 @@
 
 /* ---- the report ---- */
 
-/* Milliseconds between two marks of a device; -1 where either is not part of the step. */
-static double between(const tn__clock *c, tn_event *from, tn__mark first, tn_event *to, tn__mark last)
+/* Milliseconds between two events; -1 where either was not part of the step. */
+static double between(tn_event *from, tn_event *to)
 {
     double ms = 0;
-    tn_event *a = from ? from : c->marked[first] ? c->mark[first] : NULL;
-    tn_event *b = to ? to : c->marked[last] ? c->mark[last] : NULL;
-    if (!a || !b || tn_event_synchronize(a) || tn_event_synchronize(b) || tn_event_elapsed_time(a, b, &ms))
+    if (!from || !to || tn_event_synchronize(from) || tn_event_synchronize(to) || tn_event_elapsed_time(from, to, &ms))
         return -1;
     return ms > 0 ? ms : 0;
 }
 
-/* The last mark before 'what' that the device passed. */
-static tn__mark before(const tn__clock *c, tn__mark what)
-{
-    while (what > TN__MARK_BEGIN && !c->marked[--what])
-        continue;
-    return what;
-}
-
+/* From the last mark before it that the device passed. */
 static double phase(const tn__clock *c, tn__mark what)
 {
-    return between(c, NULL, before(c, what), NULL, what);
+    tn__mark before = what;
+    while (before > TN__MARK_BEGIN && !c->record.marked[--before])
+        continue;
+    return between(c->mark[before], c->mark[what]);
 }
 
-static tn_parallel_report report_of(const tn_team_step *s, size_t i)
+static tn_parallel_report report_of(tn_team_step *s, size_t i)
 {
-    const tn__member *m = &s->member[i];
-    const tn__clock *c = &s->clock[m->place];
-    return (tn_parallel_report){
+    tn__clock c = tn__step_read(s, i);
+    const tn__record *r = &c.record;
+    const tn_parallel_report out = {
         .device = s->device[i],
-        .samples = m->samples,
-        .scatter_ms = phase(c, TN__MARK_SCATTERED),
-        .broadcast_ms = phase(c, TN__MARK_BROADCAST),
-        .forward_ms = phase(c, TN__MARK_FORWARD),
-        .gather_ms = phase(c, TN__MARK_GATHERED),
-        .backward_ms = c->last && c->marked[TN__MARK_BACKWARD]
-                           ? between(c, NULL, TN__MARK_BACKWARD, c->last, TN__MARK_ARRIVED)
-                           : -1,
-        .reduce_ms = c->last ? between(c, c->last, TN__MARK_ARRIVED, NULL, TN__MARK_REDUCED) : -1,
-        .host_ms = m->host_ms,
-        .scatter_bytes = m->bytes[TN__TRAFFIC_SCATTER],
-        .broadcast_bytes = m->bytes[TN__TRAFFIC_BROADCAST],
-        .gather_bytes = m->bytes[TN__TRAFFIC_GATHER],
-        .reduce_bytes = m->bytes[TN__TRAFFIC_REDUCE],
+        .samples = r->samples,
+        .scatter_ms = phase(&c, TN__MARK_SCATTERED),
+        .broadcast_ms = phase(&c, TN__MARK_BROADCAST),
+        .forward_ms = phase(&c, TN__MARK_FORWARD),
+        .gather_ms = phase(&c, TN__MARK_GATHERED),
+        .backward_ms = between(c.mark[TN__MARK_BACKWARD], r->last),
+        .reduce_ms = between(r->last, c.mark[TN__MARK_REDUCED]),
+        .host_ms = r->host_ms,
+        .scatter_bytes = r->bytes[TN__TRAFFIC_SCATTER],
+        .broadcast_bytes = r->bytes[TN__TRAFFIC_BROADCAST],
+        .gather_bytes = r->bytes[TN__TRAFFIC_GATHER],
+        .reduce_bytes = r->bytes[TN__TRAFFIC_REDUCE],
     };
+    for (int k = 0; k < TN__MARKS; k++)
+        tn_event_release(c.mark[k]);
+    tn_event_release(c.record.last);
+    return out;
 }
 
 /* The last step, with a reference; NULL: there was none. */

@@ -45,17 +45,23 @@ typedef enum tn__traffic {
 typedef struct tn__member {
     size_t place;      /* among the team's devices */
     tn_stream *stream; /* the maker's current one; NULL where work is not queued. Retained */
-    int64_t samples, bytes[TN__TRAFFICS];
-    double host_ms; /* from enter to leave; while inside, when it was entered */
 } tn__member;
+
+/* What is reported of a device; under the team's lock 'records', since a report may be asked for while a step is under way.
+ */
+typedef struct tn__record {
+    bool marked[TN__MARKS];
+    tn_event *last; /* gradient's that arrived; of 'arrived' */
+    int64_t samples, bytes[TN__TRAFFICS];
+    double host_ms; /* from enter to leave; -1: not there */
+} tn__record;
 
 /* Events of one of the team's devices, kept for the next step. */
 typedef struct tn__clock {
     tn_event *mark[TN__MARKS];
-    bool marked[TN__MARKS];
+    tn__record record;
     tn_event **arrived; /* of gradients: a broadcast's tensors from tn__broadcast.first on */
     int64_t n_arrived, cap_arrived;
-    tn_event *last; /* that arrived; one of them */
 } tn__clock;
 
 struct tn_team_step {
@@ -65,6 +71,7 @@ struct tn_team_step {
     tn_device *device; /* [team's n]; the first n are this step's, as members are */
     tn__member *member;
     tn__clock *clock;          /* [team's n], by place */
+    uint32_t resets;           /* of devices, when it began: its events are void since */
     int64_t tensors;           /* of its broadcasts, so far */
     struct tn_team_step *next; /* spare */
 };
@@ -81,7 +88,8 @@ typedef struct tn__kept {
 
 struct tn_team {
     _Atomic int32_t refs;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t records; /* of the steps' records; the inner lock */
+    pthread_mutex_t lock;    /* of all below */
     size_t n;
     tn_device *device;
     uint32_t resets;  /* of devices, when what is kept was made */
@@ -102,11 +110,18 @@ void tn__kept_free(tn__kept *k, size_t n);
 void tn__step_mark(tn_team_step *step, size_t i, tn__mark what, tn_stream *stream);
 /* Which of the step's devices that is; -1: none. step may be NULL. */
 int64_t tn__step_index(const tn_team_step *step, tn_device device);
-static inline void tn__step_traffic(tn_team_step *step, int64_t i, tn__traffic what, const tn_tensor *t)
+/* Counts bytes that crossed; nothing where the device is none of a step's (i < 0). */
+void tn__step_traffic(tn_team_step *step, int64_t i, tn__traffic what, int64_t bytes);
+static inline int64_t tn__bytes_of(const tn_tensor *t)
 {
-    if (step && i >= 0)
-        step->member[i].bytes[what] += t->numel * (int64_t)tn__dtype_size(t->dtype);
+    return t->numel * (int64_t)tn__dtype_size(t->dtype);
 }
+/* Notes the part of the batch that a device works on; the largest of several. */
+void tn__step_samples(tn_team_step *step, int64_t i, int64_t samples);
+/* Notes that a gradient's event has been recorded. */
+void tn__step_arrival(tn_team_step *step, size_t i, tn_event *event);
+/* What is known of device i, with references of its events: release them. */
+tn__clock tn__step_read(tn_team_step *step, size_t i);
 
 /* The thread's error is of a replica whose device is lost: says so. NULL: no step. */
 void tn__step_blame_lost(const tn_team_step *step);
@@ -116,6 +131,16 @@ static inline tn__stream *tn__stream_of(tn_device d)
 {
     const tn__queue *q = tn__backend_of(d)->queue;
     return q ? q->current(d) : NULL;
+}
+
+/* tn_stream_wait_event for the library's own: errors go on naming the user's call. */
+static inline tn_status tn__wait_event(tn_stream *s, tn_event *event)
+{
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    tn_status e = tn_stream_wait_event(s, event);
+    t->site = site;
+    return e;
 }
 
 /* ---- gradients ---- */

@@ -17,12 +17,15 @@ enum { CHUNK = 4 << 20 }; /* bytes: long enough for a link's full speed */
 /* Borrowed from the team; made at first use. NULL with the error set. */
 static tn_stream *lane_of(tn_team *team, size_t place, int which)
 {
+    tn__thread *t = tn__self();
+    const char *site = t->site;
     pthread_mutex_lock(&team->lock);
     tn_stream **lane = &team->lane[place * TN__LANES + (size_t)which];
     if (!*lane)
         *lane = tn_cuda_stream_new(team->device[place], -1);
     tn_stream *s = *lane;
     pthread_mutex_unlock(&team->lock);
+    t->site = site;
     return s;
 }
 
@@ -92,7 +95,7 @@ static tn_status await(work *w, const part *p)
     tn_stream *lane = s->lane[w->lane];
     if (!lane)
         return TN_OK;
-    tn_status e = TN__QUEUED(reduce_arrival, tn_stream_wait_event(lane, p->event));
+    tn_status e = TN__QUEUED(reduce_arrival, tn__wait_event(lane, p->event));
     if (!e && !s->begun) {
         s->begun = true;
         tn__step_mark(w->gs->step, p->at, TN__MARK_REDUCE, lane);
@@ -198,7 +201,7 @@ static tn_status add_chunk(const work *w, const part *a, const part *b, int64_t 
     tn__object_release(sum);
     leave(w, a->at);
     leave(w, b->at);
-    w->gs->step->member[b->at].bytes[TN__TRAFFIC_REDUCE] += n * (int64_t)tn__dtype_size(spec.dtype);
+    tn__step_traffic(w->gs->step, (int64_t)b->at, TN__TRAFFIC_REDUCE, n * (int64_t)tn__dtype_size(spec.dtype));
     return e;
 }
 
@@ -226,7 +229,7 @@ static tn_status sum_one(work *w, size_t k, part *p, tn_tensor **total)
             tn__object_release(p[j].flat);
     }
     if (!e && n == 1 && w->side[p->at].caller) /* nothing to add: ready where it was made */
-        e = TN__QUEUED(reduce_home, tn_stream_wait_event(w->side[p->at].caller, p->event));
+        e = TN__QUEUED(reduce_home, tn__wait_event(w->side[p->at].caller, p->event));
     *total = !e && n ? p[0].whole : NULL;
     return e;
 }
@@ -276,9 +279,8 @@ static tn_status send_home(const tn__gradients *gs, tn_tensor **total)
     for (size_t k = 0; k < gs->n; k++) {
         if (!total[k] || tn__same_device(total[k]->device, gs->home[k]))
             continue;
-        int64_t i = tn__step_index(gs->step, total[k]->device);
-        if (i >= 0)
-            tn__step_traffic(gs->step, i, TN__TRAFFIC_REDUCE, total[k]);
+        tn__step_traffic(gs->step, tn__step_index(gs->step, total[k]->device), TN__TRAFFIC_REDUCE,
+                         tn__bytes_of(total[k]));
         total[k] = tn_to(total[k], .device = gs->home[k]);
         if (!total[k])
             return tn_error_code();

@@ -53,7 +53,7 @@ static void note(tn_team_step *step, const tn_tensor *part, tn_device other, tn_
     if (i < 0)
         return;
     if (!tn__same_device(part->device, other))
-        tn__step_traffic(step, i, traffic, part);
+        tn__step_traffic(step, i, traffic, tn__bytes_of(part));
     tn__step_mark(step, (size_t)i, mark, NULL);
 }
 
@@ -199,9 +199,7 @@ tn_status tn_parallel_scatter_opt(tn_tensor *x, tn_device_list devices, tn_tenso
     tn__scope_push(t, &scope);
     e = cut_up(x, c, out);
     for (size_t i = 0; i < parts && !e; i++) {
-        int64_t at = tn__step_index(o.step, c->device[i]);
-        if (at >= 0)
-            o.step->member[at].samples = TN_MAX(o.step->member[at].samples, c->size[i]);
+        tn__step_samples(o.step, tn__step_index(o.step, c->device[i]), c->size[i]);
         note(o.step, out[i], x->device, TN__TRAFFIC_SCATTER, TN__MARK_SCATTERED);
     }
     if (!e && records)

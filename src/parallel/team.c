@@ -72,6 +72,7 @@ static void free_team(tn_team *t)
     tn__block_put(t->lane, t->n * TN__LANES * sizeof(tn_stream *));
     tn__block_put(t->device, t->n * sizeof *t->device);
     pthread_mutex_destroy(&t->lock);
+    pthread_mutex_destroy(&t->records);
     tn__block_put(t, sizeof *t);
 }
 
@@ -81,6 +82,7 @@ static tn_team *make_team(size_t n)
     if (!t)
         return tn__fail(TN_ENOMEM, "out of memory for a team of devices");
     pthread_mutex_init(&t->lock, NULL);
+    pthread_mutex_init(&t->records, NULL);
     atomic_init(&t->refs, 1);
     t->n = n;
     t->device = tn__block_zero(n * sizeof *t->device);
@@ -135,7 +137,11 @@ void tn_team_release(tn_team *t)
 
 static bool is_lost(tn_device d)
 {
-    return d.type == TN_DEVICE_CUDA && tn_cuda_is_lost(d);
+    tn__thread *t = tn__self();
+    const char *site = t->site;
+    bool lost = d.type == TN_DEVICE_CUDA && tn_cuda_is_lost(d);
+    t->site = site;
+    return lost;
 }
 
 size_t tn_team_devices(tn_team *t, tn_device *out, size_t cap)
@@ -158,7 +164,7 @@ size_t tn_team_devices(tn_team *t, tn_device *out, size_t cap)
 
 /* ---- a step ---- */
 
-/* One that nobody has; the last step goes back to the others as the new one takes its place. Under the lock. */
+/* One that nobody has. Under the lock. */
 static tn_team_step *take_step(tn_team *t)
 {
     uint32_t resets = atomic_load(&tn__resets);
@@ -171,14 +177,23 @@ static tn_team_step *take_step(tn_team *t)
         t->spare = s->next;
     else if (!(s = make_step(t)))
         return NULL;
+    s->refs = 1;
+    s->resets = resets;
+    s->next = NULL;
+    return s;
+}
+
+/* It is what reports are of; the one before goes back to the others, or does when it is let go. */
+static void announce(tn_team_step *s)
+{
+    tn_team *t = s->team;
+    pthread_mutex_lock(&t->lock);
     if (t->last && !t->last->refs) {
         t->last->next = t->spare;
         t->spare = t->last;
     }
     t->last = s;
-    s->refs = 1;
-    s->next = NULL;
-    return s;
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* Takes the devices that are there, each with the stream that is current. */
@@ -189,8 +204,9 @@ static tn_status begin(tn_team_step *s)
     s->tensors = 0;
     for (size_t i = 0; i < t->n; i++) {
         tn__member *m = &s->member[s->n];
-        memset(s->clock[i].marked, 0, sizeof s->clock[i].marked);
-        s->clock[i].last = NULL;
+        pthread_mutex_lock(&s->team->records);
+        s->clock[i].record = (tn__record){.host_ms = -1};
+        pthread_mutex_unlock(&s->team->records);
         if (is_lost(t->device[i])) {
             if (i == 0)
                 return tn__error(TN_EDEVICE,
@@ -204,9 +220,6 @@ static tn_status begin(tn_team_step *s)
             return tn_error_code();
         m->stream = tn__stream_retain(stream);
         m->place = i;
-        m->samples = 0;
-        m->host_ms = -1;
-        memset(m->bytes, 0, sizeof m->bytes);
         s->device[s->n++] = t->device[i];
     }
     return TN_OK;
@@ -229,6 +242,7 @@ tn_team_step *tn_team_step_new(tn_team *t)
         tn_team_step_release(s);
         return NULL;
     }
+    announce(s);
     for (size_t i = 0; i < s->n; i++)
         tn__step_mark(s, i, TN__MARK_BEGIN, NULL);
     return s;
@@ -257,7 +271,7 @@ void tn_team_step_release(tn_team_step *s)
             tn_stream_release(s->member[i].stream);
             s->member[i].stream = NULL;
         }
-        if (t->resets != atomic_load(&tn__resets) && t->last != s) {
+        if (s->resets != atomic_load(&tn__resets) && t->last != s) {
             free_step(s, t->n); /* its events are void */
         } else if (t->last != s) {
             s->next = t->spare;
@@ -295,10 +309,56 @@ void tn__step_mark(tn_team_step *s, size_t i, tn__mark what, tn_stream *stream)
     if (!c->mark[what])
         c->mark[what] = tn_event_new(TN_EVENT_TIMING);
     tn_stream *on = stream ? stream : tn__stream_of(s->device[i]);
-    c->marked[what] = c->mark[what] && on && !tn_event_record(c->mark[what], on);
-    if (!c->marked[what] && !before)
+    bool marked = c->mark[what] && on && !tn_event_record(c->mark[what], on);
+    pthread_mutex_lock(&s->team->records);
+    c->record.marked[what] = marked;
+    pthread_mutex_unlock(&s->team->records);
+    if (!marked && !before)
         tn_error_clear();
     t->site = site;
+}
+
+static tn__record *record_of(const tn_team_step *s, int64_t i)
+{
+    return &s->clock[s->member[i].place].record;
+}
+
+void tn__step_traffic(tn_team_step *s, int64_t i, tn__traffic what, int64_t bytes)
+{
+    if (!s || i < 0)
+        return;
+    pthread_mutex_lock(&s->team->records);
+    record_of(s, i)->bytes[what] += bytes;
+    pthread_mutex_unlock(&s->team->records);
+}
+
+void tn__step_samples(tn_team_step *s, int64_t i, int64_t samples)
+{
+    if (!s || i < 0)
+        return;
+    pthread_mutex_lock(&s->team->records);
+    record_of(s, i)->samples = TN_MAX(record_of(s, i)->samples, samples);
+    pthread_mutex_unlock(&s->team->records);
+}
+
+void tn__step_arrival(tn_team_step *s, size_t i, tn_event *event)
+{
+    pthread_mutex_lock(&s->team->records);
+    record_of(s, (int64_t)i)->last = event;
+    pthread_mutex_unlock(&s->team->records);
+}
+
+tn__clock tn__step_read(tn_team_step *s, size_t i)
+{
+    const tn__clock *c = &s->clock[s->member[i].place];
+    tn__clock copy = {.arrived = NULL};
+    pthread_mutex_lock(&s->team->records);
+    copy.record = c->record;
+    for (int k = 0; k < TN__MARKS; k++)
+        copy.mark[k] = c->record.marked[k] ? tn_event_retain(c->mark[k]) : NULL;
+    tn_event_retain(copy.record.last);
+    pthread_mutex_unlock(&s->team->records);
+    return copy;
 }
 
 /* ---- around a replica's forward ---- */
@@ -312,15 +372,15 @@ static double now_ms(void)
 
 tn_replica_guard tn_team_step_enter(tn_team_step *s, size_t i)
 {
-    tn_replica_guard none = {0, -1, NULL};
+    const tn_replica_guard none = {.replica = -1};
     tn__thread *t = tn__enter(NULL);
     if (!s || i >= s->n) {
         tn__error(TN_EINVAL, "tn_team_step_enter: the step has no replica %zu", i);
         return none;
     }
     tn__stream *stream = s->member[i].stream;
-    tn_replica_guard g = {t->current_device[TN_DEVICE_CUDA], (int32_t)i, NULL};
-    s->member[i].host_ms = now_ms();
+    tn_replica_guard g = {.device = t->current_device[TN_DEVICE_CUDA], .replica = (int32_t)i};
+    g.entered_ms = now_ms();
     if (!stream)
         return g;
     tn__stream *before = tn__stream_of(s->device[i]);
@@ -342,7 +402,9 @@ void tn_team_step_leave(tn_team_step *s, tn_replica_guard g)
     tn__thread *t = tn__self();
     if (!s || g.replica < 0)
         return;
-    s->member[g.replica].host_ms = now_ms() - s->member[g.replica].host_ms;
+    pthread_mutex_lock(&s->team->records);
+    record_of(s, g.replica)->host_ms = now_ms() - g.entered_ms;
+    pthread_mutex_unlock(&s->team->records);
     tn__step_mark(s, (size_t)g.replica, TN__MARK_FORWARD, NULL);
     tn__stream *before = g.stream;
     if (before)
