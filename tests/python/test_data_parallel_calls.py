@@ -283,11 +283,12 @@ def test_parallel_apply_of_any_modules():
 
     class Where(nn.Module):
         def forward(self, x, y=None):
+            together.wait(60)
             threads.append(threading.get_ident())
             s = torch.cuda.current_stream()
             return torch.cuda.current_device(), s.cuda_stream, torch.is_grad_enabled(), x.shape[0], y
 
-    threads = []
+    threads, together = [], threading.Barrier(2)
     a, b = torch.ones(2, device="cuda:1"), torch.ones(3, device="cuda:0")
     modules = [Where(), Where()]
     assert [r[0] for r in nn.parallel.parallel_apply(modules, [a, {"x": b}["x"]])] == [1, 0]

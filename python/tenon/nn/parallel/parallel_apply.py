@@ -1,6 +1,9 @@
 """Modules that run at the same time, each on its GPU."""
 
 import os
+from collections import deque
+from queue import SimpleQueue
+from threading import Thread
 
 from tenon import _C
 from tenon._utils import ExceptionWrapper
@@ -17,59 +20,74 @@ __all__ = ["parallel_apply"]
 
 # ---- threads that are kept ----
 
-_idle = []  # those that wait for work; append and pop are atomic
+_idle = []  # the queues of those that wait for work; append and pop are atomic
+
+
+class _Work:
+    """Calls function(0), function(1) ... that threads share: each takes one that nobody has begun."""
+
+    __slots__ = ("function", "open", "done")
+
+    def __init__(self, function, n):
+        self.function, self.open, self.done = function, deque(range(n)), SimpleQueue()
+
+    def take(self):
+        """The number of a call that nobody has begun; None where there is none left."""
+        try:
+            return self.open.popleft()
+        except IndexError:
+            return None
 
 
 def _serve(jobs):
     while True:
-        function, i, done = jobs.get()
-        try:
-            result = function(i)
-        except BaseException:  # SystemExit, for example: for the thread that waits, not for this one
-            result = ExceptionWrapper(where=f"in replica {i}")
-        _idle.append(jobs)  # before the caller goes on: its next step finds this thread again
-        done.put((i, result))
-        del function, done, result  # a thread that waits keeps nothing alive
+        work = jobs.get()
+        i = work.take()
+        if i is not None:  # the thread that asked was not quicker
+            try:
+                result = work.function(i)
+            except BaseException:  # it is the caller's, not this thread's
+                result = ExceptionWrapper(where=f"in replica {i}")
+        _idle.append(jobs)  # before the caller goes on: its next call finds this thread again
+        if i is not None:
+            work.done.put((i, result))
+        work = result = None  # a thread that waits keeps nothing alive
 
 
-def _worker():
-    """The queue of a thread that waits for work; None where none can be started. Daemons: they end with the interpreter."""
-    from queue import SimpleQueue
-    from threading import Thread
-
+def _wake(work):
+    """Has a thread that waits look at the work, or a new one: a daemon, which ends with the interpreter."""
     try:
-        return _idle.pop()
+        jobs = _idle.pop()
     except IndexError:
         jobs = SimpleQueue()
-    try:
-        Thread(target=_serve, args=(jobs,), name="tenon-replica", daemon=True).start()
-        return jobs
-    except RuntimeError:
-        return None
+        try:
+            Thread(target=_serve, args=(jobs,), name="tenon-replica", daemon=True).start()
+        except RuntimeError:  # no more threads: the caller does it
+            return
+    jobs.put(work)
 
 
 os.register_at_fork(after_in_child=_idle.clear)  # a child has the queues, not the threads
 
 
 def _side_by_side(function, n):
-    """[function(0), function(1) ...]: the first in this thread, the others in one each. All have ended when it returns."""
-    from queue import SimpleQueue
-
-    done, results, mine, running = SimpleQueue(), [None] * n, [0], 0
-    for i in range(1, n):
-        jobs = _worker()
-        if jobs is None:
-            mine.append(i)
-        else:
-            jobs.put((function, i, done))
-            running += 1
+    """[function(0), function(1) ...], each in a thread of its own: the first in this one, which then also takes what no
+    other has begun. All that have begun have ended when it returns."""
+    work, results, running = _Work(function, n), [None] * n, n
+    i = work.take()
+    for _ in range(1, n):
+        _wake(work)
     try:
-        for i in mine:
+        while i is not None:
+            running -= 1
             results[i] = function(i)
-    finally:
+            i = work.take()
+    finally:  # where this thread was interrupted, what nobody has begun is left
+        while work.take() is not None:
+            running -= 1
         for _ in range(running):
-            i, result = done.get()
-            results[i] = result
+            i, results[i] = work.done.get()
+        work.function = None  # who comes later has nothing to do, and keeps nothing alive
     return results
 
 
@@ -115,7 +133,7 @@ def apply(modules, inputs, kwargs, ids, step, queueing):
             if step:
                 return step.call(i, modules[i], args, kwargs[i])
             return _call_on(ids[i], streams[i], modules[i], args, kwargs[i])
-        except Exception:
+        except (Exception, SystemExit):
             return ExceptionWrapper(where=f"in replica {i} on device {ids[i]}")
 
     before, current.step = current.step, None  # what a module scatters or gathers itself is no part of the step
