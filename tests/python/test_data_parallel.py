@@ -55,9 +55,9 @@ def test_a_module_on_another_gpu_than_the_main_one():
         "net.to(device)", 'net.to("cuda:2")')
     done = run_program(3, program=program)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
+    assert done.stderr.splitlines()[-2:] == [
         "RuntimeError: module must have its parameters and buffers on device cuda:1 (device_ids[0]) but found one of them on "
-        "device: cuda:2")
+        "device: cuda:2", "  module.to('cuda:1') moves it"]
 
 
 # ---- results ----

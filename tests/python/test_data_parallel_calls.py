@@ -114,7 +114,10 @@ def test_outputs_that_cannot_be_joined():
         (lambda x: x.cpu(), AssertionError, "^Gather function not implemented for CPU tensors$"),
         (lambda x: 1.5, TypeError, "'float' object is not iterable"),
         (lambda x: {"text": "abc"}, TypeError, "outputs of type 'str' cannot be gathered"),
-        (lambda x: x.reshape(-1) if x.shape[0] == 3 else x, RuntimeError, ""),
+        (lambda x: x.reshape(-1) if x.shape[0] == 3 else x, RuntimeError,
+         "^Expected all input tensors to have the same number of dimensions, but tensor at index 1has 2 dimensions"),
+        (lambda x: x.reshape(-1, x.shape[0]), RuntimeError,
+         re.escape("Tensor at index 1 has invalid shape [2, 2], but expected [2, 3]")),
     ):
         with pytest.raises(error, match=text):
             net(torch.ones(5, 2))

@@ -54,7 +54,15 @@ class Gather(Function):
                           "unsqueeze and return a vector.", stacklevel=2)
         if target_device == -1 or len(inputs) == 0:
             return comm.gather(inputs, dim, target_device)
-        return _C._parallel_gather(inputs, target_device, dim, current.step)
+        try:
+            return _C._parallel_gather(inputs, target_device, dim, current.step)
+        except RuntimeError as error:
+            failed = error
+        try:
+            comm.joined_shape(inputs, dim)  # says what is wrong in PyTorch's words, where it is this
+            raise failed
+        finally:
+            del failed  # which holds this frame
 
 
 class Broadcast(Function):

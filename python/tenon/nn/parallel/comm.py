@@ -116,8 +116,8 @@ def scatter(tensor, devices=None, chunk_sizes=None, dim=0, streams=None, *, out=
     return tuple(out)
 
 
-def _check_parts(tensors, dim):
-    """Raises what is wrong with tensors to join; the shape of the result."""
+def joined_shape(tensors, dim):
+    """The shape of tensors joined along dim. RuntimeError for what cannot be."""
     if not tensors:
         raise RuntimeError("Expected at least one tensor to gather from")
     dim = _dimension(dim, tensors[0])
@@ -147,12 +147,12 @@ def gather(tensors, dim=0, destination=None, *, out=None):
             warnings.warn("Using -1 to represent CPU tensor is deprecated. Please use a device object or string instead, "
                           'e.g., "cpu".', FutureWarning, stacklevel=2)
             destination = "cpu"
-        _check_parts(tensors, dim)
+        joined_shape(tensors, dim)
         return _C._parallel_gather(tensors, device_index(destination, optional=True, allow_cpu=True), dim)
     if destination is not None:
         raise RuntimeError("'destination' must not be specified when 'out' is specified, but got "
                            f"destination={destination}")
-    expected = _check_parts(tensors, dim)
+    expected = joined_shape(tensors, dim)
     if list(out.shape) != expected:
         raise RuntimeError(f"Expected out tensor to have shape {_sizes(expected)}, but got {_sizes(out.shape)}")
     for part, t in zip(out.split([t.shape[dim] for t in tensors], dim), tensors):

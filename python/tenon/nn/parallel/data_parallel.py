@@ -43,7 +43,7 @@ def _check_place(tensors, device):
     other = _C._parallel_elsewhere(tensors, device)
     if other is not None:
         raise RuntimeError(f"module must have its parameters and buffers on device {device} (device_ids[0]) but found one of "
-                           f"them on device: {other.device}")
+                           f"them on device: {other.device}\n  module.to('{device}') moves it")
 
 
 class DataParallel(Module):
