@@ -395,6 +395,32 @@ def test_what_is_exchanged_between_forwards_is_seen():
 
 
 @on_gpus(2, NETS)
+def test_a_module_whose_dictionaries_are_plain():
+    class Restored(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+            self.register_buffer("shift", torch.zeros(1))
+
+        def __setstate__(self, state):
+            self.__dict__.update(state)
+
+        def forward(self, x):
+            return self.linear(x) + self.shift
+
+    module = copy.deepcopy(Restored().cuda())
+    assert type(module._modules) is dict
+    net, x = nn.DataParallel(module), torch.randn(4, 2)
+    assert_close(net(x), module(x.cuda()))
+    module.linear = nn.Linear(2, 2, device="cuda")
+    assert_close(net(x), module(x.cuda()))
+    module.shift = torch.ones(1, device="cuda")
+    assert_close(net(x), module.linear(x.cuda()) + 1)
+    net(x).sum().backward()
+    assert module.linear.bias.grad.tolist() == [4, 4]
+
+
+@on_gpus(2, NETS)
 def test_hooks_run_for_each_replica():
     seen = []
     module = nn.Sequential(nn.Linear(3, 3), nn.ReLU()).cuda()
@@ -483,6 +509,7 @@ def test_state_printing_and_copies():
     net.load_state_dict({k: torch.zeros_like(v) for k, v in net.state_dict().items()})
     assert net(x).tolist() == [[0, 0]] * 4
     assert list(dict(net.named_modules())) == ["", "module", "module.0", "module.1"]
+    assert nn.DataParallel[nn.Linear](nn.Linear(1, 1)).device_ids == [0, 1]
     net.device_ids = [0]
     assert net(x).device == torch.device("cuda:0")
 

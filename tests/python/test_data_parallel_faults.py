@@ -168,7 +168,7 @@ def test_memory_and_references_stay_where_they_are():
             threading.active_count(),
         )
 
-    for _ in range(5):
+    for _ in range(20):
         step()
     before, objects = held(), len(gc.get_objects())
     for _ in range(500):

@@ -2,6 +2,7 @@
 
 import warnings
 from collections import namedtuple
+from types import GenericAlias
 
 from tenon import _C, cuda
 
@@ -59,6 +60,8 @@ class DataParallel(Module):
     Replicas are made anew for each forward, over memory that is kept from one to the next. What they do to their attributes
     is lost; what they write into buffers is kept of the first one. explain() says what the last step cost.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)  # DataParallel[Net], for type checkers
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()

@@ -48,7 +48,7 @@ class Plan:
     """What is in a module: all modules, parents first, and all tensors, each once.
 
     It keeps nothing alive, and is valid until something is added to a module, taken away or exchanged, which
-    _members.changes() tells.
+    _members.changes() tells; of a module with plain dictionaries (a __setstate__ may leave such) it does not.
     """
 
     def __init__(self, network):
@@ -57,6 +57,8 @@ class Plan:
         _collect(network, modules)
         order = {m: i for i, m in enumerate(modules)}
         for m in modules:
+            if not all(isinstance(held, _members.Members) for held in (m._parameters, m._buffers, m._modules)):
+                self.changes = None
             for held in (m._parameters, m._buffers):
                 for name, t in held.items():
                     if t is not None and t not in tensors:
