@@ -69,7 +69,8 @@ int64_t digits_correct(tn_module *net, const digits *d)
     int64_t n = tn_tensor_size(d->images, 0), right = 0;
     bool was = tn_set_grad_enabled(false);
     tn_module_eval(net);
-    tn_device device = tn_tensor_device(tn_module_parameter(net, "0.weight"));
+    tn_tensor *first = NULL;
+    tn_device device = tn_module_parameters(net, &first, 1) ? tn_tensor_device(first) : TN_CPU;
     for (int64_t i = 0; i < n && right >= 0; i += 1000) {
         tn_scope *s = tn_scope_open();
         tn_tensor *x = tn_to(tn_slice(d->images, 0, i, i + 1000, 1), .device = device);
@@ -181,22 +182,4 @@ tn_module *digits_load(const char *path, char *name, tn_safetensors **file)
     else
         tn_safetensors_close(f);
     return net;
-}
-
-int digits_device(const char *text, tn_device *out)
-{
-    if (!strcmp(text, "auto")) {
-        *out = tn_try_gpu(0);
-        return 0;
-    }
-    *out = tn_device_parse(text);
-    if (out->type == TN_DEVICE_INVALID || out->type == TN_DEVICE_META) {
-        cli_error(CLI_USAGE, "--device: '%s' is not a device to compute on; there are cpu, cuda, cuda:1 ... and auto",
-                  text);
-        return CLI_USAGE;
-    }
-    tn_scope *s = tn_scope_open();
-    tn_tensor *probe = tn_empty(TN_SHAPE(1), .device = *out);
-    tn_scope_close(s);
-    return probe ? 0 : cli_library_error("'tenon devices' lists what is there");
 }

@@ -2,7 +2,7 @@
 #include "cli.h"
 #include <stdio.h>
 
-static int run(const char *path, const char *data, tn_device device)
+static int run(const char *path, const char *data, const devices *on)
 {
     digits test;
     tn_module *net = digits_load(path, NULL, NULL);
@@ -11,7 +11,8 @@ static int run(const char *path, const char *data, tn_device device)
     int status = digits_read(data, false, &test);
     if (status)
         return status;
-    if (!tn_module_to(net, device))
+    net = devices_share(on, net);
+    if (!net)
         return cli_library_error("");
     double start = cli_now();
     int64_t right = digits_correct(net, &test), n = tn_tensor_size(test.images, 0);
@@ -27,7 +28,7 @@ int cmd_eval(int argc, char **argv)
     const char *data = "data/mnist", *device_text = "cpu", *path = NULL;
     const option options[] = {
         {"data", OPT_TEXT, &data, 0, 0, "DIR", "folder of the MNIST files (data/mnist)"},
-        {"device", OPT_TEXT, &device_text, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
+        {"device", OPT_TEXT, &device_text, 0, 0, "DEVICE", devices_help},
     };
     const command c = {"eval",
                        "MODEL.safetensors [--data DIR] [--device DEVICE]",
@@ -36,12 +37,12 @@ int cmd_eval(int argc, char **argv)
                        2,
                        1,
                        1};
-    tn_device device;
+    devices on;
     int status = cli_parse(&c, argc, argv, &path, NULL);
-    if (status >= 0 || (status = digits_device(device_text, &device)) != 0)
+    if (status >= 0 || (status = devices_read(device_text, &on)) != 0)
         return status;
     tn_scope *s = tn_scope_open();
-    status = run(path, data, device);
+    status = run(path, data, &on);
     tn_scope_close(s);
     return status;
 }

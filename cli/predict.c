@@ -148,7 +148,7 @@ static void print_one(const tn_tensor *p, int64_t row, const char *path, int64_t
     }
 }
 
-static int run(const char *model, const char *path, tn_device device)
+static int run(const char *model, const char *path, const devices *on)
 {
     tn_module *net = digits_load(model, NULL, NULL);
     if (!net)
@@ -158,8 +158,8 @@ static int run(const char *model, const char *path, tn_device device)
     if (!x)
         return CLI_FAILED;
     (void)tn_set_grad_enabled(false);
-    net = tn_module_to(tn_module_eval(net), device);
-    tn_tensor *p = tn_cpu(tn_softmax(tn_forward(net, digits_input(tn_to(x, .device = device))), 1));
+    net = devices_share(on, tn_module_eval(net));
+    tn_tensor *p = tn_cpu(tn_softmax(tn_forward(net, digits_input(tn_to(x, .device = on->d[0]))), 1));
     if (!p)
         return cli_library_error("");
     if (tn_item(tn_sum(tn_isnan(p))) != 0)
@@ -173,7 +173,7 @@ static int run(const char *model, const char *path, tn_device device)
 int cmd_predict(int argc, char **argv)
 {
     const char *device_text = "cpu", *paths[2] = {NULL, NULL};
-    const option options[] = {{"device", OPT_TEXT, &device_text, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"}};
+    const option options[] = {{"device", OPT_TEXT, &device_text, 0, 0, "DEVICE", devices_help}};
     const command c = {"predict",
                        "MODEL.safetensors IMAGE.png|IMAGE.npy [--device DEVICE]",
                        "Names the digit in an image, with the probability of each.",
@@ -181,12 +181,12 @@ int cmd_predict(int argc, char **argv)
                        1,
                        2,
                        2};
-    tn_device device;
+    devices on;
     int status = cli_parse(&c, argc, argv, paths, NULL);
-    if (status >= 0 || (status = digits_device(device_text, &device)) != 0)
+    if (status >= 0 || (status = devices_read(device_text, &on)) != 0)
         return status;
     tn_scope *s = tn_scope_open();
-    status = run(paths[0], paths[1], device);
+    status = run(paths[0], paths[1], &on);
     tn_scope_close(s);
     return status;
 }

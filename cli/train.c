@@ -15,7 +15,7 @@ typedef struct settings {
     const char *data, *model, *device, *save, *resume, *log;
     int64_t epochs, batch, seed, threads; /* 0: not said */
     double lr, weight_decay;              /* -1: not said */
-    bool constant;
+    bool constant, explain;
 } settings;
 
 static const char default_data[] = "data/mnist";
@@ -23,8 +23,8 @@ enum { MODEL_NAME = 32, MAX_EPOCHS = 1000000, MAX_BATCH = 60000, MAX_LR = 1000, 
 
 typedef struct training {
     settings s;
-    tn_device device;
-    tn_module *net;
+    devices on;
+    tn_module *net, *shared; /* what is trained and saved; what runs it, on several devices a DataParallel over it */
     tn_optimizer *opt;
     tn_loader *loader;
     digits train, test;
@@ -37,6 +37,9 @@ typedef struct training {
     tn_tensor *loss_sum, *right_sum;
     int64_t seen, epoch_steps;
     double epoch_begun, shown; /* when it began; when the bar was drawn last: at first with the first step */
+    /* --explain: what a step on several devices cost, of how many images */
+    char *explained;
+    int64_t explained_images;
 } training;
 
 static volatile sig_atomic_t interrupted;
@@ -242,12 +245,49 @@ static void show_epoch(training *t, const figures *f)
     fflush(stdout);
 }
 
+/* ---- what a step cost ---- */
+
+/* Is this step's account better than the one we have? The first step compiles and allocates; an epoch's last may be a
+ * short batch; what comes after an epoch is no training step. */
+static bool worth_explaining(const training *t, int64_t images)
+{
+    bool early = t->step - t->first_step <= 3,
+         late = t->step % t->batches == 0 || t->step % t->batches > t->batches - 3;
+    return t->s.explain && images >= t->explained_images && (early || late);
+}
+
+static int note_step(training *t, int64_t images)
+{
+    if (!worth_explaining(t, images) || t->on.n < 2)
+        return 0;
+    int64_t n = tn_data_parallel_explain(t->shared, NULL, 0);
+    char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
+    if (!text)
+        return n < 0 ? cli_library_error("") : cli_error(CLI_FAILED, "out of memory");
+    tn_data_parallel_explain(t->shared, text, (size_t)n + 1);
+    free(t->explained);
+    t->explained = text;
+    t->explained_images = images;
+    return 0;
+}
+
+static void explain(const training *t)
+{
+    if (!t->s.explain)
+        return;
+    if (t->on.n < 2)
+        printf("--explain: all of it was done on %s; it tells of several devices, as in --device cuda:0,cuda:1\n",
+               t->on.text);
+    else if (t->explained)
+        printf("\n%s%s", t->explained, strchr(t->explained, '\0')[-1] == '\n' ? "" : "\n");
+}
+
 /* ---- the loop ---- */
 
 static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
 {
     double lr = t->s.constant ? t->s.lr : tn_lr_cosine(t->s.lr, t->step, t->total_steps, 0);
-    tn_tensor *scores = tn_forward(t->net, digits_input(images)), *loss = tn_cross_entropy(scores, labels);
+    tn_tensor *scores = tn_forward(t->shared, digits_input(images)), *loss = tn_cross_entropy(scores, labels);
     tn_optimizer_zero_grad(t->opt);
     if (!loss || tn_backward(loss) || tn_optimizer_set_lr(t->opt, lr) || tn_optimizer_step(t->opt))
         return cli_library_error("");
@@ -262,7 +302,7 @@ static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
     t->seen += tn_tensor_size(labels, 0);
     if (t->log)
         fprintf(t->log, "%" PRId64 ",%" PRId64 ",%.9g,%.9g,,\n", t->step, t->epoch + 1, tn_item(loss), lr);
-    return 0;
+    return note_step(t, tn_tensor_size(labels, 0));
 }
 
 /* The epoch's last batch is done; the loader has yet to say so. */
@@ -276,7 +316,7 @@ static int one_epoch(training *t, bool *ended)
 {
     t->seen = t->epoch_steps = 0;
     t->epoch_begun = cli_now();
-    tn_module_train(t->net);
+    tn_module_train(t->shared);
     if (!tn_zero_(t->loss_sum) || !tn_zero_(t->right_sum))
         return cli_library_error("");
     while (!interrupted || is_whole(t)) {
@@ -301,7 +341,7 @@ static int one_epoch(training *t, bool *ended)
 static int finish_epoch(training *t)
 {
     figures f = look(t);
-    int64_t right = digits_correct(t->net, &t->test);
+    int64_t right = digits_correct(t->shared, &t->test);
     if (right < 0)
         return cli_library_error("");
     t->epoch++;
@@ -346,6 +386,8 @@ static void print_resume(const settings *s)
         print_word("--data", s->data);
     if (strcmp(s->device, "cpu") != 0)
         print_word("--device", s->device);
+    if (s->explain)
+        printf(" --explain");
     if (s->threads)
         printf(" --threads %" PRId64, s->threads);
     if (s->log)
@@ -360,6 +402,7 @@ static int report(training *t, double seconds)
     if (t->epoch == t->s.epochs) {
         printf("trained %" PRId64 " epoch%s in %.1f s: %.2f %% of the test images right%s%s\n", here,
                here == 1 ? "" : "s", seconds, t->accuracy, t->s.save ? "; saved to " : "", t->s.save ? t->s.save : "");
+        explain(t);
         return 0;
     }
     int status = save(t);
@@ -369,6 +412,7 @@ static int report(training *t, double seconds)
            t->s.save ? "saved; go on with:" : "nothing was saved: --save FILE does that");
     if (t->s.save)
         print_resume(&t->s);
+    explain(t);
     return 0;
 }
 
@@ -438,12 +482,13 @@ static int make_net(training *t, tn_safetensors **file, char *model)
         return cli_error(CLI_FAILED, "%s holds the network '%s', not '%s'; leave --model out", t->s.resume, model,
                          t->s.model);
     t->s.model = model;
-    return tn_module_to(t->net, t->device) ? 0 : cli_library_error("");
+    t->shared = devices_share(&t->on, t->net);
+    return t->shared ? 0 : cli_library_error("");
 }
 
 static int prepare(training *t, tn_safetensors **file, char *model)
 {
-    int status = digits_device(t->s.device, &t->device);
+    int status = devices_read(t->s.device, &t->on);
     if (status || (status = check_save(&t->s)) || (status = make_net(t, file, model)) ||
         (status = digits_read(t->s.data, true, &t->train)) || (status = digits_read(t->s.data, false, &t->test)) ||
         (status = open_log(t)))
@@ -452,9 +497,9 @@ static int prepare(training *t, tn_safetensors **file, char *model)
     t->accuracy = -1;
     t->opt = tn_adamw(t->net, t->s.lr, .weight_decay = t->s.weight_decay, .no_weight_decay = t->s.weight_decay == 0);
     t->loader = tn_loader_new(TN_TENSORS(t->train.images, t->train.labels), .batch_size = t->s.batch, .shuffle = true,
-                              .seed = (uint64_t)t->s.seed, .prefetch = 2, .device = t->device);
-    t->loss_sum = tn_zeros(TN_SHAPE(), .device = t->device);
-    t->right_sum = tn_zeros(TN_SHAPE(), .dtype = TN_I64, .device = t->device);
+                              .seed = (uint64_t)t->s.seed, .prefetch = 2, .device = t->on.d[0]);
+    t->loss_sum = tn_zeros(TN_SHAPE(), .device = t->on.d[0]);
+    t->right_sum = tn_zeros(TN_SHAPE(), .dtype = TN_I64, .device = t->on.d[0]);
     if (!t->opt || !t->loader || !t->loss_sum || !t->right_sum)
         return cli_library_error("");
     t->batches = tn_loader_batches(t->loader);
@@ -463,9 +508,8 @@ static int prepare(training *t, tn_safetensors **file, char *model)
         return status;
     printf("%s (%" PRId64 " parameters) on %s: %" PRId64 " training images, %" PRId64 " test images, batch %" PRId64
            ", AdamW lr %g, seed %" PRIu64 "\n",
-           t->s.model, tn_module_numel(t->net), tn_device_text(tn_tensor_device(t->loss_sum)).s,
-           tn_tensor_size(t->train.labels, 0), tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr,
-           tn_loader_get_state(t->loader).seed);
+           t->s.model, tn_module_numel(t->net), t->on.text, tn_tensor_size(t->train.labels, 0),
+           tn_tensor_size(t->test.labels, 0), t->s.batch, t->s.lr, tn_loader_get_state(t->loader).seed);
     if (t->s.resume)
         printf("resumed from %s after %" PRId64 " epoch%s, %" PRId64 " steps\n", t->s.resume, t->epoch,
                t->epoch == 1 ? "" : "s", t->step);
@@ -487,6 +531,7 @@ static int run(const settings *s)
     tn_safetensors_close(file);
     tn_loader_free(t.loader);
     tn_optimizer_free(t.opt);
+    free(t.explained);
     tn_scope_close(scope);
     return status;
 }
@@ -503,7 +548,8 @@ int cmd_train(int argc, char **argv)
         {"constant-lr", OPT_FLAG, &s.constant, 0, 0, "", "keep the learning rate"},
         {"weight-decay", OPT_REAL, &s.weight_decay, 0, MAX_DECAY, "X", "AdamW's (0.01)"},
         {"seed", OPT_INT, &s.seed, 0, 9e15, "N", "of initial weights and order (1)"},
-        {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", "cpu, cuda, cuda:1 or auto (cpu)"},
+        {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", devices_help},
+        {"explain", OPT_FLAG, &s.explain, 0, 0, "", "with several devices: what a step cost on each, at the end"},
         {"threads", OPT_INT, &s.threads, 1, 256, "N", "CPU threads (all cores)"},
         {"save", OPT_TEXT, &s.save, 0, 0, "FILE", "write the model there after each epoch, as safetensors"},
         {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE",

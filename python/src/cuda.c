@@ -423,6 +423,22 @@ static PyObject *statuses(PyObject *self, PyObject *unused)
     return list;
 }
 
+static PyObject *devices_by_free_memory(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    tn_device all[MOST_GPUS];
+    size_t n;
+    UNLOCKED(n = tn_cuda_devices_by_free_memory(all, MOST_GPUS));
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < n && i < MOST_GPUS; i++) {
+        PyObject *one = py_device_object(all[i]);
+        if (!one || PyList_Append(list, one))
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 /* (pid, bytes or None, name) of each */
 static PyObject *processes(PyObject *self, PyObject *o)
 {
@@ -497,6 +513,7 @@ static PyMethodDef functions[] = {
     {"transfer_stats", transfer_stats, METH_O, "What crossed between a GPU and elsewhere: (copies, bytes) each."},
     {"reset_transfer_stats", reset_transfer_stats, METH_O, "Counts from 0 again."},
     {"statuses", statuses, METH_NOARGS, "Every GPU of the machine as NVML sees it; power in milliwatts."},
+    {"devices_by_free_memory", devices_by_free_memory, METH_NOARGS, "Every GPU, the one with most free memory first."},
     {"processes", processes, METH_O, "Who computes on a GPU, by its physical number."},
     {"libraries", libraries, METH_NOARGS, "NVIDIA's libraries: which were found, and where."},
     {"driver_version", driver_version, METH_NOARGS, "'580.95.05'; '' where NVML is not there."},

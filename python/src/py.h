@@ -120,6 +120,8 @@ int py_add_index(PyObject *module);
 int py_add_dlpack(PyObject *module);
 int py_add_random(PyObject *module);
 int py_add_settings(PyObject *module);
+int py_add_team(PyObject *module);
+int py_add_replicas(PyObject *module);
 
 /* The slots of Tensor that other files define; a NULL name ends each list. */
 extern PyMethodDef py_tensor_methods[];     /* methods that are written by hand: tensor_methods.c */

@@ -145,6 +145,7 @@ class Tensor:
 
 _nn: Any
 _cuda: Any
+_Team: Any
 _cuda_manual_seed: Any
 _cuda_manual_seed_all: Any
 

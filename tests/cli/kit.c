@@ -183,6 +183,20 @@ int kit_count(const char *path)
     return n;
 }
 
+int kit_losses(const char *path, double *loss, int cap)
+{
+    char *text = kit_read(path, NULL), *line = text;
+    int n = 0;
+    assert_non_null(text);
+    for (; (line = strchr(line, '\n')) != NULL && n < cap; line++) {
+        long long step, epoch;
+        double lr;
+        n += sscanf(line + 1, "%lld,%lld,%lf,%lf", &step, &epoch, &loss[n], &lr) == 4;
+    }
+    free(text);
+    return n;
+}
+
 int kit_setup(void **state)
 {
     (void)state;

@@ -56,6 +56,8 @@ bool kit_same_file(const char *a, const char *b);
 bool kit_exists(const char *path);
 /* How many files and folders are in a folder. */
 int kit_count(const char *folder);
+/* The losses of a log of 'tenon train', one a step: writes up to cap of them, returns how many it wrote. */
+int kit_losses(const char *path, double *loss, int cap);
 
 /* Pictures that a small network learns at once: class k is a bar two pixels wide at column 4 + 2k, on noise. */
 enum { SIDE = 28, PIXELS = SIDE * SIDE, TRAINING = 600, TESTING = 200 };

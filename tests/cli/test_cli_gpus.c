@@ -54,21 +54,6 @@ static void no_compiler(void **state)
     unsetenv("TENON_CACHE_DIR");
 }
 
-/* The losses of a log, one number a step. */
-static int losses(const char *path, double *loss, int cap)
-{
-    char *text = kit_read(path, NULL), *line = text;
-    int n = 0;
-    assert_non_null(text);
-    for (; (line = strchr(line, '\n')) != NULL && n < cap; line++) {
-        long long step, epoch;
-        double lr;
-        n += sscanf(line + 1, "%lld,%lld,%lf,%lf", &step, &epoch, &loss[n], &lr) == 4;
-    }
-    free(text);
-    return n;
-}
-
 /* The same numbers as on the CPU, to rounding (of a CPU that rounds each product, as fake GPUs do); a file written there is
  * read here, and the other way round. */
 static void training(void **state)
@@ -87,9 +72,9 @@ static void training(void **state)
                    "cuda:1", "--save", "gpu.safetensors"));
     CONTAINS(r.out, " on cuda:1: 600 training images");
     CONTAINS(r.out, "100.00 % of the test images right; saved to gpu.safetensors\n");
-    int n = losses("cpu.csv", here, STEPS);
+    int n = kit_losses("cpu.csv", here, STEPS);
     assert_int_equal(n, STEPS);
-    assert_int_equal(losses("gpu.csv", there, STEPS), n);
+    assert_int_equal(kit_losses("gpu.csv", there, STEPS), n);
     for (int i = 0; i < n; i++)
         if (!(here[i] - there[i] < 1e-4 && there[i] - here[i] < 1e-4))
             fail_msg("step %d: loss %g on the CPU, %g on the GPU", i + 1, here[i], there[i]);

@@ -1,7 +1,7 @@
 # Runs the C twin of one block, in an empty folder, and compares what it prints:
-#   cmake -DPROGRAM=.. -DEXPECTED=.. -DFOLDER=.. -DGPUS=.. -DSMI=.. -P run.cmake
-# GPUS: how many fake ones there are; 0: no GPU at all. SMI: the folder of what answers as nvidia-smi; it is put first in
-# PATH. The exit status must be 0, stderr empty. EXPECTED is the text, in which these stand for what differs from run to
+#   cmake -DPROGRAM=.. -DEXPECTED=.. -DFOLDER=.. -DGPUS=.. -DVISIBLE=.. -DSMI=.. -P run.cmake
+# GPUS: how many fake ones there are; 0: no GPU at all. VISIBLE: CUDA_VISIBLE_DEVICES, where it is
+# not empty. SMI: the folder of what answers as nvidia-smi; it is put first in PATH. The exit status must be 0, stderr empty. EXPECTED is the text, in which these stand for what differs from run to
 # run (run.py reads the same):
 #   {random}   a number       {name}   of a GPU      {version}, {date}   of the library or the driver; today
 #   {no GPU}   why there is none: the machine has no driver, or all GPUs are hidden
@@ -15,6 +15,9 @@ if(GPUS EQUAL 0)
   set(ENV{CUDA_VISIBLE_DEVICES} "-1")
 else()
   set(ENV{TENON_FAKE_GPUS} ${GPUS})
+endif()
+if(VISIBLE)
+  set(ENV{CUDA_VISIBLE_DEVICES} ${VISIBLE})
 endif()
 set(ENV{PATH} "${SMI}:$ENV{PATH}")
 execute_process(COMMAND ${PROGRAM} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE status OUTPUT_VARIABLE out

@@ -41,7 +41,8 @@ SCRIPTS = {
 
 class Block:
     def __init__(self, row):
-        self.test, self.lines, gpus, after = row.split()
+        self.test, self.lines, gpus, after, *visible = row.split()
+        self.visible = visible[0] if visible else None
         self.name = self.test.partition("@")[0]
         self.gpus = int(gpus)
         self.after = [] if after == "-" else after.split(",")
@@ -86,21 +87,23 @@ def matches(text, printed, with_help=True):
     return re.fullmatch(pattern_of(text, with_help), with_numbered_ids(printed)) is not None
 
 
-def environment(gpus, smi):
+def environment(gpus, smi, visible=None):
     env = {k: v for k, v in os.environ.items() if k not in ("CUDA_VISIBLE_DEVICES", "TENON_FAKE_GPUS")}
     if gpus:
         env["TENON_FAKE_GPUS"] = str(gpus)
     else:
         env["CUDA_VISIBLE_DEVICES"] = "-1"
+    if visible:
+        env["CUDA_VISIBLE_DEVICES"] = visible
     env["PATH"] = f"{smi}{os.pathsep}{env.get('PATH', '')}"
     env["PYTHONIOENCODING"] = "utf-8"
     return env
 
 
-def run(command, gpus, smi):
+def run(command, gpus, smi, visible=None):
     """(stdout, stderr, status) of a command in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(command, cwd=folder, env=environment(gpus, smi), capture_output=True, text=True,
+        done = subprocess.run(command, cwd=folder, env=environment(gpus, smi, visible), capture_output=True, text=True,
                               encoding="utf-8", timeout=300, check=False)
     return done.stdout, done.stderr, done.returncode
 
@@ -110,7 +113,7 @@ def run_block(block, mode, smi):
     show = str(HERE / "show.py")
     command = {"unmodified": [sys.executable, "-m", "tenon", show], "imports": [sys.executable, show, "--imports"],
                "reference": [sys.executable, show]}[mode]
-    out, err, status = run(block.command(command, []), block.gpus, smi)
+    out, err, status = run(block.command(command, []), block.gpus, smi, block.visible)
     text = expected_text(block.test)
     if status == 0 and err == "" and matches(text, out, with_help=mode != "reference"):
         return None

@@ -160,6 +160,27 @@ def test_memory():
         cuda.memory_stats(5)
 
 
+@on_gpus("3x64MiB")
+def test_devices_by_free_memory():
+    def order():
+        return [str(d) for d in cuda.devices_by_free_memory()]
+
+    assert order() == ["cuda:0", "cuda:1", "cuda:2"]
+    first = torch.zeros(4 << 20, device="cuda:0")
+    second = torch.zeros(64 << 10, device="cuda:1")
+    assert order() == ["cuda:2", "cuda:1", "cuda:0"]
+    del first
+    cuda.empty_cache()
+    assert order()[-1] == "cuda:1"
+    assert cuda.devices_by_free_memory()[-1] == second.device
+    assert type(cuda.devices_by_free_memory()[0]) is torch.device
+
+
+@on_gpus(0)
+def test_devices_by_free_memory_of_none():
+    assert cuda.devices_by_free_memory() == []
+
+
 @on_gpus(2)
 def test_memory_limit():
     total = cuda.mem_get_info()[1]

@@ -30,6 +30,14 @@ def init():
     lazy_init()
 
 
+def devices_by_free_memory():
+    """Tenon's own: every GPU, the one with most free memory first, equal ones by index; [] where there is none.
+
+    All processes are counted, and nothing is started on any GPU: nn.DataParallel(net, devices_by_free_memory()[:2]).
+    """
+    return _C._cuda.devices_by_free_memory()
+
+
 def is_bf16_supported(including_emulation=True):
     """Can the current GPU compute with bfloat16? Every one that Tenon uses can; by hardware from capability 8.0 on."""
     if not is_available():
@@ -187,6 +195,10 @@ _MISSING = {
 
 
 def __getattr__(name):
+    if name == "comm":
+        import importlib
+
+        return importlib.import_module("tenon.cuda.comm")
     if name == "default_generators":
         return tuple(_C._generator_of(_device("cuda", i)) for i in range(device_count()))
     if name in _MISSING:

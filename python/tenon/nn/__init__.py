@@ -1,5 +1,6 @@
 """Layers and networks: what torch.nn is to PyTorch."""
 
-from . import functional, init, modules, parameter, utils
+from . import functional, init, modules, parallel, parameter, utils
 from .modules import *
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter

@@ -9,6 +9,18 @@ import weakref
 
 KINDS = ("_parameters", "_buffers", "_modules")
 
+_changes = 0
+
+
+def _count_change():
+    global _changes
+    _changes += 1
+
+
+def changes():
+    """A number that is another one after anything was added to any module, taken away or exchanged."""
+    return _changes
+
 
 class Members(dict):
     """A dict of names and values that keeps the attributes of its owner in step."""
@@ -20,15 +32,18 @@ class Members(dict):
         self._owner = weakref.ref(owner)
         super().__init__()
         self.update(entries)
+        _count_change()
 
     def __setitem__(self, name, value):
         super().__setitem__(name, value)
+        _count_change()
         owner = self._owner()
         # an attribute of the class hides an entry of the same name, as it does without the copy
         if owner is not None and not hasattr(type(owner), name):
             owner.__dict__[name] = value
 
     def _forget(self, name, value):
+        _count_change()
         owner = self._owner()
         if owner is not None and owner.__dict__.get(name, self) is value:
             del owner.__dict__[name]
@@ -70,6 +85,18 @@ class Members(dict):
     def __reduce_ex__(self, protocol):
         # copies and pickles are plain; Module.__setstate__ makes them its own again
         return dict, (dict(self),)
+
+
+_new = Members.__new__
+
+
+def made_for(owner, entries=None):
+    """Members of a new module, given as a weak reference, whose attributes the entries are already."""
+    held = _new(Members)
+    held._owner = owner
+    if entries:
+        dict.update(held, entries)
+    return held
 
 
 def adopt(module, kind, entries):

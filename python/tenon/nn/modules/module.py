@@ -1,12 +1,14 @@
 """Module: what every layer and network is made of."""
 
+import weakref
+
 from tenon import _C
 
 from ..parameter import Buffer, Parameter
 from . import _hooks
 from ._convert import Conversion
 from ._hooks import register_module_forward_hook, register_module_forward_pre_hook
-from ._members import Members, adopt, without_copies
+from ._members import Members, adopt, made_for, without_copies
 from ._state import State
 
 __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook"]
@@ -371,9 +373,30 @@ class Module(State, Conversion):
 
     def zero_grad(self, set_to_none=True):
         """Removes the gradients of all parameters, or makes them zero."""
+        if self.__dict__.get("_is_replica"):
+            import warnings
+
+            warnings.warn("Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters "
+                          "are copied (in a differentiable manner) from the original module. This means they are not leaf "
+                          "nodes in autograd and so don't accumulate gradients. If you need gradients in your forward "
+                          "method, consider using autograd.grad instead.", stacklevel=2)
         modules = {}
         _collect(self, modules)
         _C._zero_grads([p for m in modules for p in m._parameters.values() if p is not None], set_to_none)
+
+    # ---- copies ----
+
+    def _replicate_for_data_parallel(self):
+        """A shallow copy without parameters, for one forward: nn.parallel.replicate gives it tensors and children."""
+        replica = self.__new__(type(self))
+        attributes = replica.__dict__
+        attributes.update(self.__dict__)
+        owner = weakref.ref(replica)
+        attributes["_parameters"] = made_for(owner, ())
+        attributes["_buffers"] = made_for(owner, self._buffers)
+        attributes["_modules"] = made_for(owner, self._modules)
+        attributes["_is_replica"] = True
+        return replica
 
     # ---- hooks ----
 

@@ -1,0 +1,5 @@
+"""Tensors between GPUs: broadcast, sum, scatter, gather."""
+
+from tenon.nn.parallel.comm import broadcast, broadcast_coalesced, gather, reduce_add, reduce_add_coalesced, scatter
+
+__all__ = ["broadcast", "broadcast_coalesced", "reduce_add", "reduce_add_coalesced", "scatter", "gather"]

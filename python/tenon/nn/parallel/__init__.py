@@ -1,0 +1,16 @@
+"""One model on several GPUs: what torch.nn.parallel is to PyTorch."""
+
+from . import comm
+from .data_parallel import DataParallel, data_parallel
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import gather, scatter
+
+__all__ = ["replicate", "scatter", "parallel_apply", "gather", "data_parallel", "DataParallel"]
+
+
+def __getattr__(name):
+    if name in ("DistributedDataParallel", "DistributedDataParallelCPU"):
+        raise AttributeError(f"module 'tenon.nn.parallel' has no attribute '{name}': Tenon has no torch.distributed; "
+                             "DataParallel uses the GPUs of one process")
+    raise AttributeError(f"module 'tenon.nn.parallel' has no attribute '{name}'")

@@ -1,0 +1,3 @@
+import torch
+
+module = torch.nn.Linear(3, 1)

@@ -1,0 +1,1 @@
+nn.DataParallel(net, device_ids=[1, 2])(inputs)
