@@ -62,7 +62,8 @@ typedef struct tn_function_options {
     tn_tensors saved;        /* what backward asks for by tn_node_saved; TN_NONE keeps its place */
     const bool *no_gradient; /* [outputs.n] that have none; NULL: only those of dtypes that have none */
     const bool *dirty;       /* [inputs.n] that the forward wrote to in place; NULL: none. They must be outputs too */
-    bool none_for_zeros;     /* grad_outputs are NULL, not zeros, where no gradient came */
+    bool new_outputs;    /* the outputs are new tensors, none of them an input, none there twice: nobody need look */
+    bool none_for_zeros; /* grad_outputs are NULL, not zeros, where no gradient came */
 } tn_function_options;
 
 /* Records, as one node, what was computed from inputs while recording was off. TN_NONE among inputs is an argument that is

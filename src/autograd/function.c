@@ -232,7 +232,8 @@ static tn_status make_result(const passage *p, size_t i)
         *r = TN_NONE;
         return TN_OK;
     }
-    bool given = index_of(p->in, t) >= 0, again = index_of(p->out, t) < (int64_t)i, grad = has_gradient(p, i);
+    const bool look = !p->o->new_outputs, grad = has_gradient(p, i);
+    bool given = look && index_of(p->in, t) >= 0, again = look && index_of(p->out, t) < (int64_t)i;
     bool itself = !given && !again;
     if (is_dirty(p, t))
         itself = !again;

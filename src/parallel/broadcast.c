@@ -315,11 +315,12 @@ static tn_status record_n(const job *j, size_t n, tn_tensor **list)
         in[at] = t;
         c->home[at] = t->device;
         for (size_t i = 0; i < j->devices.n; i++)
-            copies[i * n + at] = tn__same_device(t->device, j->devices.d[i]) ? t : j->out[i * j->ts.n + k];
+            copies[i * n + at] = j->out[i * j->ts.n + k];
         at++;
     }
-    tn_status e = tn_function_apply(&broadcast_class, c, ((tn_tensors){in, n}),
-                                    ((tn_tensors){copies, n * j->devices.n}), results, .none_for_zeros = true);
+    tn_status e =
+        tn_function_apply(&broadcast_class, c, ((tn_tensors){in, n}), ((tn_tensors){copies, n * j->devices.n}), results,
+                          .new_outputs = true, .none_for_zeros = true);
     if (e) {
         free_context(c);
         return e;
