@@ -65,6 +65,8 @@ F(std_dim, tn_std(x, .dim = TN_DIMS(0), .keepdim = true, .correction = tn_scalar
 F(logsumexp, tn_logsumexp(x, .dim = TN_DIMS(1)))
 F(logsumexp_all, tn_logsumexp(x))
 F(logsumexp_keep, tn_logsumexp(x, .dim = TN_DIMS(0, 1), .keepdim = true))
+F(nuclear_norm, tn_nuclear_norm(x))
+F(nuclear_norms, tn_nuclear_norm(x, .dim = TN_DIMS(2, 0), .keepdim = true))
 F(cumsum, tn_cumsum(x, 1))
 F(cumsum_first, tn_cumsum(x, 0))
 F(softmax, tn_softmax(x, 1))
@@ -264,6 +266,8 @@ static const gradient_case cases[] = {
     ONE(logsumexp),
     ONE(logsumexp_all),
     ONE(logsumexp_keep),
+    {"nuclear_norm", f_nuclear_norm, 1, {M34}, true}, /* once: its gradient has no derivative */
+    {"nuclear_norms", f_nuclear_norms, 1, {{3, {2, 3, 2}}}, true},
     ONE(cumsum),
     ONE(cumsum_first),
     ONE(softmax),
@@ -550,11 +554,19 @@ static void one(const gradient_case *c, int layout)
     tn_scope_close(scope);
 }
 
+/* Is there no kernel for it where the suite runs? Nothing travels through the host unasked. */
+static bool only_on_cpu(const gradient_case *c)
+{
+    return !kit_on_cpu() && !strncmp(c->name, "nuclear_norm", 12);
+}
+
 void gradients_of_structural(const char *only)
 {
     int64_t before = kit.cases;
     for (size_t i = 0; i < TN_COUNT(cases); i++)
         for (int layout = 0; layout < KIT_EXPANDED && (!only || !strcmp(only, cases[i].name)); layout++) {
+            if (only_on_cpu(&cases[i]))
+                continue;
             kit_seed_by(cases[i].name, layout);
             one(&cases[i], layout);
         }
