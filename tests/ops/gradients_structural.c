@@ -171,6 +171,10 @@ F(slice, tn_slice(x, 1, 1, 4, 2))
 F(diagonal, tn_diagonal(x, 1, 0, 1))
 F(diagonal_low, tn_diagonal(x, -1, 1, 2))
 F(as_strided, tn_as_strided(tn_clone(x), TN_DIMS(2, 2), TN_DIMS(5, 1), 1))
+/* of elements 4 to 7 of twelve, a view of 1, 2, 6 and 7: the first two are none of its input's, and made not to count */
+F(as_strided_beyond,
+  tn_mul(tn_as_strided(tn_slice(tn_reshape(tn_mul(x, 2), TN_SHAPE(12)), 0, 4, 8, 1), TN_DIMS(2, 2), TN_DIMS(5, 1), 1),
+         tn_tensor_from(TN_LIST(0.0, 0.0, 1.0, 3.0), .shape = TN_SHAPE(2, 2), .dtype = TN_F64)))
 F(alias, tn_alias(x))
 F(reshape, tn_reshape(tn_t(x), TN_SHAPE(6, 2)))
 F(flatten, tn_flatten(x, 0, 1))
@@ -355,6 +359,7 @@ static const gradient_case cases[] = {
     ONE(diagonal),
     {"diagonal_low", f_diagonal_low, 1, {{3, {2, 3, 2}}}, false},
     ONE(as_strided),
+    ONE(as_strided_beyond),
     ONE(alias),
     ONE(reshape),
     ONE(flatten),
