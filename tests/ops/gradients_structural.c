@@ -137,6 +137,13 @@ F(bce_weighted,
   tn_binary_cross_entropy_with_logits(x, y, .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
                                       .pos_weight = tn_tensor_from(TN_LIST(2.0, 0.5, 1.5, 1.0), .dtype = TN_F64),
                                       .reduction = TN_SUM))
+F(silu, tn_silu(x))
+F(softplus, tn_softplus(x, .beta = tn_scalar_f(1.5), .threshold = tn_scalar_f(2)))
+F(leaky_relu, tn_leaky_relu(x, .negative_slope = tn_scalar_f(0.2)))
+F(elu, tn_elu(x, .alpha = tn_scalar_f(1.5)))
+F(huber_loss, tn_huber_loss(x, y, .delta = tn_scalar_f(0.7)))
+F(smooth_l1_loss, tn_smooth_l1_loss(x, y, .beta = tn_scalar_f(0.7)))
+F(kl_div, tn_kl_div(x, tn_softmax(y, 1)))
 static tn_tensor *f_dropout(tn_tensor **in)
 {
     tn_manual_seed(7);
@@ -329,6 +336,13 @@ static const gradient_case cases[] = {
     TWO(mse_loss_none),
     {"mse_loss, broadcast", f_mse_loss, 2, {M34, NINE}, false},
     TWO(l1_loss),
+    ONE(silu),
+    ONE(softplus),
+    ONE(leaky_relu),
+    ONE(elu),
+    TWO(huber_loss),
+    TWO(smooth_l1_loss),
+    TWO(kl_div),
     TWO(bce),
     TWO(bce_weighted),
     ONE(dropout),
