@@ -227,15 +227,15 @@ static int read_reduction(PyObject *o, py_value *v)
 {
     static const char *const names[] = {"mean", "sum", "none"}; /* TN_MEAN, TN_SUM, TN_NO_REDUCTION */
     const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8AndSize(o, NULL) : NULL;
-    if (!text)
-        return PyErr_Occurred() ? -1 : 1;
-    for (int i = 0; i < 3; i++)
+    if (!text && PyErr_Occurred())
+        return -1;
+    for (int i = 0; i < 3 && text; i++)
         if (!strcmp(text, names[i])) {
             v->s = tn_scalar_i(i);
             v->given = true;
             return 0;
         }
-    PyErr_Format(PyExc_ValueError, "%s is not a valid value for reduction", text);
+    PyErr_Format(PyExc_ValueError, "%S is not a valid value for reduction", o);
     return -1;
 }
 
@@ -283,7 +283,7 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
 static int read_argument(const py_param *p, PyObject *o, py_value *v)
 {
     py_value *to = &v[p->slot];
-    if (o == Py_None && p->kind != PY_OBJECT) {
+    if (o == Py_None && p->kind != PY_OBJECT && p->kind != PY_REDUCTION) {
         if (!p->optional && p->kind != PY_NOTHING)
             return 1;
         memset(to, 0, offsetof(py_value, u)); /* not said, whatever the default */

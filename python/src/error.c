@@ -7,7 +7,9 @@ PyObject *py_out_of_memory, *py_accelerator_error;
 static PyObject *by_text(const char *text)
 {
     if (strstr(text, "not implemented for '") || !strncmp(text, "Negation, the `-` operator", 26) ||
-        !strncmp(text, "Subtraction, the `-` operator", 29))
+        !strncmp(text, "Subtraction, the `-` operator", 29) ||
+        !strncmp(text, "linalg.matrix_norm: Expected a floating", 39) ||
+        !strncmp(text, "linalg.matrix_norm: Low precision", 33))
         return PyExc_NotImplementedError; /* a RuntimeError too */
     if (!strncmp(text, "argmax(): Expected reduction", 28) || !strncmp(text, "argmin(): Expected reduction", 28))
         return PyExc_IndexError;

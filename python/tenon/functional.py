@@ -135,16 +135,18 @@ moveaxis = movedim
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The p-norm of the elements over dimensions, or all of them. p: a number, infinity, or 'fro', which is 2."""
+    """The p-norm of the elements over dimensions, or all of them. p: a number, infinity, 'fro', which is 2; or 'nuc', the sum
+    of the singular values of the matrices in two dimensions."""
+    given = {} if out is None else {"out": out}
     if isinstance(p, str):
+        if p not in ("fro", "nuc"):
+            raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
         if p == "nuc":
-            raise NotImplementedError("norm(p='nuc'): Tenon has no singular values")
-        if p != "fro":
-            raise RuntimeError(f"norm(): '{p}' is no norm")
+            if dim is not None and not isinstance(dim, int) and not len(dim):
+                raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple. Got ")
+            return _C._nuclear_norm(input, dim, keepdim, dtype=dtype, **given)
         p = 2
-    if out is not None:
-        return _C._norm(input, p, dim, keepdim, dtype=dtype, out=out)
-    return _C._norm(input, p, dim, keepdim, dtype=dtype)
+    return _C._norm(input, p, dim, keepdim, dtype=dtype, **given)
 
 
 def unflatten(input, dim, sizes):

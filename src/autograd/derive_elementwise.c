@@ -68,6 +68,15 @@ tn_status tn__d_none(tn__backward *b)
     return tn__error(TN_EGRAD, "derivative for %s is not implemented", tn__ops[b->node->op].name);
 }
 
+tn_status tn__d_once(tn__backward *b)
+{
+    const char *name = tn__ops[b->node->op].name;
+    return tn__error(TN_EGRAD,
+                     "derivative for %s is not implemented\n  it is a gradient already: there is a first "
+                     "derivative, and no second one",
+                     name + (*name == '_'));
+}
+
 /* 'none' is no derivative: such rows are not recorded. */
 const tn__derivative tn__derivatives[TN__OPS] = {
 #define UNARY(name, ...)                                    [TN__OP_##name] = derive_elementwise,

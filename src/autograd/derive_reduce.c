@@ -82,6 +82,16 @@ tn_status tn__d_prod(tn__backward *b)
     return give(b, 0, tn_mul(g, tn_reshape(flat, input_shape(b, 0))));
 }
 
+/* For x = U S V^T and a change dx, the singular values change by the diagonal of U^T dx V (Giles, Collected matrix
+ * derivative results for forward and reverse mode algorithmic differentiation, 2008), so the gradient of their sum is
+ * U V^T. Where some are zero, the columns of U and V that belong to them are a choice, and U V^T one of many
+ * subgradients: as in PyTorch, whose svd_backward multiplies whatever U and V its library found. */
+tn_status tn__d_nuclear_norm(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0);
+    return x ? give(b, 0, tn_mul(tn_unsqueeze(tn_unsqueeze(b->g[0], -1), -1), tn__polar(x))) : tn_error_code();
+}
+
 /* Equal extremes share the gradient evenly; nan: so do NaN. */
 static tn_status share_extremes(tn__backward *b, bool nan)
 {

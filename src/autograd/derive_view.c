@@ -1,5 +1,6 @@
 /* Derivatives of views, copies, indexing and products, from public operations. */
 #include "autograd/functions.h"
+#include "op/infer.h"
 
 static tn_dims input_shape(const tn__backward *b, int32_t i)
 {
@@ -88,6 +89,27 @@ static tn_tensor *unexpanded(tn_tensor *g, const tn__attr *a)
     return g;
 }
 
+/* Does the view g is of show memory before or behind the input? */
+static bool reaches_beyond(const tn__attr *a, const tn__meta *base, const tn_tensor *g)
+{
+    return g->numel && tn__numel(base->shape, base->ndim) &&
+           (a->start < a->base_start || a->start + tn__reach(g->shape, a->strides, g->ndim) >
+                                            a->base_start + tn__reach(base->shape, a->base_strides, base->ndim));
+}
+
+/* What the input shows of memory that holds both, with g in the view's place and zeros elsewhere. */
+static tn_tensor *shown_of_all(const tn__backward *b, tn_tensor *g, tn_dims dims, tn_dims strides)
+{
+    const tn__attr *a = b->node->attr;
+    const tn__meta *base = &b->node->in[0];
+    const int64_t first = TN_MIN(a->start, a->base_start),
+                  last = TN_MAX(a->start + tn__reach(g->shape, a->strides, g->ndim),
+                                a->base_start + tn__reach(base->shape, a->base_strides, base->ndim));
+    tn_tensor *all = tn_zeros(TN_SHAPE(last - first + 1), .dtype = g->dtype, .device = g->device);
+    all = tn__as_strided_scatter(all, g, dims, strides, a->start - first);
+    return tn_as_strided(all, input_shape(b, 0), ((tn_dims){base->ndim, a->base_strides}), a->base_start - first);
+}
+
 tn_status tn__d_as_strided(tn__backward *b)
 {
     const tn__attr *a = b->node->attr;
@@ -100,6 +122,8 @@ tn_status tn__d_as_strided(tn__backward *b)
         return tn__error(TN_EGRAD, "as_strided: no derivative where elements of the input or of the view overlap");
     const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->strides},
                   base_strides = {base->ndim, a->base_strides};
+    if (reaches_beyond(a, base, g))
+        return give(b, 0, shown_of_all(b, g, dims, strides));
     tn_tensor *zeros = tn__zeros_strided(g, input_shape(b, 0), base_strides);
     return give(b, 0, tn__as_strided_scatter(zeros, g, dims, strides, a->start - a->base_start));
 }

@@ -1,5 +1,6 @@
 /* Activations and losses composed of operations, and sums of products. */
 #include "autograd/functions.h"
+#include <stdio.h>
 
 static double number_or(tn_scalar s, double otherwise)
 {
@@ -20,6 +21,14 @@ static tn_tensor *floating(const char *what, tn_tensor *x)
     return NULL;
 }
 
+/* The same, for what PyTorch calls otherwise on each device. */
+static tn_tensor *floating_there(const char *what, tn_tensor *x)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s_%s", what, x && x != TN_NONE && x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
+    return floating(x && x != TN_NONE ? name : what, x);
+}
+
 /* ---- activations ---- */
 
 tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
@@ -35,32 +44,35 @@ tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
 
 tn_tensor *tn__fn_silu(tn_tensor *x)
 {
-    return floating("silu", x) ? tn_mul(x, tn_sigmoid(x)) : NULL;
+    return floating_there("silu", x) ? tn_mul(x, tn_sigmoid(x)) : NULL;
 }
 
 tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 {
     const double beta = number_or(o->beta, 1), threshold = number_or(o->threshold, 20);
-    if (!floating("softplus", x))
+    if (!floating_there("softplus", x))
         return NULL;
     tn_tensor *scaled = beta == 1 ? x : tn_mul(x, beta), *linear = tn_gt(scaled, threshold);
-    tn_tensor *soft = tn_log1p(tn_exp(tn_masked_fill(scaled, linear, 0)));
+    tn_tensor *positive = tn_gt(scaled, 0); /* the exponential of what is not: it overflows in no dtype */
+    tn_tensor *rest = tn_log1p(tn_exp(tn_where(positive, tn_scalar_t(tn_neg(scaled)), tn_scalar_t(scaled))));
+    tn_tensor *soft = tn_where(positive, tn_scalar_t(tn_add(scaled, rest)), tn_scalar_t(rest));
     return tn_where(linear, tn_scalar_t(x), tn_scalar_t(beta == 1 ? soft : tn_div(soft, beta)));
 }
 
 tn_tensor *tn__fn_leaky_relu(tn_tensor *x, const tn_leaky_relu_options *o)
 {
-    if (!floating("leaky_relu", x))
+    if (!floating_there("leaky_relu", x))
         return NULL;
     return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(tn_mul(x, number_or(o->negative_slope, 0.01))));
 }
 
 tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
 {
-    if (!floating("elu", x))
+    if (!floating_there("elu", x))
         return NULL;
-    tn_tensor *below = tn_mul(tn_expm1(tn_clamp_max(x, 0)), number_or(o->alpha, 1));
-    return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(below));
+    tn_tensor *above = tn_gt(x, 0); /* filled with 0, not clamped: a clamp has no slope at 0 */
+    tn_tensor *below = tn_mul(tn_expm1(tn_masked_fill(x, above, 0)), number_or(o->alpha, 1));
+    return tn_where(above, tn_scalar_t(x), tn_scalar_t(below));
 }
 
 tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
@@ -81,7 +93,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
     const double beta = number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
-    tn_tensor *d = tn_abs(tn_sub(x, target));
+    tn_tensor *d = floating_there("smooth_l1", tn_abs(tn_sub(x, target)));
     if (beta > 0)
         d = tn_where(tn_lt(d, beta), tn_scalar_t(tn_mul(tn_square(d), 0.5 / beta)), tn_scalar_t(tn_sub(d, 0.5 * beta)));
     return tn__reduce_loss(d, o->reduction);
@@ -92,7 +104,7 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     const double delta = number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
-    tn_tensor *d = tn_abs(tn_sub(x, target));
+    tn_tensor *d = floating_there("huber", tn_abs(tn_sub(x, target)));
     d = tn_where(tn_le(d, delta), tn_scalar_t(tn_mul(tn_square(d), 0.5)),
                  tn_scalar_t(tn_mul(tn_sub(d, 0.5 * delta), delta)));
     return tn__reduce_loss(d, o->reduction);
@@ -116,8 +128,12 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
 
 tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_options *o)
 {
-    if (!floating("kl_div", x) || !floating("kl_div", target))
-        return NULL;
+    if (!x || !target)
+        return tn__poisoned("kl_div"), NULL;
+    if (x == TN_NONE || target == TN_NONE)
+        return tn__fail(TN_ETYPE, "kl_div: an operand that must be a tensor is TN_NONE");
+    if (!tn__dtype_is_float(x->dtype) || !tn__dtype_is_float(target->dtype))
+        return tn__fail(TN_EINVAL, "kl_div: Integral inputs not supported.");
     if (o->log_target)
         return tn__reduce_loss(tn_mul(tn_exp(target), tn_sub(target, x)), o->reduction);
     tn_tensor *none = tn_eq(target, 0), *own = tn_mul(target, tn_log(tn_masked_fill(target, none, 1)));

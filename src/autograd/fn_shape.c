@@ -2,6 +2,8 @@
 #include "autograd/functions.h"
 #include "op/infer.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static bool given(const char *what, const tn_tensor *t)
 {
@@ -264,4 +266,66 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
     if (p == 0 && x)
         return tn_sum(tn_to(tn_ne(x, 0), .dtype = x->dtype), .dim = o->dim, .keepdim = o->keepdim);
     return tn_pow(tn_sum(tn_pow(size, p), .dim = o->dim, .keepdim = o->keepdim), 1 / p);
+}
+
+/* What PyTorch's linalg.matrix_norm asks of its operands, in its order; the two dimensions, wrapped. */
+static bool is_matrix_norm(const tn_tensor *x, tn_dims dim, tn_dtype dtype, int32_t d[2])
+{
+    static const char name[] = "linalg.matrix_norm";
+    char got[24 * TN_MAX_DIMS + 1] = "";
+    if (x->ndim < 2)
+        return tn__error(TN_EINVAL, "%s: The input tensor A must have at least 2 dimensions.", name), false;
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__error(TN_EDTYPE, "%s: Expected a floating point or complex tensor as input. Got %s", name,
+                         tn__dtypes[x->dtype].legacy),
+               false;
+    if (x->dtype != TN_F32 && x->dtype != TN_F64)
+        return tn__error(TN_EDTYPE, "%s: Low precision dtypes not supported. Got %s", name,
+                         tn__dtypes[x->dtype].legacy),
+               false;
+    if (dim.ndim != 2) {
+        for (int32_t i = 0; i < dim.ndim; i++)
+            snprintf(got + strlen(got), 24, i ? " %lld" : "%lld", (long long)dim.dim[i]);
+        return tn__error(TN_EINVAL, "%s: dim must be a 2-tuple. Got %s", name, got), false;
+    }
+    if (tn__wrap_dim(dim.dim[0], x->ndim, &d[0]) || tn__wrap_dim(dim.dim[1], x->ndim, &d[1]))
+        return false;
+    if (d[0] == d[1])
+        return tn__error(TN_EINVAL, "%s: dims must be different. Got (%d, %d)", name, (int)d[0], (int)d[1]), false;
+    if (dtype && !tn__dtype_is_float(dtype))
+        return tn__error(TN_EINVAL, "%s: dtype should be floating point or complex, but got %s", name,
+                         tn__dtypes[dtype].legacy),
+               false;
+    if (dtype && tn__dtype_size(dtype) < tn__dtype_size(x->dtype))
+        return tn__error(TN_EINVAL,
+                         "%s: the dtype of the input (%s) should be convertible without narrowing to the specified "
+                         "dtype (%s)",
+                         name, tn__dtypes[x->dtype].legacy, tn__dtypes[dtype].legacy),
+               false;
+    return true;
+}
+
+tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
+{
+    int64_t all[TN_MAX_DIMS], order[TN_MAX_DIMS], back[TN_MAX_DIMS];
+    int32_t d[2], n = 0;
+    if (!given("nuclear_norm", x) || !fits("nuclear_norm", o->dim))
+        return NULL;
+    for (int32_t i = 0; i < x->ndim; i++)
+        all[i] = i;
+    if (!is_matrix_norm(x, o->dim.ndim ? o->dim : dims_from(all, x->ndim), o->dtype, d))
+        return NULL;
+    if (o->dtype)
+        x = tn_to(x, .dtype = o->dtype);
+    if (!x)
+        return NULL;
+    for (int32_t i = 0; i < x->ndim; i++)
+        if (i != d[0] && i != d[1])
+            order[n++] = i;
+    order[n] = d[0];
+    order[n + 1] = d[1];
+    for (int32_t i = 0; i < x->ndim; i++)
+        back[order[i]] = i;
+    tn_tensor *norm = tn__nuclear_norm(tn_permute(x, dims_from(order, x->ndim)));
+    return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), dims_from(back, x->ndim)) : norm;
 }

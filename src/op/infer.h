@@ -46,6 +46,9 @@ static inline const char *tn__op_name(tn__op_id op)
     return tn__ops[op].name + (tn__ops[op].name[0] == '_');
 }
 
+/* The element furthest from the first, in elements of memory, where there is one; strides are not negative. */
+int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);
+
 /* Wraps attr->dim for a tensor of ndim dimensions. */
 TN_MUST_USE tn_status tn__infer_dim(tn__call *c, int32_t ndim);
 

@@ -155,6 +155,14 @@ tn_status tn__infer_var(tn__call *c)
     return one_reduction(c, d, false);
 }
 
+/* Without the last two dimensions, which tn__fn_nuclear_norm knows to be there. */
+tn_status tn__infer_nuclear_norm(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec_set(&c->spec[0], x->dtype, x->shape, x->ndim - 2);
+    return tn__infer_one(c);
+}
+
 tn_status tn__infer_sort(tn__call *c)
 {
     tn__spec_like(&c->spec[0], tn__in(c, 0));

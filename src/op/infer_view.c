@@ -316,8 +316,7 @@ tn_status tn__infer_restride(tn__call *c)
     return TN_OK;
 }
 
-/* The element furthest from the first, in elements of memory; strides are not negative. */
-static int64_t reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
+int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
 {
     int64_t last = 0;
     for (int32_t d = 0; d < ndim; d++)
@@ -336,7 +335,7 @@ tn_status tn__infer_as_strided_scatter(tn__call *c)
         c->attr->base_strides[d] = s->stride[d];
     if (tn__numel(a->dims, a->n_dims) &&
         (a->start < 0 || !tn__numel(s->shape, s->ndim) ||
-         a->start + reach(a->dims, a->strides, a->n_dims) > reach(s->shape, s->stride, s->ndim)))
+         a->start + tn__reach(a->dims, a->strides, a->n_dims) > tn__reach(s->shape, s->stride, s->ndim)))
         return tn__error(TN_EGRAD,
                          "a write in place went through a view that shows memory outside of the tensor it was made "
                          "from: that has no gradient");

@@ -92,6 +92,13 @@ static bool run_norm(record *r, results *out)
                              .keepdim = flag_of(record_arg(r, 2, "keepdim")) DTYPE));
 }
 
+static bool run_nuclear_norm(record *r, results *out)
+{
+    dims_buffer b;
+    tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
+    return give(out, tn_nuclear_norm(r->input.t, .dim = dim, .keepdim = flag_of(record_arg(r, 2, "keepdim")) DTYPE));
+}
+
 static bool run_sort(record *r, results *out)
 {
     out->t[0] = tn_sort(r->input.t, int_of(record_arg(r, 0, "dim"), -1),
@@ -141,6 +148,7 @@ const named_adapter adapters_more[] = {
     {"unflatten", run_unflatten},
     {"norm", run_norm},
     {"norm.inf", run_norm},
+    {"norm.nuc", run_nuclear_norm},
     {"linalg.vector_norm", run_norm},
     {NULL, NULL},
 };

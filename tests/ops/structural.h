@@ -13,7 +13,7 @@ typedef struct structural_case {
 
 /* Each file's cases; the last one's row is NULL. */
 extern const structural_case cases_reduce[], cases_scan[], cases_index[], cases_product[], cases_loss[], cases_view[],
-    cases_copy[], cases_factory[], cases_optim[], cases_pick[], cases_bits[], cases_more[];
+    cases_copy[], cases_factory[], cases_optim[], cases_pick[], cases_bits[], cases_more[], cases_nuclear[];
 
 /* ---- shapes to try ---- */
 typedef struct shape_list {

@@ -4,6 +4,7 @@
 #include "ops/gradients.h"
 #include "autograd/apply.h"
 #include "autograd/node.h"
+#include "backend/backend.h"
 
 static bool seen[TN__OPS];
 
@@ -23,11 +24,16 @@ void graph_seen(tn_tensor *t)
         visit((const tn__node *)t->node, 0);
 }
 
+static bool has_no_kernel(tn__op_id op)
+{
+    return tn__ops[op].kind == TN__STRUCTURAL && !tn__backend_of(kit_device())->kernels[op];
+}
+
 int graph_report(void)
 {
     int n = 0;
     for (int op = 0; op < TN__OPS; op++) {
-        if (tn__derivatives[op] == tn__d_none)
+        if (tn__derivatives[op] == tn__d_none || tn__derivatives[op] == tn__d_once || has_no_kernel((tn__op_id)op))
             continue;
         bool differentiable = false;
         for (int k = 0; k < 3; k++)

@@ -16,9 +16,9 @@ static const char *const rows[] = {
 #include "op/ops_undef.h"
 };
 
-static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index, cases_product,
-                                               cases_loss,   cases_view, cases_copy,  cases_factory,
-                                               cases_optim,  cases_pick, cases_bits,  cases_more};
+static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index,   cases_product, cases_loss,
+                                               cases_view,   cases_copy, cases_factory, cases_optim,   cases_pick,
+                                               cases_bits,   cases_more, cases_nuclear};
 
 /* Public rows without a case, and why. */
 static const struct {

@@ -216,8 +216,59 @@ def test_norm():
     assert torch.norm(x).item() == pytest.approx(math.sqrt(125))
     assert x.norm(dim=1).tolist() == [5.0, 10.0] and x.norm(1, 0, True).tolist() == [[9.0, 12.0]]
     assert x.norm(math.inf).item() == 8.0 and torch.norm(x, "fro", 1).tolist() == [5.0, 10.0]
-    with pytest.raises(NotImplementedError):
-        torch.norm(x, "nuc")
+
+
+def test_nuclear_norm():
+    """Values: of [[3, 0], [4, 5]] the singular values are sqrt(45) and sqrt(5); errors: PyTorch 2.15's."""
+    x = torch.tensor([[3.0, 0.0], [4.0, 5.0]], dtype=torch.float64)
+    norm = math.sqrt(45) + math.sqrt(5)
+    assert torch.norm(x, "nuc").item() == pytest.approx(norm, rel=1e-15)
+    assert x.norm(p="nuc", dim=(1, 0), keepdim=True).tolist() == [[pytest.approx(norm, rel=1e-15)]]
+    batch = RNG.normal(size=(4, 2, 3))
+    want = np.linalg.svd(batch, compute_uv=False).sum(-1)
+    assert torch.norm(torch.from_numpy(batch), "nuc", dim=[1, 2]).tolist() == pytest.approx(want.tolist(), rel=1e-13)
+    want = np.linalg.svd(batch.transpose(1, 0, 2), compute_uv=False).sum(-1)
+    got = torch.norm(torch.from_numpy(batch), "nuc", dim=(0, -1), keepdim=True)
+    assert got.shape == (1, 2, 1) and got.flatten().tolist() == pytest.approx(want.tolist(), rel=1e-13)
+    out = torch.empty((), dtype=torch.float64)
+    assert torch.norm(x.float(), "nuc", dtype=torch.float64, out=out) is out and out.item() == pytest.approx(norm, rel=1e-15)
+    assert torch.norm(torch.zeros(0, 3), "nuc").item() == 0 and torch.norm(torch.ones(2, 0, 3), "nuc", (1, 2)).tolist() == [0, 0]
+    assert torch.norm(torch.empty(2, 5, 3, device="meta"), "nuc", (0, 1)).shape == (3,)
+
+
+def test_gradient_of_the_nuclear_norm():
+    array = RNG.normal(size=(3, 5))
+    x = torch.from_numpy(array).requires_grad_()
+    norm = torch.norm(x, "nuc")
+    assert norm.grad_fn.name() == "SumBackward1"
+    (grad,) = torch.autograd.grad(norm, x, create_graph=True)
+    u, _, v = np.linalg.svd(array, full_matrices=False)
+    assert np.abs(grad.detach().numpy() - u @ v).max() < 1e-13
+    with pytest.raises(RuntimeError, match="derivative for polar is not implemented"):
+        grad.sum().backward()
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda x: torch.norm(torch.ones(3), "nuc"), RuntimeError, "The input tensor A must have at least 2 dimensions."),
+    (lambda x: torch.norm(x, "nuc"), RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got 0 1 2"),
+    (lambda x: torch.norm(x, "nuc", dim=1), RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got 1"),
+    (lambda x: torch.norm(x, "nuc", dim=()), RuntimeError, "linalg.matrix_norm: dim must be a 2-tuple. Got "),
+    (lambda x: torch.norm(x, "nuc", dim=(1, -2)), RuntimeError, "dims must be different. Got (1, 1)"),
+    (lambda x: torch.norm(x, "nuc", dim=(1, 5)), IndexError,
+     "Dimension out of range (expected to be in range of [-3, 2], but got 5)"),
+    (lambda x: torch.norm(x[0].half(), "nuc"), NotImplementedError, "Low precision dtypes not supported. Got Half"),
+    (lambda x: torch.norm(x[0].long(), "nuc"), NotImplementedError,
+     "linalg.matrix_norm: Expected a floating point or complex tensor as input. Got Long"),
+    (lambda x: torch.norm(x[0], "nuc", dtype=torch.int64), RuntimeError,
+     "linalg.matrix_norm: dtype should be floating point or complex, but got Long"),
+    (lambda x: torch.norm(x[0] * math.nan, "nuc"), RuntimeError,
+     "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."),
+    (lambda x: torch.norm(x, "foo"), RuntimeError, "linalg.matrix_norm: Order foo not supported."),
+])
+def test_nuclear_norm_fails(call, error, text):
+    with pytest.raises(error) as raised:
+        call(torch.ones(2, 3, 4))
+    assert text in str(raised.value)
 
 
 def test_gelu():

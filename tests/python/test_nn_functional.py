@@ -65,6 +65,14 @@ def test_infinities_and_nan():
         assert function(x).tolist() == pytest.approx(expected, nan_ok=True), function.__name__
 
 
+def test_slopes_at_zero():
+    """PyTorch's choices: those of the branch below zero."""
+    for function, slope in ((F.elu, 1.0), (lambda x: F.elu(x, 2.0), 2.0), (F.leaky_relu, 0.01), (F.silu, 0.5), (F.softplus, 0.5)):
+        x = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+        function(x * torch.tensor([1.0, -1.0], dtype=torch.float64)).sum().backward()
+        assert x.grad.tolist() == [slope, -slope]
+
+
 def test_half_precision_does_not_overflow():
     y = F.softplus(torch.tensor([-3.0, 15.0, 20.0], dtype=torch.float16))
     assert y.dtype == torch.float16 and y.tolist() == pytest.approx([0.0486, 15.0, 20.0], rel=1e-3)
@@ -80,6 +88,22 @@ def test_refusals():
             (RuntimeError, "lambda must be", lambda: F.softshrink(x, -1.0)),
             (ValueError, "x is not a valid value for reduction", lambda: F.smooth_l1_loss(x, x, reduction="x")),
             (ValueError, "x is not a valid value for reduction", lambda: F.mse_loss(x, x, reduction="x")),
+            (ValueError, "None is not a valid value for reduction", lambda: F.huber_loss(x, x, reduction=None)),
+            (ValueError, "3 is not a valid value for reduction", lambda: F.kl_div(x, x, reduction=3)),
+            (RuntimeError, "huber_loss does not support non-positive values for delta.", lambda: F.huber_loss(x, x, delta=0)),
+            (RuntimeError, "smooth_l1_loss does not support negative values", lambda: F.smooth_l1_loss(x, x, beta=-1)),
+            (RuntimeError, "kl_div: Integral inputs not supported.", lambda: F.kl_div(x, x.long(), reduction="sum")),
+            (NotImplementedError, "\"huber_cpu\" not implemented for 'Long'", lambda: F.huber_loss(x.long(), x.long())),
+            (NotImplementedError, "\"smooth_l1_cpu\" not implemented for 'Long'", lambda: F.smooth_l1_loss(x.long(), x.long())),
+            (NotImplementedError, "\"silu_cpu\" not implemented for 'Long'", lambda: F.silu(x.long())),
+            (NotImplementedError, "\"elu_cpu\" not implemented for 'Bool'", lambda: F.elu(x.bool())),
+            (NotImplementedError, "\"softplus_cpu\" not implemented for 'Long'", lambda: F.softplus(x.long())),
+            (NotImplementedError, "\"leaky_relu_cpu\" not implemented for 'Long'", lambda: F.leaky_relu(x.long())),
+            (NotImplementedError, "Bool inputs not supported for hardtanh", lambda: F.hardtanh(x.bool())),
+            (TypeError, "silu(): argument 'input' (position 1) must be Tensor, not list", lambda: F.silu([1.0])),
+            (TypeError, "leaky_relu(): argument 'negative_slope' (position 2) must be Number, not str",
+             lambda: F.leaky_relu(x, "a")),
+            (TypeError, "huber_loss(): argument 'delta' (position 4) must be float, not str", lambda: F.huber_loss(x, x, delta="a")),
             (ValueError, "Weights and input must have the same size.", lambda: F.huber_loss(x, x, weight=torch.ones(1)))):
         with pytest.raises(error) as caught:
             call()

@@ -7,7 +7,7 @@ those of PyTorch's functions of the same name.
 
 import warnings
 
-from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, mul as _mul, relu as _relu, sigmoid
+from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, relu as _relu, sigmoid
 from tenon._C import softmax as _softmax, tanh, where as _where
 
 from ._norms import batch_norm, layer_norm, pad
@@ -19,6 +19,13 @@ nll_loss = _nn.nll_loss
 _mse_loss = _nn.mse_loss
 _l1_loss = _nn.l1_loss
 _bce_with_logits = _nn.binary_cross_entropy_with_logits
+_silu = _nn.silu
+_elu = _nn.elu
+_softplus = _nn.softplus
+_leaky_relu = _nn.leaky_relu
+_smooth_l1_loss = _nn.smooth_l1_loss
+_huber_loss = _nn.huber_loss
+_kl_div = _nn.kl_div
 _dropout = _nn.dropout
 _embedding = _nn.embedding
 
@@ -70,7 +77,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         raise ValueError("min_val cannot be greater than max_val")
     if not input.is_floating_point():
         if input.dtype is _bool:
-            raise RuntimeError("Bool inputs not supported for hardtanh")
+            raise NotImplementedError("Bool inputs not supported for hardtanh")
         min_val, max_val = int(min_val), int(max_val)
     if inplace:
         return _in_place(lambda x: hardtanh(x, min_val, max_val), input)
@@ -86,7 +93,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     """input, multiplied by negative_slope where it is negative"""
     if inplace:
         return _in_place(lambda x: leaky_relu(x, negative_slope), input)
-    return _where(input > 0, input, input * negative_slope)
+    return _leaky_relu(input, negative_slope)
 
 
 def prelu(input, weight):
@@ -107,7 +114,7 @@ def elu(input, alpha=1.0, inplace=False):
     """input, and alpha * (exp(input) - 1) where it is not positive"""
     if inplace:
         return _in_place(lambda x: elu(x, alpha), input)
-    return _where(input > 0, input, alpha * _expm1(_where(input > 0, 0.0, input)))
+    return _elu(input, alpha)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -137,7 +144,7 @@ def silu(input, inplace=False):
     """input * sigmoid(input)"""
     if inplace:
         return _in_place(silu, input)
-    return input * sigmoid(input)
+    return _silu(input)
 
 
 def mish(input, inplace=False):
@@ -149,8 +156,7 @@ def mish(input, inplace=False):
 
 def softplus(input, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold"""
-    scaled = _mul(input, beta)
-    return _where(scaled > threshold, input, _log1p_exp(scaled) / beta)
+    return _softplus(input, beta, threshold)
 
 
 def logsigmoid(input):
@@ -340,49 +346,34 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         reduction = legacy_reduction(size_average, reduce)
     if target.shape != input.shape:
         _warn_sizes(input, target)
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    if beta == 0:
-        return _l1_loss(input, target, reduction=reduction)
-    difference = input - target
-    size = difference.abs()
-    loss = _where(size < beta, difference.square() * (0.5 / beta), size - 0.5 * beta)
-    return _reduced(loss, reduction)
+    return _smooth_l1_loss(input, target, reduction, beta)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """(input - target)^2 / 2 where the difference is at most delta, delta * (|input - target| - delta / 2) elsewhere"""
     if target.shape != input.shape:
         _warn_sizes(input, target)
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    difference = input - target
-    size = difference.abs()
-    loss = _where(size <= delta, difference.square() * 0.5, (size - 0.5 * delta) * delta)
-    if weight is not None:
-        if weight.shape != loss.shape:
-            raise ValueError("Weights and input must have the same size.")
-        loss = loss * weight  # the mean stays one over the elements, unlike mse_loss's
-    return _reduced(loss, reduction)
+    if weight is None:
+        return _huber_loss(input, target, reduction, delta)
+    loss = _huber_loss(input, target, "none", delta)
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    return _reduced(loss * weight, reduction)  # the mean stays one over the elements, unlike mse_loss's
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input), input being logarithms; with log_target, target being logarithms too"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
-    if log_target:
-        loss = target.exp() * (target - input)
-    else:
-        # 0 * log(0) is 0
-        loss = target * _where(target == 0, 1.0, target).log() - target * input
     if reduction == "batchmean":
-        return loss.sum() / input.shape[0] if input.dim() else loss.sum()
+        loss = _kl_div(input, target, "sum", log_target=log_target)
+        return loss / input.shape[0] if input.dim() else loss
     if reduction == "mean":
         warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
                       "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
                       "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
                       stacklevel=2)
-    return _reduced(loss, reduction)
+    return _kl_div(input, target, reduction, log_target=log_target)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",

@@ -9,6 +9,7 @@
 extern const tn__backend tn__cpu_backend;
 
 /* ---- kernels, one per family of ops.def ---- */
+#define tn__cpu_CPU_ONLY(kernel) tn__cpu_##kernel
 #define UNARY(...)
 #define BINARY(...)
 #define TERNARY(...)

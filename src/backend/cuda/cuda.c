@@ -14,6 +14,7 @@ tn_status tn__cuda_resolve(tn_device asked, tn_device *out)
 }
 
 static const tn__kernel kernels[TN__OPS] = {
+#define tn__gpu_CPU_ONLY(kernel) NULL
 #define UNARY(...)
 #define BINARY(...)
 #define TERNARY(...)
@@ -23,6 +24,7 @@ static const tn__kernel kernels[TN__OPS] = {
 #define FUNC(...)
 #include "op/ops.def"
 #include "op/ops_undef.h"
+#undef tn__gpu_CPU_ONLY
 };
 
 const tn__backend tn__cuda_backend = {

@@ -134,6 +134,7 @@ void tn__gpu_forget(tn_device device);
 /* ---- the operations, one function per kernel column of ops.def: run_*.c ---- */
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
+#define tn__gpu_CPU_ONLY(kernel) tn__gpu_##kernel /* declared, and nowhere there */
 #define UNARY(...)
 #define BINARY(...)
 #define TERNARY(...)
@@ -143,5 +144,6 @@ tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
 #define FUNC(...)
 #include "op/ops.def"
 #include "op/ops_undef.h"
+#undef tn__gpu_CPU_ONLY
 
 #endif
