@@ -46,7 +46,8 @@ TN_API void tn_team_step_release(tn_team_step *step);
 TN_API tn_device_list tn_team_step_devices(const tn_team_step *step);
 
 /* Around the forward of replica i, on the thread that runs it: enter makes its device the current one, and that device's
- * current stream the one that it was where the step was made. leave brings back what was; also to be called where enter failed. */
+ * current stream the one that it was where the step was made. leave brings back what was; also to be called where enter
+ * failed. */
 typedef struct tn_replica_guard {
     int32_t device;  /* that was current */
     int32_t replica; /* -1: enter failed */
@@ -122,7 +123,8 @@ TN_API tn_module *tn_nn_data_parallel(tn_module *module);
 /* ---- what a step cost ---- */
 
 /* Times as the device's stream passes them, waiting for other devices and for the host included; -1: not part of the step.
- * reduce_ms: after the device's last gradient, which is what backward does not hide. host_ms: the host's time for queueing the replica's forward. */
+ * reduce_ms: after the device's last gradient, which is what backward does not hide. host_ms: the host's time for queueing
+ * the replica's forward. */
 typedef struct tn_parallel_report {
     tn_device device;
     int64_t samples;
@@ -130,8 +132,8 @@ typedef struct tn_parallel_report {
     int64_t scatter_bytes, broadcast_bytes, gather_bytes, reduce_bytes; /* that crossed between devices */
 } tn_parallel_report;
 
-/* Of the step that was begun last, a row for each device; waits until what was queued so far is done. Writes up to cap rows; returns how many there are: 0
- * before the first step. */
+/* Of the step that was begun last, a row for each device; waits until what was queued so far is done. Writes up to cap rows;
+ * returns how many there are: 0 before the first step. */
 TN_API size_t tn_team_report(tn_team *team, tn_parallel_report *out, size_t cap);
 /* The same as text, with bars and what bounds the step, as snprintf writes it. */
 TN_API int64_t tn_team_explain(tn_team *team, char *out, size_t n);

@@ -65,6 +65,26 @@ static tn_tensor *run(const job *j, int64_t i)
     return y;
 }
 
+/* Every device's current stream is the caller's, until they are given back. */
+static void lend_streams(const tn_team_step *step, tn__stream **before)
+{
+    for (size_t i = 0; step && i < step->n; i++) {
+        tn__stream *s = step->member[i].stream;
+        before[i] = s ? tn__stream_retain(tn__stream_of(s->device)) : NULL;
+        if (before[i])
+            tn__backend_of(s->device)->queue->set_current(s);
+    }
+}
+
+static void give_streams_back(const tn_team_step *step, tn__stream *const *before)
+{
+    for (size_t i = 0; step && i < step->n; i++) {
+        if (before[i])
+            tn__backend_of(before[i]->device)->queue->set_current(before[i]);
+        tn__stream_release(before[i]);
+    }
+}
+
 /* On a thread of the crew: as the caller is. */
 static void run_turn(void *ctx, int64_t i)
 {
@@ -77,7 +97,10 @@ static void run_turn(void *ctx, int64_t i)
         tn_device default_device;
         tn_status error;
     } was = {t->no_grad, t->born, t->default_device, t->error};
+    tn__stream *streams[64];
     tn_scope *open = tn_scope_suspend();
+    lend_streams(j->step, streams);
+    t->error = was.error; /* a device that is lost has no stream: its replica will say so */
     t->site = j->site;
     t->no_grad = j->no_grad;
     t->born = j->born;
@@ -90,6 +113,7 @@ static void run_turn(void *ctx, int64_t i)
     t->no_grad = was.no_grad;
     t->born = was.born;
     t->default_device = was.default_device;
+    give_streams_back(j->step, streams);
     tn_scope_resume(open);
 }
 

@@ -142,6 +142,21 @@ static tn_tensor *alias(const job *j, const tn_tensor *t)
     return a;
 }
 
+/* Did a reset take the memory away that is to be copied? */
+static tn_status check_void(const job *j)
+{
+    for (size_t k = 0; k < j->ts.n; k++) {
+        const tn_tensor *t = j->ts.t[k];
+        const tn__queue *q = tn__backend_of(t->device)->queue;
+        if (q && t->storage && q->gone(t->storage))
+            return tn__error(TN_EDEVICE,
+                             "tn_parallel_broadcast: tensor %zu, %s, is void: tn_cuda_reset took the memory of "
+                             "%s away",
+                             k, tn__tensor_str(t).s, tn_device_text(t->device).s);
+    }
+    return TN_OK;
+}
+
 static tn_tensor *copy_to(const job *j, size_t i, size_t k)
 {
     tn_tensor *t = j->ts.t[k];
@@ -387,7 +402,9 @@ tn_status tn_parallel_broadcast_opt(tn_tensors ts, tn_device_list devices, tn_te
     for (size_t i = 0; i < n; i++)
         out[i] = NULL;
     tn__scope_push(t, &scope);
-    e = copy_all(&j);
+    e = TN_UNLIKELY(atomic_load(&tn__resets) != 0) ? check_void(&j) : TN_OK;
+    if (!e)
+        e = copy_all(&j);
     if (!e)
         e = record(&j);
     if (e)

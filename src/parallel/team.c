@@ -110,8 +110,8 @@ static tn_status take_devices(tn_team *t, tn_device_list devices)
 tn_team *tn_team_new(tn_device_list devices)
 {
     tn__enter(TN__NOWHERE);
-    if (!devices.n || !devices.d)
-        return tn__fail(TN_EINVAL, "a team needs at least one device");
+    if (!devices.n || !devices.d || devices.n > 64)
+        return tn__fail(TN_EINVAL, "a team has between 1 and 64 devices, not %zu", devices.n);
     tn_team *t = make_team(devices.n);
     if (t && take_devices(t, devices)) {
         free_team(t);

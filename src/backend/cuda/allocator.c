@@ -719,13 +719,6 @@ void tn__cuda_empty_cache(tn_device device)
     pthread_mutex_unlock(&a->lock);
 }
 
-void tn__cuda_empty_siblings(const tn__cuda_device *dev)
-{
-    for (const tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
-        if (s != dev)
-            tn__cuda_empty_cache(TN_CUDA(s->index));
-}
-
 tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
 {
     arena *a = arena_of(dev->index);

@@ -35,6 +35,15 @@ void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e)
     tn__cuda_leave(v);
 }
 
+tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_event e, tn__cu_result r)
+{
+    if (TN_LIKELY(r == TN__CU_SUCCESS))
+        return TN_OK;
+    tn__cu_result own = of == dev ? r : tn__cu.event_query(e);
+    bool is_events = own != TN__CU_SUCCESS && own != TN__CU_NOT_READY;
+    return tn__cuda_failed(is_events ? of : dev, is_events ? own : r, "making a stream wait");
+}
+
 /* ---- public ---- */
 
 struct tn_event {
@@ -138,14 +147,6 @@ tn_status tn_event_record(tn_event *e, tn_stream *stream)
     return dev ? record(e, dev, stream ? stream : tn__cuda_current(dev)) : tn_error_code();
 }
 
-/* A wait may fail for what happened on the event's device, which may be another one than the stream's. */
-static tn_status wait_failed(const tn_event *e, tn__cuda_device *dev, tn__cu_result r)
-{
-    tn__cu_result own = e->device == dev ? r : tn__cu.event_query(e->handle);
-    bool is_events = own != TN__CU_SUCCESS && own != TN__CU_NOT_READY;
-    return tn__cuda_failed(is_events ? e->device : dev, is_events ? own : r, "making a stream wait");
-}
-
 tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
 {
     if (!stream || !e)
@@ -157,7 +158,7 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
     if (!dev)
         return tn_error_code();
     tn__cu_result r = tn__cu.stream_wait_event(stream->handle, e->handle, 0);
-    return r ? wait_failed(e, dev, r) : TN_OK;
+    return tn__cuda_waits(dev, e->device, e->handle, r);
 }
 
 tn_event *tn_stream_record_event(tn_stream *stream)

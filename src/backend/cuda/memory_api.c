@@ -31,6 +31,13 @@ tn_memory_statistics tn__cuda_memory_stats(tn_device device)
     };
 }
 
+void tn__cuda_empty_siblings(const tn__cuda_device *dev)
+{
+    for (const tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
+        if (s != dev)
+            tn__cuda_empty_cache(TN_CUDA(s->index));
+}
+
 int64_t tn_memory_summary(tn_device device, char *out, size_t size)
 {
     tn_device d;
