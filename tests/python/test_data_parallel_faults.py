@@ -141,6 +141,14 @@ def test_the_main_gpu_is_lost():
             torch.cuda.synchronize(0)
     with pytest.raises(RuntimeError):
         net(x)
+    torch.cuda.reset(0)
+    with pytest.raises(RuntimeError):  # its tensors are void
+        net(x)
+    net.module = nn.Linear(3, 2).cuda()
+    y = net(x)
+    y.sum().backward()
+    assert_close(y, net.module(x.cuda()))
+    assert net.module.bias.grad.tolist() == [6, 6]
 
 
 # ---- what is kept, and what is not ----
