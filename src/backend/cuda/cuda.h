@@ -185,9 +185,9 @@ tn_status tn__cuda_stream_synchronize(tn__cuda_device *dev, tn__stream *s);
 /* Events without timing, from a pool of the device. NULL with an error set. */
 tn__cu_event tn__cuda_event_get(tn__cuda_device *dev);
 void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e);
-/* The result of making a stream of dev wait for an event of another device, as an error: it may be for what happened there,
- * and then kills that one. */
-tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_event e, tn__cu_result r);
+/* The result of making a stream of dev, whose context is current, wait for an event of another device, as an error: where dev
+ * itself is well, it is for what happened there, and kills that one. */
+tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_result r);
 /* The names of what was launched last on a stream, for messages about asynchronous failures. */
 void tn__cuda_note_launch(tn__cuda_device *dev, tn__stream *s, const char *label);
 /* Everything that was queued on the stream when 'queued' was read is done now. */

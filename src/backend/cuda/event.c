@@ -35,13 +35,13 @@ void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e)
     tn__cuda_leave(v);
 }
 
-tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_event e, tn__cu_result r)
+tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_result r)
 {
     if (TN_LIKELY(r == TN__CU_SUCCESS))
         return TN_OK;
-    tn__cu_result own = of == dev ? r : tn__cu.event_query(e);
-    bool is_events = own != TN__CU_SUCCESS && own != TN__CU_NOT_READY;
-    return tn__cuda_failed(is_events ? of : dev, is_events ? own : r, "making a stream wait");
+    tn__cu_result own = of == dev ? r : tn__cu.stream_query(NULL); /* of dev, whose context is current */
+    bool is_mine = own != TN__CU_SUCCESS && own != TN__CU_NOT_READY;
+    return tn__cuda_failed(is_mine ? dev : of, r, "making a stream wait");
 }
 
 /* ---- public ---- */
@@ -158,7 +158,7 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
     if (!dev)
         return tn_error_code();
     tn__cu_result r = tn__cu.stream_wait_event(stream->handle, e->handle, 0);
-    return tn__cuda_waits(dev, e->device, e->handle, r);
+    return tn__cuda_waits(dev, e->device, r);
 }
 
 tn_event *tn_stream_record_event(tn_stream *stream)

@@ -50,7 +50,7 @@ static tn_status order(tn__cuda_device *first_dev, tn__stream *first, tn__cuda_d
     if (!e) {
         r = before ? TN__WAIT(peer_before, tn__cu.stream_wait_event(handle(waiting), event, 0))
                    : TN__WAIT(peer_after, tn__cu.stream_wait_event(handle(waiting), event, 0));
-        e = tn__cuda_waits(waiting_dev, first_dev, event, r);
+        e = tn__cuda_waits(waiting_dev, first_dev, r);
     }
     tn__cuda_event_put(first_dev, event);
     return e;
@@ -66,9 +66,9 @@ static tn_status send(const crossing *c, void *to, const void *from, size_t byte
     tn__cu_result r = tn__cu.memcpy_peer_async(address(to), c->to->context, address(from), c->from->context, bytes, s);
     if (TN_LIKELY(r == TN__CU_SUCCESS))
         return TN_OK;
-    tn__cu_result theirs = tn__cu.stream_query(handle(c->to_stream)); /* which of the two is it? */
-    bool is_theirs = theirs != TN__CU_SUCCESS && theirs != TN__CU_NOT_READY;
-    return tn__cuda_failed(is_theirs ? c->to : c->from, r, "cuMemcpyPeerAsync");
+    tn__cu_result mine = tn__cu.stream_query(s); /* which of the two is it? */
+    bool is_mine = mine != TN__CU_SUCCESS && mine != TN__CU_NOT_READY;
+    return tn__cuda_failed(is_mine || r == TN__CU_INVALID_VALUE ? c->from : c->to, r, "cuMemcpyPeerAsync");
 }
 
 static tn_status copy_direct(const crossing *c, void *to, const void *from, size_t bytes)
@@ -121,7 +121,7 @@ static tn_status into_chunk(const crossing *c, chunk *k, const void *from, size_
     tn__cu_stream s = handle(c->from_stream);
     tn_status e = at(c->from);
     if (!e && k->busy)
-        e = tn__cuda_waits(c->from, c->to, k->went, TN__WAIT(staged_went, tn__cu.stream_wait_event(s, k->went, 0)));
+        e = tn__cuda_waits(c->from, c->to, TN__WAIT(staged_went, tn__cu.stream_wait_event(s, k->went, 0)));
     if (!e)
         e = tn__cuda_check(c->from, tn__cu.memcpy_dtoh_async(k->pin->p, address(from), bytes, s), "cuMemcpyDtoHAsync");
     if (!e)
@@ -134,7 +134,7 @@ static tn_status out_of_chunk(const crossing *c, chunk *k, void *to, size_t byte
     tn__cu_stream s = handle(c->to_stream);
     tn_status e = at(c->to);
     if (!e)
-        e = tn__cuda_waits(c->to, c->from, k->came, TN__WAIT(staged_came, tn__cu.stream_wait_event(s, k->came, 0)));
+        e = tn__cuda_waits(c->to, c->from, TN__WAIT(staged_came, tn__cu.stream_wait_event(s, k->came, 0)));
     if (!e)
         e = tn__cuda_check(c->to, tn__cu.memcpy_htod_async(address(to), k->pin->p, bytes, s), "cuMemcpyHtoDAsync");
     if (!e)

@@ -261,7 +261,7 @@ static tn_status wait_for(tn__stream *s, tn__stream *other)
     tn_status st = tn__cuda_check(from, r, "recording an event");
     tn__cuda_device *dev = st ? NULL : tn__cuda_use_stream(s);
     if (dev)
-        st = tn__cuda_waits(dev, from, e, TN__WAIT(stream_wait, tn__cu.stream_wait_event(s->handle, e, 0)));
+        st = tn__cuda_waits(dev, from, TN__WAIT(stream_wait, tn__cu.stream_wait_event(s->handle, e, 0)));
     else
         st = tn_error_code();
     tn__cuda_event_put(from, e); /* the wait has taken what it needs of it */
