@@ -32,7 +32,7 @@ def test_program(name):
 
 def test_every_block_is_listed_and_expected():
     tests = {b.test for b in BLOCKS}
-    assert len(tests) == len(BLOCKS) == 68
+    assert len(tests) == len(BLOCKS) == 74
     expected = {p.name.removesuffix(".out").removesuffix(".c") for p in (DOCUMENTS / "expected").iterdir()}
     assert expected == tests
     code = {p.name.split(".")[0] for p in (DOCUMENTS / "python").iterdir()}
