@@ -101,7 +101,9 @@ static tn_status take_devices(tn_team *t, tn_device_list devices)
             return e;
         for (size_t k = 0; k < i; k++)
             if (tn_device_equal(t->device[i], t->device[k]))
-                return tn__error(TN_EINVAL, "device %s is named twice: each works on one part of the batch",
+                return tn__error(TN_EINVAL,
+                                 "device %s is named twice: each works on one part of the batch\n"
+                                 "  TENON_VISIBLE_DEVICES=0,0 makes two devices of one GPU",
                                  tn_device_text(t->device[i]).s);
     }
     return TN_OK;
