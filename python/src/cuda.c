@@ -98,28 +98,28 @@ static PyObject *capability(PyObject *self, PyObject *o)
     return status ? py_raise() : Py_BuildValue("(ii)", (int)major, (int)minor);
 }
 
-static PyObject *physical(PyObject *self, PyObject *o)
+/* A number of a device; below 0: none, or an error. */
+static PyObject *number_of(PyObject *o, int32_t (*ask)(tn_device))
 {
-    (void)self;
     tn_device d;
     int32_t n;
     if (py_cuda_index(o, &d))
         return NULL;
     tn_error_clear();
-    UNLOCKED(n = tn_cuda_physical(d));
+    UNLOCKED(n = ask(d));
     return n < 0 && tn_error_code() ? py_raise() : PyLong_FromLong(n);
+}
+
+static PyObject *physical(PyObject *self, PyObject *o)
+{
+    (void)self;
+    return number_of(o, tn_cuda_physical);
 }
 
 static PyObject *ordinal(PyObject *self, PyObject *o)
 {
     (void)self;
-    tn_device d;
-    int32_t n;
-    if (py_cuda_index(o, &d))
-        return NULL;
-    tn_error_clear();
-    UNLOCKED(n = tn_cuda_ordinal(d));
-    return n < 0 ? py_raise() : PyLong_FromLong(n);
+    return number_of(o, tn_cuda_ordinal);
 }
 
 static PyObject *synchronize(PyObject *self, PyObject *o)

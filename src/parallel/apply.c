@@ -8,9 +8,9 @@
 /* One replica's turn. */
 typedef struct turn {
     tn_module *m;
-    tn_tensor *x, *y;   /* y: a reference, of the thread's that ran it */
-    tn__stream *stream; /* the caller's current one, of x's device; NULL where work is not queued */
-    tn__error_copy error;
+    tn_tensor *x, *y;      /* y: a reference, of the thread's that ran it */
+    tn__stream *stream;    /* the caller's current one, of x's device; NULL where work is not queued */
+    tn__error_copy *error; /* of a turn on a thread of its own */
 } turn;
 
 typedef struct job {
@@ -107,7 +107,7 @@ static void run_turn(void *ctx, int64_t i)
     t->default_device = j->default_device;
     w->y = run(j, i);
     if (!w->y) {
-        tn__error_save(&w->error);
+        tn__error_save(w->error);
         t->error = was.error;
     }
     t->no_grad = was.no_grad;
@@ -133,19 +133,26 @@ static tn_tensor *receive(tn__thread *t, tn_tensor *y)
 
 static tn_status run_crew(tn__thread *t, job *j, size_t n, tn_tensor **outputs)
 {
+    const size_t bytes = n * sizeof(tn__error_copy);
+    tn__error_copy *errors = tn__block_get(bytes);
     tn_status e = TN_OK;
+    if (!errors)
+        return tn__error_memory("running replicas", bytes);
+    for (size_t i = 0; i < n; i++)
+        j->turn[i].error = &errors[i];
     tn__crew_run((int64_t)n, run_turn, j);
     for (size_t i = 0; i < n; i++) {
         outputs[i] = receive(t, j->turn[i].y);
         if (outputs[i] || e)
             continue;
-        e = j->turn[i].y ? TN_ENOMEM : j->turn[i].error.code;
+        e = j->turn[i].y ? TN_ENOMEM : errors[i].code;
         if (!j->turn[i].y) {
             tn__error(e, "a replica failed"); /* so that there is a record to fill */
-            tn__error_restore(&j->turn[i].error);
+            tn__error_restore(&errors[i]);
             tn_team_step_blame(j->step, i);
         }
     }
+    tn__block_put(errors, bytes);
     return e;
 }
 

@@ -60,7 +60,7 @@ static tn_tensor *new_copy(const tn_tensor *source, tn_device device)
         s.shape[d] = source->shape[d];
         s.stride[d] = source->stride[d];
     }
-    return tn__tensor_make(&s, device);
+    return tn__parallel_make(&s, device);
 }
 
 static bool same_kind(const tn_tensor *a, const tn_tensor *b)

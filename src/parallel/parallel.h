@@ -163,6 +163,8 @@ TN_MUST_USE tn_status tn__reduce(const tn__gradients *gs, tn_tensor **total);
 /* Is it a new reference's worth: what the innermost scope owns goes out of it as these results. */
 tn_status tn__parallel_hand_out(tn__thread *t, tn_scope *scope, tn_tensor **out, size_t n, tn_status e);
 tn_status tn__parallel_check(const char *what, tn_tensors ts);
+/* tn__tensor_make, where the size is not one that another tensor's memory has already: an expanded tensor may have any. */
+tn_tensor *tn__parallel_make(const tn__spec *spec, tn_device device);
 
 /* ---- modules ---- */
 

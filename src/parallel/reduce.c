@@ -133,7 +133,7 @@ static tn_status make_own(work *w, part *p)
     for (int32_t d = 0; d < spec.ndim; d++)
         spec.shape[d] = p->whole->shape[d];
     enter(w, p->at);
-    tn_tensor *own = tn__tensor_make(&spec, p->whole->device);
+    tn_tensor *own = tn__parallel_make(&spec, p->whole->device);
     if (own)
         tn__scope_adopt(tn__self(), own);
     tn_status e = own && tn_copy_(own, p->whole) ? TN_OK : tn_error_code();

@@ -242,6 +242,15 @@ static tn_status differs(const tn_tensor *a, const tn_tensor *b, size_t i)
                      i, tn__tensor_str(b).s, tn__tensor_str(a).s);
 }
 
+tn_tensor *tn__parallel_make(const tn__spec *s, tn_device device)
+{
+    int64_t numel;
+    if (!tn__shape_numel(s->shape, s->ndim, tn__dtype_size(s->dtype), &numel))
+        return tn__fail(TN_EINVAL, "a tensor of shape %s is larger than memory can be",
+                        tn__shape_str(s->shape, s->ndim).s);
+    return tn__tensor_make(s, device);
+}
+
 /* The whole's shape; c's sizes and devices. */
 static tn_status plan_whole(tn_tensors parts, int64_t dim, cut *c, tn__spec *whole)
 {
@@ -263,7 +272,11 @@ static tn_status plan_whole(tn_tensors parts, int64_t dim, cut *c, tn__spec *who
             return differs(first, p, i);
         c->size[i] = c->scalars ? 1 : p->shape[at];
         c->device[i] = p->device;
-        whole->shape[at] += c->size[i];
+        if (__builtin_add_overflow(whole->shape[at], c->size[i], &whole->shape[at]))
+            return tn__error(TN_EINVAL,
+                             "tn_parallel_gather: the sizes along dimension %d add up to more than an index can "
+                             "count",
+                             (int)at);
     }
     c->dim = at;
     return TN_OK;
@@ -303,7 +316,7 @@ tn_status tn__parallel_check(const char *what, tn_tensors parts)
 static tn_tensor *gather(tn__thread *t, tn_tensors parts, cut *c, const tn_parallel_options *o)
 {
     tn__spec spec;
-    tn_tensor *whole = plan_whole(parts, o->dim, c, &spec) ? NULL : tn__tensor_make(&spec, c->home), *out = NULL;
+    tn_tensor *whole = plan_whole(parts, o->dim, c, &spec) ? NULL : tn__parallel_make(&spec, c->home), *out = NULL;
     tn_status e = whole ? TN_OK : tn_error_code();
     if (whole)
         tn__scope_adopt(t, whole);

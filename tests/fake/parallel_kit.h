@@ -51,16 +51,22 @@ static inline tn_tensor *kit_user_forward(tn_module *self, tn_tensor *x)
     return tn_mul(tn_forward(tn_module_child(self, "head"), h), *scale);
 }
 
-static inline tn_module *kit_user(void)
+/* A module of that class, with the parts that kit_user_forward wants. */
+static inline tn_module *kit_user_of(const tn_module_class *cls)
 {
-    static const tn_module_class cls = {.struct_size = sizeof cls, .name = "User", .forward = kit_user_forward};
     static double scale = 1.5;
     tn_manual_seed(7);
-    tn_module *m = tn_module_new(&cls, &scale);
+    tn_module *m = tn_module_new(cls, &scale);
     tn_module_add_parameter(m, "w", tn_mul(tn_randn(TN_SHAPE(KIT_HIDDEN, KIT_IN)), 0.5));
     tn_module_add_parameter(m, "b", tn_mul(tn_randn(TN_SHAPE(KIT_HIDDEN)), 0.5));
     tn_module_add_child(m, "head", tn_nn_linear(KIT_HIDDEN, KIT_OUT));
     return m;
+}
+
+static inline tn_module *kit_user(void)
+{
+    static const tn_module_class cls = {.struct_size = sizeof cls, .name = "User", .forward = kit_user_forward};
+    return kit_user_of(&cls);
 }
 
 /* A user's class whose ctx points to its parts, and is made anew for each replica. */

@@ -91,13 +91,7 @@ static tn_tensor *picky_forward(tn_module *self, tn_tensor *x)
 static tn_module *picky(void)
 {
     static const tn_module_class cls = {.struct_size = sizeof cls, .name = "Picky", .forward = picky_forward};
-    static double scale = 1.5;
-    tn_manual_seed(7);
-    tn_module *m = tn_module_new(&cls, &scale);
-    tn_module_add_parameter(m, "w", tn_mul(tn_randn(TN_SHAPE(KIT_HIDDEN, KIT_IN)), 0.5));
-    tn_module_add_parameter(m, "b", tn_mul(tn_randn(TN_SHAPE(KIT_HIDDEN)), 0.5));
-    tn_module_add_child(m, "head", tn_nn_linear(KIT_HIDDEN, KIT_OUT));
-    return m;
+    return kit_user_of(&cls);
 }
 
 static int lowest(unsigned bits)

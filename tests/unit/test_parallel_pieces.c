@@ -170,6 +170,9 @@ static void bad_gather(void **state)
     REFUSED_NULL(tn_parallel_gather(((tn_tensors){NULL, 0}), TN_CPU));
     REFUSED_NULL(tn_parallel_gather(TN_TENSORS(a, TN_NONE), TN_CPU));
     FAILS(tn_parallel_gather(TN_TENSORS(a, a), TN_CPU, .dim = 2), TN_EINDEX, "Dimension out of range");
+    tn_tensor *huge = MADE(tn_expand(tn_ones(TN_SHAPE(1)), TN_SHAPE(INT64_C(1) << 61))); /* one element, shown often */
+    FAILS(tn_parallel_gather(TN_TENSORS(huge, huge), TN_CPU), TN_EINVAL, "larger than memory can be");
+    FAILS(tn_parallel_gather(TN_TENSORS(huge, huge, huge, huge), TN_CPU), TN_EINVAL, "more than an index can count");
     FAILS(tn_parallel_gather(TN_TENSORS(a, a), TN_CUDA(0)), TN_EDEVICE, "");
     tn_scope_close(scope);
     assert_int_equal(tn_live_tensors(), 0);
