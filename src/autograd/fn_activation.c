@@ -25,6 +25,8 @@ static tn_tensor *floating(const char *what, tn_tensor *x)
 static tn_tensor *floating_there(const char *what, tn_tensor *x)
 {
     char name[32];
+    if (TN_LIKELY(x && x != TN_NONE && tn__dtype_is_float(x->dtype)))
+        return x;
     snprintf(name, sizeof name, "%s_%s", what, x && x != TN_NONE && x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
     return floating(x && x != TN_NONE ? name : what, x);
 }

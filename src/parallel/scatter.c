@@ -352,7 +352,5 @@ tn_tensor *tn_parallel_gather_opt(tn_tensors parts, tn_device device, const tn_p
     }
     tn__scope_push(t, &scope);
     tn_tensor *out = gather(t, parts, c, &o);
-    if (t->site != o.site && o.site)
-        t->site = o.site;
     return tn__scope_pop(t, &scope, out);
 }
