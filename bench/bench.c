@@ -7,6 +7,7 @@
 enum { BATCHES = 9 };
 
 void (*bench_finish)(void);
+bool (*bench_able)(const char *name);
 
 static double now(void)
 {
@@ -37,6 +38,11 @@ static double batch(const bench *b, long calls)
     if (bench_finish)
         bench_finish();
     return now() - start;
+}
+
+static bool is_able(const bench *b)
+{
+    return !bench_able || bench_able(b->name);
 }
 
 /* Seconds per call: the median of batches that take about 20 ms each. */
@@ -85,7 +91,9 @@ static int serve(const bench *list, int n)
         int i = 0;
         while (i < n && strcmp(list[i].name, name) != 0)
             i++;
-        if (i < n)
+        if (i < n && !is_able(&list[i]))
+            printf("unable\n");
+        else if (i < n)
             printf("%.9g %.9g %s\n", measure(&list[i]), list[i].work, list[i].unit ? list[i].unit : "-");
         else
             printf("unknown\n");
@@ -101,8 +109,12 @@ int bench_main(int argc, char **argv, const bench *list, int n)
     for (int i = 0; i < n; i++) {
         if (argc > 1 && !strcmp(argv[1], "--list"))
             printf("%s\n", list[i].name);
-        else if (argc < 2 || strstr(list[i].name, argv[1]))
+        else if (argc >= 2 && !strstr(list[i].name, argv[1]))
+            continue;
+        else if (is_able(&list[i]))
             report(&list[i], measure(&list[i]));
+        else
+            printf("%-34s          - (not on this machine)\n", list[i].name);
         fflush(stdout);
     }
     return 0;

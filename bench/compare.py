@@ -77,7 +77,7 @@ class Server:
         words = self.line().split()
         if not words:
             sys.exit(f"compare.py: {self.process.args} ended while measuring {name}")
-        return None if words[0] == "unknown" else [float(w) for w in words[:2]]
+        return None if words[0] in ("unknown", "unable") else [float(w) for w in words[:2]]
 
 
 def time_text(seconds):

@@ -266,8 +266,8 @@ static void cpu(void)
     snprintf(text, sizeof text, "%s, %d thread%s, %.1f GiB of memory", d.name, (int)d.units, d.units == 1 ? "" : "s",
              (double)d.total_memory / 1073741824);
     line(true, "cpu", text, "");
-    bool blas = strstr(d.detail, "BLAS ") != NULL && !strstr(d.detail, "no BLAS");
-    line(true, "kernels", d.detail, blas ? "" : "a BLAS is optional: apt-get install libopenblas0-pthread");
+    bool none = strstr(d.detail, "no BLAS was found") != NULL;
+    line(true, "kernels", d.detail, none ? "a BLAS is optional: apt-get install libopenblas0-pthread" : "");
 }
 
 int cmd_doctor(int argc, char **argv)

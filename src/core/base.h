@@ -23,13 +23,20 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TN_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define TN_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define TN_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define TN_TSAN 1
 #endif
 #endif
 #ifndef TN_ASAN
 #define TN_ASAN 0
+#endif
+#ifndef TN_TSAN
+#define TN_TSAN 0
 #endif
 
 static inline int64_t tn__div_up(int64_t a, int64_t b)

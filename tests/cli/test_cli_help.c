@@ -60,6 +60,12 @@ static void doctor(void **state)
     CONTAINS(r.out, "[--] set        TENON_FAKE_GPU=2\n");
     CONTAINS(r.out, "nothing reads it; did you mean TENON_FAKE_GPUS?\n");
     unsetenv("TENON_FAKE_GPU");
+    const char *blas = getenv("TENON_BLAS");
+    setenv("TENON_BLAS", "/nowhere", 1);
+    CONTAINS(GOOD(TENON("doctor")).out, "own products (TENON_BLAS: /nowhere is not a BLAS)\n");
+    setenv("TENON_BLAS", "off", 1);
+    CONTAINS(GOOD(TENON("doctor")).out, "own products (TENON_BLAS=off)\n");
+    blas ? setenv("TENON_BLAS", blas, 1) : unsetenv("TENON_BLAS");
 }
 
 static void doctor_on_a_list(void **state)

@@ -2,7 +2,8 @@
  *
  * It is asked for products above 64^3, unless its kernels are known to be of an older instruction set than the own ones
  * (OpenBLAS 0.3.21 runs Haswell kernels on a CPU with AVX-512: measured, half the rate of the own product).
- * TENON_BLAS: a path to load instead, or 'off'. */
+ * TENON_BLAS: a path to load instead, or 'off'. A build for ThreadSanitizer opens none unless TENON_BLAS names it: a
+ * BLAS's threads are ordered by means that ThreadSanitizer does not see. */
 #include "backend/cpu/cpu.h"
 #include "core/dynlib.h"
 #include <pthread.h>
@@ -21,7 +22,7 @@ static struct {
     sgemm_fn sgemm;
     dgemm_fn dgemm;
     bool prefer; /* at least as new an instruction set as the own kernels' */
-    char description[160];
+    char description[256];
 } blas = {.once = PTHREAD_ONCE_INIT};
 
 static const char *const libraries[] = {"libopenblas.so.0",
@@ -76,10 +77,24 @@ static void *open_library(const char **opened)
 {
     const char *path = getenv("TENON_BLAS");
     const char *const only[] = {path, NULL};
-    if (path && !strcmp(path, "off"))
+    bool named = path && *path;
+    if (named ? !strcmp(path, "off") : TN_TSAN)
         return NULL;
     *opened = path;
-    return tn__dynlib_open(path && *path ? only : libraries, opened);
+    return tn__dynlib_open(named ? only : libraries, opened);
+}
+
+/* Why there is no BLAS. */
+static void describe_none(void)
+{
+    const char *path = getenv("TENON_BLAS");
+    if (path && *path && strcmp(path, "off") != 0)
+        snprintf(blas.description, sizeof blas.description, "own products (TENON_BLAS: %.160s is not a BLAS)", path);
+    else
+        snprintf(blas.description, sizeof blas.description, "own products (%s)",
+                 path && *path ? "TENON_BLAS=off"
+                 : TN_TSAN     ? "no BLAS is opened under ThreadSanitizer"
+                               : "no BLAS was found");
 }
 
 /* A BLAS that is not to be used is closed again: an open one keeps threads of its own, which wait by spinning. */
@@ -89,11 +104,12 @@ static void find(void)
     void *lib = open_library(&opened);
     if (!lib || !find_products(lib)) {
         tn__dynlib_close(lib);
+        describe_none();
         return;
     }
     const char *core = core_name(lib);
     blas.prefer = !core || strcmp(tn__isa()->name, "avx512") != 0 || is_wide(core);
-    snprintf(blas.description, sizeof blas.description, "BLAS %s%s%s%s", opened, core ? ", kernels " : "",
+    snprintf(blas.description, sizeof blas.description, "BLAS %.120s%s%.40s%s", opened, core ? ", kernels " : "",
              core ? core : "", blas.prefer ? "" : " (own products are faster here)");
     if (!blas.prefer) {
         blas.sgemm = NULL;

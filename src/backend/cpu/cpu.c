@@ -109,13 +109,11 @@ static int64_t available_memory(void)
 static void info(int32_t index, tn_device_info *out)
 {
     (void)index;
-    const char *blas = tn__blas_description();
     cpu_name(out->name, sizeof out->name);
     out->total_memory = tn__env_physical_memory();
     out->free_memory = available_memory();
     out->units = tn__num_threads();
-    snprintf(out->detail, sizeof out->detail, "%s kernels; %s%s", tn__isa()->name,
-             *blas ? blas : "no BLAS found, own products",
+    snprintf(out->detail, sizeof out->detail, "%s kernels; %s%s", tn__isa()->name, tn__blas_description(),
              is_known(getenv("TENON_CPU")) ? "" : "; TENON_CPU is none of baseline, avx2, avx512: ignored");
 }
 

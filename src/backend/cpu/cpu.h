@@ -86,7 +86,7 @@ TN_MUST_USE tn_status tn__cpu_gemm_own(const tn__gemm *g, int type);
 bool tn__blas_gemm(const tn__gemm *g, int type);
 /* The same wherever there is a BLAS, for benchmarks. */
 bool tn__blas_gemm_always(const tn__gemm *g, int type);
-/* "OpenBLAS (libopenblas.so.0), Haswell kernels", or "" */
+/* "BLAS libopenblas.so.0, kernels Haswell", or "own products (why there is none)" */
 const char *tn__blas_description(void);
 
 #endif
