@@ -76,7 +76,8 @@ static void matrices(const char *name, two_fn f)
             int l = (int)s + i;
             attempt(name, f, &p, kit_dtypes[i], &a, &b, &out, l % KIT_LAYOUTS, (l / 2 + 2) % KIT_LAYOUTS);
         }
-        for (int l = 0; l < KIT_LAYOUTS * KIT_LAYOUTS; l++) { /* a BLAS, which large products of floats go to, takes some */
+        for (int l = 0; l < KIT_LAYOUTS * KIT_LAYOUTS;
+             l++) { /* a BLAS, which large products of floats go to, takes some */
             const product p = {1, large[0][0], large[0][1], large[0][2]};
             const shape_list a = {2, {p.m, p.k}}, b = {2, {p.k, p.n}}, out = {2, {p.m, p.n}};
             if (kit_dtypes[i] == TN_F32 || kit_dtypes[i] == TN_F64)
