@@ -45,7 +45,7 @@ class Run:
         os.close(write)
         return process, os.fdopen(read, "rb", buffering=0)
 
-    log = os.devnull
+    log, progress, began = os.devnull, None, time.monotonic()
 
     def _lines(self, pipe):
         """What the worker says; None when it says nothing for too long."""
@@ -61,6 +61,11 @@ class Run:
             *lines, kept = (kept + read).split(b"\n")
             yield from (json.loads(line) for line in lines)
 
+    def _keep(self, test, outcome, message, trace):
+        self.results[test] = outcome, message, trace
+        if self.progress:
+            print(f"{time.monotonic() - self.began:7.1f}", outcome, f"{self.file}::{test}", message[:300].split("\n")[0], file=self.progress, flush=True)
+
     def run(self):
         skip, total = 0, None
         while total is None or skip < total:
@@ -75,7 +80,7 @@ class Run:
                 elif "begin" in said:
                     current = said
                 elif "end" in said:
-                    self.results[current["test"]] = said["outcome"], said["message"], said["trace"]
+                    self._keep(current["test"], said["outcome"], said["message"], said["trace"])
                     skip, current = said["end"] + 1, None
                 done = done or "done" in said
             _end(process)
@@ -85,7 +90,7 @@ class Run:
                 return
             if current is not None:
                 why = f"took more than {self.limit} s" if late else f"ended the process: {_how(process.returncode)}"
-                self.results[current["test"]] = "failed", why, ""
+                self._keep(current["test"], "failed", why, "")
                 skip = current["begin"] + 1
             elif done or skip >= total:
                 return
@@ -161,6 +166,7 @@ def _arguments():
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="for one test (120)")
     parser.add_argument("--gpus", default="2", help="fake GPUs (2); 0: the CPU alone")
     parser.add_argument("--list", metavar="FILE", help="writes every failure's id and first line there")
+    parser.add_argument("--progress", metavar="FILE", help="writes a line there as each test ends")
     parser.add_argument("--traces", action="store_true", help="prints each failure with its traceback")
     parser.add_argument("--absent", action="store_true", help="prints what the tests that are not applicable lack")
     parser.add_argument("--table", metavar="FILE", help="writes the table of counts there")
@@ -187,6 +193,7 @@ def main():
     named, rows, failures, used, broken = differences(), [], [], set(), False
     for file in [f.removesuffix(".py") for f in options.files] or FILES:
         began, run = time.monotonic(), Run(folder, file, options.only, options.timeout)
+        run.progress = open(options.progress, "a") if options.progress else None
         run.run()
         counts, new, matched = count(run, named)
         rows.append((file, counts, run))

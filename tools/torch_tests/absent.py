@@ -219,6 +219,9 @@ def _reason_of(error):
         return "a dtype that is not there" if not named else f"dtype torch.{named[0]}"
     if isinstance(error, (TypeError, RuntimeError)) and _COMPLEX.search(text):
         return "complex numbers"
+    patched = re.search(r"<module 'tenon([\w.]*)'.* does not have the attribute '(\w+)'", text)
+    if patched:  # unittest.mock's words
+        return f"torch{patched[1]}.{patched[2]}"
     if isinstance(error, AttributeError) and error.name and _is_ours(error.obj):
         # the package's own code never asks for a name it lacks: that would be its defect
         if _raised_in_tenon(error) and not isinstance(error.obj, types.ModuleType):

@@ -123,11 +123,11 @@ def _is_sequence(value):
 def _compare(a, b, options):
     if a is None or b is None:
         return None if a is b else f"{a!r} is not {b!r}"
-    if isinstance(a, (Number, np.number, np.bool_)) and isinstance(b, (Number, np.number, np.bool_)):
+    if isinstance(a, (Number, np.generic)) and isinstance(b, (Number, np.generic)):
         return _numbers(a, b, options)
     if _tensor(a) or _tensor(b):
         other = b if _tensor(a) else a
-        if isinstance(other, Number):
+        if isinstance(other, (Number, np.generic)):
             size = (a if _tensor(a) else b).shape
             return _numbers(a, b, options) if int(np.prod(tuple(size))) == 1 else f"a number is not of shape {tuple(size)}"
         if isinstance(other, Sequence) and not isinstance(other, str):

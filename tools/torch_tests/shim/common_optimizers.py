@@ -54,7 +54,7 @@ class OptimizerInfo:
     def optim_inputs_func(self, device, dtype=None):
         rows = [*self._inputs, *(self._capturable if _get_device_type(device) == "cuda" else ())]
         made = [OptimizerInput(None, copy.deepcopy(row), str(row)) for row in rows]
-        if dtype is torch.float16:
+        if dtype is torch.float16 and self.name != "SGD":
             for one in made:
                 one.kwargs["eps"] = 0.1
         return made
