@@ -164,29 +164,31 @@ static PyObject *sgd_step(PyObject *self, PyObject *args)
     return run(apply_sgd, u, n, &h);
 }
 
-/* One more in a step counter, a 0-dim float32 tensor on the CPU; the new count. 0 with an exception. */
+/* One more in a step counter, a tensor of one float32 or float64 on the CPU; the new count. 0 with an exception. */
 static int64_t count(PyObject *steps, Py_ssize_t i)
 {
     bool bad = false;
     tn_tensor *t = item_at(steps, i, &bad);
-    float *f = t && tn_tensor_dtype(t) == TN_F32 && tn_tensor_numel(t) == 1 ? tn_data(t) : NULL;
-    if (!f) {
-        PyErr_SetString(PyExc_TypeError, "an optimiser's step must be a 0-dim float32 tensor on the CPU");
+    tn_dtype dtype = t && tn_tensor_numel(t) == 1 ? tn_tensor_dtype(t) : TN_BOOL;
+    void *at = dtype == TN_F32 || dtype == TN_F64 ? tn_data(t) : NULL;
+    if (!at) {
+        PyErr_SetString(PyExc_TypeError, "an optimiser's step must be a tensor of one float32 or float64 on the CPU");
         tn_error_clear();
         return 0;
     }
-    return (int64_t)(*f += 1);
+    return dtype == TN_F32 ? (int64_t)(*(float *)at += 1) : (int64_t)(*(double *)at += 1);
 }
 
 static int fill_steps(PyObject *steps, PyObject *params)
 {
     bool bad = false;
+    tn_dtype dtype = tn_get_default_dtype() == TN_F64 ? TN_F64 : TN_F32; /* as PyTorch counts */
     if (!PyList_Check(steps) || PyList_Size(steps) != PyList_Size(params))
         return refuse();
     for (Py_ssize_t i = 0; i < PyList_Size(params); i++) {
         if (item_at(steps, i, &bad) || !tn_tensor_grad(item_at(params, i, &bad)))
             continue;
-        tn_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = TN_F32};
+        tn_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = dtype};
         PyObject *zero = bad ? NULL : py_wrap((tn_zeros_opt)((tn_dims){0, (const int64_t[]){0}}, &o));
         if (!zero || PyList_SetItem(steps, i, zero))
             return refuse();

@@ -27,12 +27,27 @@ def refused(error, text, call):
     ("Adam", {"betas": (1.0, 0.9)}, "Invalid beta parameter at index 0: 1.0"),
     ("AdamW", {"betas": (0.9, -0.1)}, "Invalid beta parameter at index 1: -0.1"),
     ("AdamW", {"weight_decay": -1}, "Invalid weight_decay value: -1"),
+    ("Adam", {"betas": (0, 0.9)}, "betas must be either both floats or both Tensors"),
+    ("Adam", {"betas": (0.9, "t")}, "betas must be either both floats or both Tensors"),
+    ("AdamW", {"betas": ("t", "t"), "foreach": True}, "betas[0] as a Tensor is not supported for capturable=False and foreach=True"),
+    ("Adam", {"lr": "t", "foreach": True}, "lr as a Tensor is not supported for capturable=False and foreach=True"),
     ("RMSprop", {"alpha": -1}, "Invalid alpha value: -1"), ("Adagrad", {"lr_decay": -1}, "Invalid lr_decay value: -1"),
     ("Adagrad", {"initial_accumulator_value": -1}, "Invalid initial_accumulator_value value: -1")])
 def test_options_that_are_refused(cls, options, text):
-    if options.get("lr") == "two":
-        options = {"lr": torch.ones(2)}
+    tensors = {"two": torch.ones(2), "t": torch.tensor(0.5)}
+    options = {k: tensors.get(v, v) if not isinstance(v, tuple) else tuple(tensors.get(b, b) for b in v) for k, v in options.items()}
     refused(ValueError, text, lambda: getattr(optim, cls)([parameter()], **options))
+
+
+@pytest.mark.parametrize("cls", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_ways_that_are_refused(cls):
+    made = getattr(optim, cls)
+    refused(RuntimeError, "`fused` does not support `differentiable`", lambda: made([parameter()], fused=True, differentiable=True))
+    refused(RuntimeError, "`fused` and `foreach` cannot be `True` together.", lambda: made([parameter()], fused=True, foreach=True))
+    p = nn.Parameter(torch.ones(2, device="meta"))
+    p.grad = torch.ones(2, device="meta")
+    with pytest.raises(RuntimeError, match="`fused=True` requires all the params to be floating point Tensors of supported devices"):
+        made([p], fused=True).step()
 
 
 def test_parameters_that_are_refused():

@@ -220,3 +220,66 @@ def test_more_than_256_parameters_with_momentum():
         opt.step()
     # first step: 1 - 0.5 * 1; second: buffer 0.9 + 1, so 0.5 - 0.5 * 1.9
     assert all(p.tolist() == pytest.approx([-0.45, -0.45]) for p in params)
+
+
+# the gradients of sum(q) to the parameter and to the factor of its gradients, behind two recorded steps
+DIFFERENTIABLE = [
+    ("SGD", {}, [0.7, 0.95], [-0.14, -0.29]),
+    ("SGD", dict(momentum=0.9, weight_decay=0.1, nesterov=True), [0.40689, 0.87714], [-0.11919, -0.44333]),
+    ("SGD", dict(momentum=0.9, maximize=True), [1.3, 1.05], [0.13, 0.205]),
+    ("Adam", dict(weight_decay=0.1), [0.99438751, 1.00310859], [-0.0, 0.00193017]),
+]
+
+
+@pytest.mark.parametrize("name, options, to_p, to_g", DIFFERENTIABLE)
+def test_differentiable_steps_are_recorded(name, options, to_p, to_g):
+    p = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    g = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
+    q = p.clone()
+    q.grad = g
+    o = getattr(optim, name)([q], lr=0.1, differentiable=True, **options)
+    o.step()
+    q.grad = g * q.clone()
+    o.step()
+    got = torch.autograd.grad(q.sum(), [p, g])
+    assert [t.tolist() for t in got] == [pytest.approx(to_p, abs=1e-7), pytest.approx(to_g, abs=1e-7)]
+
+
+def test_a_differentiable_amsgrad_step():
+    p = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    state = {"step": torch.tensor(10.0)}
+    for name, start in ("exp_avg", 0.3), ("exp_avg_sq", 0.4), ("max_exp_avg_sq", 0.39):
+        state[name] = torch.full((2,), start, dtype=torch.float64, requires_grad=True)
+
+    def step(p, grad, *values):
+        q = p.clone()
+        q.grad = grad
+        o = optim.Adam([q], lr=0.9, differentiable=True, amsgrad=True, weight_decay=0.1)
+        o.state[q] = {"step": state["step"].clone(), **dict(zip(("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), (v.clone() for v in values)))}
+        o.step()
+        return q
+
+    grad = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(step, (p, grad, *list(state.values())[1:]))
+
+
+@pytest.mark.parametrize("name", ["Adam", "RMSprop", "Adagrad"])
+@pytest.mark.parametrize("default", [torch.float64, torch.float16])
+def test_steps_are_counted_in_float32_at_least(name, default):
+    p = nn.Parameter(torch.ones(2, dtype=torch.float32))
+    p.grad = torch.ones(2, dtype=torch.float32)
+    torch.set_default_dtype(default)
+    try:
+        o = getattr(optim, name)([p])
+        o.step()
+        o.step()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    step = o.state[p]["step"]
+    assert step.item() == 2 and step.dtype is (torch.float64 if default is torch.float64 else torch.float32)
+    loaded = getattr(optim, name)([p])
+    state = o.state_dict()
+    state["state"][0]["step"] = 2  # as programs that count themselves keep it
+    loaded.load_state_dict(state)
+    loaded.step()
+    assert loaded.state[p]["step"].item() == 3

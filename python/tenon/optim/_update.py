@@ -10,8 +10,8 @@ _sgd_step(params, buffers, lr, momentum, dampening, weight_decay, nesterov, maxi
 
 _adam_step(params, exp_avgs, exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, decoupled, maximize) -> None
     exp_avgs, exp_avg_sqs    lists of n, as buffers above; None becomes a new tensor, from zeros
-    steps      list of n: 0-dim float32 tensors on the CPU that count the updates of each parameter, or None where
-               exp_avgs[i] is None, which becomes a new one. Each whose parameter has a gradient is one more afterwards
+    steps      list of n: tensors of one float32 or float64 on the CPU that count the updates of each parameter, or None
+               where exp_avgs[i] is None, which becomes a new one: float64 if that is the default dtype, else float32. Each whose parameter has a gradient is one more afterwards
                (in place: it is the optimiser's state).
     decoupled  True: AdamW, p *= 1 - lr * weight_decay; False: Adam, grad += weight_decay * p
 

@@ -2,7 +2,7 @@
 
 from tenon import _C
 
-from .optimizer import OneByOne, as_number, check_lr, check_not_negative
+from .optimizer import OneByOne, as_number, check_lr, check_not_negative, check_ways, make_steps_tensors, new_step
 
 __all__ = ["Adagrad"]
 
@@ -21,9 +21,14 @@ class Adagrad(OneByOne):
         super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
                                       initial_accumulator_value=initial_accumulator_value, foreach=foreach,
                                       maximize=maximize, differentiable=differentiable, fused=fused))
+        check_ways(differentiable, foreach, fused)
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p] = {"step": _C.tensor(0.0), "sum": _C.full_like(p, initial_accumulator_value)}
+                self.state[p] = {"step": new_step(), "sum": _C.full_like(p, initial_accumulator_value)}
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        make_steps_tensors(self)
 
     def _update(self, p, group):
         own = self.state[p]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from types import MappingProxyType
 
 from tenon import _C
-from tenon.autograd import enable_grad, no_grad
+from tenon.autograd import enable_grad, set_grad_enabled
 
 from ..nn.modules import _hooks
 from ..nn.modules.module import typename
@@ -46,6 +46,37 @@ def check_not_negative(what, value):
     """ValueError 'Invalid <what>: <value>' unless value >= 0."""
     if not 0.0 <= value:
         raise ValueError(f"Invalid {what}: {value}")
+
+
+def check_ways(differentiable, foreach, fused):
+    """RuntimeError for ways of running a step that PyTorch does not have together: programs see the same as there."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_fused(params):
+    """RuntimeError if fused=True was asked for parameters that have no such step."""
+    for p in params:
+        if p.is_meta or not p.is_floating_point():
+            raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                               f"['cuda', 'cpu'] but {p.dtype} and {p.device.type}")
+
+
+def new_step():
+    """The counter of one parameter's steps: on the CPU, float32 unless floats are float64, as PyTorch's."""
+    wide = _C.get_default_dtype() is _C.float64
+    return _C.zeros((), dtype=_C.float64 if wide else _C.float32, device="cpu")
+
+
+def make_steps_tensors(optimizer):
+    """States of older programs, and of programs that count themselves, have numbers where a counter is."""
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            own = optimizer.state.get(p)
+            if own and "step" in own and not isinstance(own["step"], _C.Tensor):
+                own["step"] = new_step().fill_(float(own["step"]))
 
 
 class Optimizer:
@@ -268,7 +299,7 @@ def _cast(param, value, key=None):
     """A copy of state of this parameter, its tensors (but the step count) in the parameter's dtype and place."""
     if isinstance(value, _C.Tensor):
         if key == "step":
-            return value.detach().clone()
+            return value.detach().to(device="cpu", copy=True)  # steps are counted on the CPU, whatever counted them before
         if param.is_floating_point():
             return value.detach().to(dtype=param.dtype, device=param.device, copy=True)
         return value.detach().to(device=param.device, copy=True)
@@ -281,15 +312,20 @@ def _cast(param, value, key=None):
 
 class OneByOne(Optimizer):
     """An optimiser that updates one parameter after the other: classes define _update(p, group), which runs with recording
-    off."""
+    off, or on where the group is differentiable."""
 
     def step(self, closure=None):
         """One update of every parameter that has a gradient. Returns closure's result."""
         loss = None if closure is None else self._loss_of(closure)
         self._opt_called = True
-        with no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._update(p, group)
+        for group in self.param_groups:
+            self._update_group(group)
         return loss
+
+    def _update_group(self, group):
+        if group.get("fused"):
+            check_fused(group["params"])
+        with set_grad_enabled(group["differentiable"]):
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, group)

@@ -2,7 +2,7 @@
 
 from tenon import _C
 
-from .optimizer import OneByOne, as_number, check_lr, check_not_negative
+from .optimizer import OneByOne, as_number, check_lr, check_not_negative, make_steps_tensors, new_step
 
 __all__ = ["RMSprop"]
 
@@ -25,10 +25,14 @@ class RMSprop(OneByOne):
                                       weight_decay=weight_decay, capturable=capturable, foreach=foreach,
                                       maximize=maximize, differentiable=differentiable))
 
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        make_steps_tensors(self)
+
     def _update(self, p, group):
         own = self.state[p]
         if not own:
-            own["step"] = _C.tensor(0.0)
+            own["step"] = new_step()
             own["square_avg"] = _C.zeros_like(p)
             if group["momentum"] > 0:
                 own["momentum_buffer"] = _C.zeros_like(p)

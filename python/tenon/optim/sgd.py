@@ -1,16 +1,17 @@
 """Stochastic gradient descent."""
 
 from . import _update
-from .optimizer import Optimizer, as_number, check_lr, check_not_negative
+from .optimizer import OneByOne, as_number, check_fused, check_lr, check_not_negative, check_ways
 
 __all__ = ["SGD"]
 
 
-class SGD(Optimizer):
+class SGD(OneByOne):
     """d = grad + weight_decay * p; b = momentum * b + (1 - dampening) * d, the first time b = d;
     p -= lr * (d + momentum * b if nesterov else b).
 
-    maximize turns the gradient round. foreach, differentiable and fused are accepted: every step is fused here.
+    maximize turns the gradient round, differentiable records the step. foreach and fused are accepted: every step that is
+    not recorded is fused here.
     """
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
@@ -23,22 +24,35 @@ class SGD(Optimizer):
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                                       nesterov=nesterov, maximize=maximize, foreach=foreach,
                                       differentiable=differentiable, fused=fused))
-        if fused and foreach:
-            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        check_ways(differentiable, foreach, fused)
 
-    def step(self, closure=None):
-        """One update of every parameter that has a gradient. Returns closure's result."""
-        loss = None if closure is None else self._loss_of(closure)
-        self._opt_called = True
-        for group in self.param_groups:
-            params = group["params"]
-            momentum = group["momentum"]
-            buffers = self._buffers(params) if momentum else None
-            _update.sgd(params, buffers, as_number(group["lr"]), momentum, group["dampening"], group["weight_decay"],
-                        group["nesterov"], group["maximize"])
-            if buffers is not None:
-                self._remember(params, buffers)
-        return loss
+    def _update_group(self, group):
+        if group["differentiable"]:
+            return super()._update_group(group)
+        params = group["params"]
+        if group["fused"]:
+            check_fused(params)
+        momentum = group["momentum"]
+        buffers = self._buffers(params) if momentum else None
+        _update.sgd(params, buffers, as_number(group["lr"]), momentum, group["dampening"], group["weight_decay"],
+                    group["nesterov"], group["maximize"])
+        if buffers is not None:
+            self._remember(params, buffers)
+
+    def _update(self, p, group):
+        """The same with operations of tensors, which can be recorded."""
+        own, momentum = self.state[p], group["momentum"]
+        grad = -p.grad if group["maximize"] else p.grad
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * p
+        if momentum:
+            buffer = own.get("momentum_buffer")
+            if buffer is None:
+                buffer = own["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad * (1 - group["dampening"]))
+            grad = grad + momentum * buffer if group["nesterov"] else buffer
+        p.sub_(grad * as_number(group["lr"]))
 
     def _buffers(self, params):
         state = self.state
