@@ -1,0 +1,69 @@
+"""The parts of scripts/fuzz-beside-torch that run in processes of their own, since programs may end them.
+
+python -m programs.worker generate FIRST COUNT FILE    programs of these seeds, one JSON line each
+python -m programs.worker replay DEVICE FILE FROM      [number, seed, what differs or null] of each program from there on, a line each
+python -m programs.worker reduce DEVICE FILE           of a file of [lines, what differs]: the same, reduced
+"""
+
+import gzip
+import json
+import sys
+import warnings
+
+
+def generate(first, count, path):
+    import tenon
+    import torch
+
+    from .catalogue import catalogue
+    from .generate import program
+
+    torch.set_num_threads(1)
+    operations = catalogue(tenon)
+    with open(path, "a", encoding="utf-8") as out:
+        for seed in range(int(first), int(first) + int(count)):
+            out.write(f"{seed} ")
+            out.flush()
+            out.write(json.dumps(program(seed, operations)) + "\n")
+
+
+def programs_of(path):
+    """(seed, program) of a file that generate() wrote, or of tests/data/programs."""
+    if path.endswith(".gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as f:
+            next(f)
+            yield from map(json.loads, f)
+        return
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            seed, _, program = line.partition(" ")
+            yield int(seed), json.loads(program)
+
+
+def replay_all(device, path, start):
+    import tenon
+    import tenon.nn.functional
+
+    from .replay import replay
+
+    for number, (seed, program) in enumerate(programs_of(path)):
+        if number >= int(start):
+            print(json.dumps([number, seed, replay(tenon, program, device)]), flush=True)
+
+
+def reduce_all(device, path):
+    import tenon
+    import tenon.nn.functional
+    import torch
+
+    from .reduce import reduced
+
+    torch.set_num_threads(1)
+    with open(path, encoding="utf-8") as cases:
+        for lines, found in map(json.loads, cases):
+            print(json.dumps(reduced(tenon, lines, found, device)), flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    {"generate": generate, "replay": replay_all, "reduce": reduce_all}[sys.argv[1]](*sys.argv[2:])
