@@ -63,6 +63,13 @@ TN_API int32_t tn_get_num_threads(void);
 /* Waits until everything queued on the device is done, and reports what went wrong in it. */
 TN_API tn_status tn_synchronize(tn_device device);
 
+/* What a thread that waits long for a device, or computes a long backward, calls every 100 ms: to look for signals, say. It
+ * may use the library. Where it returns other than 0, the call that waits ends with TN_ECANCELED: what was queued goes on,
+ * and the device stays as usable as it was. One for the whole process; NULL, as at first: nothing is called, and waits are
+ * the driver's own. */
+typedef int (*tn_wait_check)(void);
+TN_API void tn_set_wait_check(tn_wait_check check);
+
 /* The device of factories that were told none, on this thread: cpu at first. 'cuda' without an index is the current one
  * whenever a factory is called; asking for the default tells which. */
 TN_API tn_status tn_set_default_device(tn_device device) TN_MUST_USE;

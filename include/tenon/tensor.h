@@ -86,6 +86,10 @@ TN_API tn_tensor *tn_cpu(tn_tensor *t);
 TN_API tn_tensor *tn_to_cuda_at(const char *site, tn_tensor *t, int32_t index);
 TN_API tn_tensor *tn_to_cuda(tn_tensor *t, int32_t index);
 
+/* t's memory without its history, as tn_detach gives it; but what is written through it, or a view of it, is no change of t
+ * to autograd: a backward that needs t's old values computes with the new ones, and says nothing. */
+TN_API tn_tensor *tn_tensor_data(tn_tensor *t);
+
 /* t shows what 'data' shows, from here on: its memory (shared, not copied), shape, dtype and device. t stays the tensor it
  * is, with its history, its wish for a gradient and its .grad as they are. What was recorded before and needs t's old values
  * says so in its backward; views of t keep the old memory. TN_EDTYPE if t asks for a gradient and data's dtype has none;

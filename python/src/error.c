@@ -36,24 +36,62 @@ static PyObject *exception_of(tn_status code, const char *text)
     }
 }
 
-/* The library's help names C's calls: here Python's stand for them. Returns a new string. */
+/* What the library's help says in C, and what stands for it in Python; longer ones before what they begin with. */
+static const char *const in_c_and_python[][2] = {
+    {"\n  in C: tn_data(tn_cpu(t))", ""},
+    {"\n  tn_event_new(TN_EVENT_TIMING)", ""},
+    {"tn_to(x, .device = tn_device_parse(\"meta\"))", "x.to('meta')"},
+    {"tn_cuda(x, ", "x.cuda("},
+    {"tn_cpu(x)", "x.cpu()"},
+    {"tn_cpu(t)", "t.cpu()"},
+    {"tn_empty_cache()", "torch.cuda.empty_cache()"},
+    {"tn_tensor_set_data", "Tensor.data"},
+    {"tn_cuda_", "torch.cuda."},
+    {"tn_", ""},
+    {"TN_NONE", "None"},
+};
+
+/* A word of C at p: its length, or 0; and what Python says for it, *n bytes. */
+static size_t word_of_c(const char *p, const char **python, size_t *n)
+{
+    for (size_t i = 0; i < sizeof in_c_and_python / sizeof *in_c_and_python; i++) {
+        size_t length = strlen(in_c_and_python[i][0]);
+        if (!strncmp(p, in_c_and_python[i][0], length)) {
+            *python = in_c_and_python[i][1];
+            *n = strlen(*python);
+            return length;
+        }
+    }
+    size_t digits = strncmp(p, "TN_CUDA(", 8) ? 0 : strspn(p + 8, "0123456789");
+    if (!digits || p[8 + digits] != ')')
+        return 0;
+    *python = p + 8;
+    *n = digits;
+    return digits + 9;
+}
+
+static bool inside_a_word(const char *text, const char *p)
+{
+    return p > text && (p[-1] == '_' || (p[-1] >= '0' && p[-1] <= '9') || ((p[-1] | 32) >= 'a' && (p[-1] | 32) <= 'z'));
+}
+
+/* The library's text as Python says it: a new string. */
 static PyObject *in_python(const char *text)
 {
-    static const char *const calls[][2] = {
-        {"tn_cuda(x, ", "x.cuda("},
-        {"tn_cpu(x)", "x.cpu()"},
-        {"tn_cpu(t)", "t.cpu()"},
-        {"tn_empty_cache()", "torch.cuda.empty_cache()"},
-        {"tn_cuda_set_per_process_memory_fraction", "torch.cuda.set_per_process_memory_fraction"},
-    };
-    PyObject *s = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    for (size_t i = 0; s && i < sizeof calls / sizeof *calls; i++)
-        if (strstr(text, calls[i][0])) {
-            PyObject *next = PyObject_CallMethod(s, "replace", "ss", calls[i][0], calls[i][1]);
-            Py_DECREF(s);
-            s = next;
+    char out[8192]; /* twice the longest text: nothing above is more than twice as long in Python */
+    size_t at = 0;
+    for (const char *p = text; *p && at < sizeof out - 64;) {
+        const char *python = p;
+        size_t n = 1, length = *p == '\n' || *p == 't' || *p == 'T' ? word_of_c(p, &python, &n) : 0;
+        if (!length || inside_a_word(text, p)) {
+            out[at++] = *p++;
+            continue;
         }
-    return s;
+        memcpy(out + at, python, n);
+        at += n;
+        p += length;
+    }
+    return PyUnicode_DecodeUTF8(out, (Py_ssize_t)at, "replace");
 }
 
 PyObject *py_raise(void)

@@ -252,8 +252,26 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* ---- signals ---- */
+
+/* Long waits of the library call it. Python runs handlers of signals in its main thread, where what they raise ends the
+ * wait. Threads that Python does not know have none to run; one that has an exception is on its way out already. */
+static int look_for_signals(void)
+{
+    if (!PyGILState_GetThisThreadState())
+        return 0;
+    int holds = py_holds_gil;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    py_holds_gil = 0; /* a handler may give it away */
+    int raised = !PyErr_Occurred() && PyErr_CheckSignals();
+    py_holds_gil = holds;
+    PyGILState_Release(gil);
+    return raised;
+}
+
 int py_add_function(PyObject *module)
 {
+    tn_set_wait_check(look_for_signals);
     handle_type = py_type_new(module, &handle_spec, NULL);
     return handle_type && !PyModule_AddFunctions(module, functions) ? 0 : -1;
 }

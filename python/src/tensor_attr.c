@@ -140,7 +140,7 @@ static PyObject *get_grad_fn(PyObject *self, void *unused)
 static PyObject *get_data(PyObject *self, void *unused)
 {
     (void)unused;
-    return py_wrap(tn_detach(py_t(self)));
+    return py_wrap(tn_tensor_data(py_t(self)));
 }
 
 static int set_data(PyObject *self, PyObject *value, void *unused)

@@ -237,7 +237,8 @@ static tn_tensor *make_view(const tn__call *c)
     if (!v)
         return NULL;
     v->offset = s->offset;
-    tn__inherit_inference(v, x);
+    v->version_shift = x->version_shift;
+    tn__inherit_kind(v, x);
     if (x->storage)
         v->storage = tn__storage_retain(x->storage);
     if (c->op != TN__OP_detach)
@@ -390,8 +391,8 @@ static tn_status pass(passage *p, uint32_t required)
         note_operands(c);
         return e;
     }
-    if (c->inplace && p->out[0]->storage)
-        tn__storage_bump(p->out[0]->storage);
+    if (c->inplace)
+        tn__tensor_written(p->out[0]);
     if (p->records)
         attach(p);
     return TN_OK;

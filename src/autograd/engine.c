@@ -7,6 +7,7 @@
 #include "autograd/functions.h"
 #include "autograd/watch.h"
 #include "core/alloc.h"
+#include "core/interrupt.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <tenon/autograd.h>
@@ -417,8 +418,11 @@ static tn_status visit(task *k, tn__pending *e)
 static tn_status walk(task *k)
 {
     tn__scratch *s = k->s;
+    int64_t looked = 0;
     while (s->heap_n) {
         tn__pending e;
+        if (tn__is_watched() && tn__look_around(&looked))
+            return tn_error_code();
         tn__scratch_pop(s, &e);
         tn_status st = visit(k, &e);
         tn__pending_release(&e);

@@ -350,6 +350,16 @@ static tn_status check_data(const tn_tensor *t, const tn_tensor *data)
     return TN_OK;
 }
 
+tn_tensor *tn_tensor_data(tn_tensor *t)
+{
+    tn_tensor *data = tn_detach(t);
+    if (data && data->storage && !(data->obj.flags & TN__UNSEEN)) {
+        data->obj.flags |= TN__UNSEEN;
+        data->version_shift = 0 - atomic_load_explicit(&data->storage->unseen, memory_order_relaxed);
+    }
+    return data;
+}
+
 tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *data)
 {
     tn__enter(TN__NOWHERE);

@@ -103,12 +103,12 @@ static tn_status move(const tn_tensor *to, const tn_tensor *from, bool non_block
     if (is_host(from)) {
         bool pinned = from->storage->pinned;
         e = up->upload(to->device, p, q, bytes, pinned, non_blocking);
-        if (pinned && non_blocking)
+        if (pinned && (non_blocking || e)) /* a wait that was interrupted leaves the copy at work */
             note_use(to->device, from);
     } else if (is_host(to)) {
         bool pinned = to->storage->pinned;
         e = down->download(from->device, p, q, bytes, pinned, non_blocking);
-        if (pinned && non_blocking)
+        if (pinned && (non_blocking || e))
             note_use(from->device, to);
     } else {
         e = up == down ? up->peer(to->device, p, from->device, q, bytes) : move_through_host(to, from, bytes);

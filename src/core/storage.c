@@ -8,6 +8,7 @@ tn__storage *tn__storage_new(tn_device device, void *data, size_t nbytes, void (
         return NULL;
     atomic_init(&s->refs, 1);
     atomic_init(&s->version, 0);
+    atomic_init(&s->unseen, 0);
     s->device = device;
     atomic_init(&s->pinned, false);
     atomic_init(&s->exposed, false);

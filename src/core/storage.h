@@ -9,6 +9,7 @@ typedef struct tn__storage tn__storage;
 struct tn__storage {
     _Atomic int32_t refs;
     _Atomic uint32_t version; /* counts in-place writes; autograd compares */
+    _Atomic uint32_t unseen;  /* counts those through tensors that autograd is not to see (tn_tensor_data) */
     tn_device device;
     _Atomic bool pinned;  /* page-locked host memory of a GPU backend; no longer once its device was reset */
     _Atomic bool exposed; /* its address was given out: it may be written to behind the version's back */
@@ -43,11 +44,6 @@ static inline void tn__storage_release(tn__storage *s)
 static inline uint32_t tn__storage_version(const tn__storage *s)
 {
     return atomic_load_explicit(&s->version, memory_order_relaxed);
-}
-
-static inline void tn__storage_bump(tn__storage *s)
-{
-    atomic_fetch_add_explicit(&s->version, 1, memory_order_relaxed);
 }
 
 static inline void tn__storage_expose(tn__storage *s)

@@ -150,7 +150,7 @@ tn_tensor *tn__tensor_alias(const tn_tensor *t)
         return NULL;
     a->offset = t->offset;
     a->version_shift = t->version_shift;
-    tn__inherit_inference(a, t);
+    tn__inherit_kind(a, t);
     if (t->storage)
         a->storage = tn__storage_retain(t->storage);
     return a;
@@ -158,7 +158,8 @@ tn_tensor *tn__tensor_alias(const tn_tensor *t)
 
 static void take_content(tn_tensor *t, const tn_tensor *from)
 {
-    const uint32_t moving = TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI | TN__VIEW_FUNCTION;
+    const uint32_t moving =
+        TN__CONTIGUOUS | TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI | TN__VIEW_FUNCTION | TN__UNSEEN;
     t->dtype = from->dtype;
     t->device = from->device;
     t->ndim = from->ndim;
@@ -184,6 +185,7 @@ void tn__tensor_swap(tn_tensor *a, tn_tensor *b)
 
 void tn__tensor_renew(tn_tensor *t, tn_tensor *fresh)
 {
+    fresh->obj.flags &= ~(uint32_t)TN__UNSEEN;
     fresh->version_shift += tn__tensor_version(t) + 1 - tn__tensor_version(fresh);
     tn__tensor_swap(t, fresh);
 }

@@ -19,6 +19,7 @@ enum {
     TN__WRAPPED_NUMBER = 64, /* 0-dim tensor that stands for a number: promotes like one */
     TN__VIEW_FUNCTION = 128, /* ... a view that an own function gave: its history is that function's */
     TN__INFERENCE = 256,     /* made in inference mode, or a view of such: never part of a graph */
+    TN__UNSEEN = 512,        /* writes through it are counted apart, and no graph notices them: tn_tensor_data */
 };
 
 /* Invariants: numel is the product of shape; storage is NULL only on meta; offset + reach of the strides stays inside
@@ -80,9 +81,10 @@ static inline void *tn__tensor_data(const tn_tensor *t)
 }
 
 /* Another tensor of t's memory is as t is, whatever mode it is made in. */
-static inline void tn__inherit_inference(tn_tensor *another, const tn_tensor *t)
+static inline void tn__inherit_kind(tn_tensor *another, const tn_tensor *t)
 {
-    another->obj.flags = (another->obj.flags & ~(uint32_t)TN__INFERENCE) | (t->obj.flags & TN__INFERENCE);
+    const uint32_t both = TN__INFERENCE | TN__UNSEEN;
+    another->obj.flags = (another->obj.flags & ~both) | (t->obj.flags & both);
 }
 
 static inline bool tn__requires_grad(const tn_tensor *t)
@@ -97,7 +99,26 @@ static inline bool tn__is_leaf(const tn_tensor *t)
 
 static inline uint32_t tn__tensor_version(const tn_tensor *t)
 {
-    return (t->storage ? tn__storage_version(t->storage) : 0) + t->version_shift;
+    if (!t->storage)
+        return t->version_shift;
+    if (TN_UNLIKELY(t->obj.flags & TN__UNSEEN))
+        return atomic_load_explicit(&t->storage->unseen, memory_order_relaxed) + t->version_shift;
+    return tn__storage_version(t->storage) + t->version_shift;
+}
+
+/* The same of all writes to its memory, seen or not: for who keeps copies. */
+static inline uint32_t tn__tensor_writes(const tn_tensor *t)
+{
+    uint32_t seen = t->storage ? tn__storage_version(t->storage) : 0;
+    return seen + (t->storage ? atomic_load_explicit(&t->storage->unseen, memory_order_relaxed) : 0) + t->version_shift;
+}
+
+/* It has been written to. */
+static inline void tn__tensor_written(const tn_tensor *t)
+{
+    if (t->storage)
+        atomic_fetch_add_explicit(t->obj.flags & TN__UNSEEN ? &t->storage->unseen : &t->storage->version, 1,
+                                  memory_order_relaxed);
 }
 
 /* "float32 [2, 3] on cpu", for messages; by value. */

@@ -152,8 +152,8 @@ tn_status tn__infer_step(tn__call *c)
             e = check_state(c, tn__operand(&c->in[i]));
     for (int32_t i = 2; i < c->n_in && !e; i++) {
         const tn_tensor *t = tn__operand(&c->in[i]);
-        if (t && t->storage)
-            tn__storage_bump(t->storage);
+        if (t)
+            tn__tensor_written(t);
     }
     return e ? e : tn__infer_inplace(c);
 }

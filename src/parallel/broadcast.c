@@ -93,7 +93,7 @@ static tn_status lend(tn__kept *k, size_t place)
 static bool is_current(const tn__kept *k, size_t place, const tn_tensor *source)
 {
     const tn_tensor *c = k->copy[place];
-    return c && k->version[place] == tn__tensor_version(source) && k->own[place] == tn__tensor_version(c) &&
+    return c && k->version[place] == tn__tensor_writes(source) && k->own[place] == tn__tensor_writes(c) &&
            same_kind(c, source) && !(source->storage && atomic_load(&source->storage->exposed));
 }
 
@@ -101,7 +101,7 @@ static bool is_current(const tn__kept *k, size_t place, const tn_tensor *source)
 static tn_tensor *refresh(tn_team_step *step, size_t i, tn__kept *k, tn_tensor *source)
 {
     size_t place = step->member[i].place;
-    uint32_t version = tn__tensor_version(source);
+    uint32_t version = tn__tensor_writes(source);
     tn_tensor *c = k->copy[place];
     if (is_current(k, place, source))
         return lend(k, place) ? NULL : c;
@@ -117,7 +117,7 @@ static tn_tensor *refresh(tn_team_step *step, size_t i, tn__kept *k, tn_tensor *
     if (tn__transfer(c, source, false))
         return NULL;
     k->version[place] = version;
-    k->own[place] = tn__tensor_version(c);
+    k->own[place] = tn__tensor_writes(c);
     tn__step_traffic(step, (int64_t)i, TN__TRAFFIC_BROADCAST, tn__bytes_of(c));
     return c;
 }

@@ -71,7 +71,7 @@ size_t tn_team_report(tn_team *t, tn_parallel_report *out, size_t cap)
     tn_status had = tn_error_code();
     for (size_t i = 0; i < n && i < cap; i++)
         out[i] = report_of(s, i);
-    if (!had) /* times of a device that is lost are just not there */
+    if (!had && tn_error_code() != TN_ECANCELED) /* times of a device that is lost are just not there */
         tn_error_clear();
     tn_team_step_release(s);
     return n;

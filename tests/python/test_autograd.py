@@ -297,6 +297,33 @@ def test_grad_of_a_computed_tensor_warns():
         assert y.grad is None
 
 
+# ---- .data ----
+
+
+def test_writes_through_data_are_not_seen():
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    data = x.data
+    data.add_(1)
+    data[0] = 7
+    view = data.view(2, 1)
+    view.mul_(2)
+    assert x._version == 0 and (data._version, view._version) == (3, 3) and x.data._version == 0
+    y.backward()
+    assert x.grad.tolist() == [28.0, 12.0]  # of the values that x has now, as in PyTorch
+    y = (x * x).sum()
+    x.detach().add_(1)
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
+        y.backward()
+    p = leaf(1.0)
+    p.data = x.data[:1]  # p's own writes count as ever
+    y = (p * p).sum()
+    with torch.no_grad():
+        p.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
 # ---- gradcheck ----
 
 
@@ -320,4 +347,9 @@ def test_gradcheck():
     assert gradcheck(Bad.apply, (x,), raise_exception=False) is False
     with pytest.raises(ValueError, match="expects at least one input tensor to require gradient"):
         gradcheck(torch.exp, (x.detach(),))
-    assert math.isclose(x[0].item(), 0.5)
+    # the input itself is moved, and is afterwards as it was: also one that is no argument, a view, and one of no dimension
+    assert gradcheck(lambda v: x * 2 + v, (x,)) and x.tolist() == [0.5, 1.5] and x._version == 0
+    whole = leaf(1.0, 2.0, 3.0, 4.0)
+    assert gradcheck(lambda v: v * v.sum(), (whole.reshape(2, 2).t(),)) and gradcheck(torch.exp, (leaf(1.5)[0],))
+    with pytest.raises(torch.autograd.GradcheckError):
+        gradcheck(lambda v: x.detach() * v, (x,))

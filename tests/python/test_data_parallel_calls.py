@@ -276,8 +276,22 @@ def test_the_parts_say_what_is_wrong():
                          ({"inputs": [x, x], "devices": [0]}, "devices 1")):
         with pytest.raises(AssertionError, match=f"^The number of modules 2 is not equal to the number of {what}$"):
             parallel_apply([module, module], **kwargs)
-    with pytest.raises(RuntimeError, match="^in replica 1, no device was provided and no tensor input was found; device cannot be"):
-        parallel_apply([module, module], [x.cuda(), "text"])
+
+
+@on_gpus(2, NETS)
+def test_parallel_apply_passes_the_first_exception():
+    class Fails(nn.Module):
+        def forward(self, *args):
+            seen.append(torch.cuda.current_device())
+            return {}["wonderful"]
+
+    seen, x = [], torch.ones(2)
+    for inputs in ((None, None), ("text", ()), (x, x), (x.cuda(), None)):  # on the current GPU where no input is on one
+        with pytest.raises(KeyError, match="^Caught KeyError in replica 0 on device 0.\nOriginal Traceback[\\s\\S]+wonderful"):
+            nn.parallel.parallel_apply((Fails(), Fails()), inputs)
+    assert seen == [0] * 8
+    with torch.cuda.device(1), pytest.raises(KeyError, match="in replica 0 on device 1"):
+        nn.parallel.parallel_apply((Fails(), Fails()), (None, x.cuda(0)))
 
 
 @on_gpus(2, NETS)

@@ -296,6 +296,13 @@ def test_help_speaks_python():
     lines = str(raised("torch.ones(3) + torch.ones(3, device='cuda:1')")).splitlines()
     assert lines[0] == APART + "cuda:1 and cpu!"
     assert lines[1] == "  add(float32 [3] on cpu; float32 [3] on cuda:1): move operand 1, for example with x.cuda(1)"
+    assert str(raised("torch.ones(2) + torch.ones(2, device='meta')")).endswith("for example with x.to('meta')")
+    for expression in ("torch.cuda.Event().elapsed_time(torch.cuda.Event(enable_timing=True))",
+                       "torch.ones(2, device='cuda').numpy()", "setattr(torch.ones(2, requires_grad=True) * 1, 'data', torch.ones(3))",
+                       "torch.from_dlpack(torch.ones(2, device='meta'))"):
+        assert not re.search(r"tn_|TN_|\.\w+ = |in C", str(raised(expression))), expression
+    assert str(raised("torch.cuda.Event().elapsed_time(torch.cuda.Event())")) == (
+        "Both events must be created with argument 'enable_timing=True'.")
 
 
 def test_one_element_is_a_number_and_zero_dimensional_cpu_tensors_go_anywhere():

@@ -1,5 +1,7 @@
 """Hooks around forward and backward."""
 
+import collections
+
 import pytest
 
 import tenon as torch
@@ -79,6 +81,25 @@ def test_full_backward_hook():
     handle.remove()
     m(x).sum().backward()
     assert len(log) == 2
+
+
+def test_full_backward_hook_keeps_named_tuples():
+    Pair = collections.namedtuple("Pair", "total count")
+
+    class Named(nn.Module):
+        def forward(self, x):
+            return Pair(x.sum(), 3) if kind is Pair else {"total": x.sum()}
+
+    kind, m, seen = Pair, Named(), []
+    m.register_full_backward_hook(lambda module, grad_in, grad_out: seen.append(grad_out))
+    out = m(torch.ones(2, requires_grad=True))
+    assert type(out) is Pair and out.count == 3
+    out.total.backward()
+    assert len(seen) == 1 and seen[0][0].item() == 1 and seen[0][1] is None
+    kind = dict
+    with pytest.warns(UserWarning, match="^For backward hooks to be called, module output should be a Tensor or a tuple of "
+                                         "Tensors but received <class 'dict'>$"):
+        assert type(m(torch.ones(2, requires_grad=True))) is dict
 
 
 def test_backward_hooks_that_change_gradients():

@@ -125,6 +125,40 @@ def test_rate_as_tensor():
     assert p.item() == 0.75
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_options_as_tensors_on_the_cpu(device, amsgrad):
+    """As PyTorch's test_optim has them: of one element and any shape, on the CPU for parameters that are not."""
+    made, values = [], []
+    for lr, betas in ((0.1, (0.5, 0.75)), (torch.tensor(0.1), (torch.tensor([[[0.5]]]), torch.tensor([[0.75]])))):
+        for kind in (optim.Adam, optim.AdamW):
+            p = nn.Parameter(torch.tensor([1.0, -2.0], device=device))
+            made.append(kind([p], lr=lr, betas=betas, weight_decay=0.1, amsgrad=amsgrad))
+            for grad in ([0.5, 1.0], [-0.25, 4.0], [0.0, 0.5]):
+                p.grad = torch.tensor(grad, device=device)
+                made[-1].step()
+            values.append(p.tolist())
+    assert [b.shape for b in made[-1].param_groups[0]["betas"]] == [(), ()]
+    assert values[2] == pytest.approx(values[0]) and values[3] == pytest.approx(values[1])
+    # PyTorch 2.15
+    adam, adamw = ([0.8565475, -2.2494855], [0.8722890, -2.1929960]) if amsgrad else ([0.8486738, -2.2575562], [0.8722890, -2.2013676])
+    assert values[:2] == [pytest.approx(adam), pytest.approx(adamw)]
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"betas": (0.5, torch.tensor(0.5))}, "betas must be either both floats or both Tensors"),
+    ({"betas": (torch.ones(2) / 2, torch.tensor(0.5))}, None),
+    ({"betas": (torch.tensor(0.5), torch.tensor(0.5)), "foreach": True},
+     "betas[0] as a Tensor is not supported for capturable=False and foreach=True"),
+    ({"lr": torch.tensor(0.5), "foreach": True}, "lr as a Tensor is not supported for capturable=False and foreach=True"),
+    ({"lr": torch.ones(2)}, "Tensor lr must be 1-element"),
+])
+def test_options_that_are_refused(options, message):
+    with pytest.raises(RuntimeError if message is None else ValueError) as raised:
+        optim.Adam([one()], **options)
+    assert message is None or str(raised.value) == message
+
+
 def test_closure():
     p = one(2.0)
     o = optim.SGD([p], lr=0.25)

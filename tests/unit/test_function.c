@@ -1,6 +1,7 @@
 /* Own functions, as torch.autograd.Function has them. Values and texts are PyTorch 2.14's, but where a test says otherwise. */
 #include "check.h"
 #include <pthread.h>
+#include <time.h>
 
 static int destroyed;
 
@@ -474,6 +475,61 @@ static void released_elsewhere(void **state)
     assert_int_equal(destroyed, 1);
 }
 
+/* ---- a check that looks around while a backward lasts ---- */
+
+static int checks, answer_of_check;
+
+static int check(void)
+{
+    checks++;
+    tn_scope *scope = tn_scope_open(); /* it may use the library */
+    tn_tensor *two = tn_add(tn_ones(TN_SHAPE()), 1);
+    assert_true(two && tn_item(two) == 2);
+    FAILS(tn_add(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), TN_EINVAL, "must match");
+    tn_scope_close(scope);
+    return answer_of_check;
+}
+
+static tn_status slow_backward(tn_node *self, void *ctx, tn_tensor *const *g, size_t n_out, tn_tensor **grad, size_t n)
+{
+    const struct timespec longer_than_between_checks = {0, 150 * 1000 * 1000};
+    nanosleep(&longer_than_between_checks, NULL);
+    return square_backward(self, ctx, g, n_out, grad, n);
+}
+
+static const tn_function_class slow_class = {
+    .struct_size = sizeof slow_class, .name = "Slow", .backward = slow_backward, .destroy = gone};
+
+static tn_tensor *slow(call *c, tn_tensor *x)
+{
+    tn_tensor *result;
+    FORWARD(tn_tensor *, y, tn_mul(x, x));
+    OK(tn_function_apply(&slow_class, c, TN_TENSORS(x), TN_TENSORS(y), &result, .saved = TN_TENSORS(x)));
+    return result;
+}
+
+static void interrupted(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    call first = {0}, second = {0};
+    tn_tensor *x = floats(1, 2), *y = MADE(tn_sum(slow(&second, slow(&first, x))));
+    tn_set_wait_check(check);
+    OK(tn_backward(y, .retain_graph = true));
+    PRINTS(tn_tensor_grad(x), "tensor([ 4., 32.])");
+    assert_int_equal(checks, 1);
+    OK(tn_tensor_set_grad(x, TN_NONE));
+    answer_of_check = 1;
+    FAILS_STATUS(tn_backward(y, .retain_graph = true), TN_ECANCELED, "interrupted");
+    assert_null(tn_tensor_grad(x));
+    assert_int_equal(second.calls, 2);
+    assert_int_equal(first.calls, 1);
+    tn_set_wait_check(NULL);
+    OK(tn_backward(y));
+    PRINTS(tn_tensor_grad(x), "tensor([ 4., 32.])");
+    tn_scope_close(s);
+}
+
 static int before(void **state)
 {
     (void)state;
@@ -504,6 +560,7 @@ int main(void)
         TEST(written_in_place),
         TEST(a_buffer_written_to),
         TEST(released_elsewhere),
+        TEST(interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

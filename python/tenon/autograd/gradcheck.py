@@ -1,5 +1,7 @@
 """Derivatives checked against differences."""
 
+import itertools
+
 from tenon import _C
 
 
@@ -14,21 +16,21 @@ def _tensors(values):
 
 def _numerical(f, inputs, which, output, eps):
     """d(output)/d(inputs[which]) by central differences: a list of columns, one for each element of the input."""
-    x = inputs[which].detach().clone()  # perturbed alone: what f saved of the inputs stays as it was
-    flat = x.reshape(-1)
+    x = inputs[which].data  # the input itself is moved: f may know it by another way than its argument
 
     def value():
-        moved = flat.reshape(x.shape).clone().requires_grad_()
-        return _tensors(f(*inputs[:which], moved, *inputs[which + 1 :]))[output].detach().clone()
+        return _tensors(f(*inputs))[output].detach().clone()
 
     columns = []
-    for i in range(flat.numel()):
-        was = flat[i].item()
-        flat[i] = was + eps
-        high = value()
-        flat[i] = was - eps
-        low = value()
-        flat[i] = was
+    for index in itertools.product(*map(range, x.shape)):
+        was = x[index].item()
+        try:
+            x[index] = was + eps
+            high = value()
+            x[index] = was - eps
+            low = value()
+        finally:
+            x[index] = was
         columns.append(((high - low) / (2 * eps)).reshape(-1))
     return columns
 
@@ -38,9 +40,9 @@ def _analytical(outputs, inputs, which, output):
 
     out, x = outputs[output], inputs[which]
     rows = []
-    for k in range(out.numel()):
+    for index in itertools.product(*map(range, out.shape)):
         seed = _C.zeros_like(out)
-        seed.view(-1)[k] = 1
+        seed[index] = 1
         (g,) = grad(out, (x,), seed, retain_graph=True, allow_unused=True)
         rows.append(_C.zeros_like(x).reshape(-1) if g is None else g.reshape(-1))
     return rows

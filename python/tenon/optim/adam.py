@@ -19,6 +19,8 @@ def _check_tensors(lr, betas, plain_foreach):
     for i, beta in enumerate(betas):
         if isinstance(beta, _C.Tensor) and plain_foreach:
             raise ValueError(f"betas[{i}] {said}")
+        if isinstance(beta, _C.Tensor) and beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{i}] must be 1-element")
 
 
 class Adam(OneByOne):
@@ -41,6 +43,7 @@ class Adam(OneByOne):
                 raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
         check_not_negative("weight_decay value", weight_decay)
         _check_tensors(lr, betas, foreach and not capturable)
+        betas = tuple(b.squeeze() if isinstance(b, _C.Tensor) else b for b in betas)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
                                       maximize=maximize, foreach=foreach, capturable=capturable,
                                       differentiable=differentiable, fused=fused,

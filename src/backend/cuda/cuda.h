@@ -199,6 +199,15 @@ void tn__cuda_unfinished(tn__cuda_device *dev, char *text, size_t size);
 /* Reset, under the device's lock: streams and events of the old context are void. */
 void tn__cuda_streams_forget(tn__cuda_device *dev);
 
+/* ---- wait.c: the host waits; a check of the program's may end it (tn_set_wait_check) ---- */
+#define TN__CUDA_INTERRUPTED UINT32_MAX /* as a result: no driver's */
+/* Until the event has passed. */
+tn__cu_result tn__cuda_wait_event(tn__cuda_device *dev, tn__cu_event e);
+/* Until what is queued on the stream now is done. */
+tn__cu_result tn__cuda_wait_stream(tn__cuda_device *dev, tn__stream *s);
+/* The same of everything in the device's context. */
+tn__cu_result tn__cuda_wait_context(tn__cuda_device *dev);
+
 /* ---- compile.c: NVRTC; product.c: cuBLAS ---- */
 tn_status tn__cuda_target(tn_device device, char *text, size_t size);
 tn_status tn__cuda_compile(tn_device device, const char *text, const char *name, void **binary, size_t *size);

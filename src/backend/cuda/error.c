@@ -108,6 +108,8 @@ tn_status tn__cuda_plain_failure(const tn__cuda_device *dev, tn__cu_result r, co
 tn_status tn__cuda_failed(tn__cuda_device *dev, tn__cu_result result, const char *what)
 {
     char report[1024];
+    if (result == TN__CUDA_INTERRUPTED) /* the device is well; wait.c has said what happened */
+        return tn_error_code();
     tn__cuda_report(report, sizeof report);
     return dev && is_sticky(result) ? die(dev, result, what, report)
                                     : tn__cuda_plain_failure(dev, result, what, report);

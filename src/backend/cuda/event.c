@@ -200,7 +200,7 @@ tn_status tn_event_synchronize(tn_event *e)
     if (!dev)
         return tn_error_code();
     atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
-    tn_status st = tn__cuda_check(dev, tn__cu.event_synchronize(e->handle), "waiting for an event");
+    tn_status st = tn__cuda_check(dev, tn__cuda_wait_event(dev, e->handle), "waiting for an event");
     return st ? st : tn__cuda_take_fault(dev);
 }
 

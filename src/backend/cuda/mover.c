@@ -69,7 +69,7 @@ typedef struct chunk {
 /* Waits until the copy that used the chunk last is done. */
 static tn_status chunk_wait(tn__cuda_device *dev, chunk *c)
 {
-    tn__cu_result r = TN__WAIT(chunk_wait, tn__cu.event_synchronize(c->event));
+    tn__cu_result r = TN__WAIT(chunk_wait, tn__cuda_wait_event(dev, c->event));
     atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
     return tn__cuda_check(dev, r, "cuEventSynchronize");
 }

@@ -272,7 +272,7 @@ tn_status tn__cuda_stream_synchronize(tn__cuda_device *dev, tn__stream *s)
 {
     uint64_t queued = tn__cuda_queued(dev, s);
     atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
-    tn_status e = tn__cuda_check(dev, tn__cu.stream_synchronize(s->handle), "waiting for a stream");
+    tn_status e = tn__cuda_check(dev, tn__cuda_wait_stream(dev, s), "waiting for a stream");
     if (e)
         return e;
     tn__cuda_note_done(dev, s, queued);
@@ -306,7 +306,7 @@ tn_status tn__cuda_synchronize(tn_device device)
         return tn_error_code();
     atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
     mark_all(dev, false);
-    tn_status e = tn__cuda_check(dev, tn__cu.ctx_synchronize(), "waiting for the device");
+    tn_status e = tn__cuda_check(dev, tn__cuda_wait_context(dev), "waiting for the device");
     if (e)
         return e;
     mark_all(dev, true);

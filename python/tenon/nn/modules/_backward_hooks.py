@@ -7,6 +7,7 @@ tensors send them.
 
 import warnings
 
+from tenon._C import Tensor
 from tenon.autograd import Function
 
 
@@ -44,6 +45,9 @@ class Boundary:
 
     def outputs(self, result):
         single = not isinstance(result, tuple)
+        if single and not isinstance(result, Tensor):
+            warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                          f"received {type(result)}", stacklevel=2)
         values = (result,) if single else result
         self.n_outputs = len(values)
         values, self.output_places = self._through(values, self._enter)
@@ -57,10 +61,10 @@ class Boundary:
         passed = BackwardHookFunction.apply(see, *(values[i] for i in places))
         if not isinstance(passed, tuple):
             passed = (passed,)
-        values = list(values)
+        kind, values = type(values), list(values)
         for place, value in zip(places, passed):
             values[place] = value
-        return tuple(values), places
+        return tuple(values) if kind is tuple else kind(*values), places  # others than tuple itself are named ones
 
     def _enter(self, gradients):
         grads = _spread(gradients, self.output_places, self.n_outputs)

@@ -104,14 +104,10 @@ def _first_tensor(obj):
     return next((t for t in map(_first_tensor, obj) if t is not None), None)
 
 
-def _place(i, device, input):
-    """The index of the GPU of module i: the one that was said, or that of its input."""
-    if device is not None:
-        return device_index(device, True)
-    t = _first_tensor(input)
-    if t is None:
-        raise RuntimeError(f"in replica {i}, no device was provided and no tensor input was found; device cannot be resolved")
-    return t.get_device()
+def _place(device, input):
+    """The index of the GPU of a module: the one that was said, that of its input, or the current one."""
+    t = _first_tensor(input) if device is None else None
+    return t.get_device() if t is not None and t.is_cuda else device_index(device, True)
 
 
 def _call_on(index, stream, module, args, kwargs):
@@ -161,7 +157,8 @@ def _inside(modules):
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
-    """The outputs of modules[i](*inputs[i], **kwargs_tup[i]) on devices[i], by default the one of the input: a list.
+    """The outputs of modules[i](*inputs[i], **kwargs_tup[i]) on devices[i], by default the GPU of the input (PyTorch: always
+    the current one), and the current one where that is on none: a list.
 
     Each runs in a thread of its own, with this one's gradient mode and streams; modules that are of tenon.nn throughout and
     have no hooks run in this one, as they only queue work. An exception is raised when all have ended: it is that of the
@@ -180,7 +177,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
         raise AssertionError("No available accelerator found.")
     if not modules:
         return []
-    ids = [_place(i, d, x) for i, (d, x) in enumerate(zip(devices, inputs))]
+    ids = [_place(d, x) for d, x in zip(devices, inputs)]
     step = current.step
     if step is not None and ids != step.device_ids[: len(ids)]:
         step = None
