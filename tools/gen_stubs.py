@@ -72,7 +72,7 @@ def rows(text):
     for m in re.finditer(r"#define (\w+)\((\w+), (\w+)\)\s+((?:\\\n|.)*)", text):
         text = expanded(text, m[1], (m[2], m[3]), m[4])
     text = re.sub(r"#(?:\\\n|.)*", "", text)
-    for m in re.finditer(r'\b(I?ROW|SELF|HAND)\(((?:[^"()]|"[^"]*")*)\)', text):
+    for m in re.finditer(r'\b(I?ROW|SELF|HAND|INTO)\(((?:[^"()]|"[^"]*")*)\)', text):
         macro = m[1]
         signatures = [unquote(s) for s in re.findall(r'"[^"]*"(?:\s*"[^"]*")*', m[2])]
         words = [w.strip() for w in re.sub(r'"[^"]*"', "", m[2]).split(",")]
@@ -82,7 +82,7 @@ def rows(text):
             doc = words[4] if words[4].startswith("doc_") else signatures.pop(1)
             yield words[0], words[1], words[2], signatures[1:], doc, False
         else:
-            yield "M", words[0], words[1], signatures, None, macro == "IROW"
+            yield "M", words[0], words[1], signatures, None, macro in ("IROW", "INTO")
 
 
 def expanded(text, name, names, body):
@@ -255,12 +255,19 @@ def extension(source, calls):
 
 
 def python_methods(tree):
-    """Those functions of a module of _functions/ that its METHODS names, as methods."""
+    """Those functions of a module of _functions/ that its METHODS names, as methods; and, in place, those of IN_PLACE."""
     lists = {ast.unparse(n.targets[0]): n.value for n in tree.body if isinstance(n, ast.Assign)}
-    names = ast.literal_eval(lists["METHODS"]) if "METHODS" in lists else []
+    names, in_place = (ast.literal_eval(lists[n]) if n in lists else [] for n in ("METHODS", "IN_PLACE"))
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name in names:
-            node.args.args[0].arg = "self"
+        if not isinstance(node, ast.FunctionDef) or node.name not in names:
+            continue
+        node.args.args[0].arg = "self"
+        if node.args.kwonlyargs and node.args.kwonlyargs[-1].arg == "out":
+            node.args.kwonlyargs.pop()
+            node.args.kw_defaults.pop()
+        yield node.name, function(node, 4, "Tensor")
+        if node.name in in_place:
+            node.name += "_"
             yield node.name, function(node, 4, "Tensor")
 
 

@@ -97,6 +97,11 @@ TN_API tn_tensor *tn_tensor_data(tn_tensor *t);
  * another shape, dtype or device, for its gradient would fit no more. Nobody else may use t meanwhile. */
 TN_API tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *data) TN_MUST_USE;
 
+/* In place, what a view does: t shows from here on what 'view', a view of t, shows, and has its history: with
+ * view = tn_transpose(t, 0, 1) this is PyTorch's t.transpose_(0, 1). t stays the tensor it is; of a view, its base does too.
+ * TN_EINVAL if view is none of t; TN_EGRAD where t may not be written to (a leaf that requires a gradient). */
+TN_API tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view) TN_MUST_USE;
+
 /* A CPU tensor's copy in page-locked memory, from which a GPU copies by itself; t itself where it is pinned already. TN_EDEVICE
  * where there is no GPU. Factories take .pin_memory = true. */
 TN_API tn_tensor *tn_pin_memory_at(const char *site, tn_tensor *t);

@@ -347,7 +347,7 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
     for (Py_ssize_t i = 0; i < named; i++) {
         PyObject *name = PyTuple_GetItem(a.names, i);
         int k = find_name(s, name);
-        if (k < 0)
+        if (k < 0 || (a.self && !strcmp(s->param[k].name, "out"))) /* functions take out=, methods do not */
             return py_mismatch_name(why, name);
         if (seen & 1U << k)
             return py_mismatch_twice(why, name);
@@ -436,6 +436,31 @@ static PyObject *finish(const py_function *f, tn_tensor *result, const py_value 
     return ok ? py_borrowed(out) : NULL;
 }
 
+static bool wants_grad(const py_signature *s, const py_value *v)
+{
+    for (int i = 0; i < s->params; i++) {
+        const tn_scalar *x = &v[s->param[i].slot].s;
+        if (x->kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(x->v.t))
+            return tn_is_grad_enabled();
+    }
+    return false;
+}
+
+/* An in-place form that is computed beside its first operand. Where it is recorded, of a copy: what is kept for backward is
+ * not written over then. */
+static PyObject *put_beside(const py_function *f, int which, py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t, *copy = NULL;
+    if (wants_grad(&f->parsed[which], v)) {
+        if (!(copy = (tn_clone_at)("", x)))
+            return py_raise();
+        v[0].s = tn_scalar_t(copy);
+    }
+    tn_tensor *result = f->call(v);
+    tn_release(copy);
+    return result ? py_put_into(x, result) : py_raise();
+}
+
 PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     py_value v[PY_MAX_SLOTS + 2];
@@ -443,9 +468,13 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     if (which < 0)
         return NULL;
     PyObject *out;
-    if (f->run)
+    if (f->run) {
         out = f->run(self, v, which);
-    else {
+        if (out && f->out >= 0 && v[f->out].given)
+            out = py_written(&v[f->out], out);
+    } else if (f->beside) {
+        out = put_beside(f, which, v);
+    } else {
         tn_tensor *result;
         if (is_large(f, which, v)) {
             Py_BEGIN_ALLOW_THREADS

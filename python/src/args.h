@@ -87,6 +87,7 @@ typedef struct py_function {
     tn_tensor *(*call)(const py_value *v);                    /* without the GIL where the work is large */
     PyObject *(*run)(PyObject *self, py_value *v, int which); /* or this, with the GIL */
     bool inplace;                                             /* call returns its first operand, not a new reference */
+    bool beside;                                              /* call returns what is to be written into it */
     struct py_signature *parsed;
     int8_t signatures, slot_count, out; /* out: the slot of 'out', or -1 */
 } py_function;

@@ -66,6 +66,8 @@ static void add_signature(text *t, const py_signature *s, bool method)
     add(t, " * (");
     for (int i = method; i < s->params; i++) {
         const py_param *p = &s->param[i];
+        if (method && !strcmp(p->name, "out"))
+            continue;
         add(t, sep);
         if (p->keyword && !star) {
             add(t, "*, ");
@@ -157,35 +159,4 @@ void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch 
         return;
     default: say_missing(f, why); return;
     }
-}
-
-int py_write_out(tn_tensor *out, tn_tensor *result)
-{
-    tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
-    bool same = have.ndim == want.ndim && !memcmp(have.dim, want.dim, (size_t)want.ndim * sizeof *want.dim);
-    if (tn_tensor_requires_grad(out) && tn_is_grad_enabled()) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "functions with out=... arguments don't support automatic differentiation, but one of the "
-                        "arguments requires grad.");
-        return -1;
-    }
-    if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(out))) {
-        PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
-                     py_scalar_type_name(tn_tensor_dtype(result)), py_scalar_type_name(tn_tensor_dtype(out)));
-        return -1;
-    }
-    if (same) {
-        bool was = tn_set_grad_enabled(false);
-        tn_tensor *ok = tn_copy_(out, result);
-        tn_set_grad_enabled(was);
-        return ok ? 0 : (py_raise(), -1);
-    }
-    /* another shape: out shows the result from here on, converted where the dtype differs */
-    tn_tensor *converted = (tn_to_opt)(result, &(tn_to_options){.struct_size = sizeof(tn_to_options),
-                                                                .site = "",
-                                                                .dtype = tn_tensor_dtype(out),
-                                                                .device = tn_tensor_device(out)});
-    tn_status status = converted ? tn_tensor_set_data(out, converted) : tn_error_code();
-    tn_release(converted);
-    return status ? (py_raise(), -1) : 0;
 }

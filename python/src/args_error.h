@@ -57,7 +57,19 @@ static inline int py_mismatch_missing(py_mismatch *m, const py_signature *s, uns
 /* Sets the TypeError of a call that fits no signature. */
 void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch *why);
 
-/* Writes result into the tensor given as out=, which takes its shape where it has none. 0, or -1 with an exception. */
+/* written.c. Writes result into the tensor given as out=, which takes its shape where it has none. 0, or -1 with an
+ * exception. */
 int py_write_out(tn_tensor *out, tn_tensor *result);
+
+/* result, a tensor or a tuple of them, written into what was given as out=, and that in its place. Takes result. */
+PyObject *py_written(const py_value *out, PyObject *result);
+
+bool py_same_shape(tn_tensor *a, tn_tensor *b);
+
+/* Sets a RuntimeError: text has %S twice, for the two shapes. */
+void py_shapes_differ(const char *text, tn_dims have, tn_dims want);
+
+/* x, with result written into it, as an in-place operation whose result that is. Takes result's reference. */
+PyObject *py_put_into(tn_tensor *x, tn_tensor *result);
 
 #endif

@@ -7,7 +7,7 @@
 #define SLOTS(name, text, doc) static const char slots_##name[] = text;
 PY_HAND_CALLS(SLOTS)
 #undef SLOTS
-static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp_bounds[] = "input lower upper";
+static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_baddbmm_full[] = "input batch1 batch2 beta alpha", slots_clamp_bounds[] = "input lower upper";
 
 #define doc_add_alpha       "a + alpha * b"
 #define doc_sub_alpha       "a - alpha * b"
@@ -24,6 +24,7 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 #define doc_eye_any         "Ones on the diagonal of an n x m matrix"
 #define doc_arange_any      "start, start + step ... below end; integers give int64"
 #define doc_clamp_bounds    "x limited to lower .. upper"
+#define doc_baddbmm_full    "beta * x + alpha * (batch1 @ batch2) of batches, in place"
 #define doc_addmm_full      "beta * x + alpha * (mat1 @ mat2), in place"
 
 /* ---- one C function per row and door ---- */
@@ -43,21 +44,25 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 
 #define ROW(where, name, op, ...) \
     static py_function pf_##name##_##where = { \
-        #name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, NULL, 0, 0, 0}; \
+        #name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, false, NULL, 0, 0, 0}; \
     DOORS(name##_##where)
 #define IROW(name, op, ...) \
-    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op##_, NULL, true, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op##_, NULL, true, false, NULL, 0, 0, 0}; \
     DOORS(name##_I)
 #define SELF(name, op, ...) \
-    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, true, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, true, false, NULL, 0, 0, 0}; \
+    DOORS(name##_I)
+#define INTO(name, op, ...) \
+    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, true, NULL, 0, 0, 0}; \
     DOORS(name##_I)
 #define HAND(where, name, hand, slots, doc, ...) \
-    static py_function pf_##name##_##where = {#name, slots, {__VA_ARGS__}, NULL, run_##hand, false, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_##where = {#name, slots, {__VA_ARGS__}, NULL, run_##hand, false, false, NULL, 0, 0, 0}; \
     DOORS(name##_##where)
 #include "torch.def"
 #undef ROW
 #undef IROW
 #undef SELF
+#undef INTO
 #undef HAND
 
 /* ---- the tables ---- */
@@ -94,6 +99,7 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 #define ROW(where, name, op, ...) IN_T_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)
 #define SELF(name, op, ...)
+#define INTO(name, op, ...)
 #define HAND(where, name, hand, slots, doc, ...) IN_T_##where(fn_##name##_##where, name, doc, __VA_ARGS__)
 static PyMethodDef torch_functions[] = {
 #include "torch.def"
@@ -102,11 +108,13 @@ static PyMethodDef torch_functions[] = {
 #undef ROW
 #undef IROW
 #undef SELF
+#undef INTO
 #undef HAND
 
 #define ROW(where, name, op, ...)                IN_M_##where(me_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)                      METHOD(me_##name##_I, name, doc_##op ", in place", __VA_ARGS__)
 #define SELF(name, op, ...)                      METHOD(me_##name##_I, name, doc_##op, __VA_ARGS__)
+#define INTO(name, op, ...)                      METHOD(me_##name##_I, name, doc_##op ", in place", __VA_ARGS__)
 #define HAND(where, name, hand, slots, doc, ...) IN_M_##where(me_##name##_##where, name, doc, __VA_ARGS__)
 static PyMethodDef methods[] = {
 #include "torch.def"
@@ -115,11 +123,13 @@ static PyMethodDef methods[] = {
 #undef ROW
 #undef IROW
 #undef SELF
+#undef INTO
 #undef HAND
 
 #define ROW(where, name, op, ...) IN_F_##where(fn_##name##_##where, name, doc_##op, __VA_ARGS__)
 #define IROW(name, op, ...)
 #define SELF(name, op, ...)
+#define INTO(name, op, ...)
 #define HAND(where, name, hand, slots, doc, ...) IN_F_##where(fn_##name##_##where, name, doc, __VA_ARGS__)
 static PyMethodDef nn_functions[] = {
 #include "torch.def"
@@ -128,6 +138,7 @@ static PyMethodDef nn_functions[] = {
 #undef ROW
 #undef IROW
 #undef SELF
+#undef INTO
 #undef HAND
 
 /* ---- into the module and the type ---- */

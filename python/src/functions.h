@@ -31,6 +31,7 @@ PY_HAND_CALLS(PY_DECLARE)
 #define PY_DECLARE(name) tn_tensor *call_##name##_(const py_value *v);
 PY_HAND_CALLS_INPLACE(PY_DECLARE)
 PY_DECLARE(addmm_full)
+PY_DECLARE(baddbmm_full)
 PY_DECLARE(clamp_bounds)
 #undef PY_DECLARE
 

@@ -1,4 +1,5 @@
 /* functions_hand.c: the functions of torch.def that are more than a row of ops.def. */
+#include "args_error.h"
 #include "functions.h"
 
 #include <math.h>
@@ -250,13 +251,33 @@ static tn_tensor *put_into(tn_tensor *x, tn_tensor *result)
     return r;
 }
 
+/* The same for products, whose results are not broadcast to. */
+static tn_tensor *structured(tn_tensor *x, tn_tensor *result)
+{
+    if (!result || py_same_shape(x, result))
+        return put_into(x, result);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    py_shapes_differ("Bad in-place call: input tensor size %S and output tensor size %S should match",
+                     tn_tensor_shape(x), tn_tensor_shape(result));
+    PyGILState_Release(gil);
+    tn_release(result);
+    return NULL;
+}
+
 tn_tensor *call_addmm_full_(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t;
     if (is_one(&v[3]) && is_one(&v[4]))
         return (tn_addmm__at)("", x, v[1].s.v.t, v[2].s.v.t);
     tn_addmm_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
-    return put_into(x, (tn_addmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
+    return structured(x, (tn_addmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
+}
+
+tn_tensor *call_baddbmm_full_(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    tn_baddbmm_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
+    return structured(x, (tn_baddbmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
 }
 
 tn_tensor *call_clamp_bounds_(const py_value *v)

@@ -260,7 +260,7 @@ static PyObject *run_is_nonzero(PyObject *self, py_value *v, int which)
 #define ASK(name, slots, signature) \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
     { \
-        static py_function f = {#name, slots, {#name signature}, NULL, run_##name, false, NULL, 0, 0, 0}; \
+        static py_function f = {#name, slots, {#name signature}, NULL, run_##name, false, false, NULL, 0, 0, 0}; \
         (void)self; \
         return py_call(&f, NULL, args, n, names); \
     }

@@ -400,34 +400,39 @@ def unflatten(self, dim, sizes):
     return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])
 
 
-def _reshaped_(self, view):
-    """self, with the shape and strides of a view of its own memory; a history would still know the old ones."""
-    if self.requires_grad:
-        if self.grad_fn is None:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        raise NotImplementedError("in-place changes of the shape of tensors with a history: Tenon has none; use the form without _")
-    self.data = view
-    return self
-
-
 def squeeze_(self, *dim):
-    """squeeze, in place; of a tensor that requires no gradient."""
-    return _reshaped_(self, self.detach().squeeze(*dim))
+    """squeeze, in place"""
+    return _C._set_view(self, self.squeeze(*dim))
 
 
 def unsqueeze_(self, dim):
-    """unsqueeze, in place; of a tensor that requires no gradient."""
-    return _reshaped_(self, self.detach().unsqueeze(dim))
+    """unsqueeze, in place"""
+    return _C._set_view(self, self.unsqueeze(dim))
 
 
 def t_(self):
-    """t, in place; of a tensor that requires no gradient."""
-    return _reshaped_(self, self.detach().t())
+    """t, in place"""
+    return _C._set_view(self, self.t())
 
 
 def transpose_(self, dim0, dim1):
-    """transpose, in place; of a tensor that requires no gradient."""
-    return _reshaped_(self, self.detach().transpose(dim0, dim1))
+    """transpose, in place"""
+    return _C._set_view(self, self.transpose(dim0, dim1))
+
+
+def swapaxes_(self, axis0, axis1):
+    """swapaxes, in place"""
+    return _C._set_view(self, self.transpose(axis0, axis1))
+
+
+def swapdims_(self, dim0, dim1):
+    """swapdims, in place"""
+    return _C._set_view(self, self.transpose(dim0, dim1))
+
+
+def as_strided_(self, size, stride, storage_offset=None):
+    """as_strided, in place"""
+    return _C._set_view(self, self.as_strided(size, stride, storage_offset))
 
 
 def index_fill_(self, dim, index, value):
@@ -451,7 +456,7 @@ def _install():
     """Puts the functions of this module into the class."""
     for name, value in list(globals().items()):
         if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
-            if name not in ("_install", "_options", "_size", "_reshaped_", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
+            if name not in ("_install", "_options", "_size", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
                 setattr(Tensor, name, value)
     Tensor.type = type_
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface)

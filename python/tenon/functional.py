@@ -2,6 +2,7 @@
 
 from . import _C
 from ._einsum import einsum
+from ._written import with_out
 
 __all__ = [
     "atleast_1d",
@@ -87,13 +88,15 @@ def _several(function, tensors):
     return raised if isinstance(raised, tuple) else (raised,)
 
 
-def hstack(tensors):
+@with_out
+def hstack(tensors, *, out=None):
     """Joined along the second dimension; 1-D ones along the first."""
     tensors = _several(atleast_1d, tensors)
     return _C.cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
-def vstack(tensors):
+@with_out
+def vstack(tensors, *, out=None):
     """Joined along the first dimension, 1-D ones as rows."""
     return _C.cat(_several(atleast_2d, tensors), 0)
 
@@ -101,12 +104,14 @@ def vstack(tensors):
 row_stack = vstack
 
 
-def dstack(tensors):
+@with_out
+def dstack(tensors, *, out=None):
     """Joined along the third dimension."""
     return _C.cat(_several(atleast_3d, tensors), 2)
 
 
-def column_stack(tensors):
+@with_out
+def column_stack(tensors, *, out=None):
     """Joined along the second dimension, 1-D ones as columns."""
     return _C.cat(tuple(t.reshape(t.numel(), 1) if t.dim() <= 1 else t for t in tensors), 1)
 

@@ -131,7 +131,10 @@ static tn_status check_write(const passage *p)
         return tn__error(TN_EINVAL, "%s_: the tensor shows read-only memory (a mapped file): clone it first",
                          tn__op_name(c->op));
     if (!tn__same_shape(s->shape, s->ndim, t->shape, t->ndim))
-        return tn__error(TN_EINVAL, "output with shape %s doesn't match the broadcast shape %s",
+        return tn__error(TN_EINVAL,
+                         tn__is_elementwise(c->op)
+                             ? "output with shape %s doesn't match the broadcast shape %s"
+                             : "Bad in-place call: input tensor size %s and output tensor size %s should match",
                          tn__shape_str(t->shape, t->ndim).s, tn__shape_str(s->shape, s->ndim).s);
     if (!tn__can_cast(s->dtype, t->dtype) && s->dtype != t->dtype)
         return tn__error(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",

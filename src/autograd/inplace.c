@@ -65,7 +65,7 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
     if (t->base) {
         if (t->storage != t->base->storage)
             return moved_base();
-        if (t->base->obj.flags & TN__REQUIRES_GRAD && !(t->obj.flags & TN__VIEW_FUNCTION))
+        if (wanted && !t->base->node && !(t->obj.flags & TN__VIEW_FUNCTION))
             return tn__error(TN_EGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
                                        "operation.");
         if (t->obj.flags & TN__VIEW_FUNCTION)
@@ -240,6 +240,36 @@ void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices)
     }
     tn__object_release(replace_node(t->base, slices, 0));
     tn__object_release(replace_node(t, NULL, 0)); /* its own history is made anew when it is asked for */
+}
+
+/* ---- views in place ---- */
+
+tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view)
+{
+    tn__enter(TN__NOWHERE);
+    if (!t || !view || t == TN_NONE || view == TN_NONE)
+        return tn__poisoned("tn_tensor_set_view");
+    if (!view->base || view->base != (t->base ? t->base : t) || view->storage != t->storage || view->dtype != t->dtype)
+        return tn__error(TN_EINVAL, "tn_tensor_set_view: %s is no view of %s", tn__tensor_str(view).s,
+                         tn__tensor_str(t).s);
+    tn_status e = tn__check_inplace(t, false);
+    if (e)
+        return e;
+    t->ndim = view->ndim;
+    t->numel = view->numel;
+    t->offset = view->offset;
+    memcpy(t->shape, view->shape, sizeof t->shape);
+    memcpy(t->stride, view->stride, sizeof t->stride);
+    t->obj.flags = (t->obj.flags & ~(uint32_t)TN__CONTIGUOUS) | (view->obj.flags & TN__CONTIGUOUS);
+    if (t->storage)
+        tn__storage_bump(t->storage);
+    if (t->base) { /* its history is made anew when it is asked for */
+        tn__object_release(replace_node(t, NULL, 0));
+        t->view_version = tn__tensor_version(t);
+    } else if (view->node) {
+        tn__object_release(replace_node(t, (tn__node *)tn__object_retain(view->node), view->node_output));
+    }
+    return TN_OK;
 }
 
 static tn_status derive_slices(tn__backward *b)

@@ -353,3 +353,26 @@ def test_gradcheck():
     assert gradcheck(lambda v: v * v.sum(), (whole.reshape(2, 2).t(),)) and gradcheck(torch.exp, (leaf(1.5)[0],))
     with pytest.raises(torch.autograd.GradcheckError):
         gradcheck(lambda v: x.detach() * v, (x,))
+
+
+def test_shapes_changed_in_place_keep_their_history():
+    x = torch.arange(6.0).view(2, 3).requires_grad_()
+    y = x * 2
+    row, same = y[0], y
+    assert y.transpose_(0, 1) is same and y.shape == (3, 2) and y.stride() == (1, 3)
+    assert y._version == 1
+    (y.squeeze() * torch.arange(6.0).view(3, 2)).sum().backward(retain_graph=True)
+    assert torch.equal(x.grad, torch.tensor([[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]))
+    row.sum().backward()  # a view taken before: it shows the same elements
+    assert torch.equal(x.grad, torch.tensor([[2.0, 6.0, 10.0], [2.0, 6.0, 10.0]]))
+    view = (x * 3)[:, :1]
+    view.squeeze_(1).unsqueeze_(0).t_()
+    assert view.shape == (2, 1)
+    x.grad = None
+    (view * torch.tensor([[1.0], [2.0]])).sum().backward()
+    assert torch.equal(x.grad, torch.tensor([[3.0, 0.0, 0.0], [6.0, 0.0, 0.0]]))
+    for write in (lambda: x[0].unsqueeze_(0), lambda: x.t_(), lambda: x.add_(1), lambda: x[0].mul_(2)):  # x is a view too
+        with pytest.raises(RuntimeError, match="^a view of a leaf Variable that requires grad is being used in an in-place"):
+            write()
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place operation.$"):
+        x.detach().clone().requires_grad_().t_()

@@ -303,3 +303,29 @@ def test_in_place_calls_that_fail_change_nothing():
     with pytest.raises(RuntimeError, match="result type"):
         i.clamp_(3, 6.5)
     assert i.tolist() == [1, 5, 9] and i.clamp_(3, 6).tolist() == [3, 5, 6]
+
+
+def test_out_is_for_functions_not_for_methods():
+    x, o = torch.tensor([3.0, 4.0]), torch.empty(2)
+    for method in (lambda: x.add(1, out=o), lambda: x.hypot(x, out=o), lambda: x.exp(out=o), lambda: x.deg2rad_(out=o), lambda: x.mul_(2, out=o)):
+        with pytest.raises(TypeError, match="got an unexpected keyword argument 'out'"):
+            method()
+    pair = (torch.empty(0), torch.empty(0, dtype=torch.int64))
+    for function in (torch.sort, torch.max, torch.min, torch.topk):
+        got = function(x.clone(), 1, out=pair) if function is torch.topk else function(x.clone(), 0, out=pair)
+        assert type(got).__name__ == function.__name__ and got[0] is pair[0] and got.indices is pair[1]
+    with pytest.raises(TypeError, match="^expected tuple of 2 elements but got 1$"):
+        torch.sort(x, out=(o,))
+    with pytest.raises(TypeError, match=r"^hypot\(\): argument 'out' must be Tensor, not tuple$"):
+        torch.hypot(x, x, out=(o,))
+    with pytest.raises(RuntimeError, match="^result type Float can't be cast to the desired output type Long$"):
+        torch.hypot(x, x, out=torch.empty(2, dtype=torch.int64))
+    with pytest.raises(RuntimeError, match=r"^hypot\(\): functions with out=... arguments don't support automatic differentiation"):
+        torch.hypot(x.clone().requires_grad_(), x, out=o)
+    with pytest.raises(RuntimeError, match=r"^output with shape \[2\] doesn't match the broadcast shape \[3, 2\]$"):
+        x.hypot_(torch.ones(3, 2))
+    with pytest.raises(RuntimeError, match=r"^output with shape \[2\] doesn't match the broadcast shape \[3, 2\]$"):
+        x.lerp_(torch.ones(3, 2), 0.5)
+    with pytest.raises(RuntimeError, match="^Bad in-place call: input tensor size .2. and output tensor size .3, 2. should match$"):
+        x.addmm_(torch.ones(3, 4), torch.ones(4, 2))
+    assert torch.equal(torch.tensor([3, 4]).eq_(3), torch.tensor([1, 0]))

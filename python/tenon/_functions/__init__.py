@@ -1,6 +1,7 @@
 """Functions of torch and methods of Tensor of one name, put together from the library's operations."""
 
 from .. import _C
+from .._written import as_method, in_place
 from . import arrange, compute, sets
 from .arrange import *
 from .compute import *
@@ -13,7 +14,9 @@ def _install():
     """Puts those that are methods too into the class."""
     for module in (arrange, compute, sets):
         for name in module.METHODS:
-            setattr(_C.Tensor, name, getattr(module, name))
+            setattr(_C.Tensor, name, as_method(getattr(module, name)))
+    for name in compute.IN_PLACE:
+        setattr(_C.Tensor, name + "_", in_place(getattr(compute, name)))
 
 
 _install()

@@ -3,6 +3,7 @@
 import warnings
 
 from .. import _C
+from .._written import with_out
 
 __all__ = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "meshgrid", "rot90", "take", "trace", "tril_indices",
            "triu_indices"]
@@ -63,7 +64,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     return result.permute(tuple(n - 2 if d == first else n - 1 if d == second else next(order) for d in range(n)))
 
 
-def diag(input, diagonal=0):
+@with_out
+def diag(input, diagonal=0, *, out=None):
     """A matrix with this diagonal, of a 1-D tensor; of a matrix, its diagonal."""
     if input.dim() not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
@@ -132,7 +134,8 @@ def rot90(input, k=1, dims=(0, 1)):
     return input.flip(first).transpose(first, second) if k == 3 else input.clone()
 
 
-def take(input, index):
+@with_out
+def take(input, index, *, out=None):
     """The elements at these places, counted through all of input row by row."""
     if index.dtype != _C.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {_scalar(index)}")
@@ -149,7 +152,8 @@ def _scalar(t):
     return t.type().rpartition(".")[2][: -len("Tensor")]
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None):
+@with_out
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along a dimension, n times over; prepend and append are joined to input first."""
     if input.dim() == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")

@@ -3,12 +3,14 @@
 import math
 
 from .. import _C
+from .._written import with_out
 from .arrange import _dim, _scalar as _kind
 
 __all__ = ["cdist", "count_nonzero", "cov", "cross", "deg2rad", "dist", "fmod", "frac", "hypot", "kron", "logspace", "nan_to_num",
            "nanmean", "nansum", "positive", "rad2deg", "tensordot", "trapezoid", "trapz", "vdot"]
 METHODS = ["count_nonzero", "cov", "cross", "deg2rad", "dist", "fmod", "frac", "hypot", "kron", "nan_to_num", "nanmean", "nansum",
            "positive", "rad2deg", "vdot"]
+IN_PLACE = ["deg2rad", "frac", "hypot", "nan_to_num", "rad2deg"]  # methods NAME_
 
 
 def positive(input):
@@ -22,17 +24,20 @@ def _floating(input):
     return input if input.is_floating_point() else input.to(_C.get_default_dtype())
 
 
-def deg2rad(input):
+@with_out
+def deg2rad(input, *, out=None):
     """Degrees as radians."""
     return _floating(input) * (math.pi / 180)
 
 
-def rad2deg(input):
+@with_out
+def rad2deg(input, *, out=None):
     """Radians as degrees."""
     return _floating(input) * (180 / math.pi)
 
 
-def frac(input):
+@with_out
+def frac(input, *, out=None):
     """What is behind the decimal point, with input's sign."""
     if not input.is_floating_point():
         raise NotImplementedError(f'"frac_cpu" not implemented for \'{_kind(input)}\'')
@@ -53,7 +58,8 @@ def fmod(input, other):
     return through + (part - through.detach())
 
 
-def hypot(input, other):
+@with_out
+def hypot(input, other, *, out=None):
     """sqrt(input**2 + other**2), without overflow on the way."""
     a, b = input.abs(), other.abs()
     large = _C.maximum(a.detach(), b.detach())
@@ -64,7 +70,8 @@ def hypot(input, other):
     return _C.where(infinite, math.inf, small).to(small.dtype) if infinite.any() else small
 
 
-def nan_to_num(input, nan=None, posinf=None, neginf=None):
+@with_out
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """NaN as nan (0 if not given), infinities as posinf and neginf (the largest and smallest number if not given)."""
     if not input.is_floating_point():
         return input.clone()
@@ -86,13 +93,15 @@ def count_nonzero(input, dim=None):
     return hits.sum() if dim is None else hits.sum(dim)
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None):
+@with_out
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum of the elements that are not NaN."""
     kept = input.masked_fill(input.isnan(), 0.0) if input.is_floating_point() else input
     return _reduce(_C.sum, kept, dim, keepdim, dtype=dtype)
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+@with_out
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that are not NaN."""
     if not input.is_floating_point():
         raise NotImplementedError(f"nanmean(): expected input to have floating point or complex dtype but got {_kind(input)}")
@@ -136,7 +145,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
-def tensordot(a, b, dims=2):
+@with_out
+def tensordot(a, b, dims=2, *, out=None):
     """Products summed over dims of a and as many of b: the last and first ones, or a pair of lists."""
     if isinstance(dims, int):
         if dims < 0:
@@ -166,7 +176,8 @@ def tensordot(a, b, dims=2):
     return (a @ b).reshape(shape)
 
 
-def kron(input, other):
+@with_out
+def kron(input, other, *, out=None):
     """The Kronecker product: other, multiplied by each element of input, side by side."""
     n = max(input.dim(), other.dim())
     a, b = [1] * (n - input.dim()) + list(input.shape), [1] * (n - other.dim()) + list(other.shape)
@@ -187,7 +198,8 @@ def _both(a, b):
     return broadcast_shapes(a.shape, b.shape)
 
 
-def cross(input, other, dim=None):
+@with_out
+def cross(input, other, dim=None, *, out=None):
     """The cross product of vectors of three elements along a dimension: the first of size 3 where none is given."""
     if input.dim() != other.dim():
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -201,12 +213,14 @@ def cross(input, other, dim=None):
     return _cross(input, other, dim)
 
 
-def vdot(input, other):
+@with_out
+def vdot(input, other, *, out=None):
     """The dot product of two vectors."""
     return _C.dot(input, other)
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, layout=None, requires_grad=False):
+@with_out
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, layout=None, requires_grad=False, out=None):
     """base to the power of steps numbers, evenly spaced from start to end."""
     at = lambda v: v.item() if isinstance(v, _C.Tensor) else v
     dtype = _C.get_default_dtype() if dtype is None else dtype

@@ -3,6 +3,7 @@
 import math
 
 from .. import _C
+from .._written import with_out
 from .arrange import _dim
 
 __all__ = ["bincount", "bucketize", "histc", "isin", "searchsorted", "unique", "unique_consecutive"]
@@ -73,7 +74,8 @@ def bincount(input, weights=None, minlength=0):
     return total.index_add(0, input.to(_C.int64), weights.detach())
 
 
-def histc(input, bins=100, min=0, max=0):
+@with_out
+def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements fall into each of bins equal parts of [min, max]; of the elements' range where both are equal."""
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
@@ -93,7 +95,8 @@ def histc(input, bins=100, min=0, max=0):
     return _C.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, place, _C.ones_like(x))
 
 
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+@with_out
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """For each element: does it stand among test_elements?"""
     where = elements.device if isinstance(elements, _C.Tensor) else test_elements.device
     elements, test_elements = _C.as_tensor(elements, device=where), _C.as_tensor(test_elements, device=where)
@@ -109,7 +112,8 @@ def _left_or_right(right, side):
     return right or side == "right"
 
 
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+@with_out
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where in the sorted rows each value would stand: before those that equal it, or, right, behind them."""
     right = _left_or_right(right, side)
     if not isinstance(input, _C.Tensor):
@@ -131,7 +135,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     return before.sum(-1, dtype=_C.int32 if out_int32 else _C.int64)
 
 
-def bucketize(input, boundaries, *, out_int32=False, right=False):
+@with_out
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """For each value, between which of the sorted boundaries it lies."""
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")

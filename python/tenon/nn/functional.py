@@ -10,6 +10,7 @@ import warnings
 from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, relu as _relu, sigmoid
 from tenon._C import softmax as _softmax, tanh, where as _where
 
+from .._written import with_out as _with_out
 from ._norms import batch_norm, layer_norm, pad
 
 linear = _nn.linear
@@ -133,7 +134,8 @@ def selu(input, inplace=False):
     return _SELU_SCALE * elu(input, _SELU_ALPHA)
 
 
-def gelu(input, *, approximate="none"):
+@_with_out
+def gelu(input, *, approximate="none", out=None):
     """input times the normal distribution's cumulative probability at it; approximate="tanh": by tanh"""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -154,12 +156,14 @@ def mish(input, inplace=False):
     return input * tanh(_log1p_exp(input))
 
 
-def softplus(input, beta=1.0, threshold=20.0):
+@_with_out
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """log(1 + exp(beta * input)) / beta; input itself where beta * input is above threshold"""
     return _softplus(input, beta, threshold)
 
 
-def logsigmoid(input):
+@_with_out
+def logsigmoid(input, *, out=None):
     """log(sigmoid(input)), exact where the sigmoid is 0 or 1 in its dtype"""
     return 0 - _log1p_exp(-input)
 
@@ -188,12 +192,14 @@ def hardswish(input, inplace=False):
     return input * hardtanh(input + 3, 0.0, 6.0) / 6
 
 
-def hardshrink(input, lambd=0.5):
+@_with_out
+def hardshrink(input, lambd=0.5, *, out=None):
     """0 where |input| <= lambd"""
     return _where(input.abs() <= lambd, 0.0, input)
 
 
-def softshrink(input, lambd=0.5):
+@_with_out
+def softshrink(input, lambd=0.5, *, out=None):
     """input moved by lambd towards 0, and 0 where it is nearer than that"""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}")
@@ -267,7 +273,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return _embedding(input, weight, padding_idx, max_norm, norm_type)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):
+@_with_out
+def normalize(input, p=2.0, dim=1, eps=1e-12, *, out=None):
     """input divided by its p-norms along dim, none of them taken as less than eps"""
     if p == 2.0:
         norm = input.square().sum(dim, keepdim=True).sqrt()

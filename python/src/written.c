@@ -1,0 +1,161 @@
+/* written.c: results that go into a tensor that is there: out=, and in-place forms that are computed beside their operand. */
+#include "args.h"
+#include "args_error.h"
+#include "generator.h"
+
+static int cannot_cast(tn_dtype from, tn_dtype to)
+{
+    PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
+                 py_scalar_type_name(from), py_scalar_type_name(to));
+    return -1;
+}
+
+/* [2, 3] */
+static PyObject *list_of(tn_dims d)
+{
+    PyObject *list = PyList_New(d.ndim);
+    for (int32_t i = 0; list && i < d.ndim; i++) {
+        PyObject *n = PyLong_FromLongLong(d.dim[i]);
+        if (!n || PyList_SetItem(list, i, n))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+void py_shapes_differ(const char *text, tn_dims have, tn_dims want)
+{
+    PyObject *a = list_of(have), *b = list_of(want);
+    if (a && b)
+        PyErr_Format(PyExc_RuntimeError, text, a, b);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+}
+
+bool py_same_shape(tn_tensor *a, tn_tensor *b)
+{
+    tn_dims have = tn_tensor_shape(a), want = tn_tensor_shape(b);
+    return have.ndim == want.ndim && !memcmp(have.dim, want.dim, (size_t)want.ndim * sizeof *want.dim);
+}
+
+int py_write_out(tn_tensor *out, tn_tensor *result)
+{
+    if (tn_tensor_requires_grad(out) && tn_is_grad_enabled()) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "functions with out=... arguments don't support automatic differentiation, but one of the "
+                        "arguments requires grad.");
+        return -1;
+    }
+    if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(out)))
+        return cannot_cast(tn_tensor_dtype(result), tn_tensor_dtype(out));
+    if (py_same_shape(out, result)) {
+        bool was = tn_set_grad_enabled(false);
+        tn_tensor *ok = tn_copy_(out, result);
+        tn_set_grad_enabled(was);
+        return ok ? 0 : (py_raise(), -1);
+    }
+    /* another shape: out shows the result from here on, converted where the dtype differs */
+    tn_tensor *converted = (tn_to_opt)(result, &(tn_to_options){.struct_size = sizeof(tn_to_options),
+                                                                .site = "",
+                                                                .dtype = tn_tensor_dtype(out),
+                                                                .device = tn_tensor_device(out)});
+    tn_status status = converted ? tn_tensor_set_data(out, converted) : tn_error_code();
+    tn_release(converted);
+    return status ? (py_raise(), -1) : 0;
+}
+
+/* One tensor of a result, into one that was given: the wrapper of that. */
+static PyObject *one_written(tn_tensor *out, PyObject *result)
+{
+    if (!py_is_tensor(result)) {
+        PyErr_SetString(PyExc_TypeError, "out=... is given, but the result is no tensor");
+        return NULL;
+    }
+    if (py_t(result) != out && py_write_out(out, py_t(result)))
+        return NULL;
+    return py_borrowed(out);
+}
+
+/* The class of the tuple is that of the results: torch.return_types.max. */
+static PyObject *all_written(tn_tensors out, PyObject *results)
+{
+    Py_ssize_t n = PyTuple_Check(results) ? PyTuple_Size(results) : 1;
+    if (!PyTuple_Check(results) || (size_t)n != out.n) {
+        PyErr_Format(PyExc_TypeError, "expected tuple of %zd elements but got %zu", n, out.n);
+        return NULL;
+    }
+    PyObject *tuple = PyTuple_New(n), *named = NULL;
+    for (Py_ssize_t i = 0; tuple && i < n; i++) {
+        PyObject *one = one_written(out.t[i], PyTuple_GetItem(results, i));
+        if (!one || PyTuple_SetItem(tuple, i, one))
+            Py_CLEAR(tuple);
+    }
+    if (tuple && !PyTuple_CheckExact(results))
+        named = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(results), tuple, NULL);
+    if (tuple && PyTuple_CheckExact(results))
+        return tuple;
+    Py_XDECREF(tuple);
+    return named;
+}
+
+PyObject *py_written(const py_value *out, PyObject *result)
+{
+    PyObject *r = out->s.kind == TN_SCALAR_TENSOR ? one_written(out->s.v.t, result) : all_written(py_list(out), result);
+    Py_DECREF(result);
+    return r;
+}
+
+PyObject *py_put_into(tn_tensor *x, tn_tensor *result)
+{
+    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    tn_tensor *r = NULL;
+    if (!py_same_shape(x, result))
+        py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", tn_tensor_shape(x),
+                         tn_tensor_shape(result));
+    else if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(x)))
+        cannot_cast(tn_tensor_dtype(result), tn_tensor_dtype(x));
+    else if (!(r = (tn_copy__opt)(x, result, &o)))
+        py_raise();
+    tn_release(result);
+    return r ? py_borrowed(r) : NULL;
+}
+
+/* ---- for what is put together in Python ---- */
+
+/* _write_out(out, result) */
+static PyObject *write_out(PyObject *self, PyObject *args)
+{
+    PyObject *out, *result;
+    (void)self;
+    return PyArg_ParseTuple(args, "O!O", py_tensor_type, &out, &result) ? one_written(py_t(out), result) : NULL;
+}
+
+/* _put_into(x, result) */
+static PyObject *put_into(PyObject *self, PyObject *args)
+{
+    PyObject *x, *result;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!O!", py_tensor_type, &x, py_tensor_type, &result))
+        return NULL;
+    return x == result ? Py_NewRef(x) : py_put_into(py_t(x), tn_retain(py_t(result)));
+}
+
+/* _set_view(x, view): x, which shows what its view shows */
+static PyObject *set_view(PyObject *self, PyObject *args)
+{
+    PyObject *x, *view;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O!O!", py_tensor_type, &x, py_tensor_type, &view))
+        return NULL;
+    return tn_tensor_set_view(py_t(x), py_t(view)) ? py_raise() : Py_NewRef(x);
+}
+
+int py_add_written(PyObject *module)
+{
+    static PyMethodDef functions[] = {
+        {"_put_into", put_into, METH_VARARGS, NULL},
+        {"_set_view", set_view, METH_VARARGS, NULL},
+        {"_write_out", write_out, METH_VARARGS, NULL},
+        {NULL, NULL, 0, NULL},
+    };
+    return PyModule_AddFunctions(module, functions);
+}
