@@ -7,7 +7,8 @@
 #define SLOTS(name, text, doc) static const char slots_##name[] = text;
 PY_HAND_CALLS(SLOTS)
 #undef SLOTS
-static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_baddbmm_full[] = "input batch1 batch2 beta alpha", slots_clamp_bounds[] = "input lower upper";
+static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp_bounds[] = "input lower upper",
+                  slots_baddbmm_full[] = "input batch1 batch2 beta alpha";
 
 #define doc_add_alpha       "a + alpha * b"
 #define doc_sub_alpha       "a - alpha * b"
@@ -47,16 +48,20 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_baddb
         #name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, false, NULL, 0, 0, 0}; \
     DOORS(name##_##where)
 #define IROW(name, op, ...) \
-    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op##_, NULL, true, false, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op##_, NULL, true, false, NULL, 0, \
+                                        0,     0}; \
     DOORS(name##_I)
 #define SELF(name, op, ...) \
-    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, true, false, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_I = { \
+        #name, slots_##op, {__VA_ARGS__}, call_##op, NULL, true, false, NULL, 0, 0, 0}; \
     DOORS(name##_I)
 #define INTO(name, op, ...) \
-    static py_function pf_##name##_I = {#name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, true, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_I = { \
+        #name, slots_##op, {__VA_ARGS__}, call_##op, NULL, false, true, NULL, 0, 0, 0}; \
     DOORS(name##_I)
 #define HAND(where, name, hand, slots, doc, ...) \
-    static py_function pf_##name##_##where = {#name, slots, {__VA_ARGS__}, NULL, run_##hand, false, false, NULL, 0, 0, 0}; \
+    static py_function pf_##name##_##where = {#name, slots, {__VA_ARGS__}, NULL, run_##hand, false, false, NULL, 0, \
+                                              0,     0}; \
     DOORS(name##_##where)
 #include "torch.def"
 #undef ROW
