@@ -261,8 +261,7 @@ tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view)
     memcpy(t->shape, view->shape, sizeof t->shape);
     memcpy(t->stride, view->stride, sizeof t->stride);
     t->obj.flags = (t->obj.flags & ~(uint32_t)TN__CONTIGUOUS) | (view->obj.flags & TN__CONTIGUOUS);
-    if (t->storage)
-        tn__storage_bump(t->storage);
+    tn__tensor_written(t);
     if (t->base) { /* its history is made anew when it is asked for */
         tn__object_release(replace_node(t, NULL, 0));
         t->view_version = tn__tensor_version(t);
