@@ -110,6 +110,37 @@ static tn_tensor *shown_of_all(const tn__backward *b, tn_tensor *g, tn_dims dims
     return tn_as_strided(all, input_shape(b, 0), ((tn_dims){base->ndim, a->base_strides}), a->base_start - first);
 }
 
+/* For each element that is shown, its place in a line of memory of so many elements. */
+static tn_tensor *places_of(const tn_tensor *g, int64_t size, tn_dims dims, tn_dims strides, int64_t start)
+{
+    tn_tensor *line = tn_arange(0, size, 1, .dtype = TN_I64, .device = g->device);
+    return tn_reshape(tn_as_strided(line, dims, strides, start), TN_SHAPE(-1));
+}
+
+/* Where elements of the view or of the input share memory: what is shown more than once gets the sum, and what the input
+ * has more than once shares it (as in PyTorch: "as_strided Backward and layout-aware/agnostic autograd"). */
+static tn_tensor *shared_out(const tn__backward *b, tn_tensor *g, tn_dims dims, tn_dims strides)
+{
+    const tn__attr *a = b->node->attr;
+    const tn__meta *base = &b->node->in[0];
+    const tn_dims input = input_shape(b, 0), input_strides = {base->ndim, a->base_strides};
+    if (g->numel == 0 || tn__numel(base->shape, base->ndim) == 0)
+        return tn_zeros(input, .dtype = g->dtype, .device = g->device);
+    const int64_t first = TN_MIN(a->start, a->base_start),
+                  last = TN_MAX(a->start + tn__reach(g->shape, a->strides, g->ndim),
+                                a->base_start + tn__reach(base->shape, a->base_strides, base->ndim)),
+                  size = last - first + 1;
+    tn_tensor *zeros = tn_zeros(TN_SHAPE(size), .dtype = g->dtype, .device = g->device);
+    tn_tensor *sums =
+        tn_index_add(zeros, 0, places_of(g, size, dims, strides, a->start - first), tn_reshape(g, TN_SHAPE(-1)));
+    if (tn__overlaps_itself(base->shape, a->base_strides, base->ndim)) {
+        tn_tensor *places = places_of(g, size, input, input_strides, a->base_start - first);
+        tn_tensor *times = tn_index_add(zeros, 0, places, tn_ones_like(places, .dtype = g->dtype));
+        sums = tn_div(sums, tn_clamp_min(times, 1));
+    }
+    return tn_as_strided(sums, input, input_strides, a->base_start - first);
+}
+
 tn_status tn__d_as_strided(tn__backward *b)
 {
     const tn__attr *a = b->node->attr;
@@ -117,11 +148,11 @@ tn_status tn__d_as_strided(tn__backward *b)
     tn_tensor *g = unexpanded(b->g[0], a);
     if (!g)
         return tn_error_code();
+    const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->strides};
     if (tn__overlaps_itself(base->shape, a->base_strides, base->ndim) ||
         tn__overlaps_itself(g->shape, a->strides, g->ndim))
-        return tn__error(TN_EGRAD, "as_strided: no derivative where elements of the input or of the view overlap");
-    const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->strides},
-                  base_strides = {base->ndim, a->base_strides};
+        return give(b, 0, shared_out(b, g, dims, strides));
+    const tn_dims base_strides = {base->ndim, a->base_strides};
     if (reaches_beyond(a, base, g))
         return give(b, 0, shown_of_all(b, g, dims, strides));
     tn_tensor *zeros = tn__zeros_strided(g, input_shape(b, 0), base_strides);

@@ -521,7 +521,7 @@ static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumul
     memcpy(shape, s.view->shape, sizeof shape);
     shape[s.dim] = s.places->numel;
     tn_tensor *v = tn_reshape(values_for(&s, values), dims_from(shape, s.view->ndim));
-    if (!v || v->numel == 0)
+    if (!v || (v->numel == 0 && !tn__wants_grad(v)))
         return v != NULL;
     return (accumulate ? tn_index_add_(s.view, s.dim, s.places, v) : tn_index_copy_(s.view, s.dim, s.places, v)) !=
            NULL;

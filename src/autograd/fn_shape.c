@@ -263,8 +263,10 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
         return tn_amin(size, .dim = o->dim, .keepdim = o->keepdim);
     if (p == 1)
         return tn_sum(size, .dim = o->dim, .keepdim = o->keepdim);
-    if (p == 0 && x)
-        return tn_sum(tn_to(tn_ne(x, 0), .dtype = x->dtype), .dim = o->dim, .keepdim = o->keepdim);
+    if (p == 0 && x) { /* 1 where x is not 0, with a history whose derivative is 0 */
+        tn_tensor *one = tn__wants_grad(x) ? tn_add(tn_mul(tn_sign(x), 0), 1) : tn_ones_like(x);
+        return tn_sum(tn_where(tn_ne(x, 0), one, 0), .dim = o->dim, .keepdim = o->keepdim);
+    }
     return tn_pow(tn_sum(tn_pow(size, p), .dim = o->dim, .keepdim = o->keepdim), 1 / p);
 }
 

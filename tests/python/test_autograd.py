@@ -376,3 +376,32 @@ def test_shapes_changed_in_place_keep_their_history():
             write()
     with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place operation.$"):
         x.detach().clone().requires_grad_().t_()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_gradients_of_views_that_overlap(device):
+    """as_strided with elements that are shown, or that the input has, more than once; values are PyTorch's."""
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU, not even a fake one")
+
+    def slopes(base, size, stride, offset):
+        base = base.requires_grad_()
+        y = base.as_strided(size, stride, offset)
+        (y * torch.arange(1.0, y.numel() + 1, device=device).reshape(y.shape)).sum().backward()
+        return base.grad.tolist()
+
+    line = torch.arange(8.0, device=device)
+    assert slopes(line.clone(), (2, 2, 2, 2), (1, 1, 1, 1), 0) == [1.0, 19.0, 51.0, 49.0, 16.0, 0.0, 0.0, 0.0]
+    assert slopes(line.clone(), (3, 4), (2, 0), 1) == [0.0, 10.0, 0.0, 26.0, 0.0, 42.0, 0.0, 0.0]
+    assert slopes(line[:3].expand(2, 3), (2, 2), (1, 1), 0) == [[0.5, 2.5, 2.0], [0.5, 2.5, 2.0]]
+    folded = torch.arange(10.0, device=device).as_strided((3, 3), (2, 1), 1)
+    assert slopes(folded.detach(), (4,), (2,), 0) == [[0.0, 2.0, 0.0], [0.0, 3.0, 0.0], [0.0, 4.0, 0.0]]
+    assert slopes(folded.detach(), (2, 2), (1, 1), 2) == [[0.0, 1.0, 2.5], [2.5, 4.0, 0.0], [0.0, 0.0, 0.0]]
+    x = torch.tensor([0.0, 1.0, math.nan, -2.0], device=device, requires_grad=True)
+    zero_norm = torch.norm(x, 0)
+    assert zero_norm.item() == 3 and torch.autograd.grad(zero_norm, [x])[0].tolist() == [0.0] * 4
+    v = torch.arange(5.0, device=device, requires_grad=True)
+    nowhere = torch.zeros(5, dtype=torch.bool, device=device)
+    for accumulate in (True, False):
+        put = torch.ones(5, 5, device=device).index_put((nowhere,), v, accumulate)
+        assert torch.autograd.grad(put.sum(), [v])[0].tolist() == [0.0] * 5
