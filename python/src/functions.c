@@ -15,6 +15,8 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 #define doc_rsub_alpha      "b - alpha * a"
 #define doc_div_rounded     "a / b, rounded down ('floor') or toward zero ('trunc') where asked"
 #define doc_round_decimals  "Nearest whole number, halves to even, or nearest with so many decimals"
+#define doc_any_of          "True if one element is non-zero"
+#define doc_all_of          "True if every element is non-zero"
 #define doc_var_of          "Variance over dimensions, or all"
 #define doc_std_of          "Standard deviation over dimensions, or all"
 #define doc_index_add_alpha "x with alpha * source added at the 1-D index"

@@ -11,6 +11,8 @@
     X(rsub_alpha, "input other alpha", "b - alpha * a") \
     X(div_rounded, "input other rounding_mode", "a / b, rounded down ('floor') or toward zero ('trunc') where asked") \
     X(round_decimals, "input decimals", "Nearest whole number, halves to even, or nearest with so many decimals") \
+    X(any_of, "input dim keepdim", "True if one element is non-zero") \
+    X(all_of, "input dim keepdim", "True if every element is non-zero") \
     X(var_of, "input dim keepdim correction unbiased", "Variance over dimensions, or all") \
     X(std_of, "input dim keepdim correction unbiased", "Standard deviation over dimensions, or all") \
     X(index_add_alpha, "input dim index src alpha", "x with alpha * source added at the 1-D index") \

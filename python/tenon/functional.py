@@ -161,6 +161,9 @@ def unflatten(input, dim, sizes):
 
 def cartesian_prod(*tensors):
     """Every choice of one element from each 1-D tensor, as rows."""
+    for t in tensors:
+        if t.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     shape = tuple(t.numel() for t in tensors)

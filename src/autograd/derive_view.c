@@ -145,6 +145,8 @@ tn_status tn__d_as_strided(tn__backward *b)
 {
     const tn__attr *a = b->node->attr;
     const tn__meta *base = &b->node->in[0];
+    if (tn__numel(base->shape, base->ndim) == 0) /* whatever was shown, it was nothing of this */
+        return give(b, 0, tn_zeros(input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device));
     tn_tensor *g = unexpanded(b->g[0], a);
     if (!g)
         return tn_error_code();

@@ -2,6 +2,7 @@
  * Each runs in a scope of its own (tools/gen_ops.c), so intermediate results need no release. */
 #include "autograd/functions.h"
 #include "core/rng.h"
+#include "op/infer.h"
 #include <math.h>
 #include <tenon/tensor.h>
 
@@ -466,18 +467,11 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
 tn_tensor *tn__fn_logsumexp(const tn_scalar *in, const tn__attr *a)
 {
     tn_tensor *x = in[0].v.t;
-    tn__attr *attr = (tn__attr *)(uintptr_t)a; /* the node keeps wrapped dimensions, as other reductions' do */
-    int32_t d;
-    for (int32_t i = 0; i < a->n_dims; i++) {
-        if (tn__wrap_dim(a->dims[i], x->ndim, &d))
-            return NULL;
-        attr->dims[i] = d;
-    }
-    if (a->n_dims == 0) {
-        attr->n_dims = x->ndim;
-        for (int32_t i = 0; i < x->ndim; i++)
-            attr->dims[i] = i;
-    }
+    /* the node keeps wrapped dimensions, as other reductions' do */
+    tn__call c = {.op = TN__OP_logsumexp, .attr = (tn__attr *)(uintptr_t)a};
+    uint32_t mask;
+    if (tn__infer_dims(&c, x->ndim, &mask))
+        return NULL;
     if (!tn__dtype_is_float(x->dtype))
         x = tn_to(x, .dtype = tn__default_dtype());
     const tn_dims dims = {a->n_dims, a->dims};

@@ -438,7 +438,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
     int32_t dim;
     if (o->dim.ndim != 1 || !o->dim.dim)
         return tn__fail(TN_EINVAL, "take_along_dim: one dimension was expected");
-    if (tn__wrap_dim(o->dim.dim[0], x->ndim, &dim))
+    if (tn__wrap_own_dim(o->dim.dim[0], x->ndim, &dim))
         return NULL;
     int64_t of_x[TN_MAX_DIMS], of_index[TN_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) {

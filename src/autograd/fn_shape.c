@@ -47,7 +47,8 @@ static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool ea
         inner *= d > dim || (!each && d == dim) ? x->shape[d] : 1;
     }
     tn_tensor *wide = tn_expand(tn_reshape(x, TN_SHAPE(outer, 1, inner)), TN_SHAPE(outer, times, inner));
-    return tn_reshape(wide, dims_from(shape, x->ndim));
+    return tn_reshape(tn_clone(wide),
+                      dims_from(shape, x->ndim)); /* of one element the expanded view would do: no copy */
 }
 
 tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
@@ -112,9 +113,9 @@ tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_re
         return NULL;
     if (repeats.kind == TN_SCALAR_NONE || (repeats.kind == TN_SCALAR_TENSOR && !list))
         return tn__fail(TN_ETYPE, "repeat_interleave: repeats must be a number or a tensor");
-    if (o->dim.ndim == 0 || x->ndim == 0)
+    if (o->dim.ndim == 0)
         x = tn_reshape(x, TN_SHAPE(-1));
-    if (!x || (o->dim.ndim && tn__wrap_dim(o->dim.dim[0], x->ndim, &d)))
+    if (!x || (o->dim.ndim && tn__wrap_own_dim(o->dim.dim[0], x->ndim, &d)))
         return NULL;
     if (!list) {
         const int64_t times = tn__scalar_int(&repeats);
@@ -149,9 +150,9 @@ tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
                         (int)o->dim.ndim);
     for (int32_t i = 0; i < shifts.ndim && x; i++) {
         int32_t d;
-        if (tn__wrap_dim(o->dim.dim[i], x->ndim, &d))
+        if (tn__wrap_own_dim(o->dim.dim[i], x->ndim, &d))
             return NULL;
-        const int64_t n = x->ndim ? x->shape[d] : 0, by = n ? (shifts.dim[i] % n + n) % n : 0;
+        const int64_t n = x->shape[d], by = n ? (shifts.dim[i] % n + n) % n : 0;
         x = by == 0 ? tn_clone(x) : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
     }
     return x;

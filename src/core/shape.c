@@ -97,6 +97,13 @@ tn_status tn__wrap_dim(int64_t dim, int32_t ndim, int32_t *out)
     return TN_OK;
 }
 
+tn_status tn__wrap_own_dim(int64_t dim, int32_t ndim, int32_t *out)
+{
+    if (ndim == 0)
+        return tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+    return tn__wrap_dim(dim, ndim, out);
+}
+
 bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim, const int64_t *new_shape,
                       int32_t new_ndim, int64_t *new_stride)
 {

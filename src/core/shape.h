@@ -56,6 +56,9 @@ static inline bool tn__same_shape(const int64_t *a, int32_t na, const int64_t *b
 /* -n .. n-1 to 0 .. n-1; a 0-dim tensor takes 0 and -1. Sets TN_EINDEX, PyTorch's text. */
 TN_MUST_USE tn_status tn__wrap_dim(int64_t dim, int32_t ndim, int32_t *out);
 
+/* The same where a 0-dim tensor takes none. */
+TN_MUST_USE tn_status tn__wrap_own_dim(int64_t dim, int32_t ndim, int32_t *out);
+
 /* Strides that show the same elements in the new shape without a copy. False if there are none. */
 bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim, const int64_t *new_shape,
                       int32_t new_ndim, int64_t *new_stride);

@@ -73,11 +73,12 @@ static inline bool tn__contiguous(const tn_tensor *t)
 /* Recomputes what is cached of shape and strides, after they were written by hand. */
 void tn__tensor_geometry(tn_tensor *t);
 
-/* Address of element 0; NULL where there is no memory. */
+/* Address of element 0; NULL where there is no memory or no element: an empty view may begin behind the end of its
+ * storage, an address that nobody may be given. */
 static inline void *tn__tensor_data(const tn_tensor *t)
 {
-    return t->storage && t->storage->data ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype)
-                                          : NULL;
+    bool any = t->storage && t->storage->data && t->numel;
+    return any ? (char *)t->storage->data + t->offset * (int64_t)tn__dtype_size(t->dtype) : NULL;
 }
 
 /* Another tensor of t's memory is as t is, whatever mode it is made in. */

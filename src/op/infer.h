@@ -52,7 +52,8 @@ int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);
 /* Wraps attr->dim for a tensor of ndim dimensions. */
 TN_MUST_USE tn_status tn__infer_dim(tn__call *c, int32_t ndim);
 
-/* Wraps attr->dims, refuses repeats. Bit d of *mask: dimension d is named (all, where none was). */
+/* Wraps attr->dims, refuses repeats. Bit d of *mask: dimension d is named (all, where none was). What is left in
+ * attr->dims are dimensions that the tensor has; attr->has_dims: whether some were named. */
 TN_MUST_USE tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask);
 
 /* An index tensor must be int64 (or int32 where allowed). */

@@ -2,10 +2,10 @@
 #include "core/rng.h"
 #include "op/infer.h"
 
-/* A dense tensor's copy keeps its layout; others become row-major. */
+/* A dense tensor's copy keeps its strides, also where they say nothing; others become row-major. */
 static void keep_layout(tn__spec *s, const tn_tensor *x)
 {
-    if (tn__contiguous(x) || !tn__is_dense(x->shape, x->stride, x->ndim))
+    if (!tn__contiguous(x) && !tn__is_dense(x->shape, x->stride, x->ndim))
         return;
     s->strided = true;
     for (int32_t d = 0; d < x->ndim; d++)
@@ -78,9 +78,9 @@ tn_status tn__infer_tril(tn__call *c)
 tn_status tn__infer_flip(tn__call *c)
 {
     uint32_t mask;
-    int32_t n = c->attr->n_dims;
     tn_status e = tn__infer_dims(c, tn__in(c, 0)->ndim, &mask);
-    c->attr->n_dims = n; /* no dimension named: nothing is flipped */
+    if (!c->attr->has_dims)
+        c->attr->n_dims = 0; /* no dimension named: nothing is flipped */
     return e ? e : tn__infer_clone(c);
 }
 

@@ -24,9 +24,11 @@ tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask)
         a->dims[i] = d;
     }
     a->has_dims = a->n_dims > 0;
+    if (ndim == 0) /* 0 and -1 name a dimension that is not there: shapes and strides have no entry for it */
+        a->n_dims = 0;
     if (a->has_dims)
         return TN_OK;
-    *mask = (1U << (ndim ? ndim : 1)) - 1;
+    *mask = (1U << ndim) - 1;
     a->n_dims = ndim;
     for (int32_t d = 0; d < ndim; d++)
         a->dims[d] = d;
@@ -184,9 +186,9 @@ tn_status tn__infer_softmax(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0);
     tn_dtype d = c->attr->dtype ? c->attr->dtype : x->dtype;
-    if (!tn__dtype_is_float(d))
-        return tn__no_dtype(tn__op_name(c->op), d);
     tn_status e = tn__infer_dim(c, x->ndim);
+    if (!e && !tn__dtype_is_float(d))
+        e = tn__no_dtype(tn__op_name(c->op), d);
     tn__spec_like(&c->spec[0], x);
     c->spec[0].dtype = d;
     return e ? e : tn__infer_one(c);

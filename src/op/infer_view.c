@@ -16,6 +16,22 @@ static tn__spec *show(tn__call *c)
     return s;
 }
 
+/* How far the dimension behind d reaches: the stride that a new dimension of size 1 before it gets. Nothing is found by
+ * it, so that one which is larger than a number can be becomes 0. */
+static int64_t stride_before(const tn__spec *s, int32_t d)
+{
+    int64_t stride;
+    return __builtin_mul_overflow(s->shape[d], s->stride[d], &stride) ? 0 : stride;
+}
+
+/* 'steps' along a stride further: where there are no such elements, the result is empty, and the offset means nothing. */
+static void move_offset(tn__spec *s, int64_t steps, int64_t stride)
+{
+    int64_t by, to;
+    if (!__builtin_mul_overflow(steps, stride, &by) && !__builtin_add_overflow(s->offset, by, &to))
+        s->offset = to;
+}
+
 static void drop_dim(tn__spec *s, int32_t d)
 {
     s->ndim--;
@@ -136,7 +152,12 @@ tn_status tn__infer_expand(tn__call *c)
                              (long long)want, (long long)have, (int)d, tn__shape_str(c->attr->dims, n).s,
                              tn__shape_str(x->shape, x->ndim).s);
         s->shape[d] = want;
-        s->stride[d] = d < lead || (have == 1 && want != 1) ? 0 : x->stride[d - lead];
+        if (want != 1 && have == 1)
+            s->stride[d] = 0;
+        else if (d >= lead)
+            s->stride[d] = x->stride[d - lead];
+        else
+            s->stride[d] = x->ndim ? stride_before(s, d + 1) : 0;
     }
     int64_t numel;
     if (!tn__shape_numel(s->shape, n, 1, &numel))
@@ -170,7 +191,7 @@ tn_status tn__infer_unsqueeze(tn__call *c)
     if (e)
         return e;
     int32_t d = (int32_t)c->attr->dim;
-    int64_t stride = d < s->ndim ? s->shape[d] * s->stride[d] : 1;
+    int64_t stride = d < s->ndim ? stride_before(s, d) : 1;
     for (int32_t i = s->ndim; i > d; i--) {
         s->shape[i] = s->shape[i - 1];
         s->stride[i] = s->stride[i - 1];
@@ -223,7 +244,7 @@ tn_status tn__infer_slice(tn__call *c)
     int64_t n = s->shape[a->dim];
     a->start = clip(a->start, n);
     a->end = TN_MAX(clip(a->end, n), a->start);
-    s->offset += a->start * s->stride[a->dim];
+    move_offset(s, a->start, s->stride[a->dim]);
     s->shape[a->dim] = tn__div_up(a->end - a->start, a->step);
     int64_t stride;
     if (!__builtin_mul_overflow(s->stride[a->dim], a->step, &stride)) /* else there is one element, or none */
@@ -245,7 +266,9 @@ tn_status tn__infer_diagonal(tn__call *c)
     a->dim = d1;
     a->dim2 = d2;
     int64_t rows = s->shape[d1] + TN_MIN(a->n, 0), cols = s->shape[d2] - TN_MAX(a->n, 0);
-    int64_t n = TN_MAX(TN_MIN(rows, cols), 0), stride = s->stride[d1] + s->stride[d2];
+    int64_t n = TN_MAX(TN_MIN(rows, cols), 0), stride;
+    if (__builtin_add_overflow(s->stride[d1], s->stride[d2], &stride)) /* one of them is of one element, or of none */
+        stride = 0;
     if (n > 0)
         s->offset += a->n >= 0 ? a->n * s->stride[d2] : -a->n * s->stride[d1];
     drop_dim(s, TN_MAX(d1, d2));

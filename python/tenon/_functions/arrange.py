@@ -160,11 +160,11 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = _dim(dim, input.dim())
+    if n == 0:
+        return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
     if len(parts) > 1:
         input = _C.cat(parts, dim)
-    if n == 0:
-        return input.clone()
     for _ in range(min(n, input.shape[dim])):
         size = max(input.shape[dim] - 1, 0)
         after, before = input.narrow(dim, min(1, input.shape[dim]), size), input.narrow(dim, 0, size)

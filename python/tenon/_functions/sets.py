@@ -22,7 +22,9 @@ def _groups(input, dim, order, return_inverse, return_counts):
     if dim is not None:
         dim = _dim(dim, input.dim())
         moved = input.transpose(0, dim) if input.dim() else input
-        values = moved.reshape(moved.shape[0], -1).tolist()
+        if not moved.numel() and (moved.shape[0] or 0 in moved.shape[1:]):
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        values = moved.reshape(moved.shape[0], -1).tolist() if moved.numel() else []
     else:
         moved = input.reshape(-1)
         values = moved.tolist()
@@ -63,9 +65,11 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError(f'"bincount_cpu" not implemented for \'{input.type()[6:-6].rpartition(".")[2]}\'')
     if input.dim() != 1 or (input.numel() and input.min().item() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if not input.numel():
+        return _C.zeros(minlength, dtype=_C.int64, device=input.device)
     if weights is not None and weights.shape != input.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    n = max(minlength, input.max().item() + 1) if input.numel() else minlength
+    n = max(minlength, input.max().item() + 1)
     if weights is None:
         weights = _C.ones_like(input, dtype=_C.int64)
     elif weights.dtype != _C.float32:

@@ -100,6 +100,8 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 def prelu(input, weight):
     """leaky_relu whose slopes are trained: one for all, or one for each channel (dimension 1)"""
     n = weight.numel()
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
     if n != 1:
         channels = input.shape[1] if input.dim() > 1 else 1
         if input.dim() == 0:
@@ -108,6 +110,8 @@ def prelu(input, weight):
             raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and "
                                f"channel size = {channels}.")
         weight = weight.reshape([1, n] + [1] * (input.dim() - 2))
+    elif input.dim() == 0:
+        weight = weight.reshape([])
     return _where(input > 0, input, input * weight)
 
 
