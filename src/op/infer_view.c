@@ -136,7 +136,11 @@ tn_status tn__infer_expand(tn__call *c)
                              (long long)want, (long long)have, (int)d, tn__shape_str(c->attr->dims, n).s,
                              tn__shape_str(x->shape, x->ndim).s);
         s->shape[d] = want;
-        s->stride[d] = d < lead || (have == 1 && want != 1) ? 0 : x->stride[d - lead];
+        /* a new dimension of one lies over the next one, as unsqueeze makes it */
+        if (d < lead)
+            s->stride[d] = want != 1 ? 0 : d < n - 1 ? s->shape[d + 1] * s->stride[d + 1] : 1;
+        else
+            s->stride[d] = have == 1 && want != 1 ? 0 : x->stride[d - lead];
     }
     int64_t numel;
     if (!tn__shape_numel(s->shape, n, 1, &numel))
