@@ -193,24 +193,30 @@ PyObject *py_from_numpy(PyObject *array)
 
 PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_t offset)
 {
-    static char nothing[64];
     int64_t size = (int64_t)tn_dtype_size(dtype);
     held *h = calloc(1, sizeof *h);
     if (!h)
         return PyErr_NoMemory();
-    if (PyObject_GetBuffer(buffer, &h->view, PyBUF_SIMPLE)) {
+    if (!PyObject_CheckBuffer(buffer) || PyObject_GetBuffer(buffer, &h->view, PyBUF_SIMPLE)) {
+        bool has_one = PyErr_Occurred() != NULL;
         free(h);
-        return NULL;
+        PyErr_Clear();
+        return has_one ? PyErr_Format(PyExc_RuntimeError, "could not retrieve a contiguous buffer from the given object "
+                                                          "(non-contiguous buffers are not supported)")
+                       : PyErr_Format(PyExc_ValueError, "object does not implement Python buffer protocol.");
     }
     int64_t bytes = h->view.len;
-    if (offset < 0 || offset > bytes || (offset == bytes && count > 0))
+    if (bytes == 0 || count == 0)
+        PyErr_Format(PyExc_ValueError, "both buffer length (%lld) and count (%lld) must not be 0", (long long)bytes,
+                     (long long)count);
+    else if (offset < 0 || offset >= bytes)
         PyErr_Format(PyExc_ValueError,
                      "offset (%lld bytes) must be non-negative and no greater than buffer length (%lld bytes) minus 1",
                      (long long)offset, (long long)bytes);
     else if (count < 0 && (bytes - offset) % size)
         PyErr_Format(PyExc_ValueError,
                      "buffer length (%lld bytes) after offset (%lld bytes) must be a multiple of element size (%lld)",
-                     (long long)bytes, (long long)offset, (long long)size);
+                     (long long)(bytes - offset), (long long)offset, (long long)size);
     else if (count >= 0 && count > (bytes - offset) / size)
         PyErr_Format(PyExc_ValueError,
                      "requested buffer length (%lld * %lld bytes) after offset (%lld bytes) must not be greater than "
@@ -228,7 +234,7 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
     tn_from_data_options o = {
         .struct_size = sizeof o, .site = "", .release = release, .ctx = h, .read_only = h->view.readonly != 0};
     tn_tensor *t =
-        (tn_from_data_opt)(shape[0] ? (char *)h->view.buf + offset : nothing, dtype, (tn_dims){1, shape}, &o);
+        (tn_from_data_opt)((char *)h->view.buf + offset, dtype, (tn_dims){1, shape}, &o);
     if (!t)
         let_go(h);
     return py_wrap(t);

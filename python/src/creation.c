@@ -1,5 +1,6 @@
 /* creation.c: tensors from data: torch.tensor, as_tensor, from_numpy, frombuffer, and the class Tensor called. */
 #include "functions.h"
+#include "generator.h"
 
 /* ---- factories whose arguments have several forms ---- */
 
@@ -85,6 +86,8 @@ static PyObject *converted(PyObject *t, tn_dtype dtype, tn_device device, bool c
 
 static PyObject *shared_or_new(PyObject *data, tn_dtype dtype, tn_device device, bool copy)
 {
+    if (PyCapsule_CheckExact(data))
+        return converted(py_from_dlpack(data), dtype, device, copy);
     if (py_is_tensor(data))
         return converted(Py_NewRef(data), dtype, device, copy);
     if (py_is_ndarray(data))
@@ -98,14 +101,43 @@ PyObject *run_as_tensor(PyObject *self, py_value *v, int which)
     return shared_or_new(v[0].u.object, v[1].dtype, v[2].device, false);
 }
 
+/* The memory of a tensor, a capsule, an array or a buffer as a tensor. */
+static PyObject *shared(PyObject *data)
+{
+    return py_is_tensor(data) ? Py_NewRef(data) : PyCapsule_CheckExact(data) ? py_from_dlpack(data) : py_from_numpy(data);
+}
+
+/* What asarray(copy=False) refuses: t, of the data's memory, is not what is asked for. */
+static PyObject *refuse_copy(PyObject *t, tn_dtype dtype, tn_device device)
+{
+    tn_tensor *x = t ? py_t(t) : NULL;
+    if (x && dtype && dtype != tn_tensor_dtype(x))
+        PyErr_Format(PyExc_ValueError, "can't alias tensor with dtype '%s' into dtype '%s'.",
+                     py_scalar_type_name(tn_tensor_dtype(x)), py_scalar_type_name(dtype));
+    else if (x && device.type && device.type != tn_tensor_device(x).type)
+        PyErr_Format(PyExc_ValueError, "can't alias tensor from device '%s' to '%s'.",
+                     tn_device_text(tn_tensor_device(x)).s, tn_device_text(device).s);
+    else
+        return t;
+    Py_DECREF(t);
+    return NULL;
+}
+
 /* slots: data dtype device copy requires_grad */
 PyObject *run_asarray(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     PyObject *data = v[0].u.object;
     bool buffer = !py_is_tensor(data) && !py_is_ndarray(data) && PyObject_CheckBuffer(data);
-    PyObject *t = buffer ? converted(py_from_numpy(data), v[1].dtype, v[2].device, v[3].s.v.i != 0)
-                         : shared_or_new(data, v[1].dtype, v[2].device, v[3].s.v.i != 0);
+    bool copy = v[3].given && v[3].s.v.i, never = v[3].given && !copy;
+    if (never && py_is_numpy_scalar(data))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ");
+    if (never && !buffer && !py_is_tensor(data) && !py_is_ndarray(data) && !PyCapsule_CheckExact(data))
+        return PyErr_Format(PyExc_ValueError, "can't alias arbitrary sequence into a tensor.");
+    PyObject *t = never    ? refuse_copy(shared(data), v[1].dtype, v[2].device)
+                  : buffer ? converted(py_from_numpy(data), v[1].dtype, v[2].device, copy)
+                           : shared_or_new(data, v[1].dtype, v[2].device, copy);
     return with_grad(t, v[4].s.v.i != 0);
 }
 

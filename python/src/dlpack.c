@@ -88,6 +88,14 @@ static PyObject *from_dlpack(PyObject *self, PyObject *o)
     return py_wrap(t);
 }
 
+PyObject *py_from_dlpack(PyObject *o)
+{
+    PyObject *module = PyImport_ImportModule("tenon.utils.dlpack");
+    PyObject *t = module ? PyObject_CallMethod(module, "from_dlpack", "(O)", o) : NULL;
+    Py_XDECREF(module);
+    return t;
+}
+
 static PyMethodDef functions[] = {
     {"_to_dlpack", to_dlpack, METH_VARARGS, NULL},
     {"_from_dlpack", from_dlpack, METH_O, NULL},

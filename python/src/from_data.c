@@ -289,9 +289,15 @@ PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device)
         survey s;
         return note_dtype(data, &s) ? NULL : Py_NewRef(Py_None);
     }
-    bool array = py_is_ndarray(data) ||
-                 (!PyLong_Check(data) && !PyFloat_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&
-                  !py_is_numpy_scalar(data) && PyObject_HasAttrString(data, "__array__"));
+    bool foreign = !PyLong_Check(data) && !PyFloat_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&
+                   !py_is_numpy_scalar(data);
+    if (foreign && !py_is_ndarray(data) && PyObject_HasAttrString(data, "__dlpack__")) {
+        PyObject *shared = py_from_dlpack(data);
+        PyObject *t = shared ? copy_of(py_t(shared), dtype, device.type ? device : tn_tensor_device(py_t(shared))) : NULL;
+        Py_XDECREF(shared);
+        return t;
+    }
+    bool array = py_is_ndarray(data) || (foreign && PyObject_HasAttrString(data, "__array__"));
     if (!array)
         return from_sequence(data, dtype, device);
     PyObject *ndarray = py_is_ndarray(data) ? Py_NewRef(data) : PyObject_CallMethod(data, "__array__", NULL);

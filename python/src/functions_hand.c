@@ -344,7 +344,10 @@ tn_tensor *call_reshape_as(const py_value *v)
 
 tn_tensor *call_flatten_all(const py_value *v)
 {
-    return (tn_reshape_at)("", v[0].s.v.t, (tn_dims){1, (const int64_t[]){-1}});
+    tn_tensor *whole = (tn_contiguous_at)("", v[0].s.v.t); /* reshape would keep a view of every second element one */
+    tn_tensor *flat = whole ? (tn_reshape_at)("", whole, (tn_dims){1, (const int64_t[]){-1}}) : NULL;
+    tn_release(whole);
+    return flat;
 }
 
 tn_tensor *call_as_strided_at(const py_value *v)
@@ -578,6 +581,9 @@ PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
     (void)self;
     if (which == 0 && !sections_from_tensor(v))
         return NULL;
+    if (!tn_tensor_ndim(v[0].s.v.t))
+        return PyErr_Format(PyExc_RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a "
+                                                "tensor with 0 dims");
     bool at_indices = which == 2 || (which == 0 && tn_tensor_ndim(v[4].s.v.t));
     int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = at_indices ? v[2].n + 1 : v[1].s.v.i;
     if (size < 0)

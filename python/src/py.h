@@ -90,6 +90,8 @@ bool py_is_numpy_scalar(PyObject *o);
 PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device);
 /* torch.from_numpy: shares the array's memory. */
 PyObject *py_from_numpy(PyObject *array);
+/* torch.from_dlpack: shares the memory of a capsule, or of an object that gives one. */
+PyObject *py_from_dlpack(PyObject *o);
 /* count elements of a buffer from that byte on (-1: all that are left), sharing its memory. */
 PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_t offset);
 

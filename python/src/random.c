@@ -3,6 +3,9 @@
 #include "functions.h"
 #include "generator.h"
 
+#include <float.h>
+#include <math.h>
+
 /* ---- factories ---- */
 
 /* Slots of every factory: its own arguments, then these, then 'out'. */
@@ -238,11 +241,41 @@ PyObject *run_normal(PyObject *self, py_value *v, int which)
 
 /* ---- in place ---- */
 
+/* Bounds that the dtype does not hold would make infinities of every number. */
+static bool bounds_fit(const tn_tensor *x, double from, double to)
+{
+    static const struct {
+        const char *c_name;
+        double most;
+    } of[] = {[TN_F16] = {"c10::Half", 65504.0},
+              [TN_BF16] = {"c10::BFloat16", 0x1.fep127},
+              [TN_F32] = {"float", FLT_MAX},
+              [TN_F64] = {"double", DBL_MAX}};
+    tn_dtype dtype = tn_tensor_dtype(x);
+    if (!tn_dtype_is_floating_point(dtype))
+        return true; /* refused by the operation itself */
+    double most = of[dtype].most;
+    PyObject *low = PyFloat_FromDouble(from), *high = PyFloat_FromDouble(to);
+    bool fits = false;
+    if (!(fabs(from) <= most) || !(fabs(to) <= most))
+        PyErr_Format(PyExc_RuntimeError, "%s is out of bounds for %s", fabs(from) <= most ? "to" : "from", of[dtype].c_name);
+    else if (!(to - from <= most) && low && high)
+        PyErr_Format(PyExc_RuntimeError,
+                     "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%S and from=%S which "
+                     "result in to-from to exceed the limit",
+                     py_scalar_type_name(dtype), high, low);
+    else
+        fits = low && high;
+    Py_XDECREF(low);
+    Py_XDECREF(high);
+    return fits;
+}
+
 PyObject *run_uniform_(PyObject *self, py_value *v, int which)
 {
     (void)which;
     py_draw draw;
-    if (py_draw_begin(&draw, "uniform_", &v[3], tn_tensor_device(v[0].s.v.t)))
+    if (!bounds_fit(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f) || py_draw_begin(&draw, "uniform_", &v[3], tn_tensor_device(v[0].s.v.t)))
         return NULL;
     tn_tensor *r = tn_uniform_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f);
     py_draw_end(&draw);

@@ -9,7 +9,9 @@ class tensortype(type):
     def __instancecheck__(cls, obj):
         return isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype and obj.device.type == "cpu"
 
-    def __call__(cls, *args):
+    def __call__(cls, *args, device=None):
+        if device is not None and _C.device(device).type != "cpu":
+            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {_C.device(device).type} was passed")
         if not args:
             return _C.empty(0, dtype=cls.dtype)
         first = args[0]

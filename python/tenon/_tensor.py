@@ -188,7 +188,7 @@ def _dlpack_source(self, dl_device, copy):
     return self.clone() if copy else self
 
 
-def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def __dlpack__(self, stream=None, *, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule of its memory, for other libraries.
 
     stream: of the consumer, which the memory is ready for; max_version: the newest DLPack that the consumer knows;

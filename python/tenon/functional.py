@@ -29,6 +29,9 @@ __all__ = [
 
 def broadcast_shapes(*shapes):
     """The shape that all of these broadcast to."""
+    for s in shapes:
+        if not isinstance(s, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max((len(s) for s in shapes), default=0)
     for shape in shapes:
@@ -83,37 +86,47 @@ def atleast_3d(*tensors):
     return _at_least(tensors, _three)
 
 
-def _several(function, tensors):
-    raised = function(*tensors)
-    return raised if isinstance(raised, tuple) else (raised,)
+def _stacked(name, tensors, raised):
+    """The tensors of a stack, each raised to the dimensions it needs."""
+    if not isinstance(tensors, (tuple, list)):
+        kind = type(tensors).__name__
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
+    for i, t in enumerate(tensors):
+        if not isinstance(t, _C.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tuple(raised(t) for t in tensors)
 
 
 @with_out
 def hstack(tensors, *, out=None):
     """Joined along the second dimension; 1-D ones along the first."""
-    tensors = _several(atleast_1d, tensors)
+    tensors = _stacked("hstack", tensors, atleast_1d)
     return _C.cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
 @with_out
 def vstack(tensors, *, out=None):
     """Joined along the first dimension, 1-D ones as rows."""
-    return _C.cat(_several(atleast_2d, tensors), 0)
+    return _C.cat(_stacked("vstack", tensors, atleast_2d), 0)
 
 
-row_stack = vstack
+def row_stack(tensors):
+    """Joined along the first dimension, 1-D ones as rows: vstack."""
+    return vstack(tensors)
 
 
 @with_out
 def dstack(tensors, *, out=None):
     """Joined along the third dimension."""
-    return _C.cat(_several(atleast_3d, tensors), 2)
+    return _C.cat(_stacked("dstack", tensors, atleast_3d), 2)
 
 
 @with_out
 def column_stack(tensors, *, out=None):
     """Joined along the second dimension, 1-D ones as columns."""
-    return _C.cat(tuple(t.reshape(t.numel(), 1) if t.dim() <= 1 else t for t in tensors), 1)
+    return _C.cat(_stacked("column_stack", tensors, lambda t: t.reshape(t.numel(), 1) if t.dim() <= 1 else t), 1)
 
 
 def movedim(input, source, destination):
@@ -130,8 +143,10 @@ def movedim(input, source, destination):
         if not -n <= d < n:
             raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     place = dict(zip((d % n for d in destination), (s % n for s in source)))
-    if len(place) != len(source) or len(set(place.values())) != len(source):
-        raise RuntimeError(f"movedim: repeated dim in `source` ({list(source)}) or `destination` ({list(destination)})")
+    if len({s % n for s in source}) != len(source):
+        raise RuntimeError(f"movedim: repeated dim in `source` ({list(source)})")
+    if len(place) != len(source):
+        raise RuntimeError(f"movedim: repeated dim in `destination` ({list(destination)})")
     rest = (d for d in range(input.dim()) if d not in place.values())
     return input.permute(tuple(place[d] if d in place else next(rest) for d in range(input.dim())))
 

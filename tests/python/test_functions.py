@@ -329,3 +329,53 @@ def test_out_is_for_functions_not_for_methods():
     with pytest.raises(RuntimeError, match="^Bad in-place call: input tensor size .2. and output tensor size .3, 2. should match$"):
         x.addmm_(torch.ones(3, 4), torch.ones(4, 2))
     assert torch.equal(torch.tensor([3, 4]).eq_(3), torch.tensor([1, 0]))
+# ---- what PyTorch's own tests asked for (scripts/torch-tests) ----
+
+
+@pytest.mark.parametrize("name", ["hstack", "vstack", "dstack", "column_stack"])
+def test_stacks_take_tuples_of_tensors(name):
+    stack = getattr(torch, name)
+    with pytest.raises(TypeError, match=rf"^{name}\(\): argument 'tensors' \(position 1\) must be tuple of Tensors, not Tensor$"):
+        stack(torch.ones(2, 2))
+    with pytest.raises(TypeError, match="^expected Tensor as element 1 in argument 0, but got int$"):
+        stack((torch.ones(2), 5))
+    with pytest.raises(RuntimeError, match=f"^{name} expects a non-empty TensorList$"):
+        stack(())
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda x: torch.movedim(x, (0, 0), (0, 1)), RuntimeError, "movedim: repeated dim in `source` ([0, 0])"),
+    (lambda x: torch.movedim(x, (0, 1), (1, 1)), RuntimeError, "movedim: repeated dim in `destination` ([1, 1])"),
+    (lambda x: torch.tensor(1.0).tensor_split(10, 0), RuntimeError,
+     "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"),
+    (lambda x: torch.broadcast_shapes(1.5), RuntimeError,
+     "Input shapes should be of type ints, a tuple of ints, or a list of ints, got 1.5"),
+    (lambda x: x.half().uniform_(-1e5, 1e5), RuntimeError, "from is out of bounds for c10::Half"),
+    (lambda x: x.uniform_(0, 1e39), RuntimeError, "to is out of bounds for float"),
+    (lambda x: x.uniform_(-3e38, 3e38), RuntimeError,
+     "uniform_ expects to-from <= std::numeric_limits<Float>::max(), but found to=3e+38 and from=-3e+38 which result in to-from "
+     "to exceed the limit")])
+def test_errors_as_pytorch_says_them(call, error, text):
+    with pytest.raises(error) as caught:
+        call(torch.ones(2, 3, 4))
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("shape, to, strides", [
+    ((5,), (1, 1, 5), (5, 5, 1)), ((5,), (2, 1, 5), (0, 5, 1)), ((1, 5), (1, 1, 5), (5, 5, 1)), ((3, 1), (1, 3, 4), (3, 1, 0)),
+    ((1,), (1, 1, 1), (1, 1, 1)), ((), (1, 1), (1, 1)), ((5,), (3, 5), (0, 1))])
+def test_a_new_dimension_of_one_is_as_unsqueeze_makes_it(shape, to, strides):
+    assert torch.ones(shape).expand(to).stride() == strides
+
+
+def test_ravel_is_contiguous():
+    x = torch.arange(10)[::2]
+    assert x.ravel().is_contiguous() and x.ravel().tolist() == [0, 2, 4, 6, 8]
+    y = torch.arange(6).view(2, 3)
+    assert y.ravel().data_ptr() == y.data_ptr()
+
+
+def test_older_constructors_take_the_cpu():
+    assert torch.LongTensor(2, device="cpu").shape == (2,)
+    with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu but device type: meta was passed"):
+        torch.FloatTensor(2, device="meta")

@@ -339,3 +339,50 @@ def test_subclasses():
         x.as_subclass(3)
     with pytest.raises(NotImplementedError, match="does not move tensors into memory that processes share"):
         x.share_memory_()
+
+
+class OfDlpack:
+    """Another library's tensor: nothing but DLPack's methods."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, stream=None, **kwargs):
+        return self.tensor.__dlpack__(stream, **kwargs)
+
+
+def test_asarray_of_capsules_shares():
+    x = torch.arange(3.0)
+    assert torch.asarray(x.__dlpack__()).data_ptr() == x.data_ptr()
+    assert torch.asarray(x.__dlpack__(), copy=False).data_ptr() == x.data_ptr()
+    assert torch.asarray(x.__dlpack__(), copy=True).data_ptr() != x.data_ptr()
+    assert torch.asarray(x.__dlpack__(), dtype=torch.int32).dtype is torch.int32
+    made = torch.tensor(OfDlpack(x))
+    assert made.tolist() == [0, 1, 2] and made.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("make, error, text", [
+    (lambda: torch.asarray(torch.ones(2), dtype=torch.int32, copy=False), ValueError,
+     "can't alias tensor with dtype 'Float' into dtype 'Int'."),
+    (lambda: torch.asarray(np.ones(2), dtype=torch.float32, copy=False), ValueError,
+     "can't alias tensor with dtype 'Double' into dtype 'Float'."),
+    (lambda: torch.asarray(np.float64(1), copy=False), RuntimeError,
+     "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "),
+    (lambda: torch.asarray([1, 2], copy=False), ValueError, "can't alias arbitrary sequence into a tensor."),
+    (lambda: torch.frombuffer([1, 2], dtype=torch.int32), ValueError, "object does not implement Python buffer protocol."),
+    (lambda: torch.frombuffer(np.ones(4)[::2], dtype=torch.int32), RuntimeError,
+     "could not retrieve a contiguous buffer from the given object (non-contiguous buffers are not supported)"),
+    (lambda: torch.frombuffer(b"", dtype=torch.int32), ValueError, "both buffer length (0) and count (-1) must not be 0"),
+    (lambda: torch.frombuffer(bytearray(8), dtype=torch.int32, count=0), ValueError,
+     "both buffer length (8) and count (0) must not be 0"),
+    (lambda: torch.frombuffer(bytearray(8), dtype=torch.int32, offset=8), ValueError,
+     "offset (8 bytes) must be non-negative and no greater than buffer length (8 bytes) minus 1"),
+    (lambda: torch.frombuffer(bytearray(8), dtype=torch.int32, offset=2), ValueError,
+     "buffer length (6 bytes) after offset (2 bytes) must be a multiple of element size (4)")])
+def test_asarray_and_frombuffer_refuse(make, error, text):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == text

@@ -27,7 +27,8 @@ class AbsentDtype:
         self.name = name
         self.is_complex = kind == "complex"
         self.is_floating_point = kind == "float"
-        self.is_signed = kind != "unsigned"
+        if not name.startswith("q"):
+            self.is_signed = kind != "unsigned"
 
     def __repr__(self):
         return f"torch.{self.name}"

@@ -73,6 +73,8 @@ class parametrize(Parametrizer):
             return dtype_name(value)
         if isinstance(value, torch.device):
             return str(value)
+        if isinstance(value, Absent):
+            return value.__name__
         if hasattr(value, "formatted_name"):
             return value.formatted_name
         if isinstance(value, (int, float, str)):

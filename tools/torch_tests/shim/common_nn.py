@@ -1,5 +1,7 @@
 """torch.testing._internal.common_nn. PyTorch's tables of modules are not taken over: tests/python goes over Tenon's modules."""
 
+import itertools
+
 import torch
 from torch import nn
 from torch_tests.absent import AbsentError
@@ -9,6 +11,7 @@ module_tests = new_module_tests = criterion_tests = []
 loss_reference_fns = {}
 TEST_CUDA = torch.cuda.is_available()
 PRECISION = 1e-5
+_numbers = itertools.count()
 
 
 class NNTestCase(TestCase):
@@ -19,8 +22,20 @@ class NNTestCase(TestCase):
 
 
 class NewModuleTest:
-    def __init__(self, *args, **kwargs):
+    """A test of one module beside a reference of PyTorch's tables, which are not taken over."""
+
+    def __init__(self, *args, fullname=None, desc=None, check_bfloat16=False, check_half=False, **kwargs):
+        self.name = fullname or f"{desc or 'module'}_{next(_numbers)}"
+        self.test_cpu, self.kwargs = True, kwargs
+        self.check_bfloat16 = self.check_half = self.with_tf32 = False
+
+    def get_name(self):
+        return f"test_{self.name}"
+
+    def __call__(self, test_case):
         raise AbsentError("PyTorch's tables of modules (common_nn)")
+
+    test_cuda = __call__
 
 
 CriterionTest = ModuleTest = NewModuleTest
