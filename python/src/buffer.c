@@ -201,9 +201,10 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
         bool has_one = PyErr_Occurred() != NULL;
         free(h);
         PyErr_Clear();
-        return has_one ? PyErr_Format(PyExc_RuntimeError, "could not retrieve a contiguous buffer from the given object "
-                                                          "(non-contiguous buffers are not supported)")
-                       : PyErr_Format(PyExc_ValueError, "object does not implement Python buffer protocol.");
+        return has_one
+                   ? PyErr_Format(PyExc_RuntimeError, "could not retrieve a contiguous buffer from the given object "
+                                                      "(non-contiguous buffers are not supported)")
+                   : PyErr_Format(PyExc_ValueError, "object does not implement Python buffer protocol.");
     }
     int64_t bytes = h->view.len;
     if (bytes == 0 || count == 0)
@@ -233,8 +234,7 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
     int64_t shape[1] = {count < 0 ? (bytes - offset) / size : count};
     tn_from_data_options o = {
         .struct_size = sizeof o, .site = "", .release = release, .ctx = h, .read_only = h->view.readonly != 0};
-    tn_tensor *t =
-        (tn_from_data_opt)((char *)h->view.buf + offset, dtype, (tn_dims){1, shape}, &o);
+    tn_tensor *t = (tn_from_data_opt)((char *)h->view.buf + offset, dtype, (tn_dims){1, shape}, &o);
     if (!t)
         let_go(h);
     return py_wrap(t);

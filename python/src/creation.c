@@ -104,7 +104,9 @@ PyObject *run_as_tensor(PyObject *self, py_value *v, int which)
 /* The memory of a tensor, a capsule, an array or a buffer as a tensor. */
 static PyObject *shared(PyObject *data)
 {
-    return py_is_tensor(data) ? Py_NewRef(data) : PyCapsule_CheckExact(data) ? py_from_dlpack(data) : py_from_numpy(data);
+    return py_is_tensor(data)           ? Py_NewRef(data)
+           : PyCapsule_CheckExact(data) ? py_from_dlpack(data)
+                                        : py_from_numpy(data);
 }
 
 /* What asarray(copy=False) refuses: t, of the data's memory, is not what is asked for. */

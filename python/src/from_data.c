@@ -293,7 +293,8 @@ PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device)
                    !py_is_numpy_scalar(data);
     if (foreign && !py_is_ndarray(data) && PyObject_HasAttrString(data, "__dlpack__")) {
         PyObject *shared = py_from_dlpack(data);
-        PyObject *t = shared ? copy_of(py_t(shared), dtype, device.type ? device : tn_tensor_device(py_t(shared))) : NULL;
+        PyObject *t =
+            shared ? copy_of(py_t(shared), dtype, device.type ? device : tn_tensor_device(py_t(shared))) : NULL;
         Py_XDECREF(shared);
         return t;
     }

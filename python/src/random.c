@@ -258,7 +258,8 @@ static bool bounds_fit(const tn_tensor *x, double from, double to)
     PyObject *low = PyFloat_FromDouble(from), *high = PyFloat_FromDouble(to);
     bool fits = false;
     if (!(fabs(from) <= most) || !(fabs(to) <= most))
-        PyErr_Format(PyExc_RuntimeError, "%s is out of bounds for %s", fabs(from) <= most ? "to" : "from", of[dtype].c_name);
+        PyErr_Format(PyExc_RuntimeError, "%s is out of bounds for %s", fabs(from) <= most ? "to" : "from",
+                     of[dtype].c_name);
     else if (!(to - from <= most) && low && high)
         PyErr_Format(PyExc_RuntimeError,
                      "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%S and from=%S which "
@@ -275,7 +276,8 @@ PyObject *run_uniform_(PyObject *self, py_value *v, int which)
 {
     (void)which;
     py_draw draw;
-    if (!bounds_fit(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f) || py_draw_begin(&draw, "uniform_", &v[3], tn_tensor_device(v[0].s.v.t)))
+    if (!bounds_fit(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f) ||
+        py_draw_begin(&draw, "uniform_", &v[3], tn_tensor_device(v[0].s.v.t)))
         return NULL;
     tn_tensor *r = tn_uniform_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f);
     py_draw_end(&draw);
