@@ -308,6 +308,26 @@ static bool is_matrix_norm(const tn_tensor *x, tn_dims dim, tn_dtype dtype, int3
     return true;
 }
 
+/* Matrices in the last two dimensions that a GPU gets: its kernel cannot refuse, so they are asked first, and waited for (as in
+ * PyTorch). The CPU's kernel refuses itself, in these words. */
+static bool are_numbers(tn_tensor *x)
+{
+    if (!x || x->device.type != TN_DEVICE_CUDA)
+        return x != NULL;
+    tn_tensor *bad = tn_any(tn_isnan(x), .dim = TN_DIMS(-2, -1));
+    if (!bad || tn_item_int(tn_any(bad)) == 0)
+        return bad != NULL;
+    char element[48] = "";
+    if (bad->ndim)
+        snprintf(element, sizeof element,
+                 "(Batch element %lld): ", (long long)tn_item_int(tn_argmax(tn_to(bad, .dtype = TN_I32))));
+    return tn__error(
+               TN_EINVAL,
+               "linalg.svd: %sThe algorithm failed to converge because the input matrix contained non-finite values.",
+               element),
+           false;
+}
+
 tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
 {
     int64_t all[TN_MAX_DIMS], order[TN_MAX_DIMS], back[TN_MAX_DIMS];
@@ -329,6 +349,7 @@ tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
     order[n + 1] = d[1];
     for (int32_t i = 0; i < x->ndim; i++)
         back[order[i]] = i;
-    tn_tensor *norm = tn__nuclear_norm(tn_permute(x, dims_from(order, x->ndim)));
+    tn_tensor *matrices = tn_permute(x, dims_from(order, x->ndim));
+    tn_tensor *norm = are_numbers(matrices) ? tn__nuclear_norm(matrices) : NULL;
     return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), dims_from(back, x->ndim)) : norm;
 }

@@ -573,19 +573,11 @@ static void one(const gradient_case *c, int layout)
     tn_scope_close(scope);
 }
 
-/* Is there no kernel for it where the suite runs? Nothing travels through the host unasked. */
-static bool only_on_cpu(const gradient_case *c)
-{
-    return !kit_on_cpu() && !strncmp(c->name, "nuclear_norm", 12);
-}
-
 void gradients_of_structural(const char *only)
 {
     int64_t before = kit.cases;
     for (size_t i = 0; i < TN_COUNT(cases); i++)
         for (int layout = 0; layout < KIT_EXPANDED && (!only || !strcmp(only, cases[i].name)); layout++) {
-            if (only_on_cpu(&cases[i]))
-                continue;
             kit_seed_by(cases[i].name, layout);
             one(&cases[i], layout);
         }

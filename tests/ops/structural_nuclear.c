@@ -303,18 +303,13 @@ static void run_nuclear_norm(void)
 {
     tn_scope *s = tn_scope_open();
     bad_operands();
-    if (kit_on_cpu()) {
-        small_matrices(TN_F32);
-        small_matrices(TN_F64);
-        known_matrices(TN_F32);
-        known_matrices(TN_F64);
-        without_full_rank();
-        bad_values();
-        second_derivative();
-    } else {
-        REFUSED(tn_nuclear_norm(tn_ones(TN_SHAPE(2, 2))), TN_EMISSING,
-                "nuclear_norm is not implemented on cuda for float32");
-    }
+    small_matrices(TN_F32);
+    small_matrices(TN_F64);
+    known_matrices(TN_F32);
+    known_matrices(TN_F64);
+    without_full_rank();
+    bad_values();
+    second_derivative();
     tn_scope_close(s);
 }
 

@@ -4,7 +4,7 @@
  * Rules that were found to matter:
  *   - kernel parameters are pointers to element 0, integers, and structs of integers by value; no bool, half or size_t;
  *     a const pointer is only read (who may run beside whom is decided by it); pointers never lie in structs or memory;
- *   - KERNEL_B declares a kernel that has a BARRIER or a shuffle; LOCAL_MEM stands at kernel scope, its size is static;
+ *   - KERNEL_B declares a kernel that has a BARRIER or a shuffle (BARRIER_ALL: what was written to global memory is seen too); LOCAL_MEM stands at kernel scope, its size is static;
  *   - bfloat16 by bit shifts, float16 by conversion; contraction off; names and parameters of kernels are spelled out,
  *     never made by macros;
  *   - shuffles and atomics of the dialect act on whole warps and on global memory.
@@ -30,6 +30,7 @@
 #define DEVICE                       static inline
 #define LOCAL_MEM(T, name, n)        __local T name[n]
 #define BARRIER()                    barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER_ALL()                barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define GROUP_ID(d)                  ((int)get_group_id(d))
 #define LOCAL_ID(d)                  ((int)get_local_id(d))
 #define LOCAL_SIZE(d)                ((int)get_local_size(d))
@@ -101,6 +102,7 @@ DEVICE void ATOMIC_ADD_F64(GLOBAL double *p, double v)
 #define DEVICE                static __device__ __forceinline__
 #define LOCAL_MEM(T, name, n) __shared__ T name[n]
 #define BARRIER()             __syncthreads()
+#define BARRIER_ALL()         __syncthreads()
 #define TN_OF_DIM(v, d)       ((int)((d) == 0 ? (v).x : (d) == 1 ? (v).y : (v).z))
 #define GROUP_ID(d)           TN_OF_DIM(blockIdx, d)
 #define LOCAL_ID(d)           TN_OF_DIM(threadIdx, d)
