@@ -543,11 +543,6 @@ tn_tensor *tn__fn_clamp(tn_tensor *x, tn_scalar lower, tn_scalar upper)
     return tn__clamp(x, lower, upper);
 }
 
-tn_tensor *tn__fn_floor_divide(tn_scalar a, tn_scalar b)
-{
-    return tn_div_floor(a, b);
-}
-
 tn_tensor *tn__fn_bitwise_not(tn_tensor *x)
 {
     if (!usable("bitwise_not", x))

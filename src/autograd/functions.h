@@ -49,6 +49,9 @@ static inline bool tn__is_private(tn_tensor *t)
 
 /* ---- derivatives that are more than a formula ---- */
 
+/* The error of an operation whose gradient PyTorch has not got either, under PyTorch's name. NULL. */
+tn_tensor *tn__underived(const char *name);
+tn_tensor *tn__remainder_grad(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
 /* g * of / (a^2 + b^2) */
