@@ -1,6 +1,7 @@
 /* functions_hand.c: the functions of torch.def that are more than a row of ops.def. */
 #include "args_error.h"
 #include "functions.h"
+#include "generator.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -274,7 +275,7 @@ tn_tensor *call_clamp_bounds_(const py_value *v)
         return put_into(x, r);
     PyGILState_STATE gil = PyGILState_Ensure();
     PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
-                 tn_dtype_name(tn_tensor_dtype(r)), tn_dtype_name(tn_tensor_dtype(x)));
+                 py_scalar_type_name(tn_tensor_dtype(r)), py_scalar_type_name(tn_tensor_dtype(x)));
     PyGILState_Release(gil);
     tn_release(r);
     return NULL;

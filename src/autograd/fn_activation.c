@@ -95,7 +95,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
     const double beta = number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
-    tn_tensor *d = floating_there("smooth_l1", tn_abs(tn_sub(x, target)));
+    tn_tensor *d = floating_there("smooth_l1", tn_abs(tn__difference(x, target)));
     if (beta > 0)
         d = tn_where(tn_lt(d, beta), tn_scalar_t(tn_mul(tn_square(d), 0.5 / beta)), tn_scalar_t(tn_sub(d, 0.5 * beta)));
     return tn__reduce_loss(d, o->reduction);
@@ -106,9 +106,11 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     const double delta = number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
-    tn_tensor *d = floating_there("huber", tn_abs(tn_sub(x, target)));
+    tn_tensor *d = floating_there("huber", tn_abs(tn__difference(x, target)));
     d = tn_where(tn_le(d, delta), tn_scalar_t(tn_mul(tn_square(d), 0.5)),
                  tn_scalar_t(tn_mul(tn_sub(d, 0.5 * delta), delta)));
+    if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
+        d = tn_to(d, .dtype = x->dtype);
     return tn__reduce_loss(d, o->reduction);
 }
 
@@ -116,6 +118,9 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
 {
     if (!floating("binary_cross_entropy", x) || !floating("binary_cross_entropy", target))
         return NULL;
+    if (x->dtype != target->dtype)
+        return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
+                        tn__dtypes[x->dtype].legacy);
     if (!tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
         return tn__fail(TN_EVALUE,
                         "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "

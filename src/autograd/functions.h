@@ -32,6 +32,9 @@ tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride);
 /* x reduced as a loss is: mean, sum, or left. */
 tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction);
 
+/* x - target of a loss: PyTorch broadcasts them first, so that the dtype of one without dimensions counts too. */
+tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target);
+
 static inline bool tn__set_no_grad(bool off)
 {
     tn__thread *t = tn__self();

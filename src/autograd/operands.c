@@ -192,10 +192,9 @@ void tn__operands_local(const tn__call *c, tn_scalar *out)
 {
     for (int32_t i = 0; i < c->n_in; i++) {
         const tn_tensor *t = tn__operand(&c->in[i]);
-        bool away = t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU;
-        bool number = !t || (c->adjusts && tn__is_number_like(t, c->common));
-        out[i] = t && (away || number) ? tn__operand_value(t) : c->in[i];
-        if (c->adjusts && number)
-            out[i] = tn__number_as(out[i], c->common);
+        if (t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU)
+            out[i] = tn__operand_value(t);
+        else
+            out[i] = !t && c->adjusts ? tn__number_as(c->in[i], c->common) : c->in[i];
     }
 }

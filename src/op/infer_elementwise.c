@@ -116,18 +116,15 @@ tn_scalar tn__number_as(tn_scalar number, tn_dtype d)
     return tn_scalar_f(tn__load_double(d, &bits));
 }
 
-/* PyTorch rounds a number among 16-bit floats to one of them first, a wider 0-dim tensor too; but no factor and no divisor.
- * (What lies on a GPU is not read for it.) */
+/* PyTorch rounds a number among 16-bit floats to one of them first, but no factor and no divisor. */
 static bool rounds(const tn__call *c, tn_dtype common)
 {
     if ((common != TN_F16 && common != TN_BF16) || c->op == TN__OP_mul || c->op == TN__OP_div)
         return false;
     bool divides = c->op == TN__OP_div_floor || c->op == TN__OP_div_trunc || c->op == TN__OP_floor_divide;
-    for (int32_t i = 0; i < (divides ? 1 : c->n_in); i++) {
-        const tn_tensor *t = tn__operand(&c->in[i]);
-        if (!t || tn__is_number_like(t, common))
+    for (int32_t i = 0; i < (divides ? 1 : c->n_in); i++)
+        if (!tn__operand(&c->in[i]))
             return true;
-    }
     return false;
 }
 
@@ -141,9 +138,10 @@ static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common
     if (tn__dtype_is_float(common))
         return tn__number_check(s, common);
     if (common == TN_BOOL)
-        return c->op == TN__OP__clamp                 ? TN_OK
-               : c->device.type == TN_DEVICE_CUDA ? tn__no_dtype(upper ? "clamp_max_scalar_cuda" : "clamp_min_scalar_cuda", common)
-                                                  : tn__no_dtype(upper ? "clamp_max_scalar_cpu" : "clamp_min_scalar_cpu", common);
+        return c->op == TN__OP__clamp ? TN_OK
+               : c->device.type == TN_DEVICE_CUDA
+                   ? tn__no_dtype(upper ? "clamp_max_scalar_cuda" : "clamp_min_scalar_cuda", common)
+                   : tn__no_dtype(upper ? "clamp_max_scalar_cpu" : "clamp_min_scalar_cpu", common);
     const int side = beyond(s, common, &limit);
     if (side == (upper ? -1 : 1))
         return tn__error(TN_EINVAL, "Clamp %s value %g is outside the representable range of %s", upper ? "max" : "min",

@@ -96,7 +96,7 @@ typedef struct tn__call {
     tn_dtype compute; /* what elementwise and other kernels compute in */
     uint8_t variant;  /* which of the row's labels grad_fn has */
     bool inplace;
-    bool adjusts;     /* elementwise: numbers are taken as tn__number_as gives them */
+    bool adjusts;    /* elementwise: numbers are taken as tn__number_as gives them */
     tn_dtype common; /* elementwise: the operands' common dtype */
     tn__spec spec[TN__MAX_OUT];
 } tn__call;
@@ -136,12 +136,6 @@ TN_COLD tn_status tn__no_dtype(const char *op, tn_dtype dtype);
 
 /* The value of a 0-dim tensor on the CPU. */
 tn_scalar tn__operand_value(const tn_tensor *t);
-
-/* Stands a 0-dim CPU tensor among operands of a narrower floating dtype as a number would? */
-static inline bool tn__is_number_like(const tn_tensor *t, tn_dtype common)
-{
-    return t->ndim == 0 && t->device.type == TN_DEVICE_CPU && t->dtype > common && (common == TN_F16 || common == TN_BF16);
-}
 
 /* A number as operands of dtype d take it: a bound of integers is the end of their range that it is beyond; among 16-bit
  * floats it is one of them. */
