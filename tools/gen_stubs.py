@@ -28,6 +28,7 @@ KINDS = {
     "Operand": "Tensor | _Number",
     "Number": "_Number",
     "Tensor[]": "Sequence[Tensor]",
+    "Tensor[2]": "Sequence[Tensor]",
     "int": "_int",
     "float": "_float",
     "bool": "_bool",

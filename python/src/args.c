@@ -1,6 +1,7 @@
 /* args.c: signatures, parsed once, and the arguments that fit them. Errors: args_error.c. */
 #include "args.h"
 #include "args_error.h"
+#include "out.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,12 @@ static const struct {
     py_kind kind;
     bool one;
 } kinds[] = {
-    {"Tensor", PY_TENSOR, false},    {"Operand", PY_OPERAND, false}, {"Number", PY_NUMBER, false},
-    {"Tensor[]", PY_TENSORS, false}, {"int", PY_INT, false},         {"float", PY_FLOAT, false},
-    {"bool", PY_BOOL, false},        {"int[]", PY_INTS, false},      {"int[1]", PY_INTS, true},
-    {"size", PY_SIZE, false},        {"dtype", PY_DTYPE, false},     {"device", PY_DEVICE, false},
-    {"str", PY_STR, false},          {"object", PY_OBJECT, false},   {"reduction", PY_REDUCTION, false},
-    {"nothing", PY_NOTHING, false},
+    {"Tensor", PY_TENSOR, false},       {"Operand", PY_OPERAND, false},  {"Number", PY_NUMBER, false},
+    {"Tensor[]", PY_TENSORS, false},    {"Tensor[2]", PY_TENSORS, true}, {"int", PY_INT, false},
+    {"float", PY_FLOAT, false},         {"bool", PY_BOOL, false},        {"int[]", PY_INTS, false},
+    {"int[1]", PY_INTS, true},          {"size", PY_SIZE, false},        {"dtype", PY_DTYPE, false},
+    {"device", PY_DEVICE, false},       {"str", PY_STR, false},          {"object", PY_OBJECT, false},
+    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
 };
 
 static void read_kind(py_param *p, const char *text, size_t n)
@@ -81,12 +82,18 @@ static void read_param(py_function *f, py_param *p, const char *text, size_t n)
         for (length = 0; end < n && text[end] != '='; end++)
             length++;
     }
+    const bool out = !strcmp(p->name, "out");
+    if (out) {
+        p->rule = (int8_t)py_out_rule(slot == text + name ? "" : slot, slot == text + name ? 0 : length);
+        slot = p->name;
+        length = strlen(slot);
+    }
     p->slot = (int8_t)slot_of(f, slot, length);
     if (*slot == '-') /* taken for PyTorch's sake, without effect: layout, memory_format */
         p->slot = (int8_t)(f->slot_count + 1);
-    if (p->slot < 0 && !strcmp(p->name, "out"))
-        p->slot = f->out = f->slot_count;
-    if (p->slot < 0)
+    if (out)
+        p->slot = f->out = p->slot < 0 ? f->slot_count : p->slot;
+    if (p->slot < 0 || p->rule < 0)
         Py_FatalError("tenon: a signature names a parameter that its operation has not");
     p->required = end >= n;
     if (!p->required)
@@ -114,11 +121,14 @@ static void read_signature(py_function *f, py_signature *s, const char *text)
 
 static int prepare(py_function *f)
 {
-    while (f->text[f->signatures])
-        f->signatures++;
-    py_signature *all = calloc((size_t)f->signatures, sizeof *all);
+    int8_t forms;
+    int own = 0, older = 0;
+    while (f->text[own])
+        own++;
+    while (py_older_overload(f->name, older, &forms))
+        older++;
+    py_signature *all = calloc((size_t)(own + older), sizeof *all);
     if (!all) {
-        f->signatures = 0;
         PyErr_NoMemory();
         return -1;
     }
@@ -126,8 +136,9 @@ static int prepare(py_function *f)
     for (const char *s = f->slots; *s; f->slot_count++)
         s += strcspn(s, " "), s += strspn(s, " ");
     f->out = -1;
+    f->signatures = (int8_t)(own + older);
     for (int i = 0; i < f->signatures; i++)
-        read_signature(f, &all[i], f->text[i]);
+        read_signature(f, &all[i], i < own ? f->text[i] : py_older_overload(f->name, i - own, &all[i].older));
     f->parsed = all;
     return 0;
 }
@@ -175,12 +186,16 @@ static void release_list(tn_tensor **list, size_t n)
     free(list);
 }
 
-static int read_tensors(PyObject *o, py_value *v)
+static int read_tensors(const py_param *p, PyObject *o, py_value *v)
 {
     bool tuple = PyTuple_Check(o);
     if (!tuple && !PyList_Check(o))
         return 1;
     Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
+    if (p->one && n != 2) {
+        PyErr_Format(PyExc_TypeError, "expected tuple of 2 elements but got %zd", n);
+        return -1;
+    }
     tn_tensor **list = malloc((size_t)(n ? n : 1) * sizeof *list);
     if (!list) {
         PyErr_NoMemory();
@@ -251,7 +266,7 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
         }
         return p->kind == PY_TENSOR ? 1 : read_number(o, v);
     case PY_NUMBER: return read_number(o, v);
-    case PY_TENSORS: return read_tensors(o, v);
+    case PY_TENSORS: return read_tensors(p, o, v);
     case PY_INT: {
         int64_t n = 0;
         int status = PyBool_Check(o) ? 1 : py_int(o, &n);
@@ -381,19 +396,28 @@ int py_parse(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t n
     if (!f->parsed && prepare(f))
         return -1;
     py_arguments a = {self, args, nargs, names};
-    py_mismatch why;
+    py_mismatch why, other; /* of those that are not older */
     for (int i = 0; i < f->signatures; i++) {
         for (int k = 0; k <= f->slot_count + 1; k++) {
             memset(&v[k], 0, offsetof(py_value, u));
         }
-        int status = try_signature(&f->parsed[i], a, v, &why);
-        if (!status)
+        const py_signature *s = &f->parsed[i];
+        if (s->older && !py_older_fits(s, self != NULL))
+            continue;
+        int status = try_signature(s, a, v, s->older ? &other : &why);
+        if (!status && (!s->older || !py_warn_older(f, i, self != NULL)))
             return i;
-        free_lists(&f->parsed[i], v);
+        free_lists(s, v);
         if (status < 0 && PyErr_Occurred())
             return -1;
     }
-    py_arguments_error(f, a, &why);
+    const int only = py_plausible(f, a);
+    if (only >= 0) {
+        (void)!try_signature(&f->parsed[only], a, v, &why);
+        free_lists(&f->parsed[only], v);
+    }
+    if (!PyErr_Occurred())
+        py_arguments_error(f, a, only, &why);
     return -1;
 }
 
@@ -419,8 +443,13 @@ static bool is_large(const py_function *f, int which, const py_value *v)
     return false;
 }
 
+static bool to_out(const py_function *f, const py_value *v)
+{
+    return f->out >= 0 && v[f->out].given;
+}
+
 /* What a call gave, as Python's object: into 'out' where one was given. */
-static PyObject *finish(const py_function *f, tn_tensor *result, const py_value *v)
+static PyObject *finish(const py_function *f, int which, tn_tensor *result, const py_value *v)
 {
     if (!result)
         return strstr(f->slots, "requires_grad") && strstr(tn_error_message(), "can require gradients")
@@ -428,12 +457,7 @@ static PyObject *finish(const py_function *f, tn_tensor *result, const py_value 
                    : py_raise();
     if (f->inplace)
         return py_borrowed(result);
-    if (f->out < 0 || !v[f->out].given)
-        return py_wrap(result);
-    tn_tensor *out = v[f->out].s.v.t;
-    bool ok = py_write_out(out, result) == 0;
-    tn_release(result);
-    return ok ? py_borrowed(out) : NULL;
+    return to_out(f, v) ? py_out_end(f, which, v, result) : py_wrap(result);
 }
 
 static bool wants_grad(const py_signature *s, const py_value *v)
@@ -470,10 +494,12 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     PyObject *out;
     if (f->run) {
         out = f->run(self, v, which);
-        if (out && f->out >= 0 && v[f->out].given)
-            out = py_written(&v[f->out], out);
+        if (out && to_out(f, v))
+            out = py_written(f, which, v, out);
     } else if (f->beside) {
         out = put_beside(f, which, v);
+    } else if (to_out(f, v) && !py_out_begin(f, which, v)) {
+        out = NULL;
     } else {
         tn_tensor *result;
         if (is_large(f, which, v)) {
@@ -482,7 +508,7 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
             Py_END_ALLOW_THREADS
         } else
             result = f->call(v);
-        out = finish(f, result, v);
+        out = finish(f, which, result, v);
     }
     py_values_free(f, which, v);
     return out;

@@ -2,12 +2,11 @@
  *
  * A function has signatures, tried in their order, written as PyTorch writes them in its errors:
  *     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None)"
- * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], int, float, bool, int[], int[1] (one int stands for a list),
- * size (int[] whose items may be given one by one, in methods), dtype, device, str, object,
- * reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after the kind: None is
- * taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none. They are
- * parsed once, at the
- * first call.
+ * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], Tensor[2] (two, no more and no fewer), int, float, bool,
+ * int[], int[1] (one int stands for a list), size (int[] whose items may be given one by one, in methods), dtype, device,
+ * str, object, reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after the kind: None
+ * is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none;
+ * 'out@word' is out.h's; methods take no 'out'. They are parsed once, at the first call.
  */
 #ifndef TENON_PY_ARGS_H
 #define TENON_PY_ARGS_H
@@ -66,17 +65,19 @@ typedef struct py_param {
     char name[32];
     PyObject *key; /* name, interned */
     py_kind kind;
-    bool one;      /* int[1] */
+    bool one;      /* int[1]; Tensor[2] */
     bool optional; /* None is taken */
     bool keyword;  /* after '*' */
     bool required; /* has no default */
     int8_t slot;
+    int8_t rule; /* of 'out': how its dtype is judged, out.c */
     py_value initial;
     char initial_text[16]; /* the default, as PyTorch's errors write it */
 } py_param;
 
 typedef struct py_signature {
     int8_t params, positional;
+    int8_t older; /* an overload that PyTorch deprecated: older.c */
     py_param param[PY_MAX_PARAMS];
 } py_signature;
 

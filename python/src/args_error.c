@@ -1,6 +1,5 @@
 /* args_error.c: TypeErrors of calls, in PyTorch's words: "add(): argument 'other' (position 2) must be Tensor, not str". */
 #include "args_error.h"
-#include "generator.h"
 
 #include <stdio.h>
 
@@ -59,11 +58,12 @@ static void add(text *t, const char *s)
     t->s[t->n += n] = '\0';
 }
 
+/* "(Tensor input, *, Tensor out = None)" */
 static void add_signature(text *t, const py_signature *s, bool method)
 {
     bool star = false;
     const char *sep = "";
-    add(t, " * (");
+    add(t, "(");
     for (int i = method; i < s->params; i++) {
         const py_param *p = &s->param[i];
         if (method && !strcmp(p->name, "out"))
@@ -82,7 +82,7 @@ static void add_signature(text *t, const py_signature *s, bool method)
         }
         sep = ", ";
     }
-    add(t, ")\n");
+    add(t, ")");
 }
 
 /* "(Tensor, str, dim=int, )": the types of what was given */
@@ -102,7 +102,7 @@ static void add_given(text *t, py_arguments a)
         add(t, "=");
         add(t, py_type_name(a.args[a.nargs + i], name, sizeof name));
     }
-    add(t, named ? ", )" : ")");
+    add(t, ")");
     PyErr_Clear();
 }
 
@@ -131,19 +131,61 @@ static void say_type(const py_function *f, const py_mismatch *m, bool method)
                      m->position + 1 - method, kind_text(m->param), got);
 }
 
-void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch *why)
+int py_plausible(const py_function *f, py_arguments a)
+{
+    const Py_ssize_t given = a.nargs + (a.names ? PyTuple_Size(a.names) : 0) + (a.self != NULL);
+    int found = -1, n = 0, own = 0;
+    for (int i = 0; i < f->signatures && !f->parsed[i].older; i++, own++) {
+        const py_signature *s = &f->parsed[i];
+        int least = 0, most = 0;
+        for (int k = 0; k < s->params; k++) {
+            least += s->param[k].required;
+            most += !(a.self && !strcmp(s->param[k].name, "out"));
+        }
+        if (given < least || given > most)
+            continue;
+        found = i;
+        n++;
+    }
+    return own == 1 ? 0 : n == 1 ? found : -1;
+}
+
+int py_warn_older(const py_function *f, int which, bool method)
+{
+    static bool warned; /* once, of whatever function, as PyTorch does */
+    text t = {"", 0};
+    if (warned)
+        return 0;
+    warned = true;
+    add(&t, f->name);
+    add_signature(&t, &f->parsed[which], method);
+    add(&t, "\nConsider using one of the following signatures instead:");
+    for (int i = 0; i < f->signatures; i++)
+        if (!f->parsed[i].older) {
+            add(&t, "\n\t");
+            add(&t, f->name);
+            add_signature(&t, &f->parsed[i], method);
+        }
+    return PyErr_WarnFormat(PyExc_UserWarning, 1, "This overload of %s is deprecated:\n\t%s", f->name, t.s);
+}
+
+void py_arguments_error(const py_function *f, py_arguments a, int only, const py_mismatch *why)
 {
     bool method = a.self != NULL;
-    if (f->signatures > 1 && why->why != PY_TWICE) {
+    if (only < 0 && why->why != PY_TWICE) {
         text t = {"", 0};
         add_given(&t, a);
         add(&t, ", but expected one of:\n");
         for (int i = 0; i < f->signatures; i++)
-            add_signature(&t, &f->parsed[i], method);
+            if (!f->parsed[i].older) {
+                add(&t, " * ");
+                add_signature(&t, &f->parsed[i], method);
+                add(&t, "\n");
+            }
         PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments - got %s", f->name, t.s);
         return;
     }
-    int takes = f->parsed[0].positional - method;
+    int takes = f->parsed[only < 0 ? 0 : only].positional - method;
     Py_ssize_t given = a.nargs;
     switch (why->why) {
     case PY_TOO_MANY:

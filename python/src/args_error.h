@@ -54,15 +54,22 @@ static inline int py_mismatch_missing(py_mismatch *m, const py_signature *s, uns
     return m->why = PY_MISSING;
 }
 
-/* Sets the TypeError of a call that fits no signature. */
-void py_arguments_error(const py_function *f, py_arguments a, const py_mismatch *why);
+/* The one signature that takes as many arguments as were given, for its own error; -1: none, or one of several. Older ones
+ * do not count. */
+int py_plausible(const py_function *f, py_arguments a);
 
-/* written.c. Writes result into the tensor given as out=, which takes its shape where it has none. 0, or -1 with an
- * exception. */
-int py_write_out(tn_tensor *out, tn_tensor *result);
+/* Sets the TypeError of a call that fits no signature; only: py_plausible's, whose mismatch 'why' is. */
+void py_arguments_error(const py_function *f, py_arguments a, int only, const py_mismatch *why);
 
-/* result, a tensor or a tuple of them, written into what was given as out=, and that in its place. Takes result. */
-PyObject *py_written(const py_value *out, PyObject *result);
+/* PyTorch's warning of an overload that it deprecated: the first time. 0, or -1 where it became an exception. */
+int py_warn_older(const py_function *f, int which, bool method);
+
+/* The i-th older overload of the function of that name, NULL where there is none; as what it is called. older.c */
+const char *py_older_overload(const char *name, int i, int8_t *forms);
+bool py_older_fits(const py_signature *s, bool method);
+
+/* result, a tensor or a tuple of them, written into what was given as out=, and that in its place. Takes result. written.c */
+PyObject *py_written(const py_function *f, int which, const py_value *v, PyObject *result);
 
 bool py_same_shape(tn_tensor *a, tn_tensor *b);
 

@@ -50,7 +50,7 @@ static int of_long(PyObject *o, tn_scalar *out)
         }
     }
     PyErr_Clear();
-    PyErr_SetString(PyExc_RuntimeError, "value cannot be converted to type int64_t without overflow");
+    PyErr_SetString(PyExc_OverflowError, "int too big to convert");
     return -1;
 }
 

@@ -38,7 +38,7 @@ static PyObject *fresh(const char *name, worker *f, work *w, const py_value *gen
     py_draw_end(&draw);
     if (!r && w->why)
         return PyErr_Format(PyExc_RuntimeError, "%s", w->why);
-    return out ? py_into(out, r) : py_wrap(r);
+    return out ? py_into(name, out, r) : py_wrap(r);
 }
 
 /* What f makes, written into x, which autograd sees. */

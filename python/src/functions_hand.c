@@ -1,6 +1,7 @@
 /* functions_hand.c: the functions of torch.def that are more than a row of ops.def. */
 #include "args_error.h"
 #include "functions.h"
+#include "generator.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,91 +12,36 @@ static bool is_one(const py_value *v)
            (v->s.kind == TN_SCALAR_FLOAT && v->s.v.f == 1);
 }
 
-/* ---- a + alpha * b ---- */
-
-/* other * alpha: a tensor that the caller releases. */
-static tn_tensor *scaled(const py_value *other, const py_value *alpha)
-{
-    return (tn_mul_at)("", other->s, alpha->s);
-}
-
-static bool alpha_fits(const py_value *v)
-{
-    if (v[2].s.kind != TN_SCALAR_FLOAT || v[0].s.kind != TN_SCALAR_TENSOR ||
-        tn_dtype_is_floating_point(tn_tensor_dtype(v[0].s.v.t)))
-        return true;
-    if (v[1].s.kind == TN_SCALAR_FLOAT ||
-        (v[1].s.kind == TN_SCALAR_TENSOR && tn_dtype_is_floating_point(tn_tensor_dtype(v[1].s.v.t))))
-        return true;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_SetString(PyExc_RuntimeError,
-                    "For integral input tensors, argument alpha must not be a floating point number.");
-    PyGILState_Release(gil);
-    return false;
-}
-
-static double number(tn_scalar s)
-{
-    return s.kind == TN_SCALAR_FLOAT ? s.v.f : s.kind == TN_SCALAR_UINT ? (double)s.v.u : (double)s.v.i;
-}
-
-/* alpha * b where both are numbers */
-static tn_scalar number_times(tn_scalar a, tn_scalar b)
-{
-    if (a.kind == TN_SCALAR_FLOAT || b.kind == TN_SCALAR_FLOAT || a.kind == TN_SCALAR_UINT || b.kind == TN_SCALAR_UINT)
-        return tn_scalar_f(number(a) * number(b));
-    return tn_scalar_i((int64_t)((uint64_t)a.v.i * (uint64_t)b.v.i));
-}
-
 typedef tn_tensor *binary(const char *site, tn_scalar a, tn_scalar b);
 typedef tn_tensor *binary_inplace(const char *site, tn_tensor *a, tn_scalar b);
 
-/* f(a, alpha * b), or (in place) g */
-static tn_tensor *with_alpha(const py_value *v, binary *f, binary_inplace *g)
-{
-    tn_scalar b = v[1].s;
-    tn_tensor *made = NULL, *r;
-    if (!is_one(&v[2])) {
-        if (!alpha_fits(v))
-            return NULL;
-        if (b.kind != TN_SCALAR_TENSOR)
-            b = number_times(b, v[2].s);
-        else if (!(made = scaled(&v[1], &v[2])))
-            return NULL;
-        else
-            b = tn_scalar_t(made);
-    }
-    r = g ? g("", v[0].s.v.t, b) : f("", v[0].s, b);
-    tn_release(made);
-    return r;
-}
+/* ---- a + alpha * b ---- */
 
 tn_tensor *call_add_alpha(const py_value *v)
 {
-    return with_alpha(v, tn_add_at, NULL);
+    return is_one(&v[2]) ? tn_add_at("", v[0].s, v[1].s) : (tn_add_scaled_at)("", v[0].s, v[1].s, v[2].s);
 }
 
 tn_tensor *call_add_alpha_(const py_value *v)
 {
-    return with_alpha(v, NULL, tn_add__at);
+    tn_tensor *x = v[0].s.v.t;
+    return is_one(&v[2]) ? tn_add__at("", x, v[1].s) : (tn_add_scaled__at)("", x, v[1].s, v[2].s);
 }
 
 tn_tensor *call_sub_alpha(const py_value *v)
 {
-    return with_alpha(v, tn_sub_at, NULL);
+    return is_one(&v[2]) ? tn_sub_at("", v[0].s, v[1].s) : (tn_sub_scaled_at)("", v[0].s, v[1].s, v[2].s);
 }
 
 tn_tensor *call_sub_alpha_(const py_value *v)
 {
-    return with_alpha(v, NULL, tn_sub__at);
+    tn_tensor *x = v[0].s.v.t;
+    return is_one(&v[2]) ? tn_sub__at("", x, v[1].s) : (tn_sub_scaled__at)("", x, v[1].s, v[2].s);
 }
 
 tn_tensor *call_rsub_alpha(const py_value *v)
 {
-    tn_tensor *a = is_one(&v[2]) ? tn_retain(v[0].s.v.t) : scaled(&v[0], &v[2]);
-    tn_tensor *r = a ? (tn_sub_at)("", v[1].s, tn_scalar_t(a)) : NULL;
-    tn_release(a);
-    return r;
+    return is_one(&v[2]) ? tn_sub_at("", v[1].s, v[0].s) : (tn_sub_scaled_at)("", v[1].s, v[0].s, v[2].s);
 }
 
 /* ---- division ---- */
@@ -251,9 +197,21 @@ tn_tensor *call_all_of(const py_value *v)
 
 /* ---- others that give one tensor ---- */
 
+/* x * alpha, alpha being a number of x's dtype: a tensor that the caller releases. */
+static tn_tensor *scaled(tn_tensor *x, const py_value *alpha)
+{
+    if (is_one(alpha))
+        return tn_retain(x);
+    tn_options o = {.struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(x)};
+    tn_tensor *by = (tn_full_opt)((tn_dims){0, NULL}, alpha->s, &o);
+    tn_tensor *r = by ? (tn_mul_at)("", tn_scalar_t(x), tn_scalar_t(by)) : NULL;
+    tn_release(by);
+    return r;
+}
+
 tn_tensor *call_index_add_alpha(const py_value *v)
 {
-    tn_tensor *src = is_one(&v[4]) ? tn_retain(v[3].s.v.t) : scaled(&v[3], &v[4]);
+    tn_tensor *src = scaled(v[3].s.v.t, &v[4]);
     tn_tensor *r = src ? (tn_index_add_at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, src) : NULL;
     tn_release(src);
     return r;
@@ -261,7 +219,7 @@ tn_tensor *call_index_add_alpha(const py_value *v)
 
 tn_tensor *call_index_add_alpha_(const py_value *v)
 {
-    tn_tensor *src = is_one(&v[4]) ? tn_retain(v[3].s.v.t) : scaled(&v[3], &v[4]);
+    tn_tensor *src = scaled(v[3].s.v.t, &v[4]);
     tn_tensor *r = src ? (tn_index_add__at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, src) : NULL;
     tn_release(src);
     return r;
@@ -317,7 +275,7 @@ tn_tensor *call_clamp_bounds_(const py_value *v)
         return put_into(x, r);
     PyGILState_STATE gil = PyGILState_Ensure();
     PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
-                 tn_dtype_name(tn_tensor_dtype(r)), tn_dtype_name(tn_tensor_dtype(x)));
+                 py_scalar_type_name(tn_tensor_dtype(r)), py_scalar_type_name(tn_tensor_dtype(x)));
     PyGILState_Release(gil);
     tn_release(r);
     return NULL;

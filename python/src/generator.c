@@ -1,6 +1,6 @@
 /* generator.c: torch.Generator, and the functions that seed. */
 #include "generator.h"
-#include "args_error.h"
+#include "out.h"
 
 #include <pthread.h>
 
@@ -111,11 +111,11 @@ const char *py_scalar_type_name(tn_dtype dtype)
     return dtype >= TN_BOOL && dtype <= TN_F64 ? names[dtype] : "Undefined";
 }
 
-PyObject *py_into(const py_value *out, tn_tensor *result)
+PyObject *py_into(const char *function, const py_value *out, tn_tensor *result)
 {
     if (!result || !out->given)
         return py_wrap(result);
-    bool ok = py_write_out(out->s.v.t, result) == 0;
+    bool ok = py_write_out(function, py_out_rule("made", 4), out->s.v.t, result) == 0;
     tn_release(result);
     return ok ? py_borrowed(out->s.v.t) : NULL;
 }

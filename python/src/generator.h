@@ -32,6 +32,6 @@ void py_draw_end(py_draw *draw);
 const char *py_scalar_type_name(tn_dtype dtype);
 
 /* py_write_out where 'out' was given, and its wrapper; else the result's own. Takes the result's reference; NULL raises. */
-PyObject *py_into(const py_value *out, tn_tensor *result);
+PyObject *py_into(const char *function, const py_value *out, tn_tensor *result);
 
 #endif

@@ -88,7 +88,7 @@ static PyObject *unary(PyObject *a, tn_tensor *(*f)(const char *, tn_tensor *))
 /* slot, the library's operation */
 /* clang-format off */
 #define BINARY_OPERATORS(X) \
-    X(add, add) X(subtract, sub) X(multiply, mul) X(true_divide, div) X(floor_divide, div_floor) \
+    X(add, add) X(subtract, sub) X(multiply, mul) X(true_divide, div) X(floor_divide, floor_divide) \
     X(remainder, remainder) X(and, bitwise_and) X(or, bitwise_or) X(xor, bitwise_xor) X(lshift, bitwise_left_shift) \
     X(rshift, bitwise_right_shift)
 /* clang-format on */

@@ -48,7 +48,7 @@ static PyObject *factory(const char *name, maker *f, const py_value *v, const py
         return NULL;
     tn_tensor *r = f(v, &o);
     py_draw_end(&draw);
-    return py_into(&rest[OUT], r);
+    return py_into(name, &rest[OUT], r);
 }
 
 static tn_tensor *make_rand(const py_value *v, const tn_options *o)

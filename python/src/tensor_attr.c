@@ -164,14 +164,42 @@ static PyObject *get_T(PyObject *self, void *unused)
     return py_wrap((tn_permute_at)("", t, (tn_dims){n, dims}));
 }
 
+static PyObject *swapped(PyObject *self, const char *name)
+{
+    const int n = tn_tensor_ndim(py_t(self));
+    if (n == 1)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "tensor.%s is only supported on matrices or batches of matrices. Got 1-D tensor.", name);
+    if (n == 0 &&
+        PyErr_WarnFormat(PyExc_UserWarning, 1,
+                         "Tensor.%s is deprecated on 0-D tensors. This function is the identity in these cases.", name))
+        return NULL;
+    return py_wrap(n ? (tn_transpose_at)("", py_t(self), -2, -1) : tn_alias_at("", py_t(self)));
+}
+
 static PyObject *get_mT(PyObject *self, void *unused)
 {
     (void)unused;
-    if (tn_tensor_ndim(py_t(self)) < 2)
+    return swapped(self, "mT");
+}
+
+static PyObject *get_mH(PyObject *self, void *unused)
+{
+    (void)unused;
+    return swapped(self, "mH");
+}
+
+static PyObject *get_H(PyObject *self, void *unused)
+{
+    const int n = tn_tensor_ndim(py_t(self));
+    (void)unused;
+    if (n != 0 && n != 2)
         return PyErr_Format(PyExc_RuntimeError,
-                            "tensor.mT is only supported on matrices or batches of matrices. Got %d-D tensor.",
-                            (int)tn_tensor_ndim(py_t(self)));
-    return py_wrap((tn_transpose_at)("", py_t(self), -2, -1));
+                            "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.%s", n,
+                            n > 2 ? " For batches of matrices, consider using tensor.mH" : "");
+    if (n == 0 && PyErr_WarnEx(PyExc_UserWarning, "Tensor.H is deprecated on 0-D tensors. Consider using x.conj().", 1))
+        return NULL;
+    return py_wrap(n ? (tn_transpose_at)("", py_t(self), 0, 1) : tn_alias_at("", py_t(self)));
 }
 
 static PyObject *get_priority(PyObject *self, void *unused)
@@ -202,7 +230,8 @@ PyGetSetDef py_tensor_getset[] = {
     {"data", get_data, set_data, "The same memory without history; assigned, the tensor shows other memory.", NULL},
     {"T", get_T, NULL, "Its dimensions reversed.", NULL},
     {"mT", get_mT, NULL, "Its last two dimensions swapped.", NULL},
-    {"H", get_T, NULL, "Its transpose.", NULL},
+    {"mH", get_mH, NULL, "Its last two dimensions swapped.", NULL},
+    {"H", get_H, NULL, "The transpose of a matrix.", NULL},
     {"_version", get_version, NULL, "How often its memory was written in place.", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"__array_priority__", get_priority, NULL, NULL, NULL},

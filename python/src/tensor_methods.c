@@ -34,20 +34,22 @@ static PyObject *ints(tn_dims d)
     return tuple;
 }
 
-static PyObject *stride(PyObject *self, PyObject *args)
+static PyObject *run_stride(PyObject *self, py_value *v, int which)
 {
-    PyObject *dim = NULL;
-    int64_t d;
-    tn_dims s = tn_tensor_stride(py_t(self));
-    if (!PyArg_ParseTuple(args, "|O:stride", &dim))
-        return NULL;
-    if (!dim)
+    tn_tensor *t = v[0].s.v.t;
+    tn_dims s = tn_tensor_stride(t);
+    int64_t d = v[1].s.v.i;
+    (void)self, (void)which;
+    if (!v[1].given)
         return ints(s);
-    if (py_int(dim, &d))
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "stride(): argument 'dim' must be int");
-    if (tn_tensor_size(py_t(self), d) < 0)
-        return py_raise();
-    return PyLong_FromLongLong(s.dim[d < 0 ? d + s.ndim : d]);
+    return tn_tensor_size(t, d) < 0 ? py_raise() : PyLong_FromLongLong(s.dim[d < 0 ? d + s.ndim : d]);
+}
+
+static PyObject *stride(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    static py_function f = {
+        .name = "stride", .slots = "input dim", .text = {"stride(Tensor input, int? dim=None)"}, .run = run_stride};
+    return py_call(&f, self, args, n, names);
 }
 
 static PyObject *dim(PyObject *self, PyObject *unused)
@@ -81,10 +83,19 @@ static PyObject *data_ptr(PyObject *self, PyObject *unused)
     return PyLong_FromVoidPtr(tn_tensor_address(py_t(self)));
 }
 
+static PyObject *run_is_contiguous(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which; /* memory_format: there is one */
+    return PyBool_FromLong(tn_tensor_is_contiguous(v[0].s.v.t));
+}
+
 static PyObject *is_contiguous(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    (void)args, (void)n, (void)names; /* memory_format: there is one */
-    return PyBool_FromLong(tn_tensor_is_contiguous(py_t(self)));
+    static py_function f = {.name = "is_contiguous",
+                            .slots = "input",
+                            .text = {"is_contiguous(Tensor input, *, object? memory_format@-=None)"},
+                            .run = run_is_contiguous};
+    return n || names ? py_call(&f, self, args, n, names) : PyBool_FromLong(tn_tensor_is_contiguous(py_t(self)));
 }
 
 static PyObject *is_floating_point(PyObject *self, PyObject *unused)
@@ -264,11 +275,19 @@ PyObject *run_cpu(PyObject *self, py_value *v, int which)
     X(float, TN_F32) X(double, TN_F64) X(half, TN_F16) X(bfloat16, TN_BF16) X(int, TN_I32) X(long, TN_I64) \
     X(short, TN_I16) X(char, TN_I8) X(byte, TN_U8) X(bool, TN_BOOL)
 /* clang-format on */
-#define DEFINE(name, d) \
-    static PyObject *to_##name(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
+#define DEFINE(word, d) \
+    static PyObject *run_to_##word(PyObject *self, py_value *v, int which) \
     { \
-        (void)args, (void)n, (void)names; \
-        return moved(py_t(self), (tn_to_options){.dtype = d}); \
+        (void)self, (void)which; \
+        return moved(v[0].s.v.t, (tn_to_options){.dtype = d}); \
+    } \
+    static PyObject *to_##word(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
+    { \
+        static py_function f = {.name = #word, \
+                                .slots = "input", \
+                                .text = {#word "(Tensor input, *, object? memory_format@-=None)"}, \
+                                .run = run_to_##word}; \
+        return py_call(&f, self, args, n, names); \
     }
 CONVERSIONS(DEFINE)
 
@@ -284,17 +303,19 @@ static PyObject *pin_memory(PyObject *self, PyObject *args)
 
 /* ---- autograd ---- */
 
-static PyObject *requires_grad_(PyObject *self, PyObject *args, PyObject *kwds)
+static PyObject *run_requires_grad_(PyObject *self, py_value *v, int which)
 {
-    static char *names[] = {"requires_grad", NULL};
-    char type[64];
-    PyObject *on = Py_True;
-    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|O:requires_grad_", names, &on))
-        return NULL;
-    if (!PyBool_Check(on))
-        return PyErr_Format(PyExc_TypeError, "requires_grad_(): argument 'requires_grad' must be bool, not %s",
-                            py_type_name(on, type, sizeof type));
-    return tn_requires_grad_(py_t(self), on == Py_True) ? Py_NewRef(self) : py_raise();
+    (void)which;
+    return tn_requires_grad_(v[0].s.v.t, v[1].s.v.i != 0) ? Py_NewRef(self) : py_raise();
+}
+
+static PyObject *requires_grad_(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    static py_function f = {.name = "requires_grad_",
+                            .slots = "input requires_grad",
+                            .text = {"requires_grad_(Tensor input, bool requires_grad=True)"},
+                            .run = run_requires_grad_};
+    return py_call(&f, self, args, n, names);
 }
 
 static PyObject *retain_grad(PyObject *self, PyObject *unused)
@@ -313,7 +334,7 @@ static PyObject *retain_grad(PyObject *self, PyObject *unused)
 PyMethodDef py_tensor_methods[] = {
     HAND("size", size, METH_FASTCALL | METH_KEYWORDS,
          "size(dim: int | None = None) -> Any\n\nThe sizes of its dimensions, or of one."),
-    HAND("stride", stride, METH_VARARGS,
+    HAND("stride", stride, METH_FASTCALL | METH_KEYWORDS,
          "stride(dim: int | None = None) -> Any\n\nSteps between neighbours, in elements."),
     HAND("dim", dim, METH_NOARGS, "dim() -> int\n\nHow many dimensions it has."),
     HAND("ndimension", dim, METH_NOARGS, "ndimension() -> int\n\nHow many dimensions it has."),
@@ -339,7 +360,7 @@ PyMethodDef py_tensor_methods[] = {
     HAND("numpy", numpy, METH_VARARGS | METH_KEYWORDS,
          "numpy(*, force: bool = False) -> Any\n\nAn array that shares its memory."),
     HAND("pin_memory", pin_memory, METH_VARARGS, "pin_memory() -> Tensor\n\nIts copy in page-locked memory."),
-    HAND("requires_grad_", requires_grad_, METH_VARARGS | METH_KEYWORDS,
+    HAND("requires_grad_", requires_grad_, METH_FASTCALL | METH_KEYWORDS,
          "requires_grad_(requires_grad: bool = True) -> Tensor\n\nRecords operations on it from now on, or not."),
     HAND("retain_grad", retain_grad, METH_NOARGS, "retain_grad() -> None\n\nKeeps .grad of a tensor that is no leaf."),
     CONVERSIONS(CONVERT){NULL, NULL, 0, NULL},

@@ -2,6 +2,7 @@
 #include "args.h"
 #include "args_error.h"
 #include "generator.h"
+#include "out.h"
 
 static int cannot_cast(tn_dtype from, tn_dtype to)
 {
@@ -37,46 +38,20 @@ bool py_same_shape(tn_tensor *a, tn_tensor *b)
     return have.ndim == want.ndim && !memcmp(have.dim, want.dim, (size_t)want.ndim * sizeof *want.dim);
 }
 
-int py_write_out(tn_tensor *out, tn_tensor *result)
-{
-    if (tn_tensor_requires_grad(out) && tn_is_grad_enabled()) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "functions with out=... arguments don't support automatic differentiation, but one of the "
-                        "arguments requires grad.");
-        return -1;
-    }
-    if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(out)))
-        return cannot_cast(tn_tensor_dtype(result), tn_tensor_dtype(out));
-    if (py_same_shape(out, result)) {
-        bool was = tn_set_grad_enabled(false);
-        tn_tensor *ok = tn_copy_(out, result);
-        tn_set_grad_enabled(was);
-        return ok ? 0 : (py_raise(), -1);
-    }
-    /* another shape: out shows the result from here on, converted where the dtype differs */
-    tn_tensor *converted = (tn_to_opt)(result, &(tn_to_options){.struct_size = sizeof(tn_to_options),
-                                                                .site = "",
-                                                                .dtype = tn_tensor_dtype(out),
-                                                                .device = tn_tensor_device(out)});
-    tn_status status = converted ? tn_tensor_set_data(out, converted) : tn_error_code();
-    tn_release(converted);
-    return status ? (py_raise(), -1) : 0;
-}
-
 /* One tensor of a result, into one that was given: the wrapper of that. */
-static PyObject *one_written(tn_tensor *out, PyObject *result)
+static PyObject *one_written(const char *function, int rule, tn_tensor *out, PyObject *result)
 {
     if (!py_is_tensor(result)) {
         PyErr_SetString(PyExc_TypeError, "out=... is given, but the result is no tensor");
         return NULL;
     }
-    if (py_t(result) != out && py_write_out(out, py_t(result)))
+    if (py_t(result) != out && py_write_out(function, rule, out, py_t(result)))
         return NULL;
     return py_borrowed(out);
 }
 
 /* The class of the tuple is that of the results: torch.return_types.max. */
-static PyObject *all_written(tn_tensors out, PyObject *results)
+static PyObject *all_written(const char *function, tn_tensors out, PyObject *results)
 {
     Py_ssize_t n = PyTuple_Check(results) ? PyTuple_Size(results) : 1;
     if (!PyTuple_Check(results) || (size_t)n != out.n) {
@@ -85,7 +60,7 @@ static PyObject *all_written(tn_tensors out, PyObject *results)
     }
     PyObject *tuple = PyTuple_New(n), *named = NULL;
     for (Py_ssize_t i = 0; tuple && i < n; i++) {
-        PyObject *one = one_written(out.t[i], PyTuple_GetItem(results, i));
+        PyObject *one = one_written(function, py_out_rule("exact", 5), out.t[i], PyTuple_GetItem(results, i));
         if (!one || PyTuple_SetItem(tuple, i, one))
             Py_CLEAR(tuple);
     }
@@ -97,9 +72,11 @@ static PyObject *all_written(tn_tensors out, PyObject *results)
     return named;
 }
 
-PyObject *py_written(const py_value *out, PyObject *result)
+PyObject *py_written(const py_function *f, int which, const py_value *v, PyObject *result)
 {
-    PyObject *r = out->s.kind == TN_SCALAR_TENSOR ? one_written(out->s.v.t, result) : all_written(py_list(out), result);
+    const py_value *out = &v[f->out];
+    PyObject *r = out->s.kind == TN_SCALAR_TENSOR ? one_written(f->name, py_out_rule_of(f, which), out->s.v.t, result)
+                                                  : all_written(f->name, py_list(out), result);
     Py_DECREF(result);
     return r;
 }
@@ -121,12 +98,15 @@ PyObject *py_put_into(tn_tensor *x, tn_tensor *result)
 
 /* ---- for what is put together in Python ---- */
 
-/* _write_out(out, result) */
+/* _write_out(out, result, name of the function) */
 static PyObject *write_out(PyObject *self, PyObject *args)
 {
     PyObject *out, *result;
+    const char *name;
     (void)self;
-    return PyArg_ParseTuple(args, "O!O", py_tensor_type, &out, &result) ? one_written(py_t(out), result) : NULL;
+    if (!PyArg_ParseTuple(args, "O!Os", py_tensor_type, &out, &result, &name))
+        return NULL;
+    return one_written(name, py_out_rule("", 0), py_t(out), result);
 }
 
 /* _put_into(x, result) */

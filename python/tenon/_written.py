@@ -20,7 +20,7 @@ def with_out(function):
         if result.requires_grad:
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
                                "arguments requires grad.")
-        return _C._write_out(out, result)
+        return _C._write_out(out, result, name)
 
     written.without_out = function
     return written

@@ -350,7 +350,7 @@ static tn_status run(passage *p)
         if (!tn__same_device(from->device, c->device))
             return tn__transfer(p->out[0], from, c->attr->non_blocking);
     }
-    if (TN_UNLIKELY(p->mixed)) {
+    if (TN_UNLIKELY(p->mixed || c->adjusts)) {
         tn__operands_local(c, local);
         in = local;
     }
@@ -451,6 +451,7 @@ static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *i
     p->c.in = in;
     p->c.attr = attr;
     p->c.variant = 0;
+    p->c.adjusts = false;
     p->c.inplace = inplace;
 }
 

@@ -27,7 +27,7 @@ TN_MUST_USE bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from);
  * where a number could: then *mixed. */
 TN_MUST_USE tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed);
 
-/* A mixed call's operands as a kernel on its device takes them: those tensors are numbers, read now. */
+/* A mixed call's operands as a kernel on its device takes them: those tensors are numbers, read now; and bounds as adjusted. */
 void tn__operands_local(const tn__call *c, tn_scalar *out);
 
 /* Forward functions of COMP rows. */

@@ -97,6 +97,17 @@ static tn_tensor *zero_like(tn_tensor *g)
     return tn_zeros_like(g);
 }
 
+tn_tensor *tn__underived(const char *name)
+{
+    return tn__fail(TN_EGRAD, "derivative for aten::%s is not implemented", name);
+}
+
+/* Of the divisor; PyTorch has none where the dividend is a number. */
+tn_tensor *tn__remainder_grad(tn_tensor *g, tn_scalar a, tn_scalar b)
+{
+    return a.kind == TN_SCALAR_TENSOR ? tn_neg(tn_mul(g, tn_div_floor(a, b))) : tn__underived("remainder");
+}
+
 /* b * a^(b-1), and 0 where b is 0 */
 tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b)
 {

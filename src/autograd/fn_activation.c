@@ -95,7 +95,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
     const double beta = number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
-    tn_tensor *d = floating_there("smooth_l1", tn_abs(tn_sub(x, target)));
+    tn_tensor *d = floating_there("smooth_l1", tn_abs(tn__difference(x, target)));
     if (beta > 0)
         d = tn_where(tn_lt(d, beta), tn_scalar_t(tn_mul(tn_square(d), 0.5 / beta)), tn_scalar_t(tn_sub(d, 0.5 * beta)));
     return tn__reduce_loss(d, o->reduction);
@@ -106,9 +106,11 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     const double delta = number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
-    tn_tensor *d = floating_there("huber", tn_abs(tn_sub(x, target)));
+    tn_tensor *d = floating_there("huber", tn_abs(tn__difference(x, target)));
     d = tn_where(tn_le(d, delta), tn_scalar_t(tn_mul(tn_square(d), 0.5)),
                  tn_scalar_t(tn_mul(tn_sub(d, 0.5 * delta), delta)));
+    if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
+        d = tn_to(d, .dtype = x->dtype);
     return tn__reduce_loss(d, o->reduction);
 }
 
@@ -116,6 +118,9 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
 {
     if (!floating("binary_cross_entropy", x) || !floating("binary_cross_entropy", target))
         return NULL;
+    if (x->dtype != target->dtype)
+        return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
+                        tn__dtypes[x->dtype].legacy);
     if (!tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
         return tn__fail(TN_EVALUE,
                         "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
@@ -144,34 +149,182 @@ tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_option
 
 /* ---- sums of products ---- */
 
+/* The dtype of a result of these operands. */
+static tn_dtype common_of(const tn_scalar *in, int n)
+{
+    tn__promotion p = {0};
+    for (int i = 0; i < n; i++)
+        tn__promotion_add(&p, &in[i]);
+    return tn__promotion_result(&p);
+}
+
+/* May operands of that dtype be multiplied by the number? In PyTorch's words. */
+static bool scales(tn_scalar *by, tn_dtype d)
+{
+    if (by->kind == TN_SCALAR_NONE)
+        *by = tn_scalar_i(1);
+    if (by->kind == TN_SCALAR_TENSOR)
+        tn__error(TN_ETYPE, "alpha must be a number");
+    else if (by->kind == TN_SCALAR_BOOL && d != TN_BOOL)
+        tn__error(TN_EDTYPE, "Boolean alpha only supported for Boolean results.");
+    else if (by->kind == TN_SCALAR_FLOAT && !tn__dtype_is_float(d))
+        tn__error(TN_EDTYPE, "For integral input tensors, argument alpha must not be a floating point number.");
+    else if (!tn__number_check(by, d)) {
+        if (d == TN_BOOL)
+            *by = tn_scalar_b(by->v.i != 0);
+        return true;
+    }
+    return false;
+}
+
+/* a + alpha * b, or a - alpha * b, into a where 'inplace' */
+static tn_tensor *sum_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha, bool minus, bool inplace)
+{
+    const tn_scalar in[] = {a, b};
+    const bool bools = minus && common_of(in, 2) == TN_BOOL; /* which the operation refuses in its own words */
+    if ((a.kind == TN_SCALAR_TENSOR && !a.v.t) || (b.kind == TN_SCALAR_TENSOR && !b.v.t))
+        return tn__poisoned(minus ? "sub_scaled" : "add_scaled"), NULL;
+    if (!bools && !scales(&alpha, common_of(in, 2)))
+        return NULL;
+    if (inplace)
+        return minus ? tn__sub_product_(a.v.t, b, alpha) : tn__add_product_(a.v.t, b, alpha);
+    return minus ? tn__sub_product(a, b, alpha) : tn__add_product(a, b, alpha);
+}
+
+tn_tensor *tn__fn_add_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(a, b, alpha, false, false);
+}
+
+tn_tensor *tn__fn_add_scaled_(tn_tensor *a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(tn_scalar_t(a), b, alpha, false, true);
+}
+
+tn_tensor *tn__fn_sub_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(a, b, alpha, true, false);
+}
+
+tn_tensor *tn__fn_sub_scaled_(tn_tensor *a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(tn_scalar_t(a), b, alpha, true, true);
+}
+
+/* Three operands that must be tensors. */
+static bool usable3(const char *what, tn_tensor *a, tn_tensor *b, tn_tensor *c)
+{
+    if (!a || !b || !c)
+        tn__poisoned(what);
+    else if (a == TN_NONE || b == TN_NONE || c == TN_NONE)
+        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
+    else
+        return true;
+    return false;
+}
+
+/* What is computed between operands and result of dtype d has this one. */
+static tn_dtype between(tn_dtype d)
+{
+    return tn__dtype_is_float(d) ? tn__dtypes[d].compute : d;
+}
+
+/* Can the number stand before operands of dtype d? Of integers its whole part does. */
+static bool value_fits(const char *kernel, tn_device device, tn_scalar *value, tn_dtype d)
+{
+    char name[64];
+    if (d == TN_BOOL) {
+        snprintf(name, sizeof name, "%s_%s", kernel, device.type == TN_DEVICE_CUDA ? "cuda" : "cpu_out");
+        tn__no_dtype(name, d);
+        return false;
+    }
+    if (!value->kind)
+        *value = tn_scalar_i(1);
+    if (tn__number_check(value, between(d)))
+        return false;
+    if (!tn__dtype_is_float(d))
+        *value = tn_scalar_i(tn__scalar_int(value));
+    return true;
+}
+
+tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcmul_options *o)
+{
+    tn_scalar value = o->value;
+    if (!usable3("addcmul", x, a, b))
+        return NULL;
+    const tn_scalar in[] = {tn_scalar_t(x), tn_scalar_t(a), tn_scalar_t(b)};
+    const tn_dtype d = common_of(in, 3);
+    if (!value_fits("addcmul", x->device, &value, d))
+        return NULL;
+    if (tn__scalar_double(&value) == 1)
+        return tn__add_product(x, tn_scalar_t(a), tn_scalar_t(b));
+    return tn_to(tn__add_product(x, tn_scalar_t(tn_mul(tn_to(a, .dtype = between(d)), b)), value), .dtype = d);
+}
+
+tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcdiv_options *o)
+{
+    tn_scalar value = o->value;
+    if (!usable3("addcdiv", x, a, b))
+        return NULL;
+    if (!tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype))
+        return tn__fail(TN_EDTYPE,
+                        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+                        "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+                        "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+                        "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+                        "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+                        "dtypes.");
+    const tn_scalar in[] = {tn_scalar_t(x), tn_scalar_t(a), tn_scalar_t(b)};
+    const tn_dtype d = common_of(in, 3);
+    if (!value_fits("addcdiv", x->device, &value, d))
+        return NULL;
+    return tn_to(tn__add_product(x, tn_scalar_t(tn_div(tn_to(a, .dtype = between(d)), b)), value), .dtype = d);
+}
+
+/* PyTorch's lerp promotes nothing but a weight of no dimensions. */
+static bool same_dtype(const tn_tensor *x, const tn_tensor *t, const char *name)
+{
+    if (t == TN_NONE || t->dtype == x->dtype)
+        return true;
+    tn__error(TN_EDTYPE, "expected dtype %s for `%s` but got dtype %s", tn__dtypes[x->dtype].scalar, name,
+              tn__dtypes[t->dtype].scalar);
+    return false;
+}
+
+/* From the nearer end, so that weight 1 gives the end itself. */
+static tn_tensor *lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
+{
+    tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
+    if (!w) {
+        const double by = number_or(weight, 0);
+        return by < 0.5 && by > -0.5 ? tn_add(x, tn_mul(way, by)) : tn_sub(end, tn_mul(way, 1 - by));
+    }
+    return tn_where(tn_lt(tn_abs(w), 0.5), tn_scalar_t(tn_add(x, tn_mul(w, way))),
+                    tn_scalar_t(tn_sub(end, tn_mul(way, tn_sub(1, w)))));
+}
+
+tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
+{
+    tn_tensor *w = tn__operand(&weight);
+    const bool number = weight.kind != TN_SCALAR_TENSOR;
+    if (!usable3("lerp", x, end, number ? x : w) || !same_dtype(x, end, "end"))
+        return NULL;
+    if (!tn__dtype_is_float(x->dtype))
+        return floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x);
+    const tn_dtype d = x->dtype, wide = between(d);
+    if (number ? tn__number_check(&weight, wide) : w->ndim > 0 && !same_dtype(x, w, "weight"))
+        return NULL;
+    if (d == wide)
+        return lerp(x, end, weight);
+    return tn_to(lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
+}
+
 /* Integers are multiplied by the whole part of the number. */
 static tn_tensor *scaled(tn_tensor *x, tn_scalar by)
 {
     if (!x || !by.kind)
         return x;
     return tn__dtype_is_float(x->dtype) ? tn_mul(x, by) : tn_mul(x, tn__scalar_int(&by));
-}
-
-tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcmul_options *o)
-{
-    return tn_add(x, scaled(tn_mul(a, b), o->value));
-}
-
-tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcdiv_options *o)
-{
-    return tn_add(x, scaled(tn_div(a, b), o->value));
-}
-
-/* From the nearer end, so that weight 1 gives the end itself. */
-tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
-{
-    tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
-    if (!w && weight.kind != TN_SCALAR_TENSOR) {
-        const double by = number_or(weight, 0);
-        return by < 0.5 && by > -0.5 ? tn_add(x, tn_mul(way, by)) : tn_sub(end, tn_mul(way, 1 - by));
-    }
-    return tn_where(tn_lt(tn_abs(w), 0.5), tn_scalar_t(tn_add(x, tn_mul(w, way))),
-                    tn_scalar_t(tn_sub(end, tn_mul(way, tn_sub(1, w)))));
 }
 
 tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_baddbmm_options *o)

@@ -340,11 +340,22 @@ tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction)
     }
 }
 
+tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target)
+{
+    if (!x || !target || x == TN_NONE || target == TN_NONE)
+        return tn_sub(x, target); /* which says so */
+    if (x->dtype != target->dtype && x->ndim == 0 && target->ndim)
+        x = tn_expand(x, shape_of(target));
+    else if (x->dtype != target->dtype && target->ndim == 0 && x->ndim)
+        target = tn_expand(target, shape_of(x));
+    return tn_sub(x, target);
+}
+
 tn_tensor *tn__fn_mse_loss(const tn_scalar *in, const tn__attr *a)
 {
-    tn_tensor *d = tn_sub(in[0], in[1]);
+    tn_tensor *d = tn__difference(in[0].v.t, in[1].v.t);
     if (d && !tn__dtype_is_float(d->dtype)) {
-        tn__no_dtype("mse_loss", d->dtype);
+        tn__no_dtype(d->device.type == TN_DEVICE_CUDA ? "mse_cuda" : "mse_cpu", d->dtype);
         return NULL;
     }
     return tn__reduce_loss(tn_square(d), a->reduction);
@@ -352,7 +363,7 @@ tn_tensor *tn__fn_mse_loss(const tn_scalar *in, const tn__attr *a)
 
 tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_options *o)
 {
-    return tn__reduce_loss(tn_abs(tn_sub(x, target)), o->reduction);
+    return tn__reduce_loss(tn_abs(tn__difference(x, target)), o->reduction);
 }
 
 /* (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0)) */
@@ -366,13 +377,16 @@ tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, const tn
         tn__no_dtype("binary_cross_entropy_with_logits", x->dtype);
         return NULL;
     }
+    if (!tn__dtype_is_float(y->dtype) && y->dtype != TN_BOOL) /* the result has the target's dtype, as in PyTorch */
+        return tn__fail(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
+                        tn__dtypes[x->dtype].legacy, tn__dtypes[y->dtype].legacy);
     tn_tensor *soft = tn_add(tn_log1p(tn_exp(tn_neg(tn_abs(x)))), tn_clamp_min(tn_neg(x), 0));
     if (in[3].kind)
         soft = tn_mul(tn_add(tn_mul(tn_sub(in[3], 1), y), 1), soft);
     tn_tensor *loss = tn_add(tn_mul(tn_sub(1, y), x), soft);
     if (in[2].kind)
         loss = tn_mul(loss, in[2]);
-    return tn__reduce_loss(loss, a->reduction);
+    return tn__reduce_loss(loss ? tn_to(loss, .dtype = y->dtype) : NULL, a->reduction);
 }
 
 /* Targets are probabilities of x's shape. */
@@ -541,11 +555,6 @@ tn_tensor *tn__fn_clamp(tn_tensor *x, tn_scalar lower, tn_scalar upper)
     if (!lower.kind)
         return tn_clamp_max(x, upper);
     return tn__clamp(x, lower, upper);
-}
-
-tn_tensor *tn__fn_floor_divide(tn_scalar a, tn_scalar b)
-{
-    return tn_div_floor(a, b);
 }
 
 tn_tensor *tn__fn_bitwise_not(tn_tensor *x)

@@ -166,6 +166,13 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     return t;
 }
 
+static tn_scalar held(tn_scalar number, tn_dtype d)
+{
+    int64_t bits = 0;
+    tn__store_scalar(d, &bits, &number);
+    return tn_scalar_i(tn__load_int(d, &bits));
+}
+
 tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const tn_options *o)
 {
     if (steps < 0)
@@ -177,6 +184,10 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
     }
     if (t && (tn__number_check(&start, t->dtype) || tn__number_check(&end, t->dtype)))
         return NULL;
+    if (t && !tn__dtype_is_float(t->dtype)) { /* the ends are made whole first, as the dtype holds them */
+        start = held(start, t->dtype);
+        end = held(end, t->dtype);
+    }
     INITIALISED(t, tn__linspace(t, start, end));
     return t;
 }

@@ -32,6 +32,9 @@ tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride);
 /* x reduced as a loss is: mean, sum, or left. */
 tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction);
 
+/* x - target of a loss: PyTorch broadcasts them first, so that the dtype of one without dimensions counts too. */
+tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target);
+
 static inline bool tn__set_no_grad(bool off)
 {
     tn__thread *t = tn__self();
@@ -49,6 +52,9 @@ static inline bool tn__is_private(tn_tensor *t)
 
 /* ---- derivatives that are more than a formula ---- */
 
+/* The error of an operation whose gradient PyTorch has not got either, under PyTorch's name. NULL. */
+tn_tensor *tn__underived(const char *name);
+tn_tensor *tn__remainder_grad(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
 /* g * of / (a^2 + b^2) */

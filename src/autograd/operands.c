@@ -188,20 +188,13 @@ tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
 
 /* ---- numbers ---- */
 
-/* The value of a 0-dim CPU tensor. */
-static tn_scalar value_of(const tn_tensor *t)
-{
-    const void *p = tn__tensor_data(t);
-    if (tn__dtype_is_float(t->dtype))
-        return tn_scalar_f(tn__load_double(t->dtype, p));
-    int64_t i = tn__load_int(t->dtype, p);
-    return t->dtype == TN_BOOL ? tn_scalar_b(i != 0) : tn_scalar_i(i);
-}
-
 void tn__operands_local(const tn__call *c, tn_scalar *out)
 {
     for (int32_t i = 0; i < c->n_in; i++) {
         const tn_tensor *t = tn__operand(&c->in[i]);
-        out[i] = t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU ? value_of(t) : c->in[i];
+        if (t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU)
+            out[i] = tn__operand_value(t);
+        else
+            out[i] = !t && c->adjusts ? tn__number_as(c->in[i], c->common) : c->in[i];
     }
 }

@@ -29,6 +29,7 @@
 #define TN_DIV_TRUNC(a, b) M(trunc)((a) / (b))
 #define TN_DIV_FLOOR(a, b) E(tn_div_floor)(a, b)
 #define TN_REMAINDER(a, b) E(tn_remainder)(a, b)
+#define TN_FMOD(a, b)      M(fmod)(a, b)
 #define TN_POW(a, b)       E(tn_pow)(a, b)
 
 DEVICE T E(tn_maximum)(T a, T b)
@@ -90,6 +91,7 @@ DEVICE T E(tn_pow)(T a, T b)
 #define TN_DIV_TRUNC(a, b) E(tn_div_trunc)(a, b)
 #define TN_DIV_FLOOR(a, b) E(tn_div_floor)(a, b)
 #define TN_REMAINDER(a, b) E(tn_remainder)(a, b)
+#define TN_FMOD(a, b)      E(tn_fmod)(a, b)
 #define TN_POW(a, b)       E(tn_pow)(a, b)
 
 /* Shifts by more than there are bits, or by a negative number, are defined. Compilers shift the sign in. */
@@ -116,6 +118,11 @@ DEVICE T E(tn_remainder)(T a, T b)
         return K(0);
     T r = a % b;
     return r != K(0) && (r < K(0)) != (b < K(0)) ? r + b : r;
+}
+
+DEVICE T E(tn_fmod)(T a, T b)
+{
+    return b == K(0) || b == K(-1) ? K(0) : a % b;
 }
 
 /* A negative exponent leaves 1 for 1, +-1 for -1, 0 for everything else. */

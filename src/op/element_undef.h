@@ -15,6 +15,7 @@
 #undef TN_DIV_TRUNC
 #undef TN_DIV_FLOOR
 #undef TN_REMAINDER
+#undef TN_FMOD
 #undef TN_POW
 #undef TN_BITS
 #undef TN_SHL

@@ -60,8 +60,7 @@ tn_status tn__infer_fill(tn__call *c)
         return tn__error(TN_EINVAL, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
                          (int)value->ndim);
     c->variant = value != NULL;
-    tn_dtype d = tn__in(c, 0)->dtype;
-    tn_status e = tn__dtype_is_float(d) && d != TN_F32 ? TN_OK : tn__number_check(&c->in[1], d);
+    tn_status e = tn__number_check(&c->in[1], tn__in(c, 0)->dtype);
     return e ? e : tn__infer_clone(c);
 }
 

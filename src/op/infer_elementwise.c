@@ -85,16 +85,90 @@ static tn_status check_rule(const tn__call *c, tn_dtype common)
     }
 }
 
-/* Numbers that PyTorch converts to the operands' dtype with a check; elsewhere they wrap around. */
-static tn_status check_numbers(const tn__call *c, tn_dtype common)
+tn_scalar tn__operand_value(const tn_tensor *t)
 {
-    int rule = tn__ops[c->op].rule;
-    bool bound = c->op == TN__OP_clamp_min || c->op == TN__OP_clamp_max || rule == R_CLAMP;
+    const void *p = tn__tensor_data(t);
+    if (tn__dtype_is_float(t->dtype))
+        return tn_scalar_f(tn__load_double(t->dtype, p));
+    int64_t i = tn__load_int(t->dtype, p);
+    return t->dtype == TN_BOOL ? tn_scalar_b(i != 0) : tn_scalar_i(i);
+}
+
+/* ---- numbers ---- */
+
+/* < 0: below what integers of dtype d can be; > 0: above. */
+static int beyond(const tn_scalar *s, tn_dtype d, int64_t *limit)
+{
+    const int bits = 8 * (int)tn__dtype_size(d) - tn__dtypes[d].is_signed;
+    const int64_t most = (int64_t)((UINT64_C(1) << bits) - 1), least = tn__dtypes[d].is_signed ? -most - 1 : 0;
+    const bool above = s->kind == TN_SCALAR_UINT ? s->v.u > (uint64_t)most : s->v.i > most;
+    *limit = above ? most : least;
+    return above ? 1 : s->kind != TN_SCALAR_UINT && s->v.i < least ? -1 : 0;
+}
+
+tn_scalar tn__number_as(tn_scalar number, tn_dtype d)
+{
+    int64_t limit;
+    if (!tn__dtype_is_float(d))
+        return beyond(&number, d, &limit) ? tn_scalar_i(limit) : number;
+    uint64_t bits = 0;
+    tn__store_scalar(d, &bits, &number);
+    return tn_scalar_f(tn__load_double(d, &bits));
+}
+
+/* PyTorch rounds a number among 16-bit floats to one of them first, but no factor and no divisor. */
+static bool rounds(const tn__call *c, tn_dtype common)
+{
+    if ((common != TN_F16 && common != TN_BF16) || c->op == TN__OP_mul || c->op == TN__OP_div)
+        return false;
+    bool divides = c->op == TN__OP_div_floor || c->op == TN__OP_div_trunc || c->op == TN__OP_floor_divide;
+    for (int32_t i = 0; i < (divides ? 1 : c->n_in); i++)
+        if (!tn__operand(&c->in[i]))
+            return true;
+    return false;
+}
+
+/* A bound that no element of the dtype reaches bounds nothing; one that no element keeps is refused. */
+static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common)
+{
+    const tn_scalar *s = &c->in[i];
+    int64_t limit;
+    if (s->kind == TN_SCALAR_TENSOR)
+        return TN_OK;
+    if (tn__dtype_is_float(common))
+        return tn__number_check(s, common);
+    if (common == TN_BOOL)
+        return c->op == TN__OP__clamp ? TN_OK
+               : c->device.type == TN_DEVICE_CUDA
+                   ? tn__no_dtype(upper ? "clamp_max_scalar_cuda" : "clamp_min_scalar_cuda", common)
+                   : tn__no_dtype(upper ? "clamp_max_scalar_cpu" : "clamp_min_scalar_cpu", common);
+    const int side = beyond(s, common, &limit);
+    if (side == (upper ? -1 : 1))
+        return tn__error(TN_EINVAL, "Clamp %s value %g is outside the representable range of %s", upper ? "max" : "min",
+                         tn__scalar_double(s), tn__dtypes[common].legacy);
+    c->adjusts |= side != 0;
+    return TN_OK;
+}
+
+/* Numbers that PyTorch converts to the operands' dtype with a check; elsewhere they wrap around. */
+static tn_status check_numbers(tn__call *c, tn_dtype common)
+{
+    const int rule = tn__ops[c->op].rule;
+    if (c->op == TN__OP_clamp_min || c->op == TN__OP_clamp_max)
+        return check_bound(c, 1, c->op == TN__OP_clamp_max, common);
+    if (rule == R_CLAMP) {
+        tn_status e = check_bound(c, 1, false, common);
+        return e ? e : check_bound(c, 2, true, common);
+    }
     bool whole = !tn__dtype_is_float(common);
-    if (!(bound || rule == R_FILL || (rule == R_WHERE && (whole || common == TN_F32)) || (rule == R_POW && whole)))
+    bool narrow = common == TN_F16 || common == TN_BF16;
+    if (!(rule == R_FILL || (rule == R_WHERE && (whole || common == TN_F32)) || (rule == R_POW && (whole || narrow))))
         return TN_OK;
     for (int32_t i = 1; i < c->n_in; i++) {
-        tn_status e = tn__number_check(&c->in[i], common);
+        const tn_tensor *t = rule == R_FILL ? tn__operand(&c->in[i]) : NULL;
+        const bool read = t && i == 2 && t->dtype != common && t->device.type == TN_DEVICE_CPU;
+        const tn_scalar s = read ? tn__operand_value(t) : c->in[i];
+        tn_status e = tn__number_check(&s, common);
         if (e)
             return e;
     }
@@ -199,16 +273,21 @@ static uint8_t variant_of(const tn__call *c)
     return first ? (last ? 1 : 0) : 2;
 }
 
-/* Kernels of bits have PyTorch's names of theirs. */
+/* Kernels of bits, divisions and bounds have PyTorch's names of theirs. */
 static tn_status no_such_dtype(const tn__call *c, tn_dtype common)
 {
     const tn__op *op = &tn__ops[c->op];
     const char *name = op->name + (op->name[0] == '_');
     char kernel[64];
-    if (op->rule != R_BITS && op->rule != R_INTEGER)
+    const bool bits = op->rule == R_BITS || op->rule == R_INTEGER;
+    if (!bits && op->rule != R_DIVIDE && op->rule != R_CLAMP)
         return tn__no_dtype(name, common);
     if (c->op == TN__OP_bitwise_left_shift || c->op == TN__OP_bitwise_right_shift)
         name = c->op == TN__OP_bitwise_left_shift ? "lshift" : "rshift";
+    else if (c->op == TN__OP_floor_divide)
+        name = "div_floor";
+    else if (c->op == TN__OP__clamp && !tn__operand(&c->in[1]) && !tn__operand(&c->in[2]))
+        name = "clamp_scalar";
     snprintf(kernel, sizeof kernel, "%s_%s", name, c->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
     return tn__no_dtype(kernel, common);
 }
@@ -225,6 +304,8 @@ tn_status tn__infer_elementwise(tn__call *c)
         return no_such_dtype(c, common);
     if (c->n_in > 1 && (e = check_numbers(c, common)))
         return e;
+    c->common = common;
+    c->adjusts |= rounds(c, common);
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
     if (op->rule == R_TEST)
         c->compute = compare_in(c, common, c->compute);

@@ -96,6 +96,8 @@ typedef struct tn__call {
     tn_dtype compute; /* what elementwise and other kernels compute in */
     uint8_t variant;  /* which of the row's labels grad_fn has */
     bool inplace;
+    bool adjusts;    /* elementwise: numbers are taken as tn__number_as gives them */
+    tn_dtype common; /* elementwise: the operands' common dtype */
     tn__spec spec[TN__MAX_OUT];
 } tn__call;
 
@@ -131,6 +133,13 @@ tn__operands_text tn__operands_str(const tn_scalar *in, int32_t n);
 
 /* One error for a dtype an operation does not have: '"abs" not implemented for 'Bool''. */
 TN_COLD tn_status tn__no_dtype(const char *op, tn_dtype dtype);
+
+/* The value of a 0-dim tensor on the CPU. */
+tn_scalar tn__operand_value(const tn_tensor *t);
+
+/* A number as operands of dtype d take it: a bound of integers is the end of their range that it is beyond; among 16-bit
+ * floats it is one of them. */
+tn_scalar tn__number_as(tn_scalar number, tn_dtype d);
 
 /* Dtype rule and broadcast of an elementwise row: fills spec[0].dtype, shape, compute. */
 TN_MUST_USE tn_status tn__infer_elementwise(tn__call *c);

@@ -232,8 +232,10 @@ row_dtypes row_infer(const row *r, const row_operand *o)
     d.common = result_type(o + from, to - from);
     d.result = d.common;
     switch (r->rule) {
-    case R_SAME:
-    case R_PROMOTE: break;
+    case R_SAME: break;
+    case R_PROMOTE: /* no bound of bool that is a number */
+        d.refused = !strncmp(r->name, "clamp_m", 7) && o[1].number && d.common == TN_BOOL;
+        break;
     case R_NUMBER:
     case R_NEG:
     case R_RELU:

@@ -294,7 +294,7 @@ static void run_equal(void)
     each_array(equal_each, false);
 }
 
-/* ---- clamp and floor_divide: their rows are walked; here, which row they come to ---- */
+/* ---- clamp: its row is walked; here, which row it comes to ---- */
 
 static void clamp_each(kit_array *x)
 {
@@ -327,27 +327,6 @@ static void run_clamp(void)
     tn_scope_close(s);
 }
 
-static void floor_divide_each(kit_array *x)
-{
-    if (x->dtype == TN_BOOL)
-        return;
-    expected e;
-    expected_init(&e, x->dtype, x->ndim, x->shape);
-    for (int64_t i = 0; i < x->numel; i++)
-        e.v[i] = floorl(x->v[i] / 4); /* exact */
-    check_free(&e, tn_floor_divide(x->t, 4), "floor_divide of %s %s %s", tn_dtype_name(x->dtype),
-               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
-}
-
-static void run_floor_divide(void)
-{
-    each_array(floor_divide_each, true);
-    tn_scope *s = tn_scope_open();
-    if (kit_on_cpu()) /* on a GPU the result is 0: ops/test_walk.c */
-        REFUSED(tn_floor_divide(tn_full(TN_SHAPE(2), 1), 0), TN_EVALUE, "ZeroDivisionError");
-    tn_scope_close(s);
-}
-
 const structural_case cases_copy[] = {
     {"clone", run_clone},
     {"contiguous", run_clone},
@@ -361,6 +340,5 @@ const structural_case cases_copy[] = {
     {"allclose", run_isclose},
     {"equal", run_equal},
     {"clamp", run_clamp},
-    {"floor_divide", run_floor_divide},
     {NULL, NULL},
 };

@@ -39,6 +39,10 @@ FORMULA(huber_loss, tn_huber_loss(x, y, NONE, .delta = TN_SCALAR(2)),
 FORMULA(binary_cross_entropy, tn_binary_cross_entropy(x, y, NONE), -y *logl(x) - (1 - y) * log1pl(-x))
 FORMULA(kl_div, tn_kl_div(x, y, NONE), y *(logl(y) - x))
 FORMULA(kl_div_log, tn_kl_div(x, y, NONE, .log_target = true), expl(y) * (y - x))
+FORMULA(add_scaled, tn_add_scaled(x, y, 0.5), x + y / 2)
+FORMULA(add_scaled_, tn_add_scaled_(tn_clone(x), y, 0.5), x + y / 2)
+FORMULA(sub_scaled, tn_sub_scaled(x, y, -3), x + 3 * y)
+FORMULA(sub_scaled_, tn_sub_scaled_(tn_clone(x), y, -3), x + 3 * y)
 FORMULA(addcmul, tn_addcmul(x, y, x, .value = TN_SCALAR(0.5)), x + y * x / 2)
 FORMULA(addcdiv, tn_addcdiv(x, y, x, .value = TN_SCALAR(2.0)), x + 2 * y / x)
 FORMULA(lerp, tn_lerp(x, y, 0.25), x + (y - x) / 4)
@@ -61,6 +65,10 @@ static const formula formulas[] = {ROW(gelu, false),
                                    ROW(binary_cross_entropy, true),
                                    ROW(kl_div, true),
                                    ROW(kl_div_log, true),
+                                   ROW(add_scaled, true),
+                                   ROW(add_scaled_, true),
+                                   ROW(sub_scaled, true),
+                                   ROW(sub_scaled_, true),
                                    ROW(addcmul, true),
                                    ROW(addcdiv, true),
                                    ROW(lerp, false),
@@ -422,6 +430,10 @@ const structural_case cases_more[] = {
     {"huber_loss", run_formulas},
     {"binary_cross_entropy", run_formulas},
     {"kl_div", run_formulas},
+    {"add_scaled", run_formulas},
+    {"add_scaled_", run_formulas},
+    {"sub_scaled", run_formulas},
+    {"sub_scaled_", run_formulas},
     {"addcmul", run_formulas},
     {"addcdiv", run_formulas},
     {"lerp", run_formulas},

@@ -6,9 +6,9 @@ from .. import _C
 from .._written import with_out
 from .arrange import _dim, _scalar as _kind
 
-__all__ = ["cdist", "count_nonzero", "cov", "cross", "deg2rad", "dist", "fmod", "frac", "hypot", "kron", "logspace", "nan_to_num",
+__all__ = ["cdist", "count_nonzero", "cov", "cross", "deg2rad", "dist", "frac", "hypot", "kron", "logspace", "nan_to_num",
            "nanmean", "nansum", "positive", "rad2deg", "tensordot", "trapezoid", "trapz", "vdot"]
-METHODS = ["count_nonzero", "cov", "cross", "deg2rad", "dist", "fmod", "frac", "hypot", "kron", "nan_to_num", "nanmean", "nansum",
+METHODS = ["count_nonzero", "cov", "cross", "deg2rad", "dist", "frac", "hypot", "kron", "nan_to_num", "nanmean", "nansum",
            "positive", "rad2deg", "vdot"]
 IN_PLACE = ["deg2rad", "frac", "hypot", "nan_to_num", "rad2deg"]  # methods NAME_
 
@@ -42,20 +42,6 @@ def frac(input, *, out=None):
     if not input.is_floating_point():
         raise NotImplementedError(f'"frac_cpu" not implemented for \'{_kind(input)}\'')
     return input - input.detach().trunc()
-
-
-def fmod(input, other):
-    """The remainder of a division that is rounded towards zero: it has input's sign."""
-    if not isinstance(input, _C.Tensor):
-        input = _C.tensor(input, device=other.device)
-    whole = input.detach().abs()
-    part = whole.remainder(other.detach().abs() if isinstance(other, _C.Tensor) else abs(other))
-    part = _C.where(input.detach() < 0, -part, part)
-    if not _C.is_grad_enabled() or not (input.requires_grad or getattr(other, "requires_grad", False)):
-        return part
-    quotient = _C.div(input.detach(), other.detach() if isinstance(other, _C.Tensor) else other, rounding_mode="trunc")
-    through = input - other * quotient
-    return through + (part - through.detach())
 
 
 @with_out

@@ -103,6 +103,9 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """For each element: does it stand among test_elements?"""
     where = elements.device if isinstance(elements, _C.Tensor) else test_elements.device
+    if isinstance(elements, _C.Tensor) and isinstance(test_elements, _C.Tensor) and where != test_elements.device:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but got test_elements is on {test_elements.device}, different "
+                           f"from other tensors on {where} (when checking argument in method wrapper_CUDA_isin_Tensor_Tensor)")
     elements, test_elements = _C.as_tensor(elements, device=where), _C.as_tensor(test_elements, device=where)
     found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
     return ~found if invert else found

@@ -74,9 +74,10 @@ def _no_grad():
 
 def _places(mode, n, before, after, device):
     """Which element of a line of n stands at each place of the padded line."""
+    if mode == "circular":  # what negative counts cut off is not there to come round
+        start, kept = max(-before, 0), n - max(-before, 0) - max(-after, 0)
+        return _C.arange(-max(before, 0), kept + max(after, 0), device=device).remainder(max(kept, 1)) + start
     place = _C.arange(-before, n + after, device=device)
-    if mode == "circular":
-        return place.remainder(n)
     if mode == "replicate":
         return place.clamp(0, n - 1)
     return (n - 1) - ((n - 1) - place.abs()).abs()
@@ -124,5 +125,7 @@ def pad(input, pad, mode="constant", value=None):
                                f"padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}")
         if mode == "circular" and max(before, after) > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
+        if mode == "circular" and n + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
         result = result.index_select(dim, _places(mode, n, before, after, input.device))
     return result.clone() if mode == "constant" and max(pad, default=0) <= 0 else result

@@ -7,11 +7,13 @@ those of PyTorch's functions of the same name.
 
 import warnings
 
-from tenon._C import _nn, bool as _bool, log_softmax as _log_softmax, relu as _relu, sigmoid
-from tenon._C import softmax as _softmax, tanh, where as _where
+from tenon._C import _nn, bool as _bool, float32 as _float32, log_softmax as _log_softmax, relu as _relu, sigmoid
+from tenon._C import _norm, promote_types as _promote_types, softmax as _softmax, tanh, where as _where
+from tenon._tensor import _LEGACY
+from tenon.functional import broadcast_tensors as _broadcast_tensors
 
 from .._written import with_out as _with_out
-from ._norms import batch_norm, layer_norm, pad
+from ._norms import _no_grad, batch_norm, layer_norm, pad
 
 linear = _nn.linear
 one_hot = _nn.one_hot
@@ -79,7 +81,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     if not input.is_floating_point():
         if input.dtype is _bool:
             raise NotImplementedError("Bool inputs not supported for hardtanh")
-        min_val, max_val = int(min_val), int(max_val)
+        return (input.clamp_ if inplace else input.clamp)(int(min_val), int(max_val))
     if inplace:
         return _in_place(lambda x: hardtanh(x, min_val, max_val), input)
     return _where(input <= min_val, min_val, _where(input >= max_val, max_val, input))
@@ -404,6 +406,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if target.shape != input.shape:
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
                          "deprecated. Please ensure they have the same size.")
+    if target.dtype != input.dtype:
+        raise RuntimeError(f"Found dtype {_LEGACY[str(target.dtype)[6:]]} but expected {_LEGACY[str(input.dtype)[6:]]}")
     if ((input < 0) | (input > 1)).any():
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = _bce_function().apply(input, target)
@@ -425,7 +429,14 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """The cosine of the angle between x1 and x2 along dim, their norms not taken as less than eps"""
-    n1 = x1.square().sum(dim).sqrt().clamp(min=eps)
-    n2 = x2.square().sum(dim).sqrt().clamp(min=eps)
-    return (x1 * x2).sum(dim) / (n1 * n2)
+    """The cosine of the angle between x1 and x2, broadcast, along dim, their norms not taken as less than eps"""
+    dtype = _promote_types(x1.dtype, x2.dtype)
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_LEGACY[str(dtype)[6:]]}")
+    wide = _float32 if dtype.itemsize == 2 else dtype
+    x1, x2 = _broadcast_tensors(x1.to(wide), x2.to(wide))
+    norms = [_norm(x, 2, dim, True) for x in (x1, x2)]
+    with _no_grad():  # the norm's slope counts below eps too: its value alone is raised
+        lifted = [n.clamp(min=eps) - n for n in norms]
+    n1, n2 = (n + up for n, up in zip(norms, lifted))
+    return ((x1 / n1) * (x2 / n2)).sum(dim).to(dtype)

@@ -294,7 +294,7 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     j.test = rule == R_TEST;
     j.result_as_is = j.test ? j.op[0].dtype == TN_BOOL || j.op[0].dtype == TN_U8 : j.op[0].as_is;
     if (rule == R_DIVIDE && j.type >= TN__I32 && has_zero(&j.op[2], j.type, it->numel))
-        return tn__error(TN_EVALUE, "ZeroDivisionError: %s: an integer divisor is zero", tn__ops[op].name);
+        return tn__error(TN_EVALUE, "ZeroDivisionError\n  %s: an integer divisor is zero", tn__ops[op].name);
     if (it->numel <= TN__BLOCK) {
         run_range(&j, 0, it->numel);
         return TN_OK;

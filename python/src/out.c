@@ -1,0 +1,294 @@
+/* out.c: out=, what a call's result is written to: which tensors may be, PyTorch's refusals, its warning of another shape. */
+#include "out.h"
+#include "functions.h"
+#include "generator.h"
+
+#include <stdio.h>
+
+/* ---- dtypes ---- */
+
+typedef enum demand { CAST, SAME, TRUTH, FLOATING, ANY } demand;
+
+/* In texts: %O out's dtype as PyTorch's classes are called, %o as C++'s types are; %R and %r the result's; %f the function. */
+static const struct {
+    const char *word;
+    demand want;
+    bool elementwise; /* an input may not overlap it in part */
+    const char *text;
+} rules[] = {
+    {"", CAST, true, "result type %R can't be cast to the desired output type %O"},
+    {"found", SAME, true, "Found dtype %O but expected %R"},
+    {"where", SAME, true, "Expected out type to be %R but got %O"},
+    {"exact", SAME, false, "Expected out tensor to have dtype %r, but got %o instead"},
+    {"match", SAME, false,
+     "Expected the dtype for input and out to match, but got %R for input's dtype and %O for out's dtype."},
+    {"scalar", SAME, true, "%f(): self and result must have the same scalar type"},
+    {"dot", SAME, false, "result dtype %O does not match input dtype %R"},
+    {"mv", SAME, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
+    {"cat", CAST, true, "torch.cat(): input types can't be cast to the desired output type %O"},
+    {"truth", TRUTH, false, "%f only supports bool tensor for result, got: %O"},
+    {"floating", FLOATING, false, "%f(): Expected floating point type for result tensor, but got: %O"},
+    {"reduced", CAST, false, "result type %R can't be cast to the desired output type %O"},
+    {"follow", ANY, false, "Expected out tensor to have dtype %r, but got %o instead"},
+    {"made", ANY, false, "dtype %R does not match dtype of out parameter (%O)"},
+};
+
+enum { N_RULES = sizeof rules / sizeof *rules };
+
+int py_out_rule(const char *word, size_t n)
+{
+    for (int i = 0; i < N_RULES; i++)
+        if (strlen(rules[i].word) == n && !strncmp(rules[i].word, word, n))
+            return i;
+    return -1;
+}
+
+static const char *type_name(tn_dtype d)
+{
+    static const char *const names[] = {
+        [TN_BOOL] = "bool", [TN_U8] = "unsigned char", [TN_I8] = "signed char", [TN_I16] = "short int",
+        [TN_I32] = "int",   [TN_I64] = "long int",     [TN_F16] = "c10::Half",  [TN_BF16] = "c10::BFloat16",
+        [TN_F32] = "float", [TN_F64] = "double"};
+    return d >= TN_BOOL && d <= TN_F64 ? names[d] : "Undefined";
+}
+
+static const char *word_of(char letter, const char *function, tn_dtype out, tn_dtype result)
+{
+    switch (letter) {
+    case 'O': return py_scalar_type_name(out);
+    case 'o': return type_name(out);
+    case 'R': return py_scalar_type_name(result);
+    case 'r': return type_name(result);
+    default: return function;
+    }
+}
+
+/* The rule's refusal. */
+static int wrong_dtype(const char *function, int rule, tn_dtype out, tn_dtype result)
+{
+    char text[256];
+    size_t n = 0;
+    for (const char *s = rules[rule].text; *s && n < sizeof text - 1; s++)
+        if (*s != '%')
+            text[n++] = *s;
+        else
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s", word_of(*++s, function, out, result));
+    text[n < sizeof text ? n : sizeof text - 1] = '\0';
+    PyErr_SetString(strcmp(rules[rule].word, "cat") ? PyExc_RuntimeError : PyExc_TypeError, text);
+    return -1;
+}
+
+static bool dtype_fits(int rule, tn_dtype out, tn_dtype result)
+{
+    switch (rules[rule].want) {
+    case CAST: return tn_can_cast(result, out);
+    case SAME: return result == out;
+    case TRUTH: return out == TN_BOOL || out == TN_U8;
+    case FLOATING: return tn_dtype_is_floating_point(out);
+    case ANY: break;
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+static int has_grad(const char *function, int rule)
+{
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                 "arguments requires grad.",
+                 strcmp(rules[rule].word, "made") ? "" : "aten::", function);
+    return -1;
+}
+
+static int wrong_device(int rule, tn_device out, tn_device result)
+{
+    const char *a = tn_device_text(result).s, *b = tn_device_text(out).s;
+    if (rules[rule].elementwise)
+        PyErr_Format(PyExc_RuntimeError,
+                     "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
+                     result.type == TN_DEVICE_CPU ? b : a, result.type == TN_DEVICE_CPU ? a : b);
+    else
+        PyErr_Format(PyExc_RuntimeError, "Expected out tensor to have device %s, but got %s instead", a, b);
+    return -1;
+}
+
+static bool same_shape(tn_dims a, tn_dims b)
+{
+    return a.ndim == b.ndim && !memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof *a.dim);
+}
+
+/* PyTorch's warning of an out= that has elements and takes another shape. */
+static int warn_resized(tn_dims have, tn_dims want)
+{
+    PyObject *a = py_size(have), *b = py_size(want), *old = a ? PySequence_List(a) : NULL,
+             *new = b ? PySequence_List(b) : NULL;
+    int status = -1;
+    if (old && new)
+        status = PyErr_WarnFormat(
+            PyExc_UserWarning, 1,
+            "An output with one or more elements was resized since it had shape %S, which does not match the required "
+            "output shape %S. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+            "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+            "elements with t.resize_(0).",
+            old, new);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(old);
+    Py_XDECREF(new);
+    return status;
+}
+
+/* Gives out the result's shape and strides: in its own memory where there is room, else in new memory, which then holds the
+ * result: *written. */
+static tn_status reshape_out(tn_tensor *out, tn_tensor *result, bool *written)
+{
+    tn_error_clear();
+    tn_tensor *bare = tn_detach_at("", out);
+    tn_tensor *view = bare ? (tn_as_strided_at)("", bare, tn_tensor_shape(result), tn_tensor_stride(result),
+                                                tn_tensor_storage_offset(out))
+                           : NULL;
+    tn_to_options fresh = {.struct_size = sizeof fresh, .site = "", .dtype = tn_tensor_dtype(out), .copy = true};
+    *written = !view;
+    if (!view)
+        view = (tn_to_opt)(result, &fresh);
+    tn_status status = view ? tn_tensor_set_data(out, view) : tn_error_code();
+    tn_release(view);
+    tn_release(bare);
+    return status;
+}
+
+int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result)
+{
+    tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
+    tn_device there = tn_tensor_device(out), here = tn_tensor_device(result);
+    if (tn_is_grad_enabled() && (tn_tensor_requires_grad(result) ||
+                                 (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result)))))
+        return has_grad(function, rule);
+    if (there.type != here.type || there.index != here.index)
+        return wrong_device(rule, there, here);
+    if (!dtype_fits(rule, tn_tensor_dtype(out), tn_tensor_dtype(result)))
+        return wrong_dtype(function, rule, tn_tensor_dtype(out), tn_tensor_dtype(result));
+    if (!same_shape(have, want)) {
+        bool written, silent = !tn_tensor_numel(out) || !strcmp(rules[rule].word, "made");
+        if (!silent && warn_resized(have, want))
+            return -1;
+        if (reshape_out(out, result, &written))
+            return py_raise(), -1;
+        if (written)
+            return 0;
+    }
+    bool was = tn_set_grad_enabled(false);
+    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    tn_tensor *ok = (tn_copy__opt)(out, result, &o);
+    tn_set_grad_enabled(was);
+    return ok ? 0 : (py_raise(), -1);
+}
+
+/* ---- a call ---- */
+
+static const py_param *out_param(const py_function *f, int which)
+{
+    const py_signature *s = &f->parsed[which];
+    for (int i = s->params - 1; i >= 0; i--)
+        if (s->param[i].slot == f->out)
+            return &s->param[i];
+    return NULL;
+}
+
+int py_out_rule_of(const py_function *f, int which)
+{
+    return out_param(f, which)->rule;
+}
+
+static py_value *slot_named(const py_function *f, int which, const char *name, py_value *v)
+{
+    const py_signature *s = &f->parsed[which];
+    for (int i = 0; i < s->params; i++)
+        if (!strcmp(s->param[i].name, name))
+            return &v[s->param[i].slot];
+    return NULL;
+}
+
+bool py_out_begin(const py_function *f, int which, py_value *v)
+{
+    const int rule = out_param(f, which)->rule;
+    tn_tensor *out = v[f->out].s.v.t;
+    py_value *dtype = slot_named(f, which, "dtype", v), *device = slot_named(f, which, "device", v);
+    if (dtype && dtype->given && dtype->dtype != tn_tensor_dtype(out))
+        return !wrong_dtype(f->name, strcmp(rules[rule].word, "made") ? py_out_rule("exact", 5) : rule,
+                            tn_tensor_dtype(out), dtype->dtype);
+    if (dtype && rules[rule].want == ANY) {
+        dtype->dtype = tn_tensor_dtype(out);
+        dtype->given = true;
+    }
+    if (device && !device->given)
+        device->device = tn_tensor_device(out);
+    else if (device && device->device.type != tn_tensor_device(out).type) {
+        char type[2][32];
+        snprintf(type[0], sizeof type[0], "%s", tn_device_text(device->device).s);
+        snprintf(type[1], sizeof type[1], "%s", tn_device_text(tn_tensor_device(out)).s);
+        type[0][strcspn(type[0], ":")] = type[1][strcspn(type[1], ":")] = '\0';
+        PyErr_Format(PyExc_RuntimeError, "device type %s does not match device type of out parameter (%s)", type[0],
+                     type[1]);
+        return false;
+    }
+    return true;
+}
+
+/* Where a tensor's elements begin and end in its storage, in bytes; of one whose elements lie without gaps or overlaps. */
+static bool range_of(tn_tensor *t, int64_t *from, int64_t *to)
+{
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    int64_t last = 0, size = (int64_t)tn_dtype_size(tn_tensor_dtype(t));
+    for (int32_t d = 0; d < shape.ndim; d++)
+        last += (shape.dim[d] - 1) * stride.dim[d];
+    *from = tn_tensor_storage_offset(t) * size;
+    *to = *from + (last + 1) * size;
+    return last + 1 == tn_tensor_numel(t);
+}
+
+/* Do both show some of the same memory, but not element by element the same? As far as PyTorch looks. */
+static bool overlap_in_part(tn_tensor *out, tn_tensor *in)
+{
+    int64_t a0, a1, b0, b1;
+    if (out == in || !tn_tensor_numel(out) || !tn_tensor_numel(in) || !tn_tensor_shares_memory(out, in))
+        return false;
+    if (!range_of(out, &a0, &a1) || !range_of(in, &b0, &b1) || a1 <= b0 || b1 <= a0)
+        return false;
+    return a0 != b0 || a1 != b1 || !same_shape(tn_tensor_stride(out), tn_tensor_stride(in));
+}
+
+static bool is_apart(const py_function *f, int which, const py_value *v)
+{
+    const py_signature *s = &f->parsed[which];
+    tn_tensor *out = v[f->out].s.v.t;
+    bool apart = true;
+    for (int i = 0; i < s->params && apart; i++) {
+        const py_value *at = &v[s->param[i].slot];
+        if (s->param[i].slot == f->out)
+            continue;
+        if (s->param[i].kind == PY_TENSORS && at->given)
+            for (size_t k = 0; k < at->u.list.n && apart; k++)
+                apart = !overlap_in_part(out, at->u.list.item[k]);
+        else if (at->s.kind == TN_SCALAR_TENSOR && at->s.v.t)
+            apart = !overlap_in_part(out, at->s.v.t);
+    }
+    if (!apart)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                        "single memory location. Please clone() the tensor before performing the operation.");
+    return apart;
+}
+
+PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tensor *result)
+{
+    const int rule = out_param(f, which)->rule;
+    tn_tensor *out = v[f->out].s.v.t;
+    bool ok = same_shape(tn_tensor_shape(out), tn_tensor_shape(result)) && rules[rule].elementwise
+                  ? is_apart(f, which, v)
+                  : true;
+    ok = ok && py_write_out(f->name, rule, out, result) == 0;
+    tn_release(result);
+    return ok ? py_borrowed(out) : NULL;
+}

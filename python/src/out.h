@@ -1,0 +1,28 @@
+/* out.h: out=, what a call's result is written to.
+ *
+ * A signature says how the dtype of out= is judged, by a word where others name a slot: "Tensor? out@exact=None". Without one
+ * the result is converted where it may be (tn_can_cast), as elementwise functions and most reductions do. 'follow': the
+ * result is made in out's dtype. The others: rules[] in out.c.
+ */
+#ifndef TENON_PY_OUT_H
+#define TENON_PY_OUT_H
+
+#include "args.h"
+
+/* The rule of that word of n letters (none: 0); -1: there is no such word. */
+int py_out_rule(const char *word, size_t n);
+
+/* Before the call: what follows out=, dtype and device, is put into its slots. False with an exception. */
+bool py_out_begin(const py_function *f, int which, py_value *v);
+
+/* After it: writes the result, which it takes, into out=, which takes its shape where it has another. Returns the wrapper
+ * of out, or NULL with an exception. */
+PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tensor *result);
+
+/* The rule of the out= of that signature. */
+int py_out_rule_of(const py_function *f, int which);
+
+/* Writes result into out. function: for errors; rule: py_out_rule's. 0, or -1 with an exception. */
+int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result);
+
+#endif
