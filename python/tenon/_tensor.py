@@ -1,6 +1,5 @@
 """Methods of Tensor that are written in Python: backward and hooks, copies and pickles, NumPy's protocols, conversions."""
 
-
 from . import _C
 
 Tensor = _C.Tensor

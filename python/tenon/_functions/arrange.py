@@ -143,7 +143,8 @@ def take(input, index, *, out=None):
     if n == 0 and index.numel():
         raise IndexError("take(): tried to take from an empty tensor")
     if index.numel() and not (-n <= index.min().item() and index.max().item() < n):
-        raise IndexError("out of range: tried to access an index out of bounds of the tensor")
+        wrong = next(i for i in index.reshape(-1).tolist() if not -n <= i < n)
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
     index = _C.where(index < 0, index + n, index)
     return input.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
 
