@@ -118,6 +118,12 @@ static int take_bool(indexing *x, bool truth)
     return record(x, (tn_full_opt)((tn_dims){1, (const int64_t[]){truth}}, tn_scalar_i(0), &o), 1);
 }
 
+static int take_truth(indexing *x, const tn_tensor *t)
+{
+    double truth = tn_item(t);
+    return truth == truth ? take_bool(x, truth != 0) : (py_raise(), -1);
+}
+
 static int record_mask(indexing *x, tn_tensor *t)
 {
     bool bytes = tn_tensor_dtype(t) == TN_U8;
@@ -133,10 +139,7 @@ static int take_tensor(indexing *x, PyObject *o, Py_ssize_t at)
     bool mask = dtype == TN_BOOL || dtype == TN_U8;
     if (!mask)
         return n || tn_dtype_is_floating_point(dtype) ? record(x, tn_retain(t), 1) : take_int(x, o, at);
-    if (n)
-        return record_mask(x, t);
-    double truth = tn_item(t);
-    return truth == truth ? take_bool(x, truth != 0) : (py_raise(), -1);
+    return n ? record_mask(x, t) : take_truth(x, t);
 }
 
 /* Lists, tuples inside an index, arrays: masks, or whole numbers whatever their dtype is. */
@@ -452,9 +455,7 @@ static int check_written(indexing *x, tn_scalar value, bool accumulate)
     for (size_t i = 0; i < all.n; i++)
         if (all.t[i] != TN_NONE && !given++)
             only = all.t[i];
-    bool one = !accumulate && given == 1 &&
-               (value.kind != TN_SCALAR_TENSOR ||
-                (tn_tensor_numel(value.v.t) == 1 && tn_tensor_device(value.v.t).type == TN_DEVICE_CPU));
+    bool one = !accumulate && given == 1 && (value.kind != TN_SCALAR_TENSOR || tn_tensor_numel(value.v.t) == 1);
     bool mask = one && tn_tensor_dtype(only) == TN_BOOL, expanded = given && is_expanded(x->view);
     if (mask && x->bytes) {
         PyErr_SetString(PyExc_RuntimeError,
@@ -516,7 +517,10 @@ static bool put(tn_tensor *t, const py_value *v)
     begin(&x, t);
     for (size_t i = 0; i < list.n && !status; i++) {
         tn_dtype d = tn_tensor_dtype(list.t[i]);
-        status = d == TN_BOOL || d == TN_U8 ? record_mask(&x, list.t[i]) : record(&x, tn_retain(list.t[i]), 1);
+        bool mask = d == TN_BOOL || d == TN_U8, truth = mask && !tn_tensor_ndim(list.t[i]);
+        status = truth  ? take_truth(&x, list.t[i])
+                 : mask ? record_mask(&x, list.t[i])
+                        : record(&x, tn_retain(list.t[i]), 1);
     }
     bool done = !status && write_checked(&x, v[2].s, v[3].s.v.i != 0);
     indexing_free(&x);

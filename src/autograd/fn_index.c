@@ -540,12 +540,10 @@ static bool fill_masked(const selection *s, tn_scalar value)
     return tn_masked_fill_(s->x, tn_reshape(s->mask, dims_from(shape, n)), value) != NULL;
 }
 
-static bool is_one_value(const selection *s, tn_scalar values)
+static bool is_one_value(tn_scalar values)
 {
     const tn_tensor *v = tn__operand(&values);
-    if (!v)
-        return values.kind && values.kind != TN_SCALAR_TENSOR;
-    return v->ndim == 0 && (v->dtype == s->x->dtype || v->device.type == TN_DEVICE_CPU);
+    return v ? v->ndim == 0 : values.kind && values.kind != TN_SCALAR_TENSOR;
 }
 
 /* Only the mask is looked at: where x[mask] = value needs no list of places. */
@@ -563,7 +561,7 @@ static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumul
     if (!given(s.what, x))
         return false;
     const bool overlaps = tn__overlaps_itself(x->shape, x->stride, x->ndim);
-    const bool one = !accumulate && is_one_value(&s, values);
+    const bool one = !accumulate && is_one_value(values);
     if (one && !overlaps && only_mask(&s, indices))
         return fill_masked(&s, values);
     s = (selection){.what = "index_put", .x = x, .overlaps = overlaps};

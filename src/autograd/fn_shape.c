@@ -270,7 +270,7 @@ tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o
         return NULL;
     const int64_t n = x->ndim ? x->shape[d] : 1;
     if (n <= 1)
-        return tn_clone(x);
+        return tn__contiguous_copy(x);
     for (int64_t step = 1; step < n && x; step *= 2)
         x = tn_cat(
             TN_TENSORS(tn_slice(x, d, 0, step, 1), tn_mul(tn_slice(x, d, step, n, 1), tn_slice(x, d, 0, n - step, 1))),

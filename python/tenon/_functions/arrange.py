@@ -69,7 +69,7 @@ def diag(input, diagonal=0, *, out=None):
     """A matrix with this diagonal, of a 1-D tensor; of a matrix, its diagonal."""
     if input.dim() not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
-    return diag_embed(input, diagonal) if input.dim() == 1 else input.diagonal(diagonal).clone()
+    return diag_embed(input, diagonal) if input.dim() == 1 else _C.cat((input.diagonal(diagonal),))
 
 
 def diagflat(input, offset=0):
