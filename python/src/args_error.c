@@ -15,7 +15,7 @@ const char *py_type_name(PyObject *o, char *out, size_t n)
     }
     PyObject *name = PyType_GetName(Py_TYPE(o));
     const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    snprintf(out, n, "%s", text ? text : "?");
+    snprintf(out, n, "%s%s", py_is_ndarray(o) || py_is_numpy_scalar(o) ? "numpy." : "", text ? text : "?");
     Py_XDECREF(name);
     PyErr_Clear();
     return out;

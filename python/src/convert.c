@@ -100,7 +100,7 @@ int py_int(PyObject *o, int64_t *out)
     long long i = PyLong_AsLongLongAndOverflow(n, &overflow);
     Py_DECREF(n);
     if (overflow) {
-        PyErr_SetString(PyExc_RuntimeError, "Overflow when unpacking long long");
+        PyErr_SetString(PyExc_ValueError, "Overflow when unpacking long long");
         return -1;
     }
     *out = i;

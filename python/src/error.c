@@ -6,11 +6,25 @@ PyObject *py_out_of_memory, *py_accelerator_error;
 /* Errors of values that PyTorch raises as RuntimeError, or as a class derived from it. */
 static PyObject *by_text(const char *text)
 {
-    if (strstr(text, "not implemented for '") || !strncmp(text, "Negation, the `-` operator", 26) ||
-        !strncmp(text, "Subtraction, the `-` operator", 29) ||
-        !strncmp(text, "linalg.matrix_norm: Expected a floating", 39) ||
-        !strncmp(text, "linalg.matrix_norm: Low precision", 33))
-        return PyExc_NotImplementedError; /* a RuntimeError too */
+    static const char *const dtypes[] = {"Negation, the `-` operator",
+                                         "Subtraction, the `-` operator",
+                                         "linalg.matrix_norm: Expected a floating",
+                                         "linalg.matrix_norm: Low precision",
+                                         "linalg.vector_norm: Expected a floating",
+                                         "mean(): could not infer output dtype.",
+                                         "std and var only support",
+                                         "std_mean only support",
+                                         "var_mean only support"};
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (!strncmp(text, dtypes[i], strlen(dtypes[i])))
+            return PyExc_NotImplementedError; /* a RuntimeError too */
+    if (strstr(text, "not implemented for '"))
+        return PyExc_NotImplementedError;
+    static const char *const adders[] = {"gather", "scatter", "scatter_add", "index_add"};
+    const char *by = strncmp(text, "index ", 6) || strstr(text, " on cuda:") ? NULL : strstr(text, "\n  seen by ");
+    for (size_t i = 0; by && i < sizeof adders / sizeof *adders; i++)
+        if (!strcmp(by + strlen("\n  seen by "), adders[i]))
+            return PyExc_RuntimeError; /* of an index: theirs alone are no IndexError in PyTorch */
     if (!strncmp(text, "argmax(): Expected reduction", 28) || !strncmp(text, "argmin(): Expected reduction", 28))
         return PyExc_IndexError;
     if (!strncmp(text, "ZeroDivisionError", 17) || !strncmp(text, "Integers to negative integer powers", 35))

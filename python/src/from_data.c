@@ -123,6 +123,12 @@ static int each_number(PyObject *o, const survey *s, int level, leaf *f, void *c
 {
     if (level == s->ndim)
         return is_sequence(o) ? ragged(1, level, PySequence_Size(o)) : f(o, ctx);
+    if (py_is_tensor(o) && tn_tensor_ndim(py_t(o))) { /* beside a list: as that would be read */
+        PyObject *list = PyObject_CallMethod(o, "tolist", NULL);
+        int read = list ? each_number(list, s, level, f, ctx) : -1;
+        Py_XDECREF(list);
+        return read;
+    }
     if (!is_sequence(o)) {
         PyObject *name = PyType_GetName(Py_TYPE(o));
         if (name)
@@ -168,6 +174,8 @@ static int overflows(tn_dtype to)
     return -1;
 }
 
+static int store(PyObject *o, void *ctx);
+
 static int store_integer(PyObject *o, filler *f)
 {
     int64_t i = 0;
@@ -201,9 +209,31 @@ static int store_integer(PyObject *o, filler *f)
     return 0;
 }
 
+/* A tensor of one element is that element, however many dimensions it has. */
+static int store_tensor(PyObject *o, filler *f)
+{
+    if (f->type == TN_I64 && tn_dtype_is_floating_point(tn_tensor_dtype(py_t(o)))) {
+        PyErr_SetString(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
+        return -1;
+    }
+    if (tn_tensor_requires_grad(py_t(o)) &&
+        PyErr_WarnEx(
+            PyExc_UserWarning,
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider "
+            "using tensor.detach() first.",
+            1))
+        return -1;
+    PyObject *item = py_item(o);
+    int status = item ? store(item, f) : -1;
+    Py_XDECREF(item);
+    return status;
+}
+
 static int store(PyObject *o, void *ctx)
 {
     filler *f = ctx;
+    if (py_is_tensor(o) && tn_tensor_numel(py_t(o)) == 1)
+        return store_tensor(o, f);
     size_t size = tn_dtype_size(f->type);
     if (f->at + size > f->end) {
         PyErr_SetString(PyExc_RuntimeError, "the data changed while it was read");

@@ -15,6 +15,9 @@
     X(all_of, "input dim keepdim", "True if every element is non-zero") \
     X(var_of, "input dim keepdim correction unbiased", "Variance over dimensions, or all") \
     X(std_of, "input dim keepdim correction unbiased", "Standard deviation over dimensions, or all") \
+    X(scatter_reduced, "input dim index src reduce", "x with src (tensor or number) written at index along a " \
+      "dimension; or, by reduce, added or multiplied") \
+    X(repeat_interleave_any, "input repeats dim output_size", "Each index of a dimension so often") \
     X(index_add_alpha, "input dim index src alpha", "x with alpha * source added at the 1-D index") \
     X(dropout_train, "input p train", "Zeroes elements with probability p and scales the rest, in training") \
     X(reshape_as, "input other", "x in the shape of other") X(flatten_all, "input", "x as one dimension") \
@@ -23,7 +26,8 @@
     X(arange_any, "start end step device dtype requires_grad pin_memory", "start, start + step ... below end")
 /* clang-format on */
 /* clang-format off */
-#define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(round_decimals) X(index_add_alpha)
+#define PY_HAND_CALLS_INPLACE(X) X(add_alpha) X(sub_alpha) X(div_rounded) X(round_decimals) X(index_add_alpha) \
+    X(scatter_reduced)
 
 /* clang-format on */
 
@@ -51,11 +55,13 @@ PY_DECLARE(clamp_bounds)
     X(normal_) X(random_) X(bernoulli) X(bernoulli_) X(exponential_) X(log_normal_) X(cauchy_) X(geometric_) \
     X(multinomial)
 /* clang-format on */
-#define PY_CUDA_RUNS(X)  X(record_stream) /* cuda_stream.c */
+#define PY_CUDA_RUNS(X)  X(record_stream)                                        /* cuda_stream.c */
+#define PY_INDEX_RUNS(X) X(index_put) X(index_put_) X(index_fill) X(index_fill_) /* index.c */
 #define PY_DECLARE(name) PyObject *run_##name(PyObject *self, py_value *v, int which);
 PY_HAND_RUNS(PY_DECLARE)
 PY_RANDOM_RUNS(PY_DECLARE)
 PY_CUDA_RUNS(PY_DECLARE)
+PY_INDEX_RUNS(PY_DECLARE)
 #undef PY_DECLARE
 
 /* torch.return_types.max(values=..., indices=...): a named tuple of n tensors, whose references it takes. */

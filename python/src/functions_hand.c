@@ -4,6 +4,7 @@
 #include "generator.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static bool is_one(const py_value *v)
@@ -281,6 +282,110 @@ tn_tensor *call_clamp_bounds_(const py_value *v)
     return NULL;
 }
 
+/* ---- scatter ---- */
+
+static tn_tensor *first_of_each(tn_tensor *t, tn_dims sizes)
+{
+    t = tn_retain(t);
+    for (int32_t d = 0; t && d < sizes.ndim; d++) {
+        tn_tensor *less = tn_tensor_size(t, d) == sizes.dim[d] ? tn_retain(t) : tn_narrow_at("", t, d, 0, sizes.dim[d]);
+        tn_release(t);
+        t = less;
+    }
+    return t;
+}
+
+/* x times src where index says, one index along the dimension after the other: so a place may be meant more than once. */
+static tn_tensor *scatter_product(tn_tensor *x, int64_t dim, tn_tensor *index, tn_tensor *src)
+{
+    int64_t n = tn_tensor_ndim(index) ? tn_tensor_size(index, dim) : 1;
+    bool flat = !tn_tensor_ndim(index);
+    for (int64_t i = 0; x && i < n; i++) {
+        tn_tensor *at = flat ? tn_retain(index) : tn_narrow_at("", index, dim, i, 1);
+        tn_tensor *by = flat ? tn_retain(src) : tn_narrow_at("", src, dim, i, 1);
+        tn_tensor *old = at ? tn_gather_at("", x, dim, at) : NULL;
+        tn_tensor *product = old && by ? (tn_mul_at)("", tn_scalar_t(old), tn_scalar_t(by)) : NULL;
+        tn_tensor *next = product ? (tn_scatter_at)("", x, dim, at, tn_scalar_t(product)) : NULL;
+        tn_release(at);
+        tn_release(by);
+        tn_release(old);
+        tn_release(product);
+        tn_release(x);
+        x = next;
+    }
+    return x;
+}
+
+/* 'add' or 'multiply'; -1 with an exception for another word */
+static int reduction_of(const char *word)
+{
+    if (!strcmp(word, "add") || !strcmp(word, "multiply"))
+        return word[0] == 'm';
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_SetString(PyExc_RuntimeError, "reduce argument must be either add or multiply.");
+    PyGILState_Release(gil);
+    return -1;
+}
+
+/* slots: input dim index src reduce */
+tn_tensor *call_scatter_reduced(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t, *checked = NULL, *r = NULL;
+    int product = v[4].given ? reduction_of(v[4].u.text) : 0;
+    if (product < 0)
+        return NULL;
+    if (!v[4].given || !(checked = (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s)))
+        return v[4].given ? NULL : (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s);
+    tn_release(checked);
+    tn_options o = {.struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(x), .device = tn_tensor_device(x)};
+    tn_tensor *src = v[3].s.kind == TN_SCALAR_TENSOR ? first_of_each(v[3].s.v.t, tn_tensor_shape(index))
+                                                     : (tn_full_opt)(tn_tensor_shape(index), v[3].s, &o);
+    if (src)
+        r = product ? scatter_product(tn_retain(x), v[1].s.v.i, index, src)
+                    : tn_scatter_add_at("", x, v[1].s.v.i, index, src);
+    tn_release(src);
+    return r;
+}
+
+tn_tensor *call_scatter_reduced_(const py_value *v)
+{
+    if (!v[4].given)
+        return (tn_scatter__at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, v[3].s);
+    return put_into(v[0].s.v.t, call_scatter_reduced(v));
+}
+
+/* slots: input repeats dim output_size; without an input each index of repeats */
+tn_tensor *call_repeat_interleave_any(const py_value *v)
+{
+    int64_t dim = v[2].given ? v[2].u.dim[0] : 0;
+    tn_repeat_interleave_options o = {.struct_size = sizeof o, .site = "", .dim = {v[2].given, &dim}};
+    if (v[0].s.kind)
+        return (tn_repeat_interleave_opt)(v[0].s.v.t, v[1].s, &o);
+    tn_tensor *repeats = v[1].s.v.t;
+    tn_dtype dtype = tn_tensor_dtype(repeats);
+    char text[100] = "";
+    if (tn_tensor_ndim(repeats) != 1)
+        snprintf(text, sizeof text, "repeat_interleave only accept 1D vector as repeat");
+    else if (dtype != TN_I64 && dtype != TN_I32)
+        snprintf(text, sizeof text, "\"repeat_interleave_cpu\" not implemented for '%s'", py_scalar_type_name(dtype));
+    tn_options like = {.struct_size = sizeof like, .site = "", .dtype = dtype, .device = tn_tensor_device(repeats)};
+    tn_tensor *all =
+        *text ? NULL : (tn_arange_opt)(tn_scalar_i(0), tn_scalar_i(tn_tensor_numel(repeats)), tn_scalar_i(1), &like);
+    tn_tensor *r = all ? (tn_repeat_interleave_opt)(all, v[1].s, &o) : NULL;
+    tn_release(all);
+    if (r && v[3].given && v[3].s.v.i != tn_tensor_numel(r)) {
+        snprintf(text, sizeof text, "allocated size does not match required size");
+        tn_release(r);
+        r = NULL;
+    }
+    if (*text) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        PyErr_SetString(*text == '"' ? PyExc_NotImplementedError : PyExc_RuntimeError, text);
+        PyGILState_Release(gil);
+    }
+    return r;
+}
+
 tn_tensor *call_dropout_train(const py_value *v)
 {
     double p = v[1].s.v.f;
@@ -400,8 +505,10 @@ PyObject *run_aminmax(PyObject *self, py_value *v, int which)
 static PyObject *nonzero_tuple(tn_tensor *condition)
 {
     tn_error_clear();
-    tn_tensor *all = tn_nonzero_at("", condition), *column[TN_MAX_DIMS];
+    tn_tensor *line = tn_tensor_ndim(condition) ? tn_retain(condition) : tn_unsqueeze_at("", condition, 0);
+    tn_tensor *all = line ? tn_nonzero_at("", line) : NULL, *column[TN_MAX_DIMS];
     int64_t n = all ? (tn_unbind_at)("", all, 1, column, TN_MAX_DIMS) : 0;
+    tn_release(line);
     tn_release(all);
     return n > 0 || !tn_error_code() ? py_wrap_tuple(column, n > 0 ? n : 0) : py_raise();
 }

@@ -4,18 +4,22 @@
  * for each dimension of that view (TN_NONE where there is none), and handed to tn_index or tn_index_put_ together.
  */
 #include "py.h"
+#include "functions.h"
 #include "generator.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 enum { MOST = TN_MAX_DIMS };
 
 typedef struct indexing {
+    int64_t ndim;               /* of the tensor that is indexed */
     tn_tensor *view;            /* what the items read so far show; owned */
+    int64_t named;              /* dimensions that the items stand for, as PyTorch counts them before it reads one */
     int64_t dim;                /* the view's next dimension */
+    int64_t end;                /* behind the last dimension that has an index */
     tn_tensor *index[MOST + 1]; /* of each dimension of the view: an owned tensor, or TN_NONE */
     tn_tensor *given[MOST + 1]; /* the same for the library; borrowed */
-    bool advanced;
+    bool bytes;                 /* one of them was a mask of uint8 */
 } indexing;
 
 static void indexing_free(indexing *x)
@@ -37,256 +41,256 @@ static int step(indexing *x, tn_tensor *r)
     return 0;
 }
 
-static int too_many(PyObject *self)
+static int too_many(const indexing *x)
 {
-    PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %d", (int)tn_tensor_ndim(py_t(self)));
+    PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %d", (int)x->ndim);
     return -1;
 }
 
-/* ---- slices ---- */
-
-/* A bound of a slice, clipped as Python clips it: the number, or 'missing'. */
-static int bound(PyObject *slice, const char *name, int64_t missing, int64_t *out)
-{
-    PyObject *o = PyObject_GetAttrString(slice, name);
-    int status = 0;
-    *out = missing;
-    if (!o)
-        return -1;
-    if (o != Py_None) {
-        PyObject *n = PyNumber_Index(o);
-        int overflow = 0;
-        long long i = n ? PyLong_AsLongLongAndOverflow(n, &overflow) : -1;
-        if (!n)
-            status = -1;
-        *out = overflow > 0 ? INT64_MAX : overflow < 0 ? -INT64_MAX : i;
-        Py_XDECREF(n);
-    }
-    Py_DECREF(o);
-    return status;
-}
+/* ---- items that make views ---- */
 
 static int take_slice(indexing *x, PyObject *o)
 {
-    int64_t start, end, by;
-    if (bound(o, "start", 0, &start) || bound(o, "stop", INT64_MAX, &end) || bound(o, "step", 1, &by))
+    Py_ssize_t start, end, by;
+    if (PySlice_Unpack(o, &start, &end, &by))
         return -1;
-    if (by <= 0) {
-        PyErr_SetString(PyExc_ValueError, by ? "step must be greater than zero" : "slice step cannot be zero");
+    if (by < 0) {
+        PyErr_SetString(PyExc_ValueError, "step must be greater than zero");
         return -1;
     }
-    int64_t n = tn_tensor_size(x->view, x->dim);
-    if (by == 1 && end >= n && (start == 0 || start <= -n)) { /* all of it */
-        x->dim++;
-        return 0;
+    if (by == 1 && x->dim < tn_tensor_ndim(x->view)) {
+        int64_t n = tn_tensor_size(x->view, x->dim);
+        if (end >= n && (start == 0 || start <= -n)) { /* all of it */
+            x->dim++;
+            return 0;
+        }
     }
     return step(x, tn_slice_at("", x->view, x->dim++, start, end, by));
 }
 
-/* ---- tensors and what becomes one ---- */
-
-static int take_tensor(indexing *x, tn_tensor *t, PyObject *self)
-{
-    tn_dtype dtype = tn_tensor_dtype(t);
-    bool mask = dtype == TN_BOOL || dtype == TN_U8;
-    int64_t spans = mask ? tn_tensor_ndim(t) : 1;
-    if (tn_dtype_is_floating_point(dtype)) {
-        PyErr_SetString(PyExc_IndexError, "tensors used as indices must be long, int, byte or bool tensors");
-        return -1;
-    }
-    if (mask && !spans) { /* x[True]: a dimension of size 1 in front, kept or emptied */
-        if (step(x, tn_unsqueeze_at("", x->view, x->dim)))
-            return -1;
-        t = tn_unsqueeze_at("", t, 0);
-        spans = 1;
-    } else
-        t = dtype == TN_U8 ? tn_ne_at("", tn_scalar_t(t), tn_scalar_i(0)) : tn_retain(t);
-    if (!t)
-        return py_raise(), -1;
-    if (x->dim + spans > tn_tensor_ndim(x->view)) {
-        tn_release(t);
-        return too_many(self);
-    }
-    x->index[x->dim] = t;
-    x->dim += spans;
-    x->advanced = true;
-    return 0;
-}
-
-/* Lists, tuples inside an index, arrays. */
-static int take_data(indexing *x, PyObject *o, PyObject *self)
-{
-    PyObject *t = py_tensor_from_data(o, 0, TN_CPU);
-    if (!t)
-        return -1;
-    tn_tensor *index = py_t(t);
-    bool empty = !tn_tensor_numel(index) && tn_dtype_is_floating_point(tn_tensor_dtype(index));
-    tn_tensor *whole =
-        empty ? (tn_to_opt)(index, &(tn_to_options){.struct_size = sizeof(tn_to_options), .site = "", .dtype = TN_I64})
-              : tn_retain(index);
-    int status = whole ? take_tensor(x, whole, self) : (py_raise(), -1);
-    tn_release(whole);
-    Py_DECREF(t);
-    return status;
-}
-
-/* ---- one item of an index ---- */
-
-static int take_int(indexing *x, PyObject *o, PyObject *self)
+/* at: the place of the item in the index, for PyTorch calls that the dimension. */
+static int take_int(indexing *x, PyObject *o, Py_ssize_t at)
 {
     int64_t i;
-    if (py_int(o, &i))
-        return PyErr_Occurred() ? -1 : too_many(self);
-    if (x->dim >= tn_tensor_ndim(x->view)) {
-        if (tn_tensor_ndim(py_t(self)))
-            return too_many(self);
+    if (py_int(o, &i)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "an integer is required");
+        return -1;
+    }
+    bool there = x->dim < tn_tensor_ndim(x->view);
+    if (!there && !x->dim && !i) {
         PyErr_SetString(PyExc_IndexError, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                                           "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number");
         return -1;
     }
-    int64_t n = tn_tensor_size(x->view, x->dim);
+    int64_t n = there ? tn_tensor_size(x->view, x->dim) : 0;
     if (i < -n || i >= n) {
-        PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for dimension %lld with size %lld", (long long)i,
-                     (long long)x->dim, (long long)n);
+        PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for dimension %zd with size %lld", (long long)i, at,
+                     (long long)n);
         return -1;
     }
     return step(x, tn_select_at("", x->view, x->dim, i));
 }
 
+/* ---- tensors and what becomes one ---- */
+
+/* t, taken over, is the index of so many dimensions. What is too many the library says, when it has seen the rest. */
+static int record(indexing *x, tn_tensor *t, int64_t spans)
+{
+    if (!t)
+        return py_raise(), -1;
+    if (x->dim + spans > MOST + 1) {
+        tn_release(t);
+        return too_many(x);
+    }
+    x->index[x->dim] = t;
+    x->dim += spans;
+    x->end = x->dim;
+    return 0;
+}
+
+/* x[True]: a dimension of size 1 in front, of which the index 0 is taken, or none. */
+static int take_bool(indexing *x, bool truth)
+{
+    tn_options o = {.struct_size = sizeof o, .site = "", .dtype = TN_I64, .device = tn_tensor_device(x->view)};
+    if (step(x, tn_unsqueeze_at("", x->view, x->dim)))
+        return -1;
+    return record(x, (tn_full_opt)((tn_dims){1, (const int64_t[]){truth}}, tn_scalar_i(0), &o), 1);
+}
+
+static int take_truth(indexing *x, const tn_tensor *t)
+{
+    double truth = tn_item(t);
+    return truth == truth ? take_bool(x, truth != 0) : (py_raise(), -1);
+}
+
+static int record_mask(indexing *x, tn_tensor *t)
+{
+    bool bytes = tn_tensor_dtype(t) == TN_U8;
+    x->bytes |= bytes;
+    return record(x, bytes ? tn_ne_at("", tn_scalar_t(t), tn_scalar_i(0)) : tn_retain(t), tn_tensor_ndim(t));
+}
+
+static int take_tensor(indexing *x, PyObject *o, Py_ssize_t at)
+{
+    tn_tensor *t = py_t(o);
+    tn_dtype dtype = tn_tensor_dtype(t);
+    int64_t n = tn_tensor_ndim(t);
+    bool mask = dtype == TN_BOOL || dtype == TN_U8;
+    if (!mask)
+        return n || tn_dtype_is_floating_point(dtype) ? record(x, tn_retain(t), 1) : take_int(x, o, at);
+    return n ? record_mask(x, t) : take_truth(x, t);
+}
+
+/* Lists, tuples inside an index, arrays: masks, or whole numbers whatever their dtype is. */
+static int take_data(indexing *x, PyObject *o, Py_ssize_t at)
+{
+    PyObject *t = py_tensor_from_data(o, 0, TN_CPU);
+    if (!t)
+        return -1;
+    tn_dtype dtype = tn_tensor_dtype(py_t(t));
+    if (dtype != TN_BOOL && dtype != TN_U8 && dtype != TN_I64) {
+        tn_to_options whole = {.struct_size = sizeof whole, .site = "", .dtype = TN_I64};
+        PyObject *r = py_wrap((tn_to_opt)(py_t(t), &whole));
+        Py_DECREF(t);
+        t = r;
+    }
+    int status = t ? take_tensor(x, t, at) : -1;
+    Py_XDECREF(t);
+    return status;
+}
+
+/* ---- one item of an index ---- */
+
 static int wrong_item(PyObject *o)
 {
-    PyObject *name = PyType_GetName(Py_TYPE(o));
-    if (name && PyUnicode_Check(o))
-        PyErr_SetString(PyExc_TypeError, "new(): invalid data type 'str'");
-    else if (name)
+    char name[200];
+    py_type_name(o, name, sizeof name);
+    if (PyUnicode_Check(o) || PyBytes_Check(o))
+        PyErr_Format(PyExc_TypeError, "new(): invalid data type '%s'", name);
+    else
         PyErr_Format(
             PyExc_IndexError,
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %U)",
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
             name);
-    Py_XDECREF(name);
     return -1;
 }
 
-static int take_item(indexing *x, PyObject *o, PyObject *self)
+static int take_item(indexing *x, PyObject *o, Py_ssize_t at)
 {
-    if (PyBool_Check(o)) {
-        tn_scalar value = tn_scalar_b(o == Py_True);
-        tn_tensor *mask = (tn_full_opt)((tn_dims){0, (const int64_t[]){0}}, value,
-                                        &(tn_options){.struct_size = sizeof(tn_options),
-                                                      .site = "",
-                                                      .dtype = TN_BOOL,
-                                                      .device = tn_tensor_device(x->view)});
-        int status = mask ? take_tensor(x, mask, self) : (py_raise(), -1);
-        tn_release(mask);
-        return status;
+    if (o == Py_Ellipsis) {
+        x->dim += x->ndim - x->named;
+        return 0;
     }
+    if (o == Py_None)
+        return step(x, tn_unsqueeze_at("", x->view, x->dim++));
+    if (PyBool_Check(o))
+        return take_bool(x, o == Py_True);
     if (PyLong_Check(o))
-        return take_int(x, o, self);
-    if (PySlice_Check(o)) {
-        if (x->dim >= tn_tensor_ndim(x->view))
-            return too_many(self);
+        return take_int(x, o, at);
+    if (PySlice_Check(o))
         return take_slice(x, o);
+    if (py_is_tensor(o))
+        return take_tensor(x, o, at);
+    if (py_is_ndarray(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)))
+        return take_data(x, o, at);
+    if (!PyIndex_Check(o) || PyFloat_Check(o))
+        return wrong_item(o);
+    PyObject *n = PyNumber_Index(o);
+    if (!n) { /* NumPy's bool_ and floats say that they have it */
+        PyErr_Clear();
+        return wrong_item(o);
     }
-    if (o == Py_None) {
-        int status = step(x, tn_unsqueeze_at("", x->view, x->dim));
-        x->dim++;
-        return status;
-    }
-    if (py_is_tensor(o)) {
-        tn_tensor *t = py_t(o);
-        tn_dtype d = tn_tensor_dtype(t);
-        if (!tn_tensor_ndim(t) && d != TN_BOOL && d != TN_U8 && !tn_dtype_is_floating_point(d) &&
-            tn_tensor_device(t).type == TN_DEVICE_CPU)
-            return take_int(x, o, self);
-        return take_tensor(x, t, self);
-    }
-    if (PyList_Check(o) || PyTuple_Check(o) || py_is_ndarray(o))
-        return take_data(x, o, self);
-    if (PyIndex_Check(o) || py_is_numpy_scalar(o))
-        return PyFloat_Check(o) ? wrong_item(o) : take_int(x, o, self);
-    if (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o))
-        return take_data(x, o, self);
-    return wrong_item(o);
+    int status = take_int(x, n, at);
+    Py_DECREF(n);
+    return status;
 }
 
-/* How many dimensions an item stands for. */
-static int64_t spans(PyObject *o)
+/* ---- all items ---- */
+
+/* How many dimensions an item stands for, as PyTorch counts: only of tensors it sees that a mask spans several. */
+static int64_t names(PyObject *o)
 {
     if (o == Py_None || o == Py_Ellipsis || PyBool_Check(o))
         return 0;
     if (py_is_tensor(o) && (tn_tensor_dtype(py_t(o)) == TN_BOOL || tn_tensor_dtype(py_t(o)) == TN_U8))
         return tn_tensor_ndim(py_t(o));
-    if (py_is_ndarray(o)) { /* a mask of several dimensions spans as many */
-        PyObject *dtype = PyObject_GetAttrString(o, "dtype"),
-                 *kind = dtype ? PyObject_GetAttrString(dtype, "kind") : NULL;
-        PyObject *ndim = PyObject_GetAttrString(o, "ndim");
-        bool mask = kind && PyUnicode_CompareWithASCIIString(kind, "b") == 0;
-        int64_t n = mask && ndim ? PyLong_AsLongLong(ndim) : 1;
-        Py_XDECREF(dtype);
-        Py_XDECREF(kind);
-        Py_XDECREF(ndim);
-        PyErr_Clear();
-        return n;
-    }
     return 1;
 }
 
-/* Skips the dimensions that '...' stands for: what the items after it leave. */
-static int take_ellipsis(indexing *x, PyObject *items, Py_ssize_t at, PyObject *self)
+/* A sequence of less than 32 items that holds slices, None, '...', tensors or sequences is read as a tuple would be: PyTorch
+ * has it from the NumPy of old. 1: it is one; -1: the warning has become an exception. */
+static int is_tuple_in_disguise(PyObject *index)
 {
-    int64_t after = 0;
-    for (Py_ssize_t i = at + 1; i < PyTuple_Size(items); i++)
-        after += spans(PyTuple_GetItem(items, i));
-    int64_t skip = tn_tensor_ndim(x->view) - x->dim - after;
-    if (skip < 0)
-        return too_many(self);
-    x->dim += skip;
-    return 0;
-}
-
-/* A list of less than 32 items that holds slices, None, '...', tensors or sequences is read as a tuple would be: PyTorch
- * has it from the NumPy of old. */
-static bool is_tuple_in_disguise(PyObject *index)
-{
-    if (!PyList_Check(index) || PyList_Size(index) >= 32)
-        return false;
-    for (Py_ssize_t i = 0; i < PyList_Size(index); i++) {
-        PyObject *o = PyList_GetItem(index, i);
-        if (o == Py_None || o == Py_Ellipsis || PySlice_Check(o) || py_is_tensor(o) || PySequence_Check(o))
-            return true;
+    bool tuple = false;
+    if (py_is_tensor(index) || py_is_ndarray(index) || !PySequence_Check(index))
+        return 0;
+    Py_ssize_t n = PySequence_Size(index);
+    for (Py_ssize_t i = 0; i < n && n < 32 && !tuple; i++) {
+        PyObject *o = PySequence_GetItem(index, i);
+        if (!o)
+            break;
+        tuple = o == Py_None || o == Py_Ellipsis || PySlice_Check(o) || py_is_tensor(o) || PySequence_Check(o);
+        Py_DECREF(o);
     }
-    return false;
+    PyErr_Clear();
+    if (tuple && PyErr_WarnEx(PyExc_UserWarning,
+                              "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+                              "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+                              "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+                              "error or a different result",
+                              1))
+        return -1;
+    return tuple;
 }
 
 static PyObject *items_of(PyObject *index)
 {
     if (PyTuple_Check(index))
         return Py_NewRef(index);
-    if (is_tuple_in_disguise(index))
-        return PyList_AsTuple(index);
-    return PyTuple_Pack(1, index);
+    int tuple = is_tuple_in_disguise(index);
+    if (tuple < 0)
+        return NULL;
+    return tuple ? PySequence_Tuple(index) : PyTuple_Pack(1, index);
 }
 
-static int read_index(indexing *x, PyObject *self, PyObject *index)
+static bool is_simple(PyObject *o)
+{
+    return o == Py_None || o == Py_Ellipsis || PyLong_Check(o) || PySlice_Check(o) ||
+           (py_is_numpy_scalar(o) && PyIndex_Check(o));
+}
+
+static int read_items(indexing *x, PyObject *items)
+{
+    Py_ssize_t n = PyTuple_Size(items);
+    for (Py_ssize_t i = 0; i < n; i++)
+        x->named += names(PyTuple_GetItem(items, i));
+    if (x->named > x->ndim)
+        return too_many(x);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (take_item(x, PyTuple_GetItem(items, i), i))
+            return -1;
+    return 0;
+}
+
+static void begin(indexing *x, tn_tensor *t)
 {
     memset(x, 0, sizeof *x);
     for (int i = 0; i <= MOST; i++)
         x->index[i] = TN_NONE;
-    x->view = tn_retain(py_t(self));
-    PyObject *items = items_of(index);
-    int status = items ? 0 : -1;
-    bool dots = false;
-    for (Py_ssize_t i = 0; !status && i < PyTuple_Size(items); i++) {
-        PyObject *o = PyTuple_GetItem(items, i);
-        if (o == Py_Ellipsis && dots) {
-            PyErr_SetString(PyExc_IndexError, "an index can only have a single ellipsis ('...')");
-            status = -1;
-        } else if (o == Py_Ellipsis) {
-            dots = true;
-            status = take_ellipsis(x, items, i, self);
-        } else
-            status = take_item(x, o, self);
+    x->ndim = tn_tensor_ndim(t);
+    x->view = tn_retain(t);
+}
+
+static int read_index(indexing *x, PyObject *self, PyObject *index)
+{
+    begin(x, py_t(self));
+    if (is_simple(index)) { /* x[0] of a 0-dim one is not called too many */
+        x->named = names(index);
+        return index == Py_Ellipsis ? 0 : take_item(x, index, 0);
     }
+    PyObject *items = items_of(index);
+    int status = items ? read_items(x, items) : -1;
     Py_XDECREF(items);
     return status;
 }
@@ -295,11 +299,20 @@ static int read_index(indexing *x, PyObject *self, PyObject *index)
 static tn_tensors indices(indexing *x)
 {
     size_t n = 0;
-    for (int32_t d = 0; d < tn_tensor_ndim(x->view); n++) {
+    for (int64_t d = 0; d < x->end; n++) {
         tn_tensor *t = x->given[n] = x->index[d];
         d += t != TN_NONE && tn_tensor_dtype(t) == TN_BOOL ? tn_tensor_ndim(t) : 1;
     }
     return (tn_tensors){x->given, n};
+}
+
+static int warn_bytes(const indexing *x)
+{
+    return x->bytes ? PyErr_WarnEx(PyExc_UserWarning,
+                                   "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+                                   "instead.",
+                                   1)
+                    : 0;
 }
 
 /* ---- the two doors ---- */
@@ -314,8 +327,8 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
         PyErr_Clear();
     }
     tn_tensor *r = NULL;
-    if (!read_index(&x, self, index)) {
-        if (x.advanced) {
+    if (!read_index(&x, self, index) && !warn_bytes(&x)) {
+        if (x.end) {
             Py_BEGIN_ALLOW_THREADS
                 r = tn_index_at("", x.view, indices(&x));
             Py_END_ALLOW_THREADS
@@ -328,128 +341,271 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
     return r ? py_wrap(r) : NULL;
 }
 
-/* What is written: a tensor as it is, a number as a number, anything else as a tensor made of it. *made is to be released. */
-static int value_of(PyObject *value, tn_tensor *to, tn_scalar *out, PyObject **made)
+/* Filling lets a number overflow to infinity in 16 bits; what is assigned may not. */
+static int check_half(tn_scalar value, tn_dtype dtype)
 {
-    *made = NULL;
+    double most = dtype == TN_F16 ? 65504.0 : dtype == TN_BF16 ? 0x1.fep127 : INFINITY;
+    double x = fabs(value.kind == TN_SCALAR_FLOAT  ? value.v.f
+                    : value.kind == TN_SCALAR_UINT ? (double)value.v.u
+                                                   : (double)value.v.i);
+    if (!(x > most) || isinf(x))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type c10::%s without overflow",
+                 py_scalar_type_name(dtype));
+    return -1;
+}
+
+/* What is written: a tensor, or a number. */
+static int value_of(PyObject *value, tn_tensor *to, tn_scalar *out)
+{
+    char name[200];
     if (py_is_tensor(value)) {
         *out = tn_scalar_t(py_t(value));
         return 0;
     }
-    int status = py_is_ndarray(value) ? 1 : py_number(value, out);
-    if (status <= 0)
-        return status;
-    if (PyUnicode_Check(value) || value == Py_None) {
-        PyObject *name = PyType_GetName(Py_TYPE(value));
-        PyErr_Format(PyExc_TypeError, "can't assign a %S to a torch.%sTensor", name ? name : Py_None,
+    if (PyLong_Check(value) || PyFloat_Check(value) || (py_is_numpy_scalar(value) && PyIndex_Check(value)))
+        return py_number(value, out) ? -1 : check_half(*out, tn_tensor_dtype(to));
+    if (PyComplex_Check(value))
+        PyErr_Format(PyExc_RuntimeError,
+                     "value cannot be converted to type %s without overflow: Tenon has no complex "
+                     "numbers",
+                     tn_dtype_name(tn_tensor_dtype(to)));
+    else
+        PyErr_Format(PyExc_TypeError, "can't assign a %s to a torch.%s%sTensor", py_type_name(value, name, sizeof name),
+                     tn_tensor_device(to).type == TN_DEVICE_CUDA ? "cuda." : "",
                      py_scalar_type_name(tn_tensor_dtype(to)));
-        Py_XDECREF(name);
-        return -1;
-    }
-    *made = py_tensor_from_data(value, tn_tensor_dtype(to), tn_tensor_device(to));
-    if (*made)
-        *out = tn_scalar_t(py_t(*made));
-    return *made ? 0 : -1;
+    return -1;
 }
 
-/* The value without dimensions of size 1 in front that the place has not: torch lets them be. */
-static tn_tensor *fitted(tn_tensor *value, int32_t ndim)
+/* The value without its dimensions of size 1 in front, which PyTorch does not count. */
+static tn_tensor *without_ones(tn_tensor *value)
 {
-    tn_tensor *t = tn_retain(value);
-    while (t && tn_tensor_ndim(t) > ndim && tn_tensor_shape(t).dim[0] == 1) {
-        tn_tensor *less = tn_select_at("", t, 0, 0);
-        tn_release(t);
-        t = less;
-    }
-    return t;
+    tn_dims all = tn_tensor_shape(value);
+    int32_t ones = 0;
+    while (ones < all.ndim && all.dim[ones] == 1)
+        ones++;
+    return ones ? tn_view_at("", value, (tn_dims){all.ndim - ones, all.dim + ones}) : tn_retain(value);
 }
 
-static tn_tensor *write_view(tn_tensor *view, tn_scalar value)
+static bool same_shape(tn_dims a, tn_dims b)
+{
+    return a.ndim == b.ndim && !memcmp(a.dim, b.dim, sizeof *a.dim * (size_t)a.ndim);
+}
+
+static tn_tensor *write_view(tn_tensor *view, tn_tensor *value)
+{
+    tn_dims shape = tn_tensor_shape(view);
+    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    if (same_shape(tn_tensor_shape(value), shape))
+        return (tn_copy__opt)(view, value, &o);
+    if (!tn_tensor_ndim(value) && tn_tensor_device(value).type == TN_DEVICE_CPU)
+        return tn_fill__at("", view, tn_scalar_t(value));
+    tn_tensor *bare = without_ones(value), *shown = bare ? (tn_expand_at)("", bare, shape) : NULL;
+    tn_tensor *r = shown ? (tn_copy__opt)(view, shown, &o) : NULL; /* the error of expand is PyTorch's */
+    tn_release(bare);
+    tn_release(shown);
+    return r;
+}
+
+static tn_tensor *write_indices(indexing *x, tn_scalar value, bool accumulate)
+{
+    tn_index_put__options o = {.struct_size = sizeof o, .site = "", .accumulate = accumulate};
+    return (tn_index_put__opt)(x->view, indices(x), value, &o);
+}
+
+static tn_tensor *write_value(indexing *x, tn_scalar value)
 {
     if (value.kind != TN_SCALAR_TENSOR)
-        return tn_fill__at("", view, value);
-    tn_tensor *src = fitted(value.v.t, tn_tensor_ndim(view));
-    tn_tensor *shown = src ? (tn_expand_at)("", src, tn_tensor_shape(view)) : NULL; /* its error is PyTorch's */
-    tn_release(src);
-    src = shown;
-    tn_tensor *r =
-        src ? (tn_copy__opt)(view, src, &(tn_copy__options){.struct_size = sizeof(tn_copy__options), .site = ""})
-            : NULL;
-    tn_release(src);
+        return x->end ? write_indices(x, value, false) : tn_fill__at("", x->view, value);
+    if (!x->end)
+        return write_view(x->view, value.v.t);
+    tn_tensor *bare = without_ones(value.v.t);
+    tn_tensor *r = bare ? write_indices(x, tn_scalar_t(bare), false) : NULL;
+    tn_release(bare);
     return r;
 }
 
-/* Values are converted and carried to the place, as PyTorch does for 0-dim ones and as copy_ does for all. */
-static tn_tensor *write_indices(indexing *x, tn_scalar value)
+/* A dimension whose elements are all one, as expand makes them. */
+static bool is_expanded(tn_tensor *t)
 {
-    tn_tensor *src = NULL;
-    if (value.kind == TN_SCALAR_TENSOR) {
-        src = (tn_to_opt)(value.v.t, &(tn_to_options){.struct_size = sizeof(tn_to_options),
-                                                      .site = "",
-                                                      .dtype = tn_tensor_dtype(value.v.t) == tn_tensor_dtype(x->view)
-                                                                   ? 0
-                                                                   : tn_tensor_dtype(x->view),
-                                                      .device = tn_tensor_ndim(value.v.t) ? tn_device_make(0, 0)
-                                                                                          : tn_tensor_device(x->view)});
-        if (!src)
-            return NULL;
-        value = tn_scalar_t(src);
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    bool expanded = false;
+    for (int32_t d = 0; d < shape.ndim; d++) {
+        if (!shape.dim[d])
+            return false;
+        expanded |= shape.dim[d] > 1 && !stride.dim[d];
     }
-    tn_index_put__options o = {.struct_size = sizeof o, .site = ""};
-    tn_tensor *r = (tn_index_put__opt)(x->view, indices(x), value, &o);
-    tn_release(src);
-    return r;
+    return expanded;
+}
+
+static int warn_expanded(const char *name, const char *also)
+{
+    return PyErr_WarnFormat(PyExc_UserWarning, 1,
+                            "Use of %s on expanded tensors is deprecated. Please clone() the tensor before performing "
+                            "this operation. This also applies to advanced indexing e.g. tensor[%s",
+                            name, also);
+}
+
+/* What PyTorch says before it writes. One value it writes by masked_fill_, which takes no bytes, or by index_fill_. */
+static int check_written(indexing *x, tn_scalar value, bool accumulate)
+{
+    tn_tensors all = indices(x);
+    tn_tensor *only = NULL;
+    size_t given = 0;
+    for (size_t i = 0; i < all.n; i++)
+        if (all.t[i] != TN_NONE && !given++)
+            only = all.t[i];
+    bool one = !accumulate && given == 1 && (value.kind != TN_SCALAR_TENSOR || tn_tensor_numel(value.v.t) == 1);
+    bool mask = one && tn_tensor_dtype(only) == TN_BOOL, expanded = given && is_expanded(x->view);
+    if (mask && x->bytes) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
+        return -1;
+    }
+    if (expanded && (mask || (one && value.kind != TN_SCALAR_TENSOR && tn_tensor_ndim(only) == 1)))
+        return warn_expanded(mask ? "masked_fill_" : "index_fill_", "mask] = scalar");
+    if (expanded && warn_expanded("index_put_", "indices] = tensor"))
+        return -1;
+    return warn_bytes(x);
 }
 
 int py_set_item(PyObject *self, PyObject *index, PyObject *value)
 {
     indexing x;
     tn_scalar v;
-    PyObject *made = NULL;
     int status = -1;
     if (!value) {
         PyErr_SetString(PyExc_TypeError, "Tensor does not support deleting items");
         return -1;
     }
-    if (!read_index(&x, self, index) && !value_of(value, py_t(self), &v, &made)) {
+    if (value_of(value, py_t(self), &v))
+        return -1;
+    if (index == Py_False) /* nothing, not even a look at the value */
+        return 0;
+    if (!read_index(&x, self, index == Py_True ? Py_None : index) && !check_written(&x, v, false)) {
         tn_tensor *r;
         Py_BEGIN_ALLOW_THREADS
-            r = x.advanced ? write_indices(&x, v) : write_view(x.view, v);
+            r = write_value(&x, v);
         Py_END_ALLOW_THREADS
         status = r ? 0 : (py_raise(), -1);
     }
-    Py_XDECREF(made);
     indexing_free(&x);
     return status;
 }
 
-/* _index_put_(x, indices, values, accumulate): indices is a tuple of tensors and None, as x[...] takes them. */
-static PyObject *index_put_(PyObject *self, PyObject *args)
+/* ---- index_put, index_fill ---- */
+
+static bool write_checked(indexing *x, tn_scalar value, bool accumulate)
 {
-    PyObject *t, *index, *values;
-    int accumulate;
-    indexing x;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!O!p:index_put_", py_tensor_type, &t, &PyTuple_Type, &index, py_tensor_type,
-                          &values, &accumulate))
-        return NULL;
-    tn_tensor *r = NULL;
-    if (!read_index(&x, t, index)) {
-        tn_index_put__options o = {.struct_size = sizeof o, .site = "", .accumulate = accumulate != 0};
-        r = (tn_index_put__opt)(x.view, indices(&x), tn_scalar_t(py_t(values)), &o);
-        if (!r)
-            py_raise();
-    }
-    indexing_free(&x);
-    return r ? Py_NewRef(Py_None) : NULL;
+    tn_tensor *r;
+    if (check_written(x, value, accumulate))
+        return false;
+    Py_BEGIN_ALLOW_THREADS
+        r = write_indices(x, value, accumulate);
+    Py_END_ALLOW_THREADS
+    if (!r)
+        py_raise();
+    return r;
 }
 
-static PyMethodDef functions[] = {
-    {"_index_put_", index_put_, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-int py_add_index(PyObject *module)
+/* Every index is one of the library's, 0-dim ones too. */
+static bool put(tn_tensor *t, const py_value *v)
 {
-    return PyModule_AddFunctions(module, functions);
+    indexing x;
+    tn_tensors list = py_list(&v[1]);
+    int status = 0;
+    begin(&x, t);
+    for (size_t i = 0; i < list.n && !status; i++) {
+        tn_dtype d = tn_tensor_dtype(list.t[i]);
+        bool mask = d == TN_BOOL || d == TN_U8, truth = mask && !tn_tensor_ndim(list.t[i]);
+        status = truth  ? take_truth(&x, list.t[i])
+                 : mask ? record_mask(&x, list.t[i])
+                        : record(&x, tn_retain(list.t[i]), 1);
+    }
+    bool done = !status && write_checked(&x, v[2].s, v[3].s.v.i != 0);
+    indexing_free(&x);
+    return done;
+}
+
+static int wrong_fill(PyObject *error, const char *text)
+{
+    PyErr_SetString(error, text);
+    return -1;
+}
+
+static int check_fill(tn_tensor *index, tn_scalar value)
+{
+    if (tn_tensor_dtype(index) != TN_I64)
+        return wrong_fill(PyExc_IndexError, "index_fill_(): Expected dtype int64 for index.");
+    if (tn_tensor_ndim(index) > 1)
+        return wrong_fill(PyExc_RuntimeError, "Index has to be a vector/scalar");
+    if (value.kind != TN_SCALAR_TENSOR || !tn_tensor_ndim(value.v.t))
+        return 0;
+    PyErr_Format(PyExc_RuntimeError,
+                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+                 (int)tn_tensor_ndim(value.v.t));
+    return -1;
+}
+
+static bool fill(tn_tensor *t, const py_value *v)
+{
+    indexing x;
+    tn_tensor *index = v[2].s.v.t, *made = NULL;
+    tn_scalar value = v[3].s;
+    int64_t dim = v[1].s.v.i, n = tn_tensor_ndim(t) ? tn_tensor_ndim(t) : 1;
+    if (dim < -n || dim >= n) {
+        PyErr_Format(PyExc_IndexError, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
+                     (long long)-n, (long long)n - 1, (long long)dim);
+        return false;
+    }
+    if (check_fill(index, value))
+        return false;
+    begin(&x, t);
+    x.dim = dim < 0 ? dim + n : dim;
+    int status = tn_tensor_ndim(t) ? 0 : step(&x, tn_unsqueeze_at("", t, 0));
+    if (!status)
+        status = record(&x, tn_reshape_at("", index, (tn_dims){1, (const int64_t[]){-1}}), 1);
+    if (!status && value.kind == TN_SCALAR_TENSOR) {
+        tn_to_options o = {
+            .struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(t), .device = tn_tensor_device(t)};
+        made = (tn_to_opt)(value.v.t, &o);
+        value = tn_scalar_t(made);
+        status = made ? 0 : (py_raise(), -1);
+    }
+    bool done = !status && write_checked(&x, value, false);
+    tn_release(made);
+    indexing_free(&x);
+    return done;
+}
+
+static PyObject *copied(const py_value *v, bool (*write_to)(tn_tensor *t, const py_value *v))
+{
+    PyObject *r = py_wrap(tn_clone_at("", v[0].s.v.t));
+    if (r && !write_to(py_t(r), v))
+        Py_CLEAR(r);
+    return r;
+}
+
+PyObject *run_index_put(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return copied(v, put);
+}
+
+PyObject *run_index_put_(PyObject *self, py_value *v, int which)
+{
+    (void)which;
+    return put(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
+}
+
+PyObject *run_index_fill(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return copied(v, fill);
+}
+
+PyObject *run_index_fill_(PyObject *self, py_value *v, int which)
+{
+    (void)which;
+    return fill(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
 }

@@ -119,7 +119,6 @@ int py_add_autograd(PyObject *module);
 int py_add_storage(PyObject *module);
 int py_add_optim(PyObject *module);
 int py_add_function(PyObject *module);
-int py_add_index(PyObject *module);
 int py_add_dlpack(PyObject *module);
 int py_add_random(PyObject *module);
 int py_add_settings(PyObject *module);

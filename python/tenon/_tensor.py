@@ -1,7 +1,5 @@
 """Methods of Tensor that are written in Python: backward and hooks, copies and pickles, NumPy's protocols, conversions."""
 
-import math
-
 from . import _C
 
 Tensor = _C.Tensor
@@ -385,21 +383,6 @@ def apply_(self, function):
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
-def unflatten(self, dim, sizes):
-    """One dimension as several, whose sizes multiply to its own; one of them may be -1."""
-    if dim < -self.dim() or dim >= max(self.dim(), 1):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {dim})")
-    dim %= self.dim()
-    sizes = tuple(sizes)
-    known = math.prod(s for s in sizes if s != -1)
-    n = self.shape[dim]
-    if (-1 in sizes and (known == 0 or n % known)) or (-1 not in sizes and known != n):
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({n}) in the input tensor"
-        )
-    return self.view(self.shape[:dim] + sizes + self.shape[dim + 1 :])
-
-
 def squeeze_(self, *dim):
     """squeeze, in place"""
     return _C._set_view(self, self.squeeze(*dim))
@@ -433,23 +416,6 @@ def swapdims_(self, dim0, dim1):
 def as_strided_(self, size, stride, storage_offset=None):
     """as_strided, in place"""
     return _C._set_view(self, self.as_strided(size, stride, storage_offset))
-
-
-def index_fill_(self, dim, index, value):
-    """Writes value to the slices of self that the 1-D index names."""
-    self[(slice(None),) * (dim % self.dim()) + (index,)] = value
-    return self
-
-
-def index_put_(self, indices, values, accumulate=False):
-    """self[indices] = values; or, accumulate, +=, each time that an index stands there."""
-    _C._index_put_(self, tuple(indices), values, accumulate)
-    return self
-
-
-def index_put(self, indices, values, accumulate=False):
-    """A copy with values written at the indices."""
-    return self.clone().index_put_(indices, values, accumulate)
 
 
 def _install():

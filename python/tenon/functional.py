@@ -22,7 +22,6 @@ __all__ = [
     "movedim",
     "norm",
     "row_stack",
-    "unflatten",
     "vstack",
 ]
 
@@ -167,11 +166,6 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
             return _C._nuclear_norm(input, dim, keepdim, dtype=dtype, **given)
         p = 2
     return _C._norm(input, p, dim, keepdim, dtype=dtype, **given)
-
-
-def unflatten(input, dim, sizes):
-    """One dimension as several."""
-    return input.unflatten(dim, sizes)
 
 
 def cartesian_prod(*tensors):

@@ -13,6 +13,8 @@ typedef struct selection {
     tn_tensor *index[TN_MAX_DIMS]; /* by dimension of x: integers; NULL: all of it */
     tn_tensor *mask;               /* the only index, where that is a mask; over dimensions first .. last */
     int32_t first, last, n;        /* dimensions that are indexed */
+    bool overlaps;                 /* x is written to, and one element of its memory is several of it */
+    bool fills;                    /* a number is written along one dimension: PyTorch's index_fill_ */
     int64_t shape[TN_MAX_DIMS];    /* that the indices have in common */
     int32_t ndim;
     int64_t result[TN_MAX_DIMS]; /* shape of what is read or written */
@@ -91,8 +93,11 @@ static bool take_mask(selection *s, tn_tensor *mask, int32_t *at, bool alone)
         if (!(s->x = tn_unsqueeze(s->x, *at)) || !(mask = tn_unsqueeze(mask, 0)))
             return false;
     }
-    for (int32_t d = 0; d < mask->ndim; d++)
-        if (*at + d >= s->x->ndim || mask->shape[d] != s->x->shape[*at + d]) {
+    int32_t there;
+    for (int32_t d = 0; d < mask->ndim; d++) {
+        if (tn__wrap_dim(*at + d, s->x->ndim, &there))
+            return false;
+        if (mask->shape[d] != s->x->shape[there]) {
             tn__error(TN_EINDEX,
                       "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index "
                       "%d",
@@ -100,6 +105,7 @@ static bool take_mask(selection *s, tn_tensor *mask, int32_t *at, bool alone)
                       (int)(*at + d));
             return false;
         }
+    }
     if (mask->dtype == TN_U8)
         mask = tn_ne(mask, 0);
     if (!mask)
@@ -120,20 +126,23 @@ static bool take_mask(selection *s, tn_tensor *mask, int32_t *at, bool alone)
     return true;
 }
 
-static bool take_index(selection *s, tn_tensor *t, int32_t *at)
+static bool can_index(const tn_tensor *t)
 {
-    if (t->dtype != TN_I64 && t->dtype != TN_I32) {
-        tn__error(TN_EINDEX, "tensors used as indices must be long, int, byte or bool tensors");
-        return false;
-    }
-    s->index[(*at)++] = t;
-    return true;
+    if (t->dtype == TN_I64 || t->dtype == TN_I32 || is_mask(t))
+        return true;
+    tn__error(TN_EINDEX, "tensors used as indices must be long, int, byte or bool tensors");
+    return false;
+}
+
+static bool too_many(const selection *s, int32_t got)
+{
+    tn__error(TN_EINDEX, "too many indices for tensor of dimension %d (got %d)", (int)s->x->ndim, (int)got);
+    return false;
 }
 
 static bool take_all(selection *s, tn_tensors indices)
 {
-    int32_t at = 0, said = 0;
-    int32_t room = s->x->ndim;
+    int32_t at = 0, said = 0, named = 0;
     for (size_t i = 0; i < indices.n; i++) {
         if (!indices.t[i]) {
             tn__poisoned(s->what);
@@ -141,24 +150,30 @@ static bool take_all(selection *s, tn_tensors indices)
         }
         const tn_tensor *t = indices.t[i];
         said += t != TN_NONE;
-        room -= t == TN_NONE || !is_mask(t) ? 1 : t->ndim;
+        named += t == TN_NONE || !is_mask(t) || t->ndim > 0;
     }
-    if (room < 0) {
-        tn__error(TN_EINDEX, "too many indices for tensor of dimension %d", (int)s->x->ndim);
-        return false;
-    }
+    if (s->x->ndim < named)
+        return too_many(s, named);
     if (said == 0) {
         tn__error(TN_EINDEX, "%s: at least one index must be given", s->what);
         return false;
     }
+    for (size_t i = 0; i < indices.n; i++)
+        if (indices.t[i] != TN_NONE && !can_index(indices.t[i]))
+            return false;
     for (size_t i = 0; i < indices.n; i++) {
+        const bool one = indices.t[i] == TN_NONE || !is_mask(indices.t[i]);
+        if (one && at >= s->x->ndim)
+            return too_many(s, at + 1);
         if (indices.t[i] == TN_NONE) {
             at++;
             continue;
         }
         tn_tensor *t = index_here(s, indices.t[i]);
-        if (!t || !(is_mask(t) ? take_mask(s, t, &at, said == 1) : take_index(s, t, &at)))
+        if (!t || (is_mask(t) && !take_mask(s, t, &at, said == 1)))
             return false;
+        if (!is_mask(t))
+            s->index[at++] = t;
     }
     return true;
 }
@@ -215,6 +230,25 @@ static bool broadcast_indices(selection *s)
     return true;
 }
 
+static bool has_zero(const int64_t *shape, int32_t ndim)
+{
+    for (int32_t d = 0; d < ndim; d++)
+        if (shape[d] == 0)
+            return true;
+    return false;
+}
+
+/* No number is an index of a dimension of size 0. */
+static bool check_empty(const selection *s)
+{
+    for (int32_t d = s->first; d <= s->last; d++)
+        if (s->index[d] && s->x->shape[d] == 0 && !has_zero(s->shape, s->ndim)) {
+            tn__error(TN_EINDEX, "index is out of bounds for dimension with size 0");
+            return false;
+        }
+    return true;
+}
+
 static bool is_indexed(const selection *s, int32_t d)
 {
     return s->mask ? d >= s->first && d <= s->last : s->index[d] != NULL;
@@ -249,19 +283,23 @@ static bool shape_result(selection *s)
 
 /* ---- as places along one dimension ---- */
 
-/* The indices folded into one list: sum of index x stride, wrapped and checked against the sizes. */
+/* The indices folded into one list: sum of index x stride, wrapped and checked against the sizes. Where nothing is read or
+ * written no index is looked at, so that 4 is one of zeros(2, 0). An error counts the indices, not the dimensions. */
 static tn_tensor *fold(const selection *s, const int64_t *stride)
 {
     tn_tensor *list[TN_MAX_DIMS];
     int64_t size[TN_MAX_DIMS], step[TN_MAX_DIMS], which = 0;
+    const bool nothing = has_zero(s->result, s->result_ndim);
     int32_t n = 0;
     for (int32_t d = s->first; d <= s->last; d++) {
         if (!s->index[d])
             continue;
-        list[n] = s->index[d];
+        if (!(list[n] = nothing ? tn_zeros_like(s->index[d]) : s->index[d]))
+            return NULL;
         size[n] = s->x->shape[d];
         step[n] = stride[d];
-        which |= (int64_t)d << (4 * n++);
+        which |= (int64_t)(s->fills ? d : n) << (4 * n);
+        n++;
     }
     return tn__index(((tn_tensors){list, (size_t)n}), dims_from(size, n), dims_from(step, n), which);
 }
@@ -360,7 +398,8 @@ static bool unmask(selection *s)
     return true;
 }
 
-static bool locate(selection *s, tn_tensors indices, bool reads)
+/* What is read or written: its shape; every check but that of the numbers in the indices. */
+static bool outline(selection *s, tn_tensors indices, bool reads)
 {
     int32_t order[TN_MAX_DIMS];
     int64_t steps[TN_MAX_DIMS];
@@ -374,21 +413,26 @@ static bool locate(selection *s, tn_tensors indices, bool reads)
             return false;
     if (s->mask) {
         order_dims(s, order);
-        if (s->x->numel && !merges(s, order, steps) && !unmask(s))
+        if (s->x->numel && (s->overlaps || !merges(s, order, steps)) && !unmask(s))
             return false;
     }
-    if (!s->mask && !broadcast_indices(s))
+    if (!s->mask)
+        return broadcast_indices(s) && check_empty(s) && shape_result(s);
+    if (!merge(s, order, NULL))
         return false;
-    if (s->mask) {
-        if (!merge(s, order, NULL))
-            return false;
-        s->ndim = 1;
-        s->shape[0] = s->places->numel;
-        return shape_result(s);
-    }
-    if (!shape_result(s))
-        return false;
-    if (!side_by_side(s))
+    s->ndim = 1;
+    s->shape[0] = s->places->numel;
+    return shape_result(s);
+}
+
+/* Where that is: the view and the places along its dimension. */
+static bool locate(selection *s)
+{
+    int32_t order[TN_MAX_DIMS];
+    int64_t steps[TN_MAX_DIMS];
+    if (s->mask)
+        return true; /* outline had to look */
+    if (!side_by_side(s) || s->overlaps)
         return spread(s);
     order_dims(s, order);
     return merges(s, order, steps) || s->x->numel == 0 ? merge(s, order, steps) : spread(s);
@@ -399,7 +443,7 @@ static bool locate(selection *s, tn_tensors indices, bool reads)
 tn_tensor *tn__fn_index(tn_tensor *x, tn_tensors indices)
 {
     selection s = {.what = "index", .x = x};
-    if (!locate(&s, indices, true))
+    if (!outline(&s, indices, true) || !locate(&s))
         return NULL;
     return tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim));
 }
@@ -425,11 +469,11 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
 {
     if (!given("take_along_dim", x) || !given("take_along_dim", index))
         return NULL;
+    if (o->dim.ndim == 0)
+        return tn_gather(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1)));
     if (index->dtype != TN_I64)
         return tn__fail(TN_EDTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s",
                         tn__dtypes[index->dtype].legacy);
-    if (o->dim.ndim == 0)
-        return tn_gather(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1)));
     if (x->ndim != index->ndim)
         return tn__fail(TN_EINVAL,
                         "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -446,6 +490,8 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
         of_x[d] = d == dim ? x->shape[d] : wide;
         of_index[d] = d == dim ? index->shape[d] : wide;
     }
+    if (x->ndim && x->shape[dim]) /* as in PyTorch an index counts round and round; NumPy takes one round, backwards */
+        index = tn_remainder(index, x->shape[dim]);
     return tn_gather(tn_expand(x, dims_from(of_x, x->ndim)), dim, tn_expand(index, dims_from(of_index, x->ndim)));
 }
 
@@ -461,13 +507,10 @@ static tn_tensor *values_for(const selection *s, tn_scalar values)
     if (!v) {
         if (!values.kind)
             return tn__fail(TN_ETYPE, "%s: values must be a tensor or a number", s->what);
+        if (tn__number_check(&values, s->x->dtype))
+            return NULL;
         return tn_expand(tn_full(TN_SHAPE(), values, .dtype = s->x->dtype, .device = s->x->device), result);
     }
-    if (v->dtype != s->x->dtype)
-        return tn__fail(TN_EDTYPE,
-                        "Index put requires the source and destination dtypes match, got %s for the destination and %s "
-                        "for the source.",
-                        tn__dtypes[s->x->dtype].legacy, tn__dtypes[v->dtype].legacy);
     if (v->ndim == 0 && v->device.type == TN_DEVICE_CPU)
         v = tn_to(v, .device = s->x->device);
     bool fits = v && v->ndim <= s->result_ndim;
@@ -479,6 +522,11 @@ static tn_tensor *values_for(const selection *s, tn_scalar values)
         return tn__fail(TN_EINVAL,
                         "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
                         tn__shape_str(v->shape, v->ndim).s, tn__shape_str(s->result, s->result_ndim).s);
+    if (v && v->dtype != s->x->dtype)
+        return tn__fail(TN_EDTYPE,
+                        "Index put requires the source and destination dtypes match, got %s for the destination and %s "
+                        "for the source.",
+                        tn__dtypes[s->x->dtype].legacy, tn__dtypes[v->dtype].legacy);
     return tn_expand(v, result);
 }
 
@@ -492,10 +540,10 @@ static bool fill_masked(const selection *s, tn_scalar value)
     return tn_masked_fill_(s->x, tn_reshape(s->mask, dims_from(shape, n)), value) != NULL;
 }
 
-static bool is_one_value(const selection *s, tn_scalar values)
+static bool is_one_value(tn_scalar values)
 {
     const tn_tensor *v = tn__operand(&values);
-    return values.kind && (v ? v->ndim == 0 && v->dtype == s->x->dtype : values.kind != TN_SCALAR_TENSOR);
+    return v ? v->ndim == 0 : values.kind && values.kind != TN_SCALAR_TENSOR;
 }
 
 /* Only the mask is looked at: where x[mask] = value needs no list of places. */
@@ -512,17 +560,23 @@ static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumul
     selection s = {.what = "index_put", .x = x};
     if (!given(s.what, x))
         return false;
-    if (!accumulate && is_one_value(&s, values) && only_mask(&s, indices))
+    const bool overlaps = tn__overlaps_itself(x->shape, x->stride, x->ndim);
+    const bool one = !accumulate && is_one_value(values);
+    if (one && !overlaps && only_mask(&s, indices))
         return fill_masked(&s, values);
-    s = (selection){.what = "index_put", .x = x};
-    if (!locate(&s, indices, false))
+    s = (selection){.what = "index_put", .x = x, .overlaps = overlaps};
+    if (!outline(&s, indices, false))
+        return false;
+    s.fills = one && values.kind != TN_SCALAR_TENSOR && s.n == 1 && s.ndim == 1;
+    tn_tensor *v = values_for(&s, values);
+    if (!v || !locate(&s))
         return false;
     int64_t shape[TN_MAX_DIMS];
     memcpy(shape, s.view->shape, sizeof shape);
     shape[s.dim] = s.places->numel;
-    tn_tensor *v = tn_reshape(values_for(&s, values), dims_from(shape, s.view->ndim));
-    if (!v || (v->numel == 0 && !tn__wants_grad(v)))
-        return v != NULL;
+    v = tn_reshape(v, dims_from(shape, s.view->ndim));
+    if (!v)
+        return false;
     return (accumulate ? tn_index_add_(s.view, s.dim, s.places, v) : tn_index_copy_(s.view, s.dim, s.places, v)) !=
            NULL;
 }

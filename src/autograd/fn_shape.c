@@ -191,21 +191,63 @@ tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
     return tn_permute(x, dims_from(order, x->ndim));
 }
 
+/* The sizes that a dimension d of n is cut into, a -1 among them made out. */
+static bool part_sizes(tn_dims sizes, int32_t d, int64_t n, int64_t *part)
+{
+    int64_t known = 1;
+    int32_t open = -1;
+    for (int32_t i = 0; i < sizes.ndim; i++) {
+        part[i] = sizes.dim[i];
+        const char *wrong = part[i] < -1                 ? "invalid shape dimension"
+                            : part[i] == -1 && open >= 0 ? "only one dimension can be inferred"
+                                                         : NULL;
+        if (wrong) {
+            tn__error(TN_EINVAL, "unflatten got an unexpected error:\n%s", wrong);
+            return false;
+        }
+        if (part[i] == -1)
+            open = i;
+        else if (__builtin_mul_overflow(known, part[i], &known))
+            known = -1;
+    }
+    if (open >= 0 && known == 0 && n == 0) {
+        tn__error(TN_EINVAL,
+                  "unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape %s "
+                  "because the unspecified dimension size -1 can be any value and is ambiguous",
+                  tn__shape_str(part, sizes.ndim).s);
+        return false;
+    }
+    if (open >= 0 ? known <= 0 || n % known : known != n) {
+        tn__error(TN_EINVAL,
+                  "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input "
+                  "tensor",
+                  tn__shape_str(part, sizes.ndim).s, (int)d, (long long)n);
+        return false;
+    }
+    if (open >= 0)
+        part[open] = n / known;
+    return true;
+}
+
 tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
 {
     int64_t shape[TN_MAX_DIMS], part[TN_MAX_DIMS];
     int32_t d, n = 0;
-    if (!given("unflatten", x) || !fits("unflatten", sizes) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!given("unflatten", x) || !fits("unflatten", sizes))
         return NULL;
-    if (x->ndim == 0 || sizes.ndim == 0 || x->ndim - 1 + sizes.ndim > TN_MAX_DIMS)
-        return tn__fail(TN_EINVAL, "unflatten: %d sizes for one dimension of %d", (int)sizes.ndim, (int)x->ndim);
-    if (tn__shape_check("unflatten", sizes, x->shape[d], part))
+    if (sizes.ndim == 0)
+        return tn__fail(TN_EINVAL, "unflatten: sizes must be non-empty");
+    if (tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
-    if (tn__numel(part, sizes.ndim) != x->shape[d])
+    if (x->ndim == 0)
         return tn__fail(TN_EINVAL,
-                        "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the "
-                        "input tensor",
-                        tn__shape_str(part, sizes.ndim).s, (int)d, (long long)x->shape[d]);
+                        "unflatten got an unexpected error:\nDimension specified as %d but tensor has no "
+                        "dimensions",
+                        (int)d);
+    if (x->ndim - 1 + sizes.ndim > TN_MAX_DIMS)
+        return tn__fail(TN_EINVAL, "unflatten: the result would have more than %d dimensions", TN_MAX_DIMS);
+    if (!part_sizes(sizes, d, x->shape[d], part))
+        return NULL;
     for (int32_t k = 0; k < x->ndim; k++) {
         if (k != d)
             shape[n++] = x->shape[k];
@@ -228,7 +270,7 @@ tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o
         return NULL;
     const int64_t n = x->ndim ? x->shape[d] : 1;
     if (n <= 1)
-        return tn_clone(x);
+        return tn__contiguous_copy(x);
     for (int64_t step = 1; step < n && x; step *= 2)
         x = tn_cat(
             TN_TENSORS(tn_slice(x, d, 0, step, 1), tn_mul(tn_slice(x, d, step, n, 1), tn_slice(x, d, 0, n - step, 1))),

@@ -165,7 +165,7 @@ static void pick_label(const char *labels, uint8_t variant, char *out, size_t si
     snprintf(out, size, "%.*s", (int)strcspn(p, " "), p);
 }
 
-/* log_softmax -> LogSoftmax */
+/* log_softmax -> LogSoftmax, log1p -> Log1P */
 static void camel(const char *name, char *out, size_t size)
 {
     size_t n = 0;
@@ -176,7 +176,7 @@ static void camel(const char *name, char *out, size_t size)
             continue;
         }
         out[n++] = (char)(up ? toupper((unsigned char)*name) : *name);
-        up = false;
+        up = isdigit((unsigned char)*name);
     }
     out[n] = '\0';
 }
@@ -190,18 +190,14 @@ tn__node_text tn__node_name(const tn__node *n)
         return t;
     }
     const char *labels = tn__ops[n->op].label;
-    if (*labels)
-        pick_label(labels, n->variant, label, sizeof label);
-    else
+    if (!*labels) { /* a number at the end of its own name counts nothing: Atan2Backward0 */
         camel(tn__op_name(n->op), label, sizeof label);
-    size_t len = strlen(label);
-    bool numbered = len && isdigit((unsigned char)label[len - 1]);
-    if (numbered)
-        snprintf(t.s, sizeof t.s, "%.*sBackward%c", (int)(len - 1), label, label[len - 1]);
-    else if (*labels) /* "Copys": CopyBackwards, PyTorch's spelling */
-        snprintf(t.s, sizeof t.s, "%.*sBackward%c", (int)(len - 1), label, label[len - 1]);
-    else
         snprintf(t.s, sizeof t.s, "%sBackward0", label);
+        return t;
+    }
+    pick_label(labels, n->variant, label, sizeof label);
+    const int last = (int)strlen(label) - 1; /* "Max1": MaxBackward1; "Copys": CopyBackwards, PyTorch's spelling */
+    snprintf(t.s, sizeof t.s, "%.*sBackward%c", last, label, label[last]);
     return t;
 }
 

@@ -24,8 +24,8 @@ static bool is_blank(const tn_tensor *t)
 static tn_status check_list(const tn__call *c)
 {
     if (c->n_in == 0)
-        return tn__error(TN_EINVAL, c->op == TN__OP_stack ? "stack expects a non-empty TensorList"
-                                                          : "torch.cat(): expected a non-empty list of Tensors");
+        return c->op == TN__OP_stack ? tn__error(TN_EINVAL, "stack expects a non-empty TensorList")
+                                     : tn__error(TN_EVALUE, "torch.cat(): expected a non-empty list of Tensors");
     return TN_OK;
 }
 
@@ -49,7 +49,9 @@ tn_status tn__infer_cat(tn__call *c)
         if (!first || (is_blank(first) && !is_blank(tn__in(c, i))))
             first = tn__in(c, i);
     }
-    if ((e = tn__infer_dim(c, first->ndim)))
+    if (is_blank(first)) /* all of them are: they join along any dimension */
+        c->attr->dim = 0;
+    else if ((e = tn__infer_dim(c, first->ndim)))
         return e;
     tn__spec *s = &c->spec[0];
     tn__spec_set(s, list_dtype(c), first->shape, first->ndim);

@@ -234,7 +234,7 @@ tn_status tn__infer_slice(tn__call *c)
     tn__spec *s = show(c);
     tn__attr *a = c->attr;
     if (s->ndim == 0)
-        return tn__error(TN_EINVAL, "slice() cannot be applied to a 0-dim tensor.");
+        return tn__error(TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
     tn_status e = tn__infer_dim(c, s->ndim);
     if (e)
         return e;

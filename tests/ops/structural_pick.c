@@ -187,14 +187,20 @@ static void run_index(void)
     each_array(index_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_reshape(tn_arange(0, 6, 1), TN_SHAPE(2, 3)), *i = tn_tensor_from(TN_LIST(0, 3));
-    REFUSED_INDEX(tn_index(x, TN_TENSORS(TN_NONE, i)), TN_EINDEX,
-                  "index 3 is out of bounds for dimension 1 with size 3",
+    REFUSED_INDEX(tn_index(x, TN_TENSORS(TN_NONE, i)), TN_EINDEX, /* PyTorch counts the indices, not the dimensions */
+                  "index 3 is out of bounds for dimension 0 with size 3",
                   "index 3 is out of bounds for dimension with size 3\n  seen by index");
     REFUSED_INDEX(tn_index(x, TN_TENSORS(tn_tensor_from(TN_LIST(-3)))), TN_EINDEX,
                   "index -3 is out of bounds for dimension 0 with size 2",
                   "index -3 is out of bounds for dimension with size 2");
     REFUSED(tn_index(x, TN_TENSORS(i, i, i)), TN_EINDEX, "too many indices for tensor of dimension 2");
-    REFUSED(tn_index(x, TN_TENSORS(TN_NONE, tn_eq(x, x))), TN_EINDEX, "too many indices for tensor of dimension 2");
+    REFUSED(tn_index(x, TN_TENSORS(TN_NONE, tn_eq(x, x))), TN_EINDEX,
+            "The shape of the mask [2, 3] at index 0 does not match the shape of the indexed tensor [2, 3] at index 1");
+    REFUSED(tn_index(x, TN_TENSORS(i, tn_ones(TN_SHAPE(3, 3), .dtype = TN_BOOL))), TN_EINDEX, "Dimension out of range");
+    REFUSED(tn_index(x, TN_TENSORS(tn_eq(x, x), i)), TN_EINDEX, "too many indices for tensor of dimension 2 (got 3)");
+    REFUSED(tn_index(tn_zeros(TN_SHAPE(0, 3)), TN_TENSORS(i)), TN_EINDEX, "out of bounds for dimension with size 0");
+    TRUTH(tn_equal(tn_index(tn_zeros(TN_SHAPE(2, 0)), TN_TENSORS(i)),
+                   tn_zeros(TN_SHAPE(2, 0)))); /* nothing is looked at */
     REFUSED(tn_index(x, TN_TENSORS(tn_ones(TN_SHAPE(2)))), TN_EINDEX,
             "tensors used as indices must be long, int, byte or bool tensors");
     REFUSED(tn_index(x, TN_TENSORS(i, tn_arange(0, 3, 1))), TN_EINDEX,
@@ -284,7 +290,7 @@ static void run_index_put(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_zeros(TN_SHAPE(2, 3)), *i = tn_tensor_from(TN_LIST(0, 1));
     REFUSED(
-        tn_index_put(x, TN_TENSORS(i), tn_scalar_t(i)), TN_EDTYPE,
+        tn_index_put(x, TN_TENSORS(i), tn_scalar_t(tn_tensor_from(TN_LIST(0)))), TN_EDTYPE,
         "Index put requires the source and destination dtypes match, got Float for the destination and Long for the "
         "source.");
     REFUSED(tn_index_put(x, TN_TENSORS(i), tn_scalar_t(tn_ones(TN_SHAPE(2)))), TN_EINVAL,
@@ -292,8 +298,11 @@ static void run_index_put(void)
     REFUSED_INDEX(tn_index_put(x, TN_TENSORS(tn_tensor_from(TN_LIST(2))), 1), TN_EINDEX,
                   "index 2 is out of bounds for dimension 0 with size 2",
                   "index 2 is out of bounds for dimension with size 2");
-    REFUSED(tn_index_put_(tn_expand(tn_ones(TN_SHAPE(3)), TN_SHAPE(2, 3)), TN_TENSORS(i), 1), TN_EINVAL,
-            "refers to a single memory location");
+    tn_tensor *wide = tn_expand(tn_zeros(TN_SHAPE(3)), TN_SHAPE(2, 3)); /* one memory, twice */
+    TRUTH(tn_equal(tn_index_put_(wide, TN_TENSORS(TN_NONE, i), 5),
+                   tn_expand(tn_tensor_from(TN_LIST(5.f, 5.f, 0.f)), TN_SHAPE(2, 3))));
+    TRUTH(tn_equal(tn_index_put_(wide, TN_TENSORS(tn_eq(wide, 0)), 1),
+                   tn_expand(tn_tensor_from(TN_LIST(5.f, 5.f, 1.f)), TN_SHAPE(2, 3))));
     REFUSED(tn_index_put_(tn_requires_grad_(tn_ones(TN_SHAPE(3)), true), TN_TENSORS(i), 1), TN_EGRAD,
             "a leaf Variable that requires grad is being used in an in-place operation.");
     REFUSED(tn_index_put(x, TN_TENSORS(i), tn_scalar_none()), TN_ETYPE, "values must be a tensor or a number");

@@ -413,7 +413,7 @@ static void run_slice(void)
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED(tn_slice(x, 0, 0, 2, 0), TN_EINVAL, "slice step must be positive");
     REFUSED(tn_slice(x, 0, 0, 2, -1), TN_EINVAL, "slice step must be positive");
-    REFUSED(tn_slice(tn_ones(TN_SHAPE()), 0, 0, 1, 1), TN_EINVAL, "slice() cannot be applied to a 0-dim tensor.");
+    REFUSED(tn_slice(tn_ones(TN_SHAPE()), 0, 0, 1, 1), TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
     tn_scope_close(s);
 }
 

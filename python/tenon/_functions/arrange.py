@@ -69,7 +69,7 @@ def diag(input, diagonal=0, *, out=None):
     """A matrix with this diagonal, of a 1-D tensor; of a matrix, its diagonal."""
     if input.dim() not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
-    return diag_embed(input, diagonal) if input.dim() == 1 else input.diagonal(diagonal).clone()
+    return diag_embed(input, diagonal) if input.dim() == 1 else _C.cat((input.diagonal(diagonal),))
 
 
 def diagflat(input, offset=0):
@@ -143,7 +143,8 @@ def take(input, index, *, out=None):
     if n == 0 and index.numel():
         raise IndexError("take(): tried to take from an empty tensor")
     if index.numel() and not (-n <= index.min().item() and index.max().item() < n):
-        raise IndexError("out of range: tried to access an index out of bounds of the tensor")
+        wrong = next(i for i in index.reshape(-1).tolist() if not -n <= i < n)
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {n} elements.")
     index = _C.where(index < 0, index + n, index)
     return input.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
 

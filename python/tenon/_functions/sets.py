@@ -4,6 +4,7 @@ import math
 
 from .. import _C
 from .._written import with_out
+from ..autograd.function import Function
 from .arrange import _dim
 
 __all__ = ["bincount", "bucketize", "histc", "isin", "searchsorted", "unique", "unique_consecutive"]
@@ -17,8 +18,26 @@ def _key(value):
     return (1, 0.0) if value != value else (0, value)
 
 
+def _no_derivative(node, name):
+    """A function whose result requires grad, and whose backward says that PyTorch has none for it either."""
+
+    def backward(ctx, *grads):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return type(node, (Function,), {"forward": staticmethod(lambda ctx, input, result: result), "backward": staticmethod(backward)})
+
+
+_NODES = {
+    (True, False): _no_derivative("Unique2", "_unique2"),
+    (True, True): _no_derivative("UniqueDim", "unique_dim"),
+    (False, False): _no_derivative("UniqueConsecutive", "unique_consecutive"),
+    (False, True): _no_derivative("UniqueDimConsecutive", "unique_dim_consecutive"),
+}
+
+
 def _groups(input, dim, order, return_inverse, return_counts):
     """unique, and unique_consecutive: of the elements, or of the slices along a dimension."""
+    sliced = dim is not None
     if dim is not None:
         dim = _dim(dim, input.dim())
         moved = input.transpose(0, dim) if input.dim() else input
@@ -39,7 +58,11 @@ def _groups(input, dim, order, return_inverse, return_counts):
         counts[-1] += 1
     whole = lambda v: _C.tensor(v, dtype=_C.int64, device=input.device)
     result = moved.detach().index_select(0, whole(first))
-    results = [result if dim is None else result.transpose(0, dim)]
+    if sliced:
+        result = result.transpose(0, dim)
+    if input.requires_grad and _C.is_grad_enabled():
+        result = _NODES[order, sliced].apply(input, result)
+    results = [result]
     if return_inverse:
         results.append(whole(inverse).reshape(input.shape) if dim is None else whole(inverse))
     if return_counts:

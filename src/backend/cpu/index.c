@@ -2,6 +2,7 @@
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "op/infer.h"
 
 enum { WORK = 32768 };
 
@@ -25,11 +26,13 @@ static int64_t element_offset(const tn__view *v, int64_t i)
 
 static tn_status out_of_range(const tn__launch *l, int64_t index, int64_t dim, int64_t size)
 {
+    const char *name = l->op == TN__OP__embedding ? "embedding" : tn__op_name(l->op);
     if (l->op == TN__OP__embedding || l->op == TN__OP_index_select)
-        return tn__error(TN_EINDEX, "index out of range in self: %s got index %lld for %lld entries",
-                         l->op == TN__OP__embedding ? "embedding" : "index_select", (long long)index, (long long)size);
-    return tn__error(TN_EINDEX, "index %lld is out of bounds for dimension %lld with size %lld", (long long)index,
-                     (long long)dim, (long long)size);
+        return tn__error(TN_EINDEX, "index out of range in self\n  %s got index %lld for %lld entries", name,
+                         (long long)index, (long long)size);
+    return tn__error(TN_EINDEX, "%sindex %lld is out of bounds for dimension %lld with size %lld\n  seen by %s",
+                     l->op == TN__OP_index_copy ? "index_copy_(): " : "", (long long)index, (long long)dim,
+                     (long long)size, name);
 }
 
 /* ---- are all indices inside? ---- */

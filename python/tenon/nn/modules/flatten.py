@@ -35,16 +35,7 @@ class Unflatten(Module):
         self.unflattened_size = unflattened_size
 
     def forward(self, input):
-        sizes = list(self.unflattened_size)
-        dim = self.dim + input.dim() if self.dim < 0 else self.dim
-        shape = list(input.shape)
-        known = 1
-        for n in sizes:
-            known *= 1 if n == -1 else n
-        if (-1 not in sizes and known != shape[dim]) or (-1 in sizes and (known == 0 or shape[dim] % known)):
-            raise RuntimeError(f"unflatten: Provided sizes {sizes} don't multiply up to the size of dim {dim} "
-                               f"({shape[dim]}) in the input tensor")
-        return input.reshape(shape[:dim] + sizes + shape[dim + 1:])
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
