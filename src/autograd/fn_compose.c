@@ -543,6 +543,15 @@ tn_tensor *tn__fn_clamp(tn_tensor *x, tn_scalar lower, tn_scalar upper)
     return tn__clamp(x, lower, upper);
 }
 
+tn_tensor *tn__fn_clamp_(tn_tensor *x, tn_scalar lower, tn_scalar upper)
+{
+    if (!lower.kind && !upper.kind)
+        return tn__fn_clamp(x, lower, upper);
+    if (!upper.kind)
+        return tn_clamp_min_(x, lower);
+    return lower.kind ? tn__clamp_(x, lower, upper) : tn_clamp_max_(x, upper);
+}
+
 tn_tensor *tn__fn_floor_divide(tn_scalar a, tn_scalar b)
 {
     return tn_div_floor(a, b);
