@@ -7,7 +7,7 @@
 #define SLOTS(name, text, doc) static const char slots_##name[] = text;
 PY_HAND_CALLS(SLOTS)
 #undef SLOTS
-static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp_bounds[] = "input lower upper",
+static const char slots_addmm_full[] = "input mat1 mat2 beta alpha",
                   slots_baddbmm_full[] = "input batch1 batch2 beta alpha";
 
 #define doc_add_alpha             "a + alpha * b"
@@ -26,7 +26,6 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha", slots_clamp
 #define doc_as_strided_at         "Any view of x's memory, in elements"
 #define doc_eye_any               "Ones on the diagonal of an n x m matrix"
 #define doc_arange_any            "start, start + step ... below end; integers give int64"
-#define doc_clamp_bounds          "x limited to lower .. upper"
 #define doc_addmm_full            "beta * x + alpha * (mat1 @ mat2), in place"
 #define doc_baddbmm_full          "beta * x + alpha * (batch1 @ batch2) of batches, in place"
 #define doc_any_of                "True if one element is non-zero"

@@ -38,7 +38,6 @@ PY_HAND_CALLS(PY_DECLARE)
 PY_HAND_CALLS_INPLACE(PY_DECLARE)
 PY_DECLARE(addmm_full)
 PY_DECLARE(baddbmm_full)
-PY_DECLARE(clamp_bounds)
 #undef PY_DECLARE
 
 /* Functions that return something else than one tensor. self is the tensor of a method, or NULL. */

@@ -264,24 +264,6 @@ tn_tensor *call_baddbmm_full_(const py_value *v)
     return structured(x, (tn_baddbmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
 }
 
-tn_tensor *call_clamp_bounds_(const py_value *v)
-{
-    tn_tensor *x = v[0].s.v.t;
-    if (!v[2].s.kind && v[1].s.kind)
-        return (tn_clamp_min__at)("", x, v[1].s);
-    if (!v[1].s.kind && v[2].s.kind)
-        return (tn_clamp_max__at)("", x, v[2].s);
-    tn_tensor *r = (tn_clamp_at)("", x, v[1].s, v[2].s);
-    if (!r || tn_can_cast(tn_tensor_dtype(r), tn_tensor_dtype(x)))
-        return put_into(x, r);
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_Format(PyExc_RuntimeError, "result type %s can't be cast to the desired output type %s",
-                 py_scalar_type_name(tn_tensor_dtype(r)), py_scalar_type_name(tn_tensor_dtype(x)));
-    PyGILState_Release(gil);
-    tn_release(r);
-    return NULL;
-}
-
 /* ---- scatter ---- */
 
 static tn_tensor *first_of_each(tn_tensor *t, tn_dims sizes)

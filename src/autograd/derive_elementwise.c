@@ -119,13 +119,20 @@ tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b)
     return tn_where(tn_eq(b, 0), 0, tn_mul(g, slope));
 }
 
+/* An operand as a tensor; a number becomes one of no dimensions, which does not decide about dtypes. */
+static tn_tensor *as_tensor(tn_scalar s, tn_device device)
+{
+    if (s.kind == TN_SCALAR_TENSOR)
+        return s.v.t;
+    return tn_full(TN_SHAPE(), tn__scalar_double(&s), .dtype = TN_F64, .device = device);
+}
+
 /* a^b * log(a), and 0 where a is 0 and b >= 0 */
 tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out)
 {
     if (a.kind != TN_SCALAR_TENSOR) {
         double base = tn__scalar_double(&a);
-        tn_tensor *grad =
-            tn_mul(g, tn_mul(out, tn_log(tn_full(TN_SHAPE(), base, .dtype = TN_F64, .device = g->device))));
+        tn_tensor *grad = tn_mul(g, tn_mul(out, tn_log(as_tensor(a, g->device))));
         return base != 0 ? grad : tn_where(tn_ge(b, 0), 0, grad);
     }
     tn_tensor *slope = tn_mul(out, tn_log(a.v.t));
@@ -141,7 +148,20 @@ static tn_scalar squared(tn_scalar s)
 
 tn_tensor *tn__atan2_grad(tn_tensor *g, tn_scalar of, tn_scalar a, tn_scalar b)
 {
-    return tn_mul(g, tn_div(of, tn_add(squared(a), squared(b))));
+    tn_tensor *square = tn_add(squared(a), squared(b));
+    return tn_mul(
+        g, tn_masked_fill(tn_div(of, square), tn_eq(square, 0), 0)); /* PyTorch's choice where there is no angle */
+}
+
+tn_tensor *tn__bce_grad(tn_tensor *g, tn_scalar p, tn_scalar y)
+{
+    return tn_mul(g, tn_div(tn_sub(p, y), tn_clamp_min(tn_mul(tn_sub(1, p), p), 1e-12)));
+}
+
+tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p)
+{
+    tn_tensor *t = as_tensor(p, g->device);
+    return tn_mul(g, tn_sub(tn_log1p(tn_neg(t)), tn_log(t)));
 }
 
 tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie)

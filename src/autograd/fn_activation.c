@@ -72,9 +72,10 @@ tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
 {
     if (!floating_there("elu", x))
         return NULL;
-    tn_tensor *above = tn_gt(x, 0); /* filled with 0, not clamped: a clamp has no slope at 0 */
-    tn_tensor *below = tn_mul(tn_expm1(tn_masked_fill(x, above, 0)), number_or(o->alpha, 1));
-    return tn_where(above, tn_scalar_t(x), tn_scalar_t(below));
+    tn_tensor *low =
+        tn_le(x, 0); /* the rest filled with 0, not clamped: a clamp has no slope at 0; NaN has that of x */
+    tn_tensor *below = tn_mul(tn_expm1(tn_where(low, x, 0)), number_or(o->alpha, 1));
+    return tn_where(low, tn_scalar_t(below), tn_scalar_t(x));
 }
 
 tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
@@ -90,6 +91,13 @@ tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
 
 /* ---- losses ---- */
 
+/* d^2 by a factor; 'there' where d is far, where nothing is squared: the slope of an infinite square would be NaN. */
+static tn_tensor *square_near_0(tn_tensor *d, tn_tensor *far, tn_tensor *there, double factor)
+{
+    tn_tensor *near = tn_mul(tn_square(tn_masked_fill(d, far, 0)), factor);
+    return tn_where(far, tn_scalar_t(there), tn_scalar_t(near));
+}
+
 tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smooth_l1_loss_options *o)
 {
     const double beta = number_or(o->beta, 1);
@@ -97,7 +105,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
     tn_tensor *d = floating_there("smooth_l1", tn_abs(tn__difference(x, target)));
     if (beta > 0)
-        d = tn_where(tn_lt(d, beta), tn_scalar_t(tn_mul(tn_square(d), 0.5 / beta)), tn_scalar_t(tn_sub(d, 0.5 * beta)));
+        d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
     return tn__reduce_loss(d, o->reduction);
 }
 
@@ -107,8 +115,7 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
     tn_tensor *d = floating_there("huber", tn_abs(tn__difference(x, target)));
-    d = tn_where(tn_le(d, delta), tn_scalar_t(tn_mul(tn_square(d), 0.5)),
-                 tn_scalar_t(tn_mul(tn_sub(d, 0.5 * delta), delta)));
+    d = square_near_0(d, tn_gt(d, delta), tn_mul(tn_sub(d, 0.5 * delta), delta), 0.5);
     if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
         d = tn_to(d, .dtype = x->dtype);
     return tn__reduce_loss(d, o->reduction);
@@ -126,8 +133,7 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
                         "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
                         "deprecated. Please ensure they have the same size.",
                         tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
-    tn_tensor *yes = tn_mul(target, tn_clamp_min(tn_log(x), -100)),
-              *no = tn_mul(tn_sub(1, target), tn_clamp_min(tn_log1p(tn_neg(x)), -100)), *loss = tn_neg(tn_add(yes, no));
+    tn_tensor *loss = tn__bce(x, target);
     if (o->weight && o->weight != TN_NONE)
         loss = tn_mul(loss, o->weight);
     return tn__reduce_loss(loss, o->reduction);

@@ -557,6 +557,15 @@ tn_tensor *tn__fn_clamp(tn_tensor *x, tn_scalar lower, tn_scalar upper)
     return tn__clamp(x, lower, upper);
 }
 
+tn_tensor *tn__fn_clamp_(tn_tensor *x, tn_scalar lower, tn_scalar upper)
+{
+    if (!lower.kind && !upper.kind)
+        return tn__fn_clamp(x, lower, upper);
+    if (!upper.kind)
+        return tn_clamp_min_(x, lower);
+    return lower.kind ? tn__clamp_(x, lower, upper) : tn_clamp_max_(x, upper);
+}
+
 tn_tensor *tn__fn_bitwise_not(tn_tensor *x)
 {
     if (!usable("bitwise_not", x))

@@ -280,11 +280,28 @@ tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o
 
 /* ---- norms ---- */
 
-/* The root of a sum of squares, and its gradient, are zero where that is. */
-static tn_tensor *root(tn_tensor *sum)
+/* The p-th root of a sum, and its gradient, are zero where that is. */
+static tn_tensor *root(tn_tensor *sum, double p)
 {
-    tn_tensor *zero = tn_eq(sum, 0);
-    return tn_where(zero, tn_scalar_t(sum), tn_scalar_t(tn_sqrt(tn_masked_fill(sum, zero, 1))));
+    tn_tensor *zero = tn_eq(sum, 0), *other = tn_masked_fill(sum, zero, 1);
+    other = p == 2 ? tn_sqrt(other) : tn_pow(other, 1 / p);
+    return tn_where(zero, tn_scalar_t(p < 0 ? tn_pow(sum, 1 / p) : sum), tn_scalar_t(other));
+}
+
+/* |x|^p, whose slope at 0 is 0, as PyTorch has it also for p < 1. */
+static tn_tensor *powers(tn_tensor *size, double p)
+{
+    if (p > 1)
+        return tn_pow(size, p);
+    tn_tensor *zero = tn_eq(size, 0);
+    return tn_masked_fill(tn_pow(tn_masked_fill(size, zero, 1), p), zero, p < 0 ? INFINITY : 0);
+}
+
+/* How many are not 0: the gradient is 0, and there is one. */
+static tn_tensor *count(tn_tensor *x, const tn_norm_options *o)
+{
+    tn_tensor *one = tn_add(tn_to(tn_ne(x, 0), .dtype = x->dtype), tn_mul(tn_sign(x), 0));
+    return tn_sum(one, .dim = o->dim, .keepdim = o->keepdim);
 }
 
 tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
@@ -298,7 +315,7 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
         return tn__fail(TN_EDTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
                         tn__dtypes[x->dtype].legacy);
     if (p == 2)
-        return root(tn_sum(tn_square(x), .dim = o->dim, .keepdim = o->keepdim));
+        return root(tn_sum(tn_square(x), .dim = o->dim, .keepdim = o->keepdim), 2);
     tn_tensor *size = tn_abs(x);
     if (p == INFINITY)
         return tn_amax(size, .dim = o->dim, .keepdim = o->keepdim);
@@ -306,11 +323,9 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
         return tn_amin(size, .dim = o->dim, .keepdim = o->keepdim);
     if (p == 1)
         return tn_sum(size, .dim = o->dim, .keepdim = o->keepdim);
-    if (p == 0 && x) { /* 1 where x is not 0, with a history whose derivative is 0 */
-        tn_tensor *one = tn__wants_grad(x) ? tn_add(tn_mul(tn_sign(x), 0), 1) : tn_ones_like(x);
-        return tn_sum(tn_where(tn_ne(x, 0), one, 0), .dim = o->dim, .keepdim = o->keepdim);
-    }
-    return tn_pow(tn_sum(tn_pow(size, p), .dim = o->dim, .keepdim = o->keepdim), 1 / p);
+    if (p == 0 && x)
+        return count(x, o);
+    return root(tn_sum(powers(size, p), .dim = o->dim, .keepdim = o->keepdim), p);
 }
 
 /* What PyTorch's linalg.matrix_norm asks of its operands, in its order; the two dimensions, wrapped. */

@@ -59,6 +59,10 @@ tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
 /* g * of / (a^2 + b^2) */
 tn_tensor *tn__atan2_grad(tn_tensor *g, tn_scalar of, tn_scalar a, tn_scalar b);
+/* g * (p - y) / (p (1 - p)), which is not divided by less than 1e-12 */
+tn_tensor *tn__bce_grad(tn_tensor *g, tn_scalar p, tn_scalar y);
+/* g * (log(1 - p) - log(p)) */
+tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p);
 /* g but where 'theirs', half of it where 'tie': NaN, which compares false, passes the gradient to both, as in PyTorch */
 tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie);
 /* Gradient of a bounded operand: where inside for a number; for a tensor bound where not beyond, and shared on a tie. */

@@ -70,8 +70,8 @@ static slope second(const row *r, const real *x, int k, int l)
 
 /* ---- where a row is smooth ---- */
 
-static const double ranges[][2] = {{-3, 3}, {0.2, 3}, {-0.9, 0.9}, {1.1, 4}};
-enum { RANGES = 4 };
+static const double ranges[][2] = {{-3, 3}, {0.2, 3}, {-0.9, 0.9}, {1.1, 4}, {0.1, 0.9}};
+enum { RANGES = 5 };
 
 static bool is_mask(const row *r, int k)
 {

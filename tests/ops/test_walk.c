@@ -112,14 +112,14 @@ static void shape_of(const scenario *s, part p, int32_t *ndim, int64_t *shape)
         shape[0] = 1;
 }
 
-/* Values that the row is defined for: gradients of tanh and sigmoid are of saved results, in [-1, 1] and [0, 1]; integers
- * are not divided by zero; number exponents of integers are not negative. */
+/* Values that the row is defined for: gradients of tanh and sigmoid are of saved results, in [-1, 1] and [0, 1], targets
+ * are probabilities; integers are not divided by zero; number exponents of integers are not negative. */
 static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
 {
     real v = kit_any_value(d);
     if (i == 1 && !strcmp(r->name, "_tanh_backward"))
         v = kit_round((real)kit_uniform(-1, 1), d);
-    if (i == 1 && !strcmp(r->name, "_sigmoid_backward"))
+    if (i == 1 && (!strcmp(r->name, "_sigmoid_backward") || !strcmp(r->name, "_bce")))
         v = kit_round((real)kit_uniform(0, 1), d);
     if (i > 0 && strstr(r->name, "_product") && kit_is_float(d)) /* the reference's products do not overflow */
         v = kit_round((real)kit_uniform(-9, 9), d);

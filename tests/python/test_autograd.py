@@ -1,9 +1,11 @@
 """Autograd from Python: modes, backward and grad, functions of one's own, hooks, gradcheck."""
 import math
+import os
 
 import pytest
 
-import tenon as torch
+os.environ.setdefault("TENON_FAKE_GPUS", "2")
+import tenon as torch  # noqa: E402
 from tenon.autograd import Function, gradcheck, gradgradcheck
 
 
@@ -295,6 +297,34 @@ def test_grad_of_a_computed_tensor_warns():
     y = leaf(2.0) * 2
     with pytest.warns(UserWarning, match="that is not a leaf Tensor is being accessed"):
         assert y.grad is None
+
+
+# ---- what is kept for backward ----
+
+# Operations of non-leaves x, y; which of x, y and the result may be written to before backward, as in PyTorch 2.15.
+KEPT = [
+    ("x / y", "r"), ("x / 2", "xr"), ("x.div_(y)", "xr"), ("x.div_(2)", "xr"), ("x * y", "r"), ("x + y", "xyr"),
+    ("x.clamp(0.2, 0.5)", "r"), ("x.clamp_(0.2, 0.5)", "xr"), ("x.clamp_(min=0.2)", "xr"), ("x.clamp_(max=0.5)", "xr"),
+    ("x.clamp_(y, y + 1)", "xr"), ("x.clamp_(y)", "xr"), ("x.clamp_(max=y)", "xr"), ("x.clamp_min_(0.2)", "xr"),
+    ("x.clip_(0.2, 0.5)", "xr"), ("x.exp()", "x"), ("x.exp_()", ""), ("x.sigmoid_()", ""), ("x.sin_()", "xr"),
+    ("F.normalize(x)", "r"), ("F.softsign(x)", "r"), ("x.square_()", "xr"), ("torch.where(x > 0.3, x, y)", "xyr"),
+]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("expression, free", KEPT, ids=[e for e, _ in KEPT])
+def test_what_may_be_written_to(expression, free, device):
+    for written in "-xyr":
+        leaves = [torch.tensor([[0.1, 0.7], [0.4, 0.9]], device=device, requires_grad=True) for _ in range(2)]
+        x, y = (t.clone() for t in leaves)
+        r = eval(expression, {"torch": torch, "F": torch.nn.functional, "x": x, "y": y})
+        if written != "-":
+            {"x": x, "y": y, "r": r}[written].detach()[r.detach() > 0] = 2.0
+        if written in "-" + free or (written == "y" and "y" not in expression):
+            r.sum().backward()
+        else:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                r.sum().backward()
 
 
 # ---- .data ----

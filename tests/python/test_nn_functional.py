@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-import tenon as torch
+os.environ.setdefault("TENON_FAKE_GPUS", "2")
+import tenon as torch  # noqa: E402
 import tenon.nn.functional as F
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "golden", "python_functional.json")
@@ -114,3 +115,52 @@ def test_one_hot_and_linear_are_there():
     assert F.one_hot(torch.tensor([1, 0]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
     assert F.linear(torch.ones(1, 2), torch.ones(3, 2), torch.ones(3)).tolist() == [[3.0, 3.0, 3.0]]
     assert F.linear(torch.ones(1, 2), torch.ones(3, 2)).tolist() == [[2.0, 2.0, 2.0]]
+
+
+INF, NAN = float("inf"), float("nan")
+
+# What PyTorch 2.15 gives at infinities, NaN, 0, the ends of ranges, and ties: operands a and b, their gradients.
+CORNERS = [
+    ('F.smooth_l1_loss(a, b, reduction="none")', [INF, -INF, 0.0, 1.0, -1.0, 3.0, NAN], [0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0],
+     [1.0, -1.0, 0.0, 1.0, -1.0, 0.0, NAN], [-1.0, 1.0, 0.0, -1.0, 1.0, 0.0, NAN]),
+    ('F.smooth_l1_loss(a, b, reduction="none", beta=0.5)', [INF, 0.5, -0.5, 0.25], [-INF, 0.0, 0.0, 0.0],
+     [1.0, 1.0, -1.0, 0.5], [-1.0, -1.0, 1.0, -0.5]),
+    ('F.huber_loss(a, b, reduction="none", delta=2.0)', [INF, -INF, 2.0, -2.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+     [2.0, -2.0, 2.0, -2.0, 1.0, 0.0], [-2.0, 2.0, -2.0, 2.0, -1.0, 0.0]),
+    ("F.elu(a)", [NAN, -INF, INF, 0.0, -1.0], None,
+     [1.0, 0.0, 1.0, 1.0, 0.367879], None),
+    ("F.celu(a, 2.0)", [NAN, -INF, INF, 0.0, -1.0], None,
+     [1.0, 0.0, 1.0, 1.0, 0.606531], None),
+    ('F.binary_cross_entropy(a, b, reduction="none")', [0.0, 0.0, 1.0, 1.0, 0.5], [0.0, 1.0, 0.0, 1.0, 0.25],
+     [0.0, -1e12, 1e12, 0.0, 1.0], [INF, INF, -INF, -INF, -0.0]),
+    ("torch.atan2(a, b)", [0.0, -0.0, 0.0, 1.0, INF], [0.0, 0.0, -1.0, 0.0, 1.0],
+     [0.0, 0.0, -1.0, 0.0, 0.0], [-0.0, 0.0, -0.0, -1.0, NAN]),
+    ("F.prelu(a.reshape(1, -1), b)", [INF, 1.0, -2.0, 0.0, -1.0], [INF, INF, 3.0, 0.5, 0.0],
+     [1.0, 1.0, 3.0, 0.5, 0.0], [0.0, 0.0, -2.0, 0.0, -1.0]),
+    ("torch.norm(a.reshape(2, 2), 3, 1)", [0.0, 0.0, 1.0, 2.0], None,
+     [0.0, 0.0, 0.23112, 0.924482], None),
+    ("torch.norm(a.reshape(2, 2), 0.5, 1)", [0.0, 4.0, 1.0, 4.0], None,
+     [0.0, 1.0, 3.0, 1.5], None),
+    ("torch.norm(a.reshape(2, 2), -1, 1)", [0.0, 4.0, 1.0, 4.0], None,
+     [0.0, 0.0, 0.64, 0.04], None),
+    ("F.normalize(a.reshape(2, 2))", [0.0, 0.0, 3.0, 4.0], None,
+     [1e12, 1e12, 0.032, -0.024], None),
+    ("F.normalize(a.reshape(2, 2), 3.0)", [0.0, 0.0, 0.0, 2.0], None,
+     [1e12, 1e12, 0.5, 0.0], None),
+    ('F.pairwise_distance(a.reshape(2, 2), b.reshape(2, 2), p=float("inf"), eps=0.0)', [1.0, 5.0, 0.0, 0.0], [0.0, 1.0, 0.0, 2.0],
+     [0.0, 1.0, 0.0, -1.0], [-0.0, -1.0, -0.0, 1.0]),
+    ("F.pairwise_distance(a.reshape(2, 2), b.reshape(2, 2), p=3.0, eps=0.0)", [1.0, 5.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0],
+     [0.061857, 0.989717, 0.0, 0.0], [-0.061857, -0.989717, -0.0, -0.0]),
+    ("a / b", [INF, 1.0, 0.0, 2.0], [2.0, INF, 0.0, 4.0],
+     [0.5, 0.0, INF, 0.25], [-INF, -0.0, NAN, -0.125]),
+]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_gradients_at_corners(device):
+    for expression, a, b, *expected in CORNERS:
+        a, b = (None if v is None else torch.tensor(v, device=device, requires_grad=True) for v in (a, b))
+        y = eval(expression, {"F": F, "torch": torch, "a": a, "b": b})
+        y.backward(torch.ones_like(y))
+        for x, grad in zip((a, b), expected):
+            assert x is None or x.grad.tolist() == pytest.approx(grad, rel=2e-6, abs=1e-6, nan_ok=True), expression

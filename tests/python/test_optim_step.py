@@ -7,7 +7,8 @@ import pickle
 
 import pytest
 
-import tenon as torch
+os.environ.setdefault("TENON_FAKE_GPUS", "2")
+import tenon as torch  # noqa: E402
 from tenon import nn, optim
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "golden", "python_optim.json")

@@ -95,26 +95,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
-def _norm(x, p, dim=None, keepdim=False):
-    """The p-norm, along a dimension or of all; 0 has the gradient 0."""
-    if p == 0:
-        return _reduce(_C.sum, (x != 0).to(x.dtype), dim, keepdim)
-    x = x.abs()
-    if p == math.inf:
-        return x.amax(() if dim is None else dim, keepdim)
-    if p == -math.inf:
-        return x.amin(() if dim is None else dim, keepdim)
-    if p == 1:
-        return _reduce(_C.sum, x, dim, keepdim)
-    total = _reduce(_C.sum, x * x if p == 2 else x**p, dim, keepdim)
-    zero = total.detach() == 0
-    root = _C.where(zero, 1.0, total)
-    return _C.where(zero, 0.0, root.sqrt() if p == 2 else root ** (1 / p)).to(x.dtype)
-
-
 def dist(input, other, p=2):
     """The p-norm of input - other."""
-    return _norm(input - other, p)
+    return _C._norm(input - other, p)
 
 
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
@@ -128,7 +111,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return _C._norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
 @with_out

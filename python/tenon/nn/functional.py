@@ -12,6 +12,8 @@ from tenon._C import _norm, promote_types as _promote_types, softmax as _softmax
 from tenon._tensor import _LEGACY
 from tenon.functional import broadcast_tensors as _broadcast_tensors
 
+from tenon._C import _norm as _p_norm
+
 from .._written import with_out as _with_out
 from ._norms import _no_grad, batch_norm, layer_norm, pad
 
@@ -22,6 +24,7 @@ nll_loss = _nn.nll_loss
 _mse_loss = _nn.mse_loss
 _l1_loss = _nn.l1_loss
 _bce_with_logits = _nn.binary_cross_entropy_with_logits
+_binary_cross_entropy = _nn.binary_cross_entropy
 _silu = _nn.silu
 _elu = _nn.elu
 _softplus = _nn.softplus
@@ -52,12 +55,6 @@ def relu(input, inplace=False):
 def relu_(input):
     """relu, in place"""
     return input.relu_()
-
-
-def _expm1(x):
-    """exp(x) - 1 for x <= 0, exact near 0."""
-    t = tanh(x * 0.5)
-    return 2 * t / (1 - t)
 
 
 def _log1p_exp(x):
@@ -114,7 +111,8 @@ def prelu(input, weight):
         weight = weight.reshape([1, n] + [1] * (input.dim() - 2))
     elif input.dim() == 0:
         weight = weight.reshape([])
-    return _where(input > 0, input, input * weight)
+    high = input > 0  # where input is not multiplied: the slopes of the product are nothing to it, be they infinite
+    return _where(high, input, _where(high, 0.0, input) * weight)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -130,7 +128,8 @@ def celu(input, alpha=1.0, inplace=False):
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     if inplace:
         return _in_place(lambda x: celu(x, alpha), input)
-    return _where(input > 0, input, alpha * _expm1(_where(input > 0, 0.0, input / alpha)))
+    low = input <= 0
+    return _where(low, alpha * _where(low, input / alpha, 0.0).expm1(), input)
 
 
 def selu(input, inplace=False):
@@ -282,17 +281,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 @_with_out
 def normalize(input, p=2.0, dim=1, eps=1e-12, *, out=None):
     """input divided by its p-norms along dim, none of them taken as less than eps"""
-    if p == 2.0:
-        norm = input.square().sum(dim, keepdim=True).sqrt()
-    elif p == 1.0:
-        norm = input.abs().sum(dim, keepdim=True)
-    elif p == 0.0:
-        norm = (input != 0).to(input.dtype).sum(dim, keepdim=True)
-    elif p == float("inf"):
-        norm = input.abs().amax(dim, keepdim=True)
-    else:
-        norm = input.abs().pow(p).sum(dim, keepdim=True).pow(1.0 / p)
-    return input / norm.clamp(min=eps)
+    return input / _p_norm(input, p, dim, True).clamp(min=eps)
 
 
 # ---- losses ----
@@ -410,22 +399,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise RuntimeError(f"Found dtype {_LEGACY[str(target.dtype)[6:]]} but expected {_LEGACY[str(input.dtype)[6:]]}")
     if ((input < 0) | (input > 1)).any():
         raise RuntimeError("all elements of input should be between 0 and 1")
-    loss = _bce_function().apply(input, target)
-    return _reduced(loss if weight is None else loss * weight, reduction)
-
-
-def _bce_function():
-    from ._bce import BinaryCrossEntropy  # needs tenon.autograd, which few programs that import this do
-
-    return BinaryCrossEntropy
+    return _binary_cross_entropy(input, target, weight, reduction)
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension"""
-    difference = (x1 - x2 + eps).abs()
-    if p == 2.0:
-        return difference.square().sum(-1, keepdim=keepdim).sqrt()
-    return difference.pow(p).sum(-1, keepdim=keepdim).pow(1.0 / p)
+    return _p_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):

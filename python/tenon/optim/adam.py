@@ -94,7 +94,8 @@ class Adam(OneByOne):
             square = _C.maximum(largest.clone() if group["differentiable"] else largest, square)
             largest.copy_(square)
         scale = square.sqrt() / (1 - beta2**step) ** 0.5 + group["eps"]
-        p.sub_(own["exp_avg"] / scale * (lr / (1 - beta1**step)))
+        average = own["exp_avg"].clone() if group["differentiable"] else own["exp_avg"]  # a recorded quotient keeps it
+        p.sub_(average / scale * (lr / (1 - beta1**step)))
 
 
 class AdamW(Adam):
