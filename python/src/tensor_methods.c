@@ -34,14 +34,15 @@ static PyObject *ints(tn_dims d)
     return tuple;
 }
 
-static PyObject *stride(PyObject *self, PyObject *args)
+static PyObject *stride(PyObject *self, PyObject *args, PyObject *kwds)
 {
+    static char *names[] = {"dim", NULL};
     PyObject *dim = NULL;
     int64_t d;
     tn_dims s = tn_tensor_stride(py_t(self));
-    if (!PyArg_ParseTuple(args, "|O:stride", &dim))
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "|O:stride", names, &dim))
         return NULL;
-    if (!dim)
+    if (!dim || dim == Py_None)
         return ints(s);
     if (py_int(dim, &d))
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "stride(): argument 'dim' must be int");
@@ -74,11 +75,11 @@ static PyObject *storage_offset(PyObject *self, PyObject *unused)
     return PyLong_FromLongLong(tn_tensor_storage_offset(py_t(self)));
 }
 
-/* The address of its first element; of a GPU's tensor that address is the device's. */
+/* The address of its first element, 0 where it has none; of a GPU's tensor that address is the device's. */
 static PyObject *data_ptr(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return PyLong_FromVoidPtr(tn_tensor_address(py_t(self)));
+    return PyLong_FromVoidPtr(tn_tensor_numel(py_t(self)) ? tn_tensor_address(py_t(self)) : NULL);
 }
 
 static PyObject *is_contiguous(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
@@ -313,7 +314,7 @@ static PyObject *retain_grad(PyObject *self, PyObject *unused)
 PyMethodDef py_tensor_methods[] = {
     HAND("size", size, METH_FASTCALL | METH_KEYWORDS,
          "size(dim: int | None = None) -> Any\n\nThe sizes of its dimensions, or of one."),
-    HAND("stride", stride, METH_VARARGS,
+    HAND("stride", stride, METH_VARARGS | METH_KEYWORDS,
          "stride(dim: int | None = None) -> Any\n\nSteps between neighbours, in elements."),
     HAND("dim", dim, METH_NOARGS, "dim() -> int\n\nHow many dimensions it has."),
     HAND("ndimension", dim, METH_NOARGS, "ndimension() -> int\n\nHow many dimensions it has."),

@@ -287,9 +287,9 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     return _C.full(size, fill_value, **_options(self, dtype, device, requires_grad, pin_memory))
 
 
-def new(self, *args):
+def new(self, *args, size=None):
     """Tensor(...), of this one's dtype and device."""
-    return Tensor(*args).to(self.device, self.dtype)
+    return Tensor(*(args if size is None else size)).to(self.device, self.dtype)
 
 
 # ---- conversions ----
@@ -322,6 +322,10 @@ def type_(self, dtype=None, non_blocking=False, **ignored):
         return self.to(device, getattr(_C, _BY_LEGACY[parts[-1]]), non_blocking=non_blocking)
     if not isinstance(dtype, _C.dtype) and isinstance(getattr(dtype, "dtype", None), _C.dtype):  # torch.FloatTensor
         return self.to("cpu", dtype.dtype, non_blocking=non_blocking)
+    if dtype is Tensor:
+        return self.to("cpu", _C.get_default_dtype(), non_blocking=non_blocking)
+    if not isinstance(dtype, _C.dtype):
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
     return self.to(dtype, non_blocking=non_blocking)
 
 
@@ -387,6 +391,14 @@ def apply_(self, function):
 
 def unflatten(self, dim, sizes):
     """One dimension as several, whose sizes multiply to its own; one of them may be -1."""
+    if not isinstance(dim, int):
+        raise TypeError(f"unflatten(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+    for i, size in enumerate(sizes):
+        if not isinstance(size, int):
+            kind = type(size).__name__
+            raise TypeError(f"unflatten(): argument 'sizes' (position 2) must be tuple of ints, but found element of type {kind} at pos {i}")
+    if len(sizes) == 0:
+        raise RuntimeError("unflatten: sizes must be non-empty")
     if dim < -self.dim() or dim >= max(self.dim(), 1):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim()}, {self.dim() - 1}], but got {dim})")
     dim %= self.dim()
