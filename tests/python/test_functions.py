@@ -363,7 +363,7 @@ def test_errors_as_pytorch_says_them(call, error, text):
 
 @pytest.mark.parametrize("shape, to, strides", [
     ((5,), (1, 1, 5), (5, 5, 1)), ((5,), (2, 1, 5), (0, 5, 1)), ((1, 5), (1, 1, 5), (5, 5, 1)), ((3, 1), (1, 3, 4), (3, 1, 0)),
-    ((1,), (1, 1, 1), (1, 1, 1)), ((), (1, 1), (1, 1)), ((5,), (3, 5), (0, 1))])
+    ((1,), (1, 1, 1), (1, 1, 1)), ((), (1, 1), (0, 0)), ((5,), (3, 5), (0, 1))])
 def test_a_new_dimension_of_one_is_as_unsqueeze_makes_it(shape, to, strides):
     assert torch.ones(shape).expand(to).stride() == strides
 
