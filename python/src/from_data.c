@@ -248,7 +248,7 @@ static int store(PyObject *o, void *ctx)
         status = truth < 0 ? -1 : 0;
     } else {
         tn_scalar s;
-        if (!PyFloat_Check(o) && py_number(o, &s) > 0 && !PyErr_Occurred())
+        if (!PyFloat_Check(o) && !PyLong_Check(o) && py_number(o, &s) > 0 && !PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
         double d = PyErr_Occurred() ? 0 : PyFloat_AsDouble(o);
         float single = (float)d;

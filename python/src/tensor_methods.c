@@ -76,11 +76,11 @@ static PyObject *storage_offset(PyObject *self, PyObject *unused)
     return PyLong_FromLongLong(tn_tensor_storage_offset(py_t(self)));
 }
 
-/* The address of its first element; of a GPU's tensor that address is the device's. */
+/* The address of its first element, 0 where it has none; of a GPU's tensor that address is the device's. */
 static PyObject *data_ptr(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return PyLong_FromVoidPtr(tn_tensor_address(py_t(self)));
+    return PyLong_FromVoidPtr(tn_tensor_numel(py_t(self)) ? tn_tensor_address(py_t(self)) : NULL);
 }
 
 static PyObject *run_is_contiguous(PyObject *self, py_value *v, int which)

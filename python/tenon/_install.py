@@ -32,6 +32,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         # the import system has just given the module the alias's spec; relative imports need its own
         module.__spec__, module.__loader__ = self._kept
+        _share_loaded()
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -50,6 +51,13 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec = importlib.machinery.ModuleSpec(name, _Loader(name), origin=f"alias of {ours}")
         spec.submodule_search_locations = []  # every module may have submodules: this finder is asked for them
         return spec
+
+
+def _share_loaded():
+    """Names every module of Tenon that is loaded: importing it later finds it, and does not put it in its package in the
+    place of a function of the same name (autograd.gradcheck)."""
+    for name in [n for n in sys.modules if n.startswith(_REAL + ".")]:
+        sys.modules.setdefault(_ALIAS + name[len(_REAL) :], sys.modules[name])
 
 
 def install_as_torch():

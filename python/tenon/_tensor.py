@@ -285,9 +285,9 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     return _C.full(size, fill_value, **_options(self, dtype, device, requires_grad, pin_memory))
 
 
-def new(self, *args):
+def new(self, *args, size=None):
     """Tensor(...), of this one's dtype and device."""
-    return Tensor(*args).to(self.device, self.dtype)
+    return Tensor(*(args if size is None else size)).to(self.device, self.dtype)
 
 
 # ---- conversions ----
@@ -320,6 +320,10 @@ def type_(self, dtype=None, non_blocking=False, **ignored):
         return self.to(device, getattr(_C, _BY_LEGACY[parts[-1]]), non_blocking=non_blocking)
     if not isinstance(dtype, _C.dtype) and isinstance(getattr(dtype, "dtype", None), _C.dtype):  # torch.FloatTensor
         return self.to("cpu", dtype.dtype, non_blocking=non_blocking)
+    if dtype is Tensor:
+        return self.to("cpu", _C.get_default_dtype(), non_blocking=non_blocking)
+    if not isinstance(dtype, _C.dtype):
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', dtype)}'")
     return self.to(dtype, non_blocking=non_blocking)
 
 

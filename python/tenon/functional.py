@@ -184,7 +184,7 @@ def cartesian_prod(*tensors):
 
 def block_diag(*tensors):
     """A matrix with these matrices along its diagonal, zeros elsewhere."""
-    tensors = _several(atleast_2d, tensors) if tensors else (_C.empty(1, 0),)
+    tensors = tuple(atleast_2d(t) for t in tensors) if tensors else (_C.empty(1, 0),)
     width = sum(t.shape[1] for t in tensors)
     rows, at = [], 0
     for t in tensors:

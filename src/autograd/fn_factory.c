@@ -2,7 +2,9 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "core/rng.h"
+#include "op/infer.h"
 #include <math.h>
+#include <string.h>
 #include <tenon/autograd.h>
 #include <tenon/tensor.h>
 
@@ -222,7 +224,7 @@ tn_tensor *tn__fn_randperm(int64_t n, const tn_options *o)
     return t;
 }
 
-/* What x has, where the options say nothing; a dense x's layout too. */
+/* What x has, where the options say nothing; its layout as clone keeps it. */
 static tn_tensor *like(tn_tensor *x, const tn_options *o)
 {
     if (!x || x == TN_NONE) {
@@ -233,11 +235,8 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
     tn_device device = x->device;
     if (tn__dtype_check("a factory", o->dtype) || (o->device.type && tn__device_resolve(o->device, &device)))
         return NULL;
-    s.strided = !tn__contiguous(x) && tn__is_dense(x->shape, x->stride, x->ndim);
-    for (int32_t d = 0; d < x->ndim; d++) {
-        s.shape[d] = x->shape[d];
-        s.stride[d] = x->stride[d];
-    }
+    memcpy(s.shape, x->shape, (size_t)x->ndim * sizeof *s.shape);
+    tn__keep_layout(&s, x);
     return finish(&s, device, o);
 }
 

@@ -27,6 +27,10 @@ static inline void tn__spec_set(tn__spec *s, tn_dtype dtype, const int64_t *shap
         s->shape[i] = shape[i];
 }
 
+/* A copy of x keeps the strides of a dense one, also where they say nothing; of others the order of their dimensions,
+ * without gaps. */
+void tn__keep_layout(tn__spec *s, const tn_tensor *x);
+
 static inline void tn__spec_like(tn__spec *s, const tn_tensor *t)
 {
     tn__spec_set(s, t->dtype, t->shape, t->ndim);

@@ -1,21 +1,28 @@
 /* Shape rules of copies, fills, random numbers and optimiser steps. */
 #include "core/rng.h"
 #include "op/infer.h"
+#include "op/iter.h"
 
-/* A dense tensor's copy keeps its strides, also where they say nothing; others become row-major. */
-static void keep_layout(tn__spec *s, const tn_tensor *x)
+void tn__keep_layout(tn__spec *s, const tn_tensor *x)
 {
-    if (!tn__contiguous(x) && !tn__is_dense(x->shape, x->stride, x->ndim))
-        return;
     s->strided = true;
-    for (int32_t d = 0; d < x->ndim; d++)
-        s->stride[d] = x->stride[d];
+    if (tn__contiguous(x) || tn__is_dense(x->shape, x->stride, x->ndim)) {
+        memcpy(s->stride, x->stride, (size_t)x->ndim * sizeof *s->stride);
+        return;
+    }
+    int32_t order[TN_MAX_DIMS];
+    int64_t step = 1;
+    tn__iter_order(x->shape, x->ndim, &x->stride, 1, order);
+    for (int32_t i = 0; i < x->ndim; i++) {
+        s->stride[order[i]] = step;
+        step *= TN_MAX(x->shape[order[i]], 1);
+    }
 }
 
 tn_status tn__infer_clone(tn__call *c)
 {
     tn__spec_like(&c->spec[0], tn__in(c, 0));
-    keep_layout(&c->spec[0], tn__in(c, 0));
+    tn__keep_layout(&c->spec[0], tn__in(c, 0));
     return tn__infer_one(c);
 }
 

@@ -363,7 +363,7 @@ def test_errors_as_pytorch_says_them(call, error, text):
 
 @pytest.mark.parametrize("shape, to, strides", [
     ((5,), (1, 1, 5), (5, 5, 1)), ((5,), (2, 1, 5), (0, 5, 1)), ((1, 5), (1, 1, 5), (5, 5, 1)), ((3, 1), (1, 3, 4), (3, 1, 0)),
-    ((1,), (1, 1, 1), (1, 1, 1)), ((), (1, 1), (1, 1)), ((5,), (3, 5), (0, 1))])
+    ((1,), (1, 1, 1), (1, 1, 1)), ((), (1, 1), (0, 0)), ((5,), (3, 5), (0, 1))])
 def test_a_new_dimension_of_one_is_as_unsqueeze_makes_it(shape, to, strides):
     assert torch.ones(shape).expand(to).stride() == strides
 
@@ -379,3 +379,33 @@ def test_older_constructors_take_the_cpu():
     assert torch.LongTensor(2, device="cpu").shape == (2,)
     with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu but device type: meta was passed"):
         torch.FloatTensor(2, device="meta")
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: torch.diff(torch.ones(3), prepend=torch.ones(2, 2)), RuntimeError,
+     "diff expects prepend or append to be the same dimension as input"),
+    (lambda: torch.diff(torch.ones(3, 4), dim=0, prepend=torch.ones(2, 3)), RuntimeError,
+     "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+     "input.size(1) = 4, but got tensor.size(1) = 3"),
+    (lambda: torch.ones(6).unflatten("a", (2, 3)), TypeError, "unflatten(): argument 'dim' (position 1) must be int, not str"),
+    (lambda: torch.ones(6).unflatten(0, ("b", 2)), TypeError,
+     "unflatten(): argument 'sizes' (position 2) must be tuple of ints, but found element of type str at pos 0"),
+    (lambda: torch.ones(6).unflatten(0, ()), RuntimeError, "unflatten: sizes must be non-empty"),
+    (lambda: torch.ones(3).type(float), ValueError, "invalid type: 'float'")])
+def test_errors_of_shapes_and_types(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_small_things_of_tensors():
+    assert torch.ones(3, 4).new(size=(2,)).shape == (2,) and torch.ones(3, 4).stride(dim=-1) == 1
+    assert torch.ones(3).type(torch.Tensor).dtype is torch.float32
+    assert torch.zeros(3)[3:].data_ptr() == 0 and torch.zeros(2, 0).data_ptr() == 0
+    assert torch.tensor([2**64, 1.5]).tolist() == [2.0**64, 1.5] and torch.tensor(2**64, dtype=torch.float64).item() == 2.0**64
+
+
+def test_copies_keep_the_order_of_dimensions():
+    x = torch.ones(4, 6)[::2].t()
+    assert [y.stride() for y in (x.clone(), x.double(), torch.empty_like(x), x.abs())] == [(1, 6)] * 4
+    assert torch.ones(4, 6)[:, ::2].clone().stride() == (3, 1) and torch.ones(3, 1).expand(3, 4).clone().stride() == (4, 1)

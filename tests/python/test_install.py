@@ -150,3 +150,9 @@ def test_workers_know_torch_too(tmp_path, method):
         "    print([b.tolist() for b in loader])\n"
     )
     assert ok("-m", "tenon", str(script)) == ["[[0, 1], [2, 3]]"]
+
+
+def test_a_module_does_not_hide_the_function_of_its_name():
+    program = "import torch, torch.autograd.gradcheck; from torch.autograd.gradcheck import GradcheckError\n"
+    program += "print(torch.autograd.gradcheck(lambda x: x * 2, torch.ones(2, dtype=torch.float64, requires_grad=True)))"
+    assert code(program) == ["True"]

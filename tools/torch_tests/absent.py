@@ -135,7 +135,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return spec
         root = name.split(".")[0]
         if root == "torch" and _has(name):
-            _open(importlib.import_module("tenon" + name[5:]))
+            importlib.import_module("tenon" + name[5:])
+            open_all()
             return None
         if not collecting or root not in ("torch", "caffe2", "functorch") + THIRD_PARTY:
             return None

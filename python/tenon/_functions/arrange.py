@@ -164,6 +164,15 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n == 0:
         return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
+    for t in parts:
+        if t.dim() != input.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for d in range(t.dim()):
+            if d != dim and t.shape[d] != input.shape[d]:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+                    f"dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {t.shape[d]}"
+                )
     if len(parts) > 1:
         input = _C.cat(parts, dim)
     for _ in range(min(n, input.shape[dim])):

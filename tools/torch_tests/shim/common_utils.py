@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import gc
-import importlib.util
+import importlib.machinery
 import inspect
 import io
 import itertools
@@ -35,7 +35,7 @@ _TestParametrizer = Parametrizer
 
 
 def _there(name):
-    return importlib.util.find_spec(name) is not None
+    return importlib.machinery.PathFinder.find_spec(name) is not None
 
 
 NATIVE_DEVICES = ("cpu", "cuda")
