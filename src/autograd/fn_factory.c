@@ -2,6 +2,7 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "core/rng.h"
+#include "op/infer.h"
 #include <math.h>
 #include <tenon/autograd.h>
 #include <tenon/tensor.h>
@@ -222,11 +223,9 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
     tn_device device = x->device;
     if (tn__dtype_check("a factory", o->dtype) || (o->device.type && tn__device_resolve(o->device, &device)))
         return NULL;
-    s.strided = !tn__contiguous(x) && tn__is_dense(x->shape, x->stride, x->ndim);
-    for (int32_t d = 0; d < x->ndim; d++) {
+    for (int32_t d = 0; d < x->ndim; d++)
         s.shape[d] = x->shape[d];
-        s.stride[d] = x->stride[d];
-    }
+    tn__layout_like(&s, x);
     return finish(&s, device, o);
 }
 

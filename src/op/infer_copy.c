@@ -2,28 +2,21 @@
 #include "core/rng.h"
 #include "op/infer.h"
 
-/* A dense tensor's copy keeps its strides, also where they say nothing; others become row-major. */
-static void keep_layout(tn__spec *s, const tn_tensor *x)
-{
-    if (!tn__contiguous(x) && !tn__is_dense(x->shape, x->stride, x->ndim))
-        return;
-    s->strided = true;
-    for (int32_t d = 0; d < x->ndim; d++)
-        s->stride[d] = x->stride[d];
-}
-
 tn_status tn__infer_clone(tn__call *c)
 {
     tn__spec_like(&c->spec[0], tn__in(c, 0));
-    keep_layout(&c->spec[0], tn__in(c, 0));
+    tn__layout_like(&c->spec[0], tn__in(c, 0));
     return tn__infer_one(c);
 }
 
 tn_status tn__infer_to_copy(tn__call *c)
 {
+    const tn_tensor *x = tn__in(c, 0);
     tn_status e = tn__infer_clone(c);
     if (c->attr->dtype)
         c->spec[0].dtype = c->attr->dtype;
+    if (!tn__contiguous(x) && !tn__is_dense(x->shape, x->stride, x->ndim))
+        c->spec[0].strided = false; /* as PyTorch's to() has it; its clone() keeps the order of dimensions */
     return e;
 }
 
