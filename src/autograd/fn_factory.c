@@ -235,8 +235,9 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
     tn_device device = x->device;
     if (tn__dtype_check("a factory", o->dtype) || (o->device.type && tn__device_resolve(o->device, &device)))
         return NULL;
-    memcpy(s.shape, x->shape, (size_t)x->ndim * sizeof *s.shape);
-    tn__keep_layout(&s, x);
+    for (int32_t d = 0; d < x->ndim; d++)
+        s.shape[d] = x->shape[d];
+    tn__layout_like(&s, x);
     return finish(&s, device, o);
 }
 

@@ -27,10 +27,6 @@ static inline void tn__spec_set(tn__spec *s, tn_dtype dtype, const int64_t *shap
         s->shape[i] = shape[i];
 }
 
-/* A copy of x keeps the strides of a dense one, also where they say nothing; of others the order of their dimensions,
- * without gaps. */
-void tn__keep_layout(tn__spec *s, const tn_tensor *x);
-
 static inline void tn__spec_like(tn__spec *s, const tn_tensor *t)
 {
     tn__spec_set(s, t->dtype, t->shape, t->ndim);
@@ -49,6 +45,13 @@ static inline const char *tn__op_name(tn__op_id op)
 {
     return tn__ops[op].name + (tn__ops[op].name[0] == '_');
 }
+
+/* The layout that PyTorch gives a new tensor like x: x's strides where it is dense, else the order of its dimensions. Sets the
+ * spec's strides; its shape must be x's. infer_layout.c */
+void tn__layout_like(tn__spec *s, const tn_tensor *x);
+
+/* The layout of an elementwise result, as PyTorch's TensorIterator chooses it; the spec's shape is the broadcast one. */
+void tn__layout_of_operands(const tn__call *c, tn__spec *s);
 
 /* The element furthest from the first, in elements of memory, where there is one; strides are not negative. */
 int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);

@@ -1,36 +1,22 @@
 /* Shape rules of copies, fills, random numbers and optimiser steps. */
 #include "core/rng.h"
 #include "op/infer.h"
-#include "op/iter.h"
-
-void tn__keep_layout(tn__spec *s, const tn_tensor *x)
-{
-    s->strided = true;
-    if (tn__contiguous(x) || tn__is_dense(x->shape, x->stride, x->ndim)) {
-        memcpy(s->stride, x->stride, (size_t)x->ndim * sizeof *s->stride);
-        return;
-    }
-    int32_t order[TN_MAX_DIMS];
-    int64_t step = 1;
-    tn__iter_order(x->shape, x->ndim, &x->stride, 1, order);
-    for (int32_t i = 0; i < x->ndim; i++) {
-        s->stride[order[i]] = step;
-        step *= TN_MAX(x->shape[order[i]], 1);
-    }
-}
 
 tn_status tn__infer_clone(tn__call *c)
 {
     tn__spec_like(&c->spec[0], tn__in(c, 0));
-    tn__keep_layout(&c->spec[0], tn__in(c, 0));
+    tn__layout_like(&c->spec[0], tn__in(c, 0));
     return tn__infer_one(c);
 }
 
 tn_status tn__infer_to_copy(tn__call *c)
 {
+    const tn_tensor *x = tn__in(c, 0);
     tn_status e = tn__infer_clone(c);
     if (c->attr->dtype)
         c->spec[0].dtype = c->attr->dtype;
+    if (!tn__contiguous(x) && !tn__is_dense(x->shape, x->stride, x->ndim))
+        c->spec[0].strided = false; /* as PyTorch's to() has it; its clone() keeps the order of dimensions */
     return e;
 }
 
