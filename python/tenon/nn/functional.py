@@ -404,7 +404,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension"""
-    return _p_norm(x1 - x2 + eps, p, -1, keepdim)
+    difference = x1 - x2 + eps
+    return _p_norm(difference if difference.is_floating_point() else difference / 1, p, -1, keepdim)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
