@@ -32,6 +32,7 @@ def test_handlers_run_while_the_host_waits():
     def handler(*args):
         seen.append(end.query())
         if len(seen) == 2:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             raise Stop
 
     signal.signal(signal.SIGALRM, handler)
@@ -44,8 +45,7 @@ def test_handlers_run_while_the_host_waits():
             signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
             with pytest.raises(Stop):  # the first time the handler returns, and the wait goes on
                 wait()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        assert seen == [False, False] and end.query() is False
+        assert len(seen) >= 2 and not any(seen) and end.query() is False
     assert torch.ones(3, device="cuda").sum().item() == 3  # another stream: the GPU is as usable as before
     leave()
 

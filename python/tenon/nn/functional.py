@@ -12,8 +12,6 @@ from tenon._C import _norm, promote_types as _promote_types, softmax as _softmax
 from tenon._tensor import _LEGACY
 from tenon.functional import broadcast_tensors as _broadcast_tensors
 
-from tenon._C import _norm as _p_norm
-
 from .._written import with_out as _with_out
 from ._norms import _no_grad, batch_norm, layer_norm, pad
 
@@ -281,7 +279,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 @_with_out
 def normalize(input, p=2.0, dim=1, eps=1e-12, *, out=None):
     """input divided by its p-norms along dim, none of them taken as less than eps"""
-    return input / _p_norm(input, p, dim, True).clamp(min=eps)
+    return input / _norm(input, p, dim, True).clamp(min=eps)
 
 
 # ---- losses ----
@@ -404,7 +402,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension"""
-    return _p_norm(x1 - x2 + eps, p, -1, keepdim)
+    difference = x1 - x2 + eps
+    return _norm(difference if difference.is_floating_point() else difference / 1, p, -1, keepdim)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
