@@ -110,15 +110,12 @@ tn_tensor *call_round_decimals(const py_value *v)
 
 tn_tensor *call_round_decimals_(const py_value *v)
 {
-    tn_tensor *x = v[0].s.v.t;
-    int64_t d = v[1].s.v.i;
-    if (!d)
-        return tn_round__at("", x);
-    if (!decimals_fit(x))
-        return NULL;
-    tn_scalar ten = tn_scalar_f(pow(10, (double)(d < 0 ? -d : d)));
-    binary_inplace *there = d < 0 ? tn_div__at : tn_mul__at, *back = d < 0 ? tn_mul__at : tn_div__at;
-    return there("", x, ten) && tn_round__at("", x) ? back("", x, ten) : NULL;
+    if (!v[1].s.v.i)
+        return tn_round__at("", v[0].s.v.t);
+    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    tn_tensor *r = call_round_decimals(v), *x = r ? tn_copy__opt(v[0].s.v.t, r, &o) : NULL; /* one write, one version */
+    tn_release(r);
+    return x;
 }
 
 /* ---- variance ---- */

@@ -57,7 +57,7 @@ def broadcast_tensors(*tensors):
     """The tensors, expanded to one shape."""
     tensors = _list(tensors)
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)  # as PyTorch: no view where none is needed
 
 
 def _at_least(tensors, raise_one):

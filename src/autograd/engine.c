@@ -103,12 +103,34 @@ static tn_status add_to(task *k, tn_tensor **sum, tn__stream **on, tn__stream *h
 /* How a leaf's gradient grows. */
 typedef enum growth { IN_PLACE, SUM, TAKEN, CLONED } growth;
 
+/* A gradient lies as its leaf does, where that is dense, else row-major: PyTorch's contract, by which optimisers read both
+ * alike. */
+static bool lies_as(const tn_tensor *g, const tn_tensor *leaf)
+{
+    if (!tn__contiguous(leaf) && !tn__is_dense(leaf->shape, leaf->stride, leaf->ndim))
+        return tn__contiguous(g);
+    for (int32_t d = 0; d < g->ndim; d++)
+        if (g->shape[d] == 1 ? g->stride[d] == 0 : g->stride[d] != leaf->stride[d])
+            return false;
+    return true;
+}
+
+static tn_tensor *lying_as(tn_tensor *g, tn_tensor *leaf)
+{
+    if (!tn__contiguous(leaf) && !tn__is_dense(leaf->shape, leaf->stride, leaf->ndim))
+        return tn__contiguous_copy(g);
+    tn_tensor *made = tn_empty_like(leaf, .dtype = g->dtype);
+    return made ? tn_copy_(made, g) : NULL;
+}
+
 static growth growth_of(const task *k, const tn_tensor *leaf, tn_tensor *g)
 {
     if (leaf->grad)
         return k->record || tn__wants_grad(leaf->grad) ? SUM : IN_PLACE;
-    return tn__is_private(g) || k->record ? TAKEN
-                                          : CLONED; /* a view of something: the leaf's gradient must be its own */
+    if (k->record)
+        return TAKEN;
+    return tn__is_private(g) && lies_as(g, leaf) ? TAKEN
+                                                 : CLONED; /* of a view of something: a leaf's gradient is its own */
 }
 
 /* On the current streams. *old: what the leaf had, to be released. */
@@ -117,7 +139,7 @@ static tn_status add_to_leaf(const task *k, tn_tensor *leaf, tn_tensor *g, growt
     tn_tensor *total;
     if (how == IN_PLACE)
         return tn_add_(leaf->grad, g) ? TN_OK : tn_error_code();
-    total = how == TAKEN ? tn__object_retain(g) : own(k, how == SUM ? tn_add(leaf->grad, g) : tn_clone(g));
+    total = how == TAKEN ? tn__object_retain(g) : own(k, how == SUM ? tn_add(leaf->grad, g) : lying_as(g, leaf));
     if (!total)
         return tn_error_code();
     *old = leaf->grad;

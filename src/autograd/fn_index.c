@@ -30,6 +30,14 @@ static tn_dims dims_from(const int64_t *shape, int32_t ndim)
 
 /* ---- where x is not zero ---- */
 
+/* [ndim, n] as [n, ndim], with PyTorch's strides where n is 0, too. */
+static tn_tensor *shown_by_place(tn_tensor *places)
+{
+    return places
+               ? tn_as_strided(places, TN_SHAPE(places->shape[1], places->shape[0]), TN_SHAPE(1, places->shape[1]), 0)
+               : NULL;
+}
+
 /* int64 [n, ndim] of a mask. The number is read: on a GPU that waits for it. */
 static tn_tensor *places_of_mask(tn_tensor *mask)
 {
@@ -47,7 +55,7 @@ static tn_tensor *places_of_mask(tn_tensor *mask)
         count = running && running->numel == 0 ? tn_sum(mask) : tn_select(running, 0, -1);
     }
     const double n = count ? tn_item(count) : NAN;
-    return n >= 0 ? tn__nonzero(mask, running, (int64_t)n) : NULL;
+    return n >= 0 ? shown_by_place(tn__nonzero(mask, running, (int64_t)n)) : NULL;
 }
 
 static bool given(const char *what, tn_tensor *t)

@@ -51,6 +51,12 @@ static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool ea
                       dims_from(shape, x->ndim)); /* of one element the expanded view would do: no copy */
 }
 
+/* What was repeated is a copy, however often and even if there is nothing of it. */
+static tn_tensor *copied(tn_tensor *out, const tn_tensor *x)
+{
+    return out && out->storage && out->storage == x->storage ? tn__contiguous_copy(out) : out;
+}
+
 tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -70,7 +76,7 @@ tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
     tn_tensor *out = tn_reshape(x, dims_from(shape, n));
     for (int32_t d = n - 1; d >= 0; d--)
         out = repeat_along(out, d, repeats.dim[d], false);
-    return out == x ? tn_clone(x) : out;
+    return copied(out, x);
 }
 
 tn_tensor *tn__fn_tile(tn_tensor *x, tn_dims dims)
@@ -121,7 +127,7 @@ tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_re
         const int64_t times = tn__scalar_int(&repeats);
         if (times < 0)
             return tn__fail(TN_EINVAL, "Repeats must be non-negative");
-        return times == 1 ? tn_clone(x) : repeat_along(x, d, times, true);
+        return copied(repeat_along(x, d, times, true), x);
     }
     if (list->dtype != TN_I64 && list->dtype != TN_I32)
         return tn__fail(TN_EDTYPE, "repeats has to be Long or Int tensor");

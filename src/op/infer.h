@@ -50,6 +50,9 @@ static inline const char *tn__op_name(tn__op_id op)
     return tn__ops[op].name + (tn__ops[op].name[0] == '_');
 }
 
+/* The layout of an elementwise result, as PyTorch's TensorIterator chooses it; the spec's shape is the broadcast one. */
+void tn__layout_of_operands(const tn__call *c, tn__spec *s);
+
 /* The element furthest from the first, in elements of memory, where there is one; strides are not negative. */
 int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);
 

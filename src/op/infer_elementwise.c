@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "op/infer.h"
 #include "op/iter.h"
 #include <stdio.h>
 
@@ -238,33 +238,6 @@ static tn_status broadcast(tn__spec *s, const tn_tensor *t)
     return TN_OK;
 }
 
-/* The result's layout follows the operands', as PyTorch's does: a transposed operand gives a transposed result. */
-static void choose_layout(const tn__call *c, tn__spec *s)
-{
-    int64_t stride[TN__MAX_OPERANDS][TN_MAX_DIMS];
-    int32_t order[TN_MAX_DIMS], n = 0;
-    bool plain = true;
-    for (int32_t i = 0; i < c->n_in; i++) {
-        const tn_tensor *t = tn__operand(&c->in[i]);
-        if (!t || t->ndim == 0)
-            continue;
-        int32_t lead = s->ndim - t->ndim;
-        for (int32_t d = 0; d < s->ndim; d++)
-            stride[n][d] = d < lead || t->shape[d - lead] == 1 ? 0 : t->stride[d - lead];
-        plain &= tn__contiguous(t);
-        n++;
-    }
-    if (plain)
-        return;
-    tn__iter_order(s->shape, s->ndim, (const int64_t(*)[TN_MAX_DIMS])stride, n, order);
-    int64_t step = 1;
-    for (int32_t i = 0; i < s->ndim; i++) {
-        s->stride[order[i]] = step;
-        step *= TN_MAX(s->shape[order[i]], 1);
-    }
-    s->strided = true;
-}
-
 static uint8_t variant_of(const tn__call *c)
 {
     if (c->n_in < 2)
@@ -321,6 +294,6 @@ tn_status tn__infer_elementwise(tn__call *c)
     c->n_out = 1;
     c->variant = variant_of(c);
     if (!c->inplace)
-        choose_layout(c, s);
+        tn__layout_of_operands(c, s);
     return TN_OK;
 }

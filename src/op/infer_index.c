@@ -210,9 +210,10 @@ tn_status tn__infer_fold_index(tn__call *c)
     return tn__infer_one(c);
 }
 
+/* One row for each dimension, so that each dimension's places lie together: tn_nonzero shows it the other way round. */
 tn_status tn__infer_nonzero(tn__call *c)
 {
-    const int64_t shape[] = {c->attr->n, tn__in(c, 0)->ndim};
+    const int64_t shape[] = {tn__in(c, 0)->ndim, c->attr->n};
     tn__spec_set(&c->spec[0], TN_I64, shape, 2);
     return tn__infer_one(c);
 }

@@ -52,16 +52,13 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     first, second = _dim(dim1, n), _dim(dim2, n)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    if first > second:
-        first, second, offset = second, first, -offset
     size = input.shape[-1] + abs(offset)
-    batch = tuple(input.shape[:-1])
-    result = _C.zeros(batch + (size * size,), dtype=input.dtype, device=input.device)
-    start = offset if offset >= 0 else -offset * size
-    index = _C.arange(input.shape[-1], device=input.device) * (size + 1) + start
-    result = result.index_copy(-1, index, input).reshape(batch + (size, size))
-    order = iter(range(n - 2))
-    return result.permute(tuple(n - 2 if d == first else n - 1 if d == second else next(order) for d in range(n)))
+    shape = list(input.shape[:-1])
+    for d in sorted((first, second)):
+        shape.insert(d, size)
+    result = _C.zeros(shape, dtype=input.dtype, device=input.device)
+    result.diagonal(offset, dim1, dim2).copy_(input)
+    return result
 
 
 @with_out

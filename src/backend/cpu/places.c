@@ -117,8 +117,8 @@ tn_status tn__cpu_nonzero(const tn__launch *l)
     for (int64_t row = 0, k = 0; k < n && width; row++, mask += width) {
         for (int64_t i = 0; i < width && k < n; i++) {
             for (int32_t d = 0; d < last; d++)
-                out[k * x->ndim + d] = at[d];
-            out[k * x->ndim + last] = i;
+                out[d * n + k] = at[d];
+            out[last * n + k] = i;
             k += mask[i] != 0;
         }
         for (int32_t d = last - 1; d >= 0 && ++at[d] == x->shape[d]; d--)

@@ -55,7 +55,7 @@ tn_status tn__gpu_nonzero(const tn__launch *l)
         return tn_error_code();
     if (l->out[0].numel == 0)
         return TN_OK;
-    tn_matrices m = {.matrices = x->numel, .ndim = x->ndim};
+    tn_matrices m = {.matrices = x->numel, .ndim = x->ndim, .rows = l->attr->n};
     for (int32_t d = 0; d < x->ndim; d++)
         m.shape[d] = x->shape[d];
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(l->in[1].data), TN__GPU_MEMORY(l->out[0].data),

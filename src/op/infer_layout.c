@@ -1,0 +1,111 @@
+/* The strides of new tensors. Programs print them, view by them and hand them to NumPy: they are PyTorch's to the letter,
+ * those of dimensions of one element and of empty tensors as well. */
+#include "op/infer.h"
+#include "op/iter.h"
+
+static bool is_row_major(const int32_t *order, int32_t ndim)
+{
+    for (int32_t i = 0; i < ndim; i++)
+        if (order[i] != ndim - 1 - i)
+            return false;
+    return true;
+}
+
+static void take_strides(tn__spec *s, const int64_t *stride)
+{
+    s->strided = true;
+    for (int32_t d = 0; d < s->ndim; d++)
+        s->stride[d] = stride[d];
+}
+
+/* NHWC: [n, c, h, w] with the channels beside each other. */
+static bool channels_last(const tn_tensor *t)
+{
+    static const int32_t order[] = {1, 3, 2, 0};
+    int64_t expect = 1;
+    if (t->ndim != 4)
+        return false;
+    for (int32_t i = 0; i < 4; i++) {
+        if (t->shape[order[i]] != 1 && t->stride[order[i]] != expect)
+            return false;
+        expect *= t->shape[order[i]];
+    }
+    return true;
+}
+
+/* What PyTorch gives to its kernels as a constant, not as an operand, has no say. */
+static bool numbers_count(const tn__call *c)
+{
+    return tn__ops[c->op].rule != R_POW && tn__ops[c->op].rule != R_CLAMP && c->op != TN__OP_clamp_min &&
+           c->op != TN__OP_clamp_max;
+}
+
+/* Are the strides those of a new row-major tensor, in dimensions of one element too? */
+static bool canonical(const tn_tensor *t)
+{
+    int64_t expect = 1;
+    for (int32_t d = t->ndim - 1; d >= 0; d--) {
+        if (t->stride[d] != expect)
+            return false;
+        expect *= TN_MAX(t->shape[d], 1);
+    }
+    return true;
+}
+
+typedef struct layouts {
+    const tn_tensor *tensor[TN__MAX_OPERANDS];
+    int32_t n;
+    bool plain, canonical, same_shape, same_strides, dense, nhwc;
+} layouts;
+
+static layouts look(const tn__call *c)
+{
+    layouts l = {
+        .plain = true, .canonical = true, .same_shape = true, .same_strides = true, .dense = true, .nhwc = true};
+    for (int32_t i = 0; i < c->n_in; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (!t) {
+            l.same_shape &= !numbers_count(c);
+            continue;
+        }
+        const tn_tensor *first = l.n ? l.tensor[0] : t;
+        l.plain &= tn__contiguous(t);
+        l.canonical &= l.plain && canonical(t);
+        l.same_shape &= tn__same_shape(t->shape, t->ndim, first->shape, first->ndim);
+        l.tensor[l.n++] = t;
+    }
+    for (int32_t i = 0; i < l.n && !l.plain && l.same_shape; i++) {
+        const tn_tensor *t = l.tensor[i];
+        l.same_strides &= tn__same_shape(t->stride, t->ndim, l.tensor[0]->stride, l.tensor[0]->ndim);
+        l.dense &= tn__contiguous(t) || tn__is_dense(t->shape, t->stride, t->ndim);
+        l.nhwc &= channels_last(t);
+    }
+    return l;
+}
+
+void tn__layout_of_operands(const tn__call *c, tn__spec *s)
+{
+    int64_t stride[TN__MAX_OPERANDS][TN_MAX_DIMS], step = 1;
+    int32_t order[TN_MAX_DIMS];
+    const layouts l = look(c);
+    if (s->ndim == 0 || (l.plain && (l.same_shape || (l.canonical && tn__numel(s->shape, s->ndim) > 0))))
+        return;
+    if (l.same_shape && l.dense && l.same_strides && !l.nhwc) {
+        take_strides(s, l.tensor[0]->stride);
+        return;
+    }
+    for (int32_t i = 0; i < l.n; i++) {
+        const tn_tensor *t = l.tensor[i];
+        int32_t lead = s->ndim - t->ndim;
+        for (int32_t d = 0; d < s->ndim; d++)
+            stride[i][d] = d < lead || (t->shape[d - lead] == 1 && s->shape[d] != 1) ? 0 : t->stride[d - lead];
+    }
+    tn__iter_order(s->shape, s->ndim, (const int64_t(*)[TN_MAX_DIMS])stride, l.n, order);
+    if (is_row_major(order, s->ndim))
+        return;
+    s->strided = true;
+    for (int32_t i = 0; i < s->ndim; i++) {
+        s->stride[order[i]] = step;
+        step *= s->shape[order[i]]; /* 0 beyond a dimension of none */
+    }
+}
