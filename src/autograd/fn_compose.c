@@ -344,9 +344,10 @@ tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target)
 {
     if (!x || !target || x == TN_NONE || target == TN_NONE)
         return tn_sub(x, target); /* which says so */
-    if (x->dtype != target->dtype && x->ndim == 0 && target->ndim)
+    bool apart = x->device.type != target->device.type; /* then one of them stands for a number */
+    if (!apart && x->dtype != target->dtype && x->ndim == 0 && target->ndim)
         x = tn_expand(x, shape_of(target));
-    else if (x->dtype != target->dtype && target->ndim == 0 && x->ndim)
+    else if (!apart && x->dtype != target->dtype && target->ndim == 0 && x->ndim)
         target = tn_expand(target, shape_of(x));
     return tn_sub(x, target);
 }

@@ -11,12 +11,9 @@ tn_status tn__infer_clone(tn__call *c)
 
 tn_status tn__infer_to_copy(tn__call *c)
 {
-    const tn_tensor *x = tn__in(c, 0);
     tn_status e = tn__infer_clone(c);
     if (c->attr->dtype)
         c->spec[0].dtype = c->attr->dtype;
-    if (!tn__contiguous(x) && !tn__is_dense(x->shape, x->stride, x->ndim))
-        c->spec[0].strided = false; /* as PyTorch's to() has it; its clone() keeps the order of dimensions */
     return e;
 }
 

@@ -409,3 +409,36 @@ def test_copies_keep_the_order_of_dimensions():
     x = torch.ones(4, 6)[::2].t()
     assert [y.stride() for y in (x.clone(), x.double(), torch.empty_like(x), x.abs())] == [(1, 6)] * 4
     assert torch.ones(4, 6)[:, ::2].clone().stride() == (3, 1) and torch.ones(3, 1).expand(3, 4).clone().stride() == (4, 1)
+
+
+def test_strides_of_new_tensors_are_pytorchs():
+    """Of elementwise results, copies, sorts and gradients: also in dimensions of one element and of none."""
+    x = torch.zeros(2, 3, 4)
+    gap = x[:, ::2].transpose(0, 2)  # not dense
+    row = torch.zeros(1, 4).mT  # contiguous, with strides (1, 4)
+    empty = torch.zeros(0, 3).transpose(1, 0)
+    assert [t.stride() for t in (gap.clone(), gap + 1, gap.double(), torch.zeros_like(gap))] == [(1, 4, 8)] * 4
+    assert [t.stride() for t in (row > 0, row.neg(), row.clone(), row * row, row.pow(2))] == [(1, 4), (1, 1), (1, 4), (1, 1), (1, 1)]
+    assert [t.stride() for t in (empty - 4, empty.neg(), empty.clone())] == [(1, 3), (1, 1), (1, 3)]
+    assert [t.stride() for t in x.transpose(0, 2).sort(1)] == [(1, 4, 12)] * 2
+    assert torch.ones(2, 3).nonzero().stride() == (1, 6) and torch.zeros(2, 3).nonzero().stride() == (1, 0)
+    assert torch.zeros(1, 3).diag_embed(dim1=0).stride() == (3, 3, 1)
+    leaf = torch.zeros(2, 3, requires_grad=True)
+    (leaf.t() * torch.ones(3, 2)).sum().backward()
+    assert leaf.grad.stride() == (3, 1)
+    turned = torch.zeros(3, 2).t().requires_grad_()
+    turned.backward(torch.ones(2, 3))
+    assert turned.grad.stride() == (1, 2)
+
+
+@pytest.mark.parametrize("copy", [lambda x: x.repeat(1), lambda x: x.tile([1]), lambda x: x[:1].tile([2]), lambda x: x.repeat_interleave(1),
+                                  lambda x: x[::2].ravel()])  # fmt: skip
+def test_a_copy_shares_no_memory(copy):
+    x = torch.zeros(4)
+    copy(x).fill_(1)
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+def test_round_with_decimals_writes_once():
+    x = torch.tensor([1.2345, -0.5])
+    assert x.round_(decimals=2).tolist() == pytest.approx([1.23, -0.5]) and x._version == 1

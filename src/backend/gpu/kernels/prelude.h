@@ -4,7 +4,8 @@
  * Rules that were found to matter:
  *   - kernel parameters are pointers to element 0, integers, and structs of integers by value; no bool, half or size_t;
  *     a const pointer is only read (who may run beside whom is decided by it); pointers never lie in structs or memory;
- *   - KERNEL_B declares a kernel that has a BARRIER or a shuffle (BARRIER_ALL: what was written to global memory is seen too); LOCAL_MEM stands at kernel scope, its size is static;
+ *   - KERNEL_B declares a kernel that has a BARRIER or a shuffle (BARRIER_ALL: what was written to global memory is seen
+ *     too); LOCAL_MEM stands at kernel scope, its size is static;
  *   - bfloat16 by bit shifts, float16 by conversion; contraction off; names and parameters of kernels are spelled out,
  *     never made by macros;
  *   - shuffles and atomics of the dialect act on whole warps and on global memory.
