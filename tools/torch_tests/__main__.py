@@ -22,8 +22,9 @@ test_serialization distributed/test_data_parallel test_nn test_torch test_autogr
 class Run:
     """One file: a worker process, started again behind a test that ended it or took too long."""
 
-    def __init__(self, folder, file, only, limit):
+    def __init__(self, folder, file, only, limit, leave):
         self.folder, self.file, self.only, self.limit = folder, file, only, limit
+        self.leave = " ".join(pattern for pattern in leave if pattern.startswith(file + "::"))
         self.results = {}  # test -> (outcome, message, trace)
         self.error = None
 
@@ -33,6 +34,7 @@ class Run:
         environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
         read, write = os.pipe()
         command = [sys.executable, "-m", "torch_tests.worker", self.folder, self.file, "--skip", str(skip), "--only", self.only]
+        command += ["--leave", self.leave]
         process = subprocess.Popen(
             ["/bin/sh", "-c", f'exec "$@" 3>&{write}', "sh", *command],
             env=environment,
@@ -190,9 +192,11 @@ def main():
     options = _arguments()
     folder = files.folder(options.tests)
     os.environ["TENON_FAKE_GPUS" if options.gpus != "0" else "CUDA_VISIBLE_DEVICES"] = options.gpus if options.gpus != "0" else ""
-    named, rows, failures, used, broken = differences(), [], [], set(), False
+    named = differences()
+    too_slow = [pattern for pattern, reason in named if reason.startswith("too slow")]
+    rows, failures, used, broken = [], [], set(), False
     for file in [f.removesuffix(".py") for f in options.files] or FILES:
-        began, run = time.monotonic(), Run(folder, file, options.only, options.timeout)
+        began, run = time.monotonic(), Run(folder, file, options.only, options.timeout, too_slow)
         run.progress = open(options.progress, "a") if options.progress else None
         run.run()
         counts, new, matched = count(run, named)
