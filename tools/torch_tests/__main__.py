@@ -133,16 +133,16 @@ def count(run, named):
         where = f"{run.file}::{test}"
         device = "cuda" if "_cuda" in test.lower() or test.split(".")[0].endswith("CUDA") else "cpu"
         if outcome == "failed":
-            listed = [pattern for pattern, _ in named if fnmatch.fnmatchcase(where, pattern)]
+            listed = {pattern: reason for pattern, reason in named if fnmatch.fnmatchcase(where, pattern)}
             used.update(listed)
-            outcome = "listed" if listed else "failed"
+            outcome = "failed" if not listed else "open" if list(listed.values())[0].startswith("open") else "listed"
             if not listed:
                 failures.append((where, message, trace))
         counts[outcome, device] += 1
     return counts, failures, used
 
 
-COLUMNS = "passed failed listed absent skipped".split()
+COLUMNS = "passed failed listed open absent skipped".split()
 
 
 def _cells(counts):
@@ -150,7 +150,8 @@ def _cells(counts):
 
 
 def table(rows):
-    head = "| file | passed | failed | named differences | not applicable | skipped by PyTorch |\n|---|---|---|---|---|---|\n"
+    head = "| file | passed | failed | named differences | open | not applicable | skipped by PyTorch |\n"
+    head += "|---|---|---|---|---|---|---|\n"
     return head + "".join(f"| {file} | {' | '.join(_cells(counts))} |\n" for file, counts, _ in rows)
 
 
