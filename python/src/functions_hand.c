@@ -623,11 +623,11 @@ static int64_t bound(int64_t i, int64_t size)
 PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
 {
     (void)self;
-    if (which == 0 && !sections_from_tensor(v))
-        return NULL;
     if (!tn_tensor_ndim(v[0].s.v.t))
         return PyErr_Format(PyExc_RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a "
                                                 "tensor with 0 dims");
+    if (which == 0 && !sections_from_tensor(v))
+        return NULL;
     bool at_indices = which == 2 || (which == 0 && tn_tensor_ndim(v[4].s.v.t));
     int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = at_indices ? v[2].n + 1 : v[1].s.v.i;
     if (size < 0)

@@ -117,9 +117,9 @@ static PyObject *is_signed(PyObject *self, PyObject *unused)
     return PyBool_FromLong(d != TN_BOOL && d != TN_U8);
 }
 
-static PyObject *is_pinned(PyObject *self, PyObject *unused)
+static PyObject *is_pinned(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    (void)unused;
+    (void)args, (void)n, (void)names; /* device: there is one that needs such memory */
     return PyBool_FromLong(tn_tensor_is_pinned(py_t(self)));
 }
 
@@ -354,7 +354,7 @@ PyMethodDef py_tensor_methods[] = {
     HAND("is_signed", is_signed, METH_NOARGS, "is_signed() -> bool\n\nHas its dtype negative numbers?"),
     HAND("is_inference", is_false, METH_NOARGS,
          "is_inference() -> bool\n\nFalse: what inference_mode makes is a tensor like any other."),
-    HAND("is_pinned", is_pinned, METH_NOARGS, "is_pinned() -> bool\n\nIs it in page-locked memory?"),
+    HAND("is_pinned", is_pinned, METH_FASTCALL | METH_KEYWORDS, "is_pinned() -> bool\n\nIs it in page-locked memory?"),
     HAND("get_device", get_device, METH_NOARGS, "get_device() -> int\n\nIts GPU's index; -1 on the CPU."),
     HAND("_shares_memory", shares_memory, METH_O, "_shares_memory(other) -> bool"),
     HAND("item", item, METH_NOARGS, "item() -> Any\n\nThe one element, as a Python number."),

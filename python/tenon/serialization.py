@@ -300,7 +300,10 @@ def save(
     pickler = _Pickler(stream, pickle_protocol)
     pickler.dump(obj)
     if path is None:
-        return _write(f.write, "archive", stream.getbuffer(), pickler.storages, _disable_byteorder_record)
+        _write(f.write, "archive", stream.getbuffer(), pickler.storages, _disable_byteorder_record)
+        if hasattr(f, "flush"):
+            f.flush()  # who opens the file by its name finds all of it
+        return
     folder = os.path.splitext(os.path.basename(os.fsdecode(path)))[0] or "archive"
     with _replacing(path) as file:
         _write(file.write, folder, stream.getbuffer(), pickler.storages, _disable_byteorder_record)

@@ -41,7 +41,9 @@ static tn_status multi_view(const tn_tensor *t, const char *what_happened, const
             piece = n->op == TN__OP__split ? n->attr->n : n->attr->start;
         else
             piece = t->node_output;
-        char *cut = strstr(text.s, "Backward");
+        char *cut = NULL; /* the last one: a Function may be called BackwardHook */
+        for (char *next = strstr(text.s, "Backward"); next; next = strstr(next + 1, "Backward"))
+            cut = next;
         if (cut)
             *cut = '\0';
         memcpy(name, text.s, sizeof name);

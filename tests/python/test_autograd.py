@@ -435,3 +435,51 @@ def test_gradients_of_views_that_overlap(device):
     for accumulate in (True, False):
         put = torch.ones(5, 5, device=device).index_put((nowhere,), v, accumulate)
         assert torch.autograd.grad(put.sum(), [v])[0].tolist() == [0.0] * 5
+
+
+def test_variable_makes_tensors():
+    """The class of the time when tensors had no gradients: everything is one, and calling it shows a tensor's memory."""
+    from tenon.autograd import Variable
+
+    x = torch.ones(2)
+    v = Variable(x, requires_grad=True)
+    assert isinstance(x, Variable) and type(v) is torch.Tensor and v.requires_grad and not x.requires_grad
+    assert v.data_ptr() == x.data_ptr() and v.is_leaf and not Variable(v).requires_grad
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got int"):
+        Variable(3)
+
+
+def test_setup_context_sees_defaults():
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y=3):
+            return torch.pow(x, y)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.y = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * ctx.y * torch.pow(x, ctx.y - 1), None
+
+    for call, grad in ((lambda x: Power.apply(x), 12.0), (lambda x: Power.apply(x, 2), 4.0), (lambda x: Power.apply(x, y=2), 4.0)):
+        x = torch.tensor(2.0, requires_grad=True)
+        call(x).backward()
+        assert x.grad.item() == grad
+
+
+def test_a_function_may_be_called_backward_something():
+    class BackwardHook(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(RuntimeError, match="^Output 0 of BackwardHook is a view and is being modified inplace"):
+        BackwardHook.apply(torch.ones(2, requires_grad=True) * 1).add_(1)

@@ -112,3 +112,17 @@ def test_backward_hooks_that_change_gradients():
     m.register_full_backward_hook(lambda module, grad_in, grad_out: (None,) * 5)
     with pytest.raises(RuntimeError, match="Backward hook returned an invalid number of grad_input, got 5, but expected 2"):
         m(x, 0).backward()
+
+
+def test_hooks_of_all_modules_may_take_keyword_arguments():
+    seen = []
+    handle = nn.modules.module.register_module_forward_hook(lambda m, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
+
+    class Takes(nn.Module):
+        def forward(self, x, *, scale=1):
+            return x * scale
+
+    with handle:
+        Takes()(torch.ones(1), scale=3)
+    Takes()(torch.ones(1), scale=4)
+    assert seen == [{"scale": 3}]

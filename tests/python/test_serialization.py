@@ -435,3 +435,9 @@ def test_optimizer_state():
     assert state["param_groups"] == optimizer.state_dict()["param_groups"]
     for got, want in zip(state["state"].values(), optimizer.state_dict()["state"].values()):
         assert torch.equal(got["exp_avg"], want["exp_avg"])
+
+
+def test_a_file_is_whole_when_save_returns(tmp_path):
+    with open(tmp_path / "one.pt", "wb") as f:
+        torch.save(torch.arange(3), f)
+        assert torch.load(tmp_path / "one.pt").tolist() == [0, 1, 2]  # by its name, before it is closed

@@ -22,8 +22,9 @@ test_serialization distributed/test_data_parallel test_nn test_torch test_autogr
 class Run:
     """One file: a worker process, started again behind a test that ended it or took too long."""
 
-    def __init__(self, folder, file, only, limit):
+    def __init__(self, folder, file, only, limit, leave):
         self.folder, self.file, self.only, self.limit = folder, file, only, limit
+        self.leave = " ".join(pattern for pattern in leave if pattern.startswith(file + "::"))
         self.results = {}  # test -> (outcome, message, trace)
         self.error = None
 
@@ -33,6 +34,7 @@ class Run:
         environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
         read, write = os.pipe()
         command = [sys.executable, "-m", "torch_tests.worker", self.folder, self.file, "--skip", str(skip), "--only", self.only]
+        command += ["--leave", self.leave]
         process = subprocess.Popen(
             ["/bin/sh", "-c", f'exec "$@" 3>&{write}', "sh", *command],
             env=environment,
@@ -131,16 +133,16 @@ def count(run, named):
         where = f"{run.file}::{test}"
         device = "cuda" if "_cuda" in test.lower() or test.split(".")[0].endswith("CUDA") else "cpu"
         if outcome == "failed":
-            listed = [pattern for pattern, _ in named if fnmatch.fnmatchcase(where, pattern)]
+            listed = {pattern: reason for pattern, reason in named if fnmatch.fnmatchcase(where, pattern)}
             used.update(listed)
-            outcome = "listed" if listed else "failed"
+            outcome = "failed" if not listed else "open" if list(listed.values())[0].startswith("open") else "listed"
             if not listed:
                 failures.append((where, message, trace))
         counts[outcome, device] += 1
     return counts, failures, used
 
 
-COLUMNS = "passed failed listed absent skipped".split()
+COLUMNS = "passed failed listed open absent skipped".split()
 
 
 def _cells(counts):
@@ -148,7 +150,8 @@ def _cells(counts):
 
 
 def table(rows):
-    head = "| file | passed | failed | named differences | not applicable | skipped by PyTorch |\n|---|---|---|---|---|---|\n"
+    head = "| file | passed | failed | named differences | open | not applicable | skipped by PyTorch |\n"
+    head += "|---|---|---|---|---|---|---|\n"
     return head + "".join(f"| {file} | {' | '.join(_cells(counts))} |\n" for file, counts, _ in rows)
 
 
@@ -190,9 +193,11 @@ def main():
     options = _arguments()
     folder = files.folder(options.tests)
     os.environ["TENON_FAKE_GPUS" if options.gpus != "0" else "CUDA_VISIBLE_DEVICES"] = options.gpus if options.gpus != "0" else ""
-    named, rows, failures, used, broken = differences(), [], [], set(), False
+    named = differences()
+    too_slow = [pattern for pattern, reason in named if reason.startswith("too slow")]
+    rows, failures, used, broken = [], [], set(), False
     for file in [f.removesuffix(".py") for f in options.files] or FILES:
-        began, run = time.monotonic(), Run(folder, file, options.only, options.timeout)
+        began, run = time.monotonic(), Run(folder, file, options.only, options.timeout, too_slow)
         run.progress = open(options.progress, "a") if options.progress else None
         run.run()
         counts, new, matched = count(run, named)

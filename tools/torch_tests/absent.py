@@ -206,10 +206,13 @@ def _said(thing):
 
 
 def _raised_in_tenon(error):
+    """Whether code of the package asked for the name; __getattr__ of Module only answers."""
     frame, last = error.__traceback__, None
     while frame is not None:
-        frame, last = frame.tb_next, frame
-    return last is not None and "/tenon/" in last.tb_frame.f_code.co_filename.replace("\\", "/")
+        if frame.tb_frame.f_code.co_name != "__getattr__":
+            last = frame
+        frame = frame.tb_next
+    return last is not None and "/tenon/" in last.tb_frame.f_code.co_filename
 
 
 def _reason_of(error):

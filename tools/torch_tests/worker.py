@@ -1,6 +1,6 @@
 """Runs the tests of one file of PyTorch's and prints a line of JSON when a test begins and when it ends, on descriptor 3.
 
-    python -m torch_tests.worker TEST_FOLDER FILE [--skip N] [--only PATTERN]
+    python -m torch_tests.worker TEST_FOLDER FILE [--skip N] [--only PATTERN] [--leave PATTERNS]
 
 The tests have one order, so that one that ends the process can be left out when the rest is run again.
 """
@@ -94,6 +94,14 @@ class Result(unittest.TestResult):
         self._say("failed", "unexpected success")
 
 
+def clear_hooks():
+    """Hooks of all modules: tests reset PyTorch's own dictionaries of them, which are others here."""
+    from tenon.nn.modules import _hooks
+
+    for hooks in (_hooks._global_pre, _hooks._global_forward, _hooks._global_always):
+        hooks.clear()
+
+
 class Classes:
     """setUpClass and tearDownClass around the tests of each class."""
 
@@ -142,7 +150,7 @@ def run_one(cls, name, classes):
 def main():
     folder, file = sys.argv[1:3]
     options = dict(zip(sys.argv[3::2], sys.argv[4::2]))
-    begin, only = int(options.get("--skip", 0)), options.get("--only", "*")
+    begin, only, leave = int(options.get("--skip", 0)), options.get("--only", "*"), options.get("--leave", "").split()
     out = os.fdopen(3, "w", buffering=1)
 
     def tell(**what):
@@ -166,11 +174,15 @@ def main():
         if number < begin:
             continue
         tell(begin=number, test=f"{cls.__name__}.{name}")
+        if any(fnmatch.fnmatchcase(f"{file}::{cls.__name__}.{name}", pattern) for pattern in leave):
+            tell(end=number, outcome="failed", message="left out", trace="")
+            continue
         result = run_one(cls, name, classes)
         tell(end=number, outcome=result.outcome, message=result.message, trace=result.trace)
         # what a test that failed may have left behind
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(default)
+        clear_hooks()
         if result.outcome != "passed":
             result = None
             gc.collect()

@@ -20,7 +20,23 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-Variable = _C.Tensor
+
+class _VariableMeta(type):
+    """Every tensor is a Variable, and calling the class makes a tensor."""
+
+    def __instancecheck__(cls, other):
+        return isinstance(other, _C.Tensor)
+
+    def __call__(cls, data=None, requires_grad=False, volatile=False):
+        if data is None:
+            data = _C.empty(0)
+        if not isinstance(data, _C.Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
+
+
+class Variable(metaclass=_VariableMeta):
+    """PyTorch's name of the time when tensors had no gradients: Variable(data, requires_grad=False) shows data's memory."""
 
 
 def _as_tuple(tensors):

@@ -1,5 +1,7 @@
 """Operations with a backward of their own: subclass Function, call apply."""
 
+import inspect
+
 from tenon import _C
 
 _Tensor = _C.Tensor
@@ -87,6 +89,13 @@ def _is_one_of(tensor, others):
     return any(tensor is o for o in others)
 
 
+def _bound(forward, args, kwargs):
+    """All arguments of a call by their places, those with a default too: setup_context sees them, and backward answers them."""
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
 class Function:
     """An operation with its derivative: define static methods forward(ctx, ...) and backward(ctx, *grad_outputs); call
     YourFunction.apply(...). backward returns a gradient, or None, for each argument of forward.
@@ -112,14 +121,19 @@ class Function:
         )
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args, **kwargs):
         """Calls forward, and records that backward belongs to it."""
+        apart = cls.setup_context is not Function.setup_context
+        if apart and (kwargs or cls.forward.__defaults__):
+            args = _bound(cls.forward, args, kwargs)
+        elif kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
         ctx = FunctionCtx()
         inputs = tuple(a if isinstance(a, _Tensor) else None for a in args)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
         before = _C._set_grad_enabled(False)
         try:
-            if cls.setup_context is not Function.setup_context:
+            if apart:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:

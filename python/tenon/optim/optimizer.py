@@ -59,7 +59,7 @@ def check_ways(differentiable, foreach, fused):
 def check_fused(params):
     """RuntimeError if fused=True was asked for parameters that have no such step."""
     for p in params:
-        if p.is_meta or not p.is_floating_point():
+        if p.grad is not None and (p.is_meta or not p.is_floating_point()):
             raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
                                f"['cuda', 'cpu'] but {p.dtype} and {p.device.type}")
 

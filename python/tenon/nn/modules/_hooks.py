@@ -15,6 +15,7 @@ _ids = itertools.count()
 _global_pre = OrderedDict()
 _global_forward = OrderedDict()
 _global_always = OrderedDict()
+_global_keyworded = OrderedDict()
 
 
 class RemovableHandle:
@@ -115,7 +116,7 @@ def _as_args(changed, args):
 
 def _after(module):
     for key, hook in list(_global_forward.items()):
-        yield key, hook, False
+        yield key, hook, key in _global_keyworded
     keyworded = module._forward_hooks_with_kwargs
     for key, hook in list(module._forward_hooks.items()):
         yield key, hook, key in keyworded
@@ -152,10 +153,10 @@ def register_module_forward_pre_hook(hook):
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
-    """Calls hook(module, args, output) after every module's forward. Returns a handle."""
+    """Calls hook(module, args, output), or hook(module, args, kwargs, output), after every module's forward. Returns a handle."""
+    handle = _add_global(_global_forward, hook, _global_always, _global_keyworded)
     if with_kwargs:
-        raise NotImplementedError("hooks of all modules do not take keyword arguments in Tenon")
-    handle = _add_global(_global_forward, hook, _global_always)
+        _global_keyworded[handle.id] = True
     if always_call:
         _global_always[handle.id] = True
     return handle
