@@ -119,10 +119,31 @@ static void say_missing(const py_function *f, const py_mismatch *m)
     PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: %s", f->name, n, t.s);
 }
 
+/* The first of a list where integers are wanted, if it is none: what PyTorch looks at and names. A new reference, or NULL. */
+static PyObject *wrong_first(const py_mismatch *m)
+{
+    bool ints = m->param->kind == PY_SIZE || m->param->kind == PY_INTS;
+    if (!ints || !(PyTuple_Check(m->object) || PyList_Check(m->object)) || PySequence_Size(m->object) < 1)
+        return NULL;
+    PyObject *first = PySequence_GetItem(m->object, 0);
+    if (!first || !PyIndex_Check(first))
+        return first;
+    Py_DECREF(first);
+    return NULL;
+}
+
 static void say_type(const py_function *f, const py_mismatch *m, bool method)
 {
     char name[64];
     const char *got = py_type_name(m->object, name, sizeof name);
+    PyObject *first = m->position < 0 ? NULL : wrong_first(m);
+    if (first) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): argument '%s' (position %d) must be tuple of ints, but found element of type %s at pos 0",
+                     f->name, m->param->name, m->position + 1 - method, py_type_name(first, name, sizeof name));
+        Py_DECREF(first);
+        return;
+    }
     if (m->position < 0)
         PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", f->name, m->param->name,
                      kind_text(m->param), got);

@@ -343,7 +343,7 @@ tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction)
 tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target)
 {
     if (!x || !target || x == TN_NONE || target == TN_NONE)
-        return tn_sub(x, target); /* which says so */
+        return tn_sub(x, target);                       /* which says so */
     bool apart = x->device.type != target->device.type; /* then one of them stands for a number */
     if (!apart && x->dtype != target->dtype && x->ndim == 0 && target->ndim)
         x = tn_expand(x, shape_of(target));

@@ -302,7 +302,10 @@ static void clamp_each(kit_array *x)
         REFUSED(tn_clamp(x->t, tn_scalar_b(false), tn_scalar_b(true)), TN_EDTYPE, "not implemented for 'Bool'");
         return;
     }
-    for (int form = 0; form < 3; form++) { /* both, lower alone, upper alone */
+    for (int way = 0; way < 6; way++) { /* both bounds, lower alone, upper alone; then in place */
+        const int form = way % 3;
+        const tn_scalar lower = form == 2 ? tn_scalar_none() : tn_scalar_i(x->dtype == TN_U8 ? 2 : -3);
+        const tn_scalar upper = form == 1 ? tn_scalar_none() : tn_scalar_i(5);
         expected e;
         int64_t lo = x->dtype == TN_U8 ? 2 : -3;
         expected_init(&e, x->dtype, x->ndim, x->shape);
@@ -310,11 +313,9 @@ static void clamp_each(kit_array *x)
             e.v[i] = form != 2 && x->v[i] < (real)lo ? (real)lo : x->v[i];
             e.v[i] = form != 1 && e.v[i] > 5 ? 5 : e.v[i];
         }
-        check_free(&e,
-                   tn_clamp(x->t, form == 2 ? tn_scalar_none() : tn_scalar_i(lo),
-                            form == 1 ? tn_scalar_none() : tn_scalar_i(5)),
-                   "clamp of %s %s %s, form %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-                   kit_layout_names[x->layout], form);
+        check_free(&e, way < 3 ? tn_clamp(x->t, lower, upper) : tn_clamp_(tn_clone(x->t), lower, upper),
+                   "clamp of %s %s %s, way %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                   kit_layout_names[x->layout], way);
     }
 }
 
@@ -328,17 +329,11 @@ static void run_clamp(void)
 }
 
 const structural_case cases_copy[] = {
-    {"clone", run_clone},
-    {"contiguous", run_clone},
-    {"copy_", run_copy_},
-    {"fill", run_fill},
-    {"zero_", run_fill},
-    {"tril", run_tril},
-    {"triu", run_triu},
-    {"flip", run_flip},
-    {"isclose", run_isclose},
-    {"allclose", run_isclose},
-    {"equal", run_equal},
-    {"clamp", run_clamp},
-    {NULL, NULL},
+    {"clone", run_clone},     {"contiguous", run_clone},
+    {"copy_", run_copy_},     {"fill", run_fill},
+    {"zero_", run_fill},      {"tril", run_tril},
+    {"triu", run_triu},       {"flip", run_flip},
+    {"isclose", run_isclose}, {"allclose", run_isclose},
+    {"equal", run_equal},     {"clamp", run_clamp},
+    {"clamp_", run_clamp},    {NULL, NULL},
 };
