@@ -388,6 +388,8 @@ def test_older_constructors_take_the_cpu():
      "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
      "input.size(1) = 4, but got tensor.size(1) = 3"),
     (lambda: torch.ones(6).unflatten("a", (2, 3)), TypeError, "unflatten(): argument 'dim' (position 1) must be int, not str"),
+    (lambda: torch.ones(6).unflatten(0, ("b", 2)), TypeError,
+     "unflatten(): argument 'sizes' (position 2) must be tuple of ints, but found element of type str at pos 0"),
     (lambda: torch.ones(6).unflatten(0, ()), RuntimeError, "unflatten: sizes must be non-empty"),
     (lambda: torch.ones(3).type(float), ValueError, "invalid type: 'float'")])
 def test_errors_of_shapes_and_types(call, error, text):
@@ -405,7 +407,7 @@ def test_small_things_of_tensors():
 
 def test_copies_keep_the_order_of_dimensions():
     x = torch.ones(4, 6)[::2].t()
-    assert [y.stride() for y in (x.clone(), torch.empty_like(x), x.abs())] == [(1, 6)] * 3
+    assert [y.stride() for y in (x.clone(), x.double(), torch.empty_like(x), x.abs())] == [(1, 6)] * 4
     assert torch.ones(4, 6)[:, ::2].clone().stride() == (3, 1) and torch.ones(3, 1).expand(3, 4).clone().stride() == (4, 1)
 
 
