@@ -410,7 +410,8 @@ static bool unmask(selection *s)
 static bool outline(selection *s, tn_tensors indices, bool reads)
 {
     int32_t order[TN_MAX_DIMS];
-    int64_t steps[TN_MAX_DIMS];
+    int64_t steps[TN_MAX_DIMS] = {
+        0}; /* of an empty x whose dimensions do not merge any will do that finds no place outside */
     if (!given(s->what, s->x) ||
         (indices.n && !indices.t && !tn__fail(TN_EINVAL, "%s: not a list of tensors", s->what)))
         return false;

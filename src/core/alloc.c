@@ -3,6 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#if TN_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 enum { LARGE_BINS = 240, HUGE_PAGE = 2 << 20 };
 
@@ -102,6 +105,18 @@ static void door_put(void *p, size_t bytes)
         munmap(p, bytes);
     else
         free(p);
+}
+
+/* Under AddressSanitizer what rounding added to the bytes that were asked for is nobody's. */
+static inline void *fenced(void *p, size_t bytes, size_t rounded)
+{
+#if TN_ASAN
+    if (p)
+        __asan_poison_memory_region((char *)p + bytes, rounded - bytes);
+#else
+    (void)bytes, (void)rounded;
+#endif
+    return p;
 }
 
 void tn__door_fail(int64_t nth)
@@ -257,7 +272,7 @@ static void *large_get(size_t bytes)
     void *p = heap.no_cache ? NULL : large_take(bin, size);
     if (p)
         return p;
-    p = door_get(size);
+    p = fenced(door_get(size), bytes, size);
     if (p || heap.no_cache)
         return p;
     large_trim(0); /* memory is short: what lies idle first, then once more */
@@ -294,7 +309,7 @@ void *tn__block_get(size_t bytes)
     int b = small_bin(bytes);
     free_block *f = t->bin[b].head;
     if (TN_UNLIKELY(!f))
-        return small_refill(t, b);
+        return fenced(small_refill(t, b), bytes, small_size(b));
     t->bin[b].head = f->next;
     t->bin[b].count--;
     return f;

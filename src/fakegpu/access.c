@@ -85,6 +85,35 @@ static void doom(fake_item *item, tn__cu_result error, const char *text)
     item->report = strdup(text);
 }
 
+static bool add_stretch(fake_item *item, const fake_block *b, size_t from, size_t to, int becomes)
+{
+    fake_stretch *stretch = malloc(sizeof *stretch);
+    if (stretch) {
+        *stretch = (fake_stretch){item->stale, b->base + b->device->span + from, to - from, becomes};
+        item->stale = stretch;
+    }
+    return stretch;
+}
+
+/* The first work on a tensor finds it open for AddressSanitizer, and what rounding added behind it shut: the bytes of both
+ * may have been an earlier tensor's, whose work is over when this runs; where somebody may still be at those behind, they are
+ * left as they are. The last word stays open: small dtypes are added to by exchanging the word that they lie in. What is
+ * added last is done first. */
+static void fence(fake_item *item, const fake_stream *s, const fake_touch *touch)
+{
+    bool wrote;
+    size_t end = 0;
+    fake_block *b = touch->block;
+    fake_piece *p = fake_can_shut() ? fake_piece_unfenced(b, touch->from, &end) : NULL;
+    if (!p)
+        return;
+    const size_t to = (p->to + 3) / 4 * 4;
+    const fake_touch behind = {b, to, end, true};
+    if (to < end && !fake_history_conflict(&b->history, &behind, &s->clock, &wrote))
+        add_stretch(item, b, to, end, FAKE_SHUT);
+    p->fenced = add_stretch(item, b, p->from, to, FAKE_OPEN);
+}
+
 /* Bytes that an earlier tensor left are to be poison for the first work that touches them, but for what a copy writes over
  * anyway. All that is before it on its stream, or in order with it, is over when it runs: so nobody else is disturbed. No
  * memory: they are not poisoned. */
@@ -95,14 +124,13 @@ static void renew(fake_item *item, const fake_stream *s, const fake_touch *touch
         fake_block *b = touch[i].block;
         if (!b || !b->device || (item->work.copy && touch[i].write))
             continue;
-        while (fake_history_stale(&b->history, &touch[i], &s->clock, &t)) {
-            fake_stretch *stretch = malloc(sizeof *stretch);
-            if (!stretch)
+        while (fake_history_stale(&b->history, &touch[i], &s->clock, &t))
+            if (!add_stretch(item, b, t.from, t.to, FAKE_STALE))
                 return;
-            *stretch = (fake_stretch){item->stale, b->base + b->device->span + t.from, t.to - t.from};
-            item->stale = stretch;
-        }
     }
+    for (int i = 0; i < n; i++)
+        if (touch[i].block && touch[i].block->device)
+            fence(item, s, &touch[i]); /* before what is written: stretches are done in the order opposite to this */
 }
 
 tn__cu_result fake_submit(fake_stream *s, const fake_work *work, const fake_access *access, int n)

@@ -34,6 +34,7 @@ typedef struct CUevent_st fake_event;
 typedef struct fake_piece {
     size_t from, to; /* bytes of the block */
     bool live;
+    bool fenced; /* work was queued that shuts what lies behind it */
 } fake_piece;
 
 /* One access in the past: the 'tick'-th operation of the stream that has this slot in all clocks. */
@@ -80,6 +81,8 @@ bool fake_piece_find(const fake_block *b, size_t offset, fake_piece *piece);
 /* False: it overlaps a live one, which is written to 'piece'. */
 bool fake_piece_take(fake_block *b, size_t from, size_t to, fake_piece *piece);
 bool fake_piece_free(fake_block *b, size_t from); /* false: no live piece begins there */
+/* The live piece at the offset, if it was not fenced yet; *end: where what rounding added behind it ends. */
+fake_piece *fake_piece_unfenced(fake_block *b, size_t offset, size_t *end);
 
 /* ---- order: clock.c, history.c, order.c ----
  * Every stream, event, and the host has a vector clock: for each stream, up to which of its operations all is over for
@@ -150,6 +153,7 @@ void fake_poison_again(char *memory, size_t bytes);
 /* For AddressSanitizer, where it is there: the stretch may, or may not, be touched. */
 void fake_shut(const void *memory, size_t bytes);
 void fake_open(const void *memory, size_t bytes);
+bool fake_can_shut(void);
 
 /* The device whose address it is, or NULL. */
 fake_device *fake_device_of(const void *address);
@@ -268,6 +272,7 @@ typedef struct fake_stretch {
     struct fake_stretch *next;
     char *memory; /* a host address */
     size_t bytes;
+    enum { FAKE_STALE, FAKE_OPEN, FAKE_SHUT } becomes;
 } fake_stretch;
 
 typedef struct fake_item {

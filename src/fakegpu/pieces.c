@@ -20,7 +20,7 @@ static size_t first_above(const fake_block *b, size_t offset)
 bool fake_piece_find(const fake_block *b, size_t offset, fake_piece *piece)
 {
     if (!b->n_pieces) {
-        *piece = (fake_piece){0, b->bytes, true};
+        *piece = (fake_piece){0, b->bytes, true, false};
         return offset < b->bytes;
     }
     size_t i = first_above(b, offset);
@@ -46,8 +46,20 @@ bool fake_piece_take(fake_block *b, size_t from, size_t to, fake_piece *piece)
     }
     memmove(b->pieces + first + 1, b->pieces + last, (b->n_pieces - last) * sizeof *b->pieces);
     b->n_pieces = b->n_pieces - (last - first) + 1;
-    b->pieces[first] = (fake_piece){from, to, true};
+    b->pieces[first] = (fake_piece){from, to, true, false};
     return true;
+}
+
+fake_piece *fake_piece_unfenced(fake_block *b, size_t offset, size_t *end)
+{
+    const size_t i = first_above(b, offset);
+    fake_piece *p = i < b->n_pieces && b->pieces[i].from <= offset ? &b->pieces[i] : NULL;
+    if (!p || !p->live || p->fenced)
+        return NULL;
+    const size_t next = i + 1 < b->n_pieces ? b->pieces[i + 1].from : b->bytes;
+    const size_t rounded = (p->to + FAKE_GRAIN - 1) / FAKE_GRAIN * FAKE_GRAIN;
+    *end = rounded < next ? rounded : next;
+    return p;
 }
 
 bool fake_piece_free(fake_block *b, size_t from)

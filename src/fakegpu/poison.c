@@ -22,6 +22,11 @@ void fake_open(const void *memory, size_t bytes)
         __asan_unpoison_memory_region(memory, bytes);
 }
 
+bool fake_can_shut(void)
+{
+    return __asan_poison_memory_region && __asan_unpoison_memory_region;
+}
+
 #ifdef __linux__
 /* A file of poison, which is mapped copy-on-write over large stretches. -1 if there is none. */
 static int stencil_file;

@@ -203,7 +203,11 @@ static void run_work(fake_stream *s, fake_item *item)
         pause_for(item->delay);
     running = s;
     for (const fake_stretch *p = dead ? NULL : item->stale; p; p = p->next)
-        fake_poison_again(p->memory, p->bytes);
+        switch (p->becomes) {
+        case FAKE_STALE: fake_poison_again(p->memory, p->bytes); break;
+        case FAKE_OPEN: fake_open(p->memory, p->bytes); break;
+        case FAKE_SHUT: fake_shut(p->memory, p->bytes); break;
+        }
     if (!dead)
         item->work.run(item->work.arg);
     else if (item->work.drop)

@@ -44,6 +44,15 @@ F(sum, tn_sum(x))
 F(sum_dim, tn_sum(x, .dim = TN_DIMS(1)))
 F(sum_keep, tn_sum(x, .dim = TN_DIMS(0, -1), .keepdim = true))
 F(mean, tn_mean(x))
+F(sum_0, tn_sum(tn_mul(x, x), .dim = TN_DIMS(0)))
+F(mean_0, tn_mean(tn_mul(x, x), .dim = TN_DIMS(-1), .keepdim = true))
+F(prod_0, tn_prod(tn_mul(x, x), .dim = TN_DIMS(-1)))
+F(amax_0, tn_amax(tn_mul(x, x), .dim = TN_DIMS(0)))
+F(var_0, tn_var(tn_mul(x, x), .dim = TN_DIMS(0), .correction = tn_scalar_i(0)))
+F(logsumexp_0, tn_logsumexp(tn_mul(x, x), .dim = TN_DIMS(-1)))
+F(max_0, tn_max(tn_mul(x, x), .dim = TN_DIMS(-1)))
+F(cumsum_0, tn_cumsum(tn_mul(x, x), -1))
+F(flip_0, tn_mul(tn_flip(x, TN_DIMS(0)), tn_flip(x, TN_DIMS(-1))))
 F(mean_dim, tn_mean(x, .dim = TN_DIMS(-1)))
 F(prod, tn_prod(x))
 F(prod_dim, tn_prod(x, .dim = TN_DIMS(1)))
@@ -255,6 +264,15 @@ static const gradient_case cases[] = {
     ONE(sum_dim),
     {"sum_keep", f_sum_keep, 1, {{3, {2, 3, 2}}}, false},
     ONE(mean),
+    {"sum of 0-dim", f_sum_0, 1, {{0}}, false},
+    {"mean of 0-dim", f_mean_0, 1, {{0}}, false},
+    {"prod of 0-dim", f_prod_0, 1, {{0}}, false},
+    {"amax of 0-dim", f_amax_0, 1, {{0}}, false},
+    {"var of 0-dim", f_var_0, 1, {{0}}, false},
+    {"logsumexp of 0-dim", f_logsumexp_0, 1, {{0}}, false},
+    {"max of 0-dim", f_max_0, 1, {{0}}, false},
+    {"cumsum of 0-dim", f_cumsum_0, 1, {{0}}, false},
+    {"flip of 0-dim", f_flip_0, 1, {{0}}, false},
     ONE(mean_dim),
     {"mean of a 0-dim", f_mean, 1, {{0, {0}}}, false},
     {"prod", f_prod, 1, {{2, {2, 3}}}, false},

@@ -3,6 +3,9 @@
 #include "backend/cpu/isa.h"
 #include <stdarg.h>
 #include <string.h>
+#if TN_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
 
 const tn_dtype kit_dtypes[KIT_DTYPES] = {TN_BOOL, TN_U8,  TN_I8,   TN_I16, TN_I32,
                                          TN_I64,  TN_F16, TN_BF16, TN_F32, TN_F64};
@@ -363,6 +366,24 @@ void kit_array_init(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *s
     a->v = calloc((size_t)(a->numel ? a->numel : 1), sizeof *a->v);
 }
 
+/* So many elements from one to the next; under AddressSanitizer, which shuts memory behind every eighth byte, as many more
+ * as let each element begin at one. */
+static int64_t apart(tn_dtype d, int64_t steps)
+{
+    const int64_t whole = TN_ASAN ? TN_MAX(8 / kit_size(d), 1) : 1;
+    return (steps + whole - 1) / whole * whole;
+}
+
+/* Strides of dimensions of size 1 find nothing: they may be any, in layouts that are views of a larger tensor. */
+static void say_nothing(kit_array *a)
+{
+    static const int64_t any[] = {0, INT64_C(1) << 40, 7, INT64_MAX / 8};
+    const bool view = a->layout == KIT_SLICED || a->layout == KIT_STEPPED || a->layout == KIT_EXPANDED;
+    for (int32_t d = 0; view && d < a->ndim; d++)
+        if (a->shape[d] == 1)
+            a->stride[d] = any[(size_t)(d + (int)a->layout + (int)a->dtype) % TN_COUNT(any)];
+}
+
 /* Strides in elements, and how many elements of memory the layout takes; *first: where element 0 lies. */
 static int64_t lay_out(kit_array *a, int64_t *first)
 {
@@ -377,9 +398,9 @@ static int64_t lay_out(kit_array *a, int64_t *first)
             d = (a->ndim - i) % a->ndim;
         int64_t n = a->shape[d] > 0 ? a->shape[d] : 1, by = 1;
         if (a->layout == KIT_SLICED)
-            by = 2;
+            by = i == 0 ? apart(a->dtype, 2) : 2;
         else if (a->layout == KIT_STEPPED && i == 0)
-            by = 3;
+            by = apart(a->dtype, 3);
         a->stride[d] = step * by;
         if (a->layout == KIT_SLICED)
             *first += step;
@@ -390,7 +411,12 @@ static int64_t lay_out(kit_array *a, int64_t *first)
             a->stride[d] = 0;
             expanded = true;
         }
-    return step + *first;
+    say_nothing(a);
+    const int64_t room = step + *first;
+    if (a->numel == 0 &&
+        a->layout == KIT_SLICED) /* an empty view behind the last element; others lie before the first */
+        *first = room;
+    return room;
 }
 
 /* Values along the expanded dimension repeat: element i has that of the element it shares memory with. */
@@ -408,6 +434,28 @@ static void repeat_values(kit_array *a)
                 at[d] = 0;
         a->v[i] = a->v[kit_ravel(a->ndim, dense, at)];
     }
+}
+
+void kit_fence(const kit_array *a, bool shut)
+{
+#if TN_ASAN
+    int64_t at[TN_MAX_DIMS], size = kit_size(a->dtype);
+    if (a->flat)
+        return;
+    const size_t room = (a->size + 127) / 64 * 64;
+    if (!shut) {
+        __asan_unpoison_memory_region(a->bytes, room);
+        return;
+    }
+    __asan_poison_memory_region(a->bytes, room);
+    for (int64_t i = 0; i < a->numel; i++) {
+        kit_unravel(i, a->ndim, a->shape, at);
+        const size_t first = a->offset + (size_t)(kit_ravel(a->ndim, a->stride, at) * size);
+        __asan_unpoison_memory_region(a->bytes + first / 8 * 8, first % 8 + (size_t)size);
+    }
+#else
+    (void)a, (void)shut;
+#endif
 }
 
 void kit_show(kit_array *a)
@@ -437,6 +485,8 @@ void kit_show(kit_array *a)
     }
     if (!a->t)
         kit_fail("an array could not be made: %s", tn_error_message());
+    else
+        kit_fence(a, true);
 }
 
 void kit_array_free(kit_array *a)
@@ -452,6 +502,7 @@ bool kit_surroundings_intact(const kit_array *a)
     const tn_tensor *host = a->flat ? kit_host(a->flat) : NULL;
     const unsigned char *bytes = host ? tn_data(host) : a->bytes;
     bool intact = !a->flat || host;
+    kit_fence(a, false);
     for (int64_t i = 0; i < a->numel; i++) {
         kit_unravel(i, a->ndim, a->shape, at);
         memset(mine + (int64_t)a->offset + kit_ravel(a->ndim, a->stride, at) * size, 1, (size_t)size);
@@ -459,6 +510,7 @@ bool kit_surroundings_intact(const kit_array *a)
     for (size_t i = 0; i < a->size; i++)
         intact &= mine[i] || bytes[i] == 0x01;
     free(mine);
+    kit_fence(a, true);
     return intact;
 }
 

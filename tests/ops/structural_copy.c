@@ -174,6 +174,8 @@ static void flip_each(kit_array *x)
         for (int32_t d = 0; d < x->ndim; d++)
             if (mask >> d & 1)
                 dims[n++] = d - (int64_t)(kit_random() & 1) * x->ndim;
+        if (x->ndim == 0)
+            dims[n++] = -(int64_t)(kit_random() & 1);
         expected_init(&e, x->dtype, x->ndim, x->shape);
         e.bits = true;
         for (int64_t i = 0; i < x->numel; i++) {

@@ -22,6 +22,8 @@ static tn_tensor *call(const reduction *r, tn_tensor *x, int32_t ndim)
     for (int32_t d = 0; r->named && d < ndim; d++)
         if (r->mask >> d & 1)
             dim[dims.ndim++] = kit_random() & 1 ? d : d - ndim; /* negative ones count from the end */
+    if (r->named && ndim == 0)                                  /* a 0-dim tensor takes 0 and -1 */
+        dim[dims.ndim++] = kit_random() & 1 ? 0 : -1;
     if (dims.ndim)
         dims.dim = dim;
     switch (r->what) {
@@ -182,6 +184,9 @@ static void every_subset(kind what, const kit_array *x, tn_dtype dtype, double c
         for (int keepdim = 0; keepdim < 2; keepdim++) {
             reduction r = {what, mask ? mask : all, mask != 0, keepdim, dtype, correction};
             one(&r, x);
+            r.named = true;
+            if (x->ndim == 0)
+                one(&r, x);
         }
     }
 }

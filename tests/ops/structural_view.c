@@ -634,6 +634,7 @@ static void as_strided_each(kit_array *x)
 {
     if (x->numel == 0)
         return;
+    kit_fence(x, false);
     int64_t bytes = (int64_t)x->size - (int64_t)x->offset, room = bytes / kit_size(x->dtype), size = kit_size(x->dtype);
     for (int k = 0; k < 4; k++) {
         int64_t shape[2] = {1 + kit_below(3), 1 + kit_below(3)}, stride[2] = {kit_below(3), kit_below(3)}, at[2];
