@@ -139,7 +139,7 @@ static void name_memory(char *out, size_t size, const fake_touch *t)
     const fake_block *b = t->block;
     fake_piece piece;
     if (!fake_piece_find(b, t->from, &piece))
-        piece = (fake_piece){0, b->bytes, true};
+        piece = (fake_piece){0, b->bytes, true, false};
     char owner[32] = "pinned memory";
     if (b->device)
         snprintf(owner, sizeof owner, "memory of device %d", b->device->ordinal);
