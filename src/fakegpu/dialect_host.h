@@ -57,6 +57,7 @@ DEVICE u64 tn_shuffle(int site, u64 v, int by, int down)
 }
 
 #define BARRIER()                tn_barrier(__COUNTER__)
+#define BARRIER_ALL()            tn_barrier(__COUNTER__)
 #define TN_SHUFFLE_THERE         1
 #define SHUFFLE_XOR_U32(v, mask) ((u32)tn_shuffle(__COUNTER__, (u32)(v), mask, 0))
 #define SHUFFLE_XOR_U64(v, mask) tn_shuffle(__COUNTER__, (u64)(v), mask, 0)
