@@ -442,3 +442,34 @@ def test_a_copy_shares_no_memory(copy):
 def test_round_with_decimals_writes_once():
     x = torch.tensor([1.2345, -0.5])
     assert x.round_(decimals=2).tolist() == pytest.approx([1.23, -0.5]) and x._version == 1
+
+
+# ---- out= that shows memory of the input ----
+
+# PyTorch clears its out before it reads the input, so that these come out by whatever was overwritten (sum(l, -1, out=l[:, 0]): 6,
+# 18, 30); here the input is read first
+OVER = {
+    "sum": (lambda l, o: torch.sum(l, -1, out=o), 0, [6.0, 22.0, 38.0]),
+    "sum of a part": (lambda l, o: torch.sum(l[:, 1:], -1, out=o), 0, [6.0, 18.0, 30.0]),
+    "mean": (lambda l, o: torch.mean(l, -1, out=o), 0, [1.5, 5.5, 9.5]),
+    "prod": (lambda l, o: torch.prod(l, -1, out=o), 2, [0.0, 840.0, 7920.0]),
+    "amax": (lambda l, o: torch.amax(l, -1, out=o), 0, [3.0, 7.0, 11.0]),
+    "matmul": (lambda l, o: torch.matmul(l[:, :3], l[:3, 3], out=o), 0, [29.0, 113.0, 197.0]),
+    "expanded": (lambda l, o: torch.sum(l[:, 2:3].expand(3, 4), -1, out=o), 2, [8.0, 24.0, 40.0]),
+}
+
+
+@pytest.mark.parametrize("name", OVER)
+def test_out_that_shows_the_input(name):
+    function, column, want = OVER[name]
+    l = torch.arange(12.0).view(3, 4)
+    rest = [c for c in range(4) if c != column]
+    assert function(l, l[:, column]).tolist() == want and l[:, column].tolist() == want
+    assert l[:, rest].tolist() == torch.arange(12.0).view(3, 4)[:, rest].tolist()
+
+
+def test_out_that_is_the_input_itself():
+    l = torch.arange(12.0).view(3, 4)
+    assert torch.sum(l, -1, out=l) is l and l.tolist() == [6.0, 22.0, 38.0]
+    x = torch.tensor(3.0)
+    assert torch.sum(x, -1, out=x) is x and x.item() == 3.0
