@@ -76,7 +76,7 @@ static void distances(bool square)
     REFUSED(odd, TN_EVALUE, "3 is not a valid value for reduction");
     if (square)
         REFUSED(tn_mse_loss(tn_full(TN_SHAPE(2), 1), tn_full(TN_SHAPE(2), 1)), TN_EDTYPE,
-                "\"mse_cpu\" not implemented for 'Long'");
+                kit_on_cpu() ? "\"mse_cpu\" not implemented for 'Long'" : "\"mse_cuda\" not implemented for 'Long'");
     tn_scope_close(s);
 }
 
