@@ -188,6 +188,19 @@ static void drop_item(fake_item *item)
     free(item);
 }
 
+/* What the memory that the item touches becomes first. A piece counts as opened from the moment the item was queued on, so
+ * it is opened by an item that is dropped, too: another device may still copy from it. */
+static void prepare_memory(const fake_item *item, bool dead)
+{
+    for (const fake_stretch *p = item->stale; p; p = p->next)
+        if (p->becomes == FAKE_OPEN)
+            fake_open(p->memory, p->bytes);
+        else if (!dead && p->becomes == FAKE_STALE)
+            fake_poison_again(p->memory, p->bytes);
+        else if (!dead)
+            fake_shut(p->memory, p->bytes);
+}
+
 /* Calls what the item holds, without the lock. */
 static void run_work(fake_stream *s, fake_item *item)
 {
@@ -202,12 +215,7 @@ static void run_work(fake_stream *s, fake_item *item)
     if (!dead && item->delay > 0)
         pause_for(item->delay);
     running = s;
-    for (const fake_stretch *p = dead ? NULL : item->stale; p; p = p->next)
-        switch (p->becomes) {
-        case FAKE_STALE: fake_poison_again(p->memory, p->bytes); break;
-        case FAKE_OPEN: fake_open(p->memory, p->bytes); break;
-        case FAKE_SHUT: fake_shut(p->memory, p->bytes); break;
-        }
+    prepare_memory(item, dead);
     if (!dead)
         item->work.run(item->work.arg);
     else if (item->work.drop)
