@@ -5,7 +5,6 @@ The operations of ground-floor.txt must exist and agree with every record; of th
 is run. The counts are printed. The tolerances are those of tests/ops/test_vectors.c; which form takes which record, and the
 errors of those it refuses, are PyTorch's (forms.json, by tests/data/make_op_forms.py).
 """
-import contextlib
 import functools
 import json
 import os
@@ -102,23 +101,15 @@ def results(form, device):
         return {name: run_operation(name, form, device) for name in names}
 
 
-@contextlib.contextmanager
-def shown(capsys):
-    with capsys.disabled():
-        print()
-        yield
-
-
 @pytest.mark.parametrize("device", DEVICES)
-def test_named_operations(device, capsys):
+def test_named_operations(device, record_property):
     missing = [name for name in NAMED if name not in there()]
     assert not missing
     named = [results("plain", device)[name] for name in NAMED]
     gradients = sum("grad_sum_input" in r for name in NAMED for r in records_of(name)[0])
     total, agree = (sum(r[i] for r in named) for i in range(2))
-    with shown(capsys):
-        print(f"count: python: records of the named operations on {device}: {agree} of {total} agree, {gradients} of them with a "
-              "gradient")
+    record_property("count", f"python: records of the named operations on {device}: {agree} of {total} agree, {gradients} of them "
+                             "with a gradient")  # fmt: skip
     wrong = [w for r in named for w in r[3]]
     assert not wrong, "\n".join(wrong)
     assert (agree, total, gradients) == (NAMED_RECORDS, NAMED_RECORDS, NAMED_GRADIENTS)
@@ -126,11 +117,10 @@ def test_named_operations(device, capsys):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("device", DEVICES)
-def test_every_operation_that_exists(device, form, capsys):
+def test_every_operation_that_exists(device, form, record_property):
     found = {name: r for name, r in results(form, device).items() if not is_drawn(name)}
     total, agree, unsupported = (sum(r[i] for r in found.values()) for i in range(3))
     wrong = [w for name, r in found.items() for w in r[3] if (name, form) not in DIFFERS]
-    with shown(capsys):
-        print(f"count: python: records of all {RECORDS}, {form}, on {device}: {agree} of {total} agree ({len(found)} operations; "
-              f"{total - agree - unsupported} fail; {unsupported} need dtypes that are not there)")
+    record_property("count", f"python: records of all {RECORDS}, {form}, on {device}: {agree} of {total} agree ({len(found)} "
+                             f"operations; {total - agree - unsupported} fail; {unsupported} need dtypes that are not there)")  # fmt: skip
     assert not wrong, "\n".join(wrong)

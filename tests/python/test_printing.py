@@ -64,13 +64,13 @@ def test_text(number, restored):
     assert str(t) == item["text"]
 
 
-def test_there_are_300_of_all_kinds():
+def test_there_are_300_of_all_kinds(record_property):
     items = DATA["items"]
     assert len(items) == 300
     assert {i["dtype"] for i in items} == set(CODES)
     assert {len(i["shape"]) for i in items} == set(range(9))
     assert sum("..." in i["text"] for i in items) >= 40
-    print(f"count: printing: {len(items)} tensors, made with {DATA['made_with']}")
+    record_property("count", f"printing: {len(items)} tensors, made with {DATA['made_with']}")
 
 
 def test_format(restored):

@@ -38,15 +38,14 @@ def replayed(device):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_recorded_programs(programs, device, capsys):
+def test_recorded_programs(programs, device, record_property):
     found = replayed(device)
     assert found.keys() == programs.keys()
     known = {int(s) for s in re.findall(r"^\d+", OPEN.read_text(encoding="utf-8"), re.M)} if OPEN.exists() else set()
     wrong = {s: w for s, w in found.items() if w and not w["reason"]}
     counts = collections.Counter(w["kind"] for w in wrong.values())
-    with capsys.disabled():
-        print(f"\ncount: python: random programs on {device}: {len(found) - len(wrong)} of {len(found)} agree "
-              f"({sum(1 for w in found.values() if w and w['reason'])} until a named difference) {dict(counts)}")
+    record_property("count", f"python: random programs on {device}: {len(found) - len(wrong)} of {len(found)} agree "
+                             f"({sum(1 for w in found.values() if w and w['reason'])} until a named difference) {dict(counts)}")  # fmt: skip
     new = [f"{s}: {w['kind']} of {w['line']}\n  PyTorch: {w['want']}\n  Tenon:   {w['got']}" for s, w in wrong.items() if s not in known]
     assert not new, f"{len(new)} programs\n" + "\n".join(new[:40])
 
