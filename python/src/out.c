@@ -139,20 +139,38 @@ static int warn_resized(tn_dims have, tn_dims want)
     return status;
 }
 
-/* Gives out the result's shape and strides: in its own memory where there is room, else in new memory, which then holds the
- * result: *written. */
-static tn_status reshape_out(tn_tensor *out, tn_tensor *result, bool *written)
+/* Memory of out's dtype for a tensor that lies as the result does, as far behind its beginning as out lies in its own: what
+ * is resized keeps its place. */
+static tn_tensor *new_place(tn_tensor *out, tn_tensor *result)
+{
+    const tn_dims shape = tn_tensor_shape(result), stride = tn_tensor_stride(result);
+    int64_t span = tn_tensor_storage_offset(out) + (tn_tensor_numel(result) != 0);
+    for (int32_t d = 0; d < shape.ndim && tn_tensor_numel(result); d++)
+        span += (shape.dim[d] - 1) * stride.dim[d];
+    tn_options like = {
+        .struct_size = sizeof like, .site = "", .dtype = tn_tensor_dtype(out), .device = tn_tensor_device(out)};
+    tn_tensor *memory = (tn_empty_opt)((tn_dims){1, &span}, &like);
+    tn_tensor *view =
+        memory ? (tn_as_strided_at)("", memory, shape, stride, tn_tensor_storage_offset(out)) : NULL;
+    tn_tensor *alone = view ? tn_detach_at("", view) : NULL;
+    tn_release(view);
+    tn_release(memory);
+    return alone;
+}
+
+/* Gives out the result's shape, strides and numbers: in its own memory where there is room, else in new memory. One write:
+ * what goes there before out shows it is not counted. */
+static tn_status reshape_out(tn_tensor *out, tn_tensor *result)
 {
     tn_error_clear();
-    tn_tensor *bare = tn_detach_at("", out);
+    const tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    tn_tensor *bare = tn_tensor_data(out);
     tn_tensor *view = bare ? (tn_as_strided_at)("", bare, tn_tensor_shape(result), tn_tensor_stride(result),
                                                 tn_tensor_storage_offset(out))
                            : NULL;
-    tn_to_options fresh = {.struct_size = sizeof fresh, .site = "", .dtype = tn_tensor_dtype(out), .copy = true};
-    *written = !view;
     if (!view)
-        view = (tn_to_opt)(result, &fresh);
-    tn_status status = view ? tn_tensor_set_data(out, view) : tn_error_code();
+        view = new_place(out, result);
+    tn_status status = view && (tn_copy__opt)(view, result, &o) ? tn_tensor_set_data(out, view) : tn_error_code();
     tn_release(view);
     tn_release(bare);
     return status;
@@ -170,13 +188,13 @@ int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *resu
     if (!dtype_fits(rule, tn_tensor_dtype(out), tn_tensor_dtype(result)))
         return wrong_dtype(function, rule, tn_tensor_dtype(out), tn_tensor_dtype(result));
     if (!same_shape(have, want)) {
-        bool written, silent = !tn_tensor_numel(out) || !strcmp(rules[rule].word, "made");
+        bool silent = !tn_tensor_numel(out) || !strcmp(rules[rule].word, "made");
         if (!silent && warn_resized(have, want))
             return -1;
-        if (reshape_out(out, result, &written))
-            return py_raise(), -1;
-        if (written)
-            return 0;
+        bool was = tn_set_grad_enabled(false);
+        tn_status e = reshape_out(out, result);
+        tn_set_grad_enabled(was);
+        return e ? (py_raise(), -1) : 0;
     }
     bool was = tn_set_grad_enabled(false);
     tn_copy__options o = {.struct_size = sizeof o, .site = ""};

@@ -195,17 +195,16 @@ static tn_tensor *make_normal_of_numbers(const py_value *v, const tn_options *o)
     return t;
 }
 
-/* mean + std * z, of the shape that both broadcast to; without a history, as PyTorch's. */
+/* mean + std * z, of the shape that both broadcast to. As PyTorch's it has a history, by which no gradient but 0 goes. */
 static tn_tensor *make_normal_of_tensors(const py_value *v, const tn_options *o)
 {
     (void)o;
-    bool was = tn_set_grad_enabled(false);
     tn_scope *scope = tn_scope_open();
-    tn_tensor *both = tn_add(v[0].s, v[1].s);
-    tn_tensor *z = both ? tn_normal_(tn_empty_like(both), 0, 1) : NULL;
-    tn_tensor *r = tn_scope_close_keep(scope, tn_add(tn_mul(z, v[1].s), v[0].s));
+    tn_tensor *both = tn_add(v[0].s, v[1].s), *z = both ? tn_normal_(both, 0, 1) : NULL;
+    bool was = tn_set_grad_enabled(false);
+    z = z && tn_mul_(z, v[1].s) ? tn_add_(z, v[0].s) : NULL;
     (void)tn_set_grad_enabled(was);
-    return r;
+    return tn_scope_close_keep(scope, z);
 }
 
 /* Waits for the device where std is a tensor. */

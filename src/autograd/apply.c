@@ -37,9 +37,25 @@ static void note_operands(const tn__call *c)
 
 /* ---- who wants a gradient ---- */
 
+/* A comparison that is written over its operand: nothing of that is left, and the gradient is 0. Beside it, it is a bool. */
+static bool compares_in_place(const tn__call *c)
+{
+    return c->inplace && c->op >= TN__OP_eq && c->op <= TN__OP_ge;
+}
+
+static tn_status derive_nothing_left(tn__backward *b)
+{
+    for (int32_t i = 0; i < b->node->n_in; i++)
+        if (b->need[i] && !(b->grad[i] = tn_zeros_like(b->g[0])))
+            return tn_error_code();
+    return TN_OK;
+}
+
 static bool is_differentiable(const tn__call *c, int32_t i)
 {
     const tn__op *op = &tn__ops[c->op];
+    if (TN_UNLIKELY(compares_in_place(c)))
+        return true;
     return !(op->saves[TN_MIN(i, 2)] & TN__NODIFF) && tn__derivatives[c->op] != tn__d_none;
 }
 
@@ -52,7 +68,7 @@ static bool wants(const tn__call *c, int32_t i)
 
 static bool should_record(const tn__thread *self, const tn__call *c)
 {
-    if (self->no_grad)
+    if (self->no_grad || (c->inplace && !tn__dtype_is_float(c->in[0].v.t->dtype))) /* integers want no gradient */
         return false;
     for (int32_t i = 0; i < c->n_in; i++)
         if (wants(c, i))
@@ -150,7 +166,7 @@ static uint32_t saves_of(const passage *p)
     for (int32_t i = 0; i < p->c.n_in; i++)
         if (wants(&p->c, i))
             saves |= tn__ops[p->c.op].saves[TN_MIN(i, 2)];
-    return saves;
+    return compares_in_place(&p->c) ? 0 : saves;
 }
 
 /* Makes the node, saves the inputs. Outputs are saved too, so that nothing can fail once the kernel has run. */
@@ -162,7 +178,7 @@ static tn_status prepare_node(passage *p)
     if (!n)
         return TN_ENOMEM;
     n->variant = c->variant;
-    n->derive = tn__derivatives[c->op];
+    n->derive = compares_in_place(c) ? derive_nothing_left : tn__derivatives[c->op];
     uint32_t saves = saves_of(p);
     for (int32_t i = 0; i < c->n_in; i++) {
         tn_tensor *t = tn__operand(&c->in[i]);

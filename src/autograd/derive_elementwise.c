@@ -1,5 +1,6 @@
 /* Derivatives of elementwise rows: ops.def's formulas as functions, and the table of every row's derivative. */
 #include "autograd/functions.h"
+#include <math.h>
 
 typedef tn_tensor *(*formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
 
@@ -132,10 +133,10 @@ tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tens
 {
     if (a.kind != TN_SCALAR_TENSOR) {
         double base = tn__scalar_double(&a);
-        tn_tensor *grad = tn_mul(g, tn_mul(out, tn_log(as_tensor(a, g->device))));
+        tn_tensor *grad = tn_mul(g, tn_mul(out, log(base)));
         return base != 0 ? grad : tn_where(tn_ge(b, 0), 0, grad);
     }
-    tn_tensor *slope = tn_mul(out, tn_log(a.v.t));
+    tn_tensor *slope = out ? tn_mul(out, tn_log(tn_to(a.v.t, .dtype = out->dtype))) : NULL; /* as exact as out is */
     return tn_mul(g, tn_where(tn_logical_and(tn_eq(a, 0), tn_ge(b, 0)), 0, slope));
 }
 

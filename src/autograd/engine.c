@@ -252,6 +252,10 @@ static bool is_useful(const task *k, const tn__object *to)
 static tn_status arrive(task *k, tn_tensor *leaf, tn_tensor *g)
 {
     target *t = k->targets ? find_target(k, &leaf->obj, 0) : NULL;
+    if (!tn__requires_grad(leaf)) { /* it wants none any more: requires_grad_(False), detach_() */
+        tn__object_release(g);
+        return TN_OK;
+    }
     if (!k->targets || (t && t->accumulate))
         return accumulate(k, leaf, g);
     if (t)

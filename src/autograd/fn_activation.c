@@ -284,7 +284,10 @@ tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
     const tn_dtype d = common_of(in, 3);
     if (!value_fits("addcdiv", x->device, &value, d))
         return NULL;
-    return tn_to(tn__add_product(x, tn_scalar_t(tn_div(tn_to(a, .dtype = between(d)), b)), value), .dtype = d);
+    tn_tensor *part = tn_to(a, .dtype = between(d));
+    if (tn__scalar_double(&value) != 1)
+        part = tn_mul(part, value);
+    return tn_to(tn_add(x, tn_div(part, b)), .dtype = d);
 }
 
 /* PyTorch's lerp promotes nothing but a weight of no dimensions. */
@@ -336,7 +339,9 @@ static tn_tensor *scaled(tn_tensor *x, tn_scalar by)
 tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_baddbmm_options *o)
 {
     tn_tensor *product = scaled(tn_bmm(a, b), o->alpha);
-    if (o->beta.kind && tn__scalar_double(&o->beta) == 0) /* NaN in x does not count */
-        return product;
+    if (o->beta.kind && tn__scalar_double(&o->beta) == 0) { /* NaN in x does not count, but x's history does */
+        const bool recorded = x && x != TN_NONE && tn__wants_grad(x) && !tn__self()->no_grad;
+        return recorded ? tn_add(product, tn_masked_fill(x, tn_ones_like(x, .dtype = TN_BOOL), 0)) : product;
+    }
     return tn_add(scaled(x, o->beta), product);
 }

@@ -505,11 +505,7 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
 {
     bool was = tn__set_no_grad(true);
     tn_tensor *flat = tn_reshape(tn_to(index, .dtype = TN_I64), TN_SHAPE(-1)), *rows = tn_index_select(weight, 0, flat);
-    tn_tensor *size = tn_abs(rows), *norm;
-    if (isinf(p))
-        norm = tn_amax(size, .dim = TN_DIMS(1), .keepdim = true);
-    else
-        norm = tn_pow(tn_sum(tn_pow(size, p), .dim = TN_DIMS(1), .keepdim = true), 1 / p);
+    tn_tensor *norm = tn_norm(rows, .p = tn_scalar_f(p), .dim = TN_DIMS(1), .keepdim = true);
     tn_tensor *scale = tn_where(tn_gt(norm, max_norm), tn_div(max_norm, tn_add(norm, 1e-7)), 1.0);
     tn_tensor *every = rows ? tn_expand(tn_unsqueeze(flat, 1), shape_of(rows)) : NULL;
     bool done = tn_scatter_(weight, 0, every, tn_to(tn_mul(rows, scale), .dtype = weight->dtype)) != NULL;
@@ -521,8 +517,8 @@ tn_tensor *tn__fn_embedding(tn_tensor *weight, tn_tensor *index, const tn_embedd
 {
     if (!usable("embedding", weight) || !usable("embedding", index))
         return NULL;
-    if (o->max_norm > 0 && weight->ndim == 2 && index->numel &&
-        !renormalise(weight, index, o->max_norm, o->norm_type > 0 ? o->norm_type : 2))
+    if (o->max_norm != 0 && weight->ndim == 2 &&
+        !renormalise(weight, index, o->max_norm, o->norm_type != 0 ? o->norm_type : 2))
         return NULL;
     return tn__embedding(weight, index, o->padding_idx);
 }

@@ -2,6 +2,7 @@
  * index one dimension of a view: then index_select reads, index_copy and index_add write, with the derivatives they have. */
 #include "autograd/functions.h"
 #include "op/infer.h"
+#include "op/iter.h"
 #include <math.h>
 #include <stdio.h>
 #include <tenon/tensor.h>
@@ -10,6 +11,7 @@
 typedef struct selection {
     const char *what;              /* "index", for messages */
     tn_tensor *x;                  /* with a dimension of size 1 for each 0-dim mask */
+    const tn_tensor *given;        /* x before it was copied because its elements overlap */
     tn_tensor *index[TN_MAX_DIMS]; /* by dimension of x: integers; NULL: all of it */
     tn_tensor *mask;               /* the only index, where that is a mask; over dimensions first .. last */
     int32_t first, last, n;        /* dimensions that are indexed */
@@ -417,6 +419,7 @@ static bool outline(selection *s, tn_tensors indices, bool reads)
         return false;
     if (!take_all(s, indices))
         return false;
+    s->given = s->x;
     if (reads && tn__overlaps_itself(s->x->shape, s->x->stride, s->x->ndim) && s->n != 1)
         if (!(s->x = tn_contiguous(s->x)))
             return false;
@@ -449,12 +452,60 @@ static bool locate(selection *s)
 
 /* ---- reading ---- */
 
+/* The strides of an index as PyTorch lays it beside the result: 1 in the dimensions that are not indexed. A mask's
+ * coordinates lie one after the other. True if it fills the result's shape, row-major. */
+static bool stride_of_index(const selection *s, const tn_tensor *index, int32_t place, int64_t *stride)
+{
+    const int64_t one = 1;
+    int64_t shape[TN_MAX_DIMS];
+    for (int32_t i = 0; i < s->result_ndim; i++)
+        shape[i] = i >= place && i < place + s->ndim ? s->result[i] : 1;
+    if (!tn__view_strides(s->shape, index ? index->stride : &one, s->ndim, shape, s->result_ndim, stride))
+        tn__contiguous_strides(shape, s->result_ndim, stride);
+    const bool fills = tn__same_shape(shape, s->result_ndim, s->result, s->result_ndim) &&
+                       tn__is_contiguous(shape, stride, s->result_ndim);
+    for (int32_t i = 0; i < s->result_ndim; i++)
+        if (shape[i] != s->result[i])
+            stride[i] = 0;
+    return fills;
+}
+
+/* The strides of what is read, as PyTorch's TensorIterator chooses them from x's and the indices'. False: row-major ones. */
+static bool result_strides(const selection *s, int64_t *result)
+{
+    int64_t stride[TN_MAX_DIMS + 1][TN_MAX_DIMS], step = 1;
+    int32_t order[TN_MAX_DIMS], n = 1, at = 0;
+    const int32_t place = side_by_side(s) ? s->first : 0;
+    bool row_major = true;
+    for (int32_t i = 0, d = 0; i < s->result_ndim; i++) {
+        const bool indexed = i >= place && i < place + s->ndim;
+        for (; !indexed && is_indexed(s, d); d++)
+            ;
+        stride[0][i] = indexed ? 0 : s->given->stride[d++];
+    }
+    bool flat = tn__is_contiguous(s->result, stride[0], s->result_ndim);
+    for (int32_t d = s->first; d <= s->last; d++)
+        if (is_indexed(s, d))
+            flat &= stride_of_index(s, s->mask ? NULL : s->index[d], place, stride[n++]);
+    if (flat)
+        return false;
+    tn__iter_order(s->result, s->result_ndim, (const int64_t(*)[TN_MAX_DIMS])stride, n, order);
+    for (at = 0; at < s->result_ndim; at++) {
+        row_major &= order[at] == s->result_ndim - 1 - at;
+        result[order[at]] = step;
+        step *= s->result[order[at]]; /* 0 beyond a dimension of none */
+    }
+    return !row_major;
+}
+
 tn_tensor *tn__fn_index(tn_tensor *x, tn_tensors indices)
 {
     selection s = {.what = "index", .x = x};
+    int64_t stride[TN_MAX_DIMS];
     if (!outline(&s, indices, true) || !locate(&s))
         return NULL;
-    return tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim));
+    tn_tensor *read = tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim));
+    return read && result_strides(&s, stride) ? tn__restride(read, dims_from(stride, s.result_ndim)) : read;
 }
 
 tn_tensor *tn__fn_masked_select(tn_tensor *x, tn_tensor *mask)

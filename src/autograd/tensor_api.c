@@ -432,7 +432,9 @@ bool tn_tensor_requires_grad(const tn_tensor *t)
 
 bool tn_tensor_is_leaf(const tn_tensor *t)
 {
-    return real(t) && tn__is_leaf(t) && !(t->base && tn__requires_grad(t->base) && !(t->obj.flags & TN__VIEW_NO_GRAD));
+    return real(t) && tn__is_leaf(t) && /* a view gets its base's history when it is stale and asked for one */
+           !(t->base && tn__requires_grad(t->base) && t->view_version != tn__tensor_version(t) &&
+             !(t->obj.flags & TN__VIEW_NO_GRAD));
 }
 
 tn_tensor *tn_tensor_grad(const tn_tensor *t)

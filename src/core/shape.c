@@ -108,6 +108,10 @@ bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim,
                       int32_t new_ndim, int64_t *new_stride)
 {
     int64_t numel = tn__numel(shape, ndim);
+    if (numel == 0 && tn__same_shape(shape, ndim, new_shape, new_ndim)) {
+        memcpy(new_stride, stride, sizeof *stride * (size_t)ndim);
+        return true;
+    }
     if (numel == 0 || ndim == 0) {
         tn__contiguous_strides(new_shape, new_ndim, new_stride);
         return true;

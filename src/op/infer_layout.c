@@ -106,6 +106,8 @@ void tn__layout_of_operands(const tn__call *c, tn__spec *s)
     int64_t stride[TN__MAX_OPERANDS][TN_MAX_DIMS], step = 1;
     int32_t order[TN_MAX_DIMS];
     const layouts l = look(c);
+    if (tn__ops[c->op].rule == R_FILL) /* a row-major copy that is filled */
+        return;
     if (s->ndim == 0 || (l.plain && (l.same_shape || (l.canonical && tn__numel(s->shape, s->ndim) > 0))))
         return;
     if (l.same_shape && l.dense && l.same_strides && !l.nhwc) {

@@ -86,7 +86,7 @@ def _triangle(rows, columns, keep, dtype, device):
         if n < 0:
             raise RuntimeError(f"{name} must be non-negative, got{n}")
     indices = keep(_C.ones(rows, columns, dtype=_C.bool, device=device)).nonzero().t()
-    return indices.to(_C.int64 if dtype is None else dtype).contiguous()
+    return _C.cat((indices.to(_C.int64 if dtype is None else dtype),))
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device="cpu", layout=None):

@@ -202,9 +202,9 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along a dimension by the rule of trapezoids, at the places x, or dx apart."""
     if x is not None and dx is not None:
         raise TypeError("trapezoid() received both x and dx")
-    if y.shape[dim] == 0:
-        return y.sum(dim)
     dim = _dim(dim, y.dim())
+    if y.shape[dim] == 0:
+        return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
     n = y.shape[dim] - 1
     pairs = y.narrow(dim, 1, n) + y.narrow(dim, 0, n)
     if x is None:

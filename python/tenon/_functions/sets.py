@@ -40,7 +40,7 @@ def _groups(input, dim, order, return_inverse, return_counts):
     sliced = dim is not None
     if dim is not None:
         dim = _dim(dim, input.dim())
-        moved = input.transpose(0, dim) if input.dim() else input
+        moved = input.movedim(dim, 0) if input.dim() else input
         if not moved.numel() and (moved.shape[0] or 0 in moved.shape[1:]):
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
         values = moved.reshape(moved.shape[0], -1).tolist() if moved.numel() else []
@@ -58,8 +58,8 @@ def _groups(input, dim, order, return_inverse, return_counts):
         counts[-1] += 1
     whole = lambda v: _C.tensor(v, dtype=_C.int64, device=input.device)
     result = moved.detach().index_select(0, whole(first))
-    if sliced:
-        result = result.transpose(0, dim)
+    if sliced and input.dim():
+        result = result.movedim(0, dim)
     if input.requires_grad and _C.is_grad_enabled():
         result = _NODES[order, sliced].apply(input, result)
     results = [result]
@@ -142,6 +142,21 @@ def _left_or_right(right, side):
     return right or side == "right"
 
 
+def _halved(rows, value, right):
+    """Where each value belongs in its row: the row is halved as often as it takes, so that what is found in one that is not
+    sorted is PyTorch's too."""
+    n = rows.shape[-1]
+    low, high = _C.zeros_like(value, dtype=_C.int64), _C.full_like(value, n, dtype=_C.int64)
+    for _ in range(n.bit_length()):
+        middle = (low + high).bitwise_right_shift(1)
+        at = middle.clamp(max=n - 1)
+        found = rows[at] if rows.dim() == 1 else rows.gather(-1, at)
+        beyond = (low < high) & ~(found > value if right else found >= value)
+        high = _C.where(beyond | (low >= high), high, middle)
+        low = _C.where(beyond, middle + 1, low)
+    return low
+
+
 @with_out
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where in the sorted rows each value would stand: before those that equal it, or, right, behind them."""
@@ -157,12 +172,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
                                f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
                                f"{list(sorted_sequence.shape)} and input value tensor {list(input.shape)}")
-        sorted_sequence = sorted_sequence.unsqueeze(-2)
-    value = input.detach().unsqueeze(-1)
-    before = ~(sorted_sequence > value) if right else ~(sorted_sequence >= value) & ~sorted_sequence.isnan()
-    if right is False:
-        before = before | (value.isnan() & ~sorted_sequence.isnan())
-    return before.sum(-1, dtype=_C.int32 if out_int32 else _C.int64)
+    place = _halved(sorted_sequence.detach(), input.detach(), right)
+    return place.to(_C.int32) if out_int32 else place
 
 
 @with_out

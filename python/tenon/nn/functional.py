@@ -5,6 +5,7 @@ are written here with operations of tensors; their gradients, also at the corner
 those of PyTorch's functions of the same name.
 """
 
+import math
 import warnings
 
 from tenon._C import _nn, bool as _bool, float32 as _float32, log_softmax as _log_softmax, relu as _relu, sigmoid
@@ -64,6 +65,8 @@ def _log1p_exp(x):
 
 def threshold(input, threshold, value, inplace=False):
     """input where it is above threshold, else value"""
+    if not input.is_floating_point():
+        threshold, value = int(threshold), int(value)
     if inplace:
         return _in_place(lambda x: _where(x <= threshold, value, x), input)
     return _where(input <= threshold, value, input)
@@ -79,6 +82,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         return (input.clamp_ if inplace else input.clamp)(int(min_val), int(max_val))
     if inplace:
         return _in_place(lambda x: hardtanh(x, min_val, max_val), input)
+    if min_val != min_val or max_val != max_val:
+        return input + math.nan
     return _where(input <= min_val, min_val, _where(input >= max_val, max_val, input))
 
 
@@ -273,7 +278,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             padding_idx += n
     if max_norm is None:
         return _embedding(input, weight, padding_idx)
-    return _embedding(input, weight, padding_idx, max_norm, norm_type)
+    return _embedding(input, weight, padding_idx, max_norm or 5e-324, norm_type)  # 0 would be none
 
 
 @_with_out
@@ -411,10 +416,9 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     dtype = _promote_types(x1.dtype, x2.dtype)
     if not dtype.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {_LEGACY[str(dtype)[6:]]}")
-    wide = _float32 if dtype.itemsize == 2 else dtype
-    x1, x2 = _broadcast_tensors(x1.to(wide), x2.to(wide))
+    x1, x2 = _broadcast_tensors(*(x if x.is_floating_point() else x.to(dtype) for x in (x1, x2)))
     norms = [_norm(x, 2, dim, True) for x in (x1, x2)]
     with _no_grad():  # the norm's slope counts below eps too: its value alone is raised
         lifted = [n.clamp(min=eps) - n for n in norms]
     n1, n2 = (n + up for n, up in zip(norms, lifted))
-    return ((x1 / n1) * (x2 / n2)).sum(dim).to(dtype)
+    return ((x1 / n1) * (x2 / n2)).sum(dim)
