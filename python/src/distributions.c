@@ -38,7 +38,8 @@ static PyObject *fresh(const char *name, worker *f, work *w, const py_value *gen
     py_draw_end(&draw);
     if (!r && w->why)
         return PyErr_Format(PyExc_RuntimeError, "%s", w->why);
-    if (r && tn_is_grad_enabled() && tn_tensor_requires_grad(w->x) && tn_dtype_is_floating_point(tn_tensor_dtype(r))) { /* a history by which no gradient but 0 goes */
+    if (r && tn_is_grad_enabled() && tn_tensor_requires_grad(w->x) &&
+        tn_dtype_is_floating_point(tn_tensor_dtype(r))) { /* a history by which no gradient but 0 goes */
         tn_tensor *over = tn_clone(w->x), *made = over ? tn_copy_(over, r) : NULL;
         tn_release(r);
         if (!made)

@@ -150,8 +150,7 @@ static tn_tensor *new_place(tn_tensor *out, tn_tensor *result)
     tn_options like = {
         .struct_size = sizeof like, .site = "", .dtype = tn_tensor_dtype(out), .device = tn_tensor_device(out)};
     tn_tensor *memory = (tn_empty_opt)((tn_dims){1, &span}, &like);
-    tn_tensor *view =
-        memory ? (tn_as_strided_at)("", memory, shape, stride, tn_tensor_storage_offset(out)) : NULL;
+    tn_tensor *view = memory ? (tn_as_strided_at)("", memory, shape, stride, tn_tensor_storage_offset(out)) : NULL;
     tn_tensor *alone = view ? tn_detach_at("", view) : NULL;
     tn_release(view);
     tn_release(memory);

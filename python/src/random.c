@@ -200,7 +200,12 @@ static tn_tensor *make_normal_of_tensors(const py_value *v, const tn_options *o)
 {
     (void)o;
     tn_scope *scope = tn_scope_open();
-    tn_tensor *both = tn_add(v[0].s, v[1].s), *z = both ? tn_normal_(both, 0, 1) : NULL;
+    tn_tensor *both = tn_add(v[0].s, v[1].s);
+    tn_tensor *z =
+        both ? tn_empty(tn_tensor_shape(both), .dtype = tn_tensor_dtype(both), .device = tn_tensor_device(both)) : NULL;
+    if (z && tn_tensor_requires_grad(both))
+        z = tn_copy_(z, both);
+    z = z ? tn_normal_(z, 0, 1) : NULL;
     bool was = tn_set_grad_enabled(false);
     z = z && tn_mul_(z, v[1].s) ? tn_add_(z, v[0].s) : NULL;
     (void)tn_set_grad_enabled(was);

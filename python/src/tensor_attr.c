@@ -94,7 +94,13 @@ static int set_requires_grad(PyObject *self, PyObject *value, void *unused)
 static PyObject *get_is_leaf(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyBool_FromLong(tn_tensor_is_leaf(py_t(self)));
+    if (tn_tensor_is_leaf(py_t(self)))
+        Py_RETURN_TRUE;
+    tn_node *made = tn_tensor_node(py_t(self)); /* a view whose base was written to may have no history any more */
+    if (!made)
+        return py_raise();
+    tn_node_release(made);
+    Py_RETURN_FALSE;
 }
 
 static PyObject *get_grad(PyObject *self, void *unused)

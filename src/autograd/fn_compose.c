@@ -506,7 +506,10 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
     bool was = tn__set_no_grad(true);
     tn_tensor *flat = tn_reshape(tn_to(index, .dtype = TN_I64), TN_SHAPE(-1)), *rows = tn_index_select(weight, 0, flat);
     tn_tensor *norm = tn_norm(rows, .p = tn_scalar_f(p), .dim = TN_DIMS(1), .keepdim = true);
+    norm = norm ? tn_to(norm, .dtype = TN_F64) : NULL;
     tn_tensor *scale = tn_where(tn_gt(norm, max_norm), tn_div(max_norm, tn_add(norm, 1e-7)), 1.0);
+    scale =
+        scale ? tn_to(scale, .dtype = weight->dtype) : NULL; /* as a number is rounded that rows are multiplied by */
     tn_tensor *every = rows ? tn_expand(tn_unsqueeze(flat, 1), shape_of(rows)) : NULL;
     bool done = tn_scatter_(weight, 0, every, tn_to(tn_mul(rows, scale), .dtype = weight->dtype)) != NULL;
     tn__set_no_grad(was);

@@ -60,6 +60,14 @@ static bool slowest_first(const tn_tensor *x, int32_t *dim, int64_t *order, int6
 }
 
 /* Results lie as x does, as PyTorch's do: sorted is what x's dimensions, turned so that it is row-major, give. */
+/* Row-major results of a row-major x take its strides, which may be others where a dimension has one element or none. */
+static tn_tensor *lying_as(tn_tensor *t, const tn_tensor *x)
+{
+    if (!t || !tn__contiguous(x) || tn__same_shape(t->stride, t->ndim, x->stride, x->ndim))
+        return t;
+    return tn__restride(t, ((tn_dims){x->ndim, x->stride}));
+}
+
 tn_tensor *tn__fn_argsort(tn_tensor *x, int64_t dim, const tn_argsort_options *o)
 {
     int32_t d;
@@ -67,7 +75,7 @@ tn_tensor *tn__fn_argsort(tn_tensor *x, int64_t dim, const tn_argsort_options *o
         return NULL;
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     if (!slowest_first(x, &d, order, back))
-        return order_of(x, d, o->descending);
+        return lying_as(order_of(x, d, o->descending), x);
     tn_tensor *turned = tn_permute(tn_detach(x), ((tn_dims){x->ndim, order}));
     return turned ? tn_permute(order_of(turned, d, o->descending), ((tn_dims){x->ndim, back})) : NULL;
 }
@@ -85,6 +93,9 @@ tn_tensor *tn__fn_sort(tn_tensor *x, int64_t dim, const tn_sort_options *o)
     if (turned) {
         indices = tn_permute(indices, ((tn_dims){x->ndim, back}));
         values = tn_permute(values, ((tn_dims){x->ndim, back}));
+    } else {
+        indices = lying_as(indices, x);
+        values = lying_as(values, x);
     }
     return with_indices(values, indices, o->indices);
 }

@@ -162,7 +162,8 @@ tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
         if (x->numel == 0)
             x = tn_clone(x);
         else
-            x = by == 0 ? tn__contiguous_copy(x) : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
+            x = by == 0 ? tn__contiguous_copy(x)
+                        : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
     }
     return x;
 }
@@ -323,6 +324,11 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
     if (x && !tn__dtype_is_float(x->dtype))
         return tn__fail(TN_EDTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
                         tn__dtypes[x->dtype].legacy);
+    if (x && (x->dtype == TN_F16 || x->dtype == TN_BF16)) { /* whose squares are often more than they can hold */
+        tn_norm_options wide = *o;
+        wide.dtype = TN_F32;
+        return tn_to(tn__fn_norm(x, &wide), .dtype = x->dtype);
+    }
     if (p == 2)
         return root(tn_sum(tn_square(x), .dim = o->dim, .keepdim = o->keepdim), 2);
     tn_tensor *size = tn_abs(x);

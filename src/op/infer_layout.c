@@ -108,6 +108,11 @@ void tn__layout_of_operands(const tn__call *c, tn__spec *s)
     const layouts l = look(c);
     if (tn__ops[c->op].rule == R_FILL) /* a row-major copy that is filled */
         return;
+    if ((c->op == TN__OP_isfinite || c->op == TN__OP_isinf) &&
+        !tn__dtype_is_float(c->common)) { /* ones, zeros like x */
+        tn__layout_like(s, tn__in(c, 0));
+        return;
+    }
     if (s->ndim == 0 || (l.plain && (l.same_shape || (l.canonical && tn__numel(s->shape, s->ndim) > 0))))
         return;
     if (l.same_shape && l.dense && l.same_strides && !l.nhwc) {

@@ -483,3 +483,11 @@ def test_a_function_may_be_called_backward_something():
 
     with pytest.raises(RuntimeError, match="^Output 0 of BackwardHook is a view and is being modified inplace"):
         BackwardHook.apply(torch.ones(2, requires_grad=True) * 1).add_(1)
+
+
+def test_pieces_whose_whole_was_written_to_say_so():
+    whole = torch.ones(2, requires_grad=True).exp()
+    piece = whole.unbind()[1]
+    whole[()] = -4.0
+    with pytest.raises(RuntimeError, match=r"^Output 1 of Unbind is a view and its base or another view of its base has been modified inplace\."):
+        piece.is_leaf  # noqa: B018

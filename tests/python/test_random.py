@@ -251,7 +251,10 @@ def test_normal():
     assert y.shape == (2, N) and near(y[0], 0, 1) and near(y[1], 100, 10) and near((y[1] - 100) ** 2, 100, 142)
     assert near(torch.normal(mean)[1], 100, 1) and near(torch.normal(5.0, torch.full((N,), 0.5)), 5, 0.5)
     assert near(torch.normal(mean[0], 3.0), 0, 3)
-    assert not torch.normal(torch.zeros(2, requires_grad=True)).requires_grad
+    for draw in (torch.normal, lambda p: torch.bernoulli(p), lambda p: torch.normal(0.0, p), lambda p: torch.normal(torch.zeros(3, 1), p)):
+        x = torch.zeros(2, requires_grad=True)  # what is drawn has a history, by which nothing but 0 comes back
+        draw(x).sum().backward()
+        assert x.grad.tolist() == [0.0, 0.0]
     with error(RuntimeError, "normal expects std >= 0.0, but found std -1"):
         torch.normal(0.0, -1.0, (2,))
     with error(RuntimeError, "normal expects all elements of std >= 0.0"):

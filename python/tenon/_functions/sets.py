@@ -146,7 +146,7 @@ def _halved(rows, value, right):
     """Where each value belongs in its row: the row is halved as often as it takes, so that what is found in one that is not
     sorted is PyTorch's too."""
     n = rows.shape[-1]
-    low, high = _C.zeros_like(value, dtype=_C.int64), _C.full_like(value, n, dtype=_C.int64)
+    low, high = (_C.full(value.shape, at, dtype=_C.int64, device=value.device) for at in (0, n))
     for _ in range(n.bit_length()):
         middle = (low + high).bitwise_right_shift(1)
         at = middle.clamp(max=n - 1)

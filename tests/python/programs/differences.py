@@ -3,9 +3,61 @@
 import collections
 import re
 
-# operation, kind, wanted, got: regular expressions that match the whole; device: where (None: everywhere)
-Difference = collections.namedtuple("Difference", "operation kind wanted got reason device", defaults=(None,))
+# operation, kind, wanted, got: regular expressions that match the whole; device: where (None: everywhere); line: a regular
+# expression of the program's line; when: asked with the line and what was seen before it and after it, in PyTorch, or "raised":
+# where that raises; program: a regular expression that some line up to there has.
+Difference = collections.namedtuple("Difference", "operation kind wanted got reason device line when program", defaults=(None, ".*", None, ""))
 
+WHOLE = {"uint8": (0, 255), "int8": (-128, 127), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1)}
+COMPARES = r"(eq|ne|lt|le|gt|ge|equal|not_equal|less|less_equal|greater|greater_equal)_?|operator(==|!=|<|<=|>|>=)"
+
+
+def named_in(line, seen):
+    """The tensors that a line names, as they were seen."""
+    return [what for name, what in seen.items() if isinstance(what, list) and re.search(rf"\b{re.escape(name)}(?!\w)", line)]
+
+
+def beyond(line, before, after):
+    """Does a number in the line, or in a tensor of no dimensions, lie beyond the integers of a tensor there?"""
+    tensors = named_in(line, before)
+    numbers = [float(n) for n in re.findall(r"(?<![\w.])-?\d+\.?\d*", re.sub(r"2\*\*40", str(2**40), line))]
+    numbers += [x for what in tensors if what[1] == [] for x in what[-1]]
+    limits = [WHOLE[what[0]] for what in tensors if what[0] in WHOLE]
+    limits += [WHOLE[d] for d in re.findall(r"dtype=torch\.(\w+)", line) if d in WHOLE]
+    return any(n < low or n > high for n in numbers for low, high in limits)
+
+
+def integers_want(line, before, after):
+    """Does an integer or bool tensor require grad?"""
+    return any(isinstance(w, list) and w[6] and not w[0].startswith(("float", "bfloat")) for w in {**before, **after}.values())
+
+
+def into_itself(line, before, after):
+    """Is out= memory that an input shows?"""
+    names = re.search(r"out=\(?(v\d+)", line)
+    group = names and names[1] in before and before[names[1]][4]
+    return bool(group) and any(w[4] == group for w in named_in(line.split("out=")[0].partition("=")[2], before))
+
+
+def had_infinity(line, before, after):
+    return any(isinstance(x, float) and x in (float("inf"), float("-inf")) for w in named_in(line, before) for x in w[-1])
+
+
+def had_nan(line, before, after):
+    return any(x != x for w in named_in(line, before) for x in w[-1])
+
+
+def zeros_differ(line, before, after):
+    """Does the line name a tensor with zeros, of which one may be negative?"""
+    return any(x == 0 for w in named_in(line, before) for x in w[-1])
+
+
+def nothing_finite(line, before, after):
+    """Has the program an infinity or a NaN?"""
+    return any(isinstance(x, float) and not abs(x) < float("inf") for w in before.values() if isinstance(w, list) for x in w[-1])
+
+
+ANY = r"[\s\S]*"
 DIFFERENCES = [
     Difference("flag", "version", r"v\d+: \d+", r"\d+",
                "x.data = y counts as a write: a graph that saved x would go on with other numbers, and is told so"),
@@ -13,15 +65,58 @@ DIFFERENCES = [
     Difference("sort|topk|max|min", "result", r"r\d+ = \{'(sort|topk|max|min)_out': .*", r"\{'(sort|topk|max|min)': .*",
                "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
     Difference("type", "result", r".* = torch\.\w+Tensor", r"torch\.cuda\.\w+Tensor", "the type's name says the device", "cuda"),
-    Difference("addmm|addmm_|baddbmm|baddbmm_", "value", rf"[rv]\d+\[\d+\] = (nan|inf|-inf) .*", "nan|inf|-inf",
+    Difference("addmm|addmm_|baddbmm|baddbmm_", "value", r"[rv]\d+\[\d+\] = (nan|inf|-inf) .*", "nan|inf|-inf",
                "alpha, which is infinite or multiplies what is, is applied to the product and not to its terms: infinity or NaN"),
+    Difference("addmm_?|addmv_?|addr_?", "value", r"[rv]\d+\[\d+\] = .*", "nan",
+               "0 times NaN is NaN, as in PyTorch's own baddbmm; its BLAS leaves out a product whose alpha is 0", line=r".*(alpha=-?0(\.0)?\b|, -?0(\.0)?, ).*"),
+    Difference(COMPARES, "value", r"[rv]\d+\[\d+\] = .*", ANY,
+               "integers are compared with a number as it is; PyTorch wraps one around that their dtype does not hold", when=beyond),
+    Difference("threshold_?", "value", r"[rv]\d+\[\d+\] = .*", r"\d+",
+               "a threshold is what it says; PyTorch wraps one around that the dtype does not hold", when=beyond),
+    Difference("trapz|trapezoid", "value", r"[rv]\d+\[\d+\] = nan .*", "-?inf", "infinity at an end of the line is that: nothing is taken off a sum",
+               when=had_infinity),
+    Difference("searchsorted|bucketize", "value", r"[rv]\d+\[\d+\] = .*", r"\d+",
+               "a number is looked up as it is; PyTorch wraps one around that the dtype of the sequence does not hold", when=beyond),
+    Difference(ANY, "requires_grad|is_leaf", r"[rv]\d+(\[\d+\])*: [01]", "[01]",
+               "integers and bools want no gradient; PyTorch lets one require it that a differentiable number was written into", when=integers_want),
+    Difference("kron", "version", r"v\d+: 0", "1", "kron(out=) counts as the write that it is", line=".*out=.*"),
+    Difference("cov", "version", r"v\d+: \d+", r"\d+", "cov does not write to its input: PyTorch counts a write where weights are given"),
+    Difference("amin|amax|prod|sum|min|max|all|any|mean|nansum|logsumexp|norm", "value", r"[rv]\d+\[\d+\] = .*", ANY,
+               "a reduction into its own input reads it first; PyTorch reads what it has begun to write", line=".*out=.*", when=into_itself),
+    Difference("std_mean|var_mean", "value", r"r\d+\[1\]\[\d+\] = nan .*", "-?inf", "the mean of what has an infinity is that", when=had_infinity),
+    Difference("unique|unique_consecutive", "value|shape|result", ANY, ANY, "where rows with NaN come, and which of them are one, is not said",
+               line=r".*dim=.*", when=had_nan),
+    Difference("max|min|maximum|minimum|fmax|fmin|amax|amin|aminmax|clamp\w*", "value", r"[rv]\d+(\[[01]\])?\[\d+\] = -?0\.0 .*", r"-?0\.0",
+               "which of two zeros is the larger is not said", when=zeros_differ),
+    Difference("softshrink", "value", r"[rv]\d+\[\d+\] = -?0\.0 .*", r"-?0\.0",
+               "what shrinks to zero keeps its sign, as in PyTorch's loops of less than a vector"),
+]
+DIFFERENCES += [
+    Difference("backward", "version", r"v\d+\.grad: \d+", r"\d+", "how often backward writes to a gradient as it adds to it is its own matter"),
+    Difference("backward", "gradient", r"no v\d+\.grad", ANY, "the gradient of norm(0) is 0, and not none", program=r"norm\(.*\b0\b"),
+    Difference("backward", "gradient", r"no v\d+\.grad", ANY, "a view of a leaf that is itself a view is the leaf's: PyTorch, after a write under "
+               "no_grad, has it belong to the leaf's base", program=r"no_grad\(\): .*_\("),
+    Difference("backward", "gradient", r"v\d+\.grad\[\d+\] = nan .*", r"-?inf", "where a norm's slope is 0, an infinite gradient goes no further: no 0 * inf",
+               when=nothing_finite),
+    Difference(ANY, "shape|strides|offset", r"[vr]\d+(\[\d+\])?: .*", ANY, "what is refused leaves out= as it was; PyTorch resizes it first", line=".*out=.*", when="raised"),
+    Difference(r"masked_scatter_|setitem|scatter\w*_|index_\w+_|put_|operator\W+|\w+_", "value", r"v\d+(\.grad)?\[\d+\] = .*", ANY,
+               "what is refused leaves the tensor as it was; PyTorch has written to it before it finds the fault", when="raised"),
+    Difference("setitem|index_\w+_|scatter\w*_|put_", "version", r"v\d+: \d+", r"\d+",
+               "an index out of range is found by the kernel, when the write has been counted", "cuda", when="raised"),
 ]
 
 
-def named(found, device):
-    """The Difference that explains what was found, or None."""
-    for d in DIFFERENCES:
-        fits = re.fullmatch(d.operation, found["op"]) and re.fullmatch(d.kind, found["kind"]) and d.device in (None, device)
-        if fits and re.fullmatch(d.wanted, str(found["want"])) and re.fullmatch(d.got, str(found["got"])):
-            return d
-    return None
+def fits(d, found, device, before, after, error, program):
+    if d.device not in (None, device) or not re.fullmatch(d.operation, found["op"]) or not re.fullmatch(d.kind, found["kind"]):
+        return False
+    if not re.fullmatch(d.wanted, str(found["want"])) or not re.fullmatch(d.got, str(found["got"])) or not re.fullmatch(d.line, found["line"]):
+        return False
+    if not any(re.search(d.program, line) for line in program):
+        return False
+    return bool(error) if d.when == "raised" else d.when is None or d.when(found["line"], before, after)
+
+
+def named(found, device, before, after, error, program):
+    """The Difference that explains what was found, or None. before, after: what PyTorch showed around the line; error: what it
+    raised; program: the lines up to there."""
+    return next((d for d in DIFFERENCES if fits(d, found, device, before, after, error, program)), None)

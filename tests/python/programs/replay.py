@@ -29,7 +29,7 @@ def replay(module, program, device):
             resync(run, op, want, got) if found is None else None
         if found:
             out = {"step": step, "op": op, "line": line, "kind": found[0], "want": found[1], "got": found[2]}
-            reason = named(out, device)
+            reason = named(out, device, before, want, error, [line for _, line, _, _ in program[: step + 1]])
             if reason is None or found[0] != "error line":
                 return {**out, "reason": reason.reason if reason else None}
         before = want
