@@ -21,6 +21,8 @@ TN_API tn_status tn_retain_grad(tn_tensor *t) TN_MUST_USE;
 
 TN_API bool tn_tensor_requires_grad(const tn_tensor *t);
 TN_API bool tn_tensor_is_leaf(const tn_tensor *t);
+/* Did tn_retain_grad ask a tensor that is no leaf to keep its .grad? */
+TN_API bool tn_tensor_retains_grad(const tn_tensor *t);
 /* The accumulated gradient, borrowed; NULL where there is none (that is no error). */
 TN_API tn_tensor *tn_tensor_grad(const tn_tensor *t);
 /* Replaces it; TN_NONE removes it. The gradient must have t's shape, dtype and device. */

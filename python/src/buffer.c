@@ -284,7 +284,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
         return refuse(view, "the tensor's memory is not the host's: call .cpu() first");
     if (!format)
         return refuse(view, "buffers have no such dtype");
-    if (tn_tensor_requires_grad(t))
+    if (tn_is_grad_enabled() && tn_tensor_requires_grad(t))
         return refuse(view, "the tensor requires grad: call .detach() first");
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !tn_tensor_is_contiguous(t))
         return refuse(view, "the tensor is not contiguous");
@@ -356,7 +356,7 @@ PyObject *py_to_numpy(PyObject *self)
     tn_device device = tn_tensor_device(t);
     if (tn_tensor_dtype(t) == TN_BF16)
         return PyErr_Format(PyExc_TypeError, "Got unsupported ScalarType BFloat16");
-    if (tn_tensor_requires_grad(t))
+    if (tn_is_grad_enabled() && tn_tensor_requires_grad(t))
         return PyErr_Format(PyExc_RuntimeError,
                             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (device.type != TN_DEVICE_CPU)

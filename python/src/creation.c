@@ -175,7 +175,7 @@ static PyObject *of_sizes(PyObject *args)
     for (Py_ssize_t i = 0; i < n; i++)
         if (py_int(PyTuple_GetItem(args, i), &shape[i]))
             return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "new(): argument must be tuple of ints");
-    if (!n)
+    if (!n && !Py_IS_TYPE(args, py_size_type)) /* Tensor() is empty, Tensor(torch.Size()) a number */
         shape[n++] = 0;
     return py_wrap(
         (tn_empty_opt)((tn_dims){(int32_t)n, shape}, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
@@ -204,6 +204,12 @@ PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     return py_wrap_as(type, alias);
 }
 
+static PyObject *no_subclass(void)
+{
+    return PyErr_Format(PyExc_TypeError, "Creating a Tensor subclass from a class that does not inherit from Tensor is "
+                                         "not possible. Make sure your class inherits from Tensor.");
+}
+
 /* Tensor._make_subclass(cls, data, requires_grad=False): data's memory as a tensor of that class. */
 static PyObject *make_subclass(PyObject *unused, PyObject *args, PyObject *kwds)
 {
@@ -215,7 +221,7 @@ static PyObject *make_subclass(PyObject *unused, PyObject *args, PyObject *kwds)
                                      &data, &on))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)cls, py_tensor_type))
-        return PyErr_Format(PyExc_TypeError, "cls must be a type that derives from Tensor");
+        return no_subclass();
     return with_grad(py_wrap_as((PyTypeObject *)cls, tn_detach(py_t(data))), on != 0);
 }
 
@@ -230,9 +236,7 @@ static PyObject *as_subclass(PyObject *unused, PyObject *args)
     if (!PyType_Check(cls))
         return PyErr_Format(PyExc_TypeError, "cls must be a type (got %s)", py_type_name(cls, name, sizeof name));
     if (!PyType_IsSubtype((PyTypeObject *)cls, py_tensor_type))
-        return PyErr_Format(PyExc_TypeError,
-                            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
-                            "possible. Make sure your class inherits from Tensor.");
+        return no_subclass();
     return py_wrap_as((PyTypeObject *)cls, tn_alias_at("", py_t(self)));
 }
 

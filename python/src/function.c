@@ -1,4 +1,5 @@
 /* function.c: Python code inside the graph: hooks, and functions with a backward of their own (torch.autograd.Function). */
+#include "args.h"
 #include "py.h"
 
 #include <stdlib.h>
@@ -37,19 +38,28 @@ static tn_tensor *hand_over(call c, PyObject *o)
 
 /* ---- hooks ---- */
 
+static bool refuse_result(PyObject *result)
+{
+    char name[64];
+    if (py_is_tensor(result))
+        PyErr_SetString(PyExc_RuntimeError, "Tensor post accumulate grad hooks should return None.");
+    else
+        PyErr_Format(PyExc_TypeError, "expected Variable, but hook returned '%s'",
+                     py_type_name(result, name, sizeof name));
+    return true;
+}
+
 static tn_status run_hook(void *ctx, tn_tensor *t, tn_tensor **replaced)
 {
     call c = enter();
     PyObject *arg = py_borrowed(t);
     PyObject *result = arg ? PyObject_CallFunctionObjArgs(ctx, arg, NULL) : NULL;
     bool failed = !result;
-    if (result && result != Py_None && replaced) {
-        if (py_is_tensor(result))
+    if (result && result != Py_None) {
+        if (py_is_tensor(result) && replaced)
             failed = !(*replaced = hand_over(c, result));
-        else {
-            PyErr_SetString(PyExc_TypeError, "hooks must return None or a Tensor");
-            failed = true;
-        }
+        else
+            failed = refuse_result(result);
     }
     Py_XDECREF(result);
     Py_XDECREF(arg);

@@ -1,4 +1,5 @@
 /* tensor_attr.c: Tensor's attributes. */
+#include "args.h"
 #include "py.h"
 
 static PyObject *get_shape(PyObject *self, void *unused)
@@ -103,11 +104,17 @@ static PyObject *get_is_leaf(PyObject *self, void *unused)
     Py_RETURN_FALSE;
 }
 
+static PyObject *get_retains_grad(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(tn_tensor_retains_grad(py_t(self)));
+}
+
 static PyObject *get_grad(PyObject *self, void *unused)
 {
     (void)unused;
     tn_tensor *t = py_t(self);
-    if (!tn_tensor_is_leaf(t) && !tn_tensor_grad(t) &&
+    if (!tn_tensor_is_leaf(t) && !tn_tensor_grad(t) && !tn_tensor_retains_grad(t) &&
         PyErr_WarnEx(
             PyExc_UserWarning,
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -152,8 +159,14 @@ static PyObject *get_data(PyObject *self, void *unused)
 static int set_data(PyObject *self, PyObject *value, void *unused)
 {
     (void)unused;
-    if (!value || !py_is_tensor(value)) {
-        PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
+    char name[64];
+    if (!value) {
+        PyErr_SetString(PyExc_RuntimeError, "Deleting tensor data is not allowed. Delete tensor instead!");
+        return -1;
+    }
+    if (!py_is_tensor(value)) {
+        PyErr_Format(PyExc_TypeError, "Variable data has to be a tensor, but got %s",
+                     py_type_name(value, name, sizeof name));
         return -1;
     }
     return tn_tensor_set_data(py_t(self), py_t(value)) ? (py_raise(), -1) : 0;
@@ -231,6 +244,7 @@ PyGetSetDef py_tensor_getset[] = {
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"requires_grad", get_requires_grad, set_requires_grad, "Are operations on it recorded?", NULL},
     {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
+    {"retains_grad", get_retains_grad, NULL, "Is it no leaf, and told by retain_grad() to keep its .grad?", NULL},
     {"grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},
     {"grad_fn", get_grad_fn, NULL, "What made it; None for a leaf.", NULL},
     {"data", get_data, set_data, "The same memory without history; assigned, the tensor shows other memory.", NULL},

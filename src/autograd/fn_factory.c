@@ -322,7 +322,7 @@ tn_tensor *(tn_to_cuda)(tn_tensor *t, int32_t index)
     return (tn_to_cuda_at)(TN__NOWHERE, t, index);
 }
 
-/* Pinned memory is the CPU's, without history: a copy for copies. */
+/* Pinned memory is the CPU's. */
 static tn_tensor *pinned_copy(tn_tensor *t)
 {
     tn__spec s = {.dtype = t->dtype, .ndim = t->ndim};
@@ -331,10 +331,7 @@ static tn_tensor *pinned_copy(tn_tensor *t)
     if (!p)
         return NULL;
     tn__scope_adopt(tn__self(), p);
-    bool was = tn__set_no_grad(true);
-    tn_tensor *copied = tn_copy_(p, t);
-    tn__set_no_grad(was);
-    return copied;
+    return tn_copy_(p, t);
 }
 
 tn_tensor *(tn_pin_memory_at)(const char *site, tn_tensor *t)

@@ -33,6 +33,15 @@ static void free_own(void *ctx)
     tn__block_put(f, f->bytes);
 }
 
+/* The last place of what is there twice: an output's gradient is that place's. */
+static int64_t last_index_of(tn_tensors list, const tn_tensor *t)
+{
+    for (size_t i = list.n; i-- > 0;)
+        if (list.t[i] == t)
+            return (int64_t)i;
+    return -1;
+}
+
 static int64_t index_of(tn_tensors list, const tn_tensor *t)
 {
     for (size_t i = 0; i < list.n; i++)
@@ -232,12 +241,14 @@ static tn_status make_result(const passage *p, size_t i)
         *r = TN_NONE;
         return TN_OK;
     }
-    const bool look = !p->o->new_outputs, grad = has_gradient(p, i);
-    bool given = look && index_of(p->in, t) >= 0, again = look && index_of(p->out, t) < (int64_t)i;
-    bool itself = !given && !again;
-    if (is_dirty(p, t))
-        itself = !again;
-    else if (p->records) /* its history is to be this function's, or none */
+    const bool look = !p->o->new_outputs, grad = has_gradient(p, i), dirty = is_dirty(p, t);
+    const int64_t first = look ? index_of(p->out, t) : (int64_t)i;
+    bool itself = dirty || !look || index_of(p->in, t) < 0;
+    if (itself && first < (int64_t)i) { /* there twice: one tensor, for users too */
+        *r = tn__scope_hold(p->self, p->result[first]);
+        return *r ? TN_OK : TN_ENOMEM;
+    }
+    if (p->records && !dirty) /* its history is to be this function's, or none */
         itself &= grad ? !tn__requires_grad(t) : !tn__wants_grad(t);
     *r = itself ? tn__scope_hold(p->self, t) : stand_in(p, t, grad || !p->records);
     return *r ? TN_OK : TN_ENOMEM;
@@ -256,7 +267,7 @@ static tn_status save(passage *p, own *f, size_t i, int32_t *more)
     f->slot[i] = -1;
     if (t == TN_NONE)
         return TN_OK;
-    int64_t in = is_dirty(p, t) ? -1 : index_of(p->in, t), out = in >= 0 ? -1 : index_of(p->out, t);
+    int64_t in = is_dirty(p, t) ? -1 : index_of(p->in, t), out = in >= 0 ? -1 : last_index_of(p->out, t);
     if (in >= 0) {
         f->slot[i] = (int32_t)in;
     } else if (out >= 0 && has_gradient(p, (size_t)out)) {
@@ -348,7 +359,8 @@ static void attach(passage *p)
         }
         r->node_output = (uint32_t)i;
         r->obj.flags |= r->base ? TN__VIEW_FUNCTION : 0;
-        atomic_store_explicit(&r->node, tn__object_retain(&n->obj), memory_order_relaxed);
+        if (r->node != &n->obj) /* else it was there before */
+            atomic_store_explicit(&r->node, tn__object_retain(&n->obj), memory_order_relaxed);
     }
     if (!p->slices) /* else they own it */
         tn__object_release(&n->obj);

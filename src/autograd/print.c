@@ -242,6 +242,22 @@ static void tuple(const tn_tensor *t, char *out, size_t n)
         snprintf(out + k, n - k, t->ndim == 1 ? ",)" : ")");
 }
 
+/* A view whose history is lost, since it was written to in another mode, cannot say what made it. */
+static void put_history(text *x, int64_t *line, int linewidth, const tn_tensor *t)
+{
+    if (!tn_tensor_requires_grad(t))
+        return;
+    if (tn_tensor_is_leaf(t)) {
+        put_suffix(x, line, linewidth, "requires_grad=True");
+        return;
+    }
+    tn_name grad_fn = tn_tensor_grad_fn(t);
+    const bool known = *grad_fn.s;
+    put_suffix(x, line, linewidth, "grad_fn=<%s>", known ? grad_fn.s : "Invalid");
+    if (!known)
+        tn_error_clear();
+}
+
 static void put_suffixes(text *x, const tn_tensor *t, tn_print_options o)
 {
     const int linewidth = o.linewidth;
@@ -260,11 +276,7 @@ static void put_suffixes(text *x, const tn_tensor *t, tn_print_options o)
         put_suffix(x, &line, linewidth, "size=%s", size);
     if (meta || t->numel == 0 ? !plain : !plain && t->dtype != TN_I64 && t->dtype != TN_BOOL)
         put_suffix(x, &line, linewidth, "dtype=torch.%s", tn_dtype_name(t->dtype));
-    tn_name grad_fn = tn_tensor_grad_fn(t);
-    if (*grad_fn.s)
-        put_suffix(x, &line, linewidth, "grad_fn=<%s>", grad_fn.s);
-    else if (tn_tensor_requires_grad(t))
-        put_suffix(x, &line, linewidth, "requires_grad=True");
+    put_history(x, &line, linewidth, t);
     put(x, ")", 1);
 }
 

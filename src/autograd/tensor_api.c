@@ -430,11 +430,17 @@ bool tn_tensor_requires_grad(const tn_tensor *t)
     return real(t) && tn__wants_grad(t);
 }
 
+/* A view gets its base's history, or none that can be told, when it is stale and asked for one. */
 bool tn_tensor_is_leaf(const tn_tensor *t)
 {
-    return real(t) && tn__is_leaf(t) && /* a view gets its base's history when it is stale and asked for one */
-           !(t->base && tn__requires_grad(t->base) && t->view_version != tn__tensor_version(t) &&
-             !(t->obj.flags & TN__VIEW_NO_GRAD));
+    if (!real(t) || !tn__is_leaf(t))
+        return false;
+    return !t->base || !tn__requires_grad(t->base) || t->view_version == tn__tensor_version(t);
+}
+
+bool tn_tensor_retains_grad(const tn_tensor *t)
+{
+    return real(t) && t->node && t->obj.flags & TN__RETAINS_GRAD;
 }
 
 tn_tensor *tn_tensor_grad(const tn_tensor *t)

@@ -1,6 +1,7 @@
 """Autograd from Python: modes, backward and grad, functions of one's own, hooks, gradcheck."""
 import math
 import os
+import warnings
 
 import pytest
 
@@ -251,6 +252,66 @@ def test_saved_and_changed():
         y.sum().backward()
 
 
+def test_a_tensor_that_is_given_twice():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x, dirty, given):
+            y = x if dirty or given else x * 2
+            if dirty:
+                x.mul_(2)
+                ctx.mark_dirty(x)
+            return y, y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g + 10 * h, None, None
+
+    for dirty, given, one, want in ((0, 0, True, 60.0), (1, 0, True, 60.0), (0, 1, False, 51.0)):
+        x = leaf(1.0)
+        a, b = Twice.apply(x.clone(), dirty, given)
+        assert (a is b) == one
+        (a + 5 * b).backward()  # of one tensor the gradient is the last place's
+        assert x.grad.tolist() == [want]
+
+
+def test_once_differentiable():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            assert not torch.is_grad_enabled()
+            return g * 2
+
+    x = leaf(1.0)
+    Double.apply(x).backward(leaf(1.0), create_graph=True)
+    assert x.grad.tolist() == [2.0] and x.grad.requires_grad
+    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+        x.grad.backward()
+    (g,) = torch.autograd.grad(Double.apply(x), x, create_graph=True)
+    assert not g.requires_grad
+
+
+def test_backward_by_another_name_and_marks_that_are_wrong():
+    def of(**methods):
+        methods = {"forward": lambda ctx, x: x * 2, **methods}
+        return type("F", (Function,), {name: staticmethod(f) for name, f in methods.items()})
+
+    x = leaf(1.0)
+    of(vjp=lambda ctx, g: g * 3).apply(x).backward()
+    assert x.grad.tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp' for a custom Function is not allowed"):
+        of(vjp=lambda ctx, g: g, backward=lambda ctx, g: g).apply(x).backward()
+    new = of(forward=lambda ctx, x: [y := x * 2, ctx.mark_dirty(y)][0])
+    with pytest.warns(UserWarning, match=r"ctx.mark_dirty\(\) received a tensor that was not an input"):
+        assert new.apply(x).grad_fn.name() == "FBackward"
+    with pytest.raises(RuntimeError, match="mark_dirty can only accept variables, but argument 0 is of type int"):
+        of(forward=lambda ctx, x: [x * 2, ctx.mark_dirty(5)][0]).apply(x)
+
+
 # ---- hooks ----
 
 
@@ -274,10 +335,15 @@ def test_hooks_that_are_wrong():
     x = leaf(1.0)
     with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
         torch.ones(1).register_hook(print)
-    handle = x.register_hook(lambda g: "text")
-    with pytest.raises(TypeError):
-        (x * 2).backward()
-    handle.remove()
+    for add, wrong, error, text in (
+        (x.register_hook, "text", TypeError, "expected Variable, but hook returned 'str'"),
+        (x.register_post_accumulate_grad_hook, 5, TypeError, "expected Variable, but hook returned 'int'"),
+        (x.register_post_accumulate_grad_hook, x, RuntimeError, "Tensor post accumulate grad hooks should return None."),
+    ):
+        handle = add(lambda g, wrong=wrong: wrong)
+        with pytest.raises(error, match=text):
+            (x * 2).backward()
+        handle.remove()
     x.register_hook(lambda g: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         (x * 2).backward()
@@ -289,8 +355,38 @@ def test_retain_grad():
     x = leaf(2.0)
     y = x * x
     y.retain_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # one that is kept may be asked for before it is there
+        assert y.grad is None and y.retains_grad and not x.retains_grad
     (y * 3).backward()
     assert y.grad.tolist() == [3.0] and x.grad.tolist() == [12.0]
+
+
+def test_views_whose_history_is_lost():
+    a = torch.ones(1, requires_grad=True)
+    with torch.no_grad():
+        b = a[:]
+        assert repr(b) == "tensor([1.], requires_grad=True)" and b.is_leaf
+        b *= 2
+    assert repr(b) == "tensor([2.], grad_fn=<Invalid>)"
+    for use in (lambda: b.grad_fn, lambda: b * 2):
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode and its base"):
+            use()
+
+
+def test_the_way_through_pinned_memory():
+    x = leaf(1.0, 2.0)
+    pinned = x.pin_memory()
+    assert pinned.is_pinned() and pinned.requires_grad and torch.autograd.grad((pinned * pinned).sum(), x)[0].tolist() == [2.0, 4.0]
+    assert gradgradcheck(lambda v: v.pin_memory() ** 2, (x,))
+
+
+def test_data_cannot_be_deleted():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="Deleting tensor data is not allowed. Delete tensor instead!"):
+        del x.data
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got NoneType"):
+        x.data = None
 
 
 def test_grad_of_a_computed_tensor_warns():
@@ -377,6 +473,9 @@ def test_gradcheck():
     assert gradcheck(Bad.apply, (x,), raise_exception=False) is False
     with pytest.raises(ValueError, match="expects at least one input tensor to require gradient"):
         gradcheck(torch.exp, (x.detach(),))
+    assert gradcheck(lambda v: (v * 2, v.detach()), (x,)) and gradcheck(lambda v: (), (x,))
+    with pytest.raises(torch.autograd.GradcheckError, match="Numerical gradient for function expected to be zero"):
+        gradcheck(lambda v: v.detach(), (x,))  # no history, though it depends on v
     # the input itself is moved, and is afterwards as it was: also one that is no argument, a view, and one of no dimension
     assert gradcheck(lambda v: x * 2 + v, (x,)) and x.tolist() == [0.5, 1.5] and x._version == 0
     whole = leaf(1.0, 2.0, 3.0, 4.0)

@@ -93,6 +93,13 @@ def test_gradients_of_composed_functions():
     assert torch.autograd.gradcheck(lambda a, b: torch.fmod(a * 1, (b * 1).abs() + 10), (u, v))
 
 
+@pytest.mark.parametrize("p", [0.01, 0.5, 0.99])
+def test_slopes_of_cdist_where_a_difference_is_0(p):
+    x, y = (torch.tensor([[v, -0.75]], requires_grad=True) for v in (0.25, 1.25))
+    torch.cdist(x, y, p=p).sum().backward()
+    assert x.grad.tolist() == [[-1.0, 0.0]] and y.grad.tolist() == [[1.0, 0.0]]
+
+
 def test_batch_norm_keeps_running_statistics():
     x = RNG.normal(size=(5, 3, 4)) * 2 + 1
     layer = torch.nn.BatchNorm1d(3, dtype=torch.float64)
@@ -132,7 +139,32 @@ def test_layer_norm_layer():
     assert repr(layer) == "LayerNorm((6,), eps=1e-05, elementwise_affine=True, bias=True)"
 
 
+@pytest.mark.parametrize("dtype, want", [(torch.float16, -2.609375), (torch.bfloat16, -2.609375)])
+def test_norms_of_mixed_dtypes(dtype, want):
+    F = torch.nn.functional
+    x = torch.tensor([[1.0, 2.0, 7.5], [3.0, -1.0, 0.25]], dtype=dtype)
+    w, b = torch.tensor([0.3, 1.7, -2.1], requires_grad=True), torch.tensor([0.1, 0.2, 0.33])
+    y = F.layer_norm(x, (3,), w, b)  # rounded once, as PyTorch does
+    assert y.dtype == dtype and y[0, 2].item() == want
+    y.sum().backward()
+    assert w.grad.dtype == torch.float32
+    line = torch.zeros(3)
+    assert F.batch_norm(x, line.clone(), line + 1, w, b, training=True).dtype == dtype
+    assert F.batch_norm(x, line, line + 1).dtype == dtype
+    for w, b, text in (
+        (w.double(), b.double(), "mixed dtype (CPU): expect parameter to have scalar type of Float"),
+        (w.to(dtype), b, f"expected scalar type {'Half' if dtype == torch.float16 else 'BFloat16'} but found Float"),
+    ):
+        for f in (lambda: F.layer_norm(x, (3,), w, b), lambda: F.batch_norm(x, None, None, w, b, training=True)):
+            with pytest.raises(RuntimeError) as caught:
+                f()
+            assert str(caught.value) == text
+    with pytest.raises(RuntimeError, match="all inputs must share same datatype"):
+        F.layer_norm(x.double(), (3,), torch.ones(3))
+
+
 def test_older_constructors():
+    assert torch.Tensor(torch.Size([])).shape == torch.ones(2).new(torch.Size([])).shape == ()
     assert torch.FloatTensor(2, 3).shape == (2, 3)
     assert torch.LongTensor([1, 2]).dtype == torch.int64 and torch.LongTensor([1, 2]).tolist() == [1, 2]
     assert torch.DoubleTensor().tolist() == [] and torch.BoolTensor([1, 0]).tolist() == [True, False]

@@ -137,6 +137,8 @@ def test_parameter_list():
     p = nn.ParameterList([nn.Parameter(torch.ones(2, 2)), torch.ones(1), 3])
     assert repr(p) == ("ParameterList(\n    (0): Parameter containing: [torch.float32 of size 2x2]\n"
                        "    (1): Parameter containing: [torch.float32 of size 1]\n    (2): Object of type: int\n)")
+    assert repr(nn.ParameterList([torch.ones(1, device="meta")])) == "ParameterList(  (0): Parameter containing: [torch.float32 of size 1])"
+    assert repr(nn.ParameterDict()) == "ParameterDict()"
     assert [n for n, _ in p.named_parameters()] == ["0", "1"] and len(p) == 3
     assert isinstance(p[1], nn.Parameter) and p[-1] == 3
     p[0] = torch.zeros(1)

@@ -83,6 +83,14 @@ def test_full_backward_hook():
     assert len(log) == 2
 
 
+def test_full_backward_hook_runs_once_for_two_derivatives():
+    m, seen = nn.MSELoss(), []
+    m.register_full_backward_hook(lambda *args: seen.append(1))
+    x = torch.ones(1, requires_grad=True)
+    (g,) = torch.autograd.grad(m(x, torch.zeros(1)), x, create_graph=True)
+    assert torch.autograd.grad(g, x)[0].tolist() == [2.0] and seen == [1]
+
+
 def test_full_backward_hook_keeps_named_tuples():
     Pair = collections.namedtuple("Pair", "total count")
 

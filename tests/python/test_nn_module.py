@@ -185,6 +185,23 @@ def test_buffers():
     assert list(m.state_dict()) == ["a", "c"]
     assert nn.Buffer().shape == (0,)
     assert isinstance(m.a, nn.Buffer) and not isinstance(torch.ones(1), nn.Buffer)
+    m.other = 5
+    with pytest.raises(KeyError, match="attribute 'other' already exists"):
+        m.other = nn.Buffer(torch.ones(1))
+
+
+def test_register_buffer_of_a_subclass():
+    class Older(nn.Module):
+        def __init__(self, persistent):
+            super().__init__()
+            self.b = nn.Buffer(torch.ones(1), persistent=persistent)
+
+        def register_buffer(self, name, value):
+            super().register_buffer(name, value + 1)
+
+    assert list(Older(True).state_dict()) == ["b"] and Older(True).b.item() == 2.0
+    refused(RuntimeError, "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the "
+            "persistent argument is not allowed.", lambda: Older(False))
 
 
 def test_getters_by_dotted_name():
@@ -270,8 +287,24 @@ def test_to_refuses():
             lambda: m.to(torch.ones(1), torch.float64))
     refused(TypeError, "to() takes from 0 to 4 positional arguments but 5 were given",
             lambda: m.to("cpu", None, False, False, True))
+    for device in ("cpu", None):
+        refused(TypeError, "to() received an invalid combination of arguments - got (", lambda device=device: m.to(device, True))
+    for call in (lambda: m.to("cpu", copy=True), lambda: m.to(copy=False), lambda: m.to("cpu", torch.float64, True, False)):
+        refused(RuntimeError, ".to() does not accept copy argument", call)
     with pytest.raises(RuntimeError):
         m.to("nowhere")
+
+
+def test_writes_by_apply_are_counted():
+    m = nn.Linear(2, 2)
+    m.weight.grad = torch.ones(2, 2).requires_grad_()
+    made, grad = m.weight * m.weight, m.weight.grad
+    of_grad, versions = grad * grad, (m.weight._version, grad._version)
+    m._apply(lambda t: t.add_(1.0))
+    assert (m.weight._version, grad._version) == (versions[0] + 1, versions[1] + 1) and m.weight.grad is grad
+    for y in (made, of_grad):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
 
 
 def test_meta():

@@ -16,7 +16,7 @@ def parameters():
     return p
 
 
-@pytest.mark.parametrize("norm_type,total", [(2, 13.0), (1, 19.0), (math.inf, 12.0), ("inf", 12.0), (3, (27 + 64 + 1728) ** (1 / 3))])
+@pytest.mark.parametrize("norm_type,total", [(2, 13.0), (1, 19.0), (math.inf, 12.0), ("inf", 12.0), (3, (27 + 64 + 1728) ** (1 / 3)), (0, 2.0)])
 def test_clip_grad_norm(norm_type, total):
     p = parameters()
     assert utils.clip_grad_norm_(p, 1.0, norm_type).item() == pytest.approx(total, rel=1e-6)
@@ -31,6 +31,7 @@ def test_clip_grad_norm_corners():
     assert utils.clip_grad_norm_(p[0], 1.0).item() == 5.0 and p[2].grad.tolist() == [[12.0, 0.0]]
     assert utils.clip_grad_norm_([], 1.0).item() == 0.0
     assert utils.get_total_norm([torch.ones(4)]).item() == 2.0
+    assert utils.get_total_norm([torch.tensor([3.0, -2.0]), torch.ones(2)], -math.inf).item() == 1.0
     p[0].grad[0] = math.nan
     with pytest.raises(RuntimeError, match="The total norm of order 2.0 for gradients from `parameters` is non-finite"):
         utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)

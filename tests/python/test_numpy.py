@@ -172,6 +172,12 @@ def test_forced():
 # ---- np.asarray and friends ----
 
 
+def test_a_tensor_that_requires_grad_where_nothing_is_recorded():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert x.numpy().tolist() == np.asarray(x).tolist() == memoryview(x).tolist() == [1.0, 1.0]
+
+
 def test_array_protocol():
     t = torch.arange(6.0).reshape(2, 3)
     assert np.asarray(t).ctypes.data == t.data_ptr() and np.asarray(t).dtype == np.float32

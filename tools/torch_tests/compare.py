@@ -115,6 +115,10 @@ def _mappings(a, b, options):
     return None
 
 
+def _is_mapping(value):
+    return isinstance(value, (Mapping, torch.nn.ModuleDict, torch.nn.ParameterDict))
+
+
 def _is_sequence(value):
     modules = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ParameterList)
     return isinstance(value, (Sequence, *modules)) and not isinstance(value, (str, bytes))
@@ -137,7 +141,7 @@ def _compare(a, b, options):
         return _tensors(a, b, options) if _tensor(a) and _tensor(b) else f"{type(a)} is not {type(b)}"
     if isinstance(a, str) and isinstance(b, str):
         return None if a == b else f"strings differ: {a!r} is not {b!r}"
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
+    if _is_mapping(a) and _is_mapping(b):
         return _mappings(a, b, options)
     if isinstance(a, Set) and isinstance(b, Set):
         return None if a == b else f"sets differ: {a ^ b}"

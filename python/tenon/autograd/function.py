@@ -1,6 +1,8 @@
 """Operations with a backward of their own: subclass Function, call apply."""
 
+import functools
 import inspect
+import warnings
 
 from tenon import _C
 
@@ -31,6 +33,14 @@ class FunctionCtx:
     def mark_dirty(self, *tensors):
         """Says that forward wrote to these inputs in place; it must return them."""
         self._dirty = tensors
+
+    def _check_dirty(self, inputs):
+        for i, t in enumerate(self._dirty):
+            if not isinstance(t, _Tensor):
+                raise RuntimeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
+            if not _is_one_of(t, inputs) and any(self.needs_input_grad) and _C.is_grad_enabled():
+                warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
+                              "mutated should be passed to ctx.mark_dirty().", stacklevel=4)
 
     def mark_non_differentiable(self, *tensors):
         """Says that these outputs have no gradient."""
@@ -65,7 +75,7 @@ class _Backward:
         ctx = self.ctx
         ctx._node = node
         try:
-            result = self.function.backward(ctx, *gradients)
+            result = self.function._derivative()(ctx, *gradients)
         finally:
             ctx._node = None
         if not isinstance(result, tuple):
@@ -120,6 +130,18 @@ class Function:
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
 
+    # backward under JAX's name: a subclass has one of both
+    vjp = backward
+
+    @classmethod
+    def _derivative(cls):
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                               "implement one of them.")
+        return cls.vjp
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Calls forward, and records that backward belongs to it."""
@@ -150,6 +172,7 @@ class Function:
         for o in outputs:
             if o is not None and not isinstance(o, _Tensor) and single:
                 raise TypeError(f"{cls.__name__}.forward: expected Variable (got {type(o).__name__}) for return value 0")
+        ctx._check_dirty(inputs)
         results = _C._function_apply(
             cls.__name__,
             _Backward(ctx, cls, len(inputs)),
@@ -164,14 +187,39 @@ class Function:
         return results[0] if single else results
 
 
-def once_differentiable(backward):
-    """For a backward whose result cannot be differentiated again."""
+class _Once(Function):
+    """Its inputs, of which there is no derivative."""
 
+    @staticmethod
+    def forward(ctx, *tensors):
+        return tuple(t.detach() for t in tensors)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _without_derivative(outputs):
+    places = [i for i, t in enumerate(outputs) if isinstance(t, _Tensor) and t.is_floating_point()]
+    passed = _Once.apply(*(outputs[i].detach().requires_grad_() for i in places))
+    outputs = list(outputs)
+    for i, t in zip(places, passed):
+        outputs[i] = t
+    return tuple(outputs)
+
+
+def once_differentiable(backward):
+    """For a backward whose result cannot be differentiated again: who tries is told so."""
+
+    @functools.wraps(backward)
     def wrapped(ctx, *gradients):
         before = _C._set_grad_enabled(False)
         try:
-            return backward(ctx, *gradients)
+            outputs = backward(ctx, *gradients)
         finally:
             _C._set_grad_enabled(before)
+        if not before or not any(isinstance(g, _Tensor) and g.requires_grad for g in gradients):
+            return outputs
+        return _without_derivative(outputs if isinstance(outputs, tuple) else (outputs,))
 
     return wrapped

@@ -61,6 +61,13 @@ def _compare(f, inputs, outputs, which, output, eps, atol, rtol):
                 )
 
 
+def _compare_with_nothing(f, inputs, outputs, which, eps):
+    """Outputs without a history must not depend on the inputs."""
+    for output in range(len(outputs)):
+        if any((column != 0).any().item() for column in _numerical(f, inputs, which, output, eps)):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
+
+
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, check_undefined_grad=True, **ignored):
     """Compares the gradients of func, for inputs in float64 that require grad, with central differences.
 
@@ -72,11 +79,13 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     if not checked:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
     try:
-        with_outputs = _tensors(func(*inputs))
-        for output, out in enumerate(with_outputs):
-            if out.requires_grad:
-                for which in checked:
-                    _compare(func, inputs, with_outputs, which, output, eps, atol, rtol)
+        outputs = _tensors(func(*inputs))
+        differentiable = [i for i, out in enumerate(outputs) if out.requires_grad]
+        for which in checked:
+            if not differentiable:
+                _compare_with_nothing(func, inputs, outputs, which, eps)
+            for output in differentiable:
+                _compare(func, inputs, outputs, which, output, eps, atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise

@@ -3,6 +3,23 @@
 from tenon import _C
 
 
+_HALVES = (_C.float16, _C.bfloat16)
+
+
+def _check_dtypes(input, tensors):
+    """Parameters and statistics are of the input's dtype; beside one of 16 bits they may all be of float32."""
+    tensors = [t for t in tensors if t is not None]
+    if not tensors or all(t.dtype == input.dtype for t in tensors):
+        return
+    if tensors[0].dtype == input.dtype:
+        names = [t.type().split(".")[-1].removesuffix("Tensor") for t in (input, *tensors) if t is input or t.dtype != input.dtype]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+    if input.dtype == _C.float64 and tensors[0].dtype == _C.float32:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    if input.dtype not in _HALVES or any(t.dtype != _C.float32 for t in tensors):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+
+
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """input with mean 0 and variance 1 over its last dimensions (normalized_shape), times weight, plus bias"""
     shape = tuple(normalized_shape)
@@ -17,12 +34,13 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         sizes = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{sizes}], but got input of "
                            f"size{list(input.shape)}")
-    x = input.float() if input.dtype in (_C.float16, _C.bfloat16) else input
+    _check_dtypes(input, (weight, bias))
+    x = input.float() if input.dtype in _HALVES else input
     dims = tuple(range(-len(shape), 0))
     centred = x - x.mean(dims, True)
-    x = (centred * ((centred * centred).mean(dims, True) + eps).rsqrt()).to(input.dtype)
+    x = centred * ((centred * centred).mean(dims, True) + eps).rsqrt()
     x = x if weight is None else x * weight
-    return x if bias is None else x + bias
+    return (x if bias is None else x + bias).to(input.dtype)
 
 
 def _check_channels(input, tensors):
@@ -46,8 +64,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     _check_channels(input, [("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)])
+    _check_dtypes(input, (weight, bias, running_mean, running_var))
     line = [1, -1] + [1] * (input.dim() - 2)
-    x = input.float() if input.dtype in (_C.float16, _C.bfloat16) else input
+    x = input.float() if input.dtype in _HALVES else input
     if training:
         dims = [d for d in range(x.dim()) if d != 1]
         mean = x.mean(dims, True)
@@ -61,9 +80,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
                 running_var.mul_(1 - momentum).add_(unbiased.to(running_var.dtype), alpha=momentum)
     else:
         centred, var = x - running_mean.reshape(line), running_var.reshape(line)
-    x = (centred * (var + eps).rsqrt()).to(input.dtype)
+    x = centred * (var + eps).rsqrt()
     x = x if weight is None else x * weight.reshape(line)
-    return x if bias is None else x + bias.reshape(line)
+    return (x if bias is None else x + bias.reshape(line)).to(input.dtype)
 
 
 def _no_grad():

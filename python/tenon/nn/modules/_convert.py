@@ -46,6 +46,8 @@ def parse_to(args, kwargs):
         named["device"] = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], _C.dtype)):
             named["dtype"] = rest.pop(0)
+        elif rest:
+            _refuse(args, kwargs)  # a dtype stands between a device and what follows
     for name in ("non_blocking", "copy"):
         if rest and isinstance(rest[0], bool):
             named[name] = rest.pop(0)
@@ -58,6 +60,8 @@ def parse_to(args, kwargs):
         if not isinstance(tensor, _C.Tensor) or device is not None or dtype is not None:
             _refuse(args, kwargs)
         device, dtype = tensor.device, tensor.dtype
+    if "copy" in named:
+        raise RuntimeError(".to() does not accept copy argument")
     return None if device is None else _C.device(device), dtype, named.get("non_blocking", False)
 
 
@@ -81,14 +85,16 @@ class Conversion:
 
     def _convert_parameter(self, name, parameter, fn):
         gradient = parameter.grad
-        data = fn(parameter.data)
+        data = fn(parameter)  # itself, not its .data: what fn writes in place is counted
         if (data.device.type == "meta") != (parameter.device.type == "meta"):
             # what has no memory cannot become what has some, nor the other way round: it is another parameter
             self._parameters[name] = Parameter(data, parameter.requires_grad)
             return
-        parameter.data = data
-        if gradient is not None:
-            gradient.data = fn(gradient.data)
+        if data is not parameter:
+            parameter.data = data
+        changed = gradient if gradient is None else fn(gradient)
+        if changed is not gradient:
+            gradient.data = changed
 
     def to(self, *args, **kwargs):
         """to(device, dtype, non_blocking), to(dtype, non_blocking) or to(tensor, non_blocking): moves and converts.

@@ -269,7 +269,7 @@ def _entry_text(value, dtype_text):
     if not isinstance(value, _C.Tensor):
         return f"Object of type: {type(value).__name__}"
     size = "x".join(str(n) for n in value.shape)
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
+    where = f" ({value.device})" if value.is_cuda else ""
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     return f"{kind} containing: [{dtype_text(value)} of size {size}{where}]"
 
@@ -447,8 +447,8 @@ class ParameterDict(Module):
 
 
 def _entries_repr(module):
-    """As Module prints, but four deep."""
+    """As Module prints, but four deep; a single entry on the line of the name, two deep."""
     text = module.extra_repr()
-    if not text:
-        return module._get_name() + "()"
+    if "\n" not in text:
+        return f"{module._get_name()}({'  ' + text if text else ''})"
     return module._get_name() + "(\n    " + "\n    ".join(text.split("\n")) + "\n)"

@@ -1,5 +1,6 @@
 """Module: what every layer and network is made of."""
 
+import inspect
 import weakref
 
 from tenon import _C
@@ -194,11 +195,22 @@ class Module(State, Conversion):
         if value is not None and not isinstance(value, _Tensor):
             raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' "
                             "(torch.nn.Buffer, torch.Tensor or None expected)")
-        if isinstance(value, Buffer):
-            self._drop(name, but=buffers)
+        if not isinstance(value, Buffer):
+            buffers[name] = value
+        elif type(self).register_buffer is Module.register_buffer:
             self.register_buffer(name, value, value.persistent)
         else:
-            buffers[name] = value
+            self._register_own_way(name, value)
+
+    def _register_own_way(self, name, buffer):
+        """By a register_buffer of the subclass, which may be of the time when all buffers were saved."""
+        if "persistent" in inspect.signature(self.register_buffer).parameters:
+            self.register_buffer(name, buffer, buffer.persistent)
+            return
+        if not buffer.persistent:
+            raise RuntimeError("Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
+                               "without the persistent argument is not allowed.")
+        self.register_buffer(name, buffer)
 
     def __getattr__(self, name):
         # reached only for what has no attribute: the members' copies were lost, or there is none of that name

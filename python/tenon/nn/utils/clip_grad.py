@@ -18,8 +18,10 @@ def _norm(t, norm_type):
     t = t.detach()
     if norm_type == 2.0:
         return t.square().sum().sqrt()
-    if norm_type == math.inf:
-        return t.abs().max()
+    if math.isinf(norm_type):
+        return t.abs().max() if norm_type > 0 else t.abs().min()
+    if norm_type == 0.0:
+        return (t != 0).sum().to(t.dtype)
     if norm_type == 1.0:
         return t.abs().sum()
     return t.abs().pow(norm_type).sum().pow(1.0 / norm_type)
