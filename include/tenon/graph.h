@@ -93,7 +93,8 @@ typedef tn_status (*tn_hook_fn)(void *ctx, tn_tensor *t, tn_tensor **replaced);
 /* fn sees the gradient of t, once in each backward pass that reaches t, summed over all uses of t; before t's .grad is
  * kept and before what made t gets it. Hooks run in the order in which they were added. One of a computed tensor is its
  * history's: written to in place afterwards, t has another one. A leaf's run when the rest of the pass is done.
- * destroy(ctx), from whichever thread, when it is removed or t's history goes; not on error. NULL: nothing to free.
+ * destroy(ctx), from whichever thread, when it is removed or t's history goes (and no pass is running it any more), handle or
+ * not; not on error. NULL: nothing to free.
  * handle may be NULL, else it is given a reference. TN_EGRAD where t asks for no gradient. */
 TN_API tn_status tn_tensor_add_hook(tn_tensor *t, tn_hook_fn fn, void *ctx, void (*destroy)(void *ctx),
                                     tn_hook **handle) TN_MUST_USE;
@@ -103,6 +104,13 @@ TN_API tn_status tn_tensor_add_accumulate_hook(tn_tensor *t, tn_hook_fn fn, void
 /* It runs no more. The handle stays the caller's to release. Removed before, or of a tensor that is gone: nothing. */
 TN_API void tn_hook_remove(tn_hook *h);
 TN_API void tn_hook_release(tn_hook *h);
+
+/* For collectors of cycles: calls visit for each hook that goes with t, or with the node, the caller's reference being the only
+ * one; for none where there are others. What visit gives that is not 0 ends it, and is given. visit runs under a lock: it may
+ * call nothing of the library. */
+typedef int (*tn_hook_visitor)(tn_hook_fn fn, void *ctx, void *arg);
+TN_API int tn_tensor_visit_hooks(const tn_tensor *t, tn_hook_visitor visit, void *arg);
+TN_API int tn_node_visit_hooks(const tn_node *n, tn_hook_visitor visit, void *arg);
 
 #ifdef __cplusplus
 }

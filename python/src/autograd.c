@@ -219,12 +219,13 @@ PyObject *py_node(tn_node *n)
         tn_node_release(n); /* the wrapper has its own reference */
         return known ? Py_NewRef(known) : NULL;
     }
-    node *o = PyObject_New(node, node_type);
+    node *o = PyObject_GC_New(node, node_type);
     if (!o) {
         tn_node_release(n);
         return NULL;
     }
     o->n = n;
+    PyObject_GC_Track(o);
     if (!remember(n, (PyObject *)o))
         return (PyObject *)o;
     Py_DECREF((PyObject *)o);
@@ -247,12 +248,19 @@ tn_node *py_node_of(PyObject *o)
 static void node_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
     forget(node_of(self));
     py_holds_gil++;
     tn_node_release(node_of(self));
     py_holds_gil--;
-    PyObject_Free(self);
+    PyObject_GC_Del(self);
     Py_DECREF(type);
+}
+
+static int node_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return py_visit_hooks_of_node(node_of(self), visit, arg);
 }
 
 static PyObject *node_name(PyObject *self, PyObject *unused)
@@ -317,6 +325,7 @@ static PyGetSetDef node_getset[] = {
 
 static PyType_Slot node_slots[] = {
     {Py_tp_dealloc, (void *)node_dealloc},
+    {Py_tp_traverse, (void *)node_traverse},
     {Py_tp_repr, (void *)node_repr},
     {Py_tp_richcompare, (void *)node_compare},
     {Py_tp_hash, (void *)node_hash},
@@ -326,7 +335,8 @@ static PyType_Slot node_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec node_spec = {"tenon.Node", sizeof(node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+static PyType_Spec node_spec = {"tenon.Node", sizeof(node), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                 node_slots};
 
 /* ---- the module's ---- */

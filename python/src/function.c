@@ -66,6 +66,28 @@ static tn_status run_hook(void *ctx, tn_tensor *t, tn_tensor **replaced)
     return leave(c, failed);
 }
 
+/* What the collector of cycles calls for each object that a hook holds. */
+typedef struct visitor {
+    visitproc visit;
+    void *arg;
+} visitor;
+
+static int visit_hook(tn_hook_fn fn, void *ctx, void *arg)
+{
+    const visitor *v = arg;
+    return fn == run_hook ? v->visit(ctx, v->arg) : 0;
+}
+
+int py_visit_hooks_of(const tn_tensor *t, visitproc visit, void *arg)
+{
+    return tn_tensor_visit_hooks(t, visit_hook, &(visitor){visit, arg});
+}
+
+int py_visit_hooks_of_node(const tn_node *n, visitproc visit, void *arg)
+{
+    return tn_node_visit_hooks(n, visit_hook, &(visitor){visit, arg});
+}
+
 typedef struct handle {
     PyObject_HEAD tn_hook *hook;
 } handle;

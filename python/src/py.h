@@ -134,6 +134,9 @@ PyObject *py_get_item(PyObject *self, PyObject *index);
 int py_set_item(PyObject *self, PyObject *index, PyObject *value);
 /* The wrapper of a node, whose reference it takes over; None for NULL without an error. */
 PyObject *py_node(tn_node *node);
+/* For the collector of cycles: the functions of hooks that go when this wrapper does. */
+int py_visit_hooks_of(const tn_tensor *t, visitproc visit, void *arg);
+int py_visit_hooks_of_node(const tn_node *n, visitproc visit, void *arg);
 /* The node in a wrapper, borrowed; NULL with an exception. */
 tn_node *py_node_of(PyObject *o);
 PyObject *py_item(PyObject *self);

@@ -78,7 +78,7 @@ static int traverse(PyObject *o, visitproc visit, void *arg)
     py_tensor *self = (py_tensor *)(void *)o;
     Py_VISIT(Py_TYPE(o));
     Py_VISIT(self->dict);
-    return 0;
+    return self->t ? py_visit_hooks_of(self->t, visit, arg) : 0;
 }
 
 static int clear(PyObject *o)

@@ -69,13 +69,23 @@ tn_status tn_retain_grad(tn_tensor *t)
 
 static void destroy_hook(tn__object *o)
 {
-    tn_hook *h = (tn_hook *)o;
-    if (h->destroy)
-        h->destroy(h->ctx);
-    tn__block_put(h, sizeof *h);
+    tn__block_put(o, sizeof(tn_hook));
 }
 
 static const tn__class hook_class = {.name = "hook", .destroy = destroy_hook};
+
+static tn_hook *use(tn_hook *h)
+{
+    atomic_fetch_add_explicit(&h->uses, 1, memory_order_relaxed);
+    return tn__object_retain(h);
+}
+
+static void end_use(tn_hook *h)
+{
+    if (atomic_fetch_sub_explicit(&h->uses, 1, memory_order_acq_rel) == 1 && h->destroy)
+        h->destroy(h->ctx);
+    tn__object_release(h);
+}
 
 static void append(tn__hooks *list, tn_hook *h)
 {
@@ -114,7 +124,7 @@ static void clear(tn__hooks *list)
         pthread_mutex_unlock(&lock);
         if (!h)
             return;
-        tn__object_release(h);
+        end_use(h);
     }
 }
 
@@ -194,6 +204,7 @@ static tn_status add(const char *what, tn_tensor *t, bool after, const tn_hook *
     if (!e) {
         *h = *values;
         tn__object_init(&h->obj, &hook_class);
+        atomic_init(&h->uses, 1);
         if (handle)
             *handle = tn__object_retain(h);
         if (!enlist(&edge, after, h)) {
@@ -230,12 +241,59 @@ void tn_hook_remove(tn_hook *h)
         unlink_hook(h);
     pthread_mutex_unlock(&lock);
     if (listed)
-        tn__object_release(h);
+        end_use(h);
 }
 
 void tn_hook_release(tn_hook *h)
 {
     tn__object_release(h);
+}
+
+/* ---- looking for cycles ---- */
+
+static int visit_list(const tn__hooks *list, tn_hook_visitor visit, void *arg)
+{
+    for (const tn_hook *h = list->first; h; h = h->next) {
+        int found = visit(h->fn, h->ctx, arg);
+        if (found)
+            return found;
+    }
+    return 0;
+}
+
+static int visit_watch(tn__node *n, tn_hook_visitor visit, void *arg)
+{
+    int found = 0;
+    pthread_mutex_lock(&lock);
+    const tn__watch *w = atomic_load(&n->watch);
+    for (int32_t o = 0; w && o < n->n_out && !found; o++)
+        if (!(found = visit_list(&w[o].hooks, visit, arg)))
+            found = visit_list(&w[o].after, visit, arg);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* The object's hooks, where the caller's is the one reference of it; a leaf's node is the leaf. */
+static int visit_object(tn__object *o, tn_hook_visitor visit, void *arg)
+{
+    if (!tn__object_sole(o))
+        return 0;
+    if (o->cls == &tn__node_class)
+        return visit_watch((tn__node *)o, visit, arg);
+    tn_tensor *t = (tn_tensor *)o;
+    tn__object *accumulator = atomic_load(&t->accumulator), *node = atomic_load(&t->node);
+    int found = accumulator ? visit_watch((tn__node *)accumulator, visit, arg) : 0;
+    return found || !node ? found : visit_object(node, visit, arg);
+}
+
+int tn_tensor_visit_hooks(const tn_tensor *t, tn_hook_visitor visit, void *arg)
+{
+    return t && t != TN_NONE ? visit_object((tn__object *)(uintptr_t)&t->obj, visit, arg) : 0;
+}
+
+int tn_node_visit_hooks(const tn_node *n, tn_hook_visitor visit, void *arg)
+{
+    return n ? visit_object((tn__object *)(uintptr_t)n, visit, arg) : 0;
 }
 
 /* ---- running ---- */
@@ -297,7 +355,7 @@ static tn_hook **snapshot(const tn__hooks *list, tn_hook **few, size_t *n)
         all = tn__block_get(sizeof *all * count);
     *n = 0;
     for (tn_hook *h = list->first; h && all; h = h->next)
-        all[(*n)++] = tn__object_retain(h);
+        all[(*n)++] = use(h);
     pthread_mutex_unlock(&lock);
     if (!all)
         tn__error_memory("a list of hooks", sizeof *all * count);
@@ -315,7 +373,7 @@ static tn_status run_list(tn__thread *self, const tn__hooks *list, tn_tensor *le
     for (size_t i = 0; i < n; i++) {
         if (!e) /* also one that was removed by one before it, as PyTorch has it */
             e = call(self, all[i], g ? *g : leaf, g);
-        tn__object_release(all[i]);
+        end_use(all[i]);
     }
     if (all != few)
         tn__block_put(all, sizeof *all * n);

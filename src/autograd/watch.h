@@ -17,10 +17,12 @@ typedef struct tn__hooks {
     tn_hook *first, *last;
 } tn__hooks;
 
+/* Handles keep the struct, not what runs: ctx goes with the last use, which are the list's and those of passes that run. */
 struct tn_hook {
     tn__object obj;
     tn__hooks *list; /* NULL: removed */
     tn_hook *next, *prev;
+    _Atomic int32_t uses;
     tn_hook_fn fn;
     void *ctx;
     void (*destroy)(void *ctx);

@@ -173,6 +173,46 @@ def test_cycles_through_attributes_are_collected():
     assert live() == before and r() is None
 
 
+def test_cycles_through_hooks():
+    """What a tensor's or a node's own hook refers to goes with the last of the graph, and not before."""
+    seen, count = [], live()
+
+    def cycle(of, what):
+        x = torch.ones(2, requires_grad=True)
+        y = x * 2
+        held = {"x": x, "y": y, "node": y.grad_fn}[what]
+        mark = torch.ones(1)
+        (x if of == "x" else y).register_hook(lambda g: seen.append((held, mark) and 1))
+        return weakref.ref(mark), y + 1
+
+    for of, what in (("x", "x"), ("y", "y"), ("y", "node")):
+        gone, z = cycle(of, what)
+        gc.collect()
+        assert gone() is not None
+        z.sum().backward(retain_graph=True)
+        assert seen.pop() == 1 and not seen
+        del z
+        gc.collect()
+        assert gone() is None and live() == count, (of, what)
+
+
+def test_a_hook_may_hold_its_own_handle():
+    def register(x):
+        mark = torch.ones(1)
+        handle = x.register_hook(lambda g: (handle.remove(), mark)[0])
+        return weakref.ref(mark)
+
+    x, count = torch.ones(1, requires_grad=True), live()
+    gone = register(x)
+    assert gone() is not None
+    x.sum().backward()
+    assert gone() is None
+    gone = register(x)
+    x = None
+    gc.collect()
+    assert gone() is None and live() == count - 1
+
+
 def test_subclasses():
     class Mine(torch.Tensor):
         freed = 0

@@ -178,6 +178,39 @@ static void orders_and_values(void **state)
                      6);
 }
 
+static int count_hook(tn_hook_fn fn, void *ctx, void *arg)
+{
+    (void)ctx;
+    *(int *)arg += fn == look;
+    return *(int *)arg == 3;
+}
+
+/* What a collector of cycles is shown: hooks that go with their one holder. */
+static void visits(void **state)
+{
+    (void)state;
+    int n = 0;
+    seen a = {.name = "a"};
+    tn_tensor *x = tn_requires_grad_(tn_ones(TN_SHAPE(2)), true), *y = MADE(tn_mul(x, 2));
+    OK(tn_tensor_add_hook(x, look, &a, gone, NULL));
+    OK(tn_tensor_add_hook(y, look, &a, gone, NULL));
+    OK(tn_tensor_add_accumulate_hook(x, look, &a, gone, NULL));
+    tn_node *node = tn_tensor_node(y);
+    assert_int_equal(tn_tensor_visit_hooks(x, count_hook, &n), 0); /* y's graph has it too */
+    assert_int_equal(tn_tensor_visit_hooks(y, count_hook, &n), 0); /* and 'node' y's */
+    assert_int_equal(tn_node_visit_hooks(node, count_hook, &n), 0);
+    assert_int_equal(n, 0);
+    tn_release(y);
+    assert_int_equal(tn_node_visit_hooks(node, count_hook, &n), 0);
+    assert_int_equal(n, 1);
+    tn_node_release(node);
+    assert_int_equal(tn_tensor_visit_hooks(x, count_hook, &n), 1); /* the second of them ends it */
+    assert_int_equal(n, 3);
+    assert_int_equal(tn_tensor_visit_hooks(NULL, count_hook, &n) + tn_node_visit_hooks(NULL, count_hook, &n), 0);
+    tn_release(x);
+    assert_int_equal(a.destroyed, 3);
+}
+
 static void removal(void **state)
 {
     (void)state;
@@ -187,7 +220,7 @@ static void removal(void **state)
     tn_hook *first = watch(x, &one), *second = watch(x, &two), *third = watch(y, &on_y);
     tn_hook_remove(first);
     tn_hook_remove(first);
-    assert_int_equal(one.destroyed, 0); /* the handle has it */
+    assert_int_equal(one.destroyed, 1); /* its handle keeps nothing of it */
     tn_hook_release(first);
     assert_int_equal(one.destroyed, 1);
     OK(tn_backward(tn_sum(y), .retain_graph = true));
@@ -456,6 +489,7 @@ int main(void)
         TEST(a_node_keeps_what_it_was_made_from),
         TEST(a_long_chain),
         TEST(orders_and_values),
+        TEST(visits),
         TEST(removal),
         TEST(writes_in_place),
         TEST(second_order),
