@@ -397,7 +397,10 @@ def test_grad_of_a_computed_tensor_warns():
 
 # ---- what is kept for backward ----
 
-# Operations of non-leaves x, y; which of x, y and the result may be written to before backward, as in PyTorch 2.15.
+# Operations of non-leaves x, y; which of x, y and the result may be written to before backward, as in PyTorch 2.15. Tenon keeps
+# less than PyTorch in 60 more forms (norms, hypot, gather, elu and other activations, whose masks and places it keeps), and more
+# in two: a number / x keeps x, which PyTorch multiplies by its reciprocal, and kron both operands, which PyTorch keeps too
+# without noticing that they were written to.
 KEPT = [
     ("x / y", "r"), ("x / 2", "xr"), ("x.div_(y)", "xr"), ("x.div_(2)", "xr"), ("x * y", "r"), ("x + y", "xyr"),
     ("x.clamp(0.2, 0.5)", "r"), ("x.clamp_(0.2, 0.5)", "xr"), ("x.clamp_(min=0.2)", "xr"), ("x.clamp_(max=0.5)", "xr"),
