@@ -68,8 +68,8 @@ typedef struct tn_function_options {
 
 /* Records, as one node, what was computed from inputs while recording was off. TN_NONE among inputs is an argument that is
  * no tensor, among outputs a result that is none. results[i] is what users of the function are to be given for
- * outputs[i]: the tensor itself where that can be; a view of it where it is an input, or has a history. Each is a reference
- * more, of the innermost scope or the caller's.
+ * outputs[i]: the tensor itself where that can be; a view of it where it is an input, or has a history. What is itself and there
+ * twice has its gradient in the last place. Each is a reference more, of the innermost scope or the caller's.
  * ctx is the library's from here on, also where nothing had to be recorded, but not on error. */
 TN_API tn_status tn_function_apply_opt(const tn_function_class *cls, void *ctx, tn_tensors inputs, tn_tensors outputs,
                                        tn_tensor **results, const tn_function_options *options) TN_MUST_USE;
