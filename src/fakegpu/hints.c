@@ -68,3 +68,14 @@ tn__cu_result tenonFakeHostAccess(const void *pointer, size_t bytes, int write)
     }
     return fake_leave(fake_order_host(write ? "writes" : "reads", &t));
 }
+
+tn__cu_result tenonFakeShut(const void *pointer, size_t bytes, int shut)
+{
+    fake_touch t;
+    tn__cu_result r;
+    if (!enter(pointer, bytes, false, &t, &r))
+        return r;
+    if (t.block->device)
+        (shut ? fake_shut : fake_open)(t.block->base + t.block->device->span + t.from, bytes);
+    return fake_leave(TN__CU_SUCCESS);
+}

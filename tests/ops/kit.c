@@ -1,6 +1,7 @@
 #include "ops/kit.h"
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"
+#include "backend/cuda/cuda.h"
 #include <stdarg.h>
 #include <string.h>
 #if TN_ASAN
@@ -436,22 +437,34 @@ static void repeat_values(kit_array *a)
     }
 }
 
+#if TN_ASAN
+/* Shuts or opens bytes of the array's memory, at an offset, wherever it is. */
+static void shut_bytes(const kit_array *a, size_t at, size_t bytes, bool shut)
+{
+    if (a->flat && tn__cu.fake_shut)
+        tn__cu.fake_shut((char *)a->flat->storage->data + at, bytes, shut);
+    else if (!a->flat && shut)
+        __asan_poison_memory_region(a->bytes + at, bytes);
+    else if (!a->flat)
+        __asan_unpoison_memory_region(a->bytes + at, bytes);
+}
+#endif
+
 void kit_fence(const kit_array *a, bool shut)
 {
 #if TN_ASAN
     int64_t at[TN_MAX_DIMS], size = kit_size(a->dtype);
-    if (a->flat)
-        return;
-    const size_t room = (a->size + 127) / 64 * 64;
-    if (!shut) {
-        __asan_unpoison_memory_region(a->bytes, room);
-        return;
-    }
-    __asan_poison_memory_region(a->bytes, room);
-    for (int64_t i = 0; i < a->numel; i++) {
+    if (a->flat && tn_synchronize(kit_device())) /* the first work on a tensor opens its memory */
+        kit_fail("a device is lost: %s", tn_error_message());
+    const size_t room = a->flat ? a->size : (a->size + 127) / 64 * 64;
+    shut_bytes(a, 0, room, shut);
+    for (int64_t i = 0; shut && i < a->numel; i++) {
         kit_unravel(i, a->ndim, a->shape, at);
         const size_t first = a->offset + (size_t)(kit_ravel(a->ndim, a->stride, at) * size);
-        __asan_unpoison_memory_region(a->bytes + first / 8 * 8, first % 8 + (size_t)size);
+        size_t end = first + (size_t)size;
+        if (a->flat) /* small dtypes are added to by exchanging the word that they lie in */
+            end = TN_MIN((end + 3) / 4 * 4, room);
+        shut_bytes(a, first / 8 * 8, end - first / 8 * 8, false);
     }
 #else
     (void)a, (void)shut;
@@ -499,10 +512,10 @@ bool kit_surroundings_intact(const kit_array *a)
 {
     int64_t at[TN_MAX_DIMS], size = kit_size(a->dtype);
     unsigned char *mine = calloc(a->size ? a->size : 1, 1);
+    kit_fence(a, false);
     const tn_tensor *host = a->flat ? kit_host(a->flat) : NULL;
     const unsigned char *bytes = host ? tn_data(host) : a->bytes;
     bool intact = !a->flat || host;
-    kit_fence(a, false);
     for (int64_t i = 0; i < a->numel; i++) {
         kit_unravel(i, a->ndim, a->shape, at);
         memset(mine + (int64_t)a->offset + kit_ravel(a->ndim, a->stride, at) * size, 1, (size_t)size);

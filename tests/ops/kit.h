@@ -102,7 +102,8 @@ void kit_array_free(kit_array *a);
 int64_t kit_broadcast(const kit_array *a, int32_t ndim, const int64_t *shape, int64_t i);
 /* Under AddressSanitizer, shuts what of the memory is no element of the tensor, and what is behind it, so that reading there
  * is an error (kit_show does); or opens it, for views of more than the tensor shows. Before an element that begins between two
- * eighth bytes nothing can be shut. Memory of GPUs: fakegpu/access.c shuts what lies behind each tensor. */
+ * eighth bytes nothing can be shut. Real GPUs' memory stays open; that of fakes is shut as the CPU's, but for the rest of a
+ * word of four bytes. */
 void kit_fence(const kit_array *a, bool shut);
 /* Bytes of the memory behind the tensor that are no element of it are as kit_show left them. */
 bool kit_surroundings_intact(const kit_array *a);
