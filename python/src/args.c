@@ -65,7 +65,7 @@ static int slot_of(const py_function *f, const char *name, size_t n)
 }
 
 /* "int[1]? dim=None" or "Tensor condition@a" */
-static void read_param(py_function *f, py_param *p, const char *text, size_t n)
+static void read_param(py_function *f, py_param *p, int place, const char *text, size_t n)
 {
     size_t kind = 0, name, end;
     while (text[kind] != ' ')
@@ -88,7 +88,7 @@ static void read_param(py_function *f, py_param *p, const char *text, size_t n)
         slot = p->name;
         length = strlen(slot);
     }
-    p->slot = (int8_t)slot_of(f, slot, length);
+    p->slot = (int8_t)(f->slots ? slot_of(f, slot, length) : place);
     if (*slot == '-') /* taken for PyTorch's sake, without effect: layout, memory_format */
         p->slot = (int8_t)(f->slot_count + 1);
     if (out)
@@ -110,13 +110,28 @@ static void read_signature(py_function *f, py_signature *s, const char *text)
             keyword = true;
         else {
             py_param *p = &s->param[s->params++];
-            read_param(f, p, text, n);
+            read_param(f, p, s->params - 1, text, n);
             p->keyword = keyword;
             s->positional = (int8_t)(s->positional + !keyword);
         }
         text += n;
         text += strspn(text, ", ");
     }
+}
+
+/* What PyTorch calls a function where a signature says it otherwise than the row does. Kept as long as the process. */
+static int take_name(py_function *f)
+{
+    const size_t n = strcspn(f->text[0], "(");
+    if (strlen(f->name) == n && !strncmp(f->name, f->text[0], n))
+        return 0;
+    char *name = PyMem_Calloc(1, n + 1);
+    if (!name) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    f->name = memcpy(name, f->text[0], n);
+    return 0;
 }
 
 static int prepare(py_function *f)
@@ -132,8 +147,12 @@ static int prepare(py_function *f)
         PyErr_NoMemory();
         return -1;
     }
-    f->slot_count = 0;
-    for (const char *s = f->slots; *s; f->slot_count++)
+    if (take_name(f)) {
+        free(all);
+        return -1;
+    }
+    f->slot_count = f->slots ? 0 : PY_MAX_SLOTS - 1;
+    for (const char *s = f->slots; s && *s; f->slot_count++)
         s += strcspn(s, " "), s += strspn(s, " ");
     f->out = -1;
     f->signatures = (int8_t)(own + older);
@@ -228,7 +247,12 @@ static int read_number(PyObject *o, py_value *v)
 
 static int read_float(PyObject *o, py_value *v)
 {
-    tn_scalar s;
+    tn_scalar s = {0};
+    if (PyLong_Check(o)) { /* of any size */
+        v->s = tn_scalar_f(PyLong_AsDouble(o));
+        v->given = true;
+        return PyErr_Occurred() ? -1 : 0;
+    }
     int status = py_number(o, &s);
     if (status)
         return status;
@@ -492,14 +516,14 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     if (which < 0)
         return NULL;
     PyObject *out;
-    if (f->run) {
+    if (to_out(f, v) && !py_out_begin(f, which, v)) {
+        out = NULL;
+    } else if (f->run) {
         out = f->run(self, v, which);
         if (out && to_out(f, v))
             out = py_written(f, which, v, out);
     } else if (f->beside) {
         out = put_beside(f, which, v);
-    } else if (to_out(f, v) && !py_out_begin(f, which, v)) {
-        out = NULL;
     } else {
         tn_tensor *result;
         if (is_large(f, which, v)) {

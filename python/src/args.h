@@ -83,7 +83,7 @@ typedef struct py_signature {
 
 typedef struct py_function {
     const char *name;
-    const char *slots; /* names, divided by blanks */
+    const char *slots; /* names, divided by blanks; NULL: each parameter's place is its slot */
     const char *text[PY_MAX_SIGNATURES + 1];
     tn_tensor *(*call)(const py_value *v);                    /* without the GIL where the work is large */
     PyObject *(*run)(PyObject *self, py_value *v, int which); /* or this, with the GIL */

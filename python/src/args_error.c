@@ -206,12 +206,19 @@ void py_arguments_error(const py_function *f, py_arguments a, int only, const py
         PyErr_Format(PyExc_TypeError, "%s() received an invalid combination of arguments - got %s", f->name, t.s);
         return;
     }
-    int takes = f->parsed[only < 0 ? 0 : only].positional - method;
+    const py_signature *s = &f->parsed[only < 0 ? 0 : only];
+    int takes = s->positional - method, least = -method;
     Py_ssize_t given = a.nargs;
+    for (int i = 0; i < s->params; i++)
+        least += s->param[i].required;
     switch (why->why) {
     case PY_TOO_MANY:
-        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd %s given", f->name, takes,
-                     takes == 1 ? "" : "s", given, given == 1 ? "was" : "were");
+        if (least != takes)
+            PyErr_Format(PyExc_TypeError, "%s() takes from %d to %d positional arguments but %zd were given", f->name,
+                         least, takes, given);
+        else
+            PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd %s given", f->name, takes,
+                         takes == 1 ? "" : "s", given, given == 1 ? "was" : "were");
         return;
     case PY_WRONG_TYPE: say_type(f, why, method); return;
     case PY_UNKNOWN_NAME:

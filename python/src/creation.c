@@ -130,7 +130,8 @@ PyObject *run_asarray(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     PyObject *data = v[0].u.object;
-    bool buffer = !py_is_tensor(data) && !py_is_ndarray(data) && PyObject_CheckBuffer(data);
+    bool buffer =
+        !py_is_tensor(data) && !py_is_ndarray(data) && !py_is_numpy_scalar(data) && PyObject_CheckBuffer(data);
     bool copy = v[3].given && v[3].s.v.i, never = v[3].given && !copy;
     if (never && py_is_numpy_scalar(data))
         return PyErr_Format(PyExc_RuntimeError,

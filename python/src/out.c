@@ -25,6 +25,9 @@ static const struct {
     {"scalar", SAME, true, "%f(): self and result must have the same scalar type"},
     {"dot", SAME, false, "result dtype %O does not match input dtype %R"},
     {"mv", SAME, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
+    {"like", SAME, true, "%f: dtype of out: %O should be same as input: %R"},
+    {"taken", SAME, false,
+     "take(): self and out expected to have the same dtype, but got self.dtype = %R and out.dtype = %O"},
     {"cat", CAST, true, "torch.cat(): input types can't be cast to the desired output type %O"},
     {"truth", TRUTH, false, "%f only supports bool tensor for result, got: %O"},
     {"floating", FLOATING, false, "%f(): Expected floating point type for result tensor, but got: %O"},
@@ -91,6 +94,37 @@ static bool dtype_fits(int rule, tn_dtype out, tn_dtype result)
 }
 
 /* ---- writing ---- */
+
+/* Functions whose out= autograd sees otherwise than by their own name: PyTorch writes it by another function, which is what
+ * it names; or it has no derivative ("-"), so that inputs may require grad; or what is written is recorded ("+"). */
+/* clang-format off */
+static const struct {
+    const char *function, *by;
+} writers[] = {
+    {"absolute", "abs"}, {"arccos", "acos"}, {"arcsin", "asin"}, {"arctan", "atan"}, {"arctan2", "atan2"},
+    {"clip", "clamp"}, {"column_stack", "cat"}, {"concat", "cat"}, {"concatenate", "cat"}, {"diff", "sub"},
+    {"divide", "div"}, {"dstack", "cat"}, {"fix", "trunc"}, {"ger", "mul"}, {"hstack", "cat"}, {"kron", "mul"},
+    {"multiply", "mul"}, {"nanmean", "nansum"}, {"negative", "neg"}, {"normalize", "div"}, {"outer", "mul"},
+    {"row_stack", "cat"}, {"square", "pow"}, {"subtract", "sub"}, {"true_divide", "div"}, {"vstack", "cat"},
+    {"cross", "linalg_cross"}, {"take_along_dim", "gather"}, {"all", "-"}, {"any", "-"}, {"argmax", "-"},
+    {"argmin", "-"}, {"argsort", "-"}, {"bitwise_and", "-"}, {"bitwise_not", "-"}, {"bitwise_or", "-"},
+    {"bitwise_xor", "-"}, {"bucketize", "-"}, {"eq", "-"}, {"ge", "-"}, {"greater", "-"},
+    {"greater_equal", "-"}, {"gt", "-"}, {"histc", "-"}, {"isin", "-"}, {"le", "-"}, {"less", "-"},
+    {"less_equal", "-"}, {"logical_and", "-"}, {"logical_not", "-"}, {"logical_or", "-"}, {"logical_xor", "-"},
+    {"lt", "-"}, {"multinomial", "-"}, {"ne", "-"}, {"nonzero", "-"}, {"not_equal", "-"}, {"searchsorted", "-"},
+    {"bitwise_left_shift", "-"}, {"bitwise_right_shift", "-"}, {"diag", "+"}, {"floor_divide", "+"},
+    {"log_softmax", "+"}, {"softmax", "+"}, {"tensordot", "+"},
+};
+/* clang-format on */
+
+/* What PyTorch calls the function that writes this one's out=; "-", "+": above. */
+static const char *writer_of(const char *function)
+{
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if (!strcmp(writers[i].function, function))
+            return writers[i].by;
+    return function;
+}
 
 static int has_grad(const char *function, int rule)
 {
@@ -179,9 +213,12 @@ int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *resu
 {
     tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
     tn_device there = tn_tensor_device(out), here = tn_tensor_device(result);
-    if (tn_is_grad_enabled() && (tn_tensor_requires_grad(result) ||
-                                 (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result)))))
-        return has_grad(function, rule);
+    const char *by = writer_of(function);
+    const bool recorded = *by == '+';
+    if (tn_is_grad_enabled() && !recorded &&
+        (tn_tensor_requires_grad(result) ||
+         (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result)))))
+        return has_grad(by, rule);
     if (there.type != here.type || there.index != here.index)
         return wrong_device(rule, there, here);
     if (!dtype_fits(rule, tn_tensor_dtype(out), tn_tensor_dtype(result)))
@@ -195,7 +232,7 @@ int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *resu
         tn_set_grad_enabled(was);
         return e ? (py_raise(), -1) : 0;
     }
-    bool was = tn_set_grad_enabled(false);
+    bool was = tn_set_grad_enabled(recorded && tn_is_grad_enabled());
     tn_copy__options o = {.struct_size = sizeof o, .site = ""};
     tn_tensor *ok = (tn_copy__opt)(out, result, &o);
     tn_set_grad_enabled(was);
@@ -227,9 +264,52 @@ static py_value *slot_named(const py_function *f, int which, const char *name, p
     return NULL;
 }
 
+static bool any_requires_grad(const py_signature *s, const py_value *v)
+{
+    for (int i = 0; i < s->params; i++) {
+        const py_value *at = &v[s->param[i].slot];
+        if (s->param[i].kind == PY_TENSORS && at->given)
+            for (size_t k = 0; k < at->u.list.n; k++)
+                if (tn_tensor_requires_grad(at->u.list.item[k]))
+                    return true;
+        if (at->s.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(at->s.v.t))
+            return true;
+    }
+    return false;
+}
+
+/* What autograd would have to know of a written out= is refused before anything is computed, as in PyTorch. */
+static bool may_write(const py_function *f, int which, const py_value *v)
+{
+    const char *by = writer_of(f->name);
+    const bool odd = *by == '-' || *by == '+';
+    return odd || !tn_is_grad_enabled() || !any_requires_grad(&f->parsed[which], v) ||
+           !has_grad(by, out_param(f, which)->rule);
+}
+
+/* Functions of one tensor whose result has its dtype judge out= before they compute, and refuse a dtype, afterwards. */
+static bool fits_before(const py_function *f, int which, const py_value *v)
+{
+    const py_signature *s = &f->parsed[which];
+    const int rule = out_param(f, which)->rule;
+    int tensors = 0;
+    for (int i = 0; i < s->params; i++)
+        tensors += s->param[i].kind == PY_TENSOR || s->param[i].kind == PY_OPERAND;
+    if (tensors != 2 || strcmp(rules[rule].word, "found"))
+        return true;
+    const tn_dtype in = tn_tensor_dtype(v[s->param[0].slot].s.v.t), out = tn_tensor_dtype(v[f->out].s.v.t);
+    return in == out || !wrong_dtype(f->name, rule, out, in);
+}
+
 bool py_out_begin(const py_function *f, int which, py_value *v)
 {
     const int rule = out_param(f, which)->rule;
+    if (!may_write(f, which, v))
+        return false;
+    if (!fits_before(f, which, v))
+        return false;
+    if (f->run || v[f->out].s.kind != TN_SCALAR_TENSOR) /* which sees to the rest; several */
+        return true;
     tn_tensor *out = v[f->out].s.v.t;
     py_value *dtype = slot_named(f, which, "dtype", v), *device = slot_named(f, which, "device", v);
     if (dtype && dtype->given && dtype->dtype != tn_tensor_dtype(out))
@@ -276,9 +356,21 @@ static bool overlap_in_part(tn_tensor *out, tn_tensor *in)
     return a0 != b0 || a1 != b1 || !same_shape(tn_tensor_stride(out), tn_tensor_stride(in));
 }
 
-static bool is_apart(const py_function *f, int which, const py_value *v)
+bool py_is_apart(int rule, tn_tensor *out, tn_tensor *result, tn_tensor *in)
+{
+    if (!rules[rule].elementwise || !same_shape(tn_tensor_shape(out), tn_tensor_shape(result)) ||
+        !overlap_in_part(out, in))
+        return true;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                    "single memory location. Please clone() the tensor before performing the operation.");
+    return false;
+}
+
+static bool is_apart(const py_function *f, int which, const py_value *v, tn_tensor *result)
 {
     const py_signature *s = &f->parsed[which];
+    const int rule = out_param(f, which)->rule;
     tn_tensor *out = v[f->out].s.v.t;
     bool apart = true;
     for (int i = 0; i < s->params && apart; i++) {
@@ -287,14 +379,10 @@ static bool is_apart(const py_function *f, int which, const py_value *v)
             continue;
         if (s->param[i].kind == PY_TENSORS && at->given)
             for (size_t k = 0; k < at->u.list.n && apart; k++)
-                apart = !overlap_in_part(out, at->u.list.item[k]);
+                apart = py_is_apart(rule, out, result, at->u.list.item[k]);
         else if (at->s.kind == TN_SCALAR_TENSOR && at->s.v.t)
-            apart = !overlap_in_part(out, at->s.v.t);
+            apart = py_is_apart(rule, out, result, at->s.v.t);
     }
-    if (!apart)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                        "single memory location. Please clone() the tensor before performing the operation.");
     return apart;
 }
 
@@ -302,10 +390,7 @@ PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tens
 {
     const int rule = out_param(f, which)->rule;
     tn_tensor *out = v[f->out].s.v.t;
-    bool ok = same_shape(tn_tensor_shape(out), tn_tensor_shape(result)) && rules[rule].elementwise
-                  ? is_apart(f, which, v)
-                  : true;
-    ok = ok && py_write_out(f->name, rule, out, result) == 0;
+    bool ok = is_apart(f, which, v, result) && py_write_out(f->name, rule, out, result) == 0;
     tn_release(result);
     return ok ? py_borrowed(out) : NULL;
 }

@@ -12,7 +12,8 @@
 /* The rule of that word of n letters (none: 0); -1: there is no such word. */
 int py_out_rule(const char *word, size_t n);
 
-/* Before the call: what follows out=, dtype and device, is put into its slots. False with an exception. */
+/* Before the call: refuses what requires grad; what follows out=, dtype and device, is put into its slots. False with an
+ * exception. */
 bool py_out_begin(const py_function *f, int which, py_value *v);
 
 /* After it: writes the result, which it takes, into out=, which takes its shape where it has another. Returns the wrapper
@@ -21,6 +22,9 @@ PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tens
 
 /* The rule of the out= of that signature. */
 int py_out_rule_of(const py_function *f, int which);
+
+/* False with PyTorch's error, where in shows some of out's memory otherwise than out, and the rule minds. */
+bool py_is_apart(int rule, tn_tensor *out, tn_tensor *result, tn_tensor *in);
 
 /* Writes result into out. function: for errors; rule: py_out_rule's. 0, or -1 with an exception. */
 int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result);

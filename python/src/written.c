@@ -98,15 +98,23 @@ PyObject *py_put_into(tn_tensor *x, tn_tensor *result)
 
 /* ---- for what is put together in Python ---- */
 
-/* _write_out(out, result, name of the function) */
+/* _write_out(out, result, name of the function, its rule for out= (out.h), inputs) */
 static PyObject *write_out(PyObject *self, PyObject *args)
 {
-    PyObject *out, *result;
-    const char *name;
+    PyObject *out, *result, *inputs;
+    const char *name, *word;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!Os", py_tensor_type, &out, &result, &name))
+    if (!PyArg_ParseTuple(args, "O!OssO!", py_tensor_type, &out, &result, &name, &word, &PyTuple_Type, &inputs))
         return NULL;
-    return one_written(name, py_out_rule("", 0), py_t(out), result);
+    const int rule = py_out_rule(word, strlen(word));
+    if (rule < 0)
+        return PyErr_Format(PyExc_ValueError, "out= is judged by no rule called '%s'", word);
+    for (Py_ssize_t i = 0; i < PyTuple_Size(inputs) && py_is_tensor(result); i++) {
+        PyObject *in = PyTuple_GetItem(inputs, i);
+        if (py_is_tensor(in) && !py_is_apart(rule, py_t(out), py_t(result), py_t(in)))
+            return NULL;
+    }
+    return one_written(name, rule, py_t(out), result);
 }
 
 /* _put_into(x, result) */

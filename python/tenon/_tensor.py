@@ -1,8 +1,14 @@
 """Methods of Tensor that are written in Python: backward and hooks, copies and pickles, NumPy's protocols, conversions."""
 
 from . import _C
+from ._written import KINDS, signature
 
 Tensor = _C.Tensor
+
+
+def _method(*texts):
+    """A method that PyTorch has in C: its signatures."""
+    return lambda function: signature(*texts)(function).method
 
 
 class UntypedStorage:
@@ -256,8 +262,11 @@ def _options(self, dtype, device, requires_grad, pin_memory):
     }
 
 
-def _size(size):
-    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+def _size(dims, size):
+    return size if size is not None else dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+
+
+_LIKE = (", *, dtype? dtype=None, object? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)")
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -265,21 +274,25 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     return _C.tensor(data, **_options(self, dtype, device, requires_grad, pin_memory))
 
 
-def new_empty(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, size_=None):
+@_method("new_empty(Tensor input, size size" + _LIKE)
+def new_empty(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """An uninitialised tensor, of this one's dtype and device where nothing else is said."""
-    return _C.empty(_size(size), **_options(self, dtype, device, requires_grad, pin_memory))
+    return _C.empty(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
 
 
-def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+@_method("new_zeros(Tensor input, size size" + _LIKE)
+def new_zeros(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """Zeros, of this tensor's dtype and device where nothing else is said."""
-    return _C.zeros(_size(size), **_options(self, dtype, device, requires_grad, pin_memory))
+    return _C.zeros(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
 
 
-def new_ones(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+@_method("new_ones(Tensor input, size size" + _LIKE)
+def new_ones(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """Ones, of this tensor's dtype and device where nothing else is said."""
-    return _C.ones(_size(size), **_options(self, dtype, device, requires_grad, pin_memory))
+    return _C.ones(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
 
 
+@_method("new_full(Tensor input, int[] size, Number fill_value" + _LIKE)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A filled tensor, of this one's dtype and device where nothing else is said."""
     return _C.full(size, fill_value, **_options(self, dtype, device, requires_grad, pin_memory))
@@ -292,32 +305,20 @@ def new(self, *args, size=None):
 
 # ---- conversions ----
 
-_LEGACY = {
-    "bool": "Bool",
-    "uint8": "Byte",
-    "int8": "Char",
-    "int16": "Short",
-    "int32": "Int",
-    "int64": "Long",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "float32": "Float",
-    "float64": "Double",
-}
-_BY_LEGACY = {f"{word}Tensor": name for name, word in _LEGACY.items()}
+_BY_LEGACY = {f"{word}Tensor": dtype for dtype, word in KINDS.items()}
 
 
 def type_(self, dtype=None, non_blocking=False, **ignored):
     """Its type's name in PyTorch's older way ("torch.FloatTensor"), or itself converted to a dtype."""
     if dtype is None:
         where = "cuda." if self.is_cuda else ""
-        return f"torch.{where}{_LEGACY[str(self.dtype)[6:]]}Tensor"
+        return f"torch.{where}{KINDS[self.dtype]}Tensor"
     if isinstance(dtype, str):
         parts = dtype.split(".")
         if parts[0] not in ("torch", "tenon") or parts[-1] not in _BY_LEGACY:
             raise ValueError(f"invalid type: '{dtype}'")
         device = "cuda" if "cuda" in parts else "cpu"
-        return self.to(device, getattr(_C, _BY_LEGACY[parts[-1]]), non_blocking=non_blocking)
+        return self.to(device, _BY_LEGACY[parts[-1]], non_blocking=non_blocking)
     if not isinstance(dtype, _C.dtype) and isinstance(getattr(dtype, "dtype", None), _C.dtype):  # torch.FloatTensor
         return self.to("cpu", dtype.dtype, non_blocking=non_blocking)
     if dtype is Tensor:
@@ -339,18 +340,20 @@ def type_as(self, other):
     return self.to(other.device, other.dtype)
 
 
+@_method("is_same_size(Tensor input, Tensor other)")
 def is_same_size(self, other):
     """Have both the same shape?"""
     return self.shape == other.shape
 
 
-def is_set_to(self, other):
+@_method("is_set_to(Tensor input, Tensor tensor)")
+def is_set_to(self, tensor):
     """Do both show the same memory in the same way?"""
     return (
-        self.data_ptr() == other.data_ptr()
-        and self.shape == other.shape
-        and self.stride() == other.stride()
-        and self.dtype == other.dtype
+        self.data_ptr() == tensor.data_ptr()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+        and self.dtype == tensor.dtype
     )
 
 
@@ -387,36 +390,43 @@ def apply_(self, function):
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
-def squeeze_(self, *dim):
+@_method("squeeze_(Tensor input)", "squeeze_(Tensor input, int dim)", "squeeze_(Tensor input, int[] dim)")
+def squeeze_(self, dim=None):
     """squeeze, in place"""
-    return _C._set_view(self, self.squeeze(*dim))
+    return _C._set_view(self, self.squeeze() if dim is None else self.squeeze(dim))
 
 
+@_method("unsqueeze_(Tensor input, int dim)")
 def unsqueeze_(self, dim):
     """unsqueeze, in place"""
     return _C._set_view(self, self.unsqueeze(dim))
 
 
+@_method("t_(Tensor input)")
 def t_(self):
     """t, in place"""
     return _C._set_view(self, self.t())
 
 
+@_method("transpose_(Tensor input, int dim0, int dim1)")
 def transpose_(self, dim0, dim1):
     """transpose, in place"""
     return _C._set_view(self, self.transpose(dim0, dim1))
 
 
+@_method("swapaxes_(Tensor input, int axis0, int axis1)")
 def swapaxes_(self, axis0, axis1):
     """swapaxes, in place"""
     return _C._set_view(self, self.transpose(axis0, axis1))
 
 
+@_method("swapdims_(Tensor input, int dim0, int dim1)")
 def swapdims_(self, dim0, dim1):
     """swapdims, in place"""
     return _C._set_view(self, self.transpose(dim0, dim1))
 
 
+@_method("as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)")
 def as_strided_(self, size, stride, storage_offset=None):
     """as_strided, in place"""
     return _C._set_view(self, self.as_strided(size, stride, storage_offset))
@@ -426,7 +436,7 @@ def _install():
     """Puts the functions of this module into the class."""
     for name, value in list(globals().items()):
         if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
-            if name not in ("_install", "_options", "_size", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
+            if name not in ("_install", "_method", "_options", "_size", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
                 setattr(Tensor, name, value)
     Tensor.type = type_
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface)

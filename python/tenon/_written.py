@@ -1,59 +1,84 @@
-"""Results that go into a tensor that is there: out=, and in-place forms, of functions put together in Python."""
+"""Functions put together in Python that PyTorch has in C: their arguments are read by PyTorch's signatures, their dtypes judged
+as PyTorch's kernels judge them, and their results written where out= says, or into their operand."""
 
 import functools
+import re
 
 from . import _C
 
 
-def with_out(function):
-    """The function, with its result written into the tensor that out= names. Its signature says out=None; its body is not
-    asked."""
-
-    @functools.wraps(function)
-    def written(*args, out=None, **kw):
-        result = function(*args, **kw)
-        if out is None:
-            return result
-        name = function.__name__
-        if not isinstance(out, _C.Tensor):
-            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-        if result.requires_grad:
-            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                               "arguments requires grad.")
-        return _C._write_out(out, result, name)
-
-    written.without_out = function
-    return written
+KINDS = {_C.bool: "Bool", _C.uint8: "Byte", _C.int8: "Char", _C.int16: "Short", _C.int32: "Int", _C.int64: "Long",
+         _C.float16: "Half", _C.bfloat16: "BFloat16", _C.float32: "Float", _C.float64: "Double"}  # fmt: skip
 
 
-def _no_out(function, kw):
-    if "out" in kw:
-        raise TypeError(f"{function.__name__}() got an unexpected keyword argument 'out'")
+def kind(t):
+    """What PyTorch's refusals call a dtype, or a tensor's: Float, Half, Long."""
+    return KINDS[t if isinstance(t, _C.dtype) else t.dtype]
+
+
+def refuse(kernel, t):
+    """The refusal of a kernel that has not t's dtype. kernel: its name, with a * where the device is named."""
+    raise NotImplementedError(f'"{kernel.replace("*", "cuda" if t.is_cuda else "cpu")}" not implemented for \'{kind(t)}\'')
+
+
+def need_floating(kernel, t):
+    """Refuses integers and bool."""
+    if not t.is_floating_point():
+        refuse(kernel, t)
+
+
+def signature(*texts, kernel=None):
+    """PyTorch's signatures of a function: what fits none of them raises PyTorch's TypeErrors. An 'out' in them, whose body need
+    not ask for it, is where the result is written; the word behind it says how its dtype is judged (python/src/out.h). kernel:
+    of functions that take floating dtypes alone, what their refusal is called."""
+    check, check_method = _C._signature(*texts)
+    name, _, rest = texts[0].partition("(")
+    out_rule = re.search(r"[?] out@?(\w*)=", rest)
+
+    def decorate(function):
+        def called(*args, **kw):
+            if kernel is not None:
+                need_floating(kernel, args[0] if args else kw["input"])
+            return function(*args, **kw)
+
+        compute = called if kernel else function
+
+        @functools.wraps(function)
+        def checked(*args, **kw):
+            check(*args, **kw)
+            out = kw.pop("out", None)
+            if out is None:
+                return compute(*args, **kw)
+            return _C._write_out(out, compute(*args, **kw), name, out_rule[1], (*args, *kw.values()))
+
+        @functools.wraps(function)
+        def method(self, *args, **kw):
+            check_method(self, *args, **kw)
+            return compute(self, *args, **kw)
+
+        checked.method, checked.compute, checked.texts = method, compute, texts
+        return checked
+
+    return decorate
 
 
 def as_method(function):
     """The method of a function: takes no out=."""
-    inner = getattr(function, "without_out", None)
-    if inner is None:
-        return function
-
-    @functools.wraps(inner)
-    def method(self, *args, **kw):
-        _no_out(inner, kw)
-        return inner(self, *args, **kw)
-
-    return method
+    return getattr(function, "method", function)
 
 
 def in_place(function):
     """The method NAME_ of a function: computes beside its first operand, then writes into it. Where that is recorded, of a
     copy, so that nothing that is kept for backward is written over."""
+    name = function.__name__ + "_"
+    texts = [re.sub(r"(, \*)?, Tensor[?] out[^,)]*", "", t.replace("(", "_(", 1)) for t in function.texts]
+    _, check_method = _C._signature(*texts)
 
     def method(self, *args, **kw):
-        _no_out(method, kw)
+        check_method(self, *args, **kw)
         recorded = _C.is_grad_enabled() and any(isinstance(x, _C.Tensor) and x.requires_grad for x in (self, *args))
-        return _C._put_into(self, function(self.clone() if recorded else self, *args, **kw))
+        return _C._put_into(self, function.compute(self.clone() if recorded else self, *args, **kw))
 
-    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"{function.__name__}, in place"
     return method

@@ -1,8 +1,10 @@
 """Functions on tensors that are written in Python, of operations that Tenon has."""
 
+from operator import index
+
 from . import _C
 from ._einsum import einsum
-from ._written import with_out
+from ._written import signature
 
 __all__ = [
     "atleast_1d",
@@ -98,40 +100,45 @@ def _stacked(name, tensors, raised):
     return tuple(raised(t) for t in tensors)
 
 
-@with_out
+@signature("hstack(Tensor[] tensors, *, Tensor? out@cat=None)")
 def hstack(tensors, *, out=None):
     """Joined along the second dimension; 1-D ones along the first."""
     tensors = _stacked("hstack", tensors, atleast_1d)
     return _C.cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
-@with_out
+@signature("vstack(Tensor[] tensors, *, Tensor? out@cat=None)")
 def vstack(tensors, *, out=None):
     """Joined along the first dimension, 1-D ones as rows."""
     return _C.cat(_stacked("vstack", tensors, atleast_2d), 0)
 
 
-def row_stack(tensors):
+@signature("row_stack(Tensor[] tensors, *, Tensor? out@cat=None)")
+def row_stack(tensors, *, out=None):
     """Joined along the first dimension, 1-D ones as rows: vstack."""
-    return vstack(tensors)
+    return vstack.compute(tensors)
 
 
-@with_out
+@signature("dstack(Tensor[] tensors, *, Tensor? out@cat=None)")
 def dstack(tensors, *, out=None):
     """Joined along the third dimension."""
     return _C.cat(_stacked("dstack", tensors, atleast_3d), 2)
 
 
-@with_out
+@signature("column_stack(Tensor[] tensors, *, Tensor? out@cat=None)")
 def column_stack(tensors, *, out=None):
     """Joined along the second dimension, 1-D ones as columns."""
     return _C.cat(_stacked("column_stack", tensors, lambda t: t.reshape(t.numel(), 1) if t.dim() <= 1 else t), 1)
 
 
+_MOVED = ("{}(Tensor input, int[] source, int[] destination)", "{}(Tensor input, int source, int destination)")
+
+
+@signature(*(m.format("movedim") for m in _MOVED))
 def movedim(input, source, destination):
     """Dimensions at other places; the others keep their order."""
-    source = (source,) if isinstance(source, int) else tuple(source)
-    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    source = tuple(source) if isinstance(source, (tuple, list)) else (index(source),)
+    destination = tuple(destination) if isinstance(destination, (tuple, list)) else (index(destination),)
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of "
@@ -150,7 +157,10 @@ def movedim(input, source, destination):
     return input.permute(tuple(place[d] if d in place else next(rest) for d in range(input.dim())))
 
 
-moveaxis = movedim
+@signature(*(m.format("moveaxis") for m in _MOVED))
+def moveaxis(input, source, destination):
+    """movedim, by NumPy's name."""
+    return movedim.compute(input, source, destination)
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -195,9 +205,10 @@ def block_diag(*tensors):
     return _C.cat(rows, 0)
 
 
-def is_same_size(a, b):
+@signature("is_same_size(Tensor input, Tensor other)")
+def is_same_size(input, other):
     """Have both the same shape?"""
-    return a.shape == b.shape
+    return input.shape == other.shape
 
 
 def is_storage(obj):
@@ -207,4 +218,4 @@ def is_storage(obj):
     return isinstance(obj, UntypedStorage)
 
 
-_C.Tensor.movedim = _C.Tensor.moveaxis = movedim
+_C.Tensor.movedim, _C.Tensor.moveaxis = movedim.method, moveaxis.method

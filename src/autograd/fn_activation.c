@@ -103,7 +103,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
     const double beta = number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
-    tn_tensor *d = floating_there("smooth_l1", tn_abs(tn__difference(x, target)));
+    tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1", x, target));
     if (beta > 0)
         d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
     return tn__reduce_loss(d, o->reduction);
@@ -114,7 +114,7 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     const double delta = number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
-    tn_tensor *d = floating_there("huber", tn_abs(tn__difference(x, target)));
+    tn_tensor *d = tn_abs(tn__floating_difference("huber", x, target));
     d = square_near_0(d, tn_gt(d, delta), tn_mul(tn_sub(d, 0.5 * delta), delta), 0.5);
     if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
         d = tn_to(d, .dtype = x->dtype);

@@ -4,6 +4,8 @@
 #include "core/rng.h"
 #include "op/infer.h"
 #include <math.h>
+#include <stdio.h>
+#include <tenon/dtype.h>
 #include <tenon/tensor.h>
 
 /* Operands that this file looks into before any row does. */
@@ -352,14 +354,31 @@ tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target)
     return tn_sub(x, target);
 }
 
+static tn_tensor *unless_bool(tn_tensor *x, tn_dtype common)
+{
+    return x->dtype == TN_BOOL ? tn_to(x, .dtype = common) : x;
+}
+
+tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *target)
+{
+    char name[32];
+    const bool both = x && target && x != TN_NONE && target != TN_NONE;
+    const tn_dtype common = both ? tn_promote_types(x->dtype, target->dtype) : TN_F32;
+    if (both && common != TN_BOOL) { /* bool has no difference, but is a number here */
+        x = unless_bool(x, common);
+        target = unless_bool(target, common);
+    }
+    tn_tensor *d = common == TN_BOOL ? tn_logical_xor(x, target) : tn__difference(x, target);
+    if (!d || tn__dtype_is_float(d->dtype))
+        return d;
+    snprintf(name, sizeof name, "%s_%s", kernel, d->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
+    tn__no_dtype(name, d->dtype);
+    return NULL;
+}
+
 tn_tensor *tn__fn_mse_loss(const tn_scalar *in, const tn__attr *a)
 {
-    tn_tensor *d = tn__difference(in[0].v.t, in[1].v.t);
-    if (d && !tn__dtype_is_float(d->dtype)) {
-        tn__no_dtype(d->device.type == TN_DEVICE_CUDA ? "mse_cuda" : "mse_cpu", d->dtype);
-        return NULL;
-    }
-    return tn__reduce_loss(tn_square(d), a->reduction);
+    return tn__reduce_loss(tn_square(tn__floating_difference("mse", in[0].v.t, in[1].v.t)), a->reduction);
 }
 
 tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_options *o)
@@ -375,7 +394,7 @@ tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, const tn
         return tn__fail(TN_EVALUE, "Target size (torch.Size(%s)) must be the same as input size (torch.Size(%s))",
                         tn__shape_str(y->shape, y->ndim).s, tn__shape_str(x->shape, x->ndim).s);
     if (!tn__dtype_is_float(x->dtype)) {
-        tn__no_dtype("binary_cross_entropy_with_logits", x->dtype);
+        tn__no_dtype(x->device.type == TN_DEVICE_CUDA ? "log_sigmoid_forward_cuda" : "log_sigmoid_cpu", x->dtype);
         return NULL;
     }
     if (!tn__dtype_is_float(y->dtype) && y->dtype != TN_BOOL) /* the result has the target's dtype, as in PyTorch */
@@ -441,20 +460,20 @@ tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_
         o->weight = NULL;
     if (!usable("cross_entropy", x) || !usable("cross_entropy", target))
         return NULL;
-    if (x->ndim == 0)
-        return tn__fail(TN_EINVAL, "cross_entropy: expected an input of 1 or more dimensions");
-    if (o->label_smoothing < 0 || o->label_smoothing > 1)
+    if (o->label_smoothing > 1)
         return tn__fail(TN_EINVAL, "label_smoothing must be between 0.0 and 1.0. Got: %g", o->label_smoothing);
     int64_t dim = x->ndim == 1 ? 0 : 1, ignore = o->ignore_index.kind ? tn__scalar_int(&o->ignore_index) : -100;
     tn_tensor *logp = tn_log_softmax(x, dim);
     if (!logp)
         return NULL;
-    if (tn__same_shape(x->shape, x->ndim, target->shape, target->ndim) && x->ndim > 0 &&
-        tn__dtype_is_float(target->dtype))
-        return cross_entropy_probabilities(logp, target, o, dim);
+    if (tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
+        return tn__dtype_is_float(target->dtype)
+                   ? cross_entropy_probabilities(logp, target, o, dim)
+                   : tn__fail(TN_EDTYPE, "Expected floating point type for target with class probabilities, got %s",
+                              tn__dtypes[target->dtype].legacy);
     tn_tensor *loss =
         tn_nll_loss(logp, target, .weight = o->weight, .reduction = o->reduction, .ignore_index = tn_scalar_i(ignore));
-    if (o->label_smoothing == 0)
+    if (o->label_smoothing <= 0) /* as in PyTorch: below 0 there is none */
         return loss;
     double eps = o->label_smoothing;
     return tn_add(tn_mul(loss, 1 - eps),

@@ -257,30 +257,52 @@ tn_status tn__infer_one_hot(tn__call *c)
 
 /* ---- losses by class index ---- */
 
+/* A class for each place of x but the dimension of classes. */
+static tn_status check_targets(const tn_tensor *x, const tn_tensor *target)
+{
+    const int64_t batch = target->ndim ? target->shape[0] : 0;
+    if (x->ndim < 1)
+        return tn__error(TN_EVALUE, "Expected 1 or more dimensions (got 0)");
+    if (x->ndim == 1 && target->ndim == 1 && batch != 1)
+        return tn__error(TN_EVALUE, "For 1D input, 1D target must have size 1, but got target size: %lld",
+                         (long long)batch);
+    if (x->ndim > 1 && x->shape[0] != batch)
+        return tn__error(TN_EVALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+                         (long long)x->shape[0], (long long)batch);
+    if (x->ndim <= 2)
+        return target->ndim <= 1 ? TN_OK
+                                 : tn__error(TN_EINVAL, "0D or 1D target tensor expected, multi-target not supported");
+    int64_t want[TN_MAX_DIMS] = {x->shape[0]};
+    for (int32_t d = 1; d < x->ndim - 1; d++)
+        want[d] = x->shape[d + 1];
+    if (!tn__same_shape(want, x->ndim - 1, target->shape, target->ndim))
+        return tn__error(TN_EINVAL, "Expected target size %s, got %s", tn__shape_str(want, x->ndim - 1).s,
+                         tn__shape_str(target->shape, target->ndim).s);
+    return TN_OK;
+}
+
 static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_tensor *target, const tn_tensor *weight)
 {
-    if (x->ndim < 1)
-        return tn__error(TN_EINVAL, "Expected 1 or more dimensions (got 0)");
+    tn_status e = check_targets(x, target);
+    if (e)
+        return e;
     int64_t classes = x->shape[x->ndim == 1 ? 0 : 1];
     if (target->dtype != TN_I64 && target->dtype != TN_U8)
-        return tn__error(TN_EDTYPE, "expected scalar type Long but found %s", tn__dtypes[target->dtype].legacy);
+        return tn__error(TN_EDTYPE, "expected target dtype to be Long or Byte, but got %s",
+                         tn__dtypes[target->dtype].legacy);
     if (weight && (weight->ndim != 1 || weight->shape[0] != classes))
         return tn__error(TN_EINVAL,
                          "weight tensor should be defined either for all %lld classes or no classes but got "
                          "weight tensor of shape: %s",
                          (long long)classes, tn__shape_str(weight->shape, weight->ndim).s);
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "nll_loss_forward_reduce_cuda_kernel_2d"
+                            : x->ndim > 2                    ? "nll_loss2d_forward_out_frame"
+                                                             : "nll_loss_out_frame",
+                            x->dtype);
     if (weight && weight->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
                          tn__dtypes[weight->dtype].legacy);
-    bool fits = x->ndim == 1 ? target->numel == 1 && target->ndim <= 1 : target->ndim == x->ndim - 1;
-    for (int32_t d = 0; fits && x->ndim > 1 && d < target->ndim; d++)
-        fits = target->shape[d] == x->shape[d ? d + 1 : 0];
-    if (!fits && x->ndim > 1 && target->ndim >= 1 && x->shape[0] != target->shape[0])
-        return tn__error(TN_EVALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
-                         (long long)x->shape[0], (long long)target->shape[0]);
-    if (!fits)
-        return tn__error(TN_EINVAL, "%s: target %s does not fit input %s", tn__op_name(c->op),
-                         tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
     return TN_OK;
 }
 
@@ -290,8 +312,6 @@ tn_status tn__infer_nll_loss(tn__call *c)
     tn_status e = check_classes(c, x, target, tn__in_or_null(c, 2));
     if (e)
         return e;
-    if (!tn__dtype_is_float(x->dtype))
-        return tn__no_dtype("nll_loss", x->dtype);
     bool each = c->attr->reduction == TN_NO_REDUCTION;
     tn__spec_set(&c->spec[0], x->dtype, target->shape, each ? target->ndim : 0);
     tn__spec_set(&c->spec[1], x->dtype, NULL, 0);

@@ -19,10 +19,24 @@ static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_te
     return a->dtype == TN_BOOL ? tn__no_dtype(tn__op_name(c->op), TN_BOOL) : TN_OK;
 }
 
-static tn_status cannot_multiply(int64_t m, int64_t k, int64_t k2, int64_t n)
+static tn_status cannot_multiply(const char *by, int64_t m, int64_t k, int64_t k2, int64_t n)
 {
-    return tn__error(TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)m,
-                     (long long)k, (long long)k2, (long long)n);
+    return tn__error(TN_EINVAL, "%s: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", by,
+                     (long long)m, (long long)k, (long long)k2, (long long)n);
+}
+
+static tn_status sizes_differ(int64_t m, int64_t k, int64_t n)
+{
+    return tn__error(TN_EINVAL, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", (long long)m,
+                     (long long)m, (long long)k, (long long)n);
+}
+
+static tn_status lengths_differ(int64_t a, int64_t b)
+{
+    return tn__error(TN_EINVAL,
+                     "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same "
+                     "number of elements, but got %lld and %lld elements respectively",
+                     (long long)a, (long long)b, (long long)a, (long long)b);
 }
 
 static tn_status set_result(tn__call *c, tn_dtype dtype, int32_t ndim, int64_t d0, int64_t d1, int64_t d2)
@@ -37,7 +51,7 @@ tn_status tn__infer_mm(tn__call *c)
     if (a->ndim != 2 || b->ndim != 2)
         return tn__error(TN_EINVAL, a->ndim != 2 ? "self must be a matrix" : "mat2 must be a matrix");
     if (a->shape[1] != b->shape[0])
-        return cannot_multiply(a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
+        return cannot_multiply(tn__op_name(c->op), a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
     tn_status e = check_dtypes(c, a, b);
     return e ? e : set_result(c, a->dtype, 2, a->shape[0], b->shape[1], 0);
 }
@@ -64,7 +78,7 @@ tn_status tn__infer_addmm(tn__call *c)
         return tn__error(TN_EINVAL, "mat1 and mat2 must be matrices, got %d-D and %d-D tensors", (int)a->ndim,
                          (int)b->ndim);
     if (a->shape[1] != b->shape[0])
-        return cannot_multiply(a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
+        return cannot_multiply(tn__op_name(c->op), a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
     tn_status e = check_dtypes(c, a, b);
     if (e)
         return e;
@@ -91,9 +105,7 @@ tn_status tn__infer_mv(tn__call *c)
     if (a->ndim != 2 || v->ndim != 1)
         return tn__error(TN_EINVAL, "vector + matrix @ vector expected, got 1, %d, %d", (int)a->ndim, (int)v->ndim);
     if (a->shape[1] != v->shape[0])
-        return tn__error(TN_EINVAL, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
-                         (long long)a->shape[0], (long long)a->shape[0], (long long)a->shape[1],
-                         (long long)v->shape[0]);
+        return sizes_differ(a->shape[0], a->shape[1], v->shape[0]);
     tn_status e = check_dtypes(c, a, v);
     return e ? e : set_result(c, a->dtype, 1, a->shape[0], 0, 0);
 }
@@ -104,36 +116,45 @@ tn_status tn__infer_dot(tn__call *c)
     if (a->ndim != 1 || b->ndim != 1)
         return tn__error(TN_EINVAL, "1D tensors expected, but got %dD and %dD tensors", (int)a->ndim, (int)b->ndim);
     if (a->shape[0] != b->shape[0])
-        return tn__error(TN_EINVAL,
-                         "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same "
-                         "number of elements, but got %lld and %lld elements respectively",
-                         (long long)a->shape[0], (long long)b->shape[0], (long long)a->shape[0],
-                         (long long)b->shape[0]);
+        return lengths_differ(a->shape[0], b->shape[0]);
     tn_status e = check_dtypes(c, a, b);
     return e ? e : set_result(c, a->dtype, 0, 0, 0, 0);
+}
+
+/* That the shapes of x, weight and bias go together, rows being all of x's dimensions but the last. */
+static tn_status check_linear(const tn_tensor *x, const tn_tensor *w, const tn_tensor *b)
+{
+    if (x->ndim < 1 || w->ndim < 1)
+        return tn__error(TN_EINVAL, "both arguments to linear need to be at least 1D, but they are %dD and %dD",
+                         (int)x->ndim, (int)w->ndim);
+    if (w->ndim > 2)
+        return tn__error(TN_EINVAL, "t() expects a tensor with <= 2 dimensions, but self is %dD", (int)w->ndim);
+    const int64_t k = w->shape[w->ndim - 1], last = x->shape[x->ndim - 1], rows = tn__numel(x->shape, x->ndim - 1);
+    if (last != k && w->ndim == 2)
+        return cannot_multiply(b ? "addmm" : "mm", rows, last, k, w->shape[0]);
+    if (last != k)
+        return x->ndim == 1 ? lengths_differ(last, k) : sizes_differ(rows, last, k);
+    if (!b || b->ndim == 0 || (b->ndim == 1 && (b->shape[0] == 1 || (w->ndim == 2 && b->shape[0] == w->shape[0]))))
+        return TN_OK;
+    if (b->ndim > 1 || w->ndim == 1)
+        return tn__error(TN_EINVAL, "linear: bias %s does not fit weight %s", tn__shape_str(b->shape, b->ndim).s,
+                         tn__shape_str(w->shape, w->ndim).s);
+    return tn__error(TN_EINVAL,
+                     "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton "
+                     "dimension 1.  Target sizes: [%lld, %lld].  Tensor sizes: [%lld]",
+                     (long long)w->shape[0], (long long)b->shape[0], (long long)rows, (long long)w->shape[0],
+                     (long long)b->shape[0]);
 }
 
 tn_status tn__infer_linear(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *w = tn__in(c, 1), *b = tn__in_or_null(c, 2);
-    if (x->ndim < 1 || w->ndim < 1 || w->ndim > 2)
-        return tn__error(TN_EINVAL,
-                         "linear: expected an input of 1 or more dimensions and a weight of 1 or 2, got %d-D "
-                         "and %d-D",
-                         (int)x->ndim, (int)w->ndim);
-    int64_t k = w->shape[w->ndim - 1], rows = x->shape[x->ndim - 1] ? x->numel / x->shape[x->ndim - 1] : 0;
-    if (x->shape[x->ndim - 1] != k)
-        return cannot_multiply(x->ndim == 2 ? x->shape[0] : rows, x->shape[x->ndim - 1], k,
-                               w->ndim == 2 ? w->shape[0] : 1);
-    tn_status e = check_dtypes(c, x, w);
-    if (e)
+    tn_status e = check_linear(x, w, b);
+    if (e || (e = check_dtypes(c, x, w)))
         return e;
     if (b && b->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "self and mat2 must have the same dtype, but got %s and %s",
                          tn__dtypes[b->dtype].legacy, tn__dtypes[x->dtype].legacy);
-    if (b && (b->ndim > 1 || (b->ndim == 1 && b->shape[0] != 1 && (w->ndim != 2 || b->shape[0] != w->shape[0]))))
-        return tn__error(TN_EINVAL, "linear: bias %s does not fit weight %s", tn__shape_str(b->shape, b->ndim).s,
-                         tn__shape_str(w->shape, w->ndim).s);
     tn__spec_set(&c->spec[0], x->dtype, x->shape, x->ndim - 1);
     if (w->ndim == 2)
         c->spec[0].shape[c->spec[0].ndim++] = w->shape[0];

@@ -1,5 +1,6 @@
 /* Shape rules of reductions, scans and softmax. */
 #include "op/infer.h"
+#include <stdio.h>
 
 tn_status tn__infer_dim(tn__call *c, int32_t ndim)
 {
@@ -187,8 +188,12 @@ tn_status tn__infer_softmax(tn__call *c)
     const tn_tensor *x = tn__in(c, 0);
     tn_dtype d = c->attr->dtype ? c->attr->dtype : x->dtype;
     tn_status e = tn__infer_dim(c, x->ndim);
-    if (!e && !tn__dtype_is_float(d))
-        e = tn__no_dtype(tn__op_name(c->op), d);
+    if (!e && x->numel && !tn__dtype_is_float(d)) { /* of no elements PyTorch asks no kernel */
+        char name[48];
+        snprintf(name, sizeof name, "%s%s_kernel_impl", tn__op_name(c->op),
+                 c->attr->dim == x->ndim - 1 || !x->ndim ? "_lastdim" : "");
+        e = tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "host_softmax" : name, d);
+    }
     tn__spec_like(&c->spec[0], x);
     c->spec[0].dtype = d;
     return e ? e : tn__infer_one(c);

@@ -277,7 +277,7 @@ static void run_nll_loss(void)
     REFUSED_INDEX(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -1))), TN_EINDEX, "Target -1 is out of bounds.",
                   "index -1 is out of bounds for dimension with size 3");
     MADE(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, -100)))); /* ignored unless told otherwise */
-    REFUSED(tn_nll_loss(x, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "expected scalar type Long but found Float");
+    REFUSED(tn_nll_loss(x, tn_ones(TN_SHAPE(2))), TN_EDTYPE, "expected target dtype to be Long or Byte, but got Float");
     REFUSED(tn_nll_loss(x, tn_tensor_from(TN_LIST(0, 1, 2))), TN_EVALUE,
             "Expected input batch_size (2) to match target batch_size (3).");
     REFUSED(

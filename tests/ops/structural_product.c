@@ -314,7 +314,7 @@ static void run_linear(void)
     REFUSED(tn_linear(whole, w, tn_ones(TN_SHAPE(5))), TN_EDTYPE,
             "mat1 and mat2 must have the same dtype, but got Long and Float");
     REFUSED(tn_linear(tn_ones(TN_SHAPE(2, 4)), w, tn_ones(TN_SHAPE(4))), TN_EINVAL,
-            "linear: bias [4] does not fit weight [5, 4]");
+            "must match the existing size (4) at non-singleton dimension 1.  Target sizes: [2, 5].  Tensor sizes: [4]");
     tn_scope_close(s);
 }
 

@@ -221,7 +221,7 @@ static void softmax_to(const kit_array *x, int32_t dim, tn_dtype asked, bool log
     const lane l = lane_of(x, dim);
     const char *name = log ? "log_softmax" : "softmax";
     tn_tensor *got = log ? tn_log_softmax(x->t, dim, .dtype = asked) : tn_softmax(x->t, dim, .dtype = asked);
-    if (!kit_is_float(to)) {
+    if (!kit_is_float(to) && tn_tensor_numel(x->t)) {
         refused(got, TN_EDTYPE, "not implemented for", name);
         return;
     }

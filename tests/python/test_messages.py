@@ -259,7 +259,7 @@ OWN = [
     ("torch.device('gpu')", RuntimeError, r"Expected one of cpu, cuda, .* device type at start of device string: gpu"),
     ("torch.device('CUDA')", RuntimeError, r"Expected one of cpu, cuda, .* device type at start of device string: CUDA"),
     ("torch.device(1.5)", TypeError, r"device\(\)"),
-    ("torch.ones(2, 4) @ torch.ones(3, 1)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x4 and 3x1\)"),
+    ("torch.ones(2, 4) @ torch.ones(3, 1)", RuntimeError, r"mm: mat1 and mat2 shapes cannot be multiplied \(2x4 and 3x1\)"),
     ("torch.ones(3, dtype=int).mean()", RuntimeError, r"mean\(\): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: Long"),
     ("torch.nn.functional.linear(torch.ones(2, 3, dtype=int), torch.ones(1, 3), torch.ones(1))", RuntimeError, r"mat1 and mat2 must have the same dtype, but got Long and Float"),
     ("torch.max(torch.ones(3), 'a')", TypeError, r"max\(\) received an invalid combination of arguments - got \(Tensor, str\), but expected one of:"),

@@ -79,6 +79,10 @@ def test_the_judge():
     assert compare.error_difference(["IndexError", "x"], None)[0] == "error class"
     assert compare.error_difference(["IndexError", "x"], ["IndexError", "y"])[0] == "error line"
     assert compare.error_difference(["RuntimeError", "on cpu!"], ["RuntimeError", "on cuda:0!"]) is None
+    refusal = "\"{}\" not implemented for '{}'"
+    for kernel, dtype, same in [("abs_cuda", "Bool", True), ("abs_cuda", "Half", False), ("abs", "Bool", False)]:
+        found = compare.error_difference(["NotImplementedError", refusal.format("abs_cpu", "Bool")], ["NotImplementedError", refusal.format(kernel, dtype)])
+        assert (found is None) is same
     assert tolerance.bound("add", "", "int64", {}, 3) == 0.0
 
 

@@ -3,7 +3,7 @@
 import warnings
 
 from .. import _C
-from .._written import with_out
+from .._written import kind, refuse, signature
 
 __all__ = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "meshgrid", "rot90", "take", "trace", "tril_indices",
            "triu_indices"]
@@ -25,6 +25,8 @@ def meshgrid(*tensors, indexing=None):
     if indexing is None:
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2)
         indexing = "ij"
+    if not isinstance(indexing, str):
+        raise TypeError(f"meshgrid(): argument 'indexing' must be str, not {type(indexing).__name__}")
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
@@ -46,6 +48,7 @@ def meshgrid(*tensors, indexing=None):
     return tuple(grids)
 
 
+@signature("diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)")
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Matrices in dimensions dim1 and dim2, whose diagonal (offset above the main one) is input's last dimension."""
     n = input.dim() + 1
@@ -61,7 +64,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     return result
 
 
-@with_out
+@signature("diag(Tensor input, int diagonal=0, *, Tensor? out=None)")
 def diag(input, diagonal=0, *, out=None):
     """A matrix with this diagonal, of a 1-D tensor; of a matrix, its diagonal."""
     if input.dim() not in (1, 2):
@@ -69,36 +72,48 @@ def diag(input, diagonal=0, *, out=None):
     return diag_embed(input, diagonal) if input.dim() == 1 else _C.cat((input.diagonal(diagonal),))
 
 
+@signature("diagflat(Tensor input, int offset=0)")
 def diagflat(input, offset=0):
     """A matrix with all elements of input along its diagonal."""
     return diag_embed(input.reshape(-1), offset)
 
 
+@signature("trace(Tensor input)")
 def trace(input):
     """The sum of a matrix' diagonal."""
     if input.dim() != 2:
-        raise RuntimeError("trace: expected a matrix")
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
+    if input.dtype == _C.bool:
+        refuse("trace", input)
     return input.diagonal().sum()
 
 
-def _triangle(rows, columns, keep, dtype, device):
-    for name, n in (("row", rows), ("col", columns)):
+_TAIL = ", *, dtype? dtype=None, object? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)"
+
+
+def _triangle(name, rows, columns, keep, dtype, device, requires_grad):
+    for what, n in (("row", rows), ("col", columns)):
         if n < 0:
-            raise RuntimeError(f"{name} must be non-negative, got{n}")
+            raise RuntimeError(f"{what} must be non-negative, got{n}")
     indices = keep(_C.ones(rows, columns, dtype=_C.bool, device=device)).nonzero().t()
-    return _C.cat((indices.to(_C.int64 if dtype is None else dtype),))
+    if dtype is not None and dtype not in (_C.int64, _C.int32, _C.int16):
+        refuse(name if indices.device.type == "cpu" else name + "_cuda", indices.new_empty(0, dtype=dtype))
+    return _C.cat((indices.to(_C.int64 if dtype is None else dtype),)).requires_grad_(bool(requires_grad))
 
 
-def tril_indices(row, col, offset=0, *, dtype=None, device="cpu", layout=None):
+@signature("tril_indices(int row, int col, int offset=0" + _TAIL)
+def tril_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """The rows and columns, as (2, n), of the elements on and below a diagonal."""
-    return _triangle(row, col, lambda t: t.tril(offset), dtype, device)
+    return _triangle("tril_indices", row, col, lambda t: t.tril(offset), dtype, device, requires_grad)
 
 
-def triu_indices(row, col, offset=0, *, dtype=None, device="cpu", layout=None):
+@signature("triu_indices(int row, int col, int offset=0" + _TAIL)
+def triu_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """The rows and columns, as (2, n), of the elements on and above a diagonal."""
-    return _triangle(row, col, lambda t: t.triu(offset), dtype, device)
+    return _triangle("triu_indices", row, col, lambda t: t.triu(offset), dtype, device, requires_grad)
 
 
+@signature("fliplr(Tensor input)")
 def fliplr(input):
     """Columns in reverse order."""
     if input.dim() < 2:
@@ -106,6 +121,7 @@ def fliplr(input):
     return input.flip(1)
 
 
+@signature("flipud(Tensor input)")
 def flipud(input):
     """Rows in reverse order."""
     if input.dim() < 1:
@@ -113,6 +129,7 @@ def flipud(input):
     return input.flip(0)
 
 
+@signature("rot90(Tensor input, int k=1, int[] dims=0)")
 def rot90(input, k=1, dims=(0, 1)):
     """Turned k times by a right angle, from the first of dims towards the second."""
     dims = tuple(dims)
@@ -131,11 +148,11 @@ def rot90(input, k=1, dims=(0, 1)):
     return input.flip(first).transpose(first, second) if k == 3 else input.clone()
 
 
-@with_out
+@signature("take(Tensor input, Tensor index, *, Tensor? out@taken=None)")
 def take(input, index, *, out=None):
     """The elements at these places, counted through all of input row by row."""
     if index.dtype != _C.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_scalar(index)}")
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {kind(index)}")
     n = input.numel()
     if n == 0 and index.numel():
         raise IndexError("take(): tried to take from an empty tensor")
@@ -146,20 +163,16 @@ def take(input, index, *, out=None):
     return input.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
 
 
-def _scalar(t):
-    return t.type().rpartition(".")[2][: -len("Tensor")]
-
-
-@with_out
+@signature("diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)")
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along a dimension, n times over; prepend and append are joined to input first."""
     if input.dim() == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    dim = _dim(dim, input.dim())
     if n == 0:
         return input.clone()
+    dim = _dim(dim, input.dim())
     parts = [t for t in (prepend, input, append) if t is not None]
     for t in parts:
         if t.dim() != input.dim():

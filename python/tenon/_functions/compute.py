@@ -3,8 +3,8 @@
 import math
 
 from .. import _C
-from .._written import with_out
-from .arrange import _dim, _scalar as _kind
+from .._written import kind as _kind, refuse, signature
+from .arrange import _dim
 
 __all__ = ["cdist", "count_nonzero", "cov", "cross", "deg2rad", "dist", "frac", "hypot", "kron", "logspace", "nan_to_num",
            "nanmean", "nansum", "positive", "rad2deg", "tensordot", "trapezoid", "trapz", "vdot"]
@@ -13,10 +13,11 @@ METHODS = ["count_nonzero", "cov", "cross", "deg2rad", "dist", "frac", "hypot", 
 IN_PLACE = ["deg2rad", "frac", "hypot", "nan_to_num", "rad2deg"]  # methods NAME_
 
 
+@signature("positive(Tensor input)")
 def positive(input):
     """input itself."""
     if input.dtype == _C.bool:
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        raise NotImplementedError("The `+` operator, on a bool tensor is not supported.")
     return input
 
 
@@ -24,29 +25,32 @@ def _floating(input):
     return input if input.is_floating_point() else input.to(_C.get_default_dtype())
 
 
-@with_out
+@signature("deg2rad(Tensor input, *, Tensor? out=None)")
 def deg2rad(input, *, out=None):
     """Degrees as radians."""
     return _floating(input) * (math.pi / 180)
 
 
-@with_out
+@signature("rad2deg(Tensor input, *, Tensor? out=None)")
 def rad2deg(input, *, out=None):
     """Radians as degrees."""
     return _floating(input) * (180 / math.pi)
 
 
-@with_out
+@signature("frac(Tensor input, *, Tensor? out@found=None)", kernel="frac_*")
 def frac(input, *, out=None):
     """What is behind the decimal point, with input's sign."""
-    if not input.is_floating_point():
-        raise NotImplementedError(f'"frac_cpu" not implemented for \'{_kind(input)}\'')
     return input - input.detach().trunc()
 
 
-@with_out
+@signature("hypot(Tensor input, Tensor other, *, Tensor? out=None)")
 def hypot(input, other, *, out=None):
     """sqrt(input**2 + other**2), without overflow on the way."""
+    dtype = _C.result_type(input, other)
+    if not dtype.is_floating_point:
+        input.logical_or(other)  # whose shapes must go together, too
+        refuse("hypot_*", input.new_empty(0, dtype=dtype))
+    input, other = input.to(dtype), other.to(dtype)
     a, b = input.abs(), other.abs()
     large = _C.maximum(a.detach(), b.detach())
     scale = _C.where((large > 0) & large.isfinite(), large, 1.0).to(large.dtype)
@@ -56,7 +60,7 @@ def hypot(input, other, *, out=None):
     return _C.where(infinite, math.inf, small).to(small.dtype) if infinite.any() else small
 
 
-@with_out
+@signature("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor? out@like=None)")
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """NaN as nan (0 if not given), infinities as posinf and neginf (the largest and smallest number if not given)."""
     if not input.is_floating_point():
@@ -64,8 +68,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     from .._info import finfo
 
     limits = finfo(input.dtype)
-    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
-    result = _C.where(input.isnan(), 0.0 if nan is None else nan, input)
+    high, low = limits.max if posinf is None else float(posinf), limits.min if neginf is None else float(neginf)
+    result = _C.where(input.isnan(), 0.0 if nan is None else float(nan), input)
     return _C.where(input == math.inf, high, _C.where(input == -math.inf, low, result))
 
 
@@ -73,20 +77,21 @@ def _reduce(function, input, dim, keepdim, **kw):
     return function(input, dim, keepdim, **kw) if dim is not None or keepdim else function(input, **kw)
 
 
+@signature("count_nonzero(Tensor input, int[] dim)", "count_nonzero(Tensor input, int? dim=None)")
 def count_nonzero(input, dim=None):
     """How many elements are not 0: of all, or along dimensions."""
     hits = input != 0
     return hits.sum() if dim is None else hits.sum(dim)
 
 
-@with_out
+@signature("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)")
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum of the elements that are not NaN."""
     kept = input.masked_fill(input.isnan(), 0.0) if input.is_floating_point() else input
     return _reduce(_C.sum, kept, dim, keepdim, dtype=dtype)
 
 
-@with_out
+@signature("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)")
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that are not NaN."""
     if not input.is_floating_point():
@@ -95,26 +100,37 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
+@signature("dist(Tensor input, Tensor other, Number p=2)")
 def dist(input, other, p=2):
     """The p-norm of input - other."""
-    return _C._norm(input - other, p)
+    difference = input - other
+    if not difference.is_floating_point():
+        raise NotImplementedError(f"norm(): input dtype should be either floating point or complex. Got {_kind(difference)} instead.")
+    return _C._norm(difference, p)
+
+
+_cdist_arguments = _C._signature("cdist(Tensor x1, Tensor x2, float p=2)")[0]
 
 
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-distances (..., P, R) between rows of (..., P, M) and rows of (..., R, M)."""
+    if compute_mode not in ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    _cdist_arguments(x1, x2, p)
     for name, x in (("X1", x1), ("X2", x2)):
-        if not x.is_floating_point():
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {_kind(x)}")
         if x.dim() < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if not x.is_floating_point():
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {_kind(x)}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return _C._norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
-@with_out
+@signature("tensordot(object a, object b, object? dims=2, *, Tensor? out=None)")
 def tensordot(a, b, dims=2, *, out=None):
     """Products summed over dims of a and as many of b: the last and first ones, or a pair of lists."""
     if isinstance(dims, int):
@@ -145,7 +161,7 @@ def tensordot(a, b, dims=2, *, out=None):
     return (a @ b).reshape(shape)
 
 
-@with_out
+@signature("kron(Tensor input, Tensor other, *, Tensor? out=None)")
 def kron(input, other, *, out=None):
     """The Kronecker product: other, multiplied by each element of input, side by side."""
     n = max(input.dim(), other.dim())
@@ -167,7 +183,7 @@ def _both(a, b):
     return broadcast_shapes(a.shape, b.shape)
 
 
-@with_out
+@signature("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)")
 def cross(input, other, dim=None, *, out=None):
     """The cross product of vectors of three elements along a dimension: the first of size 3 where none is given."""
     if input.dim() != other.dim():
@@ -179,18 +195,28 @@ def cross(input, other, dim=None, *, out=None):
     at = _dim(dim, input.dim())
     if input.shape[at] != 3 or other.shape[at] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[at]} and {other.shape[at]}")
+    if input.dtype == other.dtype == _C.bool:
+        refuse("cross", input)
     return _cross(input, other, dim)
 
 
-@with_out
+@signature("vdot(Tensor input, Tensor other, *, Tensor? out=None)")
 def vdot(input, other, *, out=None):
     """The dot product of two vectors."""
     return _C.dot(input, other)
 
 
-@with_out
-def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, layout=None, requires_grad=False, out=None):
+_SPACE = (", int steps, float base=10.0, *, Tensor? out@made=None, dtype? dtype=None, object? layout=None, device? device=None, "
+          "bool? pin_memory=False, bool? requires_grad=False)")
+
+
+@signature(*(f"logspace({a} start, {b} end{_SPACE}" for a in ("Number", "Tensor") for b in ("Number", "Tensor")))
+def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, out=None):
     """base to the power of steps numbers, evenly spaced from start to end."""
+    for name, v in (("start", start), ("end", end)):
+        if isinstance(v, _C.Tensor) and v.dim():
+            raise RuntimeError("logspace only supports 0-dimensional start and end tensors, but got "
+                               f"{name} with {v.dim()} dimension(s).")
     at = lambda v: v.item() if isinstance(v, _C.Tensor) else v
     dtype = _C.get_default_dtype() if dtype is None else dtype
     ends = [at(start), at(end)] if dtype.is_floating_point else [int(at(start)), int(at(end))]
@@ -198,13 +224,20 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, layout=No
     return _C.pow(float(base), powers).to(dtype).requires_grad_(requires_grad)
 
 
+_ALONG = ("{}(Tensor y, Tensor x, *, int dim=-1)", "{}(Tensor y, *, Number dx=1, int dim=-1)")
+
+
+@signature(*(a.format("trapezoid") for a in _ALONG))
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along a dimension by the rule of trapezoids, at the places x, or dx apart."""
-    if x is not None and dx is not None:
-        raise TypeError("trapezoid() received both x and dx")
+    if y.dim() == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = _dim(dim, y.dim())
     if y.shape[dim] == 0:
         return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
+    if y.dtype == _C.bool or x is not None and x.dtype == _C.bool:
+        which = "`y`" if x is None else "`x` or `y`"
+        raise NotImplementedError(f"trapezoid: received a bool input for {which}, but bool is not supported")
     n = y.shape[dim] - 1
     pairs = y.narrow(dim, 1, n) + y.narrow(dim, 0, n)
     if x is None:
@@ -213,19 +246,46 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
         if x.numel() != y.shape[dim]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         return (pairs * (x[1:] - x[:-1]).reshape([-1] + [1] * (y.dim() - 1 - dim))).sum(dim) / 2.0
+    x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))  # PyTorch's x without steps has a distance of 0
     at = dim - y.dim() + x.dim()
-    return (pairs * (x.narrow(at, 1, n) - x.narrow(at, 0, n))).sum(dim) / 2.0
+    steps = x.narrow(at, 1, x.shape[at] - 1) - x.narrow(at, 0, x.shape[at] - 1)
+    return (pairs * steps).sum(dim) / 2.0
 
 
-trapz = trapezoid
+@signature(*(a.format("trapz") for a in _ALONG))
+def trapz(y, x=None, *, dx=None, dim=-1):
+    """trapezoid, by its older name."""
+    return trapezoid.compute(y, x, dx=dx, dim=dim)
 
 
+def _check_weights(input, fweights, aweights):
+    """PyTorch's demands on weights of observations."""
+    n = input.shape[-1] if input.dim() else 1
+    for name, w, whole in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if w is None:
+            continue
+        if w.dim() > 1:
+            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.dim()} dimensions")
+        if whole == w.is_floating_point() or w.dtype == _C.bool:
+            raise RuntimeError(f"cov(): expected {name} to have {'integral' if whole else 'floating point'} dtype but got {name} with "
+                               f"{_kind(w)} dtype")
+        if w.numel() != n:
+            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                               f"{w.numel()} != {n}")
+        if n and w.min().item() < 0:
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+    if n == 0 and (fweights is not None or aweights is not None):
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+
+
+@signature("cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariances of variables (rows) over observations (columns), which may be weighed."""
     if input.dim() > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
     if input.dtype == _C.bool:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise NotImplementedError("cov(): bool dtype is not supported for input")
+    _check_weights(input, fweights, aweights)
     x = _floating(input).reshape(1, -1) if input.dim() < 2 else _floating(input)
     weights = None
     for w in (fweights, aweights):

@@ -3,7 +3,7 @@
 import math
 
 from .. import _C
-from .._written import with_out
+from .._written import kind, refuse, signature
 from ..autograd.function import Function
 from .arrange import _dim
 
@@ -70,22 +70,36 @@ def _groups(input, dim, order, return_inverse, return_counts):
     return results[0] if len(results) == 1 else tuple(results)
 
 
+_RUNS = "bool return_inverse=False, bool return_counts=False"
+_unique_arguments = _C._signature(f"_unique2(Tensor input, bool sorted=True, {_RUNS})")[0]
+_unique_dim_arguments = _C._signature(f"unique_dim(Tensor input, int dim, bool sorted=True, {_RUNS})")[0]
+_consecutive_arguments = _C._signature(f"unique_consecutive(Tensor input, {_RUNS}, int? dim=None)")[0]
+
+
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements, or slices along dim, in order; with the place of each in them, and how often each stands."""
+    bool(return_counts), bool(return_inverse)  # PyTorch asks them first
+    if dim is None:
+        _unique_arguments(input, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
+    else:
+        _unique_dim_arguments(input, dim, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     return _groups(input, dim, True, return_inverse, return_counts)
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements, or slices along dim, without those that equal the one before; with places and lengths of the runs."""
+    bool(return_counts), bool(return_inverse)
+    _consecutive_arguments(input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
     return _groups(input, dim, False, return_inverse, return_counts)
 
 
+@signature("bincount(Tensor input, Tensor? weights=None, int minlength=0)")
 def bincount(input, weights=None, minlength=0):
     """How often each whole number from 0 stands in a 1-D tensor, or the sum of its weights."""
+    if input.is_floating_point() or input.dtype == _C.bool:
+        refuse("bincount_*", input)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if input.is_floating_point() or input.dtype == _C.bool:
-        raise RuntimeError(f'"bincount_cpu" not implemented for \'{input.type()[6:-6].rpartition(".")[2]}\'')
     if input.dim() != 1 or (input.numel() and input.min().item() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if not input.numel():
@@ -101,13 +115,15 @@ def bincount(input, weights=None, minlength=0):
     return total.index_add(0, input.to(_C.int64), weights.detach())
 
 
-@with_out
+@signature("histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor? out=None)")
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements fall into each of bins equal parts of [min, max]; of the elements' range where both are equal."""
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
     if not input.is_floating_point():
-        raise RuntimeError(f'"histogram_cpu" not implemented for \'{input.type()[6:-6].rpartition(".")[2]}\'')
+        refuse("linspace_cpu" if input.dtype == _C.bool else "histogram_cpu", input)
     x = input.detach().reshape(-1)
     if min == max and x.numel():
         min, max = x.min().item(), x.max().item()
@@ -115,14 +131,16 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         min, max = min - 1, max + 1
     if not (math.isfinite(min) and math.isfinite(max)):
         raise RuntimeError(f"range of [{min}, {max}] is not finite")
-    if min > max:
-        raise RuntimeError("max must be larger than min")
     x = x[(x >= min) & (x <= max)]
     place = ((x - min) * bins / (max - min)).to(_C.int64).clamp(0, bins - 1)
     return _C.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, place, _C.ones_like(x))
 
 
-@with_out
+_IN = ", *, bool assume_unique=False, bool invert=False, Tensor? out=None)"
+
+
+@signature("isin(Tensor elements, Tensor test_elements" + _IN, "isin(Tensor elements, Number test_element" + _IN,
+           "isin(Number element, Tensor test_elements" + _IN)
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """For each element: does it stand among test_elements?"""
     where = elements.device if isinstance(elements, _C.Tensor) else test_elements.device
@@ -157,7 +175,10 @@ def _halved(rows, value, right):
     return low
 
 
-@with_out
+_FOUND = ("*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor? out@exact=None)")
+
+
+@signature("searchsorted(Tensor sorted_sequence, Tensor input, " + _FOUND, "searchsorted(Tensor sorted_sequence, Number self, " + _FOUND)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where in the sorted rows each value would stand: before those that equal it, or, right, behind them."""
     right = _left_or_right(right, side)
@@ -176,7 +197,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     return place.to(_C.int32) if out_int32 else place
 
 
-@with_out
+@signature("bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor? out@exact=None)",
+           "bucketize(Number self, Tensor boundaries, *, bool out_int32=False, bool right=False)")
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """For each value, between which of the sorted boundaries it lies."""
     if boundaries.dim() != 1:

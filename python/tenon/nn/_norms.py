@@ -1,6 +1,15 @@
 """Normalisation over features and over batches, and padding."""
 
+import math
+
 from tenon import _C
+
+from .._written import kind, need_floating, refuse
+
+_pad_arguments = _C._signature("pad(Tensor input, int[] pad, str mode=constant, float? value=None)")[0]
+_layer_norm_arguments = _C._signature("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)")[0]
+_batch_norm_arguments = _C._signature("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+                                      "bool training, float momentum, float eps)")[0]
 
 
 _HALVES = (_C.float16, _C.bfloat16)
@@ -12,8 +21,8 @@ def _check_dtypes(input, tensors):
     if not tensors or all(t.dtype == input.dtype for t in tensors):
         return
     if tensors[0].dtype == input.dtype:
-        names = [t.type().split(".")[-1].removesuffix("Tensor") for t in (input, *tensors) if t is input or t.dtype != input.dtype]
-        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
+        other = next(t for t in tensors if t.dtype != input.dtype)
+        raise RuntimeError(f"expected scalar type {kind(input)} but found {kind(other)}")
     if input.dtype == _C.float64 and tensors[0].dtype == _C.float32:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
     if input.dtype not in _HALVES or any(t.dtype != _C.float32 for t in tensors):
@@ -22,6 +31,7 @@ def _check_dtypes(input, tensors):
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """input with mean 0 and variance 1 over its last dimensions (normalized_shape), times weight, plus bias"""
+    _layer_norm_arguments(input, normalized_shape, weight, bias, eps)
     shape = tuple(normalized_shape)
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
@@ -34,6 +44,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         sizes = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [{sizes}], but got input of "
                            f"size{list(input.shape)}")
+    need_floating("LayerNormKernelImpl", input)
     _check_dtypes(input, (weight, bias))
     x = input.float() if input.dtype in _HALVES else input
     dims = tuple(range(-len(shape), 0))
@@ -43,10 +54,17 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return (x if bias is None else x + bias).to(input.dtype)
 
 
-def _check_channels(input, tensors):
-    for name, t in tensors:
-        if t is not None and t.numel() != input.shape[1]:
-            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {t.numel()}")
+def _check_channels(input, training, running_mean, running_var, weight, bias):
+    """That there are as many of everything as channels."""
+    channels = input.shape[1] if input.dim() > 1 else 0
+    for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if t is None:
+            if name.startswith("running") and not training:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        elif t.numel() != channels and input.shape != (0,):
+            raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -54,16 +72,20 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     training: with the statistics of this batch, which also move the running ones by momentum; else with the running ones.
     """
-    if input.dim() < 2:
-        if input.numel():
-            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if training:
+        sizes = input.shape
+        if math.prod((sizes[0], *sizes[2:])) == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {sizes}")
+    if eps < 0.0 or training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
+    _batch_norm_arguments(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    _check_channels(input, training, running_mean, running_var, weight, bias)
+    if input.numel() == 0:
         return input.clone()
-    count = input.numel() // input.shape[1] if input.shape[1] else 0
-    if training and count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    if not training and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-    _check_channels(input, [("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)])
+    if input.dim() < 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    count = input.numel() // input.shape[1]
+    need_floating("batch_norm", input)
     _check_dtypes(input, (weight, bias, running_mean, running_var))
     line = [1, -1] + [1] * (input.dim() - 2)
     x = input.float() if input.dtype in _HALVES else input
@@ -117,11 +139,37 @@ def _pad_line(input, dim, before, after, value):
     return _C.cat(parts, dim) if len(parts) > 1 else parts[0]
 
 
+def _can_pad(input, pad, mode, value):
+    """PyTorch pads the last one, two or three of a batch's or a sample's dimensions otherwise than by a constant."""
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    n, dims = len(pad) // 2, input.dim()
+    if n not in (1, 2, 3) or dims - n not in (1, 2):
+        raise NotImplementedError(f"Padding size {len(pad)} is not supported for {dims}D input tensor.")
+    if mode == "circular":
+        return
+    if not all(input.shape[1:] if dims == n + 2 else input.shape):
+        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                           f"input, but got: {list(input.shape)}")
+    for i in range(n):
+        size = input.shape[dims - 1 - i]
+        if mode == "reflect" and max(pad[2 * i], pad[2 * i + 1]) >= size:
+            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: "
+                               f"padding ({pad[2 * i]}, {pad[2 * i + 1]}) at dimension {dims - 1 - i} of input {list(input.shape)}")
+        if size + pad[2 * i] + pad[2 * i + 1] < 1:
+            ways = [(f"{'WHD'[k]}: ", input.shape[dims - 1 - k], pad[2 * k] + pad[2 * k + 1]) for k in reversed(range(n))]
+            raise RuntimeError(f"input ({' '.join(w + str(have) for w, have, _ in ways)}) is too small. Calculated output "
+                               + " ".join(w + str(have + more) for w, have, more in ways))
+    if input.dtype == _C.bool:
+        refuse(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d", input)
+
+
 def pad(input, pad, mode="constant", value=None):
     """input with elements added before and behind: pairs of counts, for the last dimension first
 
     mode: "constant" (value, 0 if None), "reflect", "replicate" or "circular". Negative counts cut elements off.
     """
+    _pad_arguments(input, pad, mode, value)
     pad = tuple(pad)
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -130,8 +178,8 @@ def pad(input, pad, mode="constant", value=None):
                            f"{len(pad)} and input of dimension {input.dim()}")
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if mode != "constant" and value is not None and value != 0:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode != "constant":
+        _can_pad(input, pad, mode, value)
     result = input
     for i in range(len(pad) // 2):
         before, after, dim = pad[2 * i], pad[2 * i + 1], input.dim() - 1 - i
@@ -139,9 +187,6 @@ def pad(input, pad, mode="constant", value=None):
             result = _pad_line(result, dim, before, after, 0 if value is None else value)
             continue
         n = input.shape[dim]
-        if mode == "reflect" and max(before, after) >= n:
-            raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: "
-                               f"padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}")
         if mode == "circular" and max(before, after) > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if mode == "circular" and n + min(before, 0) + min(after, 0) < 0:
