@@ -186,8 +186,7 @@ static int read_int_list(const py_param *p, PyObject *o, py_value *v)
     PyObject *item[TN_MAX_DIMS + 1];
     bool tuple = PyTuple_Check(o);
     if (!tuple && !PyList_Check(o)) {
-        int status = p->one || p->kind == PY_SIZE ? read_ints(p, &o, 1, v) : 1;
-        return status;
+        return p->one ? read_ints(p, &o, 1, v) : 1;
     }
     Py_ssize_t n = tuple ? PyTuple_Size(o) : PyList_Size(o);
     for (Py_ssize_t i = 0; i < n && i <= TN_MAX_DIMS; i++)
@@ -373,8 +372,8 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
         if (at >= s->positional)
             return py_mismatch_count(why);
         const py_param *p = &s->param[at];
-        bool rest =
-            p->kind == PY_SIZE && at == s->positional - 1 && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
+        const bool alone = at == s->positional - 1 && (a.self || at == 0); /* a list may be given item by item */
+        const bool rest = p->kind == PY_SIZE && alone && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
         int status = rest ? read_ints(p, a.args + i, a.nargs - i, &v[p->slot]) : read_argument(p, a.args[i], v);
         if (status)
             return status < 0 ? -1 : py_mismatch_type(why, p, rest ? a.args[i] : a.args[i], at);

@@ -234,6 +234,10 @@ static int store(PyObject *o, void *ctx)
     filler *f = ctx;
     if (py_is_tensor(o) && tn_tensor_numel(py_t(o)) == 1)
         return store_tensor(o, f);
+    if (py_is_tensor(o) && (f->type == TN_I64 || f->type == TN_BOOL)) {
+        PyErr_SetString(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
+        return -1;
+    }
     size_t size = tn_dtype_size(f->type);
     if (f->at + size > f->end) {
         PyErr_SetString(PyExc_RuntimeError, "the data changed while it was read");

@@ -22,6 +22,9 @@
     X(dropout_train, "input p train", "Zeroes elements with probability p and scales the rest, in training") \
     X(reshape_as, "input other", "x in the shape of other") X(flatten_all, "input", "x as one dimension") \
     X(as_strided_at, "input size stride storage_offset", "Any view of x's memory, in elements") \
+    X(copy_any, "input src non_blocking", "Writes src (a tensor or number), converted and broadcast, into x") \
+    X(narrow_any, "input dim start length", "length entries of a dimension, from start on: a view") \
+    X(linspace_any, "start end steps device dtype requires_grad pin_memory", "So many numbers from start to end") \
     X(eye_any, "n m device dtype requires_grad pin_memory", "Ones on the diagonal of an n x m matrix") \
     X(arange_any, "start end step device dtype requires_grad pin_memory", "start, start + step ... below end")
 /* clang-format on */

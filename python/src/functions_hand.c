@@ -84,8 +84,8 @@ static bool decimals_fit(tn_tensor *x)
     if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
         return true;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_Format(PyExc_RuntimeError, "round: decimals are for floating point tensors, not for %s",
-                 tn_dtype_name(tn_tensor_dtype(x)));
+    PyErr_Format(PyExc_NotImplementedError, "\"round_%s\" not implemented for '%s'",
+                 tn_tensor_device(x).type == TN_CPU.type ? "cpu" : "cuda", py_scalar_type_name(tn_tensor_dtype(x)));
     PyGILState_Release(gil);
     return false;
 }
@@ -396,6 +396,85 @@ tn_tensor *call_as_strided_at(const py_value *v)
 {
     int64_t offset = v[3].given ? v[3].s.v.i : tn_tensor_storage_offset(v[0].s.v.t);
     return (tn_as_strided_at)("", v[0].s.v.t, py_dims(&v[1]), py_dims(&v[2]), offset);
+}
+
+/* ---- numbers and tensors of none ---- */
+
+tn_tensor *call_copy_any(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    tn_copy__options o = {.struct_size = sizeof o, .site = "", .non_blocking = v[2].s.v.i != 0};
+    if (v[1].s.kind == TN_SCALAR_TENSOR)
+        return (tn_copy__opt)(x, v[1].s.v.t, &o);
+    tn_options like = {.struct_size = sizeof like, .site = "", .device = tn_tensor_device(x)};
+    like.dtype = v[1].s.kind == TN_SCALAR_FLOAT ? TN_F64 : v[1].s.kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64;
+    tn_tensor *src = (tn_full_opt)((tn_dims){0, NULL}, v[1].s, &like);
+    tn_tensor *r = src ? (tn_copy__opt)(x, src, &o) : NULL;
+    tn_release(src);
+    return r;
+}
+
+/* The value of a tensor of no dimensions, which is waited for without the GIL. */
+static tn_scalar value_of(tn_tensor *t)
+{
+    const bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t));
+    return floating ? tn_scalar_f(tn_item(t)) : tn_scalar_i(tn_item_int(t));
+}
+
+tn_tensor *call_narrow_any(const py_value *v)
+{
+    tn_scalar start = v[2].s;
+    if (start.kind == TN_SCALAR_TENSOR) {
+        const tn_dtype dtype = tn_tensor_dtype(start.v.t);
+        if (tn_tensor_ndim(start.v.t) || tn_dtype_is_floating_point(dtype) || dtype == TN_BOOL) {
+            PyGILState_STATE gil = PyGILState_Ensure();
+            PyErr_SetString(PyExc_RuntimeError, "start must be an 0-dim integral Tensor.");
+            PyGILState_Release(gil);
+            return NULL;
+        }
+        tn_error_clear();
+        start = value_of(start.v.t);
+        if (tn_error_code())
+            return NULL;
+    }
+    return (tn_narrow_at)("", v[0].s.v.t, v[1].s.v.i, start.v.i, v[3].s.v.i);
+}
+
+/* slots: start end steps device dtype requires_grad pin_memory; which of the ends are tensors is said as PyTorch does */
+static bool ends_are_values(const py_value *v)
+{
+    char text[160] = "linspace only supports 0-dimensional start and end tensors, but got";
+    bool fit = true;
+    for (int i = 0, said = 0; i < 2; i++)
+        if (v[i].s.kind == TN_SCALAR_TENSOR) {
+            const int n = tn_tensor_ndim(v[i].s.v.t);
+            const size_t at = strlen(text);
+            snprintf(text + at, sizeof text - at, "%s %s with %d dimension(s)", said++ ? " and" : "",
+                     i ? "end" : "start", n);
+            fit &= n == 0;
+        }
+    if (!fit) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        PyErr_Format(PyExc_RuntimeError, "%s.", text);
+        PyGILState_Release(gil);
+    }
+    return fit;
+}
+
+tn_tensor *call_linspace_any(const py_value *v)
+{
+    tn_scalar end[2];
+    if (!ends_are_values(v))
+        return NULL;
+    tn_error_clear();
+    for (int i = 0; i < 2; i++)
+        end[i] = v[i].s.kind == TN_SCALAR_TENSOR ? value_of(v[i].s.v.t) : v[i].s;
+    if (tn_error_code())
+        return NULL;
+    tn_options o = {.struct_size = sizeof o, .site = "", .device = v[3].device, .dtype = v[4].dtype};
+    o.requires_grad = v[5].s.v.i != 0;
+    o.pin_memory = v[6].s.v.i != 0;
+    return (tn_linspace_opt)(end[0], end[1], v[2].s.v.i, &o);
 }
 
 /* ---- values and indices ---- */

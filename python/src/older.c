@@ -9,8 +9,8 @@ static const struct {
     const char *text;
 } overloads[] = {
 #define SUM(name) \
-    {#name, FUNCTION | METHOD, #name "(Tensor input, Number alpha, Tensor other, *, Tensor? out=None)"}, \
-        {#name "_", METHOD, #name "_(Tensor input, Number alpha, Tensor other)"},
+    {#name, FUNCTION | METHOD, #name "(Tensor input, Number alpha, Operand other, *, Tensor? out=None)"}, \
+        {#name "_", METHOD, #name "_(Tensor input, Number alpha, Operand other)"},
 #define PRODUCT(name) \
     {#name, FUNCTION | METHOD, \
      #name "(Tensor input, Number value, Tensor tensor1, Tensor tensor2, *, Tensor? out=None)"}, \

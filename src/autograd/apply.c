@@ -131,14 +131,26 @@ static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
     return TN_OK;
 }
 
+/* Do shapes and dtypes count only once the memory is found fit? PyTorch asks so of what is computed element by element. */
+static bool shared_first(const tn__op *op)
+{
+    return op->kind <= TN__TERNARY && op->rule != R_FILL;
+}
+
+/* What is asked of input 0 before anything else of the call: may it be written to at all? */
+static tn_status check_history(const passage *p)
+{
+    const tn__call *c = &p->c;
+    const tn__op *op = &tn__ops[c->op];
+    tn_status e = op->saves[0] & TN__UNHEARD ? TN_OK : tn__check_inplace(c->in[0].v.t, p->records);
+    return e || !shared_first(op) ? e : check_sharing(c, c->in[0].v.t);
+}
+
 static tn_status check_write(const passage *p)
 {
     const tn__call *c = &p->c;
     const tn__spec *s = &c->spec[0];
     const tn_tensor *t = c->in[0].v.t;
-    tn_status e = tn__check_inplace(t, p->records);
-    if (e)
-        return e;
     if (TN_UNLIKELY(t->obj.flags & TN__INFERENCE) && !p->self->born)
         return tn__error(TN_EGRAD,
                          "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
@@ -155,7 +167,7 @@ static tn_status check_write(const passage *p)
     if (!tn__can_cast(s->dtype, t->dtype) && s->dtype != t->dtype)
         return tn__error(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
                          tn__dtypes[s->dtype].legacy, tn__dtypes[t->dtype].legacy);
-    return check_sharing(c, t);
+    return shared_first(&tn__ops[c->op]) ? TN_OK : check_sharing(c, t);
 }
 
 /* ---- recording ---- */
@@ -386,18 +398,27 @@ static tn_status run(passage *p)
 static tn_status pass(passage *p, uint32_t required)
 {
     tn__call *c = &p->c;
+    const bool elementwise = tn__is_elementwise(c->op);
     tn_status e = tn__operands_check(c, required, &p->mixed);
     if (TN_UNLIKELY(e))
         return e;
-    e = tn__is_elementwise(c->op) ? tn__infer_elementwise(c) : tn__ops[c->op].infer(c);
+    p->records = should_record(p->self, c);
+    if (c->inplace && (e = check_history(p)))
+        return e;
+    e = elementwise ? tn__infer_elementwise(c) : tn__ops[c->op].infer(c);
     if (TN_UNLIKELY(e)) {
         note_operands(c);
         return e;
     }
-    p->records = should_record(p->self, c);
     if (!p->self->no_grad && (e = check_constants(c)))
         return e;
-    if (c->inplace && ((e = check_write(p)) || (e = save_original(p))))
+    if (c->inplace && (e = check_write(p)))
+        return e;
+    if (TN_UNLIKELY(elementwise && (e = tn__check_elementwise_dtype(c)))) {
+        note_operands(c);
+        return e;
+    }
+    if (c->inplace && (e = save_original(p)))
         return e;
     if ((e = make_outputs(p)))
         return e;

@@ -86,10 +86,10 @@ tn_tensor *tn__fn_narrow(tn_tensor *x, int64_t dim, int64_t start, int64_t lengt
         return NULL;
     if (x->ndim == 0)
         return tn__fail(TN_EINVAL, "narrow() cannot be applied to a 0-dim tensor.");
-    if (tn__wrap_dim(dim, x->ndim, &d))
-        return NULL;
     if (length < 0)
         return tn__fail(TN_EINVAL, "narrow(): length must be non-negative.");
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return NULL;
     int64_t n = x->shape[d];
     if (start < -n || start > n)
         return tn__fail(TN_EINDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",

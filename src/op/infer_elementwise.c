@@ -247,8 +247,9 @@ static uint8_t variant_of(const tn__call *c)
 }
 
 /* Kernels of bits, divisions and bounds have PyTorch's names of theirs. */
-static tn_status no_such_dtype(const tn__call *c, tn_dtype common)
+static TN_COLD tn_status no_such_dtype(const tn__call *c)
 {
+    const tn_dtype common = c->common;
     const tn__op *op = &tn__ops[c->op];
     const char *name = op->name + (op->name[0] == '_');
     char kernel[64];
@@ -265,6 +266,11 @@ static tn_status no_such_dtype(const tn__call *c, tn_dtype common)
     return tn__no_dtype(kernel, common);
 }
 
+tn_status tn__check_elementwise_dtype(const tn__call *c)
+{
+    return rules[tn__ops[c->op].rule].dtypes & TN__BIT(c->common) ? TN_OK : no_such_dtype(c);
+}
+
 tn_status tn__infer_elementwise(tn__call *c)
 {
     const tn__op *op = &tn__ops[c->op];
@@ -273,8 +279,6 @@ tn_status tn__infer_elementwise(tn__call *c)
     tn_status e = check_rule(c, common);
     if (e)
         return e;
-    if (!(rules[op->rule].dtypes & TN__BIT(common)))
-        return no_such_dtype(c, common);
     if (c->n_in > 1 && (e = check_numbers(c, common)))
         return e;
     c->common = common;

@@ -47,7 +47,7 @@ typedef enum tn__rule {
 } tn__rule;
 
 /* What a node keeps for backward. */
-enum { S_A = 1, S_B = 2, S_C = 4, S_D = 8, S_OUT = 64, S_OUT2 = 128, TN__NODIFF = 256 };
+enum { S_A = 1, S_B = 2, S_C = 4, S_D = 8, S_OUT = 64, S_OUT2 = 128, TN__NODIFF = 256, TN__UNHEARD = 512 };
 
 /* Row flags. */
 enum {
@@ -141,8 +141,10 @@ tn_scalar tn__operand_value(const tn_tensor *t);
  * floats it is one of them. */
 tn_scalar tn__number_as(tn_scalar number, tn_dtype d);
 
-/* Dtype rule and broadcast of an elementwise row: fills spec[0].dtype, shape, compute. */
+/* Dtype rule and broadcast of an elementwise row: fills spec[0].dtype, shape, compute. Whether its kernel has the operands'
+ * dtype is asked last, once the result has its place. */
 TN_MUST_USE tn_status tn__infer_elementwise(tn__call *c);
+TN_MUST_USE tn_status tn__check_elementwise_dtype(const tn__call *c);
 
 /* Prototypes of every shape rule. */
 #define UNARY(...)
