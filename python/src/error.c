@@ -6,7 +6,10 @@ PyObject *py_out_of_memory, *py_accelerator_error;
 /* Errors of values that PyTorch raises as RuntimeError, or as a class derived from it. */
 static PyObject *by_text(const char *text)
 {
-    static const char *const dtypes[] = {"Negation, the `-` operator",
+    static const char *const dtypes[] = {"argmax(): does not support bool",
+                                         "argmin(): does not support bool",
+                                         "Boolean inputs not supported for relu",
+                                         "Negation, the `-` operator",
                                          "Subtraction, the `-` operator",
                                          "linalg.matrix_norm: Expected a floating",
                                          "linalg.matrix_norm: Low precision",

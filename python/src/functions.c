@@ -27,6 +27,8 @@ static const char slots_addmm_full[] = "input mat1 mat2 beta alpha",
 #define doc_copy_any              "Writes a tensor or a number, converted and broadcast, into x, from whatever device"
 #define doc_narrow_any            "length entries of a dimension, from start on: a view"
 #define doc_linspace_any          "steps numbers from start to end, both included"
+#define doc_cumsum_own            "Running sum along a dimension"
+#define doc_cumprod_own           "Running product along a dimension"
 #define doc_eye_any               "Ones on the diagonal of an n x m matrix"
 #define doc_arange_any            "start, start + step ... below end; integers give int64"
 #define doc_addmm_full            "beta * x + alpha * (mat1 @ mat2), in place"

@@ -25,6 +25,8 @@
     X(copy_any, "input src non_blocking", "Writes src (a tensor or number), converted and broadcast, into x") \
     X(narrow_any, "input dim start length", "length entries of a dimension, from start on: a view") \
     X(linspace_any, "start end steps device dtype requires_grad pin_memory", "So many numbers from start to end") \
+    X(cumsum_own, "input dim dtype", "Running sum along a dimension") \
+    X(cumprod_own, "input dim dtype", "Running product along a dimension") \
     X(eye_any, "n m device dtype requires_grad pin_memory", "Ones on the diagonal of an n x m matrix") \
     X(arange_any, "start end step device dtype requires_grad pin_memory", "start, start + step ... below end")
 /* clang-format on */

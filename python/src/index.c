@@ -553,13 +553,13 @@ static bool fill(tn_tensor *t, const py_value *v)
     tn_tensor *index = v[2].s.v.t, *made = NULL;
     tn_scalar value = v[3].s;
     int64_t dim = v[1].s.v.i, n = tn_tensor_ndim(t) ? tn_tensor_ndim(t) : 1;
+    if (check_fill(index, value))
+        return false;
     if (dim < -n || dim >= n) {
         PyErr_Format(PyExc_IndexError, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
                      (long long)-n, (long long)n - 1, (long long)dim);
         return false;
     }
-    if (check_fill(index, value))
-        return false;
     begin(&x, t);
     x.dim = dim < 0 ? dim + n : dim;
     int status = tn_tensor_ndim(t) ? 0 : step(&x, tn_unsqueeze_at("", t, 0));

@@ -136,6 +136,8 @@ static PyObject *negative(PyObject *a)
 
 static PyObject *positive(PyObject *a)
 {
+    if (tn_tensor_dtype(py_t(a)) == TN_BOOL)
+        return PyErr_Format(PyExc_NotImplementedError, "The `+` operator, on a bool tensor is not supported.");
     return Py_NewRef(a);
 }
 

@@ -46,7 +46,7 @@ int py_out_rule(const char *word, size_t n)
     return -1;
 }
 
-static const char *type_name(tn_dtype d)
+const char *py_c_type_name(tn_dtype d)
 {
     static const char *const names[] = {
         [TN_BOOL] = "bool", [TN_U8] = "unsigned char", [TN_I8] = "signed char", [TN_I16] = "short int",
@@ -59,9 +59,9 @@ static const char *word_of(char letter, const char *function, tn_dtype out, tn_d
 {
     switch (letter) {
     case 'O': return py_scalar_type_name(out);
-    case 'o': return type_name(out);
+    case 'o': return py_c_type_name(out);
     case 'R': return py_scalar_type_name(result);
-    case 'r': return type_name(result);
+    case 'r': return py_c_type_name(result);
     default: return function;
     }
 }

@@ -26,6 +26,9 @@ int py_out_rule_of(const py_function *f, int which);
 /* False with PyTorch's error, where in shows some of out's memory otherwise than out, and the rule minds. */
 bool py_is_apart(int rule, tn_tensor *out, tn_tensor *result, tn_tensor *in);
 
+/* A dtype as C++ calls its type, which some of PyTorch's errors name. */
+const char *py_c_type_name(tn_dtype d);
+
 /* Writes result into out. function: for errors; rule: py_out_rule's. 0, or -1 with an exception. */
 int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result);
 

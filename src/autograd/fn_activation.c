@@ -318,10 +318,14 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
     const bool number = weight.kind != TN_SCALAR_TENSOR;
     if (!usable3("lerp", x, end, number ? x : w) || !same_dtype(x, end, "end"))
         return NULL;
-    if (!tn__dtype_is_float(x->dtype))
-        return floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x);
+    if (!number && w->ndim > 0 && !same_dtype(x, w, "weight"))
+        return NULL;
+    if (!tn__dtype_is_float(x->dtype)) { /* which is said of what fits otherwise */
+        const bool fits = tn_eq(number ? x : tn_eq(x, w), end) != NULL;
+        return fits ? floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x) : NULL;
+    }
     const tn_dtype d = x->dtype, wide = between(d);
-    if (number ? tn__number_check(&weight, wide) : w->ndim > 0 && !same_dtype(x, w, "weight"))
+    if (number && tn__number_check(&weight, wide))
         return NULL;
     if (d == wide)
         return lerp(x, end, weight);

@@ -160,26 +160,24 @@ static int64_t split_into(const char *what, tn_tensor *x, int64_t dim, int64_t n
     return n;
 }
 
-static bool split_dim(const char *what, tn_tensor *x, int64_t dim, int32_t *d)
+static bool can_split(const char *what, const tn_tensor *x)
 {
-    if (!usable(what, x))
-        return false;
-    if (x->ndim == 0) {
+    if (usable(what, x) && x->ndim == 0)
         tn__error(TN_EINVAL, "%s expects at least a 1-dimensional tensor", what);
-        return false;
-    }
-    return !tn__wrap_dim(dim, x->ndim, d);
+    return usable(what, x) && x->ndim > 0;
 }
 
 int64_t tn__fn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out, size_t cap)
 {
     int32_t d;
-    if (!split_dim("split", x, dim, &d))
+    if (!can_split("split", x))
         return 0;
     if (size < 0) {
         tn__error(TN_EINVAL, "split expects split_size be non-negative, but got split_size=%lld", (long long)size);
         return 0;
     }
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
     if (size == 0 && x->shape[d] != 0) {
         tn__error(TN_EINVAL, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
                   (long long)x->shape[d]);
@@ -194,7 +192,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
     int32_t d;
     int64_t total = 0;
     bool sums = true;
-    if (!split_dim("split_with_sizes", x, dim, &d) || !usable_dims("split_with_sizes", sizes))
+    if (!can_split("split_with_sizes", x) || !usable_dims("split_with_sizes", sizes) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     for (int32_t i = 0; i < sizes.ndim; i++) {
         if (sizes.dim[i] < 0) {
@@ -219,12 +217,14 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
 int64_t tn__fn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out, size_t cap)
 {
     int32_t d;
-    if (!split_dim("chunk", x, dim, &d))
+    if (!can_split("chunk", x))
         return 0;
     if (chunks < 1) {
         tn__error(TN_EINVAL, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)chunks);
         return 0;
     }
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
     int64_t each = tn__div_up(x->shape[d], chunks), n = each ? tn__div_up(x->shape[d], each) : chunks;
     return split_into("chunk", x, d, n, NULL, each, out, cap);
 }
@@ -232,8 +232,12 @@ int64_t tn__fn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out,
 int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
 {
     int32_t d;
-    if (!split_dim("unbind", x, dim, &d))
+    if (!usable("unbind", x) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
+    if (x->ndim == 0) {
+        tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+        return 0;
+    }
     int64_t n = x->shape[d];
     if (!out)
         return n;
@@ -607,9 +611,9 @@ tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *
         return NULL;
     if (a->dtype != b->dtype)
         return tn__fail(TN_EDTYPE, "%s did not match %s", tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
-    if (rtol < 0 || atol < 0)
-        return tn__fail(TN_EINVAL, "%s must be greater than or equal to zero, but got %g", rtol < 0 ? "rtol" : "atol",
-                        rtol < 0 ? rtol : atol);
+    if (!(rtol >= 0) || !(atol >= 0)) /* NaN is not */
+        return tn__fail(TN_EINVAL, "%s must be greater than or equal to zero, but got %g", rtol >= 0 ? "atol" : "rtol",
+                        rtol >= 0 ? atol : rtol);
     tn_tensor *close = tn_eq(a, b);
     if (o->equal_nan && tn__dtype_is_float(a->dtype))
         close = tn_logical_or(close, tn_logical_and(tn_isnan(a), tn_isnan(b)));

@@ -278,6 +278,10 @@ tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o
     const tn_dtype to = o->dtype ? o->dtype : tn__dtype_is_float(x->dtype) ? x->dtype : TN_I64;
     if (!(x = tn_to(x, .dtype = to)))
         return NULL;
+    if (to == TN_BOOL && x->ndim && x->numel) {
+        tn__no_dtype(x->device.type == TN_DEVICE_CUDA ? "cumprod_cuda" : "cumprod_out_cpu", to);
+        return NULL;
+    }
     const int64_t n = x->ndim ? x->shape[d] : 1;
     if (n <= 1)
         return tn__contiguous_copy(x);

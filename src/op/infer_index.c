@@ -1,5 +1,6 @@
 /* Shape rules of joining, indexing, and what writes by index. */
 #include "op/infer.h"
+#include <stdio.h>
 
 tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
 {
@@ -168,8 +169,7 @@ tn_status tn__infer_index_select(tn__call *c)
     if (e || (e = tn__infer_dim(c, x->ndim)))
         return e;
     if (index->ndim > 1)
-        return tn__error(TN_EINDEX, "index_select(): Index is supposed to be a vector, but got dim: %d with type: %s",
-                         (int)index->ndim, tn__dtypes[index->dtype].legacy);
+        return tn__error(TN_EINDEX, "index_select(): Index is supposed to be a vector");
     if (x->ndim == 0 && index->numel != 1)
         return tn__error(TN_EINVAL, "index_select(): Index to scalar can have only 1 value, got %lld value(s)",
                          (long long)index->numel);
@@ -179,24 +179,106 @@ tn_status tn__infer_index_select(tn__call *c)
     return tn__infer_one(c);
 }
 
+/* The shape of t's slices along a dimension. */
+static int32_t slice_shape(const tn_tensor *t, int64_t dim, int64_t *shape)
+{
+    int32_t n = 0;
+    for (int32_t d = 0; d < t->ndim; d++)
+        if (d != dim)
+            shape[n++] = t->shape[d];
+    return n;
+}
+
+/* As PyTorch writes it: "2 4". */
+static tn__shape_text slice_text(const tn_tensor *t, int64_t dim)
+{
+    int64_t shape[TN_MAX_DIMS];
+    tn__shape_text text = {""};
+    size_t at = 0;
+    const int32_t n = slice_shape(t, dim, shape);
+    for (int32_t d = 0; d < n && at < sizeof text.s; d++)
+        at += (size_t)snprintf(text.s + at, sizeof text.s - at, d ? " %lld" : "%lld", (long long)shape[d]);
+    return text;
+}
+
+static bool same_slices(const tn_tensor *a, const tn_tensor *b, int64_t dim)
+{
+    int64_t of_a[TN_MAX_DIMS], of_b[TN_MAX_DIMS];
+    const int32_t n = slice_shape(a, dim, of_a);
+    return tn__same_shape(of_a, n, of_b, slice_shape(b, dim, of_b));
+}
+
+static tn_status check_added(const tn_tensor *x, const tn_tensor *index, const tn_tensor *src, int64_t dim)
+{
+    if (index->ndim > 1)
+        return tn__error(TN_EINDEX,
+                         "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s",
+                         (int)index->ndim, tn__dtypes[index->dtype].legacy,
+                         tn__shape_str(index->shape, index->ndim).s);
+    if (index->dtype != TN_I64 && index->dtype != TN_I32)
+        return tn__error(TN_EDTYPE, "index_add_(): Expected dtype int32/int64 for index but got: %s",
+                         tn__dtypes[index->dtype].legacy);
+    if (x->dtype != src->dtype)
+        return tn__error(TN_EDTYPE, "index_add_(): self (%s) and source (%s) must have the same scalar type",
+                         tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
+    if (dim && dim >= src->ndim)
+        return tn__error(TN_EINVAL, "index_add_(): Indexing dim %lld is out of bounds of the source tensor with dim %d",
+                         (long long)dim, (int)src->ndim);
+    if (index->numel != size_of(src, (int32_t)dim))
+        return src->ndim ? tn__error(TN_EINVAL,
+                                     "index_add_(): Number of indices (%lld) should be equal to source.size(dim): "
+                                     "(%lld), for dim: %lld",
+                                     (long long)index->numel, (long long)src->shape[dim], (long long)dim)
+                         : tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
+    if (!same_slices(x, src, dim))
+        return tn__error(TN_EINVAL,
+                         "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                         "self.shape = %s source.shape = %s",
+                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(src->shape, src->ndim).s);
+    return TN_OK;
+}
+
+static tn_status check_copied(const tn_tensor *x, const tn_tensor *index, const tn_tensor *src, int64_t dim)
+{
+    if (index->ndim > 1)
+        return tn__error(TN_EINDEX, "index_copy_(): Index should have dimension 1 or 0 (got %d)", (int)index->ndim);
+    if (src->ndim == 0 && index->numel != 1)
+        return tn__error(TN_EINDEX, "index_copy_(): When source is scalar, index should have one element (got %lld)",
+                         (long long)index->numel);
+    if (src->ndim != x->ndim && src->ndim && x->ndim)
+        return tn__error(TN_EINDEX,
+                         "index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+                         "Source dimensionality (%d), destination dimensionality (%d)",
+                         (int)src->ndim, (int)x->ndim);
+    if (index->dtype != TN_I64)
+        return tn__error(TN_EDTYPE, "index_copy_(): Expected a long tensor for index, but got %s",
+                         tn__dtypes[index->dtype].legacy);
+    if (x->dtype != src->dtype)
+        return tn__error(TN_EDTYPE,
+                         "index_copy_(): self and source expected to have the same dtype, but got (self) %s and "
+                         "(source) %s",
+                         tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
+    if (!same_slices(x, src, dim))
+        return tn__error(TN_EINVAL,
+                         "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+                         "shape: %s at dimension %lld and source slice shape: %s at dimension 0.",
+                         slice_text(x, dim).s, (long long)dim, slice_text(src, dim).s);
+    if (src->ndim && index->numel != src->shape[dim])
+        return tn__error(TN_EINDEX,
+                         "index_copy_(): Number of indices (%lld) should be equal to source.size(dim) (%lld)",
+                         (long long)index->numel, (long long)src->shape[dim]);
+    return TN_OK;
+}
+
 tn_status tn__infer_index_add(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__in(c, 2);
-    tn_status e = tn__infer_index(c, index);
-    if (e || (e = tn__infer_dim(c, x->ndim)))
+    tn_status e = tn__infer_dim(c, x->ndim);
+    if (e || (e = (c->op == TN__OP_index_add ? check_added : check_copied)(x, index, src, c->attr->dim)))
         return e;
-    const char *name = tn__op_name(c->op);
-    if (index->ndim > 1)
-        return tn__error(TN_EINDEX, "%s_(): Index is supposed to be a vector, but got dim: %d", name, (int)index->ndim);
-    if (x->dtype != src->dtype)
-        return tn__error(TN_EDTYPE, "%s_(): self (%s) and source (%s) must have the same scalar type", name,
-                         tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
-    bool fits = x->ndim == src->ndim && size_of(src, (int32_t)c->attr->dim) == index->numel;
-    for (int32_t d = 0; fits && d < x->ndim; d++)
-        fits = d == c->attr->dim || x->shape[d] == src->shape[d];
-    if (!fits)
-        return tn__error(TN_EINVAL, "%s_(): source %s does not fit %lld indices into dimension %d of %s", name,
-                         tn__shape_str(src->shape, src->ndim).s, (long long)index->numel, (int)c->attr->dim,
+    if (x->ndim != src->ndim) /* one of them has no dimensions: PyTorch takes it for a list of one */
+        return tn__error(TN_EINVAL, "%s_(): source %s and input %s have different numbers of dimensions",
+                         tn__op_name(c->op), tn__shape_str(src->shape, src->ndim).s,
                          tn__shape_str(x->shape, x->ndim).s);
     tn__spec_like(&c->spec[0], x);
     return tn__infer_one(c);

@@ -178,8 +178,8 @@ tn_status tn__infer_cumsum(tn__call *c)
     tn_status e = tn__infer_dim(c, tn__in(c, 0)->ndim);
     tn__spec_like(&c->spec[0], tn__in(c, 0));
     c->spec[0].dtype = sum_dtype(c);
-    if (!e && c->spec[0].dtype == TN_BOOL)
-        return tn__no_dtype("cumsum", TN_BOOL);
+    if (!e && c->spec[0].dtype == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel)
+        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", TN_BOOL);
     return e ? e : tn__infer_one(c);
 }
 

@@ -27,7 +27,8 @@ static int64_t element_offset(const tn__view *v, int64_t i)
 static tn_status out_of_range(const tn__launch *l, int64_t index, int64_t dim, int64_t size)
 {
     const char *name = l->op == TN__OP__embedding ? "embedding" : tn__op_name(l->op);
-    if (l->op == TN__OP__embedding || l->op == TN__OP_index_select)
+    const bool flat = l->op == TN__OP_index_add && l->out[0].ndim <= 1;
+    if (l->op == TN__OP__embedding || l->op == TN__OP_index_select || flat)
         return tn__error(TN_EINDEX, "index out of range in self\n  %s got index %lld for %lld entries", name,
                          (long long)index, (long long)size);
     return tn__error(TN_EINDEX, "%sindex %lld is out of bounds for dimension %lld with size %lld\n  seen by %s",
@@ -399,6 +400,8 @@ static tn_status put_slices(const tn__launch *l, bool add)
     int64_t dim = l->attr->dim;
     const tn__view *src = &l->in[2];
     slice_job j = slices_of(&l->out[0], src, &l->in[1], dim);
+    if (add && l->out[0].numel == 0 && l->out[0].ndim > 1) /* as in PyTorch nothing is looked at then */
+        return TN_OK;
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
     if (e || src->numel == 0)
         return e;

@@ -1,0 +1,120 @@
+/* functions_forms.c: functions of torch.def that take what the library's own do not: a number for a tensor, a tensor for a
+ * number, a dtype that must be the tensor's. */
+#include "functions.h"
+#include "out.h"
+
+#include <stdio.h>
+
+tn_tensor *call_copy_any(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    tn_copy__options o = {.struct_size = sizeof o, .site = "", .non_blocking = v[2].s.v.i != 0};
+    if (v[1].s.kind == TN_SCALAR_TENSOR)
+        return (tn_copy__opt)(x, v[1].s.v.t, &o);
+    tn_options like = {.struct_size = sizeof like, .site = "", .device = tn_tensor_device(x)};
+    like.dtype = v[1].s.kind == TN_SCALAR_FLOAT ? TN_F64 : v[1].s.kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64;
+    tn_tensor *src = (tn_full_opt)((tn_dims){0, NULL}, v[1].s, &like);
+    tn_tensor *r = src ? (tn_copy__opt)(x, src, &o) : NULL;
+    tn_release(src);
+    return r;
+}
+
+/* The value of a tensor of no dimensions, which is waited for without the GIL. */
+static tn_scalar value_of(tn_tensor *t)
+{
+    const bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t));
+    return floating ? tn_scalar_f(tn_item(t)) : tn_scalar_i(tn_item_int(t));
+}
+
+tn_tensor *call_narrow_any(const py_value *v)
+{
+    tn_scalar start = v[2].s;
+    if (start.kind == TN_SCALAR_TENSOR) {
+        const tn_dtype dtype = tn_tensor_dtype(start.v.t);
+        if (tn_tensor_ndim(start.v.t) || tn_dtype_is_floating_point(dtype) || dtype == TN_BOOL) {
+            PyGILState_STATE gil = PyGILState_Ensure();
+            PyErr_SetString(PyExc_RuntimeError, "start must be an 0-dim integral Tensor.");
+            PyGILState_Release(gil);
+            return NULL;
+        }
+        tn_error_clear();
+        start = value_of(start.v.t);
+        if (tn_error_code())
+            return NULL;
+    }
+    return (tn_narrow_at)("", v[0].s.v.t, v[1].s.v.i, start.v.i, v[3].s.v.i);
+}
+
+/* slots: start end steps device dtype requires_grad pin_memory; which of the ends are tensors is said as PyTorch does */
+static bool ends_are_values(const py_value *v)
+{
+    char text[160] = "linspace only supports 0-dimensional start and end tensors, but got";
+    bool fit = true;
+    for (int i = 0, said = 0; i < 2; i++)
+        if (v[i].s.kind == TN_SCALAR_TENSOR) {
+            const int n = tn_tensor_ndim(v[i].s.v.t);
+            const size_t at = strlen(text);
+            snprintf(text + at, sizeof text - at, "%s %s with %d dimension(s)", said++ ? " and" : "",
+                     i ? "end" : "start", n);
+            fit &= n == 0;
+        }
+    if (!fit) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        PyErr_Format(PyExc_RuntimeError, "%s.", text);
+        PyGILState_Release(gil);
+    }
+    return fit;
+}
+
+tn_tensor *call_linspace_any(const py_value *v)
+{
+    tn_scalar end[2];
+    if (!ends_are_values(v))
+        return NULL;
+    tn_error_clear();
+    for (int i = 0; i < 2; i++)
+        end[i] = v[i].s.kind == TN_SCALAR_TENSOR ? value_of(v[i].s.v.t) : v[i].s;
+    if (tn_error_code())
+        return NULL;
+    tn_options o = {.struct_size = sizeof o, .site = "", .device = v[3].device, .dtype = v[4].dtype};
+    o.requires_grad = v[5].s.v.i != 0;
+    o.pin_memory = v[6].s.v.i != 0;
+    return (tn_linspace_opt)(end[0], end[1], v[2].s.v.i, &o);
+}
+
+/* In place a running sum is of the tensor's own dtype, which no other may be asked for. */
+static tn_tensor *running(const py_value *v, tn_tensor *(*f)(tn_tensor *x, int64_t dim, tn_dtype dtype))
+{
+    const tn_dtype own = tn_tensor_dtype(v[0].s.v.t);
+    tn_tensor *r = f(v[0].s.v.t, v[1].s.v.i, v[2].dtype ? v[2].dtype : own);
+    if (!r || tn_tensor_dtype(r) == own)
+        return r;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_RuntimeError, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
+                 py_c_type_name(own), py_c_type_name(v[2].dtype));
+    PyGILState_Release(gil);
+    tn_release(r);
+    return NULL;
+}
+
+static tn_tensor *running_sum(tn_tensor *x, int64_t dim, tn_dtype dtype)
+{
+    tn_cumsum_options o = {.struct_size = sizeof o, .site = "", .dtype = dtype};
+    return (tn_cumsum_opt)(x, dim, &o);
+}
+
+static tn_tensor *running_product(tn_tensor *x, int64_t dim, tn_dtype dtype)
+{
+    tn_cumprod_options o = {.struct_size = sizeof o, .site = "", .dtype = dtype};
+    return (tn_cumprod_opt)(x, dim, &o);
+}
+
+tn_tensor *call_cumsum_own(const py_value *v)
+{
+    return running(v, running_sum);
+}
+
+tn_tensor *call_cumprod_own(const py_value *v)
+{
+    return running(v, running_product);
+}
