@@ -97,6 +97,10 @@ TN_API tn_tensor *tn_tensor_data(tn_tensor *t);
  * another shape, dtype or device, for its gradient would fit no more. Nobody else may use t meanwhile. */
 TN_API tn_status tn_tensor_set_data(tn_tensor *t, tn_tensor *data) TN_MUST_USE;
 
+/* May t be written to in place? TN_OK, or TN_EGRAD as the write would say it: of a leaf that requires a gradient, of views that
+ * may not be written to. recorded: what is written has a history. What computes first and writes then asks this before. */
+TN_API tn_status tn_tensor_check_inplace(const tn_tensor *t, bool recorded) TN_MUST_USE;
+
 /* In place, what a view does: t shows from here on what 'view', a view of t, shows, and has its history: with
  * view = tn_transpose(t, 0, 1) this is PyTorch's t.transpose_(0, 1). t stays the tensor it is; of a view, its base does too.
  * TN_EINVAL if view is none of t; TN_EGRAD where t may not be written to (a leaf that requires a gradient). */

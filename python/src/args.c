@@ -498,7 +498,10 @@ static bool wants_grad(const py_signature *s, const py_value *v)
 static PyObject *put_beside(const py_function *f, int which, py_value *v)
 {
     tn_tensor *x = v[0].s.v.t, *copy = NULL;
-    if (wants_grad(&f->parsed[which], v)) {
+    const bool recorded = wants_grad(&f->parsed[which], v);
+    if (tn_tensor_check_inplace(x, recorded))
+        return py_raise();
+    if (recorded) {
         if (!(copy = (tn_clone_at)("", x)))
             return py_raise();
         v[0].s = tn_scalar_t(copy);

@@ -527,23 +527,17 @@ static bool put(tn_tensor *t, const py_value *v)
     return done;
 }
 
-static int wrong_fill(PyObject *error, const char *text)
-{
-    PyErr_SetString(error, text);
-    return -1;
-}
-
 static int check_fill(tn_tensor *index, tn_scalar value)
 {
-    if (tn_tensor_dtype(index) != TN_I64)
-        return wrong_fill(PyExc_IndexError, "index_fill_(): Expected dtype int64 for index.");
-    if (tn_tensor_ndim(index) > 1)
-        return wrong_fill(PyExc_RuntimeError, "Index has to be a vector/scalar");
-    if (value.kind != TN_SCALAR_TENSOR || !tn_tensor_ndim(value.v.t))
+    if (value.kind == TN_SCALAR_TENSOR && tn_tensor_ndim(value.v.t)) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+                     (int)tn_tensor_ndim(value.v.t));
+        return -1;
+    }
+    if (tn_tensor_dtype(index) == TN_I64)
         return 0;
-    PyErr_Format(PyExc_RuntimeError,
-                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
-                 (int)tn_tensor_ndim(value.v.t));
+    PyErr_SetString(PyExc_IndexError, "index_fill_(): Expected dtype int64 for index.");
     return -1;
 }
 
@@ -558,6 +552,10 @@ static bool fill(tn_tensor *t, const py_value *v)
     if (dim < -n || dim >= n) {
         PyErr_Format(PyExc_IndexError, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
                      (long long)-n, (long long)n - 1, (long long)dim);
+        return false;
+    }
+    if (tn_tensor_ndim(index) > 1) {
+        PyErr_SetString(PyExc_RuntimeError, "Index has to be a vector/scalar");
         return false;
     }
     begin(&x, t);
@@ -607,5 +605,8 @@ PyObject *run_index_fill(PyObject *self, py_value *v, int which)
 PyObject *run_index_fill_(PyObject *self, py_value *v, int which)
 {
     (void)which;
+    const bool recorded = v[3].s.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(v[3].s.v.t);
+    if (tn_tensor_check_inplace(v[0].s.v.t, recorded))
+        return py_raise();
     return fill(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
 }

@@ -87,10 +87,7 @@ def register_post_accumulate_grad_hook(self, hook):
 
 def detach_(self):
     """self, without its history."""
-    if self.grad_fn is not None:
-        _C._detach_(self)
-    elif self.requires_grad:
-        self.requires_grad_(False)
+    _C._detach_(self)
     return self
 
 

@@ -6,7 +6,7 @@ typedef tn_tensor *(*formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
 
 #define G(saves, gradient) (gradient)
 #define NODIFF             (NULL)
-#define UNHEARD             (NULL)
+#define UNHEARD            (NULL)
 #define UNARY(name, rule, expr, da, ...) \
     static tn_tensor *name##_0(tn_tensor *g, const tn_scalar *s, tn_tensor *out) \
     { \

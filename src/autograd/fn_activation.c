@@ -1,5 +1,6 @@
 /* Activations and losses composed of operations, and sums of products. */
 #include "autograd/functions.h"
+#include "op/infer.h"
 #include <stdio.h>
 
 static double number_or(tn_scalar s, double otherwise)
@@ -260,6 +261,8 @@ tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
         return NULL;
     const tn_scalar in[] = {tn_scalar_t(x), tn_scalar_t(a), tn_scalar_t(b)};
     const tn_dtype d = common_of(in, 3);
+    if (d == TN_BOOL && !tn_eq(tn_eq(x, a), b)) /* shapes that do not fit are said first */
+        return NULL;
     if (!value_fits("addcmul", x->device, &value, d))
         return NULL;
     if (tn__scalar_double(&value) == 1)
@@ -320,14 +323,15 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
         return NULL;
     if (!number && w->ndim > 0 && !same_dtype(x, w, "weight"))
         return NULL;
-    if (!tn__dtype_is_float(x->dtype)) { /* which is said of what fits otherwise */
+    const tn_scalar in[] = {tn_scalar_t(x), weight};
+    const tn_dtype d = number ? x->dtype : common_of(in, 2), wide = between(d);
+    if (!tn__dtype_is_float(d)) { /* which is said of what fits otherwise */
         const bool fits = tn_eq(number ? x : tn_eq(x, w), end) != NULL;
         return fits ? floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x) : NULL;
     }
-    const tn_dtype d = x->dtype, wide = between(d);
     if (number && tn__number_check(&weight, wide))
         return NULL;
-    if (d == wide)
+    if (x->dtype == wide)
         return lerp(x, end, weight);
     return tn_to(lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
 }
@@ -340,8 +344,34 @@ static tn_tensor *scaled(tn_tensor *x, tn_scalar by)
     return tn__dtype_is_float(x->dtype) ? tn_mul(x, by) : tn_mul(x, tn__scalar_int(&by));
 }
 
+/* PyTorch asks for the result's shape first, then for dtypes; the rest bmm says. */
+static bool adds_products(tn_tensor *x, tn_tensor *a, tn_tensor *b)
+{
+    int64_t shape[3];
+    for (int32_t d = 0; d < 3; d++) {
+        const tn_tensor *t = d < 2 ? a : b;
+        int32_t at;
+        if (tn__wrap_own_dim(d, t->ndim, &at))
+            return false;
+        shape[d] = t->shape[at];
+    }
+    if (tn__check_expand(x, shape, 3))
+        return false;
+    if (x->dtype != a->dtype) {
+        tn__error(TN_EDTYPE, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
+                  tn__dtypes[x->dtype].scalar, tn__dtypes[a->dtype].scalar, tn__dtypes[b->dtype].scalar);
+        return false;
+    }
+    const bool fits = a->ndim == 3 && b->ndim == 3 && a->shape[0] == b->shape[0] && a->shape[2] == b->shape[1];
+    if (x->dtype == TN_BOOL && fits)
+        tn__no_dtype("baddbmm", TN_BOOL);
+    return x->dtype != TN_BOOL || !fits;
+}
+
 tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_baddbmm_options *o)
 {
+    if (!usable3("baddbmm", x, a, b) || !adds_products(x, a, b))
+        return NULL;
     tn_tensor *product = scaled(tn_bmm(a, b), o->alpha);
     if (o->beta.kind && tn__scalar_double(&o->beta) == 0) { /* NaN in x does not count, but x's history does */
         const bool recorded = x && x != TN_NONE && tn__wants_grad(x) && !tn__self()->no_grad;

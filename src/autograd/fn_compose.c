@@ -308,12 +308,13 @@ tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
                         (int)a->ndim, (int)b->ndim);
     if (a->ndim == 1)
         return b->ndim == 1 ? tn_dot(a, b) : tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = TN_DIMS(b->ndim - 2));
+    const int64_t k = a->shape[a->ndim - 1], rows = tn__numel(a->shape, a->ndim - 1);
+    if (a->ndim == 2 && b->ndim <= 2)
+        return b->ndim == 1 ? tn_mv(a, b) : tn_mm(a, b);
     if (b->ndim == 1)
-        return a->ndim == 2 ? tn_mv(a, b) : tn_squeeze(tn_matmul(a, tn_unsqueeze(b, 1)), .dim = TN_DIMS(-1));
-    if (a->ndim == 2 && b->ndim == 2)
-        return tn_mm(a, b);
-    if (b->ndim == 2 && a->shape[a->ndim - 1] == b->shape[0]) { /* the batch is more rows */
-        int64_t shape[TN_MAX_DIMS], k = b->shape[0], rows = tn__numel(a->shape, a->ndim - 1);
+        return tn_view(tn_mv(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim - 1, a->shape}));
+    if (b->ndim == 2) { /* the batch is more rows */
+        int64_t shape[TN_MAX_DIMS];
         for (int32_t d = 0; d < a->ndim - 1; d++)
             shape[d] = a->shape[d];
         shape[a->ndim - 1] = b->shape[1];

@@ -142,6 +142,11 @@ static double count_whole(int64_t a, int64_t b, int64_t s, int64_t *n)
     return (double)count;
 }
 
+static bool made_on_cuda(const tn_options *o)
+{
+    return (o->device.type ? o->device : tn_get_default_device()).type == TN_DEVICE_CUDA;
+}
+
 tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const tn_options *o)
 {
     const tn_scalar all[] = {start, end, step};
@@ -149,6 +154,10 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     tn_dtype dtype = o->dtype ? o->dtype : any_float(all, 3) ? tn__default_dtype() : TN_I64;
     bool whole = all_int64(all, 3) && !tn__dtype_is_float(dtype);
     bool down = whole ? end.v.i < start.v.i : b < a, up = whole ? end.v.i > start.v.i : b > a;
+    if (dtype == TN_BOOL) {
+        tn__no_dtype(made_on_cuda(o) ? "arange_cuda" : "arange_cpu", TN_BOOL);
+        return NULL;
+    }
     if (s == 0 || !isfinite(s))
         return tn__fail(TN_EINVAL, "step must be nonzero");
     if (!isfinite(a) || !isfinite(b))
@@ -160,10 +169,6 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     if (n > 9e18)
         return tn__fail(TN_EINVAL, "invalid size, possible overflow");
     tn_tensor *t = tn__factory(TN_SHAPE(whole ? count : (int64_t)n), o, dtype);
-    if (t && t->dtype == TN_BOOL) {
-        tn__error(TN_EDTYPE, "\"arange\" not implemented for 'Bool'");
-        return NULL;
-    }
     INITIALISED(t, tn__arange(t, start, step));
     return t;
 }
@@ -180,10 +185,12 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
     if (steps < 0)
         return tn__fail(TN_EINVAL, "number of steps must be non-negative");
     tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
-    if (t && t->dtype == TN_BOOL) {
-        tn__error(TN_EDTYPE, "\"linspace\" not implemented for 'Bool'");
+    if (t && t->dtype == TN_BOOL && steps > 1) {
+        tn__no_dtype(made_on_cuda(o) ? "linspace_cuda" : "linspace_cpu", TN_BOOL);
         return NULL;
     }
+    if (t && t->dtype == TN_BOOL)
+        return tn_fill_(t, start);
     if (t && (tn__number_check(&start, t->dtype) || tn__number_check(&end, t->dtype)))
         return NULL;
     if (t && !tn__dtype_is_float(t->dtype)) { /* the ends are made whole first, as the dtype holds them */

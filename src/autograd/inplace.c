@@ -244,6 +244,13 @@ void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices)
     tn__object_release(replace_node(t, NULL, 0)); /* its own history is made anew when it is asked for */
 }
 
+tn_status tn_tensor_check_inplace(const tn_tensor *t, bool recorded)
+{
+    tn__enter(TN__NOWHERE);
+    return !t || t == TN_NONE ? tn__poisoned("tn_tensor_check_inplace")
+                              : tn__check_inplace(t, recorded && !tn__self()->no_grad);
+}
+
 /* ---- views in place ---- */
 
 tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view)

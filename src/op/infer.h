@@ -61,6 +61,8 @@ TN_MUST_USE tn_status tn__infer_dim(tn__call *c, int32_t ndim);
 
 /* Wraps attr->dims, refuses repeats. Bit d of *mask: dimension d is named (all, where none was). What is left in
  * attr->dims are dimensions that the tensor has; attr->has_dims: whether some were named. */
+/* Can x be shown in that shape, by repeating what has size 1? */
+TN_MUST_USE tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n);
 TN_MUST_USE tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask);
 
 /* An index tensor must be int64 (or int32 where allowed). */

@@ -213,8 +213,7 @@ static tn_status check_added(const tn_tensor *x, const tn_tensor *index, const t
     if (index->ndim > 1)
         return tn__error(TN_EINDEX,
                          "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s",
-                         (int)index->ndim, tn__dtypes[index->dtype].legacy,
-                         tn__shape_str(index->shape, index->ndim).s);
+                         (int)index->ndim, tn__dtypes[index->dtype].legacy, tn__shape_str(index->shape, index->ndim).s);
     if (index->dtype != TN_I64 && index->dtype != TN_I32)
         return tn__error(TN_EDTYPE, "index_add_(): Expected dtype int32/int64 for index but got: %s",
                          tn__dtypes[index->dtype].legacy);

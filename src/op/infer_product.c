@@ -1,7 +1,20 @@
 /* Shape rules of matrix products. */
 #include "op/infer.h"
 
-static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_tensor *b)
+/* What the CPU's kernel is called in PyTorch. */
+static const char *kernel_name(tn__op_id op)
+{
+    switch (op) {
+    case TN__OP_mm:
+    case TN__OP_linear:
+    case TN__OP_addmm: return "addmm_impl_cpu_";
+    case TN__OP_mv: return "addmv_impl_cpu";
+    default: return tn__op_name(op);
+    }
+}
+
+/* multiplies: is there a product at all? Of nothing any dtype will do. */
+static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_tensor *b, bool multiplies)
 {
     if (a->dtype != b->dtype) {
         if (c->op == TN__OP_addmm || (c->op == TN__OP_linear && tn__in_or_null(c, 2)))
@@ -10,13 +23,16 @@ static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_te
         if (c->op == TN__OP_bmm)
             return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[a->dtype].legacy,
                              tn__dtypes[b->dtype].legacy);
+        if (c->op == TN__OP_mv)
+            return tn__error(TN_EDTYPE, "addmv input tensors must have the same dtype, but got %s, %s, and %s",
+                             tn__dtypes[b->dtype].legacy, tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
         if (c->op == TN__OP_dot)
             return tn__error(TN_EDTYPE, "dot : expected both vectors to have same dtype, but found %s and %s",
                              tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
         return tn__error(TN_EDTYPE, "expected m1 and m2 to have the same dtype, but got: %s != %s",
                          tn__dtypes[a->dtype].scalar, tn__dtypes[b->dtype].scalar);
     }
-    return a->dtype == TN_BOOL ? tn__no_dtype(tn__op_name(c->op), TN_BOOL) : TN_OK;
+    return a->dtype == TN_BOOL && multiplies ? tn__no_dtype(kernel_name(c->op), TN_BOOL) : TN_OK;
 }
 
 static tn_status cannot_multiply(const char *by, int64_t m, int64_t k, int64_t k2, int64_t n)
@@ -39,6 +55,14 @@ static tn_status lengths_differ(int64_t a, int64_t b)
                      (long long)a, (long long)b, (long long)a, (long long)b);
 }
 
+static tn_status check_matrices(const char *by, const tn_tensor *a, const tn_tensor *b)
+{
+    if (a->ndim != 2 || b->ndim != 2)
+        return tn__error(TN_EINVAL, "%s: %s must be a matrix, got %d-D tensor", by, a->ndim != 2 ? "self" : "mat2",
+                         (int)(a->ndim != 2 ? a->ndim : b->ndim));
+    return a->shape[1] == b->shape[0] ? TN_OK : cannot_multiply(by, a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
+}
+
 static tn_status set_result(tn__call *c, tn_dtype dtype, int32_t ndim, int64_t d0, int64_t d1, int64_t d2)
 {
     tn__spec_set(&c->spec[0], dtype, (int64_t[]){d0, d1, d2}, ndim);
@@ -48,11 +72,9 @@ static tn_status set_result(tn__call *c, tn_dtype dtype, int32_t ndim, int64_t d
 tn_status tn__infer_mm(tn__call *c)
 {
     const tn_tensor *a = tn__in(c, 0), *b = tn__in(c, 1);
-    if (a->ndim != 2 || b->ndim != 2)
-        return tn__error(TN_EINVAL, a->ndim != 2 ? "self must be a matrix" : "mat2 must be a matrix");
-    if (a->shape[1] != b->shape[0])
-        return cannot_multiply(tn__op_name(c->op), a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
-    tn_status e = check_dtypes(c, a, b);
+    tn_status e = check_matrices("mm", a, b);
+    if (!e)
+        e = check_dtypes(c, a, b, a->numel && b->numel);
     return e ? e : set_result(c, a->dtype, 2, a->shape[0], b->shape[1], 0);
 }
 
@@ -67,46 +89,39 @@ tn_status tn__infer_bmm(tn__call *c)
                          "got: [%lld, %lld].",
                          (long long)a->shape[0], (long long)a->shape[2], (long long)b->shape[0],
                          (long long)b->shape[1]);
-    tn_status e = check_dtypes(c, a, b);
+    tn_status e = check_dtypes(c, a, b, a->numel && b->numel);
     return e ? e : set_result(c, a->dtype, 3, a->shape[0], a->shape[1], b->shape[2]);
 }
 
 tn_status tn__infer_addmm(tn__call *c)
 {
     const tn_tensor *bias = tn__in(c, 0), *a = tn__in(c, 1), *b = tn__in(c, 2);
-    if (a->ndim != 2 || b->ndim != 2)
-        return tn__error(TN_EINVAL, "mat1 and mat2 must be matrices, got %d-D and %d-D tensors", (int)a->ndim,
-                         (int)b->ndim);
-    if (a->shape[1] != b->shape[0])
-        return cannot_multiply(tn__op_name(c->op), a->shape[0], a->shape[1], b->shape[0], b->shape[1]);
-    tn_status e = check_dtypes(c, a, b);
-    if (e)
-        return e;
-    if (bias->dtype != a->dtype)
+    tn_status e = check_matrices("addmm", a, b);
+    if (!e && bias->dtype != b->dtype)
         return tn__error(TN_EDTYPE, "self and mat2 must have the same dtype, but got %s and %s",
                          tn__dtypes[bias->dtype].legacy, tn__dtypes[b->dtype].legacy);
+    if (e || (e = check_dtypes(c, a, b, a->numel && b->numel)))
+        return e;
     bool whole = !tn__dtype_is_float(a->dtype);
     const tn_scalar *beta = &c->attr->value, *alpha = &c->attr->value2;
     if (whole && ((e = tn__number_check(beta, a->dtype)) || (e = tn__number_check(alpha, a->dtype))))
         return e;
     const int64_t shape[2] = {a->shape[0], b->shape[1]};
-    bool fits = bias->ndim <= 2;
-    for (int32_t d = 0; fits && d < bias->ndim; d++)
-        fits = bias->shape[d] == 1 || bias->shape[d] == shape[2 - bias->ndim + d];
-    if (!fits)
-        return tn__error(TN_EINVAL, "addmm: bias %s cannot be broadcast to %s",
-                         tn__shape_str(bias->shape, bias->ndim).s, tn__shape_str(shape, 2).s);
+    if (!c->inplace && (e = tn__check_expand(bias, shape, 2))) /* in place, the door wants the very shape */
+        return e;
     return set_result(c, a->dtype, 2, shape[0], shape[1], 0);
 }
 
 tn_status tn__infer_mv(tn__call *c)
 {
     const tn_tensor *a = tn__in(c, 0), *v = tn__in(c, 1);
+    if (a->ndim == 0)
+        return tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
     if (a->ndim != 2 || v->ndim != 1)
         return tn__error(TN_EINVAL, "vector + matrix @ vector expected, got 1, %d, %d", (int)a->ndim, (int)v->ndim);
     if (a->shape[1] != v->shape[0])
         return sizes_differ(a->shape[0], a->shape[1], v->shape[0]);
-    tn_status e = check_dtypes(c, a, v);
+    tn_status e = check_dtypes(c, a, v, a->numel);
     return e ? e : set_result(c, a->dtype, 1, a->shape[0], 0, 0);
 }
 
@@ -115,10 +130,12 @@ tn_status tn__infer_dot(tn__call *c)
     const tn_tensor *a = tn__in(c, 0), *b = tn__in(c, 1);
     if (a->ndim != 1 || b->ndim != 1)
         return tn__error(TN_EINVAL, "1D tensors expected, but got %dD and %dD tensors", (int)a->ndim, (int)b->ndim);
+    tn_status e = check_dtypes(c, a, b, true);
+    if (e)
+        return e;
     if (a->shape[0] != b->shape[0])
         return lengths_differ(a->shape[0], b->shape[0]);
-    tn_status e = check_dtypes(c, a, b);
-    return e ? e : set_result(c, a->dtype, 0, 0, 0, 0);
+    return set_result(c, a->dtype, 0, 0, 0, 0);
 }
 
 /* That the shapes of x, weight and bias go together, rows being all of x's dimensions but the last. */
@@ -150,7 +167,7 @@ tn_status tn__infer_linear(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *w = tn__in(c, 1), *b = tn__in_or_null(c, 2);
     tn_status e = check_linear(x, w, b);
-    if (e || (e = check_dtypes(c, x, w)))
+    if (e || (e = check_dtypes(c, x, w, x->numel && w->numel)))
         return e;
     if (b && b->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "self and mat2 must have the same dtype, but got %s and %s",

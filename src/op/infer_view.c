@@ -124,22 +124,19 @@ tn_status tn__infer_t(tn__call *c)
     return TN_OK;
 }
 
-tn_status tn__infer_expand(tn__call *c)
+tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n)
 {
-    const tn_tensor *x = tn__in(c, 0);
-    tn__spec *s = show(c);
-    int32_t n = c->attr->n_dims, lead = n - x->ndim;
+    const int32_t lead = n - x->ndim;
     if (lead < 0)
         return tn__error(TN_EINVAL,
                          "expand(torch.%s%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or "
                          "equal to the number of dimensions in the tensor (%d)",
                          x->device.type == TN_DEVICE_CUDA ? "cuda." : "", tn__dtypes[x->dtype].legacy,
-                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(c->attr->dims, n).s, (int)n, (int)x->ndim);
-    s->ndim = n;
+                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(shape, n).s, (int)n, (int)x->ndim);
     for (int32_t d = n - 1; d >= 0; d--) {
-        int64_t want = c->attr->dims[d], have = d < lead ? 1 : x->shape[d - lead];
+        const int64_t want = shape[d], have = d < lead ? 1 : x->shape[d - lead];
         if (want == -1 && d >= lead)
-            want = have;
+            continue;
         if (want < 0)
             return tn__error(TN_EINVAL,
                              "The expanded size of the tensor (%lld) isn't allowed in a leading, non-existing "
@@ -149,8 +146,23 @@ tn_status tn__infer_expand(tn__call *c)
             return tn__error(TN_EINVAL,
                              "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
                              "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-                             (long long)want, (long long)have, (int)d, tn__shape_str(c->attr->dims, n).s,
+                             (long long)want, (long long)have, (int)d, tn__shape_str(shape, n).s,
                              tn__shape_str(x->shape, x->ndim).s);
+    }
+    return TN_OK;
+}
+
+tn_status tn__infer_expand(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec *s = show(c);
+    int32_t n = c->attr->n_dims, lead = n - x->ndim;
+    tn_status e = tn__check_expand(x, c->attr->dims, n);
+    if (e)
+        return e;
+    s->ndim = n;
+    for (int32_t d = n - 1; d >= 0; d--) {
+        const int64_t have = d < lead ? 1 : x->shape[d - lead], want = c->attr->dims[d] == -1 ? have : c->attr->dims[d];
         s->shape[d] = want;
         if (want != 1 && have == 1)
             s->stride[d] = 0;

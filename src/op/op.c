@@ -4,7 +4,7 @@
 
 #define G(saves, gradient) (saves)
 #define NODIFF             TN__NODIFF
-#define UNHEARD             (TN__NODIFF | TN__UNHEARD)
+#define UNHEARD            (TN__NODIFF | TN__UNHEARD)
 /* clang-format off */
 #define SAVE(a, b, c)      {(a), (b), (c)}
 /* clang-format on */

@@ -142,7 +142,7 @@ static real pow_of(real x, real y)
 #define FPTR_R_FILL        FLOATING
 #define G(saves, gradient) true
 #define NODIFF             false
-#define UNHEARD             false
+#define UNHEARD            false
 
 const row rows[] = {
 #define UNARY(name_, rule_, expr, da, ...) \

@@ -130,7 +130,10 @@ static void one_arange(double a, double b, double step, bool whole, tn_dtype d)
     tn_tensor *got = tn_arange(sa, sb, ss, .dtype = d);
     tn_dtype is = d ? d : whole ? TN_I64 : TN_F32;
     if (d == TN_BOOL) {
-        refused(got, TN_EDTYPE, "\"arange\" not implemented for 'Bool'", "arange");
+        refused(got, TN_EDTYPE,
+                kit_on_cpu() ? "\"arange_cpu\" not implemented for 'Bool'"
+                             : "\"arange_cuda\" not implemented for 'Bool'",
+                "arange");
     } else {
         expected_init(&e, is, 1, &n);
         for (int64_t i = 0; i < n; i++)
@@ -198,7 +201,9 @@ static void run_linspace(void)
                 tn_scope_close(s);
             }
     REFUSED(tn_linspace(0, 1, -1), TN_EINVAL, "number of steps must be non-negative");
-    REFUSED(tn_linspace(0, 1, 3, .dtype = TN_BOOL), TN_EDTYPE, "\"linspace\" not implemented for 'Bool'");
+    REFUSED(tn_linspace(0, 1, 3, .dtype = TN_BOOL), TN_EDTYPE,
+            kit_on_cpu() ? "\"linspace_cpu\" not implemented for 'Bool'"
+                         : "\"linspace_cuda\" not implemented for 'Bool'");
 }
 
 /* ---- random ---- */

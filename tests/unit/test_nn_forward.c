@@ -173,7 +173,7 @@ static void what_fails(void **state)
     MADE(tn_forward(m, x));
     FAILS(NULL, TN_EINVAL, "the scope was opened outside the callback that is running");
     FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL,
-          "mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)");
+          "addmm: mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)");
     FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL, "test_nn_forward.c:");
     FAILS(tn_forward(net, tn_ones(TN_SHAPE(1, 3))), TN_EINVAL,
           "\n  in (0): Linear(in_features=2, out_features=2, bias=True)");
