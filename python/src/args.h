@@ -3,9 +3,9 @@
  * A function has signatures, tried in their order, written as PyTorch writes them in its errors:
  *     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None)"
  * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], Tensor[2] (two, no more and no fewer), int, float, bool,
- * int[], int[1] (one int stands for a list), size (int[] whose items may be given one by one, where nothing else is given by
- * place), dtype, device, str, object, reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after the kind: None
- * is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none;
+ * int[], int[1] (one int stands for a list), size (int[] whose items may be given one by one where it is all there is),
+ * dtype, device, str, object, reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after
+ * the kind: None is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none;
  * 'out@word' is out.h's; methods take no 'out'. They are parsed once, at the first call.
  */
 #ifndef TENON_PY_ARGS_H

@@ -249,7 +249,7 @@ static tn_status check_copied(const tn_tensor *x, const tn_tensor *index, const 
                          "index_copy_(): When source and destination are not scalars, their dimensionality must match. "
                          "Source dimensionality (%d), destination dimensionality (%d)",
                          (int)src->ndim, (int)x->ndim);
-    if (index->dtype != TN_I64)
+    if (index->dtype != TN_I64 && index->dtype != TN_I32) /* PyTorch takes no int32 */
         return tn__error(TN_EDTYPE, "index_copy_(): Expected a long tensor for index, but got %s",
                          tn__dtypes[index->dtype].legacy);
     if (x->dtype != src->dtype)

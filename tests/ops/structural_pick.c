@@ -351,8 +351,8 @@ static void run_index_copy(void)
                   "index 2 is out of bounds for dimension 0 with size 2",
                   "index 2 is out of bounds for dimension with size 2\n  seen by index_copy");
     REFUSED(tn_index_copy(x, 0, i, tn_full(TN_SHAPE(2, 3), 1)), TN_EDTYPE,
-            "index_copy_(): self (Float) and source (Long) must have the same scalar type");
-    REFUSED(tn_index_copy(x, 0, i, tn_ones(TN_SHAPE(3, 3))), TN_EINVAL, "does not fit 2 indices into dimension 0");
+            "expected to have the same dtype, but got (self) Float and (source) Long");
+    REFUSED(tn_index_copy(x, 0, i, tn_ones(TN_SHAPE(3, 3))), TN_EINDEX, "Number of indices (2) should be equal");
     tn_scope_close(s);
 }
 
