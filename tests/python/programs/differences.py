@@ -105,6 +105,26 @@ DIFFERENCES += [
                "an index out of range is found by the kernel, when the write has been counted", "cuda", when="raised"),
 ]
 
+SHARED = r"RuntimeError: unsupported operation: more than one element of the written-to tensor [\s\S]*"
+DIFFERENCES += [
+    Difference(ANY, "error class", "None", SHARED, "a write to elements that share memory is refused wherever what is left would depend on the order "
+               "of the writes; PyTorch looks at strides of 0 alone, and not in every operation"),
+    Difference("detach_|flag", "error line", "Can't detach views in-place.*", r"Can't detach views in-place. Use detach\(\) instead.",
+               "the rest of the message is about DistributedDataParallel, which is not there"),
+    Difference("to", "error class", "None", r"TypeError: to\(\) received an invalid combination of arguments - got \((bool|float)[\s\S]*",
+               "a bool or float is no dtype: PyTorch reads x.to(False) as x.to(torch.bool)"),
+    Difference(r"setitem|getitem|index_\w+", "error class", r"RuntimeError: setStorage: [\s\S]*", r"IndexError: index is out of bounds [\s\S]*",
+               "an index into a dimension of size 0 is out of bounds; PyTorch finds its own view of no memory first"),
+    Difference(ANY, "error class", "RuntimeError: ZeroDivisionError", "None", "CUDA divides integers by zero without a word, in PyTorch too", "cuda"),
+    Difference(r"take_along_dim|gather|scatter\w*|index_add_?", "error class", r"(RuntimeError|IndexError): index [\s\S]*", r"IndexError: index [\s\S]*",
+               "an index that a kernel finds out of bounds is an IndexError, where PyTorch's kernels end the process's use of the GPU", "cuda"),
+    Difference(ANY, "error line", r"(Target|[\s\S]*index) [\s\S]*out of (bounds|range)[\s\S]*", r"index -?\d+ is out of bounds for dimension with size \d+",
+               "a GPU's kernel says which index was out of bounds, not which argument or dimension it was for", "cuda"),
+    Difference("tensor_split", "error class", "None", r"RuntimeError: tensor_split expected tensor_indices_or_sections to be on cpu[\s\S]*",
+               "the indices are asked for on the CPU, and the program makes them where the rest of it is", "cuda"),
+    Difference("drawn", "error class", r"RuntimeError: Expected p_in [\s\S]*", "None", "a probability in GPU memory is not looked at; PyTorch's kernel asserts", "cuda"),
+]
+
 
 def fits(d, found, device, before, after, error, program):
     if d.device not in (None, device) or not re.fullmatch(d.operation, found["op"]) or not re.fullmatch(d.kind, found["kind"]):

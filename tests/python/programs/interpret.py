@@ -86,6 +86,8 @@ class Run:
         self.names = {"torch": module, "D": device, "inf": math.inf, "nan": math.nan}
         self.names["F"] = module.nn.functional
         self.versions = {}
+        if device != "cpu":  # what a program makes without a device is where the rest of it is, as on the CPU
+            module.set_default_device(device)
 
     def step(self, line):
         """None, or [class, first line of the message] of what was raised."""
