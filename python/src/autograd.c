@@ -70,6 +70,22 @@ static tn_tensors list_of(const tensors *l)
 
 /* ---- backward ---- */
 
+/* Once: what PyTorch says of the cycle that only the user can break. */
+static int warn_of_cycle(void)
+{
+    static bool warned;
+    if (warned)
+        return 0;
+    warned = true;
+    return PyErr_WarnEx(
+        PyExc_UserWarning,
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+        "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+        "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+        "the cycle and avoid the leak.",
+        1);
+}
+
 /* _backward(tensors, gradients or None, retain_graph, create_graph, inputs or None) */
 static PyObject *backward(PyObject *self, PyObject *args)
 {
@@ -77,7 +93,7 @@ static PyObject *backward(PyObject *self, PyObject *args)
     int retain, create;
     tensors roots, gradients = {0}, inputs = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOppO:_backward", &of, &given, &retain, &create, &to))
+    if (!PyArg_ParseTuple(args, "OOppO:_backward", &of, &given, &retain, &create, &to) || (create && warn_of_cycle()))
         return NULL;
     if (tensors_from(of, "backward()", NULL, &roots))
         return NULL;

@@ -1,6 +1,8 @@
 """Autograd from Python: modes, backward and grad, functions of one's own, hooks, gradcheck."""
 import math
 import os
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -79,6 +81,8 @@ def test_several_roots_and_inputs():
     x.grad = y.grad = None
     (x * y).backward(inputs=[x])
     assert x.grad.tolist() == [5.0] and y.grad is None
+    with pytest.raises(RuntimeError, match="all inputs have to be Tensors or GradientEdges, but got str"):
+        torch.autograd.grad(x * y, "x")
     with pytest.raises(RuntimeError, match="cannot be empty"):
         (x * y).backward(inputs=[])
 
@@ -171,6 +175,35 @@ def test_function_of_several():
     assert gradcheck(lambda p, q: SumAndDifference.apply(p, q)[0] * SumAndDifference.apply(p, q)[1], (a, b))
 
 
+def test_keywords_and_results_that_are_no_tensors():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, a=1, b=2, c=3):
+            ctx.needs = ctx.needs_input_grad
+            assert ctx.name() == "ScaledBackward"
+            return x * a + b * c
+
+        @staticmethod
+        def backward(ctx, g):
+            return (g * len(ctx.needs),) + (None,) * (len(ctx.needs) - 1)
+
+    x = leaf(1.0)
+    for kwargs, value, places in (({}, 7.0, 1), ({"a": 5}, 11.0, 2), ({"b": 0}, 1.0, 3), ({"c": 0, "a": 2}, 2.0, 4)):
+        y = Scaled.apply(x, **kwargs)
+        assert y.item() == value and torch.autograd.grad(y, x)[0].item() == places
+    with pytest.raises(TypeError, match="unexpected keyword argument 'd'"):
+        Scaled.apply(x, d=1)
+    given = type("Given", (Function,), {"forward": staticmethod(lambda ctx, x, what: what)})
+    for what in (5, "text", {"a": 1}, [x], None):
+        assert given.apply(x, what) is what
+
+
+def test_a_graph_of_gradients_warns_once():
+    code = "import warnings, tenon as torch\nx = torch.ones(1, requires_grad=True)\nfor _ in range(2):\n    (x * x).backward(create_graph=True)"
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+    assert done.returncode == 0 and done.stderr.count("will create a reference cycle between the parameter and its gradient") == 1
+
+
 def test_function_with_setup_context():
     class Double(Function):
         @staticmethod
@@ -234,7 +267,7 @@ def test_functions_that_are_wrong():
         run(torch.ones(3, dtype=torch.float64))
     with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 1, got 2\)"):
         run((torch.ones(2), torch.ones(2)))
-    with pytest.raises(TypeError, match="expected Tensor or None"):
+    with pytest.raises(RuntimeError, match=r"expected Variable or None \(got str\)"):
         run("gradient")
     with pytest.raises(KeyError, match="mine"):
         run(KeyError("mine"))
@@ -308,6 +341,8 @@ def test_backward_by_another_name_and_marks_that_are_wrong():
     new = of(forward=lambda ctx, x: [y := x * 2, ctx.mark_dirty(y)][0])
     with pytest.warns(UserWarning, match=r"ctx.mark_dirty\(\) received a tensor that was not an input"):
         assert new.apply(x).grad_fn.name() == "FBackward"
+    with pytest.raises(RuntimeError, match="mark_non_differentiable only accepts variable arguments, but got int"):
+        of(forward=lambda ctx, x: [x * 2, ctx.mark_non_differentiable(5)][0]).apply(x)
     with pytest.raises(RuntimeError, match="mark_dirty can only accept variables, but argument 0 is of type int"):
         of(forward=lambda ctx, x: [x * 2, ctx.mark_dirty(5)][0]).apply(x)
 

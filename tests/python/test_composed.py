@@ -100,6 +100,22 @@ def test_slopes_of_cdist_where_a_difference_is_0(p):
     assert x.grad.tolist() == [[pytest.approx(-1.0), 0.0]] and y.grad.tolist() == [[pytest.approx(1.0), 0.0]]
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_slopes_at_infinity_and_nan(device):
+    F, inf, nan = torch.nn.functional, float("inf"), float("nan")
+    zero = torch.zeros(4, device=device)
+    for f, want in (
+        (lambda x: F.smooth_l1_loss(x, zero, reduction="sum"), [1.0, -1.0, nan, 0.5]),
+        (lambda x: F.smooth_l1_loss(zero, x, reduction="sum"), [1.0, -1.0, nan, 0.5]),
+        (lambda x: F.huber_loss(x, zero, reduction="sum"), [1.0, -1.0, nan, 0.5]),
+        (F.elu, [1.0, 0.0, 1.0, 1.0]),
+        (F.celu, [1.0, 0.0, 1.0, 1.0]),
+    ):
+        x = torch.tensor([inf, -inf, nan, 0.5], device=device, requires_grad=True)
+        f(x).sum().backward()
+        np.testing.assert_equal(x.grad.cpu().numpy(), np.float32(want))
+
+
 def test_batch_norm_keeps_running_statistics():
     x = RNG.normal(size=(5, 3, 4)) * 2 + 1
     layer = torch.nn.BatchNorm1d(3, dtype=torch.float64)

@@ -160,6 +160,7 @@ def test_parameter_dict():
     assert [n for n, _ in p.named_parameters()] == ["a", "b"]
     assert p.get("z", 5) == 5 and p.setdefault("c", 9) == 3 and p.pop("c") == 3 and "c" not in p
     assert list((p | {"z": 1}).keys()) == ["a", "b", "z"] and len(p) == 2
+    assert list({"z": 1} | p) == ["z", "a", "b"]
     assert p.popitem()[0] == "b" and list(reversed(p)) == ["a"]
     refused(AttributeError, "'ParameterDict' object has no attribute 'q'", lambda: p["q"])
     refused(TypeError, "Index given to ParameterDict cannot be used as a key as it is not a string (type is 'int').",

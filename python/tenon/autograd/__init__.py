@@ -90,6 +90,9 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    for x in inputs:
+        if not isinstance(x, _C.Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}")
     retain_graph = create_graph if retain_graph is None else retain_graph
     result = _C._grad(
         outputs,

@@ -34,7 +34,10 @@ class FunctionCtx:
         """Says that forward wrote to these inputs in place; it must return them."""
         self._dirty = tensors
 
-    def _check_dirty(self, inputs):
+    def _check_marks(self, inputs):
+        for t in self._no_gradient:
+            if not isinstance(t, _Tensor):
+                raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got {type(t).__name__}")
         for i, t in enumerate(self._dirty):
             if not isinstance(t, _Tensor):
                 raise RuntimeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
@@ -57,8 +60,11 @@ class FunctionCtx:
             return self._saved
         return _C._saved_tensors(self._node)
 
+    _name = "FunctionCtx"
+
     def name(self):
-        return type(self).__name__
+        """What the node of the graph is called."""
+        return self._name
 
 
 class _Backward:
@@ -86,12 +92,9 @@ class _Backward:
             raise RuntimeError(
                 f"function {self.function.__name__}Backward returned an incorrect number of gradients (expected {self.count}, got {len(result)})"
             )
-        for i, r in enumerate(result):
+        for r in result:
             if r is not None and not isinstance(r, _Tensor):
-                raise TypeError(
-                    f"function {self.function.__name__}Backward returned an invalid gradient at index {i}: "
-                    f"expected Tensor or None, but got {type(r).__name__}"
-                )
+                raise RuntimeError(f"expected Variable or None (got {type(r).__name__})")
         return result
 
 
@@ -104,6 +107,14 @@ def _bound(forward, args, kwargs):
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
+
+
+def _placed(forward, args, kwargs):
+    """Arguments behind ctx by their places, as far as any is given."""
+    bound = inspect.signature(forward).bind(None, *args, **kwargs)
+    last = max(i for i, name in enumerate(bound.signature.parameters) if name in bound.arguments)
+    bound.apply_defaults()
+    return bound.args[1 : max(last, len(args)) + 1]
 
 
 class Function:
@@ -149,8 +160,9 @@ class Function:
         if apart and (kwargs or cls.forward.__defaults__):
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+            args = _placed(cls.forward, args, kwargs)
         ctx = FunctionCtx()
+        ctx._name = f"{cls.__name__}Backward"
         inputs = tuple(a if isinstance(a, _Tensor) else None for a in args)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
         before = _C._set_grad_enabled(False)
@@ -169,10 +181,7 @@ class Function:
         single = not isinstance(output, tuple)
         outputs = (output,) if single else output
         tensors = tuple(o if isinstance(o, _Tensor) else None for o in outputs)
-        for o in outputs:
-            if o is not None and not isinstance(o, _Tensor) and single:
-                raise TypeError(f"{cls.__name__}.forward: expected Variable (got {type(o).__name__}) for return value 0")
-        ctx._check_dirty(inputs)
+        ctx._check_marks(inputs)
         results = _C._function_apply(
             cls.__name__,
             _Backward(ctx, cls, len(inputs)),

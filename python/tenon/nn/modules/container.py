@@ -432,6 +432,11 @@ class ParameterDict(Module):
         made.update(other)
         return made
 
+    def __ror__(self, other):
+        made = other.copy()
+        made.update(self)
+        return made
+
     def __ior__(self, other):
         self.update(other)
         return self
