@@ -136,6 +136,12 @@ ROWS = [
      ('float32', (1, 3, 2), (6, 2, 1), 0, None, False, True, [3.0, 3.0, 3.0, 3.0, 3.0, 3.0])),
     ("o = F.logsigmoid(zeros(2, 2).t())",
      ('float32', (2, 2), (2, 1), 0, None, False, True, [-0.6931471824645996, -0.6931471824645996, -0.6931471824645996, -0.6931471824645996])),
+    ("o = torch.trapezoid(tensor([-32766, -32766], dtype=torch.int16), dx=-1.0)",
+     ('float32', (), (), 0, None, False, True, [65534.0])),
+    ('o = torch.trapezoid(tensor([[float("inf"), 0, 1], [1, 2, 4]]), dx=0.5)',
+     ('float32', (2,), (1,), 0, None, False, True, [NAN, 2.25])),
+    ("o = ones((), requires_grad=True).mT",
+     ('float32', (), (), 0, None, True, True, [1.0])),
 ]
 
 

@@ -80,8 +80,6 @@ DIFFERENCES = [
                "integers are compared with a number as it is; PyTorch wraps one around that their dtype does not hold", when=beyond),
     Difference("threshold_?", "value", r"[rv]\d+\[\d+\] = .*", r"\d+",
                "a threshold is what it says; PyTorch wraps one around that the dtype does not hold", when=beyond),
-    Difference("trapz|trapezoid", "value", r"[rv]\d+\[\d+\] = nan .*", "-?inf", "infinity at an end of the line is that: nothing is taken off a sum",
-               when=had_infinity),
     Difference("searchsorted|bucketize", "value", r"[rv]\d+\[\d+\] = .*", r"\d+",
                "a number is looked up as it is; PyTorch wraps one around that the dtype of the sequence does not hold", when=beyond),
     Difference(ANY, "requires_grad|is_leaf", r"[rv]\d+(\[\d+\])*: [01]", "[01]",
@@ -102,6 +100,8 @@ DIFFERENCES = [
 DIFFERENCES += [
     Difference("backward", "version", r"v\d+\.grad: \d+", r"\d+", "how often backward writes to a gradient as it adds to it is its own matter"),
     Difference("backward", "gradient|result", r"no v\d+\.grad|r\d+ = None", ANY, "the gradient of norm(0) is 0, and not none", program=r"norm\((.*, )?(p=)?0\b"),
+    Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[(.*, )?0(, .*)?\]", "the gradient of a mean is one number expanded; PyTorch divides every copy of it",
+               program=r"mean"),
     Difference("backward", "requires_grad", r"r\d+\[\d+\]: [01]", "[01]", "a gradient on which nothing more depends requires none", line=".*create_graph=True.*"),
     Difference("backward", "gradient", r"no v\d+\.grad", ANY, "a view of a leaf that is itself a view is the leaf's: PyTorch, after a write under "
                "no_grad, has it belong to the leaf's base", program=r"no_grad\(\): .*_\("),
