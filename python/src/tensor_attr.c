@@ -193,7 +193,7 @@ static PyObject *swapped(PyObject *self, const char *name)
         PyErr_WarnFormat(PyExc_UserWarning, 1,
                          "Tensor.%s is deprecated on 0-D tensors. This function is the identity in these cases.", name))
         return NULL;
-    return py_wrap(n ? (tn_transpose_at)("", py_t(self), -2, -1) : tn_alias_at("", py_t(self)));
+    return n ? py_wrap((tn_transpose_at)("", py_t(self), -2, -1)) : Py_NewRef(self);
 }
 
 static PyObject *get_mT(PyObject *self, void *unused)

@@ -134,8 +134,8 @@ tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tens
 {
     if (a.kind != TN_SCALAR_TENSOR) {
         double base = tn__scalar_double(&a);
-        tn_tensor *grad = tn_mul(g, tn_mul(out, log(base)));
-        return base != 0 ? grad : tn_where(tn_ge(b, 0), 0, grad);
+        tn_tensor *slope = tn_mul(out, log(base));
+        return tn_mul(g, base != 0 ? slope : tn_where(tn_ge(b, 0), 0, slope));
     }
     tn_tensor *slope = out ? tn_mul(out, tn_log(tn_to(a.v.t, .dtype = out->dtype))) : NULL; /* as exact as out is */
     return tn_mul(g, tn_where(tn_logical_and(tn_eq(a, 0), tn_ge(b, 0)), 0, slope));

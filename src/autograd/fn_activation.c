@@ -377,5 +377,5 @@ tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_bad
         const bool recorded = x && x != TN_NONE && tn__wants_grad(x) && !tn__self()->no_grad;
         return recorded ? tn_add(product, tn_masked_fill(x, tn_ones_like(x, .dtype = TN_BOOL), 0)) : product;
     }
-    return tn_add(scaled(x, o->beta), product);
+    return tn_add(product, scaled(x, o->beta)); /* lies as the product does */
 }

@@ -128,6 +128,20 @@ ROWS = [
      ('bool', (1, 2), (1, 1), 0, None, False, True, [True, True])),
     ("o = F.embedding(tensor([0]), x := tensor([[-2.75, -2.5, -1.5, -2.5]], dtype=torch.bfloat16), max_norm=1); o = x",
      ('bfloat16', (1, 4), (4, 1), 0, 1, False, True, [-0.58203125, -0.53125, -0.318359375, -0.53125])),
+    ("x = tensor([0.5], requires_grad=True); (0 ** x).reciprocal().backward(); o = x.grad",
+     ('float32', (1,), (1,), 0, None, False, True, [NAN])),
+    ("x = ones(2, 3, requires_grad=True).exp(); o = x[[0, 1]].unsqueeze_(0)",
+     ('float32', (1, 2, 3), (6, 3, 1), 0, None, True, False, [2.7182817459106445, 2.7182817459106445, 2.7182817459106445, 2.7182817459106445, 2.7182817459106445, 2.7182817459106445])),
+    ("o = torch.baddbmm(ones(2, 3).t(), ones(1, 3, 2), ones(1, 2, 2))",
+     ('float32', (1, 3, 2), (6, 2, 1), 0, None, False, True, [3.0, 3.0, 3.0, 3.0, 3.0, 3.0])),
+    ("o = F.logsigmoid(zeros(2, 2).t())",
+     ('float32', (2, 2), (2, 1), 0, None, False, True, [-0.6931471824645996, -0.6931471824645996, -0.6931471824645996, -0.6931471824645996])),
+    ("o = torch.trapezoid(tensor([-32766, -32766], dtype=torch.int16), dx=-1.0)",
+     ('float32', (), (), 0, None, False, True, [65534.0])),
+    ('o = torch.trapezoid(tensor([[float("inf"), 0, 1], [1, 2, 4]]), dx=0.5)',
+     ('float32', (2,), (1,), 0, None, False, True, [NAN, 2.25])),
+    ("o = ones((), requires_grad=True).mT",
+     ('float32', (), (), 0, None, True, True, [1.0])),
 ]
 
 

@@ -238,10 +238,10 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     if y.dtype == _C.bool or x is not None and x.dtype == _C.bool:
         which = "`y`" if x is None else "`x` or `y`"
         raise NotImplementedError(f"trapezoid: received a bool input for {which}, but bool is not supported")
+    if x is None:
+        return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * (1.0 if dx is None else dx)
     n = y.shape[dim] - 1
     pairs = y.narrow(dim, 1, n) + y.narrow(dim, 0, n)
-    if x is None:
-        return pairs.sum(dim) * (1 if dx is None else dx) / 2.0
     if x.dim() == 1:
         if x.numel() != y.shape[dim]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")

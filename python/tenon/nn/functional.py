@@ -209,7 +209,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
 @_signature("log_sigmoid(Tensor input, *, Tensor? out@found=None)", kernel="log_sigmoid_*")
 def logsigmoid(input, *, out=None):
     """log(sigmoid(input)), exact where the sigmoid is 0 or 1 in its dtype"""
-    return 0 - _log1p_exp(-input)
+    return (0 - _log1p_exp(-input)).contiguous()
 
 
 def softsign(input):

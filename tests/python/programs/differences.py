@@ -57,10 +57,17 @@ def nothing_finite(line, before, after):
     return any(isinstance(x, float) and not abs(x) < float("inf") for w in before.values() if isinstance(w, list) for x in w[-1])
 
 
+def no_integer(line, before, after):
+    """Has a tensor there an infinity or a NaN?"""
+    return any(isinstance(x, float) and not abs(x) < float("inf") for w in named_in(line, before) for x in w[-1])
+
+
 ANY = r"[\s\S]*"
 DIFFERENCES = [
     Difference("flag", "version", r"v\d+: \d+", r"\d+",
                "x.data = y counts as a write: a graph that saved x would go on with other numbers, and is told so"),
+    Difference("long|int|short|char|byte|to|type|type_as|copy_|setitem|tensor|made", "value", r"[rv]\d+\[\d+\] = .* \((u?int\d+)\)", r"-?\d+",
+               "what no integer is, an infinity or NaN, becomes one by the processor's ways", when=no_integer),
     Difference("topk", "value", r"[rv]\d+\[1\]\[\d+\] = \d+ \(int64\)", r"\d+", "topk does not say which of equal elements it names"),
     Difference("sort|topk|max|min", "result", r"r\d+ = \{'(sort|topk|max|min)_out': .*", r"\{'(sort|topk|max|min)': .*",
                "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
@@ -73,13 +80,12 @@ DIFFERENCES = [
                "integers are compared with a number as it is; PyTorch wraps one around that their dtype does not hold", when=beyond),
     Difference("threshold_?", "value", r"[rv]\d+\[\d+\] = .*", r"\d+",
                "a threshold is what it says; PyTorch wraps one around that the dtype does not hold", when=beyond),
-    Difference("trapz|trapezoid", "value", r"[rv]\d+\[\d+\] = nan .*", "-?inf", "infinity at an end of the line is that: nothing is taken off a sum",
-               when=had_infinity),
     Difference("searchsorted|bucketize", "value", r"[rv]\d+\[\d+\] = .*", r"\d+",
                "a number is looked up as it is; PyTorch wraps one around that the dtype of the sequence does not hold", when=beyond),
     Difference(ANY, "requires_grad|is_leaf", r"[rv]\d+(\[\d+\])*: [01]", "[01]",
                "integers and bools want no gradient; PyTorch lets one require it that a differentiable number was written into", when=integers_want),
     Difference("kron", "version", r"v\d+: 0", "1", "kron(out=) counts as the write that it is", line=".*out=.*"),
+    Difference("nanmean", "version", r"v\d+: 2", "1", "nanmean(out=) is one write", line=".*out=.*"),
     Difference("cov", "version", r"v\d+: \d+", r"\d+", "cov does not write to its input: PyTorch counts a write where weights are given"),
     Difference("amin|amax|prod|sum|min|max|all|any|mean|nansum|logsumexp|norm", "value", r"[rv]\d+\[\d+\] = .*", ANY,
                "a reduction into its own input reads it first; PyTorch reads what it has begun to write", line=".*out=.*", when=into_itself),
@@ -93,7 +99,10 @@ DIFFERENCES = [
 ]
 DIFFERENCES += [
     Difference("backward", "version", r"v\d+\.grad: \d+", r"\d+", "how often backward writes to a gradient as it adds to it is its own matter"),
-    Difference("backward", "gradient", r"no v\d+\.grad", ANY, "the gradient of norm(0) is 0, and not none", program=r"norm\(.*\b0\b"),
+    Difference("backward", "gradient|result", r"no v\d+\.grad|r\d+ = None", ANY, "the gradient of norm(0) is 0, and not none", program=r"norm\((.*, )?(p=)?0\b"),
+    Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[(.*, )?0(, .*)?\]", "the gradient of a mean is one number expanded; PyTorch divides every copy of it",
+               program=r"mean"),
+    Difference("backward", "requires_grad", r"r\d+\[\d+\]: [01]", "[01]", "a gradient on which nothing more depends requires none", line=".*create_graph=True.*"),
     Difference("backward", "gradient", r"no v\d+\.grad", ANY, "a view of a leaf that is itself a view is the leaf's: PyTorch, after a write under "
                "no_grad, has it belong to the leaf's base", program=r"no_grad\(\): .*_\("),
     Difference("backward", "gradient", r"v\d+\.grad\[\d+\] = nan .*", r"-?inf", "where a norm's slope is 0, an infinite gradient goes no further: no 0 * inf",
