@@ -387,10 +387,10 @@ def apply_(self, function):
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
-@_method("squeeze_(Tensor input)", "squeeze_(Tensor input, int dim)", "squeeze_(Tensor input, int[] dim)")
-def squeeze_(self, dim=None):
+@_method("squeeze_(Tensor input)", "squeeze_(Tensor input, int[1] dim)", "squeeze_(Tensor input, size dim)")
+def squeeze_(self, *dim, **kw):
     """squeeze, in place"""
-    return _C._set_view(self, self.squeeze() if dim is None else self.squeeze(dim))
+    return _C._set_view(self, self.squeeze(*dim, **kw))
 
 
 @_method("unsqueeze_(Tensor input, int dim)")
