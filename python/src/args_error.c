@@ -85,7 +85,7 @@ static void add_signature(text *t, const py_signature *s, bool method)
     add(t, ")");
 }
 
-/* "(Tensor, str, dim=int, )": the types of what was given */
+/* "(Tensor, str, out=Tensor, dim=int)", "(dim=int, )": the types of what was given; those with names the last one first */
 static void add_given(text *t, py_arguments a)
 {
     char name[64];
@@ -95,15 +95,26 @@ static void add_given(text *t, py_arguments a)
         add(t, i ? ", " : "");
         add(t, py_type_name(a.args[i], name, sizeof name));
     }
-    for (Py_ssize_t i = 0; i < named && i < 20; i++) {
+    for (Py_ssize_t i = named - 1; i >= 0; i--) {
         const char *key = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(a.names, i), NULL);
-        add(t, a.nargs || i ? ", " : "");
+        add(t, a.nargs ? ", " : "");
         add(t, key ? key : "?");
         add(t, "=");
         add(t, py_type_name(a.args[a.nargs + i], name, sizeof name));
+        add(t, a.nargs ? "" : ", ");
     }
     add(t, ")");
     PyErr_Clear();
+}
+
+/* "out, alpha" */
+static void add_names(text *t, py_arguments a)
+{
+    for (Py_ssize_t i = PyTuple_Size(a.names) - 1; i >= 0; i--) {
+        const char *key = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(a.names, i), NULL);
+        add(t, key ? key : "?");
+        add(t, i ? ", " : "");
+    }
 }
 
 static void say_missing(const py_function *f, const py_mismatch *m)
@@ -152,11 +163,44 @@ static void say_type(const py_function *f, const py_mismatch *m, bool method)
                      m->position + 1 - method, kind_text(m->param), got);
 }
 
+static int own_signatures(const py_function *f)
+{
+    int n = 0;
+    while (n < f->signatures && !f->parsed[n].older)
+        n++;
+    return n;
+}
+
+/* A method of nothing but its tensor: CPython's own errors, in PyTorch. */
+static bool takes_none(const py_function *f)
+{
+    const py_signature *s = &f->parsed[0];
+    return own_signatures(f) == f->signatures && f->signatures == 1 &&
+           s->params - (s->param[s->params - 1].keyword && !strcmp(s->param[s->params - 1].name, "out")) == 1;
+}
+
+/* Is one signature here two in PyTorch, of a tensor and of a number? Those of arithmetic by its shortest names are one. */
+static bool has_two_kinds(const py_function *f, int which)
+{
+    static const char *const one[] = {"add", "sub", "mul", "div"};
+    const size_t n = strcspn(f->name, "_") == strlen(f->name) - 1 ? strlen(f->name) - 1 : strlen(f->name);
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++)
+        if (which == 0 && strlen(one[i]) == n && !strncmp(one[i], f->name, n))
+            return false;
+    for (int k = 0; k < f->parsed[which].params; k++)
+        if (f->parsed[which].param[k].kind == PY_OPERAND)
+            return true;
+    return false;
+}
+
 int py_plausible(const py_function *f, py_arguments a)
 {
     const Py_ssize_t given = a.nargs + (a.names ? PyTuple_Size(a.names) : 0) + (a.self != NULL);
-    int found = -1, n = 0, own = 0;
-    for (int i = 0; i < f->signatures && !f->parsed[i].older; i++, own++) {
+    const int own = own_signatures(f);
+    int found = -1, n = 0;
+    if (own == 1 && own == f->signatures && !has_two_kinds(f, 0))
+        return 0;
+    for (int i = 0; i < own; i++) {
         const py_signature *s = &f->parsed[i];
         int least = 0, most = 0;
         for (int k = 0; k < s->params; k++) {
@@ -166,9 +210,9 @@ int py_plausible(const py_function *f, py_arguments a)
         if (given < least || given > most)
             continue;
         found = i;
-        n++;
+        n += 1 + has_two_kinds(f, i);
     }
-    return own == 1 ? 0 : n == 1 ? found : -1;
+    return n == 1 ? found : -1;
 }
 
 int py_warn_older(const py_function *f, int which, bool method)
@@ -193,11 +237,28 @@ int py_warn_older(const py_function *f, int which, bool method)
 void py_arguments_error(const py_function *f, py_arguments a, int only, const py_mismatch *why)
 {
     bool method = a.self != NULL;
+    if (method && takes_none(f)) {
+        if (a.names && PyTuple_Size(a.names))
+            PyErr_Format(PyExc_TypeError, "TensorBase.%s() takes no keyword arguments", f->name);
+        else
+            PyErr_Format(PyExc_TypeError, "TensorBase.%s() takes no arguments (%zd given)", f->name, a.nargs);
+        return;
+    }
     if (only < 0 && why->why != PY_TWICE) {
         text t = {"", 0};
+        const bool alone = own_signatures(f) == 1 && !has_two_kinds(f, 0);
+        if (alone && a.names && PyTuple_Size(a.names)) {
+            add_names(&t, a);
+            PyErr_Format(PyExc_TypeError,
+                         "%s() received an invalid combination of arguments - got unrecognized keyword arguments: %s",
+                         f->name, t.s);
+            return;
+        }
         add_given(&t, a);
-        add(&t, ", but expected one of:\n");
-        for (int i = 0; i < f->signatures; i++)
+        add(&t, alone ? ", but expected " : ", but expected one of:\n");
+        if (alone)
+            add_signature(&t, &f->parsed[0], method);
+        for (int i = 0; i < f->signatures && !alone; i++)
             if (!f->parsed[i].older) {
                 add(&t, " * ");
                 add_signature(&t, &f->parsed[i], method);
