@@ -356,6 +356,7 @@ static int find_name(const py_signature *s, PyObject *name)
 /* Tries one signature. 0: read; otherwise what did not fit is in *why, or (-1) an exception is set. */
 static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_mismatch *why)
 {
+    PyObject *unknown = NULL; /* is said when nothing is missing, as in PyTorch */
     unsigned seen = 0;
     int at = 0;
     memset(why, 0, sizeof *why);
@@ -385,8 +386,10 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
     for (Py_ssize_t i = 0; i < named; i++) {
         PyObject *name = PyTuple_GetItem(a.names, i);
         int k = find_name(s, name);
-        if (k < 0 || (a.self && !strcmp(s->param[k].name, "out"))) /* functions take out=, methods do not */
-            return py_mismatch_name(why, name);
+        if (k < 0 || (a.self && !strcmp(s->param[k].name, "out"))) { /* functions take out=, methods do not */
+            unknown = unknown ? unknown : name;
+            continue;
+        }
         if (seen & 1U << k)
             return py_mismatch_twice(why, name);
         int status = read_argument(&s->param[k], a.args[a.nargs + i], v);
@@ -397,7 +400,7 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
     for (int i = 0; i < s->params; i++)
         if (s->param[i].required && !(seen & 1U << i))
             return py_mismatch_missing(why, s, seen);
-    return 0;
+    return unknown ? py_mismatch_name(why, unknown) : 0;
 }
 
 static void free_lists(const py_signature *s, py_value *v)

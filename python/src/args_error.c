@@ -193,6 +193,16 @@ static bool has_two_kinds(const py_function *f, int which)
     return false;
 }
 
+/* Is there no out= where the second operand is a number? Of the longer names of arithmetic. */
+static bool number_has_no_out(const py_function *f)
+{
+    static const char *const names[] = {"subtract", "multiply", "divide", "true_divide"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], f->name))
+            return true;
+    return false;
+}
+
 int py_plausible(const py_function *f, py_arguments a)
 {
     const Py_ssize_t given = a.nargs + (a.names ? PyTuple_Size(a.names) : 0) + (a.self != NULL);
@@ -210,7 +220,7 @@ int py_plausible(const py_function *f, py_arguments a)
         if (given < least || given > most)
             continue;
         found = i;
-        n += 1 + has_two_kinds(f, i);
+        n += 1 + (has_two_kinds(f, i) && (a.self || given < most || !number_has_no_out(f)));
     }
     return n == 1 ? found : -1;
 }

@@ -308,7 +308,7 @@ def test_in_place_calls_that_fail_change_nothing():
 def test_out_is_for_functions_not_for_methods():
     x, o = torch.tensor([3.0, 4.0]), torch.empty(2)
     for method in (lambda: x.add(1, out=o), lambda: x.hypot(x, out=o), lambda: x.exp(out=o), lambda: x.deg2rad_(out=o), lambda: x.mul_(2, out=o)):
-        with pytest.raises(TypeError, match="got an unexpected keyword argument 'out'"):
+        with pytest.raises(TypeError, match="got an unexpected keyword argument 'out'|takes no keyword arguments|invalid combination of arguments"):
             method()
     pair = (torch.empty(0), torch.empty(0, dtype=torch.int64))
     for function in (torch.sort, torch.max, torch.min, torch.topk):

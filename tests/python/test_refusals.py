@@ -267,6 +267,77 @@ NN = [
     ('F.pad(x,(1.5,1))', 'TypeError', "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type float at pos 0"),
 ]
 
+ARGUMENTS = [
+    ('torch.less(v,torch.float32)', 'TypeError', 'less() received an invalid combination of arguments - got (Tensor, torch.dtype), but expected one of:'),
+    ('v.less(torch.float32)', 'TypeError', 'less() received an invalid combination of arguments - got (torch.dtype), but expected one of:'),
+    ("torch.less(v,'a',out=v)", 'TypeError', 'less() received an invalid combination of arguments - got (Tensor, str, out=Tensor), but expected one of:'),
+    ('v.less(1,out=v)', 'TypeError', 'less() received an invalid combination of arguments - got (int, out=Tensor), but expected one of:'),
+    ('v.less(1,2)', 'TypeError', 'less() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('v.less()', 'TypeError', 'less() received an invalid combination of arguments - got (), but expected one of:'),
+    ('v.less(bogus=1)', 'TypeError', 'less() received an invalid combination of arguments - got (bogus=int, ), but expected one of:'),
+    ('v.add(1,2,3,4)', 'TypeError', 'add() received an invalid combination of arguments - got (int, int, int, int), but expected (Tensor other, *, Number alpha = 1)'),
+    ('v.add(1,alpha=2,out=v)', 'TypeError', 'add() received an invalid combination of arguments - got unrecognized keyword arguments: out, alpha'),
+    ('torch.add(v,1,alpha=1,out=v,bogus=2)', 'TypeError', 'add() received an invalid combination of arguments - got unrecognized keyword arguments: bogus, out, alpha'),
+    ('v.add()', 'TypeError', 'add() received an invalid combination of arguments - got (), but expected (Tensor other, *, Number alpha = 1)'),
+    ('v.clamp_min([])', 'TypeError', 'clamp_min() received an invalid combination of arguments - got (list), but expected one of:'),
+    ('v.clamp_min(1,2)', 'TypeError', 'clamp_min() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('v.masked_fill([],1)', 'TypeError', 'masked_fill() received an invalid combination of arguments - got (list, int), but expected one of:'),
+    ('v.masked_fill(v,1,out=v)', 'TypeError', 'masked_fill() received an invalid combination of arguments - got (Tensor, int, out=Tensor), but expected one of:'),
+    ('v.lerp([],1)', 'TypeError', 'lerp() received an invalid combination of arguments - got (list, int), but expected one of:'),
+    ('v.lerp(v,[])', 'TypeError', 'lerp() received an invalid combination of arguments - got (Tensor, list), but expected one of:'),
+    ('v.lerp(v,1,out=v)', 'TypeError', 'lerp() received an invalid combination of arguments - got (Tensor, int, out=Tensor), but expected one of:'),
+    ("v.fill_('a')", 'TypeError', 'fill_() received an invalid combination of arguments - got (str), but expected one of:'),
+    ('v.fill_()', 'TypeError', 'fill_() received an invalid combination of arguments - got (), but expected one of:'),
+    ('v.where(v,v,out=v)', 'TypeError', 'where() received an invalid combination of arguments - got (Tensor, Tensor, out=Tensor), but expected one of:'),
+    ("v.floor_divide('a')", 'TypeError', 'floor_divide() received an invalid combination of arguments - got (str), but expected one of:'),
+    ('v.abs(out=v)', 'TypeError', 'TensorBase.abs() takes no keyword arguments'),
+    ('v.abs(1)', 'TypeError', 'TensorBase.abs() takes no arguments (1 given)'),
+    ('v.abs_(1)', 'TypeError', 'TensorBase.abs_() takes no arguments (1 given)'),
+    ('v.relu(1)', 'TypeError', 'TensorBase.relu() takes no arguments (1 given)'),
+    ('v.exp(bogus=1)', 'TypeError', 'TensorBase.exp() takes no keyword arguments'),
+    ('v.logical_not(1)', 'TypeError', 'TensorBase.logical_not() takes no arguments (1 given)'),
+    ('v.sigmoid(1)', 'TypeError', 'TensorBase.sigmoid() takes no arguments (1 given)'),
+    ('v.t(1)', 'TypeError', 'TensorBase.t() takes no arguments (1 given)'),
+    ('v.trace(1)', 'TypeError', 'TensorBase.trace() takes no arguments (1 given)'),
+    ('v.isnan(1)', 'TypeError', 'TensorBase.isnan() takes no arguments (1 given)'),
+    ('v.isinf(1)', 'TypeError', 'TensorBase.isinf() takes no arguments (1 given)'),
+    ('v.detach(1)', 'TypeError', 'TensorBase.detach() takes no arguments (1 given)'),
+    ('v.argwhere(1)', 'TypeError', 'TensorBase.argwhere() takes no arguments (1 given)'),
+    ('v.ravel(1)', 'TypeError', 'TensorBase.ravel() takes no arguments (1 given)'),
+    ('v.square(1)', 'TypeError', 'TensorBase.square() takes no arguments (1 given)'),
+    ('v.zero_(1)', 'TypeError', 'TensorBase.zero_() takes no arguments (1 given)'),
+    ('v.isfinite(1)', 'TypeError', 'TensorBase.isfinite() takes no arguments (1 given)'),
+    ('v.positive(1)', 'TypeError', 'TensorBase.positive() takes no arguments (1 given)'),
+    ('v.reciprocal(bogus=1)', 'TypeError', 'TensorBase.reciprocal() takes no keyword arguments'),
+    ("v.remainder('a')", 'TypeError', 'remainder() received an invalid combination of arguments - got (str), but expected one of:'),
+    ("v.fmod('a')", 'TypeError', 'fmod() received an invalid combination of arguments - got (str), but expected one of:'),
+    ("torch.fmod(v,'a')", 'TypeError', 'fmod() received an invalid combination of arguments - got (Tensor, str), but expected one of:'),
+    ("torch.remainder(v,'a')", 'TypeError', 'remainder() received an invalid combination of arguments - got (Tensor, str), but expected one of:'),
+    ('torch.remainder(v,1,2)', 'TypeError', 'remainder() received an invalid combination of arguments - got (Tensor, int, int), but expected one of:'),
+    ('torch.eq(v)', 'TypeError', 'eq() received an invalid combination of arguments - got (Tensor), but expected one of:'),
+    ('torch.eq(v,v,v)', 'TypeError', 'eq() received an invalid combination of arguments - got (Tensor, Tensor, Tensor), but expected one of:'),
+    ('v.div(1,bogus=1)', 'TypeError', 'div() received an invalid combination of arguments - got (int, bogus=int), but expected one of:'),
+    ('v.div(1,rounding_mode=1)', 'TypeError', 'div() received an invalid combination of arguments - got (int, rounding_mode=int), but expected one of:'),
+    ('v.div(1,2)', 'TypeError', 'div() received an invalid combination of arguments - got (int, int), but expected one of:'),
+    ('v.div()', 'TypeError', 'div() received an invalid combination of arguments - got (), but expected one of:'),
+    ('v.div(1,out=v)', 'TypeError', 'div() received an invalid combination of arguments - got (int, out=Tensor), but expected one of:'),
+    ('torch.div(v,1,bogus=1)', 'TypeError', 'div() received an invalid combination of arguments - got (Tensor, int, bogus=int), but expected one of:'),
+    ("v.divide('a')", 'TypeError', 'divide() received an invalid combination of arguments - got (str), but expected one of:'),
+    ('v.divide(1,bogus=1)', 'TypeError', 'divide() received an invalid combination of arguments - got (int, bogus=int), but expected one of:'),
+    ("v.multiply('a')", 'TypeError', 'multiply() received an invalid combination of arguments - got (str), but expected one of:'),
+    ('v.multiply(1,out=v)', 'TypeError', 'multiply() received an invalid combination of arguments - got (int, out=Tensor), but expected one of:'),
+    ("v.true_divide('a')", 'TypeError', 'true_divide() received an invalid combination of arguments - got (str), but expected one of:'),
+    ('v.true_divide(other=v,out=v)', 'TypeError', 'true_divide() received an invalid combination of arguments - got (out=Tensor, other=Tensor, ), but expected one of:'),
+    ('v.subtract_(v,alpha=0,bogus=1)', 'TypeError', 'subtract_() received an invalid combination of arguments - got (Tensor, bogus=int, alpha=int), but expected one of:'),
+    ('v.sub(1,alpha=0,bogus=1)', 'TypeError', 'sub() received an invalid combination of arguments - got unrecognized keyword arguments: bogus, alpha'),
+    ('torch.sub(v)', 'TypeError', 'sub() received an invalid combination of arguments - got (Tensor), but expected (Tensor input, Tensor other, *, Number alpha = 1, Tensor out = None)'),
+    ('v.sub_()', 'TypeError', 'sub_() received an invalid combination of arguments - got (), but expected (Tensor other, *, Number alpha = 1)'),
+    ('v.addcmul(v,v,value=1,out=v)', 'TypeError', 'addcmul() received an invalid combination of arguments - got unrecognized keyword arguments: out, value'),
+    ('v.addcmul(v)', 'TypeError', 'addcmul() received an invalid combination of arguments - got (Tensor), but expected (Tensor tensor1, Tensor tensor2, *, Number value = 1)'),
+    ('v.sum(out=v)', 'TypeError', 'sum() received an invalid combination of arguments - got (out=Tensor, ), but expected one of:'),
+    ('v.div_(rounding_mode=None)', 'TypeError', 'div_() missing 1 required positional arguments: "other"'),
+]
+
 
 def check(source, kind, want, device="cpu"):
     names = {"torch": torch, "F": F}
@@ -284,14 +355,14 @@ def check(source, kind, want, device="cpu"):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("row", FUNCTIONS + OUT + NN, ids=lambda row: row[0])
+@pytest.mark.parametrize("row", FUNCTIONS + OUT + NN + ARGUMENTS, ids=lambda row: row[0])
 def test_as_pytorch(row):
     check(*row)
 
 
 @on_gpus(1, imports=START + f"import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})\n")
 def test_as_pytorch_on_a_gpu():
-    from test_refusals import FUNCTIONS, NN, OUT, check
+    from test_refusals import ARGUMENTS, FUNCTIONS, NN, OUT, check
 
-    for row in FUNCTIONS + OUT + NN:
+    for row in FUNCTIONS + OUT + NN + ARGUMENTS:
         check(*row, device="cuda")
