@@ -421,9 +421,20 @@ static sharing shared_by(tn_tensor *out, tn_tensor *in)
     return a0 == b0 && a1 == b1 && same_shape(tn_tensor_stride(out), tn_tensor_stride(in)) ? EQUAL : FREE;
 }
 
+/* What shows one element twice is refused when it is written. */
+static bool is_expanded(tn_tensor *t)
+{
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    bool expanded = false;
+    for (int32_t d = 0; d < shape.ndim; d++)
+        expanded |= shape.dim[d] > 1 && !stride.dim[d];
+    return expanded;
+}
+
 bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in)
 {
-    if ((first ? rules[rule].first : rules[rule].others) <= shared_by(out, in))
+    sharing least = first ? rules[rule].first : rules[rule].others;
+    if (is_expanded(out) || least <= shared_by(out, in))
         return true;
     PyErr_SetString(PyExc_RuntimeError,
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "

@@ -601,6 +601,13 @@ def test_what_is_written_while_it_is_read(device):
         with pytest.raises(RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor refer"):
             write()
     assert y.tolist() == [0, 1, 2, 3, 4, 5] and ind.tolist() == [2, 1, 0]
+    leaf = torch.ones(1, device=device, requires_grad=True)  # in PyTorch's order: leaves, memory, shapes; logical ones write leaves
+    for write, text in ((lambda: leaf.add_(y), "a leaf Variable"), (lambda: leaf.expand(3).add_(y), "a view of a leaf Variable"),
+                        (lambda: leaf.expand(3).logical_or_(y), "unsupported operation: more than one"),
+                        (lambda: leaf.logical_or_(y), "output with shape")):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"^{text}"):
+            write()
+    assert leaf.logical_not_().tolist() == [0] and leaf.requires_grad
     mask = torch.tensor([True, False, True, False, False, False], device=device)
     for value in (7.0, torch.tensor(7.0, device=device)):
         x = torch.zeros(3, 1, device=device)
