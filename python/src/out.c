@@ -16,7 +16,8 @@ typedef enum sharing { FREE, EQUAL, NOTHING } sharing;
 
 #define EXACT "Expected out tensor to have dtype %r, but got %o instead"
 
-/* In texts: %O out's dtype as PyTorch's classes are called, %o as C++'s types are; %R and %r the result's; %b is it int32; %f the function. */
+/* In texts: %O out's dtype as PyTorch's classes are called, %o as C++'s types are; %R and %r the result's; %b is that int32;
+ * %f the function. */
 static const struct {
     const char *word;
     demand want;
