@@ -47,7 +47,7 @@ DTYPES.update({alias: DTYPES[name] for alias, name in _ALIASES.items()})
 
 
 # how Python and Tenon refuse complex numbers
-_COMPLEX = re.compile(r"unsupported operand.*'complex'|Tenon has no complex numbers|must be .*, not complex|not complex$")
+_COMPLEX = re.compile(r"unsupported operand.*'complex'|Tenon has no complex numbers|must be .*, not complex|not complex$|got \([^)]*\bcomplex\b")
 
 
 class Absent:
