@@ -637,8 +637,8 @@ def test_index_copy_of_one_element(to, of, device):
     ((3, 2), [1], (2,), IndexError, "When source and destination are not scalars, their dimensionality must match. Source dimensionality (1), "
      "destination dimensionality (2)"),
     ((3, 2), [1, 2], (1, 2), IndexError, "Number of indices (2) should be equal to source.size(dim) (1)"),
-    ((3, 2), [1], (1, 3), RuntimeError, "Source/destination tensor must have same slice shapes. Destination slice shape: [2] at dimension 0 and "
-     "source slice shape: [3] at dimension 0.")])  # fmt: skip
+    ((3, 2), [1], (1, 3), RuntimeError, "Source/destination tensor must have same slice shapes. Destination slice shape: 2 at dimension 0 and "
+     "source slice shape: 3 at dimension 0.")])  # fmt: skip
 def test_index_copy_refuses(to, index, of, error, text):
     with pytest.raises(error) as caught:
         torch.zeros(to).index_copy_(0, torch.tensor(index), torch.ones(of))
