@@ -158,7 +158,7 @@ static PyObject *tensor_of(held *h, PyObject *array, bool *owned)
     if (view->ndim > TN_MAX_DIMS)
         return PyErr_Format(PyExc_ValueError, "the array has %d dimensions, tensors have at most %d", view->ndim,
                             TN_MAX_DIMS);
-    if (strides_of(view, stride) || (view->readonly && warn_read_only()))
+    if (strides_of(view, stride))
         return NULL;
     for (int i = 0; i < view->ndim; i++)
         shape[i] = view->shape[i];
@@ -173,7 +173,7 @@ static PyObject *tensor_of(held *h, PyObject *array, bool *owned)
     return py_wrap(t);
 }
 
-PyObject *py_from_numpy(PyObject *array)
+PyObject *py_from_numpy(PyObject *array, bool copied)
 {
     held *h = calloc(1, sizeof *h);
     if (!h)
@@ -184,8 +184,8 @@ PyObject *py_from_numpy(PyObject *array)
                    ? wrong_dtype(array)
                    : NULL;
     }
-    bool owned;
-    PyObject *t = tensor_of(h, array, &owned);
+    bool owned = false, refused = !copied && h->view.readonly && warn_read_only();
+    PyObject *t = refused ? NULL : tensor_of(h, array, &owned);
     if (!owned)
         let_go(h);
     return t;

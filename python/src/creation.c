@@ -34,6 +34,13 @@ tn_tensor *call_arange_any(const py_value *v)
 
 /* ---- from data ---- */
 
+/* The device that is asked for: by the call, or by a default that is not the CPU. Else none: data stays where it is. */
+static tn_device wanted(tn_device device)
+{
+    tn_device usual = tn_get_default_device();
+    return device.type || usual.type == TN_DEVICE_CPU ? device : usual;
+}
+
 PyObject *py_grad_needs_floating(void)
 {
     PyErr_SetString(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients");
@@ -62,7 +69,7 @@ PyObject *run_tensor(PyObject *self, py_value *v, int which)
                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
                      1))
         return NULL;
-    PyObject *t = py_tensor_from_data(data, v[1].dtype, v[2].device);
+    PyObject *t = py_tensor_from_data(data, v[1].dtype, wanted(v[2].device));
     if (t && v[4].s.v.i) {
         PyObject *pinned = py_wrap((tn_pin_memory_at)("", py_t(t)));
         Py_DECREF(t);
@@ -91,14 +98,14 @@ static PyObject *shared_or_new(PyObject *data, tn_dtype dtype, tn_device device,
     if (py_is_tensor(data))
         return converted(Py_NewRef(data), dtype, device, copy);
     if (py_is_ndarray(data))
-        return converted(py_from_numpy(data), dtype, device.type ? device : tn_get_default_device(), copy);
+        return converted(py_from_numpy(data, copy), dtype, device.type ? device : tn_get_default_device(), copy);
     return py_tensor_from_data(data, dtype, device);
 }
 
 PyObject *run_as_tensor(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return shared_or_new(v[0].u.object, v[1].dtype, v[2].device, false);
+    return shared_or_new(v[0].u.object, v[1].dtype, wanted(v[2].device), false);
 }
 
 /* The memory of a tensor, a capsule, an array or a buffer as a tensor. */
@@ -106,7 +113,7 @@ static PyObject *shared(PyObject *data)
 {
     return py_is_tensor(data)           ? Py_NewRef(data)
            : PyCapsule_CheckExact(data) ? py_from_dlpack(data)
-                                        : py_from_numpy(data);
+                                        : py_from_numpy(data, false);
 }
 
 /* What asarray(copy=False) refuses: t, of the data's memory, is not what is asked for. */
@@ -116,7 +123,9 @@ static PyObject *refuse_copy(PyObject *t, tn_dtype dtype, tn_device device)
     if (x && dtype && dtype != tn_tensor_dtype(x))
         PyErr_Format(PyExc_ValueError, "can't alias tensor with dtype '%s' into dtype '%s'.",
                      py_scalar_type_name(tn_tensor_dtype(x)), py_scalar_type_name(dtype));
-    else if (x && device.type && device.type != tn_tensor_device(x).type)
+    else if (x && device.type &&
+             (device.type != tn_tensor_device(x).type ||
+              (device.index >= 0 && device.type == TN_DEVICE_CUDA && device.index != tn_tensor_device(x).index)))
         PyErr_Format(PyExc_ValueError, "can't alias tensor from device '%s' to '%s'.",
                      tn_device_text(tn_tensor_device(x)).s, tn_device_text(device).s);
     else
@@ -130,6 +139,7 @@ PyObject *run_asarray(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     PyObject *data = v[0].u.object;
+    tn_device device = wanted(v[2].device);
     bool buffer =
         !py_is_tensor(data) && !py_is_ndarray(data) && !py_is_numpy_scalar(data) && PyObject_CheckBuffer(data);
     bool copy = v[3].given && v[3].s.v.i, never = v[3].given && !copy;
@@ -138,9 +148,9 @@ PyObject *run_asarray(PyObject *self, py_value *v, int which)
                             "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ");
     if (never && !buffer && !py_is_tensor(data) && !py_is_ndarray(data) && !PyCapsule_CheckExact(data))
         return PyErr_Format(PyExc_ValueError, "can't alias arbitrary sequence into a tensor.");
-    PyObject *t = never    ? refuse_copy(shared(data), v[1].dtype, v[2].device)
-                  : buffer ? converted(py_from_numpy(data), v[1].dtype, v[2].device, copy)
-                           : shared_or_new(data, v[1].dtype, v[2].device, copy);
+    PyObject *t = never    ? refuse_copy(shared(data), v[1].dtype, device)
+                  : buffer ? converted(py_from_numpy(data, copy), v[1].dtype, device, copy)
+                           : shared_or_new(data, v[1].dtype, device, copy);
     return with_grad(t, v[4].s.v.i != 0);
 }
 
@@ -151,7 +161,7 @@ PyObject *run_from_numpy(PyObject *self, py_value *v, int which)
     if (!py_is_ndarray(v[0].u.object))
         return PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)",
                             py_type_name(v[0].u.object, name, sizeof name));
-    return py_from_numpy(v[0].u.object);
+    return py_from_numpy(v[0].u.object, false);
 }
 
 /* slots: data dtype count offset requires_grad */
@@ -182,10 +192,33 @@ static PyObject *of_sizes(PyObject *args)
         (tn_empty_opt)((tn_dims){(int32_t)n, shape}, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
 }
 
+/* Tensor(..., device=...): the CPU, and of no tensor. */
+static int check_older_device(PyObject *first, PyObject *kwds)
+{
+    PyObject *given = PyDict_GetItemString(kwds, "device");
+    tn_device device;
+    if (!given || given == Py_None)
+        return 0;
+    int status = py_device_from(given, &device);
+    if (status)
+        return PyErr_Occurred()
+                   ? -1
+                   : (PyErr_SetString(PyExc_TypeError, "new(): argument 'device' must be torch.device"), -1);
+    if (first && py_is_tensor(first))
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
+                        "Use torch.tensor(...) or torch.as_tensor(...) instead.");
+    else if (device.type != TN_DEVICE_CPU)
+        PyErr_Format(PyExc_RuntimeError, "legacy constructor expects device type: cpu but device type: %s was passed",
+                     device.type == TN_DEVICE_CUDA ? "cuda" : "meta");
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
     PyObject *first = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL, *made;
-    (void)kwds; /* a subclass's own */
+    if (kwds && type == py_tensor_type && check_older_device(first, kwds)) /* those of a subclass are its own */
+        return NULL;
     if (first && py_is_tensor(first))
         made = py_wrap(tn_detach(py_t(first)));
     else if (first && Py_IS_TYPE(first, py_size_type))

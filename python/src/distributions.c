@@ -3,6 +3,7 @@
 #include "functions.h"
 #include "generator.h"
 
+#include <float.h>
 #include <math.h>
 
 /* A call under way: what refused it is raised once the GIL is back. */
@@ -137,7 +138,8 @@ static tn_tensor *log_uniform(const tn_tensor *x)
 
 static tn_tensor *exponential_of(work *w)
 {
-    return tn_mul(log_uniform(w->x), -1 / w->a);
+    double least = tn_tensor_dtype(w->x) == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
+    return tn_mul(tn_clamp_max(log_uniform(w->x), -least / 2), -1 / w->a);
 }
 
 static tn_tensor *log_normal_of(work *w)
@@ -309,5 +311,13 @@ PyObject *run_multinomial(PyObject *self, py_value *v, int which)
     if (!tn_dtype_is_floating_point(tn_tensor_dtype(w.x)))
         return PyErr_Format(PyExc_RuntimeError, "multinomial only supports floating-point dtypes for input, got: %s",
                             py_scalar_type_name(tn_tensor_dtype(w.x)));
+    tn_tensor *out = v[4].given ? v[4].s.v.t : NULL;
+    if (out && !tn_device_equal(tn_tensor_device(out), tn_tensor_device(w.x)))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
+                            tn_device_text(tn_tensor_device(w.x)).s, tn_device_text(tn_tensor_device(out)).s);
+    if (out && tn_tensor_dtype(out) != TN_I64)
+        return PyErr_Format(PyExc_RuntimeError, "multinomial expects Long tensor out, got: %s",
+                            py_scalar_type_name(tn_tensor_dtype(out)));
     return fresh("multinomial", multinomial_of, &w, &v[3], &v[4]);
 }

@@ -42,6 +42,16 @@ static int too_deep(PyObject *o)
     return -1;
 }
 
+static int unknown_shape(PyObject *o)
+{
+    PyErr_Clear();
+    PyObject *name = PyType_GetName(Py_TYPE(o));
+    if (name)
+        PyErr_Format(PyExc_ValueError, "could not determine the shape of object type '%U'", name);
+    Py_XDECREF(name);
+    return -1;
+}
+
 static int find_shape(PyObject *o, survey *s)
 {
     PyObject *at = Py_NewRef(o);
@@ -58,7 +68,7 @@ static int find_shape(PyObject *o, survey *s)
         PyObject *first = PySequence_GetItem(at, 0);
         Py_DECREF(at);
         if (!first)
-            return -1;
+            return unknown_shape(o);
         at = first;
     }
     int status = s->ndim && is_text(at) ? too_deep(at) : 0;
@@ -140,7 +150,9 @@ static int each_number(PyObject *o, const survey *s, int level, leaf *f, void *c
     int status = n < 0 ? -1 : n == s->shape[level] ? 0 : ragged(s->shape[level], level, n);
     for (Py_ssize_t i = 0; !status && i < n; i++) { /* a list may shrink while its items are read: GetItem checks */
         PyObject *item = PySequence_GetItem(o, i);
-        status = item ? each_number(item, s, level + 1, f, ctx) : -1;
+        if (item == o)
+            PyErr_SetString(PyExc_TypeError, "new(): self-referential lists are incompatible");
+        status = item && item != o ? each_number(item, s, level + 1, f, ctx) : -1;
         Py_XDECREF(item);
     }
     return status;
@@ -336,7 +348,7 @@ PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device)
     if (!array)
         return from_sequence(data, dtype, device);
     PyObject *ndarray = py_is_ndarray(data) ? Py_NewRef(data) : PyObject_CallMethod(data, "__array__", NULL);
-    PyObject *shared = ndarray ? py_from_numpy(ndarray) : NULL;
+    PyObject *shared = ndarray ? py_from_numpy(ndarray, true) : NULL;
     PyObject *t = shared ? copy_of(py_t(shared), dtype, device.type ? device : tn_get_default_device()) : NULL;
     Py_XDECREF(shared);
     Py_XDECREF(ndarray);

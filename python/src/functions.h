@@ -59,8 +59,8 @@ PY_DECLARE(baddbmm_full)
     X(normal_) X(random_) X(bernoulli) X(bernoulli_) X(exponential_) X(log_normal_) X(cauchy_) X(geometric_) \
     X(multinomial)
 /* clang-format on */
-#define PY_CUDA_RUNS(X)  X(record_stream)                                        /* cuda_stream.c */
-#define PY_INDEX_RUNS(X) X(index_put) X(index_put_) X(index_fill) X(index_fill_) /* index.c */
+#define PY_CUDA_RUNS(X)  X(record_stream)                                                        /* cuda_stream.c */
+#define PY_INDEX_RUNS(X) X(index_put) X(index_put_) X(index_fill) X(index_fill_) X(masked_fill_) /* index.c */
 #define PY_DECLARE(name) PyObject *run_##name(PyObject *self, py_value *v, int which);
 PY_HAND_RUNS(PY_DECLARE)
 PY_RANDOM_RUNS(PY_DECLARE)

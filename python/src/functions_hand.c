@@ -495,6 +495,8 @@ static PyObject *nonzero_tuple(tn_tensor *condition)
 PyObject *run_nonzero(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
+    if (v[1].s.v.i && v[2].given) /* 'out', behind the slots */
+        return PyErr_Format(PyExc_RuntimeError, "nonzero does not support the out kwarg when as_tuple is True");
     return v[1].s.v.i ? nonzero_tuple(v[0].s.v.t) : py_wrap(tn_nonzero_at("", v[0].s.v.t));
 }
 
@@ -590,7 +592,8 @@ static bool sections_from_tensor(py_value *v)
     if (tn_tensor_device(t).type != TN_CPU.type)
         PyErr_Format(PyExc_RuntimeError, "%s be on cpu, but it's on %s", name, tn_device_text(tn_tensor_device(t)).s);
     else if (tn_tensor_dtype(t) != TN_I64)
-        PyErr_Format(PyExc_RuntimeError, "%s have dtype of long, but got %s", name, tn_dtype_name(tn_tensor_dtype(t)));
+        PyErr_Format(PyExc_RuntimeError, "%s have dtype of long, but got %s", name,
+                     py_scalar_type_name(tn_tensor_dtype(t)));
     else if (tn_tensor_ndim(t) > 1)
         PyErr_Format(PyExc_RuntimeError,
                      "%s be a zero-dimensional or one-dimensional tensor, but got a tensor with %d dims", name,

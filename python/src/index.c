@@ -19,7 +19,7 @@ typedef struct indexing {
     int64_t end;                /* behind the last dimension that has an index */
     tn_tensor *index[MOST + 1]; /* of each dimension of the view: an owned tensor, or TN_NONE */
     tn_tensor *given[MOST + 1]; /* the same for the library; borrowed */
-    bool bytes;                 /* one of them was a mask of uint8 */
+    int bytes;                  /* how many of them were masks of uint8 */
 } indexing;
 
 static void indexing_free(indexing *x)
@@ -127,7 +127,7 @@ static int take_truth(indexing *x, const tn_tensor *t)
 static int record_mask(indexing *x, tn_tensor *t)
 {
     bool bytes = tn_tensor_dtype(t) == TN_U8;
-    x->bytes |= bytes;
+    x->bytes += bytes;
     return record(x, bytes ? tn_ne_at("", tn_scalar_t(t), tn_scalar_i(0)) : tn_retain(t), tn_tensor_ndim(t));
 }
 
@@ -308,11 +308,12 @@ static tn_tensors indices(indexing *x)
 
 static int warn_bytes(const indexing *x)
 {
-    return x->bytes ? PyErr_WarnEx(PyExc_UserWarning,
-                                   "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-                                   "instead.",
-                                   1)
-                    : 0;
+    int status = 0;
+    for (int i = 0; i < x->bytes && !status; i++)
+        status = PyErr_WarnEx(
+            PyExc_UserWarning,
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", 1);
+    return status;
 }
 
 /* ---- the two doors ---- */
@@ -438,6 +439,11 @@ static bool is_expanded(tn_tensor *t)
     return expanded;
 }
 
+static bool value_is_one(tn_scalar value)
+{
+    return value.kind != TN_SCALAR_TENSOR || !tn_tensor_ndim(value.v.t);
+}
+
 static int warn_expanded(const char *name, const char *also)
 {
     return PyErr_WarnFormat(PyExc_UserWarning, 1,
@@ -514,6 +520,10 @@ static bool put(tn_tensor *t, const py_value *v)
     indexing x;
     tn_tensors list = py_list(&v[1]);
     int status = 0;
+    if (!list.n) {
+        PyErr_SetString(PyExc_RuntimeError, "index_put: at least one index must be given");
+        return false;
+    }
     begin(&x, t);
     for (size_t i = 0; i < list.n && !status; i++) {
         tn_dtype d = tn_tensor_dtype(list.t[i]);
@@ -574,6 +584,26 @@ static bool fill(tn_tensor *t, const py_value *v)
     tn_release(made);
     indexing_free(&x);
     return done;
+}
+
+/* slots: a b c: the tensor, the mask, the value. Of an expanded tensor the masked elements alone are written, as by an index. */
+PyObject *run_masked_fill_(PyObject *self, py_value *v, int which)
+{
+    tn_tensor *x = v[0].s.v.t, *mask = v[1].s.v.t, *r, *shown = NULL;
+    (void)which;
+    bool wide = is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
+    if (wide && warn_expanded("masked_fill_", "mask] = scalar"))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        if (wide) {
+            tn_index_put__options o = {.struct_size = sizeof o, .site = ""};
+            shown = (tn_expand_at)("", mask, tn_tensor_shape(x));
+            r = shown ? (tn_index_put__opt)(x, (tn_tensors){&shown, 1}, v[2].s, &o) : NULL;
+        } else
+            r = tn_masked_fill__at("", x, v[1].s, v[2].s);
+    Py_END_ALLOW_THREADS
+    tn_release(shown);
+    return r ? Py_NewRef(self) : py_raise();
 }
 
 static PyObject *copied(const py_value *v, bool (*write_to)(tn_tensor *t, const py_value *v))

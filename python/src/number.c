@@ -17,7 +17,7 @@ static int operand(PyObject *o, bool left, tn_scalar *out, tn_tensor **made)
         return py_number(o, out);
     if (left) /* as in PyTorch: NumPy's own error follows */
         return 1;
-    PyObject *t = py_from_numpy(o);
+    PyObject *t = py_from_numpy(o, true);
     if (!t)
         return -1;
     *made = tn_retain(py_t(t));

@@ -9,31 +9,52 @@
 
 typedef enum demand { CAST, SAME, TRUTH, FLOATING, ANY } demand;
 
-/* In texts: %O out's dtype as PyTorch's classes are called, %o as C++'s types are; %R and %r the result's; %f the function. */
+/* What 'out' may show of an input's memory. FREE: anything, for the result is made beside it (where PyTorch writes while it
+ * reads, it looks no more than here: its sums and products are wrong then, Tenon's are not). EQUAL: the same elements, but not
+ * a part of them elsewhere. NOTHING. */
+typedef enum sharing { FREE, EQUAL, NOTHING } sharing;
+
+#define EXACT "Expected out tensor to have dtype %r, but got %o instead"
+
+/* In texts: %O out's dtype as PyTorch's classes are called, %o as C++'s types are; %R and %r the result's; %b is that int32;
+ * %f the function. */
 static const struct {
     const char *word;
     demand want;
-    bool elementwise; /* an input may not overlap it in part */
+    sharing first, others; /* with the first tensor of the signature, with the others */
+    bool operand;          /* another device is refused as an operand's is */
     const char *text;
 } rules[] = {
-    {"", CAST, true, "result type %R can't be cast to the desired output type %O"},
-    {"found", SAME, true, "Found dtype %O but expected %R"},
-    {"where", SAME, true, "Expected out type to be %R but got %O"},
-    {"exact", SAME, false, "Expected out tensor to have dtype %r, but got %o instead"},
-    {"match", SAME, false,
+    {"", CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"found", SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
+    {"where", SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
+    {"exact", SAME, FREE, FREE, false, EXACT},
+    {"gather", SAME, NOTHING, EQUAL, false, EXACT},
+    {"scatter", SAME, EQUAL, NOTHING, false, EXACT},
+    {"ordered", SAME, EQUAL, EQUAL, false, EXACT},
+    {"extreme", SAME, NOTHING, NOTHING, false, EXACT},
+    {"added", SAME, EQUAL, FREE, false, EXACT},
+    {"match", SAME, FREE, FREE, false,
      "Expected the dtype for input and out to match, but got %R for input's dtype and %O for out's dtype."},
-    {"scalar", SAME, true, "%f(): self and result must have the same scalar type"},
-    {"dot", SAME, false, "result dtype %O does not match input dtype %R"},
-    {"mv", SAME, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
-    {"like", SAME, true, "%f: dtype of out: %O should be same as input: %R"},
-    {"taken", SAME, false,
+    {"scalar", SAME, NOTHING, NOTHING, true, "%f(): self and result must have the same scalar type"},
+    {"nonzero", SAME, NOTHING, NOTHING, true, "%f: Expected out tensor to have scalar type %R but got scalar type%O"},
+    {"dot", SAME, FREE, FREE, false, "result dtype %O does not match input dtype %R"},
+    {"mv", SAME, FREE, FREE, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
+    {"like", SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
+    {"taken", SAME, FREE, FREE, false,
      "take(): self and out expected to have the same dtype, but got self.dtype = %R and out.dtype = %O"},
-    {"cat", CAST, true, "torch.cat(): input types can't be cast to the desired output type %O"},
-    {"truth", TRUTH, false, "%f only supports bool tensor for result, got: %O"},
-    {"floating", FLOATING, false, "%f(): Expected floating point type for result tensor, but got: %O"},
-    {"reduced", CAST, false, "result type %R can't be cast to the desired output type %O"},
-    {"follow", ANY, false, "Expected out tensor to have dtype %r, but got %o instead"},
-    {"made", ANY, false, "dtype %R does not match dtype of out parameter (%O)"},
+    {"searched", SAME, EQUAL, EQUAL, true,
+     "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+     "whether out_int32 flag is True, but we got output tensor's dtype %O and out_int32 flag is %b"},
+    {"cat", CAST, NOTHING, NOTHING, true, "torch.cat(): input types can't be cast to the desired output type %O"},
+    {"truth", TRUTH, FREE, FREE, false, "%f only supports bool tensor for result, got: %O"},
+    {"floating", FLOATING, FREE, FREE, false, "%f(): Expected floating point type for result tensor, but got: %O"},
+    {"reduced", CAST, FREE, FREE, false, "result type %R can't be cast to the desired output type %O"},
+    {"follow", ANY, FREE, FREE, false, EXACT},
+    {"scan", ANY, EQUAL, EQUAL, false, EXACT},
+    {"made", ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
+    {"range", ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
+    {"spaced", ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
 };
 
 enum { N_RULES = sizeof rules / sizeof *rules };
@@ -44,6 +65,22 @@ int py_out_rule(const char *word, size_t n)
         if (strlen(rules[i].word) == n && !strncmp(rules[i].word, word, n))
             return i;
     return -1;
+}
+
+static bool is_rule(int rule, const char *word)
+{
+    return !strcmp(rules[rule].word, word);
+}
+
+/* What factories make: 'range' and 'spaced' fill an 'out' of any shape that has as many elements. */
+static bool fills(int rule)
+{
+    return is_rule(rule, "range") || is_rule(rule, "spaced");
+}
+
+static bool is_factory(int rule)
+{
+    return is_rule(rule, "made") || fills(rule);
 }
 
 const char *py_c_type_name(tn_dtype d)
@@ -62,6 +99,7 @@ static const char *word_of(char letter, const char *function, tn_dtype out, tn_d
     case 'o': return py_c_type_name(out);
     case 'R': return py_scalar_type_name(result);
     case 'r': return py_c_type_name(result);
+    case 'b': return result == TN_I32 ? "True" : "False";
     default: return function;
     }
 }
@@ -77,7 +115,7 @@ static int wrong_dtype(const char *function, int rule, tn_dtype out, tn_dtype re
         else
             n += (size_t)snprintf(text + n, sizeof text - n, "%s", word_of(*++s, function, out, result));
     text[n < sizeof text ? n : sizeof text - 1] = '\0';
-    PyErr_SetString(strcmp(rules[rule].word, "cat") ? PyExc_RuntimeError : PyExc_TypeError, text);
+    PyErr_SetString(is_rule(rule, "cat") ? PyExc_TypeError : PyExc_RuntimeError, text);
     return -1;
 }
 
@@ -131,14 +169,14 @@ static int has_grad(const char *function, int rule)
     PyErr_Format(PyExc_RuntimeError,
                  "%s%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
                  "arguments requires grad.",
-                 strcmp(rules[rule].word, "made") ? "" : "aten::", function);
+                 is_factory(rule) ? "aten::" : "", function);
     return -1;
 }
 
 static int wrong_device(int rule, tn_device out, tn_device result)
 {
     const char *a = tn_device_text(result).s, *b = tn_device_text(out).s;
-    if (rules[rule].elementwise)
+    if (rules[rule].operand)
         PyErr_Format(PyExc_RuntimeError,
                      "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
                      result.type == TN_DEVICE_CPU ? b : a, result.type == TN_DEVICE_CPU ? a : b);
@@ -152,13 +190,20 @@ static bool same_shape(tn_dims a, tn_dims b)
     return a.ndim == b.ndim && !memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof *a.dim);
 }
 
-/* PyTorch's warning of an out= that has elements and takes another shape. */
-static int warn_resized(tn_dims have, tn_dims want)
+/* PyTorch's warnings of an out= that has elements and takes another shape. */
+static int warn_resized(int rule, tn_dims have, tn_dims want, int64_t had)
 {
     PyObject *a = py_size(have), *b = py_size(want), *old = a ? PySequence_List(a) : NULL,
              *new = b ? PySequence_List(b) : NULL;
     int status = -1;
-    if (old && new)
+    if (old && new &&is_rule(rule, "range"))
+        status = PyErr_WarnFormat(
+            PyExc_UserWarning, 1,
+            "The number of elements in the out tensor of shape %S is %lld which does not match the computed number of "
+            "elements %lld. Note that this may occur as a result of rounding error. The out tensor will be resized to "
+            "a tensor of shape (%lld,).",
+            old, (long long)had, (long long)want.dim[0], (long long)want.dim[0]);
+    else if (old && new)
         status = PyErr_WarnFormat(
             PyExc_UserWarning, 1,
             "An output with one or more elements was resized since it had shape %S, which does not match the required "
@@ -209,34 +254,53 @@ static tn_status reshape_out(tn_tensor *out, tn_tensor *result)
     return status;
 }
 
-int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result)
+/* The dtype, the device and the gradients of both: 0, or -1 with an exception. */
+static int check_out(const char *function, int rule, tn_tensor *out, tn_tensor *result)
 {
-    tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
     tn_device there = tn_tensor_device(out), here = tn_tensor_device(result);
     const char *by = writer_of(function);
-    const bool recorded = *by == '+';
-    if (tn_is_grad_enabled() && !recorded &&
-        (tn_tensor_requires_grad(result) ||
-         (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result)))))
+    bool history = tn_tensor_requires_grad(result) && !is_factory(rule);
+    if (tn_is_grad_enabled() && *by != '+' &&
+        (history || (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result)))))
         return has_grad(by, rule);
     if (there.type != here.type || there.index != here.index)
         return wrong_device(rule, there, here);
     if (!dtype_fits(rule, tn_tensor_dtype(out), tn_tensor_dtype(result)))
         return wrong_dtype(function, rule, tn_tensor_dtype(out), tn_tensor_dtype(result));
-    if (!same_shape(have, want)) {
-        bool silent = !tn_tensor_numel(out) || !strcmp(rules[rule].word, "made");
-        if (!silent && warn_resized(have, want))
-            return -1;
+    return 0;
+}
+
+static tn_status copy_into(int rule, tn_tensor *out, tn_tensor *result)
+{
+    const tn_copy__options o = {.struct_size = sizeof o, .site = ""};
+    bool refill = fills(rule) && tn_tensor_numel(out) == tn_tensor_numel(result);
+    if (!refill && !same_shape(tn_tensor_shape(out), tn_tensor_shape(result))) {
         bool was = tn_set_grad_enabled(false);
-        tn_status e = reshape_out(out, result);
+        tn_status status = reshape_out(out, result);
         tn_set_grad_enabled(was);
-        return e ? (py_raise(), -1) : 0;
+        return status;
     }
-    bool was = tn_set_grad_enabled(recorded && tn_is_grad_enabled());
-    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
-    tn_tensor *ok = (tn_copy__opt)(out, result, &o);
+    tn_tensor *shown = refill ? (tn_reshape_at)("", result, tn_tensor_shape(out)) : tn_retain(result);
+    tn_status status = shown && (tn_copy__opt)(out, shown, &o) ? TN_OK : tn_error_code();
+    tn_release(shown);
+    return status;
+}
+
+int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result)
+{
+    tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
+    int64_t had = tn_tensor_numel(out);
+    if (check_out(function, rule, out, result))
+        return -1;
+    bool fits = same_shape(have, want) || !had || (fills(rule) && had == tn_tensor_numel(result));
+    if (!fits && !is_rule(rule, "made") && !is_rule(rule, "spaced") && warn_resized(rule, have, want, had))
+        return -1;
+    bool was = tn_set_grad_enabled(*writer_of(function) == '+' && tn_is_grad_enabled());
+    tn_status status = copy_into(rule, out, result);
     tn_set_grad_enabled(was);
-    return ok ? 0 : (py_raise(), -1);
+    if (!status && is_factory(rule) && tn_tensor_requires_grad(result) && !tn_requires_grad_(out, true))
+        status = tn_error_code();
+    return status ? (py_raise(), -1) : 0;
 }
 
 /* ---- a call ---- */
@@ -313,8 +377,8 @@ bool py_out_begin(const py_function *f, int which, py_value *v)
     tn_tensor *out = v[f->out].s.v.t;
     py_value *dtype = slot_named(f, which, "dtype", v), *device = slot_named(f, which, "device", v);
     if (dtype && dtype->given && dtype->dtype != tn_tensor_dtype(out))
-        return !wrong_dtype(f->name, strcmp(rules[rule].word, "made") ? py_out_rule("exact", 5) : rule,
-                            tn_tensor_dtype(out), dtype->dtype);
+        return !wrong_dtype(f->name, is_factory(rule) ? rule : py_out_rule("exact", 5), tn_tensor_dtype(out),
+                            dtype->dtype);
     if (dtype && rules[rule].want == ANY) {
         dtype->dtype = tn_tensor_dtype(out);
         dtype->given = true;
@@ -345,21 +409,33 @@ static bool range_of(tn_tensor *t, int64_t *from, int64_t *to)
     return last + 1 == tn_tensor_numel(t);
 }
 
-/* Do both show some of the same memory, but not element by element the same? As far as PyTorch looks. */
-static bool overlap_in_part(tn_tensor *out, tn_tensor *in)
+/* Do both show some of the same memory, as far as PyTorch looks: EQUAL, the same elements; NOTHING; FREE, a part of them. */
+static sharing shared_by(tn_tensor *out, tn_tensor *in)
 {
     int64_t a0, a1, b0, b1;
-    if (out == in || !tn_tensor_numel(out) || !tn_tensor_numel(in) || !tn_tensor_shares_memory(out, in))
-        return false;
+    if (out == in)
+        return tn_tensor_numel(out) ? EQUAL : NOTHING;
+    if (!tn_tensor_numel(out) || !tn_tensor_numel(in) || !tn_tensor_shares_memory(out, in))
+        return NOTHING;
     if (!range_of(out, &a0, &a1) || !range_of(in, &b0, &b1) || a1 <= b0 || b1 <= a0)
-        return false;
-    return a0 != b0 || a1 != b1 || !same_shape(tn_tensor_stride(out), tn_tensor_stride(in));
+        return NOTHING;
+    return a0 == b0 && a1 == b1 && same_shape(tn_tensor_stride(out), tn_tensor_stride(in)) ? EQUAL : FREE;
 }
 
-bool py_is_apart(int rule, tn_tensor *out, tn_tensor *result, tn_tensor *in)
+/* What shows one element twice is refused when it is written. */
+static bool is_expanded(tn_tensor *t)
 {
-    if (!rules[rule].elementwise || !same_shape(tn_tensor_shape(out), tn_tensor_shape(result)) ||
-        !overlap_in_part(out, in))
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    bool expanded = false;
+    for (int32_t d = 0; d < shape.ndim; d++)
+        expanded |= shape.dim[d] > 1 && !stride.dim[d];
+    return expanded;
+}
+
+bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in)
+{
+    sharing least = first ? rules[rule].first : rules[rule].others;
+    if (is_expanded(out) || least <= shared_by(out, in))
         return true;
     PyErr_SetString(PyExc_RuntimeError,
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
@@ -367,21 +443,22 @@ bool py_is_apart(int rule, tn_tensor *out, tn_tensor *result, tn_tensor *in)
     return false;
 }
 
-static bool is_apart(const py_function *f, int which, const py_value *v, tn_tensor *result)
+bool py_out_apart(const py_function *f, int which, const py_value *v, tn_tensor *out)
 {
-    const py_signature *s = &f->parsed[which];
     const int rule = out_param(f, which)->rule;
-    tn_tensor *out = v[f->out].s.v.t;
-    bool apart = true;
-    for (int i = 0; i < s->params && apart; i++) {
+    const py_signature *s = &f->parsed[which];
+    bool apart = true, first = true;
+    for (int i = 0; i < s->params && apart && rules[rule].first + rules[rule].others; i++) {
         const py_value *at = &v[s->param[i].slot];
         if (s->param[i].slot == f->out)
             continue;
         if (s->param[i].kind == PY_TENSORS && at->given)
             for (size_t k = 0; k < at->u.list.n && apart; k++)
-                apart = py_is_apart(rule, out, result, at->u.list.item[k]);
-        else if (at->s.kind == TN_SCALAR_TENSOR && at->s.v.t)
-            apart = py_is_apart(rule, out, result, at->s.v.t);
+                apart = py_out_is_apart(rule, first, out, at->u.list.item[k]);
+        else if (at->s.kind == TN_SCALAR_TENSOR && at->s.v.t) {
+            apart = py_out_is_apart(rule, first, out, at->s.v.t);
+            first = false;
+        }
     }
     return apart;
 }
@@ -390,7 +467,8 @@ PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tens
 {
     const int rule = out_param(f, which)->rule;
     tn_tensor *out = v[f->out].s.v.t;
-    bool ok = is_apart(f, which, v, result) && py_write_out(f->name, rule, out, result) == 0;
+    bool ok = !same_shape(tn_tensor_shape(out), tn_tensor_shape(result)) || py_out_apart(f, which, v, out);
+    ok = ok && py_write_out(f->name, rule, out, result) == 0;
     tn_release(result);
     return ok ? py_borrowed(out) : NULL;
 }

@@ -20,11 +20,14 @@ bool py_out_begin(const py_function *f, int which, py_value *v);
  * of out, or NULL with an exception. */
 PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tensor *result);
 
+/* Is out apart from every tensor among the arguments, as the rule demands? Else false with PyTorch's RuntimeError. Asked where
+ * out has the result's shape already. */
+bool py_out_apart(const py_function *f, int which, const py_value *v, tn_tensor *out);
+/* The same of one input; first: it is the call's first tensor. */
+bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in);
+
 /* The rule of the out= of that signature. */
 int py_out_rule_of(const py_function *f, int which);
-
-/* False with PyTorch's error, where in shows some of out's memory otherwise than out, and the rule minds. */
-bool py_is_apart(int rule, tn_tensor *out, tn_tensor *result, tn_tensor *in);
 
 /* A dtype as C++ calls its type, which some of PyTorch's errors name. */
 const char *py_c_type_name(tn_dtype d);

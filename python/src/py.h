@@ -88,8 +88,8 @@ bool py_is_numpy_scalar(PyObject *o);
 
 /* torch.tensor: a new tensor from nested lists, numbers, arrays. Zero dtype and device: inferred, default. */
 PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device);
-/* torch.from_numpy: shares the array's memory. */
-PyObject *py_from_numpy(PyObject *array);
+/* torch.from_numpy: shares the array's memory. copied: to be copied at once, so that read-only memory needs no warning. */
+PyObject *py_from_numpy(PyObject *array, bool copied);
 /* torch.from_dlpack: shares the memory of a capsule, or of an object that gives one. */
 PyObject *py_from_dlpack(PyObject *o);
 /* count elements of a buffer from that byte on (-1: all that are left), sharing its memory. */

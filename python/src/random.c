@@ -175,6 +175,8 @@ PyObject *run_randperm(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     tn_dtype dtype = options_of(v + 1).dtype;
     range r = range_of(dtype ? dtype : TN_I64);
+    if (!v[0].s.v.i) /* nothing is drawn, by no generator */
+        v[1 + GENERATOR].given = false;
     if (v[0].s.v.i > 0 && v[0].s.v.i - 1 > r.high)
         return PyErr_Format(PyExc_RuntimeError, "n is too large for result tensor type: 'torch.%s'",
                             tn_dtype_name(dtype));

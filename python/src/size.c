@@ -64,7 +64,7 @@ static PyObject *reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
     PyObject *list = PySequence_Tuple(self);
-    return list ? Py_BuildValue("O((N))", py_size_type, list) : NULL;
+    return list ? Py_BuildValue("O(N)", py_size_type, list) : NULL;
 }
 
 /* What tuple's own operations give is a Size again. */

@@ -38,21 +38,27 @@ bool py_same_shape(tn_tensor *a, tn_tensor *b)
     return have.ndim == want.ndim && !memcmp(have.dim, want.dim, (size_t)want.ndim * sizeof *want.dim);
 }
 
-/* One tensor of a result, into one that was given: the wrapper of that. */
-static PyObject *one_written(const char *function, int rule, tn_tensor *out, PyObject *result)
+static int no_tensor(void)
 {
-    if (!py_is_tensor(result)) {
-        PyErr_SetString(PyExc_TypeError, "out=... is given, but the result is no tensor");
+    PyErr_SetString(PyExc_TypeError, "out=... is given, but the result is no tensor");
+    return -1;
+}
+
+/* One tensor of a result, into one that was given: the wrapper of that. */
+static PyObject *one_written(const py_function *f, int which, const py_value *v, tn_tensor *out, PyObject *result)
+{
+    if (!py_is_tensor(result) && no_tensor())
         return NULL;
-    }
-    if (py_t(result) != out && py_write_out(function, rule, out, py_t(result)))
+    if (py_t(result) != out && ((py_same_shape(out, py_t(result)) && !py_out_apart(f, which, v, out)) ||
+                                py_write_out(f->name, py_out_rule_of(f, which), out, py_t(result))))
         return NULL;
     return py_borrowed(out);
 }
 
 /* The class of the tuple is that of the results: torch.return_types.max. */
-static PyObject *all_written(const char *function, tn_tensors out, PyObject *results)
+static PyObject *all_written(const py_function *f, int which, const py_value *v, PyObject *results)
 {
+    tn_tensors out = py_list(&v[f->out]);
     Py_ssize_t n = PyTuple_Check(results) ? PyTuple_Size(results) : 1;
     if (!PyTuple_Check(results) || (size_t)n != out.n) {
         PyErr_Format(PyExc_TypeError, "expected tuple of %zd elements but got %zu", n, out.n);
@@ -60,7 +66,7 @@ static PyObject *all_written(const char *function, tn_tensors out, PyObject *res
     }
     PyObject *tuple = PyTuple_New(n), *named = NULL;
     for (Py_ssize_t i = 0; tuple && i < n; i++) {
-        PyObject *one = one_written(function, py_out_rule("exact", 5), out.t[i], PyTuple_GetItem(results, i));
+        PyObject *one = one_written(f, which, v, out.t[i], PyTuple_GetItem(results, i));
         if (!one || PyTuple_SetItem(tuple, i, one))
             Py_CLEAR(tuple);
     }
@@ -74,9 +80,9 @@ static PyObject *all_written(const char *function, tn_tensors out, PyObject *res
 
 PyObject *py_written(const py_function *f, int which, const py_value *v, PyObject *result)
 {
-    const py_value *out = &v[f->out];
-    PyObject *r = out->s.kind == TN_SCALAR_TENSOR ? one_written(f->name, py_out_rule_of(f, which), out->s.v.t, result)
-                                                  : all_written(f->name, py_list(out), result);
+    tn_scalar out = v[f->out].s;
+    PyObject *r =
+        out.kind == TN_SCALAR_TENSOR ? one_written(f, which, v, out.v.t, result) : all_written(f, which, v, result);
     Py_DECREF(result);
     return r;
 }
@@ -104,17 +110,18 @@ static PyObject *write_out(PyObject *self, PyObject *args)
     PyObject *out, *result, *inputs;
     const char *name, *word;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!OssO!", py_tensor_type, &out, &result, &name, &word, &PyTuple_Type, &inputs))
+    if (!PyArg_ParseTuple(args, "O!OssO!", py_tensor_type, &out, &result, &name, &word, &PyTuple_Type, &inputs) ||
+        (!py_is_tensor(result) && no_tensor()))
         return NULL;
     const int rule = py_out_rule(word, strlen(word));
     if (rule < 0)
         return PyErr_Format(PyExc_ValueError, "out= is judged by no rule called '%s'", word);
-    for (Py_ssize_t i = 0; i < PyTuple_Size(inputs) && py_is_tensor(result); i++) {
+    bool same = py_same_shape(py_t(out), py_t(result)), ok = true;
+    for (Py_ssize_t i = 0; ok && same && i < PyTuple_Size(inputs); i++) {
         PyObject *in = PyTuple_GetItem(inputs, i);
-        if (py_is_tensor(in) && !py_is_apart(rule, py_t(out), py_t(result), py_t(in)))
-            return NULL;
+        ok = !py_is_tensor(in) || py_out_is_apart(rule, i == 0, py_t(out), py_t(in));
     }
-    return one_written(name, rule, py_t(out), result);
+    return ok && (out == result || !py_write_out(name, rule, py_t(out), py_t(result))) ? Py_NewRef(out) : NULL;
 }
 
 /* _put_into(x, result) */

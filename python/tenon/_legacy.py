@@ -6,6 +6,11 @@ from . import _C
 class tensortype(type):
     """The class of these classes: a tensor is an instance where dtype and device are theirs."""
 
+    def __new__(mcs, name, bases, members):
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, members)
+
     def __instancecheck__(cls, obj):
         return isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype and obj.device.type == "cpu"
 

@@ -295,8 +295,12 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     return _C.full(size, fill_value, **_options(self, dtype, device, requires_grad, pin_memory))
 
 
-def new(self, *args, size=None):
+def new(self, *args, size=None, device=None):
     """Tensor(...), of this one's dtype and device."""
+    if device is not None and args and isinstance(args[0], Tensor):
+        raise RuntimeError("Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead.")
+    if device is not None and _C.device(device).type != self.device.type:
+        raise RuntimeError(f"legacy constructor expects device type: {self.device.type} but device type: {_C.device(device).type} was passed")
     return Tensor(*(args if size is None else size)).to(self.device, self.dtype)
 
 
@@ -384,6 +388,9 @@ def apply_(self, function):
     if self.requires_grad:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
     values = [function(v) for v in self.reshape(-1).tolist()]
+    for value in values:
+        if isinstance(value, str):
+            raise TypeError("'str' object cannot be interpreted as an integer" if not self.is_floating_point() else "must be real number, not str")
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 

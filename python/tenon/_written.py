@@ -49,6 +49,10 @@ def signature(*texts, kernel=None):
             out = kw.pop("out", None)
             if out is None:
                 return compute(*args, **kw)
+            if out_rule[1] in ("made", "spaced"):  # factories make what 'out' keeps
+                if kw.get("dtype") not in (None, out.dtype):
+                    raise RuntimeError(f"dtype {kind(kw['dtype'])} does not match dtype of out parameter ({kind(out)})")
+                kw.update(dtype=out.dtype, device=kw.get("device") or out.device)
             return _C._write_out(out, compute(*args, **kw), name, out_rule[1], (*args, *kw.values()))
 
         @functools.wraps(function)

@@ -113,6 +113,16 @@ static overlap overlap_of(const tn_tensor *a, const tn_tensor *b)
     return a0 < b1 && b0 < a1 ? IN_PART : APART;
 }
 
+tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart)
+{
+    overlap shared = other ? overlap_of(t, other) : APART;
+    return shared == IN_PART || (shared == ALL && apart)
+               ? tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
+                                      "tensor refer to a single memory location. Please clone() the tensor before "
+                                      "performing the operation.")
+               : TN_OK;
+}
+
 static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 {
     uint8_t flags = tn__ops[c->op].flags;
@@ -121,12 +131,9 @@ static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
                          "unsupported operation: more than one element of the written-to tensor refers to a "
                          "single memory location. Please clone() the tensor before performing the operation.");
     for (int32_t i = 1; i < c->n_in; i++) {
-        const tn_tensor *o = tn__operand(&c->in[i]);
-        overlap shared = o ? overlap_of(t, o) : APART;
-        if (shared == IN_PART || (shared == ALL && flags & F_APART))
-            return tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
-                                        "tensor refer to a single memory location. Please clone() the tensor before "
-                                        "performing the operation.");
+        tn_status e = tn__check_apart(t, tn__operand(&c->in[i]), flags & F_APART);
+        if (e)
+            return e;
     }
     return TN_OK;
 }

@@ -60,6 +60,10 @@ extern const tn__derivative tn__derivatives[TN__OPS];
 /* May t be written, with recording as it is? PyTorch's rules and texts. */
 TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
 
+/* May t be written from other, as far as they share memory? A part of it: never; the same elements: unless apart. other: NULL,
+ * if there is none. */
+TN_MUST_USE tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart);
+
 /* Gives t, which was just written, its new history, that output of node; for a view, of output 0, rebases the base's. node
  * is taken over. Everything it
  * needs was allocated by tn__rebase_prepare, so it cannot fail. */

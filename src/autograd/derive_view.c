@@ -300,7 +300,10 @@ tn_status tn__d_index_copy(tn__backward *b)
         if (e)
             return e;
     }
-    return b->need[2] ? give(b, 2, tn_index_select(b->g[0], b->node->attr->dim, index)) : TN_OK;
+    if (!b->need[2])
+        return TN_OK;
+    tn_tensor *g = tn_index_select(b->g[0], b->node->attr->dim, index);
+    return give(b, 2, b->node->in[2].ndim == b->g[0]->ndim ? g : tn_reshape(g, input_shape(b, 2)));
 }
 
 tn_status tn__d_embedding(tn__backward *b)

@@ -167,7 +167,7 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     int64_t count = 0;
     double n = whole ? count_whole(start.v.i, end.v.i, step.v.i, &count) : ceil((b - a) / s);
     if (n > 9e18)
-        return tn__fail(TN_EINVAL, "invalid size, possible overflow");
+        return tn__fail(TN_EINVAL, "invalid size, possible overflow?");
     tn_tensor *t = tn__factory(TN_SHAPE(whole ? count : (int64_t)n), o, dtype);
     INITIALISED(t, tn__arange(t, start, step));
     return t;

@@ -529,6 +529,12 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
 {
     if (!given("take_along_dim", x) || !given("take_along_dim", index))
         return NULL;
+    if (!tn__same_device(x->device, index->device))
+        return tn__fail(
+            TN_EDEVICE,
+            "Expected tensor to have %s Device, but got tensor with %s Device (while checking arguments for "
+            "torch.take_along_dim())",
+            tn_device_text(x->device).s, tn_device_text(index->device).s);
     if (o->dim.ndim == 0)
         return tn_gather(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1)));
     if (index->dtype != TN_I64)
@@ -615,6 +621,16 @@ static bool only_mask(selection *s, tn_tensors indices)
     return masks == 1 && take_all(s, indices);
 }
 
+/* What is written while it is read would depend on the order. */
+static bool is_apart(const tn_tensor *x, tn_tensors indices, tn_scalar values)
+{
+    tn_status e = tn__check_apart(x, tn__operand(&values), true);
+    for (size_t i = 0; i < indices.n && indices.t && !e; i++)
+        if (indices.t[i] != TN_NONE)
+            e = tn__check_apart(x, indices.t[i], true);
+    return !e;
+}
+
 static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumulate)
 {
     selection s = {.what = "index_put", .x = x};
@@ -624,6 +640,8 @@ static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumul
     const bool one = !accumulate && is_one_value(values);
     if (one && !overlaps && only_mask(&s, indices))
         return fill_masked(&s, values);
+    if (!is_apart(x, indices, values))
+        return false;
     s = (selection){.what = "index_put", .x = x, .overlaps = overlaps};
     if (!outline(&s, indices, false))
         return false;

@@ -145,6 +145,8 @@ tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
 {
     if (!given("roll", x) || !fits("roll", shifts) || !fits("roll", o->dim))
         return NULL;
+    if (shifts.ndim == 0)
+        return tn__fail(TN_EINVAL, "`shifts` required");
     if (o->dim.ndim == 0) {
         if (shifts.ndim != 1)
             return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts.ndim);

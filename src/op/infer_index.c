@@ -275,7 +275,8 @@ tn_status tn__infer_index_add(tn__call *c)
     tn_status e = tn__infer_dim(c, x->ndim);
     if (e || (e = (c->op == TN__OP_index_add ? check_added : check_copied)(x, index, src, c->attr->dim)))
         return e;
-    if (x->ndim != src->ndim) /* one of them has no dimensions: PyTorch takes it for a list of one */
+    if (x->ndim != src->ndim &&
+        c->op == TN__OP_index_add) /* index_copy takes what has no dimensions for a list of one */
         return tn__error(TN_EINVAL, "%s_(): source %s and input %s have different numbers of dimensions",
                          tn__op_name(c->op), tn__shape_str(src->shape, src->ndim).s,
                          tn__shape_str(x->shape, x->ndim).s);

@@ -270,16 +270,18 @@ def test_exceptions_cross(what, kind, line):
         f"Caught {name} in DataLoader worker process 1.\nOriginal Traceback (most recent call last):\n"
     )
     assert line in text and f"in {what.__name__}" in text
+    del info  # its traceback holds the iterator
     assert not children()
 
 
-def test_exception_does_not_end_persistent_workers():
-    loader = DataLoader(Failing(fail_with_value), 2, num_workers=2, persistent_workers=True)
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_exception_is_of_one_batch(persistent):
+    loader = DataLoader(Failing(fail_with_value), 2, num_workers=2, persistent_workers=persistent)
     iterator = iter(loader)
     assert next(iterator).tolist() == [0, 1]
     with pytest.raises(ValueError):
         next(iterator)
-    assert next(iterator).tolist() == [4, 5]
+    assert [batch.tolist() for batch in iterator] == [[4, 5], [6, 7]]
 
 
 def test_init_fn_fails():

@@ -1,5 +1,9 @@
 """Functions of torch that take their arguments in more than one way, or are put together from others; NumPy is the reference."""
+import copy
 import math
+import pickle
+import warnings
+
 import numpy as np
 import pytest
 
@@ -444,6 +448,123 @@ def test_round_with_decimals_writes_once():
     assert x.round_(decimals=2).tolist() == pytest.approx([1.23, -0.5]) and x._version == 1
 
 
+DEVICES = ["cpu", "cuda"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_out_of_ranges_keeps_its_shape(device):
+    """arange, linspace and logspace fill what has as many elements, in the order of its dimensions."""
+    x = torch.zeros(2, 3, device=device)
+    out = x[:, 1:]
+    assert torch.arange(4, out=out) is out and x.tolist() == [[0, 0, 1], [0, 2, 3]]
+    torch.linspace(4, 1, 4, out=out)
+    assert x.tolist() == [[0, 4, 3], [0, 2, 1]]
+    torch.logspace(0, 3, 4, base=2, out=out)
+    assert x.tolist() == [[0, 1, 2], [0, 4, 8]]
+    whole = torch.zeros(2, dtype=torch.int64, device=device)
+    with pytest.warns(UserWarning, match=r"^The number of elements in the out tensor of shape \[2\] is 2 which does not match the computed "
+                      r"number of elements 3\..*resized to a tensor of shape \(3,\)\.$"):
+        torch.arange(3, out=whole)
+    assert torch.logspace(0, 3, 4, base=2, out=whole).tolist() == [1, 2, 4, 8] and torch.linspace(0, 3, 2, out=whole).tolist() == [0, 3]
+    for fill in (torch.arange, lambda n, out: torch.linspace(0, 1, n, out=out), lambda n, out: torch.logspace(0, 1, n, out=out)):
+        with pytest.raises(RuntimeError, match="^unsupported operation: more than one element of the written-to"):
+            fill(4, out=torch.zeros(1, device=device).expand(4))
+    made = torch.zeros(0, device=device)
+    assert torch.full((2,), 5.0, out=made, requires_grad=True).requires_grad and made.tolist() == [5, 5]
+
+
+def test_ends_of_linspace_are_numbers_or_0d():
+    end = torch.tensor(3, dtype=torch.int64)
+    for start in (0, torch.tensor(0.0, requires_grad=True)):
+        r, power = torch.linspace(start, end, 4), torch.logspace(start, end, 4, base=2)
+        assert r.tolist() == [0, 1, 2, 3] and power.tolist() == [1, 2, 4, 8] and not r.requires_grad and not power.requires_grad
+    with pytest.raises(RuntimeError, match=r"got start with 0 dimension\(s\) and end with 1 dimension\(s\)\.$"):
+        torch.linspace(end, torch.ones(1), 2)
+    for function in (torch.linspace, torch.logspace):
+        with pytest.raises(RuntimeError, match=f"^{function.__name__} only supports 0-dimensional .* but got end with 2 dim"):
+            function(0, torch.ones(1, 1), 2)
+
+
+V = torch.arange(1, 10)
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: torch.nonzero(V, as_tuple=True, out=V.clone()), RuntimeError, "nonzero does not support the out kwarg when as_tuple is True"),
+    (lambda: torch.nonzero(V, out=torch.zeros(())), RuntimeError,
+     "nonzero: Expected out tensor to have scalar type Long but got scalar typeFloat"),
+    (lambda: V.roll(()), RuntimeError, "`shifts` required"), (lambda: V.roll((), 0), RuntimeError, "`shifts` required"),
+    (lambda: V.tensor_split(torch.tensor(1.5)), RuntimeError,
+     "tensor_split expected tensor_indices_or_sections to have dtype of long, but got Float"),
+    (lambda: torch.searchsorted(V, V, out=V.int()), RuntimeError,
+     "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
+     "True, but we got output tensor's dtype Int and out_int32 flag is False"),
+    (lambda: torch.searchsorted(V, V, sorter=V[:3]), RuntimeError,
+     "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor [9]and got sorter tensor [3]"),
+    (lambda: torch.searchsorted(V, V, sorter=V.float()), RuntimeError,
+     "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype Float"),
+    (lambda: torch.searchsorted(V, 2, sorter=V), RuntimeError, "torch.searchsorted(): sorter index out of range"),
+    (lambda: torch.searchsorted(V.view(3, 3), 1), RuntimeError,
+     "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim(2) and "
+     "input value's dim(0) numel(1)"),
+    (lambda: torch.multinomial(torch.ones(3), 2, out=torch.ones(2)), RuntimeError, "multinomial expects Long tensor out, got: Float"),
+    (lambda: torch.multinomial(torch.ones(3), 2, out=V.cuda()), RuntimeError,
+     "Expected all tensors to be on the same device, but found at least two devices, cpu and cuda:0!"),
+    (lambda: torch.take_along_dim(V, V.cuda(), 0), RuntimeError,
+     "Expected tensor to have cpu Device, but got tensor with cuda:0 Device (while checking arguments for torch.take_along_dim())"),
+    (lambda: torch.asarray(V.cuda(), device="cuda:1", copy=False), ValueError, "can't alias tensor from device 'cuda:0' to 'cuda:1'."),
+    (lambda: V.clone().apply_(lambda v: "a"), TypeError, "'str' object cannot be interpreted as an integer"),
+    (lambda: torch.arange(1.175494351e-38, 3.402823466e38), RuntimeError, "invalid size, possible overflow?"),
+    (lambda: type("F", (torch.FloatTensor,), {}), TypeError, "type 'torch.FloatTensor' is not an acceptable base type"),
+    (lambda: torch.Tensor(2, device="cuda"), RuntimeError, "legacy constructor expects device type: cpu but device type: cuda was passed"),
+    (lambda: V.new((2,), device="cuda"), RuntimeError, "legacy constructor expects device type: cpu but device type: cuda was passed"),
+    (lambda: torch.Tensor(V, device="cpu"), RuntimeError, "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not "
+     "supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."),
+    (lambda: V.new(V, device="cpu"), RuntimeError, "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use "
+     "torch.as_tensor(...) instead.")])  # fmt: skip
+def test_refusals_are_pytorchs(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).split("\n")[0] == text
+
+
+def test_searchsorted_halves_as_pytorch_does():
+    nan, rows = math.nan, torch.tensor([[[1, 3, 5], [2, 4, 6]], [[1, 2, 3], [4, 5, 6]]]).permute(2, 1, 0)
+    assert torch.searchsorted(torch.tensor([1, 3, 2, 4, 0]), torch.tensor([2, 3, 1, 0, 5])).tolist() == [1, 5, 0, 0, 5]  # in no order
+    assert torch.searchsorted(rows.double(), rows.int()).tolist() == [[[0, 0], [0, 1]], [[2, 0], [0, 1]], [[2, 0], [0, 0]]]
+    for right in (False, True):
+        assert torch.searchsorted(torch.tensor([0.0, 1, nan]), torch.tensor([2.0, nan, 0.5]), right=right).tolist() == [3, 3, 1]
+    assert torch.searchsorted(torch.tensor([3, 1, 2]), 2, sorter=torch.tensor([1, 2, 0])).item() == 1
+    assert torch.bucketize(V, V[::2], right=True, out_int32=True).tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5]
+    assert torch.searchsorted(torch.ones(0), torch.ones(2)).tolist() == [0, 0] and torch.searchsorted(V, torch.ones(0)).shape == (0,)
+
+
+def test_data_that_is_no_list():
+    class Sequence:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            raise TypeError
+
+    with pytest.raises(ValueError, match="^could not determine the shape of object type 'Sequence'$"):
+        torch.tensor(Sequence())
+    itself = [0]
+    itself.append(itself)
+    for data in (itself, [[1, 2], itself]):
+        with pytest.raises(TypeError, match=r"^new\(\): self-referential lists are incompatible$"):
+            torch.tensor(data)
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.tensor(array).tolist() == [0, 1, 2]  # copied: nothing to warn of
+    size = torch.Size((2, 3))
+    assert type(pickle.loads(pickle.dumps(size))) is torch.Size and pickle.loads(pickle.dumps(size)) == copy.copy(size) == size
+    with torch.device("cuda"):
+        for data in (3, V, V.numpy(), [1, 2]):
+            assert torch.asarray(data).device.type == torch.as_tensor(data).device.type == torch.tensor(data).device.type == "cuda"
+
+
 # ---- out= that shows memory of the input ----
 
 # PyTorch clears its out before it reads the input, so that these come out by whatever was overwritten (sum(l, -1, out=l[:, 0]): 6,
@@ -473,3 +594,42 @@ def test_out_that_is_the_input_itself():
     assert torch.sum(l, -1, out=l) is l and l.tolist() == [6.0, 22.0, 38.0]
     x = torch.tensor(3.0)
     assert torch.sum(x, -1, out=x) is x and x.item() == 3.0
+
+
+I = torch.tensor([2, 1, 0, 3])
+ONES = torch.ones(4)
+# which sharing PyTorch refuses: of the first tensor 'p'art or 'a'll of it, of the others
+SHARING = {
+    "gather": (lambda x, o: torch.gather(x, 0, I, out=o), "pa"),
+    "gather by": (lambda x, o: torch.gather(I, 0, x, out=o), "p"),
+    "scatter": (lambda x, o: torch.scatter(x, 0, I, ONES, out=o), "p"),
+    "scatter src": (lambda x, o: torch.scatter(ONES, 0, I, x, out=o), "pa"),
+    "scatter_add": (lambda x, o: torch.scatter_add(x, 0, I, ONES, out=o), "p"),
+    "index_add src": (lambda x, o: torch.index_add(ONES, 0, I, x, out=o), "pa"),
+    "index_copy": (lambda x, o: torch.index_copy(x, 0, I, ONES, out=o), "p"),
+    "index_select": (lambda x, o: torch.index_select(x, 0, I, out=o), "pa"),
+    "take_along_dim": (lambda x, o: torch.take_along_dim(x, I, 0, out=o), "pa"),
+    "masked_select": (lambda x, o: torch.masked_select(x, ONES > 0, out=o), "pa"),
+    "cat": (lambda x, o: torch.cat([x], out=o), "pa"),
+    "cumsum": (lambda x, o: torch.cumsum(x, 0, out=o), "p"),
+    "where": (lambda x, o: torch.where(I > 1, x, ONES, out=o), "p"),
+    "sort": (lambda x, o: torch.sort(x, out=(o, I.clone())), "p"),
+    "max": (lambda x, o: torch.max(x.view(2, 2), 0, out=(o[:2], I[:2].clone())), "pa"),
+    "frac": (lambda x, o: torch.frac(x, out=o), "p"),
+    "softmax": (lambda x, o: torch.softmax(x, 0, out=o), ""),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_out_that_would_be_read_while_it_is_written(name):
+    function, refused = SHARING[name]
+    for which, at in (("p", 1), ("a", 0)):
+        memory = torch.tensor([0, 1, 2, 3, 0]) if name == "gather by" else torch.tensor([0.5, 1, 2, 3, 4])
+        x, out = memory[:4], memory[at : at + 4]
+        if which in refused:
+            with pytest.raises(RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor refer"):
+                function(x, out)
+        else:
+            want = function(x.clone(), torch.empty_like(out))
+            got = function(x, out)
+            assert torch.equal(*((got, want) if isinstance(got, torch.Tensor) else (got[0], want[0])))

@@ -585,3 +585,68 @@ def test_to_a_numbered_cpu():
 def test_names_of_nodes(code, name):
     a, b = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
     assert eval(code, {"torch": torch, "a": a, "b": b}).grad_fn.name() == name
+
+
+# ---- what PyTorch's own tests asked for (scripts/torch-tests) ----
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_what_is_written_while_it_is_read(device):
+    """Refused where the result would depend on the order; an expanded tensor's masked elements are written with a warning."""
+    y, ind = torch.arange(6.0, device=device), torch.tensor([2, 1, 0], device=device)
+    for write in (lambda: y.index_put_((ind,), y[0]), lambda: y.index_put_((ind,), y[:3]), lambda: ind.index_put_((ind,), ind),
+                  lambda: ind.index_put_((ind,), ind.clone()), lambda: ind.index_put_((ind.clone(),), ind),
+                  lambda: ind.index_fill_(0, ind, 0), lambda: y[:-1].__ilshift__(y[1:]), lambda: y[:-1].__irshift__(y[1:]),
+                  lambda: y[:-1].add_(y[1:].view(1, 5))):  # fmt: skip
+        with pytest.raises(RuntimeError, match="^unsupported operation: some elements of the input tensor and the written-to tensor refer"):
+            write()
+    assert y.tolist() == [0, 1, 2, 3, 4, 5] and ind.tolist() == [2, 1, 0]
+    leaf = torch.ones(1, device=device, requires_grad=True)  # in PyTorch's order: leaves, memory, shapes; logical ones write leaves
+    for write, text in ((lambda: leaf.add_(y), "a leaf Variable"), (lambda: leaf.expand(3).add_(y), "a view of a leaf Variable"),
+                        (lambda: leaf.expand(3).logical_or_(y), "unsupported operation: more than one"),
+                        (lambda: leaf.logical_or_(y), "output with shape")):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"^{text}"):
+            write()
+    assert leaf.logical_not_().tolist() == [0] and leaf.requires_grad
+    mask = torch.tensor([True, False, True, False, False, False], device=device)
+    for value in (7.0, torch.tensor(7.0, device=device)):
+        x = torch.zeros(3, 1, device=device)
+        with pytest.warns(UserWarning, match="^Use of masked_fill_ on expanded tensors is deprecated"):
+            assert x.expand(3, 6).masked_fill_(mask, value).tolist() == [[7.0] * 6] * 3 and x.tolist() == [[7.0]] * 3
+        with pytest.warns(UserWarning, match="^Use of masked_fill_"):
+            assert torch.zeros(1, device=device).expand(6).masked_fill_(mask < 0, value).tolist() == [0.0] * 6
+    with pytest.raises(RuntimeError, match="at least one index must be given"):
+        torch.rand([]).index_put([], torch.tensor([1.0]), True)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("to, of", [((), (1,)), ((1,), ()), ((), ()), ((1,), (1,)), ((3,), ())])
+def test_index_copy_of_one_element(to, of, device):
+    for index in (torch.tensor(0, device=device), torch.tensor([0], device=device)):
+        x, src = torch.zeros(to, device=device, requires_grad=True), torch.full(of, 2.0, device=device, requires_grad=True)
+        r = x.index_copy(0, index, src)
+        assert r.shape == to and r.flatten()[0].item() == 2.0
+        r.sum().backward()
+        assert src.grad.shape == of and src.grad.sum().item() == 1 and x.grad.sum().item() == x.numel() - 1
+        with torch.no_grad():
+            assert x.index_copy_(0, index, src).flatten()[0].item() == 2.0
+
+
+@pytest.mark.parametrize("to, index, of, error, text", [
+    ((3,), [0, 1], (), IndexError, "When source is scalar, index should have one element (got 2)"),
+    ((3, 2), [1], (2,), IndexError, "When source and destination are not scalars, their dimensionality must match. Source dimensionality (1), "
+     "destination dimensionality (2)"),
+    ((3, 2), [1, 2], (1, 2), IndexError, "Number of indices (2) should be equal to source.size(dim) (1)"),
+    ((3, 2), [1], (1, 3), RuntimeError, "Source/destination tensor must have same slice shapes. Destination slice shape: 2 at dimension 0 and "
+     "source slice shape: 3 at dimension 0.")])  # fmt: skip
+def test_index_copy_refuses(to, index, of, error, text):
+    with pytest.raises(error) as caught:
+        torch.zeros(to).index_copy_(0, torch.tensor(index), torch.ones(of))
+    assert str(caught.value).split("\n")[0] == "index_copy_(): " + text
+
+
+def test_each_mask_of_bytes_warns():
+    rows, columns = torch.tensor([1, 0, 1, 1, 0], dtype=torch.uint8), torch.ones(3, dtype=torch.uint8)
+    with pytest.warns(UserWarning, match="^indexing with dtype torch.uint8 is now deprecated") as said:
+        assert torch.zeros(5, 7, 3)[rows, :, columns].shape == (3, 7)
+    assert len(said) == 2

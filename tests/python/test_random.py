@@ -404,3 +404,16 @@ def test_multinomial_errors():
             torch.multinomial(torch.tensor(p), *arguments)
     with error(TypeError, "multinomial(): argument 'generator' must be torch.Generator, not int"):
         torch.multinomial(torch.ones(2), 2, generator=3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_exponential_numbers_are_above_zero(dtype):
+    """1 - u is 1 for one u of 2^24: that one, which this seed draws twice, gives the smallest number, not 0."""
+    torch.manual_seed(39)
+    assert torch.empty(1 << 20, dtype=dtype).exponential_().min() == torch.finfo(torch.float32).eps / 2
+
+
+def test_nothing_is_permuted_by_any_generator():
+    assert torch.randperm(0, device="cuda", generator=torch.Generator("cpu")).shape == (0,)
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
+        torch.randperm(1, device="cuda", generator=torch.Generator("cpu"))

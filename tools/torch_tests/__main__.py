@@ -34,20 +34,13 @@ class Run:
         environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
         read, write = os.pipe()
         command = [sys.executable, "-m", "torch_tests.worker", self.folder, self.file, "--skip", str(skip), "--only", self.only]
-        command += ["--leave", self.leave]
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$@" 3>&{write}', "sh", *command],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=open(self.log, "a"),
-            pass_fds=[write],
-            start_new_session=True,
-        )
+        command += ["--leave", self.leave, "--out", str(write)]
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, env=environment, pass_fds=[write], start_new_session=True, **quiet)
         os.close(write)
         return process, os.fdopen(read, "rb", buffering=0)
 
-    log, progress, began = os.devnull, None, time.monotonic()
+    progress, began = None, time.monotonic()
 
     def _lines(self, pipe):
         """What the worker says; None when it says nothing for too long."""
@@ -127,7 +120,7 @@ def differences(path=os.path.join(HERE, "differences.txt")):
 
 
 def count(run, named):
-    """Counter of outcomes, unlisted failures [(id, message, trace)], patterns that matched a failure."""
+    """Counter of outcomes, failures that are unlisted or open [(id, message, trace)], patterns that matched a failure."""
     counts, failures, used = collections.Counter(), [], set()
     for test, (outcome, message, trace) in run.results.items():
         where = f"{run.file}::{test}"
@@ -136,7 +129,7 @@ def count(run, named):
             listed = {pattern: reason for pattern, reason in named if fnmatch.fnmatchcase(where, pattern)}
             used.update(listed)
             outcome = "failed" if not listed else "open" if list(listed.values())[0].startswith("open") else "listed"
-            if not listed:
+            if outcome != "listed":
                 failures.append((where, message, trace))
         counts[outcome, device] += 1
     return counts, failures, used
@@ -196,9 +189,10 @@ def main():
     named = differences()
     too_slow = [pattern for pattern, reason in named if reason.startswith("too slow")]
     rows, failures, used, broken = [], [], set(), False
+    progress = open(options.progress, "a") if options.progress else None
     for file in [f.removesuffix(".py") for f in options.files] or FILES:
         began, run = time.monotonic(), Run(folder, file, options.only, options.timeout, too_slow)
-        run.progress = open(options.progress, "a") if options.progress else None
+        run.progress = progress
         run.run()
         counts, new, matched = count(run, named)
         rows.append((file, counts, run))
@@ -215,7 +209,7 @@ def main():
             print(f"  not collected: {run.error}")
     if options.only == "*":
         for pattern, reason in named:
-            if pattern not in used and any(pattern.startswith(row[0] + "::") for row in rows):
+            if pattern not in used and any(pattern.startswith(file + "::") for file, _, run in rows if not run.error):
                 print(f"note: a named difference that no longer fails: {pattern}")
     _report(options, rows, failures)
     sys.exit(1 if failures or broken else 0)

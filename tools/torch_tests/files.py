@@ -33,13 +33,15 @@ def _fetch(cache):
     subprocess.run(command, check=True, stdout=sys.stderr, cwd=cache)
     original = next(f for f in sorted(os.listdir(cache)) if f.startswith("pytorch_") and ".orig.tar" in f)
     print(f"torch-tests: unpacking the tests of {original}", file=sys.stderr)
+    part = os.path.join(cache, "part")  # becomes the folder when it is whole
     with tarfile.open(os.path.join(cache, original)) as archive:
         for member in archive:
             parts = member.name.split("/")
             if len(parts) > 2 and parts[1] == "test" and member.isreg():
                 member.name = "/".join(parts[1:])
-                archive.extract(member, cache, filter="data")
-    return os.path.join(cache, "test")
+                archive.extract(member, part, filter="data")
+    os.replace(os.path.join(part, "test"), os.path.join(cache, "test"))
+    os.rmdir(part)
 
 
 def folder(given=None):
@@ -52,6 +54,6 @@ def folder(given=None):
     cache = _cache()
     found = os.path.join(cache, "test")
     if not os.path.exists(os.path.join(found, "test_torch.py")):
-        print(f"torch-tests: fetching Debian trixie's source package of pytorch (2.6.0, 60 MB) to {cache}", file=sys.stderr)
+        print(f"torch-tests: fetching Debian trixie's source package of pytorch (2.6.0, 40 MB) to {cache}", file=sys.stderr)
         _fetch(cache)
     return found

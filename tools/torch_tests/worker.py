@@ -1,6 +1,6 @@
-"""Runs the tests of one file of PyTorch's and prints a line of JSON when a test begins and when it ends, on descriptor 3.
+"""Runs the tests of one file of PyTorch's and prints a line of JSON when a test begins and when it ends, on a descriptor.
 
-    python -m torch_tests.worker TEST_FOLDER FILE [--skip N] [--only PATTERN] [--leave PATTERNS]
+    python -m torch_tests.worker TEST_FOLDER FILE --out DESCRIPTOR [--skip N] [--only PATTERN] [--leave PATTERNS]
 
 The tests have one order, so that one that ends the process can be left out when the rest is run again.
 """
@@ -151,7 +151,8 @@ def main():
     folder, file = sys.argv[1:3]
     options = dict(zip(sys.argv[3::2], sys.argv[4::2]))
     begin, only, leave = int(options.get("--skip", 0)), options.get("--only", "*"), options.get("--leave", "").split()
-    out = os.fdopen(3, "w", buffering=1)
+    out = os.fdopen(int(options["--out"]), "w", buffering=1)
+    os.set_inheritable(out.fileno(), False)  # processes of the tests' own do not hold it
 
     def tell(**what):
         print(json.dumps(what), file=out, flush=True)

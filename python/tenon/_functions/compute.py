@@ -206,7 +206,7 @@ def vdot(input, other, *, out=None):
     return _C.dot(input, other)
 
 
-_SPACE = (", int steps, float base=10.0, *, Tensor? out@made=None, dtype? dtype=None, object? layout=None, device? device=None, "
+_SPACE = (", int steps, float base=10.0, *, Tensor? out@spaced=None, dtype? dtype=None, object? layout=None, device? device=None, "
           "bool? pin_memory=False, bool? requires_grad=False)")
 
 

@@ -175,29 +175,48 @@ def _halved(rows, value, right):
     return low
 
 
-_FOUND = ("*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor? out@exact=None)")
+def _check_sorter(rows, sorter):
+    if sorter.shape != rows.shape:
+        raise RuntimeError(f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(rows.shape)}"
+                           f"and got sorter tensor {list(sorter.shape)}")
+    if sorter.dtype != _C.int64:
+        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {kind(sorter)}")
+    if sorter.numel() and (sorter.min().item() < 0 or sorter.max().item() >= rows.shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+
+
+def _check_searched(rows, input, scalar):
+    if scalar and rows.dim() != 1:
+        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+                           f"boundaries tensor dim({rows.dim()}) and input value's dim({input.dim()}) numel({input.numel()})")
+    if rows.dim() == 0:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if rows.dim() != 1 and rows.shape[:-1] != input.shape[:-1]:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+                           f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
+                           f"{list(rows.shape)} and input value tensor {list(input.shape)}")
+    if rows.dtype == input.dtype == _C.bool:
+        refuse("searchsorted_out_*", rows)
+
+
+_FOUND = ("*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor? out@searched=None)")
 
 
 @signature("searchsorted(Tensor sorted_sequence, Tensor input, " + _FOUND, "searchsorted(Tensor sorted_sequence, Number self, " + _FOUND)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where in the sorted rows each value would stand: before those that equal it, or, right, behind them."""
-    right = _left_or_right(right, side)
+    right, whole = _left_or_right(right, side), _C.int32 if out_int32 else _C.int64
     if not isinstance(input, _C.Tensor):
         input = _C.tensor(input, device=sorted_sequence.device)
+    rows, value = sorted_sequence.detach(), input.detach()
+    _check_searched(rows, value, not value.dim())
     if sorter is not None:
-        sorted_sequence = sorted_sequence.gather(-1, sorter)
-    if sorted_sequence.dim() == 0:
-        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1")
-    if sorted_sequence.dim() != 1:
-        if sorted_sequence.shape[:-1] != input.shape[:-1]:
-            raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-                               f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
-                               f"{list(sorted_sequence.shape)} and input value tensor {list(input.shape)}")
-    place = _halved(sorted_sequence.detach(), input.detach(), right)
-    return place.to(_C.int32) if out_int32 else place
+        _check_sorter(rows, sorter)
+        rows = rows.gather(-1, sorter)
+    return _halved(rows, value, right).to(whole)
 
 
-@signature("bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor? out@exact=None)",
+@signature("bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor? out@searched=None)",
            "bucketize(Number self, Tensor boundaries, *, bool out_int32=False, bool right=False)")
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """For each value, between which of the sorted boundaries it lies."""

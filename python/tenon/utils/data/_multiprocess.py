@@ -228,9 +228,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         data = transport.unpack(self._ready.pop(number))
         self._next = number + 1
         self._fill()
-        if isinstance(data, ExceptionWrapper):
-            if not self._persistent:
-                self._shutdown()
+        if isinstance(data, ExceptionWrapper):  # of this batch alone: the next ones are still to be had
             data.reraise()
         return data
 
