@@ -179,10 +179,11 @@ static bool takes_none(const py_function *f)
            s->params - (s->param[s->params - 1].keyword && !strcmp(s->param[s->params - 1].name, "out")) == 1;
 }
 
-/* Is one signature here two in PyTorch, of a tensor and of a number? Those of arithmetic by its shortest names are one. */
+/* Is one signature here two in PyTorch, of a tensor and of a number? Those of arithmetic by its shortest names are one,
+ * and copy_. */
 static bool has_two_kinds(const py_function *f, int which)
 {
-    static const char *const one[] = {"add", "sub", "mul", "div"};
+    static const char *const one[] = {"add", "sub", "mul", "div", "copy"};
     const size_t n = strcspn(f->name, "_") == strlen(f->name) - 1 ? strlen(f->name) - 1 : strlen(f->name);
     for (size_t i = 0; i < sizeof one / sizeof *one; i++)
         if (which == 0 && strlen(one[i]) == n && !strncmp(one[i], f->name, n))

@@ -414,10 +414,22 @@ static tn_tensor *write_indices(indexing *x, tn_scalar value, bool accumulate)
     return (tn_index_put__opt)(x->view, indices(x), value, &o);
 }
 
+static bool is_own_element(tn_tensor *t, tn_tensor *value)
+{
+    int64_t size;
+    return !tn_tensor_ndim(value) && tn_tensor_storage(value, &size) == tn_tensor_storage(t, &size);
+}
+
 static tn_tensor *write_value(indexing *x, tn_scalar value)
 {
     if (value.kind != TN_SCALAR_TENSOR)
         return x->end ? write_indices(x, value, false) : tn_fill__at("", x->view, value);
+    if (is_own_element(x->view, value.v.t)) { /* x[:] = x[1]: its value as it was */
+        tn_tensor *was = tn_clone_at("", value.v.t);
+        tn_tensor *written = was ? write_value(x, tn_scalar_t(was)) : NULL;
+        tn_release(was);
+        return written;
+    }
     if (!x->end)
         return write_view(x->view, value.v.t);
     tn_tensor *bare = without_ones(value.v.t);

@@ -266,7 +266,24 @@ static PyObject *run_is_nonzero(PyObject *self, py_value *v, int which)
     }
 ASK(promote_types, "type1 type2", "(dtype type1, dtype type2)")
 ASK(can_cast, "from_ to", "(dtype from_, dtype to)")
-ASK(result_type, "tensor1 tensor2", "(Operand tensor1, Operand tensor2)")
+
+static PyObject *result_type(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    static py_function f = {"result_type",
+                            NULL,
+                            {"result_type(Tensor tensor, Operand other)", "result_type(Number scalar, Tensor tensor)",
+                             "result_type(Number scalar1, Number scalar2)"},
+                            NULL,
+                            run_result_type,
+                            false,
+                            false,
+                            NULL,
+                            0,
+                            0,
+                            0};
+    (void)self;
+    return py_call(&f, NULL, args, n, names);
+}
 ASK(is_floating_point, "input", "(Tensor input)")
 ASK(is_complex, "input", "(Tensor input)")
 ASK(is_signed, "input", "(Tensor input)")

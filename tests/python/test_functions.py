@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tenon as torch
+from on_gpus import on_gpus
 
 RNG = np.random.default_rng(7)
 
@@ -448,11 +449,7 @@ def test_round_with_decimals_writes_once():
     assert x.round_(decimals=2).tolist() == pytest.approx([1.23, -0.5]) and x._version == 1
 
 
-DEVICES = ["cpu", "cuda"]
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_out_of_ranges_keeps_its_shape(device):
+def test_out_of_ranges_keeps_its_shape(device="cpu"):
     """arange, linspace and logspace fill what has as many elements, in the order of its dimensions."""
     x = torch.zeros(2, 3, device=device)
     out = x[:, 1:]
@@ -507,11 +504,6 @@ V = torch.arange(1, 10)
      "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim(2) and "
      "input value's dim(0) numel(1)"),
     (lambda: torch.multinomial(torch.ones(3), 2, out=torch.ones(2)), RuntimeError, "multinomial expects Long tensor out, got: Float"),
-    (lambda: torch.multinomial(torch.ones(3), 2, out=V.cuda()), RuntimeError,
-     "Expected all tensors to be on the same device, but found at least two devices, cpu and cuda:0!"),
-    (lambda: torch.take_along_dim(V, V.cuda(), 0), RuntimeError,
-     "Expected tensor to have cpu Device, but got tensor with cuda:0 Device (while checking arguments for torch.take_along_dim())"),
-    (lambda: torch.asarray(V.cuda(), device="cuda:1", copy=False), ValueError, "can't alias tensor from device 'cuda:0' to 'cuda:1'."),
     (lambda: V.clone().apply_(lambda v: "a"), TypeError, "'str' object cannot be interpreted as an integer"),
     (lambda: torch.arange(1.175494351e-38, 3.402823466e38), RuntimeError, "invalid size, possible overflow?"),
     (lambda: type("F", (torch.FloatTensor,), {}), TypeError, "type 'torch.FloatTensor' is not an acceptable base type"),
@@ -525,6 +517,27 @@ def test_refusals_are_pytorchs(call, error, text):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value).split("\n")[0] == text
+
+
+BETWEEN_DEVICES = [
+    (lambda: torch.multinomial(torch.ones(3), 2, out=V.cuda()), RuntimeError,
+     "Expected all tensors to be on the same device, but found at least two devices, cpu and cuda:0!"),
+    (lambda: torch.take_along_dim(V, V.cuda(), 0), RuntimeError,
+     "Expected tensor to have cpu Device, but got tensor with cuda:0 Device (while checking arguments for torch.take_along_dim())"),
+    (lambda: torch.asarray(V.cuda(), device="cuda:1", copy=False), ValueError, "can't alias tensor from device 'cuda:0' to 'cuda:1'."),
+]
+
+
+@on_gpus(2)
+def test_between_devices():
+    from test_functions import BETWEEN_DEVICES, V, test_out_of_ranges_keeps_its_shape, test_refusals_are_pytorchs
+
+    test_out_of_ranges_keeps_its_shape("cuda")
+    for call, error, text in BETWEEN_DEVICES:
+        test_refusals_are_pytorchs(call, error, text)
+    with torch.device("cuda"):
+        for data in (3, V, V.numpy(), [1, 2]):
+            assert torch.asarray(data).device.type == torch.as_tensor(data).device.type == torch.tensor(data).device.type == "cuda"
 
 
 def test_searchsorted_halves_as_pytorch_does():
@@ -560,9 +573,6 @@ def test_data_that_is_no_list():
         assert torch.tensor(array).tolist() == [0, 1, 2]  # copied: nothing to warn of
     size = torch.Size((2, 3))
     assert type(pickle.loads(pickle.dumps(size))) is torch.Size and pickle.loads(pickle.dumps(size)) == copy.copy(size) == size
-    with torch.device("cuda"):
-        for data in (3, V, V.numpy(), [1, 2]):
-            assert torch.asarray(data).device.type == torch.as_tensor(data).device.type == torch.tensor(data).device.type == "cuda"
 
 
 # ---- out= that shows memory of the input ----
@@ -633,3 +643,16 @@ def test_out_that_would_be_read_while_it_is_written(name):
             want = function(x.clone(), torch.empty_like(out))
             got = function(x, out)
             assert torch.equal(*((got, want) if isinstance(got, torch.Tensor) else (got[0], want[0])))
+
+
+def test_unique_of_what_requires_grad_is_no_view():
+    x = torch.tensor([[2.0, 1.0, 2.0]], requires_grad=True)
+    for kw in ({}, {"dim": 1}):
+        u = x.unique(**kw)
+        assert u.mul_(2).flatten().tolist() == [2.0, 4.0] and u.grad_fn is not None
+
+
+def test_result_type_takes_pytorchs_names():
+    whole = torch.ones(2, dtype=torch.int8)
+    assert torch.result_type(tensor=whole, other=2.0) is torch.float32 and torch.result_type(scalar=2, tensor=whole) is torch.int8
+    assert torch.result_type(scalar1=1, scalar2=2) is torch.int64

@@ -590,8 +590,7 @@ def test_names_of_nodes(code, name):
 # ---- what PyTorch's own tests asked for (scripts/torch-tests) ----
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_what_is_written_while_it_is_read(device):
+def test_what_is_written_while_it_is_read(device="cpu"):
     """Refused where the result would depend on the order; an expanded tensor's masked elements are written with a warning."""
     y, ind = torch.arange(6.0, device=device), torch.tensor([2, 1, 0], device=device)
     for write in (lambda: y.index_put_((ind,), y[0]), lambda: y.index_put_((ind,), y[:3]), lambda: ind.index_put_((ind,), ind),
@@ -619,9 +618,11 @@ def test_what_is_written_while_it_is_read(device):
         torch.rand([]).index_put([], torch.tensor([1.0]), True)
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("to, of", [((), (1,)), ((1,), ()), ((), ()), ((1,), (1,)), ((3,), ())])
-def test_index_copy_of_one_element(to, of, device):
+ONE_ELEMENT = [((), (1,)), ((1,), ()), ((), ()), ((1,), (1,)), ((3,), ())]
+
+
+@pytest.mark.parametrize("to, of", ONE_ELEMENT)
+def test_index_copy_of_one_element(to, of, device="cpu"):
     for index in (torch.tensor(0, device=device), torch.tensor([0], device=device)):
         x, src = torch.zeros(to, device=device, requires_grad=True), torch.full(of, 2.0, device=device, requires_grad=True)
         r = x.index_copy(0, index, src)
@@ -630,6 +631,15 @@ def test_index_copy_of_one_element(to, of, device):
         assert src.grad.shape == of and src.grad.sum().item() == 1 and x.grad.sum().item() == x.numel() - 1
         with torch.no_grad():
             assert x.index_copy_(0, index, src).flatten()[0].item() == 2.0
+
+
+@on_gpus(1)
+def test_writes_on_a_gpu():
+    from test_indexing import ONE_ELEMENT, test_index_copy_of_one_element, test_what_is_written_while_it_is_read
+
+    test_what_is_written_while_it_is_read("cuda")
+    for to, of in ONE_ELEMENT:
+        test_index_copy_of_one_element(to, of, "cuda")
 
 
 @pytest.mark.parametrize("to, index, of, error, text", [
@@ -650,3 +660,11 @@ def test_each_mask_of_bytes_warns():
     with pytest.warns(UserWarning, match="^indexing with dtype torch.uint8 is now deprecated") as said:
         assert torch.zeros(5, 7, 3)[rows, :, columns].shape == (3, 7)
     assert len(said) == 2
+
+
+def test_an_element_is_written_to_what_shows_it():
+    """A value of no dimensions is a number, also where it lies in what is written."""
+    for whole in (slice(None), torch.tensor([True, True, True]), Ellipsis):
+        x = torch.arange(3.0)
+        x[whole] = x[1]
+        assert x.tolist() == [1.0, 1.0, 1.0]

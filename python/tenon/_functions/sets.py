@@ -24,7 +24,7 @@ def _no_derivative(node, name):
     def backward(ctx, *grads):
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
-    return type(node, (Function,), {"forward": staticmethod(lambda ctx, input, result: result), "backward": staticmethod(backward)})
+    return type(node, (Function,), {"forward": staticmethod(lambda ctx, input, box: box[0].clone()), "backward": staticmethod(backward)})
 
 
 _NODES = {
@@ -61,7 +61,7 @@ def _groups(input, dim, order, return_inverse, return_counts):
     if sliced and input.dim():
         result = result.movedim(0, dim)
     if input.requires_grad and _C.is_grad_enabled():
-        result = _NODES[order, sliced].apply(input, result)
+        result = _NODES[order, sliced].apply(input, [result])
     results = [result]
     if return_inverse:
         results.append(whole(inverse).reshape(input.shape) if dim is None else whole(inverse))
