@@ -58,8 +58,8 @@ def nothing_finite(line, before, after):
 
 
 def no_integer(line, before, after):
-    """Has a tensor there an infinity or a NaN?"""
-    return any(isinstance(x, float) and not abs(x) < float("inf") for w in named_in(line, before) for x in w[-1])
+    """Has a tensor there, or the line, an infinity or a NaN?"""
+    return bool(re.search(r"\b(inf|nan)\b", line)) or any(isinstance(x, float) and not abs(x) < float("inf") for w in named_in(line, before) for x in w[-1])
 
 
 ANY = r"[\s\S]*"
