@@ -91,20 +91,34 @@ static bool decimals_fit(tn_tensor *x)
 }
 
 /* x * 10^d rounded, divided again; for d < 0 the other way round, since 10^d is not exact */
-tn_tensor *call_round_decimals(const py_value *v)
+static tn_tensor *round_decimals(tn_tensor *x, int64_t d)
 {
-    tn_tensor *x = v[0].s.v.t;
-    int64_t d = v[1].s.v.i;
-    if (!d)
-        return tn_round_at("", x);
-    if (!decimals_fit(x))
-        return NULL;
     tn_scalar ten = tn_scalar_f(pow(10, (double)(d < 0 ? -d : d)));
     tn_tensor *moved = (d < 0 ? tn_div_at : tn_mul_at)("", tn_scalar_t(x), ten),
               *whole = moved ? tn_round_at("", moved) : NULL;
     tn_tensor *r = whole ? (d < 0 ? tn_mul_at : tn_div_at)("", tn_scalar_t(whole), ten) : NULL;
     tn_release(moved);
     tn_release(whole);
+    return r;
+}
+
+tn_tensor *call_round_decimals(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    int64_t d = v[1].s.v.i;
+    const tn_dtype dtype = tn_tensor_dtype(x);
+    if (!d)
+        return tn_round_at("", x);
+    if (!decimals_fit(x))
+        return NULL;
+    if (dtype != TN_F16 && dtype != TN_BF16)
+        return round_decimals(x, d);
+    tn_to_options wide = {.struct_size = sizeof wide, .site = "", .dtype = TN_F32}, back = wide; /* x * 10^d needs it */
+    back.dtype = dtype;
+    tn_tensor *own = (tn_to_opt)(x, &wide), *rounded = own ? round_decimals(own, d) : NULL;
+    tn_tensor *r = rounded ? (tn_to_opt)(rounded, &back) : NULL;
+    tn_release(own);
+    tn_release(rounded);
     return r;
 }
 

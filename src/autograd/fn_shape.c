@@ -129,8 +129,10 @@ tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_re
             return tn__fail(TN_EINVAL, "Repeats must be non-negative");
         return copied(repeat_along(x, d, times, true), x);
     }
-    if (list->dtype != TN_I64 && list->dtype != TN_I32)
-        return tn__fail(TN_EDTYPE, "repeats has to be Long or Int tensor");
+    if (list->dtype == TN_BOOL || tn__dtype_is_float(list->dtype)) {
+        tn__no_dtype("repeat_interleave_cpu", list->dtype);
+        return NULL;
+    }
     if (list->ndim > 1 || (list->numel != 1 && list->numel != x->shape[d]))
         return tn__fail(TN_EINVAL,
                         "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and "

@@ -78,9 +78,10 @@ tn_status tn__infer_random(tn__call *c)
     const tn_tensor *x = tn__in(c, 0);
     const tn__attr *a = c->attr;
     bool whole = c->op == TN__OP__randint || c->op == TN__OP__randperm;
-    if (!whole && !tn__dtype_is_float(x->dtype))
-        return tn__no_dtype(tn__op_name(c->op), x->dtype);
-    if (c->op == TN__OP_uniform_ && !(a->x <= a->y))
+    const bool uniform = c->op == TN__OP_uniform_;
+    if (!whole && !tn__dtype_is_float(x->dtype) && (uniform || x->numel)) /* of no elements PyTorch asks no kernel */
+        return tn__no_dtype(uniform ? "check_uniform_bounds" : tn__op_name(c->op), x->dtype);
+    if (uniform && !(a->x <= a->y))
         return tn__error(TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", a->x,
                          a->y);
     if (c->op == TN__OP_normal_ && !(a->y >= 0))

@@ -444,6 +444,15 @@ def test_a_copy_shares_no_memory(copy):
     assert x.tolist() == [0, 0, 0, 0]
 
 
+def test_round_with_decimals_of_16_bits():
+    """x * 10^d is taken in float32, where float16 has no room for it."""
+    x = torch.tensor([2.7949, 1.005, -3.335, 100.25, 0.0449], dtype=torch.float16)
+    assert torch.round(x, decimals=2).tolist() == [2.7890625, 1.0, -3.33984375, 100.25, 0.040008544921875]
+    assert torch.round(x, decimals=5).tolist() == x.tolist()
+    y = torch.tensor([2.7949, -3.335], dtype=torch.bfloat16)
+    assert torch.round(y, decimals=2).tolist() == [2.796875, -3.328125] and torch.round(y, decimals=5).tolist() == y.tolist()
+
+
 def test_round_with_decimals_writes_once():
     x = torch.tensor([1.2345, -0.5])
     assert x.round_(decimals=2).tolist() == pytest.approx([1.23, -0.5]) and x._version == 1

@@ -11,6 +11,7 @@ import re
 import pytest
 
 import tenon as torch
+from on_gpus import on_gpus
 
 N = 20000
 
@@ -413,6 +414,7 @@ def test_exponential_numbers_are_above_zero(dtype):
     assert torch.empty(1 << 20, dtype=dtype).exponential_().min() == torch.finfo(torch.float32).eps / 2
 
 
+@on_gpus(1)
 def test_nothing_is_permuted_by_any_generator():
     assert torch.randperm(0, device="cuda", generator=torch.Generator("cpu")).shape == (0,)
     with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):

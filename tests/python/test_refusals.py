@@ -21,6 +21,12 @@ f64 = v.double()
 """
 
 FUNCTIONS = [
+    ('t.repeat_interleave(t.to(torch.uint8))', 'ok', 'tensor([1])'),
+    ('t.repeat_interleave(v[:2])', 'NotImplementedError', '"repeat_interleave_cpu" not implemented for \'Float\''),
+    ('torch.randn_like(i[:0]).shape', 'ok', 'torch.Size([0, 3])'),
+    ('torch.rand_like(i[:0])', 'NotImplementedError', '"check_uniform_bounds" not implemented for \'Long\''),
+    ('torch.isin(element=1,test_elements=t)', 'ok', 'tensor(True)'),
+    ('torch.isin(v,test_element=2.0)', 'ok', 'tensor([False, False,  True])'),
     ('torch.kron(x,None)', 'TypeError', "kron(): argument 'other' (position 2) must be Tensor, not NoneType"),
     ('v.hypot([1.5])', 'TypeError', "hypot(): argument 'other' (position 1) must be Tensor, not list"),
     ('torch.hypot(i,i)', 'NotImplementedError', '"hypot_cpu" not implemented for \'Long\''),

@@ -141,8 +141,10 @@ _IN = ", *, bool assume_unique=False, bool invert=False, Tensor? out=None)"
 
 @signature("isin(Tensor elements, Tensor test_elements" + _IN, "isin(Tensor elements, Number test_element" + _IN,
            "isin(Number element, Tensor test_elements" + _IN)
-def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
-    """For each element: does it stand among test_elements?"""
+def isin(elements=None, test_elements=None, *, assume_unique=False, invert=False, out=None, element=None, test_element=None):
+    """For each element: does it stand among test_elements? Numbers may be named element and test_element, as in PyTorch."""
+    elements = element if elements is None else elements
+    test_elements = test_element if test_elements is None else test_elements
     where = elements.device if isinstance(elements, _C.Tensor) else test_elements.device
     if isinstance(elements, _C.Tensor) and isinstance(test_elements, _C.Tensor) and where != test_elements.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but got test_elements is on {test_elements.device}, different "

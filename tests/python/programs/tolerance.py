@@ -17,7 +17,7 @@ ULPS = {
     "cosh": 4, "tanh": 5, "asin": 5, "acos": 5, "atan": 4, "arcsin": 5, "arccos": 5, "arctan": 4, "atan2": 5, "arctan2": 5,
     "erfc": 20, "sigmoid": 5, "rsqrt": 3, "reciprocal": 1, "pow": 16, "operator**": 16, "hypot": 3, "deg2rad": 2, "rad2deg": 2,
     "logsigmoid": 6, "silu": 6, "mish": 12, "softplus": 8, "elu": 6, "celu": 6, "selu": 6, "softsign": 3,
-    "sqrt": 1, "operator/": 2, "hardswish": 3, "hardsigmoid": 2, "addcmul": 2, "addcdiv": 3, "add": 2, "sub": 2, "subtract": 2,
+    "sqrt": 1, "operator/": 2, "hardswish": 3, "hardsigmoid": 2, "addcdiv": 3, "add": 2, "sub": 2, "subtract": 2,
     "rsub": 2, "linspace": 3, "logspace": 20, "remainder": 2, "operator%": 2, "fmod": 1, "frac": 1, "leaky_relu": 1, "prelu": 1,
     "arange": 2, "operator//": 1, "square": 1, "nan_to_num": 0, "round": 2,
 }  # fmt: skip
@@ -32,7 +32,7 @@ ROUNDS = {
     "baddbmm": (3, 3), "addmm_": (3, 3), "linear": (2, 2), "einsum": (2, 2), "tensordot": (2, 1), "trapz": (2, 4), "trapezoid": (2, 4),
     "outer": (2, 0), "ger": (2, 0), "kron": (2, 0), "cross": (2, 2), "index_add": (2, 2), "scatter_add": (1, 1), "diff": (1, 4),
     "index_add_": (2, 2), "scatter_add_": (1, 1), "index_put": (1, 1), "index_put_": (1, 1), "bincount": (1, 1), "histc": (0, 0),
-    "lerp": (2, 4), "gelu": (1, 8), "tanhshrink": (1, 4), "mse_loss": (2, 4), "l1_loss": (1, 4), "smooth_l1_loss": (2, 6), "huber_loss": (2, 6), "kl_div": (2, 10), "nll_loss": (2, 4),
+    "lerp": (2, 4), "addcmul": (2, 4), "gelu": (1, 8), "tanhshrink": (1, 4), "mse_loss": (2, 4), "l1_loss": (1, 4), "smooth_l1_loss": (2, 6), "huber_loss": (2, 6), "kl_div": (2, 10), "nll_loss": (2, 4),
     "cross_entropy": (2, 16), "binary_cross_entropy": (1, 16), "binary_cross_entropy_with_logits": (2, 16), "glu": (1, 8),
 }  # fmt: skip
 # A gradient is a chain of such steps.
