@@ -83,7 +83,10 @@ static void like_each(kit_array *x)
         }
         if (!kit_is_float(is)) {
             refused(tn_rand_like(x->t, .dtype = d), TN_EDTYPE, "not implemented for", "rand_like");
-            refused(tn_randn_like(x->t, .dtype = d), TN_EDTYPE, "not implemented for", "randn_like");
+            if (x->numel)
+                refused(tn_randn_like(x->t, .dtype = d), TN_EDTYPE, "not implemented for", "randn_like");
+            else /* no kernel is asked, as in PyTorch */
+                is_filled(tn_randn_like(x->t, .dtype = d), is, x->ndim, x->shape, true, 0, "randn_like");
             continue;
         }
         tn_tensor *u = tn_rand_like(x->t, .dtype = d);
