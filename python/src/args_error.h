@@ -71,8 +71,6 @@ bool py_older_fits(const py_signature *s, bool method);
 /* result, a tensor or a tuple of them, written into what was given as out=, and that in its place. Takes result. written.c */
 PyObject *py_written(const py_function *f, int which, const py_value *v, PyObject *result);
 
-bool py_same_shape(tn_tensor *a, tn_tensor *b);
-
 /* Sets a RuntimeError: text has %S twice, for the two shapes. */
 void py_shapes_differ(const char *text, tn_dims have, tn_dims want);
 

@@ -74,16 +74,12 @@ static tn_tensors list_of(const tensors *l)
 static int warn_of_cycle(void)
 {
     static bool warned;
-    if (warned)
-        return 0;
-    warned = true;
-    return PyErr_WarnEx(
-        PyExc_UserWarning,
+    return py_warn_once(
+        &warned,
         "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
         "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
         "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
-        "the cycle and avoid the leak.",
-        1);
+        "the cycle and avoid the leak.");
 }
 
 /* _backward(tensors, gradients or None, retain_graph, create_graph, inputs or None) */

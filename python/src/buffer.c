@@ -130,16 +130,12 @@ static int strides_of(const Py_buffer *view, int64_t *stride)
 static int warn_read_only(void)
 {
     static bool warned;
-    if (warned)
-        return 0;
-    warned = true;
-    return PyErr_WarnEx(
-        PyExc_UserWarning,
+    return py_warn_once(
+        &warned,
         "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
         "writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
         "its data or make it writable before converting it to a tensor. This type of warning will be "
-        "suppressed for the rest of this program. (Tenon does: it refuses in-place operations on this tensor.)",
-        1);
+        "suppressed for the rest of this program. (Tenon does: it refuses in-place operations on this tensor.)");
 }
 
 /* *owned: a tensor was made, which lets go of h. */

@@ -132,6 +132,14 @@ PyObject *py_done(tn_status status)
     Py_RETURN_NONE;
 }
 
+int py_warn_once(bool *warned, const char *text)
+{
+    if (*warned)
+        return 0;
+    *warned = true;
+    return PyErr_WarnEx(PyExc_UserWarning, text, 1);
+}
+
 int py_add_errors(PyObject *module)
 {
     py_out_of_memory = PyErr_NewExceptionWithDoc(

@@ -388,16 +388,11 @@ static tn_tensor *without_ones(tn_tensor *value)
     return ones ? tn_view_at("", value, (tn_dims){all.ndim - ones, all.dim + ones}) : tn_retain(value);
 }
 
-static bool same_shape(tn_dims a, tn_dims b)
-{
-    return a.ndim == b.ndim && !memcmp(a.dim, b.dim, sizeof *a.dim * (size_t)a.ndim);
-}
-
 static tn_tensor *write_view(tn_tensor *view, tn_tensor *value)
 {
     tn_dims shape = tn_tensor_shape(view);
     tn_copy__options o = {.struct_size = sizeof o, .site = ""};
-    if (same_shape(tn_tensor_shape(value), shape))
+    if (py_same_dims(tn_tensor_shape(value), shape))
         return (tn_copy__opt)(view, value, &o);
     if (!tn_tensor_ndim(value) && tn_tensor_device(value).type == TN_DEVICE_CPU)
         return tn_fill__at("", view, tn_scalar_t(value));
@@ -438,19 +433,6 @@ static tn_tensor *write_value(indexing *x, tn_scalar value)
     return r;
 }
 
-/* A dimension whose elements are all one, as expand makes them. */
-static bool is_expanded(tn_tensor *t)
-{
-    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
-    bool expanded = false;
-    for (int32_t d = 0; d < shape.ndim; d++) {
-        if (!shape.dim[d])
-            return false;
-        expanded |= shape.dim[d] > 1 && !stride.dim[d];
-    }
-    return expanded;
-}
-
 static bool value_is_one(tn_scalar value)
 {
     return value.kind != TN_SCALAR_TENSOR || !tn_tensor_ndim(value.v.t);
@@ -474,7 +456,7 @@ static int check_written(indexing *x, tn_scalar value, bool accumulate)
         if (all.t[i] != TN_NONE && !given++)
             only = all.t[i];
     bool one = !accumulate && given == 1 && (value.kind != TN_SCALAR_TENSOR || tn_tensor_numel(value.v.t) == 1);
-    bool mask = one && tn_tensor_dtype(only) == TN_BOOL, expanded = given && is_expanded(x->view);
+    bool mask = one && tn_tensor_dtype(only) == TN_BOOL, expanded = given && py_is_expanded(x->view);
     if (mask && x->bytes) {
         PyErr_SetString(PyExc_RuntimeError,
                         "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char");
@@ -603,7 +585,7 @@ PyObject *run_masked_fill_(PyObject *self, py_value *v, int which)
 {
     tn_tensor *x = v[0].s.v.t, *mask = v[1].s.v.t, *r, *shown = NULL;
     (void)which;
-    bool wide = is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
+    bool wide = py_is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
     if (wide && warn_expanded("masked_fill_", "mask] = scalar"))
         return NULL;
     Py_BEGIN_ALLOW_THREADS

@@ -14,47 +14,54 @@ typedef enum demand { CAST, SAME, TRUTH, FLOATING, ANY } demand;
  * a part of them elsewhere. NOTHING. */
 typedef enum sharing { FREE, EQUAL, NOTHING } sharing;
 
+/* What a rule is asked for beside dtypes and sharing: found in FOUND before it is computed; CAT's error is a TypeError; what
+ * factories make: RANGE and SPACED fill an 'out' of any shape that has as many elements. */
+typedef enum role { PLAIN, FOUND, CAT, MADE, RANGE, SPACED } role;
+
 #define EXACT "Expected out tensor to have dtype %r, but got %o instead"
 
 /* In texts: %O out's dtype as PyTorch's classes are called, %o as C++'s types are; %R and %r the result's; %b is that int32;
  * %f the function. */
 static const struct {
     const char *word;
+    role role;
     demand want;
     sharing first, others; /* with the first tensor of the signature, with the others */
     bool operand;          /* another device is refused as an operand's is */
     const char *text;
 } rules[] = {
-    {"", CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
-    {"found", SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
-    {"where", SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
-    {"exact", SAME, FREE, FREE, false, EXACT},
-    {"gather", SAME, NOTHING, EQUAL, false, EXACT},
-    {"scatter", SAME, EQUAL, NOTHING, false, EXACT},
-    {"ordered", SAME, EQUAL, EQUAL, false, EXACT},
-    {"extreme", SAME, NOTHING, NOTHING, false, EXACT},
-    {"added", SAME, EQUAL, FREE, false, EXACT},
-    {"match", SAME, FREE, FREE, false,
+    {"", PLAIN, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"found", FOUND, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
+    {"where", PLAIN, SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
+    {"exact", PLAIN, SAME, FREE, FREE, false, EXACT},
+    {"gather", PLAIN, SAME, NOTHING, EQUAL, false, EXACT},
+    {"scatter", PLAIN, SAME, EQUAL, NOTHING, false, EXACT},
+    {"ordered", PLAIN, SAME, EQUAL, EQUAL, false, EXACT},
+    {"extreme", PLAIN, SAME, NOTHING, NOTHING, false, EXACT},
+    {"added", PLAIN, SAME, EQUAL, FREE, false, EXACT},
+    {"match", PLAIN, SAME, FREE, FREE, false,
      "Expected the dtype for input and out to match, but got %R for input's dtype and %O for out's dtype."},
-    {"scalar", SAME, NOTHING, NOTHING, true, "%f(): self and result must have the same scalar type"},
-    {"nonzero", SAME, NOTHING, NOTHING, true, "%f: Expected out tensor to have scalar type %R but got scalar type%O"},
-    {"dot", SAME, FREE, FREE, false, "result dtype %O does not match input dtype %R"},
-    {"mv", SAME, FREE, FREE, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
-    {"like", SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
-    {"taken", SAME, FREE, FREE, false,
+    {"scalar", PLAIN, SAME, NOTHING, NOTHING, true, "%f(): self and result must have the same scalar type"},
+    {"nonzero", PLAIN, SAME, NOTHING, NOTHING, true,
+     "%f: Expected out tensor to have scalar type %R but got scalar type%O"},
+    {"dot", PLAIN, SAME, FREE, FREE, false, "result dtype %O does not match input dtype %R"},
+    {"mv", PLAIN, SAME, FREE, FREE, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
+    {"like", PLAIN, SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
+    {"taken", PLAIN, SAME, FREE, FREE, false,
      "take(): self and out expected to have the same dtype, but got self.dtype = %R and out.dtype = %O"},
-    {"searched", SAME, EQUAL, EQUAL, true,
+    {"searched", PLAIN, SAME, EQUAL, EQUAL, true,
      "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
      "whether out_int32 flag is True, but we got output tensor's dtype %O and out_int32 flag is %b"},
-    {"cat", CAST, NOTHING, NOTHING, true, "torch.cat(): input types can't be cast to the desired output type %O"},
-    {"truth", TRUTH, FREE, FREE, false, "%f only supports bool tensor for result, got: %O"},
-    {"floating", FLOATING, FREE, FREE, false, "%f(): Expected floating point type for result tensor, but got: %O"},
-    {"reduced", CAST, FREE, FREE, false, "result type %R can't be cast to the desired output type %O"},
-    {"follow", ANY, FREE, FREE, false, EXACT},
-    {"scan", ANY, EQUAL, EQUAL, false, EXACT},
-    {"made", ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
-    {"range", ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
-    {"spaced", ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
+    {"cat", CAT, CAST, NOTHING, NOTHING, true, "torch.cat(): input types can't be cast to the desired output type %O"},
+    {"truth", PLAIN, TRUTH, FREE, FREE, false, "%f only supports bool tensor for result, got: %O"},
+    {"floating", PLAIN, FLOATING, FREE, FREE, false,
+     "%f(): Expected floating point type for result tensor, but got: %O"},
+    {"reduced", PLAIN, CAST, FREE, FREE, false, "result type %R can't be cast to the desired output type %O"},
+    {"follow", PLAIN, ANY, FREE, FREE, false, EXACT},
+    {"scan", PLAIN, ANY, EQUAL, EQUAL, false, EXACT},
+    {"made", MADE, ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
+    {"range", RANGE, ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
+    {"spaced", SPACED, ANY, FREE, FREE, false, "dtype %R does not match dtype of out parameter (%O)"},
 };
 
 enum { N_RULES = sizeof rules / sizeof *rules };
@@ -67,20 +74,14 @@ int py_out_rule(const char *word, size_t n)
     return -1;
 }
 
-static bool is_rule(int rule, const char *word)
-{
-    return !strcmp(rules[rule].word, word);
-}
-
-/* What factories make: 'range' and 'spaced' fill an 'out' of any shape that has as many elements. */
 static bool fills(int rule)
 {
-    return is_rule(rule, "range") || is_rule(rule, "spaced");
+    return rules[rule].role == RANGE || rules[rule].role == SPACED;
 }
 
 static bool is_factory(int rule)
 {
-    return is_rule(rule, "made") || fills(rule);
+    return rules[rule].role >= MADE;
 }
 
 const char *py_c_type_name(tn_dtype d)
@@ -115,7 +116,7 @@ static int wrong_dtype(const char *function, int rule, tn_dtype out, tn_dtype re
         else
             n += (size_t)snprintf(text + n, sizeof text - n, "%s", word_of(*++s, function, out, result));
     text[n < sizeof text ? n : sizeof text - 1] = '\0';
-    PyErr_SetString(is_rule(rule, "cat") ? PyExc_TypeError : PyExc_RuntimeError, text);
+    PyErr_SetString(rules[rule].role == CAT ? PyExc_TypeError : PyExc_RuntimeError, text);
     return -1;
 }
 
@@ -185,18 +186,13 @@ static int wrong_device(int rule, tn_device out, tn_device result)
     return -1;
 }
 
-static bool same_shape(tn_dims a, tn_dims b)
-{
-    return a.ndim == b.ndim && !memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof *a.dim);
-}
-
 /* PyTorch's warnings of an out= that has elements and takes another shape. */
 static int warn_resized(int rule, tn_dims have, tn_dims want, int64_t had)
 {
     PyObject *a = py_size(have), *b = py_size(want), *old = a ? PySequence_List(a) : NULL,
              *new = b ? PySequence_List(b) : NULL;
     int status = -1;
-    if (old && new &&is_rule(rule, "range"))
+    if (old && new &&rules[rule].role == RANGE)
         status = PyErr_WarnFormat(
             PyExc_UserWarning, 1,
             "The number of elements in the out tensor of shape %S is %lld which does not match the computed number of "
@@ -258,11 +254,13 @@ static tn_status reshape_out(tn_tensor *out, tn_tensor *result)
 static int check_out(const char *function, int rule, tn_tensor *out, tn_tensor *result)
 {
     tn_device there = tn_tensor_device(out), here = tn_tensor_device(result);
-    const char *by = writer_of(function);
     bool history = tn_tensor_requires_grad(result) && !is_factory(rule);
-    if (tn_is_grad_enabled() && *by != '+' &&
-        (history || (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result)))))
-        return has_grad(by, rule);
+    if (tn_is_grad_enabled() &&
+        (history || (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result))))) {
+        const char *by = writer_of(function);
+        if (*by != '+')
+            return has_grad(by, rule);
+    }
     if (there.type != here.type || there.index != here.index)
         return wrong_device(rule, there, here);
     if (!dtype_fits(rule, tn_tensor_dtype(out), tn_tensor_dtype(result)))
@@ -274,7 +272,7 @@ static tn_status copy_into(int rule, tn_tensor *out, tn_tensor *result)
 {
     const tn_copy__options o = {.struct_size = sizeof o, .site = ""};
     bool refill = fills(rule) && tn_tensor_numel(out) == tn_tensor_numel(result);
-    if (!refill && !same_shape(tn_tensor_shape(out), tn_tensor_shape(result))) {
+    if (!refill && !py_same_dims(tn_tensor_shape(out), tn_tensor_shape(result))) {
         bool was = tn_set_grad_enabled(false);
         tn_status status = reshape_out(out, result);
         tn_set_grad_enabled(was);
@@ -292,10 +290,12 @@ int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *resu
     int64_t had = tn_tensor_numel(out);
     if (check_out(function, rule, out, result))
         return -1;
-    bool fits = same_shape(have, want) || !had || (fills(rule) && had == tn_tensor_numel(result));
-    if (!fits && !is_rule(rule, "made") && !is_rule(rule, "spaced") && warn_resized(rule, have, want, had))
+    bool fits = py_same_dims(have, want) || !had || (fills(rule) && had == tn_tensor_numel(result));
+    if (!fits && rules[rule].role != MADE && rules[rule].role != SPACED && warn_resized(rule, have, want, had))
         return -1;
-    bool was = tn_set_grad_enabled(*writer_of(function) == '+' && tn_is_grad_enabled());
+    const bool was = tn_is_grad_enabled();
+    const bool graph = was && (tn_tensor_requires_grad(out) || tn_tensor_requires_grad(result));
+    tn_set_grad_enabled(graph && *writer_of(function) == '+');
     tn_status status = copy_into(rule, out, result);
     tn_set_grad_enabled(was);
     if (!status && is_factory(rule) && tn_tensor_requires_grad(result) && !tn_requires_grad_(out, true))
@@ -345,10 +345,10 @@ static bool any_requires_grad(const py_signature *s, const py_value *v)
 /* What autograd would have to know of a written out= is refused before anything is computed, as in PyTorch. */
 static bool may_write(const py_function *f, int which, const py_value *v)
 {
+    if (!tn_is_grad_enabled() || !any_requires_grad(&f->parsed[which], v))
+        return true;
     const char *by = writer_of(f->name);
-    const bool odd = *by == '-' || *by == '+';
-    return odd || !tn_is_grad_enabled() || !any_requires_grad(&f->parsed[which], v) ||
-           !has_grad(by, out_param(f, which)->rule);
+    return *by == '-' || *by == '+' || !has_grad(by, out_param(f, which)->rule);
 }
 
 /* Functions of one tensor whose result has its dtype judge out= before they compute, and refuse a dtype, afterwards. */
@@ -359,7 +359,7 @@ static bool fits_before(const py_function *f, int which, const py_value *v)
     int tensors = 0;
     for (int i = 0; i < s->params; i++)
         tensors += s->param[i].kind == PY_TENSOR || s->param[i].kind == PY_OPERAND;
-    if (tensors != 2 || strcmp(rules[rule].word, "found"))
+    if (tensors != 2 || rules[rule].role != FOUND)
         return true;
     const tn_dtype in = tn_tensor_dtype(v[s->param[0].slot].s.v.t), out = tn_tensor_dtype(v[f->out].s.v.t);
     return in == out || !wrong_dtype(f->name, rule, out, in);
@@ -419,23 +419,13 @@ static sharing shared_by(tn_tensor *out, tn_tensor *in)
         return NOTHING;
     if (!range_of(out, &a0, &a1) || !range_of(in, &b0, &b1) || a1 <= b0 || b1 <= a0)
         return NOTHING;
-    return a0 == b0 && a1 == b1 && same_shape(tn_tensor_stride(out), tn_tensor_stride(in)) ? EQUAL : FREE;
-}
-
-/* What shows one element twice is refused when it is written. */
-static bool is_expanded(tn_tensor *t)
-{
-    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
-    bool expanded = false;
-    for (int32_t d = 0; d < shape.ndim; d++)
-        expanded |= shape.dim[d] > 1 && !stride.dim[d];
-    return expanded;
+    return a0 == b0 && a1 == b1 && py_same_dims(tn_tensor_stride(out), tn_tensor_stride(in)) ? EQUAL : FREE;
 }
 
 bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in)
 {
     sharing least = first ? rules[rule].first : rules[rule].others;
-    if (is_expanded(out) || least <= shared_by(out, in))
+    if (py_is_expanded(out) || least <= shared_by(out, in))
         return true;
     PyErr_SetString(PyExc_RuntimeError,
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
@@ -467,7 +457,7 @@ PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tens
 {
     const int rule = out_param(f, which)->rule;
     tn_tensor *out = v[f->out].s.v.t;
-    bool ok = !same_shape(tn_tensor_shape(out), tn_tensor_shape(result)) || py_out_apart(f, which, v, out);
+    bool ok = !py_same_dims(tn_tensor_shape(out), tn_tensor_shape(result)) || py_out_apart(f, which, v, out);
     ok = ok && py_write_out(f->name, rule, out, result) == 0;
     tn_release(result);
     return ok ? py_borrowed(out) : NULL;

@@ -50,6 +50,19 @@ static inline tn_tensor *py_t(PyObject *o)
     return ((py_tensor *)(void *)o)->t;
 }
 
+static inline bool py_same_dims(tn_dims a, tn_dims b)
+{
+    return a.ndim == b.ndim && !memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof *a.dim);
+}
+
+static inline bool py_same_shape(tn_tensor *a, tn_tensor *b)
+{
+    return py_same_dims(tn_tensor_shape(a), tn_tensor_shape(b));
+}
+
+/* Is an element shown more than once, along a dimension such as expand makes? */
+bool py_is_expanded(tn_tensor *t);
+
 /* ---- results ---- */
 
 /* The wrapper of t, whose reference it takes over; NULL where t is NULL, with the exception that the library's error calls
@@ -66,6 +79,9 @@ PyObject *py_wrap_tuple(tn_tensor **t, Py_ssize_t n);
 PyObject *py_raise(void);
 /* None, or the exception of a status. */
 PyObject *py_done(tn_status status);
+
+/* A UserWarning, the first time only, which *warned keeps. 0, or -1 where it is an exception. */
+int py_warn_once(bool *warned, const char *text);
 
 PyObject *py_dtype_of(tn_dtype dtype);
 PyObject *py_device_object(tn_device device);

@@ -73,6 +73,18 @@ PyObject *py_wrap_tuple(tn_tensor **t, Py_ssize_t n)
     return tuple;
 }
 
+bool py_is_expanded(tn_tensor *t)
+{
+    tn_dims shape = tn_tensor_shape(t), stride = tn_tensor_stride(t);
+    bool expanded = false;
+    for (int32_t d = 0; d < shape.ndim; d++) {
+        if (!shape.dim[d])
+            return false;
+        expanded |= shape.dim[d] > 1 && !stride.dim[d];
+    }
+    return expanded;
+}
+
 static int traverse(PyObject *o, visitproc visit, void *arg)
 {
     py_tensor *self = (py_tensor *)(void *)o;

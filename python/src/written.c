@@ -32,12 +32,6 @@ void py_shapes_differ(const char *text, tn_dims have, tn_dims want)
     Py_XDECREF(b);
 }
 
-bool py_same_shape(tn_tensor *a, tn_tensor *b)
-{
-    tn_dims have = tn_tensor_shape(a), want = tn_tensor_shape(b);
-    return have.ndim == want.ndim && !memcmp(have.dim, want.dim, (size_t)want.ndim * sizeof *want.dim);
-}
-
 static int no_tensor(void)
 {
     PyErr_SetString(PyExc_TypeError, "out=... is given, but the result is no tensor");

@@ -38,6 +38,7 @@ static void note_operands(const tn__call *c)
 /* ---- who wants a gradient ---- */
 
 /* A comparison that is written over its operand: nothing of that is left, and the gradient is 0. Beside it, it is a bool. */
+_Static_assert(TN__OP_ge - TN__OP_eq == 5, "the six comparisons are rows of the list in a row");
 static bool compares_in_place(const tn__call *c)
 {
     return c->inplace && c->op >= TN__OP_eq && c->op <= TN__OP_ge;

@@ -374,7 +374,7 @@ tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_bad
         return NULL;
     tn_tensor *product = scaled(tn_bmm(a, b), o->alpha);
     if (o->beta.kind && tn__scalar_double(&o->beta) == 0) { /* NaN in x does not count, but x's history does */
-        const bool recorded = x && x != TN_NONE && tn__wants_grad(x) && !tn__self()->no_grad;
+        const bool recorded = tn__wants_grad(x) && !tn__self()->no_grad;
         return recorded ? tn_add(product, tn_masked_fill(x, tn_ones_like(x, .dtype = TN_BOOL), 0)) : product;
     }
     return tn_add(product, scaled(x, o->beta)); /* lies as the product does */

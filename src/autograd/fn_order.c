@@ -59,7 +59,6 @@ static bool slowest_first(const tn_tensor *x, int32_t *dim, int64_t *order, int6
     return moved;
 }
 
-/* Results lie as x does, as PyTorch's do: sorted is what x's dimensions, turned so that it is row-major, give. */
 /* Row-major results of a row-major x take its strides, which may be others where a dimension has one element or none. */
 static tn_tensor *lying_as(tn_tensor *t, const tn_tensor *x)
 {
@@ -68,6 +67,7 @@ static tn_tensor *lying_as(tn_tensor *t, const tn_tensor *x)
     return tn__restride(t, ((tn_dims){x->ndim, x->stride}));
 }
 
+/* Results lie as x does, as PyTorch's do: sorted is what x's dimensions, turned so that it is row-major, give. */
 tn_tensor *tn__fn_argsort(tn_tensor *x, int64_t dim, const tn_argsort_options *o)
 {
     int32_t d;
