@@ -556,10 +556,40 @@ static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, 
     return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, attr, NULL));
 }
 
+/* An integer of no dimensions beside integers of another dtype is one of theirs before it divides, shifts or is the larger: as a
+ * number wraps around. Sums and products come to the same without; comparisons and bounds take it as it is. */
+static bool narrows(tn__op_id op, const tn_scalar *in)
+{
+    const tn_tensor *a = tn__operand(&in[0]), *b = tn__operand(&in[1]);
+    if (TN_LIKELY(!a || !b || a->dtype == b->dtype) || !a->ndim == !b->ndim)
+        return false;
+    const int rule = tn__ops[op].rule;
+    return (rule == R_DIVIDE || rule == R_INTEGER || op == TN__OP_maximum || op == TN__OP_minimum) &&
+           !tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype) && a->dtype != TN_BOOL && b->dtype != TN_BOOL;
+}
+
+static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar *in, bool inplace)
+{
+    tn_scope scope;
+    tn__thread *self = tn__enter(site);
+    tn_tensor *a = in[0].v.t, *b = in[1].v.t;
+    tn__scope_push(self, &scope);
+    if (a->ndim)
+        b = tn__to_copy(b, a->dtype, b->device, false);
+    else
+        a = tn__to_copy(a, b->dtype, a->device, false);
+    const tn_scalar same[] = {tn_scalar_t(a), tn_scalar_t(b)};
+    tn_tensor *out =
+        inplace ? tn__apply_inplace(NULL, op, same, 2, 3, NULL) : tn__apply(NULL, op, same, 2, 3, NULL, NULL);
+    return tn__scope_pop(self, &scope, out);
+}
+
 tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
                      tn__attr *attr, tn_tensor **second)
 {
     passage p;
+    if (tn__ops[op].kind == TN__BINARY && TN_UNLIKELY(narrows(op, in)))
+        return apply_narrowed(site, op, in, false);
     if (TN_UNLIKELY(converts_first(op, in, attr)))
         return apply_converted(site, op, in[0].v.t, attr);
     begin(&p, site, op, in, n_in, attr, false);
@@ -572,6 +602,8 @@ tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in
                              tn__attr *attr)
 {
     passage p;
+    if (tn__ops[op].kind == TN__BINARY && TN_UNLIKELY(narrows(op, in)) && in[0].v.t->ndim)
+        return apply_narrowed(site, op, in, true);
     begin(&p, site, op, in, n_in, attr, true);
     return go(&p, required | 1, NULL);
 }

@@ -254,6 +254,13 @@ static bool value_fits(const char *kernel, tn_device device, tn_scalar *value, t
     return true;
 }
 
+/* t in what is computed between; also where the other operand alone would be taken for it: one of no dimensions promotes
+ * nothing. */
+static tn_tensor *between_with(tn_tensor *t, const tn_tensor *other, tn_dtype wide)
+{
+    return !other->ndim && t->ndim ? tn_to(t, .dtype = wide) : t;
+}
+
 tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcmul_options *o)
 {
     tn_scalar value = o->value;
@@ -267,6 +274,7 @@ tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
         return NULL;
     if (tn__scalar_double(&value) == 1)
         return tn__add_product(x, tn_scalar_t(a), tn_scalar_t(b));
+    b = between_with(b, a, between(d));
     return tn_to(tn__add_product(x, tn_scalar_t(tn_mul(tn_to(a, .dtype = between(d)), b)), value), .dtype = d);
 }
 
@@ -290,7 +298,7 @@ tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
     tn_tensor *part = tn_to(a, .dtype = between(d));
     if (tn__scalar_double(&value) != 1)
         part = tn_mul(part, value);
-    return tn_to(tn_add(x, tn_div(part, b)), .dtype = d);
+    return tn_to(tn_add(x, tn_div(part, between_with(b, a, between(d)))), .dtype = d);
 }
 
 /* PyTorch's lerp promotes nothing but a weight of no dimensions. */

@@ -261,11 +261,18 @@ row_dtypes row_infer(const row *r, const row_operand *o)
 
 /* ---- values ---- */
 
+/* Rows whose tensors of no dimensions wrap around as numbers do; sums and products come to the same without, comparisons and
+ * bounds take them as they are. */
+static bool narrows(const row *r)
+{
+    return r->rule == R_DIVIDE || r->rule == R_INTEGER || !strcmp(r->name, "maximum") || !strcmp(r->name, "minimum");
+}
+
 /* An operand as the row computes with it. Whole numbers wrap around in an integer common dtype; comparisons take them
  * as they are. */
 static real operand_value(const row *r, const row_operand *o, const row_dtypes *d, real v)
 {
-    if (o->number && !kit_is_float(d->compute))
+    if ((o->number || (o->zero_dim && narrows(r))) && !kit_is_float(d->compute))
         return r->rule == R_TEST ? v : kit_convert(v, o->dtype, d->common);
     return kit_convert(v, o->number && o->dtype == TN_F64 ? TN_F64 : o->dtype, d->compute);
 }

@@ -197,6 +197,8 @@ static bool prepare(trial *t, const row *r, const scenario *s, const tn_dtype *d
             o->a.v[k] = value_for(r, i, p, dtype[i], whole);
         if (kinds[i].zero_dim && r->rule == R_FILL && i == 2)
             o->a.v[0] = number_for(r, i, dtype[i], t->d.common, o->a.v[0]) == o->a.v[0] ? o->a.v[0] : 5;
+        if (kinds[i].zero_dim && r->rule == R_DIVIDE)
+            o->a.v[0] = number_for(r, i, dtype[i], t->d.common, o->a.v[0]);
         if (p == NUMBER) {
             o->a.v[0] = number_for(r, i, dtype[i], t->d.common, o->a.v[0]);
             t->in[i] = number_of(o->kind.dtype, o->a.v[0]);

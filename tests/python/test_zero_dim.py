@@ -142,3 +142,23 @@ def test_nothing_to_work_on():
     x = torch.zeros(3, requires_grad=True)
     x[:0].as_strided((1,), (0,)).sum().backward()
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_integer_of_no_dimensions_wraps_around_as_a_number_does(device):
+    # it promotes nothing, and is one of the other's dtype before it divides
+    u, below = torch.tensor([3, 5, 6], dtype=torch.uint8, device=device), torch.tensor(-3, device=device)
+    i, above = torch.tensor([5, -7, 127], dtype=torch.int8, device=device), torch.tensor(300, device=device)
+    for name, want in {"floor_divide": ([84, 50, 42], [0, -1, 2], [8, -7, 0]), "fmod": ([1, 3, 1], [5, -7, 39], [4, 2, 44]),
+                       "remainder": ([1, 3, 1], [5, 37, 39], [4, -5, 44]), "maximum": ([253] * 3, [44, 44, 127], [44, 44, 127]),
+                       "minimum": ([3, 5, 6], [5, -7, 44], [5, -7, 44])}.items():
+        f = getattr(torch, name)
+        assert (f(below, u).tolist(), f(i, above).tolist(), f(above, i).tolist()) == want, name
+    assert torch.bitwise_left_shift(u, torch.tensor(257, device=device)).tolist() == [6, 10, 12]
+    assert u.clone().floor_divide_(below).tolist() == [0, 0, 0]
+    # and the dtype of a product between is the common one of all three
+    x, a, h = torch.zeros(1, device=device), torch.tensor(1.43, device=device), torch.tensor([1.75], dtype=torch.float16, device=device)
+    got = [torch.addcmul(x, a, h, value=3).item(), torch.addcdiv(x, a, h).item(), torch.addcmul(x, a, h).item()]
+    assert got == pytest.approx([7.507499694824219, 0.8171428442001343, 2.50249981880188], rel=1e-6)
+    whole = torch.zeros(2, dtype=torch.int64, device=device)
+    assert torch.addcmul(whole, above, torch.tensor([1, 2], dtype=torch.int8, device=device), value=2).tolist() == [600, 1200]
