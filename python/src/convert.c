@@ -6,8 +6,11 @@ static PyObject *numpy_type(PyObject **kept, const char *name)
 {
     if (*kept)
         return *kept;
+    static PyObject *key; /* made once: this is asked of every index and number */
     PyObject *modules = PyImport_GetModuleDict();
-    PyObject *numpy = modules ? PyDict_GetItemString(modules, "numpy") : NULL;
+    if (!key)
+        key = PyUnicode_InternFromString("numpy");
+    PyObject *numpy = modules && key ? PyDict_GetItemWithError(modules, key) : NULL;
     if (numpy)
         *kept = PyObject_GetAttrString(numpy, name);
     PyErr_Clear();
@@ -16,10 +19,10 @@ static PyObject *numpy_type(PyObject **kept, const char *name)
 
 static bool is_numpy(PyObject *o, PyObject **kept, const char *name)
 {
-    PyObject *type = numpy_type(kept, name);
-    if (!type || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_Check(o))
+    if (PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_Check(o) || PyTuple_CheckExact(o) || py_is_tensor(o))
         return false;
-    return PyObject_TypeCheck(o, (PyTypeObject *)type);
+    PyObject *type = numpy_type(kept, name);
+    return type && PyObject_TypeCheck(o, (PyTypeObject *)type);
 }
 
 bool py_is_ndarray(PyObject *o)

@@ -25,7 +25,7 @@ typedef struct indexing {
 static void indexing_free(indexing *x)
 {
     tn_release(x->view);
-    for (int i = 0; i <= MOST; i++)
+    for (int64_t i = 0; i < x->end; i++)
         tn_release(x->index[i]);
 }
 

@@ -293,11 +293,13 @@ int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *resu
     bool fits = py_same_dims(have, want) || !had || (fills(rule) && had == tn_tensor_numel(result));
     if (!fits && rules[rule].role != MADE && rules[rule].role != SPACED && warn_resized(rule, have, want, had))
         return -1;
-    const bool was = tn_is_grad_enabled();
-    const bool graph = was && (tn_tensor_requires_grad(out) || tn_tensor_requires_grad(result));
-    tn_set_grad_enabled(graph && *writer_of(function) == '+');
+    const bool silent = (tn_tensor_requires_grad(out) || tn_tensor_requires_grad(result)) && tn_is_grad_enabled() &&
+                        *writer_of(function) != '+';
+    if (silent)
+        tn_set_grad_enabled(false);
     tn_status status = copy_into(rule, out, result);
-    tn_set_grad_enabled(was);
+    if (silent)
+        tn_set_grad_enabled(true);
     if (!status && is_factory(rule) && tn_tensor_requires_grad(result) && !tn_requires_grad_(out, true))
         status = tn_error_code();
     return status ? (py_raise(), -1) : 0;
@@ -319,11 +321,12 @@ int py_out_rule_of(const py_function *f, int which)
     return out_param(f, which)->rule;
 }
 
-static py_value *slot_named(const py_function *f, int which, const char *name, py_value *v)
+/* dtype= or device=, where the signature has it. */
+static py_value *slot_of_kind(const py_function *f, int which, py_kind kind, py_value *v)
 {
     const py_signature *s = &f->parsed[which];
     for (int i = 0; i < s->params; i++)
-        if (!strcmp(s->param[i].name, name))
+        if (s->param[i].kind == kind)
             return &v[s->param[i].slot];
     return NULL;
 }
@@ -375,7 +378,7 @@ bool py_out_begin(const py_function *f, int which, py_value *v)
     if (f->run || v[f->out].s.kind != TN_SCALAR_TENSOR) /* which sees to the rest; several */
         return true;
     tn_tensor *out = v[f->out].s.v.t;
-    py_value *dtype = slot_named(f, which, "dtype", v), *device = slot_named(f, which, "device", v);
+    py_value *dtype = slot_of_kind(f, which, PY_DTYPE, v), *device = slot_of_kind(f, which, PY_DEVICE, v);
     if (dtype && dtype->given && dtype->dtype != tn_tensor_dtype(out))
         return !wrong_dtype(f->name, is_factory(rule) ? rule : py_out_rule("exact", 5), tn_tensor_dtype(out),
                             dtype->dtype);
@@ -425,7 +428,7 @@ static sharing shared_by(tn_tensor *out, tn_tensor *in)
 bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in)
 {
     sharing least = first ? rules[rule].first : rules[rule].others;
-    if (py_is_expanded(out) || least <= shared_by(out, in))
+    if (least <= shared_by(out, in) || py_is_expanded(out))
         return true;
     PyErr_SetString(PyExc_RuntimeError,
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
