@@ -219,7 +219,7 @@ static tn_tensor *fit(tn_tensor *g, const tn__meta *m)
 static target *find_target(const task *k, const tn__object *to, uint32_t output)
 {
     for (int64_t i = 0; i < k->n_targets; i++)
-        if (k->targets[i].edge.to == to && (to->cls == &tn__tensor_class || k->targets[i].edge.output == output))
+        if (k->targets[i].edge.to == to && (k->targets[i].edge.output == output || to->cls == &tn__tensor_class))
             return &k->targets[i];
     return NULL;
 }
@@ -588,7 +588,7 @@ static tn_status check_roots(tn_tensors roots)
     for (size_t i = 0; i < roots.n; i++) {
         if (!roots.t[i] || roots.t[i] == TN_NONE)
             return tn__poisoned("tn_backward");
-        if (!tn__wants_grad(roots.t[i]))
+        if (!tn__requires_grad(roots.t[i]) && !tn__needs_refresh(roots.t[i]))
             return tn__error(TN_EGRAD, "element %d of tensors does not require grad and does not have a grad_fn",
                              (int)i);
     }

@@ -147,10 +147,9 @@ static bool is_stale(const tn_tensor *v)
     return v->view_version != tn__tensor_version(v);
 }
 
-/* Has v's base got a history that v's own does not show? Either it was written to, or v was made while recording was off. */
-static bool needs_refresh(const tn_tensor *v)
+bool tn__needs_refresh(const tn_tensor *v)
 {
-    return v->base && tn__requires_grad(v->base) && (is_stale(v) || !v->node);
+    return v->base && tn__requires_grad(v->base) && is_stale(v);
 }
 
 static tn_status check_refresh(const tn_tensor *v)
@@ -195,7 +194,7 @@ static tn_status refresh_view(tn_tensor *v)
     pthread_once(&view_once, start_view_locks);
     pthread_mutex_t *lock = &view_locks[((uintptr_t)v >> 8) % VIEW_LOCKS];
     pthread_mutex_lock(lock);
-    tn_status e = needs_refresh(v) ? make_history(v, &old) : TN_OK;
+    tn_status e = tn__needs_refresh(v) ? make_history(v, &old) : TN_OK;
     pthread_mutex_unlock(lock);
     tn__object_release(old); /* may run a user's function */
     return e;
@@ -203,7 +202,7 @@ static tn_status refresh_view(tn_tensor *v)
 
 tn__edge tn__gradient_edge(tn_tensor *t, tn_status *status)
 {
-    *status = needs_refresh(t) ? refresh_view(t) : TN_OK;
+    *status = tn__needs_refresh(t) ? refresh_view(t) : TN_OK;
     if (*status)
         return (tn__edge){NULL, 0};
     return edge_of(t);
@@ -271,9 +270,8 @@ tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view)
     memcpy(t->stride, view->stride, sizeof t->stride);
     t->obj.flags = (t->obj.flags & ~(uint32_t)TN__CONTIGUOUS) | (view->obj.flags & TN__CONTIGUOUS);
     tn__tensor_written(t);
-    if (t->base) { /* its history is made anew when it is asked for */
+    if (t->base) { /* stale now: its history is made anew when it is asked for */
         tn__object_release(replace_node(t, NULL, 0));
-        t->view_version = tn__tensor_version(t);
     } else if (view->node) {
         tn__object_release(replace_node(t, (tn__node *)tn__object_retain(view->node), view->node_output));
     }
@@ -289,6 +287,8 @@ static tn_status derive_slices(tn__backward *b)
     tn_tensor *g = b->g[0];
     if (!g)
         return TN_OK;
+    if (s->freed)
+        return tn__freed();
     tn_tensor *whole = tn__same_shape(g->stride, g->ndim, a->base_strides, g->ndim) ? g : tn__restride(g, base);
     if (!whole)
         return tn_error_code();

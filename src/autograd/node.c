@@ -22,8 +22,10 @@ void tn__node_free_saved(tn__node *n)
         n->freed |= n->saved[i].kept; /* who saved nothing can be walked again */
         release_saved(&n->saved[i]);
     }
-    if (n->inner)
+    if (n->inner) { /* as in PyTorch, whatever it saved */
         tn__node_free_saved(n->inner);
+        n->freed = true;
+    }
 }
 
 static void destroy_node(tn__object *o)
@@ -209,6 +211,11 @@ static const char freed_text[] =
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward.";
 
+tn_status tn__freed(void)
+{
+    return tn__error(TN_EGRAD, "%s", freed_text);
+}
+
 /* What PyTorch calls the node in that message: its name without 'Backward0'. */
 static void short_name(const tn__object *node, char *out, size_t size)
 {
@@ -288,7 +295,7 @@ tn_scalar tn__saved_operand(tn__backward *b, int32_t slot, tn_status *status)
 {
     tn__saved *s = &b->node->saved[slot];
     if (b->node->freed)
-        *status = tn__error(TN_EGRAD, "%s", freed_text);
+        *status = tn__freed();
     if (!s->kept || s->value.kind != TN_SCALAR_TENSOR)
         return s->value;
     tn_tensor *t = tn__saved_tensor(b, slot);

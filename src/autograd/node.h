@@ -94,6 +94,9 @@ TN_MUST_USE bool tn__node_save(tn__node *n, int32_t slot, const tn_scalar *value
 /* Gives up the saved operands. */
 void tn__node_free_saved(tn__node *n);
 
+/* The error of who asks for them after that. */
+tn_status tn__freed(void);
+
 /* "AddBackward0", by value. */
 typedef struct tn__node_text {
     char s[64];
@@ -103,6 +106,10 @@ tn__node_text tn__node_name(const tn__node *n);
 /* The edge to where t's gradient goes, owned by the caller; {NULL, 0} if t wants none. Refreshes a view whose base was
  * written to; that can fail: *status. */
 tn__edge tn__gradient_edge(tn_tensor *t, tn_status *status);
+
+/* Has a view's base got a history, by a write, that the view's own does not show? What was made while recording was off wants a
+ * gradient as its base does, but gets none, and is a leaf, until then. */
+bool tn__needs_refresh(const tn_tensor *v);
 
 /* True if a gradient with respect to t is wanted (through its base, for a view). */
 static inline bool tn__wants_grad(const tn_tensor *t)

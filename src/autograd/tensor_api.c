@@ -430,17 +430,9 @@ bool tn_tensor_requires_grad(const tn_tensor *t)
     return real(t) && tn__wants_grad(t);
 }
 
-/* A view gets the history of its base when that has one and it is asked; or, when it is stale, that or none that can be told. */
-static bool has_history_to_come(const tn_tensor *t)
-{
-    if (!t->base || !tn__requires_grad(t->base))
-        return false;
-    return (t->base->node && !(t->obj.flags & TN__VIEW_NO_GRAD)) || t->view_version != tn__tensor_version(t);
-}
-
 bool tn_tensor_is_leaf(const tn_tensor *t)
 {
-    return real(t) && tn__is_leaf(t) && !has_history_to_come(t);
+    return real(t) && tn__is_leaf(t) && !tn__needs_refresh(t);
 }
 
 bool tn_tensor_retains_grad(const tn_tensor *t)

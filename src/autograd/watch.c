@@ -59,7 +59,7 @@ tn_status tn_retain_grad(tn_tensor *t)
         return tn__error(TN_EGRAD, "can't retain_grad on Tensor that has requires_grad=False");
     pthread_once(&once, start);
     tn__edge edge = tn__gradient_edge(t, &e); /* a view's history may have to be made anew */
-    if (!e && edge.to->cls == &tn__node_class)
+    if (!e && edge.to && edge.to->cls == &tn__node_class)
         tn__keep_grad(t);
     tn__object_release(edge.to);
     return e;
@@ -196,6 +196,8 @@ static tn_status add(const char *what, tn_tensor *t, bool after, const tn_hook *
     tn__edge edge = tn__gradient_edge(t, &e);
     if (e)
         return e;
+    if (!edge.to) /* a view made while recording was off: nothing will come for it */
+        edge.to = tn__object_retain(t);
     tn_hook *h = NULL;
     if (after && edge.to->cls == &tn__node_class)
         e = tn__error(TN_EGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
