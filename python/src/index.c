@@ -58,6 +58,10 @@ static int take_slice(indexing *x, PyObject *o)
         PyErr_SetString(PyExc_ValueError, "step must be greater than zero");
         return -1;
     }
+    if (by == 1 && !start && end == PY_SSIZE_T_MAX && x->dim >= tn_tensor_ndim(x->view) && x->ndim) {
+        x->dim++; /* behind a second '...', where PyTorch does not look which dimension that is */
+        return 0;
+    }
     if (by == 1 && x->dim < tn_tensor_ndim(x->view)) {
         int64_t n = tn_tensor_size(x->view, x->dim);
         if (end >= n && (start == 0 || start <= -n)) { /* all of it */
@@ -334,7 +338,9 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
                 r = tn_index_at("", x.view, indices(&x));
             Py_END_ALLOW_THREADS
         } else
-            r = x.view == py_t(self) ? tn_alias_at("", x.view) : tn_retain(x.view);
+            r = x.view != py_t(self)   ? tn_retain(x.view)
+                : PySlice_Check(index) ? tn_slice_at("", x.view, 0, 0, INT64_MAX, 1)
+                                       : tn_alias_at("", x.view);
         if (!r)
             py_raise();
     }
@@ -508,6 +514,14 @@ static bool write_checked(indexing *x, tn_scalar value, bool accumulate)
     return r;
 }
 
+/* A truth as the one index, and one element: all or nothing is filled with the number, whatever its dtype. */
+static bool fills_all(const tn_tensors *list, tn_scalar value)
+{
+    const tn_tensor *truth = list->t[0];
+    return truth != TN_NONE && tn_tensor_dtype(truth) == TN_BOOL && !tn_tensor_ndim(truth) &&
+           value.kind == TN_SCALAR_TENSOR && tn_tensor_numel(value.v.t) == 1;
+}
+
 /* Every index is one of the library's, 0-dim ones too. */
 static bool put(tn_tensor *t, const py_value *v)
 {
@@ -517,6 +531,12 @@ static bool put(tn_tensor *t, const py_value *v)
     if (!list.n) {
         PyErr_SetString(PyExc_RuntimeError, "index_put: at least one index must be given");
         return false;
+    }
+    if (list.n == 1 && !v[3].s.v.i && fills_all(&list, v[2].s)) {
+        tn_tensor *value = tn_reshape_at("", v[2].s.v.t, (tn_dims){0, NULL});
+        tn_tensor *r = value ? tn_masked_fill__at("", t, tn_scalar_t(list.t[0]), tn_scalar_t(value)) : NULL;
+        tn_release(value);
+        return r || py_raise();
     }
     begin(&x, t);
     for (size_t i = 0; i < list.n && !status; i++) {

@@ -317,7 +317,8 @@ static tn_tensor *lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
     tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
     if (!w) {
         const double by = number_or(weight, 0);
-        return by < 0.5 && by > -0.5 ? tn_add(x, tn_mul(way, by)) : tn_sub(end, tn_mul(way, 1 - by));
+        return by < 0.5 && by > -0.5 ? tn__add_product(x, tn_scalar_t(way), tn_scalar_f(by))
+                                     : tn__sub_product(end, tn_scalar_t(way), tn_scalar_f(1 - by));
     }
     return tn_where(tn_lt(tn_abs(w), 0.5), tn_scalar_t(tn_add(x, tn_mul(w, way))),
                     tn_scalar_t(tn_sub(end, tn_mul(way, tn_sub(1, w)))));
@@ -385,5 +386,8 @@ tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_bad
         const bool recorded = tn__wants_grad(x) && !tn__self()->no_grad;
         return recorded ? tn_add(product, tn_masked_fill(x, tn_ones_like(x, .dtype = TN_BOOL), 0)) : product;
     }
-    return tn_add(product, scaled(x, o->beta)); /* lies as the product does */
+    if (!o->beta.kind || tn__scalar_double(&o->beta) == 1)
+        return tn_add(product, x); /* lies as the product does */
+    return tn__add_product(product, tn_scalar_t(x),
+                           tn__dtype_is_float(x->dtype) ? o->beta : tn_scalar_i(tn__scalar_int(&o->beta)));
 }

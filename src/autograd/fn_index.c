@@ -596,11 +596,13 @@ static tn_tensor *values_for(const selection *s, tn_scalar values)
     return tn_expand(v, result);
 }
 
-/* x[mask] = one value, without a look at the mask. */
+/* x[mask] = one value, without a look at the mask. An element of x itself counts as it was. */
 static bool fill_masked(const selection *s, tn_scalar value)
 {
     int64_t shape[TN_MAX_DIMS];
     int32_t n = 0;
+    if (tn__operand(&value) && tn__operand(&value)->storage == s->x->storage)
+        value = tn_scalar_t(tn_clone(value.v.t));
     for (int32_t d = s->first; d < s->x->ndim; d++)
         shape[n++] = d <= s->last ? s->x->shape[d] : 1;
     return tn_masked_fill_(s->x, tn_reshape(s->mask, dims_from(shape, n)), value) != NULL;
@@ -612,13 +614,23 @@ static bool is_one_value(tn_scalar values)
     return v ? v->ndim == 0 : values.kind && values.kind != TN_SCALAR_TENSOR;
 }
 
-/* Only the mask is looked at: where x[mask] = value needs no list of places. */
-static bool only_mask(selection *s, tn_tensors indices)
+/* Only a mask is looked at: x[mask] = value needs no list of places. */
+static bool only_mask(tn_tensors indices)
 {
     int32_t masks = 0;
     for (size_t i = 0; i < indices.n && indices.t; i++)
         masks += indices.t[i] && indices.t[i] != TN_NONE ? (is_mask(indices.t[i]) ? 1 : 2) : 0;
-    return masks == 1 && take_all(s, indices);
+    return masks == 1;
+}
+
+/* One element beside a mask is a number, whatever its shape and dtype. */
+static tn_scalar as_number(tn_scalar values, tn_dtype dtype)
+{
+    tn_tensor *v = tn__operand(&values);
+    if (!v || v->numel != 1)
+        return values;
+    v = tn_reshape(v, TN_SHAPE());
+    return tn_scalar_t(v && dtype ? tn_to(v, .dtype = dtype) : v);
 }
 
 /* What is written while it is read would depend on the order. */
@@ -637,8 +649,11 @@ static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumul
     if (!given(s.what, x))
         return false;
     const bool overlaps = tn__overlaps_itself(x->shape, x->stride, x->ndim);
+    const bool masked = !accumulate && only_mask(indices);
+    if (masked)
+        values = as_number(values, overlaps ? x->dtype : 0);
     const bool one = !accumulate && is_one_value(values);
-    if (one && !overlaps && only_mask(&s, indices))
+    if (one && masked && !overlaps && take_all(&s, indices))
         return fill_masked(&s, values);
     if (!is_apart(x, indices, values))
         return false;
