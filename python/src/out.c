@@ -351,7 +351,8 @@ static bool may_write(const py_function *f, int which, const py_value *v)
     if (!tn_is_grad_enabled() || !any_requires_grad(&f->parsed[which], v))
         return true;
     const char *by = writer_of(f->name);
-    return *by == '-' || *by == '+' || !has_grad(by, out_param(f, which)->rule);
+    const bool asks_first = !strcmp(f->name, "take_along_dim"); /* whether its operands go together */
+    return *by == '-' || *by == '+' || asks_first || !has_grad(by, out_param(f, which)->rule);
 }
 
 /* Functions of one tensor whose result has its dtype judge out= before they compute, and refuse a dtype, afterwards. */

@@ -218,7 +218,7 @@ static PyObject *get_H(PyObject *self, void *unused)
                             n > 2 ? " For batches of matrices, consider using tensor.mH" : "");
     if (n == 0 && PyErr_WarnEx(PyExc_UserWarning, "Tensor.H is deprecated on 0-D tensors. Consider using x.conj().", 1))
         return NULL;
-    return py_wrap(n ? (tn_transpose_at)("", py_t(self), 0, 1) : tn_alias_at("", py_t(self)));
+    return n ? py_wrap((tn_transpose_at)("", py_t(self), 0, 1)) : Py_NewRef(self);
 }
 
 static PyObject *get_priority(PyObject *self, void *unused)

@@ -128,6 +128,13 @@ static PyObject *put_into(PyObject *self, PyObject *args)
     return x == result ? Py_NewRef(x) : py_put_into(py_t(x), tn_retain(py_t(result)));
 }
 
+/* _shown_anew(x): x, of which a view is made for _set_view: is that refused, it is before the view is looked at */
+static PyObject *shown_anew(PyObject *self, PyObject *x)
+{
+    (void)self;
+    return tn_tensor_check_inplace(py_t(x), false) ? py_raise() : Py_NewRef(x);
+}
+
 /* _set_view(x, view): x, which shows what its view shows */
 static PyObject *set_view(PyObject *self, PyObject *args)
 {
@@ -143,6 +150,7 @@ int py_add_written(PyObject *module)
     static PyMethodDef functions[] = {
         {"_put_into", put_into, METH_VARARGS, NULL},
         {"_set_view", set_view, METH_VARARGS, NULL},
+        {"_shown_anew", shown_anew, METH_O, NULL},
         {"_write_out", write_out, METH_VARARGS, NULL},
         {NULL, NULL, 0, NULL},
     };

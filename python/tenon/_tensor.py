@@ -336,6 +336,7 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     return functional.norm(self, p, dim, keepdim, dtype=dtype)
 
 
+@_method("type_as(Tensor input, Tensor other)")
 def type_as(self, other):
     """On other's device, in its dtype."""
     return self.to(other.device, other.dtype)
@@ -350,12 +351,8 @@ def is_same_size(self, other):
 @_method("is_set_to(Tensor input, Tensor tensor)")
 def is_set_to(self, tensor):
     """Do both show the same memory in the same way?"""
-    return (
-        self.data_ptr() == tensor.data_ptr()
-        and self.shape == tensor.shape
-        and self.stride() == tensor.stride()
-        and self.dtype == tensor.dtype
-    )
+    where = lambda t: (t.storage_offset(), t.shape, t.stride())
+    return self is tensor or (self._shares_memory(tensor) and where(self) == where(tensor))
 
 
 def untyped_storage(self):
@@ -397,43 +394,46 @@ def apply_(self, function):
 @_method("squeeze_(Tensor input)", "squeeze_(Tensor input, int[1] dim)", "squeeze_(Tensor input, size dim)")
 def squeeze_(self, *dim, **kw):
     """squeeze, in place"""
-    return _C._set_view(self, self.squeeze(*dim, **kw))
+    return _C._set_view(self, _C._shown_anew(self).squeeze(*dim, **kw))
 
 
 @_method("unsqueeze_(Tensor input, int dim)")
 def unsqueeze_(self, dim):
     """unsqueeze, in place"""
-    return _C._set_view(self, self.unsqueeze(dim))
+    return _C._set_view(self, _C._shown_anew(self).unsqueeze(dim))
 
 
 @_method("t_(Tensor input)")
 def t_(self):
     """t, in place"""
-    return _C._set_view(self, self.t())
+    if self.dim() > 2:
+        _C._shown_anew(self)
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
+    return _C._set_view(self, _C._shown_anew(self).t())
 
 
 @_method("transpose_(Tensor input, int dim0, int dim1)")
 def transpose_(self, dim0, dim1):
     """transpose, in place"""
-    return _C._set_view(self, self.transpose(dim0, dim1))
+    return _C._set_view(self, _C._shown_anew(self).transpose(dim0, dim1))
 
 
 @_method("swapaxes_(Tensor input, int axis0, int axis1)")
 def swapaxes_(self, axis0, axis1):
     """swapaxes, in place"""
-    return _C._set_view(self, self.transpose(axis0, axis1))
+    return _C._set_view(self, _C._shown_anew(self).transpose(axis0, axis1))
 
 
 @_method("swapdims_(Tensor input, int dim0, int dim1)")
 def swapdims_(self, dim0, dim1):
     """swapdims, in place"""
-    return _C._set_view(self, self.transpose(dim0, dim1))
+    return _C._set_view(self, _C._shown_anew(self).transpose(dim0, dim1))
 
 
 @_method("as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)")
 def as_strided_(self, size, stride, storage_offset=None):
     """as_strided, in place"""
-    return _C._set_view(self, self.as_strided(size, stride, storage_offset))
+    return _C._set_view(self, _C._shown_anew(self).as_strided(size, stride, storage_offset))
 
 
 def _install():

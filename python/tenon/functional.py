@@ -55,27 +55,38 @@ def _list(tensors):
     return tensors
 
 
+def _all_tensors(tensors):
+    for i, t in enumerate(tensors):
+        if not isinstance(t, _C.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return tensors
+
+
 def broadcast_tensors(*tensors):
     """The tensors, expanded to one shape."""
-    tensors = _list(tensors)
+    tensors = _all_tensors(_list(tensors))
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)  # as PyTorch: no view where none is needed
 
 
-def _at_least(tensors, raise_one):
-    tensors = _list(tensors)
+def _at_least(name, tensors, raise_one):
+    if len(tensors) == 1 and not isinstance(tensors[0], (_C.Tensor, tuple, list)):
+        kind = type(tensors[0]).__name__
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kind}), but expected one of:\n"
+                        " * (Tensor input)\n * (tuple of Tensors tensors)\n")
+    tensors = _all_tensors(_list(tensors))
     raised = tuple(raise_one(t) for t in tensors)
     return raised[0] if len(raised) == 1 and isinstance(tensors[0], _C.Tensor) else raised
 
 
 def atleast_1d(*tensors):
     """The tensors, those of no dimension with one."""
-    return _at_least(tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
+    return _at_least("atleast_1d", tensors, lambda t: t.reshape(1) if t.dim() == 0 else t)
 
 
 def atleast_2d(*tensors):
     """The tensors, with two dimensions at least: new ones in front."""
-    return _at_least(tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
+    return _at_least("atleast_2d", tensors, lambda t: t.reshape(1, 1) if t.dim() == 0 else t.unsqueeze(0) if t.dim() == 1 else t)
 
 
 def _three(t):
@@ -84,7 +95,7 @@ def _three(t):
 
 def atleast_3d(*tensors):
     """The tensors, with three dimensions at least."""
-    return _at_least(tensors, _three)
+    return _at_least("atleast_3d", tensors, _three)
 
 
 def _stacked(name, tensors, raised):
@@ -92,9 +103,7 @@ def _stacked(name, tensors, raised):
     if not isinstance(tensors, (tuple, list)):
         kind = type(tensors).__name__
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
-    for i, t in enumerate(tensors):
-        if not isinstance(t, _C.Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    _all_tensors(tensors)
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tuple(raised(t) for t in tensors)
@@ -194,7 +203,7 @@ def cartesian_prod(*tensors):
 
 def block_diag(*tensors):
     """A matrix with these matrices along its diagonal, zeros elsewhere."""
-    tensors = tuple(atleast_2d(t) for t in tensors) if tensors else (_C.empty(1, 0),)
+    tensors = tuple(atleast_2d(t) for t in _all_tensors(tensors)) if tensors else (_C.empty(1, 0),)
     width = sum(t.shape[1] for t in tensors)
     rows, at = [], 0
     for t in tensors:

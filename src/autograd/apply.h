@@ -75,5 +75,7 @@ void tn__keep_grad(tn_tensor *t);
 
 /* Makes v a view of x: base, flags. */
 void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi);
+/* v itself, a new view of what is new and nobody else's: no view then, for nobody sees what it would be a view of. */
+tn_tensor *tn__no_view(tn_tensor *v);
 
 #endif

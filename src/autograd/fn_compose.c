@@ -52,7 +52,7 @@ tn_tensor *tn__fn_reshape(tn_tensor *x, tn_dims shape)
     if (tn__numel(dims, shape.ndim) != x->numel ||
         tn__view_strides(x->shape, x->stride, x->ndim, dims, shape.ndim, stride))
         return tn_view(x, full); /* which says what is wrong with the count */
-    return tn_view(tn__contiguous_copy(x), full);
+    return tn__no_view(tn_view(tn__contiguous_copy(x), full));
 }
 
 tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
@@ -296,7 +296,7 @@ static tn_tensor *matmul_batched(tn_tensor *a, tn_tensor *b)
     tn_tensor *c = tn_bmm(as_batch(a, shape, n, count), as_batch(b, shape, n, count));
     shape[n] = rows;
     shape[n + 1] = cols;
-    return tn_view(c, ((tn_dims){n + 2, shape}));
+    return tn__no_view(tn_view(c, ((tn_dims){n + 2, shape})));
 }
 
 tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
@@ -312,13 +312,13 @@ tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
     if (a->ndim == 2 && b->ndim <= 2)
         return b->ndim == 1 ? tn_mv(a, b) : tn_mm(a, b);
     if (b->ndim == 1)
-        return tn_view(tn_mv(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim - 1, a->shape}));
+        return tn__no_view(tn_view(tn_mv(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim - 1, a->shape})));
     if (b->ndim == 2) { /* the batch is more rows */
         int64_t shape[TN_MAX_DIMS];
         for (int32_t d = 0; d < a->ndim - 1; d++)
             shape[d] = a->shape[d];
         shape[a->ndim - 1] = b->shape[1];
-        return tn_view(tn_mm(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim, shape}));
+        return tn__no_view(tn_view(tn_mm(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim, shape})));
     }
     return matmul_batched(a, b);
 }

@@ -75,7 +75,7 @@ tn_tensor *tn__fn_nonzero(tn_tensor *x)
 {
     if (!given("nonzero", x))
         return NULL;
-    return places_of_mask(x->dtype == TN_BOOL ? x : tn_ne(x, 0));
+    return tn__no_view(places_of_mask(x->dtype == TN_BOOL ? x : tn_ne(x, 0)));
 }
 
 /* ---- which dimensions, which indices ---- */
@@ -504,7 +504,7 @@ tn_tensor *tn__fn_index(tn_tensor *x, tn_tensors indices)
     int64_t stride[TN_MAX_DIMS];
     if (!outline(&s, indices, true) || !locate(&s))
         return NULL;
-    tn_tensor *read = tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim));
+    tn_tensor *read = tn__no_view(tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim)));
     return read && result_strides(&s, stride) ? tn__restride(read, dims_from(stride, s.result_ndim)) : read;
 }
 
@@ -721,5 +721,5 @@ tn_tensor *tn__fn_masked_scatter(tn_tensor *x, tn_tensor *mask, tn_tensor *sourc
                         (long long)n, (long long)source->numel);
     tn_tensor *out = tn_reshape(tn_clone(tn_expand(x, shape)), TN_SHAPE(-1));
     out = tn_index_copy(out, 0, tn_reshape(places, TN_SHAPE(-1)), tn_slice(from, 0, 0, n, 1));
-    return tn_view(out, shape);
+    return tn__no_view(tn_view(out, shape));
 }

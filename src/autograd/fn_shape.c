@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <tenon/dtype.h>
 
 static bool given(const char *what, const tn_tensor *t)
 {
@@ -76,7 +77,7 @@ tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
     tn_tensor *out = tn_reshape(x, dims_from(shape, n));
     for (int32_t d = n - 1; d >= 0; d--)
         out = repeat_along(out, d, repeats.dim[d], false);
-    return copied(out, x);
+    return tn__no_view(copied(out, x));
 }
 
 tn_tensor *tn__fn_tile(tn_tensor *x, tn_dims dims)
@@ -153,7 +154,8 @@ tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
         if (shifts.ndim != 1)
             return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts.ndim);
         const tn_roll_options along = {.struct_size = sizeof along, .dim = TN_DIMS(0)};
-        return tn_reshape(tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along), dims_from(x->shape, x->ndim));
+        tn_tensor *rolled = tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along);
+        return tn__no_view(tn_reshape(rolled, dims_from(x->shape, x->ndim)));
     }
     if (o->dim.ndim != shifts.ndim)
         return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts.ndim,
@@ -322,16 +324,32 @@ static tn_tensor *count(tn_tensor *x, const tn_norm_options *o)
     return tn_sum(one, .dim = o->dim, .keepdim = o->keepdim);
 }
 
+/* What PyTorch's linalg.vector_norm asks of dtypes, in its order. */
+static bool is_vector_norm(const tn_tensor *x, tn_dtype asked)
+{
+    if (!tn__dtype_is_float(x->dtype))
+        tn__error(TN_EDTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+                  tn__dtypes[x->dtype].legacy);
+    else if (asked && !tn__dtype_is_float(asked))
+        tn__error(TN_EINVAL, "linalg.vector_norm: dtype should be floating point or complex, but got %s",
+                  tn__dtypes[asked].legacy);
+    else if (asked && tn_promote_types(x->dtype, asked) != asked)
+        tn__error(TN_EINVAL,
+                  "linalg.vector_norm: the dtype of the input (%s) should be convertible without narrowing to the "
+                  "specified dtype (%s)",
+                  tn__dtypes[x->dtype].legacy, tn__dtypes[asked].legacy);
+    else
+        return true;
+    return false;
+}
+
 tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
 {
     const double p = o->p.kind ? tn__scalar_double(&o->p) : 2;
-    if (!given("norm", x))
+    if (!given("norm", x) || !is_vector_norm(x, o->dtype))
         return NULL;
     if (o->dtype)
         x = tn_to(x, .dtype = o->dtype);
-    if (x && !tn__dtype_is_float(x->dtype))
-        return tn__fail(TN_EDTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
-                        tn__dtypes[x->dtype].legacy);
     if (x && (x->dtype == TN_F16 || x->dtype == TN_BF16)) { /* whose squares are often more than they can hold */
         tn_norm_options wide = *o;
         wide.dtype = TN_F32;

@@ -11,6 +11,16 @@ void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
     v->view_version = tn__tensor_version(v);
 }
 
+tn_tensor *tn__no_view(tn_tensor *v)
+{
+    if (!v || !v->base)
+        return v;
+    tn__object_release(v->base);
+    v->base = NULL;
+    v->obj.flags &= ~(uint32_t)(TN__IS_VIEW | TN__VIEW_NO_GRAD | TN__VIEW_MULTI | TN__VIEW_FUNCTION);
+    return v;
+}
+
 #define MULTIPLE_VIEWS \
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views " \
     "to be " \
