@@ -671,8 +671,6 @@ PyObject *run_view(PyObject *self, py_value *v, int which)
     if (which == 0)
         return py_wrap((tn_view_at)("", v[0].s.v.t, py_dims(&v[1])));
     (void)self;
-    if (v[2].dtype == tn_tensor_dtype(v[0].s.v.t))
-        return py_wrap(tn_alias_at("", v[0].s.v.t));
     return py_wrap((tn_view_dtype_at)("", v[0].s.v.t, v[2].dtype));
 }
 

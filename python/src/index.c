@@ -532,6 +532,11 @@ static bool put(tn_tensor *t, const py_value *v)
         PyErr_SetString(PyExc_RuntimeError, "index_put: at least one index must be given");
         return false;
     }
+    if (list.n > (size_t)tn_tensor_ndim(t)) {
+        PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %d (got %zd)", (int)tn_tensor_ndim(t),
+                     (Py_ssize_t)list.n);
+        return false;
+    }
     if (list.n == 1 && !v[3].s.v.i && fills_all(&list, v[2].s)) {
         tn_tensor *value = tn_reshape_at("", v[2].s.v.t, (tn_dims){0, NULL});
         tn_tensor *r = value ? tn_masked_fill__at("", t, tn_scalar_t(list.t[0]), tn_scalar_t(value)) : NULL;

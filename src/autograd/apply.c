@@ -94,6 +94,14 @@ static tn_status check_constants(const tn__call *c)
     return TN_OK;
 }
 
+/* A sum that is asked for in integers has no gradient, which PyTorch says at once. */
+tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked)
+{
+    if (tn__dtype_is_float(asked) || asked == TN_BOOL || tn__self()->no_grad || !tn__wants_grad(x))
+        return TN_OK;
+    return tn__error(TN_EGRAD, "Autograd not support dtype: %s", tn__dtypes[asked].legacy);
+}
+
 /* ---- in place ---- */
 
 /* PyTorch's test for shared memory: ranges of dense tensors in the same storage. ALL: element by element. */
@@ -419,6 +427,8 @@ static tn_status pass(passage *p, uint32_t required)
         return e;
     }
     if (!p->self->no_grad && (e = check_constants(c)))
+        return e;
+    if (TN_UNLIKELY(p->records && c->attr && c->attr->dtype && c->op != TN__OP__to_copy && (e = tn__check_derived(c->in[0].v.t, c->attr->dtype))))
         return e;
     if (c->inplace && (e = check_write(p)))
         return e;

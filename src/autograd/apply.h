@@ -60,6 +60,9 @@ extern const tn__derivative tn__derivatives[TN__OPS];
 /* May t be written, with recording as it is? PyTorch's rules and texts. */
 TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
 
+/* May a sum over x be asked for in that dtype? Not in integers, where it would be recorded. */
+TN_MUST_USE tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked);
+
 /* May t be written from other, as far as they share memory? A part of it: never; the same elements: unless apart. other: NULL,
  * if there is none. */
 TN_MUST_USE tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart);

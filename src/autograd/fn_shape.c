@@ -282,7 +282,7 @@ tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o
     if (!given("cumprod", x) || tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
     const tn_dtype to = o->dtype ? o->dtype : tn__dtype_is_float(x->dtype) ? x->dtype : TN_I64;
-    if (!(x = tn_to(x, .dtype = to)))
+    if (tn__check_derived(x, to) || !(x = tn_to(x, .dtype = to)))
         return NULL;
     if (to == TN_BOOL && x->ndim && x->numel) {
         tn__no_dtype(x->device.type == TN_DEVICE_CUDA ? "cumprod_cuda" : "cumprod_out_cpu", to);

@@ -5,9 +5,9 @@
 void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi)
 {
     v->base = tn__object_retain(x->base ? x->base : x);
-    v->obj.flags |= TN__IS_VIEW | (multi ? TN__VIEW_MULTI : 0) | (x->obj.flags & (TN__VIEW_NO_GRAD | TN__VIEW_MULTI));
-    if (tn__self()->no_grad)
-        v->obj.flags |= TN__VIEW_NO_GRAD;
+    const uint32_t made = x->obj.flags & (TN__VIEW_NO_GRAD | TN__VIEW_MULTI); /* what x is a view of by says it first */
+    const uint32_t here = tn__self()->no_grad ? TN__VIEW_NO_GRAD : multi ? TN__VIEW_MULTI : 0;
+    v->obj.flags |= TN__IS_VIEW | (made ? made : here);
     v->view_version = tn__tensor_version(v);
 }
 
