@@ -132,6 +132,8 @@ static PyObject *put_into(PyObject *self, PyObject *args)
 static PyObject *shown_anew(PyObject *self, PyObject *x)
 {
     (void)self;
+    if (!py_is_tensor(x))
+        return PyErr_Format(PyExc_TypeError, "_shown_anew(): a tensor is asked for");
     return tn_tensor_check_inplace(py_t(x), false) ? py_raise() : Py_NewRef(x);
 }
 

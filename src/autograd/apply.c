@@ -428,7 +428,8 @@ static tn_status pass(passage *p, uint32_t required)
     }
     if (!p->self->no_grad && (e = check_constants(c)))
         return e;
-    if (TN_UNLIKELY(p->records && c->attr && c->attr->dtype && c->op != TN__OP__to_copy && (e = tn__check_derived(c->in[0].v.t, c->attr->dtype))))
+    if (TN_UNLIKELY(p->records && c->attr && c->attr->dtype && c->op != TN__OP__to_copy &&
+                    (e = tn__check_derived(c->in[0].v.t, c->attr->dtype))))
         return e;
     if (c->inplace && (e = check_write(p)))
         return e;

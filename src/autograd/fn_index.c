@@ -504,7 +504,8 @@ tn_tensor *tn__fn_index(tn_tensor *x, tn_tensors indices)
     int64_t stride[TN_MAX_DIMS];
     if (!outline(&s, indices, true) || !locate(&s))
         return NULL;
-    tn_tensor *read = tn__no_view(tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim)));
+    tn_tensor *read =
+        tn__no_view(tn_view(tn_index_select(s.view, s.dim, s.places), dims_from(s.result, s.result_ndim)));
     return read && result_strides(&s, stride) ? tn__restride(read, dims_from(stride, s.result_ndim)) : read;
 }
 
