@@ -250,7 +250,8 @@ void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices)
         return;
     }
     tn__object_release(replace_node(t->base, slices, 0));
-    tn__object_release(replace_node(t, NULL, 0)); /* its own history is made anew when it is asked for */
+    tn__object_release(replace_node(t, NULL, 0));
+    t->view_version = tn__tensor_version(t) - 1; /* stale: its own history is made anew when it is asked for */
 }
 
 tn_status tn_tensor_check_inplace(const tn_tensor *t, bool recorded)
