@@ -28,14 +28,6 @@ DRAWN = {
     "resize_as_",
 }
 
-# What is refused where PyTorch takes it, or differs, by operation and form; each with its reason.
-DIFFERS = {
-    ("clamp", "inplace"): "two tensors as bounds: what is kept for backward is written over",
-    ("fmod", "inplace"): "there is no fmod_ yet",
-    ("fmod", "out"): "fmod takes no out= yet",
-    ("fmod", "out_apart"): "fmod takes no out= yet",
-}
-
 
 @functools.cache
 def library(device):
@@ -120,7 +112,7 @@ def test_named_operations(device, record_property):
 def test_every_operation_that_exists(device, form, record_property):
     found = {name: r for name, r in results(form, device).items() if not is_drawn(name)}
     total, agree, unsupported = (sum(r[i] for r in found.values()) for i in range(3))
-    wrong = [w for name, r in found.items() for w in r[3] if (name, form) not in DIFFERS]
+    wrong = [w for name, r in found.items() for w in r[3]]
     record_property("count", f"python: records of all {RECORDS}, {form}, on {device}: {agree} of {total} agree ({len(found)} "
                              f"operations; {total - agree - unsupported} fail; {unsupported} need dtypes that are not there)")  # fmt: skip
     assert not wrong, "\n".join(wrong)
