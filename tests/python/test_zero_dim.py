@@ -162,3 +162,11 @@ def test_an_integer_of_no_dimensions_wraps_around_as_a_number_does(device):
     assert got == pytest.approx([7.507499694824219, 0.8171428442001343, 2.50249981880188], rel=1e-6)
     whole = torch.zeros(2, dtype=torch.int64, device=device)
     assert torch.addcmul(whole, above, torch.tensor([1, 2], dtype=torch.int8, device=device), value=2).tolist() == [600, 1200]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_nothing_has_no_variance_whatever_the_correction(device):
+    e = torch.zeros(2, 0, 3, device=device)
+    for correction in (-3, 0, 1.5):
+        for f in (torch.std, torch.var):
+            assert f(e, None, correction=correction).isnan().item() and f(e, dim=1, correction=correction).isnan().all()

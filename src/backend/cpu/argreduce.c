@@ -193,8 +193,8 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
             join(&all, &m);
         }
         double v = TN_MAX(all.m2, 0) / TN_MAX(all.n - correction, 0);
-        if (all.m2 != all.m2)
-            v = all.m2;
+        if (all.m2 != all.m2 || !(all.n > 0)) /* nothing has no variance, whatever the correction is */
+            v = NAN;
         tn__store_double(out->dtype, (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype),
                          j->l->op == TN__OP_std ? sqrt(v) : v);
     }
