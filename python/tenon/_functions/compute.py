@@ -25,16 +25,23 @@ def _floating(input):
     return input if input.is_floating_point() else input.to(_C.get_default_dtype())
 
 
+def _times(input, number):
+    """input * number, of which backward needs nothing kept, as of PyTorch's: so it can be walked again."""
+    if not input.is_floating_point() or isinstance(number, bool):
+        return input * number
+    return _C.rsub(input, -0.0, alpha=-number)
+
+
 @signature("deg2rad(Tensor input, *, Tensor? out=None)")
 def deg2rad(input, *, out=None):
     """Degrees as radians."""
-    return _floating(input) * (math.pi / 180)
+    return _times(_floating(input), math.pi / 180)
 
 
 @signature("rad2deg(Tensor input, *, Tensor? out=None)")
 def rad2deg(input, *, out=None):
     """Radians as degrees."""
-    return _floating(input) * (180 / math.pi)
+    return _times(_floating(input), 180 / math.pi)
 
 
 @signature("frac(Tensor input, *, Tensor? out@found=None)", kernel="frac_*")
@@ -239,7 +246,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
         which = "`y`" if x is None else "`x` or `y`"
         raise NotImplementedError(f"trapezoid: received a bool input for {which}, but bool is not supported")
     if x is None:
-        return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * (1.0 if dx is None else dx)
+        ends = y.select(dim, 0) + y.select(dim, -1)
+        return _times(y.sum(dim) - _times(ends, 0.5), 1.0 if dx is None else dx)
     n = y.shape[dim] - 1
     pairs = y.narrow(dim, 1, n) + y.narrow(dim, 0, n)
     if x.dim() == 1:

@@ -102,7 +102,7 @@ DIFFERENCES = [
     Difference("std_mean|var_mean", "value", r"r\d+\[1\]\[\d+\] = nan .*", "-?inf", "the mean of what has an infinity is that", when=had_infinity),
     Difference("unique|unique_consecutive", "value|shape|result", ANY, ANY, "where rows with NaN come, and which of them are one, is not said",
                line=r".*dim=.*", when=had_nan),
-    Difference("max|min|maximum|minimum|fmax|fmin|amax|amin|aminmax|relu6|hardtanh|clamp\w*", "value", r"[rv]\d+(\[[01]\])?\[\d+\] = -?0\.0 .*", r"-?0\.0",
+    Difference("max|min|maximum|minimum|fmax|fmin|amax|amin|aminmax|relu6|hardtanh|clamp\w*|clip_?", "value", r"[rv]\d+(\[[01]\])?\[\d+\] = -?0\.0 .*", r"-?0\.0",
                "which of two zeros is the larger is not said", when=zeros_differ),
     Difference("softshrink", "value", r"[rv]\d+\[\d+\] = -?0\.0 .*", r"-?0\.0",
                "what shrinks to zero keeps its sign, as in PyTorch's loops of less than a vector"),
@@ -118,6 +118,8 @@ DIFFERENCES += [
     Difference("backward", "error class", r"RuntimeError: one of the variables needed for gradient computation [\s\S]* is output 0 of (Hypot|Cumprod), [\s\S]*|"
                r"RuntimeError: Trying to backward through the graph a second time [\s\S]*", "None",
                "hypot and cumprod save less than PyTorch's: not their result, nor anything of one element", program=r"hypot|cumprod"),
+    Difference("backward", "gradient|value", r".*\[\d+\] = .*", ANY, "a factor's gradient in cumprod is of the others, infinities and NaN among them: PyTorch divides "
+               "the product by it, or leaves out what is behind a zero", program="cumprod", when=nothing_finite),
     Difference("backward", "offset", r"v\d+\.grad: \d+", r"\d+", "where in its own memory a gradient begins is its own matter"),
     Difference("backward", "gradient", r"v\d+\.grad\[\d+\] = nan .*", r"-?inf", "where a norm's slope is 0, an infinite gradient goes no further: no 0 * inf",
                when=nothing_finite),
@@ -143,6 +145,8 @@ DIFFERENCES += [
                "an index that a kernel finds out of bounds is an IndexError, where PyTorch's kernels end the process's use of the GPU", "cuda"),
     Difference(r"index\w*|gather|scatter\w*|take\w*|embedding|getitem|setitem|put\w*|repeat_interleave|nll_loss|cross_entropy|one_hot|multinomial|searchsorted|bincount|operator.*", "error line", r"(Target|[\s\S]*index) [\s\S]*out of (bounds|range)[\s\S]*", r"index -?\d+ is out of bounds for dimension with size \d+",
                "a GPU's kernel says which index was out of bounds, not which argument or dimension it was for", "cuda"),
+    Difference("getitem|setitem", "error class", "None", r"IndexError: Dimension out of range[\s\S]*", "a slice behind the last dimension is out of range, except the "
+               "whole of it: PyTorch compares it with what lies behind its list of sizes", line=r".*\.\.\., \.\.\.,.*"),
     Difference("tensor_split", "error class", "None", r"RuntimeError: tensor_split expected tensor_indices_or_sections to be on cpu[\s\S]*",
                "the indices are asked for on the CPU, and the program makes them where the rest of it is", "cuda"),
     Difference("drawn", "error class", r"RuntimeError: Expected p_in [\s\S]*", "None", "a probability in GPU memory is not looked at; PyTorch's kernel asserts", "cuda"),
