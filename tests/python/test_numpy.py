@@ -306,7 +306,7 @@ def test_view_dtype_has_no_history():
     x = torch.ones(2, 3, requires_grad=True)
     assert not x.view(torch.int32).requires_grad and not (x * 2).view(torch.float16).requires_grad
     same = x.view(torch.float32)
-    assert same is not x and same.requires_grad and same.data_ptr() == x.data_ptr()
+    assert same is not x and not same.requires_grad and same.data_ptr() == x.data_ptr()
     assert torch.tensor(1.0).view(torch.int32).item() == 0x3F800000
 
 
