@@ -30,6 +30,7 @@ KINDS = {
     "Tensor[]": "Sequence[Tensor]",
     "Tensor[2]": "Sequence[Tensor]",
     "int": "_int",
+    "dim": "_int",
     "float": "_float",
     "bool": "_bool",
     "str": "str",

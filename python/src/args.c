@@ -13,12 +13,12 @@ static const struct {
     py_kind kind;
     bool one;
 } kinds[] = {
-    {"Tensor", PY_TENSOR, false},       {"Operand", PY_OPERAND, false},  {"Number", PY_NUMBER, false},
-    {"Tensor[]", PY_TENSORS, false},    {"Tensor[2]", PY_TENSORS, true}, {"int", PY_INT, false},
-    {"float", PY_FLOAT, false},         {"bool", PY_BOOL, false},        {"int[]", PY_INTS, false},
-    {"int[1]", PY_INTS, true},          {"size", PY_SIZE, false},        {"dtype", PY_DTYPE, false},
-    {"device", PY_DEVICE, false},       {"str", PY_STR, false},          {"object", PY_OBJECT, false},
-    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
+    {"Tensor", PY_TENSOR, false},    {"Operand", PY_OPERAND, false},     {"Number", PY_NUMBER, false},
+    {"Tensor[]", PY_TENSORS, false}, {"Tensor[2]", PY_TENSORS, true},    {"int", PY_INT, false},
+    {"float", PY_FLOAT, false},      {"bool", PY_BOOL, false},           {"int[]", PY_INTS, false},
+    {"dim", PY_DIM, false},          {"int[1]", PY_INTS, true},          {"size", PY_SIZE, false},
+    {"dtype", PY_DTYPE, false},      {"device", PY_DEVICE, false},       {"str", PY_STR, false},
+    {"object", PY_OBJECT, false},    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
 };
 
 static void read_kind(py_param *p, const char *text, size_t n)
@@ -277,6 +277,12 @@ static int read_reduction(PyObject *o, py_value *v)
     return -1;
 }
 
+/* Of tensors, those without dimensions name one; sizes and indices may be others of one element, as in PyTorch. */
+static bool is_no_int(const py_param *p, PyObject *o)
+{
+    return PyBool_Check(o) || (py_is_tensor(o) && tn_tensor_ndim(py_t(o)) > 0 && strstr(p->name, "dim"));
+}
+
 static int read_value(const py_param *p, PyObject *o, py_value *v)
 {
     switch (p->kind) {
@@ -290,9 +296,10 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
         return p->kind == PY_TENSOR ? 1 : read_number(o, v);
     case PY_NUMBER: return read_number(o, v);
     case PY_TENSORS: return read_tensors(p, o, v);
+    case PY_DIM: return is_no_int(p, o) ? 1 : read_ints(p, &o, 1, v);
     case PY_INT: {
         int64_t n = 0;
-        int status = PyBool_Check(o) ? 1 : py_int(o, &n);
+        int status = is_no_int(p, o) ? 1 : py_int(o, &n);
         v->s = tn_scalar_i(n);
         v->given = !status;
         return status;
@@ -353,8 +360,49 @@ static int find_name(const py_signature *s, PyObject *name)
     return -1;
 }
 
+/* A number that is too large is refused when the types of all arguments are known to fit, as in PyTorch: until then it is held
+ * here. */
+typedef struct held {
+    PyObject *type, *value, *trace;
+} held;
+
+static bool holds_number(py_kind kind)
+{
+    return kind == PY_NUMBER || kind == PY_OPERAND || kind == PY_INT || kind == PY_DIM || kind == PY_INTS ||
+           kind == PY_SIZE;
+}
+
+/* Reads an argument, too large a number being held. */
+static int read_or_hold(const py_param *p, PyObject *o, py_value *v, held *h)
+{
+    const int status = read_argument(p, o, v);
+    if (status >= 0 || !holds_number(p->kind) ||
+        !(PyErr_ExceptionMatches(PyExc_OverflowError) || PyErr_ExceptionMatches(PyExc_ValueError)))
+        return status;
+    if (h->type)
+        PyErr_Clear();
+    else
+        PyErr_Fetch(&h->type, &h->value, &h->trace);
+    return 0;
+}
+
+/* What was held is raised if the arguments fit: then -1, else status. */
+static int raise_held(held *h, int status)
+{
+    if (!h->type)
+        return status;
+    if (status == 0) {
+        PyErr_Restore(h->type, h->value, h->trace);
+        return -1;
+    }
+    Py_XDECREF(h->type);
+    Py_XDECREF(h->value);
+    Py_XDECREF(h->trace);
+    return status;
+}
+
 /* Tries one signature. 0: read; otherwise what did not fit is in *why, or (-1) an exception is set. */
-static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_mismatch *why)
+static int try_holding(const py_signature *s, py_arguments a, py_value *v, py_mismatch *why, held *h)
 {
     PyObject *unknown = NULL; /* is said when nothing is missing, as in PyTorch */
     unsigned seen = 0;
@@ -375,7 +423,7 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
         const py_param *p = &s->param[at];
         const bool alone = at == s->positional - 1 && (a.self || at == 0); /* a list may be given item by item */
         const bool rest = p->kind == PY_SIZE && alone && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
-        int status = rest ? read_ints(p, a.args + i, a.nargs - i, &v[p->slot]) : read_argument(p, a.args[i], v);
+        int status = rest ? read_ints(p, a.args + i, a.nargs - i, &v[p->slot]) : read_or_hold(p, a.args[i], v, h);
         if (status)
             return status < 0 ? -1 : py_mismatch_type(why, p, rest ? a.args[i] : a.args[i], at);
         seen |= 1U << at;
@@ -392,7 +440,7 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
         }
         if (seen & 1U << k)
             return py_mismatch_twice(why, name);
-        int status = read_argument(&s->param[k], a.args[a.nargs + i], v);
+        int status = read_or_hold(&s->param[k], a.args[a.nargs + i], v, h);
         if (status)
             return status < 0 ? -1 : py_mismatch_type(why, &s->param[k], a.args[a.nargs + i], -1);
         seen |= 1U << k;
@@ -401,6 +449,12 @@ static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_
         if (s->param[i].required && !(seen & 1U << i))
             return py_mismatch_missing(why, s, seen);
     return unknown ? py_mismatch_name(why, unknown) : 0;
+}
+
+static int try_signature(const py_signature *s, py_arguments a, py_value *v, py_mismatch *why)
+{
+    held h = {NULL, NULL, NULL};
+    return raise_held(&h, try_holding(s, a, v, why, &h));
 }
 
 static void free_lists(const py_signature *s, py_value *v)
@@ -496,6 +550,42 @@ static bool wants_grad(const py_signature *s, const py_value *v)
     return false;
 }
 
+/* The shape that x and t broadcast to, which is not x's: false where it is, or where there is none. */
+static bool outgrows(tn_dims x, tn_dims t, int64_t *shape, tn_dims *all)
+{
+    const int32_t n = t.ndim > x.ndim ? t.ndim : x.ndim;
+    bool more = t.ndim > x.ndim;
+    for (int32_t d = 1; d <= n; d++) {
+        const int64_t have = d > x.ndim ? 1 : x.dim[x.ndim - d], want = d > t.ndim ? 1 : t.dim[t.ndim - d];
+        if (have != want && have != 1 && want != 1)
+            return false;
+        more |= have == 1 && want != 1;
+        shape[n - d] = have == 1 ? want : have;
+    }
+    *all = (tn_dims){n, shape};
+    return more;
+}
+
+/* An operand that x, of integers, would have to be broadcast to is refused before their kernel refuses the dtype. */
+static bool fits_itself(const py_function *f, int which, const py_value *v)
+{
+    const py_signature *s = &f->parsed[which];
+    tn_tensor *x = v[0].s.v.t;
+    int64_t shape[TN_MAX_DIMS];
+    tn_dims all;
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) || (strcmp(f->name, "lerp_") && strcmp(f->name, "addcmul_")))
+        return true;
+    for (int i = 1; i < s->params; i++) {
+        const tn_scalar *o = &v[s->param[i].slot].s;
+        if (o->kind != TN_SCALAR_TENSOR || tn_tensor_dtype(o->v.t) != tn_tensor_dtype(x) ||
+            !outgrows(tn_tensor_shape(x), tn_tensor_shape(o->v.t), shape, &all))
+            continue;
+        py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", tn_tensor_shape(x), all);
+        return false;
+    }
+    return true;
+}
+
 /* An in-place form that is computed beside its first operand. Where it is recorded, of a copy: what is kept for backward is
  * not written over then. */
 static PyObject *put_beside(const py_function *f, int which, py_value *v)
@@ -504,6 +594,8 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     const bool recorded = wants_grad(&f->parsed[which], v);
     if (tn_tensor_check_inplace(x, recorded))
         return py_raise();
+    if (!fits_itself(f, which, v))
+        return NULL;
     if (recorded) {
         if (!(copy = (tn_clone_at)("", x)))
             return py_raise();

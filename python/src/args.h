@@ -3,10 +3,11 @@
  * A function has signatures, tried in their order, written as PyTorch writes them in its errors:
  *     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None)"
  * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], Tensor[2] (two, no more and no fewer), int, float, bool,
- * int[], int[1] (one int stands for a list), size (int[] whose items may be given one by one where it is all there is),
- * dtype, device, str, object, reduction ('mean', 'sum' or 'none'), nothing (None alone: what PyTorch deprecated). '?' after
- * the kind: None is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name, 'name@-' into none;
- * 'out@word' is out.h's; methods take no 'out'. They are parsed once, at the first call.
+ * dim (an int for an operation that takes a list), int[], int[1] (one int stands for a list), size (int[] whose items may
+ * be given one by one where it is all there is), dtype, device, str, object, reduction ('mean', 'sum' or 'none'), nothing
+ * (None alone: what PyTorch deprecated). '?' after the kind: None is taken for 'not said'. 'name@slot' puts the value into
+ * another slot than that of its name, 'name@-' into none; 'out@word' is out.h's; methods take no 'out'. They are parsed
+ * once, at the first call.
  */
 #ifndef TENON_PY_ARGS_H
 #define TENON_PY_ARGS_H
@@ -52,6 +53,7 @@ typedef enum py_kind {
     PY_FLOAT,
     PY_BOOL,
     PY_INTS,
+    PY_DIM,
     PY_SIZE,
     PY_DTYPE,
     PY_DEVICE,

@@ -28,6 +28,7 @@ static const char *kind_text(const py_param *p)
     case PY_OPERAND: return "Tensor";
     case PY_NUMBER: return "Number";
     case PY_TENSORS: return "tuple of Tensors";
+    case PY_DIM:
     case PY_INT: return "int";
     case PY_FLOAT: return "float";
     case PY_BOOL: return "bool";

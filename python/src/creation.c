@@ -151,6 +151,16 @@ PyObject *run_asarray(PyObject *self, py_value *v, int which)
     PyObject *t = never    ? refuse_copy(shared(data), v[1].dtype, device)
                   : buffer ? converted(py_from_numpy(data, copy), v[1].dtype, device, copy)
                            : shared_or_new(data, v[1].dtype, device, copy);
+    if (t && py_is_tensor(data) && tn_tensor_requires_grad(py_t(data)) &&
+        !tn_dtype_is_floating_point(tn_tensor_dtype(py_t(t)))) {
+        Py_DECREF(t);
+        return py_grad_needs_floating();
+    }
+    if (t && v[4].given && !v[4].s.v.i && tn_tensor_requires_grad(py_t(t))) { /* said: without its history */
+        PyObject *alone = py_wrap(tn_detach_at("", py_t(t)));
+        Py_DECREF(t);
+        return alone;
+    }
     return with_grad(t, v[4].s.v.i != 0);
 }
 

@@ -2,6 +2,7 @@
 #define TN_HERE "" /* errors name no line of this file */
 #include "functions.h"
 #include "generator.h"
+#include "out.h"
 
 #include <float.h>
 #include <math.h>
@@ -102,20 +103,27 @@ static bool is_probability(const char *name, double p)
     return false;
 }
 
-static bool is_floating(const char *name, const tn_tensor *x)
+/* Does the kernel that draws for x know its dtype? name: the kernel's, but for its device. Nothing asks no kernel. */
+static bool is_drawn(const char *name, const tn_tensor *x, bool has)
 {
-    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
+    if (has || !tn_tensor_numel(x))
         return true;
-    PyErr_Format(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'", name,
+    PyErr_Format(PyExc_NotImplementedError, "\"%s_%s%s\" not implemented for '%s'", name,
+                 tn_tensor_device(x).type == TN_DEVICE_CUDA ? "cuda" : "cpu", *name == 'b' ? "_p_" : "",
                  py_scalar_type_name(tn_tensor_dtype(x)));
     return false;
+}
+
+static bool is_floating(const char *name, const tn_tensor *x)
+{
+    return is_drawn(name, x, tn_dtype_is_floating_point(tn_tensor_dtype(x)));
 }
 
 PyObject *run_bernoulli(PyObject *self, py_value *v, int which)
 {
     (void)self;
     work w = {.x = v[0].s.v.t, .a = v[1].s.v.f, .p = which ? NULL : v[0].s.v.t};
-    if (which ? !is_probability("bernoulli_", w.a) : !is_floating("bernoulli", w.x))
+    if (which ? !is_probability("bernoulli_", w.a) : !is_floating("bernoulli_tensor", w.x))
         return NULL;
     return fresh("bernoulli", bernoulli_of, &w, &v[2], which ? NULL : &v[3]);
 }
@@ -123,7 +131,7 @@ PyObject *run_bernoulli(PyObject *self, py_value *v, int which)
 PyObject *run_bernoulli_(PyObject *self, py_value *v, int which)
 {
     work w = {.x = v[0].s.v.t, .a = v[1].s.v.f, .p = which ? NULL : v[1].s.v.t};
-    if (which ? !is_probability("bernoulli_", w.a) : !is_floating("bernoulli_", w.p))
+    if (which ? !is_probability("bernoulli_", w.a) : !is_floating("bernoulli_tensor", w.p))
         return NULL;
     return inplace(self, "bernoulli_", bernoulli_of, &w, &v[2]);
 }
@@ -174,12 +182,12 @@ static bool is_positive(double value, const char *format)
 
 static bool is_continuous(const char *name, const tn_tensor *x)
 {
-    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) || (*name == 'E' && !tn_tensor_numel(x)))
         return true;
     PyErr_Format(PyExc_RuntimeError,
                  "%s distribution is a continuous probability distribution. dtype must be a floating point but you "
                  "specified %s",
-                 name, py_scalar_type_name(tn_tensor_dtype(x)));
+                 name, *name == 'E' ? py_scalar_type_name(tn_tensor_dtype(x)) : py_c_type_name(tn_tensor_dtype(x)));
     return false;
 }
 
@@ -187,8 +195,8 @@ PyObject *run_exponential_(PyObject *self, py_value *v, int which)
 {
     (void)which;
     work w = {.x = v[0].s.v.t, .a = v[1].s.v.f};
-    if (!is_continuous("Exponential", w.x) ||
-        !is_positive(w.a, "exponential_ expects lambda > 0.0, but found lambda=%s"))
+    if (!is_positive(w.a, "exponential_ expects lambda > 0.0, but found lambda=%s") ||
+        !is_continuous("Exponential", w.x))
         return NULL;
     return inplace(self, "exponential_", exponential_of, &w, &v[2]);
 }
@@ -197,7 +205,7 @@ PyObject *run_log_normal_(PyObject *self, py_value *v, int which)
 {
     (void)which;
     work w = {.x = v[0].s.v.t, .a = v[1].s.v.f, .b = v[2].s.v.f};
-    if (!is_floating("log_normal", w.x) || !is_positive(w.b, "log_normal_ expects std > 0.0, but found std=%s"))
+    if (!is_positive(w.b, "log_normal_ expects std > 0.0, but found std=%s") || !is_floating("log_normal", w.x))
         return NULL;
     return inplace(self, "log_normal_", log_normal_of, &w, &v[3]);
 }
@@ -206,7 +214,7 @@ PyObject *run_cauchy_(PyObject *self, py_value *v, int which)
 {
     (void)which;
     work w = {.x = v[0].s.v.t, .a = v[1].s.v.f, .b = v[2].s.v.f};
-    if (!is_continuous("Cauchy", w.x) || !is_positive(w.b, "cauchy_ expects sigma > 0.0, but found sigma=%s"))
+    if (!is_positive(w.b, "cauchy_ expects sigma > 0.0, but found sigma=%s") || !is_continuous("Cauchy", w.x))
         return NULL;
     return inplace(self, "cauchy_", cauchy_of, &w, &v[3]);
 }
@@ -220,6 +228,8 @@ PyObject *run_geometric_(PyObject *self, py_value *v, int which)
         PyOS_snprintf(text, sizeof text, "%g", w.a);
         return PyErr_Format(PyExc_RuntimeError, "geometric_ expects p to be in (0, 1), but got p=%s", text);
     }
+    if (!is_drawn("geometric", w.x, tn_tensor_dtype(w.x) != TN_BOOL))
+        return NULL;
     return inplace(self, "geometric_", geometric_of, &w, &v[2]);
 }
 
@@ -302,10 +312,10 @@ PyObject *run_multinomial(PyObject *self, py_value *v, int which)
         why = "prob_dist must be 1 or 2 dim";
     else if (w.n <= 0)
         why = "cannot sample n_sample <= 0 samples";
-    else if (tn_tensor_size(w.x, -1) == 0)
-        why = "invalid multinomial distribution (sum of probabilities <= 0)";
     else if (!w.flag && w.n > tn_tensor_size(w.x, -1))
         why = "cannot sample n_sample > prob_dist.size(-1) samples without replacement";
+    else if (tn_tensor_size(w.x, -1) == 0)
+        why = "invalid multinomial distribution (sum of probabilities <= 0)";
     if (why)
         return PyErr_Format(PyExc_RuntimeError, "%s", why);
     if (!tn_dtype_is_floating_point(tn_tensor_dtype(w.x)))

@@ -259,11 +259,36 @@ static tn_tensor *structured(tn_tensor *x, tn_tensor *result)
     return NULL;
 }
 
+/* What has not the product's shape, although all else goes together, is said before bools and numbers are judged. */
+static bool product_fits(const tn_tensor *x, const tn_tensor *a, const tn_tensor *b, int32_t ndim)
+{
+    const tn_dims m = tn_tensor_shape(a), n = tn_tensor_shape(b), have = tn_tensor_shape(x);
+    const tn_dtype dtype = tn_tensor_dtype(x);
+    int64_t shape[3];
+    if (m.ndim != ndim || n.ndim != ndim || m.dim[ndim - 1] != n.dim[ndim - 2] || tn_tensor_dtype(a) != dtype ||
+        tn_tensor_dtype(b) != dtype || (ndim == 3 && (m.dim[0] != n.dim[0] || have.ndim > 3)))
+        return true;
+    memcpy(shape, m.dim, (size_t)ndim * sizeof *shape);
+    shape[ndim - 1] = n.dim[ndim - 1];
+    for (int32_t d = 1; d <= have.ndim && ndim == 3; d++) /* where it cannot be expanded, that is said */
+        if (have.dim[have.ndim - d] != 1 && have.dim[have.ndim - d] != shape[3 - d])
+            return true;
+    if (have.ndim == ndim && !memcmp(have.dim, shape, (size_t)ndim * sizeof *shape))
+        return true;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    py_shapes_differ("Bad in-place call: input tensor size %S and output tensor size %S should match", have,
+                     (tn_dims){ndim, shape});
+    PyGILState_Release(gil);
+    return false;
+}
+
 tn_tensor *call_addmm_full_(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t;
     if (is_one(&v[3]) && is_one(&v[4]))
         return (tn_addmm__at)("", x, v[1].s.v.t, v[2].s.v.t);
+    if (!product_fits(x, v[1].s.v.t, v[2].s.v.t, 2))
+        return NULL;
     tn_addmm_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
     return structured(x, (tn_addmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
 }
@@ -271,6 +296,8 @@ tn_tensor *call_addmm_full_(const py_value *v)
 tn_tensor *call_baddbmm_full_(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t;
+    if (!product_fits(x, v[1].s.v.t, v[2].s.v.t, 3))
+        return NULL;
     tn_baddbmm_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
     return structured(x, (tn_baddbmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
 }
@@ -324,12 +351,15 @@ static int reduction_of(const char *word)
 tn_tensor *call_scatter_reduced(const py_value *v)
 {
     tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t, *checked = NULL, *r = NULL;
-    int product = v[4].given ? reduction_of(v[4].u.text) : 0;
-    if (product < 0)
+    if (!v[4].given)
+        return (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s);
+    checked = (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s);
+    if (!checked && strncmp(tn_error_message(), "index ", 6)) /* what is out of bounds is found later */
         return NULL;
-    if (!v[4].given || !(checked = (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s)))
-        return v[4].given ? NULL : (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s);
     tn_release(checked);
+    const int product = reduction_of(v[4].u.text);
+    if (product < 0 || !checked)
+        return NULL;
     tn_options o = {.struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(x), .device = tn_tensor_device(x)};
     tn_tensor *src = v[3].s.kind == TN_SCALAR_TENSOR ? first_of_each(v[3].s.v.t, tn_tensor_shape(index))
                                                      : (tn_full_opt)(tn_tensor_shape(index), v[3].s, &o);
@@ -347,34 +377,55 @@ tn_tensor *call_scatter_reduced_(const py_value *v)
     return put_into(v[0].s.v.t, call_scatter_reduced(v));
 }
 
+/* An output_size that the repeats do not come to is refused: 0, or -1 with an exception. */
+static int check_output_size(const py_value *v, tn_tensor *r, int64_t dim)
+{
+    const int64_t said = v[3].s.v.i, is = tn_tensor_ndim(r) ? tn_tensor_size(r, dim) : 1;
+    if (said == is)
+        return 0;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (v[1].s.kind != TN_SCALAR_TENSOR)
+        PyErr_Format(PyExc_RuntimeError, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
+                     (long long)is, (long long)said);
+    else if (said < 0)
+        PyErr_Format(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld: [%lld]",
+                     (long long)said, (long long)said);
+    else
+        PyErr_SetString(PyExc_RuntimeError, "allocated size does not match required size");
+    PyGILState_Release(gil);
+    return -1;
+}
+
+/* 0 .. as many as there are repeats, or NULL with an exception. */
+static tn_tensor *places_of(tn_tensor *repeats)
+{
+    const tn_dtype dtype = tn_tensor_dtype(repeats);
+    const tn_options like = {
+        .struct_size = sizeof like, .site = "", .dtype = dtype, .device = tn_tensor_device(repeats)};
+    const bool whole = dtype != TN_BOOL && !tn_dtype_is_floating_point(dtype);
+    if (whole && tn_tensor_ndim(repeats) == 1)
+        return (tn_arange_opt)(tn_scalar_i(0), tn_scalar_i(tn_tensor_numel(repeats)), tn_scalar_i(1), &like);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (!whole)
+        PyErr_Format(PyExc_NotImplementedError, "\"repeat_interleave_cpu\" not implemented for '%s'",
+                     py_scalar_type_name(dtype));
+    else
+        PyErr_SetString(PyExc_RuntimeError, "repeat_interleave only accept 1D vector as repeat");
+    PyGILState_Release(gil);
+    return NULL;
+}
+
 /* slots: input repeats dim output_size; without an input each index of repeats */
 tn_tensor *call_repeat_interleave_any(const py_value *v)
 {
-    int64_t dim = v[2].given ? v[2].u.dim[0] : 0;
+    int64_t dim = v[2].given ? v[2].s.v.i : 0;
     tn_repeat_interleave_options o = {.struct_size = sizeof o, .site = "", .dim = {v[2].given, &dim}};
-    if (v[0].s.kind)
-        return (tn_repeat_interleave_opt)(v[0].s.v.t, v[1].s, &o);
-    tn_tensor *repeats = v[1].s.v.t;
-    tn_dtype dtype = tn_tensor_dtype(repeats);
-    char text[100] = "";
-    if (tn_tensor_ndim(repeats) != 1)
-        snprintf(text, sizeof text, "repeat_interleave only accept 1D vector as repeat");
-    else if (dtype != TN_I64 && dtype != TN_I32)
-        snprintf(text, sizeof text, "\"repeat_interleave_cpu\" not implemented for '%s'", py_scalar_type_name(dtype));
-    tn_options like = {.struct_size = sizeof like, .site = "", .dtype = dtype, .device = tn_tensor_device(repeats)};
-    tn_tensor *all =
-        *text ? NULL : (tn_arange_opt)(tn_scalar_i(0), tn_scalar_i(tn_tensor_numel(repeats)), tn_scalar_i(1), &like);
-    tn_tensor *r = all ? (tn_repeat_interleave_opt)(all, v[1].s, &o) : NULL;
-    tn_release(all);
-    if (r && v[3].given && v[3].s.v.i != tn_tensor_numel(r)) {
-        snprintf(text, sizeof text, "allocated size does not match required size");
+    tn_tensor *x = v[0].s.kind ? tn_retain(v[0].s.v.t) : places_of(v[1].s.v.t);
+    tn_tensor *r = x ? (tn_repeat_interleave_opt)(x, v[1].s, &o) : NULL;
+    tn_release(x);
+    if (r && v[3].given && check_output_size(v, r, dim)) {
         tn_release(r);
         r = NULL;
-    }
-    if (*text) {
-        PyGILState_STATE gil = PyGILState_Ensure();
-        PyErr_SetString(*text == '"' ? PyExc_NotImplementedError : PyExc_RuntimeError, text);
-        PyGILState_Release(gil);
     }
     return r;
 }
@@ -643,9 +694,9 @@ PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
     if (!tn_tensor_ndim(v[0].s.v.t))
         return PyErr_Format(PyExc_RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a "
                                                 "tensor with 0 dims");
-    if (which == 0 && !sections_from_tensor(v))
+    if (which == 1 && !sections_from_tensor(v))
         return NULL;
-    bool at_indices = which == 2 || (which == 0 && tn_tensor_ndim(v[4].s.v.t));
+    bool at_indices = which == 0 || (which == 1 && tn_tensor_ndim(v[4].s.v.t));
     int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = at_indices ? v[2].n + 1 : v[1].s.v.i;
     if (size < 0)
         return py_raise();

@@ -14,9 +14,11 @@ typedef enum demand { CAST, SAME, TRUTH, FLOATING, ANY } demand;
  * a part of them elsewhere. NOTHING. */
 typedef enum sharing { FREE, EQUAL, NOTHING } sharing;
 
-/* What a rule is asked for beside dtypes and sharing: found in FOUND before it is computed; CAT's error is a TypeError; what
- * factories make: RANGE and SPACED fill an 'out' of any shape that has as many elements. */
-typedef enum role { PLAIN, FOUND, CAT, MADE, RANGE, SPACED } role;
+/* What a rule is asked for beside dtypes and sharing. WALK: PyTorch writes it by one walk over all operands, and looks at
+ * 'out' first of all; FOUND: that too, and the dtype before it is computed; CAT's error is a TypeError; EXTREME: nothing is
+ * compared along a dimension of one element; EARLY: the dtype is asked before dimensions are; what factories make: RANGE and
+ * SPACED fill an 'out' of any shape that has as many elements. */
+typedef enum role { PLAIN, WALK, FOUND, CAT, EXTREME, EARLY, MADE, RANGE, SPACED } role;
 
 #define EXACT "Expected out tensor to have dtype %r, but got %o instead"
 
@@ -30,31 +32,33 @@ static const struct {
     bool operand;          /* another device is refused as an operand's is */
     const char *text;
 } rules[] = {
-    {"", PLAIN, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"", WALK, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"cast", PLAIN, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
     {"found", FOUND, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
-    {"where", PLAIN, SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
+    {"bounded", WALK, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
+    {"where", WALK, SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
     {"exact", PLAIN, SAME, FREE, FREE, false, EXACT},
     {"gather", PLAIN, SAME, NOTHING, EQUAL, false, EXACT},
     {"scatter", PLAIN, SAME, EQUAL, NOTHING, false, EXACT},
     {"ordered", PLAIN, SAME, EQUAL, EQUAL, false, EXACT},
-    {"extreme", PLAIN, SAME, NOTHING, NOTHING, false, EXACT},
+    {"extreme", EXTREME, SAME, NOTHING, NOTHING, false, EXACT},
     {"added", PLAIN, SAME, EQUAL, FREE, false, EXACT},
-    {"match", PLAIN, SAME, FREE, FREE, false,
+    {"match", EARLY, SAME, FREE, FREE, false,
      "Expected the dtype for input and out to match, but got %R for input's dtype and %O for out's dtype."},
     {"scalar", PLAIN, SAME, NOTHING, NOTHING, true, "%f(): self and result must have the same scalar type"},
     {"nonzero", PLAIN, SAME, NOTHING, NOTHING, true,
      "%f: Expected out tensor to have scalar type %R but got scalar type%O"},
     {"dot", PLAIN, SAME, FREE, FREE, false, "result dtype %O does not match input dtype %R"},
     {"mv", PLAIN, SAME, FREE, FREE, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
-    {"like", PLAIN, SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
+    {"like", WALK, SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
     {"taken", PLAIN, SAME, FREE, FREE, false,
      "take(): self and out expected to have the same dtype, but got self.dtype = %R and out.dtype = %O"},
     {"searched", PLAIN, SAME, EQUAL, EQUAL, true,
      "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
      "whether out_int32 flag is True, but we got output tensor's dtype %O and out_int32 flag is %b"},
     {"cat", CAT, CAST, NOTHING, NOTHING, true, "torch.cat(): input types can't be cast to the desired output type %O"},
-    {"truth", PLAIN, TRUTH, FREE, FREE, false, "%f only supports bool tensor for result, got: %O"},
-    {"floating", PLAIN, FLOATING, FREE, FREE, false,
+    {"truth", EARLY, TRUTH, FREE, FREE, false, "%f only supports bool tensor for result, got: %O"},
+    {"floating", EARLY, FLOATING, FREE, FREE, false,
      "%f(): Expected floating point type for result tensor, but got: %O"},
     {"reduced", PLAIN, CAST, FREE, FREE, false, "result type %R can't be cast to the desired output type %O"},
     {"follow", PLAIN, ANY, FREE, FREE, false, EXACT},
@@ -146,7 +150,7 @@ static const struct {
     {"multiply", "mul"}, {"nanmean", "nansum"}, {"negative", "neg"}, {"normalize", "div"}, {"outer", "mul"},
     {"row_stack", "cat"}, {"square", "pow"}, {"subtract", "sub"}, {"true_divide", "div"}, {"vstack", "cat"},
     {"cross", "linalg_cross"}, {"take_along_dim", "gather"}, {"all", "-"}, {"any", "-"}, {"argmax", "-"},
-    {"argmin", "-"}, {"argsort", "-"}, {"bitwise_and", "-"}, {"bitwise_not", "-"}, {"bitwise_or", "-"},
+    {"argmin", "-"}, {"argsort", "sort"}, {"bitwise_and", "-"}, {"bitwise_not", "-"}, {"bitwise_or", "-"},
     {"bitwise_xor", "-"}, {"bucketize", "-"}, {"eq", "-"}, {"ge", "-"}, {"greater", "-"},
     {"greater_equal", "-"}, {"gt", "-"}, {"histc", "-"}, {"isin", "-"}, {"le", "-"}, {"less", "-"},
     {"less_equal", "-"}, {"logical_and", "-"}, {"logical_not", "-"}, {"logical_or", "-"}, {"logical_xor", "-"},
@@ -155,6 +159,18 @@ static const struct {
     {"log_softmax", "+"}, {"softmax", "+"}, {"tensordot", "+"},
 };
 /* clang-format on */
+
+/* What has no derivative, or records what is written: is a leaf as out= refused that requires grad, first of all? */
+static const char *refuses_grad(const char *function)
+{
+    static const char *const names[] = {"bitwise_and", "bitwise_not", "bitwise_or",         "bitwise_xor",
+                                        "softmax",     "log_softmax", "bitwise_left_shift", "bitwise_right_shift",
+                                        "floor_divide"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], function))
+            return function;
+    return strcmp(function, "diag") ? NULL : "diag_embed";
+}
 
 /* What PyTorch calls the function that writes this one's out=; "-", "+": above. */
 static const char *writer_of(const char *function)
@@ -165,12 +181,12 @@ static const char *writer_of(const char *function)
     return function;
 }
 
-static int has_grad(const char *function, int rule)
+static int has_grad(const char *function, bool fallback)
 {
     PyErr_Format(PyExc_RuntimeError,
                  "%s%s(): functions with out=... arguments don't support automatic differentiation, but one of the "
                  "arguments requires grad.",
-                 is_factory(rule) ? "aten::" : "", function);
+                 fallback ? "aten::" : "", function);
     return -1;
 }
 
@@ -258,8 +274,8 @@ static int check_out(const char *function, int rule, tn_tensor *out, tn_tensor *
     if (tn_is_grad_enabled() &&
         (history || (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result))))) {
         const char *by = writer_of(function);
-        if (*by != '+')
-            return has_grad(by, rule);
+        if (*by != '+' && *by != '-')
+            return has_grad(by, is_factory(rule));
     }
     if (there.type != here.type || there.index != here.index)
         return wrong_device(rule, there, here);
@@ -352,7 +368,11 @@ static bool may_write(const py_function *f, int which, const py_value *v)
         return true;
     const char *by = writer_of(f->name);
     const bool asks_first = !strcmp(f->name, "take_along_dim"); /* whether its operands go together */
-    return *by == '-' || *by == '+' || asks_first || !has_grad(by, out_param(f, which)->rule);
+    if (*by != '-' && *by != '+')
+        return asks_first || !has_grad(by, is_factory(out_param(f, which)->rule));
+    const tn_scalar out = v[f->out].s;
+    const bool leaf = out.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(out.v.t) && tn_tensor_is_leaf(out.v.t);
+    return !leaf || !refuses_grad(f->name) || !has_grad(refuses_grad(f->name), true);
 }
 
 /* Functions of one tensor whose result has its dtype judge out= before they compute, and refuse a dtype, afterwards. */
@@ -369,21 +389,53 @@ static bool fits_before(const py_function *f, int which, const py_value *v)
     return in == out || !wrong_dtype(f->name, rule, out, in);
 }
 
+/* Reductions whose 'out' PyTorch judges before it looks at dimensions; and a softmax of integers. */
+static bool reduced_fits(const char *function, int rule, tn_dtype out, tn_dtype in)
+{
+    const bool whole = !tn_dtype_is_floating_point(in);
+    if (rules[rule].role != EARLY && !(whole && rules[rule].want == SAME && strstr(function, "softmax")))
+        return true;
+    return dtype_fits(rule, out, in) || !wrong_dtype(function, rule, out, in);
+}
+
+/* Kernels that lack dtypes are asked when it is known that 'out' can take what they give. */
+static bool can_take(const py_function *f, int which, const py_value *v)
+{
+    const int rule = out_param(f, which)->rule;
+    const tn_dtype out = tn_tensor_dtype(v[f->out].s.v.t);
+    if (rules[rule].role != WALK || tn_dtype_is_floating_point(out) || !f->parsed[which].param[1].required ||
+        (strncmp(f->name, "bitwise_", 8) && strcmp(f->name, "hypot")))
+        return true;
+    const tn_dtype common = py_result_type(v[0].s, v[1].s);
+    return !common || tn_can_cast(common, out) || !wrong_dtype(f->name, rule, out, common);
+}
+
 bool py_out_begin(const py_function *f, int which, py_value *v)
 {
     const int rule = out_param(f, which)->rule;
     if (!may_write(f, which, v))
         return false;
+    if (v[f->out].s.kind == TN_SCALAR_TENSOR && (rules[rule].role == WALK || rules[rule].role == FOUND) &&
+        (!f->run || rules[rule].want == SAME) && py_is_expanded(v[f->out].s.v.t)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "unsupported operation: more than one element of the written-to tensor refers to a single "
+                        "memory location. Please clone() the tensor before performing the operation.");
+        return false;
+    }
     if (!fits_before(f, which, v))
         return false;
     if (f->run || v[f->out].s.kind != TN_SCALAR_TENSOR) /* which sees to the rest; several */
         return true;
+    if (!can_take(f, which, v))
+        return false;
     tn_tensor *out = v[f->out].s.v.t;
     py_value *dtype = slot_of_kind(f, which, PY_DTYPE, v), *device = slot_of_kind(f, which, PY_DEVICE, v);
-    if (dtype && dtype->given && dtype->dtype != tn_tensor_dtype(out))
-        return !wrong_dtype(f->name, is_factory(rule) ? rule : py_out_rule("exact", 5), tn_tensor_dtype(out),
-                            dtype->dtype);
-    if (dtype && rules[rule].want == ANY) {
+    if (v[0].s.kind == TN_SCALAR_TENSOR && !(dtype && dtype->given) &&
+        !reduced_fits(f->name, rule, tn_tensor_dtype(out), tn_tensor_dtype(v[0].s.v.t)))
+        return false;
+    if (dtype && dtype->given && is_factory(rule) && dtype->dtype != tn_tensor_dtype(out))
+        return !wrong_dtype(f->name, rule, tn_tensor_dtype(out), dtype->dtype);
+    if (dtype && !dtype->given && rules[rule].want == ANY) {
         dtype->dtype = tn_tensor_dtype(out);
         dtype->given = true;
     }
@@ -441,7 +493,10 @@ bool py_out_apart(const py_function *f, int which, const py_value *v, tn_tensor 
 {
     const int rule = out_param(f, which)->rule;
     const py_signature *s = &f->parsed[which];
+    const py_value *dim = rules[rule].role == EXTREME ? &v[s->param[1].slot] : NULL;
     bool apart = true, first = true;
+    if (dim && (!tn_tensor_ndim(v[0].s.v.t) || tn_tensor_size(v[0].s.v.t, dim->s.v.i) == 1)) /* nothing is compared */
+        return true;
     for (int i = 0; i < s->params && apart && rules[rule].first + rules[rule].others; i++) {
         const py_value *at = &v[s->param[i].slot];
         if (s->param[i].slot == f->out)
@@ -461,7 +516,10 @@ PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tens
 {
     const int rule = out_param(f, which)->rule;
     tn_tensor *out = v[f->out].s.v.t;
-    bool ok = !py_same_dims(tn_tensor_shape(out), tn_tensor_shape(result)) || py_out_apart(f, which, v, out);
+    const py_value *dtype = slot_of_kind(f, which, PY_DTYPE, (py_value *)v);
+    bool ok = !dtype || !dtype->given || dtype->dtype == tn_tensor_dtype(out) || is_factory(rule) ||
+              !wrong_dtype(f->name, py_out_rule("exact", 5), tn_tensor_dtype(out), dtype->dtype);
+    ok = ok && (!py_same_dims(tn_tensor_shape(out), tn_tensor_shape(result)) || py_out_apart(f, which, v, out));
     ok = ok && py_write_out(f->name, rule, out, result) == 0;
     tn_release(result);
     return ok ? py_borrowed(out) : NULL;

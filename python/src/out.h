@@ -29,6 +29,9 @@ bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in);
 /* The rule of the out= of that signature. */
 int py_out_rule_of(const py_function *f, int which);
 
+/* The dtype of arithmetic between both; 0 with the library's error. settings.c */
+tn_dtype py_result_type(tn_scalar a, tn_scalar b);
+
 /* A dtype as C++ calls its type, which some of PyTorch's errors name. */
 const char *py_c_type_name(tn_dtype d);
 

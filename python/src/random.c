@@ -197,20 +197,29 @@ static tn_tensor *make_normal_of_numbers(const py_value *v, const tn_options *o)
     return t;
 }
 
-/* mean + std * z, of the shape that both broadcast to. As PyTorch's it has a history, by which no gradient but 0 goes. */
+/* mean + std * z, of the shape that both broadcast to and the first tensor's dtype. As PyTorch's it has a history, by which
+ * no gradient but 0 goes. Of integers there is none but nothing. */
 static tn_tensor *make_normal_of_tensors(const py_value *v, const tn_options *o)
 {
     (void)o;
+    const tn_dtype dtype = tn_tensor_dtype(v[0].s.kind == TN_SCALAR_TENSOR ? v[0].s.v.t : v[1].s.v.t);
     tn_scope *scope = tn_scope_open();
-    tn_tensor *both = tn_add(v[0].s, v[1].s);
-    tn_tensor *z =
-        both ? tn_empty(tn_tensor_shape(both), .dtype = tn_tensor_dtype(both), .device = tn_tensor_device(both)) : NULL;
-    if (z && tn_tensor_requires_grad(both))
-        z = tn_copy_(z, both);
-    z = z ? tn_normal_(z, 0, 1) : NULL;
+    tn_tensor *both = tn_add(v[0].s, v[1].s), *seen = both;
+    tn_tensor *z = both ? tn_empty(tn_tensor_shape(both), .dtype = dtype, .device = tn_tensor_device(both)) : NULL;
+    if (z && !tn_tensor_numel(z) && !tn_tensor_requires_grad(both))
+        return tn_scope_close_keep(scope, z);
+    if (z && tn_tensor_numel(z))
+        z = tn_normal_(z, 0, 1);
     bool was = tn_set_grad_enabled(false);
-    z = z && tn_mul_(z, v[1].s) ? tn_add_(z, v[0].s) : NULL;
+    z = z ? tn_to(tn_add(tn_mul(z, v[1].s), v[0].s), .dtype = dtype) : NULL;
     (void)tn_set_grad_enabled(was);
+    if (z && tn_tensor_requires_grad(both)) {
+        seen = tn_empty(tn_tensor_shape(both), .dtype = dtype, .device = tn_tensor_device(both));
+        seen = seen && tn_copy_(seen, both) ? tn_normal_(seen, 0, 1) : NULL;
+        (void)tn_set_grad_enabled(false);
+        z = seen ? tn_copy_(seen, z) : NULL;
+        (void)tn_set_grad_enabled(was);
+    }
     return tn_scope_close_keep(scope, z);
 }
 
@@ -239,8 +248,9 @@ PyObject *run_normal(PyObject *self, py_value *v, int which)
     if (!std_fits(&v[1]))
         return NULL;
     const tn_tensor *like = which == 3 ? NULL : which == 2 ? v[1].s.v.t : v[0].s.v.t;
-    if (like && !tn_dtype_is_floating_point(tn_tensor_dtype(like)))
-        return PyErr_Format(PyExc_NotImplementedError, "\"normal_kernel\" not implemented for '%s'",
+    if (like && tn_tensor_numel(like) && !tn_dtype_is_floating_point(tn_tensor_dtype(like)))
+        return PyErr_Format(PyExc_NotImplementedError, "\"normal_kernel_%s\" not implemented for '%s'",
+                            tn_tensor_device(like).type == TN_DEVICE_CUDA ? "cuda" : "cpu",
                             py_scalar_type_name(tn_tensor_dtype(like)));
     return factory("normal", which == 3 ? make_normal_of_numbers : make_normal_of_tensors, v, v + 3, like);
 }

@@ -1,6 +1,7 @@
 /* settings.c: settings of the process and of the thread, and questions about dtypes and tensors. */
 #define TN_HERE "" /* errors name no line of this file */
 #include "args.h"
+#include "out.h"
 
 static PyObject *wrong(const char *function, const char *expected, PyObject *got)
 {
@@ -196,15 +197,21 @@ static tn_scalar shadow(tn_scalar s)
     return tn_scalar_t((tn_empty_opt)(shape, &o));
 }
 
+tn_dtype py_result_type(tn_scalar a, tn_scalar b)
+{
+    if (a.kind != TN_SCALAR_TENSOR && b.kind != TN_SCALAR_TENSOR)
+        return tn_promote_types(dtype_of_number(a), dtype_of_number(b));
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *sum = (tn_add_at)("", shadow(a), shadow(b));
+    tn_dtype dtype = sum ? tn_tensor_dtype(sum) : 0;
+    tn_scope_close(scope);
+    return dtype;
+}
+
 static PyObject *run_result_type(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    if (v[0].s.kind != TN_SCALAR_TENSOR && v[1].s.kind != TN_SCALAR_TENSOR)
-        return py_dtype_of(tn_promote_types(dtype_of_number(v[0].s), dtype_of_number(v[1].s)));
-    tn_scope *scope = tn_scope_open();
-    tn_tensor *sum = (tn_add_at)("", shadow(v[0].s), shadow(v[1].s));
-    tn_dtype dtype = sum ? tn_tensor_dtype(sum) : 0;
-    tn_scope_close(scope);
+    const tn_dtype dtype = py_result_type(v[0].s, v[1].s);
     return dtype ? py_dtype_of(dtype) : py_raise();
 }
 

@@ -27,6 +27,14 @@ def need_floating(kernel, t):
         refuse(kernel, t)
 
 
+def tensors_alone(items):
+    """The items, which have to be tensors: the first that is none is named."""
+    for i, t in enumerate(items):
+        if not isinstance(t, _C.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return items
+
+
 def signature(*texts, kernel=None):
     """PyTorch's signatures of a function: what fits none of them raises PyTorch's TypeErrors. An 'out' in them, whose body need
     not ask for it, is where the result is written; the word behind it says how its dtype is judged (python/src/out.h). kernel:
@@ -53,6 +61,14 @@ def signature(*texts, kernel=None):
                 if kw.get("dtype") not in (None, out.dtype):
                     raise RuntimeError(f"dtype {kind(kw['dtype'])} does not match dtype of out parameter ({kind(out)})")
                 kw.update(dtype=out.dtype, device=kw.get("device") or out.device)
+            if out_rule[1] == "follow" and not (args[0] if args else kw["input"]).is_floating_point():
+                return _C.sum(*args, out=out, **(kw if len(args) > 1 else {"dim": None, **kw}))
+            if out_rule[1] == "follow":  # what is summed is summed in the dtype of 'out'
+                if kw.get("dtype") not in (None, out.dtype):
+                    raise RuntimeError(f"{name}: provided dtype must match dtype of result. Got {kind(out)} and {kind(kw['dtype'])}.")
+                if not out.is_floating_point():
+                    refuse(name + "_*", out)
+                kw.update(dtype=out.dtype)
             return _C._write_out(out, compute(*args, **kw), name, out_rule[1], (*args, *kw.values()))
 
         @functools.wraps(function)
@@ -71,6 +87,19 @@ def as_method(function):
     return getattr(function, "method", function)
 
 
+def _fits_itself(input, others):
+    """Refuses an operand that input would have to be broadcast to, before its dtype is judged."""
+    from .functional import broadcast_shapes
+
+    shapes = [t.shape for t in others if isinstance(t, _C.Tensor)]
+    try:
+        shape = broadcast_shapes(input.shape, *shapes) if shapes else input.shape
+    except RuntimeError:  # which the function says
+        return
+    if shape != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
+
+
 def in_place(function):
     """The method NAME_ of a function: computes beside its first operand, then writes into it. Where that is recorded, of a
     copy, so that nothing that is kept for backward is written over."""
@@ -80,6 +109,7 @@ def in_place(function):
 
     def method(self, *args, **kw):
         check_method(self, *args, **kw)
+        _fits_itself(self, args)
         recorded = _C.is_grad_enabled() and any(isinstance(x, _C.Tensor) and x.requires_grad for x in (self, *args))
         return _C._put_into(self, function.compute(self.clone() if recorded else self, *args, **kw))
 

@@ -4,7 +4,7 @@ from operator import index
 
 from . import _C
 from ._einsum import einsum
-from ._written import signature
+from ._written import signature, tensors_alone
 
 __all__ = [
     "atleast_1d",
@@ -55,17 +55,9 @@ def _list(tensors):
     return tensors
 
 
-def _all_tensors(tensors):
-    for i, t in enumerate(tensors):
-        if not isinstance(t, _C.Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-    return tensors
-
-
 def broadcast_tensors(*tensors):
     """The tensors, expanded to one shape."""
-    tensors = _all_tensors(_list(tensors))
-    shape = broadcast_shapes(*(t.shape for t in tensors))
+    shape = broadcast_shapes(*(t.shape for t in tensors_alone(tensors)))
     return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)  # as PyTorch: no view where none is needed
 
 
@@ -74,7 +66,7 @@ def _at_least(name, tensors, raise_one):
         kind = type(tensors[0]).__name__
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({kind}), but expected one of:\n"
                         " * (Tensor input)\n * (tuple of Tensors tensors)\n")
-    tensors = _all_tensors(_list(tensors))
+    tensors = tensors_alone(_list(tensors))
     raised = tuple(raise_one(t) for t in tensors)
     return raised[0] if len(raised) == 1 and isinstance(tensors[0], _C.Tensor) else raised
 
@@ -103,8 +95,7 @@ def _stacked(name, tensors, raised):
     if not isinstance(tensors, (tuple, list)):
         kind = type(tensors).__name__
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
-    _all_tensors(tensors)
-    if not tensors:
+    if not tensors_alone(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tuple(raised(t) for t in tensors)
 
@@ -189,11 +180,13 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 def cartesian_prod(*tensors):
     """Every choice of one element from each 1-D tensor, as rows."""
-    for t in tensors:
+    for t in tensors_alone(tensors):
         if t.dim() != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
+    if any(t.dtype != tensors[0].dtype for t in tensors):
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shape = tuple(t.numel() for t in tensors)
     columns = []
     for i, t in enumerate(tensors):
@@ -203,7 +196,7 @@ def cartesian_prod(*tensors):
 
 def block_diag(*tensors):
     """A matrix with these matrices along its diagonal, zeros elsewhere."""
-    tensors = tuple(atleast_2d(t) for t in _all_tensors(tensors)) if tensors else (_C.empty(1, 0),)
+    tensors = tuple(atleast_2d(t) for t in tensors_alone(tensors)) if tensors else (_C.empty(1, 0),)
     width = sum(t.shape[1] for t in tensors)
     rows, at = [], 0
     for t in tensors:

@@ -32,6 +32,12 @@ static tn_tensor *floating_there(const char *what, tn_tensor *x)
     return floating(x && x != TN_NONE ? name : what, x);
 }
 
+/* What is computed between operands and result of dtype d has this one. */
+static tn_dtype between(tn_dtype d)
+{
+    return tn__dtype_is_float(d) ? tn__dtypes[d].compute : d;
+}
+
 /* ---- activations ---- */
 
 tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
@@ -53,7 +59,8 @@ tn_tensor *tn__fn_silu(tn_tensor *x)
 tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 {
     const double beta = number_or(o->beta, 1), threshold = number_or(o->threshold, 20);
-    if (!floating_there("softplus", x))
+    if (!floating_there("softplus", x) || tn__number_check(&o->beta, between(x->dtype)) ||
+        tn__number_check(&o->threshold, between(x->dtype)))
         return NULL;
     tn_tensor *scaled = beta == 1 ? x : tn_mul(x, beta), *linear = tn_gt(scaled, threshold);
     tn_tensor *positive = tn_gt(scaled, 0); /* the exponential of what is not: it overflows in no dtype */
@@ -64,14 +71,14 @@ tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 
 tn_tensor *tn__fn_leaky_relu(tn_tensor *x, const tn_leaky_relu_options *o)
 {
-    if (!floating_there("leaky_relu", x))
+    if (!floating_there("leaky_relu", x) || tn__number_check(&o->negative_slope, between(x->dtype)))
         return NULL;
     return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(tn_mul(x, number_or(o->negative_slope, 0.01))));
 }
 
 tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
 {
-    if (!floating_there("elu", x))
+    if (!floating_there("elu", x) || tn__number_check(&o->alpha, between(x->dtype)))
         return NULL;
     tn_tensor *low =
         tn_le(x, 0); /* the rest filled with 0, not clamped: a clamp has no slope at 0; NaN has that of x */
@@ -184,11 +191,16 @@ static bool scales(tn_scalar *by, tn_dtype d)
     return false;
 }
 
+static bool is_bool(const tn_scalar *s)
+{
+    return s->kind == TN_SCALAR_TENSOR ? s->v.t && s->v.t->dtype == TN_BOOL : s->kind == TN_SCALAR_BOOL;
+}
+
 /* a + alpha * b, or a - alpha * b, into a where 'inplace' */
 static tn_tensor *sum_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha, bool minus, bool inplace)
 {
     const tn_scalar in[] = {a, b};
-    const bool bools = minus && common_of(in, 2) == TN_BOOL; /* which the operation refuses in its own words */
+    const bool bools = minus && (is_bool(&a) || is_bool(&b)); /* which the operation refuses in its own words */
     if ((a.kind == TN_SCALAR_TENSOR && !a.v.t) || (b.kind == TN_SCALAR_TENSOR && !b.v.t))
         return tn__poisoned(minus ? "sub_scaled" : "add_scaled"), NULL;
     if (!bools && !scales(&alpha, common_of(in, 2)))
@@ -228,12 +240,6 @@ static bool usable3(const char *what, tn_tensor *a, tn_tensor *b, tn_tensor *c)
     else
         return true;
     return false;
-}
-
-/* What is computed between operands and result of dtype d has this one. */
-static tn_dtype between(tn_dtype d)
-{
-    return tn__dtype_is_float(d) ? tn__dtypes[d].compute : d;
 }
 
 /* Can the number stand before operands of dtype d? Of integers its whole part does. */
@@ -371,7 +377,8 @@ static bool adds_products(tn_tensor *x, tn_tensor *a, tn_tensor *b)
                   tn__dtypes[x->dtype].scalar, tn__dtypes[a->dtype].scalar, tn__dtypes[b->dtype].scalar);
         return false;
     }
-    const bool fits = a->ndim == 3 && b->ndim == 3 && a->shape[0] == b->shape[0] && a->shape[2] == b->shape[1];
+    const bool fits = a->ndim == 3 && b->ndim == 3 && a->shape[0] == b->shape[0] && a->shape[2] == b->shape[1] &&
+                      a->numel && b->numel; /* of nothing any dtype will do */
     if (x->dtype == TN_BOOL && fits)
         tn__no_dtype("baddbmm", TN_BOOL);
     return x->dtype != TN_BOOL || !fits;
@@ -381,7 +388,11 @@ tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_bad
 {
     if (!usable3("baddbmm", x, a, b) || !adds_products(x, a, b))
         return NULL;
+    if (tn__number_check(&o->alpha, between(x->dtype)) || tn__number_check(&o->beta, between(x->dtype)))
+        return NULL;
     tn_tensor *product = scaled(tn_bmm(a, b), o->alpha);
+    if (x->dtype == TN_BOOL) /* of nothing */
+        return tn_to(product, .dtype = TN_BOOL);
     if (o->beta.kind && tn__scalar_double(&o->beta) == 0) { /* NaN in x does not count, but x's history does */
         const bool recorded = tn__wants_grad(x) && !tn__self()->no_grad;
         return recorded ? tn_add(product, tn_masked_fill(x, tn_ones_like(x, .dtype = TN_BOOL), 0)) : product;

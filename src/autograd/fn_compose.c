@@ -467,15 +467,16 @@ tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_
         return NULL;
     if (o->label_smoothing > 1)
         return tn__fail(TN_EINVAL, "label_smoothing must be between 0.0 and 1.0. Got: %g", o->label_smoothing);
+    const bool alike = tn__same_shape(x->shape, x->ndim, target->shape, target->ndim);
+    if (alike && !tn__dtype_is_float(target->dtype))
+        return tn__fail(TN_EDTYPE, "Expected floating point type for target with class probabilities, got %s",
+                        tn__dtypes[target->dtype].legacy);
     int64_t dim = x->ndim == 1 ? 0 : 1, ignore = o->ignore_index.kind ? tn__scalar_int(&o->ignore_index) : -100;
     tn_tensor *logp = tn_log_softmax(x, dim);
     if (!logp)
         return NULL;
-    if (tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
-        return tn__dtype_is_float(target->dtype)
-                   ? cross_entropy_probabilities(logp, target, o, dim)
-                   : tn__fail(TN_EDTYPE, "Expected floating point type for target with class probabilities, got %s",
-                              tn__dtypes[target->dtype].legacy);
+    if (alike)
+        return cross_entropy_probabilities(logp, target, o, dim);
     tn_tensor *loss =
         tn_nll_loss(logp, target, .weight = o->weight, .reduction = o->reduction, .ignore_index = tn_scalar_i(ignore));
     if (o->label_smoothing <= 0) /* as in PyTorch: below 0 there is none */
@@ -491,11 +492,12 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
         return NULL;
     if (!(p >= 0 && p <= 1))
         return tn__fail(TN_EVALUE, "dropout probability has to be between 0 and 1, but got %g", p);
-    if (!tn__dtype_is_float(x->dtype))
-        return tn__fail(TN_EDTYPE, "result type Float can't be cast to the desired output type %s",
-                        tn__dtypes[x->dtype].legacy);
     if (p == 0 || x->numel == 0)
         return x;
+    if (!tn__dtype_is_float(x->dtype))
+        return p == 1 ? tn_mul(x, false)
+                      : tn__fail(TN_EDTYPE, "result type Float can't be cast to the desired output type %s",
+                                 tn__dtypes[x->dtype].legacy);
     tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, 4));
     return tn__dropout(x, p, (int64_t)r.seed, (int64_t)r.offset);
 }
@@ -529,6 +531,12 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
 {
     bool was = tn__set_no_grad(true);
     tn_tensor *flat = tn_reshape(tn_to(index, .dtype = TN_I64), TN_SHAPE(-1)), *rows = tn_index_select(weight, 0, flat);
+    if (index->numel == 0 && weight->ndim == 2) { /* of any dtype; it counts as a write all the same */
+        tn_tensor *none = rows ? tn_expand(tn_unsqueeze(flat, 1), shape_of(rows)) : NULL;
+        const bool written = tn_scatter_(weight, 0, none, rows) != NULL;
+        tn__set_no_grad(was);
+        return written;
+    }
     tn_tensor *norm = tn_norm(rows, .p = tn_scalar_f(p), .dim = TN_DIMS(1), .keepdim = true);
     norm = norm ? tn_to(norm, .dtype = TN_F64) : NULL;
     tn_tensor *scale = tn_where(tn_gt(norm, max_norm), tn_div(max_norm, tn_add(norm, 1e-7)), 1.0);
@@ -547,7 +555,7 @@ tn_tensor *tn__fn_embedding(tn_tensor *weight, tn_tensor *index, const tn_embedd
     if (o->max_norm != 0 && weight->ndim == 2 &&
         !renormalise(weight, index, o->max_norm, o->norm_type != 0 ? o->norm_type : 2))
         return NULL;
-    return tn__embedding(weight, index, o->padding_idx);
+    return tn__embedding(weight, index, o->padding_idx, o->scale_grad_by_freq);
 }
 
 tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)

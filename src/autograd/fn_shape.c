@@ -162,14 +162,15 @@ tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
                         (int)o->dim.ndim);
     for (int32_t i = 0; i < shifts.ndim && x; i++) {
         int32_t d;
+        if (x->numel == 0) { /* as PyTorch, which looks at no dimension then */
+            x = tn_clone(x);
+            continue;
+        }
         if (tn__wrap_own_dim(o->dim.dim[i], x->ndim, &d))
             return NULL;
-        const int64_t n = x->shape[d], by = n ? (shifts.dim[i] % n + n) % n : 0;
-        if (x->numel == 0)
-            x = tn_clone(x);
-        else
-            x = by == 0 ? tn__contiguous_copy(x)
-                        : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
+        const int64_t n = x->shape[d], by = (shifts.dim[i] % n + n) % n;
+        x = by == 0 ? tn__contiguous_copy(x)
+                    : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
     }
     return x;
 }

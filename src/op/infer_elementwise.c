@@ -32,13 +32,13 @@ static bool is_bool(const tn_scalar *s)
     return s->kind == TN_SCALAR_TENSOR ? s->v.t->dtype == TN_BOOL : s->kind == TN_SCALAR_BOOL;
 }
 
-/* The mask of where and masked_fill. format: of its dtype as PyTorch names it there. */
+/* The mask of where, which PyTorch still takes in uint8, and of masked_fill. format: of its dtype as PyTorch names it there. */
 static tn_status check_mask(const tn__call *c, int32_t i, const char *format)
 {
     const tn_tensor *t = tn__operand(&c->in[i]);
-    if (t ? t->dtype == TN_BOOL : c->in[i].kind == TN_SCALAR_BOOL)
-        return TN_OK;
     bool fill = tn__ops[c->op].rule == R_FILL;
+    if (t ? t->dtype == TN_BOOL || (t->dtype == TN_U8 && !fill) : c->in[i].kind == TN_SCALAR_BOOL)
+        return TN_OK;
     return tn__error(TN_EDTYPE, format,
                      !t     ? "a number"
                      : fill ? tn__dtypes[t->dtype].scalar
@@ -125,6 +125,17 @@ static bool rounds(const tn__call *c, tn_dtype common)
     for (int32_t i = 0; i < (divides ? 1 : c->n_in); i++)
         if (!tn__operand(&c->in[i]))
             return true;
+    return false;
+}
+
+/* An integer of no dimensions wraps around in the dtype of those that have some, as numbers do; compared it counts as it is. */
+static bool wraps(const tn__call *c, tn_dtype common)
+{
+    for (int32_t i = 0; i < c->n_in && !tn__dtype_is_float(common) && tn__ops[c->op].rule != R_TEST; i++) {
+        const tn_tensor *t = tn__operand(&c->in[i]);
+        if (t && t->ndim == 0 && t->dtype != common && t->dtype != TN_BOOL)
+            return true;
+    }
     return false;
 }
 
@@ -282,7 +293,7 @@ tn_status tn__infer_elementwise(tn__call *c)
     if (c->n_in > 1 && (e = check_numbers(c, common)))
         return e;
     c->common = common;
-    c->adjusts |= rounds(c, common);
+    c->adjusts |= rounds(c, common) || wraps(c, common);
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
     if (op->rule == R_TEST)
         c->compute = compare_in(c, common, c->compute);

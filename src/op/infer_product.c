@@ -100,14 +100,20 @@ tn_status tn__infer_addmm(tn__call *c)
     if (!e && bias->dtype != b->dtype)
         return tn__error(TN_EDTYPE, "self and mat2 must have the same dtype, but got %s and %s",
                          tn__dtypes[bias->dtype].legacy, tn__dtypes[b->dtype].legacy);
-    if (e || (e = check_dtypes(c, a, b, a->numel && b->numel)))
+    if (e || (e = check_dtypes(c, a, b, false)))
         return e;
-    bool whole = !tn__dtype_is_float(a->dtype);
+    const bool whole = !tn__dtype_is_float(a->dtype);
+    const tn_dtype between = whole ? a->dtype : tn__dtypes[a->dtype].compute;
     const tn_scalar *beta = &c->attr->value, *alpha = &c->attr->value2;
-    if (whole && ((e = tn__number_check(beta, a->dtype)) || (e = tn__number_check(alpha, a->dtype))))
+    if (whole && ((e = tn__number_check(beta, between)) || (e = tn__number_check(alpha, between))))
         return e;
     const int64_t shape[2] = {a->shape[0], b->shape[1]};
-    if (!c->inplace && (e = tn__check_expand(bias, shape, 2))) /* in place, the door wants the very shape */
+    if (!c->inplace && (e = tn__check_expand(bias, shape, 2)))
+        return e;
+    /* in place, the door wants the very shape, and says so before dtypes and numbers are */
+    const bool fits = !c->inplace || tn__same_shape(bias->shape, bias->ndim, shape, 2);
+    if (fits && ((e = check_dtypes(c, a, b, a->numel && b->numel)) || (e = tn__number_check(beta, between)) ||
+                 (e = tn__number_check(alpha, between))))
         return e;
     return set_result(c, a->dtype, 2, shape[0], shape[1], 0);
 }

@@ -3,7 +3,7 @@
 import warnings
 
 from .. import _C
-from .._written import kind, refuse, signature
+from .._written import kind, refuse, signature, tensors_alone
 
 __all__ = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "meshgrid", "rot90", "take", "trace", "tril_indices",
            "triu_indices"]
@@ -25,6 +25,7 @@ def meshgrid(*tensors, indexing=None):
     if indexing is None:
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2)
         indexing = "ij"
+    tensors_alone(tensors)
     if not isinstance(indexing, str):
         raise TypeError(f"meshgrid(): argument 'indexing' must be str, not {type(indexing).__name__}")
     if not tensors:
@@ -64,7 +65,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     return result
 
 
-@signature("diag(Tensor input, int diagonal=0, *, Tensor? out=None)")
+@signature("diag(Tensor input, int diagonal=0, *, Tensor? out@cast=None)")
 def diag(input, diagonal=0, *, out=None):
     """A matrix with this diagonal, of a 1-D tensor; of a matrix, its diagonal."""
     if input.dim() not in (1, 2):
@@ -163,14 +164,14 @@ def take(input, index, *, out=None):
     return input.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
 
 
-@signature("diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)")
+@signature("diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out@cast=None)")
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along a dimension, n times over; prepend and append are joined to input first."""
     if input.dim() == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    if n == 0:
+    if n == 0 and prepend is None and append is None:
         return input.clone()
     dim = _dim(dim, input.dim())
     parts = [t for t in (prepend, input, append) if t is not None]
@@ -183,6 +184,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
                     "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
                     f"dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {t.shape[d]}"
                 )
+    if n == 0:
+        return input.clone()
     if len(parts) > 1:
         input = _C.cat(parts, dim)
     for _ in range(min(n, input.shape[dim])):

@@ -91,18 +91,21 @@ def count_nonzero(input, dim=None):
     return hits.sum() if dim is None else hits.sum(dim)
 
 
-@signature("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)")
+@signature("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out@follow=None)")
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum of the elements that are not NaN."""
     kept = input.masked_fill(input.isnan(), 0.0) if input.is_floating_point() else input
     return _reduce(_C.sum, kept, dim, keepdim, dtype=dtype)
 
 
-@signature("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)")
+@signature("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out@cast=None)")
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that are not NaN."""
     if not input.is_floating_point():
         raise NotImplementedError(f"nanmean(): expected input to have floating point or complex dtype but got {_kind(input)}")
+    if dtype is not None and not dtype.is_floating_point:
+        raise RuntimeError("nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+                           f"Got: {_kind(dtype)}")
     count = _reduce(_C.sum, ~input.isnan(), dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
@@ -132,14 +135,22 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     for name, x in (("X1", x1), ("X2", x2)):
         if not x.is_floating_point():
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {_kind(x)}")
+    few = p != 2 or compute_mode == "donot_use_mm_for_euclid_dist" or x1.shape[-2] <= 25 >= x2.shape[-2]
+    if few and x1.numel() and x2.numel() and x1.dtype in (_C.float16, _C.bfloat16):
+        refuse("cdist", x1)
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return _C._norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
-@signature("tensordot(object a, object b, object? dims=2, *, Tensor? out=None)")
+_tensordot_arguments = _C._signature("tensordot(Tensor input, Tensor other, int[] dims_self, int[] dims_other)")[0]
+
+
+@signature("tensordot(object a, object b, object? dims=2, *, Tensor? out@cast=None)")
 def tensordot(a, b, dims=2, *, out=None):
     """Products summed over dims of a and as many of b: the last and first ones, or a pair of lists."""
+    if isinstance(dims, _C.Tensor) and dims.numel() == 1:
+        dims = int(dims)
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -147,8 +158,11 @@ def tensordot(a, b, dims=2, *, out=None):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
-        pair = dims.tolist() if isinstance(dims, _C.Tensor) else dims
-        left, right = ([d] if isinstance(d, int) else list(d) for d in pair)
+        if not isinstance(dims, (tuple, list, _C.Tensor)):
+            raise RuntimeError("tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, "
+                               f"but got dims={dims}")
+        left, right = dims.tolist() if isinstance(dims, _C.Tensor) else dims
+    _tensordot_arguments(a, b, left, right)
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     left, right = [_dim(d, a.dim()) for d in left], [_dim(d, b.dim()) for d in right]
@@ -165,10 +179,12 @@ def tensordot(a, b, dims=2, *, out=None):
     shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
     a = a.permute(rows + left).reshape(math.prod(a.shape[d] for d in rows), inner)
     b = b.permute(right + columns).reshape(inner, math.prod(b.shape[d] for d in columns))
+    if a.dtype == b.dtype == _C.bool and a.shape[0] == b.shape[1] == 1:
+        refuse("dot", a)
     return (a @ b).reshape(shape)
 
 
-@signature("kron(Tensor input, Tensor other, *, Tensor? out=None)")
+@signature("kron(Tensor input, Tensor other, *, Tensor? out@cast=None)")
 def kron(input, other, *, out=None):
     """The Kronecker product: other, multiplied by each element of input, side by side."""
     n = max(input.dim(), other.dim())
@@ -190,7 +206,7 @@ def _both(a, b):
     return broadcast_shapes(a.shape, b.shape)
 
 
-@signature("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)")
+@signature("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out@cast=None)")
 def cross(input, other, dim=None, *, out=None):
     """The cross product of vectors of three elements along a dimension: the first of size 3 where none is given."""
     if input.dim() != other.dim():
@@ -207,7 +223,7 @@ def cross(input, other, dim=None, *, out=None):
     return _cross(input, other, dim)
 
 
-@signature("vdot(Tensor input, Tensor other, *, Tensor? out=None)")
+@signature("vdot(Tensor input, Tensor other, *, Tensor? out@cast=None)")
 def vdot(input, other, *, out=None):
     """The dot product of two vectors."""
     return _C.dot(input, other)
@@ -239,6 +255,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along a dimension by the rule of trapezoids, at the places x, or dx apart."""
     if y.dim() == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if isinstance(dx, bool):
+        raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")
     dim = _dim(dim, y.dim())
     if y.shape[dim] == 0:
         return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim])
@@ -263,7 +281,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 @signature(*(a.format("trapz") for a in _ALONG))
 def trapz(y, x=None, *, dx=None, dim=-1):
     """trapezoid, by its older name."""
-    return trapezoid.compute(y, x, dx=dx, dim=dim)
+    return trapezoid.compute(y, x, dx=float(dx) if isinstance(dx, bool) else dx, dim=dim)
 
 
 def _check_weights(input, fweights, aweights):
@@ -294,14 +312,14 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if input.dtype == _C.bool:
         raise NotImplementedError("cov(): bool dtype is not supported for input")
     _check_weights(input, fweights, aweights)
-    x = _floating(input).reshape(1, -1) if input.dim() < 2 else _floating(input)
+    x = input.reshape(1, -1) if input.dim() < 2 else input  # sums of integers wrap around, as PyTorch's
     weights = None
     for w in (fweights, aweights):
         if w is not None:
             weights = w if weights is None else weights * w
     if weights is None:
         total = x.shape[1]
-        centred = x - x.mean(1, True)
+        centred = x - x.sum(1, True) / total
         product = centred @ centred.t()
         over = total - correction
     else:
@@ -311,6 +329,6 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         over = total - correction * (total if aweights is None else (weights * aweights).sum()) / total
         over = over.clamp_min(0)
     if not isinstance(over, _C.Tensor):
-        over = _C.tensor(float(max(over, 0)), dtype=x.dtype, device=x.device)
+        over = _C.tensor(float(max(over, 0)), dtype=product.dtype, device=x.device)
     result = product / over
     return result.reshape(()) if result.numel() == 1 else result

@@ -115,11 +115,13 @@ def bincount(input, weights=None, minlength=0):
     return total.index_add(0, input.to(_C.int64), weights.detach())
 
 
-@signature("histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor? out=None)")
+@signature("histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor? out@cast=None)")
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements fall into each of bins equal parts of [min, max]; of the elements' range where both are equal."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not input.is_floating_point():
@@ -130,13 +132,13 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     if min == max:
         min, max = min - 1, max + 1
     if not (math.isfinite(min) and math.isfinite(max)):
-        raise RuntimeError(f"range of [{min}, {max}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
     x = x[(x >= min) & (x <= max)]
     place = ((x - min) * bins / (max - min)).to(_C.int64).clamp(0, bins - 1)
     return _C.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, place, _C.ones_like(x))
 
 
-_IN = ", *, bool assume_unique=False, bool invert=False, Tensor? out=None)"
+_IN = ", *, bool assume_unique=False, bool invert=False, Tensor? out@exact=None)"
 
 
 @signature("isin(Tensor elements, Tensor test_elements" + _IN, "isin(Tensor elements, Number test_element" + _IN,
@@ -150,6 +152,8 @@ def isin(elements=None, test_elements=None, *, assume_unique=False, invert=False
         raise RuntimeError(f"Expected all tensors to be on the same device, but got test_elements is on {test_elements.device}, different "
                            f"from other tensors on {where} (when checking argument in method wrapper_CUDA_isin_Tensor_Tensor)")
     elements, test_elements = _C.as_tensor(elements, device=where), _C.as_tensor(test_elements, device=where)
+    if _C.bool in (elements.dtype, test_elements.dtype):
+        raise NotImplementedError("Unsupported input type encountered for isin(): Bool")
     found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
     return ~found if invert else found
 

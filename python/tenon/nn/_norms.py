@@ -63,8 +63,6 @@ def _check_channels(input, training, running_mean, running_var, weight, bias):
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif t.numel() != channels and input.shape != (0,):
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
-    if (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -79,9 +77,16 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if eps < 0.0 or training and eps <= 0.0:
         raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     _batch_norm_arguments(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if input.dim() != 1 and input.numel() == 0:
+        empty = input.clone()  # with the history that it would have
+        for factor in (weight, bias):
+            empty = empty if factor is None else empty * factor.sum()
+        return empty.to(input.dtype)
     _check_channels(input, training, running_mean, running_var, weight, bias)
     if input.numel() == 0:
         return input.clone()
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if input.dim() < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     count = input.numel() // input.shape[1]

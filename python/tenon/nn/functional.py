@@ -101,6 +101,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """input limited to min_val .. max_val; no gradient at the ends"""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if input.is_floating_point() and max(abs(min_val), abs(max_val)) > 65504:  # what input's dtype cannot hold is refused
+        input.new_full((), min_val), input.new_full((), max_val)
     if not input.is_floating_point():
         if input.dtype is _bool:
             raise NotImplementedError("Bool inputs not supported for hardtanh")
@@ -299,19 +301,17 @@ def dropout(input, p=0.5, training=True, inplace=False):
     """In training: zeroes elements with probability p and multiplies the rest by 1 / (1 - p)"""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0 and not input.is_floating_point():
+    if not training:
         return input
-    if p == 1.0 and not input.is_floating_point():
-        return input.zero_() if inplace else _C.zeros_like(input)
-    if inplace:
+    if inplace and input.numel() and p:
         return input.copy_(_dropout(input, p, True))
     return _dropout(input, p, True)
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Rows of weight that input, of integers, names. See nn.Embedding."""
-    if (sparse is True or scale_grad_by_freq is True) and weight.requires_grad and weight.dim() == 2:  # they are about the gradient alone
-        raise NotImplementedError("embedding: sparse gradients and scale_grad_by_freq are not in Tenon")
+    if sparse is True and weight.requires_grad and weight.dim() == 2:  # it is about the gradient alone
+        raise NotImplementedError("embedding: sparse gradients are not in Tenon")
     if padding_idx is not None and padding_idx != 0:
         n = weight.size(0)
         if padding_idx >= n or padding_idx < -n:
@@ -327,11 +327,11 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             raise NotImplementedError(f"norm(): input dtype should be either floating point or complex. Got {_kind(weight)} instead.")
     _embedding_arguments(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     if max_norm is None:
-        return _embedding(input, weight, padding_idx)
-    return _embedding(input, weight, padding_idx, max_norm or 5e-324, norm_type)  # 0 would be none
+        return _embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    return _embedding(input, weight, padding_idx, max_norm or 5e-324, norm_type, scale_grad_by_freq)  # 0 would be none
 
 
-@_signature("normalize(Tensor input, object p=2.0, object? dim=1, float eps=1e-12, *, Tensor? out=None)")
+@_signature("normalize(Tensor input, object p=2.0, object? dim=1, float eps=1e-12, *, Tensor? out@cast=None)")
 def normalize(input, p=2.0, dim=1, eps=1e-12, *, out=None):
     """input divided by its p-norms along dim, none of them taken as less than eps"""
     return input / input.norm(p, dim, True).clamp(min=eps)
@@ -393,6 +393,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     if target.size() != input.size():
         _warn_sizes(input, target)
     if weight is not None:
+        _check_weight(input, weight)
         return _weighted((input - target).square(), weight, reduction)
     return _mse_loss(input, target, reduction=reduction)
 
@@ -404,14 +405,18 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     if target.size() != input.size():
         _warn_sizes(input, target)
     if weight is not None:
+        _check_weight(input, weight)
         return _weighted((input - target).abs(), weight, reduction)
     return _l1_loss(input, target, reduction=reduction)
 
 
+def _check_weight(input, weight):
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+
+
 def _weighted(loss, weight, reduction):
     """Weighted elements; their mean is that of the weights, too."""
-    if weight.size() != loss.size():
-        raise ValueError("Weights and input must have the same size.")
     loss = loss * weight
     return loss.sum() / weight.sum() if reduction == "mean" else _reduced(loss, reduction)
 
@@ -433,8 +438,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
         _warn_sizes(input, target)
     if weight is None:
         return _huber_loss(input, target, reduction, delta)
-    if weight.size() != input.size():
-        raise ValueError("Weights and input must have the same size.")
+    _check_weight(input, weight)
     loss = _huber_loss(input, target, "none", delta)
     return _reduced(loss * weight, reduction)  # the mean stays one over the elements, unlike mse_loss's
 
@@ -501,6 +505,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     x1, x2 = _broadcast_tensors(*(x if x.is_floating_point() else x.to(dtype) for x in (x1, x2)))
     norms = [_norm(x, 2, dim, True) for x in (x1, x2)]
     with _no_grad():  # the norm's slope counts below eps too: its value alone is raised
-        lifted = [n.clamp(min=eps) - n for n in norms]
+        lifted = [_where(n < eps, eps - n, 0.0) for n in norms]
     n1, n2 = (n + up for n, up in zip(norms, lifted))
     return ((x1 / n1) * (x2 / n2)).sum(dim)

@@ -97,7 +97,7 @@ def main():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where Tenon runs them; cuda: fake GPUs, unless TENON_FAKE_GPUS is set and empty")
     parser.add_argument("--limit", type=int, default=60, help="how many groups of failures are reduced and shown")
     args = parser.parse_args()
-    counts, groups, steps, errors, agreed = collections.Counter(), collections.defaultdict(list), 0, 0, 0
+    counts, groups, steps, errors, agreed, alone = collections.Counter(), collections.defaultdict(list), 0, 0, 0, 0
     reasons = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "programs")
@@ -107,7 +107,9 @@ def main():
                 seen = program[: what["step"] + 1] if what else program
                 steps += len(seen)
                 errors += sum(1 for s in seen if s[2])
-                agreed += sum(1 for s in seen if s[2]) - bool(what and what["kind"] == "error class" and what["want"])
+                other = what is not None and what["kind"] == "error class" and not what["reason"]
+                agreed += sum(1 for s in seen if s[2]) - bool(other and what["want"])
+                alone += bool(other and not what["want"])
                 counts["agree" if what is None else "named" if what["reason"] else what["kind"]] += 1
                 if what and what["reason"]:
                     reasons[what["reason"]] += 1
@@ -118,7 +120,7 @@ def main():
     for reason, n in reasons.most_common():
         print(f"{n} x named: {reason}")
     total = sum(counts.values())
-    print(f"\nTenon on {args.device} beside PyTorch: {steps} lines; of {errors} that raise in PyTorch the class agrees in {agreed}\n")
+    print(f"\nTenon on {args.device} beside PyTorch: {steps} lines; of {errors} that raise in PyTorch the class agrees in {agreed}; {alone} raise in Tenon alone\n")
     table(counts, total)
     return 1 if groups else 0
 

@@ -56,7 +56,7 @@ def bound(op, line, dtype, before, want):
     eps = EPSILON.get(dtype)
     if eps is None:
         return 0.0
-    name = op.removesuffix("_")
+    name = "operator**" if op == "operator" and "**=" in line else op.removesuffix("_")
     relative = 0.0
     if "backward" in op or op in ("flag",):
         power, rounds = GRADIENT
