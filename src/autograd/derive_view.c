@@ -318,8 +318,8 @@ tn_status tn__d_embedding(tn__backward *b)
     }
     g = tn_reshape(g, TN_SHAPE(flat ? flat->numel : 0, b->node->in[0].shape[1]));
     if (b->node->attr->keepdim && g) { /* scale_grad_by_freq: each row divided by how often it is named */
-        tn_tensor *none = tn_zeros(TN_SHAPE(b->node->in[0].shape[0]), .dtype = g->dtype, .device = g->device);
-        tn_tensor *one = tn_ones(TN_SHAPE(flat->numel), .dtype = g->dtype, .device = g->device);
+        tn_tensor *none = tn_zeros(TN_SHAPE(b->node->in[0].shape[0]), .dtype = TN_I64, .device = g->device);
+        tn_tensor *one = tn_ones(TN_SHAPE(flat->numel), .dtype = TN_I64, .device = g->device);
         tn_tensor *often = tn_index_select(tn_index_add(none, 0, flat, one), 0, flat);
         g = tn_div(g, tn_unsqueeze(often, -1));
     }

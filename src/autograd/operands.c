@@ -192,8 +192,7 @@ void tn__operands_local(const tn__call *c, tn_scalar *out)
 {
     for (int32_t i = 0; i < c->n_in; i++) {
         const tn_tensor *t = tn__operand(&c->in[i]);
-        const bool wraps = t && c->adjusts && t->ndim == 0 && t->dtype != c->common && !tn__dtype_is_float(c->common);
-        if (t && t->device.type == TN_DEVICE_CPU && (wraps || c->device.type != TN_DEVICE_CPU))
+        if (t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU)
             out[i] = tn__operand_value(t);
         else
             out[i] = !t && c->adjusts ? tn__number_as(c->in[i], c->common) : c->in[i];

@@ -128,17 +128,6 @@ static bool rounds(const tn__call *c, tn_dtype common)
     return false;
 }
 
-/* An integer of no dimensions wraps around in the dtype of those that have some, as numbers do; compared it counts as it is. */
-static bool wraps(const tn__call *c, tn_dtype common)
-{
-    for (int32_t i = 0; i < c->n_in && !tn__dtype_is_float(common) && tn__ops[c->op].rule != R_TEST; i++) {
-        const tn_tensor *t = tn__operand(&c->in[i]);
-        if (t && t->ndim == 0 && t->dtype != common && t->dtype != TN_BOOL)
-            return true;
-    }
-    return false;
-}
-
 /* A bound that no element of the dtype reaches bounds nothing; one that no element keeps is refused. */
 static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common)
 {
@@ -293,7 +282,7 @@ tn_status tn__infer_elementwise(tn__call *c)
     if (c->n_in > 1 && (e = check_numbers(c, common)))
         return e;
     c->common = common;
-    c->adjusts |= rounds(c, common) || wraps(c, common);
+    c->adjusts |= rounds(c, common);
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
     if (op->rule == R_TEST)
         c->compute = compare_in(c, common, c->compute);
