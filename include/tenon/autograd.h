@@ -21,6 +21,9 @@ TN_API tn_status tn_retain_grad(tn_tensor *t) TN_MUST_USE;
 
 TN_API bool tn_tensor_requires_grad(const tn_tensor *t);
 TN_API bool tn_tensor_is_leaf(const tn_tensor *t);
+/* The tensor that t is a view of, which is no view itself; NULL: t is none. t holds it: retain it to keep it longer. What
+ * tn_detach gives is no view: nothing that is written to it has a history. */
+TN_API tn_tensor *tn_tensor_base(const tn_tensor *t);
 /* Did tn_retain_grad ask a tensor that is no leaf to keep its .grad? */
 TN_API bool tn_tensor_retains_grad(const tn_tensor *t);
 /* The accumulated gradient, borrowed; NULL where there is none (that is no error). */

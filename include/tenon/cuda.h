@@ -117,6 +117,10 @@ TN_API const char *tn_get_float32_matmul_precision(void);
 /* On: every operation gives the same bits in every run, also where another way is faster. */
 TN_API void tn_use_deterministic_algorithms(bool on);
 TN_API bool tn_are_deterministic_algorithms_enabled(void);
+/* Whether tn_empty and tn_empty_like then also fill what they make, so that reading it too early gives the same bits in every
+ * run and is seen: with NaN, the largest integer, true. At first they do. */
+TN_API void tn_set_fill_uninitialized_memory(bool on);
+TN_API bool tn_fills_uninitialized_memory(void);
 
 /* ---- streams ---- */
 typedef struct tn__stream tn_stream;

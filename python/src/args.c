@@ -339,6 +339,10 @@ static int read_argument(const py_param *p, PyObject *o, py_value *v)
 
 /* ---- a call ---- */
 
+/* NumPy's names are taken, as PyTorch takes them. */
+static const char *const numpy_names[][2] = {{"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"},
+                                             {"a", "input"},  {"x1", "input"},         {"x2", "other"}};
+
 static int find_name(const py_signature *s, PyObject *name)
 {
     for (int i = 0; i < s->params; i++)
@@ -347,16 +351,11 @@ static int find_name(const py_signature *s, PyObject *name)
     for (int i = 0; i < s->params; i++)
         if (PyUnicode_CompareWithASCIIString(name, s->param[i].name) == 0)
             return i;
-    if (PyUnicode_CompareWithASCIIString(name, "axis") == 0) /* NumPy's names are taken, as PyTorch takes them */
-        for (int i = 0; i < s->params; i++)
-            if (!strcmp(s->param[i].name, "dim"))
-                return i;
-    if (PyUnicode_CompareWithASCIIString(name, "keepdims") == 0)
-        for (int i = 0; i < s->params; i++)
-            if (!strcmp(s->param[i].name, "keepdim"))
-                return i;
-    if (PyUnicode_CompareWithASCIIString(name, "x") == 0 && s->params && !strcmp(s->param[0].name, "input"))
-        return 0;
+    for (size_t n = 0; n < sizeof numpy_names / sizeof *numpy_names; n++)
+        if (PyUnicode_CompareWithASCIIString(name, numpy_names[n][0]) == 0)
+            for (int i = 0; i < s->params; i++)
+                if (!strcmp(s->param[i].name, numpy_names[n][1]))
+                    return i;
     return -1;
 }
 
@@ -424,8 +423,11 @@ static int try_holding(const py_signature *s, py_arguments a, py_value *v, py_mi
         const bool alone = at == s->positional - 1 && (a.self || at == 0); /* a list may be given item by item */
         const bool rest = p->kind == PY_SIZE && alone && !PyTuple_Check(a.args[i]) && !PyList_Check(a.args[i]);
         int status = rest ? read_ints(p, a.args + i, a.nargs - i, &v[p->slot]) : read_or_hold(p, a.args[i], v, h);
+        if (status > 0 && rest)
+            while (i + why->item < a.nargs - 1 && py_is_int(a.args[i + why->item]))
+                why->item++;
         if (status)
-            return status < 0 ? -1 : py_mismatch_type(why, p, rest ? a.args[i] : a.args[i], at);
+            return status < 0 ? -1 : py_mismatch_type(why, p, a.args[i + why->item], at);
         seen |= 1U << at;
         if (rest)
             break;

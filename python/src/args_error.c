@@ -131,16 +131,30 @@ static void say_missing(const py_function *f, const py_mismatch *m)
     PyErr_Format(PyExc_TypeError, "%s() missing %d required positional arguments: %s", f->name, n, t.s);
 }
 
-/* The first of a list where integers are wanted, if it is none: what PyTorch looks at and names. A new reference, or NULL. */
-static PyObject *wrong_first(const py_mismatch *m)
+bool py_is_int(PyObject *o)
 {
-    bool ints = m->param->kind == PY_SIZE || m->param->kind == PY_INTS;
-    if (!ints || !(PyTuple_Check(m->object) || PyList_Check(m->object)) || PySequence_Size(m->object) < 1)
+    int64_t n;
+    const bool is = !PyBool_Check(o) && py_int(o, &n) <= 0;
+    PyErr_Clear();
+    return is;
+}
+
+/* What is none of the integers that are wanted, and where it stands among them: PyTorch looks at the first of a list before
+ * it takes the list, and at the others afterwards, with other words. A new reference, or NULL. */
+static PyObject *wrong_item(const py_mismatch *m, Py_ssize_t *at)
+{
+    const bool ints = m->param->kind == PY_SIZE || m->param->kind == PY_INTS;
+    *at = m->item;
+    if (m->item)
+        return Py_NewRef(m->object);
+    if (!ints || !(PyTuple_Check(m->object) || PyList_Check(m->object)))
         return NULL;
-    PyObject *first = PySequence_GetItem(m->object, 0);
-    if (!first || !PyIndex_Check(first))
-        return first;
-    Py_DECREF(first);
+    for (; *at < PySequence_Size(m->object); ++*at) {
+        PyObject *item = PySequence_GetItem(m->object, *at);
+        if (!item || !py_is_int(item))
+            return item;
+        Py_DECREF(item);
+    }
     return NULL;
 }
 
@@ -148,14 +162,20 @@ static void say_type(const py_function *f, const py_mismatch *m, bool method)
 {
     char name[64];
     const char *got = py_type_name(m->object, name, sizeof name);
-    PyObject *first = m->position < 0 ? NULL : wrong_first(m);
-    if (first) {
+    Py_ssize_t at;
+    PyObject *wrong = wrong_item(m, &at);
+    if (wrong && at)
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): argument '%s' failed to unpack the object at pos %zd with error \"type must be tuple of "
+                     "ints,but got %s\"",
+                     f->name, m->param->name, at + 1, py_type_name(wrong, name, sizeof name));
+    else if (wrong && m->position >= 0)
         PyErr_Format(PyExc_TypeError,
                      "%s(): argument '%s' (position %d) must be tuple of ints, but found element of type %s at pos 0",
-                     f->name, m->param->name, m->position + 1 - method, py_type_name(first, name, sizeof name));
-        Py_DECREF(first);
+                     f->name, m->param->name, m->position + 1 - method, py_type_name(wrong, name, sizeof name));
+    Py_XDECREF(wrong);
+    if (PyErr_Occurred())
         return;
-    }
     if (m->position < 0)
         PyErr_Format(PyExc_TypeError, "%s(): argument '%s' must be %s, not %s", f->name, m->param->name,
                      kind_text(m->param), got);
@@ -231,9 +251,8 @@ int py_warn_older(const py_function *f, int which, bool method)
 {
     static bool warned; /* once, of whatever function, as PyTorch does */
     text t = {"", 0};
-    if (warned)
+    if (!py_warns(&warned))
         return 0;
-    warned = true;
     add(&t, f->name);
     add_signature(&t, &f->parsed[which], method);
     add(&t, "\nConsider using one of the following signatures instead:");

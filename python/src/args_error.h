@@ -18,6 +18,7 @@ typedef struct py_mismatch {
     const py_param *param;
     PyObject *object, *name;
     int position; /* of the argument, from 0; -1: by name */
+    int item;     /* of sizes that are given one by one: which of them, from 0 */
     const py_signature *signature;
     unsigned seen;
 } py_mismatch;
@@ -53,6 +54,9 @@ static inline int py_mismatch_missing(py_mismatch *m, const py_signature *s, uns
     m->seen = seen;
     return m->why = PY_MISSING;
 }
+
+/* Is it what a list of integers takes? Leaves no exception. */
+bool py_is_int(PyObject *o);
 
 /* The one signature that takes as many arguments as were given, for its own error; -1: none, or one of several. Older ones
  * do not count. */

@@ -97,6 +97,10 @@ int py_int(PyObject *o, int64_t *out)
     if (py_is_tensor(o) && (tn_tensor_numel(py_t(o)) != 1 || tn_dtype_is_floating_point(tn_tensor_dtype(py_t(o)))))
         return 1;
     PyObject *n = PyLong_Check(o) ? Py_NewRef(o) : PyNumber_Index(o);
+    if (!n && PyErr_ExceptionMatches(PyExc_TypeError)) { /* an array of several numbers, or of fractions */
+        PyErr_Clear();
+        return 1;
+    }
     if (!n)
         return -1;
     int overflow;

@@ -187,6 +187,28 @@ PyObject *run_frombuffer(PyObject *self, py_value *v, int which)
 
 PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds);
 
+/* Sizes that are none: "new() received ... got (tuple, int)" by the first, as in PyTorch, else by the one that is wrong. */
+static PyObject *wrong_sizes(PyObject *args, Py_ssize_t at)
+{
+    char name[64], all[256] = "";
+    if (at)
+        return PyErr_Format(PyExc_TypeError,
+                            "new(): argument 'size' failed to unpack the object at pos %zd with error \"type must be "
+                            "tuple of ints,but got %s\"",
+                            at + 1, py_type_name(PyTuple_GetItem(args, at), name, sizeof name));
+    for (Py_ssize_t i = 0; i < PyTuple_Size(args); i++) {
+        const size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "",
+                 py_type_name(PyTuple_GetItem(args, i), name, sizeof name));
+    }
+    return PyErr_Format(PyExc_TypeError,
+                        "new() received an invalid combination of arguments - got (%s), but expected one of:\n"
+                        " * (*, torch.device device = None)\n * (Tensor other)\n"
+                        " * (tuple of ints size, *, torch.device device = None)\n"
+                        " * (object data, *, torch.device device = None)\n",
+                        all);
+}
+
 static PyObject *of_sizes(PyObject *args)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -195,7 +217,7 @@ static PyObject *of_sizes(PyObject *args)
         return PyErr_Format(PyExc_RuntimeError, "tensors have at most %d dimensions", TN_MAX_DIMS);
     for (Py_ssize_t i = 0; i < n; i++)
         if (py_int(PyTuple_GetItem(args, i), &shape[i]))
-            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "new(): argument must be tuple of ints");
+            return PyErr_Occurred() ? NULL : wrong_sizes(args, i);
     if (!n && !Py_IS_TYPE(args, py_size_type)) /* Tensor() is empty, Tensor(torch.Size()) a number */
         shape[n++] = 0;
     return py_wrap(
@@ -227,14 +249,16 @@ static int check_older_device(PyObject *first, PyObject *kwds)
 PyObject *py_tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
     PyObject *first = PyTuple_Size(args) ? PyTuple_GetItem(args, 0) : NULL, *made;
+    char name[64];
     if (kwds && type == py_tensor_type && check_older_device(first, kwds)) /* those of a subclass are its own */
         return NULL;
     if (first && py_is_tensor(first))
         made = py_wrap(tn_detach(py_t(first)));
     else if (first && Py_IS_TYPE(first, py_size_type))
         made = of_sizes(first);
-    else if (first && PyFloat_Check(first) && PyTuple_Size(args) == 1)
-        return PyErr_Format(PyExc_TypeError, "new(): data must be a sequence (got float)");
+    else if (first && PyTuple_Size(args) == 1 && !PyIndex_Check(first) && !PySequence_Check(first))
+        return PyErr_Format(PyExc_TypeError, "new(): data must be a sequence (got %s)",
+                            py_type_name(first, name, sizeof name));
     else if (first && !PyLong_Check(first) && PyTuple_Size(args) == 1) {
         bool same = py_is_ndarray(first);
         made = same ? shared_or_new(first, tn_get_default_dtype(), TN_CPU, false)

@@ -134,9 +134,8 @@ PyObject *py_done(tn_status status)
 
 int py_warn_once(bool *warned, const char *text)
 {
-    if (*warned)
+    if (!py_warns(warned))
         return 0;
-    *warned = true;
     return PyErr_WarnEx(PyExc_UserWarning, text, 1);
 }
 

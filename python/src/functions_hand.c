@@ -140,24 +140,56 @@ static tn_scalar correction(const py_value *v)
     return v[4].given ? tn_scalar_i(v[4].s.v.i) : v[3].s;
 }
 
-tn_tensor *call_var_of(const py_value *v)
+/* The spread that was computed; warns where the correction leaves nothing to divide by: of nothing on meta, as in PyTorch.
+ * NULL: there is none, or warnings are errors. */
+static tn_tensor *spread_of(const char *name, tn_tensor *spread, const py_value *v)
+{
+    if (!spread || tn_tensor_device(spread).type == TN_META.type)
+        return spread;
+    const int64_t places = tn_tensor_numel(spread), each = places ? tn_tensor_numel(v[0].s.v.t) / places : 0;
+    const tn_scalar c = correction(v);
+    if ((double)each - (c.kind == TN_SCALAR_FLOAT ? c.v.f : c.kind == TN_SCALAR_NONE ? 1 : (double)c.v.i) > 0)
+        return spread;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    const int status = PyErr_WarnFormat(PyExc_UserWarning, 1,
+                                        "%s(): degrees of freedom is <= 0. Correction should be strictly less than the "
+                                        "reduction factor (input numel divided by output numel).",
+                                        name);
+    PyGILState_Release(gil);
+    if (!status)
+        return spread;
+    tn_release(spread);
+    return NULL;
+}
+
+static tn_tensor *var_of(const char *name, const py_value *v)
 {
     tn_var_options o = {.struct_size = sizeof o,
                         .site = "",
                         .dim = py_dims(&v[1]),
                         .keepdim = v[2].s.v.i != 0,
                         .correction = correction(v)};
-    return (tn_var_opt)(v[0].s.v.t, &o);
+    return spread_of(name, (tn_var_opt)(v[0].s.v.t, &o), v);
 }
 
-tn_tensor *call_std_of(const py_value *v)
+static tn_tensor *std_of(const char *name, const py_value *v)
 {
     tn_std_options o = {.struct_size = sizeof o,
                         .site = "",
                         .dim = py_dims(&v[1]),
                         .keepdim = v[2].s.v.i != 0,
                         .correction = correction(v)};
-    return (tn_std_opt)(v[0].s.v.t, &o);
+    return spread_of(name, (tn_std_opt)(v[0].s.v.t, &o), v);
+}
+
+tn_tensor *call_var_of(const py_value *v)
+{
+    return var_of("var", v);
+}
+
+tn_tensor *call_std_of(const py_value *v)
+{
+    return std_of("std", v);
 }
 
 static PyObject *with_mean(tn_tensor *spread, const py_value *v)
@@ -173,13 +205,13 @@ static PyObject *with_mean(tn_tensor *spread, const py_value *v)
 PyObject *run_var_mean(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return with_mean(call_var_of(v), v);
+    return with_mean(var_of("var_mean", v), v);
 }
 
 PyObject *run_std_mean(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return with_mean(call_std_of(v), v);
+    return with_mean(std_of("std_mean", v), v);
 }
 
 /* any and all over an empty list of dimensions are of each element alone: of a dimension of its own. */

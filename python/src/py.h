@@ -80,7 +80,7 @@ PyObject *py_raise(void);
 /* None, or the exception of a status. */
 PyObject *py_done(tn_status status);
 
-/* A UserWarning, the first time only, which *warned keeps. 0, or -1 where it is an exception. */
+/* A UserWarning, the first time only (each time where set_warn_always asks for it), which *warned keeps. 0, or -1 where it is an exception. */
 int py_warn_once(bool *warned, const char *text);
 
 PyObject *py_dtype_of(tn_dtype dtype);
@@ -139,6 +139,7 @@ int py_add_function(PyObject *module);
 int py_add_dlpack(PyObject *module);
 int py_add_random(PyObject *module);
 int py_add_settings(PyObject *module);
+bool py_warns(bool *warned); /* is a warning that comes once to be given now? warned: has it been; settings.c */
 int py_add_team(PyObject *module);
 int py_add_replicas(PyObject *module);
 

@@ -146,6 +146,49 @@ static PyObject *are_deterministic(PyObject *self, PyObject *unused)
     return PyBool_FromLong(tn_are_deterministic_algorithms_enabled());
 }
 
+/* ---- warnings that come once ---- */
+
+static bool warn_always;
+
+bool py_warns(bool *warned)
+{
+    const bool now = warn_always || !*warned;
+    *warned = true;
+    return now;
+}
+
+static PyObject *set_warn_always(PyObject *self, PyObject *o)
+{
+    char name[64];
+    (void)self;
+    if (!PyBool_Check(o))
+        return PyErr_Format(PyExc_RuntimeError, "setWarnOnlyOnce expects a bool, but got %s",
+                            py_type_name(o, name, sizeof name));
+    warn_always = o == Py_True;
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_warn_always(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyBool_FromLong(warn_always);
+}
+
+/* _fill_uninitialized([mode]): sets it where said, tells what holds. */
+static PyObject *fill_uninitialized(PyObject *self, PyObject *args)
+{
+    PyObject *mode = NULL;
+    char name[64];
+    (void)self;
+    if (!PyArg_ParseTuple(args, "|O:_fill_uninitialized", &mode))
+        return NULL;
+    if (mode && !PyBool_Check(mode))
+        return PyErr_Format(PyExc_RuntimeError, "expected a bool, but got %s", py_type_name(mode, name, sizeof name));
+    if (mode)
+        tn_set_fill_uninitialized_memory(mode == Py_True);
+    return PyBool_FromLong(tn_fills_uninitialized_memory());
+}
+
 static PyObject *is_warn_only(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
@@ -322,7 +365,11 @@ static PyMethodDef functions[] = {
     {"use_deterministic_algorithms", (PyCFunction)(void (*)(void))use_deterministic_algorithms,
      METH_VARARGS | METH_KEYWORDS,
      "use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None\n\nOn: the same bits in every run, "
-     "also where another way is faster."},
+     "also where another way is faster; what nobody has written is filled (torch.utils.deterministic)."},
+    {"set_warn_always", set_warn_always, METH_O,
+     "set_warn_always(b: bool) -> None\n\nOn: warnings that come once in a process come each time."},
+    {"is_warn_always_enabled", is_warn_always, METH_NOARGS, "is_warn_always_enabled() -> bool\n\nDo they?"},
+    {"_fill_uninitialized", fill_uninitialized, METH_VARARGS, NULL},
     {"are_deterministic_algorithms_enabled", are_deterministic, METH_NOARGS,
      "are_deterministic_algorithms_enabled() -> bool\n\nAre they?"},
     {"is_deterministic_algorithms_warn_only_enabled", is_warn_only, METH_NOARGS,

@@ -110,6 +110,13 @@ static PyObject *get_retains_grad(PyObject *self, void *unused)
     return PyBool_FromLong(tn_tensor_retains_grad(py_t(self)));
 }
 
+static PyObject *get_base(PyObject *self, void *unused)
+{
+    (void)unused;
+    tn_tensor *base = tn_tensor_base(py_t(self));
+    return base ? py_wrap(tn_retain(base)) : Py_NewRef(Py_None);
+}
+
 static PyObject *get_grad(PyObject *self, void *unused)
 {
     (void)unused;
@@ -245,6 +252,7 @@ PyGetSetDef py_tensor_getset[] = {
     {"requires_grad", get_requires_grad, set_requires_grad, "Are operations on it recorded?", NULL},
     {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
     {"retains_grad", get_retains_grad, NULL, "Is it no leaf, and told by retain_grad() to keep its .grad?", NULL},
+    {"_base", get_base, NULL, "The tensor that it is a view of, or None.", NULL},
     {"grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},
     {"grad_fn", get_grad_fn, NULL, "What made it; None for a leaf.", NULL},
     {"data", get_data, set_data, "The same memory without history; assigned, the tensor shows other memory.", NULL},

@@ -29,7 +29,7 @@ from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_e
 from .functional import *  # noqa: F401,F403
 from ._functions import *  # noqa: F401,F403
 from ._legacy import BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor
-from ._legacy import IntTensor, LongTensor, ShortTensor
+from ._legacy import IntTensor, LongTensor, ShortTensor, set_default_tensor_type
 
 e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None

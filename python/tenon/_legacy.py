@@ -1,4 +1,7 @@
-"""PyTorch's older constructors, FloatTensor and the like: classes of no instances of their own, for tensors on the CPU."""
+"""PyTorch's older constructors, FloatTensor and the like: classes of no instances of their own, for tensors on the CPU and, in
+torch.cuda, on the current GPU. And set_default_tensor_type, which takes them."""
+
+import warnings
 
 from . import _C
 
@@ -8,44 +11,72 @@ class tensortype(type):
 
     def __new__(mcs, name, bases, members):
         if bases:
-            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+            raise TypeError(f"type '{bases[0].__module__}.{bases[0].__name__}' is not an acceptable base type")
         return super().__new__(mcs, name, bases, members)
 
     def __instancecheck__(cls, obj):
-        return isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype and obj.device.type == "cpu"
+        return isinstance(obj, _C.Tensor) and obj.dtype == cls.dtype and obj.device.type == cls.place
 
     def __call__(cls, *args, device=None):
-        if device is not None and _C.device(device).type != "cpu":
-            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {_C.device(device).type} was passed")
+        if device is not None and _C.device(device).type != cls.place:
+            raise RuntimeError(f"legacy constructor expects device type: {cls.place} but device type: {_C.device(device).type} was passed")
+        where = cls.place if device is None else device
         if not args:
-            return _C.empty(0, dtype=cls.dtype)
+            return _C.empty(0, dtype=cls.dtype, device=where)
         first = args[0]
         if isinstance(first, _C.Tensor) and len(args) == 1:
-            if first.dtype != cls.dtype or first.device.type != "cpu":
-                raise TypeError(f"expected a tensor on cpu of dtype {cls.dtype} (got {first.dtype} on {first.device})")
+            if first.dtype != cls.dtype or first.device.type != cls.place:
+                raise TypeError(f"expected a tensor on {cls.place} of dtype {cls.dtype} (got {first.dtype} on {first.device})")
             return first.detach()
         if isinstance(first, _C.Size) and len(args) == 1:
-            return _C.empty(first, dtype=cls.dtype)
+            return _C.empty(first, dtype=cls.dtype, device=where)
         if all(isinstance(n, int) and not isinstance(n, bool) for n in args):
-            return _C.empty(args, dtype=cls.dtype)
-        if len(args) > 1 or isinstance(first, (int, float)):
-            raise TypeError(f"{cls.__name__}() takes sizes, or one sequence of data (got {', '.join(type(a).__name__ for a in args)})")
-        return _C.tensor(first, dtype=cls.dtype)
+            return _C.empty(args, dtype=cls.dtype, device=where)
+        if len(args) > 1 or not hasattr(first, "__getitem__") or isinstance(first, dict):
+            return _C.Tensor(*args).to(where, cls.dtype)  # refuses what is neither sizes nor a sequence
+        return _C.tensor(first, dtype=cls.dtype, device=where)
+
+    def __repr__(cls):
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-def _class(name, dtype):
+def older(name, dtype, place="cpu"):
     """The class of that name."""
     doc = f"An uninitialised {dtype} tensor of these sizes, or one with a copy of the data; tensors of that dtype are its instances."
-    return tensortype(name, (), {"__doc__": doc, "__module__": "torch", "dtype": dtype, "is_cuda": False})
+    module = "torch.cuda" if place == "cuda" else "torch"
+    members = {"__doc__": doc, "__module__": module, "dtype": dtype, "place": place, "is_cuda": place == "cuda", "is_sparse": False}
+    return tensortype(name, (), members)
 
 
-BFloat16Tensor = _class("BFloat16Tensor", _C.bfloat16)
-BoolTensor = _class("BoolTensor", _C.bool)
-ByteTensor = _class("ByteTensor", _C.uint8)
-CharTensor = _class("CharTensor", _C.int8)
-DoubleTensor = _class("DoubleTensor", _C.float64)
-FloatTensor = _class("FloatTensor", _C.float32)
-HalfTensor = _class("HalfTensor", _C.float16)
-IntTensor = _class("IntTensor", _C.int32)
-LongTensor = _class("LongTensor", _C.int64)
-ShortTensor = _class("ShortTensor", _C.int16)
+BFloat16Tensor = older("BFloat16Tensor", _C.bfloat16)
+BoolTensor = older("BoolTensor", _C.bool)
+ByteTensor = older("ByteTensor", _C.uint8)
+CharTensor = older("CharTensor", _C.int8)
+DoubleTensor = older("DoubleTensor", _C.float64)
+FloatTensor = older("FloatTensor", _C.float32)
+HalfTensor = older("HalfTensor", _C.float16)
+IntTensor = older("IntTensor", _C.int32)
+LongTensor = older("LongTensor", _C.int64)
+ShortTensor = older("ShortTensor", _C.int16)
+_warned = False
+
+
+def set_default_tensor_type(t, /):
+    """What factories make where nothing is said: the dtype and the device of an older constructor or its name; deprecated."""
+    global _warned
+    kind = t
+    if isinstance(t, str):
+        parts = t.split(".")
+        kind = globals().get(parts[-1]) if parts[0] in ("torch", "tenon") else None
+        if isinstance(kind, tensortype) and parts[1:2] == ["cuda"]:
+            kind = older(kind.__name__, kind.dtype, "cuda")
+    if not isinstance(kind, tensortype):
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    if not kind.dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    if not _warned or _C.is_warn_always_enabled():
+        _warned = True
+        warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+                      "torch.set_default_device() as alternatives.", stacklevel=2)
+    _C.set_default_dtype(kind.dtype)
+    _C.set_default_device(kind.place)

@@ -277,6 +277,14 @@ def new_empty(self, *dims, size=None, dtype=None, layout=None, device=None, pin_
     return _C.empty(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
 
 
+@_method("new_empty_strided(Tensor input, int[] size, int[] stride" + _LIKE)
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """An uninitialised tensor with these strides, of this one's dtype and device where nothing else is said."""
+    from ._functions.arrange import empty_strided
+
+    return empty_strided(size, stride, **_options(self, dtype, device, requires_grad, pin_memory))
+
+
 @_method("new_zeros(Tensor input, size size" + _LIKE)
 def new_zeros(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """Zeros, of this tensor's dtype and device where nothing else is said."""
@@ -321,7 +329,7 @@ def type_(self, dtype=None, non_blocking=False, **ignored):
         device = "cuda" if "cuda" in parts else "cpu"
         return self.to(device, _BY_LEGACY[parts[-1]], non_blocking=non_blocking)
     if not isinstance(dtype, _C.dtype) and isinstance(getattr(dtype, "dtype", None), _C.dtype):  # torch.FloatTensor
-        return self.to("cpu", dtype.dtype, non_blocking=non_blocking)
+        return self.to(dtype.place, dtype.dtype, non_blocking=non_blocking)
     if dtype is Tensor:
         return self.to("cpu", _C.get_default_dtype(), non_blocking=non_blocking)
     if not isinstance(dtype, _C.dtype):
@@ -416,6 +424,11 @@ def t_(self):
 def transpose_(self, dim0, dim1):
     """transpose, in place"""
     return _C._set_view(self, _C._shown_anew(self).transpose(dim0, dim1))
+
+
+def _is_view(self):
+    """Does it show another tensor's elements?"""
+    return self._base is not None
 
 
 @_method("swapaxes_(Tensor input, int axis0, int axis1)")

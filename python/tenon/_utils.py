@@ -72,6 +72,11 @@ STORAGE_NAMES = {
 }
 
 
+def _element_size(dtype):
+    """Bytes of an element."""
+    return dtype.itemsize
+
+
 def dtype_name(dtype):
     """ "float32" of tenon.float32."""
     return str(dtype).rpartition(".")[2]

@@ -2,6 +2,7 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "core/rng.h"
+#include "core/settings.h"
 #include "op/infer.h"
 #include <math.h>
 #include <string.h>
@@ -49,7 +50,7 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
         tn__shape_check("a factory", shape, -1, s.shape))
         return NULL;
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
-        return tn__fail(TN_EINVAL, "the shape %s has more elements than memory can hold",
+        return tn__fail(TN_EINVAL, "Storage size calculation overflowed with sizes=%s",
                         tn__shape_str(s.shape, s.ndim).s);
     return finish(&s, device, o);
 }
@@ -80,9 +81,22 @@ tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride)
     return t;
 }
 
+/* t, of which nothing is written yet: filled where that must be seen. */
+static tn_tensor *unwritten(tn_tensor *t)
+{
+    if (!t || !tn__fills_uninitialised())
+        return t;
+    const int64_t bits = 8 * (int64_t)tn__dtype_size(t->dtype) - (t->dtype != TN_U8);
+    const tn_scalar most = tn__dtype_is_float(t->dtype) ? tn_scalar_f(NAN)
+                           : t->dtype == TN_BOOL        ? tn_scalar_i(1)
+                                                        : tn_scalar_i((int64_t)(UINT64_MAX >> (64 - bits)));
+    INITIALISED(t, tn_fill_(t, most));
+    return t;
+}
+
 tn_tensor *tn__fn_empty(tn_dims shape, const tn_options *o)
 {
-    return tn__factory(shape, o, tn__default_dtype());
+    return unwritten(tn__factory(shape, o, tn__default_dtype()));
 }
 
 tn_tensor *tn__fn_zeros(tn_dims shape, const tn_options *o)
@@ -250,7 +264,7 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
 
 tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)
 {
-    return like(x, o);
+    return unwritten(like(x, o));
 }
 
 tn_tensor *tn__fn_zeros_like(tn_tensor *x, const tn_options *o)

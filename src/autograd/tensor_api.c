@@ -435,6 +435,11 @@ bool tn_tensor_is_leaf(const tn_tensor *t)
     return real(t) && tn__is_leaf(t) && !tn__needs_refresh(t);
 }
 
+tn_tensor *tn_tensor_base(const tn_tensor *t)
+{
+    return real(t) ? t->base : NULL;
+}
+
 bool tn_tensor_retains_grad(const tn_tensor *t)
 {
     return real(t) && t->node && t->obj.flags & TN__RETAINS_GRAD;

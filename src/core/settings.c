@@ -17,6 +17,16 @@ bool tn_are_deterministic_algorithms_enabled(void)
     return tn__deterministic();
 }
 
+void tn_set_fill_uninitialized_memory(bool on)
+{
+    atomic_store(&tn__settings_now.leave_uninitialised, !on);
+}
+
+bool tn_fills_uninitialized_memory(void)
+{
+    return !atomic_load(&tn__settings_now.leave_uninitialised);
+}
+
 tn_status tn_set_float32_matmul_precision(const char *precision)
 {
     tn__enter(TN__NOWHERE);

@@ -9,6 +9,7 @@ typedef enum tn__precision { TN__PRECISION_HIGHEST, TN__PRECISION_HIGH, TN__PREC
 
 typedef struct tn__settings {
     _Atomic bool deterministic;
+    _Atomic bool leave_uninitialised; /* memory that nobody has written stays as it is, whatever the one above says */
     _Atomic int32_t precision;
 } tn__settings;
 extern tn__settings tn__settings_now;
@@ -17,6 +18,12 @@ extern tn__settings tn__settings_now;
 static inline bool tn__deterministic(void)
 {
     return atomic_load_explicit(&tn__settings_now.deterministic, memory_order_relaxed);
+}
+
+/* Memory that nobody has written is filled, so that its use gives the same bits in every run. */
+static inline bool tn__fills_uninitialised(void)
+{
+    return tn__deterministic() && !atomic_load_explicit(&tn__settings_now.leave_uninitialised, memory_order_relaxed);
 }
 
 /* float32 products may use TensorFloat32. */

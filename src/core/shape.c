@@ -161,8 +161,11 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
                               : tn__error(TN_EINVAL, "Trying to create tensor with negative dimension %lld: %s",
                                           (long long)out[i], tn__shape_str(dims.dim, dims.ndim).s);
         } else if (__builtin_mul_overflow(known, TN_MAX(out[i], 1), &known)) { /* strides are products of the others */
-            return tn__error(TN_EINVAL, "%s: the shape %s has more elements than memory can hold", what,
-                             tn__shape_str(dims.dim, dims.ndim).s);
+            for (int32_t k = i + 1; k < dims.ndim; k++)
+                zero |= dims.dim[k] == 0;
+            return zero ? tn__error(TN_EINVAL, "Stride calculation overflowed")
+                        : tn__error(TN_EINVAL, "Storage size calculation overflowed with sizes=%s",
+                                    tn__shape_str(dims.dim, dims.ndim).s);
         }
     }
     if (infer < 0)

@@ -229,7 +229,7 @@ static tn_status check_added(const tn_tensor *x, const tn_tensor *index, const t
                                      "(%lld), for dim: %lld",
                                      (long long)index->numel, (long long)src->shape[dim], (long long)dim)
                          : tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
-    if (!same_slices(x, src, dim))
+    if (x->ndim != src->ndim || !same_slices(x, src, dim)) /* where index_copy takes what is 0-d for a list of one */
         return tn__error(TN_EINVAL,
                          "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                          "self.shape = %s source.shape = %s",
@@ -275,11 +275,6 @@ tn_status tn__infer_index_add(tn__call *c)
     tn_status e = tn__infer_dim(c, x->ndim);
     if (e || (e = (c->op == TN__OP_index_add ? check_added : check_copied)(x, index, src, c->attr->dim)))
         return e;
-    if (x->ndim != src->ndim &&
-        c->op == TN__OP_index_add) /* index_copy takes what has no dimensions for a list of one */
-        return tn__error(TN_EINVAL, "%s_(): source %s and input %s have different numbers of dimensions",
-                         tn__op_name(c->op), tn__shape_str(src->shape, src->ndim).s,
-                         tn__shape_str(x->shape, x->ndim).s);
     tn__spec_like(&c->spec[0], x);
     return tn__infer_one(c);
 }
@@ -354,9 +349,16 @@ static tn_status check_targets(const tn_tensor *x, const tn_tensor *target)
     if (x->ndim <= 2)
         return target->ndim <= 1 ? TN_OK
                                  : tn__error(TN_EINVAL, "0D or 1D target tensor expected, multi-target not supported");
+    if (x->ndim == 4 && target->ndim != 3)
+        return tn__error(TN_EINVAL,
+                         "only batches of spatial targets supported (3D tensors) but got targets of dimension: %d",
+                         (int)target->ndim);
     int64_t want[TN_MAX_DIMS] = {x->shape[0]};
     for (int32_t d = 1; d < x->ndim - 1; d++)
         want[d] = x->shape[d + 1];
+    if (x->ndim == 4 && !tn__same_shape(want, 3, target->shape, 3)) /* images have words of their own; no ')' */
+        return tn__error(TN_EINVAL, "size mismatch (got input: %s , target: %s", tn__shape_str(x->shape, 4).s,
+                         tn__shape_str(target->shape, 3).s);
     if (!tn__same_shape(want, x->ndim - 1, target->shape, target->ndim))
         return tn__error(TN_EINVAL, "Expected target size %s, got %s", tn__shape_str(want, x->ndim - 1).s,
                          tn__shape_str(target->shape, target->ndim).s);

@@ -61,6 +61,29 @@ def test_mode_of_a_generator():
     assert seen == [(False, True), (False, True)]
 
 
+def test_mode_of_a_generator_that_is_closed():
+    seen = []
+
+    @torch.no_grad()
+    def numbers():
+        try:
+            yield 1
+        finally:
+            seen.append(torch.is_grad_enabled())
+
+    next(kept := numbers())
+    kept.close()
+    assert seen == [False] and torch.is_grad_enabled()
+
+
+def test_a_class_is_no_function_to_decorate():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+        torch.no_grad()(type("C", (), {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.no_grad()(len)
+
+
 # ---- backward and grad ----
 
 

@@ -1,5 +1,7 @@
 """Functions that are put together in Python and have no reference records, or whose errors matter; NumPy is the reference."""
+import contextlib
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -189,6 +191,53 @@ def test_older_constructors():
     with pytest.raises(TypeError):
         torch.FloatTensor(torch.ones(2, dtype=torch.float64))
     assert torch.ones(2, dtype=torch.float64).type(torch.LongTensor).dtype == torch.int64
+
+
+def test_older_constructors_on_a_gpu():
+    of = torch.cuda
+    assert of.FloatTensor([1, 2]).device == torch.device("cuda:0") and of.LongTensor(2, 3).dtype == torch.int64
+    assert of.HalfTensor.is_cuda and not torch.HalfTensor.is_cuda and of.HalfTensor.dtype == torch.float16
+    x = torch.ones(2, device="cuda")
+    assert isinstance(x, of.FloatTensor) and not isinstance(x.cpu(), of.FloatTensor) and not isinstance(x.double(), of.FloatTensor)
+    assert torch.ones(2).type(of.DoubleTensor).type() == x.type("torch.cuda.DoubleTensor").type() == "torch.cuda.DoubleTensor"
+    assert x.type(torch.IntTensor).device.type == "cpu" and repr(of.IntTensor) == "<class 'torch.cuda.IntTensor'>"
+    with pytest.raises(RuntimeError, match="legacy constructor expects device type: cuda but device type: cpu was passed"):
+        of.FloatTensor(2, device="cpu")
+    try:
+        torch.set_default_tensor_type("torch.cuda.HalfTensor")
+        assert torch.ones(2).type() == torch.tensor([1.0]).type() == "torch.cuda.HalfTensor"
+        assert torch.tensor([1]).type() == "torch.cuda.LongTensor"
+    finally:
+        torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.ones(2).type() == "torch.FloatTensor"
+
+
+def test_what_is_a_view_of_what():
+    x = torch.arange(6.0).reshape(2, 3).clone()
+    for view in (x[0], x.T, x.view(6), x.unbind()[1], x.expand(2, 2, 3), x[..., None], x.split(1)[0], x[0][1:]):
+        assert view._is_view() and view._base is x
+    for own in (x, x.detach(), x.data, x + 1, x.clone(), x.index_select(0, torch.tensor([1])), torch.empty_strided((2,), (3,))):
+        assert not own._is_view() and own._base is None
+    y = torch.ones(2, 3, requires_grad=True)
+    assert y[0]._base is y and y[0].detach()._base is None and torch.cuda.FloatTensor(2)[0]._is_view()
+
+
+@pytest.mark.parametrize("size, dim, correction, warns", [
+    ((1,), None, 1, True), ((4, 3), 0, 4, True), ((4, 3), 0, 4.5, True), ((4, 3), 0, 3.5, False), ((1, 3), 0, 0, False), ((0,), None, 0, True),
+    ((4, 0), 0, 1, True), ((0, 4), 1, 1, True), ((), None, 1, True), ((), None, 0, False)])
+def test_too_few_elements_to_vary(size, dim, correction, warns):
+    for name in ("var", "std", "var_mean", "std_mean"):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            getattr(torch, name)(torch.ones(size), dim, correction=correction)
+            getattr(torch, name)(torch.ones(size, device="meta"), dim, correction=correction)
+        text = (f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+                "output numel).")
+        assert [str(w.message) for w in said] == [text] * warns
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning) if warns else contextlib.nullcontext():
+            torch.ones(size).std(dim, correction=correction)
 
 
 def test_shapes_change_in_place():

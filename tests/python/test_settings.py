@@ -1,6 +1,7 @@
 """Settings of the process, limits of dtypes, questions about dtypes. Expected values and texts are PyTorch 2.14's."""
 
 import re
+import warnings
 
 import pytest
 
@@ -87,6 +88,57 @@ def test_deterministic_algorithms():
     assert not torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled()
     with error(TypeError, "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not int"):
         torch.use_deterministic_algorithms(3)
+
+
+@pytest.mark.parametrize("make", [
+    lambda t: torch.empty(2, 3, dtype=t), lambda t: torch.empty(2, 3, out=torch.zeros(1, dtype=t)), lambda t: torch.empty((), dtype=t),
+    lambda t: torch.empty_like(torch.zeros(3, dtype=t)), lambda t: torch.zeros(3, dtype=t).new_empty(2),
+    lambda t: torch.empty_strided((2, 3), (1, 5), dtype=t), lambda t: torch.empty_permuted((2, 3), (1, 0), dtype=t)])
+def test_deterministic_algorithms_fill_what_nobody_wrote(make):
+    torch.use_deterministic_algorithms(True)
+    most = {torch.bool: True, torch.uint8: 255, torch.int8: 127, torch.int64: 2**63 - 1}
+    for dtype, value in most.items():
+        assert make(dtype).unique().tolist() == [value]
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        assert make(dtype).isnan().all()
+    assert torch.empty(2)._version == torch.empty_like(torch.ones(2))._version == 0 and torch.empty(0).tolist() == [] and torch.empty(2, device="meta").shape == (2,)
+
+
+def test_unwritten_memory_is_left_as_it_is_where_asked():
+    at = torch.utils.deterministic
+    assert at.fill_uninitialized_memory is True
+    torch.use_deterministic_algorithms(True)
+    x = torch.full((1000,), 5.0)
+    place = x.data_ptr()
+    try:
+        at.fill_uninitialized_memory = False
+        del x
+        y = torch.empty(1000)  # the memory that was freed last
+        assert at.fill_uninitialized_memory is False and (y.data_ptr() != place or not y.isnan().any())
+        with error(RuntimeError, "expected a bool, but got int"):
+            at.fill_uninitialized_memory = 3
+    finally:
+        at.fill_uninitialized_memory = True
+    assert torch.empty(1000).isnan().all()
+
+
+def test_warnings_that_come_once():
+    def deprecated():
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            torch.add(torch.ones(2), 10, torch.ones(2))
+        return len(said)
+
+    deprecated()
+    assert deprecated() == 0 and torch.is_warn_always_enabled() is False
+    torch.set_warn_always(True)
+    try:
+        assert deprecated() == deprecated() == 1 and torch.is_warn_always_enabled() is True
+    finally:
+        torch.set_warn_always(False)
+    assert deprecated() == 0
+    with error(RuntimeError, "setWarnOnlyOnce expects a bool, but got int"):
+        torch.set_warn_always(1)
 
 
 def test_printoptions():

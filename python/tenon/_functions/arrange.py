@@ -5,8 +5,8 @@ import warnings
 from .. import _C
 from .._written import kind, refuse, signature, tensors_alone
 
-__all__ = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "meshgrid", "rot90", "take", "trace", "tril_indices",
-           "triu_indices"]
+__all__ = ["diag", "diag_embed", "diagflat", "diff", "empty_permuted", "empty_strided", "fliplr", "flipud", "meshgrid", "rot90", "take",
+           "trace", "tril_indices", "triu_indices"]
 METHODS = ["diag", "diag_embed", "diagflat", "diff", "fliplr", "flipud", "rot90", "take", "trace"]
 
 
@@ -16,6 +16,40 @@ def _dim(d, n):
     if not -n <= d < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     return d % n
+
+
+_TAIL = "dtype? dtype=None, object? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)"
+
+
+@signature("empty_strided(int[] size, int[] stride, *, " + _TAIL)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """Uninitialised, with these strides."""
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    n = 0 if 0 in size else 1 + sum((s - 1) * step for s, step in zip(size, stride))
+    if min(size, default=0) >= 0 and (min(stride, default=0) < 0 or n > 2**60):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    memory = _C.empty(size if min(size, default=0) < 0 else n, dtype=dtype, device=device, pin_memory=pin_memory)
+    return memory.as_strided(size, stride).detach().requires_grad_(bool(requires_grad))  # detached: it is no view
+
+
+@signature("empty_permuted(int[] size, int[] physical_layout, *, " + _TAIL)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """Uninitialised, whose dimensions lie in memory in the order of physical_layout."""
+    n = len(size)
+    if len(physical_layout) != n:
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                           f"{n} is not equal to len(physical_layout) = {len(physical_layout)}")
+    stride, step = [None] * n, 1
+    for i in reversed(range(n)):
+        d = physical_layout[i]
+        if not 0 <= d < n:
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {n - 1}, but got {d} at index {i}).  NB: "
+                               "negative dims not currently supported; file an issue if you want it.")
+        if stride[d] is not None:
+            raise RuntimeError("Duplicate dim not allowed")
+        stride[d], step = step, step * max(size[d], 1)
+    return empty_strided(size, stride, dtype=dtype, device=device, pin_memory=pin_memory, requires_grad=requires_grad)
 
 
 def meshgrid(*tensors, indexing=None):

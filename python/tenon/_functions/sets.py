@@ -120,19 +120,17 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements fall into each of bins equal parts of [min, max]; of the elements' range where both are equal."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if not (math.isfinite(min) and math.isfinite(max)):
-        raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
-    if min > max:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    if not input.is_floating_point():
-        refuse("linspace_cpu" if input.dtype == _C.bool else "histogram_cpu", input)
     x = input.detach().reshape(-1)
     if min == max and x.numel():
         min, max = x.min().item(), x.max().item()
-    if min == max:
-        min, max = min - 1, max + 1
     if not (math.isfinite(min) and math.isfinite(max)):
         raise RuntimeError(f"torch.histc: range of [{min:g}, {max:g}] is not finite")
+    if min == max:
+        min, max = min - 1, max + 1
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    if not x.is_floating_point():
+        refuse("linspace_cpu" if x.dtype == _C.bool else "histogram_cpu", x)
     x = x[(x >= min) & (x <= max)]
     place = ((x - min) * bins / (max - min)).to(_C.int64).clamp(0, bins - 1)
     return _C.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, place, _C.ones_like(x))

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 
 from tenon import _C
 
@@ -24,6 +25,10 @@ class _Mode:
         return type(self)()
 
     def __call__(self, f):
+        if inspect.isclass(f):
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                          "functions or methods. To preserve the current behavior of class decoration, you can directly decorate the "
+                          "`__init__` method and nothing else.", FutureWarning, stacklevel=2)
         if inspect.isgeneratorfunction(f):
             return self._wrap_generator(f)
 
@@ -51,7 +56,8 @@ class _Mode:
                     value = yield item
                     send = generator.send
                 except GeneratorExit:
-                    generator.close()
+                    with self._again():
+                        generator.close()
                     raise
                 except BaseException as error:
                     send, value = generator.throw, error

@@ -1,5 +1,5 @@
 """Helpers around tensors: `tenon.utils.data` feeds training loops."""
 
-from . import data
+from . import data, deterministic, dlpack
 
-__all__ = ["data"]
+__all__ = ["data", "deterministic", "dlpack"]

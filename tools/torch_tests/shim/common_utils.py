@@ -177,14 +177,17 @@ class swap(Parametrizer):
 
 class DeterministicGuard:
     def __init__(self, deterministic, *, warn_only=False, fill_uninitialized_memory=True):
-        self.wanted = deterministic, warn_only
+        self.wanted, self.fill = (deterministic, warn_only), fill_uninitialized_memory
 
     def __enter__(self):
+        self.filled = torch.utils.deterministic.fill_uninitialized_memory
+        torch.utils.deterministic.fill_uninitialized_memory = self.fill
         self.before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
         torch.use_deterministic_algorithms(self.wanted[0], warn_only=self.wanted[1])
 
     def __exit__(self, *error):
         torch.use_deterministic_algorithms(self.before[0], warn_only=self.before[1])
+        torch.utils.deterministic.fill_uninitialized_memory = self.filled
 
 
 class AlwaysWarnTypedStorageRemoval:
