@@ -80,7 +80,8 @@ PyObject *py_raise(void);
 /* None, or the exception of a status. */
 PyObject *py_done(tn_status status);
 
-/* A UserWarning, the first time only (each time where set_warn_always asks for it), which *warned keeps. 0, or -1 where it is an exception. */
+/* A UserWarning, the first time only, which *warned keeps; each time where set_warn_always asks for it. 0, or -1 where it is
+ * an exception. */
 int py_warn_once(bool *warned, const char *text);
 
 PyObject *py_dtype_of(tn_dtype dtype);

@@ -253,6 +253,7 @@ PyGetSetDef py_tensor_getset[] = {
     {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
     {"retains_grad", get_retains_grad, NULL, "Is it no leaf, and told by retain_grad() to keep its .grad?", NULL},
     {"_base", get_base, NULL, "The tensor that it is a view of, or None.", NULL},
+    {"_grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},
     {"grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},
     {"grad_fn", get_grad_fn, NULL, "What made it; None for a leaf.", NULL},
     {"data", get_data, set_data, "The same memory without history; assigned, the tensor shows other memory.", NULL},

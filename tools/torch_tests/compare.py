@@ -37,10 +37,11 @@ def _dtype(value):
         return None
 
 
-def _tolerances(a, b, rtol, atol, least):
+def _tolerances(a, b, options):
+    rtol, atol, least = options["rtol"], options["atol"], options["least"]
     found = [_TOLERANCES.get(_dtype(v) if _tensor(v) else None, (0, 0)) for v in (a, b)]
     if not (_tensor(a) or _tensor(b)) and (isinstance(a, float) or isinstance(b, float)):
-        found = [_TOLERANCES[torch.float64]]
+        found = [_TOLERANCES[options["number"]]]
     rtol = max(f[0] for f in found) if rtol is None else rtol
     atol = max(f[1] for f in found) if atol is None else atol
     return max(rtol, least[1]), max(atol, least[0])
@@ -83,13 +84,13 @@ def _tensors(a, b, options):
             return f"strides differ: {a.stride()} is not {b.stride()}"
     if options["exact_dtype"] and _dtype(a) != _dtype(b):
         return f"dtypes differ: {_dtype(a)} is not {_dtype(b)}"
-    rtol, atol = _tolerances(a, b, options["rtol"], options["atol"], options["least"])
+    rtol, atol = _tolerances(a, b, options)
     return _values(_array(a), _array(b), rtol, atol, options["equal_nan"])
 
 
 def _numbers(a, b, options):
     a, b = (v.item() if _tensor(v) else v for v in (a, b))
-    rtol, atol = _tolerances(a, b, options["rtol"], options["atol"], options["least"])
+    rtol, atol = _tolerances(a, b, options)
     if not isinstance(a, (float, complex)) and not isinstance(b, (float, complex)) and rtol == 0 and atol == 0:
         return None if a == b else f"{a!r} is not {b!r}"
     return _values(np.asarray(a), np.asarray(b), rtol, atol, options["equal_nan"])
@@ -161,8 +162,9 @@ def mismatch(
     exact_device=False,
     exact_stride=False,
     least=(0, 0),
+    number=torch.float64,
 ):
-    """A sentence that says what differs, or None. least: the least atol and rtol."""
+    """A sentence that says what differs, or None. least: the least atol and rtol; number: the dtype whose tolerances numbers have."""
     options = {
         "rtol": rtol,
         "atol": atol,
@@ -171,5 +173,6 @@ def mismatch(
         "exact_device": exact_device,
         "exact_stride": exact_stride,
         "least": least,
+        "number": number,
     }
     return _compare(actual, expected, options)

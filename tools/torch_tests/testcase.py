@@ -101,13 +101,14 @@ class TestCase(unittest.TestCase):
             exact_device=exact_device,
             exact_stride=exact_stride,
             least=(self.precision, self.rel_tol),
+            number=torch.float32,
         )
         if said:
             raise AssertionError(msg(said) if callable(msg) else f"{said}\n{msg}" if msg is not None else said)
 
     def assertNotEqual(self, x, y, msg=None, *, atol=None, rtol=None, **kwargs):
         options = {k: v for k, v in kwargs.items() if k not in ("exact_layout", "exact_is_coalesced")}
-        if mismatch(x, y, rtol=rtol, atol=atol, least=(self.precision, self.rel_tol), **options) is None:
+        if mismatch(x, y, rtol=rtol, atol=atol, least=(self.precision, self.rel_tol), number=torch.float32, **options) is None:
             raise AssertionError(msg or f"{x!r} equals {y!r}")
 
     def assertEqualIgnoreType(self, *args, **kwargs):

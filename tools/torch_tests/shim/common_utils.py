@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import gc
-import importlib.machinery
 import inspect
 import io
 import itertools
@@ -34,10 +33,6 @@ TestCaseBase = TestCase
 _TestParametrizer = Parametrizer
 
 
-def _there(name):
-    return importlib.machinery.PathFinder.find_spec(name) is not None
-
-
 NATIVE_DEVICES = ("cpu", "cuda")
 IS_LINUX, IS_WINDOWS, IS_MACOS = sys.platform == "linux", False, False
 IS_CI = IS_FBCODE = IS_SANDCASTLE = IS_REMOTE_GPU = IS_JETSON = IS_PPC = IS_ARM64 = IS_S390X = IS_X86 = False
@@ -45,7 +40,7 @@ IS_FILESYSTEM_UTF8_ENCODING = sys.getfilesystemencoding() == "utf-8"
 NO_MULTIPROCESSING_SPAWN = False
 TEST_CUDA = torch.cuda.is_available()
 TEST_MULTIGPU = TEST_CUDA and torch.cuda.device_count() >= 2
-TEST_NUMPY, TEST_SCIPY, TEST_DILL, TEST_LIBROSA = True, _there("scipy"), _there("dill"), False
+TEST_NUMPY, TEST_SCIPY, TEST_DILL, TEST_LIBROSA = True, False, False, False  # whatever is installed: absent.THIRD_PARTY
 TEST_MKL = TEST_ACL = TEST_MPS = TEST_XPU = TEST_HPU = TEST_NUMBA = TEST_CUDNN = TEST_OPT_EINSUM = False
 TEST_WITH_ASAN = TEST_WITH_TSAN = TEST_WITH_UBSAN = TEST_WITH_ROCM = TEST_WITH_CROSSREF = False
 TEST_WITH_TORCHDYNAMO = TEST_WITH_TORCHINDUCTOR = TEST_WITH_AOT_EAGER = TEST_WITH_SLOW_GRADCHECK = False
