@@ -6,6 +6,16 @@ import warnings
 from . import _C
 
 
+_warned = set()
+
+
+def _warn_once(text):
+    """A UserWarning at the caller's caller, the first time only unless set_warn_always asks for it."""
+    if text not in _warned or _C.is_warn_always_enabled():
+        _warned.add(text)
+        warnings.warn(text, stacklevel=3)
+
+
 class tensortype(type):
     """The class of these classes: a tensor is an instance where dtype and device are theirs."""
 
@@ -21,6 +31,9 @@ class tensortype(type):
         if device is not None and _C.device(device).type != cls.place:
             raise RuntimeError(f"legacy constructor expects device type: {cls.place} but device type: {_C.device(device).type} was passed")
         where = cls.place if device is None else device
+        if cls.is_cuda:
+            _warn_once("The torch.cuda.*DtypeTensor constructors are no longer recommended. It's best to use methods such as "
+                       "torch.tensor(data, dtype=*, device='cuda') to create tensors.")
         if not args:
             return _C.empty(0, dtype=cls.dtype, device=where)
         first = args[0]
@@ -58,12 +71,10 @@ HalfTensor = older("HalfTensor", _C.float16)
 IntTensor = older("IntTensor", _C.int32)
 LongTensor = older("LongTensor", _C.int64)
 ShortTensor = older("ShortTensor", _C.int16)
-_warned = False
 
 
 def set_default_tensor_type(t, /):
     """What factories make where nothing is said: the dtype and the device of an older constructor or its name; deprecated."""
-    global _warned
     kind = t
     if isinstance(t, str):
         parts = t.split(".")
@@ -74,9 +85,7 @@ def set_default_tensor_type(t, /):
         raise TypeError("invalid type object: only floating-point types are supported as the default type")
     if not kind.dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    if not _warned or _C.is_warn_always_enabled():
-        _warned = True
-        warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-                      "torch.set_default_device() as alternatives.", stacklevel=2)
+    _warn_once("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+               "torch.set_default_device() as alternatives.")
     _C.set_default_dtype(kind.dtype)
     _C.set_default_device(kind.place)

@@ -195,6 +195,12 @@ def test_older_constructors():
 
 def test_older_constructors_on_a_gpu():
     of = torch.cuda
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="The torch.cuda.[*]DtypeTensor constructors are no longer recommended"):
+            of.FloatTensor(2)
+    finally:
+        torch.set_warn_always(False)
     assert of.FloatTensor([1, 2]).device == torch.device("cuda:0") and of.LongTensor(2, 3).dtype == torch.int64
     assert of.HalfTensor.is_cuda and not torch.HalfTensor.is_cuda and of.HalfTensor.dtype == torch.float16
     x = torch.ones(2, device="cuda")
