@@ -148,6 +148,12 @@ static int each_number(PyObject *o, const survey *s, int level, leaf *f, void *c
     }
     Py_ssize_t n = PySequence_Size(o);
     int status = n < 0 ? -1 : n == s->shape[level] ? 0 : ragged(s->shape[level], level, n);
+    static bool warned;
+    if (!status && n && level && py_is_ndarray(o))
+        status = py_warn_once(&warned,
+                              "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+                              "converting the list to a single numpy.ndarray with numpy.array() before converting to a "
+                              "tensor.");
     for (Py_ssize_t i = 0; !status && i < n; i++) { /* a list may shrink while its items are read: GetItem checks */
         PyObject *item = PySequence_GetItem(o, i);
         if (item == o)

@@ -153,7 +153,25 @@ static tn_tensor *make_randint_like(const py_value *v, const tn_options *o)
     tn_options like = *o;
     like.dtype = o->dtype ? o->dtype : tn_tensor_dtype(v[0].s.v.t);
     like.device = o->device.type ? o->device : tn_tensor_device(v[0].s.v.t);
-    return tn_randint_opt(v[1].given ? v[1].s.v.i : 0, v[2].s.v.i, tn_tensor_shape(v[0].s.v.t), &like);
+    tn_tensor *x = v[0].s.v.t, *r;
+    const int64_t low = v[1].given ? v[1].s.v.i : 0;
+    if (tn_tensor_is_contiguous(x))
+        return tn_randint_opt(low, v[2].s.v.i, tn_tensor_shape(x), &like);
+    /* what is like x lies in memory as it does; detached, it is no view */
+    const bool grad = like.requires_grad;
+    like.requires_grad = false;
+    tn_tensor *t = tn_randint_opt(low, v[2].s.v.i, tn_tensor_shape(x), &like);
+    tn_tensor *bare = t ? tn_empty_like(x, .device = TN_META) : NULL;
+    tn_tensor *laid = bare ? (tn_as_strided_at)("", t, tn_tensor_shape(x), tn_tensor_stride(bare), 0) : NULL;
+    r = laid ? tn_detach(laid) : NULL;
+    tn_release(laid);
+    tn_release(bare);
+    tn_release(t);
+    if (r && grad && !tn_requires_grad_(r, true)) {
+        tn_release(r);
+        return NULL;
+    }
+    return r;
 }
 
 PyObject *run_randint_like(PyObject *self, py_value *v, int which)

@@ -218,6 +218,26 @@ def test_older_constructors_on_a_gpu():
     assert torch.ones(2).type() == "torch.FloatTensor"
 
 
+@pytest.mark.parametrize("strides", [(6, 1, 2), (2, 6, 1), (10, 3, 1), (10, 0, 3), (10, 1, 1)])
+def test_random_integers_lie_as_what_they_are_like(strides):
+    x = torch.empty_strided((4, 3, 2), strides).fill_(1.0)
+    y = torch.randint_like(x, 3, 9)
+    assert y.stride() == torch.exp(x).stride() and not y._is_view() and y._version == 0 and set(y.flatten().tolist()) <= set(range(3, 9))
+    assert torch.randint_like(x, 9, requires_grad=True).requires_grad
+
+
+def test_a_list_of_arrays_is_slow():
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="Creating a tensor from a list of numpy.ndarrays is extremely slow"):
+            assert torch.tensor([np.array([0]), np.array([1])]).tolist() == [[0], [1]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.tensor([np.float32(1)]), torch.tensor(np.ones((2, 2))), torch.tensor([[1.0]])
+    finally:
+        torch.set_warn_always(False)
+
+
 def test_what_is_a_view_of_what():
     x = torch.arange(6.0).reshape(2, 3).clone()
     for view in (x[0], x.T, x.view(6), x.unbind()[1], x.expand(2, 2, 3), x[..., None], x.split(1)[0], x[0][1:]):
