@@ -187,6 +187,17 @@ PyObject *py_from_numpy(PyObject *array, bool copied)
     return t;
 }
 
+static int warn_read_only_buffer(void)
+{
+    static bool warned;
+    return py_warn_once(
+        &warned,
+        "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write "
+        "to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to "
+        "protect its data or make it writable before converting it to a tensor. This type of warning will be "
+        "suppressed for the rest of this program.");
+}
+
 PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_t offset)
 {
     int64_t size = (int64_t)tn_dtype_size(dtype);
@@ -203,6 +214,10 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
                    : PyErr_Format(PyExc_ValueError, "object does not implement Python buffer protocol.");
     }
     int64_t bytes = h->view.len;
+    if (h->view.readonly && warn_read_only_buffer()) {
+        let_go(h);
+        return NULL;
+    }
     if (bytes == 0 || count == 0)
         PyErr_Format(PyExc_ValueError, "both buffer length (%lld) and count (%lld) must not be 0", (long long)bytes,
                      (long long)count);

@@ -226,13 +226,16 @@ def test_random_integers_lie_as_what_they_are_like(strides):
     assert torch.randint_like(x, 9, requires_grad=True).requires_grad
 
 
-def test_a_list_of_arrays_is_slow():
+def test_warnings_of_data():
     torch.set_warn_always(True)
     try:
         with pytest.warns(UserWarning, match="Creating a tensor from a list of numpy.ndarrays is extremely slow"):
             assert torch.tensor([np.array([0]), np.array([1])]).tolist() == [[0], [1]]
+        with pytest.warns(UserWarning, match="The given buffer is not writable"):
+            assert torch.frombuffer(b"ab", dtype=torch.uint8).tolist() == [97, 98]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            torch.frombuffer(bytearray(b"ab"), dtype=torch.uint8)
             torch.tensor([np.float32(1)]), torch.tensor(np.ones((2, 2))), torch.tensor([[1.0]])
     finally:
         torch.set_warn_always(False)
