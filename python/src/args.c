@@ -552,40 +552,42 @@ static bool wants_grad(const py_signature *s, const py_value *v)
     return false;
 }
 
-/* The shape that x and t broadcast to, which is not x's: false where it is, or where there is none. */
-static bool outgrows(tn_dims x, tn_dims t, int64_t *shape, tn_dims *all)
+/* Makes of shape the one that it and t broadcast to; false where there is none. */
+static bool broadcast_with(int64_t *shape, int32_t *ndim, tn_dims t)
 {
-    const int32_t n = t.ndim > x.ndim ? t.ndim : x.ndim;
-    bool more = t.ndim > x.ndim;
-    for (int32_t d = 1; d <= n; d++) {
-        const int64_t have = d > x.ndim ? 1 : x.dim[x.ndim - d], want = d > t.ndim ? 1 : t.dim[t.ndim - d];
+    const int32_t n = t.ndim > *ndim ? t.ndim : *ndim;
+    memmove(shape + (n - *ndim), shape, (size_t)*ndim * sizeof *shape);
+    for (int32_t d = 0; d < n; d++) {
+        const int64_t have = d < n - *ndim ? 1 : shape[d], want = d < n - t.ndim ? 1 : t.dim[d - (n - t.ndim)];
         if (have != want && have != 1 && want != 1)
             return false;
-        more |= have == 1 && want != 1;
-        shape[n - d] = have == 1 ? want : have;
+        shape[d] = have == 1 ? want : have;
     }
-    *all = (tn_dims){n, shape};
-    return more;
+    *ndim = n;
+    return true;
 }
 
-/* An operand that x, of integers, would have to be broadcast to is refused before their kernel refuses the dtype. */
+/* Operands that x, of integers, would have to be broadcast to are refused before their kernel refuses the dtype. */
 static bool fits_itself(const py_function *f, int which, const py_value *v)
 {
     const py_signature *s = &f->parsed[which];
     tn_tensor *x = v[0].s.v.t;
+    const tn_dims have = tn_tensor_shape(x);
     int64_t shape[TN_MAX_DIMS];
-    tn_dims all;
+    int32_t ndim = have.ndim;
     if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) || (strcmp(f->name, "lerp_") && strcmp(f->name, "addcmul_")))
         return true;
+    memcpy(shape, have.dim, (size_t)ndim * sizeof *shape);
     for (int i = 1; i < s->params; i++) {
         const tn_scalar *o = &v[s->param[i].slot].s;
-        if (o->kind != TN_SCALAR_TENSOR || tn_tensor_dtype(o->v.t) != tn_tensor_dtype(x) ||
-            !outgrows(tn_tensor_shape(x), tn_tensor_shape(o->v.t), shape, &all))
-            continue;
-        py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", tn_tensor_shape(x), all);
-        return false;
+        if (o->kind == TN_SCALAR_TENSOR &&
+            (tn_tensor_dtype(o->v.t) != tn_tensor_dtype(x) || !broadcast_with(shape, &ndim, tn_tensor_shape(o->v.t))))
+            return true;
     }
-    return true;
+    if (ndim == have.ndim && !memcmp(have.dim, shape, (size_t)ndim * sizeof *shape))
+        return true;
+    py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", have, (tn_dims){ndim, shape});
+    return false;
 }
 
 /* An in-place form that is computed beside its first operand. Where it is recorded, of a copy: what is kept for backward is

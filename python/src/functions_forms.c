@@ -85,10 +85,9 @@ tn_tensor *call_linspace_any(const py_value *v)
 /* In place a running sum is of the tensor's own dtype, which no other may be asked for. */
 static tn_tensor *running(const py_value *v, tn_tensor *(*f)(tn_tensor *x, int64_t dim, tn_dtype dtype))
 {
-    const tn_dtype own = tn_tensor_dtype(v[0].s.v.t);
-    const bool same = !v[2].dtype || v[2].dtype == own;
-    tn_tensor *r = f(v[0].s.v.t, v[1].s.v.i, same || tn_dtype_is_floating_point(own) ? own : TN_I64);
-    if (!r || same)
+    const tn_dtype own = tn_tensor_dtype(v[0].s.v.t), asked = v[2].dtype ? v[2].dtype : own;
+    tn_tensor *r = f(v[0].s.v.t, v[1].s.v.i, own == TN_BOOL ? asked : own); /* what else is wrong is said first */
+    if (!r || asked == own)
         return r;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyErr_Format(PyExc_RuntimeError, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match",
