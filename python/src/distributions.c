@@ -299,7 +299,7 @@ static tn_tensor *multinomial_of(work *w)
     if (!p || w->why)
         return NULL;
     tn_tensor *r = w->flag ? draw_again(tn_cumsum(p, 1), w->n) : draw_once(p, w->n);
-    return flat ? tn_squeeze(r, .dim = TN_DIMS(0)) : r;
+    return tn_detach(flat ? tn_squeeze(r, .dim = TN_DIMS(0)) : r); /* no view of what nobody has */
 }
 
 PyObject *run_multinomial(PyObject *self, py_value *v, int which)

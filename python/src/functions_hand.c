@@ -352,6 +352,11 @@ static tn_tensor *scatter_product(tn_tensor *x, int64_t dim, tn_tensor *index, t
 {
     int64_t n = tn_tensor_ndim(index) ? tn_tensor_size(index, dim) : 1;
     bool flat = !tn_tensor_ndim(index);
+    if (!n) { /* a tensor of its own all the same */
+        tn_tensor *copy = tn_clone_at("", x);
+        tn_release(x);
+        return copy;
+    }
     for (int64_t i = 0; x && i < n; i++) {
         tn_tensor *at = flat ? tn_retain(index) : tn_narrow_at("", index, dim, i, 1);
         tn_tensor *by = flat ? tn_retain(src) : tn_narrow_at("", src, dim, i, 1);

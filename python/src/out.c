@@ -48,6 +48,8 @@ static const struct {
     {"scalar", PLAIN, SAME, NOTHING, NOTHING, true, "%f(): self and result must have the same scalar type"},
     {"nonzero", PLAIN, SAME, NOTHING, NOTHING, true,
      "%f: Expected out tensor to have scalar type %R but got scalar type%O"},
+    {"histogram", PLAIN, SAME, EQUAL, EQUAL, true,
+     "torch.histogram: input tensor and hist tensor should have the same dtype, but got input %r and hist %o"},
     {"dot", PLAIN, SAME, FREE, FREE, false, "result dtype %O does not match input dtype %R"},
     {"mv", PLAIN, SAME, FREE, FREE, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
     {"like", WALK, SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},

@@ -307,7 +307,8 @@ tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
         return tn__fail(TN_EINVAL, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
                         (int)a->ndim, (int)b->ndim);
     if (a->ndim == 1)
-        return b->ndim == 1 ? tn_dot(a, b) : tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = TN_DIMS(b->ndim - 2));
+        return b->ndim == 1 ? tn_dot(a, b)
+                            : tn__no_view(tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = TN_DIMS(b->ndim - 2)));
     const int64_t k = a->shape[a->ndim - 1], rows = tn__numel(a->shape, a->ndim - 1);
     if (a->ndim == 2 && b->ndim <= 2)
         return b->ndim == 1 ? tn_mv(a, b) : tn_mm(a, b);

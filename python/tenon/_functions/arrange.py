@@ -177,10 +177,10 @@ def rot90(input, k=1, dims=(0, 1)):
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     k %= 4
     if k == 1:
-        return input.flip(second).transpose(first, second)
+        return input.flip(second).transpose_(first, second)
     if k == 2:
         return input.flip((first, second))
-    return input.flip(first).transpose(first, second) if k == 3 else input.clone()
+    return input.flip(first).transpose_(first, second) if k == 3 else input.clone()
 
 
 @signature("take(Tensor input, Tensor index, *, Tensor? out@taken=None)")

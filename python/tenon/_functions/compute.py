@@ -233,6 +233,15 @@ _SPACE = (", int steps, float base=10.0, *, Tensor? out@spaced=None, dtype? dtyp
           "bool? pin_memory=False, bool? requires_grad=False)")
 
 
+def _fits(numbers, dtype):
+    from .._info import finfo
+
+    for n in numbers:
+        if abs(n) > finfo(dtype).max and abs(n) != math.inf:
+            what = {_C.float16: "c10::Half", _C.bfloat16: "c10::BFloat16"}.get(dtype, "float")
+            raise RuntimeError(f"value cannot be converted to type {what} without overflow")
+
+
 @signature(*(f"logspace({a} start, {b} end{_SPACE}" for a in ("Number", "Tensor") for b in ("Number", "Tensor")))
 def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, out=None):
     """base to the power of steps numbers, evenly spaced from start to end."""
@@ -242,7 +251,11 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=No
                                f"{name} with {v.dim()} dimension(s).")
     at = lambda v: v.item() if isinstance(v, _C.Tensor) else v
     dtype = _C.get_default_dtype() if dtype is None else dtype
-    ends = [at(start), at(end)] if dtype.is_floating_point else [int(at(start)), int(at(end))]
+    ends = [at(start), at(end)]
+    if dtype.is_floating_point:
+        _fits(ends, dtype)
+    elif steps != 1:  # as PyTorch's: integers from end to end, but a single one is rounded down when it is there
+        ends = [int(e) for e in ends]
     powers = _C.linspace(*ends, steps, dtype=_C.float64, device=device)
     return _C.pow(float(base), powers).to(dtype).requires_grad_(requires_grad)
 

@@ -115,7 +115,7 @@ def bincount(input, weights=None, minlength=0):
     return total.index_add(0, input.to(_C.int64), weights.detach())
 
 
-@signature("histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor? out@cast=None)")
+@signature("histc(Tensor input, int bins=100, Number min=0, Number max=0, *, Tensor? out@histogram=None)")
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements fall into each of bins equal parts of [min, max]; of the elements' range where both are equal."""
     if bins <= 0:

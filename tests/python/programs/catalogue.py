@@ -20,7 +20,7 @@ LEFT_OUT = {
     "set_printoptions", "set_float32_matmul_precision", "use_deterministic_algorithms", "enable_grad", "inference_mode",
     "get_num_threads", "get_num_interop_threads", "get_float32_matmul_precision", "get_default_device", "is_pinned",
     "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled", "get_device",
-    "get_default_dtype", "is_grad_enabled", "is_storage", "is_tensor", "default_generator",
+    "get_default_dtype", "is_grad_enabled", "set_warn_always", "is_warn_always_enabled", "is_storage", "is_tensor", "default_generator",
     # of memory and of devices
     "cuda", "cpu", "pin_memory", "share_memory_", "record_stream", "data_ptr", "untyped_storage", "is_shared", "is_mkldnn",
     "is_mps", "is_cuda", "is_cpu", "is_meta", "is_sparse", "is_nested", "is_quantized", "from_dlpack", "from_numpy", "numpy",
@@ -29,7 +29,7 @@ LEFT_OUT = {
     # their results are drawn: generate.py has lines of them that say no more than their layout
     "bernoulli", "bernoulli_", "multinomial", "uniform_", "normal_", "random_", "exponential_", "log_normal_", "cauchy_",
     "geometric_", "normal", "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "dropout",
-    "empty", "empty_like", "new_empty",
+    "empty", "empty_like", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided",
     # lines of generate.py
     "backward", "tensor", "asarray", "as_tensor", "new_tensor", "retain_grad",
 }  # fmt: skip

@@ -67,16 +67,33 @@ def wider_number(line, before, after):
     return any(w[1] == [] and w[0] in ("float32", "float64") for w in named_in(line, before))
 
 
+def part_of_itself(line, before, after):
+    """Do two tensors that the line names show the same memory?"""
+    groups = [w[4] for w in named_in(line, before) if w[4]]
+    return len(groups) != len(set(groups))
+
+
+def integers_beside(line, before, after):
+    """Is there an integer that no 16-bit float holds?"""
+    return any(w[0] in (*WHOLE, "int64") and any(abs(n) > 256 for n in w[-1]) for w in named_in(line, before)) or any(
+        abs(int(n)) > 256 for n in re.findall(r"(?<![\w.])-?\d+(?![\w.])", line))
+
+
+def no_doubles(line, before, after):
+    """Is no float64 among the operands that stand before out=?"""
+    return all(w[0] != "float64" for w in named_in(line.split("out=")[0].partition("=")[2], before))
+
+
 ANY = r"[\s\S]*"
 DIFFERENCES = [
-    Difference("flag", "version", r"v\d+: \d+", r"\d+",
+    Difference("flag", "version", r"[rv]\d+(\[\d+\])?: \d+", r"\d+",
                "x.data = y counts as a write: a graph that saved x would go on with other numbers, and is told so"),
     Difference("long|int|short|char|byte|to|type|type_as|copy_|setitem|tensor|made", "value", r"[rv]\d+\[\d+\] = .* \((u?int\d+)\)", r"-?\d+",
                "what no integer is, an infinity or NaN, becomes one by the processor's ways", when=no_integer),
-    Difference("topk", "value", r"[rv]\d+\[0\]\[\d+\] = .*", ANY, "topk without order gives its elements in any", line=".*sorted=False.*"),
+    Difference("topk", "value", r"[rv]\d+\[0\]\[\d+\] = .*", ANY, "topk without order gives its elements in any", line=r".*(sorted=False|topk\(.*, (True|False), False\)).*"),
     Difference("backward", "gradient", ANY, ANY, "dropout's gradient is of what was drawn, which no two libraries draw alike", program=r"F\.dropout\("),
     Difference("topk", "value", r"[rv]\d+\[1\]\[\d+\] = \d+ \(int64\)", r"\d+", "topk does not say which of equal elements it names"),
-    Difference("sort|topk|max|min", "result", r"r\d+ = \{'(sort|topk|max|min)_out': .*", r"\{'(sort|topk|max|min)': .*",
+    Difference("sort|topk|max|min", "result", r"[rv]\d+ = \{'(sort|topk|max|min)_out': .*", r"\{'(sort|topk|max|min)': .*",
                "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
     Difference("type", "result", r".* = torch\.\w+Tensor", r"torch\.cuda\.\w+Tensor", "the type's name says the device", "cuda"),
     Difference("addmm|addmm_|baddbmm|baddbmm_", "value", r"[rv]\d+\[\d+\] = (nan|inf|-inf) .*", "nan|inf|-inf",
@@ -92,8 +109,22 @@ DIFFERENCES = [
     Difference(ANY, "requires_grad|is_leaf", r"[rv]\d+(\[\d+\])*: [01]", "[01]",
                "integers and bools want no gradient; PyTorch lets one require it that a differentiable number was written into", when=integers_want),
     Difference("masked_scatter_", "value", r"v\d+\[\d+\] = .*", ANY, "a source that is written to as it is read counts as it was", line=r"(v\d+)\.masked_scatter_\(.*\b\1\)"),
-    Difference("fmod|remainder", "value", r"v\d+\[\d+\] = .* \(b?float16\)", ANY, "a number beside 16-bit elements is what it is: PyTorch's CPU rounds it first",
-               when=wider_number),
+    Difference(r"fmod|remainder|add|sub|subtract|rsub|mul|multiply|div|divide|true_divide|operator[-+*/%]=?|operator", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY,
+               "a number beside 16-bit elements is what it is: PyTorch's CPU rounds it first", when=wider_number),
+    Difference(r"fmod|remainder|floor_divide|div|divide|true_divide|operator//|operator%|operator/|operator|add|sub|subtract|mul|multiply", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY,
+               "an integer beside 16-bit floats is what it is: PyTorch's CPU makes one of them of it first", when=integers_beside),
+    Difference(r"clamp\w*|clip_?", "value", r"[rv]\d+\[\d+\] = .*", ANY,
+               "a bound is what it says; PyTorch wraps one of no dimensions around that the dtype does not hold", when=beyond),
+    Difference(r"\w+_|operator", "value", r"[rv]\d+\[\d+\] = .*", ANY,
+               "an operand that shows a part of what is written counts as it was; PyTorch reads what it has begun to write", when=part_of_itself),
+    Difference("histc", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "which of two bins an element at their edge falls into is a matter of rounding"),
+    Difference("softplus", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "activations of 16 bits are rounded after each of their steps"),
+    Difference("gelu|huber_loss", "value", r"[rv]\d+\[\d+\] = nan \(b?float16\)", "inf", "what grows with an infinity is one; PyTorch's loops for 16 bits give NaN", when=nothing_finite),
+    Difference("batch_norm", "value", r"[rv]\d+\[\d+\] = (nan|-?inf) .*", ANY, "an infinite factor or mean is applied where it stands in the formula", when=nothing_finite),
+    Difference("prod", "value", r"[rv]\d+\[\d+\] = (nan|-?inf) \(float16\)", ANY, "a product of 16 bits is kept in float32 to its end; PyTorch's overflows between"),
+    Difference("cov", "value", r"[rv]\d+(\[\d+\])? = .*", ANY, "cov of integers is of these as floats; PyTorch's sums of them wrap around", when=beyond),
+    Difference(ANY, "value", r"[rv]\d+\[\d+\] = .* \(float64\)", ANY, "what is computed in float32 stays that in an out= of float64", line=".*out=.*", when=no_doubles),
+    Difference("addmm_?|baddbmm_?", "value", r"[rv]\d+\[\d+\] = nan .*", ANY, "a product whose factor is 0 is left out, as cuBLAS does", "cuda", line=r".*\b0(\.0)?\b.*"),
     Difference("kron", "version", r"v\d+: 0", "1", "kron(out=) counts as the write that it is", line=".*out=.*"),
     Difference("nanmean", "version", r"v\d+: 2", "1", "nanmean(out=) is one write", line=".*out=.*"),
     Difference("cov", "version", r"v\d+: \d+", r"\d+", "cov does not write to its input: PyTorch counts a write where weights are given"),
@@ -109,9 +140,12 @@ DIFFERENCES = [
 ]
 DIFFERENCES += [
     Difference("backward", "version", r"v\d+\.grad: \d+", r"\d+", "how often backward writes to a gradient as it adds to it is its own matter"),
-    Difference("backward", "gradient|result", r"no v\d+\.grad|r\d+ = None", ANY, "the gradient of norm(0) is 0, and not none", program=r"norm\((.*, )?(p=)?0\b"),
+    Difference("backward", "gradient|result", r"no v\d+\.grad|r\d+ = None", ANY, "the gradient of norm(0) is 0, and not none", program=r"(norm|dist)\((.*, )?(p=)?0\b"),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[(.*, )?0(, .*)?\]", "the gradient of a mean is one number expanded; PyTorch divides every copy of it",
                program=r"mean"),
+    Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])\[\d+\] = .* \(float64\)", ANY, "PyTorch's hardsigmoid has a slope of float32's sixth in float64 too", program="hardsigmoid"),
+    Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])\[\d+\] = (nan|-?inf) .*", "nan|-?inf", "of what is infinite the one or other of inf and NaN comes first",
+               program=r"binary_cross_entropy_with_logits|(norm|dist|distance)\(.*1e300"),
     Difference("backward", "requires_grad", r"r\d+\[\d+\]: [01]", "[01]", "a gradient on which nothing more depends requires none", line=".*create_graph=True.*"),
     Difference("backward", "gradient", r"no v\d+\.grad", ANY, "a view of a leaf that is itself a view is the leaf's: PyTorch, after a write under "
                "no_grad or through its bytes, has it belong to the leaf's base", program=r"no_grad\(\): .*_\(|\.view\(torch\.\w+\)"),

@@ -57,6 +57,8 @@ def bound(op, line, dtype, before, want):
     if eps is None:
         return 0.0
     name = "operator**" if op == "operator" and "**=" in line else op.removesuffix("_")
+    if name in ("add", "sub", "subtract") and re.search(r"alpha=|\((\w+, )?-?\d[^,]*, ", line):
+        op = name = "addcmul"  # a product, which PyTorch's loops for a vector do not round
     relative = 0.0
     if "backward" in op or op in ("flag",):
         power, rounds = GRADIENT
@@ -68,7 +70,8 @@ def bound(op, line, dtype, before, want):
             ulps = min(ulps, 2)
         return (ulps * eps * abs(want) + ulps * TINY[dtype]) * 1.0 if ulps else 0.0
     largest, most = scale(line, before)
-    if "backward" in op:  # all that is there may be part of the chain
+    if "backward" in op:  # all that is there may be part of the chain, also what has fewer bits
+        eps = max([eps, *[EPSILON[w[0]] for w in before.values() if isinstance(w, list) and w[6] and w[0] in EPSILON]])
         largest = max([largest, *[abs(x) for w in before.values() if isinstance(w, list) for x in w[-1] if abs(x) < 1e4]])
     relative = (rounds + most) * eps * abs(want)
     if dtype in ("float16", "bfloat16") and "backward" not in op:
