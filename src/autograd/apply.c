@@ -548,10 +548,10 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
 }
 
 /* Does the asked result dtype lose what elements have? Then they are converted before anything is done with them, as
- * PyTorch does: a sum in bool is 'any', a float16 sum of float32 is of rounded elements. */
+ * PyTorch does: a sum in bool is 'any', a float16 sum of float32 is of rounded elements. A mean is rounded at its end. */
 static bool converts_first(tn__op_id op, const tn_scalar *in, const tn__attr *attr)
 {
-    if (!attr || !attr->dtype || op == TN__OP__to_copy)
+    if (!attr || !attr->dtype || op == TN__OP__to_copy || op == TN__OP_mean)
         return false;
     const tn_tensor *x = tn__operand(&in[0]);
     bool narrow = attr->dtype == TN_F16 || attr->dtype == TN_BF16 || attr->dtype == TN_BOOL;

@@ -165,8 +165,8 @@ tn_status tn__infer_scatter(tn__call *c)
 tn_status tn__infer_index_select(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
-    tn_status e = tn__infer_index(c, index);
-    if (e || (e = tn__infer_dim(c, x->ndim)))
+    tn_status e = tn__infer_dim(c, x->ndim);
+    if (e || (e = tn__infer_index(c, index)))
         return e;
     if (index->ndim > 1)
         return tn__error(TN_EINDEX, "index_select(): Index is supposed to be a vector");

@@ -117,6 +117,8 @@ DIFFERENCES = [
                "a bound is what it says; PyTorch wraps one of no dimensions around that the dtype does not hold", when=beyond),
     Difference(r"\w+_|operator", "value", r"[rv]\d+\[\d+\] = .*", ANY,
                "an operand that shows a part of what is written counts as it was; PyTorch reads what it has begun to write", when=part_of_itself),
+    Difference("logspace", "value", r"[rv]\d+\[\d+\] = .* \(u?int\d+\)", r"\d+", "logspace in integers is of numbers rounded down; PyTorch has the powers of integers, which wrap around"),
+    Difference("addmm_?|baddbmm_?|addmv_?", "value", r"[rv]\d+\[\d+\] = (True|False) \(bool\)", ANY, "of bools a product is 'and', whatever alpha is"),
     Difference("histc", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "which of two bins an element at their edge falls into is a matter of rounding"),
     Difference("softplus", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "activations of 16 bits are rounded after each of their steps"),
     Difference("gelu|huber_loss", "value", r"[rv]\d+\[\d+\] = nan \(b?float16\)", "inf", "what grows with an infinity is one; PyTorch's loops for 16 bits give NaN", when=nothing_finite),
@@ -146,12 +148,19 @@ DIFFERENCES += [
     Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])\[\d+\] = .* \(float64\)", ANY, "PyTorch's hardsigmoid has a slope of float32's sixth in float64 too", program="hardsigmoid"),
     Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])\[\d+\] = (nan|-?inf) .*", "nan|-?inf", "of what is infinite the one or other of inf and NaN comes first",
                program=r"binary_cross_entropy_with_logits|(norm|dist|distance)\(.*1e300"),
+    Difference("backward", "gradient", r"no v\d+\.grad", ANY, "a leaf has its gradient when all of it is there, also where backward fails behind it", when="raised"),
+    Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])\[\d+\] = .*", "nan", "the slope of hardswish at NaN is NaN", program="hardswish", when=nothing_finite),
+    Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])\[\d+\] = nan .*", r"-?0\.0|nan|-?inf", "std and var divided by more than all floats hold have a slope of 0", program=r"(std|var)\w*\(.*1e300"),
     Difference("backward", "requires_grad", r"r\d+\[\d+\]: [01]", "[01]", "a gradient on which nothing more depends requires none", line=".*create_graph=True.*"),
     Difference("backward", "gradient", r"no v\d+\.grad", ANY, "a view of a leaf that is itself a view is the leaf's: PyTorch, after a write under "
                "no_grad or through its bytes, has it belong to the leaf's base", program=r"no_grad\(\): .*_\(|\.view\(torch\.\w+\)"),
-    Difference("backward", "error class", r"RuntimeError: one of the variables needed for gradient computation [\s\S]* is output 0 of (Hypot|Cumprod), [\s\S]*|"
+    Difference("backward", "error class", r"RuntimeError: one of the variables needed for gradient computation [\s\S]* is output 0 of (Hypot|Cumprod|Dist|Prod), [\s\S]*|"
                r"RuntimeError: Trying to backward through the graph a second time [\s\S]*", "None",
-               "hypot and cumprod save less than PyTorch's: not their result, nor anything of one element", program=r"hypot|cumprod"),
+               "these save less than PyTorch's: not their result, nor anything of one element", program=r"hypot|cumprod|dist|prod"),
+    Difference("backward", "error class", r"RuntimeError: derivative for aten::\w+ is not implemented", "None", "Tenon has that derivative"),
+    Difference("backward", "error class", r"NotImplementedError: Negation, the `-` operator, on a bool tensor [\s\S]*", "None", "a bool beside floats is a number for the derivative too"),
+    Difference("index_copy_?", "error class", r"RuntimeError: index_copy_\(\): Expected a long tensor for index, but got Int", "None", "indices may be int32"),
+    Difference("setitem", "error class", SHARED, "None", "one value for all elements that share memory is the same in any order", line=r".*\] = torch\.tensor\([\w.-]+, .*"),
     Difference("backward", "gradient|value", r".*\[\d+\] = .*", ANY, "a factor's gradient in cumprod is of the others, infinities and NaN among them: PyTorch divides "
                "the product by it, or leaves out what is behind a zero", program="cumprod", when=nothing_finite),
     Difference("backward", "offset", r"v\d+\.grad: \d+", r"\d+", "where in its own memory a gradient begins is its own matter"),

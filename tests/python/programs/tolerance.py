@@ -57,6 +57,8 @@ def bound(op, line, dtype, before, want):
     if eps is None:
         return 0.0
     name = "operator**" if op == "operator" and "**=" in line else op.removesuffix("_")
+    if name == "scatter" and "reduce=" in line:
+        op = name = "scatter_add"
     if name in ("add", "sub", "subtract") and re.search(r"alpha=|\((\w+, )?-?\d[^,]*, ", line):
         op = name = "addcmul"  # a product, which PyTorch's loops for a vector do not round
     relative = 0.0
