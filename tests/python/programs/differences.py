@@ -85,6 +85,7 @@ def no_doubles(line, before, after):
 
 
 ANY = r"[\s\S]*"
+SHARED = r"RuntimeError: unsupported operation: more than one element of the written-to tensor [\s\S]*"
 DIFFERENCES = [
     Difference("flag", "version", r"[rv]\d+(\[\d+\])?: \d+", r"\d+",
                "x.data = y counts as a write: a graph that saved x would go on with other numbers, and is told so"),
@@ -173,7 +174,6 @@ DIFFERENCES += [
                "an index out of range is found by the kernel, when the write has been counted", "cuda", when="raised"),
 ]
 
-SHARED = r"RuntimeError: unsupported operation: more than one element of the written-to tensor [\s\S]*"
 DIFFERENCES += [
     Difference(r"\w+_|eye|drawn|threshold|triu|tril|setitem|operator\W+|operator", "error class", "None", SHARED, "a write to elements that share memory is refused wherever what is left would depend on the order "
                "of the writes; PyTorch looks at strides of 0 alone, and not in every operation"),
