@@ -3,6 +3,7 @@
 #include "autograd/functions.h"
 #include "core/rng.h"
 #include "op/infer.h"
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <tenon/dtype.h>
@@ -553,8 +554,10 @@ tn_tensor *tn__fn_embedding(tn_tensor *weight, tn_tensor *index, const tn_embedd
 {
     if (!usable("embedding", weight) || !usable("embedding", index))
         return NULL;
+    const double most =
+        fabs(o->max_norm) < DBL_MIN ? 0 : o->max_norm; /* 0 itself says none: what is next to it says 0 */
     if (o->max_norm != 0 && weight->ndim == 2 &&
-        !renormalise(weight, index, o->max_norm, o->norm_type != 0 ? o->norm_type : 2))
+        !renormalise(weight, index, most, o->norm_type != 0 ? o->norm_type : 2))
         return NULL;
     return tn__embedding(weight, index, o->padding_idx, o->scale_grad_by_freq);
 }

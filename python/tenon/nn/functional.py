@@ -490,7 +490,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 @_signature("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False)")
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension"""
-    difference = x1 - x2 + eps
+    difference = x1 - x2 + float(eps)
     return _norm(difference if difference.is_floating_point() else difference / 1, p, -1, keepdim)
 
 

@@ -56,7 +56,7 @@ def bound(op, line, dtype, before, want):
     eps = EPSILON.get(dtype)
     if eps is None:
         return 0.0
-    name = "operator**" if op == "operator" and "**=" in line else op.removesuffix("_")
+    name = "operator**" if op in ("operator", "setitem") and "**=" in line else op.removesuffix("_")
     if name == "scatter" and "reduce=" in line:
         op = name = "scatter_add"
     if name in ("add", "sub", "subtract") and re.search(r"alpha=|\((\w+, )?-?\d[^,]*, ", line):
