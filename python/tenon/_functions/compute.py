@@ -252,9 +252,9 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=No
     at = lambda v: v.item() if isinstance(v, _C.Tensor) else v
     dtype = _C.get_default_dtype() if dtype is None else dtype
     ends = [at(start), at(end)]
-    if dtype.is_floating_point:
+    if dtype.is_floating_point and steps > 1:
         _fits(ends, dtype)
-    elif steps != 1:  # as PyTorch's: integers from end to end, but a single one is rounded down when it is there
+    elif not dtype.is_floating_point and steps != 1:  # from integer to integer; a single one is rounded down when it is there
         ends = [int(e) for e in ends]
     powers = _C.linspace(*ends, steps, dtype=_C.float64, device=device)
     return _C.pow(float(base), powers).to(dtype).requires_grad_(requires_grad)

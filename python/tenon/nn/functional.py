@@ -497,7 +497,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 @_signature("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)")
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between x1 and x2, broadcast, along dim, their norms not taken as less than eps"""
-    dtype = _promote_types(x1.dtype, x2.dtype)
+    dtype, eps = _promote_types(x1.dtype, x2.dtype), float(eps)
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     if not dtype.is_floating_point:
