@@ -50,8 +50,7 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
         tn__shape_check("a factory", shape, -1, s.shape))
         return NULL;
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
-        return tn__fail(TN_EINVAL, "Storage size calculation overflowed with sizes=%s",
-                        tn__shape_str(s.shape, s.ndim).s);
+        return tn__shape_too_large((tn_dims){s.ndim, s.shape}), NULL;
     return finish(&s, device, o);
 }
 

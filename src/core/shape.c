@@ -140,6 +140,13 @@ bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim,
     return v == -1;
 }
 
+tn_status tn__shape_too_large(tn_dims dims)
+{
+    return tn__error(TN_EINVAL,
+                     "Storage size calculation overflowed with sizes=%s\n  more elements than memory can hold",
+                     tn__shape_str(dims.dim, dims.ndim).s);
+}
+
 tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t *out)
 {
     int32_t infer = -1;
@@ -163,9 +170,11 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
         } else if (__builtin_mul_overflow(known, TN_MAX(out[i], 1), &known)) { /* strides are products of the others */
             for (int32_t k = i + 1; k < dims.ndim; k++)
                 zero |= dims.dim[k] == 0;
-            return zero ? tn__error(TN_EINVAL, "Stride calculation overflowed")
-                        : tn__error(TN_EINVAL, "Storage size calculation overflowed with sizes=%s",
-                                    tn__shape_str(dims.dim, dims.ndim).s);
+            return zero ? tn__error(
+                              TN_EINVAL,
+                              "Stride calculation overflowed\n  the shape %s has more elements than memory can hold",
+                              tn__shape_str(dims.dim, dims.ndim).s)
+                        : tn__shape_too_large(dims);
         }
     }
     if (infer < 0)

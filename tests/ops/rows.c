@@ -252,7 +252,7 @@ row_dtypes row_infer(const row *r, const row_operand *o)
     case R_LONG: d.common = d.result = d.common == TN_BOOL ? TN_I64 : d.common; break;
     case R_FLOAT: d.common = d.result = kit_is_float(d.common) ? d.common : tn_get_default_dtype(); break;
     case R_TEST: d.result = TN_BOOL; break;
-    case R_WHERE: d.refused = o[0].dtype != TN_BOOL; break;
+    case R_WHERE: d.refused = o[0].dtype != TN_BOOL && o[0].dtype != TN_U8; break;
     case R_FILL: d.refused = o[0].number || o[1].dtype != TN_BOOL || !(o[2].number || o[2].zero_dim); break;
     }
     d.compute = r->rule == R_FILL && d.common == TN_BOOL ? TN_F64 : compute_of(d.common); /* any fraction is true */
