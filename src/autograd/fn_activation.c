@@ -346,6 +346,8 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
     }
     if (number && tn__number_check(&weight, wide))
         return NULL;
+    if (!number && !tn__dtype_is_float(w->dtype)) /* 1 - weight would wrap around */
+        weight = tn_scalar_t(tn_to(w, .dtype = wide));
     if (x->dtype == wide)
         return lerp(x, end, weight);
     return tn_to(lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
