@@ -79,6 +79,17 @@ def integers_beside(line, before, after):
         abs(int(n)) > 256 for n in re.findall(r"(?<![\w.])-?\d+(?![\w.])", line))
 
 
+def overlaps(line, before, after):
+    """Does a tensor that the line names show an element of its memory twice?"""
+    for w in named_in(line, before):
+        count = 1
+        for n in w[1]:
+            count *= n
+        if count > 1 + sum((n - 1) * s for n, s in zip(w[1], w[2])):
+            return True
+    return False
+
+
 def no_doubles(line, before, after):
     """Is no float64 among the operands that stand before out=?"""
     return all(w[0] != "float64" for w in named_in(line.split("out=")[0].partition("=")[2], before))
@@ -122,6 +133,10 @@ DIFFERENCES = [
                "an operand that shows a part of what is written counts as it was; PyTorch reads what it has begun to write", when=part_of_itself),
     Difference("logspace", "value", r"[rv]\d+\[\d+\] = .* \(u?int\d+\)", r"\d+", "logspace in integers is of numbers rounded down; PyTorch has the powers of integers, which wrap around"),
     Difference("addmm_?|baddbmm_?|addmv_?", "value", r"[rv]\d+\[\d+\] = (True|False) \(bool\)", ANY, "of bools a product is 'and', whatever alpha is"),
+    Difference("sort", "value", r"[rv]\d+\[1\]\[\d+\] = \d+ \(int64\)", r"\d+", "without stable=True the order of equal elements is not said", line=r"(?!.*stable=True).*"),
+    Difference("unique|unique_consecutive", "value", ANY, ANY, "which of several NaN is which is not said", when=had_nan),
+    Difference("setitem", "value", r"v\d+\[\d+\] = .*", ANY, "what is left in elements that share memory depends on the order of the writes", when=overlaps),
+    Difference("addmm_?|baddbmm_?", "value", ANY, "nan", "alpha multiplies a product of nothing too", line=r".*alpha=(nan|-?inf).*"),
     Difference("histc", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "which of two bins an element at their edge falls into is a matter of rounding"),
     Difference("softplus", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "activations of 16 bits are rounded after each of their steps"),
     Difference("gelu|huber_loss", "value", r"[rv]\d+\[\d+\] = nan \(b?float16\)", "inf", "what grows with an infinity is one; PyTorch's loops for 16 bits give NaN", when=nothing_finite),
