@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the .pyi stubs of the Python package.     gen_stubs.py SOURCE CALLS OUT
+"""Writes the .pyi stubs of the Python package.     gen_stubs.py SOURCE SIGNATURES OUT
 
-SOURCE is the folder python/, CALLS the generated python_calls.h (the operations' documentation), OUT the package in the
-build. Nothing is imported: signatures come from src/torch.def, the methods written in C from the tables in src/*.c, whose
+SOURCE is the folder python/, SIGNATURES what gen_ops says of the operations (a line an entry), OUT the package in the
+build. Nothing is imported: signatures come from the list of operations, the methods written in C from the tables in src/*.c, whose
 documentation begins with 'name(parameters) -> result', the rest from the Python files themselves; what no table says
 (the classes' operators, for example) stands in stubs/_C.in.pyi. Parameters of Python functions get a type where the name
 or the default tells one; what gets none is Any.
@@ -21,7 +21,7 @@ def unquote(text):
     return "".join(ast.literal_eval(f'"{part}"') for part in re.findall(STRING, text))
 
 
-# ---- src/torch.def ----
+# ---- the list of operations ----
 
 KINDS = {
     "Tensor": "Tensor",
@@ -59,45 +59,11 @@ RESULTS = {  # of what is written by hand; everything else gives a Tensor
 }
 
 
-def documentation(*texts):
-    """doc_<call> of all '#define doc_<call> "..."'."""
-    return {m[1]: unquote(m[2]) for text in texts for m in re.finditer(rf"#define doc_(\w+)\s+((?:{STRING}\s*)+)\n", text)}
-
-
 def rows(text):
-    """(where, name, call, signatures, doc or None, in place) of every row of torch.def."""
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    for define in re.finditer(r"#define (TAIL|LIKE|TAIL_LIKE) +(.*)", text):
-        after = text[define.end() :]
-        end = after.find(f"#undef {define[1]}\n")
-        text = text[: define.end()] + re.sub(rf"\b{define[1]}\b(?=[,)])", lambda _, d=define: d[2], after[:end]) + after[end:]
-    for m in re.finditer(r"#define (\w+)\((\w+), (\w+)\)\s+((?:\\\n|.)*)", text):
-        text = expanded(text, m[1], (m[2], m[3]), m[4])
-    text = re.sub(r"#(?:\\\n|.)*", "", text)
-    for m in re.finditer(r'\b(I?ROW|SELF|HAND|INTO)\(((?:[^"()]|"[^"]*")*)\)', text):
-        macro = m[1]
-        signatures = [unquote(s) for s in re.findall(r'"[^"]*"(?:\s*"[^"]*")*', m[2])]
-        words = [w.strip() for w in re.sub(r'"[^"]*"', "", m[2]).split(",")]
-        if macro == "ROW":
-            yield words[0], words[1], words[2], signatures, None, False
-        elif macro == "HAND":
-            doc = words[4] if words[4].startswith("doc_") else signatures.pop(1)
-            yield words[0], words[1], words[2], signatures[1:], doc, False
-        else:
-            yield "M", words[0], words[1], signatures, None, macro in ("IROW", "INTO")
-
-
-def expanded(text, name, names, body):
-    """The text with the rows that a macro of two names stands for."""
-
-    def use(m):
-        row = body
-        for parameter, value in zip(names, (m[1], m[2])):
-            row = re.sub(rf"#{parameter}\b", f'"{value}"', row)
-            row = re.sub(rf"\b{parameter}(##)?", value, row)
-        return row
-
-    return re.sub(rf"(?<!#define )\b{name}\((\w+), (\w+)\)", use, text)
+    """(where, name, call, signatures, doc) of every entry."""
+    for line in text.splitlines():
+        where, name, call, doc, *signatures = line.split("\t")
+        yield "M" if where in "ISB" else where, name, call, signatures, doc
 
 
 def parameters(signature):
@@ -162,12 +128,10 @@ def definition(name, versions, doc, indent):
     return out
 
 
-def operations(source, calls):
+def operations(listing):
     """Lines of the functions of torch, of torch.nn.functional, and of Tensor's methods; by name."""
-    docs = documentation(calls, *((source / "src" / f"{f}.c").read_text() for f in ("functions", "functions_hand")))
     doors = {"T": {}, "M": {}, "F": {}}
-    for where, name, call, signatures, doc, in_place in rows((source / "src" / "torch.def").read_text()):
-        doc = docs[doc[4:]] if doc and doc.startswith("doc_") else doc or docs.get(call) or docs[call.rstrip("_")]
+    for where, name, call, signatures, doc in rows(listing):
         for door in where:
             versions = []
             for signature in signatures:
@@ -176,8 +140,7 @@ def operations(source, calls):
                     args = typed(signature, door == "M", one_by_one)
                     if args is not None and (args, result_of(name, call, signature)) not in versions:
                         versions.append((args, result_of(name, call, signature)))
-            text = doc + ", in place" if in_place else doc
-            doors[door][name] = definition(name, versions, text, 4 if door == "M" else 0)
+            doors[door][name] = definition(name, versions, doc, 4 if door == "M" else 0)
     return doors
 
 
@@ -222,8 +185,8 @@ def attributes(text):
             yield from [f"    @{m[1]}.setter", f"    def {m[1]}(self, value: {hint}) -> None: ..."]
 
 
-def extension(source, calls):
-    doors = operations(source, calls)
+def extension(source, signatures):
+    doors = operations(signatures)
     read = lambda name: (source / "src" / f"{name}.c").read_text()
     functions = dict(doors["T"])
     for name in ("settings", "generator", "autograd", "storage", "buffer"):
@@ -491,9 +454,9 @@ def lazy(path):
             yield from (f"from .{m} import {n} as {n}" for n, m in ast.literal_eval(node.value).items())
 
 
-def main(source, calls, out):
+def main(source, signatures, out):
     source, out = pathlib.Path(source), pathlib.Path(out)
-    text, functional = extension(source, pathlib.Path(calls).read_text())
+    text, functional = extension(source, pathlib.Path(signatures).read_text())
     stubs = {pathlib.Path("_C.pyi"): text}
     package = source / "tenon"
     for path in sorted(package.rglob("*.py")):

@@ -1,4 +1,4 @@
-/* functions_hand.c: the functions of torch.def that are more than a row of ops.def. */
+/* functions_hand.c: the functions of the list of operations that are more than a row of the list. */
 #include "args_error.h"
 #include "functions.h"
 #include "generator.h"

@@ -147,7 +147,7 @@ int py_add_replicas(PyObject *module);
 /* The slots of Tensor that other files define; a NULL name ends each list. */
 extern PyMethodDef py_tensor_methods[];     /* methods that are written by hand: tensor_methods.c */
 extern PyGetSetDef py_tensor_getset[];      /* attributes: tensor_attr.c */
-PyMethodDef *py_tensor_all_methods(void);   /* those, and the ones of torch.def: functions.c */
+PyMethodDef *py_tensor_all_methods(void);   /* those, and the ones of the list of operations: functions.c */
 extern const PyType_Slot py_number_slots[]; /* operators: number.c; ends with {0, NULL} */
 PyObject *py_get_item(PyObject *self, PyObject *index);
 int py_set_item(PyObject *self, PyObject *index, PyObject *value);

@@ -1,5 +1,5 @@
 /* signature.c: PyTorch's signatures of functions that are written in Python. What they are called with is read as the arguments
- * of torch.def's functions are, so that what fits none of them raises PyTorch's TypeError; the values are Python's own affair. */
+ * of the list's functions are, so that what fits none of them raises PyTorch's TypeError; the values are Python's own affair. */
 #include "args.h"
 #include "out.h"
 
@@ -56,7 +56,7 @@ static bool read_texts(signature *s)
         ok = s->f.text[i] && strchr(s->f.text[i], '(');
     }
     if (!ok && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "signatures, as torch.def has them, are asked for");
+        PyErr_SetString(PyExc_ValueError, "signatures, as the list of operations has them, are asked for");
     return ok;
 }
 

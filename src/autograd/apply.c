@@ -17,15 +17,16 @@ typedef struct passage {
     tn_tensor *original; /* in place: input 0 before the write, where the derivative needs it */
 } passage;
 
-bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from)
+bool tn__dims_take(tn__dims *to, tn_dims from)
 {
     if (from.ndim < 0 || from.ndim > TN_MAX_DIMS || (from.ndim && !from.dim)) {
         tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %d", TN_MAX_DIMS, (int)from.ndim);
         return false;
     }
     for (int32_t i = 0; i < from.ndim; i++)
-        dims[i] = from.dim[i];
-    *n = from.ndim;
+        to->d[i] = from.dim[i];
+    to->n = from.ndim;
+    to->given = from.dim != NULL;
     return true;
 }
 
@@ -38,10 +39,9 @@ static void note_operands(const tn__call *c)
 /* ---- who wants a gradient ---- */
 
 /* A comparison that is written over its operand: nothing of that is left, and the gradient is 0. Beside it, it is a bool. */
-_Static_assert(TN__OP_ge - TN__OP_eq == 5, "the six comparisons are rows of the list in a row");
 static bool compares_in_place(const tn__call *c)
 {
-    return c->inplace && c->op >= TN__OP_eq && c->op <= TN__OP_ge;
+    return c->inplace && tn__ops[c->op].flags & F_COMPARE;
 }
 
 static tn_status derive_nothing_left(tn__backward *b)
@@ -54,10 +54,9 @@ static tn_status derive_nothing_left(tn__backward *b)
 
 static bool is_differentiable(const tn__call *c, int32_t i)
 {
-    const tn__op *op = &tn__ops[c->op];
     if (TN_UNLIKELY(compares_in_place(c)))
         return true;
-    return !(op->saves[TN_MIN(i, 2)] & TN__NODIFF) && tn__derivatives[c->op] != tn__d_none;
+    return !(tn__saves(c->op, i) & TN__NODIFF) && tn__derivatives[c->op] != tn__d_none;
 }
 
 /* Bit i: input i wants a gradient. Lists of inputs are few, so their bits are found again where they are used. */
@@ -80,16 +79,14 @@ static bool should_record(const tn__thread *self, const tn__call *c)
 /* Weights of losses have no derivative; PyTorch refuses them rather than leave a gradient out. */
 static tn_status check_constants(const tn__call *c)
 {
-    if (c->op != TN__OP_nll_loss && c->op != TN__OP_binary_cross_entropy_with_logits)
-        return TN_OK;
-    for (int32_t i = 2; i < c->n_in; i++) {
-        const tn_tensor *t = tn__operand(&c->in[i]);
+    const tn__op *op = &tn__ops[c->op];
+    for (int32_t i = 0; op->constants >> i; i++) {
+        const tn_tensor *t = op->constants >> i & 1 && i < c->n_in ? tn__operand(&c->in[i]) : NULL;
         if (t && tn__wants_grad(t))
             return tn__error(TN_EGRAD,
-                             "The function '%s%s' is not differentiable with respect to argument '%s'. This input "
-                             "cannot have requires_grad True.",
-                             tn__op_name(c->op), c->op == TN__OP_nll_loss ? "_forward" : "",
-                             i == 2 ? "weight" : "pos_weight");
+                             "The function '%s' is not differentiable with respect to argument '%s'. This input cannot "
+                             "have requires_grad True.",
+                             tn__torch_name(c).s, op->input[i]);
     }
     return TN_OK;
 }
@@ -193,7 +190,7 @@ static uint32_t saves_of(const passage *p)
     uint32_t saves = 0;
     for (int32_t i = 0; i < p->c.n_in; i++)
         if (wants(&p->c, i))
-            saves |= tn__ops[p->c.op].saves[TN_MIN(i, 2)];
+            saves |= tn__saves(p->c.op, i);
     return compares_in_place(&p->c) ? 0 : saves;
 }
 
@@ -201,8 +198,7 @@ static uint32_t saves_of(const passage *p)
 static tn_status prepare_node(passage *p)
 {
     const tn__call *c = &p->c;
-    const tn__op *op = &tn__ops[c->op];
-    tn__node *n = p->node = tn__node_new(c->op, c->n_in, c->n_out, op->kind <= TN__TERNARY ? NULL : c->attr);
+    tn__node *n = p->node = tn__node_new(c->op, c->n_in, c->n_out, c->params);
     if (!n)
         return TN_ENOMEM;
     n->variant = c->variant;
@@ -218,7 +214,7 @@ static tn_status prepare_node(passage *p)
             return e;
         if (t)
             tn__node_input(n, i, t, edge);
-        bool save = i < 4 && saves >> i & 1;
+        bool save = i < TN__MAX_IN && saves & TN__SAVE_IN(i);
         tn_scalar value = c->in[i];
         if (save && i == 0 && c->inplace) {
             if (!p->original && !(p->original = tn__tensor_alias(t)))
@@ -231,7 +227,7 @@ static tn_status prepare_node(passage *p)
     for (int32_t i = 0; i < c->n_out; i++) {
         tn_scalar value = tn_scalar_t(p->out[i]);
         tn__node_output(n, i, p->out[i]);
-        if (saves >> (6 + i) & 1 && !tn__node_save(n, c->n_in + i, &value))
+        if (saves & TN__SAVE_OUT(i) && !tn__node_save(n, c->n_in + i, &value))
             return tn_error_code();
     }
     return TN_OK;
@@ -241,7 +237,7 @@ static tn_status prepare_node(passage *p)
 static tn_status save_original(passage *p)
 {
     tn_tensor *t = p->c.in[0].v.t;
-    if (!p->c.inplace || !p->records || !(saves_of(p) & S_A))
+    if (!p->c.inplace || !p->records || !(saves_of(p) & TN__SAVE_IN(0)))
         return TN_OK;
     bool no_grad = p->self->no_grad;
     p->self->no_grad = true;
@@ -288,15 +284,15 @@ static tn_tensor *make_view(const tn__call *c)
     tn__inherit_kind(v, x);
     if (x->storage)
         v->storage = tn__storage_retain(x->storage);
-    if (c->op != TN__OP_detach)
-        tn__make_view(v, x, c->op == TN__OP__split || c->op == TN__OP__unbind);
+    if (!(tn__ops[c->op].flags & F_DETACH))
+        tn__make_view(v, x, tn__ops[c->op].piece_at != 0);
     return v;
 }
 
 /* A copy to the CPU that nobody waits for: only into pinned memory it runs beside the host. */
 static bool lands_later(const tn__call *c)
 {
-    return tn__ops[c->op].flags & F_CROSSES && c->attr->non_blocking && c->device.type == TN_DEVICE_CPU &&
+    return tn__ops[c->op].flags & F_CROSSES && ((const tn__copy_params *)c->params)->non_blocking && c->device.type == TN_DEVICE_CPU &&
            tn__backend_of(c->in[0].v.t->device)->mover;
 }
 
@@ -349,7 +345,7 @@ static tn_status run_structural(const tn__backend *b, passage *p, const tn_scala
                     .n_out = c->n_out,
                     .in = in,
                     .operand = operand,
-                    .attr = c->attr};
+                    .params = c->params};
     for (int32_t i = 0; i < c->n_in; i++)
         in[i] = tn__view_of(tn__operand(&operand[i]));
     for (int32_t i = 0; i < c->n_out; i++)
@@ -392,7 +388,7 @@ static tn_status run(passage *p)
     if (tn__ops[c->op].flags & F_CROSSES) {
         const tn_tensor *from = c->in[c->n_in - 1].v.t;
         if (!tn__same_device(from->device, c->device))
-            return tn__transfer(p->out[0], from, c->attr->non_blocking);
+            return tn__transfer(p->out[0], from, ((const tn__copy_params *)c->params)->non_blocking);
     }
     if (TN_UNLIKELY(p->mixed || c->adjusts)) {
         tn__operands_local(c, local);
@@ -428,9 +424,11 @@ static tn_status pass(passage *p, uint32_t required)
     }
     if (!p->self->no_grad && (e = check_constants(c)))
         return e;
-    if (TN_UNLIKELY(p->records && c->attr && c->attr->dtype && c->op != TN__OP__to_copy &&
-                    (e = tn__check_derived(c->in[0].v.t, c->attr->dtype))))
-        return e;
+    if (p->records && tn__ops[c->op].flags & F_ASKS) {
+        const tn_dtype asked = tn__asked_dtype(c->op, c->params);
+        if (TN_UNLIKELY(asked && (e = tn__check_derived(c->in[0].v.t, asked))))
+            return e;
+    }
     if (c->inplace && (e = check_write(p)))
         return e;
     if (TN_UNLIKELY(elementwise && (e = tn__check_elementwise_dtype(c)))) {
@@ -471,7 +469,7 @@ static void clean_up(passage *p, bool failed)
         tn__object_release(&p->node->obj);
 }
 
-static tn_tensor *go(passage *p, uint32_t required, tn_tensor **second)
+static tn_tensor *go(passage *p, uint32_t required, tn_tensor **const *more)
 {
     if (TN_UNLIKELY(pass(p, required))) {
         clean_up(p, true);
@@ -483,29 +481,31 @@ static tn_tensor *go(passage *p, uint32_t required, tn_tensor **second)
         return p->c.in[0].v.t;
     }
     tn__scope_adopt(p->self, p->out[0]);
-    if (p->c.n_out == 1)
-        return p->out[0];
-    if (second) {
-        tn__scope_adopt(p->self, p->out[1]);
-        *second = p->out[1];
-    } else {
-        tn__object_release(p->out[1]);
+    for (int32_t i = 1; i < p->c.n_out; i++) {
+        tn_tensor **to = more ? more[i - 1] : NULL;
+        if (!to) {
+            tn__object_release(p->out[i]);
+            continue;
+        }
+        tn__scope_adopt(p->self, p->out[i]);
+        *to = p->out[i];
     }
     return p->out[0];
 }
 
-static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, tn__attr *attr,
+static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, void *params,
                   bool inplace)
 {
     p->self = tn__enter(site);
-    p->out[0] = p->out[1] = NULL;
+    for (int32_t i = 0; i < TN__MAX_OUT; i++)
+        p->out[i] = NULL;
     p->node = p->slices = NULL;
     p->original = NULL;
     p->c.op = op;
     p->c.n_in = n_in;
     p->c.n_out = 1;
     p->c.in = in;
-    p->c.attr = attr;
+    p->c.params = params;
     p->c.variant = 0;
     p->c.adjusts = false;
     p->c.inplace = inplace;
@@ -514,17 +514,6 @@ static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *i
 /* A COMP row: computed with recording off, recorded as one node. */
 static tn_tensor *apply_composite(passage *p, uint32_t required)
 {
-    static tn_tensor *(*const forward[TN__OPS])(const tn_scalar *in, const tn__attr *a) = {
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(...)
-#define VIEW(...)
-#define COMP(name, ...) [TN__OP_##name] = tn__fn_##name,
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-    };
     tn_scope scope;
     bool no_grad = p->self->no_grad;
     if (tn__operands_check(&p->c, required, &p->mixed) || (!no_grad && check_constants(&p->c)))
@@ -532,7 +521,7 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     p->records = should_record(p->self, &p->c);
     tn__scope_push(p->self, &scope);
     p->self->no_grad = true;
-    tn_tensor *out = forward[p->c.op](p->c.in, p->c.attr);
+    tn_tensor *out = tn__composites[p->c.op](p->c.in, p->c.params);
     p->self->no_grad = no_grad;
     if (out && p->records) {
         p->out[0] = out;
@@ -549,22 +538,22 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
 
 /* Does the asked result dtype lose what elements have? Then they are converted before anything is done with them, as
  * PyTorch does: a sum in bool is 'any', a float16 sum of float32 is of rounded elements. A mean is rounded at its end. */
-static bool converts_first(tn__op_id op, const tn_scalar *in, const tn__attr *attr)
+static bool converts_first(tn__op_id op, const tn_scalar *in, const void *params)
 {
-    if (!attr || !attr->dtype || op == TN__OP__to_copy || op == TN__OP_mean)
+    if (TN_LIKELY(!(tn__ops[op].flags & F_CONVERTS)))
         return false;
     const tn_tensor *x = tn__operand(&in[0]);
-    bool narrow = attr->dtype == TN_F16 || attr->dtype == TN_BF16 || attr->dtype == TN_BOOL;
-    return narrow && x && x->dtype != attr->dtype;
+    const tn_dtype asked = tn__asked_dtype(op, params);
+    return (asked == TN_F16 || asked == TN_BF16 || asked == TN_BOOL) && x && x->dtype != asked;
 }
 
-static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, tn__attr *attr)
+static tn_tensor *apply_converted(const char *site, tn__op_id op, tn_tensor *x, void *params)
 {
     tn_scope scope;
     tn__thread *self = tn__enter(site);
     tn__scope_push(self, &scope);
-    const tn_scalar in = tn_scalar_t(tn__to_copy(x, attr->dtype, x->device, false));
-    return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, attr, NULL));
+    const tn_scalar in = tn_scalar_t(tn__to_copy(x, tn__asked_dtype(op, params), x->device, false));
+    return tn__scope_pop(self, &scope, tn__apply(NULL, op, &in, 1, 1, params, NULL));
 }
 
 /* An integer of no dimensions beside integers of another dtype is one of theirs before it divides, shifts or is the larger: as a
@@ -575,7 +564,7 @@ static bool narrows(tn__op_id op, const tn_scalar *in)
     if (TN_LIKELY(!a || !b || a->dtype == b->dtype) || !a->ndim == !b->ndim)
         return false;
     const int rule = tn__ops[op].rule;
-    return (rule == R_DIVIDE || rule == R_INTEGER || op == TN__OP_maximum || op == TN__OP_minimum) &&
+    return (rule == R_DIVIDE || rule == R_INTEGER || tn__ops[op].flags & F_NARROW) &&
            !tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype) && a->dtype != TN_BOOL && b->dtype != TN_BOOL;
 }
 
@@ -596,30 +585,30 @@ static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar
 }
 
 tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
-                     tn__attr *attr, tn_tensor **second)
+                     void *params, tn_tensor **const *more)
 {
     passage p;
     if (tn__ops[op].kind == TN__BINARY && TN_UNLIKELY(narrows(op, in)))
         return apply_narrowed(site, op, in, false);
-    if (TN_UNLIKELY(converts_first(op, in, attr)))
-        return apply_converted(site, op, in[0].v.t, attr);
-    begin(&p, site, op, in, n_in, attr, false);
+    if (TN_UNLIKELY(converts_first(op, in, params)))
+        return apply_converted(site, op, in[0].v.t, params);
+    begin(&p, site, op, in, n_in, params, false);
     if (tn__ops[op].kind == TN__COMPOSITE)
         return apply_composite(&p, required);
-    return go(&p, required, second);
+    return go(&p, required, more);
 }
 
 tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
-                             tn__attr *attr)
+                             void *params)
 {
     passage p;
     if (tn__ops[op].kind == TN__BINARY && TN_UNLIKELY(narrows(op, in)) && in[0].v.t->ndim)
         return apply_narrowed(site, op, in, true);
-    begin(&p, site, op, in, n_in, attr, true);
+    begin(&p, site, op, in, n_in, params, true);
     return go(&p, required | 1, NULL);
 }
 
-tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__attr *attr)
+tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, void *params)
 {
     tn_scalar few[8], *in = few;
     size_t bytes = sizeof *in * xs.n;
@@ -631,7 +620,7 @@ tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__att
     }
     for (size_t i = 0; i < xs.n; i++)
         in[i] = tn_scalar_t(xs.t[i]);
-    tn_tensor *out = tn__apply(site, op, in, (int32_t)xs.n, xs.n >= 32 ? UINT32_MAX : (1U << xs.n) - 1, attr, NULL);
+    tn_tensor *out = tn__apply(site, op, in, (int32_t)xs.n, xs.n >= 32 ? UINT32_MAX : (1U << xs.n) - 1, params, NULL);
     if (in != few)
         tn__block_put(in, bytes);
     return out;

@@ -6,20 +6,21 @@
 #include "core/thread.h"
 
 /* Runs one row. site: the user's call, or NULL inside the library. required: bit i set where input i must be a tensor.
- * attr may be NULL where the row takes none; infer wraps dimensions in it. second: where a second result goes, or NULL.
+ * params: the row's own struct (op/list.h), NULL where it has none; infer wraps dimensions in it. more: where further results
+ * go, each of which may be NULL; or NULL.
  * The results belong to the innermost scope, or to the caller where there is none. NULL on error. */
 tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
-                     tn__attr *attr, tn_tensor **second);
+                     void *params, tn_tensor **const *more);
 
 /* The same, writing to input 0, which is returned. */
 tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
-                             tn__attr *attr);
+                             void *params);
 
 /* A row with a list of inputs, all of them tensors. */
-tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, tn__attr *attr);
+tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, void *params);
 
-/* Copies a list of dimensions into attr. False, with an error set, if it is too long. */
-TN_MUST_USE bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from);
+/* Copies a list of dimensions into parameters. False, with an error set, if it is too long. */
+TN_MUST_USE bool tn__dims_take(tn__dims *to, tn_dims from);
 
 /* ---- where operands are (operands.c) ---- */
 
@@ -27,33 +28,29 @@ TN_MUST_USE bool tn__attr_dims(int64_t *dims, int32_t *n, tn_dims from);
  * where a number could: then *mixed. */
 TN_MUST_USE tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed);
 
+/* What PyTorch calls the function that a row is, where it says so in errors: "nll_loss_forward". */
+typedef struct tn__torch_text {
+    char s[48];
+} tn__torch_text;
+tn__torch_text tn__torch_name(const tn__call *c);
+
 /* A mixed call's operands as a kernel on its device takes them: those tensors are numbers, read now; and bounds as adjusted. */
 void tn__operands_local(const tn__call *c, tn_scalar *out);
 
-/* Forward functions of COMP rows. */
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(...)
-#define VIEW(...)
-#define COMP(name, ...) tn_tensor *tn__fn_##name(const tn_scalar *in, const tn__attr *a);
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+/* ---- what op/derivatives.c, made from the rows, holds ---- */
 
-/* Derivatives of structural rows. */
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, kernel, save, derivative, ...) tn_status tn__d_##derivative(tn__backward *b);
-#define VIEW(name, sig, infer, derivative, ...)             tn_status tn__d_##derivative(tn__backward *b);
-#define COMP(name, sig, save, derivative, ...)              tn_status tn__d_##derivative(tn__backward *b);
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+/* Gradient of an elementwise row with respect to one operand, of g, the saved operands and the result. */
+typedef tn_tensor *(*tn__formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
+extern const tn__formula tn__formulas[TN__OPS][3];
 
 /* Each row's derivative, by operation. */
 extern const tn__derivative tn__derivatives[TN__OPS];
+
+/* Forward functions of COMP rows. They wrap dimensions in their parameters, as shape rules do. */
+typedef tn_tensor *(*tn__composite)(const tn_scalar *in, void *params);
+extern const tn__composite tn__composites[TN__OPS];
+
+tn_status tn__derive_elementwise(tn__backward *b);
 
 /* ---- in-place writes (inplace.c) ---- */
 

@@ -1,48 +1,8 @@
-/* Derivatives of elementwise rows: ops.def's formulas as functions, and the table of every row's derivative. */
+/* Derivatives of elementwise rows, whose formulas stand in the rows, and what these name. */
 #include "autograd/functions.h"
 #include <math.h>
 
-typedef tn_tensor *(*formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
-
-#define G(saves, gradient) (gradient)
-#define NODIFF             (NULL)
-#define UNHEARD            (NULL)
-#define UNARY(name, rule, expr, da, ...) \
-    static tn_tensor *name##_0(tn_tensor *g, const tn_scalar *s, tn_tensor *out) \
-    { \
-        tn_tensor *a = s[0].v.t; \
-        (void)g, (void)a, (void)out; \
-        return da; \
-    }
-#define FORMULA(name, i, gradient) \
-    static tn_tensor *name##_##i(tn_tensor *g, const tn_scalar *s, tn_tensor *out) \
-    { \
-        const tn_scalar a = s[0], b = s[1], c = s[2]; \
-        (void)g, (void)a, (void)b, (void)c, (void)out; \
-        return gradient; \
-    }
-#define BINARY(name, rule, expr, da, db, ...)      FORMULA(name, 0, da) FORMULA(name, 1, db)
-#define TERNARY(name, rule, expr, da, db, dc, ...) FORMULA(name, 0, da) FORMULA(name, 1, db) FORMULA(name, 2, dc)
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-
-static const formula formulas[TN__OPS][3] = {
-#define UNARY(name, ...)   [TN__OP_##name] = {name##_0},
-#define BINARY(name, ...)  [TN__OP_##name] = {name##_0, name##_1},
-#define TERNARY(name, ...) [TN__OP_##name] = {name##_0, name##_1, name##_2},
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-};
-
-static tn_status derive_elementwise(tn__backward *b)
+tn_status tn__derive_elementwise(tn__backward *b)
 {
     const tn__node *n = b->node;
     tn_scalar s[3] = {{0}, {0}, {0}};
@@ -58,7 +18,7 @@ static tn_status derive_elementwise(tn__backward *b)
     for (int32_t i = 0; i < n->n_in && !e; i++) {
         if (!b->need[i])
             continue;
-        b->grad[i] = formulas[n->op][i](b->g[0], s, out);
+        b->grad[i] = tn__formulas[n->op][i](b->g[0], s, out);
         if (!b->grad[i])
             e = tn_error_code();
     }
@@ -79,20 +39,7 @@ tn_status tn__d_once(tn__backward *b)
                      name + (*name == '_'));
 }
 
-/* 'none' is no derivative: such rows are not recorded. */
-const tn__derivative tn__derivatives[TN__OPS] = {
-#define UNARY(name, ...)                                    [TN__OP_##name] = derive_elementwise,
-#define BINARY(name, ...)                                   [TN__OP_##name] = derive_elementwise,
-#define TERNARY(name, ...)                                  [TN__OP_##name] = derive_elementwise,
-#define OP(name, sig, infer, kernel, save, derivative, ...) [TN__OP_##name] = tn__d_##derivative,
-#define VIEW(name, sig, infer, derivative, ...)             [TN__OP_##name] = tn__d_##derivative,
-#define COMP(name, sig, save, derivative, ...)              [TN__OP_##name] = tn__d_##derivative,
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-};
-
-/* ---- helpers named in ops.def ---- */
+/* ---- helpers named in rows ---- */
 
 static tn_tensor *zero_like(tn_tensor *g)
 {

@@ -16,21 +16,23 @@ static tn_status give(tn__backward *b, int32_t i, tn_tensor *grad)
 static tn_tensor *unreduced(const tn__backward *b, tn_tensor *g)
 {
     const tn__node *n = b->node;
-    if (n->attr->keepdim || g->ndim == n->in[0].ndim)
+    const tn__reduction_params *p = n->params;
+    if (p->keepdim || g->ndim == n->in[0].ndim)
         return g;
     int64_t shape[TN_MAX_DIMS];
     for (int32_t d = 0; d < n->in[0].ndim; d++)
         shape[d] = n->in[0].shape[d];
-    for (int32_t i = 0; i < n->attr->n_dims; i++)
-        shape[n->attr->dims[i]] = 1;
+    for (int32_t i = 0; i < p->dim.n; i++)
+        shape[p->dim.d[i]] = 1;
     return tn_reshape(g, ((tn_dims){n->in[0].ndim, shape}));
 }
 
 static int64_t reduced_count(const tn__node *n)
 {
+    const tn__reduction_params *p = n->params;
     int64_t count = 1;
-    for (int32_t i = 0; i < n->attr->n_dims; i++)
-        count *= n->in[0].shape[n->attr->dims[i]];
+    for (int32_t i = 0; i < p->dim.n; i++)
+        count *= n->in[0].shape[p->dim.d[i]];
     return count;
 }
 
@@ -68,15 +70,16 @@ static tn_tensor *product_of_others(tn_tensor *x, int64_t dim)
 tn_status tn__d_prod(tn__backward *b)
 {
     const tn__node *n = b->node;
+    const tn__reduction_params *p = n->params;
     tn_tensor *x = tn__saved_tensor(b, 0), *g = b->g[0];
     if (!x)
         return tn_error_code();
     if (x->numel == 0)
         return give(b, 0, tn_zeros_like(x));
-    if (n->attr->has_dims) {
+    if (p->dim.given) {
         if (x->ndim == 0)
             return give(b, 0, g);
-        return give(b, 0, tn_mul(unreduced(b, g), product_of_others(x, n->attr->dims[0])));
+        return give(b, 0, tn_mul(unreduced(b, g), product_of_others(x, p->dim.d[0])));
     }
     tn_tensor *flat = product_of_others(tn_reshape(x, TN_SHAPE(-1)), 0);
     return give(b, 0, tn_mul(g, tn_reshape(flat, input_shape(b, 0))));
@@ -95,10 +98,11 @@ tn_status tn__d_nuclear_norm(tn__backward *b)
 /* Equal extremes share the gradient evenly; nan: so do NaN. */
 static tn_status share_extremes(tn__backward *b, bool nan)
 {
+    const tn__reduction_params *p = b->node->params;
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
-    const tn_dims dims = {b->node->attr->n_dims, b->node->attr->dims};
+    const tn_dims dims = {p->dim.n, p->dim.d};
     tn_tensor *mine = tn_eq(x, unreduced(b, out));
     if (nan)
         mine = tn_logical_or(mine, tn_logical_and(tn_isnan(x), tn_isnan(out)));
@@ -116,7 +120,8 @@ tn_status tn__d_amax(tn__backward *b)
 tn_status tn__d_max(tn__backward *b)
 {
     const tn__node *n = b->node;
-    if (!n->attr->has_dims)
+    const tn__reduction_params *p = n->params;
+    if (!p->dim.given)
         return share_extremes(b, true);
     if (n->in[0].ndim == 0)
         return give(b, 0, b->g[0]);
@@ -124,19 +129,21 @@ tn_status tn__d_max(tn__backward *b)
     if (!index)
         return tn_error_code();
     tn_tensor *zeros = tn_zeros(input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
-    return give(b, 0, tn_scatter(zeros, n->attr->dims[0], unreduced(b, index), unreduced(b, b->g[0])));
+    return give(b, 0, tn_scatter(zeros, p->dim.d[0], unreduced(b, index), unreduced(b, b->g[0])));
 }
 
 static double degrees_of_freedom(const tn__node *n)
 {
-    double correction = n->attr->value.kind ? tn__scalar_double(&n->attr->value) : 1;
+    const tn__reduction_params *p = n->params;
+    double correction = p->correction.kind ? tn__scalar_double(&p->correction) : 1;
     return (double)reduced_count(n) - correction;
 }
 
 /* d var = 2 (x - mean) / (n - correction) */
 static tn_tensor *var_slope(tn__backward *b, tn_tensor *x)
 {
-    const tn_dims dims = {b->node->attr->n_dims, b->node->attr->dims};
+    const tn__reduction_params *p = b->node->params;
+    const tn_dims dims = {p->dim.n, p->dim.d};
     tn_tensor *mean = dims.ndim ? tn_mean(x, .dim = dims, .keepdim = true) : x;
     return tn_mul(tn_sub(x, mean), 2 / degrees_of_freedom(b->node));
 }
@@ -159,7 +166,8 @@ tn_status tn__d_std(tn__backward *b)
 
 tn_status tn__d_cumsum(tn__backward *b)
 {
-    int64_t dim = b->node->attr->dim;
+    const tn__cumsum_params *p = b->node->params;
+    int64_t dim = p->dim;
     if (b->node->in[0].ndim == 0)
         return give(b, 0, b->g[0]);
     return give(b, 0, tn_flip(tn_cumsum(tn_flip(b->g[0], TN_DIMS(dim)), dim), TN_DIMS(dim)));
@@ -167,21 +175,24 @@ tn_status tn__d_cumsum(tn__backward *b)
 
 tn_status tn__d_softmax(tn__backward *b)
 {
+    const tn__softmax_params *p = b->node->params;
     tn_tensor *out = tn__saved_tensor(b, 1);
-    return out ? give(b, 0, tn__softmax_backward(b->g[0], out, b->node->attr->dim)) : tn_error_code();
+    return out ? give(b, 0, tn__softmax_backward(b->g[0], out, p->dim)) : tn_error_code();
 }
 
 tn_status tn__d_log_softmax(tn__backward *b)
 {
+    const tn__softmax_params *p = b->node->params;
     tn_tensor *out = tn__saved_tensor(b, 1);
-    return out ? give(b, 0, tn__log_softmax_backward(b->g[0], out, b->node->attr->dim)) : tn_error_code();
+    return out ? give(b, 0, tn__log_softmax_backward(b->g[0], out, p->dim)) : tn_error_code();
 }
 
 /* r = y (g - sum(g y)): with respect to g: softmax_backward(gg, y); to y: gg g - gg sum(g y) - g sum(gg y) */
 tn_status tn__d_softmax_backward(tn__backward *b)
 {
+    const tn__softmax_params *p = b->node->params;
     tn_tensor *g = tn__saved_tensor(b, 0), *y = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0];
-    int64_t dim = b->node->attr->dim;
+    int64_t dim = p->dim;
     if (!y)
         return tn_error_code();
     tn_status e = TN_OK;
@@ -198,8 +209,9 @@ tn_status tn__d_softmax_backward(tn__backward *b)
 /* r = g - exp(y) sum(g): with respect to g: gg - sum(gg exp(y)); to y: -gg exp(y) sum(g) */
 tn_status tn__d_log_softmax_backward(tn__backward *b)
 {
+    const tn__softmax_params *a = b->node->params;
     tn_tensor *g = tn__saved_tensor(b, 0), *y = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0];
-    int64_t dim = b->node->attr->dim;
+    int64_t dim = a->dim;
     if (!y)
         return tn_error_code();
     tn_tensor *p = tn_exp(y);
@@ -223,7 +235,7 @@ tn_status tn__d_logsumexp(tn__backward *b)
 
 tn_status tn__d_nll_loss(tn__backward *b)
 {
-    const tn__attr *a = b->node->attr;
+    const tn__nll_params *a = b->node->params;
     tn_status e = TN_OK;
     tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
     int32_t n = b->node->n_in;
@@ -234,26 +246,27 @@ tn_status tn__d_nll_loss(tn__backward *b)
         return e;
     return give(b, 0,
                 tn__nll_loss_backward(b->g[0], target.v.t, weight.kind ? weight.v.t : TN_NONE, total.v.t,
-                                      input_shape(b, 0), a->reduction, a->value));
+                                      input_shape(b, 0), a->reduction, a->ignore_index));
 }
 
 /* Linear in g: the gradient is the loss's forward of gg. */
 tn_status tn__d_nll_loss_backward(tn__backward *b)
 {
-    const tn__attr *a = b->node->attr;
+    const tn__nll_params *a = b->node->params;
     tn_status e = TN_OK;
     tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
     if (e)
         return e;
     return give(b, 0,
                 tn_nll_loss(b->g[0], target.v.t, .weight = weight.kind ? weight.v.t : NULL, .reduction = a->reduction,
-                            .ignore_index = a->value));
+                            .ignore_index = a->ignore_index));
 }
 
 /* The gradient of a loss's elements: the reduction undone. */
 static tn_tensor *loss_gradient(const tn__backward *b, int64_t numel)
 {
-    return b->node->attr->reduction == TN_MEAN ? tn_div(b->g[0], (double)numel) : b->g[0];
+    const tn__mse_loss_params *p = b->node->params;
+    return p->reduction == TN_MEAN ? tn_div(b->g[0], (double)numel) : b->g[0];
 }
 
 static int64_t broadcast_numel(const tn_tensor *a, const tn_tensor *b)
@@ -318,6 +331,6 @@ tn_status tn__d_bce_with_logits(tn__backward *b)
 
 tn_status tn__d_dropout(tn__backward *b)
 {
-    const tn__attr *a = b->node->attr;
-    return give(b, 0, tn__dropout(b->g[0], a->x, a->seed, a->offset));
+    const tn__dropout_params *a = b->node->params;
+    return give(b, 0, tn__dropout(b->g[0], a->p, a->seed, a->offset));
 }

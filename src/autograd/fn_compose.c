@@ -383,9 +383,9 @@ tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *
     return NULL;
 }
 
-tn_tensor *tn__fn_mse_loss(const tn_scalar *in, const tn__attr *a)
+tn_tensor *tn__fn_mse_loss(const tn_scalar *in, tn__mse_loss_params *p)
 {
-    return tn__reduce_loss(tn_square(tn__floating_difference("mse", in[0].v.t, in[1].v.t)), a->reduction);
+    return tn__reduce_loss(tn_square(tn__floating_difference("mse", in[0].v.t, in[1].v.t)), p->reduction);
 }
 
 tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_options *o)
@@ -394,7 +394,7 @@ tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_opti
 }
 
 /* (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0)) */
-tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, const tn__attr *a)
+tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, tn__bce_with_logits_params *p)
 {
     tn_tensor *x = in[0].v.t, *y = in[1].v.t;
     if (!tn__same_shape(x->shape, x->ndim, y->shape, y->ndim))
@@ -413,7 +413,7 @@ tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, const tn
     tn_tensor *loss = tn_add(tn_mul(tn_sub(1, y), x), soft);
     if (in[2].kind)
         loss = tn_mul(loss, in[2]);
-    return tn__reduce_loss(loss ? tn_to(loss, .dtype = y->dtype) : NULL, a->reduction);
+    return tn__reduce_loss(loss ? tn_to(loss, .dtype = y->dtype) : NULL, p->reduction);
 }
 
 /* Targets are probabilities of x's shape. */
@@ -507,25 +507,24 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
 /* ---- reductions made of others ---- */
 
 /* m + log(sum(exp(x - m))), m the largest; where that is infinite it is left out, so that the sum says so itself */
-tn_tensor *tn__fn_logsumexp(const tn_scalar *in, const tn__attr *a)
+tn_tensor *tn__fn_logsumexp(const tn_scalar *in, tn__logsumexp_params *p)
 {
     tn_tensor *x = in[0].v.t;
     /* the node keeps wrapped dimensions, as other reductions' do */
-    tn__call c = {.op = TN__OP_logsumexp, .attr = (tn__attr *)(uintptr_t)a};
     uint32_t mask;
-    if (tn__infer_dims(&c, x->ndim, &mask))
+    if (tn__infer_dims(&p->dim, x->ndim, &mask))
         return NULL;
     if (!tn__dtype_is_float(x->dtype))
         x = tn_to(x, .dtype = tn__default_dtype());
-    const tn_dims dims = {a->n_dims, a->dims};
+    const tn_dims dims = {p->dim.n, p->dim.d};
     if (x && x->ndim == 0)
         return tn_clone(x);
     if (x && x->numel == 0)
-        return tn_log(tn_sum(tn_exp(x), .dim = dims, .keepdim = a->keepdim));
+        return tn_log(tn_sum(tn_exp(x), .dim = dims, .keepdim = p->keepdim));
     tn_tensor *m = tn_amax(x, .dim = dims, .keepdim = true);
     m = tn_where(tn_isinf(m), 0, m);
-    tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dim = dims, .keepdim = a->keepdim);
-    return tn_add(tn_log(sum), a->keepdim ? m : tn_squeeze(m, .dim = dims));
+    tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dim = dims, .keepdim = p->keepdim);
+    return tn_add(tn_log(sum), p->keepdim ? m : tn_squeeze(m, .dim = dims));
 }
 
 /* Scales down, in place, the rows that index names and whose norm exceeds max_norm. */

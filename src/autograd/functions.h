@@ -1,4 +1,4 @@
-/* autograd/functions.h: what functions composed of operations share, and the helpers that ops.def's derivatives name. */
+/* autograd/functions.h: what functions composed of operations share, and the helpers that the list's derivatives name. */
 #ifndef TENON_AUTOGRAD_FUNCTIONS_H
 #define TENON_AUTOGRAD_FUNCTIONS_H
 

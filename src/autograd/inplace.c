@@ -47,8 +47,8 @@ static tn_status multi_view(const tn_tensor *t, const char *what_happened, const
     if (node && node->cls == &tn__node_class) {
         const tn__node *n = (const tn__node *)node;
         tn__node_text text = tn__node_name(n);
-        if (n->op == TN__OP__split || n->op == TN__OP__unbind)
-            piece = n->op == TN__OP__split ? n->attr->n : n->attr->start;
+        if (n->op < TN__OPS && tn__ops[n->op].piece_at)
+            memcpy(&piece, (const char *)n->params + tn__ops[n->op].piece_at - 1, sizeof piece);
         else
             piece = t->node_output;
         char *cut = NULL; /* the last one: a Function may be called BackwardHook */
@@ -96,19 +96,19 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
 }
 
 /* Geometry of a view in its base: dims and strides of the view, start relative to the base's first element. */
-static void view_geometry(tn__attr *a, const tn_tensor *v)
+static void view_geometry(tn__as_strided_params *p, const tn_tensor *v)
 {
     const tn_tensor *base = v->base;
-    memset(a, 0, sizeof *a);
-    a->n_dims = a->n_strides = v->ndim;
+    memset(p, 0, sizeof *p);
+    p->size.n = p->stride.n = v->ndim;
     for (int32_t d = 0; d < v->ndim; d++) {
-        a->dims[d] = v->shape[d];
-        a->strides[d] = v->stride[d];
+        p->size.d[d] = v->shape[d];
+        p->stride.d[d] = v->stride[d];
     }
-    a->start = v->offset;
-    a->base_start = base->offset;
+    p->storage_offset = v->offset;
+    p->base_offset = base->offset;
     for (int32_t d = 0; d < base->ndim; d++)
-        a->base_strides[d] = base->stride[d];
+        p->base_stride.d[d] = base->stride[d];
 }
 
 static tn__edge edge_of(tn_tensor *t)
@@ -182,12 +182,12 @@ static tn_status check_refresh(const tn_tensor *v)
 /* A view whose base was written to since (through whatever alias): its history is now 'that part of the base'. */
 static tn_status make_history(tn_tensor *v, tn__object **old)
 {
-    tn__attr a;
+    tn__as_strided_params p;
     tn_status e = check_refresh(v);
     if (e)
         return e;
-    view_geometry(&a, v);
-    tn__node *n = tn__node_new(TN__OP_as_strided, 1, 1, &a);
+    view_geometry(&p, v);
+    tn__node *n = tn__node_new(TN__OP_as_strided, 1, 1, &p);
     if (!n)
         return TN_ENOMEM;
     n->derive = tn__d_as_strided;
@@ -224,9 +224,9 @@ static tn_status derive_slices(tn__backward *b);
 
 tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node)
 {
-    tn__attr a;
-    view_geometry(&a, t);
-    tn__node *s = tn__node_new(TN__OP_as_strided, node->n_in, 1, &a);
+    tn__as_strided_params p;
+    view_geometry(&p, t);
+    tn__node *s = tn__node_new(TN__OP_as_strided, node->n_in, 1, &p);
     if (!s)
         return NULL;
     s->name = "CopySlices";
@@ -292,18 +292,18 @@ tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view)
 static tn_status derive_slices(tn__backward *b)
 {
     tn__node *s = b->node, *inner = s->inner;
-    const tn__attr *a = s->attr;
-    const tn_dims dims = {a->n_dims, a->dims}, strides = {a->n_dims, a->strides},
-                  base = {s->in[0].ndim, a->base_strides};
+    const tn__as_strided_params *p = s->params;
+    const tn_dims dims = {p->size.n, p->size.d}, strides = {p->size.n, p->stride.d},
+                  base = {s->in[0].ndim, p->base_stride.d};
     tn_tensor *g = b->g[0];
     if (!g)
         return TN_OK;
     if (s->freed)
         return tn__freed();
-    tn_tensor *whole = tn__same_shape(g->stride, g->ndim, a->base_strides, g->ndim) ? g : tn__restride(g, base);
+    tn_tensor *whole = tn__same_shape(g->stride, g->ndim, p->base_stride.d, g->ndim) ? g : tn__restride(g, base);
     if (!whole)
         return tn_error_code();
-    int64_t start = a->start - a->base_start;
+    int64_t start = p->storage_offset - p->base_offset;
     tn_tensor *part = tn_as_strided(whole, dims, strides, whole->offset + start);
     bool need[TN__MAX_IN] = {false};
     for (int32_t i = 0; i < s->n_in && i < TN__MAX_IN; i++)
@@ -318,7 +318,7 @@ static tn_status derive_slices(tn__backward *b)
     if (!need[0])
         return TN_OK;
     tn_tensor *first = grad[0];
-    if (first && !tn__same_shape(first->shape, first->ndim, a->dims, a->n_dims)) /* an operand that was broadcast */
+    if (first && !tn__same_shape(first->shape, first->ndim, p->size.d, p->size.n)) /* an operand that was broadcast */
         first = tn_expand(first, dims);
     if (grad[0] && !first)
         return tn_error_code();

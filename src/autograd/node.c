@@ -60,13 +60,13 @@ static uint64_t next_seq(void)
     return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed);
 }
 
-static inline tn__node *make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+static inline tn__node *make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const void *params)
 {
     const size_t head = aligned(sizeof(tn__node)), edges = sizeof(tn__edge) * (size_t)(n_in + n_more);
     const size_t kept = sizeof(_Atomic(tn_tensor *)) * (size_t)n_out;
     const size_t metas = sizeof(tn__meta) * (size_t)(n_in + n_out);
     const size_t saves = sizeof(tn__saved) * (size_t)(n_in + n_out + n_more);
-    const size_t bytes = head + edges + kept + metas + saves + (attr ? sizeof *attr : 0);
+    const size_t bytes = head + edges + kept + metas + saves + (params ? tn__ops[op].params : 0);
     char *p = tn__block_get(bytes);
     if (!p) {
         tn__error_memory("recording an operation", bytes);
@@ -89,21 +89,19 @@ static inline tn__node *make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t 
     n->saved = (tn__saved *)(void *)(p + head + edges + kept + metas);
     memset(n->edge, 0, edges + kept);
     memset(n->saved, 0, saves);
-    if (attr) {
-        n->attr = (tn__attr *)(void *)(p + head + edges + kept + metas + saves);
-        *n->attr = *attr;
-    }
+    if (params)
+        n->params = memcpy(p + head + edges + kept + metas + saves, params, tn__ops[op].params);
     return n;
 }
 
-tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr)
+tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const void *params)
 {
-    return make(op, n_in, n_out, 0, attr);
+    return make(op, n_in, n_out, 0, params);
 }
 
-tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr)
+tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const void *params)
 {
-    return make(op, n_in, n_out, n_more, attr);
+    return make(op, n_in, n_out, n_more, params);
 }
 
 static void describe(tn__meta *m, const tn_tensor *t)

@@ -64,7 +64,7 @@ struct tn__node {
     tn__edge *edge;                 /* [n_in], then [n_more]: the history of what else is saved */
     tn__meta *in, *out;             /* [n_in], [n_out] */
     tn__saved *saved;               /* [n_in] inputs, then [n_out] outputs, then [n_more] others */
-    tn__attr *attr;                 /* NULL where the row takes none */
+    const void *params;             /* a copy of the row's own struct; NULL where it has none */
     _Atomic(tn_tensor *) *retained; /* [n_out] that keep their gradient: not owned, they deregister */
     _Atomic(tn__watch *) watch;     /* [n_out] hooks; NULL: nobody ever had one. Owned */
     tn__stream *stream; /* on which it ran, of the device of its outputs; NULL where work is not queued. Retained */
@@ -75,10 +75,10 @@ struct tn__node {
 
 extern const tn__class tn__node_class;
 
-/* A node with room for n_in inputs and n_out outputs and, if attr is not NULL, a copy of it. NULL, with TN_ENOMEM set. */
-tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const tn__attr *attr);
+/* A node with room for n_in inputs and n_out outputs and, if params is not NULL, a copy of the row's parameters. NULL, with TN_ENOMEM set. */
+tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const void *params);
 /* The same with room for n_more saved tensors that are neither. */
-tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const tn__attr *attr);
+tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const void *params);
 
 /* Numbers of nodes begin above those of accumulators, whose turn comes when all else is done. */
 #define TN__FIRST_SEQ (UINT64_C(1) << 40)

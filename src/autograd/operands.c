@@ -8,46 +8,34 @@
 
 /* ---- operands apart ---- */
 
-/* The name of input i in a row's signature: its i-th parameter that is a tensor or a number. Lists name all of theirs. */
-static void parameter_name(const char *signature, int32_t i, char *out, size_t size)
-{
-    const char *p = signature;
-    while (*p) {
-        p += strspn(p, " ,|");
-        char type = *p;
-        size_t n = strcspn(p, ",|");
-        bool is_input = type && strchr("TQNL", type);
-        if (is_input && (i-- == 0 || type == 'L')) {
-            size_t from = strspn(p + 1, " ") + 1;
-            snprintf(out, size, "%.*s", (int)strcspn(p + from, " ,|="), p + from);
-            return;
-        }
-        p += n;
-    }
-    snprintf(out, size, "tensor");
-}
-
 /* PyTorch's names: of a function and of its argument. */
 typedef struct torch_name {
-    char method[48], argument[32];
+    tn__torch_text method;
+    char argument[32];
 } torch_name;
+
+tn__torch_text tn__torch_name(const tn__call *c)
+{
+    tn__torch_text t;
+    const char *name = tn__op_name(c->op);
+    if (c->op == TN__OP_linear)
+        name = c->n_in > 2 && tn__operand(&c->in[2]) ? "addmm" : "mm";
+    else if (c->op == TN__OP__embedding)
+        name = "_index_select";
+    else if (c->op == TN__OP_nll_loss)
+        name = "nll_loss_forward";
+    snprintf(t.s, sizeof t.s, "%s", name);
+    return t;
+}
 
 static torch_name torch_name_of(const tn__call *c, int32_t i)
 {
     static const char *const of_linear[] = {"mat1", "mat2", "self"};
-    torch_name n;
-    const char *method = tn__op_name(c->op);
-    if (c->op == TN__OP_linear)
-        method = c->n_in > 2 && tn__operand(&c->in[2]) ? "addmm" : "mm";
-    else if (c->op == TN__OP__embedding)
-        method = "_index_select";
-    else if (c->op == TN__OP_nll_loss)
-        method = "nll_loss_forward";
-    snprintf(n.method, sizeof n.method, "%s", method);
+    torch_name n = {.method = tn__torch_name(c)};
     if (c->op == TN__OP_linear && i < 3)
-        snprintf(n.argument, sizeof n.argument, "%s", i == 0 && strcmp(method, "mm") == 0 ? "self" : of_linear[i]);
-    else if (tn__ops[c->op].signature)
-        parameter_name(tn__ops[c->op].signature, i, n.argument, sizeof n.argument);
+        snprintf(n.argument, sizeof n.argument, "%s", i == 0 && !strcmp(n.method.s, "mm") ? "self" : of_linear[i]);
+    else
+        snprintf(n.argument, sizeof n.argument, "%s", tn__ops[c->op].input[tn__ops[c->op].listed ? 0 : i]);
     if (c->op != TN__OP_linear && i == 0)
         snprintf(n.argument, sizeof n.argument, "self");
     return n;
@@ -102,7 +90,7 @@ static tn_status apart(const tn__call *c, int32_t a, int32_t b)
         const torch_name n = torch_name_of(c, b);
         if (c->in[a].v.t->device.type == TN_DEVICE_CUDA || c->in[b].v.t->device.type == TN_DEVICE_CUDA)
             snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_CUDA_%s)",
-                     n.argument, n.method);
+                     n.argument, n.method.s);
     } else if (c->in[a].v.t->device.type == TN_DEVICE_CPU) { /* elementwise: what is not on the cpu is named first */
         int32_t t = a;
         a = b;
@@ -181,8 +169,8 @@ tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
                          tn__operands_str(c->in, c->n_in).s);
     if (lead >= 0)
         c->device = c->in[lead].v.t->device;
-    if (crosses && c->attr->device.type)
-        c->device = c->attr->device;
+    if (crosses && ((const tn__copy_params *)c->params)->device.type)
+        c->device = ((const tn__copy_params *)c->params)->device;
     return TN_LIKELY(!atomic_load_explicit(&tn__resets, memory_order_relaxed)) ? TN_OK : check_void(c);
 }
 

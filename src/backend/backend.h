@@ -21,7 +21,7 @@ typedef struct tn__launch {
     const tn__view *in;
     const tn_scalar *operand; /* for inputs that are numbers */
     tn__view out[TN__MAX_OUT];
-    const tn__attr *attr;
+    const void *params; /* the row's own struct (op/list.h) */
 } tn__launch;
 
 typedef tn_status (*tn__kernel)(const tn__launch *l);

@@ -22,8 +22,9 @@ static void set_bias(tn__product *s, const tn__view *v)
 }
 
 /* Fractions of integers' factors are dropped, as PyTorch does. */
-static void set_factors(tn__product *s, const tn_scalar *beta, const tn_scalar *alpha, bool whole)
+static void set_factors(tn__product *s, const tn__addmm_params *p, bool whole)
 {
+    const tn_scalar *beta = &p->beta, *alpha = &p->alpha;
     if (beta->kind) {
         s->whole_beta = tn__scalar_int(beta);
         s->beta = whole ? (double)s->whole_beta : tn__scalar_double(beta);
@@ -68,7 +69,7 @@ tn__product tn__product_of(const tn__launch *l)
         set_a(&s, &in[1], 0, 1);
         set_b(&s, &in[2], 0, 1);
         set_bias(&s, &in[0]);
-        set_factors(&s, &l->attr->value, &l->attr->value2, !tn__dtype_is_float(out->dtype));
+        set_factors(&s, l->params, !tn__dtype_is_float(out->dtype));
         break;
     case TN__OP_mv:
         s.m = in[0].shape[0], s.k = in[0].shape[1];

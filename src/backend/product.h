@@ -1,4 +1,4 @@
-/* backend/product.h: what a row of ops.def with the kernel 'gemm' computes, as one or more matrix products: the same for
+/* backend/product.h: what a row of the list with the kernel 'gemm' computes, as one or more matrix products: the same for
  * every backend. */
 #ifndef TENON_BACKEND_PRODUCT_H
 #define TENON_BACKEND_PRODUCT_H

@@ -1,4 +1,4 @@
-/* op/element.h: the vocabulary of ops.def's expressions, for one compute type. One text for the CPU's loops and for the
+/* op/element.h: the vocabulary of the list's expressions, for one compute type. One text for the CPU's loops and for the
  * GPU dialect (it is embedded there), so it uses only what C, CUDA C and OpenCL C share.
  *
  * Before reading it, define:

@@ -56,14 +56,15 @@ void tn__layout_of_operands(const tn__call *c, tn__spec *s);
 /* The element furthest from the first, in elements of memory, where there is one; strides are not negative. */
 int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);
 
-/* Wraps attr->dim for a tensor of ndim dimensions. */
-TN_MUST_USE tn_status tn__infer_dim(tn__call *c, int32_t ndim);
+/* Wraps *dim for a tensor of ndim dimensions. */
+TN_MUST_USE tn_status tn__infer_dim(int64_t *dim, int32_t ndim);
 
-/* Wraps attr->dims, refuses repeats. Bit d of *mask: dimension d is named (all, where none was). What is left in
- * attr->dims are dimensions that the tensor has; attr->has_dims: whether some were named. */
+/* Wraps dims, refuses repeats. Bit d of *mask: dimension d is named (all, where none was). What is left in dims are
+ * dimensions that the tensor has; dims->given: whether some were named. */
+TN_MUST_USE tn_status tn__infer_dims(tn__dims *dims, int32_t ndim, uint32_t *mask);
+
 /* Can x be shown in that shape, by repeating what has size 1? */
 TN_MUST_USE tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n);
-TN_MUST_USE tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask);
 
 /* An index tensor must be int64 (or int32 where allowed). */
 TN_MUST_USE tn_status tn__infer_index(const tn__call *c, const tn_tensor *index);

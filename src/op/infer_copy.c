@@ -11,9 +11,10 @@ tn_status tn__infer_clone(tn__call *c)
 
 tn_status tn__infer_to_copy(tn__call *c)
 {
+    const tn__copy_params *p = c->params;
     tn_status e = tn__infer_clone(c);
-    if (c->attr->dtype)
-        c->spec[0].dtype = c->attr->dtype;
+    if (p->dtype)
+        c->spec[0].dtype = p->dtype;
     return e;
 }
 
@@ -56,45 +57,47 @@ tn_status tn__infer_fill(tn__call *c)
 
 tn_status tn__infer_tril(tn__call *c)
 {
+    tn__triangle_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     if (x->ndim < 2)
         return tn__error(TN_EINVAL, "%s: input tensor must have at least 2 dimensions", tn__op_name(c->op));
     int64_t rows = x->shape[x->ndim - 2], cols = x->shape[x->ndim - 1];
-    c->attr->n = TN_MAX(TN_MIN(c->attr->n, cols), -rows); /* further diagonals are outside all the same */
+    p->diagonal = TN_MAX(TN_MIN(p->diagonal, cols), -rows); /* further diagonals are outside all the same */
     return tn__infer_same1(c);
 }
 
 tn_status tn__infer_flip(tn__call *c)
 {
+    tn__flip_params *p = c->params;
     uint32_t mask;
-    tn_status e = tn__infer_dims(c, tn__in(c, 0)->ndim, &mask);
-    if (!c->attr->has_dims)
-        c->attr->n_dims = 0; /* no dimension named: nothing is flipped */
+    tn_status e = tn__infer_dims(&p->dims, tn__in(c, 0)->ndim, &mask);
+    if (!p->dims.given)
+        p->dims.n = 0; /* no dimension named: nothing is flipped */
     return e ? e : tn__infer_clone(c);
 }
 
 tn_status tn__infer_random(tn__call *c)
 {
+    tn__random_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
-    const tn__attr *a = c->attr;
     bool whole = c->op == TN__OP__randint || c->op == TN__OP__randperm;
     const bool uniform = c->op == TN__OP_uniform_;
     if (!whole && !tn__dtype_is_float(x->dtype) && (uniform || x->numel)) /* of no elements PyTorch asks no kernel */
         return tn__no_dtype(uniform ? "check_uniform_bounds" : tn__op_name(c->op), x->dtype);
-    if (uniform && !(a->x <= a->y))
-        return tn__error(TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", a->x,
-                         a->y);
-    if (c->op == TN__OP_normal_ && !(a->y >= 0))
-        return tn__error(TN_EINVAL, "normal expects std >= 0.0, but found std %g", a->y);
-    if (c->op == TN__OP__randint && a->start >= a->end)
+    if (uniform && !(p->from <= p->to))
+        return tn__error(TN_EINVAL, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
+                         p->from, p->to);
+    if (c->op == TN__OP_normal_ && !(p->std >= 0))
+        return tn__error(TN_EINVAL, "normal expects std >= 0.0, but found std %g", p->std);
+    if (c->op == TN__OP__randint && p->low >= p->high)
         return tn__error(TN_EINVAL, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
-                         (long long)a->start, (long long)a->end);
+                         (long long)p->low, (long long)p->high);
     if (c->op == TN__OP__randperm && x->dtype == TN_BOOL)
         return tn__no_dtype("randperm", TN_BOOL);
     int64_t per_block = whole || x->dtype == TN_F64 ? 2 : 4; /* numbers that one Philox block gives */
     tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, per_block));
-    c->attr->seed = (int64_t)r.seed;
-    c->attr->offset = (int64_t)r.offset;
+    p->seed = (int64_t)r.seed;
+    p->offset = (int64_t)r.offset;
     return tn__infer_inplace(c);
 }
 
@@ -120,8 +123,8 @@ static tn_status check_step(const tn__call *c, const tn_tensor *p)
                          "%s: a parameter that was computed has no step that could be recorded: detach() it, "
                          "or switch recording off",
                          tn__op_name(c->op));
-    if (c->op == TN__OP_adam_step_ && c->attr->step < 1)
-        return tn__error(TN_EVALUE, "adam_step_: steps are counted from 1, got %lld", (long long)c->attr->step);
+    if (c->op == TN__OP_adam_step_ && ((const tn__adam_params *)c->params)->step < 1)
+        return tn__error(TN_EVALUE, "adam_step_: steps are counted from 1, got %lld", (long long)((const tn__adam_params *)c->params)->step);
     return TN_OK;
 }
 

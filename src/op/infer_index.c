@@ -40,6 +40,7 @@ static tn_dtype list_dtype(const tn__call *c)
 
 tn_status tn__infer_cat(tn__call *c)
 {
+    tn__join_params *p = c->params;
     tn_status e = check_list(c);
     if (e)
         return e;
@@ -51,8 +52,8 @@ tn_status tn__infer_cat(tn__call *c)
             first = tn__in(c, i);
     }
     if (is_blank(first)) /* all of them are: they join along any dimension */
-        c->attr->dim = 0;
-    else if ((e = tn__infer_dim(c, first->ndim)))
+        p->dim = 0;
+    else if ((e = tn__infer_dim(&p->dim, first->ndim)))
         return e;
     tn__spec *s = &c->spec[0];
     tn__spec_set(s, list_dtype(c), first->shape, first->ndim);
@@ -65,28 +66,29 @@ tn_status tn__infer_cat(tn__call *c)
             return tn__error(TN_EINVAL, "Tensors must have same number of dimensions: got %d and %d", (int)first->ndim,
                              (int)t->ndim);
         for (int32_t d = 0; d < t->ndim; d++)
-            if (d != c->attr->dim && t->shape[d] != first->shape[d])
+            if (d != p->dim && t->shape[d] != first->shape[d])
                 return tn__error(TN_EINVAL,
                                  "Sizes of tensors must match except in dimension %d. Expected size %lld but "
                                  "got size %lld for tensor number %d in the list.",
-                                 (int)c->attr->dim, (long long)first->shape[d], (long long)t->shape[d], (int)i);
-        if (__builtin_add_overflow(total, t->shape[c->attr->dim], &total))
+                                 (int)p->dim, (long long)first->shape[d], (long long)t->shape[d], (int)i);
+        if (__builtin_add_overflow(total, t->shape[p->dim], &total))
             return tn__error(TN_EINVAL, "cat: the sizes along dimension %d add up to more than an index can count",
-                             (int)c->attr->dim);
+                             (int)p->dim);
     }
-    s->shape[c->attr->dim] = total;
+    s->shape[p->dim] = total;
     return tn__infer_one(c);
 }
 
 tn_status tn__infer_stack(tn__call *c)
 {
+    tn__join_params *p = c->params;
     tn_status e = check_list(c);
     if (e)
         return e;
     const tn_tensor *first = tn__in(c, 0);
     if (first->ndim == TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "stack: the result would have more than %d dimensions", TN_MAX_DIMS);
-    if ((e = tn__infer_dim(c, first->ndim + 1)))
+    if ((e = tn__infer_dim(&p->dim, first->ndim + 1)))
         return e;
     tn__spec *s = &c->spec[0];
     s->dtype = list_dtype(c);
@@ -101,7 +103,7 @@ tn_status tn__infer_stack(tn__call *c)
                              tn__shape_str(first->shape, first->ndim).s, tn__shape_str(t->shape, t->ndim).s, (int)i);
     }
     for (int32_t d = 0; d < s->ndim; d++)
-        s->shape[d] = d == c->attr->dim ? c->n_in : first->shape[d - (d > c->attr->dim)];
+        s->shape[d] = d == p->dim ? c->n_in : first->shape[d - (d > p->dim)];
     return tn__infer_one(c);
 }
 
@@ -117,28 +119,30 @@ static int64_t size_of(const tn_tensor *t, int32_t d)
 
 tn_status tn__infer_gather(tn__call *c)
 {
+    tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
     tn_status e = index->numel ? tn__infer_index(c, index) : TN_OK; /* an empty index fits everything, as in PyTorch */
-    if (e || (e = tn__infer_dim(c, x->ndim)))
+    if (e || (e = tn__infer_dim(&p->dim, x->ndim)))
         return e;
     if (index->numel && dims_or_one(x) != dims_or_one(index))
         return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as input tensor");
     for (int32_t d = 0; index->numel && d < x->ndim; d++)
-        if (d != c->attr->dim && size_of(index, d) > x->shape[d])
+        if (d != p->dim && size_of(index, d) > x->shape[d])
             return tn__error(TN_EINVAL,
                              "Size does not match at dimension %d expected index %s to be no larger than "
                              "self %s apart from dimension %d",
                              (int)d, tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
-                             (int)c->attr->dim);
+                             (int)p->dim);
     tn__spec_set(&c->spec[0], x->dtype, index->shape, index->ndim);
     return tn__infer_one(c);
 }
 
 tn_status tn__infer_scatter(tn__call *c)
 {
+    tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__operand(&c->in[2]);
     tn_status e = index->numel ? tn__infer_index(c, index) : TN_OK;
-    if (e || (e = tn__infer_dim(c, x->ndim)))
+    if (e || (e = tn__infer_dim(&p->dim, x->ndim)))
         return e;
     if (src && src->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
@@ -149,12 +153,12 @@ tn_status tn__infer_scatter(tn__call *c)
             return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as %s tensor",
                              dims_or_one(x) != dims_or_one(index) ? "self" : "src");
         for (int32_t d = 0; d < dims_or_one(index); d++)
-            if ((d != c->attr->dim && size_of(index, d) > size_of(x, d)) ||
+            if ((d != p->dim && size_of(index, d) > size_of(x, d)) ||
                 (src && size_of(index, d) > size_of(src, d)))
                 return tn__error(TN_EINVAL,
                                  "Expected index %s to be no larger than self %s apart from dimension %d%s%s",
                                  tn__shape_str(index->shape, index->ndim).s, tn__shape_str(x->shape, x->ndim).s,
-                                 (int)c->attr->dim, src ? " and to be no larger size than src " : "",
+                                 (int)p->dim, src ? " and to be no larger size than src " : "",
                                  src ? tn__shape_str(src->shape, src->ndim).s : "");
     }
     c->variant = src != NULL;
@@ -164,8 +168,9 @@ tn_status tn__infer_scatter(tn__call *c)
 
 tn_status tn__infer_index_select(tn__call *c)
 {
+    tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
-    tn_status e = tn__infer_dim(c, x->ndim);
+    tn_status e = tn__infer_dim(&p->dim, x->ndim);
     if (e || (e = tn__infer_index(c, index)))
         return e;
     if (index->ndim > 1)
@@ -175,7 +180,7 @@ tn_status tn__infer_index_select(tn__call *c)
                          (long long)index->numel);
     tn__spec_like(&c->spec[0], x);
     if (x->ndim)
-        c->spec[0].shape[c->attr->dim] = index->numel;
+        c->spec[0].shape[p->dim] = index->numel;
     return tn__infer_one(c);
 }
 
@@ -271,9 +276,10 @@ static tn_status check_copied(const tn_tensor *x, const tn_tensor *index, const 
 
 tn_status tn__infer_index_add(tn__call *c)
 {
+    tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__in(c, 2);
-    tn_status e = tn__infer_dim(c, x->ndim);
-    if (e || (e = (c->op == TN__OP_index_add ? check_added : check_copied)(x, index, src, c->attr->dim)))
+    tn_status e = tn__infer_dim(&p->dim, x->ndim);
+    if (e || (e = (c->op == TN__OP_index_add ? check_added : check_copied)(x, index, src, p->dim)))
         return e;
     tn__spec_like(&c->spec[0], x);
     return tn__infer_one(c);
@@ -290,13 +296,15 @@ tn_status tn__infer_fold_index(tn__call *c)
 /* One row for each dimension, so that each dimension's places lie together: tn_nonzero shows it the other way round. */
 tn_status tn__infer_nonzero(tn__call *c)
 {
-    const int64_t shape[] = {tn__in(c, 0)->ndim, c->attr->n};
+    const tn__nonzero_params *p = c->params;
+    const int64_t shape[] = {tn__in(c, 0)->ndim, p->n};
     tn__spec_set(&c->spec[0], TN_I64, shape, 2);
     return tn__infer_one(c);
 }
 
 tn_status tn__infer_embedding(tn__call *c)
 {
+    tn__along_params *p = c->params;
     const tn_tensor *weight = tn__in(c, 0), *index = tn__in(c, 1);
     tn_status e = tn__infer_index(c, index);
     if (e)
@@ -305,30 +313,31 @@ tn_status tn__infer_embedding(tn__call *c)
         return tn__error(TN_EINVAL, "'weight' must be 2-D");
     if (index->ndim + 1 > TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "embedding: the result would have more than %d dimensions", TN_MAX_DIMS);
-    if (c->attr->value.kind) {
-        int64_t pad = tn__scalar_int(&c->attr->value);
+    if (p->padding_idx.kind) {
+        int64_t pad = tn__scalar_int(&p->padding_idx);
         if (pad < -weight->shape[0] || pad >= weight->shape[0])
             return tn__error(TN_EINVAL, "Padding_idx must be within num_embeddings");
-        c->attr->value = tn_scalar_i(pad < 0 ? pad + weight->shape[0] : pad);
+        p->padding_idx = tn_scalar_i(pad < 0 ? pad + weight->shape[0] : pad);
     }
     tn__spec_set(&c->spec[0], weight->dtype, index->shape, index->ndim);
     c->spec[0].shape[c->spec[0].ndim++] = weight->shape[1];
-    c->attr->dim = 0;
+    p->dim = 0;
     return tn__infer_one(c);
 }
 
 tn_status tn__infer_one_hot(tn__call *c)
 {
+    const tn__one_hot_params *p = c->params;
     const tn_tensor *index = tn__in(c, 0);
     if (index->dtype != TN_I64)
         return tn__error(TN_EDTYPE, "one_hot is only applicable to index tensor of type LongTensor.");
     if (index->ndim == TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "one_hot: the result would have more than %d dimensions", TN_MAX_DIMS);
-    if (c->attr->n <= 0)
+    if (p->num_classes <= 0)
         return tn__error(TN_EINVAL, index->numel ? "num_classes should be positive"
                                                  : "Can not infer total number of classes from empty tensor.");
     tn__spec_set(&c->spec[0], TN_I64, index->shape, index->ndim);
-    c->spec[0].shape[c->spec[0].ndim++] = c->attr->n;
+    c->spec[0].shape[c->spec[0].ndim++] = p->num_classes;
     return tn__infer_one(c);
 }
 
@@ -392,11 +401,12 @@ static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_t
 
 tn_status tn__infer_nll_loss(tn__call *c)
 {
+    const tn__nll_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *target = tn__in(c, 1);
     tn_status e = check_classes(c, x, target, tn__in_or_null(c, 2));
     if (e)
         return e;
-    bool each = c->attr->reduction == TN_NO_REDUCTION;
+    bool each = p->reduction == TN_NO_REDUCTION;
     tn__spec_set(&c->spec[0], x->dtype, target->shape, each ? target->ndim : 0);
     tn__spec_set(&c->spec[1], x->dtype, NULL, 0);
     (void)tn__infer_one(c);
@@ -406,6 +416,7 @@ tn_status tn__infer_nll_loss(tn__call *c)
 
 tn_status tn__infer_nll_loss_backward(tn__call *c)
 {
-    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, c->attr->dims, c->attr->n_dims);
+    const tn__nll_params *p = c->params;
+    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, p->shape.d, p->shape.n);
     return tn__infer_one(c);
 }

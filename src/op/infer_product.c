@@ -95,6 +95,7 @@ tn_status tn__infer_bmm(tn__call *c)
 
 tn_status tn__infer_addmm(tn__call *c)
 {
+    tn__addmm_params *p = c->params;
     const tn_tensor *bias = tn__in(c, 0), *a = tn__in(c, 1), *b = tn__in(c, 2);
     tn_status e = check_matrices("addmm", a, b);
     if (!e && bias->dtype != b->dtype)
@@ -104,7 +105,7 @@ tn_status tn__infer_addmm(tn__call *c)
         return e;
     const bool whole = !tn__dtype_is_float(a->dtype);
     const tn_dtype between = whole ? a->dtype : tn__dtypes[a->dtype].compute;
-    const tn_scalar *beta = &c->attr->value, *alpha = &c->attr->value2;
+    const tn_scalar *beta = &p->beta, *alpha = &p->alpha;
     if (whole && ((e = tn__number_check(beta, between)) || (e = tn__number_check(alpha, between))))
         return e;
     const int64_t shape[2] = {a->shape[0], b->shape[1]};

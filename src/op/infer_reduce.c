@@ -2,46 +2,46 @@
 #include "op/infer.h"
 #include <stdio.h>
 
-tn_status tn__infer_dim(tn__call *c, int32_t ndim)
+tn_status tn__infer_dim(int64_t *dim, int32_t ndim)
 {
     int32_t d;
-    tn_status e = tn__wrap_dim(c->attr->dim, ndim, &d);
-    c->attr->dim = d;
+    tn_status e = tn__wrap_dim(*dim, ndim, &d);
+    *dim = d;
     return e;
 }
 
-tn_status tn__infer_dims(tn__call *c, int32_t ndim, uint32_t *mask)
+tn_status tn__infer_dims(tn__dims *dims, int32_t ndim, uint32_t *mask)
 {
-    tn__attr *a = c->attr;
     *mask = 0;
-    for (int32_t i = 0; i < a->n_dims; i++) {
+    for (int32_t i = 0; i < dims->n; i++) {
         int32_t d;
-        tn_status e = tn__wrap_dim(a->dims[i], ndim, &d);
+        tn_status e = tn__wrap_dim(dims->d[i], ndim, &d);
         if (e)
             return e;
         if (*mask & 1U << d)
             return tn__error(TN_EINVAL, "dim %d appears multiple times in the list of dims", (int)d);
         *mask |= 1U << d;
-        a->dims[i] = d;
+        dims->d[i] = d;
     }
-    a->has_dims = a->n_dims > 0;
+    dims->given = dims->n > 0;
     if (ndim == 0) /* 0 and -1 name a dimension that is not there: shapes and strides have no entry for it */
-        a->n_dims = 0;
-    if (a->has_dims)
+        dims->n = 0;
+    if (dims->given)
         return TN_OK;
     *mask = (1U << ndim) - 1;
-    a->n_dims = ndim;
+    dims->n = ndim;
     for (int32_t d = 0; d < ndim; d++)
-        a->dims[d] = d;
+        dims->d[d] = d;
     return TN_OK;
 }
 
 /* Result shape: the named dimensions gone, or 1 where keepdim. */
 static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_elements)
 {
+    tn__reduction_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     uint32_t mask;
-    tn_status e = tn__infer_dims(c, x->ndim, &mask);
+    tn_status e = tn__infer_dims(&p->dim, x->ndim, &mask);
     if (e)
         return e;
     s->dtype = dtype;
@@ -50,7 +50,7 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
     for (int32_t d = 0; d < x->ndim; d++) {
         bool named = mask >> d & 1;
         if (named && needs_elements && x->shape[d] == 0) {
-            if (!c->attr->has_dims)
+            if (!p->dim.given)
                 return tn__error(TN_EINVAL,
                                  "%s(): Expected reduction dim to be specified for input.numel() == 0. "
                                  "Specify the reduction dim with the 'dim' argument.",
@@ -60,10 +60,10 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
         }
         if (!named)
             s->shape[s->ndim++] = x->shape[d];
-        else if (c->attr->keepdim)
+        else if (p->keepdim)
             s->shape[s->ndim++] = 1;
     }
-    c->variant = c->attr->has_dims;
+    c->variant = p->dim.given;
     return TN_OK;
 }
 
@@ -75,41 +75,43 @@ static tn_status one_reduction(tn__call *c, tn_dtype dtype, bool needs_elements)
 
 static tn_status one_dim_at_most(const tn__call *c)
 {
-    if (c->attr->n_dims > 1)
+    const tn__reduction_params *p = c->params;
+    if (p->dim.n > 1)
         return tn__error(TN_EINVAL, "%s: takes one dimension, or none for all; got %d", tn__op_name(c->op),
-                         (int)c->attr->n_dims);
+                         (int)p->dim.n);
     return TN_OK;
 }
 
 /* The asked dtype; or the input's, integers and bool in int64. */
-static tn_dtype sum_dtype(const tn__call *c)
+static tn_dtype sum_dtype(const tn__call *c, tn_dtype asked)
 {
-    if (c->attr->dtype)
-        return c->attr->dtype;
     tn_dtype d = tn__in(c, 0)->dtype;
-    return tn__dtype_is_float(d) ? d : TN_I64;
+    return asked ? asked : tn__dtype_is_float(d) ? d : TN_I64;
 }
 
 tn_status tn__infer_sum(tn__call *c)
 {
-    return one_reduction(c, sum_dtype(c), false);
+    const tn__reduction_params *p = c->params;
+    return one_reduction(c, sum_dtype(c, p->dtype), false);
 }
 
 tn_status tn__infer_mean(tn__call *c)
 {
-    tn_dtype d = c->attr->dtype ? c->attr->dtype : tn__in(c, 0)->dtype;
+    const tn__reduction_params *p = c->params;
+    tn_dtype d = p->dtype ? p->dtype : tn__in(c, 0)->dtype;
     if (!tn__dtype_is_float(d))
         return tn__error(TN_EDTYPE,
                          "mean(): could not infer output dtype. %s dtype must be either a floating point or "
                          "complex dtype. Got: %s",
-                         c->attr->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
+                         p->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
     return one_reduction(c, d, false);
 }
 
 tn_status tn__infer_prod(tn__call *c)
 {
+    const tn__reduction_params *p = c->params;
     tn_status e = one_dim_at_most(c);
-    return e ? e : one_reduction(c, sum_dtype(c), false);
+    return e ? e : one_reduction(c, sum_dtype(c, p->dtype), false);
 }
 
 tn_status tn__infer_amax(tn__call *c)
@@ -139,10 +141,11 @@ tn_status tn__infer_argmax(tn__call *c)
 
 tn_status tn__infer_max(tn__call *c)
 {
+    const tn__reduction_params *p = c->params;
     tn_status e = one_dim_at_most(c);
     if (e || (e = one_reduction(c, tn__in(c, 0)->dtype, true)))
         return e;
-    if (c->attr->has_dims) {
+    if (p->dim.given) {
         c->spec[1] = c->spec[0];
         c->spec[1].dtype = TN_I64;
         c->n_out = 2;
@@ -175,9 +178,10 @@ tn_status tn__infer_sort(tn__call *c)
 
 tn_status tn__infer_cumsum(tn__call *c)
 {
-    tn_status e = tn__infer_dim(c, tn__in(c, 0)->ndim);
+    tn__cumsum_params *p = c->params;
+    tn_status e = tn__infer_dim(&p->dim, tn__in(c, 0)->ndim);
     tn__spec_like(&c->spec[0], tn__in(c, 0));
-    c->spec[0].dtype = sum_dtype(c);
+    c->spec[0].dtype = sum_dtype(c, p->dtype);
     if (!e && c->spec[0].dtype == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel)
         return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", TN_BOOL);
     return e ? e : tn__infer_one(c);
@@ -185,13 +189,14 @@ tn_status tn__infer_cumsum(tn__call *c)
 
 tn_status tn__infer_softmax(tn__call *c)
 {
+    tn__softmax_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
-    tn_dtype d = c->attr->dtype ? c->attr->dtype : x->dtype;
-    tn_status e = tn__infer_dim(c, x->ndim);
+    tn_dtype d = p->dtype ? p->dtype : x->dtype;
+    tn_status e = tn__infer_dim(&p->dim, x->ndim);
     if (!e && x->numel && !tn__dtype_is_float(d)) { /* of no elements PyTorch asks no kernel */
         char name[48];
         snprintf(name, sizeof name, "%s%s_kernel_impl", tn__op_name(c->op),
-                 c->attr->dim == x->ndim - 1 || !x->ndim ? "_lastdim" : "");
+                 p->dim == x->ndim - 1 || !x->ndim ? "_lastdim" : "");
         e = tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "host_softmax" : name, d);
     }
     tn__spec_like(&c->spec[0], x);

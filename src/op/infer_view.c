@@ -49,15 +49,16 @@ tn_status tn__infer_alias(tn__call *c)
 
 tn_status tn__infer_view(tn__call *c)
 {
+    const tn__view_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     tn__spec *s = show(c);
-    tn_status e = tn__shape_check("view", (tn_dims){c->attr->n_dims, c->attr->dims}, x->numel, s->shape);
+    tn_status e = tn__shape_check("view", (tn_dims){p->shape.n, p->shape.d}, x->numel, s->shape);
     if (e)
         return e;
-    s->ndim = c->attr->n_dims;
+    s->ndim = p->shape.n;
     if (tn__numel(s->shape, s->ndim) != x->numel)
         return tn__error(TN_EINVAL, "shape '%s' is invalid for input of size %lld",
-                         tn__shape_str(c->attr->dims, c->attr->n_dims).s, (long long)x->numel);
+                         tn__shape_str(p->shape.d, p->shape.n).s, (long long)x->numel);
     if (!tn__view_strides(x->shape, x->stride, x->ndim, s->shape, s->ndim, s->stride))
         return tn__error(TN_EINVAL, "view size is not compatible with input tensor's size and stride (at least one "
                                     "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
@@ -66,27 +67,28 @@ tn_status tn__infer_view(tn__call *c)
 
 tn_status tn__infer_permute(tn__call *c)
 {
+    tn__permute_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     tn__spec *s = show(c);
-    if (c->attr->n_dims != x->ndim)
+    if (p->dims.n != x->ndim)
         return tn__error(TN_EINVAL,
                          "permute: number of dimensions in the tensor input does not match the "
                          "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to "
                          "len(dims) = %d",
-                         (int)x->ndim, (int)c->attr->n_dims);
+                         (int)x->ndim, (int)p->dims.n);
     uint32_t mask = 0;
     tn_status e = TN_OK;
     for (int32_t i = 0; !e && i < x->ndim; i++) {
         int32_t d = 0;
-        e = tn__wrap_dim(c->attr->dims[i], x->ndim, &d);
+        e = tn__wrap_dim(p->dims.d[i], x->ndim, &d);
         if (!e && mask & 1U << d)
             e = tn__error(TN_EINVAL, "permute(): duplicate dims are not allowed.");
         mask |= 1U << d;
-        c->attr->dims[i] = d;
+        p->dims.d[i] = d;
     }
     for (int32_t d = 0; !e && d < x->ndim; d++) {
-        s->shape[d] = x->shape[c->attr->dims[d]];
-        s->stride[d] = x->stride[c->attr->dims[d]];
+        s->shape[d] = x->shape[p->dims.d[d]];
+        s->stride[d] = x->stride[p->dims.d[d]];
     }
     return e;
 }
@@ -102,13 +104,14 @@ static void swap_dims(tn__spec *s, int64_t a, int64_t b)
 
 tn_status tn__infer_transpose(tn__call *c)
 {
+    tn__transpose_params *p = c->params;
     tn__spec *s = show(c);
     int32_t a, b;
-    tn_status e = tn__wrap_dim(c->attr->dim, s->ndim, &a);
-    if (e || (e = tn__wrap_dim(c->attr->dim2, s->ndim, &b)))
+    tn_status e = tn__wrap_dim(p->dim0, s->ndim, &a);
+    if (e || (e = tn__wrap_dim(p->dim1, s->ndim, &b)))
         return e;
-    c->attr->dim = a;
-    c->attr->dim2 = b;
+    p->dim0 = a;
+    p->dim1 = b;
     if (s->ndim)
         swap_dims(s, a, b);
     return TN_OK;
@@ -154,15 +157,16 @@ tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n)
 
 tn_status tn__infer_expand(tn__call *c)
 {
+    const tn__expand_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     tn__spec *s = show(c);
-    int32_t n = c->attr->n_dims, lead = n - x->ndim;
-    tn_status e = tn__check_expand(x, c->attr->dims, n);
+    int32_t n = p->shape.n, lead = n - x->ndim;
+    tn_status e = tn__check_expand(x, p->shape.d, n);
     if (e)
         return e;
     s->ndim = n;
     for (int32_t d = n - 1; d >= 0; d--) {
-        const int64_t have = d < lead ? 1 : x->shape[d - lead], want = c->attr->dims[d] == -1 ? have : c->attr->dims[d];
+        const int64_t have = d < lead ? 1 : x->shape[d - lead], want = p->shape.d[d] == -1 ? have : p->shape.d[d];
         s->shape[d] = want;
         if (want != 1 && have == 1)
             s->stride[d] = 0;
@@ -180,14 +184,15 @@ tn_status tn__infer_expand(tn__call *c)
 
 tn_status tn__infer_squeeze(tn__call *c)
 {
+    tn__squeeze_params *p = c->params;
     tn__spec *s = show(c);
     uint32_t mask;
-    if (c->attr->has_dims && c->attr->n_dims == 0)
+    if (p->dim.given && p->dim.n == 0)
         return TN_OK; /* an empty list was given: no dimension is meant */
-    tn_status e = tn__infer_dims(c, s->ndim, &mask);
+    tn_status e = tn__infer_dims(&p->dim, s->ndim, &mask);
     if (e)
         return e;
-    c->variant = c->attr->has_dims;
+    c->variant = p->dim.given;
     for (int32_t d = s->ndim - 1; d >= 0; d--)
         if (mask >> d & 1 && s->shape[d] == 1)
             drop_dim(s, d);
@@ -196,13 +201,14 @@ tn_status tn__infer_squeeze(tn__call *c)
 
 tn_status tn__infer_unsqueeze(tn__call *c)
 {
+    tn__unsqueeze_params *p = c->params;
     tn__spec *s = show(c);
     if (s->ndim == TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "unsqueeze: the result would have more than %d dimensions", TN_MAX_DIMS);
-    tn_status e = tn__infer_dim(c, s->ndim + 1);
+    tn_status e = tn__infer_dim(&p->dim, s->ndim + 1);
     if (e)
         return e;
-    int32_t d = (int32_t)c->attr->dim;
+    int32_t d = (int32_t)p->dim;
     int64_t stride = d < s->ndim ? stride_before(s, d) : 1;
     for (int32_t i = s->ndim; i > d; i--) {
         s->shape[i] = s->shape[i - 1];
@@ -216,19 +222,20 @@ tn_status tn__infer_unsqueeze(tn__call *c)
 
 tn_status tn__infer_select(tn__call *c)
 {
+    tn__window_params *p = c->params;
     tn__spec *s = show(c);
     if (s->ndim == 0)
         return tn__error(TN_EINDEX, "select() cannot be applied to a 0-dim tensor.");
-    tn_status e = tn__infer_dim(c, s->ndim);
+    tn_status e = tn__infer_dim(&p->dim, s->ndim);
     if (e)
         return e;
-    int32_t d = (int32_t)c->attr->dim;
-    int64_t n = s->shape[d], i = c->attr->start;
+    int32_t d = (int32_t)p->dim;
+    int64_t n = s->shape[d], i = p->index;
     if (i < -n || i >= n)
         return tn__error(TN_EINDEX, "select(): index %lld out of range for tensor of size %s at dimension %d",
                          (long long)i, tn__shape_str(s->shape, s->ndim).s, (int)d);
     i += i < 0 ? n : 0;
-    c->attr->start = i;
+    p->index = i;
     s->offset += i * s->stride[d];
     drop_dim(s, d);
     return TN_OK;
@@ -244,15 +251,15 @@ static int64_t clip(int64_t i, int64_t n)
 tn_status tn__infer_slice(tn__call *c)
 {
     tn__spec *s = show(c);
-    tn__attr *a = c->attr;
+    tn__window_params *a = c->params;
     if (s->ndim == 0)
         return tn__error(TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
-    tn_status e = tn__infer_dim(c, s->ndim);
+    tn_status e = tn__infer_dim(&a->dim, s->ndim);
     if (e)
         return e;
     if (a->step < 1)
         return tn__error(TN_EINVAL, "slice step must be positive");
-    c->variant = a->flag; /* of _split */
+    c->variant = a->sizes; /* of _split */
     int64_t n = s->shape[a->dim];
     a->start = clip(a->start, n);
     a->end = TN_MAX(clip(a->end, n), a->start);
@@ -267,22 +274,22 @@ tn_status tn__infer_slice(tn__call *c)
 tn_status tn__infer_diagonal(tn__call *c)
 {
     tn__spec *s = show(c);
-    tn__attr *a = c->attr;
+    tn__window_params *a = c->params;
     int32_t d1, d2;
-    tn_status e = tn__wrap_dim(a->dim, s->ndim, &d1);
+    tn_status e = tn__wrap_dim(a->dim1, s->ndim, &d1);
     if (e || (e = tn__wrap_dim(a->dim2, s->ndim, &d2)))
         return e;
     if (d1 == d2)
-        return tn__error(TN_EINVAL, "diagonal dimensions cannot be identical %lld, %lld", (long long)a->dim,
+        return tn__error(TN_EINVAL, "diagonal dimensions cannot be identical %lld, %lld", (long long)a->dim1,
                          (long long)a->dim2);
-    a->dim = d1;
+    a->dim1 = d1;
     a->dim2 = d2;
-    int64_t rows = s->shape[d1] + TN_MIN(a->n, 0), cols = s->shape[d2] - TN_MAX(a->n, 0);
+    int64_t rows = s->shape[d1] + TN_MIN(a->offset, 0), cols = s->shape[d2] - TN_MAX(a->offset, 0);
     int64_t n = TN_MAX(TN_MIN(rows, cols), 0), stride;
     if (__builtin_add_overflow(s->stride[d1], s->stride[d2], &stride)) /* one of them is of one element, or of none */
         stride = 0;
     if (n > 0)
-        s->offset += a->n >= 0 ? a->n * s->stride[d2] : -a->n * s->stride[d1];
+        s->offset += a->offset >= 0 ? a->offset * s->stride[d2] : -a->offset * s->stride[d1];
     drop_dim(s, TN_MAX(d1, d2));
     drop_dim(s, TN_MIN(d1, d2));
     s->shape[s->ndim] = n;
@@ -293,21 +300,21 @@ tn_status tn__infer_diagonal(tn__call *c)
 /* The view must lie inside x's storage. */
 static tn_status check_strided(const tn__call *c, const tn_tensor *x)
 {
-    const tn__attr *a = c->attr;
-    if (a->n_dims != a->n_strides)
+    const tn__as_strided_params *a = c->params;
+    if (a->size.n != a->stride.n)
         return tn__error(TN_EINVAL, "mismatch in length of strides and shape");
-    if (a->start < 0)
-        return tn__error(TN_EINVAL, "Tensor: invalid storage offset %lld", (long long)a->start);
-    int64_t last = a->start, numel;
-    if (!tn__shape_numel(a->dims, a->n_dims, tn__dtype_size(x->dtype), &numel))
-        return tn__error(TN_EINVAL, "as_strided: invalid size %s", tn__shape_str(a->dims, a->n_dims).s);
-    for (int32_t d = 0; d < a->n_dims; d++) {
+    if (a->storage_offset < 0)
+        return tn__error(TN_EINVAL, "Tensor: invalid storage offset %lld", (long long)a->storage_offset);
+    int64_t last = a->storage_offset, numel;
+    if (!tn__shape_numel(a->size.d, a->size.n, tn__dtype_size(x->dtype), &numel))
+        return tn__error(TN_EINVAL, "as_strided: invalid size %s", tn__shape_str(a->size.d, a->size.n).s);
+    for (int32_t d = 0; d < a->size.n; d++) {
         int64_t step;
-        if (a->strides[d] < 0)
+        if (a->stride.d[d] < 0)
             return tn__error(TN_EINVAL, "as_strided: Negative strides are not supported at the moment, got strides: %s",
-                             tn__shape_str(a->strides, a->n_dims).s);
-        if (__builtin_mul_overflow(a->strides[d], TN_MAX(a->dims[d], 1), &step) ||
-            (numel && __builtin_add_overflow(last, step - a->strides[d], &last)))
+                             tn__shape_str(a->stride.d, a->size.n).s);
+        if (__builtin_mul_overflow(a->stride.d[d], TN_MAX(a->size.d[d], 1), &step) ||
+            (numel && __builtin_add_overflow(last, step - a->stride.d[d], &last)))
             return tn__error(TN_EINVAL, "as_strided: the strides reach beyond what an index can count");
     }
     int64_t have = x->storage ? (int64_t)(x->storage->nbytes / tn__dtype_size(x->dtype)) : INT64_MAX;
@@ -315,8 +322,8 @@ static tn_status check_strided(const tn__call *c, const tn_tensor *x)
         return tn__error(TN_EINVAL,
                          "setStorage: sizes %s, strides %s, storage offset %lld, and itemsize %d requiring a "
                          "storage size of %llu are out of bounds for storage of size %llu",
-                         tn__shape_str(a->dims, a->n_dims).s, tn__shape_str(a->strides, a->n_dims).s,
-                         (long long)a->start, (int)tn__dtype_size(x->dtype),
+                         tn__shape_str(a->size.d, a->size.n).s, tn__shape_str(a->stride.d, a->size.n).s,
+                         (long long)a->storage_offset, (int)tn__dtype_size(x->dtype),
                          ((unsigned long long)last + 1) * tn__dtype_size(x->dtype),
                          (unsigned long long)have * tn__dtype_size(x->dtype));
     return TN_OK;
@@ -324,19 +331,20 @@ static tn_status check_strided(const tn__call *c, const tn_tensor *x)
 
 tn_status tn__infer_as_strided(tn__call *c)
 {
+    tn__as_strided_params *p = c->params;
     tn__spec *s = show(c);
     const tn_tensor *x = tn__in(c, 0);
     tn_status e = check_strided(c, x);
     if (e)
         return e;
-    c->attr->base_start = x->offset;
+    p->base_offset = x->offset;
     for (int32_t d = 0; d < x->ndim; d++)
-        c->attr->base_strides[d] = x->stride[d];
-    s->ndim = c->attr->n_dims;
-    s->offset = c->attr->start;
+        p->base_stride.d[d] = x->stride[d];
+    s->ndim = p->size.n;
+    s->offset = p->storage_offset;
     for (int32_t d = 0; d < s->ndim; d++) {
-        s->shape[d] = c->attr->dims[d];
-        s->stride[d] = c->attr->strides[d];
+        s->shape[d] = p->size.d[d];
+        s->stride[d] = p->stride.d[d];
     }
     return TN_OK;
 }
@@ -344,10 +352,11 @@ tn_status tn__infer_as_strided(tn__call *c)
 /* The same values, laid out with the given strides. */
 tn_status tn__infer_restride(tn__call *c)
 {
+    const tn__restride_params *p = c->params;
     tn__spec *s = show(c);
     s->offset = 0;
     for (int32_t d = 0; d < s->ndim; d++)
-        s->stride[d] = c->attr->strides[d];
+        s->stride[d] = p->stride.d[d];
     return TN_OK;
 }
 
@@ -363,14 +372,15 @@ int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
  * than x does (as_strided of a part) has no place there. */
 tn_status tn__infer_as_strided_scatter(tn__call *c)
 {
-    const tn__attr *a = c->attr;
+    tn__as_strided_params *p = c->params;
+    const tn__as_strided_params *a = c->params;
     tn__spec *s = show(c);
     s->offset = 0;
     for (int32_t d = 0; d < s->ndim; d++)
-        c->attr->base_strides[d] = s->stride[d];
-    if (tn__numel(a->dims, a->n_dims) &&
-        (a->start < 0 || !tn__numel(s->shape, s->ndim) ||
-         a->start + tn__reach(a->dims, a->strides, a->n_dims) > tn__reach(s->shape, s->stride, s->ndim)))
+        p->base_stride.d[d] = s->stride[d];
+    if (tn__numel(a->size.d, a->size.n) &&
+        (a->storage_offset < 0 || !tn__numel(s->shape, s->ndim) ||
+         a->storage_offset + tn__reach(a->size.d, a->stride.d, a->size.n) > tn__reach(s->shape, s->stride, s->ndim)))
         return tn__error(TN_EGRAD,
                          "a write in place went through a view that shows memory outside of the tensor it was made "
                          "from: that has no gradient");
@@ -379,6 +389,7 @@ tn_status tn__infer_as_strided_scatter(tn__call *c)
 
 tn_status tn__infer_embed(tn__call *c)
 {
-    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, c->attr->dims, c->attr->n_dims);
+    const tn__window_params *p = c->params;
+    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, p->size.d, p->size.n);
     return tn__infer_one(c);
 }

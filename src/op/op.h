@@ -1,21 +1,18 @@
-/* op/op.h: the operations as data: what ops.def's rows say, and what one call of one of them is. */
+/* op/op.h: the operations as data: what the list's rows say, and what one call of one of them is. */
 #ifndef TENON_OP_OP_H
 #define TENON_OP_OP_H
 
 #include "core/tensor.h"
+#include <string.h>
 
-typedef enum tn__op_id {
-#define UNARY(name, ...)   TN__OP_##name,
-#define BINARY(name, ...)  TN__OP_##name,
-#define TERNARY(name, ...) TN__OP_##name,
-#define OP(name, ...)      TN__OP_##name,
-#define VIEW(name, ...)    TN__OP_##name,
-#define COMP(name, ...)    TN__OP_##name,
-#define FUNC(name, ...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-    TN__OPS
-} tn__op_id;
+/* A list of dimensions or sizes among an operation's parameters. given: something was said, if only that there are none. */
+typedef struct tn__dims {
+    int32_t n;
+    bool given;
+    int64_t d[TN_MAX_DIMS];
+} tn__dims;
+
+#include "op/list.h"
 
 typedef enum tn__op_kind {
     TN__UNARY = 1,
@@ -46,33 +43,27 @@ typedef enum tn__rule {
     R_FILL     /* the second operand is bool, the third 0-dim; the result has the first one's dtype */
 } tn__rule;
 
-/* What a node keeps for backward. */
-enum { S_A = 1, S_B = 2, S_C = 4, S_D = 8, S_OUT = 64, S_OUT2 = 128, TN__NODIFF = 256, TN__UNHEARD = 512 };
+/* What a node keeps for backward, by input that wants a gradient: bits of inputs and results. */
+#define TN__SAVE_IN(i)  (UINT32_C(1) << (i))
+#define TN__SAVE_OUT(i) (UINT32_C(1) << (16 + (i)))
+#define TN__NODIFF      (UINT32_C(1) << 30)
+#define TN__UNHEARD     (UINT32_C(1) << 31)
 
-/* Row flags. */
+/* What rows do: the words after 'does' in rows.def. */
 enum {
     F_INPLACE = 1,      /* also has an in-place form */
     F_ONLY_INPLACE = 2, /* writes input 0, always */
     F_COPY = 4,         /* the result starts as a copy of input 0 */
     F_APART = 8,        /* in place, no other input may share memory with input 0 */
     F_ONE_VALUE = 16,   /* writes the same everywhere: elements of input 0 may share memory */
-    F_NUMBER = 32,      /* the last input may be a number: its signature says N */
-    F_CROSSES = 64      /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
+    F_NUMBER = 32,      /* the last input may be a number: an Operand */
+    F_CROSSES = 64,     /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
+    F_ASKS = 128,       /* its dtype is what is computed in: integers have no gradient */
+    F_CONVERTS = 256,   /* a narrower dtype that is asked for converts the operand before anything else */
+    F_DETACH = 512,     /* a view without history, and no view of its base */
+    F_NARROW = 1024,    /* an integer of no dimensions becomes one of the other operand's dtype first */
+    F_COMPARE = 2048    /* written over its operand nothing of that is left, and the gradient is 0 */
 };
-
-/* Everything an operation takes beside tensors. Signatures in ops.def name these fields; infer wraps dimensions. */
-typedef struct tn__attr {
-    int64_t dim, dim2, start, end, step, n;
-    int64_t reduction, view, seed, offset;
-    int64_t dims[TN_MAX_DIMS], strides[TN_MAX_DIMS];
-    int64_t base_strides[TN_MAX_DIMS], base_start; /* as_strided: geometry of the tensor it was asked of */
-    int32_t n_dims, n_strides;
-    double x, y, z, w, u;
-    tn_scalar value, value2;
-    tn_dtype dtype;
-    tn_device device; /* type 0: where the operands are */
-    bool keepdim, flag, maximize, has_dims, non_blocking;
-} tn__attr;
 
 /* What infer decides about one result. */
 typedef struct tn__spec {
@@ -83,15 +74,12 @@ typedef struct tn__spec {
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
 } tn__spec;
 
-/* Four inputs are enough for every row but those that take a list. */
-enum { TN__MAX_IN = 4, TN__MAX_OUT = 2 };
-
-/* One call. infer reads op, in and attr; fills spec, n_out, compute and variant, and wraps dimensions in attr. */
+/* One call. infer reads op, in and params; fills spec, n_out, compute and variant, and wraps dimensions in params. */
 typedef struct tn__call {
     tn__op_id op;
     int32_t n_in, n_out;
     const tn_scalar *in;
-    tn__attr *attr;
+    void *params; /* the row's own struct, tn__<params>_params of op/list.h; NULL where it has none */
     tn_device device;
     tn_dtype compute; /* what elementwise and other kernels compute in */
     uint8_t variant;  /* which of the row's labels grad_fn has */
@@ -104,12 +92,17 @@ typedef struct tn__call {
 typedef tn_status (*tn__infer)(tn__call *c);
 
 typedef struct tn__op {
-    const char *name;      /* as users call it, without a leading '_' */
-    const char *label;     /* of grad_fn, by variant; "" is the name */
-    const char *signature; /* of structural rows */
+    const char *name;  /* as users call it, behind a leading '_' if it is internal */
+    const char *label; /* of grad_fn, by variant; "" is the name */
     tn__infer infer;
-    uint16_t saves[3]; /* by input that wants a gradient; inputs above 2 as 2 */
-    uint8_t kind, rule, flags;
+    uint32_t saves[TN__MAX_IN]; /* by input that wants a gradient; of a list all are as the first */
+    uint8_t kind, rule;
+    uint16_t flags;
+    bool listed;                      /* its only input is a list of tensors */
+    uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
+    uint16_t params;                  /* bytes of its parameters */
+    uint16_t dtype_at, piece_at;      /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
+    const char *input[TN__MAX_IN];    /* names */
 } tn__op;
 
 extern const tn__op tn__ops[TN__OPS];
@@ -146,15 +139,20 @@ tn_scalar tn__number_as(tn_scalar number, tn_dtype d);
 TN_MUST_USE tn_status tn__infer_elementwise(tn__call *c);
 TN_MUST_USE tn_status tn__check_elementwise_dtype(const tn__call *c);
 
-/* Prototypes of every shape rule. */
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, ...)   TN_MUST_USE tn_status tn__infer_##infer(tn__call *c);
-#define VIEW(name, sig, infer, ...) TN_MUST_USE tn_status tn__infer_##infer(tn__call *c);
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+/* What is saved if input i wants a gradient. */
+static inline uint32_t tn__saves(tn__op_id op, int32_t i)
+{
+    return tn__ops[op].saves[tn__ops[op].listed ? 0 : i];
+}
+
+/* The dtype among an operation's parameters, 0 where there is none, or none was asked for. */
+static inline tn_dtype tn__asked_dtype(tn__op_id op, const void *params)
+{
+    const uint16_t at = tn__ops[op].dtype_at;
+    tn_dtype d = 0;
+    if (at)
+        memcpy(&d, (const char *)params + at - 1, sizeof d);
+    return d;
+}
 
 #endif

@@ -4,7 +4,7 @@
     python3 -m venv /opt/ref/t214 && /opt/ref/t214/bin/pip install torch==2.14.1
     /opt/ref/t214/bin/python tests/data/make_golden.py            (writes beside itself, into golden/)
 
-special.json    every elementwise row of ops.def on special values: raw bytes of operands and results, as hex
+special.json    every elementwise row of the list on special values: raw bytes of operands and results, as hex
 promotion.json  result dtype, or refusal, of rows and reductions for every dtype and kind of operand
 kinks.json      gradients where functions have none: PyTorch's choice of subgradient
 print.json      random tensors and how they print

@@ -1,5 +1,5 @@
 /* Every unit of every family of kernels, compiled as OpenCL C: what each device compiler takes, and more strictly than CUDA
- * does: address spaces, no overloading but its own. Elementwise rows of ops.def are units too. */
+ * does: address spaces, no overloading but its own. Elementwise rows of the list are units too. */
 #include "backend/gpu/gpu.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Calls of the public API by a record's name and arguments. Elementwise rows are called straight from ops.def: a new row
+/* Calls of the public API by a record's name and arguments. Elementwise rows are called straight from the list of operations: a new row
  * is tested as soon as records of its name exist. */
 #include "ops/adapters.h"
 
@@ -474,7 +474,7 @@ static bool run_floor_divide(record *r, results *out)
     return give(out, tn_floor_divide(r->input.t, scalar_of(record_arg(r, 0, "other"))));
 }
 
-/* ---- rows of ops.def by name ---- */
+/* ---- rows of the list by name ---- */
 
 typedef tn_tensor *(*unary_fn)(tn_tensor *);
 typedef tn_tensor *(*binary_fn)(const char *, tn_scalar, tn_scalar);
@@ -490,12 +490,7 @@ static const struct {
 #define UNARY(name, ...)   {#name, (tn_##name), NULL, NULL},
 #define BINARY(name, ...)  {#name, NULL, tn_##name##_at, NULL},
 #define TERNARY(name, ...) {#name, NULL, NULL, tn_##name##_at},
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
 };
 
 static const named_adapter adapters[] = {

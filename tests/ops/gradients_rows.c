@@ -1,6 +1,6 @@
 /* Derivatives of elementwise rows against differences of their own expression in long double: first order over
  * layouts and broadcasts, in place, second order (also with respect to the incoming gradient). Rows and what is
- * differentiable come from ops.def; where a row is smooth is found by trying.
+ * differentiable come from the list of operations; where a row is smooth is found by trying.
  *
  * Differences: D(h) = (f(x+h) - f(x-h)) / 2h has the error h^2 f'''/6 + 2^-64 f/h; R = (4 D(h) - D(2h)) / 3 takes the
  * first term away, so |R - D(h)| bounds R's error by far. Allowed beside it: 2^-40 (1 + |R|), for formulas that

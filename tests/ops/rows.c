@@ -53,12 +53,7 @@ static real pow_of(real x, real y)
 #define UNARY(name, rule, expr, ...)   FLT_##rule(name, expr)
 #define BINARY(name, rule, expr, ...)  FLT_##rule(name, expr)
 #define TERNARY(name, rule, expr, ...) FLT_##rule(name, expr)
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
 #include "op/element_undef.h"
 
 #define T           int64_t
@@ -95,12 +90,7 @@ static real pow_of(real x, real y)
 #define UNARY(name, rule, expr, ...)   INT_##rule(name, expr)
 #define BINARY(name, rule, expr, ...)  INT_##rule(name, expr)
 #define TERNARY(name, rule, expr, ...) INT_##rule(name, expr)
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
 #include "op/element_undef.h"
 
 /* ---- the table ---- */
@@ -140,9 +130,6 @@ static real pow_of(real x, real y)
 #define FPTR_R_CLAMP       FLOATING
 #define FPTR_R_WHERE       FLOATING
 #define FPTR_R_FILL        FLOATING
-#define G(saves, gradient) true
-#define NODIFF             false
-#define UNHEARD            false
 
 const row rows[] = {
 #define UNARY(name_, rule_, expr, da, ...) \
@@ -172,12 +159,7 @@ const row rows[] = {
      .differentiable = {da, db, dc}, \
      .three = tn_##name_##_at, \
      .three_ = tn_##name_##__at},
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
 };
 const int n_rows = (int)TN_COUNT(rows);
 int64_t row_worst[TN_COUNT(rows)][2];

@@ -1,5 +1,5 @@
-/* tests/ops/rows.h: ops.def's elementwise rows as data for tests: how each is called, and its expression compiled once
- * more, for long double and int64, as a slow plain reference. A new row is here as soon as it is in ops.def. */
+/* tests/ops/rows.h: the list's elementwise rows as data for tests: how each is called, and its expression compiled once
+ * more, for long double and int64, as a slow plain reference. A new row is here as soon as it is in the list of operations. */
 #ifndef TENON_TESTS_OPS_ROWS_H
 #define TENON_TESTS_OPS_ROWS_H
 
@@ -37,7 +37,7 @@ typedef struct row_operand {
 typedef struct row_dtypes {
     bool refused;
     tn_dtype common;  /* result_type of the operands that count */
-    tn_dtype compute; /* what Tenon computes in: ops.def */
+    tn_dtype compute; /* what Tenon computes in: the list of operations */
     tn_dtype result;
 } row_dtypes;
 

@@ -1,6 +1,6 @@
-/* Every derivative of ops.def: elementwise rows against their expression (gradients_rows.c), structural ones against
+/* Every derivative of the list of operations: elementwise rows against their expression (gradients_rows.c), structural ones against
  * differences of the forward (gradients_structural.c), and at kinks against PyTorch's choice (gradients_kinks.c).
- * Rows are found in ops.def; which derivatives ran is read off the graphs, and one that did not fails the test. */
+ * Rows are found in the list of operations; which derivatives ran is read off the graphs, and one that did not fails the test. */
 #include "ops/gradients.h"
 #include "autograd/apply.h"
 #include "autograd/node.h"
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     gradients_of_structural(only);
     if (!only) {
         gradients_at_kinks();
-        printf("count: %d rows of ops.def have a derivative; all were in a graph unless said above; on %s\n",
+        printf("count: %d rows of the list have a derivative; all were in a graph unless said above; on %s\n",
                graph_report(), kit_where());
     }
     return kit_finish("gradients");

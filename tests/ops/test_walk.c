@@ -1,5 +1,5 @@
-/* The walk: every elementwise row of ops.def x dtype x layout x form, against ops/rows.h's reference. Rows come from
- * ops.def itself, so a new row is tested unasked. */
+/* The walk: every elementwise row of the list x dtype x layout x form, against ops/rows.h's reference. Rows come from
+ * the list itself, so a new row is tested unasked. */
 #include "ops/rows.h"
 #include "backend/cpu/cpu.h"
 #include <math.h>

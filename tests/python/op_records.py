@@ -15,7 +15,8 @@ TOLERANCE = {"float64": 1e-12, "float32": 3e-6, "float16": 1e-3}
 FORMS = ["plain", "apart", "inplace", "out", "out_apart"]
 
 # Elementwise rows of the list of operations: a rounding is relative to the element, not to the largest one.
-ROWS = set(re.findall(r"^(?:UNARY|BINARY|TERNARY)\((\w+),", (SOURCE / "src/op/ops.def").read_text(encoding="utf-8"), re.M))
+ROWS = {name for rows in SOURCE.glob("src/ops/*/rows.def")
+        for name in re.findall(r"^(?:unary|binary|ternary) (\w+)$", rows.read_text(encoding="utf-8"), re.M)}
 
 
 class Unsupported(Exception):

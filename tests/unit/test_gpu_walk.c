@@ -185,7 +185,7 @@ static void unit_texts(void **state)
     assert_string_equal(tn__gpu_unit_str(&u).s, "elementwise_add_bfloat16_bfloat16_f32_1");
 }
 
-/* Every row of ops.def is in the text of all rows of some unit, for each dtype that it takes. */
+/* Every row of the list is in the text of all rows of some unit, for each dtype that it takes. */
 static void every_row(void **state)
 {
     (void)state;

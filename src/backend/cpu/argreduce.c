@@ -133,10 +133,11 @@ static void reduce_in_order(tn__dims8 *d, const tn__view *x, uint32_t mask)
 
 tn_status tn__cpu_argreduce(const tn__launch *l)
 {
+    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
-    for (int32_t i = 0; i < l->attr->n_dims; i++)
-        mask |= 1U << l->attr->dims[i];
+    for (int32_t i = 0; i < p->dim.n; i++)
+        mask |= 1U << p->dim.d[i];
     arg_job j = {.l = l, .type = tn__type_of(tn__dtypes[x->dtype].compute)};
     j.least = l->op == TN__OP_argmin || l->op == TN__OP_min;
     j.want_value = l->op == TN__OP_max || l->op == TN__OP_min;
@@ -182,7 +183,8 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
 {
     const arg_job *j = ctx;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
-    double block[256], correction = j->l->attr->value.kind ? tn__scalar_double(&j->l->attr->value) : 1;
+    const tn__reduction_params *p = j->l->params;
+    double block[256], correction = p->correction.kind ? tn__scalar_double(&p->correction) : 1;
     for (int64_t i = begin; i < end; i++) {
         moments all = {0};
         const char *base = (const char *)x->data + kept_offset(j, i) * (int64_t)tn__dtype_size(x->dtype);
@@ -202,10 +204,11 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
+    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
-    for (int32_t i = 0; i < l->attr->n_dims; i++)
-        mask |= 1U << l->attr->dims[i];
+    for (int32_t i = 0; i < p->dim.n; i++)
+        mask |= 1U << p->dim.d[i];
     arg_job j = {.l = l};
     tn__dims_pick(&j.reduced, x, mask);
     set_kept(&j, x, mask);

@@ -217,8 +217,9 @@ tn_status tn__cpu_fill(const tn__launch *l)
 
 tn_status tn__cpu_cat(const tn__launch *l)
 {
+    const tn__join_params *p = l->params;
     const tn__view *out = &l->out[0];
-    int64_t dim = l->attr->dim, at = 0;
+    int64_t dim = p->dim, at = 0;
     bool stack = l->op == TN__OP_stack;
     for (int32_t i = 0; i < l->n_in; i++) {
         tn__view in = l->in[i], part = *out;
@@ -243,6 +244,7 @@ tn_status tn__cpu_cat(const tn__launch *l)
 
 tn_status tn__cpu_flip(const tn__launch *l)
 {
+    const tn__flip_params *p = l->params;
     tn__view in = l->in[0];
     const tn__view *out = &l->out[0];
     if (in.numel == 0)
@@ -250,8 +252,8 @@ tn_status tn__cpu_flip(const tn__launch *l)
     /* read backwards: negative strides from the far end, dimension by dimension */
     int64_t stride[TN_MAX_DIMS], offset = 0;
     memcpy(stride, in.stride, sizeof(int64_t) * (size_t)in.ndim);
-    for (int32_t i = 0; i < l->attr->n_dims; i++) {
-        int64_t d = l->attr->dims[i];
+    for (int32_t i = 0; i < p->dims.n; i++) {
+        int64_t d = p->dims.d[i];
         offset += (in.shape[d] - 1) * in.stride[d];
         stride[d] = -in.stride[d];
     }
@@ -262,17 +264,17 @@ tn_status tn__cpu_flip(const tn__launch *l)
     return TN_OK;
 }
 
-/* Zeros with in[0] where the view of ops.def's row attr->view would show; shape rule of that view, on the result. */
+/* Zeros with in[0] where the view of the row p.view would show; shape rule of that view, on the result. */
 tn_status tn__cpu_embed(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
     tn_tensor shell = {.dtype = out->dtype, .ndim = out->ndim, .numel = out->numel, .device = l->device};
     memcpy(shell.shape, out->shape, sizeof(int64_t) * (size_t)out->ndim);
     memcpy(shell.stride, out->stride, sizeof(int64_t) * (size_t)out->ndim);
-    tn__attr attr = *l->attr;
+    tn__window_params p = *(const tn__window_params *)l->params;
     const tn_scalar in = tn_scalar_t(&shell);
-    tn__call c = {.op = (tn__op_id)attr.view, .n_in = 1, .in = &in, .attr = &attr};
-    tn_status e = tn__ops[attr.view].infer(&c);
+    tn__call c = {.op = (tn__op_id)p.view, .n_in = 1, .in = &in, .params = &p};
+    tn_status e = tn__ops[p.view].infer(&c);
     if (e)
         return e;
     if (out->numel)
@@ -291,14 +293,14 @@ tn_status tn__cpu_embed(const tn__launch *l)
 tn_status tn__cpu_as_strided_scatter(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
-    const tn__attr *a = l->attr;
-    int64_t numel = tn__numel(a->dims, a->n_dims), zero = 0;
-    tn__view part = {.data = (char *)out->data + a->start * (int64_t)tn__dtype_size(out->dtype),
+    const tn__as_strided_params *a = l->params;
+    int64_t numel = tn__numel(a->size.d, a->size.n), zero = 0;
+    tn__view part = {.data = (char *)out->data + a->storage_offset * (int64_t)tn__dtype_size(out->dtype),
                      .dtype = out->dtype,
-                     .ndim = a->n_dims,
+                     .ndim = a->size.n,
                      .numel = numel,
-                     .shape = a->dims,
-                     .stride = a->strides};
+                     .shape = a->size.d,
+                     .stride = a->stride.d};
     tn__view nothing = {.data = &zero, .dtype = out->dtype, .numel = 1, .contiguous = true};
     copy_view(&part, l->in[1].dtype ? &l->in[1] : &nothing);
     return TN_OK;

@@ -167,15 +167,9 @@ static void empty_cache(tn_device device)
 }
 
 static const tn__kernel kernels[TN__OPS] = {
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, kernel, ...) [TN__OP_##name] = tn__cpu_##kernel,
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#define KERNEL(op, kernel)     [TN__OP_##op] = tn__cpu_##kernel,
+#define CPU_KERNEL(op, kernel) [TN__OP_##op] = tn__cpu_##kernel,
+#include "op/kernels.def"
 };
 
 const tn__backend tn__cpu_backend = {

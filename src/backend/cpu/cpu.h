@@ -8,17 +8,7 @@
 
 extern const tn__backend tn__cpu_backend;
 
-/* ---- kernels, one per family of ops.def ---- */
-#define tn__cpu_CPU_ONLY(kernel) tn__cpu_##kernel
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, kernel, ...) TN_MUST_USE tn_status tn__cpu_##kernel(const tn__launch *l);
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+/* Kernels of structural rows are declared by op/list.h. */
 
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it);

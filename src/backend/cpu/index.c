@@ -235,8 +235,9 @@ static int64_t size_along(const tn__view *v, int64_t dim)
 
 tn_status tn__cpu_gather(const tn__launch *l)
 {
+    const tn__along_params *p = l->params;
     point_job j = {
-        .l = l, .table = &l->in[0], .index = &l->in[1], .other = &l->out[0], .dim = l->attr->dim, .reads = true};
+        .l = l, .table = &l->in[0], .index = &l->in[1], .other = &l->out[0], .dim = p->dim, .reads = true};
     tn_status e = check_indices(l, j.index, j.dim, size_along(j.table, j.dim));
     if (!e)
         tn__parallel_for(j.index->numel, WORK, points, &j);
@@ -246,8 +247,9 @@ tn_status tn__cpu_gather(const tn__launch *l)
 /* Two indices may name one element: the last one written wins, in order, so this runs in one thread. */
 tn_status tn__cpu_scatter(const tn__launch *l)
 {
+    const tn__along_params *p = l->params;
     const tn__view *src = l->in[2].dtype ? &l->in[2] : NULL;
-    point_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = src, .dim = l->attr->dim};
+    point_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = src, .dim = p->dim};
     j.add = l->op == TN__OP_scatter_add;
     tn_status e = check_indices(l, j.index, j.dim, size_along(j.table, j.dim));
     if (e || j.index->numel == 0)
@@ -347,7 +349,8 @@ static void select_slices(void *ctx, int64_t begin, int64_t end)
 
 tn_status tn__cpu_index_select(const tn__launch *l)
 {
-    int64_t dim = l->attr->dim;
+    const tn__along_params *p = l->params;
+    int64_t dim = p->dim;
     slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim);
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
     j.reads = true;
@@ -397,7 +400,7 @@ static void put_slice(const slice_job *j, const tn__view *src, int64_t i, bool a
 /* In the order of the indices, in one thread: neither the sum nor who wrote last depends on timing. */
 static tn_status put_slices(const tn__launch *l, bool add)
 {
-    int64_t dim = l->attr->dim;
+    const int64_t dim = ((const tn__along_params *)l->params)->dim;
     const tn__view *src = &l->in[2];
     slice_job j = slices_of(&l->out[0], src, &l->in[1], dim);
     if (add && l->out[0].numel == 0 && l->out[0].ndim > 1) /* as in PyTorch nothing is looked at then */
@@ -425,8 +428,9 @@ tn_status tn__cpu_index_copy(const tn__launch *l)
 
 tn_status tn__cpu_one_hot(const tn__launch *l)
 {
+    const tn__one_hot_params *p = l->params;
     const tn__view *index = &l->in[0], *out = &l->out[0];
-    int64_t n = l->attr->n, *to = out->data;
+    int64_t n = p->num_classes, *to = out->data;
     for (int64_t i = 0; i < index->numel; i++) {
         int64_t v = index_at(index, element_offset(index, i));
         if (v < 0)
@@ -448,10 +452,10 @@ typedef struct nll {
     int64_t batch, classes, spatial, ignore;
 } nll;
 
-static nll nll_of(const tn__launch *l, int32_t ndim, const int64_t *shape)
+static nll nll_of(const tn__launch *l, const tn_scalar *ignore, int32_t ndim, const int64_t *shape)
 {
     nll n = {.target = &l->in[1], .weight = l->n_in > 2 && l->in[2].dtype ? &l->in[2] : NULL, .batch = 1, .spatial = 1};
-    n.ignore = l->attr->value.kind ? tn__scalar_int(&l->attr->value) : -100;
+    n.ignore = ignore->kind ? tn__scalar_int(ignore) : -100;
     n.classes = shape[ndim == 1 ? 0 : 1];
     if (ndim > 1)
         n.batch = shape[0];
@@ -487,8 +491,9 @@ static tn_status check_targets(const nll *n)
 
 tn_status tn__cpu_nll_loss(const tn__launch *l)
 {
+    const tn__nll_params *p = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0], *total_out = &l->out[1];
-    nll n = nll_of(l, x->ndim, x->shape);
+    nll n = nll_of(l, &p->ignore_index, x->ndim, x->shape);
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
     double sum = 0, total = 0;
     tn_status e = check_targets(&n);
@@ -504,11 +509,11 @@ tn_status tn__cpu_nll_loss(const tn__launch *l)
         }
         sum += loss;
         total += w;
-        if (l->attr->reduction == TN_NO_REDUCTION)
+        if (p->reduction == TN_NO_REDUCTION)
             tn__store_double(out->dtype, (char *)out->data + i * size, loss);
     }
-    if (l->attr->reduction != TN_NO_REDUCTION)
-        tn__store_double(out->dtype, out->data, l->attr->reduction == TN_SUM ? sum : sum / total);
+    if (p->reduction != TN_NO_REDUCTION)
+        tn__store_double(out->dtype, out->data, p->reduction == TN_SUM ? sum : sum / total);
     tn__store_double(total_out->dtype, total_out->data, total);
     return TN_OK;
 }
@@ -516,8 +521,9 @@ tn_status tn__cpu_nll_loss(const tn__launch *l)
 /* in: g, target, weight, total; out: gradient of x */
 tn_status tn__cpu_nll_loss_backward(const tn__launch *l)
 {
+    const tn__nll_params *p = l->params;
     const tn__view *g = &l->in[0], *out = &l->out[0];
-    nll n = nll_of(l, out->ndim, out->shape);
+    nll n = nll_of(l, &p->ignore_index, out->ndim, out->shape);
     const int64_t size = (int64_t)tn__dtype_size(out->dtype);
     double total = tn__load_double(l->in[3].dtype, l->in[3].data);
     if (out->numel)
@@ -528,7 +534,7 @@ tn_status tn__cpu_nll_loss_backward(const tn__launch *l)
             continue;
         double d = tn__load_double(g->dtype, (const char *)g->data + (g->numel == 1 ? 0 : element_offset(g, i)) * size);
         d *= -weight_of(&n, t);
-        if (l->attr->reduction == TN_MEAN)
+        if (p->reduction == TN_MEAN)
             d /= total;
         tn__store_double(out->dtype, (char *)out->data + ((b * n.classes + t) * n.spatial + s) * size, d);
     }

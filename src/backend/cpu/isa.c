@@ -121,12 +121,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #define UNARY(name, rule, ...)   ENTRY(rule, name)
 #define BINARY(name, rule, ...)  ENTRY(rule, name)
 #define TERNARY(name, rule, ...) ENTRY(rule, name)
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
     },
     CONVERT(load),
     CONVERT(store),

@@ -66,8 +66,8 @@ typedef struct tn__cpu_isa {
     void (*normal[2])(void *out, uint64_t seed, uint64_t first, int64_t n, double mean, double std);
     /* out[i] = x[i] * scale where uniform number i >= p, else 0 */
     void (*dropout[2])(void *out, const void *x, uint64_t seed, uint64_t first, int64_t n, double p);
-    void (*sgd[2])(void *p, const void *g, void *buffer, int64_t n, const tn__attr *a);
-    void (*adam[2])(void *p, const void *g, void *m, void *v, int64_t n, const tn__attr *a);
+    void (*sgd[2])(void *p, const void *g, void *buffer, int64_t n, const tn__sgd_params *a);
+    void (*adam[2])(void *p, const void *g, void *m, void *v, int64_t n, const tn__adam_params *a);
     const tn__gemm_isa *gemm; /* [TN__TYPES] */
 } tn__cpu_isa;
 

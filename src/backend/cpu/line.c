@@ -11,17 +11,17 @@ typedef struct line_job {
     const tn__launch *l;
     int type;
     bool log;
-    int64_t n, inner, outer;
+    int64_t dim, n, inner, outer;
 } line_job;
 
-static line_job make_job(const tn__launch *l)
+static line_job make_job(const tn__launch *l, int64_t dim)
 {
     const tn__view *x = &l->out[0];
-    line_job j = {.l = l, .type = tn__type_of(l->compute), .inner = 1, .outer = 1, .n = 1};
+    line_job j = {.l = l, .type = tn__type_of(l->compute), .dim = dim, .inner = 1, .outer = 1, .n = 1};
     for (int32_t d = 0; d < x->ndim; d++) {
-        if (d < l->attr->dim)
+        if (d < dim)
             j.outer *= x->shape[d];
-        else if (d > l->attr->dim)
+        else if (d > dim)
             j.inner *= x->shape[d];
         else
             j.n = x->shape[d];
@@ -58,10 +58,10 @@ static bool is_line(const tn__view *v, int64_t dim, int type)
 static const void *load_line(const line_job *j, int input, int64_t outer, int64_t inner, void *buffer)
 {
     const tn__view *v = &j->l->in[input];
-    const char *p = line_at(v, j->l->attr->dim, outer, inner);
-    if (is_line(v, j->l->attr->dim, j->type))
+    const char *p = line_at(v, j->dim, outer, inner);
+    if (is_line(v, j->dim, j->type))
         return p;
-    tn__isa()->load[v->dtype][j->type](buffer, p, line_stride(v, j->l->attr->dim), j->n);
+    tn__isa()->load[v->dtype][j->type](buffer, p, line_stride(v, j->dim), j->n);
     return buffer;
 }
 
@@ -120,12 +120,12 @@ static void run_line(const lines_run *r, int64_t i, char *buffer)
     int64_t outer = i / j->inner, inner = i % j->inner;
     const void *a = load_line(j, 0, outer, inner, buffer);
     const void *b = r->inputs > 1 ? load_line(j, 1, outer, inner, buffer + r->bytes) : NULL;
-    char *to = line_at(out, j->l->attr->dim, outer, inner);
-    bool direct = is_line(out, j->l->attr->dim, j->type);
+    char *to = line_at(out, j->dim, outer, inner);
+    bool direct = is_line(out, j->dim, j->type);
     void *result = direct ? (void *)to : (void *)(buffer + 2 * r->bytes);
     r->body(j, result, a, b);
     if (!direct)
-        tn__isa()->store[out->dtype][j->type](to, line_stride(out, j->l->attr->dim), result, j->n);
+        tn__isa()->store[out->dtype][j->type](to, line_stride(out, j->dim), result, j->n);
 }
 
 /* Lines i .. i + width - 1, which are columns of one matrix: turned, computed, turned back. */
@@ -133,7 +133,7 @@ static void run_bundle(const lines_run *r, int64_t i, int64_t width, char *buffe
 {
     const line_job *j = &r->j;
     const tn__view *out = &j->l->out[0];
-    const int64_t dim = j->l->attr->dim, outer = i / j->inner, inner = i % j->inner;
+    const int64_t dim = j->dim, outer = i / j->inner, inner = i % j->inner;
     const size_t size = tn__type_size(j->type), part = (size_t)r->bundle * r->bytes;
     const int64_t pitch = (int64_t)(r->bytes / size);
     for (int k = 0; k < r->inputs; k++) {
@@ -197,9 +197,9 @@ static bool side_by_side(const tn__view *v, int64_t dim, int type)
            tn__type_of(v->dtype) == type;
 }
 
-static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log)
+static tn_status lines(const tn__launch *l, int64_t dim, line_body body, int inputs, bool log)
 {
-    lines_run r = {.j = make_job(l), .body = body, .inputs = inputs, .bundle = BUNDLE};
+    lines_run r = {.j = make_job(l, dim), .body = body, .inputs = inputs, .bundle = BUNDLE};
     r.j.log = log;
     if (l->out[0].numel == 0)
         return TN_OK;
@@ -207,11 +207,11 @@ static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log
     r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64;
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
-    bool beside = side_by_side(&l->out[0], l->attr->dim, r.j.type);
-    r.dense = one_after_another(&l->out[0], l->attr->dim, r.j.type);
+    bool beside = side_by_side(&l->out[0], dim, r.j.type);
+    r.dense = one_after_another(&l->out[0], dim, r.j.type);
     for (int k = 0; k < inputs; k++) {
-        beside &= side_by_side(&l->in[k], l->attr->dim, r.j.type);
-        r.dense &= one_after_another(&l->in[k], l->attr->dim, r.j.type);
+        beside &= side_by_side(&l->in[k], dim, r.j.type);
+        r.dense &= one_after_another(&l->in[k], dim, r.j.type);
     }
     r.bundle = beside ? r.bundle : 1;
     tn__parallel_for(r.j.outer * r.j.inner, TN_MAX(r.bundle, tn__div_up(WORK, r.j.n)), run_lines, &r);
@@ -220,17 +220,20 @@ static tn_status lines(const tn__launch *l, line_body body, int inputs, bool log
 
 tn_status tn__cpu_softmax(const tn__launch *l)
 {
-    return lines(l, softmax_line, 1, l->op == TN__OP_log_softmax);
+    const tn__softmax_params *p = l->params;
+    return lines(l, p->dim, softmax_line, 1, l->op == TN__OP_log_softmax);
 }
 
 tn_status tn__cpu_softmax_backward(const tn__launch *l)
 {
-    return lines(l, softmax_backward_line, 2, l->op == TN__OP__log_softmax_backward);
+    const tn__softmax_params *p = l->params;
+    return lines(l, p->dim, softmax_backward_line, 2, l->op == TN__OP__log_softmax_backward);
 }
 
 tn_status tn__cpu_cumsum(const tn__launch *l)
 {
-    return lines(l, cumsum_line, 1, false);
+    const tn__cumsum_params *p = l->params;
+    return lines(l, p->dim, cumsum_line, 1, false);
 }
 
 /* ---- triangles, ranges, identity ---- */
@@ -243,6 +246,7 @@ typedef struct triangle_job {
 static void triangle_rows(void *ctx, int64_t begin, int64_t end)
 {
     const triangle_job *j = ctx;
+    const tn__triangle_params *p = j->l->params;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
     const int64_t size = (int64_t)tn__dtype_size(x->dtype), n = x->ndim;
     bool lower = j->l->op == TN__OP_tril;
@@ -255,7 +259,7 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end)
         }
         const char *from = (const char *)x->data + (xo + row * x->stride[n - 2]) * size;
         char *to = (char *)out->data + (oo + row * out->stride[n - 2]) * size;
-        int64_t edge = row + j->l->attr->n + (lower ? 1 : 0); /* first column above, or first one kept */
+        int64_t edge = row + p->diagonal + (lower ? 1 : 0); /* first column above, or first one kept */
         edge = TN_MAX(TN_MIN(edge, j->cols), 0);
         int64_t keep = lower ? 0 : edge, kept = lower ? edge : j->cols - edge, zero = lower ? edge : 0;
         for (int64_t c = keep; c < keep + kept; c++)
@@ -278,8 +282,9 @@ tn_status tn__cpu_tril(const tn__launch *l)
 /* out[i] = start + i * step, computed for each i; linspace from both ends, as PyTorch (RangeFactories). */
 tn_status tn__cpu_arange(const tn__launch *l)
 {
+    const tn__range_params *p = l->params;
     const tn__view *out = &l->out[0];
-    const tn_scalar *a = &l->attr->value, *b = &l->attr->value2;
+    const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
     tn__dims8 d;
     tn__dims_pick(&d, out, (1U << out->ndim) - 1);
     double block[TN__BLOCK];

@@ -1,4 +1,4 @@
-/* backend/cpu/math_names.h: what M(f) of ops.def's expressions is on the CPU. Every C99 math function is here, so that a
+/* backend/cpu/math_names.h: what M(f) of the list's expressions is on the CPU. Every C99 math function is here, so that a
  * new row finds its own; those with a vectorisable version in math.inc.h are not mapped to libm for float. */
 /* clang-format off */
 #define m_fabs_f32     fabsf

@@ -52,7 +52,7 @@ static bool fold_run(const tn__view *v, int64_t offset, int64_t n, int64_t size,
 static void fold_rows(void *ctx, int64_t begin, int64_t end)
 {
     fold_job *j = ctx;
-    const tn__attr *a = j->l->attr;
+    const tn__index_params *p = j->l->params;
     int64_t *out = j->l->out[0].data;
     for (int64_t i = begin, n; i < end; i += n) {
         bool outside = false;
@@ -60,7 +60,7 @@ static void fold_rows(void *ctx, int64_t begin, int64_t end)
         for (int32_t k = 0; k < j->l->n_in; k++) {
             int64_t rest, offset = offset_of(&j->l->in[k], i, &rest);
             n = TN_MIN(n, rest); /* all of them have one shape */
-            outside |= fold_run(&j->l->in[k], offset, n, a->dims[k], a->strides[k], k > 0, out + i);
+            outside |= fold_run(&j->l->in[k], offset, n, p->size.d[k], p->stride.d[k], k > 0, out + i);
         }
         int64_t seen = j->first;
         while (outside && i < seen && !atomic_compare_exchange_weak(&j->first, &seen, i))
@@ -71,14 +71,15 @@ static void fold_rows(void *ctx, int64_t begin, int64_t end)
 /* Says which index it was: the first of that row. */
 static tn_status say_outside(const tn__launch *l, int64_t first)
 {
+    const tn__index_params *p = l->params;
     for (int64_t i = first; i < l->out[0].numel; i++)
         for (int32_t k = 0; k < l->n_in; k++) {
             const tn__view *v = &l->in[k];
-            int64_t rest, offset = offset_of(v, i, &rest), size = l->attr->dims[k];
+            int64_t rest, offset = offset_of(v, i, &rest), size = p->size.d[k];
             int64_t at = v->dtype == TN_I64 ? ((const int64_t *)v->data)[offset] : ((const int32_t *)v->data)[offset];
             if (at < -size || at >= size)
                 return tn__error(TN_EINDEX, "index %lld is out of bounds for dimension %d with size %lld",
-                                 (long long)at, (int)(l->attr->n >> (4 * k) & 15), (long long)size);
+                                 (long long)at, (int)(p->which >> (4 * k) & 15), (long long)size);
         }
     return TN_OK;
 }
@@ -104,9 +105,10 @@ static void list_places(const uint8_t *mask, int64_t n, int64_t *out)
 
 tn_status tn__cpu_nonzero(const tn__launch *l)
 {
+    const tn__nonzero_params *p = l->params;
     const tn__view *x = &l->in[0];
     const uint8_t *mask = x->data;
-    const int64_t n = l->attr->n;
+    const int64_t n = p->n;
     int64_t *out = l->out[0].data, at[TN_MAX_DIMS] = {0};
     if (x->ndim == 1) {
         list_places(mask, n, out);

@@ -16,7 +16,7 @@ typedef struct random_job {
 static void random_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const random_job *j = ctx;
-    const tn__attr *a = j->l->attr;
+    const tn__random_params *a = j->l->params;
     const tn__view *out = &j->l->out[0];
     const tn__cpu_isa *isa = tn__isa();
     const int per_block = j->type == TN__F32 ? 4 : 2;
@@ -26,9 +26,9 @@ static void random_chunk(void *ctx, int64_t begin, int64_t end)
         uint64_t first = (uint64_t)a->offset + (uint64_t)(i / per_block);
         void *to = j->as_is ? (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype) : (char *)block;
         if (j->l->op == TN__OP_normal_)
-            isa->normal[j->type](to, (uint64_t)a->seed, first, n, a->x, a->y);
+            isa->normal[j->type](to, (uint64_t)a->seed, first, n, a->mean, a->std);
         else
-            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->x, a->y);
+            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->from, a->to);
         if (!j->as_is)
             tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
     }
@@ -37,14 +37,14 @@ static void random_chunk(void *ctx, int64_t begin, int64_t end)
 static void integers_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const random_job *j = ctx;
-    const tn__attr *a = j->l->attr;
+    const tn__random_params *a = j->l->params;
     const tn__view *out = &j->l->out[0];
     int64_t block[TN__BLOCK];
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
         for (int64_t k = 0; k < n; k++)
-            block[k] = a->start + (int64_t)tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
-                                                            (uint64_t)(a->end - a->start));
+            block[k] = a->low + (int64_t)tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
+                                                            (uint64_t)(a->high - a->low));
         tn__store_walk(out->data, out->dtype, &j->out, i, block, TN__I64, n);
     }
 }
@@ -79,6 +79,7 @@ tn_status tn__cpu_random(const tn__launch *l)
 
 tn_status tn__cpu_randperm(const tn__launch *l)
 {
+    const tn__random_params *p = l->params;
     const tn__view *out = &l->out[0];
     int64_t n = out->numel;
     tn__dims8 d;
@@ -87,7 +88,7 @@ tn_status tn__cpu_randperm(const tn__launch *l)
     int64_t *order = tn__block_get((size_t)n * sizeof *order);
     if (!order)
         return tn__error_memory("a permutation", (size_t)n * sizeof *order);
-    tn__philox_permutation(order, n, (uint64_t)l->attr->seed, (uint64_t)l->attr->offset);
+    tn__philox_permutation(order, n, (uint64_t)p->seed, (uint64_t)p->offset);
     in_order(&d, out);
     tn__store_walk(out->data, out->dtype, &d, 0, order, TN__I64, n);
     tn__block_put(order, (size_t)n * sizeof *order);
@@ -99,7 +100,7 @@ tn_status tn__cpu_randperm(const tn__launch *l)
 static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const random_job *j = ctx;
-    const tn__attr *a = j->l->attr;
+    const tn__dropout_params *a = j->l->params;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
     double in[TN__BLOCK], block[TN__BLOCK];
     tn__dims8 xd;
@@ -112,7 +113,7 @@ static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
         void *to = as_is ? (void *)((char *)out->data + i * size) : block;
         if (!as_is)
             tn__load_walk(in, j->type, x->dtype, x->data, &xd, i, n);
-        tn__isa()->dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n, a->x);
+        tn__isa()->dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n, a->p);
         if (!as_is)
             tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
     }
@@ -157,9 +158,9 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
                 tn__load_walk(block[k], j->type, v->dtype, v->data, &j->dims[k], i, n);
         }
         if (l->op == TN__OP_sgd_step_)
-            tn__isa()->sgd[j->type](p[0], p[1], p[2], n, l->attr);
+            tn__isa()->sgd[j->type](p[0], p[1], p[2], n, l->params);
         else
-            tn__isa()->adam[j->type](p[0], p[1], p[2], p[3], n, l->attr);
+            tn__isa()->adam[j->type](p[0], p[1], p[2], p[3], n, l->params);
         for (int32_t k = 0; k < l->n_in; k++)
             if (k != 1 && l->in[k].dtype && !as_is[k])
                 tn__store_walk(l->in[k].data, l->in[k].dtype, &j->dims[k], i, block[k], j->type, n);

@@ -436,11 +436,12 @@ static void fill_identity(const reduce_job *j)
 
 tn_status tn__cpu_reduce(const tn__launch *l)
 {
+    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
     reduce_job j = {.l = l, .kind = kind_of(l->op), .type = tn__type_of(l->compute), .pieces = 1, .divisor = 1};
-    for (int32_t i = 0; i < l->attr->n_dims; i++)
-        mask |= 1U << l->attr->dims[i];
+    for (int32_t i = 0; i < p->dim.n; i++)
+        mask |= 1U << p->dim.d[i];
     tn__dims_pick(&j.reduced, x, mask);
     out_dims(&j, x, mask);
     j.n_reduced = tn__dims_numel(&j.reduced);

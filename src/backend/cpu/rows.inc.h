@@ -49,28 +49,15 @@
 #define TN_B(p)                      ((T)0)
 #define TN_C(p)                      ((T)0)
 #define UNARY(name, rule, expr, ...) TN_##rule(name, expr)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#undef UNARY
-#undef BINARY
+#include "op/elementwise.def"
 #undef TN_B
-#define TN_B(p) (p)[i]
-#define UNARY(...)
+#define TN_B(p)                       (p)[i]
 #define BINARY(name, rule, expr, ...) TN_##rule(name, expr)
-#include "op/ops.def"
-#undef BINARY
-#undef TERNARY
+#include "op/elementwise.def"
 #undef TN_C
-#define TN_C(p) (p)[i]
-#define BINARY(...)
+#define TN_C(p)                        (p)[i]
 #define TERNARY(name, rule, expr, ...) TN_##rule(name, expr)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
 
 #undef TN_B
 #undef TN_C

@@ -16,6 +16,7 @@ typedef struct item {
 typedef struct sort_job {
     const tn__launch *l;
     int64_t n;
+    bool descending;
     _Atomic bool no_memory;
 } sort_job;
 
@@ -165,7 +166,7 @@ static void sort_words(void *ctx, int64_t begin, int64_t end)
     }
     for (int64_t r = begin; r < end; r++) {
         const int bits =
-            load_words(x->dtype, (const char *)x->data + (size_t)(r * n) * size, n, j->l->attr->flag, words);
+            load_words(x->dtype, (const char *)x->data + (size_t)(r * n) * size, n, j->descending, words);
         const uint64_t *sorted = words;
         if (n <= SHORT)
             insert_words(words, n);
@@ -193,7 +194,7 @@ static void sort_rows(void *ctx, int64_t begin, int64_t end)
         return;
     }
     for (int64_t r = begin; r < end; r++) {
-        load_keys(x->dtype, (const char *)x->data + (size_t)(r * n) * size, n, j->l->attr->flag, items);
+        load_keys(x->dtype, (const char *)x->data + (size_t)(r * n) * size, n, j->descending, items);
         const item *sorted = items;
         if (n <= SHORT)
             insert_sort(items, n);
@@ -210,7 +211,8 @@ static void sort_rows(void *ctx, int64_t begin, int64_t end)
 tn_status tn__cpu_sort(const tn__launch *l)
 {
     const tn__view *x = &l->in[0];
-    sort_job j = {.l = l, .n = x->ndim ? x->shape[x->ndim - 1] : 1};
+    const tn__order_params *p = l->params;
+    sort_job j = {.l = l, .descending = p->descending, .n = x->ndim ? x->shape[x->ndim - 1] : 1};
     if (x->numel == 0)
         return TN_OK;
     const bool narrow = j.n <= UINT32_MAX && tn__dtype_size(x->dtype) <= 4;

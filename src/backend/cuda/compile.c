@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 /* What follows from a kernel's text also follows from these. Contraction is off, so that families which promise the same
- * bits everywhere keep it, and rows of ops.def mean what they say; products promise neither. */
+ * bits everywhere keep it, and rows of the list mean what they say; products promise neither. */
 #define COMMON "-default-device", "--std=c++14"
 static const char *const options[2][4] = {{COMMON, "--fmad=false"}, {COMMON, "--fmad=true"}};
 

@@ -14,17 +14,9 @@ tn_status tn__cuda_resolve(tn_device asked, tn_device *out)
 }
 
 static const tn__kernel kernels[TN__OPS] = {
-#define tn__gpu_CPU_ONLY(kernel) NULL
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, kernel, ...) [TN__OP_##name] = tn__gpu_##kernel,
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-#undef tn__gpu_CPU_ONLY
+#define KERNEL(op, kernel) [TN__OP_##op] = tn__gpu_##kernel,
+#define CPU_KERNEL(op, kernel)
+#include "op/kernels.def"
 };
 
 const tn__backend tn__cuda_backend = {

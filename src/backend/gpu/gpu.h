@@ -18,7 +18,7 @@ typedef enum tn__gpu_family {
 } tn__gpu_family;
 
 /* What a unit is compiled for. Fields a family does not depend on stay 0. In the text they are TN_DT_<in> (storage of
- * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of ops.def ROW. 'variant' is TN_VARIANT. */
+ * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of the list ROW. 'variant' is TN_VARIANT. */
 typedef struct tn__gpu_unit {
     tn__gpu_family family;
     tn__op_id op; /* of elementwise units; TN__OPS where none */
@@ -131,19 +131,8 @@ tn__gpu_unit_name tn__gpu_unit_str(const tn__gpu_unit *unit);
 /* Forgets what is loaded on a device whose context went away (reset). */
 void tn__gpu_forget(tn_device device);
 
-/* ---- the operations, one function per kernel column of ops.def: run_*.c ---- */
+/* ---- elementwise rows and copies; kernels of structural rows are declared by op/list.h ---- */
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
-#define tn__gpu_CPU_ONLY(kernel) tn__gpu_##kernel /* declared, and nowhere there */
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, sig, infer, kernel, ...) TN_MUST_USE tn_status tn__gpu_##kernel(const tn__launch *l);
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
-#undef tn__gpu_CPU_ONLY
 
 #endif

@@ -66,7 +66,7 @@ static tn_status flush(batch *b)
 static tn_status copy_piece(const tn__launch *l, const tn__view *piece, int64_t at)
 {
     const tn__view *out = &l->out[0];
-    const int64_t dim = l->attr->dim;
+    const int64_t dim = ((const tn__join_params *)l->params)->dim;
     const bool stack = l->op == TN__OP_stack;
     tn__view in = *piece, part = *out;
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
@@ -90,8 +90,9 @@ static bool joins(const tn__view *out, const tn__view *in)
 
 tn_status tn__gpu_cat(const tn__launch *l)
 {
+    const tn__join_params *p = l->params;
     const tn__view *out = &l->out[0];
-    const int64_t dim = l->attr->dim, inner = product(out->shape, dim + 1, out->ndim);
+    const int64_t dim = p->dim, inner = product(out->shape, dim + 1, out->ndim);
     const int64_t size = (int64_t)tn__dtype_size(out->dtype);
     batch b = {.l = l, .limits = tn__gpu_limits_of(l->device), .row = out->shape[dim] * inner};
     tn_status e = TN_OK;

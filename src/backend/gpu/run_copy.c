@@ -180,14 +180,15 @@ tn_status tn__gpu_copy_into(const tn__launch *l)
 
 tn_status tn__gpu_flip(const tn__launch *l)
 {
+    const tn__flip_params *p = l->params;
     tn__view in = l->in[0];
     int64_t stride[TN_MAX_DIMS], offset = 0;
     if (in.numel == 0)
         return TN_OK;
     /* read backwards: negative strides from the far end, dimension by dimension */
     memcpy(stride, in.stride, sizeof(int64_t) * (size_t)in.ndim);
-    for (int32_t i = 0; i < l->attr->n_dims; i++) {
-        const int64_t d = l->attr->dims[i];
+    for (int32_t i = 0; i < p->dims.n; i++) {
+        const int64_t d = p->dims.d[i];
         offset += (in.shape[d] - 1) * in.stride[d];
         stride[d] = -in.stride[d];
     }

@@ -108,19 +108,21 @@ static void walk_points(index_job *j, int64_t dim, bool all)
 
 tn_status tn__gpu_gather(const tn__launch *l)
 {
+    const tn__along_params *p = l->params;
     index_job j = {.l = l, .table = &l->in[0], .index = &l->in[1]};
-    tn_status e = begin(&j, l->attr->dim);
+    tn_status e = begin(&j, p->dim);
     if (e)
         return e;
-    walk_points(&j, l->attr->dim, true);
+    walk_points(&j, p->dim, true);
     return read_table(&j);
 }
 
 tn_status tn__gpu_index_select(const tn__launch *l)
 {
+    const tn__along_params *p = l->params;
     index_job j = {.l = l, .table = &l->in[0], .index = &l->in[1]};
     const tn__view *table = j.table, *index = j.index;
-    const int32_t dim = (int32_t)l->attr->dim;
+    const int32_t dim = (int32_t)p->dim;
     tn_status e = begin(&j, dim);
     if (e)
         return e;
@@ -135,6 +137,7 @@ tn_status tn__gpu_index_select(const tn__launch *l)
 
 tn_status tn__gpu_one_hot(const tn__launch *l)
 {
+    const tn__one_hot_params *p = l->params;
     const tn__view *index = &l->in[0], *out = &l->out[0];
     index_job j = {.l = l, .table = out, .index = index, .element = TN_I64};
     if (out->numel == 0)
@@ -142,8 +145,8 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
     tn_status e = begin(&j, 0);
     if (e)
         return e;
-    j.f.size = l->attr->n;
-    tn__lines_add(&j.f.walk, l->attr->n, 0, 0, 1);
+    j.f.size = p->num_classes;
+    tn__lines_add(&j.f.walk, p->num_classes, 0, 0, 1);
     for (int32_t d = index->ndim - 1; d >= 0; d--)
         tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
     j.f.n = tn__lines_end(&j.f.walk, &j.variant);
@@ -202,8 +205,9 @@ static bool wants_order(const index_job *j)
 
 tn_status tn__gpu_scatter(const tn__launch *l)
 {
+    const tn__along_params *p = l->params;
     index_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = l->in[2].dtype ? &l->in[2] : NULL};
-    const int64_t dim = l->attr->dim;
+    const int64_t dim = p->dim;
     if (j.index->numel == 0)
         return TN_OK;
     tn_status e = begin(&j, dim);
@@ -227,7 +231,7 @@ static tn_status put_slices(const tn__launch *l, bool adds)
 {
     index_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = &l->in[2], .add = adds};
     const tn__view *src = j.other, *table = j.table;
-    const int64_t dim = l->attr->dim;
+    const int64_t dim = ((const tn__along_params *)l->params)->dim;
     if (src->numel == 0)
         return TN_OK;
     tn_status e = begin(&j, dim);
@@ -261,6 +265,7 @@ tn_status tn__gpu_index_copy(const tn__launch *l)
 /* One index after the other is added to the result. */
 tn_status tn__gpu_fold_index(const tn__launch *l)
 {
+    const tn__index_params *p = l->params;
     const tn__view *out = &l->out[0];
     tn_status e = TN_OK;
     for (int32_t k = 0; !e && out->numel && k < l->n_in; k++) {
@@ -269,8 +274,8 @@ tn_status tn__gpu_fold_index(const tn__launch *l)
         const int32_t add = k > 0;
         if ((e = begin(&j, 0)))
             return e;
-        j.f.size = l->attr->dims[k];
-        j.f.along = l->attr->strides[k];
+        j.f.size = p->size.d[k];
+        j.f.along = p->stride.d[k];
         for (int32_t d = index->ndim - 1; d >= 0; d--)
             tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
         j.f.n = tn__lines_end(&j.f.walk, &j.variant);

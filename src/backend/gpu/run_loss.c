@@ -21,13 +21,14 @@ static const tn__view *weight_of(const tn__launch *l)
 static nll_shape shape_of(const tn__launch *l, int32_t ndim, const int64_t *shape)
 {
     const tn__view *weight = weight_of(l), *target = &l->in[1];
+    const tn__nll_params *p = l->params;
     nll_shape s = {.n = target->numel, .classes = shape[ndim == 1 ? 0 : 1], .spatial = 1};
-    s.ignore = l->attr->value.kind ? tn__scalar_int(&l->attr->value) : -100;
+    s.ignore = p->ignore_index.kind ? tn__scalar_int(&p->ignore_index) : -100;
     for (int32_t d = 2; d < ndim; d++)
         s.spatial *= shape[d];
     s.class_stride = weight->dtype ? weight->stride[0] : 0;
     s.bytes = target->dtype == TN_U8;
-    s.reduction = l->attr->reduction == TN_NO_REDUCTION ? 2 : l->attr->reduction == TN_SUM ? 1 : 0;
+    s.reduction = p->reduction == TN_NO_REDUCTION ? 2 : p->reduction == TN_SUM ? 1 : 0;
     s.op = l->op;
     return s;
 }

@@ -48,8 +48,9 @@ static tn_status run(const tn__launch *l, bool whole, const uint64_t *numbers, i
 
 tn_status tn__gpu_arange(const tn__launch *l)
 {
+    const tn__range_params *p = l->params;
     const tn__view *out = &l->out[0];
-    const tn_scalar *a = &l->attr->value, *b = &l->attr->value2;
+    const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
     const double start = tn__scalar_double(a), end = tn__scalar_double(b);
     if (out->numel == 0)
         return TN_OK;

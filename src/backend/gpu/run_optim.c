@@ -74,17 +74,17 @@ static tn_status launch(const operands *o, uint32_t kernel, const tn__gpu_arg *a
 
 tn_status tn__gpu_sgd_step(const tn__launch *l)
 {
-    const tn__attr *a = l->attr;
+    const tn__sgd_params *a = l->params;
     operands o;
     if (l->in[0].numel == 0)
         return TN_OK;
     tn_status e = take(&o, l);
     if (!e) {
         const tn_dtype c = tn__dtypes[o.dtype].compute;
-        const tn__gpu_number lr = tn__gpu_real(c, a->x), momentum = tn__gpu_real(c, a->y),
-                             keep = tn__gpu_real(c, 1 - a->z), decay = tn__gpu_real(c, a->w),
+        const tn__gpu_number lr = tn__gpu_real(c, a->lr), momentum = tn__gpu_real(c, a->momentum),
+                             keep = tn__gpu_real(c, 1 - a->dampening), decay = tn__gpu_real(c, a->weight_decay),
                              sign = tn__gpu_real(c, a->maximize ? -1 : 1);
-        const int32_t how = (o.p[2] ? 1 : 0) | (a->keepdim ? 2 : 0) | (a->flag ? 4 : 0);
+        const int32_t how = (o.p[2] ? 1 : 0) | (a->first ? 2 : 0) | (a->nesterov ? 4 : 0);
         const int64_t n = l->in[0].numel;
         const tn__gpu_arg args[] = {TN__GPU_MEMORY(o.p[0]),
                                     TN__GPU_MEMORY(o.p[1]),
@@ -104,24 +104,24 @@ tn_status tn__gpu_sgd_step(const tn__launch *l)
 
 tn_status tn__gpu_adam_step(const tn__launch *l)
 {
-    const tn__attr *a = l->attr;
+    const tn__adam_params *a = l->params;
     operands o;
     if (l->in[0].numel == 0)
         return TN_OK;
     tn_status e = take(&o, l);
     if (!e) {
         const tn_dtype c = tn__dtypes[o.dtype].compute;
-        const double correct1 = 1 - pow(a->y, (double)a->step), correct2 = 1 - pow(a->z, (double)a->step);
+        const double correct1 = 1 - pow(a->beta1, (double)a->step), correct2 = 1 - pow(a->beta2, (double)a->step);
         const double values[] = {a->maximize ? -1 : 1,
-                                 a->flag ? 0 : a->u,
-                                 a->flag ? 1 - a->x * a->u : 1,
-                                 a->y,
-                                 1 - a->y,
-                                 a->z,
-                                 1 - a->z,
-                                 a->x / correct1,
+                                 a->decoupled ? 0 : a->weight_decay,
+                                 a->decoupled ? 1 - a->lr * a->weight_decay : 1,
+                                 a->beta1,
+                                 1 - a->beta1,
+                                 a->beta2,
+                                 1 - a->beta2,
+                                 a->lr / correct1,
                                  1 / sqrt(correct2),
-                                 a->w};
+                                 a->eps};
         tn__gpu_number number[TN_COUNT(values)];
         const int64_t n = l->in[0].numel;
         tn__gpu_arg args[MOST + TN_COUNT(values) + 2];

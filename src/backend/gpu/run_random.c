@@ -26,11 +26,11 @@ static tn_status run(const tn__launch *l, uint32_t kernel, tn_dtype compute, int
 
 static tn_status run_integers(const tn__launch *l)
 {
-    const tn__attr *a = l->attr;
+    const tn__random_params *a = l->params;
     const tn__view *out = &l->out[0];
     const tn__place w = tn__place_of(out);
-    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, range = (uint64_t)a->end - (uint64_t)a->start;
-    const int64_t from = a->start, n = out->numel;
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, range = (uint64_t)a->high - (uint64_t)a->low;
+    const int64_t from = a->low, n = out->numel;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),    TN__GPU_VALUE(seed),
                                 TN__GPU_VALUE(first),      TN__GPU_VALUE(from), TN__GPU_VALUE(range),
                                 TN__GPU_VALUE(n)};
@@ -39,7 +39,7 @@ static tn_status run_integers(const tn__launch *l)
 
 tn_status tn__gpu_random(const tn__launch *l)
 {
-    const tn__attr *a = l->attr;
+    const tn__random_params *a = l->params;
     const tn__view *out = &l->out[0];
     if (out->numel == 0)
         return TN_OK;
@@ -49,7 +49,7 @@ tn_status tn__gpu_random(const tn__launch *l)
     const tn_dtype c = tn__dtypes[out->dtype].compute;
     const tn__place w = tn__place_of(out);
     const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset;
-    const tn__gpu_number x = tn__gpu_real(c, a->x), y = tn__gpu_real(c, a->y);
+    const tn__gpu_number x = tn__gpu_real(c, normal ? a->mean : a->from), y = tn__gpu_real(c, normal ? a->std : a->to);
     const int64_t n = out->numel;
     const int32_t bits = tn__dtype_uniform_bits(out->dtype);
     tn__gpu_arg args[8] = {TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),          TN__GPU_VALUE(seed),
@@ -63,14 +63,14 @@ tn_status tn__gpu_random(const tn__launch *l)
 
 tn_status tn__gpu_dropout(const tn__launch *l)
 {
-    const tn__attr *a = l->attr;
+    const tn__dropout_params *a = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0];
     const tn_dtype c = tn__dtypes[out->dtype].compute;
     if (out->numel == 0)
         return TN_OK;
     const tn__place xw = tn__place_of(x), w = tn__place_of(out);
-    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, threshold = (uint64_t)(a->x * 4294967296.0);
-    const tn__gpu_number scale = tn__gpu_real(c, a->x < 1 ? 1 / (1 - a->x) : 0);
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, threshold = (uint64_t)(a->p * 4294967296.0);
+    const tn__gpu_number scale = tn__gpu_real(c, a->p < 1 ? 1 / (1 - a->p) : 0);
     const int64_t n = out->numel;
     const tn__gpu_arg args[] = {
         TN__GPU_MEMORY(x->data), TN__GPU_VALUE(xw),    TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),
@@ -82,6 +82,7 @@ tn_status tn__gpu_dropout(const tn__launch *l)
 /* Each place of a permutation depends on those before it: made on the host, then moved. */
 tn_status tn__gpu_randperm(const tn__launch *l)
 {
+    const tn__random_params *p = l->params;
     const tn__view *out = &l->out[0];
     const size_t bytes = (size_t)out->numel * sizeof(int64_t);
     int64_t stride[TN_MAX_DIMS];
@@ -90,7 +91,7 @@ tn_status tn__gpu_randperm(const tn__launch *l)
     int64_t *order = tn__block_get(bytes);
     if (!order)
         return tn__error_memory("a permutation", bytes);
-    tn__philox_permutation(order, out->numel, (uint64_t)l->attr->seed, (uint64_t)l->attr->offset);
+    tn__philox_permutation(order, out->numel, (uint64_t)p->seed, (uint64_t)p->offset);
     void *landed = tn__gpu_scratch_get(l->device, bytes);
     tn_status e = landed ? tn__backend_of(l->device)->mover->upload(l->device, landed, order, bytes, false, false)
                          : tn_error_code();

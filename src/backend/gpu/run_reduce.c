@@ -20,8 +20,9 @@ static uint32_t variant_of(tn__op_id op)
 static uint32_t reduced_mask(const tn__launch *l)
 {
     uint32_t mask = 0;
-    for (int32_t i = 0; i < l->attr->n_dims; i++)
-        mask |= 1U << l->attr->dims[i];
+    const tn__reduction_params *p = l->params;
+    for (int32_t i = 0; i < p->dim.n; i++)
+        mask |= 1U << p->dim.d[i];
     return mask;
 }
 
@@ -57,8 +58,9 @@ tn_status tn__gpu_argreduce(const tn__launch *l)
 
 tn_status tn__gpu_var(const tn__launch *l)
 {
+    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
-    const tn_scalar *correction = &l->attr->value;
+    const tn_scalar *correction = &p->correction;
     tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
     tn__fold f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
     tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), false);

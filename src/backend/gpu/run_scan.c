@@ -56,8 +56,9 @@ static tn_status run_rows(tn__gpu_launch *g, const tn__launch *l, scan_lines *f,
 
 tn_status tn__gpu_cumsum(const tn__launch *l)
 {
+    const tn__cumsum_params *p = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0];
-    const int64_t dim = l->attr->dim;
+    const int64_t dim = p->dim;
     scan_lines f = {.pieces = 1};
     if (out->numel == 0)
         return TN_OK;

@@ -24,6 +24,7 @@ static tn_matrices matrices_of(const tn__view *in, const tn__view *out)
 
 tn_status tn__gpu_tril(const tn__launch *l)
 {
+    const tn__triangle_params *p = l->params;
     const tn__view *x = &l->in[0], *y = &l->out[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     if (!limits)
@@ -32,7 +33,7 @@ tn_status tn__gpu_tril(const tn__launch *l)
         return TN_OK;
     void *in = x->data, *out = y->data;
     const tn_matrices m = matrices_of(x, y);
-    const int64_t diagonal = l->attr->n;
+    const int64_t diagonal = p->diagonal;
     const int32_t upper = l->op == TN__OP_triu;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(in), TN__GPU_MEMORY(out), TN__GPU_VALUE(m), TN__GPU_VALUE(diagonal),
                                 TN__GPU_VALUE(upper)};
@@ -49,13 +50,14 @@ tn_status tn__gpu_tril(const tn__launch *l)
 /* Of a mask and its running sum. */
 tn_status tn__gpu_nonzero(const tn__launch *l)
 {
+    const tn__nonzero_params *p = l->params;
     const tn__view *x = &l->in[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     if (!limits)
         return tn_error_code();
     if (l->out[0].numel == 0)
         return TN_OK;
-    tn_matrices m = {.matrices = x->numel, .ndim = x->ndim, .rows = l->attr->n};
+    tn_matrices m = {.matrices = x->numel, .ndim = x->ndim, .rows = p->n};
     for (int32_t d = 0; d < x->ndim; d++)
         m.shape[d] = x->shape[d];
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(l->in[1].data), TN__GPU_MEMORY(l->out[0].data),
@@ -71,7 +73,7 @@ tn_status tn__gpu_nonzero(const tn__launch *l)
                           .label = tn__op_name(l->op)});
 }
 
-/* Zeros with in[0] where the view of ops.def's row attr->view would show; shape rule of that view, on the result. */
+/* Zeros with in[0] where the view of the row p.view would show; shape rule of that view, on the result. */
 tn_status tn__gpu_embed(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
@@ -79,10 +81,10 @@ tn_status tn__gpu_embed(const tn__launch *l)
     tn_tensor shell = {.dtype = out->dtype, .ndim = out->ndim, .numel = out->numel, .device = l->device};
     memcpy(shell.shape, out->shape, sizeof(int64_t) * (size_t)out->ndim);
     memcpy(shell.stride, out->stride, sizeof(int64_t) * (size_t)out->ndim);
-    tn__attr attr = *l->attr;
+    tn__window_params p = *(const tn__window_params *)l->params;
     const tn_scalar in = tn_scalar_t(&shell);
-    tn__call c = {.op = (tn__op_id)attr.view, .n_in = 1, .in = &in, .attr = &attr};
-    tn_status e = tn__ops[attr.view].infer(&c);
+    tn__call c = {.op = (tn__op_id)p.view, .n_in = 1, .in = &in, .params = &p};
+    tn_status e = tn__ops[p.view].infer(&c);
     if (!e)
         e = tn__gpu_zero(l->device, out->data, (size_t)out->numel * size);
     if (e)
@@ -100,13 +102,13 @@ tn_status tn__gpu_embed(const tn__launch *l)
 tn_status tn__gpu_as_strided_scatter(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
-    const tn__attr *a = l->attr;
-    const tn__view part = {.data = (char *)out->data + a->start * (int64_t)tn__dtype_size(out->dtype),
+    const tn__as_strided_params *a = l->params;
+    const tn__view part = {.data = (char *)out->data + a->storage_offset * (int64_t)tn__dtype_size(out->dtype),
                            .dtype = out->dtype,
-                           .ndim = a->n_dims,
-                           .numel = tn__numel(a->dims, a->n_dims),
-                           .shape = a->dims,
-                           .stride = a->strides};
+                           .ndim = a->size.n,
+                           .numel = tn__numel(a->size.d, a->size.n),
+                           .shape = a->size.d,
+                           .stride = a->stride.d};
     if (l->in[1].dtype)
         return tn__gpu_copy_as(l->device, &part, &l->in[1], "as_strided_scatter");
     return tn__gpu_fill_view(l->device, &part, 0, "as_strided_scatter");

@@ -105,7 +105,7 @@ static tn_status choose(softmax_job *j)
 static tn_status softmax(const tn__launch *l, uint32_t variant, const tn__view *y)
 {
     const tn__view *x = &l->in[0], *out = &l->out[0];
-    const int64_t dim = l->attr->dim;
+    const int64_t dim = ((const tn__softmax_params *)l->params)->dim;
     softmax_job j = {.l = l, .x = x->data, .y = y ? y->data : NULL, .out = out->data};
     softmax_lines *f = &j.f;
     if (out->numel == 0)

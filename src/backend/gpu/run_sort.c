@@ -11,13 +11,14 @@ typedef struct sort_rows {
 
 tn_status tn__gpu_sort(const tn__launch *l)
 {
+    const tn__order_params *p = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     if (!limits)
         return tn_error_code();
     if (out->numel == 0)
         return TN_OK;
-    sort_rows r = {.n = x->ndim ? x->shape[x->ndim - 1] : 1, .all = out->numel, .descending = l->attr->flag};
+    sort_rows r = {.n = x->ndim ? x->shape[x->ndim - 1] : 1, .all = out->numel, .descending = p->descending};
     const size_t bytes = (size_t)out->numel * sizeof(int64_t);
     void *scratch = r.n > 1 ? tn__gpu_scratch_get(l->device, bytes) : NULL;
     if (r.n > 1 && !scratch)

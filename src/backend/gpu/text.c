@@ -51,7 +51,7 @@ tn__gpu_unit_name tn__gpu_unit_str(const tn__gpu_unit *u)
     return name;
 }
 
-/* ---- rows of ops.def ---- */
+/* ---- elementwise rows ---- */
 
 typedef struct row {
     tn__op_id op;
@@ -63,12 +63,7 @@ static const row rows[] = {
 #define UNARY(name, rule, expr, ...)   {TN__OP_##name, #name, #expr, 1, rule},
 #define BINARY(name, rule, expr, ...)  {TN__OP_##name, #name, #expr, 2, rule},
 #define TERNARY(name, rule, expr, ...) {TN__OP_##name, #name, #expr, 3, rule},
-#define OP(...)
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#include "op/elementwise.def"
 };
 
 /* The result and compute dtype of a row whose tensors are of dtype d; 0 where it refuses d. */

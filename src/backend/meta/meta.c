@@ -72,15 +72,9 @@ static void no_effect(tn_device device)
 }
 
 static const tn__kernel kernels[TN__OPS] = {
-#define UNARY(...)
-#define BINARY(...)
-#define TERNARY(...)
-#define OP(name, ...) [TN__OP_##name] = nothing,
-#define VIEW(...)
-#define COMP(...)
-#define FUNC(...)
-#include "op/ops.def"
-#include "op/ops_undef.h"
+#define KERNEL(op, kernel)     [TN__OP_##op] = nothing,
+#define CPU_KERNEL(op, kernel) [TN__OP_##op] = nothing,
+#include "op/kernels.def"
 };
 
 const tn__backend tn__meta_backend = {

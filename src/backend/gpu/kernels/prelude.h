@@ -12,7 +12,7 @@
  *
  * Before it, the host defines what the unit is for (tn__gpu_unit): TN_DT_<dtype> and TN_DT (storage of the inputs),
  * TN_OT_<dtype> and TN_OT (of the result), TN_CT_<f32|f64|i32|i64> (the compute type), TN_VARIANT. After it op/element.h is
- * read where there is a compute type: the vocabulary of ops.def's expressions. */
+ * read where there is a compute type: the vocabulary of the list's expressions. */
 #if defined(TN_HOST_DIALECT)
 /* the host's words stand before this text */
 #elif defined(__OPENCL_C_VERSION__) || defined(__OPENCL_VERSION__)

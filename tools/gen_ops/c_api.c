@@ -1,0 +1,343 @@
+/* tools/gen_ops/c_api.c: the C API of the operations: tenon/ops.h, op/ops_private.h, and the functions. */
+#include "rows.h"
+#include <string.h>
+
+/* Parameters after an optional first one. plain: operands of binary rows are tensors. */
+static void print_params(const row *r, const char *first, bool plain, bool inplace)
+{
+    const char *sep = "";
+    printf("(");
+    if (first) {
+        printf("%s", first);
+        sep = ", ";
+    }
+    for (int i = 0; i < r->positional; i++) {
+        const char *type = c_type(r->param[i].type);
+        if ((plain && r->kind == BINARY_ROW) || (inplace && i == 0))
+            type = "tn_tensor *";
+        printf("%s%s%s", sep, type, r->param[i].name);
+        sep = ", ";
+    }
+    if (counts(r))
+        printf("%stn_tensor **out, size_t cap", sep);
+}
+
+/* The same as arguments. Tensors of binary rows become operands. */
+static void print_names(const row *r, const char *first, bool inplace)
+{
+    const char *sep = "";
+    printf("(");
+    if (first) {
+        printf("%s", first);
+        sep = ", ";
+    }
+    for (int i = 0; i < r->positional; i++) {
+        const bool wrap = r->kind == BINARY_ROW && !(inplace && i == 0);
+        printf(wrap ? "%stn_scalar_t(%s)" : "%s%s", sep, r->param[i].name);
+        sep = ", ";
+    }
+    if (counts(r))
+        printf("%sout, cap", sep);
+}
+
+/* ---- headers ---- */
+
+static bool is_number(char type)
+{
+    return type == 'N' || type == 'S';
+}
+
+static void print_options_macro(const row *r)
+{
+    char type[64];
+    options_type(r, type, sizeof type);
+    printf("#define tn_%s(...) TN__X_%s(__VA_ARGS__, TN__SITE(%s))\n#define TN__X_%s(", r->name, r->name, type, r->name);
+    for (int i = 0; i < r->positional; i++)
+        printf("%s_, ", r->param[i].name);
+    printf("...) tn_%s_opt(", r->name);
+    for (int i = 0; i < r->positional; i++)
+        printf(is_number(r->param[i].type) ? "TN_SCALAR(%s_), " : "(%s_), ", r->param[i].name);
+    printf("&(%s){__VA_ARGS__})\n", type);
+}
+
+static void print_macro(const row *r, bool inplace)
+{
+    const char *name = r->name, *tail = inplace ? "_" : "";
+    if (has_options(r) && !inplace) {
+        print_options_macro(r);
+        return;
+    }
+    printf("#define tn_%s%s(", name, tail);
+    for (int i = 0; i < r->positional; i++)
+        printf("%s%s_", i ? ", " : "", r->param[i].name);
+    printf(counts(r) ? ", out_, cap_) tn_%s%s_at(TN_HERE" : ") tn_%s%s_at(TN_HERE", name, tail);
+    for (int i = 0; i < r->positional; i++)
+        printf(is_number(r->param[i].type) && !(inplace && i == 0) ? ", TN_SCALAR(%s_)" : ", (%s_)", r->param[i].name);
+    printf(counts(r) ? ", (out_), (cap_))\n" : ")\n");
+}
+
+static void print_options_struct(const row *r)
+{
+    if (r->shared_options || !has_options(r))
+        return;
+    printf("typedef struct tn_%s_options {\n    size_t struct_size;\n    const char *site;\n", r->name);
+    for (int i = r->positional; i < r->total; i++)
+        printf("    %s%s;\n", c_type(r->param[i].type), r->param[i].name);
+    printf("} tn_%s_options;\n", r->name);
+}
+
+static void print_prototypes(const row *r, const char *api)
+{
+    char type[64];
+    const bool only = does(r, "only_inplace");
+    printf("\n/* %s */\n", r->doc);
+    print_options_struct(r);
+    if (has_options(r)) {
+        options_type(r, type, sizeof type);
+        printf("%s%stn_%s_opt", api, result_type(r), r->name);
+        print_params(r, NULL, false, false);
+        printf(r->positional ? ", const %s *options);\n" : "const %s *options);\n", type);
+    } else {
+        printf("%s%stn_%s_at", api, result_type(r), r->name);
+        print_params(r, "const char *site", false, only);
+        printf(");\n");
+    }
+    printf("%s%stn_%s", api, result_type(r), r->name);
+    print_params(r, NULL, true, only);
+    printf(");\n");
+    if (!has_inplace(r))
+        return;
+    printf("%stn_tensor *tn_%s__at", api, r->name);
+    print_params(r, "const char *site", false, true);
+    printf(");\n%stn_tensor *tn_%s_", api, r->name);
+    print_params(r, NULL, true, true);
+    printf(");\n");
+}
+
+static void print_macros(const row *r)
+{
+    print_macro(r, false);
+    if (has_inplace(r))
+        print_macro(r, true);
+}
+
+static bool is_public(const row *r)
+{
+    return !is_private(r) && r->kind != PYTHON_ROW;
+}
+
+void write_header(void)
+{
+    puts("/* tenon/ops.h: the operations. Generated from src/ops: change that.\n"
+         " *\n"
+         " * Each function returns a new tensor, owned by the innermost scope (tenon/scope.h), or NULL with the "
+         "thread's error\n"
+         " * set; a NULL operand gives NULL. Operands that may be numbers or tensors are tn_scalar (TN_SCALAR(x) makes "
+         "one; the\n"
+         " * macros do it). Names that end in '_' write to their first operand and return it. Shapes, dtypes, "
+         "broadcasting and\n"
+         " * promotion are those of PyTorch's function of the same name. tn_x_at notes a call site, tn_x_opt takes "
+         "options;\n"
+         " * the macro tn_x does both.\n"
+         " */\n"
+         "#ifndef TENON_OPS_H\n#define TENON_OPS_H\n\n#include <tenon/base.h>\n\n"
+         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    for (int i = 0; i < n_rows; i++)
+        if (is_public(&rows[i]))
+            print_prototypes(&rows[i], "TN_API ");
+    puts("\n#ifdef __cplusplus\n}\n#else\n");
+    for (int i = 0; i < n_rows; i++)
+        if (is_public(&rows[i]))
+            print_macros(&rows[i]);
+    puts("\n#endif\n#endif");
+}
+
+void write_private(void)
+{
+    puts("/* op/ops_private.h: rows that only the library calls. Generated from src/ops: change that. */\n"
+         "#ifndef TENON_OPS_PRIVATE_H\n#define TENON_OPS_PRIVATE_H\n\n#include <tenon/ops.h>\n");
+    for (int i = 0; i < n_rows; i++) {
+        const row *r = &rows[i];
+        char type[64];
+        if (is_private(r) && r->kind != PYTHON_ROW) {
+            print_prototypes(r, "");
+            print_macros(r);
+        } else if (r->kind == FUNC_ROW) {
+            printf("%stn__fn_%s", result_type(r), r->name);
+            print_params(r, NULL, false, false);
+            if (has_options(r)) {
+                options_type(r, type, sizeof type);
+                printf(", const %s *o", type);
+            }
+            printf(");\n");
+        }
+    }
+    puts("\n#endif");
+}
+
+/* ---- functions ---- */
+
+/* Arguments into the row's struct; options are read as o.name. */
+static void print_fields(const row *r)
+{
+    if (!params_of(r))
+        return;
+    printf("    tn__%s_params params = {0};\n", params_of(r));
+    for (int i = 0; i < r->total; i++) {
+        const param *p = &r->param[i];
+        const char *from = i < r->positional ? "" : "o.";
+        if (is_input(p->type) || p->type == 'X')
+            continue;
+        if (p->type == 'D')
+            printf("    if (!tn__dims_take(&params.%s, %s%s))\n        return NULL;\n", p->name, from, p->name);
+        else
+            printf("    params.%s = %s%s;\n", p->name, from, p->name);
+        if (p->type == 'd')
+            printf("    if (tn__dtype_check(\"%s\", params.%s))\n        return NULL;\n", r->name, p->name);
+    }
+}
+
+/* The operands, and which of them must be tensors. Returns the number. */
+static int print_operands(const row *r, bool inplace, unsigned *required)
+{
+    int n = 0;
+    *required = 0;
+    printf("    const tn_scalar in[] = {");
+    for (int i = 0; i < r->total; i++) {
+        const param *p = &r->param[i];
+        if (!is_input(p->type))
+            continue;
+        if (p->type == 'T')
+            *required |= 1U << n;
+        if (i >= r->positional)
+            printf("%stn__optional(o.%s)", n ? ", " : "", p->name);
+        else if (p->type == 'N' && !(inplace && n == 0))
+            printf("%s%s", n ? ", " : "", p->name);
+        else
+            printf("%stn_scalar_t(%s)", n ? ", " : "", p->name);
+        n++;
+    }
+    printf("};\n");
+    return n;
+}
+
+static void print_row_body(const row *r, bool inplace, const char *site)
+{
+    unsigned required;
+    const char *params = params_of(r) ? "&params" : "NULL", *more = "NULL";
+    print_fields(r);
+    if (r->param[0].type == 'L') {
+        printf("    return tn__apply_list(%s, TN__OP_%s, %s, %s);\n", site, r->name, r->param[0].name, params);
+        return;
+    }
+    const int n = print_operands(r, inplace, &required);
+    if (inplace) {
+        printf("    return tn__apply_inplace(%s, TN__OP_%s, in, %d, %uU, %s);\n", site, r->name, n, required, params);
+        return;
+    }
+    if (results(r) > 1) {
+        const char *sep = "";
+        printf("    tn_tensor **const more[] = {");
+        for (int i = 0; i < r->total; i++)
+            if (r->param[i].type == 'X') {
+                printf("%s%s%s", sep, i < r->positional ? "" : "o.", r->param[i].name);
+                sep = ", ";
+            }
+        printf("};\n");
+        more = "more";
+    }
+    printf("    return tn__apply(%s, TN__OP_%s, in, %d, %uU, %s, %s);\n", site, r->name, n, required, params, more);
+}
+
+static void print_func_body(const row *r, const char *site)
+{
+    char call[512];
+    size_t n = (size_t)snprintf(call, sizeof call, "tn__fn_%s(", r->name);
+    for (int i = 0; i < r->positional; i++)
+        n += (size_t)snprintf(call + n, sizeof call - n, "%s%s", i ? ", " : "", r->param[i].name);
+    if (counts(r))
+        n += (size_t)snprintf(call + n, sizeof call - n, ", out, cap");
+    snprintf(call + n, sizeof call - n, has_options(r) ? ", &o)" : ")");
+    printf("    tn__thread *t = tn__enter(%s);\n", site);
+    if (counts(r)) {
+        printf("    (void)t;\n    return %s;\n", call);
+        return;
+    }
+    printf("    tn_scope scope;\n    tn__scope_push(t, &scope);\n");
+    if (writes_first(r)) /* the caller's own tensor, as rows that write in place give it back */
+        printf("    bool done = %s != NULL;\n    tn__scope_pop(t, &scope, NULL);\n    return done ? %s : NULL;\n", call,
+               r->param[0].name);
+    else if (!strcmp(r->returns, "flag"))
+        printf("    bool r = %s;\n    tn__scope_pop(t, &scope, NULL);\n    return r;\n", call);
+    else
+        printf("    return tn__scope_return(t, &scope, %s);\n", call);
+}
+
+static void print_function(const row *r, bool inplace)
+{
+    char type[64];
+    const bool writes = inplace || does(r, "only_inplace");
+    const char *tail = inplace ? "_" : "", *site = "site";
+    if (has_options(r) && !inplace) {
+        options_type(r, type, sizeof type);
+        printf("\n%s(tn_%s_opt)", result_type(r), r->name);
+        print_params(r, NULL, false, false);
+        printf("%sconst %s *options)\n{\n    %s o;\n    tn__options_in(&o, sizeof o, options);\n", r->positional ? ", " : "",
+               type, type);
+        site = "o.site";
+    } else {
+        printf("\n%s(tn_%s%s_at)", result_type(r), r->name, tail);
+        print_params(r, "const char *site", false, writes);
+        printf(")\n{\n");
+        if (has_options(r)) /* in place: options as if none were given */
+            printf("    tn_%s_options o;\n    tn__options_in(&o, sizeof o, NULL);\n", r->name);
+    }
+    if (r->kind == FUNC_ROW)
+        print_func_body(r, site);
+    else
+        print_row_body(r, writes, site);
+    printf("}\n\n%s(tn_%s%s)", result_type(r), r->name, tail);
+    print_params(r, NULL, true, writes);
+    if (has_options(r) && !inplace) {
+        printf(")\n{\n    return (tn_%s_opt)", r->name);
+        print_names(r, NULL, false);
+        printf("%sNULL);\n}\n", r->positional ? ", " : "");
+        return;
+    }
+    printf(")\n{\n    return (tn_%s%s_at)", r->name, tail);
+    print_names(r, "TN__NOWHERE", writes);
+    printf(");\n}\n");
+}
+
+void write_source(void)
+{
+    puts("/* The functions of tenon/ops.h and op/ops_private.h. Generated from src/ops: change that. */\n"
+         "#include \"autograd/apply.h\"\n#include \"autograd/functions.h\"\n#include \"op/ops_private.h\"");
+    for (int i = 0; i < n_rows; i++) {
+        if (rows[i].kind == PYTHON_ROW)
+            continue;
+        print_function(&rows[i], false);
+        if (has_inplace(&rows[i]))
+            print_function(&rows[i], true);
+    }
+}
+
+void write_document(void)
+{
+    puts("# Operations\n\nGenerated from src/ops.\n\n| C | what it gives |\n|---|---|");
+    for (int i = 0; i < n_rows; i++) {
+        const row *r = &rows[i];
+        if (!is_public(r))
+            continue;
+        printf("| `tn_%s(", r->name);
+        for (int k = 0; k < r->positional; k++)
+            printf("%s%s", k ? ", " : "", r->param[k].name);
+        if (counts(r))
+            printf(", out, cap");
+        for (int k = r->positional; k < r->total; k++)
+            printf(", .%s", r->param[k].name);
+        if (r->shared_options)
+            printf(", .dtype, .device, .requires_grad");
+        printf(")`%s | %s |\n", has_inplace(r) ? ", in place with `_`" : "", r->doc);
+    }
+}

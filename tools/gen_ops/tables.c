@@ -1,0 +1,282 @@
+/* tools/gen_ops/tables.c: what the floors below the functions include: the enum, the parameters' structs, the tables. */
+#include "rows.h"
+#include <ctype.h>
+#include <string.h>
+
+static const char *const kinds[] = {"TN__UNARY", "TN__BINARY", "TN__TERNARY", "TN__STRUCTURAL", "TN__VIEW", "TN__COMPOSITE"};
+
+/* The name in capital letters, by value. */
+typedef struct capitals {
+    char s[64];
+} capitals;
+
+static capitals upper(const char *word, size_t n)
+{
+    capitals c = {""};
+    for (size_t i = 0; i < n && i + 1 < sizeof c.s; i++)
+        c.s[i] = (char)toupper((unsigned char)word[i]);
+    return c;
+}
+
+/* ---- op/list.h ---- */
+
+static const char *field_type(char type)
+{
+    return type == 'D' ? "tn__dims " : c_type(type);
+}
+
+/* A struct's fields so far, of all the rows that share it. */
+typedef struct fields {
+    const char *name;
+    param field[2 * MAX_PARAMS];
+    int n;
+} fields;
+
+static void add_field(fields *f, const row *r, const param *p)
+{
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->field[i].name, p->name)) {
+            if (f->field[i].type != p->type)
+                fail(r, "rows that share parameters disagree about the type of", p->name);
+            return;
+        }
+    if (f->n == (int)(sizeof f->field / sizeof *f->field))
+        fail(r, "too many fields", f->name);
+    f->field[f->n++] = *p;
+}
+
+static void print_struct(const char *name)
+{
+    fields f = {.name = name};
+    for (int i = 0; i < n_rows; i++) {
+        const row *r = &rows[i];
+        if (!params_of(r) || strcmp(params_of(r), name) != 0)
+            continue;
+        for (int k = 0; k < r->total; k++)
+            if (!is_input(r->param[k].type) && r->param[k].type != 'X')
+                add_field(&f, r, &r->param[k]);
+        for (int k = 0; k < r->n_also; k++)
+            add_field(&f, r, &r->also[k]);
+    }
+    printf("\ntypedef struct tn__%s_params {\n", name);
+    if (!f.n)
+        fail(NULL, "a struct of parameters without one", name);
+    for (int i = 0; i < f.n; i++)
+        printf("    %s%s;\n", field_type(f.field[i].type), f.field[i].name);
+    printf("} tn__%s_params;\n", name);
+}
+
+/* Is it the first row that says this? */
+static bool first(int at, const char *(*get)(const row *))
+{
+    const char *mine = get(&rows[at]);
+    for (int i = 0; i < at; i++)
+        if (get(&rows[i]) && !strcmp(get(&rows[i]), mine))
+            return false;
+    return true;
+}
+
+static const char *infer_of(const row *r)
+{
+    return r->infer;
+}
+
+static const char *kernel_of(const row *r)
+{
+    return r->kernel;
+}
+
+static const char *gpu_kernel_of(const row *r)
+{
+    return r->cpu_only ? NULL : r->kernel;
+}
+
+static const char *derivative_of(const row *r)
+{
+    return is_elementwise(r) || !is_operation(r) ? NULL : r->grad[0] ? r->grad[0] : "none";
+}
+
+static void print_prototypes(const char *(*get)(const row *), const char *format)
+{
+    printf("\n");
+    for (int i = 0; i < n_rows; i++)
+        if (get(&rows[i]) && first(i, get))
+            printf(format, get(&rows[i]));
+}
+
+void write_list(void)
+{
+    int most_in = 0, most_out = 0;
+    puts("/* op/list.h: the list of operations: their numbers, parameters, rules. Generated from src/ops: change that.\n"
+         " * Included by op/op.h alone. */\n"
+         "#ifndef TENON_OP_LIST_H\n#define TENON_OP_LIST_H\n\ntypedef enum tn__op_id {");
+    for (int i = 0; i < n_rows; i++) {
+        const row *r = &rows[i];
+        if (!is_operation(r))
+            continue;
+        printf("    TN__OP_%s,\n", r->name);
+        most_in = inputs(r) > most_in ? inputs(r) : most_in;
+        most_out = results(r) > most_out ? results(r) : most_out;
+        for (uint32_t s = r->saves[0] >> 16 & 0x3fff, n = 0; s >> n; n++)
+            most_out = (int)n + 1 > most_out ? (int)n + 1 : most_out;
+    }
+    printf("    TN__OPS\n} tn__op_id;\n\n/* Of rows without a list of inputs, and of all rows. */\n"
+           "enum { TN__MAX_IN = %d, TN__MAX_OUT = %d };\n",
+           most_in, most_out);
+    for (int i = 0; i < n_rows; i++)
+        if (params_of(&rows[i]) && first(i, params_of))
+            print_struct(params_of(&rows[i]));
+    printf("\nstruct tn__call;\nstruct tn__launch;\nstruct tn__backward;");
+    print_prototypes(infer_of, "TN_MUST_USE tn_status tn__infer_%s(struct tn__call *c);\n");
+    print_prototypes(kernel_of, "TN_MUST_USE tn_status tn__cpu_%s(const struct tn__launch *l);\n");
+    print_prototypes(gpu_kernel_of, "TN_MUST_USE tn_status tn__gpu_%s(const struct tn__launch *l);\n");
+    print_prototypes(derivative_of, "tn_status tn__d_%s(struct tn__backward *b);\n");
+    printf("\n");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].kind == COMP_ROW)
+            printf("tn_tensor *tn__fn_%s(const tn_scalar *in, tn__%s_params *p);\n", rows[i].name, params_of(&rows[i]));
+    puts("\n#endif");
+}
+
+/* ---- op/table.c ---- */
+
+static void print_flags(const row *r)
+{
+    const int last = r->total - 1;
+    printf("        .flags = 0");
+    for (const char *p = r->does; p && *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        printf(" | F_%s", upper(p, n).s);
+        p += n;
+    }
+    if (is_elementwise(r))
+        printf(" | F_INPLACE");
+    if (r->kind == OP_ROW && r->param[last].type == 'N')
+        printf(" | F_NUMBER");
+    printf(",\n");
+}
+
+static void print_operation(const row *r)
+{
+    const char *params = params_of(r);
+    printf("    [TN__OP_%s] = {\n        .name = \"%s\",\n        .label = \"%s\",\n        .kind = %s,\n", r->name, r->name,
+           r->label ? r->label : "", kinds[r->kind]);
+    if (r->rule)
+        printf("        .rule = R_%s,\n", upper(r->rule, strlen(r->rule)).s);
+    print_flags(r);
+    printf("        .listed = %d,\n        .constants = 0x%x,\n", r->param[0].type == 'L', (unsigned)r->constants);
+    if (r->infer)
+        printf("        .infer = tn__infer_%s,\n", r->infer);
+    if (params)
+        printf("        .params = sizeof(tn__%s_params),\n", params);
+    for (int i = 0; i < r->total; i++)
+        if (r->param[i].type == 'd')
+            printf("        .dtype_at = 1 + offsetof(tn__%s_params, %s),\n", params, r->param[i].name);
+    if (r->piece)
+        printf("        .piece_at = 1 + offsetof(tn__%s_params, %s),\n", params, r->piece);
+    printf("        .saves = {");
+    for (int i = 0; i < inputs(r); i++)
+        printf("%s0x%x", i ? ", " : "", (unsigned)r->saves[i]);
+    printf("},\n        .input = {");
+    for (int i = 0; i < inputs(r); i++)
+        printf("%s\"%s\"", i ? ", " : "", input(r, i)->name);
+    printf("},\n    },\n");
+}
+
+void write_table(void)
+{
+    puts("/* op/table.c: what each operation is. Generated from src/ops: change that. */\n"
+         "#include \"op/op.h\"\n#include <stddef.h>\n\nconst tn__op tn__ops[TN__OPS] = {");
+    for (int i = 0; i < n_rows; i++)
+        if (is_operation(&rows[i]))
+            print_operation(&rows[i]);
+    puts("};");
+}
+
+/* ---- X-macros ---- */
+
+void write_elementwise(void)
+{
+    static const char *const macros[] = {"UNARY", "BINARY", "TERNARY"};
+    puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a gradient,\n"
+         " * b, c). Macros that are not defined are nothing; all are forgotten at the end. Generated from src/ops: change "
+         "that. */");
+    for (int k = 0; k < 3; k++)
+        printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);
+    for (int i = 0; i < n_rows; i++) {
+        const row *r = &rows[i];
+        if (!is_elementwise(r))
+            continue;
+        printf("%s(%s, R_%s, %s", macros[r->kind], r->name, upper(r->rule, strlen(r->rule)).s, r->value);
+        for (int k = 0; k <= (int)r->kind; k++)
+            printf(", %d", r->grad[k] != NULL);
+        printf(")\n");
+    }
+    puts("#undef UNARY\n#undef BINARY\n#undef TERNARY");
+}
+
+void write_kernels(void)
+{
+    puts("/* op/kernels.def: KERNEL(operation, kernel) of structural rows; CPU_KERNEL of those that only the CPU has. Generated\n"
+         " * from src/ops: change that. */");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].kind == OP_ROW)
+            printf("%s(%s, %s)\n", rows[i].cpu_only ? "CPU_KERNEL" : "KERNEL", rows[i].name, rows[i].kernel);
+    puts("#undef KERNEL\n#undef CPU_KERNEL");
+}
+
+void write_names(void)
+{
+    puts("/* op/names.def: NAME(name) of every row that is not elementwise. Generated from src/ops: change that. */");
+    for (int i = 0; i < n_rows; i++)
+        if (!is_elementwise(&rows[i]) && rows[i].kind != PYTHON_ROW)
+            printf("NAME(%s)\n", rows[i].name);
+    puts("#undef NAME");
+}
+
+/* ---- op/derivatives.c ---- */
+
+static void print_formula(const row *r, int i)
+{
+    printf("\nstatic tn_tensor *%s_%d(tn_tensor *g, const tn_scalar *s, tn_tensor *out)\n{\n", r->name, i);
+    if (r->kind == UNARY_ROW)
+        printf("    tn_tensor *a = s[0].v.t;\n    (void)g, (void)a, (void)out;\n");
+    else
+        printf("    const tn_scalar a = s[0], b = s[1], c = s[2];\n    (void)g, (void)a, (void)b, (void)c, (void)out;\n");
+    printf("    return %s;\n}\n", r->grad[i]);
+}
+
+void write_derivatives(void)
+{
+    puts("/* op/derivatives.c: gradients of elementwise rows as functions; every row's derivative. Generated from src/ops: change\n"
+         " * that. */\n#include \"autograd/functions.h\"");
+    for (int i = 0; i < n_rows; i++)
+        for (int k = 0; is_elementwise(&rows[i]) && k < MAX_GRADS; k++)
+            if (rows[i].grad[k])
+                print_formula(&rows[i], k);
+    puts("\nconst tn__formula tn__formulas[TN__OPS][3] = {");
+    for (int i = 0; i < n_rows; i++) {
+        if (!is_elementwise(&rows[i]))
+            continue;
+        printf("    [TN__OP_%s] = {", rows[i].name);
+        for (int k = 0; k <= (int)rows[i].kind; k++)
+            rows[i].grad[k] ? printf("%s%s_%d", k ? ", " : "", rows[i].name, k) : printf("%sNULL", k ? ", " : "");
+        printf("},\n");
+    }
+    puts("};\n\nconst tn__derivative tn__derivatives[TN__OPS] = {");
+    for (int i = 0; i < n_rows; i++)
+        if (is_elementwise(&rows[i]))
+            printf("    [TN__OP_%s] = tn__derive_elementwise,\n", rows[i].name);
+        else if (is_operation(&rows[i]))
+            printf("    [TN__OP_%s] = tn__d_%s,\n", rows[i].name, derivative_of(&rows[i]));
+    puts("};\n");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].kind == COMP_ROW)
+            printf("static tn_tensor *composite_%s(const tn_scalar *in, void *p)\n{\n    return tn__fn_%s(in, p);\n}\n\n",
+                   rows[i].name, rows[i].name);
+    puts("const tn__composite tn__composites[TN__OPS] = {");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].kind == COMP_ROW)
+            printf("    [TN__OP_%s] = composite_%s,\n", rows[i].name, rows[i].name);
+    puts("};");
+}
