@@ -384,9 +384,11 @@ static void run_second(const row *r, const layout_case *c, const int *range)
 
 static void run_dtypes(const row *r, const int *range)
 {
-    for (int i = 6; i < KIT_DTYPES; i++)
-        for (int j = 6; j < KIT_DTYPES; j++) {
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int j = 0; j < KIT_DTYPES && kit_is_float(kit_dtypes[i]); j++) {
             const int64_t n = 5;
+            if (!kit_is_float(kit_dtypes[j]))
+                continue;
             kit_array a[3];
             tn_scalar in[3];
             tn_scope *scope = tn_scope_open();

@@ -2,14 +2,16 @@
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cuda/cuda.h"
+#include "ops/digest.h"
 #include <stdarg.h>
 #include <string.h>
 #if TN_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
-const tn_dtype kit_dtypes[KIT_DTYPES] = {TN_BOOL, TN_U8,  TN_I8,   TN_I16, TN_I32,
-                                         TN_I64,  TN_F16, TN_BF16, TN_F32, TN_F64};
+const tn_dtype kit_dtypes[KIT_ALL_DTYPES] = {TN_BOOL, TN_U8,  TN_I8,   TN_I16, TN_I32,
+                                             TN_I64,  TN_F16, TN_BF16, TN_F32, TN_F64};
+int kit_dtypes_walked = KIT_ALL_DTYPES;
 const char *const kit_layout_names[KIT_LAYOUTS] = {"dense",  "unaligned", "transposed", "rotated",
                                                    "sliced", "stepped",   "expanded"};
 kit_tally kit;
@@ -23,12 +25,23 @@ void kit_seed(uint64_t seed)
     state = seed;
 }
 
-void kit_seed_by(const char *name, int64_t n)
+static uint64_t hash_of(const char *name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     for (; *name; name++)
         h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    kit_seed(h + (uint64_t)n);
+    return h;
+}
+
+void kit_seed_by(const char *name, int64_t n)
+{
+    kit_seed(hash_of(name) + (uint64_t)n);
+}
+
+int kit_choice(const char *name, int n)
+{
+    const uint64_t h = hash_of(name);
+    return (int)((h ^ h >> 29) % (uint64_t)n);
 }
 
 /* https://prng.di.unimi.it/splitmix64.c */
@@ -682,6 +695,7 @@ bool kit_fail(const char *format, ...)
 
 int kit_finish(const char *what)
 {
+    digest_write();
     forget_last();
     if (tn_live_tensors())
         kit_fail("%lld tensors are still alive", (long long)tn_live_tensors());
@@ -696,6 +710,9 @@ bool kit_can_run(void)
         printf("FAILED: TENON_TEST_DEVICE=%s: %s\n", getenv("TENON_TEST_DEVICE"), tn_error_message());
         exit(1);
     }
+    const char *dtypes = getenv("TENON_TEST_DTYPES");
+    if (dtypes && atoi(dtypes) > 0 && atoi(dtypes) < KIT_ALL_DTYPES)
+        kit_dtypes_walked = atoi(dtypes);
     if (LDBL_MANT_DIG >= 64)
         return true;
     printf("skipped: long double has %d bits here, so it is no reference for float64 and int64\n", LDBL_MANT_DIG);

@@ -21,13 +21,19 @@ typedef long double real;
 #define KIT_INF ((real)INFINITY)
 #define KIT_NAN ((real)NAN)
 
-enum { KIT_DTYPES = 10 };
-extern const tn_dtype kit_dtypes[KIT_DTYPES];
+/* New dtypes are added behind the others: TENON_TEST_DTYPES=10 walks the first ten alone, with the numbers that they were
+ * always walked with. */
+enum { KIT_ALL_DTYPES = 10 };
+extern const tn_dtype kit_dtypes[KIT_ALL_DTYPES];
+extern int kit_dtypes_walked; /* all, or TENON_TEST_DTYPES */
+#define KIT_DTYPES kit_dtypes_walked
 
 /* ---- random numbers: splitmix64, so that every run is the same ---- */
 void kit_seed(uint64_t seed);
 /* By name, so that a row that is added changes nothing for the others. */
 void kit_seed_by(const char *name, int64_t n);
+/* A number that a name always has, in [0, n): rows choose by it, so that their order in the list says nothing. */
+int kit_choice(const char *name, int n);
 uint64_t kit_random(void);
 /* 0 .. n - 1 */
 int64_t kit_below(int64_t n);

@@ -1,4 +1,5 @@
 #include "ops/structural.h"
+#include "ops/digest.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static bool check_words(const expected *e, const tn_tensor *got, const char *wor
         tn_error_clear();
         return false;
     }
+    digest_words(words, kit_host(got));
     tn_dims s = tn_tensor_shape(got);
     bool same = s.ndim == e->ndim && tn_tensor_dtype(got) == e->dtype;
     for (int32_t d = 0; same && d < s.ndim; d++)

@@ -5,6 +5,8 @@
 #include "autograd/apply.h"
 #include "autograd/node.h"
 #include "backend/backend.h"
+#include "ops/digest.h"
+#include <string.h>
 
 static bool seen[TN__OPS];
 
@@ -51,6 +53,12 @@ int graph_report(void)
 bool gradient_is(const kit_array *a, const tn_tensor *got, const real *want, const real *tol, const char *words)
 {
     kit.cases++;
+    if (digest_wanted()) {
+        char name[100];
+        const size_t n = strcspn(words, ",");
+        snprintf(name, sizeof name, "gradient:%.*s", (int)n, words);
+        digest_note(name, words + n + (words[n] == ','), kit_host(got));
+    }
     tn_dims s = tn_tensor_shape(got);
     bool same = !got || (s.ndim == a->ndim && tn_tensor_dtype(got) == a->dtype);
     for (int32_t d = 0; got && same && d < s.ndim; d++)

@@ -2,6 +2,7 @@
  * the list itself, so a new row is tested unasked. */
 #include "ops/rows.h"
 #include "backend/cpu/cpu.h"
+#include "ops/digest.h"
 #include <math.h>
 #include <string.h>
 
@@ -262,6 +263,11 @@ static void compare(const trial *t, const char *form, const tn_tensor *got, tn_d
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS], n;
     row_operand kinds[3];
+    if (digest_wanted()) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", t->r->name, *form ? "_" : "");
+        digest_note(name, t->s->name, kit_host(got));
+    }
     broadcast_shape(t, &ndim, shape);
     if (!right_header(t, form, got, want, ndim, shape))
         return;
@@ -374,8 +380,8 @@ static void dtypes_for(const row *r, tn_dtype d, tn_dtype *out)
 static bool goes_large(const row *r, tn_dtype d)
 {
     static const tn_dtype as_f32[] = {TN_F16, TN_BF16, TN_F32}, as_i32[] = {TN_U8, TN_I8, TN_I16, TN_I32};
-    size_t n = (size_t)(r - rows);
-    return d == TN_F64 || d == TN_I64 || d == as_f32[n % TN_COUNT(as_f32)] || d == as_i32[n % TN_COUNT(as_i32)];
+    return d == TN_F64 || d == TN_I64 || d == as_f32[kit_choice(r->name, TN_COUNT(as_f32))] ||
+           d == as_i32[kit_choice(r->name, TN_COUNT(as_i32))];
 }
 
 static void walk_layouts(const row *r, tn_dtype d)
@@ -385,7 +391,7 @@ static void walk_layouts(const row *r, tn_dtype d)
     for (size_t i = 0; i < TN_COUNT(small); i++)
         run(r, &small[i], dtype);
     if (goes_large(r, d))
-        run(r, &large[((size_t)(r - rows) + (size_t)d) % TN_COUNT(large)],
+        run(r, &large[((size_t)kit_choice(r->name, TN_COUNT(large)) + (size_t)d) % TN_COUNT(large)],
             dtype); /* another one for each row and dtype */
     for (size_t i = 0; i < TN_COUNT(lengths); i++) {
         const scenario s = {"a length", 1, {lengths[i]}, ALL_(SAME), DENSE3};
@@ -440,8 +446,9 @@ static void walk_pairs(const row *r)
             tn_dtype dtype[3];
             dtypes_for(r, kit_dtypes[i], dtype);
             dtype[other] = kit_dtypes[j];
-            bool blocks =
-                (i * KIT_DTYPES + j + (int)(r - rows)) % 5 == 0; /* conversion in several: each pair with some rows */
+            /* conversion in several blocks: each pair with some rows */
+            const bool blocks = (j + kit_choice(r->name, 5)) % 5 == 0;
+            kit_seed_by(r->name, (i + 1) * 100 + j);
             for (size_t k = 0; k < TN_COUNT(pairs) - !blocks; k++)
                 run(r, &pairs[k], dtype);
         }
@@ -715,6 +722,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < n_rows; i++)
             for (int k = 0; k < 6; k++) {
                 tn_dtype dtype[3] = {kit_dtypes[k], kit_dtypes[k], kit_dtypes[k]};
+                kit_seed_by(rows[i].name, 50 + k);
                 if (rows[i].rule == R_FLOAT)
                     run(&rows[i], &small[0], dtype);
             }
