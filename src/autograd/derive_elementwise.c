@@ -41,11 +41,6 @@ tn_status tn__d_once(tn__backward *b)
 
 /* ---- helpers named in rows ---- */
 
-static tn_tensor *zero_like(tn_tensor *g)
-{
-    return tn_zeros_like(g);
-}
-
 tn_tensor *tn__underived(const char *name)
 {
     return tn__fail(TN_EGRAD, "derivative for aten::%s is not implemented", name);
@@ -62,14 +57,14 @@ tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b)
 {
     if (b.kind != TN_SCALAR_TENSOR) {
         double p = tn__scalar_double(&b);
-        return p == 0 ? zero_like(g) : tn_mul(g, tn_mul(tn_pow(a, p - 1), p));
+        return p == 0 ? tn_zeros_like(g) : tn_mul(g, tn_mul(tn_pow(a, p - 1), p));
     }
     tn_tensor *slope = tn_mul(tn_pow(a, tn_sub(b, 1)), b);
     return tn_where(tn_eq(b, 0), 0, tn_mul(g, slope));
 }
 
 /* An operand as a tensor; a number becomes one of no dimensions, which does not decide about dtypes. */
-static tn_tensor *as_tensor(tn_scalar s, tn_device device)
+tn_tensor *tn__as_tensor(tn_scalar s, tn_device device)
 {
     if (s.kind == TN_SCALAR_TENSOR)
         return s.v.t;
@@ -109,7 +104,7 @@ tn_tensor *tn__bce_grad(tn_tensor *g, tn_scalar p, tn_scalar y)
 
 tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p)
 {
-    tn_tensor *t = as_tensor(p, g->device);
+    tn_tensor *t = tn__as_tensor(p, g->device);
     return tn_mul(g, tn_sub(tn_log1p(tn_neg(t)), tn_log(t)));
 }
 

@@ -1,17 +1,6 @@
 /* Derivatives of reductions, scans, softmax and losses, from public operations. */
 #include "autograd/functions.h"
 
-static tn_dims input_shape(const tn__backward *b, int32_t i)
-{
-    return (tn_dims){b->node->in[i].ndim, b->node->in[i].shape};
-}
-
-static tn_status give(tn__backward *b, int32_t i, tn_tensor *grad)
-{
-    b->grad[i] = grad;
-    return grad ? TN_OK : tn_error_code();
-}
-
 /* The gradient of a reduction's result with the reduced dimensions back, as size 1. */
 static tn_tensor *unreduced(const tn__backward *b, tn_tensor *g)
 {
@@ -38,13 +27,13 @@ static int64_t reduced_count(const tn__node *n)
 
 tn_status tn__d_sum(tn__backward *b)
 {
-    return give(b, 0, tn_expand(unreduced(b, b->g[0]), input_shape(b, 0)));
+    return tn__give(b, 0, tn_expand(unreduced(b, b->g[0]), tn__input_shape(b, 0)));
 }
 
 tn_status tn__d_mean(tn__backward *b)
 {
     tn_tensor *g = tn_div(unreduced(b, b->g[0]), (double)reduced_count(b->node));
-    return give(b, 0, tn_expand(g, input_shape(b, 0)));
+    return tn__give(b, 0, tn_expand(g, tn__input_shape(b, 0)));
 }
 
 /* Element i becomes the product of those before it. Each round doubles how many of them are in it. */
@@ -75,14 +64,14 @@ tn_status tn__d_prod(tn__backward *b)
     if (!x)
         return tn_error_code();
     if (x->numel == 0)
-        return give(b, 0, tn_zeros_like(x));
+        return tn__give(b, 0, tn_zeros_like(x));
     if (p->dim.given) {
         if (x->ndim == 0)
-            return give(b, 0, g);
-        return give(b, 0, tn_mul(unreduced(b, g), product_of_others(x, p->dim.d[0])));
+            return tn__give(b, 0, g);
+        return tn__give(b, 0, tn_mul(unreduced(b, g), product_of_others(x, p->dim.d[0])));
     }
     tn_tensor *flat = product_of_others(tn_reshape(x, TN_SHAPE(-1)), 0);
-    return give(b, 0, tn_mul(g, tn_reshape(flat, input_shape(b, 0))));
+    return tn__give(b, 0, tn_mul(g, tn_reshape(flat, tn__input_shape(b, 0))));
 }
 
 /* For x = U S V^T and a change dx, the singular values change by the diagonal of U^T dx V (Giles, Collected matrix
@@ -92,7 +81,7 @@ tn_status tn__d_prod(tn__backward *b)
 tn_status tn__d_nuclear_norm(tn__backward *b)
 {
     tn_tensor *x = tn__saved_tensor(b, 0);
-    return x ? give(b, 0, tn_mul(tn_unsqueeze(tn_unsqueeze(b->g[0], -1), -1), tn__polar(x))) : tn_error_code();
+    return x ? tn__give(b, 0, tn_mul(tn_unsqueeze(tn_unsqueeze(b->g[0], -1), -1), tn__polar(x))) : tn_error_code();
 }
 
 /* Equal extremes share the gradient evenly; nan: so do NaN. */
@@ -108,7 +97,7 @@ static tn_status share_extremes(tn__backward *b, bool nan)
         mine = tn_logical_or(mine, tn_logical_and(tn_isnan(x), tn_isnan(out)));
     tn_tensor *same = tn_to(mine, .dtype = x->dtype);
     tn_tensor *count = dims.ndim ? tn_sum(same, .dim = dims, .keepdim = true) : same;
-    return give(b, 0, tn_mul(same, tn_div(unreduced(b, b->g[0]), count)));
+    return tn__give(b, 0, tn_mul(same, tn_div(unreduced(b, b->g[0]), count)));
 }
 
 tn_status tn__d_amax(tn__backward *b)
@@ -124,12 +113,12 @@ tn_status tn__d_max(tn__backward *b)
     if (!p->dim.given)
         return share_extremes(b, true);
     if (n->in[0].ndim == 0)
-        return give(b, 0, b->g[0]);
+        return tn__give(b, 0, b->g[0]);
     tn_tensor *index = tn__saved_tensor(b, 2);
     if (!index)
         return tn_error_code();
-    tn_tensor *zeros = tn_zeros(input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
-    return give(b, 0, tn_scatter(zeros, p->dim.d[0], unreduced(b, index), unreduced(b, b->g[0])));
+    tn_tensor *zeros = tn_zeros(tn__input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+    return tn__give(b, 0, tn_scatter(zeros, p->dim.d[0], unreduced(b, index), unreduced(b, b->g[0])));
 }
 
 static double degrees_of_freedom(const tn__node *n)
@@ -151,7 +140,7 @@ static tn_tensor *var_slope(tn__backward *b, tn_tensor *x)
 tn_status tn__d_var(tn__backward *b)
 {
     tn_tensor *x = tn__saved_tensor(b, 0);
-    return x ? give(b, 0, tn_mul(unreduced(b, b->g[0]), var_slope(b, x))) : tn_error_code();
+    return x ? tn__give(b, 0, tn_mul(unreduced(b, b->g[0]), var_slope(b, x))) : tn_error_code();
 }
 
 tn_status tn__d_std(tn__backward *b)
@@ -161,7 +150,7 @@ tn_status tn__d_std(tn__backward *b)
         return tn_error_code();
     tn_tensor *g = tn_div(b->g[0], tn_mul(out, 2));
     g = tn_where(tn_eq(out, 0), 0, g); /* PyTorch's choice where the deviation is zero */
-    return give(b, 0, tn_mul(unreduced(b, g), var_slope(b, x)));
+    return tn__give(b, 0, tn_mul(unreduced(b, g), var_slope(b, x)));
 }
 
 tn_status tn__d_cumsum(tn__backward *b)
@@ -169,22 +158,22 @@ tn_status tn__d_cumsum(tn__backward *b)
     const tn__cumsum_params *p = b->node->params;
     int64_t dim = p->dim;
     if (b->node->in[0].ndim == 0)
-        return give(b, 0, b->g[0]);
-    return give(b, 0, tn_flip(tn_cumsum(tn_flip(b->g[0], TN_DIMS(dim)), dim), TN_DIMS(dim)));
+        return tn__give(b, 0, b->g[0]);
+    return tn__give(b, 0, tn_flip(tn_cumsum(tn_flip(b->g[0], TN_DIMS(dim)), dim), TN_DIMS(dim)));
 }
 
 tn_status tn__d_softmax(tn__backward *b)
 {
     const tn__softmax_params *p = b->node->params;
     tn_tensor *out = tn__saved_tensor(b, 1);
-    return out ? give(b, 0, tn__softmax_backward(b->g[0], out, p->dim)) : tn_error_code();
+    return out ? tn__give(b, 0, tn__softmax_backward(b->g[0], out, p->dim)) : tn_error_code();
 }
 
 tn_status tn__d_log_softmax(tn__backward *b)
 {
     const tn__softmax_params *p = b->node->params;
     tn_tensor *out = tn__saved_tensor(b, 1);
-    return out ? give(b, 0, tn__log_softmax_backward(b->g[0], out, p->dim)) : tn_error_code();
+    return out ? tn__give(b, 0, tn__log_softmax_backward(b->g[0], out, p->dim)) : tn_error_code();
 }
 
 /* r = y (g - sum(g y)): with respect to g: softmax_backward(gg, y); to y: gg g - gg sum(g y) - g sum(gg y) */
@@ -197,11 +186,11 @@ tn_status tn__d_softmax_backward(tn__backward *b)
         return tn_error_code();
     tn_status e = TN_OK;
     if (b->need[0])
-        e = give(b, 0, tn__softmax_backward(gg, y, dim));
+        e = tn__give(b, 0, tn__softmax_backward(gg, y, dim));
     if (!e && b->need[1]) {
         tn_tensor *gy = tn_sum(tn_mul(g, y), .dim = TN_DIMS(dim), .keepdim = true);
         tn_tensor *ggy = tn_sum(tn_mul(gg, y), .dim = TN_DIMS(dim), .keepdim = true);
-        e = give(b, 1, tn_sub(tn_sub(tn_mul(gg, g), tn_mul(gg, gy)), tn_mul(g, ggy)));
+        e = tn__give(b, 1, tn_sub(tn_sub(tn_mul(gg, g), tn_mul(gg, gy)), tn_mul(g, ggy)));
     }
     return e;
 }
@@ -217,9 +206,9 @@ tn_status tn__d_log_softmax_backward(tn__backward *b)
     tn_tensor *p = tn_exp(y);
     tn_status e = TN_OK;
     if (b->need[0])
-        e = give(b, 0, tn_sub(gg, tn_sum(tn_mul(gg, p), .dim = TN_DIMS(dim), .keepdim = true)));
+        e = tn__give(b, 0, tn_sub(gg, tn_sum(tn_mul(gg, p), .dim = TN_DIMS(dim), .keepdim = true)));
     if (!e && b->need[1])
-        e = give(b, 1, tn_neg(tn_mul(tn_mul(gg, p), tn_sum(g, .dim = TN_DIMS(dim), .keepdim = true))));
+        e = tn__give(b, 1, tn_neg(tn_mul(tn_mul(gg, p), tn_sum(g, .dim = TN_DIMS(dim), .keepdim = true))));
     return e;
 }
 
@@ -228,7 +217,7 @@ tn_status tn__d_logsumexp(tn__backward *b)
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
-    return give(b, 0, tn_mul(unreduced(b, b->g[0]), tn_exp(tn_sub(x, unreduced(b, out)))));
+    return tn__give(b, 0, tn_mul(unreduced(b, b->g[0]), tn_exp(tn_sub(x, unreduced(b, out)))));
 }
 
 /* ---- losses ---- */
@@ -244,9 +233,9 @@ tn_status tn__d_nll_loss(tn__backward *b)
     tn_scalar total = tn__saved_operand(b, n + 1, &e);
     if (e)
         return e;
-    return give(b, 0,
+    return tn__give(b, 0,
                 tn__nll_loss_backward(b->g[0], target.v.t, weight.kind ? weight.v.t : TN_NONE, total.v.t,
-                                      input_shape(b, 0), a->reduction, a->ignore_index));
+                                      tn__input_shape(b, 0), a->reduction, a->ignore_index));
 }
 
 /* Linear in g: the gradient is the loss's forward of gg. */
@@ -257,7 +246,7 @@ tn_status tn__d_nll_loss_backward(tn__backward *b)
     tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
     if (e)
         return e;
-    return give(b, 0,
+    return tn__give(b, 0,
                 tn_nll_loss(b->g[0], target.v.t, .weight = weight.kind ? weight.v.t : NULL, .reduction = a->reduction,
                             .ignore_index = a->ignore_index));
 }
@@ -285,8 +274,8 @@ tn_status tn__d_mse_loss(tn__backward *b)
     if (!y)
         return tn_error_code();
     tn_tensor *g = tn_mul(tn_mul(tn_sub(x, y), 2), loss_gradient(b, broadcast_numel(x, y)));
-    tn_status e = b->need[0] ? give(b, 0, g) : TN_OK;
-    return !e && b->need[1] ? give(b, 1, tn_neg(g)) : e;
+    tn_status e = b->need[0] ? tn__give(b, 0, g) : TN_OK;
+    return !e && b->need[1] ? tn__give(b, 1, tn_neg(g)) : e;
 }
 
 /* log(1 / (1 + exp(-x))) = min(x, 0) - log(1 + exp(-|x|)), written so that its derivative at 0 is right too */
@@ -318,13 +307,13 @@ tn_status tn__d_bce_with_logits(tn__backward *b)
         } else {
             slope = tn_sub(s, y);
         }
-        e = give(b, 0, tn_mul(g, slope));
+        e = tn__give(b, 0, tn_mul(g, slope));
     }
     if (!e && b->need[1]) { /* -x + (p - 1) log(1 + exp(-x)) */
         tn_tensor *slope = tn_neg(x);
         if (positive.kind)
             slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), log_sigmoid(x)));
-        e = give(b, 1, tn_mul(g, slope));
+        e = tn__give(b, 1, tn_mul(g, slope));
     }
     return e;
 }
@@ -332,5 +321,5 @@ tn_status tn__d_bce_with_logits(tn__backward *b)
 tn_status tn__d_dropout(tn__backward *b)
 {
     const tn__dropout_params *a = b->node->params;
-    return give(b, 0, tn__dropout(b->g[0], a->p, a->seed, a->offset));
+    return tn__give(b, 0, tn__dropout(b->g[0], a->p, a->seed, a->offset));
 }

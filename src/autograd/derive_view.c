@@ -2,27 +2,16 @@
 #include "autograd/functions.h"
 #include "op/infer.h"
 
-static tn_dims input_shape(const tn__backward *b, int32_t i)
-{
-    return (tn_dims){b->node->in[i].ndim, b->node->in[i].shape};
-}
-
-static tn_status give(tn__backward *b, int32_t i, tn_tensor *grad)
-{
-    b->grad[i] = grad;
-    return grad ? TN_OK : tn_error_code();
-}
-
 /* ---- views ---- */
 
 tn_status tn__d_identity(tn__backward *b)
 {
-    return give(b, 0, b->g[0]);
+    return tn__give(b, 0, b->g[0]);
 }
 
 tn_status tn__d_view(tn__backward *b)
 {
-    return give(b, 0, tn_reshape(b->g[0], input_shape(b, 0)));
+    return tn__give(b, 0, tn_reshape(b->g[0], tn__input_shape(b, 0)));
 }
 
 tn_status tn__d_permute(tn__backward *b)
@@ -31,23 +20,23 @@ tn_status tn__d_permute(tn__backward *b)
     int64_t back[TN_MAX_DIMS];
     for (int32_t d = 0; d < a->dims.n; d++)
         back[a->dims.d[d]] = d;
-    return give(b, 0, tn_permute(b->g[0], ((tn_dims){a->dims.n, back})));
+    return tn__give(b, 0, tn_permute(b->g[0], ((tn_dims){a->dims.n, back})));
 }
 
 tn_status tn__d_transpose(tn__backward *b)
 {
     const tn__transpose_params *p = b->node->params;
-    return give(b, 0, tn_transpose(b->g[0], p->dim0, p->dim1));
+    return tn__give(b, 0, tn_transpose(b->g[0], p->dim0, p->dim1));
 }
 
 tn_status tn__d_t(tn__backward *b)
 {
-    return give(b, 0, tn_t(b->g[0]));
+    return tn__give(b, 0, tn_t(b->g[0]));
 }
 
 tn_status tn__d_expand(tn__backward *b)
 {
-    return give(b, 0, tn_sum_to_size(b->g[0], input_shape(b, 0)));
+    return tn__give(b, 0, tn_sum_to_size(b->g[0], tn__input_shape(b, 0)));
 }
 
 tn_status tn__d_squeeze(tn__backward *b)
@@ -64,8 +53,8 @@ tn_status tn__d_unsqueeze(tn__backward *b)
 tn_status tn__d_embed(tn__backward *b)
 {
     const tn__window_params *a = b->node->params;
-    return give(b, 0,
-                tn__embed(b->g[0], b->node->op, input_shape(b, 0), a->dim, a->index, a->start, a->end, a->step, a->offset,
+    return tn__give(b, 0,
+                tn__embed(b->g[0], b->node->op, tn__input_shape(b, 0), a->dim, a->index, a->start, a->end, a->step, a->offset,
                           a->dim1, a->dim2));
 }
 
@@ -76,9 +65,9 @@ tn_status tn__d_embed_backward(tn__backward *b)
     tn_tensor *gg = b->g[0];
     switch ((tn__op_id)a->view) {
     case TN__OP_select:
-    case TN__OP__unbind: return give(b, 0, tn_select(gg, a->dim, a->index));
-    case TN__OP_diagonal: return give(b, 0, tn_diagonal(gg, a->offset, a->dim1, a->dim2));
-    default: return give(b, 0, tn_slice(gg, a->dim, a->start, a->end, a->step));
+    case TN__OP__unbind: return tn__give(b, 0, tn_select(gg, a->dim, a->index));
+    case TN__OP_diagonal: return tn__give(b, 0, tn_diagonal(gg, a->offset, a->dim1, a->dim2));
+    default: return tn__give(b, 0, tn_slice(gg, a->dim, a->start, a->end, a->step));
     }
 }
 
@@ -109,7 +98,7 @@ static tn_tensor *shown_of_all(const tn__backward *b, tn_tensor *g, tn_dims dims
                                 a->base_offset + tn__reach(base->shape, a->base_stride.d, base->ndim));
     tn_tensor *all = tn_zeros(TN_SHAPE(last - first + 1), .dtype = g->dtype, .device = g->device);
     all = tn__as_strided_scatter(all, g, dims, strides, a->storage_offset - first);
-    return tn_as_strided(all, input_shape(b, 0), ((tn_dims){base->ndim, a->base_stride.d}), a->base_offset - first);
+    return tn_as_strided(all, tn__input_shape(b, 0), ((tn_dims){base->ndim, a->base_stride.d}), a->base_offset - first);
 }
 
 /* For each element that is shown, its place in a line of memory of so many elements. */
@@ -125,7 +114,7 @@ static tn_tensor *shared_out(const tn__backward *b, tn_tensor *g, tn_dims dims, 
 {
     const tn__as_strided_params *a = b->node->params;
     const tn__meta *base = &b->node->in[0];
-    const tn_dims input = input_shape(b, 0), input_strides = {base->ndim, a->base_stride.d};
+    const tn_dims input = tn__input_shape(b, 0), input_strides = {base->ndim, a->base_stride.d};
     if (g->numel == 0 || tn__numel(base->shape, base->ndim) == 0)
         return tn_zeros(input, .dtype = g->dtype, .device = g->device);
     const int64_t first = TN_MIN(a->storage_offset, a->base_offset),
@@ -148,19 +137,19 @@ tn_status tn__d_as_strided(tn__backward *b)
     const tn__as_strided_params *a = b->node->params;
     const tn__meta *base = &b->node->in[0];
     if (tn__numel(base->shape, base->ndim) == 0) /* whatever was shown, it was nothing of this */
-        return give(b, 0, tn_zeros(input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device));
+        return tn__give(b, 0, tn_zeros(tn__input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device));
     tn_tensor *g = unexpanded(b->g[0], a);
     if (!g)
         return tn_error_code();
     const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->stride.d};
     if (tn__overlaps_itself(base->shape, a->base_stride.d, base->ndim) ||
         tn__overlaps_itself(g->shape, a->stride.d, g->ndim))
-        return give(b, 0, shared_out(b, g, dims, strides));
+        return tn__give(b, 0, shared_out(b, g, dims, strides));
     const tn_dims base_strides = {base->ndim, a->base_stride.d};
     if (reaches_beyond(a, base, g))
-        return give(b, 0, shown_of_all(b, g, dims, strides));
-    tn_tensor *zeros = tn__zeros_strided(g, input_shape(b, 0), base_strides);
-    return give(b, 0, tn__as_strided_scatter(zeros, g, dims, strides, a->storage_offset - a->base_offset));
+        return tn__give(b, 0, shown_of_all(b, g, dims, strides));
+    tn_tensor *zeros = tn__zeros_strided(g, tn__input_shape(b, 0), base_strides);
+    return tn__give(b, 0, tn__as_strided_scatter(zeros, g, dims, strides, a->storage_offset - a->base_offset));
 }
 
 /* x with src written: the gradient of x has zeros there, that of src is what the view shows. */
@@ -172,9 +161,9 @@ tn_status tn__d_as_strided_scatter(tn__backward *b)
     tn_tensor *gg = tn__restride(b->g[0], base);
     tn_status e = gg ? TN_OK : tn_error_code();
     if (!e && b->need[0])
-        e = give(b, 0, tn__as_strided_scatter(gg, TN_NONE, dims, strides, a->storage_offset));
+        e = tn__give(b, 0, tn__as_strided_scatter(gg, TN_NONE, dims, strides, a->storage_offset));
     if (!e && b->node->n_in > 1 && b->need[1])
-        e = give(b, 1, tn_as_strided(gg, dims, strides, gg->offset + a->storage_offset));
+        e = tn__give(b, 1, tn_as_strided(gg, dims, strides, gg->offset + a->storage_offset));
     return e;
 }
 
@@ -182,13 +171,13 @@ tn_status tn__d_as_strided_scatter(tn__backward *b)
 
 tn_status tn__d_to_copy(tn__backward *b)
 {
-    return give(b, 0, tn_to(b->g[0], .dtype = b->node->in[0].dtype, .device = b->node->in[0].device));
+    return tn__give(b, 0, tn_to(b->g[0], .dtype = b->node->in[0].dtype, .device = b->node->in[0].device));
 }
 
 tn_status tn__d_copy_(tn__backward *b)
 {
-    tn_status e = b->need[0] ? give(b, 0, tn_zeros_like(b->g[0])) : TN_OK;
-    return !e && b->need[1] ? give(b, 1, b->g[0]) : e;
+    tn_status e = b->need[0] ? tn__give(b, 0, tn_zeros_like(b->g[0])) : TN_OK;
+    return !e && b->need[1] ? tn__give(b, 1, b->g[0]) : e;
 }
 
 tn_status tn__d_fill(tn__backward *b)
@@ -198,20 +187,20 @@ tn_status tn__d_fill(tn__backward *b)
 
 tn_status tn__d_zero(tn__backward *b)
 {
-    return give(b, 0, tn_zeros_like(b->g[0]));
+    return tn__give(b, 0, tn_zeros_like(b->g[0]));
 }
 
 tn_status tn__d_tril(tn__backward *b)
 {
     const tn__triangle_params *p = b->node->params;
     int64_t n = p->diagonal;
-    return give(b, 0, b->node->op == TN__OP_tril ? tn_tril(b->g[0], n) : tn_triu(b->g[0], n));
+    return tn__give(b, 0, b->node->op == TN__OP_tril ? tn_tril(b->g[0], n) : tn_triu(b->g[0], n));
 }
 
 tn_status tn__d_flip(tn__backward *b)
 {
     const tn__flip_params *p = b->node->params;
-    return give(b, 0, tn_flip(b->g[0], ((tn_dims){p->dims.n, p->dims.d})));
+    return tn__give(b, 0, tn_flip(b->g[0], ((tn_dims){p->dims.n, p->dims.d})));
 }
 
 /* ---- joining and indexing ---- */
@@ -226,7 +215,7 @@ tn_status tn__d_cat(tn__backward *b)
         int64_t len = blank ? 0 : n->in[i].shape[dim];
         tn_status e = TN_OK;
         if (b->need[i])
-            e = give(b, i,
+            e = tn__give(b, i,
                      blank ? tn_zeros(TN_SHAPE(0), .dtype = n->in[i].dtype, .device = b->g[0]->device)
                            : tn_slice(b->g[0], dim, at, at + len, 1));
         if (e)
@@ -240,21 +229,21 @@ tn_status tn__d_stack(tn__backward *b)
 {
     const tn__join_params *p = b->node->params;
     for (int32_t i = 0; i < b->node->n_in; i++)
-        if (b->need[i] && give(b, i, tn_select(b->g[0], p->dim, i)))
+        if (b->need[i] && tn__give(b, i, tn_select(b->g[0], p->dim, i)))
             return tn_error_code();
     return TN_OK;
 }
 
 static tn_tensor *zeros_of_input(const tn__backward *b, int32_t i)
 {
-    return tn_zeros(input_shape(b, i), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+    return tn_zeros(tn__input_shape(b, i), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
 }
 
 tn_status tn__d_gather(tn__backward *b)
 {
     const tn__along_params *p = b->node->params;
     tn_tensor *index = tn__saved_tensor(b, 1);
-    return index ? give(b, 0, tn_scatter_add(zeros_of_input(b, 0), p->dim, index, b->g[0]))
+    return index ? tn__give(b, 0, tn_scatter_add(zeros_of_input(b, 0), p->dim, index, b->g[0]))
                  : tn_error_code();
 }
 
@@ -264,20 +253,20 @@ tn_status tn__d_scatter(tn__backward *b)
     tn_tensor *index = tn__saved_tensor(b, 1);
     tn_status e = index ? TN_OK : tn_error_code();
     if (!e && b->need[0])
-        e = give(b, 0, tn_scatter(b->g[0], p->dim, index, 0));
+        e = tn__give(b, 0, tn_scatter(b->g[0], p->dim, index, 0));
     if (!e && b->need[2])
-        e = give(b, 2, tn_gather(b->g[0], p->dim, index));
+        e = tn__give(b, 2, tn_gather(b->g[0], p->dim, index));
     return e;
 }
 
 tn_status tn__d_scatter_add(tn__backward *b)
 {
     const tn__along_params *p = b->node->params;
-    tn_status e = b->need[0] ? give(b, 0, b->g[0]) : TN_OK;
+    tn_status e = b->need[0] ? tn__give(b, 0, b->g[0]) : TN_OK;
     if (e || !b->need[2])
         return e;
     tn_tensor *index = tn__saved_tensor(b, 1);
-    return index ? give(b, 2, tn_gather(b->g[0], p->dim, index)) : tn_error_code();
+    return index ? tn__give(b, 2, tn_gather(b->g[0], p->dim, index)) : tn_error_code();
 }
 
 tn_status tn__d_index_select(tn__backward *b)
@@ -287,17 +276,17 @@ tn_status tn__d_index_select(tn__backward *b)
     if (!index)
         return tn_error_code();
     tn_tensor *g = b->node->in[0].ndim ? b->g[0] : tn_reshape(b->g[0], TN_SHAPE());
-    return give(b, 0, tn_index_add(zeros_of_input(b, 0), p->dim, index, g));
+    return tn__give(b, 0, tn_index_add(zeros_of_input(b, 0), p->dim, index, g));
 }
 
 tn_status tn__d_index_add(tn__backward *b)
 {
     const tn__along_params *p = b->node->params;
-    tn_status e = b->need[0] ? give(b, 0, b->g[0]) : TN_OK;
+    tn_status e = b->need[0] ? tn__give(b, 0, b->g[0]) : TN_OK;
     if (e || !b->need[2])
         return e;
     tn_tensor *index = tn__saved_tensor(b, 1);
-    return index ? give(b, 2, tn_index_select(b->g[0], p->dim, index)) : tn_error_code();
+    return index ? tn__give(b, 2, tn_index_select(b->g[0], p->dim, index)) : tn_error_code();
 }
 
 tn_status tn__d_index_copy(tn__backward *b)
@@ -308,14 +297,14 @@ tn_status tn__d_index_copy(tn__backward *b)
         return tn_error_code();
     if (b->need[0]) { /* what was overwritten counts no more */
         tn_tensor *none = tn_zeros(TN_SHAPE(), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
-        tn_status e = give(b, 0, tn_index_copy(b->g[0], p->dim, index, tn_expand(none, input_shape(b, 2))));
+        tn_status e = tn__give(b, 0, tn_index_copy(b->g[0], p->dim, index, tn_expand(none, tn__input_shape(b, 2))));
         if (e)
             return e;
     }
     if (!b->need[2])
         return TN_OK;
     tn_tensor *g = tn_index_select(b->g[0], p->dim, index);
-    return give(b, 2, b->node->in[2].ndim == b->g[0]->ndim ? g : tn_reshape(g, input_shape(b, 2)));
+    return tn__give(b, 2, b->node->in[2].ndim == b->g[0]->ndim ? g : tn_reshape(g, tn__input_shape(b, 2)));
 }
 
 tn_status tn__d_embedding(tn__backward *b)
@@ -336,7 +325,7 @@ tn_status tn__d_embedding(tn__backward *b)
         tn_tensor *often = tn_index_select(tn_index_add(none, 0, flat, one), 0, flat);
         g = tn_div(g, tn_unsqueeze(often, -1));
     }
-    return give(b, 0, tn_index_add(zeros_of_input(b, 0), 0, flat, g));
+    return tn__give(b, 0, tn_index_add(zeros_of_input(b, 0), 0, flat, g));
 }
 
 /* ---- products ---- */
@@ -346,9 +335,9 @@ tn_status tn__d_mm(tn__backward *b)
     tn_status e = TN_OK;
     tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
     if (!e && b->need[0])
-        e = give(b, 0, tn_mm(b->g[0], tn_t(y.v.t)));
+        e = tn__give(b, 0, tn_mm(b->g[0], tn_t(y.v.t)));
     if (!e && b->need[1])
-        e = give(b, 1, tn_mm(tn_t(x.v.t), b->g[0]));
+        e = tn__give(b, 1, tn_mm(tn_t(x.v.t), b->g[0]));
     return e;
 }
 
@@ -357,9 +346,9 @@ tn_status tn__d_bmm(tn__backward *b)
     tn_status e = TN_OK;
     tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
     if (!e && b->need[0])
-        e = give(b, 0, tn_bmm(b->g[0], tn_transpose(y.v.t, 1, 2)));
+        e = tn__give(b, 0, tn_bmm(b->g[0], tn_transpose(y.v.t, 1, 2)));
     if (!e && b->need[1])
-        e = give(b, 1, tn_bmm(tn_transpose(x.v.t, 1, 2), b->g[0]));
+        e = tn__give(b, 1, tn_bmm(tn_transpose(x.v.t, 1, 2), b->g[0]));
     return e;
 }
 
@@ -372,11 +361,11 @@ tn_status tn__d_addmm(tn__backward *b)
     tn_scalar x = tn__saved_operand(b, 1, &e), y = tn__saved_operand(b, 2, &e);
     tn_tensor *g = alpha == 1 || e ? b->g[0] : tn_mul(b->g[0], alpha);
     if (!e && b->need[0])
-        e = give(b, 0, beta == 1 ? b->g[0] : tn_mul(b->g[0], beta));
+        e = tn__give(b, 0, beta == 1 ? b->g[0] : tn_mul(b->g[0], beta));
     if (!e && b->need[1])
-        e = give(b, 1, tn_mm(g, tn_t(y.v.t)));
+        e = tn__give(b, 1, tn_mm(g, tn_t(y.v.t)));
     if (!e && b->need[2])
-        e = give(b, 2, tn_mm(tn_t(x.v.t), g));
+        e = tn__give(b, 2, tn_mm(tn_t(x.v.t), g));
     return e;
 }
 
@@ -385,9 +374,9 @@ tn_status tn__d_mv(tn__backward *b)
     tn_status e = TN_OK;
     tn_scalar m = tn__saved_operand(b, 0, &e), v = tn__saved_operand(b, 1, &e);
     if (!e && b->need[0])
-        e = give(b, 0, tn_outer(b->g[0], v.v.t));
+        e = tn__give(b, 0, tn_outer(b->g[0], v.v.t));
     if (!e && b->need[1])
-        e = give(b, 1, tn_mv(tn_t(m.v.t), b->g[0]));
+        e = tn__give(b, 1, tn_mv(tn_t(m.v.t), b->g[0]));
     return e;
 }
 
@@ -396,9 +385,9 @@ tn_status tn__d_dot(tn__backward *b)
     tn_status e = TN_OK;
     tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
     if (!e && b->need[0])
-        e = give(b, 0, tn_mul(b->g[0], y));
+        e = tn__give(b, 0, tn_mul(b->g[0], y));
     if (!e && b->need[1])
-        e = give(b, 1, tn_mul(b->g[0], x));
+        e = tn__give(b, 1, tn_mul(b->g[0], x));
     return e;
 }
 
@@ -417,13 +406,13 @@ tn_status tn__d_linear(tn__backward *b)
     if (b->need[0]) {
         tn_tensor *wm = n->in[1].ndim == 2 ? w.v.t : tn_reshape(w.v.t, TN_SHAPE(1, k));
         tn_tensor *gx = tn_mm(g, wm);
-        e = give(b, 0, flat ? gx : tn_reshape(gx, input_shape(b, 0)));
+        e = tn__give(b, 0, flat ? gx : tn_reshape(gx, tn__input_shape(b, 0)));
     }
     if (!e && b->need[1]) {
         tn_tensor *gw = tn_mm(tn_t(g), flat ? x.v.t : tn_reshape(x.v.t, TN_SHAPE(rows, k)));
-        e = give(b, 1, n->in[1].ndim == 2 ? gw : tn_reshape(gw, TN_SHAPE(k)));
+        e = tn__give(b, 1, n->in[1].ndim == 2 ? gw : tn_reshape(gw, TN_SHAPE(k)));
     }
     if (!e && n->n_in > 2 && b->need[2])
-        e = give(b, 2, tn_sum(g, .dim = TN_DIMS(0)));
+        e = tn__give(b, 2, tn_sum(g, .dim = TN_DIMS(0)));
     return e;
 }

@@ -3,25 +3,6 @@
 #include "op/infer.h"
 #include <stdio.h>
 
-static double number_or(tn_scalar s, double otherwise)
-{
-    return s.kind ? tn__scalar_double(&s) : otherwise;
-}
-
-/* x, if it is a tensor of a floating dtype. */
-static tn_tensor *floating(const char *what, tn_tensor *x)
-{
-    if (!x)
-        tn__poisoned(what);
-    else if (x == TN_NONE)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else if (!tn__dtype_is_float(x->dtype))
-        tn__no_dtype(what, x->dtype);
-    else
-        return x;
-    return NULL;
-}
-
 /* The same, for what PyTorch calls otherwise on each device. */
 static tn_tensor *floating_there(const char *what, tn_tensor *x)
 {
@@ -29,20 +10,14 @@ static tn_tensor *floating_there(const char *what, tn_tensor *x)
     if (TN_LIKELY(x && x != TN_NONE && tn__dtype_is_float(x->dtype)))
         return x;
     snprintf(name, sizeof name, "%s_%s", what, x && x != TN_NONE && x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
-    return floating(x && x != TN_NONE ? name : what, x);
-}
-
-/* What is computed between operands and result of dtype d has this one. */
-static tn_dtype between(tn_dtype d)
-{
-    return tn__dtype_is_float(d) ? tn__dtypes[d].compute : d;
+    return tn__floating(x && x != TN_NONE ? name : what, x);
 }
 
 /* ---- activations ---- */
 
 tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
 {
-    if (!floating("GeluKernelImpl", x))
+    if (!tn__floating("GeluKernelImpl", x))
         return NULL;
     if (!o->tanh)
         return tn_mul(tn_mul(x, 0.5), tn_erfc(tn_mul(x, -0.70710678118654752)));
@@ -58,9 +33,9 @@ tn_tensor *tn__fn_silu(tn_tensor *x)
 
 tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 {
-    const double beta = number_or(o->beta, 1), threshold = number_or(o->threshold, 20);
-    if (!floating_there("softplus", x) || tn__number_check(&o->beta, between(x->dtype)) ||
-        tn__number_check(&o->threshold, between(x->dtype)))
+    const double beta = tn__number_or(o->beta, 1), threshold = tn__number_or(o->threshold, 20);
+    if (!floating_there("softplus", x) || tn__number_check(&o->beta, tn__between(x->dtype)) ||
+        tn__number_check(&o->threshold, tn__between(x->dtype)))
         return NULL;
     tn_tensor *scaled = beta == 1 ? x : tn_mul(x, beta), *linear = tn_gt(scaled, threshold);
     tn_tensor *positive = tn_gt(scaled, 0); /* the exponential of what is not: it overflows in no dtype */
@@ -71,18 +46,18 @@ tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 
 tn_tensor *tn__fn_leaky_relu(tn_tensor *x, const tn_leaky_relu_options *o)
 {
-    if (!floating_there("leaky_relu", x) || tn__number_check(&o->negative_slope, between(x->dtype)))
+    if (!floating_there("leaky_relu", x) || tn__number_check(&o->negative_slope, tn__between(x->dtype)))
         return NULL;
-    return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(tn_mul(x, number_or(o->negative_slope, 0.01))));
+    return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(tn_mul(x, tn__number_or(o->negative_slope, 0.01))));
 }
 
 tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
 {
-    if (!floating_there("elu", x) || tn__number_check(&o->alpha, between(x->dtype)))
+    if (!floating_there("elu", x) || tn__number_check(&o->alpha, tn__between(x->dtype)))
         return NULL;
     tn_tensor *low =
         tn_le(x, 0); /* the rest filled with 0, not clamped: a clamp has no slope at 0; NaN has that of x */
-    tn_tensor *below = tn_mul(tn_expm1(tn_where(low, x, 0)), number_or(o->alpha, 1));
+    tn_tensor *below = tn_mul(tn_expm1(tn_where(low, x, 0)), tn__number_or(o->alpha, 1));
     return tn_where(low, tn_scalar_t(below), tn_scalar_t(x));
 }
 
@@ -108,7 +83,7 @@ static tn_tensor *square_near_0(tn_tensor *d, tn_tensor *far, tn_tensor *there, 
 
 tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smooth_l1_loss_options *o)
 {
-    const double beta = number_or(o->beta, 1);
+    const double beta = tn__number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
     tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1", x, target));
@@ -119,7 +94,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
 
 tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_loss_options *o)
 {
-    const double delta = number_or(o->delta, 1);
+    const double delta = tn__number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
     tn_tensor *d = tn_abs(tn__floating_difference("huber", x, target));
@@ -131,7 +106,7 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
 
 tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_binary_cross_entropy_options *o)
 {
-    if (!floating("binary_cross_entropy", x) || !floating("binary_cross_entropy", target))
+    if (!tn__floating("binary_cross_entropy", x) || !tn__floating("binary_cross_entropy", target))
         return NULL;
     if (x->dtype != target->dtype)
         return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
@@ -230,18 +205,6 @@ tn_tensor *tn__fn_sub_scaled_(tn_tensor *a, tn_scalar b, tn_scalar alpha)
     return sum_scaled(tn_scalar_t(a), b, alpha, true, true);
 }
 
-/* Three operands that must be tensors. */
-static bool usable3(const char *what, tn_tensor *a, tn_tensor *b, tn_tensor *c)
-{
-    if (!a || !b || !c)
-        tn__poisoned(what);
-    else if (a == TN_NONE || b == TN_NONE || c == TN_NONE)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else
-        return true;
-    return false;
-}
-
 /* Can the number stand before operands of dtype d? Of integers its whole part does. */
 static bool value_fits(const char *kernel, tn_device device, tn_scalar *value, tn_dtype d)
 {
@@ -253,7 +216,7 @@ static bool value_fits(const char *kernel, tn_device device, tn_scalar *value, t
     }
     if (!value->kind)
         *value = tn_scalar_i(1);
-    if (tn__number_check(value, between(d)))
+    if (tn__number_check(value, tn__between(d)))
         return false;
     if (!tn__dtype_is_float(d))
         *value = tn_scalar_i(tn__scalar_int(value));
@@ -270,7 +233,7 @@ static tn_tensor *between_with(tn_tensor *t, const tn_tensor *other, tn_dtype wi
 tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcmul_options *o)
 {
     tn_scalar value = o->value;
-    if (!usable3("addcmul", x, a, b))
+    if (!tn__usable("addcmul", x) || !tn__usable("addcmul", a) || !tn__usable("addcmul", b))
         return NULL;
     const tn_scalar in[] = {tn_scalar_t(x), tn_scalar_t(a), tn_scalar_t(b)};
     const tn_dtype d = common_of(in, 3);
@@ -280,14 +243,14 @@ tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
         return NULL;
     if (tn__scalar_double(&value) == 1)
         return tn__add_product(x, tn_scalar_t(a), tn_scalar_t(b));
-    b = between_with(b, a, between(d));
-    return tn_to(tn__add_product(x, tn_scalar_t(tn_mul(tn_to(a, .dtype = between(d)), b)), value), .dtype = d);
+    b = between_with(b, a, tn__between(d));
+    return tn_to(tn__add_product(x, tn_scalar_t(tn_mul(tn_to(a, .dtype = tn__between(d)), b)), value), .dtype = d);
 }
 
 tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcdiv_options *o)
 {
     tn_scalar value = o->value;
-    if (!usable3("addcdiv", x, a, b))
+    if (!tn__usable("addcdiv", x) || !tn__usable("addcdiv", a) || !tn__usable("addcdiv", b))
         return NULL;
     if (!tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype))
         return tn__fail(TN_EDTYPE,
@@ -301,10 +264,10 @@ tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
     const tn_dtype d = common_of(in, 3);
     if (!value_fits("addcdiv", x->device, &value, d))
         return NULL;
-    tn_tensor *part = tn_to(a, .dtype = between(d));
+    tn_tensor *part = tn_to(a, .dtype = tn__between(d));
     if (tn__scalar_double(&value) != 1)
         part = tn_mul(part, value);
-    return tn_to(tn_add(x, tn_div(part, between_with(b, a, between(d)))), .dtype = d);
+    return tn_to(tn_add(x, tn_div(part, between_with(b, a, tn__between(d)))), .dtype = d);
 }
 
 /* PyTorch's lerp promotes nothing but a weight of no dimensions. */
@@ -322,7 +285,7 @@ static tn_tensor *lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
 {
     tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
     if (!w) {
-        const double by = number_or(weight, 0);
+        const double by = tn__number_or(weight, 0);
         return by < 0.5 && by > -0.5 ? tn__add_product(x, tn_scalar_t(way), tn_scalar_f(by))
                                      : tn__sub_product(end, tn_scalar_t(way), tn_scalar_f(1 - by));
     }
@@ -334,15 +297,15 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
 {
     tn_tensor *w = tn__operand(&weight);
     const bool number = weight.kind != TN_SCALAR_TENSOR;
-    if (!usable3("lerp", x, end, number ? x : w) || !same_dtype(x, end, "end"))
+    if (!tn__usable("lerp", x) || !tn__usable("lerp", end) || !tn__usable("lerp", number ? x : w) || !same_dtype(x, end, "end"))
         return NULL;
     if (!number && w->ndim > 0 && !same_dtype(x, w, "weight"))
         return NULL;
     const tn_scalar in[] = {tn_scalar_t(x), weight};
-    const tn_dtype d = number ? x->dtype : common_of(in, 2), wide = between(d);
+    const tn_dtype d = number ? x->dtype : common_of(in, 2), wide = tn__between(d);
     if (!tn__dtype_is_float(d)) { /* which is said of what fits otherwise */
         const bool fits = tn_eq(number ? x : tn_eq(x, w), end) != NULL;
-        return fits ? floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x) : NULL;
+        return fits ? tn__floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x) : NULL;
     }
     if (number && tn__number_check(&weight, wide))
         return NULL;
@@ -388,9 +351,9 @@ static bool adds_products(tn_tensor *x, tn_tensor *a, tn_tensor *b)
 
 tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_baddbmm_options *o)
 {
-    if (!usable3("baddbmm", x, a, b) || !adds_products(x, a, b))
+    if (!tn__usable("baddbmm", x) || !tn__usable("baddbmm", a) || !tn__usable("baddbmm", b) || !adds_products(x, a, b))
         return NULL;
-    if (tn__number_check(&o->alpha, between(x->dtype)) || tn__number_check(&o->beta, between(x->dtype)))
+    if (tn__number_check(&o->alpha, tn__between(x->dtype)) || tn__number_check(&o->beta, tn__between(x->dtype)))
         return NULL;
     tn_tensor *product = scaled(tn_bmm(a, b), o->alpha);
     if (x->dtype == TN_BOOL) /* of nothing */

@@ -9,37 +9,11 @@
 #include <tenon/dtype.h>
 #include <tenon/tensor.h>
 
-/* Operands that this file looks into before any row does. */
-static bool usable(const char *what, const tn_tensor *t)
-{
-    if (t && t != TN_NONE)
-        return true;
-    if (t)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else
-        tn__poisoned(what);
-    return false;
-}
-
-/* A list of any length, that can be read. */
-static bool usable_dims(const char *what, tn_dims dims)
-{
-    if (dims.ndim == 0 || (dims.ndim > 0 && dims.dim))
-        return true;
-    tn__error(TN_EINVAL, "%s: a list of %d sizes%s", what, (int)dims.ndim, dims.ndim > 0 ? " is NULL" : "");
-    return false;
-}
-
-static tn_dims shape_of(const tn_tensor *t)
-{
-    return (tn_dims){t->ndim, t->shape};
-}
-
 /* ---- layout ---- */
 
 tn_tensor *tn__fn_contiguous(tn_tensor *x)
 {
-    if (!usable("contiguous", x))
+    if (!tn__usable("contiguous", x))
         return NULL;
     return tn__contiguous(x) ? x : tn__contiguous_copy(x);
 }
@@ -47,7 +21,7 @@ tn_tensor *tn__fn_contiguous(tn_tensor *x)
 tn_tensor *tn__fn_reshape(tn_tensor *x, tn_dims shape)
 {
     int64_t dims[TN_MAX_DIMS], stride[TN_MAX_DIMS];
-    if (!usable("reshape", x) || tn__shape_check("reshape", shape, x->numel, dims))
+    if (!tn__usable("reshape", x) || tn__shape_check("reshape", shape, x->numel, dims))
         return NULL;
     const tn_dims full = {shape.ndim, dims};
     if (tn__numel(dims, shape.ndim) != x->numel ||
@@ -60,7 +34,7 @@ tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
 {
     int32_t from, to, n = 0;
     int64_t shape[TN_MAX_DIMS], run = 1;
-    if (!usable("flatten", x) || tn__wrap_dim(start_dim, x->ndim, &from) || tn__wrap_dim(end_dim, x->ndim, &to))
+    if (!tn__usable("flatten", x) || tn__wrap_dim(start_dim, x->ndim, &from) || tn__wrap_dim(end_dim, x->ndim, &to))
         return NULL;
     if (from > to)
         return tn__fail(TN_EINVAL, "flatten() has invalid args: start_dim cannot come after end_dim");
@@ -83,7 +57,7 @@ tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
 tn_tensor *tn__fn_narrow(tn_tensor *x, int64_t dim, int64_t start, int64_t length)
 {
     int32_t d;
-    if (!usable("narrow", x))
+    if (!tn__usable("narrow", x))
         return NULL;
     if (x->ndim == 0)
         return tn__fail(TN_EINVAL, "narrow() cannot be applied to a 0-dim tensor.");
@@ -104,19 +78,19 @@ tn_tensor *tn__fn_narrow(tn_tensor *x, int64_t dim, int64_t start, int64_t lengt
 
 tn_tensor *tn__fn_view_as(tn_tensor *x, tn_tensor *other)
 {
-    return usable("view_as", other) ? tn_view(x, shape_of(other)) : NULL;
+    return tn__usable("view_as", other) ? tn_view(x, tn__shape_of(other)) : NULL;
 }
 
 tn_tensor *tn__fn_expand_as(tn_tensor *x, tn_tensor *other)
 {
-    return usable("expand_as", other) ? tn_expand(x, shape_of(other)) : NULL;
+    return tn__usable("expand_as", other) ? tn_expand(x, tn__shape_of(other)) : NULL;
 }
 
 tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
 {
     int64_t dims[TN_MAX_DIMS];
     int32_t n = 0;
-    if (!usable("sum_to_size", x) || !usable_dims("sum_to_size", shape))
+    if (!tn__usable("sum_to_size", x) || !tn__usable_dims("sum_to_size", shape))
         return NULL;
     int32_t lead = x->ndim - shape.ndim;
     bool fits = lead >= 0;
@@ -163,9 +137,9 @@ static int64_t split_into(const char *what, tn_tensor *x, int64_t dim, int64_t n
 
 static bool can_split(const char *what, const tn_tensor *x)
 {
-    if (usable(what, x) && x->ndim == 0)
+    if (tn__usable(what, x) && x->ndim == 0)
         tn__error(TN_EINVAL, "%s expects at least a 1-dimensional tensor", what);
-    return usable(what, x) && x->ndim > 0;
+    return tn__usable(what, x) && x->ndim > 0;
 }
 
 int64_t tn__fn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out, size_t cap)
@@ -193,7 +167,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor *
     int32_t d;
     int64_t total = 0;
     bool sums = true;
-    if (!can_split("split_with_sizes", x) || !usable_dims("split_with_sizes", sizes) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!can_split("split_with_sizes", x) || !tn__usable_dims("split_with_sizes", sizes) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     for (int32_t i = 0; i < sizes.ndim; i++) {
         if (sizes.dim[i] < 0) {
@@ -233,7 +207,7 @@ int64_t tn__fn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out,
 int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
 {
     int32_t d;
-    if (!usable("unbind", x) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!tn__usable("unbind", x) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     if (x->ndim == 0) {
         tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
@@ -302,7 +276,7 @@ static tn_tensor *matmul_batched(tn_tensor *a, tn_tensor *b)
 
 tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
 {
-    if (!usable("matmul", a) || !usable("matmul", b))
+    if (!tn__usable("matmul", a) || !tn__usable("matmul", b))
         return NULL;
     if (a->ndim == 0 || b->ndim == 0)
         return tn__fail(TN_EINVAL, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
@@ -327,7 +301,7 @@ tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
 
 tn_tensor *tn__fn_outer(tn_tensor *a, tn_tensor *b)
 {
-    if (!usable("outer", a) || !usable("outer", b))
+    if (!tn__usable("outer", a) || !tn__usable("outer", b))
         return NULL;
     if (a->ndim != 1 || b->ndim != 1)
         return tn__fail(TN_EINVAL, "outer: Expected 1-D argument %s, but got %d-D", a->ndim != 1 ? "self" : "vec2",
@@ -355,9 +329,9 @@ tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target)
         return tn_sub(x, target);                       /* which says so */
     bool apart = x->device.type != target->device.type; /* then one of them stands for a number */
     if (!apart && x->dtype != target->dtype && x->ndim == 0 && target->ndim)
-        x = tn_expand(x, shape_of(target));
+        x = tn_expand(x, tn__shape_of(target));
     else if (!apart && x->dtype != target->dtype && target->ndim == 0 && x->ndim)
-        target = tn_expand(target, shape_of(x));
+        target = tn_expand(target, tn__shape_of(x));
     return tn_sub(x, target);
 }
 
@@ -455,7 +429,7 @@ static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross
     if (o->weight) {
         tn_tensor *safe = tn_masked_fill(target, ignored, 0);
         kept =
-            tn_mul(kept, tn_reshape(tn_index_select(o->weight, 0, tn_reshape(safe, TN_SHAPE(-1))), shape_of(target)));
+            tn_mul(kept, tn_reshape(tn_index_select(o->weight, 0, tn_reshape(safe, TN_SHAPE(-1))), tn__shape_of(target)));
     }
     return tn_div(tn_sum(loss), tn_sum(kept));
 }
@@ -465,7 +439,7 @@ tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_
     tn_cross_entropy_options said = *options, *o = &said;
     if (o->weight == TN_NONE)
         o->weight = NULL;
-    if (!usable("cross_entropy", x) || !usable("cross_entropy", target))
+    if (!tn__usable("cross_entropy", x) || !tn__usable("cross_entropy", target))
         return NULL;
     if (o->label_smoothing > 1)
         return tn__fail(TN_EINVAL, "label_smoothing must be between 0.0 and 1.0. Got: %g", o->label_smoothing);
@@ -490,7 +464,7 @@ tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_
 
 tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
 {
-    if (!usable("dropout", x))
+    if (!tn__usable("dropout", x))
         return NULL;
     if (!(p >= 0 && p <= 1))
         return tn__fail(TN_EVALUE, "dropout probability has to be between 0 and 1, but got %g", p);
@@ -533,7 +507,7 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
     bool was = tn__set_no_grad(true);
     tn_tensor *flat = tn_reshape(tn_to(index, .dtype = TN_I64), TN_SHAPE(-1)), *rows = tn_index_select(weight, 0, flat);
     if (index->numel == 0 && weight->ndim == 2) { /* of any dtype; it counts as a write all the same */
-        tn_tensor *none = rows ? tn_expand(tn_unsqueeze(flat, 1), shape_of(rows)) : NULL;
+        tn_tensor *none = rows ? tn_expand(tn_unsqueeze(flat, 1), tn__shape_of(rows)) : NULL;
         const bool written = tn_scatter_(weight, 0, none, rows) != NULL;
         tn__set_no_grad(was);
         return written;
@@ -543,7 +517,7 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
     tn_tensor *scale = tn_where(tn_gt(norm, max_norm), tn_div(max_norm, tn_add(norm, 1e-7)), 1.0);
     scale =
         scale ? tn_to(scale, .dtype = weight->dtype) : NULL; /* as a number is rounded that rows are multiplied by */
-    tn_tensor *every = rows ? tn_expand(tn_unsqueeze(flat, 1), shape_of(rows)) : NULL;
+    tn_tensor *every = rows ? tn_expand(tn_unsqueeze(flat, 1), tn__shape_of(rows)) : NULL;
     bool done = tn_scatter_(weight, 0, every, tn_to(tn_mul(rows, scale), .dtype = weight->dtype)) != NULL;
     tn__set_no_grad(was);
     return done;
@@ -551,7 +525,7 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
 
 tn_tensor *tn__fn_embedding(tn_tensor *weight, tn_tensor *index, const tn_embedding_options *o)
 {
-    if (!usable("embedding", weight) || !usable("embedding", index))
+    if (!tn__usable("embedding", weight) || !tn__usable("embedding", index))
         return NULL;
     const double most =
         fabs(o->max_norm) < DBL_MIN ? 0 : o->max_norm; /* 0 itself says none: what is next to it says 0 */
@@ -563,7 +537,7 @@ tn_tensor *tn__fn_embedding(tn_tensor *weight, tn_tensor *index, const tn_embedd
 
 tn_tensor *tn__fn_one_hot(tn_tensor *index, int64_t num_classes)
 {
-    if (!usable("one_hot", index))
+    if (!tn__usable("one_hot", index))
         return NULL;
     if (num_classes == -1 && index->numel > 0 && index->dtype == TN_I64) {
         tn_tensor *largest = tn_max(index);
@@ -603,14 +577,14 @@ tn_tensor *tn__fn_clamp_(tn_tensor *x, tn_scalar lower, tn_scalar upper)
 
 tn_tensor *tn__fn_bitwise_not(tn_tensor *x)
 {
-    if (!usable("bitwise_not", x))
+    if (!tn__usable("bitwise_not", x))
         return NULL;
     return x->dtype == TN_BOOL ? tn_logical_not(x) : tn__bitwise_not(x);
 }
 
 tn_tensor *tn__fn_bitwise_not_(tn_tensor *x)
 {
-    if (!usable("bitwise_not_", x))
+    if (!tn__usable("bitwise_not_", x))
         return NULL;
     return x->dtype == TN_BOOL ? tn_logical_not_(x) : tn__bitwise_not_(x);
 }
@@ -619,7 +593,7 @@ tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *
 {
     double rtol = o->rtol.kind ? tn__scalar_double(&o->rtol) : 1e-5,
            atol = o->atol.kind ? tn__scalar_double(&o->atol) : 1e-8;
-    if (!usable("isclose", a) || !usable("isclose", b))
+    if (!tn__usable("isclose", a) || !tn__usable("isclose", b))
         return NULL;
     if (a->dtype != b->dtype)
         return tn__fail(TN_EDTYPE, "%s did not match %s", tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
@@ -649,7 +623,7 @@ bool tn__fn_allclose(tn_tensor *a, tn_tensor *b, const tn_allclose_options *o)
 
 bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
 {
-    if (!usable("equal", a) || !usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
+    if (!tn__usable("equal", a) || !tn__usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
         return false;
     tn_tensor *all = tn_all(tn_eq(a, b));
     return all && tn_item(all) != 0;

@@ -9,28 +9,8 @@
 #include <tenon/autograd.h>
 #include <tenon/tensor.h>
 
-void tn__options_in(void *to, size_t size, const void *from)
-{
-    memset(to, 0, size);
-    if (!from) {
-        const char *nowhere = TN__NOWHERE; /* every options struct begins with its size and the call site */
-        memcpy((char *)to + sizeof(size_t), &nowhere, sizeof nowhere);
-        return;
-    }
-    size_t have;
-    memcpy(&have, from, sizeof have);
-    memcpy(to, from, TN_MIN(have, size));
-}
-
-tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *r)
-{
-    if (r && !tn__scope_owns(scope, r))
-        r = tn__scope_hold(t, r);
-    return tn__scope_pop(t, scope, r);
-}
-
 /* The tensor that a factory's options ask for. */
-static tn_tensor *finish(const tn__spec *s, tn_device device, const tn_options *o)
+tn_tensor *tn__factory_finish(const tn__spec *s, tn_device device, const tn_options *o)
 {
     if (o->pin_memory && device.type != TN_DEVICE_CPU)
         return tn__fail(TN_EDEVICE, "Only dense CPU tensors can be pinned");
@@ -51,19 +31,8 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
         return NULL;
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
         return tn__shape_too_large((tn_dims){s.ndim, s.shape}), NULL;
-    return finish(&s, device, o);
+    return tn__factory_finish(&s, device, o);
 }
-
-/* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
-#define INITIALISED(t, statement) \
-    do { \
-        bool was_ = tn__set_no_grad(true); \
-        if ((t) && !(statement)) \
-            (t) = NULL; \
-        tn__set_no_grad(was_); \
-        if ((t) && (t)->storage) \
-            atomic_store_explicit(&(t)->storage->version, 0, memory_order_relaxed); \
-    } while (0)
 
 tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride)
 {
@@ -76,7 +45,7 @@ tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride)
     if (!t)
         return NULL;
     tn__scope_adopt(tn__self(), t);
-    INITIALISED(t, tn_zero_(t));
+    TN__INITIALISED(t, tn_zero_(t));
     return t;
 }
 
@@ -89,7 +58,7 @@ static tn_tensor *unwritten(tn_tensor *t)
     const tn_scalar most = tn__dtype_is_float(t->dtype) ? tn_scalar_f(NAN)
                            : t->dtype == TN_BOOL        ? tn_scalar_i(1)
                                                         : tn_scalar_i((int64_t)(UINT64_MAX >> (64 - bits)));
-    INITIALISED(t, tn_fill_(t, most));
+    TN__INITIALISED(t, tn_fill_(t, most));
     return t;
 }
 
@@ -101,7 +70,7 @@ tn_tensor *tn__fn_empty(tn_dims shape, const tn_options *o)
 tn_tensor *tn__fn_zeros(tn_dims shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
-    INITIALISED(t, tn_zero_(t));
+    TN__INITIALISED(t, tn_zero_(t));
     return t;
 }
 
@@ -117,7 +86,7 @@ tn_tensor *tn__fn_full(tn_dims shape, tn_scalar value, const tn_options *o)
     if (value.kind == TN_SCALAR_TENSOR || value.kind == TN_SCALAR_NONE)
         return tn__fail(TN_ETYPE, "full: the value must be a number");
     tn_tensor *t = tn__factory(shape, o, tn__number_dtype(&value));
-    INITIALISED(t, tn_fill_(t, value));
+    TN__INITIALISED(t, tn_fill_(t, value));
     return t;
 }
 
@@ -126,7 +95,7 @@ tn_tensor *tn__fn_eye(int64_t n, int64_t m, const tn_options *o)
     if (n < 0)
         return tn__fail(TN_EINVAL, "n must be greater or equal to 0, got %lld", (long long)n);
     tn_tensor *t = tn__factory(TN_SHAPE(n, m < 0 ? n : m), o, tn__default_dtype());
-    INITIALISED(t, tn__eye(t));
+    TN__INITIALISED(t, tn__eye(t));
     return t;
 }
 
@@ -182,7 +151,7 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     if (n > 9e18)
         return tn__fail(TN_EINVAL, "invalid size, possible overflow?");
     tn_tensor *t = tn__factory(TN_SHAPE(whole ? count : (int64_t)n), o, dtype);
-    INITIALISED(t, tn__arange(t, start, step));
+    TN__INITIALISED(t, tn__arange(t, start, step));
     return t;
 }
 
@@ -210,28 +179,28 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
         start = held(start, t->dtype);
         end = held(end, t->dtype);
     }
-    INITIALISED(t, tn__linspace(t, start, end));
+    TN__INITIALISED(t, tn__linspace(t, start, end));
     return t;
 }
 
 tn_tensor *tn__fn_rand(tn_dims shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
-    INITIALISED(t, tn_uniform_(t, 0, 1));
+    TN__INITIALISED(t, tn_uniform_(t, 0, 1));
     return t;
 }
 
 tn_tensor *tn__fn_randn(tn_dims shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
-    INITIALISED(t, tn_normal_(t, 0, 1));
+    TN__INITIALISED(t, tn_normal_(t, 0, 1));
     return t;
 }
 
 tn_tensor *tn__fn_randint(int64_t low, int64_t high, tn_dims shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, TN_I64);
-    INITIALISED(t, tn__randint(t, low, high));
+    TN__INITIALISED(t, tn__randint(t, low, high));
     return t;
 }
 
@@ -240,12 +209,12 @@ tn_tensor *tn__fn_randperm(int64_t n, const tn_options *o)
     if (n < 0)
         return tn__fail(TN_EINVAL, "n must be non-negative, got %lld", (long long)n);
     tn_tensor *t = tn__factory(TN_SHAPE(n), o, TN_I64);
-    INITIALISED(t, tn__randperm(t));
+    TN__INITIALISED(t, tn__randperm(t));
     return t;
 }
 
 /* What x has, where the options say nothing; its layout as clone keeps it. */
-static tn_tensor *like(tn_tensor *x, const tn_options *o)
+tn_tensor *tn__factory_like(tn_tensor *x, const tn_options *o)
 {
     if (!x || x == TN_NONE) {
         tn__poisoned("a factory 'like' a tensor");
@@ -258,18 +227,18 @@ static tn_tensor *like(tn_tensor *x, const tn_options *o)
     for (int32_t d = 0; d < x->ndim; d++)
         s.shape[d] = x->shape[d];
     tn__layout_like(&s, x);
-    return finish(&s, device, o);
+    return tn__factory_finish(&s, device, o);
 }
 
 tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)
 {
-    return unwritten(like(x, o));
+    return unwritten(tn__factory_like(x, o));
 }
 
 tn_tensor *tn__fn_zeros_like(tn_tensor *x, const tn_options *o)
 {
-    tn_tensor *t = like(x, o);
-    INITIALISED(t, tn_zero_(t));
+    tn_tensor *t = tn__factory_like(x, o);
+    TN__INITIALISED(t, tn_zero_(t));
     return t;
 }
 
@@ -282,22 +251,22 @@ tn_tensor *tn__fn_full_like(tn_tensor *x, tn_scalar value, const tn_options *o)
 {
     if (value.kind == TN_SCALAR_TENSOR || value.kind == TN_SCALAR_NONE)
         return tn__fail(TN_ETYPE, "full_like: the value must be a number");
-    tn_tensor *t = like(x, o);
-    INITIALISED(t, tn_fill_(t, value));
+    tn_tensor *t = tn__factory_like(x, o);
+    TN__INITIALISED(t, tn_fill_(t, value));
     return t;
 }
 
 tn_tensor *tn__fn_rand_like(tn_tensor *x, const tn_options *o)
 {
-    tn_tensor *t = like(x, o);
-    INITIALISED(t, tn_uniform_(t, 0, 1));
+    tn_tensor *t = tn__factory_like(x, o);
+    TN__INITIALISED(t, tn_uniform_(t, 0, 1));
     return t;
 }
 
 tn_tensor *tn__fn_randn_like(tn_tensor *x, const tn_options *o)
 {
-    tn_tensor *t = like(x, o);
-    INITIALISED(t, tn_normal_(t, 0, 1));
+    tn_tensor *t = tn__factory_like(x, o);
+    TN__INITIALISED(t, tn_normal_(t, 0, 1));
     return t;
 }
 

@@ -6,30 +6,6 @@
 #include <string.h>
 #include <tenon/dtype.h>
 
-static bool given(const char *what, const tn_tensor *t)
-{
-    if (t && t != TN_NONE)
-        return true;
-    if (t)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else
-        tn__poisoned(what);
-    return false;
-}
-
-static tn_dims dims_from(const int64_t *shape, int32_t ndim)
-{
-    return (tn_dims){ndim, shape};
-}
-
-static bool fits(const char *what, tn_dims dims)
-{
-    if (dims.ndim >= 0 && dims.ndim <= TN_MAX_DIMS && (dims.ndim == 0 || dims.dim))
-        return true;
-    tn__error(TN_EINVAL, "%s: a list of 0 to %d numbers was expected", what, TN_MAX_DIMS);
-    return false;
-}
-
 /* ---- repeating ---- */
 
 /* 'times' copies along one dimension: of each index ('each'), or of them all in a row. */
@@ -49,7 +25,7 @@ static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool ea
     }
     tn_tensor *wide = tn_expand(tn_reshape(x, TN_SHAPE(outer, 1, inner)), TN_SHAPE(outer, times, inner));
     return tn_reshape(tn_clone(wide),
-                      dims_from(shape, x->ndim)); /* of one element the expanded view would do: no copy */
+                      tn__dims_from(shape, x->ndim)); /* of one element the expanded view would do: no copy */
 }
 
 /* What was repeated is a copy, however often and even if there is nothing of it. */
@@ -61,7 +37,7 @@ static tn_tensor *copied(tn_tensor *out, const tn_tensor *x)
 tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
 {
     int64_t shape[TN_MAX_DIMS];
-    if (!given("repeat", x) || !fits("repeat", repeats))
+    if (!tn__usable("repeat", x) || !tn__dims_fit("repeat", repeats))
         return NULL;
     const int32_t n = repeats.ndim, more = n - x->ndim;
     if (more < 0)
@@ -74,7 +50,7 @@ tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
                             (long long)repeats.dim[d]);
         shape[d] = d < more ? 1 : x->shape[d - more];
     }
-    tn_tensor *out = tn_reshape(x, dims_from(shape, n));
+    tn_tensor *out = tn_reshape(x, tn__dims_from(shape, n));
     for (int32_t d = n - 1; d >= 0; d--)
         out = repeat_along(out, d, repeats.dim[d], false);
     return tn__no_view(copied(out, x));
@@ -83,12 +59,12 @@ tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
 tn_tensor *tn__fn_tile(tn_tensor *x, tn_dims dims)
 {
     int64_t repeats[TN_MAX_DIMS];
-    if (!given("tile", x) || !fits("tile", dims))
+    if (!tn__usable("tile", x) || !tn__dims_fit("tile", dims))
         return NULL;
     const int32_t n = TN_MAX(dims.ndim, x->ndim);
     for (int32_t d = 0; d < n; d++)
         repeats[d] = d < n - dims.ndim ? 1 : dims.dim[d - (n - dims.ndim)];
-    return tn__fn_repeat(x, dims_from(repeats, n));
+    return tn__fn_repeat(x, tn__dims_from(repeats, n));
 }
 
 /* Index i as often as repeats[i] says: at each place, how many have begun by then. */
@@ -116,7 +92,7 @@ tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_re
 {
     int32_t d = 0;
     const tn_tensor *list = tn__operand(&repeats);
-    if (!given("repeat_interleave", x) || !fits("repeat_interleave", o->dim))
+    if (!tn__usable("repeat_interleave", x) || !tn__dims_fit("repeat_interleave", o->dim))
         return NULL;
     if (repeats.kind == TN_SCALAR_NONE || (repeats.kind == TN_SCALAR_TENSOR && !list))
         return tn__fail(TN_ETYPE, "repeat_interleave: repeats must be a number or a tensor");
@@ -146,7 +122,7 @@ tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_re
 
 tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
 {
-    if (!given("roll", x) || !fits("roll", shifts) || !fits("roll", o->dim))
+    if (!tn__usable("roll", x) || !tn__dims_fit("roll", shifts) || !tn__dims_fit("roll", o->dim))
         return NULL;
     if (shifts.ndim == 0)
         return tn__fail(TN_EINVAL, "`shifts` required");
@@ -155,7 +131,7 @@ tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
             return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts.ndim);
         const tn_roll_options along = {.struct_size = sizeof along, .dim = TN_DIMS(0)};
         tn_tensor *rolled = tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along);
-        return tn__no_view(tn_reshape(rolled, dims_from(x->shape, x->ndim)));
+        return tn__no_view(tn_reshape(rolled, tn__dims_from(x->shape, x->ndim)));
     }
     if (o->dim.ndim != shifts.ndim)
         return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts.ndim,
@@ -179,7 +155,7 @@ tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
 {
     int64_t order[TN_MAX_DIMS];
     uint32_t from = 0, to = 0;
-    if (!given("movedim", x) || !fits("movedim", source) || !fits("movedim", destination))
+    if (!tn__usable("movedim", x) || !tn__dims_fit("movedim", source) || !tn__dims_fit("movedim", destination))
         return NULL;
     if (source.ndim != destination.ndim)
         return tn__fail(TN_EINVAL,
@@ -205,7 +181,7 @@ tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
             s++;
         order[d] = s++;
     }
-    return tn_permute(x, dims_from(order, x->ndim));
+    return tn_permute(x, tn__dims_from(order, x->ndim));
 }
 
 /* The sizes that a dimension d of n is cut into, a -1 among them made out. */
@@ -250,7 +226,7 @@ tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
 {
     int64_t shape[TN_MAX_DIMS], part[TN_MAX_DIMS];
     int32_t d, n = 0;
-    if (!given("unflatten", x) || !fits("unflatten", sizes))
+    if (!tn__usable("unflatten", x) || !tn__dims_fit("unflatten", sizes))
         return NULL;
     if (sizes.ndim == 0)
         return tn__fail(TN_EINVAL, "unflatten: sizes must be non-empty");
@@ -271,7 +247,7 @@ tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
         for (int32_t i = 0; k == d && i < sizes.ndim; i++)
             shape[n++] = part[i];
     }
-    return tn_reshape(x, dims_from(shape, n));
+    return tn_reshape(x, tn__dims_from(shape, n));
 }
 
 /* ---- running product ---- */
@@ -280,7 +256,7 @@ tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
 tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o)
 {
     int32_t d;
-    if (!given("cumprod", x) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!tn__usable("cumprod", x) || tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
     const tn_dtype to = o->dtype ? o->dtype : tn__dtype_is_float(x->dtype) ? x->dtype : TN_I64;
     if (tn__check_derived(x, to) || !(x = tn_to(x, .dtype = to)))
@@ -347,7 +323,7 @@ static bool is_vector_norm(const tn_tensor *x, tn_dtype asked)
 tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
 {
     const double p = o->p.kind ? tn__scalar_double(&o->p) : 2;
-    if (!given("norm", x) || !is_vector_norm(x, o->dtype))
+    if (!tn__usable("norm", x) || !is_vector_norm(x, o->dtype))
         return NULL;
     if (o->dtype)
         x = tn_to(x, .dtype = o->dtype);
@@ -431,11 +407,11 @@ tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
 {
     int64_t all[TN_MAX_DIMS], order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     int32_t d[2], n = 0;
-    if (!given("nuclear_norm", x) || !fits("nuclear_norm", o->dim))
+    if (!tn__usable("nuclear_norm", x) || !tn__dims_fit("nuclear_norm", o->dim))
         return NULL;
     for (int32_t i = 0; i < x->ndim; i++)
         all[i] = i;
-    if (!is_matrix_norm(x, o->dim.ndim ? o->dim : dims_from(all, x->ndim), o->dtype, d))
+    if (!is_matrix_norm(x, o->dim.ndim ? o->dim : tn__dims_from(all, x->ndim), o->dtype, d))
         return NULL;
     if (o->dtype)
         x = tn_to(x, .dtype = o->dtype);
@@ -448,7 +424,7 @@ tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
     order[n + 1] = d[1];
     for (int32_t i = 0; i < x->ndim; i++)
         back[order[i]] = i;
-    tn_tensor *matrices = tn_permute(x, dims_from(order, x->ndim));
+    tn_tensor *matrices = tn_permute(x, tn__dims_from(order, x->ndim));
     tn_tensor *norm = are_numbers(matrices) ? tn__nuclear_norm(matrices) : NULL;
-    return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), dims_from(back, x->ndim)) : norm;
+    return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), tn__dims_from(back, x->ndim)) : norm;
 }

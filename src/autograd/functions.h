@@ -52,6 +52,73 @@ static inline bool tn__is_private(tn_tensor *t)
            !t->storage->read_only && tn__is_dense(t->shape, t->stride, t->ndim);
 }
 
+/* ---- for derivatives ---- */
+
+static inline tn_dims tn__input_shape(const tn__backward *b, int32_t i)
+{
+    return (tn_dims){b->node->in[i].ndim, b->node->in[i].shape};
+}
+
+/* The gradient of input i. */
+static inline tn_status tn__give(tn__backward *b, int32_t i, tn_tensor *grad)
+{
+    b->grad[i] = grad;
+    return grad ? TN_OK : tn_error_code();
+}
+
+/* An operand as a tensor; a number becomes one of no dimensions, which does not decide about dtypes. */
+tn_tensor *tn__as_tensor(tn_scalar s, tn_device device);
+
+/* ---- for composed functions: what they look into before any row does ---- */
+
+/* Is it a tensor? Else the error of what, the function, is set. */
+bool tn__usable(const char *what, const tn_tensor *t);
+/* A list of any length, that can be read; one of at most as many as a tensor has dimensions. */
+bool tn__usable_dims(const char *what, tn_dims dims);
+bool tn__dims_fit(const char *what, tn_dims dims);
+
+/* x, if it is a tensor of a floating dtype. */
+tn_tensor *tn__floating(const char *what, tn_tensor *x);
+
+static inline double tn__number_or(tn_scalar s, double otherwise)
+{
+    return s.kind ? tn__scalar_double(&s) : otherwise;
+}
+
+/* What is computed between operands and result of dtype d has this one. */
+static inline tn_dtype tn__between(tn_dtype d)
+{
+    return tn__dtype_is_float(d) ? tn__dtypes[d].compute : d;
+}
+
+static inline tn_dims tn__shape_of(const tn_tensor *t)
+{
+    return (tn_dims){t->ndim, t->shape};
+}
+
+static inline tn_dims tn__dims_from(const int64_t *shape, int32_t ndim)
+{
+    return (tn_dims){ndim, shape};
+}
+
+/* ---- factories ---- */
+
+/* The tensor that a factory's options ask for. */
+tn_tensor *tn__factory_finish(const tn__spec *s, tn_device device, const tn_options *o);
+/* One like x in what the options do not say. */
+tn_tensor *tn__factory_like(tn_tensor *x, const tn_options *o);
+
+/* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
+#define TN__INITIALISED(t, statement) \
+    do { \
+        bool was_ = tn__set_no_grad(true); \
+        if ((t) && !(statement)) \
+            (t) = NULL; \
+        tn__set_no_grad(was_); \
+        if ((t) && (t)->storage) \
+            atomic_store_explicit(&(t)->storage->version, 0, memory_order_relaxed); \
+    } while (0)
+
 /* ---- derivatives that are more than a formula ---- */
 
 /* The error of an operation whose gradient PyTorch has not got either, under PyTorch's name. NULL. */

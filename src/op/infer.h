@@ -66,6 +66,9 @@ TN_MUST_USE tn_status tn__infer_dims(tn__dims *dims, int32_t ndim, uint32_t *mas
 /* Can x be shown in that shape, by repeating what has size 1? */
 TN_MUST_USE tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n);
 
+/* Of sums and products: the asked dtype; or the input's, integers and bool in int64. */
+tn_dtype tn__sum_dtype(const tn_tensor *x, tn_dtype asked);
+
 /* An index tensor must be int64 (or int32 where allowed). */
 TN_MUST_USE tn_status tn__infer_index(const tn__call *c, const tn_tensor *index);
 

@@ -18,12 +18,6 @@ tn_status tn__infer_to_copy(tn__call *c)
     return e;
 }
 
-tn_status tn__infer_inplace(tn__call *c)
-{
-    tn__spec_like(&c->spec[0], tn__in(c, 0));
-    return tn__infer_one(c);
-}
-
 tn_status tn__infer_copy_(tn__call *c)
 {
     const tn_tensor *x = tn__in(c, 0), *src = tn__in(c, 1);

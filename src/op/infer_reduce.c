@@ -2,39 +2,6 @@
 #include "op/infer.h"
 #include <stdio.h>
 
-tn_status tn__infer_dim(int64_t *dim, int32_t ndim)
-{
-    int32_t d;
-    tn_status e = tn__wrap_dim(*dim, ndim, &d);
-    *dim = d;
-    return e;
-}
-
-tn_status tn__infer_dims(tn__dims *dims, int32_t ndim, uint32_t *mask)
-{
-    *mask = 0;
-    for (int32_t i = 0; i < dims->n; i++) {
-        int32_t d;
-        tn_status e = tn__wrap_dim(dims->d[i], ndim, &d);
-        if (e)
-            return e;
-        if (*mask & 1U << d)
-            return tn__error(TN_EINVAL, "dim %d appears multiple times in the list of dims", (int)d);
-        *mask |= 1U << d;
-        dims->d[i] = d;
-    }
-    dims->given = dims->n > 0;
-    if (ndim == 0) /* 0 and -1 name a dimension that is not there: shapes and strides have no entry for it */
-        dims->n = 0;
-    if (dims->given)
-        return TN_OK;
-    *mask = (1U << ndim) - 1;
-    dims->n = ndim;
-    for (int32_t d = 0; d < ndim; d++)
-        dims->d[d] = d;
-    return TN_OK;
-}
-
 /* Result shape: the named dimensions gone, or 1 where keepdim. */
 static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_elements)
 {
@@ -82,17 +49,10 @@ static tn_status one_dim_at_most(const tn__call *c)
     return TN_OK;
 }
 
-/* The asked dtype; or the input's, integers and bool in int64. */
-static tn_dtype sum_dtype(const tn__call *c, tn_dtype asked)
-{
-    tn_dtype d = tn__in(c, 0)->dtype;
-    return asked ? asked : tn__dtype_is_float(d) ? d : TN_I64;
-}
-
 tn_status tn__infer_sum(tn__call *c)
 {
     const tn__reduction_params *p = c->params;
-    return one_reduction(c, sum_dtype(c, p->dtype), false);
+    return one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), false);
 }
 
 tn_status tn__infer_mean(tn__call *c)
@@ -111,7 +71,7 @@ tn_status tn__infer_prod(tn__call *c)
 {
     const tn__reduction_params *p = c->params;
     tn_status e = one_dim_at_most(c);
-    return e ? e : one_reduction(c, sum_dtype(c, p->dtype), false);
+    return e ? e : one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), false);
 }
 
 tn_status tn__infer_amax(tn__call *c)
@@ -181,7 +141,7 @@ tn_status tn__infer_cumsum(tn__call *c)
     tn__cumsum_params *p = c->params;
     tn_status e = tn__infer_dim(&p->dim, tn__in(c, 0)->ndim);
     tn__spec_like(&c->spec[0], tn__in(c, 0));
-    c->spec[0].dtype = sum_dtype(c, p->dtype);
+    c->spec[0].dtype = tn__sum_dtype(tn__in(c, 0), p->dtype);
     if (!e && c->spec[0].dtype == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel)
         return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", TN_BOOL);
     return e ? e : tn__infer_one(c);
@@ -204,17 +164,3 @@ tn_status tn__infer_softmax(tn__call *c)
     return e ? e : tn__infer_one(c);
 }
 
-tn_status tn__infer_same1(tn__call *c)
-{
-    tn__spec_like(&c->spec[0], tn__in(c, 0));
-    return tn__infer_one(c);
-}
-
-tn_status tn__infer_same2(tn__call *c)
-{
-    const tn_tensor *a = tn__in(c, 0), *b = tn__in(c, 1);
-    if (!tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
-        return tn__error(TN_EINVAL, "%s: shapes differ: %s and %s", tn__op_name(c->op),
-                         tn__shape_str(a->shape, a->ndim).s, tn__shape_str(b->shape, b->ndim).s);
-    return tn__infer_same1(c);
-}

@@ -185,11 +185,11 @@ static void read_save(row *r, const char *text)
     fail(r, "no input", to + 5);
 }
 
-static void read_constants(row *r, const char *text)
+static void read_constants(row *r, const char *text, bool refused)
 {
     for (int i = 0; input(r, i); i++)
         if (has_word(text, input(r, i)->name)) {
-            r->constants |= SAVE_IN(i);
+            r->constants |= refused ? SAVE_IN(i) : 0;
             r->saves[i] |= SAVE_NODIFF;
         }
 }
@@ -320,7 +320,9 @@ static void read_key(row *r, const char *key, const char *text)
     else if (!strcmp(key, "save"))
         read_save(r, text);
     else if (!strcmp(key, "constant"))
-        read_constants(r, text);
+        read_constants(r, text, true);
+    else if (!strcmp(key, "nograd"))
+        read_constants(r, text, false);
     else if (!strcmp(key, "python"))
         r->no_python = true;
     else if (!read_entry(r, key, text))

@@ -28,6 +28,7 @@
  *   also      further fields of that struct, which the shape rule fills
  *   save      'x out for x': what is saved if input x wants a gradient; out, or the name of a Result
  *   constant  inputs that get no gradient; PyTorch refuses them where they want one
+ *   nograd    inputs that get no gradient
  *   does      row flags, F_* of op/op.h in small letters
  *   piece     of views: the parameter that says which one of several it is
  *   label     what grad_fn is called, by variant; without: the name

@@ -176,7 +176,7 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
 
 /* ---- structural rows that are copies ---- */
 
-static void copy_view(const tn__view *out, const tn__view *in)
+void tn__cpu_copy_view(const tn__view *out, const tn__view *in)
 {
     tn__iter it;
     tn__iter_copy(&it, out, in);
@@ -185,13 +185,13 @@ static void copy_view(const tn__view *out, const tn__view *in)
 
 tn_status tn__cpu_copy(const tn__launch *l)
 {
-    copy_view(&l->out[0], &l->in[0]);
+    tn__cpu_copy_view(&l->out[0], &l->in[0]);
     return TN_OK;
 }
 
 tn_status tn__cpu_copy_into(const tn__launch *l)
 {
-    copy_view(&l->out[0], &l->in[1]);
+    tn__cpu_copy_view(&l->out[0], &l->in[1]);
     return TN_OK;
 }
 
@@ -199,7 +199,7 @@ tn_status tn__cpu_fill(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
     if (l->n_in > 1 && l->in[1].dtype) {
-        copy_view(out, &l->in[1]);
+        tn__cpu_copy_view(out, &l->in[1]);
         return TN_OK;
     }
     int64_t value = 0;
@@ -211,7 +211,7 @@ tn_status tn__cpu_fill(const tn__launch *l)
         return TN_OK;
     }
     tn__view one = {.data = &value, .dtype = out->dtype, .numel = 1, .contiguous = true};
-    copy_view(out, &one);
+    tn__cpu_copy_view(out, &one);
     return TN_OK;
 }
 
@@ -236,7 +236,7 @@ tn_status tn__cpu_cat(const tn__launch *l)
         part.contiguous = false;
         in.stride = stride;
         in.ndim = out->ndim;
-        copy_view(&part, &in);
+        tn__cpu_copy_view(&part, &in);
         at += shape[dim];
     }
     return TN_OK;
@@ -260,7 +260,7 @@ tn_status tn__cpu_flip(const tn__launch *l)
     in.data = (char *)in.data + offset * (int64_t)tn__dtype_size(in.dtype);
     in.stride = stride;
     in.contiguous = false;
-    copy_view(out, &in);
+    tn__cpu_copy_view(out, &in);
     return TN_OK;
 }
 
@@ -286,7 +286,7 @@ tn_status tn__cpu_embed(const tn__launch *l)
                      .numel = l->in[0].numel,
                      .shape = s->shape,
                      .stride = s->stride};
-    copy_view(&part, &l->in[0]);
+    tn__cpu_copy_view(&part, &l->in[0]);
     return TN_OK;
 }
 
@@ -302,6 +302,6 @@ tn_status tn__cpu_as_strided_scatter(const tn__launch *l)
                      .shape = a->size.d,
                      .stride = a->stride.d};
     tn__view nothing = {.data = &zero, .dtype = out->dtype, .numel = 1, .contiguous = true};
-    copy_view(&part, l->in[1].dtype ? &l->in[1] : &nothing);
+    tn__cpu_copy_view(&part, l->in[1].dtype ? &l->in[1] : &nothing);
     return TN_OK;
 }

@@ -43,6 +43,28 @@ static inline int64_t tn__dims_offset(const tn__dims8 *d, int64_t index)
     return o;
 }
 
+/* Every dimension of v, in row-major order. */
+void tn__dims_in_order(tn__dims8 *d, const tn__view *v);
+
+/* Offset of the i-th element of a view in row-major order. */
+static inline int64_t tn__view_offset(const tn__view *v, int64_t i)
+{
+    int64_t o = 0;
+    if (v->contiguous)
+        return i;
+    for (int32_t d = v->ndim - 1; d >= 0; d--) {
+        o += i % v->shape[d] * v->stride[d];
+        i /= v->shape[d];
+    }
+    return o;
+}
+
+/* Elements of a chunk of random numbers or of an optimiser's step: a multiple of every loop's group. */
+enum { TN__CHUNK = 16384 };
+
+/* out = in, converting; both of one shape. */
+void tn__cpu_copy_view(const tn__view *out, const tn__view *in);
+
 /* Loads elements first .. first + n - 1 of a walk, as the loop type, into dst. */
 void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const tn__dims8 *d, int64_t first, int64_t n);
 void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t first, const void *src, int type,

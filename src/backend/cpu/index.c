@@ -11,19 +11,6 @@ static inline int64_t index_at(const tn__view *v, int64_t offset)
     return v->dtype == TN_I64 ? ((const int64_t *)v->data)[offset] : (int64_t)((const int32_t *)v->data)[offset];
 }
 
-/* Offset of the i-th element of a view in row-major order. */
-static int64_t element_offset(const tn__view *v, int64_t i)
-{
-    int64_t o = 0;
-    if (v->contiguous)
-        return i;
-    for (int32_t d = v->ndim - 1; d >= 0; d--) {
-        o += i % v->shape[d] * v->stride[d];
-        i /= v->shape[d];
-    }
-    return o;
-}
-
 static tn_status out_of_range(const tn__launch *l, int64_t index, int64_t dim, int64_t size)
 {
     const char *name = l->op == TN__OP__embedding ? "embedding" : tn__op_name(l->op);
@@ -72,7 +59,7 @@ static void range_rows(void *ctx, int64_t begin, int64_t end)
     range_job *j = ctx;
     int64_t inner = inner_size(j->index), stride = inner_stride(j->index);
     for (int64_t i = begin, n; i < end; i += n) {
-        int64_t offset = element_offset(j->index, i), k = 0;
+        int64_t offset = tn__view_offset(j->index, i), k = 0;
         n = TN_MIN(end - i, inner - i % inner);
         if (!any_outside(j->index, offset, stride, n, j->size))
             continue;
@@ -89,7 +76,7 @@ static tn_status check_indices(const tn__launch *l, const tn__view *index, int64
 {
     range_job j = {.index = index, .size = size, .first = INT64_MAX};
     tn__parallel_for(index->numel, WORK, range_rows, &j);
-    return j.first == INT64_MAX ? TN_OK : out_of_range(l, index_at(index, element_offset(index, j.first)), dim, size);
+    return j.first == INT64_MAX ? TN_OK : out_of_range(l, index_at(index, tn__view_offset(index, j.first)), dim, size);
 }
 
 /* ---- elements ---- */
@@ -320,9 +307,9 @@ static void single_elements(void *ctx, int64_t begin, int64_t end)
         const int64_t from = i % j->n;
         int64_t inner = inner_size(index);
         r.n = TN_MIN(end - i, TN_MIN(j->n - from, inner - from % inner));
-        r.index = (const char *)index->data + element_offset(index, from) * (r.wide ? 8 : 4);
+        r.index = (const char *)index->data + tn__view_offset(index, from) * (r.wide ? 8 : 4);
         r.table = (char *)table->data + table_offset(j, i / j->n, 0, 0) * size;
-        r.other = (char *)picked->data + element_offset(picked, i) * size;
+        r.other = (char *)picked->data + tn__view_offset(picked, i) * size;
         loop(&r);
     }
 }
@@ -333,7 +320,7 @@ static void select_slices(void *ctx, int64_t begin, int64_t end)
     const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
     bool stream = j->dense && j->picked->numel * size > tn__cpu_stream_bytes() && j->inner * size >= 256;
     for (int64_t i = begin; i < end; i++) {
-        int64_t outer = i / j->n, row = index_at(j->index, element_offset(j->index, i % j->n));
+        int64_t outer = i / j->n, row = index_at(j->index, tn__view_offset(j->index, i % j->n));
         char *to = (char *)j->picked->data + i * j->inner * size;
         const char *from = (const char *)j->table->data;
         if (stream) {
@@ -376,7 +363,7 @@ static void add_run(tn_dtype d, void *to, const void *from, int64_t n)
 static void put_slice(const slice_job *j, const tn__view *src, int64_t i, bool add)
 {
     const int64_t size = (int64_t)tn__dtype_size(src->dtype);
-    const int64_t outer = i / j->n, row = index_at(j->index, element_offset(j->index, i % j->n));
+    const int64_t outer = i / j->n, row = index_at(j->index, tn__view_offset(j->index, i % j->n));
     char *table = j->table->data;
     const char *from = src->data;
     if (j->dense) {
@@ -389,7 +376,7 @@ static void put_slice(const slice_job *j, const tn__view *src, int64_t i, bool a
     }
     for (int64_t k = 0; k < j->inner; k++) {
         char *to = table + table_offset(j, outer, row, k) * size;
-        const char *element = from + element_offset(src, i * j->inner + k) * size;
+        const char *element = from + tn__view_offset(src, i * j->inner + k) * size;
         if (add)
             add_element(src->dtype, to, element);
         else
@@ -432,7 +419,7 @@ tn_status tn__cpu_one_hot(const tn__launch *l)
     const tn__view *index = &l->in[0], *out = &l->out[0];
     int64_t n = p->num_classes, *to = out->data;
     for (int64_t i = 0; i < index->numel; i++) {
-        int64_t v = index_at(index, element_offset(index, i));
+        int64_t v = index_at(index, tn__view_offset(index, i));
         if (v < 0)
             return tn__error(TN_EINVAL, "Class values must be non-negative.");
         if (v >= n)
@@ -441,7 +428,7 @@ tn_status tn__cpu_one_hot(const tn__launch *l)
     if (out->numel)
         memset(to, 0, (size_t)out->numel * sizeof *to);
     for (int64_t i = 0; i < index->numel; i++)
-        to[i * n + index_at(index, element_offset(index, i))] = 1;
+        to[i * n + index_at(index, tn__view_offset(index, i))] = 1;
     return TN_OK;
 }
 
@@ -466,7 +453,7 @@ static nll nll_of(const tn__launch *l, const tn_scalar *ignore, int32_t ndim, co
 
 static int64_t target_of(const nll *n, int64_t i)
 {
-    int64_t o = element_offset(n->target, i);
+    int64_t o = tn__view_offset(n->target, i);
     return n->target->dtype == TN_U8 ? (int64_t)((const uint8_t *)n->target->data)[o]
                                      : ((const int64_t *)n->target->data)[o];
 }
@@ -505,7 +492,7 @@ tn_status tn__cpu_nll_loss(const tn__launch *l)
         if (t != n.ignore) {
             w = weight_of(&n, t);
             loss = -w * tn__load_double(x->dtype, (const char *)x->data +
-                                                      element_offset(x, (b * n.classes + t) * n.spatial + s) * size);
+                                                      tn__view_offset(x, (b * n.classes + t) * n.spatial + s) * size);
         }
         sum += loss;
         total += w;
@@ -532,7 +519,7 @@ tn_status tn__cpu_nll_loss_backward(const tn__launch *l)
         int64_t t = target_of(&n, i), b = i / n.spatial, s = i % n.spatial;
         if (t == n.ignore)
             continue;
-        double d = tn__load_double(g->dtype, (const char *)g->data + (g->numel == 1 ? 0 : element_offset(g, i)) * size);
+        double d = tn__load_double(g->dtype, (const char *)g->data + (g->numel == 1 ? 0 : tn__view_offset(g, i)) * size);
         d *= -weight_of(&n, t);
         if (p->reduction == TN_MEAN)
             d /= total;

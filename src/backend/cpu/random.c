@@ -4,8 +4,6 @@
 #include "core/parallel.h"
 #include "core/philox.h"
 
-enum { CHUNK = 16384 }; /* a multiple of every loop's group of numbers */
-
 typedef struct random_job {
     const tn__launch *l;
     int type;
@@ -49,22 +47,6 @@ static void integers_chunk(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* Row-major order of the result, as a walk. */
-static void in_order(tn__dims8 *d, const tn__view *v)
-{
-    d->n = TN_MAX(v->ndim, 1);
-    d->shape[0] = d->stride[0] = 1;
-    for (int32_t i = 0; i < v->ndim; i++) {
-        d->shape[i] = v->shape[v->ndim - 1 - i];
-        d->stride[i] = v->stride[v->ndim - 1 - i];
-    }
-    if (v->contiguous) {
-        d->n = 1;
-        d->shape[0] = v->numel;
-        d->stride[0] = 1;
-    }
-}
-
 tn_status tn__cpu_random(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
@@ -72,8 +54,8 @@ tn_status tn__cpu_random(const tn__launch *l)
     j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
     if (out->numel == 0)
         return TN_OK;
-    in_order(&j.out, out);
-    tn__parallel_for(out->numel, CHUNK, l->op == TN__OP__randint ? integers_chunk : random_chunk, &j);
+    tn__dims_in_order(&j.out, out);
+    tn__parallel_for(out->numel, TN__CHUNK, l->op == TN__OP__randint ? integers_chunk : random_chunk, &j);
     return TN_OK;
 }
 
@@ -89,7 +71,7 @@ tn_status tn__cpu_randperm(const tn__launch *l)
     if (!order)
         return tn__error_memory("a permutation", (size_t)n * sizeof *order);
     tn__philox_permutation(order, n, (uint64_t)p->seed, (uint64_t)p->offset);
-    in_order(&d, out);
+    tn__dims_in_order(&d, out);
     tn__store_walk(out->data, out->dtype, &d, 0, order, TN__I64, n);
     tn__block_put(order, (size_t)n * sizeof *order);
     return TN_OK;
@@ -104,7 +86,7 @@ static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
     double in[TN__BLOCK], block[TN__BLOCK];
     tn__dims8 xd;
-    in_order(&xd, x);
+    tn__dims_in_order(&xd, x);
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
         bool as_is = j->as_is && x->contiguous && x->dtype == out->dtype;
@@ -126,8 +108,8 @@ tn_status tn__cpu_dropout(const tn__launch *l)
     j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
     if (out->numel == 0)
         return TN_OK;
-    in_order(&j.out, out);
-    tn__parallel_for(out->numel, CHUNK, dropout_chunk, &j);
+    tn__dims_in_order(&j.out, out);
+    tn__parallel_for(out->numel, TN__CHUNK, dropout_chunk, &j);
     return TN_OK;
 }
 
@@ -174,8 +156,8 @@ static tn_status step(const tn__launch *l)
         return TN_OK;
     for (int32_t k = 0; k < l->n_in; k++)
         if (l->in[k].dtype)
-            in_order(&j.dims[k], &l->in[k]);
-    tn__parallel_for(l->out[0].numel, CHUNK, step_chunk, &j);
+            tn__dims_in_order(&j.dims[k], &l->in[k]);
+    tn__parallel_for(l->out[0].numel, TN__CHUNK, step_chunk, &j);
     return TN_OK;
 }
 

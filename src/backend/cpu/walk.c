@@ -303,3 +303,18 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     tn__parallel_for(it->numel, rule == R_FLOAT || rule == R_POW ? GRAIN_HEAVY : GRAIN, run_range, &j);
     return TN_OK;
 }
+
+void tn__dims_in_order(tn__dims8 *d, const tn__view *v)
+{
+    d->n = TN_MAX(v->ndim, 1);
+    d->shape[0] = d->stride[0] = 1;
+    for (int32_t i = 0; i < v->ndim; i++) {
+        d->shape[i] = v->shape[v->ndim - 1 - i];
+        d->stride[i] = v->stride[v->ndim - 1 - i];
+    }
+    if (v->contiguous) {
+        d->n = 1;
+        d->shape[0] = v->numel;
+        d->stride[0] = 1;
+    }
+}

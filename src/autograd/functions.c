@@ -1,0 +1,63 @@
+/* What composed functions share. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+
+void tn__options_in(void *to, size_t size, const void *from)
+{
+    memset(to, 0, size);
+    if (!from) {
+        const char *nowhere = TN__NOWHERE; /* every options struct begins with its size and the call site */
+        memcpy((char *)to + sizeof(size_t), &nowhere, sizeof nowhere);
+        return;
+    }
+    size_t have;
+    memcpy(&have, from, sizeof have);
+    memcpy(to, from, TN_MIN(have, size));
+}
+
+tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *r)
+{
+    if (r && !tn__scope_owns(scope, r))
+        r = tn__scope_hold(t, r);
+    return tn__scope_pop(t, scope, r);
+}
+
+bool tn__usable(const char *what, const tn_tensor *t)
+{
+    if (t && t != TN_NONE)
+        return true;
+    if (t)
+        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
+    else
+        tn__poisoned(what);
+    return false;
+}
+
+bool tn__usable_dims(const char *what, tn_dims dims)
+{
+    if (dims.ndim == 0 || (dims.ndim > 0 && dims.dim))
+        return true;
+    tn__error(TN_EINVAL, "%s: a list of %d sizes%s", what, (int)dims.ndim, dims.ndim > 0 ? " is NULL" : "");
+    return false;
+}
+
+bool tn__dims_fit(const char *what, tn_dims dims)
+{
+    if (dims.ndim >= 0 && dims.ndim <= TN_MAX_DIMS && (dims.ndim == 0 || dims.dim))
+        return true;
+    tn__error(TN_EINVAL, "%s: a list of 0 to %d numbers was expected", what, TN_MAX_DIMS);
+    return false;
+}
+
+tn_tensor *tn__floating(const char *what, tn_tensor *x)
+{
+    if (!x)
+        tn__poisoned(what);
+    else if (x == TN_NONE)
+        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
+    else if (!tn__dtype_is_float(x->dtype))
+        tn__no_dtype(what, x->dtype);
+    else
+        return x;
+    return NULL;
+}
