@@ -1,10 +1,10 @@
 /* tools/embed.c: writes files as C text, at build time, so that kernels travel inside the library:
  *
- *     embed name=file ... > texts.h
+ *     embed [-Ifolder] name=file ... > texts.h
  *
  * makes a table of names and texts, { "name", "its bytes" }, the last entry {NULL, NULL}. Bytes are written as numbers:
  * a string literal of C may be too short for a file. A line '#include "other"' becomes the file of that name in the same
- * folder: device compilers get one text. */
+ * folder, or in the folder given: device compilers get one text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +13,22 @@ static void put_bytes(const char *bytes)
     static unsigned column;
     for (; *bytes; bytes++)
         printf("%s%d,", column++ % 24 == 0 ? "\n    " : "", *bytes);
+}
+
+/* Of what files include that is not beside them; "" or with a slash at its end. */
+static char shared[1024];
+
+/* The file that 'name' in an include of 'path' is. */
+static int find_include(const char *path, const char *name, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    int n = snprintf(out, size, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
+    FILE *f = n > 0 && (size_t)n < size ? fopen(out, "rb") : NULL;
+    if (f)
+        fclose(f);
+    else
+        n = snprintf(out, size, "%s%s", shared, name);
+    return n > 0 && (size_t)n < size;
 }
 
 static int put_lines(const char *path, int depth)
@@ -25,13 +41,11 @@ static int put_lines(const char *path, int depth)
     }
     int ok = 1;
     while (ok && fgets(line, sizeof line, f)) {
-        const char *slash = strrchr(path, '/');
         if (sscanf(line, "#include \"%255[^\"]\"", name) != 1) {
             put_bytes(line);
             continue;
         }
-        const int n = snprintf(other, sizeof other, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
-        ok = n > 0 && (size_t)n < sizeof other && depth < 8 && put_lines(other, depth + 1);
+        ok = find_include(path, name, other, sizeof other) && depth < 8 && put_lines(other, depth + 1);
     }
     ok = ok && !ferror(f);
     fclose(f);
@@ -48,6 +62,11 @@ static int put_file(const char *path, size_t index)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strncmp(argv[1], "-I", 2)) {
+        snprintf(shared, sizeof shared, "%s/", argv[1] + 2);
+        argv++;
+        argc--;
+    }
     for (int i = 1; i < argc; i++) {
         const char *path = strchr(argv[i], '=');
         if (!path) {

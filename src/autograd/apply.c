@@ -292,8 +292,8 @@ static tn_tensor *make_view(const tn__call *c)
 /* A copy to the CPU that nobody waits for: only into pinned memory it runs beside the host. */
 static bool lands_later(const tn__call *c)
 {
-    return tn__ops[c->op].flags & F_CROSSES && ((const tn__copy_params *)c->params)->non_blocking && c->device.type == TN_DEVICE_CPU &&
-           tn__backend_of(c->in[0].v.t->device)->mover;
+    return tn__ops[c->op].flags & F_CROSSES && ((const tn__copy_params *)c->params)->non_blocking &&
+           c->device.type == TN_DEVICE_CPU && tn__backend_of(c->in[0].v.t->device)->mover;
 }
 
 static tn_status make_outputs(passage *p)
@@ -564,8 +564,8 @@ static bool narrows(tn__op_id op, const tn_scalar *in)
     if (TN_LIKELY(!a || !b || a->dtype == b->dtype) || !a->ndim == !b->ndim)
         return false;
     const int rule = tn__ops[op].rule;
-    return (rule == R_DIVIDE || rule == R_INTEGER || tn__ops[op].flags & F_NARROW) &&
-           !tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype) && a->dtype != TN_BOOL && b->dtype != TN_BOOL;
+    return (rule == R_DIVIDE || rule == R_INTEGER || tn__ops[op].flags & F_NARROW) && !tn__dtype_is_float(a->dtype) &&
+           !tn__dtype_is_float(b->dtype) && a->dtype != TN_BOOL && b->dtype != TN_BOOL;
 }
 
 static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar *in, bool inplace)
@@ -584,8 +584,8 @@ static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar
     return tn__scope_pop(self, &scope, out);
 }
 
-tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
-                     void *params, tn_tensor **const *more)
+tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, void *params,
+                     tn_tensor **const *more)
 {
     passage p;
     if (tn__ops[op].kind == TN__BINARY && TN_UNLIKELY(narrows(op, in)))

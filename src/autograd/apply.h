@@ -9,8 +9,8 @@
  * params: the row's own struct (op/list.h), NULL where it has none; infer wraps dimensions in it. more: where further results
  * go, each of which may be NULL; or NULL.
  * The results belong to the innermost scope, or to the caller where there is none. NULL on error. */
-tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
-                     void *params, tn_tensor **const *more);
+tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required, void *params,
+                     tn_tensor **const *more);
 
 /* The same, writing to input 0, which is returned. */
 tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,

@@ -75,7 +75,8 @@ struct tn__node {
 
 extern const tn__class tn__node_class;
 
-/* A node with room for n_in inputs and n_out outputs and, if params is not NULL, a copy of the row's parameters. NULL, with TN_ENOMEM set. */
+/* A node with room for n_in inputs and n_out outputs and, if params is not NULL, a copy of the row's parameters. NULL, with
+ * TN_ENOMEM set. */
 tn__node *tn__node_new(tn__op_id op, int32_t n_in, int32_t n_out, const void *params);
 /* The same with room for n_more saved tensors that are neither. */
 tn__node *tn__node_make(tn__op_id op, int32_t n_in, int32_t n_out, int32_t n_more, const void *params);

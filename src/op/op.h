@@ -98,11 +98,11 @@ typedef struct tn__op {
     uint32_t saves[TN__MAX_IN]; /* by input that wants a gradient; of a list all are as the first */
     uint8_t kind, rule;
     uint16_t flags;
-    bool listed;                      /* its only input is a list of tensors */
-    uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
-    uint16_t params;                  /* bytes of its parameters */
-    uint16_t dtype_at, piece_at;      /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
-    const char *input[TN__MAX_IN];    /* names */
+    bool listed;                   /* its only input is a list of tensors */
+    uint8_t constants;             /* bit i: input i gets no gradient, and may not want one */
+    uint16_t params;               /* bytes of its parameters */
+    uint16_t dtype_at, piece_at;   /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
+    const char *input[TN__MAX_IN]; /* names */
 } tn__op;
 
 extern const tn__op tn__ops[TN__OPS];

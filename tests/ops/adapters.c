@@ -1,5 +1,5 @@
-/* Calls of the public API by a record's name and arguments. Elementwise rows are called straight from the list of operations: a new row
- * is tested as soon as records of its name exist. */
+/* Calls of the public API by a record's name and arguments. Elementwise rows are called straight from the list: a new row is
+ * tested as soon as records of its name exist. */
 #include "ops/adapters.h"
 
 /* ---- arguments ---- */

@@ -95,41 +95,41 @@ static real pow_of(real x, real y)
 
 /* ---- the table ---- */
 
-#define POINTER(name)      name##_i
-#define NOTHING(name)      NULL
-#define PTR_R_SAME         POINTER
-#define PTR_R_NUMBER       POINTER
-#define PTR_R_NEG          POINTER
-#define PTR_R_RELU         POINTER
-#define PTR_R_LONG         POINTER
-#define PTR_R_FLOAT        NOTHING
-#define PTR_R_TEST         POINTER
-#define PTR_R_PROMOTE      POINTER
-#define PTR_R_BITS         POINTER
-#define PTR_R_INTEGER      POINTER
-#define PTR_R_SUB          POINTER
-#define PTR_R_DIVIDE       POINTER
-#define PTR_R_POW          POINTER
-#define PTR_R_CLAMP        POINTER
-#define PTR_R_WHERE        POINTER
-#define PTR_R_FILL         POINTER
-#define FLOATING(name)     name##_f
-#define FPTR_R_SAME        FLOATING
-#define FPTR_R_NUMBER      FLOATING
-#define FPTR_R_NEG         FLOATING
-#define FPTR_R_RELU        FLOATING
-#define FPTR_R_LONG        FLOATING
-#define FPTR_R_FLOAT       FLOATING
-#define FPTR_R_TEST        FLOATING
-#define FPTR_R_PROMOTE     FLOATING
-#define FPTR_R_BITS        NOTHING
-#define FPTR_R_INTEGER     NOTHING
-#define FPTR_R_SUB         FLOATING
-#define FPTR_R_DIVIDE      FLOATING
-#define FPTR_R_POW         FLOATING
-#define FPTR_R_CLAMP       FLOATING
-#define FPTR_R_WHERE       FLOATING
-#define FPTR_R_FILL        FLOATING
+#define POINTER(name)  name##_i
+#define NOTHING(name)  NULL
+#define PTR_R_SAME     POINTER
+#define PTR_R_NUMBER   POINTER
+#define PTR_R_NEG      POINTER
+#define PTR_R_RELU     POINTER
+#define PTR_R_LONG     POINTER
+#define PTR_R_FLOAT    NOTHING
+#define PTR_R_TEST     POINTER
+#define PTR_R_PROMOTE  POINTER
+#define PTR_R_BITS     POINTER
+#define PTR_R_INTEGER  POINTER
+#define PTR_R_SUB      POINTER
+#define PTR_R_DIVIDE   POINTER
+#define PTR_R_POW      POINTER
+#define PTR_R_CLAMP    POINTER
+#define PTR_R_WHERE    POINTER
+#define PTR_R_FILL     POINTER
+#define FLOATING(name) name##_f
+#define FPTR_R_SAME    FLOATING
+#define FPTR_R_NUMBER  FLOATING
+#define FPTR_R_NEG     FLOATING
+#define FPTR_R_RELU    FLOATING
+#define FPTR_R_LONG    FLOATING
+#define FPTR_R_FLOAT   FLOATING
+#define FPTR_R_TEST    FLOATING
+#define FPTR_R_PROMOTE FLOATING
+#define FPTR_R_BITS    NOTHING
+#define FPTR_R_INTEGER NOTHING
+#define FPTR_R_SUB     FLOATING
+#define FPTR_R_DIVIDE  FLOATING
+#define FPTR_R_POW     FLOATING
+#define FPTR_R_CLAMP   FLOATING
+#define FPTR_R_WHERE   FLOATING
+#define FPTR_R_FILL    FLOATING
 
 const row rows[] = {
 #define UNARY(name_, rule_, expr, da, ...) \

@@ -1,5 +1,5 @@
 /* tests/ops/structural.h: what the cases of structural rows share. A case is a function that tries one public row of
- * the list of operations in every dtype and layout it has, against loops of its own. test_structural.c runs the case of every row, and
+ * the list in every dtype and layout it has, against loops of its own. test_structural.c runs the case of every row, and
  * fails for a row that has none. */
 #ifndef TENON_TESTS_OPS_STRUCTURAL_H
 #define TENON_TESTS_OPS_STRUCTURAL_H

@@ -1,4 +1,4 @@
-/* Every derivative of the list of operations: elementwise rows against their expression (gradients_rows.c), structural ones against
+/* Every derivative of the list: elementwise rows against their expression (gradients_rows.c), structural ones against
  * differences of the forward (gradients_structural.c), and at kinks against PyTorch's choice (gradients_kinks.c).
  * Rows are found in the list of operations; which derivatives ran is read off the graphs, and one that did not fails the test. */
 #include "ops/gradients.h"

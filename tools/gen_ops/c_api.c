@@ -51,7 +51,8 @@ static void print_options_macro(const row *r)
 {
     char type[64];
     options_type(r, type, sizeof type);
-    printf("#define tn_%s(...) TN__X_%s(__VA_ARGS__, TN__SITE(%s))\n#define TN__X_%s(", r->name, r->name, type, r->name);
+    printf("#define tn_%s(...) TN__X_%s(__VA_ARGS__, TN__SITE(%s))\n#define TN__X_%s(", r->name, r->name, type,
+           r->name);
     for (int i = 0; i < r->positional; i++)
         printf("%s_, ", r->param[i].name);
     printf("...) tn_%s_opt(", r->name);
@@ -282,8 +283,8 @@ static void print_function(const row *r, bool inplace)
         options_type(r, type, sizeof type);
         printf("\n%s(tn_%s_opt)", result_type(r), r->name);
         print_params(r, NULL, false, false);
-        printf("%sconst %s *options)\n{\n    %s o;\n    tn__options_in(&o, sizeof o, options);\n", r->positional ? ", " : "",
-               type, type);
+        printf("%sconst %s *options)\n{\n    %s o;\n    tn__options_in(&o, sizeof o, options);\n",
+               r->positional ? ", " : "", type, type);
         site = "o.site";
     } else {
         printf("\n%s(tn_%s%s_at)", result_type(r), r->name, tail);

@@ -10,12 +10,13 @@ static const struct {
     const char *what;
     void (*write)(void);
 } outputs[] = {
-    {"header", write_header},           /* tenon/ops.h: prototypes, options, macros that note the call site */
-    {"private", write_private},         /* op/ops_private.h: the same for rows that begin with '_', and tn__fn_ prototypes */
-    {"source", write_source},           /* ops.c: each function marshals its arguments to tn__apply */
-    {"list", write_list},               /* op/list.h: the enum, a struct of parameters a row, the rules' prototypes */
-    {"table", write_table},             /* op/table.c: what each operation is */
-    {"elementwise", write_elementwise}, /* op/elementwise.def: UNARY, BINARY, TERNARY(name, rule, expression, differentiable...) */
+    {"header", write_header},   /* tenon/ops.h: prototypes, options, macros that note the call site */
+    {"private", write_private}, /* op/ops_private.h: the same for rows that begin with '_', and tn__fn_ prototypes */
+    {"source", write_source},   /* ops.c: each function marshals its arguments to tn__apply */
+    {"list", write_list},       /* op/list.h: the enum, a struct of parameters a row, the rules' prototypes */
+    {"table", write_table},     /* op/table.c: what each operation is */
+    {"elementwise",
+     write_elementwise}, /* op/elementwise.def: UNARY, BINARY, TERNARY(name, rule, expression, differentiable...) */
     {"kernels", write_kernels},         /* op/kernels.def: KERNEL, CPU_KERNEL(operation, kernel) */
     {"derivatives", write_derivatives}, /* op/derivatives.c: formulas of elementwise rows, and every row's derivative */
     {"names", write_names},             /* op/names.def: NAME(name) of rows that are not elementwise, for tests */

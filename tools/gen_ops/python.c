@@ -223,7 +223,8 @@ static void print_entry(const row *r, const entry *e, int id)
         printf("%s\"%s\"", k ? ",\n    " : "", e->signature[k]);
     printf("}, ");
     print_callee(r, e);
-    printf(", %s, %s, NULL, 0, 0, 0};\n", where == 'I' || where == 'S' ? "true" : "false", where == 'B' ? "true" : "false");
+    printf(", %s, %s, NULL, 0, 0, 0};\n", where == 'I' || where == 'S' ? "true" : "false",
+           where == 'B' ? "true" : "false");
     if (strpbrk(e->where, "TF"))
         printf("PY_FUNCTION(%d)\n", id);
     if (strpbrk(e->where, "MISB"))
@@ -260,8 +261,8 @@ static void print_methods(const char *table, const char *doors, const char *func
         for (const entry *e = rows[i].entry; e < rows[i].entry + rows[i].entries; e++, id++) {
             if (!strpbrk(e->where, doors))
                 continue;
-            printf("    {\"%s\", (PyCFunction)(void (*)(void))%s_%d, METH_FASTCALL | METH_KEYWORDS,\n     \"", name_of(e),
-                   function, id);
+            printf("    {\"%s\", (PyCFunction)(void (*)(void))%s_%d, METH_FASTCALL | METH_KEYWORDS,\n     \"",
+                   name_of(e), function, id);
             for (int k = 0; k < e->signatures; k++) {
                 print_readable(e->signature[k]);
                 printf("\\n");
@@ -275,7 +276,8 @@ void write_python(void)
 {
     int id = 0;
     complete();
-    puts("/* python_calls.h: one function of values for each operation, and what Python calls by which name. Generated from\n"
+    puts("/* python_calls.h: one function of values for each operation, and what Python calls by which name. Generated "
+         "from\n"
          " * src/ops: change that. */\n");
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];

@@ -92,9 +92,9 @@ extern row rows[MAX_ROWS];
 extern int n_rows;
 
 /* Bits of 'saves': as op/op.h has them. */
-#define SAVE_IN(i)  (UINT32_C(1) << (i))
-#define SAVE_OUT(i) (UINT32_C(1) << (16 + (i)))
-#define SAVE_NODIFF (UINT32_C(1) << 30)
+#define SAVE_IN(i)   (UINT32_C(1) << (i))
+#define SAVE_OUT(i)  (UINT32_C(1) << (16 + (i)))
+#define SAVE_NODIFF  (UINT32_C(1) << 30)
 #define SAVE_UNHEARD (UINT32_C(1) << 31)
 
 /* Reads the files, in their order; a line that is no row's ends the program, with file and line. */

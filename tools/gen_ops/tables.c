@@ -3,7 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const kinds[] = {"TN__UNARY", "TN__BINARY", "TN__TERNARY", "TN__STRUCTURAL", "TN__VIEW", "TN__COMPOSITE"};
+static const char *const kinds[] = {"TN__UNARY",      "TN__BINARY", "TN__TERNARY",
+                                    "TN__STRUCTURAL", "TN__VIEW",   "TN__COMPOSITE"};
 
 /* The name in capital letters, by value. */
 typedef struct capitals {
@@ -107,9 +108,10 @@ static void print_prototypes(const char *(*get)(const row *), const char *format
 void write_list(void)
 {
     int most_in = 0, most_out = 0;
-    puts("/* op/list.h: the list of operations: their numbers, parameters, rules. Generated from src/ops: change that.\n"
-         " * Included by op/op.h alone. */\n"
-         "#ifndef TENON_OP_LIST_H\n#define TENON_OP_LIST_H\n\ntypedef enum tn__op_id {");
+    puts(
+        "/* op/list.h: the list of operations: their numbers, parameters, rules. Generated from src/ops: change that.\n"
+        " * Included by op/op.h alone. */\n"
+        "#ifndef TENON_OP_LIST_H\n#define TENON_OP_LIST_H\n\ntypedef enum tn__op_id {");
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
         if (!is_operation(r))
@@ -159,8 +161,8 @@ static void print_flags(const row *r)
 static void print_operation(const row *r)
 {
     const char *params = params_of(r);
-    printf("    [TN__OP_%s] = {\n        .name = \"%s\",\n        .label = \"%s\",\n        .kind = %s,\n", r->name, r->name,
-           r->label ? r->label : "", kinds[r->kind]);
+    printf("    [TN__OP_%s] = {\n        .name = \"%s\",\n        .label = \"%s\",\n        .kind = %s,\n", r->name,
+           r->name, r->label ? r->label : "", kinds[r->kind]);
     if (r->rule)
         printf("        .rule = R_%s,\n", upper(r->rule, strlen(r->rule)).s);
     print_flags(r);
@@ -198,8 +200,10 @@ void write_table(void)
 void write_elementwise(void)
 {
     static const char *const macros[] = {"UNARY", "BINARY", "TERNARY"};
-    puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a gradient,\n"
-         " * b, c). Macros that are not defined are nothing; all are forgotten at the end. Generated from src/ops: change "
+    puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
+         "gradient,\n"
+         " * b, c). Macros that are not defined are nothing; all are forgotten at the end. Generated from src/ops: "
+         "change "
          "that. */");
     for (int k = 0; k < 3; k++)
         printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);
@@ -217,7 +221,8 @@ void write_elementwise(void)
 
 void write_kernels(void)
 {
-    puts("/* op/kernels.def: KERNEL(operation, kernel) of structural rows; CPU_KERNEL of those that only the CPU has. Generated\n"
+    puts("/* op/kernels.def: KERNEL(operation, kernel) of structural rows; CPU_KERNEL of those that only the CPU has. "
+         "Generated\n"
          " * from src/ops: change that. */");
     for (int i = 0; i < n_rows; i++)
         if (rows[i].kind == OP_ROW)
@@ -242,13 +247,15 @@ static void print_formula(const row *r, int i)
     if (r->kind == UNARY_ROW)
         printf("    tn_tensor *a = s[0].v.t;\n    (void)g, (void)a, (void)out;\n");
     else
-        printf("    const tn_scalar a = s[0], b = s[1], c = s[2];\n    (void)g, (void)a, (void)b, (void)c, (void)out;\n");
+        printf(
+            "    const tn_scalar a = s[0], b = s[1], c = s[2];\n    (void)g, (void)a, (void)b, (void)c, (void)out;\n");
     printf("    return %s;\n}\n", r->grad[i]);
 }
 
 void write_derivatives(void)
 {
-    puts("/* op/derivatives.c: gradients of elementwise rows as functions; every row's derivative. Generated from src/ops: change\n"
+    puts("/* op/derivatives.c: gradients of elementwise rows as functions; every row's derivative. Generated from "
+         "src/ops: change\n"
          " * that. */\n#include \"autograd/functions.h\"");
     for (int i = 0; i < n_rows; i++)
         for (int k = 0; is_elementwise(&rows[i]) && k < MAX_GRADS; k++)
@@ -272,8 +279,9 @@ void write_derivatives(void)
     puts("};\n");
     for (int i = 0; i < n_rows; i++)
         if (rows[i].kind == COMP_ROW)
-            printf("static tn_tensor *composite_%s(const tn_scalar *in, void *p)\n{\n    return tn__fn_%s(in, p);\n}\n\n",
-                   rows[i].name, rows[i].name);
+            printf(
+                "static tn_tensor *composite_%s(const tn_scalar *in, void *p)\n{\n    return tn__fn_%s(in, p);\n}\n\n",
+                rows[i].name, rows[i].name);
     puts("const tn__composite tn__composites[TN__OPS] = {");
     for (int i = 0; i < n_rows; i++)
         if (rows[i].kind == COMP_ROW)

@@ -6,7 +6,8 @@ static void E(sgd)(void *p_, const void *g_, void *buffer_, int64_t n, const tn_
 {
     T *p = p_, *buffer = buffer_;
     const T *g = g_;
-    const T lr = (T)a->lr, momentum = (T)a->momentum, keep = (T)(1 - a->dampening), decay = (T)a->weight_decay, sign = a->maximize ? K(-1) : K(1);
+    const T lr = (T)a->lr, momentum = (T)a->momentum, keep = (T)(1 - a->dampening), decay = (T)a->weight_decay,
+            sign = a->maximize ? K(-1) : K(1);
     if (!buffer) {
         for (int64_t i = 0; i < n; i++)
             p[i] -= lr * (sign * g[i] + decay * p[i]);
@@ -28,7 +29,8 @@ static void E(adam)(void *p_, const void *g_, void *m_, void *v_, int64_t n, con
     const double correct1 = 1 - pow(a->beta1, (double)a->step), correct2 = 1 - pow(a->beta2, (double)a->step);
     const T rate = (T)(a->lr / correct1), root = (T)(1 / sqrt(correct2)), eps = (T)a->eps;
     const T b1 = (T)a->beta1, c1 = (T)(1 - a->beta1), b2 = (T)a->beta2, c2 = (T)(1 - a->beta2);
-    const T shrink = (T)(a->decoupled ? 1 - a->lr * a->weight_decay : 1), decay = (T)(a->decoupled ? 0 : a->weight_decay);
+    const T shrink = (T)(a->decoupled ? 1 - a->lr * a->weight_decay : 1),
+            decay = (T)(a->decoupled ? 0 : a->weight_decay);
     const T sign = a->maximize ? K(-1) : K(1);
     for (int64_t i = 0; i < n; i++) {
         T w = p[i] * shrink, d = sign * g[i] + decay * w;

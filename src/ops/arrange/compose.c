@@ -1,0 +1,150 @@
+/* Functions of the family arrange that are composed of others. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- repeating ---- */
+
+/* 'times' copies along one dimension: of each index ('each'), or of them all in a row. */
+static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool each)
+{
+    if (!x || times == 1)
+        return x;
+    int64_t shape[TN_MAX_DIMS], outer = 1, inner = 1;
+    if (__builtin_mul_overflow(x->numel, times, &(int64_t){0}) ||
+        __builtin_mul_overflow(x->shape[dim], times, &(int64_t){0}))
+        return tn__fail(TN_EINVAL, "Storage size calculation overflowed: %lld copies of %lld elements",
+                        (long long)times, (long long)x->numel);
+    for (int32_t d = 0; d < x->ndim; d++) {
+        shape[d] = x->shape[d] * (d == dim ? times : 1);
+        outer *= d < dim || (each && d == dim) ? x->shape[d] : 1;
+        inner *= d > dim || (!each && d == dim) ? x->shape[d] : 1;
+    }
+    tn_tensor *wide = tn_expand(tn_reshape(x, TN_SHAPE(outer, 1, inner)), TN_SHAPE(outer, times, inner));
+    return tn_reshape(tn_clone(wide),
+                      tn__dims_from(shape, x->ndim)); /* of one element the expanded view would do: no copy */
+}
+
+/* What was repeated is a copy, however often and even if there is nothing of it. */
+static tn_tensor *copied(tn_tensor *out, const tn_tensor *x)
+{
+    return out && out->storage && out->storage == x->storage ? tn__contiguous_copy(out) : out;
+}
+
+tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
+{
+    int64_t shape[TN_MAX_DIMS];
+    if (!tn__usable("repeat", x) || !tn__dims_fit("repeat", repeats))
+        return NULL;
+    const int32_t n = repeats.ndim, more = n - x->ndim;
+    if (more < 0)
+        return tn__fail(TN_EINVAL,
+                        "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+                        "tensor");
+    for (int32_t d = 0; d < n; d++) {
+        if (repeats.dim[d] < 0)
+            return tn__fail(TN_EINVAL, "Trying to create tensor with negative dimension %lld",
+                            (long long)repeats.dim[d]);
+        shape[d] = d < more ? 1 : x->shape[d - more];
+    }
+    tn_tensor *out = tn_reshape(x, tn__dims_from(shape, n));
+    for (int32_t d = n - 1; d >= 0; d--)
+        out = repeat_along(out, d, repeats.dim[d], false);
+    return tn__no_view(copied(out, x));
+}
+
+tn_tensor *tn__fn_tile(tn_tensor *x, tn_dims dims)
+{
+    int64_t repeats[TN_MAX_DIMS];
+    if (!tn__usable("tile", x) || !tn__dims_fit("tile", dims))
+        return NULL;
+    const int32_t n = TN_MAX(dims.ndim, x->ndim);
+    for (int32_t d = 0; d < n; d++)
+        repeats[d] = d < n - dims.ndim ? 1 : dims.dim[d - (n - dims.ndim)];
+    return tn__fn_repeat(x, tn__dims_from(repeats, n));
+}
+
+/* Index i as often as repeats[i] says: at each place, how many have begun by then. */
+static tn_tensor *repeated_indices(tn_tensor *repeats)
+{
+    if (!repeats || repeats->numel == 0)
+        return tn_zeros(TN_SHAPE(0), .dtype = TN_I64, .device = repeats ? repeats->device : TN_CPU);
+    tn_tensor *wide = tn_to(repeats, .dtype = TN_I64), *ends = tn_cumsum(wide, 0), *least = tn_min(wide),
+              *last = tn_select(ends, 0, -1);
+    if (!least || !last)
+        return NULL;
+    if (tn_item(least) < 0)
+        return tn__fail(TN_EINVAL, "repeats can not be negative");
+    const double total = tn_item(last);
+    if (isnan(total))
+        return NULL;
+    if (total < 0 || total > 0x1p53) /* more than any memory holds, or a sum that wrapped */
+        return tn__fail(TN_EINVAL, "repeats sum to more than a tensor can hold");
+    tn_tensor *begun = tn_zeros(TN_SHAPE((int64_t)total + 1), .dtype = TN_I64, .device = repeats->device);
+    begun = tn_index_add(begun, 0, tn_sub(ends, wide), tn_ones_like(wide));
+    return tn_sub(tn_slice(tn_cumsum(begun, 0), 0, 0, (int64_t)total, 1), 1);
+}
+
+tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_repeat_interleave_options *o)
+{
+    int32_t d = 0;
+    const tn_tensor *list = tn__operand(&repeats);
+    if (!tn__usable("repeat_interleave", x) || !tn__dims_fit("repeat_interleave", o->dim))
+        return NULL;
+    if (repeats.kind == TN_SCALAR_NONE || (repeats.kind == TN_SCALAR_TENSOR && !list))
+        return tn__fail(TN_ETYPE, "repeat_interleave: repeats must be a number or a tensor");
+    if (o->dim.ndim == 0)
+        x = tn_reshape(x, TN_SHAPE(-1));
+    if (!x || (o->dim.ndim && tn__wrap_own_dim(o->dim.dim[0], x->ndim, &d)))
+        return NULL;
+    if (!list) {
+        const int64_t times = tn__scalar_int(&repeats);
+        if (times < 0)
+            return tn__fail(TN_EINVAL, "Repeats must be non-negative");
+        return copied(repeat_along(x, d, times, true), x);
+    }
+    if (list->dtype == TN_BOOL || tn__dtype_is_float(list->dtype)) {
+        tn__no_dtype("repeat_interleave_cpu", list->dtype);
+        return NULL;
+    }
+    if (list->ndim > 1 || (list->numel != 1 && list->numel != x->shape[d]))
+        return tn__fail(TN_EINVAL,
+                        "repeats must have the same size as input along dim, but got repeats.size(0) = %lld and "
+                        "input.size(%d) = %lld",
+                        (long long)list->numel, (int)d, (long long)x->shape[d]);
+    return tn_index_select(x, d, repeated_indices(tn_expand(repeats.v.t, TN_SHAPE(x->shape[d]))));
+}
+
+/* ---- moving ---- */
+
+tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
+{
+    if (!tn__usable("roll", x) || !tn__dims_fit("roll", shifts) || !tn__dims_fit("roll", o->dim))
+        return NULL;
+    if (shifts.ndim == 0)
+        return tn__fail(TN_EINVAL, "`shifts` required");
+    if (o->dim.ndim == 0) {
+        if (shifts.ndim != 1)
+            return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts.ndim);
+        const tn_roll_options along = {.struct_size = sizeof along, .dim = TN_DIMS(0)};
+        tn_tensor *rolled = tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along);
+        return tn__no_view(tn_reshape(rolled, tn__dims_from(x->shape, x->ndim)));
+    }
+    if (o->dim.ndim != shifts.ndim)
+        return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts.ndim,
+                        (int)o->dim.ndim);
+    for (int32_t i = 0; i < shifts.ndim && x; i++) {
+        int32_t d;
+        if (x->numel == 0) { /* as PyTorch, which looks at no dimension then */
+            x = tn_clone(x);
+            continue;
+        }
+        if (tn__wrap_own_dim(o->dim.dim[i], x->ndim, &d))
+            return NULL;
+        const int64_t n = x->shape[d], by = (shifts.dim[i] % n + n) % n;
+        x = by == 0 ? tn__contiguous_copy(x)
+                    : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
+    }
+    return x;
+}

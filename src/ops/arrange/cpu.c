@@ -1,0 +1,100 @@
+/* Kernels of the family arrange for the CPU. */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/lines.h"
+#include "core/parallel.h"
+
+/* ---- structural rows that are copies ---- */
+
+tn_status tn__cpu_cat(const tn__launch *l)
+{
+    const tn__join_params *p = l->params;
+    const tn__view *out = &l->out[0];
+    int64_t dim = p->dim, at = 0;
+    bool stack = l->op == TN__OP_stack;
+    for (int32_t i = 0; i < l->n_in; i++) {
+        tn__view in = l->in[i], part = *out;
+        int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
+        if (in.numel == 0)
+            continue;
+        memcpy(shape, out->shape, sizeof(int64_t) * (size_t)out->ndim);
+        for (int32_t d = 0; d < out->ndim; d++) /* the input, with stack's new dimension of size 1 */
+            stride[d] = stack ? (d == dim ? 1 : in.stride[d - (d > dim)]) : in.stride[d];
+        shape[dim] = stack ? 1 : in.shape[dim];
+        part.data = (char *)out->data + at * out->stride[dim] * (int64_t)tn__dtype_size(out->dtype);
+        part.shape = in.shape = shape;
+        part.numel = in.numel;
+        part.contiguous = false;
+        in.stride = stride;
+        in.ndim = out->ndim;
+        tn__cpu_copy_view(&part, &in);
+        at += shape[dim];
+    }
+    return TN_OK;
+}
+
+tn_status tn__cpu_flip(const tn__launch *l)
+{
+    const tn__flip_params *p = l->params;
+    tn__view in = l->in[0];
+    const tn__view *out = &l->out[0];
+    if (in.numel == 0)
+        return TN_OK;
+    /* read backwards: negative strides from the far end, dimension by dimension */
+    int64_t stride[TN_MAX_DIMS], offset = 0;
+    memcpy(stride, in.stride, sizeof(int64_t) * (size_t)in.ndim);
+    for (int32_t i = 0; i < p->dims.n; i++) {
+        int64_t d = p->dims.d[i];
+        offset += (in.shape[d] - 1) * in.stride[d];
+        stride[d] = -in.stride[d];
+    }
+    in.data = (char *)in.data + offset * (int64_t)tn__dtype_size(in.dtype);
+    in.stride = stride;
+    in.contiguous = false;
+    tn__cpu_copy_view(out, &in);
+    return TN_OK;
+}
+
+enum { WORK = 32768 };
+
+/* ---- triangles, ranges, identity ---- */
+
+typedef struct triangle_job {
+    const tn__launch *l;
+    int64_t rows, cols;
+} triangle_job;
+
+static void triangle_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const triangle_job *j = ctx;
+    const tn__triangle_params *p = j->l->params;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(x->dtype), n = x->ndim;
+    bool lower = j->l->op == TN__OP_tril;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i % j->rows, outer = i / j->rows, xo = 0, oo = 0;
+        for (int64_t d = n - 3; d >= 0; d--) {
+            xo += outer % x->shape[d] * x->stride[d];
+            oo += outer % x->shape[d] * out->stride[d];
+            outer /= x->shape[d];
+        }
+        const char *from = (const char *)x->data + (xo + row * x->stride[n - 2]) * size;
+        char *to = (char *)out->data + (oo + row * out->stride[n - 2]) * size;
+        int64_t edge = row + p->diagonal + (lower ? 1 : 0); /* first column above, or first one kept */
+        edge = TN_MAX(TN_MIN(edge, j->cols), 0);
+        int64_t keep = lower ? 0 : edge, kept = lower ? edge : j->cols - edge, zero = lower ? edge : 0;
+        for (int64_t c = keep; c < keep + kept; c++)
+            memmove(to + c * out->stride[n - 1] * size, from + c * x->stride[n - 1] * size, (size_t)size);
+        for (int64_t c = zero; c < zero + j->cols - kept; c++)
+            memset(to + c * out->stride[n - 1] * size, 0, (size_t)size);
+    }
+}
+
+tn_status tn__cpu_tril(const tn__launch *l)
+{
+    const tn__view *x = &l->in[0];
+    triangle_job j = {.l = l, .rows = x->shape[x->ndim - 2], .cols = x->shape[x->ndim - 1]};
+    if (x->numel == 0)
+        return TN_OK;
+    tn__parallel_for(x->numel / j.cols, tn__div_up(WORK, j.cols), triangle_rows, &j);
+    return TN_OK;
+}

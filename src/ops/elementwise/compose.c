@@ -1,0 +1,246 @@
+/* Functions of the family elementwise that are composed of others. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <math.h>
+#include <stdio.h>
+
+/* ---- sums of products ---- */
+
+/* The dtype of a result of these operands. */
+static tn_dtype common_of(const tn_scalar *in, int n)
+{
+    tn__promotion p = {0};
+    for (int i = 0; i < n; i++)
+        tn__promotion_add(&p, &in[i]);
+    return tn__promotion_result(&p);
+}
+
+/* May operands of that dtype be multiplied by the number? In PyTorch's words. */
+static bool scales(tn_scalar *by, tn_dtype d)
+{
+    if (by->kind == TN_SCALAR_NONE)
+        *by = tn_scalar_i(1);
+    if (by->kind == TN_SCALAR_TENSOR)
+        tn__error(TN_ETYPE, "alpha must be a number");
+    else if (by->kind == TN_SCALAR_BOOL && d != TN_BOOL)
+        tn__error(TN_EDTYPE, "Boolean alpha only supported for Boolean results.");
+    else if (by->kind == TN_SCALAR_FLOAT && !tn__dtype_is_float(d))
+        tn__error(TN_EDTYPE, "For integral input tensors, argument alpha must not be a floating point number.");
+    else if (!tn__number_check(by, d)) {
+        if (d == TN_BOOL)
+            *by = tn_scalar_b(by->v.i != 0);
+        return true;
+    }
+    return false;
+}
+
+static bool is_bool(const tn_scalar *s)
+{
+    return s->kind == TN_SCALAR_TENSOR ? s->v.t && s->v.t->dtype == TN_BOOL : s->kind == TN_SCALAR_BOOL;
+}
+
+/* a + alpha * b, or a - alpha * b, into a where 'inplace' */
+static tn_tensor *sum_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha, bool minus, bool inplace)
+{
+    const tn_scalar in[] = {a, b};
+    const bool bools = minus && (is_bool(&a) || is_bool(&b)); /* which the operation refuses in its own words */
+    if ((a.kind == TN_SCALAR_TENSOR && !a.v.t) || (b.kind == TN_SCALAR_TENSOR && !b.v.t))
+        return tn__poisoned(minus ? "sub_scaled" : "add_scaled"), NULL;
+    if (!bools && !scales(&alpha, common_of(in, 2)))
+        return NULL;
+    if (inplace)
+        return minus ? tn__sub_product_(a.v.t, b, alpha) : tn__add_product_(a.v.t, b, alpha);
+    return minus ? tn__sub_product(a, b, alpha) : tn__add_product(a, b, alpha);
+}
+
+tn_tensor *tn__fn_add_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(a, b, alpha, false, false);
+}
+
+tn_tensor *tn__fn_add_scaled_(tn_tensor *a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(tn_scalar_t(a), b, alpha, false, true);
+}
+
+tn_tensor *tn__fn_sub_scaled(tn_scalar a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(a, b, alpha, true, false);
+}
+
+tn_tensor *tn__fn_sub_scaled_(tn_tensor *a, tn_scalar b, tn_scalar alpha)
+{
+    return sum_scaled(tn_scalar_t(a), b, alpha, true, true);
+}
+
+/* Can the number stand before operands of dtype d? Of integers its whole part does. */
+static bool value_fits(const char *kernel, tn_device device, tn_scalar *value, tn_dtype d)
+{
+    char name[64];
+    if (d == TN_BOOL) {
+        snprintf(name, sizeof name, "%s_%s", kernel, device.type == TN_DEVICE_CUDA ? "cuda" : "cpu_out");
+        tn__no_dtype(name, d);
+        return false;
+    }
+    if (!value->kind)
+        *value = tn_scalar_i(1);
+    if (tn__number_check(value, tn__between(d)))
+        return false;
+    if (!tn__dtype_is_float(d))
+        *value = tn_scalar_i(tn__scalar_int(value));
+    return true;
+}
+
+/* t in what is computed between; also where the other operand alone would be taken for it: one of no dimensions promotes
+ * nothing. */
+static tn_tensor *between_with(tn_tensor *t, const tn_tensor *other, tn_dtype wide)
+{
+    return !other->ndim && t->ndim ? tn_to(t, .dtype = wide) : t;
+}
+
+tn_tensor *tn__fn_addcmul(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcmul_options *o)
+{
+    tn_scalar value = o->value;
+    if (!tn__usable("addcmul", x) || !tn__usable("addcmul", a) || !tn__usable("addcmul", b))
+        return NULL;
+    const tn_scalar in[] = {tn_scalar_t(x), tn_scalar_t(a), tn_scalar_t(b)};
+    const tn_dtype d = common_of(in, 3);
+    if (d == TN_BOOL && !tn_eq(tn_eq(x, a), b)) /* shapes that do not fit are said first */
+        return NULL;
+    if (!value_fits("addcmul", x->device, &value, d))
+        return NULL;
+    if (tn__scalar_double(&value) == 1)
+        return tn__add_product(x, tn_scalar_t(a), tn_scalar_t(b));
+    b = between_with(b, a, tn__between(d));
+    return tn_to(tn__add_product(x, tn_scalar_t(tn_mul(tn_to(a, .dtype = tn__between(d)), b)), value), .dtype = d);
+}
+
+tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addcdiv_options *o)
+{
+    tn_scalar value = o->value;
+    if (!tn__usable("addcdiv", x) || !tn__usable("addcdiv", a) || !tn__usable("addcdiv", b))
+        return NULL;
+    if (!tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype))
+        return tn__fail(TN_EDTYPE,
+                        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+                        "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+                        "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+                        "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+                        "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+                        "dtypes.");
+    const tn_scalar in[] = {tn_scalar_t(x), tn_scalar_t(a), tn_scalar_t(b)};
+    const tn_dtype d = common_of(in, 3);
+    if (!value_fits("addcdiv", x->device, &value, d))
+        return NULL;
+    tn_tensor *part = tn_to(a, .dtype = tn__between(d));
+    if (tn__scalar_double(&value) != 1)
+        part = tn_mul(part, value);
+    return tn_to(tn_add(x, tn_div(part, between_with(b, a, tn__between(d)))), .dtype = d);
+}
+
+/* PyTorch's lerp promotes nothing but a weight of no dimensions. */
+static bool same_dtype(const tn_tensor *x, const tn_tensor *t, const char *name)
+{
+    if (t == TN_NONE || t->dtype == x->dtype)
+        return true;
+    tn__error(TN_EDTYPE, "expected dtype %s for `%s` but got dtype %s", tn__dtypes[x->dtype].scalar, name,
+              tn__dtypes[t->dtype].scalar);
+    return false;
+}
+
+/* From the nearer end, so that weight 1 gives the end itself. */
+static tn_tensor *lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
+{
+    tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
+    if (!w) {
+        const double by = tn__number_or(weight, 0);
+        return by < 0.5 && by > -0.5 ? tn__add_product(x, tn_scalar_t(way), tn_scalar_f(by))
+                                     : tn__sub_product(end, tn_scalar_t(way), tn_scalar_f(1 - by));
+    }
+    return tn_where(tn_lt(tn_abs(w), 0.5), tn_scalar_t(tn_add(x, tn_mul(w, way))),
+                    tn_scalar_t(tn_sub(end, tn_mul(way, tn_sub(1, w)))));
+}
+
+tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
+{
+    tn_tensor *w = tn__operand(&weight);
+    const bool number = weight.kind != TN_SCALAR_TENSOR;
+    if (!tn__usable("lerp", x) || !tn__usable("lerp", end) || !tn__usable("lerp", number ? x : w) ||
+        !same_dtype(x, end, "end"))
+        return NULL;
+    if (!number && w->ndim > 0 && !same_dtype(x, w, "weight"))
+        return NULL;
+    const tn_scalar in[] = {tn_scalar_t(x), weight};
+    const tn_dtype d = number ? x->dtype : common_of(in, 2), wide = tn__between(d);
+    if (!tn__dtype_is_float(d)) { /* which is said of what fits otherwise */
+        const bool fits = tn_eq(number ? x : tn_eq(x, w), end) != NULL;
+        return fits ? tn__floating(number ? "lerp_kernel_scalar" : "lerp_kernel_tensor", x) : NULL;
+    }
+    if (number && tn__number_check(&weight, wide))
+        return NULL;
+    if (!number && !tn__dtype_is_float(w->dtype)) /* 1 - weight would wrap around */
+        weight = tn_scalar_t(tn_to(w, .dtype = wide));
+    if (x->dtype == wide)
+        return lerp(x, end, weight);
+    return tn_to(lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
+}
+
+/* ---- bounds and comparisons ---- */
+
+tn_tensor *tn__fn_clamp(tn_tensor *x, tn_scalar lower, tn_scalar upper)
+{
+    if (!lower.kind && !upper.kind)
+        return tn__fail(TN_EINVAL, "torch.clamp: At least one of 'min' or 'max' must not be None");
+    if (!upper.kind)
+        return tn_clamp_min(x, lower);
+    if (!lower.kind)
+        return tn_clamp_max(x, upper);
+    return tn__clamp(x, lower, upper);
+}
+
+tn_tensor *tn__fn_clamp_(tn_tensor *x, tn_scalar lower, tn_scalar upper)
+{
+    if (!lower.kind && !upper.kind)
+        return tn__fn_clamp(x, lower, upper);
+    if (!upper.kind)
+        return tn_clamp_min_(x, lower);
+    return lower.kind ? tn__clamp_(x, lower, upper) : tn_clamp_max_(x, upper);
+}
+
+tn_tensor *tn__fn_bitwise_not(tn_tensor *x)
+{
+    if (!tn__usable("bitwise_not", x))
+        return NULL;
+    return x->dtype == TN_BOOL ? tn_logical_not(x) : tn__bitwise_not(x);
+}
+
+tn_tensor *tn__fn_bitwise_not_(tn_tensor *x)
+{
+    if (!tn__usable("bitwise_not_", x))
+        return NULL;
+    return x->dtype == TN_BOOL ? tn_logical_not_(x) : tn__bitwise_not_(x);
+}
+
+tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *o)
+{
+    double rtol = o->rtol.kind ? tn__scalar_double(&o->rtol) : 1e-5,
+           atol = o->atol.kind ? tn__scalar_double(&o->atol) : 1e-8;
+    if (!tn__usable("isclose", a) || !tn__usable("isclose", b))
+        return NULL;
+    if (a->dtype != b->dtype)
+        return tn__fail(TN_EDTYPE, "%s did not match %s", tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
+    if (!(rtol >= 0) || !(atol >= 0)) /* NaN is not */
+        return tn__fail(TN_EINVAL, "%s must be greater than or equal to zero, but got %g", rtol >= 0 ? "atol" : "rtol",
+                        rtol >= 0 ? atol : rtol);
+    tn_tensor *close = tn_eq(a, b);
+    if (o->equal_nan && tn__dtype_is_float(a->dtype))
+        close = tn_logical_or(close, tn_logical_and(tn_isnan(a), tn_isnan(b)));
+    if (rtol == 0 && atol == 0)
+        return close;
+    if (!tn__dtype_is_float(a->dtype)) {
+        a = tn_to(a, .dtype = tn__default_dtype());
+        b = tn_to(b, .dtype = tn__default_dtype());
+    }
+    tn_tensor *error = tn_abs(tn_sub(a, b)), *allowed = tn_add(tn_abs(tn_mul(b, rtol)), atol);
+    return tn_logical_or(close, tn_logical_and(tn_isfinite(error), tn_le(error, allowed)));
+}

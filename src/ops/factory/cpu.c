@@ -1,0 +1,74 @@
+/* Kernels of the family factory for the CPU. */
+#include "backend/cpu/cpu.h"
+#include "backend/cpu/lines.h"
+
+enum { GRAIN = 65536, TILE = 64 };
+
+/* ---- structural rows that are copies ---- */
+
+tn_status tn__cpu_fill(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    if (l->n_in > 1 && l->in[1].dtype) {
+        tn__cpu_copy_view(out, &l->in[1]);
+        return TN_OK;
+    }
+    int64_t value = 0;
+    if (l->n_in > 1)
+        tn__store_scalar(out->dtype, &value, &l->operand[1]);
+    if (value == 0 && out->contiguous && out->numel <= GRAIN) {
+        if (out->numel)
+            memset(out->data, 0, (size_t)out->numel * tn__dtype_size(out->dtype));
+        return TN_OK;
+    }
+    tn__view one = {.data = &value, .dtype = out->dtype, .numel = 1, .contiguous = true};
+    tn__cpu_copy_view(out, &one);
+    return TN_OK;
+}
+
+/* ---- triangles, ranges, identity ---- */
+
+/* out[i] = start + i * step, computed for each i; linspace from both ends, as PyTorch (RangeFactories). */
+tn_status tn__cpu_arange(const tn__launch *l)
+{
+    const tn__range_params *p = l->params;
+    const tn__view *out = &l->out[0];
+    const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
+    tn__dims8 d;
+    tn__dims_pick(&d, out, (1U << out->ndim) - 1);
+    double block[TN__BLOCK];
+    bool whole = !tn__dtype_is_float(out->dtype); /* the bounds are truncated first, as PyTorch does */
+    double start = tn__scalar_double(a), end = tn__scalar_double(b);
+    double step = l->op == TN__OP__arange ? end : out->numel > 1 ? (end - start) / (double)(out->numel - 1) : 0;
+    if (l->op == TN__OP__linspace && out->dtype == TN_F32)
+        step = out->numel > 1 ? (double)(((float)end - (float)start) / (float)(out->numel - 1)) : 0;
+    for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
+        if (whole && l->op == TN__OP__arange) {
+            int64_t *v = (int64_t *)block, s = tn__scalar_int(a), t = tn__scalar_int(b);
+            for (int64_t k = 0; k < n; k++)
+                v[k] = (int64_t)((uint64_t)s + (uint64_t)(i + k) * (uint64_t)t);
+            tn__store_walk(out->data, out->dtype, &d, i, block, TN__I64, n);
+            continue;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            int64_t at = i + k, back = out->numel - 1 - at;
+            bool first_half = l->op == TN__OP__arange || at < out->numel / 2 || out->numel == 1;
+            block[k] = first_half ? start + step * (double)at : end - step * (double)back;
+        }
+        tn__store_walk(out->data, out->dtype, &d, i, block, TN__F64, n);
+    }
+    return TN_OK;
+}
+
+tn_status tn__cpu_eye(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(out->dtype);
+    if (out->numel == 0)
+        return TN_OK;
+    memset(out->data, 0, (size_t)(out->numel * size));
+    for (int64_t i = 0; i < TN_MIN(out->shape[0], out->shape[1]); i++)
+        tn__store_int(out->dtype, (char *)out->data + i * (out->stride[0] + out->stride[1]) * size, 1);
+    return TN_OK;
+}

@@ -1,0 +1,10 @@
+/* Derivatives of the family factory, from public operations. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+
+/* ---- copies ---- */
+
+tn_status tn__d_fill(tn__backward *b)
+{
+    return tn__d_copy_(b);
+}

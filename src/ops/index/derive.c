@@ -1,0 +1,98 @@
+/* Derivatives of the family index, from public operations. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+
+/* ---- joining and indexing ---- */
+
+static tn_tensor *zeros_of_input(const tn__backward *b, int32_t i)
+{
+    return tn_zeros(tn__input_shape(b, i), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+}
+
+tn_status tn__d_gather(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    return index ? tn__give(b, 0, tn_scatter_add(zeros_of_input(b, 0), p->dim, index, b->g[0])) : tn_error_code();
+}
+
+tn_status tn__d_scatter(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    tn_status e = index ? TN_OK : tn_error_code();
+    if (!e && b->need[0])
+        e = tn__give(b, 0, tn_scatter(b->g[0], p->dim, index, 0));
+    if (!e && b->need[2])
+        e = tn__give(b, 2, tn_gather(b->g[0], p->dim, index));
+    return e;
+}
+
+tn_status tn__d_scatter_add(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_status e = b->need[0] ? tn__give(b, 0, b->g[0]) : TN_OK;
+    if (e || !b->need[2])
+        return e;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    return index ? tn__give(b, 2, tn_gather(b->g[0], p->dim, index)) : tn_error_code();
+}
+
+tn_status tn__d_index_select(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    if (!index)
+        return tn_error_code();
+    tn_tensor *g = b->node->in[0].ndim ? b->g[0] : tn_reshape(b->g[0], TN_SHAPE());
+    return tn__give(b, 0, tn_index_add(zeros_of_input(b, 0), p->dim, index, g));
+}
+
+tn_status tn__d_index_add(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_status e = b->need[0] ? tn__give(b, 0, b->g[0]) : TN_OK;
+    if (e || !b->need[2])
+        return e;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    return index ? tn__give(b, 2, tn_index_select(b->g[0], p->dim, index)) : tn_error_code();
+}
+
+tn_status tn__d_index_copy(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_tensor *index = tn__saved_tensor(b, 1);
+    if (!index)
+        return tn_error_code();
+    if (b->need[0]) { /* what was overwritten counts no more */
+        tn_tensor *none = tn_zeros(TN_SHAPE(), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+        tn_status e = tn__give(b, 0, tn_index_copy(b->g[0], p->dim, index, tn_expand(none, tn__input_shape(b, 2))));
+        if (e)
+            return e;
+    }
+    if (!b->need[2])
+        return TN_OK;
+    tn_tensor *g = tn_index_select(b->g[0], p->dim, index);
+    return tn__give(b, 2, b->node->in[2].ndim == b->g[0]->ndim ? g : tn_reshape(g, tn__input_shape(b, 2)));
+}
+
+tn_status tn__d_embedding(tn__backward *b)
+{
+    const tn__along_params *p = b->node->params;
+    tn_tensor *index = tn__saved_tensor(b, 1), *g = b->g[0];
+    if (!index)
+        return tn_error_code();
+    tn_tensor *flat = tn_reshape(index, TN_SHAPE(-1));
+    if (p->padding_idx.kind) { /* the padding row learns nothing */
+        tn_tensor *pad = tn_unsqueeze(tn_eq(index, p->padding_idx), -1);
+        g = tn_masked_fill(g, pad, 0);
+    }
+    g = tn_reshape(g, TN_SHAPE(flat ? flat->numel : 0, b->node->in[0].shape[1]));
+    if (p->scale_grad_by_freq && g) { /* scale_grad_by_freq: each row divided by how often it is named */
+        tn_tensor *none = tn_zeros(TN_SHAPE(b->node->in[0].shape[0]), .dtype = TN_I64, .device = g->device);
+        tn_tensor *one = tn_ones(TN_SHAPE(flat->numel), .dtype = TN_I64, .device = g->device);
+        tn_tensor *often = tn_index_select(tn_index_add(none, 0, flat, one), 0, flat);
+        g = tn_div(g, tn_unsqueeze(often, -1));
+    }
+    return tn__give(b, 0, tn_index_add(zeros_of_input(b, 0), 0, flat, g));
+}

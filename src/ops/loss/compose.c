@@ -1,0 +1,223 @@
+/* Functions of the family loss that are composed of others. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <math.h>
+#include <stdio.h>
+#include <tenon/dtype.h>
+
+/* ---- losses ---- */
+
+/* d^2 by a factor; 'there' where d is far, where nothing is squared: the slope of an infinite square would be NaN. */
+static tn_tensor *square_near_0(tn_tensor *d, tn_tensor *far, tn_tensor *there, double factor)
+{
+    tn_tensor *near = tn_mul(tn_square(tn_masked_fill(d, far, 0)), factor);
+    return tn_where(far, tn_scalar_t(there), tn_scalar_t(near));
+}
+
+tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smooth_l1_loss_options *o)
+{
+    const double beta = tn__number_or(o->beta, 1);
+    if (beta < 0)
+        return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
+    tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1", x, target));
+    if (beta > 0)
+        d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
+    return tn__reduce_loss(d, o->reduction);
+}
+
+tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_loss_options *o)
+{
+    const double delta = tn__number_or(o->delta, 1);
+    if (delta <= 0)
+        return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
+    tn_tensor *d = tn_abs(tn__floating_difference("huber", x, target));
+    d = square_near_0(d, tn_gt(d, delta), tn_mul(tn_sub(d, 0.5 * delta), delta), 0.5);
+    if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
+        d = tn_to(d, .dtype = x->dtype);
+    return tn__reduce_loss(d, o->reduction);
+}
+
+tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_binary_cross_entropy_options *o)
+{
+    if (!tn__floating("binary_cross_entropy", x) || !tn__floating("binary_cross_entropy", target))
+        return NULL;
+    if (x->dtype != target->dtype)
+        return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
+                        tn__dtypes[x->dtype].legacy);
+    if (!tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
+        return tn__fail(TN_EVALUE,
+                        "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
+                        "deprecated. Please ensure they have the same size.",
+                        tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
+    tn_tensor *loss = tn__bce(x, target);
+    if (o->weight && o->weight != TN_NONE)
+        loss = tn_mul(loss, o->weight);
+    return tn__reduce_loss(loss, o->reduction);
+}
+
+tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_options *o)
+{
+    if (!x || !target)
+        return tn__poisoned("kl_div"), NULL;
+    if (x == TN_NONE || target == TN_NONE)
+        return tn__fail(TN_ETYPE, "kl_div: an operand that must be a tensor is TN_NONE");
+    if (!tn__dtype_is_float(x->dtype) || !tn__dtype_is_float(target->dtype))
+        return tn__fail(TN_EINVAL, "kl_div: Integral inputs not supported.");
+    if (o->log_target)
+        return tn__reduce_loss(tn_mul(tn_exp(target), tn_sub(target, x)), o->reduction);
+    tn_tensor *none = tn_eq(target, 0), *own = tn_mul(target, tn_log(tn_masked_fill(target, none, 1)));
+    return tn__reduce_loss(tn_sub(own, tn_mul(target, x)), o->reduction);
+}
+
+/* ---- losses ---- */
+
+tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction)
+{
+    switch (reduction) {
+    case TN_MEAN: return tn_mean(x);
+    case TN_SUM: return tn_sum(x);
+    case TN_NO_REDUCTION: return x;
+    default:
+        return tn__fail(TN_EVALUE, "%lld is not a valid value for reduction: TN_MEAN, TN_SUM, TN_NO_REDUCTION",
+                        (long long)reduction);
+    }
+}
+
+tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target)
+{
+    if (!x || !target || x == TN_NONE || target == TN_NONE)
+        return tn_sub(x, target);                       /* which says so */
+    bool apart = x->device.type != target->device.type; /* then one of them stands for a number */
+    if (!apart && x->dtype != target->dtype && x->ndim == 0 && target->ndim)
+        x = tn_expand(x, tn__shape_of(target));
+    else if (!apart && x->dtype != target->dtype && target->ndim == 0 && x->ndim)
+        target = tn_expand(target, tn__shape_of(x));
+    return tn_sub(x, target);
+}
+
+static tn_tensor *unless_bool(tn_tensor *x, tn_dtype common)
+{
+    return x->dtype == TN_BOOL ? tn_to(x, .dtype = common) : x;
+}
+
+tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *target)
+{
+    char name[32];
+    const bool both = x && target && x != TN_NONE && target != TN_NONE;
+    const tn_dtype common = both ? tn_promote_types(x->dtype, target->dtype) : TN_F32;
+    if (both && common != TN_BOOL) { /* bool has no difference, but is a number here */
+        x = unless_bool(x, common);
+        target = unless_bool(target, common);
+    }
+    tn_tensor *d = common == TN_BOOL ? tn_logical_xor(x, target) : tn__difference(x, target);
+    if (!d || tn__dtype_is_float(d->dtype))
+        return d;
+    snprintf(name, sizeof name, "%s_%s", kernel, d->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
+    tn__no_dtype(name, d->dtype);
+    return NULL;
+}
+
+tn_tensor *tn__fn_mse_loss(const tn_scalar *in, tn__mse_loss_params *p)
+{
+    return tn__reduce_loss(tn_square(tn__floating_difference("mse", in[0].v.t, in[1].v.t)), p->reduction);
+}
+
+tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_options *o)
+{
+    return tn__reduce_loss(tn_abs(tn__difference(x, target)), o->reduction);
+}
+
+/* (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0)) */
+tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, tn__bce_with_logits_params *p)
+{
+    tn_tensor *x = in[0].v.t, *y = in[1].v.t;
+    if (!tn__same_shape(x->shape, x->ndim, y->shape, y->ndim))
+        return tn__fail(TN_EVALUE, "Target size (torch.Size(%s)) must be the same as input size (torch.Size(%s))",
+                        tn__shape_str(y->shape, y->ndim).s, tn__shape_str(x->shape, x->ndim).s);
+    if (!tn__dtype_is_float(x->dtype)) {
+        tn__no_dtype(x->device.type == TN_DEVICE_CUDA ? "log_sigmoid_forward_cuda" : "log_sigmoid_cpu", x->dtype);
+        return NULL;
+    }
+    if (!tn__dtype_is_float(y->dtype) && y->dtype != TN_BOOL) /* the result has the target's dtype, as in PyTorch */
+        return tn__fail(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
+                        tn__dtypes[x->dtype].legacy, tn__dtypes[y->dtype].legacy);
+    tn_tensor *soft = tn_add(tn_log1p(tn_exp(tn_neg(tn_abs(x)))), tn_clamp_min(tn_neg(x), 0));
+    if (in[3].kind)
+        soft = tn_mul(tn_add(tn_mul(tn_sub(in[3], 1), y), 1), soft);
+    tn_tensor *loss = tn_add(tn_mul(tn_sub(1, y), x), soft);
+    if (in[2].kind)
+        loss = tn_mul(loss, in[2]);
+    return tn__reduce_loss(loss ? tn_to(loss, .dtype = y->dtype) : NULL, p->reduction);
+}
+
+/* Targets are probabilities of x's shape. */
+static tn_tensor *cross_entropy_probabilities(tn_tensor *logp, tn_tensor *target, const tn_cross_entropy_options *o,
+                                              int64_t dim)
+{
+    int64_t classes = logp->shape[dim];
+    if (o->label_smoothing > 0)
+        target = tn_add(tn_mul(target, 1 - o->label_smoothing), o->label_smoothing / (double)classes);
+    tn_tensor *loss = tn_mul(logp, target);
+    if (o->weight) {
+        int64_t shape[TN_MAX_DIMS];
+        for (int32_t d = 0; d < logp->ndim; d++)
+            shape[d] = d == dim ? classes : 1;
+        loss = tn_mul(loss, tn_reshape(o->weight, ((tn_dims){logp->ndim, shape})));
+    }
+    if (o->reduction == TN_MEAN)
+        return tn_div(tn_neg(tn_sum(loss)), (double)logp->numel / (double)classes);
+    loss = tn_neg(tn_sum(loss, .dim = TN_DIMS(dim)));
+    return o->reduction == TN_SUM ? tn_sum(loss) : loss;
+}
+
+/* What label smoothing adds: the mean of -log p over all classes. */
+static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross_entropy_options *o, int64_t dim,
+                              int64_t ignore)
+{
+    tn_tensor *weighted = logp;
+    if (o->weight) {
+        int64_t shape[TN_MAX_DIMS];
+        for (int32_t d = 0; d < logp->ndim; d++)
+            shape[d] = d == dim ? logp->shape[d] : 1;
+        weighted = tn_mul(logp, tn_reshape(o->weight, ((tn_dims){logp->ndim, shape})));
+    }
+    tn_tensor *ignored = tn_eq(target, ignore);
+    tn_tensor *loss = tn_masked_fill(tn_neg(tn_sum(weighted, .dim = TN_DIMS(dim))), ignored, 0);
+    if (o->reduction != TN_MEAN)
+        return o->reduction == TN_SUM ? tn_sum(loss) : loss;
+    tn_tensor *kept = tn_to(tn_logical_not(ignored), .dtype = logp->dtype);
+    if (o->weight) {
+        tn_tensor *safe = tn_masked_fill(target, ignored, 0);
+        kept = tn_mul(kept,
+                      tn_reshape(tn_index_select(o->weight, 0, tn_reshape(safe, TN_SHAPE(-1))), tn__shape_of(target)));
+    }
+    return tn_div(tn_sum(loss), tn_sum(kept));
+}
+
+tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_entropy_options *options)
+{
+    tn_cross_entropy_options said = *options, *o = &said;
+    if (o->weight == TN_NONE)
+        o->weight = NULL;
+    if (!tn__usable("cross_entropy", x) || !tn__usable("cross_entropy", target))
+        return NULL;
+    if (o->label_smoothing > 1)
+        return tn__fail(TN_EINVAL, "label_smoothing must be between 0.0 and 1.0. Got: %g", o->label_smoothing);
+    const bool alike = tn__same_shape(x->shape, x->ndim, target->shape, target->ndim);
+    if (alike && !tn__dtype_is_float(target->dtype))
+        return tn__fail(TN_EDTYPE, "Expected floating point type for target with class probabilities, got %s",
+                        tn__dtypes[target->dtype].legacy);
+    int64_t dim = x->ndim == 1 ? 0 : 1, ignore = o->ignore_index.kind ? tn__scalar_int(&o->ignore_index) : -100;
+    tn_tensor *logp = tn_log_softmax(x, dim);
+    if (!logp)
+        return NULL;
+    if (alike)
+        return cross_entropy_probabilities(logp, target, o, dim);
+    tn_tensor *loss =
+        tn_nll_loss(logp, target, .weight = o->weight, .reduction = o->reduction, .ignore_index = tn_scalar_i(ignore));
+    if (o->label_smoothing <= 0) /* as in PyTorch: below 0 there is none */
+        return loss;
+    double eps = o->label_smoothing;
+    return tn_add(tn_mul(loss, 1 - eps),
+                  tn_mul(smooth_part(logp, target, o, dim, ignore), eps / (double)x->shape[dim]));
+}

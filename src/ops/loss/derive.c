@@ -1,0 +1,114 @@
+/* Derivatives of the family loss, from public operations. */
+#include "autograd/functions.h"
+#include <math.h>
+
+/* ---- helpers named in rows ---- */
+
+tn_tensor *tn__bce_grad(tn_tensor *g, tn_scalar p, tn_scalar y)
+{
+    return tn_mul(g, tn_div(tn_sub(p, y), tn_clamp_min(tn_mul(tn_sub(1, p), p), 1e-12)));
+}
+
+tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p)
+{
+    tn_tensor *t = tn__as_tensor(p, g->device);
+    return tn_mul(g, tn_sub(tn_log1p(tn_neg(t)), tn_log(t)));
+}
+
+/* ---- losses ---- */
+
+tn_status tn__d_nll_loss(tn__backward *b)
+{
+    const tn__nll_params *a = b->node->params;
+    tn_status e = TN_OK;
+    tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
+    int32_t n = b->node->n_in;
+    if (n < 3)
+        weight = tn_scalar_none();
+    tn_scalar total = tn__saved_operand(b, n + 1, &e);
+    if (e)
+        return e;
+    return tn__give(b, 0,
+                    tn__nll_loss_backward(b->g[0], target.v.t, weight.kind ? weight.v.t : TN_NONE, total.v.t,
+                                          tn__input_shape(b, 0), a->reduction, a->ignore_index));
+}
+
+/* Linear in g: the gradient is the loss's forward of gg. */
+tn_status tn__d_nll_loss_backward(tn__backward *b)
+{
+    const tn__nll_params *a = b->node->params;
+    tn_status e = TN_OK;
+    tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
+    if (e)
+        return e;
+    return tn__give(b, 0,
+                    tn_nll_loss(b->g[0], target.v.t, .weight = weight.kind ? weight.v.t : NULL,
+                                .reduction = a->reduction, .ignore_index = a->ignore_index));
+}
+
+/* The gradient of a loss's elements: the reduction undone. */
+static tn_tensor *loss_gradient(const tn__backward *b, int64_t numel)
+{
+    const tn__mse_loss_params *p = b->node->params;
+    return p->reduction == TN_MEAN ? tn_div(b->g[0], (double)numel) : b->g[0];
+}
+
+static int64_t broadcast_numel(const tn_tensor *a, const tn_tensor *b)
+{
+    int64_t n = 1;
+    for (int32_t d = 0; d < TN_MAX(a->ndim, b->ndim); d++) {
+        int64_t x = d < a->ndim ? a->shape[a->ndim - 1 - d] : 1, y = d < b->ndim ? b->shape[b->ndim - 1 - d] : 1;
+        n *= x == 1 ? y : x;
+    }
+    return n;
+}
+
+tn_status tn__d_mse_loss(tn__backward *b)
+{
+    tn_tensor *x = tn__saved_tensor(b, 0), *y = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!y)
+        return tn_error_code();
+    tn_tensor *g = tn_mul(tn_mul(tn_sub(x, y), 2), loss_gradient(b, broadcast_numel(x, y)));
+    tn_status e = b->need[0] ? tn__give(b, 0, g) : TN_OK;
+    return !e && b->need[1] ? tn__give(b, 1, tn_neg(g)) : e;
+}
+
+/* log(1 / (1 + exp(-x))) = min(x, 0) - log(1 + exp(-|x|)), written so that its derivative at 0 is right too */
+static tn_tensor *log_sigmoid(tn_tensor *x)
+{
+    tn_tensor *negative = tn_lt(x, 0);
+    return tn_sub(tn_where(negative, x, 0), tn_log1p(tn_exp(tn_where(negative, x, tn_neg(x)))));
+}
+
+/* loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)), times weight; p: pos_weight */
+tn_status tn__d_bce_with_logits(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_tensor *x = tn__saved_tensor(b, 0), *y = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!y)
+        return tn_error_code();
+    tn_scalar weight = tn__saved_operand(b, 2, &e), positive = tn__saved_operand(b, 3, &e);
+    if (e)
+        return e;
+    tn_tensor *g = loss_gradient(b, x->numel);
+    if (weight.kind)
+        g = tn_mul(g, weight);
+    tn_tensor *s = tn_sigmoid(x);
+    if (b->need[0]) {
+        tn_tensor *slope;
+        if (positive.kind) { /* t = 1 + (p - 1) y:  (1 - y) - t (1 - s) */
+            tn_tensor *t = tn_add(tn_mul(tn_sub(positive, 1), y), 1);
+            slope = tn_sub(tn_sub(1, y), tn_mul(t, tn_sub(1, s)));
+        } else {
+            slope = tn_sub(s, y);
+        }
+        e = tn__give(b, 0, tn_mul(g, slope));
+    }
+    if (!e && b->need[1]) { /* -x + (p - 1) log(1 + exp(-x)) */
+        tn_tensor *slope = tn_neg(x);
+        if (positive.kind)
+            slope = tn_sub(slope, tn_mul(tn_sub(positive, 1), log_sigmoid(x)));
+        e = tn__give(b, 1, tn_mul(g, slope));
+    }
+    return e;
+}

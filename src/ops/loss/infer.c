@@ -1,0 +1,82 @@
+/* Shape rules of the family loss. */
+#include "op/infer.h"
+
+/* ---- losses by class index ---- */
+
+/* A class for each place of x but the dimension of classes. */
+static tn_status check_targets(const tn_tensor *x, const tn_tensor *target)
+{
+    const int64_t batch = target->ndim ? target->shape[0] : 0;
+    if (x->ndim < 1)
+        return tn__error(TN_EVALUE, "Expected 1 or more dimensions (got 0)");
+    if (x->ndim == 1 && target->ndim == 1 && batch != 1)
+        return tn__error(TN_EVALUE, "For 1D input, 1D target must have size 1, but got target size: %lld",
+                         (long long)batch);
+    if (x->ndim > 1 && x->shape[0] != batch)
+        return tn__error(TN_EVALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+                         (long long)x->shape[0], (long long)batch);
+    if (x->ndim <= 2)
+        return target->ndim <= 1 ? TN_OK
+                                 : tn__error(TN_EINVAL, "0D or 1D target tensor expected, multi-target not supported");
+    if (x->ndim == 4 && target->ndim != 3)
+        return tn__error(TN_EINVAL,
+                         "only batches of spatial targets supported (3D tensors) but got targets of dimension: %d",
+                         (int)target->ndim);
+    int64_t want[TN_MAX_DIMS] = {x->shape[0]};
+    for (int32_t d = 1; d < x->ndim - 1; d++)
+        want[d] = x->shape[d + 1];
+    if (x->ndim == 4 && !tn__same_shape(want, 3, target->shape, 3)) /* images have words of their own; no ')' */
+        return tn__error(TN_EINVAL, "size mismatch (got input: %s , target: %s", tn__shape_str(x->shape, 4).s,
+                         tn__shape_str(target->shape, 3).s);
+    if (!tn__same_shape(want, x->ndim - 1, target->shape, target->ndim))
+        return tn__error(TN_EINVAL, "Expected target size %s, got %s", tn__shape_str(want, x->ndim - 1).s,
+                         tn__shape_str(target->shape, target->ndim).s);
+    return TN_OK;
+}
+
+static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_tensor *target, const tn_tensor *weight)
+{
+    tn_status e = check_targets(x, target);
+    if (e)
+        return e;
+    int64_t classes = x->shape[x->ndim == 1 ? 0 : 1];
+    if (target->dtype != TN_I64 && target->dtype != TN_U8)
+        return tn__error(TN_EDTYPE, "expected target dtype to be Long or Byte, but got %s",
+                         tn__dtypes[target->dtype].legacy);
+    if (weight && (weight->ndim != 1 || weight->shape[0] != classes))
+        return tn__error(TN_EINVAL,
+                         "weight tensor should be defined either for all %lld classes or no classes but got "
+                         "weight tensor of shape: %s",
+                         (long long)classes, tn__shape_str(weight->shape, weight->ndim).s);
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "nll_loss_forward_reduce_cuda_kernel_2d"
+                            : x->ndim > 2                    ? "nll_loss2d_forward_out_frame"
+                                                             : "nll_loss_out_frame",
+                            x->dtype);
+    if (weight && weight->dtype != x->dtype)
+        return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
+                         tn__dtypes[weight->dtype].legacy);
+    return TN_OK;
+}
+
+tn_status tn__infer_nll_loss(tn__call *c)
+{
+    const tn__nll_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0), *target = tn__in(c, 1);
+    tn_status e = check_classes(c, x, target, tn__in_or_null(c, 2));
+    if (e)
+        return e;
+    bool each = p->reduction == TN_NO_REDUCTION;
+    tn__spec_set(&c->spec[0], x->dtype, target->shape, each ? target->ndim : 0);
+    tn__spec_set(&c->spec[1], x->dtype, NULL, 0);
+    (void)tn__infer_one(c);
+    c->n_out = 2;
+    return TN_OK;
+}
+
+tn_status tn__infer_nll_loss_backward(tn__call *c)
+{
+    const tn__nll_params *p = c->params;
+    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, p->shape.d, p->shape.n);
+    return tn__infer_one(c);
+}

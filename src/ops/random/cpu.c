@@ -1,0 +1,114 @@
+/* Kernels of the family random for the CPU. */
+#include "backend/cpu/cpu.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/philox.h"
+
+typedef struct random_job {
+    const tn__launch *l;
+    int type;
+    bool as_is;
+    tn__dims8 out;
+} random_job;
+
+static void random_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__random_params *a = j->l->params;
+    const tn__view *out = &j->l->out[0];
+    const tn__cpu_isa *isa = tn__isa();
+    const int per_block = j->type == TN__F32 ? 4 : 2;
+    double block[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        uint64_t first = (uint64_t)a->offset + (uint64_t)(i / per_block);
+        void *to = j->as_is ? (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype) : (char *)block;
+        if (j->l->op == TN__OP_normal_)
+            isa->normal[j->type](to, (uint64_t)a->seed, first, n, a->mean, a->std);
+        else
+            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->from, a->to);
+        if (!j->as_is)
+            tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
+    }
+}
+
+static void integers_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__random_params *a = j->l->params;
+    const tn__view *out = &j->l->out[0];
+    int64_t block[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        for (int64_t k = 0; k < n; k++)
+            block[k] = a->low + (int64_t)tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
+                                                          (uint64_t)(a->high - a->low));
+        tn__store_walk(out->data, out->dtype, &j->out, i, block, TN__I64, n);
+    }
+}
+
+tn_status tn__cpu_random(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    random_job j = {.l = l, .type = tn__type_of(l->compute)};
+    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
+    if (out->numel == 0)
+        return TN_OK;
+    tn__dims_in_order(&j.out, out);
+    tn__parallel_for(out->numel, TN__CHUNK, l->op == TN__OP__randint ? integers_chunk : random_chunk, &j);
+    return TN_OK;
+}
+
+tn_status tn__cpu_randperm(const tn__launch *l)
+{
+    const tn__random_params *p = l->params;
+    const tn__view *out = &l->out[0];
+    int64_t n = out->numel;
+    tn__dims8 d;
+    if (n == 0)
+        return TN_OK;
+    int64_t *order = tn__block_get((size_t)n * sizeof *order);
+    if (!order)
+        return tn__error_memory("a permutation", (size_t)n * sizeof *order);
+    tn__philox_permutation(order, n, (uint64_t)p->seed, (uint64_t)p->offset);
+    tn__dims_in_order(&d, out);
+    tn__store_walk(out->data, out->dtype, &d, 0, order, TN__I64, n);
+    tn__block_put(order, (size_t)n * sizeof *order);
+    return TN_OK;
+}
+
+/* ---- dropout ---- */
+
+static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__dropout_params *a = j->l->params;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
+    double in[TN__BLOCK], block[TN__BLOCK];
+    tn__dims8 xd;
+    tn__dims_in_order(&xd, x);
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        bool as_is = j->as_is && x->contiguous && x->dtype == out->dtype;
+        const int64_t size = (int64_t)tn__dtype_size(out->dtype);
+        const void *from = as_is ? (const void *)((const char *)x->data + i * size) : in;
+        void *to = as_is ? (void *)((char *)out->data + i * size) : block;
+        if (!as_is)
+            tn__load_walk(in, j->type, x->dtype, x->data, &xd, i, n);
+        tn__isa()->dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n, a->p);
+        if (!as_is)
+            tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
+    }
+}
+
+tn_status tn__cpu_dropout(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    random_job j = {.l = l, .type = tn__type_of(l->compute)};
+    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
+    if (out->numel == 0)
+        return TN_OK;
+    tn__dims_in_order(&j.out, out);
+    tn__parallel_for(out->numel, TN__CHUNK, dropout_chunk, &j);
+    return TN_OK;
+}

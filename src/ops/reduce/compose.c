@@ -1,0 +1,71 @@
+/* Functions of the family reduce that are composed of others. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <math.h>
+#include <tenon/tensor.h>
+
+/* ---- layout ---- */
+
+tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
+{
+    int64_t dims[TN_MAX_DIMS];
+    int32_t n = 0;
+    if (!tn__usable("sum_to_size", x) || !tn__usable_dims("sum_to_size", shape))
+        return NULL;
+    int32_t lead = x->ndim - shape.ndim;
+    bool fits = lead >= 0;
+    for (int32_t d = 0; fits && d < x->ndim; d++) {
+        int64_t want = d < lead ? 1 : shape.dim[d - lead];
+        fits = d < lead || want == 1 || want == x->shape[d];
+        if (d < lead || (want == 1 && x->shape[d] != 1))
+            dims[n++] = d;
+    }
+    if (!fits)
+        return tn__fail(TN_EINVAL, "size {%s} is not expandable to size {%s}.", tn__shape_str(shape.dim, shape.ndim).s,
+                        tn__shape_str(x->shape, x->ndim).s);
+    if (x->ndim == 0) /* a sum all the same: integers become int64 */
+        return tn_sum(x);
+    tn_tensor *sum = n ? tn_sum(x, .dim = {n, dims}, .keepdim = true) : x;
+    return lead > 0 ? tn_view(sum, shape) : sum;
+}
+
+/* ---- reductions made of others ---- */
+
+/* m + log(sum(exp(x - m))), m the largest; where that is infinite it is left out, so that the sum says so itself */
+tn_tensor *tn__fn_logsumexp(const tn_scalar *in, tn__logsumexp_params *p)
+{
+    tn_tensor *x = in[0].v.t;
+    /* the node keeps wrapped dimensions, as other reductions' do */
+    uint32_t mask;
+    if (tn__infer_dims(&p->dim, x->ndim, &mask))
+        return NULL;
+    if (!tn__dtype_is_float(x->dtype))
+        x = tn_to(x, .dtype = tn__default_dtype());
+    const tn_dims dims = {p->dim.n, p->dim.d};
+    if (x && x->ndim == 0)
+        return tn_clone(x);
+    if (x && x->numel == 0)
+        return tn_log(tn_sum(tn_exp(x), .dim = dims, .keepdim = p->keepdim));
+    tn_tensor *m = tn_amax(x, .dim = dims, .keepdim = true);
+    m = tn_where(tn_isinf(m), 0, m);
+    tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dim = dims, .keepdim = p->keepdim);
+    return tn_add(tn_log(sum), p->keepdim ? m : tn_squeeze(m, .dim = dims));
+}
+
+/* ---- bounds and comparisons ---- */
+
+bool tn__fn_allclose(tn_tensor *a, tn_tensor *b, const tn_allclose_options *o)
+{
+    const tn_isclose_options c = {sizeof c, NULL, o->rtol, o->atol, o->equal_nan};
+    tn_tensor *close = tn__fn_isclose(a, b, &c);
+    close = tn_all(close);
+    return close && tn_item(close) != 0;
+}
+
+bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
+{
+    if (!tn__usable("equal", a) || !tn__usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
+        return false;
+    tn_tensor *all = tn_all(tn_eq(a, b));
+    return all && tn_item(all) != 0;
+}

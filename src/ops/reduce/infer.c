@@ -1,0 +1,121 @@
+/* Shape rules of the family reduce. */
+#include "op/infer.h"
+
+/* Result shape: the named dimensions gone, or 1 where keepdim. */
+static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_elements)
+{
+    tn__reduction_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0);
+    uint32_t mask;
+    tn_status e = tn__infer_dims(&p->dim, x->ndim, &mask);
+    if (e)
+        return e;
+    s->dtype = dtype;
+    s->ndim = 0;
+    s->strided = false;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        bool named = mask >> d & 1;
+        if (named && needs_elements && x->shape[d] == 0) {
+            if (!p->dim.given)
+                return tn__error(TN_EINVAL,
+                                 "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                                 "Specify the reduction dim with the 'dim' argument.",
+                                 tn__op_name(c->op));
+            return tn__error(TN_EINDEX, "%s(): Expected reduction dim %d to have non-zero size.", tn__op_name(c->op),
+                             (int)d);
+        }
+        if (!named)
+            s->shape[s->ndim++] = x->shape[d];
+        else if (p->keepdim)
+            s->shape[s->ndim++] = 1;
+    }
+    c->variant = p->dim.given;
+    return TN_OK;
+}
+
+static tn_status one_reduction(tn__call *c, tn_dtype dtype, bool needs_elements)
+{
+    tn_status e = reduce_to(c, &c->spec[0], dtype, needs_elements);
+    return e ? e : tn__infer_one(c);
+}
+
+static tn_status one_dim_at_most(const tn__call *c)
+{
+    const tn__reduction_params *p = c->params;
+    if (p->dim.n > 1)
+        return tn__error(TN_EINVAL, "%s: takes one dimension, or none for all; got %d", tn__op_name(c->op),
+                         (int)p->dim.n);
+    return TN_OK;
+}
+
+tn_status tn__infer_sum(tn__call *c)
+{
+    const tn__reduction_params *p = c->params;
+    return one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), false);
+}
+
+tn_status tn__infer_mean(tn__call *c)
+{
+    const tn__reduction_params *p = c->params;
+    tn_dtype d = p->dtype ? p->dtype : tn__in(c, 0)->dtype;
+    if (!tn__dtype_is_float(d))
+        return tn__error(TN_EDTYPE,
+                         "mean(): could not infer output dtype. %s dtype must be either a floating point or "
+                         "complex dtype. Got: %s",
+                         p->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
+    return one_reduction(c, d, false);
+}
+
+tn_status tn__infer_prod(tn__call *c)
+{
+    const tn__reduction_params *p = c->params;
+    tn_status e = one_dim_at_most(c);
+    return e ? e : one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), false);
+}
+
+tn_status tn__infer_amax(tn__call *c)
+{
+    return one_reduction(c, tn__in(c, 0)->dtype, true);
+}
+
+tn_status tn__infer_any(tn__call *c)
+{
+    tn_dtype d = tn__in(c, 0)->dtype;
+    tn_status e = one_reduction(c, d == TN_U8 ? TN_U8 : TN_BOOL, false); /* PyTorch's exception for uint8 */
+    c->compute = tn__dtypes[d].compute;
+    return e;
+}
+
+tn_status tn__infer_argmax(tn__call *c)
+{
+    tn_dtype d = tn__in(c, 0)->dtype;
+    if (d == TN_BOOL)
+        return tn__error(TN_EDTYPE, "%s(): does not support bool input", tn__op_name(c->op));
+    tn_status e = one_dim_at_most(c);
+    if (e || (e = one_reduction(c, TN_I64, true)))
+        return e;
+    c->compute = tn__dtypes[d].compute;
+    return TN_OK;
+}
+
+tn_status tn__infer_max(tn__call *c)
+{
+    const tn__reduction_params *p = c->params;
+    tn_status e = one_dim_at_most(c);
+    if (e || (e = one_reduction(c, tn__in(c, 0)->dtype, true)))
+        return e;
+    if (p->dim.given) {
+        c->spec[1] = c->spec[0];
+        c->spec[1].dtype = TN_I64;
+        c->n_out = 2;
+    }
+    return TN_OK;
+}
+
+tn_status tn__infer_var(tn__call *c)
+{
+    tn_dtype d = tn__in(c, 0)->dtype;
+    if (!tn__dtype_is_float(d))
+        return tn__error(TN_EDTYPE, "std and var only support floating point and complex dtypes");
+    return one_reduction(c, d, false);
+}

@@ -1,0 +1,13 @@
+/* Shape rules of the family scan. */
+#include "op/infer.h"
+
+tn_status tn__infer_cumsum(tn__call *c)
+{
+    tn__cumsum_params *p = c->params;
+    tn_status e = tn__infer_dim(&p->dim, tn__in(c, 0)->ndim);
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    c->spec[0].dtype = tn__sum_dtype(tn__in(c, 0), p->dtype);
+    if (!e && c->spec[0].dtype == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel)
+        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", TN_BOOL);
+    return e ? e : tn__infer_one(c);
+}

@@ -1,0 +1,296 @@
+/* Functions of the family view that are composed of others. */
+#include "autograd/functions.h"
+#include "op/infer.h"
+#include <string.h>
+
+/* ---- layout ---- */
+
+tn_tensor *tn__fn_reshape(tn_tensor *x, tn_dims shape)
+{
+    int64_t dims[TN_MAX_DIMS], stride[TN_MAX_DIMS];
+    if (!tn__usable("reshape", x) || tn__shape_check("reshape", shape, x->numel, dims))
+        return NULL;
+    const tn_dims full = {shape.ndim, dims};
+    if (tn__numel(dims, shape.ndim) != x->numel ||
+        tn__view_strides(x->shape, x->stride, x->ndim, dims, shape.ndim, stride))
+        return tn_view(x, full); /* which says what is wrong with the count */
+    return tn__no_view(tn_view(tn__contiguous_copy(x), full));
+}
+
+tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
+{
+    int32_t from, to, n = 0;
+    int64_t shape[TN_MAX_DIMS], run = 1;
+    if (!tn__usable("flatten", x) || tn__wrap_dim(start_dim, x->ndim, &from) || tn__wrap_dim(end_dim, x->ndim, &to))
+        return NULL;
+    if (from > to)
+        return tn__fail(TN_EINVAL, "flatten() has invalid args: start_dim cannot come after end_dim");
+    if (x->ndim == 0)
+        return tn_reshape(x, TN_SHAPE(1));
+    if (from == to)
+        return x;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        if (d < from || d > to) {
+            shape[n++] = x->shape[d];
+            continue;
+        }
+        run *= x->shape[d];
+        if (d == to)
+            shape[n++] = run;
+    }
+    return tn_reshape(x, ((tn_dims){n, shape}));
+}
+
+tn_tensor *tn__fn_narrow(tn_tensor *x, int64_t dim, int64_t start, int64_t length)
+{
+    int32_t d;
+    if (!tn__usable("narrow", x))
+        return NULL;
+    if (x->ndim == 0)
+        return tn__fail(TN_EINVAL, "narrow() cannot be applied to a 0-dim tensor.");
+    if (length < 0)
+        return tn__fail(TN_EINVAL, "narrow(): length must be non-negative.");
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return NULL;
+    int64_t n = x->shape[d];
+    if (start < -n || start > n)
+        return tn__fail(TN_EINDEX, "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+                        (long long)-n, (long long)n, (long long)start);
+    start += start < 0 ? n : 0;
+    if (start > n - length)
+        return tn__fail(TN_EINVAL, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,
+                        (long long)length, (long long)n);
+    return tn_slice(x, d, start, start + length, 1);
+}
+
+tn_tensor *tn__fn_view_as(tn_tensor *x, tn_tensor *other)
+{
+    return tn__usable("view_as", other) ? tn_view(x, tn__shape_of(other)) : NULL;
+}
+
+tn_tensor *tn__fn_expand_as(tn_tensor *x, tn_tensor *other)
+{
+    return tn__usable("expand_as", other) ? tn_expand(x, tn__shape_of(other)) : NULL;
+}
+
+/* ---- splitting: results go to the scope outside, as those of rows do ---- */
+
+/* Views of the sizes given by size_at. Counts only, where out is NULL. */
+static int64_t split_into(const char *what, tn_tensor *x, int64_t dim, int64_t n, const int64_t *sizes, int64_t each,
+                          tn_tensor **out, size_t cap)
+{
+    int64_t at = 0, total = x->shape[dim];
+    if (!out)
+        return n;
+    if ((size_t)n > cap) {
+        tn__error(TN_EINVAL, "%s: there are %lld pieces, but room for %zu", what, (long long)n, cap);
+        return 0;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t len = sizes ? sizes[i] : TN_MIN(each, total - at);
+        out[i] = tn__split(x, dim, at, at + len, 1, i, sizes != NULL);
+        if (!out[i]) {
+            while (i-- > 0)
+                tn_release(out[i]);
+            return 0;
+        }
+        at += len;
+    }
+    return n;
+}
+
+static bool can_split(const char *what, const tn_tensor *x)
+{
+    if (tn__usable(what, x) && x->ndim == 0)
+        tn__error(TN_EINVAL, "%s expects at least a 1-dimensional tensor", what);
+    return tn__usable(what, x) && x->ndim > 0;
+}
+
+int64_t tn__fn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out, size_t cap)
+{
+    int32_t d;
+    if (!can_split("split", x))
+        return 0;
+    if (size < 0) {
+        tn__error(TN_EINVAL, "split expects split_size be non-negative, but got split_size=%lld", (long long)size);
+        return 0;
+    }
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
+    if (size == 0 && x->shape[d] != 0) {
+        tn__error(TN_EINVAL, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+                  (long long)x->shape[d]);
+        return 0;
+    }
+    int64_t n = size ? TN_MAX(tn__div_up(x->shape[d], size), 1) : 1;
+    return split_into("split", x, d, n, NULL, size, out, cap);
+}
+
+int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor **out, size_t cap)
+{
+    int32_t d;
+    int64_t total = 0;
+    bool sums = true;
+    if (!can_split("split_with_sizes", x) || !tn__usable_dims("split_with_sizes", sizes) ||
+        tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
+    for (int32_t i = 0; i < sizes.ndim; i++) {
+        if (sizes.dim[i] < 0) {
+            tn__error(TN_EINVAL,
+                      "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
+                      tn__shape_str(sizes.dim, sizes.ndim).s);
+            return 0;
+        }
+        if (__builtin_add_overflow(total, sizes.dim[i], &total))
+            total = INT64_MAX, sums = false;
+    }
+    if (!sums || total != x->shape[d]) {
+        tn__error(TN_EINVAL,
+                  "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
+                  "%d), but got split_sizes=%s",
+                  (long long)x->shape[d], (int)d, tn__shape_str(sizes.dim, sizes.ndim).s);
+        return 0;
+    }
+    return split_into("split_with_sizes", x, d, sizes.ndim, sizes.dim, 0, out, cap);
+}
+
+int64_t tn__fn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out, size_t cap)
+{
+    int32_t d;
+    if (!can_split("chunk", x))
+        return 0;
+    if (chunks < 1) {
+        tn__error(TN_EINVAL, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)chunks);
+        return 0;
+    }
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
+    int64_t each = tn__div_up(x->shape[d], chunks), n = each ? tn__div_up(x->shape[d], each) : chunks;
+    return split_into("chunk", x, d, n, NULL, each, out, cap);
+}
+
+int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
+{
+    int32_t d;
+    if (!tn__usable("unbind", x) || tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
+    if (x->ndim == 0) {
+        tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+        return 0;
+    }
+    int64_t n = x->shape[d];
+    if (!out)
+        return n;
+    if ((size_t)n > cap) {
+        tn__error(TN_EINVAL, "unbind: there are %lld pieces, but room for %zu", (long long)n, cap);
+        return 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (!(out[i] = tn__unbind(x, d, i))) {
+            while (i-- > 0)
+                tn_release(out[i]);
+            return 0;
+        }
+    return n;
+}
+
+/* ---- moving ---- */
+
+tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
+{
+    int64_t order[TN_MAX_DIMS];
+    uint32_t from = 0, to = 0;
+    if (!tn__usable("movedim", x) || !tn__dims_fit("movedim", source) || !tn__dims_fit("movedim", destination))
+        return NULL;
+    if (source.ndim != destination.ndim)
+        return tn__fail(TN_EINVAL,
+                        "movedim: Invalid source or destination dims: source (%d dims) should contain the same "
+                        "number of dims as destination (%d dims)",
+                        (int)source.ndim, (int)destination.ndim);
+    for (int32_t i = 0; i < source.ndim; i++) {
+        int32_t s, d;
+        if (tn__wrap_dim(source.dim[i], x->ndim, &s) || tn__wrap_dim(destination.dim[i], x->ndim, &d))
+            return NULL;
+        if (from >> s & 1 || to >> d & 1)
+            return tn__fail(TN_EINVAL, "movedim: repeated dim in `%s`", from >> s & 1 ? "source" : "destination");
+        from |= 1U << s;
+        to |= 1U << d;
+        order[d] = s;
+    }
+    if (x->ndim == 0)
+        return tn_alias(x);
+    for (int32_t d = 0, s = 0; d < x->ndim; d++) {
+        if (to >> d & 1)
+            continue;
+        while (from >> s & 1)
+            s++;
+        order[d] = s++;
+    }
+    return tn_permute(x, tn__dims_from(order, x->ndim));
+}
+
+/* The sizes that a dimension d of n is cut into, a -1 among them made out. */
+static bool part_sizes(tn_dims sizes, int32_t d, int64_t n, int64_t *part)
+{
+    int64_t known = 1;
+    int32_t open = -1;
+    for (int32_t i = 0; i < sizes.ndim; i++) {
+        part[i] = sizes.dim[i];
+        const char *wrong = part[i] < -1                 ? "invalid shape dimension"
+                            : part[i] == -1 && open >= 0 ? "only one dimension can be inferred"
+                                                         : NULL;
+        if (wrong) {
+            tn__error(TN_EINVAL, "unflatten got an unexpected error:\n%s", wrong);
+            return false;
+        }
+        if (part[i] == -1)
+            open = i;
+        else if (__builtin_mul_overflow(known, part[i], &known))
+            known = -1;
+    }
+    if (open >= 0 && known == 0 && n == 0) {
+        tn__error(TN_EINVAL,
+                  "unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape %s "
+                  "because the unspecified dimension size -1 can be any value and is ambiguous",
+                  tn__shape_str(part, sizes.ndim).s);
+        return false;
+    }
+    if (open >= 0 ? known <= 0 || n % known : known != n) {
+        tn__error(TN_EINVAL,
+                  "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input "
+                  "tensor",
+                  tn__shape_str(part, sizes.ndim).s, (int)d, (long long)n);
+        return false;
+    }
+    if (open >= 0)
+        part[open] = n / known;
+    return true;
+}
+
+tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
+{
+    int64_t shape[TN_MAX_DIMS], part[TN_MAX_DIMS];
+    int32_t d, n = 0;
+    if (!tn__usable("unflatten", x) || !tn__dims_fit("unflatten", sizes))
+        return NULL;
+    if (sizes.ndim == 0)
+        return tn__fail(TN_EINVAL, "unflatten: sizes must be non-empty");
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return NULL;
+    if (x->ndim == 0)
+        return tn__fail(TN_EINVAL,
+                        "unflatten got an unexpected error:\nDimension specified as %d but tensor has no "
+                        "dimensions",
+                        (int)d);
+    if (x->ndim - 1 + sizes.ndim > TN_MAX_DIMS)
+        return tn__fail(TN_EINVAL, "unflatten: the result would have more than %d dimensions", TN_MAX_DIMS);
+    if (!part_sizes(sizes, d, x->shape[d], part))
+        return NULL;
+    for (int32_t k = 0; k < x->ndim; k++) {
+        if (k != d)
+            shape[n++] = x->shape[k];
+        for (int32_t i = 0; k == d && i < sizes.ndim; i++)
+            shape[n++] = part[i];
+    }
+    return tn_reshape(x, tn__dims_from(shape, n));
+}
