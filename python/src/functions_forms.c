@@ -1,4 +1,4 @@
-/* functions_forms.c: what the list of operations calls that takes what the library's own do not: a number for a tensor, a tensor for a
+/* functions_forms.c: functions that take what the library's own do not: a number for a tensor, a tensor for a
  * number, a dtype that must be the tensor's. */
 #include "functions.h"
 #include "out.h"

@@ -2,8 +2,9 @@
 #ifndef TENON_AUTOGRAD_FUNCTIONS_H
 #define TENON_AUTOGRAD_FUNCTIONS_H
 
-#include "autograd/apply.h"
+#include "autograd/node.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include "op/ops_private.h"
 #include <tenon/tensor.h>
 
@@ -139,5 +140,38 @@ tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor 
 tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
 tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
 tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
+
+/* ---- what op/derivatives.c, made from the rows, holds ---- */
+
+/* Gradient of an elementwise row with respect to one operand, of g, the saved operands and the result. */
+typedef tn_tensor *(*tn__formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
+extern const tn__formula tn__formulas[TN__OPS][3];
+
+/* Each row's derivative, by operation. */
+extern const tn__derivative tn__derivatives[TN__OPS];
+
+/* Forward functions of COMP rows. They wrap dimensions in their parameters, as shape rules do. */
+typedef tn_tensor *(*tn__composite)(const tn_scalar *in, void *params);
+extern const tn__composite tn__composites[TN__OPS];
+
+tn_status tn__derive_elementwise(tn__backward *b);
+
+/* ---- in-place writes (inplace.c) ---- */
+
+/* May t be written, with recording as it is? PyTorch's rules and texts. */
+TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
+
+/* Gives t, which was just written, its new history, that output of node; for a view, of output 0, rebases the base's. node
+ * is taken over. Everything it needs was allocated by tn__rebase_prepare, so it cannot fail. */
+tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node);
+void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices);
+
+/* Has t's node keep the gradient for t, which is no leaf (watch.c). */
+void tn__keep_grad(tn_tensor *t);
+
+/* Makes v a view of x: base, flags. */
+void tn__make_view(tn_tensor *v, tn_tensor *x, bool multi);
+/* v itself, a new view of what is new and nobody else's: no view then, for nobody sees what it would be a view of. */
+tn_tensor *tn__no_view(tn_tensor *v);
 
 #endif

@@ -1,5 +1,5 @@
 #include "autograd/watch.h"
-#include "autograd/apply.h"
+#include "autograd/functions.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include <pthread.h>

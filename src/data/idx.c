@@ -1,6 +1,6 @@
 /* IDX: two zero bytes, an element type, the number of dimensions, each size as a big-endian uint32, the elements,
  * big-endian, row-major. Byte counts in messages are of the inflated data where the file is compressed. */
-#include "autograd/apply.h"
+#include "autograd/functions.h"
 #include "data/bytes.h"
 #include "data/readers.h"
 #include "data/stream.h"

@@ -1,6 +1,6 @@
 /* npy (numpy.lib.format): "\x93NUMPY", a version, the length of a header, the header (a Python dictionary with 'descr',
  * 'fortran_order' and 'shape'), the elements. */
-#include "autograd/apply.h"
+#include "autograd/functions.h"
 #include "core/alloc.h"
 #include "data/bytes.h"
 #include "data/npy_types.h"

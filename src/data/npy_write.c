@@ -1,5 +1,5 @@
 /* Writing npy, version 1.0: the header is padded with spaces so that the elements begin at a multiple of 64 bytes. */
-#include "autograd/apply.h"
+#include "autograd/functions.h"
 #include "core/error.h"
 #include "data/atomic_file.h"
 #include "data/bytes.h"

@@ -1,6 +1,6 @@
 /* What all readers of one tensor share. */
 #include "data/readers.h"
-#include "autograd/apply.h"
+#include "autograd/functions.h"
 
 static tn_tensor *adopted(tn__thread *self, tn_tensor *t)
 {

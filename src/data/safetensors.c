@@ -1,7 +1,7 @@
 /* safetensors: eight bytes with the length of a header, the header (JSON: for each name a dtype, a shape and where its
  * bytes begin and end), the bytes. */
 #include "data/safetensors.h"
-#include "autograd/apply.h"
+#include "autograd/functions.h"
 #include "core/alloc.h"
 #include "data/bytes.h"
 #include "data/json.h"

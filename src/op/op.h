@@ -51,18 +51,19 @@ typedef enum tn__rule {
 
 /* What rows do: the words after 'does' in rows.def. */
 enum {
-    F_INPLACE = 1,      /* also has an in-place form */
-    F_ONLY_INPLACE = 2, /* writes input 0, always */
-    F_COPY = 4,         /* the result starts as a copy of input 0 */
-    F_APART = 8,        /* in place, no other input may share memory with input 0 */
-    F_ONE_VALUE = 16,   /* writes the same everywhere: elements of input 0 may share memory */
-    F_NUMBER = 32,      /* the last input may be a number: an Operand */
-    F_CROSSES = 64,     /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
-    F_ASKS = 128,       /* its dtype is what is computed in: integers have no gradient */
-    F_CONVERTS = 256,   /* a narrower dtype that is asked for converts the operand before anything else */
-    F_DETACH = 512,     /* a view without history, and no view of its base */
-    F_NARROW = 1024,    /* an integer of no dimensions becomes one of the other operand's dtype first */
-    F_COMPARE = 2048    /* written over its operand nothing of that is left, and the gradient is 0 */
+    F_INPLACE = 1,       /* also has an in-place form */
+    F_ONLY_INPLACE = 2,  /* writes input 0, always */
+    F_COPY = 4,          /* the result starts as a copy of input 0 */
+    F_APART = 8,         /* in place, no other input may share memory with input 0 */
+    F_ONE_VALUE = 16,    /* writes the same everywhere: elements of input 0 may share memory */
+    F_NUMBER = 32,       /* the last input may be a number: an Operand */
+    F_CROSSES = 64,      /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
+    F_ASKS = 128,        /* its dtype is what is computed in: integers have no gradient */
+    F_CONVERTS = 256,    /* a narrower dtype that is asked for converts the operand before anything else */
+    F_DETACH = 512,      /* a view without history, and no view of its base */
+    F_NARROW = 1024,     /* an integer of no dimensions becomes one of the other operand's dtype first */
+    F_LAST_FIRST = 4096, /* PyTorch counts the last, optional input first: a linear layer's bias */
+    F_COMPARE = 2048     /* written over its operand nothing of that is left, and the gradient is 0 */
 };
 
 /* What infer decides about one result. */
@@ -98,11 +99,12 @@ typedef struct tn__op {
     uint32_t saves[TN__MAX_IN]; /* by input that wants a gradient; of a list all are as the first */
     uint8_t kind, rule;
     uint16_t flags;
-    bool listed;                   /* its only input is a list of tensors */
-    uint8_t constants;             /* bit i: input i gets no gradient, and may not want one */
-    uint16_t params;               /* bytes of its parameters */
-    uint16_t dtype_at, piece_at;   /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
-    const char *input[TN__MAX_IN]; /* names */
+    bool listed;                      /* its only input is a list of tensors */
+    uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
+    uint16_t params;                  /* bytes of its parameters */
+    uint16_t dtype_at, piece_at;      /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
+    const char *argument[TN__MAX_IN]; /* what inputs are called in errors */
+    const char *wrapper[2];           /* what PyTorch calls the function; [1]: without its last, optional input */
 } tn__op;
 
 extern const tn__op tn__ops[TN__OPS];

@@ -2,7 +2,7 @@
  * differences of the forward (gradients_structural.c), and at kinks against PyTorch's choice (gradients_kinks.c).
  * Rows are found in the list of operations; which derivatives ran is read off the graphs, and one that did not fails the test. */
 #include "ops/gradients.h"
-#include "autograd/apply.h"
+#include "dispatch/apply.h"
 #include "autograd/node.h"
 #include "backend/backend.h"
 #include "ops/digest.h"

@@ -313,7 +313,7 @@ static void print_function(const row *r, bool inplace)
 void write_source(void)
 {
     puts("/* The functions of tenon/ops.h and op/ops_private.h. Generated from src/ops: change that. */\n"
-         "#include \"autograd/apply.h\"\n#include \"autograd/functions.h\"\n#include \"op/ops_private.h\"");
+         "#include \"dispatch/apply.h\"\n#include \"op/ops_private.h\"");
     for (int i = 0; i < n_rows; i++) {
         if (rows[i].kind == PYTHON_ROW)
             continue;

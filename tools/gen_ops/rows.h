@@ -31,6 +31,8 @@
  *   nograd    inputs that get no gradient
  *   does      row flags, F_* of op/op.h in small letters
  *   piece     of views: the parameter that says which one of several it is
+ *   wrapper   what PyTorch's errors call the function; a second word: where its last, optional input is absent
+ *   arguments what they call its inputs, where not as the row does
  *   label     what grad_fn is called, by variant; without: the name
  *
  * Python: without any of these an elementwise row has the usual forms (python.c); 'python none' has none.
@@ -80,7 +82,8 @@ typedef struct row {
     param param[MAX_PARAMS], also[MAX_PARAMS];
     int positional, total, n_also;
     bool shared_options; /* factory */
-    const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias;
+    const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
+    const char *arguments;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */

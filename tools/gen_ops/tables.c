@@ -158,6 +158,24 @@ static void print_flags(const row *r)
     printf(",\n");
 }
 
+static const char *input_names(const row *r)
+{
+    const char *names = "";
+    for (int i = 0; i < inputs(r); i++)
+        names = text_format("%s%s%s", names, i ? " " : "", input(r, i)->name);
+    return names;
+}
+
+/* "a", "b" of words divided by blanks. */
+static void print_words(const char *words)
+{
+    for (const char *p = words; *p; p += strspn(p, " ")) {
+        const int n = (int)strcspn(p, " ");
+        printf("%s\"%.*s\"", p == words ? "" : ", ", n, p);
+        p += n;
+    }
+}
+
 static void print_operation(const row *r)
 {
     const char *params = params_of(r);
@@ -179,9 +197,10 @@ static void print_operation(const row *r)
     printf("        .saves = {");
     for (int i = 0; i < inputs(r); i++)
         printf("%s0x%x", i ? ", " : "", (unsigned)r->saves[i]);
-    printf("},\n        .input = {");
-    for (int i = 0; i < inputs(r); i++)
-        printf("%s\"%s\"", i ? ", " : "", input(r, i)->name);
+    printf("},\n        .argument = {");
+    print_words(r->arguments ? r->arguments : input_names(r));
+    printf("},\n        .wrapper = {");
+    print_words(r->wrapper ? r->wrapper : r->name + is_private(r));
     printf("},\n    },\n");
 }
 

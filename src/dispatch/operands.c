@@ -1,5 +1,5 @@
 /* Where an operation's operands are: all on one device, which is where its results will be; and what is said where not. */
-#include "autograd/apply.h"
+#include "dispatch/apply.h"
 #include "backend/backend.h"
 #include "core/error.h"
 #include "op/infer.h"
@@ -8,44 +8,33 @@
 
 /* ---- operands apart ---- */
 
-/* PyTorch's names: of a function and of its argument. */
-typedef struct torch_name {
-    tn__torch_text method;
-    char argument[32];
-} torch_name;
-
-tn__torch_text tn__torch_name(const tn__call *c)
+/* Is the last input, which may be absent, there? */
+static bool has_last(const tn__call *c)
 {
-    tn__torch_text t;
-    const char *name = tn__op_name(c->op);
-    if (c->op == TN__OP_linear)
-        name = c->n_in > 2 && tn__operand(&c->in[2]) ? "addmm" : "mm";
-    else if (c->op == TN__OP__embedding)
-        name = "_index_select";
-    else if (c->op == TN__OP_nll_loss)
-        name = "nll_loss_forward";
-    snprintf(t.s, sizeof t.s, "%s", name);
-    return t;
+    return c->n_in > 1 && tn__operand(&c->in[c->n_in - 1]);
 }
 
-static torch_name torch_name_of(const tn__call *c, int32_t i)
+const char *tn__torch_name(const tn__call *c)
 {
-    static const char *const of_linear[] = {"mat1", "mat2", "self"};
-    torch_name n = {.method = tn__torch_name(c)};
-    if (c->op == TN__OP_linear && i < 3)
-        snprintf(n.argument, sizeof n.argument, "%s", i == 0 && !strcmp(n.method.s, "mm") ? "self" : of_linear[i]);
-    else
-        snprintf(n.argument, sizeof n.argument, "%s", tn__ops[c->op].input[tn__ops[c->op].listed ? 0 : i]);
-    if (c->op != TN__OP_linear && i == 0)
-        snprintf(n.argument, sizeof n.argument, "self");
-    return n;
+    const tn__op *op = &tn__ops[c->op];
+    return op->wrapper[1] && !has_last(c) ? op->wrapper[1] : op->wrapper[0];
 }
 
-/* The first operand as PyTorch counts them (a linear layer's bias comes first), and the first that is elsewhere. */
+static bool last_comes_first(const tn__call *c)
+{
+    return tn__ops[c->op].flags & F_LAST_FIRST && has_last(c);
+}
+
+/* What PyTorch calls input i. */
+static const char *argument_name(const tn__call *c, int32_t i)
+{
+    return i == 0 && !last_comes_first(c) ? "self" : tn__ops[c->op].argument[tn__ops[c->op].listed ? 0 : i];
+}
+
+/* The first operand as PyTorch counts them, and the first that is elsewhere. */
 static bool find_pair(const tn__call *c, int32_t *first, int32_t *other)
 {
-    bool bias = c->op == TN__OP_linear && c->n_in > 2 && tn__operand(&c->in[2]);
-    *first = bias ? 2 : 0;
+    *first = last_comes_first(c) ? c->n_in - 1 : 0;
     while (*first < c->n_in && !tn__operand(&c->in[*first]))
         ++*first;
     if (*first == c->n_in)
@@ -87,10 +76,9 @@ static tn_status apart(const tn__call *c, int32_t a, int32_t b)
     char call[64], which[64], argument[160] = "";
     bool structural = tn__ops[c->op].kind == TN__STRUCTURAL && !c->inplace;
     if (structural && find_pair(c, &a, &b)) {
-        const torch_name n = torch_name_of(c, b);
         if (c->in[a].v.t->device.type == TN_DEVICE_CUDA || c->in[b].v.t->device.type == TN_DEVICE_CUDA)
             snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_CUDA_%s)",
-                     n.argument, n.method.s);
+                     argument_name(c, b), tn__torch_name(c));
     } else if (c->in[a].v.t->device.type == TN_DEVICE_CPU) { /* elementwise: what is not on the cpu is named first */
         int32_t t = a;
         a = b;

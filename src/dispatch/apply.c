@@ -1,4 +1,4 @@
-#include "autograd/functions.h"
+#include "dispatch/apply.h"
 #include "backend/backend.h"
 #include "backend/transfer.h"
 #include "core/alloc.h"
@@ -86,7 +86,7 @@ static tn_status check_constants(const tn__call *c)
             return tn__error(TN_EGRAD,
                              "The function '%s' is not differentiable with respect to argument '%s'. This input cannot "
                              "have requires_grad True.",
-                             tn__torch_name(c).s, op->input[i]);
+                             tn__torch_name(c), op->argument[i]);
     }
     return TN_OK;
 }
