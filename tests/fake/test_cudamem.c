@@ -1,6 +1,6 @@
 /* The caching allocator of device memory on fake GPUs. Numbers are what PyTorch's rules give, worked out by hand. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/thread.h"
 #include <tenon/cuda.h>
 

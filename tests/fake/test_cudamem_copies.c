@@ -1,6 +1,6 @@
 /* Copies between host and devices, and between devices, on fake GPUs: every byte, and what is counted. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <pthread.h>
 #include <tenon/cuda.h>

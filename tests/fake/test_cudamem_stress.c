@@ -2,7 +2,7 @@
  * whoever comes by. Every byte that is read must be right, and the fake GPUs, which watch the order of all accesses, must
  * have nothing to say. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <pthread.h>
 #include <tenon/cuda.h>

@@ -1,7 +1,7 @@
 /* Every wait of allocator, pinned memory and copies, left out in turn: the fake GPUs must notice each. With all of them in
  * place they must be silent. Leaving out needs a build with TENON_TEST_WAITS. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <tenon/cuda.h>
 
@@ -193,7 +193,7 @@ enum {
     ON_ONE_GPU = 3, /* left out a second time */
     WAITS = 0
 #define WAIT(name, why) +1
-#include "backend/cuda/waits.def"
+#include "backend/gpu/waits.def"
 };
 
 int main(int argc, char **argv)

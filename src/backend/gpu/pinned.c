@@ -1,4 +1,4 @@
-/* backend/cuda/pinned.c: page-locked host memory. The driver takes long to make some, so it is kept: blocks, whose sizes
+/* backend/gpu/pinned.c: page-locked host memory. The driver takes long to make some, so it is kept: blocks, whose sizes
  * are powers of two, are cut by halves out of sheets; one is used again once the streams that used it are past it. Halves
  * are joined again when the cache is emptied.
  *
@@ -6,7 +6,7 @@
  * context that was done, so CPU tensors stay whole; they are ordinary memory then (where the driver locks none but its
  * own, a reset moves them: their addresses change). It is mapped shared: after a fork() no copy on write can part the
  * pages that the host sees from those that the device reaches. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"

@@ -1,5 +1,5 @@
 /* Events: a pool of those without timing for the library's own waits, and the public ones. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/thread.h"

@@ -1,4 +1,4 @@
-/* backend/cuda/memory.h: what allocator.c, fit.c, users.c, pinned.c, mover.c, peer.c and memory_text.c share.
+/* backend/gpu/memory.h: what allocator.c, fit.c, users.c, pinned.c, mover.c, peer.c and memory_text.c share.
  *
  * A segment is memory of the driver; a block is a part of a segment. The blocks of a segment are a list in the order of
  * their addresses; two free ones never lie side by side. A block belongs to the stream that its segment was made for: it

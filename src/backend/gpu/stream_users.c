@@ -1,5 +1,5 @@
-/* backend/cuda/users.c: streams that use a block, and how their events are waited for. */
-#include "backend/cuda/memory.h"
+/* backend/gpu/users.c: streams that use a block, and how their events are waited for. */
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <tenon/error.h>
 

@@ -1,8 +1,8 @@
-/* backend/cuda/peer.c: bytes between two devices. Two that are one GPU have no link between them. A direct link is trusted
+/* backend/gpu/peer.c: bytes between two devices. Two that are one GPU have no link between them. A direct link is trusted
  * only after a pattern has crossed it and come back unchanged (some machines say that they have a link and deliver rubbish);
  * where there is none, or a bad one, the bytes go through pinned memory, the devices waiting for each other and the host for
  * neither. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <tenon/error.h>
 

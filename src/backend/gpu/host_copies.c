@@ -1,8 +1,8 @@
-/* backend/cuda/mover.c: bytes between the host and a device, on the device's current stream.
+/* backend/gpu/mover.c: bytes between the host and a device, on the device's current stream.
  *
  * The device's copy engines reach pinned memory alone. Pageable memory goes through pinned chunks: while one is under way
  * the next is filled, by all threads. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/parallel.h"
 #include <tenon/error.h>
 

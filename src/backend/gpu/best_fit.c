@@ -1,6 +1,6 @@
-/* backend/cuda/fit.c: free blocks in order, as a treap: a search tree by size and address that is a heap by a hash of the
+/* backend/gpu/fit.c: free blocks in order, as a treap: a search tree by size and address that is a heap by a hash of the
  * address, so it is balanced whatever comes in whatever order, and needs no memory beside the blocks. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 
 static inline uint64_t rank(const tn__cuda_block *b)
 {

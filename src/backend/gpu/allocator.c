@@ -1,6 +1,6 @@
-/* backend/cuda/allocator.c: the caching allocator of device memory. Sizes, splitting and counters are those of PyTorch's
+/* backend/gpu/allocator.c: the caching allocator of device memory. Sizes, splitting and counters are those of PyTorch's
  * (c10/cuda/CUDACachingAllocator): what memory_stats() says of a program is the same there and here. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"

@@ -1,4 +1,4 @@
-/* backend/cuda/logical.c: TENON_VISIBLE_DEVICES, which of the driver's devices are cuda:0, cuda:1, ...: ordinals, separated
+/* backend/gpu/logical.c: TENON_VISIBLE_DEVICES, which of the driver's devices are cuda:0, cuda:1, ...: ordinals, separated
  * by commas, in any order, each as often as is wanted. Devices that are one GPU share its context, so they are lost and
  * reset together, and its memory; all else is each one's own. */
 #include "backend/cuda/cuda.h"

@@ -1,5 +1,5 @@
-/* backend/cuda/memory_api.c: the functions of tenon/memory.h that only GPUs have, and what GPUs answer to the others. */
-#include "backend/cuda/memory.h"
+/* backend/gpu/memory_api.c: the functions of tenon/memory.h that only GPUs have, and what GPUs answer to the others. */
+#include "backend/gpu/memory.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include <tenon/memory.h>

@@ -1,5 +1,5 @@
-/* backend/cuda/memory_text.c: what is told about device memory: that there is too little of it, and the summary. */
-#include "backend/cuda/memory.h"
+/* backend/gpu/memory_text.c: what is told about device memory: that there is too little of it, and the summary. */
+#include "backend/gpu/memory.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include <stdarg.h>
