@@ -36,8 +36,8 @@ typedef struct tn__mover {
     /* Between two devices of this backend, on the current stream of the source; the destination's current stream waits
      * for it, and it waits for what the destination's stream has queued. */
     tn_status (*peer)(tn_device to_device, void *to, tn_device from_device, const void *from, size_t bytes);
-    /* CPU storage in page-locked memory. NULL with an error set. */
-    tn__storage *(*pinned)(size_t bytes);
+    /* CPU storage in page-locked memory, for devices of that type. NULL with an error set. */
+    tn__storage *(*pinned)(int32_t type, size_t bytes);
 } tn__mover;
 
 /* Streams of a backend whose work is queued. */
@@ -59,7 +59,7 @@ typedef struct tn__queue {
 /* Resets of devices since the process began. */
 extern _Atomic uint32_t tn__resets;
 
-struct tn__gpu_driver; /* backend/gpu/gpu.h */
+struct tn__gpu_driver; /* backend/gpu/driver.h */
 
 typedef struct tn__backend {
     const char *name;
@@ -85,6 +85,11 @@ typedef struct tn__backend {
     const struct tn__gpu_driver *gpu; /* of backends that run the kernels of backend/gpu */
     /* Why count() is 0, as an error: no driver, no device. NULL where that cannot be. */
     tn_status (*why_none)(void);
+    struct tn__ledger *ledgers; /* by index: what is counted of each device; backend/ledger.h */
+    const char *label;          /* "CUDA", as messages of PyTorch write it */
+    const char *variables[2];   /* of the environment, that choose among its devices: the first that is set counts */
+    int32_t dlpack;             /* its DLDeviceType; 0: it has none */
+    int32_t (*ordinal)(int32_t index); /* the driver's number of a device, as other libraries count them */
 } tn__backend;
 
 /* The backends, by device type; NULL where this build has none. */
@@ -114,6 +119,6 @@ tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device);
 /* The same on the CPU, in page-locked memory. */
 tn_tensor *tn__tensor_make_pinned(const tn__spec *s);
 /* Whose page-locked memory that is; NULL, without an error, where there is no accelerator. */
-const tn__mover *tn__pinner(void);
+const tn__backend *tn__pinner(void);
 
 #endif

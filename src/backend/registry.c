@@ -18,20 +18,19 @@ const tn__backend *const tn__backends[5] = {
 static tn_status not_there(tn_device d)
 {
     const tn__backend *b = tn__backends[d.type];
-    const char *variable = "TENON_VISIBLE_DEVICES"; /* counts among those that the other one leaves */
-    const char *visible = d.type == TN_DEVICE_CUDA ? getenv(variable) : NULL;
-    if (d.type == TN_DEVICE_CUDA && !(visible && *visible))
-        visible = getenv(variable = "CUDA_VISIBLE_DEVICES");
-    int n = b ? (int)b->count() : 0;
     if (!b)
         return tn__error(TN_EDEVICE, "this build of Tenon has no OpenCL backend: tensors live on cpu, cuda and meta");
+    int n = (int)b->count();
+    const char *variable = b->variables[0], *visible = variable ? getenv(variable) : NULL;
+    if (b->variables[1] && !(visible && *visible))
+        visible = getenv(variable = b->variables[1]);
     if (!n && b->why_none)
         return b->why_none();
     return tn__error(TN_EDEVICE,
-                     "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+                     "%s error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
                      "  %s was asked for; there %s %d%s%s%s%s%s",
-                     tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "", visible ? variable : "",
-                     visible ? " is '" : "", visible ? visible : "",
+                     b->label, tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "",
+                     visible ? variable : "", visible ? " is '" : "", visible ? visible : "",
                      visible ? "', and devices are counted in its order from 0" : "");
 }
 
@@ -76,13 +75,13 @@ static int64_t span_of(const tn_tensor *t)
 }
 
 /* pinner: whose page-locked memory it is to have, or NULL. */
-static tn_tensor *make(const tn__spec *s, tn_device device, const tn__mover *pinner)
+static tn_tensor *make(const tn__spec *s, tn_device device, const tn__backend *pinner)
 {
     tn_tensor *t = tn__tensor_new(s->dtype, device, s->shape, s->ndim, s->strided ? s->stride : NULL);
     if (!t)
         return NULL;
     size_t n = (size_t)(s->strided ? span_of(t) : t->numel) * tn__dtype_size(s->dtype);
-    t->storage = pinner && n ? pinner->pinned(n) : tn__backend_of(device)->allocate(device, n);
+    t->storage = pinner && n ? pinner->mover->pinned(pinner->type, n) : tn__backend_of(device)->allocate(device, n);
     if (!t->storage) {
         tn__object_release(t);
         return NULL;
@@ -95,19 +94,19 @@ tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
     return make(s, device, NULL);
 }
 
-const tn__mover *tn__pinner(void)
+const tn__backend *tn__pinner(void)
 {
     for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++) {
         const tn__backend *b = tn__backends[type];
         if (b && b->mover && b->count() > 0)
-            return b->mover;
+            return b;
     }
     return NULL;
 }
 
 tn_tensor *tn__tensor_make_pinned(const tn__spec *s)
 {
-    const tn__mover *pinner = tn__pinner();
+    const tn__backend *pinner = tn__pinner();
     if (!pinner)
         return tn__fail(TN_EDEVICE, "Cannot access accelerator device when none is available.\n  memory is pinned "
                                     "for the copies of a GPU");
