@@ -61,8 +61,8 @@ static bool find_pair(const tn__call *c, int32_t *first, int32_t *other)
 /* "tn_cuda(x, 1)", "tn_cpu(x)" */
 static void moving_call(tn_device d, char *out, size_t size)
 {
-    if (d.type == TN_DEVICE_CUDA)
-        snprintf(out, size, "tn_cuda(x, %d)", (int)d.index);
+    if (tn__is_gpu(d))
+        snprintf(out, size, "tn_%s(x, %d)", tn__backend_of(d)->name, (int)d.index);
     else if (d.type == TN_DEVICE_CPU)
         snprintf(out, size, "tn_cpu(x)");
     else
@@ -88,9 +88,11 @@ static tn_status apart(const tn__call *c, int32_t a, int32_t b)
     bool structural = tn__ops[c->op].kind == TN__STRUCTURAL && !c->inplace;
     if (structural && find_pair(c, &a, &b)) {
         const torch_name n = torch_name_of(c, b);
-        if (c->in[a].v.t->device.type == TN_DEVICE_CUDA || c->in[b].v.t->device.type == TN_DEVICE_CUDA)
-            snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_CUDA_%s)",
-                     n.argument, n.method.s);
+        const tn_device at = c->in[a].v.t->device, bt = c->in[b].v.t->device;
+        const tn_device gpu = tn__is_gpu(at) ? at : bt;
+        if (tn__is_gpu(gpu))
+            snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_%s_%s)",
+                     n.argument, tn__backend_of(gpu)->label, n.method.s);
     } else if (c->in[a].v.t->device.type == TN_DEVICE_CPU) { /* elementwise: what is not on the cpu is named first */
         int32_t t = a;
         a = b;

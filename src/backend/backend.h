@@ -42,8 +42,12 @@ typedef struct tn__mover {
 
 /* Streams of a backend whose work is queued. */
 typedef struct tn__queue {
+    /* A new stream, with a reference; a lower priority goes first. NULL with an error set. */
+    tn__stream *(*make)(tn_device device, int32_t priority);
     tn__stream *(*current)(tn_device device); /* this thread's; borrowed; NULL with an error set if the device fails */
     void (*set_current)(tn__stream *s);       /* of s->device, on this thread */
+    /* The same, where the device can be used, which becomes the current one; else an error, and nothing is changed. */
+    tn_status (*enter)(tn__stream *s);
     /* What is queued on s from now on waits for everything that is on 'other' now. */
     tn_status (*wait)(tn__stream *s, tn__stream *other);
     /* The storage (of this backend, or pinned) is used by what is on s now: its memory is not reused before that is
@@ -54,6 +58,8 @@ typedef struct tn__queue {
     tn_status (*synchronize)(tn__stream *s);
     /* Did a reset of its device take the storage's memory away? Asked only once tn__resets is not 0. */
     bool (*gone)(const tn__storage *storage);
+    /* Has an asynchronous failure made the device unusable, until it is reset? */
+    bool (*lost)(tn_device device);
 } tn__queue;
 
 /* Resets of devices since the process began. */
@@ -100,6 +106,13 @@ static inline const tn__backend *tn__backend_of(tn_device d)
     return tn__backends[d.type];
 }
 
+/* Is it one that runs the kernels of backend/gpu? */
+static inline bool tn__is_gpu(tn_device d)
+{
+    const tn__backend *b = d.type >= 0 && d.type <= TN_DEVICE_META ? tn__backends[d.type] : NULL;
+    return b && b->gpu;
+}
+
 /* The device an unspecific value means: default, current index. TN_EDEVICE if it is not there. */
 TN_MUST_USE tn_status tn__device_resolve(tn_device asked, tn_device *out);
 
@@ -118,7 +131,7 @@ static inline tn__view tn__view_of(const tn_tensor *t)
 tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device);
 /* The same on the CPU, in page-locked memory. */
 tn_tensor *tn__tensor_make_pinned(const tn__spec *s);
-/* Whose page-locked memory that is; NULL, without an error, where there is no accelerator. */
-const tn__backend *tn__pinner(void);
+/* The backend of what "the accelerator" means, whose page-locked memory that is; NULL, without an error, where there is none. */
+const tn__backend *tn__accelerator(void);
 
 #endif

@@ -94,7 +94,7 @@ tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
     return make(s, device, NULL);
 }
 
-const tn__backend *tn__pinner(void)
+const tn__backend *tn__accelerator(void)
 {
     for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++) {
         const tn__backend *b = tn__backends[type];
@@ -106,7 +106,7 @@ const tn__backend *tn__pinner(void)
 
 tn_tensor *tn__tensor_make_pinned(const tn__spec *s)
 {
-    const tn__backend *pinner = tn__pinner();
+    const tn__backend *pinner = tn__accelerator();
     if (!pinner)
         return tn__fail(TN_EDEVICE, "Cannot access accelerator device when none is available.\n  memory is pinned "
                                     "for the copies of a GPU");
@@ -133,58 +133,6 @@ size_t tn_devices(tn_device_info *out, size_t cap)
     return n;
 }
 
-int32_t tn_cuda_device_count(void)
-{
-    const tn__backend *b = tn__backends[TN_DEVICE_CUDA];
-    return b ? b->count() : 0;
-}
-
-bool tn_cuda_is_available(void)
-{
-    return tn_cuda_device_count() > 0;
-}
-
-tn_device tn_try_gpu(int32_t i)
-{
-    return i >= 0 && i < tn_cuda_device_count() ? TN_CUDA(i) : TN_CPU;
-}
-
-size_t tn_try_all_gpus(tn_device *out, size_t cap)
-{
-    size_t n = (size_t)tn_cuda_device_count();
-    for (size_t i = 0; i < n && i < cap; i++)
-        out[i] = TN_CUDA((int32_t)i);
-    if (n)
-        return n;
-    if (cap)
-        out[0] = TN_CPU;
-    return 1;
-}
-
-size_t tn_cuda_devices_by_free_memory(tn_device *out, size_t cap)
-{
-    tn_device_info best, next;
-    int32_t n = tn_cuda_device_count();
-    bool taken[TN__LEDGER_DEVICES] = {false};
-    n = TN_MIN(n, TN__LEDGER_DEVICES);
-    for (int32_t k = 0; k < n && (size_t)k < cap; k++) { /* few devices: the largest of the rest, each time */
-        int32_t at = -1;
-        for (int32_t i = 0; i < n; i++) {
-            if (taken[i])
-                continue;
-            memset(&next, 0, sizeof next);
-            tn__backends[TN_DEVICE_CUDA]->info(i, &next);
-            if (at >= 0 && next.free_memory <= best.free_memory)
-                continue;
-            at = i;
-            best = next;
-        }
-        taken[at] = true;
-        out[k] = TN_CUDA(at);
-    }
-    return (size_t)n;
-}
-
 tn_status tn_synchronize(tn_device device)
 {
     tn_device d;
@@ -196,7 +144,7 @@ tn_status tn_synchronize(tn_device device)
 bool tn__device_asked(tn_device device, tn_device *out)
 {
     tn__enter(TN__NOWHERE);
-    if (device.type == TN_DEVICE_CUDA && tn_cuda_device_count() == 0)
+    if (tn__is_gpu(device) && tn__backends[device.type]->count() == 0)
         return false;
     return !tn__device_resolve(device, out);
 }

@@ -110,23 +110,6 @@ int32_t tn_cuda_ordinal(tn_device device)
     return dev ? dev->ordinal : -1;
 }
 
-int32_t tn_cuda_current_device(void)
-{
-    return tn__self()->current_device[TN_DEVICE_CUDA];
-}
-
-tn_status tn_cuda_set_device(int32_t index)
-{
-    tn_device d;
-    tn__thread *t = tn__enter(TN__NOWHERE);
-    if (index < 0)
-        return TN_OK;
-    tn_status e = tn__gpu_resolve(TN_CUDA(index), &d);
-    if (!e)
-        t->current_device[TN_DEVICE_CUDA] = index;
-    return e;
-}
-
 /* ---- a row of tn_devices ---- */
 
 void tn__cuda_info(int32_t index, tn_device_info *out)

@@ -132,7 +132,7 @@ tn_status tn__gpu_resolve(tn_device asked, tn_device *out)
 {
     if (asked.type == TN_DEVICE_DEFAULT)
         asked = TN_CUDA(-1);
-    if (asked.type < 0 || asked.type > TN_DEVICE_META || !tn__backends[asked.type] || !tn__backends[asked.type]->gpu)
+    if (!tn__is_gpu(asked))
         return asked.type == TN_DEVICE_INVALID && tn_error_code()
                    ? tn_error_code()
                    : tn__error(TN_EVALUE, "Expected a cuda device, but got: %s", tn_device_text(asked).s);
@@ -379,15 +379,19 @@ tn_status tn_cuda_reset(tn_device device)
     return e;
 }
 
+bool tn__gpu_is_lost(tn_device d)
+{
+    return atomic_load(&tn__gpu_slot(d)->dead);
+}
+
 /* Asks nothing of the driver, opens nothing, sets no error: what was never used is not lost. */
 bool tn_cuda_is_lost(tn_device device)
 {
     if (device.type == TN_DEVICE_DEFAULT)
         device = TN_CUDA(-1);
-    if (device.type < 0 || device.type > TN_DEVICE_META || !tn__backends[device.type] ||
-        !tn__backends[device.type]->gpu)
+    if (!tn__is_gpu(device))
         return false;
     if (device.index < 0)
         device.index = tn__self()->current_device[device.type];
-    return device.index < tn__gpu_count(device.type) && atomic_load(&tn__gpu_slot(device)->dead);
+    return device.index < tn__gpu_count(device.type) && tn__gpu_is_lost(device);
 }

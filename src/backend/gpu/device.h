@@ -85,6 +85,9 @@ tn__gpu_device *tn__gpu_use(tn_device d);
 /* The same, but never makes a context: NULL, without an error, if the device was not used yet. */
 tn__gpu_device *tn__gpu_peek(tn_device d);
 
+/* Has an asynchronous failure made it unusable, until it is reset? Asks nothing of the driver, sets no error. */
+bool tn__gpu_is_lost(tn_device d);
+
 /* What public functions are given: cuda, cuda:i or nothing said. TN_EVALUE for another type, TN_EDEVICE for no such device. */
 tn_status tn__gpu_resolve(tn_device asked, tn_device *out);
 

@@ -306,14 +306,31 @@ tn_status tn__gpu_synchronize(tn_device device)
     return tn__gpu_take_fault(dev);
 }
 
+static tn__stream *make(tn_device device, int32_t priority)
+{
+    tn__gpu_device *dev = tn__gpu_use(device);
+    return dev ? new_stream(dev, priority) : NULL;
+}
+
+static tn_status enter(tn__stream *s)
+{
+    tn_status e = tn__gpu_use_stream(s) ? make_current(s) : tn_error_code();
+    if (!e)
+        tn__self()->current_device[s->device.type] = s->device.index;
+    return e;
+}
+
 const tn__queue tn__gpu_queue = {
+    .make = make,
     .current = current,
     .set_current = set_current,
+    .enter = enter,
     .wait = wait_for,
     .used = tn__gpu_storage_used,
     .joined = tn__gpu_storage_joined,
     .synchronize = synchronize,
     .gone = tn__gpu_storage_gone,
+    .lost = tn__gpu_is_lost,
 };
 
 /* ---- public ---- */
@@ -328,8 +345,7 @@ tn_stream *tn_cuda_stream_new(tn_device device, int32_t priority)
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    tn__gpu_device *dev = tn__gpu_resolve(device, &d) ? NULL : tn__gpu_use(d);
-    return dev ? new_stream(dev, priority) : NULL;
+    return tn__gpu_resolve(device, &d) ? NULL : make(d, priority);
 }
 
 tn_stream *tn_cuda_default_stream(tn_device device)
@@ -352,11 +368,8 @@ tn_status tn_cuda_set_stream(tn_stream *s)
 {
     if (!s)
         return no_stream("tn_cuda_set_stream");
-    tn__thread *t = tn__enter(TN__NOWHERE);
-    tn_status e = tn__gpu_use_stream(s) ? make_current(s) : tn_error_code();
-    if (!e)
-        t->current_device[s->device.type] = s->device.index;
-    return e;
+    tn__enter(TN__NOWHERE);
+    return enter(s);
 }
 
 tn_stream_guard tn_stream_enter(tn_stream *s)
