@@ -1,6 +1,7 @@
 /* Where an operation's operands are: all on one device, which is where its results will be; and what is said where not. */
 #include "autograd/apply.h"
 #include "backend/backend.h"
+#include "backend/gpu/driver.h"
 #include "core/error.h"
 #include "op/infer.h"
 #include <ctype.h>
@@ -92,7 +93,7 @@ static tn_status apart(const tn__call *c, int32_t a, int32_t b)
         const tn_device gpu = tn__is_gpu(at) ? at : bt;
         if (tn__is_gpu(gpu))
             snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_%s_%s)",
-                     n.argument, tn__backend_of(gpu)->label, n.method.s);
+                     n.argument, tn__backend_of(gpu)->gpu->label, n.method.s);
     } else if (c->in[a].v.t->device.type == TN_DEVICE_CPU) { /* elementwise: what is not on the cpu is named first */
         int32_t t = a;
         a = b;

@@ -91,10 +91,9 @@ typedef struct tn__backend {
     const struct tn__gpu_driver *gpu; /* of backends that run the kernels of backend/gpu */
     /* Why count() is 0, as an error: no driver, no device. NULL where that cannot be. */
     tn_status (*why_none)(void);
-    struct tn__ledger *ledgers; /* by index: what is counted of each device; backend/ledger.h */
-    const char *label;          /* "CUDA", as messages of PyTorch write it */
-    const char *variables[2];   /* of the environment, that choose among its devices: the first that is set counts */
-    int32_t dlpack;             /* its DLDeviceType; 0: it has none */
+    struct tn__ledger *ledgers;        /* by index: what is counted of each device; backend/ledger.h */
+    const char *vendor_variable;       /* "CUDA_VISIBLE_DEVICES": what hides devices from the driver itself */
+    int32_t dlpack;                    /* its DLDeviceType; 0: it has none */
     int32_t (*ordinal)(int32_t index); /* the driver's number of a device, as other libraries count them */
 } tn__backend;
 

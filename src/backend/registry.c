@@ -21,15 +21,15 @@ static tn_status not_there(tn_device d)
     if (!b)
         return tn__error(TN_EDEVICE, "this build of Tenon has no OpenCL backend: tensors live on cpu, cuda and meta");
     int n = (int)b->count();
-    const char *variable = b->variables[0], *visible = variable ? getenv(variable) : NULL;
-    if (b->variables[1] && !(visible && *visible))
-        visible = getenv(variable = b->variables[1]);
+    const char *variable = b->gpu->visible_variable, *visible = getenv(variable);
+    if (b->vendor_variable && !(visible && *visible)) /* the first counts among those that this one leaves */
+        visible = getenv(variable = b->vendor_variable);
     if (!n && b->why_none)
         return b->why_none();
     return tn__error(TN_EDEVICE,
                      "%s error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
                      "  %s was asked for; there %s %d%s%s%s%s%s",
-                     b->label, tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "",
+                     b->gpu->label, tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "",
                      visible ? variable : "", visible ? " is '" : "", visible ? visible : "",
                      visible ? "', and devices are counted in its order from 0" : "");
 }

@@ -1,6 +1,7 @@
 /* Memory shared with other libraries in both directions: tenon/dlpack.h. */
 #include "autograd/functions.h"
 #include "backend/backend.h"
+#include "backend/gpu/driver.h"
 #include "core/alloc.h"
 #include "op/infer.h"
 #include <tenon/cuda.h>
@@ -184,7 +185,7 @@ static tn_status find_device(const tn_dl_device *d, tn_device *out)
     if (index >= 0 || d->id >= b->count()) /* the latter is refused there */
         return tn__device_resolve(tn_device_make(b->type, index >= 0 ? index : d->id), out);
     return tn__error(TN_EDEVICE, "tn_from_dlpack: there is no device %d%s%s", (int)d->id, d->id < 0 ? "" : " in ",
-                     d->id < 0 ? "" : b->variables[0]);
+                     d->id < 0 ? "" : b->gpu->visible_variable);
 }
 
 /* Sizes and strides; *extent: elements from the first to the last. */

@@ -17,12 +17,6 @@ static int32_t ordinal(int32_t index)
     return tn__gpu_slot(TN_CUDA(index))->ordinal;
 }
 
-static const tn__kernel kernels[TN__OPS] = {
-#define KERNEL(op, kernel) [TN__OP_##op] = tn__gpu_##kernel,
-#define CPU_KERNEL(op, kernel)
-#include "op/kernels.def"
-};
-
 const tn__backend tn__cuda_backend = {
     .name = "cuda",
     .type = TN_DEVICE_CUDA,
@@ -31,7 +25,7 @@ const tn__backend tn__cuda_backend = {
     .allocate = tn__gpu_allocate,
     .elementwise = tn__gpu_elementwise,
     .copy = tn__gpu_copy_iter,
-    .kernels = kernels,
+    .kernels = tn__gpu_kernels,
     .synchronize = tn__gpu_synchronize,
     .memory_stats = tn__gpu_memory_stats,
     .reset_peak = tn__gpu_reset_peak,
@@ -41,8 +35,7 @@ const tn__backend tn__cuda_backend = {
     .gpu = &tn__cuda_driver,
     .why_none = why_none,
     .ledgers = tn__ledgers,
-    .label = "CUDA",
-    .variables = {"TENON_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, /* the first counts among those the other leaves */
+    .vendor_variable = "CUDA_VISIBLE_DEVICES",
     .dlpack = TN_DL_CUDA,
     .ordinal = ordinal,
 };

@@ -1,7 +1,6 @@
 /* From results to errors: the driver's text and PyTorch's first, then what Tenon knows; after some of them the device is
  * dead. And indices out of range, which kernels report on their own. */
 #include "backend/gpu/device.h"
-#include "core/env.h"
 #include "core/error.h"
 #include "op/infer.h"
 #include <stdio.h>

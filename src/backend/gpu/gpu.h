@@ -119,5 +119,7 @@ void tn__gpu_forget(tn_device device);
 /* ---- elementwise rows and copies; kernels of structural rows are declared by op/list.h ---- */
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
+/* Structural rows, by operation: what a backend on these kernels puts into its struct. */
+extern const tn__kernel tn__gpu_kernels[TN__OPS];
 
 #endif

@@ -1,6 +1,13 @@
-/* Kernels on their way to a device: queued on its current stream, counted and noted by name. */
+/* Kernels on their way to a device: which function of the library launches an operation's; queued on the device's current
+ * stream, counted and noted by name. */
 #include "backend/gpu/device.h"
 #include "core/error.h"
+
+const tn__kernel tn__gpu_kernels[TN__OPS] = {
+#define KERNEL(op, kernel) [TN__OP_##op] = tn__gpu_##kernel,
+#define CPU_KERNEL(op, kernel)
+#include "op/kernels.def"
+};
 
 /* Where launches block the error is this launch's own. */
 static tn_status await(tn__gpu_device *dev, tn__stream *s, const char *label)
