@@ -55,10 +55,10 @@ static void run_exp(void)
 
 static void run_limit_copy(void)
 {
-    tn__cuda_device *dev = tn__cuda_use(gpu());
+    tn__gpu_device *dev = tn__gpu_use(gpu());
     CHECK(dev);
     if (tn__cu.memcpy_dtod_async((tn__cu_ptr)(uintptr_t)c->storage->data, (tn__cu_ptr)(uintptr_t)a->storage->data,
-                                 (size_t)GIB, tn__cuda_current(dev)->handle))
+                                 (size_t)GIB, tn__gpu_current(dev)->handle))
         bench_check(NULL);
 }
 
@@ -141,10 +141,10 @@ static void run_upload_pinned(void)
 
 static void run_limit_link(void)
 {
-    tn__cuda_device *dev = tn__cuda_use(gpu());
+    tn__gpu_device *dev = tn__gpu_use(gpu());
     CHECK(dev);
     if (tn__cu.memcpy_htod_async((tn__cu_ptr)(uintptr_t)c->storage->data, host->storage->data, (size_t)GIB,
-                                 tn__cuda_current(dev)->handle))
+                                 tn__gpu_current(dev)->handle))
         bench_check(NULL);
 }
 

@@ -36,14 +36,18 @@ typedef struct tn__mover {
     /* Between two devices of this backend, on the current stream of the source; the destination's current stream waits
      * for it, and it waits for what the destination's stream has queued. */
     tn_status (*peer)(tn_device to_device, void *to, tn_device from_device, const void *from, size_t bytes);
-    /* CPU storage in page-locked memory. NULL with an error set. */
-    tn__storage *(*pinned)(size_t bytes);
+    /* CPU storage in page-locked memory, for devices of that type. NULL with an error set. */
+    tn__storage *(*pinned)(int32_t type, size_t bytes);
 } tn__mover;
 
 /* Streams of a backend whose work is queued. */
 typedef struct tn__queue {
+    /* A new stream, with a reference; a lower priority goes first. NULL with an error set. */
+    tn__stream *(*make)(tn_device device, int32_t priority);
     tn__stream *(*current)(tn_device device); /* this thread's; borrowed; NULL with an error set if the device fails */
     void (*set_current)(tn__stream *s);       /* of s->device, on this thread */
+    /* The same, where the device can be used, which becomes the current one; else an error, and nothing is changed. */
+    tn_status (*enter)(tn__stream *s);
     /* What is queued on s from now on waits for everything that is on 'other' now. */
     tn_status (*wait)(tn__stream *s, tn__stream *other);
     /* The storage (of this backend, or pinned) is used by what is on s now: its memory is not reused before that is
@@ -54,12 +58,14 @@ typedef struct tn__queue {
     tn_status (*synchronize)(tn__stream *s);
     /* Did a reset of its device take the storage's memory away? Asked only once tn__resets is not 0. */
     bool (*gone)(const tn__storage *storage);
+    /* Has an asynchronous failure made the device unusable, until it is reset? */
+    bool (*lost)(tn_device device);
 } tn__queue;
 
 /* Resets of devices since the process began. */
 extern _Atomic uint32_t tn__resets;
 
-struct tn__gpu_driver; /* backend/gpu/gpu.h */
+struct tn__gpu_driver; /* backend/gpu/driver.h */
 
 typedef struct tn__backend {
     const char *name;
@@ -85,6 +91,10 @@ typedef struct tn__backend {
     const struct tn__gpu_driver *gpu; /* of backends that run the kernels of backend/gpu */
     /* Why count() is 0, as an error: no driver, no device. NULL where that cannot be. */
     tn_status (*why_none)(void);
+    struct tn__ledger *ledgers;        /* by index: what is counted of each device; backend/ledger.h */
+    const char *vendor_variable;       /* "CUDA_VISIBLE_DEVICES": what hides devices from the driver itself */
+    int32_t dlpack;                    /* its DLDeviceType; 0: it has none */
+    int32_t (*ordinal)(int32_t index); /* the driver's number of a device, as other libraries count them */
 } tn__backend;
 
 /* The backends, by device type; NULL where this build has none. */
@@ -93,6 +103,13 @@ extern const tn__backend *const tn__backends[5];
 static inline const tn__backend *tn__backend_of(tn_device d)
 {
     return tn__backends[d.type];
+}
+
+/* Is it one that runs the kernels of backend/gpu? */
+static inline bool tn__is_gpu(tn_device d)
+{
+    const tn__backend *b = d.type >= 0 && d.type <= TN_DEVICE_META ? tn__backends[d.type] : NULL;
+    return b && b->gpu;
 }
 
 /* The device an unspecific value means: default, current index. TN_EDEVICE if it is not there. */
@@ -113,7 +130,7 @@ static inline tn__view tn__view_of(const tn_tensor *t)
 tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device);
 /* The same on the CPU, in page-locked memory. */
 tn_tensor *tn__tensor_make_pinned(const tn__spec *s);
-/* Whose page-locked memory that is; NULL, without an error, where there is no accelerator. */
-const tn__mover *tn__pinner(void);
+/* The backend of what "the accelerator" means, whose page-locked memory that is; NULL, without an error, where there is none. */
+const tn__backend *tn__accelerator(void);
 
 #endif

@@ -8,9 +8,9 @@ tn__ledger tn__ledgers[TN__LEDGER_DEVICES];
 static tn__ledger *ledger_of(tn_device device)
 {
     tn_device d;
-    if (!tn__device_asked(device, &d) || d.type != TN_DEVICE_CUDA || d.index >= TN__LEDGER_DEVICES)
+    if (!tn__device_asked(device, &d) || !tn__backend_of(d)->ledgers || d.index >= TN__LEDGER_DEVICES)
         return NULL;
-    return &tn__ledgers[d.index];
+    return &tn__backend_of(d)->ledgers[d.index];
 }
 
 static tn_transfer_count count_of(const tn__ledger *l, tn__crossing what)

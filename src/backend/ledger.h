@@ -24,13 +24,13 @@ typedef struct tn__ledger {
     _Atomic int64_t staged;           /* peer copies that went through the host */
 } tn__ledger;
 
-/* Of a CUDA device. */
+/* Of CUDA devices, by index. */
 extern tn__ledger tn__ledgers[TN__LEDGER_DEVICES];
 
-static inline void tn__ledger_crossing(int32_t device, tn__crossing what, size_t bytes)
+static inline void tn__ledger_crossing(tn__ledger *l, tn__crossing what, size_t bytes)
 {
-    atomic_fetch_add_explicit(&tn__ledgers[device].copies[what], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&tn__ledgers[device].bytes[what], (int64_t)bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->copies[what], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->bytes[what], (int64_t)bytes, memory_order_relaxed);
 }
 
 #endif

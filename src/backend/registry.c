@@ -18,20 +18,19 @@ const tn__backend *const tn__backends[5] = {
 static tn_status not_there(tn_device d)
 {
     const tn__backend *b = tn__backends[d.type];
-    const char *variable = "TENON_VISIBLE_DEVICES"; /* counts among those that the other one leaves */
-    const char *visible = d.type == TN_DEVICE_CUDA ? getenv(variable) : NULL;
-    if (d.type == TN_DEVICE_CUDA && !(visible && *visible))
-        visible = getenv(variable = "CUDA_VISIBLE_DEVICES");
-    int n = b ? (int)b->count() : 0;
     if (!b)
         return tn__error(TN_EDEVICE, "this build of Tenon has no OpenCL backend: tensors live on cpu, cuda and meta");
+    int n = (int)b->count();
+    const char *variable = b->gpu->visible_variable, *visible = getenv(variable);
+    if (b->vendor_variable && !(visible && *visible)) /* the first counts among those that this one leaves */
+        visible = getenv(variable = b->vendor_variable);
     if (!n && b->why_none)
         return b->why_none();
     return tn__error(TN_EDEVICE,
-                     "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+                     "%s error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
                      "  %s was asked for; there %s %d%s%s%s%s%s",
-                     tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "", visible ? variable : "",
-                     visible ? " is '" : "", visible ? visible : "",
+                     b->gpu->label, tn_device_text(d).s, n == 1 ? "is" : "are", n, visible ? ": " : "",
+                     visible ? variable : "", visible ? " is '" : "", visible ? visible : "",
                      visible ? "', and devices are counted in its order from 0" : "");
 }
 
@@ -76,13 +75,13 @@ static int64_t span_of(const tn_tensor *t)
 }
 
 /* pinner: whose page-locked memory it is to have, or NULL. */
-static tn_tensor *make(const tn__spec *s, tn_device device, const tn__mover *pinner)
+static tn_tensor *make(const tn__spec *s, tn_device device, const tn__backend *pinner)
 {
     tn_tensor *t = tn__tensor_new(s->dtype, device, s->shape, s->ndim, s->strided ? s->stride : NULL);
     if (!t)
         return NULL;
     size_t n = (size_t)(s->strided ? span_of(t) : t->numel) * tn__dtype_size(s->dtype);
-    t->storage = pinner && n ? pinner->pinned(n) : tn__backend_of(device)->allocate(device, n);
+    t->storage = pinner && n ? pinner->mover->pinned(pinner->type, n) : tn__backend_of(device)->allocate(device, n);
     if (!t->storage) {
         tn__object_release(t);
         return NULL;
@@ -95,19 +94,19 @@ tn_tensor *tn__tensor_make(const tn__spec *s, tn_device device)
     return make(s, device, NULL);
 }
 
-const tn__mover *tn__pinner(void)
+const tn__backend *tn__accelerator(void)
 {
     for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++) {
         const tn__backend *b = tn__backends[type];
         if (b && b->mover && b->count() > 0)
-            return b->mover;
+            return b;
     }
     return NULL;
 }
 
 tn_tensor *tn__tensor_make_pinned(const tn__spec *s)
 {
-    const tn__mover *pinner = tn__pinner();
+    const tn__backend *pinner = tn__accelerator();
     if (!pinner)
         return tn__fail(TN_EDEVICE, "Cannot access accelerator device when none is available.\n  memory is pinned "
                                     "for the copies of a GPU");
@@ -134,58 +133,6 @@ size_t tn_devices(tn_device_info *out, size_t cap)
     return n;
 }
 
-int32_t tn_cuda_device_count(void)
-{
-    const tn__backend *b = tn__backends[TN_DEVICE_CUDA];
-    return b ? b->count() : 0;
-}
-
-bool tn_cuda_is_available(void)
-{
-    return tn_cuda_device_count() > 0;
-}
-
-tn_device tn_try_gpu(int32_t i)
-{
-    return i >= 0 && i < tn_cuda_device_count() ? TN_CUDA(i) : TN_CPU;
-}
-
-size_t tn_try_all_gpus(tn_device *out, size_t cap)
-{
-    size_t n = (size_t)tn_cuda_device_count();
-    for (size_t i = 0; i < n && i < cap; i++)
-        out[i] = TN_CUDA((int32_t)i);
-    if (n)
-        return n;
-    if (cap)
-        out[0] = TN_CPU;
-    return 1;
-}
-
-size_t tn_cuda_devices_by_free_memory(tn_device *out, size_t cap)
-{
-    tn_device_info best, next;
-    int32_t n = tn_cuda_device_count();
-    bool taken[TN__LEDGER_DEVICES] = {false};
-    n = TN_MIN(n, TN__LEDGER_DEVICES);
-    for (int32_t k = 0; k < n && (size_t)k < cap; k++) { /* few devices: the largest of the rest, each time */
-        int32_t at = -1;
-        for (int32_t i = 0; i < n; i++) {
-            if (taken[i])
-                continue;
-            memset(&next, 0, sizeof next);
-            tn__backends[TN_DEVICE_CUDA]->info(i, &next);
-            if (at >= 0 && next.free_memory <= best.free_memory)
-                continue;
-            at = i;
-            best = next;
-        }
-        taken[at] = true;
-        out[k] = TN_CUDA(at);
-    }
-    return (size_t)n;
-}
-
 tn_status tn_synchronize(tn_device device)
 {
     tn_device d;
@@ -197,7 +144,7 @@ tn_status tn_synchronize(tn_device device)
 bool tn__device_asked(tn_device device, tn_device *out)
 {
     tn__enter(TN__NOWHERE);
-    if (device.type == TN_DEVICE_CUDA && tn_cuda_device_count() == 0)
+    if (tn__is_gpu(device) && tn__backends[device.type]->count() == 0)
         return false;
     return !tn__device_resolve(device, out);
 }

@@ -111,7 +111,8 @@ static tn_status move(const tn_tensor *to, const tn_tensor *from, bool non_block
         if (pinned && (non_blocking || e))
             note_use(from->device, to);
     } else {
-        e = up == down ? up->peer(to->device, p, from->device, q, bytes) : move_through_host(to, from, bytes);
+        e = to->device.type == from->device.type ? up->peer(to->device, p, from->device, q, bytes)
+                                                 : move_through_host(to, from, bytes);
     }
     if (!is_host(from))
         note_use(from->device, from);

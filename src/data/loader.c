@@ -40,7 +40,7 @@ struct tn_loader {
     bool prefetch;
     bool pinned;         /* batches are made in pinned memory */
     tn_device device;    /* where they go; the CPU: nowhere */
-    int32_t gpu;         /* the one whose driver pins the memory */
+    tn_device gpu;       /* the one whose driver pins the memory */
     const char *warning; /* "" or what was asked for and cannot be */
     pid_t pid;           /* of the process that the thread is in */
     /* the caller's */
@@ -130,10 +130,10 @@ static tn_status make_batch(tn_loader *l, int64_t epoch, int64_t batch, tn_tenso
         shuffle(l->order, l->rows, l->seed, (uint64_t)epoch);
         l->ordered = epoch;
     }
-    int32_t *current = &tn__self()->current_device[TN_DEVICE_CUDA], was = *current;
+    int32_t *current = &tn__self()->current_device[l->gpu.type], was = *current;
     int64_t begin = batch * l->batch_size, count = TN_MIN(l->batch_size, l->rows - begin);
     size_t made = 0;
-    *current = l->gpu;
+    *current = l->gpu.index;
     while (made < l->n && (out[made] = make_rows(&l->column[made], l->order, begin, count, l->pinned)))
         made++;
     *current = was;
@@ -407,12 +407,14 @@ static tn_status set_device(tn_loader *l, const tn_loader_options *o)
 {
     l->warning = "";
     l->device = TN_CPU;
-    l->gpu = tn__self()->current_device[TN_DEVICE_CUDA];
+    l->gpu = TN_CPU;
     if (o->device.type && tn__device_resolve(o->device, &l->device))
         return tn_error_code();
-    if (l->device.type == TN_DEVICE_CUDA)
-        l->gpu = l->device.index;
-    l->pinned = (o->pin_memory || tn__backend_of(l->device)->mover) && tn__pinner();
+    const tn__backend *pinner = o->pin_memory || tn__backend_of(l->device)->mover ? tn__accelerator() : NULL;
+    l->pinned = pinner != NULL;
+    if (pinner)
+        l->gpu =
+            tn__is_gpu(l->device) ? l->device : tn_device_make(pinner->type, tn__self()->current_device[pinner->type]);
     if (o->pin_memory && !l->pinned)
         l->warning =
             "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't "

@@ -1,6 +1,7 @@
 /* Where an operation's operands are: all on one device, which is where its results will be; and what is said where not. */
 #include "dispatch/apply.h"
 #include "backend/backend.h"
+#include "backend/gpu/driver.h"
 #include "core/error.h"
 #include "op/infer.h"
 #include <ctype.h>
@@ -50,8 +51,8 @@ static bool find_pair(const tn__call *c, int32_t *first, int32_t *other)
 /* "tn_cuda(x, 1)", "tn_cpu(x)" */
 static void moving_call(tn_device d, char *out, size_t size)
 {
-    if (d.type == TN_DEVICE_CUDA)
-        snprintf(out, size, "tn_cuda(x, %d)", (int)d.index);
+    if (tn__is_gpu(d))
+        snprintf(out, size, "tn_%s(x, %d)", tn__backend_of(d)->name, (int)d.index);
     else if (d.type == TN_DEVICE_CPU)
         snprintf(out, size, "tn_cpu(x)");
     else
@@ -76,9 +77,11 @@ static tn_status apart(const tn__call *c, int32_t a, int32_t b)
     char call[64], which[64], argument[160] = "";
     bool structural = tn__ops[c->op].kind == TN__STRUCTURAL && !c->inplace;
     if (structural && find_pair(c, &a, &b)) {
-        if (c->in[a].v.t->device.type == TN_DEVICE_CUDA || c->in[b].v.t->device.type == TN_DEVICE_CUDA)
-            snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_CUDA_%s)",
-                     argument_name(c, b), tn__torch_name(c));
+        const tn_device at = c->in[a].v.t->device, bt = c->in[b].v.t->device;
+        const tn_device gpu = tn__is_gpu(at) ? at : bt;
+        if (tn__is_gpu(gpu))
+            snprintf(argument, sizeof argument, " (when checking argument for argument %s in method wrapper_%s_%s)",
+                     argument_name(c, b), tn__backend_of(gpu)->gpu->label, tn__torch_name(c));
     } else if (c->in[a].v.t->device.type == TN_DEVICE_CPU) { /* elementwise: what is not on the cpu is named first */
         int32_t t = a;
         a = b;

@@ -248,7 +248,7 @@ static size_t unit_of(const plan *p)
     tn_device d = p->o.device;
     if (!d.type && p->tensors.n)
         d = p->tensors.at[0]->device;
-    return d.type == TN_DEVICE_CUDA ? GPU_UNIT : 1;
+    return tn__is_gpu(d) ? GPU_UNIT : 1;
 }
 
 tn_status tn_memory_plan_opt(tn_module *m, tn_dims input, tn_memory_needs *out, const tn_memory_plan_options *options)

@@ -36,20 +36,20 @@ static bool only_queues(const tn_module *m)
 /* Without a step: its input's device is current meanwhile, with the caller's stream. */
 static tn_tensor *run_plain(tn__thread *t, const turn *w)
 {
-    int32_t device = t->current_device[TN_DEVICE_CUDA];
+    int32_t *current = &t->current_device[w->x->device.type], device = *current;
     tn__stream *before = w->stream ? tn__stream_of(w->x->device) : NULL;
     if (w->stream && !before)
         return NULL;
     tn__stream_retain(before);
     if (w->stream) {
         tn__backend_of(w->x->device)->queue->set_current(w->stream);
-        t->current_device[TN_DEVICE_CUDA] = w->x->device.index;
+        *current = w->x->device.index;
     }
     tn_tensor *y = tn_forward_at(t->site, w->m, w->x);
     if (before)
         tn__backend_of(before->device)->queue->set_current(before);
     tn__stream_release(before);
-    t->current_device[TN_DEVICE_CUDA] = device;
+    *current = device;
     return y;
 }
 

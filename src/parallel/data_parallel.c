@@ -177,7 +177,7 @@ static void destroy_state(void *ctx)
 static tn_status check_ids(tn_device_list ids, tn_device output)
 {
     for (size_t i = 0; i < ids.n; i++)
-        if (ids.d[i].type != TN_DEVICE_CUDA)
+        if (!tn__is_gpu(ids.d[i]))
             return tn__error(TN_EVALUE, "Expected a non cpu device, but got: %s", tn_device_text(ids.d[i]).s);
     if (ids.n > 64)
         return tn__error(TN_EINVAL, "tn_nn_data_parallel: %zu devices; at most 64", ids.n);
@@ -187,10 +187,11 @@ static tn_status check_ids(tn_device_list ids, tn_device output)
 static tn_status make_team(state *s, tn_device_list ids, tn_device output)
 {
     tn_device all[64];
-    if (!ids.n) {
-        ids = (tn_device_list){all, (size_t)TN_MIN(tn_cuda_device_count(), 64)};
+    const tn__backend *b = ids.n ? NULL : tn__accelerator();
+    if (b) {
+        ids = (tn_device_list){all, (size_t)TN_MIN(b->count(), 64)};
         for (size_t i = 0; i < ids.n; i++)
-            all[i] = TN_CUDA((int32_t)i);
+            all[i] = tn_device_make(b->type, (int32_t)i);
     }
     if (!ids.n)
         return TN_OK;

@@ -17,15 +17,13 @@ enum { CHUNK = 4 << 20 }; /* bytes: long enough for a link's full speed */
 /* Borrowed from the team; made at first use. NULL with the error set. */
 static tn_stream *lane_of(tn_team *team, size_t place, int which)
 {
-    tn__thread *t = tn__self();
-    const char *site = t->site;
+    const tn_device d = team->device[place];
     pthread_mutex_lock(&team->lock);
     tn_stream **lane = &team->lane[place * TN__LANES + (size_t)which];
     if (!*lane)
-        *lane = tn_cuda_stream_new(team->device[place], -1);
+        *lane = tn__backend_of(d)->queue->make(d, -1);
     tn_stream *s = *lane;
     pthread_mutex_unlock(&team->lock);
-    t->site = site;
     return s;
 }
 

@@ -139,11 +139,8 @@ void tn_team_release(tn_team *t)
 
 static bool is_lost(tn_device d)
 {
-    tn__thread *t = tn__self();
-    const char *site = t->site;
-    bool lost = d.type == TN_DEVICE_CUDA && tn_cuda_is_lost(d);
-    t->site = site;
-    return lost;
+    const tn__queue *q = tn__backend_of(d)->queue;
+    return q && q->lost(d);
 }
 
 size_t tn_team_devices(tn_team *t, tn_device *out, size_t cap)
@@ -381,18 +378,15 @@ tn_replica_guard tn_team_step_enter(tn_team_step *s, size_t i)
         return none;
     }
     tn__stream *stream = s->member[i].stream;
-    tn_replica_guard g = {.device = t->current_device[TN_DEVICE_CUDA], .replica = (int32_t)i};
+    tn_replica_guard g = {.device = t->current_device[s->device[i].type], .replica = (int32_t)i};
     g.entered_ms = now_ms();
     if (!stream)
         return g;
     tn__stream *before = tn__stream_of(s->device[i]);
     if (!before)
         return none;
-    const char *site = t->site;
     g.stream = tn__stream_retain(before);
-    tn_status e = tn_cuda_set_stream(stream);
-    t->site = site;
-    if (e) {
+    if (tn__backend_of(before->device)->queue->enter(stream)) {
         tn__stream_release(before);
         return none;
     }
@@ -412,7 +406,7 @@ void tn_team_step_leave(tn_team_step *s, tn_replica_guard g)
     if (before)
         tn__backend_of(before->device)->queue->set_current(before);
     tn__stream_release(before);
-    t->current_device[TN_DEVICE_CUDA] = g.device;
+    t->current_device[s->device[g.replica].type] = g.device;
 }
 
 void tn_team_step_blame(const tn_team_step *s, size_t i)

@@ -1,6 +1,7 @@
 /* Memory shared with other libraries in both directions: tenon/dlpack.h. */
 #include "autograd/functions.h"
 #include "backend/backend.h"
+#include "backend/gpu/driver.h"
 #include "core/alloc.h"
 #include "op/infer.h"
 #include <tenon/cuda.h>
@@ -80,7 +81,8 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
     }
     if (tn__wants_grad(t))
         return tn__fail(TN_EGRAD, "Can't export tensors that require gradient, use tensor.detach()");
-    if (t->device.type != TN_DEVICE_CPU && t->device.type != TN_DEVICE_CUDA)
+    const tn__backend *b = tn__backend_of(t->device);
+    if (!b->dlpack)
         return tn__fail(TN_EDEVICE, "tn_to_dlpack: a tensor on %s has no memory to share", tn_device_text(t->device).s);
     if (order(t, stream))
         return NULL;
@@ -95,10 +97,9 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
         g->shape[d] = t->shape[d];
         g->stride[d] = t->shape[d] == 1 ? 1 : t->stride[d];
     }
-    const bool cuda = t->device.type == TN_DEVICE_CUDA;
     tn__storage_expose(t->storage);
     *out = (tn_dl_tensor){.data = tn__tensor_data(t),
-                          .device = {cuda ? TN_DL_CUDA : TN_DL_CPU, cuda ? tn_cuda_ordinal(t->device) : 0},
+                          .device = {b->dlpack, b->ordinal ? b->ordinal(t->device.index) : 0},
                           .ndim = t->ndim,
                           .dtype = dl_dtypes[t->dtype],
                           .shape = g->shape,
@@ -148,16 +149,25 @@ static tn_status find_dtype(const tn_dl_dtype *d, tn_dtype *out)
                      (int)d->code, (int)d->bits, (int)d->lanes);
 }
 
-/* The device that others call by that ordinal: of several the current one, else the first. -1: none. */
-static int32_t of_ordinal(int32_t ordinal)
+/* The device of the backend that others call by that ordinal: of several the current one, else the first. -1: none. */
+static int32_t of_ordinal(const tn__backend *b, int32_t ordinal)
 {
-    const int32_t n = tn_cuda_device_count(), now = tn_cuda_current_device();
+    const int32_t n = b->count(), now = tn__self()->current_device[b->type];
     int32_t i = 0;
-    if (now < n && tn_cuda_ordinal(TN_CUDA(now)) == ordinal)
+    if (now < n && b->ordinal(now) == ordinal)
         return now;
-    while (i < n && tn_cuda_ordinal(TN_CUDA(i)) != ordinal)
+    while (i < n && b->ordinal(i) != ordinal)
         i++;
     return i < n ? i : -1;
+}
+
+/* Whose memory has devices of that DLDeviceType; NULL: nobody's. */
+static const tn__backend *of_dl_type(int32_t type)
+{
+    for (int32_t i = TN_DEVICE_CPU; i < TN_DEVICE_META; i++)
+        if (tn__backends[i] && tn__backends[i]->dlpack == type)
+            return tn__backends[i];
+    return NULL;
 }
 
 static tn_status find_device(const tn_dl_device *d, tn_device *out)
@@ -165,16 +175,17 @@ static tn_status find_device(const tn_dl_device *d, tn_device *out)
     *out = TN_CPU;
     if (d->type == TN_DL_CPU || d->type == TN_DL_CUDA_HOST)
         return TN_OK;
-    if (d->type != TN_DL_CUDA)
+    const tn__backend *b = of_dl_type(d->type);
+    if (!b || !b->ordinal)
         return tn__error(TN_EDEVICE,
                          "tn_from_dlpack: memory of the device type %d cannot be used: 1 (CPU), 2 (CUDA) and 3 "
                          "(pinned host memory) can",
                          (int)d->type);
-    const int32_t index = d->id < 0 ? -1 : of_ordinal(d->id);
-    if (index >= 0 || d->id >= tn_cuda_device_count()) /* the latter is refused there */
-        return tn__device_resolve(TN_CUDA(index >= 0 ? index : d->id), out);
-    return tn__error(TN_EDEVICE, "tn_from_dlpack: there is no device %d%s", (int)d->id,
-                     d->id < 0 ? "" : " in TENON_VISIBLE_DEVICES");
+    const int32_t index = d->id < 0 ? -1 : of_ordinal(b, d->id);
+    if (index >= 0 || d->id >= b->count()) /* the latter is refused there */
+        return tn__device_resolve(tn_device_make(b->type, index >= 0 ? index : d->id), out);
+    return tn__error(TN_EDEVICE, "tn_from_dlpack: there is no device %d%s%s", (int)d->id, d->id < 0 ? "" : " in ",
+                     d->id < 0 ? "" : b->gpu->visible_variable);
 }
 
 /* Sizes and strides; *extent: elements from the first to the last. */

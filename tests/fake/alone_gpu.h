@@ -23,12 +23,12 @@ static inline void check_clean(const char *file, int line)
 {
     uint64_t n[16] = {0}, used = 0;
     tn_empty_pinned_cache();
-    for (int i = 0; i < tn__cuda_count(); i++)
+    for (int i = 0; i < tn__gpu_count(TN_DEVICE_CUDA); i++)
         tn_empty_cache(TN_CUDA(i));
-    for (int i = 0; i < tn__cuda_count(); i++) {
-        used += tn__cu.fake_counters && atomic_load(&tn__cuda_slot(i)->ready);
+    for (int i = 0; i < tn__gpu_count(TN_DEVICE_CUDA); i++) {
+        used += tn__cu.fake_counters && atomic_load(&tn__gpu_slot(TN_CUDA(i))->ready);
         if (tn__cu.fake_counters)
-            tn__cu.fake_counters(tn__cuda_slot(i)->ordinal, n);
+            tn__cu.fake_counters(tn__gpu_slot(TN_CUDA(i))->ordinal, n);
         if (n[TN__FAKE_LIVE] || tn_memory_stats(TN_CUDA(i)).reserved) {
             print_error("cuda:%d: %d blocks of the driver's are left\n", i, (int)n[TN__FAKE_LIVE]);
             _fail(file, line);

@@ -34,7 +34,7 @@ static inline tn_status kit_set(tn_device d, void *function, void *p, int32_t va
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(p), TN__GPU_VALUE(value), TN__GPU_VALUE(n)};
     const tn__gpu_launch l = {
         .device = d, .groups = {4}, .local = {64}, .arg = args, .n_arg = TN_COUNT(args), .label = label};
-    return tn__cuda_driver.launch(&l, function);
+    return tn__gpu_launch_function(&l, function);
 }
 
 static inline tn_status kit_fault(tn_device d, void *function, uint64_t op)
@@ -42,7 +42,7 @@ static inline tn_status kit_fault(tn_device d, void *function, uint64_t op)
     void *words = tn__gpu_fault_words(d);
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(words), TN__GPU_VALUE(op)};
     const tn__gpu_launch l = {.device = d, .arg = args, .n_arg = TN_COUNT(args), .label = "fault"};
-    return tn__cuda_driver.launch(&l, function);
+    return tn__gpu_launch_function(&l, function);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* The caching allocator of device memory on fake GPUs. Numbers are what PyTorch's rules give, worked out by hand. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/cuda/cuda.h"
+#include "backend/gpu/memory.h"
 #include "core/thread.h"
 #include <tenon/cuda.h>
 
@@ -10,8 +11,8 @@ static const tn_device gpu = {TN_DEVICE_CUDA, 0};
 
 static tn__storage *take(size_t bytes)
 {
-    tn__storage *s = tn__cuda_allocate(gpu, bytes);
-    check_ok_(s != NULL, "tn__cuda_allocate", __FILE__, __LINE__);
+    tn__storage *s = tn__gpu_allocate(gpu, bytes);
+    check_ok_(s != NULL, "tn__gpu_allocate", __FILE__, __LINE__);
     assert_true(!bytes || ((uintptr_t)s->data % 512 == 0 && s->stream));
     return s;
 }
@@ -24,7 +25,7 @@ static tn_memory_statistics stats(void)
 /* Work that keeps a stream busy for a while. */
 static void occupy(tn__stream *stream, tn__storage *memory)
 {
-    tn__cuda_use(gpu);
+    tn__gpu_use(gpu);
     for (int i = 0; i < 24; i++)
         assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)memory->data, 1, memory->nbytes, stream->handle),
                          0);
@@ -172,9 +173,9 @@ static void fits(void **state)
 static void set_of_blocks(void **state)
 {
     enum { N = 300 };
-    static tn__cuda_block b[N];
+    static tn__gpu_block b[N];
     bool in[N] = {false};
-    tn__cuda_block *root = NULL;
+    tn__gpu_block *root = NULL;
     uint64_t seed = 42;
     (void)state;
     for (int i = 0; i < N; i++) {
@@ -185,17 +186,17 @@ static void set_of_blocks(void **state)
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
         int i = (int)(seed >> 33) % N;
         if (in[i])
-            tn__cuda_fit_remove(&root, &b[i]);
+            tn__best_fit_remove(&root, &b[i]);
         else
-            tn__cuda_fit_add(&root, &b[i]);
+            tn__best_fit_add(&root, &b[i]);
         in[i] = !in[i];
         size_t size = (size_t)((seed >> 20) % 18 + 1) * 512;
-        const tn__cuda_block *want = NULL;
+        const tn__gpu_block *want = NULL;
         for (int k = 0; k < N; k++)
             if (in[k] && b[k].size >= size &&
                 (!want || b[k].size < want->size || (b[k].size == want->size && b[k].p < want->p)))
                 want = &b[k];
-        assert_ptr_equal(tn__cuda_fit_find(root, size), want);
+        assert_ptr_equal(tn__best_fit_find(root, size), want);
     }
 }
 
@@ -235,8 +236,8 @@ static void other_streams_are_waited_for(void **state)
     tn__storage *big = take(64 * M), *x = take(4096);
     void *p = x->data;
     occupy(other, big);
-    tn__cuda_storage_used(x, other);
-    tn__cuda_storage_used(x, x->stream);
+    tn__gpu_storage_used(x, other);
+    tn__gpu_storage_used(x, x->stream);
     tn__storage_release(x);
     assert_int_equal(stats().blocks, 1);
     assert_int_equal(stats().active, 64 * M + 4096);
@@ -320,12 +321,12 @@ static void out_of_memory(void **state)
     tn__storage *x = take(150 * M);
     tn__self()->site = "model.c:7";
     tn__storage *small = take(20 * M);
-    tn__cuda_storage_used(x, other);
+    tn__gpu_storage_used(x, other);
     tn_memory_statistics before = stats();
     tn__self()->site = "step.c:9";
-    FAILS(tn__cuda_allocate(gpu, 150 * M), TN_ENOMEM,
+    FAILS(tn__gpu_allocate(gpu, 150 * M), TN_ENOMEM,
           "CUDA out of memory. Tried to allocate 150.00 MiB. GPU 0 has a total capacity of 256.00 MiB of which ");
-    assert_null(tn__cuda_allocate(gpu, 150 * M));
+    assert_null(tn__gpu_allocate(gpu, 150 * M));
     const char *m = tn_error_message();
     static const char *const parts[] = {
         "Of the allocated memory 170.00 MiB is allocated by Tenon, and 0 bytes is reserved by Tenon but unallocated.",
@@ -351,7 +352,7 @@ static void out_of_memory(void **state)
     x = take(150 * M); /* waits for the stream that used the old one */
     tn__storage_release(x);
     tn__storage_release(small);
-    FAILS(tn__cuda_allocate(gpu, SIZE_MAX - 5), TN_ENOMEM, "CUDA out of memory");
+    FAILS(tn__gpu_allocate(gpu, SIZE_MAX - 5), TN_ENOMEM, "CUDA out of memory");
     tn_stream_release(other);
     CLEAN();
 }
@@ -369,8 +370,8 @@ static void fraction(void **state)
     FAILS_STATUS(tn_cuda_set_per_process_memory_fraction(0.5, TN_CPU), TN_EVALUE, "Expected a cuda device");
     OK(tn_cuda_set_per_process_memory_fraction(0.25, gpu));
     tn__storage *x = take(60 * M);
-    FAILS(tn__cuda_allocate(gpu, 5 * M), TN_ENOMEM, "64.00 MiB allowed; ");
-    assert_null(tn__cuda_allocate(gpu, 5 * M));
+    FAILS(tn__gpu_allocate(gpu, 5 * M), TN_ENOMEM, "64.00 MiB allowed; ");
+    assert_null(tn__gpu_allocate(gpu, 5 * M));
     assert_non_null(strstr(tn_error_message(), "this process's share"));
     tn_error_clear();
     tn__storage *y = take(1 * M);
@@ -386,7 +387,7 @@ static void limit(void **state)
 {
     (void)state;
     tn__storage *x = take(30 * M);
-    FAILS(tn__cuda_allocate(gpu, 3 * M), TN_ENOMEM, "32.00 MiB allowed; ");
+    FAILS(tn__gpu_allocate(gpu, 3 * M), TN_ENOMEM, "32.00 MiB allowed; ");
     tn__storage_release(x);
     x = take(31 * M); /* the flush makes room */
     tn__storage_release(x);
@@ -397,7 +398,7 @@ static void limit(void **state)
 static void limit_not_understood(void **state)
 {
     (void)state;
-    FAILS(tn__cuda_allocate(gpu, 3 * M), TN_EVALUE, "TENON_CUDA_MEMORY_LIMIT='lots' is not a size");
+    FAILS(tn__gpu_allocate(gpu, 3 * M), TN_EVALUE, "TENON_CUDA_MEMORY_LIMIT='lots' is not a size");
     CLEAN();
 }
 
@@ -410,7 +411,7 @@ static void no_cache(void **state)
     tn__storage_release(x);
     assert_int_equal(stats().reserved, 3 * M);
     tn_stream *other = tn_cuda_stream_new(gpu, 0);
-    tn__cuda_storage_used(y, other);
+    tn__gpu_storage_used(y, other);
     tn__storage_release(y);
     OK(tn_stream_synchronize(other));
     x = take(1);
@@ -429,24 +430,24 @@ static void reset(void **state)
     (void)state;
     tn_stream *own = tn_cuda_stream_new(gpu, 0);
     tn__storage *x = take(4096), *cached = take(5 * M), *waiting = take(1 * M);
-    void *scratch = tn__cuda_scratch_get(gpu, 100);
+    void *scratch = tn__gpu_scratch_get(gpu, 100);
     tn_stream_guard g = tn_stream_enter(own);
     tn__storage *y = take(4096);
     tn_stream_leave(g);
     tn_stream_release(own);
     tn__storage_release(cached);
-    tn__cuda_storage_used(waiting, y->stream);
-    tn__cuda_storage_used(x, y->stream);
+    tn__gpu_storage_used(waiting, y->stream);
+    tn__gpu_storage_used(x, y->stream);
     tn__storage_release(waiting);
     OK(tn_cuda_reset(gpu));
     assert_int_equal(stats().allocated, 0);
     assert_int_equal(stats().reserved, 0);
     tn__storage *z = take(4096);
-    tn__cuda_storage_used(x, z->stream);
+    tn__gpu_storage_used(x, z->stream);
     tn__storage_release(x);
     assert_int_equal(y->stream->device.index, 0); /* its own stream is still described */
     tn__storage_release(y);
-    tn__cuda_scratch_put(gpu, scratch, 100);
+    tn__gpu_scratch_put(gpu, scratch, 100);
     assert_int_equal(stats().allocated, 4096);
     assert_int_equal(stats().reserved, 2 * M);
     tn__storage_release(z);
@@ -460,15 +461,15 @@ static void a_dead_device(void **state)
 {
     (void)state;
     tn_stream *own = tn_cuda_stream_new(gpu, 0);
-    tn__storage *x = take(4096), *y = take(20 * M), *z = take(4096), *pinned = tn__cuda_pinned(4096);
-    tn__cuda_storage_used(x, own);
-    tn__cuda_storage_used(y, own);
-    tn__cuda_storage_used(pinned, own);
+    tn__storage *x = take(4096), *y = take(20 * M), *z = take(4096), *pinned = tn__gpu_pinned(TN_DEVICE_CUDA, 4096);
+    tn__gpu_storage_used(x, own);
+    tn__gpu_storage_used(y, own);
+    tn__gpu_storage_used(pinned, own);
     tn__storage_release(y);      /* waits for an event that never comes */
     for (int i = 0; i < 24; i++) /* the device is lost in the midst of these, sooner or later */
         (void)tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)z->data, 1, z->nbytes, own->handle);
     FAILS_STATUS(tn_synchronize(gpu), TN_EDEVICE, "CUDA error");
-    FAILS(tn__cuda_allocate(gpu, 512), TN_EDEVICE, "tn_cuda_reset");
+    FAILS(tn__gpu_allocate(gpu, 512), TN_EDEVICE, "tn_cuda_reset");
     tn__storage_release(x);
     tn__storage_release(pinned);
     tn_stream_release(own);
@@ -490,9 +491,9 @@ static void child_of_fork(void **state)
     (void)state;
     tn_stream *other = tn_cuda_stream_new(gpu, 0);
     tn__storage *x = take(4096), *y = take(4096);
-    tn__storage *pinned = tn__cuda_pinned(4096);
-    tn__cuda_storage_used(y, other);
-    tn__cuda_storage_used(pinned, other);
+    tn__storage *pinned = tn__gpu_pinned(TN_DEVICE_CUDA, 4096);
+    tn__gpu_storage_used(y, other);
+    tn__gpu_storage_used(pinned, other);
     pid_t child = fork();
     if (child == 0) {
         bool good = tn_memory_stats(gpu).reserved == 0;
@@ -502,7 +503,7 @@ static void child_of_fork(void **state)
         tn__storage_release(pinned);
         tn_empty_cache(gpu);
         tn_empty_pinned_cache();
-        good = good && !tn__cuda_allocate(gpu, 1) && !tn__cuda_pinned(1);
+        good = good && !tn__gpu_allocate(gpu, 1) && !tn__gpu_pinned(TN_DEVICE_CUDA, 1);
         good = good && strstr(tn_error_message(), "Cannot re-initialize CUDA in forked subprocess");
         _exit(good ? 0 : 1);
     }
@@ -519,14 +520,14 @@ static void child_of_fork(void **state)
 static void scratch(void **state)
 {
     (void)state;
-    void *a = tn__cuda_scratch_get(gpu, 1000), *b = tn__cuda_scratch_get(gpu, 0);
+    void *a = tn__gpu_scratch_get(gpu, 1000), *b = tn__gpu_scratch_get(gpu, 0);
     assert_true(a && b && a != b);
     assert_int_equal(stats().allocated, 1024 + 512);
-    tn__cuda_scratch_put(gpu, a, 1000);
-    assert_ptr_equal(tn__cuda_scratch_get(gpu, 1000), a);
-    tn__cuda_scratch_put(gpu, b, 0);
-    tn__cuda_scratch_put(gpu, a, 1000);
-    tn__cuda_scratch_put(gpu, NULL, 1000);
+    tn__gpu_scratch_put(gpu, a, 1000);
+    assert_ptr_equal(tn__gpu_scratch_get(gpu, 1000), a);
+    tn__gpu_scratch_put(gpu, b, 0);
+    tn__gpu_scratch_put(gpu, a, 1000);
+    tn__gpu_scratch_put(gpu, NULL, 1000);
     assert_int_equal(stats().allocated, 0);
     CLEAN();
 }

@@ -1,6 +1,7 @@
 /* Copies between host and devices, and between devices, on fake GPUs: every byte, and what is counted. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/cuda/cuda.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <pthread.h>
 #include <tenon/cuda.h>
@@ -9,8 +10,8 @@ enum { K = 1 << 10, M = 1 << 20 };
 
 static tn__storage *on(int32_t device, size_t bytes)
 {
-    tn__storage *s = tn__cuda_allocate(TN_CUDA(device), bytes);
-    check_ok_(s != NULL, "tn__cuda_allocate", __FILE__, __LINE__);
+    tn__storage *s = tn__gpu_allocate(TN_CUDA(device), bytes);
+    check_ok_(s != NULL, "tn__gpu_allocate", __FILE__, __LINE__);
     return s;
 }
 
@@ -27,17 +28,18 @@ static const size_t sizes[] = {1,     3,         4095,  65536,        65537,    
 static void check_round_trip(size_t bytes, bool pinned_from, bool pinned_to, bool non_blocking)
 {
     tn__storage *d = on(0, bytes);
-    tn__storage *from = pinned_from ? tn__cuda_pinned(bytes) : NULL, *to = pinned_to ? tn__cuda_pinned(bytes) : NULL;
+    tn__storage *from = pinned_from ? tn__gpu_pinned(TN_DEVICE_CUDA, bytes) : NULL,
+                *to = pinned_to ? tn__gpu_pinned(TN_DEVICE_CUDA, bytes) : NULL;
     char *a = from ? from->data : tn__block_get(bytes), *b = to ? to->data : tn__block_get(bytes);
     assert_true(a && b);
     fill(a, bytes, (uint32_t)bytes);
     memset(b, 0, bytes);
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, a, bytes, pinned_from, non_blocking));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, a, bytes, pinned_from, non_blocking));
     if (!(pinned_from && non_blocking)) /* the source is ours again */
         memset(a, 7, bytes);
-    OK(tn__cuda_mover.download(TN_CUDA(0), b, d->data, bytes, pinned_to, non_blocking));
+    OK(tn__gpu_mover.download(TN_CUDA(0), b, d->data, bytes, pinned_to, non_blocking));
     if (pinned_to && non_blocking)
-        OK(tn__cuda_queue.synchronize(d->stream));
+        OK(tn__gpu_queue.synchronize(d->stream));
     fill(a, bytes, (uint32_t)bytes);
     assert_memory_equal(a, b, bytes);
     tn__storage_release(d);
@@ -57,8 +59,8 @@ static void round_trips(void **state)
     for (size_t i = 0; i < TN_COUNT(sizes); i++)
         for (int how = 0; how < 8; how++)
             check_round_trip(sizes[i], how & 1, how & 2, how & 4);
-    OK(tn__cuda_mover.upload(TN_CUDA(0), NULL, NULL, 0, false, false));
-    OK(tn__cuda_mover.download(TN_CUDA(0), NULL, NULL, 0, false, false));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), NULL, NULL, 0, false, false));
+    OK(tn__gpu_mover.download(TN_CUDA(0), NULL, NULL, 0, false, false));
     assert_int_equal(tn_pinned_memory_stats().allocated, 0);
     CLEAN();
 }
@@ -72,21 +74,21 @@ static void check_count(tn_transfer_count c, int64_t copies, int64_t bytes)
 static void counts(void **state)
 {
     (void)state;
-    tn__storage *d = on(0, 9 * M), *pinned = tn__cuda_pinned(9 * M);
+    tn__storage *d = on(0, 9 * M), *pinned = tn__gpu_pinned(TN_DEVICE_CUDA, 9 * M);
     char *p = tn__block_get(9 * M);
     memset(p, 1, 9 * M);
     memset(pinned->data, 1, 9 * M);
     tn_reset_transfer_stats(TN_CUDA(0));
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, p, 1000, false, false));
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, p, 9 * M, false, true));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, p, 1000, false, false));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, p, 9 * M, false, true));
     tn_transfer_statistics s = tn_transfer_stats(TN_CUDA(0));
     check_count(s.upload_pageable, 2, 9 * M + 1000);
     assert_int_equal(s.synchronizations, 0); /* the source is free, and nobody has waited */
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, pinned->data, 5, true, true));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, pinned->data, 5, true, true));
     assert_int_equal(tn_transfer_stats(TN_CUDA(0)).synchronizations, 0);
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, pinned->data, 5, true, false));
-    OK(tn__cuda_mover.download(TN_CUDA(0), pinned->data, d->data, 6, true, false));
-    OK(tn__cuda_mover.download(TN_CUDA(0), p, d->data, 7, false, false));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, pinned->data, 5, true, false));
+    OK(tn__gpu_mover.download(TN_CUDA(0), pinned->data, d->data, 6, true, false));
+    OK(tn__gpu_mover.download(TN_CUDA(0), p, d->data, 7, false, false));
     s = tn_transfer_stats(TN_CUDA(0));
     check_count(s.upload_pinned, 2, 10);
     check_count(s.download_pinned, 1, 6);
@@ -112,9 +114,9 @@ static void check_peer(int32_t from, int32_t to, size_t bytes)
     char *host = tn__block_get(bytes), *back = tn__block_get(bytes);
     tn__storage *a = on(from, bytes), *b = on(to, bytes);
     fill(host, bytes, (uint32_t)bytes + 1);
-    OK(tn__cuda_mover.upload(a->device, a->data, host, bytes, false, true));
-    OK(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, bytes));
-    OK(tn__cuda_mover.download(b->device, back, b->data, bytes, false, false));
+    OK(tn__gpu_mover.upload(a->device, a->data, host, bytes, false, true));
+    OK(tn__gpu_mover.peer(b->device, b->data, a->device, a->data, bytes));
+    OK(tn__gpu_mover.download(b->device, back, b->data, bytes, false, false));
     assert_memory_equal(host, back, bytes);
     tn__storage_release(a);
     tn__storage_release(b);
@@ -195,14 +197,14 @@ static void check_order_of_peers(size_t bytes)
     char *back = tn__block_get(bytes);
     tn_stream_guard g = tn_stream_enter(from), h = tn_stream_enter(to);
     tn__storage *a = on(0, bytes), *b = on(1, bytes);
-    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)b->data, 1, bytes, to->handle), 0);
-    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_non_null(tn__gpu_use(TN_CUDA(0)));
     assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)a->data, 2, bytes, from->handle), 0);
-    OK(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, bytes));
-    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    OK(tn__gpu_mover.peer(b->device, b->data, a->device, a->data, bytes));
+    assert_non_null(tn__gpu_use(TN_CUDA(0)));
     assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)a->data, 3, bytes, from->handle), 0);
-    OK(tn__cuda_mover.download(b->device, back, b->data, bytes, false, false));
+    OK(tn__gpu_mover.download(b->device, back, b->data, bytes, false, false));
     for (size_t i = 0; i < bytes; i++)
         assert_int_equal(back[i], 2);
     tn__storage_release(a);
@@ -217,7 +219,7 @@ static void check_order_of_peers(size_t bytes)
 static void order_of_peers(void **state)
 {
     (void)state;
-    if (tn__cuda_count() < 2)
+    if (tn__gpu_count(TN_DEVICE_CUDA) < 2)
         skip();
     check_order_of_peers(1000);
     check_order_of_peers(30 * M);
@@ -231,7 +233,7 @@ static tn__cu_result register_in_the_sources_context(void *p, size_t bytes, unsi
 {
     tn__cu_context now = NULL;
     assert_int_equal(tn__cu.ctx_get_current(&now), 0);
-    assert_ptr_equal(now, tn__cuda_slot(0)->context);
+    assert_ptr_equal(now, tn__gpu_slot(TN_CUDA(0))->context);
     n_registered++;
     return register_memory(p, bytes, flags);
 }
@@ -240,11 +242,11 @@ static tn__cu_result register_in_the_sources_context(void *p, size_t bytes, unsi
 static void chunks_are_the_sources(void **state)
 {
     (void)state;
-    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     tn__storage *a = on(0, 16 * M), *b = on(1, 16 * M);
     register_memory = tn__cu.mem_host_register;
     tn__cu.mem_host_register = register_in_the_sources_context;
-    OK(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, 16 * M));
+    OK(tn__gpu_mover.peer(b->device, b->data, a->device, a->data, 16 * M));
     tn__cu.mem_host_register = register_memory;
     assert_int_equal(n_registered, 4);
     tn__storage_release(a);
@@ -270,9 +272,9 @@ static void a_peer_copy_that_cannot_be_waited_for(void **state)
     record_event = tn__cu.event_record;
     tn__cu.event_record = record_some;
     records_left = 1;
-    FAILS_STATUS(tn__cuda_mover.peer(b->device, b->data, a->device, a->data, 1 * M), TN_ENOMEM, "cuEventRecord");
+    FAILS_STATUS(tn__gpu_mover.peer(b->device, b->data, a->device, a->data, 1 * M), TN_ENOMEM, "recording an event");
     tn__cu.event_record = record_event;
-    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_non_null(tn__gpu_use(TN_CUDA(0)));
     assert_int_equal(tn__cu.stream_query(a->stream->handle), 0);
     tn__storage_release(b);
     b = on(1, 1 * M);
@@ -287,12 +289,12 @@ static void an_event_that_is_not_kept(void **state)
 {
     tn__cu_context now = NULL;
     (void)state;
-    tn__cuda_device *dev = tn__cuda_use(TN_CUDA(0)), *other = tn__cuda_use(TN_CUDA(1));
-    assert_true(dev && other && tn__cuda_use(TN_CUDA(0)));
-    tn__cu_event e = tn__cuda_event_get(dev);
-    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    tn__gpu_device *dev = tn__gpu_use(TN_CUDA(0)), *other = tn__gpu_use(TN_CUDA(1));
+    assert_true(dev && other && tn__gpu_use(TN_CUDA(0)));
+    tn__cu_event e = tn__gpu_event_get(dev);
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     tn__door_fail(1);
-    tn__cuda_event_put(dev, e);
+    tn__gpu_event_put(dev, e);
     tn__door_fail(0);
     assert_int_equal(dev->n_spare, 0);
     assert_int_equal(tn__cu.ctx_get_current(&now), 0);
@@ -304,7 +306,7 @@ static void an_event_that_is_not_kept(void **state)
 
 static tn__storage *pinned(size_t bytes)
 {
-    tn__storage *s = tn__cuda_pinned(bytes);
+    tn__storage *s = tn__gpu_pinned(TN_DEVICE_CUDA, bytes);
     check_ok_(s != NULL, "tn__cuda_pinned", __FILE__, __LINE__);
     assert_true(s && s->pinned && s->device.type == TN_DEVICE_CPU);
     return s;
@@ -346,13 +348,13 @@ static void pinned_waits(void **state)
     (void)state;
     tn__storage *d = on(0, 4096), *a = pinned(4096);
     void *p = a->data;
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, p, 4096, true, true));
-    tn__cuda_storage_used(a, d->stream);
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, p, 4096, true, true));
+    tn__gpu_storage_used(a, d->stream);
     tn__storage_release(a);
     a = pinned(4096);
     assert_ptr_not_equal(a->data, p);
     tn__storage_release(a);
-    OK(tn__cuda_queue.synchronize(d->stream));
+    OK(tn__gpu_queue.synchronize(d->stream));
     tn__storage *b = pinned(4096), *c = pinned(4096);
     assert_true(b->data == p || c->data == p);
     tn__storage_release(b);
@@ -365,24 +367,24 @@ static void pinned_waits(void **state)
 static void pinned_outlives_reset(void **state)
 {
     (void)state;
-    if (tn__cuda_count() < 2)
+    if (tn__gpu_count(TN_DEVICE_CUDA) < 2)
         skip();
     tn__storage *a = pinned(5000), *b = pinned(9 * M), *d = on(1, 5000);
     fill(a->data, 5000, 1);
     fill(b->data, 9 * M, 2);
-    OK(tn__cuda_mover.upload(TN_CUDA(1), d->data, a->data, 5000, true, true)); /* under way on the other device */
-    tn__cuda_storage_used(a, d->stream);
+    OK(tn__gpu_mover.upload(TN_CUDA(1), d->data, a->data, 5000, true, true)); /* under way on the other device */
+    tn__gpu_storage_used(a, d->stream);
     OK(tn_cuda_reset(TN_CUDA(0)));
     char *want = tn__block_get(9 * M), *got = tn__block_get(9 * M);
     fill(want, 5000, 1);
     assert_memory_equal(a->data, want, 5000);
-    OK(tn__cuda_mover.download(TN_CUDA(1), got, d->data, 5000, false, false));
+    OK(tn__gpu_mover.download(TN_CUDA(1), got, d->data, 5000, false, false));
     assert_memory_equal(got, want, 5000);
     fill(want, 9 * M, 2);
     assert_memory_equal(b->data, want, 9 * M);
     tn__storage *e = on(0, 9 * M);
-    OK(tn__cuda_mover.upload(TN_CUDA(0), e->data, b->data, 9 * M, true, true));
-    OK(tn__cuda_mover.download(TN_CUDA(0), got, e->data, 9 * M, false, false));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), e->data, b->data, 9 * M, true, true));
+    OK(tn__gpu_mover.download(TN_CUDA(0), got, e->data, 9 * M, false, false));
     assert_memory_equal(got, want, 9 * M);
     tn__storage *all[] = {a, b, d, e};
     for (size_t i = 0; i < TN_COUNT(all); i++)
@@ -403,7 +405,7 @@ static tn__cu_result lock_nothing(void *p, size_t bytes, unsigned flags)
 /* Where the driver locks only memory of its own, that goes with its context: what tensors hold is brought away before. */
 static void the_drivers_memory_outlives_reset(void **state)
 {
-    assert_int_equal(tn__cuda_count(), 2);
+    assert_int_equal(tn__gpu_count(TN_DEVICE_CUDA), 2);
     tn__cu.mem_host_register = lock_nothing;
     pinned_outlives_reset(state);
 }
@@ -414,7 +416,7 @@ static void pinning_makes_no_second_context(void **state)
     unsigned flags;
     int active = 1;
     (void)state;
-    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     tn__storage_release(pinned(1000));
     assert_int_equal(tn__cu.primary_ctx_get_state(0, &flags, &active), 0);
     assert_false(active);
@@ -434,8 +436,8 @@ static void any_thread_may_empty_the_cache(void **state)
     pthread_t thread;
     (void)state;
     tn__storage *d = on(0, 4096), *a = pinned(4096);
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, a->data, 4096, true, true));
-    tn__cuda_storage_used(a, d->stream);
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, a->data, 4096, true, true));
+    tn__gpu_storage_used(a, d->stream);
     tn__storage_release(a);
     assert_int_equal(pthread_create(&thread, NULL, empty_it, NULL), 0);
     pthread_join(thread, NULL);
@@ -451,8 +453,8 @@ static void reset_waits_for_copies(void **state)
     (void)state;
     tn__storage *d = on(0, 9 * M), *a = pinned(9 * M);
     for (int i = 0; i < 3; i++)
-        OK(tn__cuda_mover.download(TN_CUDA(0), a->data, d->data, 9 * M, true, true));
-    tn__cuda_storage_used(a, d->stream);
+        OK(tn__gpu_mover.download(TN_CUDA(0), a->data, d->data, 9 * M, true, true));
+    tn__gpu_storage_used(a, d->stream);
     tn__storage_release(a);
     OK(tn_cuda_reset(TN_CUDA(0)));
     assert_int_equal(tn_pinned_memory_stats().reserved, 0);
@@ -465,12 +467,12 @@ static void a_use_that_cannot_be_remembered(void **state)
 {
     (void)state;
     tn__storage *d = on(0, 4096), *a = pinned(4096);
-    OK(tn__cuda_mover.upload(TN_CUDA(0), d->data, a->data, 4096, true, true));
-    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    OK(tn__gpu_mover.upload(TN_CUDA(0), d->data, a->data, 4096, true, true));
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     tn__door_fail(1);
-    tn__cuda_storage_used(a, d->stream);
+    tn__gpu_storage_used(a, d->stream);
     tn__door_fail(0);
-    assert_non_null(tn__cuda_use(TN_CUDA(0)));
+    assert_non_null(tn__gpu_use(TN_CUDA(0)));
     assert_int_equal(tn__cu.stream_query(d->stream->handle), 0);
     tn__storage_release(a);
     tn__storage_release(d);
@@ -484,11 +486,11 @@ static void try_all(int *failures)
     size_t bytes = 9 * M;
     char *host = tn__block_get(bytes), *back = tn__block_get(bytes);
     fill(host, bytes, 3);
-    tn__storage *a = tn__cuda_allocate(TN_CUDA(0), bytes), *b = a ? tn__cuda_allocate(TN_CUDA(1), bytes) : NULL;
-    tn__storage *p = b ? tn__cuda_pinned(bytes) : NULL;
-    bool done = p && !tn__cuda_mover.upload(TN_CUDA(0), a->data, host, bytes, false, true) &&
-                !tn__cuda_mover.peer(TN_CUDA(1), b->data, TN_CUDA(0), a->data, bytes) &&
-                !tn__cuda_mover.download(TN_CUDA(1), back, b->data, bytes, false, false);
+    tn__storage *a = tn__gpu_allocate(TN_CUDA(0), bytes), *b = a ? tn__gpu_allocate(TN_CUDA(1), bytes) : NULL;
+    tn__storage *p = b ? tn__gpu_pinned(TN_DEVICE_CUDA, bytes) : NULL;
+    bool done = p && !tn__gpu_mover.upload(TN_CUDA(0), a->data, host, bytes, false, true) &&
+                !tn__gpu_mover.peer(TN_CUDA(1), b->data, TN_CUDA(0), a->data, bytes) &&
+                !tn__gpu_mover.download(TN_CUDA(1), back, b->data, bytes, false, false);
     if (done)
         assert_memory_equal(host, back, bytes);
     else
@@ -506,8 +508,8 @@ static void driver_has_too_little(void **state)
 {
     static const char *const kinds[] = {"oom@%d+", "host@%d+", "oom@%d", "host@%d"};
     (void)state;
-    assert_non_null(tn__cuda_use(TN_CUDA(0))); /* the devices' own words are pinned too */
-    assert_non_null(tn__cuda_use(TN_CUDA(1)));
+    assert_non_null(tn__gpu_use(TN_CUDA(0))); /* the devices' own words are pinned too */
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
     for (size_t k = 0; k < TN_COUNT(kinds); k++) {
         int failures = 0;
         for (int n = 1; n <= 12; n++) {

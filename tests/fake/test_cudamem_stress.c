@@ -2,7 +2,8 @@
  * whoever comes by. Every byte that is read must be right, and the fake GPUs, which watch the order of all accesses, must
  * have nothing to say. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/cuda/cuda.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <pthread.h>
 #include <tenon/cuda.h>
@@ -53,16 +54,16 @@ static tn_stream *enter(tn_stream *s)
 
 static bool set(tn__storage *s, unsigned char value)
 {
-    tn__cuda_device *dev = tn__cuda_use(s->device);
+    tn__gpu_device *dev = tn__gpu_use(s->device);
     tn__cu_ptr p = (tn__cu_ptr)(uintptr_t)s->data;
     return dev &&
-           !tn__cuda_check(dev, tn__cu.memset_d8_async(p, value, s->nbytes, tn__cuda_current(dev)->handle), "memset");
+           !tn__cuda_check(dev, tn__cu.memset_d8_async(p, value, s->nbytes, tn__gpu_current(dev)->handle), "memset");
 }
 
 /* All of s has the value, seen from the current stream of its device. */
 static void check(worker *w, const tn__storage *s, unsigned char value)
 {
-    if (!fine(!tn__cuda_mover.download(s->device, w->host, s->data, s->nbytes, false, false)))
+    if (!fine(!tn__gpu_mover.download(s->device, w->host, s->data, s->nbytes, false, false)))
         return;
     for (size_t i = 0; i < s->nbytes; i++)
         if ((unsigned char)w->host[i] != value) {
@@ -77,12 +78,12 @@ static void use_elsewhere(worker *w, tn__storage *s, unsigned char value)
 {
     tn_stream *own = s->stream, *other = enter(streams[s->device.index][chance(w, STREAMS)]);
     if (own != other && fine(!tn_stream_wait_stream(other, own))) {
-        tn__cuda_storage_used(s, other);
+        tn__gpu_storage_used(s, other);
         if (chance(w, 2)) {
             check(w, s, value);
         } else {
-            tn__storage *copy = tn__cuda_allocate(s->device, s->nbytes);
-            tn__cuda_device *dev = tn__cuda_use(s->device);
+            tn__storage *copy = tn__gpu_allocate(s->device, s->nbytes);
+            tn__gpu_device *dev = tn__gpu_use(s->device);
             if (fine(copy && dev))
                 fine(!tn__cuda_check(dev,
                                      tn__cu.memcpy_dtod_async((tn__cu_ptr)(uintptr_t)copy->data,
@@ -100,8 +101,8 @@ static void send(worker *w, const tn__storage *s, unsigned char value)
 {
     tn_device to = TN_CUDA(1 - s->device.index);
     enter(streams[to.index][chance(w, STREAMS)]);
-    tn__storage *there = tn__cuda_allocate(to, s->nbytes);
-    if (fine(there != NULL) && fine(!tn__cuda_mover.peer(to, there->data, s->device, s->data, s->nbytes)) &&
+    tn__storage *there = tn__gpu_allocate(to, s->nbytes);
+    if (fine(there != NULL) && fine(!tn__gpu_mover.peer(to, there->data, s->device, s->data, s->nbytes)) &&
         chance(w, 2))
         check(w, there, value);
     tn__storage_release(there);
@@ -109,12 +110,12 @@ static void send(worker *w, const tn__storage *s, unsigned char value)
 
 static void send_pinned(tn__storage *s, unsigned char value)
 {
-    tn__storage *host = tn__cuda_pinned(s->nbytes);
+    tn__storage *host = tn__gpu_pinned(TN_DEVICE_CUDA, s->nbytes);
     if (!fine(host != NULL))
         return;
     memset(host->data, value, s->nbytes);
-    if (fine(!tn__cuda_mover.upload(s->device, s->data, host->data, s->nbytes, true, true)))
-        tn__cuda_storage_used(host, s->stream);
+    if (fine(!tn__gpu_mover.upload(s->device, s->data, host->data, s->nbytes, true, true)))
+        tn__gpu_storage_used(host, s->stream);
     tn__storage_release(host);
 }
 
@@ -123,7 +124,7 @@ static void one_round(worker *w)
     int32_t d = (int32_t)chance(w, DEVICES);
     unsigned char value = (unsigned char)chance(w, 256);
     enter(streams[d][chance(w, STREAMS)]);
-    tn__storage *s = tn__cuda_allocate(TN_CUDA(d), any_size(w));
+    tn__storage *s = tn__gpu_allocate(TN_CUDA(d), any_size(w));
     if (!fine(s != NULL))
         return;
     if (chance(w, 2))
@@ -134,7 +135,7 @@ static void one_round(worker *w)
     case 0: check(w, s, value); break;
     case 1: use_elsewhere(w, s, value); break;
     case 2: send(w, s, value); break;
-    case 3: tn__cuda_scratch_put(s->device, tn__cuda_scratch_get(s->device, any_size(w)), 0); break;
+    case 3: tn__gpu_scratch_put(s->device, tn__gpu_scratch_get(s->device, any_size(w)), 0); break;
     case 4:
         if (chance(w, 20) == 0)
             tn_empty_cache(s->device);
@@ -157,7 +158,7 @@ static void stress(void **state)
     pthread_t thread[THREADS];
     worker w[THREADS];
     (void)state;
-    if (tn__cuda_count() < DEVICES)
+    if (tn__gpu_count(TN_DEVICE_CUDA) < DEVICES)
         skip();
     for (int32_t d = 0; d < DEVICES; d++)
         for (int i = 0; i < STREAMS; i++) {

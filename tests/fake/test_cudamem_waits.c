@@ -1,7 +1,8 @@
 /* Every wait of allocator, pinned memory and copies, left out in turn: the fake GPUs must notice each. With all of them in
  * place they must be silent. Leaving out needs a build with TENON_TEST_WAITS. */
 #include "alone_gpu.h"
-#include "backend/cuda/memory.h"
+#include "backend/cuda/cuda.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include <tenon/cuda.h>
 
@@ -9,14 +10,14 @@ enum { K = 1 << 10, M = 1 << 20 };
 
 static tn__storage *on(int32_t device, size_t bytes)
 {
-    tn__storage *s = tn__cuda_allocate(TN_CUDA(device), bytes);
-    check_ok_(s != NULL, "tn__cuda_allocate", __FILE__, __LINE__);
+    tn__storage *s = tn__gpu_allocate(TN_CUDA(device), bytes);
+    check_ok_(s != NULL, "tn__gpu_allocate", __FILE__, __LINE__);
     return s;
 }
 
 static tn_status set(tn__storage *s, tn_stream *stream)
 {
-    tn__cuda_device *dev = tn__cuda_use(s->device);
+    tn__gpu_device *dev = tn__gpu_use(s->device);
     tn__cu_ptr p = (tn__cu_ptr)(uintptr_t)s->data;
     return tn__cuda_check(dev, tn__cu.memset_d8_async(p, 1, s->nbytes, stream->handle), "memset");
 }
@@ -27,8 +28,8 @@ static tn_status reuse_across_streams(void)
 {
     tn_stream *other = tn_cuda_stream_new(TN_CUDA(0), 0);
     tn__storage *x = on(0, 4096);
-    tn_status e = tn__cuda_queue.wait(other, x->stream);
-    tn__cuda_storage_used(x, other);
+    tn_status e = tn__gpu_queue.wait(other, x->stream);
+    tn__gpu_storage_used(x, other);
     if (!e)
         e = set(x, other);
     tn__storage_release(x);
@@ -61,10 +62,10 @@ static tn_status after_a_stream_is_gone(void)
 
 static tn_status upload_from_pinned(void)
 {
-    tn__storage *x = on(0, 4096), *p = tn__cuda_pinned(4096);
-    tn_status e = tn__cuda_mover.upload(x->device, x->data, p->data, 4096, true, false);
+    tn__storage *x = on(0, 4096), *p = tn__gpu_pinned(TN_DEVICE_CUDA, 4096);
+    tn_status e = tn__gpu_mover.upload(x->device, x->data, p->data, 4096, true, false);
     if (!e)
-        e = tn__cuda_touch(tn__cuda_slot(0), p->data, 4096, 1);
+        e = tn__gpu_touch(tn__gpu_slot(TN_CUDA(0)), p->data, 4096, 1);
     tn__storage_release(x);
     tn__storage_release(p);
     return e;
@@ -72,15 +73,15 @@ static tn_status upload_from_pinned(void)
 
 static tn_status download(void)
 {
-    tn__storage *x = on(0, 4096), *p = tn__cuda_pinned(4096);
+    tn__storage *x = on(0, 4096), *p = tn__gpu_pinned(TN_DEVICE_CUDA, 4096);
     char bytes[4096];
     tn_status e = set(x, x->stream);
     if (!e)
-        e = tn__cuda_mover.download(x->device, bytes, x->data, 4096, false, false);
+        e = tn__gpu_mover.download(x->device, bytes, x->data, 4096, false, false);
     if (!e)
-        e = tn__cuda_mover.download(x->device, p->data, x->data, 4096, true, false);
+        e = tn__gpu_mover.download(x->device, p->data, x->data, 4096, true, false);
     if (!e)
-        e = tn__cuda_touch(tn__cuda_slot(0), p->data, 4096, 0);
+        e = tn__gpu_touch(tn__gpu_slot(TN_CUDA(0)), p->data, 4096, 0);
     tn__storage_release(x);
     tn__storage_release(p);
     return e;
@@ -91,9 +92,9 @@ static tn_status in_chunks(void)
     size_t bytes = 30 * M;
     char *host = tn__block_zero(bytes);
     tn__storage *x = on(0, bytes);
-    tn_status e = tn__cuda_mover.upload(x->device, x->data, host, bytes, false, false);
+    tn_status e = tn__gpu_mover.upload(x->device, x->data, host, bytes, false, false);
     if (!e)
-        e = tn__cuda_mover.download(x->device, host, x->data, bytes, false, false);
+        e = tn__gpu_mover.download(x->device, host, x->data, bytes, false, false);
     tn__storage_release(x);
     tn__block_put(host, bytes);
     return e;
@@ -109,7 +110,7 @@ static tn_status peers(void)
     if (!e)
         e = set(b, to);
     if (!e)
-        e = tn__cuda_mover.peer(b->device, b->data, a->device, a->data, bytes);
+        e = tn__gpu_mover.peer(b->device, b->data, a->device, a->data, bytes);
     if (!e)
         e = set(b, to);
     if (!e)
@@ -193,7 +194,7 @@ enum {
     ON_ONE_GPU = 3, /* left out a second time */
     WAITS = 0
 #define WAIT(name, why) +1
-#include "backend/cuda/waits.def"
+#include "backend/gpu/waits.def"
 };
 
 int main(int argc, char **argv)

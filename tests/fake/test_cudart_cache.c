@@ -312,7 +312,7 @@ static tn__cu_result no_launch(tn__cu_function function, unsigned gx, unsigned g
 
 static tn__cu_result same_context(tn__cu_context *context)
 {
-    *context = tn__cuda_slot(0)->context;
+    *context = tn__gpu_slot(TN_CUDA(0))->context;
     return TN__CU_SUCCESS;
 }
 
@@ -346,9 +346,9 @@ static void time_of_a_launch(void **state)
     int64_t add = now() - begin;
     begin = now();
     for (int i = 0; i < ROUNDS; i++)
-        assert_non_null(tn__cuda_use(TN_CUDA(0)));
+        assert_non_null(tn__gpu_use(TN_CUDA(0)));
     int64_t use = now() - begin;
-    print_message("tn__gpu_run: %lld ns; tn_add_ of 4 floats: %lld ns; tn__cuda_use: %lld ns\n",
+    print_message("tn__gpu_run: %lld ns; tn_add_ of 4 floats: %lld ns; tn__gpu_use: %lld ns\n",
                   (long long)(run / ROUNDS), (long long)(add / ROUNDS), (long long)(use / ROUNDS));
     made(1, 0);
     tn_scope_close(scope);

@@ -5,8 +5,8 @@ enum { N = 1000 };
 
 static tn__storage *memory(tn_device d)
 {
-    tn__storage *s = tn__cuda_allocate(d, N * sizeof(int32_t));
-    check_ok_(s != NULL, "tn__cuda_allocate", __FILE__, __LINE__);
+    tn__storage *s = tn__gpu_allocate(d, N * sizeof(int32_t));
+    check_ok_(s != NULL, "tn__gpu_allocate", __FILE__, __LINE__);
     return s;
 }
 
@@ -53,7 +53,7 @@ static void illegal_address(void **state)
                  "  cuda:0 is out of use since then: tn_cuda_reset(TN_CUDA(0)) revives it, without its tensors; other "
                  "devices and the cpu go on");
     FAILS_STATUS(kit_set(TN_CUDA(0), set, m->data, 2, N, "fourth"), TN_EDEVICE, "an illegal memory access");
-    FAILS(tn__cuda_allocate(TN_CUDA(0), 100), TN_EDEVICE, "an illegal memory access");
+    FAILS(tn__gpu_allocate(TN_CUDA(0), 100), TN_EDEVICE, "an illegal memory access");
     others_go_on();
     tn__storage_release(m); /* a dead device's memory is let go without a word */
     revives(set);
@@ -67,7 +67,7 @@ static void unfinished_launches_of_every_stream(void **state)
     tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0);
     for (int i = 0; i < 20; i++)
         OK(kit_set(TN_CUDA(0), set, m->data, i, N, "many"));
-    OK(tn_stream_wait_stream(s, &tn__cuda_use(TN_CUDA(0))->stream));
+    OK(tn_stream_wait_stream(s, &tn__gpu_use(TN_CUDA(0))->stream));
     OK(tn_cuda_set_stream(s));
     OK(kit_set(TN_CUDA(0), set, (char *)m->data + (40 << 20), 2, N, "wild"));
     FAILS_STATUS(tn_stream_synchronize(s), TN_EDEVICE, "many, many on the default stream; wild on stream 1");
@@ -100,7 +100,7 @@ static void a_launch_that_is_refused_kills_nothing(void **state)
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(p), TN__GPU_VALUE(value), TN__GPU_VALUE(n)};
     const tn__gpu_launch l = {
         .device = TN_CUDA(0), .groups = {1}, .local = {4096}, .arg = args, .n_arg = 3, .label = "too_large"};
-    FAILS_STATUS(tn__cuda_driver.launch(&l, set), TN_EDEVICE, "in too_large on cuda:0");
+    FAILS_STATUS(tn__gpu_launch_function(&l, set), TN_EDEVICE, "in too_large on cuda:0");
     OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "set"));
     OK(tn_synchronize(TN_CUDA(0)));
     tn__storage_release(m);
@@ -207,7 +207,7 @@ static void an_event_of_a_dead_device(void **state)
     tn__storage *m = memory(TN_CUDA(0));
     void *set = kit_function(TN_CUDA(0), "set");
     tn_stream *other = tn_cuda_stream_new(TN_CUDA(1), 0);
-    tn_event *e = tn_stream_record_event(&tn__cuda_slot(0)->stream);
+    tn_event *e = tn_stream_record_event(&tn__gpu_slot(TN_CUDA(0))->stream);
     assert_non_null(e);
     OK(kit_set(TN_CUDA(0), set, m->data, 1, N, "one"));
     while (tn__cu.stream_query(NULL) == TN__CU_NOT_READY) /* the launch fails when its turn comes */
@@ -248,7 +248,7 @@ static void failures_that_stay(void **state)
     static const tn__cu_result results[] = {214, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999};
     (void)state;
     for (size_t i = 0; i < TN_COUNT(results); i++) {
-        FAILS_STATUS(tn__cuda_failed(tn__cuda_use(TN_CUDA(0)), results[i], "a call"), TN_EDEVICE, "seen by a call");
+        FAILS_STATUS(tn__gpu_failed(tn__gpu_use(TN_CUDA(0)), results[i], "a call"), TN_EDEVICE, "seen by a call");
         FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
         OK(tn_cuda_reset(TN_CUDA(0)));
     }
@@ -276,7 +276,7 @@ static void lost_is_told(void **state)
     OK(tn_cuda_set_device(1));
     assert_false(lost(TN_CUDA(-1)));
     assert_false(lost(TN_CUDA(2))); /* there is none */
-    assert_false(lost(TN_CUDA(TN__CUDA_MAX + 1)));
+    assert_false(lost(TN_CUDA(TN__GPU_EACH + 1)));
     assert_false(lost(TN_CPU));
     tn__storage_release(m);
     revives(set);

@@ -8,7 +8,7 @@ enum { BYTES = 1 << 20 };
 static tn__cu_ptr memory_of(tn_device d)
 {
     tn__cu_ptr p = 0;
-    tn__cuda_device *dev = tn__cuda_use(d);
+    tn__gpu_device *dev = tn__gpu_use(d);
     assert_non_null(dev);
     OK(tn__cuda_check(dev, tn__cu.mem_alloc(&p, BYTES), "mem_alloc"));
     return p;
@@ -17,22 +17,22 @@ static tn__cu_ptr memory_of(tn_device d)
 static void *pinned(void)
 {
     void *p = NULL;
-    OK(tn__cuda_check(tn__cuda_use(TN_CUDA(0)), tn__cu.mem_host_alloc(&p, BYTES, 0), "mem_host_alloc"));
+    OK(tn__cuda_check(tn__gpu_use(TN_CUDA(0)), tn__cu.mem_host_alloc(&p, BYTES, 0), "mem_host_alloc"));
     return p;
 }
 
 /* Sets memory on the current stream. */
 static tn_status fill(tn__cu_ptr p, unsigned char value)
 {
-    tn__cuda_device *dev = tn__cuda_use(TN_CUDA(0));
-    tn__cu_result r = tn__cu.memset_d8_async(p, value, BYTES, tn__cuda_current(dev)->handle);
-    return tn__cuda_launched(dev, tn__cuda_current(dev), r, "fill");
+    tn__gpu_device *dev = tn__gpu_use(TN_CUDA(0));
+    tn__cu_result r = tn__cu.memset_d8_async(p, value, BYTES, tn__gpu_current(dev)->handle);
+    return tn__gpu_launched(dev, tn__gpu_current(dev), tn__cuda_result(r), "fill");
 }
 
 static tn_status fetch(void *to, tn__cu_ptr p)
 {
-    tn__cuda_device *dev = tn__cuda_use(TN_CUDA(0));
-    return tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(to, p, BYTES, tn__cuda_current(dev)->handle), "fetch");
+    tn__gpu_device *dev = tn__gpu_use(TN_CUDA(0));
+    return tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(to, p, BYTES, tn__gpu_current(dev)->handle), "fetch");
 }
 
 static void a_stream_waits_for_another(void **state)

@@ -18,10 +18,10 @@ static double last_of(tn_tensor *x)
     return tn_item(MADE(tn_select(x, 0, tn_tensor_size(x, 0) - 1)));
 }
 
-static tn__cuda_device *used(int32_t i)
+static tn__gpu_device *used(int32_t i)
 {
-    tn__cuda_device *dev = tn__cuda_use(TN_CUDA(i));
-    check_ok_(dev != NULL, "tn__cuda_use", __FILE__, __LINE__);
+    tn__gpu_device *dev = tn__gpu_use(TN_CUDA(i));
+    check_ok_(dev != NULL, "tn__gpu_use", __FILE__, __LINE__);
     return dev;
 }
 
@@ -82,7 +82,7 @@ static void default_streams_are_apart(void **state)
 static void default_streams_order_nothing(void **state)
 {
     (void)state;
-    tn__storage *x = tn__cuda_allocate(TN_CUDA(0), 4096);
+    tn__storage *x = tn__gpu_allocate(TN_CUDA(0), 4096);
     tn__cu_ptr p = (tn__cu_ptr)(uintptr_t)x->data;
     tn_stream *a = tn_cuda_default_stream(TN_CUDA(0)), *b = tn_cuda_default_stream(TN_CUDA(1));
     OK(tn__cuda_check(used(0), tn__cu.memset_d8_async(p, 1, 4096, a->handle), "memset"));
@@ -368,7 +368,7 @@ static tn__cu_result no_stream(tn__cu_stream *stream, unsigned flags, int priori
 static void no_default_stream(void **state)
 {
     (void)state;
-    assert_int_equal(tn__cuda_count(), 2);
+    assert_int_equal(tn__gpu_count(TN_DEVICE_CUDA), 2);
     retain = tn__cu.primary_ctx_retain;
     release = tn__cu.primary_ctx_release;
     tn__cu.primary_ctx_retain = count_retain;
@@ -391,7 +391,7 @@ static void no_default_stream(void **state)
 static void a_reset_is_of_all(void **state)
 {
     (void)state;
-    assert_int_equal(tn__cuda_count(), 3);
+    assert_int_equal(tn__gpu_count(TN_DEVICE_CUDA), 3);
     retain = tn__cu.primary_ctx_retain;
     release = tn__cu.primary_ctx_release;
     tn__cu.primary_ctx_retain = count_retain;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <tenon/dlpack.h>
 
 /* ---- instruction set ---- */
 
@@ -175,6 +176,7 @@ static const tn__kernel kernels[TN__OPS] = {
 const tn__backend tn__cpu_backend = {
     .name = "cpu",
     .type = TN_DEVICE_CPU,
+    .dlpack = TN_DL_CPU,
     .count = count,
     .info = info,
     .allocate = allocate,

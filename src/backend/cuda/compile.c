@@ -128,12 +128,12 @@ static tn_status compiler_now(compiler *c)
     return e;
 }
 
-static tn_status capability(tn__cuda_device *dev, int *sm)
+static tn_status capability(tn__gpu_device *dev, int *sm)
 {
     int major = 0, minor = 0;
-    tn__cu_result r = tn__cu.device_get_attribute(&major, TN__CU_COMPUTE_CAPABILITY_MAJOR, dev->handle);
+    tn__cu_result r = tn__cu.device_get_attribute(&major, TN__CU_COMPUTE_CAPABILITY_MAJOR, (tn__cu_device)dev->handle);
     if (!r)
-        r = tn__cu.device_get_attribute(&minor, TN__CU_COMPUTE_CAPABILITY_MINOR, dev->handle);
+        r = tn__cu.device_get_attribute(&minor, TN__CU_COMPUTE_CAPABILITY_MINOR, (tn__cu_device)dev->handle);
     *sm = major * 10 + minor;
     return tn__cuda_check(dev, r, "asking for the compute capability");
 }
@@ -144,7 +144,7 @@ tn_status tn__cuda_target(tn_device device, char *text, size_t size)
 {
     int sm;
     compiler c;
-    tn__cuda_device *dev = tn__cuda_use(device);
+    tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev || capability(dev, &sm) || compiler_now(&c))
         return tn_error_code();
     if (!tn__cuda_is_fake()) {
@@ -212,7 +212,7 @@ tn_status tn__cuda_compile(tn_device device, const char *text, const char *name,
     int sm;
     char architecture[40], file[128];
     tn__nvrtc_program program;
-    tn__cuda_device *dev = tn__cuda_use(device);
+    tn__gpu_device *dev = tn__gpu_use(device);
     const tn__nvrtc_functions *nvrtc = dev && !capability(dev, &sm) ? tn__nvrtc() : NULL;
     if (!nvrtc || !(sm = choose_architecture(nvrtc, sm)))
         return tn_error_code();

@@ -15,13 +15,13 @@ static bool same_address(const char *a, const char *b)
            sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4 && !memcmp(x, y, sizeof x);
 }
 
-static bool same_uuid(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__cuda_device *dev)
+static bool same_uuid(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__gpu_device *dev)
 {
     char uuid[96];
     return !nvml->device_get_uuid(handle, uuid, sizeof uuid) && !strcasecmp(uuid, tn__cuda_uuid_str(dev).s);
 }
 
-static bool is_device(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__cuda_device *dev)
+static bool is_device(const tn__nvml_functions *nvml, tn__nvml_device handle, const tn__gpu_device *dev)
 {
     tn__nvml_pci pci;
     if (same_uuid(nvml, handle, dev))
@@ -30,7 +30,7 @@ static bool is_device(const tn__nvml_functions *nvml, tn__nvml_device handle, co
     return !nvml->device_get_pci_info(handle, &pci) && same_address(pci.bus_id, dev->pci);
 }
 
-static int32_t find_physical(const tn__cuda_device *dev, tn__nvml_device *handle)
+static int32_t find_physical(const tn__gpu_device *dev, tn__nvml_device *handle)
 {
     const tn__nvml_functions *nvml = tn__nvml();
     unsigned n = 0;
@@ -42,19 +42,19 @@ static int32_t find_physical(const tn__cuda_device *dev, tn__nvml_device *handle
     return -1;
 }
 
-int32_t tn__cuda_physical_of(const tn__cuda_device *dev)
+int32_t tn__cuda_physical_of(const tn__gpu_device *dev)
 {
     tn__nvml_device handle;
     return find_physical(dev, &handle);
 }
 
-bool tn__cuda_is_slice(const tn__cuda_device *dev)
+bool tn__cuda_is_slice(const tn__gpu_device *dev)
 {
     tn__nvml_device handle;
     return *tn__cuda_uuid_str(dev).s && find_physical(dev, &handle) >= 0 && !same_uuid(tn__nvml(), handle, dev);
 }
 
-int64_t tn__cuda_free_memory(const tn__cuda_device *dev)
+int64_t tn__cuda_free_memory(const tn__gpu_device *dev)
 {
     tn__nvml_device handle;
     tn__nvml_memory memory;
@@ -66,8 +66,8 @@ int64_t tn__cuda_free_memory(const tn__cuda_device *dev)
 
 static tn_device visible_as(const tn__nvml_functions *nvml, tn__nvml_device handle)
 {
-    for (int32_t i = 0; i < tn__cuda_count(); i++)
-        if (is_device(nvml, handle, tn__cuda_slot(i)))
+    for (int32_t i = 0; i < tn__gpu_count(TN_DEVICE_CUDA); i++)
+        if (is_device(nvml, handle, tn__gpu_slot(TN_CUDA(i))))
             return TN_CUDA(i);
     return TN_CUDA(-1);
 }
@@ -185,4 +185,20 @@ size_t tn_cuda_processes(int32_t physical, tn_cuda_process *out, size_t cap)
     }
     tn__block_put(list, bytes);
     return list ? n : 0;
+}
+
+int32_t tn__cuda_processes_of(const tn__gpu_device *dev, tn__gpu_process *out, int32_t cap)
+{
+    enum { PROCESSES = 64 };
+    const tn__nvml_functions *nvml = tn__nvml();
+    tn__nvml_device handle;
+    tn__nvml_process p[PROCESSES];
+    unsigned n = PROCESSES;
+    if (!nvml || find_physical(dev, &handle) < 0 || !same_uuid(nvml, handle, dev) ||
+        nvml->device_get_processes(handle, &n, p))
+        return 0;
+    const int32_t written = TN_MIN((int32_t)n, cap);
+    for (int32_t i = 0; i < written; i++)
+        out[i] = (tn__gpu_process){p[i].pid, p[i].used_memory > INT64_MAX ? -1 : (int64_t)p[i].used_memory};
+    return written;
 }

@@ -28,27 +28,27 @@ typedef struct library {
 
 /* ---- the handle ---- */
 
-static tn_status failed(tn__cuda_device *dev, unsigned status, const char *call, const char *label)
+static tn_status failed(tn__gpu_device *dev, unsigned status, const char *call, const char *label)
 {
     char report[1024];
     /* a dead device is the true cause of most of these: it says so itself */
-    tn__cu_result r = tn__cu.stream_query(tn__cuda_current(dev)->handle);
+    tn__cu_result r = tn__cu.stream_query(tn__gpu_current(dev)->handle);
     if (r != TN__CU_SUCCESS && r != TN__CU_NOT_READY)
-        return tn__cuda_failed(dev, r, label);
+        return tn__gpu_failed(dev, tn__cuda_result(r), label);
     tn__cuda_report(report, sizeof report);
     return tn__error(status == ALLOC_FAILED ? TN_ENOMEM : TN_EDEVICE,
-                     "CUDA error: cuBLAS status %u%s when calling `%s`\n  in %s on cuda:%d%s%s", status,
-                     status == ALLOC_FAILED ? " (too little memory)" : "", call, label, (int)dev->index,
+                     "CUDA error: cuBLAS status %u%s when calling `%s`\n  in %s on %s%s%s", status,
+                     status == ALLOC_FAILED ? " (too little memory)" : "", call, label, tn_device_text(dev->device).s,
                      *report ? "\n  " : "", report);
 }
 
-static tn_status make_handle(tn__cuda_device *dev, library *l, const char *label)
+static tn_status make_handle(tn__gpu_device *dev, library *l, const char *label)
 {
     const tn__cublas_functions *cublas = tn__cublas();
     unsigned status = cublas->create(&l->handle);
     if (status == ALLOC_FAILED || status == NOT_INITIALIZED) { /* it needs memory beside the allocator's */
-        tn__cuda_empty_cache(TN_CUDA(dev->index));
-        tn__cuda_empty_siblings(dev);
+        tn__gpu_empty_cache(dev->device);
+        tn__gpu_empty_siblings(dev);
         status = cublas->create(&l->handle);
     }
     if (status)
@@ -60,7 +60,7 @@ static tn_status make_handle(tn__cuda_device *dev, library *l, const char *label
     return failed(dev, status, "cublasSetMathMode", label);
 }
 
-static library *make_library(tn__cuda_device *dev, const char *label)
+static library *make_library(tn__gpu_device *dev, const char *label)
 {
     library *l = tn__block_zero(sizeof *l), *other = NULL;
     if (!l) {
@@ -95,7 +95,7 @@ static void workspace_put(workspace *w)
 }
 
 /* Its context is current; nobody uses the device any more. */
-void tn__cuda_product_forget(tn__cuda_device *dev)
+void tn__cuda_product_forget(tn__gpu_device *dev)
 {
     library *l = dev->library;
     if (!l)
@@ -127,14 +127,14 @@ static void drop_unused(library *l)
 }
 
 /* NULL with an error set. */
-static workspace *workspace_of(library *l, const tn__cuda_device *dev, uint32_t stream)
+static workspace *workspace_of(library *l, const tn__gpu_device *dev, uint32_t stream)
 {
     for (workspace *w = l->workspaces; w; w = w->next)
         if (w->stream == stream)
             return w;
     drop_unused(l);
     workspace *w = tn__block_zero(sizeof *w);
-    tn__storage *memory = w ? tn__cuda_allocate(TN_CUDA(dev->index), WORKSPACE) : NULL;
+    tn__storage *memory = w ? tn__gpu_allocate(dev->device, WORKSPACE) : NULL;
     if (!w)
         tn__error_memory("a workspace", sizeof *w);
     if (!memory) {
@@ -148,7 +148,7 @@ static workspace *workspace_of(library *l, const tn__cuda_device *dev, uint32_t 
 }
 
 /* Under the lock. */
-static tn_status tell_stream(tn__cuda_device *dev, library *l, const tn__stream *s, const char *label)
+static tn_status tell_stream(tn__gpu_device *dev, library *l, const tn__stream *s, const char *label)
 {
     const tn__cublas_functions *cublas = tn__cublas();
     bool fix = tn__deterministic();
@@ -228,13 +228,13 @@ tn_status tn__cuda_product(tn_device device, const tn__gpu_product *p, const cha
     int ld[3];
     if (!fits(p, &t, ld) || tn__cuda_library(TN__LIB_CUBLAS))
         return TN_EMISSING;
-    tn__cuda_device *dev = tn__cuda_use(device);
+    tn__gpu_device *dev = tn__gpu_use(device);
     library *l = dev ? __atomic_load_n((library **)&dev->library, __ATOMIC_ACQUIRE) : NULL;
     if (dev && !l)
         l = make_library(dev, label);
     if (!l)
         return tn_error_code();
-    tn__stream *s = tn__cuda_current(dev);
+    tn__stream *s = tn__gpu_current(dev);
     pthread_mutex_lock(&l->lock);
     tn_status e = tell_stream(dev, l, s, label);
     unsigned status = e ? 0 : call(l->handle, p, t, ld[0], ld[1], ld[2]);
@@ -243,5 +243,5 @@ tn_status tn__cuda_product(tn_device device, const tn__gpu_product *p, const cha
         return e;
     if (status == NOT_SUPPORTED || status == ARCH_MISMATCH)
         return TN_EMISSING;
-    return status ? failed(dev, status, "cublasGemmEx", label) : tn__cuda_launched(dev, s, TN__CU_SUCCESS, label);
+    return status ? failed(dev, status, "cublasGemmEx", label) : tn__gpu_launched(dev, s, TN__GPU_OK, label);
 }

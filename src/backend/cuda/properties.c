@@ -8,17 +8,17 @@
 #include <tenon/cuda.h>
 
 /* 0 where the driver does not know it. */
-static int attribute(const tn__cuda_device *dev, unsigned which)
+static int attribute(const tn__gpu_device *dev, unsigned which)
 {
     int value = 0;
-    return tn__cu.device_get_attribute(&value, which, dev->handle) == TN__CU_SUCCESS ? value : 0;
+    return tn__cu.device_get_attribute(&value, which, (tn__cu_device)dev->handle) == TN__CU_SUCCESS ? value : 0;
 }
 
-tn__cuda_uuid_text tn__cuda_uuid_str(const tn__cuda_device *dev)
+tn__cuda_uuid_text tn__cuda_uuid_str(const tn__gpu_device *dev)
 {
     tn__cuda_uuid_text t = {"GPU-"};
     tn__cu_uuid uuid;
-    if (tn__cu.device_get_uuid(&uuid, dev->handle) != TN__CU_SUCCESS) {
+    if (tn__cu.device_get_uuid(&uuid, (tn__cu_device)dev->handle) != TN__CU_SUCCESS) {
         t.s[0] = '\0';
         return t;
     }
@@ -29,7 +29,7 @@ tn__cuda_uuid_text tn__cuda_uuid_str(const tn__cuda_device *dev)
     return t;
 }
 
-static void numbers(const tn__cuda_device *dev, tn_cuda_properties *p)
+static void numbers(const tn__gpu_device *dev, tn_cuda_properties *p)
 {
     p->major = attribute(dev, TN__CU_COMPUTE_CAPABILITY_MAJOR);
     p->minor = attribute(dev, TN__CU_COMPUTE_CAPABILITY_MINOR);
@@ -52,24 +52,24 @@ static void numbers(const tn__cuda_device *dev, tn_cuda_properties *p)
     p->is_multi_gpu_board = attribute(dev, TN__CU_MULTI_GPU_BOARD) != 0;
 }
 
-static tn__cuda_device *slot_of(tn_device device)
+static tn__gpu_device *slot_of(tn_device device)
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    return tn__cuda_resolve(device, &d) ? NULL : tn__cuda_slot(d.index);
+    return tn__gpu_resolve(device, &d) ? NULL : tn__gpu_slot(d);
 }
 
 tn_status tn_cuda_device_properties(tn_device device, tn_cuda_properties *out)
 {
-    const tn__cuda_device *dev = slot_of(device);
+    const tn__gpu_device *dev = slot_of(device);
     size_t total = 0;
     if (!dev)
         return tn_error_code();
-    if (tn__cuda_forked())
-        return tn__cuda_refuse_child();
+    if (tn__gpu_forked())
+        return tn__gpu_refuse_child();
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", dev->name);
-    if (tn__cu.device_total_mem(&total, dev->handle) == TN__CU_SUCCESS)
+    if (tn__cu.device_total_mem(&total, (tn__cu_device)dev->handle) == TN__CU_SUCCESS)
         out->total_memory = (int64_t)total;
     numbers(dev, out);
     const tn__cuda_uuid_text uuid = tn__cuda_uuid_str(dev);
@@ -80,17 +80,17 @@ tn_status tn_cuda_device_properties(tn_device device, tn_cuda_properties *out)
 
 const char *tn_cuda_device_name(tn_device device)
 {
-    const tn__cuda_device *dev = slot_of(device);
+    const tn__gpu_device *dev = slot_of(device);
     return dev ? dev->name : NULL;
 }
 
 tn_status tn_cuda_device_capability(tn_device device, int32_t *major, int32_t *minor)
 {
-    const tn__cuda_device *dev = slot_of(device);
+    const tn__gpu_device *dev = slot_of(device);
     if (!dev)
         return tn_error_code();
-    if (tn__cuda_forked())
-        return tn__cuda_refuse_child();
+    if (tn__gpu_forked())
+        return tn__gpu_refuse_child();
     if (major)
         *major = attribute(dev, TN__CU_COMPUTE_CAPABILITY_MAJOR);
     if (minor)
@@ -100,42 +100,25 @@ tn_status tn_cuda_device_capability(tn_device device, int32_t *major, int32_t *m
 
 int32_t tn_cuda_physical(tn_device device)
 {
-    const tn__cuda_device *dev = slot_of(device);
+    const tn__gpu_device *dev = slot_of(device);
     return dev ? tn__cuda_physical_of(dev) : -1;
 }
 
 int32_t tn_cuda_ordinal(tn_device device)
 {
-    const tn__cuda_device *dev = slot_of(device);
+    const tn__gpu_device *dev = slot_of(device);
     return dev ? dev->ordinal : -1;
-}
-
-int32_t tn_cuda_current_device(void)
-{
-    return tn__self()->current_device[TN_DEVICE_CUDA];
-}
-
-tn_status tn_cuda_set_device(int32_t index)
-{
-    tn_device d;
-    tn__thread *t = tn__enter(TN__NOWHERE);
-    if (index < 0)
-        return TN_OK;
-    tn_status e = tn__cuda_resolve(TN_CUDA(index), &d);
-    if (!e)
-        t->current_device[TN_DEVICE_CUDA] = index;
-    return e;
 }
 
 /* ---- a row of tn_devices ---- */
 
 void tn__cuda_info(int32_t index, tn_device_info *out)
 {
-    const tn__cuda_device *dev = tn__cuda_slot(index);
+    const tn__gpu_device *dev = tn__gpu_slot(TN_CUDA(index));
     size_t total = 0;
     int version = 0;
     snprintf(out->name, sizeof out->name, "%.95s", dev->name);
-    if (tn__cu.device_total_mem(&total, dev->handle) == TN__CU_SUCCESS)
+    if (tn__cu.device_total_mem(&total, (tn__cu_device)dev->handle) == TN__CU_SUCCESS)
         out->total_memory = (int64_t)total;
     out->free_memory = tn__cuda_free_memory(dev);
     out->units = attribute(dev, TN__CU_MULTIPROCESSOR_COUNT);

@@ -1,6 +1,6 @@
 /* backend/gpu/gpu.h: what GPU backends share: which text makes a kernel, where the compiled one is kept, how it is
- * launched. Below it stands a driver (backend/cuda), above it the operations' kernels (backend/gpu/run_*.c), which know
- * views and never a driver.
+ * launched. Below it stands a driver (driver.h; backend/cuda), above it the operations' kernels, which know views and never a
+ * driver.
  *
  * A unit is one text compiled once: a family of kernels for given dtypes. Its key is small, so that a launch finds its
  * kernel with one look into a table: no lock, no string, no allocation.
@@ -9,6 +9,7 @@
 #define TENON_BACKEND_GPU_GPU_H
 
 #include "backend/backend.h"
+#include "backend/gpu/driver.h"
 
 /* Families, one per file backend/gpu/kernels/<name>.k: their list is kernels/families.def. */
 typedef enum tn__gpu_family {
@@ -74,12 +75,13 @@ const tn__gpu_limits *tn__gpu_limits_of(tn_device device);
  * range. {0 or op id + 1, index, size, 0}; TN_INDEX_FAULT of the prelude fills them. The address is the device's. */
 void *tn__gpu_fault_words(tn_device device);
 
+/* Sets *out to zeros on the current stream: dense memory. */
+TN_MUST_USE tn_status tn__gpu_zero(tn_device device, void *out, size_t bytes);
+
 /* Scratch memory that a launch needs beside its operands: valid for what is queued on the current stream until it is put
  * back (at once, after the last launch that uses it). NULL with an error set. */
 void *tn__gpu_scratch_get(tn_device device, size_t bytes);
 void tn__gpu_scratch_put(tn_device device, void *scratch, size_t bytes);
-
-/* ---- what a driver gives ---- */
 
 /* A product, row-major in the words of tn_gemm: c[m, n] = alpha * op(a)[m, k] @ op(b)[k, n] + beta * c; batch of them with
  * strides in elements. Leading dimensions in elements; a_trans: a is stored [k, m]. All of one dtype: float16, bfloat16
@@ -93,23 +95,6 @@ typedef struct tn__gpu_product {
     bool a_trans, b_trans;
     double alpha, beta;
 } tn__gpu_product;
-
-typedef struct tn__gpu_driver {
-    /* What compiled kernels depend on beside their text: "cuda 13.0 sm_90". At most 'size' bytes. */
-    tn_status (*target)(tn_device device, char *text, size_t size);
-    /* Text to binary (from tn__block_get). TN_EDEVICE with the compiler's log on failure. */
-    tn_status (*compile)(tn_device device, const char *text, const char *name, void **binary, size_t *size);
-    tn_status (*load)(tn_device device, const void *binary, size_t size, void **module);
-    tn_status (*function)(tn_device device, void *module, const char *name, void **function);
-    tn_status (*launch)(const tn__gpu_launch *l, void *function);
-    const tn__gpu_limits *(*limits)(tn_device device);
-    void *(*fault_words)(tn_device device);
-    void *(*scratch_get)(tn_device device, size_t bytes);
-    void (*scratch_put)(tn_device device, void *scratch, size_t bytes);
-    /* Optional: a library's product. TN_EMISSING, with no error set, if it is not there or not for this one. */
-    tn_status (*product)(tn_device device, const tn__gpu_product *p, const char *label);
-    tn_status (*zero)(tn_device device, void *p, size_t bytes); /* queues a memset */
-} tn__gpu_driver;
 
 /* ---- the text of a unit, for the cache, for tests (nvrtc, OpenCL) ---- */
 
@@ -134,5 +119,7 @@ void tn__gpu_forget(tn_device device);
 /* ---- elementwise rows and copies; kernels of structural rows are declared by op/list.h ---- */
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
+/* Structural rows, by operation: what a backend on these kernels puts into its struct. */
+extern const tn__kernel tn__gpu_kernels[TN__OPS];
 
 #endif

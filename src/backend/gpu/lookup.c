@@ -4,7 +4,7 @@
  * A table is never freed while the process runs, but by growing it leaves its place to one twice as large: a reader may
  * still be in the old one, which stays right. A slot's function is written before its key. */
 #include "backend/gpu/cache.h"
-#include "backend/gpu/gpu.h"
+#include "backend/gpu/device.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include <pthread.h>
@@ -32,12 +32,12 @@ typedef struct kernels {
     int64_t n_units, cap_units;
 } kernels;
 
-enum { FIRST_CAP = 1024, DEVICES = 128 };
+enum { FIRST_CAP = 1024 };
 
 static struct {
     pthread_mutex_t lock; /* of everything but reading the tables */
     pthread_cond_t made;
-    kernels device[2][DEVICES]; /* CUDA, OpenCL */
+    kernels device[TN__GPU_MAX]; /* by number */
     tn__gpu_counts counts;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .made = PTHREAD_COND_INITIALIZER};
 
@@ -48,7 +48,7 @@ static inline const tn__gpu_driver *driver_of(tn_device d)
 
 static inline kernels *kernels_of(tn_device d)
 {
-    return &all.device[d.type == TN_DEVICE_OPENCL][d.index & (DEVICES - 1)];
+    return &all.device[tn__gpu_number(d) & (TN__GPU_MAX - 1)];
 }
 
 /* ---- keys ---- */
@@ -186,7 +186,7 @@ static tn_status make(const tn__gpu_launch *l, void **module)
     char target[256];
     size_t bytes;
     const tn__gpu_driver *driver = driver_of(l->device);
-    const tn__gpu_limits *limits = driver->limits(l->device);
+    const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     tn_status e = limits ? driver->target(l->device, target, sizeof target) : tn_error_code();
     char *text = e ? NULL : text_of(&l->unit, limits->shuffle, &bytes);
     if (!text)
@@ -254,7 +254,7 @@ static TN_COLD void *miss(const tn__gpu_launch *l, uint64_t key)
     kernels *k = kernels_of(l->device);
     uint64_t ukey = unit_key(&l->unit);
     /* a device that cannot be used is refused before the lock: a forked child may find that one taken for ever */
-    if (!driver_of(l->device)->limits(l->device))
+    if (!tn__gpu_limits_of(l->device))
         return NULL;
     pthread_mutex_lock(&all.lock);
     unit *u;
@@ -276,7 +276,7 @@ tn_status tn__gpu_run(const tn__gpu_launch *l)
         if (!function)
             return tn_error_code();
     }
-    return driver_of(l->device)->launch(l, function);
+    return tn__gpu_launch_function(l, function);
 }
 
 /* Slots keep their keys and lose their functions: a reader then goes the slow way. */
@@ -298,26 +298,4 @@ tn__gpu_counts tn__gpu_counts_now(void)
     tn__gpu_counts c = all.counts;
     pthread_mutex_unlock(&all.lock);
     return c;
-}
-
-/* ---- what kernels need beside operands ---- */
-
-const tn__gpu_limits *tn__gpu_limits_of(tn_device device)
-{
-    return driver_of(device)->limits(device);
-}
-
-void *tn__gpu_fault_words(tn_device device)
-{
-    return driver_of(device)->fault_words(device);
-}
-
-void *tn__gpu_scratch_get(tn_device device, size_t bytes)
-{
-    return driver_of(device)->scratch_get(device, bytes);
-}
-
-void tn__gpu_scratch_put(tn_device device, void *scratch, size_t bytes)
-{
-    driver_of(device)->scratch_put(device, scratch, bytes);
 }

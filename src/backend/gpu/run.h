@@ -66,7 +66,4 @@ TN_MUST_USE tn_status tn__gpu_fill_view(tn_device device, const tn__view *out, u
 /* Operand 0 of a walk. */
 TN_MUST_USE tn_status tn__gpu_fill_iter(tn_device device, const tn__iter *it, uint64_t bits, const char *label);
 
-/* Sets *out to zeros on the current stream: dense memory. */
-TN_MUST_USE tn_status tn__gpu_zero(tn_device device, void *out, size_t bytes);
-
 #endif

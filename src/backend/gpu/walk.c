@@ -114,8 +114,3 @@ bool tn__gpu_in_vectors(const tn__iter *it, int32_t width, const size_t *align)
     }
     return true;
 }
-
-tn_status tn__gpu_zero(tn_device device, void *out, size_t bytes)
-{
-    return bytes ? tn__backend_of(device)->gpu->zero(device, out, bytes) : TN_OK;
-}

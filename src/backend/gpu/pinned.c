@@ -1,4 +1,4 @@
-/* backend/cuda/pinned.c: page-locked host memory. The driver takes long to make some, so it is kept: blocks, whose sizes
+/* backend/gpu/pinned.c: page-locked host memory. The driver takes long to make some, so it is kept: blocks, whose sizes
  * are powers of two, are cut by halves out of sheets; one is used again once the streams that used it are past it. Halves
  * are joined again when the cache is emptied.
  *
@@ -6,7 +6,7 @@
  * context that was done, so CPU tensors stay whole; they are ordinary memory then (where the driver locks none but its
  * own, a reset moves them: their addresses change). It is mapped shared: after a fork() no copy on write can part the
  * pages that the host sees from those that the device reaches. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
@@ -19,18 +19,16 @@ static struct {
     pthread_once_t once;
     pthread_mutex_t lock; /* guards all that follows */
     bool no_cache;        /* TENON_NO_CACHE: each block is a sheet, given back at once */
-    tn__cuda_slab pins, users;
-    tn__cuda_pin *sheets;
-    tn__cuda_pin *free[BINS];
-    tn__cuda_pin *waiting, **waiting_end; /* given back, but streams may still use them; the oldest first */
-    tn__cuda_pin *staged;                 /* out, of tn__cuda_staging_get */
+    tn__gpu_slab pins, users;
+    tn__gpu_pin *sheets;
+    tn__gpu_pin *free[BINS];
+    tn__gpu_pin *waiting, **waiting_end; /* given back, but streams may still use them; the oldest first */
     tn_pinned_statistics stats;
 } host = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .waiting_end = &host.waiting};
 
 static void host_start(void)
 {
     host.no_cache = tn__env_flag("TENON_NO_CACHE");
-    tn__cuda_watch_fork();
 }
 
 static uint32_t bin_of(size_t bytes)
@@ -40,12 +38,12 @@ static uint32_t bin_of(size_t bytes)
 
 /* ---- sheets; the lock is held ---- */
 
-static tn__cu_result map(size_t size, void **out)
+static tn__gpu_result map(const tn__gpu_driver *driver, size_t size, void **out)
 {
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
-        return TN__CU_OUT_OF_MEMORY;
-    tn__cu_result r = tn__cu.mem_host_register(p, size, TN__CU_MEMHOSTALLOC_PORTABLE);
+        return TN__GPU_OUT_OF_MEMORY;
+    tn__gpu_result r = driver->host_lock(p, size);
     if (r)
         munmap(p, size);
     *out = p;
@@ -53,58 +51,58 @@ static tn__cu_result map(size_t size, void **out)
 }
 
 /* Some systems lock only what the driver itself allocates. */
-static tn__cu_result sheet_memory(size_t size, void **p, bool *mapped)
+static tn__gpu_result sheet_memory(const tn__gpu_driver *driver, size_t size, void **p, bool *mapped)
 {
-    tn__cu_result r = map(size, p);
-    *mapped = r == TN__CU_SUCCESS;
-    if (r && r != TN__CU_OUT_OF_MEMORY)
-        r = tn__cu.mem_host_alloc(p, size, TN__CU_MEMHOSTALLOC_PORTABLE);
+    tn__gpu_result r = map(driver, size, p);
+    *mapped = r == TN__GPU_OK;
+    if (r && r != TN__GPU_OUT_OF_MEMORY)
+        r = driver->host_get(size, p, NULL);
     return r;
 }
 
-static void sheet_put(tn__cuda_pin *s)
+static void sheet_put(tn__gpu_pin *s)
 {
-    tn__cuda_pin **at = &host.sheets;
+    tn__gpu_pin **at = &host.sheets;
     while (*at != s)
         at = &(*at)->next_sheet;
     *at = s->next_sheet;
     host.stats.reserved -= (int64_t)s->size;
     if (!s->lost) {
-        tn__cuda_visit v = tn__cuda_enter(tn__cuda_slot(s->device));
+        tn__gpu_visit v = tn__gpu_enter(s->device);
         if (s->mapped)
-            tn__cu.mem_host_unregister(s->p);
+            s->device->driver->host_unlock(s->p);
         else
-            tn__cu.mem_free_host(s->p);
-        tn__cuda_leave(v);
+            s->device->driver->host_put(s->p);
+        tn__gpu_leave(v);
     }
     if (s->mapped)
         munmap(s->p, s->size);
-    tn__cuda_slab_put(&host.pins, s);
+    tn__gpu_slab_put(&host.pins, s);
 }
 
 /* Joins the halves that are free again. True if all of b is. */
-static bool join(tn__cuda_pin *b)
+static bool join(tn__gpu_pin *b)
 {
     if (!b->half[0])
         return b->free;
     bool low = join(b->half[0]), high = join(b->half[1]);
     if (!low || !high)
         return false;
-    tn__cuda_slab_put(&host.pins, b->half[0]);
-    tn__cuda_slab_put(&host.pins, b->half[1]);
+    tn__gpu_slab_put(&host.pins, b->half[0]);
+    tn__gpu_slab_put(&host.pins, b->half[1]);
     b->half[0] = b->half[1] = NULL;
     b->free = true;
     return true;
 }
 
-static void push(tn__cuda_pin *b)
+static void push(tn__gpu_pin *b)
 {
     b->free = true;
     b->link = host.free[b->bin];
     host.free[b->bin] = b;
 }
 
-static void push_free(tn__cuda_pin *b)
+static void push_free(tn__gpu_pin *b)
 {
     if (b->half[0]) {
         push_free(b->half[0]);
@@ -115,7 +113,7 @@ static void push_free(tn__cuda_pin *b)
 }
 
 /* Nobody uses b any more. Blocks of a lost sheet are not used again. */
-static void settle(tn__cuda_pin *b)
+static void settle(tn__gpu_pin *b)
 {
     if (!b->sheet->lost && !host.no_cache) {
         push(b);
@@ -130,10 +128,10 @@ static void settle(tn__cuda_pin *b)
 
 static void settle_waiting(bool wait)
 {
-    tn__cuda_pin **at = &host.waiting;
+    tn__gpu_pin **at = &host.waiting;
     while (*at) {
-        tn__cuda_pin *b = *at;
-        if (!tn__cuda_users_passed(&host.users, &b->users, wait)) {
+        tn__gpu_pin *b = *at;
+        if (!tn__gpu_users_passed(&host.users, &b->users, wait)) {
             at = &b->link;
             continue;
         }
@@ -148,7 +146,7 @@ static void flush(void)
 {
     settle_waiting(true);
     memset(host.free, 0, sizeof host.free);
-    for (tn__cuda_pin *s = host.sheets, *next; s; s = next) {
+    for (tn__gpu_pin *s = host.sheets, *next; s; s = next) {
         next = s->next_sheet;
         if (join(s))
             sheet_put(s);
@@ -157,27 +155,27 @@ static void flush(void)
     }
 }
 
-static tn__cuda_pin *sheet_get(tn__cuda_device *dev, uint32_t bin, size_t bytes, tn__cu_result *result)
+static tn__gpu_pin *sheet_get(tn__gpu_device *dev, uint32_t bin, size_t bytes, tn__gpu_result *result)
 {
-    tn__cuda_pin *s = tn__cuda_slab_get(&host.pins, sizeof *s);
+    tn__gpu_pin *s = tn__gpu_slab_get(&host.pins, sizeof *s);
     void *p;
     size_t size = host.no_cache ? (bytes + PAGE - 1) / PAGE * PAGE : (size_t)1 << bin;
     if (!s)
         return NULL;
-    *result = sheet_memory(size, &p, &s->mapped);
-    if (*result == TN__CU_OUT_OF_MEMORY) {
+    *result = sheet_memory(dev->driver, size, &p, &s->mapped);
+    if (*result == TN__GPU_OUT_OF_MEMORY) {
         flush();
-        *result = sheet_memory(size, &p, &s->mapped);
+        *result = sheet_memory(dev->driver, size, &p, &s->mapped);
     }
     if (*result) {
-        tn__cuda_slab_put(&host.pins, s);
+        tn__gpu_slab_put(&host.pins, s);
         return NULL;
     }
     s->p = p;
     s->size = size;
     s->bin = bin;
     s->sheet = s;
-    s->device = dev->index;
+    s->device = dev;
     s->next_sheet = host.sheets;
     host.sheets = s;
     host.stats.allocations++;
@@ -187,14 +185,14 @@ static tn__cuda_pin *sheet_get(tn__cuda_device *dev, uint32_t bin, size_t bytes,
 }
 
 /* The lower half of b; the upper one is free from now on. NULL when memory is out: b is as before. */
-static tn__cuda_pin *halve(tn__cuda_pin *b)
+static tn__gpu_pin *halve(tn__gpu_pin *b)
 {
-    tn__cuda_pin *h[2];
-    h[0] = tn__cuda_slab_get(&host.pins, sizeof *b);
-    h[1] = tn__cuda_slab_get(&host.pins, sizeof *b);
+    tn__gpu_pin *h[2];
+    h[0] = tn__gpu_slab_get(&host.pins, sizeof *b);
+    h[1] = tn__gpu_slab_get(&host.pins, sizeof *b);
     if (!h[0] || !h[1]) {
         if (h[0])
-            tn__cuda_slab_put(&host.pins, h[0]);
+            tn__gpu_slab_put(&host.pins, h[0]);
         return NULL;
     }
     for (int i = 0; i < 2; i++) {
@@ -211,9 +209,9 @@ static tn__cuda_pin *halve(tn__cuda_pin *b)
 /* ---- blocks; the lock is held ---- */
 
 /* A block of that bin, in no list. */
-static tn__cuda_pin *find(tn__cuda_device *dev, uint32_t bin, size_t bytes, tn__cu_result *result)
+static tn__gpu_pin *find(tn__gpu_device *dev, uint32_t bin, size_t bytes, tn__gpu_result *result)
 {
-    tn__cuda_pin *b = NULL;
+    tn__gpu_pin *b = NULL;
     for (uint32_t i = bin; !b && i <= TN_MAX(bin, (uint32_t)SHEET); i++)
         if (host.free[i]) {
             b = host.free[i];
@@ -222,7 +220,7 @@ static tn__cuda_pin *find(tn__cuda_device *dev, uint32_t bin, size_t bytes, tn__
     if (!b)
         b = sheet_get(dev, host.no_cache ? bin : TN_MAX(bin, (uint32_t)SHEET), bytes, result);
     while (b && b->bin > bin) {
-        tn__cuda_pin *half = halve(b);
+        tn__gpu_pin *half = halve(b);
         if (!half)
             push(b);
         b = half;
@@ -230,12 +228,12 @@ static tn__cuda_pin *find(tn__cuda_device *dev, uint32_t bin, size_t bytes, tn__
     return b;
 }
 
-static tn__cuda_pin *take(tn__cuda_device *dev, size_t bytes, tn__cu_result *result)
+static tn__gpu_pin *take(tn__gpu_device *dev, size_t bytes, tn__gpu_result *result)
 {
     uint32_t bin = bin_of(bytes);
     if (host.waiting)
         settle_waiting(false);
-    tn__cuda_pin *b = host.free[bin];
+    tn__gpu_pin *b = host.free[bin];
     if (TN_LIKELY(b != NULL))
         host.free[bin] = b->link;
     else
@@ -247,18 +245,19 @@ static tn__cuda_pin *take(tn__cuda_device *dev, size_t bytes, tn__cu_result *res
     b->requested = bytes;
     host.stats.allocated += (int64_t)b->size;
     host.stats.allocated_peak = TN_MAX(host.stats.allocated_peak, host.stats.allocated);
-    if (tn__cu.fake_block_taken)
-        *result = tn__cu.fake_block_taken(b->p, bytes);
+    if (dev->driver->block_taken)
+        *result = dev->driver->block_taken(b->p, bytes);
     return b;
 }
 
-static void give(tn__cuda_pin *b)
+static void give(tn__gpu_pin *b)
 {
-    if (tn__cu.fake_block_freed)
-        tn__cu.fake_block_freed(b->p, b->requested);
+    const tn__gpu_driver *driver = b->sheet->device->driver;
+    if (driver->block_freed)
+        driver->block_freed(b->p, b->requested);
     host.stats.allocated -= (int64_t)b->size;
     b->storage = NULL;
-    tn__cuda_users_record(&host.users, &b->users);
+    tn__gpu_users_record(&host.users, &b->users);
     b->link = NULL;
     if (!b->users) {
         settle(b);
@@ -270,23 +269,23 @@ static void give(tn__cuda_pin *b)
 
 /* ---- blocks ---- */
 
-TN_COLD static void refuse(tn__cuda_device *dev, size_t bytes, tn__cu_result result)
+TN_COLD static void refuse(tn__gpu_device *dev, size_t bytes, tn__gpu_result result)
 {
     tn_pinned_statistics s = tn_pinned_memory_stats();
-    if (result && result != TN__CU_OUT_OF_MEMORY)
-        tn__cuda_check(dev, result, "taking page-locked host memory");
+    if (result && result != TN__GPU_OUT_OF_MEMORY)
+        tn__gpu_check(dev, result, "taking page-locked host memory");
     else
         tn__error(TN_ENOMEM,
-                  "CUDA error: out of memory\n  %s of page-locked host memory could not be had; this process holds %s "
+                  "%s error: out of memory\n  %s of page-locked host memory could not be had; this process holds %s "
                   "of it, %s in use",
-                  tn__cuda_size_str((int64_t)bytes).s, tn__cuda_size_str(s.reserved).s,
-                  tn__cuda_size_str(s.allocated).s);
+                  dev->driver->label, tn__gpu_size_str((int64_t)bytes).s, tn__gpu_size_str(s.reserved).s,
+                  tn__gpu_size_str(s.allocated).s);
 }
 
-tn__cuda_pin *tn__cuda_pin_get(tn__cuda_device *dev, size_t bytes)
+tn__gpu_pin *tn__gpu_pin_get(tn__gpu_device *dev, size_t bytes)
 {
-    tn__cu_result result = TN__CU_SUCCESS;
-    tn__cuda_pin *b = NULL;
+    tn__gpu_result result = TN__GPU_OK;
+    tn__gpu_pin *b = NULL;
     pthread_once(&host.once, host_start);
     pthread_mutex_lock(&host.lock);
     if (TN_LIKELY(bytes <= (size_t)PTRDIFF_MAX / 2))
@@ -301,18 +300,18 @@ tn__cuda_pin *tn__cuda_pin_get(tn__cuda_device *dev, size_t bytes)
     return b;
 }
 
-void tn__cuda_pin_used(tn__cuda_pin *b, tn__stream *stream)
+void tn__gpu_pin_used(tn__gpu_pin *b, tn__stream *stream)
 {
-    if (tn__cuda_in_child())
+    if (tn__gpu_forked())
         return;
     pthread_mutex_lock(&host.lock);
-    tn__cuda_users_add(&host.users, &b->users, stream);
+    tn__gpu_users_add(&host.users, &b->users, stream);
     pthread_mutex_unlock(&host.lock);
 }
 
-void tn__cuda_pin_put(tn__cuda_pin *b)
+void tn__gpu_pin_put(tn__gpu_pin *b)
 {
-    if (tn__cuda_in_child())
+    if (tn__gpu_forked())
         return;
     pthread_mutex_lock(&host.lock);
     give(b);
@@ -320,7 +319,7 @@ void tn__cuda_pin_put(tn__cuda_pin *b)
 }
 
 /* The driver's own memory goes with the context: what a tensor holds there is brought away. */
-static void move_away(tn__cuda_pin *b)
+static void move_away(tn__gpu_pin *b)
 {
     void *p = mmap(NULL, b->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
@@ -331,23 +330,23 @@ static void move_away(tn__cuda_pin *b)
 }
 
 /* It is ordinary memory from now on; what still copies from or to it is waited for. */
-static void lose(tn__cuda_pin *b)
+static void lose(tn__gpu_pin *b)
 {
     for (int i = 0; i < 2 && b->half[0]; i++)
         lose(b->half[i]);
     if (b->storage)
         atomic_store(&b->storage->pinned, false);
-    tn__cuda_users_record(&host.users, &b->users);
-    tn__cuda_users_passed(&host.users, &b->users, true);
+    tn__gpu_users_record(&host.users, &b->users);
+    tn__gpu_users_passed(&host.users, &b->users, true);
     if (b->storage && !b->sheet->mapped)
         move_away(b);
 }
 
 /* What other devices still do with sheets of this one is waited for: its context is what locks them. */
-void tn__cuda_pinned_forget(int32_t device)
+void tn__gpu_pinned_forget(const tn__gpu_device *device)
 {
     pthread_mutex_lock(&host.lock);
-    for (tn__cuda_pin *s = host.sheets; s; s = s->next_sheet) {
+    for (tn__gpu_pin *s = host.sheets; s; s = s->next_sheet) {
         if (s->device != device || s->lost)
             continue;
         s->lost = true;
@@ -359,7 +358,7 @@ void tn__cuda_pinned_forget(int32_t device)
 
 tn_pinned_statistics tn_pinned_memory_stats(void)
 {
-    if (tn__cuda_in_child())
+    if (tn__gpu_forked())
         return (tn_pinned_statistics){0};
     pthread_mutex_lock(&host.lock);
     tn_pinned_statistics s = host.stats;
@@ -369,7 +368,7 @@ tn_pinned_statistics tn_pinned_memory_stats(void)
 
 void tn_empty_pinned_cache(void)
 {
-    if (tn__cuda_in_child())
+    if (tn__gpu_forked())
         return;
     pthread_mutex_lock(&host.lock);
     flush();
@@ -379,24 +378,24 @@ void tn_empty_pinned_cache(void)
 /* ---- storages ---- */
 
 /* This thread's current device, or one that is in use already: any one's context will do, the memory is pinned for all. */
-static tn__cuda_device *current(void)
+static tn__gpu_device *current(int32_t type)
 {
-    int32_t at = tn__self()->current_device[TN_DEVICE_CUDA];
-    if (!atomic_load(&tn__cuda_slot(at)->ready))
-        for (int32_t i = 0; i < tn__cuda_count(); i++)
-            if (atomic_load(&tn__cuda_slot(i)->ready)) {
+    int32_t at = tn__self()->current_device[type];
+    if (!atomic_load(&tn__gpu_slot(tn_device_make(type, at))->ready))
+        for (int32_t i = 0; i < tn__gpu_count(type); i++)
+            if (atomic_load(&tn__gpu_slot(tn_device_make(type, i))->ready)) {
                 at = i;
                 break;
             }
-    return tn__cuda_use(TN_CUDA(at));
+    return tn__gpu_use(tn_device_make(type, at));
 }
 
 static void release(tn__storage *s)
 {
-    tn__cuda_pin_put(s->ctx);
+    tn__gpu_pin_put(s->ctx);
 }
 
-tn__storage *tn__cuda_pinned(size_t bytes)
+tn__storage *tn__gpu_pinned(int32_t type, size_t bytes)
 {
     tn__storage *s = tn__storage_new(TN_CPU, NULL, bytes, NULL);
     if (!s)
@@ -404,8 +403,8 @@ tn__storage *tn__cuda_pinned(size_t bytes)
     atomic_store(&s->pinned, true);
     if (!bytes)
         return s;
-    tn__cuda_device *dev = current();
-    tn__cuda_pin *b = dev ? tn__cuda_pin_get(dev, bytes) : NULL;
+    tn__gpu_device *dev = current(type);
+    tn__gpu_pin *b = dev ? tn__gpu_pin_get(dev, bytes) : NULL;
     if (!b) {
         tn__storage_release(s);
         return NULL;
@@ -420,42 +419,8 @@ tn__storage *tn__cuda_pinned(size_t bytes)
     return s;
 }
 
-void tn__cuda_pinned_used(tn__storage *s, tn__stream *stream)
+void tn__gpu_pinned_used(tn__storage *s, tn__stream *stream)
 {
     if (s->release == release)
-        tn__cuda_pin_used(s->ctx, stream);
-}
-
-/* ---- staging ---- */
-
-void *tn__cuda_staging_get(size_t bytes)
-{
-    tn__cuda_device *dev = current();
-    tn__cuda_pin *b = dev ? tn__cuda_pin_get(dev, bytes) : NULL;
-    if (!b)
-        return NULL;
-    pthread_mutex_lock(&host.lock);
-    b->link = host.staged;
-    host.staged = b;
-    pthread_mutex_unlock(&host.lock);
-    return b->p;
-}
-
-void tn__cuda_staging_put(void *p, size_t bytes, tn__stream *in_use_on)
-{
-    (void)bytes;
-    if (!p || tn__cuda_in_child())
-        return;
-    pthread_mutex_lock(&host.lock);
-    for (tn__cuda_pin **at = &host.staged; *at; at = &(*at)->link) {
-        tn__cuda_pin *b = *at;
-        if (b->p != p)
-            continue;
-        *at = b->link;
-        if (in_use_on)
-            tn__cuda_users_add(&host.users, &b->users, in_use_on);
-        give(b);
-        break;
-    }
-    pthread_mutex_unlock(&host.lock);
+        tn__gpu_pin_used(s->ctx, stream);
 }

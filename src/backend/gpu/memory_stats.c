@@ -1,13 +1,13 @@
-/* backend/cuda/memory_api.c: the functions of tenon/memory.h that only GPUs have, and what GPUs answer to the others. */
-#include "backend/cuda/memory.h"
+/* backend/gpu/memory_stats.c: the functions of tenon/memory.h that only GPUs have, and what GPUs answer to the others. */
+#include "backend/gpu/memory.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include <tenon/memory.h>
 
-tn_memory_statistics tn__cuda_memory_stats(tn_device device)
+tn_memory_statistics tn__gpu_memory_stats(tn_device device)
 {
-    tn__cuda_statistics s;
-    tn__cuda_statistics_of(device.index, &s);
+    tn__gpu_statistics s;
+    tn__gpu_statistics_of(device, &s);
     return (tn_memory_statistics){
         .allocated = s.allocated_bytes->now,
         .allocated_peak = s.allocated_bytes->peak,
@@ -31,20 +31,20 @@ tn_memory_statistics tn__cuda_memory_stats(tn_device device)
     };
 }
 
-void tn__cuda_empty_siblings(const tn__cuda_device *dev)
+void tn__gpu_empty_siblings(const tn__gpu_device *dev)
 {
-    for (const tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
+    for (const tn__gpu_device *s = dev->first; s; s = tn__gpu_sibling(s))
         if (s != dev)
-            tn__cuda_empty_cache(TN_CUDA(s->index));
+            tn__gpu_empty_cache(s->device);
 }
 
 int64_t tn_memory_summary(tn_device device, char *out, size_t size)
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    if (tn__cuda_resolve(device, &d))
+    if (tn__gpu_resolve(device, &d))
         return -1;
-    return tn__cuda_summary(d.index, out, size);
+    return tn__gpu_summary(d, out, size);
 }
 
 tn_status tn_cuda_mem_get_info(tn_device device, int64_t *free_bytes, int64_t *total_bytes)
@@ -52,11 +52,11 @@ tn_status tn_cuda_mem_get_info(tn_device device, int64_t *free_bytes, int64_t *t
     tn_device d;
     size_t left = 0, total = 0;
     tn__enter(TN__NOWHERE);
-    tn_status e = tn__cuda_resolve(device, &d);
-    tn__cuda_device *dev = e ? NULL : tn__cuda_use(d);
+    tn_status e = tn__gpu_resolve(device, &d);
+    tn__gpu_device *dev = e ? NULL : tn__gpu_use(d);
     if (!dev)
         return tn_error_code();
-    e = tn__cuda_check(dev, tn__cu.mem_get_info(&left, &total), "cuMemGetInfo");
+    e = tn__gpu_check(dev, dev->driver->memory_info(&left, &total), "asking for free memory");
     if (e)
         return e;
     if (free_bytes)
@@ -70,12 +70,12 @@ tn_status tn_cuda_set_per_process_memory_fraction(double fraction, tn_device dev
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    tn_status e = tn__cuda_resolve(device, &d);
+    tn_status e = tn__gpu_resolve(device, &d);
     if (e)
         return e;
     if (!(fraction >= 0 && fraction <= 1))
         return tn__error(TN_EVALUE, "Invalid fraction value: %g. Allowed range: 0~1", fraction);
-    if (tn__cuda_forked())
-        return tn__cuda_refuse_child();
-    return tn__cuda_set_memory_fraction(tn__cuda_slot(d.index), fraction);
+    if (tn__gpu_forked())
+        return tn__gpu_refuse_child();
+    return tn__gpu_set_memory_fraction(tn__gpu_slot(d), fraction);
 }

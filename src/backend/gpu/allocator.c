@@ -1,6 +1,6 @@
-/* backend/cuda/allocator.c: the caching allocator of device memory. Sizes, splitting and counters are those of PyTorch's
+/* backend/gpu/allocator.c: the caching allocator of device memory. Sizes, splitting and counters are those of PyTorch's
  * (c10/cuda/CUDACachingAllocator): what memory_stats() says of a program is the same there and here. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
@@ -8,14 +8,15 @@
 #include <stdlib.h>
 
 typedef struct arena {
+    const tn__gpu_device *dev;
     pthread_mutex_t lock; /* guards all that follows */
     uint32_t generation;  /* counts what was forgotten */
-    tn__cuda_slab blocks, users;
-    tn__cuda_pool *pools; /* the one used last comes first */
-    tn__cuda_block *segments;
-    tn__cuda_block *waiting, **waiting_end; /* given back, but other streams may still use them; the oldest first */
-    tn__cuda_block *scratch;
-    tn__cuda_statistics stats;
+    tn__gpu_slab blocks, users;
+    tn__gpu_pool *pools; /* the one used last comes first */
+    tn__gpu_block *segments;
+    tn__gpu_block *waiting, **waiting_end; /* given back, but other streams may still use them; the oldest first */
+    tn__gpu_block *scratch;
+    tn__gpu_statistics stats;
     /* Of the whole GPU, in the arena of the first of its devices; of no lock. */
     _Atomic int64_t held;  /* bytes in segments of all of them */
     _Atomic int64_t share; /* what that may be, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
@@ -23,37 +24,34 @@ typedef struct arena {
 
 static struct {
     pthread_once_t once;
-    int64_t limit; /* TENON_CUDA_MEMORY_LIMIT: of each GPU; INT64_MAX: none, negative: not understood */
     bool no_cache; /* TENON_NO_CACHE */
-    arena of[TN__CUDA_MAX];
+    arena of[TN__GPU_MAX];
 } memory = {.once = PTHREAD_ONCE_INIT};
 
 static void memory_start(void)
 {
-    const char *limit = getenv("TENON_CUDA_MEMORY_LIMIT");
-    memory.limit = tn__env_bytes("TENON_CUDA_MEMORY_LIMIT", limit && *limit ? -1 : INT64_MAX);
     memory.no_cache = tn__env_flag("TENON_NO_CACHE");
-    for (int i = 0; i < TN__CUDA_MAX; i++) {
+    for (int i = 0; i < TN__GPU_MAX; i++) {
         arena *a = &memory.of[i];
+        a->dev = tn__gpu_numbered(i);
         pthread_mutex_init(&a->lock, NULL);
         a->waiting_end = &a->waiting;
         atomic_init(&a->share, INT64_MAX);
     }
-    tn__cuda_watch_fork();
 }
 
-static arena *arena_of(int32_t device)
+static arena *arena_of(const tn__gpu_device *dev)
 {
     pthread_once(&memory.once, memory_start);
-    return &memory.of[device];
+    return &memory.of[tn__gpu_number(dev->device)];
 }
 
 /* ---- counters ---- */
 
-static inline void up(tn__cuda_tally *c, bool large, int64_t n)
+static inline void up(tn__gpu_tally *c, bool large, int64_t n)
 {
     for (int k = 0; k < 2; k++) {
-        tn__cuda_tally *i = &c[k == 0 ? TN__CUDA_ALL : large ? TN__CUDA_IN_LARGE : TN__CUDA_IN_SMALL];
+        tn__gpu_tally *i = &c[k == 0 ? TN__GPU_ALL : large ? TN__GPU_IN_LARGE : TN__GPU_IN_SMALL];
         i->now += n;
         i->up += n;
         if (i->now > i->peak)
@@ -61,16 +59,16 @@ static inline void up(tn__cuda_tally *c, bool large, int64_t n)
     }
 }
 
-static inline void down(tn__cuda_tally *c, bool large, int64_t n)
+static inline void down(tn__gpu_tally *c, bool large, int64_t n)
 {
     for (int k = 0; k < 2; k++) {
-        tn__cuda_tally *i = &c[k == 0 ? TN__CUDA_ALL : large ? TN__CUDA_IN_LARGE : TN__CUDA_IN_SMALL];
+        tn__gpu_tally *i = &c[k == 0 ? TN__GPU_ALL : large ? TN__GPU_IN_LARGE : TN__GPU_IN_SMALL];
         i->now -= n;
         i->down += n;
     }
 }
 
-static inline void change(tn__cuda_tally *c, bool large, int64_t n)
+static inline void change(tn__gpu_tally *c, bool large, int64_t n)
 {
     if (n > 0)
         up(c, large, n);
@@ -78,7 +76,7 @@ static inline void change(tn__cuda_tally *c, bool large, int64_t n)
         down(c, large, -n);
 }
 
-static inline bool is_split(const tn__cuda_block *b)
+static inline bool is_split(const tn__gpu_block *b)
 {
     return b->before || b->after;
 }
@@ -92,28 +90,28 @@ static size_t round_up(size_t n, size_t to)
 
 static size_t block_size(size_t bytes)
 {
-    return memory.no_cache ? bytes : round_up(bytes, TN__CUDA_ROUND);
+    return memory.no_cache ? bytes : round_up(bytes, TN__GPU_ROUND);
 }
 
 static size_t segment_size(size_t size)
 {
     if (memory.no_cache)
         return size;
-    if (size <= TN__CUDA_SMALL)
-        return TN__CUDA_SMALL_SEGMENT;
-    return size < TN__CUDA_LARGE ? TN__CUDA_LARGE_SEGMENT : round_up(size, TN__CUDA_LARGE_ROUND);
+    if (size <= TN__GPU_SMALL)
+        return TN__GPU_SMALL_SEGMENT;
+    return size < TN__GPU_LARGE ? TN__GPU_LARGE_SEGMENT : round_up(size, TN__GPU_LARGE_ROUND);
 }
 
 /* ---- what one GPU may hold: all devices that it is, together ---- */
 
 static arena *whole_of(const arena *a)
 {
-    return &memory.of[tn__cuda_slot((int32_t)(a - memory.of))->first];
+    return &memory.of[tn__gpu_number(a->dev->first->device)];
 }
 
 static int64_t allowed(const arena *a)
 {
-    return TN_MIN(atomic_load(&whole_of(a)->share), memory.limit);
+    return TN_MIN(atomic_load(&whole_of(a)->share), a->dev->memory_limit);
 }
 
 static bool claim(arena *a, size_t size)
@@ -134,10 +132,10 @@ static void unclaim(arena *a, int64_t size)
 
 /* ---- pools and segments; the lock is held ---- */
 
-static tn__cuda_pool *pool_of(arena *a, tn__stream *stream)
+static tn__gpu_pool *pool_of(arena *a, tn__stream *stream)
 {
-    for (tn__cuda_pool **at = &a->pools; *at; at = &(*at)->next) {
-        tn__cuda_pool *p = *at;
+    for (tn__gpu_pool **at = &a->pools; *at; at = &(*at)->next) {
+        tn__gpu_pool *p = *at;
         if (p->stream != stream)
             continue;
         *at = p->next;
@@ -145,7 +143,7 @@ static tn__cuda_pool *pool_of(arena *a, tn__stream *stream)
         a->pools = p;
         return p;
     }
-    tn__cuda_pool *p = tn__block_zero(sizeof *p);
+    tn__gpu_pool *p = tn__block_zero(sizeof *p);
     if (p) {
         p->stream = tn__stream_retain(stream);
         p->next = a->pools;
@@ -155,39 +153,37 @@ static tn__cuda_pool *pool_of(arena *a, tn__stream *stream)
 }
 
 /* It is in no list any more. The stream's end may change the current context, which is to stay. */
-static void pool_put(tn__cuda_pool *p)
+static void pool_put(tn__gpu_pool *p)
 {
-    tn__cu_context caller = NULL;
-    tn__cu_result r = tn__cu.ctx_get_current(&caller);
+    const tn__gpu_visit caller = tn__gpu_stay(tn__gpu_slot(p->stream->device)->driver);
     tn__stream_release(p->stream);
-    if (r == TN__CU_SUCCESS)
-        tn__cu.ctx_set_current(caller);
+    tn__gpu_leave(caller);
     tn__block_put(p, sizeof *p);
 }
 
-static tn__cuda_block **tree_of(const tn__cuda_block *b)
+static tn__gpu_block **tree_of(const tn__gpu_block *b)
 {
     return &b->pool->free[b->large];
 }
 
 /* Memory of the driver as one free block, which is in no tree yet. */
-static tn__cu_result segment_get(arena *a, tn__cuda_pool *pool, size_t size, bool large, tn__cuda_block **out)
+static tn__gpu_result segment_get(arena *a, tn__gpu_pool *pool, size_t size, bool large, tn__gpu_block **out)
 {
-    tn__cu_ptr p;
+    void *p;
     if (!claim(a, size))
-        return TN__CU_OUT_OF_MEMORY;
-    tn__cu_result r = tn__cu.mem_alloc(&p, size);
+        return TN__GPU_OUT_OF_MEMORY;
+    tn__gpu_result r = a->dev->driver->memory_get(size, &p);
     if (r) {
         unclaim(a, (int64_t)size);
         return r;
     }
-    tn__cuda_block *b = tn__cuda_slab_get(&a->blocks, sizeof *b); /* there is one: take() has seen to it */
-    b->p = (char *)(uintptr_t)p;
+    tn__gpu_block *b = tn__gpu_slab_get(&a->blocks, sizeof *b); /* there is one: take() has seen to it */
+    b->p = p;
     b->size = size;
     b->pool = pool;
     b->stream = pool->stream;
     b->generation = a->generation;
-    b->device = pool->stream->device.index;
+    b->device = tn__gpu_slot(pool->stream->device);
     b->large = large;
     b->next_segment = a->segments;
     if (a->segments)
@@ -198,13 +194,13 @@ static tn__cu_result segment_get(arena *a, tn__cuda_pool *pool, size_t size, boo
     up(a->stats.reserved_bytes, large, (int64_t)size);
     a->stats.device_allocs++;
     *out = b;
-    return TN__CU_SUCCESS;
+    return TN__GPU_OK;
 }
 
 /* b: the only block of its segment, in no tree. A context of the device is current. */
-static void segment_put(arena *a, tn__cuda_block *b)
+static void segment_put(arena *a, tn__gpu_block *b)
 {
-    tn__cu.mem_free((tn__cu_ptr)(uintptr_t)b->p); /* a failure is an older one of the device, told elsewhere */
+    a->dev->driver->memory_put(b->p); /* a failure is an older one of the device, told elsewhere */
     if (b->segment_before)
         b->segment_before->next_segment = b->next_segment;
     else
@@ -216,15 +212,15 @@ static void segment_put(arena *a, tn__cuda_block *b)
     down(a->stats.segment, b->large, 1);
     down(a->stats.reserved_bytes, b->large, (int64_t)b->size);
     a->stats.device_frees++;
-    tn__cuda_slab_put(&a->blocks, b);
+    tn__gpu_slab_put(&a->blocks, b);
 }
 
 /* ---- blocks; the lock is held ---- */
 
 /* The rest of b, behind its first 'size' bytes, becomes a free block of its own. */
-static void split(arena *a, tn__cuda_block *b, size_t size)
+static void split(arena *a, tn__gpu_block *b, size_t size)
 {
-    tn__cuda_block *rest = tn__cuda_slab_get(&a->blocks, sizeof *rest);
+    tn__gpu_block *rest = tn__gpu_slab_get(&a->blocks, sizeof *rest);
     if (!rest)
         return;
     rest->p = b->p + size;
@@ -240,15 +236,15 @@ static void split(arena *a, tn__cuda_block *b, size_t size)
         rest->after->before = rest;
     b->after = rest;
     b->size = size;
-    tn__cuda_fit_add(tree_of(rest), rest);
+    tn__best_fit_add(tree_of(rest), rest);
 }
 
 /* b, free and in no tree, becomes a taken block of that size. */
-static void cut(arena *a, tn__cuda_block *b, size_t size, size_t requested)
+static void cut(arena *a, tn__gpu_block *b, size_t size, size_t requested)
 {
     size_t left = b->size - size, whole = b->size;
     bool was_split = is_split(b);
-    if (left && (b->large ? left > TN__CUDA_SMALL : left >= TN__CUDA_ROUND))
+    if (left && (b->large ? left > TN__GPU_SMALL : left >= TN__GPU_ROUND))
         split(a, b, size);
     if (b->size != whole && !was_split) {
         up(a->stats.inactive_split_bytes, b->large, (int64_t)left);
@@ -258,7 +254,7 @@ static void cut(arena *a, tn__cuda_block *b, size_t size, size_t requested)
         if (b->size == whole)
             down(a->stats.inactive_split, b->large, 1);
     }
-    b->state = TN__CUDA_TAKEN;
+    b->state = TN__GPU_TAKEN;
     b->requested = requested;
     up(a->stats.allocation, b->large, 1);
     up(a->stats.allocated_bytes, b->large, (int64_t)b->size);
@@ -268,33 +264,33 @@ static void cut(arena *a, tn__cuda_block *b, size_t size, size_t requested)
 }
 
 /* Joins b with the free block behind it, which is in no tree. */
-static void join(arena *a, tn__cuda_block *b)
+static void join(arena *a, tn__gpu_block *b)
 {
-    tn__cuda_block *gone = b->after;
+    tn__gpu_block *gone = b->after;
     b->size += gone->size;
     b->after = gone->after;
     if (b->after)
         b->after->before = b;
-    tn__cuda_slab_put(&a->blocks, gone);
+    tn__gpu_slab_put(&a->blocks, gone);
 }
 
 /* b, which nobody uses any more, becomes free, one with its free neighbours. */
-static void settle(arena *a, tn__cuda_block *b)
+static void settle(arena *a, tn__gpu_block *b)
 {
     int64_t count = 0, bytes = 0, size = (int64_t)b->size, requested = (int64_t)b->requested;
     bool large = b->large;
-    b->state = TN__CUDA_FREE;
-    if (b->before && b->before->state == TN__CUDA_FREE) {
+    b->state = TN__GPU_FREE;
+    if (b->before && b->before->state == TN__GPU_FREE) {
         b = b->before;
         count--;
         bytes -= (int64_t)b->size;
-        tn__cuda_fit_remove(tree_of(b), b);
+        tn__best_fit_remove(tree_of(b), b);
         join(a, b);
     }
-    if (b->after && b->after->state == TN__CUDA_FREE) {
+    if (b->after && b->after->state == TN__GPU_FREE) {
         count--;
         bytes -= (int64_t)b->after->size;
-        tn__cuda_fit_remove(tree_of(b), b->after);
+        tn__best_fit_remove(tree_of(b), b->after);
         join(a, b);
     }
     if (is_split(b)) {
@@ -307,21 +303,21 @@ static void settle(arena *a, tn__cuda_block *b)
     down(a->stats.active_bytes, large, size);
     down(a->stats.requested_bytes, large, requested);
     if (memory.no_cache) {
-        tn__cuda_visit v = tn__cuda_enter(tn__cuda_slot(b->device));
+        tn__gpu_visit v = tn__gpu_enter(b->device);
         segment_put(a, b);
-        tn__cuda_leave(v);
+        tn__gpu_leave(v);
     } else {
-        tn__cuda_fit_add(tree_of(b), b);
+        tn__best_fit_add(tree_of(b), b);
     }
 }
 
 /* Settles blocks that no other stream uses any more: of the oldest ones, until one is still in use, or of all. */
 static void settle_waiting(arena *a, bool all, bool wait)
 {
-    tn__cuda_block **at = &a->waiting;
+    tn__gpu_block **at = &a->waiting;
     while (*at) {
-        tn__cuda_block *b = *at;
-        if (tn__cuda_users_passed(&a->users, &b->users, wait)) {
+        tn__gpu_block *b = *at;
+        if (tn__gpu_users_passed(&a->users, &b->users, wait)) {
             *at = b->link;
             settle(a, b);
         } else if (all) {
@@ -337,15 +333,15 @@ static void settle_waiting(arena *a, bool all, bool wait)
 static void flush(arena *a)
 {
     settle_waiting(a, true, true);
-    for (tn__cuda_block *b = a->segments, *next; b; b = next) {
+    for (tn__gpu_block *b = a->segments, *next; b; b = next) {
         next = b->next_segment;
-        if (b->state != TN__CUDA_FREE || b->after)
+        if (b->state != TN__GPU_FREE || b->after)
             continue;
-        tn__cuda_fit_remove(tree_of(b), b);
+        tn__best_fit_remove(tree_of(b), b);
         segment_put(a, b);
     }
-    for (tn__cuda_pool **at = &a->pools; *at;) {
-        tn__cuda_pool *p = *at;
+    for (tn__gpu_pool **at = &a->pools; *at;) {
+        tn__gpu_pool *p = *at;
         if (p->held) {
             at = &p->next;
             continue;
@@ -356,49 +352,49 @@ static void flush(arena *a)
 }
 
 /* Takes b back. */
-static void give(arena *a, tn__cuda_block *b)
+static void give(arena *a, tn__gpu_block *b)
 {
     if (TN_UNLIKELY(b->generation != a->generation)) { /* its memory went with the context */
-        tn__cuda_users_forget(&a->users, &b->users);
+        tn__gpu_users_forget(&a->users, &b->users);
         if (--b->pool->held == 0)
             pool_put(b->pool);
-        tn__cuda_slab_put(&a->blocks, b);
+        tn__gpu_slab_put(&a->blocks, b);
         return;
     }
-    if (tn__cu.fake_block_freed)
-        tn__cu.fake_block_freed(b->p, b->requested);
+    if (a->dev->driver->block_freed)
+        a->dev->driver->block_freed(b->p, b->requested);
     b->storage = NULL;
     down(a->stats.allocation, b->large, 1);
     down(a->stats.allocated_bytes, b->large, (int64_t)b->size);
     if (TN_UNLIKELY(b->users != NULL))
-        tn__cuda_users_record(&a->users, &b->users);
+        tn__gpu_users_record(&a->users, &b->users);
     if (TN_LIKELY(!b->users)) {
         settle(a, b);
         return;
     }
-    b->state = TN__CUDA_WAITING;
+    b->state = TN__GPU_WAITING;
     b->link = NULL;
     *a->waiting_end = b;
     a->waiting_end = &b->link;
 }
 
 /* What free segments a stream left behind that nobody can use any more, and on which all is done, become to's. */
-static void adopt(arena *a, tn__cuda_pool *to)
+static void adopt(arena *a, tn__gpu_pool *to)
 {
-    for (tn__cuda_pool **at = &a->pools; *at;) {
-        tn__cuda_pool *p = *at;
+    for (tn__gpu_pool **at = &a->pools; *at;) {
+        tn__gpu_pool *p = *at;
         if (p == to || atomic_load_explicit(&p->stream->refs, memory_order_acquire) > 1 ||
-            TN__WAIT(orphan_query, tn__cu.stream_query(p->stream->handle)) != TN__CU_SUCCESS) {
+            TN__WAIT(orphan_query, a->dev->driver->stream_query(p->stream->handle)) != TN__GPU_OK) {
             at = &p->next;
             continue;
         }
-        for (tn__cuda_block *b = a->segments; b; b = b->next_segment) {
-            if (b->pool != p || b->state != TN__CUDA_FREE || b->after)
+        for (tn__gpu_block *b = a->segments; b; b = b->next_segment) {
+            if (b->pool != p || b->state != TN__GPU_FREE || b->after)
                 continue;
-            tn__cuda_fit_remove(tree_of(b), b);
+            tn__best_fit_remove(tree_of(b), b);
             b->pool = to;
             b->stream = to->stream;
-            tn__cuda_fit_add(tree_of(b), b);
+            tn__best_fit_add(tree_of(b), b);
             to->held++;
             p->held--;
         }
@@ -414,45 +410,45 @@ static void adopt(arena *a, tn__cuda_pool *to)
 /* ---- taking ---- */
 
 typedef struct refusal {
-    tn__cu_result result;
+    tn__gpu_result result;
     bool host_memory; /* there was none for a description */
-    tn__cuda_shortage shortage;
+    tn__gpu_shortage shortage;
 } refusal;
 
-static void note_held(tn__cuda_shortage *s, const tn__cuda_block *b)
+static void note_held(tn__gpu_shortage *s, const tn__gpu_block *b)
 {
-    int i = s->n_held < TN__CUDA_LARGEST ? s->n_held++ : TN__CUDA_LARGEST;
+    int i = s->n_held < TN__GPU_LARGEST ? s->n_held++ : TN__GPU_LARGEST;
     for (; i > 0 && s->held[i - 1].bytes < b->requested; i--)
-        if (i < TN__CUDA_LARGEST)
+        if (i < TN__GPU_LARGEST)
             s->held[i] = s->held[i - 1];
-    if (i < TN__CUDA_LARGEST) {
+    if (i < TN__GPU_LARGEST) {
         s->held[i].bytes = b->requested;
         s->held[i].storage = b->storage;
         s->held[i].site = b->site;
     }
 }
 
-TN_COLD static void note_shortage(arena *a, size_t asked, tn__cuda_shortage *s)
+TN_COLD static void note_shortage(arena *a, size_t asked, tn__gpu_shortage *s)
 {
     a->stats.ooms++;
     s->asked = asked;
     s->allowed = allowed(a);
-    s->allocated = a->stats.allocated_bytes[TN__CUDA_ALL].now;
-    s->reserved = a->stats.reserved_bytes[TN__CUDA_ALL].now;
+    s->allocated = a->stats.allocated_bytes[TN__GPU_ALL].now;
+    s->reserved = a->stats.reserved_bytes[TN__GPU_ALL].now;
     s->reserved_by_siblings = atomic_load(&whole_of(a)->held) - s->reserved;
     s->n_held = 0;
-    for (const tn__cuda_block *first = a->segments; first; first = first->next_segment)
-        for (const tn__cuda_block *b = first; b; b = b->after)
-            if (b->state == TN__CUDA_TAKEN)
+    for (const tn__gpu_block *first = a->segments; first; first = first->next_segment)
+        for (const tn__gpu_block *b = first; b; b = b->after)
+            if (b->state == TN__GPU_TAKEN)
                 note_held(s, b);
 }
 
 /* No free block fits: blocks that waited, then those of streams that are gone, then the driver, then the driver once the
  * cache is flushed. */
-TN_COLD static tn__cuda_block *refill(arena *a, tn__stream *stream, size_t size, bool large, refusal *no)
+TN_COLD static tn__gpu_block *refill(arena *a, tn__stream *stream, size_t size, bool large, refusal *no)
 {
-    tn__cuda_block *b = NULL;
-    tn__cuda_pool *pool = pool_of(a, stream);
+    tn__gpu_block *b = NULL;
+    tn__gpu_pool *pool = pool_of(a, stream);
     size_t asked = segment_size(size);
     no->host_memory = !pool;
     if (!pool)
@@ -460,13 +456,13 @@ TN_COLD static tn__cuda_block *refill(arena *a, tn__stream *stream, size_t size,
     settle_waiting(a, true, false);
     if (pool->next) /* it is the first */
         adopt(a, pool);
-    b = memory.no_cache ? NULL : tn__cuda_fit_find(pool->free[large], size);
+    b = memory.no_cache ? NULL : tn__best_fit_find(pool->free[large], size);
     if (b) {
-        tn__cuda_fit_remove(tree_of(b), b);
+        tn__best_fit_remove(tree_of(b), b);
         return b;
     }
     no->result = segment_get(a, pool, asked, large, &b);
-    if (no->result == TN__CU_OUT_OF_MEMORY) {
+    if (no->result == TN__GPU_OUT_OF_MEMORY) {
         flush(a);
         a->stats.alloc_retries++;
         pool = pool_of(a, stream); /* the flush drops pools that hold nothing */
@@ -482,37 +478,37 @@ static bool described(arena *a)
 {
     if (TN_LIKELY(a->blocks.free && *(void **)a->blocks.free))
         return true;
-    void *one = tn__cuda_slab_get(&a->blocks, sizeof(tn__cuda_block));
-    void *two = tn__cuda_slab_get(&a->blocks, sizeof(tn__cuda_block));
+    void *one = tn__gpu_slab_get(&a->blocks, sizeof(tn__gpu_block));
+    void *two = tn__gpu_slab_get(&a->blocks, sizeof(tn__gpu_block));
     if (one)
-        tn__cuda_slab_put(&a->blocks, one);
+        tn__gpu_slab_put(&a->blocks, one);
     if (two)
-        tn__cuda_slab_put(&a->blocks, two);
+        tn__gpu_slab_put(&a->blocks, two);
     return two != NULL;
 }
 
 /* A taken block of at least 'bytes' on the stream. The lock is held. */
-static tn__cuda_block *take(arena *a, tn__stream *stream, size_t bytes, refusal *no)
+static tn__gpu_block *take(arena *a, tn__stream *stream, size_t bytes, refusal *no)
 {
     size_t size = block_size(bytes);
-    bool large = size > TN__CUDA_SMALL;
+    bool large = size > TN__GPU_SMALL;
     if (TN_UNLIKELY(a->waiting != NULL))
         settle_waiting(a, false, false);
-    no->result = TN__CU_SUCCESS;
+    no->result = TN__GPU_OK;
     no->host_memory = !described(a);
     if (TN_UNLIKELY(no->host_memory))
         return NULL;
-    tn__cuda_pool *pool = a->pools && a->pools->stream == stream ? a->pools : pool_of(a, stream);
-    tn__cuda_block *b = pool && !memory.no_cache ? tn__cuda_fit_find(pool->free[large], size) : NULL;
+    tn__gpu_pool *pool = a->pools && a->pools->stream == stream ? a->pools : pool_of(a, stream);
+    tn__gpu_block *b = pool && !memory.no_cache ? tn__best_fit_find(pool->free[large], size) : NULL;
     if (TN_LIKELY(b != NULL))
-        tn__cuda_fit_remove(tree_of(b), b);
+        tn__best_fit_remove(tree_of(b), b);
     else
         b = refill(a, stream, size, large, no);
     if (TN_UNLIKELY(!b))
         return NULL;
     cut(a, b, size, bytes);
-    if (tn__cu.fake_block_taken)
-        no->result = tn__cu.fake_block_taken(b->p, bytes);
+    if (a->dev->driver->block_taken)
+        no->result = a->dev->driver->block_taken(b->p, bytes);
     if (TN_LIKELY(!no->result))
         return b;
     give(a, b);
@@ -520,48 +516,47 @@ static tn__cuda_block *take(arena *a, tn__stream *stream, size_t bytes, refusal 
 }
 
 /* The GPU is full: what its other devices keep for later goes. The lock is held, and let go in between. */
-TN_COLD static tn__cuda_block *take_hard(tn__cuda_device *dev, arena *a, tn__stream *stream, size_t bytes, refusal *no)
+TN_COLD static tn__gpu_block *take_hard(tn__gpu_device *dev, arena *a, tn__stream *stream, size_t bytes, refusal *no)
 {
-    tn__cuda_block *b = NULL;
-    if (tn__cuda_is_shared(dev)) {
+    tn__gpu_block *b = NULL;
+    if (tn__gpu_is_shared(dev)) {
         pthread_mutex_unlock(&a->lock);
-        tn__cuda_empty_siblings(dev);
+        tn__gpu_empty_siblings(dev);
         pthread_mutex_lock(&a->lock);
         b = take(a, stream, bytes, no);
     }
-    if (!b && no->result == TN__CU_OUT_OF_MEMORY)
+    if (!b && no->result == TN__GPU_OUT_OF_MEMORY)
         note_shortage(a, segment_size(block_size(bytes)), &no->shortage);
     return b;
 }
 
-TN_COLD static void refuse(tn__cuda_device *dev, const refusal *no)
+TN_COLD static void refuse(tn__gpu_device *dev, const refusal *no)
 {
     if (no->host_memory)
-        tn__error_memory("the description of a block of device memory", sizeof(tn__cuda_block));
-    else if (no->result == TN__CU_OUT_OF_MEMORY && memory.limit < 0)
-        tn__error(TN_EVALUE,
-                  "TENON_CUDA_MEMORY_LIMIT='%s' is not a size: a number of bytes, or one with KiB, MiB or GiB",
-                  getenv("TENON_CUDA_MEMORY_LIMIT"));
-    else if (no->result == TN__CU_OUT_OF_MEMORY)
-        tn__cuda_report_shortage(dev, &no->shortage);
+        tn__error_memory("the description of a block of device memory", sizeof(tn__gpu_block));
+    else if (no->result == TN__GPU_OUT_OF_MEMORY && dev->memory_limit < 0)
+        tn__error(TN_EVALUE, "%s='%s' is not a size: a number of bytes, or one with KiB, MiB or GiB",
+                  dev->driver->limit_variable, getenv(dev->driver->limit_variable));
+    else if (no->result == TN__GPU_OUT_OF_MEMORY)
+        tn__gpu_report_shortage(dev, &no->shortage);
     else
-        tn__cuda_check(dev, no->result, "taking memory");
+        tn__gpu_check(dev, no->result, "taking memory");
 }
 
 /* A block for a storage, or for scratch (NULL). NULL with an error set. */
-static tn__cuda_block *get(tn_device device, size_t bytes, const tn__storage *storage)
+static tn__gpu_block *get(tn_device device, size_t bytes, const tn__storage *storage)
 {
-    tn__cuda_device *dev = tn__cuda_use(device);
+    tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return NULL;
-    arena *a = arena_of(device.index);
-    tn__stream *stream = tn__cuda_current(dev);
+    arena *a = arena_of(dev);
+    tn__stream *stream = tn__gpu_current(dev);
     refusal no;
     if (TN_UNLIKELY(bytes > (size_t)PTRDIFF_MAX / 2))
-        return tn__fail(TN_ENOMEM, "CUDA out of memory. Tried to allocate %zu bytes", bytes);
+        return tn__fail(TN_ENOMEM, "%s out of memory. Tried to allocate %zu bytes", dev->driver->label, bytes);
     pthread_mutex_lock(&a->lock);
-    tn__cuda_block *b = take(a, stream, bytes, &no);
-    if (TN_UNLIKELY(!b && no.result == TN__CU_OUT_OF_MEMORY))
+    tn__gpu_block *b = take(a, stream, bytes, &no);
+    if (TN_UNLIKELY(!b && no.result == TN__GPU_OUT_OF_MEMORY))
         b = take_hard(dev, a, stream, bytes, &no);
     if (TN_LIKELY(b != NULL)) {
         b->storage = storage;
@@ -580,8 +575,8 @@ static tn__cuda_block *get(tn_device device, size_t bytes, const tn__storage *st
 /* On any thread, whatever context is current there. */
 static void release(tn__storage *s)
 {
-    tn__cuda_block *b = s->ctx;
-    if (tn__cuda_in_child())
+    tn__gpu_block *b = s->ctx;
+    if (tn__gpu_forked())
         return;
     arena *a = arena_of(b->device);
     pthread_mutex_lock(&a->lock);
@@ -591,14 +586,14 @@ static void release(tn__storage *s)
 
 /* ---- what the backend offers ---- */
 
-tn__storage *tn__cuda_allocate(tn_device device, size_t bytes)
+tn__storage *tn__gpu_allocate(tn_device device, size_t bytes)
 {
     tn__storage *s = tn__storage_new(device, NULL, bytes, NULL);
     if (!s)
         return tn__fail(TN_ENOMEM, "out of memory for a storage's description");
     if (!bytes)
         return s;
-    tn__cuda_block *b = get(device, bytes, s);
+    tn__gpu_block *b = get(device, bytes, s);
     if (TN_UNLIKELY(!b)) {
         tn__storage_release(s);
         return NULL;
@@ -610,37 +605,37 @@ tn__storage *tn__cuda_allocate(tn_device device, size_t bytes)
     return s;
 }
 
-void tn__cuda_storage_used(tn__storage *s, tn__stream *stream)
+void tn__gpu_storage_used(tn__storage *s, tn__stream *stream)
 {
     if (s->pinned) {
-        tn__cuda_pinned_used(s, stream);
+        tn__gpu_pinned_used(s, stream);
         return;
     }
-    tn__cuda_block *b = s->release == release ? s->ctx : NULL;
-    if (!b || b->stream == stream || tn__cuda_in_child())
+    tn__gpu_block *b = s->release == release ? s->ctx : NULL;
+    if (!b || b->stream == stream || tn__gpu_forked())
         return;
     arena *a = arena_of(b->device);
     pthread_mutex_lock(&a->lock);
     if (b->generation == a->generation)
-        tn__cuda_users_add(&a->users, &b->users, stream);
+        tn__gpu_users_add(&a->users, &b->users, stream);
     pthread_mutex_unlock(&a->lock);
 }
 
-void tn__cuda_storage_joined(tn__storage *s, tn__stream *stream)
+void tn__gpu_storage_joined(tn__storage *s, tn__stream *stream)
 {
-    tn__cuda_block *b = s->release == release ? s->ctx : NULL;
-    if (!b || tn__cuda_in_child())
+    tn__gpu_block *b = s->release == release ? s->ctx : NULL;
+    if (!b || tn__gpu_forked())
         return;
     arena *a = arena_of(b->device);
     pthread_mutex_lock(&a->lock);
-    tn__cuda_users_remove(&a->users, &b->users, stream);
+    tn__gpu_users_remove(&a->users, &b->users, stream);
     pthread_mutex_unlock(&a->lock);
 }
 
-bool tn__cuda_storage_gone(const tn__storage *s)
+bool tn__gpu_storage_gone(const tn__storage *s)
 {
-    const tn__cuda_block *b = s->release == release ? s->ctx : NULL;
-    if (!b || tn__cuda_in_child())
+    const tn__gpu_block *b = s->release == release ? s->ctx : NULL;
+    if (!b || tn__gpu_forked())
         return false;
     arena *a = arena_of(b->device);
     pthread_mutex_lock(&a->lock);
@@ -649,21 +644,21 @@ bool tn__cuda_storage_gone(const tn__storage *s)
     return gone;
 }
 
-void *tn__cuda_scratch_get(tn_device device, size_t bytes)
+void *tn__gpu_scratch_get(tn_device device, size_t bytes)
 {
-    tn__cuda_block *b = get(device, TN_MAX(bytes, 1), NULL);
+    tn__gpu_block *b = get(device, TN_MAX(bytes, 1), NULL);
     return b ? b->p : NULL;
 }
 
-void tn__cuda_scratch_put(tn_device device, void *p, size_t bytes)
+void tn__gpu_scratch_put(tn_device device, void *p, size_t bytes)
 {
     (void)bytes;
-    if (!p || tn__cuda_in_child())
+    if (!p || tn__gpu_forked())
         return;
-    arena *a = arena_of(device.index);
+    arena *a = arena_of(tn__gpu_slot(device));
     pthread_mutex_lock(&a->lock);
-    for (tn__cuda_block **at = &a->scratch; *at; at = &(*at)->link) {
-        tn__cuda_block *b = *at;
+    for (tn__gpu_block **at = &a->scratch; *at; at = &(*at)->link) {
+        tn__gpu_block *b = *at;
         if (b->p != p)
             continue;
         *at = b->link;
@@ -673,29 +668,29 @@ void tn__cuda_scratch_put(tn_device device, void *p, size_t bytes)
     pthread_mutex_unlock(&a->lock);
 }
 
-void tn__cuda_statistics_of(int32_t device, tn__cuda_statistics *out)
+void tn__gpu_statistics_of(tn_device device, tn__gpu_statistics *out)
 {
     memset(out, 0, sizeof *out);
-    if (tn__cuda_in_child())
+    if (tn__gpu_forked())
         return;
-    arena *a = arena_of(device);
+    arena *a = arena_of(tn__gpu_slot(device));
     pthread_mutex_lock(&a->lock);
     *out = a->stats;
     pthread_mutex_unlock(&a->lock);
 }
 
-static void level(tn__cuda_tally *c)
+static void level(tn__gpu_tally *c)
 {
-    for (int k = 0; k < TN__CUDA_KINDS; k++)
+    for (int k = 0; k < TN__GPU_KINDS; k++)
         c[k].peak = c[k].now;
 }
 
-void tn__cuda_reset_peak(tn_device device)
+void tn__gpu_reset_peak(tn_device device)
 {
-    if (tn__cuda_in_child())
+    if (tn__gpu_forked())
         return;
-    arena *a = arena_of(device.index);
-    tn__cuda_statistics *s = &a->stats;
+    arena *a = arena_of(tn__gpu_slot(device));
+    tn__gpu_statistics *s = &a->stats;
     pthread_mutex_lock(&a->lock);
     level(s->allocated_bytes);
     level(s->active_bytes);
@@ -709,21 +704,21 @@ void tn__cuda_reset_peak(tn_device device)
     pthread_mutex_unlock(&a->lock);
 }
 
-void tn__cuda_empty_cache(tn_device device)
+void tn__gpu_empty_cache(tn_device device)
 {
-    if (tn__cuda_in_child() || !tn__cuda_peek(device))
+    if (tn__gpu_forked() || !tn__gpu_peek(device))
         return;
-    arena *a = arena_of(device.index);
+    arena *a = arena_of(tn__gpu_slot(device));
     pthread_mutex_lock(&a->lock);
     flush(a);
     pthread_mutex_unlock(&a->lock);
 }
 
-tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
+tn_status tn__gpu_set_memory_fraction(tn__gpu_device *dev, double fraction)
 {
-    arena *a = arena_of(dev->index);
+    arena *a = arena_of(dev);
     size_t total = 0;
-    tn_status e = tn__cuda_check(dev, tn__cu.device_total_mem(&total, dev->handle), "cuDeviceTotalMem");
+    tn_status e = tn__gpu_check(dev, dev->driver->total_memory(dev, &total), "asking for the total memory");
     if (e)
         return e;
     atomic_store(&whole_of(a)->share, (int64_t)(fraction * (double)total));
@@ -732,15 +727,15 @@ tn_status tn__cuda_set_memory_fraction(tn__cuda_device *dev, double fraction)
 
 /* ---- reset ---- */
 
-static void zero(tn__cuda_tally *c)
+static void zero(tn__gpu_tally *c)
 {
-    for (int k = 0; k < TN__CUDA_KINDS; k++) {
+    for (int k = 0; k < TN__GPU_KINDS; k++) {
         c[k].down += c[k].now;
         c[k].now = 0;
     }
 }
 
-static void zero_all(tn__cuda_statistics *s)
+static void zero_all(tn__gpu_statistics *s)
 {
     zero(s->allocated_bytes);
     zero(s->active_bytes);
@@ -754,41 +749,41 @@ static void zero_all(tn__cuda_statistics *s)
 }
 
 /* Blocks in tensors stay described until these give them back; so do their streams. */
-static void forget_segment(arena *a, tn__cuda_block *first)
+static void forget_segment(arena *a, tn__gpu_block *first)
 {
-    for (tn__cuda_block *b = first, *after; b; b = after) {
+    for (tn__gpu_block *b = first, *after; b; b = after) {
         after = b->after;
-        if (b->state == TN__CUDA_TAKEN) {
+        if (b->state == TN__GPU_TAKEN) {
             b->pool->held++;
             continue;
         }
-        tn__cuda_users_forget(&a->users, &b->users);
-        tn__cuda_slab_put(&a->blocks, b);
+        tn__gpu_users_forget(&a->users, &b->users);
+        tn__gpu_slab_put(&a->blocks, b);
     }
 }
 
-void tn__cuda_allocator_forget(tn__cuda_device *dev)
+void tn__gpu_allocator_forget(tn__gpu_device *dev)
 {
-    arena *a = arena_of(dev->index);
+    arena *a = arena_of(dev);
     pthread_mutex_lock(&a->lock);
     a->generation++;
-    for (tn__cuda_pool *p = a->pools; p; p = p->next)
+    for (tn__gpu_pool *p = a->pools; p; p = p->next)
         p->held = 0;
-    for (tn__cuda_block *first = a->segments, *next; first; first = next) {
+    for (tn__gpu_block *first = a->segments, *next; first; first = next) {
         next = first->next_segment;
         forget_segment(a, first);
     }
     a->segments = a->waiting = NULL;
     a->waiting_end = &a->waiting;
     while (a->pools) {
-        tn__cuda_pool *p = a->pools;
+        tn__gpu_pool *p = a->pools;
         a->pools = p->next;
         if (!p->held)
             pool_put(p);
     }
-    unclaim(a, a->stats.reserved_bytes[TN__CUDA_ALL].now);
+    unclaim(a, a->stats.reserved_bytes[TN__GPU_ALL].now);
     zero_all(&a->stats);
     pthread_mutex_unlock(&a->lock);
-    tn__cuda_pinned_forget(dev->index);
-    tn__cuda_peer_forget(dev->index);
+    tn__gpu_pinned_forget(dev);
+    tn__gpu_peer_forget(dev);
 }

@@ -1,5 +1,5 @@
-/* backend/cuda/memory_text.c: what is told about device memory: that there is too little of it, and the summary. */
-#include "backend/cuda/memory.h"
+/* backend/gpu/memory_report.c: what is told about device memory: that there is too little of it, and the summary. */
+#include "backend/gpu/memory.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 #include <tenon/dtype.h>
 #include <unistd.h>
 
-tn__cuda_size_text tn__cuda_size_str(int64_t bytes)
+tn__gpu_size_text tn__gpu_size_str(int64_t bytes)
 {
-    tn__cuda_size_text t;
+    tn__gpu_size_text t;
     if (bytes <= 1024)
         snprintf(t.s, sizeof t.s, "%lld bytes", (long long)bytes);
     else if (bytes <= 1048576)
@@ -39,47 +39,24 @@ static void add(text *t, const char *format, ...)
     t->length += n > 0 ? (size_t)n : 0;
 }
 
-#define SIZE(bytes) tn__cuda_size_str((int64_t)(bytes)).s
+#define SIZE(bytes) tn__gpu_size_str((int64_t)(bytes)).s
 
 /* ---- too little memory ---- */
 
-enum { PROCESSES = 64, SHOWN = 4 };
-
-/* NVML's handle of the device: the two libraries number devices in different orders. */
-static tn__nvml_device nvml_device(const tn__nvml_functions *nvml, const tn__cuda_device *dev)
-{
-    char uuid[96], name[96];
-    tn__cu_uuid u;
-    unsigned n = 0;
-    tn__nvml_device d;
-    if (tn__cu.device_get_uuid(&u, dev->handle) || nvml->device_get_count(&n))
-        return NULL;
-    const unsigned char *b = (const unsigned char *)u.bytes;
-    snprintf(uuid, sizeof uuid, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-    for (unsigned i = 0; i < n; i++)
-        if (!nvml->device_get_handle_by_index(i, &d) && !nvml->device_get_uuid(d, name, sizeof name) &&
-            !strcmp(name, uuid))
-            return d;
-    return NULL;
-}
+enum { PROCESSES = 64 };
 
 /* "Process 12 has 1.00 GiB memory in use. ", for each that uses the device. */
-static void add_processes(text *t, const tn__cuda_device *dev)
+static void add_processes(text *t, const tn__gpu_device *dev)
 {
-    const tn__nvml_functions *nvml = tn__nvml();
-    tn__nvml_device d = nvml ? nvml_device(nvml, dev) : NULL;
-    tn__nvml_process p[PROCESSES];
-    unsigned n = PROCESSES;
-    if (!d || nvml->device_get_processes(d, &n, p))
-        return;
-    for (unsigned i = 0; i < n; i++) {
-        if (p[i].used_memory == ~0ull) /* the driver does not know */
+    tn__gpu_process p[PROCESSES];
+    const int32_t n = dev->driver->processes ? dev->driver->processes(dev, p, PROCESSES) : 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (p[i].used_memory < 0) /* the driver does not know */
             continue;
-        if (p[i].pid == (unsigned)getpid())
+        if (p[i].pid == getpid())
             add(t, "Including non-Tenon memory, this process has %s memory in use. ", SIZE(p[i].used_memory));
         else
-            add(t, "Process %u has %s memory in use. ", p[i].pid, SIZE(p[i].used_memory));
+            add(t, "Process %lld has %s memory in use. ", (long long)p[i].pid, SIZE(p[i].used_memory));
     }
 }
 
@@ -101,7 +78,7 @@ static void find_owner(const tn_tensor *t, void *ctx)
 }
 
 /* The largest blocks: by shape where live tensors are listed (debug builds), else by who asked for them. */
-static void add_largest(text *t, const tn__cuda_shortage *s)
+static void add_largest(text *t, const tn__gpu_shortage *s)
 {
     for (int i = 0; i < s->n_held; i++) {
         owner o = {.storage = s->held[i].storage, .site = s->held[i].site};
@@ -117,13 +94,13 @@ static void add_largest(text *t, const tn__cuda_shortage *s)
     }
 }
 
-static void add_help(text *t, const tn__cuda_shortage *s, size_t left)
+static void add_help(text *t, const tn__gpu_device *dev, const tn__gpu_shortage *s, size_t left)
 {
     if (s->allowed != INT64_MAX && (int64_t)s->asked <= (int64_t)left)
         add(t,
             "\n  the device has room: what is short is this process's share of %s "
-            "(TENON_CUDA_MEMORY_LIMIT, tn_cuda_set_per_process_memory_fraction)",
-            SIZE(s->allowed));
+            "(%s, tn_cuda_set_per_process_memory_fraction)",
+            SIZE(s->allowed), dev->driver->limit_variable);
     if (s->reserved - s->allocated >= (int64_t)s->asked)
         add(t, "\n  what is reserved but unallocated lies in pieces between tensors: tensors released together, then "
                "tn_empty_cache(), would join them");
@@ -132,23 +109,23 @@ static void add_help(text *t, const tn__cuda_shortage *s, size_t left)
            "another device");
 }
 
-static void add_siblings(text *t, const tn__cuda_device *dev, const tn__cuda_shortage *s)
+static void add_siblings(text *t, const tn__gpu_device *dev, const tn__gpu_shortage *s)
 {
     char all[128];
-    tn__cuda_siblings_str(dev, all, sizeof all);
+    tn__gpu_siblings_str(dev, all, sizeof all);
     if (*all)
-        add(t, "\n  %s are one GPU: beside cuda:%d these reserve %s", all, (int)dev->index,
+        add(t, "\n  %s are one GPU: beside %s these reserve %s", all, tn_device_text(dev->device).s,
             SIZE(s->reserved_by_siblings));
 }
 
-void tn__cuda_report_shortage(tn__cuda_device *dev, const tn__cuda_shortage *s)
+void tn__gpu_report_shortage(tn__gpu_device *dev, const tn__gpu_shortage *s)
 {
     char buffer[3072] = "";
     text t = {buffer, sizeof buffer, 0};
     size_t left = 0, total = 0;
-    tn__cu.mem_get_info(&left, &total);
-    add(&t, "CUDA out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of which %s is free. ",
-        SIZE(s->asked), (int)dev->index, SIZE(total), SIZE(left));
+    dev->driver->memory_info(&left, &total);
+    add(&t, "%s out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of which %s is free. ",
+        dev->driver->label, SIZE(s->asked), (int)dev->device.index, SIZE(total), SIZE(left));
     add_processes(&t, dev);
     if (s->allowed != INT64_MAX)
         add(&t, "%s allowed; ", SIZE(s->allowed));
@@ -156,7 +133,7 @@ void tn__cuda_report_shortage(tn__cuda_device *dev, const tn__cuda_shortage *s)
         SIZE(s->allocated), SIZE(s->reserved - s->allocated));
     add_siblings(&t, dev, s);
     add_largest(&t, s);
-    add_help(&t, s, left);
+    add_help(&t, dev, s, left);
     tn__error(TN_ENOMEM, "%s", buffer);
 }
 
@@ -178,7 +155,7 @@ static void add_number(text *t, int64_t n, int64_t leader, bool bytes)
         add(t, " | %7lld %s ", (long long)n, counts[i]);
 }
 
-static void add_line(text *t, const char *name, const tn__cuda_tally *c, const tn__cuda_tally *leader, bool bytes)
+static void add_line(text *t, const char *name, const tn__gpu_tally *c, const tn__gpu_tally *leader, bool bytes)
 {
     add(t, "| %-21s", name);
     add_number(t, c->now, leader->now, bytes);
@@ -191,23 +168,25 @@ static void add_line(text *t, const char *name, const tn__cuda_tally *c, const t
 static const char double_rule[] = "|===========================================================================|\n",
                   rule[] = "|---------------------------------------------------------------------------|\n";
 
-static void add_group(text *t, const char *name, const tn__cuda_tally *c, bool bytes)
+static void add_group(text *t, const char *name, const tn__gpu_tally *c, bool bytes)
 {
     add(t, "%s", rule);
-    add_line(t, name, &c[TN__CUDA_ALL], &c[TN__CUDA_ALL], bytes);
-    add_line(t, "      from large pool", &c[TN__CUDA_IN_LARGE], &c[TN__CUDA_ALL], bytes);
-    add_line(t, "      from small pool", &c[TN__CUDA_IN_SMALL], &c[TN__CUDA_ALL], bytes);
+    add_line(t, name, &c[TN__GPU_ALL], &c[TN__GPU_ALL], bytes);
+    add_line(t, "      from large pool", &c[TN__GPU_IN_LARGE], &c[TN__GPU_ALL], bytes);
+    add_line(t, "      from small pool", &c[TN__GPU_IN_SMALL], &c[TN__GPU_ALL], bytes);
 }
 
-int64_t tn__cuda_summary(int32_t device, char *out, size_t size)
+int64_t tn__gpu_summary(tn_device device, char *out, size_t size)
 {
-    const tn__cuda_tally none = {0};
-    tn__cuda_statistics s;
+    const tn__gpu_tally none = {0};
+    const tn__gpu_driver *driver = tn__backend_of(device)->gpu;
+    tn__gpu_statistics s;
     text t = {size ? out : NULL, size, 0};
-    tn__cuda_statistics_of(device, &s);
-    add(&t, "%s|%18sTenon CUDA memory summary, device ID %-19d |\n%s", double_rule, "", (int)device, rule);
-    add(&t, "|%12sCUDA OOMs: %-12lld | %6s cudaMalloc retries: %-8lld  |\n%s", "", (long long)s.ooms, "",
-        (long long)s.alloc_retries, double_rule);
+    tn__gpu_statistics_of(device, &s);
+    add(&t, "%s|%18sTenon %s memory summary, device ID %-19d |\n%s", double_rule, "", driver->label, (int)device.index,
+        rule);
+    add(&t, "|%12s%s OOMs: %-12lld | %6s %s retries: %-8lld  |\n%s", "", driver->label, (long long)s.ooms, "",
+        driver->allocates, (long long)s.alloc_retries, double_rule);
     add(&t, "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n");
     add_group(&t, "Allocated memory", s.allocated_bytes, true);
     add_group(&t, "Active memory", s.active_bytes, true);

@@ -1,5 +1,5 @@
 /* Streams: the default one of each device, own ones, which is current where, and who waits for whom. */
-#include "backend/cuda/cuda.h"
+#include "backend/gpu/device.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/tensor.h"
@@ -9,26 +9,26 @@
 
 /* ---- what was launched ---- */
 
-static tn__cuda_ring *ring_of(tn__cuda_device *dev, tn__stream *s)
+static tn__gpu_ring *ring_of(tn__gpu_device *dev, tn__stream *s)
 {
-    return s == &dev->stream ? &dev->ring : &((tn__cuda_stream *)s)->ring;
+    return s == &dev->stream ? &dev->ring : &((tn__gpu_stream *)s)->ring;
 }
 
-void tn__cuda_note_launch(tn__cuda_device *dev, tn__stream *s, const char *label)
+void tn__gpu_note_launch(tn__gpu_device *dev, tn__stream *s, const char *label)
 {
-    tn__cuda_ring *r = ring_of(dev, s);
+    tn__gpu_ring *r = ring_of(dev, s);
     uint64_t n = atomic_fetch_add_explicit(&r->queued, 1, memory_order_relaxed);
-    atomic_store_explicit(&r->label[n % TN__RING], label, memory_order_relaxed);
+    atomic_store_explicit(&r->label[n % TN__GPU_RING], label, memory_order_relaxed);
 }
 
-uint64_t tn__cuda_queued(tn__cuda_device *dev, tn__stream *s)
+uint64_t tn__gpu_queued(tn__gpu_device *dev, tn__stream *s)
 {
     return atomic_load_explicit(&ring_of(dev, s)->queued, memory_order_relaxed);
 }
 
-void tn__cuda_note_done(tn__cuda_device *dev, tn__stream *s, uint64_t queued)
+void tn__gpu_note_done(tn__gpu_device *dev, tn__stream *s, uint64_t queued)
 {
-    tn__cuda_ring *r = ring_of(dev, s);
+    tn__gpu_ring *r = ring_of(dev, s);
     if (atomic_load_explicit(&r->done, memory_order_relaxed) < queued)
         atomic_store_explicit(&r->done, queued, memory_order_relaxed);
 }
@@ -40,16 +40,16 @@ static void add(char *text, size_t size, const char *a, const char *b)
     snprintf(text + n, size - n, "%s%s", a, b);
 }
 
-static void list_unfinished(const tn__cuda_ring *r, uint32_t id, char *text, size_t size)
+static void list_unfinished(const tn__gpu_ring *r, uint32_t id, char *text, size_t size)
 {
     uint64_t end = atomic_load(&r->queued), begin = atomic_load(&r->done);
     char which[40];
     if (begin >= end)
         return;
-    add(text, size, *text ? "; " : "", end - begin > TN__RING ? "... " : "");
-    begin = TN_MAX(begin, end > TN__RING ? end - TN__RING : 0);
+    add(text, size, *text ? "; " : "", end - begin > TN__GPU_RING ? "... " : "");
+    begin = TN_MAX(begin, end > TN__GPU_RING ? end - TN__GPU_RING : 0);
     for (uint64_t i = begin; i < end; i++) {
-        const char *label = atomic_load(&r->label[i % TN__RING]);
+        const char *label = atomic_load(&r->label[i % TN__GPU_RING]);
         add(text, size, i > begin ? ", " : "", label ? label : "?");
     }
     snprintf(which, sizeof which, id ? " on stream %u" : " on the default stream", (unsigned)id);
@@ -57,36 +57,36 @@ static void list_unfinished(const tn__cuda_ring *r, uint32_t id, char *text, siz
 }
 
 /* Whose they are, where that is not the device the message is about. */
-static void list_device(tn__cuda_device *dev, bool other, char *text, size_t size)
+static void list_device(tn__gpu_device *dev, bool other, char *text, size_t size)
 {
-    char part[640] = "", whose[24] = "";
+    char part[640] = "", whose[40] = "";
     pthread_mutex_lock(&dev->lock);
     list_unfinished(&dev->ring, 0, part, sizeof part);
-    for (tn__cuda_stream *s = dev->streams; s; s = s->next)
+    for (tn__gpu_stream *s = dev->streams; s; s = s->next)
         list_unfinished(&s->ring, s->base.id, part, sizeof part);
     pthread_mutex_unlock(&dev->lock);
     if (other)
-        snprintf(whose, sizeof whose, " of cuda:%d", (int)dev->index);
+        snprintf(whose, sizeof whose, " of %s", tn_device_text(dev->device).s);
     if (*part)
         add(text, size, *text ? "; " : "", part);
     if (*part)
         add(text, size, whose, "");
 }
 
-void tn__cuda_unfinished(tn__cuda_device *dev, char *text, size_t size)
+void tn__gpu_unfinished(tn__gpu_device *dev, char *text, size_t size)
 {
     *text = '\0';
     list_device(dev, false, text, size);
-    for (tn__cuda_device *s = tn__cuda_slot(dev->first); s; s = tn__cuda_sibling(s))
+    for (tn__gpu_device *s = dev->first; s; s = tn__gpu_sibling(s))
         if (s != dev)
             list_device(s, true, text, size);
 }
 
 /* ---- own streams ---- */
 
-static tn__cuda_device *slot_of(const tn__stream *s)
+static tn__gpu_device *slot_of(const tn__stream *s)
 {
-    return tn__cuda_slot(s->device.index);
+    return tn__gpu_slot(s->device);
 }
 
 static bool is_own(const tn__stream *s)
@@ -97,14 +97,14 @@ static bool is_own(const tn__stream *s)
 /* Is its context gone? */
 static bool is_void(const tn__stream *s)
 {
-    return is_own(s) && ((const tn__cuda_stream *)s)->generation != atomic_load(&slot_of(s)->generation);
+    return is_own(s) && ((const tn__gpu_stream *)s)->generation != atomic_load(&slot_of(s)->generation);
 }
 
 static void destroy(tn__stream *base)
 {
-    tn__cuda_stream *s = (tn__cuda_stream *)base;
-    tn__cuda_device *dev = slot_of(base);
-    if (!is_void(base) && !tn__cuda_forked()) { /* in a child the lock may be somebody's who is not there */
+    tn__gpu_stream *s = (tn__gpu_stream *)base;
+    tn__gpu_device *dev = slot_of(base);
+    if (!is_void(base) && !tn__gpu_forked()) { /* in a child the lock may be somebody's who is not there */
         pthread_mutex_lock(&dev->lock);
         if (s->prev)
             s->prev->next = s->next;
@@ -113,49 +113,42 @@ static void destroy(tn__stream *base)
         if (s->next)
             s->next->prev = s->prev;
         pthread_mutex_unlock(&dev->lock);
-        if (tn__cuda_peek(base->device))
-            tn__cu.stream_destroy(base->handle);
+        if (tn__gpu_peek(base->device))
+            dev->driver->stream_destroy(base->handle);
     }
     tn__block_put(s, sizeof *s);
 }
 
 /* Forgets; the structs belong to whoever holds references. */
-void tn__cuda_streams_forget(tn__cuda_device *dev)
+void tn__gpu_streams_forget(tn__gpu_device *dev)
 {
-    tn__cuda_stream *next;
-    for (tn__cuda_stream *s = dev->streams; s; s = next) {
+    tn__gpu_stream *next;
+    for (tn__gpu_stream *s = dev->streams; s; s = next) {
         next = s->next;
-        tn__cu.stream_destroy(s->base.handle);
+        dev->driver->stream_destroy(s->base.handle);
         s->base.handle = NULL;
         s->next = s->prev = NULL;
     }
     dev->streams = NULL;
     if (dev->stream.handle)
-        tn__cu.stream_destroy(dev->stream.handle);
+        dev->driver->stream_destroy(dev->stream.handle);
     dev->stream.handle = NULL;
     for (int64_t i = 0; i < dev->n_spare; i++)
-        tn__cu.event_destroy(dev->spare[i]);
+        dev->driver->event_destroy(dev->spare[i]);
     dev->n_spare = 0;
     atomic_store(&dev->ring.done, atomic_load(&dev->ring.queued));
 }
 
-static tn_status make_handle(tn__cuda_device *dev, int32_t priority, tn__cuda_stream *s)
+static tn_status make_handle(tn__gpu_device *dev, int32_t priority, tn__gpu_stream *s)
 {
-    tn__cu_stream handle;
-    int least = 0, greatest = 0;
-    tn__cu_result r = tn__cu.ctx_get_stream_priority_range(&least, &greatest);
-    s->priority = (int32_t)TN_MIN(TN_MAX(priority, greatest), least);
-    if (!r)
-        r = tn__cu.stream_create_with_priority(&handle, TN__CU_STREAM_NON_BLOCKING, s->priority);
-    if (!r)
-        s->base.handle = handle;
-    return tn__cuda_check(dev, r, "tn_cuda_stream_new");
+    s->priority = priority;
+    return tn__gpu_check(dev, dev->driver->stream_new(&s->priority, &s->base.handle), "tn_cuda_stream_new");
 }
 
-static tn__stream *new_stream(tn__cuda_device *dev, int32_t priority)
+static tn__stream *new_stream(tn__gpu_device *dev, int32_t priority)
 {
     static _Atomic uint32_t last_id;
-    tn__cuda_stream *s = tn__block_zero(sizeof *s);
+    tn__gpu_stream *s = tn__block_zero(sizeof *s);
     if (!s) {
         tn__error_memory("a stream", sizeof *s);
         return NULL;
@@ -165,7 +158,7 @@ static tn__stream *new_stream(tn__cuda_device *dev, int32_t priority)
         return NULL;
     }
     atomic_init(&s->base.refs, 1);
-    s->base.device = TN_CUDA(dev->index);
+    s->base.device = dev->device;
     s->base.id = atomic_fetch_add(&last_id, 1) + 1;
     s->base.destroy = destroy;
     s->generation = atomic_load(&dev->generation);
@@ -182,35 +175,35 @@ static tn__stream *new_stream(tn__cuda_device *dev, int32_t priority)
 
 /* Of one thread: NULL where the default stream is current. Each holds a reference. */
 typedef struct currents {
-    tn__stream *stream[TN__CUDA_MAX];
+    tn__stream *stream[TN__GPU_MAX];
 } currents;
 
 static void free_currents(void *arg)
 {
     currents *c = arg;
-    for (int i = 0; i < TN__CUDA_MAX; i++)
+    for (int i = 0; i < TN__GPU_MAX; i++)
         tn__stream_release(c->stream[i]);
     tn__block_put(c, sizeof *c);
 }
 
-tn__stream *tn__cuda_current(tn__cuda_device *dev)
+tn__stream *tn__gpu_current(tn__gpu_device *dev)
 {
     const currents *c = tn__self()->streams;
-    tn__stream *s = c ? c->stream[dev->index] : NULL;
+    tn__stream *s = c ? c->stream[tn__gpu_number(dev->device)] : NULL;
     return TN_LIKELY(!s || is_void(s)) ? &dev->stream : s;
 }
 
 static tn__stream *current(tn_device device)
 {
-    tn__cuda_device *dev = tn__cuda_use(device);
-    return dev ? tn__cuda_current(dev) : NULL;
+    tn__gpu_device *dev = tn__gpu_use(device);
+    return dev ? tn__gpu_current(dev) : NULL;
 }
 
 static tn_status make_current(tn__stream *s)
 {
     tn__thread *t = tn__self();
     currents *c = t->streams;
-    int32_t i = s->device.index;
+    int32_t i = tn__gpu_number(s->device);
     if (!c) {
         if (!is_own(s))
             return TN_OK;
@@ -236,61 +229,61 @@ static void set_current(tn__stream *s)
 
 static tn_status refuse_void(const tn__stream *s)
 {
-    return tn__error(TN_EDEVICE, "stream %u of cuda:%d is void: tn_cuda_reset took its device's context away",
-                     (unsigned)s->id, (int)s->device.index);
+    return tn__error(TN_EDEVICE, "stream %u of %s is void: tn_cuda_reset took its device's context away",
+                     (unsigned)s->id, tn_device_text(s->device).s);
 }
 
-tn__cuda_device *tn__cuda_use_stream(const tn__stream *s)
+tn__gpu_device *tn__gpu_use_stream(const tn__stream *s)
 {
     if (TN_UNLIKELY(is_void(s))) {
         refuse_void(s);
         return NULL;
     }
-    return tn__cuda_use(s->device);
+    return tn__gpu_use(s->device);
 }
 
 static tn_status wait_for(tn__stream *s, tn__stream *other)
 {
     if (s == other)
         return TN_OK;
-    tn__cuda_device *from = tn__cuda_use_stream(other);
-    tn__cu_event e = from ? tn__cuda_event_get(from) : NULL;
+    tn__gpu_device *from = tn__gpu_use_stream(other);
+    void *e = from ? tn__gpu_event_get(from) : NULL;
     if (!e)
         return tn_error_code();
-    tn__cu_result r = TN__WAIT(stream_wait_record, tn__cu.event_record(e, other->handle));
-    tn_status st = tn__cuda_check(from, r, "recording an event");
-    tn__cuda_device *dev = st ? NULL : tn__cuda_use_stream(s);
+    tn__gpu_result r = TN__WAIT(stream_wait_record, from->driver->event_record(e, other->handle));
+    tn_status st = tn__gpu_check(from, r, "recording an event");
+    tn__gpu_device *dev = st ? NULL : tn__gpu_use_stream(s);
     if (dev)
-        st = tn__cuda_waits(dev, from, TN__WAIT(stream_wait, tn__cu.stream_wait_event(s->handle, e, 0)));
+        st = tn__gpu_waits(dev, from, TN__WAIT(stream_wait, dev->driver->stream_wait_event(s->handle, e)));
     else
         st = tn_error_code();
-    tn__cuda_event_put(from, e); /* the wait has taken what it needs of it */
+    tn__gpu_event_put(from, e); /* the wait has taken what it needs of it */
     return st;
 }
 
-tn_status tn__cuda_stream_synchronize(tn__cuda_device *dev, tn__stream *s)
+tn_status tn__gpu_stream_synchronize(tn__gpu_device *dev, tn__stream *s)
 {
-    uint64_t queued = tn__cuda_queued(dev, s);
-    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
-    tn_status e = tn__cuda_check(dev, tn__cuda_wait_stream(dev, s), "waiting for a stream");
+    uint64_t queued = tn__gpu_queued(dev, s);
+    atomic_fetch_add_explicit(&dev->ledger->synchronizations, 1, memory_order_relaxed);
+    tn_status e = tn__gpu_check(dev, tn__gpu_wait_stream(dev, s), "waiting for a stream");
     if (e)
         return e;
-    tn__cuda_note_done(dev, s, queued);
-    return tn__cuda_take_fault(dev);
+    tn__gpu_note_done(dev, s, queued);
+    return tn__gpu_take_fault(dev);
 }
 
 static tn_status synchronize(tn__stream *s)
 {
-    tn__cuda_device *dev = tn__cuda_use_stream(s);
-    return dev ? tn__cuda_stream_synchronize(dev, s) : tn_error_code();
+    tn__gpu_device *dev = tn__gpu_use_stream(s);
+    return dev ? tn__gpu_stream_synchronize(dev, s) : tn_error_code();
 }
 
 /* Notes what every stream of the device has queued, or that all of that is done. */
-static void mark_all(tn__cuda_device *dev, bool done)
+static void mark_all(tn__gpu_device *dev, bool done)
 {
     pthread_mutex_lock(&dev->lock);
-    tn__cuda_ring *r = &dev->ring;
-    for (tn__cuda_stream *next = dev->streams; r; r = next ? &next->ring : NULL, next = next ? next->next : NULL) {
+    tn__gpu_ring *r = &dev->ring;
+    for (tn__gpu_stream *next = dev->streams; r; r = next ? &next->ring : NULL, next = next ? next->next : NULL) {
         if (done)
             atomic_store_explicit(&r->done, r->mark, memory_order_relaxed);
         else
@@ -299,28 +292,45 @@ static void mark_all(tn__cuda_device *dev, bool done)
     pthread_mutex_unlock(&dev->lock);
 }
 
-tn_status tn__cuda_synchronize(tn_device device)
+tn_status tn__gpu_synchronize(tn_device device)
 {
-    tn__cuda_device *dev = tn__cuda_use(device);
+    tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return tn_error_code();
-    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&dev->ledger->synchronizations, 1, memory_order_relaxed);
     mark_all(dev, false);
-    tn_status e = tn__cuda_check(dev, tn__cuda_wait_context(dev), "waiting for the device");
+    tn_status e = tn__gpu_check(dev, tn__gpu_wait_context(dev), "waiting for the device");
     if (e)
         return e;
     mark_all(dev, true);
-    return tn__cuda_take_fault(dev);
+    return tn__gpu_take_fault(dev);
 }
 
-const tn__queue tn__cuda_queue = {
+static tn__stream *make(tn_device device, int32_t priority)
+{
+    tn__gpu_device *dev = tn__gpu_use(device);
+    return dev ? new_stream(dev, priority) : NULL;
+}
+
+static tn_status enter(tn__stream *s)
+{
+    tn_status e = tn__gpu_use_stream(s) ? make_current(s) : tn_error_code();
+    if (!e)
+        tn__self()->current_device[s->device.type] = s->device.index;
+    return e;
+}
+
+const tn__queue tn__gpu_queue = {
+    .make = make,
     .current = current,
     .set_current = set_current,
+    .enter = enter,
     .wait = wait_for,
-    .used = tn__cuda_storage_used,
-    .joined = tn__cuda_storage_joined,
+    .used = tn__gpu_storage_used,
+    .joined = tn__gpu_storage_joined,
     .synchronize = synchronize,
-    .gone = tn__cuda_storage_gone,
+    .gone = tn__gpu_storage_gone,
+    .lost = tn__gpu_is_lost,
 };
 
 /* ---- public ---- */
@@ -335,15 +345,14 @@ tn_stream *tn_cuda_stream_new(tn_device device, int32_t priority)
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    tn__cuda_device *dev = tn__cuda_resolve(device, &d) ? NULL : tn__cuda_use(d);
-    return dev ? new_stream(dev, priority) : NULL;
+    return tn__gpu_resolve(device, &d) ? NULL : make(d, priority);
 }
 
 tn_stream *tn_cuda_default_stream(tn_device device)
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    tn__cuda_device *dev = tn__cuda_resolve(device, &d) ? NULL : tn__cuda_use(d);
+    tn__gpu_device *dev = tn__gpu_resolve(device, &d) ? NULL : tn__gpu_use(d);
     return dev ? tn__stream_retain(&dev->stream) : NULL;
 }
 
@@ -351,24 +360,21 @@ tn_stream *tn_cuda_current_stream(tn_device device)
 {
     tn_device d;
     tn__enter(TN__NOWHERE);
-    tn__cuda_device *dev = tn__cuda_resolve(device, &d) ? NULL : tn__cuda_use(d);
-    return dev ? tn__stream_retain(tn__cuda_current(dev)) : NULL;
+    tn__gpu_device *dev = tn__gpu_resolve(device, &d) ? NULL : tn__gpu_use(d);
+    return dev ? tn__stream_retain(tn__gpu_current(dev)) : NULL;
 }
 
 tn_status tn_cuda_set_stream(tn_stream *s)
 {
     if (!s)
         return no_stream("tn_cuda_set_stream");
-    tn__thread *t = tn__enter(TN__NOWHERE);
-    tn_status e = tn__cuda_use_stream(s) ? make_current(s) : tn_error_code();
-    if (!e)
-        t->current_device[TN_DEVICE_CUDA] = s->device.index;
-    return e;
+    tn__enter(TN__NOWHERE);
+    return enter(s);
 }
 
 tn_stream_guard tn_stream_enter(tn_stream *s)
 {
-    tn_stream_guard g = {NULL, tn__self()->current_device[TN_DEVICE_CUDA]};
+    tn_stream_guard g = {NULL, s ? tn__self()->current_device[s->device.type] : 0};
     tn_stream *before = s ? tn_cuda_current_stream(s->device) : NULL;
     if (tn_cuda_set_stream(s))
         tn__stream_release(before);
@@ -383,7 +389,7 @@ void tn_stream_leave(tn_stream_guard g)
     if (!g.before)
         return;
     set_current(g.before);
-    tn__self()->current_device[TN_DEVICE_CUDA] = g.device;
+    tn__self()->current_device[g.before->device.type] = g.device;
     tn__stream_release(g.before);
 }
 
@@ -418,15 +424,15 @@ bool tn_stream_query(tn_stream *s)
     if (!s)
         return no_stream("tn_stream_query") != TN_OK;
     tn__enter(TN__NOWHERE);
-    tn__cuda_device *dev = tn__cuda_use_stream(s);
+    tn__gpu_device *dev = tn__gpu_use_stream(s);
     if (!dev)
         return true;
-    uint64_t queued = tn__cuda_queued(dev, s);
-    tn__cu_result r = tn__cu.stream_query(s->handle);
-    if (r == TN__CU_NOT_READY)
+    uint64_t queued = tn__gpu_queued(dev, s);
+    tn__gpu_result r = dev->driver->stream_query(s->handle);
+    if (r == TN__GPU_NOT_READY)
         return false;
-    if (!tn__cuda_check(dev, r, "asking a stream"))
-        tn__cuda_note_done(dev, s, queued);
+    if (!tn__gpu_check(dev, r, "asking a stream"))
+        tn__gpu_note_done(dev, s, queued);
     return true;
 }
 
@@ -442,13 +448,13 @@ uint32_t tn_stream_id(const tn_stream *s)
 
 int32_t tn_stream_priority(const tn_stream *s)
 {
-    return s && is_own(s) ? ((const tn__cuda_stream *)s)->priority : 0;
+    return s && is_own(s) ? ((const tn__gpu_stream *)s)->priority : 0;
 }
 
 void *tn_stream_handle(const tn_stream *s)
 {
     /* a default stream that has one has it with the context, which a reset may have taken */
-    if (s && !s->handle && slot_of(s)->first != s->device.index && !tn__cuda_use(s->device))
+    if (s && !s->handle && slot_of(s)->first != slot_of(s) && !tn__gpu_use(s->device))
         return NULL;
     return s ? s->handle : NULL;
 }
@@ -458,10 +464,10 @@ tn_status tn_tensor_record_stream(tn_tensor *t, tn_stream *s)
     if (!t || !s)
         return no_stream("tn_tensor_record_stream");
     tn__enter(TN__NOWHERE);
-    if (t == TN_NONE || !t->storage || (t->device.type != TN_DEVICE_CUDA && !t->storage->pinned))
+    if (t == TN_NONE || !t->storage || (!tn__backend_of(t->device)->queue && !t->storage->pinned))
         return tn__error(TN_EDEVICE, "record_stream: only memory of a GPU and pinned memory are used by streams");
-    if (!tn__cuda_use_stream(s))
+    if (!tn__gpu_use_stream(s))
         return tn_error_code();
-    tn__cuda_storage_used(t->storage, s);
+    tn__gpu_storage_used(t->storage, s);
     return TN_OK;
 }

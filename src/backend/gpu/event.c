@@ -1,5 +1,5 @@
 /* Events: a pool of those without timing for the library's own waits, and the public ones. */
-#include "backend/cuda/memory.h"
+#include "backend/gpu/memory.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/thread.h"
@@ -7,19 +7,19 @@
 
 /* ---- the pool ---- */
 
-tn__cu_event tn__cuda_event_get(tn__cuda_device *dev)
+void *tn__gpu_event_get(tn__gpu_device *dev)
 {
-    tn__cu_event e = NULL;
+    void *e = NULL;
     pthread_mutex_lock(&dev->lock);
     if (dev->n_spare)
         e = dev->spare[--dev->n_spare];
     pthread_mutex_unlock(&dev->lock);
-    if (!e && tn__cuda_check(dev, tn__cu.event_create(&e, TN__CU_EVENT_DISABLE_TIMING), "making an event"))
+    if (!e && tn__gpu_check(dev, dev->driver->event_new(0, &e), "making an event"))
         return NULL;
     return e;
 }
 
-void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e)
+void tn__gpu_event_put(tn__gpu_device *dev, void *e)
 {
     bool kept = false;
     pthread_mutex_lock(&dev->lock);
@@ -30,18 +30,18 @@ void tn__cuda_event_put(tn__cuda_device *dev, tn__cu_event e)
     pthread_mutex_unlock(&dev->lock);
     if (kept || !atomic_load(&dev->ready))
         return;
-    tn__cuda_visit v = tn__cuda_enter(dev); /* callers go on in the context that is current */
-    tn__cu.event_destroy(e);
-    tn__cuda_leave(v);
+    tn__gpu_visit v = tn__gpu_enter(dev); /* callers go on in the context that is current */
+    dev->driver->event_destroy(e);
+    tn__gpu_leave(v);
 }
 
-tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_result r)
+tn_status tn__gpu_waits(tn__gpu_device *dev, tn__gpu_device *of, tn__gpu_result r)
 {
-    if (TN_LIKELY(r == TN__CU_SUCCESS))
+    if (TN_LIKELY(r == TN__GPU_OK))
         return TN_OK;
-    tn__cu_result own = of == dev ? r : tn__cu.stream_query(NULL); /* of dev, whose context is current */
-    bool is_mine = own != TN__CU_SUCCESS && own != TN__CU_NOT_READY;
-    return tn__cuda_failed(is_mine ? dev : of, r, "making a stream wait");
+    tn__gpu_result own = of == dev ? r : dev->driver->stream_query(NULL); /* of dev, whose context is current */
+    bool is_mine = own != TN__GPU_OK && own != TN__GPU_NOT_READY;
+    return tn__gpu_failed(is_mine ? dev : of, r, "making a stream wait");
 }
 
 /* ---- public ---- */
@@ -49,9 +49,9 @@ tn_status tn__cuda_waits(tn__cuda_device *dev, tn__cuda_device *of, tn__cu_resul
 struct tn_event {
     _Atomic int32_t refs;
     uint32_t flags;
-    tn__cuda_device *device; /* NULL: never recorded */
-    uint32_t generation;     /* of the device, at the first record: the handle is void when it has changed */
-    tn__cu_event handle;
+    tn__gpu_device *device; /* NULL: never recorded */
+    uint32_t generation;    /* of the device, at the first record: the handle is void when it has changed */
+    void *handle;
 };
 
 tn_event *tn_event_new(uint32_t flags)
@@ -83,8 +83,8 @@ void tn_event_release(tn_event *e)
 {
     if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (e->device && !is_void(e) && tn__cuda_peek(TN_CUDA(e->device->index)))
-        tn__cu.event_destroy(e->handle);
+    if (e->device && !is_void(e) && tn__gpu_peek(e->device->device))
+        e->device->driver->event_destroy(e->handle);
     tn__block_put(e, sizeof *e);
 }
 
@@ -96,26 +96,23 @@ static tn_status no_event(const char *what)
 
 static tn_status refuse_void(const tn_event *e)
 {
-    return tn__error(TN_EDEVICE, "an event of cuda:%d is void: tn_cuda_reset took its device's context away",
-                     (int)e->device->index);
+    return tn__error(TN_EDEVICE, "an event of %s is void: tn_cuda_reset took its device's context away",
+                     tn_device_text(e->device->device).s);
 }
 
 /* The device of a recorded event, usable. */
-static tn__cuda_device *use(const tn_event *e)
+static tn__gpu_device *use(const tn_event *e)
 {
     if (is_void(e)) {
         refuse_void(e);
         return NULL;
     }
-    return tn__cuda_use(TN_CUDA(e->device->index));
+    return tn__gpu_use(e->device->device);
 }
 
-static tn_status make_handle(tn_event *e, tn__cuda_device *dev)
+static tn_status make_handle(tn_event *e, tn__gpu_device *dev)
 {
-    unsigned flags = e->flags & TN_EVENT_TIMING ? 0 : TN__CU_EVENT_DISABLE_TIMING;
-    if (e->flags & TN_EVENT_BLOCKING)
-        flags |= TN__CU_EVENT_BLOCKING_SYNC;
-    tn_status st = tn__cuda_check(dev, tn__cu.event_create(&e->handle, flags), "making an event");
+    tn_status st = tn__gpu_check(dev, dev->driver->event_new(e->flags, &e->handle), "making an event");
     if (!st) {
         e->device = dev;
         e->generation = atomic_load(&dev->generation);
@@ -123,15 +120,15 @@ static tn_status make_handle(tn_event *e, tn__cuda_device *dev)
     return st;
 }
 
-static tn_status record(tn_event *e, tn__cuda_device *dev, tn__stream *s)
+static tn_status record(tn_event *e, tn__gpu_device *dev, tn__stream *s)
 {
     if (e->device && e->device != dev)
         return tn__error(TN_EDEVICE, "Event device %d does not match recording stream's device %d.",
-                         (int)e->device->index, (int)dev->index);
+                         (int)e->device->device.index, (int)dev->device.index);
     if (e->device && is_void(e))
         return refuse_void(e);
     tn_status st = e->device ? TN_OK : make_handle(e, dev);
-    return st ? st : tn__cuda_check(dev, tn__cu.event_record(e->handle, s->handle), "recording an event");
+    return st ? st : tn__gpu_check(dev, dev->driver->event_record(e->handle, s->handle), "recording an event");
 }
 
 tn_status tn_event_record(tn_event *e, tn_stream *stream)
@@ -141,10 +138,10 @@ tn_status tn_event_record(tn_event *e, tn_stream *stream)
     tn_device d;
     tn__enter(TN__NOWHERE);
     tn_status st = TN_OK;
-    if (!stream && (st = tn__cuda_resolve(TN_CUDA(-1), &d)))
+    if (!stream && (st = tn__gpu_resolve(TN_CUDA(-1), &d)))
         return st;
-    tn__cuda_device *dev = stream ? tn__cuda_use_stream(stream) : tn__cuda_use(d);
-    return dev ? record(e, dev, stream ? stream : tn__cuda_current(dev)) : tn_error_code();
+    tn__gpu_device *dev = stream ? tn__gpu_use_stream(stream) : tn__gpu_use(d);
+    return dev ? record(e, dev, stream ? stream : tn__gpu_current(dev)) : tn_error_code();
 }
 
 tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
@@ -154,11 +151,11 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *e)
     tn__enter(TN__NOWHERE);
     if (!e->device)
         return TN_OK; /* never recorded: nothing to wait for, as in PyTorch */
-    tn__cuda_device *dev = use(e) ? tn__cuda_use_stream(stream) : NULL;
+    tn__gpu_device *dev = use(e) ? tn__gpu_use_stream(stream) : NULL;
     if (!dev)
         return tn_error_code();
-    tn__cu_result r = tn__cu.stream_wait_event(stream->handle, e->handle, 0);
-    return tn__cuda_waits(dev, e->device, r);
+    tn__gpu_result r = dev->driver->stream_wait_event(stream->handle, e->handle);
+    return tn__gpu_waits(dev, e->device, r);
 }
 
 tn_event *tn_stream_record_event(tn_stream *stream)
@@ -180,13 +177,13 @@ bool tn_event_query(tn_event *e)
     if (!e)
         return no_event("tn_event_query") != TN_OK;
     tn__enter(TN__NOWHERE);
-    tn__cuda_device *dev = e->device ? use(e) : NULL;
+    tn__gpu_device *dev = e->device ? use(e) : NULL;
     if (!dev)
         return true;
-    tn__cu_result r = tn__cu.event_query(e->handle);
-    if (r != TN__CU_NOT_READY && tn__cuda_check(dev, r, "asking an event"))
+    tn__gpu_result r = dev->driver->event_query(e->handle);
+    if (r != TN__GPU_NOT_READY && tn__gpu_check(dev, r, "asking an event"))
         return true;
-    return r != TN__CU_NOT_READY;
+    return r != TN__GPU_NOT_READY;
 }
 
 tn_status tn_event_synchronize(tn_event *e)
@@ -196,12 +193,12 @@ tn_status tn_event_synchronize(tn_event *e)
     tn__enter(TN__NOWHERE);
     if (!e->device)
         return TN_OK;
-    tn__cuda_device *dev = use(e);
+    tn__gpu_device *dev = use(e);
     if (!dev)
         return tn_error_code();
-    atomic_fetch_add_explicit(&tn__ledgers[dev->index].synchronizations, 1, memory_order_relaxed);
-    tn_status st = tn__cuda_check(dev, tn__cuda_wait_event(dev, e->handle), "waiting for an event");
-    return st ? st : tn__cuda_take_fault(dev);
+    atomic_fetch_add_explicit(&dev->ledger->synchronizations, 1, memory_order_relaxed);
+    tn_status st = tn__gpu_check(dev, tn__gpu_wait_event(dev, e->handle), "waiting for an event");
+    return st ? st : tn__gpu_take_fault(dev);
 }
 
 tn_status tn_event_elapsed_time(tn_event *start, tn_event *end, double *milliseconds)
@@ -215,12 +212,12 @@ tn_status tn_event_elapsed_time(tn_event *start, tn_event *end, double *millisec
                                     "  tn_event_new(TN_EVENT_TIMING)");
     if (!start->device || !end->device)
         return tn__error(TN_EVALUE, "Both events must be recorded before calculating elapsed time.");
-    tn__cuda_device *dev = use(start) ? use(end) : NULL;
+    tn__gpu_device *dev = use(start) ? use(end) : NULL;
     if (!dev)
         return tn_error_code();
-    tn__cu_result r = tn__cu.event_elapsed_time(&ms, start->handle, end->handle);
-    if (r == TN__CU_NOT_READY)
+    tn__gpu_result r = dev->driver->event_elapsed_time(start->handle, end->handle, &ms);
+    if (r == TN__GPU_NOT_READY)
         return tn__error(TN_EINVAL, "Both events must be completed before calculating elapsed time.");
     *milliseconds = (double)ms;
-    return tn__cuda_check(dev, r, "the time between two events");
+    return tn__gpu_check(dev, r, "the time between two events");
 }
