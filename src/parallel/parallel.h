@@ -1,8 +1,8 @@
 /* parallel/parallel.h: what the pieces of DataParallel share: the team, its steps, and how a step is timed.
  *
  * All work of a step is queued on the current streams of its devices, but for the sums of gradients, which run on two
- * streams of the team's own on each device ('lanes'): they wait only for the gradients that they add, so they overlap the rest
- * of the backward pass.
+ * streams of the team's own on each device ('reduce streams'): they wait only for the gradients that they add, so they
+ * overlap the rest of the backward pass.
  */
 #ifndef TENON_PARALLEL_PARALLEL_H
 #define TENON_PARALLEL_PARALLEL_H
@@ -16,9 +16,9 @@
 #include <tenon/graph.h>
 #include <tenon/parallel.h>
 
-enum { TN__LANES = 2 };
+enum { TN__REDUCE_STREAMS = 2 };
 
-/* Points of a step on a device: on its current stream, the last two on its lanes. */
+/* Points of a step on a device: on its current stream, the last two on its reduce streams. */
 typedef enum tn__mark {
     TN__MARK_BEGIN,
     TN__MARK_SCATTERED,
@@ -92,8 +92,8 @@ struct tn_team {
     pthread_mutex_t lock;    /* of all below */
     size_t n;
     tn_device *device;
-    uint32_t resets;  /* of devices, when what is kept was made */
-    tn_stream **lane; /* [n * TN__LANES]; NULL: not made yet */
+    uint32_t resets;    /* of devices, when what is kept was made */
+    tn_stream **reduce; /* [n * TN__REDUCE_STREAMS]; NULL: not made yet */
     tn__kept *kept;
     int64_t n_kept, cap_kept;
     uint64_t broadcasts;
@@ -156,8 +156,8 @@ typedef struct tn__gradients {
 } tn__gradients;
 
 /* total[k], with recording off: the sum of the gradients of tensor k, the scope's that is open; NULL where none came. By
- * pairs of devices, in chunks, on the team's lanes, which wait for the gradients' events alone; the caller's current streams
- * wait for the totals. */
+ * pairs of devices, in chunks, on the team's reduce streams, which wait for the gradients' events alone; the caller's
+ * current streams wait for the totals. */
 TN_MUST_USE tn_status tn__reduce(const tn__gradients *gs, tn_tensor **total);
 
 /* Is it a new reference's worth: what the innermost scope owns goes out of it as these results. */
@@ -168,17 +168,17 @@ tn_tensor *tn__parallel_make(const tn__spec *spec, tn_device device);
 
 /* ---- modules ---- */
 
-/* Modules that mirror one on several devices, kept from step to step. */
-typedef struct tn__mirror tn__mirror;
-tn__mirror *tn__mirror_new(tn_module *m, size_t n);
-void tn__mirror_free(tn__mirror *r);
-/* Does it still mirror m? */
-bool tn__mirror_fits(const tn__mirror *r, const tn_module *m);
+/* Replicas of a module on several devices, kept from step to step. */
+typedef struct tn__replicas tn__replicas;
+tn__replicas *tn__replicas_new(tn_module *m, size_t n);
+void tn__replicas_free(tn__replicas *r);
+/* Are they still replicas of m as it is? */
+bool tn__replicas_fits(const tn__replicas *r, const tn_module *m);
 /* The tensors of the module, each once: what is to be broadcast. */
-tn_tensors tn__mirror_tensors(const tn__mirror *r);
+tn_tensors tn__replicas_tensors(const tn__replicas *r);
 /* Gives replica i its tensors (t[k] for tensor k), and then contexts of its own; NULL takes them away, so that nothing of
  * the graph is kept. */
-tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t);
-tn_module *tn__mirror_replica(const tn__mirror *r, size_t i);
+tn_status tn__replicas_fill(tn__replicas *r, size_t i, tn_tensor *const *t);
+tn_module *tn__replicas_replica(const tn__replicas *r, size_t i);
 
 #endif

@@ -58,18 +58,18 @@ static void forget(tn_team *t)
     for (int64_t i = 0; i < t->n_kept; i++)
         tn__kept_free(&t->kept[i], t->n);
     t->n_kept = 0;
-    for (size_t i = 0; i < t->n * TN__LANES; i++) {
-        tn_stream_release(t->lane[i]);
-        t->lane[i] = NULL;
+    for (size_t i = 0; i < t->n * TN__REDUCE_STREAMS; i++) {
+        tn_stream_release(t->reduce[i]);
+        t->reduce[i] = NULL;
     }
 }
 
 static void free_team(tn_team *t)
 {
-    if (t->lane)
+    if (t->reduce)
         forget(t);
     tn__block_put(t->kept, (size_t)t->cap_kept * sizeof *t->kept);
-    tn__block_put(t->lane, t->n * TN__LANES * sizeof(tn_stream *));
+    tn__block_put(t->reduce, t->n * TN__REDUCE_STREAMS * sizeof(tn_stream *));
     tn__block_put(t->device, t->n * sizeof *t->device);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->records);
@@ -86,8 +86,8 @@ static tn_team *make_team(size_t n)
     atomic_init(&t->refs, 1);
     t->n = n;
     t->device = tn__block_zero(n * sizeof *t->device);
-    t->lane = tn__block_zero(n * TN__LANES * sizeof(tn_stream *));
-    if (t->device && t->lane)
+    t->reduce = tn__block_zero(n * TN__REDUCE_STREAMS * sizeof(tn_stream *));
+    if (t->device && t->reduce)
         return t;
     free_team(t);
     return tn__fail(TN_ENOMEM, "out of memory for a team of %zu devices", n);
