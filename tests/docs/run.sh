@@ -103,7 +103,7 @@ for file in "$source"/*.md "$source"/docs/*.md; do
 done
 
 python "$source/tests/docs/guide.py" "$source" "$scratch" docs/en docs/zh-CN
-for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md; do
+for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md "$source"/docs/decisions/*.md; do
     check_paths "$file"
 done
 
