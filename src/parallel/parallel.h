@@ -57,12 +57,12 @@ typedef struct tn__record {
 } tn__record;
 
 /* Events of one of the team's devices, kept for the next step. */
-typedef struct tn__clock {
+typedef struct tn__step_events {
     tn_event *mark[TN__MARKS];
     tn__record record;
     tn_event **arrived; /* of gradients: a broadcast's tensors from tn__broadcast.first on */
     int64_t n_arrived, cap_arrived;
-} tn__clock;
+} tn__step_events;
 
 struct tn_team_step {
     int32_t refs;  /* under the team's lock; 0: it is the team's own */
@@ -70,21 +70,21 @@ struct tn_team_step {
     size_t n;
     tn_device *device; /* [team's n]; the first n are this step's, as members are */
     tn__member *member;
-    tn__clock *clock;          /* [team's n], by place */
+    tn__step_events *events;   /* [team's n], by place */
     uint32_t resets;           /* of devices, when it began: its events are void since */
     int64_t tensors;           /* of its broadcasts, so far */
     struct tn_team_step *next; /* spare */
 };
 
 /* A tensor of the model and its copies. */
-typedef struct tn__kept {
+typedef struct tn__param_copies {
     tn_tensor *source; /* retained */
     uint64_t used;     /* the last broadcast that named it */
     tn_tensor **copy;  /* [team's n]; NULL: none */
     uint32_t *version; /* [team's n] of the source, when it was copied */
     uint32_t *own;     /* [team's n] of the copy, then: a replica's buffer may be written to */
     bool *shared;      /* [team's n] was lent to another stream than its own: not to be written to again */
-} tn__kept;
+} tn__param_copies;
 
 struct tn_team {
     _Atomic int32_t refs;
@@ -94,14 +94,14 @@ struct tn_team {
     tn_device *device;
     uint32_t resets;    /* of devices, when what is kept was made */
     tn_stream **reduce; /* [n * TN__REDUCE_STREAMS]; NULL: not made yet */
-    tn__kept *kept;
+    tn__param_copies *kept;
     int64_t n_kept, cap_kept;
     uint64_t broadcasts;
     tn_team_step *last; /* that reports are of; its references may be somebody's */
     tn_team_step *spare;
 };
 
-void tn__kept_free(tn__kept *k, size_t n);
+void tn__param_copies_free(tn__param_copies *k, size_t n);
 
 /* ---- steps ---- */
 
@@ -121,7 +121,7 @@ void tn__step_samples(tn_team_step *step, int64_t i, int64_t samples);
 /* Notes that a gradient's event has been recorded. */
 void tn__step_arrival(tn_team_step *step, size_t i, tn_event *event);
 /* What is known of device i, with references of its events: release them. */
-tn__clock tn__step_read(tn_team_step *step, size_t i);
+tn__step_events tn__step_read(tn_team_step *step, size_t i);
 
 /* The thread's error is of a replica whose device is lost: says so. NULL: no step. */
 void tn__step_blame_lost(const tn_team_step *step);
@@ -151,7 +151,7 @@ typedef struct tn__gradients {
     tn_team_step *step;
     tn_tensor *const *g;
     size_t n, n_devices;
-    int64_t first;         /* of their events in the devices' clocks */
+    int64_t first;         /* of their events among each device's */
     const tn_device *home; /* [n] where the sums go */
 } tn__gradients;
 

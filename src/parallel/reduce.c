@@ -162,11 +162,11 @@ static tn_status collect(work *w, size_t k, part *p, size_t *n)
         tn_tensor *g = gs->g[i * gs->n + k];
         if (!g)
             continue;
-        const tn__clock *clock = &gs->step->clock[gs->step->member[i].place];
+        const tn__step_events *events = &gs->step->events[gs->step->member[i].place];
         part *q = &p[(*n)++];
         *q = (part){.at = i, .whole = g};
         e = open_side(w, i);
-        q->event = w->side[i].caller ? clock->arrived[gs->first + (int64_t)k] : NULL;
+        q->event = w->side[i].caller ? events->arrived[gs->first + (int64_t)k] : NULL;
     }
     return e;
 }
