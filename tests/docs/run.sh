@@ -107,6 +107,16 @@ for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md "$source"/docs/deci
     check_paths "$file"
 done
 
+# What another driver of GPUs writes is listed, entry by entry.
+driver=$source/src/backend/gpu/driver.h
+if [ -f "$driver" ]; then
+    for entry in $(sed -n '/^typedef struct tn__gpu_driver {/,/^} tn__gpu_driver;/p' "$driver" |
+        sed -nE 's/^ *[A-Za-z0-9_ ]+[ *]\(\*([a-z_]+)\)\(.*/\1/p; s/^ *const char \*([a-z_]+);.*/\1/p'); do
+        grep -q "\`$entry\`" "$source/ARCHITECTURE.md" || { echo "ARCHITECTURE.md: $entry of tn__gpu_driver is not there"; exit 1; }
+        ok "ARCHITECTURE.md: $entry of tn__gpu_driver"
+    done
+fi
+
 for variable in $(grep -rhoE '(getenv|tn__env_[a-z]+)\("TENON_[A-Z_]+"' "$source/src" | grep -oE 'TENON_[A-Z_]+' | sort -u); do
     grep -q "\`$variable[\`=]" "$source/README.md" "$source"/docs/*.md || { echo "no document names $variable"; exit 1; }
     grep -q "\"$variable\"" "$source/cli/doctor.c" || { echo "tenon doctor does not know $variable"; exit 1; }
