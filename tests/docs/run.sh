@@ -107,6 +107,12 @@ for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md "$source"/docs/deci
     check_paths "$file"
 done
 
+for family in "$source"/src/ops/*/; do
+    family=$(basename "$family")
+    grep -qwF "$family" "$source/ARCHITECTURE.md" || { echo "ARCHITECTURE.md: the family $family is not there"; exit 1; }
+    ok "ARCHITECTURE.md: family $family"
+done
+
 # What another driver of GPUs writes is listed, entry by entry.
 driver=$source/src/backend/gpu/driver.h
 if [ -f "$driver" ]; then
