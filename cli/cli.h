@@ -73,20 +73,20 @@ int64_t digits_correct(tn_module *net, const digits *d);
 
 /* ---- where the work is done ---- */
 
-enum { MAX_SHARES = 64 };
+enum { MAX_CHOSEN = 64 };
 
 /* One device, or several GPUs of which the first is the main one: the network is there. */
 typedef struct devices {
-    tn_device d[MAX_SHARES];
+    tn_device d[MAX_CHOSEN];
     size_t n;
-    char text[MAX_SHARES * 10]; /* "cuda:0, cuda:1" */
+    char text[MAX_CHOSEN * 10]; /* "cuda:0, cuda:1" */
 } devices;
 /* "cpu", "cuda:1", "auto" (a GPU if there is one), "cuda:0,cuda:1", "all" (every GPU; the CPU, with a line that says so,
  * where there is none). 0, or the exit status with a message printed. */
 int devices_read(const char *text, devices *out);
 /* The network on the main device, and what runs it on all of them: a DataParallel over it, or itself. NULL with the
  * library's error set. */
-tn_module *devices_share(const devices *on, tn_module *net);
+tn_module *devices_parallelize(const devices *on, tn_module *net);
 /* What --device can be, for the help. */
 extern const char devices_help[];
 

@@ -11,7 +11,7 @@ static int run(const char *path, const char *data, const devices *on)
     int status = digits_read(data, false, &test);
     if (status)
         return status;
-    net = devices_share(on, net);
+    net = devices_parallelize(on, net);
     if (!net)
         return cli_library_error("");
     double start = cli_now();

@@ -1,3 +1,4 @@
+/* The GPUs of this machine, read from the library's list of devices and from NVML. */
 #include "gpus.h"
 #include <stdio.h>
 #include <stdlib.h>

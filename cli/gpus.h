@@ -30,7 +30,7 @@ bool gpus_bad_list(void);
 /* "Default", "Prohibited" ...; "N/A" for -1 */
 const char *gpu_mode(int64_t compute_mode);
 
-/* ---- nvidia-smi's forms: smi.c, query.c ---- */
+/* ---- nvidia-smi's forms: nvidia_smi.c, nvidia_smi_query.c ---- */
 
 /* The table, with the processes below it. names: a third line for each GPU, with its name here and its UUID. */
 void smi_table(const gpus *g, bool names);

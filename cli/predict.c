@@ -158,7 +158,7 @@ static int run(const char *model, const char *path, const devices *on)
     if (!x)
         return CLI_FAILED;
     (void)tn_set_grad_enabled(false);
-    net = devices_share(on, tn_module_eval(net));
+    net = devices_parallelize(on, tn_module_eval(net));
     tn_tensor *p = tn_cpu(tn_softmax(tn_forward(net, digits_input(tn_to(x, .device = on->d[0]))), 1));
     if (!p)
         return cli_library_error("");

@@ -24,7 +24,7 @@ enum { MODEL_NAME = 32, MAX_EPOCHS = 1000000, MAX_BATCH = 60000, MAX_LR = 1000, 
 typedef struct training {
     settings s;
     devices on;
-    tn_module *net, *shared; /* what is trained and saved; what runs it, on several devices a DataParallel over it */
+    tn_module *net, *runner; /* what is trained and saved; what runs it, on several devices a DataParallel over it */
     tn_optimizer *opt;
     tn_loader *loader;
     digits train, test;
@@ -260,11 +260,11 @@ static int note_step(training *t, int64_t images)
 {
     if (!worth_explaining(t, images) || t->on.n < 2)
         return 0;
-    int64_t n = tn_data_parallel_explain(t->shared, NULL, 0);
+    int64_t n = tn_data_parallel_explain(t->runner, NULL, 0);
     char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
     if (!text)
         return n < 0 ? cli_library_error("") : cli_error(CLI_FAILED, "out of memory");
-    tn_data_parallel_explain(t->shared, text, (size_t)n + 1);
+    tn_data_parallel_explain(t->runner, text, (size_t)n + 1);
     free(t->explained);
     t->explained = text;
     t->explained_images = images;
@@ -287,7 +287,7 @@ static void explain(const training *t)
 static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
 {
     double lr = t->s.constant ? t->s.lr : tn_lr_cosine(t->s.lr, t->step, t->total_steps, 0);
-    tn_tensor *scores = tn_forward(t->shared, digits_input(images)), *loss = tn_cross_entropy(scores, labels);
+    tn_tensor *scores = tn_forward(t->runner, digits_input(images)), *loss = tn_cross_entropy(scores, labels);
     tn_optimizer_zero_grad(t->opt);
     if (!loss || tn_backward(loss) || tn_optimizer_set_lr(t->opt, lr) || tn_optimizer_step(t->opt))
         return cli_library_error("");
@@ -316,7 +316,7 @@ static int one_epoch(training *t, bool *ended)
 {
     t->seen = t->epoch_steps = 0;
     t->epoch_begun = cli_now();
-    tn_module_train(t->shared);
+    tn_module_train(t->runner);
     if (!tn_zero_(t->loss_sum) || !tn_zero_(t->right_sum))
         return cli_library_error("");
     while (!interrupted || is_whole(t)) {
@@ -341,7 +341,7 @@ static int one_epoch(training *t, bool *ended)
 static int finish_epoch(training *t)
 {
     figures f = look(t);
-    int64_t right = digits_correct(t->shared, &t->test);
+    int64_t right = digits_correct(t->runner, &t->test);
     if (right < 0)
         return cli_library_error("");
     t->epoch++;
@@ -482,8 +482,8 @@ static int make_net(training *t, tn_safetensors **file, char *model)
         return cli_error(CLI_FAILED, "%s holds the network '%s', not '%s'; leave --model out", t->s.resume, model,
                          t->s.model);
     t->s.model = model;
-    t->shared = devices_share(&t->on, t->net);
-    return t->shared ? 0 : cli_library_error("");
+    t->runner = devices_parallelize(&t->on, t->net);
+    return t->runner ? 0 : cli_library_error("");
 }
 
 static int prepare(training *t, tn_safetensors **file, char *model)

@@ -1,8 +1,10 @@
 /* tenon/base.h: the types every other header uses, and the macros that make C calls read like PyTorch's.
  *
  * Everything here is either a plain value (device, dims, scalar, array) or an opaque handle (tensor, module,
- * scope). Values are passed by copy; handles are reference counted (tenon/scope.h). C11 sees the macros; C++
- * sees only the plain functions.
+ * scope). Values are passed by copy; handles are reference counted (tenon/scope.h). The macros are C11 with four
+ * extensions that gcc and clang have in every mode, -std=c11 -Wpedantic too: statement expressions, __auto_type,
+ * __typeof__ and __COUNTER__ (so that an operand's text is written once, however deep calls nest). The functions are
+ * plain C; C++ sees only them.
  */
 #ifndef TENON_BASE_H
 #define TENON_BASE_H
@@ -11,17 +13,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* THE version: CMake, the library's name, its symbols, pkg-config, pip and Python read it here. */
 #define TN_VERSION_MAJOR 0
 #define TN_VERSION_MINOR 1
 #define TN_VERSION_PATCH 0
-#define TN_VERSION_TEXT  "0.1.0"
+#define TN_VERSION_TEXT  TN__STR(TN_VERSION_MAJOR) "." TN__STR(TN_VERSION_MINOR) "." TN__STR(TN_VERSION_PATCH)
 
+#define TN__STR2(x) #x
+#define TN__STR(x)  TN__STR2(x)
+
+/* TN_DEPRECATED("use tn_new"), before a declaration: still there, will go. Callers are warned (docs/api-stability.md). */
 #if defined(__GNUC__)
-#define TN_API      __attribute__((visibility("default")))
-#define TN_MUST_USE __attribute__((warn_unused_result))
+#define TN_API                 __attribute__((visibility("default")))
+#define TN_MUST_USE            __attribute__((warn_unused_result))
+#define TN_DEPRECATED(instead) __attribute__((deprecated(instead)))
 #else
 #define TN_API
 #define TN_MUST_USE
+#define TN_DEPRECATED(instead)
 #endif
 
 #ifdef __cplusplus
@@ -186,8 +195,6 @@ static inline tn_scalar tn_scalar_s(tn_scalar s)
 }
 
 /* ---- call sites: "file.c:42", noted by the macros, quoted by error messages; never NULL from user code ---- */
-#define TN__STR2(x) #x
-#define TN__STR(x)  TN__STR2(x)
 #ifndef TN_HERE
 #define TN_HERE __FILE__ ":" TN__STR(__LINE__)
 #endif

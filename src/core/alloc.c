@@ -1,3 +1,4 @@
+/* The allocation door, and the cache of free blocks: small ones by thread, large ones in one shared list. */
 #include "core/alloc.h"
 #include "core/env.h"
 #include <pthread.h>

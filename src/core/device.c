@@ -1,3 +1,4 @@
+/* Device values: read from text, written as text, compared. */
 #include "core/device.h"
 #include "core/error.h"
 #include "core/thread.h"

@@ -1,3 +1,4 @@
+/* Foreign libraries, by dlopen; and the folder that this one lies in. */
 #include "core/dynlib.h"
 #include <dlfcn.h>
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* Environment variables as flags, numbers and sizes; facts about the machine. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif

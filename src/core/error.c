@@ -1,3 +1,4 @@
+/* The thread's error record: set, read, added to, kept aside and brought back. */
 #include "core/error.h"
 #include "core/thread.h"
 #include <stdarg.h>

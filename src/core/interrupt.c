@@ -1,3 +1,4 @@
+/* The program's check that long waits call, and when it is time to call it. */
 #include "core/interrupt.h"
 #include "core/error.h"
 #include "core/thread.h"

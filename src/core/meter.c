@@ -1,3 +1,4 @@
+/* Counting the memory that tensors on meta would take. */
 #include "core/meter.h"
 #include "core/alloc.h"
 #include "core/error.h"

@@ -1,3 +1,4 @@
+/* Reference counts, destruction without recursion, and scopes. */
 #include "core/object.h"
 #include "core/alloc.h"
 #include "core/error.h"

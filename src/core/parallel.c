@@ -1,3 +1,4 @@
+/* Threads: the pool of tn__parallel_for, and threads for tasks that may wait. */
 #include "core/parallel.h"
 #include "core/alloc.h"
 #include "core/env.h"
@@ -66,7 +67,7 @@ static void forget_workers(void)
     atomic_store(&pool.quit, false);
 }
 
-static void crew_fork(tn__fork_phase phase);
+static void task_threads_fork(tn__fork_phase phase);
 
 void tn__parallel_fork(tn__fork_phase phase)
 {
@@ -76,7 +77,7 @@ void tn__parallel_fork(tn__fork_phase phase)
         pthread_mutex_unlock(&pool.taken);
     else
         forget_workers();
-    crew_fork(phase);
+    task_threads_fork(phase);
 }
 
 static void pool_start(void)
@@ -233,55 +234,55 @@ void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx)
     pthread_mutex_unlock(&pool.taken);
 }
 
-/* ---- the crew: threads that may wait ---- */
+/* ---- threads for tasks, which may wait ---- */
 
 /* What one call shares with its threads. */
-typedef struct crew_call {
+typedef struct task_batch {
     tn__task task;
     void *ctx;
     int64_t left;
     pthread_cond_t done;
-} crew_call;
+} task_batch;
 
-typedef struct hand {
+typedef struct task_thread {
     pthread_cond_t wake;
-    crew_call *call; /* NULL: idle */
+    task_batch *call; /* NULL: idle */
     int64_t i;
-    struct hand *next;
-} hand;
+    struct task_thread *next;
+} task_thread;
 
 static struct {
     pthread_mutex_t lock;
-    hand *idle;
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    task_thread *idle;
+} task_threads = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* In a child the hands are gone; what they lay in stays with the process. */
-static void crew_fork(tn__fork_phase phase)
+/* In a child its threads are gone; what they lay in stays with the process. */
+static void task_threads_fork(tn__fork_phase phase)
 {
     if (phase == TN__FORK_PREPARE) {
-        pthread_mutex_lock(&crew.lock);
+        pthread_mutex_lock(&task_threads.lock);
     } else if (phase == TN__FORK_PARENT) {
-        pthread_mutex_unlock(&crew.lock);
+        pthread_mutex_unlock(&task_threads.lock);
     } else {
-        pthread_mutex_init(&crew.lock, NULL);
-        crew.idle = NULL;
+        pthread_mutex_init(&task_threads.lock, NULL);
+        task_threads.idle = NULL;
     }
 }
 
-static void *help(void *arg)
+static void *run_tasks_for_ever(void *arg)
 {
-    hand *h = arg;
-    pthread_mutex_lock(&crew.lock);
+    task_thread *h = arg;
+    pthread_mutex_lock(&task_threads.lock);
     for (;;) {
         while (!h->call)
-            pthread_cond_wait(&h->wake, &crew.lock);
-        crew_call *c = h->call;
-        pthread_mutex_unlock(&crew.lock);
+            pthread_cond_wait(&h->wake, &task_threads.lock);
+        task_batch *c = h->call;
+        pthread_mutex_unlock(&task_threads.lock);
         c->task(c->ctx, h->i);
-        pthread_mutex_lock(&crew.lock);
+        pthread_mutex_lock(&task_threads.lock);
         h->call = NULL;
-        h->next = crew.idle;
-        crew.idle = h;
+        h->next = task_threads.idle;
+        task_threads.idle = h;
         if (--c->left == 0)
             pthread_cond_signal(&c->done);
     }
@@ -289,19 +290,19 @@ static void *help(void *arg)
 }
 
 /* A thread that waits for work; NULL where none can be had. Under the lock. */
-static hand *get_hand(void)
+static task_thread *get_task_thread(void)
 {
     pthread_t thread;
-    hand *h = crew.idle;
+    task_thread *h = task_threads.idle;
     if (h) {
-        crew.idle = h->next;
+        task_threads.idle = h->next;
         return h;
     }
     h = tn__block_zero(sizeof *h);
     if (!h)
         return NULL;
     pthread_cond_init(&h->wake, NULL);
-    if (pthread_create(&thread, NULL, help, h)) {
+    if (pthread_create(&thread, NULL, run_tasks_for_ever, h)) {
         pthread_cond_destroy(&h->wake);
         tn__block_put(h, sizeof *h);
         return NULL;
@@ -310,14 +311,14 @@ static hand *get_hand(void)
     return h;
 }
 
-void tn__crew_run(int64_t n, tn__task task, void *ctx)
+void tn__run_tasks(int64_t n, tn__task task, void *ctx)
 {
-    crew_call c = {.task = task, .ctx = ctx};
+    task_batch c = {.task = task, .ctx = ctx};
     uint64_t mine = 1; /* bit i: here */
     pthread_cond_init(&c.done, NULL);
-    pthread_mutex_lock(&crew.lock);
+    pthread_mutex_lock(&task_threads.lock);
     for (int64_t i = 1; i < n; i++) {
-        hand *h = i < 64 ? get_hand() : NULL;
+        task_thread *h = i < 64 ? get_task_thread() : NULL;
         if (!h) {
             mine |= UINT64_C(1) << TN_MIN(i, 63);
             continue;
@@ -327,14 +328,14 @@ void tn__crew_run(int64_t n, tn__task task, void *ctx)
         c.left++;
         pthread_cond_signal(&h->wake);
     }
-    pthread_mutex_unlock(&crew.lock);
+    pthread_mutex_unlock(&task_threads.lock);
     for (int64_t i = 0; i < n; i++)
         if (mine >> TN_MIN(i, 63) & 1)
             task(ctx, i);
-    pthread_mutex_lock(&crew.lock);
+    pthread_mutex_lock(&task_threads.lock);
     while (c.left)
-        pthread_cond_wait(&c.done, &crew.lock);
-    pthread_mutex_unlock(&crew.lock);
+        pthread_cond_wait(&c.done, &task_threads.lock);
+    pthread_mutex_unlock(&task_threads.lock);
     pthread_cond_destroy(&c.done);
 }
 

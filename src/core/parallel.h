@@ -15,7 +15,7 @@ void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx);
  * (a body of tn__parallel_for may not). Returns when all have ended. The threads are kept for the next time; where one cannot
  * be had, its task runs here. */
 typedef void (*tn__task)(void *ctx, int64_t i);
-void tn__crew_run(int64_t n, tn__task task, void *ctx);
+void tn__run_tasks(int64_t n, tn__task task, void *ctx);
 
 /* Threads that a parallel_for may use, the caller's included. */
 int tn__num_threads(void);

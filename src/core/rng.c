@@ -1,3 +1,4 @@
+/* Generator states of the CPU and of each GPU, and the functions that seed them. */
 #include "core/rng.h"
 #include "core/device.h"
 #include "core/error.h"

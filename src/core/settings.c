@@ -1,3 +1,4 @@
+/* The settings of the process, as users read and write them. */
 #include "core/settings.h"
 #include "core/error.h"
 #include "core/thread.h"

@@ -1,3 +1,4 @@
+/* Shapes and strides: sizes with overflow checks, contiguity, overlap, the strides of views. */
 #include "core/shape.h"
 #include "core/error.h"
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Storages: made and destroyed. */
 #include "core/storage.h"
 #include "core/alloc.h"
 

@@ -1,3 +1,4 @@
+/* Tensor structs: made, aliased, swapped, destroyed; live ones are listed in debug builds. */
 #include "core/tensor.h"
 #include "core/alloc.h"
 #include "core/error.h"

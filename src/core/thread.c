@@ -1,3 +1,4 @@
+/* What is kept for each thread: made at its first call, freed at its end; all of it across fork(). */
 #include "core/thread.h"
 #include "core/alloc.h"
 #include "core/error.h"

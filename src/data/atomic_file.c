@@ -1,3 +1,4 @@
+/* A file written whole or not at all: a new file beside the old one, synced, then renamed over it. */
 #include "data/atomic_file.h"
 #include "data/source.h"
 #include <errno.h>

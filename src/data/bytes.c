@@ -1,3 +1,4 @@
+/* Element bytes between files and tensors: byte order, bools that are 0 or 1, tensors over storage on the host. */
 #include "data/bytes.h"
 #include "autograd/functions.h"
 #include "backend/backend.h"

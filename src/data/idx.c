@@ -3,7 +3,7 @@
 #include "autograd/functions.h"
 #include "data/bytes.h"
 #include "data/readers.h"
-#include "data/stream.h"
+#include "data/gz_reader.h"
 #include <tenon/data.h>
 
 enum { FIRST_GUESS = 8, LEAST = 1 << 12 };
@@ -20,18 +20,18 @@ typedef struct header {
 } header;
 
 /* n bytes, all of which must be there. */
-static tn_status read_all(tn__inflow *s, void *to, size_t n, const char *field)
+static tn_status read_all(tn__gz_reader *s, void *to, size_t n, const char *field)
 {
     size_t got;
     uint64_t at = s->at;
-    tn_status e = tn__inflow_read(s, to, n, &got);
+    tn_status e = tn__gz_reader_read(s, to, n, &got);
     if (!e && got < n)
         e = tn__bad_field(TN_EFORMAT, s->from->name, field, at, "the data ends after %zu of %zu%s bytes", got, n,
                           s->gzip ? " inflated" : "");
     return e;
 }
 
-static tn_status read_type(tn__inflow *s, const uint8_t magic[4], header *h)
+static tn_status read_type(tn__gz_reader *s, const uint8_t magic[4], header *h)
 {
     if (magic[0] || magic[1])
         return tn__bad_field(TN_EFORMAT, s->from->name, "magic number", 0,
@@ -51,7 +51,7 @@ static tn_status read_type(tn__inflow *s, const uint8_t magic[4], header *h)
     return TN_OK;
 }
 
-static tn_status read_header(tn__inflow *s, header *h)
+static tn_status read_header(tn__gz_reader *s, header *h)
 {
     uint8_t magic[4], size[4 * TN_MAX_DIMS];
     memset(h, 0, sizeof *h);
@@ -68,9 +68,9 @@ static tn_status read_header(tn__inflow *s, header *h)
 }
 
 /* Is what the header says possible at all? For a plain file its size must be right to the byte. */
-static tn_status check_size(const tn__inflow *s, const header *h)
+static tn_status check_size(const tn__gz_reader *s, const header *h)
 {
-    uint64_t want = (uint64_t)h->numel * tn__dtype_size(h->dtype), limit = tn__inflow_limit(s);
+    uint64_t want = (uint64_t)h->numel * tn__dtype_size(h->dtype), limit = tn__gz_reader_limit(s);
     if (s->gzip ? want <= limit : want == limit - s->at)
         return TN_OK;
     if (s->gzip)
@@ -95,7 +95,7 @@ static tn__storage *grown(tn__storage *old, size_t have, size_t n)
 
 /* n bytes. The memory grows with what arrives, so that a small file cannot make us ask for much more than it holds. Data
  * that is up to eight times the size of its file, as plain data and compressed images are, needs one allocation. */
-static tn__storage *read_data(tn__inflow *s, size_t n)
+static tn__storage *read_data(tn__gz_reader *s, size_t n)
 {
     uint64_t guess = TN_MIN(TN_MAX(s->from->size, (uint64_t)LEAST), UINT64_MAX / FIRST_GUESS) * FIRST_GUESS;
     size_t have = 0, cap = (size_t)TN_MIN((uint64_t)n, guess);
@@ -117,18 +117,18 @@ static tn__storage *read_data(tn__inflow *s, size_t n)
     return data;
 }
 
-static tn_status check_end(tn__inflow *s)
+static tn_status check_end(tn__gz_reader *s)
 {
     char more;
     size_t got;
     uint64_t at = s->at;
-    tn_status e = tn__inflow_read(s, &more, 1, &got);
+    tn_status e = tn__gz_reader_read(s, &more, 1, &got);
     if (!e && got)
         e = tn__bad_field(TN_EFORMAT, s->from->name, "end", at, "more data follows than the header says");
     return e;
 }
 
-static tn_tensor *read_stream(tn__inflow *s)
+static tn_tensor *read_stream(tn__gz_reader *s)
 {
     header h;
     if (read_header(s, &h) || check_size(s, &h))
@@ -150,11 +150,11 @@ static tn_tensor *read_stream(tn__inflow *s)
 
 tn_tensor *tn__idx_read(tn__source *from)
 {
-    tn__inflow s;
-    if (tn__inflow_open(&s, from))
+    tn__gz_reader s;
+    if (tn__gz_reader_open(&s, from))
         return NULL;
     tn_tensor *t = read_stream(&s);
-    tn__inflow_close(&s);
+    tn__gz_reader_close(&s);
     return t;
 }
 

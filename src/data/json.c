@@ -1,3 +1,4 @@
+/* The JSON reader: punctuation, whole numbers, texts with their escapes; UTF-8 is checked. */
 #include "data/json.h"
 
 static void skip_space(tn__json *j)

@@ -1,3 +1,4 @@
+/* The dtypes that safetensors files name, and the sort that reader and writer share. */
 #include "data/safetensors.h"
 
 const tn__safetensors_type tn__safetensors_types[TN__SAFETENSORS_TYPES] = {

@@ -1,3 +1,4 @@
+/* Files and memory as readers see them, and the messages about what is wrong in them. */
 #include "data/source.h"
 #include <errno.h>
 #include <fcntl.h>

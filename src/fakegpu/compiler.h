@@ -1,4 +1,4 @@
-/* fakegpu/compiler.h: the parts of the fake NVRTC: text, marking of kernels, the machine's C compiler. */
+/* fakegpu/compiler.h: the parts of the fake NVRTC: text, the dialect to C, the machine's C compiler. */
 #ifndef TENON_FAKEGPU_COMPILER_H
 #define TENON_FAKEGPU_COMPILER_H
 
@@ -22,12 +22,12 @@ void fake_text_free(fake_text *t);
 /* Appends a whole file. */
 bool fake_text_read(fake_text *t, const char *path);
 
-/* ---- mark.c: what KERNEL and LOCAL_MEM left in preprocessed text becomes C ---- */
+/* ---- translate.c: what KERNEL and LOCAL_MEM left in preprocessed text becomes C ---- */
 
 /* Kernels become functions; each gets a thunk and a row in the table 'tn_fake_kernels'. false: the log says why. */
-bool fake_mark_kernels(const char *text, fake_text *out, fake_text *log);
+bool fake_translate_kernels(const char *text, fake_text *out, fake_text *log);
 
-/* ---- cc.c: the machine's C compiler ---- */
+/* ---- host_compiler.c: the machine's C compiler ---- */
 
 /* Compiles C text into a shared object, whose bytes are appended to 'object'; messages, which call the text 'name', go to
  * the log. 'define' are arguments like "-DX=1". Needs no state: several threads may compile at once. */

@@ -105,7 +105,7 @@ unsigned cublasSetMathMode(tn__cublas_handle handle, unsigned mode)
 /* ---- products ---- */
 
 typedef struct job {
-    fake_product product; /* device addresses */
+    fake_gemm gemm; /* device addresses */
     long long stride_a, stride_b, stride_c;
     int batch;
 } job;
@@ -116,7 +116,7 @@ static size_t size_of(unsigned type)
 }
 
 /* Which types go together: the table of cublasGemmEx. */
-static bool types_fit(const fake_product *p, unsigned compute)
+static bool types_fit(const fake_gemm *p, unsigned compute)
 {
     const unsigned in = p->a_type;
     if (in != p->b_type)
@@ -135,7 +135,7 @@ static int at_least_1(int n)
 
 static unsigned check(const job *j, unsigned op_a, unsigned op_b, const void *alpha, const void *beta, unsigned compute)
 {
-    const fake_product *p = &j->product;
+    const fake_gemm *p = &j->gemm;
     if (op_a > OP_C || op_b > OP_C || p->m < 0 || p->n < 0 || p->k < 0 || j->batch < 0 || !alpha || !beta ||
         p->lda < at_least_1(op_a ? p->k : p->m) || p->ldb < at_least_1(op_b ? p->n : p->k) || p->ldc < at_least_1(p->m))
         return INVALID_VALUE;
@@ -177,7 +177,7 @@ static int stretches(fake_access *to, const void *at, unsigned type, int rows, i
 static void run(void *arg)
 {
     job *j = arg;
-    fake_product p = j->product;
+    fake_gemm p = j->gemm;
     const char *a = fake_host_address(p.a), *b = fake_host_address(p.b);
     char *c = fake_host_address(p.c);
     bool ok = true;
@@ -185,7 +185,7 @@ static void run(void *arg)
         p.a = a + (long long)i * j->stride_a * (long long)size_of(p.a_type);
         p.b = b + (long long)i * j->stride_b * (long long)size_of(p.b_type);
         p.c = c + (long long)i * j->stride_c * (long long)size_of(p.c_type);
-        ok = fake_product_run(&p);
+        ok = fake_gemm_run(&p);
     }
     if (!ok)
         fake_device_fail(TN__CU_OUT_OF_MEMORY, "no memory for the panels of a product");
@@ -194,11 +194,11 @@ static void run(void *arg)
 
 static unsigned queue(tn__cublas_handle h, const job *j)
 {
-    const fake_product *p = &j->product;
+    const fake_gemm *p = &j->gemm;
     fake_access access[3 * MAX_STRETCHES + 1];
-    const bool product = p->k && p->alpha != 0;
+    const bool multiplies = p->k && p->alpha != 0;
     int n = stretches(access, p->c, p->c_type, p->m, p->n, p->ldc, j->stride_c, j->batch, true);
-    if (product) {
+    if (multiplies) {
         const int rows_a = p->trans_a ? p->k : p->m, rows_b = p->trans_b ? p->n : p->k;
         n += stretches(access + n, p->a, p->a_type, rows_a, p->trans_a ? p->m : p->k, p->lda, j->stride_a, j->batch,
                        false);
@@ -217,7 +217,7 @@ static unsigned queue(tn__cublas_handle h, const job *j)
 static unsigned multiply(tn__cublas_handle h, unsigned op_a, unsigned op_b, job *j, const void *alpha, const void *beta,
                          unsigned compute)
 {
-    fake_product *p = &j->product;
+    fake_gemm *p = &j->gemm;
     tn__cu_context context = NULL;
     if (!is_handle(h))
         return NOT_INITIALIZED;
@@ -243,18 +243,18 @@ unsigned cublasGemmStridedBatchedEx(tn__cublas_handle handle, unsigned op_a, uns
                                     void *c, unsigned c_type, int ldc, long long stride_c, int batch, unsigned compute,
                                     int algorithm)
 {
-    job j = {.product = {.m = m,
-                         .n = n,
-                         .k = k,
-                         .a = a,
-                         .b = b,
-                         .c = c,
-                         .a_type = a_type,
-                         .b_type = b_type,
-                         .c_type = c_type,
-                         .lda = lda,
-                         .ldb = ldb,
-                         .ldc = ldc},
+    job j = {.gemm = {.m = m,
+                      .n = n,
+                      .k = k,
+                      .a = a,
+                      .b = b,
+                      .c = c,
+                      .a_type = a_type,
+                      .b_type = b_type,
+                      .c_type = c_type,
+                      .lda = lda,
+                      .ldb = ldb,
+                      .ldc = ldc},
              .stride_a = stride_a,
              .stride_b = stride_b,
              .stride_c = stride_c,

@@ -2,7 +2,7 @@
  * embedded as text; the fake NVRTC puts it, after dialect_items.h and dialect_half.h, before every unit. No header is
  * included: reading them would take longer than compiling the kernels.
  *
- * __tn_kernel, __tn_kernel_b and __tn_local are for the fake NVRTC, which rewrites them after preprocessing (mark.c). */
+ * __tn_kernel, __tn_kernel_b and __tn_local are for the fake NVRTC, which rewrites them after preprocessing (translate.c). */
 #define TN_HOST_DIALECT 1
 
 #define KERNEL(name)          __tn_kernel name

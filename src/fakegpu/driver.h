@@ -28,14 +28,14 @@ typedef struct CUctx_st fake_context;
 typedef struct CUstream_st fake_stream;
 typedef struct CUevent_st fake_event;
 
-/* ---- what is known of a stretch of memory: pieces.c, history.c ---- */
+/* ---- what is known of a stretch of memory: suballocation.c, access_history.c ---- */
 
 /* A piece of a block that the library's allocator handed out, or took back and has not handed out since. */
-typedef struct fake_piece {
+typedef struct fake_suballocation {
     size_t from, to; /* bytes of the block */
     bool live;
     bool fenced; /* work was queued that shuts what lies behind it */
-} fake_piece;
+} fake_suballocation;
 
 /* One access in the past: the 'tick'-th operation of the stream that has this slot in all clocks. */
 typedef struct fake_epoch {
@@ -60,31 +60,31 @@ typedef struct fake_history {
     size_t n, room;
 } fake_history;
 
-/* ---- memory: table.c, memory.c, poison.c ---- */
+/* ---- memory: allocation_table.c, memory.c, poison.c ---- */
 
 /* One allocation: of a device (addresses are the device's) or pinned (device NULL). */
 typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker; /* of pinned memory: in whose context, with which it ends */
-    bool registered;     /* pinned memory that is the caller's: it stays, as ordinary memory */
-    bool going;          /* being freed: no longer there for anybody else */
-    fake_piece *pieces;  /* sorted; none: the block is one piece */
-    size_t n_pieces, room_pieces;
+    fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
+    bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool going;                /* being freed: no longer there for anybody else */
+    fake_suballocation *parts; /* sorted; none: the block is one piece */
+    size_t n_parts, room_parts;
     fake_history history;
 } fake_block;
 
 /* The live piece that holds a byte, or the block itself as one if it was never cut. False: the byte is in none; 'piece' is
  * then the piece taken back that it lies in (from == to: in none). */
-bool fake_piece_find(const fake_block *b, size_t offset, fake_piece *piece);
+bool fake_suballocation_find(const fake_block *b, size_t offset, fake_suballocation *piece);
 /* False: it overlaps a live one, which is written to 'piece'. */
-bool fake_piece_take(fake_block *b, size_t from, size_t to, fake_piece *piece);
-bool fake_piece_free(fake_block *b, size_t from); /* false: no live piece begins there */
+bool fake_suballocation_take(fake_block *b, size_t from, size_t to, fake_suballocation *piece);
+bool fake_suballocation_free(fake_block *b, size_t from); /* false: no live piece begins there */
 /* The live piece at the offset, if it was not fenced yet; *end: where what rounding added behind it ends. */
-fake_piece *fake_piece_unfenced(fake_block *b, size_t offset, size_t *end);
+fake_suballocation *fake_suballocation_unfenced(fake_block *b, size_t offset, size_t *end);
 
-/* ---- order: clock.c, history.c, order.c ----
+/* ---- order: vector_clock.c, access_history.c, race_check.c ----
  * Every stream, event, and the host has a vector clock: for each stream, up to which of its operations all is over for
  * whoever has the clock. The threads of the host are one: how they wait for each other cannot be seen from here, so what
  * one of them has waited for, all know. */
@@ -232,7 +232,7 @@ void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
 tn__cu_result fake_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- faults.c: lock held ---- */
+/* ---- fault_injection.c: lock held ---- */
 typedef enum fake_fault_kind {
     FAKE_FAULT_OOM,
     FAKE_FAULT_HOST,

@@ -2,7 +2,7 @@
  * abi/ alone: it shares no line with the library that it tests.
  *
  * Parts: driver (devices, contexts, memory, copies, streams, events, modules: driver.h), order (who may touch which memory
- * when: order.c), compiler (NVRTC: text to a shared object with the machine's C compiler), kernel (loads that, runs groups
+ * when: race_check.c), compiler (NVRTC: text to a shared object with the machine's C compiler), kernel (loads that, runs groups
  * of work items as fibers), cublas, nvml, faults (TENON_FAKE_GPU_FAULTS).
  *
  * Device memory has two addresses: the device's, which the host cannot read (PROT_NONE), and the host's, where the bytes

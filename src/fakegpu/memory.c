@@ -84,7 +84,7 @@ static void forget(fake_block *b)
     if (b->device)
         b->device->used -= b->size;
     fake_history_clear(&b->history);
-    free(b->pieces);
+    free(b->parts);
     free(b);
 }
 

@@ -63,9 +63,9 @@ static tn_status make_fresh(move *v, const target *to)
 static void replace_buffers(const tn_module *m, const move *v)
 {
     tn_tensor *const *fresh = v->fresh + 2 * v->parameters.n;
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int64_t k = 0; k < i->slots[TN__BUFFERS].n; k++) {
             tn__slot *slot = &i->slots[TN__BUFFERS].at[k];
             int64_t at = 0;

@@ -169,9 +169,9 @@ tn_tensor *tn_module_add_buffer_at(const char *site, tn_module *m, const char *n
 /* Everything in child may go one below m: no circle, no chain that is too long. */
 static tn_status check_nesting(const tn_module *m, const tn_module *child)
 {
-    tn__walk w;
-    tn__walk_begin(&w, child);
-    for (const tn_module *i; (i = tn__walk_next(&w));) {
+    tn__module_iter w;
+    tn__module_iter_begin(&w, child);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));) {
         if (i == m)
             return tn__error(TN_EINVAL, "tn_module_add_child: a module cannot be inside itself");
         if (m->depth + 1 + w.depth >= TN__NESTING)
@@ -186,9 +186,9 @@ tn_module *tn_module_add_child_at(const char *site, tn_module *m, const char *na
     if (!usable("tn_module_add_child", m, child) || check_name(m, TN__CHILDREN, name) || check_nesting(m, child) ||
         put(m, TN__CHILDREN, name, child))
         return NULL;
-    tn__walk w;
-    tn__walk_begin(&w, child);
-    for (tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, child);
+    for (tn_module *i; (i = tn__module_iter_next(&w));)
         i->depth = TN_MAX(i->depth, m->depth + 1 + w.depth);
     return child;
 }
@@ -281,14 +281,14 @@ const char *tn_module_child_name(const tn_module *m, int64_t i)
 
 static tn_module *set_training(const char *what, tn_module *m, bool training)
 {
-    tn__walk w;
+    tn__module_iter w;
     tn__enter(TN__NOWHERE);
     if (!m) {
         tn__poisoned(what);
         return NULL;
     }
-    tn__walk_begin(&w, m);
-    for (tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter_begin(&w, m);
+    for (tn_module *i; (i = tn__module_iter_next(&w));)
         i->training = training;
     return m;
 }

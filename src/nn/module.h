@@ -1,7 +1,7 @@
 /* nn/module.h: the module: slots for parameters, buffers and children, and its class's behaviour.
  *
  * Invariants: every slot has a name that is unique in its module, and a reference to what it holds; no chain of children
- * is longer than TN__NESTING, so a walk needs no memory and no check; a module is never inside itself.
+ * is longer than TN__NESTING, so an iterator needs no memory and no check; a module is never inside itself.
  */
 #ifndef TENON_NN_MODULE_H
 #define TENON_NN_MODULE_H
@@ -41,7 +41,7 @@ struct tn_module {
     _Atomic(tn__names *) names;
 };
 
-/* Rises whenever a module is given a part: who mirrors one looks again then. */
+/* Rises whenever a module is given a part: who keeps replicas of one looks again then. */
 extern _Atomic uint64_t tn__modules_changed;
 
 /* A module in no scope, owned by the caller. NULL with TN_ENOMEM set. */
@@ -57,27 +57,27 @@ static inline tn_module *tn__slot_child(const tn_module *m, int64_t i)
     return (tn_module *)m->slots[TN__CHILDREN].at[i].object;
 }
 
-/* ---- walking: m and everything inside it, parents before children ---- */
+/* ---- an iterator: m and everything inside it, parents before children ---- */
 
-typedef struct tn__walk {
+typedef struct tn__module_iter {
     int32_t depth; /* of the stack */
     struct {
         tn_module *m;
         int64_t next; /* child to go to next */
     } at[TN__NESTING];
-} tn__walk;
+} tn__module_iter;
 
-static inline void tn__walk_begin(tn__walk *w, const tn_module *m)
+static inline void tn__module_iter_begin(tn__module_iter *w, const tn_module *m)
 {
     w->depth = -1;
     w->at[0].m = (tn_module *)(uintptr_t)m;
 }
 
 /* The next module, NULL at the end. */
-tn_module *tn__walk_next(tn__walk *w);
+tn_module *tn__module_iter_next(tn__module_iter *w);
 
-/* Length of the dotted name of 'leaf' in the module the walk is at; writes it, with a '\0', where out is not NULL. */
-size_t tn__walk_name(const tn__walk *w, const char *leaf, char *out);
+/* Length of the dotted name of 'leaf' in the module the iterator is at; writes it, with a '\0', where out is not NULL. */
+size_t tn__module_iter_name(const tn__module_iter *w, const char *leaf, char *out);
 
 /* ---- lists of tensors, each once ---- */
 

@@ -137,10 +137,10 @@ static tn_status list_items(loading *l, tn_module *m)
     l->used = tn__block_zero(l->used_bytes);
     if (!l->item || !l->used)
         return tn__error_memory("a list of a module's state", l->item_bytes + l->used_bytes);
-    tn__walk w;
+    tn__module_iter w;
     size_t n = 0;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
             for (int64_t k = 0; k < i->slots[kind].n; k++, name += strlen(name) + 1)
                 l->item[n++] = (item){name, tn__slot_tensor(i, (tn__slot_kind)kind, k), NULL, NULL};

@@ -7,17 +7,17 @@
 
 /* ---- what is kept ---- */
 
-void tn__kept_free(tn__kept *k, size_t n)
+void tn__param_copies_free(tn__param_copies *k, size_t n)
 {
     tn__object_release(k->source);
     for (size_t i = 0; i < n && k->copy; i++)
         tn__object_release(k->copy[i]);
     tn__block_put(k->copy, n * (sizeof *k->copy + 2 * sizeof *k->version + sizeof *k->shared));
-    *k = (tn__kept){0};
+    *k = (tn__param_copies){0};
 }
 
 /* The place of a source: where it was last time, if the list is the same, or a new one. Under the lock. */
-static tn__kept *find_kept(tn_team *t, tn_tensor *source, int64_t guess)
+static tn__param_copies *find_kept(tn_team *t, tn_tensor *source, int64_t guess)
 {
     if (guess < t->n_kept && t->kept[guess].source == source)
         return &t->kept[guess];
@@ -26,7 +26,7 @@ static tn__kept *find_kept(tn_team *t, tn_tensor *source, int64_t guess)
             return &t->kept[i];
     if (!tn__grow(&t->kept, sizeof *t->kept, &t->cap_kept, t->n_kept + 1))
         return tn__fail(TN_ENOMEM, "out of memory for a team's list of tensors");
-    tn__kept k = {.source = source};
+    tn__param_copies k = {.source = source};
     k.copy = tn__block_zero(t->n * (sizeof *k.copy + 2 * sizeof *k.version + sizeof *k.shared));
     if (!k.copy)
         return tn__fail(TN_ENOMEM, "out of memory for a team's list of copies");
@@ -46,7 +46,7 @@ static void drop_unused(tn_team *t)
         if (t->kept[i].used + 2 >= t->broadcasts)
             t->kept[n++] = t->kept[i];
         else
-            tn__kept_free(&t->kept[i], t->n);
+            tn__param_copies_free(&t->kept[i], t->n);
     }
     t->n_kept = n;
 }
@@ -69,7 +69,7 @@ static bool same_kind(const tn_tensor *a, const tn_tensor *b)
 }
 
 /* May the copy be written to again? Nothing of an earlier step shows it, and its memory follows the stream that is current. */
-static bool reusable(const tn__kept *k, size_t place, const tn_tensor *source)
+static bool reusable(const tn__param_copies *k, size_t place, const tn_tensor *source)
 {
     const tn_tensor *c = k->copy[place];
     return c && same_kind(c, source) && !k->shared[place] &&
@@ -77,7 +77,7 @@ static bool reusable(const tn__kept *k, size_t place, const tn_tensor *source)
 }
 
 /* Whoever uses the copy on another stream than its own waits for it there. */
-static tn_status lend(tn__kept *k, size_t place)
+static tn_status lend(tn__param_copies *k, size_t place)
 {
     const tn_tensor *c = k->copy[place];
     tn__stream *home = c->storage ? c->storage->stream : NULL, *here = home ? tn__stream_of(c->device) : NULL;
@@ -90,7 +90,7 @@ static tn_status lend(tn__kept *k, size_t place)
 }
 
 /* Is the copy what its source is? Memory whose address was given out may have changed unseen. */
-static bool is_current(const tn__kept *k, size_t place, const tn_tensor *source)
+static bool is_current(const tn__param_copies *k, size_t place, const tn_tensor *source)
 {
     const tn_tensor *c = k->copy[place];
     return c && k->version[place] == tn__tensor_writes(source) && k->own[place] == tn__tensor_writes(c) &&
@@ -98,7 +98,7 @@ static bool is_current(const tn__kept *k, size_t place, const tn_tensor *source)
 }
 
 /* The copy at a place, up to date. Under the lock. */
-static tn_tensor *refresh(tn_team_step *step, size_t i, tn__kept *k, tn_tensor *source)
+static tn_tensor *refresh(tn_team_step *step, size_t i, tn__param_copies *k, tn_tensor *source)
 {
     size_t place = step->member[i].place;
     uint32_t version = tn__tensor_writes(source);
@@ -164,7 +164,7 @@ static tn_tensor *copy_to(const job *j, size_t i, size_t k)
         return alias(j, t);
     if (!j->step)
         return tn_to(t, .device = j->devices.d[i]);
-    tn__kept *kept = find_kept(j->step->team, t, (int64_t)k);
+    tn__param_copies *kept = find_kept(j->step->team, t, (int64_t)k);
     if (!kept)
         return NULL;
     kept->used = j->step->team->broadcasts;
@@ -259,8 +259,8 @@ static tn_status note_arrival(tn__node *node, uint32_t output, tn__stream *on)
     const char *site = t->site;
     if (!on)
         return TN_OK;
-    const tn__clock *clock = &c->step->clock[c->step->member[i].place];
-    tn_event *event = clock->arrived[c->first + (int64_t)(output % c->n)];
+    const tn__step_events *events = &c->step->events[c->step->member[i].place];
+    tn_event *event = events->arrived[c->first + (int64_t)(output % c->n)];
     tn_status e = tn_event_record(event, on);
     t->site = site;
     if (!e)
@@ -269,10 +269,10 @@ static tn_status note_arrival(tn__node *node, uint32_t output, tn__stream *on)
 }
 
 /* Events for n more tensors. */
-static tn_status grow_clocks(tn_team_step *step, size_t n_devices, int64_t need)
+static tn_status grow_events(tn_team_step *step, size_t n_devices, int64_t need)
 {
     for (size_t i = 0; i < n_devices; i++) {
-        tn__clock *c = &step->clock[step->member[i].place];
+        tn__step_events *c = &step->events[step->member[i].place];
         if (!step->member[i].stream)
             continue;
         if (!tn__grow(&c->arrived, sizeof(tn_event *), &c->cap_arrived, need))
@@ -302,7 +302,7 @@ static context *make_context(const job *j, size_t n)
     if (!j->step)
         return c;
     c->first = j->step->tensors;
-    if (grow_clocks(j->step, j->devices.n, c->first + (int64_t)n)) {
+    if (grow_events(j->step, j->devices.n, c->first + (int64_t)n)) {
         tn__block_put(c, bytes);
         return NULL;
     }

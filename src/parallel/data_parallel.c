@@ -4,10 +4,10 @@
 #include "parallel/parallel.h"
 
 /* A set of replicas; one for each forward that runs at the same time. */
-typedef struct crew {
-    tn__mirror *mirror;
-    struct crew *next;
-} crew;
+typedef struct replica_set {
+    tn__replicas *replicas;
+    struct replica_set *next;
+} replica_set;
 
 /* What the module keeps. */
 typedef struct state {
@@ -16,48 +16,48 @@ typedef struct state {
     tn_device main, output;
     int64_t dim;
     pthread_mutex_t lock;
-    crew *idle;
+    replica_set *idle;
 } state;
 
 /* ---- replicas ---- */
 
-static void free_crew(crew *c)
+static void free_set(replica_set *c)
 {
-    tn__mirror_free(c->mirror);
+    tn__replicas_free(c->replicas);
     tn__block_put(c, sizeof *c);
 }
 
-static crew *make_crew(tn_module *m, size_t n)
+static replica_set *make_set(tn_module *m, size_t n)
 {
-    crew *c = tn__block_zero(sizeof *c);
+    replica_set *c = tn__block_zero(sizeof *c);
     if (!c)
         return tn__fail(TN_ENOMEM, "out of memory for replicas of a module");
-    c->mirror = tn__mirror_new(m, n);
-    if (c->mirror)
+    c->replicas = tn__replicas_new(m, n);
+    if (c->replicas)
         return c;
     tn__block_put(c, sizeof *c);
     return NULL;
 }
 
 /* Replicas that nobody uses and that fit, or new ones. */
-static crew *take_crew(state *s, tn_module *m)
+static replica_set *take_set(state *s, tn_module *m)
 {
     pthread_mutex_lock(&s->lock);
-    crew *c = s->idle;
+    replica_set *c = s->idle;
     if (c)
         s->idle = c->next;
     pthread_mutex_unlock(&s->lock);
-    if (c && tn__mirror_fits(c->mirror, m))
+    if (c && tn__replicas_fits(c->replicas, m))
         return c;
     if (c)
-        free_crew(c);
-    return make_crew(m, s->n);
+        free_set(c);
+    return make_set(m, s->n);
 }
 
-static void put_crew(state *s, crew *c)
+static void put_set(state *s, replica_set *c)
 {
     for (size_t i = 0; i < s->n; i++)
-        (void)tn__mirror_fill(c->mirror, i, NULL);
+        (void)tn__replicas_fill(c->replicas, i, NULL);
     pthread_mutex_lock(&s->lock);
     c->next = s->idle;
     s->idle = c;
@@ -69,9 +69,9 @@ static void put_crew(state *s, crew *c)
 /* Everything of the module must be where replicas are made from. */
 static tn_status check_place(const tn_module *m, tn_device place)
 {
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
             for (int64_t k = 0; k < i->slots[kind].n; k++) {
                 const tn_tensor *t = tn__slot_tensor(i, (tn__slot_kind)kind, k);
@@ -106,9 +106,9 @@ typedef struct parts {
     size_t n;
 } parts;
 
-static tn_tensor *run_replicas(const state *s, tn_team_step *step, crew *c, parts *p)
+static tn_tensor *run_replicas(const state *s, tn_team_step *step, replica_set *c, parts *p)
 {
-    const tn_tensors ts = tn__mirror_tensors(c->mirror);
+    const tn_tensors ts = tn__replicas_tensors(c->replicas);
     const size_t bytes = TN_MAX(ts.n * p->n, 1) * sizeof(tn_tensor *);
     tn_device_list devices = {tn_team_step_devices(step).d, p->n};
     tn_tensor **copies = tn__block_get(bytes), *y = NULL;
@@ -116,10 +116,10 @@ static tn_tensor *run_replicas(const state *s, tn_team_step *step, crew *c, part
         return tn__fail(TN_ENOMEM, "out of memory for %zu replicas", p->n);
     tn_status e = tn_parallel_broadcast(ts, devices, copies, .step = step);
     for (size_t i = 0; i < p->n && !e; i++) {
-        e = tn__mirror_fill(c->mirror, i, copies + i * ts.n);
+        e = tn__replicas_fill(c->replicas, i, copies + i * ts.n);
         if (e)
             tn_team_step_blame(step, i);
-        p->replica[i] = tn__mirror_replica(c->mirror, i);
+        p->replica[i] = tn__replicas_replica(c->replicas, i);
     }
     tn__block_put(copies, bytes);
     if (!e)
@@ -136,11 +136,11 @@ static tn_tensor *run_step(state *s, tn_team_step *step, tn_module *m, tn_tensor
         return NULL;
     if (p.n == 1)
         return run_single(s, step, m, p.in[0]);
-    crew *c = take_crew(s, m);
+    replica_set *c = take_set(s, m);
     if (!c)
         return NULL;
     tn_tensor *y = run_replicas(s, step, c, &p);
-    put_crew(s, c);
+    put_set(s, c);
     return y;
 }
 
@@ -165,9 +165,9 @@ static tn_tensor *data_parallel_forward(tn_module *self, tn_tensor *x)
 static void destroy_state(void *ctx)
 {
     state *s = ctx;
-    for (crew *c = s->idle, *next; c; c = next) {
+    for (replica_set *c = s->idle, *next; c; c = next) {
         next = c->next;
-        free_crew(c);
+        free_set(c);
     }
     tn_team_release(s->team);
     pthread_mutex_destroy(&s->lock);

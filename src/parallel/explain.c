@@ -15,7 +15,7 @@ static double between(tn_event *from, tn_event *to)
 }
 
 /* From the last mark before it that the device passed. */
-static double phase(const tn__clock *c, tn__mark what)
+static double phase(const tn__step_events *c, tn__mark what)
 {
     tn__mark before = what;
     while (before > TN__MARK_BEGIN && !c->record.marked[--before])
@@ -25,7 +25,7 @@ static double phase(const tn__clock *c, tn__mark what)
 
 static tn_parallel_report report_of(tn_team_step *s, size_t i)
 {
-    tn__clock c = tn__step_read(s, i);
+    tn__step_events c = tn__step_read(s, i);
     const tn__record *r = &c.record;
     const tn_parallel_report out = {
         .device = s->device[i],

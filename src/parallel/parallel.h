@@ -1,8 +1,8 @@
 /* parallel/parallel.h: what the pieces of DataParallel share: the team, its steps, and how a step is timed.
  *
  * All work of a step is queued on the current streams of its devices, but for the sums of gradients, which run on two
- * streams of the team's own on each device ('lanes'): they wait only for the gradients that they add, so they overlap the rest
- * of the backward pass.
+ * streams of the team's own on each device ('reduce streams'): they wait only for the gradients that they add, so they
+ * overlap the rest of the backward pass.
  */
 #ifndef TENON_PARALLEL_PARALLEL_H
 #define TENON_PARALLEL_PARALLEL_H
@@ -16,9 +16,9 @@
 #include <tenon/graph.h>
 #include <tenon/parallel.h>
 
-enum { TN__LANES = 2 };
+enum { TN__REDUCE_STREAMS = 2 };
 
-/* Points of a step on a device: on its current stream, the last two on its lanes. */
+/* Points of a step on a device: on its current stream, the last two on its reduce streams. */
 typedef enum tn__mark {
     TN__MARK_BEGIN,
     TN__MARK_SCATTERED,
@@ -57,12 +57,12 @@ typedef struct tn__record {
 } tn__record;
 
 /* Events of one of the team's devices, kept for the next step. */
-typedef struct tn__clock {
+typedef struct tn__step_events {
     tn_event *mark[TN__MARKS];
     tn__record record;
     tn_event **arrived; /* of gradients: a broadcast's tensors from tn__broadcast.first on */
     int64_t n_arrived, cap_arrived;
-} tn__clock;
+} tn__step_events;
 
 struct tn_team_step {
     int32_t refs;  /* under the team's lock; 0: it is the team's own */
@@ -70,21 +70,21 @@ struct tn_team_step {
     size_t n;
     tn_device *device; /* [team's n]; the first n are this step's, as members are */
     tn__member *member;
-    tn__clock *clock;          /* [team's n], by place */
+    tn__step_events *events;   /* [team's n], by place */
     uint32_t resets;           /* of devices, when it began: its events are void since */
     int64_t tensors;           /* of its broadcasts, so far */
     struct tn_team_step *next; /* spare */
 };
 
 /* A tensor of the model and its copies. */
-typedef struct tn__kept {
+typedef struct tn__param_copies {
     tn_tensor *source; /* retained */
     uint64_t used;     /* the last broadcast that named it */
     tn_tensor **copy;  /* [team's n]; NULL: none */
     uint32_t *version; /* [team's n] of the source, when it was copied */
     uint32_t *own;     /* [team's n] of the copy, then: a replica's buffer may be written to */
     bool *shared;      /* [team's n] was lent to another stream than its own: not to be written to again */
-} tn__kept;
+} tn__param_copies;
 
 struct tn_team {
     _Atomic int32_t refs;
@@ -92,16 +92,16 @@ struct tn_team {
     pthread_mutex_t lock;    /* of all below */
     size_t n;
     tn_device *device;
-    uint32_t resets;  /* of devices, when what is kept was made */
-    tn_stream **lane; /* [n * TN__LANES]; NULL: not made yet */
-    tn__kept *kept;
+    uint32_t resets;    /* of devices, when what is kept was made */
+    tn_stream **reduce; /* [n * TN__REDUCE_STREAMS]; NULL: not made yet */
+    tn__param_copies *kept;
     int64_t n_kept, cap_kept;
     uint64_t broadcasts;
     tn_team_step *last; /* that reports are of; its references may be somebody's */
     tn_team_step *spare;
 };
 
-void tn__kept_free(tn__kept *k, size_t n);
+void tn__param_copies_free(tn__param_copies *k, size_t n);
 
 /* ---- steps ---- */
 
@@ -121,7 +121,7 @@ void tn__step_samples(tn_team_step *step, int64_t i, int64_t samples);
 /* Notes that a gradient's event has been recorded. */
 void tn__step_arrival(tn_team_step *step, size_t i, tn_event *event);
 /* What is known of device i, with references of its events: release them. */
-tn__clock tn__step_read(tn_team_step *step, size_t i);
+tn__step_events tn__step_read(tn_team_step *step, size_t i);
 
 /* The thread's error is of a replica whose device is lost: says so. NULL: no step. */
 void tn__step_blame_lost(const tn_team_step *step);
@@ -151,13 +151,13 @@ typedef struct tn__gradients {
     tn_team_step *step;
     tn_tensor *const *g;
     size_t n, n_devices;
-    int64_t first;         /* of their events in the devices' clocks */
+    int64_t first;         /* of their events among each device's */
     const tn_device *home; /* [n] where the sums go */
 } tn__gradients;
 
 /* total[k], with recording off: the sum of the gradients of tensor k, the scope's that is open; NULL where none came. By
- * pairs of devices, in chunks, on the team's lanes, which wait for the gradients' events alone; the caller's current streams
- * wait for the totals. */
+ * pairs of devices, in chunks, on the team's reduce streams, which wait for the gradients' events alone; the caller's
+ * current streams wait for the totals. */
 TN_MUST_USE tn_status tn__reduce(const tn__gradients *gs, tn_tensor **total);
 
 /* Is it a new reference's worth: what the innermost scope owns goes out of it as these results. */
@@ -168,17 +168,17 @@ tn_tensor *tn__parallel_make(const tn__spec *spec, tn_device device);
 
 /* ---- modules ---- */
 
-/* Modules that mirror one on several devices, kept from step to step. */
-typedef struct tn__mirror tn__mirror;
-tn__mirror *tn__mirror_new(tn_module *m, size_t n);
-void tn__mirror_free(tn__mirror *r);
-/* Does it still mirror m? */
-bool tn__mirror_fits(const tn__mirror *r, const tn_module *m);
+/* Replicas of a module on several devices, kept from step to step. */
+typedef struct tn__replicas tn__replicas;
+tn__replicas *tn__replicas_new(tn_module *m, size_t n);
+void tn__replicas_free(tn__replicas *r);
+/* Are they still replicas of m as it is? */
+bool tn__replicas_fits(const tn__replicas *r, const tn_module *m);
 /* The tensors of the module, each once: what is to be broadcast. */
-tn_tensors tn__mirror_tensors(const tn__mirror *r);
+tn_tensors tn__replicas_tensors(const tn__replicas *r);
 /* Gives replica i its tensors (t[k] for tensor k), and then contexts of its own; NULL takes them away, so that nothing of
  * the graph is kept. */
-tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t);
-tn_module *tn__mirror_replica(const tn__mirror *r, size_t i);
+tn_status tn__replicas_fill(tn__replicas *r, size_t i, tn_tensor *const *t);
+tn_module *tn__replicas_replica(const tn__replicas *r, size_t i);
 
 #endif

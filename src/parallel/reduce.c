@@ -1,9 +1,10 @@
 /* Sums of gradients over devices.
  *
  * The sum is made by pairs: 1 into 0 and 3 into 2 side by side, then 2 into 0; so each link carries each gradient once, and
- * n devices take log2(n) rounds. Gradients take turns on a device's two lanes: while one is added, the next one crosses.
+ * n devices take log2(n) rounds. Gradients take turns on a device's two reduce streams: while one is added, the next one crosses.
  * Large ones go in chunks, so that what has landed needs little memory, and a round's first chunk need not wait for the last
- * one of the round before. A lane waits for the events of the gradients that it adds, not for what their streams do later.
+ * one of the round before. A reduce stream waits for the events of the
+ * gradients that it adds, not for what their streams do later.
  */
 #include "parallel/parallel.h"
 #include "backend/transfer.h"
@@ -12,25 +13,25 @@
 
 enum { CHUNK = 4 << 20 }; /* bytes: long enough for a link's full speed */
 
-/* ---- lanes ---- */
+/* ---- reduce streams ---- */
 
 /* Borrowed from the team; made at first use. NULL with the error set. */
-static tn_stream *lane_of(tn_team *team, size_t place, int which)
+static tn_stream *reduce_stream(tn_team *team, size_t place, int which)
 {
     const tn_device d = team->device[place];
     pthread_mutex_lock(&team->lock);
-    tn_stream **lane = &team->lane[place * TN__LANES + (size_t)which];
-    if (!*lane)
-        *lane = tn__backend_of(d)->queue->make(d, -1);
-    tn_stream *s = *lane;
+    tn_stream **slot = &team->reduce[place * TN__REDUCE_STREAMS + (size_t)which];
+    if (!*slot)
+        *slot = tn__backend_of(d)->queue->make(d, -1);
+    tn_stream *s = *slot;
     pthread_mutex_unlock(&team->lock);
     return s;
 }
 
 /* A device that takes part. */
 typedef struct side {
-    tn_stream *lane[TN__LANES]; /* NULL: its work is not queued */
-    tn__stream *caller;         /* its current stream, to be brought back; retained */
+    tn_stream *reduce[TN__REDUCE_STREAMS]; /* NULL: its work is not queued */
+    tn__stream *caller;                    /* its current stream, to be brought back; retained */
     bool begun;
 } side;
 
@@ -38,7 +39,7 @@ typedef struct side {
 typedef struct work {
     const tn__gradients *gs;
     side *side; /* [n_devices] */
-    int lane;   /* of the tensor that is summed */
+    int which;  /* of the reduce streams: of the tensor that is summed */
 } work;
 
 static tn_status open_side(work *w, size_t i)
@@ -50,17 +51,17 @@ static tn_status open_side(work *w, size_t i)
     tn__stream *now = tn__stream_of(step->device[i]);
     if (!now)
         return tn_error_code();
-    for (int k = 0; k < TN__LANES; k++)
-        if (!(s->lane[k] = lane_of(step->team, step->member[i].place, k)))
+    for (int k = 0; k < TN__REDUCE_STREAMS; k++)
+        if (!(s->reduce[k] = reduce_stream(step->team, step->member[i].place, k)))
             return tn_error_code();
     s->caller = tn__stream_retain(now);
     return TN_OK;
 }
 
-/* Work for device i goes on its lane from now on. */
+/* Work for device i goes on its reduce stream from now on. */
 static void enter(const work *w, size_t i)
 {
-    tn_stream *s = w->side[i].lane[w->lane];
+    tn_stream *s = w->side[i].reduce[w->which];
     if (s)
         tn__backend_of(s->device)->queue->set_current(s);
 }
@@ -86,17 +87,17 @@ typedef struct part {
     tn_event *event;
 } part;
 
-/* The lane waits for the gradient. */
+/* The reduce stream waits for the gradient. */
 static tn_status await(work *w, const part *p)
 {
     side *s = &w->side[p->at];
-    tn_stream *lane = s->lane[w->lane];
-    if (!lane)
+    tn_stream *stream = s->reduce[w->which];
+    if (!stream)
         return TN_OK;
-    tn_status e = TN__QUEUED(reduce_arrival, tn__wait_event(lane, p->event));
+    tn_status e = TN__QUEUED(reduce_arrival, tn__wait_event(stream, p->event));
     if (!e && !s->begun) {
         s->begun = true;
-        tn__step_mark(w->gs->step, p->at, TN__MARK_REDUCE, lane);
+        tn__step_mark(w->gs->step, p->at, TN__MARK_REDUCE, stream);
     }
     return e;
 }
@@ -159,11 +160,11 @@ static tn_status collect(work *w, size_t k, part *p, size_t *n)
         tn_tensor *g = gs->g[i * gs->n + k];
         if (!g)
             continue;
-        const tn__clock *clock = &gs->step->clock[gs->step->member[i].place];
+        const tn__step_events *events = &gs->step->events[gs->step->member[i].place];
         part *q = &p[(*n)++];
         *q = (part){.at = i, .whole = g};
         e = open_side(w, i);
-        q->event = w->side[i].caller ? clock->arrived[gs->first + (int64_t)k] : NULL;
+        q->event = w->side[i].caller ? events->arrived[gs->first + (int64_t)k] : NULL;
     }
     return e;
 }
@@ -219,7 +220,7 @@ static tn_status sum_one(work *w, size_t k, part *p, tn_tensor **total)
     size_t n;
     tn_status e = collect(w, k, p, &n);
     if (!e && n > 1) {
-        w->lane = (w->lane + 1) % TN__LANES;
+        w->which = (w->which + 1) % TN__REDUCE_STREAMS;
         e = prepare(w, p, n);
         if (!e)
             e = add_up(w, p, n);
@@ -234,7 +235,7 @@ static tn_status sum_one(work *w, size_t k, part *p, tn_tensor **total)
 
 /* ---- all of them ---- */
 
-/* Gradients that the lanes read, of a stream that waits for the lanes now: their memory needs no events of its own. */
+/* Gradients that the reduce streams read, of a stream that waits for them now: their memory needs no events of its own. */
 static void join(const work *w)
 {
     const tn__gradients *gs = w->gs;
@@ -244,13 +245,13 @@ static void join(const work *w)
             const tn_tensor *g = gs->g[i * gs->n + k];
             if (!g || !g->storage || g->storage->stream != s->caller)
                 continue;
-            for (int lane = 0; lane < TN__LANES; lane++)
-                tn__backend_of(g->device)->queue->joined(g->storage, s->lane[lane]);
+            for (int which = 0; which < TN__REDUCE_STREAMS; which++)
+                tn__backend_of(g->device)->queue->joined(g->storage, s->reduce[which]);
         }
     }
 }
 
-/* The caller's streams wait for the lanes. */
+/* The caller's streams wait for the reduce streams. */
 static tn_status finish(work *w, tn_status e)
 {
     for (size_t i = 0; i < w->gs->n_devices; i++) {
@@ -258,10 +259,10 @@ static tn_status finish(work *w, tn_status e)
         if (!s->caller)
             continue;
         if (!e && s->begun) {
-            e = TN__QUEUED(reduce_lanes, wait_for(s->lane[0], s->lane[1]));
-            tn__step_mark(w->gs->step, i, TN__MARK_REDUCED, s->lane[0]);
+            e = TN__QUEUED(reduce_streams, wait_for(s->reduce[0], s->reduce[1]));
+            tn__step_mark(w->gs->step, i, TN__MARK_REDUCED, s->reduce[0]);
             if (!e)
-                e = TN__QUEUED(reduce_done, wait_for(s->caller, s->lane[0]));
+                e = TN__QUEUED(reduce_done, wait_for(s->caller, s->reduce[0]));
         }
     }
     if (!e)

@@ -3,7 +3,7 @@
 #include "core/alloc.h"
 #include "nn/module.h"
 
-struct tn__mirror {
+struct tn__replicas {
     const tn_module *root; /* for comparing alone */
     uint64_t changed;      /* of tn__modules_changed, when it was made */
     size_t n;
@@ -17,7 +17,7 @@ struct tn__mirror {
 
 /* ---- what there is ---- */
 
-static int64_t find_module(const tn__mirror *r, const tn_module *m)
+static int64_t find_module(const tn__replicas *r, const tn_module *m)
 {
     for (int64_t i = 0; i < r->n_modules; i++)
         if (r->module[i] == m)
@@ -25,11 +25,11 @@ static int64_t find_module(const tn__mirror *r, const tn_module *m)
     return -1;
 }
 
-static tn_status list_modules(tn__mirror *r, tn_module *m)
+static tn_status list_modules(tn__replicas *r, tn_module *m)
 {
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (tn_module *i; (i = tn__walk_next(&w));) {
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (tn_module *i; (i = tn__module_iter_next(&w));) {
         if (find_module(r, i) >= 0)
             continue;
         if (!tn__grow(&r->module, sizeof(tn_module *), &r->cap_modules, r->n_modules + 1))
@@ -47,7 +47,7 @@ static int64_t find_tensor(const tn__list *l, const tn_tensor *t)
     return -1;
 }
 
-static tn_status list_tensors(tn__mirror *r)
+static tn_status list_tensors(tn__replicas *r)
 {
     for (int64_t i = 0; i < r->n_modules; i++)
         for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
@@ -66,7 +66,7 @@ static tn_status list_tensors(tn__mirror *r)
 /* ---- making ---- */
 
 /* The same names; for now the same tensors, and the replica's children. */
-static tn_status copy_slots(const tn__mirror *r, size_t i, const tn_module *from, tn_module *to)
+static tn_status copy_slots(const tn__replicas *r, size_t i, const tn_module *from, tn_module *to)
 {
     for (int kind = 0; kind < TN__SLOT_KINDS; kind++) {
         const tn__slots *s = &from->slots[kind];
@@ -98,7 +98,7 @@ static tn_module *make_replica(const tn_module *m)
     return r;
 }
 
-static tn_status make_replicas(tn__mirror *r, size_t i)
+static tn_status make_replicas(tn__replicas *r, size_t i)
 {
     tn_module **replica = r->replica + (int64_t)i * r->n_modules;
     tn_status e = TN_OK;
@@ -110,7 +110,7 @@ static tn_status make_replicas(tn__mirror *r, size_t i)
     return e;
 }
 
-void tn__mirror_free(tn__mirror *r)
+void tn__replicas_free(tn__replicas *r)
 {
     if (!r)
         return;
@@ -124,9 +124,9 @@ void tn__mirror_free(tn__mirror *r)
     tn__block_put(r, sizeof *r);
 }
 
-tn__mirror *tn__mirror_new(tn_module *m, size_t n)
+tn__replicas *tn__replicas_new(tn_module *m, size_t n)
 {
-    tn__mirror *r = tn__block_zero(sizeof *r);
+    tn__replicas *r = tn__block_zero(sizeof *r);
     if (!r)
         return tn__fail(TN_ENOMEM, "out of memory for replicas of a module");
     r->root = m;
@@ -141,23 +141,23 @@ tn__mirror *tn__mirror_new(tn_module *m, size_t n)
         e = make_replicas(r, i);
     if (!e)
         return r;
-    tn__mirror_free(r);
+    tn__replicas_free(r);
     return NULL;
 }
 
 /* ---- using ---- */
 
-bool tn__mirror_fits(const tn__mirror *r, const tn_module *m)
+bool tn__replicas_fits(const tn__replicas *r, const tn_module *m)
 {
     return r->root == m && r->changed == atomic_load(&tn__modules_changed);
 }
 
-tn_tensors tn__mirror_tensors(const tn__mirror *r)
+tn_tensors tn__replicas_tensors(const tn__replicas *r)
 {
     return (tn_tensors){r->tensors.at, (size_t)r->tensors.n};
 }
 
-tn_module *tn__mirror_replica(const tn__mirror *r, size_t i)
+tn_module *tn__replicas_replica(const tn__replicas *r, size_t i)
 {
     return r->replica[(int64_t)i * r->n_modules];
 }
@@ -203,7 +203,7 @@ static void fill_slots(tn_module *to, tn_tensor *const *t, const int64_t **slot)
         }
 }
 
-tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t)
+tn_status tn__replicas_fill(tn__replicas *r, size_t i, tn_tensor *const *t)
 {
     tn_module **replica = r->replica + (int64_t)i * r->n_modules;
     const int64_t *slot = r->slot;
@@ -222,16 +222,16 @@ tn_status tn__mirror_fill(tn__mirror *r, size_t i, tn_tensor *const *t)
 
 /* ---- public ---- */
 
-static tn_status fill_all(tn__mirror *r, tn_device_list devices, const tn_parallel_options *o)
+static tn_status fill_all(tn__replicas *r, tn_device_list devices, const tn_parallel_options *o)
 {
-    const tn_tensors ts = tn__mirror_tensors(r);
+    const tn_tensors ts = tn__replicas_tensors(r);
     const size_t bytes = TN_MAX(ts.n * devices.n, 1) * sizeof(tn_tensor *);
     tn_tensor **copies = tn__block_get(bytes);
     if (!copies)
         return tn__error_memory("replicas of a module", bytes);
     tn_status e = tn_parallel_broadcast(ts, devices, copies, .step = o->step);
     for (size_t i = 0; i < devices.n && !e; i++)
-        e = tn__mirror_fill(r, i, copies + i * ts.n);
+        e = tn__replicas_fill(r, i, copies + i * ts.n);
     tn__block_put(copies, bytes);
     return e;
 }
@@ -247,15 +247,15 @@ tn_status tn_parallel_replicate_opt(tn_module *m, tn_device_list devices, tn_mod
         return tn__poisoned("tn_parallel_replicate");
     if (!devices.n || !devices.d)
         return tn__error(TN_EINVAL, "tn_parallel_replicate: no devices");
-    tn__mirror *r = tn__mirror_new(m, devices.n);
+    tn__replicas *r = tn__replicas_new(m, devices.n);
     if (!r)
         return tn_error_code();
     tn__scope_push(t, &scope);
     tn_status e = fill_all(r, devices, &o);
     tn__scope_pop(t, &scope, NULL);
     for (size_t i = 0; i < devices.n; i++)
-        out[i] = e ? NULL : tn__object_retain(tn__mirror_replica(r, i));
-    tn__mirror_free(r);
+        out[i] = e ? NULL : tn__object_retain(tn__replicas_replica(r, i));
+    tn__replicas_free(r);
     for (size_t i = 0; i < devices.n && !e; i++)
         tn__scope_adopt(t, out[i]);
     return e;

@@ -5,7 +5,7 @@
 
 /* ---- steps: made once, used again ---- */
 
-static void free_clock(tn__clock *c)
+static void free_events(tn__step_events *c)
 {
     for (int k = 0; k < TN__MARKS; k++)
         tn_event_release(c->mark[k]);
@@ -18,9 +18,9 @@ static void free_step(tn_team_step *s, size_t team_n)
 {
     for (size_t i = 0; i < team_n && s->member; i++)
         tn_stream_release(s->member[i].stream);
-    for (size_t i = 0; i < team_n && s->clock; i++)
-        free_clock(&s->clock[i]);
-    tn__block_put(s->clock, team_n * sizeof *s->clock);
+    for (size_t i = 0; i < team_n && s->events; i++)
+        free_events(&s->events[i]);
+    tn__block_put(s->events, team_n * sizeof *s->events);
     tn__block_put(s->member, team_n * sizeof *s->member);
     tn__block_put(s->device, team_n * sizeof *s->device);
     tn__block_put(s, sizeof *s);
@@ -32,9 +32,9 @@ static tn_team_step *make_step(const tn_team *team)
     if (s) {
         s->member = tn__block_zero(team->n * sizeof *s->member);
         s->device = tn__block_zero(team->n * sizeof *s->device);
-        s->clock = tn__block_zero(team->n * sizeof *s->clock);
+        s->events = tn__block_zero(team->n * sizeof *s->events);
     }
-    if (s && s->member && s->device && s->clock)
+    if (s && s->member && s->device && s->events)
         return s;
     if (s)
         free_step(s, team->n);
@@ -56,20 +56,20 @@ static void forget(tn_team *t)
         free_step(t->last, t->n);
     t->last = NULL;
     for (int64_t i = 0; i < t->n_kept; i++)
-        tn__kept_free(&t->kept[i], t->n);
+        tn__param_copies_free(&t->kept[i], t->n);
     t->n_kept = 0;
-    for (size_t i = 0; i < t->n * TN__LANES; i++) {
-        tn_stream_release(t->lane[i]);
-        t->lane[i] = NULL;
+    for (size_t i = 0; i < t->n * TN__REDUCE_STREAMS; i++) {
+        tn_stream_release(t->reduce[i]);
+        t->reduce[i] = NULL;
     }
 }
 
 static void free_team(tn_team *t)
 {
-    if (t->lane)
+    if (t->reduce)
         forget(t);
     tn__block_put(t->kept, (size_t)t->cap_kept * sizeof *t->kept);
-    tn__block_put(t->lane, t->n * TN__LANES * sizeof(tn_stream *));
+    tn__block_put(t->reduce, t->n * TN__REDUCE_STREAMS * sizeof(tn_stream *));
     tn__block_put(t->device, t->n * sizeof *t->device);
     pthread_mutex_destroy(&t->lock);
     pthread_mutex_destroy(&t->records);
@@ -86,8 +86,8 @@ static tn_team *make_team(size_t n)
     atomic_init(&t->refs, 1);
     t->n = n;
     t->device = tn__block_zero(n * sizeof *t->device);
-    t->lane = tn__block_zero(n * TN__LANES * sizeof(tn_stream *));
-    if (t->device && t->lane)
+    t->reduce = tn__block_zero(n * TN__REDUCE_STREAMS * sizeof(tn_stream *));
+    if (t->device && t->reduce)
         return t;
     free_team(t);
     return tn__fail(TN_ENOMEM, "out of memory for a team of %zu devices", n);
@@ -204,7 +204,7 @@ static tn_status begin(tn_team_step *s)
     for (size_t i = 0; i < t->n; i++) {
         tn__member *m = &s->member[s->n];
         pthread_mutex_lock(&s->team->records);
-        s->clock[i].record = (tn__record){.host_ms = -1};
+        s->events[i].record = (tn__record){.host_ms = -1};
         pthread_mutex_unlock(&s->team->records);
         if (is_lost(t->device[i])) {
             if (i == 0)
@@ -303,7 +303,7 @@ void tn__step_mark(tn_team_step *s, size_t i, tn__mark what, tn_stream *stream)
     const char *site = t->site;
     if (!s->member[i].stream)
         return;
-    tn__clock *c = &s->clock[s->member[i].place];
+    tn__step_events *c = &s->events[s->member[i].place];
     tn_status before = tn_error_code();
     if (!c->mark[what])
         c->mark[what] = tn_event_new(TN_EVENT_TIMING);
@@ -319,7 +319,7 @@ void tn__step_mark(tn_team_step *s, size_t i, tn__mark what, tn_stream *stream)
 
 static tn__record *record_of(const tn_team_step *s, int64_t i)
 {
-    return &s->clock[s->member[i].place].record;
+    return &s->events[s->member[i].place].record;
 }
 
 void tn__step_traffic(tn_team_step *s, int64_t i, tn__traffic what, int64_t bytes)
@@ -347,10 +347,10 @@ void tn__step_arrival(tn_team_step *s, size_t i, tn_event *event)
     pthread_mutex_unlock(&s->team->records);
 }
 
-tn__clock tn__step_read(tn_team_step *s, size_t i)
+tn__step_events tn__step_read(tn_team_step *s, size_t i)
 {
-    const tn__clock *c = &s->clock[s->member[i].place];
-    tn__clock copy = {.arrived = NULL};
+    const tn__step_events *c = &s->events[s->member[i].place];
+    tn__step_events copy = {.arrived = NULL};
     pthread_mutex_lock(&s->team->records);
     copy.record = c->record;
     for (int k = 0; k < TN__MARKS; k++)

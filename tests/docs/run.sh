@@ -102,8 +102,24 @@ for file in "$source"/*.md "$source"/docs/*.md; do
     check_paths "$file"
 done
 
+for family in "$source"/src/ops/*/; do
+    family=$(basename "$family")
+    grep -qwF "$family" "$source/ARCHITECTURE.md" || { echo "ARCHITECTURE.md: the family $family is not there"; exit 1; }
+    ok "ARCHITECTURE.md: family $family"
+done
+
+# What another driver of GPUs writes is listed, entry by entry.
+driver=$source/src/backend/gpu/driver.h
+if [ -f "$driver" ]; then
+    for entry in $(sed -n '/^typedef struct tn__gpu_driver {/,/^} tn__gpu_driver;/p' "$driver" |
+        sed -nE 's/^ *[A-Za-z0-9_ ]+[ *]\(\*([a-z_]+)\)\(.*/\1/p; s/^ *const char \*([a-z_]+);.*/\1/p'); do
+        grep -q "\`$entry\`" "$source/ARCHITECTURE.md" || { echo "ARCHITECTURE.md: $entry of tn__gpu_driver is not there"; exit 1; }
+        ok "ARCHITECTURE.md: $entry of tn__gpu_driver"
+    done
+fi
+
 python "$source/tests/docs/guide.py" "$source" "$scratch" docs/en docs/zh-CN
-for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md; do
+for file in "$source"/docs/en/*.md "$source"/docs/zh-CN/*.md "$source"/docs/decisions/*.md; do
     check_paths "$file"
 done
 

@@ -9,6 +9,7 @@ source=$(cd "$1" && pwd) || exit 2
 rm -rf "$2" && mkdir -p "$2" && scratch=$(cd "$2" && pwd) || exit 2
 here=$source/tests/package jobs=${TENON_JOBS:-2} checks=0 failed=0
 cc=${CC:-cc}
+minor=$(sed -nE "s,^#define TN_VERSION_(MAJOR|MINOR) +,,p" "$source/include/tenon/base.h" | paste -sd. -)
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH Tenon_DIR CUDA_VISIBLE_DEVICES TENON_FAKE_GPUS TENON_FAKEGPU_LIBRARY TENON
 
 # check WHAT COMMAND...: the command succeeds; what it printed is shown if not
@@ -89,7 +90,7 @@ with_find_package() { # PREFIX TARGET
     cat > "$scratch/find/CMakeLists.txt" << END
 cmake_minimum_required(VERSION 3.22)
 project(demo C)
-find_package(Tenon 0.1 REQUIRED)
+find_package(Tenon $minor REQUIRED)
 add_executable(demo demo.c)
 target_link_libraries(demo PRIVATE $2)
 END
@@ -145,7 +146,7 @@ wants_version() { # VERSION
         > "$scratch/find/CMakeLists.txt"
     rm -rf "$scratch/find/other" && cmake -G Ninja -S "$scratch/find" -B "$scratch/find/other" -DCMAKE_PREFIX_PATH="$prefix"
 }
-check "find_package: this minor version is taken" wants_version 0.1
+check "find_package: this minor version is taken" wants_version "$minor"
 check "find_package: another one is refused" not wants_version 0.99
 
 # ---- users: of the sources ----

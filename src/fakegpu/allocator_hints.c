@@ -30,8 +30,8 @@ tn__cu_result tenonFakeBlockTaken(const void *pointer, size_t bytes)
     tn__cu_result r;
     if (!enter(pointer, bytes, true, &t, &r))
         return r;
-    fake_piece other;
-    if (!fake_piece_take(t.block, t.from, t.to, &other))
+    fake_suballocation other;
+    if (!fake_suballocation_take(t.block, t.from, t.to, &other))
         return fake_leave(fake_refuse("the allocator hands out %zu bytes at %p, but %zu bytes at %p are still in use",
                                       bytes, pointer, other.to - other.from, (void *)(t.block->base + other.from)));
     if (!t.block->device)
@@ -46,7 +46,7 @@ tn__cu_result tenonFakeBlockFreed(const void *pointer, size_t bytes)
     tn__cu_result r;
     if (!enter(pointer, bytes, false, &t, &r))
         return r;
-    if (fake_piece_free(t.block, t.from))
+    if (fake_suballocation_free(t.block, t.from))
         return fake_leave(TN__CU_SUCCESS);
     return fake_leave(fake_refuse("the allocator takes back %zu bytes at %p that it did not hand out", bytes, pointer));
 }
@@ -61,8 +61,8 @@ tn__cu_result tenonFakeHostAccess(const void *pointer, size_t bytes, int write)
         return fake_leave(fake_refuse("the host %s %zu bytes at %p, which is memory of device %d",
                                       write ? "writes" : "reads", bytes, pointer, t.block->device->ordinal));
     }
-    fake_piece piece;
-    if (!fake_piece_find(t.block, t.from, &piece) || t.to > piece.to) {
+    fake_suballocation piece;
+    if (!fake_suballocation_find(t.block, t.from, &piece) || t.to > piece.to) {
         return fake_leave(fake_refuse("the host %s %zu bytes at %p of pinned memory that the allocator has taken back",
                                       write ? "writes" : "reads", bytes, pointer));
     }

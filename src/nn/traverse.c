@@ -1,8 +1,8 @@
-/* Walks over a module and everything inside it, and what is listed that way. */
+/* The modules inside a module, parents before children, and the lists that are made of them: parameters, buffers, state. */
 #include "nn/module.h"
 #include "core/alloc.h"
 
-tn_module *tn__walk_next(tn__walk *w)
+tn_module *tn__module_iter_next(tn__module_iter *w)
 {
     if (w->depth < 0) {
         w->depth = 0;
@@ -23,7 +23,7 @@ tn_module *tn__walk_next(tn__walk *w)
     return NULL;
 }
 
-size_t tn__walk_name(const tn__walk *w, const char *leaf, char *out)
+size_t tn__module_iter_name(const tn__module_iter *w, const char *leaf, char *out)
 {
     size_t n = 0;
     for (int32_t d = 0; d <= w->depth; d++) {
@@ -59,9 +59,9 @@ void tn__list_free(tn__list *l)
 
 tn_status tn__module_collect(const tn_module *m, tn__slot_kind kind, tn__list *out)
 {
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int64_t k = 0; k < i->slots[kind].n; k++) {
             tn_status e = tn__list_add(out, tn__slot_tensor(i, kind, k));
             if (e)
@@ -93,9 +93,9 @@ tn_status tn__params_collect(const char *what, tn_params p, tn__list *out)
 size_t tn__state_count(const tn_module *m)
 {
     size_t n = 0;
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         n += (size_t)(i->slots[TN__PARAMETERS].n + i->slots[TN__BUFFERS].n);
     return n;
 }
@@ -103,12 +103,12 @@ size_t tn__state_count(const tn_module *m)
 static size_t write_names(const tn_module *m, char *out)
 {
     size_t n = 0;
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
             for (int64_t k = 0; k < i->slots[kind].n; k++)
-                n += tn__walk_name(&w, i->slots[kind].at[k].name, out ? out + n : NULL) + 1;
+                n += tn__module_iter_name(&w, i->slots[kind].at[k].name, out ? out + n : NULL) + 1;
     return n;
 }
 
@@ -154,9 +154,9 @@ static size_t enumerate(const char *what, tn_module *m, int first, int last, boo
         tn__error_memory("a list of parameters", sizeof *seen.at * tn__state_count(m));
         return 0; /* before out is written to */
     }
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int kind = TN__PARAMETERS; kind <= TN__BUFFERS; kind++)
             for (int64_t k = 0; k < i->slots[kind].n; k++, name += strlen(name) + 1) {
                 tn_tensor *t = tn__slot_tensor(i, (tn__slot_kind)kind, k);
@@ -233,14 +233,14 @@ tn_module *tn_module_requires_grad_(tn_module *m, bool requires_grad)
 
 void tn_module_zero_grad(tn_module *m)
 {
-    tn__walk w;
+    tn__module_iter w;
     tn__enter(TN__NOWHERE);
     if (!m) {
         tn__poisoned("tn_module_zero_grad");
         return;
     }
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         for (int64_t k = 0; k < i->slots[TN__PARAMETERS].n; k++) {
             tn_tensor *t = tn__slot_tensor(i, TN__PARAMETERS, k), *g = t->grad;
             t->grad = NULL;

@@ -1,4 +1,4 @@
-/* fakegpu/cublas_product.inc.h: a product for one type: read once with T float, once with T double. E(name) names it.
+/* fakegpu/cublas_gemm.inc.h: a product for one type: read once with T float, once with T double. E(name) names it.
  *
  * Panels of MR rows of a and NR columns of b are packed, padded with zeros; the inner loops have constant bounds, so that
  * the compiler keeps the MR x NR sums in vector registers. */
@@ -33,8 +33,8 @@ static void E(store)(T *c, int ldc, int rows, int columns, T sum[E(NR)][E(MR)], 
 }
 
 /* c = alpha * op(a) @ op(b) + beta * c; k may be cut by the caller's accumulating calls. */
-static bool E(product)(bool ta, bool tb, int m, int n, int k, T alpha, const T *a, int lda, const T *b, int ldb, T beta,
-                       T *c, int ldc)
+static bool E(gemm)(bool ta, bool tb, int m, int n, int k, T alpha, const T *a, int lda, const T *b, int ldb, T beta,
+                    T *c, int ldc)
 {
     const int panels = (n + E(NR) - 1) / E(NR);
     T *packed_b = malloc((size_t)panels * E(NR) * (size_t)k * sizeof *packed_b);

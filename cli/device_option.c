@@ -46,8 +46,8 @@ static int add_device(const char *text, const char *name, bool alone, devices *o
         if (tn_device_equal(out->d[i], device))
             return cli_error(CLI_USAGE, "--device: '%s' names %s twice; each GPU takes one share of a batch", text,
                              tn_device_text(device).s);
-    if (out->n == MAX_SHARES)
-        return cli_error(CLI_USAGE, "--device: '%s' names more than %d GPUs", text, MAX_SHARES);
+    if (out->n == MAX_CHOSEN)
+        return cli_error(CLI_USAGE, "--device: '%s' names more than %d GPUs", text, MAX_CHOSEN);
     out->d[out->n++] = device;
     return 0;
 }
@@ -66,8 +66,8 @@ static int read_list(const char *text, devices *out)
 
 static void read_all(devices *out)
 {
-    out->n = tn_try_all_gpus(out->d, MAX_SHARES);
-    out->n = out->n < MAX_SHARES ? out->n : MAX_SHARES;
+    out->n = tn_try_all_gpus(out->d, MAX_CHOSEN);
+    out->n = out->n < MAX_CHOSEN ? out->n : MAX_CHOSEN;
     if (out->d[0].type == TN_DEVICE_CPU)
         printf("--device all: there is no GPU, so on the CPU (TENON_FAKE_GPUS=2 simulates two: correct results, no "
                "speed)\n");
@@ -96,7 +96,7 @@ int devices_read(const char *text, devices *out)
     return 0;
 }
 
-tn_module *devices_share(const devices *on, tn_module *net)
+tn_module *devices_parallelize(const devices *on, tn_module *net)
 {
     net = tn_module_to(net, on->d[0]);
     return net && on->n > 1 ? tn_nn_data_parallel(net, .device_ids = {on->d, on->n}) : net;

@@ -32,10 +32,10 @@ typedef struct kernel {
     bool barrier;
 } kernel;
 
-typedef struct marker {
+typedef struct translator {
     fake_text *out, *log;
     fake_text tables, rows; /* thunks and tables; the rows of tn_fake_kernels */
-} marker;
+} translator;
 
 /* ---- reading ---- */
 
@@ -156,7 +156,7 @@ static span next_name(const char *text, const char *p, const char *end)
 
 /* ---- kernels ---- */
 
-static bool complain(marker *m, const kernel *k, const char *what)
+static bool complain(translator *m, const kernel *k, const char *what)
 {
     fake_text_printf(m->log, "error: kernel '%.*s': %s\n", (int)k->name.n, k->name.at, what);
     return false;
@@ -170,7 +170,7 @@ static bool has_word(const char *from, const char *to, const char *word)
     return false;
 }
 
-static bool read_parameter(marker *m, const kernel *k, span text, parameter *p)
+static bool read_parameter(translator *m, const kernel *k, span text, parameter *p)
 {
     const char *end = text.at + text.n, *name = end, *star = NULL;
     int stars = 0;
@@ -191,7 +191,7 @@ static bool read_parameter(marker *m, const kernel *k, span text, parameter *p)
     return true;
 }
 
-static bool read_parameters(marker *m, kernel *k)
+static bool read_parameters(translator *m, kernel *k)
 {
     span part[FAKE_MAX_ARGS];
     const span inside = trimmed(k->signature.at + 1, k->signature.at + k->signature.n - 1);
@@ -215,7 +215,7 @@ static const char *read_local(const char *text, span s, span part[3])
     return end;
 }
 
-static bool read_locals(marker *m, const char *text, kernel *k)
+static bool read_locals(translator *m, const char *text, kernel *k)
 {
     const char *p = k->body.at, *end = p + k->body.n;
     for (span s = next_name(text, p, end); s.n; s = next_name(text, s.at + s.n, end)) {
@@ -230,7 +230,7 @@ static bool read_locals(marker *m, const char *text, kernel *k)
 }
 
 /* word: __tn_kernel or __tn_kernel_b. Returns where the kernel ends, NULL after a complaint. */
-static const char *read_kernel(marker *m, const char *text, span word, kernel *k)
+static const char *read_kernel(translator *m, const char *text, span word, kernel *k)
 {
     const char *name = skip_blank(text, word.at + word.n), *open = skip_blank(text, skip_name(name));
     *k = (kernel){.name = {name, (size_t)(skip_name(name) - name)}, .barrier = span_is(word, "__tn_kernel_b")};
@@ -249,7 +249,7 @@ static const char *read_kernel(marker *m, const char *text, span word, kernel *k
 /* ---- writing ---- */
 #define SPAN(s) (int)(s).n, (s).at
 
-static void put_function(marker *m, const char *text, const kernel *k)
+static void put_function(translator *m, const char *text, const kernel *k)
 {
     fake_text *out = m->out;
     fake_text_printf(out, "enum { tn_at_%.*s_0 = TN_LOCAL_GAP", SPAN(k->name));
@@ -275,7 +275,7 @@ static void put_function(marker *m, const char *text, const kernel *k)
 }
 
 /* A kernel may have any name: what stands beside its call begins with tn_. */
-static void put_thunk(marker *m, const kernel *k)
+static void put_thunk(translator *m, const kernel *k)
 {
     fake_text *t = &m->tables;
     fake_text_printf(t,
@@ -293,7 +293,7 @@ static void put_thunk(marker *m, const kernel *k)
     fake_text_puts(t, k->barrier ? ");\n}\n" : ");\n    }\n}\n");
 }
 
-static void put_tables(marker *m, const kernel *k)
+static void put_tables(translator *m, const kernel *k)
 {
     fake_text *t = &m->tables;
     for (int i = 0; i < k->n_parameters; i++)
@@ -317,7 +317,7 @@ static void put_tables(marker *m, const kernel *k)
                      SPAN(k->name), k->n_locals, SPAN(k->name));
 }
 
-static bool mark(marker *m, const char *text, kernel *k)
+static bool translate(translator *m, const char *text, kernel *k)
 {
     const char *p = text, *end = text + strlen(text);
     for (span s = next_name(text, p, end); s.n; s = next_name(text, s.at + s.n, end)) {
@@ -341,11 +341,11 @@ static bool mark(marker *m, const char *text, kernel *k)
     return true;
 }
 
-bool fake_mark_kernels(const char *text, fake_text *out, fake_text *log)
+bool fake_translate_kernels(const char *text, fake_text *out, fake_text *log)
 {
-    marker m = {.out = out, .log = log};
+    translator m = {.out = out, .log = log};
     kernel *k = malloc(sizeof *k);
-    const bool ok = k && mark(&m, text, k);
+    const bool ok = k && translate(&m, text, k);
     if (ok) {
         fake_text_puts(out, "\n# 1 \"thunks\"\n");
         fake_text_add(out, m.tables.s ? m.tables.s : "", m.tables.n);

@@ -1,4 +1,5 @@
-#include "data/stream.h"
+/* Reading a source from front to back with zlib: gzip members one after the other, or plain bytes as they are. */
+#include "data/gz_reader.h"
 #include "core/alloc.h"
 
 enum {
@@ -29,7 +30,7 @@ static void zlib_put(void *opaque, void *block)
     tn__block_put(p, n);
 }
 
-static tn_status refill(tn__inflow *s)
+static tn_status refill(tn__gz_reader *s)
 {
     size_t n = (size_t)TN_MIN(tn__source_left(s->from), (uint64_t)IN_BYTES);
     s->z.next_in = s->in;
@@ -43,7 +44,7 @@ static tn_status no_memory(const tn__source *from)
     return tn__while_reading(from->name);
 }
 
-static tn_status begin_gzip(tn__inflow *s)
+static tn_status begin_gzip(tn__gz_reader *s)
 {
     s->in = tn__block_get(IN_BYTES);
     if (!s->in)
@@ -55,10 +56,10 @@ static tn_status begin_gzip(tn__inflow *s)
     return no_memory(s->from);
 }
 
-tn_status tn__inflow_open(tn__inflow *s, tn__source *from)
+tn_status tn__gz_reader_open(tn__gz_reader *s, tn__source *from)
 {
     unsigned char first[2] = {0, 0};
-    *s = (tn__inflow){.from = from};
+    *s = (tn__gz_reader){.from = from};
     tn_status e = tn__source_read(from, first, (size_t)TN_MIN(from->size, (uint64_t)2));
     from->at = 0;
     s->gzip = first[0] == 0x1f && first[1] == 0x8b;
@@ -66,13 +67,13 @@ tn_status tn__inflow_open(tn__inflow *s, tn__source *from)
 }
 
 /* Where zlib stands in the source. */
-static uint64_t compressed_at(const tn__inflow *s)
+static uint64_t compressed_at(const tn__gz_reader *s)
 {
     return s->from->at - s->z.avail_in;
 }
 
 /* A member is complete: a file may hold several, one after the other (RFC 1952, 2.2). */
-static tn_status next_member(tn__inflow *s)
+static tn_status next_member(tn__gz_reader *s)
 {
     tn_status e = s->z.avail_in ? TN_OK : refill(s);
     if (e)
@@ -88,7 +89,7 @@ static tn_status next_member(tn__inflow *s)
     return inflateReset(&s->z) == Z_OK ? TN_OK : no_memory(s->from);
 }
 
-static tn_status inflate_some(tn__inflow *s)
+static tn_status inflate_some(tn__gz_reader *s)
 {
     tn_status e = s->z.avail_in ? TN_OK : refill(s);
     if (e)
@@ -106,7 +107,7 @@ static tn_status inflate_some(tn__inflow *s)
     }
 }
 
-static tn_status read_gzip(tn__inflow *s, unsigned char *to, size_t n, size_t *got)
+static tn_status read_gzip(tn__gz_reader *s, unsigned char *to, size_t n, size_t *got)
 {
     *got = 0;
     while (*got < n && !s->ended) {
@@ -122,7 +123,7 @@ static tn_status read_gzip(tn__inflow *s, unsigned char *to, size_t n, size_t *g
     return TN_OK;
 }
 
-tn_status tn__inflow_read(tn__inflow *s, void *to, size_t n, size_t *got)
+tn_status tn__gz_reader_read(tn__gz_reader *s, void *to, size_t n, size_t *got)
 {
     if (s->gzip)
         return read_gzip(s, to, n, got);
@@ -131,7 +132,7 @@ tn_status tn__inflow_read(tn__inflow *s, void *to, size_t n, size_t *got)
     return tn__source_read(s->from, to, *got);
 }
 
-void tn__inflow_close(tn__inflow *s)
+void tn__gz_reader_close(tn__gz_reader *s)
 {
     if (!s->gzip)
         return;
@@ -139,7 +140,7 @@ void tn__inflow_close(tn__inflow *s)
     tn__block_put(s->in, IN_BYTES);
 }
 
-uint64_t tn__inflow_limit(const tn__inflow *s)
+uint64_t tn__gz_reader_limit(const tn__gz_reader *s)
 {
     uint64_t limit = s->from->size;
     if (s->gzip && __builtin_mul_overflow(limit, (uint64_t)DEFLATE_RATIO, &limit))

@@ -25,9 +25,9 @@ typedef struct job {
 /* Does it hold nothing but modules of the library, which queue and never wait? */
 static bool only_queues(const tn_module *m)
 {
-    tn__walk w;
-    tn__walk_begin(&w, m);
-    for (const tn_module *i; (i = tn__walk_next(&w));)
+    tn__module_iter w;
+    tn__module_iter_begin(&w, m);
+    for (const tn_module *i; (i = tn__module_iter_next(&w));)
         if (i->user)
             return false;
     return true;
@@ -85,7 +85,7 @@ static void give_streams_back(const tn_team_step *step, tn__stream *const *befor
     }
 }
 
-/* On a thread of the crew: as the caller is. */
+/* On a thread for tasks: settings as the caller has them. */
 static void run_turn(void *ctx, int64_t i)
 {
     const job *j = ctx;
@@ -131,7 +131,7 @@ static tn_tensor *receive(tn__thread *t, tn_tensor *y)
     return held;
 }
 
-static tn_status run_crew(tn__thread *t, job *j, size_t n, tn_tensor **outputs)
+static tn_status run_on_threads(tn__thread *t, job *j, size_t n, tn_tensor **outputs)
 {
     const size_t bytes = n * sizeof(tn__error_copy);
     tn__error_copy *errors = tn__block_get(bytes);
@@ -140,7 +140,7 @@ static tn_status run_crew(tn__thread *t, job *j, size_t n, tn_tensor **outputs)
         return tn__error_memory("running replicas", bytes);
     for (size_t i = 0; i < n; i++)
         j->turn[i].error = &errors[i];
-    tn__crew_run((int64_t)n, run_turn, j);
+    tn__run_tasks((int64_t)n, run_turn, j);
     for (size_t i = 0; i < n; i++) {
         outputs[i] = receive(t, j->turn[i].y);
         if (outputs[i] || e)
@@ -199,7 +199,7 @@ tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors inputs, t
         queues &= only_queues(replicas[i]);
         outputs[i] = NULL;
     }
-    e = n == 1 || queues ? run_here(&j, n, outputs) : run_crew(t, &j, n, outputs);
+    e = n == 1 || queues ? run_here(&j, n, outputs) : run_on_threads(t, &j, n, outputs);
     for (size_t i = 0; i < n && e; i++) {
         if (outputs[i] && !t->scope)
             tn__object_release(outputs[i]);

@@ -29,8 +29,8 @@ static tn__cu_result find(const fake_context *c, const fake_access *a, bool anyw
                  (void *)b->base);
         return TN__CU_ILLEGAL_ADDRESS;
     }
-    fake_piece piece;
-    bool live = fake_piece_find(b, offset, &piece);
+    fake_suballocation piece;
+    bool live = fake_suballocation_find(b, offset, &piece);
     *t = (fake_touch){b, a->bytes ? offset : piece.from, a->bytes ? offset + a->bytes : piece.to, a->write};
     if (live && t->to <= piece.to)
         return TN__CU_SUCCESS;
@@ -104,7 +104,7 @@ static void fence(fake_item *item, const fake_stream *s, const fake_touch *touch
     bool wrote;
     size_t end = 0;
     fake_block *b = touch->block;
-    fake_piece *p = fake_can_shut() ? fake_piece_unfenced(b, touch->from, &end) : NULL;
+    fake_suballocation *p = fake_can_shut() ? fake_suballocation_unfenced(b, touch->from, &end) : NULL;
     if (!p)
         return;
     const size_t to = (p->to + 3) / 4 * 4;

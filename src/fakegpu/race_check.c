@@ -1,7 +1,7 @@
 /* Order: two accesses to the same bytes, at least one a write, must be ordered by streams, events and waits of the host.
  * This is checked when the later one is queued. Everything that can order it has been said by then, so what is missing is
  * found whether or not the two would have met this time. TENON_FAKE_GPU_ORDER=0 turns it off, and with it the allocator's
- * blocks (pieces.c). */
+ * blocks (suballocation.c). */
 #include "fakegpu/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,9 +137,9 @@ static void name_stream(char *out, size_t size, unsigned id, int device)
 static void name_memory(char *out, size_t size, const fake_touch *t)
 {
     const fake_block *b = t->block;
-    fake_piece piece;
-    if (!fake_piece_find(b, t->from, &piece))
-        piece = (fake_piece){.to = b->bytes, .live = true};
+    fake_suballocation piece;
+    if (!fake_suballocation_find(b, t->from, &piece))
+        piece = (fake_suballocation){.to = b->bytes, .live = true};
     char owner[32] = "pinned memory";
     if (b->device)
         snprintf(owner, sizeof owner, "memory of device %d", b->device->ordinal);

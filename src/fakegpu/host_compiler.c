@@ -289,14 +289,14 @@ static bool write_unit(workplace *w, const char *text, const char *name, fake_te
     return ok;
 }
 
-/* The preprocessed text, with kernels marked, goes back to a file. */
-static bool mark(workplace *w, fake_text *log)
+/* The preprocessed text, with its kernels translated, goes back to a file. */
+static bool translate(workplace *w, fake_text *log)
 {
     fake_text in = {0}, out = {0};
     bool ok = fake_text_read(&in, file_in(w, "unit.i")) && in.s;
     if (!ok)
         fake_text_printf(log, "error: cannot read %s\n", w->path);
-    ok = ok && fake_mark_kernels(in.s, &out, log);
+    ok = ok && fake_translate_kernels(in.s, &out, log);
     if (ok && !write_file(file_in(w, "kernels.i"), &out)) {
         fake_text_printf(log, "error: cannot write %s\n", w->path);
         ok = false;
@@ -328,7 +328,7 @@ bool fake_cc_compile(const char *text, const char *name, const char *const *defi
                          strerror(errno));
         return false;
     }
-    bool ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) && mark(&w, log) &&
+    bool ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) && translate(&w, log) &&
               make_object(&w, cc, log);
     if (ok && !fake_text_read(object, file_in(&w, "kernels.so"))) {
         fake_text_printf(log, "error: cannot read %s\n", w.path);

@@ -1,5 +1,5 @@
-/* NVRTC as the fake GPUs answer it: programs, their options, logs and binaries. The compiling itself is cc.c's. Behaviour
- * and result codes: NVIDIA's NVRTC documentation. */
+/* NVRTC as the fake GPUs answer it: programs, their options, logs and binaries. The compiling itself is
+ * host_compiler.c's. Behaviour and result codes: NVIDIA's NVRTC documentation. */
 #include "fakegpu/compiler.h"
 #include "fakegpu/fake.h"
 #include <stdio.h>

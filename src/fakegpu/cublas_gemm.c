@@ -11,12 +11,12 @@
 
 #define T       float
 #define E(name) f32_##name
-#include "fakegpu/cublas_product.inc.h"
+#include "fakegpu/cublas_gemm.inc.h"
 #undef T
 #undef E
 #define T       double
 #define E(name) f64_##name
-#include "fakegpu/cublas_product.inc.h"
+#include "fakegpu/cublas_gemm.inc.h"
 #undef T
 #undef E
 
@@ -63,7 +63,7 @@ static void find_blas(void)
 }
 
 /* Small products do not wake the BLAS's threads. ThreadSanitizer would not see how these wait for each other. */
-static bool use_blas(const fake_product *p)
+static bool use_blas(const fake_gemm *p)
 {
 #if defined(TN_TSAN)
     if (p)
@@ -131,29 +131,29 @@ static void narrow(const float *from, void *to, unsigned type, size_t rows, size
 
 /* ---- products ---- */
 
-static bool product_f32(const fake_product *p)
+static bool gemm_f32(const fake_gemm *p)
 {
     const float alpha = (float)p->alpha, beta = (float)p->beta;
     if (!use_blas(p))
-        return f32_product(p->trans_a, p->trans_b, p->m, p->n, p->k, alpha, p->a, p->lda, p->b, p->ldb, beta, p->c,
-                           p->ldc);
+        return f32_gemm(p->trans_a, p->trans_b, p->m, p->n, p->k, alpha, p->a, p->lda, p->b, p->ldb, beta, p->c,
+                        p->ldc);
     blas.sgemm(COLUMN_MAJOR, p->trans_a ? TRANS : NO_TRANS, p->trans_b ? TRANS : NO_TRANS, p->m, p->n, p->k, alpha,
                p->a, p->lda, p->b, p->ldb, beta, p->c, p->ldc);
     return true;
 }
 
-static bool product_f64(const fake_product *p)
+static bool gemm_f64(const fake_gemm *p)
 {
     if (!use_blas(p))
-        return f64_product(p->trans_a, p->trans_b, p->m, p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta,
-                           p->c, p->ldc);
+        return f64_gemm(p->trans_a, p->trans_b, p->m, p->n, p->k, p->alpha, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
+                        p->ldc);
     blas.dgemm(COLUMN_MAJOR, p->trans_a ? TRANS : NO_TRANS, p->trans_b ? TRANS : NO_TRANS, p->m, p->n, p->k, p->alpha,
                p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
     return true;
 }
 
 /* Neither a nor b is read. */
-static void scale(const fake_product *p)
+static void scale(const fake_gemm *p)
 {
     for (int j = 0; j < p->n; j++)
         for (int i = 0; i < p->m; i++) {
@@ -172,13 +172,13 @@ static void scale(const fake_product *p)
 }
 
 /* Through float copies of what is not float32 already. */
-static bool product_mixed(const fake_product *p)
+static bool gemm_mixed(const fake_gemm *p)
 {
     const size_t m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;
     const size_t rows_a = p->trans_a ? k : m, columns_a = p->trans_a ? m : k;
     const size_t rows_b = p->trans_b ? n : k, columns_b = p->trans_b ? k : n;
     float *a = NULL, *b = NULL, *c = NULL;
-    fake_product f = *p;
+    fake_gemm f = *p;
     if (p->tf32 || p->a_type != TN__CUBLAS_R_32F) {
         f.a = a = widened(p->a, p->a_type, rows_a, columns_a, (size_t)p->lda, p->tf32);
         f.lda = (int)rows_a;
@@ -192,7 +192,7 @@ static bool product_mixed(const fake_product *p)
         f.c = c;
         f.ldc = p->m;
     }
-    const bool ok = f.a && f.b && f.c && product_f32(&f);
+    const bool ok = f.a && f.b && f.c && gemm_f32(&f);
     if (ok && c)
         narrow(c, p->c, p->c_type, m, n, (size_t)p->ldc);
     free(a);
@@ -201,7 +201,7 @@ static bool product_mixed(const fake_product *p)
     return ok;
 }
 
-bool fake_product_run(const fake_product *p)
+bool fake_gemm_run(const fake_gemm *p)
 {
     if (p->m == 0 || p->n == 0)
         return true;
@@ -209,5 +209,5 @@ bool fake_product_run(const fake_product *p)
         scale(p);
         return true;
     }
-    return p->a_type == TN__CUBLAS_R_64F ? product_f64(p) : product_mixed(p);
+    return p->a_type == TN__CUBLAS_R_64F ? gemm_f64(p) : gemm_mixed(p);
 }
