@@ -74,9 +74,9 @@ static tn_status add_to(task *k, tn_tensor **sum, tn__stream **on, tn__stream *h
         *on = ready;
         return TN_OK;
     }
-    tn_status e = TN__LANE_WAIT(backward_sum, here, *on);
+    tn_status e = TN__LANE_WAIT(backward_sum_old, here, *on);
     if (!e)
-        e = TN__LANE_WAIT(backward_sum, here, ready);
+        e = TN__LANE_WAIT(backward_sum_new, here, ready);
     if (!e)
         e = tn__lane_enter(&k->s->lanes, here, &before);
     *on = here;
@@ -387,7 +387,7 @@ static tn_status run_node(task *k, const tn_scope *scope, tn__pending *e)
 /* What waits for a leaf with hooks is there. Those see it where the caller sees it: on its stream. */
 static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
 {
-    tn_status s = TN__LANE_WAIT(backward_leaf, tn__lane_of(e->g[0]), e->on[0]);
+    tn_status s = TN__LANE_WAIT(backward_watched, tn__lane_of(e->g[0]), e->on[0]);
     if (!s)
         s = look(k, e);
     if (!s)
@@ -396,7 +396,7 @@ static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
         return s;
     tn_tensor *sum = leaf->grad; /* it grew in place on the stream of its memory, which may be another one */
     if (sum && sum->storage)
-        s = TN__LANE_WAIT(backward_leaf, tn__lane_of(sum), sum->storage->stream);
+        s = TN__LANE_WAIT(backward_grown, tn__lane_of(sum), sum->storage->stream);
     return s ? s : tn__watch_after(k->self, e->node, leaf);
 }
 

@@ -96,9 +96,13 @@ static inline void alone_start(void **state)
 /* main()'s body: without arguments all tests, each in a process; with a name that one, here. */
 static inline int alone_main(const alone *tests, int n, int argc, char **argv)
 {
-    struct CMUnitTest t[64];
+    struct CMUnitTest t[256];
     int count = 0;
-    for (int i = 0; i < n && i < 64; i++)
+    if (n > (int)(sizeof t / sizeof *t)) {
+        fprintf(stderr, "%d tests: alone_main has room for %d\n", n, (int)(sizeof t / sizeof *t));
+        return 2;
+    }
+    for (int i = 0; i < n; i++)
         if (argc < 2 && alone_with_real_gpus() && !tests[i].anywhere)
             continue;
         else if (argc < 2 && getenv("TENON_TEST_LOGICAL") && alone_needs_links(&tests[i]))

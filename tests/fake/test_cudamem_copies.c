@@ -17,9 +17,13 @@ static tn__storage *on(int32_t device, size_t bytes)
 
 static void fill(void *p, size_t bytes, uint32_t seed)
 {
-    unsigned char *c = p;
-    for (size_t i = 0; i < bytes; i++)
-        c[i] = (unsigned char)((i + seed) * 2654435761u >> 13);
+    static unsigned char
+        one[(64 << 10) + 251]; /* of a length that no chunk is a multiple of; filled by loops, then copied */
+    const size_t n = bytes < sizeof one ? bytes : sizeof one;
+    for (size_t i = 0; i < n; i++)
+        one[i] = (unsigned char)((i + seed) * 2654435761u >> 13);
+    for (size_t at = 0; at < bytes; at += sizeof one)
+        memcpy((char *)p + at, one, bytes - at < sizeof one ? bytes - at : sizeof one);
 }
 
 static const size_t sizes[] = {1,     3,         4095,  65536,        65537,         M + 1,     4 * M - 1,
@@ -205,8 +209,10 @@ static void check_order_of_peers(size_t bytes)
     assert_non_null(tn__gpu_use(TN_CUDA(0)));
     assert_int_equal(tn__cu.memset_d8_async((tn__cu_ptr)(uintptr_t)a->data, 3, bytes, from->handle), 0);
     OK(tn__gpu_mover.download(b->device, back, b->data, bytes, false, false));
-    for (size_t i = 0; i < bytes; i++)
-        assert_int_equal(back[i], 2);
+    size_t right = 0;
+    while (right < bytes && back[right] == 2)
+        right++;
+    assert_int_equal(right, bytes);
     tn__storage_release(a);
     tn__storage_release(b);
     tn_stream_leave(h);

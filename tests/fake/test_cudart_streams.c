@@ -114,6 +114,7 @@ static void dropped(const char *name)
     if (!e)
         e = tn_stream_synchronize(b);
     assert_int_equal(e, TN_EDEVICE);
+    assert_non_null(strstr(tn_error_message(), "nothing orders"));
     tn_error_clear();
     tn_stream_release(a);
     tn_stream_release(b);

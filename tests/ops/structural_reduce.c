@@ -56,55 +56,97 @@ static tn_dtype result_dtype(const reduction *r, tn_dtype d)
     }
 }
 
-/* One result: the values that go into it. */
-static real reduce(const reduction *r, const real *v, int64_t n, tn_dtype to, real *tol)
+/* Each result has a function of its own: x87 takes a hundred times as long for numbers that a product overflows with. */
+static real reduce_sum(const reduction *r, const real *v, int64_t n, tn_dtype to, real *tol)
 {
-    real sum = 0, sizes = 0, most = -KIT_INF, m2 = 0, steps = 3;
-    uint64_t whole = 0, product = 1;
-    real prod = 1, best = n ? v[0] : 0;
-    bool any = false, every = true;
+    real sum = 0, sizes = 0, steps = 3;
+    uint64_t whole = 0;
     for (int64_t k = n; k > 1; k /= 2)
         steps++;
     for (int64_t i = 0; i < n; i++) {
         sum += v[i];
         sizes += fabsl(v[i]);
-        prod *= v[i];
-        most = v[i] > most ? v[i] : most;
-        any |= v[i] != 0;
-        every &= v[i] != 0;
-        if (!kit_is_float(to)) {
+        if (!kit_is_float(to))
             whole += (uint64_t)(int64_t)v[i];
-            product *= (uint64_t)(int64_t)v[i];
-        }
-        if (!isnan(best) && (isnan(v[i]) || (r->what == AMIN ? v[i] < best : v[i] > best)))
-            best = v[i];
     }
-    real mean = n ? sum / n : 0, left = n - (real)r->correction, e = compute_eps(to);
+    *tol = compute_eps(to) * steps * sizes / (r->what == MEAN && n ? n : 1);
+    if (r->what == MEAN)
+        return sum / n;
+    return kit_is_float(to) ? sum : kit_round((real)(int64_t)whole, to);
+}
+
+static real reduce_prod(const real *v, int64_t n, tn_dtype to, real *tol)
+{
+    real prod = 1;
+    uint64_t product = 1;
+    for (int64_t i = 0; i < n; i++)
+        if (kit_is_float(to))
+            prod *= v[i];
+        else
+            product *= (uint64_t)(int64_t)v[i];
+    *tol = compute_eps(to) * n * fabsl(prod);
+    return kit_is_float(to) ? prod : kit_round((real)(int64_t)product, to);
+}
+
+static real reduce_extreme(const reduction *r, const real *v, int64_t n)
+{
+    real best = n ? v[0] : 0;
+    for (int64_t i = 0; i < n && !isnan(best); i++)
+        if (isnan(v[i]) || (r->what == AMIN ? v[i] < best : v[i] > best))
+            best = v[i];
+    return best;
+}
+
+static real reduce_truth(const reduction *r, const real *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if ((v[i] != 0) == (r->what == ANY)) /* NaN is true */
+            return r->what == ANY;
+    return r->what != ANY;
+}
+
+/* Composed of operations, each of which rounds to the result's dtype; the sum in three levels of 32 additions. */
+static real reduce_logsumexp(const real *v, int64_t n, tn_dtype to, real *tol)
+{
+    real most = -KIT_INF, total = 0, steps = 3;
+    for (int64_t k = n; k > 1; k /= 2)
+        steps++;
+    for (int64_t i = 0; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    const real shift = isfinite(most) ? most : 0;
+    for (int64_t i = 0; i < n; i++)
+        total += expl(v[i] - shift);
+    *tol = ldexpl(1, -kit_digits(to)) * (8 + 3 * 32 + steps + fabsl(shift) + fabsl(logl(total)));
+    return logl(total) + shift;
+}
+
+static real reduce_var(const reduction *r, const real *v, int64_t n, tn_dtype to, real *tol)
+{
+    real sum = 0, m2 = 0, left = n - (real)r->correction;
+    for (int64_t i = 0; i < n; i++)
+        sum += v[i];
+    const real mean = n ? sum / n : 0;
+    for (int64_t i = 0; i < n; i++)
+        m2 += (v[i] - mean) * (v[i] - mean);
+    m2 /= left > 0 ? left : 0;
+    *tol = to == TN_F64 ? 0x1p-46L * (r->what == STD ? sqrtl(m2) : m2) : 0;
+    return r->what == STD ? sqrtl(m2) : m2;
+}
+
+/* One result: the values that go into it. */
+static real reduce(const reduction *r, const real *v, int64_t n, tn_dtype to, real *tol)
+{
     *tol = 0;
     switch (r->what) {
-    case SUM: *tol = e * steps * sizes; return kit_is_float(to) ? sum : kit_round((real)(int64_t)whole, to);
-    case MEAN: *tol = e * steps * sizes / (n ? n : 1); return sum / n;
-    case PROD: *tol = e * n * fabsl(prod); return kit_is_float(to) ? prod : kit_round((real)(int64_t)product, to);
+    case SUM:
+    case MEAN: return reduce_sum(r, v, n, to, tol);
+    case PROD: return reduce_prod(v, n, to, tol);
     case AMAX:
-    case AMIN: return best;
-    case ANY: return any;
-    case ALL_OF: return every;
-    case LOGSUMEXP: {
-        real shift = isfinite(most) ? most : 0, total = 0;
-        for (int64_t i = 0; i < n; i++)
-            total += expl(v[i] - shift);
-        /* composed of operations, each of which rounds to the result's dtype; the sum in three levels of 32 additions
-         * */
-        e = ldexpl(1, -kit_digits(to));
-        *tol = e * (8 + 3 * 32 + steps + fabsl(shift) + fabsl(logl(total)));
-        return logl(total) + shift;
-    }
-    default:
-        for (int64_t i = 0; i < n; i++)
-            m2 += (v[i] - mean) * (v[i] - mean);
-        m2 /= left > 0 ? left : 0;
-        *tol = to == TN_F64 ? 0x1p-46L * (r->what == STD ? sqrtl(m2) : m2) : 0;
-        return r->what == STD ? sqrtl(m2) : m2;
+    case AMIN: return reduce_extreme(r, v, n);
+    case ANY:
+    case ALL_OF: return reduce_truth(r, v, n);
+    case LOGSUMEXP: return reduce_logsumexp(v, n, to, tol);
+    default: return reduce_var(r, v, n, to, tol);
     }
 }
 

@@ -6,12 +6,22 @@
 
 #include "abi/abi.h"
 
-#define SAME(ours, theirs)      _Static_assert((long long)(ours) == (long long)(theirs), #ours " is not " #theirs)
-#define SAME_SIZE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #ours " has another size")
+/* run.sh compiles once more with TRY_WRONG: then every line must be refused. */
+#ifndef TRY_WRONG
+#define IS ==
+#else
+#define IS !=
+#endif
+#define SAME(ours, theirs)      _Static_assert((long long)(ours)IS(long long)(theirs), #ours " is not " #theirs)
+#define SAME_SIZE(ours, theirs) _Static_assert(sizeof(ours) IS sizeof(theirs), #ours " has another size")
 #define SAME_PLACE(ours, our_member, theirs, their_member) \
-    _Static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member), \
+    _Static_assert(offsetof(ours, our_member) IS offsetof(theirs, their_member), \
                    #ours "." #our_member " lies elsewhere")
 /* older names are checked where the header has them as well: the current one is the one that is called */
+#ifndef TRY_WRONG
 #define FN(name, symbol, older, parameters) unsigned(*const check_##name) parameters = symbol;
+#else
+#define FN(name, symbol, older, parameters) unsigned (*const check_##name)(float *, char, float *) = symbol;
+#endif
 
 #endif

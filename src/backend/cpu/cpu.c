@@ -70,6 +70,12 @@ int64_t tn__cpu_stream_bytes(void)
     return cpu.stream_bytes;
 }
 
+void tn__cpu_set_stream_bytes(int64_t bytes)
+{
+    pthread_once(&cpu.once, choose);
+    cpu.stream_bytes = bytes;
+}
+
 /* ---- the backend ---- */
 
 static int32_t count(void)

@@ -72,6 +72,8 @@ void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t firs
 
 /* Bytes above which a result is written past the caches. */
 int64_t tn__cpu_stream_bytes(void);
+/* For tests: another size, before anything runs. */
+void tn__cpu_set_stream_bytes(int64_t bytes);
 
 /* ---- products ---- */
 
