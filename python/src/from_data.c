@@ -201,7 +201,7 @@ static int store_integer(PyObject *o, filler *f)
     double real = PyFloat_Check(o) ? PyFloat_AsDouble(o) : 0;
     if (!(real >= -9223372036854775808.0 && real < 9223372036854775808.0))
         return overflows(f->want);
-    if (f->want == TN_U8 && real < 0)
+    if (!py_dtypes[f->want].is_signed && real < 0)
         return overflows(f->want);
     if (PyFloat_Check(o))
         i = (int64_t)real;
@@ -219,9 +219,9 @@ static int store_integer(PyObject *o, filler *f)
         return overflows(f->want);
     else
         i = s.kind == TN_SCALAR_FLOAT ? (int64_t)s.v.f : s.v.i;
-    static const int64_t low[] = {[TN_U8] = -UINT8_MAX, [TN_I8] = INT8_MIN, [TN_I16] = INT16_MIN, [TN_I32] = INT32_MIN};
-    static const int64_t high[] = {[TN_U8] = UINT8_MAX, [TN_I8] = INT8_MAX, [TN_I16] = INT16_MAX, [TN_I32] = INT32_MAX};
-    if (f->want >= TN_U8 && f->want <= TN_I32 && (i < low[f->want] || i > high[f->want]))
+    const py_dtype_row *row = &py_dtypes[f->want];
+    if (i < (row->is_signed ? row->low : -row->high) ||
+        i > row->high) /* a negative number of an unsigned dtype wraps */
         return overflows(f->want);
     memcpy(f->at, &i, sizeof i);
     return 0;

@@ -283,7 +283,7 @@ static PyObject *run_is_signed(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     tn_dtype dtype = tn_tensor_dtype(v[0].s.v.t);
-    return PyBool_FromLong(dtype != TN_BOOL && dtype != TN_U8);
+    return PyBool_FromLong(py_dtypes[dtype].is_signed);
 }
 
 static PyObject *run_numel(PyObject *self, py_value *v, int which)

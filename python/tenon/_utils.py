@@ -58,18 +58,7 @@ class ExceptionWrapper:
 # ---- tensors from storages and back ----
 
 # PyTorch's names of storage classes; Tenon has the dtypes only
-STORAGE_NAMES = {
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-}
+STORAGE_NAMES = {f"{dtype._legacy}Storage": str(dtype).rpartition(".")[2] for dtype in _C._dtypes}
 
 
 def _element_size(dtype):
