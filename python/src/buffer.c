@@ -89,7 +89,7 @@ static PyObject *wrong_dtype(PyObject *array)
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError,
                  "can't convert np.ndarray of type numpy.%S. The only supported types are: float64, float32, float16, "
-                 "int64, int32, int16, int8, uint8, and bool.",
+                 "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
                  name ? name : Py_None);
     Py_XDECREF(dtype);
     Py_XDECREF(type);

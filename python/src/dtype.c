@@ -15,6 +15,8 @@ PyTypeObject *py_dtype_type;
 #define FORMAT_HALF(S)   "e"
 #define FORMAT_BFLOAT(S) ""
 #define FORMAT_FLOAT(S)  OF_SIZE(S, "", "", "f", "d")
+#define IS_FULL          false
+#define IS_BARE          true
 #define SIGNED_BOOL      false
 #define SIGNED_INT       true
 #define SIGNED_UINT      false
@@ -55,6 +57,7 @@ const py_dtype_row py_dtypes[PY_DTYPES] = {
                  .size = sizeof(storage), \
                  .digits = (bits), \
                  .is_signed = SIGNED_##kind, \
+                 .is_bare = IS_##full, \
                  .low = LOW_##kind(bits), \
                  .high = HIGH_##kind(bits), \
                  .most = MOST_##kind(storage)},
@@ -132,6 +135,12 @@ static PyObject *text(PyObject *self, void *which)
     return PyUnicode_FromString(*(const char *const *)((const char *)row + (size_t)(uintptr_t)which));
 }
 
+static PyObject *is_bare(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(py_dtypes[value(self)].is_bare);
+}
+
 static PyObject *digits(PyObject *self, void *unused)
 {
     (void)unused;
@@ -152,6 +161,7 @@ static PyGetSetDef getset[] = {
     {"_legacy", text, NULL, "Float: in the names of FloatTensor and FloatStorage.", TEXT(legacy)},
     {"_npy", text, NULL, "f4: in NumPy's files and interfaces; '' where it has none.", TEXT(npy)},
     {"_safetensors", text, NULL, "F32: in safetensors.", TEXT(safetensors)},
+    {"_bare", is_bare, NULL, "Has it few operations and no storage class, as uint32 in PyTorch?", NULL},
     {"_digits", digits, NULL, "Bits of an integer without its sign, or of the significand.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -171,7 +171,10 @@ static int note_dtype(PyObject *o, void *ctx)
     if (!d)
         return -1;
     s->dtype = s->dtype ? tn_promote_types(s->dtype, d) : d;
-    return 0;
+    if (s->dtype)
+        return 0;
+    py_raise();
+    return -1;
 }
 
 /* ---- the second walk: elements, in one of four plain types; others are converted from these ---- */

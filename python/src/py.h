@@ -43,9 +43,9 @@ typedef struct py_dtype_row {
     const char *npy, *safetensors;              /* npy: "" where NumPy has none */
     const char *format;                         /* of buffers; "" where they have none */
     int size, digits;
-    bool is_signed;
-    int64_t low, high; /* the whole numbers that it can tell apart, as far as int64 holds them */
-    double most;       /* the largest finite number of a floating one; 0 of others */
+    bool is_signed, is_bare; /* bare: one of PyTorch's dtypes of few operations, such as uint32 */
+    int64_t low, high;       /* the whole numbers that it can tell apart, as far as int64 holds them */
+    double most;             /* the largest finite number of a floating one; 0 of others */
 } py_dtype_row;
 
 enum {

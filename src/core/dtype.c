@@ -73,6 +73,12 @@ tn_dtype tn__promote(tn_dtype a, tn_dtype b)
     if (a == TN_DTYPE_DEFAULT)
         return b;
     const tn__dtype_info *x = &tn__dtypes[a], *y = &tn__dtypes[b];
+    if ((tn__dtype_is_bare(a) && !y->is_float) || (tn__dtype_is_bare(b) && !x->is_float)) {
+        tn__error(TN_EDTYPE,
+                  "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+                  x->legacy, y->legacy);
+        return TN_DTYPE_DEFAULT;
+    }
     if (kind_of(a) != kind_of(b))
         return kind_of(a) > kind_of(b) ? a : b;
     if (x->is_float)
@@ -89,16 +95,22 @@ tn_dtype tn__number_dtype(const tn_scalar *s)
     return s->kind == TN_SCALAR_FLOAT ? tn__default_dtype() : s->kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64;
 }
 
+static void join(tn__promotion *p, tn_dtype *with, tn_dtype d)
+{
+    if (p->refused)
+        return;
+    *with = tn__promote(*with, d);
+    p->refused = *with == TN_DTYPE_DEFAULT;
+}
+
 void tn__promotion_add(tn__promotion *p, const tn_scalar *s)
 {
     if (s->kind == TN_SCALAR_NONE)
         return;
     if (s->kind != TN_SCALAR_TENSOR)
-        p->number = tn__promote(p->number, tn__number_dtype(s));
-    else if (s->v.t->ndim > 0)
-        p->dim = tn__promote(p->dim, s->v.t->dtype);
+        join(p, &p->number, tn__number_dtype(s));
     else
-        p->zero = tn__promote(p->zero, s->v.t->dtype);
+        join(p, s->v.t->ndim > 0 ? &p->dim : &p->zero, s->v.t->dtype);
 }
 
 static tn_dtype combine(tn_dtype higher, tn_dtype lower)
@@ -110,7 +122,7 @@ static tn_dtype combine(tn_dtype higher, tn_dtype lower)
 
 tn_dtype tn__promotion_result(const tn__promotion *p)
 {
-    return combine(p->dim, combine(p->zero, p->number));
+    return p->refused ? TN_DTYPE_DEFAULT : combine(p->dim, combine(p->zero, p->number));
 }
 
 tn_status tn__dtype_check(const char *what, tn_dtype d)

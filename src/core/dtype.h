@@ -80,7 +80,13 @@ static inline bool tn__dtype_is_float(tn_dtype d)
     return (uint32_t)TN__DT_FLOAT >> d & 1;
 }
 
-/* The dtype of an operation on both: torch.promote_types. */
+/* Is it one of those that are promoted with floating dtypes alone? (BARE in core/dtypes.def) */
+static inline bool tn__dtype_is_bare(tn_dtype d)
+{
+    return (uint32_t)TN__DT_BARE >> d & 1;
+}
+
+/* The dtype of an operation on both: torch.promote_types; TN_DTYPE_DEFAULT, with the error set, where there is none. */
 tn_dtype tn__promote(tn_dtype a, tn_dtype b);
 
 /* May a result of 'from' be written into a tensor of 'to'? torch.can_cast: never from float to integer, nor to bool. */
@@ -93,9 +99,11 @@ tn_dtype tn__number_dtype(const tn_scalar *s);
  * (bool < integer < float). Feed every operand, then ask. */
 typedef struct tn__promotion {
     tn_dtype dim, zero, number;
+    bool refused; /* two that are not promoted: the error is set */
 } tn__promotion;
 
 void tn__promotion_add(tn__promotion *p, const tn_scalar *operand);
+/* TN_DTYPE_DEFAULT: an error. */
 tn_dtype tn__promotion_result(const tn__promotion *p);
 
 /* The dtype of floating-point numbers nobody gave one: float32 until tn_set_default_dtype. */

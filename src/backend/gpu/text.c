@@ -69,11 +69,8 @@ static const row rows[] = {
 /* The result and compute dtype of a row whose tensors are of dtype d; 0 where it refuses d. */
 static tn_dtype result_of(const row *r, tn_dtype d, tn_dtype *compute)
 {
-    const bool numbers = r->rule == R_NUMBER || r->rule == R_NEG || r->rule == R_RELU || r->rule == R_SUB ||
-                         r->rule == R_DIVIDE || r->rule == R_POW || r->rule == R_CLAMP || r->rule == R_INTEGER;
-    const bool bits = r->rule == R_BITS || r->rule == R_INTEGER;
     tn_dtype out = d;
-    if ((d == TN_BOOL && numbers) || (tn__dtype_is_float(d) && bits))
+    if (!tn__elementwise_takes(r->op, d))
         return 0;
     if (r->rule == R_FLOAT && !tn__dtype_is_float(d))
         out = TN_F32;
