@@ -65,8 +65,8 @@ enum {
     TN_BF16,
     TN_F32,
     TN_F64,
-    TN_U32, /* named so that a C array of them gets a clear error; no tensor has them yet */
-    TN_U64
+    TN_U32, /* this one has few operations, as in PyTorch */
+    TN_U64  /* named so that a C array of them gets a clear error; no tensor has them yet */
 };
 
 /* ---- devices: {0, 0} is 'not said', so zero-filled options mean the default device; index -1: the current one ---- */

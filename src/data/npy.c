@@ -197,7 +197,6 @@ static const char *foreign(const char *kind, size_t n)
         const char *kind, *what;
     } known[] = {
         {"u2", "uint16: save array.astype('int32')"},
-        {"u4", "uint32: save array.astype('int64')"},
         {"u8", "uint64: save array.astype('int64')"},
         {"c", "complex numbers"},
         {"O", "Python objects, which are never loaded"},
