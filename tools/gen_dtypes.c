@@ -42,7 +42,8 @@ int main(void)
         put_storage(d);
         printf("#define L_%s(x) TN_LOAD_%s(x)\n", d->token, whole ? "INT" : d->kind);
         if (whole)
-            printf("#define W_%s(x) TN_STORE_%s(S_%s, x)\n", d->token, d->compute, d->token);
+            printf("#define W_%s(x) TN_STORE_%s(S_%s, x)\n", d->token,
+                   *d->kind == 'U' && d->size == 8 ? "U64" : d->compute, d->token);
         else
             printf("#define W_%s(x) TN_STORE_%s(S_%s, x)\n", d->token, d->kind, d->token);
     }

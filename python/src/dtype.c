@@ -26,7 +26,7 @@ PyTypeObject *py_dtype_type;
 /* 2^digits, which a floating dtype holds and an integer one just misses */
 #define HIGH_BOOL(bits)   1
 #define HIGH_INT(bits)    (int64_t)((UINT64_C(1) << (bits)) - 1)
-#define HIGH_UINT(bits)   HIGH_INT(bits)
+#define HIGH_UINT(bits)   HIGH_INT((bits) < 64 ? (bits) : 63)
 #define HIGH_HALF(bits)   (INT64_C(1) << (bits))
 #define HIGH_BFLOAT(bits) (INT64_C(1) << (bits))
 #define HIGH_FLOAT(bits)  (INT64_C(1) << (bits))

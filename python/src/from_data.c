@@ -197,8 +197,26 @@ static int overflows(tn_dtype to)
 
 static int store(PyObject *o, void *ctx);
 
+/* What int64 does not hold. */
+static int store_unsigned(PyObject *o, filler *f)
+{
+    if (!PyIndex_Check(o)) {
+        PyErr_SetString(PyExc_TypeError, "an integer is required");
+        return -1;
+    }
+    PyObject *whole = PyNumber_Index(o);
+    const uint64_t v = whole ? PyLong_AsUnsignedLongLong(whole) : 0;
+    Py_XDECREF(whole);
+    if (PyErr_Occurred())
+        return -1;
+    memcpy(f->at, &v, sizeof v);
+    return 0;
+}
+
 static int store_integer(PyObject *o, filler *f)
 {
+    if (f->want == TN_U64)
+        return store_unsigned(o, f);
     int64_t i = 0;
     tn_scalar s;
     double real = PyFloat_Check(o) ? PyFloat_AsDouble(o) : 0;

@@ -152,7 +152,7 @@ static PyObject *item(PyObject *self, PyObject *unused)
 /* One element of each kind of row in core/dtypes.def; the 16-bit floating ones are converted before. */
 #define NUMBER_BOOL(v)   PyBool_FromLong(v)
 #define NUMBER_INT(v)    PyLong_FromLongLong(v)
-#define NUMBER_UINT(v)   PyLong_FromLongLong(v)
+#define NUMBER_UINT(v)   PyLong_FromUnsignedLongLong(v)
 #define NUMBER_HALF(v)   ((void)(v), NULL)
 #define NUMBER_BFLOAT(v) ((void)(v), NULL)
 #define NUMBER_FLOAT(v)  PyFloat_FromDouble((double)(v))

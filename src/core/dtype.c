@@ -129,9 +129,6 @@ tn_status tn__dtype_check(const char *what, tn_dtype d)
 {
     if (TN_LIKELY(d >= TN_DTYPE_DEFAULT && d < (tn_dtype)TN__DTYPES))
         return TN_OK;
-    if (d == TN_U32 || d == TN_U64)
-        return tn__error(TN_EDTYPE, "%s: Tenon has no %s tensors: int64 holds every uint32; convert first", what,
-                         d == TN_U32 ? "uint32" : "uint64");
     static const char names[] =
 #define DTYPE(ID, ...) "TN_" #ID ", "
 #include "core/dtypes.def"
@@ -206,34 +203,42 @@ static int64_t saturate(double v)
     return v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
 }
 
+/* The same for what int64 does not hold: below 0 it wraps around. */
+static uint64_t saturate_unsigned(double v)
+{
+    if (v >= 18446744073709551616.0)
+        return UINT64_MAX;
+    return v >= 9223372036854775808.0 ? (uint64_t)v : (uint64_t)saturate(v);
+}
+
 /* How an element of each kind is read as an integer or a double, and written. Integers wrap around; a double becomes one of the
  * type that the dtype computes in first. */
-#define INT_BOOL(x)             ((x) != 0)
-#define INT_INT(x)              (int64_t)(x)
-#define INT_UINT(x)             (int64_t)(x)
-#define INT_HALF(x)             saturate((double)tn__half_to_float(x))
-#define INT_BFLOAT(x)           saturate((double)tn__bf16_to_float(x))
-#define INT_FLOAT(x)            saturate((double)(x))
-#define REAL_BOOL(x)            ((x) != 0)
-#define REAL_INT(x)             (double)(x)
-#define REAL_UINT(x)            (double)(x)
-#define REAL_HALF(x)            (double)tn__half_to_float(x)
-#define REAL_BFLOAT(x)          (double)tn__bf16_to_float(x)
-#define REAL_FLOAT(x)           (double)(x)
-#define OF_INT_BOOL(v)          ((v) != 0)
-#define OF_INT_INT(v)           (v)
-#define OF_INT_UINT(v)          (v)
-#define OF_INT_HALF(v)          tn__float_to_half((float)(v))
-#define OF_INT_BFLOAT(v)        tn__float_to_bf16((float)(v))
-#define OF_INT_FLOAT(v)         (v)
-#define OF_REAL_BOOL(v, type)   ((v) != 0)
-#define OF_REAL_INT(v, type)    WHOLE_##type(v)
-#define OF_REAL_UINT(v, type)   WHOLE_##type(v)
-#define OF_REAL_HALF(v, type)   tn__float_to_half((float)(v))
-#define OF_REAL_BFLOAT(v, type) tn__float_to_bf16((float)(v))
-#define OF_REAL_FLOAT(v, type)  (v)
-#define WHOLE_I32(v)            TN_MIN(TN_MAX(saturate(v), INT32_MIN), INT32_MAX)
-#define WHOLE_I64(v)            saturate(v)
+#define INT_BOOL(x)                ((x) != 0)
+#define INT_INT(x)                 (int64_t)(x)
+#define INT_UINT(x)                (int64_t)(x)
+#define INT_HALF(x)                saturate((double)tn__half_to_float(x))
+#define INT_BFLOAT(x)              saturate((double)tn__bf16_to_float(x))
+#define INT_FLOAT(x)               saturate((double)(x))
+#define REAL_BOOL(x)               ((x) != 0)
+#define REAL_INT(x)                (double)(x)
+#define REAL_UINT(x)               (double)(x)
+#define REAL_HALF(x)               (double)tn__half_to_float(x)
+#define REAL_BFLOAT(x)             (double)tn__bf16_to_float(x)
+#define REAL_FLOAT(x)              (double)(x)
+#define OF_INT_BOOL(v)             ((v) != 0)
+#define OF_INT_INT(v)              (v)
+#define OF_INT_UINT(v)             (v)
+#define OF_INT_HALF(v)             tn__float_to_half((float)(v))
+#define OF_INT_BFLOAT(v)           tn__float_to_bf16((float)(v))
+#define OF_INT_FLOAT(v)            (v)
+#define OF_REAL_BOOL(S, v, type)   ((v) != 0)
+#define OF_REAL_INT(S, v, type)    WHOLE_##type(v)
+#define OF_REAL_UINT(S, v, type)   (sizeof(S) == 8 ? saturate_unsigned(v) : (uint64_t)WHOLE_##type(v))
+#define OF_REAL_HALF(S, v, type)   tn__float_to_half((float)(v))
+#define OF_REAL_BFLOAT(S, v, type) tn__float_to_bf16((float)(v))
+#define OF_REAL_FLOAT(S, v, type)  (v)
+#define WHOLE_I32(v)               TN_MIN(TN_MAX(saturate(v), INT32_MIN), INT32_MAX)
+#define WHOLE_I64(v)               saturate(v)
 
 /* clang-format off */
 double tn__load_double(tn_dtype d, const void *p)
@@ -272,7 +277,7 @@ void tn__store_double(tn_dtype d, void *p, double v)
     switch (d) {
 #define DTYPE(ID, token, name, S, kind, has, digits, type, ...) \
     case TN_##ID: \
-        *(S *)p = (S)OF_REAL_##kind(v, type); \
+        *(S *)p = (S)OF_REAL_##kind(S, v, type); \
         break;
 #include "core/dtypes.def"
     default: break;
@@ -311,10 +316,10 @@ bool tn__number_fits(const tn_scalar *s, tn_dtype d)
     int bits = tn__dtypes[d].digits;
     if (s->kind == TN_SCALAR_FLOAT)
         return v >= (tn__dtypes[d].is_signed ? -ldexp(1, bits) : 0) && v < ldexp(1, bits);
-    uint64_t most = (UINT64_C(1) << bits) - 1;
+    uint64_t most = UINT64_MAX >> (64 - bits);
     if (s->kind == TN_SCALAR_UINT || s->v.i >= 0)
         return s->v.u <= most;
-    return s->v.i >= (tn__dtypes[d].is_signed ? -(int64_t)most - 1 : -(int64_t)most);
+    return bits == 64 || s->v.i >= (tn__dtypes[d].is_signed ? -(int64_t)most - 1 : -(int64_t)most);
 }
 
 tn_status tn__number_check(const tn_scalar *s, tn_dtype d)

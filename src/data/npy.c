@@ -196,8 +196,6 @@ static const char *foreign(const char *kind, size_t n)
     static const struct {
         const char *kind, *what;
     } known[] = {
-        {"u2", "uint16: save array.astype('int32')"},
-        {"u8", "uint64: save array.astype('int64')"},
         {"c", "complex numbers"},
         {"O", "Python objects, which are never loaded"},
         {"S", "text"},

@@ -16,8 +16,15 @@ from tenon import safetensors
 RECORDS = json.loads((pathlib.Path(__file__).parent / "data" / "bare.json").read_text())
 NAMES = sorted({r[0] for r in RECORDS})
 
-# where Tenon means to differ: a part of the expression, and why
-DIFFERENCES = {}
+# where Tenon means to differ
+DIFFERENCES = {
+    # what int32 does not hold is its largest number before it wraps, as for int8 and int16: C says nothing of it
+    ("uint16", "torch.tensor([3e9, 70000.7], dtype=torch.float64).to(d)"): ["torch.uint16", [65535, 4464]],
+    # int64 loops compute uint64 and do not know which of two is larger: refused, where PyTorch has a kernel
+    **{("uint64", expression): {"NotImplementedError": f'"{kernel}_cpu" not implemented for \'UInt64\''} for expression, kernel in {
+        "torch.maximum(x, x.flip(0))": "maximum", "torch.minimum(x, x.flip(0))": "minimum", "x.clamp(-1, 5)": "clamp_scalar",
+        "x.clamp(1, 2)": "clamp_scalar", "x.clamp(min=3)": "clamp_min", "x.relu()": "relu"}.items()},
+}
 
 
 def values(name, device="cpu"):
@@ -45,8 +52,7 @@ def same(got, want):
 
 @pytest.mark.parametrize("name, expression, want", RECORDS, ids=[f"{r[0]}-{r[1]}" for r in RECORDS])
 def test_as_in_pytorch(name, expression, want):
-    if expression in DIFFERENCES:
-        want = DIFFERENCES[expression]
+    want = DIFFERENCES.get((name, expression), want)
     if isinstance(want, dict):
         (kind, text), = want.items()
         with pytest.raises(Exception) as error:
@@ -64,7 +70,11 @@ ON_THE_HOST = ("numpy", "dlpack", "meta", "type()", "repr(x)", "zeros(", "ones("
                          [r for r in RECORDS if isinstance(r[2], list) and not any(w in r[1] for w in ON_THE_HOST)])
 def test_on_gpus_too(name, expression, want):
     here = values(name, "cuda")
-    if expression not in DIFFERENCES:
+    want = DIFFERENCES.get((name, expression), want)
+    if isinstance(want, dict):
+        with pytest.raises(NotImplementedError):
+            eval(expression, here)
+    else:
         assert same(result(eval(expression, here)), want)
 
 

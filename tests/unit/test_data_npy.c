@@ -88,7 +88,7 @@ static void unsigned_types(void **state)
     static const struct {
         tn_dtype dtype;
         const char *file;
-    } types[] = {{TN_U32, FIXTURE("no_u4.npy")}};
+    } types[] = {{TN_U16, FIXTURE("no_u2.npy")}, {TN_U32, FIXTURE("no_u4.npy")}, {TN_U64, FIXTURE("no_u8.npy")}};
     tn_scope *s = tn_scope_open();
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         tn_tensor *t = MADE(tn_load_npy(types[i].file));
@@ -104,10 +104,8 @@ static void unsigned_types(void **state)
 static void types_that_tenon_has_not(void **state)
 {
     (void)state;
-    FAILS(tn_load_npy(FIXTURE("no_u2.npy")), TN_EDTYPE,
-          "no_u2.npy: descr at byte 21: '<u2': Tenon has no tensors of uint16");
-    FAILS(tn_load_npy(FIXTURE("no_u8.npy")), TN_EDTYPE, "'<u8'");
-    FAILS(tn_load_npy(FIXTURE("no_c8.npy")), TN_EDTYPE, "'<c8': Tenon has no tensors of complex numbers");
+    FAILS(tn_load_npy(FIXTURE("no_c8.npy")), TN_EDTYPE,
+          "no_c8.npy: descr at byte 21: '<c8': Tenon has no tensors of complex numbers");
     FAILS(tn_load_npy(FIXTURE("no_S5.npy")), TN_EDTYPE, "'|S5': Tenon has no tensors of text");
     FAILS(tn_load_npy(FIXTURE("no_U3.npy")), TN_EDTYPE, "'<U3'");
     FAILS(tn_load_npy(FIXTURE("no_M8.npy")), TN_EDTYPE, "'<M8[D]': Tenon has no tensors of dates");

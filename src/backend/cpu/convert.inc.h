@@ -43,9 +43,13 @@
 #if TN_IS_FLOAT
 #define TO_I32(v) ((uint32_t)E(to_i32)(v))
 #define TO_I64(v) E(to_i64)(v)
+#define TO_U64(v) \
+    ((v) >= K(9223372036854775808.0) ? ((v) >= K(18446744073709551616.0) ? UINT64_MAX : (uint64_t)(v)) \
+                                     : (uint64_t)E(to_i64)(v))
 #else
 #define TO_I32(v) ((uint32_t)(v))
 #define TO_I64(v) (v)
+#define TO_U64(v) (v)
 #endif
 #define TO_F32(v) ((float)(v))
 
@@ -57,7 +61,7 @@
 #define LOAD_BFLOAT(token, S)           LOAD(token, S, E(from_f32)(bf16_f32(v)))
 #define LOAD_FLOAT(token, S)            LOAD(token, S, E(from_##token)(v))
 #define STORE_BOOL(token, S, compute)   STORE(token, S, v != 0)
-#define STORE_UINT(token, S, compute)   STORE(token, S, TO_##compute(v))
+#define STORE_UINT(token, S, compute)   STORE(token, S, sizeof(S) == 8 ? (S)TO_U64(v) : (S)TO_##compute(v))
 #define STORE_INT(token, S, compute)    STORE(token, S, TO_##compute(v))
 #define STORE_HALF(token, S, compute)   /* below */
 #define STORE_BFLOAT(token, S, compute) STORE(token, S, f32_bf16(TO_F32(v)))
@@ -110,6 +114,7 @@ static void E(store_f16)(void *dst, int64_t stride, const void *src, int64_t n)
 #undef TO_F32
 #undef TO_I32
 #undef TO_I64
+#undef TO_U64
 #undef LOAD_BOOL
 #undef LOAD_UINT
 #undef LOAD_INT

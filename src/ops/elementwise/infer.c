@@ -34,8 +34,16 @@ static const bool not_bare[TN__OPS] = {
     [TN__OP_logical_and] = true, [TN__OP_logical_or] = true,   [TN__OP_logical_xor] = true,
 };
 
+/* Rows that ask which of two is larger: int64 loops do not know of uint64. */
+static const bool orders[TN__OPS] = {
+    [TN__OP_maximum] = true,   [TN__OP_minimum] = true, [TN__OP_clamp_min] = true,
+    [TN__OP_clamp_max] = true, [TN__OP__clamp] = true,  [TN__OP_relu] = true,
+};
+
 bool tn__elementwise_takes(tn__op_id op, tn_dtype d)
 {
+    if (d == TN_U64 && orders[op])
+        return false;
     return rules[tn__ops[op].rule].dtypes & TN__BIT(d) && !(tn__dtype_is_bare(d) && not_bare[op]);
 }
 
@@ -111,7 +119,7 @@ tn_scalar tn__operand_value(const tn_tensor *t)
 /* < 0: below what integers of dtype d can be; > 0: above. */
 static int beyond(const tn_scalar *s, tn_dtype d, int64_t *limit)
 {
-    const int bits = 8 * (int)tn__dtype_size(d) - tn__dtypes[d].is_signed;
+    const int bits = tn__dtypes[d].digits < 64 ? tn__dtypes[d].digits : 63; /* bounds of uint64 are never asked for */
     const int64_t most = (int64_t)((UINT64_C(1) << bits) - 1), least = tn__dtypes[d].is_signed ? -most - 1 : 0;
     const bool above = s->kind == TN_SCALAR_UINT ? s->v.u > (uint64_t)most : s->v.i > most;
     *limit = above ? most : least;

@@ -252,6 +252,8 @@ typedef u64 UT;
 #define TN_FLOAT(v)        ((T)(v))
 #define TN_STORE_I32(S, v) ((S)(u32)SATURATE_I32(v))
 #define TN_STORE_I64(S, v) ((S)SATURATE_I64(v))
+#define TN_STORE_U64(S, v) \
+    ((v) >= K(9223372036854775808.0) ? ((v) >= K(18446744073709551616.0) ? ~(S)0 : (S)(v)) : (S)SATURATE_I64(v))
 #else
 #if defined(TN_CT_i64)
 #define TN_FLOAT(v) SATURATE_I64(v)
@@ -260,6 +262,7 @@ typedef u64 UT;
 #endif
 #define TN_STORE_I32(S, v) ((S)(u32)(v))
 #define TN_STORE_I64(S, v) ((S)(v))
+#define TN_STORE_U64(S, v) ((S)(v))
 #endif
 #define TN_LOAD_BOOL(x)       ((T)((x) != 0))
 #define TN_LOAD_INT(x)        ((T)(x))
