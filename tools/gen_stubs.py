@@ -185,6 +185,21 @@ def attributes(text):
             yield from [f"    @{m[1]}.setter", f"    def {m[1]}(self, value: {hint}) -> None: ..."]
 
 
+# ---- core/dtypes.def ----
+
+DTYPES = []  # of torch: float32, float
+CONVERSIONS = []  # of Tensor: float()
+
+
+def read_dtypes(text):
+    """Fills both."""
+    columns = re.search(r"DTYPE\((ID,[^)]*)\)", text.replace("\n *", ""))[1].replace(" ", "").split(",")
+    for row in re.findall(r"^DTYPE\((.*)\)$", text, re.M):
+        values = dict(zip(columns, (v.strip(' "').replace("NULL", "") for v in row.split(",")), strict=True))
+        DTYPES.extend(filter(None, (values["name"], values["older"])))
+        CONVERSIONS.extend(filter(None, [values["method"]]))
+
+
 def extension(source, signatures):
     doors = operations(signatures)
     read = lambda name: (source / "src" / f"{name}.c").read_text()
@@ -194,8 +209,7 @@ def extension(source, signatures):
         if re.search(r"PyMethodDef functions\[\]", text):
             functions.update({n: as_method(n, e, 0) for n, e in c_methods(text, "functions").items() if n[0] != "_"})
     methods = {**doors["M"], **{n: as_method(n, e) for n, e in c_methods(read("tensor_methods"), "py_tensor_methods").items()}}
-    for m in re.finditer(r"X\((\w+), TN_\w+\)", read("tensor_methods")):
-        methods[m[1]] = as_method(m[1], ("", "Tensor", "Its values in that dtype."))
+    methods.update({n: as_method(n, ("", "Tensor", "Its values in that dtype.")) for n in CONVERSIONS})
     python = ast.parse((source / "tenon" / "_tensor.py").read_text())
     for node in python.body:
         if isinstance(node, ast.FunctionDef) and (node.name[0] != "_" or node.name.startswith("__")):
@@ -235,10 +249,6 @@ def python_methods(tree):
             node.name += "_"
             yield node.name, function(node, 4, "Tensor")
 
-
-DTYPES = (
-    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 short int long half float double"
-).split()  # fmt: skip
 
 # ---- the Python files ----
 
@@ -454,8 +464,9 @@ def lazy(path):
             yield from (f"from .{m} import {n} as {n}" for n, m in ast.literal_eval(node.value).items())
 
 
-def main(source, signatures, out):
+def main(source, signatures, dtypes, out):
     source, out = pathlib.Path(source), pathlib.Path(out)
+    read_dtypes(pathlib.Path(dtypes).read_text())
     text, functional = extension(source, pathlib.Path(signatures).read_text())
     stubs = {pathlib.Path("_C.pyi"): text}
     package = source / "tenon"

@@ -74,8 +74,9 @@ enum {
     TN_BF16,
     TN_F32,
     TN_F64,
-    TN_U32, /* named so that a C array of them gets a clear error; no tensor has them yet */
-    TN_U64
+    TN_U32, /* these three have few operations, as in PyTorch */
+    TN_U64,
+    TN_U16
 };
 
 /* ---- devices: {0, 0} is 'not said', so zero-filled options mean the default device; index -1: the current one ---- */
@@ -254,7 +255,7 @@ typedef struct tn_options {
      0 * sizeof(char[sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32 ? 1 : -1]))
 /* clang-format off */
 #define TN_DTYPE_OF(v) \
-    _Generic((v), bool: TN_BOOL, unsigned char: TN_U8, signed char: TN_I8, short: TN_I16, int: TN_I32, \
+    _Generic((v), bool: TN_BOOL, unsigned char: TN_U8, signed char: TN_I8, short: TN_I16, unsigned short: TN_U16, int: TN_I32, \
         unsigned: TN_U32, unsigned long: TN_U64, unsigned long long: TN_U64, \
         long: sizeof(long) == 8 ? TN_I64 : TN_I32, long long: TN_I64, float: TN_F32, double: TN_F64)
 /* clang-format on */

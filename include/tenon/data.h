@@ -29,9 +29,9 @@ TN_API tn_tensor *tn_load_idx(const char *path);
 
 /* ---- npy: NumPy's format, versions 1.0, 2.0, 3.0 (numpy.lib.format) ---- */
 
-/* The array of an npy file: bool, uint8, int8, int16, int32, int64, float16, float32, float64, of either byte order and
- * up to 8 dimensions. An array in Fortran order comes with column-major strides, as torch.from_numpy shows it. Others
- * (uint16, uint32, uint64, complex, object, text, structured) are TN_EDTYPE; pickles are never loaded. */
+/* The array of an npy file: bool, integers of every size, float16, float32, float64, of either byte order and up to 8 dimensions.
+ * An array in Fortran order comes with column-major strides, as torch.from_numpy shows it. Others (complex, object, text,
+ * structured) are TN_EDTYPE; pickles are never loaded. */
 TN_API tn_tensor *tn_load_npy_at(const char *site, const char *path);
 TN_API tn_tensor *tn_load_npy(const char *path);
 

@@ -20,7 +20,8 @@ TN_API size_t tn_dtype_size(tn_dtype dtype);
 /* True for float16, bfloat16, float32, float64. */
 TN_API bool tn_dtype_is_floating_point(tn_dtype dtype);
 
-/* The dtype of an operation on tensors of both: torch.promote_types. */
+/* The dtype of an operation on tensors of both: torch.promote_types. 0, with TN_EDTYPE set, where there is none: uint32 and its
+ * like are promoted with floating dtypes alone. */
 TN_API tn_dtype tn_promote_types(tn_dtype a, tn_dtype b);
 
 /* May a value of one dtype be written into the other without a change of kind? torch.can_cast. */

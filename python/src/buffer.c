@@ -73,18 +73,11 @@ static tn_dtype dtype_of_format(const char *format, Py_ssize_t size)
     const char *rest = format + (*format == '@' || *format == '=') + 1;
     if (!c || *rest)
         return 0;
-    if (c == '?')
-        return TN_BOOL;
-    if (c == 'e')
-        return TN_F16;
-    if (c == 'f')
-        return TN_F32;
-    if (c == 'd')
-        return TN_F64;
-    if (c == 'B')
-        return TN_U8;
-    if (strchr("bhilqn", c))
-        return size == 1 ? TN_I8 : size == 2 ? TN_I16 : size == 4 ? TN_I32 : size == 8 ? TN_I64 : 0;
+    if (strchr("lnLN", c)) /* C's long and ssize_t */
+        c = (size == 8 ? "qQ" : "iI")[c == 'L' || c == 'N'];
+    for (tn_dtype d = 1; d < (tn_dtype)PY_DTYPES; d++)
+        if (*py_dtypes[d].format == c && py_dtypes[d].size == size)
+            return d;
     return 0;
 }
 
@@ -96,7 +89,7 @@ static PyObject *wrong_dtype(PyObject *array)
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError,
                  "can't convert np.ndarray of type numpy.%S. The only supported types are: float64, float32, float16, "
-                 "int64, int32, int16, int8, uint8, and bool.",
+                 "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
                  name ? name : Py_None);
     Py_XDECREF(dtype);
     Py_XDECREF(type);
@@ -253,9 +246,6 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
 
 /* ---- a tensor as a buffer ---- */
 
-static const char *const formats[] = {[TN_BOOL] = "?", [TN_U8] = "B",  [TN_I8] = "b",  [TN_I16] = "h", [TN_I32] = "i",
-                                      [TN_I64] = "q",  [TN_F16] = "e", [TN_F32] = "f", [TN_F64] = "d", [TN_U64] = NULL};
-
 /* What the view needs beside the memory; sizes in bytes. */
 typedef struct exported {
     tn_tensor *t; /* keeps the memory, whatever becomes of the tensor */
@@ -290,10 +280,10 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
     static char nothing[64];
     tn_tensor *t = py_t(self);
     tn_dtype dtype = tn_tensor_dtype(t);
-    const char *format = dtype <= TN_F64 ? formats[dtype] : NULL;
+    const char *format = py_dtypes[dtype].format;
     if (tn_tensor_device(t).type != TN_DEVICE_CPU)
         return refuse(view, "the tensor's memory is not the host's: call .cpu() first");
-    if (!format)
+    if (!*format)
         return refuse(view, "buffers have no such dtype");
     if (tn_is_grad_enabled() && tn_tensor_requires_grad(t))
         return refuse(view, "the tensor requires grad: call .detach() first");

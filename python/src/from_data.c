@@ -171,7 +171,10 @@ static int note_dtype(PyObject *o, void *ctx)
     if (!d)
         return -1;
     s->dtype = s->dtype ? tn_promote_types(s->dtype, d) : d;
-    return 0;
+    if (s->dtype)
+        return 0;
+    py_raise();
+    return -1;
 }
 
 /* ---- the second walk: elements, in one of four plain types; others are converted from these ---- */
@@ -194,14 +197,32 @@ static int overflows(tn_dtype to)
 
 static int store(PyObject *o, void *ctx);
 
+/* What int64 does not hold. */
+static int store_unsigned(PyObject *o, filler *f)
+{
+    if (!PyIndex_Check(o)) {
+        PyErr_SetString(PyExc_TypeError, "an integer is required");
+        return -1;
+    }
+    PyObject *whole = PyNumber_Index(o);
+    const uint64_t v = whole ? PyLong_AsUnsignedLongLong(whole) : 0;
+    Py_XDECREF(whole);
+    if (PyErr_Occurred())
+        return -1;
+    memcpy(f->at, &v, sizeof v);
+    return 0;
+}
+
 static int store_integer(PyObject *o, filler *f)
 {
+    if (f->want == TN_U64)
+        return store_unsigned(o, f);
     int64_t i = 0;
     tn_scalar s;
     double real = PyFloat_Check(o) ? PyFloat_AsDouble(o) : 0;
     if (!(real >= -9223372036854775808.0 && real < 9223372036854775808.0))
         return overflows(f->want);
-    if (f->want == TN_U8 && real < 0)
+    if (!py_dtypes[f->want].is_signed && real < 0)
         return overflows(f->want);
     if (PyFloat_Check(o))
         i = (int64_t)real;
@@ -219,9 +240,9 @@ static int store_integer(PyObject *o, filler *f)
         return overflows(f->want);
     else
         i = s.kind == TN_SCALAR_FLOAT ? (int64_t)s.v.f : s.v.i;
-    static const int64_t low[] = {[TN_U8] = -UINT8_MAX, [TN_I8] = INT8_MIN, [TN_I16] = INT16_MIN, [TN_I32] = INT32_MIN};
-    static const int64_t high[] = {[TN_U8] = UINT8_MAX, [TN_I8] = INT8_MAX, [TN_I16] = INT16_MAX, [TN_I32] = INT32_MAX};
-    if (f->want >= TN_U8 && f->want <= TN_I32 && (i < low[f->want] || i > high[f->want]))
+    const py_dtype_row *row = &py_dtypes[f->want];
+    if (i < (row->is_signed ? row->low : -row->high) ||
+        i > row->high) /* a negative number of an unsigned dtype wraps */
         return overflows(f->want);
     memcpy(f->at, &i, sizeof i);
     return 0;

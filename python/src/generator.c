@@ -105,10 +105,7 @@ void py_draw_end(py_draw *draw)
 
 const char *py_scalar_type_name(tn_dtype dtype)
 {
-    static const char *const names[] = {
-        [TN_BOOL] = "Bool", [TN_U8] = "Byte",  [TN_I8] = "Char",       [TN_I16] = "Short", [TN_I32] = "Int",
-        [TN_I64] = "Long",  [TN_F16] = "Half", [TN_BF16] = "BFloat16", [TN_F32] = "Float", [TN_F64] = "Double"};
-    return dtype >= TN_BOOL && dtype <= TN_F64 ? names[dtype] : "Undefined";
+    return py_dtypes[dtype > 0 && dtype < (tn_dtype)PY_DTYPES ? dtype : TN_DTYPE_DEFAULT].legacy;
 }
 
 PyObject *py_into(const char *function, const py_value *out, tn_tensor *result)

@@ -351,14 +351,13 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
 /* Filling lets a number overflow to infinity in 16 bits; what is assigned may not. */
 static int check_half(tn_scalar value, tn_dtype dtype)
 {
-    double most = dtype == TN_F16 ? 65504.0 : dtype == TN_BF16 ? 0x1.fep127 : INFINITY;
+    double most = py_dtypes[dtype].size == 2 && py_dtypes[dtype].most > 0 ? py_dtypes[dtype].most : INFINITY;
     double x = fabs(value.kind == TN_SCALAR_FLOAT  ? value.v.f
                     : value.kind == TN_SCALAR_UINT ? (double)value.v.u
                                                    : (double)value.v.i);
     if (!(x > most) || isinf(x))
         return 0;
-    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type c10::%s without overflow",
-                 py_scalar_type_name(dtype));
+    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", py_dtypes[dtype].scalar);
     return -1;
 }
 

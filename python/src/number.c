@@ -188,6 +188,8 @@ static PyObject *number_of(tn_tensor *t)
         return py_raise();
     if (floating)
         return PyFloat_FromDouble(f);
+    if (tn_tensor_dtype(t) == TN_U64)
+        return PyLong_FromUnsignedLongLong((unsigned long long)i);
     return tn_tensor_dtype(t) == TN_BOOL ? PyBool_FromLong(i != 0) : PyLong_FromLongLong(i);
 }
 

@@ -92,11 +92,7 @@ static bool is_factory(int rule)
 
 const char *py_c_type_name(tn_dtype d)
 {
-    static const char *const names[] = {
-        [TN_BOOL] = "bool", [TN_U8] = "unsigned char", [TN_I8] = "signed char", [TN_I16] = "short int",
-        [TN_I32] = "int",   [TN_I64] = "long int",     [TN_F16] = "c10::Half",  [TN_BF16] = "c10::BFloat16",
-        [TN_F32] = "float", [TN_F64] = "double"};
-    return d >= TN_BOOL && d <= TN_F64 ? names[d] : "Undefined";
+    return py_dtypes[d > 0 && d < (tn_dtype)PY_DTYPES ? d : TN_DTYPE_DEFAULT].scalar;
 }
 
 static const char *word_of(char letter, const char *function, tn_dtype out, tn_dtype result)

@@ -37,6 +37,25 @@ typedef struct py_dtype {
     PyObject_HEAD tn_dtype v;
 } py_dtype;
 
+/* What core/dtypes.def says of a dtype; [TN_DTYPE_DEFAULT] is "Undefined". */
+typedef struct py_dtype_row {
+    const char *name, *older, *legacy, *scalar; /* older may be NULL */
+    const char *npy, *safetensors;              /* npy: "" where NumPy has none */
+    const char *format;                         /* of buffers; "" where they have none */
+    int size, digits;
+    bool is_signed, is_bare; /* bare: one of PyTorch's dtypes of few operations, such as uint32 */
+    int64_t low, high;       /* the whole numbers that it can tell apart, as far as int64 holds them */
+    double most;             /* the largest finite number of a floating one; 0 of others */
+} py_dtype_row;
+
+enum {
+    PY_DTYPE_DEFAULT,
+#define DTYPE(ID, ...) PY_DTYPE_##ID,
+#include "dtypes.def"
+    PY_DTYPES
+};
+extern const py_dtype_row py_dtypes[PY_DTYPES];
+
 extern PyTypeObject *py_tensor_type, *py_device_type, *py_dtype_type, *py_size_type;
 extern PyObject *py_out_of_memory, *py_accelerator_error;
 

@@ -97,38 +97,16 @@ PyObject *run_randn_like(PyObject *self, py_value *v, int which)
 
 /* ---- whole numbers ---- */
 
-typedef struct range {
-    const char *c_name; /* how PyTorch's errors call the type */
-    int64_t low, high;
-} range;
-
-/* The whole numbers that a dtype can tell apart: a floating one up to two to the length of its significand. */
-static range range_of(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_BOOL: return (range){"bool", 0, 1};
-    case TN_U8: return (range){"unsigned char", 0, UINT8_MAX};
-    case TN_I8: return (range){"signed char", INT8_MIN, INT8_MAX};
-    case TN_I16: return (range){"short", INT16_MIN, INT16_MAX};
-    case TN_I32: return (range){"int", INT32_MIN, INT32_MAX};
-    case TN_F16: return (range){"Half", -(1 << 11), 1 << 11};
-    case TN_BF16: return (range){"BFloat16", -(1 << 8), 1 << 8};
-    case TN_F32: return (range){"float", -(1 << 24), 1 << 24};
-    case TN_F64: return (range){"double", -((int64_t)1 << 53), (int64_t)1 << 53};
-    default: return (range){"long", INT64_MIN, INT64_MAX};
-    }
-}
-
 /* low .. high - 1 must be numbers of the dtype. An empty range is the library's error. */
 static bool fits(tn_dtype dtype, int64_t low, int64_t high)
 {
-    range r = range_of(dtype);
+    const py_dtype_row *r = &py_dtypes[dtype];
     if (low >= high || tn_dtype_is_floating_point(dtype))
         return true;
-    if (low < r.low || low > r.high)
-        PyErr_Format(PyExc_RuntimeError, "from is out of bounds for %s", r.c_name);
-    else if (high - 1 > r.high)
-        PyErr_Format(PyExc_RuntimeError, "to - 1 is out of bounds for %s", r.c_name);
+    if (low < r->low || low > r->high)
+        PyErr_Format(PyExc_RuntimeError, "from is out of bounds for %s", r->scalar);
+    else if (high - 1 > r->high)
+        PyErr_Format(PyExc_RuntimeError, "to - 1 is out of bounds for %s", r->scalar);
     else
         return true;
     return false;
@@ -192,10 +170,9 @@ PyObject *run_randperm(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     tn_dtype dtype = options_of(v + 1).dtype;
-    range r = range_of(dtype ? dtype : TN_I64);
     if (!v[0].s.v.i) /* nothing is drawn, by no generator */
         v[1 + GENERATOR].given = false;
-    if (v[0].s.v.i > 0 && v[0].s.v.i - 1 > r.high)
+    if (v[0].s.v.i > 0 && v[0].s.v.i - 1 > py_dtypes[dtype ? dtype : TN_I64].high)
         return PyErr_Format(PyExc_RuntimeError, "n is too large for result tensor type: 'torch.%s'",
                             tn_dtype_name(dtype));
     return factory("randperm", make_randperm, v, v + 1, NULL);
@@ -278,22 +255,15 @@ PyObject *run_normal(PyObject *self, py_value *v, int which)
 /* Bounds that the dtype does not hold would make infinities of every number. */
 static bool bounds_fit(const tn_tensor *x, double from, double to)
 {
-    static const struct {
-        const char *c_name;
-        double most;
-    } of[] = {[TN_F16] = {"c10::Half", 65504.0},
-              [TN_BF16] = {"c10::BFloat16", 0x1.fep127},
-              [TN_F32] = {"float", FLT_MAX},
-              [TN_F64] = {"double", DBL_MAX}};
     tn_dtype dtype = tn_tensor_dtype(x);
     if (!tn_dtype_is_floating_point(dtype))
         return true; /* refused by the operation itself */
-    double most = of[dtype].most;
+    double most = py_dtypes[dtype].most;
     PyObject *low = PyFloat_FromDouble(from), *high = PyFloat_FromDouble(to);
     bool fits = false;
     if (!(fabs(from) <= most) || !(fabs(to) <= most))
         PyErr_Format(PyExc_RuntimeError, "%s is out of bounds for %s", fabs(from) <= most ? "to" : "from",
-                     of[dtype].c_name);
+                     py_dtypes[dtype].scalar);
     else if (!(to - from <= most) && low && high)
         PyErr_Format(PyExc_RuntimeError,
                      "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%S and from=%S which "
@@ -333,8 +303,8 @@ PyObject *run_normal_(PyObject *self, py_value *v, int which)
 PyObject *run_random_(PyObject *self, py_value *v, int which)
 {
     tn_tensor *x = v[0].s.v.t;
-    range r = range_of(tn_tensor_dtype(x));
-    int64_t from = which == 1 ? v[1].s.v.i : 0, to = v[2].given ? v[2].s.v.i : r.high < INT64_MAX ? r.high + 1 : r.high;
+    const int64_t high = py_dtypes[tn_tensor_dtype(x)].high;
+    int64_t from = which == 1 ? v[1].s.v.i : 0, to = v[2].given ? v[2].s.v.i : high < INT64_MAX ? high + 1 : high;
     if (!fits(tn_tensor_dtype(x), from, to))
         return NULL;
     py_draw draw;

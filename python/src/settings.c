@@ -216,7 +216,8 @@ static PyObject *set_print_options(PyObject *self, PyObject *args)
 static PyObject *run_promote_types(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return py_dtype_of(tn_promote_types(v[0].dtype, v[1].dtype));
+    const tn_dtype dtype = tn_promote_types(v[0].dtype, v[1].dtype);
+    return dtype ? py_dtype_of(dtype) : py_raise();
 }
 
 static PyObject *run_can_cast(PyObject *self, py_value *v, int which)
@@ -245,8 +246,8 @@ tn_dtype py_result_type(tn_scalar a, tn_scalar b)
     if (a.kind != TN_SCALAR_TENSOR && b.kind != TN_SCALAR_TENSOR)
         return tn_promote_types(dtype_of_number(a), dtype_of_number(b));
     tn_scope *scope = tn_scope_open();
-    tn_tensor *sum = (tn_add_at)("", shadow(a), shadow(b));
-    tn_dtype dtype = sum ? tn_tensor_dtype(sum) : 0;
+    tn_tensor *product = (tn_mul_at)("", shadow(a), shadow(b));
+    tn_dtype dtype = product ? tn_tensor_dtype(product) : 0;
     tn_scope_close(scope);
     return dtype;
 }
@@ -283,7 +284,7 @@ static PyObject *run_is_signed(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
     tn_dtype dtype = tn_tensor_dtype(v[0].s.v.t);
-    return PyBool_FromLong(dtype != TN_BOOL && dtype != TN_U8);
+    return PyBool_FromLong(py_dtypes[dtype].is_signed);
 }
 
 static PyObject *run_numel(PyObject *self, py_value *v, int which)

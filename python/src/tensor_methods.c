@@ -114,7 +114,7 @@ static PyObject *is_signed(PyObject *self, PyObject *unused)
 {
     tn_dtype d = tn_tensor_dtype(py_t(self));
     (void)unused;
-    return PyBool_FromLong(d != TN_BOOL && d != TN_U8);
+    return PyBool_FromLong(py_dtypes[d].is_signed);
 }
 
 static PyObject *is_pinned(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
@@ -149,20 +149,25 @@ static PyObject *item(PyObject *self, PyObject *unused)
     return py_item(self);
 }
 
+/* One element of each kind of row in core/dtypes.def; the 16-bit floating ones are converted before. */
+#define NUMBER_BOOL(v)   PyBool_FromLong(v)
+#define NUMBER_INT(v)    PyLong_FromLongLong(v)
+#define NUMBER_UINT(v)   PyLong_FromUnsignedLongLong(v)
+#define NUMBER_HALF(v)   ((void)(v), NULL)
+#define NUMBER_BFLOAT(v) ((void)(v), NULL)
+#define NUMBER_FLOAT(v)  PyFloat_FromDouble((double)(v))
+
 static PyObject *number_at(const char *p, tn_dtype d)
 {
-    int64_t i = 0;
-    float f;
-    double g;
     switch (d) {
-    case TN_BOOL: return PyBool_FromLong(*p);
-    case TN_U8: return PyLong_FromLong(*(const uint8_t *)p);
-    case TN_I8: return PyLong_FromLong(*(const int8_t *)p);
-    case TN_I16: return PyLong_FromLong(*(const int16_t *)(const void *)p);
-    case TN_I32: return PyLong_FromLong(*(const int32_t *)(const void *)p);
-    case TN_I64: memcpy(&i, p, sizeof i); return PyLong_FromLongLong(i);
-    case TN_F32: memcpy(&f, p, sizeof f); return PyFloat_FromDouble(f);
-    default: memcpy(&g, p, sizeof g); return PyFloat_FromDouble(g);
+#define DTYPE(ID, token, name, storage, kind, ...) \
+    case TN_##ID: { \
+        storage v; \
+        memcpy(&v, p, sizeof v); \
+        return NUMBER_##kind(v); \
+    }
+#include "dtypes.def"
+    default: return NULL;
     }
 }
 
@@ -272,26 +277,25 @@ PyObject *run_cpu(PyObject *self, py_value *v, int which)
     return moved(v[0].s.v.t, (tn_to_options){.device = TN_CPU});
 }
 
-/* clang-format off */
-#define CONVERSIONS(X) \
-    X(float, TN_F32) X(double, TN_F64) X(half, TN_F16) X(bfloat16, TN_BF16) X(int, TN_I32) X(long, TN_I64) \
-    X(short, TN_I16) X(char, TN_I8) X(byte, TN_U8) X(bool, TN_BOOL)
-/* clang-format on */
-#define DEFINE(word, d) \
-    static PyObject *run_to_##word(PyObject *self, py_value *v, int which) \
+/* Tensor.float() and its like, where a row of core/dtypes.def has one. */
+#define DEFINE_BARE(ID, token, method)
+#define DEFINE_FULL(ID, token, method) \
+    static PyObject *run_to_##token(PyObject *self, py_value *v, int which) \
     { \
         (void)self, (void)which; \
-        return moved(v[0].s.v.t, (tn_to_options){.dtype = d}); \
+        return moved(v[0].s.v.t, (tn_to_options){.dtype = TN_##ID}); \
     } \
-    static PyObject *to_##word(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
+    static PyObject *to_##token(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) \
     { \
-        static py_function f = {.name = #word, \
+        static py_function f = {.name = method, \
                                 .slots = "input", \
-                                .text = {#word "(Tensor input, *, object? memory_format@-=None)"}, \
-                                .run = run_to_##word}; \
+                                .text = {method "(Tensor input, *, object? memory_format@-=None)"}, \
+                                .run = run_to_##token}; \
         return py_call(&f, self, args, n, names); \
     }
-CONVERSIONS(DEFINE)
+#define DTYPE(ID, token, name, storage, kind, has, digits, compute, legacy, scalar, value, older, method, ...) \
+    DEFINE_##has(ID, token, method)
+#include "dtypes.def"
 
 static PyObject *pin_memory(PyObject *self, PyObject *args)
 {
@@ -330,8 +334,9 @@ static PyObject *retain_grad(PyObject *self, PyObject *unused)
     { \
         name, (PyCFunction)(void (*)(void))f, flags, doc \
     }
-#define CONVERT(name, d) \
-    HAND(#name, to_##name, METH_FASTCALL | METH_KEYWORDS, #name "() -> Tensor\n\nIts values in that dtype."),
+#define CONVERT_BARE(token, method)
+#define CONVERT_FULL(token, method) \
+    HAND(method, to_##token, METH_FASTCALL | METH_KEYWORDS, method "() -> Tensor\n\nIts values in that dtype."),
 
 PyMethodDef py_tensor_methods[] = {
     HAND("size", size, METH_FASTCALL | METH_KEYWORDS,
@@ -365,5 +370,8 @@ PyMethodDef py_tensor_methods[] = {
     HAND("requires_grad_", requires_grad_, METH_FASTCALL | METH_KEYWORDS,
          "requires_grad_(requires_grad: bool = True) -> Tensor\n\nRecords operations on it from now on, or not."),
     HAND("retain_grad", retain_grad, METH_NOARGS, "retain_grad() -> None\n\nKeeps .grad of a tensor that is no leaf."),
-    CONVERSIONS(CONVERT){NULL, NULL, 0, NULL},
+#define DTYPE(ID, token, name, storage, kind, has, digits, compute, legacy, scalar, value, older, method, ...) \
+    CONVERT_##has(token, method)
+#include "dtypes.def"
+    {NULL, NULL, 0, NULL},
 };

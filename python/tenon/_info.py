@@ -1,15 +1,8 @@
 """torch.finfo and torch.iinfo: the limits of dtypes."""
 
-from tenon import _C
+import math
 
-# bits, bits of the significand after the point, smallest exponent of a normal number, decimal digits kept
-_FLOATING = {
-    _C.float16: (16, 10, -14, 3),
-    _C.bfloat16: (16, 7, -126, 2),
-    _C.float32: (32, 23, -126, 6),
-    _C.float64: (64, 52, -1022, 15),
-}
-_INTEGER = {_C.uint8: (8, 0), _C.int8: (8, 1), _C.int16: (16, 1), _C.int32: (32, 1), _C.int64: (64, 1)}
+from tenon import _C
 
 
 def _check(function, dtype):
@@ -40,15 +33,16 @@ class finfo(_Info):
 
     def __init__(self, type=None):
         dtype = _C.get_default_dtype() if type is None else _check("finfo", type)
-        if dtype not in _FLOATING:
+        if not dtype.is_floating_point:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         self._dtype = dtype
-        self.bits, fraction, low, digits = _FLOATING[dtype]
+        self.bits, fraction = 8 * dtype.itemsize, dtype._digits - 1
+        low = 2 - 2 ** (self.bits - dtype._digits - 1)  # the exponent of the smallest normal number
         self.eps = 2.0**-fraction
         self.max = (2.0 - self.eps) * 2.0 ** (1 - low)
         self.min = -self.max
         self.tiny = self.smallest_normal = 2.0**low
-        self.resolution = 10.0**-digits
+        self.resolution = 10.0 ** -int(fraction * math.log10(2))
 
     def __repr__(self):
         return (
@@ -69,12 +63,12 @@ class iinfo(_Info):
         _check("iinfo", dtype)
         if dtype is _C.bool:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        if dtype not in _INTEGER:
+        if dtype.is_floating_point:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         self._dtype = dtype
-        self.bits, signed = _INTEGER[dtype]
-        self.min = -(2 ** (self.bits - 1)) if signed else 0
-        self.max = 2 ** (self.bits - signed) - 1
+        self.bits = 8 * dtype.itemsize
+        self.min = -(2**dtype._digits) if dtype.is_signed else 0
+        self.max = 2**dtype._digits - 1
 
     def __repr__(self):
         return f"iinfo(min={float(self.min):g}, max={float(self.max):g}, dtype={self.dtype})"

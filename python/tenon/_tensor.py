@@ -1,7 +1,7 @@
 """Methods of Tensor that are written in Python: backward and hooks, copies and pickles, NumPy's protocols, conversions."""
 
 from . import _C
-from ._written import KINDS, signature
+from ._written import signature
 
 Tensor = _C.Tensor
 
@@ -212,19 +212,6 @@ def __dlpack_device__(self):
     return (2, _C._cuda.ordinal(self.device.index))
 
 
-_TYPE_CODES = {
-    "torch.bool": "|b1",
-    "torch.uint8": "|u1",
-    "torch.int8": "|i1",
-    "torch.int16": "<i2",
-    "torch.int32": "<i4",
-    "torch.int64": "<i8",
-    "torch.float16": "<f2",
-    "torch.float32": "<f4",
-    "torch.float64": "<f8",
-}
-
-
 def _cuda_array_interface(self):
     """A GPU tensor's memory, for Numba and CuPy (version 2 of the interface)."""
     if not self.is_cuda:
@@ -239,7 +226,7 @@ def _cuda_array_interface(self):
         )
     size = self.element_size()
     return {
-        "typestr": _TYPE_CODES[str(self.dtype)],
+        "typestr": ("|" if size == 1 else "<") + self.dtype._npy,
         "shape": tuple(self.shape),
         "strides": None if self.is_contiguous() else tuple(s * size for s in self.stride()),
         "data": (self.data_ptr() if self.numel() else 0, False),
@@ -314,14 +301,14 @@ def new(self, *args, size=None, device=None):
 
 # ---- conversions ----
 
-_BY_LEGACY = {f"{word}Tensor": dtype for dtype, word in KINDS.items()}
+_BY_LEGACY = {f"{dtype._legacy}Tensor": dtype for dtype in _C._dtypes}
 
 
 def type_(self, dtype=None, non_blocking=False, **ignored):
     """Its type's name in PyTorch's older way ("torch.FloatTensor"), or itself converted to a dtype."""
     if dtype is None:
         where = "cuda." if self.is_cuda else ""
-        return f"torch.{where}{KINDS[self.dtype]}Tensor"
+        return f"torch.{where}{self.dtype._legacy}Tensor"
     if isinstance(dtype, str):
         parts = dtype.split(".")
         if parts[0] not in ("torch", "tenon") or parts[-1] not in _BY_LEGACY:

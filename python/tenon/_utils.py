@@ -57,19 +57,8 @@ class ExceptionWrapper:
 
 # ---- tensors from storages and back ----
 
-# PyTorch's names of storage classes; Tenon has the dtypes only
-STORAGE_NAMES = {
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-}
+# PyTorch's names of storage classes; Tenon has the dtypes only. Bare dtypes lie in untyped storages, of bytes.
+STORAGE_NAMES = {f"{dtype._legacy}Storage": str(dtype).rpartition(".")[2] for dtype in _C._dtypes if not dtype._bare}
 
 
 def _element_size(dtype):
@@ -161,6 +150,19 @@ def _rebuild_tensor(storage, storage_offset, size, stride):
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
     """What PyTorch's files call to make a tensor."""
     tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    """The same over an untyped storage, of a dtype that has no storage class."""
+    if not isinstance(storage, LoadedStorage) or not isinstance(dtype, _C.dtype):
+        raise RuntimeError(f"expected an untyped storage and a dtype, but the file has {storage} and {dtype}"[:200])
+    if storage.flat.dtype != _C.uint8 or storage.size() % dtype.itemsize:
+        raise RuntimeError(f"a storage of {storage.size()} elements of {storage.dtype} is none of {dtype}")
+    flat = storage.flat
+    if flat.data_ptr() % dtype.itemsize:
+        flat = flat.clone()
+    tensor = _rebuild_tensor(LoadedStorage(flat.view(dtype)), storage_offset, size, stride)
     return tensor.requires_grad_() if requires_grad else tensor
 
 

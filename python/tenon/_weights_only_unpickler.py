@@ -148,6 +148,7 @@ _REBUILD = {
     for name in (
         "_rebuild_tensor",
         "_rebuild_tensor_v2",
+        "_rebuild_tensor_v3",
         "_rebuild_meta_tensor_no_storage",
         "_rebuild_parameter",
         "_rebuild_parameter_with_state",
@@ -181,8 +182,9 @@ def _table():
             "builtins.complex": _safe_complex,
         }
     )
+    table.update({str(dtype): dtype for dtype in _C._dtypes})
+    table["torch.storage.UntypedStorage"] = StorageType("UntypedStorage", _C.uint8)
     for name, dtype in _utils.STORAGE_NAMES.items():
-        table[f"torch.{dtype}"] = getattr(_C, dtype)
         table[f"torch.{name}"] = table[f"torch.storage.{name}"] = StorageType(name, getattr(_C, dtype))
     return table
 

@@ -7,13 +7,9 @@ import re
 from . import _C
 
 
-KINDS = {_C.bool: "Bool", _C.uint8: "Byte", _C.int8: "Char", _C.int16: "Short", _C.int32: "Int", _C.int64: "Long",
-         _C.float16: "Half", _C.bfloat16: "BFloat16", _C.float32: "Float", _C.float64: "Double"}  # fmt: skip
-
-
 def kind(t):
     """What PyTorch's refusals call a dtype, or a tensor's: Float, Half, Long."""
-    return KINDS[t if isinstance(t, _C.dtype) else t.dtype]
+    return (t if isinstance(t, _C.dtype) else t.dtype)._legacy
 
 
 def refuse(kernel, t):

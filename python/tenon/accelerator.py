@@ -112,8 +112,7 @@ class device_index:
 def get_device_capability(device=None, /):
     """{'supported_dtypes': the set of dtypes that tensors there can have}"""
     _index(device)
-    names = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-    return {"supported_dtypes": {getattr(_C, name) for name in names}}
+    return {"supported_dtypes": set(_C._dtypes)}
 
 
 # ---- memory: cuda's, and nothing to tell where there is none ----

@@ -125,24 +125,10 @@ class _Slice:
 
     def get_dtype(self):
         """The file's name of the dtype, such as F32."""
-        return _FILE_DTYPES[_utils.dtype_name(self._tensor.dtype)]
+        return self._tensor.dtype._safetensors
 
     def __getitem__(self, index):
         return _placed({"": self._tensor[index]}, self._device)[""]
-
-
-_FILE_DTYPES = {
-    "bool": "BOOL",
-    "uint8": "U8",
-    "int8": "I8",
-    "int16": "I16",
-    "int32": "I32",
-    "int64": "I64",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "float32": "F32",
-    "float64": "F64",
-}
 
 
 def _distinct(state):

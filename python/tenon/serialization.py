@@ -107,7 +107,9 @@ def _rebuild_global(name):
 
 
 _STORAGE_GLOBALS = {dtype: _Global("torch", name) for name, dtype in _utils.STORAGE_NAMES.items()}
+_UNTYPED_STORAGE = _Global("torch.storage", "UntypedStorage")
 _TENSOR_V2 = _rebuild_global("_rebuild_tensor_v2")
+_TENSOR_V3 = _rebuild_global("_rebuild_tensor_v3")  # over an untyped storage
 _META_TENSOR = _rebuild_global("_rebuild_meta_tensor_no_storage")
 _PARAMETER = _rebuild_global("_rebuild_parameter")
 _PARAMETER_WITH_STATE = _rebuild_global("_rebuild_parameter_with_state")
@@ -143,10 +145,10 @@ class _Pickler(pickle._Pickler):
         if known is None:
             saved_id = (
                 "storage",
-                _STORAGE_GLOBALS[dtype],
+                _UNTYPED_STORAGE if tensor.dtype._bare else _STORAGE_GLOBALS[dtype],
                 str(len(self.storages)),
                 str(tensor.device),
-                flat.numel(),
+                flat.numel() * (flat.element_size() if tensor.dtype._bare else 1),
             )
             known = self._references[identity] = (dtype, _Reference(saved_id))
             self.storages.append(flat)
@@ -162,8 +164,8 @@ class _Pickler(pickle._Pickler):
         size, stride, needs_grad = tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad
         if tensor.device.type == "meta":
             return _META_TENSOR, (tensor.dtype, size, stride, needs_grad)
-        reference = self._reference(tensor)
-        return _TENSOR_V2, (reference, tensor.storage_offset(), size, stride, needs_grad, OrderedDict())
+        parts = (self._reference(tensor), tensor.storage_offset(), size, stride, needs_grad, OrderedDict())
+        return (_TENSOR_V3, (*parts, tensor.dtype)) if tensor.dtype._bare else (_TENSOR_V2, parts)
 
     def _reduce_tensor(self, tensor):
         state = getattr(tensor, "__dict__", None)
@@ -435,6 +437,8 @@ class _Storages:
             raise pickle.UnpicklingError(f"expected a type of storage, but got {str(kind)[:80]}")
         if type(key) is not str or type(location) is not str or type(count) is not int or count < 0:
             raise pickle.UnpicklingError(f"damaged reference to a storage: {str(saved_id[2:])[:80]}")
+        if self.swap and kind.name == "UntypedStorage":
+            raise RuntimeError(f"{self.archive.name} has the other byte order, and storage {key} does not say of what elements")
         storage = self.loaded.get(key)
         if storage is None:
             flat = self._read(f"data/{key}", kind.dtype, count)

@@ -3,73 +3,45 @@
 #include "core/thread.h"
 #include "core/tensor.h"
 #include <tenon/dtype.h>
+#include <float.h>
 #include <math.h>
 
-/* clang-format off */
+#define MOST_BOOL(S)   0
+#define MOST_INT(S)    0
+#define MOST_UINT(S)   0
+#define MOST_HALF(S)   65504
+#define MOST_BFLOAT(S) 0x1.fep127
+#define MOST_FLOAT(S)  (sizeof(S) == sizeof(float) ? (double)FLT_MAX : DBL_MAX)
+
 const tn__dtype_info tn__dtypes[TN__DTYPES] = {
-    [TN_DTYPE_DEFAULT] = {"default",  "Undefined", "default",       0, false, false, 0},
-    [TN_BOOL]          = {"bool",     "Bool",      "bool",          1, false, false, TN_I32},
-    [TN_U8]            = {"uint8",    "Byte",      "unsigned char", 1, false, false, TN_I32},
-    [TN_I8]            = {"int8",     "Char",      "signed char",   1, false, true,  TN_I32},
-    [TN_I16]           = {"int16",    "Short",     "short int",     2, false, true,  TN_I32},
-    [TN_I32]           = {"int32",    "Int",       "int",           4, false, true,  TN_I32},
-    [TN_I64]           = {"int64",    "Long",      "long int",      8, false, true,  TN_I64},
-    [TN_F16]           = {"float16",  "Half",      "c10::Half",     2, true,  true,  TN_F32},
-    [TN_BF16]          = {"bfloat16", "BFloat16",  "c10::BFloat16", 2, true,  true,  TN_F32},
-    [TN_F32]           = {"float32",  "Float",     "float",         4, true,  true,  TN_F32},
-    [TN_F64]           = {"float64",  "Double",    "double",        8, true,  true,  TN_F64},
+    [TN_DTYPE_DEFAULT] = {.name = "default", .legacy = "Undefined", .scalar = "default", .value = "default"},
+#define DTYPE(ID, token, dtype, storage, is, full, bits, computes, legacies, scalars, values, alias, method, code, \
+              file) \
+    [TN_##ID] = {.name = (dtype), \
+                 .legacy = (legacies), \
+                 .scalar = (scalars), \
+                 .value = (values), \
+                 .older = (alias), \
+                 .npy = (code), \
+                 .safetensors = (file), \
+                 .size = sizeof(storage), \
+                 .kind = TN__KIND_##is, \
+                 .digits = (bits), \
+                 .is_float = TN__KIND_##is >= TN__KIND_HALF, \
+                 .is_signed = TN__KIND_##is >= TN__KIND_INT && TN__KIND_##is != TN__KIND_UINT, \
+                 .compute = TN_##computes, \
+                 .most = MOST_##is(storage)},
+#include "core/dtypes.def"
 };
 
-/* https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc; row and column BOOL .. F64 */
-static const uint8_t promotion[10][10] = {
-#define b1 TN_BOOL
-#define u1 TN_U8
-#define i1 TN_I8
-#define i2 TN_I16
-#define i4 TN_I32
-#define i8 TN_I64
-#define f2 TN_F16
-#define bf TN_BF16
-#define f4 TN_F32
-#define f8 TN_F64
-    /*        b1  u1  i1  i2  i4  i8  f2  bf  f4  f8 */
-    /* b1 */ {b1, u1, i1, i2, i4, i8, f2, bf, f4, f8},
-    /* u1 */ {u1, u1, i2, i2, i4, i8, f2, bf, f4, f8},
-    /* i1 */ {i1, i2, i1, i2, i4, i8, f2, bf, f4, f8},
-    /* i2 */ {i2, i2, i2, i2, i4, i8, f2, bf, f4, f8},
-    /* i4 */ {i4, i4, i4, i4, i4, i8, f2, bf, f4, f8},
-    /* i8 */ {i8, i8, i8, i8, i8, i8, f2, bf, f4, f8},
-    /* f2 */ {f2, f2, f2, f2, f2, f2, f2, f4, f4, f8},
-    /* bf */ {bf, bf, bf, bf, bf, bf, f4, bf, f4, f8},
-    /* f4 */ {f4, f4, f4, f4, f4, f4, f4, f4, f4, f8},
-    /* f8 */ {f8, f8, f8, f8, f8, f8, f8, f8, f8, f8},
-#undef b1
-#undef u1
-#undef i1
-#undef i2
-#undef i4
-#undef i8
-#undef f2
-#undef bf
-#undef f4
-#undef f8
-};
-/* clang-format on */
+#define DTYPE(ID, ...) _Static_assert((int)TN__ROW_##ID == (int)TN_##ID, "rows stand in the order of tenon/base.h");
+#include "core/dtypes.def"
 
 static _Atomic tn_dtype default_dtype = TN_F32;
 
 tn_dtype tn__default_dtype(void)
 {
     return atomic_load_explicit(&default_dtype, memory_order_relaxed);
-}
-
-tn_dtype tn__promote(tn_dtype a, tn_dtype b)
-{
-    if (a == b || b == TN_DTYPE_DEFAULT)
-        return a;
-    if (a == TN_DTYPE_DEFAULT)
-        return b;
-    return promotion[a - 1][b - 1];
 }
 
 static int kind_of(tn_dtype d)
@@ -82,9 +54,53 @@ bool tn__can_cast(tn_dtype from, tn_dtype to)
     return kind_of(from) <= kind_of(to);
 }
 
+/* The signed integers hold unsigned ones of half their size. */
+static tn_dtype signed_of(size_t size)
+{
+    tn_dtype d = TN_I64;
+    for (tn_dtype k = 1; k < (tn_dtype)TN__DTYPES; k++)
+        if (tn__dtypes[k].kind == TN__KIND_INT && tn__dtypes[k].size == size)
+            d = k;
+    return d;
+}
+
+/* https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: the higher kind (bool < integer < floating), and of
+ * one kind the larger; where neither holds the other, what holds both. */
+tn_dtype tn__promote(tn_dtype a, tn_dtype b)
+{
+    if (a == b || b == TN_DTYPE_DEFAULT)
+        return a;
+    if (a == TN_DTYPE_DEFAULT)
+        return b;
+    const tn__dtype_info *x = &tn__dtypes[a], *y = &tn__dtypes[b];
+    if ((tn__dtype_is_bare(a) && !y->is_float) || (tn__dtype_is_bare(b) && !x->is_float)) {
+        tn__error(TN_EDTYPE,
+                  "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote %s and %s",
+                  x->legacy, y->legacy);
+        return TN_DTYPE_DEFAULT;
+    }
+    if (kind_of(a) != kind_of(b))
+        return kind_of(a) > kind_of(b) ? a : b;
+    if (x->is_float)
+        return x->size != y->size ? x->size > y->size ? a : b : TN_F32;
+    if (x->is_signed == y->is_signed)
+        return x->size > y->size ? a : b;
+    const tn_dtype whole = x->is_signed ? a : b;
+    const size_t unsigned_size = x->is_signed ? y->size : x->size;
+    return tn__dtype_size(whole) > unsigned_size ? whole : signed_of(2 * unsigned_size);
+}
+
 tn_dtype tn__number_dtype(const tn_scalar *s)
 {
     return s->kind == TN_SCALAR_FLOAT ? tn__default_dtype() : s->kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64;
+}
+
+static void join(tn__promotion *p, tn_dtype *with, tn_dtype d)
+{
+    if (p->refused)
+        return;
+    *with = tn__promote(*with, d);
+    p->refused = *with == TN_DTYPE_DEFAULT;
 }
 
 void tn__promotion_add(tn__promotion *p, const tn_scalar *s)
@@ -92,11 +108,9 @@ void tn__promotion_add(tn__promotion *p, const tn_scalar *s)
     if (s->kind == TN_SCALAR_NONE)
         return;
     if (s->kind != TN_SCALAR_TENSOR)
-        p->number = tn__promote(p->number, tn__number_dtype(s));
-    else if (s->v.t->ndim > 0)
-        p->dim = tn__promote(p->dim, s->v.t->dtype);
+        join(p, &p->number, tn__number_dtype(s));
     else
-        p->zero = tn__promote(p->zero, s->v.t->dtype);
+        join(p, s->v.t->ndim > 0 ? &p->dim : &p->zero, s->v.t->dtype);
 }
 
 static tn_dtype combine(tn_dtype higher, tn_dtype lower)
@@ -108,20 +122,18 @@ static tn_dtype combine(tn_dtype higher, tn_dtype lower)
 
 tn_dtype tn__promotion_result(const tn__promotion *p)
 {
-    return combine(p->dim, combine(p->zero, p->number));
+    return p->refused ? TN_DTYPE_DEFAULT : combine(p->dim, combine(p->zero, p->number));
 }
 
 tn_status tn__dtype_check(const char *what, tn_dtype d)
 {
-    if (TN_LIKELY(d >= TN_DTYPE_DEFAULT && d <= TN_F64))
+    if (TN_LIKELY(d >= TN_DTYPE_DEFAULT && d < (tn_dtype)TN__DTYPES))
         return TN_OK;
-    if (d == TN_U32 || d == TN_U64)
-        return tn__error(TN_EDTYPE, "%s: Tenon has no %s tensors: int64 holds every uint32; convert first", what,
-                         d == TN_U32 ? "uint32" : "uint64");
-    return tn__error(TN_EINVAL,
-                     "%s: %d is not a dtype (TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN_F16, "
-                     "TN_BF16, TN_F32, TN_F64)",
-                     what, (int)d);
+    static const char names[] =
+#define DTYPE(ID, ...) "TN_" #ID ", "
+#include "core/dtypes.def"
+        ;
+    return tn__error(TN_EINVAL, "%s: %d is not a dtype (%.*s)", what, (int)d, (int)sizeof names - 3, names);
 }
 
 /* ---- one element ---- */
@@ -181,17 +193,6 @@ uint16_t tn__float_to_bf16(float f)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-double tn__load_double(tn_dtype d, const void *p)
-{
-    switch (d) {
-    case TN_F16: return (double)tn__half_to_float(*(const uint16_t *)p);
-    case TN_BF16: return (double)tn__bf16_to_float(*(const uint16_t *)p);
-    case TN_F32: return (double)*(const float *)p;
-    case TN_F64: return *(const double *)p;
-    default: return (double)tn__load_int(d, p);
-    }
-}
-
 /* Float to integer: truncated, saturated, NaN is 0; stated once here and once for loops (backend/cpu/scalar.inc.h). */
 static int64_t saturate(double v)
 {
@@ -202,46 +203,84 @@ static int64_t saturate(double v)
     return v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
 }
 
+/* The same for what int64 does not hold: below 0 it wraps around. */
+static uint64_t saturate_unsigned(double v)
+{
+    if (v >= 18446744073709551616.0)
+        return UINT64_MAX;
+    return v >= 9223372036854775808.0 ? (uint64_t)v : (uint64_t)saturate(v);
+}
+
+/* How an element of each kind is read as an integer or a double, and written. Integers wrap around; a double becomes one of the
+ * type that the dtype computes in first. */
+#define INT_BOOL(x)                ((x) != 0)
+#define INT_INT(x)                 (int64_t)(x)
+#define INT_UINT(x)                (int64_t)(x)
+#define INT_HALF(x)                saturate((double)tn__half_to_float(x))
+#define INT_BFLOAT(x)              saturate((double)tn__bf16_to_float(x))
+#define INT_FLOAT(x)               saturate((double)(x))
+#define REAL_BOOL(x)               ((x) != 0)
+#define REAL_INT(x)                (double)(x)
+#define REAL_UINT(x)               (double)(x)
+#define REAL_HALF(x)               (double)tn__half_to_float(x)
+#define REAL_BFLOAT(x)             (double)tn__bf16_to_float(x)
+#define REAL_FLOAT(x)              (double)(x)
+#define OF_INT_BOOL(v)             ((v) != 0)
+#define OF_INT_INT(v)              (v)
+#define OF_INT_UINT(v)             (v)
+#define OF_INT_HALF(v)             tn__float_to_half((float)(v))
+#define OF_INT_BFLOAT(v)           tn__float_to_bf16((float)(v))
+#define OF_INT_FLOAT(v)            (v)
+#define OF_REAL_BOOL(S, v, type)   ((v) != 0)
+#define OF_REAL_INT(S, v, type)    WHOLE_##type(v)
+#define OF_REAL_UINT(S, v, type)   (sizeof(S) == 8 ? saturate_unsigned(v) : (uint64_t)WHOLE_##type(v))
+#define OF_REAL_HALF(S, v, type)   tn__float_to_half((float)(v))
+#define OF_REAL_BFLOAT(S, v, type) tn__float_to_bf16((float)(v))
+#define OF_REAL_FLOAT(S, v, type)  (v)
+#define WHOLE_I32(v)               TN_MIN(TN_MAX(saturate(v), INT32_MIN), INT32_MAX)
+#define WHOLE_I64(v)               saturate(v)
+
+/* clang-format off */
+double tn__load_double(tn_dtype d, const void *p)
+{
+    switch (d) {
+#define DTYPE(ID, token, name, S, kind, ...) case TN_##ID: return REAL_##kind(*(const S *)p);
+#include "core/dtypes.def"
+    default: return 0;
+    }
+}
+
 int64_t tn__load_int(tn_dtype d, const void *p)
 {
     switch (d) {
-    case TN_BOOL: return *(const uint8_t *)p != 0;
-    case TN_U8: return *(const uint8_t *)p;
-    case TN_I8: return *(const int8_t *)p;
-    case TN_I16: return *(const int16_t *)p;
-    case TN_I32: return *(const int32_t *)p;
-    case TN_I64: return *(const int64_t *)p;
-    default: return saturate(tn__load_double(d, p));
+#define DTYPE(ID, token, name, S, kind, ...) case TN_##ID: return INT_##kind(*(const S *)p);
+#include "core/dtypes.def"
+    default: return 0;
     }
 }
+/* clang-format on */
 
 void tn__store_int(tn_dtype d, void *p, int64_t v)
 {
     switch (d) {
-    case TN_BOOL: *(uint8_t *)p = v != 0; break;
-    case TN_U8: *(uint8_t *)p = (uint8_t)v; break;
-    case TN_I8: *(int8_t *)p = (int8_t)(uint8_t)v; break;
-    case TN_I16: *(int16_t *)p = (int16_t)(uint16_t)v; break;
-    case TN_I32: *(int32_t *)p = (int32_t)(uint32_t)v; break;
-    case TN_I64: *(int64_t *)p = v; break;
-    case TN_F16: *(uint16_t *)p = tn__float_to_half((float)v); break;
-    case TN_BF16: *(uint16_t *)p = tn__float_to_bf16((float)v); break;
-    case TN_F32: *(float *)p = (float)v; break;
-    default: *(double *)p = (double)v; break;
+#define DTYPE(ID, token, name, S, kind, ...) \
+    case TN_##ID: \
+        *(S *)p = (S)OF_INT_##kind(v); \
+        break;
+#include "core/dtypes.def"
+    default: break;
     }
 }
 
 void tn__store_double(tn_dtype d, void *p, double v)
 {
     switch (d) {
-    case TN_BOOL: *(uint8_t *)p = v != 0; break;
-    case TN_F16: *(uint16_t *)p = tn__float_to_half((float)v); break;
-    case TN_BF16: *(uint16_t *)p = tn__float_to_bf16((float)v); break;
-    case TN_F32: *(float *)p = (float)v; break;
-    case TN_F64: *(double *)p = v; break;
-    case TN_I32: *(int32_t *)p = (int32_t)TN_MIN(TN_MAX(saturate(v), INT32_MIN), INT32_MAX); break;
-    case TN_I64: *(int64_t *)p = saturate(v); break;
-    default: tn__store_int(d, p, TN_MIN(TN_MAX(saturate(v), INT32_MIN), INT32_MAX)); break;
+#define DTYPE(ID, token, name, S, kind, has, digits, type, ...) \
+    case TN_##ID: \
+        *(S *)p = (S)OF_REAL_##kind(S, v, type); \
+        break;
+#include "core/dtypes.def"
+    default: break;
     }
 }
 
@@ -269,30 +308,25 @@ void tn__store_scalar(tn_dtype d, void *p, const tn_scalar *s)
 
 bool tn__number_fits(const tn_scalar *s, tn_dtype d)
 {
-    static const double largest[TN__DTYPES] = {[TN_F16] = 65504, [TN_BF16] = 0x1.fep127, [TN_F32] = 0x1.fffffep127};
     if (s->kind == TN_SCALAR_NONE || s->kind == TN_SCALAR_TENSOR || d == TN_BOOL || d == TN_F64)
         return true;
     double v = tn__scalar_double(s);
     if (tn__dtype_is_float(d))
-        return !isfinite(v) || fabs(v) <= largest[d];
-    int bits = 8 * (int)tn__dtype_size(d) - tn__dtypes[d].is_signed;
+        return !isfinite(v) || fabs(v) <= tn__dtypes[d].most;
+    int bits = tn__dtypes[d].digits;
     if (s->kind == TN_SCALAR_FLOAT)
         return v >= (tn__dtypes[d].is_signed ? -ldexp(1, bits) : 0) && v < ldexp(1, bits);
-    uint64_t most = (UINT64_C(1) << bits) - 1;
+    uint64_t most = UINT64_MAX >> (64 - bits);
     if (s->kind == TN_SCALAR_UINT || s->v.i >= 0)
         return s->v.u <= most;
-    return s->v.i >= (tn__dtypes[d].is_signed ? -(int64_t)most - 1 : -(int64_t)most);
+    return bits == 64 || s->v.i >= (tn__dtypes[d].is_signed ? -(int64_t)most - 1 : -(int64_t)most);
 }
 
 tn_status tn__number_check(const tn_scalar *s, tn_dtype d)
 {
-    static const char *const names[TN__DTYPES] = {
-        [TN_BOOL] = "bool",     [TN_U8] = "uint8_t",        [TN_I8] = "int8_t", [TN_I16] = "int16_t",
-        [TN_I32] = "int",       [TN_I64] = "int64_t",       [TN_F32] = "float", [TN_F64] = "double",
-        [TN_F16] = "c10::Half", [TN_BF16] = "c10::BFloat16"};
     if (TN_LIKELY(tn__number_fits(s, d)))
         return TN_OK;
-    return tn__error(TN_EINVAL, "value cannot be converted to type %s without overflow", names[d]);
+    return tn__error(TN_EINVAL, "value cannot be converted to type %s without overflow", tn__dtypes[d].value);
 }
 
 /* ---- public ---- */
@@ -304,22 +338,15 @@ const char *tn_dtype_name(tn_dtype dtype)
 
 tn_dtype tn_dtype_parse(const char *name)
 {
-    static const struct {
-        const char *name;
-        tn_dtype dtype;
-    } also[] = {{"half", TN_F16},  {"float", TN_F32}, {"double", TN_F64},
-                {"short", TN_I16}, {"int", TN_I32},   {"long", TN_I64}};
+    static const char names[] =
+#define DTYPE(ID, token, name, ...) name ", "
+#include "core/dtypes.def"
+        ;
     tn__enter(TN__NOWHERE);
-    for (tn_dtype d = TN_BOOL; name && d <= TN_F64; d++)
-        if (!strcmp(name, tn__dtypes[d].name))
+    for (tn_dtype d = 1; name && d < (tn_dtype)TN__DTYPES; d++)
+        if (!strcmp(name, tn__dtypes[d].name) || (tn__dtypes[d].older && !strcmp(name, tn__dtypes[d].older)))
             return d;
-    for (size_t i = 0; name && i < TN_COUNT(also); i++)
-        if (!strcmp(name, also[i].name))
-            return also[i].dtype;
-    tn__error(TN_EINVAL,
-              "'%s' is not a dtype: bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, "
-              "float64",
-              name ? name : "(null)");
+    tn__error(TN_EINVAL, "'%s' is not a dtype: %.*s", name ? name : "(null)", (int)sizeof names - 3, names);
     return TN_DTYPE_DEFAULT;
 }
 

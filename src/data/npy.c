@@ -3,7 +3,6 @@
 #include "autograd/functions.h"
 #include "core/alloc.h"
 #include "data/bytes.h"
-#include "data/npy_types.h"
 #include "data/readers.h"
 #include <tenon/data.h>
 
@@ -197,9 +196,6 @@ static const char *foreign(const char *kind, size_t n)
     static const struct {
         const char *kind, *what;
     } known[] = {
-        {"u2", "uint16: save array.astype('int32')"},
-        {"u4", "uint32: save array.astype('int64')"},
-        {"u8", "uint64: save array.astype('int64')"},
         {"c", "complex numbers"},
         {"O", "Python objects, which are never loaded"},
         {"S", "text"},
@@ -235,9 +231,9 @@ static tn_status resolve_descr(const cursor *c, header *h)
     bool ordered = n && is_order(*d);
     const char *kind = d + ordered;
     size_t k = n - ordered;
-    for (size_t i = 0; k == 2 && i < TN_COUNT(tn__npy_types); i++)
-        if (memcmp(kind, tn__npy_types[i].text, 2) == 0)
-            h->dtype = tn__npy_types[i].dtype;
+    for (tn_dtype i = 1; k == 2 && i < (tn_dtype)TN__DTYPES; i++)
+        if (*tn__dtypes[i].npy && memcmp(kind, tn__dtypes[i].npy, 2) == 0)
+            h->dtype = i;
     h->swap = n && *d == '>';
     if (h->dtype)
         return TN_OK;

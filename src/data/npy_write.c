@@ -3,22 +3,13 @@
 #include "core/error.h"
 #include "data/atomic_file.h"
 #include "data/bytes.h"
-#include "data/npy_types.h"
 #include <stdio.h>
 #include <tenon/data.h>
 
 enum { START = 10, ALIGN = 64, HEADER = 320 };
 
-static const tn__npy_type *type_of(tn_dtype dtype)
-{
-    for (size_t i = 0; i < TN_COUNT(tn__npy_types); i++)
-        if (tn__npy_types[i].dtype == dtype)
-            return &tn__npy_types[i];
-    return NULL;
-}
-
 /* What lies before the elements; returns its length, a multiple of 64. */
-static size_t make_header(char *out, const tn__npy_type *type, const tn_tensor *t)
+static size_t make_header(char *out, const tn_tensor *t)
 {
     char shape[TN_MAX_DIMS * 22] = "";
     size_t n = 0;
@@ -28,7 +19,7 @@ static size_t make_header(char *out, const tn__npy_type *type, const tn_tensor *
         shape[n - 1] = '\0'; /* (3,) but (3, 4) */
     memcpy(out, "\x93NUMPY\x01\x00", 8);
     int length = snprintf(out + START, HEADER - START, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }",
-                          tn__dtype_size(type->dtype) == 1 ? '|' : '<', type->text, shape);
+                          tn__dtype_size(t->dtype) == 1 ? '|' : '<', tn__dtypes[t->dtype].npy, shape);
     size_t used = START + (size_t)length, all = (used + 1 + ALIGN - 1) / ALIGN * ALIGN;
     memset(out + used, ' ', all - used);
     out[all - 1] = '\n';
@@ -37,14 +28,14 @@ static size_t make_header(char *out, const tn__npy_type *type, const tn_tensor *
     return all;
 }
 
-static tn_status write_rows(const tn_tensor *rows, const tn__npy_type *type, const char *path)
+static tn_status write_rows(const tn_tensor *rows, const char *path)
 {
     char header[HEADER + ALIGN];
     tn__atomic_file f;
     tn_status e = tn__atomic_open(&f, path);
     if (e)
         return e;
-    if ((e = tn__atomic_write(&f, header, make_header(header, type, rows))) ||
+    if ((e = tn__atomic_write(&f, header, make_header(header, rows))) ||
         (e = tn__atomic_write(&f, tn__tensor_data(rows), (size_t)rows->numel * tn__dtype_size(rows->dtype)))) {
         tn__atomic_abandon(&f);
         return e;
@@ -58,13 +49,12 @@ tn_status(tn_save_npy_at)(const char *site, const tn_tensor *t, const char *path
     tn_scope scope;
     if (!t || t == TN_NONE)
         return t ? tn__error(TN_ETYPE, "tn_save_npy: a tensor was expected, got TN_NONE") : tn__poisoned("tn_save_npy");
-    const tn__npy_type *type = type_of(t->dtype);
-    if (!type)
+    if (!*tn__dtypes[t->dtype].npy)
         return tn__error(TN_EDTYPE, "tn_save_npy: npy has no %s: save tn_to(t, .dtype = TN_F32), or use safetensors",
                          tn__dtypes[t->dtype].name);
     tn__scope_push(self, &scope);
     const tn_tensor *rows = tn__host_rows(t);
-    tn_status e = rows ? write_rows(rows, type, path) : tn_error_code();
+    tn_status e = rows ? write_rows(rows, path) : tn_error_code();
     tn__scope_pop(self, &scope, NULL);
     return e;
 }

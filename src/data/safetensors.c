@@ -21,6 +21,7 @@ typedef struct image {
 typedef struct entry {
     const char *name;
     const tn__safetensors_type *type;
+    tn_dtype dtype; /* 0: Tenon has no such tensors */
     int32_t ndim;
     int64_t shape[TN_MAX_DIMS], numel;
     int64_t begin, end; /* from the end of the header */
@@ -117,6 +118,7 @@ static tn_status take_type(tn__json *j, entry *t)
     for (size_t i = 0; i < TN__SAFETENSORS_TYPES; i++)
         if (!strcmp(text, tn__safetensors_types[i].name))
             t->type = &tn__safetensors_types[i];
+    t->dtype = t->type ? tn__safetensors_dtype(text) : 0;
     if (t->type)
         return TN_OK;
     return tn__json_bad(j, field_of("dtype", t->name).s, "%s is none of the format's", tn__quote(text, strlen(text)).s);
@@ -487,7 +489,7 @@ tn_status tn_safetensors_info(const tn_safetensors *f, const char *name, tn_safe
     const entry *t = find_or_fail("tn_safetensors_info", f, name);
     if (!t)
         return tn_error_code();
-    *out = (tn_safetensors_entry){t->type->dtype, t->type->name, {t->ndim, t->shape}, (uint64_t)(t->end - t->begin)};
+    *out = (tn_safetensors_entry){t->dtype, t->type->name, {t->ndim, t->shape}, (uint64_t)(t->end - t->begin)};
     return TN_OK;
 }
 
@@ -527,15 +529,15 @@ tn_tensor *(tn_safetensors_tensor_at)(const char *site, const tn_safetensors *f,
     const entry *t = find_or_fail("tn_safetensors_tensor", f, name);
     if (!t)
         return NULL;
-    if (!t->type->dtype)
+    if (!t->dtype)
         return tn__fail(TN_EDTYPE, "%.1024s: %s is of dtype %s, which Tenon has not", f->name,
                         tn__quote(name, strlen(name)).s, t->type->name);
     unsigned char *bytes = f->file->bytes + 8 + f->header_n + t->begin;
     size_t n = (size_t)(t->end - t->begin);
-    bool as_it_is = n && (uintptr_t)bytes % tn__dtype_size(t->type->dtype) == 0 &&
-                    (t->type->dtype != TN_BOOL || tn__is_bool_bytes(bytes, t->numel));
-    tn__storage *s = as_it_is ? shown(f->file, bytes, n) : copied(bytes, n, t->type->dtype);
-    tn_tensor *made = s ? tn__tensor_over(s, t->type->dtype, t->shape, t->ndim, NULL) : NULL;
+    bool as_it_is = n && (uintptr_t)bytes % tn__dtype_size(t->dtype) == 0 &&
+                    (t->dtype != TN_BOOL || tn__is_bool_bytes(bytes, t->numel));
+    tn__storage *s = as_it_is ? shown(f->file, bytes, n) : copied(bytes, n, t->dtype);
+    tn_tensor *made = s ? tn__tensor_over(s, t->dtype, t->shape, t->ndim, NULL) : NULL;
     if (!made) {
         tn__while_reading(f->name);
         return NULL;

@@ -2,12 +2,19 @@
 #include "data/safetensors.h"
 
 const tn__safetensors_type tn__safetensors_types[TN__SAFETENSORS_TYPES] = {
-    {"BOOL", TN_BOOL, 8},  {"F4", 0, 4},        {"F6_E2M3", 0, 6},   {"F6_E3M2", 0, 6},   {"U8", TN_U8, 8},
-    {"I8", TN_I8, 8},      {"F8_E5M2", 0, 8},   {"F8_E4M3", 0, 8},   {"F8_E8M0", 0, 8},   {"F8_E4M3FNUZ", 0, 8},
-    {"F8_E5M2FNUZ", 0, 8}, {"I16", TN_I16, 16}, {"U16", 0, 16},      {"F16", TN_F16, 16}, {"BF16", TN_BF16, 16},
-    {"I32", TN_I32, 32},   {"U32", 0, 32},      {"F32", TN_F32, 32}, {"C64", 0, 64},      {"F64", TN_F64, 64},
-    {"I64", TN_I64, 64},   {"U64", 0, 64},
+    {"BOOL", 8},    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+    {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+    {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+    {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64},
 };
+
+tn_dtype tn__safetensors_dtype(const char *name)
+{
+    for (tn_dtype d = 1; d < (tn_dtype)TN__DTYPES; d++)
+        if (!strcmp(name, tn__dtypes[d].safetensors))
+            return d;
+    return TN_DTYPE_DEFAULT;
+}
 
 /* Lets item[i] sink to its place in the heap item[0 .. n), largest on top. */
 static void sink(void **item, int64_t i, int64_t n, bool (*before)(const void *, const void *))

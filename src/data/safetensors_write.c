@@ -140,7 +140,7 @@ static bool named_before(const void *a, const void *b)
 static int32_t rank_of(tn_dtype dtype)
 {
     int32_t rank = 0;
-    while (tn__safetensors_types[rank].dtype != dtype)
+    while (strcmp(tn__safetensors_types[rank].name, tn__dtypes[dtype].safetensors))
         rank++;
     return rank;
 }

@@ -174,6 +174,9 @@ void tn__operands_local(const tn__call *c, tn_scalar *out)
         if (t && t->device.type == TN_DEVICE_CPU && c->device.type != TN_DEVICE_CPU)
             out[i] = tn__operand_value(t);
         else
-            out[i] = !t && c->adjusts ? tn__number_as(c->in[i], c->common) : c->in[i];
+            out[i] = t || !c->adjusts ? c->in[i]
+                     : tn__ops[c->op].rule == R_TEST && tn__dtype_is_bare(c->common)
+                         ? tn__number_wrapped(c->in[i], c->common)
+                         : tn__number_as(c->in[i], c->common);
     }
 }

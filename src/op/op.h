@@ -135,6 +135,11 @@ tn_scalar tn__operand_value(const tn_tensor *t);
 /* A number as operands of dtype d take it: a bound of integers is the end of their range that it is beyond; among 16-bit
  * floats it is one of them. */
 tn_scalar tn__number_as(tn_scalar number, tn_dtype d);
+/* The integer that is left of the number in dtype d. */
+tn_scalar tn__number_wrapped(tn_scalar number, tn_dtype d);
+
+/* Has the row elements of dtype d? */
+bool tn__elementwise_takes(tn__op_id op, tn_dtype d);
 
 /* Dtype rule and broadcast of an elementwise row: fills spec[0].dtype, shape, compute. Whether its kernel has the operands'
  * dtype is asked last, once the result has its place. */

@@ -21,12 +21,6 @@ static tn_dtype dtype_of_array(const tn_array *a)
     return has_point(a->dtype) ? tn__default_dtype() : a->dtype == TN_BOOL ? TN_BOOL : TN_I64;
 }
 
-/* uint32 and uint64 are no tensors' dtypes, but lists of unsigned numbers are welcome. */
-static int64_t unsigned_at(const tn_array *a, size_t i)
-{
-    return a->dtype == TN_U32 ? (int64_t)((const uint32_t *)a->data)[i] : (int64_t)((const uint64_t *)a->data)[i];
-}
-
 static tn_status fill_from(tn_tensor *t, const tn_array *a)
 {
     size_t to = tn__dtype_size(t->dtype);
@@ -37,9 +31,7 @@ static tn_status fill_from(tn_tensor *t, const tn_array *a)
         return TN_OK;
     }
     for (size_t i = 0; i < a->n; i++) {
-        if (a->dtype == TN_U32 || a->dtype == TN_U64)
-            tn__store_int(t->dtype, p + i * to, unsigned_at(a, i));
-        else if (tn__dtype_is_float(a->dtype))
+        if (tn__dtype_is_float(a->dtype))
             tn__store_double(t->dtype, p + i * to,
                              tn__load_double(a->dtype, (const char *)a->data + i * tn__dtype_size(a->dtype)));
         else
@@ -53,9 +45,7 @@ static tn_status check_array(const tn_array *a, const tn_options *o)
 {
     if (a->n && !a->data)
         return tn__error(TN_EINVAL, "tn_tensor_from: the array is NULL");
-    if (!a->literal && (a->dtype == TN_U32 || a->dtype == TN_U64))
-        return tn__dtype_check("tn_tensor_from", a->dtype);
-    if (!tn__dtype_exists(a->dtype) && a->dtype != TN_U32 && a->dtype != TN_U64)
+    if (!tn__dtype_exists(a->dtype))
         return tn__dtype_check("tn_tensor_from", a->dtype ? a->dtype : -1);
     return tn__dtype_check("tn_tensor_from", o->dtype);
 }

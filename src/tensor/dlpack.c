@@ -12,11 +12,14 @@ _Static_assert(sizeof(void *) != 8 ||
                    (sizeof(tn_dl_tensor) == 48 && sizeof(tn_dl_managed) == 64 && sizeof(tn_dl_managed_versioned) == 80),
                "as the ABI has them");
 
-static const tn_dl_dtype dl_dtypes[TN__DTYPES] = {
-    [TN_BOOL] = {TN_DL_BOOL, 8, 1},  [TN_U8] = {TN_DL_UINT, 8, 1},      [TN_I8] = {TN_DL_INT, 8, 1},
-    [TN_I16] = {TN_DL_INT, 16, 1},   [TN_I32] = {TN_DL_INT, 32, 1},     [TN_I64] = {TN_DL_INT, 64, 1},
-    [TN_F16] = {TN_DL_FLOAT, 16, 1}, [TN_BF16] = {TN_DL_BFLOAT, 16, 1}, [TN_F32] = {TN_DL_FLOAT, 32, 1},
-    [TN_F64] = {TN_DL_FLOAT, 64, 1}};
+static const uint8_t dl_codes[] = {
+    [TN__KIND_BOOL] = TN_DL_BOOL,  [TN__KIND_INT] = TN_DL_INT,       [TN__KIND_UINT] = TN_DL_UINT,
+    [TN__KIND_HALF] = TN_DL_FLOAT, [TN__KIND_BFLOAT] = TN_DL_BFLOAT, [TN__KIND_FLOAT] = TN_DL_FLOAT};
+
+static tn_dl_dtype dl_dtype(tn_dtype d)
+{
+    return (tn_dl_dtype){dl_codes[tn__dtypes[d].kind], (uint8_t)(8 * tn__dtype_size(d)), 1};
+}
 
 /* ---- out ---- */
 
@@ -101,7 +104,7 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
     *out = (tn_dl_tensor){.data = tn__tensor_data(t),
                           .device = {b->dlpack, b->ordinal ? b->ordinal(t->device.index) : 0},
                           .ndim = t->ndim,
-                          .dtype = dl_dtypes[t->dtype],
+                          .dtype = dl_dtype(t->dtype),
                           .shape = g->shape,
                           .strides = g->stride};
     return g;
@@ -140,8 +143,8 @@ tn_dl_managed *tn_to_dlpack_legacy(tn_tensor *t, int64_t stream)
 
 static tn_status find_dtype(const tn_dl_dtype *d, tn_dtype *out)
 {
-    for (tn_dtype k = TN_BOOL; k <= TN_F64; k++)
-        if (dl_dtypes[k].code == d->code && dl_dtypes[k].bits == d->bits && d->lanes == 1) {
+    for (tn_dtype k = 1; k < (tn_dtype)TN__DTYPES; k++)
+        if (dl_dtype(k).code == d->code && dl_dtype(k).bits == d->bits && d->lanes == 1) {
             *out = k;
             return TN_OK;
         }

@@ -71,6 +71,8 @@ static int number(const style *s, const tn_tensor *t, const void *p, char *out, 
 {
     if (t->dtype == TN_BOOL)
         return snprintf(out, size, "%s", tn__load_int(TN_BOOL, p) ? "True" : "False");
+    if (t->dtype == TN_U64)
+        return snprintf(out, size, "%llu", (unsigned long long)tn__load_int(t->dtype, p));
     if (!s->floating)
         return snprintf(out, size, "%lld", (long long)tn__load_int(t->dtype, p));
     double v = tn__load_double(t->dtype, p);

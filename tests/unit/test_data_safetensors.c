@@ -110,13 +110,15 @@ static void foreign_dtypes_only_matter_when_asked_for(void **state)
     static const float ones[] = {1, 1};
     static const struct {
         const char *name, *dtype;
-    } rows[] = {{"u16", "U16"}, {"u32", "U32"},         {"u64", "U64"},
-                {"c64", "C64"}, {"f8_e4m3", "F8_E4M3"}, {"f8_e5m2", "F8_E5M2"}};
+    } rows[] = {{"c64", "C64"}, {"f8_e4m3", "F8_E4M3"}, {"f8_e5m2", "F8_E5M2"}};
     char text[64];
     tn_scope *s = tn_scope_open();
     tn_safetensors *f = opened(FIXTURE("foreign.safetensors"));
     check_tensor(MADE(tn_safetensors_tensor(f, "f32")), TN_F32, TN_SHAPE(2), ones);
-    for (size_t i = 0; i < 6; i++) {
+    check_tensor(MADE(tn_safetensors_tensor(f, "u32")), TN_U32, TN_SHAPE(2), (const uint32_t[]){1, 1});
+    check_tensor(MADE(tn_safetensors_tensor(f, "u16")), TN_U16, TN_SHAPE(2), (const uint16_t[]){1, 1});
+    check_tensor(MADE(tn_safetensors_tensor(f, "u64")), TN_U64, TN_SHAPE(2), (const uint64_t[]){1, 1});
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tn_safetensors_entry e;
         OK(tn_safetensors_info(f, rows[i].name, &e));
         assert_int_equal(e.dtype, 0);

@@ -14,6 +14,8 @@ import re
 import sys
 import types
 
+import tenon
+
 collecting = True
 
 
@@ -42,7 +44,7 @@ class AbsentDtype:
 _KINDS = {"complex": "complex32 complex64 complex128", "unsigned": "uint16 uint32 uint64 quint8 quint4x2 quint2x4",
           "signed": "qint8 qint32", "float": "float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz"}  # fmt: skip
 _ALIASES = {"chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128"}
-DTYPES = {name: AbsentDtype(name, kind) for kind, names in _KINDS.items() for name in names.split()}
+DTYPES = {name: AbsentDtype(name, kind) for kind, names in _KINDS.items() for name in names.split() if not hasattr(tenon, name)}
 DTYPES.update({alias: DTYPES[name] for alias, name in _ALIASES.items()})
 
 

@@ -1,5 +1,6 @@
-/* backend/cpu/convert.inc.h: strided elements of every dtype to dense ones of the compute type bound at present, and back.
- * Before reading it define FROM_x(v) and TO_x(v) for the float-to-T and T-to-float conversions of 16-bit dtypes. */
+/* backend/cpu/convert.inc.h: strided elements of every dtype (core/dtypes.def) to dense ones of the compute type bound at
+ * present, and back.
+ * Before reading it define E(from_f32), E(from_f64), and for floating T E(to_i32), E(to_i64): conversions of one element. */
 
 /* A loop of its own for stride 1, which vectorises. */
 #define LOAD(name, S, convert) \
@@ -38,38 +39,36 @@
         } \
     }
 
+/* Integers are stored by the type that their dtype computes in: what it holds too much is cut off. */
 #if TN_IS_FLOAT
-#define FROM_FLOAT(v)  (v)
-#define TO_F32(v)      ((float)(v))
-#define TO_I32(v)      E(to_i32)(v)
-#define TO_I64(v)      E(to_i64)(v)
-#define TO_SMALL(S, v) ((S)(uint32_t)E(to_i32)(v))
+#define TO_I32(v) ((uint32_t)E(to_i32)(v))
+#define TO_I64(v) E(to_i64)(v)
+#define TO_U64(v) \
+    ((v) >= K(9223372036854775808.0) ? ((v) >= K(18446744073709551616.0) ? UINT64_MAX : (uint64_t)(v)) \
+                                     : (uint64_t)E(to_i64)(v))
 #else
-#define FROM_FLOAT(v)  E(from_float)(v)
-#define TO_F32(v)      ((float)(v))
-#define TO_I32(v)      ((int32_t)(uint32_t)(v))
-#define TO_I64(v)      (v)
-#define TO_SMALL(S, v) ((S)(uint32_t)(v))
+#define TO_I32(v) ((uint32_t)(v))
+#define TO_I64(v) (v)
+#define TO_U64(v) (v)
 #endif
+#define TO_F32(v) ((float)(v))
 
-LOAD(bool, uint8_t, v != 0)
-LOAD(u8, uint8_t, v)
-LOAD(i8, int8_t, v)
-LOAD(i16, int16_t, v)
-LOAD(i32, int32_t, v)
-LOAD(i64, int64_t, v)
-LOAD(bf16, uint16_t, FROM_FLOAT(bf16_f32(v)))
-LOAD(f32, float, FROM_FLOAT(v))
-LOAD(f64, double, E(from_double)(v))
-STORE(bool, uint8_t, v != 0)
-STORE(u8, uint8_t, TO_SMALL(uint8_t, v))
-STORE(i8, int8_t, TO_SMALL(uint8_t, v))
-STORE(i16, int16_t, TO_SMALL(uint16_t, v))
-STORE(i32, int32_t, TO_I32(v))
-STORE(i64, int64_t, TO_I64(v))
-STORE(bf16, uint16_t, f32_bf16(TO_F32(v)))
-STORE(f32, float, TO_F32(v))
-STORE(f64, double, v)
+/* What a row of the list loads and stores, by kind. */
+#define LOAD_BOOL(token, S)             LOAD(token, S, v != 0)
+#define LOAD_UINT(token, S)             LOAD(token, S, v)
+#define LOAD_INT(token, S)              LOAD(token, S, v)
+#define LOAD_HALF(token, S)             /* below */
+#define LOAD_BFLOAT(token, S)           LOAD(token, S, E(from_f32)(bf16_f32(v)))
+#define LOAD_FLOAT(token, S)            LOAD(token, S, E(from_##token)(v))
+#define STORE_BOOL(token, S, compute)   STORE(token, S, v != 0)
+#define STORE_UINT(token, S, compute)   STORE(token, S, sizeof(S) == 8 ? (S)TO_U64(v) : (S)TO_##compute(v))
+#define STORE_INT(token, S, compute)    STORE(token, S, TO_##compute(v))
+#define STORE_HALF(token, S, compute)   /* below */
+#define STORE_BFLOAT(token, S, compute) STORE(token, S, f32_bf16(TO_F32(v)))
+#define STORE_FLOAT(token, S, compute)  STORE(token, S, v)
+#define DTYPE(ID, token, name, storage, kind, has, digits, compute, ...) \
+    LOAD_##kind(token, storage) STORE_##kind(token, storage, compute)
+#include "core/dtypes.def"
 
 /* float16 goes through a block of float, for which the instruction set has its own conversion (half.inc.h). */
 #if TN_IS_F32
@@ -92,7 +91,7 @@ static void E(load_f16)(void *dst, const void *src, int64_t stride, int64_t n)
         int64_t m = n - i < 256 ? n - i : 256;
         halves_to_floats(block, s + i * stride, stride, m);
         for (int64_t j = 0; j < m; j++)
-            d[i + j] = (T)FROM_FLOAT(block[j]);
+            d[i + j] = (T)E(from_f32)(block[j]);
     }
 }
 
@@ -112,8 +111,19 @@ static void E(store_f16)(void *dst, int64_t stride, const void *src, int64_t n)
 
 #undef LOAD
 #undef STORE
-#undef FROM_FLOAT
 #undef TO_F32
 #undef TO_I32
 #undef TO_I64
-#undef TO_SMALL
+#undef TO_U64
+#undef LOAD_BOOL
+#undef LOAD_UINT
+#undef LOAD_INT
+#undef LOAD_HALF
+#undef LOAD_BFLOAT
+#undef LOAD_FLOAT
+#undef STORE_BOOL
+#undef STORE_UINT
+#undef STORE_INT
+#undef STORE_HALF
+#undef STORE_BFLOAT
+#undef STORE_FLOAT

@@ -11,7 +11,7 @@ static int pass_through(tn_dtype from, tn_dtype to)
         return from == TN_F64 ? TN__F64 : TN__F32;
     if (tn__dtype_is_float(to))
         return to == TN_F64 ? TN__F64 : TN__F32;
-    return from == TN_I64 || to == TN_I64 ? TN__I64 : TN__I32;
+    return tn__dtypes[from].compute == TN_I64 || tn__dtypes[to].compute == TN_I64 ? TN__I64 : TN__I32;
 }
 
 /* The same dtype is copied as an integer of its size, to the bit. */

@@ -10,16 +10,18 @@
 #define JOIN2(a, b) a##b
 #define JOIN(a, b)  JOIN2(a, b)
 
-#define from_float_i32(v)  saturate_f32_i32(v)
-#define from_float_i64(v)  saturate_f32_i64(v)
-#define from_double_f32(v) ((float)(v))
-#define from_double_f64(v) (v)
-#define from_double_i32(v) saturate_f64_i32(v)
-#define from_double_i64(v) saturate_f64_i64(v)
-#define to_i32_f32(v)      saturate_f32_i32(v)
-#define to_i64_f32(v)      saturate_f32_i64(v)
-#define to_i32_f64(v)      saturate_f64_i32(v)
-#define to_i64_f64(v)      saturate_f64_i64(v)
+#define from_f32_f32(v) (v)
+#define from_f32_f64(v) (v)
+#define from_f32_i32(v) saturate_f32_i32(v)
+#define from_f32_i64(v) saturate_f32_i64(v)
+#define from_f64_f32(v) ((float)(v))
+#define from_f64_f64(v) (v)
+#define from_f64_i32(v) saturate_f64_i32(v)
+#define from_f64_i64(v) saturate_f64_i64(v)
+#define to_i32_f32(v)   saturate_f32_i32(v)
+#define to_i64_f32(v)   saturate_f32_i64(v)
+#define to_i32_f64(v)   saturate_f64_i32(v)
+#define to_i64_f64(v)   saturate_f64_i64(v)
 
 #include "backend/cpu/type_f32.h"
 #include "backend/cpu/rows.inc.h"
@@ -105,11 +107,6 @@ CHECKED_TRIG(tan, tanf)
               [TN__ALL] = X(all)}
 #define FOLD_FOUR(name)    FOUR(fold_##name)
 #define FOLD4_FOUR(name)   FOUR(fold4_##name)
-#define CONVERT(field) \
-    .field = {[TN_BOOL] = FOUR(field##_bool), [TN_U8] = FOUR(field##_u8), [TN_I8] = FOUR(field##_i8), \
-              [TN_I16] = FOUR(field##_i16), [TN_I32] = FOUR(field##_i32), [TN_I64] = FOUR(field##_i64), \
-              [TN_F16] = FOUR(field##_f16), [TN_BF16] = FOUR(field##_bf16), [TN_F32] = FOUR(field##_f32), \
-              [TN_F64] = FOUR(field##_f64)}
 #define TEXT2(x)           #x
 #define TEXT(x)            TEXT2(x)
 
@@ -123,8 +120,14 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #define TERNARY(name, rule, ...) ENTRY(rule, name)
 #include "op/elementwise.def"
     },
-    CONVERT(load),
-    CONVERT(store),
+    .load = {
+#define DTYPE(ID, token, ...) [TN_##ID] = FOUR(load_##token),
+#include "core/dtypes.def"
+    },
+    .store = {
+#define DTYPE(ID, token, ...) [TN_##ID] = FOUR(store_##token),
+#include "core/dtypes.def"
+    },
     .stream = stream,
     REDUCE(run_float, RUN_FLOAT),
     REDUCE(run_int, RUN_INT),

@@ -24,7 +24,7 @@ static tn_dtype pass_through(tn_dtype from, tn_dtype to)
         return from == TN_F64 ? TN_F64 : TN_F32;
     if (tn__dtype_is_float(to))
         return to == TN_F64 ? TN_F64 : TN_F32;
-    return from == TN_I64 || to == TN_I64 ? TN_I64 : TN_I32;
+    return tn__dtypes[from].compute == TN_I64 || tn__dtypes[to].compute == TN_I64 ? TN_I64 : TN_I32;
 }
 
 static void set_unit(job *j, tn_dtype from, tn_dtype to)

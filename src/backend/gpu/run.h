@@ -11,11 +11,6 @@ typedef uint64_t u64;
 #include "backend/gpu/kernels/layout.h"
 
 _Static_assert(TN_RANK == TN_MAX_DIMS && TN_OPERANDS == TN__MAX_OPERANDS, "the walk holds every tensor's dimensions");
-_Static_assert(TN_CODE_b8 == TN_BOOL && TN_CODE_u8 == TN_U8 && TN_CODE_i8 == TN_I8 && TN_CODE_i16 == TN_I16 &&
-                   TN_CODE_i32 == TN_I32 && TN_CODE_i64 == TN_I64 && TN_CODE_f16 == TN_F16 && TN_CODE_bf16 == TN_BF16 &&
-                   TN_CODE_f32 == TN_F32 && TN_CODE_f64 == TN_F64,
-               "kernels know dtypes by number");
-
 enum { TN__GPU_LOCAL = 128 }; /* work items of a group of kernels that do not care */
 
 /* Groups of TN__GPU_LOCAL for so many items: enough to fill the device some times over, not more; kernels loop. */

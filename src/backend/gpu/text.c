@@ -31,8 +31,8 @@ const char *tn__gpu_family_name(tn__gpu_family family)
 
 /* Tokens that types of the dialect are pasted from. */
 static const char *const tokens[TN__DTYPES] = {
-    [TN_BOOL] = "b8", [TN_U8] = "u8",   [TN_I8] = "i8",     [TN_I16] = "i16", [TN_I32] = "i32",
-    [TN_I64] = "i64", [TN_F16] = "f16", [TN_BF16] = "bf16", [TN_F32] = "f32", [TN_F64] = "f64",
+#define DTYPE(ID, token, ...) [TN_##ID] = #token,
+#include "core/dtypes.def"
 };
 
 tn__gpu_unit_name tn__gpu_unit_str(const tn__gpu_unit *u)
@@ -69,11 +69,8 @@ static const row rows[] = {
 /* The result and compute dtype of a row whose tensors are of dtype d; 0 where it refuses d. */
 static tn_dtype result_of(const row *r, tn_dtype d, tn_dtype *compute)
 {
-    const bool numbers = r->rule == R_NUMBER || r->rule == R_NEG || r->rule == R_RELU || r->rule == R_SUB ||
-                         r->rule == R_DIVIDE || r->rule == R_POW || r->rule == R_CLAMP || r->rule == R_INTEGER;
-    const bool bits = r->rule == R_BITS || r->rule == R_INTEGER;
     tn_dtype out = d;
-    if ((d == TN_BOOL && numbers) || (tn__dtype_is_float(d) && bits))
+    if (!tn__elementwise_takes(r->op, d))
         return 0;
     if (r->rule == R_FLOAT && !tn__dtype_is_float(d))
         out = TN_F32;
@@ -89,7 +86,7 @@ static bool belongs(const row *r, const tn__gpu_unit *u)
     tn_dtype compute = 0;
     if (u->in)
         return result_of(r, u->in, &compute) == u->out && compute == u->compute;
-    for (tn_dtype d = TN_BOOL; d <= TN_F64; d++)
+    for (tn_dtype d = TN_BOOL; d < TN__DTYPES; d++)
         if (result_of(r, d, &compute) && compute == u->compute)
             return true;
     return false;
@@ -219,6 +216,7 @@ int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
         put(&w, " 1\n");
     }
     define_number(&w, "TN_VARIANT", u->variant);
+    put(&w, find("dtypes"));
     put(&w, find("prelude"));
     put(&w, find("layout"));
     if (u->compute)
@@ -255,7 +253,7 @@ static int32_t count_bits(uint32_t set)
 
 static tn_dtype bit_at(uint32_t set, int32_t i)
 {
-    for (tn_dtype d = TN_BOOL; d <= TN_F64; d++)
+    for (tn_dtype d = TN_BOOL; d < TN__DTYPES; d++)
         if (set & TN__BIT(d) && i-- == 0)
             return d;
     return 0;
@@ -294,8 +292,8 @@ static bool elementwise_unit(int32_t i, tn__gpu_unit *u)
 {
     static const tn_dtype computes[] = {TN_I32, TN_I64, TN_F32, TN_F64};
     for (uint32_t variant = 0; variant < 3; variant++)
-        for (tn_dtype in = variant == 2 ? 0 : TN_BOOL; in <= (variant == 2 ? 0 : TN_F64); in++)
-            for (tn_dtype out = in ? TN_BOOL : 0; out <= (in ? TN_F64 : 0); out++)
+        for (tn_dtype in = variant == 2 ? 0 : TN_BOOL; in < (variant == 2 ? 1 : TN__DTYPES); in++)
+            for (tn_dtype out = in ? TN_BOOL : 0; out < (in ? TN__DTYPES : 1); out++)
                 for (size_t c = 0; c < TN_COUNT(computes); c++) {
                     *u = (tn__gpu_unit){TN__FAMILY_elementwise, TN__OPS, in, out, computes[c], variant};
                     if (has_rows(u) && i-- == 0)

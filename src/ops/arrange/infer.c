@@ -62,7 +62,10 @@ tn_status tn__infer_cat(tn__call *c)
     else if ((e = tn__infer_dim(&p->dim, first->ndim)))
         return e;
     tn__spec *s = &c->spec[0];
-    tn__spec_set(s, list_dtype(c), first->shape, first->ndim);
+    const tn_dtype dtype = list_dtype(c);
+    if (!dtype)
+        return tn_error_code();
+    tn__spec_set(s, dtype, first->shape, first->ndim);
     int64_t total = 0;
     for (int32_t i = 0; i < c->n_in; i++) {
         const tn_tensor *t = tn__in(c, i);
@@ -98,6 +101,8 @@ tn_status tn__infer_stack(tn__call *c)
         return e;
     tn__spec *s = &c->spec[0];
     s->dtype = list_dtype(c);
+    if (!s->dtype)
+        return tn_error_code();
     s->strided = false;
     s->ndim = first->ndim + 1;
     for (int32_t i = 1; i < c->n_in; i++) {

@@ -9,22 +9,43 @@ static const struct {
     result_kind result;
 } rules[] = {
     [R_SAME] = {TN__DT_ALL, SAME},
-    [R_NUMBER] = {TN__DT_NUMBER, SAME},
+    [R_NUMBER] = {TN__DT_NUMBER | TN__DT_BARE, SAME},
     [R_NEG] = {TN__DT_NUMBER, SAME},
-    [R_RELU] = {TN__DT_NUMBER, SAME},
+    [R_RELU] = {TN__DT_NUMBER | TN__DT_BARE, SAME},
     [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG},
-    [R_FLOAT] = {TN__DT_ALL, FLOATING},
-    [R_TEST] = {TN__DT_ALL, TRUTH},
-    [R_PROMOTE] = {TN__DT_ALL, SAME},
+    [R_FLOAT] = {TN__DT_ALL | TN__DT_BARE, FLOATING},
+    [R_TEST] = {TN__DT_ALL | TN__DT_BARE, TRUTH},
+    [R_PROMOTE] = {TN__DT_ALL | TN__DT_BARE, SAME},
     [R_SUB] = {TN__DT_NUMBER, SAME},
     [R_DIVIDE] = {TN__DT_NUMBER, SAME},
     [R_POW] = {TN__DT_NUMBER, SAME},
-    [R_CLAMP] = {TN__DT_NUMBER, SAME},
-    [R_BITS] = {TN__DT_INT | TN__BIT(TN_BOOL), SAME},
+    [R_CLAMP] = {TN__DT_NUMBER | TN__DT_BARE, SAME},
+    [R_BITS] = {TN__DT_INT | TN__DT_BARE | TN__DT_BOOL, SAME},
     [R_INTEGER] = {TN__DT_INT, SAME},
-    [R_WHERE] = {TN__DT_ALL, SAME},
+    [R_WHERE] = {TN__DT_ALL | TN__DT_BARE, SAME},
     [R_FILL] = {TN__DT_ALL, FIRST},
 };
+
+/* Rows that PyTorch has not for uint16, uint32 and uint64 (TN__DT_BARE), though their rule has them. */
+static const bool not_bare[TN__OPS] = {
+    [TN__OP_add] = true,         [TN__OP__add_product] = true, [TN__OP__threshold_backward] = true,
+    [TN__OP_abs] = true,         [TN__OP_lt] = true,           [TN__OP_le] = true,
+    [TN__OP_gt] = true,          [TN__OP_ge] = true,           [TN__OP_logical_not] = true,
+    [TN__OP_logical_and] = true, [TN__OP_logical_or] = true,   [TN__OP_logical_xor] = true,
+};
+
+/* Rows that ask which of two is larger: int64 loops do not know of uint64. */
+static const bool orders[TN__OPS] = {
+    [TN__OP_maximum] = true,   [TN__OP_minimum] = true, [TN__OP_clamp_min] = true,
+    [TN__OP_clamp_max] = true, [TN__OP__clamp] = true,  [TN__OP_relu] = true,
+};
+
+bool tn__elementwise_takes(tn__op_id op, tn_dtype d)
+{
+    if (d == TN_U64 && orders[op])
+        return false;
+    return rules[tn__ops[op].rule].dtypes & TN__BIT(d) && !(tn__dtype_is_bare(d) && not_bare[op]);
+}
 
 static bool is_bool(const tn_scalar *s)
 {
@@ -98,7 +119,7 @@ tn_scalar tn__operand_value(const tn_tensor *t)
 /* < 0: below what integers of dtype d can be; > 0: above. */
 static int beyond(const tn_scalar *s, tn_dtype d, int64_t *limit)
 {
-    const int bits = 8 * (int)tn__dtype_size(d) - tn__dtypes[d].is_signed;
+    const int bits = tn__dtypes[d].digits < 64 ? tn__dtypes[d].digits : 63; /* bounds of uint64 are never asked for */
     const int64_t most = (int64_t)((UINT64_C(1) << bits) - 1), least = tn__dtypes[d].is_signed ? -most - 1 : 0;
     const bool above = s->kind == TN_SCALAR_UINT ? s->v.u > (uint64_t)most : s->v.i > most;
     *limit = above ? most : least;
@@ -237,6 +258,13 @@ static tn_status broadcast(tn__spec *s, const tn_tensor *t)
     return TN_OK;
 }
 
+tn_scalar tn__number_wrapped(tn_scalar number, tn_dtype d)
+{
+    uint64_t bits = 0;
+    tn__store_scalar(d, &bits, &number);
+    return tn_scalar_i(tn__load_int(d, &bits));
+}
+
 static uint8_t variant_of(const tn__call *c)
 {
     if (c->n_in < 2)
@@ -253,7 +281,13 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
     const char *name = op->name + (op->name[0] == '_');
     char kernel[64];
     const bool bits = op->rule == R_BITS || op->rule == R_INTEGER;
-    if (!bits && op->rule != R_DIVIDE && op->rule != R_CLAMP)
+    if (tn__dtype_is_bare(common)) {
+        const bool sum = op->rule == R_SUB || c->op == TN__OP_add || c->op == TN__OP__add_product;
+        if (sum || op->rule == R_POW || op->rule == R_LONG)
+            return tn__no_dtype(sum ? "add_stub" : "pow", common);
+    } else if (!bits && op->rule != R_DIVIDE && op->rule != R_CLAMP)
+        return tn__no_dtype(name, common);
+    if (op->rule == R_FILL)
         return tn__no_dtype(name, common);
     if (c->op == TN__OP_bitwise_left_shift || c->op == TN__OP_bitwise_right_shift)
         name = c->op == TN__OP_bitwise_left_shift ? "lshift" : "rshift";
@@ -267,7 +301,7 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
 
 tn_status tn__check_elementwise_dtype(const tn__call *c)
 {
-    return rules[tn__ops[c->op].rule].dtypes & TN__BIT(c->common) ? TN_OK : no_such_dtype(c);
+    return tn__elementwise_takes(c->op, c->common) ? TN_OK : no_such_dtype(c);
 }
 
 tn_status tn__infer_elementwise(tn__call *c)
@@ -275,6 +309,8 @@ tn_status tn__infer_elementwise(tn__call *c)
     const tn__op *op = &tn__ops[c->op];
     tn__spec *s = &c->spec[0];
     tn_dtype common = common_dtype(c);
+    if (!common)
+        return tn_error_code();
     tn_status e = check_rule(c, common);
     if (e)
         return e;
@@ -283,7 +319,9 @@ tn_status tn__infer_elementwise(tn__call *c)
     c->common = common;
     c->adjusts |= rounds(c, common);
     s->dtype = result_dtype(rules[op->rule].result, common, &c->compute);
-    if (op->rule == R_TEST)
+    if (op->rule == R_TEST && tn__dtype_is_bare(common))
+        c->adjusts = true; /* a number is what it is in the operands' dtype: -1 equals the largest */
+    else if (op->rule == R_TEST)
         c->compute = compare_in(c, common, c->compute);
     if (op->rule == R_FILL && common == TN_BOOL)
         c->compute = TN_F64; /* any fraction is true */

@@ -10,10 +10,8 @@ static tn_tensor *unwritten(tn_tensor *t)
 {
     if (!t || !tn__fills_uninitialised())
         return t;
-    const int64_t bits = 8 * (int64_t)tn__dtype_size(t->dtype) - (t->dtype != TN_U8);
-    const tn_scalar most = tn__dtype_is_float(t->dtype) ? tn_scalar_f(NAN)
-                           : t->dtype == TN_BOOL        ? tn_scalar_i(1)
-                                                        : tn_scalar_i((int64_t)(UINT64_MAX >> (64 - bits)));
+    const tn_scalar most =
+        tn__dtype_is_float(t->dtype) ? tn_scalar_f(NAN) : tn_scalar_u(UINT64_MAX >> (64 - tn__dtypes[t->dtype].digits));
     TN__INITIALISED(t, tn_fill_(t, most));
     return t;
 }
@@ -51,6 +49,10 @@ tn_tensor *tn__fn_eye(int64_t n, int64_t m, const tn_options *o)
     if (n < 0)
         return tn__fail(TN_EINVAL, "n must be greater or equal to 0, got %lld", (long long)n);
     tn_tensor *t = tn__factory(TN_SHAPE(n, m < 0 ? n : m), o, tn__default_dtype());
+    if (t && tn__dtype_is_bare(t->dtype)) {
+        tn__no_dtype("eye", t->dtype);
+        return NULL;
+    }
     TN__INITIALISED(t, tn__eye(t));
     return t;
 }
@@ -92,8 +94,8 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     tn_dtype dtype = o->dtype ? o->dtype : any_float(all, 3) ? tn__default_dtype() : TN_I64;
     bool whole = all_int64(all, 3) && !tn__dtype_is_float(dtype);
     bool down = whole ? end.v.i < start.v.i : b < a, up = whole ? end.v.i > start.v.i : b > a;
-    if (dtype == TN_BOOL) {
-        tn__no_dtype(made_on_cuda(o) ? "arange_cuda" : "arange_cpu", TN_BOOL);
+    if (dtype == TN_BOOL || tn__dtype_is_bare(dtype)) {
+        tn__no_dtype(made_on_cuda(o) ? "arange_cuda" : "arange_cpu", dtype);
         return NULL;
     }
     if (s == 0 || !isfinite(s))
@@ -123,8 +125,8 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
     if (steps < 0)
         return tn__fail(TN_EINVAL, "number of steps must be non-negative");
     tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
-    if (t && t->dtype == TN_BOOL && steps > 1) {
-        tn__no_dtype(made_on_cuda(o) ? "linspace_cuda" : "linspace_cpu", TN_BOOL);
+    if (t && ((t->dtype == TN_BOOL && steps > 1) || tn__dtype_is_bare(t->dtype))) {
+        tn__no_dtype(made_on_cuda(o) ? "linspace_cuda" : "linspace_cpu", t->dtype);
         return NULL;
     }
     if (t && t->dtype == TN_BOOL)

@@ -147,16 +147,14 @@ POINT_LOOP(scatter_1, uint8_t, *t = *o)
 POINT_LOOP(scatter_2, uint16_t, *t = *o)
 POINT_LOOP(scatter_4, uint32_t, *t = *o)
 POINT_LOOP(scatter_8, uint64_t, *t = *o)
-POINT_LOOP(add_bool, uint8_t, add_element(TN_BOOL, t, o))
-POINT_LOOP(add_u8, uint8_t, add_element(TN_U8, t, o))
-POINT_LOOP(add_i8, int8_t, add_element(TN_I8, t, o))
-POINT_LOOP(add_i16, int16_t, add_element(TN_I16, t, o))
-POINT_LOOP(add_i32, int32_t, add_element(TN_I32, t, o))
-POINT_LOOP(add_i64, int64_t, add_element(TN_I64, t, o))
-POINT_LOOP(add_f16, uint16_t, add_element(TN_F16, t, o))
-POINT_LOOP(add_bf16, uint16_t, add_element(TN_BF16, t, o))
-POINT_LOOP(add_f32, float, *t += *o)
-POINT_LOOP(add_f64, double, *t += *o)
+#define ADD_BOOL(ID)                               add_element(TN_##ID, t, o)
+#define ADD_INT(ID)                                add_element(TN_##ID, t, o)
+#define ADD_UINT(ID)                               add_element(TN_##ID, t, o)
+#define ADD_HALF(ID)                               add_element(TN_##ID, t, o)
+#define ADD_BFLOAT(ID)                             add_element(TN_##ID, t, o)
+#define ADD_FLOAT(ID)                              *t += *o
+#define DTYPE(ID, token, name, storage, kind, ...) POINT_LOOP(add_##token, storage, ADD_##kind(ID))
+#include "core/dtypes.def"
 #undef POINT_LOOP
 
 typedef void (*point_loop)(const point_run *r);
@@ -165,8 +163,9 @@ typedef void (*point_loop)(const point_run *r);
 static point_loop loop_of(tn_dtype dtype, bool reads, bool add)
 {
     static const point_loop adds[TN__DTYPES] = {
-        [TN_BOOL] = add_bool, [TN_U8] = add_u8,   [TN_I8] = add_i8,     [TN_I16] = add_i16, [TN_I32] = add_i32,
-        [TN_I64] = add_i64,   [TN_F16] = add_f16, [TN_BF16] = add_bf16, [TN_F32] = add_f32, [TN_F64] = add_f64};
+#define DTYPE(ID, token, ...) [TN_##ID] = add_##token,
+#include "core/dtypes.def"
+    };
     static const point_loop gathers[] = {gather_1, gather_2, gather_4, gather_8};
     static const point_loop scatters[] = {scatter_1, scatter_2, scatter_4, scatter_8};
     if (add)

@@ -32,6 +32,12 @@ static tn_dtype dtype_of_size(size_t size)
     return size == 1 ? TN_U8 : size == 2 ? TN_I16 : size == 4 ? TN_I32 : TN_I64;
 }
 
+/* What is moved is a word; what is added, an element: of uint16 and its like an integer with a sign has the same bits. */
+static tn_dtype element_of(tn_dtype d, bool adds)
+{
+    return adds && !tn__dtype_is_bare(d) ? d : dtype_of_size(tn__dtype_size(d));
+}
+
 static tn_status begin(index_job *j, int64_t dim)
 {
     j->limits = tn__gpu_limits_of(j->l->device);
@@ -215,7 +221,7 @@ tn_status tn__gpu_scatter(const tn__launch *l)
     if (e)
         return e;
     j.add = l->op == TN__OP_scatter_add;
-    j.element = j.add ? j.table->dtype : dtype_of_size(tn__dtype_size(j.table->dtype));
+    j.element = element_of(j.table->dtype, j.add);
     if (!j.other)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
     const bool order = wants_order(&j);
@@ -238,7 +244,7 @@ static tn_status put_slices(const tn__launch *l, bool adds)
     tn_status e = begin(&j, dim);
     if (e)
         return e;
-    j.element = adds ? table->dtype : dtype_of_size(tn__dtype_size(table->dtype));
+    j.element = element_of(table->dtype, adds);
     const int64_t step = j.index->ndim ? j.index->stride[0] : 0;
     const bool order = wants_order(&j);
     for (int32_t d = src->ndim - 1; d >= 0; d--)

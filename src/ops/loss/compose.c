@@ -105,6 +105,8 @@ tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *
     char name[32];
     const bool both = x && target && x != TN_NONE && target != TN_NONE;
     const tn_dtype common = both ? tn_promote_types(x->dtype, target->dtype) : TN_F32;
+    if (both && !common)
+        return NULL;
     if (both && common != TN_BOOL) { /* bool has no difference, but is a number here */
         x = unless_bool(x, common);
         target = unless_bool(target, common);

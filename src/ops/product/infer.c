@@ -32,7 +32,8 @@ static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_te
         return tn__error(TN_EDTYPE, "expected m1 and m2 to have the same dtype, but got: %s != %s",
                          tn__dtypes[a->dtype].scalar, tn__dtypes[b->dtype].scalar);
     }
-    return a->dtype == TN_BOOL && multiplies ? tn__no_dtype(kernel_name(c->op), TN_BOOL) : TN_OK;
+    const bool none = a->dtype == TN_BOOL || tn__dtype_is_bare(a->dtype);
+    return none && multiplies ? tn__no_dtype(kernel_name(c->op), a->dtype) : TN_OK;
 }
 
 static tn_status cannot_multiply(const char *by, int64_t m, int64_t k, int64_t k2, int64_t n)

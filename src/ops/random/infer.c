@@ -18,8 +18,8 @@ tn_status tn__infer_random(tn__call *c)
     if (c->op == TN__OP__randint && p->low >= p->high)
         return tn__error(TN_EINVAL, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                          (long long)p->low, (long long)p->high);
-    if (c->op == TN__OP__randperm && x->dtype == TN_BOOL)
-        return tn__no_dtype("randperm", TN_BOOL);
+    if (c->op == TN__OP__randperm && (x->dtype == TN_BOOL || tn__dtype_is_bare(x->dtype)))
+        return tn__no_dtype("randperm", x->dtype);
     int64_t per_block = whole || x->dtype == TN_F64 ? 2 : 4; /* numbers that one Philox block gives */
     tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, per_block));
     p->seed = (int64_t)r.seed;

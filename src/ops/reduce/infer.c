@@ -1,5 +1,6 @@
 /* Shape rules of the family reduce. */
 #include "op/infer.h"
+#include <stdio.h>
 
 /* Result shape: the named dimensions gone, or 1 where keepdim. */
 static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_elements)
@@ -33,8 +34,26 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
     return TN_OK;
 }
 
+/* PyTorch reduces uint16 and its like to other dtypes alone. */
+static TN_COLD tn_status not_bare(const tn__call *c, tn_dtype d)
+{
+    const char *name = tn__op_name(c->op), *suffix = "";
+    char kernel[64];
+    if (c->op == TN__OP_amax || c->op == TN__OP_amin)
+        name = c->op == TN__OP_amax ? "max_values" : "min_values";
+    else if (c->op == TN__OP_prod)
+        suffix = "_out";
+    if ((c->op == TN__OP_max || c->op == TN__OP_min) && !((const tn__reduction_params *)c->params)->dim.given)
+        snprintf(kernel, sizeof kernel, "%s_all", name);
+    else
+        snprintf(kernel, sizeof kernel, c->device.type == TN_DEVICE_CUDA ? "%s_cuda" : "%s%s_cpu", name, suffix);
+    return tn__no_dtype(kernel, d);
+}
+
 static tn_status one_reduction(tn__call *c, tn_dtype dtype, bool needs_elements)
 {
+    if (tn__dtype_is_bare(dtype))
+        return not_bare(c, dtype);
     tn_status e = reduce_to(c, &c->spec[0], dtype, needs_elements);
     return e ? e : tn__infer_one(c);
 }
@@ -91,6 +110,8 @@ tn_status tn__infer_argmax(tn__call *c)
     tn_dtype d = tn__in(c, 0)->dtype;
     if (d == TN_BOOL)
         return tn__error(TN_EDTYPE, "%s(): does not support bool input", tn__op_name(c->op));
+    if (tn__dtype_is_bare(d))
+        return not_bare(c, d);
     tn_status e = one_dim_at_most(c);
     if (e || (e = one_reduction(c, TN_I64, true)))
         return e;

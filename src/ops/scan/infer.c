@@ -7,7 +7,8 @@ tn_status tn__infer_cumsum(tn__call *c)
     tn_status e = tn__infer_dim(&p->dim, tn__in(c, 0)->ndim);
     tn__spec_like(&c->spec[0], tn__in(c, 0));
     c->spec[0].dtype = tn__sum_dtype(tn__in(c, 0), p->dtype);
-    if (!e && c->spec[0].dtype == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel)
-        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", TN_BOOL);
+    const tn_dtype to = c->spec[0].dtype;
+    if (!e && ((to == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel) || tn__dtype_is_bare(to)))
+        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", to);
     return e ? e : tn__infer_one(c);
 }

@@ -41,11 +41,11 @@ static uint32_t key_of_float(float v)
     return u >> 31 ? ~u : u | (uint32_t)1 << 31;
 }
 
-/* Keys of one row of float64 or int64. */
+/* Keys of one row of 8 bytes an element. */
 static void load_keys(tn_dtype d, const char *row, int64_t n, bool descending, item *to)
 {
     const void *p = row;
-    const uint64_t sign = (uint64_t)1 << 63, flip = descending ? UINT64_MAX : 0;
+    const uint64_t sign = (uint64_t)(tn__dtypes[d].kind == TN__KIND_INT) << 63, flip = descending ? UINT64_MAX : 0;
     for (int64_t i = 0; i < n; i++)
         to[i] =
             (item){(d == TN_F64 ? key_of_double(((const double *)p)[i]) : ((const uint64_t *)p)[i] ^ sign) ^ flip, i};
@@ -96,24 +96,24 @@ static int load_words(tn_dtype d, const char *row, int64_t n, bool descending, u
 {
     const void *p = row;
     uint32_t flip = descending ? UINT32_MAX : 0;
-    switch (d) {
-    case TN_F32: EACH_KEY(key_of_float(((const float *)p)[i])); return 32;
-    case TN_I32: EACH_KEY(((const uint32_t *)p)[i] ^ 0x80000000U); return 32;
-    case TN_I16:
-        flip &= 0xffff;
-        EACH_KEY((((const uint16_t *)p)[i] ^ 0x8000U));
-        return 16;
-    case TN_I8:
-        flip &= 0xff;
-        EACH_KEY(((const uint8_t *)p)[i] ^ 0x80U);
-        return 8;
-    case TN_F16:
-    case TN_BF16: EACH_KEY(key_of_float((float)tn__load_double(d, row + 2 * i))); return 32;
-    default:
-        flip &= 0xff;
-        EACH_KEY(((const uint8_t *)p)[i]);
-        return 8;
+    const size_t size = tn__dtype_size(d);
+    const uint32_t sign = tn__dtypes[d].kind == TN__KIND_INT ? 1U << (8 * size - 1) : 0;
+    if (d == TN_F32) {
+        EACH_KEY(key_of_float(((const float *)p)[i]));
+        return 32;
     }
+    if (tn__dtype_is_float(d)) {
+        EACH_KEY(key_of_float((float)tn__load_double(d, row + 2 * i)));
+        return 32;
+    }
+    flip &= UINT32_MAX >> (32 - 8 * size);
+    if (size == 4)
+        EACH_KEY(((const uint32_t *)p)[i] ^ sign);
+    else if (size == 2)
+        EACH_KEY(((const uint16_t *)p)[i] ^ sign);
+    else
+        EACH_KEY(((const uint8_t *)p)[i] ^ sign);
+    return 8 * (int)size;
 }
 
 static void insert_words(uint64_t *x, int64_t n)

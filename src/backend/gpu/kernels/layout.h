@@ -18,18 +18,6 @@ typedef struct tn_walk {
 #define TN_MEMORY(k) (16 << (k)) /* that value lies in memory; else it is a number, given as bits of the compute type */
 #define TN_VECTORS   256         /* in vectors of 16 bytes: everything is aligned so */
 
-/* tn_dtype, where a kernel reads dtypes at run time */
-#define TN_CODE_b8   1
-#define TN_CODE_u8   2
-#define TN_CODE_i8   3
-#define TN_CODE_i16  4
-#define TN_CODE_i32  5
-#define TN_CODE_i64  6
-#define TN_CODE_f16  7
-#define TN_CODE_bf16 8
-#define TN_CODE_f32  9
-#define TN_CODE_f64  10
-
 /* Matrices, one for each index of the outer dimensions (matrices of them in all). Of matrices to be turned, the result is
  * dense along columns and the source along rows; strides in elements. */
 typedef struct tn_matrices {

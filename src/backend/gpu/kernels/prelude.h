@@ -11,7 +11,8 @@
  *   - shuffles and atomics of the dialect act on whole warps and on global memory.
  *
  * Before it, the host defines what the unit is for (tn__gpu_unit): TN_DT_<dtype> and TN_DT (storage of the inputs),
- * TN_OT_<dtype> and TN_OT (of the result), TN_CT_<f32|f64|i32|i64> (the compute type), TN_VARIANT. After it op/element.h is
+ * TN_OT_<dtype> and TN_OT (of the result), TN_CT_<f32|f64|i32|i64> (the compute type), TN_VARIANT, and what dtypes are (made by
+ * tools/gen_dtypes.c of core/dtypes.def: storage S_x, its size N_x, conversions L_x and W_x, TN_CODE_x). After it op/element.h is
  * read where there is a compute type: the vocabulary of the list's expressions. */
 #if defined(TN_HOST_DIALECT)
 /* the host's words stand before this text */
@@ -217,28 +218,6 @@ DEVICE void TN_INDEX_FAULT(GLOBAL u64 *fault, i32 op, i64 index, i64 size)
     }
 }
 
-/* ---- storage of each dtype: type S_x, size in bytes N_x ---- */
-#define S_b8   u8
-#define S_u8   u8
-#define S_i8   i8
-#define S_i16  i16
-#define S_i32  i32
-#define S_i64  i64
-#define S_f16  u16
-#define S_bf16 u16
-#define S_f32  f32
-#define S_f64  double
-#define N_b8   1
-#define N_u8   1
-#define N_i8   1
-#define N_i16  2
-#define N_i32  4
-#define N_i64  8
-#define N_f16  2
-#define N_bf16 2
-#define N_f32  4
-#define N_f64  8
-
 /* ---- compute type ---- */
 #if defined(TN_CT_f32)
 typedef f32 T;
@@ -267,40 +246,33 @@ typedef u64 UT;
 #define E(name) name
 #define M(f)    m_##f
 
-/* ---- L_x: storage to the compute type; W_x: the compute type to storage. Floats to integers saturate, NaN is 0. ---- */
+/* ---- how L_x and W_x (made of core/dtypes.def) get from storage to the compute type and back. Floats to integers saturate,
+ * NaN is 0; integers are stored by the dtype that they compute in: what it holds too much is cut off. ---- */
 #if TN_IS_FLOAT
-#define TN_SMALL(S, v) ((S)(u32)SATURATE_I32(v))
-#define TN_FLOAT(v)    ((T)(v))
-#define W_i32(v)       SATURATE_I32(v)
-#define W_i64(v)       SATURATE_I64(v)
+#define TN_FLOAT(v)        ((T)(v))
+#define TN_STORE_I32(S, v) ((S)(u32)SATURATE_I32(v))
+#define TN_STORE_I64(S, v) ((S)SATURATE_I64(v))
+#define TN_STORE_U64(S, v) \
+    ((v) >= K(9223372036854775808.0) ? ((v) >= K(18446744073709551616.0) ? ~(S)0 : (S)(v)) : (S)SATURATE_I64(v))
 #else
-#define TN_SMALL(S, v) ((S)(u32)(v))
 #if defined(TN_CT_i64)
 #define TN_FLOAT(v) SATURATE_I64(v)
 #else
 #define TN_FLOAT(v) SATURATE_I32(v)
 #endif
-#define W_i32(v) ((i32)(v))
-#define W_i64(v) ((i64)(v))
+#define TN_STORE_I32(S, v) ((S)(u32)(v))
+#define TN_STORE_I64(S, v) ((S)(v))
+#define TN_STORE_U64(S, v) ((S)(v))
 #endif
-#define L_b8(x)   ((T)((x) != 0))
-#define L_u8(x)   ((T)(x))
-#define L_i8(x)   ((T)(x))
-#define L_i16(x)  ((T)(x))
-#define L_i32(x)  ((T)(x))
-#define L_i64(x)  ((T)(x))
-#define L_f16(x)  TN_FLOAT(half_f32(x))
-#define L_bf16(x) TN_FLOAT(bf16_f32(x))
-#define L_f32(x)  TN_FLOAT(x)
-#define L_f64(x)  TN_FLOAT(x)
-#define W_b8(x)   ((u8)((x) != 0))
-#define W_u8(x)   TN_SMALL(u8, x)
-#define W_i8(x)   TN_SMALL(i8, x)
-#define W_i16(x)  TN_SMALL(i16, x)
-#define W_f16(x)  f32_half((f32)(x))
-#define W_bf16(x) f32_bf16((f32)(x))
-#define W_f32(x)  ((f32)(x))
-#define W_f64(x)  ((double)(x))
+#define TN_LOAD_BOOL(x)       ((T)((x) != 0))
+#define TN_LOAD_INT(x)        ((T)(x))
+#define TN_LOAD_HALF(x)       TN_FLOAT(half_f32(x))
+#define TN_LOAD_BFLOAT(x)     TN_FLOAT(bf16_f32(x))
+#define TN_LOAD_FLOAT(x)      TN_FLOAT(x)
+#define TN_STORE_BOOL(S, x)   ((S)((x) != 0))
+#define TN_STORE_HALF(S, x)   f32_half((f32)(x))
+#define TN_STORE_BFLOAT(S, x) f32_bf16((f32)(x))
+#define TN_STORE_FLOAT(S, x)  ((S)(x))
 
 /* Inputs: ST their storage type, LD(x) its value computed in, SV(v) back; VEC: VW of them, 16 bytes at once. */
 #if defined(TN_DT)
