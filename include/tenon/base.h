@@ -104,7 +104,10 @@ static inline tn_device tn_device_make(int32_t type, int32_t index)
 #define TN_META      tn_device_make(TN_DEVICE_META, -1)
 
 /* ---- what a loss does with its elements ---- */
-enum { TN_MEAN, TN_SUM, TN_NO_REDUCTION };
+enum { TN_MEAN, TN_SUM, TN_NO_REDUCTION, TN_BATCH_MEAN };
+
+/* ---- what tn_pad adds: a number, the elements before the edge in reverse, the edge, those of the other end ---- */
+enum { TN_PAD_CONSTANT, TN_PAD_REFLECT, TN_PAD_REPLICATE, TN_PAD_CIRCULAR };
 
 /* ---- small values ---- */
 #define TN_MAX_DIMS 8

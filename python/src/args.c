@@ -42,13 +42,14 @@ static void read_default(py_param *p, const char *text, size_t n)
         return;
     if (p->kind == PY_BOOL)
         p->initial.s = tn_scalar_b(!strcmp(word, "True"));
-    else if (p->kind == PY_FLOAT || strpbrk(word, ".e"))
-        p->initial.s = tn_scalar_f(strtod(word, NULL));
     else if (p->kind == PY_STR)
         p->initial.u.text = p->initial_text;
+    else if (p->kind == PY_FLOAT || strpbrk(word, ".e"))
+        p->initial.s = tn_scalar_f(strtod(word, NULL));
     else
         p->initial.s = tn_scalar_i(strtoll(word, NULL, 10));
     p->initial.given = p->kind != PY_BOOL;
+    p->initial.n = p->kind == PY_INTS ? -1 : 0; /* not said: a list has no default of its own */
 }
 
 /* The place of a name among the function's slots. */

@@ -267,7 +267,7 @@ def new_empty(self, *dims, size=None, dtype=None, layout=None, device=None, pin_
 @_method("new_empty_strided(Tensor input, int[] size, int[] stride" + _LIKE)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """An uninitialised tensor with these strides, of this one's dtype and device where nothing else is said."""
-    from ._functions.arrange import empty_strided
+    from ._C import empty_strided
 
     return empty_strided(size, stride, **_options(self, dtype, device, requires_grad, pin_memory))
 

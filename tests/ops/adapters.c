@@ -627,7 +627,7 @@ static int find_row(const char *op)
 
 static adapter find_adapter(const char *op)
 {
-    static const named_adapter *const files[] = {adapters, adapters_pick, adapters_more};
+    static const named_adapter *const files[] = {adapters, adapters_pick, adapters_more, adapters_composed};
     for (size_t f = 0; f < TN_COUNT(files); f++)
         for (const named_adapter *a = files[f]; a->name; a++)
             if (!strcmp(a->name, op))

@@ -15,7 +15,7 @@ typedef struct named_adapter {
 } named_adapter;
 
 /* The files' tables; the last one's name is NULL. */
-extern const named_adapter adapters_pick[], adapters_more[];
+extern const named_adapter adapters_pick[], adapters_more[], adapters_composed[];
 
 static inline int64_t int_of(value v, int64_t otherwise)
 {

@@ -180,3 +180,21 @@ int32_t without_dim(const kit_array *x, int32_t dim, bool keepdim, int64_t *shap
     }
     return n;
 }
+
+void holds(const tn_tensor *got, tn_dims shape, const double *want, const char *what)
+{
+    kit.cases++;
+    if (!got) {
+        kit_fail("%s: %s", what, tn_error_message());
+        return;
+    }
+    const tn_dims have = tn_tensor_shape(got);
+    if (have.ndim != shape.ndim ||
+        (shape.ndim && memcmp(have.dim, shape.dim, (size_t)shape.ndim * sizeof *shape.dim) != 0))
+        kit_fail("%s: shape %s, not %s", what, kit_shape_text(have.ndim, have.dim),
+                 kit_shape_text(shape.ndim, shape.dim));
+    else
+        for (int64_t i = 0; i < tn_tensor_numel(got); i++)
+            if (kit_item(got, i) != (real)want[i])
+                kit_fail("%s: element %lld is %Lg, not %g", what, (long long)i, kit_item(got, i), want[i]);
+}

@@ -13,7 +13,8 @@ typedef struct structural_case {
 
 /* Each file's cases; the last one's row is NULL. */
 extern const structural_case cases_reduce[], cases_scan[], cases_index[], cases_product[], cases_loss[], cases_view[],
-    cases_copy[], cases_factory[], cases_optim[], cases_pick[], cases_bits[], cases_more[], cases_nuclear[];
+    cases_copy[], cases_factory[], cases_optim[], cases_pick[], cases_bits[], cases_more[], cases_nuclear[],
+    cases_composed[], cases_arrange[];
 
 /* ---- shapes to try ---- */
 typedef struct shape_list {
@@ -51,6 +52,9 @@ bool refused_index(const void *got, tn_status code, const char *text, const char
 #define REFUSED_INDEX(call, code, text, later) refused_index((call), (code), (text), (later), #call)
 
 /* Evaluates to the tensor, and notes a failure where there is none. */
+/* got has this shape and these values, row by row; exactly. */
+void holds(const tn_tensor *got, tn_dims shape, const double *want, const char *what);
+#define HOLDS(call, shape, ...) holds((call), shape, (const double[]){__VA_ARGS__}, #call)
 tn_tensor *made(tn_tensor *t, const char *what);
 #define MADE(call) made((call), #call)
 void truth(bool holds, const char *what);

@@ -194,8 +194,62 @@ static void run_adam_step_(void)
     tn_scope_close(s);
 }
 
+/* ---- steps that are composed, and clipping: worked out by hand ---- */
+
+static tn_tensor *pair(double a, double b)
+{
+    tn_tensor *t = tn_zeros(TN_SHAPE(2), .dtype = TN_F64);
+    (void)tn_fill_(tn_select(t, 0, 0), a);
+    (void)tn_fill_(tn_select(t, 0, 1), b);
+    return t;
+}
+
+static void run_composed(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *g = pair(2, -4), *state = pair(0, 0), *more = pair(0, 0), *p = pair(1, 1);
+    HOLDS(tn_adagrad_step_(p, g, state, 0.5, 0, 0, false), TN_SHAPE(2), 0.5, 1.5);
+    HOLDS(state, TN_SHAPE(2), 4, 16);
+    HOLDS(tn_adagrad_step_(p, pair(0, 0), state, 0.5, 0, 4, true), TN_SHAPE(2), 0.5 - 0.5 * (2 / sqrt(8)),
+          1.5 - 0.5 * (6 / sqrt(52)));
+    p = pair(1, 1), state = pair(0, 0);
+    HOLDS(tn_rmsprop_step_(p, g, state, TN_NONE, more, 0.25, 0.75, 0, 0, 0.5, false), TN_SHAPE(2), 0.5, 1.5);
+    HOLDS(more, TN_SHAPE(2), 2, -2);
+    p = pair(1, 1), state = pair(0, 0), more = pair(0, 0); /* the average is 1, -2; its square leaves 1, 4 of 2, 8 */
+    HOLDS(tn_rmsprop_step_(p, g, state, more, TN_NONE, 0.5, 0.5, 0, 0, 0, false), TN_SHAPE(2), 0, 2);
+    p = pair(1, 1), state = pair(0, 0);
+    HOLDS(tn_sgd_update_(p, g, state, 0.5, 0.5, 0, 0, false, true, false), TN_SHAPE(2), 0, 3);
+    HOLDS(tn_sgd_update_(p, g, state, 0.5, 0.5, 0.5, 0, true, false, false), TN_SHAPE(2), -1.5, 6);
+    HOLDS(state, TN_SHAPE(2), 2, -4);
+    p = pair(1, 1), state = pair(0, 0), more = pair(0, 0);
+    tn_tensor *largest = pair(64, 0);
+    HOLDS(tn_adam_update_(p, g, state, more, largest, 0.5, 0.5, 0.75, 0, 0, 1, false, false), TN_SHAPE(2),
+          1 - 0.5 * (1 / 8.0 * 0.5 / 0.5), 1.5);
+    HOLDS(largest, TN_SHAPE(2), 64, 4);
+    REFUSED(tn_adagrad_step_(p, TN_NONE, state, 1, 0, 0, false), TN_ETYPE, "TN_NONE");
+    tn_scope_close(s);
+}
+
+static void run_clipping(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = pair(3, 0), *b = pair(0, -4), *total = tn_total_norm(TN_TENSORS(a, b));
+    HOLDS(total, TN_SHAPE(), 5);
+    HOLDS(tn_total_norm(TN_TENSORS(a, b), .norm_type = TN_SCALAR(INFINITY)), TN_SHAPE(), 4);
+    HOLDS(tn_total_norm(TN_TENSORS(a, b), .norm_type = TN_SCALAR(1)), TN_SHAPE(), 7);
+    HOLDS(tn_total_norm(TN_TENSORS(a, b), .norm_type = TN_SCALAR(0)), TN_SHAPE(), 2);
+    HOLDS(tn_total_norm(((tn_tensors){NULL, 0})), TN_SHAPE(), 0);
+    TRUTH(tn_clip_to_norm(TN_TENSORS(a, b), 10, total) && kit_item(a, 0) == 3);
+    TRUTH(tn_clip_to_norm(TN_TENSORS(a, b), 2.5 + 0.5e-6, total) && kit_item(a, 0) == 1.5 && kit_item(b, 1) == -2);
+    TRUTH(tn_clip_values(TN_TENSORS(a, b), 1) && kit_item(a, 0) == 1 && kit_item(b, 1) == -1);
+    REFUSED(tn_total_norm(TN_TENSORS(a, TN_NONE)), TN_ETYPE, "TN_NONE");
+    tn_scope_close(s);
+}
+
 const structural_case cases_optim[] = {
-    {"sgd_step_", run_sgd_step_},
-    {"adam_step_", run_adam_step_},
-    {NULL, NULL},
+    {"sgd_step_", run_sgd_step_},    {"adam_step_", run_adam_step_},
+    {"sgd_update_", run_composed},   {"adam_update_", run_composed},
+    {"adagrad_step_", run_composed}, {"rmsprop_step_", run_composed},
+    {"total_norm", run_clipping},    {"clip_to_norm", run_clipping},
+    {"clip_values", run_clipping},   {NULL, NULL},
 };

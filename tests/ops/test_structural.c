@@ -9,9 +9,9 @@ static const char *const rows[] = {
 #include "op/names.def"
 };
 
-static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index,   cases_product, cases_loss,
-                                               cases_view,   cases_copy, cases_factory, cases_optim,   cases_pick,
-                                               cases_bits,   cases_more, cases_nuclear};
+static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index,   cases_product,  cases_loss,
+                                               cases_view,   cases_copy, cases_factory, cases_optim,    cases_pick,
+                                               cases_bits,   cases_more, cases_nuclear, cases_composed, cases_arrange};
 
 /* Public rows without a case, and why. */
 static const struct {

@@ -6,23 +6,9 @@ from .. import _C
 from .._written import kind as _kind, refuse, signature
 from .arrange import _dim
 
-__all__ = ["cdist", "count_nonzero", "cov", "cross", "deg2rad", "dist", "frac", "hypot", "kron", "logspace", "nan_to_num",
-           "nanmean", "nansum", "positive", "rad2deg", "tensordot", "trapezoid", "trapz", "vdot"]
-METHODS = ["count_nonzero", "cov", "cross", "deg2rad", "dist", "frac", "hypot", "kron", "nan_to_num", "nanmean", "nansum",
-           "positive", "rad2deg", "vdot"]
-IN_PLACE = ["deg2rad", "frac", "hypot", "nan_to_num", "rad2deg"]  # methods NAME_
-
-
-@signature("positive(Tensor input)")
-def positive(input):
-    """input itself."""
-    if input.dtype == _C.bool:
-        raise NotImplementedError("The `+` operator, on a bool tensor is not supported.")
-    return input
-
-
-def _floating(input):
-    return input if input.is_floating_point() else input.to(_C.get_default_dtype())
+__all__ = ["cdist", "cov", "cross", "hypot", "logspace", "nansum", "tensordot", "trapezoid", "trapz"]
+METHODS = ["cov", "cross", "hypot"]
+IN_PLACE = ["hypot"]  # methods NAME_
 
 
 def _times(input, number):
@@ -30,24 +16,6 @@ def _times(input, number):
     if not input.is_floating_point() or isinstance(number, bool):
         return input * number
     return _C.rsub(input, -0.0, alpha=-number)
-
-
-@signature("deg2rad(Tensor input, *, Tensor? out=None)")
-def deg2rad(input, *, out=None):
-    """Degrees as radians."""
-    return _times(_floating(input), math.pi / 180)
-
-
-@signature("rad2deg(Tensor input, *, Tensor? out=None)")
-def rad2deg(input, *, out=None):
-    """Radians as degrees."""
-    return _times(_floating(input), 180 / math.pi)
-
-
-@signature("frac(Tensor input, *, Tensor? out@found=None)", kernel="frac_*")
-def frac(input, *, out=None):
-    """What is behind the decimal point, with input's sign."""
-    return input - input.detach().trunc()
 
 
 @signature("hypot(Tensor input, Tensor other, *, Tensor? out=None)")
@@ -67,80 +35,17 @@ def hypot(input, other, *, out=None):
     return _C.where(infinite, math.inf, small).to(small.dtype) if infinite.any() else small
 
 
-@signature("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor? out@like=None)")
-def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """NaN as nan (0 if not given), infinities as posinf and neginf (the largest and smallest number if not given)."""
-    if not input.is_floating_point():
-        return input.clone()
-    from .._info import finfo
-
-    limits = finfo(input.dtype)
-    high, low = limits.max if posinf is None else float(posinf), limits.min if neginf is None else float(neginf)
-    result = _C.where(input.isnan(), 0.0 if nan is None else float(nan), input)
-    return _C.where(input == math.inf, high, _C.where(input == -math.inf, low, result))
-
-
-def _reduce(function, input, dim, keepdim, **kw):
-    return function(input, dim, keepdim, **kw) if dim is not None or keepdim else function(input, **kw)
-
-
-@signature("count_nonzero(Tensor input, int[] dim)", "count_nonzero(Tensor input, int? dim=None)")
-def count_nonzero(input, dim=None):
-    """How many elements are not 0: of all, or along dimensions."""
-    hits = input != 0
-    return hits.sum() if dim is None else hits.sum(dim)
-
-
 @signature("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out@follow=None)")
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum of the elements that are not NaN."""
-    kept = input.masked_fill(input.isnan(), 0.0) if input.is_floating_point() else input
-    return _reduce(_C.sum, kept, dim, keepdim, dtype=dtype)
-
-
-@signature("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out@cast=None)")
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The mean of the elements that are not NaN."""
-    if not input.is_floating_point():
-        raise NotImplementedError(f"nanmean(): expected input to have floating point or complex dtype but got {_kind(input)}")
-    if dtype is not None and not dtype.is_floating_point:
-        raise RuntimeError("nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
-                           f"Got: {_kind(dtype)}")
-    count = _reduce(_C.sum, ~input.isnan(), dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / count
-
-
-@signature("dist(Tensor input, Tensor other, Number p=2)")
-def dist(input, other, p=2):
-    """The p-norm of input - other."""
-    difference = input - other
-    if not difference.is_floating_point():
-        raise NotImplementedError(f"norm(): input dtype should be either floating point or complex. Got {_kind(difference)} instead.")
-    return _C._norm(difference, p)
-
-
-_cdist_arguments = _C._signature("cdist(Tensor x1, Tensor x2, float p=2)")[0]
+    return _C._nansum(input, dim, keepdim, dtype=dtype)
 
 
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-distances (..., P, R) between rows of (..., P, M) and rows of (..., R, M)."""
     if compute_mode not in ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    _cdist_arguments(x1, x2, p)
-    for name, x in (("X1", x1), ("X2", x2)):
-        if x.dim() < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    for name, x in (("X1", x1), ("X2", x2)):
-        if not x.is_floating_point():
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {_kind(x)}")
-    few = p != 2 or compute_mode == "donot_use_mm_for_euclid_dist" or x1.shape[-2] <= 25 >= x2.shape[-2]
-    if few and x1.numel() and x2.numel() and x1.dtype in (_C.float16, _C.bfloat16):
-        refuse("cdist", x1)
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-    return _C._norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return _C._cdist(x1, x2, p, compute_mode == "donot_use_mm_for_euclid_dist")
 
 
 _tensordot_arguments = _C._signature("tensordot(Tensor input, Tensor other, int[] dims_self, int[] dims_other)")[0]
@@ -184,15 +89,6 @@ def tensordot(a, b, dims=2, *, out=None):
     return (a @ b).reshape(shape)
 
 
-@signature("kron(Tensor input, Tensor other, *, Tensor? out@cast=None)")
-def kron(input, other, *, out=None):
-    """The Kronecker product: other, multiplied by each element of input, side by side."""
-    n = max(input.dim(), other.dim())
-    a, b = [1] * (n - input.dim()) + list(input.shape), [1] * (n - other.dim()) + list(other.shape)
-    product = input.reshape([s for m in a for s in (m, 1)]) * other.reshape([s for m in b for s in (1, m)])
-    return product.reshape([m * k for m, k in zip(a, b)])
-
-
 def _cross(input, other, dim):
     input, other = _C.broadcast_to(input, _both(input, other)), _C.broadcast_to(other, _both(input, other))
     dim = _dim(dim, input.dim())
@@ -221,12 +117,6 @@ def cross(input, other, dim=None, *, out=None):
     if input.dtype == other.dtype == _C.bool:
         refuse("cross", input)
     return _cross(input, other, dim)
-
-
-@signature("vdot(Tensor input, Tensor other, *, Tensor? out@cast=None)")
-def vdot(input, other, *, out=None):
-    """The dot product of two vectors."""
-    return _C.dot(input, other)
 
 
 _SPACE = (", int steps, float base=10.0, *, Tensor? out@spaced=None, dtype? dtype=None, object? layout=None, device? device=None, "

@@ -7,7 +7,7 @@ from .._written import kind, refuse, signature
 from ..autograd.function import Function
 from .arrange import _dim
 
-__all__ = ["bincount", "bucketize", "histc", "isin", "searchsorted", "unique", "unique_consecutive"]
+__all__ = ["bincount", "histc", "isin", "unique", "unique_consecutive"]
 METHODS = ["bincount", "histc", "unique", "unique_consecutive"]
 
 
@@ -149,81 +149,4 @@ def isin(elements=None, test_elements=None, *, assume_unique=False, invert=False
     if isinstance(elements, _C.Tensor) and isinstance(test_elements, _C.Tensor) and where != test_elements.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but got test_elements is on {test_elements.device}, different "
                            f"from other tensors on {where} (when checking argument in method wrapper_CUDA_isin_Tensor_Tensor)")
-    elements, test_elements = _C.as_tensor(elements, device=where), _C.as_tensor(test_elements, device=where)
-    if _C.bool in (elements.dtype, test_elements.dtype):
-        raise NotImplementedError("Unsupported input type encountered for isin(): Bool")
-    found = (elements.unsqueeze(-1) == test_elements.reshape(-1)).any(-1)
-    return ~found if invert else found
-
-
-def _left_or_right(right, side):
-    if side not in (None, "left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
-    return right or side == "right"
-
-
-def _halved(rows, value, right):
-    """Where each value belongs in its row: the row is halved as often as it takes, so that what is found in one that is not
-    sorted is PyTorch's too."""
-    n = rows.shape[-1]
-    low, high = (_C.full(value.shape, at, dtype=_C.int64, device=value.device) for at in (0, n))
-    for _ in range(n.bit_length()):
-        middle = (low + high).bitwise_right_shift(1)
-        at = middle.clamp(max=n - 1)
-        found = rows[at] if rows.dim() == 1 else rows.gather(-1, at)
-        beyond = (low < high) & ~(found > value if right else found >= value)
-        high = _C.where(beyond | (low >= high), high, middle)
-        low = _C.where(beyond, middle + 1, low)
-    return low
-
-
-def _check_sorter(rows, sorter):
-    if sorter.shape != rows.shape:
-        raise RuntimeError(f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(rows.shape)}"
-                           f"and got sorter tensor {list(sorter.shape)}")
-    if sorter.dtype != _C.int64:
-        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {kind(sorter)}")
-    if sorter.numel() and (sorter.min().item() < 0 or sorter.max().item() >= rows.shape[-1]):
-        raise RuntimeError("torch.searchsorted(): sorter index out of range")
-
-
-def _check_searched(rows, input, scalar):
-    if scalar and rows.dim() != 1:
-        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-                           f"boundaries tensor dim({rows.dim()}) and input value's dim({input.dim()}) numel({input.numel()})")
-    if rows.dim() == 0:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
-    if rows.dim() != 1 and rows.shape[:-1] != input.shape[:-1]:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-                           f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
-                           f"{list(rows.shape)} and input value tensor {list(input.shape)}")
-    if rows.dtype == input.dtype == _C.bool:
-        refuse("searchsorted_out_*", rows)
-
-
-_FOUND = ("*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor? out@searched=None)")
-
-
-@signature("searchsorted(Tensor sorted_sequence, Tensor input, " + _FOUND, "searchsorted(Tensor sorted_sequence, Number self, " + _FOUND)
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
-    """Where in the sorted rows each value would stand: before those that equal it, or, right, behind them."""
-    right, whole = _left_or_right(right, side), _C.int32 if out_int32 else _C.int64
-    if not isinstance(input, _C.Tensor):
-        input = _C.tensor(input, device=sorted_sequence.device)
-    rows, value = sorted_sequence.detach(), input.detach()
-    _check_searched(rows, value, not value.dim())
-    if sorter is not None:
-        _check_sorter(rows, sorter)
-        rows = rows.gather(-1, sorter)
-    return _halved(rows, value, right).to(whole)
-
-
-@signature("bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor? out@searched=None)",
-           "bucketize(Number self, Tensor boundaries, *, bool out_int32=False, bool right=False)")
-def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
-    """For each value, between which of the sorted boundaries it lies."""
-    if boundaries.dim() != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+    return _C._isin(elements, test_elements, invert=invert)

@@ -33,9 +33,5 @@ class Adagrad(OneByOne):
     def _update(self, p, group):
         own = self.state[p]
         own["step"] += 1
-        grad = -p.grad if group["maximize"] else p.grad
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * p
         lr = as_number(group["lr"]) / (1 + (own["step"].item() - 1) * group["lr_decay"])
-        own["sum"].add_(grad * grad)
-        p.sub_(grad / (own["sum"].sqrt() + group["eps"]) * lr)
+        p._adagrad_step_(p.grad, own["sum"], lr, group["eps"], group["weight_decay"], group["maximize"])

@@ -80,22 +80,8 @@ class Adam(OneByOne):
             for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 2 + group["amsgrad"]]:
                 own[name] = _C.zeros_like(p)
         own["step"] += 1
-        step = own["step"].item()
-        grad = -p.grad if group["maximize"] else p.grad
-        if decay and group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * decay)
-        elif decay:
-            grad = grad + decay * p
-        own["exp_avg"].mul_(beta1).add_(grad * (1 - beta1))
-        square = own["exp_avg_sq"].mul_(beta2).add_(grad * grad * (1 - beta2))
-        if group["amsgrad"]:
-            largest = own["max_exp_avg_sq"]
-            # a recorded maximum keeps its arguments, and the next line writes the one
-            square = _C.maximum(largest.clone() if group["differentiable"] else largest, square)
-            largest.copy_(square)
-        scale = square.sqrt() / (1 - beta2**step) ** 0.5 + group["eps"]
-        average = own["exp_avg"].clone() if group["differentiable"] else own["exp_avg"]  # a recorded quotient keeps it
-        p.sub_(average / scale * (lr / (1 - beta1**step)))
+        p._adam_update_(p.grad, own["exp_avg"], own["exp_avg_sq"], own["max_exp_avg_sq"] if group["amsgrad"] else None, lr, beta1,
+                        beta2, group["eps"], decay, int(own["step"].item()), group["decoupled_weight_decay"], group["maximize"])
 
 
 class AdamW(Adam):

@@ -39,16 +39,6 @@ class RMSprop(OneByOne):
             if group["centered"]:
                 own["grad_avg"] = _C.zeros_like(p)
         own["step"] += 1
-        grad = -p.grad if group["maximize"] else p.grad
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * p
-        alpha = group["alpha"]
-        square = own["square_avg"].mul_(alpha).add_(grad * grad * (1 - alpha))
-        if group["centered"]:
-            mean = own["grad_avg"]
-            mean.add_((grad - mean) * (1 - alpha))
-            square = square - mean * mean
-        change = grad / (square.sqrt() + group["eps"])
-        if group["momentum"] > 0:
-            change = own["momentum_buffer"].mul_(group["momentum"]).add_(change)
-        p.sub_(change * as_number(group["lr"]))
+        buffer = own["momentum_buffer"] if group["momentum"] > 0 else None
+        p._rmsprop_step_(p.grad, own["square_avg"], own["grad_avg"] if group["centered"] else None, buffer, as_number(group["lr"]),
+                         group["alpha"], group["eps"], group["weight_decay"], group["momentum"], group["maximize"])

@@ -1,5 +1,7 @@
 """Stochastic gradient descent."""
 
+from tenon import _C
+
 from . import _update
 from .optimizer import OneByOne, as_number, check_fused, check_lr, check_not_negative, check_ways
 
@@ -41,18 +43,12 @@ class SGD(OneByOne):
 
     def _update(self, p, group):
         """The same with operations of tensors, which can be recorded."""
-        own, momentum = self.state[p], group["momentum"]
-        grad = -p.grad if group["maximize"] else p.grad
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * p
-        if momentum:
-            buffer = own.get("momentum_buffer")
-            if buffer is None:
-                buffer = own["momentum_buffer"] = grad.detach().clone()
-            else:
-                buffer.mul_(momentum).add_(grad * (1 - group["dampening"]))
-            grad = grad + momentum * buffer if group["nesterov"] else buffer
-        p.sub_(grad * as_number(group["lr"]))
+        own = self.state[p]
+        first = bool(group["momentum"]) and own.get("momentum_buffer") is None
+        if first:
+            own["momentum_buffer"] = _C.empty_like(p.grad)
+        p._sgd_update_(p.grad, own["momentum_buffer"] if group["momentum"] else None, as_number(group["lr"]), group["momentum"],
+                       group["dampening"], group["weight_decay"], group["nesterov"], first, group["maximize"])
 
     def _buffers(self, params):
         state = self.state

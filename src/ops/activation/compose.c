@@ -60,14 +60,3 @@ tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
     tn_tensor *below = tn_mul(tn_expm1(tn_where(low, x, 0)), tn__number_or(o->alpha, 1));
     return tn_where(low, tn_scalar_t(below), tn_scalar_t(x));
 }
-
-tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
-{
-    tn_scalar low = o->min_val.kind ? o->min_val : tn_scalar_i(-1),
-              high = o->max_val.kind ? o->max_val : tn_scalar_i(1);
-    if (x && x != TN_NONE && !tn__dtype_is_float(x->dtype)) { /* the result has x's dtype */
-        low = tn_scalar_i(tn__scalar_int(&low));
-        high = tn_scalar_i(tn__scalar_int(&high));
-    }
-    return tn_clamp(x, low, high);
-}

@@ -55,20 +55,6 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
     return tn__reduce_loss(loss, o->reduction);
 }
 
-tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_options *o)
-{
-    if (!x || !target)
-        return tn__poisoned("kl_div"), NULL;
-    if (x == TN_NONE || target == TN_NONE)
-        return tn__fail(TN_ETYPE, "kl_div: an operand that must be a tensor is TN_NONE");
-    if (!tn__dtype_is_float(x->dtype) || !tn__dtype_is_float(target->dtype))
-        return tn__fail(TN_EINVAL, "kl_div: Integral inputs not supported.");
-    if (o->log_target)
-        return tn__reduce_loss(tn_mul(tn_exp(target), tn_sub(target, x)), o->reduction);
-    tn_tensor *none = tn_eq(target, 0), *own = tn_mul(target, tn_log(tn_masked_fill(target, none, 1)));
-    return tn__reduce_loss(tn_sub(own, tn_mul(target, x)), o->reduction);
-}
-
 /* ---- losses ---- */
 
 tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction)

@@ -1,0 +1,107 @@
+/* functions_nn.c: functions of torch.nn.functional whose arguments are more than those of the library's own: words, and
+ * checks that PyTorch makes of the values. */
+#include "functions.h"
+
+/* PyTorch's refusal, from where the GIL may not be held. NULL. */
+static tn_tensor *refused(PyObject *type, const char *text)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_SetString(type, text);
+    PyGILState_Release(gil);
+    return NULL;
+}
+
+tn_tensor *call_gelu_any(const py_value *v)
+{
+    const char *how = v[1].u.text;
+    tn_gelu_options o = {.struct_size = sizeof o, .site = "", .tanh = how && !strcmp(how, "tanh")};
+    if (how && !o.tanh && strcmp(how, "none"))
+        return refused(PyExc_RuntimeError, "approximate argument must be either none or tanh.");
+    return (tn_gelu_opt)(v[0].s.v.t, &o);
+}
+
+tn_tensor *call_kl_div_batchmean(const py_value *v)
+{
+    tn_kl_div_options o = {
+        .struct_size = sizeof o, .site = "", .reduction = TN_BATCH_MEAN, .log_target = v[2].s.v.i != 0};
+    return (tn_kl_div_opt)(v[0].s.v.t, v[1].s.v.t, &o);
+}
+
+/* Is an element below 0 or above 1? NaN is neither. 1, 0, or -1 with the library's error. */
+static int beyond_probability(tn_tensor *x)
+{
+    tn_scope *scope = tn_scope_open();
+    const bool was = tn_set_grad_enabled(false);
+    tn_any_options o = {.struct_size = sizeof o, .site = ""};
+    tn_tensor *low = tn_lt_at("", tn_scalar_t(x), tn_scalar_i(0)), *high = tn_gt_at("", tn_scalar_t(x), tn_scalar_i(1));
+    tn_tensor *any = (tn_any_opt)(tn_logical_or_at("", tn_scalar_t(low), tn_scalar_t(high)), &o);
+    const int found = any ? (int)tn_item_int(any) : -1;
+    tn_set_grad_enabled(was);
+    tn_scope_close(scope);
+    return found;
+}
+
+tn_tensor *call_bce_checked(const py_value *v)
+{
+    tn_binary_cross_entropy_options o = {.struct_size = sizeof o, .site = "", .reduction = v[3].s.v.i};
+    tn_tensor *x = v[0].s.v.t;
+    o.weight = v[2].given ? v[2].s.v.t : NULL;
+    const int beyond = tn_dtype_is_floating_point(tn_tensor_dtype(x)) ? beyond_probability(x) : 0;
+    if (beyond > 0)
+        return refused(PyExc_RuntimeError, "all elements of input should be between 0 and 1");
+    return beyond < 0 ? NULL : (tn_binary_cross_entropy_opt)(x, v[1].s.v.t, &o);
+}
+
+tn_tensor *call_pad_any(const py_value *v)
+{
+    static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
+    const char *mode = v[2].u.text;
+    const tn_dims pad = py_dims(&v[1]);
+    tn_pad_options o = {.struct_size = sizeof o, .site = "", .value = v[3].s};
+    while (mode && o.mode < 4 && strcmp(mode, modes[o.mode]) != 0)
+        o.mode++;
+    if (o.mode == 4 && pad.ndim % 2 == 0 && pad.ndim / 2 <= tn_tensor_ndim(v[0].s.v.t)) {
+        char text[128];
+        snprintf(text, sizeof text, "Unrecognised padding mode %s", mode);
+        return refused(PyExc_NotImplementedError, text);
+    }
+    return (tn_pad_opt)(v[0].s.v.t, pad, &o);
+}
+
+tn_tensor *call_rot90_any(const py_value *v)
+{
+    static int64_t first_two[] = {0, 1};
+    return (tn_rot90_at)("", v[0].s.v.t, v[1].s.v.i, v[2].n < 0 ? (tn_dims){2, first_two} : py_dims(&v[2]));
+}
+
+tn_tensor *call_searchsorted_any(const py_value *v)
+{
+    tn_searchsorted_options o = {
+        .struct_size = sizeof o, .site = "", .out_int32 = v[2].s.v.i != 0, .right = v[3].s.v.i != 0};
+    const char *side = v[4].given ? v[4].u.text : NULL;
+    o.sorter = v[5].given ? v[5].s.v.t : NULL;
+    if (side && strcmp(side, "left") != 0 && strcmp(side, "right") != 0) {
+        char text[160];
+        snprintf(text, sizeof text, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side);
+        return refused(PyExc_RuntimeError, text);
+    }
+    if (side && !strcmp(side, "left") && o.right)
+        return refused(PyExc_RuntimeError,
+                       "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+                       "right was True");
+    o.right |= side && !strcmp(side, "right");
+    return (tn_searchsorted_opt)(v[0].s.v.t, v[1].s, &o);
+}
+
+PyObject *run_clip_to_norm(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    const bool done = tn_clip_to_norm_at("", py_list(&v[0]), v[1].s.v.f, v[2].s.v.t);
+    return done ? Py_NewRef(Py_None) : py_raise();
+}
+
+PyObject *run_clip_values(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return tn_clip_values_at("", py_list(&v[0]), v[1].s.v.f) ? Py_NewRef(Py_None) : py_raise();
+}

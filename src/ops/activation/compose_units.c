@@ -1,0 +1,189 @@
+/* Activations composed of operations. Gradients at the corners (0, the ends of a range, infinities) are those of PyTorch's
+ * functions of the same name: hence 'where' in place of clamp, whose slope is 1 at its bounds. */
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "ops/compose.h"
+#include <math.h>
+#include <string.h>
+
+/* log(1 + exp(x)) without overflow, of any floating dtype. */
+static tn_tensor *log1p_exp(tn_tensor *x)
+{
+    tn_tensor *positive = tn_gt(x, 0), *rest = tn_log1p(tn_exp(tn__pick(positive, tn_neg(x), x)));
+    return tn__pick(positive, tn_add(x, rest), rest);
+}
+
+/* The number as a 0-dim tensor of x's dtype, which must be able to hold it. */
+static tn_tensor *as_own(const tn_tensor *x, tn_scalar number)
+{
+    return tn_full(TN_SHAPE(), number, .dtype = x->dtype, .device = x->device);
+}
+
+tn_tensor *tn__fn_threshold(tn_tensor *x, tn_scalar threshold, tn_scalar value)
+{
+    if (!tn__need_tensor("threshold", x))
+        return NULL;
+    if (x->dtype == TN_BOOL) {
+        tn__no_kernel("threshold_*", x);
+        return NULL;
+    }
+    tn_tensor *in_place = as_own(x, value), *limit = in_place ? as_own(x, threshold) : NULL;
+    return limit ? tn__pick(tn_le(x, limit), in_place, x) : NULL;
+}
+
+static tn_tensor *limited(tn_tensor *x, double low, double high)
+{
+    if (isnan(low) || isnan(high))
+        return tn_add(x, (double)NAN);
+    return tn_where(tn_le(x, low), low, tn_where(tn_ge(x, high), high, x));
+}
+
+tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
+{
+    const double low = tn__number_or(o->min_val, -1), high = tn__number_or(o->max_val, 1);
+    if (!tn__need_tensor("hardtanh", x))
+        return NULL;
+    if (low > high)
+        return tn__fail(TN_EVALUE, "min_val cannot be greater than max_val");
+    if (tn__dtype_is_float(x->dtype)) { /* what x's dtype cannot hold is refused */
+        const tn_scalar ends[] = {tn_scalar_f(low), tn_scalar_f(high)};
+        return tn__number_check(&ends[0], x->dtype) || tn__number_check(&ends[1], x->dtype) ? NULL
+                                                                                            : limited(x, low, high);
+    }
+    if (x->dtype == TN_BOOL)
+        return tn__fail(TN_EMISSING, "Bool inputs not supported for hardtanh");
+    if (!isfinite(low) || !isfinite(high))
+        return tn__fail(TN_EINVAL, "value cannot be converted to type int64_t without overflow");
+    return tn_clamp(x, (int64_t)low, (int64_t)high); /* the result has x's dtype */
+}
+
+static tn_tensor *hard(tn_tensor *x)
+{
+    return limited(tn_add(x, 3), 0, 6);
+}
+
+tn_tensor *tn__fn_hardsigmoid(tn_tensor *x)
+{
+    return tn__need_float("hardsigmoid_*", x) ? tn_div(hard(x), 6) : NULL;
+}
+
+tn_tensor *tn__fn_hardswish(tn_tensor *x)
+{
+    return tn__need_float("hardswish_*", x) ? tn_div(tn_mul(x, hard(x)), 6) : NULL;
+}
+
+/* Do the slopes fit x: one for all, or one for each channel? */
+static bool slopes_fit(const tn_tensor *x, const tn_tensor *weight)
+{
+    const int64_t channels = x->ndim > 1 ? x->shape[1] : 1;
+    if (weight->numel != 1 && x->ndim == 0)
+        tn__error(TN_EINVAL, "Not allow zero-dim input tensor.");
+    else if (weight->numel != 1 && weight->numel != channels)
+        tn__error(TN_EINVAL,
+                  "Mismatch of parameter numbers and input channel size. Found parameter numbers = %lld and channel "
+                  "size = %lld.",
+                  (long long)weight->numel, (long long)channels);
+    else if (weight->ndim > 1)
+        tn__error(TN_EINVAL, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d",
+                  (int)weight->ndim);
+    else if (x->dtype != weight->dtype)
+        tn__error(TN_EDTYPE, "prelu: Type promoting not supported. Got %s and %s", tn__dtypes[x->dtype].legacy,
+                  tn__dtypes[weight->dtype].legacy);
+    else
+        return true;
+    return false;
+}
+
+tn_tensor *tn__fn_prelu(tn_tensor *x, tn_tensor *weight)
+{
+    int64_t shape[TN_MAX_DIMS];
+    if (!tn__need_tensor("prelu", x) || !tn__need_tensor("prelu", weight) || !slopes_fit(x, weight) ||
+        !tn__need_float("prelu_*", x))
+        return NULL;
+    for (int32_t d = 0; d < x->ndim; d++)
+        shape[d] = d == 1 ? weight->numel : 1;
+    if (weight->numel != 1)
+        weight = tn_reshape(weight, ((tn_dims){x->ndim, shape}));
+    else if (x->ndim == 0)
+        weight = tn_reshape(weight, TN_SHAPE());
+    tn_tensor *high = tn_gt(x, 0); /* there x is not multiplied: the slopes are nothing to it, be they infinite */
+    return tn__pick(high, x, tn_mul(tn_where(high, 0.0, x), weight));
+}
+
+tn_tensor *tn__fn_celu(tn_tensor *x, const tn_celu_options *o)
+{
+    const double alpha = tn__number_or(o->alpha, 1);
+    if (!tn__need_tensor("celu", x))
+        return NULL;
+    if (alpha == 0)
+        return tn__fail(TN_EINVAL, "ZeroDivisionError: alpha cannot be 0 for CELU");
+    if (!tn__need_float("elu_*", x))
+        return NULL;
+    tn_tensor *low = tn_le(x, 0), *below = tn_expm1(tn_where(low, tn_scalar_t(tn_div(x, alpha)), tn_scalar_f(0)));
+    return tn__pick(low, tn_mul(alpha, below), x);
+}
+
+tn_tensor *tn__fn_selu(tn_tensor *x)
+{
+    return tn_mul(1.0507009873554804934193349852946,
+                  tn_elu(x, .alpha = tn_scalar_f(1.6732632423543772848170429916717)));
+}
+
+tn_tensor *tn__fn_mish(tn_tensor *x)
+{
+    return tn__need_float("mish_*", x) ? tn_mul(x, tn_tanh(log1p_exp(x))) : NULL;
+}
+
+tn_tensor *tn__fn_logsigmoid(tn_tensor *x)
+{
+    return tn__need_float("log_sigmoid_*", x) ? tn_contiguous(tn_sub(0, log1p_exp(tn_neg(x)))) : NULL;
+}
+
+tn_tensor *tn__fn_softsign(tn_tensor *x)
+{
+    return tn_div(x, tn_add(tn_abs(x), 1));
+}
+
+tn_tensor *tn__fn_tanhshrink(tn_tensor *x)
+{
+    return tn_sub(x, tn_tanh(x));
+}
+
+tn_tensor *tn__fn_hardshrink(tn_tensor *x, const tn_hardshrink_options *o)
+{
+    if (!tn__need_float("hardshrink_*", x))
+        return NULL;
+    const tn_scalar lambd = o->lambd.kind ? o->lambd : tn_scalar_f(0.5);
+    return tn_where(tn_le(tn_abs(x), lambd), 0.0, x);
+}
+
+tn_tensor *tn__fn_softshrink(tn_tensor *x, const tn_softshrink_options *o)
+{
+    const double lambd = tn__number_or(o->lambd, 0.5);
+    if (!tn__need_float("softshrink_check", x))
+        return NULL;
+    const double most = tn__largest(x->dtype);
+    if (!(lambd >= 0 && lambd <= most))
+        return tn__fail(TN_EINVAL, "lambda must be in range [0, %g] for input dtype %s, but found %g", most,
+                        tn__dtypes[x->dtype].legacy, lambd);
+    tn_tensor *below = tn__pick(tn_lt(x, -lambd), tn_add(x, lambd), tn_mul(x, 0));
+    return tn__pick(tn_gt(x, lambd), tn_sub(x, lambd), below);
+}
+
+tn_tensor *tn__fn_glu(tn_tensor *x, int64_t dim)
+{
+    int32_t at;
+    tn_tensor *half[2];
+    if (!tn__need_tensor("glu", x))
+        return NULL;
+    if (x->ndim == 0)
+        return tn__fail(TN_EINVAL, "glu does not support scalars because halving size must be even");
+    if (tn__wrap_dim(dim, x->ndim, &at))
+        return NULL;
+    if (x->shape[at] % 2)
+        return tn__fail(TN_EINVAL, "Halving dimension must be even, but dimension %d is size %lld", (int)at,
+                        (long long)x->shape[at]);
+    if (!tn__need_float("glu_*", x) || tn_chunk(x, 2, at, half, 2) == 0)
+        return NULL;
+    return tn_mul(half[0], tn_sigmoid(half[1]));
+}

@@ -1,0 +1,147 @@
+/* Padding: elements added before and behind along dimensions, the last one first. */
+#include "ops/compose.h"
+
+/* Which element of a line of n stands at each place of the padded line. */
+static tn_tensor *places(int64_t mode, int64_t n, int64_t before, int64_t after, tn_device device)
+{
+    if (mode == TN_PAD_CIRCULAR) { /* what negative counts cut off is not there to come round */
+        const int64_t start = before < 0 ? -before : 0, kept = n - start - (after < 0 ? -after : 0);
+        tn_tensor *at = tn_arange(before > 0 ? -before : 0, kept + (after > 0 ? after : 0), 1, .device = device);
+        return tn_add(tn_remainder(at, kept > 1 ? kept : 1), start);
+    }
+    tn_tensor *at = tn_arange(-before, n + after, 1, .device = device);
+    if (mode == TN_PAD_REPLICATE)
+        return tn_clamp(at, 0, n - 1);
+    return tn_sub(n - 1, tn_abs(tn_sub(n - 1, tn_abs(at))));
+}
+
+/* A constant before and behind the elements along a dimension; where negative, elements are cut off. */
+static tn_tensor *pad_line(tn_tensor *x, int32_t dim, int64_t before, int64_t after, tn_scalar value)
+{
+    const int64_t n = x->shape[dim], start = before < 0 ? -before : 0, end = after < 0 ? n + after : n;
+    tn_tensor *part[3];
+    size_t parts = 0;
+    int64_t shape[TN_MAX_DIMS];
+    if (n + before + after < 0)
+        return tn__fail(TN_EINVAL, "narrow(): length must be non-negative.");
+    memcpy(shape, x->shape, (size_t)x->ndim * sizeof *shape);
+    for (int k = 0; k < 3; k++) {
+        shape[dim] = k == 0 ? before : after;
+        if (k == 1)
+            part[parts++] = tn_narrow(x, dim, start, end - start);
+        else if (shape[dim] > 0)
+            part[parts++] = tn_full(((tn_dims){x->ndim, shape}), value, .dtype = x->dtype, .device = x->device);
+        if (parts && !part[parts - 1])
+            return NULL;
+    }
+    return parts > 1 ? tn_cat(((tn_tensors){part, parts}), dim) : part[0];
+}
+
+static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
+
+/* The error of a sample that is too small: "input (W: 3) is too small. Calculated output W: 0" for each padded dimension. */
+static void too_small(const tn_tensor *x, tn_dims pad)
+{
+    static const char *const sides[3][3] = {{"W: ", NULL, NULL}, {"H: ", "W: ", NULL}, {"D: ", "H: ", "W: "}};
+    char in[96] = "", out[96] = "";
+    const int n = pad.ndim / 2;
+    for (int i = 0; i < n; i++) {
+        const int k = n - 1 - i;
+        const int64_t have = x->shape[x->ndim - 1 - k], more = pad.dim[2L * k] + pad.dim[2L * k + 1];
+        snprintf(in + strlen(in), sizeof in - strlen(in), "%s%s%lld", i ? " " : "", sides[n - 1][i], (long long)have);
+        snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s%lld", i ? " " : "", sides[n - 1][i],
+                 (long long)(have + more));
+    }
+    tn__error(TN_EINVAL, "input (%s) is too small. Calculated output %s", in, out);
+}
+
+static bool line_fits(const tn_tensor *x, tn_dims pad, int64_t mode, int i)
+{
+    const int32_t dim = x->ndim - 1 - i;
+    const int64_t before = pad.dim[2L * i], after = pad.dim[2L * i + 1], n = x->shape[dim];
+    if (mode == TN_PAD_REFLECT && (before >= n || after >= n))
+        tn__error(TN_EINVAL,
+                  "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                  "(%lld, %lld) at dimension %d of input %s",
+                  (long long)before, (long long)after, (int)dim, tn__shape_str(x->shape, x->ndim).s);
+    else if (n + before + after < 1)
+        too_small(x, pad);
+    else
+        return true;
+    return false;
+}
+
+/* PyTorch pads the last one, two or three of a batch's or a sample's dimensions otherwise than by a constant. */
+static bool pads(const tn_tensor *x, tn_dims pad, int64_t mode, const tn_scalar *value)
+{
+    const int32_t n = pad.ndim / 2, dims = x->ndim;
+    if (value->kind && tn__scalar_double(value) != 0)
+        return tn__error(TN_EINVAL, "Padding mode \"%s\" doesn't take in value argument", modes[mode]), false;
+    if (n < 1 || n > 3 || dims - n < 1 || dims - n > 2)
+        return tn__error(TN_EMISSING, "Padding size %d is not supported for %dD input tensor.", (int)pad.ndim,
+                         (int)dims),
+               false;
+    if (mode == TN_PAD_CIRCULAR)
+        return true;
+    for (int32_t d = dims == n + 2; d < dims; d++)
+        if (x->shape[d] == 0)
+            return tn__error(TN_EINVAL,
+                             "Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero "
+                             "dimensions for input, but got: %s",
+                             (int)n + 1, (int)n + 2, tn__shape_str(x->shape, x->ndim).s),
+                   false;
+    for (int i = 0; i < n; i++)
+        if (!line_fits(x, pad, mode, i))
+            return false;
+    if (x->dtype == TN_BOOL) {
+        char kernel[32];
+        snprintf(kernel, sizeof kernel, "%s_pad%dd", mode == TN_PAD_REFLECT ? "reflection" : "replication", (int)n);
+        return tn__no_kernel(kernel, x), false;
+    }
+    return true;
+}
+
+static bool pad_sizes(const tn_tensor *x, tn_dims pad)
+{
+    if (pad.ndim % 2)
+        tn__error(TN_EINVAL, "Padding length must be divisible by 2");
+    else if (pad.ndim / 2 > x->ndim)
+        tn__error(TN_EINVAL,
+                  "Padding length should be less than or equal to two times the input dimension but got padding length "
+                  "%d and input of dimension %d",
+                  (int)pad.ndim, (int)x->ndim);
+    else
+        return true;
+    return false;
+}
+
+static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64_t mode, const int64_t *pad)
+{
+    const int64_t n = x->shape[dim], least = (pad[0] < 0 ? pad[0] : 0) + (pad[1] < 0 ? pad[1] : 0);
+    if (mode == TN_PAD_CIRCULAR && (pad[0] > n || pad[1] > n))
+        return tn__fail(TN_EINVAL, "Padding value causes wrapping around more than once.");
+    if (mode == TN_PAD_CIRCULAR && n + least < 0)
+        return tn__fail(TN_EINVAL, "Negative padding value is resulting in an empty dimension");
+    return tn_index_select(result, dim, places(mode, n, pad[0], pad[1], x->device));
+}
+
+tn_tensor *tn__fn_pad(tn_tensor *x, tn_dims pad, const tn_pad_options *o)
+{
+    bool grows = false;
+    if (!tn__need_tensor("pad", x) || !pad_sizes(x, pad))
+        return NULL;
+    if (o->mode < TN_PAD_CONSTANT || o->mode > TN_PAD_CIRCULAR)
+        return tn__fail(TN_EMISSING, "Unrecognised padding mode %lld", (long long)o->mode);
+    if (o->mode != TN_PAD_CONSTANT && !pads(x, pad, o->mode, &o->value))
+        return NULL;
+    const tn_scalar value = o->value.kind ? o->value : tn_scalar_i(0);
+    tn_tensor *result = x;
+    for (int i = 0; i < pad.ndim / 2 && result; i++) {
+        const int32_t dim = x->ndim - 1 - i;
+        const int64_t *by = &pad.dim[2L * i];
+        grows |= by[0] > 0 || by[1] > 0;
+        result = o->mode == TN_PAD_CONSTANT ? pad_line(result, dim, by[0], by[1], value)
+                                            : pad_around(x, result, dim, o->mode, by);
+    }
+    return o->mode == TN_PAD_CONSTANT && !grows ? tn_clone(result) : result;
+}

@@ -1,0 +1,261 @@
+/* Elements arranged anew: diagonals, triangles, rotations, grids, differences of neighbours. */
+#include "core/storage.h"
+#include "ops/compose.h"
+
+/* ---- diagonals ---- */
+
+tn_tensor *tn__fn_diag_embed(tn_tensor *x, int64_t offset, int64_t dim1, int64_t dim2)
+{
+    int32_t at[2];
+    int64_t shape[TN_MAX_DIMS];
+    if (!tn__need_tensor("diag_embed", x) || tn__wrap_dim(dim1, x->ndim + 1, &at[0]) ||
+        tn__wrap_dim(dim2, x->ndim + 1, &at[1]))
+        return NULL;
+    if (at[0] == at[1])
+        return tn__fail(TN_EINVAL, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1,
+                        (long long)dim2);
+    if (x->ndim == 0)
+        return tn__fail(TN_EINDEX, "Dimension specified as -1 but tensor has no dimensions");
+    if (x->ndim == TN_MAX_DIMS)
+        return tn__fail(TN_EINVAL, "diag_embed: at most %d dimensions", TN_MAX_DIMS);
+    for (int32_t d = 0, from = 0; d <= x->ndim; d++)
+        shape[d] =
+            d == at[0] || d == at[1] ? x->shape[x->ndim - 1] + (offset < 0 ? -offset : offset) : x->shape[from++];
+    tn_tensor *result = tn_zeros(((tn_dims){x->ndim + 1, shape}), .dtype = x->dtype, .device = x->device);
+    return tn_copy_(tn_diagonal(result, offset, dim1, dim2), x) ? result : NULL;
+}
+
+tn_tensor *tn__fn_diag(tn_tensor *x, int64_t diagonal)
+{
+    if (!tn__need_tensor("diag", x))
+        return NULL;
+    if (x->ndim != 1 && x->ndim != 2)
+        return tn__fail(TN_EINVAL, "diag(): Supports 1D or 2D tensors. Got %dD", (int)x->ndim);
+    if (x->ndim == 1)
+        return tn_diag_embed(x, diagonal, -2, -1);
+    tn_tensor *line = tn_diagonal(x, diagonal, 0, 1);
+    return tn_cat(TN_TENSORS(line), 0);
+}
+
+tn_tensor *tn__fn_diagflat(tn_tensor *x, int64_t offset)
+{
+    return tn_diag_embed(tn_reshape(x, TN_SHAPE(-1)), offset, -2, -1);
+}
+
+tn_tensor *tn__fn_trace(tn_tensor *x)
+{
+    if (!tn__need_tensor("trace", x))
+        return NULL;
+    if (x->ndim != 2)
+        return tn__fail(TN_EINVAL, "trace: expected a matrix, but got tensor with dim %d", (int)x->ndim);
+    if (x->dtype == TN_BOOL)
+        return tn__no_kernel("trace", x), NULL;
+    return tn_sum(tn_diagonal(x, 0, 0, 1));
+}
+
+/* ---- turning ---- */
+
+tn_tensor *tn__fn_fliplr(tn_tensor *x)
+{
+    if (!tn__need_tensor("fliplr", x))
+        return NULL;
+    return x->ndim < 2 ? tn__fail(TN_EINVAL, "Input must be >= 2-d.") : tn_flip(x, TN_DIMS(1));
+}
+
+tn_tensor *tn__fn_flipud(tn_tensor *x)
+{
+    if (!tn__need_tensor("flipud", x))
+        return NULL;
+    return x->ndim < 1 ? tn__fail(TN_EINVAL, "Input must be >= 1-d.") : tn_flip(x, TN_DIMS(0));
+}
+
+/* Two dimensions of a tensor that was just made swapped: nobody else sees its memory, so it is no view. */
+static tn_tensor *swapped(tn_tensor *x, int32_t a, int32_t b)
+{
+    return tn__no_view(tn_transpose(x, a, b));
+}
+
+tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, tn_dims dims)
+{
+    int32_t a, b;
+    if (!tn__need_tensor("rot90", x))
+        return NULL;
+    if (dims.ndim != 2)
+        return tn__fail(TN_EINVAL, "expected total rotation dims == 2, but got dims = %d", (int)dims.ndim);
+    if (x->ndim < 2)
+        return tn__fail(TN_EINVAL, "expected total dims >= 2, but got total dims = %d", (int)x->ndim);
+    if (tn__wrap_dim(dims.dim[0], x->ndim, &a) || tn__wrap_dim(dims.dim[1], x->ndim, &b))
+        return NULL;
+    if (a == b)
+        return tn__fail(TN_EINVAL, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
+                        (long long)dims.dim[0], (long long)dims.dim[1]);
+    switch (((k % 4) + 4) % 4) {
+    case 1: return swapped(tn_flip(x, TN_DIMS(b)), a, b);
+    case 2: return tn_flip(x, TN_DIMS(a, b));
+    case 3: return swapped(tn_flip(x, TN_DIMS(a)), a, b);
+    default: return tn_clone(x);
+    }
+}
+
+/* ---- triangles ---- */
+
+static tn_tensor *triangle(const char *name, int64_t rows, int64_t columns, int64_t offset, bool upper,
+                           const tn_options *o)
+{
+    if (rows < 0 || columns < 0)
+        return tn__fail(TN_EINVAL, "%s must be non-negative, got%lld", rows < 0 ? "row" : "col",
+                        (long long)(rows < 0 ? rows : columns));
+    tn_tensor *all = tn_ones(TN_SHAPE(rows, columns), .dtype = TN_BOOL, .device = o->device);
+    tn_tensor *at = tn_t(tn_nonzero(upper ? tn_triu(all, offset) : tn_tril(all, offset)));
+    const tn_dtype d = o->dtype ? o->dtype : TN_I64;
+    if (at && d != TN_I64 && d != TN_I32 && d != TN_I16) {
+        tn__no_dtype(name, d);
+        return NULL;
+    }
+    at = at ? tn_to(at, .dtype = d) : NULL;
+    at = tn_cat(TN_TENSORS(at), 0);
+    return at && o->requires_grad ? tn__require_grad(at, true) : at;
+}
+
+tn_tensor *tn__fn_tril_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
+{
+    return triangle(o->device.type == TN_DEVICE_CUDA ? "tril_indices_cuda" : "tril_indices", row, col, offset, false,
+                    o);
+}
+
+tn_tensor *tn__fn_triu_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
+{
+    return triangle(o->device.type == TN_DEVICE_CUDA ? "triu_indices_cuda" : "triu_indices", row, col, offset, true, o);
+}
+
+/* ---- picking, grids, neighbours ---- */
+
+tn_tensor *tn__fn_take(tn_tensor *x, tn_tensor *index)
+{
+    if (!tn__need_tensor("take", x) || !tn__need_tensor("take", index))
+        return NULL;
+    if (index->dtype != TN_I64)
+        return tn__fail(TN_EDTYPE, "take(): Expected a long tensor for index, but got %s",
+                        tn__dtypes[index->dtype].legacy);
+    const int64_t n = x->numel;
+    if (n == 0 && index->numel)
+        return tn__fail(TN_EINDEX, "take(): tried to take from an empty tensor");
+    if (index->numel) {
+        tn_tensor *out = tn_masked_select(index, tn_logical_or(tn_lt(index, -n), tn_ge(index, n)));
+        if (!out)
+            return NULL;
+        if (out->numel)
+            return tn__fail(TN_EINDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
+                            (long long)tn_item_int(tn_select(out, 0, 0)), (long long)n);
+    }
+    const tn_dims shape = tn__shape_of(index);
+    index = tn__pick(tn_lt(index, 0), tn_add(index, n), index);
+    return tn_reshape(tn_index_select(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1))), shape);
+}
+
+static bool joins(const tn_tensor *x, const tn_tensor *t, int32_t dim)
+{
+    if (t->ndim != x->ndim)
+        return tn__error(TN_EINVAL, "diff expects prepend or append to be the same dimension as input"), false;
+    for (int32_t d = 0; d < t->ndim; d++)
+        if (d != dim && t->shape[d] != x->shape[d])
+            return tn__error(
+                       TN_EINVAL,
+                       "diff expects the shape of tensor to prepend or append to match that of input except along "
+                       "the differencing dimension; input.size(%d) = %lld, but got tensor.size(%d) = %lld",
+                       (int)d, (long long)x->shape[d], (int)d, (long long)t->shape[d]),
+                   false;
+    return true;
+}
+
+tn_tensor *tn__fn_diff(tn_tensor *x, int64_t n, int64_t dim, const tn_diff_options *o)
+{
+    tn_tensor *part[3], *all[] = {tn__given(o->prepend), x, tn__given(o->append)};
+    size_t parts = 0;
+    int32_t at;
+    if (!tn__need_tensor("diff", x))
+        return NULL;
+    if (x->ndim == 0)
+        return tn__fail(TN_EINVAL, "diff expects input to be at least one-dimensional");
+    if (n < 0)
+        return tn__fail(TN_EINVAL, "order must be non-negative but got %lld", (long long)n);
+    if (n == 0 && !all[0] && !all[2])
+        return tn_clone(x);
+    if (tn__wrap_dim(dim, x->ndim, &at))
+        return NULL;
+    for (int i = 0; i < 3; i++)
+        if (all[i] && !joins(x, part[parts++] = all[i], at))
+            return NULL;
+    if (n == 0)
+        return tn_clone(x);
+    if (parts > 1)
+        x = tn_cat(((tn_tensors){part, parts}), at);
+    for (int64_t i = 0, times = x ? TN_MIN(n, x->shape[at]) : 0; i < times && x; i++) {
+        const int64_t have = x->shape[at], size = have > 0 ? have - 1 : 0;
+        tn_tensor *after = tn_narrow(x, at, have > 0 ? 1 : 0, size), *before = tn_narrow(x, at, 0, size);
+        x = x->dtype == TN_BOOL ? tn_bitwise_xor(after, before) : tn_sub(after, before);
+    }
+    return x;
+}
+
+/* ---- factories ---- */
+
+static tn_tensor *laid_out(tn_dims size, const int64_t *stride, const tn_options *o)
+{
+    bool blank = false, negative = false, back = false;
+    int64_t n = 1;
+    for (int32_t d = 0; d < size.ndim; d++) {
+        int64_t reach = 0;
+        blank |= size.dim[d] == 0;
+        negative |= size.dim[d] < 0;
+        back |= stride[d] < 0;
+        if (size.dim[d] > 0 &&
+            (__builtin_mul_overflow(size.dim[d] - 1, stride[d], &reach) || __builtin_add_overflow(n, reach, &n)))
+            n = INT64_MAX;
+    }
+    n = blank ? 0 : n;
+    if (!negative && (back || n > (int64_t)1 << 60))
+        return tn__fail(TN_EINVAL, "Storage size calculation overflowed with sizes=%s and strides=%s",
+                        tn__shape_str(size.dim, size.ndim).s, tn__shape_str(stride, size.ndim).s);
+    tn_options plain = *o;
+    plain.requires_grad = false;
+    tn_tensor *memory = tn__fn_empty(negative ? size : TN_SHAPE(n), &plain);
+    memory = tn_detach(
+        tn_as_strided(memory, size, ((tn_dims){size.ndim, (int64_t *)(uintptr_t)stride}), 0)); /* it is no view */
+    return memory && o->requires_grad ? tn__require_grad(memory, true) : memory;
+}
+
+tn_tensor *tn__fn_empty_strided(tn_dims size, tn_dims stride, const tn_options *o)
+{
+    if (size.ndim != stride.ndim)
+        return tn__fail(TN_EINVAL, "dimensionality of sizes (%d) must match dimensionality of strides (%d)",
+                        (int)size.ndim, (int)stride.ndim);
+    return laid_out(size, stride.dim, o);
+}
+
+tn_tensor *tn__fn_empty_permuted(tn_dims size, tn_dims physical_layout, const tn_options *o)
+{
+    const int32_t n = size.ndim;
+    int64_t stride[TN_MAX_DIMS], step = 1;
+    bool seen[TN_MAX_DIMS] = {false};
+    if (physical_layout.ndim != n)
+        return tn__fail(
+            TN_EINVAL,
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            "%d is not equal to len(physical_layout) = %d",
+            (int)n, (int)physical_layout.ndim);
+    for (int32_t i = n - 1; i >= 0; i--) {
+        const int64_t d = physical_layout.dim[i];
+        if (d < 0 || d >= n)
+            return tn__fail(TN_EINVAL,
+                            "Dimension out of range (expected to be between 0 and %d, but got %lld at index %d).  NB: "
+                            "negative dims not currently supported; file an issue if you want it.",
+                            (int)n - 1, (long long)d, (int)i);
+        if (seen[d])
+            return tn__fail(TN_EINVAL, "Duplicate dim not allowed");
+        seen[d] = true;
+        stride[d] = step;
+        step *= size.dim[d] > 1 ? size.dim[d] : 1;
+    }
+    return laid_out(size, stride, o);
+}

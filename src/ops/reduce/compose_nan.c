@@ -1,0 +1,33 @@
+/* Reductions composed of others: counts, and sums that leave out NaN. */
+#include "ops/compose.h"
+
+tn_tensor *tn__fn_count_nonzero(tn_tensor *x, const tn_count_nonzero_options *o)
+{
+    return tn_sum(tn_ne(x, 0), .dim = o->dim);
+}
+
+tn_tensor *tn__fn_nansum(tn_tensor *x, const tn_nansum_options *o)
+{
+    if (!tn__need_tensor("nansum", x))
+        return NULL;
+    if (tn__dtype_is_float(x->dtype))
+        x = tn_masked_fill(x, tn_isnan(x), 0.0);
+    return tn_sum(x, .dim = o->dim, .keepdim = o->keepdim, .dtype = o->dtype);
+}
+
+tn_tensor *tn__fn_nanmean(tn_tensor *x, const tn_nanmean_options *o)
+{
+    if (!tn__need_tensor("nanmean", x))
+        return NULL;
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__fail(TN_EMISSING, "nanmean(): expected input to have floating point or complex dtype but got %s",
+                        tn__dtypes[x->dtype].legacy);
+    if (o->dtype && !tn__dtype_is_float(o->dtype))
+        return tn__fail(
+            TN_EDTYPE,
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex "
+            "dtype. Got: %s",
+            tn__dtypes[o->dtype].legacy);
+    tn_tensor *count = tn_sum(tn_logical_not(tn_isnan(x)), .dim = o->dim, .keepdim = o->keepdim);
+    return tn_div(tn_nansum(x, .dim = o->dim, .keepdim = o->keepdim, .dtype = o->dtype), count);
+}

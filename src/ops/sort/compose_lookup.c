@@ -1,0 +1,117 @@
+/* Looking up in sorted rows, and in sets. */
+#include "ops/compose.h"
+
+/* A number as a 0-dim tensor there, a tensor as it is. */
+static tn_tensor *as_tensor(tn_scalar s, tn_device device)
+{
+    return s.kind == TN_SCALAR_TENSOR ? s.v.t : tn_full(TN_SHAPE(), s, .device = device);
+}
+
+/* ---- sorted rows ---- */
+
+/* Where each value belongs in its row: the row is halved as often as it takes, so that what is found in one that is not sorted
+ * is PyTorch's too. */
+static tn_tensor *halved(tn_tensor *rows, tn_tensor *value, bool right)
+{
+    const int64_t n = rows->shape[rows->ndim - 1];
+    tn_tensor *low = tn_full(tn__shape_of(value), 0, .dtype = TN_I64, .device = value->device);
+    tn_tensor *high = tn_full(tn__shape_of(value), n, .dtype = TN_I64, .device = value->device);
+    for (int64_t left = n; left > 0 && low && high; left >>= 1) {
+        tn_tensor *middle = tn_bitwise_right_shift(tn_add(low, high), 1), *at = tn_clamp_max(middle, n - 1);
+        tn_tensor *found = rows->ndim == 1 ? tn_index(rows, TN_TENSORS(at)) : tn_gather(rows, -1, at);
+        tn_tensor *enough = right ? tn_gt(found, value) : tn_ge(found, value);
+        tn_tensor *beyond = tn_logical_and(tn_lt(low, high), tn_logical_not(enough));
+        high = tn__pick(tn_logical_or(beyond, tn_ge(low, high)), high, middle);
+        low = tn__pick(beyond, tn_add(middle, 1), low);
+    }
+    return low;
+}
+
+static bool sorter_fits(const tn_tensor *rows, tn_tensor *sorter)
+{
+    if (!tn__same_shape(sorter->shape, sorter->ndim, rows->shape, rows->ndim))
+        return tn__error(
+                   TN_EINVAL,
+                   "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor %sand "
+                   "got sorter tensor %s",
+                   tn__shape_str(rows->shape, rows->ndim).s, tn__shape_str(sorter->shape, sorter->ndim).s),
+               false;
+    if (sorter->dtype != TN_I64)
+        return tn__error(TN_EDTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype %s",
+                         tn__dtypes[sorter->dtype].legacy),
+               false;
+    if (sorter->numel == 0)
+        return true;
+    tn_tensor *out = tn_any(tn_logical_or(tn_lt(sorter, 0), tn_ge(sorter, rows->shape[rows->ndim - 1])));
+    if (out && tn_item_int(out))
+        tn__error(TN_EINVAL, "torch.searchsorted(): sorter index out of range");
+    else
+        return out != NULL;
+    return false;
+}
+
+static bool searched(const tn_tensor *rows, const tn_tensor *value)
+{
+    const char *what = "torch.searchsorted()";
+    if (value->ndim == 0 && rows->ndim != 1)
+        tn__error(
+            TN_EINVAL,
+            "%s: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            "dim(%d) and input value's dim(%d) numel(%lld)",
+            what, (int)rows->ndim, (int)value->ndim, (long long)value->numel);
+    else if (rows->ndim == 0)
+        tn__error(TN_EINVAL, "%s: boundaries tensor should have positive dimension, but got 0 dimension", what);
+    else if (rows->ndim != 1 &&
+             (rows->ndim != value->ndim || !tn__same_shape(rows->shape, rows->ndim - 1, value->shape, value->ndim - 1)))
+        tn__error(
+            TN_EINVAL,
+            "%s: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+            "value tensor must match, but we got boundaries tensor %s and input value tensor %s",
+            what, tn__shape_str(rows->shape, rows->ndim).s, tn__shape_str(value->shape, value->ndim).s);
+    else if (rows->dtype == TN_BOOL && value->dtype == TN_BOOL)
+        tn__no_kernel("searchsorted_out_*", rows);
+    else
+        return true;
+    return false;
+}
+
+tn_tensor *tn__fn_searchsorted(tn_tensor *rows, tn_scalar input, const tn_searchsorted_options *o)
+{
+    tn_tensor *sorter = tn__given(o->sorter);
+    if (!tn__need_tensor("searchsorted", rows))
+        return NULL;
+    tn_tensor *value = as_tensor(input, rows->device);
+    if (!tn__need_tensor("searchsorted", value) || !searched(rows, value) || (sorter && !sorter_fits(rows, sorter)))
+        return NULL;
+    rows = tn_detach(rows);
+    if (sorter)
+        rows = tn_gather(rows, -1, sorter);
+    tn_tensor *found = rows ? halved(rows, tn_detach(value), o->right) : NULL;
+    return found ? tn_to(found, .dtype = o->out_int32 ? TN_I32 : TN_I64) : NULL;
+}
+
+tn_tensor *tn__fn_bucketize(tn_scalar input, tn_tensor *boundaries, const tn_bucketize_options *o)
+{
+    if (!tn__need_tensor("bucketize", boundaries))
+        return NULL;
+    if (boundaries->ndim != 1)
+        return tn__fail(TN_EINVAL, "boundaries tensor must be 1 dimension, but got dim(%d)", (int)boundaries->ndim);
+    return tn_searchsorted(boundaries, input, .out_int32 = o->out_int32, .right = o->right);
+}
+
+/* ---- sets ---- */
+
+tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isin_options *o)
+{
+    const tn_scalar *first = elements.kind == TN_SCALAR_TENSOR ? &elements : &test_elements;
+    if (first->kind != TN_SCALAR_TENSOR || !tn__need_tensor("isin", first->v.t))
+        return tn__fail(TN_ETYPE, "isin: one of both must be a tensor");
+    const tn_device where = first->v.t->device;
+    tn_tensor *x = as_tensor(elements, where), *set = as_tensor(test_elements, where);
+    if (!tn__need_tensor("isin", x) || !tn__need_tensor("isin", set))
+        return NULL;
+    if (x->dtype == TN_BOOL || set->dtype == TN_BOOL)
+        return tn__fail(TN_EMISSING, "Unsupported input type encountered for isin(): Bool");
+    tn_tensor *found = tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = TN_DIMS(-1));
+    return o->invert ? tn_logical_not(found) : found;
+}
