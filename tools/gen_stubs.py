@@ -44,6 +44,7 @@ KINDS = {
     "nothing": "None",
 }
 PIECES = "tuple[Tensor, ...]"
+NAMED = {"sort", "topk", "cummax", "cummin", "kthvalue", "median", "mode"}  # torch.return_types
 RESULTS = {  # of what is written by hand; everything else gives a Tensor
     "allclose": "_bool",
     "equal": "_bool",
@@ -103,7 +104,7 @@ def typed(signature, method, one_by_one=False):
 
 
 def result_of(name, call, signature):
-    if call in ("sort", "topk"):
+    if call in NAMED:
         return f"return_types.{call}"
     if call in ("max", "min"):
         return f"return_types.{call}" if "int dim" in signature else "Tensor"

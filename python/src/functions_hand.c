@@ -544,17 +544,6 @@ PyObject *run_min(PyObject *self, py_value *v, int which)
     return extreme("min", v, which, min_as_max, tn_minimum_at);
 }
 
-PyObject *run_sort(PyObject *self, py_value *v, int which)
-{
-    (void)self, (void)which;
-    tn_tensor *both[2] = {NULL, NULL};
-    tn_sort_options o = {.struct_size = sizeof o, .site = "", .descending = v[2].s.v.i != 0, .indices = &both[1]};
-    Py_BEGIN_ALLOW_THREADS
-        both[0] = (tn_sort_opt)(v[0].s.v.t, v[1].s.v.i, &o);
-    Py_END_ALLOW_THREADS
-    return both[0] ? py_named_result("sort", value_index, both, 2) : py_raise();
-}
-
 PyObject *run_topk(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;

@@ -29,18 +29,19 @@ typedef enum tn__rule {
     R_NUMBER, /* the same, bool refused */
     R_NEG,    /* the same, with PyTorch's advice for bool */
     R_RELU,
-    R_LONG,    /* bool becomes int64 */
-    R_FLOAT,   /* integers and bool become the default dtype */
-    R_TEST,    /* any dtype; the result is bool */
-    R_PROMOTE, /* any dtypes; the result is the common one */
-    R_BITS,    /* integers and bool; the result is the common one */
-    R_INTEGER, /* the same, without bool */
-    R_SUB,     /* no bool operand */
-    R_DIVIDE,  /* the common dtype may not be bool; integers are not divided by zero */
-    R_POW,     /* the common dtype may not be bool; no negative integer number as the exponent of integers */
-    R_CLAMP,   /* the common dtype may not be bool */
-    R_WHERE,   /* the first operand is bool; the result is the others' common dtype */
-    R_FILL     /* the second operand is bool, the third 0-dim; the result has the first one's dtype */
+    R_LONG,     /* bool becomes int64 */
+    R_FLOAT,    /* integers and bool become the default dtype */
+    R_FLOATING, /* floating dtypes alone */
+    R_TEST,     /* any dtype; the result is bool */
+    R_PROMOTE,  /* any dtypes; the result is the common one */
+    R_BITS,     /* integers and bool; the result is the common one */
+    R_INTEGER,  /* the same, without bool */
+    R_SUB,      /* no bool operand */
+    R_DIVIDE,   /* the common dtype may not be bool; integers are not divided by zero */
+    R_POW,      /* the common dtype may not be bool; no negative integer number as the exponent of integers */
+    R_CLAMP,    /* the common dtype may not be bool */
+    R_WHERE,    /* the first operand is bool; the result is the others' common dtype */
+    R_FILL      /* the second operand is bool, the third 0-dim; the result has the first one's dtype */
 } tn__rule;
 
 /* What a node keeps for backward, by input that wants a gradient: bits of inputs and results. */

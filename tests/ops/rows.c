@@ -40,6 +40,7 @@ static real pow_of(real x, real y)
 #define FLT_R_RELU                     FLOAT_ROW
 #define FLT_R_LONG                     FLOAT_ROW
 #define FLT_R_FLOAT                    FLOAT_ROW
+#define FLT_R_FLOATING                 FLOAT_ROW
 #define FLT_R_TEST                     FLOAT_ROW
 #define FLT_R_PROMOTE                  FLOAT_ROW
 #define FLT_R_BITS                     NO_FLOAT_ROW
@@ -77,6 +78,7 @@ static real pow_of(real x, real y)
 #define INT_R_RELU                     INT_ROW
 #define INT_R_LONG                     INT_ROW
 #define INT_R_FLOAT                    NO_INT_ROW
+#define INT_R_FLOATING                 NO_INT_ROW
 #define INT_R_TEST                     INT_ROW
 #define INT_R_PROMOTE                  INT_ROW
 #define INT_R_BITS                     INT_ROW
@@ -95,41 +97,43 @@ static real pow_of(real x, real y)
 
 /* ---- the table ---- */
 
-#define POINTER(name)  name##_i
-#define NOTHING(name)  NULL
-#define PTR_R_SAME     POINTER
-#define PTR_R_NUMBER   POINTER
-#define PTR_R_NEG      POINTER
-#define PTR_R_RELU     POINTER
-#define PTR_R_LONG     POINTER
-#define PTR_R_FLOAT    NOTHING
-#define PTR_R_TEST     POINTER
-#define PTR_R_PROMOTE  POINTER
-#define PTR_R_BITS     POINTER
-#define PTR_R_INTEGER  POINTER
-#define PTR_R_SUB      POINTER
-#define PTR_R_DIVIDE   POINTER
-#define PTR_R_POW      POINTER
-#define PTR_R_CLAMP    POINTER
-#define PTR_R_WHERE    POINTER
-#define PTR_R_FILL     POINTER
-#define FLOATING(name) name##_f
-#define FPTR_R_SAME    FLOATING
-#define FPTR_R_NUMBER  FLOATING
-#define FPTR_R_NEG     FLOATING
-#define FPTR_R_RELU    FLOATING
-#define FPTR_R_LONG    FLOATING
-#define FPTR_R_FLOAT   FLOATING
-#define FPTR_R_TEST    FLOATING
-#define FPTR_R_PROMOTE FLOATING
-#define FPTR_R_BITS    NOTHING
-#define FPTR_R_INTEGER NOTHING
-#define FPTR_R_SUB     FLOATING
-#define FPTR_R_DIVIDE  FLOATING
-#define FPTR_R_POW     FLOATING
-#define FPTR_R_CLAMP   FLOATING
-#define FPTR_R_WHERE   FLOATING
-#define FPTR_R_FILL    FLOATING
+#define POINTER(name)   name##_i
+#define NOTHING(name)   NULL
+#define PTR_R_SAME      POINTER
+#define PTR_R_NUMBER    POINTER
+#define PTR_R_NEG       POINTER
+#define PTR_R_RELU      POINTER
+#define PTR_R_LONG      POINTER
+#define PTR_R_FLOAT     NOTHING
+#define PTR_R_FLOATING  NOTHING
+#define PTR_R_TEST      POINTER
+#define PTR_R_PROMOTE   POINTER
+#define PTR_R_BITS      POINTER
+#define PTR_R_INTEGER   POINTER
+#define PTR_R_SUB       POINTER
+#define PTR_R_DIVIDE    POINTER
+#define PTR_R_POW       POINTER
+#define PTR_R_CLAMP     POINTER
+#define PTR_R_WHERE     POINTER
+#define PTR_R_FILL      POINTER
+#define FLOATING(name)  name##_f
+#define FPTR_R_SAME     FLOATING
+#define FPTR_R_NUMBER   FLOATING
+#define FPTR_R_NEG      FLOATING
+#define FPTR_R_RELU     FLOATING
+#define FPTR_R_LONG     FLOATING
+#define FPTR_R_FLOAT    FLOATING
+#define FPTR_R_FLOATING FLOATING
+#define FPTR_R_TEST     FLOATING
+#define FPTR_R_PROMOTE  FLOATING
+#define FPTR_R_BITS     NOTHING
+#define FPTR_R_INTEGER  NOTHING
+#define FPTR_R_SUB      FLOATING
+#define FPTR_R_DIVIDE   FLOATING
+#define FPTR_R_POW      FLOATING
+#define FPTR_R_CLAMP    FLOATING
+#define FPTR_R_WHERE    FLOATING
+#define FPTR_R_FILL     FLOATING
 
 const row rows[] = {
 #define UNARY(name_, rule_, expr, da, ...) \
@@ -226,6 +230,7 @@ row_dtypes row_infer(const row *r, const row_operand *o)
     case R_POW:
     case R_CLAMP: d.refused = d.common == TN_BOOL; break;
     case R_BITS: d.refused = kit_is_float(d.common); break;
+    case R_FLOATING: d.refused = !kit_is_float(d.common); break;
     case R_INTEGER: d.refused = kit_is_float(d.common) || d.common == TN_BOOL; break;
     case R_SUB:
         for (int i = 0; i < r->arity; i++)

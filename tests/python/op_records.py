@@ -23,10 +23,6 @@ def noted(name, what, array):
     """Each result that is compared comes here: tests/python/digest.py puts a function of its own in this place."""
 
 
-def noted(name, what, array):
-    """Each result that is compared comes here: tests/python/digest.py puts a function of its own in this place."""
-
-
 class Unsupported(Exception):
     """A dtype that there is not: complex numbers, large unsigned ones."""
 

@@ -18,6 +18,8 @@ static const struct {
     {"elementwise",
      write_elementwise}, /* op/elementwise.def: UNARY, BINARY, TERNARY(name, rule, expression, differentiable...) */
     {"kernels", write_kernels},         /* op/kernels.def: KERNEL, CPU_KERNEL(operation, kernel) */
+    {"families", write_families},       /* op/gpu_families.def: FAMILY(name, kernels...) of operations */
+    {"units", write_units},             /* op/gpu_units.def: for which dtypes they are compiled */
     {"derivatives", write_derivatives}, /* op/derivatives.c: formulas of elementwise rows, and every row's derivative */
     {"names", write_names},             /* op/names.def: NAME(name) of rows that are not elementwise, for tests */
     {"document", write_document},       /* operations.md */

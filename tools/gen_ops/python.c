@@ -153,6 +153,40 @@ static void print_call(const row *r, bool inplace)
     printf(options ? "%s&o);\n}\n\n" : ");\n}\n\n", r->positional ? ", " : "");
 }
 
+/* A row with further results gives them all, by name: the first is 'values'. */
+static void print_results(const row *r)
+{
+    char type[64];
+    const int n = results(r);
+    int k = 1;
+    options_type(r, type, sizeof type);
+    printf("static PyObject *results_%s(PyObject *self, py_value *v, int which)\n{\n"
+           "    static const char *const fields[] = {\"values\"",
+           r->name);
+    for (int i = 0; i < r->total; i++)
+        if (r->param[i].type == 'X')
+            printf(", \"%s\"", r->param[i].name);
+    printf("};\n    tn_tensor *t[%d] = {NULL};\n    (void)self, (void)which;\n"
+           "    %s o = {.struct_size = sizeof o, .site = \"\"};\n",
+           n, type);
+    for (int i = r->positional; i < r->total; i++) {
+        printf("    o.%s = ", r->param[i].name);
+        if (r->param[i].type == 'X')
+            printf("&t[%d]", k++);
+        else
+            print_value(r->param[i].type, i);
+        printf(";\n");
+    }
+    printf("    Py_BEGIN_ALLOW_THREADS\n    t[0] = (tn_%s_opt)(", r->name);
+    for (int i = 0; i < r->positional; i++) {
+        print_value(r->param[i].type, i);
+        printf(", ");
+    }
+    printf(
+        "&o);\n    Py_END_ALLOW_THREADS\n    return t[0] ? py_named_result(\"%s\", fields, t, %d) : py_raise();\n}\n\n",
+        r->name, n);
+}
+
 /* Is the row's own function, or its in-place form, what some entry calls? */
 static bool is_called(const row *r, bool inplace)
 {
@@ -200,7 +234,8 @@ static void print_slots(const row *r, const entry *e)
     if (e->slots)
         printf("%s", e->slots);
     for (int i = 0; !e->slots && i < r->total; i++)
-        printf("%s%s", i ? " " : "", python_name(r, i));
+        if (r->param[i].type != 'X')
+            printf("%s%s", i ? " " : "", python_name(r, i));
     printf("%s\"", !e->slots && r->shared_options ? " device dtype requires_grad pin_memory" : "");
 }
 
@@ -209,6 +244,8 @@ static void print_callee(const row *r, const entry *e)
     const char where = e->where[0];
     if (e->run)
         printf("NULL, run_%s", e->run);
+    else if (!e->by && results(r) > 1)
+        printf("NULL, results_%s", r->name);
     else
         printf("call_%s%s, NULL", e->by ? e->by : r->name, where == 'I' ? "_" : "");
 }
@@ -281,7 +318,9 @@ void write_python(void)
          " * src/ops: change that. */\n");
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
-        if (needs_call(r))
+        if (needs_call(r) && results(r) > 1)
+            print_results(r);
+        else if (needs_call(r))
             print_call(r, false);
         if (has_inplace(r) && is_called(r, true))
             print_call(r, true);

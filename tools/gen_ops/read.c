@@ -7,6 +7,8 @@
 
 row rows[MAX_ROWS];
 int n_rows;
+const char *kernel_lines[MAX_LINES], *unit_lines[MAX_LINES];
+int n_kernel_lines, n_unit_lines;
 
 static struct {
     const char *file;
@@ -372,12 +374,23 @@ static void define(const char *text)
     defined[n_defined++].text = text_copy(text, strlen(text));
 }
 
+static void add_line(const char **lines, int *n, const char *text)
+{
+    if (*n == MAX_LINES)
+        fail(NULL, "too many lines", text);
+    lines[(*n)++] = text_copy(text, strlen(text));
+}
+
 /* A line with all that goes on with it. indent: of its first. */
 static void use(const char *text, size_t indent)
 {
     if (indent == 0) {
         if (!strncmp(text, "define ", 7))
             define(text + 7);
+        else if (!strncmp(text, "kernels ", 8))
+            add_line(kernel_lines, &n_kernel_lines, text + 8);
+        else if (!strncmp(text, "units ", 6))
+            add_line(unit_lines, &n_unit_lines, text + 6);
         else
             begin_row(text);
         return;

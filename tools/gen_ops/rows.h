@@ -47,6 +47,9 @@
  *   as        where it is found, if its signature has another name
  *   alias     further names, with all forms of the row
  * $WORD in a signature is the text of the line 'define WORD text' before it.
+ *
+ * 'kernels NAME: a b c' is a family of device kernels, whose text is NAME.k beside rows.def; 'units MACRO(...)' says for which
+ * dtypes it is compiled: backend/gpu/kernels/units.def.
  */
 #ifndef TENON_GEN_OPS_ROWS_H
 #define TENON_GEN_OPS_ROWS_H
@@ -55,7 +58,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MAX_PARAMS = 20, MAX_GRADS = 3, MAX_ENTRIES = 12, MAX_SIGNATURES = 4, MAX_ROWS = 1024 };
+enum { MAX_PARAMS = 20, MAX_GRADS = 3, MAX_ENTRIES = 12, MAX_SIGNATURES = 4, MAX_ROWS = 1024, MAX_LINES = 256 };
 
 typedef enum kind { UNARY_ROW, BINARY_ROW, TERNARY_ROW, OP_ROW, VIEW_ROW, COMP_ROW, FUNC_ROW, PYTHON_ROW } kind;
 
@@ -93,6 +96,10 @@ typedef struct row {
 
 extern row rows[MAX_ROWS];
 extern int n_rows;
+
+/* Lines 'kernels' and 'units', without that word. */
+extern const char *kernel_lines[MAX_LINES], *unit_lines[MAX_LINES];
+extern int n_kernel_lines, n_unit_lines;
 
 /* Bits of 'saves': as op/op.h has them. */
 #define SAVE_IN(i)   (UINT32_C(1) << (i))
@@ -171,6 +178,8 @@ void write_list(void);        /* op/list.h */
 void write_table(void);       /* op/table.c */
 void write_elementwise(void); /* op/elementwise.def */
 void write_kernels(void);     /* op/kernels.def */
+void write_families(void);    /* op/gpu_families.def */
+void write_units(void);       /* op/gpu_units.def */
 void write_derivatives(void); /* op/derivatives.c */
 void write_names(void);       /* op/names.def */
 void write_document(void);    /* operations.md */

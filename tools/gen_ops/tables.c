@@ -249,6 +249,26 @@ void write_kernels(void)
     puts("#undef KERNEL\n#undef CPU_KERNEL");
 }
 
+void write_families(void)
+{
+    puts("/* op/gpu_families.def: families of kernels of operations. Generated from src/ops: change that. */");
+    for (int i = 0; i < n_kernel_lines; i++) {
+        const char *line = kernel_lines[i], *colon = strchr(line, ':');
+        if (!colon)
+            fail(NULL, "'kernels name: kernel ...' was expected", line);
+        printf("FAMILY(%.*s, ", (int)(colon - line), line);
+        print_words(colon + 1 + strspn(colon + 1, " "));
+        printf(")\n");
+    }
+}
+
+void write_units(void)
+{
+    puts("/* op/gpu_units.def: units of kernels of operations. Generated from src/ops: change that. */");
+    for (int i = 0; i < n_unit_lines; i++)
+        puts(unit_lines[i]);
+}
+
 void write_names(void)
 {
     puts("/* op/names.def: NAME(name) of every row that is not elementwise. Generated from src/ops: change that. */");

@@ -88,6 +88,7 @@ CHECKED_TRIG(tan, tanf)
 #define ENTRY_R_RELU       ALL
 #define ENTRY_R_LONG       ALL
 #define ENTRY_R_FLOAT      FLOATS
+#define ENTRY_R_FLOATING   FLOATS
 #define ENTRY_R_TEST       ALL
 #define ENTRY_R_PROMOTE    ALL
 #define ENTRY_R_BITS       INTEGERS

@@ -37,11 +37,13 @@
 #define TN_R_WHERE(name, expr)   ROW(name, T, expr)
 #define TN_R_FILL(name, expr)    ROW(name, T, expr)
 #if TN_IS_FLOAT
-#define TN_R_FLOAT(name, expr) ROW(name, T, expr)
+#define TN_R_FLOAT(name, expr)    ROW(name, T, expr)
+#define TN_R_FLOATING(name, expr) ROW(name, T, expr)
 #define TN_R_BITS(name, expr)
 #define TN_R_INTEGER(name, expr)
 #else
 #define TN_R_FLOAT(name, expr)
+#define TN_R_FLOATING(name, expr)
 #define TN_R_BITS(name, expr)    ROW(name, T, expr)
 #define TN_R_INTEGER(name, expr) ROW(name, T, expr)
 #endif
@@ -77,5 +79,6 @@
 #undef TN_R_WHERE
 #undef TN_R_FILL
 #undef TN_R_FLOAT
+#undef TN_R_FLOATING
 #undef TN_R_BITS
 #undef TN_R_INTEGER

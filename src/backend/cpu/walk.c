@@ -300,7 +300,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
         return TN_OK;
     }
     j.stream = should_stream(&j, it);
-    tn__parallel_for(it->numel, rule == R_FLOAT || rule == R_POW ? GRAIN_HEAVY : GRAIN, run_range, &j);
+    tn__parallel_for(it->numel, rule == R_FLOAT || rule == R_FLOATING || rule == R_POW ? GRAIN_HEAVY : GRAIN, run_range,
+                     &j);
     return TN_OK;
 }
 

@@ -14,6 +14,7 @@ static const struct {
     [R_RELU] = {TN__DT_NUMBER | TN__DT_BARE, SAME},
     [R_LONG] = {TN__DT_ALL, AT_LEAST_LONG},
     [R_FLOAT] = {TN__DT_ALL | TN__DT_BARE, FLOATING},
+    [R_FLOATING] = {TN__DT_FLOAT, SAME},
     [R_TEST] = {TN__DT_ALL | TN__DT_BARE, TRUTH},
     [R_PROMOTE] = {TN__DT_ALL | TN__DT_BARE, SAME},
     [R_SUB] = {TN__DT_NUMBER, SAME},
@@ -285,7 +286,7 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
         const bool sum = op->rule == R_SUB || c->op == TN__OP_add || c->op == TN__OP__add_product;
         if (sum || op->rule == R_POW || op->rule == R_LONG)
             return tn__no_dtype(sum ? "add_stub" : "pow", common);
-    } else if (!bits && op->rule != R_DIVIDE && op->rule != R_CLAMP)
+    } else if (!bits && op->rule != R_DIVIDE && op->rule != R_CLAMP && op->rule != R_FLOATING)
         return tn__no_dtype(name, common);
     if (op->rule == R_FILL)
         return tn__no_dtype(name, common);

@@ -1,7 +1,7 @@
-/* cumsum. */
+/* cumsum, cummax, cummin. */
 #include "backend/gpu/lines.h"
 
-enum { SINGLE, SUMS, ROWS };
+enum { SINGLE, SUMS, ROWS, EXTREME };
 enum { GROUP = 256, SHORT_LINE = 32, PIECE = 8192 };
 
 /* The argument of the kernels. */
@@ -88,4 +88,28 @@ tn_status tn__gpu_cumsum(const tn__launch *l)
         f.pieces = (int32_t)tn__div_up(f.n, f.piece);
     }
     return run_rows(&g, l, &f, lanes);
+}
+
+/* A work item for each line. Both results are new, so that one offset is the place in both. */
+tn_status tn__gpu_cummax(const tn__launch *l)
+{
+    const tn__extreme_params *p = l->params;
+    const tn__view *x = &l->in[0], *out = &l->out[0], *index = &l->out[1];
+    const int32_t smallest = l->op == TN__OP_cummin;
+    scan_lines f = {.pieces = 1, .n = tn__size_of(x, p->dim), .step_a = tn__stride_of(x, p->dim)};
+    if (out->numel == 0)
+        return TN_OK;
+    tn__gpu_launch g = {.device = l->device,
+                        .unit = {TN__FAMILY_scan, TN__OPS, x->dtype, out->dtype, l->compute, 0},
+                        .kernel = EXTREME,
+                        .label = tn__op_name(l->op)};
+    f.n_lines = tn__lines_along(&f.lines, &g.unit.variant, p->dim, x, NULL, out);
+    f.step_c = tn__stride_of(out, p->dim);
+    const tn__gpu_arg arg[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(index->data),
+                               TN__GPU_VALUE(f), TN__GPU_VALUE(smallest)};
+    g.local[0] = 64;
+    g.groups[0] = (uint32_t)tn__div_up(f.n_lines, 64);
+    g.arg = arg;
+    g.n_arg = TN_COUNT(arg);
+    return tn__gpu_run(&g);
 }

@@ -12,3 +12,18 @@ tn_status tn__infer_cumsum(tn__call *c)
         return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", to);
     return e ? e : tn__infer_one(c);
 }
+
+tn_status tn__infer_cummax(tn__call *c)
+{
+    tn__extreme_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0);
+    tn_status e = tn__infer_dim(&p->dim, x->ndim);
+    if (!e && tn__dtype_is_bare(x->dtype))
+        return tn__no_dtype(c->op == TN__OP_cummax ? "cummax_cpu" : "cummin_cpu", x->dtype);
+    tn__spec_like(&c->spec[0], x);
+    tn__spec_like(&c->spec[1], x);
+    c->spec[1].dtype = TN_I64;
+    e = e ? e : tn__infer_one(c);
+    c->n_out = 2;
+    return e;
+}
