@@ -79,7 +79,7 @@ typedef struct py_param {
 
 typedef struct py_signature {
     int8_t params, positional;
-    int8_t older; /* an overload that PyTorch deprecated: older.c */
+    int8_t older; /* an overload that PyTorch deprecated: deprecated_overloads.c */
     py_param param[PY_MAX_PARAMS];
 } py_signature;
 

@@ -68,7 +68,7 @@ void py_arguments_error(const py_function *f, py_arguments a, int only, const py
 /* PyTorch's warning of an overload that it deprecated: the first time. 0, or -1 where it became an exception. */
 int py_warn_older(const py_function *f, int which, bool method);
 
-/* The i-th older overload of the function of that name, NULL where there is none; as what it is called. older.c */
+/* The i-th older overload of the function of that name, NULL where there is none; as what it is called. deprecated_overloads.c */
 const char *py_older_overload(const char *name, int i, int8_t *forms);
 bool py_older_fits(const py_signature *s, bool method);
 

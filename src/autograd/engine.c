@@ -5,7 +5,7 @@
  */
 #include "autograd/engine.h"
 #include "autograd/functions.h"
-#include "autograd/watch.h"
+#include "autograd/hooks.h"
 #include "core/alloc.h"
 #include "core/interrupt.h"
 #include <pthread.h>
@@ -62,23 +62,23 @@ static tn_tensor *own(const task *k, tn_tensor *made)
 /* The caller's stream of t's device. */
 static tn__stream *caller_of(const task *k, const tn_tensor *t)
 {
-    return tn__lane_caller(&k->s->lanes, tn__lane_of(t));
+    return tn__backward_stream_caller(&k->s->streams, tn__backward_stream_of(t));
 }
 
 /* *sum += g, on the stream 'here', where the sum is ready then (*on); takes the caller's reference of g. */
 static tn_status add_to(task *k, tn_tensor **sum, tn__stream **on, tn__stream *here, tn_tensor *g)
 {
-    tn__stream *ready = tn__lane_of(g), *before = NULL;
+    tn__stream *ready = tn__backward_stream_of(g), *before = NULL;
     if (!*sum) {
         *sum = g;
         *on = ready;
         return TN_OK;
     }
-    tn_status e = TN__LANE_WAIT(backward_sum_old, here, *on);
+    tn_status e = TN__STREAM_WAIT(backward_sum_old, here, *on);
     if (!e)
-        e = TN__LANE_WAIT(backward_sum_new, here, ready);
+        e = TN__STREAM_WAIT(backward_sum_new, here, ready);
     if (!e)
-        e = tn__lane_enter(&k->s->lanes, here, &before);
+        e = tn__backward_stream_enter(&k->s->streams, here, &before);
     *on = here;
     if (e) {
         tn__object_release(g);
@@ -95,7 +95,7 @@ static tn_status add_to(task *k, tn_tensor **sum, tn__stream **on, tn__stream *h
             e = tn_error_code();
         }
     }
-    tn__lane_leave(before);
+    tn__backward_stream_leave(before);
     tn__object_release(g);
     return e;
 }
@@ -156,16 +156,17 @@ static tn_status add_to_leaf(const task *k, tn_tensor *leaf, tn_tensor *g, growt
 static tn_status add_in_order(task *k, tn_tensor *leaf, tn_tensor *g, tn_tensor **old)
 {
     growth how = growth_of(k, leaf, g);
-    tn__stream *ready = tn__lane_of(g), *here = how == TAKEN ? ready : tn__lane_caller(&k->s->lanes, ready), *before;
+    tn__stream *ready = tn__backward_stream_of(g),
+               *here = how == TAKEN ? ready : tn__backward_stream_caller(&k->s->streams, ready), *before;
     if (how == IN_PLACE && leaf->grad->storage && leaf->grad->storage->stream)
         here = leaf->grad->storage->stream;
-    tn_status e = TN__LANE_WAIT(backward_leaf, here, ready);
+    tn_status e = TN__STREAM_WAIT(backward_leaf, here, ready);
     if (!e)
-        e = tn__lane_enter(&k->s->lanes, here, &before);
+        e = tn__backward_stream_enter(&k->s->streams, here, &before);
     if (e)
         return e;
     e = add_to_leaf(k, leaf, g, how, old);
-    tn__lane_leave(before);
+    tn__backward_stream_leave(before);
     return e;
 }
 
@@ -287,7 +288,7 @@ static tn_status send(task *k, const tn__edge *edge, tn_tensor *g)
         return tn__error(TN_EGRAD, "a defect of Tenon: a gradient came for %s after its turn",
                          tn__node_name((tn__node *)node).s);
     }
-    tn__stream *here = tn__lane_of(g);
+    tn__stream *here = tn__backward_stream_of(g);
     if (to->node->stream && (!here || tn__same_device(here->device, to->node->stream->device)))
         here = to->node->stream; /* else it is a node over several devices: each has its own */
     tn_status e = add_to(k, &tn__pending_g(to)[edge->output], &tn__pending_on(to)[edge->output], here, g);
@@ -301,7 +302,7 @@ static tn_status capture(task *k, tn__node *n, uint32_t o, tn_tensor *g)
 {
     tn_status s = TN_OK;
     if (TN_UNLIKELY(atomic_load_explicit(&n->retained[o], memory_order_relaxed) != NULL)) {
-        tn_tensor *t = tn__kept(n, o);
+        tn_tensor *t = tn__retained_grad(n, o);
         if (t)
             s = accumulate(k, t, tn__object_retain(g));
         tn__object_release(t);
@@ -318,12 +319,12 @@ static tn_status look(task *k, tn__pending *e)
 {
     tn_status s = TN_OK;
     tn_tensor **g = tn__pending_g(e);
-    bool watched = atomic_load_explicit(&e->node->watch, memory_order_acquire) != NULL;
+    bool hooked = atomic_load_explicit(&e->node->hooks, memory_order_acquire) != NULL;
     for (uint32_t o = 0; o < (uint32_t)e->node->n_out && !s; o++) {
         if (!g[o])
             continue;
-        if (TN_UNLIKELY(watched))
-            s = tn__watch_run(k->self, e->node, o, &g[o]);
+        if (TN_UNLIKELY(hooked))
+            s = tn__hooks_run(k->self, e->node, o, &g[o]);
         if (!s)
             s = capture(k, e->node, o, g[o]);
     }
@@ -387,7 +388,7 @@ static tn_status run_node(task *k, const tn_scope *scope, tn__pending *e)
 /* What waits for a leaf with hooks is there. Those see it where the caller sees it: on its stream. */
 static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
 {
-    tn_status s = TN__LANE_WAIT(backward_watched, tn__lane_of(e->g[0]), e->on[0]);
+    tn_status s = TN__STREAM_WAIT(backward_watched, tn__backward_stream_of(e->g[0]), e->on[0]);
     if (!s)
         s = look(k, e);
     if (!s)
@@ -396,15 +397,15 @@ static tn_status accumulate_watched(task *k, tn__pending *e, tn_tensor *leaf)
         return s;
     tn_tensor *sum = leaf->grad; /* it grew in place on the stream of its memory, which may be another one */
     if (sum && sum->storage)
-        s = TN__LANE_WAIT(backward_grown, tn__lane_of(sum), sum->storage->stream);
-    return s ? s : tn__watch_after(k->self, e->node, leaf);
+        s = TN__STREAM_WAIT(backward_grown, tn__backward_stream_of(sum), sum->storage->stream);
+    return s ? s : tn__hooks_run_after(k->self, e->node, leaf);
 }
 
 /* Does a node that was told of each gradient as it came wait for them by itself? Not where others look at them first, and
  * not where its derivative is recorded. */
 static bool waits_itself(const task *k, const tn__node *n)
 {
-    if (TN_LIKELY(!n->arrived) || k->targets || k->record || atomic_load_explicit(&n->watch, memory_order_relaxed))
+    if (TN_LIKELY(!n->arrived) || k->targets || k->record || atomic_load_explicit(&n->hooks, memory_order_relaxed))
         return false;
     for (int32_t o = 0; o < n->n_out; o++)
         if (atomic_load_explicit(&n->retained[o], memory_order_relaxed))
@@ -418,7 +419,7 @@ static tn__stream *reader_of(const tn__node *n, const tn__stream *on)
 {
     if (TN_LIKELY(!on || !n->stream || tn__same_device(on->device, n->stream->device)))
         return n->stream;
-    return tn__lane_current(on->device);
+    return tn__backward_stream_current(on->device);
 }
 
 /* One node's turn, on the stream of its forward. */
@@ -430,9 +431,9 @@ static tn_status visit(task *k, tn__pending *e)
     tn_tensor *leaf = tn__accumulator_leaf(e->node);
     const bool waits = !waits_itself(k, e->node);
     for (int32_t o = 0; o < e->node->n_out && waits && !s; o++)
-        s = TN__LANE_WAIT(backward_input, reader_of(e->node, tn__pending_on(e)[o]), tn__pending_on(e)[o]);
+        s = TN__STREAM_WAIT(backward_input, reader_of(e->node, tn__pending_on(e)[o]), tn__pending_on(e)[o]);
     if (!s)
-        s = tn__lane_enter(&k->s->lanes, e->node->stream, &before);
+        s = tn__backward_stream_enter(&k->s->streams, e->node->stream, &before);
     if (s)
         return s;
     tn__scope_push(k->self, &scope);
@@ -440,7 +441,7 @@ static tn_status visit(task *k, tn__pending *e)
     if (!s && !leaf)
         s = run_node(k, &scope, e);
     tn__scope_pop(k->self, &scope, NULL);
-    tn__lane_leave(before);
+    tn__backward_stream_leave(before);
     return s;
 }
 
@@ -450,7 +451,7 @@ static tn_status walk(task *k)
     int64_t looked = 0;
     while (s->heap_n) {
         tn__pending e;
-        if (tn__is_watched() && tn__look_around(&looked))
+        if (tn__has_wait_check() && tn__poll_wait_check(&looked))
             return tn_error_code();
         tn__scratch_pop(s, &e);
         tn_status st = visit(k, &e);
@@ -649,7 +650,7 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
     tn__scope_pop(k->self, &scope, NULL);
     tn__set_no_grad(was);
     if (k->s) {
-        e = tn__lanes_close(&k->s->lanes, e);
+        e = tn__backward_streams_close(&k->s->streams, e);
         tn__scratch_put(k->self, k->s);
     }
     return e;

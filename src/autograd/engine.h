@@ -1,5 +1,5 @@
-/* autograd/engine.h: what one backward pass keeps: nodes whose gradients wait (engine_scratch.c), and streams
- * (lanes.c). */
+/* autograd/engine.h: what one backward pass keeps: nodes whose gradients wait (ready_queue.c), and streams
+ * (backward_streams.c). */
 #ifndef TENON_AUTOGRAD_ENGINE_H
 #define TENON_AUTOGRAD_ENGINE_H
 
@@ -8,33 +8,34 @@
 
 /* ---- streams: a node runs on the stream of its forward; the thread's current streams come back ---- */
 
-typedef struct tn__lanes {
+typedef struct tn__backward_streams {
     tn__stream **caller; /* by device that another stream was current on: the caller's; retained */
     int64_t n, cap;
     tn__stream **used; /* streams that were made current; retained */
     int64_t n_used, used_cap;
-} tn__lanes;
+} tn__backward_streams;
 
 /* The stream on which what was just computed into t is ready: the current one of its device; NULL where work is done when
  * a call returns. Borrowed. */
-tn__stream *tn__lane_of(const tn_tensor *t);
-tn__stream *tn__lane_current(tn_device device);
+tn__stream *tn__backward_stream_of(const tn_tensor *t);
+tn__stream *tn__backward_stream_current(tn_device device);
 
 /* The caller's stream of a device whose current one is 'now'. */
-tn__stream *tn__lane_caller(const tn__lanes *l, tn__stream *now);
+tn__stream *tn__backward_stream_caller(const tn__backward_streams *l, tn__stream *now);
 
-/* Makes s current, until tn__lane_leave(before); NULL changes nothing. *before is NULL where nothing is to be undone. */
-TN_MUST_USE tn_status tn__lane_enter(tn__lanes *l, tn__stream *s, tn__stream **before);
-void tn__lane_leave(tn__stream *before);
+/* Makes s current, until tn__backward_stream_leave(before); NULL changes nothing. *before is NULL where nothing is to be
+ * undone. */
+TN_MUST_USE tn_status tn__backward_stream_enter(tn__backward_streams *l, tn__stream *s, tn__stream **before);
+void tn__backward_stream_leave(tn__stream *before);
 
 /* What is queued on s from now on waits for what is on 'other'; nothing to do where one is NULL, or both are one. */
-#define TN__LANE_WAIT(name, s, other) \
-    ((s) && (other) && (s) != (other) ? TN__QUEUED(name, tn__lane_wait((s), (other))) : TN_OK)
-TN_MUST_USE tn_status tn__lane_wait(tn__stream *s, tn__stream *other);
+#define TN__STREAM_WAIT(name, s, other) \
+    ((s) && (other) && (s) != (other) ? TN__QUEUED(name, tn__backward_stream_wait((s), (other))) : TN_OK)
+TN_MUST_USE tn_status tn__backward_stream_wait(tn__stream *s, tn__stream *other);
 
 /* The end: the caller's streams wait for all that were used. Also after an error, whose record is kept. */
-tn_status tn__lanes_close(tn__lanes *l, tn_status e);
-void tn__lanes_free(tn__lanes *l);
+tn_status tn__backward_streams_close(tn__backward_streams *l, tn_status e);
+void tn__backward_streams_free(tn__backward_streams *l);
 
 /* ---- nodes with gradients waiting ---- */
 
@@ -66,7 +67,7 @@ typedef struct tn__scratch {
     int64_t heap_cap, heap_n;
     int64_t *slots; /* hash of nodes: index + 1; a power of two */
     int64_t slot_cap;
-    tn__lanes lanes;
+    tn__backward_streams streams;
     bool busy;
 } tn__scratch;
 

@@ -1,6 +1,6 @@
 /* Operations of the user's own: a node whose derivative is a callback. */
 #include "autograd/functions.h"
-#include "autograd/watch.h"
+#include "autograd/hooks.h"
 #include "core/alloc.h"
 #include <stdio.h>
 

@@ -166,7 +166,7 @@ TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
 tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node);
 void tn__rebase(tn_tensor *t, tn__node *node, uint32_t output, tn__node *slices);
 
-/* Has t's node keep the gradient for t, which is no leaf (watch.c). */
+/* Has t's node keep the gradient for t, which is no leaf (hooks.c). */
 void tn__keep_grad(tn_tensor *t);
 
 /* Makes v a view of x: base, flags. */

@@ -1,6 +1,6 @@
 /* Handles of nodes. What an edge leads to, a node or a leaf, is the handle itself: one node, one address. */
 #include "autograd/functions.h"
-#include "autograd/watch.h"
+#include "autograd/hooks.h"
 
 static tn_node *handle(tn__edge edge, uint32_t *output)
 {

@@ -1,5 +1,6 @@
+/* Recorded operations: made, saved, named, freed. */
 #include "autograd/node.h"
-#include "autograd/watch.h"
+#include "autograd/hooks.h"
 #include "backend/backend.h"
 #include "core/alloc.h"
 #include "core/error.h"
@@ -37,8 +38,8 @@ static void destroy_node(tn__object *o)
         tn__object_release(n->edge[i].to);
     for (int32_t i = 0; i < n->n_in + n->n_out + n->n_more; i++)
         release_saved(&n->saved[i]);
-    if (TN_UNLIKELY(atomic_load_explicit(&n->watch, memory_order_acquire) != NULL))
-        tn__watch_free(n);
+    if (TN_UNLIKELY(atomic_load_explicit(&n->hooks, memory_order_acquire) != NULL))
+        tn__hooks_free(n);
     if (n->inner)
         tn__object_release(&n->inner->obj);
     if (n->ctx_free)

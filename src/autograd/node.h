@@ -44,8 +44,8 @@ typedef struct tn__backward {
 
 typedef tn_status (*tn__derivative)(tn__backward *b);
 
-/* What a node does when the gradient of an output has come: watch.c. */
-typedef struct tn__watch tn__watch;
+/* What a node does when the gradient of an output has come: hooks.c. */
+typedef struct tn__output_hooks tn__output_hooks;
 
 struct tn__node {
     tn__object obj;
@@ -61,12 +61,12 @@ struct tn__node {
     /* NULL, or told of each gradient that comes for an output: 'on' is the stream where it is ready now. Its derivative
      * waits for the gradients itself, unless others look at them first, or it is recorded. */
     tn_status (*arrived)(tn__node *node, uint32_t output, tn__stream *on);
-    tn__edge *edge;                 /* [n_in], then [n_more]: the history of what else is saved */
-    tn__meta *in, *out;             /* [n_in], [n_out] */
-    tn__saved *saved;               /* [n_in] inputs, then [n_out] outputs, then [n_more] others */
-    const void *params;             /* a copy of the row's own struct; NULL where it has none */
-    _Atomic(tn_tensor *) *retained; /* [n_out] that keep their gradient: not owned, they deregister */
-    _Atomic(tn__watch *) watch;     /* [n_out] hooks; NULL: nobody ever had one. Owned */
+    tn__edge *edge;                    /* [n_in], then [n_more]: the history of what else is saved */
+    tn__meta *in, *out;                /* [n_in], [n_out] */
+    tn__saved *saved;                  /* [n_in] inputs, then [n_out] outputs, then [n_more] others */
+    const void *params;                /* a copy of the row's own struct; NULL where it has none */
+    _Atomic(tn_tensor *) *retained;    /* [n_out] that keep their gradient: not owned, they deregister */
+    _Atomic(tn__output_hooks *) hooks; /* [n_out] hooks; NULL: nobody ever had one. Owned */
     tn__stream *stream; /* on which it ran, of the device of its outputs; NULL where work is not queued. Retained */
     tn__node *inner;    /* CopySlices: the operation on the view; owned */
     void *ctx;          /* of nodes that are no row */

@@ -1,3 +1,4 @@
+/* The backends, and what is asked of devices in general: which there are, which one is meant. */
 #include "backend/backend.h"
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"

@@ -1,3 +1,4 @@
+/* What dtypes are: the table of dtypes.def, promotion, numbers in their ranges. */
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/thread.h"

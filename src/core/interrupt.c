@@ -43,7 +43,7 @@ static bool call(tn_wait_check check)
     return stop;
 }
 
-tn_status tn__look_around(int64_t *looked)
+tn_status tn__poll_wait_check(int64_t *looked)
 {
     tn_wait_check check = atomic_load(&tn__wait_check);
     int64_t now = tn__coarse_now();

@@ -8,7 +8,7 @@
 
 extern _Atomic(tn_wait_check) tn__wait_check;
 
-static inline bool tn__is_watched(void)
+static inline bool tn__has_wait_check(void)
 {
     return atomic_load_explicit(&tn__wait_check, memory_order_relaxed) != NULL;
 }
@@ -18,6 +18,6 @@ int64_t tn__coarse_now(void);
 
 /* Calls the check if the last time was 100 ms ago. looked: 0 at the beginning of a wait. TN_ECANCELED, with the error set:
  * the check says that the wait is to end. No lock is held. */
-TN_MUST_USE tn_status tn__look_around(int64_t *looked);
+TN_MUST_USE tn_status tn__poll_wait_check(int64_t *looked);
 
 #endif

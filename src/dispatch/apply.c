@@ -1,3 +1,4 @@
+/* The door that every operation passes: operands, shape rule, checks, memory, kernel, record. */
 #include "dispatch/apply.h"
 #include "backend/backend.h"
 #include "backend/transfer.h"

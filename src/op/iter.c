@@ -1,3 +1,4 @@
+/* The tensor iterator: operands broadcast, dimensions ordered and merged. */
 #include "op/iter.h"
 
 /* > 0: the dimensions a (faster) and b (slower) should change places; < 0: they are right; 0: the operands do not say. */

@@ -1,3 +1,4 @@
+/* Operands in messages. */
 #include "op/op.h"
 #include "core/error.h"
 #include <stdio.h>

@@ -64,6 +64,8 @@ enum {
     F_DETACH = 512,      /* a view without history, and no view of its base */
     F_NARROW = 1024,     /* an integer of no dimensions becomes one of the other operand's dtype first */
     F_LAST_FIRST = 4096, /* PyTorch counts the last, optional input first: a linear layer's bias */
+    F_NOT_BARE = 8192,   /* PyTorch has it not for uint16, uint32 and uint64, though its rule has them */
+    F_ORDERS = 16384,    /* asks which of two is larger: int64 loops do not know of uint64 */
     F_COMPARE = 2048     /* written over its operand nothing of that is left, and the gradient is 0 */
 };
 

@@ -1,6 +1,6 @@
 /* Compiled kernels: once in a process whatever the threads do, once on a disk whatever happens to its files. */
 #include "fake/cudart_kit.h"
-#include "backend/gpu/cache.h"
+#include "backend/gpu/kernel_cache.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -26,7 +26,7 @@ typedef struct copy_job {
     tn_dtype to, from;
     int type;
     bool dense, stream;
-    tn__dims8 d, s; /* destination, source */
+    tn__strided_dims d, s; /* destination, source */
 } copy_job;
 
 /* Runs are long: element by element, or in one piece where both sides are dense. */
@@ -54,12 +54,12 @@ static void copy_blocks(void *ctx, int64_t begin, int64_t end)
     int64_t size = (int64_t)tn__dtype_size(j->to);
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
-        tn__load_walk(block, j->type, j->from, j->it->operand[1].data, &j->s, i, n);
+        tn__load_strided(block, j->type, j->from, j->it->operand[1].data, &j->s, i, n);
         if (j->stream) {
             tn__isa()->store[j->to][j->type](out, 1, block, n);
             tn__isa()->stream((char *)j->it->operand[0].data + i * size, out, (size_t)(n * size));
         } else {
-            tn__store_walk(j->it->operand[0].data, j->to, &j->d, i, block, j->type, n);
+            tn__store_strided(j->it->operand[0].data, j->to, &j->d, i, block, j->type, n);
         }
     }
 }
@@ -139,7 +139,7 @@ static bool transpose(const tn__iter *it)
     return true;
 }
 
-static void dims_of(tn__dims8 *d, const tn__iter *it, int k)
+static void dims_of(tn__strided_dims *d, const tn__iter *it, int k)
 {
     d->n = it->ndim;
     for (int32_t i = 0; i < it->ndim; i++) {

@@ -1,3 +1,4 @@
+/* The CPU backend: one const struct, and the instruction set that its loops are made for. */
 #include "backend/cpu/cpu.h"
 #include "core/alloc.h"
 #include "core/env.h"

@@ -16,15 +16,15 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it);
 /* ---- walks over strided memory ---- */
 
 /* Dimensions of one operand, fastest first, merged where it is one run. */
-typedef struct tn__dims8 {
+typedef struct tn__strided_dims {
     int32_t n;
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
-} tn__dims8;
+} tn__strided_dims;
 
 /* The dimensions of v in the mask, by ascending stride, merged; at least one (of size 1). */
-void tn__dims_pick(tn__dims8 *d, const tn__view *v, uint32_t mask);
+void tn__dims_pick(tn__strided_dims *d, const tn__view *v, uint32_t mask);
 
-static inline int64_t tn__dims_numel(const tn__dims8 *d)
+static inline int64_t tn__dims_numel(const tn__strided_dims *d)
 {
     int64_t n = 1;
     for (int32_t i = 0; i < d->n; i++)
@@ -33,7 +33,7 @@ static inline int64_t tn__dims_numel(const tn__dims8 *d)
 }
 
 /* Offset of the index-th element, fastest dimension first. */
-static inline int64_t tn__dims_offset(const tn__dims8 *d, int64_t index)
+static inline int64_t tn__dims_offset(const tn__strided_dims *d, int64_t index)
 {
     int64_t o = 0;
     for (int32_t i = 0; i < d->n; i++) {
@@ -44,7 +44,7 @@ static inline int64_t tn__dims_offset(const tn__dims8 *d, int64_t index)
 }
 
 /* Every dimension of v, in row-major order. */
-void tn__dims_in_order(tn__dims8 *d, const tn__view *v);
+void tn__dims_in_order(tn__strided_dims *d, const tn__view *v);
 
 /* Offset of the i-th element of a view in row-major order. */
 static inline int64_t tn__view_offset(const tn__view *v, int64_t i)
@@ -66,9 +66,10 @@ enum { TN__CHUNK = 16384 };
 void tn__cpu_copy_view(const tn__view *out, const tn__view *in);
 
 /* Loads elements first .. first + n - 1 of a walk, as the loop type, into dst. */
-void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const tn__dims8 *d, int64_t first, int64_t n);
-void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t first, const void *src, int type,
-                    int64_t n);
+void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
+                      int64_t n);
+void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,
+                       int64_t n);
 
 /* Bytes above which a result is written past the caches. */
 int64_t tn__cpu_stream_bytes(void);

@@ -4,7 +4,7 @@
  * longer than everything else at a program's start. So the version is kept in the cache too, beside where the library was
  * and its size and time; while that file is unchanged, its version is known without opening it. */
 #include "backend/cuda/cuda.h"
-#include "backend/gpu/cache.h"
+#include "backend/gpu/kernel_cache.h"
 #include "core/alloc.h"
 #include "core/dynlib.h"
 #include "core/error.h"

@@ -1,6 +1,6 @@
 /* What GPUs are: asked of the driver; no context is made for it. */
 #include "backend/cuda/cuda.h"
-#include "backend/gpu/cache.h"
+#include "backend/gpu/kernel_cache.h"
 #include "core/dynlib.h"
 #include "core/error.h"
 #include "core/thread.h"

@@ -11,7 +11,7 @@
 #include "backend/backend.h"
 #include "backend/gpu/driver.h"
 
-/* Families, one per file backend/gpu/kernels/<name>.k: their list is kernels/families.def. */
+/* Families of kernels, one a text <name>.k: kernels/families.def. */
 typedef enum tn__gpu_family {
 #define FAMILY(name, ...) TN__FAMILY_##name,
 #include "backend/gpu/kernels/families.def"

@@ -43,7 +43,7 @@ static tn__gpu_result idle(wait *w)
     const struct timespec pause = {0, (long)TN_MIN(waited / SHARE, LONGEST)};
     nanosleep(&pause, NULL);
     int64_t looked = w->looked;
-    if (tn__look_around(&w->looked))
+    if (tn__poll_wait_check(&w->looked))
         return TN__GPU_INTERRUPTED;
     if (w->looked == looked) /* nobody was called */
         return TN__GPU_NOT_READY;
@@ -68,7 +68,7 @@ static tn__gpu_result wait_event(wait *w, void *e)
 
 tn__gpu_result tn__gpu_wait_event(tn__gpu_device *dev, void *e)
 {
-    if (TN_LIKELY(!tn__is_watched()))
+    if (TN_LIKELY(!tn__has_wait_check()))
         return dev->driver->event_synchronize(e);
     wait w = begin(dev);
     return wait_event(&w, e);
@@ -88,7 +88,7 @@ static void *borrow(tn__gpu_device *dev)
  * the stream is never idle. */
 tn__gpu_result tn__gpu_wait_stream(tn__gpu_device *dev, tn__stream *s)
 {
-    if (TN_LIKELY(!tn__is_watched()))
+    if (TN_LIKELY(!tn__has_wait_check()))
         return dev->driver->stream_synchronize(s->handle);
     wait w = begin(dev);
     tn__gpu_result r;
@@ -141,7 +141,7 @@ static tn__gpu_result wait_streams(tn__gpu_device *dev)
 tn__gpu_result tn__gpu_wait_context(tn__gpu_device *dev)
 {
     tn__gpu_result r = TN__GPU_OK;
-    for (tn__gpu_device *s = dev->first; s && !r && tn__is_watched(); s = tn__gpu_sibling(s))
+    for (tn__gpu_device *s = dev->first; s && !r && tn__has_wait_check(); s = tn__gpu_sibling(s))
         if (atomic_load(&s->ready))
             r = wait_streams(s);
     return r ? r : dev->driver->context_synchronize();

@@ -1,3 +1,4 @@
+/* Dimensions as kernels walk them: ordered, merged, counted in 32 bits where that fits. */
 #include "backend/gpu/lines.h"
 #include "backend/gpu/run.h"
 

@@ -1,3 +1,4 @@
+/* Views as small kernels walk them. */
 #include "backend/gpu/place.h"
 
 tn__view tn__gpu_dense_view(const tn__view *v, void *p, tn_dtype dtype, int64_t stride[TN_MAX_DIMS])

@@ -1,4 +1,4 @@
-/* backend/gpu/place.h: the host's side of tn_place (kernels/prelude.h), and what the small run_*.c files share. */
+/* backend/gpu/place.h: the host's side of tn_place (kernels/prelude.h), and what small launches share. */
 #ifndef TENON_BACKEND_GPU_PLACE_H
 #define TENON_BACKEND_GPU_PLACE_H
 

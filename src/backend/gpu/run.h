@@ -1,4 +1,4 @@
-/* backend/gpu/run.h: what the run_*.c files share: how much is launched, how walks get into kernels. */
+/* backend/gpu/run.h: what launches share: how much is launched, how walks get into kernels. */
 #ifndef TENON_BACKEND_GPU_RUN_H
 #define TENON_BACKEND_GPU_RUN_H
 

@@ -1,3 +1,4 @@
+/* The meta backend: shapes without bytes. */
 #include "backend/meta/meta.h"
 #include "core/error.h"
 #include "core/meter.h"

@@ -1,3 +1,4 @@
+/* Dtype rule and broadcast of elementwise rows. */
 #include "op/infer.h"
 #include <stdio.h>
 
@@ -27,25 +28,12 @@ static const struct {
     [R_FILL] = {TN__DT_ALL, FIRST},
 };
 
-/* Rows that PyTorch has not for uint16, uint32 and uint64 (TN__DT_BARE), though their rule has them. */
-static const bool not_bare[TN__OPS] = {
-    [TN__OP_add] = true,         [TN__OP__add_product] = true, [TN__OP__threshold_backward] = true,
-    [TN__OP_abs] = true,         [TN__OP_lt] = true,           [TN__OP_le] = true,
-    [TN__OP_gt] = true,          [TN__OP_ge] = true,           [TN__OP_logical_not] = true,
-    [TN__OP_logical_and] = true, [TN__OP_logical_or] = true,   [TN__OP_logical_xor] = true,
-};
-
-/* Rows that ask which of two is larger: int64 loops do not know of uint64. */
-static const bool orders[TN__OPS] = {
-    [TN__OP_maximum] = true,   [TN__OP_minimum] = true, [TN__OP_clamp_min] = true,
-    [TN__OP_clamp_max] = true, [TN__OP__clamp] = true,  [TN__OP_relu] = true,
-};
-
 bool tn__elementwise_takes(tn__op_id op, tn_dtype d)
 {
-    if (d == TN_U64 && orders[op])
+    const tn__op *row = &tn__ops[op];
+    if (d == TN_U64 && row->flags & F_ORDERS)
         return false;
-    return rules[tn__ops[op].rule].dtypes & TN__BIT(d) && !(tn__dtype_is_bare(d) && not_bare[op]);
+    return rules[row->rule].dtypes & TN__BIT(d) && !(tn__dtype_is_bare(d) && row->flags & F_NOT_BARE);
 }
 
 static bool is_bool(const tn_scalar *s)

@@ -34,7 +34,7 @@ tn_status tn__cpu_arange(const tn__launch *l)
     const tn__range_params *p = l->params;
     const tn__view *out = &l->out[0];
     const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
-    tn__dims8 d;
+    tn__strided_dims d;
     tn__dims_pick(&d, out, (1U << out->ndim) - 1);
     double block[TN__BLOCK];
     bool whole = !tn__dtype_is_float(out->dtype); /* the bounds are truncated first, as PyTorch does */
@@ -48,7 +48,7 @@ tn_status tn__cpu_arange(const tn__launch *l)
             int64_t *v = (int64_t *)block, s = tn__scalar_int(a), t = tn__scalar_int(b);
             for (int64_t k = 0; k < n; k++)
                 v[k] = (int64_t)((uint64_t)s + (uint64_t)(i + k) * (uint64_t)t);
-            tn__store_walk(out->data, out->dtype, &d, i, block, TN__I64, n);
+            tn__store_strided(out->data, out->dtype, &d, i, block, TN__I64, n);
             continue;
         }
         for (int64_t k = 0; k < n; k++) {
@@ -56,7 +56,7 @@ tn_status tn__cpu_arange(const tn__launch *l)
             bool first_half = l->op == TN__OP__arange || at < out->numel / 2 || out->numel == 1;
             block[k] = first_half ? start + step * (double)at : end - step * (double)back;
         }
-        tn__store_walk(out->data, out->dtype, &d, i, block, TN__F64, n);
+        tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
     }
     return TN_OK;
 }

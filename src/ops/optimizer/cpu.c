@@ -7,7 +7,7 @@
 typedef struct step_job {
     const tn__launch *l;
     int type;
-    tn__dims8 dims[4];
+    tn__strided_dims dims[4];
 } step_job;
 
 static void step_chunk(void *ctx, int64_t begin, int64_t end)
@@ -26,7 +26,7 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
                 continue;
             p[k] = as_is[k] ? (void *)((char *)v->data + i * (int64_t)tn__dtype_size(v->dtype)) : (void *)block[k];
             if (!as_is[k])
-                tn__load_walk(block[k], j->type, v->dtype, v->data, &j->dims[k], i, n);
+                tn__load_strided(block[k], j->type, v->dtype, v->data, &j->dims[k], i, n);
         }
         if (l->op == TN__OP_sgd_step_)
             tn__isa()->sgd[j->type](p[0], p[1], p[2], n, l->params);
@@ -34,7 +34,7 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
             tn__isa()->adam[j->type](p[0], p[1], p[2], p[3], n, l->params);
         for (int32_t k = 0; k < l->n_in; k++)
             if (k != 1 && l->in[k].dtype && !as_is[k])
-                tn__store_walk(l->in[k].data, l->in[k].dtype, &j->dims[k], i, block[k], j->type, n);
+                tn__store_strided(l->in[k].data, l->in[k].dtype, &j->dims[k], i, block[k], j->type, n);
     }
 }
 

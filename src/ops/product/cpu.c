@@ -289,7 +289,7 @@ static tn_status run_product(const tn__gemm *g, int type)
 /* A view converted to the compute type, dense and row-major. */
 static void *converted(const tn__view *v, int type, size_t *bytes)
 {
-    tn__dims8 d = {.n = TN_MAX(v->ndim, 1), .shape = {1}, .stride = {1}};
+    tn__strided_dims d = {.n = TN_MAX(v->ndim, 1), .shape = {1}, .stride = {1}};
     for (int32_t i = 0; i < v->ndim; i++) {
         d.shape[i] = v->shape[v->ndim - 1 - i];
         d.stride[i] = v->stride[v->ndim - 1 - i];
@@ -297,7 +297,7 @@ static void *converted(const tn__view *v, int type, size_t *bytes)
     *bytes = (size_t)TN_MAX(v->numel, 1) * tn__type_size(type);
     void *p = tn__block_get(*bytes);
     if (p && v->numel)
-        tn__load_walk(p, type, v->dtype, v->data, &d, 0, v->numel);
+        tn__load_strided(p, type, v->dtype, v->data, &d, 0, v->numel);
     return p;
 }
 
@@ -395,12 +395,12 @@ tn_status tn__cpu_gemm(const tn__launch *l)
         e = run_shape(&s, type, a, b, c);
     }
     if (!e) {
-        tn__dims8 d = {.n = TN_MAX(out->ndim, 1), .shape = {1}, .stride = {1}};
+        tn__strided_dims d = {.n = TN_MAX(out->ndim, 1), .shape = {1}, .stride = {1}};
         for (int32_t i = 0; i < out->ndim; i++) {
             d.shape[i] = out->shape[out->ndim - 1 - i];
             d.stride[i] = out->stride[out->ndim - 1 - i];
         }
-        tn__store_walk(out->data, out->dtype, &d, 0, c, type, out->numel);
+        tn__store_strided(out->data, out->dtype, &d, 0, c, type, out->numel);
     }
     tn__block_put(a, na);
     tn__block_put(b, nb);

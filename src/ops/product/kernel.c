@@ -1,3 +1,4 @@
+/* Rows of products as matrix products, for every backend. */
 #include "ops/product/kernel.h"
 
 static void set_a(tn__product *s, const tn__view *v, int32_t row, int32_t col)

@@ -8,7 +8,7 @@ typedef struct random_job {
     const tn__launch *l;
     int type;
     bool as_is;
-    tn__dims8 out;
+    tn__strided_dims out;
 } random_job;
 
 static void random_chunk(void *ctx, int64_t begin, int64_t end)
@@ -28,7 +28,7 @@ static void random_chunk(void *ctx, int64_t begin, int64_t end)
         else
             isa->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->from, a->to);
         if (!j->as_is)
-            tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
+            tn__store_strided(out->data, out->dtype, &j->out, i, block, j->type, n);
     }
 }
 
@@ -43,7 +43,7 @@ static void integers_chunk(void *ctx, int64_t begin, int64_t end)
         for (int64_t k = 0; k < n; k++)
             block[k] = a->low + (int64_t)tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
                                                           (uint64_t)(a->high - a->low));
-        tn__store_walk(out->data, out->dtype, &j->out, i, block, TN__I64, n);
+        tn__store_strided(out->data, out->dtype, &j->out, i, block, TN__I64, n);
     }
 }
 
@@ -64,7 +64,7 @@ tn_status tn__cpu_randperm(const tn__launch *l)
     const tn__random_params *p = l->params;
     const tn__view *out = &l->out[0];
     int64_t n = out->numel;
-    tn__dims8 d;
+    tn__strided_dims d;
     if (n == 0)
         return TN_OK;
     int64_t *order = tn__block_get((size_t)n * sizeof *order);
@@ -72,7 +72,7 @@ tn_status tn__cpu_randperm(const tn__launch *l)
         return tn__error_memory("a permutation", (size_t)n * sizeof *order);
     tn__philox_permutation(order, n, (uint64_t)p->seed, (uint64_t)p->offset);
     tn__dims_in_order(&d, out);
-    tn__store_walk(out->data, out->dtype, &d, 0, order, TN__I64, n);
+    tn__store_strided(out->data, out->dtype, &d, 0, order, TN__I64, n);
     tn__block_put(order, (size_t)n * sizeof *order);
     return TN_OK;
 }
@@ -85,7 +85,7 @@ static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
     const tn__dropout_params *a = j->l->params;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
     double in[TN__BLOCK], block[TN__BLOCK];
-    tn__dims8 xd;
+    tn__strided_dims xd;
     tn__dims_in_order(&xd, x);
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
@@ -94,10 +94,10 @@ static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
         const void *from = as_is ? (const void *)((const char *)x->data + i * size) : in;
         void *to = as_is ? (void *)((char *)out->data + i * size) : block;
         if (!as_is)
-            tn__load_walk(in, j->type, x->dtype, x->data, &xd, i, n);
+            tn__load_strided(in, j->type, x->dtype, x->data, &xd, i, n);
         tn__isa()->dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n, a->p);
         if (!as_is)
-            tn__store_walk(out->data, out->dtype, &j->out, i, block, j->type, n);
+            tn__store_strided(out->data, out->dtype, &j->out, i, block, j->type, n);
     }
 }
 

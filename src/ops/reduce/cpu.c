@@ -14,8 +14,8 @@ typedef struct reduce_job {
     const tn__launch *l;
     tn__reduction kind;
     int type;
-    tn__dims8 kept, reduced; /* of the input */
-    tn__dims8 out;           /* of the result, in kept's order */
+    tn__strided_dims kept, reduced; /* of the input */
+    tn__strided_dims out;           /* of the result, in kept's order */
     int64_t n_kept, n_reduced;
     int64_t pieces; /* each result's run is cut into so many */
     double divisor; /* mean: how many; else 1 */
@@ -61,7 +61,7 @@ static void out_dims(reduce_job *j, const tn__view *x, uint32_t mask)
             order[k] = order[k - 1];
         order[k] = i;
     }
-    j->kept = j->out = (tn__dims8){.n = 1, .shape = {1}, .stride = {1}};
+    j->kept = j->out = (tn__strided_dims){.n = 1, .shape = {1}, .stride = {1}};
     for (int32_t i = 0; i < n; i++) {
         int64_t shape = x->shape[order[i]], xs = x->stride[order[i]], os = dense[order[i]];
         int32_t at = j->kept.n - 1;
@@ -135,7 +135,7 @@ static double row_float(const reduce_job *j, const char *base, int64_t first, in
     double block[TN__BLOCK], total = 0;
     for (int64_t i = 0; i < n; i += TN__BLOCK) {
         int64_t m = TN_MIN(TN__BLOCK, n - i);
-        tn__load_walk(block, j->type, x->dtype, base, &j->reduced, first + i, m);
+        tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
         double v = run(block, m);
         total = i ? combine_float(j->kind, total, v) : v;
     }
@@ -152,7 +152,7 @@ static int64_t row_int(const reduce_job *j, const char *base, int64_t first, int
         return run(base + first * (int64_t)tn__dtype_size(x->dtype), n);
     for (int64_t i = 0; i < n; i += TN__BLOCK) {
         int64_t m = TN_MIN(TN__BLOCK, n - i);
-        tn__load_walk(block, j->type, x->dtype, base, &j->reduced, first + i, m);
+        tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
         int64_t v = run(block, m);
         total = i ? combine_int(j->kind, total, v) : v;
     }
@@ -287,7 +287,7 @@ static void prefetch_rows(const char *p, int64_t stride, int64_t bytes)
 }
 
 /* Rows of 'width' elements, 'step' apart, each dims_offset or (dims NULL) width after the one before. */
-static void fold_some(const reduce_job *j, const char *base, const tn__dims8 *dims, int64_t first, int64_t n,
+static void fold_some(const reduce_job *j, const char *base, const tn__strided_dims *dims, int64_t first, int64_t n,
                       int64_t width, int64_t step, void *acc)
 {
     const tn__view *x = &j->l->in[0];
@@ -355,7 +355,7 @@ static void store_line(const reduce_job *j, int64_t first, void *acc, int64_t wi
     else if (j->divisor != 1)
         for (int64_t i = 0; i < width; i++)
             ((double *)acc)[i] /= j->divisor;
-    tn__store_walk(out->data, out->dtype, &j->out, first, acc, j->type, width);
+    tn__store_strided(out->data, out->dtype, &j->out, first, acc, j->type, width);
 }
 
 typedef struct column_job {

@@ -9,7 +9,7 @@ typedef struct arg_job {
     const tn__launch *l;
     int type;
     bool least, want_value, want_index;
-    tn__dims8 reduced;
+    tn__strided_dims reduced;
     int64_t n_reduced;
     int32_t n_kept_dims;
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS]; /* kept, slowest first */
@@ -69,7 +69,7 @@ static int64_t search(const arg_job *j, const char *base, double *value, int64_t
         if (as_is)
             block = base + i * (int64_t)tn__dtype_size(x->dtype);
         else
-            tn__load_walk(buffer, j->type, x->dtype, base, &j->reduced, i, n);
+            tn__load_strided(buffer, j->type, x->dtype, base, &j->reduced, i, n);
         if (j->type <= TN__F64) {
             double v = isa->run_float[kind][j->type](block, n);
             if (i == 0 || (*value == *value && (v != v || (j->least ? v < *value : v > *value)))) {
@@ -111,9 +111,9 @@ static void arg_rows(void *ctx, int64_t begin, int64_t end)
 
 /* The reduced dimensions in row-major order: a place in the walk is the index users see, and the first of equals is found
  * first. */
-static void reduce_in_order(tn__dims8 *d, const tn__view *x, uint32_t mask)
+static void reduce_in_order(tn__strided_dims *d, const tn__view *x, uint32_t mask)
 {
-    *d = (tn__dims8){.n = 1, .shape = {1}, .stride = {1}};
+    *d = (tn__strided_dims){.n = 1, .shape = {1}, .stride = {1}};
     for (int32_t i = x->ndim - 1; i >= 0; i--) {
         if (!(mask >> i & 1) || x->shape[i] == 1)
             continue;
@@ -189,7 +189,7 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
         const char *base = (const char *)x->data + kept_offset(j, i) * (int64_t)tn__dtype_size(x->dtype);
         for (int64_t k = 0; k < j->n_reduced; k += 256) {
             int64_t n = TN_MIN(256, j->n_reduced - k);
-            tn__load_walk(block, TN__F64, x->dtype, base, &j->reduced, k, n);
+            tn__load_strided(block, TN__F64, x->dtype, base, &j->reduced, k, n);
             moments m = of_block(block, n);
             join(&all, &m);
         }

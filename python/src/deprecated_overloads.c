@@ -1,4 +1,5 @@
-/* older.c: overloads that PyTorch deprecated and still takes: torch.add(x, 10, x). They are tried last, and warned of once. */
+/* deprecated_overloads.c: overloads that PyTorch deprecated and still takes: torch.add(x, 10, x). They are tried last,
+ * and warned of once. */
 #include "args_error.h"
 
 enum { FUNCTION = 1, METHOD = 2 };

@@ -9,7 +9,7 @@
 
 enum { GRAIN = 32768, GRAIN_HEAVY = 8192, SHORT_ROW = 256 };
 
-void tn__dims_pick(tn__dims8 *d, const tn__view *v, uint32_t mask)
+void tn__dims_pick(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
     int32_t order[TN_MAX_DIMS], n = 0;
     for (int32_t i = v->ndim - 1; i >= 0; i--) {
@@ -50,7 +50,7 @@ void tn__dims_pick(tn__dims8 *d, const tn__view *v, uint32_t mask)
          done += len, offset += advance(d, at_, len))
 
 /* Steps len elements on; returns the change of offset. */
-static inline int64_t advance(const tn__dims8 *d, int64_t *at, int64_t len)
+static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int64_t len)
 {
     int64_t delta = len * d->stride[0];
     at[0] += len;
@@ -62,7 +62,8 @@ static inline int64_t advance(const tn__dims8 *d, int64_t *at, int64_t len)
     return delta;
 }
 
-void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const tn__dims8 *d, int64_t first, int64_t n)
+void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
+                      int64_t n)
 {
     tn__load load = tn__isa()->load[dtype][type];
     size_t to = tn__type_size(type);
@@ -71,7 +72,8 @@ void tn__load_walk(void *dst, int type, tn_dtype dtype, const void *data, const 
         load((char *)dst + (size_t)done * to, (const char *)data + offset * from, d->stride[0], len);
 }
 
-void tn__store_walk(void *data, tn_dtype dtype, const tn__dims8 *d, int64_t first, const void *src, int type, int64_t n)
+void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,
+                       int64_t n)
 {
     tn__store store = tn__isa()->store[dtype][type];
     size_t from = tn__type_size(type);
@@ -89,7 +91,7 @@ typedef struct operand {
     tn__load load;
     bool constant; /* one element throughout */
     bool as_is;    /* of the compute type: no conversion where dense */
-    tn__dims8 dims;
+    tn__strided_dims dims;
 } operand;
 
 typedef struct job {
@@ -146,7 +148,7 @@ static const void *fetch(const operand *o, int type, int64_t first, int64_t n, b
     }
     int64_t row = first / o->dims.shape[0], col = first - row * o->dims.shape[0];
     if (col + n <= o->dims.shape[0]) {
-        const tn__dims8 *d = &o->dims;
+        const tn__strided_dims *d = &o->dims;
         int64_t offset = col * d->stride[0];
         for (int32_t i = 1; i < d->n; i++) {
             offset += row % d->shape[i] * d->stride[i];
@@ -158,7 +160,7 @@ static const void *fetch(const operand *o, int type, int64_t first, int64_t n, b
         o->load(b, p, d->stride[0], n);
         return b;
     }
-    tn__load_walk(b, type, o->dtype, o->data, &o->dims, first, n);
+    tn__load_strided(b, type, o->dtype, o->data, &o->dims, first, n);
     return b;
 }
 
@@ -169,11 +171,11 @@ static void put(const job *j, int64_t first, block *result, int64_t n)
     if (j->test && !j->stream) {
         int32_t wide[TN__BLOCK];
         j->isa->load[TN_U8][TN__I32](wide, result, 1, n);
-        tn__store_walk(o->data, o->dtype, &o->dims, first, wide, TN__I32, n);
+        tn__store_strided(o->data, o->dtype, &o->dims, first, wide, TN__I32, n);
         return;
     }
     if (!j->stream) {
-        tn__store_walk(o->data, o->dtype, &o->dims, first, result, j->type, n);
+        tn__store_strided(o->data, o->dtype, &o->dims, first, result, j->type, n);
         return;
     }
     char *to = o->data + first * o->size;
@@ -187,7 +189,7 @@ static void put(const job *j, int64_t first, block *result, int64_t n)
 }
 
 /* Do elements lie one after another, in the order they are walked in? */
-static bool is_dense(const tn__dims8 *d)
+static bool is_dense(const tn__strided_dims *d)
 {
     int64_t next = 1;
     for (int32_t i = 0; i < d->n; i++) {
@@ -305,7 +307,7 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     return TN_OK;
 }
 
-void tn__dims_in_order(tn__dims8 *d, const tn__view *v)
+void tn__dims_in_order(tn__strided_dims *d, const tn__view *v)
 {
     d->n = TN_MAX(v->ndim, 1);
     d->shape[0] = d->stride[0] = 1;

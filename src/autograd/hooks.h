@@ -1,4 +1,4 @@
-/* autograd/watch.h: who looks at gradients on their way: hooks, and tensors that are no leaves and keep theirs.
+/* autograd/hooks.h: who looks at gradients on their way: hooks, and tensors that are no leaves and keep theirs.
  *
  * A hook of a tensor that was computed belongs to its node, for one output; a leaf's to the leaf's accumulator: a node
  * without inputs that is made with the first hook. Where a leaf has one, its gradients are summed up there, and its turn
@@ -6,8 +6,8 @@
  *
  * Invariants: lists change under one lock; hooks run without it, over references of their own.
  */
-#ifndef TENON_AUTOGRAD_WATCH_H
-#define TENON_AUTOGRAD_WATCH_H
+#ifndef TENON_AUTOGRAD_HOOKS_H
+#define TENON_AUTOGRAD_HOOKS_H
 
 #include "autograd/node.h"
 #include "core/thread.h"
@@ -29,22 +29,22 @@ struct tn_hook {
 };
 
 /* Of one output. after: of accumulators, when the gradient has been added. */
-struct tn__watch {
+struct tn__output_hooks {
     tn__hooks hooks, after;
 };
 
 /* A node that goes has no hooks any more. */
-void tn__watch_free(tn__node *n);
+void tn__hooks_free(tn__node *n);
 
 /* Runs the hooks of an output, in the order of adding. *g, a reference of the caller's, may be replaced. */
-TN_MUST_USE tn_status tn__watch_run(tn__thread *self, tn__node *n, uint32_t output, tn_tensor **g);
-TN_MUST_USE tn_status tn__watch_after(tn__thread *self, tn__node *n, tn_tensor *leaf);
+TN_MUST_USE tn_status tn__hooks_run(tn__thread *self, tn__node *n, uint32_t output, tn_tensor **g);
+TN_MUST_USE tn_status tn__hooks_run_after(tn__thread *self, tn__node *n, tn_tensor *leaf);
 
 /* The leaf whose gradients go through n; NULL where n is no accumulator. Borrowed: who has an edge to it keeps it. */
 tn_tensor *tn__accumulator_leaf(const tn__node *n);
 
 /* The tensor that keeps the gradient of that output, retained; or NULL. */
-tn_tensor *tn__kept(tn__node *n, uint32_t output);
+tn_tensor *tn__retained_grad(tn__node *n, uint32_t output);
 
 /* A callback said that it failed; it may have left no error. */
 tn_status tn__callback_failed(tn_status e, const char *what);

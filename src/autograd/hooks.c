@@ -1,4 +1,5 @@
-#include "autograd/watch.h"
+/* Hooks on gradients, and what nodes keep for them. */
+#include "autograd/hooks.h"
 #include "autograd/functions.h"
 #include "core/alloc.h"
 #include "core/error.h"
@@ -39,7 +40,7 @@ void tn__keep_grad(tn_tensor *t)
     pthread_mutex_unlock(&lock);
 }
 
-tn_tensor *tn__kept(tn__node *n, uint32_t output)
+tn_tensor *tn__retained_grad(tn__node *n, uint32_t output)
 {
     pthread_mutex_lock(&lock);
     tn_tensor *t = atomic_load(&n->retained[output]);
@@ -128,9 +129,9 @@ static void clear(tn__hooks *list)
     }
 }
 
-void tn__watch_free(tn__node *n)
+void tn__hooks_free(tn__node *n)
 {
-    tn__watch *w = atomic_load(&n->watch);
+    tn__output_hooks *w = atomic_load(&n->hooks);
     for (int32_t o = 0; o < n->n_out; o++) {
         clear(&w[o].hooks);
         clear(&w[o].after);
@@ -139,11 +140,11 @@ void tn__watch_free(tn__node *n)
 }
 
 /* The node's lists, made where there are none. Under the lock. */
-static tn__watch *watch_of(tn__node *n)
+static tn__output_hooks *hooks_of(tn__node *n)
 {
-    tn__watch *w = atomic_load(&n->watch);
+    tn__output_hooks *w = atomic_load(&n->hooks);
     if (!w && (w = tn__block_zero(sizeof *w * (size_t)n->n_out)))
-        atomic_store_explicit(&n->watch, w, memory_order_release);
+        atomic_store_explicit(&n->hooks, w, memory_order_release);
     return w;
 }
 
@@ -173,7 +174,7 @@ static bool enlist(const tn__edge *edge, bool after, tn_hook *h)
 {
     pthread_mutex_lock(&lock);
     tn__node *n = edge->to->cls == &tn__node_class ? (tn__node *)edge->to : accumulator_of((tn_tensor *)edge->to);
-    tn__watch *w = n ? watch_of(n) : NULL;
+    tn__output_hooks *w = n ? hooks_of(n) : NULL;
     if (w)
         append(after ? &w[edge->output].after : &w[edge->output].hooks, h);
     pthread_mutex_unlock(&lock);
@@ -267,7 +268,7 @@ static int visit_watch(tn__node *n, tn_hook_visitor visit, void *arg)
 {
     int found = 0;
     pthread_mutex_lock(&lock);
-    const tn__watch *w = atomic_load(&n->watch);
+    const tn__output_hooks *w = atomic_load(&n->hooks);
     for (int32_t o = 0; w && o < n->n_out && !found; o++)
         if (!(found = visit_list(&w[o].hooks, visit, arg)))
             found = visit_list(&w[o].after, visit, arg);
@@ -382,14 +383,14 @@ static tn_status run_list(tn__thread *self, const tn__hooks *list, tn_tensor *le
     return e;
 }
 
-tn_status tn__watch_run(tn__thread *self, tn__node *n, uint32_t output, tn_tensor **g)
+tn_status tn__hooks_run(tn__thread *self, tn__node *n, uint32_t output, tn_tensor **g)
 {
-    tn__watch *w = atomic_load_explicit(&n->watch, memory_order_acquire);
+    tn__output_hooks *w = atomic_load_explicit(&n->hooks, memory_order_acquire);
     return run_list(self, &w[output].hooks, NULL, g);
 }
 
-tn_status tn__watch_after(tn__thread *self, tn__node *n, tn_tensor *leaf)
+tn_status tn__hooks_run_after(tn__thread *self, tn__node *n, tn_tensor *leaf)
 {
-    tn__watch *w = atomic_load_explicit(&n->watch, memory_order_acquire);
+    tn__output_hooks *w = atomic_load_explicit(&n->hooks, memory_order_acquire);
     return run_list(self, &w[0].after, leaf, NULL);
 }

@@ -12,7 +12,7 @@ static void scratch_free(void *arg)
     tn__block_put(s->entries, (size_t)s->entry_cap * sizeof *s->entries);
     tn__block_put(s->heap, (size_t)s->heap_cap * sizeof *s->heap);
     tn__block_put(s->slots, (size_t)s->slot_cap * sizeof *s->slots);
-    tn__lanes_free(&s->lanes);
+    tn__backward_streams_free(&s->streams);
     tn__block_put(s, sizeof *s);
 }
 

@@ -9,19 +9,19 @@ static const tn__queue *queue_of(tn_device d)
     return tn__backend_of(d)->queue;
 }
 
-tn__stream *tn__lane_current(tn_device device)
+tn__stream *tn__backward_stream_current(tn_device device)
 {
     const tn__queue *q = queue_of(device);
     return TN_UNLIKELY(q != NULL) ? q->current(device) : NULL;
 }
 
-tn__stream *tn__lane_of(const tn_tensor *t)
+tn__stream *tn__backward_stream_of(const tn_tensor *t)
 {
-    return tn__lane_current(t->device);
+    return tn__backward_stream_current(t->device);
 }
 
 /* The caller's stream of a device that is in the list, or NULL. */
-static tn__stream *listed(const tn__lanes *l, tn_device d)
+static tn__stream *listed(const tn__backward_streams *l, tn_device d)
 {
     for (int64_t i = 0; i < l->n; i++)
         if (tn__same_device(l->caller[i]->device, d))
@@ -29,13 +29,13 @@ static tn__stream *listed(const tn__lanes *l, tn_device d)
     return NULL;
 }
 
-tn__stream *tn__lane_caller(const tn__lanes *l, tn__stream *now)
+tn__stream *tn__backward_stream_caller(const tn__backward_streams *l, tn__stream *now)
 {
     tn__stream *caller = now ? listed(l, now->device) : NULL;
     return caller ? caller : now;
 }
 
-static bool is_used(const tn__lanes *l, const tn__stream *s)
+static bool is_used(const tn__backward_streams *l, const tn__stream *s)
 {
     for (int64_t i = 0; i < l->n_used; i++)
         if (l->used[i] == s)
@@ -44,7 +44,7 @@ static bool is_used(const tn__lanes *l, const tn__stream *s)
 }
 
 /* s takes the place of 'now'. */
-static tn_status note(tn__lanes *l, tn__stream *now, tn__stream *s)
+static tn_status note(tn__backward_streams *l, tn__stream *now, tn__stream *s)
 {
     if (!tn__grow(&l->caller, sizeof *l->caller, &l->cap, l->n + 1) ||
         !tn__grow(&l->used, sizeof *l->used, &l->used_cap, l->n_used + 1))
@@ -56,7 +56,7 @@ static tn_status note(tn__lanes *l, tn__stream *now, tn__stream *s)
     return TN_OK;
 }
 
-tn_status tn__lane_enter(tn__lanes *l, tn__stream *s, tn__stream **before)
+tn_status tn__backward_stream_enter(tn__backward_streams *l, tn__stream *s, tn__stream **before)
 {
     *before = NULL;
     if (TN_LIKELY(!s))
@@ -79,25 +79,25 @@ tn_status tn__lane_enter(tn__lanes *l, tn__stream *s, tn__stream **before)
     return TN_OK;
 }
 
-void tn__lane_leave(tn__stream *before)
+void tn__backward_stream_leave(tn__stream *before)
 {
     if (before)
         queue_of(before->device)->set_current(before);
 }
 
-tn_status tn__lane_wait(tn__stream *s, tn__stream *other)
+tn_status tn__backward_stream_wait(tn__stream *s, tn__stream *other)
 {
     return queue_of(s->device)->wait(s, other);
 }
 
-tn_status tn__lanes_close(tn__lanes *l, tn_status e)
+tn_status tn__backward_streams_close(tn__backward_streams *l, tn_status e)
 {
     tn__error_copy record;
     if (TN_LIKELY(l->n_used == 0))
         return e;
     tn__error_save(&record);
     for (int64_t i = 0; i < l->n_used; i++) {
-        tn_status waited = TN__LANE_WAIT(backward_end, listed(l, l->used[i]->device), l->used[i]);
+        tn_status waited = TN__STREAM_WAIT(backward_end, listed(l, l->used[i]->device), l->used[i]);
         if (waited && !e) {
             e = waited;
             tn__error_save(&record);
@@ -111,7 +111,7 @@ tn_status tn__lanes_close(tn__lanes *l, tn_status e)
     return e;
 }
 
-void tn__lanes_free(tn__lanes *l)
+void tn__backward_streams_free(tn__backward_streams *l)
 {
     tn__block_put(l->caller, (size_t)l->cap * sizeof *l->caller);
     tn__block_put(l->used, (size_t)l->used_cap * sizeof *l->used);

@@ -1,4 +1,5 @@
-#include "backend/gpu/cache.h"
+/* Compiled kernels on disk. */
+#include "backend/gpu/kernel_cache.h"
 #include "core/alloc.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* returns.c: results with names: torch.return_types.max(values=..., indices=...). The classes are Python's:
+/* named_results.c: results with names: torch.return_types.max(values=..., indices=...). The classes are Python's:
  * tenon/return_types.py. */
 #include "functions.h"
 

@@ -3,7 +3,7 @@
  *
  * A table is never freed while the process runs, but by growing it leaves its place to one twice as large: a reader may
  * still be in the old one, which stays right. A slot's function is written before its key. */
-#include "backend/gpu/cache.h"
+#include "backend/gpu/kernel_cache.h"
 #include "backend/gpu/device.h"
 #include "core/alloc.h"
 #include "core/error.h"
