@@ -30,14 +30,6 @@ tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise);
 /* Zeros with given strides; x's dtype and device. */
 tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride);
 
-/* x reduced as a loss is: mean, sum, or left. */
-tn_tensor *tn__reduce_loss(tn_tensor *x, int64_t reduction);
-
-/* x - target of a loss: PyTorch broadcasts them first, so that the dtype of one without dimensions counts too. */
-tn_tensor *tn__difference(tn_tensor *x, tn_tensor *target);
-/* The same in the common dtype, which must be floating; kernel: what PyTorch calls who computes it, without the device. */
-tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *target);
-
 static inline bool tn__set_no_grad(bool off)
 {
     tn__thread *t = tn__self();
@@ -124,22 +116,6 @@ tn_tensor *tn__factory_like(tn_tensor *x, const tn_options *o);
 
 /* The error of an operation whose gradient PyTorch has not got either, under PyTorch's name. NULL. */
 tn_tensor *tn__underived(const char *name);
-tn_tensor *tn__remainder_grad(tn_tensor *g, tn_scalar a, tn_scalar b);
-tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b);
-tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tensor *out);
-/* g * of / (a^2 + b^2) */
-tn_tensor *tn__atan2_grad(tn_tensor *g, tn_scalar of, tn_scalar a, tn_scalar b);
-/* g * (p - y) / (p (1 - p)), which is not divided by less than 1e-12 */
-tn_tensor *tn__bce_grad(tn_tensor *g, tn_scalar p, tn_scalar y);
-/* g * (log(1 - p) - log(p)) */
-tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p);
-/* g but where 'theirs', half of it where 'tie': NaN, which compares false, passes the gradient to both, as in PyTorch */
-tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie);
-/* Gradient of a bounded operand: where inside for a number; for a tensor bound where not beyond, and shared on a tie. */
-tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside, tn_tensor *beyond);
-tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
-tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
-tn_tensor *tn__clamp_grad_upper(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper);
 
 /* ---- what op/derivatives.c, made from the rows, holds ---- */
 

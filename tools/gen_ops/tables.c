@@ -291,11 +291,29 @@ static void print_formula(const row *r, int i)
     printf("    return %s;\n}\n", r->grad[i]);
 }
 
+/* Includes a header of the row's family, where it has one. */
+static void include_beside(const row *r, const char *header)
+{
+    char path[1024];
+    const char *slash = strrchr(r->file, '/'), *family = slash;
+    while (family && family > r->file && family[-1] != '/')
+        family--;
+    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - r->file + 1) : 0, r->file, header);
+    FILE *there = fopen(path, "r");
+    if (!there)
+        return;
+    fclose(there);
+    printf("#include \"ops/%.*s%s\"\n", slash ? (int)(slash - family + 1) : 0, family, header);
+}
+
 void write_derivatives(void)
 {
     puts("/* op/derivatives.c: gradients of elementwise rows as functions; every row's derivative. Generated from "
          "src/ops: change\n"
          " * that. */\n#include \"autograd/functions.h\"");
+    for (int i = 0; i < n_rows; i++)
+        if (is_elementwise(&rows[i]) && (i == 0 || rows[i].file != rows[i - 1].file))
+            include_beside(&rows[i], "derive.h");
     for (int i = 0; i < n_rows; i++)
         for (int k = 0; is_elementwise(&rows[i]) && k < MAX_GRADS; k++)
             if (rows[i].grad[k])

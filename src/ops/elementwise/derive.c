@@ -1,5 +1,5 @@
 /* Derivatives of the family elementwise, from public operations. */
-#include "autograd/functions.h"
+#include "ops/elementwise/derive.h"
 #include <math.h>
 
 /* ---- helpers named in rows ---- */

@@ -1,5 +1,5 @@
 /* Functions of the family loss that are composed of others. */
-#include "autograd/functions.h"
+#include "ops/loss/compose.h"
 #include "op/infer.h"
 #include <math.h>
 #include <stdio.h>

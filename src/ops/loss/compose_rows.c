@@ -1,5 +1,6 @@
 /* Losses with weights, distances and similarities of rows, composed of operations. */
 #include "ops/compose.h"
+#include "ops/loss/compose.h"
 
 tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_options *o)
 {

@@ -1,5 +1,5 @@
 /* Derivatives of the family loss, from public operations. */
-#include "autograd/functions.h"
+#include "ops/loss/derive.h"
 #include <math.h>
 
 /* ---- helpers named in rows ---- */
