@@ -19,6 +19,19 @@ static PyObject *is_grad_enabled(PyObject *self, PyObject *unused)
     return PyBool_FromLong(tn_is_grad_enabled());
 }
 
+static PyObject *set_inference_mode(PyObject *self, PyObject *on)
+{
+    (void)self;
+    int truth = PyObject_IsTrue(on);
+    return truth < 0 ? NULL : PyBool_FromLong(tn_set_inference_mode(truth != 0));
+}
+
+static PyObject *is_inference_mode_enabled(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyBool_FromLong(tn_is_inference_mode());
+}
+
 /* ---- lists of tensors ---- */
 
 typedef struct tensors {
@@ -357,6 +370,9 @@ static PyMethodDef functions[] = {
     {"_set_grad_enabled", set_grad_enabled, METH_O, "_set_grad_enabled(on) -> what it was"},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
      "is_grad_enabled() -> bool\n\nAre operations recorded on this thread?"},
+    {"_set_inference_mode", set_inference_mode, METH_O, "_set_inference_mode(on) -> bool"},
+    {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+     "is_inference_mode_enabled() -> bool\n\nIs this thread in inference mode?"},
     {"_detach_", detach_, METH_O, NULL},
     {"_backward", backward, METH_VARARGS, NULL},
     {"_grad", grad, METH_VARARGS, NULL},

@@ -117,6 +117,12 @@ static PyObject *is_signed(PyObject *self, PyObject *unused)
     return PyBool_FromLong(py_dtypes[d].is_signed);
 }
 
+static PyObject *is_inference(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(tn_tensor_is_inference(py_t(self)));
+}
+
 static PyObject *is_pinned(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     (void)args, (void)n, (void)names; /* device: there is one that needs such memory */
@@ -357,8 +363,7 @@ PyMethodDef py_tensor_methods[] = {
          "is_floating_point() -> bool\n\nIs its dtype a floating one?"),
     HAND("is_complex", is_false, METH_NOARGS, "is_complex() -> bool\n\nFalse."),
     HAND("is_signed", is_signed, METH_NOARGS, "is_signed() -> bool\n\nHas its dtype negative numbers?"),
-    HAND("is_inference", is_false, METH_NOARGS,
-         "is_inference() -> bool\n\nFalse: what inference_mode makes is a tensor like any other."),
+    HAND("is_inference", is_inference, METH_NOARGS, "is_inference() -> bool\n\nWas it made in inference mode?"),
     HAND("is_pinned", is_pinned, METH_FASTCALL | METH_KEYWORDS, "is_pinned() -> bool\n\nIs it in page-locked memory?"),
     HAND("get_device", get_device, METH_NOARGS, "get_device() -> int\n\nIts GPU's index; -1 on the CPU."),
     HAND("_shares_memory", shares_memory, METH_O, "_shares_memory(other) -> bool"),

@@ -20,7 +20,7 @@ _find_blas()
 
 from . import _C
 from ._C import *  # noqa: F401,F403
-from ._C import Tensor, __version__, device, dtype, is_grad_enabled  # noqa: F401
+from ._C import Tensor, __version__, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401
 
 from . import _tensor, return_types
 from ._info import finfo, iinfo

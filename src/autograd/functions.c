@@ -1,6 +1,7 @@
 /* What composed functions share. */
 #include "autograd/functions.h"
 #include "op/infer.h"
+#include <stdio.h>
 
 void tn__options_in(void *to, size_t size, const void *from)
 {
@@ -49,15 +50,21 @@ bool tn__dims_fit(const char *what, tn_dims dims)
     return false;
 }
 
-tn_tensor *tn__floating(const char *what, tn_tensor *x)
+void tn__no_kernel(const char *kernel, const tn_tensor *x)
 {
-    if (!x)
-        tn__poisoned(what);
-    else if (x == TN_NONE)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else if (!tn__dtype_is_float(x->dtype))
-        tn__no_dtype(what, x->dtype);
-    else
+    char name[64];
+    const char *device = x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu";
+    const int n = (int)strcspn(kernel, "*");
+    snprintf(name, sizeof name, "%.*s%s%s", n, kernel, kernel[n] ? device : "", kernel[n] ? kernel + n + 1 : "");
+    tn__no_dtype(name, x->dtype);
+}
+
+tn_tensor *tn__floating(const char *kernel, tn_tensor *x)
+{
+    if (!tn__usable(kernel, x))
+        return NULL;
+    if (TN_LIKELY(tn__dtype_is_float(x->dtype)))
         return x;
+    tn__no_kernel(kernel, x);
     return NULL;
 }

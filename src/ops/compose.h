@@ -4,42 +4,7 @@
 
 #include "autograd/functions.h"
 #include <float.h>
-#include <stdio.h>
-#include <string.h>
 #include <tenon/dtype.h>
-
-/* Is it a tensor? Else an error. */
-static inline bool tn__need_tensor(const char *what, const tn_tensor *x)
-{
-    if (TN_LIKELY(x && x != TN_NONE))
-        return true;
-    if (x)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else
-        tn__poisoned(what);
-    return false;
-}
-
-/* The error of a kernel that has not x's dtype. kernel: PyTorch's name for it, '*' where it says "cpu" or "cuda". */
-static inline void tn__no_kernel(const char *kernel, const tn_tensor *x)
-{
-    char name[64];
-    const char *device = x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu";
-    const int n = (int)strcspn(kernel, "*");
-    snprintf(name, sizeof name, "%.*s%s%s", n, kernel, kernel[n] ? device : "", kernel[n] ? kernel + n + 1 : "");
-    tn__no_dtype(name, x->dtype);
-}
-
-/* Is it a tensor of a floating dtype? Else the kernel's error. */
-static inline bool tn__need_float(const char *kernel, const tn_tensor *x)
-{
-    if (!tn__need_tensor(kernel, x))
-        return false;
-    if (TN_LIKELY(tn__dtype_is_float(x->dtype)))
-        return true;
-    tn__no_kernel(kernel, x);
-    return false;
-}
 
 /* An optional operand: NULL where none was given. */
 static inline tn_tensor *tn__given(tn_tensor *t)

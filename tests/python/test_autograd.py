@@ -49,6 +49,44 @@ def test_modes():
     assert torch.is_grad_enabled()
 
 
+def test_inference_mode():
+    """PyTorch 2.15's answers."""
+    normal = torch.ones(3, requires_grad=True)
+    with torch.inference_mode():
+        made, seen = torch.ones(2), normal[:2]
+        assert torch.is_inference_mode_enabled() and not torch.is_grad_enabled() and made.is_inference()
+        assert not seen.is_inference() and seen.requires_grad and (made + 1).is_inference()
+        parameter = torch.nn.Parameter(torch.ones(2))
+        assert parameter.is_inference() and parameter.requires_grad
+        made.add_(1)
+        with torch.inference_mode(False):
+            assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled() and not torch.ones(2).is_inference()
+            assert not (made + 1).is_inference()
+        assert torch.is_inference_mode_enabled() and not torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+    with torch.no_grad():
+        with torch.inference_mode(False):
+            assert torch.is_grad_enabled()
+        assert not torch.is_grad_enabled()
+    assert made.is_inference() and made.detach().is_inference() and made.data.is_inference() and not made.clone().is_inference()
+    assert (normal[:2] + made).requires_grad
+    written = "Inplace update to inference tensor outside InferenceMode is not allowed"
+    for message, call in ((written, lambda: made.add_(1)), (written, made.zero_), (written, lambda: made.view(2).add_(1)),
+                          ("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed", made.requires_grad_),
+                          ("Inference tensors cannot be saved for backward", lambda: normal[:2] * made)):
+        with pytest.raises(RuntimeError, match=message):
+            call()
+    assert made.tolist() == [2.0, 2.0]
+
+
+def test_inference_mode_decorates():
+    modes = [f() for f in (torch.inference_mode()(torch.is_inference_mode_enabled), torch.inference_mode(torch.is_inference_mode_enabled),
+                           torch.inference_mode(False)(torch.is_inference_mode_enabled))]
+    assert modes == [True, True, False] and not torch.is_inference_mode_enabled()
+    with torch.inference_mode():
+        assert not torch.inference_mode(False)(torch.is_inference_mode_enabled)()
+
+
 def test_mode_of_a_generator():
     @torch.no_grad()
     def numbers():

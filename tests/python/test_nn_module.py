@@ -307,6 +307,51 @@ def test_writes_by_apply_are_counted():
             y.sum().backward()
 
 
+def test_moved_all_or_nothing():
+    """A conversion that fails half way leaves every tensor and every dict as it was."""
+    m = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    m.register_buffer("seen", torch.ones(3))
+    (m(torch.ones(1, 2)).sum()).backward()
+    slots = lambda: [*m.parameters(), *m.buffers(), *(p.grad for p in m.parameters())]
+    before, memory = slots(), [t.data_ptr() for t in slots()]
+
+    def fails_at(n):
+        calls = iter(range(100))
+
+        def convert(t):
+            if next(calls) == n:
+                raise MemoryError("no more")
+            return t.double()
+
+        return convert
+
+    for n in range(9):
+        with pytest.raises(MemoryError, match="no more"):
+            m._apply(fails_at(n))
+        assert all(a is b for a, b in zip(slots(), before)) and [t.data_ptr() for t in slots()] == memory
+        assert {t.dtype for t in slots()} == {torch.float32}
+    m._apply(fails_at(9))
+    assert {t.dtype for t in slots()} == {torch.float64} and all(a is b for a, b in zip(m.parameters(), before))
+    m[0].weight.grad = None
+    w = m[1].weight
+    made = iter([torch.ones(2, 2), torch.ones(2), torch.ones(2), "no tensor"])
+    old = m[0].weight.tolist()
+    with pytest.raises((AttributeError, TypeError)):
+        m._apply(lambda t: next(made))
+    assert m[0].weight.tolist() == old and m[1].weight is w and w.dtype == torch.float64
+
+
+def test_move_of_what_is_shared():
+    m = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    m[1].weight = m[0].weight
+    m.register_buffer("same", m[0].weight.detach())
+    m.double()
+    assert m[1].weight is m[0].weight and {t.dtype for t in (*m.parameters(), m.same)} == {torch.float64}
+    old = m[0].weight.tolist()
+    m._apply(lambda t: t * 2)  # twice, once from each of both modules, as in PyTorch
+    assert m[0].weight.tolist() == [[4 * x for x in row] for row in old]
+
+
 def test_meta():
     m = nn.Linear(2, 3, device="meta", dtype=torch.float64)
     assert m.weight.device.type == "meta" and m.weight.dtype == torch.float64

@@ -87,26 +87,28 @@ class enable_grad(_Mode):
 
 
 class inference_mode(_Mode):
-    """no_grad, for code that will never want gradients. Tenon's tensors need no other treatment inside."""
+    """Nothing is recorded inside, and what is made there stays out of graphs for good: outside it is not written in place,
+    asks for no gradient and is not saved for backward. inference_mode(False): neither, within another one."""
 
-    __slots__ = ("_on", "_mode")
+    __slots__ = ("_inferred", "mode")
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
-        if callable(mode):
-            self._mode, self._on = True, False
-            return self(mode)
-        self._mode, self._on = mode, not mode
-        return self
+        self.mode = mode if isinstance(mode, bool) else True
+        return self if isinstance(mode, bool) else self(mode)
 
     def __init__(self, mode=True):
         pass
 
     def __enter__(self):
-        self._before = _set(self._on if self._mode else _C.is_grad_enabled())
+        self._before, self._inferred = _set(not self.mode), _C._set_inference_mode(self.mode)
+
+    def __exit__(self, kind, value, trace):
+        _C._set_inference_mode(self._inferred)
+        _set(self._before)
 
     def _again(self):
-        return inference_mode(self._mode)
+        return inference_mode(self.mode)
 
 
 class set_grad_enabled(_Mode):

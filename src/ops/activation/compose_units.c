@@ -21,7 +21,7 @@ static tn_tensor *as_own(const tn_tensor *x, tn_scalar number)
 
 tn_tensor *tn__fn_threshold(tn_tensor *x, tn_scalar threshold, tn_scalar value)
 {
-    if (!tn__need_tensor("threshold", x))
+    if (!tn__usable("threshold", x))
         return NULL;
     if (x->dtype == TN_BOOL) {
         tn__no_kernel("threshold_*", x);
@@ -41,7 +41,7 @@ static tn_tensor *limited(tn_tensor *x, double low, double high)
 tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
 {
     const double low = tn__number_or(o->min_val, -1), high = tn__number_or(o->max_val, 1);
-    if (!tn__need_tensor("hardtanh", x))
+    if (!tn__usable("hardtanh", x))
         return NULL;
     if (low > high)
         return tn__fail(TN_EVALUE, "min_val cannot be greater than max_val");
@@ -64,12 +64,12 @@ static tn_tensor *hard(tn_tensor *x)
 
 tn_tensor *tn__fn_hardsigmoid(tn_tensor *x)
 {
-    return tn__need_float("hardsigmoid_*", x) ? tn_div(hard(x), 6) : NULL;
+    return tn__floating("hardsigmoid_*", x) ? tn_div(hard(x), 6) : NULL;
 }
 
 tn_tensor *tn__fn_hardswish(tn_tensor *x)
 {
-    return tn__need_float("hardswish_*", x) ? tn_div(tn_mul(x, hard(x)), 6) : NULL;
+    return tn__floating("hardswish_*", x) ? tn_div(tn_mul(x, hard(x)), 6) : NULL;
 }
 
 /* Do the slopes fit x: one for all, or one for each channel? */
@@ -97,8 +97,8 @@ static bool slopes_fit(const tn_tensor *x, const tn_tensor *weight)
 tn_tensor *tn__fn_prelu(tn_tensor *x, tn_tensor *weight)
 {
     int64_t shape[TN_MAX_DIMS];
-    if (!tn__need_tensor("prelu", x) || !tn__need_tensor("prelu", weight) || !slopes_fit(x, weight) ||
-        !tn__need_float("prelu_*", x))
+    if (!tn__usable("prelu", x) || !tn__usable("prelu", weight) || !slopes_fit(x, weight) ||
+        !tn__floating("prelu_*", x))
         return NULL;
     for (int32_t d = 0; d < x->ndim; d++)
         shape[d] = d == 1 ? weight->numel : 1;
@@ -113,11 +113,11 @@ tn_tensor *tn__fn_prelu(tn_tensor *x, tn_tensor *weight)
 tn_tensor *tn__fn_celu(tn_tensor *x, const tn_celu_options *o)
 {
     const double alpha = tn__number_or(o->alpha, 1);
-    if (!tn__need_tensor("celu", x))
+    if (!tn__usable("celu", x))
         return NULL;
     if (alpha == 0)
         return tn__fail(TN_EINVAL, "ZeroDivisionError: alpha cannot be 0 for CELU");
-    if (!tn__need_float("elu_*", x))
+    if (!tn__floating("elu_*", x))
         return NULL;
     tn_tensor *low = tn_le(x, 0), *below = tn_expm1(tn_where(low, tn_scalar_t(tn_div(x, alpha)), tn_scalar_f(0)));
     return tn__pick(low, tn_mul(alpha, below), x);
@@ -131,12 +131,12 @@ tn_tensor *tn__fn_selu(tn_tensor *x)
 
 tn_tensor *tn__fn_mish(tn_tensor *x)
 {
-    return tn__need_float("mish_*", x) ? tn_mul(x, tn_tanh(log1p_exp(x))) : NULL;
+    return tn__floating("mish_*", x) ? tn_mul(x, tn_tanh(log1p_exp(x))) : NULL;
 }
 
 tn_tensor *tn__fn_logsigmoid(tn_tensor *x)
 {
-    return tn__need_float("log_sigmoid_*", x) ? tn_contiguous(tn_sub(0, log1p_exp(tn_neg(x)))) : NULL;
+    return tn__floating("log_sigmoid_*", x) ? tn_contiguous(tn_sub(0, log1p_exp(tn_neg(x)))) : NULL;
 }
 
 tn_tensor *tn__fn_softsign(tn_tensor *x)
@@ -151,7 +151,7 @@ tn_tensor *tn__fn_tanhshrink(tn_tensor *x)
 
 tn_tensor *tn__fn_hardshrink(tn_tensor *x, const tn_hardshrink_options *o)
 {
-    if (!tn__need_float("hardshrink_*", x))
+    if (!tn__floating("hardshrink_*", x))
         return NULL;
     const tn_scalar lambd = o->lambd.kind ? o->lambd : tn_scalar_f(0.5);
     return tn_where(tn_le(tn_abs(x), lambd), 0.0, x);
@@ -160,7 +160,7 @@ tn_tensor *tn__fn_hardshrink(tn_tensor *x, const tn_hardshrink_options *o)
 tn_tensor *tn__fn_softshrink(tn_tensor *x, const tn_softshrink_options *o)
 {
     const double lambd = tn__number_or(o->lambd, 0.5);
-    if (!tn__need_float("softshrink_check", x))
+    if (!tn__floating("softshrink_check", x))
         return NULL;
     const double most = tn__largest(x->dtype);
     if (!(lambd >= 0 && lambd <= most))
@@ -174,7 +174,7 @@ tn_tensor *tn__fn_glu(tn_tensor *x, int64_t dim)
 {
     int32_t at;
     tn_tensor *half[2];
-    if (!tn__need_tensor("glu", x))
+    if (!tn__usable("glu", x))
         return NULL;
     if (x->ndim == 0)
         return tn__fail(TN_EINVAL, "glu does not support scalars because halving size must be even");
@@ -183,7 +183,7 @@ tn_tensor *tn__fn_glu(tn_tensor *x, int64_t dim)
     if (x->shape[at] % 2)
         return tn__fail(TN_EINVAL, "Halving dimension must be even, but dimension %d is size %lld", (int)at,
                         (long long)x->shape[at]);
-    if (!tn__need_float("glu_*", x) || tn_chunk(x, 2, at, half, 2) == 0)
+    if (!tn__floating("glu_*", x) || tn_chunk(x, 2, at, half, 2) == 0)
         return NULL;
     return tn_mul(half[0], tn_sigmoid(half[1]));
 }

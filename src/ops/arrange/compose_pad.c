@@ -1,5 +1,6 @@
 /* Padding: elements added before and behind along dimensions, the last one first. */
 #include "ops/compose.h"
+#include <stdio.h>
 
 /* Which element of a line of n stands at each place of the padded line. */
 static tn_tensor *places(int64_t mode, int64_t n, int64_t before, int64_t after, tn_device device)
@@ -128,7 +129,7 @@ static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64
 tn_tensor *tn__fn_pad(tn_tensor *x, tn_dims pad, const tn_pad_options *o)
 {
     bool grows = false;
-    if (!tn__need_tensor("pad", x) || !pad_sizes(x, pad))
+    if (!tn__usable("pad", x) || !pad_sizes(x, pad))
         return NULL;
     if (o->mode < TN_PAD_CONSTANT || o->mode > TN_PAD_CIRCULAR)
         return tn__fail(TN_EMISSING, "Unrecognised padding mode %lld", (long long)o->mode);

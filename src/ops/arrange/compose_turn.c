@@ -8,7 +8,7 @@ tn_tensor *tn__fn_diag_embed(tn_tensor *x, int64_t offset, int64_t dim1, int64_t
 {
     int32_t at[2];
     int64_t shape[TN_MAX_DIMS];
-    if (!tn__need_tensor("diag_embed", x) || tn__wrap_dim(dim1, x->ndim + 1, &at[0]) ||
+    if (!tn__usable("diag_embed", x) || tn__wrap_dim(dim1, x->ndim + 1, &at[0]) ||
         tn__wrap_dim(dim2, x->ndim + 1, &at[1]))
         return NULL;
     if (at[0] == at[1])
@@ -27,7 +27,7 @@ tn_tensor *tn__fn_diag_embed(tn_tensor *x, int64_t offset, int64_t dim1, int64_t
 
 tn_tensor *tn__fn_diag(tn_tensor *x, int64_t diagonal)
 {
-    if (!tn__need_tensor("diag", x))
+    if (!tn__usable("diag", x))
         return NULL;
     if (x->ndim != 1 && x->ndim != 2)
         return tn__fail(TN_EINVAL, "diag(): Supports 1D or 2D tensors. Got %dD", (int)x->ndim);
@@ -44,7 +44,7 @@ tn_tensor *tn__fn_diagflat(tn_tensor *x, int64_t offset)
 
 tn_tensor *tn__fn_trace(tn_tensor *x)
 {
-    if (!tn__need_tensor("trace", x))
+    if (!tn__usable("trace", x))
         return NULL;
     if (x->ndim != 2)
         return tn__fail(TN_EINVAL, "trace: expected a matrix, but got tensor with dim %d", (int)x->ndim);
@@ -57,14 +57,14 @@ tn_tensor *tn__fn_trace(tn_tensor *x)
 
 tn_tensor *tn__fn_fliplr(tn_tensor *x)
 {
-    if (!tn__need_tensor("fliplr", x))
+    if (!tn__usable("fliplr", x))
         return NULL;
     return x->ndim < 2 ? tn__fail(TN_EINVAL, "Input must be >= 2-d.") : tn_flip(x, TN_DIMS(1));
 }
 
 tn_tensor *tn__fn_flipud(tn_tensor *x)
 {
-    if (!tn__need_tensor("flipud", x))
+    if (!tn__usable("flipud", x))
         return NULL;
     return x->ndim < 1 ? tn__fail(TN_EINVAL, "Input must be >= 1-d.") : tn_flip(x, TN_DIMS(0));
 }
@@ -78,7 +78,7 @@ static tn_tensor *swapped(tn_tensor *x, int32_t a, int32_t b)
 tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, tn_dims dims)
 {
     int32_t a, b;
-    if (!tn__need_tensor("rot90", x))
+    if (!tn__usable("rot90", x))
         return NULL;
     if (dims.ndim != 2)
         return tn__fail(TN_EINVAL, "expected total rotation dims == 2, but got dims = %d", (int)dims.ndim);
@@ -132,7 +132,7 @@ tn_tensor *tn__fn_triu_indices(int64_t row, int64_t col, int64_t offset, const t
 
 tn_tensor *tn__fn_take(tn_tensor *x, tn_tensor *index)
 {
-    if (!tn__need_tensor("take", x) || !tn__need_tensor("take", index))
+    if (!tn__usable("take", x) || !tn__usable("take", index))
         return NULL;
     if (index->dtype != TN_I64)
         return tn__fail(TN_EDTYPE, "take(): Expected a long tensor for index, but got %s",
@@ -173,7 +173,7 @@ tn_tensor *tn__fn_diff(tn_tensor *x, int64_t n, int64_t dim, const tn_diff_optio
     tn_tensor *part[3], *all[] = {tn__given(o->prepend), x, tn__given(o->append)};
     size_t parts = 0;
     int32_t at;
-    if (!tn__need_tensor("diff", x))
+    if (!tn__usable("diff", x))
         return NULL;
     if (x->ndim == 0)
         return tn__fail(TN_EINVAL, "diff expects input to be at least one-dimensional");

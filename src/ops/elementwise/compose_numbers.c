@@ -12,29 +12,29 @@ static tn_tensor *times(tn_tensor *x, double number)
 
 tn_tensor *tn__fn_deg2rad(tn_tensor *x)
 {
-    return tn__need_tensor("deg2rad", x) ? times(x, 3.14159265358979323846 / 180) : NULL;
+    return tn__usable("deg2rad", x) ? times(x, 3.14159265358979323846 / 180) : NULL;
 }
 
 tn_tensor *tn__fn_rad2deg(tn_tensor *x)
 {
-    return tn__need_tensor("rad2deg", x) ? times(x, 180 / 3.14159265358979323846) : NULL;
+    return tn__usable("rad2deg", x) ? times(x, 180 / 3.14159265358979323846) : NULL;
 }
 
 tn_tensor *tn__fn_positive(tn_tensor *x)
 {
-    if (!tn__need_tensor("positive", x))
+    if (!tn__usable("positive", x))
         return NULL;
     return x->dtype == TN_BOOL ? tn__fail(TN_EMISSING, "The `+` operator, on a bool tensor is not supported.") : x;
 }
 
 tn_tensor *tn__fn_frac(tn_tensor *x)
 {
-    return tn__need_float("frac_*", x) ? tn_sub(x, tn_trunc(tn_detach(x))) : NULL;
+    return tn__floating("frac_*", x) ? tn_sub(x, tn_trunc(tn_detach(x))) : NULL;
 }
 
 tn_tensor *tn__fn_nan_to_num(tn_tensor *x, const tn_nan_to_num_options *o)
 {
-    if (!tn__need_tensor("nan_to_num", x))
+    if (!tn__usable("nan_to_num", x))
         return NULL;
     if (!tn__dtype_is_float(x->dtype))
         return tn_clone(x);

@@ -4,7 +4,7 @@
 
 tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_options *o)
 {
-    if (!tn__need_tensor("kl_div", x) || !tn__need_tensor("kl_div", target))
+    if (!tn__usable("kl_div", x) || !tn__usable("kl_div", target))
         return NULL;
     if (!tn__dtype_is_float(x->dtype) || !tn__dtype_is_float(target->dtype))
         return tn__fail(TN_EINVAL, "kl_div: Integral inputs not supported.");
@@ -22,7 +22,7 @@ tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_option
 
 static bool weighs(const tn_tensor *x, const tn_tensor *weight)
 {
-    if (!tn__need_tensor("input", x) || !tn__need_tensor("weight", weight))
+    if (!tn__usable("input", x) || !tn__usable("weight", weight))
         return false;
     if (tn__same_shape(x->shape, x->ndim, weight->shape, weight->ndim))
         return true;
@@ -80,7 +80,7 @@ tn_tensor *tn__fn_cosine_similarity(tn_tensor *x1, tn_tensor *x2, int64_t dim, c
 {
     const double eps = tn__number_or(o->eps, 1e-8);
     tn_tensor *x[] = {x1, x2};
-    if (!tn__need_tensor("cosine_similarity", x1) || !tn__need_tensor("cosine_similarity", x2))
+    if (!tn__usable("cosine_similarity", x1) || !tn__usable("cosine_similarity", x2))
         return NULL;
     const tn_dtype common = tn_promote_types(x1->dtype, x2->dtype);
     if (eps < 0)

@@ -1,5 +1,6 @@
 /* Normalisation over features and over batches. What is of 16 bits is computed in float32. */
 #include "ops/compose.h"
+#include <stdio.h>
 
 /* Are parameters and statistics (NULL: not given) of x's dtype? Beside one of 16 bits they may all be of float32. */
 static bool dtypes_fit(const tn_tensor *x, tn_tensor *const *t, int n)
@@ -74,8 +75,8 @@ tn_tensor *tn__fn_layer_norm(tn_tensor *x, tn_dims shape, const tn_layer_norm_op
 {
     tn_tensor *weight = tn__given(o->weight), *bias = tn__given(o->bias), *own[] = {weight, bias};
     int64_t last[TN_MAX_DIMS];
-    if (!tn__need_tensor("layer_norm", x) || !features_fit(x, shape, weight, bias) ||
-        !tn__need_float("LayerNormKernelImpl", x) || !dtypes_fit(x, own, 2))
+    if (!tn__usable("layer_norm", x) || !features_fit(x, shape, weight, bias) ||
+        !tn__floating("LayerNormKernelImpl", x) || !dtypes_fit(x, own, 2))
         return NULL;
     for (int32_t d = 0; d < shape.ndim; d++)
         last[d] = d - shape.ndim;
@@ -160,7 +161,7 @@ static bool batch_fits(const tn_tensor *x, tn_tensor *const own[4], bool trainin
     return false;
 }
 
-static bool statistics_fit(const tn_tensor *x, tn_tensor *const own[4])
+static bool statistics_fit(tn_tensor *x, tn_tensor *const own[4])
 {
     tn_tensor *const in_order[] = {own[2], own[3], own[0], own[1]};
     if (!own[0] != !own[1])
@@ -168,7 +169,7 @@ static bool statistics_fit(const tn_tensor *x, tn_tensor *const own[4])
     else if (x->ndim < 2)
         tn__error(TN_EINDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     else
-        return tn__need_float("batch_norm", x) && dtypes_fit(x, in_order, 4);
+        return tn__floating("batch_norm", x) && dtypes_fit(x, in_order, 4);
     return false;
 }
 
@@ -178,7 +179,7 @@ tn_tensor *tn__fn_batch_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor *r
     tn_tensor *own[] = {tn__given(running_mean), tn__given(running_var), tn__given(o->weight), tn__given(o->bias)};
     const double eps = tn__number_or(o->eps, 1e-5);
     int64_t rest[TN_MAX_DIMS], n = 0;
-    if (!tn__need_tensor("batch_norm", x) || !batch_fits(x, own, o->training, eps))
+    if (!tn__usable("batch_norm", x) || !batch_fits(x, own, o->training, eps))
         return NULL;
     if (x->ndim != 1 && x->numel == 0)
         return empty_batch(x, own[2], own[3]);

@@ -7,7 +7,7 @@
 /* grad, turned round where the objective is maximised, plus weight_decay * p */
 static tn_tensor *direction(tn_tensor *p, tn_tensor *grad, double weight_decay, bool maximize)
 {
-    if (!tn__need_tensor("an optimiser's step", p) || !tn__need_tensor("an optimiser's step", grad))
+    if (!tn__usable("an optimiser's step", p) || !tn__usable("an optimiser's step", grad))
         return NULL;
     if (maximize)
         grad = tn_neg(grad);
@@ -103,7 +103,7 @@ static tn_tensor *norm_of(tn_tensor *t, double p)
 static tn_tensor *total_of(tn_tensors tensors, double p, tn_tensor **out)
 {
     for (size_t i = 0; i < tensors.n; i++) {
-        out[i] = tn__need_tensor("total_norm", tensors.t[i]) ? norm_of(tn_detach(tensors.t[i]), p) : NULL;
+        out[i] = tn__usable("total_norm", tensors.t[i]) ? norm_of(tn_detach(tensors.t[i]), p) : NULL;
         if (!out[i] || !(out[i] = tn_to(out[i], .device = tensors.t[0]->device)))
             return NULL;
     }
@@ -132,7 +132,7 @@ bool tn__fn_clip_to_norm(tn_tensors tensors, double max_norm, tn_tensor *total_n
     tn_tensor *by = tn_clamp_max(tn_div(max_norm, tn_add(total_norm, 1e-6)), 1.0);
     bool done = by != NULL;
     for (size_t i = 0; i < tensors.n && done; i++)
-        done = tn__need_tensor("clip_to_norm", tensors.t[i]) &&
+        done = tn__usable("clip_to_norm", tensors.t[i]) &&
                tn_mul_(tensors.t[i], tn_to(by, .device = tensors.t[i]->device)) != NULL;
     tn__set_no_grad(was);
     return done;
@@ -143,7 +143,7 @@ bool tn__fn_clip_values(tn_tensors tensors, double limit)
     const bool was = tn__set_no_grad(true);
     bool done = true;
     for (size_t i = 0; i < tensors.n && done; i++)
-        done = tn__need_tensor("clip_values", tensors.t[i]) && tn__clamp_(tensors.t[i], -limit, limit) != NULL;
+        done = tn__usable("clip_values", tensors.t[i]) && tn__clamp_(tensors.t[i], -limit, limit) != NULL;
     tn__set_no_grad(was);
     return done;
 }

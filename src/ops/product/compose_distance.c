@@ -13,7 +13,7 @@ tn_tensor *tn__fn_dist(tn_tensor *x, tn_tensor *other, const tn_dist_options *o)
 static bool are_rows(const tn_tensor *x[2])
 {
     for (int i = 0; i < 2; i++)
-        if (!tn__need_tensor("cdist", x[i]))
+        if (!tn__usable("cdist", x[i]))
             return false;
     for (int i = 0; i < 2; i++)
         if (x[i]->ndim < 2)
@@ -51,7 +51,7 @@ tn_tensor *tn__fn_cdist(tn_tensor *x1, tn_tensor *x2, const tn_cdist_options *o)
 tn_tensor *tn__fn_kron(tn_tensor *a, tn_tensor *b)
 {
     int64_t left[TN_MAX_DIMS], right[TN_MAX_DIMS], shape[TN_MAX_DIMS];
-    if (!tn__need_tensor("kron", a) || !tn__need_tensor("kron", b))
+    if (!tn__usable("kron", a) || !tn__usable("kron", b))
         return NULL;
     const int32_t n = a->ndim > b->ndim ? a->ndim : b->ndim;
     if (2 * n > TN_MAX_DIMS)

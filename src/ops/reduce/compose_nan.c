@@ -8,7 +8,7 @@ tn_tensor *tn__fn_count_nonzero(tn_tensor *x, const tn_count_nonzero_options *o)
 
 tn_tensor *tn__fn_nansum(tn_tensor *x, const tn_nansum_options *o)
 {
-    if (!tn__need_tensor("nansum", x))
+    if (!tn__usable("nansum", x))
         return NULL;
     if (tn__dtype_is_float(x->dtype))
         x = tn_masked_fill(x, tn_isnan(x), 0.0);
@@ -17,7 +17,7 @@ tn_tensor *tn__fn_nansum(tn_tensor *x, const tn_nansum_options *o)
 
 tn_tensor *tn__fn_nanmean(tn_tensor *x, const tn_nanmean_options *o)
 {
-    if (!tn__need_tensor("nanmean", x))
+    if (!tn__usable("nanmean", x))
         return NULL;
     if (!tn__dtype_is_float(x->dtype))
         return tn__fail(TN_EMISSING, "nanmean(): expected input to have floating point or complex dtype but got %s",

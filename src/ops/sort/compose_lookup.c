@@ -78,10 +78,10 @@ static bool searched(const tn_tensor *rows, const tn_tensor *value)
 tn_tensor *tn__fn_searchsorted(tn_tensor *rows, tn_scalar input, const tn_searchsorted_options *o)
 {
     tn_tensor *sorter = tn__given(o->sorter);
-    if (!tn__need_tensor("searchsorted", rows))
+    if (!tn__usable("searchsorted", rows))
         return NULL;
     tn_tensor *value = as_tensor(input, rows->device);
-    if (!tn__need_tensor("searchsorted", value) || !searched(rows, value) || (sorter && !sorter_fits(rows, sorter)))
+    if (!tn__usable("searchsorted", value) || !searched(rows, value) || (sorter && !sorter_fits(rows, sorter)))
         return NULL;
     rows = tn_detach(rows);
     if (sorter)
@@ -92,7 +92,7 @@ tn_tensor *tn__fn_searchsorted(tn_tensor *rows, tn_scalar input, const tn_search
 
 tn_tensor *tn__fn_bucketize(tn_scalar input, tn_tensor *boundaries, const tn_bucketize_options *o)
 {
-    if (!tn__need_tensor("bucketize", boundaries))
+    if (!tn__usable("bucketize", boundaries))
         return NULL;
     if (boundaries->ndim != 1)
         return tn__fail(TN_EINVAL, "boundaries tensor must be 1 dimension, but got dim(%d)", (int)boundaries->ndim);
@@ -104,11 +104,11 @@ tn_tensor *tn__fn_bucketize(tn_scalar input, tn_tensor *boundaries, const tn_buc
 tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isin_options *o)
 {
     const tn_scalar *first = elements.kind == TN_SCALAR_TENSOR ? &elements : &test_elements;
-    if (first->kind != TN_SCALAR_TENSOR || !tn__need_tensor("isin", first->v.t))
+    if (first->kind != TN_SCALAR_TENSOR || !tn__usable("isin", first->v.t))
         return tn__fail(TN_ETYPE, "isin: one of both must be a tensor");
     const tn_device where = first->v.t->device;
     tn_tensor *x = as_tensor(elements, where), *set = as_tensor(test_elements, where);
-    if (!tn__need_tensor("isin", x) || !tn__need_tensor("isin", set))
+    if (!tn__usable("isin", x) || !tn__usable("isin", set))
         return NULL;
     if (x->dtype == TN_BOOL || set->dtype == TN_BOOL)
         return tn__fail(TN_EMISSING, "Unsupported input type encountered for isin(): Bool");

@@ -1,6 +1,7 @@
 /* Shapes that several tensors share. */
 #include "core/shape.h"
 #include "ops/compose.h"
+#include <stdio.h>
 
 bool tn__broadcast_with(int64_t *shape, int32_t *ndim, tn_dims t)
 {
@@ -39,7 +40,7 @@ bool tn__broadcast_all(tn_tensor **t, size_t n)
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!tn__need_tensor("broadcast_tensors", t[i]))
+        if (!tn__usable("broadcast_tensors", t[i]))
             return false;
         if (!tn__broadcast_with(shape, &ndim, tn__shape_of(t[i])))
             return no_common_shape(t, n), false;

@@ -65,36 +65,76 @@ def parse_to(args, kwargs):
     return None if device is None else _C.device(device), dtype, named.get("non_blocking", False)
 
 
+class _Move:
+    """A conversion of a module: everything is made first, then put in its place, so that nothing is half moved."""
+
+    def __init__(self, fn):
+        self.fn = fn
+        self.data = {}  # tensors that stay the same objects, by id: (it, what it is to show)
+        self.others = []  # (dict, name, tensor): buffers, and parameters that are others afterwards
+
+    def make(self, module, recurse):
+        """What becomes of the module. Those below it with an _apply of their own are converted by that, here."""
+        if recurse:
+            for child in module.children():
+                if getattr(child._apply, "__func__", None) is Conversion._apply:
+                    self.make(child, True)
+                else:
+                    child._apply(self.fn)
+        with no_grad():
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    self.make_parameter(module, name, parameter)
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                self.make_buffer(module, name, buffer)
+
+    def make_parameter(self, module, name, parameter):
+        data = self.converted(parameter)
+        if (data.device.type == "meta") != (parameter.device.type == "meta"):
+            # what has no memory cannot become what has some, nor the other way round: it is another parameter
+            self.others.append((module._parameters, name, Parameter(data, parameter.requires_grad)))
+            return
+        if data is not parameter:
+            self.data[id(parameter)] = parameter, data
+        gradient = parameter.grad
+        if gradient is not None and (data := self.converted(gradient)) is not gradient:
+            self.data[id(gradient)] = gradient, data
+
+    def converted(self, tensor):
+        """fn of it, or of what it has become already: what two modules share goes through fn twice, as in PyTorch. The
+        tensor itself, not its .data: what fn writes in place is counted."""
+        seen = self.data.get(id(tensor))
+        return self.fn(seen[1] if seen else tensor)
+
+    def make_buffer(self, module, name, buffer):
+        fresh = self.converted(buffer)
+        if fresh is not self.data.get(id(buffer), (None, buffer))[1]:  # a parameter that is a buffer too stays itself
+            self.others.append((module._buffers, name, fresh))
+
+    def put(self):
+        before = [tensor.data for tensor, _ in self.data.values()]
+        try:
+            for tensor, data in self.data.values():
+                tensor.data = data
+        except BaseException:  # what the tensor may not show: nobody's is changed
+            for (tensor, _), data in zip(self.data.values(), before):
+                tensor.data = data
+            raise
+        for slots, name, tensor in self.others:
+            slots[name] = tensor
+
+
 class Conversion:
     """What Module has for moving its parameters and buffers. All of it works in place and returns self."""
 
     def _apply(self, fn, recurse=True):
-        """Puts fn(tensor) in the place of each parameter, gradient and buffer. Parameters stay the same objects, unless
-        they go to or come from the device meta."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for name, parameter in list(self._parameters.items()):
-            if parameter is not None:
-                with no_grad():
-                    self._convert_parameter(name, parameter, fn)
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
+        """Puts fn(tensor) in the place of each parameter, gradient and buffer; of all of them, or, where fn fails, of none.
+        Parameters stay the same objects, unless they go to or come from the device meta."""
+        move = _Move(fn)
+        move.make(self, recurse)
+        move.put()
         return self
-
-    def _convert_parameter(self, name, parameter, fn):
-        gradient = parameter.grad
-        data = fn(parameter)  # itself, not its .data: what fn writes in place is counted
-        if (data.device.type == "meta") != (parameter.device.type == "meta"):
-            # what has no memory cannot become what has some, nor the other way round: it is another parameter
-            self._parameters[name] = Parameter(data, parameter.requires_grad)
-            return
-        if data is not parameter:
-            parameter.data = data
-        changed = gradient if gradient is None else fn(gradient)
-        if changed is not gradient:
-            gradient.data = changed
 
     def to(self, *args, **kwargs):
         """to(device, dtype, non_blocking), to(dtype, non_blocking) or to(tensor, non_blocking): moves and converts.

@@ -118,11 +118,12 @@ def _call_on(index, stream, module, args, kwargs):
 def apply(modules, inputs, kwargs, ids, step, queueing):
     """The outputs of modules[i](*inputs[i], **kwargs[i]) on GPU ids[i], as part of a step if there is one. queueing: by
     this thread, one after the other. An exception is that of the first module that failed."""
-    grad = _C.is_grad_enabled()
+    grad, inferred = _C.is_grad_enabled(), _C.is_inference_mode_enabled()
     streams = None if step else [current_stream(d) if d >= 0 else None for d in ids]
 
     def run(i):
         _C._set_grad_enabled(grad)
+        _C._set_inference_mode(inferred)
         try:
             args = inputs[i]
             args = tuple(args) if isinstance(args, (list, tuple)) else (args,)
@@ -138,6 +139,7 @@ def apply(modules, inputs, kwargs, ids, step, queueing):
     finally:
         current.step = before
         _C._set_grad_enabled(grad)
+        _C._set_inference_mode(inferred)
     for output in outputs:
         if isinstance(output, ExceptionWrapper):
             output.reraise()
