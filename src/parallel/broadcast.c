@@ -261,7 +261,7 @@ static tn_status note_arrival(tn__node *node, uint32_t output, tn__stream *on)
         return TN_OK;
     const tn__step_events *events = &c->step->events[c->step->member[i].place];
     tn_event *event = events->arrived[c->first + (int64_t)(output % c->n)];
-    tn_status e = tn_event_record(event, on);
+    tn_status e = TN__QUEUED(reduce_record, tn_event_record(event, on));
     t->site = site;
     if (!e)
         tn__step_arrival(c->step, i, event);

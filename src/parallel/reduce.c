@@ -73,7 +73,7 @@ static void leave(const work *w, size_t i)
         tn__backend_of(s->device)->queue->set_current(s);
 }
 
-static tn_status wait_for(tn_stream *s, tn_stream *other)
+static tn_status queue_wait(tn_stream *s, tn_stream *other)
 {
     return tn__backend_of(s->device)->queue->wait(s, other);
 }
@@ -259,10 +259,10 @@ static tn_status finish(work *w, tn_status e)
         if (!s->caller)
             continue;
         if (!e && s->begun) {
-            e = TN__QUEUED(reduce_streams, wait_for(s->reduce[0], s->reduce[1]));
+            e = TN__QUEUED(reduce_streams, queue_wait(s->reduce[0], s->reduce[1]));
             tn__step_mark(w->gs->step, i, TN__MARK_REDUCED, s->reduce[0]);
             if (!e)
-                e = TN__QUEUED(reduce_done, wait_for(s->caller, s->reduce[0]));
+                e = TN__QUEUED(reduce_done, queue_wait(s->caller, s->reduce[0]));
         }
     }
     if (!e)

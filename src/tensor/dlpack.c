@@ -71,7 +71,7 @@ static tn_status order(const tn_tensor *t, int64_t stream)
     const uintptr_t handle = (uintptr_t)tn_stream_handle(s);
     if (handle == (uintptr_t)stream || (handle == 0 && stream == 1))
         return TN_OK;
-    return q->synchronize(s);
+    return TN__QUEUED(dlpack_given, q->synchronize(s));
 }
 
 static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
@@ -230,7 +230,7 @@ static void wait_for(const tn__storage *s)
 {
     const tn__queue *q = tn__backend_of(s->device)->queue;
     tn__stream *stream = q ? q->current(s->device) : NULL;
-    if (stream && q->synchronize(stream))
+    if (stream && TN__QUEUED(dlpack_returned, q->synchronize(stream)))
         tn_error_clear(); /* nobody could be told */
 }
 

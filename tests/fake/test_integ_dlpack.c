@@ -1,5 +1,5 @@
 /* DLPack on a GPU: memory goes out and comes back without a copy, in the order of streams. */
-#include "alone.h"
+#include "alone_gpu.h"
 
 static void memory_is_shared(void **state)
 {
@@ -49,6 +49,52 @@ static void streams_are_ordered(void **state)
     tn_scope_close(s);
 }
 
+/* Memory goes from one stream to another and back. Was all of it in order? */
+static bool there_and_back(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_device gpu = TN_CUDA(0);
+    tn_stream *side = tn_cuda_stream_new(gpu, 0);
+    tn_stream_guard guard = tn_stream_enter(side);
+    tn_tensor *x = tn_zeros(TN_SHAPE(1 << 16), .device = gpu);
+    tn_add_(x, 1);
+    tn_dl_managed_versioned *m = tn_to_dlpack(x, 1);
+    tn_stream_leave(guard);
+    tn_scope *theirs = tn_scope_open();
+    tn_add_(tn_from_dlpack(m), 2);
+    tn_scope_close(theirs);
+    guard = tn_stream_enter(side);
+    bool ok = tn_item(tn_sum(tn_add_(x, 3))) == 6 << 16;
+    tn_stream_leave(guard);
+    ok = tn_error_code() == TN_OK && ok;
+    tn_stream_release(side);
+    tn_scope_close(s);
+    return ok;
+}
+
+static void memory_comes_back_in_order(void **state)
+{
+    (void)state;
+    assert_true(there_and_back());
+    SILENT();
+}
+
+#ifdef TENON_TEST_WAITS
+static void dropped(void **state)
+{
+    (void)state;
+    char report[1024] = "";
+    tn__drop_wait(getenv("DROP"));
+    const bool ok = there_and_back();
+    tn__cu.fake_report(report, sizeof report);
+    assert_true(tn__waits_left_out() > 0);
+    assert_true(!ok || *report);
+    assert_non_null(strstr(*report ? report : tn_error_message(), "nothing orders"));
+    tn_error_clear();
+}
+#define WAIT(name, why) {"without_" #name, dropped, false, {"TENON_FAKE_GPUS=1", "DROP=" #name}},
+#endif
+
 static void a_device_that_is_not_there(void **state)
 {
     (void)state;
@@ -65,7 +111,11 @@ int main(int argc, char **argv)
     static const alone tests[] = {
         ALONE(memory_is_shared, "TENON_FAKE_GPUS=2"),
         ALONE(streams_are_ordered, "TENON_FAKE_GPUS=1"),
+        ALONE(memory_comes_back_in_order, "TENON_FAKE_GPUS=1"),
         ANYWHERE(a_device_that_is_not_there, "TENON_FAKE_GPUS=1"),
+#ifdef TENON_TEST_WAITS
+#include "tensor/waits.def"
+#endif
     };
     return alone_main(tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -156,7 +156,7 @@ static tn_status download_small(tn__gpu_device *dev, tn__stream *s, void *to, co
         return tn_error_code();
     tn_status e = tn__gpu_check(dev, dev->driver->copy_out(pin->p, from, bytes, s->handle), "copying from the device");
     if (!e)
-        e = TN__WAIT(download_wait, tn__gpu_stream_synchronize(dev, s));
+        e = TN__WAIT(download_small, tn__gpu_stream_synchronize(dev, s));
     if (!e)
         e = tn__gpu_touch(dev, pin->p, bytes, 0);
     if (!e)
@@ -218,7 +218,7 @@ static tn_status download(tn_device from_device, void *to, const void *from, siz
     if (!pinned)
         return bytes <= SMALL ? download_small(dev, s, to, from, bytes) : download_large(dev, s, to, from, bytes);
     tn_status e = tn__gpu_check(dev, dev->driver->copy_out(to, from, bytes, s->handle), "copying from the device");
-    return e || non_blocking ? e : TN__WAIT(download_wait, tn__gpu_stream_synchronize(dev, s));
+    return e || non_blocking ? e : TN__WAIT(download_pinned, tn__gpu_stream_synchronize(dev, s));
 }
 
 const tn__mover tn__gpu_mover = {

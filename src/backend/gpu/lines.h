@@ -1,17 +1,12 @@
-/* backend/gpu/lines.h: dimensions as kernels walk them: ordered, merged, the fastest first (kernels/lines.h has the same
- * struct, as Walk); and what files of operations share in choosing launches. */
+/* backend/gpu/lines.h: dimensions as kernels walk them: ordered, merged, the fastest first; and what files of operations share
+ * in choosing launches. */
 #ifndef TENON_BACKEND_GPU_LINES_H
 #define TENON_BACKEND_GPU_LINES_H
 
-#include "backend/gpu/gpu.h"
+#include "backend/gpu/run.h"
 #include "op/infer.h"
 
-/* Strides in elements of up to three operands. */
-typedef struct tn__lines {
-    int64_t shape[TN_MAX_DIMS], a[TN_MAX_DIMS], b[TN_MAX_DIMS], c[TN_MAX_DIMS];
-    uint32_t magic[TN_MAX_DIMS], shift[TN_MAX_DIMS];
-    int32_t n, unused;
-} tn__lines;
+#include "backend/gpu/kernels/lines_layout.h"
 
 enum { TN__LARGE = 8 }; /* variant of a unit: a walk has 2^31 elements or more */
 /* The elements of walks that are not; tests lower it, to run large variants on small tensors. */
@@ -79,13 +74,8 @@ static inline uint32_t tn__grid_groups(int64_t n, const tn__gpu_limits *limits)
 
 /* ---- reductions of any kind (kernels/fold.h) ---- */
 
-/* What a family's kernels "single", "rows", "columns", "finish" are to do: their argument, but for the sharing out. */
-typedef struct tn__fold {
-    tn__lines kept, reduced;
-    int64_t n_kept, n, piece;
-    int32_t pieces, width;
-    double factor;
-} tn__fold;
+/* What a family's kernels "single", "rows", "columns", "finish" are to do: their argument. */
+#include "backend/gpu/kernels/fold_layout.h"
 
 /* Dimensions of x that are in the mask are reduced, in row-major order if 'ordered' (a place in it matters). */
 void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t mask, bool ordered);

@@ -77,7 +77,7 @@ static tn_status copy_direct(const crossing *c, void *to, const void *from, size
     e = order(c->from, c->from_stream, c->to, c->to_stream, false);
     if (e) { /* the destination's stream knows nothing of the copy: the host waits in its place */
         tn__gpu_visit v = tn__gpu_enter(c->from);
-        c->from->driver->stream_synchronize(c->from_stream->handle);
+        (void)TN__WAIT(peer_instead, c->from->driver->stream_synchronize(c->from_stream->handle));
         tn__gpu_leave(v);
     }
     return e;

@@ -37,7 +37,7 @@ void tn__gpu_users_add(tn__gpu_slab *slab, tn__gpu_user **users, tn__stream *str
     tn__gpu_user *u = tn__gpu_slab_get(slab, sizeof *u);
     if (!u) { /* it cannot be remembered: it must be over */
         tn__gpu_visit v = tn__gpu_enter(dev);
-        dev->driver->stream_synchronize(stream->handle);
+        (void)TN__WAIT(block_unlisted, dev->driver->stream_synchronize(stream->handle));
         tn__gpu_leave(v);
         return;
     }
@@ -84,7 +84,7 @@ void tn__gpu_users_record(tn__gpu_slab *slab, tn__gpu_user **users)
             dev->driver->context_set(dev->context);
             u->event = record(dev, u->stream);
             if (!u->event)
-                dev->driver->stream_synchronize(u->stream->handle);
+                (void)TN__WAIT(block_unmarked, dev->driver->stream_synchronize(u->stream->handle));
         }
         if (u->event)
             users = &u->next;
@@ -100,7 +100,7 @@ static bool passed(const tn__gpu_device *dev, const tn__gpu_user *u, bool wait)
     bool yes = true;
     tn__gpu_visit v = tn__gpu_enter(dev);
     if (wait) {
-        dev->driver->event_synchronize(u->event);
+        (void)TN__WAIT(block_wait, dev->driver->event_synchronize(u->event));
         atomic_fetch_add_explicit(&dev->ledger->synchronizations, 1, memory_order_relaxed);
     } else {
         yes = TN__WAIT(block_query, dev->driver->event_query(u->event)) != TN__GPU_NOT_READY;

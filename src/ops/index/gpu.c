@@ -3,16 +3,10 @@
 #include "backend/gpu/lines.h"
 #include "backend/gpu/run.h"
 #include "core/settings.h"
+#include "ops/index/gpu_layout.h"
 
 enum { GATHER, SCATTER, ADD, ORDERED, ONE_HOT, FOLD };
 enum { GROUP = 256, NARROW_INDEX = 1, WIDE_ELEMENT = 2 }; /* the latter two: bits of TN_VARIANT */
-
-/* The argument of the kernels. */
-typedef struct indexed {
-    tn__lines walk;
-    int64_t n, along, size, step_a, step_c, length;
-    int32_t op, lanes;
-} indexed;
 
 typedef struct index_job {
     const tn__launch *l;

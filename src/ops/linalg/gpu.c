@@ -1,15 +1,9 @@
 /* Sums of singular values, and polar factors: a group of work items for each matrix. */
 #include "backend/gpu/run.h"
 #include "op/infer.h"
+#include "ops/linalg/gpu_layout.h"
 
 enum { GROUP = 128 };
-
-/* The argument of the kernel. */
-typedef struct svd_matrices {
-    int64_t shape[TN_MAX_DIMS], from[TN_MAX_DIMS], to[TN_MAX_DIMS];
-    int64_t rows, columns, row_step, col_step, out_row, out_col, count;
-    int32_t n, polar;
-} svd_matrices;
 
 static svd_matrices matrices_of(const tn__view *x, const tn__view *out)
 {

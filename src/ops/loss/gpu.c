@@ -1,14 +1,10 @@
 /* Negative log likelihood. */
 #include "backend/gpu/place.h"
+#include "backend/gpu/run.h"
 #include "core/error.h"
+#include "ops/loss/gpu_layout.h"
 
 enum { NLL, NLL_FINISH, NLL_BACKWARD, LOCAL = 256 };
-
-/* nll_shape of kernels/loss.k */
-typedef struct nll_shape {
-    int64_t n, classes, spatial, ignore, class_stride;
-    int32_t bytes, reduction, op;
-} nll_shape;
 
 static const tn__view absent;
 

@@ -1,6 +1,8 @@
 /* Matrix products: a library's where it has one for them, else the own tiled kernel. */
 #include "backend/gpu/place.h"
+#include "backend/gpu/run.h"
 #include "core/error.h"
+#include "ops/product/gpu_layout.h"
 #include "ops/product/kernel.h"
 
 typedef struct job {
@@ -11,12 +13,6 @@ typedef struct job {
 } job;
 
 /* ---- the own kernel ---- */
-
-/* product_shape of kernels/product.k */
-typedef struct product_shape {
-    int64_t m, n, k, batch;
-    int64_t a_rs, a_cs, a_bs, b_rs, b_cs, b_bs, c_rs, c_cs, c_bs, bias_rs, bias_cs;
-} product_shape;
 
 static tn_status run_tiled(const job *j, const void *a, const void *b)
 {

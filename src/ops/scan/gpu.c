@@ -1,15 +1,9 @@
 /* cumsum, cummax, cummin. */
 #include "backend/gpu/lines.h"
+#include "ops/scan/gpu_layout.h"
 
 enum { SINGLE, SUMS, ROWS, EXTREME };
 enum { GROUP = 256, SHORT_LINE = 32, PIECE = 8192 };
-
-/* The argument of the kernels. */
-typedef struct scan_lines {
-    tn__lines lines;
-    int64_t n_lines, n, step_a, step_c, piece;
-    int32_t pieces, vector;
-} scan_lines;
 
 static tn_status run_items(tn__gpu_launch *g, const tn__launch *l, scan_lines *f)
 {

@@ -1,17 +1,11 @@
 /* softmax, log_softmax and their gradients. */
 #include "backend/gpu/lines.h"
 #include "core/error.h"
+#include "ops/softmax/gpu_layout.h"
 #include <tenon/dtype.h>
 
 enum { SINGLE, HELD, ROWS, STATS, APPLY };
 enum { GROUP = 256, LARGEST = 512, SHORT_LINE = 32 };
-
-/* The argument of the kernels. */
-typedef struct softmax_lines {
-    tn__lines lines;
-    int64_t n_lines, n, step_a, step_b, step_c, piece;
-    int32_t pieces, vector;
-} softmax_lines;
 
 typedef struct softmax_job {
     const tn__launch *l;

@@ -1,13 +1,8 @@
 /* The order of the elements of each row. */
 #include "backend/gpu/lines.h"
+#include "ops/sort/gpu_layout.h"
 
 enum { START, MERGE };
-
-/* The argument of the kernels. */
-typedef struct sort_rows {
-    int64_t n, all, width;
-    int32_t descending, unused;
-} sort_rows;
 
 tn_status tn__gpu_sort(const tn__launch *l)
 {

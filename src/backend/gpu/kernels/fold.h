@@ -9,15 +9,7 @@
 
 #include "join.h"
 
-typedef struct Fold {
-    Walk kept;    /* a: in x, b: in the result */
-    Walk reduced; /* a: in x */
-    i64 n_kept, n;
-    i64 piece;     /* elements of a row that one group takes */
-    i32 pieces;    /* if more than one, 'partial' [n_kept][pieces] is written, not the result */
-    i32 width;     /* columns: of a work item */
-    double factor; /* the family's own number */
-} Fold;
+#include "fold_layout.h"
 
 /* Elements from .. to - 1 of a row that lies in one run: four vectors are asked for before the first is used. */
 DEVICE G fold_run(GLOBAL const ST *p, i64 from, i64 to, int lane, int lanes)
@@ -66,7 +58,7 @@ DEVICE int fold_count(i64 i, i64 step, i64 to)
 }
 
 /* The same as fold_run of a row that lies anyhow. */
-DEVICE G fold_walk(GLOBAL const ST *p, const Walk *w, i64 from, i64 to, int lane, int lanes)
+DEVICE G fold_walk(GLOBAL const ST *p, const tn__lines *w, i64 from, i64 to, int lane, int lanes)
 {
     const i64 step = lanes;
     G g = g_begin(p);
@@ -79,7 +71,7 @@ DEVICE G fold_walk(GLOBAL const ST *p, const Walk *w, i64 from, i64 to, int lane
     return g;
 }
 
-DEVICE G fold_row(GLOBAL const ST *p, const Fold *f, i64 from, i64 to, int lane, int lanes)
+DEVICE G fold_row(GLOBAL const ST *p, const tn__fold *f, i64 from, i64 to, int lane, int lanes)
 {
     if (from >= to)
         return g_none();
@@ -88,7 +80,7 @@ DEVICE G fold_row(GLOBAL const ST *p, const Fold *f, i64 from, i64 to, int lane,
     return fold_walk(p, &f->reduced, from, to, lane, lanes);
 }
 
-KERNEL(single)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, Fold f)
+KERNEL(single)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, tn__fold f)
 {
     const i64 row = GLOBAL_ID(0);
     if (row >= f.n_kept)
@@ -97,7 +89,7 @@ KERNEL(single)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, Fold f)
     g_store(out, index, at.b, fold_row(x + at.a, &f, 0, f.n, 0, 1), f.n, f.factor);
 }
 
-KERNEL_B(rows)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, Fold f)
+KERNEL_B(rows)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, tn__fold f)
 {
     LOCAL_MEM(G, share, GROUP_ITEMS);
     const i64 row = (i64)GROUP_ID(0) * LOCAL_SIZE(1) + LOCAL_ID(1), from = GROUP_ID(1) * f.piece;
@@ -117,7 +109,7 @@ KERNEL_B(rows)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *
 }
 
 /* Group: LOCAL_SIZE(0) work items side by side, LOCAL_SIZE(1) rows of x at a time. */
-KERNEL_B(columns)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, Fold f)
+KERNEL_B(columns)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL G *partial, tn__fold f)
 {
     LOCAL_MEM(G, share, GROUP_ITEMS * FOLD_WIDTH);
     const int lx = LOCAL_SIZE(0), ly = LOCAL_SIZE(1), item = LOCAL_ID(1) * lx + LOCAL_ID(0), all = lx * f.width;
@@ -162,7 +154,7 @@ KERNEL_B(columns)(GLOBAL const ST *x, GLOBAL OT *out, GLOBAL i64 *index, GLOBAL 
     }
 }
 
-KERNEL_B(finish)(GLOBAL const G *partial, GLOBAL OT *out, GLOBAL i64 *index, Fold f)
+KERNEL_B(finish)(GLOBAL const G *partial, GLOBAL OT *out, GLOBAL i64 *index, tn__fold f)
 {
     LOCAL_MEM(G, share, GROUP_ITEMS);
     const i64 row = (i64)GROUP_ID(0) * LOCAL_SIZE(1) + LOCAL_ID(1);

@@ -1,22 +1,17 @@
-/* backend/gpu/kernels/lines.h: dimensions that kernels walk, as the host has ordered and merged them (backend/gpu/lines.h):
- * the fastest first, with the strides of up to three operands. */
+/* backend/gpu/kernels/lines.h: how kernels walk the dimensions of a tn__lines. */
 
 /* Variants of 8 and above are for walks of 2^31 elements and more: others divide by multiplication. */
 #define TN_LARGE (TN_VARIANT >= 8)
 #define TN_KIND  (TN_VARIANT % 8)
 
-typedef struct Walk {
-    i64 shape[8], a[8], b[8], c[8];
-    u32 magic[8], shift[8]; /* i / shape is (mulhi(i, magic) + i) >> shift */
-    i32 n, unused;
-} Walk;
+#include "lines_layout.h"
 
 typedef struct Place {
     i64 a, b, c;
 } Place;
 
 /* Where the i-th element lies in each operand. */
-DEVICE Place walk_at(const Walk *w, i64 i)
+DEVICE Place walk_at(const tn__lines *w, i64 i)
 {
     Place p;
     i64 at;
