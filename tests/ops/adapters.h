@@ -14,9 +14,6 @@ typedef struct named_adapter {
     adapter run;
 } named_adapter;
 
-/* The files' tables; the last one's name is NULL. */
-extern const named_adapter adapters_pick[], adapters_more[], adapters_composed[];
-
 static inline int64_t int_of(value v, int64_t otherwise)
 {
     switch (v.kind) {
@@ -104,5 +101,58 @@ static inline tn_tensors tensors_of(const value *v, tn_tensor **t)
         t[i] = v->item[i].kind == V_NULL ? TN_NONE : v->item[i].t;
     return (tn_tensors){t, (size_t)v->n};
 }
+
+/* ---- functions that an adapter is made of ---- */
+
+#define SCALAR(name)            scalar_of(record_arg(r, -1, name))
+#define AT(i, name)             scalar_of(record_arg(r, i, name))
+#define TENSOR(i, name)         record_arg(r, i, name).t
+#define DIM(i, name, otherwise) int_of(record_arg(r, i, name), otherwise)
+
+#define ADAPTER(name, expression) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        tn_tensor *x = r->input.t; \
+        return give(out, expression); \
+    }
+
+#define REDUCTION(name, ...) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        dims_buffer b; \
+        tn_dims dim = dims_of(record_arg(r, 0, "dim"), &b); \
+        bool keepdim = flag_of(record_arg(r, 1, "keepdim")); \
+        return give(out, tn_##name(r->input.t, .dim = dim, .keepdim = keepdim __VA_ARGS__)); \
+    }
+
+#define ALONG(name) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        return give(out, tn_##name(r->input.t, int_of(record_arg(r, 0, "dim"), 0) DTYPE)); \
+    }
+
+#define TWO_TENSORS(name) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        return give(out, tn_##name(r->input.t, record_arg(r, 0, "other").t)); \
+    }
+
+/* A shape given as one list or as several integers. */
+static inline tn_dims shape_args(record *r, dims_buffer *b, const char *name)
+{
+    value v = record_arg(r, 0, name);
+    if (v.kind != V_INT)
+        return dims_of(v, b);
+    for (int i = 0; i < r->n_args; i++)
+        b->d[i] = r->arg[i].i;
+    return (tn_dims){r->n_args, b->d};
+}
+
+#define SHAPED(name, function, keyword) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        dims_buffer b; \
+        return give(out, function(r->input.t, shape_args(r, &b, keyword))); \
+    }
 
 #endif

@@ -3,7 +3,57 @@
 #ifndef TENON_TESTS_OPS_GRADIENTS_H
 #define TENON_TESTS_OPS_GRADIENTS_H
 
-#include "ops/rows.h"
+#include "ops/kit.h"
+
+/* ---- cases of structural rows, which the families have ---- */
+
+enum { INPUTS = 4 };
+
+typedef struct gradient_shape {
+    int32_t ndim;
+    int64_t dim[4];
+} gradient_shape;
+
+/* A function of up to four float64 tensors. */
+typedef struct gradient_case {
+    const char *name;
+    tn_tensor *(*f)(tn_tensor **in);
+    int n;
+    gradient_shape in[INPUTS];
+    bool once; /* linear, or second order has no derivative: said why */
+} gradient_case;
+
+#define F(name, expression) \
+    static tn_tensor *f_##name(tn_tensor **in) \
+    { \
+        tn_tensor *x = in[0], *y = in[1]; \
+        (void)x, (void)y; \
+        return expression; \
+    }
+#define M34 \
+    { \
+        2, \
+        { \
+            3, 4 \
+        } \
+    }
+#define NINE \
+    { \
+        1, \
+        { \
+            4 \
+        } \
+    }
+#define ONE(name) \
+    { \
+#name, f_##name, 1, {M34 }, false \
+    }
+#define TWO(name) \
+    { \
+#name, f_##name, 2, {M34, M34 }, false \
+    }
+
+/* ---- what the parts of test_gradients share ---- */
 
 /* Notes every operation in the graph behind t. At the end each row with a derivative must have been met. */
 void graph_seen(tn_tensor *t);

@@ -3,6 +3,7 @@
 #include "ops/golden.h"
 #include "ops/digest.h"
 #include "ops/gradients.h"
+#include "ops/rows.h"
 #include <string.h>
 
 static tn_tensor *second_of(const char *name, const char *prefix, tn_scalar *number)

@@ -8,6 +8,7 @@
  * more than a millionth are next to a kink or outside of the domain, those with slopes above 1000 next to a pole:
  * they are left out, and counted. */
 #include "ops/gradients.h"
+#include "ops/rows.h"
 #include <string.h>
 
 typedef struct slope {

@@ -198,3 +198,84 @@ void holds(const tn_tensor *got, tn_dims shape, const double *want, const char *
             if (kit_item(got, i) != (real)want[i])
                 kit_fail("%s: element %lld is %Lg, not %g", what, (long long)i, kit_item(got, i), want[i]);
 }
+
+void equals_values(const kit_array *x, const tn_tensor *got, const char *name)
+{
+    expected e;
+    expected_init(&e, x->dtype, x->ndim, x->shape);
+    e.bits = true;
+    memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
+    check_free(&e, got, "%s of %s %s %s", name, tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+               kit_layout_names[x->layout]);
+}
+
+tn_tensor *four_values(double a, double b, double c, double d)
+{
+    const double all[] = {a, b, c, d};
+    tn_tensor *t = tn_zeros(TN_SHAPE(4), .dtype = TN_F64);
+    for (int i = 0; i < 4; i++)
+        (void)tn_fill_(tn_select(t, 0, i), all[i]);
+    return t;
+}
+
+tn_tensor *counted(tn_dims shape, int64_t n)
+{
+    return tn_reshape(tn_arange(1, n + 1, 1, .dtype = TN_F32), shape);
+}
+
+tn_tensor *few_indices(void)
+{
+    return tn_tensor_from(TN_LIST(2, 0, 0, 1, 2, 1), .shape = TN_SHAPE(2, 3));
+}
+
+/* ---- formulas ---- */
+
+static real drawn(const formula *f)
+{
+    return (real)(f->probabilities ? kit_uniform(0.05, 0.95) : kit_uniform(-5, 5));
+}
+
+/* Composed in the dtype itself: a few roundings of the sizes at hand. */
+static void formula_holds(const formula *f, const kit_array *x)
+{
+    kit_array a, b;
+    expected e;
+    if (!strcmp(f->name, "glu") && x->ndim == TN_MAX_DIMS)
+        return; /* its halves are stacked */
+    kit_array_init(&a, x->dtype, x->ndim, x->shape, x->layout);
+    kit_array_init(&b, x->dtype, x->ndim, x->shape, (kit_layout)kit_below(KIT_LAYOUTS));
+    for (int64_t i = 0; i < a.numel; i++) {
+        a.v[i] = drawn(f);
+        b.v[i] = drawn(f);
+    }
+    kit_show(&a);
+    kit_show(&b);
+    expected_init(&e, x->dtype, x->ndim, x->shape);
+    expected_tolerate(&e);
+    for (int64_t i = 0; i < e.numel; i++) {
+        e.v[i] = f->reference(a.v[i], b.v[i]);
+        e.tol[i] = f->roundings * kit_ulp(x->dtype, 1) * (1 + fabsl(a.v[i]) + fabsl(b.v[i]) + fabsl(e.v[i]));
+    }
+    check_free(&e, f->f(a.t, b.t), "%s of %s %s %s", f->name, tn_dtype_name(x->dtype),
+               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+    kit_array_free(&a);
+    kit_array_free(&b);
+}
+
+static struct {
+    const formula *all;
+    size_t n;
+} formulas_tried;
+
+static void formulas_each(kit_array *x)
+{
+    for (size_t k = 0; kit_is_float(x->dtype) && k < formulas_tried.n; k++)
+        formula_holds(&formulas_tried.all[k], x);
+}
+
+void formulas_hold(const formula *all, size_t n)
+{
+    formulas_tried.all = all;
+    formulas_tried.n = n;
+    each_array(formulas_each, true);
+}

@@ -11,11 +11,6 @@ typedef struct structural_case {
     void (*run)(void);
 } structural_case;
 
-/* Each file's cases; the last one's row is NULL. */
-extern const structural_case cases_reduce[], cases_scan[], cases_index[], cases_product[], cases_loss[], cases_view[],
-    cases_copy[], cases_factory[], cases_optim[], cases_pick[], cases_bits[], cases_more[], cases_nuclear[],
-    cases_composed[], cases_arrange[];
-
 /* ---- shapes to try ---- */
 typedef struct shape_list {
     int32_t ndim;
@@ -51,10 +46,10 @@ bool refused(const void *got, tn_status code, const char *text, const char *what
 bool refused_index(const void *got, tn_status code, const char *text, const char *later, const char *what);
 #define REFUSED_INDEX(call, code, text, later) refused_index((call), (code), (text), (later), #call)
 
-/* Evaluates to the tensor, and notes a failure where there is none. */
 /* got has this shape and these values, row by row; exactly. */
 void holds(const tn_tensor *got, tn_dims shape, const double *want, const char *what);
 #define HOLDS(call, shape, ...) holds((call), shape, (const double[]){__VA_ARGS__}, #call)
+/* Evaluates to the tensor, and notes a failure where there is none. */
 tn_tensor *made(tn_tensor *t, const char *what);
 #define MADE(call) made((call), #call)
 void truth(bool holds, const char *what);
@@ -67,6 +62,43 @@ void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shap
 
 /* Calls it with an array of every dtype, shape and layout, in a scope of its own; tame: small numbers. */
 void each_array(void (*attempt)(kit_array *x), bool tame);
+
+/* got has x's dtype, shape and values, and the same zeros. */
+void equals_values(const kit_array *x, const tn_tensor *got, const char *name);
+
+/* ---- small tensors of known values ---- */
+tn_tensor *four_values(double a, double b, double c, double d); /* float64 */
+tn_tensor *counted(tn_dims shape, int64_t n);                   /* 1 .. n, float32 */
+tn_tensor *few_indices(void);                                   /* 2 0 0, 1 2 1 */
+
+/* ---- functions that are a formula of one or two elements, composed of operations ---- */
+typedef struct formula {
+    const char *name;
+    tn_tensor *(*f)(tn_tensor *x, tn_tensor *y);
+    real (*reference)(real x, real y);
+    int roundings;      /* allowed: so many of the dtype, of the sizes at hand */
+    bool probabilities; /* both in (0, 1) */
+} formula;
+
+#define FORMULA(name, expression, want) \
+    static tn_tensor *formula_##name(tn_tensor *x, tn_tensor *y) \
+    { \
+        (void)y; \
+        return expression; \
+    } \
+    static real wanted_##name(real x, real y) \
+    { \
+        (void)y; \
+        return want; \
+    }
+#define FORMULA_ROW(name, roundings, probabilities) \
+    { \
+#name, formula_##name, wanted_##name, roundings, probabilities \
+    }
+#define NONE .reduction = TN_NO_REDUCTION
+
+/* Element by element, in every floating dtype, shape and layout. */
+void formulas_hold(const formula *all, size_t n);
 
 /* A row-major array taken apart at a dimension: element k of lane (o, i) is at (o * n + k) * inner + i. 0-dim: one of
  * one. */

@@ -1,5 +1,6 @@
 /* Every derivative of the list: elementwise rows against their expression (gradients_rows.c), structural ones against
- * differences of the forward (gradients_structural.c), and at kinks against PyTorch's choice (gradients_kinks.c).
+ * differences of the forward (the families' cases, by gradients_structural.c), and at kinks against PyTorch's choice
+ * (gradients_kinks.c).
  * Rows are found in the list of operations; which derivatives ran is read off the graphs, and one that did not fails the test. */
 #include "ops/gradients.h"
 #include "dispatch/apply.h"
@@ -44,7 +45,7 @@ int graph_report(void)
         n += differentiable;
         kit.cases += differentiable;
         if (differentiable && !seen[op])
-            kit_fail("the derivative of %s was never in a graph: give it a case in gradients_structural.c",
+            kit_fail("the derivative of %s was never in a graph: give it a case in tests/ops/<its family>.c",
                      tn__ops[op].name);
     }
     return n;

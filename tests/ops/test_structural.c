@@ -1,17 +1,13 @@
-/* Structural rows: every public row of the list that is not elementwise has a case in one of the structural_*.c files, or a
+/* Structural rows: every public row of the list that is not elementwise has a case in the file of a family, or a
  * reason not to. A row that has neither fails this program. */
-#include "ops/structural.h"
+#include "ops/family.h"
 #include <string.h>
 #include <time.h>
 
-static const char *const rows[] = {
+static const char *const names[] = {
 #define NAME(name) #name,
 #include "op/names.def"
 };
-
-static const structural_case *const files[] = {cases_reduce, cases_scan, cases_index,   cases_product,  cases_loss,
-                                               cases_view,   cases_copy, cases_factory, cases_optim,    cases_pick,
-                                               cases_bits,   cases_more, cases_nuclear, cases_composed, cases_arrange};
 
 /* Public rows without a case, and why. */
 static const struct {
@@ -22,8 +18,8 @@ static const struct {
 
 static const structural_case *find(const char *row)
 {
-    for (size_t f = 0; f < TN_COUNT(files); f++)
-        for (const structural_case *c = files[f]; c->row; c++)
+    for (int f = 0; f < n_families; f++)
+        for (const structural_case *c = families[f]->cases; c && c->row; c++)
             if (!strcmp(c->row, row))
                 return c;
     return NULL;
@@ -40,10 +36,10 @@ static const char *reason(const char *row)
 /* The row whose case is the same function and came before: it served both. */
 static const char *served_by(const structural_case *c)
 {
-    for (size_t i = 0; i < TN_COUNT(rows) && strcmp(rows[i], c->row) != 0; i++) {
-        const structural_case *other = find(rows[i]);
+    for (size_t i = 0; i < TN_COUNT(names) && strcmp(names[i], c->row) != 0; i++) {
+        const structural_case *other = find(names[i]);
         if (other && other->run == c->run)
-            return rows[i];
+            return names[i];
     }
     return NULL;
 }
@@ -64,11 +60,11 @@ static void run(const structural_case *c)
 /* A case whose row is gone would never run. */
 static void check_names(void)
 {
-    for (size_t f = 0; f < TN_COUNT(files); f++)
-        for (const structural_case *c = files[f]; c->row; c++) {
+    for (int f = 0; f < n_families; f++)
+        for (const structural_case *c = families[f]->cases; c && c->row; c++) {
             bool known = false;
-            for (size_t i = 0; i < TN_COUNT(rows); i++)
-                known |= !strcmp(rows[i], c->row);
+            for (size_t i = 0; i < TN_COUNT(names); i++)
+                known |= !strcmp(names[i], c->row);
             if (!known)
                 kit_fail("a case for '%s', which is no row of the list", c->row);
         }
@@ -80,24 +76,24 @@ int main(int argc, char **argv)
     if (!kit_can_run())
         return 0;
     check_names();
-    for (size_t i = 0; i < TN_COUNT(rows); i++) {
-        const structural_case *c = find(rows[i]);
-        if (rows[i][0] == '_') { /* reached through public ones: gradients, pieces, optimisers */
+    for (size_t i = 0; i < TN_COUNT(names); i++) {
+        const structural_case *c = find(names[i]);
+        if (names[i][0] == '_') { /* reached through public ones: gradients, pieces, optimisers */
             internal++;
             continue;
         }
         public_rows++;
         covered += c != NULL;
-        if (argc > 1 && strcmp(argv[1], rows[i]) != 0)
+        if (argc > 1 && strcmp(argv[1], names[i]) != 0)
             continue;
         if (c && argc < 2 && served_by(c))
-            printf("%-34s with %s\n", rows[i], served_by(c));
+            printf("%-34s with %s\n", names[i], served_by(c));
         else if (c)
             run(c);
-        else if (reason(rows[i]))
-            printf("%-34s exempt: %s\n", rows[i], reason(rows[i]));
+        else if (reason(names[i]))
+            printf("%-34s exempt: %s\n", names[i], reason(names[i]));
         else
-            kit_fail("row '%s' has no case: write one in tests/ops/structural_*.c", rows[i]);
+            kit_fail("row '%s' has no case: write one in tests/ops/<its family>.c", names[i]);
     }
     printf("count: %d public structural rows, %d of them with a case; %d internal ones; on %s\n", public_rows, covered,
            internal, kit_where());

@@ -1,19 +1,10 @@
 /* Views: what a view shows is compared with where its elements come from in the row-major values; it shares x's
  * memory, and strides are what PyTorch gives. */
-#include "ops/structural.h"
+#include "ops/view.h"
 #include <string.h>
 
-/* A mapping from the view's coordinates to x's, set by each case before it calls 'shows'. */
-typedef struct mapping {
-    void (*map)(const int64_t *at, int64_t *from, const struct mapping *m);
-    int64_t a, b, c, e;
-    const int64_t *list;
-    int32_t n;
-} mapping;
-
-/* got has that shape and shows, at each place, x's element that the mapping names; copies are told apart. */
-static void shows(const tn_tensor *got, const kit_array *x, int32_t ndim, const int64_t *shape, const mapping *m,
-                  bool shares, const char *name)
+void shows(const tn_tensor *got, const kit_array *x, int32_t ndim, const int64_t *shape, const mapping *m, bool shares,
+           const char *name)
 {
     expected e;
     int64_t at[TN_MAX_DIMS], from[TN_MAX_DIMS] = {0};
@@ -344,103 +335,7 @@ static void run_expand(void)
     tn_scope_close(s);
 }
 
-/* ---- parts ---- */
-
-static void by_part(const int64_t *at, int64_t *from, const mapping *m)
-{
-    for (int32_t d = 0, k = 0; d < m->n; d++)
-        from[d] = d == m->a ? m->b + (m->e ? 0 : at[k++] * m->c) : at[k++];
-}
-
-static void select_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++)
-        for (int64_t i = -x->shape[d]; i < x->shape[d]; i++) {
-            int64_t shape[TN_MAX_DIMS];
-            const mapping m = {.map = by_part, .n = x->ndim, .a = d, .b = i < 0 ? i + x->shape[d] : i, .e = 1};
-            int32_t n = without_dim(x, d, false, shape);
-            shows(tn_select(x->t, d, i), x, n, shape, &m, true, "select");
-        }
-}
-
-static void run_select(void)
-{
-    each_array(select_each, false);
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
-    REFUSED(tn_select(x, 0, 2), TN_EINDEX, "select(): index 2 out of range for tensor of size [2, 3] at dimension 0");
-    REFUSED(tn_select(x, 0, -3), TN_EINDEX, "select(): index -3 out of range for tensor of size [2, 3] at dimension 0");
-    REFUSED(tn_select(tn_ones(TN_SHAPE()), 0, 0), TN_EINDEX, "select() cannot be applied to a 0-dim tensor.");
-    tn_scope_close(s);
-}
-
-/* Python's slice with a positive step. */
-static int64_t slice_length(int64_t n, int64_t *start, int64_t end, int64_t step)
-{
-    *start = *start < 0 ? *start + n : *start;
-    end = end < 0 ? end + n : end;
-    *start = *start < 0 ? 0 : *start > n ? n : *start;
-    end = end > n ? n : end;
-    int64_t count = 0;
-    for (int64_t i = *start; i < end; i += step)
-        count++;
-    return count;
-}
-
-static void one_slice(kit_array *x, int32_t d, int64_t start, int64_t end, int64_t step)
-{
-    int64_t shape[TN_MAX_DIMS], first = start, n = slice_length(x->shape[d], &first, end, step);
-    const mapping m = {.map = by_part, .n = x->ndim, .a = d, .b = first, .c = step};
-    memcpy(shape, x->shape, sizeof shape);
-    shape[d] = n;
-    shows(tn_slice(x->t, d, start, end, step), x, x->ndim, shape, &m, true, "slice");
-}
-
-static void slice_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++) {
-        for (int k = 0; k < 8; k++)
-            one_slice(x, d, kit_below(14) - 7, kit_below(14) - 7, 1 + kit_below(4));
-        one_slice(x, d, 0, INT64_MAX, 1);
-        one_slice(x, d, INT64_MIN / 2, INT64_MAX, 2);
-    }
-}
-
-static void run_slice(void)
-{
-    each_array(slice_each, false);
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
-    REFUSED(tn_slice(x, 0, 0, 2, 0), TN_EINVAL, "slice step must be positive");
-    REFUSED(tn_slice(x, 0, 0, 2, -1), TN_EINVAL, "slice step must be positive");
-    REFUSED(tn_slice(tn_ones(TN_SHAPE()), 0, 0, 1, 1), TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
-    tn_scope_close(s);
-}
-
-static void narrow_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++)
-        for (int k = 0; k < 4; k++) {
-            int64_t n = x->shape[d], start = kit_below(n + 1), length = kit_below(n - start + 1), shape[TN_MAX_DIMS];
-            const mapping m = {.map = by_part, .n = x->ndim, .a = d, .b = start, .c = 1};
-            memcpy(shape, x->shape, sizeof shape);
-            shape[d] = length;
-            shows(tn_narrow(x->t, d, start < n && k & 1 ? start - n : start, length), x, x->ndim, shape, &m, true,
-                  "narrow");
-        }
-}
-
-static void run_narrow(void)
-{
-    each_array(narrow_each, false);
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
-    REFUSED(tn_narrow(x, 1, 2, 2), TN_EINVAL, "start (2) + length (2) exceeds dimension size (3).");
-    REFUSED(tn_narrow(x, 1, 4, 0), TN_EINDEX, "start out of range (expected to be in range of [-3, 3], but got 4)");
-    REFUSED(tn_narrow(x, 1, 0, -1), TN_EINVAL, "narrow(): length must be non-negative.");
-    REFUSED(tn_narrow(tn_ones(TN_SHAPE()), 0, 0, 1), TN_EINVAL, "narrow() cannot be applied to a 0-dim tensor.");
-    tn_scope_close(s);
-}
+/* ---- diagonal ---- */
 
 static void by_diagonal(const int64_t *at, int64_t *from, const mapping *m)
 {
@@ -478,153 +373,6 @@ static void run_diagonal(void)
     REFUSED(tn_diagonal(x, 0, 0, 0), TN_EINVAL, "diagonal dimensions cannot be identical 0, 0");
     REFUSED(tn_diagonal(x, 0, 0, 2), TN_EINDEX,
             "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
-    tn_scope_close(s);
-}
-
-/* ---- pieces ---- */
-
-static void pieces_are(kit_array *x, int32_t d, tn_tensor *const *got, int64_t n, const int64_t *length,
-                       const char *name)
-{
-    int64_t at = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t shape[TN_MAX_DIMS];
-        const mapping m = {.map = by_part, .n = x->ndim, .a = d, .b = at, .c = 1};
-        memcpy(shape, x->shape, sizeof shape);
-        shape[d] = length[i];
-        shows(got[i], x, x->ndim, shape, &m, true, name);
-        at += length[i];
-    }
-}
-
-static void same_count(int64_t got, int64_t want, const char *name)
-{
-    kit.cases++;
-    if (got != want)
-        kit_fail("%s gives %lld pieces, not %lld; %s", name, (long long)got, (long long)want, tn_error_message());
-    tn_error_clear();
-}
-
-/* Pieces of at most 'each'. */
-static int64_t lengths_of(int64_t n, int64_t each, int64_t *length)
-{
-    int64_t count = 0;
-    do {
-        length[count++] = n < each ? n : each;
-        n -= n < each ? n : each;
-    } while (n > 0);
-    return count;
-}
-
-static void split_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++)
-        for (int64_t each = 1; each < 5; each++) {
-            tn_tensor *out[16];
-            int64_t length[16], n = lengths_of(x->shape[d], each, length);
-            same_count(tn_split(x->t, each, d, NULL, 0), n, "split (counting)");
-            int64_t got = tn_split(x->t, each, d, out, 16);
-            same_count(got, n, "split");
-            if (got == n)
-                pieces_are(x, d, out, n, length, "split");
-        }
-}
-
-static void split_sizes_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++) {
-        tn_tensor *out[3];
-        int64_t a = kit_below(x->shape[d] + 1), b = kit_below(x->shape[d] - a + 1),
-                length[3] = {a, b, x->shape[d] - a - b};
-        int64_t got = tn_split_sizes(x->t, TN_DIMS(length[0], length[1], length[2]), d, out, 3);
-        same_count(got, 3, "split_sizes");
-        if (got == 3)
-            pieces_are(x, d, out, 3, length, "split_sizes");
-    }
-}
-
-static void chunk_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++)
-        for (int64_t chunks = 1; chunks < 6; chunks++) {
-            tn_tensor *out[16];
-            int64_t length[16] = {0}, n = x->shape[d], each = (n + chunks - 1) / chunks, want = chunks;
-            if (n) /* else that many empty ones */
-                want = lengths_of(n, each, length);
-            int64_t got = tn_chunk(x->t, chunks, d, out, 16);
-            same_count(got, want, "chunk");
-            if (got == want)
-                pieces_are(x, d, out, want, length, "chunk");
-        }
-}
-
-static void unbind_each(kit_array *x)
-{
-    for (int32_t d = 0; d < x->ndim; d++) {
-        tn_tensor *out[16];
-        int64_t got = tn_unbind(x->t, d, out, 16);
-        same_count(got, x->shape[d], "unbind");
-        for (int64_t i = 0; i < x->shape[d] && got == x->shape[d]; i++) {
-            int64_t shape[TN_MAX_DIMS];
-            const mapping m = {.map = by_part, .n = x->ndim, .a = d, .b = i, .e = 1};
-            int32_t n = without_dim(x, d, false, shape);
-            shows(out[i], x, n, shape, &m, true, "unbind");
-        }
-    }
-}
-
-static void no_pieces(int64_t got, const char *text, const char *what)
-{
-    refused(got ? "" : NULL, TN_EINVAL, text, what);
-}
-
-static void run_split(void)
-{
-    tn_tensor *out[2];
-    each_array(split_each, false);
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(5));
-    no_pieces(tn_split(x, -1, 0, out, 2), "split expects split_size be non-negative, but got split_size=-1", "split");
-    no_pieces(tn_split(x, 0, 0, out, 2), "split_size can only be 0 if dimension size is 0, but got dimension size of ",
-              "split");
-    no_pieces(tn_split(x, 1, 0, out, 2), "there are 5 pieces, but room for 2", "split");
-    no_pieces(tn_split(tn_ones(TN_SHAPE()), 1, 0, out, 2), "split expects at least a 1-dimensional tensor", "split");
-    tn_scope_close(s);
-}
-
-static void run_split_sizes(void)
-{
-    tn_tensor *out[2];
-    each_array(split_sizes_each, false);
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_ones(TN_SHAPE(5));
-    no_pieces(tn_split_sizes(x, TN_DIMS(2, 2), 0, out, 2),
-              "split_with_sizes expects split_sizes to sum exactly to 5 (input tensor's size at dimension 0), but got "
-              "split_sizes=[2, 2]",
-              "split");
-    no_pieces(tn_split_sizes(x, TN_DIMS(6, -1), 0, out, 2),
-              "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=[6, -1]",
-              "split");
-    tn_scope_close(s);
-}
-
-static void run_chunk(void)
-{
-    tn_tensor *out[2];
-    each_array(chunk_each, false);
-    tn_scope *s = tn_scope_open();
-    no_pieces(tn_chunk(tn_ones(TN_SHAPE(5)), 0, 0, out, 2), "chunk expects `chunks` to be greater than 0, got: 0",
-              "chunk");
-    no_pieces(tn_chunk(tn_ones(TN_SHAPE()), 1, 0, out, 2), "chunk expects at least a 1-dimensional tensor", "chunk");
-    tn_scope_close(s);
-}
-
-static void run_unbind(void)
-{
-    tn_tensor *out[2];
-    each_array(unbind_each, false);
-    tn_scope *s = tn_scope_open();
-    no_pieces(tn_unbind(tn_ones(TN_SHAPE(5)), 0, out, 2), "there are 5 pieces, but room for 2", "unbind");
     tn_scope_close(s);
 }
 
@@ -697,71 +445,180 @@ static void run_detach(void)
     each_array(detach_each, false);
 }
 
-/* ---- sum_to_size ---- */
+static const structural_case cases[] = {
+    {"view", run_view},           {"reshape", run_reshape},
+    {"view_as", run_view_as},     {"permute", run_permute},
+    {"transpose", run_transpose}, {"t", run_t},
+    {"expand", run_expand},       {"expand_as", run_expand},
+    {"squeeze", run_squeeze},     {"unsqueeze", run_unsqueeze},
+    {"diagonal", run_diagonal},   {"as_strided", run_as_strided},
+    {"detach", run_detach},       {"alias", run_alias},
+    {"flatten", run_flatten},     {NULL, NULL},
+};
 
-static void sum_to_size_each(kit_array *x)
+/* ---- gradients ---- */
+
+F(restride, tn__restride(x, TN_DIMS(1, 3)))
+F(view, tn_view(tn_contiguous(tn_mul(x, 2)), TN_SHAPE(2, -1)))
+F(permute, tn_permute(x, TN_DIMS(2, 0, 1)))
+F(transpose, tn_transpose(x, 0, -1))
+F(t, tn_t(x))
+F(expand, tn_expand(x, TN_SHAPE(2, 3, 4)))
+F(squeeze, tn_squeeze(x))
+F(squeeze_dim, tn_squeeze(x, .dim = TN_DIMS(1)))
+F(unsqueeze, tn_unsqueeze(x, 1))
+F(diagonal, tn_diagonal(x, 1, 0, 1))
+F(diagonal_low, tn_diagonal(x, -1, 1, 2))
+F(as_strided, tn_as_strided(tn_clone(x), TN_DIMS(2, 2), TN_DIMS(5, 1), 1))
+/* of elements 4 to 7 of twelve, a view of 1, 2, 6 and 7: the first two are none of its input's, and made not to count */
+F(as_strided_beyond,
+  tn_mul(tn_as_strided(tn_slice(tn_reshape(tn_mul(x, 2), TN_SHAPE(12)), 0, 4, 8, 1), TN_DIMS(2, 2), TN_DIMS(5, 1), 1),
+         tn_tensor_from(TN_LIST(0.0, 0.0, 1.0, 3.0), .shape = TN_SHAPE(2, 2), .dtype = TN_F64)))
+F(alias, tn_alias(x))
+F(reshape, tn_reshape(tn_t(x), TN_SHAPE(6, 2)))
+F(flatten, tn_flatten(x, 0, 1))
+F(view_as, tn_view_as(tn_contiguous(x), y))
+F(expand_as, tn_expand_as(x, y))
+
+/* writing to a view changes the base: CopySlices */
+static tn_tensor *f_slices(tn_tensor **in)
 {
-    for (uint32_t mask = 0; mask<1U << x->ndim; mask += x->ndim> 4 ? 11 : 1) {
-        int64_t shape[TN_MAX_DIMS], at[TN_MAX_DIMS];
-        int32_t lead = 0, n;
-        while (lead < x->ndim && mask >> lead & 1 && kit_random() & 1)
-            lead++; /* these go altogether */
-        n = x->ndim - lead;
-        for (int32_t d = lead; d < x->ndim; d++)
-            shape[d - lead] = mask >> d & 1 ? 1 : x->shape[d];
-        expected e;
-        bool same = n == x->ndim;
-        for (int32_t d = 0; same && d < n; d++)
-            same = shape[d] == x->shape[d];
-        expected_init(&e, kit_is_float(x->dtype) || (same && x->ndim) ? x->dtype : TN_I64, n, shape);
-        expected_tolerate(&e);
-        for (int64_t i = 0; i < x->numel; i++) {
-            int64_t o = 0;
-            kit_unravel(i, x->ndim, x->shape, at);
-            for (int32_t d = lead; d < x->ndim; d++)
-                o = o * shape[d - lead] + (shape[d - lead] == 1 ? 0 : at[d]);
-            e.v[o] += x->v[i];
-            e.tol[o] += 8 * compute_eps(x->dtype) * fabsl(x->v[i]);
-        }
-        e.ulps = 1;
-        check_free(&e, tn_sum_to_size(x->t, ((tn_dims){n, shape})), "sum_to_size of %s %s %s to %s",
-                   tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
-                   kit_shape_text(n, shape));
-    }
+    tn_tensor *base = tn_mul(in[0], 2), *second = tn_select(base, 0, 1);
+    return tn_mul_(second, tn_select(in[1], 0, 0)) ? tn_mul(base, in[1]) : NULL;
 }
 
-static void run_sum_to_size(void)
+static tn_tensor *f_slices_deep(tn_tensor **in)
 {
-    each_array(sum_to_size_each, true);
-    tn_scope *s = tn_scope_open();
-    REFUSED(tn_sum_to_size(tn_ones(TN_SHAPE(2, 3)), TN_SHAPE(2)), TN_EINVAL,
-            "size {[2]} is not expandable to size {[2, 3]}.");
-    tn_scope_close(s);
+    tn_tensor *base = tn_mul(in[0], 2), *part = tn_slice(tn_t(base), 0, 0, 4, 2);
+    return tn_copy_(part, tn_t(tn_slice(in[1], 1, 1, 3, 1))) && tn_exp_(tn_select(base, 0, 2)) ? base : NULL;
 }
 
-const structural_case cases_view[] = {
-    {"view", run_view},
-    {"reshape", run_reshape},
-    {"view_as", run_view_as},
-    {"permute", run_permute},
-    {"transpose", run_transpose},
-    {"t", run_t},
-    {"expand", run_expand},
-    {"expand_as", run_expand},
-    {"squeeze", run_squeeze},
-    {"unsqueeze", run_unsqueeze},
-    {"select", run_select},
-    {"slice", run_slice},
-    {"narrow", run_narrow},
-    {"diagonal", run_diagonal},
-    {"as_strided", run_as_strided},
-    {"detach", run_detach},
-    {"alias", run_alias},
-    {"flatten", run_flatten},
-    {"sum_to_size", run_sum_to_size},
-    {"split", run_split},
-    {"split_sizes", run_split_sizes},
-    {"chunk", run_chunk},
-    {"unbind", run_unbind},
+static const gradient_case gradients[] = {
+    ONE(restride),
+    ONE(view),
+    {"permute", f_permute, 1, {{3, {2, 3, 2}}}, false},
+    ONE(transpose),
+    ONE(t),
+    {"t of a vector", f_t, 1, {NINE}, false},
+    {"expand", f_expand, 1, {{2, {3, 1}}}, false},
+    {"squeeze", f_squeeze, 1, {{3, {1, 3, 1}}}, false},
+    {"squeeze_dim", f_squeeze_dim, 1, {{3, {1, 1, 3}}}, false},
+    ONE(unsqueeze),
+    ONE(diagonal),
+    {"diagonal_low", f_diagonal_low, 1, {{3, {2, 3, 2}}}, false},
+    ONE(as_strided),
+    ONE(as_strided_beyond),
+    ONE(alias),
+    ONE(reshape),
+    ONE(flatten),
+    {"view_as", f_view_as, 2, {M34, {2, {2, 6}}}, false},
+    {"expand_as", f_expand_as, 2, {NINE, M34}, false},
+    TWO(slices),
+    TWO(slices_deep),
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+TWO_TENSORS(view_as)
+TWO_TENSORS(expand_as)
+SHAPED(view, tn_view, "size")
+SHAPED(reshape, tn_reshape, "shape")
+SHAPED(expand, tn_expand, "size")
+SHAPED(permute, tn_permute, "dims")
+
+static bool record_reshape_as(record *r, results *out)
+{
+    return give(out, tn_reshape(r->input.t, tn_tensor_shape(record_arg(r, 0, "other").t)));
+}
+
+static bool record_transpose(record *r, results *out)
+{
+    return give(out,
+                tn_transpose(r->input.t, int_of(record_arg(r, 0, "dim0"), 0), int_of(record_arg(r, 1, "dim1"), 0)));
+}
+
+static bool record_t(record *r, results *out)
+{
+    return give(out, tn_t(r->input.t));
+}
+
+/* x.T: dimensions reversed */
+static bool record_T(record *r, results *out)
+{
+    dims_buffer b;
+    int32_t n = tn_tensor_ndim(r->input.t);
+    for (int32_t d = 0; d < n; d++)
+        b.d[d] = n - 1 - d;
+    return give(out, tn_permute(r->input.t, ((tn_dims){n, b.d})));
+}
+
+static bool record_squeeze(record *r, results *out)
+{
+    dims_buffer b;
+    tn_dims dim = dims_of(record_arg(r, 0, "dim"), &b);
+    return give(out, tn_squeeze(r->input.t, .dim = dim));
+}
+
+static bool record_unsqueeze(record *r, results *out)
+{
+    return give(out, tn_unsqueeze(r->input.t, int_of(record_arg(r, 0, "dim"), 0)));
+}
+
+static bool record_diagonal(record *r, results *out)
+{
+    return give(out, tn_diagonal(r->input.t, int_of(record_arg(r, 0, "offset"), 0), int_of(record_arg(r, 1, "dim1"), 0),
+                                 int_of(record_arg(r, 2, "dim2"), 1)));
+}
+
+static bool record_flatten(record *r, results *out)
+{
+    return give(
+        out, tn_flatten(r->input.t, int_of(record_arg(r, 0, "start_dim"), 0), int_of(record_arg(r, 1, "end_dim"), -1)));
+}
+
+static bool record_as_strided(record *r, results *out)
+{
+    dims_buffer size, stride;
+    tn_dims s = dims_of(record_arg(r, 0, "size"), &size), t = dims_of(record_arg(r, 1, "stride"), &stride);
+    return give(out, tn_as_strided(r->input.t, s, t, int_of(record_arg(r, 2, "storage_offset"), 0)));
+}
+
+static bool record_movedim(record *r, results *out)
+{
+    dims_buffer b, c;
+    tn_dims from = dims_of(record_arg(r, 0, "source"), &b), to = dims_of(record_arg(r, 1, "destination"), &c);
+    return give(out, tn_movedim(r->input.t, from, to));
+}
+
+static bool record_unflatten(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out,
+                tn_unflatten(r->input.t, int_of(record_arg(r, 0, "dim"), 0), dims_of(record_arg(r, 1, "sizes"), &b)));
+}
+
+static const named_adapter adapters[] = {
+    {"view", record_view},
+    {"reshape", record_reshape},
+    {"view_as", record_view_as},
+    {"reshape_as", record_reshape_as},
+    {"expand", record_expand},
+    {"expand_as", record_expand_as},
+    {"broadcast_to", record_expand},
+    {"permute", record_permute},
+    {"transpose", record_transpose},
+    {"t", record_t},
+    {"T", record_T},
+    {"squeeze", record_squeeze},
+    {"squeeze.multiple", record_squeeze},
+    {"unsqueeze", record_unsqueeze},
+    {"diagonal", record_diagonal},
+    {"flatten", record_flatten},
+    {"as_strided", record_as_strided},
+    {"movedim", record_movedim},
+    {"unflatten", record_unflatten},
     {NULL, NULL},
 };
+
+const family_tests view_tests = {cases, gradients, adapters};

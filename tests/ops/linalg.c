@@ -1,8 +1,50 @@
-/* Nuclear norms: of small matrices against the eigenvalues of A^T A, which are found by counting how many are smaller; of
- * larger ones made of known singular values and reflections; and their gradient, which such a matrix shows too. */
-#include "ops/structural.h"
-#include <stdlib.h>
-#include <tenon/autograd.h>
+/* Norms of vectors and matrices. */
+#include "ops/family.h"
+
+/* ---- norms ---- */
+
+static void norm_each(kit_array *x)
+{
+    static const double ps[] = {2, 1, 3, 0, INFINITY, -INFINITY};
+    if (!kit_is_float(x->dtype) || x->ndim == 0)
+        return;
+    for (size_t k = 0; k < TN_COUNT(ps); k++) {
+        const int32_t d = (int32_t)kit_below(x->ndim);
+        const lane l = lane_of(x, d);
+        int64_t shape[TN_MAX_DIMS];
+        const int32_t n = without_dim(x, d, k & 1, shape);
+        expected e;
+        if (l.n == 0)
+            continue;
+        expected_init(&e, x->dtype, n, shape);
+        expected_tolerate(&e);
+        for (int64_t i = 0; i < e.numel; i++) {
+            real sum = ps[k] == -INFINITY ? KIT_INF : 0;
+            for (int64_t j = 0; j < l.n; j++) {
+                const real v = fabsl(x->v[(i / l.inner * l.n + j) * l.inner + i % l.inner]);
+                sum = ps[k] == INFINITY    ? fmaxl(sum, v)
+                      : ps[k] == -INFINITY ? fminl(sum, v)
+                      : ps[k] == 0         ? sum + (v != 0)
+                                           : sum + powl(v, ps[k]);
+            }
+            e.v[i] = ps[k] > 0 && ps[k] < INFINITY ? powl(sum, 1 / (real)ps[k]) : sum;
+            e.tol[i] = 8 * kit_ulp(x->dtype, e.v[i]);
+        }
+        check_free(&e, tn_norm(x->t, .p = tn_scalar_f(ps[k]), .dim = TN_DIMS(d), .keepdim = k & 1),
+                   "%g-norm of %s %s %s, dim %d", ps[k], tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+                   kit_layout_names[x->layout], (int)d);
+    }
+}
+
+static void run_norm(void)
+{
+    each_array(norm_each, true);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_norm(tn_arange(0, 3, 1)), TN_EDTYPE, "Expected a floating point or complex tensor as input. Got Long");
+    tn_tensor *zero = tn_requires_grad_(tn_zeros(TN_SHAPE(2)), true), *n = MADE(tn_norm(zero));
+    TRUTH(kit_item(n, 0) == 0 && tn_backward(n) == TN_OK && kit_item(tn_tensor_grad(zero), 1) == 0);
+    tn_scope_close(s);
+}
 
 enum { SMALL = 6 };
 
@@ -313,4 +355,47 @@ static void run_nuclear_norm(void)
     tn_scope_close(s);
 }
 
-const structural_case cases_nuclear[] = {{"nuclear_norm", run_nuclear_norm}, {NULL, NULL}};
+static const structural_case cases[] = {
+    {"norm", run_norm},
+    {"nuclear_norm", run_nuclear_norm},
+    {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(nuclear_norm, tn_nuclear_norm(x))
+F(nuclear_norms, tn_nuclear_norm(x, .dim = TN_DIMS(2, 0), .keepdim = true))
+
+static const gradient_case gradients[] = {
+    {"nuclear_norm", f_nuclear_norm, 1, {M34}, true}, /* once: its gradient has no derivative */
+    {"nuclear_norms", f_nuclear_norms, 1, {{3, {2, 3, 2}}}, true},
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_norm(record *r, results *out)
+{
+    dims_buffer b;
+    value p = record_arg(r, 0, "p"), order = record_arg(r, 0, "ord");
+    tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
+    return give(out, tn_norm(r->input.t, .p = scalar_of(p.kind ? p : order), .dim = dim,
+                             .keepdim = flag_of(record_arg(r, 2, "keepdim")) DTYPE));
+}
+
+static bool record_nuclear_norm(record *r, results *out)
+{
+    dims_buffer b;
+    tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
+    return give(out, tn_nuclear_norm(r->input.t, .dim = dim, .keepdim = flag_of(record_arg(r, 2, "keepdim")) DTYPE));
+}
+
+static const named_adapter adapters[] = {
+    {"norm", record_norm},
+    {"norm.inf", record_norm},
+    {"norm.nuc", record_nuclear_norm},
+    {"linalg.vector_norm", record_norm},
+    {NULL, NULL},
+};
+
+const family_tests linalg_tests = {cases, gradients, adapters};

@@ -1,5 +1,5 @@
-/* Optimiser steps, against the formulas of the documentation of torch.optim's SGD, Adam and AdamW in long double. */
-#include "ops/structural.h"
+/* Steps of optimisers, and clipping of gradients. */
+#include "ops/family.h"
 
 /* What is tried: every option in one way or the other. */
 typedef struct rates {
@@ -246,10 +246,12 @@ static void run_clipping(void)
     tn_scope_close(s);
 }
 
-const structural_case cases_optim[] = {
+static const structural_case cases[] = {
     {"sgd_step_", run_sgd_step_},    {"adam_step_", run_adam_step_},
     {"sgd_update_", run_composed},   {"adam_update_", run_composed},
     {"adagrad_step_", run_composed}, {"rmsprop_step_", run_composed},
     {"total_norm", run_clipping},    {"clip_to_norm", run_clipping},
     {"clip_values", run_clipping},   {NULL, NULL},
 };
+
+const family_tests optimizer_tests = {cases, NULL, NULL};

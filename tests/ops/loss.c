@@ -1,8 +1,95 @@
-/* Losses and dropout: each reduction, weights, targets of every kind, dtypes and layouts. */
-#include "ops/structural.h"
+/* Losses: each reduction, with weights and targets of each kind. */
+#include "ops/family.h"
 #include <string.h>
 
+/* ---- formulas ---- */
+
+FORMULA(weighted_mse_loss, tn_weighted_mse_loss(x, y, tn_full_like(x, 3), NONE), 3 * (x - y) * (x - y))
+FORMULA(weighted_l1_loss, tn_weighted_l1_loss(x, y, tn_full_like(x, 3), NONE), 3 * fabsl(x - y))
+FORMULA(weighted_huber_loss, tn_weighted_huber_loss(x, y, tn_full_like(x, 3), NONE, .delta = TN_SCALAR(2)),
+        3 * (fabsl(x - y) <= 2 ? (x - y) * (x - y) / 2 : 2 * (fabsl(x - y) - 1)))
+FORMULA(smooth_l1_loss, tn_smooth_l1_loss(x, y, NONE, .beta = TN_SCALAR(2)),
+        fabsl(x - y) < 2 ? (x - y) * (x - y) / 4 : fabsl(x - y) - 1)
+FORMULA(huber_loss, tn_huber_loss(x, y, NONE, .delta = TN_SCALAR(2)),
+        fabsl(x - y) <= 2 ? (x - y) * (x - y) / 2 : 2 * (fabsl(x - y) - 1))
+FORMULA(binary_cross_entropy, tn_binary_cross_entropy(x, y, NONE), -y *logl(x) - (1 - y) * log1pl(-x))
+FORMULA(kl_div, tn_kl_div(x, y, NONE), y *(logl(y) - x))
+FORMULA(kl_div_log, tn_kl_div(x, y, NONE, .log_target = true), expl(y) * (y - x))
+
+static const formula formulas[] = {
+    FORMULA_ROW(weighted_mse_loss, 16, false),
+    FORMULA_ROW(weighted_l1_loss, 16, false),
+    FORMULA_ROW(weighted_huber_loss, 16, false),
+    FORMULA_ROW(smooth_l1_loss, 8, false),
+    FORMULA_ROW(huber_loss, 8, false),
+    FORMULA_ROW(binary_cross_entropy, 8, true),
+    FORMULA_ROW(kl_div, 8, true),
+    FORMULA_ROW(kl_div_log, 8, true),
+};
+
+static void run_formulas(void)
+{
+    formulas_hold(formulas, TN_COUNT(formulas));
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(3)), *two = tn_ones(TN_SHAPE(2));
+    REFUSED(tn_weighted_mse_loss(x, x, two), TN_EVALUE, "Weights and input must have the same size.");
+    REFUSED(tn_smooth_l1_loss(x, x, .beta = TN_SCALAR(-1)), TN_EINVAL,
+            "smooth_l1_loss does not support negative values for beta.");
+    REFUSED(tn_huber_loss(x, x, .delta = TN_SCALAR(0)), TN_EINVAL,
+            "huber_loss does not support non-positive values for delta.");
+    REFUSED(tn_binary_cross_entropy(x, two), TN_EVALUE, "Using a target size (torch.Size([2])) that is");
+    REFUSED(tn_kl_div(x, x, .reduction = 7), TN_EVALUE, "not a valid value for reduction");
+    /* means: over the weights, and over the elements; batchmean: over the first dimension */
+    tn_tensor *w = tn_arange(1, 4, 1, .dtype = TN_F32), *zeros = tn_zeros_like(x);
+    TRUTH(kit_item(tn_weighted_mse_loss(tn_mul(w, 1), zeros, w), 0) == 6);
+    TRUTH(kit_item(tn_weighted_l1_loss(x, zeros, w), 0) == 1);
+    TRUTH(kit_item(tn_weighted_huber_loss(x, zeros, w), 0) == 1);
+    TRUTH(kit_item(tn_kl_div(zeros, x, .reduction = TN_BATCH_MEAN, .log_target = true), 0) ==
+          kit_item(tn_kl_div(zeros, x, .reduction = TN_MEAN, .log_target = true), 0));
+    /* a logarithm is not below -100, and 0 log 0 is 0 */
+    tn_tensor *zero = tn_zeros(TN_SHAPE(1));
+    TRUTH(kit_item(tn_binary_cross_entropy(zero, tn_ones(TN_SHAPE(1))), 0) == 100);
+    TRUTH(kit_item(tn_binary_cross_entropy(zero, zero), 0) == 0);
+    TRUTH(kit_item(tn_kl_div(tn_ones(TN_SHAPE(1)), zero), 0) == 0);
+    tn_scope_close(s);
+}
+
+/* Of rows: 3, 4 and 0, 1 */
+static void run_rows(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_reshape(tn_sub(tn_arange(0, 6, 1, .dtype = TN_F64), 2), TN_SHAPE(2, 3));
+    tn_tensor *b = tn_add(tn_square(a), 1);
+    const int64_t shape[2] = {2, 3};
+    expected cosine, distance, unit;
+    expected_init(&cosine, TN_F64, 1, shape);
+    expected_init(&distance, TN_F64, 1, shape);
+    expected_init(&unit, TN_F64, 2, shape);
+    cosine.ulps = distance.ulps = unit.ulps = 4;
+    for (int i = 0; i < 2; i++) {
+        real dot = 0, aa = 0, bb = 0, cubes = 0;
+        for (int k = 0; k < 3; k++) {
+            const real x = (real)(3 * i + k - 2), y = x * x + 1;
+            dot += x * y, aa += x * x, bb += y * y;
+            cubes += powl(fabsl(x - y + 1e-6L), 3);
+        }
+        cosine.v[i] = dot / sqrtl(aa * bb);
+        distance.v[i] = cbrtl(cubes);
+        for (int k = 0; k < 3; k++)
+            unit.v[3 * i + k] = (real)(3 * i + k - 2) / sqrtl(aa);
+    }
+    check_free(&cosine, tn_cosine_similarity(a, b, 1), "cosine_similarity");
+    check_free(&distance, tn_pairwise_distance(a, b, .p = TN_SCALAR(3)), "pairwise_distance");
+    check_free(&unit, tn_normalize(a, TN_DIMS(1)), "normalize");
+    TRUTH(kit_item(tn_normalize(tn_full_like(a, 0), TN_DIMS(1)), 0) == 0);
+    REFUSED(tn_cosine_similarity(a, tn_ones(TN_SHAPE(4)), 1), TN_EINVAL,
+            "objects cannot be broadcast to a single shape: (2, 3) and (4,)");
+    REFUSED(tn_cosine_similarity(a, a, 1, .eps = TN_SCALAR(-1)), TN_EINVAL, "eps must be non-negative");
+    tn_scope_close(s);
+}
+
 static const tn_dtype floats[] = {TN_F16, TN_BF16, TN_F32, TN_F64};
+
 static const char *const reductions[] = {"mean", "sum", "none"};
 
 /* Half a unit of the dtype itself: losses are composed of operations, each of which rounds to it. */
@@ -341,59 +428,143 @@ static void run_cross_entropy(void)
     tn_scope_close(s);
 }
 
-/* ---- dropout ---- */
-
-static void dropout_each(kit_array *x)
-{
-    if (!kit_is_float(x->dtype) && x->numel == 0) { /* of nothing any dtype will do, as in PyTorch */
-        TRUTH(tn_dropout(x->t, 0.5) != NULL);
-        return;
-    }
-    if (!kit_is_float(x->dtype)) {
-        REFUSED(tn_dropout(x->t, 0.5), TN_EDTYPE, "can't be cast to the desired output type");
-        return;
-    }
-    static const double p[] = {0, 0.3, 1};
-    for (int i = 0; i < 3; i++) {
-        expected e;
-        tn_tensor *y = MADE(tn_dropout(x->t, p[i]));
-        expected_init(&e, x->dtype, x->ndim, x->shape);
-        for (int64_t k = 0; k < x->numel && y; k++) { /* each element is zero, or scaled */
-            real kept = kit_round(x->v[k] / (1 - (real)p[i]), x->dtype), got = kit_item(y, k);
-            e.v[k] = p[i] == 1 || (p[i] > 0 && got == 0) ? 0 : kept;
-        }
-        e.ulps = 1;
-        check_free(&e, y, "dropout of %s %s %s, p %g", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-                   kit_layout_names[x->layout], p[i]);
-    }
-}
-
-static void run_dropout(void)
-{
-    each_array(dropout_each, true);
-    tn_scope *s = tn_scope_open();
-    static const double p[] = {0.1, 0.5, 0.9};
-    for (int i = 0; i < 3; i++) { /* how many: within 6 standard deviations of n p, of a binomial distribution */
-        const int64_t n = 1000003;
-        tn_tensor *y = tn_dropout(tn_ones(TN_SHAPE(n)), p[i]);
-        double zeros = (double)n - tn_item(tn_sum(tn_ne(y, 0)));
-        TRUTH(fabs(zeros - (double)n * p[i]) < 6 * sqrt((double)n * p[i] * (1 - p[i])));
-    }
-    TRUTH(!tn_equal(tn_dropout(tn_ones(TN_SHAPE(100)), 0.5),
-                    tn_dropout(tn_ones(TN_SHAPE(100)), 0.5))); /* another mask each time */
-    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), 1.5), TN_EVALUE,
-            "dropout probability has to be between 0 and 1, but got 1.5");
-    REFUSED(tn_dropout(tn_ones(TN_SHAPE(2)), -0.5), TN_EVALUE,
-            "dropout probability has to be between 0 and 1, but got -0.5");
-    tn_scope_close(s);
-}
-
-const structural_case cases_loss[] = {
+static const structural_case cases[] = {
+    {"weighted_mse_loss", run_formulas},
+    {"weighted_l1_loss", run_formulas},
+    {"weighted_huber_loss", run_formulas},
+    {"pairwise_distance", run_rows},
+    {"cosine_similarity", run_rows},
+    {"normalize", run_rows},
     {"mse_loss", run_mse_loss},
     {"l1_loss", run_l1_loss},
     {"binary_cross_entropy_with_logits", run_bce},
     {"nll_loss", run_nll_loss},
     {"cross_entropy", run_cross_entropy},
-    {"dropout", run_dropout},
+    {"smooth_l1_loss", run_formulas},
+    {"huber_loss", run_formulas},
+    {"binary_cross_entropy", run_formulas},
+    {"kl_div", run_formulas},
     {NULL, NULL},
 };
+
+/* ---- gradients ---- */
+
+F(nll_loss, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 3, 0))))
+F(nll_loss_none, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)),
+                             .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
+                             .reduction = TN_NO_REDUCTION, .ignore_index = tn_scalar_i(2)))
+F(nll_loss_weighted, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)),
+                                 .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64)))
+F(cross_entropy, tn_cross_entropy(x, tn_tensor_from(TN_LIST(1, 3, 0)), .label_smoothing = 0.2))
+F(cross_entropy_probabilities, tn_cross_entropy(x, tn_softmax(y, 1), .reduction = TN_SUM))
+F(mse_loss, tn_mse_loss(x, y))
+F(mse_loss_sum, tn_mse_loss(x, y, .reduction = TN_SUM))
+F(mse_loss_none, tn_mse_loss(x, y, .reduction = TN_NO_REDUCTION))
+F(l1_loss, tn_l1_loss(x, y))
+F(bce, tn_binary_cross_entropy_with_logits(x, y))
+F(bce_weighted,
+  tn_binary_cross_entropy_with_logits(x, y, .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64),
+                                      .pos_weight = tn_tensor_from(TN_LIST(2.0, 0.5, 1.5, 1.0), .dtype = TN_F64),
+                                      .reduction = TN_SUM))
+F(huber_loss, tn_huber_loss(x, y, .delta = tn_scalar_f(0.7)))
+F(smooth_l1_loss, tn_smooth_l1_loss(x, y, .beta = tn_scalar_f(0.7)))
+F(kl_div, tn_kl_div(x, tn_softmax(y, 1)))
+
+static const gradient_case gradients[] = {
+    ONE(nll_loss),
+    ONE(nll_loss_none),
+    ONE(nll_loss_weighted),
+    ONE(cross_entropy),
+    TWO(cross_entropy_probabilities),
+    TWO(mse_loss),
+    TWO(mse_loss_sum),
+    TWO(mse_loss_none),
+    {"mse_loss, broadcast", f_mse_loss, 2, {M34, NINE}, false},
+    TWO(l1_loss),
+    TWO(huber_loss),
+    TWO(smooth_l1_loss),
+    TWO(kl_div),
+    TWO(bce),
+    TWO(bce_weighted),
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_nll_loss(record *r, results *out)
+{
+    return give(out, tn_nll_loss(r->input.t, record_arg(r, 0, "target").t, .weight = record_arg(r, 1, "weight").t,
+                                 .ignore_index = scalar_of(record_arg(r, -1, "ignore_index")),
+                                 .reduction = reduction_of(r)));
+}
+
+static bool record_cross_entropy(record *r, results *out)
+{
+    value smooth = record_arg(r, -1, "label_smoothing");
+    return give(out, tn_cross_entropy(r->input.t, record_arg(r, 0, "target").t, .weight = record_arg(r, 1, "weight").t,
+                                      .ignore_index = scalar_of(record_arg(r, -1, "ignore_index")),
+                                      .reduction = reduction_of(r), .label_smoothing = smooth.f));
+}
+
+static bool record_mse_loss(record *r, results *out)
+{
+    return give(out, tn_mse_loss(r->input.t, record_arg(r, 0, "target").t, .reduction = reduction_of(r)));
+}
+
+static bool record_l1_loss(record *r, results *out)
+{
+    return give(out, tn_l1_loss(r->input.t, record_arg(r, 0, "target").t, .reduction = reduction_of(r)));
+}
+
+static bool record_bce(record *r, results *out)
+{
+    return give(out, tn_binary_cross_entropy_with_logits(
+                         r->input.t, record_arg(r, 0, "target").t, .weight = record_arg(r, -1, "weight").t,
+                         .pos_weight = record_arg(r, -1, "pos_weight").t, .reduction = reduction_of(r)));
+}
+
+ADAPTER(pairwise_distance, tn_pairwise_distance(x, TENSOR(0, "x2"), .p = AT(1, "p"), .eps = AT(2, "eps"),
+                                                .keepdim = flag_of(record_arg(r, 3, "keepdim"))))
+ADAPTER(cosine_similarity, tn_cosine_similarity(x, TENSOR(0, "x2"), DIM(1, "dim", 1), .eps = AT(2, "eps")))
+
+static bool record_normalize(record *r, results *out)
+{
+    dims_buffer b;
+    value dim = record_arg(r, 1, "dim");
+    return give(out, tn_normalize(r->input.t, dim.kind == V_ABSENT ? TN_DIMS(1) : dims_of(dim, &b), .p = AT(0, "p"),
+                                  .eps = AT(2, "eps")));
+}
+
+ADAPTER(huber_loss, tn_huber_loss(x, TENSOR(0, "target"), .reduction = reduction_of(r), .delta = SCALAR("delta")))
+ADAPTER(smooth_l1_loss, tn_smooth_l1_loss(x, TENSOR(0, "target"), .reduction = reduction_of(r), .beta = SCALAR("beta")))
+ADAPTER(binary_cross_entropy,
+        tn_binary_cross_entropy(x, TENSOR(0, "target"), .weight = TENSOR(1, "weight"), .reduction = reduction_of(r)))
+
+/* 'batchmean': the sum divided by the first size */
+static bool record_kl_div(record *r, results *out)
+{
+    value how = record_arg(r, -1, "reduction");
+    const bool batch = how.kind == V_TEXT && !strcmp(how.text, "batchmean");
+    tn_tensor *loss =
+        tn_kl_div(r->input.t, record_arg(r, 0, "target").t, .log_target = flag_of(record_arg(r, -1, "log_target")),
+                  .reduction = batch ? TN_SUM : reduction_of(r));
+    return give(out, batch && tn_tensor_ndim(r->input.t) ? tn_div(loss, tn_tensor_size(r->input.t, 0)) : loss);
+}
+
+static const named_adapter adapters[] = {
+    {"nn.functional.nll_loss", record_nll_loss},
+    {"nn.functional.cross_entropy", record_cross_entropy},
+    {"nn.functional.mse_loss", record_mse_loss},
+    {"nn.functional.l1_loss", record_l1_loss},
+    {"nn.functional.binary_cross_entropy_with_logits", record_bce},
+    {"nn.functional.pairwise_distance", record_pairwise_distance},
+    {"nn.functional.cosine_similarity", record_cosine_similarity},
+    {"nn.functional.normalize", record_normalize},
+    {"nn.functional.huber_loss", record_huber_loss},
+    {"nn.functional.smooth_l1_loss", record_smooth_l1_loss},
+    {"nn.functional.binary_cross_entropy", record_binary_cross_entropy},
+    {"nn.functional.kl_div", record_kl_div},
+    {NULL, NULL},
+};
+
+const family_tests loss_tests = {cases, gradients, adapters};

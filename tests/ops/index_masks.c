@@ -1,6 +1,5 @@
-/* Indexing with tensors and masks, and writing so: every draw of indices is taken apart into coordinates here, plainly,
- * and compared bit for bit. */
-#include "ops/structural.h"
+/* Reading and writing by several indices and by masks. */
+#include "ops/family.h"
 #include <string.h>
 
 /* ---- one draw of x[i0, :, mask ...] ---- */
@@ -494,7 +493,7 @@ static void run_take_along_dim(void)
     tn_scope_close(s);
 }
 
-const structural_case cases_pick[] = {
+static const structural_case cases[] = {
     {"index", run_index},
     {"index_put", run_index_put},
     {"index_put_", run_index_put},
@@ -505,3 +504,98 @@ const structural_case cases_pick[] = {
     {"take_along_dim", run_take_along_dim},
     {NULL, NULL},
 };
+
+/* ---- gradients ---- */
+
+F(index_copy, tn_index_copy(x, 0, tn_tensor_from(TN_LIST(2, 0)), tn_slice(y, 0, 0, 2, 1)))
+F(index, tn_index(x, TN_TENSORS(few_indices(), tn_tensor_from(TN_LIST(-1, 0, 3)))))
+F(index_far, tn_index(x, TN_TENSORS(tn_tensor_from(TN_LIST(1, 0, 1)), TN_NONE, tn_tensor_from(TN_LIST(0, 1, 0)))))
+F(index_mask, tn_index(x, TN_TENSORS(TN_NONE, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL))))
+F(index_put, tn_index_put(x, TN_TENSORS(TN_NONE, tn_tensor_from(TN_LIST(3, 0))), tn_scalar_t(tn_slice(y, 1, 0, 2, 1))))
+F(index_put_added, tn_index_put(x, TN_TENSORS(few_indices()), tn_scalar_t(tn_select(y, 0, 1)), .accumulate = true))
+F(index_put_mask, tn_index_put(x, TN_TENSORS(tn_eq(tn_arange(0, 3, 1), 1)), tn_scalar_t(tn_sum(y))))
+F(index_put_far,
+  tn_mul(tn_index_put_(tn_mul(x, 2), TN_TENSORS(tn_tensor_from(TN_LIST(1, 0)), TN_NONE, tn_tensor_from(TN_LIST(0, 1))),
+                       tn_scalar_t(y)),
+         3))
+F(masked_select, tn_masked_select(x, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL)))
+F(masked_scatter, tn_masked_scatter(x, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL), y))
+F(take_along_dim, tn_take_along_dim(x, tn_tensor_from(TN_LIST(3, 0, 3), .shape = TN_SHAPE(1, 3)), .dim = TN_DIMS(1)))
+
+static const gradient_case gradients[] = {
+    TWO(index_copy),
+    ONE(index),
+    {"index_far", f_index_far, 1, {{3, {2, 2, 2}}}, false},
+    ONE(index_mask),
+    TWO(index_put),
+    TWO(index_put_added),
+    TWO(index_put_mask),
+    {"index_put_far", f_index_put_far, 2, {{3, {2, 3, 2}}, {2, {2, 3}}}, false},
+    ONE(masked_select),
+    TWO(masked_scatter),
+    ONE(take_along_dim),
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_nonzero(record *r, results *out)
+{
+    (void)record_arg(r, -1, "as_tuple");
+    return give(out, tn_nonzero(r->input.t));
+}
+
+static bool record_masked_select(record *r, results *out)
+{
+    return give(out, tn_masked_select(r->input.t, record_arg(r, 0, "mask").t));
+}
+
+static bool record_masked_scatter(record *r, results *out)
+{
+    return give(out, tn_masked_scatter(r->input.t, record_arg(r, 0, "mask").t, record_arg(r, 1, "source").t));
+}
+
+static bool record_index_put(record *r, results *out)
+{
+    tn_tensor *t[8];
+    value indices = record_arg(r, 0, "indices");
+    return give(out, tn_index_put(r->input.t, tensors_of(&indices, t), scalar_of(record_arg(r, 1, "values")),
+                                  .accumulate = flag_of(record_arg(r, 2, "accumulate"))));
+}
+
+static bool record_index_copy(record *r, results *out)
+{
+    return give(out, tn_index_copy(r->input.t, int_of(record_arg(r, 0, "dim"), 0), record_arg(r, 1, "index").t,
+                                   record_arg(r, 2, "source").t));
+}
+
+static bool record_take_along_dim(record *r, results *out)
+{
+    dims_buffer b;
+    tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
+    return give(out, tn_take_along_dim(r->input.t, record_arg(r, 0, "indices").t, .dim = dim));
+}
+
+/* x.put(index, source, accumulate): the same, written */
+static bool record_put(record *r, results *out)
+{
+    tn_tensor *index = record_arg(r, 0, "index").t, *source = record_arg(r, 1, "source").t;
+    tn_tensor *flat = tn_reshape(r->input.t, TN_SHAPE(-1));
+    flat = tn_index_put(flat, TN_TENSORS(index), tn_scalar_t(tn_reshape(source, tn_tensor_shape(index))),
+                        .accumulate = flag_of(record_arg(r, 2, "accumulate")));
+    return give(out, tn_reshape(flat, tn_tensor_shape(r->input.t)));
+}
+
+static const named_adapter adapters[] = {
+    {"nonzero", record_nonzero},
+    {"argwhere", record_nonzero},
+    {"masked_select", record_masked_select},
+    {"masked_scatter", record_masked_scatter},
+    {"index_put", record_index_put},
+    {"index_copy", record_index_copy},
+    {"take_along_dim", record_take_along_dim},
+    {"put", record_put},
+    {NULL, NULL},
+};
+
+const family_tests index_masks_tests = {cases, gradients, adapters};

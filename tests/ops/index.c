@@ -1,126 +1,6 @@
-/* Joining and indexing: values move, so results are compared bit for bit; sums by index are made again in order. */
-#include "ops/structural.h"
+/* Reading and writing by index along a dimension. */
+#include "ops/family.h"
 #include <string.h>
-
-/* ---- cat and stack ---- */
-
-enum { PARTS = 3 };
-
-/* Parts that agree but along dim; part 1 may be empty there. The value at a place of the result, by looking for its
- * part. */
-static real joined(const kit_array *part, int32_t dim, int32_t ndim, const int64_t *shape, int64_t i, tn_dtype to)
-{
-    int64_t at[TN_MAX_DIMS], stride[TN_MAX_DIMS], step = 1;
-    kit_unravel(i, ndim, shape, at);
-    while (at[dim] >= part->shape[dim]) {
-        at[dim] -= part->shape[dim];
-        part++;
-    }
-    for (int32_t d = ndim - 1; d >= 0; d--) {
-        stride[d] = step;
-        step *= part->shape[d];
-    }
-    return kit_convert(part->v[kit_ravel(ndim, stride, at)], part->dtype, to);
-}
-
-static void try_cat(const shape_list *s, int32_t dim, const tn_dtype *dtype, int layout)
-{
-    kit_array part[PARTS];
-    tn_tensor *t[PARTS];
-    int64_t shape[TN_MAX_DIMS], total = 0;
-    tn_dtype to = kit_promote(kit_promote(dtype[0], dtype[1]), dtype[2]);
-    memcpy(shape, s->dim, sizeof shape);
-    for (int k = 0; k < PARTS; k++) {
-        shape[dim] = k == 1 ? kit_below(3) : s->dim[dim] + k;
-        total += shape[dim];
-        random_array(&part[k], dtype[k], s->ndim, shape, (kit_layout)((layout + 2 * k) % KIT_LAYOUTS), dtype[k] != to);
-        t[k] = part[k].t;
-    }
-    expected e;
-    shape[dim] = total;
-    expected_init(&e, to, s->ndim, shape);
-    e.bits = true;
-    for (int64_t i = 0; i < e.numel; i++)
-        e.v[i] = joined(part, dim, s->ndim, shape, i, to);
-    check_free(&e, tn_cat(((tn_tensors){t, PARTS}), kit_random() & 1 ? dim : dim - s->ndim),
-               "cat of %s %s %s, dim %d, to %s", tn_dtype_name(dtype[0]), tn_dtype_name(dtype[1]),
-               kit_shape_text(s->ndim, s->dim), (int)dim, tn_dtype_name(to));
-    for (int k = 0; k < PARTS; k++)
-        kit_array_free(&part[k]);
-}
-
-static void run_cat(void)
-{
-    for (int i = 0; i < KIT_DTYPES; i++)
-        for (int j = 0; j < KIT_DTYPES; j++)
-            for (int k = 1; k < N_SHAPES; k++)
-                for (int layout = 0; layout < (i == j ? KIT_LAYOUTS : 1); layout++) {
-                    tn_scope *scope = tn_scope_open();
-                    const tn_dtype dtype[PARTS] = {kit_dtypes[i], kit_dtypes[j], kit_dtypes[i]};
-                    for (int32_t d = 0; d < some_shapes[k].ndim; d++)
-                        try_cat(&some_shapes[k], d, dtype, layout);
-                    tn_scope_close(scope);
-                }
-    tn_scope *s = tn_scope_open();
-    tn_tensor *a = tn_arange(0, 6, 1), *b = tn_reshape(a, TN_SHAPE(2, 3)),
-              *blank = tn_empty(TN_SHAPE(0), .dtype = TN_I64);
-    TRUTH(tn_equal(tn_cat(TN_TENSORS(blank, b, blank), 1), b)); /* an empty 1-D tensor joins anything */
-    TRUTH(tn_equal(tn_cat(TN_TENSORS(b, b), 0), tn_reshape(tn_cat(TN_TENSORS(a, a), 0), TN_SHAPE(4, 3))));
-    TRUTH(tn_equal(tn_cat(TN_TENSORS(blank, blank), 7), blank)); /* nor does the dimension matter then */
-    REFUSED(tn_cat(((tn_tensors){NULL, 0}), 0), TN_EVALUE, "expected a non-empty list of Tensors");
-    REFUSED(tn_cat(TN_TENSORS(b, a), 0), TN_EINVAL, "Tensors must have same number of dimensions: got 2 and 1");
-    REFUSED(tn_cat(TN_TENSORS(b, tn_t(b)), 0), TN_EINVAL,
-            "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1 in "
-            "the list.");
-    REFUSED(tn_cat(TN_TENSORS(b, b), 2), TN_EINDEX,
-            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
-    REFUSED(tn_cat(TN_TENSORS(tn_ones(TN_SHAPE())), 0), TN_EINVAL,
-            "zero-dimensional tensor (at position 0) cannot be concatenated");
-    tn_tensor *many[100];
-    for (int i = 0; i < 100; i++)
-        many[i] = tn_full(TN_SHAPE(1), i);
-    TRUTH(tn_equal(tn_cat(((tn_tensors){many, 100}), 0), tn_arange(0, 100, 1)));
-    tn_scope_close(s);
-}
-
-static void stack_each(kit_array *x)
-{
-    if (x->ndim == TN_MAX_DIMS) {
-        REFUSED(tn_stack(TN_TENSORS(x->t), 0), TN_EINVAL, "more than 8 dimensions");
-        return;
-    }
-    kit_array y;
-    random_array(&y, kit_dtypes[kit_below(KIT_DTYPES)], x->ndim, x->shape, KIT_TRANSPOSED, true);
-    for (int32_t d = 0; d <= x->ndim; d++) {
-        int64_t shape[TN_MAX_DIMS], inner = 1;
-        for (int32_t k = 0; k <= x->ndim; k++)
-            shape[k] = k == d ? 3 : x->shape[k - (k > d)];
-        for (int32_t k = d; k < x->ndim; k++)
-            inner *= x->shape[k];
-        expected e;
-        expected_init(&e, kit_promote(x->dtype, y.dtype), x->ndim + 1, shape);
-        e.bits = true;
-        for (int64_t i = 0; i < e.numel; i++) {
-            const kit_array *from = i / inner % 3 == 1 ? &y : x;
-            e.v[i] = kit_convert(from->v[i / (3 * inner) * inner + i % inner], from->dtype, e.dtype);
-        }
-        check_free(&e, tn_stack(TN_TENSORS(x->t, y.t, x->t), d - (int64_t)(kit_random() & 1) * (x->ndim + 1)),
-                   "stack of %s %s %s, dim %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-                   kit_layout_names[x->layout], (int)d);
-    }
-    kit_array_free(&y);
-}
-
-static void run_stack(void)
-{
-    each_array(stack_each, true);
-    tn_scope *s = tn_scope_open();
-    REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), 0), TN_EINVAL,
-            "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1");
-    REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2))), 2), TN_EINDEX,
-            "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
-    tn_scope_close(s);
-}
 
 /* ---- gather, scatter, scatter_add ---- */
 
@@ -441,15 +321,90 @@ static void run_one_hot(void)
     tn_scope_close(s);
 }
 
-const structural_case cases_index[] = {
-    {"cat", run_cat},
-    {"stack", run_stack},
-    {"gather", run_gather},
-    {"scatter", run_scatter},
-    {"scatter_add", run_scatter_add},
-    {"index_select", run_index_select},
-    {"index_add", run_index_add},
-    {"embedding", run_embedding},
-    {"one_hot", run_one_hot},
+static const structural_case cases[] = {
+    {"gather", run_gather},           {"scatter", run_scatter},
+    {"scatter_add", run_scatter_add}, {"index_select", run_index_select},
+    {"index_add", run_index_add},     {"embedding", run_embedding},
+    {"one_hot", run_one_hot},         {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(gather, tn_gather(x, 1, tn_tensor_from(TN_LIST(0, 0, 3, 2, 2, 1), .shape = TN_SHAPE(3, 2))))
+F(scatter,
+  tn_scatter(x, 1, tn_tensor_from(TN_LIST(0, 1, 3, 2, 2, 1), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
+F(scatter_number, tn_scatter(x, 0, tn_tensor_from(TN_LIST(0, 1, 2, 0), .shape = TN_SHAPE(1, 4)), 2.5))
+F(scatter_add,
+  tn_scatter_add(x, 1, tn_tensor_from(TN_LIST(0, 0, 3, 2, 2, 2), .shape = TN_SHAPE(3, 2)), tn_slice(y, 1, 0, 2, 1)))
+F(index_select, tn_index_select(x, 1, tn_tensor_from(TN_LIST(3, 0, 3))))
+F(index_add, tn_index_add(x, 0, tn_tensor_from(TN_LIST(2, 0, 2)), y))
+F(embedding, tn_embedding(x, few_indices()))
+/* the padding row is given no gradient, by definition: its elements are made not to count (its zero: test_autograd) */
+F(embedding_padded,
+  tn_mul(tn_embedding(x, few_indices(), .padding_idx = tn_scalar_i(-1)), tn_unsqueeze(tn_ne(few_indices(), 2), -1)))
+
+static const gradient_case gradients[] = {
+    ONE(gather),      TWO(scatter),          ONE(scatter_number),
+    TWO(scatter_add), ONE(index_select),     TWO(index_add),
+    ONE(embedding),   ONE(embedding_padded), {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_gather(record *r, results *out)
+{
+    return give(out, tn_gather(r->input.t, int_of(record_arg(r, 0, "dim"), 0), record_arg(r, 1, "index").t));
+}
+
+static bool record_scatter(record *r, results *out)
+{
+    int64_t dim = int_of(record_arg(r, 0, "dim"), 0);
+    return give(out, tn_scatter(r->input.t, dim, record_arg(r, 1, "index").t, scalar_of(record_arg(r, 2, "src"))));
+}
+
+static bool record_scatter_add(record *r, results *out)
+{
+    int64_t dim = int_of(record_arg(r, 0, "dim"), 0);
+    return give(out, tn_scatter_add(r->input.t, dim, record_arg(r, 1, "index").t, record_arg(r, 2, "src").t));
+}
+
+static bool record_index_select(record *r, results *out)
+{
+    return give(out, tn_index_select(r->input.t, int_of(record_arg(r, 0, "dim"), 0), record_arg(r, 1, "index").t));
+}
+
+static bool record_index_add(record *r, results *out)
+{
+    value alpha = record_arg(r, -1, "alpha");
+    tn_tensor *src = record_arg(r, 2, "source").t;
+    if (alpha.kind != V_ABSENT)
+        src = tn_to(tn_mul(src, scalar_of(alpha)), .dtype = tn_tensor_dtype(src));
+    return give(out, tn_index_add(r->input.t, int_of(record_arg(r, 0, "dim"), 0), record_arg(r, 1, "index").t, src));
+}
+
+/* F.embedding(indices, weight): in these records the weight is the input */
+static bool record_embedding(record *r, results *out)
+{
+    return give(out, tn_embedding(r->input.t, record_arg(r, 0, "weight").t,
+                                  .padding_idx = scalar_of(record_arg(r, 1, "padding_idx")),
+                                  .max_norm = record_arg(r, -1, "max_norm").f,
+                                  .norm_type = record_arg(r, -1, "norm_type").f));
+}
+
+static bool record_one_hot(record *r, results *out)
+{
+    return give(out, tn_one_hot(r->input.t, int_of(record_arg(r, 0, "num_classes"), -1)));
+}
+
+static const named_adapter adapters[] = {
+    {"gather", record_gather},
+    {"scatter", record_scatter},
+    {"scatter_add", record_scatter_add},
+    {"index_select", record_index_select},
+    {"index_add", record_index_add},
+    {"nn.functional.embedding", record_embedding},
+    {"nn.functional.one_hot", record_one_hot},
     {NULL, NULL},
 };
+
+const family_tests index_tests = {cases, gradients, adapters};

@@ -1,8 +1,36 @@
-/* Reductions: over every subset of dimensions, kept or not, in every dtype and layout. */
-#include "ops/structural.h"
+/* Reductions. */
+#include "ops/family.h"
 #include <string.h>
 
+/* ---- equal ---- */
+
+static void equal_each(kit_array *x)
+{
+    bool nan = false;
+    for (int64_t i = 0; i < x->numel; i++)
+        nan |= isnan(x->v[i]);
+    kit_array y;
+    kit_array_init(&y, x->dtype, x->ndim, x->shape, KIT_ROTATED);
+    memcpy(y.v, x->v, (size_t)x->numel * sizeof *x->v);
+    kit_show(&y);
+    TRUTH(tn_equal(x->t, y.t) == !nan);
+    TRUTH(!tn_equal(x->t, tn_unsqueeze(tn_flatten(x->t, 0, -1), 0)) || x->ndim == 2);
+    if (x->numel) {
+        int64_t at = kit_below(x->numel);
+        y.v[at] = y.v[at] == 0;
+        kit_show(&y);
+        TRUTH(!tn_equal(x->t, y.t));
+    }
+    kit_array_free(&y);
+}
+
+static void run_equal(void)
+{
+    each_array(equal_each, false);
+}
+
 typedef enum kind { SUM, MEAN, PROD, AMAX, AMIN, ANY, ALL_OF, VAR, STD, LOGSUMEXP } kind;
+
 static const char *const kind_names[] = {"sum", "mean", "prod", "amax", "amin",
                                          "any", "all",  "var",  "std",  "logsumexp"};
 
@@ -415,12 +443,14 @@ static void var_far_from_zero(void)
         not_numbers(kind_); \
         bad_dimensions(kind_); \
     }
+
 CASE(amax, AMAX)
 CASE(amin, AMIN)
 CASE(any, ANY)
 CASE(all, ALL_OF)
 CASE(std, STD)
 CASE(logsumexp, LOGSUMEXP)
+
 #define CASE_DTYPE(name, kind_) \
     static void run_##name(void) \
     { \
@@ -430,6 +460,7 @@ CASE(logsumexp, LOGSUMEXP)
         not_numbers(kind_); \
         bad_dimensions(kind_); \
     }
+
 CASE_DTYPE(sum, SUM)
 CASE_DTYPE(mean, MEAN)
 CASE_DTYPE(prod, PROD)
@@ -443,8 +474,216 @@ static void run_var(void)
     var_far_from_zero();
 }
 
-const structural_case cases_reduce[] = {
-    {"sum", run_sum}, {"mean", run_mean}, {"prod", run_prod}, {"amax", run_amax}, {"amin", run_amin},
-    {"any", run_any}, {"all", run_all},   {"var", run_var},   {"std", run_std},   {"logsumexp", run_logsumexp},
+/* ---- sum_to_size ---- */
+
+static void sum_to_size_each(kit_array *x)
+{
+    for (uint32_t mask = 0; mask<1U << x->ndim; mask += x->ndim> 4 ? 11 : 1) {
+        int64_t shape[TN_MAX_DIMS], at[TN_MAX_DIMS];
+        int32_t lead = 0, n;
+        while (lead < x->ndim && mask >> lead & 1 && kit_random() & 1)
+            lead++; /* these go altogether */
+        n = x->ndim - lead;
+        for (int32_t d = lead; d < x->ndim; d++)
+            shape[d - lead] = mask >> d & 1 ? 1 : x->shape[d];
+        expected e;
+        bool same = n == x->ndim;
+        for (int32_t d = 0; same && d < n; d++)
+            same = shape[d] == x->shape[d];
+        expected_init(&e, kit_is_float(x->dtype) || (same && x->ndim) ? x->dtype : TN_I64, n, shape);
+        expected_tolerate(&e);
+        for (int64_t i = 0; i < x->numel; i++) {
+            int64_t o = 0;
+            kit_unravel(i, x->ndim, x->shape, at);
+            for (int32_t d = lead; d < x->ndim; d++)
+                o = o * shape[d - lead] + (shape[d - lead] == 1 ? 0 : at[d]);
+            e.v[o] += x->v[i];
+            e.tol[o] += 8 * compute_eps(x->dtype) * fabsl(x->v[i]);
+        }
+        e.ulps = 1;
+        check_free(&e, tn_sum_to_size(x->t, ((tn_dims){n, shape})), "sum_to_size of %s %s %s to %s",
+                   tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
+                   kit_shape_text(n, shape));
+    }
+}
+
+static void run_sum_to_size(void)
+{
+    each_array(sum_to_size_each, true);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_sum_to_size(tn_ones(TN_SHAPE(2, 3)), TN_SHAPE(2)), TN_EINVAL,
+            "size {[2]} is not expandable to size {[2, 3]}.");
+    tn_scope_close(s);
+}
+
+/* ---- without NaN ---- */
+
+static void run_nan(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *i = tn_arange(0, 4, 1);
+    HOLDS(tn_count_nonzero(tn_reshape(i, TN_SHAPE(2, 2)), .dim = TN_DIMS(0)), TN_SHAPE(2), 1, 2);
+    HOLDS(tn_nansum(four_values(NAN, 1, 2, NAN)), TN_SHAPE(), 3);
+    HOLDS(tn_nanmean(four_values(NAN, 1, 2, NAN), .keepdim = true), TN_SHAPE(1), 1.5);
+    REFUSED(tn_nanmean(i), TN_EMISSING, "expected input to have floating point");
+    tn_scope_close(s);
+}
+
+static const structural_case cases[] = {
+    {"count_nonzero", run_nan},
+    {"nansum", run_nan},
+    {"nanmean", run_nan},
+    {"equal", run_equal},
+    {"sum", run_sum},
+    {"mean", run_mean},
+    {"prod", run_prod},
+    {"amax", run_amax},
+    {"amin", run_amin},
+    {"any", run_any},
+    {"all", run_all},
+    {"var", run_var},
+    {"std", run_std},
+    {"logsumexp", run_logsumexp},
+    {"sum_to_size", run_sum_to_size},
     {NULL, NULL},
 };
+
+/* ---- gradients ---- */
+
+F(sum, tn_sum(x))
+F(sum_dim, tn_sum(x, .dim = TN_DIMS(1)))
+F(sum_keep, tn_sum(x, .dim = TN_DIMS(0, -1), .keepdim = true))
+F(mean, tn_mean(x))
+F(sum_0, tn_sum(tn_mul(x, x), .dim = TN_DIMS(0)))
+F(mean_0, tn_mean(tn_mul(x, x), .dim = TN_DIMS(-1), .keepdim = true))
+F(prod_0, tn_prod(tn_mul(x, x), .dim = TN_DIMS(-1)))
+F(amax_0, tn_amax(tn_mul(x, x), .dim = TN_DIMS(0)))
+F(var_0, tn_var(tn_mul(x, x), .dim = TN_DIMS(0), .correction = tn_scalar_i(0)))
+F(logsumexp_0, tn_logsumexp(tn_mul(x, x), .dim = TN_DIMS(-1)))
+F(mean_dim, tn_mean(x, .dim = TN_DIMS(-1)))
+F(prod, tn_prod(x))
+F(prod_dim, tn_prod(x, .dim = TN_DIMS(1)))
+F(prod_keep, tn_prod(x, .dim = TN_DIMS(0), .keepdim = true))
+F(prod_zero, tn_prod(tn_mul(x, tn_tensor_from(TN_LIST(1.0, 0.0, 2.0, 3.0), .dtype = TN_F64)), .dim = TN_DIMS(1)))
+F(prod_zeros, tn_prod(tn_mul(x, tn_tensor_from(TN_LIST(1.0, 0.0, 2.0, 0.0), .dtype = TN_F64)), .dim = TN_DIMS(1)))
+F(amax, tn_amax(x, .dim = TN_DIMS(1)))
+F(amax_all, tn_amax(x))
+F(amin, tn_amin(x, .dim = TN_DIMS(0), .keepdim = true))
+F(var, tn_var(x))
+F(var_dim, tn_var(x, .dim = TN_DIMS(1), .correction = tn_scalar_i(0)))
+F(std, tn_std(x))
+F(std_dim, tn_std(x, .dim = TN_DIMS(0), .keepdim = true, .correction = tn_scalar_f(0.5)))
+F(logsumexp, tn_logsumexp(x, .dim = TN_DIMS(1)))
+F(logsumexp_all, tn_logsumexp(x))
+F(logsumexp_keep, tn_logsumexp(x, .dim = TN_DIMS(0, 1), .keepdim = true))
+F(sum_to_size, tn_sum_to_size(x, TN_SHAPE(1, 4)))
+
+static const gradient_case gradients[] = {
+    ONE(sum),
+    ONE(sum_dim),
+    {"sum_keep", f_sum_keep, 1, {{3, {2, 3, 2}}}, false},
+    ONE(mean),
+    {"sum of 0-dim", f_sum_0, 1, {{0}}, false},
+    {"mean of 0-dim", f_mean_0, 1, {{0}}, false},
+    {"prod of 0-dim", f_prod_0, 1, {{0}}, false},
+    {"amax of 0-dim", f_amax_0, 1, {{0}}, false},
+    {"var of 0-dim", f_var_0, 1, {{0}}, false},
+    {"logsumexp of 0-dim", f_logsumexp_0, 1, {{0}}, false},
+    ONE(mean_dim),
+    {"mean of a 0-dim", f_mean, 1, {{0, {0}}}, false},
+    {"prod", f_prod, 1, {{2, {2, 3}}}, false},
+    ONE(prod_dim),
+    ONE(prod_keep),
+    ONE(prod_zero),
+    ONE(prod_zeros),
+    ONE(amax),
+    ONE(amax_all),
+    ONE(amin),
+    ONE(var),
+    ONE(var_dim),
+    ONE(std),
+    ONE(std_dim),
+    ONE(logsumexp),
+    ONE(logsumexp_all),
+    ONE(logsumexp_keep),
+    ONE(sum_to_size),
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+REDUCTION(sum, DTYPE)
+REDUCTION(mean, DTYPE)
+REDUCTION(prod, DTYPE)
+REDUCTION(amax, )
+REDUCTION(amin, )
+REDUCTION(any, )
+REDUCTION(all, )
+REDUCTION(logsumexp, )
+
+/* torch.var: correction None is 1; unbiased False is 0 */
+static tn_scalar correction_of(record *r)
+{
+    value c = record_arg(r, -1, "correction"), u = record_arg(r, -1, "unbiased");
+    if (u.kind == V_BOOL)
+        return tn_scalar_i(u.i);
+    return scalar_of(c);
+}
+
+REDUCTION(var, , .correction = correction_of(r))
+REDUCTION(std, , .correction = correction_of(r))
+SHAPED(sum_to_size, tn_sum_to_size, "size")
+
+static bool record_allclose(record *r, results *out)
+{
+    return give_truth(out,
+                      tn_allclose(r->input.t, record_arg(r, 0, "other").t, .rtol = scalar_of(record_arg(r, 1, "rtol")),
+                                  .atol = scalar_of(record_arg(r, 2, "atol"))));
+}
+
+static bool record_equal(record *r, results *out)
+{
+    return give_truth(out, tn_equal(r->input.t, record_arg(r, 0, "other").t));
+}
+
+#define REDUCED .dim = dims_of(record_arg(r, 0, "dim"), &b), .keepdim = flag_of(record_arg(r, 1, "keepdim")) DTYPE
+
+static bool record_nansum(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out, tn_nansum(r->input.t, REDUCED));
+}
+
+static bool record_nanmean(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out, tn_nanmean(r->input.t, REDUCED));
+}
+
+static bool record_count_nonzero(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out, tn_count_nonzero(r->input.t, .dim = dims_of(record_arg(r, 0, "dim"), &b)));
+}
+
+static const named_adapter adapters[] = {
+    {"sum", record_sum},
+    {"mean", record_mean},
+    {"prod", record_prod},
+    {"amax", record_amax},
+    {"amin", record_amin},
+    {"any", record_any},
+    {"all", record_all},
+    {"logsumexp", record_logsumexp},
+    {"var", record_var},
+    {"std", record_std},
+    {"sum_to_size", record_sum_to_size},
+    {"allclose", record_allclose},
+    {"equal", record_equal},
+    {"nansum", record_nansum},
+    {"nanmean", record_nanmean},
+    {"count_nonzero", record_count_nonzero},
+    {NULL, NULL},
+};
+
+const family_tests reduce_tests = {cases, gradients, adapters};

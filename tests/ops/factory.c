@@ -1,9 +1,56 @@
-/* Factories: dtype, shape and values; random ones by their bounds and moments (their bits: tests/unit/test_random.c).
- * */
-#include "ops/structural.h"
+/* Factories: dtype, shape and values. */
+#include "ops/family.h"
 #include <string.h>
 
+static void run_strided(void)
+{
+    tn_scope *s = tn_scope_open();
+    const tn_tensor *x = MADE(tn_empty_strided(TN_SHAPE(2, 3), TN_DIMS(1, 4), .dtype = TN_I16)),
+                    *y = MADE(tn_empty_permuted(TN_SHAPE(2, 3, 4), TN_DIMS(0, 2, 1)));
+    TRUTH(x && tn_tensor_stride(x).dim[1] == 4 && tn_tensor_size(x, 1) == 3 && tn_tensor_dtype(x) == TN_I16);
+    TRUTH(y && tn_tensor_stride(y).dim[0] == 12 && tn_tensor_stride(y).dim[1] == 1 && tn_tensor_stride(y).dim[2] == 3);
+    REFUSED(tn_empty_strided(TN_SHAPE(2, 3), TN_DIMS(1)), TN_EINVAL, "dimensionality of sizes (2)");
+    REFUSED(tn_empty_strided(TN_SHAPE(2), TN_DIMS(-1)), TN_EINVAL, "Storage size calculation overflowed");
+    REFUSED(tn_empty_permuted(TN_SHAPE(2, 3), TN_DIMS(0, 0)), TN_EINVAL, "Duplicate dim not allowed");
+    tn_scope_close(s);
+}
+
+static void fill_each(kit_array *x)
+{
+    const tn_scalar values[] = {tn_scalar_i(0), tn_scalar_i(1), tn_scalar_f(2.5), tn_scalar_b(true),
+                                tn_scalar_t(tn_full(TN_SHAPE(), 3.75))};
+    static const real as_real[] = {0, 1, 2.5L, 1, 3.75L};
+    for (int i = 0; i < 5; i++) {
+        expected e;
+        expected_init(&e, x->dtype, x->ndim, x->shape);
+        for (int64_t k = 0; k < x->numel; k++)
+            e.v[k] = kit_convert(as_real[i], i == 4 ? TN_F32 : TN_F64, x->dtype);
+        check(&e, tn_fill(x->t, values[i]), "fill of %s %s with %Lg", tn_dtype_name(x->dtype),
+              kit_shape_text(x->ndim, x->shape), as_real[i]);
+        equals_values(x, x->t, "what fill left");
+        tn_tensor *zeroed = NULL, *filled = tn_fill_(x->t, values[i]);
+        check(&e, filled, "fill_ of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+              kit_layout_names[x->layout]);
+        memset(e.v, 0, (size_t)x->numel * sizeof *e.v);
+        zeroed = tn_zero_(x->t);
+        check(&e, zeroed, "zero_ of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+              kit_layout_names[x->layout]);
+        truth(kit_surroundings_intact(x), "fill_ writes x and nothing else");
+        expected_free(&e);
+        kit_show(x);
+    }
+}
+
+static void run_fill(void)
+{
+    each_array(fill_each, false);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_fill_(tn_ones(TN_SHAPE(2)), tn_scalar_t(tn_ones(TN_SHAPE(2)))), TN_EINVAL, "0-dimension");
+    tn_scope_close(s);
+}
+
 enum { CONSTANTS = 4 };
+
 static const char *const constant_names[CONSTANTS] = {"empty", "zeros", "ones", "full"};
 
 static void is_filled(const tn_tensor *t, tn_dtype d, int32_t ndim, const int64_t *shape, bool any, real v,
@@ -209,134 +256,111 @@ static void run_linspace(void)
                          : "\"linspace_cuda\" not implemented for 'Bool'");
 }
 
-/* ---- random ---- */
-
-typedef struct moments {
-    real mean, var, least, most;
-} moments;
-
-static moments moments_of(const tn_tensor *t)
-{
-    int64_t n = tn_tensor_numel(t);
-    moments m = {0, 0, KIT_INF, -KIT_INF};
-    for (int64_t i = 0; i < n; i++) {
-        real v = kit_item(t, i);
-        m.mean += v / n;
-        m.var += v * v / n;
-        m.least = v < m.least ? v : m.least;
-        m.most = v > m.most ? v : m.most;
-    }
-    m.var -= m.mean * m.mean;
-    return m;
-}
-
-enum { N_RANDOM = 200000 };
-
-/* Mean and variance of a uniform law within 6 of their standard errors; plus what the dtype's grid moves them by. */
-static void is_uniform(const tn_tensor *t, real lo, real hi, const char *name)
-{
-    moments m = moments_of(t);
-    tn_dtype d = tn_tensor_dtype(t);
-    real span = hi - lo, grid = kit_is_float(d) ? ldexpl(span, 1 - kit_digits(d)) : 1;
-    kit.cases++;
-    if (!(m.least >= lo && m.most < hi && fabsl(m.mean - (lo + hi) / 2) < 6 * span / sqrtl(12.0L * N_RANDOM) + grid &&
-          fabsl(m.var - span * span / 12) < 6 * span * span / sqrtl(180.0L * N_RANDOM) + span * grid))
-        kit_fail("%s of %s: mean %Lg, variance %Lg, in [%Lg, %Lg]", name, tn_dtype_name(d), m.mean, m.var, m.least,
-                 m.most);
-}
-
-static void is_normal(const tn_tensor *t, real mean, real std, const char *name)
-{
-    moments m = moments_of(t);
-    tn_dtype d = tn_tensor_dtype(t);
-    real grid = ldexpl(std, 2 - kit_digits(d)) + (kit_digits(d) < 24 ? ldexpl(fabsl(mean), -kit_digits(d)) : 0);
-    kit.cases++;
-    if (!(fabsl(m.mean - mean) < 6 * std / sqrtl(N_RANDOM) + grid &&
-          fabsl(m.var - std * std) < 6 * std * std * sqrtl(2.0L / N_RANDOM) + std * grid && m.most > mean + 3 * std &&
-          m.most < mean + 8 * std && m.least < mean - 3 * std && m.least > mean - 8 * std))
-        kit_fail("%s of %s: mean %Lg, variance %Lg, in [%Lg, %Lg]", name, tn_dtype_name(d), m.mean, m.var, m.least,
-                 m.most);
-}
-
-static void run_rand(void)
-{
-    for (int i = 6; i < KIT_DTYPES; i++) {
-        tn_scope *s = tn_scope_open();
-        tn_tensor *t = MADE(tn_rand(TN_SHAPE(N_RANDOM), .dtype = kit_dtypes[i]));
-        is_uniform(t, 0, 1, "rand");
-        TRUTH(!tn_equal(t, tn_rand(TN_SHAPE(N_RANDOM), .dtype = kit_dtypes[i])));
-        is_uniform(tn_uniform_(t, -2, 6), -2, 6, "uniform_");
-        tn_scope_close(s);
-    }
-    tn_scope *s = tn_scope_open();
-    REFUSED(tn_rand(TN_SHAPE(2), .dtype = TN_I64), TN_EDTYPE, "not implemented for 'Long'");
-    REFUSED(tn_uniform_(tn_ones(TN_SHAPE(2)), 3, 2), TN_EINVAL, "");
-    tn_scope_close(s);
-}
-
-static void run_randn(void)
-{
-    for (int i = 6; i < KIT_DTYPES; i++) {
-        tn_scope *s = tn_scope_open();
-        tn_tensor *t = MADE(tn_randn(TN_SHAPE(N_RANDOM), .dtype = kit_dtypes[i]));
-        is_normal(t, 0, 1, "randn");
-        is_normal(tn_normal_(t, 3, 0.5), 3, 0.5L, "normal_");
-        tn_scope_close(s);
-    }
-    tn_scope *s = tn_scope_open();
-    REFUSED(tn_randn(TN_SHAPE(2), .dtype = TN_I64), TN_EDTYPE, "not implemented for 'Long'");
-    REFUSED(tn_normal_(tn_ones(TN_SHAPE(2)), 0, -1), TN_EINVAL, "normal expects std >= 0.0, but found std -1");
-    tn_scope_close(s);
-}
-
-static void run_randint(void)
-{
-    for (int i = 1; i < KIT_DTYPES; i++) {
-        tn_scope *s = tn_scope_open();
-        tn_tensor *t = MADE(tn_randint(3, 103, TN_SHAPE(N_RANDOM), .dtype = kit_dtypes[i]));
-        int64_t seen[103] = {0};
-        for (int64_t k = 0; k < N_RANDOM && t; k++) {
-            real v = kit_item(t, k);
-            if (v < 3 || v >= 103 || v != floorl(v))
-                kit_fail("randint of %s gives %Lg", tn_dtype_name(kit_dtypes[i]), v);
-            else
-                seen[(int)v]++;
-        }
-        for (int v = 3; v < 103; v++) /* 2000 each: within 6 standard deviations, 45 */
-            truth(seen[v] > 2000 - 270 && seen[v] < 2000 + 270, "randint is even");
-        tn_scope_close(s);
-    }
-    tn_scope *s = tn_scope_open();
-    TRUTH(tn_tensor_dtype(tn_randint(0, 5, TN_SHAPE(2))) == TN_I64);
-    REFUSED(tn_randint(5, 5, TN_SHAPE(2)), TN_EINVAL,
-            "random_ expects 'from' to be less than 'to', but got from=5 >= to=5");
-    tn_scope_close(s);
-}
-
-static void run_randperm(void)
-{
-    for (int i = 1; i < KIT_DTYPES; i++)
-        for (int64_t n = 0; n < 120; n += 17) {
-            tn_scope *s = tn_scope_open();
-            bool seen[120] = {false};
-            tn_tensor *t = MADE(tn_randperm(n, .dtype = kit_dtypes[i]));
-            for (int64_t k = 0; k < n && t; k++) {
-                int64_t v = (int64_t)kit_item(t, k);
-                truth(v >= 0 && v < n && !seen[v], "randperm names each number once");
-                seen[v < 0 || v >= n ? 0 : v] = true;
-            }
-            tn_scope_close(s);
-        }
-    tn_scope *s = tn_scope_open();
-    TRUTH(!tn_equal(tn_randperm(100), tn_arange(0, 100, 1)));
-    REFUSED(tn_randperm(-1), TN_EINVAL, "n must be non-negative, got -1");
-    tn_scope_close(s);
-}
-
-const structural_case cases_factory[] = {
-    {"empty", run_empty},     {"zeros", run_zeros},     {"ones", run_ones},         {"full", run_full},
-    {"eye", run_eye},         {"arange", run_arange},   {"linspace", run_linspace}, {"rand", run_rand},
-    {"randn", run_randn},     {"randint", run_randint}, {"randperm", run_randperm}, {"empty_like", run_like},
-    {"zeros_like", run_like}, {"ones_like", run_like},  {"full_like", run_like},    {"rand_like", run_like},
-    {"randn_like", run_like}, {"uniform_", run_rand},   {"normal_", run_randn},     {NULL, NULL},
+static const structural_case cases[] = {
+    {"empty_strided", run_strided},
+    {"empty_permuted", run_strided},
+    {"fill", run_fill},
+    {"zero_", run_fill},
+    {"empty", run_empty},
+    {"zeros", run_zeros},
+    {"ones", run_ones},
+    {"full", run_full},
+    {"eye", run_eye},
+    {"arange", run_arange},
+    {"linspace", run_linspace},
+    {"empty_like", run_like},
+    {"zeros_like", run_like},
+    {"ones_like", run_like},
+    {"full_like", run_like},
+    {"rand_like", run_like},
+    {"randn_like", run_like},
+    {NULL, NULL},
 };
+
+/* ---- gradients ---- */
+
+F(fill, tn_fill(x, tn_scalar_t(tn_select(y, 0, 0))))
+F(zero_, tn_mul(tn_zero_(tn_clone(x)), y))
+
+static const gradient_case gradients[] = {
+    {"fill", f_fill, 2, {M34, NINE}, false},
+    TWO(zero_),
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_fill(record *r, results *out)
+{
+    return give(out, tn_fill(r->input.t, scalar_of(record_arg(r, 0, "value"))));
+}
+
+static bool record_zero_(record *r, results *out)
+{
+    return give(out, tn_zero_(tn_clone(r->input.t)));
+}
+
+#define LIKE(name) \
+    static bool record_##name##_like(record *r, results *out) \
+    { \
+        return give(out, tn_##name##_like(r->input.t DTYPE)); \
+    } \
+    static bool record_##name(record *r, results *out) \
+    { \
+        dims_buffer b; \
+        tn_options o = options_of(r); \
+        return give(out, tn_##name##_opt(dims_of(r->input, &b), &o)); \
+    }
+
+LIKE(zeros)
+LIKE(ones)
+
+static bool record_full(record *r, results *out)
+{
+    dims_buffer b;
+    tn_options o = options_of(r);
+    return give(out, tn_full_opt(dims_of(r->input, &b), scalar_of(record_arg(r, 0, "fill_value")), &o));
+}
+
+static bool record_full_like(record *r, results *out)
+{
+    return give(out, tn_full_like(r->input.t, scalar_of(record_arg(r, 0, "fill_value")) DTYPE));
+}
+
+static bool record_arange(record *r, results *out)
+{
+    tn_options o = options_of(r);
+    value end = record_arg(r, 0, "end"), step = record_arg(r, 1, "step");
+    tn_scalar start = scalar_of(r->input);
+    return give(out, tn_arange_opt(start, scalar_of(end), step.kind ? scalar_of(step) : tn_scalar_i(1), &o));
+}
+
+static bool record_linspace(record *r, results *out)
+{
+    tn_options o = options_of(r);
+    return give(out, tn_linspace_opt(scalar_of(r->input), scalar_of(record_arg(r, 0, "end")),
+                                     int_of(record_arg(r, 1, "steps"), 0), &o));
+}
+
+static bool record_eye(record *r, results *out)
+{
+    tn_options o = options_of(r);
+    return give(out, tn_eye_opt(int_of(r->input, 0), int_of(record_arg(r, 0, "m"), -1), &o));
+}
+
+static const named_adapter adapters[] = {
+    {"fill", record_fill},
+    {"zero_", record_zero_},
+    {"zeros", record_zeros},
+    {"ones", record_ones},
+    {"zeros_like", record_zeros_like},
+    {"ones_like", record_ones_like},
+    {"full", record_full},
+    {"full_like", record_full_like},
+    {"arange", record_arange},
+    {"linspace", record_linspace},
+    {"eye", record_eye},
+    {NULL, NULL},
+};
+
+const family_tests factory_tests = {cases, gradients, adapters};

@@ -1,7 +1,44 @@
-/* Products: every dtype and pair of layouts at small sizes, and sizes about the borders of blocks and panels. */
-#include "ops/structural.h"
-#include <math.h>
+/* Products of matrices and vectors, and distances. */
+#include "ops/family.h"
 #include <string.h>
+
+static void run_distances(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_reshape(four_values(0, 0, 3, 4), TN_SHAPE(2, 2)),
+              *b = tn_reshape(four_values(0, 0, 6, 8), TN_SHAPE(2, 2));
+    HOLDS(tn_cdist(a, b), TN_SHAPE(2, 2), 0, 10, 5, 5);
+    HOLDS(tn_cdist(a, b, .p = TN_SCALAR(1)), TN_SHAPE(2, 2), 0, 14, 7, 7);
+    HOLDS(tn_dist(a, b), TN_SHAPE(), 5);
+    HOLDS(tn_kron(tn_select(a, 0, 1), b), TN_SHAPE(2, 4), 0, 0, 0, 0, 18, 24, 24, 32);
+    REFUSED(tn_cdist(a, tn_ones(TN_SHAPE(2, 3))), TN_EINVAL, "same number of columns. X1: 2 X2: 3");
+    REFUSED(tn_cdist(a, b, .p = TN_SCALAR(-1)), TN_EINVAL, "non-negative p values");
+    REFUSED(tn_dist(tn_ones(TN_SHAPE(1), .dtype = TN_I64), tn_ones(TN_SHAPE(1), .dtype = TN_I64)), TN_EMISSING,
+            "Got Long");
+    tn_scope_close(s);
+}
+
+/* ---- baddbmm ---- */
+
+static void run_baddbmm(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_reshape(tn_arange(0, 12, 1, .dtype = TN_F64), TN_SHAPE(2, 2, 3)),
+              *b = tn_reshape(tn_arange(0, 12, 1, .dtype = TN_F64), TN_SHAPE(2, 3, 2)),
+              *x = tn_ones(TN_SHAPE(2, 1), .dtype = TN_F64);
+    expected e;
+    const int64_t shape[3] = {2, 2, 2};
+    expected_init(&e, TN_F64, 3, shape);
+    for (int i = 0; i < 8; i++) {
+        e.v[i] = 2;
+        for (int k = 0; k < 3; k++)
+            e.v[i] += 3 * (real)(i / 2 * 3 + k) * (real)(i / 4 * 6 + k * 2 + i % 2);
+    }
+    check_free(&e, tn_baddbmm(x, a, b, .beta = TN_SCALAR(2), .alpha = TN_SCALAR(3)), "baddbmm");
+    TRUTH(tn_equal(tn_baddbmm(tn_full_like(x, NAN), a, b, .beta = TN_SCALAR(0)), tn_bmm(a, b)));
+    REFUSED(tn_baddbmm(x, a, a), TN_EINVAL, "");
+    tn_scope_close(s);
+}
 
 /* What a product is of: [batch] x [m, k] x [k, n] at strides of the row-major values. */
 typedef struct product {
@@ -58,6 +95,7 @@ static void attempt(const char *name, two_fn f, const product *p, tn_dtype d, co
 
 static const int64_t sizes[][3] = {{1, 1, 1},    {2, 3, 4}, {5, 1, 7}, {1, 9, 3}, {7, 13, 1},
                                    {17, 16, 33}, {3, 0, 2}, {0, 3, 2}, {2, 3, 0}};
+
 static const int64_t large[][3] = {{65, 130, 70}, {129, 64, 257}, {6, 700, 9},
                                    {1, 513, 300}, {200, 300, 1},  {47, 33, 1030}};
 
@@ -111,23 +149,27 @@ static void vectors(const char *name, two_fn f, bool matrix)
             }
 }
 
-static tn_tensor *f_mm(tn_tensor *a, tn_tensor *b)
+static tn_tensor *call_mm(tn_tensor *a, tn_tensor *b)
 {
     return tn_mm(a, b);
 }
-static tn_tensor *f_bmm(tn_tensor *a, tn_tensor *b)
+
+static tn_tensor *call_bmm(tn_tensor *a, tn_tensor *b)
 {
     return tn_bmm(a, b);
 }
-static tn_tensor *f_mv(tn_tensor *a, tn_tensor *b)
+
+static tn_tensor *call_mv(tn_tensor *a, tn_tensor *b)
 {
     return tn_mv(a, b);
 }
-static tn_tensor *f_dot(tn_tensor *a, tn_tensor *b)
+
+static tn_tensor *call_dot(tn_tensor *a, tn_tensor *b)
 {
     return tn_dot(a, b);
 }
-static tn_tensor *f_matmul(tn_tensor *a, tn_tensor *b)
+
+static tn_tensor *call_matmul(tn_tensor *a, tn_tensor *b)
 {
     return tn_matmul(a, b);
 }
@@ -135,7 +177,7 @@ static tn_tensor *f_matmul(tn_tensor *a, tn_tensor *b)
 /* The texts are PyTorch's for CPU tensors. */
 static void run_mm(void)
 {
-    matrices("mm", f_mm);
+    matrices("mm", call_mm);
     tn_scope *s = tn_scope_open();
     tn_tensor *a = tn_ones(TN_SHAPE(2, 4)), *b = tn_ones(TN_SHAPE(3, 1));
     REFUSED(tn_mm(a, b), TN_EINVAL, "mm: mat1 and mat2 shapes cannot be multiplied (2x4 and 3x1)");
@@ -151,7 +193,7 @@ static void run_mm(void)
 
 static void run_bmm(void)
 {
-    batches("bmm", f_bmm);
+    batches("bmm", call_bmm);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_bmm(tn_ones(TN_SHAPE(2, 3, 4)), tn_ones(TN_SHAPE(2, 3, 4))), TN_EINVAL,
             "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 3].");
@@ -164,7 +206,7 @@ static void run_bmm(void)
 
 static void run_mv(void)
 {
-    vectors("mv", f_mv, true);
+    vectors("mv", call_mv, true);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_mv(tn_ones(TN_SHAPE(2, 3)), tn_ones(TN_SHAPE(2))), TN_EINVAL,
             "size mismatch, got input (2), mat (2x3), vec (2)");
@@ -175,7 +217,7 @@ static void run_mv(void)
 
 static void run_dot(void)
 {
-    vectors("dot", f_dot, false);
+    vectors("dot", call_dot, false);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_dot(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), TN_EINVAL,
             "inconsistent tensor size, expected tensor [2] and src [3] to have the same number of elements, but got 2 "
@@ -358,8 +400,8 @@ static void one_matmul(tn_dtype d, const shape_list *sa, const shape_list *sb, c
     expected_init(&e, d, n, shape);
     expected_tolerate(&e);
     multiply(p, &xa, &xb, &e);
-    check_free(&e, f_matmul(a.t, b.t), "matmul of %s %s %s and %s", tn_dtype_name(d), kit_shape_text(a.ndim, a.shape),
-               kit_layout_names[layout], kit_shape_text(b.ndim, b.shape));
+    check_free(&e, call_matmul(a.t, b.t), "matmul of %s %s %s and %s", tn_dtype_name(d),
+               kit_shape_text(a.ndim, a.shape), kit_layout_names[layout], kit_shape_text(b.ndim, b.shape));
     kit_array_free(&a);
     kit_array_free(&b);
     kit_array_free(&xa);
@@ -434,7 +476,98 @@ static void run_outer(void)
     tn_scope_close(s);
 }
 
-const structural_case cases_product[] = {
-    {"mm", run_mm},         {"bmm", run_bmm},       {"mv", run_mv},       {"dot", run_dot}, {"addmm", run_addmm},
-    {"linear", run_linear}, {"matmul", run_matmul}, {"outer", run_outer}, {NULL, NULL},
+static const structural_case cases[] = {
+    {"dist", run_distances},
+    {"cdist", run_distances},
+    {"kron", run_distances},
+    {"baddbmm", run_baddbmm},
+    {"mm", run_mm},
+    {"bmm", run_bmm},
+    {"mv", run_mv},
+    {"dot", run_dot},
+    {"addmm", run_addmm},
+    {"linear", run_linear},
+    {"matmul", run_matmul},
+    {"outer", run_outer},
+    {NULL, NULL},
 };
+
+/* ---- gradients ---- */
+
+F(mm, tn_mm(x, y))
+F(bmm, tn_bmm(x, y))
+F(mv, tn_mv(x, y))
+F(dot, tn_dot(x, y))
+F(addmm, tn_addmm(x, y, in[2]))
+F(addmm_scaled, tn_addmm(x, y, in[2], .beta = tn_scalar_f(0.5), .alpha = tn_scalar_f(-2)))
+F(linear, tn_linear(x, y, in[2]))
+F(linear_plain, tn_linear(x, y, TN_NONE))
+F(matmul, tn_matmul(x, y))
+F(outer, tn_outer(x, y))
+
+static const gradient_case gradients[] = {
+    {"mm", f_mm, 2, {M34, {2, {4, 2}}}, false},
+    {"bmm", f_bmm, 2, {{3, {2, 2, 3}}, {3, {2, 3, 2}}}, false},
+    {"mv", f_mv, 2, {M34, {1, {4}}}, false},
+    {"dot", f_dot, 2, {{1, {4}}, {1, {4}}}, false},
+    {"addmm", f_addmm, 3, {{2, {3, 2}}, M34, {2, {4, 2}}}, false},
+    {"addmm, bias of a row", f_addmm, 3, {{1, {2}}, M34, {2, {4, 2}}}, false},
+    {"addmm_scaled", f_addmm_scaled, 3, {{2, {3, 1}}, M34, {2, {4, 2}}}, false},
+    {"linear", f_linear, 3, {M34, {2, {2, 4}}, {1, {2}}}, false},
+    {"linear of a vector", f_linear, 3, {NINE, {2, {2, 4}}, {1, {2}}}, false},
+    {"linear of a batch", f_linear, 3, {{3, {2, 2, 4}}, {2, {2, 4}}, {1, {2}}}, false},
+    {"linear, plain", f_linear_plain, 2, {M34, {2, {2, 4}}}, false},
+    {"linear, 1-D weight", f_linear_plain, 2, {M34, NINE}, false},
+    {"matmul", f_matmul, 2, {{3, {2, 2, 3}}, {2, {3, 2}}}, false},
+    {"matmul, broadcast", f_matmul, 2, {{3, {2, 2, 3}}, {4, {2, 1, 3, 1}}}, false},
+    {"matmul, vector first", f_matmul, 2, {{1, {3}}, {3, {2, 3, 2}}}, false},
+    {"matmul, vector last", f_matmul, 2, {{3, {2, 2, 3}}, {1, {3}}}, false},
+    {"outer", f_outer, 2, {{1, {3}}, {1, {4}}}, false},
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_addmm(record *r, results *out)
+{
+    return give(out,
+                tn_addmm(r->input.t, record_arg(r, 0, "mat1").t, record_arg(r, 1, "mat2").t,
+                         .beta = scalar_of(record_arg(r, -1, "beta")), .alpha = scalar_of(record_arg(r, -1, "alpha"))));
+}
+
+static bool record_linear(record *r, results *out)
+{
+    value bias = record_arg(r, 1, "bias");
+    return give(out, tn_linear(r->input.t, record_arg(r, 0, "weight").t, bias.kind == V_TENSOR ? bias.t : TN_NONE));
+}
+
+TWO_TENSORS(mm)
+TWO_TENSORS(bmm)
+TWO_TENSORS(mv)
+TWO_TENSORS(dot)
+TWO_TENSORS(outer)
+TWO_TENSORS(matmul)
+
+ADAPTER(dist, tn_dist(x, TENSOR(0, "other"), .p = AT(1, "p")))
+ADAPTER(cdist, tn_cdist(x, TENSOR(0, "x2"), .p = AT(1, "p")))
+
+ADAPTER(baddbmm,
+        tn_baddbmm(x, TENSOR(0, "batch1"), TENSOR(1, "batch2"), .beta = SCALAR("beta"), .alpha = SCALAR("alpha")))
+
+static const named_adapter adapters[] = {
+    {"mm", record_mm},
+    {"bmm", record_bmm},
+    {"mv", record_mv},
+    {"dot", record_dot},
+    {"outer", record_outer},
+    {"ger", record_outer},
+    {"matmul", record_matmul},
+    {"addmm", record_addmm},
+    {"nn.functional.linear", record_linear},
+    {"dist", record_dist},
+    {"cdist", record_cdist},
+    {"baddbmm", record_baddbmm},
+    {NULL, NULL},
+};
+
+const family_tests product_tests = {cases, gradients, adapters};

@@ -1,0 +1,144 @@
+/* Copies and conversions. */
+#include "ops/family.h"
+
+/* A copy lies as x does where x's elements fill a block of memory, else row-major. Strides of 1-sized dimensions are
+ * free. */
+static void lies_like(const kit_array *x, const tn_tensor *got, const char *name)
+{
+    bool dense = x->layout == KIT_TRANSPOSED || x->layout == KIT_ROTATED;
+    tn_dims s = tn_tensor_stride(got);
+    int64_t step = 1;
+    bool same = got != NULL && s.ndim == x->ndim;
+    for (int32_t d = x->ndim - 1; same && d >= 0; d--) {
+        same = x->shape[d] <= 1 || x->numel == 0 || s.dim[d] == (dense ? x->stride[d] : step);
+        step *= x->shape[d];
+    }
+    kit.cases++;
+    if (!same)
+        kit_fail("%s of %s %s lies otherwise", name, kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+}
+
+static void clone_each(kit_array *x)
+{
+    tn_tensor *y = tn_clone(x->t), *z = tn_contiguous(x->t);
+    equals_values(x, y, "clone");
+    lies_like(x, y, "clone");
+    TRUTH(y != x->t && (x->numel == 0 || !tn_tensor_shares_memory(x->t, y)));
+    equals_values(x, z, "contiguous");
+    TRUTH(tn_tensor_is_contiguous(z) && (z == x->t) == tn_tensor_is_contiguous(x->t));
+}
+
+static void run_clone(void)
+{
+    each_array(clone_each, false);
+}
+
+/* x.copy_(src): src of every dtype, converted and broadcast; and the same conversion by tn_to. */
+static void copy_into(kit_array *x)
+{
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int part = 0; part < 3; part++) {
+            kit_array src;
+            expected e;
+            int32_t n = part == 0 ? x->ndim : part == 1 && x->ndim ? 1 : 0;
+            random_array(&src, kit_dtypes[i], n, x->shape + (x->ndim - n), (kit_layout)((i + part) % KIT_LAYOUTS),
+                         false);
+            expected_init(&e, x->dtype, x->ndim, x->shape);
+            e.bits = true;
+            for (int64_t k = 0; k < x->numel; k++)
+                e.v[k] = kit_convert(src.v[kit_broadcast(&src, x->ndim, x->shape, k)], src.dtype, x->dtype);
+            tn_tensor *got = tn_copy_(x->t, src.t);
+            if (x->layout == KIT_EXPANDED && x->numel > 1)
+                refused(got, TN_EINVAL, "refers to a single memory location", "copy_");
+            else if (check(&e, got, "copy_ to %s %s %s from %s", tn_dtype_name(x->dtype),
+                           kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], tn_dtype_name(src.dtype)))
+                truth(got == x->t && kit_surroundings_intact(x), "copy_ writes x and nothing else");
+            if (part == 0)
+                check(&e, tn_to(src.t, .dtype = x->dtype), "%s %s %s to %s", tn_dtype_name(src.dtype),
+                      kit_shape_text(n, src.shape), kit_layout_names[src.layout], tn_dtype_name(x->dtype));
+            expected_free(&e);
+            kit_array_free(&src);
+        }
+}
+
+static void run_copy_(void)
+{
+    each_array(copy_into, false);
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
+    REFUSED(tn_copy_(x, tn_ones(TN_SHAPE(2))), TN_EINVAL,
+            "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1");
+    REFUSED(tn_copy_(tn_ones(TN_SHAPE(3)), x), TN_EINVAL, "shape");
+    TRUTH(tn_to(x, .dtype = TN_F32) == x && tn_to(x, .dtype = TN_F32, .copy = true) != x);
+    tn_scope_close(s);
+}
+
+static const structural_case cases[] = {
+    {"clone", run_clone},
+    {"contiguous", run_clone},
+    {"copy_", run_copy_},
+    {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(to, tn_mul(tn_to(tn_to(x, .dtype = TN_F64, .copy = true), .dtype = TN_F64), x))
+F(clone, tn_clone(x))
+F(contiguous, tn_contiguous(tn_t(x)))
+F(copy_, tn_copy_(tn_clone(x), y))
+
+static const gradient_case gradients[] = {
+    ONE(to),
+    ONE(clone),
+    ONE(contiguous),
+    TWO(copy_),
+    {"copy_, broadcast", f_copy_, 2, {M34, NINE}, false},
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_clone(record *r, results *out)
+{
+    return give(out, tn_clone(r->input.t));
+}
+
+static bool record_contiguous(record *r, results *out)
+{
+    return give(out, tn_contiguous(r->input.t));
+}
+
+#define CAST(name, to) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        return give(out, tn_to(r->input.t, .dtype = to)); \
+    }
+
+CAST(bool, TN_BOOL)
+CAST(byte, TN_U8)
+CAST(char, TN_I8)
+CAST(short, TN_I16)
+CAST(int, TN_I32)
+CAST(long, TN_I64)
+CAST(half, TN_F16)
+CAST(bfloat16, TN_BF16)
+CAST(float, TN_F32)
+CAST(double, TN_F64)
+
+static bool record_item(record *r, results *out)
+{
+    out->scalar = (value){.kind = V_FLOAT, .f = tn_item(r->input.t)};
+    return true;
+}
+
+static const named_adapter adapters[] = {
+    {"clone", record_clone}, {"contiguous", record_contiguous},
+    {"bool", record_bool},   {"byte", record_byte},
+    {"char", record_char},   {"short", record_short},
+    {"int", record_int},     {"long", record_long},
+    {"half", record_half},   {"bfloat16", record_bfloat16},
+    {"float", record_float}, {"double", record_double},
+    {"item", record_item},   {NULL, NULL},
+};
+
+const family_tests copy_tests = {cases, gradients, adapters};

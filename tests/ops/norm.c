@@ -1,0 +1,65 @@
+/* Normalisation: small cases worked out by hand. */
+#include "ops/family.h"
+
+static void run_norms(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_sub(tn_mul(tn_gt(counted(TN_SHAPE(2, 2), 4), 2), 6.0), 3), *t = tn_t(x);
+    tn_tensor *mean = tn_zeros(TN_SHAPE(2)), *var = tn_ones(TN_SHAPE(2)), *w = counted(TN_SHAPE(2), 2);
+    /* -3, 3: mean 0, variance 9 */
+    HOLDS(tn_layer_norm(t, TN_DIMS(2), .eps = TN_SCALAR(7)), TN_SHAPE(2, 2), -0.75, 0.75, -0.75, 0.75);
+    HOLDS(tn_layer_norm(t, TN_DIMS(2), .weight = w, .bias = w, .eps = TN_SCALAR(7)), TN_SHAPE(2, 2), 0.25, 3.5, 0.25,
+          3.5);
+    HOLDS(tn_batch_norm(x, TN_NONE, TN_NONE, .training = true, .eps = TN_SCALAR(7)), TN_SHAPE(2, 2), -0.75, -0.75, 0.75,
+          0.75);
+    HOLDS(tn_batch_norm(tn_add(x, 1), mean, var, .weight = w, .bias = w, .training = true, .momentum = TN_SCALAR(0.5),
+                        .eps = TN_SCALAR(7)),
+          TN_SHAPE(2, 2), 0.25, 0.5, 1.75, 3.5);
+    HOLDS(mean, TN_SHAPE(2), 0.5, 0.5);
+    HOLDS(var, TN_SHAPE(2), 9.5, 9.5); /* half of 1 and of the unbiased 18 */
+    HOLDS(tn_batch_norm(x, mean, var, .eps = TN_SCALAR(6.5)), TN_SHAPE(2, 2), -0.875, -0.875, 0.625, 0.625);
+    REFUSED(tn_layer_norm(x, TN_DIMS(3)), TN_EINVAL,
+            "Given normalized_shape=[3], expected input with shape [*, 3], but got input of size[2, 2]");
+    REFUSED(tn_layer_norm(x, TN_DIMS(2), .weight = mean, .bias = tn_ones(TN_SHAPE(2), .dtype = TN_F64)), TN_EDTYPE,
+            "expected scalar type Float but found Double");
+    REFUSED(tn_batch_norm(x, TN_NONE, TN_NONE), TN_EINVAL, "running_mean must be defined in evaluation mode");
+    REFUSED(tn_batch_norm(tn_ones(TN_SHAPE(1, 2)), mean, var, .training = true), TN_EVALUE,
+            "Expected more than 1 value per channel");
+    tn_scope_close(s);
+}
+
+static const structural_case cases[] = {
+    {"layer_norm", run_norms},
+    {"batch_norm", run_norms},
+    {NULL, NULL},
+};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_layer_norm(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out, tn_layer_norm(r->input.t, dims_of(record_arg(r, 0, "normalized_shape"), &b),
+                                   .weight = TENSOR(1, "weight"), .bias = TENSOR(2, "bias"), .eps = AT(3, "eps")));
+}
+
+static tn_tensor *or_none(value v)
+{
+    return v.kind == V_TENSOR ? v.t : TN_NONE;
+}
+
+static bool record_batch_norm(record *r, results *out)
+{
+    return give(out, tn_batch_norm(r->input.t, or_none(record_arg(r, 0, "running_mean")),
+                                   or_none(record_arg(r, 1, "running_var")), .weight = TENSOR(2, "weight"),
+                                   .bias = TENSOR(3, "bias"), .training = flag_of(record_arg(r, 4, "training")),
+                                   .momentum = AT(5, "momentum"), .eps = AT(6, "eps")));
+}
+
+static const named_adapter adapters[] = {
+    {"nn.functional.layer_norm", record_layer_norm},
+    {"nn.functional.batch_norm", record_batch_norm},
+    {NULL, NULL},
+};
+
+const family_tests norm_tests = {cases, NULL, adapters};

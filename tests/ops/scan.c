@@ -1,0 +1,231 @@
+/* Running sums, products and extremes along a dimension. */
+#include "ops/family.h"
+
+/* ---- cumprod ---- */
+
+static void cumprod_each(kit_array *x)
+{
+    for (int32_t d = 0; d < x->ndim; d++) {
+        const lane l = lane_of(x, d);
+        const tn_dtype to = kit_is_float(x->dtype) ? x->dtype : TN_I64;
+        expected e;
+        expected_init(&e, to, x->ndim, x->shape);
+        expected_tolerate(&e);
+        for (int64_t i = 0; i < e.numel; i++) {
+            const bool first = i / l.inner % l.n == 0;
+            const real v = kit_convert(x->v[i], x->dtype, to);
+            e.v[i] = first ? v : e.v[i - l.inner] * v;
+            if (!kit_is_float(to))
+                e.v[i] = kit_round(e.v[i], to);
+            e.tol[i] = kit_is_float(to) ? 12 * kit_ulp(to, e.v[i]) : 0;
+        }
+        check_free(&e, tn_cumprod(x->t, d), "cumprod of %s %s %s, dim %d", tn_dtype_name(x->dtype),
+                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d);
+    }
+}
+
+static void run_cumprod(void)
+{
+    each_array(cumprod_each, true);
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_cumprod(tn_ones(TN_SHAPE(2)), 1), TN_EINDEX, "Dimension out of range");
+    tn_scope_close(s);
+}
+
+/* ---- cumsum ---- */
+
+static void cumsum_to(const kit_array *x, int32_t dim, tn_dtype asked)
+{
+    tn_dtype to = asked ? asked : kit_is_float(x->dtype) ? x->dtype : TN_I64;
+    const lane l = lane_of(x, dim);
+    expected e;
+    expected_init(&e, to, x->ndim, x->shape);
+    expected_tolerate(&e);
+    for (int64_t o = 0; o < l.outer; o++)
+        for (int64_t n = 0; n < l.inner; n++) {
+            real sum = 0, sizes = 0;
+            uint64_t whole = 0;
+            for (int64_t k = 0; k < l.n; k++) {
+                int64_t at = (o * l.n + k) * l.inner + n;
+                real v = kit_convert(x->v[at], x->dtype, to);
+                sum += v;
+                sizes += fabsl(v);
+                whole += kit_is_float(to) ? 0 : (uint64_t)(int64_t)v;
+                e.v[at] = kit_is_float(to) ? sum : kit_round((real)(int64_t)whole, to);
+                e.tol[at] = compute_eps(to) * (k + 1) * sizes;
+            }
+        }
+    e.ulps = kit_digits(to) < 24 ? 1 : 0;
+    check_free(&e, tn_cumsum(x->t, dim - (int64_t)(kit_random() & 1) * (x->ndim ? x->ndim : 1), .dtype = asked),
+               "cumsum of %s %s %s, dim %d, dtype %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+               kit_layout_names[x->layout], (int)dim, asked ? tn_dtype_name(asked) : "-");
+}
+
+static void cumsum_all(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++) {
+        cumsum_to(x, d, TN_DTYPE_DEFAULT);
+        for (int i = 1; i < KIT_DTYPES && x->ndim < 4; i++)
+            cumsum_to(x, d, kit_dtypes[i]);
+    }
+}
+
+static void run_cumsum(void)
+{
+    static const int64_t n = 5000;
+    each_array(cumsum_all, true);
+    for (int i = 0; i < KIT_DTYPES; i++) {
+        kit_array x;
+        tn_scope *scope = tn_scope_open();
+        random_array(&x, kit_dtypes[i], 1, &n, (kit_layout)(i % KIT_LAYOUTS), true);
+        cumsum_to(&x, 0, TN_DTYPE_DEFAULT);
+        if (kit_is_float(x.dtype)) { /* NaN and infinity go on */
+            x.v[1000] = KIT_INF;
+            x.v[2000] = -KIT_INF;
+            kit_show(&x);
+            cumsum_to(&x, 0, TN_DTYPE_DEFAULT);
+        }
+        kit_array_free(&x);
+        tn_scope_close(scope);
+    }
+    tn_scope *s = tn_scope_open();
+    REFUSED(tn_cumsum(tn_ones(TN_SHAPE(2)), 0, .dtype = TN_BOOL), TN_EDTYPE,
+            kit_on_cpu() ? "\"cumsum_out_cpu\" not implemented for 'Bool'"
+                         : "\"cumsum_cuda\" not implemented for 'Bool'");
+    REFUSED(tn_cumsum(tn_ones(TN_SHAPE(2)), 1), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+    tn_scope_close(s);
+}
+
+/* ---- cummax, cummin ---- */
+
+/* The last of the largest (smallest) so far; NaN is larger and smaller than all, and the last of them counts. */
+static void extremes_along(const kit_array *x, int32_t dim, bool largest)
+{
+    const lane l = lane_of(x, dim);
+    const int64_t asked = dim - (int64_t)(kit_random() & 1) * (x->ndim ? x->ndim : 1);
+    const char *name = largest ? "cummax" : "cummin";
+    tn_tensor *indices = NULL, *got = largest ? tn_cummax(x->t, asked, .indices = &indices)
+                                              : tn_cummin(x->t, asked, .indices = &indices);
+    expected v, at;
+    expected_init(&v, x->dtype, x->ndim, x->shape);
+    expected_init(&at, TN_I64, x->ndim, x->shape);
+    v.bits = true;
+    for (int64_t o = 0; o < l.outer; o++)
+        for (int64_t n = 0; n < l.inner; n++) {
+            const int64_t first = o * l.n * l.inner + n;
+            int64_t best = 0;
+            for (int64_t k = 0; k < l.n; k++) {
+                const real b = x->v[first + best * l.inner], new = x->v[first + k * l.inner];
+                if (isnan(new) || (!isnan(b) && (largest ? new >= b : new <= b)))
+                    best = k;
+                v.v[first + k * l.inner] = x->v[first + best * l.inner];
+                at.v[first + k * l.inner] = (real)best;
+            }
+        }
+    check_free(&v, got, "%s of %s %s %s, dim %d", name, tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+               kit_layout_names[x->layout], (int)dim);
+    check_free(&at, indices, "indices of %s of %s %s %s, dim %d", name, tn_dtype_name(x->dtype),
+               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)dim);
+}
+
+static void extremes_each(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++) {
+        extremes_along(x, d, true);
+        extremes_along(x, d, false);
+    }
+}
+
+/* Lines longer than a block, with many ties, NaN and both zeros. */
+static void extremes_long(void)
+{
+    static const real special[6] = {0, -0.0L, 1, KIT_INF, -KIT_INF, KIT_NAN};
+    static const shape_list shapes[] = {{1, {70001}}, {2, {3, 5000}}, {2, {5000, 3}}, {3, {33, 40, 50}}};
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (size_t k = 0; k < TN_COUNT(shapes); k++) {
+            kit_array x;
+            tn_scope *scope = tn_scope_open();
+            kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim,
+                           (kit_layout)((k + (size_t)i) % KIT_EXPANDED));
+            for (int64_t n = 0; n < x.numel; n++)
+                x.v[n] = (real)kit_below(kit_dtypes[i] == TN_BOOL ? 2 : 5);
+            for (int n = 0; n < 6 && kit_is_float(x.dtype); n++)
+                x.v[x.numel / 2 + kit_below(x.numel / 2)] = special[n];
+            kit_show(&x);
+            extremes_each(&x);
+            kit_array_free(&x);
+            tn_scope_close(scope);
+        }
+}
+
+static void run_extremes(void)
+{
+    each_array(extremes_each, false);
+    extremes_long();
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
+    REFUSED(tn_cummax(x, 2), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
+    REFUSED(tn_cummin(x, -3), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got -3)");
+    REFUSED(tn_cummax(tn_zeros(TN_SHAPE(2), .dtype = TN_U16), 0), TN_EDTYPE,
+            "\"cummax_cpu\" not implemented for 'UInt16'");
+    REFUSED(tn_cummin(TN_NONE, 0), TN_ETYPE, "operand 1 must be a tensor");
+    /* PyTorch's: the gradient of 1 3 3 2 is 1 1 2 0 */
+    tn_tensor *y = tn_requires_grad_(tn_tensor_from(TN_LIST(1.0, 3.0, 3.0, 2.0)), true);
+    TRUTH(tn_backward(tn_sum(tn_cummax(y, 0))) == TN_OK);
+    HOLDS(tn_tensor_grad(y), TN_SHAPE(4), 1, 1, 2, 0);
+    tn_scope_close(s);
+}
+
+static const structural_case cases[] = {
+    {"cumprod", run_cumprod}, {"cumsum", run_cumsum}, {"cummax", run_extremes}, {"cummin", run_extremes}, {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(cumsum_0, tn_cumsum(tn_mul(x, x), -1))
+F(cumsum, tn_cumsum(x, 1))
+F(cumsum_first, tn_cumsum(x, 0))
+F(cummax, tn_cummax(x, 1))
+F(cummax_first, tn_cummax(x, 0))
+F(cummax_0, tn_cummax(tn_mul(x, x), -1))
+F(cummin, tn_cummin(x, -1))
+F(cummin_first, tn_cummin(x, 0))
+
+static const gradient_case gradients[] = {
+    {"cumsum of 0-dim", f_cumsum_0, 1, {{0}}, false},
+    ONE(cumsum),
+    ONE(cumsum_first),
+    ONE(cummax),
+    ONE(cummax_first),
+    {"cummax of 0-dim", f_cummax_0, 1, {{0}}, false},
+    ONE(cummin),
+    ONE(cummin_first),
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+ALONG(cumsum)
+
+ADAPTER(cumprod, tn_cumprod(x, int_of(record_arg(r, 0, "dim"), 0) DTYPE))
+
+#define EXTREMES(name) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        out->t[0] = tn_##name(r->input.t, int_of(record_arg(r, 0, "dim"), 0), .indices = &out->t[1]); \
+        out->n = 2; \
+        return true; \
+    }
+EXTREMES(cummax)
+EXTREMES(cummin)
+
+static const named_adapter adapters[] = {
+    {"cumsum", record_cumsum},
+    {"cummax", record_cummax},
+    {"cummin", record_cummin},
+    {"cumprod", record_cumprod},
+    {NULL, NULL},
+};
+
+const family_tests scan_tests = {cases, gradients, adapters};
