@@ -1,5 +1,6 @@
 /* Shape rules of the family scan. */
 #include "op/infer.h"
+#include <stdio.h>
 
 tn_status tn__infer_cumsum(tn__call *c)
 {
@@ -13,13 +14,20 @@ tn_status tn__infer_cumsum(tn__call *c)
     return e ? e : tn__infer_one(c);
 }
 
+static TN_COLD tn_status no_such_extremes(const tn__call *c, tn_dtype d)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s_%s", tn__op_name(c->op), c->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
+    return tn__no_dtype(name, d);
+}
+
 tn_status tn__infer_cummax(tn__call *c)
 {
     tn__extreme_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     tn_status e = tn__infer_dim(&p->dim, x->ndim);
     if (!e && tn__dtype_is_bare(x->dtype))
-        return tn__no_dtype(c->op == TN__OP_cummax ? "cummax_cpu" : "cummin_cpu", x->dtype);
+        return no_such_extremes(c, x->dtype);
     tn__spec_like(&c->spec[0], x);
     tn__spec_like(&c->spec[1], x);
     c->spec[1].dtype = TN_I64;
