@@ -3,7 +3,8 @@
 PYTHONPATH=build/python:tests/python python3 -m programs.record
 
 Two programs for each operation that both libraries have, and as many of whatever comes, in one gzip file of JSON lines: a
-head that says which PyTorch made them, then [seed, [[operation, line, error, what is new to be seen], ...]] of each.
+head that says which PyTorch made them, then [seed, [[operation, line, error, what is new to be seen], ...]] of each. entries.txt
+beside it: which entries of the list of operations they call.
 """
 
 import gzip
@@ -16,6 +17,7 @@ import tenon
 import tenon.nn.functional
 import torch
 
+from . import entries
 from .catalogue import catalogue
 from .generate import program
 
@@ -40,7 +42,9 @@ def main():
     torch.set_num_threads(1)
     PLACE.parent.mkdir(exist_ok=True)
     head = json.dumps({"torch": torch.__version__.split("+")[0], "python": sys.version.split()[0]})
-    lines = [json.dumps(p, separators=(",", ":")) for p in programs()]
+    made = list(programs())
+    entries.write(program for _, program in made)
+    lines = [json.dumps(p, separators=(",", ":")) for p in made]
     with open(PLACE, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, 0) as f:  # no name, no time: the same bytes each time
         f.write("\n".join([head, *lines, ""]).encode())
     print(f"{len(lines)} programs, {PLACE.stat().st_size} bytes")
