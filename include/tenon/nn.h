@@ -205,6 +205,10 @@ TN_API tn_tensor *tn_init_normal__at(const char *site, tn_tensor *t, double mean
 TN_API tn_tensor *tn_init_normal_(tn_tensor *t, double mean, double std);
 TN_API tn_tensor *tn_init_constant__at(const char *site, tn_tensor *t, tn_scalar value);
 TN_API tn_tensor *tn_init_constant_(tn_tensor *t, double value);
+/* Normal, drawn again where outside low .. high. */
+TN_API tn_tensor *tn_init_trunc_normal__at(const char *site, tn_tensor *t, double mean, double std, double low,
+                                           double high);
+TN_API tn_tensor *tn_init_trunc_normal_(tn_tensor *t, double mean, double std, double low, double high);
 TN_API tn_tensor *tn_init_zeros_(tn_tensor *t);
 TN_API tn_tensor *tn_init_ones_(tn_tensor *t);
 
@@ -225,6 +229,9 @@ TN_API tn_tensor *tn_init_xavier_uniform__opt(tn_tensor *t, const tn_init_option
 TN_API tn_tensor *tn_init_xavier_normal__opt(tn_tensor *t, const tn_init_options *options);
 TN_API tn_tensor *tn_init_kaiming_uniform__opt(tn_tensor *t, const tn_init_options *options);
 TN_API tn_tensor *tn_init_kaiming_normal__opt(tn_tensor *t, const tn_init_options *options);
+/* The standard deviations of those two; NaN with the error set. */
+TN_API double tn_init_xavier_std(const tn_tensor *t, double gain);
+TN_API double tn_init_kaiming_std(const tn_tensor *t, double gain, bool fan_out);
 
 /* ---- what an optimiser or a clipping function works on: all parameters of a module, or a list of tensors ---- */
 typedef struct tn_params {
@@ -292,10 +299,12 @@ static inline tn_params tn_params_of_params(tn_params p)
 #define tn_init_uniform_(t_, from_, to_) tn_init_uniform__at(TN_HERE, (t_), (from_), (to_))
 #define tn_init_normal_(t_, mean_, std_) tn_init_normal__at(TN_HERE, (t_), (mean_), (std_))
 #define tn_init_constant_(t_, value_)    tn_init_constant__at(TN_HERE, (t_), TN_SCALAR(value_))
-#define tn_init_xavier_uniform_(...)     TN__X_init(xavier_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_xavier_normal_(...)      TN__X_init(xavier_normal, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_kaiming_uniform_(...)    TN__X_init(kaiming_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_kaiming_normal_(...)     TN__X_init(kaiming_normal, __VA_ARGS__, TN__SITE(tn_init_options))
-#define TN__X_init(f_, t_, ...)          tn_init_##f_##__opt((t_), &(tn_init_options){__VA_ARGS__})
+#define tn_init_trunc_normal_(t_, mean_, std_, low_, high_) \
+    tn_init_trunc_normal__at(TN_HERE, (t_), (mean_), (std_), (low_), (high_))
+#define tn_init_xavier_uniform_(...)  TN__X_init(xavier_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
+#define tn_init_xavier_normal_(...)   TN__X_init(xavier_normal, __VA_ARGS__, TN__SITE(tn_init_options))
+#define tn_init_kaiming_uniform_(...) TN__X_init(kaiming_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
+#define tn_init_kaiming_normal_(...)  TN__X_init(kaiming_normal, __VA_ARGS__, TN__SITE(tn_init_options))
+#define TN__X_init(f_, t_, ...)       tn_init_##f_##__opt((t_), &(tn_init_options){__VA_ARGS__})
 #endif
 #endif

@@ -55,6 +55,64 @@ tn_tensor *tn_init_ones_(tn_tensor *t)
     return (tn_init_constant_)(t, 1);
 }
 
+/* ---- normal within bounds ---- */
+
+/* Draws again where t lies beyond: 1 where all of it was inside, 0 where some was not, -1 with an error. */
+static int drawn_again(tn__thread *self, tn_tensor *t, const double bound[2],
+                       tn_tensor *(*draw)(tn_tensor *, double, double), double x, double y)
+{
+    tn_scope scope;
+    tn__scope_push(self, &scope);
+    tn_tensor *outside = tn_logical_or(tn_lt(t, bound[0]), tn_gt(t, bound[1])), *any = tn_any(outside);
+    const double found = any ? tn_item(any) : (double)NAN;
+    int inside = isnan(found) ? -1 : found == 0;
+    if (inside == 0) {
+        tn_tensor *again = draw(tn_empty_like(t), x, y);
+        if (!tn_copy_(t, tn_where(outside, tn_scalar_t(again), tn_scalar_t(t))))
+            inside = -1;
+    }
+    tn__scope_pop(self, &scope, NULL);
+    return inside;
+}
+
+static tn_tensor *draw_normal(tn_tensor *t, double mean, double std)
+{
+    return tn_normal_(t, mean, std);
+}
+
+static tn_tensor *draw_uniform(tn_tensor *t, double from, double to)
+{
+    return tn_uniform_(t, from, to);
+}
+
+static tn_tensor *trunc_normal(tn__thread *self, tn_tensor *t, double mean, double std, const double bound[2])
+{
+    const double near = fmin(fmax(mean, bound[0]), bound[1]); /* the likeliest value that is allowed */
+    int inside = 0;
+    if (!(bound[0] < bound[1]) || std <= 0)
+        return tn_fill_(t, near);
+    if (!tn_normal_(t, mean, std))
+        return NULL;
+    for (int i = 0; i < 64 && !inside; i++)
+        inside = drawn_again(self, t, bound, draw_normal, mean, std);
+    /* bounds so far out that next to nothing falls between them: spread over the part nearest the mean */
+    if (!inside)
+        inside = drawn_again(self, t, bound, draw_uniform, fmax(bound[0], near - std), fmin(bound[1], near + std));
+    return inside < 0 ? NULL : t;
+}
+
+tn_tensor *tn_init_trunc_normal__at(const char *site, tn_tensor *t, double mean, double std, double low, double high)
+{
+    tn__thread *self = tn__enter(site);
+    bool was = tn__set_no_grad(true);
+    return quietly(was, trunc_normal(self, t, mean, std, (const double[]){low, high}));
+}
+
+tn_tensor *(tn_init_trunc_normal_)(tn_tensor *t, double mean, double std, double low, double high)
+{
+    return tn_init_trunc_normal__at(TN__NOWHERE, t, mean, std, low, high);
+}
+
 /* ---- by fan ---- */
 
 static double gain_of(int32_t nonlinearity, double a)
@@ -78,20 +136,10 @@ double tn_init_gain(int32_t nonlinearity, double a)
     return gain_of(nonlinearity, a);
 }
 
-/* Where and in which way numbers are drawn. */
-typedef struct draw {
-    tn_init_options o;
-    bool normal;
-    double fan_in, fan_out;
-} draw;
-
-/* Options in, fans counted. False with an error set. */
-static bool prepare(draw *d, const char *what, tn_tensor *t, const tn_init_options *options, bool normal)
+/* What goes into and out of an element of t; false with an error set. */
+static bool fans_of(const char *what, const tn_tensor *t, double *fan_in, double *fan_out)
 {
     double rest = 1;
-    tn__options_in(&d->o, sizeof d->o, options);
-    tn__enter(d->o.site);
-    d->normal = normal;
     if (!t) {
         tn__poisoned(what);
         return false;
@@ -104,51 +152,80 @@ static bool prepare(draw *d, const char *what, tn_tensor *t, const tn_init_optio
     }
     for (int32_t i = 2; i < t->ndim; i++)
         rest *= (double)t->shape[i];
-    d->fan_in = (double)t->shape[1] * rest;
-    d->fan_out = (double)t->shape[0] * rest;
+    *fan_in = (double)t->shape[1] * rest;
+    *fan_out = (double)t->shape[0] * rest;
     return true;
 }
 
-static tn_tensor *fill(const draw *d, tn_tensor *t, double std)
+static double xavier_std(const char *what, const tn_tensor *t, double gain)
 {
+    double in, out;
+    return fans_of(what, t, &in, &out) ? gain * sqrt(2 / (in + out)) : (double)NAN;
+}
+
+static double kaiming_std(const char *what, const tn_tensor *t, double gain, bool fan_out)
+{
+    double in, out;
+    return fans_of(what, t, &in, &out) ? gain / sqrt(fan_out ? out : in) : (double)NAN;
+}
+
+double tn_init_xavier_std(const tn_tensor *t, double gain)
+{
+    tn__enter(TN__NOWHERE);
+    return xavier_std("tn_init_xavier_std", t, gain);
+}
+
+double tn_init_kaiming_std(const tn_tensor *t, double gain, bool fan_out)
+{
+    tn__enter(TN__NOWHERE);
+    return kaiming_std("tn_init_kaiming_std", t, gain, fan_out);
+}
+
+static tn_tensor *fill(tn_tensor *t, double std, bool normal)
+{
+    if (isnan(std))
+        return NULL;
     if (t->numel == 0)
         return t;
     double bound = sqrt(3) * std; /* of the uniform distribution with that deviation */
-    return d->normal ? tn_init_normal_(t, 0, std) : tn_init_uniform_(t, -bound, bound);
+    return normal ? tn_init_normal_(t, 0, std) : tn_init_uniform_(t, -bound, bound);
 }
 
-static tn_tensor *xavier(draw *d, tn_tensor *t)
+static tn_tensor *xavier(const char *what, tn_tensor *t, const tn_init_options *options, bool normal)
 {
-    double gain = d->o.gain != 0 ? d->o.gain : 1;
-    return fill(d, t, gain * sqrt(2 / (d->fan_in + d->fan_out)));
+    tn_init_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__enter(o.site);
+    return fill(t, xavier_std(what, t, o.gain != 0 ? o.gain : 1), normal);
 }
 
-static tn_tensor *kaiming(draw *d, tn_tensor *t)
+static tn_tensor *kaiming(const char *what, tn_tensor *t, const tn_init_options *options, bool normal)
 {
-    double gain = gain_of(d->o.nonlinearity, d->o.a);
-    return isnan(gain) ? NULL : fill(d, t, gain / sqrt(d->o.fan_out ? d->fan_out : d->fan_in));
+    tn_init_options o;
+    double in, out;
+    tn__options_in(&o, sizeof o, options);
+    tn__enter(o.site);
+    if (!fans_of(what, t, &in, &out))
+        return NULL;
+    return fill(t, kaiming_std(what, t, gain_of(o.nonlinearity, o.a), o.fan_out), normal);
 }
 
 tn_tensor *tn_init_xavier_uniform__opt(tn_tensor *t, const tn_init_options *options)
 {
-    draw d;
-    return prepare(&d, "tn_init_xavier_uniform_", t, options, false) ? xavier(&d, t) : NULL;
+    return xavier("tn_init_xavier_uniform_", t, options, false);
 }
 
 tn_tensor *tn_init_xavier_normal__opt(tn_tensor *t, const tn_init_options *options)
 {
-    draw d;
-    return prepare(&d, "tn_init_xavier_normal_", t, options, true) ? xavier(&d, t) : NULL;
+    return xavier("tn_init_xavier_normal_", t, options, true);
 }
 
 tn_tensor *tn_init_kaiming_uniform__opt(tn_tensor *t, const tn_init_options *options)
 {
-    draw d;
-    return prepare(&d, "tn_init_kaiming_uniform_", t, options, false) ? kaiming(&d, t) : NULL;
+    return kaiming("tn_init_kaiming_uniform_", t, options, false);
 }
 
 tn_tensor *tn_init_kaiming_normal__opt(tn_tensor *t, const tn_init_options *options)
 {
-    draw d;
-    return prepare(&d, "tn_init_kaiming_normal_", t, options, true) ? kaiming(&d, t) : NULL;
+    return kaiming("tn_init_kaiming_normal_", t, options, true);
 }

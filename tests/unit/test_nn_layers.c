@@ -259,6 +259,14 @@ static void distributions(void **state)
     expect_uniform(tn_init_kaiming_uniform_(k, .nonlinearity = TN_GAIN_TANH), 5.0 / 3 * sqrt(3.0 / 500));
     expect_normal(tn_init_kaiming_normal_(t, .nonlinearity = TN_GAIN_LINEAR), 1 / sqrt(200));
     expect_normal(tn_init_kaiming_normal_(k, .fan_out = true, .nonlinearity = TN_GAIN_SELU), 0.75 / sqrt(1000));
+    assert_true(fabs(tn_init_xavier_std(k, 0.5) - 0.5 * sqrt(2.0 / 1500)) < 1e-15 && tn_init_xavier_std(t, 0) == 0);
+    assert_true(fabs(tn_init_kaiming_std(k, 3, true) - 3 / sqrt(1000)) < 1e-15);
+    assert_ptr_equal(tn_init_trunc_normal_(t, 1, 2, -1, 3), t);
+    assert_true(tn_item(tn_amin(t)) >= -1 && tn_item(tn_amax(t)) <= 3 && fabs(tn_item(tn_mean(t)) - 1) < 0.02);
+    /* one deviation to each side: variance 1 - 2 phi(1) / (2 Phi(1) - 1) of the full one */
+    assert_true(fabs(tn_item(tn_std(t)) - 2 * sqrt(1 - 2 * exp(-0.5) / sqrt(2 * acos(-1)) / erf(sqrt(0.5)))) < 0.02);
+    assert_ptr_equal(tn_init_trunc_normal_(t, 0, 0.01, 1, 2), t); /* nothing is drawn there: uniform, next to 1 */
+    assert_true(tn_item(tn_amin(t)) >= 1 && tn_item(tn_amax(t)) <= 1.01 + 1e-6);
     assert_true(tn_tensor_requires_grad(t) && tn_tensor_is_leaf(t) && tn_is_grad_enabled());
     PRINTS(values(tn_init_constant_(tn_empty(TN_SHAPE(2), .requires_grad = true), 2.5)), "tensor([2.5000, 2.5000])");
     PRINTS(tn_init_constant_(tn_empty(TN_SHAPE(2), .dtype = TN_I64), 7), "tensor([7, 7])");

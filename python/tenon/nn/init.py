@@ -9,27 +9,20 @@ from tenon.autograd import no_grad
 __all__ = ["calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
            "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"]
 
-_GAINS_OF_ONE = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-                 "sigmoid"}
+_ONE = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"}
 
 
 def calculate_gain(nonlinearity, param=None):
     """The factor by which a layer before this nonlinearity should scale; param is the slope of leaky_relu."""
-    if nonlinearity in _GAINS_OF_ONE:
+    if nonlinearity in _ONE:
         return 1
-    if nonlinearity == "tanh":
-        return 5.0 / 3
-    if nonlinearity == "relu":
-        return math.sqrt(2.0)
-    if nonlinearity == "selu":
-        return 3.0 / 4
     if nonlinearity != "leaky_relu":
-        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+        return _C._gain(nonlinearity, 0.0)
     if param is None:
         param = 0.01
     elif isinstance(param, bool) or not isinstance(param, (int, float)):
         raise ValueError(f"negative_slope {param} not a valid number")
-    return math.sqrt(2.0 / (1 + param**2))
+    return _C._gain(nonlinearity, param)
 
 
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
@@ -53,20 +46,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=2)
-    with no_grad():
-        if not a < b or std <= 0:
-            return tensor.fill_(min(max(mean, a), b))
-        near = min(max(mean, a), b)  # the likeliest value that is allowed
-        tensor.normal_(mean, std, **_from(generator))
-        for _ in range(64):
-            outside = (tensor < a) | (tensor > b)
-            if not outside.any():
-                return tensor
-            again = _C.empty_like(tensor).normal_(mean, std, **_from(generator))
-            tensor.copy_(_C.where(outside, again, tensor))
-        # a range so far out that next to nothing falls into it: spread over the part nearest the mean
-        spread = _C.empty_like(tensor).uniform_(max(a, near - std), min(b, near + std), **_from(generator))
-        return tensor.copy_(_C.where((tensor < a) | (tensor > b), spread, tensor))
+    return _C._trunc_normal_(tensor, mean, std, a, b, generator)
 
 
 def constant_(tensor, val):
@@ -102,34 +82,29 @@ def _calculate_fan_in_and_fan_out(tensor):
     return shape[1] * rest, shape[0] * rest
 
 
-def _calculate_correct_fan(tensor, mode):
-    mode = mode.lower()
-    if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    return fan_in if mode == "fan_in" else fan_out
-
-
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)"""
-    bound = gain * math.sqrt(2.0 / _fans(tensor)) * math.sqrt(3.0)
+    bound = math.sqrt(3.0) * _C._xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal, of standard deviation gain * sqrt(2 / (fan_in + fan_out))"""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / _fans(tensor)), generator)
+    return normal_(tensor, 0.0, _C._xavier_std(tensor, gain), generator)
 
 
-def _fans(tensor):
-    return float(sum(_calculate_fan_in_and_fan_out(tensor)))
+def _kaiming_std(tensor, a, mode, nonlinearity):
+    gain, mode = calculate_gain(nonlinearity, a), mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _C._kaiming_std(tensor, gain, mode == "fan_out")
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """Uniform in +-gain * sqrt(3 / fan) (He et al. 2015); a is the slope of leaky_relu"""
     if _is_empty(tensor):
         return tensor
-    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -137,8 +112,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     """Normal, of standard deviation gain / sqrt(fan)"""
     if _is_empty(tensor):
         return tensor
-    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
-    return normal_(tensor, 0.0, std, generator)
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 def _is_empty(tensor):

@@ -1,0 +1,94 @@
+/* init.c: what torch.nn.init asks of the library: gains, standard deviations, normal numbers within bounds. */
+#include "generator.h"
+
+#include <math.h>
+#include <string.h>
+#include <tenon/nn.h>
+
+static PyObject *gain(PyObject *self, PyObject *args)
+{
+    static const struct {
+        const char *name;
+        int32_t which;
+    } known[] = {
+        {"leaky_relu", TN_GAIN_LEAKY_RELU}, {"tanh", TN_GAIN_TANH}, {"relu", TN_GAIN_RELU}, {"selu", TN_GAIN_SELU}};
+    (void)self;
+    PyObject *name;
+    double a;
+    if (!PyArg_ParseTuple(args, "Od:_gain", &name, &a))
+        return NULL;
+    for (size_t i = 0; PyUnicode_Check(name) && i < sizeof known / sizeof *known; i++)
+        if (!PyUnicode_CompareWithASCIIString(name, known[i].name))
+            return PyFloat_FromDouble(tn_init_gain(known[i].which, a));
+    return PyErr_Format(PyExc_ValueError, "Unsupported nonlinearity %S", name);
+}
+
+/* NaN of a gain that is a number is the library's error; without anything going in, PyTorch's Python divides by 0. */
+static PyObject *deviation(double std, double of)
+{
+    if (isnan(std) && !isnan(of))
+        return py_raise();
+    if (isinf(std) && !isinf(of)) {
+        PyErr_SetString(PyExc_ZeroDivisionError, "float division by zero");
+        return NULL;
+    }
+    return PyFloat_FromDouble(std);
+}
+
+static bool tensor_first(PyObject *o)
+{
+    char name[64];
+    if (!py_is_tensor(o))
+        PyErr_Format(PyExc_TypeError, "a Tensor was expected, but got %s", py_type_name(o, name, sizeof name));
+    return py_is_tensor(o);
+}
+
+static PyObject *xavier_std(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *t;
+    double of;
+    if (!PyArg_ParseTuple(args, "Od:xavier", &t, &of) || !tensor_first(t))
+        return NULL;
+    return deviation(tn_init_xavier_std(py_t(t), of), of);
+}
+
+static PyObject *kaiming_std(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *t;
+    double of;
+    int fan_out;
+    if (!PyArg_ParseTuple(args, "Odp:kaiming", &t, &of, &fan_out) || !tensor_first(t))
+        return NULL;
+    return deviation(tn_init_kaiming_std(py_t(t), of, fan_out), of);
+}
+
+static PyObject *trunc_normal(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *t, *generator;
+    double mean, std, low, high;
+    if (!PyArg_ParseTuple(args, "OddddO:trunc_normal_", &t, &mean, &std, &low, &high, &generator) || !tensor_first(t))
+        return NULL;
+    const py_value from = {.given = true, .u.object = generator};
+    py_draw draw;
+    if (py_draw_begin(&draw, "normal_", &from, tn_tensor_device(py_t(t))))
+        return NULL;
+    const tn_tensor *done = tn_init_trunc_normal__at("", py_t(t), mean, std, low, high);
+    py_draw_end(&draw);
+    return done ? Py_NewRef(t) : py_raise();
+}
+
+static PyMethodDef functions[] = {
+    {"_gain", gain, METH_VARARGS, "_gain(nonlinearity, a) -> float"},
+    {"_xavier_std", xavier_std, METH_VARARGS, "_xavier_std(tensor, gain) -> float"},
+    {"_kaiming_std", kaiming_std, METH_VARARGS, "_kaiming_std(tensor, gain, fan_out) -> float"},
+    {"_trunc_normal_", trunc_normal, METH_VARARGS, "_trunc_normal_(tensor, mean, std, a, b, generator) -> Tensor"},
+    {NULL, NULL, 0, NULL},
+};
+
+int py_add_init(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}
