@@ -118,16 +118,6 @@ static PyObject *write_out(PyObject *self, PyObject *args)
     return ok && (out == result || !py_write_out(name, rule, py_t(out), py_t(result))) ? Py_NewRef(out) : NULL;
 }
 
-/* _put_into(x, result) */
-static PyObject *put_into(PyObject *self, PyObject *args)
-{
-    PyObject *x, *result;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!", py_tensor_type, &x, py_tensor_type, &result))
-        return NULL;
-    return x == result ? Py_NewRef(x) : py_put_into(py_t(x), tn_retain(py_t(result)));
-}
-
 /* _shown_anew(x): x, of which a view is made for _set_view: is that refused, it is before the view is looked at */
 static PyObject *shown_anew(PyObject *self, PyObject *x)
 {
@@ -150,7 +140,6 @@ static PyObject *set_view(PyObject *self, PyObject *args)
 int py_add_written(PyObject *module)
 {
     static PyMethodDef functions[] = {
-        {"_put_into", put_into, METH_VARARGS, NULL},
         {"_set_view", set_view, METH_VARARGS, NULL},
         {"_shown_anew", shown_anew, METH_O, NULL},
         {"_write_out", write_out, METH_VARARGS, NULL},

@@ -81,34 +81,3 @@ def signature(*texts, kernel=None):
 def as_method(function):
     """The method of a function: takes no out=."""
     return getattr(function, "method", function)
-
-
-def _fits_itself(input, others):
-    """Refuses an operand that input would have to be broadcast to, before its dtype is judged."""
-    from .functional import broadcast_shapes
-
-    shapes = [t.shape for t in others if isinstance(t, _C.Tensor)]
-    try:
-        shape = broadcast_shapes(input.shape, *shapes) if shapes else input.shape
-    except RuntimeError:  # which the function says
-        return
-    if shape != input.shape:
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
-
-
-def in_place(function):
-    """The method NAME_ of a function: computes beside its first operand, then writes into it. Where that is recorded, of a
-    copy, so that nothing that is kept for backward is written over."""
-    name = function.__name__ + "_"
-    texts = [re.sub(r"(, \*)?, Tensor[?] out[^,)]*", "", t.replace("(", "_(", 1)) for t in function.texts]
-    _, check_method = _C._signature(*texts)
-
-    def method(self, *args, **kw):
-        check_method(self, *args, **kw)
-        _fits_itself(self, args)
-        recorded = _C.is_grad_enabled() and any(isinstance(x, _C.Tensor) and x.requires_grad for x in (self, *args))
-        return _C._put_into(self, function.compute(self.clone() if recorded else self, *args, **kw))
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"{function.__name__}, in place"
-    return method

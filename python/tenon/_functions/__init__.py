@@ -1,7 +1,7 @@
 """Functions of torch and methods of Tensor of one name, put together from the library's operations."""
 
 from .. import _C
-from .._written import as_method, in_place
+from .._written import as_method
 from . import arrange, compute, sets
 from .arrange import *
 from .compute import *
@@ -15,8 +15,6 @@ def _install():
     for module in (arrange, compute, sets):
         for name in module.METHODS:
             setattr(_C.Tensor, name, as_method(getattr(module, name)))
-    for name in compute.IN_PLACE:
-        setattr(_C.Tensor, name + "_", in_place(getattr(compute, name)))
 
 
 _install()

@@ -6,9 +6,8 @@ from .. import _C
 from .._written import kind as _kind, refuse, signature
 from .arrange import _dim
 
-__all__ = ["cdist", "cov", "cross", "hypot", "logspace", "nansum", "tensordot", "trapezoid", "trapz"]
-METHODS = ["cov", "cross", "hypot"]
-IN_PLACE = ["hypot"]  # methods NAME_
+__all__ = ["cdist", "cov", "cross", "logspace", "nansum", "tensordot", "trapezoid", "trapz"]
+METHODS = ["cov", "cross"]
 
 
 def _times(input, number):
@@ -16,23 +15,6 @@ def _times(input, number):
     if not input.is_floating_point() or isinstance(number, bool):
         return input * number
     return _C.rsub(input, -0.0, alpha=-number)
-
-
-@signature("hypot(Tensor input, Tensor other, *, Tensor? out=None)")
-def hypot(input, other, *, out=None):
-    """sqrt(input**2 + other**2), without overflow on the way."""
-    dtype = _C.result_type(input, other)
-    if not dtype.is_floating_point:
-        input.logical_or(other)  # whose shapes must go together, too
-        refuse("hypot_*", input.new_empty(0, dtype=dtype))
-    input, other = input.to(dtype), other.to(dtype)
-    a, b = input.abs(), other.abs()
-    large = _C.maximum(a.detach(), b.detach())
-    scale = _C.where((large > 0) & large.isfinite(), large, 1.0).to(large.dtype)
-    a, b = a / scale, b / scale
-    small = (a * a + b * b).sqrt() * scale
-    infinite = input.detach().isinf() | other.detach().isinf()
-    return _C.where(infinite, math.inf, small).to(small.dtype) if infinite.any() else small
 
 
 @signature("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out@follow=None)")
