@@ -136,7 +136,7 @@ static real pow_of(real x, real y)
 #define FPTR_R_FILL     FLOATING
 
 const row rows[] = {
-#define UNARY(name_, rule_, expr, da, ...) \
+#define UNARY(name_, rule_, expr, da) \
     {.name = #name_, \
      .arity = 1, \
      .rule = rule_, \
@@ -145,7 +145,7 @@ const row rows[] = {
      .differentiable = {da}, \
      .one = tn_##name_##_at, \
      .one_ = tn_##name_##__at},
-#define BINARY(name_, rule_, expr, da, db, ...) \
+#define BINARY(name_, rule_, expr, da, db) \
     {.name = #name_, \
      .arity = 2, \
      .rule = rule_, \
@@ -154,7 +154,7 @@ const row rows[] = {
      .differentiable = {da, db}, \
      .two = tn_##name_##_at, \
      .two_ = tn_##name_##__at},
-#define TERNARY(name_, rule_, expr, da, db, dc, ...) \
+#define TERNARY(name_, rule_, expr, da, db, dc) \
     {.name = #name_, \
      .arity = 3, \
      .rule = rule_, \
