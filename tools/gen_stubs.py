@@ -44,7 +44,7 @@ KINDS = {
     "nothing": "None",
 }
 PIECES = "tuple[Tensor, ...]"
-NAMED = {"sort", "topk", "cummax", "cummin", "kthvalue", "median", "mode"}  # torch.return_types
+NAMED = set()  # what torch.return_types has a class for: main fills it
 RESULTS = {  # of what is written by hand; everything else gives a Tensor
     "allclose": "_bool",
     "equal": "_bool",
@@ -104,10 +104,10 @@ def typed(signature, method, one_by_one=False):
 
 
 def result_of(name, call, signature):
-    if call in NAMED:
-        return f"return_types.{call}"
     if call in ("max", "min"):
         return f"return_types.{call}" if "int dim" in signature else "Tensor"
+    if call in NAMED:
+        return f"return_types.{call}"
     if call == "where" and "other" not in signature:
         return PIECES
     return RESULTS.get(call, "Tensor")
@@ -468,6 +468,7 @@ def lazy(path):
 def main(source, signatures, dtypes, out):
     source, out = pathlib.Path(source), pathlib.Path(out)
     read_dtypes(pathlib.Path(dtypes).read_text())
+    NAMED.update(re.findall(r'_result\("(\w+)"', (source / "tenon" / "return_types.py").read_text()))
     text, functional = extension(source, pathlib.Path(signatures).read_text())
     stubs = {pathlib.Path("_C.pyi"): text}
     package = source / "tenon"

@@ -132,7 +132,7 @@ tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart
 
 static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 {
-    uint8_t flags = tn__ops[c->op].flags;
+    const uint16_t flags = tn__ops[c->op].flags;
     if (!(flags & F_ONE_VALUE) && tn__overlaps_itself(t->shape, t->stride, t->ndim))
         return tn__error(TN_EINVAL,
                          "unsupported operation: more than one element of the written-to tensor refers to a "

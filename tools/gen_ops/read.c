@@ -334,6 +334,11 @@ static void read_key(row *r, const char *key, const char *text)
 
 static void finish(row *r)
 {
+    for (const row *other = rows; other < r; other++)
+        if (!strcmp(other->name, r->name) && (other->kind == PYTHON_ROW) == (r->kind == PYTHON_ROW))
+            fail(r, "is a row already, of", other->file);
+    if (strcmp(r->returns, "T") != 0 && strcmp(r->returns, "flag") != 0 && !counts(r))
+        fail(r, "returns neither flag nor count", r->returns);
     if (is_elementwise(r)) {
         if (!r->rule || !r->value)
             fail(r, "an elementwise row has a rule and a value", "");
@@ -437,13 +442,16 @@ static void read_file(FILE *in)
     bool comment = false;
     while (fgets(line, sizeof line, in)) {
         number++;
+        if (!strchr(line, '\n') && !feof(in))
+            fail(NULL, "a line is too long", line);
         comment = without_comment(line, comment);
         const size_t blanks = strspn(line, " ");
         if (!line[blanks])
             continue;
         const size_t length = strlen(whole);
         if (*whole && blanks > indent && blanks > 4) {
-            snprintf(whole + length, sizeof whole - length, " %s", line + blanks);
+            if ((size_t)snprintf(whole + length, sizeof whole - length, " %s", line + blanks) >= sizeof whole - length)
+                fail(NULL, "a text is too long", line + blanks);
             continue;
         }
         at.line = begun;

@@ -81,11 +81,12 @@ static void extreme_lines(void *ctx, int64_t begin, int64_t end)
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0], *index = &j->l->out[1];
     const int64_t size = (int64_t)tn__dtype_size(x->dtype), n = j->n, dim = j->dim;
     const size_t bytes = 2 * sizeof(int64_t) * (size_t)n;
-    int64_t *buffer = tn__block_get(bytes), *places = buffer + n;
+    int64_t *buffer = tn__block_get(bytes);
     if (!buffer) {
         j->no_memory = true;
         return;
     }
+    int64_t *places = buffer + n;
     for (int64_t i = begin; i < end; i++) {
         const char *from = (const char *)x->data + line_offset(x, dim, i) * size;
         tn__isa()->load[x->dtype][j->type](buffer, from, x->ndim ? x->stride[dim] : 1, n);
