@@ -196,6 +196,8 @@ static tn_tensor *xavier(const char *what, tn_tensor *t, const tn_init_options *
     tn_init_options o;
     tn__options_in(&o, sizeof o, options);
     tn__enter(o.site);
+    if (isnan(o.gain))
+        return tn__fail(TN_EVALUE, "%s: the gain is NaN", what);
     return fill(t, xavier_std(what, t, o.gain != 0 ? o.gain : 1), normal);
 }
 
@@ -207,6 +209,8 @@ static tn_tensor *kaiming(const char *what, tn_tensor *t, const tn_init_options 
     tn__enter(o.site);
     if (!fans_of(what, t, &in, &out))
         return NULL;
+    if (isnan(o.a))
+        return tn__fail(TN_EVALUE, "%s: the slope a is NaN", what);
     return fill(t, kaiming_std(what, t, gain_of(o.nonlinearity, o.a), o.fan_out), normal);
 }
 

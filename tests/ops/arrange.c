@@ -19,6 +19,9 @@ static void run_pad(void)
     REFUSED(tn_pad(x, TN_DIMS(-5, 0), .mode = TN_PAD_REPLICATE), TN_EINVAL,
             "input (W: 4) is too small. Calculated output W: -1");
     REFUSED(tn_pad(x, TN_DIMS(5, 0), .mode = TN_PAD_CIRCULAR), TN_EINVAL, "wrapping around more than once");
+    REFUSED(tn_pad(x, TN_DIMS(INT64_MAX, INT64_MAX)), TN_EINVAL, "more than memory can hold");
+    REFUSED(tn_pad(x, TN_DIMS(INT64_MIN, 0)), TN_EINVAL, "more than memory can hold");
+    REFUSED(tn_pad(x, ((tn_dims){2, NULL})), TN_EINVAL, "is NULL");
     REFUSED(tn_pad(x, TN_DIMS(1, 1), .mode = 7), TN_EMISSING, "Unrecognised padding mode 7");
     tn_scope_close(s);
 }

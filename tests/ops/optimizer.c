@@ -226,6 +226,13 @@ static void run_composed(void)
     HOLDS(tn_adam_update_(p, g, state, more, largest, 0.5, 0.5, 0.75, 0, 0, 1, false, false), TN_SHAPE(2),
           1 - 0.5 * (1 / 8.0 * 0.5 / 0.5), 1.5);
     HOLDS(largest, TN_SHAPE(2), 64, 4);
+    /* a bad gradient leaves parameter and state as they are */
+    p = pair(1, 2), state = pair(3, 4), more = pair(5, 6);
+    REFUSED(tn_adam_update_(p, TN_NONE, state, more, TN_NONE, 0.5, 0.5, 0.75, 0, 0.1, 1, true, false), TN_ETYPE,
+            "TN_NONE");
+    HOLDS(p, TN_SHAPE(2), 1, 2);
+    HOLDS(state, TN_SHAPE(2), 3, 4);
+    HOLDS(more, TN_SHAPE(2), 5, 6);
     REFUSED(tn_adagrad_step_(p, TN_NONE, state, 1, 0, 0, false), TN_ETYPE, "TN_NONE");
     tn_scope_close(s);
 }

@@ -252,6 +252,10 @@ static void distributions(void **state)
     expect_uniform(tn_init_xavier_uniform_(t, .gain = 2), 2 * sqrt(6.0 / 500));
     expect_normal(tn_init_xavier_normal_(t), sqrt(2.0 / 500));
     expect_normal(tn_init_xavier_normal_(k, .gain = 0.5), 0.5 * sqrt(2.0 / 1500));
+    assert_null(tn_init_xavier_uniform_(t, .gain = NAN));
+    assert_non_null(strstr(tn_error_message(), "tn_init_xavier_uniform_: the gain is NaN"));
+    assert_null(tn_init_kaiming_normal_(t, .a = NAN));
+    tn_error_clear();
     expect_uniform(tn_init_kaiming_uniform_(t), sqrt(2) * sqrt(3.0 / 200));
     expect_uniform(tn_init_kaiming_uniform_(t, .a = sqrt(5)), 1 / sqrt(200));
     expect_uniform(tn_init_kaiming_uniform_(t, .fan_out = true, .nonlinearity = TN_GAIN_RELU),

@@ -102,6 +102,16 @@ static bool pads(const tn_tensor *x, tn_dims pad, int64_t mode, const tn_scalar 
     return true;
 }
 
+/* Can they be added to sizes? */
+static bool counts_fit(tn_dims pad)
+{
+    for (int32_t i = 0; i < pad.ndim; i++)
+        if (pad.dim[i] > INT64_MAX / 4 || pad.dim[i] < -(INT64_MAX / 4))
+            return tn__error(TN_EINVAL, "pad: %lld elements are more than memory can hold", (long long)pad.dim[i]),
+                   false;
+    return true;
+}
+
 static bool pad_sizes(const tn_tensor *x, tn_dims pad)
 {
     if (pad.ndim % 2)
@@ -112,7 +122,7 @@ static bool pad_sizes(const tn_tensor *x, tn_dims pad)
                   "%d and input of dimension %d",
                   (int)pad.ndim, (int)x->ndim);
     else
-        return true;
+        return counts_fit(pad);
     return false;
 }
 
@@ -129,7 +139,7 @@ static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64
 tn_tensor *tn__fn_pad(tn_tensor *x, tn_dims pad, const tn_pad_options *o)
 {
     bool grows = false;
-    if (!tn__usable("pad", x) || !pad_sizes(x, pad))
+    if (!tn__usable("pad", x) || !tn__usable_dims("pad", pad) || !pad_sizes(x, pad))
         return NULL;
     if (o->mode < TN_PAD_CONSTANT || o->mode > TN_PAD_CIRCULAR)
         return tn__fail(TN_EMISSING, "Unrecognised padding mode %lld", (long long)o->mode);

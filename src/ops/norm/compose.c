@@ -75,7 +75,7 @@ tn_tensor *tn__fn_layer_norm(tn_tensor *x, tn_dims shape, const tn_layer_norm_op
 {
     tn_tensor *weight = tn__given(o->weight), *bias = tn__given(o->bias), *own[] = {weight, bias};
     int64_t last[TN_MAX_DIMS];
-    if (!tn__usable("layer_norm", x) || !features_fit(x, shape, weight, bias) ||
+    if (!tn__usable("layer_norm", x) || !tn__dims_fit("layer_norm", shape) || !features_fit(x, shape, weight, bias) ||
         !tn__floating("LayerNormKernelImpl", x) || !dtypes_fit(x, own, 2))
         return NULL;
     for (int32_t d = 0; d < shape.ndim; d++)

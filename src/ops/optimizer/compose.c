@@ -14,10 +14,10 @@ static tn_tensor *direction(tn_tensor *p, tn_tensor *grad, double weight_decay, 
     return weight_decay != 0 ? tn_add(grad, tn_mul(weight_decay, p)) : grad;
 }
 
-/* state = by * state + added */
+/* state = by * state + added; without what is added the state stays as it is */
 static tn_tensor *decayed(tn_tensor *state, double by, tn_tensor *added)
 {
-    return tn_add_(tn_mul_(state, by), added);
+    return added ? tn_add_(tn_mul_(state, by), added) : NULL;
 }
 
 tn_tensor *tn__fn_sgd_update_(tn_tensor *p, tn_tensor *grad, tn_tensor *buffer, double lr, double momentum,
@@ -44,7 +44,7 @@ tn_tensor *tn__fn_adam_update_(tn_tensor *p, tn_tensor *grad, tn_tensor *m, tn_t
 {
     const double t = (double)step, correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t);
     tn_tensor *d = direction(p, grad, decoupled ? 0 : weight_decay, maximize);
-    if (d && decoupled && weight_decay != 0 && !tn_mul_(p, 1 - lr * weight_decay))
+    if (!d || (decoupled && weight_decay != 0 && !tn_mul_(p, 1 - lr * weight_decay)))
         return NULL;
     tn_tensor *square = NULL;
     if (decayed(m, beta1, tn_mul(d, 1 - beta1)))

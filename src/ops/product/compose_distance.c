@@ -61,7 +61,8 @@ tn_tensor *tn__fn_kron(tn_tensor *a, tn_tensor *b)
         left[2 * d] = i < 0 ? 1 : a->shape[i];
         right[2 * d + 1] = k < 0 ? 1 : b->shape[k];
         left[2 * d + 1] = right[2 * d] = 1;
-        shape[d] = left[2 * d] * right[2 * d + 1];
+        if (__builtin_mul_overflow(left[2 * d], right[2 * d + 1], &shape[d]))
+            return tn__fail(TN_EINVAL, "kron: the result would have more elements than an index can count");
     }
     tn_tensor *product = tn_mul(tn_reshape(a, ((tn_dims){2 * n, left})), tn_reshape(b, ((tn_dims){2 * n, right})));
     return tn_reshape(product, ((tn_dims){n, shape}));
