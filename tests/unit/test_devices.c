@@ -1,4 +1,4 @@
-/* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/test_integ_*.c have the rest. */
+/* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/integration has the rest. */
 #include "../check.h"
 #include <math.h>
 #include <tenon/memory.h>

@@ -1,0 +1,365 @@
+/* Streams and events on fake GPUs, whose driver reports every access that no wait orders. */
+#include "fake/own_process.h"
+#include "backend/cuda/cuda.h"
+#include <pthread.h>
+
+enum { BYTES = 1 << 20 };
+
+static tn__cu_ptr memory_of(tn_device d)
+{
+    tn__cu_ptr p = 0;
+    tn__gpu_device *dev = tn__gpu_use(d);
+    assert_non_null(dev);
+    OK(tn__cuda_check(dev, tn__cu.mem_alloc(&p, BYTES), "mem_alloc"));
+    return p;
+}
+
+static void *pinned(void)
+{
+    void *p = NULL;
+    OK(tn__cuda_check(tn__gpu_use(TN_CUDA(0)), tn__cu.mem_host_alloc(&p, BYTES, 0), "mem_host_alloc"));
+    return p;
+}
+
+/* Sets memory on the current stream. */
+static tn_status fill(tn__cu_ptr p, unsigned char value)
+{
+    tn__gpu_device *dev = tn__gpu_use(TN_CUDA(0));
+    tn__cu_result r = tn__cu.memset_d8_async(p, value, BYTES, tn__gpu_current(dev)->handle);
+    return tn__gpu_launched(dev, tn__gpu_current(dev), tn__cuda_result(r), "fill");
+}
+
+static tn_status fetch(void *to, tn__cu_ptr p)
+{
+    tn__gpu_device *dev = tn__gpu_use(TN_CUDA(0));
+    return tn__cuda_check(dev, tn__cu.memcpy_dtoh_async(to, p, BYTES, tn__gpu_current(dev)->handle), "fetch");
+}
+
+static void a_stream_waits_for_another(void **state)
+{
+    (void)state;
+    tn_stream *a = tn_cuda_stream_new(TN_CUDA(0), 0), *b = tn_cuda_stream_new(TN_CUDA(0), 0);
+    tn__cu_ptr p = memory_of(TN_CUDA(0));
+    unsigned char *host = pinned();
+    for (int round = 0; round < 20; round++) {
+        OK(tn_cuda_set_stream(a));
+        OK(tn_stream_wait_stream(a, b)); /* the copy of the round before */
+        OK(fill(p, (unsigned char)round));
+        OK(tn_cuda_set_stream(b));
+        OK(tn_stream_wait_stream(b, a));
+        OK(fetch(host, p));
+        OK(tn_stream_synchronize(b));
+        assert_int_equal(host[0], round);
+        assert_int_equal(host[BYTES - 1], round);
+    }
+    assert_true(tn_stream_query(a) && tn_stream_query(b));
+    tn_stream_release(a);
+    tn_stream_release(b);
+}
+
+static void events_order_too(void **state)
+{
+    (void)state;
+    tn_stream *a = tn_cuda_stream_new(TN_CUDA(0), 0), *b = tn_cuda_default_stream(TN_CUDA(0));
+    tn__cu_ptr p = memory_of(TN_CUDA(0));
+    unsigned char *host = pinned();
+    OK(tn_cuda_set_stream(a));
+    OK(fill(p, 7));
+    tn_event *e = tn_stream_record_event(a);
+    assert_non_null(e);
+    OK(tn_stream_wait_event(b, e));
+    OK(tn_cuda_set_stream(b));
+    OK(fetch(host, p));
+    OK(tn_stream_synchronize(b));
+    assert_int_equal(host[BYTES / 2], 7);
+    assert_true(tn_event_query(e));
+    tn_event_release(e);
+    tn_stream_release(a);
+    tn_stream_release(b);
+}
+
+/* What the waits above are for: without one, the fake GPU reports it, every time. */
+static void a_missing_wait_is_found(void **state)
+{
+    (void)state;
+    tn_stream *a = tn_cuda_stream_new(TN_CUDA(0), 0), *b = tn_cuda_stream_new(TN_CUDA(0), 0);
+    tn__cu_ptr p = memory_of(TN_CUDA(0));
+    void *host = pinned();
+    OK(tn_cuda_set_stream(a));
+    OK(fill(p, 1));
+    OK(tn_cuda_set_stream(b));
+    tn_status e = fetch(host, p);
+    if (!e)
+        e = tn_stream_synchronize(b);
+    assert_int_equal(e, TN_EDEVICE);
+    print_message("%s\n", tn_error_message());
+    tn_error_clear();
+    tn_stream_release(a);
+    tn_stream_release(b);
+}
+
+#ifdef TENON_TEST_WAITS
+static void dropped(const char *name)
+{
+    tn__drop_wait(name);
+    tn_stream *a = tn_cuda_stream_new(TN_CUDA(0), 0), *b = tn_cuda_stream_new(TN_CUDA(0), 0);
+    tn__cu_ptr p = memory_of(TN_CUDA(0));
+    void *host = pinned();
+    OK(tn_cuda_set_stream(a));
+    OK(fill(p, 1));
+    OK(tn_cuda_set_stream(b));
+    OK(tn_stream_wait_stream(b, a));
+    assert_int_equal(tn__waits_left_out(), 1);
+    tn_status e = fetch(host, p);
+    if (!e)
+        e = tn_stream_synchronize(b);
+    assert_int_equal(e, TN_EDEVICE);
+    assert_non_null(strstr(tn_error_message(), "nothing orders"));
+    tn_error_clear();
+    tn_stream_release(a);
+    tn_stream_release(b);
+}
+
+static void without_the_record(void **state)
+{
+    (void)state;
+    dropped("stream_wait_record");
+}
+
+static void without_the_wait(void **state)
+{
+    (void)state;
+    dropped("stream_wait");
+}
+#endif
+
+/* ---- which stream is current ---- */
+
+static void *another_thread(void *arg)
+{
+    tn_stream *s = arg, *now = tn_cuda_current_stream(TN_CUDA(0));
+    assert_int_equal(tn_stream_id(now), 0); /* what other threads chose is their business */
+    tn_stream_release(now);
+    OK(tn_cuda_set_stream(s));
+    now = tn_cuda_current_stream(TN_CUDA(0));
+    assert_ptr_equal(now, s);
+    tn_stream_release(now);
+    return NULL; /* the end of the thread gives its reference back */
+}
+
+static void current_streams_are_each_threads_own(void **state)
+{
+    (void)state;
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0), *t = tn_cuda_stream_new(TN_CUDA(1), 0);
+    OK(tn_cuda_set_stream(t));
+    assert_int_equal(tn_cuda_current_device(), 1); /* as in PyTorch, the stream's device becomes the current one */
+    OK(tn_cuda_set_stream(s));
+    assert_int_equal(tn_cuda_current_device(), 0);
+    tn_stream *now = tn_cuda_current_stream(TN_CUDA(1));
+    assert_ptr_equal(now, t);
+    tn_stream_release(now);
+    pthread_t thread;
+    tn_stream *other = tn_cuda_stream_new(TN_CUDA(0), 0);
+    assert_int_equal(pthread_create(&thread, NULL, another_thread, other), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(atomic_load(&other->refs), 1);
+    tn_stream_release(other);
+    now = tn_cuda_current_stream(TN_CUDA(0));
+    assert_ptr_equal(now, s);
+    tn_stream_release(now);
+    assert_int_equal(atomic_load(&s->refs), 2);
+    for (int32_t i = 0; i < 2; i++) {
+        now = tn_cuda_default_stream(TN_CUDA(i));
+        OK(tn_cuda_set_stream(now));
+        tn_stream_release(now);
+    }
+    assert_int_equal(atomic_load(&s->refs), 1);
+    tn_stream_release(s);
+    tn_stream_release(t);
+}
+
+static void guards_bring_back(void **state)
+{
+    (void)state;
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(1), 0);
+    tn_stream_guard outer = tn_stream_enter(s);
+    assert_non_null(outer.before);
+    assert_int_equal(tn_cuda_current_device(), 1);
+    tn_stream *d = tn_cuda_default_stream(TN_CUDA(0));
+    tn_stream_guard inner = tn_stream_enter(d);
+    assert_int_equal(tn_cuda_current_device(), 0);
+    tn_stream_leave(inner);
+    assert_int_equal(tn_cuda_current_device(), 1);
+    tn_stream_leave(outer);
+    assert_int_equal(tn_cuda_current_device(), 0);
+    tn_stream *now = tn_cuda_current_stream(TN_CUDA(1));
+    assert_int_equal(tn_stream_id(now), 0);
+    tn_stream_release(now);
+    tn_stream_guard none = tn_stream_enter(NULL);
+    assert_null(none.before);
+    assert_int_equal(tn_error_code(), TN_EINVAL);
+    tn_error_clear();
+    tn_stream_leave(none);
+    assert_int_equal(atomic_load(&s->refs), 1);
+    tn_stream_release(d);
+    tn_stream_release(s);
+}
+
+static void streams_say_what_they_are(void **state)
+{
+    (void)state;
+    tn_stream *d = tn_cuda_default_stream(TN_CUDA(1)), *s = tn_cuda_stream_new(TN_CUDA(1), -1);
+    tn_stream *low = tn_cuda_stream_new(TN_CUDA(1), 100);
+    assert_int_equal(tn_stream_id(d), 0);
+    assert_null(tn_stream_handle(d));
+    assert_int_equal(tn_stream_priority(d), 0);
+    assert_true(tn_stream_id(s) > 0 && tn_stream_id(s) != tn_stream_id(low));
+    assert_non_null(tn_stream_handle(s));
+    assert_int_equal(tn_stream_priority(s), -1);
+    assert_int_equal(tn_stream_priority(low), 0);
+    assert_true(tn_device_equal(tn_stream_device(s), TN_CUDA(1)));
+    tn_stream_release(low);
+    tn_stream_release(s);
+    tn_stream_release(d);
+    FAILS_STATUS(tn_stream_synchronize(NULL), TN_EINVAL, "tn_stream_synchronize: an operand is NULL");
+    FAILS_STATUS(tn_cuda_set_stream(NULL), TN_EINVAL, "tn_cuda_set_stream");
+    FAILS(tn_cuda_stream_new(TN_CUDA(5), 0), TN_EDEVICE, "invalid device ordinal");
+    FAILS(tn_cuda_stream_new(TN_CPU, 0), TN_EVALUE, "Expected a cuda device, but got: cpu");
+    tn_stream_release(NULL);
+    assert_null(tn_stream_retain(NULL));
+}
+
+/* Memory that another stream reads is not given to the next tensor before that is done. */
+static void recorded_memory_is_kept(void **state)
+{
+    (void)state;
+    enum { N = BYTES / 4 };
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0), *d = tn_cuda_default_stream(TN_CUDA(0));
+    void *host = pinned();
+    for (int i = 0; i < 50; i++) {
+        tn_scope *scope = tn_scope_open();
+        tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(N))), 0));
+        OK(tn_stream_wait_stream(s, d));
+        OK(tn_stream_synchronize(s)); /* the copy of the round before */
+        OK(tn_cuda_set_stream(s));
+        OK(fetch(host, (tn__cu_ptr)(uintptr_t)tn__tensor_data(x)));
+        OK(tn_tensor_record_stream(x, s));
+        OK(tn_cuda_set_stream(d));
+        tn_scope_close(scope); /* x goes while s may still read it */
+    }
+    OK(tn_stream_synchronize(s));
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2)));
+    FAILS_STATUS(tn_tensor_record_stream(x, s), TN_EDEVICE, "record_stream: only memory of a GPU and pinned memory");
+    FAILS_STATUS(tn_tensor_record_stream(NULL, s), TN_EINVAL, "tn_tensor_record_stream");
+    tn_scope_close(scope);
+    tn_stream_release(s);
+    tn_stream_release(d);
+}
+
+/* ---- events ---- */
+
+static void events_time(void **state)
+{
+    (void)state;
+    double ms = -1;
+    tn_event *a = tn_event_new(TN_EVENT_TIMING), *b = tn_event_new(TN_EVENT_TIMING), *plain = tn_event_new(0);
+    tn__cu_ptr p = memory_of(TN_CUDA(0));
+    assert_true(tn_event_query(a));
+    OK(tn_event_synchronize(a));
+    FAILS_STATUS(tn_event_elapsed_time(a, b, &ms), TN_EVALUE,
+                 "Both events must be recorded before calculating elapsed time.");
+    OK(tn_event_record(a, NULL));
+    for (int i = 0; i < 10; i++)
+        OK(fill(p, 3));
+    OK(tn_event_record(b, NULL));
+    OK(tn_event_synchronize(b));
+    OK(tn_event_elapsed_time(a, b, &ms));
+    assert_true(ms > 0 && ms < 60000);
+    FAILS_STATUS(tn_event_elapsed_time(a, plain, &ms), TN_EVALUE,
+                 "Both events must be created with argument 'enable_timing=True'.");
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(1), 0);
+    FAILS_STATUS(tn_event_record(a, s), TN_EDEVICE, "Event device 0 does not match recording stream's device 1.");
+    FAILS_STATUS(tn_event_record(NULL, s), TN_EINVAL, "tn_event_record");
+    tn_stream_release(s);
+    assert_ptr_equal(tn_event_retain(a), a);
+    tn_event_release(a);
+    tn_event_release(a);
+    tn_event_release(b);
+    tn_event_release(plain);
+    tn_event_release(NULL);
+}
+
+static void waits_of_the_host_are_counted(void **state)
+{
+    (void)state;
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0), *t = tn_cuda_stream_new(TN_CUDA(0), 0);
+    OK(tn_synchronize(TN_CUDA(0)));
+    int64_t before = atomic_load(&tn__ledgers[0].synchronizations);
+    OK(tn_stream_wait_stream(s, t));
+    tn_event *e = tn_stream_record_event(t);
+    OK(tn_stream_wait_event(s, e));
+    assert_int_equal(atomic_load(&tn__ledgers[0].synchronizations), before);
+    OK(tn_stream_synchronize(s));
+    OK(tn_event_synchronize(e));
+    OK(tn_synchronize(TN_CUDA(0)));
+    assert_int_equal(atomic_load(&tn__ledgers[0].synchronizations), before + 3);
+    tn_event_release(e);
+    tn_stream_release(s);
+    tn_stream_release(t);
+}
+
+/* ---- reset ---- */
+
+static void reset_voids_streams_and_events(void **state)
+{
+    (void)state;
+    tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0), *kept = tn_cuda_stream_new(TN_CUDA(1), 0);
+    tn_stream *d = tn_cuda_default_stream(TN_CUDA(0));
+    OK(tn_cuda_set_stream(s));
+    tn_event *e = tn_stream_record_event(s), *later = tn_event_new(0);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    FAILS_STATUS(tn_stream_synchronize(s), TN_EDEVICE, "is void: tn_cuda_reset took its device's context away");
+    FAILS_STATUS(tn_stream_wait_stream(d, s), TN_EDEVICE, "is void");
+    FAILS_STATUS(tn_stream_wait_stream(s, d), TN_EDEVICE, "is void");
+    FAILS_STATUS(tn_stream_wait_event(d, e), TN_EDEVICE, "an event of cuda:0 is void");
+    FAILS_STATUS(tn_event_record(e, d), TN_EDEVICE, "is void");
+    FAILS_STATUS(tn_event_record(later, s), TN_EDEVICE, "is void");
+    FAILS_STATUS(tn_cuda_set_stream(s), TN_EDEVICE, "is void");
+    assert_true(tn_event_query(e));
+    tn_error_clear();
+    tn_stream *now = tn_cuda_current_stream(TN_CUDA(0)); /* a thread whose stream is void is on the default one */
+    assert_ptr_equal(now, d);
+    tn_stream_release(now);
+    OK(tn_event_record(later, d));
+    OK(tn_event_synchronize(later));
+    OK(tn_stream_synchronize(kept));
+    tn_event_release(e);
+    tn_event_release(later);
+    tn_stream_release(s);
+    tn_stream_release(d);
+    tn_stream_release(kept);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    OK(tn_cuda_reset(TN_CUDA(0))); /* not used since: nothing to do */
+}
+
+int main(int argc, char **argv)
+{
+    static const alone tests[] = {
+        ALONE(a_stream_waits_for_another, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(events_order_too, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(a_missing_wait_is_found, "TENON_FAKE_GPUS=1x64MiB"),
+#ifdef TENON_TEST_WAITS
+        ALONE(without_the_record, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(without_the_wait, "TENON_FAKE_GPUS=1x64MiB"),
+#endif
+        ALONE(current_streams_are_each_threads_own, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(guards_bring_back, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(streams_say_what_they_are, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(recorded_memory_is_kept, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(events_time, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(waits_of_the_host_are_counted, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(reset_voids_streams_and_events, "TENON_FAKE_GPUS=2x64MiB"),
+    };
+    return alone_main(tests, TN_COUNT(tests), argc, argv);
+}

@@ -1,0 +1,383 @@
+/* Compiled kernels: once in a process whatever the threads do, once on a disk whatever happens to its files. */
+#include "fake/kernels/own_kernels.h"
+#include "backend/gpu/kernel_cache.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static char folder[] = "/tmp/tenon-cudart-XXXXXX";
+
+/* ---- a folder of this program's own, inherited by the processes that the tests start ---- */
+
+static int in_own_folder(int (*f)(int, char **), int argc, char **argv)
+{
+    char command[128];
+    if (argc > 1)
+        return f(argc, argv);
+    if (!mkdtemp(folder))
+        return 1;
+    setenv("TENON_TEST_FOLDER", folder, 1);
+    int status = f(argc, argv);
+    snprintf(command, sizeof command, "chmod -R u+rwx %s; rm -rf %s", folder, folder);
+    return system(command) || status;
+}
+
+static const char *use_folder(const char *name, mode_t mode)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", getenv("TENON_TEST_FOLDER"), name);
+    if (mode) {
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(chmod(path, mode), 0);
+    }
+    setenv("TENON_CACHE_DIR", path, 1);
+    return path;
+}
+
+/* Runs one kernel of the library on cuda:0. */
+static void compute(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_tensor_from(TN_LIST(1.0, 2.0, 3.0))), 0));
+    PRINTS(MADE(tn_cpu(MADE(tn_add(x, 1)))), "tensor([2., 3., 4.])");
+    tn_scope_close(scope);
+}
+
+static void made(int64_t compiled, int64_t from_disk)
+{
+    tn__gpu_counts c = tn__gpu_counts_now();
+    assert_int_equal(c.compiled, compiled);
+    assert_int_equal(c.from_disk, from_disk);
+}
+
+static void finds_it_on_disk(void **state)
+{
+    (void)state;
+    compute();
+    made(0, 1);
+    compute();
+    made(0, 1);
+}
+
+static void compiles_it(void **state)
+{
+    (void)state;
+    compute();
+    made(1, 0);
+}
+
+/* ---- tests ---- */
+
+/* Files of the folder; the last one's name. */
+static int files(const char *path, char *name, size_t size)
+{
+    int n = 0;
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            snprintf(name, size, "%s/%s", path, e->d_name);
+            n++;
+        }
+    closedir(d);
+    return n;
+}
+
+static void a_second_process_compiles_nothing(void **state)
+{
+    (void)state;
+    char name[1024];
+    struct stat s;
+    const char *path = use_folder("deep/er", 0);
+    compute();
+    made(1, 0);
+    compute();
+    made(1, 0);
+    assert_int_equal(stat(path, &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0700);
+    assert_int_equal(files(path, name, sizeof name), 1);
+    assert_int_equal(stat(name, &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0600);
+    alone_run("finds_it_on_disk", NULL);
+}
+
+static void damage(const char *name, off_t length, off_t at)
+{
+    int fd = open(name, O_RDWR);
+    assert_true(fd >= 0);
+    if (length >= 0)
+        assert_int_equal(ftruncate(fd, length), 0);
+    else {
+        char byte;
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= 0x40;
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    }
+    close(fd);
+}
+
+static void damaged_files_are_made_anew(void **state)
+{
+    (void)state;
+    char name[1024];
+    struct stat s;
+    const char *path = use_folder("damaged", 0);
+    compute();
+    assert_int_equal(files(path, name, sizeof name), 1);
+    assert_int_equal(stat(name, &s), 0);
+    const off_t places[] = {0, 9, 30, 50, 60, 80, s.st_size / 2, s.st_size - 1};
+    for (size_t i = 0; i < TN_COUNT(places); i++) {
+        damage(name, -1, places[i]);
+        alone_run("compiles_it", NULL);
+        alone_run("finds_it_on_disk", NULL);
+    }
+    const off_t lengths[] = {0, 7, 40, s.st_size - 1, s.st_size + 1};
+    for (size_t i = 0; i < TN_COUNT(lengths); i++) {
+        damage(name, lengths[i], 0);
+        alone_run("compiles_it", NULL);
+        alone_run("finds_it_on_disk", NULL);
+    }
+    assert_int_equal(files(path, name, sizeof name), 1); /* nothing is left beside it */
+}
+
+/* A folder that others may write could hold anybody's code. */
+static void foreign_folders_are_not_used(void **state)
+{
+    (void)state;
+    char name[1024];
+    const char *path = use_folder("open", 0777);
+    compute();
+    assert_int_equal(files(path, name, sizeof name), 0);
+    assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
+    alone_run("compiles_it", NULL);
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_true(tn_kernel_cache_folder(name, sizeof name) > 0);
+    assert_string_equal(name, path);
+}
+
+static void files_that_others_may_write_are_not_used(void **state)
+{
+    (void)state;
+    char name[1024];
+    const char *path = use_folder("file", 0);
+    compute();
+    assert_int_equal(files(path, name, sizeof name), 1);
+    assert_int_equal(chmod(name, 0622), 0);
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
+}
+
+static void unwritable_is_no_error(void **state)
+{
+    (void)state;
+    use_folder("sealed", 0500);
+    compute();
+    made(1, 0);
+    use_folder("sealed/inner", 0);
+    setenv("TENON_CACHE_DIR", "/proc/nowhere/cache", 1);
+    alone_run("compiles_it", NULL);
+    setenv("TENON_CACHE_DIR", "/dev/full", 1);
+    alone_run("compiles_it", NULL);
+    setenv("TENON_CACHE_DIR", "off", 1);
+    alone_run("compiles_it", NULL);
+}
+
+static void the_default_is_in_the_home_folder(void **state)
+{
+    (void)state;
+    char name[1024], wanted[1024];
+    const char *home = use_folder("home", 0700);
+    setenv("HOME", home, 1);
+    unsetenv("TENON_CACHE_DIR");
+    unsetenv("XDG_CACHE_HOME");
+    compute();
+    snprintf(wanted, sizeof wanted, "%s/.cache/tenon", home);
+    assert_true(tn_kernel_cache_folder(name, sizeof name) > 0);
+    assert_string_equal(name, wanted);
+    alone_run("finds_it_on_disk", NULL);
+    snprintf(wanted, sizeof wanted, "%s/xdg", home);
+    setenv("XDG_CACHE_HOME", wanted, 1);
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
+}
+
+/* Another way to compile is another unit. */
+static void options_are_part_of_the_key(void **state)
+{
+    (void)state;
+    use_folder("options", 0);
+    compute();
+    setenv("TENON_GPU_SHUFFLE", "0", 1);
+    alone_run("compiles_it", NULL);
+    alone_run("finds_it_on_disk", NULL);
+}
+
+static void keys_tell_texts_apart(void **state)
+{
+    (void)state;
+    const char *a[] = {"ab", "c"}, *b[] = {"a", "bc"}, *c[] = {"abc"}, *d[] = {"abc", ""};
+    tn__cache_key k[] = {tn__cache_key_of(a, 2), tn__cache_key_of(b, 2), tn__cache_key_of(c, 1),
+                         tn__cache_key_of(d, 2), tn__cache_key_of(a, 1), tn__cache_key_of(a, 0)};
+    for (size_t i = 0; i < TN_COUNT(k); i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(k[i].name[0] != k[j].name[0] && k[i].name[1] != k[j].name[1] && k[i].check != k[j].check);
+    tn__cache_key again = tn__cache_key_of(a, 2);
+    assert_memory_equal(&again, &k[0], sizeof again);
+}
+
+/* ---- threads ---- */
+
+enum { THREADS = 8 };
+static pthread_barrier_t start;
+
+static void *compute_too(void *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&start);
+    compute();
+    return NULL;
+}
+
+static void threads_compile_once(void **state)
+{
+    (void)state;
+    pthread_t t[THREADS];
+    use_folder("threads", 0);
+    assert_int_equal(pthread_barrier_init(&start, NULL, THREADS), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, compute_too, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    made(1, 0);
+}
+
+/* A compiler that is not there: an error that says so, no crash, and the next try finds it if it comes. */
+static void no_compiler(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    use_folder("none", 0);
+    setenv("TENON_FAKE_CC", "/nowhere/cc", 1);
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(3))), 0));
+    tn_tensor *y = tn_add(x, 1);
+    assert_null(y);
+    assert_int_equal(tn_error_code(), TN_EDEVICE);
+    print_message("%s\n", tn_error_message());
+    tn_error_clear();
+    unsetenv("TENON_FAKE_CC");
+    compute();
+    tn_scope_close(scope);
+}
+
+static void reset_loads_again(void **state)
+{
+    (void)state;
+    use_folder("reset", 0);
+    compute();
+    made(1, 0);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    compute();
+    made(1, 1);
+}
+
+/* A binary that this GPU does not take is compiled again; if that does not help, it is an error. */
+static void refused_binaries(void **state)
+{
+    (void)state;
+    use_folder("refused", 0);
+    alone_run("compiles_it", NULL);
+    setenv("TENON_FAKE_GPU_FAULTS", "nocubin@1", 1);
+    compute();
+    made(1, 0);
+}
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A driver that does nothing. */
+static tn__cu_result no_launch(tn__cu_function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                               unsigned by, unsigned bz, unsigned shared, tn__cu_stream stream, void **parameters,
+                               void **extra)
+{
+    (void)function, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
+    (void)shared, (void)stream, (void)parameters, (void)extra;
+    return TN__CU_SUCCESS;
+}
+
+static tn__cu_result same_context(tn__cu_context *context)
+{
+    *context = tn__gpu_slot(TN_CUDA(0))->context;
+    return TN__CU_SUCCESS;
+}
+
+/* Not asserted: what a launch costs on the host, the driver's own part left out. */
+static void time_of_a_launch(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 1000000 };
+    tn_scope *scope = tn_scope_open();
+    compute();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(4))), 0)), *y = MADE(tn_cuda(MADE(tn_ones(TN_SHAPE(4))), 0));
+    MADE(tn_add_(y, x));
+    OK(tn_synchronize(TN_CUDA(0)));
+    void *none = NULL;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(none), TN__GPU_MEMORY(none), TN__GPU_MEMORY(none), TN__GPU_MEMORY(none)};
+    const tn__gpu_launch l = {.device = TN_CUDA(0),
+                              .unit = {TN__FAMILY_elementwise, TN__OP_add, TN_F32, TN_F32, TN_F32, 0},
+                              .arg = args,
+                              .n_arg = TN_COUNT(args),
+                              .label = "add"};
+    tn__cu.launch_kernel = no_launch;
+    tn__cu.ctx_get_current = same_context;
+    OK(tn__gpu_run(&l));
+    int64_t begin = now();
+    for (int i = 0; i < ROUNDS; i++)
+        OK(tn__gpu_run(&l));
+    int64_t run = now() - begin;
+    begin = now();
+    for (int i = 0; i < ROUNDS; i++)
+        MADE(tn_add_(y, x));
+    int64_t add = now() - begin;
+    begin = now();
+    for (int i = 0; i < ROUNDS; i++)
+        assert_non_null(tn__gpu_use(TN_CUDA(0)));
+    int64_t use = now() - begin;
+    print_message("tn__gpu_run: %lld ns; tn_add_ of 4 floats: %lld ns; tn__gpu_use: %lld ns\n",
+                  (long long)(run / ROUNDS), (long long)(add / ROUNDS), (long long)(use / ROUNDS));
+    made(1, 0);
+    tn_scope_close(scope);
+}
+
+static int run(int argc, char **argv)
+{
+    static const alone tests[] = {
+        ALONE(a_second_process_compiles_nothing, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(damaged_files_are_made_anew, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(foreign_folders_are_not_used, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(files_that_others_may_write_are_not_used, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(unwritable_is_no_error, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(the_default_is_in_the_home_folder, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(options_are_part_of_the_key, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(keys_tell_texts_apart, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(threads_compile_once, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(no_compiler, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(reset_loads_again, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(refused_binaries, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(time_of_a_launch, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
+        ALONE(compiles_it, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
+    };
+    static const alone second[] = {ALONE(finds_it_on_disk, NULL)};
+    int status = alone_main(tests, TN_COUNT(tests), argc, argv);
+    return status == 2 && argc > 1 ? alone_main(second, 1, argc, argv) : status;
+}
+
+int main(int argc, char **argv)
+{
+    return in_own_folder(run, argc, argv);
+}
