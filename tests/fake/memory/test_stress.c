@@ -65,12 +65,13 @@ static void check(worker *w, const tn__storage *s, unsigned char value)
 {
     if (!fine(!tn__gpu_mover.download(s->device, w->host, s->data, s->nbytes, false, false)))
         return;
-    for (size_t i = 0; i < s->nbytes; i++)
-        if ((unsigned char)w->host[i] != value) {
-            print_error("byte %zu of %zu is %d, not %d\n", i, s->nbytes, w->host[i], value);
-            atomic_fetch_add(&wrong, 1);
-            return;
-        }
+    if ((unsigned char)*w->host == value && memcmp(w->host, w->host + 1, s->nbytes - 1) == 0)
+        return;
+    size_t i = 0;
+    while ((unsigned char)w->host[i] == value)
+        i++;
+    print_error("byte %zu of %zu is %d, not %d\n", i, s->nbytes, w->host[i], value);
+    atomic_fetch_add(&wrong, 1);
 }
 
 /* Another stream of the device reads s after what its own has done; s may be released at once. */
