@@ -60,7 +60,8 @@ void random_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *sha
 /* Random indices in [0, n): int64 or int32. */
 void index_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, int64_t n);
 
-/* Calls it with an array of every dtype, shape and layout, in a scope of its own; tame: small numbers. */
+/* Calls it with an array of every dtype, shape and layout, in a scope of its own; tame: small numbers. What is drawn for one,
+ * by the tests or the library, does not depend on the others. */
 void each_array(void (*attempt)(kit_array *x), bool tame);
 
 /* got has x's dtype, shape and values, and the same zeros. */
@@ -97,7 +98,7 @@ typedef struct formula {
     }
 #define NONE .reduction = TN_NO_REDUCTION
 
-/* Element by element, in every floating dtype, shape and layout. */
+/* Element by element, in every floating dtype, shape and layout; a formula's operands depend on its name. */
 void formulas_hold(const formula *all, size_t n);
 
 /* A row-major array taken apart at a dimension: element k of lane (o, i) is at (o * n + k) * inner + i. 0-dim: one of
