@@ -191,6 +191,26 @@ static void one(const gradient_case *c, int layout)
     tn_scope_close(scope);
 }
 
+/* Of unique PyTorch has no derivative: its result requires grad, and backward says so. */
+static void without_derivative(void)
+{
+    static const char *const names[] = {"_unique2", "unique_dim", "unique_consecutive", "unique_consecutive"};
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = tn_requires_grad_(tn_ones(TN_SHAPE(2, 2)), true);
+    tn_tensor *found[] = {tn_unique(x), tn_unique(x, .dim = TN_DIMS(0)), tn_unique_consecutive(x),
+                          tn_unique_consecutive(x, .dim = TN_DIMS(1))};
+    for (size_t i = 0; i < TN_COUNT(names); i++) {
+        char text[80];
+        snprintf(text, sizeof text, "the derivative for '%s' is not implemented.", names[i]);
+        graph_seen(found[i]);
+        kit.cases++;
+        if (tn_backward(tn_sum(found[i])) != TN_EMISSING || strncmp(tn_error_message(), text, strlen(text)) != 0)
+            kit_fail("backward of %s: %s", names[i], tn_error_message());
+        tn_error_clear();
+    }
+    tn_scope_close(scope);
+}
+
 void gradients_of_structural(const char *only)
 {
     int64_t before = kit.cases;
@@ -201,6 +221,8 @@ void gradients_of_structural(const char *only)
                 kit_seed_by(c->name, layout);
                 one(c, layout);
             }
+    if (!only)
+        without_derivative();
     printf("structural rows: %d functions in %d layouts, %lld cases\n", n, (int)KIT_EXPANDED,
            (long long)(kit.cases - before));
 }

@@ -344,7 +344,7 @@ static void run_all(tally *t, int *files)
 }
 
 /* CONTRIBUTING.md says it too. An operation that is new in C adds its records. */
-enum { AGREE = 2226 };
+enum { AGREE = 2259 };
 
 int main(void)
 {

@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "ops/sort/cpu_keys.h"
 
 enum { SHORT = 32, WORK = 8192, LONG = 4096, DIGITS = 1 << 11 };
 
@@ -20,35 +21,14 @@ typedef struct sort_job {
     _Atomic bool no_memory;
 } sort_job;
 
-/* NaN is the largest, -0 is 0. */
-static uint64_t key_of_double(double v)
-{
-    uint64_t u;
-    if (v != v)
-        return UINT64_MAX;
-    v += 0.0;
-    memcpy(&u, &v, sizeof u);
-    return u >> 63 ? ~u : u | (uint64_t)1 << 63;
-}
-
-static uint32_t key_of_float(float v)
-{
-    uint32_t u;
-    if (v != v)
-        return UINT32_MAX;
-    v += 0.0F;
-    memcpy(&u, &v, sizeof u);
-    return u >> 31 ? ~u : u | (uint32_t)1 << 31;
-}
-
 /* Keys of one row of 8 bytes an element. */
 static void load_keys(tn_dtype d, const char *row, int64_t n, bool descending, item *to)
 {
     const void *p = row;
     const uint64_t sign = (uint64_t)(tn__dtypes[d].kind == TN__KIND_INT) << 63, flip = descending ? UINT64_MAX : 0;
     for (int64_t i = 0; i < n; i++)
-        to[i] =
-            (item){(d == TN_F64 ? key_of_double(((const double *)p)[i]) : ((const uint64_t *)p)[i] ^ sign) ^ flip, i};
+        to[i] = (item){
+            (d == TN_F64 ? tn__key_of_double(((const double *)p)[i]) : ((const uint64_t *)p)[i] ^ sign) ^ flip, i};
 }
 
 static void insert_sort(item *x, int64_t n)
@@ -62,13 +42,15 @@ static void insert_sort(item *x, int64_t n)
     }
 }
 
-/* The sorted items are in x or in spare: which is returned. */
+/* The sorted items are in x or in spare: which is returned. All bytes are counted in one pass. */
 static item *radix_sort(item *x, item *spare, int64_t n)
 {
+    int64_t counts[8][256] = {{0}};
+    for (int64_t i = 0; i < n; i++)
+        for (int byte = 0; byte < 8; byte++)
+            counts[byte][x[i].key >> (8 * byte) & 255]++;
     for (int byte = 0; byte < 8; byte++) {
-        int64_t start[256] = {0}, sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            start[x[i].key >> (8 * byte) & 255]++;
+        int64_t *start = counts[byte], sum = 0;
         if (start[x[0].key >> (8 * byte) & 255] == n)
             continue; /* all alike */
         for (int k = 0; k < 256; k++) {
@@ -99,11 +81,11 @@ static int load_words(tn_dtype d, const char *row, int64_t n, bool descending, u
     const size_t size = tn__dtype_size(d);
     const uint32_t sign = tn__dtypes[d].kind == TN__KIND_INT ? 1U << (8 * size - 1) : 0;
     if (d == TN_F32) {
-        EACH_KEY(key_of_float(((const float *)p)[i]));
+        EACH_KEY(tn__key_of_float(((const float *)p)[i]));
         return 32;
     }
     if (tn__dtype_is_float(d)) {
-        EACH_KEY(key_of_float((float)tn__load_double(d, row + 2 * i)));
+        EACH_KEY(tn__key_of_float((float)tn__load_double(d, row + 2 * i)));
         return 32;
     }
     flip &= UINT32_MAX >> (32 - 8 * size);

@@ -1,19 +1,18 @@
-/* The order of the elements of each row. */
+/* The order of the elements of each row, and of rows. */
 #include "backend/gpu/lines.h"
 #include "ops/sort/gpu_layout.h"
 
-enum { START, MERGE };
+enum { START, MERGE, MERGE_ROWS };
 
-tn_status tn__gpu_sort(const tn__launch *l)
+/* Runs of indices are merged in pairs, by that kernel, until one is left. */
+static tn_status merged(const tn__launch *l, sort_rows r, int kernel)
 {
-    const tn__order_params *p = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     if (!limits)
         return tn_error_code();
     if (out->numel == 0)
         return TN_OK;
-    sort_rows r = {.n = x->ndim ? x->shape[x->ndim - 1] : 1, .all = out->numel, .descending = p->descending};
     const size_t bytes = (size_t)out->numel * sizeof(int64_t);
     void *scratch = r.n > 1 ? tn__gpu_scratch_get(l->device, bytes) : NULL;
     if (r.n > 1 && !scratch)
@@ -40,7 +39,7 @@ tn_status tn__gpu_sort(const tn__launch *l)
     for (r.width = 1; !e && r.width < r.n; r.width *= 2) {
         const tn__gpu_arg merge[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(from), TN__GPU_MEMORY(to),
                                      TN__GPU_VALUE(r)};
-        g.kernel = MERGE;
+        g.kernel = kernel;
         g.arg = merge;
         g.n_arg = TN_COUNT(merge);
         e = tn__gpu_run(&g);
@@ -51,4 +50,18 @@ tn_status tn__gpu_sort(const tn__launch *l)
     if (scratch)
         tn__gpu_scratch_put(l->device, scratch, bytes);
     return e;
+}
+
+tn_status tn__gpu_sort(const tn__launch *l)
+{
+    const tn__order_params *p = l->params;
+    const tn__view *x = &l->in[0];
+    const int64_t n = x->ndim ? x->shape[x->ndim - 1] : 1;
+    return merged(l, (sort_rows){.n = n, .all = l->out[0].numel, .descending = p->descending}, MERGE);
+}
+
+tn_status tn__gpu_row_order(const tn__launch *l)
+{
+    const int64_t *shape = l->in[0].shape;
+    return merged(l, (sort_rows){.n = shape[0], .all = shape[0], .columns = shape[1]}, MERGE_ROWS);
 }

@@ -1,0 +1,132 @@
+/* The different elements of a tensor, or slices along a dimension: what is sorted is a row of runs of equal ones, of which the
+ * first each is the result. */
+#include "ops/compose.h"
+
+/* Whose function it is, by the labels of _distinct. */
+enum { ELEMENTS, SLICES, CONSECUTIVE };
+
+/* The first of a, then what is left of b: one more than b has. */
+static tn_tensor *with_first(tn_tensor *first, tn_tensor *rest)
+{
+    return tn_cat(TN_TENSORS(first, rest), 0);
+}
+
+/* Is it another than the one before? Of the elements (1-D), or of the rows (2-D). */
+static tn_tensor *begins(tn_tensor *x)
+{
+    const int64_t n = x->shape[0];
+    tn_tensor *first = tn_ones(TN_SHAPE(n > 0), .dtype = TN_BOOL, .device = x->device);
+    if (n < 2)
+        return first;
+    tn_tensor *other = tn_ne(tn_slice(x, 0, 1, n, 1), tn_slice(x, 0, 0, n - 1, 1));
+    return with_first(first, x->ndim == 1 ? other : tn_any(other, .dim = TN_DIMS(1)));
+}
+
+/* How long each run is, of n elements in runs that begin there. */
+static tn_tensor *lengths(tn_tensor *first, int64_t n)
+{
+    if (!first || first->numel == 0)
+        return first;
+    tn_tensor *end = tn_full(TN_SHAPE(1), n, .dtype = TN_I64, .device = first->device);
+    return tn_sub(tn_cat(TN_TENSORS(tn_slice(first, 0, 1, first->numel, 1), end), 0), first);
+}
+
+/* In which run each element is. order: where those that were sorted were; NULL: nothing was. */
+static tn_tensor *runs(tn_tensor *begin, tn_tensor *order)
+{
+    tn_tensor *run = tn_sub(tn_cumsum(begin, 0), 1);
+    return order ? tn_scatter(tn_empty_like(order), 0, order, tn_scalar_t(run)) : run;
+}
+
+/* A further result, outside the scope of the function that gives it. False where there is none. */
+static bool given_out(tn_tensor *t, tn_tensor **out)
+{
+    tn__thread *self = tn__self();
+    tn_scope *mine = self->scope;
+    self->scope = mine->outer;
+    *out = t ? tn__scope_hold(self, t) : NULL;
+    self->scope = mine;
+    return *out != NULL;
+}
+
+typedef struct question {
+    tn_dims dim;
+    bool sorts;
+    tn_tensor **inverse, **counts; /* where they go; NULL: not asked for */
+    tn_tensor *found_inverse, *found_counts;
+} question;
+
+/* The runs of rows (1-D elements, 2-D slices), which are those of x's dimension 'along'; NULL: of its elements. */
+static tn_tensor *found(tn_tensor *x, tn_tensor *rows, const int64_t *along, question *q)
+{
+    tn_tensor *order = NULL, *sorted = rows, *first;
+    if (q->sorts) {
+        order = along ? tn__row_order(rows) : tn_argsort(rows, 0);
+        sorted = tn_index_select(rows, 0, order);
+    }
+    tn_tensor *begin = sorted ? begins(sorted) : NULL;
+    if (!begin || !(first = tn_reshape(tn_nonzero(begin), TN_SHAPE(-1))))
+        return NULL;
+    if (q->inverse)
+        q->found_inverse = runs(begin, order);
+    if (q->inverse && !along)
+        q->found_inverse = tn__no_view(tn_reshape(q->found_inverse, tn__shape_of(x)));
+    if (q->counts)
+        q->found_counts = lengths(first, rows->shape[0]);
+    if (!along)
+        return tn_index_select(sorted, 0, first);
+    tn_tensor *slices = tn_movedim(tn_detach(x), TN_DIMS(*along), TN_DIMS(0));
+    tn_tensor *result = tn_index_select(slices, 0, order ? tn_index_select(order, 0, first) : first);
+    return tn__no_view(tn_movedim(result, TN_DIMS(0), TN_DIMS(*along)));
+}
+
+/* Of nothing there are no runs: all results are empty. */
+static tn_tensor *nothing(tn_tensor *x, question *q)
+{
+    q->found_inverse = tn_zeros(TN_SHAPE(0), .dtype = TN_I64, .device = x->device);
+    q->found_counts = tn_zeros(TN_SHAPE(0), .dtype = TN_I64, .device = x->device);
+    return tn_empty(tn__shape_of(x), .dtype = x->dtype, .device = x->device);
+}
+
+static tn_tensor *distinct(const char *what, tn_tensor *x, question *q)
+{
+    int32_t d = 0;
+    const bool slices = q->dim.ndim > 0;
+    if (!tn__usable(what, x) || !tn__dims_fit(what, q->dim))
+        return NULL;
+    if (q->dim.ndim > 1)
+        return tn__fail(TN_EINVAL, "%s: one dimension, or none", what);
+    if (slices && tn__wrap_own_dim(q->dim.dim[0], x->ndim, &d))
+        return NULL;
+    tn_tensor *rows = tn_detach(x), *result;
+    const int64_t along = d;
+    if (slices && x->numel == 0) {
+        for (int32_t i = 0; i < x->ndim; i++)
+            if ((i == d) != (x->shape[i] == 0))
+                return tn__fail(TN_EINVAL,
+                                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+        result = nothing(x, q);
+    } else {
+        rows = slices ? tn_reshape(tn_contiguous(tn_movedim(rows, TN_DIMS(d), TN_DIMS(0))), TN_SHAPE(x->shape[d], -1))
+                      : tn_reshape(rows, TN_SHAPE(-1));
+        result = rows ? found(x, rows, slices ? &along : NULL, q) : NULL;
+    }
+    if (result && tn__requires_grad(x) && !tn__self()->no_grad)
+        result = tn__distinct(result, x, !q->sorts ? CONSECUTIVE : slices ? SLICES : ELEMENTS);
+    if (!result || (q->inverse && !given_out(q->found_inverse, q->inverse)) ||
+        (q->counts && !given_out(q->found_counts, q->counts)))
+        return NULL;
+    return result;
+}
+
+tn_tensor *tn__fn_unique(tn_tensor *x, const tn_unique_options *o)
+{
+    question q = {.dim = o->dim, .sorts = true, .inverse = o->inverse, .counts = o->counts};
+    return distinct("unique", x, &q);
+}
+
+tn_tensor *tn__fn_unique_consecutive(tn_tensor *x, const tn_unique_consecutive_options *o)
+{
+    question q = {.dim = o->dim, .inverse = o->inverse, .counts = o->counts};
+    return distinct("unique_consecutive", x, &q);
+}
