@@ -45,11 +45,12 @@ tn_tensor *call_narrow_any(const py_value *v)
     return (tn_narrow_at)("", v[0].s.v.t, v[1].s.v.i, start.v.i, v[3].s.v.i);
 }
 
-/* slots: start end steps device dtype requires_grad pin_memory; which of the ends are tensors is said as PyTorch does */
-static bool ends_are_values(const py_value *v)
+/* Which of the ends are tensors with dimensions is said as PyTorch does; tensors become numbers. */
+static bool ends_are_values(const char *name, const py_value *v, tn_scalar *end)
 {
-    char text[160] = "linspace only supports 0-dimensional start and end tensors, but got";
+    char text[160];
     bool fit = true;
+    snprintf(text, sizeof text, "%s only supports 0-dimensional start and end tensors, but got", name);
     for (int i = 0, said = 0; i < 2; i++)
         if (v[i].s.kind == TN_SCALAR_TENSOR) {
             const int n = tn_tensor_ndim(v[i].s.v.t);
@@ -62,24 +63,51 @@ static bool ends_are_values(const py_value *v)
         PyGILState_STATE gil = PyGILState_Ensure();
         PyErr_Format(PyExc_RuntimeError, "%s.", text);
         PyGILState_Release(gil);
+        return false;
     }
-    return fit;
-}
-
-tn_tensor *call_linspace_any(const py_value *v)
-{
-    tn_scalar end[2];
-    if (!ends_are_values(v))
-        return NULL;
     tn_error_clear();
     for (int i = 0; i < 2; i++)
         end[i] = v[i].s.kind == TN_SCALAR_TENSOR ? value_of(v[i].s.v.t) : v[i].s;
-    if (tn_error_code())
+    return !tn_error_code();
+}
+
+/* What stands behind a factory's own values, from that slot on. */
+static tn_options made_as(const py_value *v)
+{
+    tn_options o = {.struct_size = sizeof o, .site = "", .device = v[0].device, .dtype = v[1].dtype};
+    o.requires_grad = v[2].s.v.i != 0;
+    o.pin_memory = v[3].s.v.i != 0;
+    return o;
+}
+
+/* slots: start end steps device dtype requires_grad pin_memory */
+tn_tensor *call_linspace_any(const py_value *v)
+{
+    tn_scalar end[2];
+    if (!ends_are_values("linspace", v, end))
         return NULL;
-    tn_options o = {.struct_size = sizeof o, .site = "", .device = v[3].device, .dtype = v[4].dtype};
-    o.requires_grad = v[5].s.v.i != 0;
-    o.pin_memory = v[6].s.v.i != 0;
+    const tn_options o = made_as(v + 3);
     return (tn_linspace_opt)(end[0], end[1], v[2].s.v.i, &o);
+}
+
+/* slots: start end steps base device dtype requires_grad pin_memory */
+tn_tensor *call_logspace_any(const py_value *v)
+{
+    tn_scalar end[2];
+    if (!ends_are_values("logspace", v, end))
+        return NULL;
+    const tn_options o = made_as(v + 4);
+    return (tn_logspace_opt)(end[0], end[1], v[2].s.v.i, tn_scalar_f(v[3].s.v.f), &o);
+}
+
+/* slots: y dim x dx. trapezoid refuses a bool, its older name takes it as a number. */
+tn_tensor *call_trapz_any(const py_value *v)
+{
+    tn_trapezoid_options o = {.struct_size = sizeof o, .site = "", .dx = v[3].s};
+    o.x = v[2].given ? v[2].s.v.t : NULL;
+    if (o.dx.kind == TN_SCALAR_BOOL)
+        o.dx = tn_scalar_f((double)v[3].s.v.i);
+    return (tn_trapezoid_opt)(v[0].s.v.t, v[1].s.v.i, &o);
 }
 
 /* In place a running sum is of the tensor's own dtype, which no other may be asked for. */

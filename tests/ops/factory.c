@@ -256,6 +256,25 @@ static void run_linspace(void)
                          : "\"linspace_cuda\" not implemented for 'Bool'");
 }
 
+static void run_logspace(void)
+{
+    tn_scope *s = tn_scope_open();
+    HOLDS(tn_logspace(0, 3, 4, 10), TN_SHAPE(4), 1, 10, 100, 1000);
+    HOLDS(tn_logspace(0.5, 2.5, 3, 4, .dtype = TN_F64), TN_SHAPE(3), 2, 8, 32);
+    HOLDS(tn_logspace(0.75, 3.75, 4, 2, .dtype = TN_I64), TN_SHAPE(4), 1, 2, 4, 8); /* the ends are made whole */
+    HOLDS(tn_logspace(0.75, 1.75, 1, 3.5, .dtype = TN_I32), TN_SHAPE(1), 2);
+    HOLDS(tn_logspace(0, 1e300, 1, 10), TN_SHAPE(1), 1);
+    HOLDS(tn_logspace(0, 3, 0, 10), TN_SHAPE(0), 0);
+    TRUTH(tn_tensor_requires_grad(tn_logspace(0, 3, 4, 10, .requires_grad = true)));
+    REFUSED(tn_logspace(0, 3, -1, 10), TN_EINVAL, "number of steps must be non-negative");
+    REFUSED(tn_logspace(0, 1e300, 4, 10), TN_EINVAL, "value cannot be converted to type float without overflow");
+    REFUSED(tn_logspace(0, 300, 3, 10, .dtype = TN_I8), TN_EINVAL, "value cannot be converted to type int8_t");
+    REFUSED(tn_logspace(0, 3, 4, 10, .dtype = TN_BOOL), TN_EDTYPE,
+            kit_on_cpu() ? "\"logspace_cpu\" not implemented for 'Bool'"
+                         : "\"logspace_cuda\" not implemented for 'Bool'");
+    tn_scope_close(s);
+}
+
 static const structural_case cases[] = {
     {"empty_strided", run_strided},
     {"empty_permuted", run_strided},
@@ -268,6 +287,7 @@ static const structural_case cases[] = {
     {"eye", run_eye},
     {"arange", run_arange},
     {"linspace", run_linspace},
+    {"logspace", run_logspace},
     {"empty_like", run_like},
     {"zeros_like", run_like},
     {"ones_like", run_like},
@@ -342,6 +362,15 @@ static bool record_linspace(record *r, results *out)
                                      int_of(record_arg(r, 1, "steps"), 0), &o));
 }
 
+static bool record_logspace(record *r, results *out)
+{
+    tn_options o = options_of(r);
+    value base = record_arg(r, 2, "base");
+    return give(out, tn_logspace_opt(scalar_of(r->input), scalar_of(record_arg(r, 0, "end")),
+                                     int_of(record_arg(r, 1, "steps"), 0),
+                                     base.kind == V_ABSENT ? tn_scalar_i(10) : scalar_of(base), &o));
+}
+
 static bool record_eye(record *r, results *out)
 {
     tn_options o = options_of(r);
@@ -359,6 +388,7 @@ static const named_adapter adapters[] = {
     {"full_like", record_full_like},
     {"arange", record_arange},
     {"linspace", record_linspace},
+    {"logspace", record_logspace},
     {"eye", record_eye},
     {NULL, NULL},
 };

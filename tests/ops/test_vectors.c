@@ -344,7 +344,7 @@ static void run_all(tally *t, int *files)
 }
 
 /* CONTRIBUTING.md says it too. An operation that is new in C adds its records. */
-enum { AGREE = 2259 };
+enum { AGREE = 2322 };
 
 int main(void)
 {

@@ -114,6 +114,7 @@ static void print_value(char type, int i)
     case 'f': printf("v[%d].s.v.f", i); break;
     case 'b': printf("(v[%d].s.v.i != 0)", i); break;
     case 'd': printf("v[%d].dtype", i); break;
+    case 's': printf("v[%d].u.text", i); break;
     default: printf("v[%d].device", i); break;
     }
 }

@@ -64,8 +64,9 @@ static const struct {
     const char *word;
     char type;
 } types[] = {
-    {"Tensor", 'T'}, {"Tensor?", 'Q'}, {"Operand", 'N'}, {"Tensors", 'L'}, {"dims", 'D'},   {"int", 'i'},
-    {"float", 'f'},  {"bool", 'b'},    {"Number", 'S'},  {"dtype", 'd'},   {"device", 'v'}, {"Result", 'X'},
+    {"Tensor", 'T'}, {"Tensor?", 'Q'}, {"Operand", 'N'}, {"Tensors", 'L'}, {"dims", 'D'},
+    {"int", 'i'},    {"float", 'f'},   {"bool", 'b'},    {"Number", 'S'},  {"dtype", 'd'},
+    {"device", 'v'}, {"Result", 'X'},  {"text", 's'},
 };
 
 static char type_of(const char *word)
@@ -521,6 +522,7 @@ const char *c_type(char type)
     case 'b': return "bool ";
     case 'd': return "tn_dtype ";
     case 'v': return "tn_device ";
+    case 's': return "const char *";
     default: return "tn_tensor **";
     }
 }

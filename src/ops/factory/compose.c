@@ -141,6 +141,30 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
     return t;
 }
 
+/* Of one step alone the start counts, and integers take what is left of the power. */
+tn_tensor *tn__fn_logspace(tn_scalar start, tn_scalar end, int64_t steps, tn_scalar base, const tn_options *o)
+{
+    if (steps < 0)
+        return tn__fail(TN_EINVAL, "number of steps must be non-negative");
+    tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
+    if (t && steps > 1 && (t->dtype == TN_BOOL || tn__dtype_is_bare(t->dtype))) {
+        tn__no_dtype(made_on_cuda(o) ? "logspace_cuda" : "logspace_cpu", t->dtype);
+        return NULL;
+    }
+    if (t && steps > 1 && (tn__number_check(&start, t->dtype) || tn__number_check(&end, t->dtype)))
+        return NULL;
+    if (t && steps > 1 && !tn__dtype_is_float(t->dtype)) {
+        start = held(start, t->dtype);
+        end = held(end, t->dtype);
+    }
+    if (!t || steps == 0)
+        return t;
+    tn_tensor *places = tn_linspace(start, end, steps, .dtype = TN_F64, .device = t->device);
+    tn_tensor *powers = tn_pow(tn__scalar_double(&base), places);
+    TN__INITIALISED(t, powers ? tn_copy_(t, powers) : NULL);
+    return t;
+}
+
 tn_tensor *tn__fn_empty_like(tn_tensor *x, const tn_options *o)
 {
     return unwritten(tn__factory_like(x, o));

@@ -1,0 +1,132 @@
+/* Products of vectors of three elements, and covariances. */
+#include "ops/compose.h"
+
+/* ---- cross ---- */
+
+static bool are_vectors(const tn_tensor *x, const tn_tensor *other, tn_dims dims, int32_t *d)
+{
+    int64_t dim = 0;
+    if (!tn__usable("cross", x) || !tn__usable("cross", other) || !tn__dims_fit("cross", dims))
+        return false;
+    if (x->ndim != other->ndim)
+        return tn__error(TN_EINVAL, "linalg.cross: inputs must have the same number of dimensions."), false;
+    if (dims.ndim)
+        dim = dims.dim[0];
+    while (!dims.ndim && dim < x->ndim && x->shape[dim] != 3)
+        dim++;
+    if (!dims.ndim && dim == x->ndim)
+        return tn__error(TN_EINVAL, "no dimension of size 3 in input"), false;
+    if (tn__wrap_own_dim(dim, x->ndim, d))
+        return false;
+    if (x->shape[*d] != 3 || other->shape[*d] != 3)
+        return tn__error(TN_EINVAL, "linalg.cross: inputs dimension %lld must have length 3. Got %lld and %lld",
+                         (long long)dim, (long long)x->shape[*d], (long long)other->shape[*d]),
+               false;
+    return true;
+}
+
+tn_tensor *tn__fn_cross(tn_tensor *x, tn_tensor *other, const tn_cross_options *o)
+{
+    tn_tensor *both[] = {x, other}, *a[3], *b[3], *part[3];
+    int32_t d;
+    if (!are_vectors(x, other, o->dim, &d) || !tn__broadcast_all(both, 2))
+        return NULL;
+    if (x->dtype == TN_BOOL)
+        return tn__no_kernel("cross", x), NULL;
+    if (x->dtype != other->dtype)
+        return tn__fail(TN_EINVAL, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
+                        tn__dtypes[other->dtype].legacy);
+    if (tn_unbind(both[0], d, a, 3) != 3 || tn_unbind(both[1], d, b, 3) != 3)
+        return NULL;
+    for (int i = 0; i < 3; i++) {
+        const int k = (i + 1) % 3, l = (i + 2) % 3;
+        if (!(part[i] = tn_sub(tn_mul(a[k], b[l]), tn_mul(a[l], b[k]))))
+            return NULL;
+    }
+    return tn_stack(((tn_tensors){part, 3}), d);
+}
+
+/* ---- covariances ---- */
+
+/* PyTorch's demands on weights of n observations. */
+static bool are_weights(const char *name, tn_tensor *w, bool whole, int64_t n)
+{
+    if (!w)
+        return true;
+    if (w->ndim > 1)
+        return tn__error(TN_EINVAL, "cov(): expected %s to have one or fewer dimensions but got %s with %d dimensions",
+                         name, name, (int)w->ndim),
+               false;
+    if (whole == tn__dtype_is_float(w->dtype) || w->dtype == TN_BOOL)
+        return tn__error(TN_EINVAL, "cov(): expected %s to have %s dtype but got %s with %s dtype", name,
+                         whole ? "integral" : "floating point", name, tn__dtypes[w->dtype].legacy),
+               false;
+    if (w->numel != n)
+        return tn__error(TN_EINVAL,
+                         "cov(): expected %s to have the same numel as there are observations in the input but got "
+                         "%lld != %lld",
+                         name, (long long)w->numel, (long long)n),
+               false;
+    tn_tensor *least = n ? tn_min(w) : NULL;
+    if (n && !least)
+        return false;
+    if (least && tn_item(least) < 0)
+        return tn__error(TN_EINVAL, "cov(): %s cannot be negative", name), false;
+    return true;
+}
+
+static bool are_observations(const tn_tensor *x, tn_tensor *fweights, tn_tensor *aweights)
+{
+    const int64_t n = x->ndim ? x->shape[x->ndim - 1] : 1;
+    if (x->ndim > 2)
+        return tn__error(TN_EINVAL,
+                         "cov(): expected input to have two or fewer dimensions but got an input with %d dimensions",
+                         (int)x->ndim),
+               false;
+    if (x->dtype == TN_BOOL)
+        return tn__error(TN_EMISSING, "cov(): bool dtype is not supported for input"), false;
+    if (!are_weights("fweights", fweights, true, n) || !are_weights("aweights", aweights, false, n))
+        return false;
+    if (n == 0 && (fweights || aweights))
+        return tn__error(TN_EINVAL, "cov(): weights sum to zero, can't be normalized"), false;
+    return true;
+}
+
+/* Of rows of n observations; what is divided by: n less the correction. */
+static tn_tensor *plain_products(tn_tensor *rows, double correction, tn_tensor **over)
+{
+    const int64_t n = rows->shape[1];
+    tn_tensor *mean = tn_div(tn_sum(rows, .dim = TN_DIMS(1), .keepdim = true), n), *centred = tn_sub(rows, mean);
+    tn_tensor *products = tn_matmul(centred, tn_t(centred));
+    const double left = (double)n - correction;
+    *over =
+        products ? tn_full(TN_SHAPE(), left > 0 ? left : 0.0, .dtype = products->dtype, .device = rows->device) : NULL;
+    return products;
+}
+
+/* The same with weights; aweights count in the correction once more. */
+static tn_tensor *weighed_products(tn_tensor *rows, tn_scalar correction, tn_tensor *weights, tn_tensor *aweights,
+                                   tn_tensor **over)
+{
+    tn_tensor *total = tn_sum(weights), *twice = aweights ? tn_sum(tn_mul(weights, aweights)) : total;
+    tn_tensor *mean = tn_div(tn_sum(tn_mul(rows, weights), .dim = TN_DIMS(1), .keepdim = true), total);
+    tn_tensor *centred = tn_sub(rows, mean);
+    *over = tn_clamp_min(tn_sub(total, tn_div(tn_mul(twice, correction), total)), 0);
+    return tn_matmul(centred, tn_t(tn_mul(centred, weights)));
+}
+
+tn_tensor *tn__fn_cov(tn_tensor *x, const tn_cov_options *o)
+{
+    tn_tensor *fweights = tn__given(o->fweights), *aweights = tn__given(o->aweights), *over;
+    const tn_scalar correction = o->correction.kind ? o->correction : tn_scalar_i(1);
+    if (!tn__usable("cov", x) || !are_observations(x, fweights, aweights))
+        return NULL;
+    tn_tensor *rows = x->ndim < 2 ? tn_reshape(x, TN_SHAPE(1, x->numel)) : x;
+    tn_tensor *weights = fweights && aweights ? tn_mul(fweights, aweights) : fweights ? fweights : aweights;
+    if (!rows)
+        return NULL;
+    tn_tensor *products = weights ? weighed_products(rows, correction, weights, aweights, &over)
+                                  : plain_products(rows, tn__scalar_double(&correction), &over);
+    tn_tensor *result = tn_div(products, over);
+    return result && result->numel == 1 ? tn_reshape(result, TN_SHAPE()) : result;
+}

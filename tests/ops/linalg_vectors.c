@@ -1,0 +1,87 @@
+/* Vectors: cross, cov. Values are PyTorch's. */
+#include "ops/family.h"
+
+static void run_cross(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = counted(TN_SHAPE(2, 3), 6), *row = tn_narrow(a, 0, 0, 1);
+    HOLDS(tn_cross(tn_select(a, 0, 0), tn_select(a, 0, 1)), TN_SHAPE(3), -3, 6, -3);
+    HOLDS(tn_cross(a, tn_sub(a, row)), TN_SHAPE(2, 3), 0, 0, 0, -3, 6, -3);
+    HOLDS(tn_cross(a, row, .dim = TN_DIMS(-1)), TN_SHAPE(2, 3), 0, 0, 0, 3, -6, 3);
+    HOLDS(tn_cross(tn_t(a), tn_t(row)), TN_SHAPE(3, 2), 0, 3, 0, -6, 0, 3);
+    REFUSED(tn_cross(a, tn_select(a, 0, 0)), TN_EINVAL,
+            "linalg.cross: inputs must have the same number of dimensions.");
+    REFUSED(tn_cross(a, a, .dim = TN_DIMS(0)), TN_EINVAL,
+            "linalg.cross: inputs dimension 0 must have length 3. Got 2 and 2");
+    REFUSED(tn_cross(tn_narrow(a, 1, 0, 2), tn_narrow(a, 1, 0, 2)), TN_EINVAL, "no dimension of size 3 in input");
+    REFUSED(tn_cross(a, a, .dim = TN_DIMS(2)), TN_EINDEX, "Dimension out of range");
+    REFUSED(tn_cross(tn_gt(a, 0), tn_gt(a, 0)), TN_EDTYPE, "\"cross\" not implemented for 'Bool'");
+    REFUSED(tn_cross(a, tn_to(a, .dtype = TN_I64)), TN_EINVAL, "expected scalar type Float but found Long");
+    REFUSED(tn_cross(a, TN_NONE), TN_ETYPE, "TN_NONE");
+    tn_scope_close(s);
+}
+
+static void run_cov(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_to(counted(TN_SHAPE(2, 3), 6), .dtype = TN_F64), *line = four_values(1, 2, 4, 2.5);
+    tn_tensor *n = tn_add(tn_zeros(TN_SHAPE(3), .dtype = TN_I64), 2), *w = tn_ones(TN_SHAPE(3), .dtype = TN_F64);
+    HOLDS(tn_cov(a), TN_SHAPE(2, 2), 1, 1, 1, 1);
+    HOLDS(tn_cov(line), TN_SHAPE(), 1.5625);
+    HOLDS(tn_cov(a, .correction = TN_SCALAR(2)), TN_SHAPE(2, 2), 2, 2, 2, 2);
+    HOLDS(tn_cov(a, .correction = TN_SCALAR(5)), TN_SHAPE(2, 2), INFINITY, INFINITY, INFINITY, INFINITY);
+    HOLDS(tn_cov(a, .fweights = n, .correction = TN_SCALAR(2)), TN_SHAPE(2, 2), 1, 1, 1, 1);
+    HOLDS(tn_cov(a, .aweights = w), TN_SHAPE(2, 2), 1, 1, 1, 1);
+    HOLDS(tn_cov(a, .aweights = w, .fweights = n, .correction = TN_SCALAR(2)), TN_SHAPE(2, 2), 1, 1, 1, 1);
+    HOLDS(tn_cov(tn_to(a, .dtype = TN_I32)), TN_SHAPE(2, 2), 1, 1, 1, 1);
+    REFUSED(tn_cov(tn_unsqueeze(a, 0)), TN_EINVAL, "cov(): expected input to have two or fewer dimensions but got an");
+    REFUSED(tn_cov(tn_gt(a, 0)), TN_EMISSING, "cov(): bool dtype is not supported for input");
+    REFUSED(tn_cov(a, .fweights = w), TN_EINVAL,
+            "cov(): expected fweights to have integral dtype but got fweights with Double dtype");
+    REFUSED(tn_cov(a, .aweights = n), TN_EINVAL,
+            "cov(): expected aweights to have floating point dtype but got aweights with Long dtype");
+    REFUSED(tn_cov(a, .aweights = a), TN_EINVAL,
+            "cov(): expected aweights to have one or fewer dimensions but got aweights with 2 dimensions");
+    REFUSED(tn_cov(a, .aweights = line), TN_EINVAL,
+            "cov(): expected aweights to have the same numel as there are observations in the input but got 4 != 3");
+    REFUSED(tn_cov(a, .aweights = tn_neg(w)), TN_EINVAL, "cov(): aweights cannot be negative");
+    REFUSED(tn_cov(tn_zeros(TN_SHAPE(1, 0)), .aweights = tn_zeros(TN_SHAPE(0))), TN_EINVAL,
+            "cov(): weights sum to zero, can't be normalized");
+    tn_scope_close(s);
+}
+
+static const structural_case cases[] = {
+    {"cross", run_cross},
+    {"cov", run_cov},
+    {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(cross, tn_cross(x, y))
+F(cov, tn_cov(x))
+F(cov_weights, tn_cov(x, .aweights = tn_add(tn_square(y), 1)))
+
+static const gradient_case gradients[] = {{"cross", f_cross, 2, {{2, {2, 3}}, {2, {2, 3}}}, false},
+                                          ONE(cov),
+                                          {"cov_weights", f_cov_weights, 2, {M34, NINE}, false},
+                                          {NULL, NULL, 0, {{0, {0}}}, false}};
+
+/* ---- PyTorch's records ---- */
+
+static bool record_cross(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out, tn_cross(r->input.t, record_arg(r, 0, "other").t, .dim = dims_of(record_arg(r, 1, "dim"), &b)));
+}
+
+ADAPTER(cov, tn_cov(x, .correction = SCALAR("correction"), .fweights = TENSOR(-1, "fweights"),
+                    .aweights = TENSOR(-1, "aweights")))
+
+static const named_adapter adapters[] = {
+    {"cross", record_cross},
+    {"cov", record_cov},
+    {NULL, NULL},
+};
+
+const family_tests linalg_vectors_tests = {cases, gradients, adapters};
