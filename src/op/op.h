@@ -132,6 +132,16 @@ tn__operands_text tn__operands_str(const tn_scalar *in, int32_t n);
 /* One error for a dtype an operation does not have: '"abs" not implemented for 'Bool''. */
 TN_COLD tn_status tn__no_dtype(const char *op, tn_dtype dtype);
 
+/* The same of a kernel that PyTorch calls by its device: '*' in the name is the device's word, "cpu" or "cuda". gpu: what it
+ * is called on GPUs; NULL: the same. */
+TN_COLD tn_status tn__no_dtype_on(tn_device device, const char *kernel, const char *gpu, tn_dtype dtype);
+
+/* "torch.FloatTensor", "torch.cuda.FloatTensor": PyTorch's old names of types, which some errors have. */
+typedef struct tn__type_text {
+    char s[48];
+} tn__type_text;
+tn__type_text tn__type_str(const tn_tensor *t);
+
 /* The value of a 0-dim tensor on the CPU. */
 tn_scalar tn__operand_value(const tn_tensor *t);
 

@@ -147,10 +147,9 @@ static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common
     if (tn__dtype_is_float(common))
         return tn__number_check(s, common);
     if (common == TN_BOOL)
-        return c->op == TN__OP__clamp ? TN_OK
-               : c->device.type == TN_DEVICE_CUDA
-                   ? tn__no_dtype(upper ? "clamp_max_scalar_cuda" : "clamp_min_scalar_cuda", common)
-                   : tn__no_dtype(upper ? "clamp_max_scalar_cpu" : "clamp_min_scalar_cpu", common);
+        return c->op == TN__OP__clamp
+                   ? TN_OK
+                   : tn__no_dtype_on(c->device, upper ? "clamp_max_scalar_*" : "clamp_min_scalar_*", NULL, common);
     const int side = beyond(s, common, &limit);
     if (side == (upper ? -1 : 1))
         return tn__error(TN_EINVAL, "Clamp %s value %g is outside the representable range of %s", upper ? "max" : "min",
@@ -284,8 +283,8 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
         name = "div_floor";
     else if (c->op == TN__OP__clamp && !tn__operand(&c->in[1]) && !tn__operand(&c->in[2]))
         name = "clamp_scalar";
-    snprintf(kernel, sizeof kernel, "%s_%s", name, c->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
-    return tn__no_dtype(kernel, common);
+    snprintf(kernel, sizeof kernel, "%s_*", name);
+    return tn__no_dtype_on(c->device, kernel, NULL, common);
 }
 
 tn_status tn__check_elementwise_dtype(const tn__call *c)
