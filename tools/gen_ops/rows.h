@@ -46,6 +46,8 @@
  *   says      the entry's own docstring
  *   as        where it is found, if its signature has another name
  *   alias     further names, with all forms of the row
+ *   results   names of what the tuple of several results has, where they are not 'values' and the names of Results: its
+ *             class is torch.return_types.NAME
  * $WORD in a signature is the text of the line 'define WORD text' before it.
  *
  * 'kernels NAME: a b c' is a family of device kernels, whose text is NAME.k beside rows.def; 'units MACRO(...)' says for which
@@ -86,7 +88,7 @@ typedef struct row {
     int positional, total, n_also;
     bool shared_options; /* factory */
     const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
-    const char *arguments;
+    const char *arguments, *results;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */
