@@ -65,7 +65,6 @@ enum {
     F_NARROW = 1024,     /* an integer of no dimensions becomes one of the other operand's dtype first */
     F_LAST_FIRST = 4096, /* PyTorch counts the last, optional input first: a linear layer's bias */
     F_NOT_BARE = 8192,   /* PyTorch has it not for uint16, uint32 and uint64, though its rule has them */
-    F_ORDERS = 16384,    /* asks which of two is larger: int64 loops do not know of uint64 */
     F_COMPARE = 2048     /* written over its operand nothing of that is left, and the gradient is 0 */
 };
 
@@ -102,6 +101,7 @@ typedef struct tn__op {
     uint32_t saves[TN__MAX_IN]; /* by input that wants a gradient; of a list all are as the first */
     uint8_t kind, rule;
     uint16_t flags;
+    uint16_t of_u64;                  /* elementwise: the row whose loops compute it of uint64 */
     bool listed;                      /* its only input is a list of tensors */
     uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
     uint16_t params;                  /* bytes of its parameters */
