@@ -44,11 +44,9 @@ KINDS = {
     "nothing": "None",
 }
 PIECES = "tuple[Tensor, ...]"
-NAMED = set()  # what torch.return_types has a class for: main fills it
 RESULTS = {  # of what is written by hand; everything else gives a Tensor
     "allclose": "_bool",
     "equal": "_bool",
-    "aminmax": "return_types.aminmax",
     "chunk": PIECES,
     "split": PIECES,
     "tensor_split": PIECES,
@@ -61,10 +59,10 @@ RESULTS = {  # of what is written by hand; everything else gives a Tensor
 
 
 def rows(text):
-    """(where, name, call, signatures, doc) of every entry."""
+    """(where, name, call, signatures, doc, named) of every entry; named: the class of its results, and their names."""
     for line in text.splitlines():
-        where, name, call, doc, *signatures = line.split("\t")
-        yield "M" if where in "ISB" else where, name, call, signatures, doc
+        where, name, call, named, doc, *signatures = line.split("\t")
+        yield "M" if where in "ISB" else where, name, call, signatures, doc, named.split()
 
 
 def parameters(signature):
@@ -103,11 +101,10 @@ def typed(signature, method, one_by_one=False):
     return ", ".join(out)
 
 
-def result_of(name, call, signature):
-    if call in ("max", "min"):
-        return f"return_types.{call}" if "int dim" in signature else "Tensor"
-    if call in NAMED:
-        return f"return_types.{call}"
+def result_of(call, signature, signatures, named):
+    if named:  # where some of the signatures have several results, out= says which
+        several = "Tensor[" in signature or not any("Tensor[" in s for s in signatures)
+        return f"return_types.{named[0]}" if several else "Tensor"
     if call == "where" and "other" not in signature:
         return PIECES
     return RESULTS.get(call, "Tensor")
@@ -132,15 +129,16 @@ def definition(name, versions, doc, indent):
 def operations(listing):
     """Lines of the functions of torch, of torch.nn.functional, and of Tensor's methods; by name."""
     doors = {"T": {}, "M": {}, "F": {}}
-    for where, name, call, signatures, doc in rows(listing):
+    for where, name, call, signatures, doc, named in rows(listing):
         for door in where:
             versions = []
             for signature in signatures:
+                result = result_of(call, signature, signatures, named)
                 spread = (False, True) if re.match(r"\w+\((Tensor input, )?size \w+(@\w+)?(, \*|\))", signature) else (False,)
                 for one_by_one in spread:
                     args = typed(signature, door == "M", one_by_one)
-                    if args is not None and (args, result_of(name, call, signature)) not in versions:
-                        versions.append((args, result_of(name, call, signature)))
+                    if args is not None and (args, result) not in versions:
+                        versions.append((args, result))
             doors[door][name] = definition(name, versions, doc, 4 if door == "M" else 0)
     return doors
 
@@ -389,7 +387,7 @@ def exported_by(path):
 
 
 def assigned(node, functional, folder, root):
-    """A name of a module: an alias, a class of return_types, an operation of torch.nn.functional, or a value."""
+    """A name of a module: an alias, an operation of torch.nn.functional, or a value."""
     value = ast.unparse(node.value)
     for target in node.targets:
         for name in [ast.unparse(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])]:
@@ -402,11 +400,6 @@ def assigned(node, functional, folder, root):
                 continue
             elif operation and operation[1] == name:
                 yield from (re.sub(r"\b_(int|float|bool|dtype)\b", r"\1", line) for line in functional[name])
-            elif value.startswith("_result("):
-                fields = ast.literal_eval(value[7:])
-                yield f"class {name}(tuple[Tensor, ...]):"
-                yield from quoted_doc(f"What {name}() gives.", 4)
-                yield from (f"    {field}: Tensor" for field in fields[1:])
             elif isinstance(node.value, (ast.Name, ast.Attribute)) and not isinstance(target, ast.Tuple) and value != name:
                 yield f"{name} = {value}"
             else:
@@ -431,7 +424,7 @@ def imports(tree, text):
             yield f"from {'.' * node.level}{node.module or ''} import {', '.join(names)}"
 
 
-def module(path, functional):
+def module(path, functional, classes=()):
     tree = ast.parse(path.read_text())
     out = [*quoted_doc(ast.get_docstring(tree) or path.stem, 0), "from collections.abc import Sequence", "from typing import Any, ClassVar", ""]
     body = []
@@ -442,7 +435,7 @@ def module(path, functional):
             body += class_lines(node)
         elif isinstance(node, ast.Assign):
             body += assigned(node, functional, path.parent, path.parent.name == "tenon" and path.stem == "__init__")
-    text = "\n".join(body)
+    text = "\n".join([*body, *classes])
     text = "\n".join([*imports(tree, text), text])
     needed = [n for n in ("Tensor", "dtype", "Generator") if re.search(rf"\b{n}\b", text) and not re.search(rf"\bas {n}\b", text)]
     uses = [f"from tenon._C import {n}" for n in needed]
@@ -454,6 +447,14 @@ def module(path, functional):
     if re.search(r": Optimizer\b", text) and "class Optimizer" not in text and " Optimizer as" not in text:
         uses.append("from tenon.optim.optimizer import Optimizer")
     return "\n".join(out + uses + [text, ""])
+
+
+def named_results(listing):
+    """The classes of torch.return_types."""
+    for name, *fields in sorted({tuple(named) for *_, named in rows(listing) if named}):
+        yield f"class {name}(tuple[Tensor, ...]):"
+        yield from quoted_doc(f"What {name}() gives.", 4)
+        yield from (f"    {field}: Tensor" for field in fields)
 
 
 def lazy(path):
@@ -468,14 +469,14 @@ def lazy(path):
 def main(source, signatures, dtypes, out):
     source, out = pathlib.Path(source), pathlib.Path(out)
     read_dtypes(pathlib.Path(dtypes).read_text())
-    NAMED.update(re.findall(r'_result\("(\w+)"', (source / "tenon" / "return_types.py").read_text()))
-    text, functional = extension(source, pathlib.Path(signatures).read_text())
+    listing = pathlib.Path(signatures).read_text()
+    text, functional = extension(source, listing)
     stubs = {pathlib.Path("_C.pyi"): text}
     package = source / "tenon"
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package)
         if not any(part[0] == "_" and part not in ("__init__", "_functions") for part in inside.with_suffix("").parts):
-            stubs[inside.with_suffix(".pyi")] = module(path, functional)
+            stubs[inside.with_suffix(".pyi")] = module(path, functional, named_results(listing) if path.stem == "return_types" else ())
     stubs[pathlib.Path("__init__.pyi")] += "\n".join([*lazy(package / "__init__.py"), "__version__: str", ""])
     for name, text in stubs.items():
         ast.parse(text, str(name))

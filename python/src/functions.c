@@ -33,13 +33,30 @@ PyMethodDef *py_tensor_all_methods(void)
     return all;
 }
 
+/* ("max values indices", ...): the classes of return_types.py. */
+static PyObject *all_named_results(void)
+{
+    const Py_ssize_t n = sizeof named_results / sizeof *named_results - 1;
+    PyObject *all = PyTuple_New(n);
+    for (Py_ssize_t i = 0; all && i < n; i++) {
+        PyObject *text = PyUnicode_FromString(named_results[i]);
+        if (!text || PyTuple_SetItem(all, i, text))
+            Py_CLEAR(all);
+    }
+    return all;
+}
+
 int py_add_functions(PyObject *module)
 {
     static struct PyModuleDef nn = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "tenon._C._nn", .m_size = -1};
     nn.m_methods = nn_functions;
-    PyObject *sub = PyModule_Create(&nn);
-    int status =
-        !sub || PyModule_AddObjectRef(module, "_nn", sub) || PyModule_AddFunctions(module, torch_functions) ? -1 : 0;
+    PyObject *sub = PyModule_Create(&nn), *named = all_named_results();
+    int status = !sub || !named || PyModule_AddObjectRef(module, "_nn", sub) ||
+                         PyModule_AddObjectRef(module, "_named_results", named) ||
+                         PyModule_AddFunctions(module, torch_functions)
+                     ? -1
+                     : 0;
     Py_XDECREF(sub);
+    Py_XDECREF(named);
     return status;
 }

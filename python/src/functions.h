@@ -8,6 +8,6 @@
 #include "python_hand.h"
 
 /* torch.return_types.max(values=..., indices=...): a named tuple of n tensors, whose references it takes. */
-PyObject *py_named_result(const char *name, const char *const *fields, tn_tensor **t, Py_ssize_t n);
+PyObject *py_named_result(const char *name, tn_tensor **t, Py_ssize_t n);
 
 #endif

@@ -502,8 +502,6 @@ tn_tensor *call_as_strided_at(const py_value *v)
 
 /* ---- values and indices ---- */
 
-static const char *const value_index[] = {"values", "indices"};
-
 typedef tn_tensor *max_of(tn_tensor *x, const tn_max_options *o);
 
 static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, binary *elementwise)
@@ -520,7 +518,7 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
     Py_BEGIN_ALLOW_THREADS
         both[0] = f(v[0].s.v.t, &o);
     Py_END_ALLOW_THREADS
-    return which == 2 && both[0] ? py_named_result(name, value_index, both, 2) : py_wrap(both[0]);
+    return which == 2 && both[0] ? py_named_result(name, both, 2) : py_wrap(both[0]);
 }
 
 static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
@@ -552,12 +550,11 @@ PyObject *run_topk(PyObject *self, py_value *v, int which)
     Py_BEGIN_ALLOW_THREADS
         both[0] = (tn_topk_opt)(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, &o);
     Py_END_ALLOW_THREADS
-    return both[0] ? py_named_result("topk", value_index, both, 2) : py_raise();
+    return both[0] ? py_named_result("topk", both, 2) : py_raise();
 }
 
 PyObject *run_aminmax(PyObject *self, py_value *v, int which)
 {
-    static const char *const fields[] = {"min", "max"};
     (void)self, (void)which;
     tn_dims dim = v[1].given ? (tn_dims){1, &v[1].s.v.i} : (tn_dims){0, NULL};
     tn_amin_options low = {.struct_size = sizeof low, .site = "", .dim = dim, .keepdim = v[2].s.v.i != 0};
@@ -565,7 +562,7 @@ PyObject *run_aminmax(PyObject *self, py_value *v, int which)
     tn_tensor *both[2] = {(tn_amin_opt)(v[0].s.v.t, &low), NULL};
     both[1] = both[0] ? (tn_amax_opt)(v[0].s.v.t, &high) : NULL;
     if (both[1])
-        return py_named_result("aminmax", fields, both, 2);
+        return py_named_result("aminmax", both, 2);
     tn_release(both[0]);
     return py_raise();
 }

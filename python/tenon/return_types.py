@@ -1,5 +1,7 @@
 """Results with names: tenon.return_types.max(values=..., indices=...)."""
 
+from ._C import _named_results
+
 
 def _result(name, *fields):
     """A class of tuples whose items have names, printed as PyTorch prints them."""
@@ -18,13 +20,6 @@ def _result(name, *fields):
     return cls
 
 
-max = _result("max", "values", "indices")
-min = _result("min", "values", "indices")
-aminmax = _result("aminmax", "min", "max")
-sort = _result("sort", "values", "indices")
-topk = _result("topk", "values", "indices")
-kthvalue = _result("kthvalue", "values", "indices")
-median = _result("median", "values", "indices")
-mode = _result("mode", "values", "indices")
-cummax = _result("cummax", "values", "indices")
-cummin = _result("cummin", "values", "indices")
+for _line in _named_results:  # of the list of operations: "max values indices"
+    _name, *_fields = _line.split()
+    globals()[_name] = _result(_name, *_fields)

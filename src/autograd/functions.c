@@ -52,19 +52,16 @@ bool tn__dims_fit(const char *what, tn_dims dims)
 
 void tn__no_kernel(const char *kernel, const tn_tensor *x)
 {
-    char name[64];
-    const char *device = x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu";
-    const int n = (int)strcspn(kernel, "*");
-    snprintf(name, sizeof name, "%.*s%s%s", n, kernel, kernel[n] ? device : "", kernel[n] ? kernel + n + 1 : "");
-    tn__no_dtype(name, x->dtype);
+    tn__no_dtype_on(x->device, kernel, NULL, x->dtype);
 }
 
 tn_tensor *tn__floating(const char *kernel, tn_tensor *x)
 {
-    if (!tn__usable(kernel, x))
-        return NULL;
-    if (TN_LIKELY(tn__dtype_is_float(x->dtype)))
+    if (TN_LIKELY(x && x != TN_NONE && tn__dtype_is_float(x->dtype)))
         return x;
-    tn__no_kernel(kernel, x);
+    char what[64];
+    snprintf(what, sizeof what, "%.*s", (int)(strcspn(kernel, "*") - (strchr(kernel, '*') != NULL)), kernel);
+    if (tn__usable(what, x))
+        tn__no_kernel(kernel, x);
     return NULL;
 }

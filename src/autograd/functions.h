@@ -70,9 +70,9 @@ bool tn__usable(const char *what, const tn_tensor *t);
 bool tn__usable_dims(const char *what, tn_dims dims);
 bool tn__dims_fit(const char *what, tn_dims dims);
 
-/* The error of a kernel that has not x's dtype. kernel: PyTorch's name for it, '*' where it says "cpu" or "cuda". */
+/* The error of a kernel that has not x's dtype. kernel: PyTorch's name for it, '*' where that says "cpu" or "cuda". */
 TN_COLD void tn__no_kernel(const char *kernel, const tn_tensor *x);
-/* x, if it is a tensor of a floating dtype; else the kernel's error. */
+/* x, if it is a tensor of a floating dtype; else the kernel's error. A name with '*' has '_' before it. */
 tn_tensor *tn__floating(const char *kernel, tn_tensor *x);
 
 static inline double tn__number_or(tn_scalar s, double otherwise)

@@ -69,6 +69,7 @@ struct tn__gpu_driver; /* backend/gpu/driver.h */
 
 typedef struct tn__backend {
     const char *name;
+    const char *word; /* what errors put into names of kernels for it: "cuda" of "mse_cuda" */
     int32_t type;
     int32_t (*count)(void);
     void (*info)(int32_t index, tn_device_info *out);
@@ -94,6 +95,7 @@ typedef struct tn__backend {
     struct tn__ledger *ledgers;        /* by index: what is counted of each device; backend/ledger.h */
     const char *vendor_variable;       /* "CUDA_VISIBLE_DEVICES": what hides devices from the driver itself */
     int32_t dlpack;                    /* its DLDeviceType; 0: it has none */
+    int32_t dlpack_pinned;             /* the same of its page-locked memory, which the CPU can use */
     int32_t (*ordinal)(int32_t index); /* the driver's number of a device, as other libraries count them */
 } tn__backend;
 

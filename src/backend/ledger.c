@@ -2,8 +2,6 @@
 #include "backend/ledger.h"
 #include "backend/backend.h"
 
-tn__ledger tn__ledgers[TN__LEDGER_DEVICES];
-
 /* The device's counters; NULL for one that is not there or keeps none. */
 static tn__ledger *ledger_of(tn_device device)
 {

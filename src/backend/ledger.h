@@ -24,9 +24,6 @@ typedef struct tn__ledger {
     _Atomic int64_t staged;           /* peer copies that went through the host */
 } tn__ledger;
 
-/* Of CUDA devices, by index. */
-extern tn__ledger tn__ledgers[TN__LEDGER_DEVICES];
-
 static inline void tn__ledger_crossing(tn__ledger *l, tn__crossing what, size_t bytes)
 {
     atomic_fetch_add_explicit(&l->copies[what], 1, memory_order_relaxed);

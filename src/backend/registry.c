@@ -35,6 +35,16 @@ static tn_status not_there(tn_device d)
                      visible ? "', and devices are counted in its order from 0" : "");
 }
 
+tn__device_words tn__words_of(tn_device d)
+{
+    if (d.type == TN_DEVICE_DEFAULT)
+        d = tn_get_default_device();
+    const tn__backend *b = d.type > 0 && d.type <= TN_DEVICE_META ? tn__backends[d.type] : NULL;
+    if (!b)
+        b = &tn__cpu_backend;
+    return (tn__device_words){b->word, b->gpu != NULL};
+}
+
 tn_status tn__device_resolve(tn_device d, tn_device *out)
 {
     if (TN_LIKELY(d.type == TN_DEVICE_CPU)) {

@@ -16,4 +16,12 @@ static inline bool tn__device_has_index(int32_t type)
     return type == TN_DEVICE_CUDA || type == TN_DEVICE_OPENCL;
 }
 
+/* What errors say of a device, in the words of its backend, which backend/registry.c asks; the default device's where none
+ * was named. */
+typedef struct tn__device_words {
+    const char *kernels; /* in names of kernels: "cpu", "cuda" */
+    bool gpu;            /* its kernels and types of tensors have names of their own */
+} tn__device_words;
+tn__device_words tn__words_of(tn_device d);
+
 #endif

@@ -397,7 +397,8 @@ static tn_status run(passage *p)
     }
     if (tn__is_elementwise(c->op)) {
         tn__iter_build(&it, p->out[0], in, c->n_in, c->compute);
-        e = b->elementwise(c->device, c->op, &it, c->compute);
+        e = b->elementwise(c->device, TN_UNLIKELY(c->common == TN_U64) ? tn__ops[c->op].of_u64 : c->op, &it,
+                           c->compute);
     } else {
         e = run_structural(b, p, in);
     }

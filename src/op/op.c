@@ -26,3 +26,22 @@ tn_status tn__no_dtype(const char *op, tn_dtype dtype)
 {
     return tn__error(TN_EDTYPE, "\"%s\" not implemented for '%s'", op, tn__dtypes[dtype].legacy);
 }
+
+tn_status tn__no_dtype_on(tn_device device, const char *kernel, const char *gpu, tn_dtype dtype)
+{
+    char name[80];
+    const tn__device_words words = tn__words_of(device);
+    const char *k = words.gpu && gpu ? gpu : kernel;
+    const int n = (int)strcspn(k, "*");
+    snprintf(name, sizeof name, "%.*s%s%s", n, k, k[n] ? words.kernels : "", k[n] ? k + n + 1 : "");
+    return tn__no_dtype(name, dtype);
+}
+
+tn__type_text tn__type_str(const tn_tensor *t)
+{
+    tn__type_text x;
+    const tn__device_words words = tn__words_of(t->device);
+    snprintf(x.s, sizeof x.s, "torch.%s%s%sTensor", words.gpu ? words.kernels : "", words.gpu ? "." : "",
+             tn__dtypes[t->dtype].legacy);
+    return x;
+}

@@ -65,7 +65,6 @@ enum {
     F_NARROW = 1024,     /* an integer of no dimensions becomes one of the other operand's dtype first */
     F_LAST_FIRST = 4096, /* PyTorch counts the last, optional input first: a linear layer's bias */
     F_NOT_BARE = 8192,   /* PyTorch has it not for uint16, uint32 and uint64, though its rule has them */
-    F_ORDERS = 16384,    /* asks which of two is larger: int64 loops do not know of uint64 */
     F_COMPARE = 2048     /* written over its operand nothing of that is left, and the gradient is 0 */
 };
 
@@ -102,6 +101,7 @@ typedef struct tn__op {
     uint32_t saves[TN__MAX_IN]; /* by input that wants a gradient; of a list all are as the first */
     uint8_t kind, rule;
     uint16_t flags;
+    uint16_t of_u64;                  /* elementwise: the row whose loops compute it of uint64 */
     bool listed;                      /* its only input is a list of tensors */
     uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
     uint16_t params;                  /* bytes of its parameters */
@@ -131,6 +131,16 @@ tn__operands_text tn__operands_str(const tn_scalar *in, int32_t n);
 
 /* One error for a dtype an operation does not have: '"abs" not implemented for 'Bool''. */
 TN_COLD tn_status tn__no_dtype(const char *op, tn_dtype dtype);
+
+/* The same of a kernel that PyTorch calls by its device: '*' in the name is the device's word, "cpu" or "cuda". gpu: what it
+ * is called on GPUs; NULL: the same. */
+TN_COLD tn_status tn__no_dtype_on(tn_device device, const char *kernel, const char *gpu, tn_dtype dtype);
+
+/* "torch.FloatTensor", "torch.cuda.FloatTensor": PyTorch's old names of types, which some errors have. */
+typedef struct tn__type_text {
+    char s[48];
+} tn__type_text;
+tn__type_text tn__type_str(const tn_tensor *t);
 
 /* The value of a 0-dim tensor on the CPU. */
 tn_scalar tn__operand_value(const tn_tensor *t);

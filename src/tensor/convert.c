@@ -65,11 +65,11 @@ tn_tensor *(tn_pin_memory_at)(const char *site, tn_tensor *t)
         tn__poisoned("tn_pin_memory");
         return NULL;
     }
-    const char *type = tn__dtypes[t->dtype].legacy;
-    if (t->device.type == TN_DEVICE_CUDA)
-        return tn__fail(TN_EDEVICE, "cannot pin 'torch.cuda.%sTensor' only dense CPU tensors can be pinned", type);
     if (t->device.type == TN_DEVICE_META)
-        return tn__fail(TN_EDEVICE, "cannot pin 'Meta%sType' only dense CPU tensors can be pinned", type);
+        return tn__fail(TN_EDEVICE, "cannot pin 'Meta%sType' only dense CPU tensors can be pinned",
+                        tn__dtypes[t->dtype].legacy);
+    if (tn__words_of(t->device).gpu)
+        return tn__fail(TN_EDEVICE, "cannot pin '%s' only dense CPU tensors can be pinned", tn__type_str(t).s);
     tn__scope_push(self, &scope);
     return tn__scope_return(self, &scope, t->storage->pinned ? t : pinned_copy(t));
 }

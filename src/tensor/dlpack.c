@@ -164,21 +164,25 @@ static int32_t of_ordinal(const tn__backend *b, int32_t ordinal)
     return i < n ? i : -1;
 }
 
-/* Whose memory has devices of that DLDeviceType; NULL: nobody's. */
+/* Whose memory has devices of that DLDeviceType; page-locked memory is the CPU's. NULL: nobody's. */
 static const tn__backend *of_dl_type(int32_t type)
 {
-    for (int32_t i = TN_DEVICE_CPU; i < TN_DEVICE_META; i++)
-        if (tn__backends[i] && tn__backends[i]->dlpack == type)
-            return tn__backends[i];
+    for (int32_t i = TN_DEVICE_CPU; i < TN_DEVICE_META; i++) {
+        const tn__backend *b = tn__backends[i];
+        if (b && type && b->dlpack == type)
+            return b;
+        if (b && type && b->dlpack_pinned == type)
+            return tn__backends[TN_DEVICE_CPU];
+    }
     return NULL;
 }
 
 static tn_status find_device(const tn_dl_device *d, tn_device *out)
 {
-    *out = TN_CPU;
-    if (d->type == TN_DL_CPU || d->type == TN_DL_CUDA_HOST)
-        return TN_OK;
     const tn__backend *b = of_dl_type(d->type);
+    *out = TN_CPU;
+    if (b && b->type == TN_DEVICE_CPU)
+        return TN_OK;
     if (!b || !b->ordinal)
         return tn__error(TN_EDEVICE,
                          "tn_from_dlpack: memory of the device type %d cannot be used: 1 (CPU), 2 (CUDA) and 3 "

@@ -20,10 +20,6 @@ NAMES = sorted({r[0] for r in RECORDS})
 DIFFERENCES = {
     # what int32 does not hold is its largest number before it wraps, as for int8 and int16: C says nothing of it
     ("uint16", "torch.tensor([3e9, 70000.7], dtype=torch.float64).to(d)"): ["torch.uint16", [65535, 4464]],
-    # int64 loops compute uint64 and do not know which of two is larger: refused, where PyTorch has a kernel
-    **{("uint64", expression): {"NotImplementedError": f'"{kernel}_cpu" not implemented for \'UInt64\''} for expression, kernel in {
-        "torch.maximum(x, x.flip(0))": "maximum", "torch.minimum(x, x.flip(0))": "minimum", "x.clamp(-1, 5)": "clamp_scalar",
-        "x.clamp(1, 2)": "clamp_scalar", "x.clamp(min=3)": "clamp_min", "x.relu()": "relu"}.items()},
 }
 
 

@@ -106,6 +106,16 @@ def tensor_stub():
     return names_in("tenon._C")["Tensor"].body
 
 
+def test_named_results_are_those_of_the_list():
+    """The classes and their items, as PyTorch has them."""
+    want = {"max": "values indices", "min": "values indices", "aminmax": "min max", "sort": "values indices",
+            "topk": "values indices", "cummax": "values indices", "cummin": "values indices"}  # fmt: skip
+    stub = {k: [n.target.id for n in v.body if isinstance(n, ast.AnnAssign)]
+            for k, v in names_in("tenon.return_types").items() if isinstance(v, ast.ClassDef)}  # fmt: skip
+    real = {k: list(v._fields) for k, v in vars(torch.return_types).items() if isinstance(v, type)}
+    assert stub == real == {k: v.split() for k, v in want.items()}
+
+
 def test_tensor_in_the_stub_is_tensor():
     stub = {n.name for n in tensor_stub() if isinstance(n, ast.FunctionDef)}
     real = {n for n in dir(torch.Tensor) if n[0] != "_"}

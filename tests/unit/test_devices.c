@@ -1,5 +1,6 @@
 /* Where results live, and what moves: the parts that need no GPU (cpu and meta). tests/fake/integration has the rest. */
 #include "../check.h"
+#include "core/device.h"
 #include <math.h>
 #include <tenon/memory.h>
 
@@ -141,6 +142,32 @@ static void pinning(void **state)
     tn_scope_close(scope);
 }
 
+/* What errors call devices is their backend's to say; what has none is told as the CPU is. */
+static void words(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t type;
+        const char *kernels;
+        bool gpu;
+    } all[] = {{TN_DEVICE_DEFAULT, "cpu", false},
+               {TN_DEVICE_CPU, "cpu", false},
+               {TN_DEVICE_CUDA, "cuda", true},
+               {TN_DEVICE_OPENCL, "cpu", false},
+               {TN_DEVICE_META, "cpu", false}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const tn__device_words w = tn__words_of(tn_device_make(all[i].type, -1));
+        assert_string_equal(w.kernels, all[i].kernels);
+        assert_int_equal(w.gpu, all[i].gpu);
+    }
+    tn_scope *scope = tn_scope_open();
+    FAILS(tn_silu(tn_ones(TN_SHAPE(2), .dtype = TN_I32, .device = TN_META)), TN_EDTYPE,
+          "\"silu_cpu\" not implemented for 'Int'");
+    FAILS(tn_silu(NULL), TN_EINVAL, "silu: ");
+    tn_error_clear();
+    tn_scope_close(scope);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(wandering),
@@ -149,6 +176,7 @@ int main(void)
                                        cmocka_unit_test(given_gradients),
                                        cmocka_unit_test(moved_after_the_forward),
                                        cmocka_unit_test(no_place_but_ones_own),
-                                       cmocka_unit_test(nothing_to_tell)};
+                                       cmocka_unit_test(nothing_to_tell),
+                                       cmocka_unit_test(words)};
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
 }

@@ -114,10 +114,10 @@ static void vector_width_does_not_matter(void **state)
     for (size_t i = 0; i < TN_COUNT(isas); i++) {
         if (!isas[i])
             continue;
-        isas[i]->normal[TN__F32](f[i][0], 99, 1000, N, 0, 1);
-        isas[i]->uniform[TN__F32](f[i][1], 99, 1000, N, 24, -1, 3);
-        isas[i]->normal[TN__F64](d[i][0], 99, 1000, N, 0, 1);
-        isas[i]->uniform[TN__F64](d[i][1], 99, 1000, N, 53, -1, 3);
+        isas[i]->random.normal[TN__F32](f[i][0], 99, 1000, N, 0, 1);
+        isas[i]->random.uniform[TN__F32](f[i][1], 99, 1000, N, 24, -1, 3);
+        isas[i]->random.normal[TN__F64](d[i][0], 99, 1000, N, 0, 1);
+        isas[i]->random.uniform[TN__F64](d[i][1], 99, 1000, N, 53, -1, 3);
         assert_memory_equal(f[i], f[0], sizeof f[0]);
         assert_memory_equal(d[i], d[0], sizeof d[0]);
     }

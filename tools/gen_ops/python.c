@@ -154,7 +154,18 @@ static void print_call(const row *r, bool inplace)
     printf(options ? "%s&o);\n}\n\n" : ");\n}\n\n", r->positional ? ", " : "");
 }
 
-/* A row with further results gives them all, by name: the first is 'values'. */
+/* A row with further results gives them all, by name: the first is 'values'. NULL: it has one. */
+static const char *result_names(const row *r)
+{
+    const char *names = "values";
+    if (r->results)
+        return r->results;
+    for (int i = 0; i < r->total; i++)
+        if (r->param[i].type == 'X')
+            names = text_format("%s %s", names, r->param[i].name);
+    return results(r) > 1 ? names : NULL;
+}
+
 static void print_results(const row *r)
 {
     char type[64];
@@ -162,14 +173,9 @@ static void print_results(const row *r)
     int k = 1;
     options_type(r, type, sizeof type);
     printf("static PyObject *results_%s(PyObject *self, py_value *v, int which)\n{\n"
-           "    static const char *const fields[] = {\"values\"",
-           r->name);
-    for (int i = 0; i < r->total; i++)
-        if (r->param[i].type == 'X')
-            printf(", \"%s\"", r->param[i].name);
-    printf("};\n    tn_tensor *t[%d] = {NULL};\n    (void)self, (void)which;\n"
+           "    tn_tensor *t[%d] = {NULL};\n    (void)self, (void)which;\n"
            "    %s o = {.struct_size = sizeof o, .site = \"\"};\n",
-           n, type);
+           r->name, n, type);
     for (int i = r->positional; i < r->total; i++) {
         printf("    o.%s = ", r->param[i].name);
         if (r->param[i].type == 'X')
@@ -183,9 +189,8 @@ static void print_results(const row *r)
         print_value(r->param[i].type, i);
         printf(", ");
     }
-    printf(
-        "&o);\n    Py_END_ALLOW_THREADS\n    return t[0] ? py_named_result(\"%s\", fields, t, %d) : py_raise();\n}\n\n",
-        r->name, n);
+    printf("&o);\n    Py_END_ALLOW_THREADS\n    return t[0] ? py_named_result(\"%s\", t, %d) : py_raise();\n}\n\n",
+           r->name, n);
 }
 
 /* Is the row's own function, or its in-place form, what some entry calls? */
@@ -310,6 +315,16 @@ static void print_methods(const char *table, const char *doors, const char *func
     printf("    {NULL, NULL, 0, NULL},\n};\n");
 }
 
+/* Classes of results with names, which python/tenon/return_types.py makes: each with the names of its items. */
+static void print_named_results(void)
+{
+    puts("\nstatic const char *const named_results[] = {");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].entries && result_names(&rows[i]))
+            printf("    \"%s %s\",\n", rows[i].name, result_names(&rows[i]));
+    puts("    NULL,\n};");
+}
+
 void write_python(void)
 {
     int id = 0;
@@ -332,6 +347,7 @@ void write_python(void)
     print_methods("torch_functions", "T", "fn");
     print_methods("methods", "MISB", "me");
     print_methods("nn_functions", "F", "fn");
+    print_named_results();
 }
 
 /* ---- python_hand.h ---- */
@@ -370,11 +386,10 @@ void write_stubs(void)
     complete();
     for (int i = 0; i < n_rows; i++)
         for (const entry *e = rows[i].entry; e < rows[i].entry + rows[i].entries; e++) {
-            printf("%s\t%s\t%s\t%s%s", e->where, name_of(e),
-                   e->run  ? e->run
-                   : e->by ? e->by
-                           : rows[i].name,
-                   says(&rows[i], e), in_place(e) ? ", in place" : "");
+            const char *names = result_names(&rows[i]), *call = e->run ? e->run : e->by ? e->by : rows[i].name;
+            printf("%s\t%s\t%s\t%s\t%s%s", e->where, name_of(e), call,
+                   names ? text_format("%s %s", rows[i].name, names) : "", says(&rows[i], e),
+                   in_place(e) ? ", in place" : "");
             for (int k = 0; k < e->signatures; k++)
                 printf("\t%s", e->signature[k]);
             printf("\n");

@@ -307,10 +307,23 @@ static void read_key(row *r, const char *key, const char *text)
     const struct {
         const char *key, **to;
     } texts[] = {
-        {"doc", &r->doc},        {"rule", &r->rule},       {"value", &r->value},         {"grad", &r->grad[0]},
-        {"grad a", &r->grad[0]}, {"grad b", &r->grad[1]},  {"grad c", &r->grad[2]},      {"infer", &r->infer},
-        {"params", &r->params},  {"does", &r->does},       {"piece", &r->piece},         {"label", &r->label},
-        {"alias", &r->alias},    {"wrapper", &r->wrapper}, {"arguments", &r->arguments},
+        {"doc", &r->doc},
+        {"rule", &r->rule},
+        {"value", &r->value},
+        {"grad", &r->grad[0]},
+        {"grad a", &r->grad[0]},
+        {"grad b", &r->grad[1]},
+        {"grad c", &r->grad[2]},
+        {"infer", &r->infer},
+        {"params", &r->params},
+        {"does", &r->does},
+        {"piece", &r->piece},
+        {"label", &r->label},
+        {"alias", &r->alias},
+        {"wrapper", &r->wrapper},
+        {"arguments", &r->arguments},
+        {"results", &r->results},
+        {"unsigned", &r->unsigned_row},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(texts[i].key, key)) {

@@ -22,6 +22,8 @@
  *             is saved. Broadcasting and promotion are undone by the engine, so write the plain formula. None: no gradient.
  *             'unheard': none, and what is recorded does not hear of a write in place.
  *             structural: the derivative tn__d_<grad>; none: not recorded; once: an error when it is asked for
+ *   unsigned  elementwise: the row that computes it of uint64, whose bits the loops of int64 compute: for rows that ask which
+ *             of two is larger
  *   infer     the shape rule tn__infer_<infer>
  *   kernel    tn__cpu_<kernel> and tn__gpu_<kernel>; 'cpu <kernel>': on the CPU alone
  *   params    the struct of its parameters, tn__<params>_params, where rows share one (they share a rule or a kernel): it has
@@ -47,6 +49,8 @@
  *   says      the entry's own docstring
  *   as        where it is found, if its signature has another name
  *   alias     further names, with all forms of the row
+ *   results   names of what the tuple of several results has, where they are not 'values' and the names of Results: its
+ *             class is torch.return_types.NAME
  * $WORD in a signature is the text of the line 'define WORD text' before it.
  *
  * 'kernels NAME: a b c' is a family of device kernels, whose text is NAME.k beside rows.def; 'units MACRO(...)' says for which
@@ -87,7 +91,7 @@ typedef struct row {
     int positional, total, n_also;
     bool shared_options; /* factory */
     const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
-    const char *arguments;
+    const char *arguments, *results, *unsigned_row;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */

@@ -183,6 +183,8 @@ static void print_operation(const row *r)
            r->name, r->label ? r->label : "", kinds[r->kind]);
     if (r->rule)
         printf("        .rule = R_%s,\n", upper(r->rule, strlen(r->rule)).s);
+    if (is_elementwise(r))
+        printf("        .of_u64 = TN__OP_%s,\n", r->unsigned_row ? r->unsigned_row : r->name);
     print_flags(r);
     printf("        .listed = %d,\n        .constants = 0x%x,\n", r->param[0].type == 'L', (unsigned)r->constants);
     if (r->infer)

@@ -182,6 +182,7 @@ static const tn__kernel kernels[TN__OPS] = {
 
 const tn__backend tn__cpu_backend = {
     .name = "cpu",
+    .word = "cpu",
     .type = TN_DEVICE_CPU,
     .dlpack = TN_DL_CPU,
     .count = count,

@@ -1,11 +1,11 @@
 /* backend/cpu/isa.c: every loop of backend/cpu/isa.h, compiled once per instruction set into one const table. Contraction
- * is off: results that must be the same everywhere are. */
+ * is off: results that must be the same everywhere are. op/cpu_loops.inc.h is what families have of their own
+ * (ops/<family>/cpu_loops.inc.h), once for each floating type, all in this one unit. */
 #include "backend/cpu/isa.h"
 #include "backend/cpu/math.inc.h"
 #include "backend/cpu/math_names.h"
 #include "backend/cpu/vector.inc.h"
 #include "backend/cpu/half.inc.h"
-#include "backend/cpu/random.inc.h"
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b)  JOIN2(a, b)
@@ -27,16 +27,14 @@
 #include "backend/cpu/rows.inc.h"
 #include "backend/cpu/convert.inc.h"
 #include "backend/cpu/reduce.inc.h"
-#include "backend/cpu/softmax.inc.h"
-#include "backend/cpu/optim.inc.h"
+#include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
 
 #include "backend/cpu/type_f64.h"
 #include "backend/cpu/rows.inc.h"
 #include "backend/cpu/convert.inc.h"
 #include "backend/cpu/reduce.inc.h"
-#include "backend/cpu/softmax.inc.h"
-#include "backend/cpu/optim.inc.h"
+#include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
 
 #include "backend/cpu/type_i32.h"
@@ -52,28 +50,6 @@
 #include "op/element_undef.h"
 
 #include "backend/cpu/memory.inc.h"
-
-/* Angles too large for the vectorised reduction go to libm. */
-#define CHECKED_TRIG(name, libm) \
-    static void row_checked_##name(void *out, const void *a, const void *b, const void *c, int64_t n) \
-    { \
-        float *o = out, in[256]; \
-        const float *x = a; \
-        for (int64_t i = 0; i < n; i += 256) { \
-            int64_t m = n - i < 256 ? n - i : 256; \
-            memcpy(in, x + i, (size_t)m * sizeof *in); /* in place, the row would overwrite its operand */ \
-            row_##name##_f32(o + i, in, b, c, m); \
-            for (int64_t j = 0; j < m; j++) \
-                if (!(fabsf(in[j]) < TRIG_LIMIT)) \
-                    o[i + j] = libm(in[j]); \
-        } \
-    }
-CHECKED_TRIG(sin, sinf)
-CHECKED_TRIG(cos, cosf)
-CHECKED_TRIG(tan, tanf)
-#define row_sin_f32 row_checked_sin
-#define row_cos_f32 row_checked_cos
-#define row_tan_f32 row_checked_tan
 
 /* ---- the table ---- */
 
@@ -134,14 +110,9 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
     REDUCE(run_int, RUN_INT),
     REDUCE(fold, FOLD_FOUR),
     REDUCE(fold4, FOLD4_FOUR),
-    .softmax_row = TWO(softmax_row),
-    .softmax_row_backward = TWO(softmax_row_backward),
     .transpose = transpose,
-    .uniform = TWO(uniform),
-    .normal = TWO(normal),
-    .dropout = TWO(dropout),
-    .sgd = TWO(sgd),
-    .adam = TWO(adam),
     .gemm = JOIN(tn__gemm_, TN_ISA),
+#define LOOPS(family) .family = LOOPS_##family,
+#include "op/cpu_loops.def"
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #define TENON_BACKEND_CPU_ISA_H
 
 #include "backend/backend.h"
+#include "op/cpu_loops.h"
 
 /* Loops compute in four types. */
 enum { TN__F32, TN__F64, TN__I32, TN__I64, TN__TYPES };
@@ -55,20 +56,13 @@ typedef struct tn__cpu_isa {
     void (*fold[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t n);
     /* The same of four rows, stride elements apart. */
     void (*fold4[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t stride, int64_t n);
-    /* Rows of softmax: x to out, both dense and of the compute type; log: its logarithm. */
-    void (*softmax_row[2])(void *out, const void *x, int64_t n, bool log);
-    void (*softmax_row_backward[2])(void *out, const void *g, const void *y, int64_t n, bool log);
     /* dst[j * ld_dst + i] = src[i * ld_src + j] for a tile of rows x cols elements of 1, 2, 4 or 8 bytes. */
     void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols,
                       size_t size);
-    /* n numbers (f32 or f64) from Philox blocks first, first + 1 ...: scaled uniform, or normal. */
-    void (*uniform[2])(void *out, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to);
-    void (*normal[2])(void *out, uint64_t seed, uint64_t first, int64_t n, double mean, double std);
-    /* out[i] = x[i] * scale where uniform number i >= p, else 0 */
-    void (*dropout[2])(void *out, const void *x, uint64_t seed, uint64_t first, int64_t n, double p);
-    void (*sgd[2])(void *p, const void *g, void *buffer, int64_t n, const tn__sgd_params *a);
-    void (*adam[2])(void *p, const void *g, void *m, void *v, int64_t n, const tn__adam_params *a);
     const tn__gemm_isa *gemm; /* [TN__TYPES] */
+    /* What families have of their own, each under its name: ops/<family>/cpu_loops.h. */
+#define LOOPS(family) tn__##family##_loops family;
+#include "op/cpu_loops.def"
 } tn__cpu_isa;
 
 /* The table in use. */

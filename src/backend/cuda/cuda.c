@@ -2,6 +2,8 @@
 #include "backend/cuda/cuda.h"
 #include <tenon/dlpack.h>
 
+static tn__ledger ledgers[TN__LEDGER_DEVICES];
+
 static int32_t count(void)
 {
     return tn__gpu_count(TN_DEVICE_CUDA);
@@ -19,6 +21,7 @@ static int32_t ordinal(int32_t index)
 
 const tn__backend tn__cuda_backend = {
     .name = "cuda",
+    .word = "cuda",
     .type = TN_DEVICE_CUDA,
     .count = count,
     .info = tn__cuda_info,
@@ -34,8 +37,9 @@ const tn__backend tn__cuda_backend = {
     .queue = &tn__gpu_queue,
     .gpu = &tn__cuda_driver,
     .why_none = why_none,
-    .ledgers = tn__ledgers,
+    .ledgers = ledgers,
     .vendor_variable = "CUDA_VISIBLE_DEVICES",
     .dlpack = TN_DL_CUDA,
+    .dlpack_pinned = TN_DL_CUDA_HOST,
     .ordinal = ordinal,
 };

@@ -66,7 +66,7 @@ tn_status tn_cuda_device_properties(tn_device device, tn_cuda_properties *out)
     if (!dev)
         return tn_error_code();
     if (tn__gpu_forked())
-        return tn__gpu_refuse_child();
+        return tn__gpu_refuse_child(dev->device.type);
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", dev->name);
     if (tn__cu.device_total_mem(&total, (tn__cu_device)dev->handle) == TN__CU_SUCCESS)
@@ -90,7 +90,7 @@ tn_status tn_cuda_device_capability(tn_device device, int32_t *major, int32_t *m
     if (!dev)
         return tn_error_code();
     if (tn__gpu_forked())
-        return tn__gpu_refuse_child();
+        return tn__gpu_refuse_child(dev->device.type);
     if (major)
         *major = attribute(dev, TN__CU_COMPUTE_CAPABILITY_MAJOR);
     if (minor)

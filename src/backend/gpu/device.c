@@ -203,13 +203,14 @@ static tn_status open_device(tn__gpu_device *dev)
     return TN_OK;
 }
 
-tn_status tn__gpu_refuse_child(void)
+tn_status tn__gpu_refuse_child(int32_t type)
 {
-    return tn__error(
-        TN_EDEVICE,
-        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
-        "'spawn' start method\n  this process is a fork() of one that had used CUDA: exec a program in it, "
-        "or fork before the first use; the cpu works here");
+    const char *label = tn__backends[type]->gpu->label;
+    return tn__error(TN_EDEVICE,
+                     "Cannot re-initialize %s in forked subprocess. To use %s with multiprocessing, you must use the "
+                     "'spawn' start method\n  this process is a fork() of one that had used %s: exec a program in it, "
+                     "or fork before the first use; the cpu works here",
+                     label, label, label);
 }
 
 static TN_COLD tn__gpu_device *use_slow(tn_device d)
@@ -221,7 +222,7 @@ static TN_COLD tn__gpu_device *use_slow(tn_device d)
         return tn__fail(TN_EDEVICE, "%s error: invalid device ordinal\n  %s was asked for; there are %d",
                         tn__backend_of(d)->gpu->label, tn_device_text(d).s, (int)n);
     if (tn__gpu_forked()) {
-        tn__gpu_refuse_child();
+        tn__gpu_refuse_child(d.type);
         return NULL;
     }
     tn__gpu_device *dev = tn__gpu_slot(d);
@@ -366,7 +367,7 @@ tn_status tn_cuda_reset(tn_device device)
     if (e)
         return e;
     if (tn__gpu_forked())
-        return tn__gpu_refuse_child();
+        return tn__gpu_refuse_child(d.type);
     tn__gpu_device *dev = tn__gpu_slot(d), *first = dev->first;
     pthread_mutex_lock(&table.reset);
     for (const tn__gpu_device *s = first; s && !context; s = tn__gpu_sibling(s))

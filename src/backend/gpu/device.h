@@ -76,7 +76,7 @@ tn__gpu_device *tn__gpu_numbered(int32_t number);
 /* This is a child of fork() of a process that had opened a driver: nothing of it may be called, no lock taken. */
 bool tn__gpu_forked(void);
 /* What it says to whoever asks there, as an error. */
-tn_status tn__gpu_refuse_child(void);
+tn_status tn__gpu_refuse_child(int32_t type);
 
 /* The device, usable, its context current on this thread. NULL with an error set: no driver, no such device, in a forked
  * child, dead. The fast path is one load and two compares: which context is current is the driver's to say, since other

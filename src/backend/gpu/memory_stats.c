@@ -76,6 +76,6 @@ tn_status tn_cuda_set_per_process_memory_fraction(double fraction, tn_device dev
     if (!(fraction >= 0 && fraction <= 1))
         return tn__error(TN_EVALUE, "Invalid fraction value: %g. Allowed range: 0~1", fraction);
     if (tn__gpu_forked())
-        return tn__gpu_refuse_child();
+        return tn__gpu_refuse_child(d.type);
     return tn__gpu_set_memory_fraction(tn__gpu_slot(d), fraction);
 }

@@ -80,6 +80,7 @@ static const tn__kernel kernels[TN__OPS] = {
 
 const tn__backend tn__meta_backend = {
     .name = "meta",
+    .word = "cpu", /* its errors are the CPU's */
     .type = TN_DEVICE_META,
     .count = count,
     .info = info,

@@ -3,16 +3,6 @@
 #include "op/infer.h"
 #include <stdio.h>
 
-/* The same, for what PyTorch calls otherwise on each device. */
-static tn_tensor *floating_there(const char *what, tn_tensor *x)
-{
-    char name[32];
-    if (TN_LIKELY(x && x != TN_NONE && tn__dtype_is_float(x->dtype)))
-        return x;
-    snprintf(name, sizeof name, "%s_%s", what, x && x != TN_NONE && x->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
-    return tn__floating(x && x != TN_NONE ? name : what, x);
-}
-
 /* ---- activations ---- */
 
 tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
@@ -28,13 +18,13 @@ tn_tensor *tn__fn_gelu(tn_tensor *x, const tn_gelu_options *o)
 
 tn_tensor *tn__fn_silu(tn_tensor *x)
 {
-    return floating_there("silu", x) ? tn_mul(x, tn_sigmoid(x)) : NULL;
+    return tn__floating("silu_*", x) ? tn_mul(x, tn_sigmoid(x)) : NULL;
 }
 
 tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 {
     const double beta = tn__number_or(o->beta, 1), threshold = tn__number_or(o->threshold, 20);
-    if (!floating_there("softplus", x) || tn__number_check(&o->beta, tn__between(x->dtype)) ||
+    if (!tn__floating("softplus_*", x) || tn__number_check(&o->beta, tn__between(x->dtype)) ||
         tn__number_check(&o->threshold, tn__between(x->dtype)))
         return NULL;
     tn_tensor *scaled = beta == 1 ? x : tn_mul(x, beta), *linear = tn_gt(scaled, threshold);
@@ -46,14 +36,14 @@ tn_tensor *tn__fn_softplus(tn_tensor *x, const tn_softplus_options *o)
 
 tn_tensor *tn__fn_leaky_relu(tn_tensor *x, const tn_leaky_relu_options *o)
 {
-    if (!floating_there("leaky_relu", x) || tn__number_check(&o->negative_slope, tn__between(x->dtype)))
+    if (!tn__floating("leaky_relu_*", x) || tn__number_check(&o->negative_slope, tn__between(x->dtype)))
         return NULL;
     return tn_where(tn_gt(x, 0), tn_scalar_t(x), tn_scalar_t(tn_mul(x, tn__number_or(o->negative_slope, 0.01))));
 }
 
 tn_tensor *tn__fn_elu(tn_tensor *x, const tn_elu_options *o)
 {
-    if (!floating_there("elu", x) || tn__number_check(&o->alpha, tn__between(x->dtype)))
+    if (!tn__floating("elu_*", x) || tn__number_check(&o->alpha, tn__between(x->dtype)))
         return NULL;
     tn_tensor *low =
         tn_le(x, 0); /* the rest filled with 0, not clamped: a clamp has no slope at 0; NaN has that of x */

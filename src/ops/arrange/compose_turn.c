@@ -99,8 +99,7 @@ tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, tn_dims dims)
 
 /* ---- triangles ---- */
 
-static tn_tensor *triangle(const char *name, int64_t rows, int64_t columns, int64_t offset, bool upper,
-                           const tn_options *o)
+static tn_tensor *triangle(int64_t rows, int64_t columns, int64_t offset, bool upper, const tn_options *o)
 {
     if (rows < 0 || columns < 0)
         return tn__fail(TN_EINVAL, "%s must be non-negative, got%lld", rows < 0 ? "row" : "col",
@@ -109,7 +108,8 @@ static tn_tensor *triangle(const char *name, int64_t rows, int64_t columns, int6
     tn_tensor *at = tn_t(tn_nonzero(upper ? tn_triu(all, offset) : tn_tril(all, offset)));
     const tn_dtype d = o->dtype ? o->dtype : TN_I64;
     if (at && d != TN_I64 && d != TN_I32 && d != TN_I16) {
-        tn__no_dtype(name, d);
+        tn__no_dtype_on(o->device, upper ? "triu_indices" : "tril_indices", upper ? "triu_indices_*" : "tril_indices_*",
+                        d);
         return NULL;
     }
     at = at ? tn_to(at, .dtype = d) : NULL;
@@ -119,13 +119,12 @@ static tn_tensor *triangle(const char *name, int64_t rows, int64_t columns, int6
 
 tn_tensor *tn__fn_tril_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
 {
-    return triangle(o->device.type == TN_DEVICE_CUDA ? "tril_indices_cuda" : "tril_indices", row, col, offset, false,
-                    o);
+    return triangle(row, col, offset, false, o);
 }
 
 tn_tensor *tn__fn_triu_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
 {
-    return triangle(o->device.type == TN_DEVICE_CUDA ? "triu_indices_cuda" : "triu_indices", row, col, offset, true, o);
+    return triangle(row, col, offset, true, o);
 }
 
 /* ---- picking, grids, neighbours ---- */

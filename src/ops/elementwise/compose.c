@@ -76,10 +76,11 @@ tn_tensor *tn__fn_sub_scaled_(tn_tensor *a, tn_scalar b, tn_scalar alpha)
 /* Can the number stand before operands of dtype d? Of integers its whole part does. */
 static bool value_fits(const char *kernel, tn_device device, tn_scalar *value, tn_dtype d)
 {
-    char name[64];
+    char name[48], gpu[48];
     if (d == TN_BOOL) {
-        snprintf(name, sizeof name, "%s_%s", kernel, device.type == TN_DEVICE_CUDA ? "cuda" : "cpu_out");
-        tn__no_dtype(name, d);
+        snprintf(name, sizeof name, "%s_*_out", kernel);
+        snprintf(gpu, sizeof gpu, "%s_*", kernel);
+        tn__no_dtype_on(device, name, gpu, d);
         return false;
     }
     if (!value->kind)

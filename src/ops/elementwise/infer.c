@@ -31,8 +31,6 @@ static const struct {
 bool tn__elementwise_takes(tn__op_id op, tn_dtype d)
 {
     const tn__op *row = &tn__ops[op];
-    if (d == TN_U64 && row->flags & F_ORDERS)
-        return false;
     return rules[row->rule].dtypes & TN__BIT(d) && !(tn__dtype_is_bare(d) && row->flags & F_NOT_BARE);
 }
 
@@ -108,10 +106,10 @@ tn_scalar tn__operand_value(const tn_tensor *t)
 /* < 0: below what integers of dtype d can be; > 0: above. */
 static int beyond(const tn_scalar *s, tn_dtype d, int64_t *limit)
 {
-    const int bits = tn__dtypes[d].digits < 64 ? tn__dtypes[d].digits : 63; /* bounds of uint64 are never asked for */
-    const int64_t most = (int64_t)((UINT64_C(1) << bits) - 1), least = tn__dtypes[d].is_signed ? -most - 1 : 0;
-    const bool above = s->kind == TN_SCALAR_UINT ? s->v.u > (uint64_t)most : s->v.i > most;
-    *limit = above ? most : least;
+    const uint64_t most = tn__dtypes[d].digits < 64 ? (UINT64_C(1) << tn__dtypes[d].digits) - 1 : UINT64_MAX;
+    const int64_t least = tn__dtypes[d].is_signed ? -(int64_t)most - 1 : 0;
+    const bool above = s->kind == TN_SCALAR_UINT ? s->v.u > most : s->v.i > 0 && (uint64_t)s->v.i > most;
+    *limit = above ? (int64_t)most : least;
     return above ? 1 : s->kind != TN_SCALAR_UINT && s->v.i < least ? -1 : 0;
 }
 
@@ -147,10 +145,9 @@ static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common
     if (tn__dtype_is_float(common))
         return tn__number_check(s, common);
     if (common == TN_BOOL)
-        return c->op == TN__OP__clamp ? TN_OK
-               : c->device.type == TN_DEVICE_CUDA
-                   ? tn__no_dtype(upper ? "clamp_max_scalar_cuda" : "clamp_min_scalar_cuda", common)
-                   : tn__no_dtype(upper ? "clamp_max_scalar_cpu" : "clamp_min_scalar_cpu", common);
+        return c->op == TN__OP__clamp
+                   ? TN_OK
+                   : tn__no_dtype_on(c->device, upper ? "clamp_max_scalar_*" : "clamp_min_scalar_*", NULL, common);
     const int side = beyond(s, common, &limit);
     if (side == (upper ? -1 : 1))
         return tn__error(TN_EINVAL, "Clamp %s value %g is outside the representable range of %s", upper ? "max" : "min",
@@ -284,8 +281,8 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
         name = "div_floor";
     else if (c->op == TN__OP__clamp && !tn__operand(&c->in[1]) && !tn__operand(&c->in[2]))
         name = "clamp_scalar";
-    snprintf(kernel, sizeof kernel, "%s_%s", name, c->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
-    return tn__no_dtype(kernel, common);
+    snprintf(kernel, sizeof kernel, "%s_*", name);
+    return tn__no_dtype_on(c->device, kernel, NULL, common);
 }
 
 tn_status tn__check_elementwise_dtype(const tn__call *c)

@@ -82,11 +82,6 @@ static double count_whole(int64_t a, int64_t b, int64_t s, int64_t *n)
     return (double)count;
 }
 
-static bool made_on_cuda(const tn_options *o)
-{
-    return (o->device.type ? o->device : tn_get_default_device()).type == TN_DEVICE_CUDA;
-}
-
 tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const tn_options *o)
 {
     const tn_scalar all[] = {start, end, step};
@@ -95,7 +90,7 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     bool whole = all_int64(all, 3) && !tn__dtype_is_float(dtype);
     bool down = whole ? end.v.i < start.v.i : b < a, up = whole ? end.v.i > start.v.i : b > a;
     if (dtype == TN_BOOL || tn__dtype_is_bare(dtype)) {
-        tn__no_dtype(made_on_cuda(o) ? "arange_cuda" : "arange_cpu", dtype);
+        tn__no_dtype_on(o->device, "arange_*", NULL, dtype);
         return NULL;
     }
     if (s == 0 || !isfinite(s))
@@ -126,7 +121,7 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
         return tn__fail(TN_EINVAL, "number of steps must be non-negative");
     tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
     if (t && ((t->dtype == TN_BOOL && steps > 1) || tn__dtype_is_bare(t->dtype))) {
-        tn__no_dtype(made_on_cuda(o) ? "linspace_cuda" : "linspace_cpu", t->dtype);
+        tn__no_dtype_on(t->device, "linspace_*", NULL, t->dtype);
         return NULL;
     }
     if (t && t->dtype == TN_BOOL)

@@ -9,8 +9,8 @@ tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
     if (c->op == TN__OP__embedding)
         return tn__error(TN_EDTYPE,
                          "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                         "types: Long, Int; but got torch.%s%sTensor instead (while checking arguments for embedding)",
-                         index->device.type == TN_DEVICE_CUDA ? "cuda." : "", tn__dtypes[index->dtype].legacy);
+                         "types: Long, Int; but got %s instead (while checking arguments for embedding)",
+                         tn__type_str(index).s);
     if (c->op == TN__OP_index_select)
         return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
     return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index", tn__op_name(c->op));

@@ -118,7 +118,7 @@ static bool is_matrix_norm(const tn_tensor *x, tn_dims dim, tn_dtype dtype, int3
  * PyTorch). The CPU's kernel refuses itself, in these words. */
 static bool are_numbers(tn_tensor *x)
 {
-    if (!x || x->device.type != TN_DEVICE_CUDA)
+    if (!x || !tn__words_of(x->device).gpu)
         return x != NULL;
     tn_tensor *bad = tn_any(tn_isnan(x), .dim = TN_DIMS(-2, -1));
     if (!bad || tn_item_int(tn_any(bad)) == 0)

@@ -19,7 +19,7 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
     const double beta = tn__number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
-    tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1", x, target));
+    tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1_*", x, target));
     if (beta > 0)
         d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
     return tn__reduce_loss(d, o->reduction);
@@ -30,7 +30,7 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     const double delta = tn__number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
-    tn_tensor *d = tn_abs(tn__floating_difference("huber", x, target));
+    tn_tensor *d = tn_abs(tn__floating_difference("huber_*", x, target));
     d = square_near_0(d, tn_gt(d, delta), tn_mul(tn_sub(d, 0.5 * delta), delta), 0.5);
     if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
         d = tn_to(d, .dtype = x->dtype);
@@ -88,7 +88,6 @@ static tn_tensor *unless_bool(tn_tensor *x, tn_dtype common)
 
 tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *target)
 {
-    char name[32];
     const bool both = x && target && x != TN_NONE && target != TN_NONE;
     const tn_dtype common = both ? tn_promote_types(x->dtype, target->dtype) : TN_F32;
     if (both && !common)
@@ -100,14 +99,13 @@ tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *
     tn_tensor *d = common == TN_BOOL ? tn_logical_xor(x, target) : tn__difference(x, target);
     if (!d || tn__dtype_is_float(d->dtype))
         return d;
-    snprintf(name, sizeof name, "%s_%s", kernel, d->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
-    tn__no_dtype(name, d->dtype);
+    tn__no_kernel(kernel, d);
     return NULL;
 }
 
 tn_tensor *tn__fn_mse_loss(const tn_scalar *in, tn__mse_loss_params *p)
 {
-    return tn__reduce_loss(tn_square(tn__floating_difference("mse", in[0].v.t, in[1].v.t)), p->reduction);
+    return tn__reduce_loss(tn_square(tn__floating_difference("mse_*", in[0].v.t, in[1].v.t)), p->reduction);
 }
 
 tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_options *o)
@@ -123,7 +121,7 @@ tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, tn__bce_
         return tn__fail(TN_EVALUE, "Target size (torch.Size(%s)) must be the same as input size (torch.Size(%s))",
                         tn__shape_str(y->shape, y->ndim).s, tn__shape_str(x->shape, x->ndim).s);
     if (!tn__dtype_is_float(x->dtype)) {
-        tn__no_dtype(x->device.type == TN_DEVICE_CUDA ? "log_sigmoid_forward_cuda" : "log_sigmoid_cpu", x->dtype);
+        tn__no_dtype_on(x->device, "log_sigmoid_*", "log_sigmoid_forward_*", x->dtype);
         return NULL;
     }
     if (!tn__dtype_is_float(y->dtype) && y->dtype != TN_BOOL) /* the result has the target's dtype, as in PyTorch */

@@ -49,10 +49,8 @@ static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_t
                          "weight tensor of shape: %s",
                          (long long)classes, tn__shape_str(weight->shape, weight->ndim).s);
     if (!tn__dtype_is_float(x->dtype))
-        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "nll_loss_forward_reduce_cuda_kernel_2d"
-                            : x->ndim > 2                    ? "nll_loss2d_forward_out_frame"
-                                                             : "nll_loss_out_frame",
-                            x->dtype);
+        return tn__no_dtype_on(c->device, x->ndim > 2 ? "nll_loss2d_forward_out_frame" : "nll_loss_out_frame",
+                               "nll_loss_forward_reduce_*_kernel_2d", x->dtype);
     if (weight && weight->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
                          tn__dtypes[weight->dtype].legacy);

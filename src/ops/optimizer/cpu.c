@@ -29,9 +29,9 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
                 tn__load_strided(block[k], j->type, v->dtype, v->data, &j->dims[k], i, n);
         }
         if (l->op == TN__OP_sgd_step_)
-            tn__isa()->sgd[j->type](p[0], p[1], p[2], n, l->params);
+            tn__isa()->optimizer.sgd[j->type](p[0], p[1], p[2], n, l->params);
         else
-            tn__isa()->adam[j->type](p[0], p[1], p[2], p[3], n, l->params);
+            tn__isa()->optimizer.adam[j->type](p[0], p[1], p[2], p[3], n, l->params);
         for (int32_t k = 0; k < l->n_in; k++)
             if (k != 1 && l->in[k].dtype && !as_is[k])
                 tn__store_strided(l->in[k].data, l->in[k].dtype, &j->dims[k], i, block[k], j->type, n);

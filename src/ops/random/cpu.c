@@ -16,7 +16,7 @@ static void random_chunk(void *ctx, int64_t begin, int64_t end)
     const random_job *j = ctx;
     const tn__random_params *a = j->l->params;
     const tn__view *out = &j->l->out[0];
-    const tn__cpu_isa *isa = tn__isa();
+    const tn__random_loops *loops = &tn__isa()->random;
     const int per_block = j->type == TN__F32 ? 4 : 2;
     double block[TN__BLOCK];
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
@@ -24,9 +24,10 @@ static void random_chunk(void *ctx, int64_t begin, int64_t end)
         uint64_t first = (uint64_t)a->offset + (uint64_t)(i / per_block);
         void *to = j->as_is ? (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype) : (char *)block;
         if (j->l->op == TN__OP_normal_)
-            isa->normal[j->type](to, (uint64_t)a->seed, first, n, a->mean, a->std);
+            loops->normal[j->type](to, (uint64_t)a->seed, first, n, a->mean, a->std);
         else
-            isa->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->from, a->to);
+            loops->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->from,
+                                    a->to);
         if (!j->as_is)
             tn__store_strided(out->data, out->dtype, &j->out, i, block, j->type, n);
     }
@@ -95,7 +96,8 @@ static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
         void *to = as_is ? (void *)((char *)out->data + i * size) : block;
         if (!as_is)
             tn__load_strided(in, j->type, x->dtype, x->data, &xd, i, n);
-        tn__isa()->dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n, a->p);
+        tn__isa()->random.dropout[j->type](to, from, (uint64_t)a->seed, (uint64_t)a->offset + (uint64_t)(i / 4), n,
+                                           a->p);
         if (!as_is)
             tn__store_strided(out->data, out->dtype, &j->out, i, block, j->type, n);
     }

@@ -38,16 +38,16 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
 static TN_COLD tn_status not_bare(const tn__call *c, tn_dtype d)
 {
     const char *name = tn__op_name(c->op), *suffix = "";
-    char kernel[64];
+    char kernel[48], gpu[48];
     if (c->op == TN__OP_amax || c->op == TN__OP_amin)
         name = c->op == TN__OP_amax ? "max_values" : "min_values";
     else if (c->op == TN__OP_prod)
         suffix = "_out";
     if ((c->op == TN__OP_max || c->op == TN__OP_min) && !((const tn__reduction_params *)c->params)->dim.given)
-        snprintf(kernel, sizeof kernel, "%s_all", name);
-    else
-        snprintf(kernel, sizeof kernel, c->device.type == TN_DEVICE_CUDA ? "%s_cuda" : "%s%s_cpu", name, suffix);
-    return tn__no_dtype(kernel, d);
+        return snprintf(kernel, sizeof kernel, "%s_all", name), tn__no_dtype(kernel, d);
+    snprintf(kernel, sizeof kernel, "%s%s_*", name, suffix);
+    snprintf(gpu, sizeof gpu, "%s_*", name);
+    return tn__no_dtype_on(c->device, kernel, gpu, d);
 }
 
 static tn_status one_reduction(tn__call *c, tn_dtype dtype, bool needs_elements)

@@ -16,7 +16,7 @@ tn_tensor *tn__fn_cumprod(tn_tensor *x, int64_t dim, const tn_cumprod_options *o
     if (tn__check_derived(x, to) || !(x = tn_to(x, .dtype = to)))
         return NULL;
     if (to == TN_BOOL && x->ndim && x->numel) {
-        tn__no_dtype(x->device.type == TN_DEVICE_CUDA ? "cumprod_cuda" : "cumprod_out_cpu", to);
+        tn__no_dtype_on(x->device, "cumprod_out_*", "cumprod_*", to);
         return NULL;
     }
     const int64_t n = x->ndim ? x->shape[d] : 1;

@@ -10,15 +10,15 @@ tn_status tn__infer_cumsum(tn__call *c)
     c->spec[0].dtype = tn__sum_dtype(tn__in(c, 0), p->dtype);
     const tn_dtype to = c->spec[0].dtype;
     if (!e && ((to == TN_BOOL && tn__in(c, 0)->ndim && tn__in(c, 0)->numel) || tn__dtype_is_bare(to)))
-        return tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "cumsum_cuda" : "cumsum_out_cpu", to);
+        return tn__no_dtype_on(c->device, "cumsum_out_*", "cumsum_*", to);
     return e ? e : tn__infer_one(c);
 }
 
 static TN_COLD tn_status no_such_extremes(const tn__call *c, tn_dtype d)
 {
     char name[16];
-    snprintf(name, sizeof name, "%s_%s", tn__op_name(c->op), c->device.type == TN_DEVICE_CUDA ? "cuda" : "cpu");
-    return tn__no_dtype(name, d);
+    snprintf(name, sizeof name, "%s_*", tn__op_name(c->op));
+    return tn__no_dtype_on(c->device, name, NULL, d);
 }
 
 tn_status tn__infer_cummax(tn__call *c)

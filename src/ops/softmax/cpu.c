@@ -4,12 +4,12 @@
 static void softmax_line(const tn__line_job *j, void *out, const void *a, const void *b)
 {
     (void)b;
-    tn__isa()->softmax_row[j->type](out, a, j->n, j->l->op == TN__OP_log_softmax);
+    tn__isa()->softmax.row[j->type](out, a, j->n, j->l->op == TN__OP_log_softmax);
 }
 
 static void softmax_backward_line(const tn__line_job *j, void *out, const void *a, const void *b)
 {
-    tn__isa()->softmax_row_backward[j->type](out, a, b, j->n, j->l->op == TN__OP__log_softmax_backward);
+    tn__isa()->softmax.row_backward[j->type](out, a, b, j->n, j->l->op == TN__OP__log_softmax_backward);
 }
 
 tn_status tn__cpu_softmax(const tn__launch *l)

@@ -12,7 +12,7 @@ tn_status tn__infer_softmax(tn__call *c)
         char name[48];
         snprintf(name, sizeof name, "%s%s_kernel_impl", tn__op_name(c->op),
                  p->dim == x->ndim - 1 || !x->ndim ? "_lastdim" : "");
-        e = tn__no_dtype(c->device.type == TN_DEVICE_CUDA ? "host_softmax" : name, d);
+        e = tn__no_dtype_on(c->device, name, "host_softmax", d);
     }
     tn__spec_like(&c->spec[0], x);
     c->spec[0].dtype = d;

@@ -132,10 +132,10 @@ tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n)
     const int32_t lead = n - x->ndim;
     if (lead < 0)
         return tn__error(TN_EINVAL,
-                         "expand(torch.%s%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or "
+                         "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be greater or "
                          "equal to the number of dimensions in the tensor (%d)",
-                         x->device.type == TN_DEVICE_CUDA ? "cuda." : "", tn__dtypes[x->dtype].legacy,
-                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(shape, n).s, (int)n, (int)x->ndim);
+                         tn__type_str(x).s, tn__shape_str(x->shape, x->ndim).s, tn__shape_str(shape, n).s, (int)n,
+                         (int)x->ndim);
     for (int32_t d = n - 1; d >= 0; d--) {
         const int64_t want = shape[d], have = d < lead ? 1 : x->shape[d - lead];
         if (want == -1 && d >= lead)

@@ -295,15 +295,15 @@ static void waits_of_the_host_are_counted(void **state)
     (void)state;
     tn_stream *s = tn_cuda_stream_new(TN_CUDA(0), 0), *t = tn_cuda_stream_new(TN_CUDA(0), 0);
     OK(tn_synchronize(TN_CUDA(0)));
-    int64_t before = atomic_load(&tn__ledgers[0].synchronizations);
+    int64_t before = atomic_load(&tn__cuda_backend.ledgers[0].synchronizations);
     OK(tn_stream_wait_stream(s, t));
     tn_event *e = tn_stream_record_event(t);
     OK(tn_stream_wait_event(s, e));
-    assert_int_equal(atomic_load(&tn__ledgers[0].synchronizations), before);
+    assert_int_equal(atomic_load(&tn__cuda_backend.ledgers[0].synchronizations), before);
     OK(tn_stream_synchronize(s));
     OK(tn_event_synchronize(e));
     OK(tn_synchronize(TN_CUDA(0)));
-    assert_int_equal(atomic_load(&tn__ledgers[0].synchronizations), before + 3);
+    assert_int_equal(atomic_load(&tn__cuda_backend.ledgers[0].synchronizations), before + 3);
     tn_event_release(e);
     tn_stream_release(s);
     tn_stream_release(t);

@@ -86,7 +86,7 @@ static void every_layout(void **state)
             check(&layouts[i], dtypes[d], 1, 0);
             check(&layouts[i], dtypes[d], 0.5, 2);
         }
-    assert_int_equal(atomic_load(&tn__ledgers[0].launches), 2 * TN_COUNT(dtypes) * TN_COUNT(layouts));
+    assert_int_equal(atomic_load(&tn__cuda_backend.ledgers[0].launches), 2 * TN_COUNT(dtypes) * TN_COUNT(layouts));
 }
 
 /* What cuBLAS does not do is left to the own kernel: no error. */

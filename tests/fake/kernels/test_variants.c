@@ -34,6 +34,16 @@ static tn_tensor *whole_numbers(tn_dims shape, int64_t most)
 
 /* ---- reductions, running sums, softmax ---- */
 
+/* Many are equal, so that places tell which of them was taken. */
+static void check_extremes(tn_tensor *x, tn_tensor *y, int64_t dim)
+{
+    tn_tensor *few = MADE(tn_floor(tn_div(x, 10))), *there = MADE(tn_floor(tn_div(y, 10))), *at = NULL, *want = NULL;
+    check_same(tn_cummax(there, dim, .indices = &at), tn_cummax(few, dim, .indices = &want));
+    check_same(at, want);
+    check_same(tn_cummin(there, dim, .indices = &at), tn_cummin(few, dim, .indices = &want));
+    check_same(at, want);
+}
+
 static void check_line(tn_tensor *x, tn_tensor *y, int64_t dim)
 {
     const tn_dims d = TN_DIMS(dim);
@@ -41,6 +51,7 @@ static void check_line(tn_tensor *x, tn_tensor *y, int64_t dim)
     check_same(tn_amax(y, .dim = d), tn_amax(x, .dim = d));
     check_same(tn_argmax(y, .dim = d), tn_argmax(x, .dim = d));
     check_same(tn_cumsum(y, dim), tn_cumsum(x, dim));
+    check_extremes(x, y, dim);
     check_near(tn_var(y, .dim = d), tn_var(x, .dim = d), 0);
     tn_tensor *p = MADE(tn_softmax(x, dim)), *q = MADE(tn_softmax(y, dim));
     check_near(q, p, 1e-7);

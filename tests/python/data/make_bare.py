@@ -41,6 +41,12 @@ x.dot(x) | x.view(2, 2).mv(x[:2]) | torch.arange(3, dtype=d) | torch.linspace(0,
 torch.rand(2, dtype=d) | torch.randint(-1, 5, (2,), dtype=d) | x.requires_grad_() | torch.set_default_dtype(d) | x.add_(1.5) | x.mul_(1.5)
 x + x.long() | x * x.byte() | x == x.int() | x.bool() & x | torch.cat([x, x.int()]) | torch.where(b, x, x.long()) | torch.promote_types(d, torch.int32)
 torch.promote_types(torch.bool, d) | torch.tensor([s, 1]) | torch.full((2,), 2**70, dtype=d) | torch.full((2,), -1.5, dtype=d) | x.fill_(float("nan"))
+torch.maximum(x, s) | torch.minimum(s, x) | torch.max(x, x.flip(0)) | torch.min(x, x.flip(0)) | torch.maximum(x, f) | torch.maximum(x[::2], x[1::2])
+x.clamp(max=3) | x.clamp(max=m - 1) | x.clamp(min=m) | x.clamp(m - 1, m) | x.clamp(2, 1) | x.clamp(max=-1) | x.clamp(min=2**64) | x.clamp(max=2**64)
+x.clamp(0.5, 2.5) | x.clamp(x.flip(0)) | x.clamp(max=x.flip(0)) | x.clamp(s, x.flip(0)) | x.clamp(min=f) | x.clamp(min=i) | x.clamp_(1, 5)
+x.clamp_(max=s) | x.clamp_min(3) | x.clamp_max(m - 1) | x.clamp_min(x.flip(0)) | x.clamp_max(s) | x.clamp_max_(3) | x.relu_() | x[:0].clamp(1, 2)
+torch.nn.functional.relu6(x) | torch.nn.functional.hardtanh(x, 0, 3) | torch.maximum(x, i) | torch.minimum(x, b) | x.clamp(min=True)
+torch.maximum(x, x.flip(0), out=x.clone()) | torch.clamp(x, 1, 5, out=x.double())
 torch.gather(f, 0, x) | f[x] | torch.empty(2, dtype=d, device="meta") * 2 | torch.empty(2, dtype=d, device="meta").float()
 """
 

@@ -1,4 +1,8 @@
-/* backend/cpu/softmax.inc.h: one row of softmax or its logarithm, and of their gradients; floats only. */
+/* ops/softmax/cpu_loops.inc.h: one row of softmax or its logarithm, and of their gradients. */
+#define LOOPS_softmax \
+    { \
+        .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward) \
+    }
 
 /* out = e^(x - m); returns the sum. Sixty-four running sums, so that neither order nor result depends on vectors. Rows
  * mostly lie one after another, and no hardware looks ahead beyond a page: the lines 'ahead' elements on are asked for. */

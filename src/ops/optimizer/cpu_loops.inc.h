@@ -1,5 +1,9 @@
-/* backend/cpu/optim.inc.h: optimiser updates, one pass over parameter, gradient and state. The formulas are those of
+/* ops/optimizer/cpu_loops.inc.h: optimiser updates, one pass over parameter, gradient and state. The formulas are those of
  * torch.optim's SGD, Adam and AdamW documentation; hyperparameters are called as the rows name them. */
+#define LOOPS_optimizer \
+    { \
+        .sgd = TWO(sgd), .adam = TWO(adam) \
+    }
 
 /* first: the buffer is not set yet. */
 static void E(sgd)(void *p_, const void *g_, void *buffer_, int64_t n, const tn__sgd_params *a)

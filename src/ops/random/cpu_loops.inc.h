@@ -1,46 +1,17 @@
-/* backend/cpu/random.inc.h: random numbers from Philox blocks, sixteen blocks abreast.
+/* ops/random/cpu_loops.inc.h: random numbers from Philox blocks.
  *
  * Bit-equal on every device and instruction set: only + - * / and sqrt, each correctly rounded, no contraction (the build
  * compiles this with contraction off). Number i of float comes from word i % 4 of block i / 4; number i of double from
  * words 2 * (i % 2) and 2 * (i % 2) + 1 of block i / 2. Normal numbers are Box and Muller's (Annals of Mathematical
  * Statistics 29, 1958), a pair from a pair of uniform ones. */
-#include "core/philox.h"
+#include "ops/random/cpu_philox.h"
 
-enum { LANES = 16, WORDS = 4 * LANES };
+#define LOOPS_random \
+    { \
+        .uniform = TWO(uniform), .normal = TWO(normal), .dropout = TWO(dropout) \
+    }
 
-/* Words of blocks first .. first + 15, in order: out[4 * i + k] is word k of block first + i. */
-static void philox_words(uint64_t seed, uint64_t first, uint32_t out[WORDS])
-{
-    uint32_t c0[LANES], c1[LANES], c2[LANES] = {0}, c3[LANES] = {0};
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    for (int i = 0; i < LANES; i++) {
-        c0[i] = (uint32_t)(first + (uint64_t)i);
-        c1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
-    }
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < LANES; i++) {
-            uint64_t p0 = (uint64_t)0xD2511F53U * c0[i], p1 = (uint64_t)0xCD9E8D57U * c2[i];
-            c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
-            c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
-            c1[i] = (uint32_t)p1;
-            c3[i] = (uint32_t)p0;
-        }
-        k0 += 0x9E3779B9U;
-        k1 += 0xBB67AE85U;
-    }
-    for (int i = 0; i < LANES; i++) {
-        out[4 * i] = c0[i];
-        out[4 * i + 1] = c1[i];
-        out[4 * i + 2] = c2[i];
-        out[4 * i + 3] = c3[i];
-    }
-}
-
-static inline double words_f64(const uint32_t *w)
-{
-    uint64_t u = ((uint64_t)w[1] << 32 | w[0]) >> 11;
-    return (double)u * 1.1102230246251565e-16; /* 2^-53 */
-}
+#if TN_IS_F32
 
 /* bits: of the mantissa, so that a narrower dtype holds each number exactly and none rounds up to 1. */
 static void uniform_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
@@ -54,19 +25,6 @@ static void uniform_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, in
         philox_words(seed, first, w);
         for (int64_t j = 0; j < m; j++)
             out[i + j] = (float)(int32_t)(w[j] >> shift) * scale * width + lo;
-    }
-}
-
-static void uniform_f64(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
-{
-    double *out = out_, width = to - from;
-    uint32_t w[WORDS];
-    (void)bits;
-    for (int64_t i = 0; i < n; i += WORDS / 2, first += LANES) {
-        int64_t m = n - i < WORDS / 2 ? n - i : WORDS / 2;
-        philox_words(seed, first, w);
-        for (int64_t j = 0; j < m; j++)
-            out[i + j] = words_f64(w + 2 * j) * width + from;
     }
 }
 
@@ -107,6 +65,21 @@ static void normal_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, dou
             z[j] = sqrtf(-2.0F * plain_log_f32(u)) * turn_cos_f32(t) * sigma + mu;
         }
         memcpy(out + i, z, sizeof *z * (size_t)m);
+    }
+}
+
+#else
+
+static void uniform_f64(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
+{
+    double *out = out_, width = to - from;
+    uint32_t w[WORDS];
+    (void)bits;
+    for (int64_t i = 0; i < n; i += WORDS / 2, first += LANES) {
+        int64_t m = n - i < WORDS / 2 ? n - i : WORDS / 2;
+        philox_words(seed, first, w);
+        for (int64_t j = 0; j < m; j++)
+            out[i + j] = words_f64(w + 2 * j) * width + from;
     }
 }
 
@@ -159,22 +132,20 @@ static void normal_f64(void *out_, uint64_t seed, uint64_t first, int64_t n, dou
     }
 }
 
+#endif
+
 /* Element i stays where word i % 4 of block i / 4 is at least p * 2^32. */
-#define DROPOUT(T, name) \
-    static void name(void *out_, const void *x_, uint64_t seed, uint64_t first, int64_t n, double p) \
-    { \
-        T *out = out_; \
-        const T *x = x_; \
-        T scale = (T)(p < 1 ? 1 / (1 - p) : 0); \
-        uint32_t w[WORDS]; \
-        uint64_t threshold = (uint64_t)(p * 4294967296.0); \
-        for (int64_t i = 0; i < n; i += WORDS, first += LANES) { \
-            int64_t m = n - i < WORDS ? n - i : WORDS; \
-            philox_words(seed, first, w); \
-            for (int64_t j = 0; j < m; j++) \
-                out[i + j] = x[i + j] * (w[j] >= threshold ? scale : (T)0); \
-        } \
+static void E(dropout)(void *out_, const void *x_, uint64_t seed, uint64_t first, int64_t n, double p)
+{
+    T *out = out_;
+    const T *x = x_;
+    T scale = (T)(p < 1 ? 1 / (1 - p) : 0);
+    uint32_t w[WORDS];
+    uint64_t threshold = (uint64_t)(p * 4294967296.0);
+    for (int64_t i = 0; i < n; i += WORDS, first += LANES) {
+        int64_t m = n - i < WORDS ? n - i : WORDS;
+        philox_words(seed, first, w);
+        for (int64_t j = 0; j < m; j++)
+            out[i + j] = x[i + j] * (w[j] >= threshold ? scale : (T)0);
     }
-DROPOUT(float, dropout_f32)
-DROPOUT(double, dropout_f64)
-#undef DROPOUT
+}

@@ -1,0 +1,85 @@
+/* ops/scan/gpu_lanes.h: what the scans share: lanes that take elements of a line one after another, and the join of the lanes
+ * before each. Before it: lines.h, group.h, join.h; the family's type G, g_none(), g_join(earlier, later), which minds no
+ * order where it meets the lanes of a group, and, with TN_SHUFFLE, g_xor. */
+#define PER (VW < 4 ? 4 : VW) /* elements that a lane takes at a time, one after another */
+
+#include "gpu_layout.h"
+
+/* The join of the lanes before this one; *total becomes that of all. All work items of the group must call. */
+DEVICE G group_scan(G mine, LOCAL G *share, G *total)
+{
+    const int lanes = LOCAL_SIZE(0), lane = LOCAL_ID(0), item = LOCAL_ID(1) * lanes + lane;
+    G before = g_none();
+    UNROLL
+    for (int mask = 1; mask < WARP; mask *= 2) {
+        G other = g_none();
+        if (mask < lanes) {
+#if TN_SHUFFLE
+            other = g_xor(mine, mask);
+#else
+            share[item] = mine;
+            BARRIER();
+            other = share[item ^ mask];
+            BARRIER();
+#endif
+        }
+        if (lane & mask)
+            before = g_join(other, before);
+        mine = g_join(mine, other);
+    }
+    if (lanes > WARP) {
+        const int warps = lanes / WARP, first = LOCAL_ID(1) * warps, warp = lane / WARP;
+        if (lane % WARP == 0)
+            share[item / WARP] = mine;
+        BARRIER();
+        G all = g_none();
+        for (int w = 0; w < warps; w++) {
+            if (w == warp)
+                before = g_join(all, before);
+            all = g_join(all, share[first + w]);
+        }
+        mine = all;
+        BARRIER();
+    }
+    *total = mine;
+    return before;
+}
+
+/* PER elements from i on; what is beyond the end counts as 0. */
+DEVICE void load_some(T *v, GLOBAL const ST *p, const scan_lines *f, i64 i, i64 to)
+{
+    if (f->vector && i < to) {
+        UNROLL
+        for (int j = 0; j < PER / VW; j++) {
+            const VEC w = ((GLOBAL const VEC *)(p + i))[j];
+            UNROLL
+            for (int k = 0; k < VW; k++)
+                v[j * VW + k] = LD(w.v[k]);
+        }
+        return;
+    }
+    UNROLL
+    for (int k = 0; k < PER; k++)
+        v[k] = i + k < to ? LD(p[(i + k) * f->step_a]) : K(0);
+}
+
+DEVICE void store_some(const T *v, GLOBAL OT *p, const scan_lines *f, i64 i, i64 to)
+{
+#if PER % OVW == 0
+    if (f->vector && i < to) {
+        UNROLL
+        for (int j = 0; j < PER / OVW; j++) {
+            OVEC w;
+            UNROLL
+            for (int k = 0; k < OVW; k++)
+                w.v[k] = SVO(v[j * OVW + k]);
+            ((GLOBAL OVEC *)(p + i))[j] = w;
+        }
+        return;
+    }
+#endif
+    UNROLL
+    for (int k = 0; k < PER; k++)
+        if (i + k < to)
+            p[(i + k) * f->step_c] = SVO(v[k]);
+}

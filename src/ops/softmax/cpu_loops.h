@@ -1,0 +1,14 @@
+/* ops/softmax/cpu_loops.h: the family's loops in each instruction set's table (backend/cpu/isa.h), by floating type. */
+#ifndef TENON_OPS_SOFTMAX_CPU_LOOPS_H
+#define TENON_OPS_SOFTMAX_CPU_LOOPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Rows, dense and of the compute type: x to out; log: its logarithm. */
+typedef struct tn__softmax_loops {
+    void (*row[2])(void *out, const void *x, int64_t n, bool log);
+    void (*row_backward[2])(void *out, const void *g, const void *y, int64_t n, bool log);
+} tn__softmax_loops;
+
+#endif
