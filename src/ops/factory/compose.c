@@ -143,7 +143,7 @@ tn_tensor *tn__fn_logspace(tn_scalar start, tn_scalar end, int64_t steps, tn_sca
         return tn__fail(TN_EINVAL, "number of steps must be non-negative");
     tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
     if (t && steps > 1 && (t->dtype == TN_BOOL || tn__dtype_is_bare(t->dtype))) {
-        tn__no_dtype(made_on_cuda(o) ? "logspace_cuda" : "logspace_cpu", t->dtype);
+        tn__no_dtype_on(t->device, "logspace_*", NULL, t->dtype);
         return NULL;
     }
     if (t && steps > 1 && (tn__number_check(&start, t->dtype) || tn__number_check(&end, t->dtype)))
