@@ -154,12 +154,12 @@ static void print_call(const row *r, bool inplace)
     printf(options ? "%s&o);\n}\n\n" : ");\n}\n\n", r->positional ? ", " : "");
 }
 
-/* A row with further results gives them all, by name: the first is 'values'. NULL: it has one. */
+/* A row with further results gives them all, by name: the first is 'values'. NULL: it has one, or they have no names. */
 static const char *result_names(const row *r)
 {
     const char *names = "values";
     if (r->results)
-        return r->results;
+        return strcmp(r->results, "-") ? r->results : NULL;
     for (int i = 0; i < r->total; i++)
         if (r->param[i].type == 'X')
             names = text_format("%s %s", names, r->param[i].name);

@@ -50,7 +50,7 @@
  *   as        where it is found, if its signature has another name
  *   alias     further names, with all forms of the row
  *   results   names of what the tuple of several results has, where they are not 'values' and the names of Results: its
- *             class is torch.return_types.NAME
+ *             class is torch.return_types.NAME; '-': what 'run' gives is a plain tuple
  * $WORD in a signature is the text of the line 'define WORD text' before it.
  *
  * 'kernels NAME: a b c' is a family of device kernels, whose text is NAME.k beside rows.def; 'units MACRO(...)' says for which
