@@ -75,13 +75,13 @@ static tn_status run_flat(job *j, const tn__iter *it)
 static tn_status run_strided(void *ctx, const tn__iter *it)
 {
     job *j = ctx;
-    tn_walk w;
+    tn_gpu_iter w;
     void *out = it->operand[0].data, *in = it->operand[1].data;
     const bool vectors = tn__gpu_in_vectors(it, j->width, j->align);
     const int32_t width = vectors ? j->width : 1, n = (int32_t)(it->numel / width);
     const int32_t kinds =
         TN_MEMORY(0) | (vectors ? TN_VECTORS : 0) | (vectors && it->operand[1].stride[0] == 1 ? TN_VARIES(0) : 0);
-    tn__gpu_walk(&w, it, width);
+    tn__gpu_iter_of(&w, it, width);
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(in), TN__GPU_MEMORY(out), TN__GPU_VALUE(kinds), TN__GPU_VALUE(w),
                                 TN__GPU_VALUE(n)};
     j->launch.local[0] = TN__GPU_LOCAL;

@@ -120,13 +120,13 @@ static tn_status run_flat(job *j, const tn__iter *it)
     return launch(j, FLAT, aligned ? n / j->width : n, args, TN_COUNT(args));
 }
 
-/* ---- over a walk ---- */
+/* ---- over strided memory ---- */
 
 static tn_status run_strided(void *ctx, const tn__iter *it)
 {
     job *j = ctx;
     void *p[TN__MAX_OPERANDS];
-    tn_walk w;
+    tn_gpu_iter w;
     const bool vectors = tn__gpu_in_vectors(it, j->width, j->align);
     const int32_t width = vectors ? j->width : 1, n = (int32_t)(it->numel / width);
     j->kinds &= ~(TN_VECTORS | TN_VARIES(0) | TN_VARIES(1) | TN_VARIES(2));
@@ -136,7 +136,7 @@ static tn_status run_strided(void *ctx, const tn__iter *it)
             j->kinds |= TN_VARIES(k - 1);
     if (vectors)
         j->kinds |= TN_VECTORS;
-    tn__gpu_walk(&w, it, width);
+    tn__gpu_iter_of(&w, it, width);
     const tn__gpu_arg args[] = {OPERANDS(j, p), TN__GPU_VALUE(w), TN__GPU_VALUE(n)};
     return launch(j, STRIDED, n, args, TN_COUNT(args));
 }
@@ -145,10 +145,10 @@ static tn_status run_mixed(void *ctx, const tn__iter *it)
 {
     job *j = ctx;
     void *p[TN__MAX_OPERANDS];
-    tn_walk w;
+    tn_gpu_iter w;
     const int32_t n = (int32_t)it->numel;
     addresses(j, it, p);
-    tn__gpu_walk(&w, it, 1);
+    tn__gpu_iter_of(&w, it, 1);
     const tn__gpu_arg args[] = {OPERANDS(j, p), TN__GPU_VALUE(j->dtypes), TN__GPU_VALUE(w), TN__GPU_VALUE(n)};
     return launch(j, MIXED, n, args, TN_COUNT(args));
 }

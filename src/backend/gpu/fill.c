@@ -31,10 +31,10 @@ static tn_status run_flat(job *j, void *out, int64_t n)
 static tn_status run_strided(void *ctx, const tn__iter *it)
 {
     job *j = ctx;
-    tn_walk w;
+    tn_gpu_iter w;
     void *out = it->operand[0].data;
     const int32_t n = (int32_t)it->numel;
-    tn__gpu_walk(&w, it, 1);
+    tn__gpu_iter_of(&w, it, 1);
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(out), TN__GPU_VALUE(j->bits), TN__GPU_VALUE(w), TN__GPU_VALUE(n)};
     return launch(j, STRIDED, n, args, TN_COUNT(args));
 }

@@ -1,4 +1,4 @@
-/* Walks over strided memory, for kernels: 32-bit indices, divisions by multiplication. */
+/* The tensor iterator for kernels: cut into parts that 32-bit indices reach, divisions by multiplication. */
 #include "backend/gpu/run.h"
 
 /* ---- parts ---- */
@@ -80,7 +80,7 @@ void tn__gpu_magic(uint32_t divisor, uint32_t *magic, uint32_t *shift)
     *magic = (uint32_t)((UINT64_C(1) << 32) * ((UINT64_C(1) << *shift) - divisor) / divisor + 1);
 }
 
-void tn__gpu_walk(tn_walk *w, const tn__iter *it, int32_t width)
+void tn__gpu_iter_of(tn_gpu_iter *w, const tn__iter *it, int32_t width)
 {
     w->ndim = it->ndim;
     for (int32_t d = 0; d < it->ndim; d++) {

@@ -184,7 +184,7 @@ static void put_renamed(writer *w, const row *r, const char *kernels)
     }
 }
 
-/* All rows in one text: of those that differ in their expression alone, walks are compiled once. */
+/* All rows in one text: of those that differ in their expression alone, the strided kernels are compiled once. */
 static void put_rows(writer *w, const tn__gpu_unit *u, const char *kernels)
 {
     uint32_t seen = 0;

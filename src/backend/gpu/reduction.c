@@ -1,13 +1,13 @@
 /* Reductions: which kernel, and how work is shared out among lanes, groups and pieces. */
-#include "backend/gpu/lines.h"
+#include "backend/gpu/dims.h"
 
 enum { SINGLE, ROWS, COLUMNS, FINISH }; /* kernels of the families that have them */
 enum { GROUP = 256, SHORT_ROW = 32 };   /* work items of a group; elements that one work item reads alone */
 enum { LOADS = 8, PIECE_LOADS = 16 };   /* of a lane: what is worth a lane, a group of its own */
 
-void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t mask, bool ordered)
+void tn__gpu_reduction_dims(tn__gpu_reduction *f, uint32_t *variant, const tn__view *x, uint32_t mask, bool ordered)
 {
-    int32_t order[TN_MAX_DIMS], n = tn__lines_order(x, tn__all_dims(x) & ~mask, order);
+    int32_t order[TN_MAX_DIMS], n = tn__gpu_dims_order(x, tn__all_dims(x) & ~mask, order);
     int64_t dense[TN_MAX_DIMS], step = 1;
     for (int32_t d = x->ndim - 1; d >= 0; d--) {
         dense[d] = step;
@@ -15,8 +15,8 @@ void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t m
             step *= x->shape[d];
     }
     for (int32_t i = 0; i < n; i++)
-        tn__lines_add(&f->kept, x->shape[order[i]], x->stride[order[i]], dense[order[i]], 0);
-    n = tn__lines_order(x, mask, order);
+        tn__gpu_dims_add(&f->kept, x->shape[order[i]], x->stride[order[i]], dense[order[i]], 0);
+    n = tn__gpu_dims_order(x, mask, order);
     if (ordered) {
         n = 0;
         for (int32_t d = x->ndim - 1; d >= 0; d--)
@@ -24,14 +24,14 @@ void tn__fold_dims(tn__fold *f, uint32_t *variant, const tn__view *x, uint32_t m
                 order[n++] = d;
     }
     for (int32_t i = 0; i < n; i++)
-        tn__lines_add(&f->reduced, x->shape[order[i]], x->stride[order[i]], 0, 0);
-    f->n_kept = tn__lines_end(&f->kept, variant);
-    f->n = f->piece = tn__lines_end(&f->reduced, variant);
+        tn__gpu_dims_add(&f->reduced, x->shape[order[i]], x->stride[order[i]], 0, 0);
+    f->n_kept = tn__gpu_dims_end(&f->kept, variant);
+    f->n = f->piece = tn__gpu_dims_end(&f->reduced, variant);
     f->pieces = f->width = 1;
 }
 
 /* Do neighbours in memory belong to different results? */
-static bool in_columns(const tn__fold *f)
+static bool in_columns(const tn__gpu_reduction *f)
 {
     int64_t nearest = f->reduced.a[0];
     for (int32_t i = 1; i < f->reduced.n; i++)
@@ -40,7 +40,7 @@ static bool in_columns(const tn__fold *f)
 }
 
 /* Cuts rows of n into as many pieces as it takes, each a multiple of 'grain'. */
-static void cut(tn__fold *f, int64_t pieces, int64_t grain)
+static void cut(tn__gpu_reduction *f, int64_t pieces, int64_t grain)
 {
     pieces = TN_MIN(TN_MAX(pieces, 1), 4096);
     f->piece = tn__div_up(tn__div_up(f->n, pieces), grain) * grain;
@@ -49,7 +49,7 @@ static void cut(tn__fold *f, int64_t pieces, int64_t grain)
         f->piece = f->n;
 }
 
-static void share_rows(tn__fold *f, tn__gpu_launch *g, const tn__view *x, const tn__gpu_limits *limits)
+static void share_rows(tn__gpu_reduction *f, tn__gpu_launch *g, const tn__view *x, const tn__gpu_limits *limits)
 {
     const bool run = f->reduced.n == 1 && f->reduced.a[0] == 1;
     const int64_t vector = run ? 16 / (int64_t)tn__dtype_size(x->dtype) : 1;
@@ -75,7 +75,7 @@ static void share_rows(tn__fold *f, tn__gpu_launch *g, const tn__view *x, const 
 }
 
 /* May each work item take 'width' columns with loads of 16 bytes? */
-static bool wide_columns(const tn__fold *f, const tn__view *x, int32_t width)
+static bool wide_columns(const tn__gpu_reduction *f, const tn__view *x, int32_t width)
 {
     bool fits = f->kept.a[0] == 1 && f->kept.shape[0] % width == 0 && tn__aligned16(x->data);
     for (int32_t i = 1; fits && i < f->kept.n; i++)
@@ -85,7 +85,7 @@ static bool wide_columns(const tn__fold *f, const tn__view *x, int32_t width)
     return fits;
 }
 
-static void share_columns(tn__fold *f, tn__gpu_launch *g, const tn__view *x, int32_t width,
+static void share_columns(tn__gpu_reduction *f, tn__gpu_launch *g, const tn__view *x, int32_t width,
                           const tn__gpu_limits *limits)
 {
     const int64_t enough = tn__enough_items(limits), size = (int64_t)tn__dtype_size(x->dtype);
@@ -108,7 +108,7 @@ static void share_columns(tn__fold *f, tn__gpu_launch *g, const tn__view *x, int
     g->groups[1] = (uint32_t)f->pieces;
 }
 
-static tn_status finish(tn__gpu_launch *g, tn__fold *f, void *partial, void *out, void *index)
+static tn_status finish(tn__gpu_launch *g, tn__gpu_reduction *f, void *partial, void *out, void *index)
 {
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(partial), TN__GPU_MEMORY(out), TN__GPU_MEMORY(index), TN__GPU_VALUE(*f)};
     const int32_t lanes = tn__power_of_two(tn__div_up(f->pieces, 4), GROUP);
@@ -123,8 +123,8 @@ static tn_status finish(tn__gpu_launch *g, tn__fold *f, void *partial, void *out
     return tn__gpu_run(g);
 }
 
-tn_status tn__fold_run(const tn__launch *l, tn__gpu_unit unit, tn__fold *f, void *out, void *index, size_t item,
-                       int32_t width)
+tn_status tn__gpu_reduction_run(const tn__launch *l, tn__gpu_unit unit, tn__gpu_reduction *f, void *out, void *index,
+                                size_t item, int32_t width)
 {
     const tn__view *x = &l->in[0];
     tn__gpu_launch g = {.device = l->device, .unit = unit, .label = tn__op_name(l->op)};

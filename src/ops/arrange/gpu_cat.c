@@ -1,8 +1,8 @@
-/* Joining. Dense pieces of the result's dtype go up to eight at a launch; others are copied one by one. */
+/* Concatenation. Dense pieces of the result's dtype go up to eight at a launch; others are copied one by one. */
 #include "backend/gpu/run.h"
 #include "core/error.h"
 
-enum { JOIN = 3, JOIN_UNIT = 2 }; /* the kernel of family copy, and its variant */
+enum { CAT = 3, CAT_UNIT = 2 }; /* the kernel of family copy, and its variant */
 
 /* Pieces to be launched together. */
 typedef struct batch {
@@ -27,23 +27,23 @@ static tn_status flush(batch *b)
 {
     const tn__view *out = &b->l->out[0];
     const int64_t size = (int64_t)tn__dtype_size(out->dtype), unit = b->vectors ? 16 / size : 1;
-    tn_join join = {.rows = (uint32_t)b->rows, .row = (uint32_t)(b->row / unit)};
+    tn_cat_pieces cat = {.rows = (uint32_t)b->rows, .row = (uint32_t)(b->row / unit)};
     void *data = out->data;
     int64_t widest = 0;
     int32_t kinds = b->vectors ? TN_VECTORS : 0;
     if (b->n == 0)
         return TN_OK;
     for (int32_t k = 0; k < TN_PIECES; k++) {
-        join.width[k] = (uint32_t)(k < b->n ? b->width[k] / unit : 1);
-        join.at[k] = (uint32_t)(k < b->n ? b->at[k] / unit : 0);
-        tn__gpu_magic(join.width[k], &join.magic[k], &join.shift[k]);
-        widest = TN_MAX(widest, (int64_t)join.width[k]);
+        cat.width[k] = (uint32_t)(k < b->n ? b->width[k] / unit : 1);
+        cat.at[k] = (uint32_t)(k < b->n ? b->at[k] / unit : 0);
+        tn__gpu_magic(cat.width[k], &cat.magic[k], &cat.shift[k]);
+        widest = TN_MAX(widest, (int64_t)cat.width[k]);
         b->data[k] = k < b->n ? b->data[k] : NULL;
     }
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(b->data[0]), TN__GPU_MEMORY(b->data[1]), TN__GPU_MEMORY(b->data[2]),
                                 TN__GPU_MEMORY(b->data[3]), TN__GPU_MEMORY(b->data[4]), TN__GPU_MEMORY(b->data[5]),
                                 TN__GPU_MEMORY(b->data[6]), TN__GPU_MEMORY(b->data[7]), TN__GPU_MEMORY(data),
-                                TN__GPU_VALUE(kinds),       TN__GPU_VALUE(join)};
+                                TN__GPU_VALUE(kinds),       TN__GPU_VALUE(cat)};
     const tn_dtype word = tn__gpu_word(out->dtype);
     const tn__gpu_launch launch = {.device = b->l->device,
                                    .unit = {.family = TN__FAMILY_copy,
@@ -51,8 +51,8 @@ static tn_status flush(batch *b)
                                             .in = word,
                                             .out = word,
                                             .compute = word == TN_I64 ? TN_I64 : TN_I32,
-                                            .variant = JOIN_UNIT},
-                                   .kernel = JOIN,
+                                            .variant = CAT_UNIT},
+                                   .kernel = CAT,
                                    .groups = {tn__gpu_groups(b->limits, widest * b->rows), (uint32_t)b->n},
                                    .local = {TN__GPU_LOCAL},
                                    .arg = args,

@@ -1,6 +1,6 @@
-/* gather, scatter, scatter_add, index_select, embedding, index_add, index_copy, one_hot: one walk over what is moved says
- * where its index lies, where the table's element would for index 0, and where the other side is. */
-#include "backend/gpu/lines.h"
+/* gather, scatter, scatter_add, index_select, embedding, index_add, index_copy, one_hot: one set of dimensions over
+ * what is moved says where its index lies, where the table's element would for index 0, and where the other side is. */
+#include "backend/gpu/dims.h"
 #include "backend/gpu/run.h"
 #include "core/settings.h"
 #include "ops/index/gpu_layout.h"
@@ -61,7 +61,7 @@ static tn__gpu_launch launch_of(const index_job *j, uint32_t kernel, tn_dtype co
 /* Slices that are whole 16 bytes on both sides are moved so. */
 static bool widen(index_job *j, const tn__view *out)
 {
-    tn__lines *w = &j->f.walk;
+    tn__gpu_dims *w = &j->f.dims;
     const int64_t width = 16 / (int64_t)tn__dtype_size(out->dtype);
     bool fits = w->a[0] == 0 && w->b[0] == 1 && w->shape[0] % width == 0 && j->f.along % width == 0 &&
                 tn__aligned16(j->table->data) && tn__aligned16(out->data);
@@ -73,7 +73,7 @@ static bool widen(index_job *j, const tn__view *out)
     for (int32_t d = 1; d < w->n; d++)
         w->b[d] /= width;
     j->f.along /= width;
-    j->f.n = tn__lines_end(w, &j->variant);
+    j->f.n = tn__gpu_dims_end(w, &j->variant);
     return true;
 }
 
@@ -81,7 +81,7 @@ static tn_status read_table(index_job *j)
 {
     const tn__view *out = &j->l->out[0];
     j->element = dtype_of_size(tn__dtype_size(out->dtype));
-    j->f.n = tn__lines_end(&j->f.walk, &j->variant);
+    j->f.n = tn__gpu_dims_end(&j->f.dims, &j->variant);
     if (out->numel == 0)
         return TN_OK;
     const bool wide = widen(j, out);
@@ -97,14 +97,15 @@ static tn_status read_table(index_job *j)
     return tn__gpu_run(&g);
 }
 
-/* The walk over the index's own elements. */
-static void walk_points(index_job *j, int64_t dim, bool all)
+/* Adds the dimensions of the index: over its own elements. */
+static void add_index_dims(index_job *j, int64_t dim, bool all)
 {
     const tn__view *index = j->index, *table = j->table, *other = j->other;
     for (int32_t d = index->ndim - 1; d >= 0; d--)
         if (all || d != dim)
-            tn__lines_add(&j->f.walk, index->shape[d], index->stride[d], table->ndim && d != dim ? table->stride[d] : 0,
-                          other && other->ndim ? other->stride[d] : 0);
+            tn__gpu_dims_add(&j->f.dims, index->shape[d], index->stride[d],
+                             table->ndim && d != dim ? table->stride[d] : 0,
+                             other && other->ndim ? other->stride[d] : 0);
 }
 
 tn_status tn__gpu_gather(const tn__launch *l)
@@ -114,7 +115,7 @@ tn_status tn__gpu_gather(const tn__launch *l)
     tn_status e = begin(&j, p->dim);
     if (e)
         return e;
-    walk_points(&j, p->dim, true);
+    add_index_dims(&j, p->dim, true);
     return read_table(&j);
 }
 
@@ -128,11 +129,11 @@ tn_status tn__gpu_index_select(const tn__launch *l)
     if (e)
         return e;
     for (int32_t d = table->ndim - 1; d > dim; d--)
-        tn__lines_add(&j.f.walk, table->shape[d], 0, table->stride[d], 0);
+        tn__gpu_dims_add(&j.f.dims, table->shape[d], 0, table->stride[d], 0);
     for (int32_t d = index->ndim - 1; d >= 0; d--)
-        tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
+        tn__gpu_dims_add(&j.f.dims, index->shape[d], index->stride[d], 0, 0);
     for (int32_t d = TN_MIN(dim, table->ndim) - 1; d >= 0; d--)
-        tn__lines_add(&j.f.walk, table->shape[d], 0, table->stride[d], 0);
+        tn__gpu_dims_add(&j.f.dims, table->shape[d], 0, table->stride[d], 0);
     return read_table(&j);
 }
 
@@ -147,10 +148,10 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
     if (e)
         return e;
     j.f.size = p->num_classes;
-    tn__lines_add(&j.f.walk, p->num_classes, 0, 0, 1);
+    tn__gpu_dims_add(&j.f.dims, p->num_classes, 0, 0, 1);
     for (int32_t d = index->ndim - 1; d >= 0; d--)
-        tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
-    j.f.n = tn__lines_end(&j.f.walk, &j.variant);
+        tn__gpu_dims_add(&j.f.dims, index->shape[d], index->stride[d], 0, 0);
+    j.f.n = tn__gpu_dims_end(&j.f.dims, &j.variant);
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(index->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(j.fault),
                                TN__GPU_VALUE(j.f)};
     tn__gpu_launch g = launch_of(&j, ONE_HOT, 0);
@@ -161,12 +162,12 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
 
 /* ---- writing ---- */
 
-/* The walk is over lines whose destinations nobody shares. */
+/* The dimensions are of rows whose destinations nobody shares. */
 static tn_status write_in_order(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
     const int32_t add = j->add;
-    j->f.n = tn__lines_end(&j->f.walk, &j->variant);
+    j->f.n = tn__gpu_dims_end(&j->f.dims, &j->variant);
     j->f.lanes = 1;
     while (j->f.lanes < GROUP && j->f.lanes * 2 <= j->f.size && j->f.n * j->f.lanes < tn__enough_items(j->limits))
         j->f.lanes *= 2;
@@ -187,7 +188,7 @@ static tn_status write_in_order(index_job *j)
 static tn_status write_anyhow(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
-    j->f.n = tn__lines_end(&j->f.walk, &j->variant);
+    j->f.n = tn__gpu_dims_end(&j->f.dims, &j->variant);
     const tn__gpu_arg scatter[] = {TN__GPU_MEMORY(j->table->data), TN__GPU_MEMORY(j->index->data),
                                    TN__GPU_MEMORY(other),          TN__GPU_MEMORY(j->fault),
                                    TN__GPU_VALUE(j->value),        TN__GPU_VALUE(j->f)};
@@ -219,7 +220,7 @@ tn_status tn__gpu_scatter(const tn__launch *l)
     if (!j.other)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
     const bool order = wants_order(&j);
-    walk_points(&j, dim, !order);
+    add_index_dims(&j, dim, !order);
     if (!order)
         return write_anyhow(&j);
     j.f.length = tn__size_of(j.index, dim);
@@ -243,8 +244,8 @@ static tn_status put_slices(const tn__launch *l, bool adds)
     const bool order = wants_order(&j);
     for (int32_t d = src->ndim - 1; d >= 0; d--)
         if (d != dim || !order)
-            tn__lines_add(&j.f.walk, src->shape[d], d == dim ? step : 0, d == dim ? 0 : table->stride[d],
-                          src->stride[d]);
+            tn__gpu_dims_add(&j.f.dims, src->shape[d], d == dim ? step : 0, d == dim ? 0 : table->stride[d],
+                             src->stride[d]);
     if (!order)
         return write_anyhow(&j);
     j.f.length = j.index->numel;
@@ -278,8 +279,8 @@ tn_status tn__gpu_fold_index(const tn__launch *l)
         j.f.size = p->size.d[k];
         j.f.along = p->stride.d[k];
         for (int32_t d = index->ndim - 1; d >= 0; d--)
-            tn__lines_add(&j.f.walk, index->shape[d], index->stride[d], 0, 0);
-        j.f.n = tn__lines_end(&j.f.walk, &j.variant);
+            tn__gpu_dims_add(&j.f.dims, index->shape[d], index->stride[d], 0, 0);
+        j.f.n = tn__gpu_dims_end(&j.f.dims, &j.variant);
         const tn__gpu_arg arg[] = {TN__GPU_MEMORY(index->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(j.fault),
                                    TN__GPU_VALUE(add), TN__GPU_VALUE(j.f)};
         tn__gpu_launch g = launch_of(&j, FOLD, 0);

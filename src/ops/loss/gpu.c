@@ -1,5 +1,5 @@
 /* Negative log likelihood. */
-#include "backend/gpu/place.h"
+#include "backend/gpu/strided_view.h"
 #include "backend/gpu/run.h"
 #include "core/error.h"
 #include "ops/loss/gpu_layout.h"
@@ -47,7 +47,7 @@ static tn_status run_forward(const tn__launch *l, nll_shape s, void *parts, uint
 {
     const tn__view *x = &l->in[0], *target = &l->in[1];
     void *weight = weight_of(l)->data;
-    const tn__place xw = tn__place_of(x), tw = tn__place_of(target);
+    const tn__strided xw = tn__strided_of(x), tw = tn__strided_of(target);
     void *out = l->out[0].data, *total = l->out[1].data, *fault = tn__gpu_fault_words(l->device);
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(x->data), TN__GPU_VALUE(xw),      TN__GPU_MEMORY(target->data),
                                 TN__GPU_VALUE(tw),       TN__GPU_MEMORY(weight), TN__GPU_MEMORY(out),
@@ -97,7 +97,7 @@ tn_status tn__gpu_nll_loss_backward(const tn__launch *l)
     if (out->numel == 0)
         return TN_OK;
     const nll_shape s = shape_of(l, out->ndim, out->shape);
-    const tn__place gw = tn__place_of(g), tw = tn__place_of(target);
+    const tn__strided gw = tn__strided_of(g), tw = tn__strided_of(target);
     const int32_t each = g->numel != 1 || s.n == 1;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(g->data),      TN__GPU_VALUE(gw),         TN__GPU_VALUE(each),
                                 TN__GPU_MEMORY(target->data), TN__GPU_VALUE(tw),         TN__GPU_MEMORY(weight),

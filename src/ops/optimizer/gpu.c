@@ -1,5 +1,5 @@
 /* Optimiser steps: inputs 0.. are parameter, gradient and state. */
-#include "backend/gpu/place.h"
+#include "backend/gpu/strided_view.h"
 #include "core/error.h"
 #include <math.h>
 

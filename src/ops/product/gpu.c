@@ -1,5 +1,5 @@
 /* Matrix products: a library's where it has one for them, else the own tiled kernel. */
-#include "backend/gpu/place.h"
+#include "backend/gpu/strided_view.h"
 #include "backend/gpu/run.h"
 #include "core/error.h"
 #include "ops/product/gpu_layout.h"

@@ -1,5 +1,5 @@
 /* Random numbers, dropout, permutations: bit-equal to the CPU's. */
-#include "backend/gpu/place.h"
+#include "backend/gpu/strided_view.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/philox.h"
@@ -28,7 +28,7 @@ static tn_status run_integers(const tn__launch *l)
 {
     const tn__random_params *a = l->params;
     const tn__view *out = &l->out[0];
-    const tn__place w = tn__place_of(out);
+    const tn__strided w = tn__strided_of(out);
     const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, range = (uint64_t)a->high - (uint64_t)a->low;
     const int64_t from = a->low, n = out->numel;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),    TN__GPU_VALUE(seed),
@@ -47,7 +47,7 @@ tn_status tn__gpu_random(const tn__launch *l)
         return run_integers(l);
     const bool normal = l->op == TN__OP_normal_;
     const tn_dtype c = tn__dtypes[out->dtype].compute;
-    const tn__place w = tn__place_of(out);
+    const tn__strided w = tn__strided_of(out);
     const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset;
     const tn__gpu_number x = tn__gpu_real(c, normal ? a->mean : a->from), y = tn__gpu_real(c, normal ? a->std : a->to);
     const int64_t n = out->numel;
@@ -68,7 +68,7 @@ tn_status tn__gpu_dropout(const tn__launch *l)
     const tn_dtype c = tn__dtypes[out->dtype].compute;
     if (out->numel == 0)
         return TN_OK;
-    const tn__place xw = tn__place_of(x), w = tn__place_of(out);
+    const tn__strided xw = tn__strided_of(x), w = tn__strided_of(out);
     const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, threshold = (uint64_t)(a->p * 4294967296.0);
     const tn__gpu_number scale = tn__gpu_real(c, a->p < 1 ? 1 / (1 - a->p) : 0);
     const int64_t n = out->numel;

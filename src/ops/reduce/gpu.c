@@ -1,5 +1,5 @@
 /* sum mean prod amax amin any all; argmax argmin max min; var std. */
-#include "backend/gpu/lines.h"
+#include "backend/gpu/dims.h"
 
 enum { SUM, PROD, MAX, MIN, ANY, ALL }; /* TN_VARIANT of the family */
 
@@ -32,15 +32,15 @@ tn_status tn__gpu_reduce(const tn__launch *l)
     tn__gpu_unit unit = {TN__FAMILY_reduce, TN__OPS, x->dtype, out->dtype, l->compute, variant_of(l->op)};
     const bool truth = unit.variant >= ANY,
                wide = unit.variant <= PROD && l->compute == TN_F32; /* added up in double */
-    tn__fold f = {.factor = 1};
-    tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), false);
+    tn__gpu_reduction f = {.factor = 1};
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(l), false);
     if (l->op == TN__OP_mean)
         f.factor = (double)f.n;
-    return tn__fold_run(l, unit, &f, out->data, NULL,
-                        truth  ? 4
-                        : wide ? 8
-                               : tn__dtype_size(l->compute),
-                        (int32_t)(16 / tn__dtype_size(x->dtype)));
+    return tn__gpu_reduction_run(l, unit, &f, out->data, NULL,
+                                 truth  ? 4
+                                 : wide ? 8
+                                        : tn__dtype_size(l->compute),
+                                 (int32_t)(16 / tn__dtype_size(x->dtype)));
 }
 
 tn_status tn__gpu_argreduce(const tn__launch *l)
@@ -51,9 +51,9 @@ tn_status tn__gpu_argreduce(const tn__launch *l)
     if (values && l->n_out == 1)
         return tn__gpu_reduce(l); /* the place does not matter */
     tn__gpu_unit unit = {TN__FAMILY_argreduce, TN__OPS, x->dtype, x->dtype, tn__dtypes[x->dtype].compute, least};
-    tn__fold f = {0};
-    tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), true);
-    return tn__fold_run(l, unit, &f, values ? l->out[0].data : NULL, l->out[values].data, 16, 1);
+    tn__gpu_reduction f = {0};
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(l), true);
+    return tn__gpu_reduction_run(l, unit, &f, values ? l->out[0].data : NULL, l->out[values].data, 16, 1);
 }
 
 tn_status tn__gpu_var(const tn__launch *l)
@@ -62,7 +62,7 @@ tn_status tn__gpu_var(const tn__launch *l)
     const tn__view *x = &l->in[0];
     const tn_scalar *correction = &p->correction;
     tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
-    tn__fold f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
-    tn__fold_dims(&f, &unit.variant, x, reduced_mask(l), false);
-    return tn__fold_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
+    tn__gpu_reduction f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(l), false);
+    return tn__gpu_reduction_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
 }

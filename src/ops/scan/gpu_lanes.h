@@ -1,11 +1,11 @@
-/* ops/scan/gpu_lanes.h: what the scans share: lanes that take elements of a line one after another, and the join of the lanes
- * before each. Before it: lines.h, group.h, join.h; the family's type G, g_none(), g_join(earlier, later), which minds no
+/* ops/scan/gpu_lanes.h: what the scans share: lanes that take elements of a row one after another, and what the lanes
+ * before each give, combined. Before it: dims.h, group.h, combine.h; the family's type G, g_none(), g_combine(earlier, later), which minds no
  * order where it meets the lanes of a group, and, with TN_SHUFFLE, g_xor. */
 #define PER (VW < 4 ? 4 : VW) /* elements that a lane takes at a time, one after another */
 
 #include "gpu_layout.h"
 
-/* The join of the lanes before this one; *total becomes that of all. All work items of the group must call. */
+/* What the lanes before this one give, combined; *total becomes that of all. All work items of the group must call. */
 DEVICE G group_scan(G mine, LOCAL G *share, G *total)
 {
     const int lanes = LOCAL_SIZE(0), lane = LOCAL_ID(0), item = LOCAL_ID(1) * lanes + lane;
@@ -24,8 +24,8 @@ DEVICE G group_scan(G mine, LOCAL G *share, G *total)
 #endif
         }
         if (lane & mask)
-            before = g_join(other, before);
-        mine = g_join(mine, other);
+            before = g_combine(other, before);
+        mine = g_combine(mine, other);
     }
     if (lanes > WARP) {
         const int warps = lanes / WARP, first = LOCAL_ID(1) * warps, warp = lane / WARP;
@@ -35,8 +35,8 @@ DEVICE G group_scan(G mine, LOCAL G *share, G *total)
         G all = g_none();
         for (int w = 0; w < warps; w++) {
             if (w == warp)
-                before = g_join(all, before);
-            all = g_join(all, share[first + w]);
+                before = g_combine(all, before);
+            all = g_combine(all, share[first + w]);
         }
         mine = all;
         BARRIER();
@@ -46,7 +46,7 @@ DEVICE G group_scan(G mine, LOCAL G *share, G *total)
 }
 
 /* PER elements from i on; what is beyond the end counts as 0. */
-DEVICE void load_some(T *v, GLOBAL const ST *p, const scan_lines *f, i64 i, i64 to)
+DEVICE void load_some(T *v, GLOBAL const ST *p, const scan_rows *f, i64 i, i64 to)
 {
     if (f->vector && i < to) {
         UNROLL
@@ -63,7 +63,7 @@ DEVICE void load_some(T *v, GLOBAL const ST *p, const scan_lines *f, i64 i, i64 
         v[k] = i + k < to ? LD(p[(i + k) * f->step_a]) : K(0);
 }
 
-DEVICE void store_some(const T *v, GLOBAL OT *p, const scan_lines *f, i64 i, i64 to)
+DEVICE void store_some(const T *v, GLOBAL OT *p, const scan_rows *f, i64 i, i64 to)
 {
 #if PER % OVW == 0
     if (f->vector && i < to) {

@@ -1,5 +1,5 @@
 /* The order of the elements of each row, and of rows. */
-#include "backend/gpu/lines.h"
+#include "backend/gpu/dims.h"
 #include "ops/sort/gpu_layout.h"
 
 enum { START, MERGE, MERGE_ROWS };

@@ -1,5 +1,5 @@
-/* Copies, joins and vectorised walks of GPU kernels on a fake GPU, at sizes where tiles, vectors and batches all have ends,
- * against the CPU: every byte. */
+/* Copies, concatenation and vectorised elementwise kernels on a fake GPU, at sizes where tiles, vectors and batches all have
+ * ends, against the CPU: every byte. */
 #include "fake/own_process.h"
 #include "core/tensor.h"
 #include <math.h>

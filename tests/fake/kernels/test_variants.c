@@ -1,8 +1,8 @@
-/* What kernels have beside their usual form, on a fake GPU against the CPU: local memory in place of shuffles, walks of 2^31
+/* What kernels have beside their usual form, on a fake GPU against the CPU: local memory in place of shuffles, 2^31
  * elements and more, rows shared out as on a large device, writing in the order of indices. Numbers are whole, so that sums
  * are the same in any order. */
 #include "fake/own_process.h"
-#include "backend/gpu/lines.h"
+#include "backend/gpu/dims.h"
 #include "core/tensor.h"
 #include "op/ops_private.h"
 
@@ -90,10 +90,10 @@ static void lines_without_shuffles(void **state)
     check_lines();
 }
 
-static void lines_of_large_walks(void **state)
+static void rows_of_large_tensors(void **state)
 {
     (void)state;
-    tn__lines_most = 0;
+    tn__gpu_index32_limit = 0;
     check_lines();
 }
 
@@ -125,10 +125,10 @@ static void check_indexing(tn_tensor *x)
     }
 }
 
-static void indices_of_large_walks(void **state)
+static void indices_of_large_tensors(void **state)
 {
     (void)state;
-    tn__lines_most = 0;
+    tn__gpu_index32_limit = 0;
     SCOPED check_indexing(whole_numbers(TN_SHAPE(40, 40), 1000));
 }
 
@@ -164,9 +164,9 @@ int main(int argc, char **argv)
 {
     static const alone tests[] = {
         ANYWHERE(lines_without_shuffles, "TENON_FAKE_GPUS=1", "TENON_GPU_SHUFFLE=0"),
-        ANYWHERE(lines_of_large_walks, "TENON_FAKE_GPUS=1"),
+        ANYWHERE(rows_of_large_tensors, "TENON_FAKE_GPUS=1"),
         ANYWHERE(lines_on_a_large_device, "TENON_FAKE_GPUS=1"),
-        ANYWHERE(indices_of_large_walks, "TENON_FAKE_GPUS=1"),
+        ANYWHERE(indices_of_large_tensors, "TENON_FAKE_GPUS=1"),
         ANYWHERE(in_order, "TENON_FAKE_GPUS=1"),
     };
     return alone_main(tests, (int)TN_COUNT(tests), argc, argv);

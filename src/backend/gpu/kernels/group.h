@@ -1,4 +1,4 @@
-/* backend/gpu/kernels/group.h: words for work items that share a row; join.h uses them. A group is LOCAL_SIZE(0) lanes (a
+/* backend/gpu/kernels/group.h: words for work items that share a row; combine.h uses them. A group is LOCAL_SIZE(0) lanes (a
  * power of two) of LOCAL_SIZE(1) rows. */
 enum { GROUP_ITEMS = 256 }; /* of a group, at most */
 

@@ -4,45 +4,46 @@
 #define TN_RANK     8 /* TN_MAX_DIMS */
 #define TN_OPERANDS 4 /* the result and three inputs */
 
-/* A walk over up to four operands, whose elements and offsets count below 2^31 (more are walked in parts). Dimension 0 is
- * the fastest. An index divided by shape[d] is (MULHI_U32(index, magic[d]) + index) >> shift[d]. Strides in elements. */
-typedef struct tn_walk {
+/* The tensor iterator as kernels have it: up to four operands, whose elements and offsets count below 2^31 (more come in parts).
+ * Dimension 0 is the fastest. An index divided by shape[d] is (MULHI_U32(index, magic[d]) + index) >> shift[d]. Strides in
+ * elements. */
+typedef struct tn_gpu_iter {
     i32 ndim;
     u32 shape[TN_RANK], magic[TN_RANK], shift[TN_RANK];
     i32 stride[TN_OPERANDS][TN_RANK];
-} tn_walk;
+} tn_gpu_iter;
 
 /* How kernels over operands take input k (0 is the first one) */
 #define TN_VARIES(k) \
-    (1 << (k)) /* one element after another; else one value: along dimension 0 of a walk, or throughout */
+    (1 << (k)) /* one element after another; else one value: along dimension 0 of an iterator, or throughout */
 #define TN_MEMORY(k) (16 << (k)) /* that value lies in memory; else it is a number, given as bits of the compute type */
 #define TN_VECTORS   256         /* in vectors of 16 bytes: everything is aligned so */
 
-/* Matrices, one for each index of the outer dimensions (matrices of them in all). Of matrices to be turned, the result is
+/* Matrices, one for each index of the outer dimensions (matrices of them in all). Of matrices to be transposed, the result is
  * dense along columns and the source along rows; strides in elements. */
 typedef struct tn_matrices {
     i64 matrices, rows, columns;
     i64 row_in, column_in, row_out, column_out;
     i64 ndim, shape[TN_RANK], in[TN_RANK], out[TN_RANK];
 } tn_matrices;
-#define TN_TILE 32 /* rows and columns of a tile to be turned, by groups of TN_TILE x TN_TILE / 4 */
+#define TN_TILE 32 /* rows and columns of a tile to be transposed, by groups of TN_TILE x TN_TILE / 4 */
 
-/* Pieces to be joined: each a dense matrix of 'rows' rows; piece k has width[k] columns, which go to column at[k] of rows
- * that are 'row' long. Divisions by width as in walks. */
+/* Pieces to be concatenated: each a dense matrix of 'rows' rows; piece k has width[k] columns, which go to column at[k] of rows
+ * that are 'row' long. Divisions by width as above. */
 #define TN_PIECES 8
-typedef struct tn_join {
+typedef struct tn_cat_pieces {
     u32 rows, row;
     u32 width[TN_PIECES], magic[TN_PIECES], shift[TN_PIECES], at[TN_PIECES];
-} tn_join;
+} tn_cat_pieces;
 
 #if defined(KERNEL) /* for kernels alone */
-/* Offsets of one index of a walk, of each operand. */
+/* Offsets of one index, of each operand. */
 typedef struct tn_offsets {
     i32 at[TN_OPERANDS];
 } tn_offsets;
 
 /* Of n indices, which are used up; n is a constant. */
-DEVICE void tn_walk_to(tn_offsets *o, u32 *index, int n, tn_walk w)
+DEVICE void tn_gpu_iter_offsets(tn_offsets *o, u32 *index, int n, tn_gpu_iter w)
 {
     UNROLL
     for (int u = 0; u < n; u++)

@@ -341,12 +341,12 @@ DEVICE T m_sigmoid(T x)
 }
 #endif
 
-/* ---- where element i, counted row-major, of a tensor of any layout lies; backend/gpu/place.h fills it ---- */
-typedef struct tn_place {
+/* ---- where element i, counted row-major, of a tensor of any layout lies; backend/gpu/strided_view.h fills it ---- */
+typedef struct tn_strided {
     i64 shape[8], stride[8]; /* the last dimension is [7]; those before the first have shape 1 and stride 0 */
     i64 dense;               /* element i lies at i */
-} tn_place;
-DEVICE i64 TN_AT(tn_place w, i64 i)
+} tn_strided;
+DEVICE i64 TN_AT(tn_strided w, i64 i)
 {
     i64 at = 0;
     if (w.dense)

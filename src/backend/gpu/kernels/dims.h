@@ -1,19 +1,19 @@
-/* backend/gpu/kernels/lines.h: how kernels walk the dimensions of a tn__lines. */
+/* backend/gpu/kernels/dims.h: how kernels index the dimensions of a tn__gpu_dims. */
 
-/* Variants of 8 and above are for walks of 2^31 elements and more: others divide by multiplication. */
+/* Variants of 8 and above are for 2^31 elements and more: others divide by multiplication. */
 #define TN_LARGE (TN_VARIANT >= 8)
 #define TN_KIND  (TN_VARIANT % 8)
 
-#include "lines_layout.h"
+#include "dims_layout.h"
 
-typedef struct Place {
+typedef struct Offsets {
     i64 a, b, c;
-} Place;
+} Offsets;
 
 /* Where the i-th element lies in each operand. */
-DEVICE Place walk_at(const tn__lines *w, i64 i)
+DEVICE Offsets dims_at(const tn__gpu_dims *w, i64 i)
 {
-    Place p;
+    Offsets p;
     i64 at;
     p.a = p.b = p.c = 0;
     for (int d = 0; d + 1 < w->n; d++) {

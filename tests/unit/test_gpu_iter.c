@@ -1,5 +1,5 @@
-/* Walks as GPU kernels get them, and the texts of units: what needs no GPU. */
-#include "backend/gpu/lines.h"
+/* The tensor iterator as GPU kernels get it, and the texts of units: what needs no GPU. */
+#include "backend/gpu/dims.h"
 #include "backend/gpu/run.h"
 #include "check.h"
 #include <stdlib.h>
@@ -153,13 +153,13 @@ static void vectors(void **state)
 static void nothing(void **state)
 {
     (void)state;
-    tn__lines w = {0};
+    tn__gpu_dims w = {0};
     uint32_t variant = 0;
-    tn__lines_add(&w, 0, 1, 0, 0);
-    tn__lines_add(&w, INT64_C(1) << 32, 1, 0, 0);
-    tn__lines_add(&w, 2, INT64_C(1) << 33, 0, 0);
+    tn__gpu_dims_add(&w, 0, 1, 0, 0);
+    tn__gpu_dims_add(&w, INT64_C(1) << 32, 1, 0, 0);
+    tn__gpu_dims_add(&w, 2, INT64_C(1) << 33, 0, 0);
     assert_int_equal(w.n, 3);
-    assert_int_equal(tn__lines_end(&w, &variant), 0);
+    assert_int_equal(tn__gpu_dims_end(&w, &variant), 0);
     assert_int_equal(variant, 0);
 }
 

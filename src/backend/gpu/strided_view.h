@@ -1,16 +1,17 @@
-/* backend/gpu/place.h: the host's side of tn_place (kernels/prelude.h), and what small launches share. */
-#ifndef TENON_BACKEND_GPU_PLACE_H
-#define TENON_BACKEND_GPU_PLACE_H
+/* backend/gpu/strided_view.h: views for small kernels: the host's side of tn_strided (kernels/prelude.h), and what small
+ * launches share. */
+#ifndef TENON_BACKEND_GPU_STRIDED_VIEW_H
+#define TENON_BACKEND_GPU_STRIDED_VIEW_H
 
 #include "backend/gpu/gpu.h"
 
-typedef struct tn__place {
+typedef struct tn__strided {
     int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS], dense;
-} tn__place;
+} tn__strided;
 
-static inline tn__place tn__place_of(const tn__view *v)
+static inline tn__strided tn__strided_of(const tn__view *v)
 {
-    tn__place w;
+    tn__strided w;
     const int32_t lead = TN_MAX_DIMS - v->ndim;
     for (int32_t d = 0; d < TN_MAX_DIMS; d++) {
         w.shape[d] = d < lead ? 1 : v->shape[d - lead];

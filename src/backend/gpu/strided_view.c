@@ -1,5 +1,5 @@
-/* Views as small kernels walk them. */
-#include "backend/gpu/place.h"
+/* Views for small kernels: dense copies, and copies between views. */
+#include "backend/gpu/strided_view.h"
 
 tn__view tn__gpu_dense_view(const tn__view *v, void *p, tn_dtype dtype, int64_t stride[TN_MAX_DIMS])
 {

@@ -1,10 +1,10 @@
-/* Dimensions as kernels walk them: ordered, merged, counted in 32 bits where that fits. */
-#include "backend/gpu/lines.h"
+/* Dimensions as kernels index them: ordered, merged, counted in 32 bits where that fits. */
+#include "backend/gpu/dims.h"
 #include "backend/gpu/run.h"
 
-int64_t tn__lines_most = INT32_MAX;
+int64_t tn__gpu_index32_limit = INT32_MAX;
 
-void tn__lines_add(tn__lines *w, int64_t shape, int64_t a, int64_t b, int64_t c)
+void tn__gpu_dims_add(tn__gpu_dims *w, int64_t shape, int64_t a, int64_t b, int64_t c)
 {
     if (shape == 1)
         return;
@@ -21,7 +21,7 @@ void tn__lines_add(tn__lines *w, int64_t shape, int64_t a, int64_t b, int64_t c)
     w->c[last] = c;
 }
 
-int64_t tn__lines_end(tn__lines *w, uint32_t *variant)
+int64_t tn__gpu_dims_end(tn__gpu_dims *w, uint32_t *variant)
 {
     int64_t n = 1;
     if (w->n == 0) {
@@ -30,7 +30,7 @@ int64_t tn__lines_end(tn__lines *w, uint32_t *variant)
     }
     for (int32_t i = 0; i < w->n; i++)
         n *= w->shape[i];
-    if (n > tn__lines_most)
+    if (n > tn__gpu_index32_limit)
         *variant |= TN__LARGE;
     else /* of no elements nothing is divided: other dimensions may be 2^32 long */
         for (int32_t i = 0; n && i + 1 < w->n; i++)
@@ -38,7 +38,7 @@ int64_t tn__lines_end(tn__lines *w, uint32_t *variant)
     return n;
 }
 
-int32_t tn__lines_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_DIMS])
+int32_t tn__gpu_dims_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_DIMS])
 {
     int32_t n = 0;
     for (int32_t d = v->ndim - 1; d >= 0; d--) {
@@ -52,18 +52,18 @@ int32_t tn__lines_order(const tn__view *v, uint32_t mask, int32_t order[TN_MAX_D
     return n;
 }
 
-int64_t tn__lines_along(tn__lines *w, uint32_t *variant, int64_t dim, const tn__view *a, const tn__view *b,
-                        const tn__view *c)
+int64_t tn__gpu_dims_except(tn__gpu_dims *w, uint32_t *variant, int64_t dim, const tn__view *a, const tn__view *b,
+                            const tn__view *c)
 {
-    int32_t order[TN_MAX_DIMS], n = tn__lines_order(a, tn__all_dims(a) & ~(1U << dim), order);
+    int32_t order[TN_MAX_DIMS], n = tn__gpu_dims_order(a, tn__all_dims(a) & ~(1U << dim), order);
     for (int32_t i = 0; a->ndim && i < n; i++) {
         int32_t d = order[i];
-        tn__lines_add(w, a->shape[d], a->stride[d], b ? b->stride[d] : 0, c ? c->stride[d] : 0);
+        tn__gpu_dims_add(w, a->shape[d], a->stride[d], b ? b->stride[d] : 0, c ? c->stride[d] : 0);
     }
-    return tn__lines_end(w, variant);
+    return tn__gpu_dims_end(w, variant);
 }
 
-bool tn__lines_wide(const tn__lines *w, const int64_t *stride, const tn__view *v, int64_t step)
+bool tn__gpu_dims_vectorizable(const tn__gpu_dims *w, const int64_t *stride, const tn__view *v, int64_t step)
 {
     const int64_t width = 16 / (int64_t)tn__dtype_size(v->dtype);
     bool fits = step == 1 && tn__aligned16(v->data);
