@@ -85,10 +85,10 @@ int64_t tn__cuda_free_memory(const tn__gpu_device *dev);
 int32_t tn__cuda_processes_of(const tn__gpu_device *dev, tn__gpu_process *out, int32_t cap);
 void tn__cuda_info(int32_t index, tn_device_info *out);
 
-/* ---- compile.c: NVRTC; product.c: cuBLAS ---- */
+/* ---- nvrtc.c; cublas.c ---- */
 tn_status tn__cuda_target(tn_device device, char *text, size_t size);
 tn_status tn__cuda_compile(tn_device device, const char *text, const char *name, void **binary, size_t *size);
-tn_status tn__cuda_product(tn_device device, const tn__gpu_product *p, const char *label);
-void tn__cuda_product_forget(tn__gpu_device *dev);
+tn_status tn__cuda_gemm(tn_device device, const tn__gpu_gemm_call *p, const char *label);
+void tn__cublas_forget(tn__gpu_device *dev);
 
 #endif

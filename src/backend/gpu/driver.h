@@ -16,7 +16,7 @@
 struct tn__gpu_device;
 struct tn__gpu_launch;
 struct tn__gpu_limits;
-struct tn__gpu_product;
+struct tn__gpu_gemm_call;
 
 /* 0: done. Below 0: what all drivers say alike. Above 0: a driver's own number. */
 typedef int32_t tn__gpu_result;
@@ -114,8 +114,8 @@ typedef struct tn__gpu_driver {
     tn_status (*function)(tn_device device, void *module, const char *name, void **function);
     /* Raw: queues it. Group sizes of 0 mean 1. */
     tn__gpu_result (*launch)(const struct tn__gpu_launch *l, void *function, void *stream);
-    /* Optional service: a library's product. TN_EMISSING, with no error set, if it is not there or not for this one. */
-    tn_status (*product)(tn_device device, const struct tn__gpu_product *p, const char *label);
+    /* Optional service: a library's gemm. TN_EMISSING, with no error set, if it is not there or not for this one. */
+    tn_status (*gemm)(tn_device device, const struct tn__gpu_gemm_call *p, const char *label);
     /* Optional: the context, which is current, is about to go: what libraries keep in it goes first. */
     void (*forget)(struct tn__gpu_device *dev);
 

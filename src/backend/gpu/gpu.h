@@ -83,10 +83,10 @@ TN_MUST_USE tn_status tn__gpu_zero(tn_device device, void *out, size_t bytes);
 void *tn__gpu_scratch_get(tn_device device, size_t bytes);
 void tn__gpu_scratch_put(tn_device device, void *scratch, size_t bytes);
 
-/* A product, row-major in the words of tn_gemm: c[m, n] = alpha * op(a)[m, k] @ op(b)[k, n] + beta * c; batch of them with
+/* A product, row-major in BLAS's words: c[m, n] = alpha * op(a)[m, k] @ op(b)[k, n] + beta * c; batch of them with
  * strides in elements. Leading dimensions in elements; a_trans: a is stored [k, m]. All of one dtype: float16, bfloat16
  * (which add up in float32), float32, float64. */
-typedef struct tn__gpu_product {
+typedef struct tn__gpu_gemm_call {
     tn_dtype dtype;
     int64_t m, n, k, batch;
     const void *a, *b;
@@ -94,7 +94,7 @@ typedef struct tn__gpu_product {
     int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
     bool a_trans, b_trans;
     double alpha, beta;
-} tn__gpu_product;
+} tn__gpu_gemm_call;
 
 /* ---- the text of a unit, for the cache, for tests (nvrtc, OpenCL) ---- */
 

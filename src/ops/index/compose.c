@@ -290,9 +290,9 @@ static bool shape_result(selection *s)
 
 /* ---- as places along one dimension ---- */
 
-/* The indices folded into one list: sum of index x stride, wrapped and checked against the sizes. Where nothing is read or
+/* The indices ravelled into one list: sum of index x stride, wrapped and checked against the sizes. Where nothing is read or
  * written no index is looked at, so that 4 is one of zeros(2, 0). An error counts the indices, not the dimensions. */
-static tn_tensor *fold(const selection *s, const int64_t *stride)
+static tn_tensor *ravel(const selection *s, const int64_t *stride)
 {
     tn_tensor *list[TN_MAX_DIMS];
     int64_t size[TN_MAX_DIMS], step[TN_MAX_DIMS], which = 0;
@@ -357,7 +357,7 @@ static bool merge(selection *s, const int32_t *order, const int64_t *steps)
     s->dim = s->first;
     s->view = s->n == 1 ? s->x : tn_reshape(tn_permute(s->x, tn__dims_from(dims, x->ndim)), tn__dims_from(shape, n));
     if (!s->mask)
-        s->places = tn_reshape(fold(s, steps), TN_SHAPE(-1));
+        s->places = tn_reshape(ravel(s, steps), TN_SHAPE(-1));
     else if ((s->places = places_of_mask(tn_reshape(s->mask, TN_SHAPE(-1)))))
         s->places = tn_reshape(s->places, TN_SHAPE(-1));
     return s->view && s->places;
@@ -369,7 +369,7 @@ static bool spread(selection *s)
     const tn_tensor *x = s->x;
     int64_t span = x->numel > 0, shape[TN_MAX_DIMS];
     int32_t at = 0;
-    tn_tensor *places = fold(s, x->stride);
+    tn_tensor *places = ravel(s, x->stride);
     for (int32_t d = 0; d < x->ndim; d++)
         span += x->numel > 0 ? (x->shape[d] - 1) * x->stride[d] : 0;
     const int32_t place = side_by_side(s) ? s->first : 0;

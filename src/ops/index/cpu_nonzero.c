@@ -1,4 +1,4 @@
-/* Indices folded into one, and the places of what is true: what tn_index and tn_nonzero are made of. */
+/* Indices ravelled into one, and the positions of what is true: what tn_index and tn_nonzero are made of. */
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -7,10 +7,10 @@ enum { WORK = 32768 };
 
 /* ---- several indices as one ---- */
 
-typedef struct fold_job {
+typedef struct ravel_job {
     const tn__launch *l;
     _Atomic int64_t first; /* element with an index out of range; INT64_MAX: none seen */
-} fold_job;
+} ravel_job;
 
 /* Offset of the i-th element in row-major order, and how many follow along the last dimension. */
 static int64_t offset_of(const tn__view *v, int64_t i, int64_t *rest)
@@ -25,7 +25,7 @@ static int64_t offset_of(const tn__view *v, int64_t i, int64_t *rest)
 }
 
 /* out[k] (+)= index[k] * step, a negative index counted from the end. Is one of them out of range? */
-#define FOLD_LOOP(name, T) \
+#define RAVEL_LOOP(name, T) \
     static bool name(const T *index, int64_t along, int64_t n, int64_t size, int64_t step, bool add, int64_t *out) \
     { \
         bool outside = false; \
@@ -37,21 +37,21 @@ static int64_t offset_of(const tn__view *v, int64_t i, int64_t *rest)
         } \
         return outside; \
     }
-FOLD_LOOP(fold_i64, int64_t)
-FOLD_LOOP(fold_i32, int32_t)
-#undef FOLD_LOOP
+RAVEL_LOOP(ravel_i64, int64_t)
+RAVEL_LOOP(ravel_i32, int32_t)
+#undef RAVEL_LOOP
 
-static bool fold_run(const tn__view *v, int64_t offset, int64_t n, int64_t size, int64_t step, bool add, int64_t *out)
+static bool ravel_run(const tn__view *v, int64_t offset, int64_t n, int64_t size, int64_t step, bool add, int64_t *out)
 {
     const int64_t along = v->ndim ? v->stride[v->ndim - 1] : 0;
     if (v->dtype == TN_I64)
-        return fold_i64((const int64_t *)v->data + offset, along, n, size, step, add, out);
-    return fold_i32((const int32_t *)v->data + offset, along, n, size, step, add, out);
+        return ravel_i64((const int64_t *)v->data + offset, along, n, size, step, add, out);
+    return ravel_i32((const int32_t *)v->data + offset, along, n, size, step, add, out);
 }
 
-static void fold_rows(void *ctx, int64_t begin, int64_t end)
+static void ravel_rows(void *ctx, int64_t begin, int64_t end)
 {
-    fold_job *j = ctx;
+    ravel_job *j = ctx;
     const tn__index_params *p = j->l->params;
     int64_t *out = j->l->out[0].data;
     for (int64_t i = begin, n; i < end; i += n) {
@@ -60,7 +60,7 @@ static void fold_rows(void *ctx, int64_t begin, int64_t end)
         for (int32_t k = 0; k < j->l->n_in; k++) {
             int64_t rest, offset = offset_of(&j->l->in[k], i, &rest);
             n = TN_MIN(n, rest); /* all of them have one shape */
-            outside |= fold_run(&j->l->in[k], offset, n, p->size.d[k], p->stride.d[k], k > 0, out + i);
+            outside |= ravel_run(&j->l->in[k], offset, n, p->size.d[k], p->stride.d[k], k > 0, out + i);
         }
         int64_t seen = j->first;
         while (outside && i < seen && !atomic_compare_exchange_weak(&j->first, &seen, i))
@@ -84,10 +84,10 @@ static tn_status say_outside(const tn__launch *l, int64_t first)
     return TN_OK;
 }
 
-tn_status tn__cpu_fold_index(const tn__launch *l)
+tn_status tn__cpu_ravel_index(const tn__launch *l)
 {
-    fold_job j = {.l = l, .first = INT64_MAX};
-    tn__parallel_for(l->out[0].numel, WORK, fold_rows, &j);
+    ravel_job j = {.l = l, .first = INT64_MAX};
+    tn__parallel_for(l->out[0].numel, WORK, ravel_rows, &j);
     return j.first == INT64_MAX ? TN_OK : say_outside(l, j.first);
 }
 

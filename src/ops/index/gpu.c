@@ -5,7 +5,7 @@
 #include "core/settings.h"
 #include "ops/index/gpu_layout.h"
 
-enum { GATHER, SCATTER, ADD, ORDERED, ONE_HOT, FOLD };
+enum { GATHER, SCATTER, ADD, ORDERED, ONE_HOT, RAVEL };
 enum { GROUP = 256, NARROW_INDEX = 1, WIDE_ELEMENT = 2 }; /* the latter two: bits of TN_VARIANT */
 
 typedef struct index_job {
@@ -265,7 +265,7 @@ tn_status tn__gpu_index_copy(const tn__launch *l)
 }
 
 /* One index after the other is added to the result. */
-tn_status tn__gpu_fold_index(const tn__launch *l)
+tn_status tn__gpu_ravel_index(const tn__launch *l)
 {
     const tn__index_params *p = l->params;
     const tn__view *out = &l->out[0];
@@ -283,7 +283,7 @@ tn_status tn__gpu_fold_index(const tn__launch *l)
         j.f.n = tn__gpu_dims_end(&j.f.dims, &j.variant);
         const tn__gpu_arg arg[] = {TN__GPU_MEMORY(index->data), TN__GPU_MEMORY(out->data), TN__GPU_MEMORY(j.fault),
                                    TN__GPU_VALUE(add), TN__GPU_VALUE(j.f)};
-        tn__gpu_launch g = launch_of(&j, FOLD, 0);
+        tn__gpu_launch g = launch_of(&j, RAVEL, 0);
         g.arg = arg;
         g.n_arg = TN_COUNT(arg);
         e = tn__gpu_run(&g);

@@ -193,8 +193,8 @@ tn_status tn__infer_index_add(tn__call *c)
     return tn__infer_one(c);
 }
 
-/* What is folded was checked and broadcast by tn_index. */
-tn_status tn__infer_fold_index(tn__call *c)
+/* What is ravelled was checked and broadcast by tn_index. */
+tn_status tn__infer_ravel_index(tn__call *c)
 {
     const tn_tensor *first = tn__in(c, 0);
     tn__spec_set(&c->spec[0], TN_I64, first->shape, first->ndim);

@@ -6,11 +6,11 @@
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
-#include "ops/product/kernel.h"
+#include "ops/product/gemm.h"
 
 enum { KC = 256, NC = 4096, MC_PANELS = 12, SERIAL = 90 * 90 * 90 /* below it a second thread comes too late */ };
 
-typedef struct product {
+typedef struct own_gemm {
     const tn__gemm *g;
     const tn__gemm_isa *isa;
     int64_t item;         /* bytes */
@@ -20,7 +20,7 @@ typedef struct product {
     int64_t rows, cols;   /* of a task */
     int64_t col_tasks;
     _Atomic bool failed;
-} product;
+} own_gemm;
 
 static const char *at(const void *base, int64_t index, int64_t item)
 {
@@ -28,14 +28,14 @@ static const char *at(const void *base, int64_t index, int64_t item)
 }
 
 /* Panels of b are two vectors wide; a last one that fits one vector is one wide. */
-static int panel_width(const product *p, int64_t left)
+static int panel_width(const own_gemm *p, int64_t left)
 {
     return left <= p->isa->vl ? p->isa->vl : (int)p->width;
 }
 
 static void pack_b(void *ctx, int64_t begin, int64_t end)
 {
-    const product *p = ctx;
+    const own_gemm *p = ctx;
     const tn__gemm *g = p->g;
     for (int64_t i = begin; i < end; i++) {
         int64_t j = i * p->width, n = TN_MIN(p->width, p->n - j);
@@ -46,7 +46,7 @@ static void pack_b(void *ctx, int64_t begin, int64_t end)
 
 /* Height of the panels that m rows are cut into: the even one that wastes least. A tile of h rows takes about h cycles
  * for each k, and as many as 40 to begin and to end. */
-static int64_t panel_height(const product *p, int64_t m)
+static int64_t panel_height(const own_gemm *p, int64_t m)
 {
     int64_t best = p->isa->mr, least = INT64_MAX;
     for (int64_t h = p->isa->mr; h >= 2 && h > p->isa->mr / 2; h -= 2) {
@@ -60,7 +60,7 @@ static int64_t panel_height(const product *p, int64_t m)
 }
 
 /* One tile; where it hangs over an edge of c it is made aside and what belongs is copied. */
-static void run_tile(const product *p, const char *a, int64_t h, const char *b, int64_t ldb, int vectors, char *c,
+static void run_tile(const own_gemm *p, const char *a, int64_t h, const char *b, int64_t ldb, int vectors, char *c,
                      int64_t m, int64_t n)
 {
     const tn__gemm *g = p->g;
@@ -84,14 +84,14 @@ static void run_tile(const product *p, const char *a, int64_t h, const char *b, 
 }
 
 /* Where panel j of b begins, and its row stride: packed, or in place. */
-static const char *panel_of_b(const product *p, int64_t j, int width, int64_t *ldb)
+static const char *panel_of_b(const own_gemm *p, int64_t j, int width, int64_t *ldb)
 {
     const tn__gemm *g = p->g;
     *ldb = p->packed_b ? width : g->b_rs;
     return p->packed_b ? p->packed_b + j * p->k * p->item : at(g->b, p->p0 * g->b_rs + p->j0 + j, p->item);
 }
 
-static void run_task(const product *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a)
+static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a)
 {
     const tn__gemm *g = p->g;
     int64_t h = panel_height(p, m);
@@ -113,7 +113,7 @@ static void run_task(const product *p, int64_t i0, int64_t m, int64_t j0, int64_
 
 static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
-    product *p = ctx;
+    own_gemm *p = ctx;
     size_t bytes = (size_t)((p->rows + 2 * p->isa->mr) * p->k * p->item);
     char *packed_a = tn__block_get(bytes);
     if (!packed_a) {
@@ -128,7 +128,7 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
 }
 
 /* Rows of a task: few enough that every thread has several, enough that packing a pays; then columns likewise. */
-static void cut(product *p, int threads)
+static void cut(own_gemm *p, int threads)
 {
     const int64_t mr = p->isa->mr, want = threads == 1 ? 1 : 4 * threads;
     int64_t panels = tn__div_up(p->g->m, mr), per = tn__div_up(panels, want);
@@ -144,14 +144,14 @@ static void cut(product *p, int threads)
 }
 
 /* b can stay where it is: rows contiguous, whole panels, and few enough rows of a that packing would not pay. */
-static bool use_in_place(const product *p)
+static bool use_in_place(const own_gemm *p)
 {
     return p->g->b_cs == 1 && p->n % p->isa->vl == 0 && p->g->m <= 6 * p->isa->mr && p->g->b_rs * p->item % 4096 != 0;
 }
 
 tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
 {
-    product p = {.g = g, .isa = &tn__isa()->gemm[type], .item = (int64_t)tn__type_size(type)};
+    own_gemm p = {.g = g, .isa = &tn__isa()->gemm[type], .item = (int64_t)tn__type_size(type)};
     p.width = 2 * p.isa->vl;
     int threads = (double)g->m * (double)g->n * (double)g->k < SERIAL ? 1 : tn__num_threads();
     int64_t nc = TN_MIN(NC, tn__div_up(g->n, p.width) * p.width);
@@ -268,7 +268,7 @@ static void integer_rows(void *ctx, int64_t begin, int64_t end)
         (j->type == TN__I32 ? row_i32 : row_i64)(j->g, i);
 }
 
-static tn_status run_product(const tn__gemm *g, int type)
+static tn_status run_gemm(const tn__gemm *g, int type)
 {
     if (g->k == 0 && !g->accumulate)
         for (int64_t i = 0; i < g->m; i++)
@@ -302,7 +302,7 @@ static void *converted(const tn__view *v, int type, size_t *bytes)
 }
 
 /* c = beta * bias, broadcast; c is dense. */
-static void set_from_bias(const tn__product *s, void *c, int type)
+static void set_from_bias(const tn__gemm_problem *s, void *c, int type)
 {
     const tn__view *v = s->bias;
     const int64_t item = (int64_t)tn__type_size(type), size = (int64_t)tn__dtype_size(v->dtype);
@@ -328,7 +328,7 @@ static void set_from_bias(const tn__product *s, void *c, int type)
 }
 
 typedef struct batch_job {
-    const tn__product *s;
+    const tn__gemm_problem *s;
     int type;
     const void *a, *b;
     void *c;
@@ -338,7 +338,7 @@ typedef struct batch_job {
 static void run_batch(void *ctx, int64_t begin, int64_t end)
 {
     batch_job *j = ctx;
-    const tn__product *s = j->s;
+    const tn__gemm_problem *s = j->s;
     const int64_t item = (int64_t)tn__type_size(j->type);
     for (int64_t i = begin; i < end; i++) {
         tn__gemm g = {.m = s->m,
@@ -355,14 +355,14 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
                       .scale = s->alpha,
                       .whole = s->whole_alpha,
                       .accumulate = s->bias != NULL && s->beta != 0};
-        tn_status e = run_product(&g, j->type);
+        tn_status e = run_gemm(&g, j->type);
         if (e)
             atomic_store(&j->status, e);
     }
 }
 
 /* Both operands and the result in the compute type; the result dense. */
-static tn_status run_shape(const tn__product *s, int type, const void *a, const void *b, void *c)
+static tn_status run_shape(const tn__gemm_problem *s, int type, const void *a, const void *b, void *c)
 {
     batch_job j = {.s = s, .type = type, .a = a, .b = b, .c = c};
     if (s->bias && s->beta != 0)
@@ -379,10 +379,10 @@ tn_status tn__cpu_gemm(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
     int type = tn__type_of(l->compute);
-    tn__product s = tn__product_of(l);
+    tn__gemm_problem s = tn__gemm_problem_of(l);
     if (out->numel == 0)
         return TN_OK;
-    bool rows = l->op != TN__OP_linear || tn__product_rows(&l->in[0], &s.a_rs);
+    bool rows = l->op != TN__OP_linear || tn__gemm_problem_rows(&l->in[0], &s.a_rs);
     bool as_is = tn__dtypes[out->dtype].compute == out->dtype;
     bool apart = l->op != TN__OP_addmm || !(tn__views_meet(out, s.a) || tn__views_meet(out, s.b));
     if (as_is && rows && out->contiguous && apart)
@@ -391,7 +391,7 @@ tn_status tn__cpu_gemm(const tn__launch *l)
     void *a = converted(s.a, type, &na), *b = converted(s.b, type, &nb), *c = tn__block_get(nc);
     tn_status e = a && b && c ? TN_OK : tn__error_memory("converted operands of a product", na + nb + nc);
     if (!e) {
-        tn__product_dense(&s, l->op == TN__OP_linear);
+        tn__gemm_problem_dense(&s, l->op == TN__OP_linear);
         e = run_shape(&s, type, a, b, c);
     }
     if (!e) {

@@ -1,6 +1,6 @@
 /* ops/scan/gpu_lanes.h: what the scans share: lanes that take elements of a row one after another, and what the lanes
- * before each give, combined. Before it: dims.h, group.h, combine.h; the family's type G, g_none(), g_combine(earlier, later), which minds no
- * order where it meets the lanes of a group, and, with TN_SHUFFLE, g_xor. */
+ * before each give, combined. Before it: dims.h, group.h, combine.h; the family's type G, g_none(), g_combine(earlier, later),
+ * which minds no order where it meets the lanes of a group, and, with TN_SHUFFLE, g_xor. */
 #define PER (VW < 4 ? 4 : VW) /* elements that a lane takes at a time, one after another */
 
 #include "gpu_layout.h"

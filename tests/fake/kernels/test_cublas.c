@@ -31,25 +31,25 @@ static void check(const layout *l, tn_dtype dtype, double alpha, double beta)
     tn_tensor *a = numbers(sa * l->batch, dtype, 1), *b = numbers(sb * l->batch, dtype, 2);
     tn_tensor *c = numbers(sc * l->batch, dtype, 3);
     tn_tensor *on[3] = {MADE(tn_cuda(a, 0)), MADE(tn_cuda(b, 0)), MADE(tn_cuda(c, 0))};
-    const tn__gpu_product p = {.dtype = dtype,
-                               .m = l->m,
-                               .n = l->n,
-                               .k = l->k,
-                               .batch = l->batch,
-                               .a = tn__tensor_data(on[0]),
-                               .b = tn__tensor_data(on[1]),
-                               .c = tn__tensor_data(on[2]),
-                               .lda = lda,
-                               .ldb = ldb,
-                               .ldc = ldc,
-                               .stride_a = sa,
-                               .stride_b = sb,
-                               .stride_c = sc,
-                               .a_trans = l->a_trans,
-                               .b_trans = l->b_trans,
-                               .alpha = alpha,
-                               .beta = beta};
-    OK(tn__cuda_product(TN_CUDA(0), &p, "product"));
+    const tn__gpu_gemm_call p = {.dtype = dtype,
+                                 .m = l->m,
+                                 .n = l->n,
+                                 .k = l->k,
+                                 .batch = l->batch,
+                                 .a = tn__tensor_data(on[0]),
+                                 .b = tn__tensor_data(on[1]),
+                                 .c = tn__tensor_data(on[2]),
+                                 .lda = lda,
+                                 .ldb = ldb,
+                                 .ldc = ldc,
+                                 .stride_a = sa,
+                                 .stride_b = sb,
+                                 .stride_c = sc,
+                                 .a_trans = l->a_trans,
+                                 .b_trans = l->b_trans,
+                                 .alpha = alpha,
+                                 .beta = beta};
+    OK(tn__cuda_gemm(TN_CUDA(0), &p, "gemm"));
     tn_tensor *got = MADE(tn_to(MADE(tn_cpu(on[2])), .dtype = TN_F64));
     a = MADE(tn_to(a, .dtype = TN_F64));
     b = MADE(tn_to(b, .dtype = TN_F64));
@@ -93,13 +93,13 @@ static void every_layout(void **state)
 static void others_are_left(void **state)
 {
     (void)state;
-    tn__gpu_product p = {.dtype = TN_I32, .m = 2, .n = 2, .k = 2, .batch = 1, .lda = 2, .ldb = 2, .ldc = 2};
-    assert_int_equal(tn__cuda_product(TN_CUDA(0), &p, "mm"), TN_EMISSING);
+    tn__gpu_gemm_call p = {.dtype = TN_I32, .m = 2, .n = 2, .k = 2, .batch = 1, .lda = 2, .ldb = 2, .ldc = 2};
+    assert_int_equal(tn__cuda_gemm(TN_CUDA(0), &p, "mm"), TN_EMISSING);
     p.dtype = TN_F32;
     p.k = 0;
-    assert_int_equal(tn__cuda_product(TN_CUDA(0), &p, "mm"), TN_EMISSING);
+    assert_int_equal(tn__cuda_gemm(TN_CUDA(0), &p, "mm"), TN_EMISSING);
     p.k = (int64_t)1 << 32;
-    assert_int_equal(tn__cuda_product(TN_CUDA(0), &p, "mm"), TN_EMISSING);
+    assert_int_equal(tn__cuda_gemm(TN_CUDA(0), &p, "mm"), TN_EMISSING);
     assert_int_equal(tn_error_code(), TN_OK);
 }
 

@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 
 /* What follows from a kernel's text also follows from these. Contraction is off, so that families which promise the same
- * bits everywhere keep it, and rows of the list mean what they say; products promise neither. */
+ * bits everywhere keep it, and rows of the list mean what they say; gemm promises neither. */
 #define COMMON "-default-device", "--std=c++14"
 static const char *const options[2][4] = {{COMMON, "--fmad=false"}, {COMMON, "--fmad=true"}};
 
 static bool contracts(const char *name)
 {
-    return !strncmp(name, "product", strlen("product"));
+    return !strncmp(name, "gemm", strlen("gemm"));
 }
 
 /* ---- the compiler's version ---- */

@@ -95,7 +95,7 @@ static void workspace_put(workspace *w)
 }
 
 /* Its context is current; nobody uses the device any more. */
-void tn__cuda_product_forget(tn__gpu_device *dev)
+void tn__cublas_forget(tn__gpu_device *dev)
 {
     library *l = dev->library;
     if (!l)
@@ -196,7 +196,7 @@ static bool leading(int64_t rows, int64_t columns, int64_t ld, int *out)
     return ld >= columns && ld <= INT32_MAX;
 }
 
-static unsigned call(tn__cublas_handle handle, const tn__gpu_product *p, types t, int lda, int ldb, int ldc)
+static unsigned call(tn__cublas_handle handle, const tn__gpu_gemm_call *p, types t, int lda, int ldb, int ldc)
 {
     const tn__cublas_functions *cublas = tn__cublas();
     const float alpha32 = (float)p->alpha, beta32 = (float)p->beta;
@@ -213,7 +213,7 @@ static unsigned call(tn__cublas_handle handle, const tn__gpu_product *p, types t
                                            (int)p->batch, t.compute, TN__CUBLAS_GEMM_DEFAULT);
 }
 
-static bool fits(const tn__gpu_product *p, types *t, int ld[3])
+static bool fits(const tn__gpu_gemm_call *p, types *t, int ld[3])
 {
     return types_of(p->dtype, t) && p->m > 0 && p->n > 0 && p->k > 0 && p->batch > 0 && p->m <= INT32_MAX &&
            p->n <= INT32_MAX && p->k <= INT32_MAX && p->batch <= INT32_MAX &&
@@ -222,7 +222,7 @@ static bool fits(const tn__gpu_product *p, types *t, int ld[3])
            leading(p->m, p->n, p->ldc, &ld[2]);
 }
 
-tn_status tn__cuda_product(tn_device device, const tn__gpu_product *p, const char *label)
+tn_status tn__cuda_gemm(tn_device device, const tn__gpu_gemm_call *p, const char *label)
 {
     types t;
     int ld[3];

@@ -1,21 +1,21 @@
 /* Rows of products as matrix products, for every backend. */
-#include "ops/product/kernel.h"
+#include "ops/product/gemm.h"
 
-static void set_a(tn__product *s, const tn__view *v, int32_t row, int32_t col)
+static void set_a(tn__gemm_problem *s, const tn__view *v, int32_t row, int32_t col)
 {
     s->a = v;
     s->a_rs = row >= 0 ? v->stride[row] : 0;
     s->a_cs = v->stride[col];
 }
 
-static void set_b(tn__product *s, const tn__view *v, int32_t row, int32_t col)
+static void set_b(tn__gemm_problem *s, const tn__view *v, int32_t row, int32_t col)
 {
     s->b = v;
     s->b_rs = v->stride[row];
     s->b_cs = col >= 0 ? v->stride[col] : 0;
 }
 
-static void set_bias(tn__product *s, const tn__view *v)
+static void set_bias(tn__gemm_problem *s, const tn__view *v)
 {
     s->bias = v;
     s->bias_cs = v->ndim && v->shape[v->ndim - 1] > 1 ? v->stride[v->ndim - 1] : 0;
@@ -23,7 +23,7 @@ static void set_bias(tn__product *s, const tn__view *v)
 }
 
 /* Fractions of integers' factors are dropped, as PyTorch does. */
-static void set_factors(tn__product *s, const tn__addmm_params *p, bool whole)
+static void set_factors(tn__gemm_problem *s, const tn__addmm_params *p, bool whole)
 {
     const tn_scalar *beta = &p->beta, *alpha = &p->alpha;
     if (beta->kind) {
@@ -36,7 +36,7 @@ static void set_factors(tn__product *s, const tn__addmm_params *p, bool whole)
     }
 }
 
-bool tn__product_rows(const tn__view *x, int64_t *stride)
+bool tn__gemm_problem_rows(const tn__view *x, int64_t *stride)
 {
     int64_t run = 1;
     *stride = x->shape[x->ndim - 1];
@@ -52,10 +52,10 @@ bool tn__product_rows(const tn__view *x, int64_t *stride)
     return true;
 }
 
-tn__product tn__product_of(const tn__launch *l)
+tn__gemm_problem tn__gemm_problem_of(const tn__launch *l)
 {
     const tn__view *in = l->in, *out = &l->out[0];
-    tn__product s = {.batch = 1, .m = 1, .n = 1, .alpha = 1, .beta = 1, .whole_alpha = 1, .whole_beta = 1};
+    tn__gemm_problem s = {.batch = 1, .m = 1, .n = 1, .alpha = 1, .beta = 1, .whole_alpha = 1, .whole_beta = 1};
     switch (l->op) {
     case TN__OP_bmm:
         s.batch = in[0].shape[0];
@@ -122,7 +122,7 @@ bool tn__views_meet(const tn__view *out, const tn__view *factor)
     return f < to && from < t;
 }
 
-void tn__product_dense(tn__product *s, bool weight_rows)
+void tn__gemm_problem_dense(tn__gemm_problem *s, bool weight_rows)
 {
     s->a_cs = 1;
     s->a_rs = s->k;
