@@ -104,7 +104,7 @@ static void fence(fake_item *item, const fake_stream *s, const fake_touch *touch
     bool wrote;
     size_t end = 0;
     fake_block *b = touch->block;
-    fake_suballocation *p = fake_can_shut() ? fake_suballocation_unfenced(b, touch->from, &end) : NULL;
+    fake_suballocation *p = fake_has_asan() ? fake_suballocation_unfenced(b, touch->from, &end) : NULL;
     if (!p)
         return;
     const size_t to = (p->to + 3) / 4 * 4;

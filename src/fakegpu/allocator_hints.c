@@ -69,13 +69,13 @@ tn__cu_result tenonFakeHostAccess(const void *pointer, size_t bytes, int write)
     return fake_leave(fake_order_host(write ? "writes" : "reads", &t));
 }
 
-tn__cu_result tenonFakeShut(const void *pointer, size_t bytes, int shut)
+tn__cu_result tenonFakeAsanPoison(const void *pointer, size_t bytes, int poison)
 {
     fake_touch t;
     tn__cu_result r;
     if (!enter(pointer, bytes, false, &t, &r))
         return r;
     if (t.block->device)
-        (shut ? fake_shut : fake_open)(t.block->base + t.block->device->span + t.from, bytes);
+        (poison ? fake_asan_poison : fake_asan_unpoison)(t.block->base + t.block->device->span + t.from, bytes);
     return fake_leave(TN__CU_SUCCESS);
 }

@@ -151,9 +151,9 @@ void fake_poison(char *memory, size_t bytes);
 /* The same for a part of a block: only very large ones are mapped, since a process has a limited number of mappings. */
 void fake_poison_again(char *memory, size_t bytes);
 /* For AddressSanitizer, where it is there: the stretch may, or may not, be touched. */
-void fake_shut(const void *memory, size_t bytes);
-void fake_open(const void *memory, size_t bytes);
-bool fake_can_shut(void);
+void fake_asan_poison(const void *memory, size_t bytes);
+void fake_asan_unpoison(const void *memory, size_t bytes);
+bool fake_has_asan(void);
 
 /* The device whose address it is, or NULL. */
 fake_device *fake_device_of(const void *address);

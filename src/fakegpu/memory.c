@@ -116,7 +116,7 @@ tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
     *pointer = (tn__cu_ptr)(uintptr_t)b->base;
     fake_leave(TN__CU_SUCCESS); /* nobody else knows the address yet */
     fake_poison(host, size);
-    fake_shut(host + bytes, size - bytes + FAKE_GRAIN);
+    fake_asan_poison(host + bytes, size - bytes + FAKE_GRAIN);
     return TN__CU_SUCCESS;
 }
 
@@ -155,7 +155,7 @@ tn__cu_result cuMemFree_v2(tn__cu_ptr pointer)
     }
     pthread_mutex_unlock(&fake.lock);
     fake_poison(host, size);
-    fake_shut(host, size);
+    fake_asan_poison(host, size);
     pthread_mutex_lock(&fake.lock);
     forget(b);
     return fake_leave(r);
@@ -168,7 +168,7 @@ void fake_memory_clear(fake_device *d)
         if (b->going) /* another thread is at it */
             continue;
         fake_poison(b->base + d->span, b->size);
-        fake_shut(b->base + d->span, b->size);
+        fake_asan_poison(b->base + d->span, b->size);
         forget(b);
     }
     for (size_t i = fake.pinned.n; i-- > 0;) {

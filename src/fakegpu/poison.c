@@ -10,19 +10,19 @@ enum { POISON = 0xff, SMALL = 1 << 20, STENCIL = 16 << 20 };
 void __asan_poison_memory_region(void const volatile *memory, size_t bytes) __attribute__((weak));
 void __asan_unpoison_memory_region(void const volatile *memory, size_t bytes) __attribute__((weak));
 
-void fake_shut(const void *memory, size_t bytes)
+void fake_asan_poison(const void *memory, size_t bytes)
 {
     if (__asan_poison_memory_region)
         __asan_poison_memory_region(memory, bytes);
 }
 
-void fake_open(const void *memory, size_t bytes)
+void fake_asan_unpoison(const void *memory, size_t bytes)
 {
     if (__asan_unpoison_memory_region)
         __asan_unpoison_memory_region(memory, bytes);
 }
 
-bool fake_can_shut(void)
+bool fake_has_asan(void)
 {
     return __asan_poison_memory_region && __asan_unpoison_memory_region;
 }
@@ -76,7 +76,7 @@ void fake_poison_again(char *memory, size_t bytes)
 
 void fake_poison(char *memory, size_t bytes)
 {
-    fake_open(memory, bytes);
+    fake_asan_unpoison(memory, bytes);
     if (bytes >= SMALL) {
         size_t page = (size_t)sysconf(_SC_PAGESIZE), edge = (page - (uintptr_t)memory % page) % page;
         memset(memory, POISON, edge);

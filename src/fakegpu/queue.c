@@ -194,11 +194,11 @@ static void prepare_memory(const fake_item *item, bool dead)
 {
     for (const fake_stretch *p = item->stale; p; p = p->next)
         if (p->becomes == FAKE_OPEN)
-            fake_open(p->memory, p->bytes);
+            fake_asan_unpoison(p->memory, p->bytes);
         else if (!dead && p->becomes == FAKE_STALE)
             fake_poison_again(p->memory, p->bytes);
         else if (!dead)
-            fake_shut(p->memory, p->bytes);
+            fake_asan_poison(p->memory, p->bytes);
 }
 
 /* Calls what the item holds, without the lock. */

@@ -15,10 +15,10 @@ static double between(tn_event *from, tn_event *to)
 }
 
 /* From the last mark before it that the device passed. */
-static double phase(const tn__step_events *c, tn__mark what)
+static double phase(const tn__step_events *c, tn__step_point what)
 {
-    tn__mark before = what;
-    while (before > TN__MARK_BEGIN && !c->record.marked[--before])
+    tn__step_point before = what;
+    while (before > TN__POINT_BEGIN && !c->record.marked[--before])
         continue;
     return between(c->mark[before], c->mark[what]);
 }
@@ -30,19 +30,19 @@ static tn_parallel_report report_of(tn_team_step *s, size_t i)
     const tn_parallel_report out = {
         .device = s->device[i],
         .samples = r->samples,
-        .scatter_ms = phase(&c, TN__MARK_SCATTERED),
-        .broadcast_ms = phase(&c, TN__MARK_BROADCAST),
-        .forward_ms = phase(&c, TN__MARK_FORWARD),
-        .gather_ms = phase(&c, TN__MARK_GATHERED),
-        .backward_ms = between(c.mark[TN__MARK_BACKWARD], r->last),
-        .reduce_ms = between(r->last, c.mark[TN__MARK_REDUCED]),
+        .scatter_ms = phase(&c, TN__POINT_SCATTERED),
+        .broadcast_ms = phase(&c, TN__POINT_BROADCAST),
+        .forward_ms = phase(&c, TN__POINT_FORWARD),
+        .gather_ms = phase(&c, TN__POINT_GATHERED),
+        .backward_ms = between(c.mark[TN__POINT_BACKWARD], r->last),
+        .reduce_ms = between(r->last, c.mark[TN__POINT_REDUCED]),
         .host_ms = r->host_ms,
         .scatter_bytes = r->bytes[TN__TRAFFIC_SCATTER],
         .broadcast_bytes = r->bytes[TN__TRAFFIC_BROADCAST],
         .gather_bytes = r->bytes[TN__TRAFFIC_GATHER],
         .reduce_bytes = r->bytes[TN__TRAFFIC_REDUCE],
     };
-    for (int k = 0; k < TN__MARKS; k++)
+    for (int k = 0; k < TN__POINTS; k++)
         tn_event_release(c.mark[k]);
     tn_event_release(c.record.last);
     return out;

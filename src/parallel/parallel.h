@@ -19,18 +19,18 @@
 enum { TN__REDUCE_STREAMS = 2 };
 
 /* Points of a step on a device: on its current stream, the last two on its reduce streams. */
-typedef enum tn__mark {
-    TN__MARK_BEGIN,
-    TN__MARK_SCATTERED,
-    TN__MARK_BROADCAST,
-    TN__MARK_FORWARD,
-    TN__MARK_GATHERED,
-    TN__MARK_BACKWARD, /* the gradient of this device's output is there */
-    TN__MARK_ARRIVED,  /* the last gradient of its parameters is there */
-    TN__MARK_REDUCE,
-    TN__MARK_REDUCED,
-    TN__MARKS
-} tn__mark;
+typedef enum tn__step_point {
+    TN__POINT_BEGIN,
+    TN__POINT_SCATTERED,
+    TN__POINT_BROADCAST,
+    TN__POINT_FORWARD,
+    TN__POINT_GATHERED,
+    TN__POINT_BACKWARD, /* the gradient of this device's output is there */
+    TN__POINT_ARRIVED,  /* the last gradient of its parameters is there */
+    TN__POINT_REDUCE,
+    TN__POINT_REDUCED,
+    TN__POINTS
+} tn__step_point;
 
 /* What crosses between devices, counted in bytes at the replica. */
 typedef enum tn__traffic {
@@ -50,7 +50,7 @@ typedef struct tn__member {
 /* What is reported of a device; under the team's lock 'records', since a report may be asked for while a step is under way.
  */
 typedef struct tn__record {
-    bool marked[TN__MARKS];
+    bool marked[TN__POINTS];
     tn_event *last; /* gradient's that arrived; of 'arrived' */
     int64_t samples, bytes[TN__TRAFFICS];
     double host_ms; /* from enter to leave; -1: not there */
@@ -58,7 +58,7 @@ typedef struct tn__record {
 
 /* Events of one of the team's devices, kept for the next step. */
 typedef struct tn__step_events {
-    tn_event *mark[TN__MARKS];
+    tn_event *mark[TN__POINTS];
     tn__record record;
     tn_event **arrived; /* of gradients: a broadcast's tensors from tn__broadcast.first on */
     int64_t n_arrived, cap_arrived;
@@ -107,7 +107,7 @@ void tn__param_copies_free(tn__param_copies *k, size_t n);
 
 /* Notes the point on the device's stream (NULL: its current one). Timing is never a reason to fail: what cannot be noted is
  * not part of the report. */
-void tn__step_mark(tn_team_step *step, size_t i, tn__mark what, tn_stream *stream);
+void tn__step_mark(tn_team_step *step, size_t i, tn__step_point what, tn_stream *stream);
 /* Which of the step's devices that is; -1: none. step may be NULL. */
 int64_t tn__step_index(const tn_team_step *step, tn_device device);
 /* Counts bytes that crossed; nothing where the device is none of a step's (i < 0). */

@@ -47,7 +47,7 @@ static int32_t wrap_dim(const char *what, int64_t dim, int32_t ndim)
 }
 
 /* Counts what crossed, at the part's device, and notes how far that device is. */
-static void note(tn_team_step *step, const tn_tensor *part, tn_device other, tn__traffic traffic, tn__mark mark)
+static void note(tn_team_step *step, const tn_tensor *part, tn_device other, tn__traffic traffic, tn__step_point mark)
 {
     int64_t i = tn__step_index(step, part->device);
     if (i < 0)
@@ -200,7 +200,7 @@ tn_status tn_parallel_scatter_opt(tn_tensor *x, tn_device_list devices, tn_tenso
     e = cut_up(x, c, out);
     for (size_t i = 0; i < parts && !e; i++) {
         tn__step_samples(o.step, tn__step_index(o.step, c->device[i]), c->size[i]);
-        note(o.step, out[i], x->device, TN__TRAFFIC_SCATTER, TN__MARK_SCATTERED);
+        note(o.step, out[i], x->device, TN__TRAFFIC_SCATTER, TN__POINT_SCATTERED);
     }
     if (!e && records)
         e = record_scatter(x, c, out);
@@ -226,7 +226,7 @@ static tn_status gather_backward(tn_node *self, void *ctx, tn_tensor *const *g, 
     for (size_t i = 0; i < n && !e; i++) {
         if (c->scalars && !(gx[i] = tn_reshape(gx[i], TN_SHAPE())))
             return tn_error_code();
-        note(c->step, gx[i], c->home, TN__TRAFFIC_GATHER, TN__MARK_BACKWARD);
+        note(c->step, gx[i], c->home, TN__TRAFFIC_GATHER, TN__POINT_BACKWARD);
     }
     return e;
 }
@@ -323,7 +323,7 @@ static tn_tensor *gather(tn__thread *t, tn_tensors parts, cut *c, const tn_paral
     if (!e)
         e = join(parts, c, whole);
     for (size_t i = 0; i < parts.n && !e; i++)
-        note(o->step, parts.t[i], c->home, TN__TRAFFIC_GATHER, TN__MARK_GATHERED);
+        note(o->step, parts.t[i], c->home, TN__TRAFFIC_GATHER, TN__POINT_GATHERED);
     if (!e) {
         c->step = tn_team_step_retain(o->step);
         e = tn_function_apply(&gather_class, c, parts, TN_TENSORS(whole), &out);

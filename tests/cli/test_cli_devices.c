@@ -1,5 +1,5 @@
 /* tenon devices, and nvidia-smi's forms of it: what is listed, under which names, and that listing starts nothing. */
-#include "kit.h"
+#include "helpers.h"
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <unistd.h>

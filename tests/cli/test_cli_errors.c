@@ -1,5 +1,5 @@
 /* What bad input gets: one line that says what to do, status 1 or 2, and no file harmed. */
-#include "kit.h"
+#include "helpers.h"
 #include <errno.h>
 #include <sys/mount.h>
 #include <sys/stat.h>

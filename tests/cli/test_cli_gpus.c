@@ -1,5 +1,5 @@
 /* Training, scoring and naming digits on GPUs (fake ones), and what is said where there is none to use. */
-#include "kit.h"
+#include "helpers.h"
 #include <signal.h>
 #include <unistd.h>
 

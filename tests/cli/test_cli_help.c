@@ -1,5 +1,5 @@
 /* What the command says of itself and of the machine; and slips in its options. */
-#include "kit.h"
+#include "helpers.h"
 #include <fcntl.h>
 #include <unistd.h>
 

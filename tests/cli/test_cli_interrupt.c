@@ -1,5 +1,5 @@
 /* Signals during training: what is saved, how it ends, and that the printed command goes on exactly. */
-#include "kit.h"
+#include "helpers.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* --device with several GPUs (fake ones): the same training as on one, files that know nothing of it, and what is said of
  * names that cannot be meant. */
-#include "kit.h"
+#include "helpers.h"
 #include <signal.h>
 
 #define TRAIN(...) TENON("train", "--data", "digits", "--batch", "50", __VA_ARGS__)

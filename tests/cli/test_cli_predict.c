@@ -1,5 +1,5 @@
 /* tenon predict: pictures of every kind, arrays, probabilities; and the real digits, where they are. */
-#include "kit.h"
+#include "helpers.h"
 #include <math.h>
 #include <png.h>
 

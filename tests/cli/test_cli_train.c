@@ -1,5 +1,5 @@
 /* tenon train and tenon eval: output, files, going on. */
-#include "kit.h"
+#include "helpers.h"
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Elementwise functions that are no row of their own: test_walk and gradients_rows.c walk the rows. */
+/* Elementwise functions that are no row of their own: test_elementwise and gradients_rows.c check the rows. */
 #include "ops/family.h"
 #include <string.h>
 
@@ -164,7 +164,7 @@ static void run_isclose(void)
     tn_scope_close(s);
 }
 
-/* ---- clamp: its row is walked; here, which row it comes to ---- */
+/* ---- clamp: its row is checked there; here, which row it comes to ---- */
 
 static void clamp_each(kit_array *x)
 {

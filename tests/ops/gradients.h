@@ -1,4 +1,4 @@
-/* tests/ops/gradients.h: what the parts of test_gradients share: which derivatives were walked, and how results
+/* tests/ops/gradients.h: what the parts of test_gradients share: which derivatives were checked, and how results
  * compare. */
 #ifndef TENON_TESTS_OPS_GRADIENTS_H
 #define TENON_TESTS_OPS_GRADIENTS_H

@@ -11,7 +11,7 @@
 
 const tn_dtype kit_dtypes[KIT_ALL_DTYPES] = {TN_BOOL, TN_U8,  TN_I8,   TN_I16, TN_I32,
                                              TN_I64,  TN_F16, TN_BF16, TN_F32, TN_F64};
-int kit_dtypes_walked = KIT_ALL_DTYPES;
+int kit_dtypes_tested = KIT_ALL_DTYPES;
 const char *const kit_layout_names[KIT_LAYOUTS] = {"dense",  "unaligned", "transposed", "rotated",
                                                    "sliced", "stepped",   "expanded"};
 kit_tally kit;
@@ -490,8 +490,8 @@ static void repeat_values(kit_array *a)
 /* Shuts or opens bytes of the array's memory, at an offset, wherever it is. */
 static void shut_bytes(const kit_array *a, size_t at, size_t bytes, bool shut)
 {
-    if (a->flat && tn__cu.fake_shut)
-        tn__cu.fake_shut((char *)a->flat->storage->data + at, bytes, shut);
+    if (a->flat && tn__cu.fake_asan_poison)
+        tn__cu.fake_asan_poison((char *)a->flat->storage->data + at, bytes, shut);
     else if (!a->flat && shut)
         __asan_poison_memory_region(a->bytes + at, bytes);
     else if (!a->flat)
@@ -748,7 +748,7 @@ bool kit_can_run(void)
     }
     const char *dtypes = getenv("TENON_TEST_DTYPES");
     if (dtypes && atoi(dtypes) > 0 && atoi(dtypes) < KIT_ALL_DTYPES)
-        kit_dtypes_walked = atoi(dtypes);
+        kit_dtypes_tested = atoi(dtypes);
     if (LDBL_MANT_DIG >= 64)
         return true;
     printf("skipped: long double has %d bits here, so it is no reference for float64 and int64\n", LDBL_MANT_DIG);

@@ -21,12 +21,12 @@ typedef long double real;
 #define KIT_INF ((real)INFINITY)
 #define KIT_NAN ((real)NAN)
 
-/* New dtypes are added behind the others: TENON_TEST_DTYPES=10 walks the first ten alone, with the numbers that they were
- * always walked with. */
+/* New dtypes are added behind the others: TENON_TEST_DTYPES=10 tests the first ten alone, with the numbers that they were
+ * always tested with. */
 enum { KIT_ALL_DTYPES = 10 };
 extern const tn_dtype kit_dtypes[KIT_ALL_DTYPES];
-extern int kit_dtypes_walked; /* all, or TENON_TEST_DTYPES */
-#define KIT_DTYPES kit_dtypes_walked
+extern int kit_dtypes_tested; /* all, or TENON_TEST_DTYPES */
+#define KIT_DTYPES kit_dtypes_tested
 
 /* ---- random numbers: splitmix64, so that every run is the same ---- */
 void kit_seed(uint64_t seed);

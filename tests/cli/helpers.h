@@ -1,6 +1,6 @@
-/* tests/cli/kit.h: runs the command 'tenon' as a process of its own, in a folder that is made for the test. */
-#ifndef TENON_TESTS_CLI_KIT_H
-#define TENON_TESTS_CLI_KIT_H
+/* tests/cli/helpers.h: runs the command 'tenon' as a process of its own, in a folder that is made for the test. */
+#ifndef TENON_TESTS_CLI_HELPERS_H
+#define TENON_TESTS_CLI_HELPERS_H
 
 #include "check.h"
 #include <stdlib.h>

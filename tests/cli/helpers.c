@@ -1,4 +1,4 @@
-#include "kit.h"
+#include "helpers.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Corners: operands that share memory, sizes and numbers at the ends of int64, tensors without dimensions. Values and
+/* Edge cases: operands that share memory, sizes and numbers at the ends of int64, tensors without dimensions. Values and
  * texts: PyTorch 2.14.1. */
 #include "check.h"
 #include "core/base.h"

@@ -1,4 +1,4 @@
-/* The walk: every elementwise row of the list x dtype x layout x form, against ops/rows.h's reference. Rows come from
+/* Elementwise: every row of the list x dtype x layout x form, against ops/rows.h's reference. Rows come from
  * the list itself, so a new row is tested unasked. */
 #include "ops/rows.h"
 #include "backend/cpu/cpu.h"
@@ -132,7 +132,7 @@ static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
 }
 
 /* A number as the row may have it: one that the common dtype cannot hold is refused by some rows
- * (tests/unit/test_corners.c) and wraps around in others, where it must not become a divisor of zero. */
+ * (tests/unit/test_edge_cases.c) and wraps around in others, where it must not become a divisor of zero. */
 static real number_for(const row *r, int i, tn_dtype from, tn_dtype common, real v)
 {
     bool bound = !strcmp(r->name, "clamp_min") || !strcmp(r->name, "clamp_max") || r->rule == R_CLAMP;
@@ -363,7 +363,7 @@ static void run(const row *r, const scenario *s, const tn_dtype *dtype)
     tn_scope_close(scope);
 }
 
-/* ---- the walks ---- */
+/* ---- what is checked of a row ---- */
 
 /* Operand dtypes that a row with 'd' for its values has. */
 static void dtypes_for(const row *r, tn_dtype d, tn_dtype *out)
@@ -384,7 +384,7 @@ static bool goes_large(const row *r, tn_dtype d)
            d == as_i32[kit_choice(r->name, TN_COUNT(as_i32))];
 }
 
-static void walk_layouts(const row *r, tn_dtype d)
+static void check_layouts(const row *r, tn_dtype d)
 {
     tn_dtype dtype[3];
     dtypes_for(r, d, dtype);
@@ -400,7 +400,7 @@ static void walk_layouts(const row *r, tn_dtype d)
 }
 
 /* Every pair of special values: a column against a row. Ternary rows: the third operand is drawn. */
-static void walk_specials(const row *r, tn_dtype d)
+static void check_specials(const row *r, tn_dtype d)
 {
     static const scenario s = {"special values", 2, {40, 40}, {COLUMN, LAST, SAME}, DENSE3};
     const real *v;
@@ -428,7 +428,7 @@ static void walk_specials(const row *r, tn_dtype d)
 }
 
 /* Operands of two dtypes, with dimensions, 0-dim, and as numbers. */
-static void walk_pairs(const row *r)
+static void check_pairs(const row *r)
 {
     static const scenario pairs[] = {
         {"pair", 2, {5, 9}, ALL_(SAME), {KIT_DENSE, KIT_SLICED, KIT_DENSE}},
@@ -455,7 +455,7 @@ static void walk_pairs(const row *r)
 }
 
 /* Conditions must be bool. */
-static void walk_masks(const row *r)
+static void check_masks(const row *r)
 {
     static const scenario s = {"a mask", 2, {4, 9}, ALL_(SAME), DENSE3};
     for (int i = 0; i < KIT_DTYPES; i++) {
@@ -521,7 +521,7 @@ static void zero_divisor(const row *r, tn_dtype d, const scenario *s, int64_t at
     tn_scope_close(scope);
 }
 
-static void walk_zero_divisors(const row *r)
+static void check_zero_divisors(const row *r)
 {
     static const scenario cases[] = {
         {"dense", 1, {9}, ALL_(SAME), DENSE3},
@@ -561,7 +561,7 @@ static void negative_exponents(void)
 /* ---- operands that share memory ---- */
 
 /* x op x, and x.op_(x): the same tensor on both sides. */
-static void walk_aliases(const row *r, tn_dtype d)
+static void check_aliases(const row *r, tn_dtype d)
 {
     static const scenario s = {"x with itself", 2, {7, 300}, ALL_(SAME), DENSE3};
     trial t;
@@ -677,21 +677,21 @@ static void beyond_the_caches(tn_dtype d, bool test)
     tn_scope_close(scope);
 }
 
-static void walk_row(const row *r)
+static void check_row(const row *r)
 {
     int64_t cases = kit.cases, failures = kit.failures;
     for (int i = 0; i < KIT_DTYPES; i++) {
         kit_seed_by(r->name, i);
-        walk_layouts(r, kit_dtypes[i]);
-        walk_specials(r, kit_dtypes[i]);
-        walk_aliases(r, kit_dtypes[i]);
+        check_layouts(r, kit_dtypes[i]);
+        check_specials(r, kit_dtypes[i]);
+        check_aliases(r, kit_dtypes[i]);
     }
     if (r->arity > 1)
-        walk_pairs(r);
+        check_pairs(r);
     if (r->rule == R_WHERE || r->rule == R_FILL)
-        walk_masks(r);
+        check_masks(r);
     if (r->rule == R_DIVIDE)
-        walk_zero_divisors(r);
+        check_zero_divisors(r);
     row_bound b = row_bound_of(r);
     printf(
         "%-20s %5lld cases, %3lld failures; largest error %lld ulp (float32, bound %d), %lld ulp (float64, bound %d)\n",
@@ -705,7 +705,7 @@ int main(int argc, char **argv)
         return 0;
     for (int i = 0; i < n_rows; i++)
         if (argc < 2 || !strcmp(argv[1], rows[i].name))
-            walk_row(&rows[i]);
+            check_row(&rows[i]);
     if (argc < 2) {
         negative_exponents();
         partial_overlap();
@@ -730,5 +730,5 @@ int main(int argc, char **argv)
         kit.failures += tn_set_default_dtype(TN_F32) != TN_OK;
     }
     printf("count: %d elementwise rows on %s\n", n_rows, kit_where());
-    return kit_finish("walk");
+    return kit_finish("elementwise");
 }
