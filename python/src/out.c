@@ -14,11 +14,11 @@ typedef enum demand { CAST, SAME, TRUTH, FLOATING, ANY } demand;
  * a part of them elsewhere. NOTHING. */
 typedef enum sharing { FREE, EQUAL, NOTHING } sharing;
 
-/* What a rule is asked for beside dtypes and sharing. WALK: PyTorch writes it by one walk over all operands, and looks at
- * 'out' first of all; FOUND: that too, and the dtype before it is computed; CAT's error is a TypeError; EXTREME: nothing is
- * compared along a dimension of one element; EARLY: the dtype is asked before dimensions are; what factories make: RANGE and
- * SPACED fill an 'out' of any shape that has as many elements. */
-typedef enum role { PLAIN, WALK, FOUND, CAT, EXTREME, EARLY, MADE, RANGE, SPACED } role;
+/* What a rule is asked for beside dtypes and sharing. ITERATOR: PyTorch writes it by one tensor iterator over all operands,
+ * and looks at 'out' first of all; FOUND: that too, and the dtype before it is computed; CAT's error is a TypeError; EXTREME:
+ * nothing is compared along a dimension of one element; EARLY: the dtype is asked before dimensions are; what factories make:
+ * RANGE and SPACED fill an 'out' of any shape that has as many elements. */
+typedef enum role { PLAIN, ITERATOR, FOUND, CAT, EXTREME, EARLY, MADE, RANGE, SPACED } role;
 
 #define EXACT "Expected out tensor to have dtype %r, but got %o instead"
 
@@ -32,11 +32,11 @@ static const struct {
     bool operand;          /* another device is refused as an operand's is */
     const char *text;
 } rules[] = {
-    {"", WALK, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"", ITERATOR, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
     {"cast", PLAIN, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
     {"found", FOUND, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
-    {"bounded", WALK, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
-    {"where", WALK, SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
+    {"bounded", ITERATOR, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
+    {"where", ITERATOR, SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},
     {"exact", PLAIN, SAME, FREE, FREE, false, EXACT},
     {"gather", PLAIN, SAME, NOTHING, EQUAL, false, EXACT},
     {"scatter", PLAIN, SAME, EQUAL, NOTHING, false, EXACT},
@@ -52,7 +52,7 @@ static const struct {
      "torch.histogram: input tensor and hist tensor should have the same dtype, but got input %r and hist %o"},
     {"dot", PLAIN, SAME, FREE, FREE, false, "result dtype %O does not match input dtype %R"},
     {"mv", PLAIN, SAME, FREE, FREE, false, "addmv input tensors must have the same dtype, but got %O, %R, and %R"},
-    {"like", WALK, SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
+    {"like", ITERATOR, SAME, EQUAL, EQUAL, true, "%f: dtype of out: %O should be same as input: %R"},
     {"taken", PLAIN, SAME, FREE, FREE, false,
      "take(): self and out expected to have the same dtype, but got self.dtype = %R and out.dtype = %O"},
     {"searched", PLAIN, SAME, EQUAL, EQUAL, true,
@@ -401,7 +401,7 @@ static bool can_take(const py_function *f, int which, const py_value *v)
 {
     const int rule = out_param(f, which)->rule;
     const tn_dtype out = tn_tensor_dtype(v[f->out].s.v.t);
-    if (rules[rule].role != WALK || tn_dtype_is_floating_point(out) || !f->parsed[which].param[1].required ||
+    if (rules[rule].role != ITERATOR || tn_dtype_is_floating_point(out) || !f->parsed[which].param[1].required ||
         (strncmp(f->name, "bitwise_", 8) && strcmp(f->name, "hypot")))
         return true;
     const tn_dtype common = py_result_type(v[0].s, v[1].s);
@@ -413,7 +413,7 @@ bool py_out_begin(const py_function *f, int which, py_value *v)
     const int rule = out_param(f, which)->rule;
     if (!may_write(f, which, v))
         return false;
-    if (v[f->out].s.kind == TN_SCALAR_TENSOR && (rules[rule].role == WALK || rules[rule].role == FOUND) &&
+    if (v[f->out].s.kind == TN_SCALAR_TENSOR && (rules[rule].role == ITERATOR || rules[rule].role == FOUND) &&
         (!f->run || rules[rule].want == SAME) && py_is_expanded(v[f->out].s.v.t)) {
         PyErr_SetString(PyExc_RuntimeError,
                         "unsupported operation: more than one element of the written-to tensor refers to a single "

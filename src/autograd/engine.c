@@ -215,7 +215,7 @@ static tn_tensor *fit(tn_tensor *g, const tn__meta *m)
     return g;
 }
 
-/* ---- the walk ---- */
+/* ---- the backward pass ---- */
 
 static target *find_target(const task *k, const tn__object *to, uint32_t output)
 {
@@ -445,7 +445,7 @@ static tn_status visit(task *k, tn__pending *e)
     return s;
 }
 
-static tn_status walk(task *k)
+static tn_status run_graph(task *k)
 {
     tn__scratch *s = k->s;
     int64_t looked = 0;
@@ -646,7 +646,7 @@ static tn_status run(task *k, tn_tensors roots, tn_tensors gradients)
     if (!e)
         e = send_roots(k, roots, gradients);
     if (!e)
-        e = walk(k);
+        e = run_graph(k);
     tn__scope_pop(k->self, &scope, NULL);
     tn__set_no_grad(was);
     if (k->s) {

@@ -59,7 +59,7 @@ static inline tn__stream **tn__pending_on(tn__pending *e)
     return TN_LIKELY(!e->many) ? e->on : (tn__stream **)(void *)(e->many + e->node->n_out);
 }
 
-/* One walk's scratch; a thread keeps its own for the next one. */
+/* One pass's scratch; a thread keeps its own for the next one. */
 typedef struct tn__scratch {
     tn__pending *entries;
     int64_t entry_cap, entry_n;
@@ -71,9 +71,9 @@ typedef struct tn__scratch {
     bool busy;
 } tn__scratch;
 
-/* The thread's scratch, or one of its own for a walk inside a walk; NULL when memory is out. */
+/* The thread's scratch, or one of its own for a pass inside a pass; NULL when memory is out. */
 tn__scratch *tn__scratch_get(tn__thread *t);
-/* Also releases what a walk that failed left. */
+/* Also releases what a pass that failed left. */
 void tn__scratch_put(tn__thread *t, tn__scratch *s);
 
 /* The node's entry, made (and put into the heap) where there is none; -1 when memory is out. */

@@ -2,7 +2,7 @@
  *
  * A hook of a tensor that was computed belongs to its node, for one output; a leaf's to the leaf's accumulator: a node
  * without inputs that is made with the first hook. Where a leaf has one, its gradients are summed up there, and its turn
- * comes when the walk is over, so a hook sees the whole gradient once.
+ * comes when the pass is over, so a hook sees the whole gradient once.
  *
  * Invariants: lists change under one lock; hooks run without it, over references of their own.
  */

@@ -45,7 +45,7 @@ void tn__pending_release_many(tn__pending *e)
 void tn__scratch_put(tn__thread *t, tn__scratch *s)
 {
     for (int64_t i = 0; i < s->entry_n; i++)
-        if (s->entries[i].node) { /* a walk that failed leaves some */
+        if (s->entries[i].node) { /* a pass that failed leaves some */
             if (!s->entries[i].done)
                 tn__pending_release(&s->entries[i]);
             tn__object_release(&s->entries[i].node->obj);
@@ -123,7 +123,7 @@ void tn__scratch_pop(tn__scratch *s, tn__pending *e)
     *e = *at;
 }
 
-/* Entries are not reused within a walk, so the hash needs no deletion: done entries lose their node's gradients, not
+/* Entries are not reused within a pass, so the hash needs no deletion: done entries lose their node's gradients, not
  * their place. */
 int64_t tn__scratch_find(tn__scratch *s, tn__node *node)
 {

@@ -76,7 +76,7 @@ typedef struct tn__backend {
     /* Memory for nbytes, its version 0; with a queue, its stream is set. NULL, with TN_ENOMEM set, when there is too
      * little. */
     tn__storage *(*allocate)(tn_device device, size_t nbytes);
-    /* An elementwise row over a walk. */
+    /* An elementwise row over an iterator. */
     tn_status (*elementwise)(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
     /* operand[0] = operand[1], converting; a number or 0-dim source fills. */
     tn_status (*copy)(tn_device device, const tn__iter *it);

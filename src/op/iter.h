@@ -1,5 +1,5 @@
-/* op/iter.h: one elementwise operation as a walk over memory: operands broadcast, dimensions ordered and merged. Every
- * backend runs elementwise rows, copies and fills from this. */
+/* op/iter.h: the tensor iterator, one elementwise operation over strided memory: operands broadcast, dimensions ordered and
+ * merged. Every backend runs elementwise rows, copies and fills from this. */
 #ifndef TENON_OP_ITER_H
 #define TENON_OP_ITER_H
 

@@ -13,7 +13,7 @@ extern const tn__backend tn__cpu_backend;
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it);
 
-/* ---- walks over strided memory ---- */
+/* ---- strided memory ---- */
 
 /* Dimensions of one operand, fastest first, merged where it is one run. */
 typedef struct tn__strided_dims {
@@ -22,7 +22,7 @@ typedef struct tn__strided_dims {
 } tn__strided_dims;
 
 /* The dimensions of v in the mask, by ascending stride, merged; at least one (of size 1). */
-void tn__dims_pick(tn__strided_dims *d, const tn__view *v, uint32_t mask);
+void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask);
 
 static inline int64_t tn__dims_numel(const tn__strided_dims *d)
 {
@@ -65,7 +65,7 @@ enum { TN__CHUNK = 16384 };
 /* out = in, converting; both of one shape. */
 void tn__cpu_copy_view(const tn__view *out, const tn__view *in);
 
-/* Loads elements first .. first + n - 1 of a walk, as the loop type, into dst. */
+/* Loads elements first .. first + n - 1 of strided memory, as the loop type, into dst. */
 void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
                       int64_t n);
 void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,

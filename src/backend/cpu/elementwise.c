@@ -1,4 +1,4 @@
-/* Walks over strided memory, and the driver of elementwise rows.
+/* Loads and stores of strided memory, and the driver of elementwise rows.
  *
  * A row runs in blocks that fit L1: operands that are dense and of the compute type are used where they lie, others are
  * loaded into a block of it; the result is stored, converted, past the caches if it is larger than they are.
@@ -9,7 +9,7 @@
 
 enum { GRAIN = 32768, GRAIN_HEAVY = 8192, SHORT_ROW = 256 };
 
-void tn__dims_pick(tn__strided_dims *d, const tn__view *v, uint32_t mask)
+void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
     int32_t order[TN_MAX_DIMS], n = 0;
     for (int32_t i = v->ndim - 1; i >= 0; i--) {
@@ -188,7 +188,7 @@ static void put(const job *j, int64_t first, block *result, int64_t n)
     j->isa->stream(to, &converted, (size_t)(n * o->size));
 }
 
-/* Do elements lie one after another, in the order they are walked in? */
+/* Do elements lie one after another, in the order of the dimensions? */
 static bool is_dense(const tn__strided_dims *d)
 {
     int64_t next = 1;

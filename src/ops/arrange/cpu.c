@@ -1,6 +1,6 @@
 /* Kernels of the family arrange for the CPU. */
 #include "backend/cpu/cpu.h"
-#include "backend/cpu/lines.h"
+#include "backend/cpu/along_dim.h"
 #include "core/parallel.h"
 
 /* ---- structural rows that are copies ---- */

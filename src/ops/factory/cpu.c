@@ -1,6 +1,6 @@
 /* Kernels of the family factory for the CPU. */
 #include "backend/cpu/cpu.h"
-#include "backend/cpu/lines.h"
+#include "backend/cpu/along_dim.h"
 
 enum { GRAIN = 65536, TILE = 64 };
 
@@ -35,7 +35,7 @@ tn_status tn__cpu_arange(const tn__launch *l)
     const tn__view *out = &l->out[0];
     const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
     tn__strided_dims d;
-    tn__dims_pick(&d, out, (1U << out->ndim) - 1);
+    tn__strided_dims_of(&d, out, (1U << out->ndim) - 1);
     double block[TN__BLOCK];
     bool whole = !tn__dtype_is_float(out->dtype); /* the bounds are truncated first, as PyTorch does */
     double start = tn__scalar_double(a), end = tn__scalar_double(b);

@@ -51,7 +51,7 @@ static void out_dims(reduce_job *j, const tn__view *x, uint32_t mask)
         if (!(mask >> d & 1))
             step *= x->shape[d];
     }
-    /* walk both in the input's order of strides; merge only where both agree */
+    /* both in the input's order of strides; merge only where both agree */
     int32_t order[TN_MAX_DIMS], n = 0;
     for (int32_t i = x->ndim - 1; i >= 0; i--) {
         if (mask >> i & 1 || x->shape[i] == 1)
@@ -442,7 +442,7 @@ tn_status tn__cpu_reduce(const tn__launch *l)
     reduce_job j = {.l = l, .kind = kind_of(l->op), .type = tn__type_of(l->compute), .pieces = 1, .divisor = 1};
     for (int32_t i = 0; i < p->dim.n; i++)
         mask |= 1U << p->dim.d[i];
-    tn__dims_pick(&j.reduced, x, mask);
+    tn__strided_dims_of(&j.reduced, x, mask);
     out_dims(&j, x, mask);
     j.n_reduced = tn__dims_numel(&j.reduced);
     j.n_kept = l->out[0].numel;

@@ -1,4 +1,4 @@
-/* Reductions that need each element's place or several sums at once: argmax argmin max min (with indices), var, std. */
+/* Reductions that need each element's position or several sums at once: argmax argmin max min (with indices), var, std. */
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
 #include <math.h>
@@ -109,7 +109,7 @@ static void arg_rows(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* The reduced dimensions in row-major order: a place in the walk is the index users see, and the first of equals is found
+/* The reduced dimensions in row-major order: a position is the index users see, and the first of equals is found
  * first. */
 static void reduce_in_order(tn__strided_dims *d, const tn__view *x, uint32_t mask)
 {
@@ -209,7 +209,7 @@ tn_status tn__cpu_var(const tn__launch *l)
     for (int32_t i = 0; i < p->dim.n; i++)
         mask |= 1U << p->dim.d[i];
     arg_job j = {.l = l};
-    tn__dims_pick(&j.reduced, x, mask);
+    tn__strided_dims_of(&j.reduced, x, mask);
     set_kept(&j, x, mask);
     j.n_reduced = tn__dims_numel(&j.reduced);
     tn__parallel_for(l->out[0].numel, tn__div_up(WORK, TN_MAX(j.n_reduced, 1)), var_rows, &j);

@@ -1,9 +1,9 @@
 /* Kernels of the family scan for the CPU. */
-#include "backend/cpu/lines.h"
+#include "backend/cpu/along_dim.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
-static void cumsum_line(const tn__line_job *j, void *out, const void *a, const void *b)
+static void cumsum_row(const tn__row_job *j, void *out, const void *a, const void *b)
 {
     (void)b;
     int64_t n = j->n;
@@ -29,7 +29,7 @@ static void cumsum_line(const tn__line_job *j, void *out, const void *a, const v
 tn_status tn__cpu_cumsum(const tn__launch *l)
 {
     const tn__cumsum_params *p = l->params;
-    return tn__cpu_lines(l, p->dim, cumsum_line, 1);
+    return tn__cpu_along_dim(l, p->dim, cumsum_row, 1);
 }
 
 /* ---- extremes so far: their values, and where they stand ---- */
@@ -41,8 +41,8 @@ typedef struct extreme_job {
     _Atomic bool no_memory;
 } extreme_job;
 
-/* Of the first element of the i-th line of a view along dim, in elements. */
-static int64_t line_offset(const tn__view *v, int64_t dim, int64_t i)
+/* Of the first element of the i-th row of a view along dim, in elements. */
+static int64_t row_offset(const tn__view *v, int64_t dim, int64_t i)
 {
     int64_t offset = 0;
     for (int32_t d = v->ndim - 1; d >= 0; d--)
@@ -73,7 +73,7 @@ EXTREMES(extremes_f64, double, UNORDERED)
 EXTREMES(extremes_i32, int32_t, NEVER)
 EXTREMES(extremes_i64, int64_t, NEVER)
 
-static void extreme_lines(void *ctx, int64_t begin, int64_t end)
+static void extreme_rows(void *ctx, int64_t begin, int64_t end)
 {
     static void (*const extremes[TN__TYPES])(void *x, int64_t *index, int64_t n, bool largest) = {
         [TN__F32] = extremes_f32, [TN__F64] = extremes_f64, [TN__I32] = extremes_i32, [TN__I64] = extremes_i64};
@@ -86,15 +86,15 @@ static void extreme_lines(void *ctx, int64_t begin, int64_t end)
         j->no_memory = true;
         return;
     }
-    int64_t *places = buffer + n;
+    int64_t *positions = buffer + n;
     for (int64_t i = begin; i < end; i++) {
-        const char *from = (const char *)x->data + line_offset(x, dim, i) * size;
+        const char *from = (const char *)x->data + row_offset(x, dim, i) * size;
         tn__isa()->load[x->dtype][j->type](buffer, from, x->ndim ? x->stride[dim] : 1, n);
-        extremes[j->type](buffer, places, n, j->l->op == TN__OP_cummax);
-        tn__isa()->store[x->dtype][j->type]((char *)out->data + line_offset(out, dim, i) * size,
+        extremes[j->type](buffer, positions, n, j->l->op == TN__OP_cummax);
+        tn__isa()->store[x->dtype][j->type]((char *)out->data + row_offset(out, dim, i) * size,
                                             out->ndim ? out->stride[dim] : 1, buffer, n);
-        tn__isa()->store[TN_I64][TN__I64]((int64_t *)index->data + line_offset(index, dim, i),
-                                          index->ndim ? index->stride[dim] : 1, places, n);
+        tn__isa()->store[TN_I64][TN__I64]((int64_t *)index->data + row_offset(index, dim, i),
+                                          index->ndim ? index->stride[dim] : 1, positions, n);
     }
     tn__block_put(buffer, bytes);
 }
@@ -106,6 +106,6 @@ tn_status tn__cpu_cummax(const tn__launch *l)
     extreme_job j = {.l = l, .dim = p->dim, .n = x->ndim ? x->shape[p->dim] : 1, .type = tn__type_of(l->compute)};
     if (x->numel == 0)
         return TN_OK;
-    tn__parallel_for(x->numel / j.n, tn__div_up(16384, j.n), extreme_lines, &j);
-    return j.no_memory ? tn__error_memory("lines of extremes", 2 * sizeof(int64_t) * (size_t)j.n) : TN_OK;
+    tn__parallel_for(x->numel / j.n, tn__div_up(16384, j.n), extreme_rows, &j);
+    return j.no_memory ? tn__error_memory("rows of extremes", 2 * sizeof(int64_t) * (size_t)j.n) : TN_OK;
 }

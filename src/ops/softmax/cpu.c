@@ -1,13 +1,13 @@
 /* Kernels of the family softmax for the CPU. */
-#include "backend/cpu/lines.h"
+#include "backend/cpu/along_dim.h"
 
-static void softmax_line(const tn__line_job *j, void *out, const void *a, const void *b)
+static void softmax_row(const tn__row_job *j, void *out, const void *a, const void *b)
 {
     (void)b;
     tn__isa()->softmax.row[j->type](out, a, j->n, j->l->op == TN__OP_log_softmax);
 }
 
-static void softmax_backward_line(const tn__line_job *j, void *out, const void *a, const void *b)
+static void softmax_backward_row(const tn__row_job *j, void *out, const void *a, const void *b)
 {
     tn__isa()->softmax.row_backward[j->type](out, a, b, j->n, j->l->op == TN__OP__log_softmax_backward);
 }
@@ -15,11 +15,11 @@ static void softmax_backward_line(const tn__line_job *j, void *out, const void *
 tn_status tn__cpu_softmax(const tn__launch *l)
 {
     const tn__softmax_params *p = l->params;
-    return tn__cpu_lines(l, p->dim, softmax_line, 1);
+    return tn__cpu_along_dim(l, p->dim, softmax_row, 1);
 }
 
 tn_status tn__cpu_softmax_backward(const tn__launch *l)
 {
     const tn__softmax_params *p = l->params;
-    return tn__cpu_lines(l, p->dim, softmax_backward_line, 2);
+    return tn__cpu_along_dim(l, p->dim, softmax_backward_row, 2);
 }

@@ -1,0 +1,20 @@
+/* backend/cpu/along_dim.h: kernels of the CPU that compute along one dimension. */
+#ifndef TENON_BACKEND_CPU_ALONG_DIM_H
+#define TENON_BACKEND_CPU_ALONG_DIM_H
+
+#include "backend/cpu/cpu.h"
+
+/* x seen as [outer][n][inner], n the dimension; inner and outer count their own dimensions. */
+typedef struct tn__row_job {
+    const tn__launch *l;
+    int type;
+    int64_t dim, n, inner, outer;
+} tn__row_job;
+
+/* One row of the result from rows of the inputs, all dense and of the loop type. b: NULL where there is one input. */
+typedef void (*tn__row_body)(const tn__row_job *j, void *out, const void *a, const void *b);
+
+/* Runs body for every row of the result along dim. */
+tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, int inputs);
+
+#endif
