@@ -1,3 +1,4 @@
+/* What the programs of benchmarks share: batches on a clock, options, answers to compare.py. */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Runs the command with its output in files; folders for tests. */
 #include "helpers.h"
 #include <dirent.h>
 #include <errno.h>

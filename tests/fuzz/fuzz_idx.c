@@ -1,3 +1,4 @@
+/* Fuzz target: files of IDX (MNIST). */
 #include "fuzz.h"
 #include "data/readers.h"
 

@@ -1,3 +1,4 @@
+/* Fuzz target: files of NumPy. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

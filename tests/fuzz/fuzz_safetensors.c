@@ -1,3 +1,4 @@
+/* Fuzz target: safetensors files. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -1,3 +1,4 @@
+/* Hashes results, and writes a line for each operation, dtype, layout and device. */
 #include "ops/digest.h"
 #include "ops/kit.h"
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* All families that the build found. */
 #include "ops/family.h"
 
 const family_tests *const families[] = {

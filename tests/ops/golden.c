@@ -1,3 +1,4 @@
+/* Reads the tables of PyTorch's results. */
 #include "ops/golden.h"
 #include <string.h>
 

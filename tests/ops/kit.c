@@ -1,3 +1,4 @@
+/* Numbers, rounding, index arithmetic, arrays and comparison, stated once more and plainly. */
 #include "ops/kit.h"
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"

@@ -1,3 +1,4 @@
+/* How each elementwise row is called, and its reference in long double and int64. */
 #include "ops/rows.h"
 #include "op/ops_private.h"
 #undef TN_HERE

@@ -1,3 +1,4 @@
+/* Runs a structural row in every dtype and layout, and compares with what the case says. */
 #include "ops/structural.h"
 #include "ops/digest.h"
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Stands in for the driver of the fake GPUs: kernels run when they are launched. */
 #include "fake/compiler/helpers.h"
 #include "fakegpu/driver.h"
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Opens the driver of the fake GPUs; kernels, memory and checks for its tests. */
 #include "fake/driver/helpers.h"
 #include <dlfcn.h>
 #include <math.h>
