@@ -623,7 +623,7 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     } else if (f->run) {
         out = f->run(self, v, which);
         if (out && to_out(f, v))
-            out = py_written(f, which, v, out);
+            out = py_write_result(f, which, v, out);
     } else if (f->beside) {
         out = put_beside(f, which, v);
     } else {

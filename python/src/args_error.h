@@ -72,8 +72,9 @@ int py_warn_older(const py_function *f, int which, bool method);
 const char *py_older_overload(const char *name, int i, int8_t *forms);
 bool py_older_fits(const py_signature *s, bool method);
 
-/* result, a tensor or a tuple of them, written into what was given as out=, and that in its place. Takes result. written.c */
-PyObject *py_written(const py_function *f, int which, const py_value *v, PyObject *result);
+/* result, a tensor or a tuple of them, written into what was given as out=, and that in its place. Takes result.
+ * write_result.c */
+PyObject *py_write_result(const py_function *f, int which, const py_value *v, PyObject *result);
 
 /* Sets a RuntimeError: text has %S twice, for the two shapes. */
 void py_shapes_differ(const char *text, tn_dims have, tn_dims want);

@@ -83,7 +83,7 @@ static void run_row(const rows_run *r, int64_t i, char *buffer)
         tn__isa()->store[out->dtype][j->type](to, row_stride(out, j->dim), result, j->n);
 }
 
-/* Rows i .. i + width - 1, which are columns of one matrix: turned, computed, turned back. */
+/* Rows i .. i + width - 1, which are columns of one matrix: transposed, computed, transposed back. */
 static void run_bundle(const rows_run *r, int64_t i, int64_t width, char *buffer)
 {
     const tn__row_job *j = &r->j;

@@ -66,7 +66,7 @@ TILES(14)
 #undef TILES
 
 /* A 4 x 4 square: rows rs apart become columns, width apart. */
-static inline void E(turn)(T *dst, int width, const T *src, int64_t rs, T scale)
+static inline void E(transpose_panel)(T *dst, int width, const T *src, int64_t rs, T scale)
 {
     typedef T four __attribute__((vector_size(4 * sizeof(T))));
     typedef four loose __attribute__((aligned(sizeof(T)), may_alias));
@@ -81,9 +81,9 @@ static inline void E(turn)(T *dst, int width, const T *src, int64_t rs, T scale)
 }
 
 #if TN_IS_WORD
-/* Four squares of 4 side by side, turned each in its lane: lane l of q[j] is column 4l + j of rows rs apart. */
-static inline __attribute__((always_inline)) void E(turn_lanes)(T __attribute__((vector_size(64))) q[4], const T *src,
-                                                                int64_t rs)
+/* Four squares of 4 side by side, transposed each in its lane: lane l of q[j] is column 4l + j of rows rs apart. */
+static inline __attribute__((always_inline)) void E(transpose_lanes)(T __attribute__((vector_size(64))) q[4],
+                                                                     const T *src, int64_t rs)
 {
     typedef T wide __attribute__((vector_size(64)));
     typedef wide loose __attribute__((aligned(4), may_alias));
@@ -100,12 +100,12 @@ static inline __attribute__((always_inline)) void E(turn_lanes)(T __attribute__(
 }
 
 /* 4 rows of 16 elements become 16 of 4. */
-static inline void E(turn_four)(T *dst, int width, const T *src, int64_t rs, T scale)
+static inline void E(transpose_four)(T *dst, int width, const T *src, int64_t rs, T scale)
 {
     typedef T four __attribute__((vector_size(16), aligned(4), may_alias));
     typedef T wide __attribute__((vector_size(64)));
     wide q[4];
-    E(turn_lanes)(q, src, rs);
+    E(transpose_lanes)(q, src, rs);
     UNROLL
     for (int j = 0; j < 4; j++) {
         q[j] *= scale;
@@ -118,14 +118,14 @@ static inline void E(turn_four)(T *dst, int width, const T *src, int64_t rs, T s
 
 #if VECTOR_BYTES == 64
 /* Sixteen rows of 16 elements become 16 of 16. */
-static inline void E(turn_sixteen)(T *dst, int width, const T *src, int64_t rs, T scale)
+static inline void E(transpose_sixteen)(T *dst, int width, const T *src, int64_t rs, T scale)
 {
     typedef T wide __attribute__((vector_size(64)));
     typedef wide loose __attribute__((aligned(4), may_alias));
     wide q[4][4];
     UNROLL
     for (int g = 0; g < 4; g++)
-        E(turn_lanes)(q[g], src + 4 * g * rs, rs);
+        E(transpose_lanes)(q[g], src + 4 * g * rs, rs);
     UNROLL
     for (int j = 0; j < 4; j++) { /* lane l of q[g][j]: rows 4g .. 4g + 3 of column 4l + j */
         wide t0 = __builtin_shufflevector(q[0][j], q[1][j], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
@@ -179,26 +179,26 @@ static bool E(copy_whole)(T *dst, int width, const T *src, int64_t cs, int64_t k
 }
 
 /* The next rows, at most 'left' of them, over k elements, which is a multiple of 4; returns how many rows. */
-static int64_t E(turn_rows)(T *dst, int width, const T *src, int64_t rs, int64_t left, int64_t k, T scale)
+static int64_t E(transpose_rows)(T *dst, int width, const T *src, int64_t rs, int64_t left, int64_t k, T scale)
 {
     int64_t p = 0;
 #if TN_IS_WORD && VECTOR_BYTES == 64
     if (left >= 16) {
         for (; p + 16 <= k; p += 16)
-            E(turn_sixteen)(dst + p * width, width, src + p, rs, scale);
+            E(transpose_sixteen)(dst + p * width, width, src + p, rs, scale);
         for (; p < k; p += 4)
             for (int64_t i = 0; i < 16; i += 4)
-                E(turn)(dst + p * width + i, width, src + i * rs + p, rs, scale);
+                E(transpose_panel)(dst + p * width + i, width, src + i * rs + p, rs, scale);
         return 16;
     }
 #endif
     (void)left;
 #if TN_IS_WORD
     for (; p + 16 <= k; p += 16)
-        E(turn_four)(dst + p * width, width, src + p, rs, scale);
+        E(transpose_four)(dst + p * width, width, src + p, rs, scale);
 #endif
     for (; p < k; p += 4)
-        E(turn)(dst + p * width, width, src + p, rs, scale);
+        E(transpose_panel)(dst + p * width, width, src + p, rs, scale);
     return 4;
 }
 
@@ -217,7 +217,7 @@ static void E(pack_panel)(T *dst, int width, const T *src, int64_t rs, int64_t c
     }
     int64_t squares = cs == 1 ? n & ~INT64_C(3) : 0, even = cs == 1 ? k & ~INT64_C(3) : 0;
     for (int64_t i = 0, rows; i < squares; i += rows) /* a transposition, in squares */
-        rows = E(turn_rows)(dst + i, width, src + i * rs, rs, squares - i, even, scale);
+        rows = E(transpose_rows)(dst + i, width, src + i * rs, rs, squares - i, even, scale);
     for (int64_t i = 0; i < n; i++)
         for (int64_t p = i < squares ? even : 0; p < k; p++)
             dst[p * width + i] = scale * src[i * rs + p * cs];

@@ -89,10 +89,10 @@ static tn_status run_strided(void *ctx, const tn__iter *it)
     return launch(j, STRIDED_UNIT, STRIDED, args, TN_COUNT(args));
 }
 
-/* ---- turned ---- */
+/* ---- transposed ---- */
 
 /* The dimension along which the source is dense, if that is not the result's and tiles pay; 0: none. */
-static int32_t turned_dimension(const tn__iter *it)
+static int32_t transposed_dimension(const tn__iter *it)
 {
     const int64_t *out = it->operand[0].stride, *in = it->operand[1].stride;
     if (out[0] != 1 || in[0] == 1 || in[0] == 0 || it->shape[0] < TURN_AT_LEAST)
@@ -103,18 +103,18 @@ static int32_t turned_dimension(const tn__iter *it)
     return 0;
 }
 
-static tn_status run_turned(job *j, const tn__iter *it, int32_t turned)
+static tn_status run_transposed(job *j, const tn__iter *it, int32_t transposed)
 {
     void *out = it->operand[0].data, *in = it->operand[1].data;
-    tn_matrices m = {.rows = it->shape[turned],
+    tn_matrices m = {.rows = it->shape[transposed],
                      .columns = it->shape[0],
                      .row_in = 1,
                      .column_in = it->operand[1].stride[0],
-                     .row_out = it->operand[0].stride[turned],
+                     .row_out = it->operand[0].stride[transposed],
                      .column_out = 1,
-                     .matrices = it->numel / (it->shape[0] * it->shape[turned])};
+                     .matrices = it->numel / (it->shape[0] * it->shape[transposed])};
     for (int32_t d = 1; d < it->ndim; d++) {
-        if (d == turned)
+        if (d == transposed)
             continue;
         m.shape[m.ndim] = it->shape[d];
         m.in[m.ndim] = it->operand[1].stride[d];
@@ -151,9 +151,9 @@ static tn_status copy(tn_device device, const tn__iter *it, const char *label)
     set_unit(&j, it->operand[1].dtype, it->operand[0].dtype);
     if (is_flat(it))
         return run_flat(&j, it);
-    const int32_t turned = turned_dimension(it);
-    if (turned)
-        return run_turned(&j, it, turned);
+    const int32_t transposed = transposed_dimension(it);
+    if (transposed)
+        return run_transposed(&j, it, transposed);
     return tn__gpu_in_parts(it, TN__GPU_INDEX_MAX, run_strided, &j);
 }
 

@@ -1,5 +1,5 @@
-/* Nuclear norms and polar factors, by one-sided Jacobi rotations (Hestenes): columns are turned, two at a time, until each
- * is orthogonal to each. Then they are U S, and what turned them is V. All of it in double.
+/* Nuclear norms and polar factors, by one-sided Jacobi rotations (Hestenes): columns are rotated, two at a time, until each
+ * is orthogonal to each. Then they are U S, and what rotated them is V. All of it in double.
  *
  * The rotation, and pairs in the order of a tournament, so that those of a round share no column: Golub and Van Loan,
  * Matrix Computations, 4th edition, section 8.5; one-sided: section 8.6. Its form that changes lengths least:
@@ -38,7 +38,7 @@ typedef struct svd {
     double orthogonal;
     int exponent; /* of what w was divided by */
     bool infinite;
-    _Atomic bool turned;
+    _Atomic bool rotated;
 } svd;
 
 static int64_t padded(int64_t n)
@@ -69,7 +69,7 @@ static double squared_length(const double *p, int64_t n)
 }
 
 /* p and q become c p - s q and s p + c q, where c = 1 - s h. */
-static void turn(double *restrict p, double *restrict q, int64_t n, double s, double h)
+static void rotate_columns(double *restrict p, double *restrict q, int64_t n, double s, double h)
 {
     for (int64_t i = 0; i < n; i++) {
         const double x = p[i], y = q[i];
@@ -78,19 +78,19 @@ static void turn(double *restrict p, double *restrict q, int64_t n, double s, do
     }
 }
 
-static void turn_pair(svd *m, int64_t p, int64_t q)
+static void rotate_pair(svd *m, int64_t p, int64_t q)
 {
     double *wp = m->w + p * m->ldw, *wq = m->w + q * m->ldw, d[3];
     products(wp, wq, m->ldw, d);
     if (d[0] <= nothing || d[1] <= nothing || fabs(d[2]) <= m->orthogonal * sqrt(d[0]) * sqrt(d[1]))
         return;
-    /* the smaller root t of t^2 + 2 zeta t = 1 makes the turned columns orthogonal */
+    /* the smaller root t of t^2 + 2 zeta t = 1 makes the rotated columns orthogonal */
     const double zeta = (d[1] - d[0]) / (2 * d[2]), t = copysign(1 / (fabs(zeta) + sqrt(1 + zeta * zeta)), zeta);
     const double c = 1 / sqrt(1 + t * t), s = c * t, h = s / (1 + c);
-    turn(wp, wq, m->ldw, s, h);
+    rotate_columns(wp, wq, m->ldw, s, h);
     if (m->v)
-        turn(m->v + p * m->ldv, m->v + q * m->ldv, m->ldv, s, h);
-    m->turned = true;
+        rotate_columns(m->v + p * m->ldv, m->v + q * m->ldv, m->ldv, s, h);
+    m->rotated = true;
 }
 
 /* Who stands at a place in a round of a tournament: the first stays, the others move on. */
@@ -99,14 +99,14 @@ static int64_t player(int64_t place, int64_t round, int64_t players)
     return place ? 1 + (place - 1 + round) % (players - 1) : 0;
 }
 
-static void turn_pairs(void *ctx, int64_t begin, int64_t end)
+static void rotate_pairs(void *ctx, int64_t begin, int64_t end)
 {
     svd *m = ctx;
     const int64_t players = m->columns + (m->columns & 1); /* of an odd number one rests */
     for (int64_t i = begin; i < end; i++) {
         const int64_t a = player(i, m->round, players), b = player(players - 1 - i, m->round, players);
         if (TN_MAX(a, b) < m->columns)
-            turn_pair(m, TN_MIN(a, b), TN_MAX(a, b));
+            rotate_pair(m, TN_MIN(a, b), TN_MAX(a, b));
     }
 }
 
@@ -114,10 +114,10 @@ static bool make_orthogonal(svd *m)
 {
     const int64_t players = m->columns + (m->columns & 1);
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        m->turned = false;
+        m->rotated = false;
         for (m->round = 0; m->round < players - 1; m->round++)
-            tn__parallel_for(players / 2, tn__div_up(WORK, m->ldw), turn_pairs, m);
-        if (!m->turned)
+            tn__parallel_for(players / 2, tn__div_up(WORK, m->ldw), rotate_pairs, m);
+        if (!m->rotated)
             return true;
     }
     return false;

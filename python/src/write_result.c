@@ -1,4 +1,4 @@
-/* written.c: results that go into a tensor that is there: out=, and in-place forms that are computed beside their operand. */
+/* write_result.c: results written into a tensor that is there: out=, and in-place forms computed beside their operand. */
 #include "args.h"
 #include "args_error.h"
 #include "generator.h"
@@ -39,7 +39,7 @@ static int no_tensor(void)
 }
 
 /* One tensor of a result, into one that was given: the wrapper of that. */
-static PyObject *one_written(const py_function *f, int which, const py_value *v, tn_tensor *out, PyObject *result)
+static PyObject *write_one(const py_function *f, int which, const py_value *v, tn_tensor *out, PyObject *result)
 {
     if (!py_is_tensor(result) && no_tensor())
         return NULL;
@@ -50,7 +50,7 @@ static PyObject *one_written(const py_function *f, int which, const py_value *v,
 }
 
 /* The class of the tuple is that of the results: torch.return_types.max. */
-static PyObject *all_written(const py_function *f, int which, const py_value *v, PyObject *results)
+static PyObject *write_all(const py_function *f, int which, const py_value *v, PyObject *results)
 {
     tn_tensors out = py_list(&v[f->out]);
     Py_ssize_t n = PyTuple_Check(results) ? PyTuple_Size(results) : 1;
@@ -60,7 +60,7 @@ static PyObject *all_written(const py_function *f, int which, const py_value *v,
     }
     PyObject *tuple = PyTuple_New(n), *named = NULL;
     for (Py_ssize_t i = 0; tuple && i < n; i++) {
-        PyObject *one = one_written(f, which, v, out.t[i], PyTuple_GetItem(results, i));
+        PyObject *one = write_one(f, which, v, out.t[i], PyTuple_GetItem(results, i));
         if (!one || PyTuple_SetItem(tuple, i, one))
             Py_CLEAR(tuple);
     }
@@ -72,11 +72,11 @@ static PyObject *all_written(const py_function *f, int which, const py_value *v,
     return named;
 }
 
-PyObject *py_written(const py_function *f, int which, const py_value *v, PyObject *result)
+PyObject *py_write_result(const py_function *f, int which, const py_value *v, PyObject *result)
 {
     tn_scalar out = v[f->out].s;
     PyObject *r =
-        out.kind == TN_SCALAR_TENSOR ? one_written(f, which, v, out.v.t, result) : all_written(f, which, v, result);
+        out.kind == TN_SCALAR_TENSOR ? write_one(f, which, v, out.v.t, result) : write_all(f, which, v, result);
     Py_DECREF(result);
     return r;
 }
@@ -137,7 +137,7 @@ static PyObject *set_view(PyObject *self, PyObject *args)
     return tn_tensor_set_view(py_t(x), py_t(view)) ? py_raise() : Py_NewRef(x);
 }
 
-int py_add_written(PyObject *module)
+int py_add_write_result(PyObject *module)
 {
     static PyMethodDef functions[] = {
         {"_set_view", set_view, METH_VARARGS, NULL},
