@@ -17,9 +17,15 @@
 
 extern char **environ;
 
-/* -O1: a unit of six kernels takes gcc 85 ms, against 92 ms at -O2, and runs as fast. The rest makes C behave like device
+/* -O1: a unit of six kernels takes gcc 85 ms, against 92 ms at -O2, and runs as fast; -Og would take half of it and runs a
+ * quarter slower, which is right where sanitizers check kernels that run a few times. The rest makes C behave like device
  * code: wrapping integers, no contraction, no errno. */
-static const char *const flags[] = {"-O1",
+#ifdef TN_FAKE_SANITIZE
+#define OPTIMIZE "-Og"
+#else
+#define OPTIMIZE "-O1"
+#endif
+static const char *const flags[] = {OPTIMIZE,
                                     "-fPIC",
                                     "-w",
                                     "-fwrapv",
