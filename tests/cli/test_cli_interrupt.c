@@ -30,7 +30,7 @@ static void wait_for_file(const char *path, const char *text)
 /* Folder and file names that a shell would take apart. */
 #define DATA   "it's my data"
 #define MODEL  "my model.safetensors"
-#define RECIPE "--data", DATA, "--batch", "10", "--epochs", "8"
+#define RECIPE "--data", DATA, KIT_MODEL, "--batch", "10", "--epochs", "8"
 
 /* Trains until 'signal' comes, somewhere in the second epoch or later. */
 static run interrupted(int number)
@@ -72,7 +72,7 @@ static void goes_on_exactly(void **state)
 static void without_save(void **state)
 {
     (void)state;
-    pid_t pid = START((how){0}, "train", "--data", DATA, "--batch", "10", "--epochs", "1000");
+    pid_t pid = START((how){0}, "train", "--data", DATA, KIT_MODEL, "--batch", "10", "--epochs", "1000");
     wait_for("\nepoch 1/1000: ");
     kill(pid, SIGINT);
     run r = GOOD(kit_wait(pid));
@@ -110,8 +110,8 @@ static void reader_goes_away(void **state)
     char line[512];
     (void)state;
     assert_int_equal(pipe2(end, O_CLOEXEC), 0);
-    pid_t pid = START((how){.out = end[1]}, "train", "--data", DATA, "--batch", "10", "--epochs", "1000", "--save",
-                      "pipe.safetensors");
+    pid_t pid = START((how){.out = end[1]}, "train", "--data", DATA, KIT_MODEL, "--batch", "10", "--epochs", "1000",
+                      "--save", "pipe.safetensors");
     close(end[1]);
     assert_true(read(end[0], line, sizeof line) > 0);
     close(end[0]);

@@ -3,7 +3,7 @@
 #include "helpers.h"
 #include <signal.h>
 
-#define TRAIN(...) TENON("train", "--data", "digits", "--batch", "50", __VA_ARGS__)
+#define TRAIN(...) TENON("train", "--data", "digits", "--batch", "50", KIT_MODEL, __VA_ARGS__)
 
 enum { STEPS = 36 }; /* of 3 epochs: 600 images in batches of 50 */
 

@@ -38,13 +38,13 @@ static tn_tensor *runs(tn_tensor *begin, tn_tensor *order)
     return order ? tn_scatter(tn_empty_like(order), 0, order, tn_scalar_t(run)) : run;
 }
 
-/* A further result, outside the scope of the function that gives it. False where there is none. */
+/* A further result, outside the scope of the function that gives it. False where no memory is left to note that. */
 static bool given_out(tn_tensor *t, tn_tensor **out)
 {
     tn__thread *self = tn__self();
     tn_scope *mine = self->scope;
     self->scope = mine->outer;
-    *out = t ? tn__scope_hold(self, t) : NULL;
+    *out = tn__scope_hold(self, t);
     self->scope = mine;
     return *out != NULL;
 }
@@ -113,10 +113,12 @@ static tn_tensor *distinct(const char *what, tn_tensor *x, question *q)
     }
     if (result && tn__requires_grad(x) && !tn__self()->no_grad)
         result = tn__distinct(result, x, !q->sorts ? CONSECUTIVE : slices ? SLICES : ELEMENTS);
-    if (!result || (q->inverse && !given_out(q->found_inverse, q->inverse)) ||
-        (q->counts && !given_out(q->found_counts, q->counts)))
+    if (!result || (q->inverse && !q->found_inverse) || (q->counts && !q->found_counts))
         return NULL;
-    return result;
+    return (!q->inverse || given_out(q->found_inverse, q->inverse)) &&
+                   (!q->counts || given_out(q->found_counts, q->counts))
+               ? result
+               : NULL;
 }
 
 tn_tensor *tn__fn_unique(tn_tensor *x, const tn_unique_options *o)
