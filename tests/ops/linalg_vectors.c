@@ -36,6 +36,7 @@ static void run_cov(void)
     HOLDS(tn_cov(tn_to(a, .dtype = TN_I32)), TN_SHAPE(2, 2), 1, 1, 1, 1);
     REFUSED(tn_cov(tn_unsqueeze(a, 0)), TN_EINVAL, "cov(): expected input to have two or fewer dimensions but got an");
     REFUSED(tn_cov(tn_gt(a, 0)), TN_EMISSING, "cov(): bool dtype is not supported for input");
+    REFUSED(tn_cov(a, .fweights = tn_to(n, .device = TN_META)), TN_EMISSING, "on meta have no values");
     REFUSED(tn_cov(a, .fweights = w), TN_EINVAL,
             "cov(): expected fweights to have integral dtype but got fweights with Double dtype");
     REFUSED(tn_cov(a, .aweights = n), TN_EINVAL,

@@ -400,3 +400,10 @@ def test_backends():
     with pytest.raises(AttributeError, match="^Unknown attribute allow_tf23$"):
         b.cuda.matmul.allow_tf23 = True
     assert b.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
+
+
+@on_gpus(1)
+def test_weights_of_two_devices_are_refused_not_left_out():
+    x, often = torch.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, 0.0]]), torch.tensor([1, 2, 3])
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        torch.cov(x, fweights=often, aweights=torch.ones(3, device="cuda"))

@@ -67,6 +67,8 @@ static bool are_weights(const char *name, tn_tensor *w, bool whole, int64_t n)
                          "%lld != %lld",
                          name, (long long)w->numel, (long long)n),
                false;
+    if (w->device.type == TN_DEVICE_META)
+        return tn__error(TN_EMISSING, "cov(): %s on meta have no values to look at", name), false;
     tn_tensor *least = n ? tn_min(w) : NULL;
     if (n && !least)
         return false;
@@ -123,7 +125,7 @@ tn_tensor *tn__fn_cov(tn_tensor *x, const tn_cov_options *o)
         return NULL;
     tn_tensor *rows = x->ndim < 2 ? tn_reshape(x, TN_SHAPE(1, x->numel)) : x;
     tn_tensor *weights = fweights && aweights ? tn_mul(fweights, aweights) : fweights ? fweights : aweights;
-    if (!rows)
+    if (!rows || (fweights && !weights))
         return NULL;
     tn_tensor *products = weights ? weighed_products(rows, correction, weights, aweights, &over)
                                   : plain_products(rows, tn__scalar_double(&correction), &over);
