@@ -1,4 +1,4 @@
-/* tenon/autograd.h: gradients.
+/* tenon/autograd.h: gradients, asked for and given.
  *
  * Operations on tensors that require a gradient are recorded; tn_backward walks the record and adds to .grad of the leaves.
  * The rules for views and in-place writes, and the texts of what goes wrong, are PyTorch's.

@@ -1,4 +1,4 @@
-/* tenon/dtype.h: element types. */
+/* tenon/dtype.h: what is known of element types: size, name, kind, promotion. */
 #ifndef TENON_DTYPE_H
 #define TENON_DTYPE_H
 

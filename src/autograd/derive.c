@@ -1,4 +1,4 @@
-/* autograd/derive.c */
+/* Derivatives that families share: an elementwise row's by its formulas, none, identity, zero. */
 #include "autograd/functions.h"
 #include "op/infer.h"
 

@@ -1,4 +1,4 @@
-/* core/device.h: device values. Which devices exist is the registry's business (backend/registry.h). */
+/* core/device.h: device values. Which devices exist is the registry's business (backend/registry.c). */
 #ifndef TENON_CORE_DEVICE_H
 #define TENON_CORE_DEVICE_H
 

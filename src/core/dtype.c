@@ -194,7 +194,7 @@ uint16_t tn__float_to_bf16(float f)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* Float to integer: truncated, saturated, NaN is 0; stated once here and once for loops (backend/cpu/scalar.inc.h). */
+/* Float to integer: truncated, saturated, NaN is 0; stated once here and once for loops (backend/cpu/math.inc.h). */
 static int64_t saturate(double v)
 {
     if (isnan(v))

@@ -1,4 +1,4 @@
-/* core/rng.h: generator states. */
+/* core/rng.h: the state of each device's random generator. */
 #ifndef TENON_CORE_RNG_H
 #define TENON_CORE_RNG_H
 

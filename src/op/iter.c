@@ -37,7 +37,7 @@ void tn__iter_order(const int64_t *shape, int32_t ndim, const int64_t (*stride)[
 }
 
 /* A number wraps around in the dtype of the result where that is smaller than the one computed in, as PyTorch's do.
- * (The truth of comparisons is bool, or computed in int64 where it matters: op/infer_elementwise.c.) */
+ * (The truth of comparisons is bool, or computed in int64 where it matters: ops/elementwise/infer.c.) */
 static void set_number(tn__iter *it, int32_t k, const tn_scalar *s, tn_dtype compute, tn_dtype result)
 {
     tn__iter_operand *o = &it->operand[k];

@@ -1,4 +1,4 @@
-/* tensor/convert.c */
+/* A tensor on another device, in another dtype, in pinned memory: tn_to and what is short for it. */
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "op/infer.h"

@@ -1,4 +1,4 @@
-/* tensor/make.c */
+/* What a factory's options ask for, as a tensor: shape, strides, dtype, device, pinned or not, recorded or not. */
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "op/infer.h"

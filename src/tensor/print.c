@@ -1,4 +1,4 @@
-/* Printing, to the letter as PyTorch prints (torch/_tensor_str.py, 2.14, read for the rules). */
+/* Printing, to the letter as PyTorch prints (its _tensor_str.py of 2.14 was read for the rules). */
 #include "autograd/functions.h"
 #include "core/alloc.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Reductions. */
+/* Reductions: sums, means, extremes, truths, norms over dimensions. */
 #include "ops/family.h"
 #include <string.h>
 

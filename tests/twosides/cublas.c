@@ -1,4 +1,4 @@
-/* cuBLAS */
+/* src/abi's declarations of cuBLAS against NVIDIA's header. */
 #include <cublas_v2.h>
 
 #include "twosides.h"

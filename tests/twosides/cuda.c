@@ -1,4 +1,4 @@
-/* CUDA driver API */
+/* src/abi's declarations of the CUDA driver against NVIDIA's header. */
 #include <cuda.h>
 
 #include "twosides.h"

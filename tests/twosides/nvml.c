@@ -1,4 +1,4 @@
-/* NVML */
+/* src/abi's declarations of NVML against NVIDIA's header. */
 #include <nvml.h>
 
 #include "twosides.h"

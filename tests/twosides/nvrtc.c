@@ -1,4 +1,4 @@
-/* NVRTC */
+/* src/abi's declarations of NVRTC against NVIDIA's header. */
 #include <nvrtc.h>
 
 #include "twosides.h"

@@ -1,4 +1,4 @@
-/* backend/cpu/copy.c */
+/* Copies between dtypes and layouts on the CPU: dense runs, strided ones, transposes in tiles. */
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
 

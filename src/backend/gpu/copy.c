@@ -1,4 +1,4 @@
-/* backend/gpu/copy.c */
+/* Copies between dtypes and layouts on one GPU: which kernel of the family copy takes them. */
 #include "backend/gpu/run.h"
 #include "core/error.h"
 

@@ -1,4 +1,4 @@
-/* backend/gpu/fill.c */
+/* Fills of views with one value on a GPU. */
 #include "backend/gpu/run.h"
 #include "core/error.h"
 

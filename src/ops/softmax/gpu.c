@@ -15,7 +15,7 @@ typedef struct softmax_job {
     void *out;
 } softmax_job;
 
-/* kernels/softmax.k: registers of a lane */
+/* softmax.k: registers of a work item */
 static int64_t held(const softmax_job *j)
 {
     const int64_t n = 128 / (int64_t)tn__dtype_size(j->l->compute);

@@ -224,7 +224,7 @@ static void order_of_peers(void **state)
 {
     (void)state;
     if (tn__gpu_count(TN_DEVICE_CUDA) < 2)
-        skip();
+        ALONE_SKIP("one GPU");
     check_order_of_peers(1000);
     check_order_of_peers(30 * M);
     CLEAN();
@@ -372,7 +372,7 @@ static void pinned_outlives_reset(void **state)
 {
     (void)state;
     if (tn__gpu_count(TN_DEVICE_CUDA) < 2)
-        skip();
+        ALONE_SKIP("one GPU");
     tn__storage *a = pinned(5000), *b = pinned(9 * M), *d = on(1, 5000);
     fill(a->data, 5000, 1);
     fill(b->data, 9 * M, 2);

@@ -160,7 +160,7 @@ static void stress(void **state)
     worker w[THREADS];
     (void)state;
     if (tn__gpu_count(TN_DEVICE_CUDA) < DEVICES)
-        skip();
+        ALONE_SKIP("too few GPUs");
     for (int32_t d = 0; d < DEVICES; d++)
         for (int i = 0; i < STREAMS; i++) {
             streams[d][i] = i ? tn_cuda_stream_new(TN_CUDA(d), 0) : tn_cuda_default_stream(TN_CUDA(d));
