@@ -125,7 +125,7 @@ static PyObject *refuse_copy(PyObject *t, tn_dtype dtype, tn_device device)
                      py_scalar_type_name(tn_tensor_dtype(x)), py_scalar_type_name(dtype));
     else if (x && device.type &&
              (device.type != tn_tensor_device(x).type ||
-              (device.index >= 0 && device.type == TN_DEVICE_CUDA && device.index != tn_tensor_device(x).index)))
+              (device.index >= 0 && tn_tensor_device(x).index >= 0 && device.index != tn_tensor_device(x).index)))
         PyErr_Format(PyExc_ValueError, "can't alias tensor from device '%s' to '%s'.",
                      tn_device_text(tn_tensor_device(x)).s, tn_device_text(device).s);
     else
@@ -242,7 +242,7 @@ static int check_older_device(PyObject *first, PyObject *kwds)
                         "Use torch.tensor(...) or torch.as_tensor(...) instead.");
     else if (device.type != TN_DEVICE_CPU)
         PyErr_Format(PyExc_RuntimeError, "legacy constructor expects device type: cpu but device type: %s was passed",
-                     device.type == TN_DEVICE_CUDA ? "cuda" : "meta");
+                     tn_device_text(tn_device_make(device.type, -1)).s);
     return PyErr_Occurred() ? -1 : 0;
 }
 

@@ -16,11 +16,27 @@ const tn__backend *const tn__backends[5] = {
     [TN_DEVICE_META] = &tn__meta_backend,
 };
 
+static tn_status no_backend(int32_t type)
+{
+    char there[64] = "";
+    for (int32_t i = TN_DEVICE_CPU; i <= TN_DEVICE_META; i++)
+        if (tn__backends[i]) {
+            const size_t n = strlen(there);
+            snprintf(there + n, sizeof there - n, "%s%s",
+                     !n                   ? ""
+                     : i < TN_DEVICE_META ? ", "
+                                          : " and ",
+                     tn_device_text(tn_device_make(i, -1)).s);
+        }
+    return tn__error(TN_EDEVICE, "this build of Tenon has no backend for %s: tensors live on %s",
+                     tn_device_text(tn_device_make(type, -1)).s, there);
+}
+
 static tn_status not_there(tn_device d)
 {
     const tn__backend *b = tn__backends[d.type];
     if (!b)
-        return tn__error(TN_EDEVICE, "this build of Tenon has no OpenCL backend: tensors live on cpu, cuda and meta");
+        return no_backend(d.type);
     int n = (int)b->count();
     const char *variable = b->gpu->visible_variable, *visible = getenv(variable);
     if (b->vendor_variable && !(visible && *visible)) /* the first counts among those that this one leaves */

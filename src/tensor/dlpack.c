@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "op/infer.h"
 #include <tenon/cuda.h>
+#include <stdio.h>
 #include <tenon/dlpack.h>
 
 _Static_assert(sizeof(tn_dl_dtype) == 4 && sizeof(tn_dl_device) == 8, "as the ABI has them");
@@ -177,17 +178,31 @@ static const tn__backend *of_dl_type(int32_t type)
     return NULL;
 }
 
+/* Whose memory can be used: "1 (cpu), 2 (cuda), 3 (cuda's pinned memory)". */
+static void write_dl_types(char *text, size_t size)
+{
+    size_t n = 0;
+    for (int32_t i = TN_DEVICE_CPU; i < TN_DEVICE_META; i++) {
+        const tn__backend *b = tn__backends[i];
+        if (b && b->dlpack && n < size)
+            n += (size_t)snprintf(text + n, size - n, "%s%d (%s)", n ? ", " : "", (int)b->dlpack, b->word);
+        if (b && b->dlpack_pinned && n < size)
+            n += (size_t)snprintf(text + n, size - n, ", %d (%s's pinned memory)", (int)b->dlpack_pinned, b->word);
+    }
+}
+
 static tn_status find_device(const tn_dl_device *d, tn_device *out)
 {
     const tn__backend *b = of_dl_type(d->type);
     *out = TN_CPU;
     if (b && b->type == TN_DEVICE_CPU)
         return TN_OK;
-    if (!b || !b->ordinal)
-        return tn__error(TN_EDEVICE,
-                         "tn_from_dlpack: memory of the device type %d cannot be used: 1 (CPU), 2 (CUDA) and 3 "
-                         "(pinned host memory) can",
-                         (int)d->type);
+    if (!b || !b->ordinal) {
+        char types[128] = "";
+        write_dl_types(types, sizeof types);
+        return tn__error(TN_EDEVICE, "tn_from_dlpack: memory of the device type %d cannot be used: that of %s can",
+                         (int)d->type, types);
+    }
     const int32_t index = d->id < 0 ? -1 : of_ordinal(b, d->id);
     if (index >= 0 || d->id >= b->count()) /* the latter is refused there */
         return tn__device_resolve(tn_device_make(b->type, index >= 0 ? index : d->id), out);

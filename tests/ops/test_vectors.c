@@ -343,7 +343,7 @@ static void run_all(tally *t, int *files)
         closedir(d);
 }
 
-/* CONTRIBUTING.md says it too. An operation that is new in C adds its records. */
+/* An operation that is new in C adds its records. */
 enum { AGREE = 2322 };
 
 int main(void)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# script_test.sh SOURCE: which suites scripts/test would run, by its options: tried in a small repository of its own, whose last
-# commit changes a kernel and whose folder holds a page that is not committed. (--list runs nothing.)
+# script_test.sh SOURCE: which suites scripts/test would run, by its options: tried in a small repository of its own, whose
+# commits change a kernel, the dtypes and the waits, and whose folder holds a page that is not committed. (--list runs nothing.)
 set -u
 source=$1
 scratch=$(mktemp -d) || exit 1
@@ -10,6 +10,8 @@ export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 commit() { git add . && git -c user.name=t -c user.email=t@localhost -c commit.gpgsign=false commit -q -m "$1" || exit 1; }
 git init -q -b main . && mkdir -p scripts src/ops/sort docs && cp "$source/scripts/test" scripts/ && commit one
 echo x >src/ops/sort/sort.k && commit two
+mkdir -p src/core && echo x >src/core/dtypes.def && commit three
+echo x >src/ops/sort/waits.def && echo x >.editorconfig && commit four
 echo x >docs/page.md
 
 ok=0 wrong=0
@@ -35,10 +37,14 @@ expect 'unit ops' --list unit ops
 quick=$(sh scripts/test --quick --list)
 case " $quick " in *' tsan '* | *' asan '* | '  ') verdict no --quick "'$quick'" ;; *) verdict yes ;; esac
 expect "$quick" --list --quick
-# since HEAD only the page differs; since the commit before also the kernel
+# since HEAD only the page differs; since the commit before also a wait, then the dtypes; without these at last the kernel
 expect 'style documents docs' --changed HEAD --list
-expect 'style unit kernels nvrtc fake cli documents python docs' --changed HEAD~1 --list
-expect 'style unit kernels nvrtc fake cli documents python docs' --list --changed HEAD~1
+expect 'style unit fake documents docs asan' --changed HEAD~1 --list
+expect 'style unit fake documents docs asan' --list --changed HEAD~1
+expect 'style unit ops isa kernels nvrtc fake torture cli examples documents python docs asan' --changed HEAD~2 --list
+rm -r src/core src/ops/sort/waits.def
+expect 'style unit kernels nvrtc fake cli documents python docs' --changed HEAD~3 --list
+git checkout -q src
 expect 'style documents docs' --changed --list
 refused "no commit 'nowhere'" --changed nowhere --list
 refused "no commit 'unit'" --changed unit --list

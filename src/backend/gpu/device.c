@@ -10,10 +10,11 @@
 
 /* One driver's part of the table. */
 typedef struct fleet {
-    pthread_once_t once;
-    _Atomic int32_t count; /* -1: not asked yet */
-    bool bad_list;         /* its variable lists no devices */
-    int32_t driver_count;  /* of devices that the driver shows */
+    pthread_mutex_t asking;
+    _Atomic bool asked;
+    int32_t count;
+    bool bad_list;        /* its variable lists no devices */
+    int32_t driver_count; /* of devices that the driver shows */
 } fleet;
 
 static struct {
@@ -22,7 +23,8 @@ static struct {
     fleet of[TN__GPU_DRIVERS];
     tn__gpu_device device[TN__GPU_MAX]; /* by number */
 } table = {.reset = PTHREAD_MUTEX_INITIALIZER,
-           .of = {{.once = PTHREAD_ONCE_INIT, .count = -1}, {.once = PTHREAD_ONCE_INIT, .count = -1}}};
+           .of = {{.asking = PTHREAD_MUTEX_INITIALIZER}, {.asking = PTHREAD_MUTEX_INITIALIZER}}};
+_Static_assert(TN__GPU_DRIVERS == 2, "a mutex for each");
 
 tn__gpu_device *tn__gpu_numbered(int32_t number)
 {
@@ -91,32 +93,18 @@ static int32_t find(const tn__backend *b, fleet *f)
     return TN_MAX(count, 0);
 }
 
-static void find_of(int32_t type)
-{
-    const tn__backend *b = tn__backends[type];
-    fleet *f = fleet_of(type);
-    atomic_store(&f->count, b && b->gpu ? find(b, f) : 0);
-}
-
-static void find_cuda(void)
-{
-    find_of(TN_DEVICE_CUDA);
-}
-
-static void find_opencl(void)
-{
-    find_of(TN_DEVICE_OPENCL);
-}
-
 int32_t tn__gpu_count(int32_t type)
 {
     fleet *f = fleet_of(type);
-    int32_t n = atomic_load_explicit(&f->count, memory_order_acquire);
-    if (TN_UNLIKELY(n < 0)) {
-        pthread_once(&f->once, type == TN_DEVICE_OPENCL ? find_opencl : find_cuda);
-        n = atomic_load(&f->count);
+    if (TN_UNLIKELY(!atomic_load_explicit(&f->asked, memory_order_acquire))) {
+        const tn__backend *b = tn__backends[type];
+        pthread_mutex_lock(&f->asking);
+        if (!atomic_load(&f->asked))
+            f->count = b && b->gpu ? find(b, f) : 0;
+        atomic_store(&f->asked, true);
+        pthread_mutex_unlock(&f->asking);
     }
-    return n;
+    return f->count;
 }
 
 tn_status tn__gpu_why_none(int32_t type)
@@ -128,14 +116,27 @@ tn_status tn__gpu_why_none(int32_t type)
     return f->bad_list ? tn__gpu_bad_list(driver, f->driver_count) : driver->why_none();
 }
 
+tn_device tn__gpu_default(void)
+{
+    int32_t first = TN_DEVICE_INVALID;
+    for (int32_t type = TN_DEVICE_CPU; type < TN_DEVICE_META; type++)
+        if (tn__backends[type] && tn__backends[type]->gpu) {
+            if (tn__gpu_count(type) > 0)
+                return tn_device_make(type, -1);
+            first = first < 0 ? type : first;
+        }
+    return tn_device_make(first, -1);
+}
+
 tn_status tn__gpu_resolve(tn_device asked, tn_device *out)
 {
     if (asked.type == TN_DEVICE_DEFAULT)
-        asked = TN_CUDA(-1);
+        asked = tn__gpu_default();
     if (!tn__is_gpu(asked))
         return asked.type == TN_DEVICE_INVALID && tn_error_code()
                    ? tn_error_code()
-                   : tn__error(TN_EVALUE, "Expected a cuda device, but got: %s", tn_device_text(asked).s);
+                   : tn__error(TN_EVALUE, "Expected a %s device, but got: %s",
+                               tn__backends[tn__gpu_default().type]->word, tn_device_text(asked).s);
     return tn__device_resolve(asked, out);
 }
 

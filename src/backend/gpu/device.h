@@ -60,7 +60,7 @@ typedef struct tn__gpu_device {
 
 /* ---- device.c ---- */
 
-/* Devices there are of a type (TN_DEVICE_CUDA); 0, never an error, where there is no driver. */
+/* Devices there are of a type; 0, never an error, where there is no driver. */
 int32_t tn__gpu_count(int32_t type);
 /* Why there is none, as an error. */
 tn_status tn__gpu_why_none(int32_t type);
@@ -88,7 +88,10 @@ tn__gpu_device *tn__gpu_peek(tn_device d);
 /* Has an asynchronous failure made it unusable, until it is reset? Asks nothing of the driver, sets no error. */
 bool tn__gpu_is_lost(tn_device d);
 
-/* What public functions are given: cuda, cuda:i or nothing said. TN_EVALUE for another type, TN_EDEVICE for no such device. */
+/* The current device of the first driver that has any; where none has, of the first driver. */
+tn_device tn__gpu_default(void);
+/* What public functions are given: a GPU's type alone, its i-th, or nothing said. TN_EVALUE for another type, TN_EDEVICE
+ * for no such device. */
 tn_status tn__gpu_resolve(tn_device asked, tn_device *out);
 
 /* A device's context made current for a moment on a thread that may have another one, or none. */

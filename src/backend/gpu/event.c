@@ -138,7 +138,7 @@ tn_status tn_event_record(tn_event *e, tn_stream *stream)
     tn_device d;
     tn__enter(TN__NOWHERE);
     tn_status st = TN_OK;
-    if (!stream && (st = tn__gpu_resolve(TN_CUDA(-1), &d)))
+    if (!stream && (st = tn__gpu_resolve(tn__gpu_default(), &d)))
         return st;
     tn__gpu_device *dev = stream ? tn__gpu_use_stream(stream) : tn__gpu_use(d);
     return dev ? record(e, dev, stream ? stream : tn__gpu_current(dev)) : tn_error_code();
