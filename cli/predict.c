@@ -75,7 +75,7 @@ static bool invert_if_light(picture *p)
 }
 
 /* 28 x 28, the longer side scaled to fit, the rest dark. */
-static void fit(const picture *p, unsigned char out[SIDE * SIDE])
+static void scale_to_digit(const picture *p, unsigned char out[SIDE * SIDE])
 {
     double scale = fmax(p->width, p->height) / (double)SIDE;
     double left = (SIDE - p->width / scale) / 2, top = (SIDE - p->height / scale) / 2;
@@ -95,7 +95,7 @@ static tn_tensor *from_png(const char *path)
     if (read_png(path, &p))
         return NULL;
     bool resized = p.width != SIDE || p.height != SIDE, inverted = invert_if_light(&p);
-    fit(&p, pixel);
+    scale_to_digit(&p, pixel);
     if (resized || inverted)
         printf("%s: %d x %d pixels%s%s\n", path, p.width, p.height, resized ? ", scaled to 28 x 28" : "",
                inverted ? ", dark on light turned into light on dark" : "");

@@ -116,7 +116,7 @@ TN_API tn_status tn_save_safetensors_opt(const char *path, const char *const *na
 
 /* ---- batches ---- */
 
-/* Walks over the rows (dimension 0) of a list of tensors in batches, epoch after epoch, as torch.utils.data.DataLoader
+/* Goes through the rows (dimension 0) of a list of tensors in batches, epoch after epoch, as torch.utils.data.DataLoader
  * does over a TensorDataset. One thread at a time may use it. */
 typedef struct tn_loader tn_loader;
 

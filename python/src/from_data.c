@@ -1,10 +1,10 @@
-/* from_data.c: torch.tensor: nested lists of numbers become a tensor. Two walks: what is it, then its elements. */
+/* from_data.c: torch.tensor: nested lists of numbers become a tensor. Two passes: what is it, then its elements. */
 #include "py.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the first walk: shape, from the first item of each level, and the dtype that holds all numbers ---- */
+/* ---- the first pass: shape, from the first item of each level, and the dtype that holds all numbers ---- */
 
 typedef struct survey {
     int32_t ndim;
@@ -177,7 +177,7 @@ static int note_dtype(PyObject *o, void *ctx)
     return -1;
 }
 
-/* ---- the second walk: elements, in one of four plain types; others are converted from these ---- */
+/* ---- the second pass: elements, in one of four plain types; others are converted from these ---- */
 
 typedef struct filler {
     tn_dtype type, want; /* of the memory: TN_BOOL, TN_I64, TN_F32 or TN_F64; of the tensor */

@@ -206,7 +206,7 @@ static tn_status accumulate(task *k, tn_tensor *leaf, tn_tensor *g)
 }
 
 /* A gradient in its input's shape and dtype: broadcasting and promotion undone. */
-static tn_tensor *fit(tn_tensor *g, const tn__meta *m)
+static tn_tensor *sum_to_shape(tn_tensor *g, const tn__meta *m)
 {
     if (!tn__same_shape(g->shape, g->ndim, m->shape, m->ndim))
         g = tn_sum_to_size(g, ((tn_dims){m->ndim, m->shape}));
@@ -344,7 +344,7 @@ static tn_status spread(task *k, const tn_scope *scope, tn__node *n, tn_tensor *
     for (int32_t i = 0; i < n->n_in; i++) {
         if (!grad[i] || !n->edge[i].to)
             continue;
-        tn_tensor *g = fit(grad[i], &n->in[i]);
+        tn_tensor *g = sum_to_shape(grad[i], &n->in[i]);
         if (!g)
             return tn_error_code();
         tn_status e = send(k, &n->edge[i], take(k, scope, g));
@@ -581,7 +581,7 @@ static tn_tensor *root_gradient(tn_tensor *t, tn_tensor *g, int64_t i)
     tn__meta m = {.dtype = t->dtype, .ndim = t->ndim, .device = t->device};
     for (int32_t d = 0; d < t->ndim; d++)
         m.shape[d] = t->shape[d];
-    return fit(g, &m);
+    return sum_to_shape(g, &m);
 }
 
 static tn_status check_roots(tn_tensors roots)

@@ -22,7 +22,7 @@ void tn__node_free_saved(tn__node *n)
     for (int32_t i = 0; i < n->n_in + n->n_out + n->n_more; i++) {
         if (i == 2 && n->saved[i].kept && n->saved[i].value.kind != TN_SCALAR_TENSOR)
             continue;                 /* the factor of a sum, no operand: it stays */
-        n->freed |= n->saved[i].kept; /* who saved nothing can be walked again */
+        n->freed |= n->saved[i].kept; /* a node that has saved nothing can be passed again */
         release_saved(&n->saved[i]);
     }
     if (n->inner) { /* as in PyTorch, whatever it saved */

@@ -117,7 +117,7 @@ bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim,
         tn__contiguous_strides(new_shape, new_ndim, new_stride);
         return true;
     }
-    /* Walk both shapes from the right: each run of old dimensions that lies in one piece must be filled exactly by new
+    /* Both shapes from the right: each run of old dimensions that lies in one piece must be filled exactly by new
      * ones. */
     int32_t v = new_ndim - 1;
     int64_t base = stride[ndim - 1], old_run = 1, new_run = 1;

@@ -79,7 +79,7 @@ static inline void live_remove(tn_tensor *t)
 static void destroy_tensor(tn__object *o)
 {
     tn_tensor *t = (tn_tensor *)o;
-    live_remove(t); /* first: who walks the list sees whole tensors */
+    live_remove(t); /* first: whoever reads the list finds no tensor that is half gone */
     if (t->obj.flags & TN__RETAINS_GRAD && t->node)
         tn__tensor_forget(t);
     if (t->node)

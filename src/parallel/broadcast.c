@@ -188,7 +188,7 @@ static tn_status copy_all(const job *j)
             if (!(j->out[i * j->ts.n + k] = copy_to(j, i, k)))
                 e = tn_error_code();
         if (team && !e)
-            tn__step_mark(j->step, i, TN__POINT_BROADCAST, NULL);
+            tn__step_reach(j->step, i, TN__POINT_BROADCAST, NULL);
     }
     if (team) {
         if (!e)

@@ -1,4 +1,4 @@
-/* What a step cost: times between its marks, bytes that crossed, and what bounds it. */
+/* What a step cost: times between its points, bytes that crossed, and what bounds it. */
 #include "parallel/parallel.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@ static double between(tn_event *from, tn_event *to)
     return ms > 0 ? ms : 0;
 }
 
-/* From the last mark before it that the device passed. */
+/* From the last point before it that the device passed. */
 static double phase(const tn__step_events *c, tn__step_point what)
 {
     tn__step_point before = what;
-    while (before > TN__POINT_BEGIN && !c->record.marked[--before])
+    while (before > TN__POINT_BEGIN && !c->record.reached[--before])
         continue;
-    return between(c->mark[before], c->mark[what]);
+    return between(c->event[before], c->event[what]);
 }
 
 static tn_parallel_report report_of(tn_team_step *s, size_t i)
@@ -34,8 +34,8 @@ static tn_parallel_report report_of(tn_team_step *s, size_t i)
         .broadcast_ms = phase(&c, TN__POINT_BROADCAST),
         .forward_ms = phase(&c, TN__POINT_FORWARD),
         .gather_ms = phase(&c, TN__POINT_GATHERED),
-        .backward_ms = between(c.mark[TN__POINT_BACKWARD], r->last),
-        .reduce_ms = between(r->last, c.mark[TN__POINT_REDUCED]),
+        .backward_ms = between(c.event[TN__POINT_BACKWARD], r->last),
+        .reduce_ms = between(r->last, c.event[TN__POINT_REDUCED]),
         .host_ms = r->host_ms,
         .scatter_bytes = r->bytes[TN__TRAFFIC_SCATTER],
         .broadcast_bytes = r->bytes[TN__TRAFFIC_BROADCAST],
@@ -43,7 +43,7 @@ static tn_parallel_report report_of(tn_team_step *s, size_t i)
         .reduce_bytes = r->bytes[TN__TRAFFIC_REDUCE],
     };
     for (int k = 0; k < TN__POINTS; k++)
-        tn_event_release(c.mark[k]);
+        tn_event_release(c.event[k]);
     tn_event_release(c.record.last);
     return out;
 }

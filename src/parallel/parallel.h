@@ -47,10 +47,9 @@ typedef struct tn__member {
     tn_stream *stream; /* the maker's current one; NULL where work is not queued. Retained */
 } tn__member;
 
-/* What is reported of a device; under the team's lock 'records', since a report may be asked for while a step is under way.
- */
+/* What is reported of a device; under the team's lock 'records': a report may be asked for while a step is under way. */
 typedef struct tn__record {
-    bool marked[TN__POINTS];
+    bool reached[TN__POINTS];
     tn_event *last; /* gradient's that arrived; of 'arrived' */
     int64_t samples, bytes[TN__TRAFFICS];
     double host_ms; /* from enter to leave; -1: not there */
@@ -58,7 +57,7 @@ typedef struct tn__record {
 
 /* Events of one of the team's devices, kept for the next step. */
 typedef struct tn__step_events {
-    tn_event *mark[TN__POINTS];
+    tn_event *event[TN__POINTS];
     tn__record record;
     tn_event **arrived; /* of gradients: a broadcast's tensors from tn__broadcast.first on */
     int64_t n_arrived, cap_arrived;
@@ -107,7 +106,7 @@ void tn__param_copies_free(tn__param_copies *k, size_t n);
 
 /* Notes the point on the device's stream (NULL: its current one). Timing is never a reason to fail: what cannot be noted is
  * not part of the report. */
-void tn__step_mark(tn_team_step *step, size_t i, tn__step_point what, tn_stream *stream);
+void tn__step_reach(tn_team_step *step, size_t i, tn__step_point what, tn_stream *stream);
 /* Which of the step's devices that is; -1: none. step may be NULL. */
 int64_t tn__step_index(const tn_team_step *step, tn_device device);
 /* Counts bytes that crossed; nothing where the device is none of a step's (i < 0). */

@@ -97,7 +97,7 @@ static tn_status await(work *w, const part *p)
     tn_status e = TN__QUEUED(reduce_arrival, tn__wait_event(stream, p->event));
     if (!e && !s->begun) {
         s->begun = true;
-        tn__step_mark(w->gs->step, p->at, TN__POINT_REDUCE, stream);
+        tn__step_reach(w->gs->step, p->at, TN__POINT_REDUCE, stream);
     }
     return e;
 }
@@ -260,7 +260,7 @@ static tn_status finish(work *w, tn_status e)
             continue;
         if (!e && s->begun) {
             e = TN__QUEUED(reduce_streams, queue_wait(s->reduce[0], s->reduce[1]));
-            tn__step_mark(w->gs->step, i, TN__POINT_REDUCED, s->reduce[0]);
+            tn__step_reach(w->gs->step, i, TN__POINT_REDUCED, s->reduce[0]);
             if (!e)
                 e = TN__QUEUED(reduce_done, queue_wait(s->caller, s->reduce[0]));
         }

@@ -47,14 +47,14 @@ static int32_t wrap_dim(const char *what, int64_t dim, int32_t ndim)
 }
 
 /* Counts what crossed, at the part's device, and notes how far that device is. */
-static void note(tn_team_step *step, const tn_tensor *part, tn_device other, tn__traffic traffic, tn__step_point mark)
+static void note(tn_team_step *step, const tn_tensor *part, tn_device other, tn__traffic traffic, tn__step_point point)
 {
     int64_t i = tn__step_index(step, part->device);
     if (i < 0)
         return;
     if (!tn__same_device(part->device, other))
         tn__step_traffic(step, i, traffic, tn__bytes_of(part));
-    tn__step_mark(step, (size_t)i, mark, NULL);
+    tn__step_reach(step, (size_t)i, point, NULL);
 }
 
 /* ---- scatter ---- */

@@ -8,7 +8,7 @@
 static void free_events(tn__step_events *c)
 {
     for (int k = 0; k < TN__POINTS; k++)
-        tn_event_release(c->mark[k]);
+        tn_event_release(c->event[k]);
     for (int64_t i = 0; i < c->n_arrived; i++)
         tn_event_release(c->arrived[i]);
     tn__block_put(c->arrived, (size_t)c->cap_arrived * sizeof(tn_event *));
@@ -243,7 +243,7 @@ tn_team_step *tn_team_step_new(tn_team *t)
     }
     announce(s);
     for (size_t i = 0; i < s->n; i++)
-        tn__step_mark(s, i, TN__POINT_BEGIN, NULL);
+        tn__step_reach(s, i, TN__POINT_BEGIN, NULL);
     return s;
 }
 
@@ -297,7 +297,7 @@ int64_t tn__step_index(const tn_team_step *s, tn_device device)
 
 /* ---- points in time ---- */
 
-void tn__step_mark(tn_team_step *s, size_t i, tn__step_point what, tn_stream *stream)
+void tn__step_reach(tn_team_step *s, size_t i, tn__step_point what, tn_stream *stream)
 {
     tn__thread *t = tn__self();
     const char *site = t->site;
@@ -305,14 +305,14 @@ void tn__step_mark(tn_team_step *s, size_t i, tn__step_point what, tn_stream *st
         return;
     tn__step_events *c = &s->events[s->member[i].place];
     tn_status before = tn_error_code();
-    if (!c->mark[what])
-        c->mark[what] = tn_event_new(TN_EVENT_TIMING);
+    if (!c->event[what])
+        c->event[what] = tn_event_new(TN_EVENT_TIMING);
     tn_stream *on = stream ? stream : tn__stream_of(s->device[i]);
-    bool marked = c->mark[what] && on && !tn_event_record(c->mark[what], on);
+    bool reached = c->event[what] && on && !tn_event_record(c->event[what], on);
     pthread_mutex_lock(&s->team->records);
-    c->record.marked[what] = marked;
+    c->record.reached[what] = reached;
     pthread_mutex_unlock(&s->team->records);
-    if (!marked && !before)
+    if (!reached && !before)
         tn_error_clear();
     t->site = site;
 }
@@ -354,7 +354,7 @@ tn__step_events tn__step_read(tn_team_step *s, size_t i)
     pthread_mutex_lock(&s->team->records);
     copy.record = c->record;
     for (int k = 0; k < TN__POINTS; k++)
-        copy.mark[k] = c->record.marked[k] ? tn_event_retain(c->mark[k]) : NULL;
+        copy.event[k] = c->record.reached[k] ? tn_event_retain(c->event[k]) : NULL;
     tn_event_retain(copy.record.last);
     pthread_mutex_unlock(&s->team->records);
     return copy;
@@ -401,7 +401,7 @@ void tn_team_step_leave(tn_team_step *s, tn_replica_guard g)
     pthread_mutex_lock(&s->team->records);
     record_of(s, g.replica)->host_ms = now_ms() - g.entered_ms;
     pthread_mutex_unlock(&s->team->records);
-    tn__step_mark(s, (size_t)g.replica, TN__POINT_FORWARD, NULL);
+    tn__step_reach(s, (size_t)g.replica, TN__POINT_FORWARD, NULL);
     tn__stream *before = g.stream;
     if (before)
         tn__backend_of(before->device)->queue->set_current(before);

@@ -68,7 +68,7 @@ static void a_node_keeps_what_it_was_made_from(void **state)
     tn_node_release(NULL);
 }
 
-/* A chain of any length is walked by who walks it, and released flat. */
+/* A chain of any length can be walked from its end, and is released without recursion. */
 static void a_long_chain(void **state)
 {
     (void)state;

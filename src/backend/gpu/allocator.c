@@ -18,8 +18,8 @@ typedef struct arena {
     tn__gpu_block *scratch;
     tn__gpu_statistics stats;
     /* Of the whole GPU, in the arena of the first of its devices; of no lock. */
-    _Atomic int64_t held;  /* bytes in segments of all of them */
-    _Atomic int64_t share; /* what that may be, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
+    _Atomic int64_t held; /* bytes in segments of all of them */
+    _Atomic int64_t most; /* what that may be, by tn_cuda_set_per_process_memory_fraction; INT64_MAX at first */
 } arena;
 
 static struct {
@@ -36,7 +36,7 @@ static void memory_start(void)
         a->dev = tn__gpu_numbered(i);
         pthread_mutex_init(&a->lock, NULL);
         a->waiting_end = &a->waiting;
-        atomic_init(&a->share, INT64_MAX);
+        atomic_init(&a->most, INT64_MAX);
     }
 }
 
@@ -111,7 +111,7 @@ static arena *whole_of(const arena *a)
 
 static int64_t allowed(const arena *a)
 {
-    return TN_MIN(atomic_load(&whole_of(a)->share), a->dev->memory_limit);
+    return TN_MIN(atomic_load(&whole_of(a)->most), a->dev->memory_limit);
 }
 
 static bool claim(arena *a, size_t size)
@@ -721,7 +721,7 @@ tn_status tn__gpu_set_memory_fraction(tn__gpu_device *dev, double fraction)
     tn_status e = tn__gpu_check(dev, dev->driver->total_memory(dev, &total), "asking for the total memory");
     if (e)
         return e;
-    atomic_store(&whole_of(a)->share, (int64_t)(fraction * (double)total));
+    atomic_store(&whole_of(a)->most, (int64_t)(fraction * (double)total));
     return TN_OK;
 }
 

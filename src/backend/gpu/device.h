@@ -16,7 +16,7 @@ enum { TN__GPU_EACH = 64, TN__GPU_DRIVERS = 2, TN__GPU_MAX = TN__GPU_EACH * TN__
 typedef struct tn__gpu_ring {
     _Atomic(const char *) label[TN__GPU_RING];
     _Atomic uint64_t queued, done; /* launches so far; those known to be complete */
-    uint64_t mark;                 /* of a synchronisation of the device, under its lock */
+    uint64_t at_sync;              /* what was queued when the device was last waited for; under its lock */
 } tn__gpu_ring;
 
 /* A stream that the library made. */

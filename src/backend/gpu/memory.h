@@ -44,7 +44,7 @@ typedef struct tn__gpu_user {
 
 /* What is on the stream now uses the block: the stream joins the list, once. */
 void tn__gpu_users_add(tn__gpu_slab *slab, tn__gpu_user **users, tn__stream *stream);
-/* That stream is none any more, unless its event is recorded already. */
+/* That stream does not use it after all; one whose event is recorded already stays on the list. */
 void tn__gpu_users_remove(tn__gpu_slab *slab, tn__gpu_user **users, const tn__stream *stream);
 /* The block was given back: records an event on every stream of the list. Where that cannot be, waits for it at once. */
 void tn__gpu_users_record(tn__gpu_slab *slab, tn__gpu_user **users);

@@ -104,7 +104,7 @@ static void destroy(tn__stream *base)
 {
     tn__gpu_stream *s = (tn__gpu_stream *)base;
     tn__gpu_device *dev = slot_of(base);
-    if (!is_void(base) && !tn__gpu_forked()) { /* in a child the lock may be somebody's who is not there */
+    if (!is_void(base) && !tn__gpu_forked()) { /* in a forked child a thread that is not there may hold the lock */
         pthread_mutex_lock(&dev->lock);
         if (s->prev)
             s->prev->next = s->next;
@@ -285,9 +285,9 @@ static void mark_all(tn__gpu_device *dev, bool done)
     tn__gpu_ring *r = &dev->ring;
     for (tn__gpu_stream *next = dev->streams; r; r = next ? &next->ring : NULL, next = next ? next->next : NULL) {
         if (done)
-            atomic_store_explicit(&r->done, r->mark, memory_order_relaxed);
+            atomic_store_explicit(&r->done, r->at_sync, memory_order_relaxed);
         else
-            r->mark = atomic_load_explicit(&r->queued, memory_order_relaxed);
+            r->at_sync = atomic_load_explicit(&r->queued, memory_order_relaxed);
     }
     pthread_mutex_unlock(&dev->lock);
 }

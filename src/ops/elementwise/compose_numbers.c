@@ -2,7 +2,7 @@
 #include "ops/compose.h"
 #include <math.h>
 
-/* x * number, of which backward needs nothing kept, as of PyTorch's: so it can be walked again. */
+/* x * number, of which backward needs nothing kept, as of PyTorch's: so the graph can be walked again. */
 static tn_tensor *times(tn_tensor *x, double number)
 {
     if (x && !tn__dtype_is_float(x->dtype))

@@ -106,7 +106,7 @@ static tn_status multiply(const job *j, const void *a, const void *b)
 
 /* ---- the row ---- */
 
-/* Dense copies of the operands, where their layout is none that a product is made from. */
+/* By dense copies of the operands, whose layout the kernels do not take. */
 static tn_status multiply_packed(job *j)
 {
     const tn_device d = j->l->device;

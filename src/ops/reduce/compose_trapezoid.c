@@ -1,7 +1,7 @@
 /* Integrals by the rule of trapezoids. */
 #include "ops/compose.h"
 
-/* x times the number, of which backward keeps nothing, as of PyTorch's: so it can be walked again. */
+/* x times the number, of which backward keeps nothing, as of PyTorch's: so the graph can be walked again. */
 static tn_tensor *times(tn_tensor *x, double number)
 {
     if (!x || !tn__dtype_is_float(x->dtype))

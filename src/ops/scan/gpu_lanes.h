@@ -6,7 +6,7 @@
 #include "gpu_layout.h"
 
 /* What the lanes before this one give, combined; *total becomes that of all. All work items of the group must call. */
-DEVICE G group_scan(G mine, LOCAL G *share, G *total)
+DEVICE G group_scan(G mine, LOCAL G *scratch, G *total)
 {
     const int lanes = LOCAL_SIZE(0), lane = LOCAL_ID(0), item = LOCAL_ID(1) * lanes + lane;
     G before = g_none();
@@ -17,9 +17,9 @@ DEVICE G group_scan(G mine, LOCAL G *share, G *total)
 #if TN_SHUFFLE
             other = g_xor(mine, mask);
 #else
-            share[item] = mine;
+            scratch[item] = mine;
             BARRIER();
-            other = share[item ^ mask];
+            other = scratch[item ^ mask];
             BARRIER();
 #endif
         }
@@ -30,13 +30,13 @@ DEVICE G group_scan(G mine, LOCAL G *share, G *total)
     if (lanes > WARP) {
         const int warps = lanes / WARP, first = LOCAL_ID(1) * warps, warp = lane / WARP;
         if (lane % WARP == 0)
-            share[item / WARP] = mine;
+            scratch[item / WARP] = mine;
         BARRIER();
         G all = g_none();
         for (int w = 0; w < warps; w++) {
             if (w == warp)
                 before = g_combine(all, before);
-            all = g_combine(all, share[first + w]);
+            all = g_combine(all, scratch[first + w]);
         }
         mine = all;
         BARRIER();
