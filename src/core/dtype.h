@@ -75,6 +75,13 @@ static inline size_t tn__dtype_size(tn_dtype d)
     return tn__dtypes[d].size;
 }
 
+/* The integer dtype of the same size: what is moved without conversion, to the bit. */
+static inline tn_dtype tn__dtype_word(tn_dtype d)
+{
+    static const tn_dtype by_size[] = {0, TN_U8, TN_I16, 0, TN_I32, 0, 0, 0, TN_I64};
+    return by_size[tn__dtype_size(d)];
+}
+
 static inline bool tn__dtype_is_float(tn_dtype d)
 {
     return (uint32_t)TN__DT_FLOAT >> d & 1;

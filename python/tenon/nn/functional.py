@@ -1,8 +1,7 @@
 """Functions of layers and losses: what `import tenon.nn.functional as F` gives.
 
-Those that are one operation of the library are the extension's own functions (linear, cross_entropy, ...). The others
-are written here with operations of tensors; their gradients, also at the corners (0, the ends of a range, infinities), are
-those of PyTorch's functions of the same name.
+They are the extension's own functions, which call the library's; what is written here takes older arguments and forms of
+calls that PyTorch's functions of the same name take.
 """
 
 import warnings

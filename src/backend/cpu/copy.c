@@ -14,13 +14,6 @@ static int pass_through(tn_dtype from, tn_dtype to)
     return tn__dtypes[from].compute == TN_I64 || tn__dtypes[to].compute == TN_I64 ? TN__I64 : TN__I32;
 }
 
-/* The same dtype is copied as an integer of its size, to the bit. */
-static tn_dtype as_bits(tn_dtype d)
-{
-    static const tn_dtype by_size[] = {0, TN_U8, TN_I16, 0, TN_I32, 0, 0, 0, TN_I64};
-    return by_size[tn__dtype_size(d)];
-}
-
 typedef struct copy_job {
     const tn__iter *it;
     tn_dtype to, from;
@@ -162,7 +155,7 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
         return TN_OK;
     copy_job j = {.it = it, .to = it->operand[0].dtype, .from = it->operand[1].dtype};
     if (j.to == j.from)
-        j.to = j.from = as_bits(j.to);
+        j.to = j.from = tn__dtype_word(j.to);
     j.type = pass_through(j.from, j.to);
     dims_of(&j.d, it, 0);
     dims_of(&j.s, it, 1);

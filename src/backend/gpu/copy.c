@@ -30,7 +30,7 @@ static tn_dtype pass_through(tn_dtype from, tn_dtype to)
 static void set_unit(job *j, tn_dtype from, tn_dtype to)
 {
     if (from == to)
-        from = to = tn__gpu_word(to);
+        from = to = tn__dtype_word(to);
     const int32_t in = (int32_t)tn__dtype_size(from), out = (int32_t)tn__dtype_size(to), smaller = TN_MIN(in, out);
     j->launch.unit = (tn__gpu_unit){
         .family = TN__FAMILY_copy, .op = TN__OPS, .in = from, .out = to, .compute = pass_through(from, to)};

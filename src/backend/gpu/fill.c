@@ -50,7 +50,7 @@ tn_status tn__gpu_fill_iter(tn_device device, const tn__iter *it, uint64_t bits,
     job j = {.limits = tn__gpu_limits_of(device), .bits = bits, .launch = {.device = device, .label = label}};
     if (!j.limits)
         return tn_error_code();
-    j.launch.unit = (tn__gpu_unit){.family = TN__FAMILY_fill, .op = TN__OPS, .out = tn__gpu_word(o->dtype)};
+    j.launch.unit = (tn__gpu_unit){.family = TN__FAMILY_fill, .op = TN__OPS, .out = tn__dtype_word(o->dtype)};
     return dense ? run_flat(&j, o->data, it->numel) : tn__gpu_in_parts(it, TN__GPU_INDEX_MAX, run_strided, &j);
 }
 

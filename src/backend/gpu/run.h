@@ -49,13 +49,6 @@ void tn__gpu_magic(uint32_t divisor, uint32_t *magic, uint32_t *shift);
  * vectors are aligned to align[k] bytes. */
 bool tn__gpu_in_vectors(const tn__iter *it, int32_t width, const size_t *align);
 
-/* The integer dtype of the same size: what is copied without conversion, to the bit. */
-static inline tn_dtype tn__gpu_word(tn_dtype d)
-{
-    static const tn_dtype by_size[] = {0, TN_U8, TN_I16, 0, TN_I32, 0, 0, 0, TN_I64};
-    return by_size[tn__dtype_size(d)];
-}
-
 /* out = in, both views, converting; out filled with bits of its dtype; out set to zero. */
 TN_MUST_USE tn_status tn__gpu_copy_as(tn_device device, const tn__view *out, const tn__view *in, const char *label);
 TN_MUST_USE tn_status tn__gpu_fill_view(tn_device device, const tn__view *out, uint64_t bits, const char *label);

@@ -60,7 +60,7 @@ tn_status tn__gpu_tril(const tn__launch *l)
                                 TN__GPU_VALUE(upper)};
     return tn__gpu_run(
         &(tn__gpu_launch){.device = l->device,
-                          .unit = {.family = TN__FAMILY_triangle, .op = TN__OPS, .in = tn__gpu_word(x->dtype)},
+                          .unit = {.family = TN__FAMILY_triangle, .op = TN__OPS, .in = tn__dtype_word(x->dtype)},
                           .groups = {tn__gpu_groups(limits, m.matrices * m.rows * TN__GPU_LOCAL)},
                           .local = {TN__GPU_LOCAL},
                           .arg = args,

@@ -44,7 +44,7 @@ static tn_status flush(batch *b)
                                 TN__GPU_MEMORY(b->data[3]), TN__GPU_MEMORY(b->data[4]), TN__GPU_MEMORY(b->data[5]),
                                 TN__GPU_MEMORY(b->data[6]), TN__GPU_MEMORY(b->data[7]), TN__GPU_MEMORY(data),
                                 TN__GPU_VALUE(kinds),       TN__GPU_VALUE(cat)};
-    const tn_dtype word = tn__gpu_word(out->dtype);
+    const tn_dtype word = tn__dtype_word(out->dtype);
     const tn__gpu_launch launch = {.device = b->l->device,
                                    .unit = {.family = TN__FAMILY_copy,
                                             .op = TN__OPS,

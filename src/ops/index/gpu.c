@@ -20,16 +20,10 @@ typedef struct index_job {
     void *fault;
 } index_job;
 
-/* The integer dtype of that many bytes: elements are moved, not looked at. */
-static tn_dtype dtype_of_size(size_t size)
-{
-    return size == 1 ? TN_U8 : size == 2 ? TN_I16 : size == 4 ? TN_I32 : TN_I64;
-}
-
 /* What is moved is a word; what is added, an element: of uint16 and its like an integer with a sign has the same bits. */
 static tn_dtype element_of(tn_dtype d, bool adds)
 {
-    return adds && !tn__dtype_is_bare(d) ? d : dtype_of_size(tn__dtype_size(d));
+    return adds && !tn__dtype_is_bare(d) ? d : tn__dtype_word(d);
 }
 
 static tn_status begin(index_job *j, int64_t dim)
@@ -80,7 +74,7 @@ static bool widen(index_job *j, const tn__view *out)
 static tn_status read_table(index_job *j)
 {
     const tn__view *out = &j->l->out[0];
-    j->element = dtype_of_size(tn__dtype_size(out->dtype));
+    j->element = tn__dtype_word(out->dtype);
     j->f.n = tn__gpu_dims_end(&j->f.dims, &j->variant);
     if (out->numel == 0)
         return TN_OK;
@@ -308,7 +302,7 @@ tn_status tn__gpu_nonzero(const tn__launch *l)
                                 TN__GPU_VALUE(m)};
     return tn__gpu_run(
         &(tn__gpu_launch){.device = l->device,
-                          .unit = {.family = TN__FAMILY_nonzero, .op = TN__OPS, .in = tn__gpu_word(x->dtype)},
+                          .unit = {.family = TN__FAMILY_nonzero, .op = TN__OPS, .in = tn__dtype_word(x->dtype)},
                           .groups = {tn__gpu_groups(limits, x->numel)},
                           .local = {TN__GPU_LOCAL},
                           .arg = args,
