@@ -29,6 +29,8 @@ KINDS = {
     "Number": "_Number",
     "Tensor[]": "Sequence[Tensor]",
     "Tensor[2]": "Sequence[Tensor]",
+    "Tensor*": "Tensor",
+    "Tensor[]*": "Tensor | Sequence[Tensor]",
     "int": "_int",
     "dim": "_int",
     "float": "_float",
@@ -46,6 +48,8 @@ KINDS = {
 PIECES = "tuple[Tensor, ...]"
 RESULTS = {  # of what is written by hand; everything else gives a Tensor
     "allclose": "_bool",
+    "broadcast_tensors": PIECES,
+    "meshgrid": PIECES,
     "equal": "_bool",
     "chunk": PIECES,
     "split": PIECES,
@@ -91,6 +95,9 @@ def typed(signature, method, one_by_one=False):
             out.append("self")
             continue
         hint = KINDS[kind] + (" | None" if optional and kind not in ("object", "nothing") else "")
+        if kind.endswith("*"):
+            out.append(f"*{name}: {KINDS[kind]}")
+            continue
         if kind == "size" and one_by_one:
             out.append(f"*{name}: _int")
             continue
@@ -105,6 +112,8 @@ def result_of(call, signature, signatures, named):
     if named:  # where some of the signatures have several results, out= says which
         several = "Tensor[" in signature or not any("Tensor[" in s for s in signatures)
         return f"return_types.{named[0]}" if several else "Tensor"
+    if call.startswith("atleast_") and "*" in signature:
+        return PIECES
     if call == "where" and "other" not in signature:
         return PIECES
     return RESULTS.get(call, "Tensor")
@@ -214,8 +223,6 @@ def extension(source, signatures):
         if isinstance(node, ast.FunctionDef) and (node.name[0] != "_" or node.name.startswith("__")):
             node.name = "type" if node.name == "type_" else node.name
             methods[node.name] = function(node, 4, "Tensor")
-    methods["movedim"] = as_method("movedim", ("source, destination", "Tensor", "Dimensions at other places."))
-    methods["moveaxis"] = as_method("moveaxis", ("source, destination", "Tensor", "Dimensions at other places."))
     for path in sorted((source / "tenon" / "_functions").glob("*.py")):
         methods.update(python_methods(ast.parse(path.read_text())))
     generator = {n: as_method(n, e) for n, e in c_methods(read("generator"), "methods").items()}

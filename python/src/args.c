@@ -19,6 +19,7 @@ static const struct {
     {"dim", PY_DIM, false},          {"int[1]", PY_INTS, true},          {"size", PY_SIZE, false},
     {"dtype", PY_DTYPE, false},      {"device", PY_DEVICE, false},       {"str", PY_STR, false},
     {"object", PY_OBJECT, false},    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
+    {"Tensor*", PY_TENSORS, false},  {"Tensor[]*", PY_TENSORS, false},
 };
 
 static void read_kind(py_param *p, const char *text, size_t n)
@@ -638,4 +639,44 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     }
     py_values_free(f, which, v);
     return out;
+}
+
+/* A function of Python's own, as PyTorch's are whose arguments are packed, knows names behind '*' alone. */
+static int check_names(const py_function *f, PyObject *names, Py_ssize_t n)
+{
+    const py_signature *s = &f->parsed[f->signatures - 1];
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *name = PyTuple_GetItem(names, i);
+        bool known = false;
+        for (int k = 0; k < s->params; k++)
+            known |= s->param[k].keyword && !PyUnicode_CompareWithASCIIString(name, s->param[k].name);
+        if (!known) {
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", f->name, name);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *py_call_packed(py_function *f, py_unless unless, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
+{
+    PyObject *all[1 + PY_MAX_PARAMS];
+    const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    const bool list = nargs == 1 && (PyTuple_Check(args[0]) || PyList_Check(args[0]));
+    if ((!f->parsed && prepare(f)) || check_names(f, names, named)) /* known names are no more than parameters */
+        return NULL;
+    if ((unless == PY_UNLESS_ONE && nargs == 1) || (unless == PY_UNLESS_LIST && list))
+        return py_call(f, NULL, args, nargs, names);
+    PyObject *packed = PyTuple_New(nargs);
+    for (Py_ssize_t i = 0; packed && i < nargs; i++)
+        if (PyTuple_SetItem(packed, i, Py_NewRef(args[i])))
+            Py_CLEAR(packed);
+    if (!packed)
+        return NULL;
+    all[0] = packed;
+    for (Py_ssize_t i = 0; i < named; i++)
+        all[1 + i] = args[nargs + i];
+    PyObject *result = py_call(f, NULL, all, 1, names);
+    Py_DECREF(packed);
+    return result;
 }

@@ -5,9 +5,10 @@
  * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], Tensor[2] (two, no more and no fewer), int, float, bool,
  * dim (an int for an operation that takes a list), int[], int[1] (one int stands for a list), size (int[] whose items may
  * be given one by one where it is all there is), dtype, device, str, object, reduction ('mean', 'sum' or 'none'), nothing
- * (None alone: what PyTorch deprecated). '?' after the kind: None is taken for 'not said'. 'name@slot' puts the value into
- * another slot than that of its name, 'name@-' into none; 'out@word' is out.h's; methods take no 'out'. They are parsed
- * once, at the first call.
+ * (None alone: what PyTorch deprecated). 'Tensor* tensors', the first of a function: its positional arguments are one list;
+ * 'Tensor[]* tensors': so they are unless the list itself, or what an earlier signature takes, is the only one.
+ * '?' after the kind: None is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name,
+ * 'name@-' into none; 'out@word' is out.h's; methods take no 'out'. They are parsed once, at the first call.
  */
 #ifndef TENON_PY_ARGS_H
 #define TENON_PY_ARGS_H
@@ -41,7 +42,7 @@ static inline tn_dims py_dims(const py_value *v)
 
 static inline tn_tensors py_list(const py_value *v)
 {
-    return (tn_tensors){v->u.list.item, v->u.list.n};
+    return v->given ? (tn_tensors){v->u.list.item, v->u.list.n} : (tn_tensors){NULL, 0};
 }
 
 typedef enum py_kind {
@@ -106,6 +107,10 @@ PyObject *py_grad_needs_floating(void);
 
 /* Parses the arguments and runs the function. */
 PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+
+/* The same of functions whose positional arguments are a list: always, or unless there is one that is a list, or one. */
+typedef enum py_unless { PY_ALWAYS, PY_UNLESS_LIST, PY_UNLESS_ONE } py_unless;
+PyObject *py_call_packed(py_function *f, py_unless unless, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 
 /* How PyTorch's errors call the type of an argument. */
 const char *py_type_name(PyObject *o, char *out, size_t n);

@@ -10,6 +10,12 @@
         (void)self; \
         return py_call(&pf_##id, NULL, args, n, names); \
     }
+#define PY_PACKED(id, unless) \
+    static PyObject *fn_##id(FASTCALL) \
+    { \
+        (void)self; \
+        return py_call_packed(&pf_##id, unless, args, n, names); \
+    }
 #define PY_METHOD(id) \
     static PyObject *me_##id(FASTCALL) \
     { \

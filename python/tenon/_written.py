@@ -23,14 +23,6 @@ def need_floating(kernel, t):
         refuse(kernel, t)
 
 
-def tensors_alone(items):
-    """The items, which have to be tensors: the first that is none is named."""
-    for i, t in enumerate(items):
-        if not isinstance(t, _C.Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-    return items
-
-
 def signature(*texts, kernel=None):
     """PyTorch's signatures of a function: what fits none of them raises PyTorch's TypeErrors. An 'out' in them, whose body need
     not ask for it, is where the result is written; the word behind it says how its dtype is judged (python/src/out.h). kernel:

@@ -66,6 +66,56 @@ static void run_turns(void)
     tn_scope_close(s);
 }
 
+static void run_stacks(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *v = counted(TN_SHAPE(2), 2), *m = counted(TN_SHAPE(2, 3), 6), *zero = tn_full(TN_SHAPE(), 7.0);
+    tn_tensor *c = tn_reshape(m, TN_SHAPE(2, 3, 1)), *many[20];
+    HOLDS(tn_hstack(TN_TENSORS(v, zero, v)), TN_SHAPE(5), 1, 2, 7, 1, 2);
+    HOLDS(tn_hstack(TN_TENSORS(m, m)), TN_SHAPE(2, 6), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
+    HOLDS(tn_vstack(TN_TENSORS(v, v, tn_reshape(v, TN_SHAPE(1, 2)))), TN_SHAPE(3, 2), 1, 2, 1, 2, 1, 2);
+    HOLDS(tn_vstack(TN_TENSORS(zero, zero)), TN_SHAPE(2, 1), 7, 7);
+    HOLDS(tn_dstack(TN_TENSORS(v, v)), TN_SHAPE(1, 2, 2), 1, 1, 2, 2);
+    HOLDS(tn_dstack(TN_TENSORS(m, c)), TN_SHAPE(2, 3, 2), 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6);
+    HOLDS(tn_column_stack(TN_TENSORS(v, m, v)), TN_SHAPE(2, 5), 1, 1, 2, 3, 1, 2, 4, 5, 6, 2);
+    HOLDS(tn_column_stack(TN_TENSORS(zero, zero)), TN_SHAPE(1, 2), 7, 7);
+    for (int i = 0; i < 20; i++) /* more than a call has room for on its stack */
+        many[i] = zero;
+    HOLDS(tn_hstack(((tn_tensors){many, 20})), TN_SHAPE(20), 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+          7);
+    REFUSED(tn_hstack(((tn_tensors){NULL, 0})), TN_EINVAL, "hstack expects a non-empty TensorList");
+    REFUSED(tn_vstack(((tn_tensors){NULL, 0})), TN_EINVAL, "vstack expects a non-empty TensorList");
+    REFUSED(tn_dstack(((tn_tensors){NULL, 0})), TN_EINVAL, "dstack expects a non-empty TensorList");
+    REFUSED(tn_column_stack(((tn_tensors){NULL, 0})), TN_EINVAL, "column_stack expects a non-empty TensorList");
+    REFUSED(tn_hstack(TN_TENSORS(v, m)), TN_EINVAL, "Tensors must have same number of dimensions: got 1 and 2");
+    REFUSED(tn_vstack(TN_TENSORS(v, m)), TN_EINVAL, "Expected size 2 but got size 3 for tensor number 1");
+    REFUSED(tn_dstack(TN_TENSORS(v, TN_NONE)), TN_ETYPE, "dstack: an operand that must be a tensor is TN_NONE");
+    tn_scope_close(s);
+}
+
+static void run_blocks(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *v = counted(TN_SHAPE(2), 2), *m = counted(TN_SHAPE(2, 2), 4), *zero = tn_full(TN_SHAPE(), 7.0);
+    tn_tensor *whole = tn_to(v, .dtype = TN_I64);
+    HOLDS(tn_block_diag(TN_TENSORS(m, v, zero)), TN_SHAPE(4, 5), 1, 2, 0, 0, 0, 3, 4, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0,
+          0, 7);
+    TRUTH(tn_tensor_dtype(tn_block_diag(TN_TENSORS(whole, v))) == TN_F32);
+    TRUTH(tn_tensor_numel(tn_block_diag(((tn_tensors){NULL, 0}))) == 0);
+    TRUTH(tn_tensor_ndim(tn_block_diag(((tn_tensors){NULL, 0}))) == 2);
+    REFUSED(tn_block_diag(TN_TENSORS(m, counted(TN_SHAPE(1, 1, 2), 2))), TN_EINVAL,
+            "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input 1 has 3 dimensions");
+    HOLDS(tn_cartesian_prod(TN_TENSORS(v, tn_mul(v, 10))), TN_SHAPE(4, 2), 1, 10, 1, 20, 2, 10, 2, 20);
+    HOLDS(tn_cartesian_prod(TN_TENSORS(v, tn_slice(v, 0, 0, 1, 1), v)), TN_SHAPE(4, 3), 1, 1, 1, 1, 1, 2, 2, 1, 1, 2, 1,
+          2);
+    TRUTH(tn_cartesian_prod(TN_TENSORS(v)) == v);
+    REFUSED(tn_cartesian_prod(TN_TENSORS(v, m)), TN_EINVAL, "Expect a 1D vector, but got shape [2, 2]");
+    REFUSED(tn_cartesian_prod(TN_TENSORS(v, whole)), TN_EINVAL, "expects all tensors to have the same dtype");
+    REFUSED(tn_cartesian_prod(TN_TENSORS(v, v, v, v, v, v, v, v, v)), TN_EINVAL, "at most 8 dimensions");
+    REFUSED(tn_cartesian_prod(((tn_tensors){NULL, 0})), TN_EINVAL, "expects a non-empty TensorList");
+    tn_scope_close(s);
+}
+
 /* ---- tril, triu ---- */
 
 static void triangle(kit_array *x, bool upper)
@@ -409,6 +459,12 @@ static const structural_case cases[] = {
     {"flip", run_flip},
     {"cat", run_cat},
     {"stack", run_stack},
+    {"hstack", run_stacks},
+    {"vstack", run_stacks},
+    {"dstack", run_stacks},
+    {"column_stack", run_stacks},
+    {"block_diag", run_blocks},
+    {"cartesian_prod", run_blocks},
     {"repeat", run_repeat},
     {"tile", run_repeat},
     {"repeat_interleave", run_repeat},
@@ -424,6 +480,12 @@ F(flip_0, tn_mul(tn_flip(x, TN_DIMS(0)), tn_flip(x, TN_DIMS(-1))))
 F(cat, tn_cat(TN_TENSORS(x, y, x), 1))
 F(cat_blank, tn_cat(TN_TENSORS(y, x), 0))
 F(stack, tn_stack(TN_TENSORS(x, y), 1))
+F(hstack, tn_hstack(TN_TENSORS(x, y)))
+F(vstack, tn_vstack(TN_TENSORS(x, y)))
+F(dstack, tn_dstack(TN_TENSORS(x, y)))
+F(column_stack, tn_column_stack(TN_TENSORS(x, y)))
+F(block_diag, tn_block_diag(TN_TENSORS(x, y)))
+F(cartesian_prod, tn_cartesian_prod(TN_TENSORS(x, y)))
 F(tril, tn_tril(x, 1))
 F(triu, tn_triu(x, -1))
 F(flip, tn_flip(x, TN_DIMS(0, 1)))
@@ -433,6 +495,12 @@ static const gradient_case gradients[] = {
     TWO(cat),
     {"cat_blank", f_cat_blank, 2, {M34, {1, {0}}}, false},
     TWO(stack),
+    {"hstack", f_hstack, 2, {NINE, NINE}, false},
+    {"vstack", f_vstack, 2, {NINE, M34}, false},
+    {"dstack", f_dstack, 2, {NINE, {3, {1, 4, 2}}}, false},
+    {"column_stack", f_column_stack, 2, {NINE, {2, {4, 2}}}, false},
+    {"block_diag", f_block_diag, 2, {M34, NINE}, false},
+    {"cartesian_prod", f_cartesian_prod, 2, {NINE, {1, {3}}}, false},
     ONE(tril),
     ONE(triu),
     ONE(flip),

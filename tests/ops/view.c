@@ -1,5 +1,6 @@
 /* Views: what a view shows is compared with where its elements come from in the row-major values; it shares x's
  * memory, and strides are what PyTorch gives. */
+#include "core/alloc.h"
 #include "ops/view.h"
 #include <string.h>
 
@@ -445,6 +446,113 @@ static void run_detach(void)
     each_array(detach_each, false);
 }
 
+/* ---- moved, raised and broadcast ---- */
+
+static void run_movedim(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_reshape(tn_arange(0, 6, 1), TN_SHAPE(1, 2, 3)), *zero = tn_ones(TN_SHAPE());
+    HOLDS(tn_movedim(x, TN_DIMS(2), TN_DIMS(0)), TN_SHAPE(3, 1, 2), 0, 3, 1, 4, 2, 5);
+    HOLDS(tn_movedim(x, TN_DIMS(0, -1), TN_DIMS(-1, -2)), TN_SHAPE(2, 3, 1), 0, 1, 2, 3, 4, 5);
+    HOLDS(tn_movedim(x, TN_DIMS(1, 2), TN_DIMS(2, 0)), TN_SHAPE(3, 1, 2), 0, 3, 1, 4, 2, 5);
+    HOLDS(tn_movedim(zero, TN_DIMS(-1), TN_DIMS(0)), TN_SHAPE(), 1);
+    TRUTH(tn_tensor_shares_memory(tn_movedim(x, TN_DIMS(2), TN_DIMS(0)), x));
+    REFUSED(
+        tn_movedim(x, TN_DIMS(0, 1), TN_DIMS(0)), TN_EINVAL,
+        "movedim: Invalid source or destination dims: source ([0, 1] dims) should contain the same number of dims as "
+        "destination ([0] dims)");
+    REFUSED(tn_movedim(x, TN_DIMS(0, 0), TN_DIMS(3, 0)), TN_EINDEX,
+            "Dimension out of range (expected to be in range of [-3, 2], but got 3)");
+    REFUSED(tn_movedim(x, TN_DIMS(0, -3), TN_DIMS(0, 0)), TN_EINVAL, "movedim: repeated dim in `source` ([0, -3])");
+    REFUSED(tn_movedim(x, TN_DIMS(0, 1), TN_DIMS(1, -2)), TN_EINVAL,
+            "movedim: repeated dim in `destination` ([1, -2])");
+    tn_scope_close(s);
+}
+
+static void run_atleast(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *zero = tn_ones(TN_SHAPE()), *v = tn_arange(0, 2, 1), *m = tn_reshape(v, TN_SHAPE(2, 1));
+    tn_tensor *c = tn_reshape(v, TN_SHAPE(1, 1, 2));
+    HOLDS(tn_atleast_1d(zero), TN_SHAPE(1), 1);
+    HOLDS(tn_atleast_2d(zero), TN_SHAPE(1, 1), 1);
+    HOLDS(tn_atleast_3d(zero), TN_SHAPE(1, 1, 1), 1);
+    HOLDS(tn_atleast_2d(v), TN_SHAPE(1, 2), 0, 1);
+    HOLDS(tn_atleast_3d(v), TN_SHAPE(1, 2, 1), 0, 1);
+    HOLDS(tn_atleast_3d(m), TN_SHAPE(2, 1, 1), 0, 1);
+    TRUTH(tn_atleast_1d(v) == v && tn_atleast_2d(m) == m && tn_atleast_3d(c) == c);
+    TRUTH(tn_tensor_shares_memory(tn_atleast_3d(v), v));
+    tn_scope_close(s);
+}
+
+static void run_broadcast_tensors(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *v = tn_arange(0, 2, 1), *m = tn_ones(TN_SHAPE(2, 1)), *c = tn_ones(TN_SHAPE(2, 2)), *out[3],
+              *three[] = {v, m, c};
+    const tn_tensors all = {three, 3};
+    TRUTH(tn_broadcast_tensors(all, NULL, 0) == 3 && tn_broadcast_tensors(all, out, 3) == 3);
+    HOLDS(out[0], TN_SHAPE(2, 2), 0, 1, 0, 1);
+    HOLDS(out[1], TN_SHAPE(2, 2), 1, 1, 1, 1);
+    TRUTH(out[2] == c && tn_tensor_shares_memory(out[0], v));
+    TRUTH(tn_broadcast_tensors(((tn_tensors){NULL, 0}), out, 3) == 0 && tn_error_code() == TN_OK);
+    TRUTH(tn_broadcast_tensors(TN_TENSORS(v, tn_ones(TN_SHAPE(3))), out, 3) == 0 &&
+          strstr(tn_error_message(), "broadcast to a single shape: (2,) and (3,)"));
+    TRUTH(tn_broadcast_tensors(all, out, 2) == 0 && strstr(tn_error_message(), "there are 3 tensors, but room for 2"));
+    tn_error_clear();
+    tn_scope_close(s);
+}
+
+static void no_grid(tn_tensors sides, const char *indexing, size_t cap, const char *text)
+{
+    tn_tensor *out[16];
+    TRUTH(tn_meshgrid(sides, indexing, out, cap) == 0 && tn_error_code() == TN_EINVAL &&
+          strstr(tn_error_message(), text) != NULL);
+}
+
+/* Without a scope each result is the caller's, and nothing else is left. */
+static void lists_without_a_scope(void)
+{
+    tn_tensor *a = tn_arange(0, 2, 1), *b = tn_arange(0, 3, 1), *out[2];
+    const int64_t live = tn__door_live();
+    TRUTH(tn_meshgrid(TN_TENSORS(a, b), "ij", out, 2) == 2);
+    tn_release(out[0]);
+    tn_release(out[1]);
+    TRUTH(tn_broadcast_tensors(TN_TENSORS(a, a), out, 2) == 2 && out[0] == a);
+    tn_release(out[0]);
+    tn_release(out[1]);
+    TRUTH(tn__door_live() == live);
+    tn_release(a);
+    tn_release(b);
+}
+
+static void run_meshgrid(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_arange(0, 2, 1), *b = tn_arange(5, 8, 1), *zero = tn_full(TN_SHAPE(), 4), *out[3];
+    TRUTH(tn_meshgrid(TN_TENSORS(a, b), "ij", NULL, 0) == 2 && tn_meshgrid(TN_TENSORS(a, b), "ij", out, 3) == 2);
+    HOLDS(out[0], TN_SHAPE(2, 3), 0, 0, 0, 1, 1, 1);
+    HOLDS(out[1], TN_SHAPE(2, 3), 5, 6, 7, 5, 6, 7);
+    TRUTH(tn_tensor_shares_memory(out[0], a) && tn_tensor_shares_memory(out[1], b));
+    TRUTH(tn_meshgrid(TN_TENSORS(a, b, tn_to(zero, .dtype = TN_I64)), "xy", out, 3) == 3);
+    HOLDS(out[0], TN_SHAPE(3, 2, 1), 0, 1, 0, 1, 0, 1);
+    HOLDS(out[1], TN_SHAPE(3, 2, 1), 5, 5, 6, 6, 7, 7);
+    HOLDS(out[2], TN_SHAPE(3, 2, 1), 4, 4, 4, 4, 4, 4);
+    TRUTH(tn_meshgrid(TN_TENSORS(a), "xy", out, 1) == 1);
+    HOLDS(out[0], TN_SHAPE(2), 0, 1);
+    no_grid(TN_TENSORS(a, b), "yx", 2, "indexing must be one of \"xy\" or \"ij\", but received: yx");
+    no_grid(TN_TENSORS(a, b), NULL, 2, "but received: NULL");
+    no_grid(TN_TENSORS(a, b), "ij", 1, "there are 2 tensors, but room for 1");
+    no_grid(((tn_tensors){NULL, 0}), "ij", 1, "meshgrid expects a non-empty TensorList");
+    no_grid(TN_TENSORS(a, tn_to(b, .dtype = TN_F32)), "ij", 2, "expects all tensors to have the same dtype");
+    no_grid(TN_TENSORS(a, tn_empty(TN_SHAPE(2), .dtype = TN_I64, .device = TN_META)), "ij", 2,
+            "expects all tensors to have the same device");
+    no_grid(TN_TENSORS(tn_reshape(a, TN_SHAPE(1, 2))), "ij", 1, "Expected 0D or 1D tensor in the tensor list but got");
+    no_grid(TN_TENSORS(a, a, a, a, a, a, a, a, a), "ij", 16, "at most 8 dimensions");
+    tn_scope_close(s);
+    lists_without_a_scope();
+}
+
 static const structural_case cases[] = {
     {"view", run_view},           {"reshape", run_reshape},
     {"view_as", run_view_as},     {"permute", run_permute},
@@ -453,7 +561,10 @@ static const structural_case cases[] = {
     {"squeeze", run_squeeze},     {"unsqueeze", run_unsqueeze},
     {"diagonal", run_diagonal},   {"as_strided", run_as_strided},
     {"detach", run_detach},       {"alias", run_alias},
-    {"flatten", run_flatten},     {NULL, NULL},
+    {"flatten", run_flatten},     {"movedim", run_movedim},
+    {"atleast_1d", run_atleast},  {"atleast_2d", run_atleast},
+    {"atleast_3d", run_atleast},  {"broadcast_tensors", run_broadcast_tensors},
+    {"meshgrid", run_meshgrid},   {NULL, NULL},
 };
 
 /* ---- gradients ---- */
@@ -479,6 +590,28 @@ F(reshape, tn_reshape(tn_t(x), TN_SHAPE(6, 2)))
 F(flatten, tn_flatten(x, 0, 1))
 F(view_as, tn_view_as(tn_contiguous(x), y))
 F(expand_as, tn_expand_as(x, y))
+
+F(movedim, tn_movedim(x, TN_DIMS(0), TN_DIMS(1)))
+F(atleast_2d, tn_atleast_2d(x))
+F(atleast_3d, tn_atleast_3d(x))
+
+static tn_tensor *f_atleast_zero(tn_tensor **in)
+{
+    return tn_cat(TN_TENSORS(tn_atleast_2d(in[0]), tn_atleast_2d(tn_reshape(tn_atleast_3d(in[0]), TN_SHAPE(1)))), 0);
+}
+
+/* Both results, one beside the other. */
+static tn_tensor *f_meshgrid(tn_tensor **in)
+{
+    tn_tensor *out[2];
+    return tn_meshgrid(((tn_tensors){in, 2}), "xy", out, 2) == 2 ? tn_cat(((tn_tensors){out, 2}), 1) : NULL;
+}
+
+static tn_tensor *f_broadcast(tn_tensor **in)
+{
+    tn_tensor *out[2];
+    return tn_broadcast_tensors(((tn_tensors){in, 2}), out, 2) == 2 ? tn_cat(((tn_tensors){out, 2}), 1) : NULL;
+}
 
 /* writing to a view changes the base: CopySlices */
 static tn_tensor *f_slices(tn_tensor **in)
@@ -513,6 +646,12 @@ static const gradient_case gradients[] = {
     ONE(flatten),
     {"view_as", f_view_as, 2, {M34, {2, {2, 6}}}, false},
     {"expand_as", f_expand_as, 2, {NINE, M34}, false},
+    ONE(movedim),
+    {"atleast_2d", f_atleast_2d, 1, {NINE}, false},
+    {"atleast_3d", f_atleast_3d, 1, {NINE}, false},
+    {"atleast of no dimensions", f_atleast_zero, 1, {{0, {0}}}, false},
+    {"meshgrid", f_meshgrid, 2, {NINE, {1, {3}}}, false},
+    {"broadcast_tensors", f_broadcast, 2, {NINE, M34}, false},
     TWO(slices),
     TWO(slices_deep),
     {NULL, NULL, 0, {{0, {0}}}, false},

@@ -256,6 +256,16 @@ static void print_callee(const row *r, const entry *e)
         printf("call_%s%s, NULL", e->by ? e->by : r->name, where == 'I' ? "_" : "");
 }
 
+/* Are the positional arguments one list (python/src/args.h), and unless what? NULL: they are not. */
+static const char *packing(const entry *e)
+{
+    const char *last = e->signature[e->signatures - 1];
+    return strstr(last, "(Tensor* ")      ? "PY_ALWAYS"
+           : !strstr(last, "(Tensor[]* ") ? NULL
+           : e->signatures > 1            ? "PY_UNLESS_ONE"
+                                          : "PY_UNLESS_LIST";
+}
+
 static void print_entry(const row *r, const entry *e, int id)
 {
     const char where = e->where[0];
@@ -268,7 +278,9 @@ static void print_entry(const row *r, const entry *e, int id)
     print_callee(r, e);
     printf(", %s, %s, NULL, 0, 0, 0};\n", where == 'I' || where == 'S' ? "true" : "false",
            where == 'B' ? "true" : "false");
-    if (strpbrk(e->where, "TF"))
+    if (packing(e))
+        printf("PY_PACKED(%d, %s)\n", id, packing(e));
+    else if (strpbrk(e->where, "TF"))
         printf("PY_FUNCTION(%d)\n", id);
     if (strpbrk(e->where, "MISB"))
         printf("PY_METHOD(%d)\n", id);

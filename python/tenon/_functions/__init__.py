@@ -2,17 +2,16 @@
 
 from .. import _C
 from .._written import as_method
-from . import arrange, compute, sets
-from .arrange import *
+from . import compute, sets
 from .compute import *
 from .sets import *
 
-__all__ = arrange.__all__ + compute.__all__ + sets.__all__
+__all__ = compute.__all__ + sets.__all__
 
 
 def _install():
     """Puts those that are methods too into the class."""
-    for module in (arrange, compute, sets):
+    for module in (compute, sets):
         for name in module.METHODS:
             setattr(_C.Tensor, name, as_method(getattr(module, name)))
 

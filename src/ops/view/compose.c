@@ -73,6 +73,29 @@ tn_tensor *tn__fn_expand_as(tn_tensor *x, tn_tensor *other)
     return tn__usable("expand_as", other) ? tn_expand(x, tn__shape_of(other)) : NULL;
 }
 
+/* ---- as many dimensions as are asked for ---- */
+
+tn_tensor *tn__fn_atleast_1d(tn_tensor *x)
+{
+    return !tn__usable("atleast_1d", x) ? NULL : x->ndim == 0 ? tn_reshape(x, TN_SHAPE(1)) : x;
+}
+
+tn_tensor *tn__fn_atleast_2d(tn_tensor *x)
+{
+    if (!tn__usable("atleast_2d", x))
+        return NULL;
+    return x->ndim == 0 ? tn_reshape(x, TN_SHAPE(1, 1)) : x->ndim == 1 ? tn_unsqueeze(x, 0) : x;
+}
+
+tn_tensor *tn__fn_atleast_3d(tn_tensor *x)
+{
+    if (!tn__usable("atleast_3d", x))
+        return NULL;
+    if (x->ndim == 0)
+        return tn_reshape(x, TN_SHAPE(1, 1, 1));
+    return x->ndim == 1 ? tn_unsqueeze(tn_unsqueeze(x, 0), -1) : x->ndim == 2 ? tn_unsqueeze(x, -1) : x;
+}
+
 /* ---- splitting: results go to the scope outside, as those of rows do ---- */
 
 /* Views of the sizes given by size_at. Counts only, where out is NULL. */
@@ -196,33 +219,53 @@ int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
 
 /* ---- moving ---- */
 
+/* The dimensions, counted from the front; false with an error. */
+static bool wrapped(tn_dims dims, const tn_tensor *x, int32_t *out)
+{
+    for (int32_t i = 0; i < dims.ndim; i++)
+        if (tn__wrap_dim(dims.dim[i], x->ndim, &out[i]))
+            return false;
+    return true;
+}
+
+/* Which dimensions are named, as bits; sets the error of one that is named twice. */
+static uint32_t named(const char *which, tn_dims dims, const int32_t *wrapped_to)
+{
+    uint32_t seen = 0;
+    for (int32_t i = 0; i < dims.ndim; i++) {
+        if (seen >> wrapped_to[i] & 1) {
+            tn__error(TN_EINVAL, "movedim: repeated dim in `%s` (%s)", which, tn__shape_str(dims.dim, dims.ndim).s);
+            return UINT32_MAX;
+        }
+        seen |= 1U << wrapped_to[i];
+    }
+    return seen;
+}
+
 tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
 {
     int64_t order[TN_MAX_DIMS];
-    uint32_t from = 0, to = 0;
+    int32_t from[TN_MAX_DIMS], to[TN_MAX_DIMS];
+    uint32_t moved, taken;
     if (!tn__usable("movedim", x) || !tn__dims_fit("movedim", source) || !tn__dims_fit("movedim", destination))
         return NULL;
     if (source.ndim != destination.ndim)
         return tn__fail(TN_EINVAL,
-                        "movedim: Invalid source or destination dims: source (%d dims) should contain the same "
-                        "number of dims as destination (%d dims)",
-                        (int)source.ndim, (int)destination.ndim);
-    for (int32_t i = 0; i < source.ndim; i++) {
-        int32_t s, d;
-        if (tn__wrap_dim(source.dim[i], x->ndim, &s) || tn__wrap_dim(destination.dim[i], x->ndim, &d))
-            return NULL;
-        if (from >> s & 1 || to >> d & 1)
-            return tn__fail(TN_EINVAL, "movedim: repeated dim in `%s`", from >> s & 1 ? "source" : "destination");
-        from |= 1U << s;
-        to |= 1U << d;
-        order[d] = s;
-    }
+                        "movedim: Invalid source or destination dims: source (%s dims) should contain the same "
+                        "number of dims as destination (%s dims)",
+                        tn__shape_str(source.dim, source.ndim).s, tn__shape_str(destination.dim, destination.ndim).s);
+    if (!wrapped(source, x, from) || !wrapped(destination, x, to) ||
+        (moved = named("source", source, from)) == UINT32_MAX ||
+        (taken = named("destination", destination, to)) == UINT32_MAX)
+        return NULL;
     if (x->ndim == 0)
         return tn_alias(x);
+    for (int32_t i = 0; i < source.ndim; i++)
+        order[to[i]] = from[i];
     for (int32_t d = 0, s = 0; d < x->ndim; d++) {
-        if (to >> d & 1)
+        if (taken >> d & 1)
             continue;
-        while (from >> s & 1)
+        while (moved >> s & 1)
             s++;
         order[d] = s++;
     }
