@@ -225,6 +225,19 @@ static PyObject *adam_step(PyObject *self, PyObject *args)
     return u ? run(apply_adam, u, n, &h) : NULL;
 }
 
+/* _count_step(step): one more in a tensor of one element, on any device and of any dtype; the new count */
+static PyObject *count_step(PyObject *self, PyObject *o)
+{
+    (void)self;
+    if (!py_is_tensor(o) || tn_tensor_numel(py_t(o)) != 1)
+        return PyErr_Format(PyExc_TypeError, "an optimiser's step must be a tensor of one element");
+    if (!tn_add__at("", py_t(o), tn_scalar_i(1)))
+        return py_raise();
+    tn_error_clear();
+    const double count = tn_item(py_t(o));
+    return tn_error_code() ? py_raise() : PyFloat_FromDouble(count);
+}
+
 /* _zero_grads(tensors, set_to_none) */
 static PyObject *zero_grads(PyObject *self, PyObject *args)
 {
@@ -258,6 +271,7 @@ static PyObject *zero_grads(PyObject *self, PyObject *args)
 static PyMethodDef functions[] = {
     {"_sgd_step", sgd_step, METH_VARARGS, NULL},
     {"_adam_step", adam_step, METH_VARARGS, NULL},
+    {"_count_step", count_step, METH_O, NULL},
     {"_zero_grads", zero_grads, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -318,3 +318,12 @@ def test_steps_are_counted_in_float32_at_least(name, default):
     loaded.load_state_dict(state)
     loaded.step()
     assert loaded.state[p]["step"].item() == 3
+
+
+def test_a_step_is_counted_in_place():
+    for start in (torch.zeros(()), torch.tensor([4]), torch.tensor(2.0, dtype=torch.float64)):
+        want, version = start.item() + 1, start._version
+        assert torch._C._count_step(start) == want == start.item() and start._version == version + 1
+    for wrong in (torch.zeros(2), 3, None):
+        with pytest.raises(TypeError, match="a tensor of one element"):
+            torch._C._count_step(wrong)

@@ -18,6 +18,9 @@ _adam_step(params, exp_avgs, exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_d
 _zero_grads(tensors, set_to_none) -> None
     tensors    list of tensors. True: .grad becomes None; False: .grad, where there is one, is detached and filled with 0
 
+_count_step(step) -> float
+    step       a tensor of one element that counts: it becomes one more, in place, and that is returned
+
 All are all-or-nothing where memory runs out: what is missing in the lists is made before the first parameter changes.
 They write with recording off and raise the version counters of what they write.
 """
@@ -26,4 +29,5 @@ from tenon import _C
 
 sgd = _C._sgd_step
 adam = _C._adam_step
+count_step = _C._count_step
 zero_grads = _C._zero_grads

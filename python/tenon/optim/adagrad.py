@@ -2,6 +2,7 @@
 
 from tenon import _C
 
+from . import _update
 from .optimizer import OneByOne, as_number, check_lr, check_not_negative, check_ways, make_steps_tensors, new_step
 
 __all__ = ["Adagrad"]
@@ -32,6 +33,5 @@ class Adagrad(OneByOne):
 
     def _update(self, p, group):
         own = self.state[p]
-        own["step"] += 1
-        lr = as_number(group["lr"]) / (1 + (own["step"].item() - 1) * group["lr_decay"])
+        lr = as_number(group["lr"]) / (1 + (_update.count_step(own["step"]) - 1) * group["lr_decay"])
         p._adagrad_step_(p.grad, own["sum"], lr, group["eps"], group["weight_decay"], group["maximize"])

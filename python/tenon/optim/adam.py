@@ -79,9 +79,8 @@ class Adam(OneByOne):
             own["step"] = new_step()
             for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 2 + group["amsgrad"]]:
                 own[name] = _C.zeros_like(p)
-        own["step"] += 1
         p._adam_update_(p.grad, own["exp_avg"], own["exp_avg_sq"], own["max_exp_avg_sq"] if group["amsgrad"] else None, lr, beta1,
-                        beta2, group["eps"], decay, int(own["step"].item()), group["decoupled_weight_decay"], group["maximize"])
+                        beta2, group["eps"], decay, int(_update.count_step(own["step"])), group["decoupled_weight_decay"], group["maximize"])
 
 
 class AdamW(Adam):

@@ -64,10 +64,10 @@ def check_fused(params):
                                f"['cuda', 'cpu'] but {p.dtype} and {p.device.type}")
 
 
-def new_step():
+def new_step(begun=0.0):
     """The counter of one parameter's steps: on the CPU, float32 unless floats are float64, as PyTorch's."""
     wide = _C.get_default_dtype() is _C.float64
-    return _C.zeros((), dtype=_C.float64 if wide else _C.float32, device="cpu")
+    return _C.full((), begun, dtype=_C.float64 if wide else _C.float32, device="cpu")
 
 
 def make_steps_tensors(optimizer):
@@ -76,7 +76,7 @@ def make_steps_tensors(optimizer):
         for p in group["params"]:
             own = optimizer.state.get(p)
             if own and "step" in own and not isinstance(own["step"], _C.Tensor):
-                own["step"] = new_step().fill_(float(own["step"]))
+                own["step"] = new_step(float(own["step"]))
 
 
 class Optimizer:

@@ -2,6 +2,7 @@
 
 from tenon import _C
 
+from . import _update
 from .optimizer import OneByOne, as_number, check_lr, check_not_negative, make_steps_tensors, new_step
 
 __all__ = ["RMSprop"]
@@ -38,7 +39,7 @@ class RMSprop(OneByOne):
                 own["momentum_buffer"] = _C.zeros_like(p)
             if group["centered"]:
                 own["grad_avg"] = _C.zeros_like(p)
-        own["step"] += 1
+        _update.count_step(own["step"])
         buffer = own["momentum_buffer"] if group["momentum"] > 0 else None
         p._rmsprop_step_(p.grad, own["square_avg"], own["grad_avg"] if group["centered"] else None, buffer, as_number(group["lr"]),
                          group["alpha"], group["eps"], group["weight_decay"], group["momentum"], group["maximize"])

@@ -58,7 +58,7 @@ class BatchNorm1d(Module):
         """Mean 0, variance 1, no batch seen."""
         if self.track_running_stats:
             self.running_mean.zero_()
-            self.running_var.fill_(1)
+            init.ones_(self.running_var)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self):
