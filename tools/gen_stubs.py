@@ -62,6 +62,9 @@ RESULTS = {  # of what is written by hand; everything else gives a Tensor
 }
 
 
+SENTENCES = {}  # of functions of torch.nn.functional and torch, by name
+
+
 def rows(text):
     """(where, name, call, signatures, doc, named) of every entry; named: the class of its results, and their names."""
     for line in text.splitlines():
@@ -140,6 +143,8 @@ def operations(listing):
     doors = {"T": {}, "M": {}, "F": {}}
     for where, name, call, signatures, doc, named in rows(listing):
         for door in where:
+            if door == "F" or door == "T":
+                SENTENCES[name] = doc if door == "F" else SENTENCES.get(name, doc)
             versions = []
             for signature in signatures:
                 result = result_of(call, signature, signatures, named)
@@ -197,15 +202,17 @@ def attributes(text):
 
 DTYPES = []  # of torch: float32, float
 CONVERSIONS = []  # of Tensor: float()
+CONSTRUCTORS = []  # of torch and torch.cuda: FloatTensor
 
 
 def read_dtypes(text):
-    """Fills both."""
+    """Fills them."""
     columns = re.search(r"DTYPE\((ID,[^)]*)\)", text.replace("\n *", ""))[1].replace(" ", "").split(",")
     for row in re.findall(r"^DTYPE\((.*)\)$", text, re.M):
         values = dict(zip(columns, (v.strip(' "').replace("NULL", "") for v in row.split(",")), strict=True))
         DTYPES.extend(filter(None, (values["name"], values["older"])))
         CONVERSIONS.extend(filter(None, [values["method"]]))
+        CONSTRUCTORS.extend([f"{values['legacy']}Tensor"] if values["has"] == "FULL" else [])
 
 
 def extension(source, signatures):
@@ -324,9 +331,10 @@ def function(node, indent, result=None):
         returns = returns and f"_{returns}" if returns in ("bool", "int") else returns
         known = ("new_", "type_as", "unflatten", "index_", "detach_", "apply_", "__reversed__", "__copy__", "__deepcopy__")
         returns = returns or ("Tensor" if node.name.startswith(known) else None)
-    out = [pad + ast.unparse(d).join(("@", "")) for d in node.decorator_list]
+    decorators = [ast.unparse(d) for d in node.decorator_list]
+    out = [f"{pad}@{d}" for d in decorators if d != "_sentence"]
     head = f"{pad}def {node.name}({args}){f' -> {returns}' if returns else ''}:"
-    doc = ast.get_docstring(node)
+    doc = SENTENCES[node.name.lstrip("_")] if "_sentence" in decorators else ast.get_docstring(node)
     if not doc:
         return out + [head + " ..."]
     return out + [head, *quoted_doc(doc, indent + 4), f"{pad}    ..."]
@@ -413,7 +421,7 @@ def assigned(node, functional, folder, root):
                 yield f"{name}: {value_hint(node.value, {}) or 'Any'}"
 
 
-def imports(tree, text):
+def imports(tree, text, root=False):
     """Imports. Names that a stub gives to others are written twice; private ones are there only where the text has them."""
     for node in tree.body:
         if isinstance(node, ast.Import):
@@ -421,7 +429,9 @@ def imports(tree, text):
         if not isinstance(node, ast.ImportFrom):
             continue
         names = []
-        for alias in node.names:
+        if node.module == "_legacy":  # which makes its names from the list
+            names = [f"{n} as {n}" for n in CONSTRUCTORS + (["set_default_tensor_type"] if root else [])]
+        for alias in [] if names else node.names:
             name = alias.asname or alias.name
             if alias.name == "*" or (name[0] == "_" and re.search(rf"\b{name}\b", text)):
                 names.append(ast.unparse(alias))
@@ -443,7 +453,7 @@ def module(path, functional, classes=()):
         elif isinstance(node, ast.Assign):
             body += assigned(node, functional, path.parent, path.parent.name == "tenon" and path.stem == "__init__")
     text = "\n".join([*body, *classes])
-    text = "\n".join([*imports(tree, text), text])
+    text = "\n".join([*imports(tree, text, path.parent.name == "tenon"), text])
     needed = [n for n in ("Tensor", "dtype", "Generator") if re.search(rf"\b{n}\b", text) and not re.search(rf"\bas {n}\b", text)]
     uses = [f"from tenon._C import {n}" for n in needed]
     if re.search(r"\bDeviceLike\b", text):

@@ -118,30 +118,9 @@ static PyObject *write_out(PyObject *self, PyObject *args)
     return ok && (out == result || !py_write_out(name, rule, py_t(out), py_t(result))) ? Py_NewRef(out) : NULL;
 }
 
-/* _shown_anew(x): x, of which a view is made for _set_view: is that refused, it is before the view is looked at */
-static PyObject *shown_anew(PyObject *self, PyObject *x)
-{
-    (void)self;
-    if (!py_is_tensor(x))
-        return PyErr_Format(PyExc_TypeError, "_shown_anew(): a tensor is asked for");
-    return tn_tensor_check_inplace(py_t(x), false) ? py_raise() : Py_NewRef(x);
-}
-
-/* _set_view(x, view): x, which shows what its view shows */
-static PyObject *set_view(PyObject *self, PyObject *args)
-{
-    PyObject *x, *view;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!", py_tensor_type, &x, py_tensor_type, &view))
-        return NULL;
-    return tn_tensor_set_view(py_t(x), py_t(view)) ? py_raise() : Py_NewRef(x);
-}
-
 int py_add_write_result(PyObject *module)
 {
     static PyMethodDef functions[] = {
-        {"_set_view", set_view, METH_VARARGS, NULL},
-        {"_shown_anew", shown_anew, METH_O, NULL},
         {"_write_out", write_out, METH_VARARGS, NULL},
         {NULL, NULL, 0, NULL},
     };

@@ -28,14 +28,11 @@ from ._printing import get_printoptions, set_printoptions  # noqa: F401
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .functional import *  # noqa: F401,F403
 from ._functions import *  # noqa: F401,F403
-from ._legacy import BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor
-from ._legacy import IntTensor, LongTensor, ShortTensor, set_default_tensor_type
+from ._legacy import *  # noqa: F401,F403
 
 e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None
 strided = contiguous_format = preserve_format = None  # Tenon has one layout: these are taken and change nothing
-long, int, short, half, float, double = _C.int64, _C.int32, _C.int16, _C.float16, _C.float32, _C.float64
-bool = _C.bool
 
 # Submodules are imported when they are first asked for: `import tenon` takes a few milliseconds.
 _LAZY = {

@@ -61,16 +61,15 @@ def older(name, dtype, place="cpu"):
     return tensortype(name, (), members)
 
 
-BFloat16Tensor = older("BFloat16Tensor", _C.bfloat16)
-BoolTensor = older("BoolTensor", _C.bool)
-ByteTensor = older("ByteTensor", _C.uint8)
-CharTensor = older("CharTensor", _C.int8)
-DoubleTensor = older("DoubleTensor", _C.float64)
-FloatTensor = older("FloatTensor", _C.float32)
-HalfTensor = older("HalfTensor", _C.float16)
-IntTensor = older("IntTensor", _C.int32)
-LongTensor = older("LongTensor", _C.int64)
-ShortTensor = older("ShortTensor", _C.int16)
+def all_older(place):
+    """The classes of a kind of device, by name: one for each dtype that PyTorch's older constructors know."""
+    names = {f"{dtype._legacy}Tensor": dtype for dtype in _C._dtypes if not dtype._bare}
+    return {name: older(name, dtype, place) for name, dtype in names.items()}
+
+
+_classes = all_older("cpu")
+globals().update(_classes)
+__all__ = [*_classes, "set_default_tensor_type"]
 
 
 def set_default_tensor_type(t, /):
@@ -78,7 +77,7 @@ def set_default_tensor_type(t, /):
     kind = t
     if isinstance(t, str):
         parts = t.split(".")
-        kind = globals().get(parts[-1]) if parts[0] in ("torch", "tenon") else None
+        kind = _classes.get(parts[-1]) if parts[0] in ("torch", "tenon") else None
         if isinstance(kind, tensortype) and parts[1:2] == ["cuda"]:
             kind = older(kind.__name__, kind.dtype, "cuda")
     if not isinstance(kind, tensortype):

@@ -386,54 +386,9 @@ def apply_(self, function):
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
 
 
-@_method("squeeze_(Tensor input)", "squeeze_(Tensor input, int[1] dim)", "squeeze_(Tensor input, size dim)")
-def squeeze_(self, *dim, **kw):
-    """squeeze, in place"""
-    return _C._set_view(self, _C._shown_anew(self).squeeze(*dim, **kw))
-
-
-@_method("unsqueeze_(Tensor input, int dim)")
-def unsqueeze_(self, dim):
-    """unsqueeze, in place"""
-    return _C._set_view(self, _C._shown_anew(self).unsqueeze(dim))
-
-
-@_method("t_(Tensor input)")
-def t_(self):
-    """t, in place"""
-    if self.dim() > 2:
-        _C._shown_anew(self)
-        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
-    return _C._set_view(self, _C._shown_anew(self).t())
-
-
-@_method("transpose_(Tensor input, int dim0, int dim1)")
-def transpose_(self, dim0, dim1):
-    """transpose, in place"""
-    return _C._set_view(self, _C._shown_anew(self).transpose(dim0, dim1))
-
-
 def _is_view(self):
     """Does it show another tensor's elements?"""
     return self._base is not None
-
-
-@_method("swapaxes_(Tensor input, int axis0, int axis1)")
-def swapaxes_(self, axis0, axis1):
-    """swapaxes, in place"""
-    return _C._set_view(self, _C._shown_anew(self).transpose(axis0, axis1))
-
-
-@_method("swapdims_(Tensor input, int dim0, int dim1)")
-def swapdims_(self, dim0, dim1):
-    """swapdims, in place"""
-    return _C._set_view(self, _C._shown_anew(self).transpose(dim0, dim1))
-
-
-@_method("as_strided_(Tensor input, int[] size, int[] stride, int? storage_offset=None)")
-def as_strided_(self, size, stride, storage_offset=None):
-    """as_strided, in place"""
-    return _C._set_view(self, _C._shown_anew(self).as_strided(size, stride, storage_offset))
 
 
 def _install():

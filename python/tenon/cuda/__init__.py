@@ -5,8 +5,7 @@ from tenon._C import AcceleratorError, OutOfMemoryError
 from tenon._C import device as _device
 
 from . import memory, random, streams
-from ._legacy import BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor  # noqa: F401
-from ._legacy import IntTensor, LongTensor, ShortTensor  # noqa: F401
+from ._legacy import *  # noqa: F401,F403
 from ._utils import checked_index, get_device_index, is_initialized, lazy_init
 from .memory import *  # noqa: F401,F403
 from .random import *  # noqa: F401,F403

@@ -10,13 +10,13 @@ from tenon import _C
 from tenon._C import _nn, relu as _relu
 from tenon.functional import broadcast_shapes as _broadcast_shapes
 
-from .._written import kind as _kind, signature as _signature
+from .._written import kind as _kind
 from ._norms import batch_norm, layer_norm, pad
 
 linear, one_hot = _nn.linear, _nn.one_hot
 gelu, softplus, logsigmoid, prelu = _nn.gelu, _nn.softplus, _nn.logsigmoid, _nn.prelu
 hardshrink, softshrink = _nn.hardshrink, _nn.softshrink
-pairwise_distance, cosine_similarity = _nn.pairwise_distance, _nn.cosine_similarity
+pairwise_distance, cosine_similarity, normalize = _nn.pairwise_distance, _nn.cosine_similarity, _nn.normalize
 _hardtanh = _nn.hardtanh
 _cross_entropy = _nn.cross_entropy
 _nll_loss = _nn.nll_loss
@@ -34,6 +34,14 @@ _arguments = lambda text: _C._signature(text)[0]  # raises for arguments that do
 _embedding_arguments = _arguments("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)")
 _renorm_arguments = _arguments("embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type)")
 
+
+def _sentence(function):
+    """Its documentation is the sentence of the row that it calls."""
+    name = function.__name__.lstrip("_")
+    function.__doc__ = (getattr(_nn, name, None) or getattr(_C, name)).__doc__.rpartition("\n\n")[2]
+    return function
+
+
 # ---- activations ----
 
 
@@ -42,8 +50,8 @@ def _or_into(inplace, function, input, *args):
     return input.copy_(function(input.clone(), *args)) if inplace else function(input, *args)
 
 
+@_sentence
 def relu(input, inplace=False):
-    """max(input, 0)"""
     return input.relu_() if inplace else _relu(input)
 
 
@@ -52,26 +60,26 @@ def relu_(input):
     return input.relu_()
 
 
+@_sentence
 def tanh(input):
-    """The hyperbolic tangent"""
     return input.tanh()
 
 
+@_sentence
 def sigmoid(input):
-    """1 / (1 + exp(-input))"""
     return input.sigmoid()
 
 
+@_sentence
 def _threshold(input, threshold, value, inplace=False):
-    """input where it is above threshold, else value"""
     return _or_into(inplace, _nn.threshold, input, threshold, value)
 
 
 threshold = _threshold  # as in PyTorch, a name that its parameter has not
 
 
+@_sentence
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """input limited to min_val .. max_val; no gradient at the ends"""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _or_into(inplace, _hardtanh, input, min_val, max_val)
@@ -82,58 +90,58 @@ def relu6(input, inplace=False):
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+@_sentence
 def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """input, multiplied by negative_slope where it is negative"""
     return _or_into(inplace, _nn.leaky_relu, input, negative_slope)
 
 
+@_sentence
 def elu(input, alpha=1.0, inplace=False):
-    """input, and alpha * (exp(input) - 1) where it is not positive"""
     return _or_into(inplace, _nn.elu, input, alpha)
 
 
+@_sentence
 def celu(input, alpha=1.0, inplace=False):
-    """input, and alpha * (exp(input / alpha) - 1) where it is not positive"""
     return _or_into(inplace, _nn.celu, input, alpha)
 
 
+@_sentence
 def selu(input, inplace=False):
-    """elu scaled so that mean and variance of activations stay (Klambauer et al. 2017)"""
     return _or_into(inplace, _nn.selu, input)
 
 
+@_sentence
 def silu(input, inplace=False):
-    """input * sigmoid(input)"""
     return _or_into(inplace, _nn.silu, input)
 
 
+@_sentence
 def mish(input, inplace=False):
-    """input * tanh(softplus(input))"""
     return _or_into(inplace, _nn.mish, input)
 
 
+@_sentence
 def softsign(input):
-    """input / (1 + |input|)"""
     return _nn.softsign(input)
 
 
+@_sentence
 def tanhshrink(input):
-    """input - tanh(input)"""
     return _nn.tanhshrink(input)
 
 
+@_sentence
 def hardsigmoid(input, inplace=False):
-    """0 up to -3, 1 from 3 on, a straight line between"""
     return _or_into(inplace, _nn.hardsigmoid, input)
 
 
+@_sentence
 def hardswish(input, inplace=False):
-    """input * hardsigmoid(input)"""
     return _or_into(inplace, _nn.hardswish, input)
 
 
+@_sentence
 def glu(input, dim=-1):
-    """One half of input times the sigmoid of the other"""
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return _nn.glu(input, dim)
@@ -145,8 +153,8 @@ def _implicit_dim(name, n_dims, stacklevel):
     return 0 if n_dims in (0, 1, 3) else 1
 
 
+@_sentence
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """exp(input) / sum(exp(input)) along dim"""
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
@@ -159,8 +167,8 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     return softmax(-input, dim, dtype=dtype)
 
 
+@_sentence
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """log(softmax(input)) along dim"""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
@@ -169,8 +177,8 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 # ---- layers ----
 
 
+@_sentence
 def dropout(input, p=0.5, training=True, inplace=False):
-    """In training: zeroes elements with probability p and multiplies the rest by 1 / (1 - p)"""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training:
@@ -180,8 +188,8 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return _dropout(input, p, True)
 
 
+@_sentence
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """Rows of weight that input, of integers, names. See nn.Embedding."""
     if sparse is True and weight.requires_grad and weight.dim() == 2:  # it is about the gradient alone
         raise NotImplementedError("embedding: sparse gradients are not in Tenon")
     if padding_idx is not None and padding_idx != 0:
@@ -203,14 +211,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return _embedding(input, weight, padding_idx, max_norm or 5e-324, norm_type, scale_grad_by_freq)  # 0 would be none
 
 
-@_signature("normalize(Tensor input, object p=2.0, object? dim=1, float eps=1e-12, *, Tensor? out@cast=None)")
-def normalize(input, p=2.0, dim=1, eps=1e-12, *, out=None):
-    """input divided by its p-norms along dim, none of them taken as less than eps"""
-    if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return _nn.normalize(input, None if isinstance(p, str) else p, dim, eps, p == "nuc")
-
-
 # ---- losses ----
 
 
@@ -230,15 +230,15 @@ def _known(reduction, *more):
     return reduction
 
 
+@_sentence
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """-input at the target's class, input being logarithms of probabilities (N, C, ...)"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     return _nll_loss(input, target, weight, reduction, ignore_index)
 
 
+@_sentence
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
-    """nll_loss of log_softmax(input), the target being classes, or probabilities of input's shape"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
@@ -250,8 +250,8 @@ def _warn_sizes(input, target):
                   stacklevel=3)
 
 
+@_sentence
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """(input - target)^2"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if target.size() != input.size():
@@ -261,8 +261,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _mse_loss(input, target, reduction=reduction)
 
 
+@_sentence
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """|input - target|"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if target.size() != input.size():
@@ -281,8 +281,8 @@ def _weighted(function, reduction, *args, **kw):
     return loss
 
 
+@_sentence
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """(input - target)^2 / (2 beta) where the difference is below beta, |input - target| - beta / 2 elsewhere"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if target.size() != input.size():
@@ -292,8 +292,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return _smooth_l1_loss(input, target, reduction, beta)
 
 
+@_sentence
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """(input - target)^2 / 2 where the difference is at most delta, delta * (|input - target| - delta / 2) elsewhere"""
     if target.size() != input.size():
         _warn_sizes(input, target)
     if weight is None:
@@ -301,8 +301,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _weighted(_nn.weighted_huber_loss, reduction, input, target, weight, delta=delta)
 
 
+@_sentence
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """target * (log(target) - input), input being logarithms; with log_target, target being logarithms too"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if reduction == "batchmean":
@@ -315,9 +315,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return _kl_div(input, target, reduction, log_target=log_target)
 
 
+@_sentence
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
-    """Binary cross entropy of sigmoid(input), without computing it"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     _known(reduction)
@@ -326,8 +326,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return _bce_with_logits(input, target, weight=weight, pos_weight=pos_weight, reduction=reduction)
 
 
+@_sentence
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """-(target * log(input) + (1 - target) * log(1 - input)), no logarithm being taken as less than -100"""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     _known(reduction)

@@ -110,6 +110,11 @@ tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isi
     tn_tensor *x = as_tensor(elements, where), *set = as_tensor(test_elements, where);
     if (!tn__usable("isin", x) || !tn__usable("isin", set))
         return NULL;
+    if (!tn__same_device(x->device, set->device))
+        return tn__fail(TN_EDEVICE,
+                        "Expected all tensors to be on the same device, but got test_elements is on %s, different from "
+                        "other tensors on %s (when checking argument in method wrapper_CUDA_isin_Tensor_Tensor)",
+                        tn_device_text(set->device).s, tn_device_text(x->device).s);
     if (x->dtype == TN_BOOL || set->dtype == TN_BOOL)
         return tn__fail(TN_EMISSING, "Unsupported input type encountered for isin(): Bool");
     tn_tensor *found = tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = TN_DIMS(-1));
