@@ -51,6 +51,8 @@ RESULTS = {  # of what is written by hand; everything else gives a Tensor
     "broadcast_tensors": PIECES,
     "meshgrid": PIECES,
     "equal": "_bool",
+    "is_same_size": "_bool",
+    "is_set_to": "_bool",
     "chunk": PIECES,
     "split": PIECES,
     "tensor_split": PIECES,

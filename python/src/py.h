@@ -149,7 +149,6 @@ int py_add_size(PyObject *module);
 int py_add_tensor(PyObject *module);
 int py_add_functions(PyObject *module);
 int py_add_creation(PyObject *module);
-int py_add_write_result(PyObject *module);
 int py_add_signatures(PyObject *module);
 int py_add_cuda(PyObject *module);
 int py_add_autograd(PyObject *module);

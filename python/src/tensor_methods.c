@@ -248,10 +248,10 @@ PyObject *run_to(PyObject *self, py_value *v, int which)
 {
     tn_to_options o = {
         .device = v[1].device, .dtype = v[2].dtype, .non_blocking = v[4].s.v.i != 0, .copy = v[5].s.v.i != 0};
-    (void)self;
+    (void)self, (void)which;
     if (o.device.type == TN_DEVICE_CPU && o.device.index >= 0 && tn_tensor_device(v[0].s.v.t).type == TN_DEVICE_CPU)
         o.copy = true; /* 'cpu:0' is another device than 'cpu', where every tensor is */
-    if (which == 1) {
+    if (v[3].given) {
         o.device = tn_tensor_device(v[3].s.v.t);
         o.dtype = tn_tensor_dtype(v[3].s.v.t);
     }

@@ -95,34 +95,3 @@ PyObject *py_put_into(tn_tensor *x, tn_tensor *result)
     tn_release(result);
     return r ? py_borrowed(r) : NULL;
 }
-
-/* ---- for what is put together in Python ---- */
-
-/* _write_out(out, result, name of the function, its rule for out= (out.h), inputs) */
-static PyObject *write_out(PyObject *self, PyObject *args)
-{
-    PyObject *out, *result, *inputs;
-    const char *name, *word;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O!OssO!", py_tensor_type, &out, &result, &name, &word, &PyTuple_Type, &inputs) ||
-        (!py_is_tensor(result) && no_tensor()))
-        return NULL;
-    const int rule = py_out_rule(word, strlen(word));
-    if (rule < 0)
-        return PyErr_Format(PyExc_ValueError, "out= is judged by no rule called '%s'", word);
-    bool same = py_same_shape(py_t(out), py_t(result)), ok = true;
-    for (Py_ssize_t i = 0; ok && same && i < PyTuple_Size(inputs); i++) {
-        PyObject *in = PyTuple_GetItem(inputs, i);
-        ok = !py_is_tensor(in) || py_out_is_apart(rule, i == 0, py_t(out), py_t(in));
-    }
-    return ok && (out == result || !py_write_out(name, rule, py_t(out), py_t(result))) ? Py_NewRef(out) : NULL;
-}
-
-int py_add_write_result(PyObject *module)
-{
-    static PyMethodDef functions[] = {
-        {"_write_out", write_out, METH_VARARGS, NULL},
-        {NULL, NULL, 0, NULL},
-    };
-    return PyModule_AddFunctions(module, functions);
-}

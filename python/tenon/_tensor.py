@@ -1,14 +1,8 @@
 """Methods of Tensor that are written in Python: backward and hooks, copies and pickles, NumPy's protocols, conversions."""
 
 from . import _C
-from ._written import signature
 
 Tensor = _C.Tensor
-
-
-def _method(*texts):
-    """A method that PyTorch has in C: its signatures."""
-    return lambda function: signature(*texts)(function).method
 
 
 class UntypedStorage:
@@ -246,48 +240,9 @@ def _options(self, dtype, device, requires_grad, pin_memory):
     }
 
 
-def _size(dims, size):
-    return size if size is not None else dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-
-
-_LIKE = (", *, dtype? dtype=None, object? layout=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)")
-
-
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor with a copy of the data, of this one's dtype and device where nothing else is said."""
     return _C.tensor(data, **_options(self, dtype, device, requires_grad, pin_memory))
-
-
-@_method("new_empty(Tensor input, size size" + _LIKE)
-def new_empty(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """An uninitialised tensor, of this one's dtype and device where nothing else is said."""
-    return _C.empty(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
-
-
-@_method("new_empty_strided(Tensor input, int[] size, int[] stride" + _LIKE)
-def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """An uninitialised tensor with these strides, of this one's dtype and device where nothing else is said."""
-    from ._C import empty_strided
-
-    return empty_strided(size, stride, **_options(self, dtype, device, requires_grad, pin_memory))
-
-
-@_method("new_zeros(Tensor input, size size" + _LIKE)
-def new_zeros(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """Zeros, of this tensor's dtype and device where nothing else is said."""
-    return _C.zeros(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
-
-
-@_method("new_ones(Tensor input, size size" + _LIKE)
-def new_ones(self, *dims, size=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """Ones, of this tensor's dtype and device where nothing else is said."""
-    return _C.ones(_size(dims, size), **_options(self, dtype, device, requires_grad, pin_memory))
-
-
-@_method("new_full(Tensor input, int[] size, Number fill_value" + _LIKE)
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """A filled tensor, of this one's dtype and device where nothing else is said."""
-    return _C.full(size, fill_value, **_options(self, dtype, device, requires_grad, pin_memory))
 
 
 def new(self, *args, size=None, device=None):
@@ -329,25 +284,6 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     from . import functional
 
     return functional.norm(self, p, dim, keepdim, dtype=dtype)
-
-
-@_method("type_as(Tensor input, Tensor other)")
-def type_as(self, other):
-    """On other's device, in its dtype."""
-    return self.to(other.device, other.dtype)
-
-
-@_method("is_same_size(Tensor input, Tensor other)")
-def is_same_size(self, other):
-    """Have both the same shape?"""
-    return self.shape == other.shape
-
-
-@_method("is_set_to(Tensor input, Tensor tensor)")
-def is_set_to(self, tensor):
-    """Do both show the same memory in the same way?"""
-    where = lambda t: (t.storage_offset(), t.shape, t.stride())
-    return self is tensor or (self._shares_memory(tensor) and where(self) == where(tensor))
 
 
 def untyped_storage(self):
@@ -395,7 +331,7 @@ def _install():
     """Puts the functions of this module into the class."""
     for name, value in list(globals().items()):
         if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type):
-            if name not in ("_install", "_method", "_options", "_size", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
+            if name not in ("_install", "_options", "_cuda_array_interface", "_dlpack_stream", "_dlpack_source", "_cuda_of_ordinal", "type_"):
                 setattr(Tensor, name, value)
     Tensor.type = type_
     Tensor.__cuda_array_interface__ = property(_cuda_array_interface)

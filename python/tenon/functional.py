@@ -2,9 +2,8 @@
 
 from . import _C
 from ._einsum import einsum
-from ._written import signature
 
-__all__ = ["broadcast_shapes", "einsum", "is_same_size", "is_storage", "norm"]
+__all__ = ["broadcast_shapes", "einsum", "is_storage", "norm"]
 
 
 def broadcast_shapes(*shapes):
@@ -41,12 +40,6 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
             return _C._nuclear_norm(input, dim, keepdim, dtype=dtype, **given)
         p = 2
     return _C._norm(input, p, dim, keepdim, dtype=dtype, **given)
-
-
-@signature("is_same_size(Tensor input, Tensor other)")
-def is_same_size(input, other):
-    """Have both the same shape?"""
-    return input.shape == other.shape
 
 
 def is_storage(obj):

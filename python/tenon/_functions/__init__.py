@@ -1,7 +1,6 @@
 """Functions of torch and methods of Tensor of one name, put together from the library's operations."""
 
 from .. import _C
-from .._written import as_method
 from . import compute, sets
 from .compute import *
 from .sets import *
@@ -13,7 +12,7 @@ def _install():
     """Puts those that are methods too into the class."""
     for module in (compute, sets):
         for name in module.METHODS:
-            setattr(_C.Tensor, name, as_method(getattr(module, name)))
+            setattr(_C.Tensor, name, getattr(module, name))
 
 
 _install()

@@ -10,7 +10,6 @@ from tenon import _C
 from tenon._C import _nn, relu as _relu
 from tenon.functional import broadcast_shapes as _broadcast_shapes
 
-from .._written import kind as _kind
 from ._norms import batch_norm, layer_norm, pad
 
 linear, one_hot = _nn.linear, _nn.one_hot
@@ -204,7 +203,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             raise RuntimeError(f"Expected 2-dimensional tensor, but got {weight.dim()}-dimensional tensor for argument #1 'self' (while "
                                "checking arguments for embedding_renorm_)")
         if not weight.is_floating_point() and input.numel():
-            raise NotImplementedError(f"norm(): input dtype should be either floating point or complex. Got {_kind(weight)} instead.")
+            raise NotImplementedError(f"norm(): input dtype should be either floating point or complex. Got {weight.dtype._legacy} instead.")
     _embedding_arguments(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     if max_norm is None:
         return _embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
@@ -337,5 +336,5 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if weight is not None and weight.size() != target.size():
         weight = weight.expand(_broadcast_shapes(target.size(), weight.size()))
     if target.dtype != input.dtype:
-        raise RuntimeError(f"Found dtype {_kind(target)} but expected {_kind(input)}")
+        raise RuntimeError(f"Found dtype {target.dtype._legacy} but expected {input.dtype._legacy}")
     return _binary_cross_entropy(input, target, weight, reduction)
