@@ -211,7 +211,7 @@ typedef struct tn_options {
     tn_device device;
     tn_dtype dtype;
     bool requires_grad, pin_memory;
-    tn_dims shape; /* tn_tensor_from only */
+    tn_dims shape; /* tn_tensor_from, and tn_normal of numbers, only */
 } tn_options;
 
 #ifdef __cplusplus

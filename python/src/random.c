@@ -1,10 +1,8 @@
-/* random.c: factories of random tensors, and the in-place methods that the library has. Others: distributions.c. */
+/* random.c: what draws random numbers, from the generator that the caller names. */
 #define TN_HERE "" /* errors name no line of this file */
 #include "functions.h"
 #include "generator.h"
-
-#include <float.h>
-#include <math.h>
+#include "out.h"
 
 /* ---- factories ---- */
 
@@ -97,21 +95,6 @@ PyObject *run_randn_like(PyObject *self, py_value *v, int which)
 
 /* ---- whole numbers ---- */
 
-/* low .. high - 1 must be numbers of the dtype. An empty range is the library's error. */
-static bool fits(tn_dtype dtype, int64_t low, int64_t high)
-{
-    const py_dtype_row *r = &py_dtypes[dtype];
-    if (low >= high || tn_dtype_is_floating_point(dtype))
-        return true;
-    if (low < r->low || low > r->high)
-        PyErr_Format(PyExc_RuntimeError, "from is out of bounds for %s", r->scalar);
-    else if (high - 1 > r->high)
-        PyErr_Format(PyExc_RuntimeError, "to - 1 is out of bounds for %s", r->scalar);
-    else
-        return true;
-    return false;
-}
-
 static tn_tensor *make_randint(const py_value *v, const tn_options *o)
 {
     return tn_randint_opt(v[0].given ? v[0].s.v.i : 0, v[1].s.v.i, py_dims(&v[2]), o);
@@ -120,44 +103,17 @@ static tn_tensor *make_randint(const py_value *v, const tn_options *o)
 PyObject *run_randint(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    tn_dtype dtype = options_of(v + 3).dtype;
-    if (!fits(dtype ? dtype : TN_I64, v[0].given ? v[0].s.v.i : 0, v[1].s.v.i))
-        return NULL;
     return factory("randint", make_randint, v, v + 3, NULL);
 }
 
 static tn_tensor *make_randint_like(const py_value *v, const tn_options *o)
 {
-    tn_options like = *o;
-    like.dtype = o->dtype ? o->dtype : tn_tensor_dtype(v[0].s.v.t);
-    like.device = o->device.type ? o->device : tn_tensor_device(v[0].s.v.t);
-    tn_tensor *x = v[0].s.v.t, *r;
-    const int64_t low = v[1].given ? v[1].s.v.i : 0;
-    if (tn_tensor_is_contiguous(x))
-        return tn_randint_opt(low, v[2].s.v.i, tn_tensor_shape(x), &like);
-    /* what is like x lies in memory as it does; detached, it is no view */
-    const bool grad = like.requires_grad;
-    like.requires_grad = false;
-    tn_tensor *t = tn_randint_opt(low, v[2].s.v.i, tn_tensor_shape(x), &like);
-    tn_tensor *bare = t ? tn_empty_like(x, .device = TN_META) : NULL;
-    tn_tensor *laid = bare ? (tn_as_strided_at)("", t, tn_tensor_shape(x), tn_tensor_stride(bare), 0) : NULL;
-    r = laid ? tn_detach(laid) : NULL;
-    tn_release(laid);
-    tn_release(bare);
-    tn_release(t);
-    if (r && grad && !tn_requires_grad_(r, true)) {
-        tn_release(r);
-        return NULL;
-    }
-    return r;
+    return tn_randint_like_opt(v[0].s.v.t, v[1].given ? v[1].s.v.i : 0, v[2].s.v.i, o);
 }
 
 PyObject *run_randint_like(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    tn_dtype dtype = options_of(v + 3).dtype;
-    if (!fits(dtype ? dtype : tn_tensor_dtype(v[0].s.v.t), v[1].given ? v[1].s.v.i : 0, v[2].s.v.i))
-        return NULL;
     return factory("randint_like", make_randint_like, v, v + 3, v[0].s.v.t);
 }
 
@@ -169,151 +125,106 @@ static tn_tensor *make_randperm(const py_value *v, const tn_options *o)
 PyObject *run_randperm(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    tn_dtype dtype = options_of(v + 1).dtype;
     if (!v[0].s.v.i) /* nothing is drawn, by no generator */
         v[1 + GENERATOR].given = false;
-    if (v[0].s.v.i > 0 && v[0].s.v.i - 1 > py_dtypes[dtype ? dtype : TN_I64].high)
-        return PyErr_Format(PyExc_RuntimeError, "n is too large for result tensor type: 'torch.%s'",
-                            tn_dtype_name(dtype));
     return factory("randperm", make_randperm, v, v + 1, NULL);
 }
 
-/* ---- normal ---- */
-
-static tn_tensor *make_normal_of_numbers(const py_value *v, const tn_options *o)
+/* Of which 3: of two numbers and a shape, else of tensors. */
+static tn_tensor *make_normal(const py_value *v, const tn_options *o)
 {
-    tn_options plain = *o;
-    plain.requires_grad = false;
-    tn_tensor *t = tn_empty_opt(py_dims(&v[2]), &plain);
-    if (t && (!tn_normal_(t, v[0].s.v.f, v[1].s.v.f) || (o->requires_grad && !tn_requires_grad_(t, true)))) {
-        tn_release(t);
-        return NULL;
-    }
-    return t;
-}
-
-/* mean + std * z, of the shape that both broadcast to and the first tensor's dtype. As PyTorch's it has a history, by which
- * no gradient but 0 goes. Of integers there is none but nothing. */
-static tn_tensor *make_normal_of_tensors(const py_value *v, const tn_options *o)
-{
-    (void)o;
-    const tn_dtype dtype = tn_tensor_dtype(v[0].s.kind == TN_SCALAR_TENSOR ? v[0].s.v.t : v[1].s.v.t);
-    tn_scope *scope = tn_scope_open();
-    tn_tensor *both = tn_add(v[0].s, v[1].s), *seen = both;
-    tn_tensor *z = both ? tn_empty(tn_tensor_shape(both), .dtype = dtype, .device = tn_tensor_device(both)) : NULL;
-    if (z && !tn_tensor_numel(z) && !tn_tensor_requires_grad(both))
-        return tn_scope_close_keep(scope, z);
-    if (z && tn_tensor_numel(z))
-        z = tn_normal_(z, 0, 1);
-    bool was = tn_set_grad_enabled(false);
-    z = z ? tn_to(tn_add(tn_mul(z, v[1].s), v[0].s), .dtype = dtype) : NULL;
-    (void)tn_set_grad_enabled(was);
-    if (z && tn_tensor_requires_grad(both)) {
-        seen = tn_empty(tn_tensor_shape(both), .dtype = dtype, .device = tn_tensor_device(both));
-        seen = seen && tn_copy_(seen, both) ? tn_normal_(seen, 0, 1) : NULL;
-        (void)tn_set_grad_enabled(false);
-        z = seen ? tn_copy_(seen, z) : NULL;
-        (void)tn_set_grad_enabled(was);
-    }
-    return tn_scope_close_keep(scope, z);
-}
-
-/* Waits for the device where std is a tensor. */
-static bool std_fits(const py_value *std)
-{
-    if (std->s.kind == TN_SCALAR_TENSOR) {
-        tn_tensor *low = tn_tensor_numel(std->s.v.t) ? tn_amin(std->s.v.t) : NULL;
-        bool negative = low && tn_tensor_device(low).type != TN_DEVICE_META && tn_item(low) < 0;
-        tn_release(low);
-        if (negative)
-            PyErr_SetString(PyExc_RuntimeError, "normal expects all elements of std >= 0.0");
-        return !negative;
-    }
-    if (std->s.v.f >= 0)
-        return true;
-    char text[32];
-    PyOS_snprintf(text, sizeof text, "%g", std->s.v.f);
-    PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %s", text);
-    return false;
+    tn_options all = *o;
+    all.shape = v[2].given ? py_dims(&v[2]) : all.shape;
+    return tn_normal_opt(v[0].s, v[1].s, &all);
 }
 
 PyObject *run_normal(PyObject *self, py_value *v, int which)
 {
     (void)self;
-    if (!std_fits(&v[1]))
-        return NULL;
     const tn_tensor *like = which == 3 ? NULL : which == 2 ? v[1].s.v.t : v[0].s.v.t;
-    if (like && tn_tensor_numel(like) && !tn_dtype_is_floating_point(tn_tensor_dtype(like)))
-        return PyErr_Format(PyExc_NotImplementedError, "\"normal_kernel_%s\" not implemented for '%s'",
-                            tn_tensor_device(like).type == TN_DEVICE_CUDA ? "cuda" : "cpu",
-                            py_scalar_type_name(tn_tensor_dtype(like)));
-    return factory("normal", which == 3 ? make_normal_of_numbers : make_normal_of_tensors, v, v + 3, like);
+    return factory("normal", make_normal, v, v + 3, like);
 }
 
-/* ---- in place ---- */
+/* ---- from a tensor, and in place ---- */
 
-/* Bounds that the dtype does not hold would make infinities of every number. */
-static bool bounds_fit(const tn_tensor *x, double from, double to)
+typedef tn_tensor *drawer(const py_value *v, int which);
+
+/* f(v) draws on the device of v[0]; false: an exception is raised. */
+static bool draw(const char *name, drawer *f, const py_value *v, int which, const py_value *generator, tn_tensor **out)
 {
-    tn_dtype dtype = tn_tensor_dtype(x);
-    if (!tn_dtype_is_floating_point(dtype))
-        return true; /* refused by the operation itself */
-    double most = py_dtypes[dtype].most;
-    PyObject *low = PyFloat_FromDouble(from), *high = PyFloat_FromDouble(to);
-    bool fits = false;
-    if (!(fabs(from) <= most) || !(fabs(to) <= most))
-        PyErr_Format(PyExc_RuntimeError, "%s is out of bounds for %s", fabs(from) <= most ? "to" : "from",
-                     py_dtypes[dtype].scalar);
-    else if (!(to - from <= most) && low && high)
-        PyErr_Format(PyExc_RuntimeError,
-                     "uniform_ expects to-from <= std::numeric_limits<%s>::max(), but found to=%S and from=%S which "
-                     "result in to-from to exceed the limit",
-                     py_scalar_type_name(dtype), high, low);
-    else
-        fits = low && high;
-    Py_XDECREF(low);
-    Py_XDECREF(high);
-    return fits;
+    py_draw d;
+    if (py_draw_begin(&d, name, generator, tn_tensor_device(v[0].s.v.t)))
+        return false;
+    *out = f(v, which);
+    py_draw_end(&d);
+    return true;
 }
 
-PyObject *run_uniform_(PyObject *self, py_value *v, int which)
+static PyObject *inplace(PyObject *self, const char *name, drawer *f, const py_value *v, int which, int generator)
 {
-    (void)which;
-    py_draw draw;
-    if (!bounds_fit(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f) ||
-        py_draw_begin(&draw, "uniform_", &v[3], tn_tensor_device(v[0].s.v.t)))
+    tn_tensor *r;
+    if (!draw(name, f, v, which, &v[generator], &r))
         return NULL;
-    tn_tensor *r = tn_uniform_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f);
-    py_draw_end(&draw);
     return r ? Py_NewRef(self) : py_raise();
 }
 
-PyObject *run_normal_(PyObject *self, py_value *v, int which)
+static tn_tensor *draw_bernoulli(const py_value *v, int which)
 {
-    (void)which;
-    py_draw draw;
-    if (py_draw_begin(&draw, "normal_", &v[3], tn_tensor_device(v[0].s.v.t)))
-        return NULL;
-    tn_tensor *r = tn_normal_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f);
-    py_draw_end(&draw);
-    return r ? Py_NewRef(self) : py_raise();
+    return tn_bernoulli(v[0].s.v.t, .p = which ? v[1].s : tn_scalar_none());
 }
 
-/* Of which 0: the dtype's whole numbers from 0; 1: from v[1] to v[2], or to the dtype's last one; 2: from 0 to v[2]. */
-PyObject *run_random_(PyObject *self, py_value *v, int which)
+PyObject *run_bernoulli(PyObject *self, py_value *v, int which)
 {
-    tn_tensor *x = v[0].s.v.t;
-    const int64_t high = py_dtypes[tn_tensor_dtype(x)].high;
-    int64_t from = which == 1 ? v[1].s.v.i : 0, to = v[2].given ? v[2].s.v.i : high < INT64_MAX ? high + 1 : high;
-    if (!fits(tn_tensor_dtype(x), from, to))
+    (void)self;
+    tn_tensor *r;
+    if (!draw("bernoulli", draw_bernoulli, v, which, &v[2], &r))
         return NULL;
-    py_draw draw;
-    if (py_draw_begin(&draw, "random_", &v[3], tn_tensor_device(x)))
-        return NULL;
-    tn_tensor *made =
-        tn_randint(from, to, tn_tensor_shape(x), .dtype = tn_tensor_dtype(x), .device = tn_tensor_device(x));
-    tn_tensor *done = made ? tn_copy_(x, made) : NULL;
-    tn_release(made);
-    py_draw_end(&draw);
-    return done ? Py_NewRef(self) : py_raise();
+    return which ? py_wrap(r) : py_into("bernoulli", &v[3], r);
 }
+
+static tn_tensor *draw_multinomial(const py_value *v, int which)
+{
+    (void)which;
+    return tn_multinomial(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i != 0);
+}
+
+PyObject *run_multinomial(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    tn_tensor *out = v[4].given ? v[4].s.v.t : NULL, *r;
+    const tn_device device = tn_tensor_device(v[0].s.v.t);
+    if (out && !tn_device_equal(tn_tensor_device(out), device))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
+                            tn_device_text(device).s, tn_device_text(tn_tensor_device(out)).s);
+    if (out && tn_tensor_dtype(out) != TN_I64)
+        return PyErr_Format(PyExc_RuntimeError, "multinomial expects Long tensor out, got: %s",
+                            py_scalar_type_name(tn_tensor_dtype(out)));
+    if (!draw("multinomial", draw_multinomial, v, which, &v[3], &r))
+        return NULL;
+    return py_into("multinomial", &v[4], r);
+}
+
+/* A method that writes its tensor by one function of the library. */
+#define IN_PLACE(name, generator, call) \
+    static tn_tensor *draw_##name(const py_value *v, int which) \
+    { \
+        (void)which; \
+        return call; \
+    } \
+    PyObject *run_##name(PyObject *self, py_value *v, int which) \
+    { \
+        return inplace(self, #name, draw_##name, v, which, generator); \
+    }
+
+IN_PLACE(uniform_, 3, tn_uniform_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f))
+IN_PLACE(normal_, 3, tn_normal_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f))
+IN_PLACE(bernoulli_, 2, tn_bernoulli_(v[0].s.v.t, v[1].s))
+IN_PLACE(exponential_, 2, tn_exponential_(v[0].s.v.t, v[1].s.v.f))
+IN_PLACE(log_normal_, 3, tn_log_normal_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f))
+IN_PLACE(cauchy_, 3, tn_cauchy_(v[0].s.v.t, v[1].s.v.f, v[2].s.v.f))
+IN_PLACE(geometric_, 2, tn_geometric_(v[0].s.v.t, v[1].s.v.f))
+/* Of which 0: neither; 1: from v[1] to v[2], if there is one; 2: to v[2]. */
+IN_PLACE(random_, 3,
+         tn_random_(v[0].s.v.t, .from = which == 1 ? v[1].s : tn_scalar_none(),
+                    .to = v[2].given ? v[2].s : tn_scalar_none()))

@@ -33,7 +33,7 @@ bool tn__dims_take(tn__dims *to, tn_dims from)
 
 static void note_operands(const tn__call *c)
 {
-    if (!strstr(tn_error_message(), tn__op_name(c->op)))
+    if (!c->all_said && !strstr(tn_error_message(), tn__op_name(c->op)))
         tn__error_append("\n  in %s(%s)", tn__op_name(c->op), tn__operands_str(c->in, c->n_in).s);
 }
 
@@ -509,7 +509,7 @@ static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *i
     p->c.in = in;
     p->c.params = params;
     p->c.variant = 0;
-    p->c.adjusts = false;
+    p->c.adjusts = p->c.all_said = false;
     p->c.inplace = inplace;
 }
 

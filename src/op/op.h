@@ -87,6 +87,7 @@ typedef struct tn__call {
     tn_dtype compute; /* what elementwise and other kernels compute in */
     uint8_t variant;  /* which of the row's labels grad_fn has */
     bool inplace;
+    bool all_said;   /* the shape rule's error is whole: operands are not named after it */
     bool adjusts;    /* elementwise: numbers are taken as tn__number_as gives them */
     tn_dtype common; /* elementwise: the operands' common dtype */
     tn__spec spec[TN__MAX_OUT];

@@ -11,32 +11,78 @@ typedef struct random_job {
     tn__strided_dims out;
 } random_job;
 
-static void random_chunk(void *ctx, int64_t begin, int64_t end)
+static random_job job_of(const tn__launch *l)
+{
+    const tn__view *out = &l->out[0];
+    random_job j = {.l = l, .type = tn__type_of(l->compute)};
+    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
+    tn__dims_in_order(&j.out, out);
+    return j;
+}
+
+static tn_status run(const tn__launch *l, void (*chunk)(void *ctx, int64_t begin, int64_t end))
+{
+    if (l->out[0].numel == 0)
+        return TN_OK;
+    random_job j = job_of(l);
+    tn__parallel_for(l->out[0].numel, TN__CHUNK, chunk, &j);
+    return TN_OK;
+}
+
+/* Where numbers i ... are made: in the result, or in block, from which placed() brings them there. */
+static void *place(const random_job *j, int64_t i, double *block)
+{
+    const tn__view *out = &j->l->out[0];
+    return j->as_is ? (void *)((char *)out->data + i * (int64_t)tn__dtype_size(out->dtype)) : (void *)block;
+}
+
+static void placed(const random_job *j, int64_t i, const double *block, int64_t n)
+{
+    const tn__view *out = &j->l->out[0];
+    if (!j->as_is)
+        tn__store_strided(out->data, out->dtype, &j->out, i, block, j->type, n);
+}
+
+/* The Philox block that makes number i. */
+static uint64_t block_at(const random_job *j, int64_t offset, int64_t i)
+{
+    return (uint64_t)offset + (uint64_t)(i / (j->type == TN__F32 ? 4 : 2));
+}
+
+/* ---- numbers ---- */
+
+static void uniform_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const random_job *j = ctx;
-    const tn__random_params *a = j->l->params;
-    const tn__view *out = &j->l->out[0];
+    const tn__uniform__params *a = j->l->params;
     const tn__random_loops *loops = &tn__isa()->random;
-    const int per_block = j->type == TN__F32 ? 4 : 2;
+    const int32_t bits = tn__dtype_uniform_bits(j->l->out[0].dtype);
     double block[TN__BLOCK];
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
-        uint64_t first = (uint64_t)a->offset + (uint64_t)(i / per_block);
-        void *to = j->as_is ? (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype) : (char *)block;
-        if (j->l->op == TN__OP_normal_)
-            loops->normal[j->type](to, (uint64_t)a->seed, first, n, a->mean, a->std);
-        else
-            loops->uniform[j->type](to, (uint64_t)a->seed, first, n, tn__dtype_uniform_bits(out->dtype), a->from,
-                                    a->to);
-        if (!j->as_is)
-            tn__store_strided(out->data, out->dtype, &j->out, i, block, j->type, n);
+        loops->uniform[j->type](place(j, i, block), (uint64_t)a->seed, block_at(j, a->offset, i), n, bits, a->from,
+                                a->to);
+        placed(j, i, block, n);
+    }
+}
+
+static void normal_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const random_job *j = ctx;
+    const tn__normal__params *a = j->l->params;
+    const tn__random_loops *loops = &tn__isa()->random;
+    double block[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        loops->normal[j->type](place(j, i, block), (uint64_t)a->seed, block_at(j, a->offset, i), n, a->mean, a->std);
+        placed(j, i, block, n);
     }
 }
 
 static void integers_chunk(void *ctx, int64_t begin, int64_t end)
 {
     const random_job *j = ctx;
-    const tn__random_params *a = j->l->params;
+    const tn__randint_params *a = j->l->params;
     const tn__view *out = &j->l->out[0];
     int64_t block[TN__BLOCK];
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
@@ -48,21 +94,24 @@ static void integers_chunk(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-tn_status tn__cpu_random(const tn__launch *l)
+tn_status tn__cpu_uniform(const tn__launch *l)
 {
-    const tn__view *out = &l->out[0];
-    random_job j = {.l = l, .type = tn__type_of(l->compute)};
-    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
-    if (out->numel == 0)
-        return TN_OK;
-    tn__dims_in_order(&j.out, out);
-    tn__parallel_for(out->numel, TN__CHUNK, l->op == TN__OP__randint ? integers_chunk : random_chunk, &j);
-    return TN_OK;
+    return run(l, uniform_chunk);
+}
+
+tn_status tn__cpu_normal(const tn__launch *l)
+{
+    return run(l, normal_chunk);
+}
+
+tn_status tn__cpu_randint(const tn__launch *l)
+{
+    return run(l, integers_chunk);
 }
 
 tn_status tn__cpu_randperm(const tn__launch *l)
 {
-    const tn__random_params *p = l->params;
+    const tn__randperm_params *p = l->params;
     const tn__view *out = &l->out[0];
     int64_t n = out->numel;
     tn__strided_dims d;
@@ -105,12 +154,5 @@ static void dropout_chunk(void *ctx, int64_t begin, int64_t end)
 
 tn_status tn__cpu_dropout(const tn__launch *l)
 {
-    const tn__view *out = &l->out[0];
-    random_job j = {.l = l, .type = tn__type_of(l->compute)};
-    j.as_is = out->contiguous && tn__dtypes[out->dtype].compute == out->dtype;
-    if (out->numel == 0)
-        return TN_OK;
-    tn__dims_in_order(&j.out, out);
-    tn__parallel_for(out->numel, TN__CHUNK, dropout_chunk, &j);
-    return TN_OK;
+    return run(l, dropout_chunk);
 }

@@ -24,10 +24,12 @@ static tn_status run(const tn__launch *l, uint32_t kernel, tn_dtype compute, int
     return tn__gpu_run(&launch);
 }
 
-static tn_status run_integers(const tn__launch *l)
+tn_status tn__gpu_randint(const tn__launch *l)
 {
-    const tn__random_params *a = l->params;
+    const tn__randint_params *a = l->params;
     const tn__view *out = &l->out[0];
+    if (out->numel == 0)
+        return TN_OK;
     const tn__strided w = tn__strided_of(out);
     const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, range = (uint64_t)a->high - (uint64_t)a->low;
     const int64_t from = a->low, n = out->numel;
@@ -37,28 +39,43 @@ static tn_status run_integers(const tn__launch *l)
     return run(l, INTEGERS, TN_I64, tn__div_up(n, 2), args, (int32_t)TN_COUNT(args));
 }
 
-tn_status tn__gpu_random(const tn__launch *l)
+tn_status tn__gpu_uniform(const tn__launch *l)
 {
-    const tn__random_params *a = l->params;
+    const tn__uniform__params *a = l->params;
     const tn__view *out = &l->out[0];
+    const tn_dtype c = tn__dtypes[out->dtype].compute;
     if (out->numel == 0)
         return TN_OK;
-    if (l->op == TN__OP__randint)
-        return run_integers(l);
-    const bool normal = l->op == TN__OP_normal_;
-    const tn_dtype c = tn__dtypes[out->dtype].compute;
     const tn__strided w = tn__strided_of(out);
     const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset;
-    const tn__gpu_number x = tn__gpu_real(c, normal ? a->mean : a->from), y = tn__gpu_real(c, normal ? a->std : a->to);
-    const int64_t n = out->numel;
+    const tn__gpu_number from = tn__gpu_real(c, a->from), to = tn__gpu_real(c, a->to);
     const int32_t bits = tn__dtype_uniform_bits(out->dtype);
-    tn__gpu_arg args[8] = {TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),          TN__GPU_VALUE(seed),
-                           TN__GPU_VALUE(first),      tn__gpu_number_arg(c, &x), tn__gpu_number_arg(c, &y)};
-    int32_t n_arg = 6;
-    if (!normal)
-        args[n_arg++] = (tn__gpu_arg)TN__GPU_VALUE(bits);
-    args[n_arg++] = (tn__gpu_arg)TN__GPU_VALUE(n);
-    return run(l, normal ? NORMAL : UNIFORM, c, tn__div_up(n, c == TN_F64 ? 2 : 4), args, n_arg);
+    const int64_t n = out->numel;
+    const tn__gpu_arg args[] = {
+        TN__GPU_MEMORY(out->data),    TN__GPU_VALUE(w),           TN__GPU_VALUE(seed), TN__GPU_VALUE(first),
+        tn__gpu_number_arg(c, &from), tn__gpu_number_arg(c, &to), TN__GPU_VALUE(bits), TN__GPU_VALUE(n)};
+    return run(l, UNIFORM, c, tn__div_up(n, c == TN_F64 ? 2 : 4), args, (int32_t)TN_COUNT(args));
+}
+
+tn_status tn__gpu_normal(const tn__launch *l)
+{
+    const tn__normal__params *a = l->params;
+    const tn__view *out = &l->out[0];
+    const tn_dtype c = tn__dtypes[out->dtype].compute;
+    if (out->numel == 0)
+        return TN_OK;
+    const tn__strided w = tn__strided_of(out);
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset;
+    const tn__gpu_number mean = tn__gpu_real(c, a->mean), std = tn__gpu_real(c, a->std);
+    const int64_t n = out->numel;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(out->data),
+                                TN__GPU_VALUE(w),
+                                TN__GPU_VALUE(seed),
+                                TN__GPU_VALUE(first),
+                                tn__gpu_number_arg(c, &mean),
+                                tn__gpu_number_arg(c, &std),
+                                TN__GPU_VALUE(n)};
+    return run(l, NORMAL, c, tn__div_up(n, c == TN_F64 ? 2 : 4), args, (int32_t)TN_COUNT(args));
 }
 
 tn_status tn__gpu_dropout(const tn__launch *l)
@@ -82,7 +99,7 @@ tn_status tn__gpu_dropout(const tn__launch *l)
 /* Each place of a permutation depends on those before it: made on the host, then moved. */
 tn_status tn__gpu_randperm(const tn__launch *l)
 {
-    const tn__random_params *p = l->params;
+    const tn__randperm_params *p = l->params;
     const tn__view *out = &l->out[0];
     const size_t bytes = (size_t)out->numel * sizeof(int64_t);
     int64_t stride[TN_MAX_DIMS];

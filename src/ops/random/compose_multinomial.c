@@ -1,0 +1,111 @@
+/* multinomial: indices drawn in proportion to given weights. */
+#include "ops/compose.h"
+#include <math.h>
+
+enum { CHUNK = 1 << 22 }; /* comparisons of samples with categories at once */
+
+/* With replacement: the category is how many entries of the running sum are not above u times the whole. One whose
+ * probability is 0 has an empty interval. In float64, where u < 1 makes u * total < total. cdf is [rows, categories]. */
+static tn_tensor *draw_again(tn__thread *self, tn_tensor *cdf, int64_t n)
+{
+    if (!cdf)
+        return NULL;
+    const int64_t rows = cdf->shape[0], c = cdf->shape[1], step = CHUNK / (rows * c) + 1;
+    tn_tensor *total = tn_slice(cdf, 1, c - 1, c, 1), *edges = tn_unsqueeze(cdf, 1);
+    tn_tensor *r = tn_empty(TN_SHAPE(rows, n), .dtype = TN_I64, .device = cdf->device);
+    for (int64_t at = 0; r && at < n; at += step) {
+        const int64_t k = TN_MIN(n - at, step);
+        tn_scope scope;
+        tn__scope_push(self, &scope);
+        tn_tensor *u = tn_rand(TN_SHAPE(rows, k), .dtype = TN_F64, .device = cdf->device);
+        tn_tensor *below = tn_ge(tn_unsqueeze(tn_mul(u, total), 2), edges);
+        const bool ok = tn_copy_(tn_slice(r, 1, at, at + k, 1), tn_sum(below, .dim = TN_DIMS(2))) != NULL;
+        tn__scope_pop(self, &scope, NULL);
+        if (!ok)
+            return NULL;
+    }
+    return r;
+}
+
+/* Without: the order of p / e, e exponential (Efraimidis and Spirakis 2006: u^(1/p), in logarithms). Categories whose
+ * probability is 0 come last. */
+static tn_tensor *draw_once(tn__thread *self, tn_tensor *p, int64_t n)
+{
+    tn_tensor *u = tn_rand(tn__shape_of(p), .dtype = TN_F64, .device = p->device);
+    tn_tensor *score = tn_div(p, tn_clamp_min(tn_neg(tn_log1p(tn_neg(u))), 1e-300));
+    tn_tensor *r = tn_empty(TN_SHAPE(p->shape[0], n), .dtype = TN_I64, .device = p->device);
+    for (int64_t i = 0; r && score && i < n; i++) {
+        tn_scope scope;
+        tn__scope_push(self, &scope);
+        tn_tensor *best = tn_argmax(score, .dim = TN_DIMS(1), .keepdim = true);
+        const bool ok = tn_copy_(tn_slice(r, 1, i, i + 1, 1), best) && tn_scatter_(score, 1, best, -1.0);
+        tn__scope_pop(self, &scope, NULL);
+        if (!ok)
+            return NULL;
+    }
+    return score ? r : NULL;
+}
+
+/* Waits for the device: what is no distribution is an error at once, also on a GPU. */
+static bool is_distribution(tn_tensor *p)
+{
+    tn_tensor *high = tn_amax(p), *low = tn_amin(p);
+    if (!high || !low)
+        return false;
+    if (!(isfinite(tn_item(high)) && tn_item(low) >= 0)) {
+        tn__error(TN_EINVAL, "probability tensor contains either `inf`, `nan` or element < 0");
+        return false;
+    }
+    tn_tensor *least = tn_amin(tn_sum(p, .dim = TN_DIMS(1)));
+    if (!least)
+        return false;
+    const bool some = tn_item(least) > 0;
+    if (!some)
+        tn__error(TN_EINVAL, "invalid multinomial distribution (sum of probabilities <= 0)");
+    return some;
+}
+
+static tn_tensor *multinomial(tn_tensor *x, int64_t n, bool replacement)
+{
+    tn__thread *self = tn__self();
+    tn_tensor *p = tn_to(tn_detach(x), .dtype = TN_F64);
+    const bool flat = x->ndim == 1;
+    if (flat)
+        p = tn_unsqueeze(p, 0);
+    if (!p)
+        return NULL;
+    if (p->shape[0] == 0)
+        return tn_empty(TN_SHAPE(0, n), .dtype = TN_I64, .device = x->device);
+    if (!is_distribution(p))
+        return NULL;
+    tn_tensor *r = replacement ? draw_again(self, tn_cumsum(p, 1), n) : draw_once(self, p, n);
+    return tn_detach(flat ? tn_squeeze(r, .dim = TN_DIMS(0)) : r); /* no view of what nobody has */
+}
+
+static const char *why_not(const tn_tensor *x, int64_t n, bool replacement)
+{
+    if (x->ndim < 1 || x->ndim > 2)
+        return "prob_dist must be 1 or 2 dim";
+    const int64_t categories = x->shape[x->ndim - 1];
+    if (n <= 0)
+        return "cannot sample n_sample <= 0 samples";
+    if (!replacement && n > categories)
+        return "cannot sample n_sample > prob_dist.size(-1) samples without replacement";
+    return categories ? NULL : "invalid multinomial distribution (sum of probabilities <= 0)";
+}
+
+tn_tensor *tn__fn_multinomial(tn_tensor *x, int64_t num_samples, bool replacement)
+{
+    if (!tn__usable("multinomial", x))
+        return NULL;
+    const char *why = why_not(x, num_samples, replacement);
+    if (why)
+        return tn__fail(TN_EINVAL, "%s", why);
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__fail(TN_EINVAL, "multinomial only supports floating-point dtypes for input, got: %s",
+                        tn__dtypes[x->dtype].legacy);
+    const bool was = tn__set_no_grad(true);
+    tn_tensor *r = multinomial(x, num_samples, replacement);
+    tn__set_no_grad(was);
+    return r;
+}
