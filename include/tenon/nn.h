@@ -211,6 +211,8 @@ TN_API tn_tensor *tn_init_trunc_normal__at(const char *site, tn_tensor *t, doubl
 TN_API tn_tensor *tn_init_trunc_normal_(tn_tensor *t, double mean, double std, double low, double high);
 TN_API tn_tensor *tn_init_zeros_(tn_tensor *t);
 TN_API tn_tensor *tn_init_ones_(tn_tensor *t);
+/* 1 where row and column are the same, else 0; of a tensor of two dimensions (TN_EVALUE). */
+TN_API tn_tensor *tn_init_eye_(tn_tensor *t);
 
 typedef struct tn_init_options {
     size_t struct_size;
@@ -229,9 +231,13 @@ TN_API tn_tensor *tn_init_xavier_uniform__opt(tn_tensor *t, const tn_init_option
 TN_API tn_tensor *tn_init_xavier_normal__opt(tn_tensor *t, const tn_init_options *options);
 TN_API tn_tensor *tn_init_kaiming_uniform__opt(tn_tensor *t, const tn_init_options *options);
 TN_API tn_tensor *tn_init_kaiming_normal__opt(tn_tensor *t, const tn_init_options *options);
-/* The standard deviations of those two; NaN with the error set. */
+/* Those numbers of inputs and outputs; false with the error set. */
+TN_API bool tn_init_fans(const tn_tensor *t, double *fan_in, double *fan_out);
+/* The standard deviations of those two, and the bounds between which the uniform numbers lie; NaN with the error set. */
 TN_API double tn_init_xavier_std(const tn_tensor *t, double gain);
 TN_API double tn_init_kaiming_std(const tn_tensor *t, double gain, bool fan_out);
+TN_API double tn_init_xavier_bound(const tn_tensor *t, double gain);
+TN_API double tn_init_kaiming_bound(const tn_tensor *t, double gain, bool fan_out);
 
 /* ---- what an optimiser or a clipping function works on: all parameters of a module, or a list of tensors ---- */
 typedef struct tn_params {

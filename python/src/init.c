@@ -1,4 +1,4 @@
-/* init.c: what torch.nn.init asks of the library: gains, standard deviations, normal numbers within bounds. */
+/* init.c: what torch.nn.init asks of the library: gains, fans, standard deviations and bounds, normal numbers within bounds. */
 #include "generator.h"
 
 #include <math.h>
@@ -23,18 +23,6 @@ static PyObject *gain(PyObject *self, PyObject *args)
     return PyErr_Format(PyExc_ValueError, "Unsupported nonlinearity %S", name);
 }
 
-/* NaN of a gain that is a number is the library's error; without anything going in, PyTorch's Python divides by 0. */
-static PyObject *deviation(double std, double of)
-{
-    if (isnan(std) && !isnan(of))
-        return py_raise();
-    if (isinf(std) && !isinf(of)) {
-        PyErr_SetString(PyExc_ZeroDivisionError, "float division by zero");
-        return NULL;
-    }
-    return PyFloat_FromDouble(std);
-}
-
 static bool tensor_first(PyObject *o)
 {
     char name[64];
@@ -43,25 +31,78 @@ static bool tensor_first(PyObject *o)
     return py_is_tensor(o);
 }
 
+static PyObject *fans(PyObject *self, PyObject *t)
+{
+    (void)self;
+    double in, out;
+    if (!tensor_first(t))
+        return NULL;
+    if (!tn_init_fans(py_t(t), &in, &out))
+        return py_raise();
+    return Py_BuildValue("NN", PyLong_FromDouble(in), PyLong_FromDouble(out));
+}
+
+/* What f gives of a tensor and a gain. NaN of a gain that is a number is the library's error; without anything going in,
+ * PyTorch's Python divides by 0. */
+static PyObject *of_gain(PyObject *args, double (*f)(const tn_tensor *t, double gain, bool fan_out))
+{
+    PyObject *t;
+    double gain;
+    int fan_out = 0;
+    if (!PyArg_ParseTuple(args, "Od|p:init", &t, &gain, &fan_out) || !tensor_first(t))
+        return NULL;
+    const double r = f(py_t(t), gain, fan_out);
+    if (isnan(r) && !isnan(gain))
+        return py_raise();
+    if (isinf(r) && !isinf(gain)) {
+        PyErr_SetString(PyExc_ZeroDivisionError, "float division by zero");
+        return NULL;
+    }
+    return PyFloat_FromDouble(r);
+}
+
+static double xavier_std_of(const tn_tensor *t, double gain, bool unused)
+{
+    (void)unused;
+    return tn_init_xavier_std(t, gain);
+}
+
+static double xavier_bound_of(const tn_tensor *t, double gain, bool unused)
+{
+    (void)unused;
+    return tn_init_xavier_bound(t, gain);
+}
+
 static PyObject *xavier_std(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *t;
-    double of;
-    if (!PyArg_ParseTuple(args, "Od:xavier", &t, &of) || !tensor_first(t))
-        return NULL;
-    return deviation(tn_init_xavier_std(py_t(t), of), of);
+    return of_gain(args, xavier_std_of);
+}
+
+static PyObject *xavier_bound(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return of_gain(args, xavier_bound_of);
 }
 
 static PyObject *kaiming_std(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *t;
-    double of;
-    int fan_out;
-    if (!PyArg_ParseTuple(args, "Odp:kaiming", &t, &of, &fan_out) || !tensor_first(t))
+    return of_gain(args, tn_init_kaiming_std);
+}
+
+static PyObject *kaiming_bound(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return of_gain(args, tn_init_kaiming_bound);
+}
+
+static PyObject *eye(PyObject *self, PyObject *t)
+{
+    (void)self;
+    if (!tensor_first(t))
         return NULL;
-    return deviation(tn_init_kaiming_std(py_t(t), of, fan_out), of);
+    return tn_init_eye_(py_t(t)) ? Py_NewRef(t) : py_raise();
 }
 
 static PyObject *trunc_normal(PyObject *self, PyObject *args)
@@ -82,8 +123,12 @@ static PyObject *trunc_normal(PyObject *self, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"_gain", gain, METH_VARARGS, "_gain(nonlinearity, a) -> float"},
+    {"_fans", fans, METH_O, "_fans(tensor) -> tuple"},
     {"_xavier_std", xavier_std, METH_VARARGS, "_xavier_std(tensor, gain) -> float"},
     {"_kaiming_std", kaiming_std, METH_VARARGS, "_kaiming_std(tensor, gain, fan_out) -> float"},
+    {"_xavier_bound", xavier_bound, METH_VARARGS, "_xavier_bound(tensor, gain) -> float"},
+    {"_kaiming_bound", kaiming_bound, METH_VARARGS, "_kaiming_bound(tensor, gain, fan_out) -> float"},
+    {"_init_eye_", eye, METH_O, "_init_eye_(tensor) -> Tensor"},
     {"_trunc_normal_", trunc_normal, METH_VARARGS, "_trunc_normal_(tensor, mean, std, a, b, generator) -> Tensor"},
     {NULL, NULL, 0, NULL},
 };

@@ -55,6 +55,27 @@ tn_tensor *tn_init_ones_(tn_tensor *t)
     return (tn_init_constant_)(t, 1);
 }
 
+static tn_tensor *eye(tn__thread *self, tn_tensor *t)
+{
+    tn_scope scope;
+    if (!tn__usable("tn_init_eye_", t))
+        return NULL;
+    if (t->ndim != 2)
+        return tn__fail(TN_EVALUE, "Only tensors with 2 dimensions are supported");
+    tn__scope_push(self, &scope);
+    tn_tensor *one = tn_eye(t->shape[0], t->shape[1], .dtype = t->dtype, .device = t->device);
+    const bool done = one && tn_copy_(t, one);
+    tn__scope_pop(self, &scope, NULL);
+    return done ? t : NULL;
+}
+
+tn_tensor *tn_init_eye_(tn_tensor *t)
+{
+    tn__thread *self = tn__enter(TN__NOWHERE);
+    bool was = tn__set_no_grad(true);
+    return quietly(was, eye(self, t));
+}
+
 /* ---- normal within bounds ---- */
 
 /* Draws again where t lies beyond: 1 where all of it was inside, 0 where some was not, -1 with an error. */
@@ -157,6 +178,12 @@ static bool fans_of(const char *what, const tn_tensor *t, double *fan_in, double
     return true;
 }
 
+bool tn_init_fans(const tn_tensor *t, double *fan_in, double *fan_out)
+{
+    tn__enter(TN__NOWHERE);
+    return fans_of("tn_init_fans", t, fan_in, fan_out);
+}
+
 static double xavier_std(const char *what, const tn_tensor *t, double gain)
 {
     double in, out;
@@ -181,13 +208,31 @@ double tn_init_kaiming_std(const tn_tensor *t, double gain, bool fan_out)
     return kaiming_std("tn_init_kaiming_std", t, gain, fan_out);
 }
 
+/* The uniform distribution with that deviation reaches so far. */
+static double bound_of(double std)
+{
+    return sqrt(3) * std;
+}
+
+double tn_init_xavier_bound(const tn_tensor *t, double gain)
+{
+    tn__enter(TN__NOWHERE);
+    return bound_of(xavier_std("tn_init_xavier_bound", t, gain));
+}
+
+double tn_init_kaiming_bound(const tn_tensor *t, double gain, bool fan_out)
+{
+    tn__enter(TN__NOWHERE);
+    return bound_of(kaiming_std("tn_init_kaiming_bound", t, gain, fan_out));
+}
+
 static tn_tensor *fill(tn_tensor *t, double std, bool normal)
 {
     if (isnan(std))
         return NULL;
     if (t->numel == 0)
         return t;
-    double bound = sqrt(3) * std; /* of the uniform distribution with that deviation */
+    const double bound = bound_of(std);
     return normal ? tn_init_normal_(t, 0, std) : tn_init_uniform_(t, -bound, bound);
 }
 

@@ -208,10 +208,12 @@ static void run_composed(void)
 {
     tn_scope *s = tn_scope_open();
     tn_tensor *g = pair(2, -4), *state = pair(0, 0), *more = pair(0, 0), *p = pair(1, 1);
-    HOLDS(tn_adagrad_step_(p, g, state, 0.5, 0, 0, false), TN_SHAPE(2), 0.5, 1.5);
+    HOLDS(tn_adagrad_step_(p, g, state, 0.5, 3, 0, 0, 1, false), TN_SHAPE(2), 0.5, 1.5);
     HOLDS(state, TN_SHAPE(2), 4, 16);
-    HOLDS(tn_adagrad_step_(p, pair(0, 0), state, 0.5, 0, 4, true), TN_SHAPE(2), 0.5 - 0.5 * (2 / sqrt(8)),
+    HOLDS(tn_adagrad_step_(p, pair(0, 0), state, 0.5, 0, 0, 4, 7, true), TN_SHAPE(2), 0.5 - 0.5 * (2 / sqrt(8)),
           1.5 - 0.5 * (6 / sqrt(52)));
+    p = pair(1, 1), state = pair(0, 0); /* lr / (1 + 2 * 1.5) */
+    HOLDS(tn_adagrad_step_(p, g, state, 2, 1.5, 0, 0, 3, false), TN_SHAPE(2), 0.5, 1.5);
     p = pair(1, 1), state = pair(0, 0);
     HOLDS(tn_rmsprop_step_(p, g, state, TN_NONE, more, 0.25, 0.75, 0, 0, 0.5, false), TN_SHAPE(2), 0.5, 1.5);
     HOLDS(more, TN_SHAPE(2), 2, -2);
@@ -233,7 +235,7 @@ static void run_composed(void)
     HOLDS(p, TN_SHAPE(2), 1, 2);
     HOLDS(state, TN_SHAPE(2), 3, 4);
     HOLDS(more, TN_SHAPE(2), 5, 6);
-    REFUSED(tn_adagrad_step_(p, TN_NONE, state, 1, 0, 0, false), TN_ETYPE, "TN_NONE");
+    REFUSED(tn_adagrad_step_(p, TN_NONE, state, 1, 0, 0, 0, 1, false), TN_ETYPE, "TN_NONE");
     tn_scope_close(s);
 }
 

@@ -265,6 +265,10 @@ static void distributions(void **state)
     expect_normal(tn_init_kaiming_normal_(k, .fan_out = true, .nonlinearity = TN_GAIN_SELU), 0.75 / sqrt(1000));
     assert_true(fabs(tn_init_xavier_std(k, 0.5) - 0.5 * sqrt(2.0 / 1500)) < 1e-15 && tn_init_xavier_std(t, 0) == 0);
     assert_true(fabs(tn_init_kaiming_std(k, 3, true) - 3 / sqrt(1000)) < 1e-15);
+    assert_true(fabs(tn_init_xavier_bound(k, 0.5) - 0.5 * sqrt(6.0 / 1500)) < 1e-15);
+    assert_true(fabs(tn_init_kaiming_bound(k, 3, false) - 3 * sqrt(3.0 / 500)) < 1e-15);
+    double in, out;
+    assert_true(tn_init_fans(k, &in, &out) && in == 500 && out == 1000);
     assert_ptr_equal(tn_init_trunc_normal_(t, 1, 2, -1, 3), t);
     assert_true(tn_item(tn_amin(t)) >= -1 && tn_item(tn_amax(t)) <= 3 && fabs(tn_item(tn_mean(t)) - 1) < 0.02);
     /* one deviation to each side: variance 1 - 2 phi(1) / (2 Phi(1) - 1) of the full one */
@@ -276,6 +280,10 @@ static void distributions(void **state)
     PRINTS(tn_init_constant_(tn_empty(TN_SHAPE(2), .dtype = TN_I64), 7), "tensor([7, 7])");
     PRINTS(tn_init_zeros_(tn_empty(TN_SHAPE(2))), "tensor([0., 0.])");
     PRINTS(tn_init_ones_(tn_empty(TN_SHAPE(2))), "tensor([1., 1.])");
+    PRINTS(values(tn_init_eye_(tn_ones(TN_SHAPE(2, 3), .requires_grad = true))),
+           "tensor([[1., 0., 0.],\n        [0., 1., 0.]])");
+    PRINTS(tn_init_eye_(tn_transpose(tn_ones(TN_SHAPE(2, 3), .dtype = TN_I64), 0, 1)),
+           "tensor([[1, 0],\n        [0, 1],\n        [0, 0]])");
     tn_scope_close(scope);
 }
 
@@ -313,6 +321,11 @@ static void bad_initial_values(void **state)
           "uniform_ expects to return a [from, to) range, but found from=2 > to=1");
     FAILS(tn_init_normal_(t, 0, -1), TN_EINVAL, "normal expects std >= 0.0, but found std -1");
     FAILS(tn_init_uniform_(NULL, 0, 1), TN_EINVAL, "an operand is NULL");
+    FAILS(tn_init_eye_(t), TN_EVALUE, "Only tensors with 2 dimensions are supported");
+    FAILS(tn_init_eye_(NULL), TN_EINVAL, "an operand is NULL");
+    double in, out;
+    assert_true(isnan(tn_init_xavier_bound(t, 1)) && !tn_init_fans(t, &in, &out));
+    FAILS(NULL, TN_EVALUE, fewer);
     assert_ptr_equal(tn_init_xavier_uniform_(empty), empty);
     assert_ptr_equal(tn_init_kaiming_normal_(empty), empty);
     assert_true(tn_is_grad_enabled());

@@ -1,6 +1,5 @@
 """Initial values. Each function writes into its tensor, with recording off, and returns it."""
 
-import math
 import warnings
 
 from tenon import _C
@@ -68,23 +67,16 @@ def zeros_(tensor):
 
 def eye_(tensor):
     """The identity matrix"""
-    if tensor.dim() != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-    with no_grad():
-        return tensor.copy_(_C.eye(tensor.shape[0], tensor.shape[1], dtype=tensor.dtype, device=tensor.device))
+    return _C._init_eye_(tensor)
 
 
 def _calculate_fan_in_and_fan_out(tensor):
-    shape = tensor.shape
-    if len(shape) < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
-    rest = math.prod(shape[2:])
-    return shape[1] * rest, shape[0] * rest
+    return _C._fans(tensor)
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
     """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)"""
-    bound = math.sqrt(3.0) * _C._xavier_std(tensor, gain)
+    bound = _C._xavier_bound(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -93,18 +85,18 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
     return normal_(tensor, 0.0, _C._xavier_std(tensor, gain), generator)
 
 
-def _kaiming_std(tensor, a, mode, nonlinearity):
+def _kaiming(of, tensor, a, mode, nonlinearity):
     gain, mode = calculate_gain(nonlinearity, a), mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    return _C._kaiming_std(tensor, gain, mode == "fan_out")
+    return of(tensor, gain, mode == "fan_out")
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """Uniform in +-gain * sqrt(3 / fan) (He et al. 2015); a is the slope of leaky_relu"""
     if _is_empty(tensor):
         return tensor
-    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    bound = _kaiming(_C._kaiming_bound, tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -112,7 +104,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
     """Normal, of standard deviation gain / sqrt(fan)"""
     if _is_empty(tensor):
         return tensor
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+    return normal_(tensor, 0.0, _kaiming(_C._kaiming_std, tensor, a, mode, nonlinearity), generator)
 
 
 def _is_empty(tensor):

@@ -33,5 +33,6 @@ class Adagrad(OneByOne):
 
     def _update(self, p, group):
         own = self.state[p]
-        lr = as_number(group["lr"]) / (1 + (_update.count_step(own["step"]) - 1) * group["lr_decay"])
-        p._adagrad_step_(p.grad, own["sum"], lr, group["eps"], group["weight_decay"], group["maximize"])
+        step = int(_update.count_step(own["step"]))
+        p._adagrad_step_(p.grad, own["sum"], as_number(group["lr"]), group["lr_decay"], group["eps"], group["weight_decay"], step,
+                         group["maximize"])

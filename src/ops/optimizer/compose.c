@@ -58,10 +58,11 @@ tn_tensor *tn__fn_adam_update_(tn_tensor *p, tn_tensor *grad, tn_tensor *m, tn_t
     return scale ? tn_sub_(p, tn_mul(tn_div(kept(m), scale), lr / correction1)) : NULL;
 }
 
-tn_tensor *tn__fn_adagrad_step_(tn_tensor *p, tn_tensor *grad, tn_tensor *sum, double lr, double eps,
-                                double weight_decay, bool maximize)
+tn_tensor *tn__fn_adagrad_step_(tn_tensor *p, tn_tensor *grad, tn_tensor *sum, double lr, double lr_decay, double eps,
+                                double weight_decay, int64_t step, bool maximize)
 {
     tn_tensor *d = direction(p, grad, weight_decay, maximize);
+    lr = lr / (1 + ((double)step - 1) * lr_decay);
     if (!d || !tn_add_(sum, tn_mul(d, d)))
         return NULL;
     return tn_sub_(p, tn_mul(tn_div(d, tn_add(tn_sqrt(sum), eps)), lr));
