@@ -134,6 +134,13 @@ extern const tn__composite tn__composites[TN__OPS];
 
 tn_status tn__derive_elementwise(tn__backward *b);
 
+/* ---- what the family view makes (ops/view) ---- */
+
+/* The node of a view, without edges, that says: this part of v's base. NULL, with TN_ENOMEM set. */
+tn__node *tn__view_node(const tn_tensor *v);
+/* That of v's base after an operation of n_in inputs in place on v, which is to be its 'inner'. */
+tn__node *tn__slices_node(const tn_tensor *v, int32_t n_in);
+
 /* ---- in-place writes (inplace.c) ---- */
 
 /* May t be written, with recording as it is? PyTorch's rules and texts. */

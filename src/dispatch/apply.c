@@ -132,7 +132,7 @@ tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart
 
 static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 {
-    const uint16_t flags = tn__ops[c->op].flags;
+    const uint32_t flags = tn__ops[c->op].flags;
     if (!(flags & F_ONE_VALUE) && tn__overlaps_itself(t->shape, t->stride, t->ndim))
         return tn__error(TN_EINVAL,
                          "unsupported operation: more than one element of the written-to tensor refers to a "
@@ -148,7 +148,7 @@ static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 /* Do shapes and dtypes count only once the memory is found fit? PyTorch asks so of what is computed element by element. */
 static bool shared_first(const tn__op *op)
 {
-    return op->kind <= TN__TERNARY && op->rule != R_FILL;
+    return op->kind <= TN__TERNARY && !(op->flags & F_SHAPES_FIRST);
 }
 
 /* What is asked of input 0 before anything else of the call: may it be written to at all? */
@@ -565,9 +565,8 @@ static bool narrows(tn__op_id op, const tn_scalar *in)
     const tn_tensor *a = tn__operand(&in[0]), *b = tn__operand(&in[1]);
     if (TN_LIKELY(!a || !b || a->dtype == b->dtype) || !a->ndim == !b->ndim)
         return false;
-    const int rule = tn__ops[op].rule;
-    return (rule == R_DIVIDE || rule == R_INTEGER || tn__ops[op].flags & F_NARROW) && !tn__dtype_is_float(a->dtype) &&
-           !tn__dtype_is_float(b->dtype) && a->dtype != TN_BOOL && b->dtype != TN_BOOL;
+    return tn__ops[op].flags & F_NARROW && !tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype) &&
+           a->dtype != TN_BOOL && b->dtype != TN_BOOL;
 }
 
 static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar *in, bool inplace)

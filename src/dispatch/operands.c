@@ -29,7 +29,7 @@ static bool last_comes_first(const tn__call *c)
 /* What PyTorch calls input i. */
 static const char *argument_name(const tn__call *c, int32_t i)
 {
-    return i == 0 && !last_comes_first(c) ? "self" : tn__ops[c->op].argument[tn__ops[c->op].listed ? 0 : i];
+    return i == 0 && !last_comes_first(c) ? "self" : tn__ops[c->op].argument[tn__ops[c->op].flags & F_LISTED ? 0 : i];
 }
 
 /* The first operand as PyTorch counts them, and the first that is elsewhere. */

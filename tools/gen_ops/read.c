@@ -324,6 +324,7 @@ static void read_key(row *r, const char *key, const char *text)
         {"arguments", &r->arguments},
         {"results", &r->results},
         {"unsigned", &r->unsigned_row},
+        {"mask", &r->mask},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(texts[i].key, key)) {
@@ -356,6 +357,8 @@ static void finish(row *r)
     if (is_elementwise(r)) {
         if (!r->rule || !r->value)
             fail(r, "an elementwise row has a rule and a value", "");
+        if (r->mask && (strlen(r->mask) != 1 || *r->mask < 'a' || *r->mask > 'a' + (int)r->kind))
+            fail(r, "no operand", r->mask);
         save_named(r);
     }
     if (!r->doc)

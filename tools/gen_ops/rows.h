@@ -24,6 +24,7 @@
  *             structural: the derivative tn__d_<grad>; none: not recorded; once: an error when it is asked for
  *   unsigned  elementwise: the row that computes it of uint64, whose bits the loops of int64 compute: for rows that ask which
  *             of two is larger
+ *   mask      elementwise: the operand that is a mask, whose dtype does not decide about the others'
  *   infer     the shape rule tn__infer_<infer>
  *   kernel    tn__cpu_<kernel> and tn__gpu_<kernel>; 'cpu <kernel>': on the CPU alone
  *   params    the struct of its parameters, tn__<params>_params, where rows share one (they share a rule or a kernel): it has
@@ -91,7 +92,7 @@ typedef struct row {
     int positional, total, n_also;
     bool shared_options; /* factory */
     const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
-    const char *arguments, *results, *unsigned_row;
+    const char *arguments, *results, *unsigned_row, *mask;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */

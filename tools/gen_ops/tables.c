@@ -155,6 +155,8 @@ static void print_flags(const row *r)
         printf(" | F_INPLACE");
     if (r->kind == OP_ROW && r->param[last].type == 'N')
         printf(" | F_NUMBER");
+    if (r->param[0].type == 'L')
+        printf(" | F_LISTED");
     printf(",\n");
 }
 
@@ -185,8 +187,10 @@ static void print_operation(const row *r)
         printf("        .rule = R_%s,\n", upper(r->rule, strlen(r->rule)).s);
     if (is_elementwise(r))
         printf("        .of_u64 = TN__OP_%s,\n", r->unsigned_row ? r->unsigned_row : r->name);
+    if (r->mask)
+        printf("        .mask = %d,\n", 1 + *r->mask - 'a');
     print_flags(r);
-    printf("        .listed = %d,\n        .constants = 0x%x,\n", r->param[0].type == 'L', (unsigned)r->constants);
+    printf("        .constants = 0x%x,\n", (unsigned)r->constants);
     if (r->infer)
         printf("        .infer = tn__infer_%s,\n", r->infer);
     if (params)

@@ -351,7 +351,7 @@ static void add_run(tn_dtype d, void *to, const void *from, int64_t n)
 {
     const int64_t size = (int64_t)tn__dtype_size(d);
     if (tn__dtypes[d].compute == d) {
-        tn__isa()->fold[TN__SUM][tn__type_of(d)](to, from, n);
+        tn__isa()->reduce.fold[TN__SUM][tn__type_of(d)](to, from, n);
         return;
     }
     for (int64_t i = 0; i < n; i++)

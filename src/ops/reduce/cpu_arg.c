@@ -71,13 +71,13 @@ static int64_t search(const arg_job *j, const char *base, double *value, int64_t
         else
             tn__load_strided(buffer, j->type, x->dtype, base, &j->reduced, i, n);
         if (j->type <= TN__F64) {
-            double v = isa->run_float[kind][j->type](block, n);
+            double v = isa->reduce.run_float[kind][j->type](block, n);
             if (i == 0 || (*value == *value && (v != v || (j->least ? v < *value : v > *value)))) {
                 *value = v;
                 at = i + (j->want_index ? find_float(block, j->type, n, v) : 0);
             }
         } else {
-            int64_t v = isa->run_int[kind][j->type - TN__I32](block, n);
+            int64_t v = isa->reduce.run_int[kind][j->type - TN__I32](block, n);
             if (i == 0 || (j->least ? v < *whole : v > *whole)) {
                 *whole = v;
                 at = i + (j->want_index ? find_int(block, j->type, n, v) : 0);
