@@ -259,7 +259,7 @@ static void attach(passage *p)
     for (int32_t i = 0; i < c->n_out; i++) {
         if (n->saved[c->n_in + i].kept)
             n->saved[c->n_in + i].version = tn__tensor_version(p->out[i]);
-        if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype))
+        if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype) || tn__ops[c->op].flags & F_NOGRAD_RESULT(i))
             continue;
         p->out[i]->node_output = (uint32_t)i;
         atomic_store_explicit(&p->out[i]->node, tn__object_retain(&n->obj),

@@ -72,6 +72,9 @@ enum {
     F_LISTED = 131072         /* its only input is a list of tensors */
 };
 
+/* Bits of flags behind those: results without a gradient, which get no node. */
+#define F_NOGRAD_RESULT(i) (UINT32_C(1) << (24 + (i)))
+
 /* What infer decides about one result. */
 typedef struct tn__spec {
     tn_dtype dtype;

@@ -190,11 +190,20 @@ static void read_save(row *r, const char *text)
 
 static void read_constants(row *r, const char *text, bool refused)
 {
+    uint32_t bits = 0;
+    for (const char *p = text; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        bits |= save_bit(r, p, n);
+        p += n;
+    }
     for (int i = 0; input(r, i); i++)
-        if (has_word(text, input(r, i)->name)) {
+        if (bits & SAVE_IN(i)) {
             r->constants |= refused ? SAVE_IN(i) : 0;
             r->saves[i] |= SAVE_NODIFF;
         }
+    if (refused && bits >> 16)
+        fail(r, "a result that is refused where it wants a gradient", text);
+    r->nograd_results |= bits >> 16;
 }
 
 /* Does the formula name it, as a whole word? */

@@ -32,7 +32,7 @@
  *   also      further fields of that struct, which the shape rule fills
  *   save      'x out for x': what is saved if input x wants a gradient; out, or the name of a Result
  *   constant  inputs that get no gradient; PyTorch refuses them where they want one
- *   nograd    inputs that get no gradient
+ *   nograd    inputs that get no gradient; results that have none: they are recorded nowhere
  *   does      row flags, F_* of op/op.h in small letters
  *   piece     of views: the parameter that says which one of several it is
  *   wrapper   what PyTorch's errors call the function; a second word: where its last, optional input is absent
@@ -96,6 +96,7 @@ typedef struct row {
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */
+    uint32_t nograd_results;    /* bit i: result i */
     entry entry[MAX_ENTRIES];
     int entries;
 } row;

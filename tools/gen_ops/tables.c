@@ -157,6 +157,9 @@ static void print_flags(const row *r)
         printf(" | F_NUMBER");
     if (r->param[0].type == 'L')
         printf(" | F_LISTED");
+    for (int i = 0; r->nograd_results >> i; i++)
+        if (r->nograd_results >> i & 1)
+            printf(" | F_NOGRAD_RESULT(%d)", i);
     printf(",\n");
 }
 
