@@ -434,14 +434,13 @@ static void fill_identity(const reduce_job *j)
         tn__store_double(out->dtype, (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype), v);
 }
 
-tn_status tn__cpu_reduce(const tn__launch *l)
+static tn_status reduce(const tn__launch *l, const tn__dims *dim)
 {
-    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
     reduce_job j = {.l = l, .kind = kind_of(l->op), .type = tn__type_of(l->compute), .pieces = 1, .divisor = 1};
-    for (int32_t i = 0; i < p->dim.n; i++)
-        mask |= 1U << p->dim.d[i];
+    for (int32_t i = 0; i < dim->n; i++)
+        mask |= 1U << dim->d[i];
     tn__strided_dims_of(&j.reduced, x, mask);
     out_dims(&j, x, mask);
     j.n_reduced = tn__dims_numel(&j.reduced);
@@ -456,4 +455,16 @@ tn_status tn__cpu_reduce(const tn__launch *l)
     }
     bool column = j.n_kept > 1 && j.n_reduced > 1 && j.kept.stride[0] < j.reduced.stride[0] && j.kept.shape[0] > 1;
     return column ? reduce_columns(&j) : reduce_rows(&j);
+}
+
+tn_status tn__cpu_sum(const tn__launch *l)
+{
+    const tn__sum_params *p = l->params;
+    return reduce(l, &p->dim);
+}
+
+tn_status tn__cpu_reduce(const tn__launch *l)
+{
+    const tn__reduction_params *p = l->params;
+    return reduce(l, &p->dim);
 }

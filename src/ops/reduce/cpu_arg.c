@@ -182,7 +182,7 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
 {
     const arg_job *j = ctx;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
-    const tn__reduction_params *p = j->l->params;
+    const tn__var_params *p = j->l->params;
     double block[256], correction = p->correction.kind ? tn__scalar_double(&p->correction) : 1;
     for (int64_t i = begin; i < end; i++) {
         moments all = {0};
@@ -203,7 +203,7 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
-    const tn__reduction_params *p = l->params;
+    const tn__var_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
     for (int32_t i = 0; i < p->dim.n; i++)
