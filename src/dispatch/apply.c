@@ -293,8 +293,8 @@ static tn_tensor *make_view(const tn__call *c)
 /* A copy to the CPU that nobody waits for: only into pinned memory it runs beside the host. */
 static bool lands_later(const tn__call *c)
 {
-    return tn__ops[c->op].flags & F_CROSSES && ((const tn__copy_params *)c->params)->non_blocking &&
-           c->device.type == TN_DEVICE_CPU && tn__backend_of(c->in[0].v.t->device)->mover;
+    return tn__ops[c->op].flags & F_CROSSES && tn__asked_later(c->op, c->params) && c->device.type == TN_DEVICE_CPU &&
+           tn__backend_of(c->in[0].v.t->device)->mover;
 }
 
 static tn_status make_outputs(passage *p)
@@ -389,7 +389,7 @@ static tn_status run(passage *p)
     if (tn__ops[c->op].flags & F_CROSSES) {
         const tn_tensor *from = c->in[c->n_in - 1].v.t;
         if (!tn__same_device(from->device, c->device))
-            return tn__transfer(p->out[0], from, ((const tn__copy_params *)c->params)->non_blocking);
+            return tn__transfer(p->out[0], from, tn__asked_later(c->op, c->params));
     }
     if (TN_UNLIKELY(p->mixed || c->adjusts)) {
         tn__operands_local(c, local);

@@ -160,8 +160,8 @@ tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
                          tn__operands_str(c->in, c->n_in).s);
     if (lead >= 0)
         c->device = c->in[lead].v.t->device;
-    if (crosses && ((const tn__copy_params *)c->params)->device.type)
-        c->device = ((const tn__copy_params *)c->params)->device;
+    if (crosses && tn__asked_device(c->op, c->params).type)
+        c->device = tn__asked_device(c->op, c->params);
     return TN_LIKELY(!atomic_load_explicit(&tn__resets, memory_order_relaxed)) ? TN_OK : check_void(c);
 }
 

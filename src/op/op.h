@@ -109,10 +109,12 @@ typedef struct tn__op {
     uint8_t kind, rule;
     uint16_t of_u64; /* elementwise: the row whose loops compute it of uint64 */
     uint32_t flags;
-    uint8_t mask;                     /* elementwise: 1 + the operand that is a mask; 0: none */
-    uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
-    uint16_t params;                  /* bytes of its parameters */
-    uint16_t dtype_at, piece_at;      /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
+    uint8_t mask;      /* elementwise: 1 + the operand that is a mask; 0: none */
+    uint8_t constants; /* bit i: input i gets no gradient, and may not want one */
+    uint16_t params;   /* bytes of its parameters */
+    uint8_t dtype_at, device_at, later_at,
+        piece_at;                     /* 1 + where in them: the dtype; the device; whether nobody waits for a
+                                                        copy; which piece a view is. 0: nowhere */
     const char *argument[TN__MAX_IN]; /* what inputs are called in errors */
     const char *wrapper[2];           /* what PyTorch calls the function; [1]: without its last, optional input */
 } tn__op;
@@ -175,11 +177,28 @@ static inline uint32_t tn__saves(tn__op_id op, int32_t i)
 /* The dtype among an operation's parameters, 0 where there is none, or none was asked for. */
 static inline tn_dtype tn__asked_dtype(tn__op_id op, const void *params)
 {
-    const uint16_t at = tn__ops[op].dtype_at;
+    const uint8_t at = tn__ops[op].dtype_at;
     tn_dtype d = 0;
     if (at)
         memcpy(&d, (const char *)params + at - 1, sizeof d);
     return d;
+}
+
+/* The same of the device. */
+static inline tn_device tn__asked_device(tn__op_id op, const void *params)
+{
+    const uint8_t at = tn__ops[op].device_at;
+    tn_device d = {0};
+    if (at)
+        memcpy(&d, (const char *)params + at - 1, sizeof d);
+    return d;
+}
+
+/* Is nobody to wait for the copy to another device? */
+static inline bool tn__asked_later(tn__op_id op, const void *params)
+{
+    const uint8_t at = tn__ops[op].later_at;
+    return at && *((const bool *)params + at - 1);
 }
 
 #endif

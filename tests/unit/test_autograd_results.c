@@ -87,7 +87,7 @@ static void test_no_gradient(void **state)
     tn_tensor *x = tn_tensor_from(TN_LIST(-0.25, -1.5), .dtype = TN_F64, .requires_grad = true), *total = NULL;
     tn_tensor *target = tn_tensor_from(TN_LIST(1), .dtype = TN_I64), **more[] = {&total};
     const tn_scalar in[] = {tn_scalar_t(tn_reshape(x, TN_SHAPE(1, 2))), tn_scalar_t(target), tn_scalar_none()};
-    tn__nll_params p = {.reduction = TN_SUM, .ignore_index = tn_scalar_i(-100)};
+    tn__nll_loss_params p = {.reduction = TN_SUM, .ignore_index = tn_scalar_i(-100)};
     tn_tensor *loss = tn__apply(NULL, TN__OP_nll_loss, in, 3, 3, &p, more);
     assert_non_null(loss);
     assert_non_null(total);

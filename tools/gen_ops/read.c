@@ -334,6 +334,7 @@ static void read_key(row *r, const char *key, const char *text)
         {"results", &r->results},
         {"unsigned", &r->unsigned_row},
         {"mask", &r->mask},
+        {"later", &r->later},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(texts[i].key, key)) {

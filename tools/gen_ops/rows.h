@@ -35,6 +35,7 @@
  *   nograd    inputs that get no gradient; results that have none: they are recorded nowhere
  *   does      row flags, F_* of op/op.h in small letters
  *   piece     of views: the parameter that says which one of several it is
+ *   later     of rows that cross devices: the parameter by which nobody waits for the copy
  *   wrapper   what PyTorch's errors call the function; a second word: where its last, optional input is absent
  *   arguments what they call its inputs, where not as the row does
  *   label     what grad_fn is called, by variant; without: the name
@@ -92,7 +93,7 @@ typedef struct row {
     int positional, total, n_also;
     bool shared_options; /* factory */
     const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
-    const char *arguments, *results, *unsigned_row, *mask;
+    const char *arguments, *results, *unsigned_row, *mask, *later;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */

@@ -181,6 +181,12 @@ static void print_words(const char *words)
     }
 }
 
+/* 1 + where in the parameters it is; it must fit into a byte, as the compiler says. */
+static void print_place(const char *what, const char *params, const char *name)
+{
+    printf("        .%s_at = 1 + offsetof(tn__%s_params, %s),\n", what, params, name);
+}
+
 static void print_operation(const row *r)
 {
     const char *params = params_of(r);
@@ -199,10 +205,12 @@ static void print_operation(const row *r)
     if (params)
         printf("        .params = sizeof(tn__%s_params),\n", params);
     for (int i = 0; i < r->total; i++)
-        if (r->param[i].type == 'd')
-            printf("        .dtype_at = 1 + offsetof(tn__%s_params, %s),\n", params, r->param[i].name);
+        if (r->param[i].type == 'd' || r->param[i].type == 'v')
+            print_place(r->param[i].type == 'd' ? "dtype" : "device", params, r->param[i].name);
     if (r->piece)
-        printf("        .piece_at = 1 + offsetof(tn__%s_params, %s),\n", params, r->piece);
+        print_place("piece", params, r->piece);
+    if (r->later)
+        print_place("later", params, r->later);
     printf("        .saves = {");
     for (int i = 0; i < inputs(r); i++)
         printf("%s0x%x", i ? ", " : "", (unsigned)r->saves[i]);

@@ -52,7 +52,7 @@ tn_status tn__cpu_embed_diagonal(const tn__launch *l)
 tn_status tn__cpu_as_strided_scatter(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
-    const tn__as_strided_params *a = l->params;
+    const tn__as_strided_scatter_params *a = l->params;
     int64_t numel = tn__numel(a->size.d, a->size.n), zero = 0;
     tn__view part = {.data = (char *)out->data + a->storage_offset * (int64_t)tn__dtype_size(out->dtype),
                      .dtype = out->dtype,

@@ -172,7 +172,7 @@ tn_status tn__d_as_strided(tn__backward *b)
 /* x with src written: the gradient of x has zeros there, that of src is what the view shows. */
 tn_status tn__d_as_strided_scatter(tn__backward *b)
 {
-    const tn__as_strided_params *a = b->node->params;
+    const tn__as_strided_scatter_params *a = b->node->params;
     const tn_dims dims = {a->size.n, a->size.d}, strides = {a->size.n, a->stride.d};
     const tn_dims base = {b->node->out[0].ndim, a->base_stride.d};
     tn_tensor *gg = tn__restride(b->g[0], base);

@@ -51,7 +51,7 @@ tn_status tn__gpu_embed_diagonal(const tn__launch *l)
 tn_status tn__gpu_as_strided_scatter(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
-    const tn__as_strided_params *a = l->params;
+    const tn__as_strided_scatter_params *a = l->params;
     const tn__view part = {.data = (char *)out->data + a->storage_offset * (int64_t)tn__dtype_size(out->dtype),
                            .dtype = out->dtype,
                            .ndim = a->size.n,

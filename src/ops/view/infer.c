@@ -384,15 +384,14 @@ int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
  * than x does (as_strided of a part) has no place there. */
 tn_status tn__infer_as_strided_scatter(tn__call *c)
 {
-    tn__as_strided_params *p = c->params;
-    const tn__as_strided_params *a = c->params;
+    tn__as_strided_scatter_params *p = c->params;
     tn__spec *s = show(c);
     s->offset = 0;
     for (int32_t d = 0; d < s->ndim; d++)
         p->base_stride.d[d] = s->stride[d];
-    if (tn__numel(a->size.d, a->size.n) &&
-        (a->storage_offset < 0 || !tn__numel(s->shape, s->ndim) ||
-         a->storage_offset + tn__reach(a->size.d, a->stride.d, a->size.n) > tn__reach(s->shape, s->stride, s->ndim)))
+    if (tn__numel(p->size.d, p->size.n) &&
+        (p->storage_offset < 0 || !tn__numel(s->shape, s->ndim) ||
+         p->storage_offset + tn__reach(p->size.d, p->stride.d, p->size.n) > tn__reach(s->shape, s->stride, s->ndim)))
         return tn__error(TN_EGRAD,
                          "a write in place went through a view that shows memory outside of the tensor it was made "
                          "from: that has no gradient");
