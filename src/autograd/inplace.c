@@ -95,6 +95,34 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
     return TN_OK;
 }
 
+/* PyTorch's test for shared memory: ranges of dense tensors in the same storage. ALL: element by element. */
+typedef enum overlap { APART, IN_PART, ALL } overlap;
+
+static overlap overlap_of(const tn_tensor *a, const tn_tensor *b)
+{
+    if (a == b)
+        return ALL;
+    if (!a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
+        return APART;
+    if (!tn__is_dense(a->shape, a->stride, a->ndim) || !tn__is_dense(b->shape, b->stride, b->ndim))
+        return APART;
+    int64_t sa = (int64_t)tn__dtype_size(a->dtype), sb = (int64_t)tn__dtype_size(b->dtype);
+    int64_t a0 = a->offset * sa, a1 = a0 + a->numel * sa, b0 = b->offset * sb, b1 = b0 + b->numel * sb;
+    if (a0 == b0 && a1 == b1)
+        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? ALL : IN_PART;
+    return a0 < b1 && b0 < a1 ? IN_PART : APART;
+}
+
+tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart)
+{
+    overlap shared = other ? overlap_of(t, other) : APART;
+    return shared == IN_PART || (shared == ALL && apart)
+               ? tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
+                                      "tensor refer to a single memory location. Please clone() the tensor before "
+                                      "performing the operation.")
+               : TN_OK;
+}
+
 static tn__edge edge_of(tn_tensor *t)
 {
     tn__object *node = t->node;

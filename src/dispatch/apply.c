@@ -92,43 +92,7 @@ static tn_status check_constants(const tn__call *c)
     return TN_OK;
 }
 
-/* A sum that is asked for in integers has no gradient, which PyTorch says at once. */
-tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked)
-{
-    if (tn__dtype_is_float(asked) || asked == TN_BOOL || tn__self()->no_grad || !tn__wants_grad(x))
-        return TN_OK;
-    return tn__error(TN_EGRAD, "Autograd not support dtype: %s", tn__dtypes[asked].legacy);
-}
-
 /* ---- in place ---- */
-
-/* PyTorch's test for shared memory: ranges of dense tensors in the same storage. ALL: element by element. */
-typedef enum overlap { APART, IN_PART, ALL } overlap;
-
-static overlap overlap_of(const tn_tensor *a, const tn_tensor *b)
-{
-    if (a == b)
-        return ALL;
-    if (!a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
-        return APART;
-    if (!tn__is_dense(a->shape, a->stride, a->ndim) || !tn__is_dense(b->shape, b->stride, b->ndim))
-        return APART;
-    int64_t sa = (int64_t)tn__dtype_size(a->dtype), sb = (int64_t)tn__dtype_size(b->dtype);
-    int64_t a0 = a->offset * sa, a1 = a0 + a->numel * sa, b0 = b->offset * sb, b1 = b0 + b->numel * sb;
-    if (a0 == b0 && a1 == b1)
-        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? ALL : IN_PART;
-    return a0 < b1 && b0 < a1 ? IN_PART : APART;
-}
-
-tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart)
-{
-    overlap shared = other ? overlap_of(t, other) : APART;
-    return shared == IN_PART || (shared == ALL && apart)
-               ? tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
-                                      "tensor refer to a single memory location. Please clone() the tensor before "
-                                      "performing the operation.")
-               : TN_OK;
-}
 
 static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 {
@@ -138,7 +102,10 @@ static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
                          "unsupported operation: more than one element of the written-to tensor refers to a "
                          "single memory location. Please clone() the tensor before performing the operation.");
     for (int32_t i = 1; i < c->n_in; i++) {
-        tn_status e = tn__check_apart(t, tn__operand(&c->in[i]), flags & F_APART);
+        const tn_tensor *other = tn__operand(&c->in[i]);
+        if (!other || TN_LIKELY(other->storage != t->storage))
+            continue;
+        tn_status e = tn__check_apart(t, other, flags & F_APART);
         if (e)
             return e;
     }
@@ -259,7 +226,9 @@ static void attach(passage *p)
     for (int32_t i = 0; i < c->n_out; i++) {
         if (n->saved[c->n_in + i].kept)
             n->saved[c->n_in + i].version = tn__tensor_version(p->out[i]);
-        if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype) || tn__ops[c->op].flags & F_NOGRAD_RESULT(i))
+        if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype))
+            continue;
+        if (TN_UNLIKELY(c->n_out > 1) && tn__ops[c->op].flags & F_NOGRAD_RESULT(i))
             continue;
         p->out[i]->node_output = (uint32_t)i;
         atomic_store_explicit(&p->out[i]->node, tn__object_retain(&n->obj),

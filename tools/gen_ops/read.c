@@ -204,6 +204,8 @@ static void read_constants(row *r, const char *text, bool refused)
     if (refused && bits >> 16)
         fail(r, "a result that is refused where it wants a gradient", text);
     r->nograd_results |= bits >> 16;
+    if (r->nograd_results && results(r) == 1 && !(r->nograd_results >> 1))
+        fail(r, "the only result has no gradient: leave out 'grad'", text);
 }
 
 /* Does the formula name it, as a whole word? */

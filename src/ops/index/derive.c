@@ -1,6 +1,5 @@
 /* Derivatives of the family index, from public operations. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 
 /* ---- joining and indexing ---- */
 

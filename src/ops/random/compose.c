@@ -1,9 +1,6 @@
 /* Functions of the family random that are composed of others. */
 #include "autograd/functions.h"
-#include "backend/backend.h"
 #include "core/rng.h"
-#include "core/settings.h"
-#include "op/infer.h"
 
 /* ---- losses ---- */
 

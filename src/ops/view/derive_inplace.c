@@ -1,6 +1,5 @@
 /* Nodes of views that are written to: what autograd asks the family view for (autograd/functions.h). */
 #include "autograd/functions.h"
-#include "core/shape.h"
 
 /* Geometry of a view in its base: dims and strides of the view, start relative to the base's first element. */
 static void view_geometry(tn__as_strided_params *p, const tn_tensor *v)

@@ -372,14 +372,6 @@ tn_status tn__infer_restride(tn__call *c)
     return TN_OK;
 }
 
-int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
-{
-    int64_t last = 0;
-    for (int32_t d = 0; d < ndim; d++)
-        last += (shape[d] - 1) * stride[d];
-    return last;
-}
-
 /* The result keeps x's strides, so that the view's geometry means the same in it. A view that shows more of the storage
  * than x does (as_strided of a part) has no place there. */
 tn_status tn__infer_as_strided_scatter(tn__call *c)
