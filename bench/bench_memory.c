@@ -142,7 +142,7 @@ static double sink;
 static void read_chunk(void *ctx, int64_t begin, int64_t end)
 {
     (void)ctx;
-    sink += tn__isa()->run_float[TN__MAX][TN__F32]((const float *)tn_data(a) + begin, end - begin) > 2;
+    sink += tn__isa()->reduce.run_float[TN__MAX][TN__F32]((const float *)tn_data(a) + begin, end - begin) > 2;
 }
 
 static void run_limit_read(void)

@@ -375,7 +375,7 @@ static tn_status run_node(task *k, const tn_scope *scope, tn__pending *e)
     tn_status s = TN_OK;
     bool given = false;
     for (int32_t o = 0; o < n->n_out; o++)
-        given |= b.g[o] && (o == 0 || n->op == TN__OPS); /* a row's second output has no gradient */
+        given |= b.g[o] != NULL;
     if (any && given)
         s = n->derive(&b);
     if (!s)

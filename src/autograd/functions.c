@@ -65,3 +65,11 @@ tn_tensor *tn__floating(const char *kernel, tn_tensor *x)
         tn__no_kernel(kernel, x);
     return NULL;
 }
+
+/* A sum that is asked for in integers has no gradient, which PyTorch says at once. */
+tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked)
+{
+    if (tn__dtype_is_float(asked) || asked == TN_BOOL || tn__self()->no_grad || !tn__wants_grad(x))
+        return TN_OK;
+    return tn__error(TN_EGRAD, "Autograd not support dtype: %s", tn__dtypes[asked].legacy);
+}

@@ -75,6 +75,9 @@ TN_COLD void tn__no_kernel(const char *kernel, const tn_tensor *x);
 /* x, if it is a tensor of a floating dtype; else the kernel's error. A name with '*' has '_' before it. */
 tn_tensor *tn__floating(const char *kernel, tn_tensor *x);
 
+/* May a sum over x be asked for in that dtype? Not in integers, where it would be recorded. */
+TN_MUST_USE tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked);
+
 static inline double tn__number_or(tn_scalar s, double otherwise)
 {
     return s.kind ? tn__scalar_double(&s) : otherwise;
@@ -134,10 +137,21 @@ extern const tn__composite tn__composites[TN__OPS];
 
 tn_status tn__derive_elementwise(tn__backward *b);
 
+/* ---- what the family view makes (ops/view) ---- */
+
+/* The node of a view, without edges, that says: this part of v's base. NULL, with TN_ENOMEM set. */
+tn__node *tn__view_node(const tn_tensor *v);
+/* That of v's base after an operation of n_in inputs in place on v, which is to be its 'inner'. */
+tn__node *tn__slices_node(const tn_tensor *v, int32_t n_in);
+
 /* ---- in-place writes (inplace.c) ---- */
 
 /* May t be written, with recording as it is? PyTorch's rules and texts. */
 TN_MUST_USE tn_status tn__check_inplace(const tn_tensor *t, bool records);
+
+/* May t be written from other, as far as they share memory? A part of it: never; the same elements: unless apart. other: NULL,
+ * if there is none. */
+TN_MUST_USE tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart);
 
 /* Gives t, which was just written, its new history, that output of node; for a view, of output 0, rebases the base's. node
  * is taken over. Everything it needs was allocated by tn__rebase_prepare, so it cannot fail. */

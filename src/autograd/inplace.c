@@ -95,20 +95,32 @@ tn_status tn__check_inplace(const tn_tensor *t, bool records)
     return TN_OK;
 }
 
-/* Geometry of a view in its base: dims and strides of the view, start relative to the base's first element. */
-static void view_geometry(tn__as_strided_params *p, const tn_tensor *v)
+/* PyTorch's test for shared memory: ranges of dense tensors in the same storage. ALL: element by element. */
+typedef enum overlap { APART, IN_PART, ALL } overlap;
+
+static overlap overlap_of(const tn_tensor *a, const tn_tensor *b)
 {
-    const tn_tensor *base = v->base;
-    memset(p, 0, sizeof *p);
-    p->size.n = p->stride.n = v->ndim;
-    for (int32_t d = 0; d < v->ndim; d++) {
-        p->size.d[d] = v->shape[d];
-        p->stride.d[d] = v->stride[d];
-    }
-    p->storage_offset = v->offset;
-    p->base_offset = base->offset;
-    for (int32_t d = 0; d < base->ndim; d++)
-        p->base_stride.d[d] = base->stride[d];
+    if (a == b)
+        return ALL;
+    if (!a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
+        return APART;
+    if (!tn__is_dense(a->shape, a->stride, a->ndim) || !tn__is_dense(b->shape, b->stride, b->ndim))
+        return APART;
+    int64_t sa = (int64_t)tn__dtype_size(a->dtype), sb = (int64_t)tn__dtype_size(b->dtype);
+    int64_t a0 = a->offset * sa, a1 = a0 + a->numel * sa, b0 = b->offset * sb, b1 = b0 + b->numel * sb;
+    if (a0 == b0 && a1 == b1)
+        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? ALL : IN_PART;
+    return a0 < b1 && b0 < a1 ? IN_PART : APART;
+}
+
+tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart)
+{
+    overlap shared = other ? overlap_of(t, other) : APART;
+    return shared == IN_PART || (shared == ALL && apart)
+               ? tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
+                                      "tensor refer to a single memory location. Please clone() the tensor before "
+                                      "performing the operation.")
+               : TN_OK;
 }
 
 static tn__edge edge_of(tn_tensor *t)
@@ -182,15 +194,12 @@ static tn_status check_refresh(const tn_tensor *v)
 /* A view whose base was written to since (through whatever alias): its history is now 'that part of the base'. */
 static tn_status make_history(tn_tensor *v, tn__object **old)
 {
-    tn__as_strided_params p;
     tn_status e = check_refresh(v);
     if (e)
         return e;
-    view_geometry(&p, v);
-    tn__node *n = tn__node_new(TN__OP_as_strided, 1, 1, &p);
+    tn__node *n = tn__view_node(v);
     if (!n)
         return TN_ENOMEM;
-    n->derive = tn__d_as_strided;
     tn__node_input(n, 0, v->base, edge_of(v->base));
     tn__node_output(n, 0, v);
     *old = replace_node(v, n, 0);
@@ -218,19 +227,11 @@ tn__edge tn__gradient_edge(tn_tensor *t, tn_status *status)
     return edge_of(t);
 }
 
-/* Gradient of a base after an operation in place on a view of it: the part the view shows goes through the operation,
- * the rest passes. */
-static tn_status derive_slices(tn__backward *b);
-
 tn__node *tn__rebase_prepare(tn_tensor *t, tn__node *node)
 {
-    tn__as_strided_params p;
-    view_geometry(&p, t);
-    tn__node *s = tn__node_new(TN__OP_as_strided, node->n_in, 1, &p);
+    tn__node *s = tn__slices_node(t, node->n_in);
     if (!s)
         return NULL;
-    s->name = "CopySlices";
-    s->derive = derive_slices;
     tn__node_input(s, 0, t->base, edge_of(t->base));
     for (int32_t i = 1; i < node->n_in; i++) {
         s->in[i] = node->in[i];
@@ -287,41 +288,4 @@ tn_status tn_tensor_set_view(tn_tensor *t, tn_tensor *view)
         tn__object_release(replace_node(t, (tn__node *)tn__object_retain(view->node), view->node_output));
     }
     return TN_OK;
-}
-
-static tn_status derive_slices(tn__backward *b)
-{
-    tn__node *s = b->node, *inner = s->inner;
-    const tn__as_strided_params *p = s->params;
-    const tn_dims dims = {p->size.n, p->size.d}, strides = {p->size.n, p->stride.d},
-                  base = {s->in[0].ndim, p->base_stride.d};
-    tn_tensor *g = b->g[0];
-    if (!g)
-        return TN_OK;
-    if (s->freed)
-        return tn__freed();
-    tn_tensor *whole = tn__same_shape(g->stride, g->ndim, p->base_stride.d, g->ndim) ? g : tn__restride(g, base);
-    if (!whole)
-        return tn_error_code();
-    int64_t start = p->storage_offset - p->base_offset;
-    tn_tensor *part = tn_as_strided(whole, dims, strides, whole->offset + start);
-    bool need[TN__MAX_IN] = {false};
-    for (int32_t i = 0; i < s->n_in && i < TN__MAX_IN; i++)
-        need[i] = b->need[i];
-    tn_tensor *grad[TN__MAX_IN] = {NULL};
-    tn__backward in = {.node = inner, .g = &part, .need = need, .grad = grad};
-    tn_status e = part ? inner->derive(&in) : tn_error_code();
-    if (e)
-        return e;
-    for (int32_t i = 1; i < s->n_in && i < TN__MAX_IN; i++)
-        b->grad[i] = grad[i];
-    if (!need[0])
-        return TN_OK;
-    tn_tensor *first = grad[0];
-    if (first && !tn__same_shape(first->shape, first->ndim, p->size.d, p->size.n)) /* an operand that was broadcast */
-        first = tn_expand(first, dims);
-    if (grad[0] && !first)
-        return tn_error_code();
-    b->grad[0] = tn__as_strided_scatter(whole, first ? first : TN_NONE, dims, strides, start);
-    return b->grad[0] ? TN_OK : tn_error_code();
 }

@@ -33,8 +33,9 @@ typedef struct tn__saved {
     bool kept;
 } tn__saved;
 
-/* What a derivative is given, and gives. g: gradients of the outputs (NULL where none came). It fills grad[i] where
- * need[i]; what it makes belongs to the scope that is open. */
+/* What a derivative is given, and gives. g: gradients of the outputs, NULL where none came; one came at least, so that of a row
+ * with one result that has a gradient is there. It fills grad[i] where need[i]; what it makes belongs to the scope that is
+ * open. */
 typedef struct tn__backward {
     tn__node *node;
     tn_tensor *const *g;

@@ -191,3 +191,11 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
     out[infer] = numel / known;
     return TN_OK;
 }
+
+int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
+{
+    int64_t last = 0;
+    for (int32_t d = 0; d < ndim; d++)
+        last += (shape[d] - 1) * stride[d];
+    return last;
+}

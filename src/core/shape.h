@@ -40,6 +40,9 @@ bool tn__is_contiguous(const int64_t *shape, const int64_t *stride, int32_t ndim
 /* Every element has its own memory and the elements fill it without gaps, in some order of dimensions. */
 bool tn__is_dense(const int64_t *shape, const int64_t *stride, int32_t ndim);
 
+/* The element furthest from the first, in elements of memory, where there is one; strides are not negative. */
+int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);
+
 /* Two index tuples may share memory: stride 0 (expanded) or overlapping strides. */
 bool tn__overlaps_itself(const int64_t *shape, const int64_t *stride, int32_t ndim);
 

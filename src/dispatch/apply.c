@@ -92,53 +92,20 @@ static tn_status check_constants(const tn__call *c)
     return TN_OK;
 }
 
-/* A sum that is asked for in integers has no gradient, which PyTorch says at once. */
-tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked)
-{
-    if (tn__dtype_is_float(asked) || asked == TN_BOOL || tn__self()->no_grad || !tn__wants_grad(x))
-        return TN_OK;
-    return tn__error(TN_EGRAD, "Autograd not support dtype: %s", tn__dtypes[asked].legacy);
-}
-
 /* ---- in place ---- */
-
-/* PyTorch's test for shared memory: ranges of dense tensors in the same storage. ALL: element by element. */
-typedef enum overlap { APART, IN_PART, ALL } overlap;
-
-static overlap overlap_of(const tn_tensor *a, const tn_tensor *b)
-{
-    if (a == b)
-        return ALL;
-    if (!a->storage || a->storage != b->storage || a->numel == 0 || b->numel == 0)
-        return APART;
-    if (!tn__is_dense(a->shape, a->stride, a->ndim) || !tn__is_dense(b->shape, b->stride, b->ndim))
-        return APART;
-    int64_t sa = (int64_t)tn__dtype_size(a->dtype), sb = (int64_t)tn__dtype_size(b->dtype);
-    int64_t a0 = a->offset * sa, a1 = a0 + a->numel * sa, b0 = b->offset * sb, b1 = b0 + b->numel * sb;
-    if (a0 == b0 && a1 == b1)
-        return tn__same_shape(a->stride, a->ndim, b->stride, b->ndim) ? ALL : IN_PART;
-    return a0 < b1 && b0 < a1 ? IN_PART : APART;
-}
-
-tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart)
-{
-    overlap shared = other ? overlap_of(t, other) : APART;
-    return shared == IN_PART || (shared == ALL && apart)
-               ? tn__error(TN_EINVAL, "unsupported operation: some elements of the input tensor and the written-to "
-                                      "tensor refer to a single memory location. Please clone() the tensor before "
-                                      "performing the operation.")
-               : TN_OK;
-}
 
 static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 {
-    const uint16_t flags = tn__ops[c->op].flags;
+    const uint32_t flags = tn__ops[c->op].flags;
     if (!(flags & F_ONE_VALUE) && tn__overlaps_itself(t->shape, t->stride, t->ndim))
         return tn__error(TN_EINVAL,
                          "unsupported operation: more than one element of the written-to tensor refers to a "
                          "single memory location. Please clone() the tensor before performing the operation.");
     for (int32_t i = 1; i < c->n_in; i++) {
-        tn_status e = tn__check_apart(t, tn__operand(&c->in[i]), flags & F_APART);
+        const tn_tensor *other = tn__operand(&c->in[i]);
+        if (!other || TN_LIKELY(other->storage != t->storage))
+            continue;
+        tn_status e = tn__check_apart(t, other, flags & F_APART);
         if (e)
             return e;
     }
@@ -148,7 +115,7 @@ static tn_status check_sharing(const tn__call *c, const tn_tensor *t)
 /* Do shapes and dtypes count only once the memory is found fit? PyTorch asks so of what is computed element by element. */
 static bool shared_first(const tn__op *op)
 {
-    return op->kind <= TN__TERNARY && op->rule != R_FILL;
+    return op->kind <= TN__TERNARY && !(op->flags & F_SHAPES_FIRST);
 }
 
 /* What is asked of input 0 before anything else of the call: may it be written to at all? */
@@ -261,6 +228,8 @@ static void attach(passage *p)
             n->saved[c->n_in + i].version = tn__tensor_version(p->out[i]);
         if (c->inplace || !tn__dtype_is_float(p->out[i]->dtype))
             continue;
+        if (TN_UNLIKELY(c->n_out > 1) && tn__ops[c->op].flags & F_NOGRAD_RESULT(i))
+            continue;
         p->out[i]->node_output = (uint32_t)i;
         atomic_store_explicit(&p->out[i]->node, tn__object_retain(&n->obj),
                               memory_order_relaxed); /* nobody sees it yet */
@@ -293,8 +262,8 @@ static tn_tensor *make_view(const tn__call *c)
 /* A copy to the CPU that nobody waits for: only into pinned memory it runs beside the host. */
 static bool lands_later(const tn__call *c)
 {
-    return tn__ops[c->op].flags & F_CROSSES && ((const tn__copy_params *)c->params)->non_blocking &&
-           c->device.type == TN_DEVICE_CPU && tn__backend_of(c->in[0].v.t->device)->mover;
+    return tn__ops[c->op].flags & F_CROSSES && tn__asked_later(c->op, c->params) && c->device.type == TN_DEVICE_CPU &&
+           tn__backend_of(c->in[0].v.t->device)->mover;
 }
 
 static tn_status make_outputs(passage *p)
@@ -389,7 +358,7 @@ static tn_status run(passage *p)
     if (tn__ops[c->op].flags & F_CROSSES) {
         const tn_tensor *from = c->in[c->n_in - 1].v.t;
         if (!tn__same_device(from->device, c->device))
-            return tn__transfer(p->out[0], from, ((const tn__copy_params *)c->params)->non_blocking);
+            return tn__transfer(p->out[0], from, tn__asked_later(c->op, c->params));
     }
     if (TN_UNLIKELY(p->mixed || c->adjusts)) {
         tn__operands_local(c, local);
@@ -565,9 +534,8 @@ static bool narrows(tn__op_id op, const tn_scalar *in)
     const tn_tensor *a = tn__operand(&in[0]), *b = tn__operand(&in[1]);
     if (TN_LIKELY(!a || !b || a->dtype == b->dtype) || !a->ndim == !b->ndim)
         return false;
-    const int rule = tn__ops[op].rule;
-    return (rule == R_DIVIDE || rule == R_INTEGER || tn__ops[op].flags & F_NARROW) && !tn__dtype_is_float(a->dtype) &&
-           !tn__dtype_is_float(b->dtype) && a->dtype != TN_BOOL && b->dtype != TN_BOOL;
+    return tn__ops[op].flags & F_NARROW && !tn__dtype_is_float(a->dtype) && !tn__dtype_is_float(b->dtype) &&
+           a->dtype != TN_BOOL && b->dtype != TN_BOOL;
 }
 
 static tn_tensor *apply_narrowed(const char *site, tn__op_id op, const tn_scalar *in, bool inplace)

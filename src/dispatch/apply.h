@@ -33,13 +33,4 @@ const char *tn__torch_name(const tn__call *c);
 /* A mixed call's operands as a kernel on its device takes them: those tensors are numbers, read now; and bounds as adjusted. */
 void tn__operands_local(const tn__call *c, tn_scalar *out);
 
-/* ---- what is asked before a write or a sum ---- */
-
-/* May a sum over x be asked for in that dtype? Not in integers, where it would be recorded. */
-TN_MUST_USE tn_status tn__check_derived(const tn_tensor *x, tn_dtype asked);
-
-/* May t be written from other, as far as they share memory? A part of it: never; the same elements: unless apart. other: NULL,
- * if there is none. */
-TN_MUST_USE tn_status tn__check_apart(const tn_tensor *t, const tn_tensor *other, bool apart);
-
 #endif

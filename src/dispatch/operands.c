@@ -29,7 +29,7 @@ static bool last_comes_first(const tn__call *c)
 /* What PyTorch calls input i. */
 static const char *argument_name(const tn__call *c, int32_t i)
 {
-    return i == 0 && !last_comes_first(c) ? "self" : tn__ops[c->op].argument[tn__ops[c->op].listed ? 0 : i];
+    return i == 0 && !last_comes_first(c) ? "self" : tn__ops[c->op].argument[tn__ops[c->op].flags & F_LISTED ? 0 : i];
 }
 
 /* The first operand as PyTorch counts them, and the first that is elsewhere. */
@@ -160,8 +160,8 @@ tn_status tn__operands_check(tn__call *c, uint32_t required, bool *mixed)
                          tn__operands_str(c->in, c->n_in).s);
     if (lead >= 0)
         c->device = c->in[lead].v.t->device;
-    if (crosses && ((const tn__copy_params *)c->params)->device.type)
-        c->device = ((const tn__copy_params *)c->params)->device;
+    if (crosses && tn__asked_device(c->op, c->params).type)
+        c->device = tn__asked_device(c->op, c->params);
     return TN_LIKELY(!atomic_load_explicit(&tn__resets, memory_order_relaxed)) ? TN_OK : check_void(c);
 }
 

@@ -53,8 +53,10 @@ void tn__layout_like(tn__spec *s, const tn_tensor *x);
 /* The layout of an elementwise result, as PyTorch's TensorIterator chooses it; the spec's shape is the broadcast one. */
 void tn__layout_of_operands(const tn__call *c, tn__spec *s);
 
-/* The element furthest from the first, in elements of memory, where there is one; strides are not negative. */
-int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim);
+/* Order of dimensions from fastest to slowest that suits the operands' strides (stride[k][d]; 0 counts for nothing);
+ * PyTorch's rule, so that results get the layout that PyTorch gives them. */
+void tn__iter_order(const int64_t *shape, int32_t ndim, const int64_t (*stride)[TN_MAX_DIMS], int32_t n,
+                    int32_t *order);
 
 /* Wraps *dim for a tensor of ndim dimensions. */
 TN_MUST_USE tn_status tn__infer_dim(int64_t *dim, int32_t ndim);

@@ -1,5 +1,6 @@
 /* The tensor iterator: operands broadcast, dimensions ordered and merged. */
 #include "op/iter.h"
+#include "op/infer.h"
 
 /* > 0: the dimensions a (faster) and b (slower) should change places; < 0: they are right; 0: the operands do not say. */
 static int compare(int32_t a, int32_t b, const int64_t *shape, const int64_t (*stride)[TN_MAX_DIMS], int32_t n)

@@ -39,9 +39,4 @@ void tn__iter_copy(tn__iter *it, const tn__view *out, const tn__view *in);
 /* out = f(in[0], ..., in[n-1]), in the compute dtype. */
 void tn__iter_build(tn__iter *it, const tn_tensor *out, const tn_scalar *in, int32_t n, tn_dtype compute);
 
-/* Order of dimensions from fastest to slowest that suits the operands' strides (stride[k][d]; 0 counts for nothing);
- * PyTorch's rule, so that results get the layout that PyTorch gives them. */
-void tn__iter_order(const int64_t *shape, int32_t ndim, const int64_t (*stride)[TN_MAX_DIMS], int32_t n,
-                    int32_t *order);
-
 #endif

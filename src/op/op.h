@@ -52,21 +52,28 @@ typedef enum tn__rule {
 
 /* What rows do: the words after 'does' in rows.def. */
 enum {
-    F_INPLACE = 1,       /* also has an in-place form */
-    F_ONLY_INPLACE = 2,  /* writes input 0, always */
-    F_COPY = 4,          /* the result starts as a copy of input 0 */
-    F_APART = 8,         /* in place, no other input may share memory with input 0 */
-    F_ONE_VALUE = 16,    /* writes the same everywhere: elements of input 0 may share memory */
-    F_NUMBER = 32,       /* the last input may be a number: an Operand */
-    F_CROSSES = 64,      /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
-    F_ASKS = 128,        /* its dtype is what is computed in: integers have no gradient */
-    F_CONVERTS = 256,    /* a narrower dtype that is asked for converts the operand before anything else */
-    F_DETACH = 512,      /* a view without history, and no view of its base */
-    F_NARROW = 1024,     /* an integer of no dimensions becomes one of the other operand's dtype first */
-    F_LAST_FIRST = 4096, /* PyTorch counts the last, optional input first: a linear layer's bias */
-    F_NOT_BARE = 8192,   /* PyTorch has it not for uint16, uint32 and uint64, though its rule has them */
-    F_COMPARE = 2048     /* written over its operand nothing of that is left, and the gradient is 0 */
+    F_INPLACE = 1,            /* also has an in-place form */
+    F_ONLY_INPLACE = 2,       /* writes input 0, always */
+    F_COPY = 4,               /* the result starts as a copy of input 0 */
+    F_APART = 8,              /* in place, no other input may share memory with input 0 */
+    F_ONE_VALUE = 16,         /* writes the same everywhere: elements of input 0 may share memory */
+    F_NUMBER = 32,            /* the last input may be a number: an Operand */
+    F_CROSSES = 64,           /* from the last input's device to the result's: moves bytes (backend/transfer.h) */
+    F_ASKS = 128,             /* its dtype is what is computed in: integers have no gradient */
+    F_CONVERTS = 256,         /* a narrower dtype that is asked for converts the operand before anything else */
+    F_DETACH = 512,           /* a view without history, and no view of its base */
+    F_NARROW = 1024,          /* of two integers one of no dimensions becomes one of the other's dtype first */
+    F_LAST_FIRST = 4096,      /* PyTorch counts the last, optional input first: a linear layer's bias */
+    F_NOT_BARE = 8192,        /* PyTorch has it not for uint16, uint32 and uint64, though its rule has them */
+    F_COMPARE = 2048,         /* written over its operand nothing of that is left, and the gradient is 0 */
+    F_HEAVY = 16384,          /* an element costs so much that threads share few */
+    F_SHAPES_FIRST = 32768,   /* in place, shapes and dtypes are looked at before memory that operands share */
+    F_BOOL_IN_DOUBLE = 65536, /* bool elements are computed in double: any fraction is true */
+    F_LISTED = 131072         /* its only input is a list of tensors */
 };
+
+/* Bits of flags behind those: results without a gradient, which get no node. */
+#define F_NOGRAD_RESULT(i) (UINT32_C(1) << (24 + (i)))
 
 /* What infer decides about one result. */
 typedef struct tn__spec {
@@ -101,12 +108,14 @@ typedef struct tn__op {
     tn__infer infer;
     uint32_t saves[TN__MAX_IN]; /* by input that wants a gradient; of a list all are as the first */
     uint8_t kind, rule;
-    uint16_t flags;
-    uint16_t of_u64;                  /* elementwise: the row whose loops compute it of uint64 */
-    bool listed;                      /* its only input is a list of tensors */
-    uint8_t constants;                /* bit i: input i gets no gradient, and may not want one */
-    uint16_t params;                  /* bytes of its parameters */
-    uint16_t dtype_at, piece_at;      /* 1 + where in them the dtype, and which piece a view is; 0: nowhere */
+    uint16_t of_u64; /* elementwise: the row whose loops compute it of uint64 */
+    uint32_t flags;
+    uint8_t mask;      /* elementwise: 1 + the operand that is a mask; 0: none */
+    uint8_t constants; /* bit i: input i gets no gradient, and may not want one */
+    uint16_t params;   /* bytes of its parameters */
+    uint8_t dtype_at, device_at, later_at,
+        piece_at;                     /* 1 + where in them: the dtype; the device; whether nobody waits for a
+                                                        copy; which piece a view is. 0: nowhere */
     const char *argument[TN__MAX_IN]; /* what inputs are called in errors */
     const char *wrapper[2];           /* what PyTorch calls the function; [1]: without its last, optional input */
 } tn__op;
@@ -163,17 +172,34 @@ TN_MUST_USE tn_status tn__check_elementwise_dtype(const tn__call *c);
 /* What is saved if input i wants a gradient. */
 static inline uint32_t tn__saves(tn__op_id op, int32_t i)
 {
-    return tn__ops[op].saves[tn__ops[op].listed ? 0 : i];
+    return tn__ops[op].saves[tn__ops[op].flags & F_LISTED ? 0 : i];
 }
 
 /* The dtype among an operation's parameters, 0 where there is none, or none was asked for. */
 static inline tn_dtype tn__asked_dtype(tn__op_id op, const void *params)
 {
-    const uint16_t at = tn__ops[op].dtype_at;
+    const uint8_t at = tn__ops[op].dtype_at;
     tn_dtype d = 0;
     if (at)
         memcpy(&d, (const char *)params + at - 1, sizeof d);
     return d;
+}
+
+/* The same of the device. */
+static inline tn_device tn__asked_device(tn__op_id op, const void *params)
+{
+    const uint8_t at = tn__ops[op].device_at;
+    tn_device d = {0};
+    if (at)
+        memcpy(&d, (const char *)params + at - 1, sizeof d);
+    return d;
+}
+
+/* Is nobody to wait for the copy to another device? */
+static inline bool tn__asked_later(tn__op_id op, const void *params)
+{
+    const uint8_t at = tn__ops[op].later_at;
+    return at && *((const bool *)params + at - 1);
 }
 
 #endif

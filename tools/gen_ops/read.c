@@ -190,11 +190,22 @@ static void read_save(row *r, const char *text)
 
 static void read_constants(row *r, const char *text, bool refused)
 {
+    uint32_t bits = 0;
+    for (const char *p = text; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        bits |= save_bit(r, p, n);
+        p += n;
+    }
     for (int i = 0; input(r, i); i++)
-        if (has_word(text, input(r, i)->name)) {
+        if (bits & SAVE_IN(i)) {
             r->constants |= refused ? SAVE_IN(i) : 0;
             r->saves[i] |= SAVE_NODIFF;
         }
+    if (refused && bits >> 16)
+        fail(r, "a result that is refused where it wants a gradient", text);
+    r->nograd_results |= bits >> 16;
+    if (r->nograd_results && results(r) == 1 && !(r->nograd_results >> 1))
+        fail(r, "the only result has no gradient: leave out 'grad'", text);
 }
 
 /* Does the formula name it, as a whole word? */
@@ -324,6 +335,8 @@ static void read_key(row *r, const char *key, const char *text)
         {"arguments", &r->arguments},
         {"results", &r->results},
         {"unsigned", &r->unsigned_row},
+        {"mask", &r->mask},
+        {"later", &r->later},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(texts[i].key, key)) {
@@ -356,6 +369,8 @@ static void finish(row *r)
     if (is_elementwise(r)) {
         if (!r->rule || !r->value)
             fail(r, "an elementwise row has a rule and a value", "");
+        if (r->mask && (strlen(r->mask) != 1 || *r->mask < 'a' || *r->mask > 'a' + (int)r->kind))
+            fail(r, "no operand", r->mask);
         save_named(r);
     }
     if (!r->doc)

@@ -24,6 +24,7 @@
  *             structural: the derivative tn__d_<grad>; none: not recorded; once: an error when it is asked for
  *   unsigned  elementwise: the row that computes it of uint64, whose bits the loops of int64 compute: for rows that ask which
  *             of two is larger
+ *   mask      elementwise: the operand that is a mask, whose dtype does not decide about the others'
  *   infer     the shape rule tn__infer_<infer>
  *   kernel    tn__cpu_<kernel> and tn__gpu_<kernel>; 'cpu <kernel>': on the CPU alone
  *   params    the struct of its parameters, tn__<params>_params, where rows share one (they share a rule or a kernel): it has
@@ -31,9 +32,10 @@
  *   also      further fields of that struct, which the shape rule fills
  *   save      'x out for x': what is saved if input x wants a gradient; out, or the name of a Result
  *   constant  inputs that get no gradient; PyTorch refuses them where they want one
- *   nograd    inputs that get no gradient
+ *   nograd    inputs that get no gradient; results that have none: they are recorded nowhere
  *   does      row flags, F_* of op/op.h in small letters
  *   piece     of views: the parameter that says which one of several it is
+ *   later     of rows that cross devices: the parameter by which nobody waits for the copy
  *   wrapper   what PyTorch's errors call the function; a second word: where its last, optional input is absent
  *   arguments what they call its inputs, where not as the row does
  *   label     what grad_fn is called, by variant; without: the name
@@ -91,10 +93,11 @@ typedef struct row {
     int positional, total, n_also;
     bool shared_options; /* factory */
     const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
-    const char *arguments, *results, *unsigned_row;
+    const char *arguments, *results, *unsigned_row, *mask, *later;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */
+    uint32_t nograd_results;    /* bit i: result i */
     entry entry[MAX_ENTRIES];
     int entries;
 } row;

@@ -155,6 +155,11 @@ static void print_flags(const row *r)
         printf(" | F_INPLACE");
     if (r->kind == OP_ROW && r->param[last].type == 'N')
         printf(" | F_NUMBER");
+    if (r->param[0].type == 'L')
+        printf(" | F_LISTED");
+    for (int i = 0; r->nograd_results >> i; i++)
+        if (r->nograd_results >> i & 1)
+            printf(" | F_NOGRAD_RESULT(%d)", i);
     printf(",\n");
 }
 
@@ -176,6 +181,12 @@ static void print_words(const char *words)
     }
 }
 
+/* 1 + where in the parameters it is; it must fit into a byte, as the compiler says. */
+static void print_place(const char *what, const char *params, const char *name)
+{
+    printf("        .%s_at = 1 + offsetof(tn__%s_params, %s),\n", what, params, name);
+}
+
 static void print_operation(const row *r)
 {
     const char *params = params_of(r);
@@ -185,17 +196,21 @@ static void print_operation(const row *r)
         printf("        .rule = R_%s,\n", upper(r->rule, strlen(r->rule)).s);
     if (is_elementwise(r))
         printf("        .of_u64 = TN__OP_%s,\n", r->unsigned_row ? r->unsigned_row : r->name);
+    if (r->mask)
+        printf("        .mask = %d,\n", 1 + *r->mask - 'a');
     print_flags(r);
-    printf("        .listed = %d,\n        .constants = 0x%x,\n", r->param[0].type == 'L', (unsigned)r->constants);
+    printf("        .constants = 0x%x,\n", (unsigned)r->constants);
     if (r->infer)
         printf("        .infer = tn__infer_%s,\n", r->infer);
     if (params)
         printf("        .params = sizeof(tn__%s_params),\n", params);
     for (int i = 0; i < r->total; i++)
-        if (r->param[i].type == 'd')
-            printf("        .dtype_at = 1 + offsetof(tn__%s_params, %s),\n", params, r->param[i].name);
+        if (r->param[i].type == 'd' || r->param[i].type == 'v')
+            print_place(r->param[i].type == 'd' ? "dtype" : "device", params, r->param[i].name);
     if (r->piece)
-        printf("        .piece_at = 1 + offsetof(tn__%s_params, %s),\n", params, r->piece);
+        print_place("piece", params, r->piece);
+    if (r->later)
+        print_place("later", params, r->later);
     printf("        .saves = {");
     for (int i = 0; i < inputs(r); i++)
         printf("%s0x%x", i ? ", " : "", (unsigned)r->saves[i]);

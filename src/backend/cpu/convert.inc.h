@@ -127,3 +127,20 @@ static void E(store_f16)(void *dst, int64_t stride, const void *src, int64_t n)
 #undef STORE_HALF
 #undef STORE_BFLOAT
 #undef STORE_FLOAT
+
+static bool E(has_zero)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) { /* a vector at a time: leaving a loop early keeps it from being one */
+        int32_t zeros = 0;
+        for (int k = 0; k < 64; k++)
+            zeros |= x[i + k] == 0;
+        if (zeros)
+            return true;
+    }
+    for (; i < n; i++)
+        if (x[i] == 0)
+            return true;
+    return false;
+}

@@ -232,11 +232,11 @@ static bool has_zero(const operand *o, int type, int64_t numel)
     block b;
     if (o->constant) {
         fill_block(o, &b, 1);
-        return !tn__isa()->run_int[TN__ALL][type - TN__I32](&b, 1);
+        return tn__isa()->has_zero[type](&b, 1);
     }
     for (int64_t i = 0; i < numel; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, numel - i);
-        if (!tn__isa()->run_int[TN__ALL][type - TN__I32](fetch(o, type, i, n, &b), n))
+        if (tn__isa()->has_zero[type](fetch(o, type, i, n, &b), n))
             return true;
     }
     return false;
@@ -292,7 +292,7 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
         return tn__no_dtype(tn__ops[op].name, compute);
     for (int k = 0; k < it->n; k++)
         set_operand(&j.op[k], it, k, j.type);
-    int rule = tn__ops[op].rule;
+    const int rule = tn__ops[op].rule;
     j.test = rule == R_TEST;
     j.result_as_is = j.test ? j.op[0].dtype == TN_BOOL || j.op[0].dtype == TN_U8 : j.op[0].as_is;
     if (rule == R_DIVIDE && j.type >= TN__I32 && has_zero(&j.op[2], j.type, it->numel))
@@ -302,8 +302,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
         return TN_OK;
     }
     j.stream = should_stream(&j, it);
-    tn__parallel_for(it->numel, rule == R_FLOAT || rule == R_FLOATING || rule == R_POW ? GRAIN_HEAVY : GRAIN, run_range,
-                     &j);
+    const bool heavy = rule == R_FLOAT || rule == R_FLOATING || tn__ops[op].flags & F_HEAVY;
+    tn__parallel_for(it->numel, heavy ? GRAIN_HEAVY : GRAIN, run_range, &j);
     return TN_OK;
 }
 

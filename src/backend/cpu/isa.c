@@ -1,6 +1,6 @@
 /* backend/cpu/isa.c: every loop of backend/cpu/isa.h, compiled once per instruction set into one const table. Contraction
  * is off: results that must be the same everywhere are. op/cpu_loops.inc.h is what families have of their own
- * (ops/<family>/cpu_loops.inc.h), once for each floating type, all in this one unit. */
+ * (ops/<family>/cpu_loops.inc.h), for each compute type, all in this one unit. */
 #include "backend/cpu/isa.h"
 #include "backend/cpu/math.inc.h"
 #include "backend/cpu/math_names.h"
@@ -26,27 +26,25 @@
 #include "backend/cpu/type_f32.h"
 #include "backend/cpu/rows.inc.h"
 #include "backend/cpu/convert.inc.h"
-#include "backend/cpu/reduce.inc.h"
 #include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
 
 #include "backend/cpu/type_f64.h"
 #include "backend/cpu/rows.inc.h"
 #include "backend/cpu/convert.inc.h"
-#include "backend/cpu/reduce.inc.h"
 #include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
 
 #include "backend/cpu/type_i32.h"
 #include "backend/cpu/rows.inc.h"
 #include "backend/cpu/convert.inc.h"
-#include "backend/cpu/reduce.inc.h"
+#include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
 
 #include "backend/cpu/type_i64.h"
 #include "backend/cpu/rows.inc.h"
 #include "backend/cpu/convert.inc.h"
-#include "backend/cpu/reduce.inc.h"
+#include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
 
 #include "backend/cpu/memory.inc.h"
@@ -76,14 +74,7 @@
 #define ENTRY_R_WHERE      ALL
 #define ENTRY_R_FILL       ALL
 #define FOUR(name)         {name##_f32, name##_f64, name##_i32, name##_i64}
-#define RUN_FLOAT(name)    {run_##name##_f32, run_##name##_f64}
-#define RUN_INT(name)      {run_##name##_i32, run_##name##_i64}
 #define TWO(name)          {name##_f32, name##_f64}
-#define REDUCE(field, X) \
-    .field = {[TN__SUM] = X(sum), [TN__PROD] = X(prod), [TN__MAX] = X(max), [TN__MIN] = X(min), [TN__ANY] = X(any), \
-              [TN__ALL] = X(all)}
-#define FOLD_FOUR(name)    FOUR(fold_##name)
-#define FOLD4_FOUR(name)   FOUR(fold4_##name)
 #define TEXT2(x)           #x
 #define TEXT(x)            TEXT2(x)
 
@@ -106,10 +97,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "core/dtypes.def"
     },
     .stream = stream,
-    REDUCE(run_float, RUN_FLOAT),
-    REDUCE(run_int, RUN_INT),
-    REDUCE(fold, FOLD_FOUR),
-    REDUCE(fold4, FOLD4_FOUR),
+    .has_zero = FOUR(has_zero),
     .transpose = transpose,
     .gemm = JOIN(tn__gemm_, TN_ISA),
 #define LOOPS(family) .family = LOOPS_##family,

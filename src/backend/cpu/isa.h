@@ -28,8 +28,6 @@ typedef void (*tn__loop)(void *out, const void *a, const void *b, const void *c,
 typedef void (*tn__load)(void *dst, const void *src, int64_t stride, int64_t n);
 typedef void (*tn__store)(void *dst, int64_t stride, const void *src, int64_t n);
 
-typedef enum tn__reduction { TN__SUM, TN__PROD, TN__MAX, TN__MIN, TN__ANY, TN__ALL, TN__REDUCTIONS } tn__reduction;
-
 /* Pieces of a matrix product: backend/cpu/gemm.inc.h says what each does. */
 typedef void (*tn__tile)(int64_t k, const void *a, const void *b, int64_t ldb, void *c, int64_t ldc, bool accumulate);
 
@@ -49,13 +47,7 @@ typedef struct tn__cpu_isa {
     tn__store store[TN__DTYPES][TN__TYPES];
     /* dst = src past the caches; dst 64-byte aligned or not. */
     void (*stream)(void *dst, const void *src, size_t bytes);
-    /* Reduces a dense run; sums of f32 come back as double, so that partial sums add up without loss. */
-    double (*run_float[TN__REDUCTIONS][2])(const void *x, int64_t n);
-    int64_t (*run_int[TN__REDUCTIONS][2])(const void *x, int64_t n); /* [I32, I64] */
-    /* acc[i] = acc[i] op x[i] */
-    void (*fold[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t n);
-    /* The same of four rows, stride elements apart. */
-    void (*fold4[TN__REDUCTIONS][TN__TYPES])(void *acc, const void *x, int64_t stride, int64_t n);
+    bool (*has_zero[TN__TYPES])(const void *x, int64_t n); /* in a dense run */
     /* dst[j * ld_dst + i] = src[i * ld_src + j] for a tile of rows x cols elements of 1, 2, 4 or 8 bytes. */
     void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols,
                       size_t size);

@@ -8,7 +8,7 @@ typedef struct job {
     const tn__gpu_limits *limits;
     tn__gpu_launch launch;
     int32_t kinds;                  /* TN_MEMORY of inputs that are no numbers */
-    int32_t mask;                   /* the input that is bool by its rule; -1: none */
+    int32_t mask;                   /* the input that is a mask; -1: none */
     uint64_t number[3];             /* bits of the compute type */
     int32_t dtypes;                 /* 4 bits each, the result's first */
     size_t align[TN__MAX_OPERANDS]; /* of vectors */
@@ -44,8 +44,7 @@ static tn_dtype common_dtype(const job *j, const tn__iter *it, tn_dtype compute)
 
 static void set_up(job *j, const tn__iter *it, tn__op_id op, tn_dtype compute)
 {
-    const int rule = tn__ops[op].rule;
-    j->mask = rule == R_WHERE ? 0 : rule == R_FILL ? 1 : -1;
+    j->mask = tn__ops[op].mask - 1;
     j->dtypes = it->operand[0].dtype;
     for (int32_t k = 1; k < it->n; k++) {
         j->dtypes |= it->operand[k].dtype << 4 * k;

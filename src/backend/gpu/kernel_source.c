@@ -76,7 +76,7 @@ static tn_dtype result_of(const row *r, tn_dtype d, tn_dtype *compute)
         out = TN_F32;
     if (r->rule == R_LONG && d == TN_BOOL)
         out = TN_I64;
-    *compute = r->rule == R_FILL && d == TN_BOOL ? TN_F64 : tn__dtypes[out].compute;
+    *compute = tn__ops[r->op].flags & F_BOOL_IN_DOUBLE && d == TN_BOOL ? TN_F64 : tn__dtypes[out].compute;
     return r->rule == R_TEST ? TN_BOOL : out;
 }
 
@@ -157,8 +157,8 @@ static void put_row(writer *w, const row *r, const char *kernels)
     put(w, r->expression);
     put(w, ");\n}\n");
     define_number(w, "TN_ARITY", (unsigned)r->inputs);
-    define_number(w, "TN_A_MASK", r->rule == R_WHERE);
-    define_number(w, "TN_B_MASK", r->rule == R_FILL);
+    define_number(w, "TN_A_MASK", tn__ops[r->op].mask == 1);
+    define_number(w, "TN_B_MASK", tn__ops[r->op].mask == 2);
     define(w, "ROW", name);
     put(w, kernels);
     for (size_t i = 0; i < TN_COUNT(macros); i++) {
@@ -190,7 +190,7 @@ static void put_rows(writer *w, const tn__gpu_unit *u, const char *kernels)
     uint32_t seen = 0;
     for (size_t i = 0; i < TN_COUNT(rows); i++) {
         const row *r = &rows[i];
-        const uint32_t shape = 1U << (3 * (r->rule == R_WHERE ? 1 : r->rule == R_FILL ? 2 : 0) + r->inputs - 1);
+        const uint32_t shape = 1U << (3 * tn__ops[r->op].mask + r->inputs - 1);
         if (r->op == u->op)
             put_row(w, r, kernels);
         if (u->op < TN__OPS || !belongs(r, u) || (u->variant && seen & shape))

@@ -1,6 +1,5 @@
 /* Functions of the family activation that are composed of others. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 #include <stdio.h>
 
 /* ---- activations ---- */

@@ -1,7 +1,5 @@
 /* Activations composed of operations. Gradients at the corners (0, the ends of a range, infinities) are those of PyTorch's
  * functions of the same name: hence 'where' in place of clamp, whose slope is 1 at its bounds. */
-#include "core/dtype.h"
-#include "core/shape.h"
 #include "ops/compose.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Functions of the family arrange that are composed of others. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* Elements arranged anew: diagonals, triangles, rotations, grids, differences of neighbours. */
-#include "core/storage.h"
 #include "ops/compose.h"
 
 /* ---- diagonals ---- */

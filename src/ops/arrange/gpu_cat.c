@@ -2,8 +2,6 @@
 #include "backend/gpu/run.h"
 #include "core/error.h"
 
-enum { CAT = 3, CAT_UNIT = 2 }; /* the kernel of family copy, and its variant */
-
 /* Pieces to be launched together. */
 typedef struct batch {
     const tn__launch *l;
@@ -46,13 +44,11 @@ static tn_status flush(batch *b)
                                 TN__GPU_VALUE(kinds),       TN__GPU_VALUE(cat)};
     const tn_dtype word = tn__dtype_word(out->dtype);
     const tn__gpu_launch launch = {.device = b->l->device,
-                                   .unit = {.family = TN__FAMILY_copy,
+                                   .unit = {.family = TN__FAMILY_cat,
                                             .op = TN__OPS,
                                             .in = word,
                                             .out = word,
-                                            .compute = word == TN_I64 ? TN_I64 : TN_I32,
-                                            .variant = CAT_UNIT},
-                                   .kernel = CAT,
+                                            .compute = word == TN_I64 ? TN_I64 : TN_I32},
                                    .groups = {tn__gpu_groups(b->limits, widest * b->rows), (uint32_t)b->n},
                                    .local = {TN__GPU_LOCAL},
                                    .arg = args,

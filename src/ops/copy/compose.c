@@ -1,6 +1,5 @@
 /* Functions of the family copy that are composed of others. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 
 /* ---- layout ---- */
 

@@ -1,6 +1,5 @@
 /* Derivatives of the family copy, from public operations. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 
 /* ---- copies ---- */
 

@@ -10,7 +10,7 @@ tn_status tn__infer_clone(tn__call *c)
 
 tn_status tn__infer_to_copy(tn__call *c)
 {
-    const tn__copy_params *p = c->params;
+    const tn__to_copy_params *p = c->params;
     tn_status e = tn__infer_clone(c);
     if (p->dtype)
         c->spec[0].dtype = p->dtype;

@@ -309,7 +309,7 @@ tn_status tn__infer_elementwise(tn__call *c)
         c->adjusts = true; /* a number is what it is in the operands' dtype: -1 equals the largest */
     else if (op->rule == R_TEST)
         c->compute = compare_in(c, common, c->compute);
-    if (op->rule == R_FILL && common == TN_BOOL)
+    if (TN_UNLIKELY(common == TN_BOOL) && op->flags & F_BOOL_IN_DOUBLE)
         c->compute = TN_F64; /* any fraction is true */
     s->ndim = 0;
     s->strided = false;

@@ -1,8 +1,6 @@
 /* Functions of the family factory that are composed of others. */
 #include "autograd/functions.h"
-#include "backend/backend.h"
 #include "core/settings.h"
-#include "op/infer.h"
 #include <math.h>
 
 /* t, of which nothing is written yet: filled where that must be seen. */

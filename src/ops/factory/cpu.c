@@ -28,33 +28,48 @@ tn_status tn__cpu_fill(const tn__launch *l)
 
 /* ---- triangles, ranges, identity ---- */
 
-/* out[i] = start + i * step, computed for each i; linspace from both ends, as PyTorch (RangeFactories). */
+/* out[i] = start + i * step, computed for each i, as PyTorch (RangeFactories) */
 tn_status tn__cpu_arange(const tn__launch *l)
 {
-    const tn__range_params *p = l->params;
+    const tn__arange_params *p = l->params;
     const tn__view *out = &l->out[0];
-    const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
     tn__strided_dims d;
     tn__strided_dims_of(&d, out, (1U << out->ndim) - 1);
     double block[TN__BLOCK];
-    bool whole = !tn__dtype_is_float(out->dtype); /* the bounds are truncated first, as PyTorch does */
-    double start = tn__scalar_double(a), end = tn__scalar_double(b);
-    double step = l->op == TN__OP__arange ? end : out->numel > 1 ? (end - start) / (double)(out->numel - 1) : 0;
-    if (l->op == TN__OP__linspace && out->dtype == TN_F32)
-        step = out->numel > 1 ? (double)(((float)end - (float)start) / (float)(out->numel - 1)) : 0;
+    const double start = tn__scalar_double(&p->start), step = tn__scalar_double(&p->step);
     for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
-        if (whole && l->op == TN__OP__arange) {
-            int64_t *v = (int64_t *)block, s = tn__scalar_int(a), t = tn__scalar_int(b);
+        if (!tn__dtype_is_float(out->dtype)) { /* the bounds are truncated first, as PyTorch does */
+            int64_t *v = (int64_t *)block, s = tn__scalar_int(&p->start), t = tn__scalar_int(&p->step);
             for (int64_t k = 0; k < n; k++)
                 v[k] = (int64_t)((uint64_t)s + (uint64_t)(i + k) * (uint64_t)t);
             tn__store_strided(out->data, out->dtype, &d, i, block, TN__I64, n);
             continue;
         }
+        for (int64_t k = 0; k < n; k++)
+            block[k] = start + step * (double)(i + k);
+        tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
+    }
+    return TN_OK;
+}
+
+/* From both ends, as PyTorch. */
+tn_status tn__cpu_linspace(const tn__launch *l)
+{
+    const tn__linspace_params *p = l->params;
+    const tn__view *out = &l->out[0];
+    tn__strided_dims d;
+    tn__strided_dims_of(&d, out, (1U << out->ndim) - 1);
+    double block[TN__BLOCK];
+    const double start = tn__scalar_double(&p->start), end = tn__scalar_double(&p->end);
+    double step = out->numel > 1 ? (end - start) / (double)(out->numel - 1) : 0;
+    if (out->dtype == TN_F32)
+        step = out->numel > 1 ? (double)(((float)end - (float)start) / (float)(out->numel - 1)) : 0;
+    for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
+        int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
         for (int64_t k = 0; k < n; k++) {
             int64_t at = i + k, back = out->numel - 1 - at;
-            bool first_half = l->op == TN__OP__arange || at < out->numel / 2 || out->numel == 1;
-            block[k] = first_half ? start + step * (double)at : end - step * (double)back;
+            block[k] = at < out->numel / 2 || out->numel == 1 ? start + step * (double)at : end - step * (double)back;
         }
         tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
     }

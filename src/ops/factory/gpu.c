@@ -48,19 +48,25 @@ static tn_status run(const tn__launch *l, bool whole, const uint64_t *numbers, i
 
 tn_status tn__gpu_arange(const tn__launch *l)
 {
-    const tn__range_params *p = l->params;
+    const tn__arange_params *p = l->params;
     const tn__view *out = &l->out[0];
-    const tn_scalar *a = &p->start, *b = l->op == TN__OP__arange ? &p->step : &p->end;
-    const double start = tn__scalar_double(a), end = tn__scalar_double(b);
     if (out->numel == 0)
         return TN_OK;
-    if (l->op == TN__OP__linspace)
-        return run(l, false, (const uint64_t[]){bits_of(start), bits_of(end), bits_of(linspace_step(out, start, end))},
-                   3);
     if (tn__dtype_is_float(out->dtype))
-        return run(l, false, (const uint64_t[]){bits_of(start), bits_of(end)}, 2);
+        return run(l, false,
+                   (const uint64_t[]){bits_of(tn__scalar_double(&p->start)), bits_of(tn__scalar_double(&p->step))}, 2);
     /* integers: the bounds are truncated first, as PyTorch does */
-    return run(l, true, (const uint64_t[]){(uint64_t)tn__scalar_int(a), (uint64_t)tn__scalar_int(b)}, 2);
+    return run(l, true, (const uint64_t[]){(uint64_t)tn__scalar_int(&p->start), (uint64_t)tn__scalar_int(&p->step)}, 2);
+}
+
+tn_status tn__gpu_linspace(const tn__launch *l)
+{
+    const tn__linspace_params *p = l->params;
+    const tn__view *out = &l->out[0];
+    const double start = tn__scalar_double(&p->start), end = tn__scalar_double(&p->end);
+    if (out->numel == 0)
+        return TN_OK;
+    return run(l, false, (const uint64_t[]){bits_of(start), bits_of(end), bits_of(linspace_step(out, start, end))}, 3);
 }
 
 tn_status tn__gpu_eye(const tn__launch *l)

@@ -1,9 +1,7 @@
 /* Indexing with tensors, x[i0, :, i1] and x[mask], and writing so. The indices become one list of places, and what they
  * index one dimension of a view: then index_select reads, index_copy and index_add write, with the derivatives they have. */
 #include "autograd/functions.h"
-#include "dispatch/apply.h"
 #include "op/infer.h"
-#include "op/iter.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -333,10 +333,9 @@ static void select_slices(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-tn_status tn__cpu_index_select(const tn__launch *l)
+/* The slices of in[0] along a dimension that in[1] names. */
+static tn_status pick_slices(const tn__launch *l, int64_t dim)
 {
-    const tn__along_params *p = l->params;
-    int64_t dim = p->dim;
     slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim);
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
     j.reads = true;
@@ -347,11 +346,22 @@ tn_status tn__cpu_index_select(const tn__launch *l)
     return e;
 }
 
+tn_status tn__cpu_index_select(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    return pick_slices(l, p->dim);
+}
+
+tn_status tn__cpu_embedding(const tn__launch *l)
+{
+    return pick_slices(l, 0);
+}
+
 static void add_run(tn_dtype d, void *to, const void *from, int64_t n)
 {
     const int64_t size = (int64_t)tn__dtype_size(d);
     if (tn__dtypes[d].compute == d) {
-        tn__isa()->fold[TN__SUM][tn__type_of(d)](to, from, n);
+        tn__isa()->reduce.fold[TN__SUM][tn__type_of(d)](to, from, n);
         return;
     }
     for (int64_t i = 0; i < n; i++)

@@ -1,6 +1,5 @@
 /* Derivatives of the family index, from public operations. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 
 /* ---- joining and indexing ---- */
 
@@ -78,7 +77,7 @@ tn_status tn__d_index_copy(tn__backward *b)
 
 tn_status tn__d_embedding(tn__backward *b)
 {
-    const tn__along_params *p = b->node->params;
+    const tn__embedding_params *p = b->node->params;
     tn_tensor *index = tn__saved_tensor(b, 1), *g = b->g[0];
     if (!index)
         return tn_error_code();

@@ -113,12 +113,11 @@ tn_status tn__gpu_gather(const tn__launch *l)
     return read_table(&j);
 }
 
-tn_status tn__gpu_index_select(const tn__launch *l)
+/* The slices of in[0] along a dimension that in[1] names. */
+static tn_status pick_slices(const tn__launch *l, int32_t dim)
 {
-    const tn__along_params *p = l->params;
     index_job j = {.l = l, .table = &l->in[0], .index = &l->in[1]};
     const tn__view *table = j.table, *index = j.index;
-    const int32_t dim = (int32_t)p->dim;
     tn_status e = begin(&j, dim);
     if (e)
         return e;
@@ -129,6 +128,17 @@ tn_status tn__gpu_index_select(const tn__launch *l)
     for (int32_t d = TN_MIN(dim, table->ndim) - 1; d >= 0; d--)
         tn__gpu_dims_add(&j.f.dims, table->shape[d], 0, table->stride[d], 0);
     return read_table(&j);
+}
+
+tn_status tn__gpu_index_select(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    return pick_slices(l, (int32_t)p->dim);
+}
+
+tn_status tn__gpu_embedding(const tn__launch *l)
+{
+    return pick_slices(l, 0);
 }
 
 tn_status tn__gpu_one_hot(const tn__launch *l)

@@ -212,7 +212,7 @@ tn_status tn__infer_nonzero(tn__call *c)
 
 tn_status tn__infer_embedding(tn__call *c)
 {
-    tn__along_params *p = c->params;
+    tn__embedding_params *p = c->params;
     const tn_tensor *weight = tn__in(c, 0), *index = tn__in(c, 1);
     tn_status e = tn__infer_index(c, index);
     if (e)
@@ -229,7 +229,6 @@ tn_status tn__infer_embedding(tn__call *c)
     }
     tn__spec_set(&c->spec[0], weight->dtype, index->shape, index->ndim);
     c->spec[0].shape[c->spec[0].ndim++] = weight->shape[1];
-    p->dim = 0;
     return tn__infer_one(c);
 }
 

@@ -1,6 +1,5 @@
 /* Functions of the family linalg that are composed of others. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

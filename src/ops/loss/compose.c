@@ -1,6 +1,5 @@
 /* Functions of the family loss that are composed of others. */
 #include "ops/loss/compose.h"
-#include "op/infer.h"
 #include <math.h>
 #include <stdio.h>
 #include <tenon/dtype.h>

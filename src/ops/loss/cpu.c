@@ -49,7 +49,7 @@ static tn_status check_targets(const nll *n)
 
 tn_status tn__cpu_nll_loss(const tn__launch *l)
 {
-    const tn__nll_params *p = l->params;
+    const tn__nll_loss_params *p = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0], *total_out = &l->out[1];
     nll n = nll_of(l, &p->ignore_index, x->ndim, x->shape);
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
@@ -79,7 +79,7 @@ tn_status tn__cpu_nll_loss(const tn__launch *l)
 /* in: g, target, weight, total; out: gradient of x */
 tn_status tn__cpu_nll_loss_backward(const tn__launch *l)
 {
-    const tn__nll_params *p = l->params;
+    const tn__nll_loss_backward_params *p = l->params;
     const tn__view *g = &l->in[0], *out = &l->out[0];
     nll n = nll_of(l, &p->ignore_index, out->ndim, out->shape);
     const int64_t size = (int64_t)tn__dtype_size(out->dtype);

@@ -19,7 +19,7 @@ tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p)
 
 tn_status tn__d_nll_loss(tn__backward *b)
 {
-    const tn__nll_params *a = b->node->params;
+    const tn__nll_loss_params *a = b->node->params;
     tn_status e = TN_OK;
     tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
     int32_t n = b->node->n_in;
@@ -36,7 +36,7 @@ tn_status tn__d_nll_loss(tn__backward *b)
 /* Linear in g: the gradient is the loss's forward of gg. */
 tn_status tn__d_nll_loss_backward(tn__backward *b)
 {
-    const tn__nll_params *a = b->node->params;
+    const tn__nll_loss_backward_params *a = b->node->params;
     tn_status e = TN_OK;
     tn_scalar target = tn__saved_operand(b, 1, &e), weight = tn__saved_operand(b, 2, &e);
     if (e)

@@ -14,17 +14,17 @@ static const tn__view *weight_of(const tn__launch *l)
     return l->n_in > 2 && l->in[2].dtype ? &l->in[2] : &absent;
 }
 
-static nll_shape shape_of(const tn__launch *l, int32_t ndim, const int64_t *shape)
+static nll_shape shape_of(const tn__launch *l, int64_t reduction, const tn_scalar *ignore, int32_t ndim,
+                          const int64_t *shape)
 {
     const tn__view *weight = weight_of(l), *target = &l->in[1];
-    const tn__nll_params *p = l->params;
     nll_shape s = {.n = target->numel, .classes = shape[ndim == 1 ? 0 : 1], .spatial = 1};
-    s.ignore = p->ignore_index.kind ? tn__scalar_int(&p->ignore_index) : -100;
+    s.ignore = ignore->kind ? tn__scalar_int(ignore) : -100;
     for (int32_t d = 2; d < ndim; d++)
         s.spatial *= shape[d];
     s.class_stride = weight->dtype ? weight->stride[0] : 0;
     s.bytes = target->dtype == TN_U8;
-    s.reduction = p->reduction == TN_NO_REDUCTION ? 2 : p->reduction == TN_SUM ? 1 : 0;
+    s.reduction = reduction == TN_NO_REDUCTION ? 2 : reduction == TN_SUM ? 1 : 0;
     s.op = l->op;
     return s;
 }
@@ -70,12 +70,13 @@ static tn_status run_forward(const tn__launch *l, nll_shape s, void *parts, uint
 
 tn_status tn__gpu_nll_loss(const tn__launch *l)
 {
+    const tn__nll_loss_params *p = l->params;
     const tn__view *x = &l->in[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     void *parts = NULL;
     if (!limits)
         return tn_error_code();
-    const nll_shape s = shape_of(l, x->ndim, x->shape);
+    const nll_shape s = shape_of(l, p->reduction, &p->ignore_index, x->ndim, x->shape);
     const uint32_t groups = s.n <= 16 * LOCAL ? 1 : tn__gpu_spread(limits, s.n / 4, LOCAL);
     const size_t bytes = 2 * groups * tn__dtype_size(tn__dtypes[x->dtype].compute);
     if (groups > 1 && !(parts = tn__gpu_scratch_get(l->device, bytes)))
@@ -89,6 +90,7 @@ tn_status tn__gpu_nll_loss(const tn__launch *l)
 /* in: g, target, weight, total; out: gradient of x */
 tn_status tn__gpu_nll_loss_backward(const tn__launch *l)
 {
+    const tn__nll_loss_backward_params *p = l->params;
     const tn__view *g = &l->in[0], *target = &l->in[1], *out = &l->out[0];
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     void *weight = weight_of(l)->data, *total = l->in[3].data;
@@ -96,7 +98,7 @@ tn_status tn__gpu_nll_loss_backward(const tn__launch *l)
         return tn_error_code();
     if (out->numel == 0)
         return TN_OK;
-    const nll_shape s = shape_of(l, out->ndim, out->shape);
+    const nll_shape s = shape_of(l, p->reduction, &p->ignore_index, out->ndim, out->shape);
     const tn__strided gw = tn__strided_of(g), tw = tn__strided_of(target);
     const int32_t each = g->numel != 1 || s.n == 1;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(g->data),      TN__GPU_VALUE(gw),         TN__GPU_VALUE(each),

@@ -59,7 +59,7 @@ static tn_status check_classes(const tn__call *c, const tn_tensor *x, const tn_t
 
 tn_status tn__infer_nll_loss(tn__call *c)
 {
-    const tn__nll_params *p = c->params;
+    const tn__nll_loss_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *target = tn__in(c, 1);
     tn_status e = check_classes(c, x, target, tn__in_or_null(c, 2));
     if (e)
@@ -74,7 +74,7 @@ tn_status tn__infer_nll_loss(tn__call *c)
 
 tn_status tn__infer_nll_loss_backward(tn__call *c)
 {
-    const tn__nll_params *p = c->params;
+    const tn__nll_loss_backward_params *p = c->params;
     tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, p->shape.d, p->shape.n);
     return tn__infer_one(c);
 }

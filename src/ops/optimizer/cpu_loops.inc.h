@@ -5,6 +5,8 @@
         .sgd = TWO(sgd), .adam = TWO(adam) \
     }
 
+#if TN_IS_FLOAT
+
 /* first: the buffer is not set yet. */
 static void E(sgd)(void *p_, const void *g_, void *buffer_, int64_t n, const tn__sgd_params *a)
 {
@@ -44,3 +46,5 @@ static void E(adam)(void *p_, const void *g_, void *m_, void *v_, int64_t n, con
         p[i] = w - rate * mi / (M(sqrt)(vi) * root + eps);
     }
 }
+
+#endif

@@ -11,6 +11,8 @@
         .uniform = TWO(uniform), .normal = TWO(normal), .dropout = TWO(dropout) \
     }
 
+#if TN_IS_FLOAT
+
 #if TN_IS_F32
 
 /* bits: of the mantissa, so that a narrower dtype holds each number exactly and none rounds up to 1. */
@@ -149,3 +151,5 @@ static void E(dropout)(void *out_, const void *x_, uint64_t seed, uint64_t first
             out[i + j] = x[i + j] * (w[j] >= threshold ? scale : (T)0);
     }
 }
+
+#endif

@@ -128,7 +128,7 @@ static double row_float(const reduce_job *j, const char *base, int64_t first, in
 {
     const tn__view *x = &j->l->in[0];
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
-    double (*run)(const void *, int64_t) = tn__isa()->run_float[j->kind][j->type];
+    double (*run)(const void *, int64_t) = tn__isa()->reduce.run_float[j->kind][j->type];
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && tn__type_of(x->dtype) == j->type &&
         tn__dtypes[x->dtype].compute == x->dtype)
         return run(base + first * size, n);
@@ -145,7 +145,7 @@ static double row_float(const reduce_job *j, const char *base, int64_t first, in
 static int64_t row_int(const reduce_job *j, const char *base, int64_t first, int64_t n)
 {
     const tn__view *x = &j->l->in[0];
-    int64_t (*run)(const void *, int64_t) = tn__isa()->run_int[j->kind][j->type - TN__I32];
+    int64_t (*run)(const void *, int64_t) = tn__isa()->reduce.run_int[j->kind][j->type - TN__I32];
     int64_t block[TN__BLOCK], total = 0;
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && tn__dtypes[x->dtype].compute == x->dtype &&
         tn__type_of(x->dtype) == j->type)
@@ -294,8 +294,8 @@ static void fold_some(const reduce_job *j, const char *base, const tn__strided_d
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
     tn__load load = tn__isa()->load[x->dtype][j->type];
     bool as_is = step == 1 && tn__dtypes[x->dtype].compute == x->dtype && tn__type_of(x->dtype) == j->type;
-    accumulators l = {.fold = tn__isa()->fold[j->kind][j->type],
-                      .fold4 = tn__isa()->fold4[j->kind][j->type],
+    accumulators l = {.fold = tn__isa()->reduce.fold[j->kind][j->type],
+                      .fold4 = tn__isa()->reduce.fold4[j->kind][j->type],
                       .width = width,
                       .truth = j->kind >= TN__ANY};
     l.bytes = (size_t)width * tn__type_size(j->type);
@@ -331,7 +331,7 @@ static void fold_rows(const reduce_job *j, const char *base, int64_t first, int6
         return;
     }
     const size_t item = tn__type_size(j->type);
-    void (*fold)(void *, const void *, int64_t) = tn__isa()->fold[j->kind][j->type];
+    void (*fold)(void *, const void *, int64_t) = tn__isa()->reduce.fold[j->kind][j->type];
     double wide[LINE], rest[LINE];
     int64_t groups = n / many, left = n - groups * many;
     fold_some(j, base + first * width * (int64_t)tn__dtype_size(j->l->in[0].dtype), NULL, 0, groups, many * width, 1,
@@ -387,7 +387,7 @@ static void columns(void *ctx, int64_t begin, int64_t end)
 static void combine_columns(const column_job *c)
 {
     const reduce_job *j = c->j;
-    void (*fold)(void *, const void *, int64_t) = tn__isa()->fold[j->kind][j->type];
+    void (*fold)(void *, const void *, int64_t) = tn__isa()->reduce.fold[j->kind][j->type];
     int64_t lines = j->n_kept / j->kept.shape[0] * c->lines;
     for (int64_t line = 0; line < lines; line++) {
         int64_t outer = line / c->lines, col = line % c->lines * c->line;
@@ -434,14 +434,13 @@ static void fill_identity(const reduce_job *j)
         tn__store_double(out->dtype, (char *)out->data + i * (int64_t)tn__dtype_size(out->dtype), v);
 }
 
-tn_status tn__cpu_reduce(const tn__launch *l)
+static tn_status reduce(const tn__launch *l, const tn__dims *dim)
 {
-    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
     reduce_job j = {.l = l, .kind = kind_of(l->op), .type = tn__type_of(l->compute), .pieces = 1, .divisor = 1};
-    for (int32_t i = 0; i < p->dim.n; i++)
-        mask |= 1U << p->dim.d[i];
+    for (int32_t i = 0; i < dim->n; i++)
+        mask |= 1U << dim->d[i];
     tn__strided_dims_of(&j.reduced, x, mask);
     out_dims(&j, x, mask);
     j.n_reduced = tn__dims_numel(&j.reduced);
@@ -456,4 +455,16 @@ tn_status tn__cpu_reduce(const tn__launch *l)
     }
     bool column = j.n_kept > 1 && j.n_reduced > 1 && j.kept.stride[0] < j.reduced.stride[0] && j.kept.shape[0] > 1;
     return column ? reduce_columns(&j) : reduce_rows(&j);
+}
+
+tn_status tn__cpu_sum(const tn__launch *l)
+{
+    const tn__sum_params *p = l->params;
+    return reduce(l, &p->dim);
+}
+
+tn_status tn__cpu_reduce(const tn__launch *l)
+{
+    const tn__reduction_params *p = l->params;
+    return reduce(l, &p->dim);
 }

@@ -71,13 +71,13 @@ static int64_t search(const arg_job *j, const char *base, double *value, int64_t
         else
             tn__load_strided(buffer, j->type, x->dtype, base, &j->reduced, i, n);
         if (j->type <= TN__F64) {
-            double v = isa->run_float[kind][j->type](block, n);
+            double v = isa->reduce.run_float[kind][j->type](block, n);
             if (i == 0 || (*value == *value && (v != v || (j->least ? v < *value : v > *value)))) {
                 *value = v;
                 at = i + (j->want_index ? find_float(block, j->type, n, v) : 0);
             }
         } else {
-            int64_t v = isa->run_int[kind][j->type - TN__I32](block, n);
+            int64_t v = isa->reduce.run_int[kind][j->type - TN__I32](block, n);
             if (i == 0 || (j->least ? v < *whole : v > *whole)) {
                 *whole = v;
                 at = i + (j->want_index ? find_int(block, j->type, n, v) : 0);
@@ -182,7 +182,7 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
 {
     const arg_job *j = ctx;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
-    const tn__reduction_params *p = j->l->params;
+    const tn__var_params *p = j->l->params;
     double block[256], correction = p->correction.kind ? tn__scalar_double(&p->correction) : 1;
     for (int64_t i = begin; i < end; i++) {
         moments all = {0};
@@ -203,7 +203,7 @@ static void var_rows(void *ctx, int64_t begin, int64_t end)
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
-    const tn__reduction_params *p = l->params;
+    const tn__var_params *p = l->params;
     const tn__view *x = &l->in[0];
     uint32_t mask = 0;
     for (int32_t i = 0; i < p->dim.n; i++)

@@ -17,23 +17,22 @@ static uint32_t variant_of(tn__op_id op)
     }
 }
 
-static uint32_t reduced_mask(const tn__launch *l)
+static uint32_t reduced_mask(const tn__dims *dim)
 {
     uint32_t mask = 0;
-    const tn__reduction_params *p = l->params;
-    for (int32_t i = 0; i < p->dim.n; i++)
-        mask |= 1U << p->dim.d[i];
+    for (int32_t i = 0; i < dim->n; i++)
+        mask |= 1U << dim->d[i];
     return mask;
 }
 
-tn_status tn__gpu_reduce(const tn__launch *l)
+static tn_status reduce(const tn__launch *l, const tn__dims *dim)
 {
     const tn__view *x = &l->in[0], *out = &l->out[0];
     tn__gpu_unit unit = {TN__FAMILY_reduce, TN__OPS, x->dtype, out->dtype, l->compute, variant_of(l->op)};
     const bool truth = unit.variant >= ANY,
                wide = unit.variant <= PROD && l->compute == TN_F32; /* added up in double */
     tn__gpu_reduction f = {.factor = 1};
-    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(l), false);
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(dim), false);
     if (l->op == TN__OP_mean)
         f.factor = (double)f.n;
     return tn__gpu_reduction_run(l, unit, &f, out->data, NULL,
@@ -43,8 +42,21 @@ tn_status tn__gpu_reduce(const tn__launch *l)
                                  (int32_t)(16 / tn__dtype_size(x->dtype)));
 }
 
+tn_status tn__gpu_sum(const tn__launch *l)
+{
+    const tn__sum_params *p = l->params;
+    return reduce(l, &p->dim);
+}
+
+tn_status tn__gpu_reduce(const tn__launch *l)
+{
+    const tn__reduction_params *p = l->params;
+    return reduce(l, &p->dim);
+}
+
 tn_status tn__gpu_argreduce(const tn__launch *l)
 {
+    const tn__reduction_params *p = l->params;
     const tn__view *x = &l->in[0];
     const bool least = l->op == TN__OP_argmin || l->op == TN__OP_min;
     const bool values = l->op == TN__OP_max || l->op == TN__OP_min;
@@ -52,17 +64,17 @@ tn_status tn__gpu_argreduce(const tn__launch *l)
         return tn__gpu_reduce(l); /* the place does not matter */
     tn__gpu_unit unit = {TN__FAMILY_argreduce, TN__OPS, x->dtype, x->dtype, tn__dtypes[x->dtype].compute, least};
     tn__gpu_reduction f = {0};
-    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(l), true);
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(&p->dim), true);
     return tn__gpu_reduction_run(l, unit, &f, values ? l->out[0].data : NULL, l->out[values].data, 16, 1);
 }
 
 tn_status tn__gpu_var(const tn__launch *l)
 {
-    const tn__reduction_params *p = l->params;
+    const tn__var_params *p = l->params;
     const tn__view *x = &l->in[0];
     const tn_scalar *correction = &p->correction;
     tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
     tn__gpu_reduction f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
-    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(l), false);
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(&p->dim), false);
     return tn__gpu_reduction_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
 }

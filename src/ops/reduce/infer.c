@@ -3,12 +3,11 @@
 #include <stdio.h>
 
 /* Result shape: the named dimensions gone, or 1 where keepdim. */
-static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_elements)
+static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, tn__dims *dim, bool keepdim, bool needs_elements)
 {
-    tn__reduction_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     uint32_t mask;
-    tn_status e = tn__infer_dims(&p->dim, x->ndim, &mask);
+    tn_status e = tn__infer_dims(dim, x->ndim, &mask);
     if (e)
         return e;
     s->dtype = dtype;
@@ -17,7 +16,7 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
     for (int32_t d = 0; d < x->ndim; d++) {
         bool named = mask >> d & 1;
         if (named && needs_elements && x->shape[d] == 0) {
-            if (!p->dim.given)
+            if (!dim->given)
                 return tn__error(TN_EINVAL,
                                  "%s(): Expected reduction dim to be specified for input.numel() == 0. "
                                  "Specify the reduction dim with the 'dim' argument.",
@@ -27,10 +26,10 @@ static tn_status reduce_to(tn__call *c, tn__spec *s, tn_dtype dtype, bool needs_
         }
         if (!named)
             s->shape[s->ndim++] = x->shape[d];
-        else if (p->keepdim)
+        else if (keepdim)
             s->shape[s->ndim++] = 1;
     }
-    c->variant = p->dim.given;
+    c->variant = dim->given;
     return TN_OK;
 }
 
@@ -50,70 +49,73 @@ static TN_COLD tn_status not_bare(const tn__call *c, tn_dtype d)
     return tn__no_dtype_on(c->device, kernel, gpu, d);
 }
 
-static tn_status one_reduction(tn__call *c, tn_dtype dtype, bool needs_elements)
+static tn_status one_reduction(tn__call *c, tn_dtype dtype, tn__dims *dim, bool keepdim, bool needs_elements)
 {
     if (tn__dtype_is_bare(dtype))
         return not_bare(c, dtype);
-    tn_status e = reduce_to(c, &c->spec[0], dtype, needs_elements);
+    tn_status e = reduce_to(c, &c->spec[0], dtype, dim, keepdim, needs_elements);
     return e ? e : tn__infer_one(c);
 }
 
-static tn_status one_dim_at_most(const tn__call *c)
+static tn_status one_dim_at_most(const tn__call *c, const tn__dims *dim)
 {
-    const tn__reduction_params *p = c->params;
-    if (p->dim.n > 1)
+    if (dim->n > 1)
         return tn__error(TN_EINVAL, "%s: takes one dimension, or none for all; got %d", tn__op_name(c->op),
-                         (int)p->dim.n);
+                         (int)dim->n);
     return TN_OK;
 }
 
 tn_status tn__infer_sum(tn__call *c)
 {
-    const tn__reduction_params *p = c->params;
-    return one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), false);
+    tn__sum_params *p = c->params;
+    return one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), &p->dim, p->keepdim, false);
 }
 
 tn_status tn__infer_mean(tn__call *c)
 {
-    const tn__reduction_params *p = c->params;
+    tn__sum_params *p = c->params;
     tn_dtype d = p->dtype ? p->dtype : tn__in(c, 0)->dtype;
     if (!tn__dtype_is_float(d))
         return tn__error(TN_EDTYPE,
                          "mean(): could not infer output dtype. %s dtype must be either a floating point or "
                          "complex dtype. Got: %s",
                          p->dtype ? "Optional" : "Input", tn__dtypes[d].legacy);
-    return one_reduction(c, d, false);
+    return one_reduction(c, d, &p->dim, p->keepdim, false);
 }
 
 tn_status tn__infer_prod(tn__call *c)
 {
-    const tn__reduction_params *p = c->params;
-    tn_status e = one_dim_at_most(c);
-    return e ? e : one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), false);
+    tn__sum_params *p = c->params;
+    tn_status e = one_dim_at_most(c, &p->dim);
+    return e ? e : one_reduction(c, tn__sum_dtype(tn__in(c, 0), p->dtype), &p->dim, p->keepdim, false);
 }
 
 tn_status tn__infer_amax(tn__call *c)
 {
-    return one_reduction(c, tn__in(c, 0)->dtype, true);
+    tn__reduction_params *p = c->params;
+    return one_reduction(c, tn__in(c, 0)->dtype, &p->dim, p->keepdim, true);
 }
 
 tn_status tn__infer_any(tn__call *c)
 {
+    tn__reduction_params *p = c->params;
     tn_dtype d = tn__in(c, 0)->dtype;
-    tn_status e = one_reduction(c, d == TN_U8 ? TN_U8 : TN_BOOL, false); /* PyTorch's exception for uint8 */
+    tn_status e =
+        one_reduction(c, d == TN_U8 ? TN_U8 : TN_BOOL, &p->dim, p->keepdim, false); /* PyTorch's exception for uint8 */
     c->compute = tn__dtypes[d].compute;
     return e;
 }
 
 tn_status tn__infer_argmax(tn__call *c)
 {
+    tn__reduction_params *p = c->params;
     tn_dtype d = tn__in(c, 0)->dtype;
     if (d == TN_BOOL)
         return tn__error(TN_EDTYPE, "%s(): does not support bool input", tn__op_name(c->op));
     if (tn__dtype_is_bare(d))
         return not_bare(c, d);
-    tn_status e = one_dim_at_most(c);
-    if (e || (e = one_reduction(c, TN_I64, true)))
+    tn_status e = one_dim_at_most(c, &p->dim);
+    if (e || (e = one_reduction(c, TN_I64, &p->dim, p->keepdim, true)))
         return e;
     c->compute = tn__dtypes[d].compute;
     return TN_OK;
@@ -121,9 +123,9 @@ tn_status tn__infer_argmax(tn__call *c)
 
 tn_status tn__infer_max(tn__call *c)
 {
-    const tn__reduction_params *p = c->params;
-    tn_status e = one_dim_at_most(c);
-    if (e || (e = one_reduction(c, tn__in(c, 0)->dtype, true)))
+    tn__reduction_params *p = c->params;
+    tn_status e = one_dim_at_most(c, &p->dim);
+    if (e || (e = one_reduction(c, tn__in(c, 0)->dtype, &p->dim, p->keepdim, true)))
         return e;
     if (p->dim.given) {
         c->spec[1] = c->spec[0];
@@ -135,8 +137,9 @@ tn_status tn__infer_max(tn__call *c)
 
 tn_status tn__infer_var(tn__call *c)
 {
+    tn__var_params *p = c->params;
     tn_dtype d = tn__in(c, 0)->dtype;
     if (!tn__dtype_is_float(d))
         return tn__error(TN_EDTYPE, "std and var only support floating point and complex dtypes");
-    return one_reduction(c, d, false);
+    return one_reduction(c, d, &p->dim, p->keepdim, false);
 }

@@ -1,7 +1,5 @@
 /* Functions of the family scan that are composed of others. */
 #include "autograd/functions.h"
-#include "dispatch/apply.h"
-#include "op/infer.h"
 #include <math.h>
 
 /* ---- running product ---- */

@@ -20,6 +20,6 @@ tn_status tn__cpu_softmax(const tn__launch *l)
 
 tn_status tn__cpu_softmax_backward(const tn__launch *l)
 {
-    const tn__softmax_params *p = l->params;
+    const tn__softmax_backward_params *p = l->params;
     return tn__cpu_along_dim(l, p->dim, softmax_backward_row, 2);
 }

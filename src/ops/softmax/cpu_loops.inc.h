@@ -4,6 +4,12 @@
         .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward) \
     }
 
+#if TN_IS_FLOAT
+
+/* ops/reduce/cpu_loops.inc.h */
+static double E(run_sum)(const void *x, int64_t n);
+static double E(run_max)(const void *x, int64_t n);
+
 /* out = e^(x - m); returns the sum. Sixty-four running sums, so that neither order nor result depends on vectors. Rows
  * mostly lie one after another, and no hardware looks ahead beyond a page: the lines 'ahead' elements on are asked for. */
 static double E(exp_row)(T *out, const T *x, int64_t n, T m, int64_t ahead)
@@ -73,3 +79,5 @@ static void E(softmax_row_backward)(void *out_, const void *g_, const void *y_, 
     for (int64_t i = 0; i < n; i++)
         out[i] = y[i] * (g[i] - d);
 }
+
+#endif

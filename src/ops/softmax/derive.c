@@ -18,7 +18,7 @@ tn_status tn__d_log_softmax(tn__backward *b)
 /* r = y (g - sum(g y)): with respect to g: softmax_backward(gg, y); to y: gg g - gg sum(g y) - g sum(gg y) */
 tn_status tn__d_softmax_backward(tn__backward *b)
 {
-    const tn__softmax_params *p = b->node->params;
+    const tn__softmax_backward_params *p = b->node->params;
     tn_tensor *g = tn__saved_tensor(b, 0), *y = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0];
     int64_t dim = p->dim;
     if (!y)
@@ -37,7 +37,7 @@ tn_status tn__d_softmax_backward(tn__backward *b)
 /* r = g - exp(y) sum(g): with respect to g: gg - sum(gg exp(y)); to y: -gg exp(y) sum(g) */
 tn_status tn__d_log_softmax_backward(tn__backward *b)
 {
-    const tn__softmax_params *a = b->node->params;
+    const tn__softmax_backward_params *a = b->node->params;
     tn_tensor *g = tn__saved_tensor(b, 0), *y = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0];
     int64_t dim = a->dim;
     if (!y)

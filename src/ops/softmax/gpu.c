@@ -96,10 +96,9 @@ static tn_status choose(softmax_job *j)
     return run_pieces(j);
 }
 
-static tn_status softmax(const tn__launch *l, uint32_t variant, const tn__view *y)
+static tn_status softmax(const tn__launch *l, int64_t dim, uint32_t variant, const tn__view *y)
 {
     const tn__view *x = &l->in[0], *out = &l->out[0];
-    const int64_t dim = ((const tn__softmax_params *)l->params)->dim;
     softmax_job j = {.l = l, .x = x->data, .y = y ? y->data : NULL, .out = out->data};
     softmax_rows *f = &j.f;
     if (out->numel == 0)
@@ -121,13 +120,15 @@ static tn_status softmax(const tn__launch *l, uint32_t variant, const tn__view *
 
 tn_status tn__gpu_softmax(const tn__launch *l)
 {
-    return softmax(l, l->op == TN__OP_log_softmax, NULL);
+    const tn__softmax_params *p = l->params;
+    return softmax(l, p->dim, l->op == TN__OP_log_softmax, NULL);
 }
 
 tn_status tn__gpu_softmax_backward(const tn__launch *l)
 {
+    const tn__softmax_backward_params *p = l->params;
     if (l->in[0].dtype != l->in[1].dtype)
         return tn__error(TN_EDTYPE, "%s: the gradient is %s, the result %s", tn__op_name(l->op),
                          tn_dtype_name(l->in[0].dtype), tn_dtype_name(l->in[1].dtype));
-    return softmax(l, l->op == TN__OP__log_softmax_backward ? 3 : 2, &l->in[1]);
+    return softmax(l, p->dim, l->op == TN__OP__log_softmax_backward ? 3 : 2, &l->in[1]);
 }

@@ -1,7 +1,6 @@
 /* Sorting and what is made of it: values are gathered by the indices that a sort gives, so they have gather's derivative. */
 #include "autograd/functions.h"
 #include "op/infer.h"
-#include "op/iter.h"
 #include <string.h>
 
 static bool given(const char *what, const tn_tensor *t)

@@ -1,6 +1,5 @@
 /* Functions of the family view that are composed of others. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 #include <string.h>
 
 /* ---- layout ---- */

@@ -1,5 +1,4 @@
 /* Shapes that several tensors share, and grids of them. */
-#include "core/shape.h"
 #include "ops/compose.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Derivatives of the family view, from public operations. */
 #include "autograd/functions.h"
-#include "op/infer.h"
 
 /* ---- views ---- */
 
@@ -44,26 +43,47 @@ tn_status tn__d_unsqueeze(tn__backward *b)
     return tn__d_view(b);
 }
 
-/* select, slice, diagonal: zeros with g in the place that was shown. */
-tn_status tn__d_embed(tn__backward *b)
+/* select, slice, diagonal: zeros with g in the place that was shown; the gradient of that is what the view shows of gg. */
+tn_status tn__d_select(tn__backward *b)
 {
-    const tn__window_params *a = b->node->params;
-    return tn__give(b, 0,
-                    tn__embed(b->g[0], b->node->op, tn__input_shape(b, 0), a->dim, a->index, a->start, a->end, a->step,
-                              a->offset, a->dim1, a->dim2));
+    const tn__select_params *p = b->node->params;
+    return tn__give(b, 0, tn__embed_select(b->g[0], tn__input_shape(b, 0), p->dim, p->index));
 }
 
-/* The gradient of zeros-with-g is what the view shows of gg. */
-tn_status tn__d_embed_backward(tn__backward *b)
+tn_status tn__d_embed_select(tn__backward *b)
 {
-    const tn__window_params *a = b->node->params;
-    tn_tensor *gg = b->g[0];
-    switch ((tn__op_id)a->view) {
-    case TN__OP_select:
-    case TN__OP__unbind: return tn__give(b, 0, tn_select(gg, a->dim, a->index));
-    case TN__OP_diagonal: return tn__give(b, 0, tn_diagonal(gg, a->offset, a->dim1, a->dim2));
-    default: return tn__give(b, 0, tn_slice(gg, a->dim, a->start, a->end, a->step));
-    }
+    const tn__embed_select_params *p = b->node->params;
+    return tn__give(b, 0, tn_select(b->g[0], p->dim, p->index));
+}
+
+tn_status tn__d_slice(tn__backward *b)
+{
+    const tn__slice_params *p = b->node->params;
+    return tn__give(b, 0, tn__embed_slice(b->g[0], tn__input_shape(b, 0), p->dim, p->start, p->end, p->step));
+}
+
+tn_status tn__d_split(tn__backward *b)
+{
+    const tn__split_params *p = b->node->params;
+    return tn__give(b, 0, tn__embed_slice(b->g[0], tn__input_shape(b, 0), p->dim, p->start, p->end, p->step));
+}
+
+tn_status tn__d_embed_slice(tn__backward *b)
+{
+    const tn__embed_slice_params *p = b->node->params;
+    return tn__give(b, 0, tn_slice(b->g[0], p->dim, p->start, p->end, p->step));
+}
+
+tn_status tn__d_diagonal(tn__backward *b)
+{
+    const tn__diagonal_params *p = b->node->params;
+    return tn__give(b, 0, tn__embed_diagonal(b->g[0], tn__input_shape(b, 0), p->offset, p->dim1, p->dim2));
+}
+
+tn_status tn__d_embed_diagonal(tn__backward *b)
+{
+    const tn__embed_diagonal_params *p = b->node->params;
+    return tn__give(b, 0, tn_diagonal(b->g[0], p->offset, p->dim1, p->dim2));
 }
 
 /* g summed over dimensions that were expanded (stride 0): they show one element. */
@@ -151,7 +171,7 @@ tn_status tn__d_as_strided(tn__backward *b)
 /* x with src written: the gradient of x has zeros there, that of src is what the view shows. */
 tn_status tn__d_as_strided_scatter(tn__backward *b)
 {
-    const tn__as_strided_params *a = b->node->params;
+    const tn__as_strided_scatter_params *a = b->node->params;
     const tn_dims dims = {a->size.n, a->size.d}, strides = {a->size.n, a->stride.d};
     const tn_dims base = {b->node->out[0].ndim, a->base_stride.d};
     tn_tensor *gg = tn__restride(b->g[0], base);

@@ -222,7 +222,7 @@ tn_status tn__infer_unsqueeze(tn__call *c)
 
 tn_status tn__infer_select(tn__call *c)
 {
-    tn__window_params *p = c->params;
+    tn__select_params *p = c->params;
     tn__spec *s = show(c);
     if (s->ndim == 0)
         return tn__error(TN_EINDEX, "select() cannot be applied to a 0-dim tensor.");
@@ -248,33 +248,45 @@ static int64_t clip(int64_t i, int64_t n)
     return i < 0 ? 0 : i > n ? n : i;
 }
 
-tn_status tn__infer_slice(tn__call *c)
+/* start .. end of a dimension, each step-th; all of them wrapped and clipped. */
+static tn_status show_slice(tn__call *c, int64_t *dim, int64_t *start, int64_t *end, int64_t step)
 {
     tn__spec *s = show(c);
-    tn__window_params *a = c->params;
     if (s->ndim == 0)
         return tn__error(TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
-    tn_status e = tn__infer_dim(&a->dim, s->ndim);
+    tn_status e = tn__infer_dim(dim, s->ndim);
     if (e)
         return e;
-    if (a->step < 1)
+    if (step < 1)
         return tn__error(TN_EINVAL, "slice step must be positive");
-    c->variant = a->sizes; /* of _split */
-    int64_t n = s->shape[a->dim];
-    a->start = clip(a->start, n);
-    a->end = TN_MAX(clip(a->end, n), a->start);
-    move_offset(s, a->start, s->stride[a->dim]);
-    s->shape[a->dim] = tn__div_up(a->end - a->start, a->step);
+    int64_t n = s->shape[*dim];
+    *start = clip(*start, n);
+    *end = TN_MAX(clip(*end, n), *start);
+    move_offset(s, *start, s->stride[*dim]);
+    s->shape[*dim] = tn__div_up(*end - *start, step);
     int64_t stride;
-    if (!__builtin_mul_overflow(s->stride[a->dim], a->step, &stride)) /* else there is one element, or none */
-        s->stride[a->dim] = stride;
+    if (!__builtin_mul_overflow(s->stride[*dim], step, &stride)) /* else there is one element, or none */
+        s->stride[*dim] = stride;
     return TN_OK;
+}
+
+tn_status tn__infer_slice(tn__call *c)
+{
+    tn__slice_params *p = c->params;
+    return show_slice(c, &p->dim, &p->start, &p->end, p->step);
+}
+
+tn_status tn__infer_split(tn__call *c)
+{
+    tn__split_params *p = c->params;
+    c->variant = p->sizes;
+    return show_slice(c, &p->dim, &p->start, &p->end, p->step);
 }
 
 tn_status tn__infer_diagonal(tn__call *c)
 {
     tn__spec *s = show(c);
-    tn__window_params *a = c->params;
+    tn__diagonal_params *a = c->params;
     int32_t d1, d2;
     tn_status e = tn__wrap_dim(a->dim1, s->ndim, &d1);
     if (e || (e = tn__wrap_dim(a->dim2, s->ndim, &d2)))
@@ -360,36 +372,44 @@ tn_status tn__infer_restride(tn__call *c)
     return TN_OK;
 }
 
-int64_t tn__reach(const int64_t *shape, const int64_t *stride, int32_t ndim)
-{
-    int64_t last = 0;
-    for (int32_t d = 0; d < ndim; d++)
-        last += (shape[d] - 1) * stride[d];
-    return last;
-}
-
 /* The result keeps x's strides, so that the view's geometry means the same in it. A view that shows more of the storage
  * than x does (as_strided of a part) has no place there. */
 tn_status tn__infer_as_strided_scatter(tn__call *c)
 {
-    tn__as_strided_params *p = c->params;
-    const tn__as_strided_params *a = c->params;
+    tn__as_strided_scatter_params *p = c->params;
     tn__spec *s = show(c);
     s->offset = 0;
     for (int32_t d = 0; d < s->ndim; d++)
         p->base_stride.d[d] = s->stride[d];
-    if (tn__numel(a->size.d, a->size.n) &&
-        (a->storage_offset < 0 || !tn__numel(s->shape, s->ndim) ||
-         a->storage_offset + tn__reach(a->size.d, a->stride.d, a->size.n) > tn__reach(s->shape, s->stride, s->ndim)))
+    if (tn__numel(p->size.d, p->size.n) &&
+        (p->storage_offset < 0 || !tn__numel(s->shape, s->ndim) ||
+         p->storage_offset + tn__reach(p->size.d, p->stride.d, p->size.n) > tn__reach(s->shape, s->stride, s->ndim)))
         return tn__error(TN_EGRAD,
                          "a write in place went through a view that shows memory outside of the tensor it was made "
                          "from: that has no gradient");
     return TN_OK;
 }
 
-tn_status tn__infer_embed(tn__call *c)
+static tn_status embed(tn__call *c, const tn__dims *size)
 {
-    const tn__window_params *p = c->params;
-    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, p->size.d, p->size.n);
+    tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, size->d, size->n);
     return tn__infer_one(c);
+}
+
+tn_status tn__infer_embed_select(tn__call *c)
+{
+    const tn__embed_select_params *p = c->params;
+    return embed(c, &p->size);
+}
+
+tn_status tn__infer_embed_slice(tn__call *c)
+{
+    const tn__embed_slice_params *p = c->params;
+    return embed(c, &p->size);
+}
+
+tn_status tn__infer_embed_diagonal(tn__call *c)
+{
+    const tn__embed_diagonal_params *p = c->params;
+    return embed(c, &p->size);
 }

@@ -1,5 +1,24 @@
-/* backend/cpu/reduce.inc.h: reductions of dense runs, and folds of one run into another, for the compute type bound at
- * present. */
+/* ops/reduce/cpu_loops.inc.h: reductions of dense runs, and folds of one run into another. */
+#define EACH_REDUCTION(X) \
+    { \
+        [TN__SUM] = X(sum), [TN__PROD] = X(prod), [TN__MAX] = X(max), [TN__MIN] = X(min), [TN__ANY] = X(any), \
+        [TN__ALL] = X(all) \
+    }
+#define RUN_FLOAT(name) \
+    { \
+        run_##name##_f32, run_##name##_f64 \
+    }
+#define RUN_INT(name) \
+    { \
+        run_##name##_i32, run_##name##_i64 \
+    }
+#define FOLD_FOUR(name)  FOUR(fold_##name)
+#define FOLD4_FOUR(name) FOUR(fold4_##name)
+#define LOOPS_reduce \
+    { \
+        .run_float = EACH_REDUCTION(RUN_FLOAT), .run_int = EACH_REDUCTION(RUN_INT), .fold = EACH_REDUCTION(FOLD_FOUR), \
+        .fold4 = EACH_REDUCTION(FOLD4_FOUR) \
+    }
 
 #if TN_IS_FLOAT
 #if TN_IS_F32
@@ -179,21 +198,9 @@ static RUN E(run_any)(const void *x_, int64_t n)
     return 0;
 }
 
-static RUN E(run_all)(const void *x_, int64_t n)
+static RUN E(run_all)(const void *x, int64_t n)
 {
-    const T *x = x_;
-    int64_t i = 0;
-    for (; i + 64 <= n; i += 64) { /* a vector at a time: leaving a loop early keeps it from being one */
-        int32_t zeros = 0;
-        for (int k = 0; k < 64; k++)
-            zeros |= x[i + k] == 0;
-        if (zeros)
-            return 0;
-    }
-    for (; i < n; i++)
-        if (x[i] == 0)
-            return 0;
-    return 1;
+    return !E(has_zero)(x, n);
 }
 #undef RUN
 

@@ -1,0 +1,19 @@
+/* ops/reduce/cpu_loops.h: the family's loops in each instruction set's table (backend/cpu/isa.h), by compute type. */
+#ifndef TENON_OPS_REDUCE_CPU_LOOPS_H
+#define TENON_OPS_REDUCE_CPU_LOOPS_H
+
+#include <stdint.h>
+
+typedef enum tn__reduction { TN__SUM, TN__PROD, TN__MAX, TN__MIN, TN__ANY, TN__ALL, TN__REDUCTIONS } tn__reduction;
+
+typedef struct tn__reduce_loops {
+    /* Reduces a dense run; sums of f32 come back as double, so that partial sums add up without loss. */
+    double (*run_float[TN__REDUCTIONS][2])(const void *x, int64_t n);
+    int64_t (*run_int[TN__REDUCTIONS][2])(const void *x, int64_t n); /* [I32, I64] */
+    /* acc[i] = acc[i] op x[i] */
+    void (*fold[TN__REDUCTIONS][4])(void *acc, const void *x, int64_t n);
+    /* The same of four rows, stride elements apart. */
+    void (*fold4[TN__REDUCTIONS][4])(void *acc, const void *x, int64_t stride, int64_t n);
+} tn__reduce_loops;
+
+#endif
