@@ -79,57 +79,16 @@ tn_tensor *call_div_rounded_(const py_value *v)
 
 /* ---- rounding ---- */
 
-static bool decimals_fit(tn_tensor *x)
-{
-    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
-        return true;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_Format(PyExc_NotImplementedError, "\"round_%s\" not implemented for '%s'",
-                 tn_tensor_device(x).type == TN_CPU.type ? "cpu" : "cuda", py_scalar_type_name(tn_tensor_dtype(x)));
-    PyGILState_Release(gil);
-    return false;
-}
-
-/* x * 10^d rounded, divided again; for d < 0 the other way round, since 10^d is not exact */
-static tn_tensor *round_decimals(tn_tensor *x, int64_t d)
-{
-    tn_scalar ten = tn_scalar_f(pow(10, (double)(d < 0 ? -d : d)));
-    tn_tensor *moved = (d < 0 ? tn_div_at : tn_mul_at)("", tn_scalar_t(x), ten),
-              *whole = moved ? tn_round_at("", moved) : NULL;
-    tn_tensor *r = whole ? (d < 0 ? tn_mul_at : tn_div_at)("", tn_scalar_t(whole), ten) : NULL;
-    tn_release(moved);
-    tn_release(whole);
-    return r;
-}
-
 tn_tensor *call_round_decimals(const py_value *v)
 {
-    tn_tensor *x = v[0].s.v.t;
-    int64_t d = v[1].s.v.i;
-    const tn_dtype dtype = tn_tensor_dtype(x);
-    if (!d)
-        return tn_round_at("", x);
-    if (!decimals_fit(x))
-        return NULL;
-    if (dtype != TN_F16 && dtype != TN_BF16)
-        return round_decimals(x, d);
-    tn_to_options wide = {.struct_size = sizeof wide, .site = "", .dtype = TN_F32}, back = wide; /* x * 10^d needs it */
-    back.dtype = dtype;
-    tn_tensor *own = (tn_to_opt)(x, &wide), *rounded = own ? round_decimals(own, d) : NULL;
-    tn_tensor *r = rounded ? (tn_to_opt)(rounded, &back) : NULL;
-    tn_release(own);
-    tn_release(rounded);
-    return r;
+    const int64_t decimals = v[1].s.v.i;
+    return decimals ? tn_round_decimals_at("", v[0].s.v.t, decimals) : tn_round_at("", v[0].s.v.t);
 }
 
 tn_tensor *call_round_decimals_(const py_value *v)
 {
-    if (!v[1].s.v.i)
-        return tn_round__at("", v[0].s.v.t);
-    tn_copy__options o = {.struct_size = sizeof o, .site = ""};
-    tn_tensor *r = call_round_decimals(v), *x = r ? tn_copy__opt(v[0].s.v.t, r, &o) : NULL; /* one write, one version */
-    tn_release(r);
-    return x;
+    const int64_t decimals = v[1].s.v.i;
+    return decimals ? tn_round_decimals__at("", v[0].s.v.t, decimals) : tn_round__at("", v[0].s.v.t);
 }
 
 /* ---- variance ---- */
@@ -162,56 +121,61 @@ static tn_tensor *spread_of(const char *name, tn_tensor *spread, const py_value 
     return NULL;
 }
 
-static tn_tensor *var_of(const char *name, const py_value *v)
-{
-    tn_var_options o = {.struct_size = sizeof o,
-                        .site = "",
-                        .dim = py_dims(&v[1]),
-                        .keepdim = v[2].s.v.i != 0,
-                        .correction = correction(v)};
-    return spread_of(name, (tn_var_opt)(v[0].s.v.t, &o), v);
-}
-
-static tn_tensor *std_of(const char *name, const py_value *v)
-{
-    tn_std_options o = {.struct_size = sizeof o,
-                        .site = "",
-                        .dim = py_dims(&v[1]),
-                        .keepdim = v[2].s.v.i != 0,
-                        .correction = correction(v)};
-    return spread_of(name, (tn_std_opt)(v[0].s.v.t, &o), v);
-}
-
 tn_tensor *call_var_of(const py_value *v)
 {
-    return var_of("var", v);
+    const tn_var_options o = {.struct_size = sizeof o,
+                              .site = "",
+                              .dim = py_dims(&v[1]),
+                              .keepdim = v[2].s.v.i != 0,
+                              .correction = correction(v)};
+    return spread_of("var", (tn_var_opt)(v[0].s.v.t, &o), v);
 }
 
 tn_tensor *call_std_of(const py_value *v)
 {
-    return std_of("std", v);
+    const tn_std_options o = {.struct_size = sizeof o,
+                              .site = "",
+                              .dim = py_dims(&v[1]),
+                              .keepdim = v[2].s.v.i != 0,
+                              .correction = correction(v)};
+    return spread_of("std", (tn_std_opt)(v[0].s.v.t, &o), v);
 }
 
-static PyObject *with_mean(tn_tensor *spread, const py_value *v)
+static PyObject *with_mean(tn_tensor *spread, tn_tensor *mean)
 {
-    tn_mean_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0};
-    tn_tensor *both[2] = {spread, spread ? (tn_mean_opt)(v[0].s.v.t, &o) : NULL};
-    if (both[1])
+    tn_tensor *both[2] = {spread, mean};
+    if (spread)
         return py_wrap_tuple(both, 2);
-    tn_release(spread);
+    tn_release(mean);
     return py_raise();
 }
 
 PyObject *run_var_mean(PyObject *self, py_value *v, int which)
 {
+    tn_tensor *mean = NULL;
+    const tn_var_mean_options o = {.struct_size = sizeof o,
+                                   .site = "",
+                                   .dim = py_dims(&v[1]),
+                                   .keepdim = v[2].s.v.i != 0,
+                                   .correction = correction(v),
+                                   .mean = &mean};
     (void)self, (void)which;
-    return with_mean(var_of("var_mean", v), v);
+    tn_tensor *var = spread_of("var_mean", (tn_var_mean_opt)(v[0].s.v.t, &o), v);
+    return with_mean(var, mean);
 }
 
 PyObject *run_std_mean(PyObject *self, py_value *v, int which)
 {
+    tn_tensor *mean = NULL;
+    const tn_std_mean_options o = {.struct_size = sizeof o,
+                                   .site = "",
+                                   .dim = py_dims(&v[1]),
+                                   .keepdim = v[2].s.v.i != 0,
+                                   .correction = correction(v),
+                                   .mean = &mean};
     (void)self, (void)which;
-    return with_mean(std_of("std_mean", v), v);
+    tn_tensor *std = spread_of("std_mean", (tn_std_mean_opt)(v[0].s.v.t, &o), v);
+    return with_mean(std, mean);
 }
 
 /* any and all over an empty list of dimensions are of each element alone: of a dimension of its own. */
@@ -241,32 +205,18 @@ tn_tensor *call_all_of(const py_value *v)
 
 /* ---- others that give one tensor ---- */
 
-/* x * alpha, alpha being a number of x's dtype: a tensor that the caller releases. */
-static tn_tensor *scaled(tn_tensor *x, const py_value *alpha)
-{
-    if (is_one(alpha))
-        return tn_retain(x);
-    tn_options o = {.struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(x)};
-    tn_tensor *by = (tn_full_opt)((tn_dims){0, NULL}, alpha->s, &o);
-    tn_tensor *r = by ? (tn_mul_at)("", tn_scalar_t(x), tn_scalar_t(by)) : NULL;
-    tn_release(by);
-    return r;
-}
-
 tn_tensor *call_index_add_alpha(const py_value *v)
 {
-    tn_tensor *src = scaled(v[3].s.v.t, &v[4]);
-    tn_tensor *r = src ? (tn_index_add_at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, src) : NULL;
-    tn_release(src);
-    return r;
+    tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t, *src = v[3].s.v.t;
+    return is_one(&v[4]) ? tn_index_add_at("", x, v[1].s.v.i, index, src)
+                         : tn_index_add_scaled_at("", x, v[1].s.v.i, index, src, v[4].s);
 }
 
 tn_tensor *call_index_add_alpha_(const py_value *v)
 {
-    tn_tensor *src = scaled(v[3].s.v.t, &v[4]);
-    tn_tensor *r = src ? (tn_index_add__at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, src) : NULL;
-    tn_release(src);
-    return r;
+    tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t, *src = v[3].s.v.t;
+    return is_one(&v[4]) ? tn_index_add__at("", x, v[1].s.v.i, index, src)
+                         : tn_index_add_scaled__at("", x, v[1].s.v.i, index, src, v[4].s);
 }
 
 /* The result, written into x only when all of it is there: a call that fails leaves x as it was. */
@@ -336,135 +286,30 @@ tn_tensor *call_baddbmm_full_(const py_value *v)
 
 /* ---- scatter ---- */
 
-static tn_tensor *first_of_each(tn_tensor *t, tn_dims sizes)
-{
-    t = tn_retain(t);
-    for (int32_t d = 0; t && d < sizes.ndim; d++) {
-        tn_tensor *less = tn_tensor_size(t, d) == sizes.dim[d] ? tn_retain(t) : tn_narrow_at("", t, d, 0, sizes.dim[d]);
-        tn_release(t);
-        t = less;
-    }
-    return t;
-}
-
-/* x times src where index says, one index along the dimension after the other: so a place may be meant more than once. */
-static tn_tensor *scatter_product(tn_tensor *x, int64_t dim, tn_tensor *index, tn_tensor *src)
-{
-    int64_t n = tn_tensor_ndim(index) ? tn_tensor_size(index, dim) : 1;
-    bool flat = !tn_tensor_ndim(index);
-    if (!n) { /* a tensor of its own all the same */
-        tn_tensor *copy = tn_clone_at("", x);
-        tn_release(x);
-        return copy;
-    }
-    for (int64_t i = 0; x && i < n; i++) {
-        tn_tensor *at = flat ? tn_retain(index) : tn_narrow_at("", index, dim, i, 1);
-        tn_tensor *by = flat ? tn_retain(src) : tn_narrow_at("", src, dim, i, 1);
-        tn_tensor *old = at ? tn_gather_at("", x, dim, at) : NULL;
-        tn_tensor *product = old && by ? (tn_mul_at)("", tn_scalar_t(old), tn_scalar_t(by)) : NULL;
-        tn_tensor *next = product ? (tn_scatter_at)("", x, dim, at, tn_scalar_t(product)) : NULL;
-        tn_release(at);
-        tn_release(by);
-        tn_release(old);
-        tn_release(product);
-        tn_release(x);
-        x = next;
-    }
-    return x;
-}
-
-/* 'add' or 'multiply'; -1 with an exception for another word */
-static int reduction_of(const char *word)
-{
-    if (!strcmp(word, "add") || !strcmp(word, "multiply"))
-        return word[0] == 'm';
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_SetString(PyExc_RuntimeError, "reduce argument must be either add or multiply.");
-    PyGILState_Release(gil);
-    return -1;
-}
-
 /* slots: input dim index src reduce */
 tn_tensor *call_scatter_reduced(const py_value *v)
 {
-    tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t, *checked = NULL, *r = NULL;
-    if (!v[4].given)
-        return (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s);
-    checked = (tn_scatter_at)("", x, v[1].s.v.i, index, v[3].s);
-    if (!checked && strncmp(tn_error_message(), "index ", 6)) /* what is out of bounds is found later */
-        return NULL;
-    tn_release(checked);
-    const int product = reduction_of(v[4].u.text);
-    if (product < 0 || !checked)
-        return NULL;
-    tn_options o = {.struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(x), .device = tn_tensor_device(x)};
-    tn_tensor *src = v[3].s.kind == TN_SCALAR_TENSOR ? first_of_each(v[3].s.v.t, tn_tensor_shape(index))
-                                                     : (tn_full_opt)(tn_tensor_shape(index), v[3].s, &o);
-    if (src)
-        r = product ? scatter_product(tn_retain(x), v[1].s.v.i, index, src)
-                    : tn_scatter_add_at("", x, v[1].s.v.i, index, src);
-    tn_release(src);
-    return r;
+    tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t;
+    return v[4].given ? tn_scatter_reduced_at("", x, v[1].s.v.i, index, v[3].s, v[4].u.text)
+                      : tn_scatter_at("", x, v[1].s.v.i, index, v[3].s);
 }
 
 tn_tensor *call_scatter_reduced_(const py_value *v)
 {
-    if (!v[4].given)
-        return (tn_scatter__at)("", v[0].s.v.t, v[1].s.v.i, v[2].s.v.t, v[3].s);
-    return put_into(v[0].s.v.t, call_scatter_reduced(v));
-}
-
-/* An output_size that the repeats do not come to is refused: 0, or -1 with an exception. */
-static int check_output_size(const py_value *v, tn_tensor *r, int64_t dim)
-{
-    const int64_t said = v[3].s.v.i, is = tn_tensor_ndim(r) ? tn_tensor_size(r, dim) : 1;
-    if (said == is)
-        return 0;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    if (v[1].s.kind != TN_SCALAR_TENSOR)
-        PyErr_Format(PyExc_RuntimeError, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
-                     (long long)is, (long long)said);
-    else if (said < 0)
-        PyErr_Format(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld: [%lld]",
-                     (long long)said, (long long)said);
-    else
-        PyErr_SetString(PyExc_RuntimeError, "allocated size does not match required size");
-    PyGILState_Release(gil);
-    return -1;
-}
-
-/* 0 .. as many as there are repeats, or NULL with an exception. */
-static tn_tensor *places_of(tn_tensor *repeats)
-{
-    const tn_dtype dtype = tn_tensor_dtype(repeats);
-    const tn_options like = {
-        .struct_size = sizeof like, .site = "", .dtype = dtype, .device = tn_tensor_device(repeats)};
-    const bool whole = dtype != TN_BOOL && !tn_dtype_is_floating_point(dtype);
-    if (whole && tn_tensor_ndim(repeats) == 1)
-        return (tn_arange_opt)(tn_scalar_i(0), tn_scalar_i(tn_tensor_numel(repeats)), tn_scalar_i(1), &like);
-    PyGILState_STATE gil = PyGILState_Ensure();
-    if (!whole)
-        PyErr_Format(PyExc_NotImplementedError, "\"repeat_interleave_cpu\" not implemented for '%s'",
-                     py_scalar_type_name(dtype));
-    else
-        PyErr_SetString(PyExc_RuntimeError, "repeat_interleave only accept 1D vector as repeat");
-    PyGILState_Release(gil);
-    return NULL;
+    tn_tensor *x = v[0].s.v.t, *index = v[2].s.v.t;
+    return v[4].given ? tn_scatter_reduced__at("", x, v[1].s.v.i, index, v[3].s, v[4].u.text)
+                      : tn_scatter__at("", x, v[1].s.v.i, index, v[3].s);
 }
 
 /* slots: input repeats dim output_size; without an input each index of repeats */
 tn_tensor *call_repeat_interleave_any(const py_value *v)
 {
-    int64_t dim = v[2].given ? v[2].s.v.i : 0;
-    tn_repeat_interleave_options o = {.struct_size = sizeof o, .site = "", .dim = {v[2].given, &dim}};
-    tn_tensor *x = v[0].s.kind ? tn_retain(v[0].s.v.t) : places_of(v[1].s.v.t);
-    tn_tensor *r = x ? (tn_repeat_interleave_opt)(x, v[1].s, &o) : NULL;
-    tn_release(x);
-    if (r && v[3].given && check_output_size(v, r, dim)) {
-        tn_release(r);
-        r = NULL;
-    }
-    return r;
+    const tn_scalar size = v[3].given ? v[3].s : tn_scalar_none();
+    const tn_repeat_interleave_options o = {
+        .struct_size = sizeof o, .site = "", .dim = {v[2].given, &v[2].s.v.i}, .output_size = size};
+    const tn_repeated_places_options all = {.struct_size = sizeof all, .site = "", .output_size = size};
+    return v[0].s.kind ? (tn_repeat_interleave_opt)(v[0].s.v.t, v[1].s, &o)
+                       : (tn_repeated_places_opt)(v[1].s.v.t, &all);
 }
 
 tn_tensor *call_dropout_train(const py_value *v)
@@ -553,59 +398,13 @@ PyObject *run_topk(PyObject *self, py_value *v, int which)
     return both[0] ? py_named_result("topk", both, 2) : py_raise();
 }
 
-PyObject *run_aminmax(PyObject *self, py_value *v, int which)
-{
-    (void)self, (void)which;
-    tn_dims dim = v[1].given ? (tn_dims){1, &v[1].s.v.i} : (tn_dims){0, NULL};
-    tn_amin_options low = {.struct_size = sizeof low, .site = "", .dim = dim, .keepdim = v[2].s.v.i != 0};
-    tn_amax_options high = {.struct_size = sizeof high, .site = "", .dim = dim, .keepdim = v[2].s.v.i != 0};
-    tn_tensor *both[2] = {(tn_amin_opt)(v[0].s.v.t, &low), NULL};
-    both[1] = both[0] ? (tn_amax_opt)(v[0].s.v.t, &high) : NULL;
-    if (both[1])
-        return py_named_result("aminmax", both, 2);
-    tn_release(both[0]);
-    return py_raise();
-}
-
-/* ---- where ---- */
-
-static PyObject *nonzero_tuple(tn_tensor *condition)
-{
-    tn_error_clear();
-    tn_tensor *line = tn_tensor_ndim(condition) ? tn_retain(condition) : tn_unsqueeze_at("", condition, 0);
-    tn_tensor *all = line ? tn_nonzero_at("", line) : NULL, *column[TN_MAX_DIMS];
-    int64_t n = all ? (tn_unbind_at)("", all, 1, column, TN_MAX_DIMS) : 0;
-    tn_release(line);
-    tn_release(all);
-    return n > 0 || !tn_error_code() ? py_wrap_tuple(column, n > 0 ? n : 0) : py_raise();
-}
-
-PyObject *run_nonzero(PyObject *self, py_value *v, int which)
-{
-    (void)self, (void)which;
-    if (v[1].s.v.i && v[2].given) /* 'out', behind the slots */
-        return PyErr_Format(PyExc_RuntimeError, "nonzero does not support the out kwarg when as_tuple is True");
-    return v[1].s.v.i ? nonzero_tuple(v[0].s.v.t) : py_wrap(tn_nonzero_at("", v[0].s.v.t));
-}
-
-PyObject *run_where(PyObject *self, py_value *v, int which)
-{
-    (void)self;
-    return which ? nonzero_tuple(v[0].s.v.t) : py_wrap((tn_where_at)("", v[0].s, v[1].s, v[2].s));
-}
-
-PyObject *run_where_method(PyObject *self, py_value *v, int which)
-{
-    (void)self, (void)which;
-    return py_wrap((tn_where_at)("", v[1].s, v[0].s, v[2].s));
-}
-
 /* ---- lists of views ---- */
 
 typedef struct pieces {
     tn_tensor *x;
     int64_t n, dim;
     tn_dims sizes;
+    tn_tensor *by;
 } pieces;
 typedef int64_t cut(const pieces *p, tn_tensor **out, size_t cap);
 
@@ -647,95 +446,77 @@ static int64_t cut_unbind(const pieces *p, tn_tensor **out, size_t cap)
 PyObject *run_split(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2])};
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2]), NULL};
     return tuple_of(v[2].given ? cut_sizes : cut_split, &p);
 }
 
 PyObject *run_chunk(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    pieces p = {v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, {0, NULL}};
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, {0, NULL}, NULL};
     return tuple_of(cut_chunk, &p);
 }
 
 PyObject *run_unbind(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    pieces p = {v[0].s.v.t, 0, v[1].s.v.i, {0, NULL}};
+    pieces p = {v[0].s.v.t, 0, v[1].s.v.i, {0, NULL}, NULL};
     return tuple_of(cut_unbind, &p);
 }
 
-/* One piece, start .. end of a dimension, put into the tuple. */
-static bool put_slice(PyObject *tuple, Py_ssize_t i, const py_value *v, int64_t start, int64_t end)
+static int64_t cut_sections(const pieces *p, tn_tensor **out, size_t cap)
 {
-    PyObject *piece = py_wrap((tn_slice_at)("", v[0].s.v.t, v[3].s.v.i, start, end > start ? end : start, 1));
-    return piece && !PyTuple_SetItem(tuple, i, piece);
+    return tn_tensor_split_at("", p->x, p->n, p->dim, out, cap);
 }
 
-/* A tensor says what an int or a list of them would: it becomes v[1] or v[2]. */
-static bool sections_from_tensor(py_value *v)
+static int64_t cut_indices(const pieces *p, tn_tensor **out, size_t cap)
 {
-    tn_tensor *t = v[4].s.v.t;
-    const char *name = "tensor_split expected tensor_indices_or_sections to";
-    if (tn_tensor_device(t).type != TN_CPU.type)
-        PyErr_Format(PyExc_RuntimeError, "%s be on cpu, but it's on %s", name, tn_device_text(tn_tensor_device(t)).s);
-    else if (tn_tensor_dtype(t) != TN_I64)
-        PyErr_Format(PyExc_RuntimeError, "%s have dtype of long, but got %s", name,
-                     py_scalar_type_name(tn_tensor_dtype(t)));
-    else if (tn_tensor_ndim(t) > 1)
-        PyErr_Format(PyExc_RuntimeError,
-                     "%s be a zero-dimensional or one-dimensional tensor, but got a tensor with %d dims", name,
-                     tn_tensor_ndim(t));
-    else if (tn_tensor_numel(t) > TN_MAX_DIMS)
-        PyErr_Format(PyExc_RuntimeError, "tensor_split: a list of %lld, but at most %d indices are taken",
-                     (long long)tn_tensor_numel(t), TN_MAX_DIMS);
-    if (PyErr_Occurred())
-        return false;
-    tn_tensor *row = tn_contiguous_at("", t);
-    const int64_t *data = row ? tn_data(row) : NULL;
-    int64_t n = tn_tensor_numel(t);
-    if (data && tn_tensor_ndim(t) == 0)
-        v[1].s = tn_scalar_i(data[0]);
-    else if (data)
-        memcpy(v[2].u.dim, data, (size_t)n * sizeof *data);
-    v[2].n = (int32_t)n;
-    tn_release(row);
-    return data || n == 0 || py_raise();
+    return tn_tensor_split_indices_at("", p->x, p->sizes, p->dim, out, cap);
 }
 
-/* An index of tensor_split within the dimension: negative ones count from its end. */
-static int64_t bound(int64_t i, int64_t size)
+static int64_t cut_by(const pieces *p, tn_tensor **out, size_t cap)
 {
-    if (i < 0)
-        i += size;
-    return i < 0 ? 0 : i < size ? i : size;
+    return tn_tensor_split_by_at("", p->x, p->by, p->dim, out, cap);
 }
 
 PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
 {
+    static cut *const form[] = {cut_indices, cut_by, cut_sections};
     (void)self;
-    if (!tn_tensor_ndim(v[0].s.v.t))
-        return PyErr_Format(PyExc_RuntimeError, "tensor_split expected at least a 1-dimensional tensor, but got a "
-                                                "tensor with 0 dims");
-    if (which == 1 && !sections_from_tensor(v))
-        return NULL;
-    bool at_indices = which == 0 || (which == 1 && tn_tensor_ndim(v[4].s.v.t));
-    int64_t size = tn_tensor_size(v[0].s.v.t, v[3].s.v.i), n = at_indices ? v[2].n + 1 : v[1].s.v.i;
-    if (size < 0)
-        return py_raise();
-    if (n <= 0)
-        return PyErr_Format(PyExc_RuntimeError, "number of sections must be larger than 0, got %lld", (long long)n);
-    PyObject *tuple = n < INT32_MAX ? PyTuple_New((Py_ssize_t)n) : NULL;
-    if (!tuple)
-        return PyErr_Format(PyExc_RuntimeError, "tensor_split(): %lld pieces are more than memory holds", (long long)n);
-    int64_t start = 0;
-    for (int64_t i = 0; tuple && i < n; i++) {
-        int64_t end = at_indices ? (i < v[2].n ? bound(v[2].u.dim[i], size) : size) : start + size / n + (i < size % n);
-        if (!put_slice(tuple, (Py_ssize_t)i, v, start, end))
-            Py_CLEAR(tuple);
-        start = end;
-    }
-    return tuple;
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2]), v[4].s.v.t};
+    return tuple_of(form[which], &p);
+}
+
+/* ---- where ---- */
+
+static int64_t cut_nonzero(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return tn_nonzero_columns_at("", p->x, out, cap);
+}
+
+static PyObject *nonzero_tuple(tn_tensor *x)
+{
+    return tuple_of(cut_nonzero, &(pieces){.x = x});
+}
+
+PyObject *run_nonzero(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    if (v[1].s.v.i && v[2].given) /* 'out', behind the slots */
+        return PyErr_Format(PyExc_RuntimeError, "nonzero does not support the out kwarg when as_tuple is True");
+    return v[1].s.v.i ? nonzero_tuple(v[0].s.v.t) : py_wrap(tn_nonzero_at("", v[0].s.v.t));
+}
+
+PyObject *run_where(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return which ? nonzero_tuple(v[0].s.v.t) : py_wrap((tn_where_at)("", v[0].s, v[1].s, v[2].s));
+}
+
+PyObject *run_where_method(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return py_wrap((tn_where_at)("", v[1].s, v[0].s, v[2].s));
 }
 
 /* ---- views, tests ---- */

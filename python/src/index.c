@@ -555,87 +555,27 @@ static bool put(tn_tensor *t, const py_value *v)
     return done;
 }
 
-static int check_fill(tn_tensor *index, tn_scalar value)
-{
-    if (value.kind == TN_SCALAR_TENSOR && tn_tensor_ndim(value.v.t)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
-                     (int)tn_tensor_ndim(value.v.t));
-        return -1;
-    }
-    if (tn_tensor_dtype(index) == TN_I64)
-        return 0;
-    PyErr_SetString(PyExc_IndexError, "index_fill_(): Expected dtype int64 for index.");
-    return -1;
-}
-
-static bool fill(tn_tensor *t, const py_value *v)
-{
-    indexing x;
-    tn_tensor *index = v[2].s.v.t, *made = NULL;
-    tn_scalar value = v[3].s;
-    int64_t dim = v[1].s.v.i, n = tn_tensor_ndim(t) ? tn_tensor_ndim(t) : 1;
-    if (check_fill(index, value))
-        return false;
-    if (dim < -n || dim >= n) {
-        PyErr_Format(PyExc_IndexError, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
-                     (long long)-n, (long long)n - 1, (long long)dim);
-        return false;
-    }
-    if (tn_tensor_ndim(index) > 1) {
-        PyErr_SetString(PyExc_RuntimeError, "Index has to be a vector/scalar");
-        return false;
-    }
-    begin(&x, t);
-    x.dim = dim < 0 ? dim + n : dim;
-    int status = tn_tensor_ndim(t) ? 0 : step(&x, tn_unsqueeze_at("", t, 0));
-    if (!status)
-        status = record(&x, tn_reshape_at("", index, (tn_dims){1, (const int64_t[]){-1}}), 1);
-    if (!status && value.kind == TN_SCALAR_TENSOR) {
-        tn_to_options o = {
-            .struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(t), .device = tn_tensor_device(t)};
-        made = (tn_to_opt)(value.v.t, &o);
-        value = tn_scalar_t(made);
-        status = made ? 0 : (py_raise(), -1);
-    }
-    bool done = !status && write_checked(&x, value, false);
-    tn_release(made);
-    indexing_free(&x);
-    return done;
-}
-
 /* slots: a b c: the tensor, the mask, the value. Of an expanded tensor the masked elements alone are written, as by an index. */
 PyObject *run_masked_fill_(PyObject *self, py_value *v, int which)
 {
-    tn_tensor *x = v[0].s.v.t, *mask = v[1].s.v.t, *r, *shown = NULL;
+    tn_tensor *x = v[0].s.v.t, *mask = v[1].s.v.t, *r;
     (void)which;
-    bool wide = py_is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
+    const bool wide = py_is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
     if (wide && warn_expanded("masked_fill_", "mask] = scalar"))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        if (wide) {
-            tn_index_put__options o = {.struct_size = sizeof o, .site = ""};
-            shown = (tn_expand_at)("", mask, tn_tensor_shape(x));
-            r = shown ? (tn_index_put__opt)(x, (tn_tensors){&shown, 1}, v[2].s, &o) : NULL;
-        } else
-            r = tn_masked_fill__at("", x, v[1].s, v[2].s);
+        r = wide ? tn_masked_fill_expanded__at("", x, mask, v[2].s) : tn_masked_fill__at("", x, v[1].s, v[2].s);
     Py_END_ALLOW_THREADS
-    tn_release(shown);
     return r ? Py_NewRef(self) : py_raise();
-}
-
-static PyObject *copied(const py_value *v, bool (*write_to)(tn_tensor *t, const py_value *v))
-{
-    PyObject *r = py_wrap(tn_clone_at("", v[0].s.v.t));
-    if (r && !write_to(py_t(r), v))
-        Py_CLEAR(r);
-    return r;
 }
 
 PyObject *run_index_put(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return copied(v, put);
+    PyObject *r = py_wrap(tn_clone_at("", v[0].s.v.t));
+    if (r && !put(py_t(r), v))
+        Py_CLEAR(r);
+    return r;
 }
 
 PyObject *run_index_put_(PyObject *self, py_value *v, int which)
@@ -644,17 +584,16 @@ PyObject *run_index_put_(PyObject *self, py_value *v, int which)
     return put(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
 }
 
-PyObject *run_index_fill(PyObject *self, py_value *v, int which)
-{
-    (void)self, (void)which;
-    return copied(v, fill);
-}
-
 PyObject *run_index_fill_(PyObject *self, py_value *v, int which)
 {
+    tn_tensor *x = v[0].s.v.t, *r;
+    const bool number = v[3].s.kind != TN_SCALAR_TENSOR;
     (void)which;
-    const bool recorded = v[3].s.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(v[3].s.v.t);
-    if (tn_tensor_check_inplace(v[0].s.v.t, recorded))
-        return py_raise();
-    return fill(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
+    if (py_is_expanded(x) &&
+        warn_expanded(number ? "index_fill_" : "index_put_", number ? "mask] = scalar" : "indices] = tensor"))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        r = tn_index_fill__at("", x, v[1].s.v.i, v[2].s.v.t, v[3].s);
+    Py_END_ALLOW_THREADS
+    return r ? Py_NewRef(self) : py_raise();
 }
