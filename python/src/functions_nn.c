@@ -29,13 +29,9 @@ tn_tensor *call_kl_div_batchmean(const py_value *v)
 
 tn_tensor *call_bce_checked(const py_value *v)
 {
-    tn_binary_cross_entropy_options o = {.struct_size = sizeof o, .site = "", .reduction = v[3].s.v.i};
-    tn_tensor *x = v[0].s.v.t;
+    tn_binary_cross_entropy_options o = {.struct_size = sizeof o, .site = "", .reduction = v[3].s.v.i, .checked = true};
     o.weight = v[2].given ? v[2].s.v.t : NULL;
-    tn_error_clear();
-    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) && !tn_is_between_at("", x, tn_scalar_i(0), tn_scalar_i(1)))
-        return tn_error_code() ? NULL : refused(PyExc_RuntimeError, "all elements of input should be between 0 and 1");
-    return (tn_binary_cross_entropy_opt)(x, v[1].s.v.t, &o);
+    return (tn_binary_cross_entropy_opt)(v[0].s.v.t, v[1].s.v.t, &o);
 }
 
 tn_tensor *call_pad_any(const py_value *v)

@@ -1,4 +1,4 @@
-/* Two results of the same elements: aminmax, var_mean, std_mean; and is_between. Values are PyTorch's. */
+/* Two results of the same elements: aminmax, var_mean, std_mean. Values are PyTorch's. */
 #include "ops/family.h"
 
 static void run_aminmax(void)
@@ -32,24 +32,10 @@ static void run_spread_mean(void)
     tn_scope_close(s);
 }
 
-static void run_is_between(void)
-{
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = four_values(0, 1, 0.5, NAN);
-    TRUTH(tn_is_between(x, 0, 1) && tn_is_between(tn_zeros(TN_SHAPE(0)), 0, 1));
-    TRUTH(!tn_is_between(x, 0.25, 1) && !tn_is_between(x, 0, 0.75) && tn_is_between(x, -INFINITY, INFINITY));
-    tn_requires_grad_(x, true);
-    tn_error_clear();
-    TRUTH(tn_is_between(x, 0, 1) && !tn_error_code());
-    TRUTH(!tn_is_between(tn_empty(TN_SHAPE(2), .device = tn_device_parse("meta")), 0, 1) && tn_error_code());
-    tn_scope_close(s);
-}
-
 static const structural_case cases[] = {
     {"aminmax", run_aminmax},
     {"var_mean", run_spread_mean},
     {"std_mean", run_spread_mean},
-    {"is_between", run_is_between},
     {NULL, NULL},
 };
 

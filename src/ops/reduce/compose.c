@@ -92,14 +92,6 @@ bool tn__fn_allclose(tn_tensor *a, tn_tensor *b, const tn_allclose_options *o)
     return close && tn_item(close) != 0;
 }
 
-bool tn__fn_is_between(tn_tensor *x, tn_scalar low, tn_scalar high)
-{
-    const bool was = tn__set_no_grad(true);
-    tn_tensor *outside = tn_any(tn_logical_or(tn_lt(x, low), tn_gt(x, high)));
-    tn__set_no_grad(was);
-    return outside && tn_item(outside) == 0;
-}
-
 bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
 {
     if (!tn__usable("equal", a) || !tn__usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
