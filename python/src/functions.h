@@ -1,4 +1,4 @@
-/* functions.h: what the list of operations names that is written by hand: call_<by> and run_<run> (functions_hand.c, random.c,
+/* functions.h: what the list of operations names that is written by hand: call_<by> and run_<run> (functions_choices.c, random.c,
  * index.c...). python_hand.h, made from the list, declares them. */
 #ifndef TENON_PY_FUNCTIONS_H
 #define TENON_PY_FUNCTIONS_H

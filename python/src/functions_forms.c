@@ -1,5 +1,5 @@
 /* functions_forms.c: functions that take what the library's own do not: a number for a tensor, a tensor for a
- * number, a dtype that must be the tensor's. */
+ * number or a shape, a dtype that must be the tensor's. */
 #include "functions.h"
 #include "out.h"
 
@@ -145,4 +145,23 @@ tn_tensor *call_cumsum_own(const py_value *v)
 tn_tensor *call_cumprod_own(const py_value *v)
 {
     return running(v, running_product);
+}
+
+tn_tensor *call_reshape_as(const py_value *v)
+{
+    return (tn_reshape_at)("", v[0].s.v.t, tn_tensor_shape(v[1].s.v.t));
+}
+
+tn_tensor *call_flatten_all(const py_value *v)
+{
+    tn_tensor *whole = (tn_contiguous_at)("", v[0].s.v.t); /* reshape would keep a view of every second element one */
+    tn_tensor *flat = whole ? (tn_reshape_at)("", whole, (tn_dims){1, (const int64_t[]){-1}}) : NULL;
+    tn_release(whole);
+    return flat;
+}
+
+tn_tensor *call_as_strided_at(const py_value *v)
+{
+    int64_t offset = v[3].given ? v[3].s.v.i : tn_tensor_storage_offset(v[0].s.v.t);
+    return (tn_as_strided_at)("", v[0].s.v.t, py_dims(&v[1]), py_dims(&v[2]), offset);
 }

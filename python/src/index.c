@@ -420,22 +420,29 @@ static bool is_own_element(tn_tensor *t, tn_tensor *value)
     return !tn_tensor_ndim(value) && tn_tensor_storage(value, &size) == tn_tensor_storage(t, &size);
 }
 
+static tn_tensor *write_number(indexing *x, tn_scalar value)
+{
+    return x->end ? write_indices(x, value, false) : tn_fill__at("", x->view, value);
+}
+
+static tn_tensor *write_tensor(indexing *x, tn_tensor *value)
+{
+    tn_tensor *shown = x->end ? without_ones(value) : tn_retain(value);
+    tn_tensor *r = !shown ? NULL : x->end ? write_indices(x, tn_scalar_t(shown), false) : write_view(x->view, shown);
+    tn_release(shown);
+    return r;
+}
+
 static tn_tensor *write_value(indexing *x, tn_scalar value)
 {
     if (value.kind != TN_SCALAR_TENSOR)
-        return x->end ? write_indices(x, value, false) : tn_fill__at("", x->view, value);
-    if (is_own_element(x->view, value.v.t)) { /* x[:] = x[1]: its value as it was */
-        tn_tensor *was = tn_clone_at("", value.v.t);
-        tn_tensor *written = was ? write_value(x, tn_scalar_t(was)) : NULL;
-        tn_release(was);
-        return written;
-    }
-    if (!x->end)
-        return write_view(x->view, value.v.t);
-    tn_tensor *bare = without_ones(value.v.t);
-    tn_tensor *r = bare ? write_indices(x, tn_scalar_t(bare), false) : NULL;
-    tn_release(bare);
-    return r;
+        return write_number(x, value);
+    if (!is_own_element(x->view, value.v.t))
+        return write_tensor(x, value.v.t);
+    tn_tensor *was = tn_clone_at("", value.v.t); /* x[:] = x[1]: its value as it was */
+    tn_tensor *written = was ? write_tensor(x, was) : NULL;
+    tn_release(was);
+    return written;
 }
 
 static bool value_is_one(tn_scalar value)
@@ -498,7 +505,7 @@ int py_set_item(PyObject *self, PyObject *index, PyObject *value)
     return status;
 }
 
-/* ---- index_put, index_fill ---- */
+/* ---- index_put, index_fill_, masked_fill_ ---- */
 
 static bool write_checked(indexing *x, tn_scalar value, bool accumulate)
 {
@@ -521,12 +528,36 @@ static bool fills_all(const tn_tensors *list, tn_scalar value)
            value.kind == TN_SCALAR_TENSOR && tn_tensor_numel(value.v.t) == 1;
 }
 
+static bool fill_all(tn_tensor *t, tn_tensor *truth, tn_tensor *value)
+{
+    tn_tensor *one = tn_reshape_at("", value, (tn_dims){0, NULL});
+    tn_tensor *r = one ? tn_masked_fill__at("", t, tn_scalar_t(truth), tn_scalar_t(one)) : NULL;
+    tn_release(one);
+    return r || py_raise();
+}
+
 /* Every index is one of the library's, 0-dim ones too. */
-static bool put(tn_tensor *t, const py_value *v)
+static bool put_at(tn_tensor *t, const tn_tensors *list, tn_scalar value, bool accumulate)
 {
     indexing x;
-    tn_tensors list = py_list(&v[1]);
     int status = 0;
+    begin(&x, t);
+    for (size_t i = 0; i < list->n && !status; i++) {
+        tn_dtype d = tn_tensor_dtype(list->t[i]);
+        bool mask = d == TN_BOOL || d == TN_U8, truth = mask && !tn_tensor_ndim(list->t[i]);
+        status = truth  ? take_truth(&x, list->t[i])
+                 : mask ? record_mask(&x, list->t[i])
+                        : record(&x, tn_retain(list->t[i]), 1);
+    }
+    bool done = !status && write_checked(&x, value, accumulate);
+    indexing_free(&x);
+    return done;
+}
+
+static bool put(tn_tensor *t, const py_value *v)
+{
+    const tn_tensors list = py_list(&v[1]);
+    const bool accumulate = v[3].s.v.i != 0;
     if (!list.n) {
         PyErr_SetString(PyExc_RuntimeError, "index_put: at least one index must be given");
         return false;
@@ -536,106 +567,31 @@ static bool put(tn_tensor *t, const py_value *v)
                      (Py_ssize_t)list.n);
         return false;
     }
-    if (list.n == 1 && !v[3].s.v.i && fills_all(&list, v[2].s)) {
-        tn_tensor *value = tn_reshape_at("", v[2].s.v.t, (tn_dims){0, NULL});
-        tn_tensor *r = value ? tn_masked_fill__at("", t, tn_scalar_t(list.t[0]), tn_scalar_t(value)) : NULL;
-        tn_release(value);
-        return r || py_raise();
-    }
-    begin(&x, t);
-    for (size_t i = 0; i < list.n && !status; i++) {
-        tn_dtype d = tn_tensor_dtype(list.t[i]);
-        bool mask = d == TN_BOOL || d == TN_U8, truth = mask && !tn_tensor_ndim(list.t[i]);
-        status = truth  ? take_truth(&x, list.t[i])
-                 : mask ? record_mask(&x, list.t[i])
-                        : record(&x, tn_retain(list.t[i]), 1);
-    }
-    bool done = !status && write_checked(&x, v[2].s, v[3].s.v.i != 0);
-    indexing_free(&x);
-    return done;
-}
-
-static int check_fill(tn_tensor *index, tn_scalar value)
-{
-    if (value.kind == TN_SCALAR_TENSOR && tn_tensor_ndim(value.v.t)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "index_fill_ only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
-                     (int)tn_tensor_ndim(value.v.t));
-        return -1;
-    }
-    if (tn_tensor_dtype(index) == TN_I64)
-        return 0;
-    PyErr_SetString(PyExc_IndexError, "index_fill_(): Expected dtype int64 for index.");
-    return -1;
-}
-
-static bool fill(tn_tensor *t, const py_value *v)
-{
-    indexing x;
-    tn_tensor *index = v[2].s.v.t, *made = NULL;
-    tn_scalar value = v[3].s;
-    int64_t dim = v[1].s.v.i, n = tn_tensor_ndim(t) ? tn_tensor_ndim(t) : 1;
-    if (check_fill(index, value))
-        return false;
-    if (dim < -n || dim >= n) {
-        PyErr_Format(PyExc_IndexError, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
-                     (long long)-n, (long long)n - 1, (long long)dim);
-        return false;
-    }
-    if (tn_tensor_ndim(index) > 1) {
-        PyErr_SetString(PyExc_RuntimeError, "Index has to be a vector/scalar");
-        return false;
-    }
-    begin(&x, t);
-    x.dim = dim < 0 ? dim + n : dim;
-    int status = tn_tensor_ndim(t) ? 0 : step(&x, tn_unsqueeze_at("", t, 0));
-    if (!status)
-        status = record(&x, tn_reshape_at("", index, (tn_dims){1, (const int64_t[]){-1}}), 1);
-    if (!status && value.kind == TN_SCALAR_TENSOR) {
-        tn_to_options o = {
-            .struct_size = sizeof o, .site = "", .dtype = tn_tensor_dtype(t), .device = tn_tensor_device(t)};
-        made = (tn_to_opt)(value.v.t, &o);
-        value = tn_scalar_t(made);
-        status = made ? 0 : (py_raise(), -1);
-    }
-    bool done = !status && write_checked(&x, value, false);
-    tn_release(made);
-    indexing_free(&x);
-    return done;
+    return list.n == 1 && !accumulate && fills_all(&list, v[2].s) ? fill_all(t, list.t[0], v[2].s.v.t)
+                                                                  : put_at(t, &list, v[2].s, accumulate);
 }
 
 /* slots: a b c: the tensor, the mask, the value. Of an expanded tensor the masked elements alone are written, as by an index. */
 PyObject *run_masked_fill_(PyObject *self, py_value *v, int which)
 {
-    tn_tensor *x = v[0].s.v.t, *mask = v[1].s.v.t, *r, *shown = NULL;
+    tn_tensor *x = v[0].s.v.t, *mask = v[1].s.v.t, *r;
     (void)which;
-    bool wide = py_is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
+    const bool wide = py_is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
     if (wide && warn_expanded("masked_fill_", "mask] = scalar"))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        if (wide) {
-            tn_index_put__options o = {.struct_size = sizeof o, .site = ""};
-            shown = (tn_expand_at)("", mask, tn_tensor_shape(x));
-            r = shown ? (tn_index_put__opt)(x, (tn_tensors){&shown, 1}, v[2].s, &o) : NULL;
-        } else
-            r = tn_masked_fill__at("", x, v[1].s, v[2].s);
+        r = wide ? tn_masked_fill_expanded__at("", x, mask, v[2].s) : tn_masked_fill__at("", x, v[1].s, v[2].s);
     Py_END_ALLOW_THREADS
-    tn_release(shown);
     return r ? Py_NewRef(self) : py_raise();
-}
-
-static PyObject *copied(const py_value *v, bool (*write_to)(tn_tensor *t, const py_value *v))
-{
-    PyObject *r = py_wrap(tn_clone_at("", v[0].s.v.t));
-    if (r && !write_to(py_t(r), v))
-        Py_CLEAR(r);
-    return r;
 }
 
 PyObject *run_index_put(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    return copied(v, put);
+    PyObject *r = py_wrap(tn_clone_at("", v[0].s.v.t));
+    if (r && !put(py_t(r), v))
+        Py_CLEAR(r);
+    return r;
 }
 
 PyObject *run_index_put_(PyObject *self, py_value *v, int which)
@@ -644,17 +600,16 @@ PyObject *run_index_put_(PyObject *self, py_value *v, int which)
     return put(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
 }
 
-PyObject *run_index_fill(PyObject *self, py_value *v, int which)
-{
-    (void)self, (void)which;
-    return copied(v, fill);
-}
-
 PyObject *run_index_fill_(PyObject *self, py_value *v, int which)
 {
+    tn_tensor *x = v[0].s.v.t, *r;
+    const bool number = v[3].s.kind != TN_SCALAR_TENSOR;
     (void)which;
-    const bool recorded = v[3].s.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(v[3].s.v.t);
-    if (tn_tensor_check_inplace(v[0].s.v.t, recorded))
-        return py_raise();
-    return fill(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
+    if (py_is_expanded(x) &&
+        warn_expanded(number ? "index_fill_" : "index_put_", number ? "mask] = scalar" : "indices] = tensor"))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        r = tn_index_fill__at("", x, v[1].s.v.i, v[2].s.v.t, v[3].s);
+    Py_END_ALLOW_THREADS
+    return r ? Py_NewRef(self) : py_raise();
 }

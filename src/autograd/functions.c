@@ -23,6 +23,18 @@ tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *r)
     return tn__scope_pop(t, scope, r);
 }
 
+bool tn__scope_give(tn_tensor *t, tn_tensor **out)
+{
+    tn__thread *self = tn__self();
+    tn_scope *mine = self->scope;
+    if (!t || !out)
+        return t;
+    self->scope = mine->outer;
+    *out = tn__scope_hold(self, t);
+    self->scope = mine;
+    return *out != NULL;
+}
+
 bool tn__usable(const char *what, const tn_tensor *t)
 {
     if (t && t != TN_NONE)

@@ -21,6 +21,10 @@ static inline tn_scalar tn__optional(tn_tensor *t)
 /* Closes the scope of a composed function. Its result goes outside; a result that was an argument gets a new reference. */
 tn_tensor *tn__scope_return(tn__thread *t, tn_scope *scope, tn_tensor *result);
 
+/* A further result of a composed function, outside its scope; not where out is NULL: nobody asked for it. False without t, or
+ * where no memory is left to note it. */
+bool tn__scope_give(tn_tensor *t, tn_tensor **out);
+
 /* tn_requires_grad_ within another function's call. */
 tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad);
 

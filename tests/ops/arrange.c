@@ -388,6 +388,13 @@ static void run_repeat(void)
     TRUTH(tn_equal(tn_tile(x, TN_DIMS(2)), tn_cat(TN_TENSORS(x, x), 1)));
     TRUTH(tn_equal(tn_repeat_interleave(x, 2), tn_tensor_from(TN_LIST(0, 0, 1, 1, 2, 2, 3, 3))));
     REFUSED(tn_repeat_interleave(x, -1), TN_EINVAL, "Repeats must be non-negative");
+    MADE(tn_repeat_interleave(x, 2, .output_size = TN_SCALAR(8)));
+    REFUSED(tn_repeat_interleave(x, 2, .output_size = TN_SCALAR(7)), TN_EINVAL,
+            "repeat_interleave: Invalid output_size, expected 8 but got 7");
+    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_full(TN_SHAPE(1), 2)), .output_size = TN_SCALAR(7)), TN_EINVAL,
+            "allocated size does not match required size");
+    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_full(TN_SHAPE(1), 2)), .output_size = TN_SCALAR(-1)), TN_EINVAL,
+            "Trying to create tensor with negative dimension -1: [-1]");
     REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_tensor_from(TN_LIST(1, -1))), .dim = TN_DIMS(0)), TN_EINVAL,
             "repeats can not be negative");
     REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_ones(TN_SHAPE(2))), .dim = TN_DIMS(0)), TN_EDTYPE,
@@ -441,7 +448,22 @@ static void run_roll(void)
     tn_scope_close(s);
 }
 
+static void run_repeated_places(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_to(tn_tensor_from(TN_LIST(1, 0, 3)), .dtype = TN_I32);
+    HOLDS(tn_repeated_places(x, .output_size = TN_SCALAR(4)), TN_SHAPE(4), 0, 2, 2, 2);
+    TRUTH(tn_tensor_dtype(tn_repeated_places(x)) == TN_I32);
+    HOLDS(tn_repeated_places(tn_slice(x, 0, 0, 0, 1)), TN_SHAPE(0), 0);
+    REFUSED(tn_repeated_places(x, .output_size = TN_SCALAR(5)), TN_EINVAL, "allocated size does not match");
+    REFUSED(tn_repeated_places(tn_ones(TN_SHAPE(2))), TN_EDTYPE, "\"repeat_interleave_cpu\" not implemented for");
+    REFUSED(tn_repeated_places(tn_full(TN_SHAPE(1, 2), 1)), TN_EINVAL, "only accept 1D vector as repeat");
+    REFUSED(tn_repeated_places(tn_full(TN_SHAPE(1), -2)), TN_EINVAL, "repeats can not be negative");
+    tn_scope_close(s);
+}
+
 static const structural_case cases[] = {
+    {"repeated_places", run_repeated_places},
     {"pad", run_pad},
     {"diag_embed", run_diagonals},
     {"diag", run_diagonals},

@@ -198,7 +198,31 @@ static void run_clamp(void)
     tn_scope_close(s);
 }
 
+/* Values are PyTorch's. */
+static void run_round_decimals(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = four_values(1.255, -2.5, 14.5, 25), *half = tn_to(x, .dtype = TN_F16), *got;
+    HOLDS(tn_round_decimals(x, 1), TN_SHAPE(4), 1.3, -2.5, 14.5, 25);
+    HOLDS(tn_round_decimals(x, -1), TN_SHAPE(4), 0, 0, 10, 20);
+    HOLDS(tn_round_decimals(x, 0), TN_SHAPE(4), 1, -2, 14, 25);
+    HOLDS(tn_round_decimals(tn_full(TN_SHAPE(1), 1000, .dtype = TN_F16), 2), TN_SHAPE(1), 1000); /* not infinity */
+    HOLDS(tn_round_decimals(tn_full(TN_SHAPE(1), -2.55, .dtype = TN_F16), 2), TN_SHAPE(1), -2.55078125);
+    HOLDS(tn_round_decimals(tn_full(TN_SHAPE(1), -2.55, .dtype = TN_BF16), 2), TN_SHAPE(1), -2.546875);
+    HOLDS(tn_round_decimals(tn_to(x, .dtype = TN_I64), 0), TN_SHAPE(4), 1, -2, 14, 25);
+    REFUSED(tn_round_decimals(tn_to(x, .dtype = TN_I64), 1), TN_EDTYPE, "\"round_c");
+    got = tn_round_decimals_(half, -1);
+    TRUTH(got == half && tn_tensor_version(half) == 1);
+    HOLDS(half, TN_SHAPE(4), 0, 0, 10, 20);
+    TRUTH(tn_round_decimals_(x, 0) == x);
+    HOLDS(x, TN_SHAPE(4), 1, -2, 14, 25);
+    REFUSED(tn_round_decimals_(tn_requires_grad_(x, true), 1), TN_EGRAD, "a leaf Variable that requires grad");
+    tn_scope_close(s);
+}
+
 static const structural_case cases[] = {
+    {"round_decimals", run_round_decimals},
+    {"round_decimals_", run_round_decimals},
     {"bitwise_not", run_bitwise_not},
     {"bitwise_not_", run_bitwise_not},
     {"deg2rad", run_numbers},
@@ -259,6 +283,7 @@ static bool record_floor_divide(record *r, results *out)
     return give(out, tn_floor_divide(r->input.t, scalar_of(record_arg(r, 0, "other"))));
 }
 
+ADAPTER(round_decimals, tn_round_decimals(x, int_of(record_arg(r, -1, "decimals"), 0)))
 ADAPTER(deg2rad, tn_deg2rad(x))
 ADAPTER(rad2deg, tn_rad2deg(x))
 ADAPTER(frac, tn_frac(x))
@@ -284,6 +309,9 @@ static const named_adapter adapters[] = {
     {"div.no_rounding_mode", record_div},
     {"floor_divide", record_floor_divide},
     {"true_divide", record_div},
+    {"round.decimals_0", record_round_decimals},
+    {"round.decimals_3", record_round_decimals},
+    {"round.decimals_neg_3", record_round_decimals},
     {"deg2rad", record_deg2rad},
     {"rad2deg", record_rad2deg},
     {"frac", record_frac},

@@ -66,7 +66,7 @@ static void run_gather(void)
     tn_scope_close(s);
 }
 
-typedef enum writing { WRITE, WRITE_NUMBER, ADD } writing;
+typedef enum writing { WRITE, WRITE_NUMBER, ADD, MULTIPLY } writing;
 
 /* As the library adds: each element rounded to its dtype. */
 static real added(tn_dtype d, real a, real b)
@@ -76,23 +76,34 @@ static real added(tn_dtype d, real a, real b)
     return kit_round(kit_is_float(d) ? a + b : (real)(int64_t)((uint64_t)(int64_t)a + (uint64_t)(int64_t)b), d);
 }
 
+static real multiplied(tn_dtype d, real a, real b)
+{
+    return kit_round(kit_is_float(d) ? a * b : (real)(int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b), d);
+}
+
 static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
 {
     kit_array index, src;
     expected e;
     draw_index(&index, x, d, false);
-    random_array(&src, x->dtype, index.ndim, index.shape, (kit_layout)kit_below(KIT_LAYOUTS), how == ADD);
+    random_array(&src, x->dtype, index.ndim, index.shape, (kit_layout)kit_below(KIT_LAYOUTS), how >= ADD);
     expected_init(&e, x->dtype, x->ndim, x->shape);
     e.bits = true;
-    e.ulps = how == ADD ? 1 : 0; /* long double rounds once more */
+    e.ulps = how == ADD ? 1 : how == MULTIPLY ? 2 : 0; /* long double rounds once more */
     memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
     for (int64_t i = 0; i < index.numel; i++) { /* the last one written stays */
         real *to = &e.v[pointed(x, &index, d, i)];
-        *to = how == ADD ? added(x->dtype, *to, src.v[i]) : how == WRITE ? src.v[i] : kit_round(1, x->dtype);
+        *to = how == ADD        ? added(x->dtype, *to, src.v[i])
+              : how == MULTIPLY ? multiplied(x->dtype, *to, src.v[i])
+              : how == WRITE    ? src.v[i]
+                                : kit_round(1, x->dtype);
     }
     tn_tensor *got;
     if (how == ADD)
         got = inplace ? tn_scatter_add_(x->t, d, index.t, src.t) : tn_scatter_add(x->t, d, index.t, src.t);
+    else if (how == MULTIPLY)
+        got = inplace ? tn_scatter_reduced_(x->t, d, index.t, src.t, "multiply")
+                      : tn_scatter_reduced(x->t, d, index.t, src.t, "multiply");
     else if (how == WRITE)
         got = inplace ? tn_scatter_(x->t, d, index.t, src.t) : tn_scatter(x->t, d, index.t, src.t);
     else
@@ -122,8 +133,8 @@ static void scatter_each(kit_array *x)
 static void scatter_add_each(kit_array *x)
 {
     for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++)
-        for (int form = 0; form < 2; form++)
-            scatter_once(x, d, ADD, form);
+        for (int form = 0; form < 4; form++)
+            scatter_once(x, d, form & 1 ? MULTIPLY : ADD, form >> 1);
 }
 
 static void run_scatter(void)

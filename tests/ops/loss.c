@@ -50,6 +50,12 @@ static void run_formulas(void)
     tn_tensor *zero = tn_zeros(TN_SHAPE(1));
     TRUTH(kit_item(tn_binary_cross_entropy(zero, tn_ones(TN_SHAPE(1))), 0) == 100);
     TRUTH(kit_item(tn_binary_cross_entropy(zero, zero), 0) == 0);
+    REFUSED(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), 1.5), tn_ones(TN_SHAPE(2)), .checked = true), TN_EINVAL,
+            "all elements of input should be between 0 and 1");
+    REFUSED(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), -1.0), tn_ones(TN_SHAPE(2)), .checked = true), TN_EINVAL,
+            "all elements of input should be between 0 and 1");
+    MADE(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), NAN), tn_ones(TN_SHAPE(2)), .checked = true));
+    TRUTH(kit_item(tn_binary_cross_entropy(zero, zero, .checked = true), 0) == 0);
     TRUTH(kit_item(tn_kl_div(tn_ones(TN_SHAPE(1)), zero), 0) == 0);
     tn_scope_close(s);
 }

@@ -14,6 +14,9 @@ static void run_lookups(void)
     HOLDS(tn_bucketize(5, line), TN_SHAPE(), 3);
     HOLDS(tn_isin(x, line), TN_SHAPE(4), 0, 1, 0, 0);
     HOLDS(tn_isin(x, 4, .invert = true), TN_SHAPE(4), 1, 1, 0, 1);
+    HOLDS(tn_isin(tn_div(x, 10), 0.4), TN_SHAPE(4), 0, 0, 1, 0); /* of x's dtype, float64 */
+    HOLDS(tn_isin(tn_to(x, .dtype = TN_U64), 4), TN_SHAPE(4), 0, 0, 1, 0);
+    REFUSED(tn_isin(x, tn_scalar_b(true)), TN_EMISSING, "Unsupported input type");
     REFUSED(tn_searchsorted(rows, 3), TN_EINVAL, "input value can be a scalar only when");
     REFUSED(tn_searchsorted(line, x, .sorter = tn_add(i, 1)), TN_EINVAL, "sorter index out of range");
     REFUSED(tn_bucketize(x, rows), TN_EINVAL, "boundaries tensor must be 1 dimension, but got dim(2)");

@@ -192,9 +192,14 @@ static void unbind_each(kit_array *x)
     }
 }
 
+static void no_pieces_for(int64_t got, tn_status code, const char *text, const char *what)
+{
+    refused(got ? "" : NULL, code, text, what);
+}
+
 static void no_pieces(int64_t got, const char *text, const char *what)
 {
-    refused(got ? "" : NULL, TN_EINVAL, text, what);
+    no_pieces_for(got, TN_EINVAL, text, what);
 }
 
 static void run_split(void)
@@ -238,6 +243,51 @@ static void run_chunk(void)
     tn_scope_close(s);
 }
 
+static bool is_cut(int64_t n, tn_tensor **out, int64_t want, const int64_t *sizes)
+{
+    bool same = n == want;
+    double next = 0; /* pieces of 0 1 2 ... are in order, unless they overlap */
+    for (int64_t i = 0; same && i < n; i++) {
+        same = tn_tensor_numel(out[i]) == sizes[i];
+        if (same && sizes[i])
+            same = tn_item(tn_select(out[i], 0, 0)) == next;
+        next += (double)sizes[i];
+    }
+    return same;
+}
+#define CUT(call, ...) \
+    TRUTH(is_cut((call), out, sizeof(int64_t[]){__VA_ARGS__} / sizeof(int64_t), (const int64_t[]){__VA_ARGS__}))
+
+/* Sizes are PyTorch's. */
+static void run_tensor_split(void)
+{
+    tn_tensor *out[4];
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_arange(0, 7, 1), *at = tn_cpu(tn_tensor_from(TN_LIST(1, 9, 4, 9))),
+              *two = tn_cpu(tn_full(TN_SHAPE(), 2));
+    CUT(tn_tensor_split(x, 3, 0, out, 4), 3, 2, 2);
+    CUT(tn_tensor_split(tn_slice(x, 0, 0, 2, 1), 4, -1, out, 4), 1, 1, 0, 0);
+    CUT(tn_tensor_split_indices(x, TN_DIMS(1, -2, 9), 0, out, 4), 1, 4, 2, 0);
+    CUT(tn_tensor_split_indices(x, ((tn_dims){0, NULL}), 0, out, 4), 7);
+    CUT(tn_tensor_split_by(x, tn_slice(at, 0, 0, 4, 2), 0, out, 4), 1, 3, 3);
+    CUT(tn_tensor_split_by(x, two, 0, out, 4), 4, 3);
+    TRUTH(tn_tensor_split_indices(x, TN_DIMS(4, 1), 0, out, 4) == 3 && tn_tensor_numel(out[1]) == 0);
+    HOLDS(out[2], TN_SHAPE(6), 1, 2, 3, 4, 5, 6);
+    TRUTH(tn_tensor_split(x, 3, 0, NULL, 0) == 3);
+    no_pieces(tn_tensor_split(x, 0, 0, out, 4), "number of sections must be larger than 0, got 0", "tensor_split");
+    no_pieces(tn_tensor_split(x, 5, 0, out, 4), "there are 5 pieces, but room for 4", "tensor_split");
+    no_pieces_for(tn_tensor_split(x, 2, 1, out, 4), TN_EINDEX, "Dimension out of range", "tensor_split");
+    no_pieces(tn_tensor_split(two, 2, 0, out, 4), "expected at least a 1-dimensional tensor, but got a tensor with 0",
+              "tensor_split");
+    no_pieces_for(tn_tensor_split_by(x, tn_ones(TN_SHAPE(1), .device = TN_CPU), 0, out, 4), TN_EDTYPE,
+                  "have dtype of long, but got Float", "tensor_split_by");
+    no_pieces(tn_tensor_split_by(x, tn_reshape(at, TN_SHAPE(2, 2)), 0, out, 4),
+              "be a zero-dimensional or one-dimensional tensor, but got a tensor with 2 dims", "tensor_split_by");
+    no_pieces_for(tn_tensor_split_by(x, tn_to(two, .device = tn_device_parse("meta")), 0, out, 4), TN_EDEVICE,
+                  "be on cpu, but it's on meta", "tensor_split_by");
+    tn_scope_close(s);
+}
+
 static void run_unbind(void)
 {
     tn_tensor *out[2];
@@ -248,8 +298,17 @@ static void run_unbind(void)
 }
 
 static const structural_case cases[] = {
-    {"select", run_select},           {"slice", run_slice}, {"narrow", run_narrow}, {"split", run_split},
-    {"split_sizes", run_split_sizes}, {"chunk", run_chunk}, {"unbind", run_unbind}, {NULL, NULL},
+    {"select", run_select},
+    {"slice", run_slice},
+    {"narrow", run_narrow},
+    {"split", run_split},
+    {"split_sizes", run_split_sizes},
+    {"chunk", run_chunk},
+    {"unbind", run_unbind},
+    {"tensor_split", run_tensor_split},
+    {"tensor_split_indices", run_tensor_split},
+    {"tensor_split_by", run_tensor_split},
+    {NULL, NULL},
 };
 
 /* ---- gradients ---- */
@@ -333,6 +392,17 @@ static bool record_split(record *r, results *out)
     return true;
 }
 
+static bool record_tensor_split(record *r, results *out)
+{
+    dims_buffer b;
+    value by = record_arg(r, 0, "indices_or_sections");
+    int64_t dim = int_of(record_arg(r, 1, "dim"), 0);
+    out->n = (int)(by.kind == V_LIST     ? tn_tensor_split_indices(r->input.t, dims_of(by, &b), dim, out->t, 40)
+                   : by.kind == V_TENSOR ? tn_tensor_split_by(r->input.t, tn_cpu(by.t), dim, out->t, 40)
+                                         : tn_tensor_split(r->input.t, int_of(by, 1), dim, out->t, 40));
+    return true;
+}
+
 static bool record_unbind(record *r, results *out)
 {
     out->n = (int)tn_unbind(r->input.t, int_of(record_arg(r, 0, "dim"), 0), out->t, 40);
@@ -348,6 +418,7 @@ static const named_adapter adapters[] = {
     {"split.list_args", record_split},
     {"split_with_sizes", record_split},
     {"unbind", record_unbind},
+    {"tensor_split", record_tensor_split},
     {NULL, NULL},
 };
 

@@ -85,17 +85,17 @@ static tn_tensor *repeated_indices(tn_tensor *repeats)
     return tn_sub(tn_slice(tn_cumsum(begun, 0), 0, 0, (int64_t)total, 1), 1);
 }
 
-tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_repeat_interleave_options *o)
+static tn_tensor *repeat_each(tn_tensor *x, tn_scalar repeats, tn_dims dim)
 {
     int32_t d = 0;
     const tn_tensor *list = tn__operand(&repeats);
-    if (!tn__usable("repeat_interleave", x) || !tn__dims_fit("repeat_interleave", o->dim))
+    if (!tn__usable("repeat_interleave", x) || !tn__dims_fit("repeat_interleave", dim))
         return NULL;
     if (repeats.kind == TN_SCALAR_NONE || (repeats.kind == TN_SCALAR_TENSOR && !list))
         return tn__fail(TN_ETYPE, "repeat_interleave: repeats must be a number or a tensor");
-    if (o->dim.ndim == 0)
+    if (dim.ndim == 0)
         x = tn_reshape(x, TN_SHAPE(-1));
-    if (!x || (o->dim.ndim && tn__wrap_own_dim(o->dim.dim[0], x->ndim, &d)))
+    if (!x || (dim.ndim && tn__wrap_own_dim(dim.dim[0], x->ndim, &d)))
         return NULL;
     if (!list) {
         const int64_t times = tn__scalar_int(&repeats);
@@ -113,6 +113,43 @@ tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_re
                         "input.size(%d) = %lld",
                         (long long)list->numel, (int)d, (long long)x->shape[d]);
     return tn_index_select(x, d, repeated_indices(tn_expand(repeats.v.t, TN_SHAPE(x->shape[d]))));
+}
+
+/* r, if it is as long as was said. By a list PyTorch makes room for as many as were said. */
+static tn_tensor *of_size(tn_tensor *r, tn_dims dim, tn_scalar said, bool by_list)
+{
+    if (!r || !said.kind)
+        return r;
+    const int64_t want = tn__scalar_int(&said), is = r->ndim ? tn_tensor_size(r, dim.ndim ? dim.dim[0] : 0) : 1;
+    if (want == is)
+        return r;
+    if (!by_list)
+        return tn__fail(TN_EINVAL, "repeat_interleave: Invalid output_size, expected %lld but got %lld", (long long)is,
+                        (long long)want);
+    if (want < 0)
+        return tn__fail(TN_EINVAL, "Trying to create tensor with negative dimension %lld: [%lld]", (long long)want,
+                        (long long)want);
+    return tn__fail(TN_EINVAL, "allocated size does not match required size");
+}
+
+tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_repeat_interleave_options *o)
+{
+    return of_size(repeat_each(x, repeats, o->dim), o->dim, o->output_size, tn__operand(&repeats));
+}
+
+tn_tensor *tn__fn_repeated_places(tn_tensor *repeats, const tn_repeated_places_options *o)
+{
+    if (!tn__usable("repeat_interleave", repeats))
+        return NULL;
+    if (repeats->dtype == TN_BOOL || tn__dtype_is_float(repeats->dtype)) {
+        tn__no_dtype("repeat_interleave_cpu", repeats->dtype);
+        return NULL;
+    }
+    if (repeats->ndim != 1)
+        return tn__fail(TN_EINVAL, "repeat_interleave only accept 1D vector as repeat");
+    tn_tensor *places = tn_arange(0, repeats->numel, 1, .dtype = repeats->dtype, .device = repeats->device);
+    const tn_dims all = {0, NULL};
+    return of_size(repeat_each(places, tn_scalar_t(repeats), all), all, o->output_size, true);
 }
 
 /* ---- moving ---- */

@@ -185,6 +185,35 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
     return tn_to(lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
 }
 
+/* ---- rounding ---- */
+
+/* For less than no decimals the other way round, since 10^decimals is not exact. */
+static tn_tensor *with_decimals(tn_tensor *x, int64_t decimals)
+{
+    const double ten = pow(10, fabs((double)decimals));
+    return decimals < 0 ? tn_mul(tn_round(tn_div(x, ten)), ten) : tn_div(tn_round(tn_mul(x, ten)), ten);
+}
+
+tn_tensor *tn__fn_round_decimals(tn_tensor *x, int64_t decimals)
+{
+    if (!tn__usable("round", x))
+        return NULL;
+    if (!decimals)
+        return tn_round(x);
+    if (!tn__floating("round_*", x))
+        return NULL;
+    if (x->dtype == tn__between(x->dtype))
+        return with_decimals(x, decimals);
+    return tn_to(with_decimals(tn_to(x, .dtype = tn__between(x->dtype)), decimals), .dtype = x->dtype);
+}
+
+tn_tensor *tn__fn_round_decimals_(tn_tensor *x, int64_t decimals)
+{
+    if (!tn__usable("round_", x))
+        return NULL;
+    return decimals ? tn_copy_(x, tn__fn_round_decimals(x, decimals)) : tn_round_(x); /* one write, one version */
+}
+
 /* ---- bounds and comparisons ---- */
 
 tn_tensor *tn__fn_clamp(tn_tensor *x, tn_scalar lower, tn_scalar upper)

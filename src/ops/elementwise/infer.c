@@ -285,9 +285,21 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
     return tn__no_dtype_on(c->device, kernel, NULL, common);
 }
 
+static bool is_whole(const tn_scalar *s, int64_t least, int64_t most)
+{
+    return (s->kind == TN_SCALAR_INT || s->kind == TN_SCALAR_BOOL) && s->v.i >= least && s->v.i <= most;
+}
+
+/* Powers that PyTorch has of uint16 and its like, too, for they need no kernel there: to 0, to 1, and of 1. */
+static bool is_plain_power(const tn__call *c)
+{
+    return tn__ops[c->op].rule == R_POW && tn__dtype_is_bare(c->common) &&
+           (is_whole(&c->in[1], 0, 1) || is_whole(&c->in[0], 1, 1));
+}
+
 tn_status tn__check_elementwise_dtype(const tn__call *c)
 {
-    return tn__elementwise_takes(c->op, c->common) ? TN_OK : no_such_dtype(c);
+    return tn__elementwise_takes(c->op, c->common) || is_plain_power(c) ? TN_OK : no_such_dtype(c);
 }
 
 tn_status tn__infer_elementwise(tn__call *c)

@@ -102,15 +102,29 @@ static void add_element(tn_dtype d, void *to, const void *from)
     }
 }
 
-/* ---- gather, scatter, scatter_add: one index per element ---- */
+static void multiply_element(tn_dtype d, void *to, const void *from)
+{
+    switch (d) {
+    case TN_F32: *(float *)to *= *(const float *)from; break;
+    case TN_F64: *(double *)to *= *(const double *)from; break;
+    case TN_F16:
+    case TN_BF16: tn__store_double(d, to, (float)tn__load_double(d, to) * (float)tn__load_double(d, from)); break;
+    default: tn__store_int(d, to, (int64_t)((uint64_t)tn__load_int(d, to) * (uint64_t)tn__load_int(d, from))); break;
+    }
+}
+
+/* What becomes of a table's element and the other one. */
+typedef enum effect { READ, WRITE, ADD, MULTIPLY } effect;
+
+/* ---- gather, scatter, scatter_add, scatter_mul: one index per element ---- */
 
 typedef struct point_job {
     const tn__launch *l;
     const tn__view *table;         /* what is indexed: input 0 of gather, the result of scatter */
     const tn__view *index, *other; /* other: gather's result, scatter's source; data NULL where that is a number */
     int64_t dim;
-    uint64_t value;  /* the number, in the table's dtype */
-    bool add, reads; /* reads: other = table, not table = other */
+    uint64_t value; /* the number, in the table's dtype */
+    effect effect;
 } point_job;
 
 /* Points along the innermost dimension: where the first ones are, and the steps to the next. */
@@ -155,23 +169,29 @@ POINT_LOOP(scatter_8, uint64_t, *t = *o)
 #define ADD_FLOAT(ID)                              *t += *o
 #define DTYPE(ID, token, name, storage, kind, ...) POINT_LOOP(add_##token, storage, ADD_##kind(ID))
 #include "core/dtypes.def"
+#define DTYPE(ID, token, name, storage, ...) POINT_LOOP(multiply_##token, storage, multiply_element(TN_##ID, t, o))
+#include "core/dtypes.def"
 #undef POINT_LOOP
 
 typedef void (*point_loop)(const point_run *r);
 
-/* The loop for a dtype: of reading, writing or adding. */
-static point_loop loop_of(tn_dtype dtype, bool reads, bool add)
+/* The loop for a dtype. */
+static point_loop loop_of(tn_dtype dtype, effect what)
 {
     static const point_loop adds[TN__DTYPES] = {
 #define DTYPE(ID, token, ...) [TN_##ID] = add_##token,
 #include "core/dtypes.def"
     };
+    static const point_loop products[TN__DTYPES] = {
+#define DTYPE(ID, token, ...) [TN_##ID] = multiply_##token,
+#include "core/dtypes.def"
+    };
     static const point_loop gathers[] = {gather_1, gather_2, gather_4, gather_8};
     static const point_loop scatters[] = {scatter_1, scatter_2, scatter_4, scatter_8};
-    if (add)
-        return adds[dtype];
+    if (what == ADD || what == MULTIPLY)
+        return (what == ADD ? adds : products)[dtype];
     size_t size = tn__dtype_size(dtype);
-    return (reads ? gathers : scatters)[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
+    return (what == READ ? gathers : scatters)[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
 }
 
 /* The run that begins with element i. A 0-dim index is one of shape [1]; a 0-dim table has one element. */
@@ -207,7 +227,7 @@ static point_run run_at(const point_job *j, int64_t i, int64_t most)
 static void points(void *ctx, int64_t begin, int64_t end)
 {
     const point_job *j = ctx;
-    point_loop loop = loop_of(j->table->dtype, j->reads, j->add);
+    point_loop loop = loop_of(j->table->dtype, j->effect);
     for (int64_t i = begin; i < end;) {
         point_run r = run_at(j, i, end - i);
         loop(&r);
@@ -223,7 +243,7 @@ static int64_t size_along(const tn__view *v, int64_t dim)
 tn_status tn__cpu_gather(const tn__launch *l)
 {
     const tn__along_params *p = l->params;
-    point_job j = {.l = l, .table = &l->in[0], .index = &l->in[1], .other = &l->out[0], .dim = p->dim, .reads = true};
+    point_job j = {.l = l, .table = &l->in[0], .index = &l->in[1], .other = &l->out[0], .dim = p->dim, .effect = READ};
     tn_status e = check_indices(l, j.index, j.dim, size_along(j.table, j.dim));
     if (!e)
         tn__parallel_for(j.index->numel, WORK, points, &j);
@@ -236,7 +256,7 @@ tn_status tn__cpu_scatter(const tn__launch *l)
     const tn__along_params *p = l->params;
     const tn__view *src = l->in[2].dtype ? &l->in[2] : NULL;
     point_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = src, .dim = p->dim};
-    j.add = l->op == TN__OP_scatter_add;
+    j.effect = l->op == TN__OP_scatter_add ? ADD : l->op == TN__OP__scatter_mul ? MULTIPLY : WRITE;
     tn_status e = check_indices(l, j.index, j.dim, size_along(j.table, j.dim));
     if (e || j.index->numel == 0)
         return e;
@@ -252,8 +272,8 @@ tn_status tn__cpu_scatter(const tn__launch *l)
 typedef struct slice_job {
     const tn__view *table, *picked, *index;
     int64_t dim, outer, inner, n;
-    bool dense;      /* inner is one run in both */
-    bool reads, add; /* single_elements: picked = table; table += picked */
+    bool dense;    /* inner is one run in both */
+    effect effect; /* of single_elements */
 } slice_job;
 
 static slice_job slices_of(const tn__view *table, const tn__view *picked, const tn__view *index, int64_t dim)
@@ -297,7 +317,7 @@ static void single_elements(void *ctx, int64_t begin, int64_t end)
     const slice_job *j = ctx;
     const tn__view *table = j->table, *picked = j->picked, *index = j->index;
     const int64_t size = (int64_t)tn__dtype_size(table->dtype);
-    point_loop loop = loop_of(table->dtype, j->reads, j->add);
+    point_loop loop = loop_of(table->dtype, j->effect);
     point_run r = {.wide = index->dtype == TN_I64,
                    .index_step = inner_stride(index),
                    .along = table->ndim ? table->stride[j->dim] : 0,
@@ -338,7 +358,7 @@ static tn_status pick_slices(const tn__launch *l, int64_t dim)
 {
     slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim);
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
-    j.reads = true;
+    j.effect = READ;
     if (!e && l->out[0].numel && j.inner == 1)
         tn__parallel_for(j.outer * j.n, WORK, single_elements, &j);
     else if (!e && l->out[0].numel)
@@ -404,7 +424,7 @@ static tn_status put_slices(const tn__launch *l, bool add)
     tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
     if (e || src->numel == 0)
         return e;
-    j.add = add;
+    j.effect = add ? ADD : WRITE;
     if (j.inner == 1)
         single_elements(&j, 0, j.outer * j.n);
     for (int64_t i = 0; j.inner > 1 && i < j.outer * j.n; i++)

@@ -37,6 +37,37 @@ tn_status tn__d_scatter_add(tn__backward *b)
     return index ? tn__give(b, 2, tn_gather(b->g[0], p->dim, index)) : tn_error_code();
 }
 
+static tn_tensor *product_at(const tn__backward *b, tn_tensor *index, tn_tensor *src)
+{
+    tn_tensor *one = tn_ones(tn__input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
+    return tn__scatter_mul(one, ((const tn__along_params *)b->node->params)->dim, index, src);
+}
+
+/* Each element's gradient is the product of x and the others at its place: of those that are not 0, unless another one is. */
+static tn_tensor *of_factors(tn__backward *b, tn_tensor *x, tn_tensor *index, tn_tensor *src)
+{
+    const int64_t dim = ((const tn__along_params *)b->node->params)->dim;
+    tn_tensor *zero = tn_eq(src, 0), *rest = tn_where(zero, 1, src), *mine = zero ? tn_to(zero, .dtype = TN_I64) : NULL;
+    tn_tensor *none = tn_zeros(tn__input_shape(b, 0), .dtype = TN_I64, .device = b->g[0]->device);
+    tn_tensor *zeros = tn_gather(tn_scatter_add(none, dim, index, mine), dim, index);
+    tn_tensor *all = tn_mul(tn_mul(b->g[0], x), product_at(b, index, rest));
+    return tn_where(tn_eq(zeros, mine), tn_div(tn_gather(all, dim, index), rest), 0);
+}
+
+tn_status tn__d_scatter_mul(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    tn_tensor *index = tn__saved_tensor(b, 1), *src = tn__saved_tensor(b, 2);
+    if (!index || !src)
+        return tn_error_code();
+    if (b->need[0])
+        e = tn__give(b, 0, tn_mul(b->g[0], product_at(b, index, src)));
+    if (e || !b->need[2])
+        return e;
+    tn_tensor *x = tn__saved_tensor(b, 0);
+    return x ? tn__give(b, 2, of_factors(b, x, index, src)) : tn_error_code();
+}
+
 tn_status tn__d_index_select(tn__backward *b)
 {
     const tn__along_params *p = b->node->params;

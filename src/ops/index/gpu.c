@@ -12,7 +12,7 @@ typedef struct index_job {
     const tn__launch *l;
     const tn__view *table, *index, *other;
     tn_dtype element; /* of the unit */
-    bool add;
+    bool add, multiply;
     uint32_t variant;
     uint64_t value; /* bits of a number */
     indexed f;
@@ -170,7 +170,7 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
 static tn_status write_in_order(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
-    const int32_t add = j->add;
+    const int32_t how = j->multiply ? 2 : j->add;
     j->f.n = tn__gpu_dims_end(&j->f.dims, &j->variant);
     j->f.lanes = 1;
     while (j->f.lanes < GROUP && j->f.lanes * 2 <= j->f.size && j->f.n * j->f.lanes < tn__enough_items(j->limits))
@@ -180,7 +180,7 @@ static tn_status write_in_order(index_job *j)
                                TN__GPU_MEMORY(other),
                                TN__GPU_MEMORY(j->fault),
                                TN__GPU_VALUE(j->value),
-                               TN__GPU_VALUE(add),
+                               TN__GPU_VALUE(how),
                                TN__GPU_VALUE(j->f)};
     tn__gpu_launch g = launch_of(j, ORDERED, tn__dtypes[j->element].compute);
     g.groups[0] = (uint32_t)tn__div_up(j->f.n * j->f.lanes, GROUP);
@@ -203,10 +203,10 @@ static tn_status write_anyhow(index_job *j)
     return tn__gpu_run(&g);
 }
 
-/* Sums of integers are the same in any order. */
+/* Sums of integers are the same in any order. Of products there is no other kernel. */
 static bool wants_order(const index_job *j)
 {
-    return tn__deterministic() && (!j->add || tn__dtype_is_float(j->table->dtype));
+    return j->multiply || (tn__deterministic() && (!j->add || tn__dtype_is_float(j->table->dtype)));
 }
 
 tn_status tn__gpu_scatter(const tn__launch *l)
@@ -220,7 +220,8 @@ tn_status tn__gpu_scatter(const tn__launch *l)
     if (e)
         return e;
     j.add = l->op == TN__OP_scatter_add;
-    j.element = element_of(j.table->dtype, j.add);
+    j.multiply = l->op == TN__OP__scatter_mul;
+    j.element = element_of(j.table->dtype, j.add || j.multiply);
     if (!j.other)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
     const bool order = wants_order(&j);

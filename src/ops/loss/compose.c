@@ -36,8 +36,22 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     return tn__reduce_loss(d, o->reduction);
 }
 
+/* Is no element below 0 or above 1? NaN is neither. */
+static bool are_probabilities(tn_tensor *x)
+{
+    const bool was = tn__set_no_grad(true);
+    tn_tensor *beyond = tn_any(tn_logical_or(tn_lt(x, 0), tn_gt(x, 1)));
+    tn__set_no_grad(was);
+    const double any = beyond ? tn_item(beyond) : NAN;
+    if (any > 0)
+        tn__error(TN_EINVAL, "all elements of input should be between 0 and 1");
+    return any == 0;
+}
+
 tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_binary_cross_entropy_options *o)
 {
+    if (o->checked && tn__usable("binary_cross_entropy", x) && tn__dtype_is_float(x->dtype) && !are_probabilities(x))
+        return NULL;
     if (!tn__floating("binary_cross_entropy", x) || !tn__floating("binary_cross_entropy", target))
         return NULL;
     if (x->dtype != target->dtype)

@@ -52,6 +52,36 @@ tn_tensor *tn__fn_logsumexp(const tn_scalar *in, tn__logsumexp_params *p)
     return tn_add(tn_log(sum), p->keepdim ? m : tn_squeeze(m, .dim = dims));
 }
 
+/* ---- two of the same elements ---- */
+
+tn_tensor *tn__fn_aminmax(tn_tensor *x, const tn_aminmax_options *o)
+{
+    tn_tensor *least = tn_amin(x, .dim = o->dim, .keepdim = o->keepdim);
+    if (!least || !o->max)
+        return least;
+    return tn__scope_give(tn_amax(x, .dim = o->dim, .keepdim = o->keepdim), o->max) ? least : NULL;
+}
+
+/* The spread, and the mean if it is asked for. */
+static tn_tensor *with_mean(tn_tensor *spread, tn_tensor *x, tn_dims dim, bool keepdim, tn_tensor **mean)
+{
+    if (!spread || !mean)
+        return spread;
+    return tn__scope_give(tn_mean(x, .dim = dim, .keepdim = keepdim), mean) ? spread : NULL;
+}
+
+tn_tensor *tn__fn_var_mean(tn_tensor *x, const tn_var_mean_options *o)
+{
+    tn_tensor *var = tn_var(x, .dim = o->dim, .keepdim = o->keepdim, .correction = o->correction);
+    return with_mean(var, x, o->dim, o->keepdim, o->mean);
+}
+
+tn_tensor *tn__fn_std_mean(tn_tensor *x, const tn_std_mean_options *o)
+{
+    tn_tensor *std = tn_std(x, .dim = o->dim, .keepdim = o->keepdim, .correction = o->correction);
+    return with_mean(std, x, o->dim, o->keepdim, o->mean);
+}
+
 /* ---- bounds and comparisons ---- */
 
 bool tn__fn_allclose(tn_tensor *a, tn_tensor *b, const tn_allclose_options *o)

@@ -106,17 +106,20 @@ tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isi
     const tn_scalar *first = elements.kind == TN_SCALAR_TENSOR ? &elements : &test_elements;
     if (first->kind != TN_SCALAR_TENSOR || !tn__usable("isin", first->v.t))
         return tn__fail(TN_ETYPE, "isin: one of both must be a tensor");
+    const bool one = test_elements.kind != TN_SCALAR_TENSOR;
     const tn_device where = first->v.t->device;
-    tn_tensor *x = as_tensor(elements, where), *set = as_tensor(test_elements, where);
-    if (!tn__usable("isin", x) || !tn__usable("isin", set))
+    tn_tensor *x = as_tensor(elements, where), *set = one ? NULL : as_tensor(test_elements, where);
+    if (!tn__usable("isin", x) || (!one && !tn__usable("isin", set)))
         return NULL;
-    if (!tn__same_device(x->device, set->device))
+    if (!one && !tn__same_device(x->device, set->device))
         return tn__fail(TN_EDEVICE,
                         "Expected all tensors to be on the same device, but got test_elements is on %s, different from "
                         "other tensors on %s (when checking argument in method wrapper_CUDA_isin_Tensor_Tensor)",
                         tn_device_text(set->device).s, tn_device_text(x->device).s);
-    if (x->dtype == TN_BOOL || set->dtype == TN_BOOL)
+    if (x->dtype == TN_BOOL || (one ? test_elements.kind == TN_SCALAR_BOOL : set->dtype == TN_BOOL))
         return tn__fail(TN_EMISSING, "Unsupported input type encountered for isin(): Bool");
-    tn_tensor *found = tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = TN_DIMS(-1));
+    tn_tensor *line = one ? tn_reshape(x, TN_SHAPE(-1)) : NULL;
+    tn_tensor *found = one ? tn__no_view(tn_reshape(tn_eq(line, test_elements), tn__shape_of(x))) /* in x's dtype */
+                           : tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = TN_DIMS(-1));
     return o->invert ? tn_logical_not(found) : found;
 }

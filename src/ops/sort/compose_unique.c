@@ -38,17 +38,6 @@ static tn_tensor *runs(tn_tensor *begin, tn_tensor *order)
     return order ? tn_scatter(tn_empty_like(order), 0, order, tn_scalar_t(run)) : run;
 }
 
-/* A further result, outside the scope of the function that gives it. False where no memory is left to note that. */
-static bool given_out(tn_tensor *t, tn_tensor **out)
-{
-    tn__thread *self = tn__self();
-    tn_scope *mine = self->scope;
-    self->scope = mine->outer;
-    *out = tn__scope_hold(self, t);
-    self->scope = mine;
-    return *out != NULL;
-}
-
 typedef struct question {
     tn_dims dim;
     bool sorts;
@@ -115,8 +104,8 @@ static tn_tensor *distinct(const char *what, tn_tensor *x, question *q)
         result = tn__distinct(result, x, !q->sorts ? CONSECUTIVE : slices ? SLICES : ELEMENTS);
     if (!result || (q->inverse && !q->found_inverse) || (q->counts && !q->found_counts))
         return NULL;
-    return (!q->inverse || given_out(q->found_inverse, q->inverse)) &&
-                   (!q->counts || given_out(q->found_counts, q->counts))
+    return (!q->inverse || tn__scope_give(q->found_inverse, q->inverse)) &&
+                   (!q->counts || tn__scope_give(q->found_counts, q->counts))
                ? result
                : NULL;
 }

@@ -216,6 +216,83 @@ int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
     return n;
 }
 
+/* An index within a dimension of that size: negative ones count from its end. */
+static int64_t within(int64_t i, int64_t size)
+{
+    if (i < 0)
+        i += size;
+    return TN_MAX(TN_MIN(i, size), 0);
+}
+
+/* x in n pieces that end at at[0], at[step] ..., or (at NULL) of nearly equal size. */
+static int64_t cut_into(tn_tensor *x, int64_t n, const int64_t *at, int64_t step, int64_t dim, tn_tensor **out,
+                        size_t cap)
+{
+    int32_t d;
+    if (tn__wrap_dim(dim, x->ndim, &d))
+        return 0;
+    if (n <= 0) {
+        tn__error(TN_EINVAL, "number of sections must be larger than 0, got %lld", (long long)n);
+        return 0;
+    }
+    if (out && (size_t)n > cap) {
+        tn__error(TN_EINVAL, "tensor_split: there are %lld pieces, but room for %zu", (long long)n, cap);
+        return 0;
+    }
+    const int64_t size = x->shape[d];
+    for (int64_t i = 0, start = 0, end; out && i < n; i++, start = end) {
+        end = !at ? start + size / n + (i < size % n) : i < n - 1 ? within(at[i * step], size) : size;
+        if ((out[i] = tn_slice(x, d, start, TN_MAX(start, end), 1)))
+            continue;
+        while (i-- > 0)
+            tn_release(out[i]);
+        return 0;
+    }
+    return n;
+}
+
+static bool can_cut(const tn_tensor *x)
+{
+    if (!tn__usable("tensor_split", x))
+        return false;
+    if (!x->ndim)
+        tn__error(TN_EINVAL, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+    return x->ndim;
+}
+
+int64_t tn__fn_tensor_split(tn_tensor *x, int64_t sections, int64_t dim, tn_tensor **out, size_t cap)
+{
+    return can_cut(x) ? cut_into(x, sections, NULL, 0, dim, out, cap) : 0;
+}
+
+int64_t tn__fn_tensor_split_indices(tn_tensor *x, tn_dims indices, int64_t dim, tn_tensor **out, size_t cap)
+{
+    if (!can_cut(x) || !tn__usable_dims("tensor_split", indices))
+        return 0;
+    static const int64_t none = 0;
+    return cut_into(x, (int64_t)indices.ndim + 1, indices.ndim ? indices.dim : &none, 1, dim, out, cap);
+}
+
+int64_t tn__fn_tensor_split_by(tn_tensor *x, tn_tensor *by, int64_t dim, tn_tensor **out, size_t cap)
+{
+    const char *what = "tensor_split expected tensor_indices_or_sections to";
+    if (!can_cut(x) || !tn__usable("tensor_split", by))
+        return 0;
+    if (by->device.type != TN_DEVICE_CPU)
+        tn__error(TN_EDEVICE, "%s be on cpu, but it's on %s", what, tn_device_text(by->device).s);
+    else if (by->dtype != TN_I64)
+        tn__error(TN_EDTYPE, "%s have dtype of long, but got %s", what, tn__dtypes[by->dtype].legacy);
+    else if (by->ndim > 1)
+        tn__error(TN_EINVAL, "%s be a zero-dimensional or one-dimensional tensor, but got a tensor with %d dims", what,
+                  (int)by->ndim);
+    else {
+        const int64_t *at = tn_data(by);
+        return by->ndim ? cut_into(x, by->numel + 1, at, by->stride[0], dim, out, cap)
+                        : cut_into(x, *at, NULL, 0, dim, out, cap);
+    }
+    return 0;
+}
+
 /* ---- moving ---- */
 
 /* The dimensions, counted from the front; false with an error. */

@@ -47,6 +47,8 @@ x.clamp(0.5, 2.5) | x.clamp(x.flip(0)) | x.clamp(max=x.flip(0)) | x.clamp(s, x.f
 x.clamp_(max=s) | x.clamp_min(3) | x.clamp_max(m - 1) | x.clamp_min(x.flip(0)) | x.clamp_max(s) | x.clamp_max_(3) | x.relu_() | x[:0].clamp(1, 2)
 torch.nn.functional.relu6(x) | torch.nn.functional.hardtanh(x, 0, 3) | torch.maximum(x, i) | torch.minimum(x, b) | x.clamp(min=True)
 torch.maximum(x, x.flip(0), out=x.clone()) | torch.clamp(x, 1, 5, out=x.double())
+x ** 0 | x ** 1 | x ** True | x ** -1 | x ** 0.0 | x ** s | 1 ** x | 2 ** x | torch.pow(1, x) | x.pow_(0) | x.pow_(1) | x.pow_(2) | x[:0] ** 0
+torch.pow(x, 0, out=x.clone()) | torch.isin(x, 1) | torch.isin(x, m) | torch.isin(x, -1) | torch.isin(x, 1, invert=True) | torch.isin(x, 2.5)
 torch.gather(f, 0, x) | f[x] | torch.empty(2, dtype=d, device="meta") * 2 | torch.empty(2, dtype=d, device="meta").float()
 """
 

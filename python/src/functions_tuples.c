@@ -1,0 +1,123 @@
+/* functions_tuples.c: functions that give a tuple of as many tensors as it takes: pieces, coordinates. */
+#include "functions.h"
+
+#include <stdlib.h>
+
+typedef struct pieces {
+    tn_tensor *x;
+    int64_t n, dim;
+    tn_dims sizes;
+    tn_tensor *by;
+} pieces;
+typedef int64_t cut(const pieces *p, tn_tensor **out, size_t cap);
+
+/* Asks how many there are, then for them. */
+static PyObject *tuple_of(cut *f, const pieces *p)
+{
+    tn_error_clear();
+    int64_t n = f(p, NULL, 0);
+    if (n <= 0)
+        return tn_error_code() ? py_raise() : PyTuple_New(0);
+    tn_tensor **out = n < INT32_MAX ? malloc((size_t)n * sizeof *out) : NULL;
+    if (!out)
+        return PyErr_Format(PyExc_RuntimeError, "%lld pieces are more than memory holds", (long long)n);
+    PyObject *tuple = f(p, out, (size_t)n) == n ? py_wrap_tuple(out, (Py_ssize_t)n) : py_raise();
+    free(out);
+    return tuple;
+}
+
+static int64_t cut_split(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_split_at)("", p->x, p->n, p->dim, out, cap);
+}
+
+static int64_t cut_sizes(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_split_sizes_at)("", p->x, p->sizes, p->dim, out, cap);
+}
+
+static int64_t cut_chunk(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_chunk_at)("", p->x, p->n, p->dim, out, cap);
+}
+
+static int64_t cut_unbind(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return (tn_unbind_at)("", p->x, p->dim, out, cap);
+}
+
+PyObject *run_split(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2]), NULL};
+    return tuple_of(v[2].given ? cut_sizes : cut_split, &p);
+}
+
+PyObject *run_chunk(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, {0, NULL}, NULL};
+    return tuple_of(cut_chunk, &p);
+}
+
+PyObject *run_unbind(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    pieces p = {v[0].s.v.t, 0, v[1].s.v.i, {0, NULL}, NULL};
+    return tuple_of(cut_unbind, &p);
+}
+
+static int64_t cut_sections(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return tn_tensor_split_at("", p->x, p->n, p->dim, out, cap);
+}
+
+static int64_t cut_indices(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return tn_tensor_split_indices_at("", p->x, p->sizes, p->dim, out, cap);
+}
+
+static int64_t cut_by(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return tn_tensor_split_by_at("", p->x, p->by, p->dim, out, cap);
+}
+
+PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
+{
+    static cut *const form[] = {cut_indices, cut_by, cut_sections};
+    (void)self;
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2]), v[4].s.v.t};
+    return tuple_of(form[which], &p);
+}
+
+/* ---- where ---- */
+
+static int64_t cut_nonzero(const pieces *p, tn_tensor **out, size_t cap)
+{
+    return tn_nonzero_columns_at("", p->x, out, cap);
+}
+
+static PyObject *nonzero_tuple(tn_tensor *x)
+{
+    return tuple_of(cut_nonzero, &(pieces){.x = x});
+}
+
+PyObject *run_nonzero(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    if (v[1].s.v.i && v[2].given) /* 'out', behind the slots */
+        return PyErr_Format(PyExc_RuntimeError, "nonzero does not support the out kwarg when as_tuple is True");
+    return v[1].s.v.i ? nonzero_tuple(v[0].s.v.t) : py_wrap(tn_nonzero_at("", v[0].s.v.t));
+}
+
+PyObject *run_where(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return which ? nonzero_tuple(v[0].s.v.t) : py_wrap((tn_where_at)("", v[0].s, v[1].s, v[2].s));
+}
+
+PyObject *run_where_method(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return py_wrap((tn_where_at)("", v[1].s, v[0].s, v[2].s));
+}

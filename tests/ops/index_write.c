@@ -1,0 +1,163 @@
+/* Writing by index of what is scaled, multiplied, or one value. Values are PyTorch's. */
+#include "ops/family.h"
+
+static tn_tensor *places(void)
+{
+    return tn_tensor_from(TN_LIST(0, 0, 1, 0, 1, 1), .shape = TN_SHAPE(2, 3));
+}
+
+static tn_tensor *sources(void)
+{
+    return tn_tensor_from(TN_LIST(2.0f, 3.0f, 5.0f, 7.0f, 0.0f, 4.0f), .shape = TN_SHAPE(2, 3));
+}
+
+static void run_index_add_scaled(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = counted(TN_SHAPE(2, 3), 6), *i = tn_tensor_from(TN_LIST(2, 0)),
+              *src = tn_slice(sources(), 1, 0, 2, 1);
+    HOLDS(tn_index_add_scaled(x, 1, i, src, -2), TN_SHAPE(2, 3), -5, 2, -1, 4, 5, -8);
+    HOLDS(tn_index_add_scaled(x, 1, i, src, 1), TN_SHAPE(2, 3), 4, 2, 5, 4, 5, 13);
+    HOLDS(tn_index_add_scaled(x, 1, i, src, tn_scalar_none()), TN_SHAPE(2, 3), 4, 2, 5, 4, 5, 13);
+    TRUTH(tn_index_add_scaled_(x, 1, i, src, -2) == x);
+    HOLDS(x, TN_SHAPE(2, 3), -5, 2, -1, 4, 5, -8);
+    REFUSED(tn_index_add_scaled(x, 1, i, TN_NONE, 2), TN_ETYPE, "operand 3 must be a tensor");
+    REFUSED(tn_index_add_scaled(x, 1, i, tn_ones(TN_SHAPE(2, 3)), 2), TN_EINVAL, "Number of indices (2) should be");
+    tn_scope_close(s);
+}
+
+static void run_scatter_reduced(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = counted(TN_SHAPE(2, 3), 6), *i = places(), *src = sources();
+    HOLDS(tn_scatter_reduced(x, 0, i, src, "multiply"), TN_SHAPE(2, 3), 14, 6, 3, 4, 0, 120);
+    HOLDS(tn_scatter_reduced(x, 1, i, src, "multiply"), TN_SHAPE(2, 3), 6, 10, 3, 28, 0, 6);
+    HOLDS(tn_scatter_reduced(x, 1, i, src, "add"), TN_SHAPE(2, 3), 6, 7, 3, 11, 9, 6);
+    HOLDS(tn_scatter_reduced(x, 1, i, 3, "multiply"), TN_SHAPE(2, 3), 9, 6, 3, 12, 45, 6);
+    HOLDS(tn_scatter_reduced(x, 1, i, 3, "add"), TN_SHAPE(2, 3), 7, 5, 3, 7, 11, 6);
+    HOLDS(tn_scatter_reduced(x, 1, tn_slice(i, 1, 0, 2, 1), src, "multiply"), TN_SHAPE(2, 3), 6, 2, 3, 28, 0, 6);
+    HOLDS(tn_scatter_reduced(x, 1, i, 3, NULL), TN_SHAPE(2, 3), 3, 3, 3, 3, 3, 6);
+    HOLDS(tn_scatter_reduced(tn_ones(TN_SHAPE()), 0, tn_full(TN_SHAPE(), 0), 3, "multiply"), TN_SHAPE(), 3);
+    HOLDS(tn_scatter_reduced(x, 0, tn_slice(i, 0, 0, 0, 1), src, "multiply"), TN_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
+    REFUSED(tn_scatter_reduced(x, 1, i, src, "mean"), TN_EINVAL, "reduce argument must be either add or multiply.");
+    REFUSED(tn_scatter_reduced(x, 1, x, src, "mean"), TN_EDTYPE, "scatter(): Expected dtype int32/int64 for index");
+    REFUSED(tn_scatter_reduced(x, 1, x, src, "add"), TN_EDTYPE, "scatter(): Expected dtype int32/int64 for index");
+    REFUSED(tn_scatter_reduced(x, 1, i, i, "multiply"), TN_EDTYPE, "Expected self.dtype to be equal to src.dtype");
+    REFUSED(tn_scatter_reduced(tn_to(x, .dtype = TN_I8), 1, i, 1000, "add"), TN_EINVAL, "without overflow");
+    REFUSED_INDEX(tn_scatter_reduced(x, 0, tn_add(i, 1), src, "multiply"), TN_EINDEX,
+                  "index 2 is out of bounds for dimension 0 with size 2",
+                  "index 2 is out of bounds for dimension with size 2\n  seen by scatter_mul");
+    TRUTH(tn_scatter_reduced_(x, 1, i, src, "add") == x);
+    HOLDS(x, TN_SHAPE(2, 3), 6, 7, 3, 11, 9, 6);
+    TRUTH(tn_scatter_reduced_(x, 1, i, -1, "multiply") == x);
+    HOLDS(x, TN_SHAPE(2, 3), 6, -7, 3, -11, 9, 6);
+    TRUTH(tn_scatter_reduced_(x, 1, i, 2, NULL) == x);
+    REFUSED(
+        tn_scatter_reduced_(tn_expand(tn_ones(TN_SHAPE(1)), TN_SHAPE(3)), 0, tn_full(TN_SHAPE(3), 0), 2, "multiply"),
+        TN_EINVAL, "more than one element of the written-to tensor refers to a single memory location");
+    tn_scope_close(s);
+}
+
+static void run_index_fill(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = counted(TN_SHAPE(2, 3), 6), *i = tn_tensor_from(TN_LIST(2, 0));
+    HOLDS(tn_index_fill(x, 1, i, 9), TN_SHAPE(2, 3), 9, 2, 9, 9, 5, 9);
+    HOLDS(tn_index_fill(x, 0, tn_full(TN_SHAPE(), -1), tn_scalar_t(tn_full(TN_SHAPE(), 8))), TN_SHAPE(2, 3), 1, 2, 3, 8,
+          8, 8);
+    HOLDS(tn_index_fill(tn_ones(TN_SHAPE()), 0, tn_full(TN_SHAPE(1), 0), 3), TN_SHAPE(), 3);
+    REFUSED(tn_index_fill(x, 0, tn_ones(TN_SHAPE(1)), 3), TN_EINDEX, "index_fill_(): Expected dtype int64 for index.");
+    REFUSED(tn_index_fill(x, 0, tn_full(TN_SHAPE(1, 1), 0), 3), TN_EINVAL, "Index has to be a vector/scalar");
+    REFUSED(tn_index_fill(x, 2, i, 3), TN_EINDEX, "expected to be in range of [-2, 1], but got 2");
+    REFUSED(tn_index_fill(x, 1, i, tn_scalar_t(tn_ones(TN_SHAPE(1)))), TN_EINVAL,
+            "only supports a 0-dimensional value tensor, but got tensor with 1 dimension(s).");
+    TRUTH(tn_index_fill_(x, -1, i, 9) == x);
+    HOLDS(x, TN_SHAPE(2, 3), 9, 2, 9, 9, 5, 9);
+    REFUSED(tn_index_fill_(tn_requires_grad_(tn_ones(TN_SHAPE(2, 3)), true), 1, i, 9), TN_EGRAD,
+            "a leaf Variable that requires grad");
+    tn_scope_close(s);
+}
+
+static void run_masked_fill_expanded(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_expand(tn_zeros(TN_SHAPE(1, 3)), TN_SHAPE(2, 3));
+    tn_tensor *mask = tn_ne(tn_tensor_from(TN_LIST(1, 0, 2)), 0);
+    REFUSED(tn_masked_fill_(x, mask, 3), TN_EINVAL, "refers to a single memory location");
+    TRUTH(tn_masked_fill_expanded_(x, mask, 3) == x);
+    HOLDS(x, TN_SHAPE(2, 3), 3, 0, 3, 3, 0, 3);
+    tn_scope_close(s);
+}
+
+static void run_nonzero_columns(void)
+{
+    tn_tensor *out[3];
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_tensor_from(TN_LIST(1, 0, 2, 3), .shape = TN_SHAPE(2, 2));
+    TRUTH(tn_nonzero_columns(x, NULL, 0) == 2 && tn_nonzero_columns(x, out, 3) == 2);
+    HOLDS(out[0], TN_SHAPE(3), 0, 1, 1);
+    HOLDS(out[1], TN_SHAPE(3), 0, 0, 1);
+    TRUTH(tn_nonzero_columns(tn_full(TN_SHAPE(), 3), out, 3) == 1);
+    HOLDS(out[0], TN_SHAPE(1), 0);
+    REFUSED((void *)(intptr_t)tn_nonzero_columns(x, out, 1), TN_EINVAL, "there are 2 columns, but room for 1");
+    tn_scope_close(s);
+    tn_tensor *mine = tn_ones(TN_SHAPE(2)); /* the results are the caller's where there is no scope */
+    TRUTH(tn_nonzero_columns(mine, out, 3) == 1);
+    HOLDS(out[0], TN_SHAPE(2), 0, 1);
+    tn_release(out[0]);
+    tn_release(mine);
+}
+
+static const structural_case cases[] = {
+    {"index_add_scaled", run_index_add_scaled},
+    {"index_add_scaled_", run_index_add_scaled},
+    {"scatter_reduced", run_scatter_reduced},
+    {"scatter_reduced_", run_scatter_reduced},
+    {"index_fill", run_index_fill},
+    {"index_fill_", run_index_fill},
+    {"masked_fill_expanded_", run_masked_fill_expanded},
+    {"nonzero_columns", run_nonzero_columns},
+    {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(index_add_scaled, tn_index_add_scaled(x, 0, tn_tensor_from(TN_LIST(2, 0, 2)), y, -1.5))
+F(scatter_multiplied, tn_scatter_reduced(x, 1, tn_tensor_from(TN_LIST(0, 0, 0, 2, 2, 1), .shape = TN_SHAPE(2, 3)),
+                                         tn_scalar_t(y), "multiply"))
+F(scatter_multiplied_number,
+  tn_scatter_reduced(x, 0, tn_tensor_from(TN_LIST(0, 1, 1, 0, 1, 1), .shape = TN_SHAPE(3, 2)), 2.5, "multiply"))
+F(scatter_added_number,
+  tn_scatter_reduced(x, 0, tn_tensor_from(TN_LIST(0, 1, 1, 0, 1, 1), .shape = TN_SHAPE(3, 2)), 2.5, "add"))
+F(index_fill, tn_index_fill(x, 1, tn_tensor_from(TN_LIST(3, 0)), 2))
+F(index_fill_value, tn_index_fill(x, 1, tn_tensor_from(TN_LIST(3, 0)), tn_scalar_t(tn_sum(y))))
+
+/* One zero at a place leaves its own gradient, two leave none: PyTorch's, of x[0] * s[0] * s[1] ... */
+static tn_tensor *f_scatter_multiplied_zeros(tn_tensor **in)
+{
+    tn_tensor *s = tn_mul(in[0], tn_tensor_from(TN_LIST(1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1), .shape = TN_SHAPE(3, 4)));
+    tn_tensor *i = tn_tensor_from(TN_LIST(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2), .shape = TN_SHAPE(3, 4));
+    return tn_scatter_reduced(tn_ones(TN_SHAPE(3, 4), .dtype = TN_F64), 1, i, s, "multiply");
+}
+
+static const gradient_case gradients[] = {
+    TWO(index_add_scaled),
+    TWO(scatter_multiplied),
+    ONE(scatter_multiplied_number),
+    ONE(scatter_added_number),
+    ONE(index_fill),
+    TWO(index_fill_value),
+    {"scatter_multiplied_zeros", f_scatter_multiplied_zeros, 1, {M34}, true}, /* beside a zero the second is not told */
+    {NULL, NULL, 0, {{0, {0}}}, false},
+};
+
+/* ---- PyTorch's records ---- */
+
+ADAPTER(index_fill, tn_index_fill(x, DIM(0, "dim", 0), TENSOR(1, "index"), AT(2, "value")))
+
+static const named_adapter adapters[] = {
+    {"index_fill", record_index_fill},
+    {NULL, NULL},
+};
+
+const family_tests index_write_tests = {cases, gradients, adapters};
