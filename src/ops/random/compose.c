@@ -125,8 +125,12 @@ tn_tensor *tn__fn_randn_like(tn_tensor *x, const tn_options *o)
 static bool is_deviation(const tn_scalar *std)
 {
     if (std->kind == TN_SCALAR_TENSOR) {
-        tn_tensor *low = std->v.t->numel ? tn_amin(std->v.t) : NULL;
-        const bool negative = low && low->device.type != TN_DEVICE_META && tn_item(low) < 0;
+        if (!std->v.t->numel)
+            return true;
+        tn_tensor *low = tn_amin(std->v.t);
+        if (!low)
+            return false;
+        const bool negative = low->device.type != TN_DEVICE_META && tn_item(low) < 0;
         if (negative)
             tn__error(TN_EINVAL, "normal expects all elements of std >= 0.0");
         return !negative;

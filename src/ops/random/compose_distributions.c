@@ -50,8 +50,8 @@ static bool are_probabilities(tn_tensor *p)
     if (p->device.type != TN_DEVICE_CPU || !p->numel)
         return true;
     tn_tensor *fine = tn_all(tn_logical_and(tn_ge(p, 0), tn_le(p, 1)));
-    if (fine && tn_item(fine) != 0)
-        return true;
+    if (!fine || tn_item(fine) != 0)
+        return fine != NULL;
     tn__error(TN_EINVAL, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
     return false;
 }
