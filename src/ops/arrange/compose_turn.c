@@ -17,9 +17,11 @@ tn_tensor *tn__fn_diag_embed(tn_tensor *x, int64_t offset, int64_t dim1, int64_t
         return tn__fail(TN_EINDEX, "Dimension specified as -1 but tensor has no dimensions");
     if (x->ndim == TN_MAX_DIMS)
         return tn__fail(TN_EINVAL, "diag_embed: at most %d dimensions", TN_MAX_DIMS);
+    /* one that is too large wraps around to a negative size, which is refused */
+    const uint64_t away = offset < 0 ? -(uint64_t)offset : (uint64_t)offset,
+                   side = (uint64_t)x->shape[x->ndim - 1] + away;
     for (int32_t d = 0, from = 0; d <= x->ndim; d++)
-        shape[d] =
-            d == at[0] || d == at[1] ? x->shape[x->ndim - 1] + (offset < 0 ? -offset : offset) : x->shape[from++];
+        shape[d] = d == at[0] || d == at[1] ? (int64_t)side : x->shape[from++];
     tn_tensor *result = tn_zeros(((tn_dims){x->ndim + 1, shape}), .dtype = x->dtype, .device = x->device);
     return tn_copy_(tn_diagonal(result, offset, dim1, dim2), x) ? result : NULL;
 }
