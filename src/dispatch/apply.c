@@ -10,6 +10,7 @@
 typedef struct passage {
     tn__thread *self;
     tn__call c;
+    uint32_t wanted; /* bit i: input i wants a gradient; of a list's further inputs it is found again */
     bool records;
     bool mixed; /* 0-dim CPU tensors among operands that are elsewhere */
     tn_tensor *out[TN__MAX_OUT];
@@ -60,21 +61,32 @@ static bool is_differentiable(const tn__call *c, int32_t i)
     return !(tn__saves(c->op, i) & TN__NODIFF) && tn__derivatives[c->op] != tn__d_none;
 }
 
-/* Bit i: input i wants a gradient. Lists of inputs are few, so their bits are found again where they are used. */
 static bool wants(const tn__call *c, int32_t i)
 {
     const tn_tensor *t = tn__operand(&c->in[i]);
     return t && tn__dtype_is_float(t->dtype) && tn__wants_grad(t) && is_differentiable(c, i);
 }
 
-static bool should_record(const tn__thread *self, const tn__call *c)
+enum { NOTED = 32 }; /* inputs that have a bit in 'wanted' */
+
+static bool wanted(const passage *p, int32_t i)
 {
-    if (self->no_grad || (c->inplace && !tn__dtype_is_float(c->in[0].v.t->dtype))) /* integers want no gradient */
+    return i < NOTED ? p->wanted >> i & 1 : wants(&p->c, i);
+}
+
+/* Notes who wants a gradient. Does anyone? */
+static bool should_record(passage *p)
+{
+    const tn__call *c = &p->c;
+    uint32_t bits = 0;
+    if (p->self->no_grad || (c->inplace && !tn__dtype_is_float(c->in[0].v.t->dtype))) /* integers want no gradient */
         return false;
-    for (int32_t i = 0; i < c->n_in; i++)
-        if (wants(c, i))
-            return true;
-    return false;
+    for (int32_t i = 0; i < c->n_in && i < NOTED; i++)
+        bits |= (uint32_t)wants(c, i) << i;
+    p->wanted = bits;
+    for (int32_t i = NOTED; i < c->n_in && !bits; i++)
+        bits = wants(c, i);
+    return bits != 0;
 }
 
 /* Weights of losses have no derivative; PyTorch refuses them rather than leave a gradient out. */
@@ -87,7 +99,7 @@ static tn_status check_constants(const tn__call *c)
             return tn__error(TN_EGRAD,
                              "The function '%s' is not differentiable with respect to argument '%s'. This input cannot "
                              "have requires_grad True.",
-                             tn__torch_name(c), op->argument[i]);
+                             tn__torch_name(c), op->words->argument[i]);
     }
     return TN_OK;
 }
@@ -157,7 +169,7 @@ static uint32_t saves_of(const passage *p)
 {
     uint32_t saves = 0;
     for (int32_t i = 0; i < p->c.n_in; i++)
-        if (wants(&p->c, i))
+        if (wanted(p, i))
             saves |= tn__saves(p->c.op, i);
     return compares_in_place(&p->c) ? 0 : saves;
 }
@@ -176,7 +188,7 @@ static tn_status prepare_node(passage *p)
         tn_tensor *t = tn__operand(&c->in[i]);
         tn_status e = TN_OK;
         tn__edge edge = {NULL, 0};
-        if (t && wants(c, i))
+        if (t && wanted(p, i))
             edge = tn__gradient_edge(t, &e);
         if (e)
             return e;
@@ -385,7 +397,7 @@ static tn_status pass(passage *p, uint32_t required)
     tn_status e = tn__operands_check(c, required, &p->mixed);
     if (TN_UNLIKELY(e))
         return e;
-    p->records = should_record(p->self, c);
+    p->records = should_record(p);
     if (c->inplace && (e = check_history(p)))
         return e;
     e = elementwise ? tn__infer_elementwise(c) : tn__ops[c->op].infer(c);
@@ -489,7 +501,7 @@ static tn_tensor *apply_composite(passage *p, uint32_t required)
     bool no_grad = p->self->no_grad;
     if (tn__operands_check(&p->c, required, &p->mixed) || (!no_grad && check_constants(&p->c)))
         return NULL;
-    p->records = should_record(p->self, &p->c);
+    p->records = should_record(p);
     tn__scope_push(p->self, &scope);
     p->self->no_grad = true;
     tn_tensor *out = tn__composites[p->c.op](p->c.in, p->c.params);

@@ -18,7 +18,7 @@ static bool has_last(const tn__call *c)
 const char *tn__torch_name(const tn__call *c)
 {
     const tn__op *op = &tn__ops[c->op];
-    return op->wrapper[1] && !has_last(c) ? op->wrapper[1] : op->wrapper[0];
+    return op->words->wrapper[1] && !has_last(c) ? op->words->wrapper[1] : op->words->wrapper[0];
 }
 
 static bool last_comes_first(const tn__call *c)
@@ -29,7 +29,8 @@ static bool last_comes_first(const tn__call *c)
 /* What PyTorch calls input i. */
 static const char *argument_name(const tn__call *c, int32_t i)
 {
-    return i == 0 && !last_comes_first(c) ? "self" : tn__ops[c->op].argument[tn__ops[c->op].flags & F_LISTED ? 0 : i];
+    return i == 0 && !last_comes_first(c) ? "self"
+                                          : tn__ops[c->op].words->argument[tn__ops[c->op].flags & F_LISTED ? 0 : i];
 }
 
 /* The first operand as PyTorch counts them, and the first that is elsewhere. */

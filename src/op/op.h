@@ -102,6 +102,13 @@ typedef struct tn__call {
 
 typedef tn_status (*tn__infer)(tn__call *c);
 
+/* What an operation's errors call it and its inputs. */
+typedef struct tn__op_words {
+    const char *argument[TN__MAX_IN]; /* inputs */
+    const char *wrapper[2];           /* what PyTorch calls the function; [1]: without its last, optional input */
+} tn__op_words;
+
+/* A row as every call reads it: one cache line. */
 typedef struct tn__op {
     const char *name;  /* as users call it, behind a leading '_' if it is internal */
     const char *label; /* of grad_fn, by variant; "" is the name */
@@ -113,12 +120,11 @@ typedef struct tn__op {
     uint8_t mask;      /* elementwise: 1 + the operand that is a mask; 0: none */
     uint8_t constants; /* bit i: input i gets no gradient, and may not want one */
     uint16_t params;   /* bytes of its parameters */
-    uint8_t dtype_at, device_at, later_at,
-        piece_at;                     /* 1 + where in them: the dtype; the device; whether nobody waits for a
-                                                        copy; which piece a view is. 0: nowhere */
-    const char *argument[TN__MAX_IN]; /* what inputs are called in errors */
-    const char *wrapper[2];           /* what PyTorch calls the function; [1]: without its last, optional input */
+    /* 1 + where in them: the dtype; the device; whether nobody waits for a copy; which piece a view is. 0: nowhere */
+    uint8_t dtype_at, device_at, later_at, piece_at;
+    const tn__op_words *words;
 } tn__op;
+_Static_assert(TN__MAX_IN > 4 || sizeof(tn__op) <= 64, "a row of the table of operations is one cache line");
 
 extern const tn__op tn__ops[TN__OPS];
 

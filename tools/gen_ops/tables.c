@@ -214,17 +214,17 @@ static void print_operation(const row *r)
     printf("        .saves = {");
     for (int i = 0; i < inputs(r); i++)
         printf("%s0x%x", i ? ", " : "", (unsigned)r->saves[i]);
-    printf("},\n        .argument = {");
+    printf("},\n        .words = &(const tn__op_words){.argument = {");
     print_words(r->arguments ? r->arguments : input_names(r));
-    printf("},\n        .wrapper = {");
+    printf("},\n                                       .wrapper = {");
     print_words(r->wrapper ? r->wrapper : r->name + is_private(r));
-    printf("},\n    },\n");
+    printf("}},\n    },\n");
 }
 
 void write_table(void)
 {
     puts("/* op/table.c: what each operation is. Generated from src/ops: change that. */\n"
-         "#include \"op/op.h\"\n#include <stddef.h>\n\nconst tn__op tn__ops[TN__OPS] = {");
+         "#include \"op/op.h\"\n#include <stddef.h>\n\n_Alignas(64) const tn__op tn__ops[TN__OPS] = {");
     for (int i = 0; i < n_rows; i++)
         if (is_operation(&rows[i]))
             print_operation(&rows[i]);
