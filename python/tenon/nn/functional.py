@@ -44,9 +44,9 @@ def _sentence(function):
 # ---- activations ----
 
 
-def _or_into(inplace, function, input, *args):
-    """function(input, *args); in place, of a copy, so that nothing that is kept for backward is written over."""
-    return input.copy_(function(input.clone(), *args)) if inplace else function(input, *args)
+def _in_place(function, input, *args):
+    """function(input, *args) into input, of a copy, so that nothing that is kept for backward is written over."""
+    return input.copy_(function(input.clone(), *args))
 
 
 @_sentence
@@ -71,7 +71,7 @@ def sigmoid(input):
 
 @_sentence
 def _threshold(input, threshold, value, inplace=False):
-    return _or_into(inplace, _nn.threshold, input, threshold, value)
+    return _in_place(_nn.threshold, input, threshold, value) if inplace else _nn.threshold(input, threshold, value)
 
 
 threshold = _threshold  # as in PyTorch, a name that its parameter has not
@@ -81,7 +81,7 @@ threshold = _threshold  # as in PyTorch, a name that its parameter has not
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _or_into(inplace, _hardtanh, input, min_val, max_val)
+    return _in_place(_hardtanh, input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
 
 
 def relu6(input, inplace=False):
@@ -91,32 +91,32 @@ def relu6(input, inplace=False):
 
 @_sentence
 def leaky_relu(input, negative_slope=0.01, inplace=False):
-    return _or_into(inplace, _nn.leaky_relu, input, negative_slope)
+    return _in_place(_nn.leaky_relu, input, negative_slope) if inplace else _nn.leaky_relu(input, negative_slope)
 
 
 @_sentence
 def elu(input, alpha=1.0, inplace=False):
-    return _or_into(inplace, _nn.elu, input, alpha)
+    return _in_place(_nn.elu, input, alpha) if inplace else _nn.elu(input, alpha)
 
 
 @_sentence
 def celu(input, alpha=1.0, inplace=False):
-    return _or_into(inplace, _nn.celu, input, alpha)
+    return _in_place(_nn.celu, input, alpha) if inplace else _nn.celu(input, alpha)
 
 
 @_sentence
 def selu(input, inplace=False):
-    return _or_into(inplace, _nn.selu, input)
+    return _in_place(_nn.selu, input) if inplace else _nn.selu(input)
 
 
 @_sentence
 def silu(input, inplace=False):
-    return _or_into(inplace, _nn.silu, input)
+    return _in_place(_nn.silu, input) if inplace else _nn.silu(input)
 
 
 @_sentence
 def mish(input, inplace=False):
-    return _or_into(inplace, _nn.mish, input)
+    return _in_place(_nn.mish, input) if inplace else _nn.mish(input)
 
 
 @_sentence
@@ -131,12 +131,12 @@ def tanhshrink(input):
 
 @_sentence
 def hardsigmoid(input, inplace=False):
-    return _or_into(inplace, _nn.hardsigmoid, input)
+    return _in_place(_nn.hardsigmoid, input) if inplace else _nn.hardsigmoid(input)
 
 
 @_sentence
 def hardswish(input, inplace=False):
-    return _or_into(inplace, _nn.hardswish, input)
+    return _in_place(_nn.hardswish, input) if inplace else _nn.hardswish(input)
 
 
 @_sentence
