@@ -1,4 +1,8 @@
-/* tenon.h: all of Tenon. */
+/* tenon.h: all of Tenon.
+ *
+ * In a plugin: the shared library stays loaded when the plugin that brought it is closed. The static library, linked into
+ * the plugin, goes with it: its threads are joined, what its scopes own is released, and its memory is given back, by a
+ * destructor. Before dlclose() the plugin frees its loaders, and no thread is in a call. */
 #ifndef TENON_TENON_H
 #define TENON_TENON_H
 

@@ -266,6 +266,16 @@ static void large_trim(int64_t keep)
     }
 }
 
+void tn__heap_end(void)
+{
+    for (int b = 0; b < TN__BINS; b++)
+        for (free_block *f = heap.small[b], *next; f; f = next) {
+            next = f->next;
+            door_put(f, small_size(b));
+        }
+    large_trim(0);
+}
+
 static void *large_get(size_t bytes)
 {
     int bin;

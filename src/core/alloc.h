@@ -36,6 +36,8 @@ int64_t tn__door_live(void);
 
 void tn__cache_init(tn__thread *t);
 void tn__cache_flush(tn__thread *t);
+/* All free blocks go back to the system; no thread has any of its own. */
+void tn__heap_end(void);
 
 tn_memory_statistics tn__cpu_memory_stats(void);
 void tn__cpu_memory_reset_peak(void);

@@ -177,6 +177,18 @@ static void call(worker *w)
     }
 }
 
+/* Under 'taken'. */
+static void stop_workers(void)
+{
+    atomic_store(&pool.quit, true);
+    for (int i = 1; i <= pool.workers; i++)
+        call(&pool.worker[i]);
+    for (int i = 1; i <= pool.workers; i++)
+        pthread_join(pool.worker[i].thread, NULL);
+    pool.workers = 0;
+    atomic_store(&pool.quit, false);
+}
+
 /* Waits for a worker that has answered; a call that has not been answered is taken back. */
 static void dismiss(worker *w)
 {
@@ -246,8 +258,10 @@ typedef struct task_batch {
 
 typedef struct task_thread {
     pthread_cond_t wake;
+    pthread_t thread;
     task_batch *call; /* NULL: idle */
     int64_t i;
+    bool quit;
     struct task_thread *next;
 } task_thread;
 
@@ -269,13 +283,15 @@ static void task_threads_fork(tn__fork_phase phase)
     }
 }
 
-static void *run_tasks_for_ever(void *arg)
+static void *run_tasks(void *arg)
 {
     task_thread *h = arg;
     pthread_mutex_lock(&task_threads.lock);
     for (;;) {
-        while (!h->call)
+        while (!h->call && !h->quit)
             pthread_cond_wait(&h->wake, &task_threads.lock);
+        if (h->quit)
+            break;
         task_batch *c = h->call;
         pthread_mutex_unlock(&task_threads.lock);
         c->task(c->ctx, h->i);
@@ -286,13 +302,13 @@ static void *run_tasks_for_ever(void *arg)
         if (--c->left == 0)
             pthread_cond_signal(&c->done);
     }
+    pthread_mutex_unlock(&task_threads.lock);
     return NULL;
 }
 
 /* A thread that waits for work; NULL where none can be had. Under the lock. */
 static task_thread *get_task_thread(void)
 {
-    pthread_t thread;
     task_thread *h = task_threads.idle;
     if (h) {
         task_threads.idle = h->next;
@@ -302,13 +318,30 @@ static task_thread *get_task_thread(void)
     if (!h)
         return NULL;
     pthread_cond_init(&h->wake, NULL);
-    if (pthread_create(&thread, NULL, run_tasks_for_ever, h)) {
+    if (pthread_create(&h->thread, NULL, run_tasks, h)) {
         pthread_cond_destroy(&h->wake);
         tn__block_put(h, sizeof *h);
         return NULL;
     }
-    pthread_detach(thread);
     return h;
+}
+
+static void stop_task_threads(void)
+{
+    pthread_mutex_lock(&task_threads.lock);
+    task_thread *h = task_threads.idle, *next;
+    task_threads.idle = NULL;
+    for (next = h; next; next = next->next) {
+        next->quit = true;
+        pthread_cond_signal(&next->wake);
+    }
+    pthread_mutex_unlock(&task_threads.lock);
+    for (; h; h = next) {
+        next = h->next;
+        pthread_join(h->thread, NULL);
+        pthread_cond_destroy(&h->wake);
+        tn__block_put(h, sizeof *h);
+    }
 }
 
 void tn__run_tasks(int64_t n, tn__task task, void *ctx)
@@ -339,6 +372,12 @@ void tn__run_tasks(int64_t n, tn__task task, void *ctx)
     pthread_cond_destroy(&c.done);
 }
 
+void tn__parallel_end(void)
+{
+    stop_workers();
+    stop_task_threads();
+}
+
 tn_status tn_set_num_threads(int32_t n)
 {
     tn__enter(TN__NOWHERE);
@@ -347,15 +386,8 @@ tn_status tn_set_num_threads(int32_t n)
     pthread_once(&pool.once, pool_start);
     pthread_mutex_lock(&pool.taken);
     int want = TN_MIN(n, MAX_THREADS);
-    if (pool.workers > want - 1) {
-        atomic_store(&pool.quit, true);
-        for (int i = 1; i <= pool.workers; i++)
-            call(&pool.worker[i]);
-        for (int i = 1; i <= pool.workers; i++)
-            pthread_join(pool.worker[i].thread, NULL);
-        pool.workers = 0;
-        atomic_store(&pool.quit, false);
-    }
+    if (pool.workers > want - 1)
+        stop_workers();
     atomic_store(&pool.wanted, want);
     pthread_mutex_unlock(&pool.taken);
     return TN_OK;

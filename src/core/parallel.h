@@ -17,6 +17,9 @@ void tn__parallel_for(int64_t n, int64_t grain, tn__body body, void *ctx);
 typedef void (*tn__task)(void *ctx, int64_t i);
 void tn__run_tasks(int64_t n, tn__task task, void *ctx);
 
+/* No thread of either kind is left; none has work. */
+void tn__parallel_end(void);
+
 /* Threads that a parallel_for may use, the caller's included. */
 int tn__num_threads(void);
 

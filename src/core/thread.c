@@ -3,6 +3,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/object.h"
+#include "core/unload.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -82,6 +83,7 @@ static void registry_start(void)
     pthread_key_create(&registry.key, thread_end);
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     registry.emergency.emergency = true;
+    tn__unload_watch();
 }
 
 tn__thread *tn__thread_start(void)
@@ -100,6 +102,13 @@ tn__thread *tn__thread_start(void)
     tn__tls = t;
     pthread_setspecific(registry.key, t);
     return t;
+}
+
+void tn__threads_end(void)
+{
+    pthread_key_delete(registry.key);
+    while (registry.threads)
+        thread_end(registry.threads);
 }
 
 void tn__threads_each(void (*f)(tn__thread *, void *), void *ctx)

@@ -80,6 +80,9 @@ void tn__parallel_fork(tn__fork_phase phase);
 void tn__rng_fork(tn__fork_phase phase);
 void tn__heap_fork(tn__fork_phase phase);
 
+/* Of tn__unload: the records of all threads end here, since no thread will end them. */
+void tn__threads_end(void);
+
 /* Calls f(thread, ctx) for every thread that has a record, under the registry's lock. */
 void tn__threads_each(void (*f)(tn__thread *, void *), void *ctx);
 

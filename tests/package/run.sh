@@ -149,6 +149,27 @@ wants_version() { # VERSION
 check "find_package: this minor version is taken" wants_version "$minor"
 check "find_package: another one is refused" not wants_version 0.99
 
+# ---- a plugin that is opened and closed again ----
+its_lib=$prefix${lib#"$scratch/first"}
+plugin() { # NAME LIBRARY...: plugin_NAME.so, linked with these
+    name=$1
+    shift
+    # shellcheck disable=SC2046
+    "$cc" -Wall -Wextra -Werror -fPIC -shared "$here/plugin.c" -o "$scratch/plugin_$name.so" \
+        $(PKG_CONFIG_PATH=$its_lib/pkgconfig pkg-config --cflags tenon) "$@"
+}
+check "a plugin with the shared library in it" plugin shared "$its_lib/libtenon.so" "-Wl,-rpath,$its_lib"
+check "a plugin with the static library in it" plugin static "$its_lib/libtenon.a" -lz -lm -lpthread -ldl
+check "a program that opens plugins" "$cc" -Wall -Wextra -Werror "$here/plugin_host.c" -o "$scratch/host" -lpthread -ldl
+for kind in shared static; do
+    for threads in 1 2; do
+        check "$kind plugin, $threads threads: 50 times opened and closed: no thread, no memory is left" \
+            env TENON_NO_CACHE=1 TENON_NUM_THREADS=$threads "$scratch/host" "$scratch/plugin_$kind.so" 50
+    done
+    check "$kind plugin, two fake GPUs: the same" env TENON_NO_CACHE=1 TENON_FAKE_GPUS=2 \
+        TENON_FAKEGPU_LIBRARY="$its_lib/libtenon_fakegpu.so" "$scratch/host" "$scratch/plugin_$kind.so" 50
+done
+
 # ---- users: of the sources ----
 fetch() {
     mkdir "$scratch/fetch" && cp "$here/demo.c" "$scratch/fetch" || return 1

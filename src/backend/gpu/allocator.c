@@ -787,3 +787,12 @@ void tn__gpu_allocator_forget(tn__gpu_device *dev)
     tn__gpu_pinned_forget(dev);
     tn__gpu_peer_forget(dev);
 }
+
+void tn__gpu_memory_end(void)
+{
+    for (int i = 0; i < TN__GPU_MAX; i++) {
+        tn__gpu_slab_end(&memory.of[i].blocks);
+        tn__gpu_slab_end(&memory.of[i].users);
+    }
+    tn__gpu_pinned_end();
+}

@@ -1,9 +1,11 @@
 /* The table of devices: found without making a context, opened at first use, dead after an asynchronous failure, revived
  * by tn_cuda_reset; closed to the children of a process that used it. */
 #include "backend/gpu/device.h"
+#include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
+#include "core/unload.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <tenon/cuda.h>
@@ -77,10 +79,13 @@ static bool set_up(const tn__backend *b, int32_t i, int32_t ordinal)
     return true;
 }
 
+static void leave_devices(void);
+
 /* Those of the driver's devices that there are here. */
 static int32_t find(const tn__backend *b, fleet *f)
 {
     pthread_atfork(NULL, NULL, in_child);
+    tn__at_unload(leave_devices);
     int32_t ordinal[TN__GPU_EACH];
     f->driver_count = b->gpu->find();
     if (f->driver_count <= 0)
@@ -346,6 +351,40 @@ static void take_context(tn__gpu_device *first, void *context)
         let_go(dev);
 }
 
+static void *context_of(const tn__gpu_device *first)
+{
+    void *context = NULL;
+    for (const tn__gpu_device *s = first; s && !context; s = tn__gpu_sibling(s))
+        context = s->context;
+    return context;
+}
+
+/* The library goes: contexts are let go of, and what is known of the devices is forgotten. Memory is given back before: a
+ * context that somebody else in the process has, too, stays (with the code of kernels in it). */
+static void leave_devices(void)
+{
+    if (tn__gpu_forked())
+        return;
+    for (int32_t i = 0; i < TN__GPU_MAX; i++) {
+        tn__gpu_device *dev = &table.device[i];
+        void *context = dev->driver && dev->first == dev ? context_of(dev) : NULL;
+        for (tn__gpu_device *s = dev; context && s; s = tn__gpu_sibling(s))
+            if (!atomic_load(&s->dead))
+                tn__gpu_empty_cache(s->device);
+        if (context)
+            take_context(dev, context);
+    }
+    for (int32_t i = 0; i < TN__GPU_MAX; i++) {
+        tn__gpu_device *dev = &table.device[i];
+        if (dev->driver)
+            tn__gpu_kernels_end(dev->device);
+        tn__block_put(dev->spare, (size_t)dev->cap_spare * sizeof *dev->spare);
+        dev->spare = NULL;
+        dev->cap_spare = 0;
+    }
+    tn__gpu_memory_end();
+}
+
 /* The context is gone, or the driver says why not: then the devices stay dead, and this can be tried again. */
 static tn_status revive(tn__gpu_device *asked)
 {
@@ -362,7 +401,6 @@ static tn_status revive(tn__gpu_device *asked)
 tn_status tn_cuda_reset(tn_device device)
 {
     tn_device d;
-    void *context = NULL;
     tn__enter(TN__NOWHERE);
     tn_status e = tn__gpu_resolve(device, &d);
     if (e)
@@ -371,8 +409,7 @@ tn_status tn_cuda_reset(tn_device device)
         return tn__gpu_refuse_child(d.type);
     tn__gpu_device *dev = tn__gpu_slot(d), *first = dev->first;
     pthread_mutex_lock(&table.reset);
-    for (const tn__gpu_device *s = first; s && !context; s = tn__gpu_sibling(s))
-        context = s->context;
+    void *context = context_of(first);
     if (context)
         take_context(first, context);
     if (atomic_load(&dev->dead))

@@ -199,6 +199,8 @@ void tn__gpu_empty_cache(tn_device device);
 void tn__gpu_empty_siblings(const tn__gpu_device *dev);
 /* The context went away: everything the allocator holds of that device is void. */
 void tn__gpu_allocator_forget(tn__gpu_device *dev);
+/* The library goes, every context has: what described memory, and what is kept of pinned memory, is freed. */
+void tn__gpu_memory_end(void);
 /* A pinned block of at least 'bytes' for the library's own staging, given back once what is on the stream now is done. */
 void *tn__gpu_staging_get(int32_t type, size_t bytes);
 void tn__gpu_staging_put(void *p, size_t bytes, tn__stream *in_use_on);

@@ -115,6 +115,8 @@ typedef struct tn__gpu_unit_name {
 tn__gpu_unit_name tn__gpu_unit_str(const tn__gpu_unit *unit);
 /* Forgets what is loaded on a device whose context went away (reset). */
 void tn__gpu_forget(tn_device device);
+/* The library goes: the table itself is freed. */
+void tn__gpu_kernels_end(tn_device device);
 
 /* ---- elementwise rows and copies; kernels of structural rows are declared by op/list.h ---- */
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);

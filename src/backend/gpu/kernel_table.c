@@ -1,7 +1,7 @@
 /* From a launch to its kernel: a table for each device that is read without a lock; behind it the units that are loaded,
  * the cache on disk, and the compiler.
  *
- * A table is never freed while the process runs, but by growing it leaves its place to one twice as large: a reader may
+ * A table is not freed before the library goes, but by growing it leaves its place to one twice as large: a reader may
  * still be in the old one, which stays right. A slot's function is written before its key. */
 #include "backend/gpu/kernel_cache.h"
 #include "backend/gpu/device.h"
@@ -290,6 +290,18 @@ void tn__gpu_forget(tn_device device)
     k->n_units = 0;
     pthread_cond_broadcast(&all.made);
     pthread_mutex_unlock(&all.lock);
+}
+
+void tn__gpu_kernels_end(tn_device device)
+{
+    kernels *k = kernels_of(device);
+    for (table *t = atomic_exchange(&k->table, NULL), *older; t; t = older) {
+        older = t->older;
+        tn__block_put(t, table_bytes(t->cap));
+    }
+    tn__block_put(k->units, (size_t)k->cap_units * sizeof *k->units);
+    k->units = NULL;
+    k->n_units = k->cap_units = 0;
 }
 
 tn__gpu_counts tn__gpu_counts_now(void)

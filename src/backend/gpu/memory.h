@@ -24,13 +24,16 @@ enum {
 
 /* ---- slab.c ---- */
 
-/* Descriptions come from slabs, which are never given back; each owner has its own, under its own lock. */
+/* Descriptions come from slabs, which are given back when the library goes; each owner has its own, under its own lock. */
 typedef struct tn__gpu_slab {
     void *free;
+    void *pages; /* all of them; each begins with the address of the next */
 } tn__gpu_slab;
 /* An item of that size, always the same for one slab, zeroed; NULL when memory is out. */
 void *tn__gpu_slab_get(tn__gpu_slab *slab, size_t item);
 void tn__gpu_slab_put(tn__gpu_slab *slab, void *item);
+/* With all items, whoever has them. */
+void tn__gpu_slab_end(tn__gpu_slab *slab);
 
 /* ---- stream_users.c ---- */
 
@@ -169,6 +172,7 @@ void tn__gpu_pin_put(tn__gpu_pin *b);
 void tn__gpu_pinned_used(tn__storage *s, tn__stream *stream);
 /* The device's context, which locks sheets, is about to go. */
 void tn__gpu_pinned_forget(const tn__gpu_device *device);
+void tn__gpu_pinned_end(void);
 
 /* ---- peer_copies.c ---- */
 tn_status tn__gpu_peer(tn_device to_device, void *to, tn_device from_device, const void *from, size_t bytes);

@@ -424,3 +424,10 @@ void tn__gpu_pinned_used(tn__storage *s, tn__stream *stream)
     if (s->release == release)
         tn__gpu_pin_used(s->ctx, stream);
 }
+
+void tn__gpu_pinned_end(void)
+{
+    tn_empty_pinned_cache();
+    tn__gpu_slab_end(&host.pins);
+    tn__gpu_slab_end(&host.users);
+}
