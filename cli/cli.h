@@ -48,6 +48,8 @@ int cli_library_error(const char *advice);
 void cli_message(char *line, size_t size, bool explained);
 /* Is 'word' likely to be a slip for 'name'? */
 bool cli_resembles(const char *word, const char *name);
+/* A line on stderr for each setting in the environment that is wrong. */
+void cli_warn_of_settings(void);
 /* Set by cli_parse, for messages. */
 extern const char *cli_command;
 

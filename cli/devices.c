@@ -1,7 +1,6 @@
 /* tenon devices: what tensors can live on here, and what nvidia-smi shows. */
 #include "gpus.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -140,7 +139,7 @@ static void json_processes(const gpus *g)
 static void print_json(const machine *m)
 {
     const gpus *g = &m->gpus;
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = tn_setting_value("CUDA_VISIBLE_DEVICES");
     printf("{");
     json_text("tenon", tn_version());
     printf(", ");
@@ -154,7 +153,7 @@ static void print_json(const machine *m)
     else
         json_text("cuda_visible_devices", visible);
     printf(", ");
-    json_text("tenon_visible_devices", getenv(gpus_list));
+    json_text("tenon_visible_devices", tn_setting_value(gpus_list));
     printf(",\n \"devices\": [");
     for (size_t i = 0; i < m->n; i++) {
         printf("%s\n  ", i ? "," : "");
@@ -182,7 +181,7 @@ static void print_why_none(void)
 /* "cuda:0 is GPU 2, cuda:1 is GPU 0; hidden: GPU 1" where the names are not the numbers; nothing where these are not known. */
 static void print_map(const machine *m)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *list = getenv(gpus_list);
+    const char *visible = tn_setting_value("CUDA_VISIBLE_DEVICES"), *list = tn_setting_value(gpus_list);
     const bool listed = list && *list;
     bool same = true, known = false;
     int shown = 0, hidden = 0;

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static void line(bool good, const char *what, const char *found, const char *advice)
 {
     printf("[%s] %-10s %s%s%s\n", good ? "ok" : "--", what, found, *advice ? "\n                " : "", advice);
@@ -79,8 +77,8 @@ static void cache(void)
     int files = 0;
     int64_t n = tn_kernel_cache_folder(folder, sizeof folder);
     if (n <= 0 || n >= (int64_t)sizeof folder) {
-        const char *own = getenv("TENON_CACHE_DIR");
-        bool off = own && !strcmp(own, "off");
+        const char *own = tn_setting_value("TENON_CACHE_DIR");
+        bool off = tn_settings_guarded() || (own && !strcmp(own, "off"));
         line(off, "cache",
              off ? "off: every process compiles its GPU kernels anew"
                  : "there is no folder that is yours alone: every process compiles its GPU kernels anew",
@@ -124,8 +122,8 @@ static bool check_gpus(void)
 static int try_fake_gpus(pid_t *child)
 {
     int end[2];
-    const char *fakes = getenv("TENON_FAKE_GPUS");
-    if ((fakes && *fakes) || pipe(end) != 0)
+    const char *fakes = tn_setting_value("TENON_FAKE_GPUS");
+    if ((fakes && *fakes) || tn_settings_guarded() || pipe(end) != 0)
         return -1;
     *child = fork();
     if (*child == 0) {
@@ -148,7 +146,7 @@ static int try_fake_gpus(pid_t *child)
 /* What compiles for fake GPUs: looked for where they look for it. */
 static bool find_program(const char *name, char *path, size_t size)
 {
-    const char *p = getenv("PATH");
+    const char *p = tn_setting_value("PATH");
     if (!name || !*name)
         return false;
     if (strchr(name, '/'))
@@ -164,8 +162,8 @@ static bool find_program(const char *name, char *path, size_t size)
 
 static void compiler(void)
 {
-    const char *only = getenv("TENON_FAKE_CC");
-    const char *const names[] = {getenv("CC"), "cc", "gcc", "clang"};
+    const char *only = tn_setting_value("TENON_FAKE_CC");
+    const char *const names[] = {tn_setting_value("CC"), "cc", "gcc", "clang"};
     char path[4096];
     if (only && *only) {
         bool found = find_program(only, path, sizeof path);
@@ -201,57 +199,18 @@ static void fake_gpus(pid_t child, int from)
 
 /* ---- the environment ---- */
 
-static const char *const known[] = {"TENON_BLAS",
-                                    "TENON_CACHE_DIR",
-                                    "TENON_CPU",
-                                    "TENON_CPU_CACHE_LIMIT",
-                                    "TENON_CUDA_MEMORY_LIMIT",
-                                    "TENON_CUDA_PATH",
-                                    "TENON_FAKEGPU_LIBRARY",
-                                    "TENON_FAKE_CC",
-                                    "TENON_FAKE_GPUS",
-                                    "TENON_FAKE_GPU_FAULTS",
-                                    "TENON_FAKE_GPU_ORDER",
-                                    "TENON_GPU_SHUFFLE",
-                                    "TENON_NO_CACHE",
-                                    "TENON_NUM_THREADS",
-                                    "TENON_VISIBLE_DEVICES"};
-enum { KNOWN = sizeof known / sizeof *known, MAX_VARIABLES = 256 };
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* What is wrong with a variable whose name begins with TENON_: NULL if it is read. */
-static const char *slip(const char *variable, char *text, size_t size)
-{
-    const char *meant = NULL;
-    char name[64];
-    size_t n = strcspn(variable, "=");
-    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), variable);
-    for (size_t i = 0; i < KNOWN; i++)
-        if (!strcmp(name, known[i]))
-            return NULL;
-    for (size_t i = 0; i < KNOWN; i++) /* of several that begin so, the shortest */
-        if (cli_resembles(name, known[i]) && (!meant || strlen(known[i]) < strlen(meant)))
-            meant = known[i];
-    snprintf(text, size, "nothing reads it%s%s%s", meant ? "; did you mean " : "", meant ? meant : "",
-             meant ? "?" : "");
-    return text;
-}
-
+/* Each that is set, in one line. */
 static void variables(void)
 {
-    char *found[MAX_VARIABLES], advice[128];
-    size_t n = 0;
-    for (char **e = environ; *e && n < MAX_VARIABLES; e++)
-        if (!strncmp(*e, "TENON_", 6) || !strncmp(*e, "CUDA_", 5))
-            found[n++] = *e;
-    qsort(found, n, sizeof *found, by_text);
-    for (size_t i = 0; i < n; i++) {
-        const char *wrong = found[i][0] == 'T' ? slip(found[i], advice, sizeof advice) : NULL;
-        line(!wrong, "set", found[i], wrong ? wrong : "");
+    static tn_setting set[256];
+    char text[900];
+    const size_t n = tn_settings(set, sizeof set / sizeof *set);
+    if (tn_settings_guarded())
+        line(true, "privilege", "more than whoever started this: what names libraries, programs or places is ignored",
+             "");
+    for (size_t i = 0; i < n && i < sizeof set / sizeof *set; i++) {
+        snprintf(text, sizeof text, "%s=%s%s%s", set[i].name, set[i].value, *set[i].wrong ? ": " : "", set[i].wrong);
+        line(!*set[i].wrong, "set", text, "");
     }
 }
 

@@ -1,14 +1,13 @@
 /* The GPUs of this machine, read from the library's list of devices and from NVML. */
 #include "gpus.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char gpus_list[] = "TENON_VISIBLE_DEVICES";
 
 bool gpus_bad_list(void)
 {
-    const char *list = getenv(gpus_list);
+    const char *list = tn_setting_value(gpus_list);
     return list && *list && !tn_cuda_device_count() && tn_synchronize(TN_CUDA(0)) &&
            strstr(tn_error_message(), gpus_list);
 }

@@ -41,8 +41,11 @@ static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (!strcmp(name, commands[i].name))
+        if (!strcmp(name, commands[i].name)) {
+            if (commands[i].run != cmd_doctor) /* which says it in its list */
+                cli_warn_of_settings();
             return commands[i].run(argc - 2, argv + 2);
+        }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         usage(stdout);
         return CLI_OK;

@@ -24,6 +24,15 @@ int cli_error(int status, const char *format, ...)
     return status;
 }
 
+void cli_warn_of_settings(void)
+{
+    static tn_setting set[256];
+    const size_t n = tn_settings(set, sizeof set / sizeof *set);
+    for (size_t i = 0; i < n && i < sizeof set / sizeof *set; i++)
+        if (*set[i].wrong)
+            fprintf(stderr, "tenon: warning: %s=%s: %s\n", set[i].name, set[i].value, set[i].wrong);
+}
+
 /* A message's lines, one behind the other: what happened, then explanations (two blanks before them), of which lists
  * (four) and the place of the call are left out. */
 static void join_lines(const char *message, char *line, size_t size)
@@ -217,7 +226,7 @@ double cli_now(void)
 
 bool cli_terminal(void)
 {
-    const char *term = getenv("TERM");
+    const char *term = tn_setting_value("TERM");
     return isatty(STDOUT_FILENO) && (!term || strcmp(term, "dumb") != 0);
 }
 

@@ -22,6 +22,7 @@
 #include <tenon/parallel.h>
 #include <tenon/random.h>
 #include <tenon/scope.h>
+#include <tenon/settings.h>
 #include <tenon/tensor.h>
 
 #endif

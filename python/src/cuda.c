@@ -42,12 +42,22 @@ static bool put_text(PyObject *dict, const char *key, const char *text)
 
 /* ---- devices ---- */
 
+/* There is no GPU, where a setting may be why: what was set since the import, or is found wrong only now, is said. */
+static int why_none(void)
+{
+    static bool asked;
+    if (asked)
+        return 0;
+    asked = true;
+    return py_warn_of_settings();
+}
+
 static PyObject *is_available(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
     bool there;
     UNLOCKED(there = tn_cuda_is_available());
-    return PyBool_FromLong(there);
+    return there || !why_none() ? PyBool_FromLong(there) : NULL;
 }
 
 static PyObject *device_count(PyObject *self, PyObject *unused)
@@ -55,7 +65,7 @@ static PyObject *device_count(PyObject *self, PyObject *unused)
     (void)self, (void)unused;
     int32_t n;
     UNLOCKED(n = tn_cuda_device_count());
-    return PyLong_FromLong(n);
+    return n || !why_none() ? PyLong_FromLong(n) : NULL;
 }
 
 static PyObject *current_device(PyObject *self, PyObject *unused)

@@ -102,6 +102,9 @@ PyObject *py_done(tn_status status);
 /* A UserWarning, the first time only, which *warned keeps; each time where set_warn_always asks for it. 0, or -1 where it is
  * an exception. */
 int py_warn_once(bool *warned, const char *text);
+/* Warns of each setting in the environment that is wrong, once a process; called by a Python file of the package, so that the
+ * line that called that one is named. 0, or -1 where one became an exception. */
+int py_warn_of_settings(void);
 
 PyObject *py_dtype_of(tn_dtype dtype);
 PyObject *py_device_object(tn_device device);

@@ -10,6 +10,46 @@ static PyObject *wrong(const char *function, const char *expected, PyObject *got
                         py_type_name(got, name, sizeof name));
 }
 
+/* ---- the environment ---- */
+
+static int warn_of(const tn_setting *s, PyObject *said)
+{
+    PyObject *text = PyUnicode_FromFormat("%s=%s: %s", s->name, s->value, s->wrong);
+    int known = text ? PySet_Contains(said, text) : -1, status = known < 0 ? -1 : 0;
+    if (!known)
+        status = PySet_Add(said, text) || PyErr_WarnFormat(PyExc_UserWarning, 2, "%U", text) ? -1 : 0;
+    Py_XDECREF(text);
+    return status;
+}
+
+int py_warn_of_settings(void)
+{
+    static PyObject *said;
+    const size_t n = tn_settings(NULL, 0);
+    int status = 0;
+    if (!n || (!said && !(said = PySet_New(NULL))))
+        return n ? -1 : 0;
+    tn_setting *set = PyMem_Calloc(n, sizeof *set);
+    if (!set) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    tn_settings(set, n);
+    for (size_t i = 0; i < n && !status; i++)
+        if (*set[i].wrong)
+            status = warn_of(&set[i], said);
+    PyMem_Free(set);
+    return status;
+}
+
+static PyObject *warn_of_settings(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    if (py_warn_of_settings())
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 /* ---- threads ---- */
 
 /* What a pool's size may be: 1 .. 2^31 - 1. */
@@ -343,6 +383,7 @@ ASK(numel, "input", "(Tensor input)")
 #define FASTCALL(f) (PyCFunction)(void (*)(void)) f, METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef functions[] = {
+    {"_warn_of_settings", warn_of_settings, METH_NOARGS, "Warns of each variable in the environment that is wrong."},
     {"set_num_threads", set_num_threads, METH_O,
      "set_num_threads(n: int) -> None\n\nSets how many threads CPU operations use."},
     {"get_num_threads", get_num_threads, METH_NOARGS,

@@ -3,10 +3,10 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
 #include "backend/meta/meta.h"
+#include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 _Atomic uint32_t tn__resets;
 
@@ -38,9 +38,9 @@ static tn_status not_there(tn_device d)
     if (!b)
         return no_backend(d.type);
     int n = (int)b->count();
-    const char *variable = b->gpu->visible_variable, *visible = getenv(variable);
+    const char *variable = b->gpu->visible_variable, *visible = tn__env_text(variable);
     if (b->vendor_variable && !(visible && *visible)) /* the first counts among those that this one leaves */
-        visible = getenv(variable = b->vendor_variable);
+        visible = tn__env_text(variable = b->vendor_variable);
     if (!n && b->why_none)
         return b->why_none();
     return tn__error(TN_EDEVICE,

@@ -39,7 +39,7 @@ void tn__heap_fork(tn__fork_phase phase)
 
 static void heap_start(void)
 {
-    heap.no_cache = TN_ASAN || tn__env_flag("TENON_NO_CACHE");
+    heap.no_cache = TN_ASAN || tn__env_flag("TENON_NO_CACHE", false);
     int64_t quarter = tn__env_physical_memory() / 4;
     heap.limit = tn__env_bytes("TENON_CPU_CACHE_LIMIT", quarter > 0 ? quarter : INT64_C(1) << 30);
 }

@@ -1,8 +1,9 @@
-/* Environment variables as flags, numbers and sizes; facts about the machine. */
+/* The one place where the environment is read: variables as texts, flags, numbers and sizes. Facts about the machine. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
 #include "core/env.h"
+#include "core/variables.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,27 +11,86 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/auxv.h>
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #endif
 
-bool tn__env_flag(const char *name)
+/* ---- the door ---- */
+
+bool tn__env_guarded(void)
 {
-    const char *v = getenv(name);
-    return v && (!strcmp(v, "1") || !strcasecmp(v, "yes") || !strcasecmp(v, "on") || !strcasecmp(v, "true"));
+#if defined(__linux__)
+    return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__)
+    return issetugid() != 0;
+#else
+    return getuid() != geteuid() || getgid() != getegid();
+#endif
+}
+
+const char *tn__env_text(const char *name)
+{
+    const tn__variable *v = tn__variable_named(name);
+    return v && !(v->guarded && tn__env_guarded()) ? getenv(name) : NULL;
+}
+
+/* Its value, where it has one that is good. */
+static const char *good_value(const char *name)
+{
+    char fault[400];
+    const char *value = tn__env_text(name);
+    return value && *value && tn__variable_judge(tn__variable_named(name), value, fault, sizeof fault) ? value : NULL;
+}
+
+bool tn__env_flag(const char *name, bool otherwise)
+{
+    const char *value = good_value(name);
+    bool yes;
+    return value && tn__parse_flag(value, &yes) ? yes : otherwise;
 }
 
 int64_t tn__env_number(const char *name, int64_t otherwise)
 {
-    const char *v = getenv(name);
-    if (!v || !*v)
-        return otherwise;
-    char *end;
-    errno = 0;
-    long long n = strtoll(v, &end, 10);
-    return *end || errno ? otherwise : n;
+    const char *value = good_value(name);
+    int64_t n;
+    return value && tn__parse_number(value, &n) ? n : otherwise;
 }
 
+int64_t tn__env_bytes(const char *name, int64_t otherwise)
+{
+    const char *value = good_value(name);
+    int64_t n;
+    return value && tn__parse_bytes(value, &n) ? n : otherwise;
+}
+
+const char *tn__env_choice(const char *name)
+{
+    return good_value(name);
+}
+
+/* ---- values ---- */
+
+bool tn__parse_flag(const char *text, bool *yes)
+{
+    static const char *const words[] = {"1", "yes", "on", "true", "0", "no", "off", "false"};
+    for (size_t i = 0; i < TN_COUNT(words); i++)
+        if (!strcasecmp(text, words[i])) {
+            *yes = i < TN_COUNT(words) / 2;
+            return true;
+        }
+    return false;
+}
+
+bool tn__parse_number(const char *text, int64_t *n)
+{
+    char *end;
+    errno = 0;
+    *n = strtoll(text, &end, 10);
+    return end != text && !*end && !errno;
+}
+
+/* KB, MB and GB are none of them: to some they are powers of 1000, to others of 1024. */
 bool tn__parse_bytes(const char *text, int64_t *bytes)
 {
     static const struct {
@@ -40,7 +100,7 @@ bool tn__parse_bytes(const char *text, int64_t *bytes)
     char *end;
     errno = 0;
     long long n = strtoll(text, &end, 10);
-    if (end == text || errno || n < 0)
+    if (*text < '0' || *text > '9' || errno)
         return false;
     for (size_t i = 0; i < TN_COUNT(units); i++)
         if (!strcasecmp(end, units[i].suffix)) {
@@ -50,12 +110,29 @@ bool tn__parse_bytes(const char *text, int64_t *bytes)
     return false;
 }
 
-int64_t tn__env_bytes(const char *name, int64_t otherwise)
+static bool is_blank(char c)
 {
-    const char *v = getenv(name);
-    int64_t n;
-    return v && tn__parse_bytes(v, &n) ? n : otherwise;
+    return c == ' ' || c == '\t';
 }
+
+int32_t tn__parse_ordinal(const char **list, int32_t n)
+{
+    const char *p = *list;
+    int64_t value = 0;
+    int digits = 0;
+    for (; is_blank(*p); p++)
+        ;
+    for (; *p >= '0' && *p <= '9' && value < n; p++, digits++)
+        value = value * 10 + (*p - '0');
+    for (; is_blank(*p); p++)
+        ;
+    if (!digits || value >= n || (*p && *p != ','))
+        return -1;
+    *list = *p ? p + 1 : p;
+    return *p && !p[1] ? -1 : (int32_t)value; /* nothing behind the last comma */
+}
+
+/* ---- the machine ---- */
 
 int64_t tn__env_physical_memory(void)
 {

@@ -15,7 +15,7 @@
 #define RELAX() ((void)0)
 #endif
 
-enum { MAX_THREADS = 256, SPIN = 4000 };
+enum { SPIN = 4000 };
 
 /* Each thread begins with its own stretch of chunks (so that a tensor's parts stay in one core's cache from one
  * operation to the next) and then helps the others. */
@@ -49,8 +49,8 @@ static struct {
     void *ctx;
     int64_t n, grain;
     int parts;
-    stretch part[MAX_THREADS];
-    worker worker[MAX_THREADS]; /* [0] is the caller */
+    stretch part[TN__MAX_THREADS];
+    worker worker[TN__MAX_THREADS]; /* [0] is the caller */
 } pool = {.taken = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER,
@@ -86,7 +86,7 @@ static void pool_start(void)
     if (n < 1)
         n = tn__env_cpu_count();
     int none = 0;
-    atomic_compare_exchange_strong(&pool.wanted, &none, (int)TN_MIN(n, MAX_THREADS));
+    atomic_compare_exchange_strong(&pool.wanted, &none, (int)TN_MIN(n, TN__MAX_THREADS));
 }
 
 int tn__num_threads(void)
@@ -383,9 +383,11 @@ tn_status tn_set_num_threads(int32_t n)
     tn__enter(TN__NOWHERE);
     if (n < 1)
         return tn__error(TN_EINVAL, "set_num_threads expects a positive integer");
+    if (n > TN__MAX_THREADS)
+        return tn__error(TN_EINVAL, "set_num_threads expects at most %d threads, got %d", TN__MAX_THREADS, (int)n);
     pthread_once(&pool.once, pool_start);
     pthread_mutex_lock(&pool.taken);
-    int want = TN_MIN(n, MAX_THREADS);
+    int want = n;
     if (pool.workers > want - 1)
         stop_workers();
     atomic_store(&pool.wanted, want);

@@ -20,6 +20,8 @@ void tn__run_tasks(int64_t n, tn__task task, void *ctx);
 /* No thread of either kind is left; none has work. */
 void tn__parallel_end(void);
 
+enum { TN__MAX_THREADS = 256 };
+
 /* Threads that a parallel_for may use, the caller's included. */
 int tn__num_threads(void);
 

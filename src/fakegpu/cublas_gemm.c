@@ -3,6 +3,7 @@
 #include "fakegpu/cublas.h"
 #include "abi/abi.h"
 #include "fakegpu/dialect_half.h"
+#include "fakegpu/env.h"
 #include "fakegpu/sanitizers.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -47,7 +48,7 @@ static bool take(void *library, const char *sgemm, const char *dgemm)
 
 static void find_blas(void)
 {
-    const char *only = getenv("TENON_BLAS");
+    const char *only = fake_env("TENON_BLAS");
     const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libscipy_openblas.so",
                                  "libmkl_rt.so.2",   "libmkl_rt.so",   "libblis.so.4",
                                  "libblis.so"};

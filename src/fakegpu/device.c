@@ -1,5 +1,6 @@
 /* The devices: made once, from the environment; and the doors by which calls come in. */
 #include "fakegpu/driver.h"
+#include "fakegpu/env.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static tn__cu_result make_devices(int n, size_t bytes)
         fake.n_devices = i + 1;
     }
     int physical[FAKE_MAX_DEVICES];
-    fake.n_visible = fake_parse_visible(getenv("CUDA_VISIBLE_DEVICES"), fake.device, n, physical);
+    fake.n_visible = fake_parse_visible(fake_env("CUDA_VISIBLE_DEVICES"), fake.device, n, physical);
     for (int i = 0; i < fake.n_visible; i++) {
         fake.visible[i] = &fake.device[physical[i]];
         fake.visible[i]->ordinal = i;
@@ -95,16 +96,14 @@ tn__cu_result fake_set_up(void)
         return TN__CU_SUCCESS;
     int count;
     size_t bytes;
-    if (!fake_parse_gpus(getenv("TENON_FAKE_GPUS"), &count, &bytes))
+    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes))
         return TN__CU_INVALID_VALUE;
-    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
-    fake.blocking = blocking && strtol(blocking, NULL, 10);
-    const char *order = getenv("TENON_FAKE_GPU_ORDER");
-    fake.order = !order || strcmp(order, "0") != 0;
+    fake.blocking = fake_env_flag("CUDA_LAUNCH_BLOCKING", false);
+    fake.order = fake_env_flag("TENON_FAKE_GPU_ORDER", true);
     tn__cu_result r = make_devices(count, bytes);
     if (r)
         return r;
-    r = fake_set_faults(getenv("TENON_FAKE_GPU_FAULTS")); /* it names devices */
+    r = fake_set_faults(fake_env("TENON_FAKE_GPU_FAULTS")); /* it names devices */
     if (!r && pthread_atfork(NULL, NULL, in_child))
         r = TN__CU_OUT_OF_MEMORY;
     if (r) {

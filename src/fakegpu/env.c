@@ -1,17 +1,35 @@
 /* What the environment says about which GPUs there are.
  *
- * TENON_FAKE_GPUS: COUNT or COUNTxSIZE: how many, and how much memory each has: 4, 2x4GiB, 1x512MiB. Units MiB and GiB;
- * at least 16MiB, at most 1024GiB; 4GiB where no size is given (memory that is not written costs nothing). Unset or
- * empty: one.
+ * TENON_FAKE_GPUS: COUNT or COUNTxSIZE: how many, and how much memory each has: 4, 2x4GiB, 1x512MiB. A size is a number of
+ * bytes, or one with KiB, MiB or GiB, of which whole MiB are taken; at least 16MiB, at most 1024GiB; 4GiB where no size is
+ * given (memory that is not written costs nothing). Unset or empty: one.
  *
  * CUDA_VISIBLE_DEVICES: as the driver reads it: see fake_parse_visible. */
 #include "fakegpu/driver.h"
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const size_t mebibyte = (size_t)1 << 20;
+
+/* As of all sizes that Tenon reads: KB, MB and GB are none, being powers of 1000 to some and of 1024 to others. */
+static bool parse_size(const char *text, unsigned long long *bytes)
+{
+    static const char *const units[] = {"", "B", "K", "KiB", "M", "MiB", "G", "GiB"};
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    const unsigned long long n = strtoull(text, &end, 10);
+    for (unsigned i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(end, units[i])) {
+            *bytes = n << (i / 2 * 10);
+            return n <= ULLONG_MAX >> (i / 2 * 10);
+        }
+    return false;
+}
 
 static bool parse_gpus(const char *text, int *count, size_t *bytes)
 {
@@ -24,17 +42,11 @@ static bool parse_gpus(const char *text, int *count, size_t *bytes)
     *count = (int)n;
     if (!*end)
         return true;
-    if (end[0] != 'x' || !isdigit((unsigned char)end[1]))
+    unsigned long long size;
+    if (end[0] != 'x' || !parse_size(end + 1, &size))
         return false;
-    unsigned long long size = strtoull(end + 1, &end, 10);
-    if (size > mebibyte)
-        return false;
-    if (strcmp(end, "GiB") == 0)
-        size *= 1024;
-    else if (strcmp(end, "MiB") != 0)
-        return false;
-    *bytes = (size_t)size * mebibyte;
-    return size >= 16 && size <= mebibyte;
+    *bytes = (size_t)size / mebibyte * mebibyte;
+    return size >= 16 * mebibyte && size <= 1024 * 1024 * mebibyte;
 }
 
 bool fake_parse_gpus(const char *text, int *count, size_t *bytes)

@@ -1,6 +1,7 @@
 /* The machine's C compiler, run on text in a private folder that is gone afterwards. No shell: arguments are passed as they
  * are, so no path can be misread. */
 #include "fakegpu/compiler.h"
+#include "fakegpu/env.h"
 #include "fakegpu_dialect.h"
 #include <dirent.h>
 #include <errno.h>
@@ -66,7 +67,7 @@ static bool resolve(const char *name, char *path)
         snprintf(path, MAX_PATH, "%s", name);
         return is_program(path);
     }
-    const char *p = getenv("PATH");
+    const char *p = fake_env("PATH");
     for (p = p && *p ? p : "/usr/local/bin:/usr/bin:/bin"; *p;) {
         const size_t n = strcspn(p, ":");
         if (n && snprintf(path, MAX_PATH, "%.*s/%s", (int)n, p, name) < MAX_PATH && is_program(path))
@@ -80,7 +81,7 @@ static bool resolve(const char *name, char *path)
  * compiler that built the library: there, that one comes first. */
 static bool find_compiler(char *path)
 {
-    const char *only = getenv("TENON_FAKE_CC"), *cc = getenv("CC");
+    const char *only = fake_env("TENON_FAKE_CC"), *cc = fake_env("CC");
     const char *const candidates[] = {
 #ifdef TN_FAKE_SANITIZE
         TN_FAKE_BUILD_CC,
@@ -96,7 +97,7 @@ static bool find_compiler(char *path)
 
 static void say_no_compiler(fake_text *log)
 {
-    const char *only = getenv("TENON_FAKE_CC");
+    const char *only = fake_env("TENON_FAKE_CC");
     if (only && *only)
         fake_text_printf(log, "error: fake GPUs need a C compiler at run time, and TENON_FAKE_CC='%s' is no program\n",
                          only);
@@ -179,7 +180,7 @@ static char **child_environment(char *temporary, size_t size, const workplace *w
     char **e = malloc((n + 3) * sizeof *e);
     if (!e)
         return NULL;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !fake_env_guarded(); i++)
         if (strncmp(environ[i], "TMPDIR=", 7) != 0 && strncmp(environ[i], "LC_ALL=", 7) != 0 &&
             strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
             e[kept++] = environ[i];
@@ -339,7 +340,7 @@ bool fake_cc_compile(const char *text, const char *name, const char *const *defi
         fake_text_puts(log, "error: too many macros among the options\n");
         return false;
     }
-    const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    const char *const places[] = {fake_env("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
     size_t i = 0;
     while (i < sizeof places / sizeof *places && !make_folder(&w, places[i]))
         i++;

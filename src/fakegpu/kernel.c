@@ -1,6 +1,7 @@
 /* Kernels that the fake NVRTC compiled: loading, and running them group by group on the calling thread. */
 #include "fakegpu/compiler.h"
 #include "fakegpu/dialect_items.h"
+#include "fakegpu/env.h"
 #include "fakegpu/fake.h"
 #include "fakegpu/fibers.h"
 #include "fakegpu/sanitizers.h"
@@ -47,7 +48,7 @@ static void spell_path(char *path, size_t size, int fd)
 /* Where no file may live in memory, or /proc is missing, a file in a folder for temporary files does. */
 static void *open_by_file(const char *bytes, size_t n)
 {
-    const char *folder = getenv("TMPDIR");
+    const char *folder = fake_env("TMPDIR");
     char path[4096];
     void *library = NULL;
     snprintf(path, sizeof path, "%s/tenon-kernels-XXXXXX", folder && *folder == '/' ? folder : "/tmp");

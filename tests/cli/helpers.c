@@ -96,6 +96,8 @@ void kit_sleep(double seconds)
 
 void kit_error_line(run r, int status, const char *const *texts, const char *file, int line)
 {
+    while (!strncmp(r.err, "tenon: warning: ", 16) && strchr(r.err, '\n'))
+        r.err = strchr(r.err, '\n') + 1;
     size_t n = strlen(r.err);
     bool good = r.status == status && n > 0 && strchr(r.err, '\n') == r.err + n - 1;
     const char *missing = NULL;

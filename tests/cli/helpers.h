@@ -40,7 +40,8 @@ void kit_gpus(const char *fakes);
 const char *kit_so_far(void);
 void kit_sleep(double seconds);
 
-/* The status is that, and stderr holds one line that contains each of the texts (which end with NULL). */
+/* The status is that, and stderr holds one line that contains each of the texts (which end with NULL), behind what is warned
+ * of, if anything: settings in the environment. */
 #define ERROR_LINE(r_, status_, ...) \
     kit_error_line((r_), (status_), (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
 void kit_error_line(run r, int status, const char *const *texts, const char *file, int line);

@@ -6,9 +6,10 @@
  * BLAS's threads are ordered by means that ThreadSanitizer does not see. */
 #include "backend/cpu/cpu.h"
 #include "core/dynlib.h"
+#include "core/env.h"
+#include "core/variables.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
                          int);
@@ -75,7 +76,7 @@ static bool is_wide(const char *core)
 
 static void *open_library(const char **opened)
 {
-    const char *path = getenv("TENON_BLAS");
+    const char *path = tn__env_text("TENON_BLAS");
     const char *const only[] = {path, NULL};
     bool named = path && *path;
     if (named ? !strcmp(path, "off") : TN_TSAN)
@@ -87,14 +88,16 @@ static void *open_library(const char **opened)
 /* Why there is no BLAS. */
 static void describe_none(void)
 {
-    const char *path = getenv("TENON_BLAS");
-    if (path && *path && strcmp(path, "off") != 0)
+    const char *path = tn__env_text("TENON_BLAS");
+    if (path && *path && strcmp(path, "off") != 0) {
         snprintf(blas.description, sizeof blas.description, "own products (TENON_BLAS: %.160s is not a BLAS)", path);
-    else
-        snprintf(blas.description, sizeof blas.description, "own products (%s)",
-                 path && *path ? "TENON_BLAS=off"
-                 : TN_TSAN     ? "no BLAS is opened under ThreadSanitizer"
-                               : "no BLAS was found");
+        tn__variable_refuse("TENON_BLAS", "it is not a BLAS");
+        return;
+    }
+    snprintf(blas.description, sizeof blas.description, "own products (%s)",
+             path && *path ? "TENON_BLAS=off"
+             : TN_TSAN     ? "no BLAS is opened under ThreadSanitizer"
+                           : "no BLAS was found");
 }
 
 /* A BLAS that is not to be used is closed again: an open one keeps threads of its own, which wait by spinning. */

@@ -6,7 +6,6 @@
 #include "core/parallel.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <tenon/dlpack.h>
 
 /* ---- instruction set ---- */
@@ -36,14 +35,9 @@ static bool has_avx512(void)
 #endif
 }
 
-static bool is_known(const char *isa)
-{
-    return !isa || !*isa || !strcmp(isa, "baseline") || !strcmp(isa, "avx2") || !strcmp(isa, "avx512");
-}
-
 static void choose(void)
 {
-    const char *force = getenv("TENON_CPU");
+    const char *force = tn__env_choice("TENON_CPU");
     cpu.isa = &tn__isa_baseline;
 #if defined(TN_HAVE_AVX2)
     if (has_avx2() && (!force || strcmp(force, "baseline") != 0))
@@ -121,8 +115,7 @@ static void info(int32_t index, tn_device_info *out)
     out->total_memory = tn__env_physical_memory();
     out->free_memory = available_memory();
     out->units = tn__num_threads();
-    snprintf(out->detail, sizeof out->detail, "%s kernels; %s%s", tn__isa()->name, tn__blas_description(),
-             is_known(getenv("TENON_CPU")) ? "" : "; TENON_CPU is none of baseline, avx2, avx512: ignored");
+    snprintf(out->detail, sizeof out->detail, "%s kernels; %s", tn__isa()->name, tn__blas_description());
 }
 
 static void release(tn__storage *s)

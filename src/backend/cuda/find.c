@@ -1,7 +1,8 @@
 /* Which GPUs libcuda shows, or why there are none. */
 #include "backend/cuda/cuda.h"
+#include "core/env.h"
 #include "core/error.h"
-#include <stdlib.h>
+#include "core/variables.h"
 
 static struct {
     tn_status (*none)(void);
@@ -27,7 +28,7 @@ static tn_status no_driver(void)
 
 static tn_status no_device(void)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = tn__env_text("CUDA_VISIBLE_DEVICES");
     return tn__error(TN_EDEVICE, "No CUDA GPUs are available\n  %s%s%s\n  %s",
                      visible ? "CUDA_VISIBLE_DEVICES is '" : "the driver is there, but it sees no GPU",
                      visible ? visible : "", visible ? "': it hides every GPU that it does not list" : "",
@@ -56,6 +57,8 @@ tn_status tn__cuda_why_none(void)
 
 /* ---- finding ---- */
 
+static const char faults[] = "TENON_FAKE_GPU_FAULTS";
+
 int32_t tn__cuda_find(void)
 {
     int n = 0;
@@ -68,6 +71,9 @@ int32_t tn__cuda_find(void)
     found.none = found.init == TN__CU_SUCCESS || found.init == TN__CU_NO_DEVICE ? no_device : driver_fails;
     if (found.init != TN__CU_SUCCESS) {
         tn__cuda_report(found.why, sizeof found.why);
+        const char *at = strstr(found.why, " is ");
+        if (at && !strncmp(found.why, faults, strlen(faults))) /* which nobody else reads */
+            tn__variable_refuse(faults, "it%.*s", (int)strcspn(at, "."), at);
         return 0;
     }
     if (tn__cu.driver_get_version(&found.version) == TN__CU_SUCCESS && found.version < 11080) {

@@ -6,6 +6,7 @@
  * found is kept as a text, for whoever asks for a device that is not there. */
 #include "backend/cuda/cuda.h"
 #include "core/dynlib.h"
+#include "core/env.h"
 #include "core/error.h"
 #include <limits.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static library libraries[4] = {
 
 bool tn__cuda_is_fake(void)
 {
-    const char *fakes = getenv("TENON_FAKE_GPUS");
+    const char *fakes = tn__env_text("TENON_FAKE_GPUS");
     return fakes && *fakes;
 }
 
@@ -156,7 +157,7 @@ static void *open_real(const library *l)
     const char *names[NAMES];
     order_names(l, names);
     for (size_t i = 0; l->toolkit && i < TN_COUNT(variables); i++) {
-        const char *list = getenv(variables[i]);
+        const char *list = tn__env_text(variables[i]);
         void *lib = list ? open_in(list, names) : NULL;
         if (lib)
             return lib;
@@ -174,7 +175,7 @@ static void *open_fake(char *missing, size_t size)
 {
     static const char *const folders[] = {
         "", ("/../" TENON_LIBRARY_FOLDER), "/../lib", "/../lib64", "/src", "/../src", "/../../src", "/../../../src"};
-    const char *given = getenv("TENON_FAKEGPU_LIBRARY");
+    const char *given = tn__env_text("TENON_FAKEGPU_LIBRARY");
     const char *const only[] = {given, NULL}, *const bare[] = {fake_name, NULL};
     char here[PATH_MAX] = "";
     if (given && *given) {

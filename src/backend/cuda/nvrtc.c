@@ -7,9 +7,9 @@
 #include "backend/gpu/kernel_cache.h"
 #include "core/alloc.h"
 #include "core/dynlib.h"
+#include "core/env.h"
 #include "core/error.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 /* What follows from a kernel's text also follows from these. Contraction is off, so that families which promise the same
@@ -56,7 +56,7 @@ static tn__cache_key record_key(void)
     tn__cu.driver_get_version(&version);
     snprintf(driver, sizeof driver, "%d", version);
     for (size_t i = 0; i < TN_COUNT(variables); i++) {
-        const char *v = getenv(variables[i]);
+        const char *v = tn__env_text(variables[i]);
         parts[2 + i] = v ? v : "";
     }
     return tn__cache_key_of(parts, TN_COUNT(parts));
@@ -152,7 +152,7 @@ tn_status tn__cuda_target(tn_device device, char *text, size_t size)
                  options[0][2]);
         return TN_OK;
     }
-    const char *only = getenv("TENON_FAKE_CC"), *cc = getenv("CC");
+    const char *only = tn__env_text("TENON_FAKE_CC"), *cc = tn__env_text("CC");
     snprintf(text, size, "fake %d.%d %lld.%lld sm_%d %s %s", (int)c.major, (int)c.minor, (long long)c.size,
              (long long)c.time, sm, only ? only : "", cc ? cc : "");
     return TN_OK;

@@ -5,7 +5,6 @@
 #include "core/env.h"
 #include "core/error.h"
 #include "core/thread.h"
-#include <stdlib.h>
 
 typedef struct arena {
     const tn__gpu_device *dev;
@@ -30,7 +29,7 @@ static struct {
 
 static void memory_start(void)
 {
-    memory.no_cache = tn__env_flag("TENON_NO_CACHE");
+    memory.no_cache = tn__env_flag("TENON_NO_CACHE", false);
     for (int i = 0; i < TN__GPU_MAX; i++) {
         arena *a = &memory.of[i];
         a->dev = tn__gpu_numbered(i);
@@ -536,7 +535,7 @@ TN_COLD static void refuse(tn__gpu_device *dev, const refusal *no)
         tn__error_memory("the description of a block of device memory", sizeof(tn__gpu_block));
     else if (no->result == TN__GPU_OUT_OF_MEMORY && dev->memory_limit < 0)
         tn__error(TN_EVALUE, "%s='%s' is not a size: a number of bytes, or one with KiB, MiB or GiB",
-                  dev->driver->limit_variable, getenv(dev->driver->limit_variable));
+                  dev->driver->limit_variable, tn__env_text(dev->driver->limit_variable));
     else if (no->result == TN__GPU_OUT_OF_MEMORY)
         tn__gpu_report_shortage(dev, &no->shortage);
     else

@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "core/unload.h"
+#include "core/variables.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <tenon/cuda.h>
 
 /* One driver's part of the table. */
@@ -92,6 +92,10 @@ static int32_t find(const tn__backend *b, fleet *f)
         return 0;
     int32_t count = tn__gpu_visible(b->gpu, f->driver_count, ordinal);
     f->bad_list = count < 0;
+    if (f->bad_list)
+        tn__variable_refuse(b->gpu->visible_variable,
+                            "it names what is none of the driver's devices, of which there %s %d",
+                            f->driver_count == 1 ? "is" : "are", (int)f->driver_count);
     for (int32_t i = 0; i < count; i++)
         if (!set_up(b, i, ordinal[i]))
             return i;
@@ -200,11 +204,11 @@ static tn_status open_device(tn__gpu_device *dev)
     }
     dev->context = context;
     if (!dev->memory_limit) {
-        const char *limit = getenv(dev->driver->limit_variable);
+        const char *limit = tn__env_text(dev->driver->limit_variable);
         dev->memory_limit = tn__env_bytes(dev->driver->limit_variable, limit && *limit ? -1 : INT64_MAX);
     }
-    dev->limits.shuffle = tn__env_number("TENON_GPU_SHUFFLE", 1) != 0;
-    dev->blocking = tn__env_flag(dev->driver->blocking_variable);
+    dev->limits.shuffle = tn__env_flag("TENON_GPU_SHUFFLE", true);
+    dev->blocking = tn__env_flag(dev->driver->blocking_variable, false);
     atomic_store_explicit(&dev->ready, true, memory_order_release);
     return TN_OK;
 }

@@ -1,6 +1,7 @@
 /* Compiled kernels on disk. */
 #include "backend/gpu/kernel_cache.h"
 #include "core/alloc.h"
+#include "core/env.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -54,7 +55,8 @@ static uint64_t sum_of(const void *data, size_t size)
 
 static bool folder_name(char *path, size_t size)
 {
-    const char *own = getenv("TENON_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = tn__env_text("TENON_CACHE_DIR"), *xdg = tn__env_text("XDG_CACHE_HOME"),
+               *home = tn__env_text("HOME");
     int n = -1;
     if (own && !strcmp(own, "off"))
         return false;

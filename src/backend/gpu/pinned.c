@@ -28,7 +28,7 @@ static struct {
 
 static void host_start(void)
 {
-    host.no_cache = tn__env_flag("TENON_NO_CACHE");
+    host.no_cache = tn__env_flag("TENON_NO_CACHE", false);
 }
 
 static uint32_t bin_of(size_t bytes)

@@ -2,37 +2,15 @@
  * order, each as often as is wanted. Devices that are one GPU share its context, so they are lost and reset together, and its
  * memory; all else is each one's own. */
 #include "backend/gpu/device.h"
+#include "core/env.h"
 #include "core/error.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 /* NULL where there is none. */
 static const char *the_list(const tn__gpu_driver *driver)
 {
-    const char *list = getenv(driver->visible_variable);
+    const char *list = tn__env_text(driver->visible_variable);
     return list && *list ? list : NULL;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* The number at *at, which goes behind it and the comma that follows. -1: there is none below n. */
-static int32_t read_ordinal(const char **at, int32_t n)
-{
-    const char *p = *at;
-    int32_t value = 0, digits = 0;
-    for (; is_blank(*p); p++)
-        ;
-    for (; *p >= '0' && *p <= '9' && value < n; p++, digits++)
-        value = value * 10 + (*p - '0');
-    for (; is_blank(*p); p++)
-        ;
-    if (!digits || value >= n || (*p && *p != ','))
-        return -1;
-    *at = *p ? p + 1 : p;
-    return *p && !p[1] ? -1 : value; /* nothing behind the last comma */
 }
 
 int32_t tn__gpu_visible(const tn__gpu_driver *driver, int32_t n, int32_t ordinal[TN__GPU_EACH])
@@ -42,7 +20,7 @@ int32_t tn__gpu_visible(const tn__gpu_driver *driver, int32_t n, int32_t ordinal
     for (; !list && count < n && count < TN__GPU_EACH; count++)
         ordinal[count] = count;
     while (list && *list) {
-        int32_t next = count < TN__GPU_EACH ? read_ordinal(&list, n) : -1;
+        int32_t next = count < TN__GPU_EACH ? tn__parse_ordinal(&list, n) : -1;
         if (next < 0)
             return -1;
         ordinal[count++] = next;

@@ -1,6 +1,7 @@
 /* Fake GPUs: which there are, what they say of themselves, contexts, NVML, fork. The rules of CUDA_VISIBLE_DEVICES are
  * those of the driver and of torch.cuda. */
 #include "fake/driver/helpers.h"
+#include "core/variables.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,6 +35,13 @@ static void there_are_so_many(void)
     GIVES(TN__CU_INVALID_DEVICE, cu.device_get(&d, -1));
 }
 
+/* What the library tells its users of a value, by a reader of its own, is what fake GPUs make of it. */
+static bool library_takes(const char *variable)
+{
+    char fault[400];
+    return tn__variable_judge(tn__variable_named("TENON_FAKE_GPUS"), strchr(variable, '=') + 1, fault, sizeof fault);
+}
+
 static void counts_and_sizes(void **state)
 {
     (void)state;
@@ -42,13 +50,15 @@ static void counts_and_sizes(void **state)
         const char *variable;
         int n;
         size_t mib;
-    } cases[] = {{"TENON_FAKE_GPUS=", 1, 4096},        {"TENON_FAKE_GPUS=4", 4, 4096},
-                 {"TENON_FAKE_GPUS=2x4GiB", 2, 4096},  {"TENON_FAKE_GPUS=1x512MiB", 1, 512},
-                 {"TENON_FAKE_GPUS=3x16MiB", 3, 16},   {"TENON_FAKE_GPUS=0", 0, 0},
-                 {"TENON_FAKE_GPUS=16x8GiB", 16, 8192}};
+    } cases[] = {{"TENON_FAKE_GPUS=", 1, 4096},         {"TENON_FAKE_GPUS=4", 4, 4096},
+                 {"TENON_FAKE_GPUS=2x4GiB", 2, 4096},   {"TENON_FAKE_GPUS=1x512MiB", 1, 512},
+                 {"TENON_FAKE_GPUS=3x16MiB", 3, 16},    {"TENON_FAKE_GPUS=0", 0, 0},
+                 {"TENON_FAKE_GPUS=16x8GiB", 16, 8192}, {"TENON_FAKE_GPUS=1x512m", 1, 512},
+                 {"TENON_FAKE_GPUS=1x33554433", 1, 32}, {"TENON_FAKE_GPUS=1x65536KiB", 1, 64}};
     for (size_t i = 0; i < TN_COUNT(cases); i++) {
         expected = cases[i].n;
         expected_bytes = cases[i].mib * mib;
+        assert_true(library_takes(cases[i].variable));
         IN_CHILD(there_are_so_many, cases[i].variable);
     }
 }
@@ -82,9 +92,23 @@ static void there_is_no_room(void)
 static void malformed_settings_are_named(void **state)
 {
     (void)state;
-    static const char *const gpus[] = {"x",   "-1",      "=2",        "2x",
-                                       "2x4", "2x4GB",   "2x4GiBs",   "2 x 4GiB",
-                                       "65",  "2x15MiB", "2x2000GiB", "2x99999999999999999999GiB"};
+    static const char *const gpus[] = {"x",
+                                       "-1",
+                                       "=2",
+                                       "2x",
+                                       "2x4",
+                                       "2x4GB",
+                                       "2x4GiBs",
+                                       "2 x 4GiB",
+                                       "2x1GB",
+                                       "2x512MB",
+                                       "2x16384kB",
+                                       "2x+4GiB",
+                                       "2x 4GiB",
+                                       "65",
+                                       "2x15MiB",
+                                       "2x2000GiB",
+                                       "2x99999999999999999999GiB"};
     static const char *const faults[] = {
         "oom@",    "oom@0",   "oom@x",     "foo",        "oom@1,",   ",oom@1",      "oom@1;oom@2",
         "peer=0",  "peer=0-", "peer=0-99", "slowcopy=1", "slowcopy", "slowcopy=1h", "delay=random",
@@ -97,6 +121,7 @@ static void malformed_settings_are_named(void **state)
 #endif
     for (size_t i = 0; i < TN_COUNT(gpus); i++) {
         snprintf(variable, sizeof variable, "TENON_FAKE_GPUS=%s", gpus[i]);
+        assert_false(library_takes(variable));
         IN_CHILD(is_refused, variable);
     }
     for (size_t i = 0; i < TN_COUNT(faults); i++) {
