@@ -56,7 +56,7 @@ typedef struct tn_device_info {
 /* Writes up to cap rows; returns how many devices there are. */
 TN_API size_t tn_devices(tn_device_info *out, size_t cap);
 
-/* Threads that CPU operations use: all cores at first. n >= 1. */
+/* Threads that CPU operations use: all cores at first. n is 1 to 256; another is TN_EINVAL, and changes nothing. */
 TN_API tn_status tn_set_num_threads(int32_t n) TN_MUST_USE;
 TN_API int32_t tn_get_num_threads(void);
 

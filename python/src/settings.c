@@ -385,7 +385,7 @@ ASK(numel, "input", "(Tensor input)")
 static PyMethodDef functions[] = {
     {"_warn_of_settings", warn_of_settings, METH_NOARGS, "Warns of each variable in the environment that is wrong."},
     {"set_num_threads", set_num_threads, METH_O,
-     "set_num_threads(n: int) -> None\n\nSets how many threads CPU operations use."},
+     "set_num_threads(n: int) -> None\n\nSets how many threads CPU operations use: 1 to 256."},
     {"get_num_threads", get_num_threads, METH_NOARGS,
      "get_num_threads() -> int\n\nHow many threads CPU operations use."},
     {"set_num_interop_threads", set_num_interop_threads, METH_O,

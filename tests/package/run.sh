@@ -170,6 +170,10 @@ for kind in shared static; do
         TENON_FAKEGPU_LIBRARY="$its_lib/libtenon_fakegpu.so" "$scratch/host" "$scratch/plugin_$kind.so" 50
 done
 
+# ---- a program with its owner's rights ----
+checks=$((checks + 1))
+sh "$here/privilege.sh" "$source" "$prefix${lib#"$scratch/first"}" "$cc" || failed=$((failed + 1))
+
 # ---- users: of the sources ----
 fetch() {
     mkdir "$scratch/fetch" && cp "$here/demo.c" "$scratch/fetch" || return 1
