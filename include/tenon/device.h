@@ -32,7 +32,8 @@ TN_API tn_device tn_try_gpu(int32_t i);
 /* Every GPU, or {cpu} where there is none. Writes up to cap devices to out; returns how many there are. */
 TN_API size_t tn_try_all_gpus(tn_device *out, size_t cap);
 
-/* Never an error: false and 0 where there is no driver. */
+/* Never an error: false and 0 where there is no driver, or where a setting hides what is there (tn_settings_check);
+ * tn_synchronize(TN_CUDA(0)) sets the error that says why. */
 TN_API bool tn_cuda_is_available(void);
 TN_API int32_t tn_cuda_device_count(void);
 
