@@ -7,7 +7,7 @@ import os as _os
 
 
 def _find_blas():
-    """Names the BLAS that `pip install tenon[blas]` brought, unless the user named one: the library opens it at the first product."""
+    """Names the BLAS that `pip install tenon-tensor[blas]` brought, unless the user named one: the library opens it at the first product."""
     if "TENON_BLAS" not in _os.environ:
         spec = _util.find_spec("scipy_openblas32")
         for folder in spec.submodule_search_locations or () if spec else ():

@@ -15,20 +15,37 @@ _USAGE = """usage: python -m tenon program.py [arguments]
 The program runs as `python program.py` would run it, but its `import torch` is Tenon."""
 
 
+def _command():
+    """How a shell here calls the command of this package; None where the package has none, as in a build folder."""
+    import shlex
+    import shutil
+
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "tenon")
+    if not os.access(program, os.X_OK):
+        return None
+    beside = os.path.join(os.path.dirname(sys.executable), "tenon")
+    if not os.access(beside, os.X_OK):
+        return shlex.quote(program)
+    return "tenon" if shutil.which("tenon") == beside else shlex.quote(beside)
+
+
 def _describe():
     """What Tenon is and what it found, as text."""
     import tenon
 
-    cuda = tenon.cuda
+    cuda, command = tenon.cuda, _command()
     lines = [f"Tenon {tenon.__version__}: a tensor library with PyTorch's Python interface", ""]
     lines.append(f"python   {platform.python_version()} ({sys.executable})")
     lines.append(f"package  {os.path.dirname(os.path.abspath(tenon.__file__))}")
+    if command is not None:
+        lines.append(f"command  {command}")
     lines.append(f"threads  {tenon.get_num_threads()}")
     if cuda.is_available():
         for i in range(cuda.device_count()):
             lines.append(f"cuda:{i}   {cuda.get_device_name(i)}")
     else:
-        lines.append("cuda     no GPU found; TENON_FAKE_GPUS=1 simulates one (`tenon doctor` tells what is missing)")
+        tells = "" if command is None else f" (`{command} doctor` tells what is missing)"
+        lines.append(f"cuda     no GPU found; TENON_FAKE_GPUS=1 simulates one{tells}")
     return "\n".join([*lines, "", _USAGE])
 
 
