@@ -42,7 +42,7 @@ check "release builds and installs" build || { echo "package: $checks checks, $f
 # ---- what is in the folder ----
 prefix=$scratch/first
 lib=$(dirname "$(find "$prefix" -name libtenon.a)")
-for header in "$source"/include/tenon/*.h "$scratch/build/src/generated/include/tenon/ops.h"; do
+for header in "$source"/include/tenon/*.h* "$scratch"/build/src/generated/include/tenon/ops.h*; do
     check "installed: include/tenon/${header##*/}" cmp "$header" "$prefix/include/tenon/${header##*/}"
 done
 for file in libtenon.a libtenon.so libtenon_fakegpu.so pkgconfig/tenon.pc cmake/Tenon/TenonConfig.cmake \
@@ -227,6 +227,33 @@ for compiler in gcc clang; do
             -Wpedantic -Wshadow -Wconversion -Wvla -Werror -fsyntax-only -I "$prefix/include" "$here/demo.c"
     done
 done
+
+# ---- C++: one program, with each compiler and standard; on the CPU and on a fake GPU ----
+its_lib=$prefix${lib#"$scratch/first"}
+user() { # COMPILER STANDARD
+    # shellcheck disable=SC2046
+    "$1" -x c++ -std="$2" $warnings -Wshadow -Wconversion "$here/user.cpp" -x none -o "$scratch/user" \
+        $(PKG_CONFIG_PATH=$its_lib/pkgconfig pkg-config --cflags --libs tenon) -lstdc++ -lm
+}
+user_runs() { # DEVICE
+    out=$(TENON_FAKE_GPUS=2 LD_LIBRARY_PATH=$its_lib "$scratch/user" "$1" "$scratch/user.safetensors") && same "$out" "all is well"
+}
+for compiler in gcc clang; do
+    for standard in c++17 c++20 c++2b; do
+        if ! can $compiler c++ $standard; then
+            skip "tenon.hpp with $compiler -std=$standard: no such compiler"
+            continue
+        fi
+        # every standard is compiled; one program runs for each compiler
+        check "tenon.hpp: $compiler -std=$standard" user $compiler $standard
+    done
+    [ -x "$scratch/user" ] || continue
+    check "tenon.hpp: $compiler's program, cpu" user_runs cpu
+    check "tenon.hpp: $compiler's program, cuda:1 of two fakes" user_runs cuda:1
+    rm -f "$scratch/user"
+done
+check "C++ before 17 is told so" sh -c "echo '#include <tenon/tenon.hpp>' | gcc -x c++ -std=c++14 -fsyntax-only \
+    -I '$prefix/include' - 2>&1 | grep -q 'tenon.hpp wants C++17 or later'"
 
 if [ $failed -ne 0 ]; then
     echo "package: $checks checks, $failed failed"

@@ -10,7 +10,8 @@ static const struct {
     const char *what;
     void (*write)(void);
 } outputs[] = {
-    {"header", write_header},   /* tenon/ops.h: prototypes, options, macros that note the call site */
+    {"header", write_header},       /* tenon/ops.h: prototypes, options, macros that note the call site */
+    {"cplusplus", write_cplusplus}, /* tenon/ops.hpp: the same for C++ */
     {"private", write_private}, /* op/ops_private.h: the same for rows that begin with '_', and tn__fn_ prototypes */
     {"source", write_source},   /* ops.c: each function marshals its arguments to tn__apply */
     {"list", write_list},       /* op/list.h: the enum, a struct of parameters a row, the rules' prototypes */

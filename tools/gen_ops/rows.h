@@ -180,6 +180,7 @@ void options_type(const row *r, char *out, size_t n);
 
 /* What each layer includes. */
 void write_header(void);      /* tenon/ops.h */
+void write_cplusplus(void);   /* tenon/ops.hpp */
 void write_private(void);     /* op/ops_private.h */
 void write_source(void);      /* ops.c */
 void write_list(void);        /* op/list.h */

@@ -1,0 +1,187 @@
+// A C++ user's program, built against an installed Tenon: operators, options, results, errors with their line, ownership, a model
+// that is trained, saved and loaded. Expected values are worked out by hand. Each check that fails prints a line.
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <limits>
+#include <sstream>
+#include <tenon/tenon.hpp>
+
+using namespace tenon;
+
+static int failed;
+#define CHECK(holds) \
+    do { \
+        if (!(holds)) { \
+            failed++; \
+            std::cout << __FILE__ << ":" << __LINE__ << ": " << #holds << "\n"; \
+        } \
+    } while (0)
+
+using floats = std::vector<float>;
+using integers = std::vector<std::int64_t>;
+
+static void values()
+{
+    const tensor a = from({1.0, 2, 3, 4}, {2, 2}), b = from({1, 2, 3, 4}, {2, 2});
+    CHECK(a.dtype() == dtype::float32 && b.dtype() == dtype::int64 && from({true, false}).dtype() == dtype::boolean);
+    CHECK(from({std::numeric_limits<std::int64_t>::max()}).item<std::int64_t>() == INT64_MAX);
+    CHECK(from(std::vector<std::int16_t>{1, 2}).dtype() == dtype::int16 && from(floats{1, 2}, {2, 1}).ndim() == 2);
+    CHECK((a + 1).to_vector<float>() == floats({2, 3, 4, 5}) && (1 - b).to_vector<std::int64_t>() == integers({0, -1, -2, -3}));
+    CHECK((a * 2 / b == 2).to_vector<bool>() == std::vector<bool>({true, true, true, true}));
+    CHECK((-a).sum().item() == -10 && (b % 2 == 0).sum().item<std::int64_t>() == 2 && (~b & 1).sum().item<int>() == 2);
+    CHECK(matmul(a, a).to_vector<float>() == floats({7, 10, 15, 22}));
+    const tensor c = a.clone();
+    c += b;
+    c *= 2;
+    CHECK(c.to_vector<float>() == floats({4, 8, 12, 16}) && c.fill_(1).data<float>()[3] == 1);
+    CHECK(zeros({2, 0, 3}).shape() == integers({2, 0, 3}) && ones({}).ndim() == 0 && full(3, 7).size(-1) == 3);
+    const double nan = std::nan("");
+    CHECK(std::isnan(from({nan, 1.0}).sum().item()));
+}
+
+static void options()
+{
+    const tensor a = from({3.0, 1, 2, 6, 5, 4}, {2, 3});
+    tensor indices;
+    CHECK(sum(a, sum_options().dim(0).keepdim()).shape() == integers({1, 3}));
+    CHECK(a.sum(sum_options().dim({0, 1})).item() == 21 && a.sum(sum_options().dtype(dtype::float64)).dtype() == dtype::float64);
+    CHECK(sort(a, 1, sort_options().descending().indices(indices)).to_vector<float>() == floats({3, 2, 1, 6, 5, 4}));
+    CHECK(indices.to_vector<std::int64_t>() == integers({0, 2, 1, 0, 1, 2}));
+    CHECK(cat({a, a}, 0).size(0) == 4 && chunk(a, 3, 1).size() == 3 && split(arange(0, 10, 1), 4, 0)[2].numel() == 2);
+    CHECK(zeros({1}, tensor_options().dtype(dtype::int32).device("cpu")).dtype() == dtype::int32);
+    CHECK(allclose(a, a + 1e-3, allclose_options().atol(1e-2)) && !allclose(a, a + 1e-3));
+}
+
+static std::string text_of_error(tn_status code, const std::string &part)
+{
+    try {
+        matmul(ones({2, 3}),
+               ones({2, 3}));
+    } catch (const error &e) {
+        const std::string text = e.what();
+        return e.code() == code && text.find(part) != std::string::npos ? text : "";
+    }
+    return "";
+}
+
+static void errors()
+{
+    const std::string text = text_of_error(TN_EINVAL, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+    CHECK(text.find("user.cpp:") != std::string::npos);
+    int line = 0, seen = 0;
+    try {
+        line = __LINE__ + 1;
+        ones({3}) + ones({4});
+    } catch (const error &e) {
+        seen = std::string(e.what()).find("user.cpp:" + std::to_string(line)) != std::string::npos;
+    }
+    CHECK(seen && tn_error_code() == TN_OK); // the C record is clean again
+    seen = 0;
+    try {
+        tensor().exp();
+    } catch (const error &) {
+        seen++;
+    }
+    try {
+        ones({2}).data<double>();
+    } catch (const error &e) {
+        seen += e.code() == TN_EDTYPE;
+    }
+    try {
+        device("gpu");
+    } catch (const error &) {
+        seen++;
+    }
+    try {
+        ones({2}).item();
+    } catch (const error &) {
+        seen++;
+    }
+    try {
+        equal(ones({2}), tensor());
+    } catch (const error &) {
+        seen++;
+    }
+    CHECK(seen == 5);
+}
+
+// What is made belongs to its object alone, in a scope of C's as well.
+static void ownership()
+{
+    tensor outside;
+    tn_scope *scope = tn_scope_open();
+    {
+        const tensor a = ones({2});
+        outside = a + 1;
+        tensor moved = std::move(outside), copy = moved;
+        outside = copy;
+    }
+    tn_scope_close(scope);
+    CHECK(outside.to_vector<float>() == floats({2, 2}));
+    const tensor view = outside.view({2, 1});
+    CHECK(view.shares_memory(outside) && !view.shares_memory(outside.clone()));
+}
+
+static void gradients()
+{
+    const tensor x = from({1.0, 2, 3}, {}, tensor_options().requires_grad());
+    const tensor y = (x * x).sum();
+    CHECK(y.grad_fn().find("Sum") == 0 && !x.grad());
+    y.backward();
+    CHECK(x.grad().to_vector<float>() == floats({2, 4, 6}));
+    const tensor dx = grad({pow(x, 3).sum()}, {x}, true)[0];
+    CHECK(grad({dx.sum()}, {x})[0].to_vector<float>() == floats({6, 12, 18}));
+    const no_grad off;
+    CHECK(!(x * 2).requires_grad());
+}
+
+static double train(const module &net, const tensor &x, const tensor &y)
+{
+    const optimizer opt = optim::adam(net, 0.05, optim::adam_options().betas(0.9, 0.99));
+    const loader batches({x, y}, loader_options().batch_size(2).shuffle().seed(1));
+    std::vector<tensor> batch;
+    tensor loss;
+    for (int epoch = 0; epoch < 200; epoch++)
+        while (batches.next(batch)) {
+            opt.zero_grad();
+            loss = mse_loss(net(batch[0]), batch[1]);
+            loss.backward();
+            opt.step();
+        }
+    return mse_loss(net(x), y).item();
+}
+
+static void model(const std::string &device, const std::string &path)
+{
+    manual_seed(0);
+    const tensor x = from({0.0, 0, 0, 1, 1, 0, 1, 1}, {4, 2}), y = from({0.0, 1, 1, 0}, {4, 1}); // exclusive or
+    const module net = nn::sequential({nn::linear(2, 16), nn::tanh(), nn::linear(16, 1)});
+    CHECK(net.parameters().size() == 4 && net.str().find("Linear(in_features=2") != std::string::npos);
+    CHECK(train(net, x, y) < 1e-2);
+    save(path, net.state());
+    const module again = nn::sequential({nn::linear(2, 16), nn::tanh(), nn::linear(16, 1)});
+    again.load_state(load(path));
+    again.to(tenon::device(device)).eval();
+    CHECK(again(x.to(device)).device() == tenon::device(device));
+    CHECK(allclose(again(x.to(device)).cpu(), net(x), allclose_options().atol(1e-5)));
+    std::remove(path.c_str());
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    values();
+    options();
+    errors();
+    ownership();
+    gradients();
+    model(argv[1], argv[2]);
+    std::ostringstream out;
+    out << from({1, 2, 3}) << nn::relu();
+    CHECK(out.str() == "tensor([1, 2, 3])ReLU()");
+    if (!failed)
+        std::cout << "all is well\n";
+    return failed != 0;
+}
