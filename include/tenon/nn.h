@@ -7,6 +7,8 @@
  *     tn_module *net = tn_nn_sequential(tn_nn_linear(784, 500), tn_nn_relu(), tn_nn_linear(500, 10));
  *     tn_tensor *y = tn_forward(net, x);
  *
+ * Modules of several inputs or results (tn_module_class.forward_n) are called by tn_forward_n.
+ *
  * "0.weight" names the parameter 'weight' of the child '0'. Several threads may run tn_forward on one module that is in
  * eval mode at the same time; whatever changes a module must have it to itself. tn_x_at notes a call site, tn_x_opt takes
  * options; the macro tn_x does it.
@@ -21,6 +23,8 @@ extern "C" {
 #endif
 
 /* ---- own modules ---- */
+
+enum { TN_FORWARD_MAX = 32 }; /* tensors that a module takes, or gives, at most */
 
 /* How modules of one kind behave. The library copies it and its name. */
 typedef struct tn_module_class {
@@ -39,6 +43,12 @@ typedef struct tn_module_class {
      * of self's and are there already. destroy frees it; NULL with an error set where it cannot be made. NULL: replicas
      * use self's own, which then must not point to tensors or modules. */
     void *(*replicate)(const tn_module *self, tn_module *replica);
+    /* The forward of a module of several tensors: y[0 .. n_y), which are NULL before, for x[0 .. n). TN_OK, or a status
+     * with an error set; a NULL left in y fails as the call did that gave it. Each result is what a result of 'forward' may
+     * be. An input may be TN_NONE: absent on purpose. n and n_y have been checked. 'forward' is NULL then. */
+    tn_status (*forward_n)(tn_module *self, tn_tensor *const *x, size_t n, tn_tensor **y, size_t n_y);
+    int32_t inputs;  /* that forward_n takes; not said: any number, 1 .. TN_FORWARD_MAX */
+    int32_t outputs; /* that it gives; 1 unless said */
 } tn_module_class;
 
 /* A module without parameters, in training mode. ctx is the class's own; on error it is not destroyed. */
@@ -48,6 +58,10 @@ TN_API tn_module *tn_module_new(const tn_module_class *cls, void *ctx);
 TN_API void *tn_module_context(const tn_module *m);
 /* "Linear"; "" for NULL. Valid as long as m. */
 TN_API const char *tn_module_class_name(const tn_module *m);
+/* How many tensors its forward takes and gives: 1 and 1 for most, those of its first and its last module for a sequence. 0:
+ * any number (as many as it is given); or m is NULL, or has no forward. */
+TN_API int32_t tn_module_inputs(const tn_module *m);
+TN_API int32_t tn_module_outputs(const tn_module *m);
 
 /* Gives m a parameter: a leaf of a floating dtype. From here on it asks for a gradient (freeze it afterwards, with
  * tn_requires_grad_). m takes a reference; returns t. A name that m has already is given the new tensor; names are not
@@ -154,9 +168,17 @@ TN_API void tn_module_print(const tn_module *m);
 TN_API tn_tensor *tn_forward_at(const char *site, tn_module *m, tn_tensor *x);
 TN_API tn_tensor *tn_forward(tn_module *m, tn_tensor *x);
 
+/* The same for any number: tn_forward_n(net, TN_TENSORS(a, b), out, 2) puts its results into out[0 .. n_out), each the
+ * innermost scope's, or the caller's. On error all of out is NULL. TN_EINVAL where m takes or gives another number. TN_NONE
+ * among the inputs is for forward_n; modules of one tensor refuse it. */
+TN_API tn_status tn_forward_n_at(const char *site, tn_module *m, tn_tensors inputs, tn_tensor **out,
+                                 size_t n_out) TN_MUST_USE;
+TN_API tn_status tn_forward_n(tn_module *m, tn_tensors inputs, tn_tensor **out, size_t n_out) TN_MUST_USE;
+
 /* ---- layers ---- */
 
-/* Modules one after the other; children "0", "1" ... Takes references. */
+/* Modules one after the other; children "0", "1" ... Takes references. What one gives, one tensor or several, the next one
+ * takes. */
 TN_API tn_module *tn_nn_sequential_n_at(const char *site, tn_module *const *modules, size_t n);
 TN_API tn_module *tn_nn_sequential_n(tn_module *const *modules, size_t n);
 
@@ -291,6 +313,7 @@ static inline tn_params tn_params_of_params(tn_params p)
 #define TN__X_module_cuda(m_, i_, ...) tn_module_to_cuda_at(TN_HERE, (m_), (i_))
 #define tn_module_cpu(m_)              tn_module_cpu_at(TN_HERE, (m_))
 #define tn_forward(m_, x_)             tn_forward_at(TN_HERE, (m_), (x_))
+#define tn_forward_n(m_, x_, o_, n_)   tn_forward_n_at(TN_HERE, (m_), (x_), (o_), (n_))
 
 #define tn_nn_sequential(...) \
     tn_nn_sequential_n_at(TN_HERE, (tn_module *[]){NULL, __VA_ARGS__} + 1, \

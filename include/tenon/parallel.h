@@ -68,6 +68,7 @@ typedef struct tn_parallel_options {
     int64_t dim;          /* scatter, gather: along which to cut and to join; 0 unless said */
     const int64_t *sizes; /* scatter: [devices.n] of the chunks; unless said, as tn_chunk cuts */
     tn_team_step *step;   /* broadcast keeps the copies' memory in its team; all are part of its record */
+    size_t n_in, n_out;   /* apply: tensors that a replica takes and gives; 1 unless said */
 } tn_parallel_options;
 
 /* Cuts x along dim into a chunk for each device: ceil(size / devices) long, the last one shorter; fewer chunks than devices
@@ -99,7 +100,8 @@ TN_API tn_status tn_parallel_replicate_opt(tn_module *m, tn_device_list devices,
 
 /* outputs[i] = replicas[i](inputs[i]): by the calling thread where all are modules of this library, which only queue work;
  * else on a thread for each, with the caller's gradient mode, streams and devices. All end before it returns; an error is
- * that of the first replica that failed. */
+ * that of the first replica that failed. With .n_in and .n_out it is tn_forward_n that runs: replica i takes inputs[i * n_in]
+ * and those that follow, and its results are outputs[i * n_out] and following. */
 TN_API tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors inputs, tn_tensor **outputs,
                                        const tn_parallel_options *options) TN_MUST_USE;
 
@@ -116,7 +118,9 @@ typedef struct tn_nn_data_parallel_options {
 /* A module whose forward cuts its input over the devices (tn_parallel_scatter), runs a replica of 'module' on each, and
  * joins the outputs on output_device. 'module' is its child "module"; what is trained, saved and moved is that one: gradients
  * are summed into its parameters, and what replicas do to their buffers is lost but for the first one's. Without a GPU it
- * runs the module. One device: the module is moved there, and run as it is. */
+ * runs the module. One device: the module is moved there, and run as it is. Where 'module' takes and gives several
+ * (tn_forward_n), each input is cut and each output joined: inputs must come to as many chunks as each other (TN_EINVAL), and
+ * TN_NONE goes to every replica. */
 TN_API tn_module *tn_nn_data_parallel_opt(tn_module *module, const tn_nn_data_parallel_options *options);
 TN_API tn_module *tn_nn_data_parallel(tn_module *module);
 

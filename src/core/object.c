@@ -61,6 +61,19 @@ void *tn__scope_hold(tn__thread *t, void *object)
     return object;
 }
 
+void *tn__scope_receive(tn__thread *t, void *object)
+{
+    if (!t->scope)
+        return object;
+    if (tn__object_sole(object)) { /* so no scope has it */
+        tn__scope_adopt(t, object);
+        return object;
+    }
+    void *held = tn__scope_hold(t, object);
+    tn__object_release(object);
+    return held;
+}
+
 static tn__object **find_held(const tn_scope *s, const void *object)
 {
     for (tn__held *block = s->held; block; block = block->next)

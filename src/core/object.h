@@ -99,6 +99,10 @@ static inline void tn__scope_adopt(tn__thread *t, void *object)
  * or NULL with TN_ENOMEM. */
 void *tn__scope_hold(tn__thread *t, void *object);
 
+/* The caller's reference of any object, as a result: the innermost scope's now, or still the caller's where there is none.
+ * Returns it, or NULL with TN_ENOMEM and the reference released. */
+void *tn__scope_receive(tn__thread *t, void *object);
+
 /* Does s itself own a reference of the object? */
 bool tn__scope_owns(const tn_scope *s, const void *object);
 

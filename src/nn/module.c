@@ -51,6 +51,18 @@ tn_module *tn__module_make(const tn_module_class *cls, void *ctx)
     return m;
 }
 
+static tn_status check_counts(const tn_module_class *c)
+{
+    if ((c->inputs || c->outputs) && !c->forward_n)
+        return tn__error(TN_EINVAL, "tn_module_new: %s has no forward_n, but a number of inputs or outputs", c->name);
+    if (c->forward && c->forward_n)
+        return tn__error(TN_EINVAL, "tn_module_new: %s has a forward and a forward_n: which one is it?", c->name);
+    if (c->inputs < 0 || c->inputs > TN_FORWARD_MAX || c->outputs < 0 || c->outputs > TN_FORWARD_MAX)
+        return tn__error(TN_EVALUE, "tn_module_new: %s has %d inputs and %d outputs: 0 (not said) to %d can be",
+                         c->name, (int)c->inputs, (int)c->outputs, (int)TN_FORWARD_MAX);
+    return TN_OK;
+}
+
 tn_module *tn_module_new_at(const char *site, const tn_module_class *cls, void *ctx)
 {
     tn_module_class c = {0};
@@ -59,6 +71,8 @@ tn_module *tn_module_new_at(const char *site, const tn_module_class *cls, void *
         return tn__fail(TN_EINVAL, "tn_module_new: a class with its size and a name is needed: "
                                    "{.struct_size = sizeof(tn_module_class), .name = \"MLP\", .forward = ...}");
     memcpy(&c, cls, TN_MIN(cls->struct_size, sizeof c));
+    if (check_counts(&c))
+        return NULL;
     tn_module *m = tn__module_make(&c, ctx);
     if (m) {
         m->user = true;

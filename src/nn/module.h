@@ -36,6 +36,7 @@ struct tn_module {
     void *ctx;
     bool training;
     bool user;     /* of a class of the user's: its forward may do anything, waiting for a device included */
+    bool sequence; /* takes what its first child takes, gives what its last one gives */
     int32_t depth; /* modules above it on the longest chain it was ever put into */
     tn__slots slots[TN__SLOT_KINDS];
     _Atomic(tn__names *) names;
@@ -106,6 +107,11 @@ size_t tn__state_count(const tn_module *m);
 /* Runs m's forward inside a barrier scope. The result belongs to the innermost scope (or the caller, without one), but
  * where it is x itself, as it was given: *borrowed. */
 tn_tensor *tn__forward(tn__thread *t, tn_module *m, tn_tensor *x, bool *borrowed);
+
+/* The same for n tensors, none of them NULL: y[0 .. n_y) belong to the innermost scope, or the caller. All of y is NULL on
+ * error. */
+TN_MUST_USE tn_status tn__forward_n(tn__thread *t, tn_module *m, tn_tensor *const *x, size_t n, tn_tensor **y,
+                                    size_t n_y);
 
 /* ---- text ---- */
 

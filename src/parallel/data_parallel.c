@@ -84,36 +84,57 @@ static tn_status check_place(const tn_module *m, tn_device place)
     return TN_OK;
 }
 
-/* The output of one replica, on the output device. */
-static tn_tensor *deliver(const state *s, tn_team_step *step, tn_tensor *y)
-{
-    return s->n == 1 ? y : tn_parallel_gather(TN_TENSORS(y), s->output, .dim = s->dim, .step = step);
-}
-
-/* The module itself for all of the batch: there is one chunk. */
-static tn_tensor *run_single(const state *s, tn_team_step *step, tn_module *m, tn_tensor *x)
-{
-    tn_replica_guard g = tn_team_step_enter(step, 0);
-    tn_tensor *y = g.replica < 0 ? NULL : tn_forward(m, x);
-    tn_team_step_leave(step, g);
-    return y ? deliver(s, step, y) : NULL;
-}
-
-/* One part for each device. */
+/* A forward: what came, and one part of it for each device. */
 typedef struct parts {
-    tn_tensor *in[64], *out[64];
+    tn_tensor *const *x;
+    tn_tensor **y;
+    size_t n_in, n_out;
+    tn_tensor **in, **out; /* [n * n_in], [n * n_out]: device by device */
     tn_module *replica[64];
     size_t n;
 } parts;
 
-static tn_tensor *run_replicas(const state *s, tn_team_step *step, replica_set *c, parts *p)
+/* Output k of the replicas, joined on the output device. */
+static tn_tensor *join_output(const state *s, tn_team_step *step, const parts *p, size_t k)
+{
+    tn_tensor *part[64];
+    for (size_t i = 0; i < p->n; i++)
+        part[i] = p->out[i * p->n_out + k];
+    return tn_parallel_gather(((tn_tensors){part, p->n}), s->output, .dim = s->dim, .step = step);
+}
+
+static tn_status join_outputs(const state *s, tn_team_step *step, const parts *p)
+{
+    for (size_t k = 0; k < p->n_out; k++)
+        if (!(p->y[k] = join_output(s, step, p, k)))
+            return tn_error_code();
+    return TN_OK;
+}
+
+static tn_status forward_of(tn_module *m, tn_tensor *const *in, tn_tensor **out, const parts *p)
+{
+    return tn_forward_n(m, ((tn_tensors){in, p->n_in}), out, p->n_out);
+}
+
+/* The module itself for all of the batch: there is one chunk. */
+static tn_status run_single(const state *s, tn_team_step *step, tn_module *m, parts *p)
+{
+    tn_replica_guard g = tn_team_step_enter(step, 0);
+    tn_status e = g.replica < 0 ? tn_error_code() : forward_of(m, p->in, p->out, p);
+    tn_team_step_leave(step, g);
+    if (!e && s->n == 1)
+        memcpy(p->y, p->out, p->n_out * sizeof *p->y);
+    return e || s->n == 1 ? e : join_outputs(s, step, p);
+}
+
+static tn_status run_replicas(const state *s, tn_team_step *step, replica_set *c, parts *p)
 {
     const tn_tensors ts = tn__replicas_tensors(c->replicas);
     const size_t bytes = TN_MAX(ts.n * p->n, 1) * sizeof(tn_tensor *);
     tn_device_list devices = {tn_team_step_devices(step).d, p->n};
-    tn_tensor **copies = tn__block_get(bytes), *y = NULL;
+    tn_tensor **copies = tn__block_get(bytes);
     if (!copies)
-        return tn__fail(TN_ENOMEM, "out of memory for %zu replicas", p->n);
+        return tn__error(TN_ENOMEM, "out of memory for %zu replicas", p->n);
     tn_status e = tn_parallel_broadcast(ts, devices, copies, .step = step);
     for (size_t i = 0; i < p->n && !e; i++) {
         e = tn__replicas_fill(c->replicas, i, copies + i * ts.n);
@@ -123,41 +144,82 @@ static tn_tensor *run_replicas(const state *s, tn_team_step *step, replica_set *
     }
     tn__block_put(copies, bytes);
     if (!e)
-        e = tn_parallel_apply(p->replica, ((tn_tensors){p->in, p->n}), p->out, .step = step);
-    if (!e)
-        y = tn_parallel_gather(((tn_tensors){p->out, p->n}), s->output, .dim = s->dim, .step = step);
-    return y;
+        e = tn_parallel_apply(p->replica, ((tn_tensors){p->in, p->n * p->n_in}), p->out, .step = step, .n_in = p->n_in,
+                              .n_out = p->n_out);
+    return e ? e : join_outputs(s, step, p);
 }
 
-static tn_tensor *run_step(state *s, tn_team_step *step, tn_module *m, tn_tensor *x)
+/* Every input in chunks, as many of each; what is absent goes to all. */
+static tn_status cut_inputs(const state *s, tn_team_step *step, parts *p)
 {
-    parts p;
-    if (tn_parallel_scatter(x, tn_team_step_devices(step), p.in, &p.n, .dim = s->dim, .step = step))
-        return NULL;
-    if (p.n == 1)
-        return run_single(s, step, m, p.in[0]);
+    tn_tensor *chunk[64];
+    size_t first = 0;
+    p->n = 0;
+    for (size_t k = 0; k < p->n_in; k++) {
+        size_t n;
+        if (p->x[k] == TN_NONE)
+            continue;
+        tn_status e = tn_parallel_scatter(p->x[k], tn_team_step_devices(step), chunk, &n, .dim = s->dim, .step = step);
+        if (e)
+            return e;
+        if (p->n && n != p->n)
+            return tn__error(TN_EINVAL,
+                             "DataParallel: input %zu of shape %s makes %zu chunks along dimension %lld, input %zu of "
+                             "shape %s makes %zu: the batch must be as long in both",
+                             first, tn__shape_str(p->x[first]->shape, p->x[first]->ndim).s, p->n, (long long)s->dim, k,
+                             tn__shape_str(p->x[k]->shape, p->x[k]->ndim).s, n);
+        first = p->n ? first : k;
+        p->n = n;
+        for (size_t i = 0; i < n; i++)
+            p->in[i * p->n_in + k] = chunk[i];
+    }
+    if (!p->n)
+        return tn__error(TN_ETYPE, "DataParallel: every input is TN_NONE: there is no batch to cut");
+    for (size_t k = 0; k < p->n_in; k++)
+        for (size_t i = 0; i < p->n && p->x[k] == TN_NONE; i++)
+            p->in[i * p->n_in + k] = TN_NONE;
+    return TN_OK;
+}
+
+static tn_status run_step(state *s, tn_team_step *step, tn_module *m, parts *p)
+{
+    tn_status e = cut_inputs(s, step, p);
+    if (e || p->n == 1)
+        return e ? e : run_single(s, step, m, p);
     replica_set *c = take_set(s, m);
     if (!c)
-        return NULL;
-    tn_tensor *y = run_replicas(s, step, c, &p);
+        return tn_error_code();
+    e = run_replicas(s, step, c, p);
     put_set(s, c);
-    return y;
+    return e;
+}
+
+static tn_status data_parallel_forward_n(tn_module *self, tn_tensor *const *x, size_t n, tn_tensor **y, size_t n_y)
+{
+    state *s = self->ctx;
+    tn_module *m = tn__slot_child(self, 0);
+    parts p = {.x = x, .y = y, .n_in = n, .n_out = n_y};
+    if (!s->team || (x[0] != TN_NONE && x[0]->device.type == TN_DEVICE_META)) /* a plan of the memory: of one device */
+        return forward_of(m, x, y, &p);
+    tn_status e = check_place(m, s->main);
+    tn_team_step *step = e ? NULL : tn_team_step_new(s->team);
+    if (!step)
+        return tn_error_code();
+    tn_tensor *few[256];
+    const size_t need = s->n * (n + n_y), bytes = need > TN_COUNT(few) ? need * sizeof *few : 0;
+    p.in = bytes ? tn__block_get(bytes) : few;
+    p.out = p.in + s->n * n;
+    e = p.in ? run_step(s, step, m, &p) : tn__error_memory("the parts of a batch", bytes);
+    if (bytes)
+        tn__block_put(p.in, bytes);
+    tn_team_step_release(step);
+    return e;
 }
 
 static tn_tensor *data_parallel_forward(tn_module *self, tn_tensor *x)
 {
-    state *s = self->ctx;
-    tn_module *m = tn__slot_child(self, 0);
-    if (!s->team || x->device.type == TN_DEVICE_META) /* a plan of the memory: of one device */
-        return tn_forward(m, x);
-    if (check_place(m, s->main))
-        return NULL;
-    tn_team_step *step = tn_team_step_new(s->team);
-    if (!step)
-        return NULL;
-    tn_tensor *y = run_step(s, step, m, x);
-    tn_team_step_release(step);
-    return y;
+    tn_tensor *y = NULL;
+    return data_parallel_forward_n(self, &x, 1, &y, 1) ? NULL : y;
 }
 
 /* ---- making ---- */
@@ -221,6 +283,7 @@ static state *make_state(const tn_nn_data_parallel_options *o)
 static const tn_module_class data_parallel_class = {.struct_size = sizeof data_parallel_class,
                                                     .name = "DataParallel",
                                                     .forward = data_parallel_forward,
+                                                    .forward_n = data_parallel_forward_n,
                                                     .destroy = destroy_state};
 
 tn_module *tn_nn_data_parallel_opt(tn_module *module, const tn_nn_data_parallel_options *options)
@@ -240,6 +303,7 @@ tn_module *tn_nn_data_parallel_opt(tn_module *module, const tn_nn_data_parallel_
             destroy_state(s);
         return NULL;
     }
+    m->sequence = true;
     tn__scope_push(t, &scope);
     tn__scope_adopt(t, m);
     if (!tn_module_add_child(m, "module", module) || (s->n == 1 && !tn_module_to(module, s->main)))

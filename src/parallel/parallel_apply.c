@@ -8,14 +8,17 @@
 /* One replica's turn. */
 typedef struct turn {
     tn_module *m;
-    tn_tensor *x, *y;      /* y: a reference, of the thread's that ran it */
-    tn__stream *stream;    /* the caller's current one, of x's device; NULL where work is not queued */
+    tn_tensor *const *x;   /* [n_in] */
+    tn_tensor **y;         /* [n_out] references, of the thread's that ran it; NULL where it failed */
+    tn_device device;      /* of the first input */
+    tn__stream *stream;    /* the caller's current one, of that device; NULL where work is not queued */
     tn__error_copy *error; /* of a turn on a thread of its own */
 } turn;
 
 typedef struct job {
     tn_team_step *step; /* or NULL */
     turn *turn;
+    size_t n_in, n_out;
     bool no_grad;
     uint32_t born;
     const char *site;
@@ -33,36 +36,41 @@ static bool only_queues(const tn_module *m)
     return true;
 }
 
-/* Without a step: its input's device is current meanwhile, with the caller's stream. */
-static tn_tensor *run_plain(tn__thread *t, const turn *w)
+static tn_status forward(const job *j, const char *site, const turn *w)
 {
-    int32_t *current = &t->current_device[w->x->device.type], device = *current;
-    tn__stream *before = w->stream ? tn__stream_of(w->x->device) : NULL;
+    return tn_forward_n_at(site, w->m, (tn_tensors){w->x, j->n_in}, w->y, j->n_out);
+}
+
+/* Without a step: its input's device is current meanwhile, with the caller's stream. */
+static tn_status run_plain(tn__thread *t, const job *j, const turn *w)
+{
+    int32_t *current = &t->current_device[w->device.type], device = *current;
+    tn__stream *before = w->stream ? tn__stream_of(w->device) : NULL;
     if (w->stream && !before)
-        return NULL;
+        return tn_error_code();
     tn__stream_retain(before);
     if (w->stream) {
-        tn__backend_of(w->x->device)->queue->set_current(w->stream);
-        *current = w->x->device.index;
+        tn__backend_of(w->device)->queue->set_current(w->stream);
+        *current = w->device.index;
     }
-    tn_tensor *y = tn_forward_at(t->site, w->m, w->x);
+    tn_status e = forward(j, t->site, w);
     if (before)
         tn__backend_of(before->device)->queue->set_current(before);
     tn__stream_release(before);
     *current = device;
-    return y;
+    return e;
 }
 
-static tn_tensor *run(const job *j, int64_t i)
+static tn_status run(const job *j, int64_t i)
 {
     tn__thread *t = tn__self();
     const turn *w = &j->turn[i];
     if (!j->step)
-        return run_plain(t, w);
+        return run_plain(t, j, w);
     tn_replica_guard g = tn_team_step_enter(j->step, (size_t)i);
-    tn_tensor *y = g.replica < 0 ? NULL : tn_forward_at(j->site, w->m, w->x);
+    tn_status e = g.replica < 0 ? tn_error_code() : forward(j, j->site, w);
     tn_team_step_leave(j->step, g);
-    return y;
+    return e;
 }
 
 /* Every device's current stream is the caller's, until they are given back. */
@@ -105,8 +113,7 @@ static void run_turn(void *ctx, int64_t i)
     t->no_grad = j->no_grad;
     t->born = j->born;
     t->default_device = j->default_device;
-    w->y = run(j, i);
-    if (!w->y) {
+    if (run(j, i)) {
         tn__error_save(w->error);
         t->error = was.error;
     }
@@ -142,11 +149,14 @@ static tn_status run_on_threads(tn__thread *t, job *j, size_t n, tn_tensor **out
         j->turn[i].error = &errors[i];
     tn__run_tasks((int64_t)n, run_turn, j);
     for (size_t i = 0; i < n; i++) {
-        outputs[i] = receive(t, j->turn[i].y);
-        if (outputs[i] || e)
+        const bool ran = outputs[i * j->n_out] != NULL;
+        bool received = ran;
+        for (size_t k = i * j->n_out; k < (i + 1) * j->n_out; k++)
+            received &= (outputs[k] = receive(t, outputs[k])) != NULL;
+        if (received || e)
             continue;
-        e = j->turn[i].y ? TN_ENOMEM : errors[i].code;
-        if (!j->turn[i].y) {
+        e = ran ? TN_ENOMEM : errors[i].code;
+        if (!ran) {
             tn__error(e, "a replica failed"); /* so that there is a record to fill */
             tn__error_restore(&errors[i]);
             tn_team_step_blame(j->step, i);
@@ -156,25 +166,51 @@ static tn_status run_on_threads(tn__thread *t, job *j, size_t n, tn_tensor **out
     return e;
 }
 
-static tn_status run_here(const job *j, size_t n, tn_tensor **outputs)
+static tn_status run_here(const job *j, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        outputs[i] = run(j, (int64_t)i);
-        if (!outputs[i]) {
+    tn_status e = TN_OK;
+    for (size_t i = 0; i < n && !e; i++) {
+        e = run(j, (int64_t)i);
+        if (e)
             tn_team_step_blame(j->step, i);
-            return tn_error_code();
-        }
     }
+    return e;
+}
+
+static tn_status check_inputs(tn_tensors inputs, size_t n_in)
+{
+    if (n_in == 1)
+        return tn__parallel_check("tn_parallel_apply", inputs);
+    if (!inputs.n || !inputs.t || inputs.n % n_in)
+        return tn__error(TN_EINVAL, "tn_parallel_apply: %zu tensors are not %zu for each replica", inputs.n, n_in);
+    for (size_t i = 0; i < inputs.n; i++)
+        if (!inputs.t[i])
+            return tn__poisoned("tn_parallel_apply");
     return TN_OK;
 }
 
-static tn_status check(tn_module *const *replicas, tn_tensors inputs)
+static tn_status check(tn_module *const *replicas, tn_tensors inputs, const tn_parallel_options *o)
 {
-    for (size_t i = 0; i < inputs.n; i++) {
+    tn_status e = check_inputs(inputs, o->n_in);
+    const size_t n = inputs.n / o->n_in;
+    for (size_t i = 0; i < n && !e; i++)
         if (!replicas[i])
-            return tn__poisoned("tn_parallel_apply");
-    }
-    return tn__parallel_check("tn_parallel_apply", inputs);
+            e = tn__poisoned("tn_parallel_apply");
+    if (!e && (o->n_in > TN_FORWARD_MAX || o->n_out > TN_FORWARD_MAX))
+        e = tn__error(TN_EINVAL, "tn_parallel_apply: %zu inputs and %zu outputs; at most %d", o->n_in, o->n_out,
+                      (int)TN_FORWARD_MAX);
+    if (!e && o->step && n > o->step->n)
+        e = tn__error(TN_EINVAL, "tn_parallel_apply: %zu replicas, but the step has %zu devices", n, o->step->n);
+    return e;
+}
+
+/* Where its first input is; the CPU, should all be absent. */
+static tn_device place_of(tn_tensor *const *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != TN_NONE)
+            return x[i]->device;
+    return TN_CPU;
 }
 
 tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors inputs, tn_tensor **outputs,
@@ -183,24 +219,26 @@ tn_status tn_parallel_apply_opt(tn_module *const *replicas, tn_tensors inputs, t
     tn_parallel_options o;
     tn__options_in(&o, sizeof o, options);
     tn__thread *t = tn__enter(o.site);
-    tn_status e = check(replicas, inputs);
+    o.n_in = TN_MAX(o.n_in, 1);
+    o.n_out = TN_MAX(o.n_out, 1);
+    tn_status e = check(replicas, inputs, &o);
     if (e)
         return e;
-    const size_t n = inputs.n, bytes = n * sizeof(turn);
-    if (o.step && n > o.step->n)
-        return tn__error(TN_EINVAL, "tn_parallel_apply: %zu replicas, but the step has %zu devices", n, o.step->n);
+    const size_t n = inputs.n / o.n_in, bytes = n * sizeof(turn);
     turn *turns = tn__block_zero(bytes);
     if (!turns)
         return tn__error_memory("running replicas", bytes);
-    job j = {o.step, turns, t->no_grad, t->born, t->site, t->default_device};
+    job j = {o.step, turns, o.n_in, o.n_out, t->no_grad, t->born, t->site, t->default_device};
     bool queues = true;
     for (size_t i = 0; i < n; i++) {
-        turns[i] = (turn){.m = replicas[i], .x = inputs.t[i], .stream = tn__stream_of(inputs.t[i]->device)};
+        tn_tensor *const *x = inputs.t + i * o.n_in;
+        turns[i] = (turn){.m = replicas[i], .x = x, .y = outputs + i * o.n_out, .device = place_of(x, o.n_in)};
+        turns[i].stream = tn__stream_of(turns[i].device);
         queues &= only_queues(replicas[i]);
-        outputs[i] = NULL;
     }
-    e = n == 1 || queues ? run_here(&j, n, outputs) : run_on_threads(t, &j, n, outputs);
-    for (size_t i = 0; i < n && e; i++) {
+    memset(outputs, 0, n * o.n_out * sizeof *outputs);
+    e = n == 1 || queues ? run_here(&j, n) : run_on_threads(t, &j, n, outputs);
+    for (size_t i = 0; i < n * o.n_out && e; i++) {
         if (outputs[i] && !t->scope)
             tn__object_release(outputs[i]);
         outputs[i] = NULL;

@@ -93,6 +93,7 @@ static tn_module *make_replica(const tn_module *m)
     tn_module *r = tn__module_make(&cls, m->ctx);
     if (r) {
         r->user = m->user;
+        r->sequence = m->sequence;
         r->depth = m->depth;
     }
     return r;

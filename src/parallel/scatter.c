@@ -142,18 +142,9 @@ tn_status tn__parallel_hand_out(tn__thread *t, tn_scope *scope, tn_tensor **out,
             out[i] = NULL;
     }
     tn__scope_pop(t, scope, NULL);
-    for (size_t i = 0; i < n; i++) {
-        if (!out[i])
-            continue;
-        if (tn__object_sole(out[i])) {
-            tn__scope_adopt(t, out[i]);
-            continue;
-        }
-        if (t->scope && !tn__scope_hold(t, out[i]))
+    for (size_t i = 0; i < n; i++)
+        if (out[i] && !tn__scope_receive(t, out[i]))
             e = TN_ENOMEM;
-        if (t->scope)
-            tn__object_release(out[i]);
-    }
     for (size_t i = 0; i < n && e; i++)
         out[i] = NULL;
     return e;
