@@ -116,21 +116,35 @@ TN_API tn_status tn_save_safetensors_opt(const char *path, const char *const *na
 
 /* ---- batches ---- */
 
-/* Goes through the rows (dimension 0) of a list of tensors in batches, epoch after epoch, as torch.utils.data.DataLoader
- * does over a TensorDataset. One thread at a time may use it. */
+/* Goes through the rows (dimension 0) of a list of tensors, or through the items of a dataset of one's own, in batches,
+ * epoch after epoch, as torch.utils.data.DataLoader does. One thread at a time may use it. */
 typedef struct tn_loader tn_loader;
+
+/* Which rows an epoch has, in which order: a sampler of one's own. The loader copies the struct. */
+typedef struct tn_sampler {
+    size_t struct_size;
+    void *ctx;
+    /* Writes the n rows of an epoch (from 0), each 0 .. rows - 1, as often as it likes. TN_OK, or a status with an error
+     * set. What it writes should depend on ctx, seed (the loader's) and epoch alone: then states (tn_loader_set_state) hold.
+     * Called by the thread that makes batches, one call at a time. */
+    tn_status (*order)(void *ctx, uint64_t seed, int64_t epoch, int64_t *rows, int64_t n);
+    int64_t length; /* rows in an epoch; as many as there are, unless said */
+} tn_sampler;
 
 typedef struct tn_loader_options {
     size_t struct_size;
     const char *site;
     int64_t batch_size; /* rows in a batch; 1 */
     bool shuffle;       /* another order in every epoch; it depends on seed and epoch alone */
-    uint64_t seed;      /* of the orders; where not said it is drawn from the CPU generator (tn_manual_seed) */
+    uint64_t seed;      /* of the orders, and of a dataset's items; where not said it is drawn from the CPU generator
+                           (tn_manual_seed) */
     bool drop_last;     /* leave out the last batch of an epoch where it is short */
     int32_t prefetch;   /* batches that a background thread makes ahead, within an epoch; 0: none, and no thread */
     bool pin_memory;    /* batches in pinned memory, for copies that nobody waits for (tn_to's .non_blocking) */
     tn_device device; /* where batches go: a GPU gets them from pinned memory, on the current stream of the thread that
                            asks, which does not wait; the CPU where not said */
+    const tn_sampler *sampler; /* instead of shuffle */
+    int32_t workers;           /* of a dataset: threads that call 'get' at the same time; 1 */
 } tn_loader_options;
 
 /* A loader over one or more CPU tensors of equal size in dimension 0 ('Size mismatch between tensors', TN_EINVAL). It
@@ -138,10 +152,40 @@ typedef struct tn_loader_options {
  * an epoch is under way. The caller frees the loader. NULL on error. */
 TN_API tn_loader *tn_loader_new_opt(tn_tensors tensors, const tn_loader_options *options);
 
-/* The next batch. 1: out[i] is a new tensor with rows of the i-th tensor, of its dtype; it belongs to the innermost scope,
- * or to the caller. 0: the epoch is over, out is as it was; the next call begins another one. -1: an error is set
- * (TN_EINVAL if cap is less than the number of tensors, TN_ENOMEM), out is as it was; the next call tries the same batch
- * again. A child of fork() goes on without prefetching, with the same batches. */
+/* A dataset of one's own: items by number. The loader copies the struct and its name, not what ctx points to.
+ *
+ * Threads: 'get' is called by the thread that asks for a batch, or, with .prefetch, by the loader's; with .workers by that
+ * many at once, and then what it changes through ctx needs a lock. 'collate' is called by one thread at a time, 'length' and
+ * 'close' by the thread that calls tn_loader_*, never while a 'get' runs. None of them may use the loader. Meanwhile nothing
+ * is recorded for backward, and the default device is the CPU. After fork(), a child's loader calls them in the child. */
+typedef struct tn_dataset {
+    size_t struct_size;
+    const char *name; /* "Points": what errors say */
+    void *ctx;
+    /* How many items there are. Asked when the loader is made and as each epoch begins: it must not change (TN_EINVAL).
+     * Negative: an error (the one that was set, if there is one). */
+    int64_t (*length)(void *ctx);
+    /* Item i: out[0 .. n), which are NULL before, n being 'fields'; CPU tensors of any dtype and shape, new ones or the
+     * dataset's own. TN_OK, or a status with an error set: tn_loader_next reports it and names i; a NULL left in out fails
+     * as the call did that gave it. What is made inside belongs to a scope that closes when it returns. seed is for what is
+     * random in an item: it depends on the loader's seed, the epoch and i alone, whichever thread calls. */
+    tn_status (*get)(void *ctx, int64_t i, uint64_t seed, tn_tensor **out, size_t n);
+    /* A batch out[0 .. n) of 'count' items: field k of item j is items[j * fields + k]. CPU tensors again, which nobody
+     * writes to later. NULL: each field is stacked (tn_stack), which needs equal shapes. */
+    tn_status (*collate)(void *ctx, tn_tensor *const *items, size_t count, tn_tensor **out, size_t n);
+    /* Frees ctx: called once, by tn_loader_free. NULL: nothing to free. */
+    void (*close)(void *ctx);
+    size_t fields;  /* tensors in an item; 1 unless said */
+    size_t tensors; /* in a batch, where there is a collate; as many as fields unless said */
+} tn_dataset;
+
+/* A loader over a dataset. NULL on error, and then 'close' is not called. */
+TN_API tn_loader *tn_loader_from_opt(const tn_dataset *dataset, const tn_loader_options *options);
+
+/* The next batch. 1: out[i] is a new tensor with rows of the i-th tensor, of its dtype, or with the items' i-th field; it
+ * belongs to the innermost scope, or to the caller. 0: the epoch is over, out is as it was; the next call begins another
+ * one. -1: an error is set (TN_EINVAL if cap is less than the number of tensors, TN_ENOMEM, what a callback said), out is as
+ * it was; the next call tries the same batch again. A child of fork() goes on without prefetching, with the same batches. */
 TN_API int32_t tn_loader_next_at(const char *site, tn_loader *loader, tn_tensor **out, size_t cap) TN_MUST_USE;
 TN_API int32_t tn_loader_next(tn_loader *loader, tn_tensor **out, size_t cap) TN_MUST_USE;
 
@@ -181,6 +225,8 @@ TN_API void tn_loader_free(tn_loader *loader);
     tn_save_safetensors_opt((path_), (names_), (tensors_), &(tn_save_safetensors_options){__VA_ARGS__})
 #define tn_loader_new(...)                  TN__X_loader_new(__VA_ARGS__, TN__SITE(tn_loader_options))
 #define TN__X_loader_new(tensors_, ...)     tn_loader_new_opt((tensors_), &(tn_loader_options){__VA_ARGS__})
+#define tn_loader_from(...)                 TN__X_loader_from(__VA_ARGS__, TN__SITE(tn_loader_options))
+#define TN__X_loader_from(dataset_, ...)    tn_loader_from_opt((dataset_), &(tn_loader_options){__VA_ARGS__})
 #define tn_loader_next(loader_, out_, cap_) tn_loader_next_at(TN_HERE, (loader_), (out_), (cap_))
 #endif
 #endif

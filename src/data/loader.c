@@ -14,6 +14,7 @@
 #include "core/philox.h"
 #include "core/rng.h"
 #include "data/bytes.h"
+#include "data/dataset.h"
 #include <pthread.h>
 #include <signal.h>
 #include <tenon/data.h>
@@ -21,7 +22,7 @@
 
 enum { TEXT = 1024 };
 
-#define ROWS_MAX (INT64_C(1) << 40) /* of a shuffled loader */
+#define ROWS_MAX (INT64_C(1) << 40) /* of a loader that has an order */
 
 /* One of the tensors: the address of row 0 and bytes to the next. */
 typedef struct column {
@@ -32,10 +33,13 @@ typedef struct column {
 
 struct tn_loader {
     /* set when it is made */
-    size_t n;
-    column *column;
-    int64_t rows, batch_size, batches;
-    bool shuffle;
+    size_t n;             /* tensors in a batch */
+    column *column;       /* [n]; NULL where there is a dataset: */
+    tn__dataset *dataset; /* owned */
+    tn_sampler sampler;   /* order is NULL: none */
+    int64_t rows;         /* that there are */
+    int64_t samples;      /* of an epoch: rows, or what the sampler says */
+    int64_t batch_size, batches;
     int32_t slots; /* of the ring; 1 where there is no thread: a place for the batch in the making */
     bool prefetch;
     bool pinned;         /* batches are made in pinned memory */
@@ -50,7 +54,7 @@ struct tn_loader {
     bool threaded;        /* the thread is there */
     bool at_hand; /* the next batch has left the ring (the place behind its slots), but not been handed out yet */
     /* whoever makes batches: the thread while it is there */
-    int64_t *order;  /* [rows] where shuffled */
+    int64_t *order;  /* [samples] where shuffled, or a sampler says */
     int64_t ordered; /* the epoch that it is for; -1: none */
     /* between the two, under the lock */
     pthread_t thread;
@@ -67,6 +71,11 @@ struct tn_loader {
 };
 
 /* ---- the order ---- */
+
+static bool has_order(const tn_loader_options *o)
+{
+    return o->shuffle || o->sampler;
+}
 
 /* Fisher-Yates with a stream of Philox blocks that no other use of the seed has. 64 random bits for each choice out of
  * at most ROWS_MAX: '%' makes none of them likelier than another by more than 2^-24 of itself. */
@@ -123,24 +132,46 @@ static void release_batch(tn_tensor **out, size_t n)
         tn__object_release(out[i]);
 }
 
-/* out[0 .. n) are new, in no scope; on error none is left. */
-static tn_status make_batch(tn_loader *l, int64_t epoch, int64_t batch, tn_tensor **out)
+static tn_status set_order(tn_loader *l, int64_t epoch)
 {
-    if (l->shuffle && l->ordered != epoch) {
+    tn_status e = TN_OK;
+    if (!l->order || l->ordered == epoch)
+        return TN_OK;
+    l->ordered = -1;
+    if (l->sampler.order)
+        e = tn__sampler_order(&l->sampler, l->seed, epoch, l->rows, l->order, l->samples);
+    else
         shuffle(l->order, l->rows, l->seed, (uint64_t)epoch);
-        l->ordered = epoch;
-    }
-    int32_t *current = &tn__self()->current_device[l->gpu.type], was = *current;
-    int64_t begin = batch * l->batch_size, count = TN_MIN(l->batch_size, l->rows - begin);
+    l->ordered = e ? -1 : epoch;
+    return e;
+}
+
+static tn_status make_columns(const tn_loader *l, int64_t begin, int64_t count, tn_tensor **out)
+{
     size_t made = 0;
-    *current = l->gpu.index;
     while (made < l->n && (out[made] = make_rows(&l->column[made], l->order, begin, count, l->pinned)))
         made++;
-    *current = was;
     if (made == l->n)
         return TN_OK;
     release_batch(out, made);
     return tn_error_code();
+}
+
+/* out[0 .. n) are new, in no scope; on error none is left. */
+static tn_status make_batch(tn_loader *l, int64_t epoch, int64_t batch, tn_tensor **out)
+{
+    tn_status e = set_order(l, epoch);
+    if (e)
+        return e;
+    int32_t *current = &tn__self()->current_device[l->gpu.type], was = *current;
+    int64_t begin = batch * l->batch_size, count = TN_MIN(l->batch_size, l->samples - begin);
+    *current = l->gpu.index;
+    if (l->dataset)
+        e = tn__dataset_batch(l->dataset, &(tn__batch){l->order, begin, count, l->seed, epoch, l->pinned}, out);
+    else
+        e = make_columns(l, begin, count, out);
+    *current = was;
+    return e;
 }
 
 /* ---- the thread ---- */
@@ -391,8 +422,13 @@ static tn_status check_tensors(tn_tensors tensors)
 
 static tn_status check_options(const tn_loader_options *o, int64_t rows)
 {
-    if (o->shuffle && rows > ROWS_MAX)
+    if (has_order(o) && rows > ROWS_MAX)
         return tn__error(TN_EINVAL, "tn_loader_new: %lld rows are more than can be shuffled", (long long)rows);
+    if (o->shuffle && o->sampler)
+        return tn__error(TN_EVALUE, "sampler option is mutually exclusive with shuffle");
+    if (o->sampler && (o->sampler->struct_size < sizeof *o->sampler || !o->sampler->order || o->sampler->length < 0 ||
+                       o->sampler->length > ROWS_MAX))
+        return tn__error(TN_EINVAL, "a loader's sampler has its size, an 'order', and a length of 0 to 2^40");
     if (o->batch_size < 0)
         return tn__error(TN_EVALUE, "batch_size should be a positive integer value, but got batch_size=%lld",
                          (long long)o->batch_size);
@@ -433,10 +469,14 @@ static void set_up(tn_loader *l, size_t n, int64_t rows, const tn_loader_options
 {
     l->n = n;
     l->rows = rows;
+    l->samples = rows;
+    if (o->sampler) {
+        l->sampler = *o->sampler;
+        l->samples = l->sampler.length ? l->sampler.length : rows;
+    }
     l->batch_size = o->batch_size ? o->batch_size : 1;
-    l->batches = o->drop_last ? rows / l->batch_size : rows / l->batch_size + (rows % l->batch_size != 0);
-    l->shuffle = o->shuffle;
-    l->seed = o->seed || !o->shuffle ? o->seed : drawn_seed();
+    l->batches = l->samples / l->batch_size + (!o->drop_last && l->samples % l->batch_size != 0);
+    l->seed = o->seed || !(has_order(o) || l->dataset) ? o->seed : drawn_seed();
     l->prefetch = o->prefetch > 0 && l->batches > 0;
     l->slots = l->prefetch ? (int32_t)TN_MIN((int64_t)o->prefetch, l->batches) : 1;
     l->pid = getpid();
@@ -447,26 +487,32 @@ static void set_up(tn_loader *l, size_t n, int64_t rows, const tn_loader_options
     pthread_cond_init(&l->ready, NULL);
 }
 
+static size_t order_bytes(const tn_loader *l)
+{
+    return (size_t)l->samples * sizeof *l->order;
+}
+
 /* The slots, the place behind them, and one for that batch on its device. */
 static size_t ring_bytes(const tn_loader *l)
 {
     return (size_t)(l->slots + 2) * l->n * sizeof *l->ring;
 }
 
-static tn_status fill_loader(tn_loader *l, tn_tensors tensors)
+static tn_status make_room(tn_loader *l, const tn_loader_options *o)
 {
-    size_t ring = ring_bytes(l), order = (size_t)l->rows * sizeof *l->order;
-    l->column = tn__block_zero(l->n * sizeof *l->column);
+    const size_t ring = ring_bytes(l), order = order_bytes(l);
     l->ring = tn__block_get(ring);
-    l->order = l->shuffle ? tn__block_get(order) : NULL;
-    if (!l->column || !l->ring || (l->shuffle && !l->order))
-        return tn__error_memory("a loader", l->n * sizeof *l->column + ring + order);
-    for (size_t i = 0; i < l->n; i++) {
-        tn_status e = fill_column(&l->column[i], tensors.t[i]);
-        if (e)
-            return e;
-    }
-    return TN_OK;
+    l->order = has_order(o) ? tn__block_get(order) : NULL;
+    return l->ring && (l->order || !has_order(o)) ? TN_OK : tn__error_memory("a loader", ring + order);
+}
+
+static tn_status fill_columns(tn_loader *l, tn_tensors tensors)
+{
+    l->column = tn__block_zero(l->n * sizeof *l->column);
+    tn_status e = l->column ? TN_OK : tn__error_memory("a loader", l->n * sizeof *l->column);
+    for (size_t i = 0; i < l->n && !e; i++)
+        e = fill_column(&l->column[i], tensors.t[i]);
+    return e;
 }
 
 /* ---- public ---- */
@@ -478,17 +524,43 @@ tn_loader *tn_loader_new_opt(tn_tensors tensors, const tn_loader_options *option
     tn__enter(o.site);
     if (check_tensors(tensors) || check_options(&o, tensors.t[0]->shape[0]))
         return NULL;
+    if (o.workers)
+        return tn__fail(TN_EVALUE, "tn_loader_new: workers=%d, but tensors have no 'get' to call", (int)o.workers);
     tn_loader *l = tn__block_zero(sizeof *l);
     if (!l) {
         tn__error_memory("a loader", sizeof *l);
         return NULL;
     }
     set_up(l, tensors.n, tensors.t[0]->shape[0], &o);
-    if (set_device(l, &o) || fill_loader(l, tensors)) {
+    if (set_device(l, &o) || make_room(l, &o) || fill_columns(l, tensors)) {
         tn_loader_free(l);
         return NULL;
     }
     return l;
+}
+
+tn_loader *tn_loader_from_opt(const tn_dataset *dataset, const tn_loader_options *options)
+{
+    tn_loader_options o;
+    tn__options_in(&o, sizeof o, options);
+    tn__enter(o.site);
+    tn__dataset *d = tn__dataset_new(dataset, o.workers);
+    int64_t rows = d ? tn__dataset_length(d) : -1;
+    tn_loader *l = NULL;
+    if (rows >= 0 && !check_options(&o, rows) && !(l = tn__block_zero(sizeof *l)))
+        tn__error_memory("a loader", sizeof *l);
+    if (!l) {
+        tn__dataset_drop(d);
+        return NULL;
+    }
+    l->dataset = d;
+    set_up(l, tn__dataset_tensors(d), rows, &o);
+    if (!set_device(l, &o) && !make_room(l, &o))
+        return l;
+    l->dataset = NULL; /* whose ctx is still the caller's */
+    tn__dataset_drop(d);
+    tn_loader_free(l);
+    return NULL;
 }
 
 void tn_loader_free(tn_loader *l)
@@ -501,11 +573,25 @@ void tn_loader_free(tn_loader *l)
         tn__object_release(l->column[i].t);
     tn__block_put(l->column, l->n * sizeof *l->column);
     tn__block_put(l->ring, ring_bytes(l));
-    tn__block_put(l->order, (size_t)l->rows * sizeof *l->order);
+    tn__block_put(l->order, order_bytes(l));
+    tn__dataset_free(l->dataset);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->wanted);
     pthread_cond_destroy(&l->ready);
     tn__block_put(l, sizeof *l);
+}
+
+/* An epoch begins: a dataset has the length that its batches are counted by. The loader's thread waits meanwhile. */
+static tn_status check_length(const tn_loader *l)
+{
+    if (!l->dataset || l->under_way || l->at_hand)
+        return TN_OK;
+    int64_t rows = tn__dataset_length(l->dataset);
+    if (rows == l->rows)
+        return TN_OK;
+    return rows < 0 ? tn_error_code()
+                    : tn__error(TN_EINVAL, "the length of a dataset changed from %lld to %lld: that needs a new loader",
+                                (long long)l->rows, (long long)rows);
 }
 
 int32_t(tn_loader_next_at)(const char *site, tn_loader *l, tn_tensor **out, size_t cap)
@@ -526,6 +612,8 @@ int32_t(tn_loader_next_at)(const char *site, tn_loader *l, tn_tensor **out, size
         l->under_way = false;
         return 0;
     }
+    if (l->batch == 0 && check_length(l))
+        return -1;
     if (l->prefetch && !l->under_way)
         begin_epoch(l);
     if (deliver(l, out))

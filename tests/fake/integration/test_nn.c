@@ -196,14 +196,34 @@ static void state_goes_through_files(void **state)
 
 /* ---- batches ---- */
 
+/* The rows of two tensors, as a dataset of one's own. */
+static int64_t rows_length(void *ctx)
+{
+    return tn_tensor_size(((tn_tensor **)ctx)[0], 0);
+}
+
+static tn_status rows_get(void *ctx, int64_t i, uint64_t seed, tn_tensor **out, size_t n)
+{
+    (void)seed;
+    for (size_t k = 0; k < n; k++)
+        out[k] = tn_select(((tn_tensor **)ctx)[k], 0, i);
+    return TN_OK;
+}
+
 static void batches_go_to_the_device(void **state)
 {
     (void)state;
     const tn_device d = TN_CUDA(1);
-    tn_tensor *x = tn_rand(TN_SHAPE(103, 7)), *y = tn_arange(TN_SCALAR(0), TN_SCALAR(103), TN_SCALAR(1));
-    for (int32_t prefetch = 0; prefetch <= 3; prefetch += 3) {
-        tn_loader *far = tn_loader_new(TN_TENSORS(x, y), .batch_size = 10, .shuffle = true, .seed = 5, .device = d,
-                                       .prefetch = prefetch);
+    tn_tensor *x = tn_rand(TN_SHAPE(103, 7)), *y = tn_arange(TN_SCALAR(0), TN_SCALAR(103), TN_SCALAR(1)),
+              *xy[] = {x, y};
+    const tn_dataset rows = {
+        .struct_size = sizeof rows, .name = "Rows", .ctx = xy, .length = rows_length, .get = rows_get, .fields = 2};
+    for (int32_t kind = 0; kind < 4; kind++) {
+        const int32_t prefetch = kind % 2 * 3;
+        tn_loader *far = kind < 2 ? tn_loader_new(TN_TENSORS(x, y), .batch_size = 10, .shuffle = true, .seed = 5,
+                                                  .device = d, .prefetch = prefetch)
+                                  : tn_loader_from(&rows, .batch_size = 10, .shuffle = true, .seed = 5, .device = d,
+                                                   .prefetch = prefetch, .workers = prefetch);
         tn_loader *near =
             tn_loader_new(TN_TENSORS(x, y), .batch_size = 10, .shuffle = true, .seed = 5, .pin_memory = true);
         assert_non_null(far);
