@@ -19,6 +19,17 @@ extern "C" {
 
 typedef struct tn_optimizer tn_optimizer;
 
+/* A number that an optimiser works with, and its name: "lr", "weight_decay". A list of them, for the call that takes it:
+ * TN_HYPERS({"lr", 1e-4}, {"weight_decay", 0}). */
+typedef struct tn_hyper {
+    const char *name;
+    double value;
+} tn_hyper;
+typedef struct tn_hypers {
+    const tn_hyper *at;
+    size_t n;
+} tn_hypers;
+
 /* ---- making one: lr >= 0; NULL with TN_EVALUE set for a value out of range, an empty list, a tensor that is no leaf
  * or is listed twice ---- */
 
@@ -52,15 +63,81 @@ TN_API tn_optimizer *tn_adam(tn_params params, double lr);
 TN_API tn_optimizer *tn_adamw_opt(tn_params params, double lr, const tn_adam_options *options);
 TN_API tn_optimizer *tn_adamw(tn_params params, double lr);
 
+/* ---- optimisers of one's own ---- */
+
+enum { TN_OPTIMIZER_OPTIONS = 16, TN_OPTIMIZER_STATES = 8 }; /* at most, "lr" among the options */
+
+/* One parameter's update. */
+typedef struct tn_update {
+    tn_tensor *parameter, *gradient; /* the first one is to be changed in place (tn_add_) */
+    tn_tensor *const *state;         /* in the order of the class's states, to be changed in place */
+    const double *option;            /* its group's, in the order of the class's options */
+    double lr;                       /* its group's */
+    int64_t step;                    /* 1 at the first update of this parameter */
+    int64_t index, group;            /* which parameter, of which group */
+} tn_update;
+
+/* How optimisers of one kind work. The library copies it, with its names. Callbacks run with recording off, on the thread
+ * that steps or loads; what they make belongs to a scope that closes when they return; they do not add groups, step or free.
+ * They return TN_OK, or a status with an error set, which the caller gets with the parameter named. */
+typedef struct tn_optimizer_class {
+    size_t struct_size;
+    const char *name;                       /* "Lion" */
+    tn_hyper options[TN_OPTIMIZER_OPTIONS]; /* besides "lr", with what they are unless said: {{"beta1", 0.9}} */
+    const char
+        *states[TN_OPTIMIZER_STATES]; /* tensors kept for each parameter: {"exp_avg"}; "step" is the library's own */
+    /* What state a parameter begins with: state[0 .. n), NULL before; what stays NULL becomes zeros like the parameter, and
+     * so does all of it where there is no create. Any shape, dtype and device. Called before a parameter's first update, and
+     * by tn_optimizer_load_state, for the shapes. */
+    tn_status (*create)(tn_optimizer *self, tn_tensor *parameter, tn_tensor **state, size_t n);
+    /* Updates one parameter, or all n of a step at once: one of the two. Parameters without a gradient do not come. */
+    tn_status (*step)(tn_optimizer *self, const tn_update *update);
+    tn_status (*step_all)(tn_optimizer *self, const tn_update *const *updates, size_t n);
+    /* Frees ctx: called once, by tn_optimizer_free. NULL: nothing to free. */
+    void (*destroy)(void *ctx);
+} tn_optimizer_class;
+
+typedef struct tn_optimizer_options {
+    size_t struct_size;
+    const char *site;
+    void *ctx;        /* the class's own: tn_optimizer_context */
+    tn_hypers values; /* of the class's options */
+} tn_optimizer_options;
+/* One group of the parameters. On error ctx is not destroyed. State: "i.step" (int64), and "i.NAME" for each of the class's. */
+TN_API tn_optimizer *tn_optimizer_new_opt(const tn_optimizer_class *cls, tn_params params, double lr,
+                                          const tn_optimizer_options *options);
+/* The ctx it was made with; NULL for one of the library's. */
+TN_API void *tn_optimizer_context(const tn_optimizer *opt);
+
+/* ---- groups: parameters with numbers of their own, as PyTorch's param_groups ---- */
+
+/* One more group; numbers that are not named are those the optimiser was made with. The parameters count on from those that
+ * are there. TN_EMISSING for a name that the optimiser has not, TN_EVALUE for a number out of range or a parameter that it
+ * has already. tn_sgd: lr, momentum, dampening, weight_decay, nesterov, maximize (1 or 0); tn_adam and tn_adamw: lr, beta1,
+ * beta2, eps, weight_decay, maximize. */
+TN_API tn_status tn_optimizer_add_group_at(const char *site, tn_optimizer *opt, tn_params params,
+                                           tn_hypers values) TN_MUST_USE;
+TN_API tn_status tn_optimizer_add_group(tn_optimizer *opt, tn_params params, tn_hypers values) TN_MUST_USE;
+/* How many there are: 1 at first; 0 for NULL. */
+TN_API int64_t tn_optimizer_groups(const tn_optimizer *opt);
+/* A number of a group; NaN with TN_EINDEX or TN_EMISSING set where there is no such one. */
+TN_API double tn_optimizer_get_at(const char *site, const tn_optimizer *opt, int64_t group, const char *name);
+TN_API double tn_optimizer_get(const tn_optimizer *opt, int64_t group, const char *name);
+/* Sets it, from the next step on; group -1: in all of them. All or nothing. */
+TN_API tn_status tn_optimizer_set_at(const char *site, tn_optimizer *opt, int64_t group, const char *name,
+                                     double value) TN_MUST_USE;
+TN_API tn_status tn_optimizer_set(tn_optimizer *opt, int64_t group, const char *name, double value) TN_MUST_USE;
+
 /* ---- using it ---- */
 
 /* One update of every parameter that has a gradient; the others and their state stay as they are. What state is missing
- * is made first, so that when memory is out no parameter has changed. Later steps allocate nothing. */
+ * is made first, so that when memory is out no parameter has changed. Later steps of the library's optimisers allocate
+ * nothing. Where a 'step' of one's own fails, the parameters before it have been updated. */
 TN_API tn_status tn_optimizer_step_at(const char *site, tn_optimizer *opt) TN_MUST_USE;
 TN_API tn_status tn_optimizer_step(tn_optimizer *opt) TN_MUST_USE;
 /* Removes the parameters' gradients. */
 TN_API void tn_optimizer_zero_grad(tn_optimizer *opt);
-/* The learning rate; NaN for NULL. */
+/* The learning rate (of the first group); NaN for NULL. Setting it sets that of all groups. */
 TN_API double tn_optimizer_lr(const tn_optimizer *opt);
 TN_API tn_status tn_optimizer_set_lr_at(const char *site, tn_optimizer *opt, double lr) TN_MUST_USE;
 TN_API tn_status tn_optimizer_set_lr(tn_optimizer *opt, double lr) TN_MUST_USE;
@@ -100,12 +177,21 @@ TN_API tn_status tn_clip_grad_value_(tn_params params, double limit) TN_MUST_USE
 #ifdef __cplusplus
 }
 #else
-#define tn_sgd(...)                          TN__X_sgd(__VA_ARGS__, TN__SITE(tn_sgd_options))
-#define TN__X_sgd(p_, lr_, ...)              tn_sgd_opt(TN_PARAMS(p_), (lr_), &(tn_sgd_options){__VA_ARGS__})
-#define tn_adam(...)                         TN__X_adam(__VA_ARGS__, TN__SITE(tn_adam_options))
-#define TN__X_adam(p_, lr_, ...)             tn_adam_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
-#define tn_adamw(...)                        TN__X_adamw(__VA_ARGS__, TN__SITE(tn_adam_options))
-#define TN__X_adamw(p_, lr_, ...)            tn_adamw_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
+#define tn_sgd(...)               TN__X_sgd(__VA_ARGS__, TN__SITE(tn_sgd_options))
+#define TN__X_sgd(p_, lr_, ...)   tn_sgd_opt(TN_PARAMS(p_), (lr_), &(tn_sgd_options){__VA_ARGS__})
+#define tn_adam(...)              TN__X_adam(__VA_ARGS__, TN__SITE(tn_adam_options))
+#define TN__X_adam(p_, lr_, ...)  tn_adam_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
+#define tn_adamw(...)             TN__X_adamw(__VA_ARGS__, TN__SITE(tn_adam_options))
+#define TN__X_adamw(p_, lr_, ...) tn_adamw_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
+#define TN_HYPERS(...) \
+    ((tn_hypers){(const tn_hyper[]){{NULL, 0}, __VA_ARGS__} + 1, \
+                 sizeof((const tn_hyper[]){{NULL, 0}, __VA_ARGS__}) / sizeof(tn_hyper) - 1})
+#define tn_optimizer_new(...) TN__X_optimizer_new(__VA_ARGS__, TN__SITE(tn_optimizer_options))
+#define TN__X_optimizer_new(c_, p_, lr_, ...) \
+    tn_optimizer_new_opt((c_), TN_PARAMS(p_), (lr_), &(tn_optimizer_options){__VA_ARGS__})
+#define tn_optimizer_add_group(o_, p_, v_)   tn_optimizer_add_group_at(TN_HERE, (o_), TN_PARAMS(p_), (v_))
+#define tn_optimizer_get(o_, g_, n_)         tn_optimizer_get_at(TN_HERE, (o_), (g_), (n_))
+#define tn_optimizer_set(o_, g_, n_, v_)     tn_optimizer_set_at(TN_HERE, (o_), (g_), (n_), (v_))
 #define tn_optimizer_step(o_)                tn_optimizer_step_at(TN_HERE, (o_))
 #define tn_optimizer_set_lr(o_, lr_)         tn_optimizer_set_lr_at(TN_HERE, (o_), (lr_))
 #define tn_optimizer_load_state(o_, s_, n_)  tn_optimizer_load_state_at(TN_HERE, (o_), (s_), (n_))

@@ -3,6 +3,7 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "core/alloc.h"
+#include "core/callback.h"
 #include "core/parallel.h"
 #include "core/philox.h"
 
@@ -16,53 +17,34 @@ struct tn__dataset {
 
 /* ---- around a callback ---- */
 
-/* What the thread had before. */
 typedef struct visit {
-    tn__thread *t;
-    tn_scope scope;
-    const char *site;
+    tn__visit is;
     tn_device default_device;
-    tn_status error;
     bool no_grad;
 } visit;
 
-/* Errors on record are set aside: one that is there afterwards is the callback's. */
 static void enter(visit *v)
 {
-    tn__thread *t = v->t = tn__self();
-    v->site = t->site;
-    v->default_device = t->default_device;
-    v->error = t->error;
-    t->default_device = TN_CPU;
-    t->error = TN_OK;
+    tn__visit_begin(&v->is);
+    v->default_device = v->is.t->default_device;
+    v->is.t->default_device = TN_CPU;
     v->no_grad = tn__set_no_grad(true);
-    tn__barrier_push(t, &v->scope);
 }
 
 static void leave(visit *v)
 {
-    tn__barrier_pop(v->t, &v->scope, NULL);
     tn__set_no_grad(v->no_grad);
-    v->t->site = v->site;
-    v->t->default_device = v->default_device;
-    if (!v->t->error)
-        v->t->error = v->error;
+    v->is.t->default_device = v->default_device;
+    tn__visit_end(&v->is);
 }
 
-/* A callback failed with that status: its own error, or one that says that there is none. */
-static tn_status failed(tn_status e, const char *what, const char *whose)
+/* Everything of a list that a callback wrote is a tensor on the CPU. */
+static tn_status check_list(const visit *v, tn_status e, const char *what, const char *whose, tn_tensor *const *t,
+                            size_t n)
 {
-    if (tn_error_code())
-        return tn_error_code();
-    return tn__error(e > TN_OK && e <= TN_ECANCELED ? e : TN_EINVAL,
-                     "%s of %s failed with status %d, but no failed call is on record", what, whose, (int)e);
-}
-
-/* Everything of a list that a callback wrote is a tensor on the CPU. Under the callback's visit. */
-static tn_status check_list(tn_status e, const char *what, const char *whose, tn_tensor *const *t, size_t n)
-{
+    e = tn__visit_answer(&v->is, e, what, whose);
     if (e)
-        return failed(e, what, whose);
+        return e;
     for (size_t i = 0; i < n; i++) {
         if (!t[i] && tn_error_code())
             return tn_error_code();
@@ -116,8 +98,7 @@ static tn_status get_item(const making *m, int64_t i)
     visit v;
     enter(&v);
     tn_status e = d->is.get(d->is.ctx, row, seed_of(m->b, row), item, d->fields);
-    v.t->site = v.site;
-    e = check_list(e, "get", d->is.name, item, d->fields);
+    e = check_list(&v, e, "get", d->is.name, item, d->fields);
     if (e)
         tn__error_append("\n  in item %lld of %s", (long long)row, d->is.name);
     for (size_t k = 0; k < d->fields; k++)
@@ -215,8 +196,7 @@ static tn_status collate(const making *m, tn_tensor **out)
     enter(&v);
     tn_status e =
         d->is.collate ? d->is.collate(d->is.ctx, m->item, (size_t)m->b->count, out, d->tensors) : stack(m, out);
-    v.t->site = v.site;
-    e = check_list(e, "collate", d->is.name, out, d->tensors);
+    e = check_list(&v, e, "collate", d->is.name, out, d->tensors);
     while (!e && made < d->tensors) {
         tn_tensor *mine = own(out[made], m->b->pinned);
         if (mine)
@@ -310,7 +290,7 @@ int64_t tn__dataset_length(const tn__dataset *d)
     visit v;
     enter(&v);
     int64_t n = d->is.length(d->is.ctx);
-    v.t->site = v.site;
+    v.is.t->site = v.is.site;
     if (n < 0 && tn_error_code())
         tn__error_append("\n  in the length of %s", d->is.name);
     else if (n < 0)
@@ -332,13 +312,11 @@ tn_status tn__sampler_order(const tn_sampler *s, uint64_t seed, int64_t epoch, i
     memset(out, 0xff, (size_t)n * sizeof *out); /* -1: what it does not write is noticed */
     enter(&v);
     tn_status e = s->order(s->ctx, seed, epoch, out, n);
-    v.t->site = v.site;
-    if (e)
-        failed(e, "order", "the sampler");
+    e = tn__visit_answer(&v.is, e, "order", "the sampler");
     for (int64_t i = 0; i < n && !e; i++)
         if (out[i] < 0 || out[i] >= rows)
             e = tn__error(TN_EINDEX, "the sampler gave row %lld at place %lld of epoch %lld: there are %lld rows",
                           (long long)out[i], (long long)i, (long long)epoch, (long long)rows);
     leave(&v);
-    return e ? tn_error_code() : TN_OK;
+    return e;
 }

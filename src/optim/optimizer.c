@@ -12,58 +12,133 @@ bool tn__hyper_check(const char *what, double value)
     return false;
 }
 
+/* ---- hyperparameters ---- */
+
+/* Its place among the class's options; -1 with an error set. */
+static int32_t find_option(const tn__optim_class *cls, const char *name)
+{
+    for (int32_t i = 0; name && i < cls->n_options; i++)
+        if (!strcmp(cls->option[i].name, name))
+            return i;
+    tn__error(TN_EMISSING, "%s has no option \"%s\"", cls->name, name ? name : "NULL");
+    for (int32_t i = 0; i < cls->n_options; i++)
+        tn__error_append("%s %s", i ? "," : "\n  it has:", cls->option[i].name);
+    return -1;
+}
+
+/* Puts the values into option, and asks the class. */
+static tn_status set_options(const tn__optim_class *cls, tn_hypers values, double *option)
+{
+    if (values.n && !values.at)
+        return tn__error(TN_EINVAL, "%s: not a list of options", cls->name);
+    for (size_t i = 0; i < values.n; i++) {
+        int32_t at = find_option(cls, values.at[i].name);
+        if (at < 0)
+            return TN_EMISSING;
+        option[at] = values.at[i].value;
+    }
+    for (int32_t i = 0; i < cls->n_options; i++)
+        if (isnan(option[i]))
+            return tn__error(TN_EVALUE, "Invalid %s: nan", i ? cls->option[i].name : "learning rate");
+    if (cls->check ? cls->check(option) : tn__hyper_check("learning rate", option[0]))
+        return TN_OK;
+    return tn_error_code();
+}
+
+static void note_options(const tn__optim_class *cls, tn__group *g, const double *option)
+{
+    memcpy(g->option, option, sizeof g->option);
+    g->n_state = cls->keeps ? cls->keeps(option) : cls->n_states;
+}
+
 /* ---- life ---- */
 
-static tn_status check_params(const tn__list *l, tn_params params)
+static tn_status check_params(const tn_optimizer *opt, const tn__list *l, tn_params params)
 {
     if (l->n == 0)
         return tn__error(TN_EVALUE, "optimizer got an empty parameter list");
     if (params.is_list && (size_t)l->n != params.list.n)
         return tn__error(TN_EVALUE, "optimizer contains a parameter group with duplicate parameters");
-    for (int64_t i = 0; i < l->n; i++)
+    for (int64_t i = 0; i < l->n; i++) {
         if (!tn_tensor_is_leaf(l->at[i]))
             return tn__error(TN_EVALUE, "can't optimize a non-leaf Tensor\n  parameter %lld was made by %s",
                              (long long)i, tn_tensor_grad_fn(l->at[i]).s);
+        for (int64_t k = 0; k < opt->n; k++)
+            if (opt->at[k].p == l->at[i])
+                return tn__error(TN_EVALUE, "some parameters appear in more than one parameter group");
+    }
     return TN_OK;
 }
 
-static void fill_entries(tn_optimizer *opt, const tn__list *l)
+/* Entries of the group that is being added: in room that is there. */
+static void fill_entries(tn_optimizer *opt, const tn__group *g, const tn__list *l)
 {
-    for (int64_t i = 0; i < opt->n; i++) {
-        tn__entry *e = &opt->at[i];
-        e->p = tn__object_retain(l->at[i]);
-        for (int k = 0; k < TN__STATES; k++)
-            snprintf(e->name[k], sizeof e->name[k], "%lld.%s", (long long)i,
-                     opt->cls->state[k] ? opt->cls->state[k] : "");
-        snprintf(e->name[TN__STATES], sizeof e->name[TN__STATES], "%lld.step", (long long)i);
+    const tn__optim_class *cls = opt->cls;
+    const size_t states = (size_t)cls->n_states;
+    tn_tensor **state = g->block;
+    char(*name)[TN__STATE_NAME] = (void *)(state + states * (size_t)l->n);
+    for (int64_t i = 0; i < l->n; i++, opt->n++) {
+        opt->at[opt->n] =
+            (tn__entry){.p = tn__object_retain(l->at[i]), .group = opt->n_groups, .state = state, .name = name};
+        for (size_t k = 0; k <= states; k++)
+            snprintf(name[k], sizeof name[k], "%lld.%s", (long long)opt->n, k < states ? cls->state[k] : "step");
+        state += states;
+        name += states + 1;
     }
 }
 
-tn_optimizer *tn__optimizer_make(const tn__optim_class *cls, tn_params params, double lr)
+static tn_status append_group(tn_optimizer *opt, const tn__list *l, const double *option)
+{
+    const size_t states = (size_t)opt->cls->n_states, n = (size_t)l->n;
+    tn__group g = {.bytes = n * (states * sizeof(tn_tensor *) + (states + 1) * TN__STATE_NAME)};
+    note_options(opt->cls, &g, option);
+    g.block = tn__block_zero(g.bytes);
+    if (!g.block || !tn__grow(&opt->at, sizeof *opt->at, &opt->cap, opt->n + l->n) ||
+        !tn__grow(&opt->group, sizeof *opt->group, &opt->cap_groups, opt->n_groups + 1)) {
+        tn__block_put(g.block, g.bytes);
+        return tn__error_memory("a parameter group", g.bytes);
+    }
+    fill_entries(opt, &g, l);
+    opt->group[opt->n_groups++] = g;
+    return TN_OK;
+}
+
+static tn_status add_group(tn_optimizer *opt, tn_params params, const double *option)
 {
     tn__list l = {NULL, 0, 0};
-    tn_optimizer *opt = NULL;
-    if (!tn__hyper_check("learning rate", lr))
-        return NULL;
-    if (tn__params_collect(cls->name, params, &l) || check_params(&l, params)) {
-        tn__list_free(&l);
-        return NULL;
-    }
-    size_t bytes = sizeof *opt->at * (size_t)l.n;
-    tn__entry *at = tn__block_zero(bytes);
-    opt = at ? tn__block_zero(sizeof *opt) : NULL;
-    if (opt) {
-        opt->cls = cls;
-        opt->lr = lr;
-        opt->n = l.n;
-        opt->at = at;
-        fill_entries(opt, &l);
-    } else {
-        tn__block_put(at, bytes);
-        tn__error_memory("an optimizer", bytes);
-    }
+    tn_status e = tn__params_collect(opt->cls->name, params, &l);
+    if (!e)
+        e = check_params(opt, &l, params);
+    if (!e)
+        e = append_group(opt, &l, option);
     tn__list_free(&l);
-    return opt;
+    return e;
+}
+
+tn_optimizer *tn__optimizer_make(const tn__optim_class *cls, tn_params params, const double *option, tn_hypers values)
+{
+    tn_optimizer *opt = tn__block_zero(sizeof *opt);
+    if (!opt) {
+        tn__error_memory("an optimizer", sizeof *opt);
+        return NULL;
+    }
+    opt->cls = cls;
+    memcpy(opt->initial, option, (size_t)cls->n_options * sizeof *option);
+    if (!set_options(cls, values, opt->initial) && !add_group(opt, params, opt->initial))
+        return opt;
+    tn_optimizer_free(opt); /* but not its class */
+    return NULL;
+}
+
+tn_status tn_optimizer_add_group_at(const char *site, tn_optimizer *opt, tn_params params, tn_hypers values)
+{
+    double option[TN_OPTIMIZER_OPTIONS];
+    tn__enter(site);
+    if (!opt)
+        return tn__poisoned("tn_optimizer_add_group");
+    memcpy(option, opt->initial, sizeof option);
+    tn_status e = set_options(opt->cls, values, option);
+    return e ? e : add_group(opt, params, option);
 }
 
 void tn_optimizer_free(tn_optimizer *opt)
@@ -73,11 +148,15 @@ void tn_optimizer_free(tn_optimizer *opt)
     for (int64_t i = 0; i < opt->n; i++) {
         tn__entry *e = &opt->at[i];
         tn__object_release(e->p);
-        for (int k = 0; k < TN__STATES; k++)
+        for (int32_t k = 0; k < opt->cls->n_states; k++)
             tn__object_release(e->state[k]);
         tn__object_release(e->step);
     }
-    tn__block_put(opt->at, sizeof *opt->at * (size_t)opt->n);
+    for (int64_t i = 0; i < opt->n_groups; i++)
+        tn__block_put(opt->group[i].block, opt->group[i].bytes);
+    tn__block_put(opt->group, sizeof *opt->group * (size_t)opt->cap_groups);
+    tn__block_put(opt->at, sizeof *opt->at * (size_t)opt->cap);
+    tn__own_free(opt);
     tn__block_put(opt, sizeof *opt);
 }
 
@@ -95,40 +174,76 @@ static tn_tensor *new_state(tn__thread *t, tn_tensor *p)
     return z;
 }
 
-/* Everything an update needs, and could fail in, before the first one. */
-static tn_status prepare(tn__thread *t, const tn_optimizer *opt)
+/* What of the state is missing. A class that does not count begins anew with it: the first update is the state's first. */
+static tn_status make_state(tn__thread *t, tn_optimizer *opt, tn__entry *e)
 {
-    for (int64_t i = 0; i < opt->n; i++) {
-        tn__entry *e = &opt->at[i];
-        if (e->p->grad && e->p->storage && e->p->storage->read_only)
-            return tn__error(TN_EINVAL,
-                             "tn_optimizer_step: parameter %lld shows read-only memory (a mapped file): "
-                             "clone it first",
-                             (long long)i);
-        if (e->p->grad && tn__overlaps_itself(e->p->shape, e->p->stride, e->p->ndim))
-            return tn__error(TN_EINVAL,
-                             "tn_optimizer_step: elements of parameter %lld share memory with each other: "
-                             "clone it first",
-                             (long long)i);
-        for (int32_t k = 0; k < opt->n_state && e->p->grad; k++) {
-            if (!e->state[k] && !(e->state[k] = new_state(t, e->p)))
-                return tn_error_code();
-            if (!tn__same_device(e->state[k]->device, e->p->device))
-                return tn__error(TN_EDEVICE,
-                                 "Expected all tensors to be on the same device, but found at least two "
-                                 "devices, %s and %s!\n  parameter %lld was moved after the optimizer's first "
-                                 "step: move a model before that, or load the optimizer's state again",
-                                 tn_device_text(e->p->device).s, tn_device_text(e->state[k]->device).s, (long long)i);
-        }
+    const int32_t n = opt->group[e->group].n_state;
+    if (n && !e->state[0] && opt->cls->own)
+        return tn__own_state(opt, e->p, e->state);
+    for (int32_t k = 0; k < n; k++) {
+        if (e->state[k])
+            continue;
+        if (!(e->state[k] = new_state(t, e->p)))
+            return tn_error_code();
+        e->steps = opt->cls->counts ? e->steps : 0;
     }
     return TN_OK;
 }
 
-static tn_status update(const tn_optimizer *opt, tn__entry *e)
+static tn_status check_writable(const tn_tensor *p, int64_t i)
 {
-    tn_status s = opt->cls->update(opt, e);
-    if (!s)
-        e->steps++;
+    if (p->storage && p->storage->read_only)
+        return tn__error(TN_EINVAL,
+                         "tn_optimizer_step: parameter %lld shows read-only memory (a mapped file): "
+                         "clone it first",
+                         (long long)i);
+    if (tn__overlaps_itself(p->shape, p->stride, p->ndim))
+        return tn__error(TN_EINVAL,
+                         "tn_optimizer_step: elements of parameter %lld share memory with each other: "
+                         "clone it first",
+                         (long long)i);
+    return TN_OK;
+}
+
+static tn_status check_place(const tn_tensor *state, const tn_tensor *p, int64_t i)
+{
+    if (tn__same_device(state->device, p->device))
+        return TN_OK;
+    return tn__error(TN_EDEVICE,
+                     "Expected all tensors to be on the same device, but found at least two "
+                     "devices, %s and %s!\n  parameter %lld was moved after the optimizer's first "
+                     "step: move a model before that, or load the optimizer's state again",
+                     tn_device_text(p->device).s, tn_device_text(state->device).s, (long long)i);
+}
+
+/* Everything an update needs, and could fail in, before the first one. */
+static tn_status prepare(tn__thread *t, tn_optimizer *opt)
+{
+    const bool placed = !opt->cls->own || !opt->cls->own->create; /* states are where the parameter is */
+    tn_status s = TN_OK;
+    for (int64_t i = 0; i < opt->n && !s; i++) {
+        tn__entry *e = &opt->at[i];
+        if (!e->p->grad)
+            continue;
+        s = check_writable(e->p, i);
+        if (!s)
+            s = make_state(t, opt, e);
+        for (int32_t k = 0; k < opt->group[e->group].n_state && placed && !s; k++)
+            s = check_place(e->state[k], e->p, i);
+    }
+    return s;
+}
+
+static tn_status update_all(const tn_optimizer *opt)
+{
+    tn_status s = TN_OK;
+    for (int64_t i = 0; i < opt->n && !s; i++) {
+        tn__entry *e = &opt->at[i];
+        if (!e->p->grad)
+            continue;
+        s = opt->cls->update(opt, opt->group[e->group].option, e);
+        e->steps += !s;
+    }
     return s;
 }
 
@@ -139,9 +254,8 @@ tn_status tn_optimizer_step_at(const char *site, tn_optimizer *opt)
         return tn__poisoned("tn_optimizer_step");
     bool was = tn__set_no_grad(true);
     tn_status s = prepare(t, opt);
-    for (int64_t i = 0; i < opt->n && !s; i++)
-        if (opt->at[i].p->grad)
-            s = update(opt, &opt->at[i]);
+    if (!s)
+        s = opt->cls->own ? tn__own_step(opt) : update_all(opt);
     tn__set_no_grad(was);
     return s;
 }
@@ -160,20 +274,65 @@ void tn_optimizer_zero_grad(tn_optimizer *opt)
     }
 }
 
+/* ---- numbers of groups ---- */
+
+int64_t tn_optimizer_groups(const tn_optimizer *opt)
+{
+    return opt ? opt->n_groups : 0;
+}
+
+/* Is there such a group? An error says how many there are. */
+static bool has_group(const char *what, const tn_optimizer *opt, int64_t group)
+{
+    if (!opt)
+        tn__poisoned(what);
+    else if (group < 0 || group >= opt->n_groups)
+        tn__error(TN_EINDEX, "%s: group %lld of an optimizer that has %lld", what, (long long)group,
+                  (long long)opt->n_groups);
+    return opt && group >= 0 && group < opt->n_groups;
+}
+
+double tn_optimizer_get_at(const char *site, const tn_optimizer *opt, int64_t group, const char *name)
+{
+    tn__enter(site);
+    int32_t at = has_group("tn_optimizer_get", opt, group) ? find_option(opt->cls, name) : -1;
+    return at < 0 ? (double)NAN : opt->group[group].option[at];
+}
+
+/* All or nothing: in groups first .. last. */
+static tn_status set_in(tn_optimizer *opt, int64_t first, int64_t last, const char *name, double value)
+{
+    double option[TN_OPTIMIZER_OPTIONS];
+    const tn_hyper one = {name, value};
+    for (int pass = 0; pass < 2; pass++) /* checked, then set */
+        for (int64_t g = first; g <= last; g++) {
+            memcpy(option, opt->group[g].option, sizeof option);
+            tn_status e = set_options(opt->cls, (tn_hypers){&one, 1}, option);
+            if (e)
+                return e;
+            if (pass)
+                note_options(opt->cls, &opt->group[g], option);
+        }
+    return TN_OK;
+}
+
+tn_status tn_optimizer_set_at(const char *site, tn_optimizer *opt, int64_t group, const char *name, double value)
+{
+    tn__enter(site);
+    if (group == -1 && opt)
+        return set_in(opt, 0, opt->n_groups - 1, name, value);
+    return has_group("tn_optimizer_set", opt, group) ? set_in(opt, group, group, name, value) : tn_error_code();
+}
+
 double tn_optimizer_lr(const tn_optimizer *opt)
 {
-    return opt ? opt->lr : (double)NAN;
+    return opt ? opt->group[0].option[0] : (double)NAN;
 }
 
 tn_status tn_optimizer_set_lr_at(const char *site, tn_optimizer *opt, double lr)
 {
     tn__enter(site);
-    if (!opt)
-        return tn__poisoned("tn_optimizer_set_lr");
-    if (!tn__hyper_check("learning rate", lr))
-        return TN_EVALUE;
-    opt->lr = lr;
-    return TN_OK;
+    return opt ? set_in(opt, 0, opt->n_groups - 1, "lr", lr) : tn__poisoned("tn_optimizer_set_lr");
 }
 
 /* ---- plain forms ---- */
@@ -181,6 +340,21 @@ tn_status tn_optimizer_set_lr_at(const char *site, tn_optimizer *opt, double lr)
 tn_status(tn_optimizer_step)(tn_optimizer *opt)
 {
     return tn_optimizer_step_at(TN__NOWHERE, opt);
+}
+
+tn_status(tn_optimizer_add_group)(tn_optimizer *opt, tn_params params, tn_hypers values)
+{
+    return tn_optimizer_add_group_at(TN__NOWHERE, opt, params, values);
+}
+
+double(tn_optimizer_get)(const tn_optimizer *opt, int64_t group, const char *name)
+{
+    return tn_optimizer_get_at(TN__NOWHERE, opt, group, name);
+}
+
+tn_status(tn_optimizer_set)(tn_optimizer *opt, int64_t group, const char *name, double value)
+{
+    return tn_optimizer_set_at(TN__NOWHERE, opt, group, name, value);
 }
 
 tn_status(tn_optimizer_set_lr)(tn_optimizer *opt, double lr)

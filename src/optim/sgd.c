@@ -1,36 +1,55 @@
 /* SGD: torch.optim.SGD. */
 #include "optim/optimizer.h"
 
-static tn_status sgd_update(const tn_optimizer *o, const tn__entry *e)
+enum { LR, MOMENTUM, DAMPENING, WEIGHT_DECAY, NESTEROV, MAXIMIZE, OPTIONS };
+
+static bool sgd_check(const double *o)
 {
-    tn_tensor *buffer = o->n_state ? e->state[0] : TN_NONE;
-    return tn_sgd_step_(e->p, e->p->grad, buffer, o->lr, o->momentum, o->dampening, o->weight_decay, o->nesterov,
-                        e->steps == 0, o->maximize)
+    if (!tn__hyper_check("momentum value", o[MOMENTUM]) || !tn__hyper_check("weight_decay value", o[WEIGHT_DECAY]))
+        return false;
+    if (o[NESTEROV] != 0 && (o[MOMENTUM] == 0 || o[DAMPENING] != 0)) {
+        tn__error(TN_EVALUE, "Nesterov momentum requires a momentum and zero dampening");
+        return false;
+    }
+    return tn__hyper_check("learning rate", o[LR]);
+}
+
+static int32_t sgd_keeps(const double *o)
+{
+    return o[MOMENTUM] != 0;
+}
+
+static tn_status sgd_update(const tn_optimizer *opt, const double *o, const tn__entry *e)
+{
+    tn_tensor *buffer = opt->group[e->group].n_state ? e->state[0] : TN_NONE;
+    return tn_sgd_step_(e->p, e->p->grad, buffer, o[LR], o[MOMENTUM], o[DAMPENING], o[WEIGHT_DECAY], o[NESTEROV] != 0,
+                        e->steps == 0, o[MAXIMIZE] != 0)
                ? TN_OK
                : tn_error_code();
 }
 
-static const tn__optim_class sgd_class = {.name = "tn_sgd", .state = {"momentum_buffer"}, .update = sgd_update};
+static const tn__optim_class sgd_class = {
+    .name = "tn_sgd",
+    .option = {{"lr", 0}, {"momentum", 0}, {"dampening", 0}, {"weight_decay", 0}, {"nesterov", 0}, {"maximize", 0}},
+    .n_options = OPTIONS,
+    .state = {"momentum_buffer"},
+    .n_states = 1,
+    .check = sgd_check,
+    .keeps = sgd_keeps,
+    .update = sgd_update};
 
 tn_optimizer *tn_sgd_opt(tn_params params, double lr, const tn_sgd_options *options)
 {
     tn_sgd_options o;
     tn__options_in(&o, sizeof o, options);
     tn__enter(o.site);
-    if (!tn__hyper_check("momentum value", o.momentum) || !tn__hyper_check("weight_decay value", o.weight_decay))
-        return NULL;
-    if (o.nesterov && (o.momentum == 0 || o.dampening != 0))
-        return tn__fail(TN_EVALUE, "Nesterov momentum requires a momentum and zero dampening");
-    tn_optimizer *opt = tn__optimizer_make(&sgd_class, params, lr);
-    if (!opt)
-        return NULL;
-    opt->n_state = o.momentum != 0 ? 1 : 0;
-    opt->momentum = o.momentum;
-    opt->dampening = o.dampening;
-    opt->weight_decay = o.weight_decay;
-    opt->nesterov = o.nesterov;
-    opt->maximize = o.maximize;
-    return opt;
+    const double option[OPTIONS] = {[LR] = lr,
+                                    [MOMENTUM] = o.momentum,
+                                    [DAMPENING] = o.dampening,
+                                    [WEIGHT_DECAY] = o.weight_decay,
+                                    [NESTEROV] = o.nesterov,
+                                    [MAXIMIZE] = o.maximize};
+    return tn__optimizer_make(&sgd_class, params, option, (tn_hypers){NULL, 0});
 }
 
 tn_optimizer *(tn_sgd)(tn_params params, double lr)

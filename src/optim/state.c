@@ -34,16 +34,17 @@ size_t tn_optimizer_state(tn_optimizer *opt, tn_named *out, size_t cap)
     }
     for (int64_t i = 0; i < opt->n; i++) {
         tn__entry *e = &opt->at[i];
-        if (e->steps == 0 || opt->n_state == 0)
+        const int32_t states = opt->group[e->group].n_state;
+        if (e->steps == 0)
             continue;
         if (opt->cls->counts) {
             if (refresh_step(t, e))
                 return 0;
             if (n < cap)
-                out[n] = (tn_named){e->name[TN__STATES], e->step};
+                out[n] = (tn_named){e->name[opt->cls->n_states], e->step};
             n++;
         }
-        for (int32_t k = 0; k < opt->n_state; k++, n++)
+        for (int32_t k = 0; k < states; k++, n++)
             if (n < cap)
                 out[n] = (tn_named){e->name[k], e->state[k]};
     }
@@ -59,6 +60,17 @@ typedef struct incoming {
     int64_t steps;
 } incoming;
 
+/* Is the slot, a state's or (TN__STATES) that of the steps, part of the entry's state? */
+static bool wanted(const tn_optimizer *opt, const tn__entry *e, int slot)
+{
+    return slot == TN__STATES ? opt->cls->counts : slot < opt->group[e->group].n_state;
+}
+
+static const char *name_of(const tn_optimizer *opt, const tn__entry *e, int slot)
+{
+    return e->name[TN_MIN(slot, opt->cls->n_states)];
+}
+
 /* The entry and the slot that a name means. False if it means none. */
 static bool parse_name(const tn_optimizer *opt, const char *name, int64_t *entry, int *slot)
 {
@@ -70,8 +82,8 @@ static bool parse_name(const tn_optimizer *opt, const char *name, int64_t *entry
         return false;
     *entry = i;
     for (*slot = 0; *slot <= TN__STATES; ++*slot)
-        if (!strcmp(opt->at[i].name[*slot], name))
-            return *slot < opt->n_state || (*slot == TN__STATES && opt->cls->counts);
+        if (wanted(opt, &opt->at[i], *slot) && !strcmp(name_of(opt, &opt->at[i], *slot), name))
+            return true;
     return false;
 }
 
@@ -95,60 +107,94 @@ static tn_status sort_in(const tn_optimizer *opt, const tn_named *state, size_t 
     return TN_OK;
 }
 
+static tn_status check_shape(const tn_optimizer *opt, const char *name, const tn_tensor *from, const tn_tensor *to,
+                             const char *whose)
+{
+    if (tn__same_shape(from->shape, from->ndim, to->shape, to->ndim))
+        return TN_OK;
+    return tn__error(TN_EINVAL,
+                     "Error(s) in loading state of %s:\n\tsize mismatch for %s: copying a state with shape "
+                     "torch.Size(%s) from checkpoint, the shape of the %s is torch.Size(%s).",
+                     opt->cls->name, name, tn__shape_str(from->shape, from->ndim).s, whose,
+                     tn__shape_str(to->shape, to->ndim).s);
+}
+
+/* Does the class make states of its own? */
+static bool creates(const tn_optimizer *opt)
+{
+    return opt->cls->own && opt->cls->own->create;
+}
+
+static tn_status check_names(const tn_optimizer *opt, const tn__entry *e, const incoming *in)
+{
+    tn_status s = TN_OK;
+    for (int k = 0; k <= TN__STATES && !s; k++) {
+        const tn_tensor *t = in->from[k];
+        if (wanted(opt, e, k) && !t)
+            s = tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tMissing key(s) in state_dict: \"%s\". ",
+                          opt->cls->name, name_of(opt, e, k));
+        else if (t && k < TN__STATES && !creates(opt))
+            s = check_shape(opt, name_of(opt, e, k), t, e->p, "parameter");
+    }
+    return s;
+}
+
 static tn_status check_entry(const tn_optimizer *opt, const tn__entry *e, incoming *in)
 {
     bool some = false;
     for (int k = 0; k <= TN__STATES; k++)
         some |= in->from[k] != NULL;
-    if (!some)
-        return TN_OK;
-    for (int k = 0; k <= TN__STATES; k++) {
-        bool wanted = k < opt->n_state || (k == TN__STATES && opt->cls->counts);
-        const tn_tensor *t = in->from[k];
-        if (wanted && !t)
-            return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\tMissing key(s) in state_dict: \"%s\". ",
-                             opt->cls->name, e->name[k]);
-        if (t && k < TN__STATES && !tn__same_shape(t->shape, t->ndim, e->p->shape, e->p->ndim))
-            return tn__error(TN_EINVAL,
-                             "Error(s) in loading state of %s:\n\tsize mismatch for %s: copying a state with shape "
-                             "torch.Size(%s) from checkpoint, the shape of the parameter is torch.Size(%s).",
-                             opt->cls->name, e->name[k], tn__shape_str(t->shape, t->ndim).s,
-                             tn__shape_str(e->p->shape, e->p->ndim).s);
-    }
-    in->steps = 1;
-    if (!opt->cls->counts)
-        return TN_OK;
+    tn_status s = some ? check_names(opt, e, in) : TN_OK;
+    in->steps = some;
+    if (s || !some || !opt->cls->counts)
+        return s;
     const tn_tensor *step = in->from[TN__STATES];
     double count = step->numel == 1 && step->device.type != TN_DEVICE_META ? tn_item(step) : -1;
     if (!(count >= 0 && count <= STEPS_MAX))
         return tn__error(TN_EINVAL, "Error(s) in loading state of %s:\n\t%s must be one number from 0 to 2^53",
-                         opt->cls->name, e->name[TN__STATES]);
+                         opt->cls->name, name_of(opt, e, TN__STATES));
     in->steps = (int64_t)count;
     return TN_OK;
 }
 
-/* Copies with the parameter's layout, dtype and device. */
-static tn_status copy_entry(tn__thread *t, const tn_optimizer *opt, const tn__entry *e, incoming *in)
+/* A copy of what came, a reference: like the parameter, or like the state that the class begins with. */
+static tn_tensor *copy_state(tn__thread *t, tn_tensor *like, const tn_tensor *from)
 {
-    for (int32_t k = 0; k < opt->n_state && in->from[0]; k++) {
-        tn_scope scope;
-        tn__scope_push(t, &scope);
-        tn_tensor *fresh = tn_empty_like(e->p), *from = (tn_tensor *)(uintptr_t)in->from[k];
-        fresh = fresh ? tn_copy_(fresh, from) : NULL;
-        if (fresh)
-            in->state[k] = tn__object_retain(fresh);
-        tn__scope_pop(t, &scope, NULL);
-        if (!fresh)
-            return tn_error_code();
+    tn_scope scope;
+    tn__scope_push(t, &scope);
+    tn_tensor *fresh = tn_empty_like(like);
+    fresh = fresh ? tn_copy_(fresh, (tn_tensor *)(uintptr_t)from) : NULL;
+    if (fresh)
+        tn__object_retain(fresh);
+    tn__scope_pop(t, &scope, NULL);
+    return fresh;
+}
+
+/* Copies with the layout, dtype and device that the state has here. */
+static tn_status copy_entry(tn__thread *t, tn_optimizer *opt, const tn__entry *e, incoming *in)
+{
+    const int32_t n = opt->group[e->group].n_state;
+    tn_status s = TN_OK;
+    if (!n || !in->from[0])
+        return TN_OK;
+    if (creates(opt))
+        s = tn__own_state(opt, e->p, in->state);
+    for (int32_t k = 0; k < n && !s; k++) {
+        tn_tensor *begun = in->state[k];
+        if (begun && (s = check_shape(opt, e->name[k], in->from[k], begun, "state")))
+            break;
+        in->state[k] = copy_state(t, begun ? begun : e->p, in->from[k]);
+        tn__object_release(begun);
+        s = in->state[k] ? TN_OK : tn_error_code();
     }
-    return TN_OK;
+    return s;
 }
 
 /* Gives what was prepared to the entries, or releases it. */
 static void settle(tn_optimizer *opt, incoming *in, bool accept)
 {
     for (int64_t i = 0; i < opt->n; i++) {
-        for (int k = 0; k < TN__STATES; k++) {
+        for (int k = 0; k < opt->cls->n_states; k++) {
             tn_tensor *unwanted = in[i].state[k];
             if (accept) {
                 unwanted = opt->at[i].state[k];

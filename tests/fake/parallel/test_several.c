@@ -31,6 +31,60 @@ static void a_gate_on_gpus(void **state)
         }
 }
 
+/* v = 0.5 v + g; p -= lr v */
+static tn_status ball_step(tn_optimizer *self, const tn_update *u)
+{
+    (void)self;
+    tn_tensor *v = tn_add_(tn_mul_(u->state[0], u->option[0]), u->gradient);
+    return tn_sub_(u->parameter, tn_mul(v, u->lr)) ? TN_OK : tn_error_code();
+}
+
+/* Four steps of m with an optimiser of one's own; the second matrix has another rate. */
+static void train(tn_module *m, const char *prefix)
+{
+    static const tn_optimizer_class cls = {.struct_size = sizeof cls,
+                                           .name = "Ball",
+                                           .options = {{"friction", 0.5}},
+                                           .states = {"velocity"},
+                                           .step = ball_step};
+    char w[64], v[64];
+    snprintf(w, sizeof w, "%sw", prefix);
+    snprintf(v, sizeof v, "%sv", prefix);
+    tn_optimizer *opt = tn_optimizer_new(&cls, TN_TENSORS(tn_module_parameter(m, w)), 0.05);
+    assert_non_null(opt);
+    OK(tn_optimizer_add_group(opt, TN_TENSORS(tn_module_parameter(m, v)), TN_HYPERS({"lr", 0.3})));
+    for (int k = 0; k < 4; k++) {
+        tn_scope *scope = tn_scope_open();
+        tn_tensor *x[2], *y[2];
+        gate_inputs(x);
+        tn_optimizer_zero_grad(opt);
+        OK(tn_forward_n(m, ((tn_tensors){x, 2}), y, 2));
+        OK(tn_backward(MADE(tn_add(tn_mean(tn_square(y[0])), tn_sum(y[1])))));
+        OK(tn_clip_grad_norm_(m, 2, NULL));
+        OK(tn_optimizer_step(opt));
+        tn_scope_close(scope);
+    }
+    tn_named state[4];
+    assert_int_equal(tn_optimizer_state(opt, state, 4), 4);
+    assert_true(tn_device_equal(tn_tensor_device(state[1].tensor), tn_tensor_device(tn_module_parameter(m, w))));
+    tn_optimizer_free(opt);
+}
+
+static void trained_by_an_optimiser_of_ones_own(void **state)
+{
+    (void)state;
+    tn_scope *scope = tn_scope_open();
+    tn_module *near = gate_module(), *far = gate_module();
+    train(near, "");
+    train(kit_over((size_t)tn_cuda_device_count(), far), "module.");
+    kit_on(tn_module_parameter(far, "v"), "cuda:0");
+    CLOSE_TO(tn_module_parameter(far, "w"), tn_module_parameter(near, "w"), 1e-12);
+    CLOSE_TO(tn_module_parameter(far, "v"), tn_module_parameter(near, "v"), 1e-12);
+    NEAR(element(tn_module_parameter(near, "w"), 0), 0.5, 10); /* it moved, and is a number */
+    assert_false(element(tn_module_parameter(near, "w"), 0) == 0.5);
+    kit_end(scope);
+}
+
 /* {x[0], ..., x[n - 1]} shifted by one place, each doubled: more than fits where few tensors are kept. */
 static tn_status many_forward(tn_module *self, tn_tensor *const *x, size_t n, tn_tensor **y, size_t n_y)
 {
@@ -110,6 +164,7 @@ int main(int argc, char **argv)
 {
     static const alone tests[] = {
         ANYWHERE(a_gate_on_gpus, "TENON_FAKE_GPUS=3"),
+        ANYWHERE(trained_by_an_optimiser_of_ones_own, "TENON_FAKE_GPUS=3"),
         ALONE(many_tensors, "TENON_FAKE_GPUS=5"),
         ANYWHERE(what_fails, "TENON_FAKE_GPUS=2"),
     };
