@@ -132,11 +132,10 @@ static void release_batch(tn_tensor **out, size_t n)
         tn__object_release(out[i]);
 }
 
+/* The rows of an epoch, where there is an order. */
 static tn_status set_order(tn_loader *l, int64_t epoch)
 {
     tn_status e = TN_OK;
-    if (!l->order || l->ordered == epoch)
-        return TN_OK;
     l->ordered = -1;
     if (l->sampler.order)
         e = tn__sampler_order(&l->sampler, l->seed, epoch, l->rows, l->order, l->samples);
@@ -160,7 +159,7 @@ static tn_status make_columns(const tn_loader *l, int64_t begin, int64_t count, 
 /* out[0 .. n) are new, in no scope; on error none is left. */
 static tn_status make_batch(tn_loader *l, int64_t epoch, int64_t batch, tn_tensor **out)
 {
-    tn_status e = set_order(l, epoch);
+    tn_status e = l->order && l->ordered != epoch ? set_order(l, epoch) : TN_OK;
     if (e)
         return e;
     int32_t *current = &tn__self()->current_device[l->gpu.type], was = *current;

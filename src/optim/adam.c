@@ -25,16 +25,14 @@ static tn_status adam_step(const double *o, const tn__entry *e, bool decoupled)
                : tn_error_code();
 }
 
-static tn_status adam_update(const tn_optimizer *opt, const double *o, const tn__entry *e)
+static tn_status adam_update(const tn__group *g, const tn__entry *e)
 {
-    (void)opt;
-    return adam_step(o, e, false);
+    return adam_step(g->option, e, false);
 }
 
-static tn_status adamw_update(const tn_optimizer *opt, const double *o, const tn__entry *e)
+static tn_status adamw_update(const tn__group *g, const tn__entry *e)
 {
-    (void)opt;
-    return adam_step(o, e, true);
+    return adam_step(g->option, e, true);
 }
 
 static const tn__optim_class

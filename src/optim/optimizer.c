@@ -175,10 +175,10 @@ static tn_tensor *new_state(tn__thread *t, tn_tensor *p)
 }
 
 /* What of the state is missing. A class that does not count begins anew with it: the first update is the state's first. */
-static tn_status make_state(tn__thread *t, tn_optimizer *opt, tn__entry *e)
+static TN_COLD tn_status make_state(tn__thread *t, tn_optimizer *opt, tn__entry *e)
 {
     const int32_t n = opt->group[e->group].n_state;
-    if (n && !e->state[0] && opt->cls->own)
+    if (opt->cls->own)
         return tn__own_state(opt, e->p, e->state);
     for (int32_t k = 0; k < n; k++) {
         if (e->state[k])
@@ -190,25 +190,19 @@ static tn_status make_state(tn__thread *t, tn_optimizer *opt, tn__entry *e)
     return TN_OK;
 }
 
-static tn_status check_writable(const tn_tensor *p, int64_t i)
+static TN_COLD tn_status not_writable(const tn_tensor *p, int64_t i)
 {
     if (p->storage && p->storage->read_only)
         return tn__error(TN_EINVAL,
-                         "tn_optimizer_step: parameter %lld shows read-only memory (a mapped file): "
-                         "clone it first",
+                         "tn_optimizer_step: parameter %lld shows read-only memory (a mapped file): clone it first",
                          (long long)i);
-    if (tn__overlaps_itself(p->shape, p->stride, p->ndim))
-        return tn__error(TN_EINVAL,
-                         "tn_optimizer_step: elements of parameter %lld share memory with each other: "
-                         "clone it first",
-                         (long long)i);
-    return TN_OK;
+    return tn__error(TN_EINVAL,
+                     "tn_optimizer_step: elements of parameter %lld share memory with each other: clone it first",
+                     (long long)i);
 }
 
-static tn_status check_place(const tn_tensor *state, const tn_tensor *p, int64_t i)
+static TN_COLD tn_status elsewhere(const tn_tensor *state, const tn_tensor *p, int64_t i)
 {
-    if (tn__same_device(state->device, p->device))
-        return TN_OK;
     return tn__error(TN_EDEVICE,
                      "Expected all tensors to be on the same device, but found at least two "
                      "devices, %s and %s!\n  parameter %lld was moved after the optimizer's first "
@@ -220,31 +214,36 @@ static tn_status check_place(const tn_tensor *state, const tn_tensor *p, int64_t
 static tn_status prepare(tn__thread *t, tn_optimizer *opt)
 {
     const bool placed = !opt->cls->own || !opt->cls->own->create; /* states are where the parameter is */
-    tn_status s = TN_OK;
-    for (int64_t i = 0; i < opt->n && !s; i++) {
-        tn__entry *e = &opt->at[i];
-        if (!e->p->grad)
+    tn__entry *const end = opt->at + opt->n;
+    for (tn__entry *e = opt->at; e < end; e++) {
+        const tn_tensor *p = e->p;
+        if (!p->grad)
             continue;
-        s = check_writable(e->p, i);
-        if (!s)
-            s = make_state(t, opt, e);
-        for (int32_t k = 0; k < opt->group[e->group].n_state && placed && !s; k++)
-            s = check_place(e->state[k], e->p, i);
+        if ((p->storage && p->storage->read_only) || tn__overlaps_itself(p->shape, p->stride, p->ndim))
+            return not_writable(p, e - opt->at);
+        for (int32_t k = 0, n = opt->group[e->group].n_state; k < n; k++) {
+            if (!e->state[k] && make_state(t, opt, e))
+                return tn_error_code();
+            if (placed && !tn__same_device(e->state[k]->device, p->device))
+                return elsewhere(e->state[k], p, e - opt->at);
+        }
     }
-    return s;
+    return TN_OK;
 }
 
 static tn_status update_all(const tn_optimizer *opt)
 {
-    tn_status s = TN_OK;
-    for (int64_t i = 0; i < opt->n && !s; i++) {
-        tn__entry *e = &opt->at[i];
+    const tn__optim_class *cls = opt->cls;
+    tn__entry *const end = opt->at + opt->n;
+    for (tn__entry *e = opt->at; e < end; e++) {
         if (!e->p->grad)
             continue;
-        s = opt->cls->update(opt, opt->group[e->group].option, e);
-        e->steps += !s;
+        tn_status s = cls->update(&opt->group[e->group], e);
+        if (s)
+            return s;
+        e->steps++;
     }
-    return s;
+    return TN_OK;
 }
 
 tn_status tn_optimizer_step_at(const char *site, tn_optimizer *opt)

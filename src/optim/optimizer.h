@@ -55,7 +55,7 @@ struct tn__optim_class {
     /* How many of the states a group with these numbers keeps. NULL: all. */
     int32_t (*keeps)(const double *option);
     /* Updates one parameter, which has a gradient. */
-    tn_status (*update)(const tn_optimizer *opt, const double *option, const tn__entry *e);
+    tn_status (*update)(const tn__group *g, const tn__entry *e);
     const tn_optimizer_class *own; /* the callbacks of a class of the user's, which come instead of 'update'; or NULL */
 };
 

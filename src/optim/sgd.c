@@ -19,9 +19,10 @@ static int32_t sgd_keeps(const double *o)
     return o[MOMENTUM] != 0;
 }
 
-static tn_status sgd_update(const tn_optimizer *opt, const double *o, const tn__entry *e)
+static tn_status sgd_update(const tn__group *g, const tn__entry *e)
 {
-    tn_tensor *buffer = opt->group[e->group].n_state ? e->state[0] : TN_NONE;
+    const double *o = g->option;
+    tn_tensor *buffer = g->n_state ? e->state[0] : TN_NONE;
     return tn_sgd_step_(e->p, e->p->grad, buffer, o[LR], o[MOMENTUM], o[DAMPENING], o[WEIGHT_DECAY], o[NESTEROV] != 0,
                         e->steps == 0, o[MAXIMIZE] != 0)
                ? TN_OK
