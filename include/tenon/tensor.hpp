@@ -622,6 +622,10 @@ struct located {
     { \
         return function(a.t, b, a.at); \
     } \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> tensor operator symbol(const located &a, T b) \
+    { \
+        return function(a.t, operand(b), a.at); /* of its own: C++20 would turn == around, and want a bool */ \
+    } \
     template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> tensor operator symbol(T a, const located &b) \
     { \
         return function(operand(a), b.t, b.at); \

@@ -29,6 +29,7 @@ static void values()
     CHECK(from(std::vector<std::int16_t>{1, 2}).dtype() == dtype::int16 && from(floats{1, 2}, {2, 1}).ndim() == 2);
     CHECK((a + 1).to_vector<float>() == floats({2, 3, 4, 5}) && (1 - b).to_vector<std::int64_t>() == integers({0, -1, -2, -3}));
     CHECK((a * 2 / b == 2).to_vector<bool>() == std::vector<bool>({true, true, true, true}));
+    CHECK((a == b).all().item<bool>() && !(a != a).any().item<bool>() && (2 == a).sum().item<int>() == 1);
     CHECK((-a).sum().item() == -10 && (b % 2 == 0).sum().item<std::int64_t>() == 2 && (~b & 1).sum().item<int>() == 2);
     CHECK(matmul(a, a).to_vector<float>() == floats({7, 10, 15, 22}));
     const tensor c = a.clone();
