@@ -15,6 +15,7 @@
 #include <tenon/dtype.h>
 #include <tenon/error.h>
 #include <tenon/graph.h>
+#include <tenon/library.h>
 #include <tenon/memory.h>
 #include <tenon/nn.h>
 #include <tenon/ops.h>

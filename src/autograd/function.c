@@ -57,12 +57,12 @@ static own *own_of(const tn__node *n)
     return n && n->op == TN__OPS && n->derive ? n->ctx : NULL;
 }
 
-static tn_status fill_gradients(tn__backward *b, const own *f, tn_tensor **g)
+tn_status tn__all_gradients(const tn__backward *b, bool zeros, tn_tensor **g)
 {
     for (int32_t o = 0; o < b->node->n_out; o++) {
         const tn__meta *m = &b->node->out[o];
         g[o] = b->g[o];
-        if (g[o] || !f->zeros || !m->dtype)
+        if (g[o] || !zeros || !m->dtype)
             continue;
         g[o] = tn_zeros(((tn_dims){m->ndim, m->shape}), .dtype = m->dtype, .device = m->device);
         if (!g[o])
@@ -82,27 +82,26 @@ static bool compatible(const tn_tensor *g, const tn__meta *m)
     return true;
 }
 
-static tn_status check_gradient(const own *f, const tn_tensor *g, const tn__meta *m, int32_t i)
+static tn_status check_gradient(const char *name, const tn_tensor *g, const tn__meta *m, int32_t i)
 {
     if (!compatible(g, m))
         return tn__error(TN_EGRAD,
                          "Function %s returned an invalid gradient at index %d - got %s but expected shape compatible "
                          "with %s",
-                         f->name, (int)i, tn__shape_str(g->shape, g->ndim).s, tn__shape_str(m->shape, m->ndim).s);
+                         name, (int)i, tn__shape_str(g->shape, g->ndim).s, tn__shape_str(m->shape, m->ndim).s);
     if (g->ndim && !tn__same_device(g->device, m->device))
         return tn__error(TN_EGRAD,
-                         "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
-                         f->name, (int)i, tn_device_text(m->device).s, tn_device_text(g->device).s);
+                         "Function %s returned an invalid gradient at index %d - expected device %s but got %s", name,
+                         (int)i, tn_device_text(m->device).s, tn_device_text(g->device).s);
     return TN_OK;
 }
 
-/* The callback's gradients out of its scope, into the one outside. */
-static tn_status hand_out(tn__thread *t, tn_scope *scope, tn__backward *b, const own *f, tn_status e)
+tn_status tn__hand_gradients(tn__thread *t, tn_scope *scope, const tn__backward *b, const char *name, tn_status e)
 {
     const int32_t n = b->node->n_in;
     for (int32_t i = 0; i < n; i++) {
         tn_tensor *g = b->grad[i];
-        if (!g || g == TN_NONE || !b->need[i] || e || (e = check_gradient(f, g, &b->node->in[i], i)))
+        if (!g || g == TN_NONE || !b->need[i] || e || (e = check_gradient(name, g, &b->node->in[i], i)))
             b->grad[i] = NULL;
         else
             tn__object_retain(g);
@@ -133,7 +132,7 @@ static tn_status derive_own(tn__backward *b)
     const size_t n_out = (size_t)b->node->n_out, bytes = n_out * sizeof *g;
     if (n_out > TN_COUNT(few) && !(g = tn__block_zero(bytes)))
         return tn__error_memory("a backward pass", bytes);
-    tn_status e = fill_gradients(b, f, g);
+    tn_status e = tn__all_gradients(b, f->zeros, g);
     if (!e) {
         tn_scope scope;
         const char *site = t->site;
@@ -144,7 +143,7 @@ static tn_status derive_own(tn__backward *b)
         t->no_grad = no_grad;
         if (e)
             e = tn__callback_failed(e, f->name);
-        e = hand_out(t, &scope, b, f, e);
+        e = tn__hand_gradients(t, &scope, b, f->name, e);
     }
     if (g != few)
         tn__block_put(g, bytes);

@@ -126,6 +126,15 @@ tn_tensor *tn__factory_like(tn_tensor *x, const tn_options *o);
 /* The error of an operation whose gradient PyTorch has not got either, under PyTorch's name. NULL. */
 tn_tensor *tn__underived(const char *name);
 
+/* ---- derivatives that are a program's callback (function.c) ---- */
+
+/* Gradients of all results into g: zeros where none came, or NULL. */
+TN_MUST_USE tn_status tn__all_gradients(const tn__backward *b, bool zeros, tn_tensor **g);
+/* The callback's gradients out of its barrier scope, which is closed, into the one outside; nothing where e, its status, is an
+ * error. name: who gave them, in errors. */
+TN_MUST_USE tn_status tn__hand_gradients(tn__thread *t, tn_scope *scope, const tn__backward *b, const char *name,
+                                         tn_status e);
+
 /* ---- what op/derivatives.c, made from the rows, holds ---- */
 
 /* Gradient of an elementwise row with respect to one operand, of g, the saved operands and the result. */
@@ -133,7 +142,7 @@ typedef tn_tensor *(*tn__formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *o
 extern const tn__formula tn__formulas[TN__OPS][3];
 
 /* Each row's derivative, by operation. */
-extern const tn__derivative tn__derivatives[TN__OPS];
+extern const tn__derivative tn__derivatives[TN__ROWS];
 
 /* Forward functions of COMP rows. They wrap dimensions in their parameters, as shape rules do. */
 typedef tn_tensor *(*tn__composite)(const tn_scalar *in, void *params);

@@ -194,7 +194,7 @@ static tn_status prepare_node(passage *p)
             return e;
         if (t)
             tn__node_input(n, i, t, edge);
-        bool save = i < TN__MAX_IN && saves & TN__SAVE_IN(i);
+        bool save = i < TN__SAVED_IN && saves & TN__SAVE_IN(i);
         tn_scalar value = c->in[i];
         if (save && i == 0 && c->inplace) {
             if (!p->original && !(p->original = tn__tensor_alias(t)))

@@ -65,6 +65,9 @@ TN_MUST_USE tn_status tn__infer_dim(int64_t *dim, int32_t ndim);
  * dimensions that the tensor has; dims->given: whether some were named. */
 TN_MUST_USE tn_status tn__infer_dims(tn__dims *dims, int32_t ndim, uint32_t *mask);
 
+/* The spec's shape becomes the one that it and t are repeated to. */
+TN_MUST_USE tn_status tn__infer_broadcast(tn__spec *s, const tn_tensor *t);
+
 /* Can x be shown in that shape, by repeating what has size 1? */
 TN_MUST_USE tn_status tn__check_expand(const tn_tensor *x, const int64_t *shape, int32_t n);
 

@@ -45,6 +45,7 @@ typedef enum tn__rule {
 } tn__rule;
 
 /* What a node keeps for backward, by input that wants a gradient: bits of inputs and results. */
+enum { TN__SAVED_IN = 16 }; /* inputs that have a bit */
 #define TN__SAVE_IN(i)  (UINT32_C(1) << (i))
 #define TN__SAVE_OUT(i) (UINT32_C(1) << (16 + (i)))
 #define TN__NODIFF      (UINT32_C(1) << 30)
@@ -126,7 +127,8 @@ typedef struct tn__op {
 } tn__op;
 _Static_assert(TN__MAX_IN > 4 || sizeof(tn__op) <= 64, "a row of the table of operations is one cache line");
 
-extern const tn__op tn__ops[TN__OPS];
+/* The list's rows, which nothing changes, and room for those that programs register (op/own.h). */
+extern tn__op tn__ops[TN__ROWS];
 
 static inline bool tn__is_elementwise(tn__op_id op)
 {

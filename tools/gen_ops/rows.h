@@ -178,6 +178,9 @@ const char *c_type(char type);
 const char *result_type(const row *r);
 void options_type(const row *r, char *out, size_t n);
 
+/* Rows that programs register (op/own.h): tables have room for so many. */
+enum { OWN_ROWS = 256 };
+
 /* What each layer includes. */
 void write_header(void);      /* tenon/ops.h */
 void write_cplusplus(void);   /* tenon/ops.hpp */

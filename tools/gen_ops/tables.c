@@ -122,13 +122,20 @@ void write_list(void)
         for (uint32_t s = r->saves[0] >> 16 & 0x3fff, n = 0; s >> n; n++)
             most_out = (int)n + 1 > most_out ? (int)n + 1 : most_out;
     }
-    printf("    TN__OPS\n} tn__op_id;\n\n/* Of rows without a list of inputs, and of all rows. */\n"
+    puts("    TN__OPS, /* all rows of the list; of a node: it is no row */\n    /* rows that programs register: "
+         "op/own.h */");
+    for (int i = 0; i < OWN_ROWS; i++)
+        printf("    TN__OP_own_%d,\n", i);
+    printf("    TN__ROWS\n} tn__op_id;\n\n/* Of rows without a list of inputs, and of all rows. */\n"
            "enum { TN__MAX_IN = %d, TN__MAX_OUT = %d };\n",
            most_in, most_out);
     for (int i = 0; i < n_rows; i++)
         if (params_of(&rows[i]) && first(i, params_of))
             print_struct(params_of(&rows[i]));
-    printf("\nstruct tn__call;\nstruct tn__launch;\nstruct tn__backward;");
+    printf("\nstruct tn__call;\nstruct tn__launch;\nstruct tn__backward;\n"
+           "TN_MUST_USE tn_status tn__cpu_own(const struct tn__launch *l);\n"
+           "TN_MUST_USE tn_status tn__gpu_own(const struct tn__launch *l);\n"
+           "tn_status tn__d_own(struct tn__backward *b);");
     print_prototypes(infer_of, "TN_MUST_USE tn_status tn__infer_%s(struct tn__call *c);\n");
     print_prototypes(kernel_of, "TN_MUST_USE tn_status tn__cpu_%s(const struct tn__launch *l);\n");
     print_prototypes(gpu_kernel_of, "TN_MUST_USE tn_status tn__gpu_%s(const struct tn__launch *l);\n");
@@ -224,7 +231,7 @@ static void print_operation(const row *r)
 void write_table(void)
 {
     puts("/* op/table.c: what each operation is. Generated from src/ops: change that. */\n"
-         "#include \"op/op.h\"\n#include <stddef.h>\n\n_Alignas(64) const tn__op tn__ops[TN__OPS] = {");
+         "#include \"op/op.h\"\n#include <stddef.h>\n\n_Alignas(64) tn__op tn__ops[TN__ROWS] = {");
     for (int i = 0; i < n_rows; i++)
         if (is_operation(&rows[i]))
             print_operation(&rows[i]);
@@ -263,6 +270,8 @@ void write_kernels(void)
     for (int i = 0; i < n_rows; i++)
         if (rows[i].kind == OP_ROW)
             printf("%s(%s, %s)\n", rows[i].cpu_only ? "CPU_KERNEL" : "KERNEL", rows[i].name, rows[i].kernel);
+    for (int i = 0; i < OWN_ROWS; i++)
+        printf("KERNEL(own_%d, own)\n", i);
     puts("#undef KERNEL\n#undef CPU_KERNEL");
 }
 
@@ -344,12 +353,14 @@ void write_derivatives(void)
             rows[i].grad[k] ? printf("%s%s_%d", k ? ", " : "", rows[i].name, k) : printf("%sNULL", k ? ", " : "");
         printf("},\n");
     }
-    puts("};\n\nconst tn__derivative tn__derivatives[TN__OPS] = {");
+    puts("};\n\nconst tn__derivative tn__derivatives[TN__ROWS] = {");
     for (int i = 0; i < n_rows; i++)
         if (is_elementwise(&rows[i]))
             printf("    [TN__OP_%s] = tn__derive_elementwise,\n", rows[i].name);
         else if (is_operation(&rows[i]))
             printf("    [TN__OP_%s] = tn__d_%s,\n", rows[i].name, derivative_of(&rows[i]));
+    for (int i = 0; i < OWN_ROWS; i++)
+        printf("    [TN__OP_own_%d] = tn__d_own,\n", i);
     puts("};\n");
     for (int i = 0; i < n_rows; i++)
         if (rows[i].kind == COMP_ROW)

@@ -167,7 +167,7 @@ static void empty_cache(tn_device device)
     tn__cpu_empty_cache();
 }
 
-static const tn__kernel kernels[TN__OPS] = {
+static const tn__kernel kernels[TN__ROWS] = {
 #define KERNEL(op, kernel)     [TN__OP_##op] = tn__cpu_##kernel,
 #define CPU_KERNEL(op, kernel) [TN__OP_##op] = tn__cpu_##kernel,
 #include "op/kernels.def"

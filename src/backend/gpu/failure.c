@@ -89,6 +89,6 @@ tn_status tn__gpu_take_fault(tn__gpu_device *dev)
     return tn__error(TN_EINDEX,
                      "index %lld is out of bounds for dimension with size %lld\n  seen by %s on %s, which left out "
                      "that element; the device stays usable",
-                     (long long)index, (long long)size, op <= TN__OPS ? tn__op_name((tn__op_id)(op - 1)) : "a kernel",
+                     (long long)index, (long long)size, op <= TN__ROWS ? tn__op_name((tn__op_id)(op - 1)) : "a kernel",
                      tn_device_text(dev->device).s);
 }

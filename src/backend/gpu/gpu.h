@@ -22,7 +22,7 @@ typedef enum tn__gpu_family {
  * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of the list ROW. 'variant' is TN_VARIANT. */
 typedef struct tn__gpu_unit {
     tn__gpu_family family;
-    tn__op_id op; /* of elementwise units; TN__OPS where none */
+    tn__op_id op; /* of elementwise units, and of a program's own; TN__OPS where none */
     tn_dtype in, out, compute;
     uint32_t variant; /* below 16 */
 } tn__gpu_unit;
@@ -122,6 +122,6 @@ void tn__gpu_kernels_end(tn_device device);
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
 tn_status tn__gpu_copy_iter(tn_device device, const tn__iter *it);
 /* Structural rows, by operation: what a backend on these kernels puts into its struct. */
-extern const tn__kernel tn__gpu_kernels[TN__OPS];
+extern const tn__kernel tn__gpu_kernels[TN__ROWS];
 
 #endif

@@ -2,6 +2,7 @@
 #include "backend/gpu/gpu.h"
 #include "core/error.h"
 #include "gpu_texts.h"
+#include "op/own.h"
 #include <stdio.h>
 
 /* ---- names ---- */
@@ -41,6 +42,8 @@ tn__gpu_unit_name tn__gpu_unit_str(const tn__gpu_unit *u)
     int at = snprintf(name.s, sizeof name.s, "%s", families[u->family].name);
     if (u->family == TN__FAMILY_elementwise)
         at += snprintf(name.s + at, sizeof name.s - (size_t)at, "_%s", u->op < TN__OPS ? tn__ops[u->op].name : "all");
+    if (u->family == TN__FAMILY_own)
+        at = snprintf(name.s, sizeof name.s, "%s", tn__own_of(u->op)->name);
     const tn_dtype dtypes[] = {u->in, u->out, u->compute};
     for (size_t i = 0; i < TN_COUNT(dtypes); i++)
         if (dtypes[i])
@@ -200,10 +203,18 @@ static void put_rows(writer *w, const tn__gpu_unit *u, const char *kernels)
     }
 }
 
+static void put_line(writer *w, const char *name)
+{
+    put(w, "\n#line 1 \"");
+    put(w, name);
+    put(w, "\"\n");
+}
+
 int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
 {
     writer w = {.out = out, .cap = cap};
-    const char *kernels = find(families[u->family].name);
+    const bool own = u->family == TN__FAMILY_own;
+    const char *kernels = own ? tn__own_of(u->op)->kernel : find(families[u->family].name);
     if (!kernels) {
         tn__error(TN_EMISSING, "this build has no kernels of the family '%s'", families[u->family].name);
         return -1;
@@ -221,10 +232,13 @@ int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
     put(&w, find("layout"));
     if (u->compute)
         put(&w, find("element"));
-    if (u->family == TN__FAMILY_elementwise)
+    if (u->family == TN__FAMILY_elementwise) {
         put_rows(&w, u, kernels);
-    else
+    } else {
+        if (own) /* the compiler's messages count its author's lines */
+            put_line(&w, tn__own_of(u->op)->name);
         put(&w, kernels);
+    }
     if (cap)
         out[TN_MIN(w.length, cap - 1)] = '\0';
     return (int64_t)w.length;

@@ -7,6 +7,7 @@
 #include "backend/gpu/device.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "op/own.h"
 #include <pthread.h>
 
 typedef struct slot {
@@ -53,7 +54,7 @@ static inline kernels *kernels_of(tn_device d)
 
 /* ---- keys ---- */
 
-_Static_assert(TN__FAMILIES < 32 && TN__OPS < 1024, "a field of the key is too narrow");
+_Static_assert(TN__FAMILIES < 32 && TN__ROWS <= 1024, "a field of the key is too narrow");
 
 static inline uint64_t unit_key(const tn__gpu_unit *u)
 {
@@ -240,7 +241,8 @@ static void *function_of(const tn__gpu_launch *l, kernels *k, void *module, uint
     const char *const *names = tn__gpu_family_kernels(l->unit.family, &n);
     if (l->kernel >= n)
         return tn__fail(TN_EMISSING, "%s has no kernel %u", tn__gpu_family_name(l->unit.family), (unsigned)l->kernel);
-    if (driver_of(l->device)->function(l->device, module, names[l->kernel], &function))
+    const char *name = l->unit.family == TN__FAMILY_own ? tn__own_of(l->unit.op)->entry : names[l->kernel];
+    if (driver_of(l->device)->function(l->device, module, name, &function))
         return NULL;
     table *t = grown(k);
     if (!t)

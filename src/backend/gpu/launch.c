@@ -3,7 +3,7 @@
 #include "backend/gpu/device.h"
 #include "core/error.h"
 
-const tn__kernel tn__gpu_kernels[TN__OPS] = {
+const tn__kernel tn__gpu_kernels[TN__ROWS] = {
 #define KERNEL(op, kernel) [TN__OP_##op] = tn__gpu_##kernel,
 #define CPU_KERNEL(op, kernel)
 #include "op/kernels.def"

@@ -72,7 +72,7 @@ static void no_effect(tn_device device)
     (void)device;
 }
 
-static const tn__kernel kernels[TN__OPS] = {
+static const tn__kernel kernels[TN__ROWS] = {
 #define KERNEL(op, kernel)     [TN__OP_##op] = nothing,
 #define CPU_KERNEL(op, kernel) [TN__OP_##op] = nothing,
 #include "op/kernels.def"

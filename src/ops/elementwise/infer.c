@@ -244,6 +244,11 @@ static tn_status broadcast(tn__spec *s, const tn_tensor *t)
     return TN_OK;
 }
 
+tn_status tn__infer_broadcast(tn__spec *s, const tn_tensor *t)
+{
+    return broadcast(s, t);
+}
+
 tn_scalar tn__number_wrapped(tn_scalar number, tn_dtype d)
 {
     uint64_t bits = 0;
