@@ -156,6 +156,7 @@ int py_add_signatures(PyObject *module);
 int py_add_cuda(PyObject *module);
 int py_add_autograd(PyObject *module);
 int py_add_init(PyObject *module);
+int py_add_library(PyObject *module);
 int py_add_storage(PyObject *module);
 int py_add_optim(PyObject *module);
 int py_add_function(PyObject *module);

@@ -42,6 +42,7 @@ _LAZY = {
     "autograd",
     "backends",
     "cuda",
+    "library",
     "nn",
     "optim",
     "random",
@@ -57,6 +58,7 @@ _FROM_LAZY = {
     "fork_rng": "random",
     "from_dlpack": "utils.dlpack",
     "Generator": "_C",
+    "ops": "_ops",
 }
 
 

@@ -1,0 +1,358 @@
+"""tenon.library: operations of one's own, in PyTorch's way and with kernels given as text. Results and messages are PyTorch 2.15's,
+but where a test says otherwise."""
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import List, Optional, Sequence, Tuple, Union
+
+import pytest
+from on_gpus import gpus, on_gpus
+
+import tenon as torch
+from tenon import library
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples/python/own_operation.py"
+
+SWIGLU = """KERNEL(swiglu)(GLOBAL ST *out, GLOBAL const ST *a, GLOBAL const ST *b, i64 n)
+{
+    for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0)) {
+        const T x = LD(a[i]);
+        out[i] = SV(x / (K(1) + m_exp(-x)) * LD(b[i]));
+    }
+}
+"""
+
+
+@library.custom_op("test::swiglu", mutates_args=())
+def swiglu(a: torch.Tensor, b: torch.Tensor, k: float = 1.0) -> torch.Tensor:
+    return torch.nn.functional.silu(a) * b * k
+
+
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:2])
+    ctx.k = inputs[2]
+
+
+def derivative(ctx, g):
+    a, b = ctx.saved_tensors
+    s = torch.sigmoid(a)
+    return g * b * (s + a * s * (1 - s)) * ctx.k, g * a * s * ctx.k, None
+
+
+swiglu.register_autograd(derivative, setup_context=keep)
+swiglu.register_fake(lambda a, b, k=1.0: torch.empty_like(a))
+
+
+def pair(requires_grad=True):
+    return (torch.tensor([-2.0, -1, 0, 1, 2], requires_grad=requires_grad), torch.tensor([1.0, 2, 3, 4, 5], requires_grad=requires_grad))
+
+
+def test_values_and_gradients():
+    a, b = pair()
+    y = swiglu(a, b)
+    assert repr(y) == "tensor([-0.2384, -0.5379,  0.0000,  2.9242,  8.8080],\n       grad_fn=<GeneratedBackwardFor_test_swiglu_defaultBackward>)"
+    y.sum().backward()
+    assert repr(a.grad) == "tensor([-0.0908,  0.1447,  1.5000,  3.7107,  5.4539])"
+    assert repr(b.grad) == "tensor([-0.2384, -0.2689,  0.0000,  0.7311,  1.7616])"
+    with torch.no_grad():
+        assert swiglu(a, b).grad_fn is None
+    assert swiglu(*pair(False)).grad_fn is None
+    x, z = (torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(swiglu, (x, z))
+    assert torch.autograd.gradgradcheck(swiglu, (x, z))
+
+
+def test_torch_ops():
+    a, b = pair(False)
+    assert torch.ops.test.swiglu(a, b, k=2.0).equal(swiglu(a, b) * 2)
+    assert torch.ops.test.swiglu.default(a, b).equal(swiglu(a, b))
+    assert str(torch.ops.test.swiglu) == "test.swiglu" and str(torch.ops.test.swiglu.default) == "test.swiglu.default"
+    assert repr(torch.ops.test.swiglu) == "<OpOverloadPacket(op='test.swiglu')>"
+    assert repr(torch.ops.test.swiglu.default) == "<OpOverload(op='test.swiglu', overload='default')>"
+    assert repr(swiglu) == "<CustomOpDef(test::swiglu)>" and torch.ops.test.swiglu.default.name() == "test::swiglu"
+    assert str(torch.ops.test.swiglu.default._schema) == "test::swiglu(Tensor a, Tensor b, float k=1.0) -> Tensor"
+    assert torch.ops.test.swiglu.overloads() == ["default"]
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'test' object has no attribute 'nope'"):
+        torch.ops.test.nope
+
+
+def test_calls_that_do_not_fit():
+    a, b = pair(False)
+    for args, kwargs, text in (
+        ((a,), {}, r"test::swiglu\(\) is missing value for argument 'b'. Declaration: test::swiglu\(Tensor a, Tensor b, float k=1.0\)"),
+        ((a, b, "x"), {}, r"Expected a value of type 'float' for argument 'k' but instead found type 'str'.\nPosition: 2\nValue: 'x'"),
+        ((a, 3), {}, "Expected a value of type 'Tensor' for argument 'b' but instead found type 'int'"),
+        ((a, b, 1.0, 2), {}, r"expected at most 3 argument\(s\) but received 4 argument\(s\)"),
+        ((a, b), {"q": 5}, "Unknown keyword argument 'q' for operator 'test::swiglu'"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            swiglu(*args, **kwargs)
+
+
+def test_schemas():
+    T = torch.Tensor
+
+    def f(a: T, b: Optional[T], c: Sequence[T], i: Sequence[int], d: int = 3, e: float = 1.5, g: bool = True, h: str = "x",
+          j: Optional[float] = None, k: torch.dtype = torch.float32, *, l: Optional[torch.device] = None,
+          n: Union[int, float, bool] = 2) -> Tuple[T, T]: ...
+
+    assert library.infer_schema(f, mutates_args=()) == (
+        '(Tensor a, Tensor? b, Tensor[] c, SymInt[] i, SymInt d=3, float e=1.5, bool g=True, str h="x", float? j=None, '
+        "ScalarType k=float32, *, Device? l=None, Scalar n=2) -> (Tensor, Tensor)")
+
+    def g(a: T) -> None: ...
+
+    def h(a: "torch.Tensor") -> List[torch.Tensor]: ...
+
+    assert library.infer_schema(g, mutates_args={"a"}) == library.infer_schema(g, mutates_args="unknown") == "(Tensor(a0!) a) -> ()"
+    assert library.infer_schema(h, mutates_args=[]) == "(Tensor a) -> Tensor[]"
+
+    def untyped(x): ...
+
+    def unreturned(a: T): ...
+
+    def starred(*a: T) -> int: ...
+
+    def odd(a: dict) -> int: ...
+
+    for function, text in ((untyped, "Parameter x must have a type annotation"), (unreturned, "No return type annotation was provided"),
+                           (starred, "We do not support positional-only args, varargs"), (odd, "Parameter a has unsupported type")):
+        with pytest.raises(ValueError, match=r"infer_schema\(func\): " + text):
+            library.infer_schema(function, mutates_args=())
+    with pytest.raises(ValueError, match="{'z'} in mutates_args were not found"):
+        library.infer_schema(g, mutates_args=["z"])
+
+
+def test_define_and_impl():
+    library.define("test2::f", "(Tensor x, int k=3) -> Tensor")
+    with pytest.raises(RuntimeError, match=r"Tried to register an operator \(test2::f\(Tensor x\) -> Tensor\) with the same name"):
+        library.define("test2::f", "(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match="Could not run 'test2::f' with arguments from the 'CPU' backend."):
+        torch.ops.test2.f(torch.ones(2))
+    library.impl("test2::f", "cpu")(lambda x, k=3: x * k)
+    assert torch.ops.test2.f(torch.ones(2), k=5).tolist() == [5, 5]
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Trying to backward through test2.f.default but no autograd formula was registered. Please use"):
+        torch.ops.test2.f(x).sum().backward()  # PyTorch: what the function itself records, until there is a formula
+    library.register_autograd("test2::f", lambda ctx, g: (g * 7, None))
+    torch.ops.test2.f(x).sum().backward()
+    assert x.grad.tolist() == [7, 7]
+    with pytest.raises(RuntimeError, match="operator test9::q does not exist"):
+        library.register_fake("test9::q", lambda x: x)
+
+    lib = library.Library("test3", "DEF")
+    assert lib.define("g(Tensor x) -> Tensor") == "g"
+    lib.impl("g", lambda x: x + 1, "CPU")
+    assert torch.ops.test3.g(torch.ones(1)).item() == 2
+    with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY can be used to register the namespace test3"):
+        library.Library("test3", "DEF")
+
+
+def test_lists_of_tensors_and_named_arguments():
+    seen = []
+
+    @library.custom_op("test4::scaled", mutates_args=())
+    def scaled(a: Sequence[torch.Tensor], *, k: float = 2.0) -> torch.Tensor:
+        return sum(a) * k
+
+    def backward(ctx, g):
+        seen.append(ctx.needs_input_grad[0])
+        return [g * ctx.k, g]
+
+    scaled.register_autograd(backward, setup_context=lambda ctx, inputs, keyword_only_inputs, output: setattr(ctx, "k", keyword_only_inputs["k"]))
+    p = torch.ones(2, requires_grad=True)
+    y = scaled([p, torch.ones(2)], k=3.0)
+    assert y.tolist() == [6, 6]
+    y.sum().backward()
+    assert p.grad.tolist() == [3, 3] and seen == [[True, False]]
+
+    @library.custom_op("test4::two", mutates_args=())
+    def two(a: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        return a + 1, a * 2
+
+    two.register_autograd(lambda ctx, g, h: g + 2 * h)
+    p.grad = None
+    y, z = two(p)
+    (y + 3 * z).sum().backward()
+    assert p.grad.tolist() == [7, 7]
+
+
+def test_what_is_written_to():
+    @library.custom_op("test5::add", mutates_args={"a"})
+    def add(a: torch.Tensor, k: int) -> None:
+        a.add_(k)
+
+    y = torch.ones(2)
+    assert add(y, 2) is None and y.tolist() == [3, 3] and y._version >= 1
+    with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator <CustomOpDef"):
+        add.register_autograd(lambda ctx, g: g)
+
+    @library.custom_op("test5::same", mutates_args=())
+    def same(a: torch.Tensor) -> torch.Tensor:
+        return a
+
+    with pytest.raises(RuntimeError, match="may not alias any inputs to this custom operator"):
+        same(torch.ones(2))
+
+
+def test_devices_and_meta():
+    @library.custom_op("test6::f", mutates_args=(), device_types="cuda")
+    def f(a: torch.Tensor) -> torch.Tensor:
+        return a + 1
+
+    with pytest.raises(NotImplementedError, match="Could not run 'test6::f' with arguments from the 'CPU' backend"):
+        f(torch.ones(2))
+    with pytest.raises(RuntimeError, match="There was no fake impl registered for <CustomOpDef"):
+        f(torch.ones(2, device="meta"))
+    f.register_kernel("cpu")(lambda a: a + 2)
+    f.register_fake(lambda a: torch.empty_like(a))
+    assert f(torch.ones(2)).tolist() == [3, 3] and f(torch.ones(2, device="meta")).device.type == "meta"
+    with f.set_kernel_enabled("cpu", False), pytest.raises(NotImplementedError):
+        f(torch.ones(2))
+    assert f(torch.ones(2)).tolist() == [3, 3]
+
+
+def test_opcheck():
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert set(library.opcheck(swiglu, (x, x * 2)).values()) == {"SUCCESS"}
+
+    @library.custom_op("test7::f", mutates_args=())
+    def f(a: torch.Tensor) -> torch.Tensor:
+        return a * a
+
+    with pytest.raises(library.OpCheckError, match="test_faketensor failed with There was no fake impl registered"):
+        library.opcheck(f, (torch.ones(2),))
+    f.register_fake(lambda a: torch.empty(3, device=a.device))
+    with pytest.raises(library.OpCheckError, match="test_faketensor failed"):
+        library.opcheck(f, (torch.ones(2),))
+    f.register_fake(lambda a: torch.empty_like(a))
+    with pytest.raises(library.OpCheckError, match="test_autograd_registration failed"):
+        library.opcheck(f, (x,))
+    f.register_autograd(lambda ctx, g: g)
+    found = library.opcheck(f, (x,), raise_exception=False)
+    assert found["test_schema"] == "SUCCESS" and "Jacobian mismatch" in str(found["test_gradients"])
+
+    @library.custom_op("test7::writes", mutates_args=())
+    def writes(a: torch.Tensor) -> torch.Tensor:
+        return a.add_(1) * 2
+
+    with pytest.raises(library.OpCheckError, match="an input that is not in mutates_args was written to"):
+        library.opcheck(writes, (torch.ones(2),), test_utils="test_schema")
+
+
+# ---- kernels given as text: Tenon's own ----
+
+
+def test_a_text_on_the_cpu():
+    @library.custom_op("test8::swiglu", mutates_args=())
+    def f(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("there is a kernel")
+
+    f.register_kernel("cpu", SWIGLU, rule="broadcast")
+    a = torch.randn(70, 300)
+    for dtype, slack in ((torch.float64, 1e-12), (torch.float32, 1e-5), (torch.float16, 2e-2), (torch.bfloat16, 1e-1)):
+        x = a.to(dtype)
+        want = torch.nn.functional.silu(x.double()) * x.double()[0]
+        assert torch.allclose(f(x, x[0]).double(), want, rtol=slack, atol=slack), dtype
+        assert torch.allclose(f(x.t(), x.t()).double(), torch.nn.functional.silu(x.t().double()) * x.t().double(), rtol=slack, atol=slack)
+    with pytest.raises(RuntimeError, match="not implemented for 'Long'"):
+        f(torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.int64))
+
+
+def test_rows_parameters_absent_inputs():
+    text = """KERNEL_B(scaled)(GLOBAL OT *out, GLOBAL const ST *x, GLOBAL const ST *bias, i64 rows, i64 width, double scale, i64 sign)
+    {
+        LOCAL_MEM(T, part, 128);
+        for (i64 r = GROUP_ID(0); r < rows; r += NUM_GROUPS(0)) {
+            T sum = K(0);
+            for (i64 i = LOCAL_ID(0); i < width; i += LOCAL_SIZE(0))
+                sum += LD(x[r * width + i]);
+            part[LOCAL_ID(0)] = sum;
+            BARRIER();
+            sum = K(0);
+            for (int i = 0; i < LOCAL_SIZE(0); i++)
+                sum += part[i];
+            BARRIER();
+            for (i64 i = LOCAL_ID(0); i < width; i += LOCAL_SIZE(0))
+                out[r * width + i] = SVO(LD(x[r * width + i]) / sum * (T)scale * (T)sign + (bias ? LD(bias[r * width + i]) : K(0)));
+        }
+    }"""
+    library.define("test9::scaled", "(Tensor x, Tensor? bias, float scale, int sign) -> Tensor")
+    library.register_kernel("test9::scaled", ["cpu", "cuda"], text, items="rows")
+    x, bias = torch.rand(5, 7), torch.rand(5, 7)
+    f = torch.ops.test9.scaled
+    assert torch.allclose(f(x, None, 2.5, -1), -2.5 * x / x.sum(1, keepdim=True))
+    assert torch.allclose(f(x, bias, 1, 1), x / x.sum(1, keepdim=True) + bias)
+
+
+def test_shapes_from_the_fake_function():
+    text = """KERNEL(twice)(GLOBAL OT *out, GLOBAL const ST *x, i64 n)
+    {
+        for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0))
+            out[i] = SVO(LD(x[i / 2]));
+    }"""
+    library.define("test10::twice", "(Tensor x) -> Tensor")
+    library.register_kernel("test10::twice", "cpu", text, rule="fake")
+    library.register_fake("test10::twice", lambda x: torch.empty(2 * x.shape[0], dtype=x.dtype, device=x.device))
+    assert torch.ops.test10.twice(torch.tensor([1.0, 2, 3])).tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_wrong_texts():
+    library.define("test11::f", "(Tensor x) -> Tensor")
+    library.define("test11::g", "(Tensor[] x) -> Tensor")
+    with pytest.raises(RuntimeError, match=r"(?s)test11::f: its text does not compile for the CPU:.*test11::f:3.*nowhere"):
+        library.register_kernel("test11::f", "cpu", "KERNEL(f)(GLOBAL ST *out, GLOBAL const ST *x, i64 n)\n{\n    out[0] = nowhere;\n}\n")
+    with pytest.raises(ValueError, match="entry: the text has the kernels a, b: name one of them"):
+        library.register_kernel("test11::f", "cpu", "KERNEL(a)(i64 n) {}\nKERNEL(b)(i64 n) {}\n")
+    with pytest.raises(TypeError, match="takes tensors, floats, ints and bools"):
+        library.register_kernel("test11::g", "cpu", SWIGLU)
+    with pytest.raises(ValueError, match="of 'cpu', 'cuda' or both"):
+        library.register_kernel("test11::f", "meta", SWIGLU)
+
+
+@on_gpus(2)
+def test_a_text_on_gpus():
+    text = """KERNEL(swiglu)(GLOBAL ST *out, GLOBAL const ST *a, GLOBAL const ST *b, i64 n)
+    {
+        for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0))
+            out[i] = SV(LD(a[i]) / (K(1) + m_exp(-LD(a[i]))) * LD(b[i]));
+    }"""
+
+    @torch.library.custom_op("test::swiglu", mutates_args=())
+    def swiglu(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("there is a kernel")
+
+    def derivative(ctx, g):
+        a, b = ctx.saved_tensors
+        s = torch.sigmoid(a)
+        return g * b * (s + a * s * (1 - s)), g * a * s
+
+    swiglu.register_autograd(derivative, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    swiglu.register_fake(lambda a, b: torch.empty_like(a))
+    swiglu.register_kernel(["cpu", "cuda"], text)
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    assert set(torch.library.opcheck(swiglu, (x, x * 2)).values()) == {"SUCCESS"}
+    for i in range(2):
+        far = x.detach().to(f"cuda:{i}").requires_grad_()
+        y = swiglu(far, far)
+        assert y.device == far.device and torch.allclose(y.cpu(), torch.nn.functional.silu(x) * x)
+        y.sum().backward()
+        (want,) = torch.autograd.grad((torch.nn.functional.silu(x) * x).sum(), (x,))
+        assert torch.allclose(far.grad.cpu(), want)
+
+    torch.library.define("test::broken", "(Tensor x) -> Tensor")
+    torch.library.register_kernel("test::broken", "cuda", "KERNEL(broken)(GLOBAL ST *out, GLOBAL const ST *x, i64 n)\n{\n    out[0] = nowhere;\n}\n")
+    with pytest.raises(RuntimeError, match="(?s)test::broken.*nowhere"):
+        torch.ops.test.broken(torch.ones(2, device="cuda"))
+
+
+def test_the_example():
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TENON_FAKE", "TENON_VISIBLE", "CUDA_"))}
+    done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, env={**environment, **gpus(2)})
+    assert done.returncode == 0, done.stderr
+    assert len(EXAMPLE.read_text().splitlines()) <= 60
+    for device in ("", ", device='cuda:0'", ", device='cuda:1'"):
+        assert f"tensor([-0.0908,  0.1447,  1.5000,  3.7107,  5.4539]{device})" in done.stdout
+    assert done.stdout.count("SUCCESS") == 5
