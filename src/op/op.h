@@ -127,8 +127,10 @@ typedef struct tn__op {
 } tn__op;
 _Static_assert(TN__MAX_IN > 4 || sizeof(tn__op) <= 64, "a row of the table of operations is one cache line");
 
-/* The list's rows, which nothing changes, and room for those that programs register (op/own.h). */
-extern tn__op tn__ops[TN__ROWS];
+/* The list's rows, and those that programs register (op/own.h), each written once, before anybody knows its number. So a row
+ * is const for all who read it. The table is not, for op/own.c alone: the same under another name. */
+extern const tn__op tn__ops[TN__ROWS];
+#define TN__OPS_TO_WRITE(declaration) declaration __asm__(TN__STR(__USER_LABEL_PREFIX__) "tn__ops")
 
 static inline bool tn__is_elementwise(tn__op_id op)
 {

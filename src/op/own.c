@@ -8,6 +8,8 @@
 
 _Atomic(tn_op *) tn__own[TN__OWN];
 
+extern tn__op TN__OPS_TO_WRITE(tn__ops_to_write[TN__ROWS]);
+
 /* ---- what is said ---- */
 
 static bool is_word(const char *s, size_t n)
@@ -100,7 +102,7 @@ static tn_op *make(const tn_op_def *d)
 
 static void write_row(tn_op *op)
 {
-    tn__op *row = &tn__ops[op->id];
+    tn__op *row = &tn__ops_to_write[op->id];
     row->name = op->name;
     row->label = op->label;
     row->infer = tn__infer_own;

@@ -231,7 +231,8 @@ static void print_operation(const row *r)
 void write_table(void)
 {
     puts("/* op/table.c: what each operation is. Generated from src/ops: change that. */\n"
-         "#include \"op/op.h\"\n#include <stddef.h>\n\n_Alignas(64) tn__op tn__ops[TN__ROWS] = {");
+         "#include \"op/op.h\"\n#include <stddef.h>\n\nextern tn__op "
+         "TN__OPS_TO_WRITE(tn__ops_to_write[TN__ROWS]);\n_Alignas(64) tn__op tn__ops_to_write[TN__ROWS] = {");
     for (int i = 0; i < n_rows; i++)
         if (is_operation(&rows[i]))
             print_operation(&rows[i]);
