@@ -1,6 +1,7 @@
 /* Every unit of every family of kernels, compiled as OpenCL C: what each device compiler takes, and more strictly than CUDA
  * does: address spaces, no overloading but its own. Elementwise rows of the list are units too. */
 #include "backend/gpu/gpu.h"
+#include "own_kernels.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -117,7 +118,7 @@ int main(void)
         printf("skipped: no clang\n");
         return 77;
     }
-    const int empty = check_families();
+    const int empty = !register_own() + check_families();
     if (!mkdtemp(folder) || pipe(pipes))
         return 1;
     fflush(stdout);

@@ -7,6 +7,7 @@
  *   TENON_NVRTC_FAMILY=copy  for this family only
  *   TENON_NVRTC_KEEP=folder  writes each unit's text and optimised cubin there, to be looked at (cuobjdump -sass) */
 #include "abi/abi.h"
+#include "own_kernels.h"
 #include "backend/gpu/gpu.h"
 #include "core/dynlib.h"
 #include <stdio.h>
@@ -161,6 +162,26 @@ static count work(const nvrtc *n, const int *archs, int n_archs, int share)
     return c;
 }
 
+/* CUDA C is taken as it is: what the dialect's words become is in its way nowhere. */
+static bool register_cuda(void)
+{
+    static const tn_op_def doubled = {
+        .struct_size = sizeof doubled,
+        .name = "test::doubled",
+        .inputs = 1,
+        .dtypes = TN_OP_DTYPE(TN_F32),
+        .kernel =
+            "extern \"C\" __global__ void doubled(float *out, const float *x, long long n)\n"
+            "{\n"
+            "    __shared__ float part[128];\n"
+            "    for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {\n"
+            "        part[threadIdx.x] = __ldg(x + i);\n"
+            "        out[i] = 2 * part[threadIdx.x];\n"
+            "    }\n"
+            "}\n"};
+    return tn_op_register(&doubled);
+}
+
 int main(void)
 {
     nvrtc n;
@@ -173,6 +194,8 @@ int main(void)
     n.version(&major, &minor);
     n.knows_quick = major >= 13;
     const int n_archs = choose_archs(&n, archs);
+    if (!register_own() || !register_cuda())
+        return 1;
     if (!n_archs || pipe(pipes)) {
         printf("skipped: NVRTC %d.%d knows none of sm_75, sm_80, sm_90\n", major, minor);
         return 77;

@@ -316,8 +316,23 @@ static bool elementwise_unit(int32_t i, tn__gpu_unit *u)
     return false;
 }
 
+/* Kernels that the program has registered, in each of their dtypes. */
+static bool own_unit(int32_t i, tn__gpu_unit *u)
+{
+    const tn_op *op;
+    for (tn__op_id id = TN__OP_own_0; id < TN__ROWS && (op = tn__own_of(id)) != NULL; id++)
+        for (tn_dtype d = TN_BOOL; op->kernel && d < TN__DTYPES; d++)
+            if (op->def.dtypes >> d & 1 && i-- == 0) {
+                *u = (tn__gpu_unit){TN__FAMILY_own, id, d, d, tn__dtypes[d].compute, 0};
+                return true;
+            }
+    return false;
+}
+
 bool tn__gpu_units_of(tn__gpu_family family, int32_t i, tn__gpu_unit *unit)
 {
+    if (family == TN__FAMILY_own)
+        return own_unit(i, unit);
     if (family == TN__FAMILY_elementwise)
         return elementwise_unit(i, unit);
     for (size_t k = 0; k < TN_COUNT(sets); k++)
