@@ -1,15 +1,26 @@
 /* Foreign libraries, by dlopen; and the folder that this one lies in. */
 #include "core/dynlib.h"
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <tenon/device.h>
+#include <unistd.h>
+
+/* The loader opens whatever has the name, and a FIFO would keep it waiting for a writer. */
+static bool would_wait(const char *name)
+{
+    struct stat s;
+    return strchr(name, '/') && stat(name, &s) == 0 && !S_ISREG(s.st_mode);
+}
 
 void *tn__dynlib_open(const char *const *names, const char **opened)
 {
     for (; *names; names++) {
-        void *lib = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+        void *lib = would_wait(*names) ? NULL : dlopen(*names, RTLD_NOW | RTLD_LOCAL);
         if (lib) {
             if (opened)
                 *opened = *names;
@@ -17,6 +28,14 @@ void *tn__dynlib_open(const char *const *names, const char **opened)
         }
     }
     return NULL;
+}
+
+bool tn__dynlib_exhausted(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && (errno == EMFILE || errno == ENFILE);
 }
 
 bool tn__dynlib_symbols(void *lib, const char *const *names, void **slots, size_t n)

@@ -8,6 +8,10 @@
  * there is none. Never sets an error: an absent library is a fact, not a failure. */
 void *tn__dynlib_open(const char *const *names, const char **opened);
 
+/* Can no file be opened, because too many are open? To be asked when none was found: what is there cannot be seen then. */
+bool tn__dynlib_exhausted(void);
+#define TN__EXHAUSTED "too many open files: this process can open no other (ulimit -n)"
+
 /* Fills slots[i] with the address of names[i]. False if one is missing; the slots are then all NULL. */
 bool tn__dynlib_symbols(void *lib, const char *const *names, void **slots, size_t n);
 

@@ -149,13 +149,15 @@ static bool make_folder(workplace *w, const char *where)
 
 static void remove_folder(workplace *w)
 {
+    static const char *const own[] = {"unit.c", "unit.i", "kernels.i", "kernels.so", "log"};
     DIR *d = opendir(w->folder);
-    if (!d)
-        return;
-    for (struct dirent *e; (e = readdir(d));)
+    for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
+    if (d)
+        closedir(d);
+    for (size_t i = 0; !d && i < sizeof own / sizeof *own; i++) /* no file can be opened, a folder neither */
+        unlink(file_in(w, own[i]));
     rmdir(w->folder);
 }
 
@@ -166,6 +168,11 @@ static bool write_file(const char *path, const fake_text *t)
         return false;
     const bool ok = fwrite(t->s, 1, t->n, f) == t->n;
     return !fclose(f) && ok;
+}
+
+static void say_errno(fake_text *log, const char *doing, const char *path)
+{
+    fake_text_printf(log, "error: cannot %s %s: %s\n", doing, path, strerror(errno));
 }
 
 /* ---- running it ---- */
@@ -304,7 +311,7 @@ static bool write_unit(workplace *w, const char *text, const char *name, fake_te
     fake_text_puts(&unit, "\n");
     const bool ok = !unit.failed && write_file(file_in(w, "unit.c"), &unit);
     if (!ok)
-        fake_text_printf(log, "error: cannot write %s\n", w->path);
+        say_errno(log, "write", w->path);
     fake_text_free(&unit);
     return ok;
 }
@@ -315,11 +322,11 @@ static bool translate(workplace *w, bool *gcc, fake_text *log)
     fake_text in = {0}, out = {0};
     bool ok = fake_text_read(&in, file_in(w, "unit.i")) && in.s;
     if (!ok)
-        fake_text_printf(log, "error: cannot read %s\n", w->path);
+        say_errno(log, "read", w->path);
     *gcc = ok && strstr(in.s, GCC_MARK);
     ok = ok && fake_translate_kernels(in.s, &out, log);
     if (ok && !write_file(file_in(w, "kernels.i"), &out)) {
-        fake_text_printf(log, "error: cannot write %s\n", w->path);
+        say_errno(log, "write", w->path);
         ok = false;
     }
     fake_text_free(&in);
@@ -352,7 +359,7 @@ bool fake_cc_compile(const char *text, const char *name, const char *const *defi
     bool gcc = false, ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) &&
                            translate(&w, &gcc, log) && make_object(&w, cc, gcc, log);
     if (ok && !fake_text_read(object, file_in(&w, "kernels.so"))) {
-        fake_text_printf(log, "error: cannot read %s\n", w.path);
+        say_errno(log, "read", w.path);
         ok = false;
     }
     remove_folder(&w);

@@ -89,6 +89,11 @@ static void *open_library(const char **opened)
 static void describe_none(void)
 {
     const char *path = tn__env_text("TENON_BLAS");
+    if (!(path && !strcmp(path, "off")) && !TN_TSAN && tn__dynlib_exhausted()) {
+        snprintf(blas.description, sizeof blas.description,
+                 "own products (too many open files: no BLAS could be opened)");
+        return;
+    }
     if (path && *path && strcmp(path, "off") != 0) {
         snprintf(blas.description, sizeof blas.description, "own products (TENON_BLAS: %.160s is not a BLAS)", path);
         tn__variable_refuse("TENON_BLAS", "it is not a BLAS");

@@ -42,6 +42,8 @@ bool tn__cuda_is_fake(void);
 typedef enum tn__cuda_library_id { TN__LIB_CUDA, TN__LIB_NVRTC, TN__LIB_CUBLAS, TN__LIB_NVML } tn__cuda_library_id;
 /* Opens it. NULL if it is there, else what was looked for and how to get it. */
 const char *tn__cuda_library(tn__cuda_library_id which);
+/* It is not there only because this process may open no more files. */
+bool tn__cuda_exhausted(tn__cuda_library_id which);
 /* Where it was found; NULL if it is not there. */
 const char *tn__cuda_library_path(tn__cuda_library_id which);
 

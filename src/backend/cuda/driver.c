@@ -1,5 +1,6 @@
 /* The driver struct, by libcuda: nearly each function is one call of it. */
 #include "backend/cuda/cuda.h"
+#include "core/dynlib.h"
 #include "core/error.h"
 #include <tenon/cuda.h>
 
@@ -245,7 +246,7 @@ static tn_status load(tn_device device, const void *binary, size_t size, void **
         return tn_error_code();
     tn_status e = tn__cuda_check(dev, tn__cu.module_load_data(&m, binary), "loading kernels");
     *module = m;
-    return e;
+    return e && tn__dynlib_exhausted() ? tn__error_append("\n  " TN__EXHAUSTED) : e;
 }
 
 static tn_status function(tn_device device, void *module, const char *name, void **out)

@@ -18,7 +18,7 @@ static const char try_fake[] = "no NVIDIA GPU: try TENON_FAKE_GPUS=1 (simulated:
 static tn_status no_driver(void)
 {
     const char *missing = tn__cuda_library(TN__LIB_CUDA);
-    if (tn__cuda_is_fake())
+    if (tn__cuda_is_fake() || tn__cuda_exhausted(TN__LIB_CUDA)) /* whether there is a driver, nobody knows then */
         return tn__error(TN_EDEVICE, "No CUDA GPUs are available\n  %s", missing);
     return tn__error(TN_EDEVICE,
                      "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a "

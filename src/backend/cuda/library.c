@@ -54,6 +54,7 @@ typedef struct library {
     void *slots;
     bool toolkit; /* comes with the CUDA toolkit, so it may lie in its folder; else with the driver */
     bool there;
+    bool exhausted; /* not there, for no file could be opened */
     pthread_once_t once;
     char missing[1024]; /* why it is not there */
 } library;
@@ -200,10 +201,13 @@ static void *open_fake(char *missing, size_t size)
 
 static void *open_any(library *l)
 {
-    if (tn__cuda_is_fake())
-        return open_fake(l->missing, sizeof l->missing);
-    void *lib = open_real(l);
+    void *lib = tn__cuda_is_fake() ? open_fake(l->missing, sizeof l->missing) : open_real(l);
     int n = 0;
+    l->exhausted = !lib && tn__dynlib_exhausted();
+    if (l->exhausted)
+        snprintf(l->missing, sizeof l->missing, TN__EXHAUSTED);
+    if (l->exhausted || tn__cuda_is_fake())
+        return lib;
     for (const char *const *name = l->names; !lib && *name && n < (int)sizeof l->missing; name++)
         n += snprintf(l->missing + n, sizeof l->missing - (size_t)n, "%s%s", n ? ", " : "no ", *name);
     if (!lib && n < (int)sizeof l->missing)
@@ -282,6 +286,11 @@ const char *tn__cuda_library(tn__cuda_library_id which)
     return l->there ? NULL : l->missing;
 }
 
+bool tn__cuda_exhausted(tn__cuda_library_id which)
+{
+    return libraries[which].exhausted;
+}
+
 const char *tn__cuda_library_path(tn__cuda_library_id which)
 {
     return tn__cuda_library(which) ? NULL : tn__dynlib_path(address_of(which));
@@ -291,7 +300,8 @@ static bool need(tn__cuda_library_id which)
 {
     const char *missing = tn__cuda_library(which);
     if (missing)
-        tn__error(TN_EDEVICE, "%s was not found\n  %s", libraries[which].what, missing);
+        tn__error(TN_EDEVICE, "%s %s\n  %s", libraries[which].what,
+                  libraries[which].exhausted ? "could not be opened" : "was not found", missing);
     return !missing;
 }
 

@@ -53,6 +53,12 @@ static uint64_t sum_of(const void *data, size_t size)
 
 /* ---- the folder ---- */
 
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 static bool folder_name(char *path, size_t size)
 {
     const char *own = tn__env_text("TENON_CACHE_DIR"), *xdg = tn__env_text("XDG_CACHE_HOME"),
@@ -64,7 +70,7 @@ static bool folder_name(char *path, size_t size)
         n = snprintf(path, size, "%s", own);
     else if (xdg && *xdg == '/') /* a relative one is to be ignored, says its specification */
         n = snprintf(path, size, "%s/tenon", xdg);
-    else if (home && *home)
+    else if (home && *home && is_folder(home)) /* an account without a home must not get one from us */
         n = snprintf(path, size, "%s/.cache/tenon", home);
     return n > 0 && (size_t)n < size;
 }
@@ -195,7 +201,8 @@ bool tn__cache_load(const tn__cache_key *key, void **data, size_t *size)
     int folder = open_folder(false);
     if (folder < 0)
         return false;
-    int fd = openat(folder, name_of(key).s, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    /* O_NONBLOCK: a FIFO in an entry's place must not hang us; it is refused with whatever else is no file */
+    int fd = openat(folder, name_of(key).s, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool ok = fd >= 0 && read_file(fd, key, data, size);
     if (fd >= 0)
         close(fd);

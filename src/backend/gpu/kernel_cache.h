@@ -1,9 +1,9 @@
 /* backend/gpu/kernel_cache.h: compiled kernels on disk: small files in one folder that is the user's alone.
  *
- * TENON_CACHE_DIR ('off': none), else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon. The folder holds code that is run, so it
- * must belong to the user and be writable by nobody else: another one is not used at all. A cache that cannot be read or
- * written is no error: what it would have held is made anew. Files appear whole (written beside, then renamed) and are
- * believed only if they carry their own key, length and checksum. */
+ * TENON_CACHE_DIR ('off': none), else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon where there is a home. The folder holds
+ * code that is run, so it must belong to the user and be writable by nobody else: another one is not used at all. A cache
+ * that cannot be read or written is no error: what it would have held is made anew. Files appear whole (written beside, then
+ * renamed) and are believed only if they are regular files that carry their own key, length and checksum. */
 #ifndef TENON_BACKEND_GPU_KERNEL_CACHE_H
 #define TENON_BACKEND_GPU_KERNEL_CACHE_H
 

@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 
 static char folder[] = "/tmp/tenon-cudart-XXXXXX";
@@ -169,6 +171,40 @@ static void files_that_others_may_write_are_not_used(void **state)
     alone_run("finds_it_on_disk", NULL);
 }
 
+/* What stands in an entry's place and is no file is no entry; a FIFO must not hang us. */
+static void entries_that_are_no_files(void **state)
+{
+    (void)state;
+    char name[1024], target[1100];
+    struct stat s;
+    const char *path = use_folder("strange", 0);
+    compute();
+    assert_int_equal(files(path, name, sizeof name), 1);
+    snprintf(target, sizeof target, "%s.kept", name);
+    for (int kind = 0; kind < 4; kind++) {
+        assert_int_equal(rename(name, target), 0);
+        struct sockaddr_un at = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0), folder_fd = open(path, O_RDONLY | O_DIRECTORY);
+        snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s", folder_fd, strrchr(name, '/') + 1);
+        assert_int_equal(kind == 0   ? mkfifo(name, 0600)
+                         : kind == 1 ? mkdir(name, 0700)
+                         : kind == 2 ? symlink("/dev/zero", name)
+                                     : bind(fd, (struct sockaddr *)&at, sizeof at),
+                         0);
+        alone_run("compiles_it", NULL);
+        assert_int_equal(lstat(name, &s), 0);
+        assert_int_equal(S_ISREG(s.st_mode), kind != 1); /* replaced, but for the folder */
+        alone_run(kind == 1 ? "compiles_it" : "finds_it_on_disk", NULL);
+        assert_int_equal(kind == 1 ? rmdir(name) : unlink(name), 0);
+        assert_int_equal(rename(target, name), 0);
+        close(fd);
+        close(folder_fd);
+    }
+    setenv("TENON_CACHE_DIR", target, 1);
+    assert_int_equal(mkfifo(target, 0600), 0); /* in the folder's place */
+    alone_run("compiles_it", NULL);
+}
+
 static void unwritable_is_no_error(void **state)
 {
     (void)state;
@@ -201,6 +237,22 @@ static void the_default_is_in_the_home_folder(void **state)
     setenv("XDG_CACHE_HOME", wanted, 1);
     alone_run("compiles_it", NULL);
     alone_run("finds_it_on_disk", NULL);
+}
+
+/* As root, too: where the home is missing it is not made, and nothing is in its place. */
+static void a_home_that_is_not_there_is_not_made(void **state)
+{
+    (void)state;
+    char home[600], name[64];
+    snprintf(home, sizeof home, "%s/nobody", getenv("TENON_TEST_FOLDER"));
+    setenv("HOME", home, 1);
+    unsetenv("TENON_CACHE_DIR");
+    unsetenv("XDG_CACHE_HOME");
+    compute();
+    made(1, 0);
+    assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
+    assert_int_equal(access(home, F_OK), -1);
+    alone_run("compiles_it", NULL);
 }
 
 /* Another way to compile is another unit. */
@@ -361,8 +413,10 @@ static int run(int argc, char **argv)
         ALONE(damaged_files_are_made_anew, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(foreign_folders_are_not_used, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(files_that_others_may_write_are_not_used, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(entries_that_are_no_files, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(unwritable_is_no_error, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(the_default_is_in_the_home_folder, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(a_home_that_is_not_there_is_not_made, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(options_are_part_of_the_key, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(keys_tell_texts_apart, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(threads_compile_once, "TENON_FAKE_GPUS=1x64MiB"),
