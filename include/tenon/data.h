@@ -1,7 +1,8 @@
 /* tenon/data.h: tensors from files and into files, and batches for training.
  *
  * Readers check a file against its real size before they use what it says: a truncated, damaged or hostile file is an
- * error that names file, byte and field, never a crash or an allocation from a number that the file made up. Writers
+ * error that names file, byte and field, never a crash or an allocation from a number that the file made up (what a tensor
+ * that shows a mapped file asks of that file: tn_safetensors_tensor). Writers
  * write a new file beside the old one and rename it when all of it has reached the disk: a save that fails leaves the
  * old file as it was and nothing else behind. Paths are those of the C library. Every tensor read or handed out belongs
  * to the innermost scope, or to the caller where there is none; all of them are on the CPU, but batches of a loader that
@@ -45,12 +46,12 @@ TN_API tn_status tn_save_npy(const tn_tensor *t, const char *path) TN_MUST_USE;
 
 /* ---- safetensors: tensors by name (https://github.com/huggingface/safetensors, "Format") ---- */
 
-/* An open file. The caller closes it; tensors taken from it stay valid. Any thread may ask it. */
+/* An open file (one descriptor). The caller closes it; tensors taken from it stay valid. Any thread may ask it. */
 typedef struct tn_safetensors tn_safetensors;
 
 /* Maps a file into memory and checks all of its header: sizes, dtypes, shapes, names, and that the tensors cover the
- * file's bytes exactly, without a gap or an overlap. While it is mapped (by the handle or by a tensor), the file may be
- * replaced or removed, but not be cut or written to in place. */
+ * file's bytes exactly, without a gap or an overlap. The file may be replaced or removed while it is open. Where it may be
+ * cut or written to in place, take its tensors with tn_safetensors_read. */
 TN_API tn_safetensors *tn_safetensors_open_at(const char *site, const char *path);
 TN_API tn_safetensors *tn_safetensors_open(const char *path);
 
@@ -81,10 +82,16 @@ TN_API tn_status tn_safetensors_info(const tn_safetensors *file, const char *nam
 
 /* The tensor of that name, showing the mapped file without a copy: read-only (in-place operations on it are refused,
  * and tn_data must not be written through: clone it first), and it keeps the mapping, not the handle. Data that the
- * file does not align is copied. TN_EMISSING if there is no such name; TN_EDTYPE if Tenon has not its dtype (U16, U32,
- * U64, C64, F4, F6_*, F8_*). */
+ * file does not align is copied. TN_EMISSING if there is no such name; TN_EDTYPE if Tenon has not its dtype (C64, F4, F6_*,
+ * F8_*); TN_EIO if the file is shorter than it was when it was opened. As long as the tensor shows it, nobody may cut the
+ * file: the system ends a program that touches what is no longer there (SIGBUS). What is written into it shows. */
 TN_API tn_tensor *tn_safetensors_tensor_at(const char *site, const tn_safetensors *file, const char *name);
 TN_API tn_tensor *tn_safetensors_tensor(const tn_safetensors *file, const char *name);
+
+/* The same, read into memory of its own, which may be written to. A file that was cut is TN_EIO, at whatever moment that
+ * happened; later nothing that is done to the file matters. */
+TN_API tn_tensor *tn_safetensors_read_at(const char *site, const tn_safetensors *file, const char *name);
+TN_API tn_tensor *tn_safetensors_read(const tn_safetensors *file, const char *name);
 
 /* The file's "__metadata__": the text of a key; NULL, which is no error, where it has no such key. */
 TN_API const char *tn_safetensors_metadata(const tn_safetensors *file, const char *key);
@@ -113,6 +120,12 @@ typedef struct tn_save_safetensors_options {
  * share memory are each written in full. */
 TN_API tn_status tn_save_safetensors_opt(const char *path, const char *const *names, tn_tensors tensors,
                                          const tn_save_safetensors_options *options) TN_MUST_USE;
+
+/* Could a save to that path begin now? For long work, before it: a missing folder, one that cannot be written to, a name that
+ * is too long, a folder or a device in the file's place are the error that the save would be. Nothing is changed: a file is made
+ * in the folder and taken away again. That the disk has room when the save comes, nobody can say. */
+TN_API tn_status tn_save_check_at(const char *site, const char *path) TN_MUST_USE;
+TN_API tn_status tn_save_check(const char *path) TN_MUST_USE;
 
 /* ---- batches ---- */
 
@@ -217,9 +230,11 @@ TN_API void tn_loader_free(tn_loader *loader);
 #define tn_load_npy(path_)                     tn_load_npy_at(TN_HERE, (path_))
 #define tn_npy_parse(data_, n_, name_)         tn_npy_parse_at(TN_HERE, (data_), (n_), (name_))
 #define tn_save_npy(t_, path_)                 tn_save_npy_at(TN_HERE, (t_), (path_))
+#define tn_save_check(path_)                   tn_save_check_at(TN_HERE, (path_))
 #define tn_safetensors_open(path_)             tn_safetensors_open_at(TN_HERE, (path_))
 #define tn_safetensors_parse(data_, n_, name_) tn_safetensors_parse_at(TN_HERE, (data_), (n_), (name_))
 #define tn_safetensors_tensor(file_, name_)    tn_safetensors_tensor_at(TN_HERE, (file_), (name_))
+#define tn_safetensors_read(file_, name_)      tn_safetensors_read_at(TN_HERE, (file_), (name_))
 #define tn_save_safetensors(...)               TN__X_save_safetensors(__VA_ARGS__, TN__SITE(tn_save_safetensors_options))
 #define TN__X_save_safetensors(path_, names_, tensors_, ...) \
     tn_save_safetensors_opt((path_), (names_), (tensors_), &(tn_save_safetensors_options){__VA_ARGS__})

@@ -63,40 +63,73 @@ static PyObject *metadata_of(const tn_safetensors *file)
     return d;
 }
 
-/* (dict of name -> tensor, dict of metadata); closes the file. */
-static PyObject *read_safetensors(tn_safetensors *file)
+static const char handle_name[] = "tenon safetensors file";
+
+static void close_handle(PyObject *capsule)
+{
+    tn_safetensors_close(PyCapsule_GetPointer(capsule, handle_name));
+}
+
+static PyObject *names_of(const tn_safetensors *file)
+{
+    size_t n = tn_safetensors_count(file);
+    PyObject *names = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; names && i < n; i++) {
+        PyObject *name = PyUnicode_FromString(tn_safetensors_name(file, i));
+        if (!name || PyList_SetItem(names, (Py_ssize_t)i, name))
+            Py_CLEAR(names);
+    }
+    return names;
+}
+
+/* (handle, list of names, dict of metadata) */
+static PyObject *opened(tn_safetensors *file)
 {
     if (!file)
         return py_raise();
-    PyObject *d = PyDict_New();
-    for (size_t i = 0; d && i < tn_safetensors_count(file); i++) {
-        const char *name = tn_safetensors_name(file, i);
-        PyObject *t = py_wrap((tn_safetensors_tensor_at)("", file, name));
-        if (!t || PyDict_SetItemString(d, name, t))
-            Py_CLEAR(d);
-        Py_XDECREF(t);
-    }
-    PyObject *metadata = d ? metadata_of(file) : NULL;
-    tn_safetensors_close(file);
-    PyObject *both = metadata ? PyTuple_Pack(2, d, metadata) : NULL;
-    Py_XDECREF(d);
+    PyObject *handle = PyCapsule_New(file, handle_name, close_handle);
+    if (!handle)
+        tn_safetensors_close(file);
+    PyObject *names = handle ? names_of(file) : NULL, *metadata = names ? metadata_of(file) : NULL;
+    PyObject *all = metadata ? PyTuple_Pack(3, handle, names, metadata) : NULL;
+    Py_XDECREF(handle);
+    Py_XDECREF(names);
     Py_XDECREF(metadata);
-    return both;
+    return all;
 }
 
-static PyObject *safetensors_load(PyObject *self, PyObject *args)
+/* _safetensors_tensor(handle, name, copy): in memory of its own, or showing the mapped file */
+static PyObject *safetensors_tensor(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    const char *name;
+    int copy;
+    tn_tensor *t;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Osp:_safetensors_tensor", &capsule, &name, &copy))
+        return NULL;
+    tn_safetensors *file = PyCapsule_GetPointer(capsule, handle_name);
+    if (!file)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        t = copy ? (tn_safetensors_read_at)("", file, name) : (tn_safetensors_tensor_at)("", file, name);
+    Py_END_ALLOW_THREADS
+    return py_wrap(t);
+}
+
+static PyObject *safetensors_open(PyObject *self, PyObject *args)
 {
     PyObject *path;
     tn_safetensors *file;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O&:_safetensors_load", PyUnicode_FSConverter, &path))
+    if (!PyArg_ParseTuple(args, "O&:_safetensors_open", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
     Py_BEGIN_ALLOW_THREADS
         file = (tn_safetensors_open_at)("", name);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
-    return read_safetensors(file);
+    return opened(file);
 }
 
 static PyObject *safetensors_parse(PyObject *self, PyObject *args)
@@ -107,7 +140,7 @@ static PyObject *safetensors_parse(PyObject *self, PyObject *args)
         return NULL;
     tn_safetensors *file = (tn_safetensors_parse_at)("", data.buf, (size_t)data.len, NULL);
     PyBuffer_Release(&data);
-    return read_safetensors(file);
+    return opened(file);
 }
 
 /* The items of a dict as two lists, which stay valid as long as the list of items. */
@@ -208,8 +241,9 @@ static PyObject *load_idx(PyObject *self, PyObject *args)
 static PyMethodDef functions[] = {
     {"_bytes", bytes_of, METH_O, NULL},
     {"_storage", storage_of, METH_O, NULL},
-    {"_safetensors_load", safetensors_load, METH_VARARGS, NULL},
+    {"_safetensors_open", safetensors_open, METH_VARARGS, NULL},
     {"_safetensors_parse", safetensors_parse, METH_VARARGS, NULL},
+    {"_safetensors_tensor", safetensors_tensor, METH_VARARGS, NULL},
     {"_safetensors_save", safetensors_save, METH_VARARGS, NULL},
     {"load_idx", load_idx, METH_VARARGS,
      "load_idx(path) -> Tensor\n\nThe array of an IDX file (MNIST's format), plain or gzipped."},

@@ -1,10 +1,10 @@
 """Tensors by name in safetensors files, with the functions of the package `safetensors.torch`.
 
-Files hold no code. Tensors that are loaded show the mapped file: reading costs nothing until they are used, and they
-are copied when they are first asked for as writable tensors, as `load_file` does.
+Files hold no code. A file that is cut or written to while it is open cannot harm the program: what goes to the CPU is
+read into memory of its own when it is asked for, and only what goes to a GPU comes from the mapped file.
 
-What this module needs from the extension: `_C._safetensors_load(path) -> (dict, metadata)`,
-`_C._safetensors_parse(bytes) -> (dict, metadata)` and `_C._safetensors_save(dict, path, metadata)`.
+What this module needs from the extension: `_C._safetensors_open(path)` and `_C._safetensors_parse(bytes)`, which give
+(handle, names, metadata), `_C._safetensors_tensor(handle, name, copy)` and `_C._safetensors_save(dict, path, metadata)`.
 """
 
 import os
@@ -54,23 +54,26 @@ def save(tensors, metadata=None):
             return file.read()
 
 
-def _placed(tensors, device):
-    """Tensors on a device; on the CPU as memory of their own, which may be written to."""
+def _placed(handle, name, device):
+    """A tensor of a file on a device; on the CPU as memory of its own, which may be written to."""
     if isinstance(device, int):
         device = f"cuda:{device}"
     device = _C.device(device)
     on_cpu = device.type == "cpu"
-    return {name: t.clone() if on_cpu else t.to(device) for name, t in tensors.items()}
+    tensor = _C._safetensors_tensor(handle, name, on_cpu)
+    return tensor if on_cpu else tensor.to(device)
 
 
 def load_file(filename, device="cpu", *, backend="mmap"):
     """All tensors of a file, by name."""
-    return _placed(_C._safetensors_load(os.fspath(filename))[0], device)
+    handle, names, _ = _C._safetensors_open(os.fspath(filename))
+    return {name: _placed(handle, name, device) for name in names}
 
 
 def load(data):
     """All tensors of a file's bytes, by name."""
-    return _placed(_C._safetensors_parse(data)[0], "cpu")
+    handle, names, _ = _C._safetensors_parse(data)
+    return {name: _placed(handle, name, "cpu") for name in names}
 
 
 class safe_open:
@@ -80,55 +83,63 @@ class safe_open:
         if framework not in ("pt", "torch", "pytorch"):
             raise ValueError(f"framework {framework} is invalid: Tenon gives its own tensors, which are 'pt'")
         self._device = device
-        self._tensors, self._metadata = _C._safetensors_load(os.fspath(filename))
+        self._handle, names, self._metadata = _C._safetensors_open(os.fspath(filename))
+        self._names = dict.fromkeys(names)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self._tensors = {}
+        self._handle, self._names = None, {}
 
     def keys(self):
         """Names of all tensors, sorted."""
-        return sorted(self._tensors)
+        return sorted(self._names)
 
     def offset_keys(self):
         """Names of all tensors, in the order in which they lie in the file."""
-        return list(self._tensors)
+        return list(self._names)
 
     def metadata(self):
         """The texts that were saved along; None if there were none."""
         return dict(self._metadata) or None
 
-    def _named(self, name):
-        if name not in self._tensors:
+    def _check(self, name):
+        if name not in self._names:
             raise KeyError(f"File does not contain tensor {name}")
-        return self._tensors[name]
 
     def get_tensor(self, name):
         """The tensor of that name. KeyError if there is none."""
-        return _placed({name: self._named(name)}, self._device)[name]
+        self._check(name)
+        return _placed(self._handle, name, self._device)
 
     def get_slice(self, name):
         """Something to take parts of: only what its indexing names is read."""
-        return _Slice(self._named(name), self._device)
+        self._check(name)
+        return _Slice(self._handle, name, self._device)
 
 
 class _Slice:
-    def __init__(self, tensor, device):
-        self._tensor = tensor
+    def __init__(self, handle, name, device):
+        self._handle = handle
+        self._name = name
         self._device = device
+
+    def _shown(self):
+        return _C._safetensors_tensor(self._handle, self._name, False)
 
     def get_shape(self):
         """The whole tensor's shape, as a list."""
-        return list(self._tensor.shape)
+        return list(self._shown().shape)
 
     def get_dtype(self):
         """The file's name of the dtype, such as F32."""
-        return self._tensor.dtype._safetensors
+        return self._shown().dtype._safetensors
 
     def __getitem__(self, index):
-        return _placed({"": self._tensor[index]}, self._device)[""]
+        part = self._shown()[index]
+        device = f"cuda:{self._device}" if isinstance(self._device, int) else self._device
+        return part.clone() if _C.device(device).type == "cpu" else part.to(device)
 
 
 def _distinct(state):

@@ -1,11 +1,13 @@
 /* A file written whole or not at all: a new file beside the old one, synced, then renamed over it. */
 #include "data/atomic_file.h"
+#include "core/thread.h"
 #include "data/source.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <tenon/data.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +65,15 @@ static tn_status find_target(tn__atomic_file *f)
     return f->folder >= 0 ? TN_OK : not_saved(f, errno, "opening its folder");
 }
 
+/* In a folder as /tmp is (S_ISVTX), a file that everybody may write to can still be replaced by its owner alone. */
+static bool is_anothers(const tn__atomic_file *f, const struct stat *file)
+{
+    struct stat folder;
+    uid_t me = geteuid();
+    return me != 0 && fstat(f->folder, &folder) == 0 && folder.st_mode & S_ISVTX && folder.st_uid != me &&
+           file->st_uid != me;
+}
+
 /* What is there may be replaced; *mode is its mode, 0 if there is nothing. */
 static tn_status check_target(const tn__atomic_file *f, mode_t *mode)
 {
@@ -76,6 +87,8 @@ static tn_status check_target(const tn__atomic_file *f, mode_t *mode)
         return tn__error(TN_EIO, "%.1024s: not a regular file; nothing was saved", f->path);
     if (faccessat(f->folder, f->name, W_OK, AT_EACCESS) != 0)
         return not_saved(f, errno, "opening it to write");
+    if (is_anothers(f, &st))
+        return not_saved(f, EPERM, "replacing another user's file in a folder that keeps each user's apart");
     *mode = st.st_mode & 0777;
     return TN_OK;
 }
@@ -183,4 +196,21 @@ void tn__atomic_abandon(tn__atomic_file *f)
 {
     unlinkat(f->folder, f->temp, 0);
     close_both(f);
+}
+
+/* ---- public ---- */
+
+tn_status(tn_save_check_at)(const char *site, const char *path)
+{
+    tn__atomic_file f;
+    tn__enter(site);
+    tn_status e = tn__atomic_open(&f, path);
+    if (!e)
+        tn__atomic_abandon(&f);
+    return e;
+}
+
+tn_status(tn_save_check)(const char *path)
+{
+    return (tn_save_check_at)(TN__NOWHERE, path);
 }

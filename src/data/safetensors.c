@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <tenon/data.h>
+#include <unistd.h>
 
 /* The file's bytes: mapped, or a copy. The handle and each tensor that shows them hold a reference. */
 typedef struct image {
@@ -31,6 +33,7 @@ typedef struct entry {
 /* Texts lie in the arena. */
 struct tn_safetensors {
     image *file;
+    int fd; /* of the file: what is read by it is an error where the file was cut, not a signal; -1: there is none */
     char *name; /* of the source */
     char *arena;
     size_t header_n; /* bytes of the header and of the arena */
@@ -67,7 +70,9 @@ static tn_status image_fill(image *m, tn__source *s)
     m->mapped = s->fd >= 0;
     if (!m->mapped) {
         m->bytes = tn__block_get(m->n);
-        return m->bytes ? tn__source_read(s, m->bytes, m->n) : no_memory(s->name, m->n);
+        tn_status e = m->bytes ? tn__source_read(s, m->bytes, m->n) : no_memory(s->name, m->n);
+        s->at = 0;
+        return e;
     }
     void *p = mmap(NULL, m->n, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (p == MAP_FAILED)
@@ -327,13 +332,15 @@ static tn_status check_cover(const tn_safetensors *f)
     return TN_OK;
 }
 
-static tn_status read_length(tn_safetensors *f)
+static tn_status read_length(tn_safetensors *f, tn__source *s)
 {
     uint64_t n = 0;
     if (f->file->n < 8)
         return tn__bad_field(TN_EFORMAT, f->name, "length of the header", 0, "the file has %zu bytes, too few for it",
                              f->file->n);
-    memcpy(&n, f->file->bytes, 8);
+    tn_status e = tn__source_read(s, &n, 8);
+    if (e)
+        return e;
     if (n > TN__SAFETENSORS_HEADER_MAX || n > f->file->n - 8)
         return tn__bad_field(TN_EFORMAT, f->name, "length of the header", 0,
                              "%llu; at most %d is allowed, and the file has %zu bytes left", (unsigned long long)n,
@@ -342,18 +349,31 @@ static tn_status read_length(tn_safetensors *f)
     return TN_OK;
 }
 
-static tn_status read_header(tn_safetensors *f)
+static tn_status parse_header(tn_safetensors *f, const unsigned char *text)
 {
-    tn_status e = read_length(f);
+    tn__json j = {.name = f->name, .text = text, .n = f->header_n, .base = 8, .arena = f->arena};
+    tn_status e = take_header(f, &j);
+    if (e || (e = sort_entries(f)) || (e = check_names(f)) || (e = check_keys(f)))
+        return e;
+    return check_cover(f);
+}
+
+/* The header is read, not looked at in the mapping: a file that is cut meanwhile is an error. */
+static tn_status read_header(tn_safetensors *f, tn__source *s)
+{
+    tn_status e = read_length(f, s);
     if (e)
         return e;
     f->arena = tn__block_get(f->header_n);
-    if (!f->arena)
-        return no_memory(f->name, f->header_n);
-    tn__json j = {.name = f->name, .text = f->file->bytes + 8, .n = f->header_n, .base = 8, .arena = f->arena};
-    if ((e = take_header(f, &j)) || (e = sort_entries(f)) || (e = check_names(f)) || (e = check_keys(f)))
-        return e;
-    return check_cover(f);
+    unsigned char *text = tn__block_get(f->header_n);
+    if (!f->arena || !text)
+        e = no_memory(f->name, f->header_n);
+    if (!e)
+        e = tn__source_read(s, text, f->header_n);
+    if (!e)
+        e = parse_header(f, text);
+    tn__block_put(text, f->header_n);
+    return e;
 }
 
 static tn_safetensors *open_source(tn__source *s)
@@ -363,16 +383,19 @@ static tn_safetensors *open_source(tn__source *s)
         no_memory(s->name, sizeof *f);
         return NULL;
     }
+    f->fd = -1;
     f->name = tn__text_get(s->name);
     if (!f->name)
         no_memory(s->name, strlen(s->name));
     if (!f->name ||
         (s->size == 0 ? tn__bad_field(TN_EFORMAT, s->name, "length of the header", 0, "the file is empty")
                       : image_new(s, &f->file)) ||
-        read_header(f)) {
+        read_header(f, s)) {
         tn_safetensors_close(f);
         return NULL;
     }
+    f->fd = s->fd; /* the handle's from here on */
+    s->fd = -1;
     return f;
 }
 
@@ -416,6 +439,8 @@ void tn_safetensors_close(tn_safetensors *f)
     tn__block_put(f->pair, (size_t)f->cap_pairs * sizeof *f->pair);
     tn__block_put(f->arena, f->header_n);
     tn__text_put(f->name);
+    if (f->fd >= 0)
+        close(f->fd);
     image_release(f->file);
     tn__block_put(f, sizeof *f);
 }
@@ -511,44 +536,84 @@ static tn__storage *shown(image *m, unsigned char *bytes, size_t n)
     return s;
 }
 
-static tn__storage *copied(const unsigned char *bytes, size_t n, tn_dtype dtype)
+/* The bytes of an entry, read into memory of their own. */
+static tn__storage *copied(const tn_safetensors *f, const entry *t)
 {
+    size_t n = (size_t)(t->end - t->begin), at = 8 + f->header_n + (size_t)t->begin;
+    tn__source from = {.name = f->name, .memory = f->file->bytes, .fd = f->fd, .at = at, .size = f->file->n};
     tn__storage *s = tn__host_storage(n);
     if (!s)
         return NULL;
-    if (n)
-        memcpy(s->data, bytes, n);
-    if (dtype == TN_BOOL)
+    if (tn__source_read(&from, s->data, n)) {
+        tn__storage_release(s);
+        return NULL;
+    }
+    if (t->dtype == TN_BOOL)
         tn__bool_bytes(s->data, (int64_t)n);
     return s;
 }
 
-tn_tensor *(tn_safetensors_tensor_at)(const char *site, const tn_safetensors *f, const char *name)
+/* Is the mapped file still as long as it was? What is beyond its end must not be touched. */
+static tn_status check_uncut(const tn_safetensors *f)
 {
-    tn__thread *self = tn__enter(site);
-    const entry *t = find_or_fail("tn_safetensors_tensor", f, name);
-    if (!t)
-        return NULL;
-    if (!t->dtype)
-        return tn__fail(TN_EDTYPE, "%.1024s: %s is of dtype %s, which Tenon has not", f->name,
-                        tn__quote(name, strlen(name)).s, t->type->name);
+    struct stat st;
+    if (f->fd < 0 || fstat(f->fd, &st) != 0 || (uint64_t)st.st_size >= f->file->n)
+        return TN_OK;
+    return tn__error(TN_EIO, "%.1024s: the file was cut from %zu to %lld bytes since it was opened", f->name,
+                     f->file->n, (long long)st.st_size);
+}
+
+/* The file's own bytes, where they lie so that they can be shown as they are; else a copy. */
+static tn__storage *shown_or_copied(const tn_safetensors *f, const entry *t)
+{
     unsigned char *bytes = f->file->bytes + 8 + f->header_n + t->begin;
     size_t n = (size_t)(t->end - t->begin);
+    if (check_uncut(f))
+        return NULL;
     bool as_it_is = n && (uintptr_t)bytes % tn__dtype_size(t->dtype) == 0 &&
                     (t->dtype != TN_BOOL || tn__is_bool_bytes(bytes, t->numel));
-    tn__storage *s = as_it_is ? shown(f->file, bytes, n) : copied(bytes, n, t->dtype);
+    return as_it_is ? shown(f->file, bytes, n) : copied(f, t);
+}
+
+static tn_tensor *take(tn__thread *self, const tn_safetensors *f, const entry *t,
+                       tn__storage *(*storage)(const tn_safetensors *, const entry *))
+{
+    if (!t->dtype)
+        return tn__fail(TN_EDTYPE, "%.1024s: %s is of dtype %s, which Tenon has not", f->name,
+                        tn__quote(t->name, strlen(t->name)).s, t->type->name);
+    tn__storage *s = storage(f, t);
     tn_tensor *made = s ? tn__tensor_over(s, t->dtype, t->shape, t->ndim, NULL) : NULL;
     if (!made) {
-        tn__while_reading(f->name);
+        if (tn_error_code() != TN_EIO) /* that says which file */
+            tn__while_reading(f->name);
         return NULL;
     }
     tn__scope_adopt(self, made);
     return made;
 }
 
+tn_tensor *(tn_safetensors_tensor_at)(const char *site, const tn_safetensors *f, const char *name)
+{
+    tn__thread *self = tn__enter(site);
+    const entry *t = find_or_fail("tn_safetensors_tensor", f, name);
+    return t ? take(self, f, t, shown_or_copied) : NULL;
+}
+
 tn_tensor *(tn_safetensors_tensor)(const tn_safetensors *f, const char *name)
 {
     return (tn_safetensors_tensor_at)(TN__NOWHERE, f, name);
+}
+
+tn_tensor *(tn_safetensors_read_at)(const char *site, const tn_safetensors *f, const char *name)
+{
+    tn__thread *self = tn__enter(site);
+    const entry *t = find_or_fail("tn_safetensors_read", f, name);
+    return t ? take(self, f, t, copied) : NULL;
+}
+
+tn_tensor *(tn_safetensors_read)(const tn_safetensors *f, const char *name)
+{
+    return (tn_safetensors_read_at)(TN__NOWHERE, f, name);
 }
 
 /* ---- metadata ---- */

@@ -4,6 +4,8 @@ import copy
 import json
 import pickle
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -72,6 +74,40 @@ def test_refuses(tmp_path):
     path.write_bytes(FILE[:-1])
     with pytest.raises(Exception):
         st.load_file(path)
+
+
+def test_a_file_that_is_cut_while_it_is_open(tmp_path):
+    # in a process of its own: where the file is touched after that, the system ends it (SIGBUS)
+    path = tmp_path / "a.safetensors"
+    st.save_file({"a": torch.ones(5000), "b": torch.ones(5000)}, path)
+    program = """if True:
+        import os, sys
+        from tenon import safetensors as st
+        path = sys.argv[1]
+        with st.safe_open(path, framework="pt") as f:
+            a, part = f.get_tensor("a"), f.get_slice("b")
+            print(part.get_shape(), part.get_dtype(), part[:2].tolist(), sorted(f.keys()), f.offset_keys())
+            os.truncate(path, 20800)
+            print(a.sum().item(), f.get_tensor("a").sum().item())
+            for get in (lambda: f.get_tensor("b"), lambda: part[:1]):
+                try:
+                    get()
+                except OSError as error:
+                    print(str(error).split(": ", 1)[1])
+    """
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "[5000] F32 [1.0, 1.0] ['a', 'b'] ['a', 'b']",
+        "5000.0 5000.0",
+        "the file was cut to 20800 bytes while it was read",
+        f"the file was cut from {40000 + 8 + len_of_header(path)} to 20800 bytes since it was opened",
+    ]
+
+
+def len_of_header(path):
+    with open(path, "rb") as file:
+        return struct.unpack("<Q", file.read(8))[0]
 
 
 def test_models(tmp_path):

@@ -81,6 +81,55 @@ static void a_file_may_be_replaced_while_it_is_mapped(void **state)
     tn_scope_close(s);
 }
 
+/* A file that is cut while it is open: an error, whatever is asked of it, and no signal. */
+static void a_file_that_is_cut(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x", "y"};
+    tn_scope *s = tn_scope_open();
+    tn_tensor *ones = MADE(tn_ones(TN_SHAPE(100000)));
+    OK(tn_save_safetensors(PATH, names, TN_TENSORS(ones, ones)));
+    struct stat st;
+    assert_int_equal(stat(PATH, &st), 0);
+    tn_safetensors *f = opened(PATH);
+    tn_tensor *x = MADE(tn_safetensors_read(f, "x"));
+    assert_false(tn_tensor_is_read_only(x));
+    const off_t lengths[] = {st.st_size - 1, st.st_size - 4096, 600, 0};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        assert_int_equal(truncate(PATH, lengths[i]), 0);
+        FAILS(tn_safetensors_tensor(f, "y"), TN_EIO, "bytes since it was opened");
+        FAILS(tn_safetensors_read(f, "y"), TN_EIO, "bytes while it was read");
+        assert_int_equal(i < 2, tn_safetensors_read(f, "x") != NULL); /* what is there is there */
+        tn_error_clear();
+    }
+    MADE(tn_fill_(x, tn_scalar_i(2)));
+    assert_true(tn_item(MADE(tn_sum(x))) == 200000);
+    tn_safetensors_close(f);
+    FAILS(tn_safetensors_open(PATH), TN_EFORMAT, "the file is empty");
+    tn_scope_close(s);
+}
+
+/* The header is read, not looked at where it is mapped; so is what is not aligned. */
+static void read_is_what_is_shown(void **state)
+{
+    (void)state;
+    static const char *const files[] = {FIXTURE("dtypes.safetensors"), FIXTURE("misaligned.safetensors")};
+    for (int i = 0; i < 2; i++) {
+        tn_scope *s = tn_scope_open();
+        tn_safetensors *f = opened(files[i]);
+        for (size_t k = 0; k < tn_safetensors_count(f); k++) {
+            tn_tensor *a = MADE(tn_safetensors_tensor(f, tn_safetensors_name(f, k))),
+                      *b = MADE(tn_safetensors_read(f, tn_safetensors_name(f, k)));
+            check_tensor(b, tn_tensor_dtype(a), tn_tensor_shape(a), tn_data(a));
+            assert_true(!tn_tensor_is_read_only(b) && !tn_tensor_shares_memory(a, b));
+        }
+        FAILS(tn_safetensors_read(f, "nothing"), TN_EMISSING, "there is no tensor 'nothing'");
+        FAILS(tn_safetensors_read(f, NULL), TN_EINVAL, "tn_safetensors_read: the name is NULL");
+        tn_safetensors_close(f);
+        tn_scope_close(s);
+    }
+}
+
 static void names_are_utf8(void **state)
 {
     (void)state;
@@ -363,6 +412,8 @@ int main(void)
         cmocka_unit_test(every_dtype),
         cmocka_unit_test(tensors_outlive_the_handle),
         cmocka_unit_test(a_file_may_be_replaced_while_it_is_mapped),
+        cmocka_unit_test(a_file_that_is_cut),
+        cmocka_unit_test(read_is_what_is_shown),
         cmocka_unit_test(names_are_utf8),
         cmocka_unit_test(foreign_dtypes_only_matter_when_asked_for),
         cmocka_unit_test(unusual_but_right),
