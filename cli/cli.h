@@ -50,7 +50,7 @@ void cli_message(char *line, size_t size, bool explained);
 bool cli_resembles(const char *word, const char *name);
 /* A line on stderr for each setting in the environment that is wrong. */
 void cli_warn_of_settings(void);
-/* Set by cli_parse, for messages. */
+/* Set by cli_parse, for messages; "" before. */
 extern const char *cli_command;
 
 /* ---- the digit classifier ---- */
@@ -72,6 +72,26 @@ tn_tensor *digits_input(tn_tensor *images);
 
 /* How many of the images the network names rightly; -1 with the library's error set. */
 int64_t digits_correct(tn_module *net, const digits *d);
+
+/* ---- where a model is saved ---- */
+
+/* A save that cannot work is noticed before the work: 0, or the exit status with a message printed. */
+int place_check(const char *path);
+
+/* A model that is about to be replaced, by the accuracy in its file (in percent; -1: nothing is kept). */
+typedef struct kept_model {
+    double accuracy;
+    bool moved; /* the file system has no links: it stands under its new name already */
+    char path[4096], other[4128],
+        aside[4192]; /* what is replaced; where it is kept; where it waits until that is done */
+} kept_model;
+/* If the file says that it holds a better model than one of this accuracy (-1: not known, so that any is better), it is put
+ * aside before it is replaced; 'resumed' is the file whose training goes on, or NULL: that one is not kept. 0, or the exit
+ * status with a message printed: it could not be kept, and must not be replaced. */
+int place_keep_better(const char *path, const char *resumed, double accuracy, kept_model *kept);
+/* After the save: the one put aside is now FILE.previous, which a line says (unless a better one has that name); or it goes
+ * back, if nothing was saved. */
+void place_kept(kept_model *kept, bool saved);
 
 /* ---- where the work is done ---- */
 

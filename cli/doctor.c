@@ -77,12 +77,15 @@ static void cache(void)
     int files = 0;
     int64_t n = tn_kernel_cache_folder(folder, sizeof folder);
     if (n <= 0 || n >= (int64_t)sizeof folder) {
-        const char *own = tn_setting_value("TENON_CACHE_DIR");
+        const char *own = tn_setting_value("TENON_CACHE_DIR"), *xdg = tn_setting_value("XDG_CACHE_HOME"),
+                   *home = tn_setting_value("HOME");
         bool off = tn_settings_guarded() || (own && !strcmp(own, "off"));
-        line(off, "cache",
-             off ? "off: every process compiles its GPU kernels anew"
-                 : "there is no folder that is yours alone: every process compiles its GPU kernels anew",
-             off ? "" : "TENON_CACHE_DIR names one that nobody else may write to");
+        bool named = (own && *own) || (xdg && *xdg == '/'), homeless = !named && (!home || access(home, X_OK) != 0);
+        snprintf(text, sizeof text, "%s: every process compiles its GPU kernels anew",
+                 off        ? "off"
+                 : homeless ? "off, for there is no home folder (HOME)"
+                            : "there is no folder that is yours alone");
+        line(off, "cache", text, off ? "" : "TENON_CACHE_DIR names one that nobody else may write to");
         return;
     }
     DIR *d = opendir(folder);

@@ -72,7 +72,9 @@ int main(int argc, char **argv)
 {
     occupy_standard_files();
     int status = run(argc, argv);
+    errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_OK) /* a full disk behind '>' */
-        status = cli_error(CLI_FAILED, "standard output: %s; what was printed is not complete", strerror(errno));
+        status = cli_error(CLI_FAILED, "standard output: %s; what was printed is not complete",
+                           errno ? strerror(errno) : "it could not be written to");
     return status;
 }

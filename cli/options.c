@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-const char *cli_command = "tenon";
+const char *cli_command = "";
 
 int cli_error(int status, const char *format, ...)
 {
@@ -20,7 +20,7 @@ int cli_error(int status, const char *format, ...)
     for (char *p = text; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
-    fprintf(stderr, "tenon %s: %s\n", cli_command, text);
+    fprintf(stderr, "tenon%s%s: %s\n", *cli_command ? " " : "", cli_command, text);
     return status;
 }
 

@@ -1,11 +1,14 @@
 /* tenon predict: names the digit in an image, with probabilities. */
 #include "cli.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { SIDE = 28, CLASSES = 10 };
 
@@ -17,13 +20,25 @@ typedef struct picture {
 
 static const char advice[] = "give a PNG or npy image of a digit";
 
-static int read_png(const char *path, picture *p)
+/* NULL with errno set. A pipe is read ('tenon predict MODEL <(...)'), but nobody waits for one that no writer has open. */
+static FILE *open_picture(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *f = NULL;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        errno = EISDIR;
+    else if (fd >= 0 && fcntl(fd, F_SETFL, 0) == 0)
+        f = fdopen(fd, "rb");
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
+static int read_picture(FILE *f, const char *path, picture *p)
 {
     png_image image = {.version = PNG_IMAGE_VERSION};
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return cli_error(CLI_FAILED, "%s: Is a directory; %s", path, advice);
-    if (!png_image_begin_read_from_file(&image, path))
+    if (!png_image_begin_read_from_stdio(&image, f))
         return cli_error(CLI_FAILED, "%s: %s; %s", path, image.message, advice);
     image.format = PNG_FORMAT_GRAY;
     if (image.width > 4096 || image.height > 4096) {
@@ -42,6 +57,16 @@ static int read_png(const char *path, picture *p)
         return status;
     }
     return 0;
+}
+
+static int read_png(const char *path, picture *p)
+{
+    FILE *f = open_picture(path);
+    if (!f)
+        return cli_error(CLI_FAILED, "%s: %s; %s", path, strerror(errno), advice);
+    int status = read_picture(f, path, p);
+    fclose(f);
+    return status;
 }
 
 /* The mean grey of a rectangle with fractional borders. */

@@ -28,6 +28,7 @@ typedef struct training {
     tn_optimizer *opt;
     tn_loader *loader;
     digits train, test;
+    bool saved; /* in this run */
     FILE *log;
     int64_t epoch, step, batches, total_steps; /* epochs done; steps done of all */
     double accuracy;                           /* on the test images, in percent; -1: not known */
@@ -50,16 +51,17 @@ static void interrupt(int signal_number)
     interrupted = 1;
 }
 
-/* The first Ctrl-C (or SIGTERM) ends after the step at work, a second one kills. A reader of our output that goes away
- * must not take the model with it: that shows as a write error. */
+/* The first Ctrl-C (or SIGTERM, or SIGHUP: the terminal was closed) ends after the step at work, a second one kills. What
+ * is ignored stays so, as in a script's background or under nohup. A reader of our output that goes away must not take the
+ * model with it: that shows as a write error. */
 static void catch_signals(void)
 {
     struct sigaction act = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART},
                      ignore = {.sa_handler = SIG_IGN}, was;
-    sigaction(SIGINT, NULL, &was);
-    if (was.sa_handler != SIG_IGN) /* as in a script's background */
-        sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
+    const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(ends[i], &act, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
 }
 
@@ -104,16 +106,21 @@ static int save(training *t)
     snprintf(number[5], sizeof number[5], "%" PRIu64 " %" PRIu64, rng.seed, rng.offset);
     snprintf(number[6], sizeof number[6], "%.2f", t->accuracy);
     size_t n = collect(t, names, tensors, text);
+    kept_model kept = {.accuracy = -1};
     if (!n)
         return cli_library_error("");
-    if (tn_save_safetensors(t->s.save, names, ((tn_tensors){tensors, n}),
-                            .metadata =
-                                TN_PAIRS({"format", "pt"}, {"tenon.model", t->s.model}, {"tenon.epochs", number[0]},
-                                         {"tenon.loader_epoch", number[1]}, {"tenon.loader_batch", number[2]},
-                                         {"tenon.loader_seed", number[3]}, {"tenon.recipe", number[4]},
-                                         {"tenon.rng", number[5]}, {"tenon.test_accuracy", number[6]})))
-        return cli_library_error("--save names where the model goes: give a place that has room");
-    return 0;
+    int status = t->saved ? 0 : place_keep_better(t->s.save, t->s.resume, t->accuracy, &kept);
+    if (status)
+        return status;
+    tn_status e = tn_save_safetensors(
+        t->s.save, names, ((tn_tensors){tensors, n}),
+        .metadata = TN_PAIRS({"format", "pt"}, {"tenon.model", t->s.model}, {"tenon.epochs", number[0]},
+                             {"tenon.loader_epoch", number[1]}, {"tenon.loader_batch", number[2]},
+                             {"tenon.loader_seed", number[3]}, {"tenon.recipe", number[4]}, {"tenon.rng", number[5]},
+                             {"tenon.test_accuracy", number[6]}));
+    place_kept(&kept, !e);
+    t->saved = true;
+    return e ? cli_library_error("--save names where the model goes: give a place that has room") : 0;
 }
 
 static uint64_t number_in(const tn_safetensors *f, const char *key)
@@ -434,29 +441,6 @@ static int loop(training *t)
 
 /* ---- setting up ---- */
 
-/* A save that cannot work is noticed before the work, not after it. */
-static int check_save(const settings *s)
-{
-    char folder[4352];
-    struct stat st;
-    if (!s->save)
-        return 0;
-    bool there = stat(s->save, &st) == 0;
-    if (there && S_ISDIR(st.st_mode))
-        return cli_error(CLI_FAILED, "--save %s: this is a folder; name a file in it, such as %s/mnist.safetensors",
-                         s->save, s->save);
-    if (there && !S_ISREG(st.st_mode))
-        return cli_error(CLI_FAILED, "--save %s: this is no regular file; name one that can be replaced", s->save);
-    if (there && access(s->save, W_OK) != 0)
-        return cli_error(CLI_FAILED, "--save %s: %s; name a file that can be written", s->save, strerror(errno));
-    const char *slash = strrchr(s->save, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - s->save) : 1, slash ? s->save : ".");
-    if (access(*folder ? folder : "/", W_OK) != 0)
-        return cli_error(CLI_FAILED, "--save %s: %s: %s; name a folder that is there and can be written", s->save,
-                         *folder ? folder : "/", strerror(errno));
-    return 0;
-}
-
 static int open_log(training *t)
 {
     if (!t->s.log)
@@ -489,7 +473,7 @@ static int make_net(training *t, tn_safetensors **file, char *model)
 static int prepare(training *t, tn_safetensors **file, char *model)
 {
     int status = devices_read(t->s.device, &t->on);
-    if (status || (status = check_save(&t->s)) || (status = make_net(t, file, model)) ||
+    if (status || (t->s.save && (status = place_check(t->s.save))) || (status = make_net(t, file, model)) ||
         (status = digits_read(t->s.data, true, &t->train)) || (status = digits_read(t->s.data, false, &t->test)) ||
         (status = open_log(t)))
         return status;
@@ -551,7 +535,8 @@ int cmd_train(int argc, char **argv)
         {"device", OPT_TEXT, &s.device, 0, 0, "DEVICE", devices_help},
         {"explain", OPT_FLAG, &s.explain, 0, 0, "", "with several devices: what a step cost on each, at the end"},
         {"threads", OPT_INT, &s.threads, 1, 256, "N", "CPU threads (all cores)"},
-        {"save", OPT_TEXT, &s.save, 0, 0, "FILE", "write the model there after each epoch, as safetensors"},
+        {"save", OPT_TEXT, &s.save, 0, 0, "FILE",
+         "write the model there after each epoch; a better one is kept as FILE.previous"},
         {"resume", OPT_TEXT, &s.resume, 0, 0, "FILE",
          "go on from a saved model, with its epochs, batch, lr unless given"},
         {"log", OPT_TEXT, &s.log, 0, 0, "FILE", "a CSV row for every step and epoch"},

@@ -8,8 +8,8 @@
 static run shell(const char *command)
 {
     char text[1200];
-    snprintf(text, sizeof text, "PATH=%.*s:$PATH; export PATH; %s", (int)(strlen(TENON_SMI) - strlen("/nvidia-smi")),
-             TENON_SMI, command);
+    snprintf(text, sizeof text, "PATH=\"%.*s:$PATH\"; export PATH; %s",
+             (int)(strlen(TENON_SMI) - strlen("/nvidia-smi")), TENON_SMI, command);
     return TENON_HOW((how){.program = "/bin/sh"}, "-c", text);
 }
 
@@ -283,7 +283,7 @@ static void shim(void **state)
     GOOD(shell("ln -s \"$(command -v nvidia-smi)\" link && cd / && \"$OLDPWD/link\" -L"));
     GOOD(shell("cp \"$(command -v nvidia-smi)\" copy && TENON=\"$(dirname \"$(command -v nvidia-smi)\")/../tenon\" "
                "./copy -L"));
-    GOOD(shell("PATH=$(dirname \"$(command -v nvidia-smi)\")/..:$PATH ./copy -L"));
+    GOOD(shell("PATH=$(dirname \"$(command -v nvidia-smi)\")/..:\"$PATH\" ./copy -L"));
     ERROR_LINE(shell("PATH=/usr/bin:/bin; TENON='' ./copy -L"), 1, "the command 'tenon' was not found: set TENON");
     static const char *const wrong[] = {"-x",           "dmon", "-q -d Memory -L",
                                         "-d Memory",    "-i 0", "--query-gpu=index",

@@ -49,9 +49,10 @@ static void goes_on_exactly(void **state)
 {
     (void)state;
     GOOD(TENON("train", RECIPE, "--save", "whole.safetensors"));
-    for (int i = 0; i < 2; i++) {
+    const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
         char command[600];
-        run r = GOOD(interrupted(i == 1 ? SIGTERM : SIGINT));
+        run r = GOOD(interrupted(signals[i]));
         CONTAINS(r.out, "\ninterrupted in epoch ");
         CONTAINS_NOT(r.out, "trained 8 epochs");
         const char *hint = strstr(r.out, "saved; go on with:\n");
@@ -67,6 +68,20 @@ static void goes_on_exactly(void **state)
         CONTAINS(r.out, "\nepoch 8/8: ");
         assert_true(kit_same_file(MODEL, "whole.safetensors")); /* weights, moments, places, recipe */
     }
+}
+
+/* nohup: what is ignored when it starts stays so. */
+static void an_ignored_hangup_ends_nothing(void **state)
+{
+    (void)state;
+    char command[600];
+    snprintf(command, sizeof command,
+             "trap '' HUP; exec \"%s/tenon\" train --data \"" DATA "\" --model linear --batch 10 --epochs 8",
+             TENON_PROGRAM_DIR);
+    pid_t pid = START((how){.program = "/bin/sh"}, "-c", command);
+    wait_for("\nepoch 1/8: ");
+    kill(pid, SIGHUP);
+    CONTAINS(GOOD(kit_wait(pid)).out, "trained 8 epochs");
 }
 
 static void without_save(void **state)
@@ -129,9 +144,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_exactly),
-        cmocka_unit_test(without_save),
-        cmocka_unit_test(second_ends_at_once),
+        cmocka_unit_test(goes_on_exactly),  cmocka_unit_test(an_ignored_hangup_ends_nothing),
+        cmocka_unit_test(without_save),     cmocka_unit_test(second_ends_at_once),
         cmocka_unit_test(reader_goes_away),
     };
     return cmocka_run_group_tests_name("cli/interrupt", tests, setup, kit_teardown);
