@@ -45,8 +45,10 @@ TN_API bool tn_tensor_is_contiguous(const tn_tensor *t);
 TN_API bool tn_tensor_is_cuda(const tn_tensor *t);
 /* Is its memory such that in-place operations are refused: a read-only array's, or a mapped file's? */
 TN_API bool tn_tensor_is_read_only(const tn_tensor *t);
-/* Do both show (parts of) one memory? */
+/* Do both show (parts of) one memory? Also where it came in twice, by DLPack or from an array. */
 TN_API bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b);
+/* Is one a view of the other, or of what the other is a view of? What was imported twice is not. */
+TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
 
 /* Address of the first element; NULL, with TN_EDEVICE set, for a tensor the host cannot read. Elements lie as
  * tn_tensor_stride says. Writing through it is not noticed by autograd. */

@@ -60,7 +60,7 @@ PyObject *run_is_set_to(PyObject *self, py_value *v, int which)
     const tn_tensor *x = v[0].s.v.t, *other = v[1].s.v.t;
     const tn_dims a = tn_tensor_stride(x), b = tn_tensor_stride(other);
     (void)self, (void)which;
-    return PyBool_FromLong(x == other || (tn_tensor_shares_memory(x, other) &&
+    return PyBool_FromLong(x == other || (tn_tensor_shares_storage(x, other) &&
                                           tn_tensor_storage_offset(x) == tn_tensor_storage_offset(other) &&
                                           py_same_shape(v[0].s.v.t, v[1].s.v.t) && py_same_dims(a, b)));
 }

@@ -469,7 +469,7 @@ static sharing shared_by(tn_tensor *out, tn_tensor *in)
     int64_t a0, a1, b0, b1;
     if (out == in)
         return tn_tensor_numel(out) ? EQUAL : NOTHING;
-    if (!tn_tensor_numel(out) || !tn_tensor_numel(in) || !tn_tensor_shares_memory(out, in))
+    if (!tn_tensor_numel(out) || !tn_tensor_numel(in) || !tn_tensor_shares_storage(out, in))
         return NOTHING;
     if (!range_of(out, &a0, &a1) || !range_of(in, &b0, &b1) || a1 <= b0 || b1 <= a0)
         return NOTHING;

@@ -109,12 +109,10 @@ def _report(error):
 def main(arguments):
     """Runs what the command line says. Returns the exit status."""
     if not arguments:
-        print(_describe())
-        return 0
+        return _told(_describe())
     first, rest = arguments[0], arguments[1:]
     if first in ("-h", "--help"):
-        print(_USAGE)
-        return 0
+        return _told(_USAGE)
     runners = {"-m": _run_module, "-c": _run_code}
     if first in runners and not rest or first.startswith("-") and first not in runners:
         sys.stderr.write(f"python -m tenon: {first}: {'needs an argument' if first in runners else 'no such option'}\n")
@@ -135,6 +133,20 @@ def main(arguments):
         _report(error)
         return 1
     return 0
+
+
+def _told(text):
+    """Writes the text to standard output. The exit status: 1, with one line that says why, if it cannot be written."""
+    try:
+        print(text, flush=True)
+        return 0
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"python -m tenon: standard output: {getattr(error, 'strerror', None) or error}\n")
+        try:
+            sys.stdout.close()  # or Python tries again at its end, and says so in lines of its own
+        except OSError:
+            pass
+        return 1
 
 
 if __name__ == "__main__":

@@ -211,9 +211,22 @@ bool tn_tensor_is_read_only(const tn_tensor *t)
     return real(t) && t->storage && t->storage->read_only;
 }
 
-bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
+/* One memory that was imported twice (DLPack, NumPy) is two storages of the same bytes. */
+static bool overlap(const tn__storage *a, const tn__storage *b)
+{
+    uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
+    return x && y && tn__same_device(a->device, b->device) && x < y + b->nbytes && y < x + a->nbytes;
+}
+
+bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b)
 {
     return real(a) && real(b) && a->storage && a->storage == b->storage;
+}
+
+bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b)
+{
+    return tn_tensor_shares_storage(a, b) ||
+           (real(a) && real(b) && a->storage && b->storage && overlap(a->storage, b->storage));
 }
 
 void *tn_tensor_binding(const tn_tensor *t)
@@ -280,7 +293,7 @@ static const void *one_element(const tn_tensor *t, tn_tensor **host)
     return tn__tensor_data(t);
 }
 
-/* An error here has no place: a value is asked for without one, and that of the operation before would be a lie. What a
+/* An error here has no place (its caller's macro adds one): that of the operation before would be a lie. What a
  * function of the library does after it has asked for one goes on at the place of its own caller. */
 double tn_item(const tn_tensor *t)
 {

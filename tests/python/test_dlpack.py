@@ -24,6 +24,16 @@ def test_numpy_both_ways(name):
     assert a[0, 0] == 1
 
 
+def test_one_memory_in_two_imports():
+    a = np.arange(8, dtype="float32")
+    x, y, z = torch.from_numpy(a), torch.from_dlpack(a), torch.from_numpy(a[5:])
+    assert x._shares_memory(y) and z._shares_memory(x) and y._shares_memory(x[2:])
+    assert not torch.from_numpy(a[:5])._shares_memory(z) and not x._shares_memory(torch.from_numpy(a.copy()))
+    # what PyTorch (2.15) calls the same tensor is a matter of storages: it does not see that these are one memory either
+    assert not x.is_set_to(torch.from_numpy(a)) and x.is_set_to(x.view(8))
+    assert torch.add(x[1:4], 1, out=y[:3]).tolist() == [2, 3, 4]
+
+
 def test_views_and_empty_ones():
     t = torch.arange(24.0).reshape(2, 3, 4)
     for view in (t.transpose(0, 2), t[:, 1:, ::2], t[1], t[:, :0], torch.tensor(3.5), t[1, 2, 3]):

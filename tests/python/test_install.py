@@ -157,3 +157,12 @@ def test_a_module_does_not_hide_the_function_of_its_name():
     program = "import torch, torch.autograd.gradcheck; from torch.autograd.gradcheck import GradcheckError\n"
     program += "print(torch.autograd.gradcheck(lambda x: x * 2, torch.ones(2, dtype=torch.float64, requires_grad=True)))"
     assert code(program) == ["True"]
+
+
+def test_an_output_that_cannot_be_written():
+    for arguments in ([], ["--help"], ["-h"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "tenon", *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+            )
+        assert (done.returncode, done.stderr) == (1, "python -m tenon: standard output: No space left on device\n")

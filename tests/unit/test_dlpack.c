@@ -57,6 +57,29 @@ static void every_dtype_goes_out_and_in(void **state)
     }
 }
 
+/* Memory that came in twice is one memory, though nobody told the library so: two storages of the same bytes. */
+static void one_memory_in_two_imports(void **state)
+{
+    (void)state;
+    static float numbers[8];
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_arange(0, 6, 1)), *back = MADE(tn_from_dlpack(tn_to_dlpack(x, -1)));
+    tn_tensor *part = MADE(tn_from_dlpack(tn_to_dlpack(MADE(tn_slice(x, 0, 4, 6, 1)), -1)));
+    assert_true(tn_tensor_shares_memory(x, back) && tn_tensor_shares_memory(part, x));
+    assert_true(tn_tensor_shares_memory(part, back) && !tn_tensor_shares_storage(part, back));
+    assert_true(tn_tensor_shares_storage(x, MADE(tn_slice(x, 0, 4, 6, 1))));
+    tn_tensor *a = MADE(tn_from_data(numbers, TN_F32, TN_SHAPE(8))),
+              *b = MADE(tn_from_data(numbers + 4, TN_F32, TN_SHAPE(4))),
+              *c = MADE(tn_from_data(numbers, TN_F32, TN_SHAPE(4))),
+              *none = MADE(tn_from_data(numbers, TN_F32, TN_SHAPE(0)));
+    assert_true(tn_tensor_shares_memory(a, b) && tn_tensor_shares_memory(c, a) && !tn_tensor_shares_storage(a, b));
+    assert_false(tn_tensor_shares_memory(b, c) || tn_tensor_shares_memory(a, x) || tn_tensor_shares_memory(a, none));
+    assert_false(tn_tensor_shares_memory(a, NULL) || tn_tensor_shares_storage(NULL, a));
+    tn_tensor *copy = MADE(tn_clone(a)), *ghost = MADE(tn_zeros(TN_SHAPE(8), .device = TN_META));
+    assert_false(tn_tensor_shares_memory(a, copy) || tn_tensor_shares_memory(ghost, copy));
+    tn_scope_close(s);
+}
+
 static void memory_outlives_the_tensor(void **state)
 {
     (void)state;
@@ -205,9 +228,13 @@ static void what_does_not_fit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_structs_are_the_abi),      cmocka_unit_test(every_dtype_goes_out_and_in),
-        cmocka_unit_test(memory_outlives_the_tensor),   cmocka_unit_test(the_deleter_runs_with_the_last_view),
-        cmocka_unit_test(strides_are_as_said),          cmocka_unit_test(read_only_memory_is_not_written),
+        cmocka_unit_test(the_structs_are_the_abi),
+        cmocka_unit_test(every_dtype_goes_out_and_in),
+        cmocka_unit_test(one_memory_in_two_imports),
+        cmocka_unit_test(memory_outlives_the_tensor),
+        cmocka_unit_test(the_deleter_runs_with_the_last_view),
+        cmocka_unit_test(strides_are_as_said),
+        cmocka_unit_test(read_only_memory_is_not_written),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
