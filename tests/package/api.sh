@@ -31,7 +31,8 @@ number() { sed -nE "s,^#define TN_VERSION_$1 +,,p" "$source/include/tenon/base.h
 # ---- the list ----
 list=$source/tests/package/symbols.txt
 check "the library exports what symbols.txt names" "$source/scripts/symbols" "$library" "$list"
-check "symbols.txt is sorted, one name a line" sh -c "LC_ALL=C sort -cu '$list' && ! grep -v '^tn_[a-z0-9_]*$' '$list'"
+sorted() { LC_ALL=C sort -cu "$list" && ! grep -v '^tn_[a-z0-9_]*$' "$list"; }
+check "symbols.txt is sorted, one name a line" sorted
 
 symbols() { "$source/scripts/symbols" "$@" "$library" "$work/list"; }
 grep -vx tn_add "$list" >"$work/list"
@@ -79,10 +80,14 @@ check "elsewhere it is nothing" grep -qE '^ *int tn_old\(void\);' "$work/plain"
 # ---- the version ----
 text=$(number MAJOR).$(number MINOR).$(number PATCH)
 printf '#include <tenon/base.h>\nconst char text[] = TN_VERSION_TEXT;\n' >"$work/version.c"
-check "TN_VERSION_TEXT is made of its numbers" sh -c "'$cc' -E -P -I '$source/include' '$work/version.c' | tail -n 1 |
-    tr -d '\" ' | grep -qxF 'constchartext[]=$text;'"
-check "no other file of the build says it" sh -c "! grep -nF '$text' '$source/CMakeLists.txt' '$source/pyproject.toml' \
-    '$source/src/tenon.map.in' '$source/python/tenon/version.py'"
+made_text() {
+    "$cc" -E -P -I "$source/include" "$work/version.c" | tail -n 1 | tr -d '" ' | grep -qxF "constchartext[]=$text;"
+}
+check "TN_VERSION_TEXT is made of its numbers" made_text
+others() {
+    cd "$source" && ! grep -nF "$text" CMakeLists.txt pyproject.toml src/tenon.map.in python/tenon/version.py
+}
+check "no other file of the build says it" others
 
 if [ $failed -ne 0 ]; then
     echo "api: $checks checks, $failed failed"
