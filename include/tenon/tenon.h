@@ -26,4 +26,6 @@
 #include <tenon/settings.h>
 #include <tenon/tensor.h>
 
+#include <tenon/sites.h> /* last: macros of the names above */
+
 #endif

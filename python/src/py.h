@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TN_NO_SITES /* a line of this extension is no place of a program's */
 #include <tenon/graph.h>
 #include <tenon/tenon.h>
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <tenon/sites.h>
 
 tn_status tn_error_code(void)
 {
@@ -42,6 +43,7 @@ tn_status tn__error(tn_status code, const char *format, ...)
 {
     tn__thread *t = tn__self();
     t->error = code;
+    t->unsited = !t->site;
     char *m = message_of(t);
     if (!m)
         return code;
@@ -52,6 +54,14 @@ tn_status tn__error(tn_status code, const char *format, ...)
     if (n > 0 && n < TN__MESSAGE && t->site)
         snprintf(m + n, (size_t)(TN__MESSAGE - n), "\n  at %s", t->site);
     return code;
+}
+
+void tn_error_at(const char *site)
+{
+    tn__thread *t = tn__self();
+    if (t->unsited)
+        tn__error_append("\n  at %s", site);
+    t->unsited = false;
 }
 
 void tn__error_save(tn__error_copy *c)

@@ -28,6 +28,7 @@ typedef struct tn__thread {
     bool in_parallel; /* a body of tn__parallel_for is running here         */
     bool destroying;  /* an object is being destroyed: queue, do not recurse */
     bool emergency;   /* the shared record used when even this struct could not be had */
+    bool unsited;     /* the error on record names no place of a call */
     tn_status error;
     int32_t callbacks;  /* user callbacks in progress */
     tn__object *doomed; /* objects waiting to be destroyed */
@@ -69,8 +70,10 @@ static inline tn__thread *tn__self(void)
 static inline tn__thread *tn__enter(const char *site)
 {
     tn__thread *t = tn__self();
-    if (site)
+    if (site) {
         t->site = *site ? site : NULL;
+        t->unsited = false;
+    }
     return t;
 }
 
