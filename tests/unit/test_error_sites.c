@@ -52,6 +52,7 @@ static void tensors(void **state)
     WRONG(tn_requires_grad_(whole, true));
     WRONG(tn_requires_grad_(NULL, true));
     WRONG(tn_detach_(NULL));
+    WRONG(tn_op_register(NULL));
     WRONG(tn_retain_grad(NULL));
     WRONG(tn_retain_grad(x));
     WRONG(tn_tensor_set_grad(leaf, x));
