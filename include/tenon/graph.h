@@ -105,12 +105,17 @@ TN_API tn_status tn_tensor_add_accumulate_hook(tn_tensor *t, tn_hook_fn fn, void
 TN_API void tn_hook_remove(tn_hook *h);
 TN_API void tn_hook_release(tn_hook *h);
 
-/* For collectors of cycles: calls visit for each hook that goes with t, or with the node, the caller's reference being the only
- * one; for none where there are others. What visit gives that is not 0 ends it, and is given. visit runs under a lock: it may
- * call nothing of the library. */
-typedef int (*tn_hook_visitor)(tn_hook_fn fn, void *ctx, void *arg);
-TN_API int tn_tensor_visit_hooks(const tn_tensor *t, tn_hook_visitor visit, void *arg);
-TN_API int tn_node_visit_hooks(const tn_node *n, tn_hook_visitor visit, void *arg);
+/* For collectors of cycles, such as Python's: calls visit for the ctx of each hook and of each own function that goes when the
+ * caller lets go of t, or of the node, as far as that can be told without asking who else has a reference: what is reached from
+ * it by way of tensors, nodes and their edges that have one reference each. What visit gives that is not 0 ends it, and is
+ * given. visit runs under a lock: it may call nothing of the library. Two calls show the same where no thread uses the graph in
+ * between. destroy: as it was given with ctx, by which the caller knows its own. */
+typedef int (*tn_callback_visitor)(void (*destroy)(void *ctx), void *ctx, void *arg);
+TN_API int tn_tensor_visit_callbacks(const tn_tensor *t, tn_callback_visitor visit, void *arg);
+TN_API int tn_node_visit_callbacks(const tn_node *n, tn_callback_visitor visit, void *arg);
+/* Removes the hooks among them, so that a cycle ends. */
+TN_API void tn_tensor_drop_hooks(const tn_tensor *t);
+TN_API void tn_node_drop_hooks(const tn_node *n);
 
 #ifdef __cplusplus
 }

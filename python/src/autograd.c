@@ -285,7 +285,13 @@ static void node_dealloc(PyObject *self)
 static int node_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
-    return py_visit_hooks_of_node(node_of(self), visit, arg);
+    return py_visit_callbacks_of_node(node_of(self), visit, arg);
+}
+
+static int node_clear(PyObject *self)
+{
+    py_drop_hooks(NULL, node_of(self));
+    return 0;
 }
 
 static PyObject *node_name(PyObject *self, PyObject *unused)
@@ -351,6 +357,7 @@ static PyGetSetDef node_getset[] = {
 static PyType_Slot node_slots[] = {
     {Py_tp_dealloc, (void *)node_dealloc},
     {Py_tp_traverse, (void *)node_traverse},
+    {Py_tp_clear, (void *)node_clear},
     {Py_tp_repr, (void *)node_repr},
     {Py_tp_richcompare, (void *)node_compare},
     {Py_tp_hash, (void *)node_hash},

@@ -2,6 +2,7 @@
 #include "args.h"
 #include "py.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* ---- Python code called by the library ---- */
@@ -66,26 +67,46 @@ static tn_status run_hook(void *ctx, tn_tensor *t, tn_tensor **replaced)
     return leave(c, failed);
 }
 
-/* What the collector of cycles calls for each object that a hook holds. */
+/* What the collector of cycles calls for each object that a hook or a function holds. */
 typedef struct visitor {
     visitproc visit;
     void *arg;
 } visitor;
 
-static int visit_hook(tn_hook_fn fn, void *ctx, void *arg)
+static int visit_callback(void (*destroy)(void *), void *ctx, void *arg)
 {
     const visitor *v = arg;
-    return fn == run_hook ? v->visit(ctx, v->arg) : 0;
+    return destroy == py_release_later ? v->visit(ctx, v->arg) : 0;
 }
 
-int py_visit_hooks_of(const tn_tensor *t, visitproc visit, void *arg)
+int py_unlocked;
+PY_TLS int py_unlocked_here;
+
+static void after_fork(void)
 {
-    return tn_tensor_visit_hooks(t, visit_hook, &(visitor){visit, arg});
+    py_unlocked = py_unlocked_here;
 }
 
-int py_visit_hooks_of_node(const tn_node *n, visitproc visit, void *arg)
+/* A collection looks twice, and takes for garbage what it sees the first time alone. So it is shown nothing while a thread
+ * works without the GIL, for then references come and go; py_unlocked changes with the GIL held, that is: not in between. */
+int py_visit_callbacks(const tn_tensor *t, visitproc visit, void *arg)
 {
-    return tn_node_visit_hooks(n, visit_hook, &(visitor){visit, arg});
+    return py_unlocked ? 0 : tn_tensor_visit_callbacks(t, visit_callback, &(visitor){visit, arg});
+}
+
+int py_visit_callbacks_of_node(const tn_node *n, visitproc visit, void *arg)
+{
+    return py_unlocked ? 0 : tn_node_visit_callbacks(n, visit_callback, &(visitor){visit, arg});
+}
+
+void py_drop_hooks(const tn_tensor *t, const tn_node *n)
+{
+    if (py_unlocked) /* the next collection will find it */
+        return;
+    py_holds_gil++;
+    tn_tensor_drop_hooks(t);
+    tn_node_drop_hooks(n);
+    py_holds_gil--;
 }
 
 typedef struct handle {
@@ -304,6 +325,10 @@ static int look_for_signals(void)
 int py_add_function(PyObject *module)
 {
     tn_set_wait_check(look_for_signals);
+    if (pthread_atfork(NULL, NULL, after_fork)) {
+        PyErr_NoMemory();
+        return -1;
+    }
     handle_type = py_type_new(module, &handle_spec, NULL);
     return handle_type && !PyModule_AddFunctions(module, functions) ? 0 : -1;
 }

@@ -73,7 +73,7 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
         if (!is_own(of(v->u.object), device))
             draw->generator = of(Py_NewRef(v->u.object));
     }
-    draw->thread = PyEval_SaveThread();
+    draw->thread = py_unlock();
     pthread_mutex_lock(&drawing);
     if (!draw->generator)
         return 0;
@@ -81,7 +81,7 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
     if (!tn_set_rng_state(device, state_of(draw->generator)))
         return 0;
     pthread_mutex_unlock(&drawing);
-    PyEval_RestoreThread(draw->thread);
+    py_lock(draw->thread);
     py_raise();
     Py_DECREF((PyObject *)draw->generator);
     return -1;
@@ -98,7 +98,7 @@ void py_draw_end(py_draw *draw)
         draw->generator->state = after;
     }
     pthread_mutex_unlock(&drawing);
-    PyEval_RestoreThread(draw->thread);
+    py_lock(draw->thread);
     Py_XDECREF((PyObject *)draw->generator);
     draw->generator = NULL;
 }

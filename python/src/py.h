@@ -21,6 +21,8 @@
 #include <tenon/graph.h>
 #include <tenon/tenon.h>
 
+#define PY_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+
 /* ---- types ---- */
 
 /* t is the wrapper's own reference, never NULL in a tensor that Python can see. A tensor has one wrapper at most, which its
@@ -140,6 +142,36 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
 /* Above this many elements an operation lets other Python threads run. */
 enum { PY_UNLOCK = 32768 };
 
+/* How many threads are in the library without the GIL, or in a callback of such a call; changed and read by who has it. Every
+ * pair of Python's macros counts: a call that forgot to would show the collector of cycles a graph that changes. */
+extern int py_unlocked;
+extern PY_TLS int py_unlocked_here; /* of those, this thread's: what is left of them in the child of a fork */
+
+static inline PyThreadState *py_unlock(void)
+{
+    py_unlocked++;
+    py_unlocked_here++;
+    return PyEval_SaveThread();
+}
+
+static inline void py_lock(PyThreadState *thread)
+{
+    PyEval_RestoreThread(thread);
+    py_unlocked_here--;
+    py_unlocked--;
+}
+
+#undef Py_BEGIN_ALLOW_THREADS
+#undef Py_END_ALLOW_THREADS
+#undef Py_BLOCK_THREADS
+#undef Py_UNBLOCK_THREADS
+#define Py_BEGIN_ALLOW_THREADS \
+    { \
+        PyThreadState *py_thread_ = py_unlock();
+#define Py_END_ALLOW_THREADS \
+    py_lock(py_thread_); \
+    }
+
 /* ---- modules ---- */
 
 /* A heap type from its spec, put into the module under its name. Returns the type (borrowed from the module), or NULL. */
@@ -177,15 +209,16 @@ PyObject *py_get_item(PyObject *self, PyObject *index);
 int py_set_item(PyObject *self, PyObject *index, PyObject *value);
 /* The wrapper of a node, whose reference it takes over; None for NULL without an error. */
 PyObject *py_node(tn_node *node);
-/* For the collector of cycles: the functions of hooks that go when this wrapper does. */
-int py_visit_hooks_of(const tn_tensor *t, visitproc visit, void *arg);
-int py_visit_hooks_of_node(const tn_node *n, visitproc visit, void *arg);
+/* For the collector of cycles: what hooks and functions of the graph hold that go when this wrapper does; and an end of those
+ * hooks (t or n NULL: none). */
+int py_visit_callbacks(const tn_tensor *t, visitproc visit, void *arg);
+int py_visit_callbacks_of_node(const tn_node *n, visitproc visit, void *arg);
+void py_drop_hooks(const tn_tensor *t, const tn_node *n);
 /* The node in a wrapper, borrowed; NULL with an exception. */
 tn_node *py_node_of(PyObject *o);
 PyObject *py_item(PyObject *self);
 PyObject *py_to_numpy(PyObject *self);
 extern const PyType_Slot py_buffer_slots[]; /* buffer.c */
-#define PY_TLS _Thread_local __attribute__((tls_model("initial-exec")))
 extern PY_TLS int py_holds_gil; /* > 0: this thread is known to hold the GIL: what is let go of goes at once */
 /* Drops a reference, from any thread, with the GIL or without. */
 void py_release_later(void *object);

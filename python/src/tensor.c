@@ -90,12 +90,14 @@ static int traverse(PyObject *o, visitproc visit, void *arg)
     py_tensor *self = (py_tensor *)(void *)o;
     Py_VISIT(Py_TYPE(o));
     Py_VISIT(self->dict);
-    return self->t ? py_visit_hooks_of(self->t, visit, arg) : 0;
+    return py_visit_callbacks(self->t, visit, arg);
 }
 
 static int clear(PyObject *o)
 {
-    Py_CLEAR(((py_tensor *)(void *)o)->dict);
+    py_tensor *self = (py_tensor *)(void *)o;
+    Py_CLEAR(self->dict);
+    py_drop_hooks(self->t, NULL);
     return 0;
 }
 

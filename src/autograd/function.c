@@ -30,6 +30,7 @@ static void free_own(void *ctx)
     own *f = ctx;
     if (f->cls.destroy)
         f->cls.destroy(f->ctx);
+    tn__callbacks_add(-1);
     tn__block_put(f, f->bytes);
 }
 
@@ -378,6 +379,7 @@ static tn_status run(passage *p, void *ctx)
     e = record(p, f);
     if (!e) {
         p->node->ctx_free = free_own;
+        tn__callbacks_add(1);
         attach(p);
         return TN_OK;
     }
@@ -413,6 +415,13 @@ tn_status tn_function_apply_opt(const tn_function_class *cls, void *ctx, tn_tens
 }
 
 /* ---- asking ---- */
+
+void *tn__function_ctx(const tn__node *n, void (**destroy)(void *ctx))
+{
+    const own *f = n->ctx_free == free_own ? n->ctx : NULL;
+    *destroy = f ? f->cls.destroy : NULL;
+    return f ? f->ctx : NULL;
+}
 
 static tn__node *function_node(const tn_node *n)
 {

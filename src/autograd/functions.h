@@ -157,6 +157,9 @@ tn__node *tn__view_node(const tn_tensor *v);
 /* That of v's base after an operation of n_in inputs in place on v, which is to be its 'inner'. */
 tn__node *tn__slices_node(const tn_tensor *v, int32_t n_in);
 
+/* The ctx of an own function's node, and what frees it; NULL for other nodes (function.c). */
+void *tn__function_ctx(const tn__node *n, void (**destroy)(void *ctx));
+
 /* ---- in-place writes (inplace.c) ---- */
 
 /* May t be written, with recording as it is? PyTorch's rules and texts. */

@@ -83,8 +83,11 @@ static tn_hook *use(tn_hook *h)
 
 static void end_use(tn_hook *h)
 {
-    if (atomic_fetch_sub_explicit(&h->uses, 1, memory_order_acq_rel) == 1 && h->destroy)
-        h->destroy(h->ctx);
+    if (atomic_fetch_sub_explicit(&h->uses, 1, memory_order_acq_rel) == 1) {
+        tn__callbacks_add(-1);
+        if (h->destroy)
+            h->destroy(h->ctx);
+    }
     tn__object_release(h);
 }
 
@@ -213,6 +216,8 @@ static tn_status add(const char *what, tn_tensor *t, bool after, const tn_hook *
         if (!enlist(&edge, after, h)) {
             tn__block_put(h, sizeof *h);
             e = tn__error_memory("a hook", sizeof *h);
+        } else {
+            tn__callbacks_add(1);
         }
     }
     if (e && handle)
@@ -254,49 +259,125 @@ void tn_hook_release(tn_hook *h)
 
 /* ---- looking for cycles ---- */
 
-static int visit_list(const tn__hooks *list, tn_hook_visitor visit, void *arg)
+/* Graphs without any of these are not walked: most programs have none. */
+static _Atomic int64_t callbacks;
+
+void tn__callbacks_add(int n)
 {
-    for (const tn_hook *h = list->first; h; h = h->next) {
-        int found = visit(h->fn, h->ctx, arg);
+    atomic_fetch_add_explicit(&callbacks, n, memory_order_relaxed);
+}
+
+/* A walk over what one reference alone keeps: down from its object by way of objects with one reference each. What is not
+ * reached because there is no room, or too much of it, counts as what others keep too. */
+enum { WAITING = 64, MOST_OBJECTS = 1024 };
+
+typedef struct walk {
+    tn_callback_visitor visit; /* NULL: hooks are taken out */
+    void *arg;
+    tn_hook *taken; /* by next; their lists' references */
+    size_t n, seen;
+    tn__object *todo[WAITING];
+} walk;
+
+static int walk_list(walk *w, tn__hooks *list)
+{
+    for (tn_hook *h = list->first, *next; h; h = next) {
+        next = h->next;
+        int found = w->visit ? w->visit(h->destroy, h->ctx, w->arg) : 0;
         if (found)
             return found;
+        if (w->visit)
+            continue;
+        unlink_hook(h);
+        h->next = w->taken;
+        w->taken = h;
     }
     return 0;
 }
 
-static int visit_watch(tn__node *n, tn_hook_visitor visit, void *arg)
+static int walk_hooks(walk *w, tn__node *n)
 {
     int found = 0;
+    tn__output_hooks *o = atomic_load(&n->hooks);
+    for (int32_t i = 0; o && i < n->n_out && !found; i++)
+        if (!(found = walk_list(w, &o[i].hooks)))
+            found = walk_list(w, &o[i].after);
+    return found;
+}
+
+static void walk_on(walk *w, void *object)
+{
+    if (object && w->n < WAITING)
+        w->todo[w->n++] = object;
+}
+
+static int walk_node(walk *w, tn__node *n)
+{
+    void (*destroy)(void *);
+    void *ctx = tn__function_ctx(n, &destroy);
+    int found = walk_hooks(w, n);
+    if (!found && ctx && w->visit)
+        found = w->visit(destroy, ctx, w->arg);
+    for (int32_t i = n->n_in + n->n_more; i-- > 0;)
+        walk_on(w, n->edge[i].to);
+    walk_on(w, n->inner);
+    return found;
+}
+
+/* A leaf's node is the leaf. */
+static int walk_tensor(walk *w, tn_tensor *t)
+{
+    tn__object *accumulator = atomic_load(&t->accumulator);
+    walk_on(w, atomic_load(&t->node));
+    return accumulator ? walk_hooks(w, (tn__node *)accumulator) : 0;
+}
+
+static int walk_from(walk *w, const void *object)
+{
+    int found = 0;
+    if (!object || object == (const void *)TN_NONE || !atomic_load_explicit(&callbacks, memory_order_relaxed))
+        return 0;
     pthread_mutex_lock(&lock);
-    const tn__output_hooks *w = atomic_load(&n->hooks);
-    for (int32_t o = 0; w && o < n->n_out && !found; o++)
-        if (!(found = visit_list(&w[o].hooks, visit, arg)))
-            found = visit_list(&w[o].after, visit, arg);
+    walk_on(w, (void *)(uintptr_t)object);
+    while (w->n && !found && w->seen++ < MOST_OBJECTS) {
+        tn__object *o = w->todo[--w->n];
+        if (tn__object_sole(o))
+            found = o->cls == &tn__node_class ? walk_node(w, (tn__node *)o) : walk_tensor(w, (tn_tensor *)o);
+    }
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-/* The object's hooks, where the caller's is the one reference of it; a leaf's node is the leaf. */
-static int visit_object(tn__object *o, tn_hook_visitor visit, void *arg)
+int tn_tensor_visit_callbacks(const tn_tensor *t, tn_callback_visitor visit, void *arg)
 {
-    if (!tn__object_sole(o))
-        return 0;
-    if (o->cls == &tn__node_class)
-        return visit_watch((tn__node *)o, visit, arg);
-    tn_tensor *t = (tn_tensor *)o;
-    tn__object *accumulator = atomic_load(&t->accumulator), *node = atomic_load(&t->node);
-    int found = accumulator ? visit_watch((tn__node *)accumulator, visit, arg) : 0;
-    return found || !node ? found : visit_object(node, visit, arg);
+    return walk_from(&(walk){.visit = visit, .arg = arg}, t);
 }
 
-int tn_tensor_visit_hooks(const tn_tensor *t, tn_hook_visitor visit, void *arg)
+int tn_node_visit_callbacks(const tn_node *n, tn_callback_visitor visit, void *arg)
 {
-    return t && t != TN_NONE ? visit_object((tn__object *)(uintptr_t)&t->obj, visit, arg) : 0;
+    return walk_from(&(walk){.visit = visit, .arg = arg}, n);
 }
 
-int tn_node_visit_hooks(const tn_node *n, tn_hook_visitor visit, void *arg)
+/* They go when the walk is over: what they free may change the graph. */
+static void drop(const void *object)
 {
-    return n ? visit_object((tn__object *)(uintptr_t)n, visit, arg) : 0;
+    walk w = {.visit = NULL};
+    walk_from(&w, object);
+    for (tn_hook *h = w.taken, *next; h; h = next) {
+        next = h->next;
+        h->next = NULL;
+        end_use(h);
+    }
+}
+
+void tn_tensor_drop_hooks(const tn_tensor *t)
+{
+    drop(t);
+}
+
+void tn_node_drop_hooks(const tn_node *n)
+{
+    drop(n);
 }
 
 /* ---- running ---- */

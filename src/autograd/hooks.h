@@ -46,6 +46,9 @@ tn_tensor *tn__accumulator_leaf(const tn__node *n);
 /* The tensor that keeps the gradient of that output, retained; or NULL. */
 tn_tensor *tn__retained_grad(tn__node *n, uint32_t output);
 
+/* One more, or one less, of what collectors of cycles look for: a hook, or a function of the user's. */
+void tn__callbacks_add(int n);
+
 /* A callback said that it failed; it may have left no error. */
 tn_status tn__callback_failed(tn_status e, const char *what);
 

@@ -178,10 +178,10 @@ static void orders_and_values(void **state)
                      6);
 }
 
-static int count_hook(tn_hook_fn fn, void *ctx, void *arg)
+static int count_callback(void (*destroy)(void *), void *ctx, void *arg)
 {
     (void)ctx;
-    *(int *)arg += fn == look;
+    *(int *)arg += destroy == gone;
     return *(int *)arg == 3;
 }
 
@@ -196,19 +196,66 @@ static void visits(void **state)
     OK(tn_tensor_add_hook(y, look, &a, gone, NULL));
     OK(tn_tensor_add_accumulate_hook(x, look, &a, gone, NULL));
     tn_node *node = tn_tensor_node(y);
-    assert_int_equal(tn_tensor_visit_hooks(x, count_hook, &n), 0); /* y's graph has it too */
-    assert_int_equal(tn_tensor_visit_hooks(y, count_hook, &n), 0); /* and 'node' y's */
-    assert_int_equal(tn_node_visit_hooks(node, count_hook, &n), 0);
+    assert_int_equal(tn_tensor_visit_callbacks(x, count_callback, &n), 0); /* y's graph has it too */
+    assert_int_equal(tn_tensor_visit_callbacks(y, count_callback, &n), 0); /* and 'node' y's */
+    assert_int_equal(tn_node_visit_callbacks(node, count_callback, &n), 0);
     assert_int_equal(n, 0);
     tn_release(y);
-    assert_int_equal(tn_node_visit_hooks(node, count_hook, &n), 0);
+    assert_int_equal(tn_node_visit_callbacks(node, count_callback, &n), 0);
     assert_int_equal(n, 1);
     tn_node_release(node);
-    assert_int_equal(tn_tensor_visit_hooks(x, count_hook, &n), 1); /* the second of them ends it */
+    assert_int_equal(tn_tensor_visit_callbacks(x, count_callback, &n), 1); /* the second of them ends it */
     assert_int_equal(n, 3);
-    assert_int_equal(tn_tensor_visit_hooks(NULL, count_hook, &n) + tn_node_visit_hooks(NULL, count_hook, &n), 0);
+    assert_int_equal(tn_tensor_visit_callbacks(NULL, count_callback, &n), 0);
+    assert_int_equal(tn_node_visit_callbacks(NULL, count_callback, &n), 0);
     tn_release(x);
     assert_int_equal(a.destroyed, 3);
+}
+
+static tn_status pass_on(tn_node *self, void *ctx, tn_tensor *const *grad_outputs, size_t n_out,
+                         tn_tensor **grad_inputs, size_t n_in)
+{
+    (void)self, (void)ctx, (void)n_out, (void)n_in;
+    grad_inputs[0] = grad_outputs[0];
+    return TN_OK;
+}
+
+static int callbacks_of(tn_tensor *t)
+{
+    int n = 0;
+    assert_int_equal(tn_tensor_visit_callbacks(t, count_callback, &n), 0);
+    return n;
+}
+
+/* Down the edges, too, to what has one reference; hooks can be taken out, which ends a cycle. */
+static void visits_along_edges(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    seen hook = {.name = "hook"}, function = {.name = "function"};
+    const tn_function_class cls = {.struct_size = sizeof cls, .name = "Same", .backward = pass_on, .destroy = gone};
+    tn_tensor *x = leaf(1, 2), *y = MADE(tn_mul(x, 2)), *r[1], *z;
+    OK(tn_tensor_add_hook(y, look, &hook, gone, NULL));
+    OK(tn_function_apply(&cls, &function, TN_TENSORS(y), TN_TENSORS(tn_clone(tn_detach(y))), r));
+    z = MADE(tn_add(r[0], 1));
+    tn_keep(z);
+    tn_keep(y);
+    tn_scope_close(s);
+    assert_int_equal(callbacks_of(z), 1); /* y keeps its hook */
+    tn_release(y);
+    assert_int_equal(callbacks_of(z), 2);
+    tn_tensor *again = tn_retain(z);
+    assert_int_equal(callbacks_of(z), 0);
+    tn_tensor_drop_hooks(z);
+    assert_int_equal(hook.destroyed, 0);
+    tn_release(again);
+    tn_tensor_drop_hooks(z);
+    assert_int_equal(hook.destroyed, 1);
+    assert_int_equal(callbacks_of(z), 1); /* the function stays */
+    tn_tensor_drop_hooks(NULL);
+    tn_node_drop_hooks(NULL);
+    tn_release(z);
+    assert_int_equal(function.destroyed, 1);
 }
 
 static void removal(void **state)
@@ -490,6 +537,7 @@ int main(void)
         TEST(a_long_chain),
         TEST(orders_and_values),
         TEST(visits),
+        TEST(visits_along_edges),
         TEST(removal),
         TEST(writes_in_place),
         TEST(second_order),

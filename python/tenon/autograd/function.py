@@ -9,6 +9,13 @@ from tenon import _C
 _Tensor = _C.Tensor
 
 
+_FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
+    "you need to backward through the graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
 class FunctionCtx:
     """What forward leaves for backward. Any attribute may be set on it."""
 
@@ -16,7 +23,7 @@ class FunctionCtx:
     _dirty = ()
     _no_gradient = ()
     _zeros = True
-    _node = None
+    _nodes = ()  # its node, once for each pass that is running backward
     needs_input_grad = ()
 
     def save_for_backward(self, *tensors):
@@ -56,9 +63,20 @@ class FunctionCtx:
     @property
     def saved_tensors(self):
         """What save_for_backward kept."""
-        if self._node is None:
+        try:
+            node = self._nodes[-1]
+        except IndexError:  # outside backward
+            if self._saved is None:
+                raise RuntimeError(_FREED) from None
             return self._saved
-        return _C._saved_tensors(self._node)
+        return _C._saved_tensors(node)
+
+    def _recorded(self, outputs):
+        """The node has the tensors now. What is left here must lead back to it by no output: that would be a cycle."""
+        for i, t in enumerate(self._saved):
+            if t is not None and _is_one_of(t, outputs):
+                self._saved = (*self._saved[:i], t.detach(), *self._saved[i + 1 :])
+        self._dirty = self._no_gradient = ()
 
     _name = "FunctionCtx"
 
@@ -76,14 +94,16 @@ class _Backward:
         self.ctx = ctx
         self.function = function
         self.count = count
-
     def __call__(self, node, gradients):
         ctx = self.ctx
-        ctx._node = node
+        nodes = ctx.__dict__.setdefault("_nodes", [])
+        nodes.append(node)
         try:
             result = self.function._derivative()(ctx, *gradients)
         finally:
-            ctx._node = None
+            nodes.pop()
+            if ctx._saved:
+                ctx._saved = None
         if not isinstance(result, tuple):
             result = (result,)
         if len(result) > self.count and all(r is None for r in result[self.count :]):
@@ -192,6 +212,8 @@ class Function:
             tuple(i is not None and _is_one_of(i, ctx._dirty) for i in inputs),
             ctx._zeros,
         )
+        if ctx._saved or ctx._dirty or ctx._no_gradient:
+            ctx._recorded(tensors)
         results = tuple(o if t is None else r for o, t, r in zip(outputs, tensors, results))
         return results[0] if single else results
 
