@@ -18,7 +18,7 @@ def _find_blas():
 
 _find_blas()
 
-from . import _C
+from . import _C, _missing
 
 _C._warn_of_settings()
 from ._C import *  # noqa: F401,F403
@@ -69,7 +69,7 @@ def __getattr__(name):
         value = getattr(_importlib.import_module(f"tenon.{_FROM_LAZY[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'torch' has no attribute '{name}'" if __name__ == "torch" else f"module 'tenon' has no attribute '{name}'")
+    raise _missing.error(__name__, name)
 
 
 def __dir__():

@@ -10,6 +10,7 @@ import types
 _USAGE = """usage: python -m tenon program.py [arguments]
        python -m tenon -m module [arguments]
        python -m tenon -c code [arguments]
+       python -m tenon --missing program.py   what it uses of PyTorch and Tenon lacks, before it runs
        python -m tenon                        what there is on this machine
 
 The program runs as `python program.py` would run it, but its `import torch` is Tenon."""
@@ -113,9 +114,14 @@ def main(arguments):
     first, rest = arguments[0], arguments[1:]
     if first in ("-h", "--help"):
         return _told(_USAGE)
+    if first == "--missing" and rest:
+        from ._uses import report
+
+        return report(rest)
     runners = {"-m": _run_module, "-c": _run_code}
-    if first in runners and not rest or first.startswith("-") and first not in runners:
-        sys.stderr.write(f"python -m tenon: {first}: {'needs an argument' if first in runners else 'no such option'}\n")
+    takes = (*runners, "--missing")
+    if first in takes and not rest or first.startswith("-") and first not in takes:
+        sys.stderr.write(f"python -m tenon: {first}: {'needs an argument' if first in takes else 'no such option'}\n")
         sys.stderr.write(_USAGE + "\n")
         return 2
     from ._install import install_as_torch

@@ -43,9 +43,12 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         ours = _ours(name)
         if ours not in sys.modules and importlib.util.find_spec(ours) is None:
+            from ._missing import is_pytorchs, lacking
+
+            why = f"; {lacking(name)}" if is_pytorchs(name) else ""
             raise ModuleNotFoundError(
                 f"Tenon has no module {ours!r}: this program imports {name!r}, and 'torch' is Tenon here "
-                "(tenon.install_as_torch)",
+                f"(tenon.install_as_torch){why}",
                 name=name,
             )
         spec = importlib.machinery.ModuleSpec(name, _Loader(name), origin=f"alias of {ours}")

@@ -1,6 +1,6 @@
 """torch.accelerator: GPUs, without saying whose. Tenon's accelerators are CUDA's."""
 
-from tenon import _C, cuda
+from tenon import _C, _missing, cuda
 
 __all__ = [
     "current_accelerator",
@@ -162,3 +162,6 @@ def reset_peak_memory_stats(device_index=None, /):
 def get_memory_info(device_index=None, /):
     """(free, total) bytes, as the driver says, all processes counted."""
     return cuda.mem_get_info(_index(device_index))
+
+
+__getattr__ = _missing.getattr_of(__name__)

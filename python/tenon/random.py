@@ -3,7 +3,7 @@
 import contextlib
 import warnings
 
-from tenon import _C
+from tenon import _C, _missing
 from tenon._C import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 __all__ = [
@@ -48,3 +48,6 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
         set_rng_state(cpu)
         for generator, state in zip(generators, states):
             generator.set_state(state)
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -1,5 +1,7 @@
 """Results with names: tenon.return_types.max(values=..., indices=...)."""
 
+from tenon import _missing
+
 from ._C import _named_results
 
 
@@ -23,3 +25,6 @@ def _result(name, *fields):
 for _line in _named_results:  # of the list of operations: "max values indices"
     _name, *_fields = _line.split()
     globals()[_name] = _result(_name, *_fields)
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -21,6 +21,8 @@ import sys
 import types
 from collections import OrderedDict
 
+from tenon import _missing
+
 from . import _C, _utils
 from . import _weights_only_unpickler as _safe
 from ._zip import ArchiveReader, ArchiveWriter
@@ -577,3 +579,6 @@ def _load_safetensors(path, map_location):
             "Use a device string or torch.device instead."
         )
     return load_file(path, device=map_location)
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -1,6 +1,6 @@
 """torch.version: which Tenon this is, and the CUDA version of the driver, asked when it is read."""
 
-from tenon import _C
+from tenon import _C, _missing
 
 __version__ = _C.__version__
 git_version = None
@@ -11,7 +11,7 @@ xpu = None
 
 def __getattr__(name):
     if name != "cuda":
-        raise AttributeError(f"module 'tenon.version' has no attribute '{name}'")
+        raise _missing.error(__name__, name)
     for library in _C._cuda.libraries():
         if library["name"] == "driver" and library["found"] and library["version"]:
             return f"{library['version'] // 1000}.{library['version'] % 1000 // 10}"

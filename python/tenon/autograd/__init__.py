@@ -1,6 +1,6 @@
 """Gradients: what torch.autograd is to PyTorch."""
 
-from tenon import _C
+from tenon import _C, _missing
 
 from . import function, grad_mode, graph
 from .function import Function
@@ -105,3 +105,6 @@ def grad(
     if materialize_grads:
         result = tuple(_C.zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(result, inputs))
     return result
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -4,7 +4,7 @@ import functools
 import inspect
 import warnings
 
-from tenon import _C
+from tenon import _C, _missing
 
 _Tensor = _C.Tensor
 
@@ -254,3 +254,6 @@ def once_differentiable(backward):
         return _without_derivative(outputs if isinstance(outputs, tuple) else (outputs,))
 
     return wrapped
+
+
+__getattr__ = _missing.getattr_of(__name__)

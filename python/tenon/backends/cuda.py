@@ -1,6 +1,6 @@
 """torch.backends.cuda: how products on GPUs are computed."""
 
-from tenon import _C
+from tenon import _C, _missing
 
 
 class _Matmul:
@@ -29,3 +29,6 @@ matmul = _Matmul()
 def is_built():
     """True: Tenon's CUDA backend is in every build; whether there is a GPU, torch.cuda.is_available() tells."""
     return True
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -2,6 +2,8 @@
 
 import contextlib
 
+from tenon import _missing
+
 enabled = False
 benchmark = False
 deterministic = False
@@ -27,3 +29,6 @@ def flags(**values):
         yield
     finally:
         globals().update(before)
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -1,6 +1,6 @@
 """torch.cuda: GPUs. Nothing here touches a driver before it is asked to."""
 
-from tenon import _C
+from tenon import _C, _missing
 from tenon._C import AcceleratorError, OutOfMemoryError
 from tenon._C import device as _device
 
@@ -182,18 +182,6 @@ def device_memory_used(device=None):
 
 # ---- what is made when it is asked for, and what Tenon has not ----
 
-_MISSING = {
-    "amp": "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)",
-    "CUDAGraph": "CUDA graphs",
-    "graph": "CUDA graphs",
-    "make_graphed_callables": "CUDA graphs",
-    "MemPool": "private memory pools",
-    "nccl": "NCCL; copies between GPUs, nn.DataParallel and torch.cuda.comm work",
-    "nvtx": "NVTX marks",
-    "cudart": "a door to the CUDA runtime; Tenon uses the driver",
-    "jiterator": "kernels from strings",
-}
-
 
 def __getattr__(name):
     if name == "comm":
@@ -202,6 +190,4 @@ def __getattr__(name):
         return importlib.import_module("tenon.cuda.comm")
     if name == "default_generators":
         return tuple(_C._generator_of(_device("cuda", i)) for i in range(device_count()))
-    if name in _MISSING:
-        raise AttributeError(f"module 'tenon.cuda' has no attribute '{name}': Tenon does not have {_MISSING[name]}")
-    raise AttributeError(f"module 'tenon.cuda' has no attribute '{name}'")
+    raise _missing.error(__name__, name)

@@ -6,7 +6,7 @@ calls that PyTorch's functions of the same name take.
 
 import warnings
 
-from tenon import _C
+from tenon import _C, _missing
 from tenon._C import _nn, relu as _relu
 from tenon.functional import broadcast_shapes as _broadcast_shapes
 
@@ -338,3 +338,6 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if target.dtype != input.dtype:
         raise RuntimeError(f"Found dtype {target.dtype._legacy} but expected {input.dtype._legacy}")
     return _binary_cross_entropy(input, target, weight, reduction)
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -2,7 +2,7 @@
 
 import warnings
 
-from tenon import _C
+from tenon import _C, _missing
 from tenon.autograd import no_grad
 
 __all__ = ["calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
@@ -112,3 +112,6 @@ def _is_empty(tensor):
         return False
     warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
     return True
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -1,6 +1,6 @@
 """Tensors that a module knows as its own: Parameter (trained) and Buffer (saved and moved, not trained)."""
 
-from tenon import _C, _utils
+from tenon import _C, _missing, _utils
 
 __all__ = ["Parameter", "Buffer"]
 
@@ -71,3 +71,6 @@ class Buffer(_C.Tensor):
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (type(self), self.detach(), self.requires_grad), {"persistent": self.persistent}
+
+
+__getattr__ = _missing.getattr_of(__name__)

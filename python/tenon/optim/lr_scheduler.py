@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from functools import partial
 
-from tenon import _C
+from tenon import _C, _missing
 
 from .optimizer import Optimizer
 
@@ -673,3 +673,6 @@ class OneCycleLR(LRScheduler):
             for group in self.optimizer.param_groups:
                 self._set_momentum(group, between(group[phase["start_momentum"]], group[phase["end_momentum"]]))
         return [between(group[phase["start_lr"]], group[phase["end_lr"]]) for group in self.optimizer.param_groups]
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -1,5 +1,7 @@
 """The classes of tenon.nn."""
 
+from tenon import _missing
+
 from . import activation, container, dropout, flatten, linear, loss, module, normalization, sparse
 from .activation import *
 from .container import *
@@ -13,3 +15,6 @@ from .sparse import *
 
 __all__ = (["Module"] + activation.__all__ + container.__all__ + dropout.__all__ + flatten.__all__ + linear.__all__
            + loss.__all__ + normalization.__all__ + sparse.__all__)
+
+
+__getattr__ = _missing.getattr_of(__name__)

@@ -3,7 +3,7 @@
 import inspect
 import weakref
 
-from tenon import _C
+from tenon import _C, _missing
 
 from ..parameter import Buffer, Parameter
 from . import _hooks
@@ -219,7 +219,7 @@ class Module(State, Conversion):
             held = attributes.get(kind)
             if held is not None and name in held:
                 return held[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise _missing.error_of_object("torch.nn.Module", self, name)
 
     def __delattr__(self, name):
         attributes = self.__dict__

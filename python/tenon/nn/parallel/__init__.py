@@ -1,5 +1,7 @@
 """One model on several GPUs: what torch.nn.parallel is to PyTorch."""
 
+from tenon import _missing
+
 from . import comm
 from .data_parallel import DataParallel, data_parallel
 from .parallel_apply import parallel_apply
@@ -10,7 +12,4 @@ __all__ = ["replicate", "scatter", "parallel_apply", "gather", "data_parallel", 
 
 
 def __getattr__(name):
-    if name in ("DistributedDataParallel", "DistributedDataParallelCPU"):
-        raise AttributeError(f"module 'tenon.nn.parallel' has no attribute '{name}': Tenon has no torch.distributed; "
-                             "DataParallel uses the GPUs of one process")
-    raise AttributeError(f"module 'tenon.nn.parallel' has no attribute '{name}'")
+    raise _missing.error(__name__, name)

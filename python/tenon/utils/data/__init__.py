@@ -1,5 +1,7 @@
 """Datasets, samplers and DataLoader: what `torch.utils.data` is in PyTorch."""
 
+from tenon import _missing
+
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader, _DatasetKind
@@ -43,3 +45,6 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+__getattr__ = _missing.getattr_of(__name__)

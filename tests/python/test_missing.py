@@ -1,0 +1,240 @@
+"""Names that PyTorch has and Tenon has not: errors say so, and `python -m tenon --missing` lists a program's. The names are
+PyTorch 2.15's (tools/torch_names.py)."""
+
+import copy
+import importlib
+import importlib.util
+import inspect
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+
+import pytest
+
+import tenon as torch
+from tenon import _missing
+
+TABLE = pathlib.Path(_missing.__file__).with_name("_torch_names.txt")
+
+
+def python(*arguments, cwd=None):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def error_of(code):
+    with pytest.raises((AttributeError, ImportError)) as caught:
+        exec(code, {"torch": torch})
+    return caught.value
+
+
+@pytest.mark.parametrize("code, kind, text", [
+    ("torch.nn.Conv2d", AttributeError,
+     "module 'tenon.nn' has no attribute 'Conv2d': Tenon does not have convolutions; torch.as_strided and a product of matrices make them"),
+    ("torch.compile", AttributeError, "module 'tenon' has no attribute 'compile': Tenon does not have a compiler; programs run without it: "
+     "leave the call out"),
+    ("torch.relu_", AttributeError, "module 'tenon' has no attribute 'relu_': Tenon does not have PyTorch's torch.relu_; torch.Tensor.relu_ is there"),
+    ("torch.median", AttributeError, "module 'tenon' has no attribute 'median': Tenon does not have PyTorch's torch.median"),
+    ("torch.fft.rfft", AttributeError, "module 'tenon' has no attribute 'fft': Tenon does not have complex numbers"),
+    ("torch.nn.functional.conv2d", AttributeError, "module 'tenon.nn.functional' has no attribute 'conv2d': Tenon does not have convolutions"),
+    ("torch.cuda.amp", AttributeError, "module 'tenon.cuda' has no attribute 'amp': Tenon does not have automatic mixed precision"),
+    ("torch.optim.LBFGS", AttributeError, "module 'tenon.optim' has no attribute 'LBFGS': Tenon does not have torch.optim.LBFGS; torch.optim has "
+     "SGD, Adam, AdamW, RMSprop and Adagrad"),
+    ("torch.nn.Linear(2, 2).compile", AttributeError, "'Linear' object has no attribute 'compile': Tenon does not have a compiler"),
+    ("from tenon.nn import Linear, Conv2d", ImportError, "cannot import name 'Conv2d' from 'tenon.nn': Tenon does not have convolutions"),
+    ("from tenon import fft", ImportError, "cannot import name 'fft' from 'tenon': Tenon does not have complex numbers"),
+    ("from tenon.utils.data import DistributedSampler", ImportError, "cannot import name 'DistributedSampler' from 'tenon.utils.data': Tenon "
+     "does not have torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),
+])
+def test_the_error_says_so(code, kind, text):
+    error = error_of(code)
+    assert type(error) is kind and str(error).startswith(text) and "\n" not in str(error)
+
+
+@pytest.mark.parametrize("code, kind, text", [
+    ("torch.nn.Liner", AttributeError, "module 'tenon.nn' has no attribute 'Liner'"),
+    ("torch.zork", AttributeError, "module 'tenon' has no attribute 'zork'"),
+    ("torch._zork", AttributeError, "module 'tenon' has no attribute '_zork'"),
+    ("torch.nn.Linear(2, 2).zork", AttributeError, "'Linear' object has no attribute 'zork'"),
+    ("import tenon.zork", ModuleNotFoundError, "No module named 'tenon.zork'"),
+])
+def test_a_name_that_pytorch_has_not_is_pythons_own(code, kind, text):
+    error = error_of(code)
+    assert type(error) is kind and str(error) == text
+    assert error.name == text.rpartition("'")[0].rpartition("'")[2]
+
+
+def test_pythons_suggestions_stay():
+    said = python("-c", "import tenon; tenon.nn.Liner").stderr.splitlines()[-1]
+    assert said == "AttributeError: module 'tenon.nn' has no attribute 'Liner'. Did you mean: 'Linear'?"
+    assert re.fullmatch(r"cannot import name 'zork' from 'tenon' \(.*__init__.py\)", str(error_of("from tenon import zork")))
+
+
+def test_asking_is_no_error():
+    assert not hasattr(torch, "fft") and not hasattr(torch.nn, "Conv2d") and not hasattr(torch.Tensor, "det")
+    assert not hasattr(torch.ones(1), "det") and not hasattr(torch.nn.Linear(1, 1), "compile")
+    assert getattr(torch, "compile", None) is None
+    assert importlib.util.find_spec("tenon.fft") is None and importlib.util.find_spec("tenon.zork") is None
+    assert importlib.util.find_spec("tenon.nn.functional") is not None
+    net = torch.nn.Linear(2, 3)
+    assert copy.deepcopy(net).weight.shape == pickle.loads(pickle.dumps(net)).weight.shape == (3, 2)
+    for module in (torch, torch.nn, torch.nn.functional, torch.optim, torch.utils.data):
+        assert inspect.unwrap(module) is module and dict(inspect.getmembers(module)) and inspect.getsourcefile(module)
+    with pytest.raises(ImportError) as caught:
+        exec("from tenon.nn import Conv2d")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+def test_every_name_of_the_table_is_there_or_said_to_be_missing():
+    missing = 0
+    for place, names in _missing.names().items():
+        ours = sys.modules.get("tenon" + place.removeprefix("torch"))
+        if ours is None or not hasattr(ours, "__getattr__"):
+            continue
+        for name in names:
+            try:
+                getattr(ours, name)
+            except AttributeError as error:
+                missing += 1
+                assert f"has no attribute '{name}': Tenon does not have " in str(error), (place, name)
+    assert missing > 800
+
+
+def test_what_is_said_to_be_there_is():
+    for _, text in _missing._INSTEAD:
+        for name in re.findall(r"torch(?:\.\w+)+", text.partition(";")[2]):
+            thing = torch
+            for part in name.split(".")[1:]:
+                thing = getattr(thing, part)
+
+
+def test_the_table_is_small_and_read_late():
+    assert TABLE.stat().st_size < 60_000
+    program = ("import tenon, tenon.nn, tenon.optim, tenon.utils.data; from tenon import _missing; print(_missing.names.cache_info().currsize);"
+               "hasattr(tenon, '_no'); print(_missing.names.cache_info().currsize); hasattr(tenon, 'fft'); print(_missing.names.cache_info().currsize)")
+    assert python("-c", program).stdout.split() == ["0", "0", "1"]
+
+
+def test_under_the_name_torch():
+    program = """
+def shown(code):
+    try:
+        exec(code)
+    except ImportError as error:
+        print(type(error).__name__, error)
+shown("import torch.distributed as dist")
+shown("from torch.nn import Conv2d")
+shown("import torch.zork")
+shown("from torch.fft import rfft")
+shown("from torch import fft")
+shown("import torch.nn.utils.rnn as rnn")
+"""
+    lines = python("-m", "tenon", "-c", program).stdout.splitlines()
+    assert lines[0].startswith("ModuleNotFoundError Tenon has no module 'tenon.distributed'")
+    assert lines[0].endswith("; Tenon does not have torch.distributed; torch.nn.DataParallel uses the GPUs of one process")
+    assert lines[1].startswith("ImportError cannot import name 'Conv2d' from 'tenon.nn': Tenon does not have convolutions")
+    assert lines[2].endswith("(tenon.install_as_torch)")
+    assert lines[3].startswith("ModuleNotFoundError") and lines[3].endswith("; Tenon does not have complex numbers")
+    assert lines[4] == "ImportError cannot import name 'fft' from 'tenon': Tenon does not have complex numbers"
+    assert lines[5].endswith("; Tenon does not have recurrent layers; a loop over torch.nn.Linear makes them")
+
+
+# ---- python -m tenon --missing ----
+
+PROGRAM = """\
+import torch
+import torch.nn as nn, numpy as np
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, DistributedSampler
+from torch import optim, Tensor
+from torch.nn.modules.conv import Conv2d as Conv
+try:
+    from torch.cuda.amp import autocast
+except ImportError:
+    autocast = None
+N = nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3)
+        self.lstm = N.LSTM(3, 4)
+        self.fc = nn.Linear(2, 2)
+
+    def mode(self):
+        pass
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv(x)), 2)
+        y = x.unfold(0, 1, 1).sum()
+        z = np.median(x).det() + self.mode()
+        if hasattr(torch, "compile"):
+            self.c = torch.compile(self.fc)
+        return torch.fft.rfft(y), x.name, torch.zork, torch._C._zork
+
+
+def shadowed(torch, nn=None):
+    F = [nn.Conv2d for nn in (torch,)]
+    return torch.conv2d, F
+
+
+optimizer = optim.LBFGS([]), torch.optim.SGD([], lr=0.1)
+x = [torch.median(i) for i in range(3)], "{}".format(1).index("1"), torch.device("cpu").type
+"""
+
+
+def test_a_program_is_read(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = python("-m", "tenon", "--missing", "program.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = [line.split(": ") for line in done.stdout.splitlines()]
+    assert [(place, name) for place, name, *_ in lines] == [
+        ("program.py:4", "torch.utils.data.DistributedSampler"),
+        ("program.py:6", "torch.nn.modules.conv"),
+        ("program.py:8", "perhaps torch.cuda.amp"),
+        ("program.py:17", "torch.nn.Conv2d"),
+        ("program.py:18", "torch.nn.LSTM"),
+        ("program.py:25", "torch.nn.functional.max_pool2d"),
+        ("program.py:26", "perhaps torch.Tensor.unfold"),
+        ("program.py:29", "perhaps torch.compile"),
+        ("program.py:30", "torch.fft"),
+        ("program.py:30", "torch.zork"),
+        ("program.py:38", "torch.optim.LBFGS"),
+        ("program.py:39", "torch.median"),
+    ]
+    assert lines[3][2] == "Tenon does not have convolutions; torch.as_strided and a product of matrices make them"
+    assert lines[9][2] == "neither Tenon nor PyTorch has such a public name"
+
+
+def test_programs_that_lack_nothing(tmp_path):
+    root = pathlib.Path(__file__).parents[2]
+    done = python("-m", "tenon", "--missing", str(root / "examples/python/mnist.py"))
+    assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) == 1
+    assert done.stdout.endswith("mnist.py: Tenon has every name that the program uses\n")
+    ours = [str(p) for p in sorted((root / "tests/python").glob("test_nn_*.py"))]
+    done = python("-m", "tenon", "--missing", *ours)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("content, text", [
+    (b"import torch\ndef f(:\n", "program.py, line 2: this is not a Python program: invalid syntax"),
+    (b"\x7fELF\x02\x01\x00\x00", "program.py"),
+    (b"x = '\xff'\n", "program.py"),
+    (b"(" * 5000, "program.py"),
+    (None, "can't open file 'program.py': No such file or directory"),
+])
+def test_what_is_no_program(tmp_path, content, text):
+    if content is not None:
+        (tmp_path / "program.py").write_bytes(content)
+    done = python("-m", "tenon", "--missing", "program.py", cwd=tmp_path)
+    assert done.returncode == 2 and not done.stdout and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("python -m tenon --missing: ") and text in done.stderr
+    assert content is None or "this is not a Python program" in done.stderr
+
+
+def test_the_option_asks_for_a_program():
+    done = python("-m", "tenon", "--missing")
+    assert done.returncode == 2 and "--missing: needs an argument" in done.stderr
