@@ -117,7 +117,8 @@ def main(arguments):
     if first == "--missing" and rest:
         from ._uses import report
 
-        return report(rest)
+        lines, status = report(rest)
+        return lines and _told("\n".join(lines)) or status
     runners = {"-m": _run_module, "-c": _run_code}
     takes = (*runners, "--missing")
     if first in takes and not rest or first.startswith("-") and first not in takes:

@@ -277,9 +277,9 @@ def _line(path, line, name, certain):
 
 
 def report(paths):
-    """Prints what is missing for each file. Returns the exit status: 0 for nothing, 1 for something, 2 for a file that cannot be
-    read as Python."""
-    status, count = 0, 0
+    """What is missing in each file, as lines, and the exit status: 0 for nothing, 1 for something, 2 for a file that cannot be read
+    as Python, of which standard error is told."""
+    status, lines = 0, []
     for path in paths:
         try:
             with open(path, "rb") as file:
@@ -294,9 +294,8 @@ def report(paths):
             sys.stderr.write(f"python -m tenon --missing: {path}{line}: this is not a Python program: {text}\n")
             status = 2
             continue
-        for line, name, certain in found:
-            print(_line(path, line, name, certain))
-        count += len(found)
-    if not count and not status:
-        print(f"{', '.join(paths)}: Tenon has every name that the program{'' if len(paths) == 1 else 's'} uses")
-    return status or int(count > 0)
+        lines += [_line(path, *one) for one in found]
+    status = status or int(len(lines) > 0)
+    if not status:
+        lines = [f"{', '.join(paths)}: Tenon has every name that the program{'' if len(paths) == 1 else 's'} uses"]
+    return lines, status
