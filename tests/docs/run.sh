@@ -19,14 +19,13 @@ ok() {
 
 # The machine of a reader who has installed it in ~/.local.
 export HOME="$scratch/home"
-unset TENON_FAKE_GPUS CUDA_VISIBLE_DEVICES
+unset TENON_FAKE_GPUS CUDA_VISIBLE_DEVICES LD_LIBRARY_PATH
 mkdir -p "$HOME/.cache" "$build/kernel-cache" && chmod 700 "$build/kernel-cache"
 ln -s "$build/kernel-cache" "$HOME/.cache/tenon" # this build's other suites have compiled most of what fake GPUs run
 cmake --install "$build" --prefix "$HOME/.local" >"$scratch/install.log" || { cat "$scratch/install.log"; exit 1; }
 PKG_CONFIG_PATH=$(dirname "$(find "$HOME/.local" -name tenon.pc)")
-LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
 PYTHONPATH=$build/python # as pip puts it into an environment
-export PATH="$source/build/venv/bin:$HOME/.local/bin:$PATH" PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
+export PATH="$source/build/venv/bin:$HOME/.local/bin:$PATH" PKG_CONFIG_PATH PYTHONPATH
 
 # What differs from run to run: UUIDs, the time of day, the CPU and the width of its name.
 steady() {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Is what gets installed usable?   tests/package/run.sh SOURCE-FOLDER SCRATCH-FOLDER
-# Builds and installs into the scratch folder (which is emptied), then uses it as others would: pkg-config (shared and
-# static), find_package, FetchContent, in two places. One line 'ok WHAT' a check, a count at the end; 1 if one failed.
+# Builds as README says it, in a copy of the sources in the scratch folder (which is emptied), and uses what that installs as others
+# would: README's own blocks, pkg-config (shared and static), find_package, FetchContent, in two places; uninstalls it. One line
+# 'ok WHAT' a check, a count at the end; 1 if one failed.
 set -u
 [ $# -eq 2 ] || { echo "usage: $0 SOURCE-FOLDER SCRATCH-FOLDER" >&2; exit 2; }
 source=$(cd "$1" && pwd) || exit 2
@@ -31,18 +32,57 @@ empty() { [ -z "$1" ] || { echo "$1"; false; }; }
 same() { [ "$1" = "$2" ] || { echo "'$1' instead of '$2'"; false; }; }
 skip() { echo "skipped: $*"; }
 
-# ---- build and install ----
-build() {
-    cmake -S "$source" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-        -DCMAKE_INSTALL_PREFIX="$scratch/first" &&
-        cmake --build "$scratch/build" -j "$jobs" && cmake --install "$scratch/build"
+# ---- README's blocks, pasted as they are printed by who has the sources and an empty home folder ----
+export CMAKE_BUILD_PARALLEL_LEVEL="$jobs"
+copy=$scratch/copy build=$scratch/copy/build
+copy_sources() {
+    mkdir "$copy" && cd "$source" && if [ -e .git ]; then
+        git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c 'ls -d "$@" 2>/dev/null' - > "$scratch/files"
+        tar -cf - -T "$scratch/files" | tar -xf - -C "$copy"
+    else
+        tar -cf - --exclude='./build*' . | tar -xf - -C "$copy"
+    fi
 }
-check "release builds and installs" build || { echo "package: $checks checks, $failed failed"; exit 1; }
+pasted() { # COMMAND...: the commands in a shell of its own, in the copy
+    mkdir -p "$scratch/home" && (cd "$copy" && HOME=$scratch/home "$@") > "$scratch/pasted" 2>&1
+    status=$?
+    cat "$scratch/pasted"
+    return $status
+}
+readme() {
+    copy_sources && sh "$here/pasted.sh" "$source/README.md" '## In C' '## The command' > "$scratch/blocks.sh" &&
+        pasted bash -e "$scratch/blocks.sh"
+}
+printed() { # TIMES TEXT
+    same "$(grep -cxF -e "$2" "$scratch/pasted")" "$1"
+}
+check "README: its way in C, pasted" readme || { echo "package: $checks checks, $failed failed"; exit 1; }
+check "README: hello.c ran, by pkg-config and by find_package" printed 2 'tensor(14., grad_fn=<SumBackward0>)'
+check "README: apart.c ran" printed 1 "        [3., 3., 3., 3.]], device='cuda:0')"
+check "README: tenon devices ran" printed 1 'CUDA_VISIBLE_DEVICES=1,0: cuda:0 is GPU 1, cuda:1 is GPU 0'
+runs_hello() { # [NAME=VALUE]: the program, in a shell that has pasted nothing
+    for program in ./hello with-cmake/build/hello; do
+        pasted env "$@" $program && printed 1 'tensor(14., grad_fn=<SumBackward0>)' || return 1
+    done
+}
+check "README: programs run again, without LD_LIBRARY_PATH" runs_hello -u LD_LIBRARY_PATH
+check "README: programs run again, with its folder there" runs_hello LD_LIBRARY_PATH="$scratch/home/.local/lib"
+check "README: programs run again, with another folder there" runs_hello LD_LIBRARY_PATH="$scratch"
+commands_of() { sed -E '/^cat >.*\.c <</,/^END_OF_FILE$/d; s/ +#.*//' "$1"; }
+in_chinese() {
+    sh "$here/pasted.sh" "$source/README.zh-CN.md" '## 在 C 里' '## 命令' > "$scratch/blocks.zh.sh"
+    same "$(commands_of "$scratch/blocks.zh.sh")" "$(commands_of "$scratch/blocks.sh")"
+}
+check "README.zh-CN: the same commands" in_chinese
+check "tenon.pc: no rpath to the system's own folder" sh -c "cmake -S '$source' -B '$scratch/system' -G Ninja \
+    -DCMAKE_INSTALL_PREFIX=/usr && grep '^Libs:' '$scratch/system/src/tenon.pc' && ! grep rpath '$scratch/system/src/tenon.pc'"
+check "release installs elsewhere, too" cmake --install "$build" --prefix "$scratch/first" ||
+    { echo "package: $checks checks, $failed failed"; exit 1; }
 
 # ---- what is in the folder ----
 prefix=$scratch/first
 lib=$(dirname "$(find "$prefix" -name libtenon.a)")
-for header in "$source"/include/tenon/*.h* "$scratch"/build/src/generated/include/tenon/ops.h*; do
+for header in "$source"/include/tenon/*.h* "$build"/src/generated/include/tenon/ops.h*; do
     check "installed: include/tenon/${header##*/}" cmp "$header" "$prefix/include/tenon/${header##*/}"
 done
 for file in libtenon.a libtenon.so libtenon_fakegpu.so pkgconfig/tenon.pc cmake/Tenon/TenonConfig.cmake \
@@ -50,6 +90,12 @@ for file in libtenon.a libtenon.so libtenon_fakegpu.so pkgconfig/tenon.pc cmake/
     check "installed: $file" test -f "$lib/$file"
 done
 check "installed: bin/tenon" test -x "$prefix/bin/tenon"
+for page in tenon tenon-train tenon-eval tenon-predict tenon-devices tenon-doctor; do
+    check "installed: share/man/man1/$page.1" test -s "$prefix/share/man/man1/$page.1"
+done
+for file in bash-completion/completions/tenon zsh/site-functions/_tenon fish/vendor_completions.d/tenon.fish; do
+    check "installed: share/$file" test -s "$prefix/share/$file"
+done
 check "installed: libexec/tenon/fake-bin/nvidia-smi" test -x "$prefix/libexec/tenon/fake-bin/nvidia-smi"
 for licence in "$source"/LICENSE* "$source"/THIRD-PARTY*; do
     [ -f "$licence" ] || continue
@@ -57,7 +103,7 @@ for licence in "$source"/LICENSE* "$source"/THIRD-PARTY*; do
 done
 check "no data, no tests, no sources are installed" empty \
     "$(find "$prefix" -name '*ubyte*' -o -name '*.c' -o -name '*.def' -o -name '*test*' -o -name 'example*')"
-check "no file names the build or source folder" empty "$(grep -rIl -e "$source" -e "$scratch/build" "$prefix")"
+check "no file names the build or source folder" empty "$(grep -rIl -e "$source" -e "$copy" "$prefix")"
 
 # ---- symbols ----
 soname=$(readelf -d "$lib/libtenon.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
@@ -83,7 +129,7 @@ with_pkg_config() { # PREFIX-LIB static|shared
     flags=$(PKG_CONFIG_PATH=$1/pkgconfig pkg-config $linking --cflags --libs tenon) || return 1
     # shellcheck disable=SC2086
     "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/demo.c" -o "$scratch/demo" $flags || return 1
-    LD_LIBRARY_PATH=$1 runs "$scratch/demo"
+    runs "$scratch/demo" && LD_LIBRARY_PATH=$1 runs "$scratch/demo"
 }
 with_find_package() { # PREFIX TARGET
     rm -rf "$scratch/find" && mkdir "$scratch/find" && cp "$here/demo.c" "$scratch/find" || return 1
@@ -102,14 +148,14 @@ with_fakes() { # PREFIX-LIB
     flags=$(PKG_CONFIG_PATH=$1/pkgconfig pkg-config --cflags --libs tenon) || return 1
     # shellcheck disable=SC2086
     "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/two_gpus.c" -o "$scratch/two" $flags || return 1
-    if without=$(LD_LIBRARY_PATH=$1 CUDA_VISIBLE_DEVICES=-1 "$scratch/two" 2>&1); then
+    if without=$(CUDA_VISIBLE_DEVICES=-1 "$scratch/two" 2>&1); then
         echo "it found a GPU: $without"
         return 1
     fi
     echo "$without" | grep -qE '^(Found no NVIDIA driver on your system|No CUDA GPUs are available)' &&
         echo "$without" | grep -q 'no NVIDIA GPU: try TENON_FAKE_GPUS=1 (simulated: correct results, no speed)' ||
         { echo "$without"; return 1; }
-    with=$(LD_LIBRARY_PATH=$1 TENON_FAKE_GPUS=2 "$scratch/two") || return 1
+    with=$(TENON_FAKE_GPUS=2 "$scratch/two") || return 1
     same "$(echo "$with" | head -n 2)" "tensor([1, 4, 9], device='cuda:1')
 Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0!"
 }
@@ -123,7 +169,8 @@ use_prefix() { # NAME PREFIX
     its_lib=$2${lib#"$scratch/first"}
     check "$1: pkg-config" with_pkg_config "$its_lib" shared
     check "$1: it is the shared library that was used" \
-        sh -c "LD_LIBRARY_PATH='$its_lib' ldd '$scratch/demo' | grep -q '=> $its_lib/libtenon.so'"
+        same "$(readlink -f "$(ldd "$scratch/demo" | sed -n 's/^.*libtenon[^ ]* => \([^ ]*\) .*/\1/p')")" \
+        "$(readlink -f "$its_lib/libtenon.so")"
     rm -rf "$scratch/static" && cp -R "$2" "$scratch/static"
     find "$scratch/static" -name 'libtenon.so*' -exec rm {} +
     check "$1: pkg-config --static" with_pkg_config "$scratch/static${lib#"$scratch/first"}" static
@@ -201,6 +248,24 @@ if check "FetchContent: Tenon::tenon" fetch; then
     check "FetchContent: installing the program installs the program" same \
         "$(cd "$scratch/fetch/root" && find . -type f | sed 's,.*/,,')" demo
 fi
+
+# ---- uninstall: what was there before stays, and nothing else ----
+everything() { (cd "$1" && find . | sort); }
+uninstalls() { # DESTDIR PREFIX
+    root=$1$2
+    mkdir -p "$root/bin" "$root/share/doc" "$root/lib/pkgconfig" "$root/include/tenon" "$scratch/elsewhere" || return 1
+    : > "$root/bin/tenon-of-mine" && : > "$root/include/tenon/mine.h" || return 1
+    everything "$scratch/removed" > "$scratch/elsewhere/before"
+    DESTDIR=$1 cmake --install "$build" --prefix "$2" > /dev/null || return 1
+    [ -x "$root/bin/tenon" ] && [ -e "$root/include/tenon/tenon.h" ] || return 1
+    DESTDIR=$1 cmake --install "$build" --prefix "$2" > /dev/null && DESTDIR=$1 cmake --build "$build" --target uninstall || return 1
+    everything "$scratch/removed" > "$scratch/elsewhere/after"
+    diff "$scratch/elsewhere/before" "$scratch/elsewhere/after"
+}
+check "uninstall: a prefix with blanks" uninstalls "" "$scratch/removed/my [own folder"
+check "uninstall: DESTDIR, with blanks as well" uninstalls "$scratch/removed/a root" "/opt/my folder"
+check "uninstall: a second time is an error that says why" sh -c "cmake --build '$build' --target uninstall 2>&1 |
+    grep 'nothing to uninstall'"
 
 # ---- headers, each on its own, and the macros ----
 warnings="-Wall -Wextra -Wpedantic -Werror"
