@@ -14,6 +14,12 @@ int cmd_predict(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
+typedef struct cli_entry {
+    const char *name, *about;
+    int (*run)(int argc, char **argv);
+} cli_entry;
+extern const cli_entry cli_commands[]; /* ends with a name that is NULL */
+
 /* ---- options ---- */
 
 typedef enum option_kind { OPT_TEXT, OPT_INT, OPT_REAL, OPT_FLAG } option_kind;
@@ -23,7 +29,9 @@ typedef struct option {
     option_kind kind;
     void *to; /* const char **, int64_t *, double *, bool * */
     double least, most;
-    const char *value, *help;
+    const char
+        *value; /* DIR, FILE, DEVICE; another word in capitals; or what may be said, "mlp|linear"; "" for a flag */
+    const char *help;
 } option;
 
 typedef struct command {
@@ -38,6 +46,8 @@ typedef struct command {
 /* Reads options into their targets and collects other arguments. Returns -1 to go on, else the exit status (help was
  * printed, or an error). */
 int cli_parse(const command *c, int argc, char **argv, const char **arguments, int *n_arguments);
+/* If set, cli_parse hands it the command and does nothing else: tools/gen_cli makes manual pages and completions so. */
+extern void (*cli_describe)(const command *c);
 
 /* "tenon train: TEXT" on stderr, one line whatever the text holds. Returns status. */
 int cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -111,6 +121,8 @@ int devices_read(const char *text, devices *out);
 tn_module *devices_parallelize(const devices *on, tn_module *net);
 /* What --device can be, for the help. */
 extern const char devices_help[];
+/* The same for completion, as an option's value is written: "cpu|cuda". */
+extern const char devices_values[];
 
 /* ---- progress ---- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 const char devices_help[] = "cpu, cuda, cuda:1, auto, all, or several: cuda:0,cuda:1 (cpu)";
+const char devices_values[] = "cpu|cuda|cuda:0|cuda:1|auto|all";
 
 static const char choices[] = "there are cpu, cuda, cuda:1 ..., auto, all, and lists of GPUs such as cuda:0,cuda:1";
 

@@ -6,31 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct {
-    const char *name, *about;
-    int (*run)(int argc, char **argv);
-} commands[] = {
-    {"train", "train a digit classifier on MNIST", cmd_train},
-    {"eval", "score a saved model on the test images", cmd_eval},
-    {"predict", "name the digit in a PNG or npy image", cmd_predict},
-    {"devices", "list the devices tensors can live on", cmd_devices},
-    {"doctor", "say what was found on this machine and what is missing", cmd_doctor},
-};
-
 static void usage(FILE *to)
 {
     fprintf(to, "usage: tenon COMMAND [OPTIONS]\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
+    for (size_t i = 0; cli_commands[i].name; i++)
+        fprintf(to, "  %-10s %s\n", cli_commands[i].name, cli_commands[i].about);
     fprintf(to, "\n'tenon COMMAND --help' says more; 'tenon --version' says which this is.\n");
 }
 
 static int unknown(const char *name)
 {
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (cli_resembles(name, commands[i].name)) {
+    for (size_t i = 0; cli_commands[i].name; i++)
+        if (cli_resembles(name, cli_commands[i].name)) {
             fprintf(stderr, "tenon: there is no command '%s'; did you mean '%s'? (try 'tenon --help')\n", name,
-                    commands[i].name);
+                    cli_commands[i].name);
             return CLI_USAGE;
         }
     fprintf(stderr, "tenon: there is no command '%s' (try 'tenon --help')\n", name);
@@ -40,11 +29,11 @@ static int unknown(const char *name)
 static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (!strcmp(name, commands[i].name)) {
-            if (commands[i].run != cmd_doctor) /* which says it in its list */
+    for (size_t i = 0; cli_commands[i].name; i++)
+        if (!strcmp(name, cli_commands[i].name)) {
+            if (cli_commands[i].run != cmd_doctor) /* which says it in its list */
                 cli_warn_of_settings();
-            return commands[i].run(argc - 2, argv + 2);
+            return cli_commands[i].run(argc - 2, argv + 2);
         }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         usage(stdout);

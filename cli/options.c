@@ -185,11 +185,17 @@ static int set_option(const command *c, int argc, char **argv, int *i)
     return -1;
 }
 
+void (*cli_describe)(const command *c);
+
 int cli_parse(const command *c, int argc, char **argv, const char **arguments, int *n_arguments)
 {
     int n = 0;
     bool options_end = false; /* after "--" everything is an argument */
     cli_command = c->name;
+    if (cli_describe) {
+        cli_describe(c);
+        return CLI_OK;
+    }
     for (int i = 0; i < argc; i++) {
         if (!options_end && !strcmp(argv[i], "--")) {
             options_end = true;

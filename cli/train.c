@@ -525,7 +525,7 @@ int cmd_train(int argc, char **argv)
     settings s = {.data = default_data, .device = "cpu", .seed = 1, .lr = -1, .weight_decay = -1};
     const option options[] = {
         {"data", OPT_TEXT, &s.data, 0, 0, "DIR", "folder of the MNIST files (data/mnist)"},
-        {"model", OPT_TEXT, &s.model, 0, 0, "NAME", "mlp: 784-500-10; linear: 784-10 (mlp)"},
+        {"model", OPT_TEXT, &s.model, 0, 0, "mlp|linear", "784-500-10 or 784-10 (mlp)"},
         {"epochs", OPT_INT, &s.epochs, 1, MAX_EPOCHS, "N", "times through the training images (15)"},
         {"batch", OPT_INT, &s.batch, 1, MAX_BATCH, "N", "images in a step (128)"},
         {"lr", OPT_REAL, &s.lr, 0, MAX_LR, "X", "learning rate at first; falls to 0 as a cosine (0.003)"},
