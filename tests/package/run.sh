@@ -267,6 +267,39 @@ check "uninstall: DESTDIR, with blanks as well" uninstalls "$scratch/removed/a r
 check "uninstall: a second time is an error that says why" sh -c "cmake --build '$build' --target uninstall 2>&1 |
     grep 'nothing to uninstall'"
 
+# ---- Debian packages, made from the same build: it becomes one for /usr, so this is the last that asks it ----
+debian=$scratch/debian
+packages() {
+    "$copy/scripts/deb" --build "$build" --to "$debian" || return 1
+    for package in "$debian"/*.deb; do
+        dpkg-deb -x "$package" "$debian/root" && dpkg-deb -c "$package" | grep -v '/$' | sed 's,.* \./,,; s/ -> .*//' >> "$scratch/files" || return 1
+    done
+}
+field() { dpkg-deb -f "$debian/$1"_*.deb "$2" | sed -E 's/ \([^)]*\)//g; s/t64//g'; } # without versions
+from_packages() { # COMMAND...
+    LD_LIBRARY_PATH=$folder PATH=$debian/root/usr/bin:$PATH PYTHONPATH=$debian/root/usr/lib/python3/dist-packages "$@"
+}
+: > "$scratch/files"
+if ! command -v lintian > /dev/null || ! command -v dh > /dev/null; then
+    skip "Debian packages: no debhelper, no lintian here"
+elif check "scripts/deb: builds, and lintian is content" packages; then
+    folder=$(dirname "$(find "$debian/root" -name libtenon.a)")
+    version=$(sed -nE "s,^#define TN_VERSION_(MAJOR|MINOR|PATCH) +,,p" "$source/include/tenon/base.h" | paste -sd.)
+    check "deb: four packages, of the header's version" same "$(cd "$debian" && ls ./*.deb | sed -E 's/_[a-z0-9]+\.deb//' | tr '\n' ' ')" \
+        "./libtenon-dev_$version ./libtenon0_$version ./python3-tenon_$version ./tenon_$version "
+    check "deb: no file is in two" empty "$(sort "$scratch/files" | uniq -d)"
+    check "deb: all lies in usr" empty "$(cd "$debian/root" && find . -mindepth 1 -maxdepth 1 ! -name usr; cd usr && find . -maxdepth 1 -name 'local')"
+    check "deb: libtenon0 needs" same "$(field libtenon0 Depends)" "libc6, zlib1g"
+    check "deb: tenon needs" same "$(field tenon Depends)" "libtenon0, libc6, libpng16-16"
+    check "deb: the library, the command, Python's extension have no rpath" empty "$(for file in "$folder"/libtenon*.so \
+        "$debian/root/usr/bin/tenon" "$debian"/root/usr/lib/python3/dist-packages/tenon/*.so; do readelf -d "$file"; done |
+        grep -E 'R(UN)?PATH')"
+    check "deb: pkg-config" same "$(PKG_CONFIG_PATH=$folder/pkgconfig pkg-config --libs tenon | sed 's/ *$//')" -ltenon
+    check "deb: the command" same "$(from_packages tenon --version)" "tenon $version"
+    check "deb: Python" same "$(from_packages python3 -c 'import tenon; print(tenon.ones(2) + 1)')" "tensor([2., 2.])"
+    check "deb: Python on fake GPUs" same "$(TENON_FAKE_GPUS=2 from_packages python3 -c 'import tenon; print(tenon.cuda.device_count())')" 2
+fi
+
 # ---- headers, each on its own, and the macros ----
 warnings="-Wall -Wextra -Wpedantic -Werror"
 header_alone() { # COMPILER LANGUAGE STANDARD HEADER
