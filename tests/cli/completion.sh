@@ -3,7 +3,8 @@
 #   tests/cli/completion.sh TENON GENERATED-FOLDER
 # bash completes some lines as it does at a terminal but for reading keys: compopt, which only works there, is written down.
 set -u
-tenon=$1 made=$2 checks=0 failed=0
+tenon=$1 checks=0 failed=0
+made=$(cd "$2" && pwd) || exit 2
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
@@ -39,6 +40,11 @@ for command in $commands; do
 done
 # shellcheck disable=SC2012 # names without blanks
 ok "a page for each command, and that of all" "$(ls "$made/man" | wc -l)" 6
+
+for variable in TENON_NUM_THREADS CUDA_VISIBLE_DEVICES TENON_FAKE_GPUS; do
+    ok "tenon.1 says what $variable is" "$(grep -A 1 -x ".B $variable" "$made/man/tenon.1" | wc -l)" 2
+done
+ok "tenon.1 has no variables of the tests" "$(grep -c 'TENON_TEST' "$made/man/tenon.1")" 0
 
 # ---- bash ----
 if command -v bash > /dev/null; then

@@ -1,6 +1,14 @@
 /* Manual pages: one for each command, and that of all. */
+#include "core/parallel.h"
+#include "core/variables.h"
 #include "gen_cli.h"
 #include <string.h>
+
+static const tn__variable variables[] = {
+#define VARIABLE(name_, ...) {.name = #name_, __VA_ARGS__},
+#include "core/variables.def"
+#undef VARIABLE
+};
 
 enum { WIDTH = 48 }; /* of the source's lines: where one is longer it ends at the next blank */
 
@@ -99,6 +107,20 @@ void man_page(FILE *to, const char *date, const command *c)
     see_also(to, c->name);
 }
 
+/* What users may set: of the other variables some are the system's, some the tests'. */
+static void environment(FILE *to)
+{
+    fputs(".SH ENVIRONMENT\n.B tenon doctor\nlists those that are set, and says what is wrong with them.\n", to);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const tn__variable *v = &variables[i];
+        if ((strncmp(v->name, "TENON_", 6) != 0 && strncmp(v->name, "CUDA_", 5) != 0) || !strcmp(v->readers, "tests"))
+            continue;
+        fprintf(to, ".TP\n.B %s\n", v->name);
+        text(to, v->meaning);
+        fputc('\n', to);
+    }
+}
+
 void man_overview(FILE *to, const char *date)
 {
     head(to, date, "", "train a digit classifier, list devices, say what is missing");
@@ -113,9 +135,8 @@ void man_overview(FILE *to, const char *date)
     fputs(".SH OPTIONS\n", to);
     item(to, &(option){.name = "help", .value = "", .help = "list the commands; after a command: its options"});
     item(to, &(option){.name = "version", .value = "", .help = "print the version"});
-    fputs(".SH ENVIRONMENT\n.B tenon doctor\nlists the variables that are set, and says which of them nothing reads.\n"
-          ".SH FILES\n.TP\n.I \\(ti/.cache/tenon\nkernels that were compiled for GPUs\n",
-          to);
+    environment(to);
+    fputs(".SH FILES\n.TP\n.I \\(ti/.cache/tenon\nkernels that were compiled for GPUs\n", to);
     exit_status(to);
     see_also(to, "");
 }
