@@ -174,31 +174,6 @@ PyObject *run_std_mean(PyObject *self, py_value *v, int which)
     return with_mean(std, mean);
 }
 
-/* any and all over an empty list of dimensions are of each element alone: of a dimension of its own. */
-static tn_tensor *truth_of(const py_value *v, bool every)
-{
-    int64_t last = -1;
-    bool none = v[1].given && v[1].n == 0;
-    tn_tensor *x = none ? (tn_unsqueeze_at)("", v[0].s.v.t, last) : tn_retain(v[0].s.v.t);
-    const tn_dims dim = none ? (tn_dims){1, &last} : py_dims(&v[1]);
-    const bool keepdim = !none && v[2].s.v.i != 0;
-    const tn_any_options any = {.struct_size = sizeof any, .site = "", .dim = dim, .keepdim = keepdim};
-    const tn_all_options all = {.struct_size = sizeof all, .site = "", .dim = dim, .keepdim = keepdim};
-    tn_tensor *r = !x ? NULL : every ? (tn_all_opt)(x, &all) : (tn_any_opt)(x, &any);
-    tn_release(x);
-    return r;
-}
-
-tn_tensor *call_any_of(const py_value *v)
-{
-    return truth_of(v, false);
-}
-
-tn_tensor *call_all_of(const py_value *v)
-{
-    return truth_of(v, true);
-}
-
 /* ---- others that give one tensor ---- */
 
 tn_tensor *call_index_add_alpha(const py_value *v)
@@ -310,16 +285,7 @@ tn_tensor *call_repeat_interleave_any(const py_value *v)
 
 tn_tensor *call_dropout_train(const py_value *v)
 {
-    double p = v[1].s.v.f;
-    if (!(p >= 0 && p <= 1)) {
-        PyGILState_STATE gil = PyGILState_Ensure();
-        PyObject *number = PyFloat_FromDouble(p);
-        PyErr_Format(PyExc_ValueError, "dropout probability has to be between 0 and 1, but got %R", number);
-        Py_XDECREF(number);
-        PyGILState_Release(gil);
-        return NULL;
-    }
-    return v[2].s.v.i ? (tn_dropout_at)("", v[0].s.v.t, p) : tn_retain(v[0].s.v.t);
+    return v[2].s.v.i ? (tn_dropout_at)("", v[0].s.v.t, v[1].s.v.f) : tn_retain(v[0].s.v.t);
 }
 
 /* ---- values and indices ---- */

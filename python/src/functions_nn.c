@@ -27,13 +27,6 @@ tn_tensor *call_kl_div_batchmean(const py_value *v)
     return (tn_kl_div_opt)(v[0].s.v.t, v[1].s.v.t, &o);
 }
 
-tn_tensor *call_bce_checked(const py_value *v)
-{
-    tn_binary_cross_entropy_options o = {.struct_size = sizeof o, .site = "", .reduction = v[3].s.v.i, .checked = true};
-    o.weight = v[2].given ? v[2].s.v.t : NULL;
-    return (tn_binary_cross_entropy_opt)(v[0].s.v.t, v[1].s.v.t, &o);
-}
-
 tn_tensor *call_pad_any(const py_value *v)
 {
     static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};

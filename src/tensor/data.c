@@ -390,7 +390,7 @@ tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad)
         return NULL;
     }
     if (requires_grad && !tn__dtype_is_float(t->dtype))
-        return tn__fail(TN_EDTYPE, "only Tensors of floating point dtype can require gradients");
+        return tn__fail(TN_EDTYPE, "Only Tensors of floating point and complex dtype can require gradients");
     if (requires_grad && TN_UNLIKELY(t->obj.flags & TN__INFERENCE) && !tn__self()->born)
         return tn__fail(TN_EGRAD,
                         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
@@ -409,6 +409,8 @@ tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad)
 tn_tensor *tn_requires_grad_(tn_tensor *t, bool requires_grad)
 {
     tn__enter(TN__NOWHERE);
+    if (real(t) && requires_grad && !tn__dtype_is_float(t->dtype))
+        return tn__fail(TN_EDTYPE, "only Tensors of floating point dtype can require gradients");
     return tn__require_grad(t, requires_grad);
 }
 

@@ -283,11 +283,19 @@ static void run_embedding(void)
     REFUSED(tn_embedding(w, i, .padding_idx = tn_scalar_i(4)), TN_EINVAL, "Padding_idx must be within num_embeddings");
     /* rows 1 (3, 4, 5: norm 50^.5) and 3 (9, 10, 11: norm 302^.5) are scaled to norm 1, the others left; PyTorch
      * divides by norm + 1e-7 */
-    tn_tensor *scaled = MADE(tn_embedding(w, i, .max_norm = 1.0));
+    tn_tensor *scaled = MADE(tn_embedding(w, i, .max_norm = TN_SCALAR(1.0)));
     const real norm[2] = {sqrtl(50) + 1e-7L, sqrtl(302) + 1e-7L};
     for (int k = 0; k < 6; k++)
         TRUTH(fabsl(kit_item(scaled, k) - (real)(k < 3 ? 3 + k : 6 + k) / norm[k / 3]) < 1e-6L);
     TRUTH(kit_item(w, 1) == 1 && kit_item(w, 6) == 6 && fabsl(kit_item(w, 3) - 3 / norm[0]) < 1e-6L);
+    /* the 0-norm counts what is not 0: PyTorch 2.15 gives 1/3, 2/3, 1 and 0, 5/2, 3; at most 0 is 0 */
+    tn_tensor *few = tn_tensor_from(TN_LIST(1.0, 2.0, 3.0, 0.0, 5.0, 6.0), .shape = TN_SHAPE(2, 3));
+    tn_tensor *both = tn_arange(0, 2, 1),
+              *counted = MADE(tn_embedding(few, both, .max_norm = TN_SCALAR(1), .norm_type = TN_SCALAR(0)));
+    const real want[6] = {1 / 3.0L, 2 / 3.0L, 1, 0, 2.5L, 3};
+    for (int k = 0; k < 6; k++)
+        TRUTH(fabsl(kit_item(counted, k) - want[k]) < 1e-6L);
+    TRUTH(kit_item(tn_sum(tn_abs(tn_embedding(few, both, .max_norm = TN_SCALAR(0)))), 0) == 0);
     tn_scope_close(s);
 }
 
@@ -398,8 +406,7 @@ static bool record_embedding(record *r, results *out)
 {
     return give(out, tn_embedding(r->input.t, record_arg(r, 0, "weight").t,
                                   .padding_idx = scalar_of(record_arg(r, 1, "padding_idx")),
-                                  .max_norm = record_arg(r, -1, "max_norm").f,
-                                  .norm_type = record_arg(r, -1, "norm_type").f));
+                                  .max_norm = SCALAR("max_norm"), .norm_type = SCALAR("norm_type")));
 }
 
 static bool record_one_hot(record *r, results *out)

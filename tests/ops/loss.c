@@ -50,13 +50,18 @@ static void run_formulas(void)
     tn_tensor *zero = tn_zeros(TN_SHAPE(1));
     TRUTH(kit_item(tn_binary_cross_entropy(zero, tn_ones(TN_SHAPE(1))), 0) == 100);
     TRUTH(kit_item(tn_binary_cross_entropy(zero, zero), 0) == 0);
-    REFUSED(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), 1.5), tn_ones(TN_SHAPE(2)), .checked = true), TN_EINVAL,
+    REFUSED(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), 1.5), tn_ones(TN_SHAPE(2))), TN_EINVAL,
             "all elements of input should be between 0 and 1");
-    REFUSED(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), -1.0), tn_ones(TN_SHAPE(2)), .checked = true), TN_EINVAL,
+    REFUSED(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), -1.0), tn_ones(TN_SHAPE(2))), TN_EINVAL,
             "all elements of input should be between 0 and 1");
-    MADE(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), NAN), tn_ones(TN_SHAPE(2)), .checked = true));
-    TRUTH(kit_item(tn_binary_cross_entropy(zero, zero, .checked = true), 0) == 0);
+    MADE(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), NAN), tn_ones(TN_SHAPE(2))));
+    TRUTH(kit_item(tn_binary_cross_entropy(zero, zero), 0) == 0);
+    MADE(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), 1.5), tn_ones(TN_SHAPE(2)), .unchecked = true));
     TRUTH(kit_item(tn_kl_div(tn_ones(TN_SHAPE(1)), zero), 0) == 0);
+    /* with beta 0 it is l1_loss, which integers have */
+    tn_tensor *whole =
+        tn_smooth_l1_loss(tn_arange(0, 3, 1), tn_full(TN_SHAPE(3), 5), .reduction = TN_SUM, .beta = TN_SCALAR(0));
+    TRUTH(whole && tn_tensor_dtype(whole) == TN_I64 && kit_item(whole, 0) == 12);
     tn_scope_close(s);
 }
 

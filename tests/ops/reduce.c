@@ -435,9 +435,23 @@ static void var_far_from_zero(void)
     }
 }
 
+/* Of an empty list of dimensions PyTorch's any and all are of each element alone, its sum of all. */
+static void of_no_dimension(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_sub(counted(TN_SHAPE(2, 3), 6), 2), *turned = tn_t(x);
+    HOLDS(tn_any(x, .dim = TN_DIMS()), TN_SHAPE(2, 3), 1, 0, 1, 1, 1, 1);
+    HOLDS(tn_all(turned, .dim = TN_DIMS(), .keepdim = true), TN_SHAPE(3, 2), 1, 1, 0, 1, 1, 1);
+    HOLDS(tn_any(tn_select(tn_select(x, 0, 0), 0, 1), .dim = TN_DIMS()), TN_SHAPE(), 0);
+    HOLDS(tn_sum(x, .dim = TN_DIMS()), TN_SHAPE(), 9);
+    tn_scope_close(s);
+}
+
 #define CASE(name, kind_) \
     static void run_##name(void) \
     { \
+        if (kind_ == ANY || kind_ == ALL_OF) \
+            of_no_dimension(); \
         sweep(kind_); \
         large(kind_); \
         not_numbers(kind_); \

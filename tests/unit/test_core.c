@@ -79,7 +79,8 @@ static void lists_and_arrays_have_their_dtypes(void **state)
     FAILS(tn_tensor_from(TN_LIST(1, 2, 3), .shape = TN_SHAPE(2, 2)), TN_EINVAL,
           "shape '[2, 2]' is invalid for input of size 3");
     FAILS(tn_tensor_from(TN_LIST(1), .dtype = 77), TN_EINVAL, "77 is not a dtype");
-    FAILS(tn_tensor_from(TN_LIST(1, 2), .requires_grad = true), TN_EDTYPE, "only Tensors of floating point dtype");
+    FAILS(tn_tensor_from(TN_LIST(1, 2), .requires_grad = true), TN_EDTYPE,
+          "Only Tensors of floating point and complex dtype");
     tn_scope_close(s);
 }
 

@@ -73,7 +73,7 @@ static void share(void)
                     }
 }
 
-static void complete(void)
+void python_complete(void)
 {
     for (int i = 0; i < n_rows; i++) {
         row *r = &rows[i];
@@ -340,7 +340,7 @@ static void print_named_results(void)
 void write_python(void)
 {
     int id = 0;
-    complete();
+    python_complete();
     puts("/* python_calls.h: one function of values for each operation, and what Python calls by which name. Generated "
          "from\n"
          " * src/ops: change that. */\n");
@@ -379,7 +379,7 @@ static bool seen_before(int row_at, const entry *at, const char *name, bool run,
 
 void write_hand(void)
 {
-    complete();
+    python_complete();
     puts("/* python_hand.h: what rows call that is written by hand. Generated from src/ops: change that. */");
     for (int i = 0; i < n_rows; i++)
         for (const entry *e = rows[i].entry; e < rows[i].entry + rows[i].entries; e++) {
@@ -395,7 +395,7 @@ void write_hand(void)
 
 void write_stubs(void)
 {
-    complete();
+    python_complete();
     for (int i = 0; i < n_rows; i++)
         for (const entry *e = rows[i].entry; e < rows[i].entry + rows[i].entries; e++) {
             const char *names = result_names(&rows[i]), *call = e->run ? e->run : e->by ? e->by : rows[i].name;

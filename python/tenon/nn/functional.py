@@ -199,15 +199,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             padding_idx += n
     if max_norm is not None:
         _renorm_arguments(weight, input, max_norm, norm_type)
-        if weight.dim() != 2:
-            raise RuntimeError(f"Expected 2-dimensional tensor, but got {weight.dim()}-dimensional tensor for argument #1 'self' (while "
-                               "checking arguments for embedding_renorm_)")
-        if not weight.is_floating_point() and input.numel():
-            raise NotImplementedError(f"norm(): input dtype should be either floating point or complex. Got {weight.dtype._legacy} instead.")
     _embedding_arguments(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     if max_norm is None:
         return _embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
-    return _embedding(input, weight, padding_idx, max_norm or 5e-324, norm_type, scale_grad_by_freq)  # 0 would be none
+    return _embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
 
 
 # ---- losses ----
@@ -286,8 +281,6 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         reduction = legacy_reduction(size_average, reduce)
     if target.size() != input.size():
         _warn_sizes(input, target)
-    if beta == 0.0:
-        return _l1_loss(input, target, reduction=reduction)
     return _smooth_l1_loss(input, target, reduction, beta)
 
 
@@ -335,8 +328,6 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
                          "deprecated. Please ensure they have the same size.")
     if weight is not None and weight.size() != target.size():
         weight = weight.expand(_broadcast_shapes(target.size(), weight.size()))
-    if target.dtype != input.dtype:
-        raise RuntimeError(f"Found dtype {target.dtype._legacy} but expected {input.dtype._legacy}")
     return _binary_cross_entropy(input, target, weight, reduction)
 
 

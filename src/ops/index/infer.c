@@ -212,7 +212,6 @@ tn_status tn__infer_nonzero(tn__call *c)
 
 tn_status tn__infer_embedding(tn__call *c)
 {
-    tn__embedding_params *p = c->params;
     const tn_tensor *weight = tn__in(c, 0), *index = tn__in(c, 1);
     tn_status e = tn__infer_index(c, index);
     if (e)
@@ -221,12 +220,6 @@ tn_status tn__infer_embedding(tn__call *c)
         return tn__error(TN_EINVAL, "'weight' must be 2-D");
     if (index->ndim + 1 > TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "embedding: the result would have more than %d dimensions", TN_MAX_DIMS);
-    if (p->padding_idx.kind) {
-        int64_t pad = tn__scalar_int(&p->padding_idx);
-        if (pad < -weight->shape[0] || pad >= weight->shape[0])
-            return tn__error(TN_EINVAL, "Padding_idx must be within num_embeddings");
-        p->padding_idx = tn_scalar_i(pad < 0 ? pad + weight->shape[0] : pad);
-    }
     tn__spec_set(&c->spec[0], weight->dtype, index->shape, index->ndim);
     c->spec[0].shape[c->spec[0].ndim++] = weight->shape[1];
     return tn__infer_one(c);

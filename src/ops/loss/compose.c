@@ -18,9 +18,10 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
     const double beta = tn__number_or(o->beta, 1);
     if (beta < 0)
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
+    if (beta == 0) /* of integers, too */
+        return tn_l1_loss(x, target, .reduction = o->reduction);
     tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1_*", x, target));
-    if (beta > 0)
-        d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
+    d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
     return tn__reduce_loss(d, o->reduction);
 }
 
@@ -39,6 +40,8 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
 /* Is no element below 0 or above 1? NaN is neither. */
 static bool are_probabilities(tn_tensor *x)
 {
+    if (x->device.type == TN_DEVICE_META)
+        return true;
     const bool was = tn__set_no_grad(true);
     tn_tensor *beyond = tn_any(tn_logical_or(tn_lt(x, 0), tn_gt(x, 1)));
     tn__set_no_grad(was);
@@ -50,18 +53,18 @@ static bool are_probabilities(tn_tensor *x)
 
 tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_binary_cross_entropy_options *o)
 {
-    if (o->checked && tn__usable("binary_cross_entropy", x) && tn__dtype_is_float(x->dtype) && !are_probabilities(x))
+    if (!tn__usable("binary_cross_entropy", x) || !tn__usable("binary_cross_entropy", target))
         return NULL;
-    if (!tn__floating("binary_cross_entropy", x) || !tn__floating("binary_cross_entropy", target))
-        return NULL;
-    if (x->dtype != target->dtype)
-        return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
-                        tn__dtypes[x->dtype].legacy);
     if (!tn__same_shape(x->shape, x->ndim, target->shape, target->ndim))
         return tn__fail(TN_EVALUE,
                         "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
                         "deprecated. Please ensure they have the same size.",
                         tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
+    if (x->dtype != target->dtype)
+        return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
+                        tn__dtypes[x->dtype].legacy);
+    if (!tn__floating("binary_cross_entropy", x) || (!o->unchecked && !are_probabilities(x)))
+        return NULL;
     tn_tensor *loss = tn__bce(x, target);
     if (o->weight && o->weight != TN_NONE)
         loss = tn_mul(loss, o->weight);

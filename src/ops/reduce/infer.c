@@ -99,9 +99,15 @@ tn_status tn__infer_amax(tn__call *c)
 tn_status tn__infer_any(tn__call *c)
 {
     tn__reduction_params *p = c->params;
-    tn_dtype d = tn__in(c, 0)->dtype;
-    tn_status e =
-        one_reduction(c, d == TN_U8 ? TN_U8 : TN_BOOL, &p->dim, p->keepdim, false); /* PyTorch's exception for uint8 */
+    const tn_tensor *x = tn__in(c, 0);
+    const tn_dtype d = x->dtype, to = d == TN_U8 ? TN_U8 : TN_BOOL; /* PyTorch's exception for uint8 */
+    const bool each = p->dim.given && p->dim.n == 0;                /* an empty list is none here, not all */
+    tn_status e = one_reduction(c, to, &p->dim, p->keepdim, false);
+    if (!e && each) {
+        tn__spec_like(&c->spec[0], x);
+        c->spec[0].dtype = to;
+        p->dim.n = 0;
+    }
     c->compute = tn__dtypes[d].compute;
     return e;
 }

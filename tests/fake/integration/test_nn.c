@@ -312,7 +312,7 @@ static void functions_do_not_look(void **state)
         QUIET(tn_binary_cross_entropy_with_logits(x, p, .weight = w, .pos_weight = w, .reduction = how));
     }
     QUIET(tn_embedding(x, t, .padding_idx = TN_SCALAR(1)));
-    QUIET(tn_embedding(x, t, .max_norm = 0.5));
+    QUIET(tn_embedding(x, t, .max_norm = TN_SCALAR(0.5)));
     QUIET(tn_dropout(x, 0.5));
     QUIET(tn_one_hot(t, 5));
     QUIET(tn_logsumexp(x, .dim = TN_DIMS(1)));
