@@ -91,11 +91,21 @@ TN_API tn_status tn_grad_opt(tn_tensors outputs, tn_tensors inputs, tn_tensor **
 #ifdef __cplusplus
 }
 #else
-#define tn_backward(...)            TN__X_backward(__VA_ARGS__, TN__SITE(tn_backward_options))
-#define TN__X_backward(t_, ...)     tn_backward_opt((t_), &(tn_backward_options){__VA_ARGS__})
-#define tn_backward_all(...)        TN__X_backward_all(__VA_ARGS__, TN__SITE(tn_backward_all_options))
-#define TN__X_backward_all(t_, ...) tn_backward_all_opt((t_), &(tn_backward_all_options){__VA_ARGS__})
-#define tn_grad(...)                TN__X_grad(__VA_ARGS__, TN__SITE(tn_grad_options))
-#define TN__X_grad(o_, i_, g_, ...) tn_grad_opt((o_), (i_), (g_), &(tn_grad_options){__VA_ARGS__})
+#define tn_backward(...) TN__X_backward(__VA_ARGS__, )
+#define TN__X_backward(t_, ...) \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_backward_opt, \
+                "tn_backward(t, .gradient, .retain_graph, .create_graph, .inputs)", ".retain_graph = true") \
+    ((t_), &(tn_backward_options){TN__SITE(tn_backward_options), __VA_ARGS__})
+#define tn_backward_all(...) TN__X_backward_all(__VA_ARGS__, )
+#define TN__X_backward_all(ts_, ...) \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_backward_all_opt, \
+                "tn_backward_all(ts, .gradients, .retain_graph, .create_graph, .inputs)", ".retain_graph = true") \
+    ((ts_), &(tn_backward_all_options){TN__SITE(tn_backward_all_options), __VA_ARGS__})
+#define tn_grad(...) TN__X_grad(__VA_ARGS__, )
+#define TN__X_grad(outputs_, inputs_, grads_, ...) \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_grad_opt, \
+                "tn_grad(outputs, inputs, grads, .grad_outputs, .retain_graph, .create_graph, .allow_unused)", \
+                ".create_graph = true") \
+    ((outputs_), (inputs_), (grads_), &(tn_grad_options){TN__SITE(tn_grad_options), __VA_ARGS__})
 #endif
 #endif

@@ -139,13 +139,13 @@ typedef struct tn_tensors {
 /* An operand: a number or a tensor. kind 0 is 'none'. */
 enum { TN_SCALAR_NONE, TN_SCALAR_INT, TN_SCALAR_UINT, TN_SCALAR_FLOAT, TN_SCALAR_BOOL, TN_SCALAR_TENSOR };
 typedef struct tn_scalar {
-    int32_t kind;
     union {
+        tn_tensor *t; /* first: .p = s is no pointer, and does not compile: .p = TN_SCALAR(s) */
         int64_t i;
         uint64_t u;
         double f;
-        tn_tensor *t;
     } v;
+    int32_t kind;
 } tn_scalar;
 
 /* An operand that is absent on purpose: tn_linear(x, w, TN_NONE). NULL always means 'that call failed'. */
@@ -197,6 +197,14 @@ static inline tn_scalar tn_scalar_s(tn_scalar s)
 {
     return s;
 }
+/* What a macro calls with anything else: nothing converts to its argument, so the call does not compile. */
+typedef struct tn__number_or_tensor {
+    tn_scalar is_wanted;
+} tn__number_or_tensor;
+static inline tn_scalar tn__a_number_or_a_tensor_is_wanted(tn__number_or_tensor here)
+{
+    return here.is_wanted;
+}
 
 /* ---- call sites: "file.c:42", noted by the macros, quoted by error messages; never NULL from user code ---- */
 #ifndef TN_HERE
@@ -218,6 +226,13 @@ typedef struct tn_options {
 }
 #else
 
+/* 0 where that holds; else the text is the error. */
+#define TN__MUST(holds, text) \
+    (0 * __extension__ sizeof(struct { \
+         _Static_assert(__builtin_choose_expr((holds), 1, 0), text); \
+         char c; \
+     }))
+
 #define TN__CAT(a, b)  a##b
 #define TN__CAT2(a, b) TN__CAT(a, b)
 
@@ -229,10 +244,13 @@ typedef struct tn_options {
             bool: tn_scalar_b, float: tn_scalar_f, double: tn_scalar_f, char: tn_scalar_i, \
             signed char: tn_scalar_i, unsigned char: tn_scalar_i, short: tn_scalar_i, \
             unsigned short: tn_scalar_i, int: tn_scalar_i, unsigned: tn_scalar_u, long: tn_scalar_i, \
-            unsigned long: tn_scalar_u, long long: tn_scalar_i, unsigned long long: tn_scalar_u)(u); \
+            unsigned long: tn_scalar_u, long long: tn_scalar_i, unsigned long long: tn_scalar_u, \
+            default: tn__a_number_or_a_tensor_is_wanted)(u); \
     })
 #define TN_SCALAR(v) TN__SCALAR(TN__CAT2(tn__v, __COUNTER__), v)
 
+/* Lists written out in a call. What they name lives as long as the block they stand in, so they are for arguments, and for
+ * variables of that block: what outlives it needs an array of its own. Calls copy what they keep. */
 /* zero or more dimensions; TN_SHAPE() is the shape of a 0-dim tensor */
 #define TN_SHAPE(...) \
     ((tn_dims){(int32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1, (int64_t[]){0, __VA_ARGS__} + 1})
@@ -255,22 +273,65 @@ typedef struct tn_options {
                 TN_DTYPE_OF(common), true})
 #define TN__COUNT(type, ...) \
     (sizeof((type[]){__VA_ARGS__}) / sizeof(type) + \
-     0 * sizeof(char[sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32 ? 1 : -1]))
+     TN__MUST(sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32, \
+              "TN_LIST takes up to 32 numbers; an array of any length: TN_ARRAY(array)"))
 /* clang-format off */
 #define TN_DTYPE_OF(v) \
     _Generic((v), bool: TN_BOOL, unsigned char: TN_U8, signed char: TN_I8, short: TN_I16, unsigned short: TN_U16, int: TN_I32, \
         unsigned: TN_U32, unsigned long: TN_U64, unsigned long long: TN_U64, \
         long: sizeof(long) == 8 ? TN_I64 : TN_I32, long long: TN_I64, float: TN_F32, double: TN_F64)
 /* clang-format on */
-#define TN_ARRAY(a)                        ((tn_array){(a), sizeof(a) / sizeof *(a), TN_DTYPE_OF(*(a)), false})
+#define TN_ARRAY(a) \
+    ((tn_array){(a), \
+                sizeof(a) / sizeof *(a) + TN__MUST(!__builtin_types_compatible_p(__typeof__(a), __typeof__(&(a)[0])), \
+                                                   "TN_ARRAY takes an array, whose length the compiler knows; for a " \
+                                                   "pointer, write (tn_array){pointer, n, TN_F32}"), \
+                TN_DTYPE_OF(*(a)), false})
 
-/* f(positional..., .option = value, ...) -> f_opt(positional..., &(type){...}) */
-#define TN__SITE(type)                     .struct_size = sizeof(type), .site = TN_HERE
-#define TN__OPT0(f, type, ...)             f(&(type){__VA_ARGS__})
-#define TN__OPT1(f, type, a, ...)          f((a), &(type){__VA_ARGS__})
-#define TN__OPT2(f, type, a, b, ...)       f((a), (b), &(type){__VA_ARGS__})
-#define TN__OPT3(f, type, a, b, c, ...)    f((a), (b), (c), &(type){__VA_ARGS__})
-#define TN__OPT4(f, type, a, b, c, d, ...) f((a), (b), (c), (d), &(type){__VA_ARGS__})
+/* ---- tn_f(positional..., .option = value, ...) is tn_f_opt(positional..., &(type){...}) ----
+ *
+ * The options become the members of a struct, where a number without a name would land in some member without a word: so each
+ * of them must begin with '.' and a letter, or the call does not compile. To the compiler it is a constant: no code is made.
+ * What is in braces may have commas: .device_ids = {devices, n}. */
+#define TN__SITE(type)       .struct_size = sizeof(type), .site = TN_HERE
+
+/* Does an argument's text begin as an option's does, or is it empty? Beside "", ".5" is a number. */
+#define TN__DOT(s)           (__builtin_memcmp(s "._", ".:", 2) >= 0 && __builtin_memcmp(s "._", "/", 1) < 0)
+/* Is there an argument, and none with a name? Asked of numbers and lists alone: calls nest in operands, and each level's text
+ * would be quoted in the next one's. */
+#define TN__BARE(s)          (!TN__DOT(s))
+/* The same of an option that is not the first, beside the next one; or it goes on with what the one before began, and that
+ * ends at "n}". */
+#define TN__NEXT(s, next)    (TN__SAME(s ".", ".") || TN__SAME((" " s) + sizeof s - 1, "}") || !TN__SAME(next ".", "."))
+#define TN__SAME(s, c)       (!__builtin_memcmp(s, c, 1))
+/* Of all options: up to 3, 5 or 12. */
+/* clang-format off */
+#define TN__NAMED4(...) TN__NAMED4_(__VA_ARGS__, , , , , ,)
+#define TN__NAMED4_(a, b, c, d, e, ...) \
+    (TN__DOT(#a) && TN__NEXT(#b, #c) && TN__NEXT(#c, #d) && TN__NEXT(#d, #e))
+#define TN__NAMED6(...) TN__NAMED6_(__VA_ARGS__, , , , , , , ,)
+#define TN__NAMED6_(a, b, c, d, e, f, g, ...) \
+    (TN__DOT(#a) && TN__NEXT(#b, #c) && TN__NEXT(#c, #d) && TN__NEXT(#d, #e) && TN__NEXT(#e, #f) && TN__NEXT(#f, #g))
+#define TN__NAMED13(...) TN__NAMED13_(__VA_ARGS__, , , , , , , , , , , , , , ,)
+#define TN__NAMED13_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, ...) \
+    (TN__DOT(#a) && TN__NEXT(#b, #c) && TN__NEXT(#c, #d) && TN__NEXT(#d, #e) && TN__NEXT(#e, #f) && TN__NEXT(#f, #g) && \
+     TN__NEXT(#g, #h) && TN__NEXT(#h, #i) && TN__NEXT(#i, #j) && TN__NEXT(#j, #k) && TN__NEXT(#k, #l) && \
+     TN__NEXT(#l, #m) && TN__NEXT(#m, #n))
+/* clang-format on */
+
+/* Is one of the first four options that one, and a plain number, where a list or a TN_SCALAR is wanted? 0 would be 'not said',
+ * another number a member of the struct. */
+#define TN__PLAIN(name, ...) TN__PLAIN_(name, __VA_ARGS__, , , , , )
+#define TN__PLAIN_(name, a, b, c, d, ...) \
+    (TN__DIGIT(#a, name) || TN__DIGIT(#b, name) || TN__DIGIT(#c, name) || TN__DIGIT(#d, name))
+#define TN__DIGIT(s, name)        (TN__BEGINS(s, name "=") || TN__BEGINS(s, name " = "))
+#define TN__BEGINS(s, p)          (__builtin_strncmp(s, p "+", sizeof p) >= 0 && __builtin_strncmp(s, p ":", sizeof p) < 0)
+
+/* The function f, where that holds; the text is the error. */
+#define TN__WHERE(holds, f, text) __builtin_choose_expr(TN__MUST(holds, text) == 0, f, 0)
+/* call: how it is written; example: how an option is. */
+#define TN__OPTIONS(holds, f, call, example) \
+    TN__WHERE(holds, f, call ": options are named, as " example ", and only they are")
 
 #endif /* !__cplusplus */
 #endif

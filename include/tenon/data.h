@@ -235,13 +235,23 @@ TN_API void tn_loader_free(tn_loader *loader);
 #define tn_safetensors_parse(data_, n_, name_) tn_safetensors_parse_at(TN_HERE, (data_), (n_), (name_))
 #define tn_safetensors_tensor(file_, name_)    tn_safetensors_tensor_at(TN_HERE, (file_), (name_))
 #define tn_safetensors_read(file_, name_)      tn_safetensors_read_at(TN_HERE, (file_), (name_))
-#define tn_save_safetensors(...)               TN__X_save_safetensors(__VA_ARGS__, TN__SITE(tn_save_safetensors_options))
+#define tn_save_safetensors(...)               TN__X_save_safetensors(__VA_ARGS__, )
 #define TN__X_save_safetensors(path_, names_, tensors_, ...) \
-    tn_save_safetensors_opt((path_), (names_), (tensors_), &(tn_save_safetensors_options){__VA_ARGS__})
-#define tn_loader_new(...)                  TN__X_loader_new(__VA_ARGS__, TN__SITE(tn_loader_options))
-#define TN__X_loader_new(tensors_, ...)     tn_loader_new_opt((tensors_), &(tn_loader_options){__VA_ARGS__})
-#define tn_loader_from(...)                 TN__X_loader_from(__VA_ARGS__, TN__SITE(tn_loader_options))
-#define TN__X_loader_from(dataset_, ...)    tn_loader_from_opt((dataset_), &(tn_loader_options){__VA_ARGS__})
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_save_safetensors_opt, \
+                "tn_save_safetensors(path, names, tensors, .metadata)", ".metadata = TN_PAIRS({\"format\", \"pt\"})") \
+    ((path_), (names_), (tensors_), &(tn_save_safetensors_options){TN__SITE(tn_save_safetensors_options), __VA_ARGS__})
+#define tn_loader_new(...) TN__X_loader_new(__VA_ARGS__, )
+#define TN__X_loader_new(tensors_, ...) \
+    TN__OPTIONS(TN__NAMED13(__VA_ARGS__), tn_loader_new_opt, \
+                "tn_loader_new(tensors, .batch_size, .shuffle, .seed, .drop_last, .prefetch, .pin_memory, .device)", \
+                ".batch_size = 64") \
+    ((tensors_), &(tn_loader_options){TN__SITE(tn_loader_options), __VA_ARGS__})
+#define tn_loader_from(...) TN__X_loader_from(__VA_ARGS__, )
+#define TN__X_loader_from(dataset_, ...) \
+    TN__OPTIONS(TN__NAMED13(__VA_ARGS__), tn_loader_from_opt, \
+                "tn_loader_from(dataset, .batch_size, .shuffle, .seed, .drop_last, .prefetch, .pin_memory, .device)", \
+                ".batch_size = 64") \
+    ((dataset_), &(tn_loader_options){TN__SITE(tn_loader_options), __VA_ARGS__})
 #define tn_loader_next(loader_, out_, cap_) tn_loader_next_at(TN_HERE, (loader_), (out_), (cap_))
 #endif
 #endif

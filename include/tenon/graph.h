@@ -120,8 +120,13 @@ TN_API void tn_node_drop_hooks(const tn_node *n);
 #ifdef __cplusplus
 }
 #else
-#define tn_function_apply(...) TN__X_function_apply(__VA_ARGS__, TN__SITE(tn_function_options))
-#define TN__X_function_apply(c_, x_, i_, o_, r_, ...) \
-    tn_function_apply_opt((c_), (x_), (i_), (o_), (r_), &(tn_function_options){__VA_ARGS__})
+#define tn_function_apply(...) TN__X_function_apply(__VA_ARGS__, )
+#define TN__X_function_apply(cls_, ctx_, inputs_, outputs_, results_, ...) \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_function_apply_opt, \
+                "tn_function_apply(cls, ctx, inputs, outputs, results, .saved, .no_gradient, .dirty, .new_outputs, " \
+                ".none_for_zeros)", \
+                ".new_outputs = true") \
+    ((cls_), (ctx_), (inputs_), (outputs_), (results_), \
+     &(tn_function_options){TN__SITE(tn_function_options), __VA_ARGS__})
 #endif
 #endif

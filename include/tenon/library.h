@@ -167,9 +167,14 @@ TN_API tn_status tn_op_check_opt(const tn_op *op, tn_tensors inputs, const tn_op
 /* .params = TN_NUMBERS(TN_SCALAR(0.5), TN_SCALAR(3)) */
 #define TN_NUMBERS(...) \
     ((tn_op_params){(const tn_scalar[]){__VA_ARGS__}, sizeof((const tn_scalar[]){__VA_ARGS__}) / sizeof(tn_scalar)})
-#define tn_op_call(...)             TN__X_op_call(__VA_ARGS__, TN__SITE(tn_op_options))
-#define TN__X_op_call(o_, i_, ...)  tn_op_call_opt((o_), (i_), &(tn_op_options){__VA_ARGS__})
-#define tn_op_check(...)            TN__X_op_check(__VA_ARGS__, TN__SITE(tn_op_check_options))
-#define TN__X_op_check(o_, i_, ...) tn_op_check_opt((o_), (i_), &(tn_op_check_options){__VA_ARGS__})
+#define tn_op_call(...) TN__X_op_call(__VA_ARGS__, )
+#define TN__X_op_call(op_, inputs_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_op_call_opt, "tn_op_call(op, inputs, .params, .second)", ".second = &x") \
+    ((op_), (inputs_), &(tn_op_options){TN__SITE(tn_op_options), __VA_ARGS__})
+#define tn_op_check(...) TN__X_op_check(__VA_ARGS__, )
+#define TN__X_op_check(op_, inputs_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_op_check_opt, "tn_op_check(op, inputs, .params, .tolerance)", \
+                ".tolerance = 0.01") \
+    ((op_), (inputs_), &(tn_op_check_options){TN__SITE(tn_op_check_options), __VA_ARGS__})
 #endif
 #endif

@@ -123,8 +123,11 @@ TN_API int64_t tn_live_tensors(void);
 #ifdef __cplusplus
 }
 #else
-#define tn_memory_plan(...) TN__X_memory_plan(__VA_ARGS__, TN__SITE(tn_memory_plan_options))
-#define TN__X_memory_plan(m_, s_, out_, ...) \
-    tn_memory_plan_opt((m_), (s_), (out_), &(tn_memory_plan_options){__VA_ARGS__})
+#define tn_memory_plan(...) TN__X_memory_plan(__VA_ARGS__, )
+#define TN__X_memory_plan(m_, input_, out_, ...) \
+    TN__OPTIONS(TN__BARE(#input_) && TN__NAMED6(__VA_ARGS__), tn_memory_plan_opt, \
+                "tn_memory_plan(m, input, out, .dtype, .device, .optimizer, .momentum, .loss)", \
+                ".device = TN_CUDA(0)") \
+    ((m_), (input_), (out_), &(tn_memory_plan_options){TN__SITE(tn_memory_plan_options), __VA_ARGS__})
 #endif
 #endif

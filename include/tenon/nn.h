@@ -304,36 +304,61 @@ static inline tn_params tn_params_of_params(tn_params p)
 #define tn_module_buffer(m_, n_)            tn_module_buffer_at(TN_HERE, (m_), (n_))
 #define tn_module_child(m_, n_)             tn_module_child_at(TN_HERE, (m_), (n_))
 #define tn_module_nth_child(m_, i_)         tn_module_nth_child_at(TN_HERE, (m_), (i_))
-#define tn_module_load_state(...)           TN__X_load_state(__VA_ARGS__, TN__SITE(tn_load_state_options))
-#define TN__X_load_state(m_, s_, n_, ...) \
-    tn_module_load_state_opt((m_), (s_), (n_), &(tn_load_state_options){__VA_ARGS__})
-#define tn_module_to(m_, d_)           tn_module_to_at(TN_HERE, (m_), (d_))
-#define tn_module_to_dtype(m_, d_)     tn_module_to_dtype_at(TN_HERE, (m_), (d_))
-#define tn_module_cuda(...)            TN__X_module_cuda(__VA_ARGS__, -1, 0)
-#define TN__X_module_cuda(m_, i_, ...) tn_module_to_cuda_at(TN_HERE, (m_), (i_))
-#define tn_module_cpu(m_)              tn_module_cpu_at(TN_HERE, (m_))
-#define tn_forward(m_, x_)             tn_forward_at(TN_HERE, (m_), (x_))
-#define tn_forward_n(m_, x_, o_, n_)   tn_forward_n_at(TN_HERE, (m_), (x_), (o_), (n_))
+#define tn_module_load_state(...)           TN__X_module_load_state(__VA_ARGS__, )
+#define TN__X_module_load_state(m_, state_, n_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_module_load_state_opt, "tn_module_load_state(m, state, n, .not_strict)", \
+                ".not_strict = true") \
+    ((m_), (state_), (n_), &(tn_load_state_options){TN__SITE(tn_load_state_options), __VA_ARGS__})
+#define tn_module_to(m_, d_)       tn_module_to_at(TN_HERE, (m_), (d_))
+#define tn_module_to_dtype(m_, d_) tn_module_to_dtype_at(TN_HERE, (m_), (d_))
+#define tn_module_cuda(...)        TN__X_module_cuda(__VA_ARGS__, -1, 0)
+#define TN__X_module_cuda(m_, i_, ...) \
+    TN__WHERE(sizeof #__VA_ARGS__ <= sizeof "-1, 0", tn_module_to_cuda_at, \
+              "tn_module_cuda(m) or tn_module_cuda(m, index)") \
+    (TN_HERE, (m_), (i_))
+#define tn_module_cpu(m_)            tn_module_cpu_at(TN_HERE, (m_))
+#define tn_forward(m_, x_)           tn_forward_at(TN_HERE, (m_), (x_))
+#define tn_forward_n(m_, x_, o_, n_) tn_forward_n_at(TN_HERE, (m_), (x_), (o_), (n_))
 
 #define tn_nn_sequential(...) \
     tn_nn_sequential_n_at(TN_HERE, (tn_module *[]){NULL, __VA_ARGS__} + 1, \
                           sizeof((tn_module *[]){NULL, __VA_ARGS__}) / sizeof(tn_module *) - 1)
-#define tn_nn_sequential_n(m_, n_)   tn_nn_sequential_n_at(TN_HERE, (m_), (n_))
-#define tn_nn_linear(...)            TN__X_nn_linear(__VA_ARGS__, TN__SITE(tn_nn_linear_options))
-#define TN__X_nn_linear(i_, o_, ...) tn_nn_linear_opt((i_), (o_), &(tn_nn_linear_options){__VA_ARGS__})
-#define tn_nn_flatten(...)           TN__X_nn_flatten(TN__SITE(tn_nn_flatten_options), __VA_ARGS__)
-#define TN__X_nn_flatten(...)        tn_nn_flatten_opt(&(tn_nn_flatten_options){__VA_ARGS__})
-#define tn_nn_dropout(p_)            tn_nn_dropout_at(TN_HERE, (p_))
+#define tn_nn_sequential_n(m_, n_) tn_nn_sequential_n_at(TN_HERE, (m_), (n_))
+#define tn_nn_linear(...)          TN__X_nn_linear(__VA_ARGS__, )
+#define TN__X_nn_linear(in_, out_, ...) \
+    TN__OPTIONS(TN__BARE(#in_) && TN__BARE(#out_) && TN__NAMED4(__VA_ARGS__), tn_nn_linear_opt, \
+                "tn_nn_linear(in, out, .device, .dtype, .no_bias)", ".no_bias = true") \
+    ((in_), (out_), &(tn_nn_linear_options){TN__SITE(tn_nn_linear_options), __VA_ARGS__})
+#define tn_nn_flatten(...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__) && !TN__PLAIN(".start_dim", __VA_ARGS__) && \
+                    !TN__PLAIN(".end_dim", __VA_ARGS__), \
+                tn_nn_flatten_opt, "tn_nn_flatten(.start_dim, .end_dim)", ".end_dim = TN_SCALAR(2)") \
+    (&(tn_nn_flatten_options){TN__SITE(tn_nn_flatten_options), __VA_ARGS__})
+#define tn_nn_dropout(p_) tn_nn_dropout_at(TN_HERE, (p_))
 
 #define tn_init_uniform_(t_, from_, to_) tn_init_uniform__at(TN_HERE, (t_), (from_), (to_))
 #define tn_init_normal_(t_, mean_, std_) tn_init_normal__at(TN_HERE, (t_), (mean_), (std_))
 #define tn_init_constant_(t_, value_)    tn_init_constant__at(TN_HERE, (t_), TN_SCALAR(value_))
 #define tn_init_trunc_normal_(t_, mean_, std_, low_, high_) \
     tn_init_trunc_normal__at(TN_HERE, (t_), (mean_), (std_), (low_), (high_))
-#define tn_init_xavier_uniform_(...)  TN__X_init(xavier_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_xavier_normal_(...)   TN__X_init(xavier_normal, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_kaiming_uniform_(...) TN__X_init(kaiming_uniform, __VA_ARGS__, TN__SITE(tn_init_options))
-#define tn_init_kaiming_normal_(...)  TN__X_init(kaiming_normal, __VA_ARGS__, TN__SITE(tn_init_options))
-#define TN__X_init(f_, t_, ...)       tn_init_##f_##__opt((t_), &(tn_init_options){__VA_ARGS__})
+#define tn_init_xavier_uniform_(...) TN__X_init_xavier_uniform_(__VA_ARGS__, )
+#define TN__X_init_xavier_uniform_(t_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_init_xavier_uniform__opt, "tn_init_xavier_uniform_(t, .gain)", \
+                ".gain = 2") \
+    ((t_), &(tn_init_options){TN__SITE(tn_init_options), __VA_ARGS__})
+#define tn_init_xavier_normal_(...) TN__X_init_xavier_normal_(__VA_ARGS__, )
+#define TN__X_init_xavier_normal_(t_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_init_xavier_normal__opt, "tn_init_xavier_normal_(t, .gain)", ".gain = 2") \
+    ((t_), &(tn_init_options){TN__SITE(tn_init_options), __VA_ARGS__})
+#define tn_init_kaiming_uniform_(...) TN__X_init_kaiming_uniform_(__VA_ARGS__, )
+#define TN__X_init_kaiming_uniform_(t_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_init_kaiming_uniform__opt, \
+                "tn_init_kaiming_uniform_(t, .a, .nonlinearity, .fan_out)", ".a = 0.2") \
+    ((t_), &(tn_init_options){TN__SITE(tn_init_options), __VA_ARGS__})
+#define tn_init_kaiming_normal_(...) TN__X_init_kaiming_normal_(__VA_ARGS__, )
+#define TN__X_init_kaiming_normal_(t_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_init_kaiming_normal__opt, \
+                "tn_init_kaiming_normal_(t, .a, .nonlinearity, .fan_out)", ".a = 0.2") \
+    ((t_), &(tn_init_options){TN__SITE(tn_init_options), __VA_ARGS__})
 #endif
 #endif

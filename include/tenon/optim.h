@@ -177,18 +177,33 @@ TN_API tn_status tn_clip_grad_value_(tn_params params, double limit) TN_MUST_USE
 #ifdef __cplusplus
 }
 #else
-#define tn_sgd(...)               TN__X_sgd(__VA_ARGS__, TN__SITE(tn_sgd_options))
-#define TN__X_sgd(p_, lr_, ...)   tn_sgd_opt(TN_PARAMS(p_), (lr_), &(tn_sgd_options){__VA_ARGS__})
-#define tn_adam(...)              TN__X_adam(__VA_ARGS__, TN__SITE(tn_adam_options))
-#define TN__X_adam(p_, lr_, ...)  tn_adam_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
-#define tn_adamw(...)             TN__X_adamw(__VA_ARGS__, TN__SITE(tn_adam_options))
-#define TN__X_adamw(p_, lr_, ...) tn_adamw_opt(TN_PARAMS(p_), (lr_), &(tn_adam_options){__VA_ARGS__})
+#define tn_sgd(...) TN__X_sgd(__VA_ARGS__, )
+#define TN__X_sgd(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_sgd_opt, \
+                "tn_sgd(params, lr, .momentum, .dampening, .weight_decay, .nesterov, .maximize)", ".momentum = 0.9") \
+    (TN_PARAMS(params_), (lr_), &(tn_sgd_options){TN__SITE(tn_sgd_options), __VA_ARGS__})
+#define tn_adam(...) TN__X_adam(__VA_ARGS__, )
+#define TN__X_adam(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED13(__VA_ARGS__), tn_adam_opt, \
+                "tn_adam(params, lr, .beta1, .beta2, .eps, .weight_decay, .no_beta1, .no_beta2, .no_eps, " \
+                ".no_weight_decay, .maximize)", \
+                ".beta1 = 0.8") \
+    (TN_PARAMS(params_), (lr_), &(tn_adam_options){TN__SITE(tn_adam_options), __VA_ARGS__})
+#define tn_adamw(...) TN__X_adamw(__VA_ARGS__, )
+#define TN__X_adamw(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED13(__VA_ARGS__), tn_adamw_opt, \
+                "tn_adamw(params, lr, .beta1, .beta2, .eps, .weight_decay, .no_beta1, .no_beta2, .no_eps, " \
+                ".no_weight_decay, .maximize)", \
+                ".weight_decay = 0.05") \
+    (TN_PARAMS(params_), (lr_), &(tn_adam_options){TN__SITE(tn_adam_options), __VA_ARGS__})
 #define TN_HYPERS(...) \
     ((tn_hypers){(const tn_hyper[]){{NULL, 0}, __VA_ARGS__} + 1, \
                  sizeof((const tn_hyper[]){{NULL, 0}, __VA_ARGS__}) / sizeof(tn_hyper) - 1})
-#define tn_optimizer_new(...) TN__X_optimizer_new(__VA_ARGS__, TN__SITE(tn_optimizer_options))
-#define TN__X_optimizer_new(c_, p_, lr_, ...) \
-    tn_optimizer_new_opt((c_), TN_PARAMS(p_), (lr_), &(tn_optimizer_options){__VA_ARGS__})
+#define tn_optimizer_new(...) TN__X_optimizer_new(__VA_ARGS__, )
+#define TN__X_optimizer_new(cls_, params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED4(__VA_ARGS__), tn_optimizer_new_opt, \
+                "tn_optimizer_new(cls, params, lr, .ctx, .values)", ".ctx = NULL") \
+    ((cls_), TN_PARAMS(params_), (lr_), &(tn_optimizer_options){TN__SITE(tn_optimizer_options), __VA_ARGS__})
 #define tn_optimizer_add_group(o_, p_, v_)   tn_optimizer_add_group_at(TN_HERE, (o_), TN_PARAMS(p_), (v_))
 #define tn_optimizer_get(o_, g_, n_)         tn_optimizer_get_at(TN_HERE, (o_), (g_), (n_))
 #define tn_optimizer_set(o_, g_, n_, v_)     tn_optimizer_set_at(TN_HERE, (o_), (g_), (n_), (v_))

@@ -153,22 +153,40 @@ TN_API int64_t tn_data_parallel_explain(tn_module *data_parallel, char *out, siz
 #define TN_DEVICES(...) \
     ((tn_device_list){(const tn_device[]){__VA_ARGS__}, sizeof((const tn_device[]){__VA_ARGS__}) / sizeof(tn_device)})
 
-#define tn_parallel_scatter(...)    TN__X_scatter4(__VA_ARGS__, TN__SITE(tn_parallel_options))
-#define tn_parallel_gather(...)     TN__X_gather2(__VA_ARGS__, TN__SITE(tn_parallel_options))
-#define tn_parallel_broadcast(...)  TN__X_broadcast3(__VA_ARGS__, TN__SITE(tn_parallel_options))
-#define tn_parallel_reduce_add(...) TN__X_reduce_add2(__VA_ARGS__, TN__SITE(tn_parallel_options))
-#define tn_parallel_replicate(...)  TN__X_replicate3(__VA_ARGS__, TN__SITE(tn_parallel_options))
-#define tn_parallel_apply(...)      TN__X_apply3(__VA_ARGS__, TN__SITE(tn_parallel_options))
-#define TN__X_scatter4(x_, d_, o_, n_, ...) \
-    tn_parallel_scatter_opt((x_), (d_), (o_), (n_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_gather2(t_, d_, ...) tn_parallel_gather_opt((t_), (d_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_broadcast3(t_, d_, o_, ...) \
-    tn_parallel_broadcast_opt((t_), (d_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_reduce_add2(t_, d_, ...) tn_parallel_reduce_add_opt((t_), (d_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_replicate3(m_, d_, o_, ...) \
-    tn_parallel_replicate_opt((m_), (d_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define TN__X_apply3(m_, x_, o_, ...)   tn_parallel_apply_opt((m_), (x_), (o_), &(tn_parallel_options){__VA_ARGS__})
-#define tn_nn_data_parallel(...)        TN__X_nn_data_parallel(__VA_ARGS__, TN__SITE(tn_nn_data_parallel_options))
-#define TN__X_nn_data_parallel(m_, ...) tn_nn_data_parallel_opt((m_), &(tn_nn_data_parallel_options){__VA_ARGS__})
+#define tn_parallel_scatter(...) TN__X_parallel_scatter(__VA_ARGS__, )
+#define TN__X_parallel_scatter(x_, devices_, out_, n_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_parallel_scatter_opt, \
+                "tn_parallel_scatter(x, devices, out, n, .dim, .sizes, .step)", ".dim = 1") \
+    ((x_), (devices_), (out_), (n_), &(tn_parallel_options){TN__SITE(tn_parallel_options), __VA_ARGS__})
+#define tn_parallel_gather(...) TN__X_parallel_gather(__VA_ARGS__, )
+#define TN__X_parallel_gather(parts_, device_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_parallel_gather_opt, "tn_parallel_gather(parts, device, .dim, .step)", \
+                ".dim = 1") \
+    ((parts_), (device_), &(tn_parallel_options){TN__SITE(tn_parallel_options), __VA_ARGS__})
+#define tn_parallel_broadcast(...) TN__X_parallel_broadcast(__VA_ARGS__, )
+#define TN__X_parallel_broadcast(ts_, devices_, out_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_parallel_broadcast_opt, "tn_parallel_broadcast(ts, devices, out, .step)", \
+                ".step = step") \
+    ((ts_), (devices_), (out_), &(tn_parallel_options){TN__SITE(tn_parallel_options), __VA_ARGS__})
+#define tn_parallel_reduce_add(...) TN__X_parallel_reduce_add(__VA_ARGS__, )
+#define TN__X_parallel_reduce_add(ts_, device_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_parallel_reduce_add_opt, "tn_parallel_reduce_add(ts, device, .step)", \
+                ".step = step") \
+    ((ts_), (device_), &(tn_parallel_options){TN__SITE(tn_parallel_options), __VA_ARGS__})
+#define tn_parallel_replicate(...) TN__X_parallel_replicate(__VA_ARGS__, )
+#define TN__X_parallel_replicate(m_, devices_, out_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_parallel_replicate_opt, "tn_parallel_replicate(m, devices, out, .step)", \
+                ".step = step") \
+    ((m_), (devices_), (out_), &(tn_parallel_options){TN__SITE(tn_parallel_options), __VA_ARGS__})
+#define tn_parallel_apply(...) TN__X_parallel_apply(__VA_ARGS__, )
+#define TN__X_parallel_apply(replicas_, inputs_, outputs_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_parallel_apply_opt, "tn_parallel_apply(replicas, inputs, outputs, .step)", \
+                ".step = step") \
+    ((replicas_), (inputs_), (outputs_), &(tn_parallel_options){TN__SITE(tn_parallel_options), __VA_ARGS__})
+#define tn_nn_data_parallel(...) TN__X_nn_data_parallel(__VA_ARGS__, )
+#define TN__X_nn_data_parallel(module_, ...) \
+    TN__OPTIONS(TN__NAMED4(__VA_ARGS__), tn_nn_data_parallel_opt, \
+                "tn_nn_data_parallel(module, .device_ids, .output_device, .dim)", ".dim = 1") \
+    ((module_), &(tn_nn_data_parallel_options){TN__SITE(tn_nn_data_parallel_options), __VA_ARGS__})
 #endif
 #endif

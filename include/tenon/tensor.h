@@ -140,16 +140,27 @@ TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
 #ifdef __cplusplus
 }
 #else
-#define tn_tensor_from(...)              TN__X_tensor_from(__VA_ARGS__, TN__SITE(tn_options))
-#define TN__X_tensor_from(a_, ...)       tn_tensor_from_opt((a_), &(tn_options){__VA_ARGS__})
-#define tn_from_data(...)                TN__X_from_data(__VA_ARGS__, TN__SITE(tn_from_data_options))
-#define TN__X_from_data(p_, d_, s_, ...) tn_from_data_opt((p_), (d_), (s_), &(tn_from_data_options){__VA_ARGS__})
-#define tn_to(...)                       TN__X_to(__VA_ARGS__, TN__SITE(tn_to_options))
-#define TN__X_to(t_, ...)                tn_to_opt((t_), &(tn_to_options){__VA_ARGS__})
-#define tn_cpu(t_)                       tn_cpu_at(TN_HERE, (t_))
-#define tn_pin_memory(t_)                tn_pin_memory_at(TN_HERE, (t_))
-#define tn_view_dtype(t_, d_)            tn_view_dtype_at(TN_HERE, (t_), (d_))
-#define tn_cuda(...)                     TN__X_cuda(__VA_ARGS__, -1, 0)
-#define TN__X_cuda(t_, i_, ...)          tn_to_cuda_at(TN_HERE, (t_), (i_))
+#define tn_tensor_from(...) TN__X_tensor_from(__VA_ARGS__, )
+#define TN__X_tensor_from(data_, ...) \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_tensor_from_opt, \
+                "tn_tensor_from(data, .shape, .dtype, .device, .requires_grad, .pin_memory)", ".dtype = TN_F64") \
+    ((data_), &(tn_options){TN__SITE(tn_options), __VA_ARGS__})
+#define tn_from_data(...) TN__X_from_data(__VA_ARGS__, )
+#define TN__X_from_data(data_, dtype_, shape_, ...) \
+    TN__OPTIONS(TN__BARE(#dtype_) && TN__BARE(#shape_) && TN__NAMED6(__VA_ARGS__), tn_from_data_opt, \
+                "tn_from_data(data, dtype, shape, .stride, .release, .ctx, .read_only)", ".read_only = true") \
+    ((data_), (dtype_), (shape_), &(tn_from_data_options){TN__SITE(tn_from_data_options), __VA_ARGS__})
+#define tn_to(...) TN__X_to(__VA_ARGS__, )
+#define TN__X_to(t_, ...) \
+    TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_to_opt, "tn_to(t, .device, .dtype, .copy, .non_blocking)", \
+                ".dtype = TN_F64") \
+    ((t_), &(tn_to_options){TN__SITE(tn_to_options), __VA_ARGS__})
+#define tn_cpu(t_)            tn_cpu_at(TN_HERE, (t_))
+#define tn_pin_memory(t_)     tn_pin_memory_at(TN_HERE, (t_))
+#define tn_view_dtype(t_, d_) tn_view_dtype_at(TN_HERE, (t_), (d_))
+#define tn_cuda(...)          TN__X_cuda(__VA_ARGS__, -1, 0)
+#define TN__X_cuda(t_, i_, ...) \
+    TN__WHERE(sizeof #__VA_ARGS__ <= sizeof "-1, 0", tn_to_cuda_at, "tn_cuda(t) or tn_cuda(t, index)") \
+    (TN_HERE, (t_), (i_))
 #endif
 #endif

@@ -5,7 +5,7 @@
 tn_status tn__derive_elementwise(tn__backward *b)
 {
     const tn__node *n = b->node;
-    tn_scalar s[3] = {{0}, {0}, {0}};
+    tn_scalar s[3] = {{.kind = TN_SCALAR_NONE}};
     tn_status e = TN_OK;
     for (int32_t i = 0; i < n->n_in && !e; i++)
         s[i] = tn__saved_operand(b, i, &e);

@@ -97,6 +97,20 @@ tn_status tn__error_append(const char *format, ...)
     return t->error;
 }
 
+tn__size_text tn__size_str(int64_t bytes)
+{
+    tn__size_text t;
+    if (bytes <= 1024)
+        snprintf(t.s, sizeof t.s, "%lld bytes", (long long)bytes);
+    else if (bytes <= 1048576)
+        snprintf(t.s, sizeof t.s, "%.2f KiB", (double)bytes / 1024);
+    else if (bytes <= 1073741824)
+        snprintf(t.s, sizeof t.s, "%.2f MiB", (double)bytes / 1048576);
+    else
+        snprintf(t.s, sizeof t.s, "%.2f GiB", (double)bytes / 1073741824);
+    return t;
+}
+
 tn_status tn__error_memory(const char *what, size_t bytes)
 {
     return tn__error(TN_ENOMEM, "out of memory: %zu bytes for %s could not be had", bytes, what);

@@ -17,6 +17,12 @@ TN_COLD tn_status tn__error_append(const char *format, ...) TN_PRINTF(1, 2);
 /* Memory is out: 'what' was being made, of that many bytes. */
 TN_COLD tn_status tn__error_memory(const char *what, size_t bytes);
 
+/* "512 bytes", "20.00 MiB", "4.50 GiB", as PyTorch's errors of memory write it; by value. */
+typedef struct tn__size_text {
+    char s[32];
+} tn__size_text;
+tn__size_text tn__size_str(int64_t bytes);
+
 /* A NULL operand: keeps the record of the call that failed, or says that nobody failed. Returns its code. */
 TN_COLD tn_status tn__poisoned(const char *what);
 

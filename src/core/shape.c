@@ -153,7 +153,9 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
     int32_t infer = -1;
     int64_t known = 1;
     bool zero = false;
-    if (dims.ndim < 0 || dims.ndim > TN_MAX_DIMS)
+    if (dims.ndim < 0)
+        return tn__error(TN_EINVAL, "%s: a shape cannot have %d dimensions", what, (int)dims.ndim);
+    if (dims.ndim > TN_MAX_DIMS)
         return tn__error(TN_EINVAL, "%s: a shape has at most %d dimensions, got %d", what, TN_MAX_DIMS, (int)dims.ndim);
     if (dims.ndim > 0 && !dims.dim)
         return tn__error(TN_EINVAL, "%s: the shape's dimensions are NULL", what);

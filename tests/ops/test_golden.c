@@ -132,7 +132,7 @@ static const cJSON *entry(const cJSON *j, const char *section, const char *op, c
 
 static void special_unary(const cJSON *j, const row *r, const char *dtype, tn_tensor *v)
 {
-    const shown in = {{v, NULL, NULL}, -1, {0}};
+    const shown in = {{v, NULL, NULL}, -1, tn_scalar_none()};
     const tn_scalar arg[3] = {tn_scalar_t(v), tn_scalar_none(), tn_scalar_none()};
     const cJSON *want = entry(j, "unary", r->name, dtype);
     if (want)
@@ -146,7 +146,7 @@ static void special_binary(const cJSON *j, const row *r, const char *dtype, tn_t
     if (!want)
         return;
     tn_tensor *x = repeated(v, tn_tensor_numel(b), 1), *y = repeated(b, 1, tn_tensor_numel(v));
-    const shown in = {{x, y, NULL}, -1, {0}};
+    const shown in = {{x, y, NULL}, -1, tn_scalar_none()};
     const tn_scalar arg[3] = {tn_scalar_t(x), tn_scalar_t(y), tn_scalar_none()};
     compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, &in);
     for (int form = 0; form < 2; form++) {
@@ -171,7 +171,7 @@ static void special_clamp(const cJSON *j, const row *r, const char *dtype, tn_te
         golden_tensor(cJSON_GetObjectItem(cJSON_GetObjectItem(j, "bounds"), dtype)->valuestring, tn_tensor_dtype(v));
     int64_t n = tn_tensor_numel(b), m = tn_tensor_numel(v);
     tn_tensor *x = repeated(v, n * n, 1), *y = repeated(b, n, m), *z = repeated(b, 1, n * m);
-    const shown in = {{x, y, z}, -1, {0}};
+    const shown in = {{x, y, z}, -1, tn_scalar_none()};
     const tn_scalar arg[3] = {tn_scalar_t(x), tn_scalar_t(y), tn_scalar_t(z)};
     compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), entry(j, "ternary", r->name, dtype), &in);
 }
@@ -188,7 +188,7 @@ static void special_masked(const cJSON *j, const row *r, const char *dtype, tn_t
     tn_tensor *m = tn_from_data(mask, TN_BOOL, TN_SHAPE(n), .release = free, .ctx = mask);
     tn_tensor *w = tn_from_data(back, tn_tensor_dtype(v), TN_SHAPE(n), .release = free, .ctx = back);
     const cJSON *want = entry(j, "ternary", r->name, dtype), *numbers = cJSON_GetObjectItem(j, "numbers");
-    const shown in = {{m, v, w}, -1, {0}};
+    const shown in = {{m, v, w}, -1, tn_scalar_none()};
     if (r->rule == R_WHERE) {
         const tn_scalar arg[3] = {tn_scalar_t(m), tn_scalar_t(v), tn_scalar_t(w)};
         compare(r, "of", tn_tensor_dtype(v), row_call(r, arg, false), want, &in);
@@ -319,7 +319,8 @@ static void promote_rows(const cJSON *j, const samples *s)
             snprintf(name, sizeof name, form ? "%s_" : "%s", r->name);
             const cJSON *u = cJSON_GetObjectItem(cJSON_GetObjectItem(j, "unary"), name);
             for (int k = 0; u && k < KIT_DTYPES; k++) {
-                const tn_scalar in[3] = {tn_scalar_t(form ? tn_clone(s->dims[k]) : s->dims[k]), {0}, {0}};
+                const tn_scalar in[3] = {tn_scalar_t(form ? tn_clone(s->dims[k]) : s->dims[k]), tn_scalar_none(),
+                                         tn_scalar_none()};
                 expect(name, form ? "in place" : "", k, k, row_call(r, in, form), u->valuestring[k]);
             }
         }

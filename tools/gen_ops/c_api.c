@@ -47,18 +47,89 @@ static bool is_number(char type)
     return type == 'N' || type == 'S';
 }
 
+/* How an option is written: the error of a call that writes it otherwise. */
+static void print_example(const row *r)
+{
+    if (r->shared_options) {
+        printf(".dtype = TN_F64");
+        return;
+    }
+    const param *p = &r->param[r->positional];
+    for (int i = r->positional; i < r->total; i++) /* rather one that everybody can read */
+        if (strchr("ifb", r->param[i].type) && !strchr("ifbD", p->type))
+            p = &r->param[i];
+    const char *value = "x";
+    switch (p->type) {
+    case 'D': value = "TN_DIMS(1)"; break;
+    case 'S': value = "TN_SCALAR(2)"; break;
+    case 'i': value = "1"; break;
+    case 'f': value = "0.5"; break;
+    case 'b': value = "true"; break;
+    case 'd': value = "TN_F64"; break;
+    case 'v': value = "TN_CPU"; break;
+    case 'X': value = "&x"; break;
+    default: break;
+    }
+    printf(".%s = %s", p->name, value);
+}
+
+/* What must hold of the texts of arguments: base.h, TN__OPTIONS. */
+static void print_conditions(const row *r)
+{
+    for (int i = 0; i < r->positional; i++)
+        if (strchr("Difbdv", r->param[i].type) || !strcmp(r->name, "arange"))
+            printf("TN__BARE(#%s_) && ", r->param[i].name);
+    for (int i = r->positional; i < r->total; i++)
+        if (strchr("DS", r->param[i].type))
+            printf("!TN__PLAIN(\".%s\", __VA_ARGS__) && ", r->param[i].name);
+    const int options = r->shared_options ? 4 : r->total - r->positional;
+    printf("TN__NAMED%d(__VA_ARGS__)", options <= 3 ? 4 : options <= 5 ? 6 : 13);
+}
+
+static void print_call(const row *r)
+{
+    const char *sep = "";
+    printf("tn_%s(", r->name);
+    for (int i = 0; i < r->total; i++) {
+        printf("%s%s%s", sep, i < r->positional ? "" : ".", r->param[i].name);
+        sep = ", ";
+    }
+    printf(r->shared_options ? ", .dtype, .device, .requires_grad, .pin_memory)" : ")");
+}
+
+/* tn_arange(6), tn_arange(1, 6), tn_arange(1, 6, 2), which is how options follow: one name, told apart by the count. */
+static void print_arange(void)
+{
+    puts("#define tn_arange(...) \\\n"
+         "    TN__NINTH(__VA_ARGS__, TN__ARANGE3, TN__ARANGE3, TN__ARANGE3, TN__ARANGE3, TN__ARANGE3, TN__ARANGE3, \\\n"
+         "              TN__ARANGE2, TN__ARANGE1, )(__VA_ARGS__, )\n"
+         "#define TN__NINTH(a, b, c, d, e, f, g, h, i, ...) i\n"
+         "#define TN__ARANGE1(end_, ...) TN__X_arange(0, end_, 1, )\n"
+         "#define TN__ARANGE2(start_, end_, ...) TN__X_arange(start_, end_, 1, )\n"
+         "#define TN__ARANGE3(...) TN__X_arange(__VA_ARGS__)");
+}
+
 static void print_options_macro(const row *r)
 {
     char type[64];
     options_type(r, type, sizeof type);
-    printf("#define tn_%s(...) TN__X_%s(__VA_ARGS__, TN__SITE(%s))\n#define TN__X_%s(", r->name, r->name, type,
-           r->name);
+    if (!strcmp(r->name, "arange"))
+        print_arange();
+    else
+        printf("#define tn_%s(...) TN__X_%s(__VA_ARGS__, )\n", r->name, r->name);
+    printf("#define TN__X_%s(", r->name);
     for (int i = 0; i < r->positional; i++)
         printf("%s_, ", r->param[i].name);
-    printf("...) tn_%s_opt(", r->name);
+    printf("...) \\\n    TN__OPTIONS(");
+    print_conditions(r);
+    printf(", tn_%s_opt, \\\n                \"", r->name);
+    print_call(r);
+    printf("\", \"");
+    print_example(r);
+    printf("\") \\\n    (");
     for (int i = 0; i < r->positional; i++)
         printf(is_number(r->param[i].type) ? "TN_SCALAR(%s_), " : "(%s_), ", r->param[i].name);
-    printf("&(%s){__VA_ARGS__})\n", type);
+    printf("&(%s){TN__SITE(%s), __VA_ARGS__})\n", type, type);
 }
 
 static void print_macro(const row *r, bool inplace)
@@ -140,6 +211,14 @@ void write_header(void)
          " * promotion are those of PyTorch's function of the same name. tn_x_at notes a call site, tn_x_opt takes "
          "options;\n"
          " * the macro tn_x does both.\n"
+         " *\n"
+         " * A dimension that a function works along is an argument: tn_cat(ts, 0), tn_softmax(x, -1), tn_topk(x, 3, "
+         "-1). It is "
+         "an option,\n"
+         " * .dim = TN_DIMS(1), where leaving it out means what no number says: all of them (tn_sum, tn_argmax, "
+         "tn_norm, "
+         "tn_squeeze),\n"
+         " * the tensor as one row (tn_roll, tn_take_along_dim, tn_unique), the first that fits (tn_cross).\n"
          " */\n"
          "#ifndef TENON_OPS_H\n#define TENON_OPS_H\n\n#include <tenon/base.h>\n\n"
          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");

@@ -133,11 +133,12 @@ static tn__storage *allocate(tn_device device, size_t nbytes)
     if (TN_UNLIKELY(!s)) {
         tn__block_put(data, nbytes);
         tn_memory_statistics m = tn__cpu_memory_stats();
-        return tn__fail(TN_ENOMEM,
-                        "CPU out of memory. Tried to allocate %.2f MiB; this process holds %.2f MiB in tensors "
-                        "and %.2f MiB in all, the machine has %.2f MiB left of %.2f MiB",
-                        (double)nbytes / 1048576, (double)m.allocated / 1048576, (double)m.reserved / 1048576,
-                        (double)available_memory() / 1048576, (double)tn__env_physical_memory() / 1048576);
+        return tn__fail(
+            TN_ENOMEM,
+            "CPU out of memory. Tried to allocate %s; this process holds %s in tensors and %s in all, the machine has "
+            "%s left of %s",
+            tn__size_str((int64_t)nbytes).s, tn__size_str(m.allocated).s, tn__size_str(m.reserved).s,
+            tn__size_str(available_memory()).s, tn__size_str(tn__env_physical_memory()).s);
     }
     tn__cpu_memory_count((int64_t)nbytes);
     return s;

@@ -133,12 +133,6 @@ typedef struct tn__gpu_shortage {
 /* Sets TN_ENOMEM with the whole report. */
 TN_COLD void tn__gpu_report_shortage(tn__gpu_device *dev, const tn__gpu_shortage *s);
 
-/* "20.00 MiB", as PyTorch writes it. */
-typedef struct tn__gpu_size_text {
-    char s[32];
-} tn__gpu_size_text;
-tn__gpu_size_text tn__gpu_size_str(int64_t bytes);
-
 /* tn_memory_summary of a device there is. */
 int64_t tn__gpu_summary(tn_device device, char *out, size_t size);
 

@@ -7,20 +7,6 @@
 #include <tenon/dtype.h>
 #include <unistd.h>
 
-tn__gpu_size_text tn__gpu_size_str(int64_t bytes)
-{
-    tn__gpu_size_text t;
-    if (bytes <= 1024)
-        snprintf(t.s, sizeof t.s, "%lld bytes", (long long)bytes);
-    else if (bytes <= 1048576)
-        snprintf(t.s, sizeof t.s, "%.2f KiB", (double)bytes / 1024);
-    else if (bytes <= 1073741824)
-        snprintf(t.s, sizeof t.s, "%.2f MiB", (double)bytes / 1048576);
-    else
-        snprintf(t.s, sizeof t.s, "%.2f GiB", (double)bytes / 1073741824);
-    return t;
-}
-
 /* Text that grows behind its beginning; length is that of the whole, also where it no longer fits. */
 typedef struct text {
     char *s;
@@ -39,7 +25,7 @@ static void add(text *t, const char *format, ...)
     t->length += n > 0 ? (size_t)n : 0;
 }
 
-#define SIZE(bytes) tn__gpu_size_str((int64_t)(bytes)).s
+#define SIZE(bytes) tn__size_str((int64_t)(bytes)).s
 
 /* ---- too little memory ---- */
 

@@ -278,8 +278,8 @@ TN_COLD static void refuse(tn__gpu_device *dev, size_t bytes, tn__gpu_result res
         tn__error(TN_ENOMEM,
                   "%s error: out of memory\n  %s of page-locked host memory could not be had; this process holds %s "
                   "of it, %s in use",
-                  dev->driver->label, tn__gpu_size_str((int64_t)bytes).s, tn__gpu_size_str(s.reserved).s,
-                  tn__gpu_size_str(s.allocated).s);
+                  dev->driver->label, tn__size_str((int64_t)bytes).s, tn__size_str(s.reserved).s,
+                  tn__size_str(s.allocated).s);
 }
 
 tn__gpu_pin *tn__gpu_pin_get(tn__gpu_device *dev, size_t bytes)
