@@ -233,6 +233,13 @@ typedef struct tn_options {
          char c; \
      }))
 
+/* The same of what the user wrote, whose elements need not be constant: in a struct clang takes them for a global's. */
+#define TN__MUST_HERE(holds, text) \
+    __extension__({ \
+        _Static_assert(holds, text); \
+        (size_t)0; \
+    })
+
 #define TN__CAT(a, b)  a##b
 #define TN__CAT2(a, b) TN__CAT(a, b)
 
@@ -273,8 +280,8 @@ typedef struct tn_options {
                 TN_DTYPE_OF(common), true})
 #define TN__COUNT(type, ...) \
     (sizeof((type[]){__VA_ARGS__}) / sizeof(type) + \
-     TN__MUST(sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32, \
-              "TN_LIST takes up to 32 numbers; an array of any length: TN_ARRAY(array)"))
+     TN__MUST_HERE(sizeof((type[]){__VA_ARGS__}) / sizeof(type) <= 32, \
+                   "TN_LIST takes up to 32 numbers; an array of any length: TN_ARRAY(array)"))
 /* clang-format off */
 #define TN_DTYPE_OF(v) \
     _Generic((v), bool: TN_BOOL, unsigned char: TN_U8, signed char: TN_I8, short: TN_I16, unsigned short: TN_U16, int: TN_I32, \
@@ -283,9 +290,10 @@ typedef struct tn_options {
 /* clang-format on */
 #define TN_ARRAY(a) \
     ((tn_array){(a), \
-                sizeof(a) / sizeof *(a) + TN__MUST(!__builtin_types_compatible_p(__typeof__(a), __typeof__(&(a)[0])), \
-                                                   "TN_ARRAY takes an array, whose length the compiler knows; for a " \
-                                                   "pointer, write (tn_array){pointer, n, TN_F32}"), \
+                sizeof(a) / sizeof *(a) + \
+                    TN__MUST_HERE(!__builtin_types_compatible_p(__typeof__(a), __typeof__(&(a)[0])), \
+                                  "TN_ARRAY takes an array, whose length the compiler knows; for a " \
+                                  "pointer, write (tn_array){pointer, n, TN_F32}"), \
                 TN_DTYPE_OF(*(a)), false})
 
 /* ---- tn_f(positional..., .option = value, ...) is tn_f_opt(positional..., &(type){...}) ----

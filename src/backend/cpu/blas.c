@@ -89,20 +89,21 @@ static void *open_library(const char **opened)
 static void describe_none(void)
 {
     const char *path = tn__env_text("TENON_BLAS");
-    if (!(path && !strcmp(path, "off")) && !TN_TSAN && tn__dynlib_exhausted()) {
+    const bool named = path && *path, looked_for = named ? strcmp(path, "off") != 0 : !TN_TSAN;
+    if (looked_for && tn__dynlib_exhausted()) {
         snprintf(blas.description, sizeof blas.description,
                  "own products (too many open files: no BLAS could be opened)");
         return;
     }
-    if (path && *path && strcmp(path, "off") != 0) {
+    if (named && looked_for) {
         snprintf(blas.description, sizeof blas.description, "own products (TENON_BLAS: %.160s is not a BLAS)", path);
         tn__variable_refuse("TENON_BLAS", "it is not a BLAS");
         return;
     }
     snprintf(blas.description, sizeof blas.description, "own products (%s)",
-             path && *path ? "TENON_BLAS=off"
-             : TN_TSAN     ? "no BLAS is opened under ThreadSanitizer"
-                           : "no BLAS was found");
+             named     ? "TENON_BLAS=off"
+             : TN_TSAN ? "no BLAS is opened under ThreadSanitizer"
+                       : "no BLAS was found");
 }
 
 /* A BLAS that is not to be used is closed again: an open one keeps threads of its own, which wait by spinning. */
