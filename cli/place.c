@@ -66,8 +66,16 @@ int place_keep_better(const char *path, const char *resumed, double accuracy, ke
     snprintf(kept->path, sizeof kept->path, "%s", real);
     snprintf(kept->other, sizeof kept->other, "%s.previous", real);
     snprintf(kept->aside, sizeof kept->aside, "%s.%ld.tmp", kept->other, (long)getpid());
-    if (lstat(kept->other, &st) == 0 && (!S_ISREG(st.st_mode) || accuracy_in(kept->other) >= was))
-        return 0; /* what has that name is no file, or the better one of the two */
+    if (lstat(kept->other, &st) == 0) {
+        if (!S_ISREG(st.st_mode))
+            return cli_error(
+                CLI_FAILED,
+                "--save %s: it holds a better model (%.2f %%), and %s, where it would be kept, is no regular "
+                "file; give another name",
+                path, was, kept->other);
+        if (accuracy_in(kept->other) >= was)
+            return 0; /* the better one of the two is there */
+    }
     kept->moved = link(real, kept->aside) != 0;
     if (kept->moved && rename(real, kept->other) != 0)
         return cli_error(CLI_FAILED,

@@ -490,7 +490,7 @@ private:
     detail::owned<tn_loader, tn_loader_free> handle;
 };
 
-// Tensors by name, as a safetensors file.
+// Tensors by name, as a safetensors file. What is loaded is copied: the file may change afterwards.
 inline void save(const std::string &path, const named_tensors &all, site at = site::here())
 {
     std::vector<const char *> names;
@@ -508,7 +508,7 @@ inline named_tensors load(const std::string &path, site at = site::here())
     named_tensors all;
     for (std::size_t i = 0; i < tn_safetensors_count(file.get()); i++) {
         const char *name = tn_safetensors_name(file.get(), i);
-        all.emplace_back(name, detail::take(tn_safetensors_tensor(file.get(), name), at));
+        all.emplace_back(name, detail::take(tn_safetensors_read(file.get(), name), at));
     }
     return all;
 }

@@ -306,10 +306,16 @@ public:
     // The one element.
     template <class T = double> T item(site at = site::here()) const
     {
-        tn_error_clear();
-        const T value = std::is_integral_v<T> ? static_cast<T>(tn_item_int(handle)) : static_cast<T>(tn_item(handle));
         detail::check(handle, at);
+        tn_error_clear();
+        const double exact = tn_item(handle);
+        const std::int64_t whole = std::is_integral_v<T> && !std::is_same_v<T, bool> ? tn_item_int(handle) : 0;
         detail::check(tn_error_code(), at);
+        if constexpr (std::is_same_v<T, bool>)
+            return exact != 0;
+        const T value = std::is_integral_v<T> ? static_cast<T>(whole) : static_cast<T>(exact);
+        if (std::is_integral_v<T> && static_cast<std::int64_t>(value) != whole)
+            detail::raise(TN_EVALUE, ("item: " + std::to_string(whole) + " does not fit").c_str(), at);
         return value;
     }
     std::string str() const;
@@ -482,24 +488,15 @@ template <class F> std::string text(F write)
         write(&all[0], all.size() + 1);
     return all;
 }
-inline std::size_t largest(const tensor &t)
+// The results of a C function that writes several, and only counts them where there is no room at all.
+template <class F> std::vector<tensor> list(F call, site at)
 {
-    std::size_t most = 0;
-    for (std::int64_t n : t.shape())
-        most = n > static_cast<std::int64_t>(most) ? static_cast<std::size_t>(n) : most;
-    return most;
-}
-inline std::size_t count(std::int64_t n)
-{
-    return n > 0 ? static_cast<std::size_t>(n) : 0;
-}
-// The results of a C function that writes several; cap: how many there may be.
-template <class F> std::vector<tensor> list(F call, std::size_t cap, site at)
-{
-    std::vector<tn_tensor *> out(cap);
-    const std::int64_t n = call(out.data(), cap);
-    if (n < 0)
-        raise(tn_error_code(), tn_error_message(), at);
+    tn_error_clear();
+    const std::int64_t count = call(nullptr, 0);
+    std::vector<tn_tensor *> out(count > 0 ? static_cast<std::size_t>(count) : 0);
+    const std::int64_t n = out.empty() ? 0 : call(out.data(), out.size());
+    if (n <= 0)
+        check(tn_error_code(), at);
     std::vector<tensor> result;
     for (std::int64_t i = 0; i < n; i++)
         result.push_back(tensor::adopt(tn_keep(out[static_cast<std::size_t>(i)])));
@@ -654,9 +651,9 @@ inline tensor operator~(const located &a)
     return bitwise_not(a.t, a.at);
 }
 #define TENON_ASSIGNMENT(symbol, function) \
-    inline const tensor &operator symbol(const tensor &a, const operand &b) \
+    inline const tensor &operator symbol(const located &a, const operand &b) \
     { \
-        return function(a, b); \
+        return function(a.t, b, a.at); \
     }
 TENON_ASSIGNMENT(+=, add_)
 TENON_ASSIGNMENT(-=, sub_)

@@ -95,7 +95,8 @@ def error(module, name):
     known = "torch" + module.removeprefix("torch").removeprefix("tenon") + "." + name
     if name.startswith("_") or not is_pytorchs(known):
         return AttributeError(f"module '{module}' has no attribute '{name}'", name=name, obj=sys.modules.get(module))
-    if _is_import(sys._getframe(2)):
+    caller = sys._getframe(1).f_back
+    if caller is not None and _is_import(caller):
         return ImportError(f"cannot import name '{name}' from '{module}': {lacking(known)}", name=module)
     return AttributeError(f"module '{module}' has no attribute '{name}': {lacking(known)}")
 

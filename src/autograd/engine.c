@@ -546,7 +546,8 @@ static tn_status mark_useful(task *k)
     }
     if (!e) {
         int64_t n = 0;
-        qsort(list.node, (size_t)list.n, sizeof *list.node, by_seq);
+        if (list.n)
+            qsort(list.node, (size_t)list.n, sizeof *list.node, by_seq);
         for (int64_t i = 0; i < list.n; i++) {
             marks[i] = node_useful(k, list.node[i], marks, list.node, i);
             if (marks[i])

@@ -59,7 +59,7 @@ tn_status tn__error(tn_status code, const char *format, ...)
 void tn_error_at(const char *site)
 {
     tn__thread *t = tn__self();
-    if (t->unsited)
+    if (t->unsited && site && *site)
         tn__error_append("\n  at %s", site);
     t->unsited = false;
 }

@@ -17,6 +17,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_once_t once;
     pthread_key_t key;
+    _Atomic bool keyed; /* the key is there */
     tn__thread *threads;
     tn__tally ended;
     tn__thread emergency;
@@ -80,7 +81,7 @@ static void after_fork_child(void)
 
 static void registry_start(void)
 {
-    pthread_key_create(&registry.key, thread_end);
+    registry.keyed = pthread_key_create(&registry.key, thread_end) == 0;
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     registry.emergency.emergency = true;
     tn__unload_watch();
@@ -100,13 +101,20 @@ tn__thread *tn__thread_start(void)
     registry.threads = t;
     pthread_mutex_unlock(&registry.lock);
     tn__tls = t;
-    pthread_setspecific(registry.key, t);
+    if (registry.keyed)
+        pthread_setspecific(registry.key, t);
     return t;
+}
+
+void tn__threads_forget(void)
+{
+    if (atomic_exchange(&registry.keyed, false))
+        pthread_key_delete(registry.key);
 }
 
 void tn__threads_end(void)
 {
-    pthread_key_delete(registry.key);
+    tn__threads_forget();
     while (registry.threads)
         thread_end(registry.threads);
 }

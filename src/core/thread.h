@@ -85,6 +85,8 @@ void tn__heap_fork(tn__fork_phase phase);
 
 /* Of tn__unload: the records of all threads end here, since no thread will end them. */
 void tn__threads_end(void);
+/* No thread that ends later runs code of the library. */
+void tn__threads_forget(void);
 
 /* Calls f(thread, ctx) for every thread that has a record, under the registry's lock. */
 void tn__threads_each(void (*f)(tn__thread *, void *), void *ctx);

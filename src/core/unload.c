@@ -37,8 +37,12 @@ void tn__at_unload(void (*f)(void))
 
 __attribute__((destructor)) static void go(void)
 {
-    if (!atomic_load(&unload.watching) || atomic_load(&unload.exiting))
+    if (!atomic_load(&unload.watching))
         return;
+    if (atomic_load(&unload.exiting)) {
+        tn__threads_forget(); /* dlclose may be called in exit(), too, and threads may end after it */
+        return;
+    }
     tn__parallel_end();
     tn__threads_end();
     for (int i = TN_MIN(atomic_load(&unload.n), MAX_ENDS); i-- > 0;)

@@ -109,6 +109,15 @@ void tn__source_close(tn__source *s)
     s->fd = -1;
 }
 
+static tn_status cut_while_read(const tn__source *s)
+{
+    struct stat st;
+    if (fstat(s->fd, &st) != 0 || st.st_size < 0)
+        st.st_size = 0;
+    return tn__error(TN_EIO, "%.1024s: the file was cut to %llu bytes while it was read", s->name,
+                     (unsigned long long)st.st_size);
+}
+
 static tn_status read_file(tn__source *s, char *to, size_t n)
 {
     while (n) {
@@ -119,8 +128,7 @@ static tn_status read_file(tn__source *s, char *to, size_t n)
             return tn__error(TN_EIO, "%.1024s: %s (reading at byte %llu)", s->name, tn__system_say(errno).s,
                              (unsigned long long)s->at);
         if (got == 0)
-            return tn__error(TN_EIO, "%.1024s: the file was cut to %llu bytes while it was read", s->name,
-                             (unsigned long long)s->at);
+            return cut_while_read(s);
         to += got;
         n -= (size_t)got;
         s->at += (uint64_t)got;

@@ -107,6 +107,38 @@ static void errors()
     CHECK(seen == 5);
 }
 
+static int refused(void (*call)())
+{
+    try {
+        call();
+    } catch (const error &e) {
+        return std::string(e.what()).find("user.cpp:") != std::string::npos;
+    }
+    return 0;
+}
+
+// Of several results, of results that go through options, of what is written in place, of numbers that do not fit.
+static void further_errors()
+{
+    CHECK(refused([] { unbind(zeros({3}), 5); }) && refused([] { split(zeros({3}), -1, 0); }));
+    CHECK(refused([] { chunk(zeros({3}), -5, 0); }) && unbind(zeros({0, 3}), 0).empty());
+    CHECK(chunk(zeros({3}), std::int64_t{1} << 40, 0).size() == 3); // no room is made for as many as are asked for
+    CHECK(refused([] { ones({2}) += ones({3}); }));
+    tensor indices;
+    topk_options o;
+    o.indices(indices);
+    const tensor x = from({3, 1, 2});
+    topk(x, 2, -1, o);
+    for (int i = 0; i < 2; i++)
+        try {
+            topk(x, 9, -1, o);
+            CHECK(false);
+        } catch (const error &) {
+        }
+    CHECK(indices.to_vector<std::int64_t>() == integers({0, 2}));
+    CHECK(from({0.5}).item<bool>() && !from({0}).item<bool>() && refused([] { from({300}).item<signed char>(); }));
+}
+
 // What is made belongs to its object alone, in a scope of C's as well.
 static void ownership()
 {
@@ -166,6 +198,8 @@ static void model(const std::string &device, const std::string &path)
     again.to(tenon::device(device)).eval();
     CHECK(again(x.to(device)).device() == tenon::device(device));
     CHECK(allclose(again(x.to(device)).cpu(), net(x), allclose_options().atol(1e-5)));
+    const named_tensors loaded = load(path);
+    loaded[0].second.add_(1); // they are copies, which may be written to
     std::remove(path.c_str());
 }
 
@@ -176,6 +210,7 @@ int main(int argc, char **argv)
     values();
     options();
     errors();
+    further_errors();
     ownership();
     gradients();
     model(argv[1], argv[2]);

@@ -121,8 +121,9 @@ static void print_options_class(const row *r)
     printf("        return all;\n    }\n    void take() const\n    {\n");
     for (int i = r->positional; i < r->total; i++)
         if (r->param[i].type == 'X')
-            printf("        if (%s_ && raw_%s)\n            *%s_ = tensor::adopt(tn_keep(raw_%s));\n", r->param[i].name,
-                   r->param[i].name, r->param[i].name, r->param[i].name);
+            printf("        if (%s_ && raw_%s)\n            *%s_ = tensor::adopt(tn_keep(std::exchange(raw_%s, "
+                   "nullptr)));\n",
+                   r->param[i].name, r->param[i].name, r->param[i].name, r->param[i].name);
     printf("    }\n\nprivate:\n    %s o{};\n", type);
     for (int i = r->positional; i < r->total; i++)
         print_kept(&r->param[i]);
@@ -163,21 +164,6 @@ static void print_call(const row *r)
     printf(")");
 }
 
-/* How many pieces there may be: the largest size of a tensor, or what is asked for. */
-static void print_room(const row *r)
-{
-    printf("16");
-    for (int i = 0; i < r->positional; i++) {
-        const param *p = &r->param[i];
-        if (p->type == 'T')
-            printf(" + detail::largest(%s)", p->name);
-        else if (p->type == 'L' || p->type == 'D')
-            printf(" + %s.size()", p->name);
-        else if (!strcmp(p->name, "chunks") || !strcmp(p->name, "sections"))
-            printf(" + detail::count(%s)", p->name);
-    }
-}
-
 static void print_function(const row *r)
 {
     const bool writes = writes_first(r) || does(r, "only_inplace");
@@ -189,9 +175,7 @@ static void print_function(const row *r)
     if (!strcmp(r->returns, "count")) {
         printf("    return detail::list([&](tn_tensor **out, std::size_t cap) { return ");
         print_call(r);
-        printf("; },\n                        ");
-        print_room(r);
-        printf(", at);\n}\n");
+        printf("; }, at);\n}\n");
         return;
     }
     printf("    %s",

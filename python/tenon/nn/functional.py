@@ -199,6 +199,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             padding_idx += n
     if max_norm is not None:
         _renorm_arguments(weight, input, max_norm, norm_type)
+        if type(scale_grad_by_freq) is not bool or type(sparse) is not bool:  # refused below: what it does to the weight comes first
+            _embedding(input, weight.detach(), None, max_norm, norm_type)
     _embedding_arguments(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
     if max_norm is None:
         return _embedding(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)

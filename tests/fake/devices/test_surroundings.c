@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <tenon/data.h>
 
 /* Takes every descriptor that is left. */
@@ -14,6 +15,13 @@ static void exhaust(void)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     while (open("/dev/null", O_RDONLY) >= 0)
         ;
+}
+
+/* So many that leak checkers can look around at the end. */
+static void relax(void)
+{
+    for (int fd = 56; fd < 64; fd++)
+        close(fd);
 }
 
 static const char cause[] = "too many open files: this process can open no other (ulimit -n)";
@@ -35,6 +43,7 @@ static void no_descriptor_for_the_driver(void **state)
     assert_int_equal(tn_cuda_libraries(l, 4), 4);
     for (int i = 0; i < 4; i++)
         assert_true(!l[i].found && !strcmp(l[i].missing, cause));
+    relax();
 }
 
 static void no_descriptor_for_a_kernel(void **state)
@@ -52,6 +61,7 @@ static void no_descriptor_for_a_kernel(void **state)
     tn_error_clear();
     tn_scope_close(s);
     assert_int_equal(rmdir(folder), 0); /* nothing was left in it */
+    relax();
 }
 
 static void no_descriptor_for_a_blas(void **state)
@@ -62,6 +72,7 @@ static void no_descriptor_for_a_blas(void **state)
     exhaust();
     tn_devices(&d, 1);
     assert_non_null(strstr(d.detail, "own products (too many open files: no BLAS could be opened)"));
+    relax();
 }
 
 static void a_fifo_is_no_library(void **state)
