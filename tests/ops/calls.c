@@ -237,7 +237,8 @@ static void write_tensor(tn_tensor *t)
     give_int(tn_tensor_requires_grad(t));
     give_text(tn_tensor_grad_fn(t).s);
     give_int((int64_t)bytes);
-    fwrite(tn_data(dense), 1, bytes, out);
+    if (bytes)
+        fwrite(tn_data(dense), 1, bytes, out);
 }
 
 /* The last tensor of an argument, as it is after the call. */

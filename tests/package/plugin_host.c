@@ -2,7 +2,8 @@
  * through every cycle, and one that ends after the plugin has gone (what the plugin's library keeps for a thread must not
  * be looked for then).   plugin_host PLUGIN CYCLES   0, if each cycle gave what it should, and neither threads, nor
  * address space (but for a megabyte of malloc's own), nor memory (but for 64 KiB) grew from the end of the fifth cycle to
- * the last. At its end the plugin is closed in exit(). Run it with TENON_NO_CACHE=1: what the cache of free blocks keeps is no loss, and varies. */
+ * the last. At its end the plugin is closed in exit(). Run it with TENON_NO_CACHE=1: what the cache of free blocks keeps is no
+ * loss, and varies. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <malloc.h>
