@@ -162,13 +162,14 @@ static tn_status cut_inputs(const state *s, tn_team_step *step, parts *p)
         tn_status e = tn_parallel_scatter(p->x[k], tn_team_step_devices(step), chunk, &n, .dim = s->dim, .step = step);
         if (e)
             return e;
-        if (p->n && n != p->n)
-            return tn__error(TN_EINVAL,
-                             "DataParallel: input %zu of shape %s makes %zu chunks along dimension %lld, input %zu of "
-                             "shape %s makes %zu: the batch must be as long in both",
-                             first, tn__shape_str(p->x[first]->shape, p->x[first]->ndim).s, p->n, (long long)s->dim, k,
-                             tn__shape_str(p->x[k]->shape, p->x[k]->ndim).s, n);
         first = p->n ? first : k;
+        if (tn_tensor_size(p->x[first], s->dim) != tn_tensor_size(p->x[k], s->dim))
+            return tn__error(
+                TN_EINVAL,
+                "DataParallel: input %zu has shape %s, input %zu shape %s: the batch, dimension %lld, must "
+                "be as long in both",
+                first, tn__shape_str(p->x[first]->shape, p->x[first]->ndim).s, k,
+                tn__shape_str(p->x[k]->shape, p->x[k]->ndim).s, (long long)s->dim);
         p->n = n;
         for (size_t i = 0; i < n; i++)
             p->in[i * p->n_in + k] = chunk[i];

@@ -140,7 +140,10 @@ static void what_fails(void **state)
     FAILS(tn_forward(dp, x[0]), TN_EINVAL, "Gate takes 2 tensors, got 1");
     FAILS_STATUS(tn_forward_n(dp, TN_TENSORS(x[0], x[1]), y, 1), TN_EINVAL, "DataParallel gives 2 tensors, not 1");
     FAILS_STATUS(tn_forward_n(dp, TN_TENSORS(x[0], tn_narrow(x[1], 0, 0, 1)), y, 2), TN_EINVAL,
-                 "input 0 of shape [4, 2] makes 2 chunks along dimension 0, input 1 of shape [1, 3] makes 1");
+                 "input 0 has shape [4, 2], input 1 shape [1, 3]: the batch, dimension 0, must be as long in both");
+    /* as many chunks of each, but of other sizes */
+    FAILS_STATUS(tn_forward_n(dp, TN_TENSORS(x[0], tn_narrow(x[1], 0, 0, 3)), y, 2), TN_EINVAL,
+                 "input 0 has shape [4, 2], input 1 shape [3, 3]");
     FAILS_STATUS(tn_forward_n(dp, TN_TENSORS(TN_NONE, TN_NONE), y, 2), TN_ETYPE, "every input is TN_NONE");
     FAILS_STATUS(tn_forward_n(dp, TN_TENSORS(x[0], tn_ones(TN_SHAPE())), y, 2), TN_EVALUE,
                  "chunk expects at least a 1-dimensional tensor");
