@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <tenon/library.h>
 
-/* What a text became when the C compiler read it: memory of results, then of inputs; items; the width of rows; parameters. */
-typedef void (*run_fn)(void **memory, int64_t begin, int64_t end, int64_t width, const int64_t *param);
+/* What a text became when the C compiler read it: memory of results, then of inputs; a range of items, and how many there are;
+ * the width of rows; parameters. */
+typedef void (*run_fn)(void **memory, int64_t begin, int64_t end, int64_t items, int64_t width, const int64_t *param);
 
 /* 'user' of such an operation; stays as long as it. */
 typedef struct functions {
@@ -28,19 +29,41 @@ static tn_status shape(const tn_op_args *a)
     return TN_OK;
 }
 
+/* The text is compiled for one dtype: what it reads and writes has that of input 0. */
+static tn_status check_dtypes(const tn_op_args *a)
+{
+    const tn_dtype d = a->in[0].dtype;
+    char text[256];
+    for (int32_t i = 0; i < a->n_in + a->n_out; i++) {
+        const bool in = i < a->n_in;
+        const tn_op_view *v = in ? &a->in[i] : &a->out[i - a->n_in];
+        if (v->dtype == d || (in && !v->data && !v->dtype))
+            continue;
+        snprintf(text, sizeof text, "%s: on the CPU a text computes in one dtype, and %s %d is %s where input 0 is %s",
+                 a->name, in ? "input" : "result", (int)(in ? i : i - a->n_in), tn_dtype_name(v->dtype),
+                 tn_dtype_name(d));
+        return tn_op_error(TN_EDTYPE, text);
+    }
+    return TN_OK;
+}
+
 static tn_status run(const tn_op_args *a, int64_t begin, int64_t end)
 {
     const functions *f = a->user;
     void *memory[TN_OP_INPUTS + TN_OP_RESULTS];
     int64_t param[TN_OP_PARAMS];
     const tn_op_view *o = &a->out[0];
+    tn_status e = check_dtypes(a);
+    if (e)
+        return e;
     for (int32_t i = 0; i < a->n_out; i++)
         memory[i] = a->out[i].data;
     for (int32_t i = 0; i < a->n_in; i++)
         memory[a->n_out + i] = a->in[i].data;
     for (int32_t i = 0; i < a->n_params; i++)
         param[i] = a->param[i].v.i; /* of a double: its bits */
-    (a->in[0].dtype == TN_F64 ? f->wide : f->narrow)(memory, begin, end, o->ndim ? o->shape[o->ndim - 1] : 1, param);
+    (a->in[0].dtype == TN_F64 ? f->wide : f->narrow)(memory, begin, end, a->items, o->ndim ? o->shape[o->ndim - 1] : 1,
+                                                     param);
     return TN_OK;
 }
 
@@ -81,10 +104,10 @@ static PyObject *register_op(PyObject *self, PyObject *args)
     tn_op_def d = {.struct_size = sizeof d, .cpu_dtypes = TN_OP_DTYPE(TN_F32) | TN_OP_DTYPE(TN_F64)};
     PyObject *dtypes;
     unsigned long long narrow, wide;
-    int fake;
-    if (!PyArg_ParseTuple(args, "siiIsiiO!zsiKKp:_op_register", &d.name, &d.inputs, &d.results, &d.optional, &d.params,
+    int ranges, fake;
+    if (!PyArg_ParseTuple(args, "siiIsiiO!zsiKKpp:_op_register", &d.name, &d.inputs, &d.results, &d.optional, &d.params,
                           &d.rule, &d.items, &PyTuple_Type, &dtypes, &d.kernel, &d.entry, &d.local, &narrow, &wide,
-                          &fake) ||
+                          &ranges, &fake) ||
         dtypes_of(dtypes, &d.dtypes))
         return NULL;
     functions *f = narrow ? malloc(sizeof *f) : NULL;
@@ -94,6 +117,7 @@ static PyObject *register_op(PyObject *self, PyObject *args)
         f->narrow = (run_fn)(uintptr_t)narrow;
         f->wide = (run_fn)(uintptr_t)wide;
         d.cpu = run;
+        d.grain = ranges ? 0 : INT64_MAX; /* all items in one call */
     }
     d.user = f;
     d.shape = fake ? shape : NULL;
@@ -138,9 +162,17 @@ static int take_params(PyObject *tuple, tn_scalar *p)
 
 static int take_specs(PyObject *tuple, specs *s)
 {
+    if (!PyTuple_Check(tuple)) {
+        PyErr_SetString(PyExc_TypeError, "specs: a tuple was expected");
+        return -1;
+    }
     s->n = (int32_t)PyTuple_Size(tuple);
     for (int32_t i = 0; i < s->n && i < TN_OP_RESULTS; i++) {
-        PyObject *one = PyTuple_GetItem(tuple, i), *shape_of = PyTuple_GetItem(one, 1);
+        PyObject *one = PyTuple_GetItem(tuple, i), *shape_of = PyTuple_Check(one) ? PyTuple_GetItem(one, 1) : NULL;
+        if (!shape_of || !PyTuple_Check(shape_of)) {
+            PyErr_SetString(PyExc_TypeError, "specs: pairs of a dtype and a shape were expected");
+            return -1;
+        }
         tn_op_view *v = &s->view[i];
         *v = (tn_op_view){.ndim = (int32_t)PyTuple_Size(shape_of)};
         if (py_dtype_from(PyTuple_GetItem(one, 0), &v->dtype))
@@ -213,7 +245,7 @@ static PyMethodDef functions_of_library[] = {
     {"_op_known", known, METH_O, "_op_known(name) -> bool"},
     {"_op_register", register_op, METH_VARARGS,
      "_op_register(name, inputs, results, optional, params, rule, items, dtypes, kernel, entry, local, narrow, wide, "
-     "fake) "
+     "ranges, fake) "
      "-> object"},
     {"_op_call", call_op, METH_VARARGS, "_op_call(op, tensors, params, specs) -> object"},
     {"_op_check", check_op, METH_VARARGS, "_op_check(op, tensors, params) -> None"},

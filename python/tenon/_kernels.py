@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from . import _C
@@ -13,13 +14,13 @@ _RULES = {"same": 0, "broadcast": 1, "any": 2, "fake": 2}
 _ITEMS = {"elements": 0, "rows": 1, "whole": 2}
 _LETTERS = {"float": "f", "int": "i", "SymInt": "i", "bool": "b", "Scalar": "f"}
 
-# The dialect's words for one work item on the host: a range of items is one group of one.
+# The dialect's words on the host: one group of one work item. What it runs over, where a loop over all items was found: a range.
 _PRELUDE = """
 #include <stdint.h>
 #include <tgmath.h>
 typedef int8_t i8; typedef uint8_t u8; typedef int16_t i16; typedef uint16_t u16; typedef int32_t i32; typedef uint32_t u32;
 typedef int64_t i64; typedef uint64_t u64; typedef float f32;
-static _Thread_local i64 tn_begin;
+static _Thread_local i64 tn_begin, tn_end;
 #define GLOBAL
 #define LOCAL
 #define DEVICE static inline
@@ -27,9 +28,9 @@ static _Thread_local i64 tn_begin;
 #define LOCAL_MEM(type, name, n) type name[n]
 #define BARRIER() ((void)0)
 #define BARRIER_ALL() ((void)0)
-#define GLOBAL_ID(d) ((d) ? 0 : tn_begin)
+#define GLOBAL_ID(d) 0
 #define GLOBAL_SIZE(d) 1
-#define GROUP_ID(d) ((d) ? 0 : (int)tn_begin)
+#define GROUP_ID(d) 0
 #define NUM_GROUPS(d) 1
 #define LOCAL_ID(d) 0
 #define LOCAL_SIZE(d) 1
@@ -41,8 +42,6 @@ static _Thread_local i64 tn_begin;
 #define E(name) name
 #define M(f) m_##f
 #define TN_IS_FLOAT 1
-#define m_abs fabs
-#define m_rsqrt(x) (1 / sqrt(x))
 #define m_sigmoid(x) (1 / (1 + exp(-(x))))
 """
 _MATH = ("fabs exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc "
@@ -52,40 +51,77 @@ _PRELUDE += "".join(f"#define m_{name} {name}\n" for name in _MATH)
 _keep = []  # libraries whose functions are registered stay
 
 
-def _run_function(name, kind, entry, outputs, inputs, rows, letters):
-    """A function of one shape for every kernel: memory, a range of items, the width of rows, parameters."""
-    n = outputs + inputs
-    arguments = [f"p[{i}]" for i in range(n)] + ["end"] + (["width"] if rows else [])
+_LOOP = r"for\s*\(\s*(?:i64|int64_t|long|int)\s+(\w+)\s*=\s*{0}\(0\)\s*;\s*\1\s*<\s*{2}\s*;\s*\1\s*\+=\s*{1}\(0\)\s*\)"
+
+
+def _body_of(text, entry):
+    """Where in the text the parameters of the kernel are, and its body."""
+    found = re.search(rf"\bKERNEL(?:_B)?\s*\(\s*{entry}\s*\)\s*\(([^()]*)\)", text)
+    if not found:
+        return None
+    after = re.search(r"\b(?:KERNEL(?:_B)?|DEVICE)\b", text[found.end():])
+    return found[1], found.end(), found.end() + after.start() if after else len(text)
+
+
+def _by_ranges(text, entry, before, rows):
+    """The text with its loops over all items (for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0)), of rows GROUP_ID and
+    NUM_GROUPS) run over a range of them, and whether it may be run by ranges: not where it asks in another way who it is."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.S)
+    place = _body_of(text, entry)
+    names = place[0].split(",") if place else []
+    items = re.search(r"(\w+)\s*$", names[before]) if before < len(names) else None
+    if not items:
+        return text, False
+    _, begin, end = place
+    loop = _LOOP.format(*(("GROUP_ID", "NUM_GROUPS") if rows else ("GLOBAL_ID", "GLOBAL_SIZE")), items[1])
+    body, loops = re.subn(loop, r"for (i64 \1 = tn_begin; \1 < tn_end; \1++)", text[begin:end])
+    changed = text[:begin] + body + text[end:]
+    written = rf"\b{items[1]}\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\b{items[1]}\s*(?:\+\+|--)|(?:\+\+|--|&)\s*{items[1]}\b|#"
+    if not loops or re.search(r"\b(?:GLOBAL_ID|GLOBAL_SIZE|GROUP_ID|NUM_GROUPS)\b", changed) or re.search(written, body):
+        return text, False
+    return changed, True
+
+
+def _run_function(entry, n, rows, letters):
+    """A function of one shape for every kernel: memory, a range of items, all of them, the width of rows, parameters."""
+    arguments = [f"p[{i}]" for i in range(n)] + ["items"] + (["width"] if rows else [])
     arguments += [f"*(const double *)&param[{i}]" if letter == "f" else f"param[{i}]" for i, letter in enumerate(letters)]
-    return (f"void {name}(void **p, i64 begin, i64 end, i64 width, const i64 *param)\n"
-            f"{{\n    tn_begin = begin;\n    (void)width, (void)param;\n    {entry}_{kind}({', '.join(arguments)});\n}}\n")
+    return ("void tn_run(void **p, i64 begin, i64 end, i64 items, i64 width, const i64 *param)\n"
+            f"{{\n    tn_begin = begin, tn_end = end;\n    (void)width, (void)param;\n    tn_text_{entry}({', '.join(arguments)});\n}}\n")
+
+
+def _compile(command, source, path, name):
+    done = subprocess.run([*command, "-o", path, "-lm"], input=source, text=True, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"{name}: its text does not compile for the CPU:\n{done.stderr.strip()}")
+    library = ctypes.CDLL(path)
+    _keep.append(library)
+    return ctypes.cast(library.tn_run, ctypes.c_void_p).value
 
 
 def compile_for_cpu(text, entry, name, outputs, inputs, rows, letters):
-    """The text as C for float and double: the addresses of its two functions."""
+    """The text as C for float and double: the addresses of its two functions, and whether they run by ranges of items."""
     cc = next((c for c in (os.environ.get("CC"), "cc", "gcc", "clang") if c and shutil.which(c.split()[0])), None)
     if cc is None:
         raise RuntimeError(f"{name}: the text of its CPU function needs a C compiler, and there is none (cc, gcc, clang; CC names one)")
-    source = _PRELUDE
-    for kind in ("float", "double"):
-        source += f"#define T {kind}\n#define ST {kind}\n#define OT {kind}\n#define {entry} {entry}_{kind}\n"
-        source += f"#define KERNEL(name) static void {entry}_{kind}\n#define KERNEL_B(name) static void {entry}_{kind}\n"
-        source += f'#line 1 "{name}"\n{text}\n#line 1 "call"\n#undef {entry}\n'
-        source += _run_function(f"tn_run_{kind}", kind, entry, outputs, inputs, rows, letters)
-        source += "".join(f"#undef {word}\n" for word in ("T", "ST", "OT", "KERNEL", "KERNEL_B"))
-    with tempfile.TemporaryDirectory(prefix="tenon-") as folder:
-        path = os.path.join(folder, "kernel.so")
-        done = subprocess.run([*cc.split(), "-std=gnu11", "-O2", "-w", "-shared", "-fPIC", "-ffp-contract=off", "-x", "c", "-", "-o", path, "-lm"],
-                              input=source, text=True, capture_output=True)
-        if done.returncode:
-            raise RuntimeError(f"{name}: its text does not compile for the CPU:\n{done.stderr.strip()}")
-        library = ctypes.CDLL(path)
-    _keep.append(library)
-    return tuple(ctypes.cast(getattr(library, f"tn_run_{kind}"), ctypes.c_void_p).value for kind in ("float", "double"))
+    text, ranges = _by_ranges(text, entry, outputs + inputs, rows)
+    # Not -w: gcc's would let a function that nobody declared pass. What is warned of is shown where the text fails alone.
+    command = [*cc.split(), "-std=gnu11", "-O2", "-Werror=implicit-function-declaration", "-shared", "-fPIC", "-ffp-contract=off", "-x", "c", "-"]
+    if sys.platform == "linux":
+        command.append("-Wl,-z,defs")
+    source = (_PRELUDE + "#define KERNEL(name) static void tn_text_##name\n#define KERNEL_B(name) static void tn_text_##name\n"
+              f'#line 1 "{name}"\n{text}\n#line 1 "call"\n' + _run_function(entry, outputs + inputs, rows, letters))
+    with tempfile.TemporaryDirectory(prefix="tenon-") as folder:  # one library for each: what the text defines is theirs
+        narrow, wide = (_compile(command, f"#define T {kind}\n#define ST {kind}\n#define OT {kind}\n{source}", os.path.join(folder, f"{kind}.so"),
+                                 name) for kind in ("float", "double"))
+    return narrow, wide, ranges
+
+
+_BOUNDS = r"__launch_bounds__\s*\([^)]*\)\s*"  # CUDA C's, on either side of void
 
 
 def _entry_of(text, entry):
-    found = re.findall(r"\bKERNEL(?:_B)?\s*\(\s*(\w+)\s*\)|__global__\s+void\s+(\w+)", text)
+    found = re.findall(r"\bKERNEL(?:_B)?\s*\(\s*(\w+)\s*\)|__global__\s+(?:" + _BOUNDS + r")?void\s+(?:" + _BOUNDS + r")?(\w+)", text)
     names = [a or b for a, b in found]
     if entry is None and len(names) == 1:
         return names[0]
@@ -112,11 +148,11 @@ class Kernel:
         letters = "".join(_LETTERS[k] for k in kinds)
         entry = _entry_of(text, entry)
         optional = sum(1 << i for i, k in enumerate(self._inputs) if schema.arguments[k].type.endswith("?"))
-        cpu = (0, 0)
+        cpu = (0, 0, True)
         if "cpu" in devices:
             cpu = compile_for_cpu(text, entry, operation.qualname, len(schema.returns), len(self._inputs), items == "rows", letters)
         self._handle = _C._op_register(self._free_name(), len(self._inputs), len(schema.returns), optional, letters, _RULES[rule], _ITEMS[items],
-                                       tuple(dtypes or ()), text if "cuda" in devices else None, entry, local, cpu[0], cpu[1], rule == "fake")
+                                       tuple(dtypes or ()), text if "cuda" in devices else None, entry, local, *cpu, rule == "fake")
 
     def _free_name(self):
         name, i = self._operation.qualname, 1

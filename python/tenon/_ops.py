@@ -163,6 +163,16 @@ def _built(flat, form):
     return [next(flat) if f is None else list(next(flat) for _ in range(f[1])) for f in form]
 
 
+def _without_history(output, values):
+    """What a call gives that is not recorded: the function may have recorded on its own. Inputs stay what they are."""
+    if isinstance(output, (list, tuple)):
+        bare = [_without_history(t, values) for t in output]
+        return bare if isinstance(output, list) else tuple(bare)
+    if isinstance(output, _Tensor) and output.requires_grad and not any(output is t for t in _tensors(values)):
+        return output.detach()
+    return output
+
+
 def _memory(t):
     return None if t.device.type == "meta" or not t.numel() else t.untyped_storage().data_ptr()
 
@@ -188,7 +198,7 @@ class Operation:
             return self.record(values)
         before = _C._set_grad_enabled(False)
         try:
-            return self.run(values)
+            return _without_history(self.run(values), values)
         finally:
             _C._set_grad_enabled(before)
 
@@ -285,8 +295,14 @@ class _Recorded(Function):
         for r, f in zip(result + [None] * (len(ctx._form) - places), ctx._form):
             if f is None:
                 flat.append(r)
+            elif r is None:
+                flat.extend([None] * f[1])
+            elif not isinstance(r, (list, tuple)) or len(r) != f[1]:
+                got = f"{len(r)} of them" if isinstance(r, (list, tuple)) else f"{type(r).__name__}"
+                raise RuntimeError(f"{op.qualname}: its backward returned {got} for a list of {f[1]} tensors: a list of {f[1]} gradients, "
+                                   "or None, was expected")
             else:
-                flat.extend(r if r is not None else [None] * f[1])
+                flat.extend(r)
         return (None, *flat)
 
 

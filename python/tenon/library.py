@@ -119,6 +119,9 @@ def _put_autograd(operation, described, backward, setup_context):
     if operation.schema.is_mutable or operation.schema.returns == []:
         raise RuntimeError(f"Cannot register autograd formula for non-functional operator {described} with schema {operation.schema}. Please "
                            "create a functional operator and register an autograd formula for that.")
+    if any(a.kw_only and a.type.startswith("Tensor") for a in operation.schema.arguments):
+        raise NotImplementedError(f"register_autograd with kwarg-only Tensor args. In the original definition of the op, please make your "
+                                  f"tensors not kwarg-only. Got: {operation.schema}")
     operation.backward, operation.setup_context = backward, setup_context
 
 

@@ -3,6 +3,7 @@ but where a test says otherwise."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 from typing import List, Optional, Sequence, Tuple, Union
@@ -312,6 +313,109 @@ def test_wrong_texts():
         library.register_kernel("test11::f", "meta", SWIGLU)
 
 
+LOOP = "for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0))"
+
+
+def elements(name, body, inputs=1, **options):
+    """An operation of one text of elements on the CPU."""
+    letters = "ab"[:inputs]
+    library.define(name, f"({', '.join(f'Tensor {c}' for c in letters)}) -> Tensor")
+    memory = "".join(f"GLOBAL const ST *{c}, " for c in letters)
+    text = body if "KERNEL" in body else f"KERNEL(f)(GLOBAL OT *out, {memory}i64 n)\n{{\n{body}\n}}\n"
+    library.register_kernel(name, "cpu", text, **options)
+    return library._ops.find(name), text
+
+
+def run(operation, *args):
+    return operation(args, {})
+
+
+def test_a_text_knows_how_many_items_there_are():
+    x = torch.arange(100000.0)
+    f, _ = elements("test20::rev", f"{LOOP} out[i] = a[n - 1 - i];")
+    assert torch.equal(run(f, x), x.flip(0)) and torch.equal(run(f, x[:7]), x[:7].flip(0))
+    f, _ = elements("test20::size", "const i64 first = GLOBAL_ID(0), step = GLOBAL_SIZE(0);\n"
+                    "for (i64 i = first; i < n; i += step) out[i] = SVO(a[i] + n + step);")
+    assert torch.equal(run(f, x), x + 100001)
+    f, _ = elements("test20::once", f"/* {LOOP} */ if (GLOBAL_ID(0) == 0)\n    {LOOP}\n        out[i] = a[n - 1 - i];")
+    assert torch.equal(run(f, x), x.flip(0))
+    text = """KERNEL(f)(GLOBAL OT *out, GLOBAL const ST *a, i64 rows, i64 width)
+    {
+        for (i64 r = GROUP_ID(0); r < rows; r += NUM_GROUPS(0))
+            for (i64 i = LOCAL_ID(0); i < width; i += LOCAL_SIZE(0))
+                out[r * width + i] = SVO(a[(rows - 1 - r) * width + i] + rows);
+    }"""
+    f, _ = elements("test20::rows", text, items="rows")
+    assert torch.equal(run(f, x.view(20000, 5)), x.view(20000, 5).flip(0) + 20000)
+
+
+def test_a_text_with_more_than_one_function():
+    text = f"""DEVICE T square(T x) {{ return x * x; }}
+    struct pair {{ T x, y; }};
+    T twice(T x) {{ return x + x; }}
+    KERNEL(one)(GLOBAL OT *out, GLOBAL const ST *a, i64 n) {{ {LOOP} out[i] = SVO(square(LD(a[i]))); }}
+    KERNEL(two)(GLOBAL OT *out, GLOBAL const ST *a, i64 n) {{ {LOOP} out[i] = SVO(twice(LD(a[i]))); }}
+    """
+    for dtype in (torch.float32, torch.float64):
+        x = torch.arange(40000, dtype=dtype)
+        name = f"test21::{str(dtype)[-2:]}".replace("::", "::f")
+        one, _ = elements(name, text, entry="one")
+        two, _ = elements(name + "two", text, entry="two")
+        assert torch.equal(run(one, x), x * x) and torch.equal(run(two, x), 2 * x)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_functions_that_nobody_declared(compiler, monkeypatch):
+    if not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler}")
+    monkeypatch.setenv("CC", compiler)
+    for i, call in enumerate(("abs(a[i])", "max(a[i], K(1))", "m_rsqrt(a[i])")):
+        with pytest.raises(RuntimeError, match=rf"(?s)test22::{compiler}{i}: its text does not compile for the CPU:.*test22::{compiler}{i}:3"):
+            elements(f"test22::{compiler}{i}", f"{LOOP} out[i] = {call};")
+    assert torch.equal(run(elements(f"test22::{compiler}", f"{LOOP} out[i] = m_fabs(a[i]);")[0], torch.tensor([-1.5])), torch.tensor([1.5]))
+
+
+def test_a_text_on_the_cpu_has_one_dtype():
+    f, _ = elements("test23::narrow", f"{LOOP} out[i] = SVO(LD(a[i]) * K(2));", rule="fake")
+    library.register_fake("test23::narrow", lambda a: torch.empty(a.shape, dtype=torch.float32, device=a.device))
+    assert run(f, torch.ones(3)).tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="test23::narrow: on the CPU a text computes in one dtype, and result 0 is float32 where input 0 is float64"):
+        run(f, torch.ones(3, dtype=torch.float64))
+    g, _ = elements("test23::any", f"{LOOP} out[i] = SVO(LD(a[i]) * LD(b[i]));", inputs=2, rule="any")
+    with pytest.raises(RuntimeError, match="input 1 is float64 where input 0 is float32"):
+        run(g, torch.ones(3), torch.ones(3, dtype=torch.float64))
+
+
+def test_results_without_a_record_have_no_history():
+    weight = torch.ones(2, requires_grad=True)
+
+    @library.custom_op("test24::f", mutates_args=())
+    def f(a: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            return a.detach().requires_grad_() * 2, a * weight
+
+    x = torch.ones(2)
+    assert [(y.grad_fn, y.requires_grad) for y in f(x)] == [(None, False)] * 2
+    with torch.no_grad():
+        assert [(y.grad_fn, y.requires_grad) for y in f(x.requires_grad_())] == [(None, False)] * 2
+
+
+def test_derivatives_that_cannot_be():
+    library.define("test25::named", "(Tensor a, *, Tensor b) -> Tensor")
+    with pytest.raises(NotImplementedError, match="register_autograd with kwarg-only Tensor args"):
+        library.register_autograd("test25::named", lambda ctx, g: g)
+
+    @library.custom_op("test25::lists", mutates_args=())
+    def f(a: Sequence[torch.Tensor], b: torch.Tensor) -> torch.Tensor:
+        return a[0] + a[1] + b
+
+    x = torch.ones(2, requires_grad=True)
+    for wrong, said in (([x], "1 of them"), ([x] * 3, "3 of them"), (x, "Tensor")):
+        f.register_autograd(lambda ctx, g, wrong=wrong: (wrong, g))
+        with pytest.raises(RuntimeError, match=f"its backward returned {said} for a list of 2 tensors"):
+            f([x, x], x).sum().backward()
+
+
 @on_gpus(2)
 def test_a_text_on_gpus():
     text = """KERNEL(swiglu)(GLOBAL ST *out, GLOBAL const ST *a, GLOBAL const ST *b, i64 n)
@@ -346,6 +450,15 @@ def test_a_text_on_gpus():
     torch.library.register_kernel("test::broken", "cuda", "KERNEL(broken)(GLOBAL ST *out, GLOBAL const ST *x, i64 n)\n{\n    out[0] = nowhere;\n}\n")
     with pytest.raises(RuntimeError, match="(?s)test::broken.*nowhere"):
         torch.ops.test.broken(torch.ones(2, device="cuda"))
+
+
+@on_gpus("1x64MiB")
+def test_functions_that_nobody_declared_on_fake_gpus():
+    torch.library.define("test::undeclared", "(Tensor x) -> Tensor")
+    torch.library.register_kernel("test::undeclared", "cuda", "KERNEL(f)(GLOBAL ST *out, GLOBAL const ST *x, i64 n)\n{\n    out[0] = SV(abs(LD(x[0])));\n}\n")
+    with pytest.raises(RuntimeError, match="(?s)test::undeclared.*abs"):  # C's own is of integers
+        torch.ops.test.undeclared(torch.ones(2, device="cuda") - 2.5)
+
 
 
 def test_the_example():
