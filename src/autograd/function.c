@@ -2,6 +2,7 @@
 #include "autograd/functions.h"
 #include "autograd/hooks.h"
 #include "core/alloc.h"
+#include "core/callback.h"
 #include <stdio.h>
 
 /* What such a node keeps: its ctx. */
@@ -138,12 +139,15 @@ static tn_status derive_own(tn__backward *b)
         tn_scope scope;
         const char *site = t->site;
         bool no_grad = t->no_grad;
+        tn__stale stale;
+        tn__stale_begin(&stale, t);
         tn__barrier_push(t, &scope);
         e = f->cls.backward((tn_node *)b->node, f->ctx, g, n_out, b->grad, (size_t)b->node->n_in);
         t->site = site;
         t->no_grad = no_grad;
         if (e)
             e = tn__callback_failed(e, f->name);
+        tn__stale_end(&stale, t);
         e = tn__hand_gradients(t, &scope, b, f->name, e);
     }
     if (g != few)

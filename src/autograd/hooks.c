@@ -2,7 +2,7 @@
 #include "autograd/hooks.h"
 #include "autograd/functions.h"
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/callback.h"
 #include <pthread.h>
 #include <tenon/autograd.h>
 #include <tenon/dtype.h>
@@ -384,7 +384,9 @@ void tn_node_drop_hooks(const tn_node *n)
 
 tn_status tn__callback_failed(tn_status e, const char *what)
 {
-    return tn_error_code() ? tn_error_code() : tn__error(e, "%s failed, but no failed call is on record", what);
+    if (tn_error_code())
+        return tn_error_code();
+    return tn__error(tn__status_of(e), "%s failed, but no failed call is on record", what);
 }
 
 static tn_status check_replacement(const tn_tensor *g, const tn_tensor *other)
@@ -406,6 +408,8 @@ static tn_status call(tn__thread *self, const tn_hook *h, tn_tensor *shown, tn_t
     tn_tensor *other = NULL;
     const char *site = self->site;
     bool no_grad = self->no_grad;
+    tn__stale stale;
+    tn__stale_begin(&stale, self);
     tn__barrier_push(self, &scope);
     tn_status e = h->fn(h->ctx, shown, g ? &other : NULL);
     self->site = site;
@@ -418,6 +422,7 @@ static tn_status call(tn__thread *self, const tn_hook *h, tn_tensor *shown, tn_t
     if (replaced && !e)
         tn__object_retain(other);
     tn__barrier_pop(self, &scope, NULL);
+    tn__stale_end(&stale, self);
     if (replaced && !e) {
         tn__object_release(*g);
         *g = other;

@@ -78,8 +78,9 @@ void tn__error_restore(const tn__error_copy *c)
 {
     tn__thread *t = tn__self();
     t->error = c->code;
-    if (c->code && c->text[0] && t->message)
-        memcpy(t->message, c->text, TN__MESSAGE);
+    char *m = c->code && c->text[0] ? message_of(t) : NULL; /* the first error of this thread may be another's */
+    if (m)
+        memcpy(m, c->text, TN__MESSAGE);
 }
 
 _Static_assert(sizeof((tn__error_copy *)0)->text == TN__MESSAGE, "a copy holds a message");

@@ -1,4 +1,5 @@
 /* Running modules. The user's forward runs inside a barrier scope, so what it makes on the way dies with it. */
+#include "core/callback.h"
 #include "nn/module.h"
 #include <stdio.h>
 
@@ -33,13 +34,18 @@ tn_tensor *tn__forward(tn__thread *t, tn_module *m, tn_tensor *x, bool *borrowed
         tn_tensor *one;
         return tn__forward_n(t, m, &x, 1, &one, 1) ? NULL : one;
     }
+    tn__stale stale;
+    tn__stale_begin(&stale, t);
     tn__barrier_push(t, &scope);
     tn_tensor *y = m->cls.forward(m, x);
     t->site = site;
     if (!y || y == TN_NONE) {
         tn__barrier_pop(t, &scope, NULL);
-        return no_result(m, y);
+        y = no_result(m, y);
+        tn__stale_end(&stale, t);
+        return y;
     }
+    tn__stale_end(&stale, t);
     if (made_inside(t, &scope, y))
         return tn__barrier_pop(t, &scope, y);
     if (y == x) {
@@ -108,7 +114,7 @@ static tn_status check_results(const tn_module *m, tn_status e, tn_tensor *const
         return tn__error(TN_ETYPE, "the forward_n of %s gave TN_NONE, not a tensor, as result %zu", m->cls.name, i);
     if (tn_error_code())
         return tn_error_code();
-    return e ? tn__error(e, "the forward_n of %s failed, but no failed call is on record", m->cls.name)
+    return e ? tn__error(tn__status_of(e), "the forward_n of %s failed, but no failed call is on record", m->cls.name)
              : tn__error(TN_EINVAL, "the forward_n of %s gave NULL as result %zu, but no failed call is on record",
                          m->cls.name, i);
 }
@@ -118,10 +124,13 @@ static tn_status run_several(tn__thread *t, tn_module *m, tn_tensor *const *x, s
 {
     tn_scope scope;
     const char *site = t->site;
+    tn__stale stale;
+    tn__stale_begin(&stale, t);
     tn__barrier_push(t, &scope);
     tn_status e = m->cls.forward_n(m, x, n, y, n_y);
     t->site = site;
     e = check_results(m, e, y, n_y);
+    tn__stale_end(&stale, t);
     for (size_t i = 0; i < n_y; i++)
         y[i] = e ? NULL : tn__object_retain(y[i]);
     tn__barrier_pop(t, &scope, NULL);

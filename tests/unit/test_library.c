@@ -3,6 +3,8 @@
 #include "check.h"
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 /* ---- swiglu: silu(a) * b ---- */
 
@@ -304,6 +306,135 @@ static void callbacks_that_fail(void **state)
     }
 }
 
+/* ---- an error that was on record is nobody's ---- */
+
+static tn_status bare_cpu(const tn_op_args *c, int64_t begin, int64_t end)
+{
+    (void)c, (void)begin, (void)end;
+    return TN_EVALUE;
+}
+
+static tn_status negative(const tn_op_args *c)
+{
+    (void)c;
+    return (tn_status)-7;
+}
+
+static tn_status bare_backward(const tn_op_backward *d)
+{
+    (void)d;
+    return TN_EVALUE;
+}
+
+static tn_status bare_hook(void *ctx, tn_tensor *g, tn_tensor **replace)
+{
+    (void)ctx, (void)g, (void)replace;
+    return (tn_status)-7;
+}
+
+static tn_tensor *bare_forward(tn_module *self, tn_tensor *x)
+{
+    (void)self, (void)x;
+    return NULL;
+}
+
+/* It makes an error, and forgets it. */
+static tn_tensor *careless_forward(tn_module *self, tn_tensor *x)
+{
+    (void)self;
+    assert_int_equal(tn_error_code(), TN_OK);
+    assert_null(tn_reshape(x, TN_SHAPE(77)));
+    tn_error_clear();
+    return tn_relu(x);
+}
+
+static void leave_an_error(void)
+{
+    assert_null(tn_reshape(tn_ones(TN_SHAPE(3)), TN_SHAPE(99)));
+}
+
+static tn_tensor *called(const char *name, tn_op_def d)
+{
+    d.name = name;
+    const tn_op *op = tn_op_register(&d);
+    assert_non_null(op);
+    leave_an_error();
+    return tn_op_call(op, TN_TENSORS(five(false), five(true)));
+}
+
+static void errors_of_before(void **state)
+{
+    (void)state;
+    static const tn_module_class bare = {.struct_size = sizeof bare, .name = "Bare", .forward = bare_forward},
+                                 careless = {
+                                     .struct_size = sizeof careless, .name = "Careless", .forward = careless_forward};
+    tn_scope *scope = tn_scope_open();
+    tn_op_def d = swiglu_def;
+    d.cpu = bare_cpu;
+    FAILS(called("test::bare_cpu", d), TN_EVALUE, "test::bare_cpu failed, but no failed call is on record");
+    d = swiglu_def;
+    d.shape = negative;
+    FAILS(called("test::negative", d), TN_EINVAL, "test::negative: its shape rule refuses the inputs");
+    d = swiglu_def;
+    d.backward = bare_backward;
+    tn_tensor *loss = tn_sum(called("test::bare_backward", d));
+    FAILS_STATUS(tn_backward(loss), TN_EVALUE, "test::bare_backward failed, but no failed call is on record");
+    tn_tensor *x = five(false);
+    OK(tn_tensor_add_hook(x, bare_hook, NULL, NULL, NULL));
+    loss = tn_sum(x);
+    leave_an_error();
+    FAILS_STATUS(tn_backward(loss), TN_EINVAL, "a hook failed, but no failed call is on record");
+    tn_module *m = tn_module_new(&bare, NULL), *other = tn_module_new(&careless, NULL);
+    leave_an_error();
+    FAILS(tn_forward(m, x), TN_EINVAL, "the forward of Bare gave NULL, but no failed call is on record");
+    leave_an_error();
+    assert_non_null(tn_forward(other, x));
+    assert_non_null(strstr(tn_error_message(), "[99]")); /* what was on record is again */
+    tn_error_clear();
+    tn_scope_close(scope);
+}
+
+static struct {
+    pthread_t caller;
+    atomic_bool failed;
+} elsewhere;
+
+/* Fails on threads that are not the caller's; that one waits for it. */
+static tn_status fails_elsewhere(const tn_op_args *c, int64_t begin, int64_t end)
+{
+    (void)c, (void)begin, (void)end;
+    if (!pthread_equal(pthread_self(), elsewhere.caller)) {
+        atomic_store(&elsewhere.failed, true);
+        return tn_op_error(TN_EVALUE, "not on this thread");
+    }
+    for (int i = 0; i < 5000 && !atomic_load(&elsewhere.failed); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return TN_OK;
+}
+
+static void *call_elsewhere(void *op)
+{
+    elsewhere.caller = pthread_self();
+    tn_scope *scope = tn_scope_open();
+    FAILS(tn_op_call(op, TN_TENSORS(tn_ones(TN_SHAPE(4000)))), TN_EVALUE, "not on this thread");
+    tn_scope_close(scope);
+    return NULL;
+}
+
+/* The caller had no error before: its record has no memory yet. */
+static void errors_of_other_threads(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    static const tn_op_def d = {
+        .struct_size = sizeof d, .name = "test::elsewhere", .inputs = 1, .cpu = fails_elsewhere, .grain = 10};
+    const int32_t before = tn_get_num_threads();
+    OK(tn_set_num_threads(4));
+    assert_int_equal(pthread_create(&thread, NULL, call_elsewhere, (void *)(uintptr_t)tn_op_register(&d)), 0);
+    pthread_join(thread, NULL);
+    OK(tn_set_num_threads(before));
+}
+
 /* ---- the checker finds what is wrong ---- */
 
 static tn_status keeps_count(const tn_op_args *c, int64_t begin, int64_t end)
@@ -449,6 +580,8 @@ int main(void)
         TEST(wrong_descriptions),
         TEST(without_a_derivative),
         TEST(callbacks_that_fail),
+        TEST(errors_of_before),
+        TEST(errors_of_other_threads),
         TEST(checked),
         TEST(from_threads),
         TEST(many),

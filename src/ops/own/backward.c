@@ -1,6 +1,7 @@
 /* The derivative of operations that programs register: their callback, in a scope of its own. */
 #include "autograd/functions.h"
 #include "autograd/hooks.h"
+#include "core/callback.h"
 #include "op/own.h"
 
 typedef struct saved {
@@ -47,11 +48,14 @@ tn_status tn__d_own(tn__backward *b)
                                  .out = s.out,
                                  .need = b->need,
                                  .grad = b->grad};
+    tn__stale stale;
+    tn__stale_begin(&stale, t);
     tn__barrier_push(t, &scope);
     e = op->def.backward(&call);
     t->site = site;
     t->no_grad = no_grad;
     if (e)
         e = tn__callback_failed(e, op->name);
+    tn__stale_end(&stale, t);
     return tn__hand_gradients(t, &scope, b, op->name, e);
 }

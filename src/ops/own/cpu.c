@@ -1,6 +1,6 @@
 /* Operations that programs register, on the CPU: their function over ranges of items, shared among threads. */
 #include "backend/own_call.h"
-#include "core/error.h"
+#include "core/callback.h"
 #include "core/parallel.h"
 #include "core/thread.h"
 
@@ -16,9 +16,14 @@ typedef struct job {
 
 static tn_status run(const tn__own_call *c, int64_t begin, int64_t end)
 {
+    tn__thread *t = tn__self();
+    tn__stale stale;
+    tn__stale_begin(&stale, t);
     tn_status e = c->op->def.cpu(&c->args, begin, end);
-    if (TN_UNLIKELY(e && !tn_error_code()))
-        return tn__error(e, "%s failed, but no failed call is on record", c->op->name);
+    if (TN_UNLIKELY(e))
+        e = t->error ? t->error
+                     : tn__error(tn__status_of(e), "%s failed, but no failed call is on record", c->op->name);
+    tn__stale_end(&stale, t);
     return e;
 }
 

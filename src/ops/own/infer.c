@@ -1,4 +1,5 @@
 /* The shape rule of operations that programs register: the ready one of the description, then its own. */
+#include "core/callback.h"
 #include "op/infer.h"
 #include "op/own.h"
 
@@ -95,9 +96,13 @@ static tn_status ask(tn__call *c, const tn_op_def *d)
                           out,
                           params ? params->p : NULL,
                           0};
+    tn__thread *t = tn__self();
+    tn__stale stale;
+    tn__stale_begin(&stale, t);
     tn_status e = d->shape(&a);
-    if (e)
-        return tn_error_code() ? tn_error_code() : tn__error(e, "%s: its shape rule refuses the inputs", d->name);
+    if (TN_UNLIKELY(e))
+        e = t->error ? t->error : tn__error(tn__status_of(e), "%s: its shape rule refuses the inputs", d->name);
+    tn__stale_end(&stale, t);
     for (int32_t i = 0; i < c->n_out && !e; i++)
         e = take(c, &c->spec[i], &out[i], i);
     return e;
