@@ -12,7 +12,8 @@
  *
  * Memory that callbacks get is dense, in row-major order, of the dtype that the description says: what lies otherwise is copied
  * first. Callbacks may run on several threads at a time; the library holds no lock then. What they point to (functions, 'user')
- * must stay as long as the process: a library that registers operations is not unloaded. At most 256 are registered.
+ * must stay as long as the process: with the shared library, operations of a plugin that was unloaded stay registered, and must
+ * not be called. (Operations of a plugin that the static library is part of go with it.) At most 256 are registered.
  */
 #ifndef TENON_LIBRARY_H
 #define TENON_LIBRARY_H
@@ -121,7 +122,7 @@ typedef struct tn_op_def {
 } tn_op_def;
 
 /* Makes an operation of the description. TN_EINVAL: a wrong description, or the name is taken; TN_ENOMEM, also for the
- * 257th. A kernel is compiled when a call needs it: its compiler's messages name lines of the text. */
+ * 257th. Of threads that register one name at a time one succeeds: register before threads start, or ask tn_op_find then. A kernel is compiled when a call needs it: its compiler's messages name lines of the text. */
 TN_API const tn_op *tn_op_register(const tn_op_def *def);
 /* The operation of that name; NULL, without an error, where there is none. */
 TN_API const tn_op *tn_op_find(const char *name);

@@ -3,6 +3,7 @@
 #include "op/own.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/unload.h"
 #include <ctype.h>
 #include <stdio.h>
 
@@ -119,6 +120,16 @@ static void throw_away(tn_op *op)
     tn__block_put(op, sizeof *op);
 }
 
+/* Of a plugin that the static library is part of: nobody calls them any more. */
+static void forget(void)
+{
+    for (int32_t i = 0; i < TN__OWN; i++) {
+        tn_op *op = atomic_exchange(&tn__own[i], NULL);
+        if (op)
+            throw_away(op);
+    }
+}
+
 const tn_op *tn_op_register(const tn_op_def *def)
 {
     tn_op_def d = {0};
@@ -133,6 +144,8 @@ const tn_op *tn_op_register(const tn_op_def *def)
         op->id = TN__OP_own_0 + (tn__op_id)i;
         if (atomic_compare_exchange_strong(&tn__own[i], &there, op)) {
             write_row(op);
+            if (i == 0)
+                tn__at_unload(forget);
             atomic_store_explicit(&op->ready, true, memory_order_release);
             return op;
         }

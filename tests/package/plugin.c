@@ -1,5 +1,7 @@
 /* A plugin that uses Tenon, for plugin_host.c: everything that starts threads or keeps memory happens in plugin_work. */
 #include <stdio.h>
+#include <string.h>
+#include <tenon/library.h>
 #include <tenon/tenon.h>
 
 /* One training step on 'device', of a size that the pool of threads shares; 0: as it should be. */
@@ -28,9 +30,35 @@ static int load(void)
     return wrong;
 }
 
+static tn_status copy(const tn_op_args *c, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        ((float *)c->out[0].data)[i] = ((const float *)c->in[0].data)[i];
+    return TN_OK;
+}
+
+/* An operation of the plugin's own, with a long text. The shared library stays, and with it what the plugin before this one
+ * registered: that must not be called. */
+static int operate(void)
+{
+    static const tn_op *op;
+    static char text[8192];
+    if (!op && !tn_op_find("plugin::copy")) {
+        memset(text, ' ', sizeof text - 1);
+        op = tn_op_register(&(tn_op_def){
+            .struct_size = sizeof(tn_op_def), .name = "plugin::copy", .inputs = 1, .cpu = copy, .kernel = text});
+        if (!op)
+            return 1;
+    }
+    tn_scope *scope = tn_scope_open();
+    int wrong = op && tn_item(tn_sum(tn_op_call(op, TN_TENSORS(tn_ones(TN_SHAPE(100)))))) != 100;
+    tn_scope_close(scope);
+    return wrong;
+}
+
 int plugin_work(void)
 {
-    int wrong = train(TN_CPU) | load() << 1;
+    int wrong = train(TN_CPU) | load() << 1 | operate() << 3;
     for (int i = 0; i < tn_cuda_device_count(); i++)
         wrong |= train(TN_CUDA(i)) << 2;
     if (wrong && tn_error_message())
