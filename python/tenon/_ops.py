@@ -82,8 +82,14 @@ def _is(base, value):
 
 
 def _split(text):
-    """At the commas outside brackets."""
-    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text) if part.strip()]
+    """At the commas outside brackets and strings."""
+    parts, depth, start = [], 0, 0
+    for found in re.finditer(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\[\](),]""", text):
+        if found[0] == "," and not depth:
+            parts.append(text[start : found.start()])
+            start = found.end()
+        depth += (found[0] in ("[", "(")) - (found[0] in ("]", ")"))
+    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
 class Schema:
@@ -186,6 +192,7 @@ class Operation:
         self.schema = Schema(qualname, schema)
         self.kernels = {}  # by type of device; None: of all others
         self.disabled = set()
+        self.changes = []  # of set_kernel_enabled that last: what 'disabled' is made of
         self.fake = self.backward = self.setup_context = None
         self.definition = f"<OpOverload(op='{self.namespace}.{self.name}', overload='default')>"
         self.function = type(f"GeneratedBackwardFor_{self.namespace}_{self.name}_default", (_Recorded,), {"operation": self})

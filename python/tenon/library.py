@@ -93,10 +93,15 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
 # ---- operations ----
 
 
+_DEVICES = (None, "cpu", "cuda", "meta")
+
+
 def _types(device_types):
-    if device_types is None:
-        return (None,)
-    return (device_types,) if isinstance(device_types, str) else tuple(device_types)
+    types = (device_types,) if device_types is None or isinstance(device_types, str) else tuple(device_types)
+    for t in types:
+        if t not in _DEVICES:
+            raise ValueError(f"{t!r} is no type of device that there are functions for: 'cpu', 'cuda' and 'meta' are, and None for all others")
+    return types
 
 
 def _put_kernel(operation, device_types, func, options):
@@ -164,12 +169,16 @@ class CustomOpDef:
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type, enabled=True):
         """While it lasts, the kernel of that type of device is used, or not: then the function of all devices is."""
-        was = set(self._operation.disabled)
-        self._operation.disabled = was - {device_type} if enabled else was | {device_type}
+        op = self._operation
+        change = (device_type, enabled)  # those that overlap may end in any order: the last that is still there counts
+        op.changes.append(change)
+        op.disabled = {t for t, on in dict(op.changes).items() if not on}
         try:
             yield
         finally:
-            self._operation.disabled = was
+            at = next(i for i, c in enumerate(op.changes) if c is change)
+            del op.changes[at]
+            op.disabled = {t for t, on in dict(op.changes).items() if not on}
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):

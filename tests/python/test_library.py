@@ -313,6 +313,38 @@ def test_wrong_texts():
         library.register_kernel("test11::f", "meta", SWIGLU)
 
 
+def test_schemas_with_commas_in_strings():
+    @library.custom_op("test26::f", mutates_args=())
+    def f(a: torch.Tensor, mode: str = "a,b", other: str = "(c", last: int = 3) -> torch.Tensor:
+        return a + len(mode) + len(other) + last
+
+    assert [a.default for a in f._operation.schema.arguments] == [None, "a,b", "(c", 3]
+    assert f(torch.zeros(1)).tolist() == [8]
+
+
+def test_devices_that_there_are_not():
+    library.define("test27::f", "(Tensor a) -> Tensor")
+    for wrong in ("gpu", "CPUU", "AutogradCPU"):
+        with pytest.raises(ValueError, match="is no type of device"):
+            library.impl("test27::f", wrong, lambda a: a.clone())
+    library.impl("test27::f", "CUDA", lambda a: a.clone())
+
+
+def test_kernels_put_off_in_spans_that_overlap():
+    @library.custom_op("test28::f", mutates_args=())
+    def f(a: torch.Tensor) -> torch.Tensor:
+        return a + 1
+
+    f.register_kernel("cpu", lambda a: a + 2)
+    x, one, two = torch.zeros(1), f.set_kernel_enabled("cpu", False), f.set_kernel_enabled("cpu", False)
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)
+    assert f(x).item() == 1
+    two.__exit__(None, None, None)
+    assert f(x).item() == 2
+
+
 LOOP = "for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0))"
 
 
