@@ -407,6 +407,14 @@ def test_functions_that_nobody_declared(compiler, monkeypatch):
     assert torch.equal(run(elements(f"test22::{compiler}", f"{LOOP} out[i] = m_fabs(a[i]);")[0], torch.tensor([-1.5])), torch.tensor([1.5]))
 
 
+def test_kernels_of_cuda_c_with_bounds():
+    library.define("test29::f", "(Tensor x) -> Tensor")
+    for text in ("__global__ void __launch_bounds__(256) f(float *o)", "__global__ __launch_bounds__(256, 2) void f(float *o)", "__global__ void f(float *o)"):
+        assert library.register_kernel("test29::f", "cuda", f'extern "C" {text} {{}}')
+    with pytest.raises(TypeError, match="specs: pairs of a dtype and a shape were expected"):
+        torch._C._op_call(library._ops.find("test29::f").kernels["cuda"]._handle, (torch.ones(1),), (), (3,))
+
+
 def test_a_text_on_the_cpu_has_one_dtype():
     f, _ = elements("test23::narrow", f"{LOOP} out[i] = SVO(LD(a[i]) * K(2));", rule="fake")
     library.register_fake("test23::narrow", lambda a: torch.empty(a.shape, dtype=torch.float32, device=a.device))
