@@ -51,10 +51,13 @@ using named_tensors = std::vector<std::pair<std::string, tensor>>;
 
 namespace detail {
 // What 'ask', a C function of a list, says of all.
-template <class F> named_tensors named(F ask)
+template <class F> named_tensors named(F ask, site at)
 {
+    tn_error_clear(); // none of nothing is no error
     std::vector<tn_named> all(ask(nullptr, 0));
-    const std::size_t n = ask(all.data(), all.size());
+    const std::size_t n = all.empty() ? 0 : ask(all.data(), all.size());
+    if (!n)
+        check(tn_error_code(), at);
     named_tensors result;
     for (std::size_t i = 0; i < n && i < all.size(); i++)
         result.emplace_back(all[i].name, tensor::share(all[i].tensor));
@@ -104,48 +107,50 @@ public:
     {
         return detail::take(tn_forward_at(TENON_NO_SITE, handle, x.c()), at);
     }
-    std::vector<tensor> parameters() const
+    std::vector<tensor> parameters(site at = site::here()) const
     {
         std::vector<tensor> result;
-        for (const auto &one : named_parameters())
+        for (const auto &one : named_parameters(at))
             result.push_back(one.second);
         return result;
     }
-    named_tensors named_parameters() const
+    named_tensors named_parameters(site at = site::here()) const
     {
-        return detail::named([&](tn_named *out, std::size_t cap) { return tn_module_named_parameters(handle, out, cap); });
+        tn_module *m = held(at);
+        return detail::named([&](tn_named *out, std::size_t cap) { return tn_module_named_parameters(m, out, cap); }, at);
     }
     // Parameters and buffers by name.
-    named_tensors state() const
+    named_tensors state(site at = site::here()) const
     {
-        return detail::named([&](tn_named *out, std::size_t cap) { return tn_module_state(handle, out, cap); });
+        tn_module *m = held(at);
+        return detail::named([&](tn_named *out, std::size_t cap) { return tn_module_state(m, out, cap); }, at);
     }
     void load_state(const named_tensors &state, site at = site::here()) const
     {
         const std::vector<tn_named> all = detail::borrowed(state);
         detail::check(tn_module_load_state(handle, all.data(), all.size()), at);
     }
-    const module &train() const
+    const module &train(site at = site::here()) const
     {
-        tn_module_train(handle);
+        detail::check(tn_module_train(handle), at);
         return *this;
     }
-    const module &eval() const
+    const module &eval(site at = site::here()) const
     {
-        tn_module_eval(handle);
+        detail::check(tn_module_eval(handle), at);
         return *this;
     }
-    bool is_training() const
+    bool is_training(site at = site::here()) const
     {
-        return tn_module_is_training(handle);
+        return tn_module_is_training(held(at));
     }
-    void zero_grad() const
+    void zero_grad(site at = site::here()) const
     {
-        tn_module_zero_grad(handle);
+        tn_module_zero_grad(held(at));
     }
-    const module &requires_grad_(bool on = true) const
+    const module &requires_grad_(bool on = true, site at = site::here()) const
     {
-        tn_module_requires_grad_(handle, on);
+        detail::check(tn_module_requires_grad_(handle, on), at);
         return *this;
     }
     const module &to(device where, site at = site::here()) const
@@ -158,21 +163,36 @@ public:
         detail::check(tn_module_to_dtype_at(TENON_NO_SITE, handle, static_cast<tn_dtype>(which)), at);
         return *this;
     }
-    std::int64_t numel() const
+    std::int64_t numel(site at = site::here()) const
     {
-        return tn_module_numel(handle);
+        tn_module *m = held(at);
+        tn_error_clear();
+        const std::int64_t n = tn_module_numel(m);
+        if (!n)
+            detail::check(tn_error_code(), at);
+        return n;
     }
-    std::string str() const
+    std::string str(site at = site::here()) const
     {
-        return detail::text([&](char *out, std::size_t n) { return tn_module_to_string(handle, out, n); });
+        return detail::text([&](char *out, std::size_t n) { return tn_module_to_string(handle, out, n); }, at);
     }
 
 private:
+    // An empty one throws, as an empty tensor does.
+    tn_module *held(site at) const
+    {
+        detail::check(handle, at);
+        return handle;
+    }
     tn_module *handle = nullptr;
 };
-inline std::ostream &operator<<(std::ostream &out, const module &m)
+inline void print(const module &m, site at = site::here())
 {
-    return out << m.str();
+    std::puts(m.str(at).c_str());
+}
+inline std::ostream &operator<<(std::ostream &out, const located_<module> &m)
+{
+    return out << m.t.str(m.at);
 }
 
 namespace nn {
@@ -272,21 +292,22 @@ public:
     {
         detail::check(tn_optimizer_step_at(TENON_NO_SITE, handle.get()), at);
     }
-    void zero_grad() const
+    void zero_grad(site at = site::here()) const
     {
-        tn_optimizer_zero_grad(handle.get());
+        tn_optimizer_zero_grad(held(at));
     }
-    double lr() const
+    double lr(site at = site::here()) const
     {
-        return tn_optimizer_lr(handle.get());
+        return tn_optimizer_lr(held(at));
     }
     void set_lr(double lr, site at = site::here()) const
     {
         detail::check(tn_optimizer_set_lr_at(TENON_NO_SITE, handle.get(), lr), at);
     }
-    named_tensors state() const
+    named_tensors state(site at = site::here()) const
     {
-        return detail::named([&](tn_named *out, std::size_t cap) { return tn_optimizer_state(handle.get(), out, cap); });
+        tn_optimizer *opt = held(at);
+        return detail::named([&](tn_named *out, std::size_t cap) { return tn_optimizer_state(opt, out, cap); }, at);
     }
     void load_state(const named_tensors &state, site at = site::here()) const
     {
@@ -295,6 +316,11 @@ public:
     }
 
 private:
+    tn_optimizer *held(site at) const
+    {
+        detail::check(handle.get(), at); // moved from
+        return handle.get();
+    }
     detail::owned<tn_optimizer, tn_optimizer_free> handle;
 };
 
@@ -480,8 +506,9 @@ public:
         return true;
     }
     // In an epoch.
-    std::int64_t batches() const
+    std::int64_t batches(site at = site::here()) const
     {
+        detail::check(handle.get(), at); // moved from
         return tn_loader_batches(handle.get());
     }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -244,56 +245,56 @@ public:
         return handle != nullptr;
     }
 
-    // ---- what it is ----
-    std::int64_t ndim() const
+    // ---- what it is; an empty one is nothing: it throws ----
+    std::int64_t ndim(site at = site::here()) const
     {
-        return tn_tensor_ndim(handle);
+        return tn_tensor_ndim(held(at));
     }
     std::int64_t size(std::int64_t dim, site at = site::here()) const
     {
-        const std::int64_t n = tn_tensor_size(handle, dim);
+        const std::int64_t n = tn_tensor_size(held(at), dim);
         if (n < 0)
             detail::raise(tn_error_code(), tn_error_message(), at);
         return n;
     }
-    std::vector<std::int64_t> shape() const
+    std::vector<std::int64_t> shape(site at = site::here()) const
     {
-        const tn_dims d = tn_tensor_shape(handle);
+        const tn_dims d = tn_tensor_shape(held(at));
         return std::vector<std::int64_t>(d.dim, d.dim + d.ndim);
     }
-    std::vector<std::int64_t> stride() const
+    std::vector<std::int64_t> stride(site at = site::here()) const
     {
-        const tn_dims d = tn_tensor_stride(handle);
+        const tn_dims d = tn_tensor_stride(held(at));
         return std::vector<std::int64_t>(d.dim, d.dim + d.ndim);
     }
-    std::int64_t numel() const
+    std::int64_t numel(site at = site::here()) const
     {
-        return tn_tensor_numel(handle);
+        return tn_tensor_numel(held(at));
     }
-    tenon::dtype dtype() const
+    tenon::dtype dtype(site at = site::here()) const
     {
-        return static_cast<tenon::dtype>(tn_tensor_dtype(handle));
+        return static_cast<tenon::dtype>(tn_tensor_dtype(held(at)));
     }
-    tenon::device device() const
+    tenon::device device(site at = site::here()) const
     {
-        return tn_tensor_device(handle);
+        return tn_tensor_device(held(at));
     }
-    bool is_contiguous() const
+    bool is_contiguous(site at = site::here()) const
     {
-        return tn_tensor_is_contiguous(handle);
+        return tn_tensor_is_contiguous(held(at));
     }
-    bool is_cuda() const
+    bool is_cuda(site at = site::here()) const
     {
-        return tn_tensor_is_cuda(handle);
+        return tn_tensor_is_cuda(held(at));
     }
-    bool shares_memory(const tensor &other) const
+    bool shares_memory(const tensor &other, site at = site::here()) const
     {
-        return tn_tensor_shares_memory(handle, other.handle);
+        return tn_tensor_shares_memory(held(at), other.held(at));
     }
     // Address of the first element, of a tensor of the CPU whose elements are of that type.
     template <class T> T *data(site at = site::here()) const
     {
-        if (handle && dtype() != dtype_of<T>())
+        if (dtype(at) != dtype_of<T>())
             detail::raise(TN_EDTYPE, (std::string("its elements are ") + tn_dtype_name(tn_tensor_dtype(handle))).c_str(), at);
         tn_error_clear();
         void *p = tn_data(handle);
@@ -318,7 +319,7 @@ public:
             detail::raise(TN_EVALUE, ("item: " + std::to_string(whole) + " does not fit").c_str(), at);
         return value;
     }
-    std::string str() const;
+    std::string str(site at = site::here()) const;
 
     // ---- where it is ----
     tensor to(tenon::device device, site at = site::here()) const;
@@ -330,36 +331,36 @@ public:
     // ---- gradients ----
     const tensor &requires_grad_(bool on = true, site at = site::here()) const
     {
-        detail::check(tn_requires_grad_(handle, on), at);
+        detail::check(tn_requires_grad_(held(at), on), at);
         return *this;
     }
-    bool requires_grad() const
+    bool requires_grad(site at = site::here()) const
     {
-        return tn_tensor_requires_grad(handle);
+        return tn_tensor_requires_grad(held(at));
     }
-    bool is_leaf() const
+    bool is_leaf(site at = site::here()) const
     {
-        return tn_tensor_is_leaf(handle);
+        return tn_tensor_is_leaf(held(at));
     }
     // Empty where there is none.
-    tensor grad() const
+    tensor grad(site at = site::here()) const
     {
-        return share(tn_tensor_grad(handle));
+        return share(tn_tensor_grad(held(at)));
     }
     // An empty one takes it away.
     void set_grad(const tensor &grad, site at = site::here()) const
     {
-        detail::check(tn_tensor_set_grad(handle, grad.or_none()), at);
+        detail::check(tn_tensor_set_grad(held(at), grad.or_none()), at);
     }
-    std::string grad_fn() const
+    std::string grad_fn(site at = site::here()) const
     {
-        return tn_tensor_grad_fn(handle).s;
+        return tn_tensor_grad_fn(held(at)).s;
     }
     void backward(site at = site::here()) const
     {
-        detail::check(handle, at);
-        detail::check(tn_backward_opt(handle, nullptr), at);
+        detail::check(tn_backward_opt(held(at), nullptr), at);
     }
+    // An empty gradient: 1, of one element.
     void backward(const tensor &gradient, bool retain_graph = false, bool create_graph = false, site at = site::here()) const
     {
         tn_backward_options o{};
@@ -367,8 +368,7 @@ public:
         o.gradient = gradient.c();
         o.retain_graph = retain_graph;
         o.create_graph = create_graph;
-        detail::check(handle, at);
-        detail::check(tn_backward_opt(handle, &o), at);
+        detail::check(tn_backward_opt(held(at), &o), at);
     }
 
 #define TENON_OPS_DECLARATIONS
@@ -376,6 +376,12 @@ public:
 #undef TENON_OPS_DECLARATIONS
 
 private:
+    // An empty one throws: with the text of the C call that gave none, where there was one.
+    tn_tensor *held(site at) const
+    {
+        detail::check(handle, at);
+        return handle;
+    }
     tn_tensor *handle = nullptr;
 };
 
@@ -480,12 +486,12 @@ inline tensor take(tn_tensor *result, site at)
     return tensor::adopt(tn_keep(result));
 }
 // What a C function writes as snprintf does.
-template <class F> std::string text(F write)
+template <class F> std::string text(F write, site at)
 {
     const std::int64_t n = write(nullptr, 0);
     std::string all(n > 0 ? static_cast<std::size_t>(n) : 0, '\0');
-    if (n > 0)
-        write(&all[0], all.size() + 1);
+    if (n < 0 || (n > 0 && write(&all[0], all.size() + 1) < 0))
+        raise(tn_error_code(), tn_error_message(), at);
     return all;
 }
 // The results of a C function that writes several, and only counts them where there is no room at all.
@@ -589,31 +595,33 @@ template <class T> std::vector<T> tensor::to_vector(site at) const
 {
     const tensor here = tenon::contiguous(cpu(at), at);
     const T *p = here.data<T>(at);
-    return std::vector<T>(p, p + here.numel());
+    return std::vector<T>(p, p + here.numel(at));
 }
-inline std::string tensor::str() const
+inline std::string tensor::str(site at) const
 {
-    return detail::text([&](char *out, std::size_t n) { return tn_to_string(handle, out, n); });
+    return detail::text([&](char *out, std::size_t n) { return tn_to_string(handle, out, n); }, at);
 }
-inline void print(const tensor &t)
+// The text and a newline on C's stdout, as tn_print.
+inline void print(const tensor &t, site at = site::here())
 {
-    tn_print(t.c());
+    std::puts(t.str(at).c_str());
 }
-inline std::ostream &operator<<(std::ostream &out, const tensor &t)
+// What stands beside an operator, with its line.
+template <class T> struct located_ {
+    const T &t;
+    site at;
+    located_(const T &one, site where = site::here()) : t(one), at(where)
+    {
+    }
+};
+using located = located_<tensor>;
+inline std::ostream &operator<<(std::ostream &out, const located &x)
 {
-    return out << t.str();
+    return out << x.t.str(x.at);
 }
 
 // ---- operators: one side is a tensor, the other a tensor or a number; elementwise, as in PyTorch ----
 
-// A tensor beside an operator, with its line.
-struct located {
-    const tensor &t;
-    site at;
-    located(const tensor &one, site where = site::here()) : t(one), at(where)
-    {
-    }
-};
 #define TENON_OPERATOR(symbol, function) \
     inline tensor operator symbol(const located &a, const operand &b) \
     { \

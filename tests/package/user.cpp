@@ -139,6 +139,99 @@ static void further_errors()
     CHECK(from({0.5}).item<bool>() && !from({0}).item<bool>() && refused([] { from({300}).item<signed char>(); }));
 }
 
+// Empty handles, made so or moved from: nothing can be asked of them, and no error stays on record.
+static void empty_handles()
+{
+    static const tensor t;
+    static const module m;
+    static optimizer o = optim::sgd(nn::linear(1, 1), 0.1), kept = std::move(o);
+    static loader l({ones({2})}), kept_loader = std::move(l);
+    static std::vector<tensor> batch;
+    static const struct {
+        const char *name;
+        void (*call)();
+    } calls[] = {
+        {"ndim", [] { t.ndim(); }},
+        {"size", [] { t.size(0); }},
+        {"shape", [] { t.shape(); }},
+        {"stride", [] { t.stride(); }},
+        {"numel", [] { t.numel(); }},
+        {"dtype", [] { t.dtype(); }},
+        {"device", [] { t.device(); }},
+        {"is_contiguous", [] { t.is_contiguous(); }},
+        {"is_cuda", [] { t.is_cuda(); }},
+        {"shares_memory", [] { t.shares_memory(ones({1})); }},
+        {"shares_memory, other", [] { ones({1}).shares_memory(t); }},
+        {"data", [] { t.data<float>(); }},
+        {"to_vector", [] { t.to_vector<float>(); }},
+        {"item", [] { t.item(); }},
+        {"str", [] { t.str(); }},
+        {"<<", [] { std::cout << t; }},
+        {"print", [] { print(t); }},
+        {"to device", [] { t.to(cpu()); }},
+        {"to dtype", [] { t.to(dtype::int8); }},
+        {"cpu", [] { t.cpu(); }},
+        {"cuda", [] { t.cuda(); }},
+        {"pin_memory", [] { t.pin_memory(); }},
+        {"requires_grad_", [] { t.requires_grad_(); }},
+        {"requires_grad", [] { t.requires_grad(); }},
+        {"is_leaf", [] { t.is_leaf(); }},
+        {"grad", [] { t.grad(); }},
+        {"set_grad", [] { t.set_grad(t); }},
+        {"grad_fn", [] { t.grad_fn(); }},
+        {"backward", [] { t.backward(); }},
+        {"backward, options", [] { t.backward(t, true); }},
+        {"operator", [] { t + 1; }},
+        {"operand", [] { ones({1}) + t; }},
+        {"in place", [] { t.fill_(1); }},
+        {"allclose", [] { allclose(t, t); }},
+        {"list", [] { chunk(t, 2, 0); }},
+        {"tensors", [] { cat({t}, 0); }},
+        {"d/dx", [] { grad({t}, {t}); }},
+        {"module()", [] { m(ones({1})); }},
+        {"module(empty)", [] { nn::relu()(t); }},
+        {"parameters", [] { m.parameters(); }},
+        {"named_parameters", [] { m.named_parameters(); }},
+        {"state", [] { m.state(); }},
+        {"load_state", [] { m.load_state({}); }},
+        {"load_state, empty", [] { nn::linear(1, 1, nn::linear_options().bias(false)).load_state({{"weight", t}}); }},
+        {"train", [] { m.train(); }},
+        {"eval", [] { m.eval(); }},
+        {"is_training", [] { m.is_training(); }},
+        {"module zero_grad", [] { m.zero_grad(); }},
+        {"module requires_grad_", [] { m.requires_grad_(); }},
+        {"module to device", [] { m.to(cpu()); }},
+        {"module to dtype", [] { m.to(dtype::float64); }},
+        {"module numel", [] { m.numel(); }},
+        {"module str", [] { m.str(); }},
+        {"module <<", [] { std::cout << m; }},
+        {"module print", [] { print(m); }},
+        {"sequential", [] { nn::sequential({m}); }},
+        {"sgd", [] { optim::sgd(m, 0.1); }},
+        {"adam", [] { optim::adam({t}); }},
+        {"step", [] { o.step(); }},
+        {"optimizer zero_grad", [] { o.zero_grad(); }},
+        {"lr", [] { o.lr(); }},
+        {"set_lr", [] { o.set_lr(1); }},
+        {"optimizer state", [] { o.state(); }},
+        {"optimizer load_state", [] { o.load_state({}); }},
+        {"loader", [] { loader({t}); }},
+        {"next", [] { l.next(batch); }},
+        {"batches", [] { l.batches(); }},
+        {"save", [] { save("nothing.safetensors", {{"a", t}}); }},
+    };
+    for (const auto &one : calls) {
+        const bool holds = refused(one.call) && !tn_error_code();
+        if (!holds)
+            std::cout << one.name << ": ";
+        CHECK(holds);
+        tn_error_clear();
+    }
+    CHECK(tn_item(nullptr) != 0 && tn_error_code()); // somebody else's failure, still on record, is not that of what works
+    CHECK(nn::relu().parameters().empty() && nn::relu().numel() == 0 && nn::relu().str() == "ReLU()");
+    tn_error_clear();
+}
+
 // What is made belongs to its object alone, in a scope of C's as well.
 static void ownership()
 {
@@ -211,6 +304,7 @@ int main(int argc, char **argv)
     options();
     errors();
     further_errors();
+    empty_handles();
     ownership();
     gradients();
     model(argv[1], argv[2]);
