@@ -58,6 +58,12 @@ int cli_library_error(const char *advice);
 void cli_message(char *line, size_t size, bool explained);
 /* Is 'word' likely to be a slip for 'name'? */
 bool cli_resembles(const char *word, const char *name);
+/* The settings in the environment, to be freed. */
+tn_setting *cli_settings(size_t *n);
+/* The bytes of the UTF-8 character that begins there; 0 if there is none. */
+int cli_utf8(const unsigned char *s);
+/* '?' for each control character, those of 8 bits as well: nothing in the text ends a line or steers a terminal. */
+void cli_plain(char *text);
 /* A line on stderr for each setting in the environment that is wrong. */
 void cli_warn_of_settings(void);
 /* Set by cli_parse, for messages; "" before. */

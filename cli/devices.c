@@ -22,22 +22,6 @@ static void read_machine(machine *m)
 
 /* ---- JSON ---- */
 
-/* The bytes of the UTF-8 character that begins there; 0 if there is none. */
-static int utf8(const unsigned char *s)
-{
-    int n = s[0] < 0x80                   ? 1
-            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-            : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                          : 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool outside = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
-    return overlong || outside ? 0 : n;
-}
-
 static void json_text(const char *name, const char *text)
 {
     printf("\"%s\": ", name);
@@ -47,7 +31,7 @@ static void json_text(const char *name, const char *text)
     }
     putchar('"');
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        int n = utf8(s);
+        int n = cli_utf8(s);
         if (*s == '"' || *s == '\\')
             printf("\\%c", *s);
         else if (*s < 0x20 || n == 0)

@@ -9,7 +9,10 @@
 
 static void line(bool good, const char *what, const char *found, const char *advice)
 {
-    printf("[%s] %-10s %s%s%s\n", good ? "ok" : "--", what, found, *advice ? "\n                " : "", advice);
+    char text[8192]; /* paths and names of devices are others' */
+    snprintf(text, sizeof text, "%s", found);
+    cli_plain(text);
+    printf("[%s] %-10s %s%s%s\n", good ? "ok" : "--", what, text, *advice ? "\n                " : "", advice);
 }
 
 /* The library's message as one line. */
@@ -205,16 +208,17 @@ static void fake_gpus(pid_t child, int from)
 /* Each that is set, in one line. */
 static void variables(void)
 {
-    static tn_setting set[256];
     char text[900];
-    const size_t n = tn_settings(set, sizeof set / sizeof *set);
+    size_t n;
+    tn_setting *set = cli_settings(&n);
     if (tn_settings_guarded())
         line(true, "privilege", "more than whoever started this: what names libraries, programs or places is ignored",
              "");
-    for (size_t i = 0; i < n && i < sizeof set / sizeof *set; i++) {
+    for (size_t i = 0; i < n; i++) {
         snprintf(text, sizeof text, "%s=%s%s%s", set[i].name, set[i].value, *set[i].wrong ? ": " : "", set[i].wrong);
         line(!*set[i].wrong, "set", text, "");
     }
+    free(set);
 }
 
 /* ---- the command ---- */

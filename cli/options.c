@@ -10,6 +10,38 @@
 
 const char *cli_command = "";
 
+int cli_utf8(const unsigned char *s)
+{
+    int n = s[0] < 0x80                   ? 1
+            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+            : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                          : 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool outside = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
+    return overlong || outside ? 0 : n;
+}
+
+void cli_plain(char *text)
+{
+    unsigned char *to = (unsigned char *)text;
+    for (const unsigned char *s = to; *s;) {
+        int k = cli_utf8(s), n = k ? k : 1;
+        bool c1 = k ? s[0] == 0xc2 && s[1] < 0xa0 : s[0] >= 0x80 && s[0] < 0xa0;
+        if (*s < 0x20 || *s == 0x7f || c1) {
+            *to++ = '?';
+            s += n;
+        } else {
+            for (; n; n--)
+                *to++ = *s++;
+        }
+    }
+    *to = '\0';
+}
+
 int cli_error(int status, const char *format, ...)
 {
     char text[8192]; /* names may hold line ends and what steers terminals: one line, '?' for each of those */
@@ -17,20 +49,27 @@ int cli_error(int status, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
+    cli_plain(text);
     fprintf(stderr, "tenon%s%s: %s\n", *cli_command ? " " : "", cli_command, text);
     return status;
 }
 
+tn_setting *cli_settings(size_t *n)
+{
+    *n = tn_settings(NULL, 0);
+    tn_setting *set = calloc(*n + 1, sizeof *set);
+    *n = set ? tn_settings(set, *n) : 0;
+    return set;
+}
+
 void cli_warn_of_settings(void)
 {
-    static tn_setting set[256];
-    const size_t n = tn_settings(set, sizeof set / sizeof *set);
-    for (size_t i = 0; i < n && i < sizeof set / sizeof *set; i++)
+    size_t n;
+    tn_setting *set = cli_settings(&n);
+    for (size_t i = 0; i < n; i++)
         if (*set[i].wrong)
             fprintf(stderr, "tenon: warning: %s=%s: %s\n", set[i].name, set[i].value, set[i].wrong);
+    free(set);
 }
 
 /* A message's lines, one behind the other: what happened, then explanations (two blanks before them), of which lists

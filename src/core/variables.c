@@ -1,9 +1,11 @@
 /* The list of environment variables; what is wrong with a value; what users are told of those that are set. */
 #include "core/variables.h"
+#include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/thread.h"
+#include "core/utf8.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -283,73 +285,91 @@ static const char *meant_by(const char *name)
 
 /* ---- public ---- */
 
-static void copy_shown(char *to, size_t size, const char *from, size_t n)
-{
-    size_t i = 0;
-    for (; i < n && i + 1 < size; i++)
-        to[i] = (unsigned char)from[i] < 0x20 || from[i] == 0x7f ? '?' : from[i];
-    to[i] = '\0';
-}
-
 static void describe(const char *entry, tn_setting *out)
 {
-    char fault[400];
+    char fault[400], wrong[sizeof out->wrong] = "";
     size_t n = strcspn(entry, "=");
     const char *value = entry + n + (entry[n] == '=');
-    copy_shown(out->name, sizeof out->name, entry, n);
-    copy_shown(out->value, sizeof out->value, value, strlen(value));
+    tn__copy_plain(out->name, sizeof out->name, entry, n);
+    tn__copy_plain(out->value, sizeof out->value, value, strlen(value));
     const tn__variable *v = tn__variable_named(out->name);
     out->meaning = v ? v->meaning : "";
-    *out->wrong = '\0';
     if (!v && *entry == 'T') {
         const char *meant = meant_by(out->name);
-        snprintf(out->wrong, sizeof out->wrong, "nothing reads it%s%s%s", meant ? "; did you mean " : "; unset it",
+        snprintf(wrong, sizeof wrong, "nothing reads it%s%s%s", meant ? "; did you mean " : "; unset it",
                  meant ? meant : "", meant ? "?" : "");
     } else if (v && v->guarded && tn__env_guarded()) {
-        snprintf(out->wrong, sizeof out->wrong,
-                 "ignored: this process has more rights than whoever set it (set-user-id)");
+        snprintf(wrong, sizeof wrong, "ignored: this process has more rights than whoever set it (set-user-id)");
     } else if (v &&
                (!tn__variable_judge(v, value, fault, sizeof fault) || was_refused(v, value, fault, sizeof fault))) {
-        snprintf(out->wrong, sizeof out->wrong, "%s; as it is, %s; right is %s=%s, for example", fault, v->otherwise,
-                 v->name, v->example);
+        snprintf(wrong, sizeof wrong, "%s; as it is, %s; right is %s=%s, for example", fault, v->otherwise, v->name,
+                 v->example);
     }
+    tn__copy_plain(out->wrong, sizeof out->wrong, wrong, strlen(wrong)); /* the loader's words may hold the value */
 }
 
-static int by_text(const void *a, const void *b)
+static bool is_listed(const char *entry)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return !strncmp(entry, "TENON_", 6) || !strncmp(entry, "CUDA_", 5);
 }
 
-enum { MOST_SET = 256 };
+/* By name: some characters of names are less than the '=' behind a shorter one. */
+static int by_name(const void *a, const void *b)
+{
+    const char *p = *(char *const *)a, *q = *(char *const *)b;
+    size_t n = strcspn(p, "="), m = strcspn(q, "=");
+    int order = memcmp(p, q, TN_MIN(n, m));
+    return order ? order : n != m ? (n < m ? -1 : 1) : strcmp(p, q);
+}
 
 size_t tn_settings(tn_setting *out, size_t cap)
 {
-    char *set[MOST_SET];
-    size_t n = 0;
-    for (char **e = environ; e && *e && n < MOST_SET; e++)
-        if (!strncmp(*e, "TENON_", 6) || !strncmp(*e, "CUDA_", 5))
+    char *few[64], **set = few;
+    size_t n = 0, room = 0;
+    for (char **e = environ; e && *e; e++)
+        room += is_listed(*e);
+    if (!cap || !room)
+        return room;
+    if (room > TN_COUNT(few) && !(set = tn__block_get(room * sizeof *set))) {
+        tn__enter(TN__NOWHERE);
+        tn__error_memory("a list of settings", room * sizeof *set);
+        return 0;
+    }
+    for (char **e = environ; *e && n < room; e++)
+        if (is_listed(*e))
             set[n++] = *e;
-    qsort(set, n, sizeof *set, by_text);
+    qsort(set, n, sizeof *set, by_name);
     for (size_t i = 0; i < n && i < cap; i++)
         describe(set[i], &out[i]);
+    if (set != few)
+        tn__block_put(set, room * sizeof *set);
     return n;
 }
 
+enum { FOR_REST = 512 }; /* of a message: how many more there are, and the place of the call */
+
 tn_status tn_settings_check(void)
 {
-    static const char head[] = "settings in the environment are wrong";
-    tn_status status = TN_OK;
     tn_setting s;
+    size_t length = 0, left_out = 0;
+    tn_status status = TN_OK;
     tn__enter(TN__NOWHERE);
     for (char **e = environ; e && *e; e++) {
-        if (strncmp(*e, "TENON_", 6) != 0 && strncmp(*e, "CUDA_", 5) != 0)
+        if (!is_listed(*e))
             continue;
         describe(*e, &s);
-        if (*s.wrong && !status)
-            status = tn__error(TN_EVALUE, head);
-        if (*s.wrong)
+        if (!*s.wrong)
+            continue;
+        if (!status)
+            status = tn__error(TN_EVALUE, "settings in the environment are wrong");
+        length += strlen(s.name) + strlen(s.value) + strlen(s.wrong) + strlen("\n  =: ");
+        if (length < TN__MESSAGE - FOR_REST)
             tn__error_append("\n  %s=%s: %s", s.name, s.value, s.wrong);
+        else
+            left_out++;
     }
+    if (left_out)
+        tn__error_append("\n  ... and %zu more", left_out);
     return status;
 }
 

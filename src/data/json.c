@@ -63,50 +63,6 @@ tn_status tn__json_whole(tn__json *j, const char *field, int64_t *out)
 
 /* ---- texts ---- */
 
-static bool continues(const unsigned char *p, size_t n, int from, int to)
-{
-    if ((size_t)to > n)
-        return false;
-    for (int i = from; i < to; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return false;
-    return true;
-}
-
-/* Table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF. */
-int tn__utf8_length(const unsigned char *p, size_t n)
-{
-    if (n == 0)
-        return 0;
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf)
-        return continues(p, n, 1, 2) ? 2 : 0;
-    if (p[0] >= 0xe0 && p[0] <= 0xef && continues(p, n, 1, 3)) {
-        bool bad = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f);
-        return bad ? 0 : 3;
-    }
-    if (p[0] >= 0xf0 && p[0] <= 0xf4 && continues(p, n, 1, 4)) {
-        bool bad = (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f);
-        return bad ? 0 : 4;
-    }
-    return 0;
-}
-
-bool tn__is_utf8(const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    size_t n = strlen(text);
-    while (n) {
-        int k = tn__utf8_length(p, n);
-        if (k == 0)
-            return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
 static void put(tn__json *j, uint32_t byte)
 {
     j->arena[j->used++] = (char)(unsigned char)byte;

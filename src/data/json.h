@@ -4,6 +4,7 @@
 #ifndef TENON_DATA_JSON_H
 #define TENON_DATA_JSON_H
 
+#include "core/utf8.h"
 #include "data/source.h"
 
 /* Invariants: at <= n; used <= n. Decoded texts go to 'arena', which has n bytes: with its '\0' a text is never longer
@@ -34,9 +35,5 @@ TN_MUST_USE tn_status tn__json_whole(tn__json *j, const char *field, int64_t *ou
 
 /* Nothing but white space is left. */
 TN_MUST_USE tn_status tn__json_end(tn__json *j, const char *field);
-
-/* Bytes of the UTF-8 character at p[0 .. n); 0 if there is no valid one. */
-int tn__utf8_length(const unsigned char *p, size_t n);
-bool tn__is_utf8(const char *text);
 
 #endif

@@ -137,6 +137,8 @@ static void names_with_control_characters(void **state)
     tn_scope_close(s);
     ERROR_LINE(TENON("eval", "red.safetensors"), 1, "holds a network 'a?[31m?b'");
     ERROR_LINE(TENON("eval", "no\nwhere\033"), 1, "no?where?: No such file or directory", "tenon train --save");
+    ERROR_LINE(TENON("eval", "n\xc3\x9b\x9b\xc2\x9b"), 1, "n\xc3\x9b??: No such file or directory",
+               "tenon train --save");
     ERROR_LINE(TENON("predict", "red.safetensors", "--x\n"), 2, "there is no option '--x?'");
     ERROR_LINE(TENON("train", "--data", "digits", "--resume", "seven.safetensors"), 1,
                "Unexpected key(s) in state_dict: \"7.step\"; ", "tenon train --save");

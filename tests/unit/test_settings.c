@@ -216,6 +216,73 @@ static void all_at_once(void **state)
     assert_int_equal(tn_settings_check(), TN_OK);
 }
 
+static const char *shown(const char *value)
+{
+    static tn_setting s;
+    setenv("TENON_CPU", value, 1);
+    assert_int_equal(tn_settings(&s, 1), 1);
+    unsetenv("TENON_CPU");
+    return s.value;
+}
+
+/* 0x9b begins what steers a terminal as ESC [ does: alone, or as U+009B in UTF-8. Letters stay, whole ones at the end as well. */
+static void controls_of_eight_bits(void **state)
+{
+    (void)state;
+    char many[300];
+    assert_string_equal(shown("a\x9b"
+                              "31mb"),
+                        "a?31mb");
+    assert_string_equal(shown("a\xc2\x9b"
+                              "31m\xc2\x80\xc2\x9f"),
+                        "a?31m??");
+    assert_string_equal(shown("\xc2\xa0\xc3\x9b\xe2\x82\x9b\xf0\x9f\x9a\x80"),
+                        "\xc2\xa0\xc3\x9b\xe2\x82\x9b\xf0\x9f\x9a\x80");
+    assert_string_equal(shown("\xe0\x82\x9b\xc1\x9b\xfc"), "\xe0??\xc1?\xfc"); /* no UTF-8 */
+    memset(many, 'x', sizeof many);
+    memcpy(many + 254, "\xc3\x9b", 3);
+    assert_int_equal(strlen(shown(many)), 254);
+    setenv("TENON_CP\x9b", "1", 1);
+    FAILS_STATUS(tn_settings_check(), TN_EVALUE, "\n  TENON_CP?=1: nothing reads it");
+    unsetenv("TENON_CP\x9b");
+}
+
+/* As many as there are, sorted by name; a message of very many is cut between lines, and says so. */
+static void very_many(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    static tn_setting s[MANY];
+    char name[32], last[64];
+    setenv("TENON_X", "1", 1);
+    setenv("TENON_X1", "1", 1); /* '1' is less than '=' */
+    setenv("TENON_X!", "1", 1);
+    assert_int_equal(tn_settings(s, MANY), 3);
+    assert_string_equal(s[0].name, "TENON_X");
+    assert_string_equal(s[1].name, "TENON_X!");
+    assert_string_equal(s[2].name, "TENON_X1");
+    for (int i = 3; i < MANY; i++) {
+        snprintf(name, sizeof name, "TENON_Z%03d", i);
+        setenv(name, "1", 1);
+    }
+    assert_int_equal(tn_settings(NULL, 0), MANY);
+    assert_int_equal(tn_settings(s, MANY), MANY);
+    for (int i = 1; i < MANY; i++)
+        assert_true(strcmp(s[i - 1].name, s[i].name) < 0);
+    assert_int_equal((tn_settings_check)(), TN_EVALUE);
+    int lines = 0;
+    const char *p = tn_error_message();
+    for (const char *q; (q = strchr(p, '\n')) != NULL; lines++)
+        p = q + 1;
+    snprintf(last, sizeof last, "  ... and %d more", MANY - (lines - 1));
+    assert_string_equal(p, last);
+    assert_true(lines > 50);
+    tn_error_clear();
+    for (int i = 0; i < MANY; i++)
+        unsetenv(s[i].name);
+    assert_int_equal(tn_settings(NULL, 0), 0);
+}
+
 /* What a reader alone can find is told as well, and of its own variable. */
 static void what_readers_find(void **state)
 {
@@ -275,6 +342,8 @@ int main(void)
         cmocka_unit_test(files_and_folders),
         cmocka_unit_test(names_that_nothing_reads),
         cmocka_unit_test(all_at_once),
+        cmocka_unit_test(controls_of_eight_bits),
+        cmocka_unit_test(very_many),
         cmocka_unit_test(rows_are_whole),
         cmocka_unit_test(numbers_of_threads),
         cmocka_unit_test(what_readers_find),
