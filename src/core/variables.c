@@ -326,12 +326,12 @@ size_t tn_settings(tn_setting *out, size_t cap)
 {
     char *few[64], **set = few;
     size_t n = 0, room = 0;
+    tn__enter(TN__NOWHERE);
     for (char **e = environ; e && *e; e++)
         room += is_listed(*e);
     if (!cap || !room)
         return room;
     if (room > TN_COUNT(few) && !(set = tn__block_get(room * sizeof *set))) {
-        tn__enter(TN__NOWHERE);
         tn__error_memory("a list of settings", room * sizeof *set);
         return 0;
     }
