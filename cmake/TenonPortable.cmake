@@ -4,6 +4,11 @@
 # A linker takes the newest version of each symbol. Between 2.28 and 2.36 glibc made new versions of those below, mostly by moving
 # what was in libpthread and libdl into libc; the older ones are still there and do the same. So each call of NAME goes to
 # __wrap_NAME (the linker's --wrap), a jump to the older NAME. No object is compiled otherwise than without the option.
+#
+# One does not do the same: __libc_start_main, which programs call before main. Since 2.34 it runs a program's constructors itself;
+# before, start files passed it a function that did. Linked with the newer start files, which pass none, and started by an older
+# glibc, a program's own constructors (.init_array) do not run; by a newer one they do. Those of libraries always run. So a program
+# that passes tenon_portable (the command 'tenon' is the only one) must have no constructors of its own.
 
 set(tenon_older) # NAME=VERSION
 foreach(name IN ITEMS exp exp2 log log2 pow hypot hypotf pthread_sigmask pthread_create pthread_detach pthread_join pthread_once

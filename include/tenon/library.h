@@ -122,10 +122,10 @@ typedef struct tn_op_def {
 } tn_op_def;
 
 /* Makes an operation of the description. TN_EINVAL: a wrong description, or the name is taken; TN_ENOMEM, also for the
- * 257th. Of threads that register one name at a time one succeeds: register before threads start, or ask tn_op_find then.
+ * 257th. Of threads that register one name at a time one succeeds; tn_op_find gives the others its operation.
  * A kernel is compiled when a call needs it: its compiler's messages name lines of the text. */
 TN_API const tn_op *tn_op_register(const tn_op_def *def);
-/* The operation of that name; NULL, without an error, where there is none. */
+/* The operation of that name, whole, also while another thread registers it; NULL, without an error, where there is none. */
 TN_API const tn_op *tn_op_find(const char *name);
 TN_API const char *tn_op_name(const tn_op *op);
 /* What it was registered as; the texts are the library's. */

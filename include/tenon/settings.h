@@ -28,10 +28,12 @@ typedef struct tn_setting {
 } tn_setting;
 
 /* Those that are set and whose names begin with TENON_ or CUDA_, sorted by name. Writes up to cap; returns how many there
- * are; 0 with an error set (and nothing written) when memory is out, which only more than 64 need. The environment is read anew in each call: no other thread may change it meanwhile. */
+ * are; 0 with an error set (and nothing written) when memory is out, which only more than 64 need. The environment is read
+ * anew in each call: no other thread may change it meanwhile. */
 TN_API size_t tn_settings(tn_setting *out, size_t cap);
 
-/* TN_OK, or TN_EVALUE with a message of a line for each wrong setting; of very many the last line says how many more. */
+/* TN_OK, or TN_EVALUE with a message of a line for each wrong setting; of very many its last line says how many more there
+ * are. */
 TN_API tn_status tn_settings_check(void);
 
 /* What Tenon reads a variable as: NULL where it is not set, is ignored, or is none of Tenon's. Not copied. */

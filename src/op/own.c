@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/unload.h"
 #include <ctype.h>
+#include <sched.h>
 #include <stdio.h>
 
 _Atomic(tn_op *) tn__own[TN__OWN];
@@ -162,6 +163,18 @@ const tn_op *tn_op_register(const tn_op_def *def)
 
 /* ---- asking ---- */
 
+/* Another thread has put it there, and is about to write its row: a few stores. Not for ever: after a fork() between the two the
+ * child has no such thread. */
+static bool gets_ready(const tn_op *op)
+{
+    for (int32_t tries = 0; tries < 10000; tries++) {
+        if (atomic_load_explicit(&op->ready, memory_order_acquire))
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
 const tn_op *tn_op_find(const char *name)
 {
     for (int32_t i = 0; name && i < TN__OWN; i++) {
@@ -169,7 +182,7 @@ const tn_op *tn_op_find(const char *name)
         if (!op)
             return NULL;
         if (!strcmp(op->name, name))
-            return atomic_load_explicit(&op->ready, memory_order_acquire) ? op : NULL;
+            return gets_ready(op) ? op : NULL;
     }
     return NULL;
 }

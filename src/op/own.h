@@ -7,7 +7,9 @@
 
 enum { TN__OWN = TN__ROWS - TN__OP_own_0 };
 
-/* Never freed. The row tn__ops[id] is written before 'ready' says so. */
+/* As long as the library: freed where it is unloaded (a static library in a plugin), when nobody calls any more. Its name may be
+ * read as soon as it is in tn__own; the row tn__ops[id] is written behind that, and before 'ready' says so (release, acquire):
+ * whoever has it from tn_op_register or tn_op_find sees the row. */
 struct tn_op {
     tn_op_def def; /* what was not said is filled in */
     tn__op_id id;

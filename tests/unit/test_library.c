@@ -509,19 +509,31 @@ static void checked(void **state)
 
 /* ---- threads ---- */
 
-static void *register_and_call(void *arg)
+enum { THREADS = 8, ONCE = 20 };
+
+static struct {
+    pthread_barrier_t together;
+    _Atomic int made, lost, wrong;
+} race;
+
+/* Whoever is told that a name is taken finds the operation, and may call it at once. */
+static void *register_and_call(void *unused)
 {
-    const tn_op **op = arg;
+    char name[32];
     tn_op_def d = swiglu_def;
-    d.name = "test::once";
-    *op = tn_op_register(&d);
-    while (!tn_op_find("test::once")) {
+    (void)unused;
+    d.name = name;
+    for (int i = 0; i < ONCE; i++) {
+        snprintf(name, sizeof name, "test::once_%d", i);
+        pthread_barrier_wait(&race.together);
+        const tn_op *op = tn_op_register(&d), *found = tn_op_find(name);
+        race.made += op != NULL;
+        race.lost += !found || (op && op != found);
+        tn_scope *scope = tn_scope_open();
+        for (int k = 0; k < 20; k++)
+            race.wrong += !tn_op_call(found, TN_TENSORS(tn_ones(TN_SHAPE(3)), tn_ones(TN_SHAPE(3))));
+        tn_scope_close(scope);
     }
-    tn_scope *scope = tn_scope_open();
-    for (int i = 0; i < 200; i++)
-        if (!tn_op_call(tn_op_find("test::once"), TN_TENSORS(tn_ones(TN_SHAPE(3)), tn_ones(TN_SHAPE(3)))))
-            *op = NULL;
-    tn_scope_close(scope);
     return NULL;
 }
 
@@ -529,16 +541,16 @@ static void *register_and_call(void *arg)
 static void from_threads(void **state)
 {
     (void)state;
-    pthread_t thread[8];
-    const tn_op *op[8];
-    int made = 0;
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, register_and_call, &op[i]), 0);
-    for (int i = 0; i < 8; i++) {
+    pthread_t thread[THREADS];
+    assert_int_equal(pthread_barrier_init(&race.together, NULL, THREADS), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, register_and_call, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
-        made += op[i] != NULL;
-    }
-    assert_int_equal(made, 1);
+    pthread_barrier_destroy(&race.together);
+    assert_int_equal(race.made, ONCE);
+    assert_int_equal(race.lost, 0);
+    assert_int_equal(race.wrong, 0);
 }
 
 /* The last test: the table has an end. */
