@@ -103,7 +103,7 @@ for licence in "$source"/LICENSE* "$source"/THIRD-PARTY*; do
 done
 check "no data, no tests, no sources are installed" empty \
     "$(find "$prefix" -name '*ubyte*' -o -name '*.c' -o -name '*.def' -o -name '*test*' -o -name 'example*')"
-check "no file names the build or source folder" empty "$(grep -rIl -e "$source" -e "$copy" "$prefix")"
+check "no file names the build or source folder" empty "$(grep -rl -e "$source" -e "$copy" "$prefix")"
 
 # ---- symbols ----
 soname=$(readelf -d "$lib/libtenon.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
