@@ -123,10 +123,12 @@ _BOUNDS = r"__launch_bounds__\s*\([^)]*\)\s*"  # CUDA C's, on either side of voi
 def _entry_of(text, entry):
     found = re.findall(r"\bKERNEL(?:_B)?\s*\(\s*(\w+)\s*\)|__global__\s+(?:" + _BOUNDS + r")?void\s+(?:" + _BOUNDS + r")?(\w+)", text)
     names = [a or b for a, b in found]
+    if not names:
+        raise ValueError("the text has no kernel: KERNEL(name)(arguments) { ... } was expected, or in CUDA C __global__ void name(arguments)")
     if entry is None and len(names) == 1:
         return names[0]
     if entry not in names:
-        raise ValueError(f"entry: the text has the kernels {', '.join(names) or 'of no name'}: name one of them")
+        raise ValueError(f"entry: the text has the kernels {', '.join(names)}: name one of them")
     return entry
 
 
@@ -136,8 +138,14 @@ class Kernel:
     def __init__(self, operation, text, devices, *, entry=None, rule="same", items="elements", dtypes=None, local=0):
         schema = operation.schema
         self._operation, self._rule = operation, rule
-        if rule not in _RULES or items not in _ITEMS:
+        if rule not in tuple(_RULES) or items not in tuple(_ITEMS):
             raise ValueError(f"rule is one of {', '.join(_RULES)}, items one of {', '.join(_ITEMS)}")
+        if not isinstance(dtypes, (list, tuple, set, frozenset, type(None))) or not all(isinstance(d, _C.dtype) for d in dtypes or ()):
+            raise TypeError(f"dtypes: a list of dtypes was expected, not {dtypes!r}")
+        if not isinstance(local, int) or not 0 <= local <= 1024:
+            raise ValueError(f"local: groups are of 1 to 1024 work items (0: 128), not of {local!r}")
+        if "\0" in text:
+            raise ValueError(f"{operation.qualname}: its text has a null character")
         self._inputs = [i for i, a in enumerate(schema.arguments) if a.type.startswith("Tensor")]
         self._params = [i for i, a in enumerate(schema.arguments) if not a.type.startswith("Tensor")]
         kinds = [schema.arguments[i].type for i in self._params]
@@ -145,6 +153,11 @@ class Kernel:
             raise TypeError(f"{operation.qualname}: a kernel given as text takes tensors, floats, ints and bools, not {schema}")
         if any(r != "Tensor" for r in schema.returns) or len(schema.returns) > 2:
             raise TypeError(f"{operation.qualname}: a kernel given as text gives one or two tensors, not {schema}")
+        if schema.is_mutable or not schema.returns:
+            raise TypeError(f"{operation.qualname}: a kernel given as text writes to results alone, not to an argument as {schema} says")
+        if not 1 <= len(self._inputs) <= 12 or len(kinds) > 8 or schema.arguments[self._inputs[0]].type.endswith("?"):
+            raise TypeError(f"{operation.qualname}: a kernel given as text takes 1 to 12 tensors, the first of which is there, and at most 8 "
+                            f"numbers, not {schema}")
         letters = "".join(_LETTERS[k] for k in kinds)
         entry = _entry_of(text, entry)
         optional = sum(1 << i for i, k in enumerate(self._inputs) if schema.arguments[k].type.endswith("?"))
@@ -178,7 +191,8 @@ class Kernel:
         far = [v.detach().to("meta") if isinstance(v, _C.Tensor) else v for v in values]
         places, named = op._arguments(far)
         result = op.fake(*places, **named)
-        return tuple((t.dtype, tuple(t.shape)) for t in (result if isinstance(result, tuple) else (result,)))
+        op.schema.check(result)
+        return tuple((t.dtype, tuple(t.shape)) for t in (result if isinstance(result, (tuple, list)) else (result,)))
 
     def check(self, values):
         """The library's own check: layouts, dtypes, devices (tn_op_check). values: the call's arguments, in the schema's order."""

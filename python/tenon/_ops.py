@@ -10,6 +10,7 @@ _Tensor = _C.Tensor
 # ---- schemas: "mylib::swiglu(Tensor a, Tensor b, float k=1.0) -> Tensor" ----
 
 _TYPE = re.compile(r"(Tensor|SymInt|int|float|bool|str|Scalar|ScalarType|Device)(\(\w+!?\))?(\?)?(\[\d*\])?(\?)?$")
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*::[A-Za-z_]\w*(?:\.\w+)?")
 _LITERALS = {"None": None, "True": True, "False": False}
 
 
@@ -28,15 +29,12 @@ class Argument:
         self.has_default = bool(default)
         self.default = _literal(default) if default else None
         self.kw_only = kw_only
+        if self.default is not None and not found[4] and not self.takes(self.default):
+            raise RuntimeError(f"'{text}' is no argument of a schema: its default is no {found[1]}")
 
     def takes(self, value):
         """Is the value one of the argument's type?"""
-        base, _, inner, several, outer = _TYPE.match(self.type).groups()
-        if value is None:
-            return bool(outer or (inner and not several))
-        if several:
-            return isinstance(value, (list, tuple)) and all(_is(base, v) or (v is None and inner) for v in value)
-        return _is(base, value)
+        return _takes(self.type, value)
 
     def declared(self):
         """The type as PyTorch's messages have it."""
@@ -44,6 +42,15 @@ class Argument:
         one = f"Optional[{base}]" if inner else base
         listed = f"List[{one}]" if several else one
         return (f"Optional[{listed}]" if outer else listed).replace("SymInt", "int")
+
+
+def _takes(kind, value):
+    base, _, inner, several, outer = _TYPE.match(kind).groups()
+    if value is None:
+        return bool(outer or (inner and not several))
+    if several:
+        return isinstance(value, (list, tuple)) and all(_is(base, v) or (v is None and inner) for v in value)
+    return _is(base, value)
 
 
 def _literal(text):
@@ -96,6 +103,8 @@ class Schema:
     """What an operation takes and gives."""
 
     def __init__(self, name, text):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}: a schema as '(Tensor x) -> Tensor' was expected, not {type(text).__name__}")
         found = re.match(r"\s*\((.*)\)\s*->\s*(.+?)\s*$", text, re.S)
         if not found:
             raise RuntimeError(f"'{text}' is no schema: '(Tensor x) -> Tensor' was expected")
@@ -106,13 +115,39 @@ class Schema:
                 kw_only = True
             else:
                 self.arguments.append(Argument(part, kw_only))
+        for i, a in enumerate(self.arguments):
+            before = self.arguments[:i]
+            if any(a.name == b.name for b in before):
+                raise RuntimeError(f"'{text}' is no schema: two arguments are named {a.name}")
+            if not a.has_default and not a.kw_only and any(b.has_default for b in before):
+                raise RuntimeError(f"'{text}' is no schema: {a.name} has no default, and stands behind an argument that has one")
         returns = found[2]
         self.single = not returns.startswith("(")
         self.returns = [returns] if self.single else _split(returns[1:-1])
+        self._kinds = [r.split()[0] for r in self.returns]  # "Tensor out" has a name
+        wrong = next((k for k in self._kinds if not _TYPE.match(k)), None)
+        if wrong or not (self.single or returns.endswith(")")):
+            raise RuntimeError(f"'{text}' is no schema: a result is none of Tensor, Tensor[], int, float, bool, str, Scalar, or (several)")
         self.is_mutable = any(a.mutated for a in self.arguments)
 
     def __str__(self):
         return self.name + self.text
+
+    def check(self, output):
+        """What a function gave is what the schema says. PyTorch says so of some functions and passes others on."""
+        if not self.returns:
+            return
+        several = isinstance(output, (tuple, list)) and not self.single
+        values = output if several else (output,)
+        if several and len(output) != len(self.returns):
+            raise RuntimeError(f"{self.name}: its function returned {len(output)} values where the schema says {len(self.returns)}: {self}")
+        for value, kind in zip(values, self._kinds):
+            if not several and not self.single:
+                kind = f"{len(self.returns)} results"
+            elif _takes(kind, value):
+                continue
+            got = "None" if value is None else f"a value of type '{type(value).__name__}'"
+            raise RuntimeError(f"{self.name}: its function returned {got} where the schema says {kind}: {self}")
 
     def bind(self, args, kwargs):
         """All arguments in their order, defaults filled in; PyTorch's errors."""
@@ -211,13 +246,14 @@ class Operation:
 
     def record(self, values):
         flat, form = _flat(values)
-        output = self.function.apply(form, *flat)
+        output = self.function.apply(*flat, form)  # last: errors count the gradients of the others
         return list(output) if self.schema.single and isinstance(output, tuple) else output
 
     def run(self, values):
         """The function for the device of the tensors, without recording."""
         places, named = self._arguments(values)
         output = self._pick(values)(*places, **named)
+        self.schema.check(output)
         if not self.schema.is_mutable:
             self._check_apart(values, output)
         return output
@@ -249,7 +285,7 @@ class Operation:
         for t in outputs:
             at = _memory(t)
             if any(t is x for x in inputs) or at in seen:
-                raise RuntimeError(f"{self.name}: The output of this custom operator (1) must not also be an input to this custom "
+                raise RuntimeError(f"{self.qualname}: The output of this custom operator (1) must not also be an input to this custom "
                                    "operator and (2) may not alias any inputs to this custom operator or other returns. The most "
                                    "common way to trigger this error is if we have y = custom_op(x) and y and x are the same "
                                    "Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return "
@@ -274,10 +310,11 @@ class _Recorded(Function):
     """A call that autograd records. Lists of tensors are opened: the graph knows tensors."""
 
     @classmethod
-    def forward(cls, ctx, form, *flat):
+    def forward(cls, ctx, *flat):
+        *flat, form = flat
         values = _built(flat, form)
         output = cls.operation.run(values)
-        marks = iter(ctx.needs_input_grad[1:])
+        marks = iter(ctx.needs_input_grad[:-1])
         ctx._form = form
         ctx.needs_input_grad = tuple(next(marks) if f is None else [next(marks) for _ in range(f[1])] for f in form)
         output = tuple(output) if isinstance(output, list) else output
@@ -310,7 +347,7 @@ class _Recorded(Function):
                                    "or None, was expected")
             else:
                 flat.extend(r)
-        return (None, *flat)
+        return (*flat, None)
 
 
 # ---- all of them, and torch.ops ----
@@ -320,6 +357,8 @@ operations = {}
 
 def define(qualname, schema):
     """Makes the operation."""
+    if not isinstance(qualname, str) or not _NAME.fullmatch(qualname):
+        raise RuntimeError(f"{qualname!r} is no name of an operation: one with its namespace was expected, as 'mylib::swiglu'")
     if qualname in operations:
         raise RuntimeError(f"Tried to register an operator ({qualname}{schema}) with the same name and overload name multiple times. "
                            "Each overload's schema should only be registered with a single call to def().")

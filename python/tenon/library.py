@@ -64,6 +64,8 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
         raise ValueError(f"infer_schema(func): {what} Got func with signature {sig})")
 
     hints = typing.get_type_hints(prototype_function)
+    if not isinstance(mutates_args, collections.abc.Iterable) or (isinstance(mutates_args, str) and mutates_args != "unknown"):
+        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the string 'unknown'. ")
     if mutates_args != "unknown" and set(mutates_args) - set(sig.parameters):
         refuse(f"{set(mutates_args) - set(sig.parameters)} in mutates_args were not found in the custom op's signature. mutates_args "
                "should contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
@@ -97,6 +99,8 @@ _DEVICES = (None, "cpu", "cuda", "meta")
 
 
 def _types(device_types):
+    if not isinstance(device_types, (str, type(None), list, tuple, set, frozenset)):
+        raise TypeError(f"device_types: 'cpu', 'cuda', 'meta', None or several of them were expected, not {type(device_types).__name__}")
     types = (device_types,) if device_types is None or isinstance(device_types, str) else tuple(device_types)
     for t in types:
         if t not in _DEVICES:
@@ -110,6 +114,9 @@ def _put_kernel(operation, device_types, func, options):
         types = ("cpu", "cuda") if types == (None,) else types
         if set(types) - {"cpu", "cuda"}:
             raise ValueError(f"a kernel given as text is of 'cpu', 'cuda' or both, not of {types}")
+        wrong = [name for name in options if name not in ("entry", "rule", "items", "dtypes", "local")]
+        if wrong:
+            raise TypeError(f"{', '.join(wrong)}: a kernel given as text takes entry, rule, items, dtypes and local")
         func = Kernel(operation, func, types, **options)
     elif options:
         raise TypeError(f"{', '.join(options)}: of kernels that are given as text")
@@ -120,7 +127,16 @@ def _put_kernel(operation, device_types, func, options):
     return func
 
 
+def _callable(what, f):
+    if not callable(f):
+        raise TypeError(f"{what}: a function was expected, not {type(f).__name__}")
+    return f
+
+
 def _put_autograd(operation, described, backward, setup_context):
+    _callable("register_autograd", backward)
+    if setup_context is not None:
+        _callable("register_autograd: setup_context", setup_context)
     if operation.schema.is_mutable or operation.schema.returns == []:
         raise RuntimeError(f"Cannot register autograd formula for non-functional operator {described} with schema {operation.schema}. Please "
                            "create a functional operator and register an autograd formula for that.")
@@ -158,7 +174,7 @@ class CustomOpDef:
 
     def register_fake(self, fn, /):
         """The function for tensors on meta: results of the right shape and dtype. Returns fn."""
-        self._operation.fake = fn
+        self._operation.fake = _callable("register_fake", fn)
         return fn
 
     def register_autograd(self, backward, /, *, setup_context=None):
@@ -186,9 +202,11 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     that it writes to. device_types: those that fn is for; None: all."""
 
     def make(fn):
-        namespace, _, short = name.partition("::")
-        if not short:
+        namespace, _, short = name.partition("::") if isinstance(name, str) else (None, None, name)
+        if not short or namespace is None:
             raise ValueError(f"custom_op(name): a name with its namespace was expected, as 'mylib::{name}'")
+        _callable("custom_op", fn)
+        _types(device_types)  # what is wrong takes no name
         op = CustomOpDef(namespace, short, schema or infer_schema(fn, mutates_args=mutates_args), fn)
         _put_kernel(op._operation, device_types, fn, {})
         return op
@@ -210,7 +228,7 @@ def _key(types):
 
 def define(qualname, schema, *, lib=None, tags=()):
     """Defines the operation qualname ("mylib::f") by its schema: "(Tensor x) -> Tensor". impl gives it functions."""
-    if "::" not in qualname:
+    if not isinstance(qualname, str) or "::" not in qualname:
         raise ValueError(f"torch.library.define(qualname): a name with its namespace was expected, as 'mylib::{qualname}'")
     _ops.define(qualname, schema)
 
@@ -234,7 +252,7 @@ def register_fake(op, func=None, /, *, lib=None, allow_override=True):
     operation = _ops.find(op)
 
     def put(f):
-        operation.fake = f
+        operation.fake = _callable("register_fake", f)
         return f
 
     return put if func is None else put(func)
@@ -253,7 +271,7 @@ class Library:
 
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in ("DEF", "FRAGMENT", "IMPL"):
-            raise ValueError("Unsupported kind: ", kind)
+            raise ValueError(f"Unsupported kind: {kind}")
         if kind == "DEF" and ns in Library._defined:
             raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions "
                                "in a single TORCH_LIBRARY block.")
@@ -263,6 +281,8 @@ class Library:
 
     def define(self, schema, alias_analysis="", *, tags=()):
         """Defines an operation: "f(Tensor x) -> Tensor". Returns its name."""
+        if not isinstance(schema, str) or "(" not in schema:
+            raise RuntimeError(f"{schema!r} is no schema with a name: 'f(Tensor x) -> Tensor' was expected")
         name, bracket, rest = schema.partition("(")
         define(f"{self.ns}::{name.strip()}", bracket + rest)
         return name.strip()

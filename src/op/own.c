@@ -43,15 +43,18 @@ static tn_status check_numbers(const tn_op_def *d)
     if (d->results < 0 || d->results > TN_OP_RESULTS)
         return tn__error(TN_EINVAL, "%s: 1 or %d results, not %d", d->name, TN_OP_RESULTS, (int)d->results);
     if (d->optional & 1 || d->optional >> d->inputs)
-        return tn__error(TN_EINVAL, "%s: inputs 1 to %d may be optional", d->name, (int)d->inputs - 1);
+        return tn__error(TN_EINVAL, "%s: optional has a bit for each of %d inputs, but for the first: not 0x%x",
+                         d->name, (int)d->inputs, (unsigned)d->optional);
     if (n > TN_OP_PARAMS || (n && strspn(d->params, "fib") != n))
         return tn__error(TN_EINVAL, "%s: params is at most %d letters of \"fib\", not \"%s\"", d->name, TN_OP_PARAMS,
                          d->params);
     if (d->rule < TN_OP_LIKE_FIRST || d->rule > TN_OP_ANY || d->items < TN_OP_ELEMENTS || d->items > TN_OP_WHOLE)
         return tn__error(TN_EINVAL, "%s: there is no rule %d, or no way %d to share work", d->name, (int)d->rule,
                          (int)d->items);
-    if (d->grain < 0 || d->local < 0 || d->local > 1024)
-        return tn__error(TN_EINVAL, "%s: a grain below 0, or groups of %d work items", d->name, (int)d->local);
+    if (d->grain < 0)
+        return tn__error(TN_EINVAL, "%s: a grain of %lld items", d->name, (long long)d->grain);
+    if (d->local < 0 || d->local > 1024)
+        return tn__error(TN_EINVAL, "%s: groups of 1 to 1024 work items, not %d", d->name, (int)d->local);
     if (!d->cpu && !d->kernel)
         return tn__error(TN_EINVAL, "%s: neither a CPU function nor a kernel", d->name);
     if ((d->save_in & ~TN_OP_NOTHING) >> d->inputs || (d->save_out & ~TN_OP_NOTHING) >> TN_MAX(d->results, 1))

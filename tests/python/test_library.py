@@ -509,3 +509,126 @@ def test_the_example():
     for device in ("", ", device='cuda:0'", ", device='cuda:1'"):
         assert f"tensor([-0.0908,  0.1447,  1.5000,  3.7107,  5.4539]{device})" in done.stdout
     assert done.stdout.count("SUCCESS") == 5
+
+
+# ---- what is wrong is said; PyTorch lets some of these pass ----
+
+_numbers = iter(range(1000))
+
+
+def defined(schema="(Tensor a) -> Tensor", fn=None, **options):
+    qualname = f"wrong::o{next(_numbers)}"
+    library.define(qualname, schema)
+    library.register_kernel(qualname, options.pop("types", ("cpu",) if isinstance(fn, str) else None), fn, **options)
+    return qualname, getattr(torch.ops.wrong, qualname[len("wrong::"):])
+
+
+@pytest.mark.parametrize("schema,value,said", [
+    ("Tensor", "abc", "returned a value of type 'str' where the schema says Tensor: wrong::"),
+    ("Tensor", None, "returned None where the schema says Tensor: wrong::"),
+    ("Tensor", [torch.ones(2)], "a value of type 'list' where the schema says Tensor"),
+    ("(Tensor, Tensor)", torch.ones(2), "a value of type 'Tensor' where the schema says 2 results"),
+    ("(Tensor, Tensor)", (torch.ones(2),), "returned 1 values where the schema says 2"),
+    ("(Tensor, Tensor)", (torch.ones(2), 3), "a value of type 'int' where the schema says Tensor"),
+    ("Tensor[]", [1], "a value of type 'list' where the schema says Tensor\\[\\]"),
+    ("int", "s", "a value of type 'str' where the schema says int"),
+])
+def test_results_that_the_schema_does_not_say(schema, value, said):
+    qualname, op = defined(f"(Tensor a) -> {schema}", lambda a: value)
+    library.register_fake(qualname, lambda a: value)
+    for x in (torch.ones(3), torch.ones(3, requires_grad=True), torch.ones(3, device="meta")):
+        with pytest.raises(RuntimeError, match=said):
+            op(x)
+
+
+def test_results_that_the_schema_says():
+    assert defined("(Tensor a) -> Tensor?", lambda a: None)[1](torch.ones(1)) is None
+    assert defined("(Tensor a) -> ()", lambda a: None)[1](torch.ones(1)) is None
+    assert defined("(Tensor a) -> float", lambda a: 3)[1](torch.ones(1)) == 3
+    assert len(defined("(Tensor a) -> (Tensor x, Tensor y)", lambda a: [a + 1, a + 2])[1](torch.ones(1))) == 2
+
+
+@pytest.mark.parametrize("name,schema,error,said", [
+    ("::x", "(Tensor a) -> Tensor", RuntimeError, "'::x' is no name of an operation"),
+    ("a::b::c", "(Tensor a) -> Tensor", RuntimeError, "'a::b::c' is no name of an operation"),
+    ("a b::c", "(Tensor a) -> Tensor", RuntimeError, "'a b::c' is no name of an operation"),
+    (3, "(Tensor a) -> Tensor", ValueError, "a name with its namespace was expected"),
+    ("wrong::s", 3, TypeError, "a schema as .* was expected, not int"),
+    ("wrong::s", "(Tensor a) -> Quux", RuntimeError, "a result is none of Tensor"),
+    ("wrong::s", "(Tensor a) -> (Tensor", RuntimeError, "is no schema: a result is none of"),
+    ("wrong::s", "(Tensor a, Tensor a) -> Tensor", RuntimeError, "two arguments are named a"),
+    ("wrong::s", "(Tensor a, float b=abc) -> Tensor", RuntimeError, "'float b=abc' .* its default is no float"),
+    ("wrong::s", "(Tensor a, int b=1.5) -> Tensor", RuntimeError, "its default is no int"),
+    ("wrong::s", "(Tensor a, int b=1, int c) -> Tensor", RuntimeError, "c has no default, and stands behind"),
+])
+def test_wrong_definitions(name, schema, error, said):
+    for define in (lambda: library.define(name, schema), lambda: library.custom_op(name, lambda a: a, mutates_args=(), schema=schema)):
+        with pytest.raises(error, match=said):
+            define()
+
+
+def test_wrong_functions_take_no_name():
+    with pytest.raises(TypeError, match="custom_op: a function was expected, not int"):
+        library.custom_op("wrong::again", 3, mutates_args=(), schema="(Tensor a) -> Tensor")
+    with pytest.raises(ValueError, match="'tpu' is no type of device"):
+        library.custom_op("wrong::again", lambda a: a, mutates_args=(), schema="(Tensor a) -> Tensor", device_types="tpu")
+    with pytest.raises(TypeError, match="device_types: .* not int"):
+        library.custom_op("wrong::again", lambda a: a, mutates_args=(), schema="(Tensor a) -> Tensor", device_types=3)
+    op = library.custom_op("wrong::again", lambda a: a + 1, mutates_args=(), schema="(Tensor a) -> Tensor")
+    for call in (lambda: op.register_fake(3), lambda: library.register_fake(op, 3), lambda: op.register_autograd(3),
+                 lambda: op.register_autograd(lambda ctx, g: g, setup_context=3)):
+        with pytest.raises(TypeError, match="a function was expected, not int"):
+            call()
+    for wrong in ("a", None):
+        with pytest.raises(ValueError, match="mutates_args must either be a sequence"):
+            library.infer_schema(swiglu._init_fn, mutates_args=wrong)
+    with pytest.raises(ValueError, match="^Unsupported kind: XX$"):
+        library.Library("wrong", "XX")
+    for schema in ("junk", 3):
+        with pytest.raises(RuntimeError, match="is no schema with a name: 'f"):
+            library.Library("wrong", "FRAGMENT").define(schema)
+
+
+def test_gradients_are_counted_as_arguments():
+    qualname, op = defined(fn=lambda a: a + 1)
+    library.register_autograd(qualname, lambda ctx, g: torch.ones(7))
+    with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[7\]"):
+        op(torch.ones(3, requires_grad=True)).sum().backward()
+
+
+TWICE = """KERNEL(twice)(GLOBAL ST *out, GLOBAL const ST *a, i64 n)
+{
+    for (i64 i = GLOBAL_ID(0); i < n; i += GLOBAL_SIZE(0))
+        out[i] = SV(LD(a[i]) * K(2));
+}
+"""
+
+
+@pytest.mark.parametrize("text,options,error,said", [
+    ("junk", {}, ValueError, "the text has no kernel: KERNEL"),
+    (TWICE + "\0", {}, ValueError, "its text has a null character"),
+    (TWICE, {"rule": []}, ValueError, "rule is one of"),
+    (TWICE, {"dtypes": 3}, TypeError, "dtypes: a list of dtypes was expected, not 3"),
+    (TWICE, {"local": 10**12}, ValueError, "groups are of 1 to 1024 work items"),
+    (TWICE, {"local": "a"}, ValueError, "groups are of 1 to 1024 work items"),
+    (TWICE, {"grain": 3}, TypeError, "grain: a kernel given as text takes entry, rule, items, dtypes and local"),
+    (TWICE, {"schema": "(float a) -> Tensor"}, TypeError, "takes 1 to 12 tensors"),
+    (TWICE, {"schema": "(Tensor? a) -> Tensor"}, TypeError, "the first of which is there"),
+    (TWICE, {"schema": "(" + ", ".join(f"Tensor a{i}" for i in range(13)) + ") -> Tensor"}, TypeError, "takes 1 to 12 tensors"),
+    (TWICE, {"schema": "(Tensor a, " + ", ".join(f"int a{i}" for i in range(9)) + ") -> Tensor"}, TypeError, "at most 8 numbers"),
+    (TWICE, {"schema": "(Tensor(a!) a) -> Tensor"}, TypeError, "writes to results alone"),
+    (TWICE, {"schema": "(Tensor(a!) a) -> ()"}, TypeError, "writes to results alone"),
+])
+def test_wrong_texts(text, options, error, said):
+    with pytest.raises(error, match=said):
+        defined(fn=text, types="cuda", **options)
+
+
+def test_results_that_a_fake_function_does_not_give():
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    qualname, op = defined(fn=TWICE, rule="fake")
+    for value in ("s", None):
+        library.register_fake(qualname, lambda a: value)
+        with pytest.raises(RuntimeError, match=f"{qualname}: its function returned .* where the schema says Tensor"):
+            op(torch.ones(3))

@@ -247,7 +247,10 @@ static void wrong_descriptions(void **state)
     WRONG("1 or 2 results, not 3", d_.results = 3);
     WRONG("letters of \"fib\", not \"fx\"", d_.params = "fx");
     WRONG("neither a CPU function nor a kernel", d_.cpu = NULL);
-    WRONG("inputs 1 to 0 may be optional", d_.optional = 1);
+    WRONG("test::wrong: optional has a bit for each of 1 inputs, but for the first: not 0x1", d_.optional = 1);
+    WRONG("for each of 2 inputs, but for the first: not 0x6", d_.inputs = 2, d_.optional = 6);
+    WRONG("test::wrong: a grain of -1 items", d_.grain = -1);
+    WRONG("test::wrong: groups of 1 to 1024 work items, not 1025", d_.local = 1025);
     WRONG("is to be saved", d_.save_in = 2);
     WRONG("there is no rule 9", d_.rule = 9);
     assert_null(tn_op_find("test::wrong"));
