@@ -62,7 +62,9 @@ typedef struct tn_op_backward {
     tn_tensor *const *in;       /* [n_in] what was saved of inputs; NULL: absent, or not saved */
     tn_tensor *const *out;      /* [n_out] the same of results */
     const bool *need;           /* [n_in] which inputs want a gradient */
-    tn_tensor **grad; /* [n_in] to be filled: of the input's shape, or of one that it was broadcast to; NULL: none */
+    /* [n_in] to be filled: of the input's shape, or of one that it was broadcast to; NULL: none, or the error of a call in the
+     * callback that has failed. */
+    tn_tensor **grad;
 } tn_op_backward;
 
 /* Ready rules: what inputs must be, and what results are before 'shape' says otherwise. */

@@ -4,6 +4,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/unload.h"
+#include "core/utf8.h"
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
@@ -22,12 +23,25 @@ static bool is_word(const char *s, size_t n)
     return n > 0;
 }
 
+typedef struct quote {
+    char s[96];
+} quote;
+
+/* Whatever it is: its beginning, on one line. */
+static quote quoted(const char *name)
+{
+    quote q = {"\""};
+    size_t n = 1 + tn__copy_plain(q.s + 1, sizeof q.s - 5, name, strlen(name));
+    snprintf(q.s + n, sizeof q.s - n, "%s\"", strlen(name) > n - 1 && n > 80 ? "..." : "");
+    return q;
+}
+
 static tn_status check_name(const tn_op_def *d)
 {
     const char *colons = d->name ? strstr(d->name, "::") : NULL;
     if (!colons || !is_word(d->name, (size_t)(colons - d->name)) || !is_word(colons + 2, strlen(colons + 2)))
-        return tn__error(TN_EINVAL, "tn_op_register: a name as \"mylib::swiglu\" was expected, got %s%s%s",
-                         d->name ? "\"" : "", d->name ? d->name : "none", d->name ? "\"" : "");
+        return tn__error(TN_EINVAL, "tn_op_register: a name as \"mylib::swiglu\" was expected, got %s",
+                         d->name ? quoted(d->name).s : "none");
     if (strlen(d->name) > 48)
         return tn__error(TN_EINVAL, "tn_op_register: the name %s is longer than 48 characters", d->name);
     if (d->entry && (!is_word(d->entry, strlen(d->entry)) || strlen(d->entry) > 60))
@@ -48,9 +62,10 @@ static tn_status check_numbers(const tn_op_def *d)
     if (n > TN_OP_PARAMS || (n && strspn(d->params, "fib") != n))
         return tn__error(TN_EINVAL, "%s: params is at most %d letters of \"fib\", not \"%s\"", d->name, TN_OP_PARAMS,
                          d->params);
-    if (d->rule < TN_OP_LIKE_FIRST || d->rule > TN_OP_ANY || d->items < TN_OP_ELEMENTS || d->items > TN_OP_WHOLE)
-        return tn__error(TN_EINVAL, "%s: there is no rule %d, or no way %d to share work", d->name, (int)d->rule,
-                         (int)d->items);
+    if (d->rule < TN_OP_LIKE_FIRST || d->rule > TN_OP_ANY)
+        return tn__error(TN_EINVAL, "%s: there is no rule %d", d->name, (int)d->rule);
+    if (d->items < TN_OP_ELEMENTS || d->items > TN_OP_WHOLE)
+        return tn__error(TN_EINVAL, "%s: there is no way %d to share work (items)", d->name, (int)d->items);
     if (d->grain < 0)
         return tn__error(TN_EINVAL, "%s: a grain of %lld items", d->name, (long long)d->grain);
     if (d->local < 0 || d->local > 1024)

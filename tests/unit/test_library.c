@@ -213,6 +213,11 @@ static void wrong_calls(void **state)
           "test::rows: parameter 2 is to be an integer");
     FAILS(ROWS(TN_NONE, x, GOOD), TN_ETYPE, "test::rows: operand 1 must be a tensor");
     FAILS(tn_op_call(rows(), TN_TENSORS(x)), TN_EINVAL, "test::rows takes 2 tensors, got 1");
+    const tn_tensors nowhere = {NULL, 2};
+    const tn_op_params no_numbers = {NULL, 3};
+    FAILS(tn_op_call(rows(), nowhere), TN_EINVAL, "test::rows: the list of its 2 tensors is NULL");
+    FAILS(tn_op_call(rows(), TN_TENSORS(x, TN_NONE), .params = no_numbers), TN_EINVAL,
+          "test::rows: the list of its 3 parameters (fib) is NULL");
     FAILS(ROWS(tn_ones(TN_SHAPE()), TN_NONE, GOOD), TN_EINVAL, "rows: a tensor of one dimension or more");
     FAILS(ROWS(tn_ones(TN_SHAPE(2), .dtype = TN_F64), TN_NONE, GOOD), TN_EDTYPE, "not implemented for 'Double'");
     /* a failure in one of several ranges, on whichever thread: its error, the call's site, the operands */
@@ -243,6 +248,10 @@ static void wrong_descriptions(void **state)
     WRONG("a name as \"mylib::swiglu\" was expected, got \"swiglu\"", d_.name = "swiglu");
     WRONG("got \"a::b::c\"", d_.name = "a::b::c");
     WRONG("got none", d_.name = NULL);
+    WRONG("got \"a::b?[31m\"", d_.name = "a::b\033[31m");
+    char longest[300] = "";
+    memset(longest, 'x', sizeof longest - 1);
+    WRONG("xx...\"", d_.name = longest);
     WRONG("1 to 12 inputs, not 13", d_.inputs = 13);
     WRONG("1 or 2 results, not 3", d_.results = 3);
     WRONG("letters of \"fib\", not \"fx\"", d_.params = "fx");
@@ -253,6 +262,7 @@ static void wrong_descriptions(void **state)
     WRONG("test::wrong: groups of 1 to 1024 work items, not 1025", d_.local = 1025);
     WRONG("is to be saved", d_.save_in = 2);
     WRONG("there is no rule 9", d_.rule = 9);
+    WRONG("there is no way 7 to share work", d_.items = 7);
     assert_null(tn_op_find("test::wrong"));
     assert_int_equal(tn_error_code(), TN_OK);
     assert_string_equal(tn_op_name(swiglu()), "test::swiglu");
@@ -287,6 +297,14 @@ static tn_status misshapen_backward(const tn_op_backward *d)
     return TN_OK;
 }
 
+/* A call in it fails, and nobody looks. */
+static tn_status careless_backward(const tn_op_backward *d)
+{
+    d->grad[0] = tn_add(d->grad_out[0], tn_ones(TN_SHAPE(2, 7)));
+    d->grad[1] = tn_clone(d->grad_out[0]);
+    return TN_OK;
+}
+
 static void callbacks_that_fail(void **state)
 {
     (void)state;
@@ -296,8 +314,9 @@ static void callbacks_that_fail(void **state)
         tn_status code;
     } cases[] = {{"test::failing", "no derivative today", failing_backward, TN_EVALUE},
                  {"test::misshapen", "test::misshapen returned an invalid gradient at index 0 - got [7]",
-                  misshapen_backward, TN_EGRAD}};
-    for (size_t i = 0; i < 2; i++) {
+                  misshapen_backward, TN_EGRAD},
+                 {"test::careless", "The size of tensor a", careless_backward, TN_EINVAL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_op_def d = swiglu_def;
         d.name = cases[i].name;
         d.backward = cases[i].backward;

@@ -19,6 +19,15 @@ static tn_status take(tn__backward *b, saved *s)
     return e ? e : tn__all_gradients(b, true, s->g);
 }
 
+/* All is well, the callback says; but a call of it has failed, and a gradient that is wanted is missing: what that call gave. */
+static bool lost(const tn__backward *b, const tn__thread *t)
+{
+    for (int32_t i = 0; i < b->node->n_in && t->error; i++)
+        if (b->need[i] && !b->grad[i])
+            return true;
+    return false;
+}
+
 tn_status tn__d_own(tn__backward *b)
 {
     const tn_op *op = tn__own_of(b->node->op);
@@ -52,6 +61,8 @@ tn_status tn__d_own(tn__backward *b)
     tn__stale_begin(&stale, t);
     tn__barrier_push(t, &scope);
     e = op->def.backward(&call);
+    if (!e && lost(b, t))
+        e = t->error;
     t->site = site;
     t->no_grad = no_grad;
     if (e)

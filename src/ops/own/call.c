@@ -27,7 +27,9 @@ static tn_status take_param(const tn_op *op, size_t i, tn_scalar given, tn_scala
 static tn_status take_params(const tn_op *op, const tn_op_options *o, tn__own_params *p)
 {
     const size_t n = strlen(op->params);
-    if (o->params.n != n || (n && !o->params.p))
+    if (n && o->params.n == n && !o->params.p)
+        return tn__error(TN_EINVAL, "%s: the list of its %zu parameters (%s) is NULL", op->name, n, op->params);
+    if (o->params.n != n)
         return tn__error(TN_EINVAL, "%s takes %zu parameters (%s), got %zu", op->name, n, n ? op->params : "none",
                          o->params.n);
     for (size_t i = 0; i < n; i++) {
@@ -51,7 +53,9 @@ tn_tensor *tn_op_call_opt(const tn_op *op, tn_tensors inputs, const tn_op_option
         tn__poisoned("tn_op_call");
         return NULL;
     }
-    if (inputs.n != (size_t)op->def.inputs || !inputs.t)
+    if (inputs.n == (size_t)op->def.inputs && !inputs.t)
+        return tn__fail(TN_EINVAL, "%s: the list of its %d tensors is NULL", op->name, (int)op->def.inputs);
+    if (inputs.n != (size_t)op->def.inputs)
         return tn__fail(TN_EINVAL, "%s takes %d tensors, got %zu", op->name, (int)op->def.inputs, inputs.n);
     if (take_params(op, &o, &p))
         return NULL;
