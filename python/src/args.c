@@ -612,6 +612,19 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     return result ? py_put_into(x, result) : py_raise();
 }
 
+/* Without the GIL; lists own their tensors. */
+static tn_tensor *call_unlocked(const py_function *f, const py_value *v)
+{
+    tn_tensor *own[PY_MAX_SLOTS + 2], *result;
+    const size_t n = (size_t)f->slot_count + 2; /* as many as py_parse has cleared */
+    for (size_t i = 0; i < n; i++)
+        own[i] = py_tensor_in(v[i].s);
+    PyThreadState *thread = py_unlock_owning(own, n);
+    result = f->call(v);
+    py_lock_owning(thread, own, n);
+    return result;
+}
+
 PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     py_value v[PY_MAX_SLOTS + 2];
@@ -629,11 +642,9 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
         out = put_beside(f, which, v);
     } else {
         tn_tensor *result;
-        if (is_large(f, which, v)) {
-            Py_BEGIN_ALLOW_THREADS
-                result = f->call(v);
-            Py_END_ALLOW_THREADS
-        } else
+        if (is_large(f, which, v))
+            result = call_unlocked(f, v);
+        else
             result = f->call(v);
         out = finish(f, which, result, v);
     }

@@ -35,13 +35,15 @@ static PyObject *is_inference_mode_enabled(PyObject *self, PyObject *unused)
 /* ---- lists of tensors ---- */
 
 typedef struct tensors {
-    tn_tensor **t;  /* borrowed; None is 'none' */
-    PyObject *keep; /* the sequence, which holds them */
+    tn_tensor **t;  /* owned; None is 'none' */
+    PyObject *keep; /* the sequence, which holds the wrappers */
     Py_ssize_t n;
 } tensors;
 
 static void tensors_free(tensors *list)
 {
+    for (Py_ssize_t i = 0; list->t && i < list->n; i++)
+        tn_release(list->t[i]);
     free(list->t);
     Py_CLEAR(list->keep);
     memset(list, 0, sizeof *list);
@@ -57,10 +59,10 @@ static int tensors_from(PyObject *o, const char *what, tn_tensor *none, tensors 
     if (!out->keep)
         return -1;
     out->n = PyTuple_Size(out->keep);
-    out->t = malloc((size_t)(out->n ? out->n : 1) * sizeof *out->t);
+    out->t = calloc((size_t)(out->n ? out->n : 1), sizeof *out->t);
     for (Py_ssize_t i = 0; out->t && i < out->n; i++) {
         PyObject *item = PyTuple_GetItem(out->keep, i);
-        out->t[i] = py_is_tensor(item) ? py_t(item) : item == Py_None ? none : NULL;
+        out->t[i] = py_is_tensor(item) ? tn_retain(py_t(item)) : item == Py_None ? none : NULL;
         if (!out->t[i]) {
             PyObject *name = PyType_GetName(Py_TYPE(item));
             PyErr_Format(PyExc_TypeError, "%s: element %zd must be a Tensor, not %S", what, i, name ? name : Py_None);
@@ -95,6 +97,14 @@ static int warn_of_cycle(void)
         "the cycle and avoid the leak.");
 }
 
+/* Gives what is to be put back: the pass around this one, where a hook or a function began it. */
+static bool pass_begins(bool retains)
+{
+    const bool outer = py_pass_retains;
+    py_pass_retains = retains;
+    return outer;
+}
+
 /* _backward(tensors, gradients or None, retain_graph, create_graph, inputs or None) */
 static PyObject *backward(PyObject *self, PyObject *args)
 {
@@ -118,9 +128,11 @@ static PyObject *backward(PyObject *self, PyObject *args)
         if (to != Py_None && !inputs.n)
             PyErr_SetString(PyExc_RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
         else {
-            Py_BEGIN_ALLOW_THREADS
+            const bool outer = pass_begins(retain || create);
+            PY_BEGIN_OWNING(NULL) /* the lists do */
                 status = (tn_backward_all_opt)(list_of(&roots), &o);
-            Py_END_ALLOW_THREADS
+            PY_END_OWNING
+            py_pass_retains = outer;
             result = py_done(status);
         }
     }
@@ -166,9 +178,11 @@ static PyObject *grad(PyObject *self, PyObject *args)
         tn_tensor **g = calloc((size_t)(inputs.n ? inputs.n : 1), sizeof *g);
         tn_status status = TN_ENOMEM;
         if (g) {
-            Py_BEGIN_ALLOW_THREADS
+            const bool outer = pass_begins(retain || create);
+            PY_BEGIN_OWNING(NULL) /* the lists do */
                 status = (tn_grad_opt)(list_of(&outputs), list_of(&inputs), g, &o);
-            Py_END_ALLOW_THREADS
+            PY_END_OWNING
+            py_pass_retains = outer;
             result = status ? py_raise() : gradient_tuple(g, inputs.n);
         } else
             PyErr_NoMemory();

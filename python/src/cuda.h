@@ -4,12 +4,12 @@
 
 #include "py.h"
 
-/* What may wait for a GPU or a driver lets other threads run. */
+/* What may wait for a GPU or a driver lets other threads run. Tensors that the statement uses are owned by its caller. */
 #define UNLOCKED(statement) \
     do { \
-        Py_BEGIN_ALLOW_THREADS \
+        PY_BEGIN_OWNING(NULL) \
             statement; \
-        Py_END_ALLOW_THREADS \
+        PY_END_OWNING \
     } while (0)
 
 /* cuda:index from an int; below 0: the current one. 0, or -1 with an exception. */

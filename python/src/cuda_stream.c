@@ -476,7 +476,9 @@ PyObject *run_record_stream(PyObject *self, py_value *v, int which)
     tn_status status;
     if (!s)
         return NULL;
-    UNLOCKED(status = tn_tensor_record_stream(v[0].s.v.t, s));
+    PY_BEGIN_OWNING(v[0].s.v.t)
+        status = tn_tensor_record_stream(v[0].s.v.t, s);
+    PY_END_OWNING
     return py_done(status);
 }
 

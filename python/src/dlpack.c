@@ -48,9 +48,9 @@ static PyObject *to_dlpack(PyObject *self, PyObject *args)
         return NULL;
     tn_tensor *t = py_t(o);
     tn_error_clear();
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(t)
         m = with_version ? (void *)tn_to_dlpack(t, stream) : (void *)tn_to_dlpack_legacy(t, stream);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     if (!m)
         return refuse(t);
     if (with_version && copied)
@@ -76,9 +76,9 @@ static PyObject *from_dlpack(PyObject *self, PyObject *o)
                             "consumed only once, so you might have already constructed a tensor from it once.");
     void *m = PyCapsule_GetPointer(o, old ? plain : versioned);
     tn_tensor *t;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(NULL)
         t = old ? tn_from_dlpack_legacy(m) : tn_from_dlpack(m);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     if (!t)
         return py_raise();
     if (PyCapsule_SetName(o, old ? "used_dltensor" : "used_dltensor_versioned")) { /* cannot be: its name was read */

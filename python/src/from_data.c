@@ -343,13 +343,13 @@ static PyObject *copy_of(tn_tensor *t, tn_dtype dtype, tn_device device)
 {
     bool was = tn_set_grad_enabled(false);
     tn_tensor *r;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(t)
         r = (tn_to_opt)(t, &(tn_to_options){.struct_size = sizeof(tn_to_options),
                                             .site = "",
                                             .device = device,
                                             .dtype = dtype,
                                             .copy = true});
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     tn_set_grad_enabled(was);
     return py_wrap(r);
 }

@@ -79,7 +79,7 @@ static int visit_callback(void (*destroy)(void *), void *ctx, void *arg)
     return destroy == py_release_later ? v->visit(ctx, v->arg) : 0;
 }
 
-int py_unlocked;
+_Atomic int py_unlocked;
 PY_TLS int py_unlocked_here;
 
 static void after_fork(void)
@@ -87,8 +87,28 @@ static void after_fork(void)
     py_unlocked = py_unlocked_here;
 }
 
-/* A collection looks twice, and takes for garbage what it sees the first time alone. So it is shown nothing while a thread
- * works without the GIL, for then references come and go; py_unlocked changes with the GIL held, that is: not in between. */
+void py_lock_owning(PyThreadState *thread, tn_tensor *const *own, size_t n)
+{
+    PyEval_RestoreThread(thread);
+    py_holds_gil++;
+    for (size_t i = 0; i < n; i++)
+        tn_release(own[i]);
+    py_holds_gil--;
+}
+
+/* A collection looks twice, with the GIL, and takes for garbage what only the first look sees. The second must see all that
+ * the first saw, while other threads work on graphs without the GIL. It does:
+ *  - What is seen hangs on a wrapper by references each of which is the only one of what it leads to (its chain). So nothing
+ *    outside a chain refers to anything in it: the object's one reference is spent.
+ *  - Such a thread has references of its own of the tensors that it was given, which are in no chain therefore, and gets
+ *    from there, by counted references, to nothing in one: the step into the chain would be a second reference; and the
+ *    chain's head has its wrapper's. It neither retains, nor writes to, nor frees what the first look saw.
+ *  - It begins, and gives its own references up, with the GIL: not between two looks. What it lets go of meanwhile can
+ *    only make chains longer: the second look sees more than the first, and an object more is kept until the next time.
+ *  - The one pointer of the graph that counts for nothing leads from a node to tensors that retain their gradient: hooks.c does
+ *    not look at these while somebody else has their node.
+ * Who uses what others own is counted (py.h), and nothing is seen meanwhile: that begins with the GIL, too, and its end
+ * between two looks only makes the second see more. */
 int py_visit_callbacks(const tn_tensor *t, visitproc visit, void *arg)
 {
     return py_unlocked ? 0 : tn_tensor_visit_callbacks(t, visit_callback, &(visitor){visit, arg});
@@ -183,13 +203,17 @@ static PyObject *gradient_arguments(tn_tensor *const *g, size_t n)
     return tuple;
 }
 
-/* ctx is called with the node and the gradients, and returns a tuple: a tensor or None for each input. */
+PY_TLS bool py_pass_retains;
+
+/* ctx is called with the node, the gradients, and whether the graph stays; it returns a tuple: a tensor or None for each
+ * input. */
 static tn_status run_backward(tn_node *self, void *ctx, tn_tensor *const *grad_outputs, size_t n_out,
                               tn_tensor **grad_inputs, size_t n_in)
 {
     call c = enter();
     PyObject *node = py_node(tn_node_retain(self)), *given = node ? gradient_arguments(grad_outputs, n_out) : NULL;
-    PyObject *result = given ? PyObject_CallFunctionObjArgs(ctx, node, given, NULL) : NULL;
+    PyObject *stays = py_pass_retains ? Py_True : Py_False;
+    PyObject *result = given ? PyObject_CallFunctionObjArgs(ctx, node, given, stays, NULL) : NULL;
     bool failed = !result;
     if (result && !PyTuple_Check(result)) {
         PyErr_SetString(PyExc_TypeError, "a function's backward must give a tuple");

@@ -303,9 +303,9 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
         o.keepdim = v[2].s.v.i != 0;
         o.indices = &both[1];
     }
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(v[0].s.v.t)
         both[0] = f(v[0].s.v.t, &o);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return which == 2 && both[0] ? py_named_result(name, both, 2) : py_wrap(both[0]);
 }
 
@@ -335,9 +335,9 @@ PyObject *run_topk(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     tn_tensor *both[2] = {NULL, NULL};
     tn_topk_options o = {.struct_size = sizeof o, .site = "", .smallest = v[3].s.v.i == 0, .indices = &both[1]};
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(v[0].s.v.t)
         both[0] = (tn_topk_opt)(v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, &o);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return both[0] ? py_named_result("topk", both, 2) : py_raise();
 }
 

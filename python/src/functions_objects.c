@@ -33,9 +33,9 @@ PyObject *run_normalize(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     if (!read_order(v[1].u.object, &o.p, &o.nuclear))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(v[0].s.v.t)
         result = (tn_normalize_opt)(v[0].s.v.t, dim, &o);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return py_wrap(result);
 }
 
@@ -70,9 +70,9 @@ static PyObject *over_ends(py_value *v, PyObject *count)
         left[i] = tn_tensor_ndim(a) - n + i;
         right[i] = i;
     }
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(a, b)
         result = (tn_tensordot_at)("", a, b, (tn_dims){(int32_t)n, left}, (tn_dims){(int32_t)n, right});
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return py_wrap(result);
 }
 

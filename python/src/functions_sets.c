@@ -27,9 +27,9 @@ PyObject *run_unique_all(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     o.inverse = v[2].s.v.i ? &inverse : NULL;
     o.counts = v[3].s.v.i ? &counts : NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(v[0].s.v.t)
         result = (tn_unique_opt)(v[0].s.v.t, &o);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return those_asked_for(result, inverse, counts);
 }
 
@@ -40,8 +40,8 @@ PyObject *run_unique_runs(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     o.inverse = v[2].s.v.i ? &inverse : NULL;
     o.counts = v[3].s.v.i ? &counts : NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(v[0].s.v.t)
         result = (tn_unique_consecutive_opt)(v[0].s.v.t, &o);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return those_asked_for(result, inverse, counts);
 }

@@ -334,9 +334,9 @@ PyObject *py_get_item(PyObject *self, PyObject *index)
     tn_tensor *r = NULL;
     if (!read_index(&x, self, index) && !warn_bytes(&x)) {
         if (x.end) {
-            Py_BEGIN_ALLOW_THREADS
+            PY_BEGIN_OWNING(NULL)
                 r = tn_index_at("", x.view, indices(&x));
-            Py_END_ALLOW_THREADS
+            PY_END_OWNING
         } else
             r = x.view != py_t(self)   ? tn_retain(x.view)
                 : PySlice_Check(index) ? tn_slice_at("", x.view, 0, 0, INT64_MAX, 1)
@@ -496,9 +496,9 @@ int py_set_item(PyObject *self, PyObject *index, PyObject *value)
         return 0;
     if (!read_index(&x, self, index == Py_True ? Py_None : index) && !check_written(&x, v, false)) {
         tn_tensor *r;
-        Py_BEGIN_ALLOW_THREADS
+        PY_BEGIN_OWNING(py_tensor_in(v))
             r = write_value(&x, v);
-        Py_END_ALLOW_THREADS
+        PY_END_OWNING
         status = r ? 0 : (py_raise(), -1);
     }
     indexing_free(&x);
@@ -512,9 +512,9 @@ static bool write_checked(indexing *x, tn_scalar value, bool accumulate)
     tn_tensor *r;
     if (check_written(x, value, accumulate))
         return false;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(py_tensor_in(value))
         r = write_indices(x, value, accumulate);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     if (!r)
         py_raise();
     return r;
@@ -579,9 +579,9 @@ PyObject *run_masked_fill_(PyObject *self, py_value *v, int which)
     const bool wide = py_is_expanded(x) && tn_tensor_dtype(mask) == TN_BOOL && value_is_one(v[2].s);
     if (wide && warn_expanded("masked_fill_", "mask] = scalar"))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(x, mask, py_tensor_in(v[2].s))
         r = wide ? tn_masked_fill_expanded__at("", x, mask, v[2].s) : tn_masked_fill__at("", x, v[1].s, v[2].s);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return r ? Py_NewRef(self) : py_raise();
 }
 
@@ -608,8 +608,8 @@ PyObject *run_index_fill_(PyObject *self, py_value *v, int which)
     if (py_is_expanded(x) &&
         warn_expanded(number ? "index_fill_" : "index_put_", number ? "mask] = scalar" : "indices] = tensor"))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(x, v[2].s.v.t, py_tensor_in(v[3].s))
         r = tn_index_fill__at("", x, v[1].s.v.i, v[2].s.v.t, v[3].s);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return r ? Py_NewRef(self) : py_raise();
 }

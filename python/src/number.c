@@ -45,9 +45,9 @@ static PyObject *binary(PyObject *a, PyObject *b, tn_tensor *(*f)(const char *, 
         Py_RETURN_NOTIMPLEMENTED;
     }
     if (large(x) || large(y)) {
-        Py_BEGIN_ALLOW_THREADS
+        PY_BEGIN_OWNING(py_tensor_in(x), py_tensor_in(y))
             r = f("", x, y);
-        Py_END_ALLOW_THREADS
+        PY_END_OWNING
     } else
         r = f("", x, y);
     if (x_made || y_made) {
@@ -66,9 +66,9 @@ static PyObject *binary_inplace(PyObject *a, PyObject *b, tn_tensor *(*f)(const 
         return NULL;
     if (status)
         Py_RETURN_NOTIMPLEMENTED;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(py_t(a), py_tensor_in(y))
         r = f("", py_t(a), y);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     tn_release(y_made);
     return r ? Py_NewRef(a) : py_raise();
 }
@@ -77,9 +77,9 @@ static PyObject *unary(PyObject *a, tn_tensor *(*f)(const char *, tn_tensor *))
 {
     tn_tensor *r;
     if (tn_tensor_numel(py_t(a)) > PY_UNLOCK) {
-        Py_BEGIN_ALLOW_THREADS
+        PY_BEGIN_OWNING(py_t(a))
             r = f("", py_t(a));
-        Py_END_ALLOW_THREADS
+        PY_END_OWNING
     } else
         r = f("", py_t(a));
     return py_wrap(r);
@@ -123,9 +123,9 @@ static PyObject *matrix_multiply(PyObject *a, PyObject *b)
     tn_tensor *r;
     if (!py_is_tensor(a) || !py_is_tensor(b))
         Py_RETURN_NOTIMPLEMENTED;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(py_t(a), py_t(b))
         r = tn_matmul_at("", py_t(a), py_t(b));
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return py_wrap(r);
 }
 
@@ -176,14 +176,14 @@ static PyObject *number_of(tn_tensor *t)
     int64_t i = 0;
     double f = 0;
     bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t)), failed;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(t)
         tn_error_clear();
         if (floating)
             f = tn_item(t);
         else
             i = tn_item_int(t);
         failed = tn_error_code() != TN_OK;
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     if (failed)
         return py_raise();
     if (floating)

@@ -95,9 +95,9 @@ static PyObject *run(apply *f, update *u, Py_ssize_t n, const hyper *h)
     for (Py_ssize_t i = 0; i < n; i++)
         elements += tn_tensor_numel(u[i].p);
     if (elements > PY_UNLOCK) {
-        Py_BEGIN_ALLOW_THREADS
+        PY_BEGIN_OWNING(NULL)
             ok = apply_all(f, u, n, h);
-        Py_END_ALLOW_THREADS
+        PY_END_OWNING
     } else
         ok = apply_all(f, u, n, h);
     let_go(u, n);

@@ -142,9 +142,14 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
 /* Above this many elements an operation lets other Python threads run. */
 enum { PY_UNLOCK = 32768 };
 
-/* How many threads are in the library without the GIL, or in a callback of such a call; changed and read by who has it. Every
- * pair of Python's macros counts: a call that forgot to would show the collector of cycles a graph that changes. */
-extern int py_unlocked;
+/* The collector of cycles follows references of the library that are the only one, with the GIL held. What a thread without the
+ * GIL can reach must therefore either have another reference for as long as the thread is at it, or be shown to no collection:
+ *  - PY_BEGIN_OWNING(t, ...) .. PY_END_OWNING: the thread has a reference of its own of every tensor that it is given. NULL is
+ *    none; so it is where all that is used is owned already. function.c says why that is enough.
+ *  - Py_BEGIN_ALLOW_THREADS .. Py_END_ALLOW_THREADS, which whoever did not think of it uses: collections see nothing of the
+ *    graph meanwhile. py_unlocked counts these threads, those in a callback of such a call too. It grows with the GIL held, that
+ *    is: not within a collection; it falls before the GIL is waited for, when the thread is done with the library. */
+extern _Atomic int py_unlocked;
 extern PY_TLS int py_unlocked_here; /* of those, this thread's: what is left of them in the child of a fork */
 
 static inline PyThreadState *py_unlock(void)
@@ -156,9 +161,24 @@ static inline PyThreadState *py_unlock(void)
 
 static inline void py_lock(PyThreadState *thread)
 {
-    PyEval_RestoreThread(thread);
     py_unlocked_here--;
     py_unlocked--;
+    PyEval_RestoreThread(thread);
+}
+
+static inline PyThreadState *py_unlock_owning(tn_tensor *const *own, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        tn_retain(own[i]);
+    return PyEval_SaveThread();
+}
+
+/* With the GIL again: a collection sees a tensor's references change between its looks at no time. */
+void py_lock_owning(PyThreadState *thread, tn_tensor *const *own, size_t n);
+
+static inline tn_tensor *py_tensor_in(tn_scalar s)
+{
+    return s.kind == TN_SCALAR_TENSOR ? s.v.t : NULL;
 }
 
 #undef Py_BEGIN_ALLOW_THREADS
@@ -170,6 +190,13 @@ static inline void py_lock(PyThreadState *thread)
         PyThreadState *py_thread_ = py_unlock();
 #define Py_END_ALLOW_THREADS \
     py_lock(py_thread_); \
+    }
+#define PY_BEGIN_OWNING(...) \
+    { \
+        tn_tensor *const py_own_[] = {__VA_ARGS__}; \
+        PyThreadState *py_thread_ = py_unlock_owning(py_own_, sizeof py_own_ / sizeof *py_own_);
+#define PY_END_OWNING \
+    py_lock_owning(py_thread_, py_own_, sizeof py_own_ / sizeof *py_own_); \
     }
 
 /* ---- modules ---- */
@@ -214,6 +241,8 @@ PyObject *py_node(tn_node *node);
 int py_visit_callbacks(const tn_tensor *t, visitproc visit, void *arg);
 int py_visit_callbacks_of_node(const tn_node *n, visitproc visit, void *arg);
 void py_drop_hooks(const tn_tensor *t, const tn_node *n);
+/* Does the pass that runs on this thread keep the graph? */
+extern PY_TLS bool py_pass_retains;
 /* The node in a wrapper, borrowed; NULL with an exception. */
 tn_node *py_node_of(PyObject *o);
 PyObject *py_item(PyObject *self);

@@ -14,9 +14,9 @@ static char *text_of(tn_tensor *t, int64_t *length)
             return NULL;
         }
         text = more;
-        Py_BEGIN_ALLOW_THREADS
+        PY_BEGIN_OWNING(t)
             *length = tn_to_string(t, text, room);
-        Py_END_ALLOW_THREADS
+        PY_END_OWNING
         if (*length < (int64_t)room)
             return text;
     }

@@ -342,9 +342,9 @@ static PyObject *run_is_nonzero(PyObject *self, py_value *v, int which)
                             n ? "more than one value" : "no values");
     double value;
     tn_error_clear();
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(v[0].s.v.t)
         value = tn_item(v[0].s.v.t);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return tn_error_code() ? py_raise() : PyBool_FromLong(value != 0);
 }
 

@@ -111,9 +111,9 @@ static PyObject *safetensors_tensor(PyObject *self, PyObject *args)
     tn_safetensors *file = PyCapsule_GetPointer(capsule, handle_name);
     if (!file)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(NULL)
         t = copy ? (tn_safetensors_read_at)("", file, name) : (tn_safetensors_tensor_at)("", file, name);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return py_wrap(t);
 }
 
@@ -125,9 +125,9 @@ static PyObject *safetensors_open(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&:_safetensors_open", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(NULL)
         file = (tn_safetensors_open_at)("", name);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     Py_DECREF(path);
     return opened(file);
 }
@@ -231,9 +231,9 @@ static PyObject *load_idx(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&:load_idx", PyUnicode_FSConverter, &path))
         return NULL;
     const char *name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(NULL)
         t = (tn_load_idx_at)("", name);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     Py_DECREF(path);
     return py_wrap(t);
 }

@@ -80,6 +80,8 @@ typedef struct tensors {
 
 static void tensors_free(tensors *list)
 {
+    for (size_t i = 0; i < list->n; i++)
+        tn_release(list->t[i]);
     if (list->t != list->few)
         free(list->t);
     Py_CLEAR(list->keep);
@@ -88,23 +90,24 @@ static void tensors_free(tensors *list)
 static int tensors_from(PyObject *o, tensors *out)
 {
     out->t = out->few;
+    out->n = 0;
     out->keep = PySequence_Tuple(o);
     if (!out->keep)
         return -1;
-    out->n = (size_t)PyTuple_Size(out->keep);
-    if (out->n > FEW && !(out->t = malloc(out->n * sizeof *out->t))) {
+    const size_t n = (size_t)PyTuple_Size(out->keep);
+    if (n > FEW && !(out->t = malloc(n * sizeof *out->t))) {
         tensors_free(out);
         PyErr_NoMemory();
         return -1;
     }
-    for (size_t i = 0; i < out->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         PyObject *item = PyTuple_GetItem(out->keep, (Py_ssize_t)i);
         if (!py_is_tensor(item)) {
             PyErr_Format(PyExc_TypeError, "element %zu must be a Tensor, not %R", i, (PyObject *)Py_TYPE(item));
             tensors_free(out);
             return -1;
         }
-        out->t[i] = py_t(item);
+        out->t[out->n++] = tn_retain(py_t(item));
     }
     return 0;
 }
@@ -177,7 +180,9 @@ static PyObject *scatter_to(PyObject *x, const devices *to, tn_parallel_options 
     tn_status status;
     if (!out)
         return PyErr_NoMemory();
-    UNLOCKED(status = tn_parallel_scatter_opt(py_t(x), list_of(to), out, &n, o));
+    PY_BEGIN_OWNING(py_t(x))
+        status = tn_parallel_scatter_opt(py_t(x), list_of(to), out, &n, o);
+    PY_END_OWNING
     PyObject *result = status ? py_raise() : py_wrap_tuple(out, (Py_ssize_t)n);
     if (out != few)
         free(out);

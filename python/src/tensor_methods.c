@@ -200,10 +200,10 @@ static PyObject *tolist(PyObject *self, PyObject *unused)
         .struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = d == TN_F16 || d == TN_BF16 ? TN_F32 : 0};
     tn_tensor *host, *flat = NULL, *bare = tn_detach(py_t(self));
     (void)unused;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(bare)
         host = bare ? (tn_to_opt)(bare, &o) : NULL;
         flat = host ? tn_contiguous(host) : NULL;
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     const char *p = flat ? tn_data(flat) : NULL;
     PyObject *list = flat && (p || !tn_tensor_numel(flat))
                          ? list_of(&p, tn_tensor_dtype(flat), tn_tensor_shape(flat), 0)
@@ -237,9 +237,9 @@ static PyObject *moved(tn_tensor *t, tn_to_options o)
     tn_tensor *r;
     o.struct_size = sizeof o;
     o.site = "";
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(t)
         r = (tn_to_opt)(t, &o);
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return py_wrap(r);
 }
 
@@ -307,9 +307,9 @@ static PyObject *pin_memory(PyObject *self, PyObject *args)
 {
     tn_tensor *r;
     (void)args;
-    Py_BEGIN_ALLOW_THREADS
+    PY_BEGIN_OWNING(py_t(self))
         r = (tn_pin_memory_at)("", py_t(self));
-    Py_END_ALLOW_THREADS
+    PY_END_OWNING
     return py_wrap(r);
 }
 

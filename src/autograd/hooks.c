@@ -324,11 +324,14 @@ static int walk_node(walk *w, tn__node *n)
     return found;
 }
 
-/* A leaf's node is the leaf. */
+/* A leaf's node is the leaf. Who has the node of a tensor that retains its gradient reaches the tensor by it, although the
+ * count does not say so. */
 static int walk_tensor(walk *w, tn_tensor *t)
 {
-    tn__object *accumulator = atomic_load(&t->accumulator);
-    walk_on(w, atomic_load(&t->node));
+    tn__object *accumulator = atomic_load(&t->accumulator), *node = atomic_load(&t->node);
+    if (node && t->obj.flags & TN__RETAINS_GRAD && !tn__object_sole(node))
+        return 0;
+    walk_on(w, node);
     return accumulator ? walk_hooks(w, (tn__node *)accumulator) : 0;
 }
 

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import warnings
+import weakref
 
 from tenon import _C, _missing
 
@@ -19,7 +20,8 @@ _FREED = (
 class FunctionCtx:
     """What forward leaves for backward. Any attribute may be set on it."""
 
-    _saved = ()
+    _saved = ()  # of save_for_backward, until the graph has them
+    _kept = ()  # the same from then on, for who asks outside backward, and where the graph's node may be found; None: freed
     _dirty = ()
     _no_gradient = ()
     _zeros = True
@@ -62,27 +64,43 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        """What save_for_backward kept."""
-        try:
-            node = self._nodes[-1]
-        except IndexError:  # outside backward
-            if self._saved is None:
-                raise RuntimeError(_FREED) from None
-            return self._saved
-        return _C._saved_tensors(node)
+        """What save_for_backward kept: in backward, and outside of it from the end of forward until the graph is freed."""
+        if self._nodes:
+            return _C._saved_tensors(self._nodes[-1])
+        if self._kept is None:
+            raise RuntimeError(_FREED)
+        return self._kept and _saved_outside(*self._kept)
 
-    def _recorded(self, outputs):
+    def _recorded(self, outputs, results):
         """The node has the tensors now. What is left here must lead back to it by no output: that would be a cycle."""
-        for i, t in enumerate(self._saved):
-            if t is not None and _is_one_of(t, outputs):
-                self._saved = (*self._saved[:i], t.detach(), *self._saved[i + 1 :])
-        self._dirty = self._no_gradient = ()
+        saved = self._saved
+        self._saved = self._dirty = self._no_gradient = ()
+        output = next((r for r in results if r is not None and not r.is_leaf), None)
+        if saved and output is not None:
+            saved = tuple(t.detach() if t is not None and _is_one_of(t, outputs) else t for t in saved)
+            versions = [None if t is None else t._version for t in saved]
+            self._kept = weakref.ref(output), output._version, saved, versions
 
     _name = "FunctionCtx"
 
     def name(self):
         """What the node of the graph is called."""
         return self._name
+
+
+def _saved_outside(output, version, saved, versions):
+    """From the node, which an output leads to that was not written to since; else what was kept beside it, where an output that
+    was saved has no history."""
+    output = output()
+    if output is not None and output._version == version and output.grad_fn is not None:
+        return _C._saved_tensors(output.grad_fn)
+    for t, was in zip(saved, versions):
+        if t is not None and t._version != was:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[{t.type()} {list(t.shape)}] is at version {t._version}; expected version {was} instead."
+            )
+    return saved
 
 
 class _Backward:
@@ -94,7 +112,8 @@ class _Backward:
         self.ctx = ctx
         self.function = function
         self.count = count
-    def __call__(self, node, gradients):
+
+    def __call__(self, node, gradients, retained):
         ctx = self.ctx
         nodes = ctx.__dict__.setdefault("_nodes", [])
         nodes.append(node)
@@ -102,8 +121,8 @@ class _Backward:
             result = self.function._derivative()(ctx, *gradients)
         finally:
             nodes.pop()
-            if ctx._saved:
-                ctx._saved = None
+            if ctx._kept and not retained:
+                ctx._kept = None
         if not isinstance(result, tuple):
             result = (result,)
         if len(result) > self.count and all(r is None for r in result[self.count :]):
@@ -213,7 +232,7 @@ class Function:
             ctx._zeros,
         )
         if ctx._saved or ctx._dirty or ctx._no_gradient:
-            ctx._recorded(tensors)
+            ctx._recorded(tensors, results)
         results = tuple(o if t is None else r for o, t, r in zip(outputs, tensors, results))
         return results[0] if single else results
 
