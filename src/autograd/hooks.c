@@ -268,8 +268,9 @@ void tn__callbacks_add(int n)
 }
 
 /* A walk over what one reference alone keeps: down from its object by way of objects with one reference each. What is not
- * reached because there is no room, or too much of it, counts as what others keep too. */
-enum { WAITING = 64, MOST_OBJECTS = 1024 };
+ * reached because there is no room, or too much of it, counts as what others keep too. No object is on two walks, so a look at
+ * all wrappers sees each once; few of each, for thousands of losses may be kept with the graphs of all their steps. */
+enum { WAITING = 64, MOST_OBJECTS = 64 };
 
 typedef struct walk {
     tn_callback_visitor visit; /* NULL: hooks are taken out */

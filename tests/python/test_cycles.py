@@ -177,9 +177,9 @@ def test_saved_tensors_that_were_written_to(ctx, which, recorded):
 def test_saved_tensors_of_a_pass_within_a_pass(ctx):
     """The one around it frees its graph, the one within it does not."""
     x = torch.ones(2, requires_grad=True)
-    y, inner = Keeps.apply(x), Keeps.apply(x)
+    y, inner = Keeps.apply(x), Keeps.apply(x).sum()
     first, second = Keeps.kept
-    y.register_hook(lambda g: (inner.sum().backward(retain_graph=True), None)[1])
+    y.register_hook(lambda g: (inner.backward(retain_graph=True), None)[1])
     y.sum().backward()
     assert second.saved_tensors[0] is x
     with pytest.raises(RuntimeError, match="a second time"):
@@ -391,6 +391,13 @@ def test_the_child_of_a_fork_collects():
     finally:
         stop.set()
         thread.join()
+
+
+def test_what_is_some_operations_away_is_freed():
+    before = live()
+    (mark, *_) = cycles.function(torch, cycles.keep_all, steps=40, train=False, owner=True)
+    collect()
+    assert mark() is None and torch._C._live_tensors() == before
 
 
 def test_long_graphs_are_walked_with_bounds():
