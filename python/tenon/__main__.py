@@ -13,7 +13,8 @@ _USAGE = """usage: python -m tenon program.py [arguments]
        python -m tenon --missing program.py   what it uses of PyTorch and Tenon lacks, before it runs
        python -m tenon                        what there is on this machine
 
-The program runs as `python program.py` would run it, but its `import torch` is Tenon."""
+The program runs as `python program.py` would run it, but its `import torch` is Tenon. --missing reads notebooks, too, and says
+'perhaps' of what is guarded (try, hasattr, contextlib.suppress, TYPE_CHECKING) or may be no tensor's."""
 
 
 def _command():

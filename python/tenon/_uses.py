@@ -2,11 +2,16 @@
 
 Names are followed through imports, their aliases, plain assignments (`nn = torch.nn`) and chains of attributes. Which objects are
 tensors the text does not say: a method that only PyTorch's tensors have is listed as 'perhaps'. So is what stands where its
-absence is expected: below `try:` with an except for it, and below `if hasattr(...)`.
+absence is expected: below `try:` with an except for it, `with contextlib.suppress(...)`, `if hasattr(...)` and `if TYPE_CHECKING`;
+and what a name stands for that was imported there. Of a notebook (.ipynb) the cells of code are read, without the lines that only
+IPython knows.
 """
 
 import ast
+import builtins
 import importlib
+import json
+import re
 import sys
 import types
 import warnings
@@ -15,6 +20,7 @@ from . import _missing
 
 _ROOTS = ("torch", "tenon")
 _EXPECTED = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+_PERHAPS = "?"  # before the path of a name that was bound where its absence is expected
 _COMMON = {name for kind in (str, bytes, list, dict, set, tuple, int, float, complex, types.GeneratorType) for name in dir(kind)}
 
 
@@ -54,6 +60,7 @@ class _Scope:
         self.names = {}
         self.outer = outer
         self.is_class = is_class
+        self.globals = set()
 
     def find(self, name):
         scope = self
@@ -71,6 +78,26 @@ class _Reader(ast.NodeVisitor):
         self.own = set()  # names that the program gives to attributes and methods itself
         self.foreign = set()  # names of other packages, whose attributes are theirs
         self.expected = 0  # how many guards around
+        self.instead = 0  # how many handlers of such guards around
+        self.later = []  # bodies of functions, which run when the names around them are all there
+        self.late_globals = False
+
+    def read(self, tree):
+        self.visit(tree)
+        first, used = self.later, dict(self.used)
+        self.run(first)
+        if self.late_globals:  # names that functions give to the file: for the functions before them
+            self.used = used
+            self.run(first)
+
+    def run(self, bodies):
+        while bodies:
+            self.later = []
+            for scope, body, self.expected in bodies:
+                self.scope = scope
+                for child in body:
+                    self.visit(child)
+            bodies = self.later
 
     # ---- names ----
 
@@ -84,11 +111,20 @@ class _Reader(ast.NodeVisitor):
         return ".".join([base, *reversed(rest)]) if base else None
 
     def use(self, node, path):
-        key = (node.lineno, path)
-        self.used[key] = self.used.get(key, False) or not self.expected
+        key = (node.lineno, path.removeprefix(_PERHAPS))
+        self.used[key] = self.used.get(key, False) or not (self.expected or path.startswith(_PERHAPS))
 
     def bind(self, name, path):
-        self.scope.names[name] = path
+        scope = self.scope
+        if name in scope.globals:
+            self.late_globals = True
+            while scope.outer is not None:
+                scope = scope.outer
+        if self.instead and path is None and scope.names.get(name):
+            return  # `x = None` below `except ImportError`
+        if self.expected and path and not path.startswith(_PERHAPS) and _resolve(path)[1]:
+            path = _PERHAPS + path
+        scope.names[name] = path
 
     # ---- imports ----
 
@@ -115,7 +151,8 @@ class _Reader(ast.NodeVisitor):
         for alias in node.names:
             if alias.name == "*":
                 for name in _missing.names().get(base, ()):
-                    self.bind(name, f"{base}.{name}")
+                    if not hasattr(builtins, name):  # whoever says `complex` means Python's
+                        self.bind(name, f"{base}.{name}")
                 continue
             self.use(node, f"{base}.{alias.name}")
             self.bind(alias.asname or alias.name, f"{base}.{alias.name}")
@@ -124,7 +161,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Name(self, node):
         path = self.scope.find(node.id)
-        if isinstance(node.ctx, ast.Load) and path and path != "torch":
+        if isinstance(node.ctx, ast.Load) and path and path.removeprefix(_PERHAPS) != "torch":
             self.use(node, path)
 
     def visit_Attribute(self, node):
@@ -161,6 +198,13 @@ class _Reader(ast.NodeVisitor):
         if node.value:
             self.visit(node.value)
         self.assign(node.target, self.path_of(node.value) if node.value else None)
+
+    def visit_NamedExpr(self, node):
+        self.visit(node.value)
+        self.assign(node.target, self.path_of(node.value))
+
+    def visit_Global(self, node):
+        self.scope.globals.update(node.names)
 
     def assign(self, target, path=None):
         if isinstance(target, ast.Name):
@@ -211,12 +255,9 @@ class _Reader(ast.NodeVisitor):
         if hasattr(node, "name"):
             self.own.add(node.name)
             self.bind(node.name, None)
-        self.scope = _Scope(self.scope)
-        for x in every:
-            self.bind(x.arg, None)
-        for child in node.body if isinstance(node.body, list) else [node.body]:
-            self.visit(child)
-        self.scope = self.scope.outer
+        scope = _Scope(self.scope)
+        scope.names = {x.arg: None for x in every}
+        self.later.append((scope, node.body if isinstance(node.body, list) else [node.body], self.expected))
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_function
 
@@ -239,24 +280,91 @@ class _Reader(ast.NodeVisitor):
         self.expected -= is_guarded
 
     def visit_Try(self, node):
-        kinds = {n.id for h in node.handlers for n in ast.walk(h.type or ast.Name("Exception")) if isinstance(n, ast.Name)}
-        self.guarded(node.body, bool(kinds & _EXPECTED))
-        self.guarded([child for h in node.handlers for child in h.body] + node.orelse + node.finalbody, False)
+        expected = any(_names_expected(h.type) for h in node.handlers)
+        self.guarded(node.body, expected)
+        self.instead += expected
+        self.guarded([child for h in node.handlers for child in h.body], False)
+        self.instead -= expected
+        self.guarded(node.orelse + node.finalbody, False)
 
     visit_TryStar = visit_Try
 
+    def visit_With(self, node):
+        calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+        suppressed = any(_last(c.func) == "suppress" and any(map(_names_expected, c.args)) for c in calls)
+        self.guarded(node.items, False)
+        self.guarded(node.body, suppressed)
+
+    visit_AsyncWith = visit_With
+
     def visit_If(self, node):
-        asks = [n.func.id for n in ast.walk(node.test) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-        self.guarded([node.test, *node.body], "hasattr" in asks)
-        self.guarded(node.orelse, False)
+        nodes = [part if isinstance(part, list) else [part] for part in (node.body, node.orelse)]
+        asks, denies = _asks(node.test)
+        self.guarded([node.test], asks)
+        self.guarded(nodes[0], asks and not denies)
+        self.guarded(nodes[1], asks and denies)
+
+    visit_IfExp = visit_If
+
+    def visit_BoolOp(self, node):
+        asks = False
+        for part in node.values:
+            asks = asks or _asks(part)[0]
+            self.guarded([part], asks)
+
+
+def _last(node):
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
+def _names_expected(kind):
+    """Does an `except kind:` stand for a name that is missing? A bare one does."""
+    return kind is None or any(_last(n) in _EXPECTED for n in ast.walk(kind))
+
+
+def _asks(test):
+    """Does a condition ask whether a name is there, or whether it is a type checker that reads? And does it ask for no?"""
+    def asks(n):
+        return _last(n.func) == "hasattr" if isinstance(n, ast.Call) else _last(n) == "TYPE_CHECKING"
+
+    denied = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    return any(map(asks, ast.walk(test))), denied
+
+
+# ---- notebooks ----
+
+_IPYTHON = re.compile(r"\s*([%!?]|[\w, .]+=\s*[%!]|[\w.]+\?+\s*$)")
+
+
+def _cells(content):
+    """A notebook's code as one program, and the cell and line in it that each line was; ValueError: it is no notebook."""
+    try:
+        cells = json.loads(content)["cells"]
+        texts = [(i, "".join(c["source"])) for i, c in enumerate(cells, 1) if c["cell_type"] == "code"]
+    except (KeyError, TypeError):
+        raise ValueError("a notebook without cells") from None
+    lines, places = [], []
+    for i, text in texts:
+        foreign = text.lstrip().startswith("%%") and not re.match(r"%%(time|timeit|capture)\b", text.lstrip())
+        for k, line in enumerate(text.splitlines(), 1):
+            if foreign or _IPYTHON.match(line) and not line.lstrip().startswith("#"):
+                line = line[: len(line) - len(line.lstrip())] + "pass"
+            lines.append(line)
+            places.append(f"cell {i}:{k}")
+    return "\n".join(lines) + "\n", places
 
 
 def missing_in(source, filename):
     """[(line, name, certain)] of what Tenon lacks, in the program's order. SyntaxError or ValueError: it is no Python."""
     reader = _Reader()
+    limit = sys.getrecursionlimit()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a strange escape, say: Python says it when the program runs
-        reader.visit(ast.parse(source, filename))
+        try:
+            sys.setrecursionlimit(max(limit, 50_000))  # some for each level of what Python's parser takes
+            reader.read(ast.parse(source, filename))
+        finally:
+            sys.setrecursionlimit(limit)
     methods = _methods() - reader.own
     found = {}
     for (line, name), certain in reader.used.items():
@@ -265,15 +373,23 @@ def missing_in(source, filename):
                 found.setdefault((line, f"torch.Tensor{name}"), False)
             continue
         lacks = _resolve(name)[1]
-        if lacks and (_missing.is_pytorchs(lacks) or not lacks.rpartition(".")[2].startswith("_")):
+        if lacks and not lacks.endswith("__"):
             found[line, lacks] = found.get((line, lacks), False) or certain
     return sorted((line, name, certain) for (line, name), certain in found.items())
 
 
 def _line(path, line, name, certain):
-    known = _missing.is_pytorchs(name)
-    why = _missing.lacking(name) if known else "neither Tenon nor PyTorch has such a public name"
+    if _missing.is_pytorchs(name):
+        why = _missing.lacking(name)
+    elif name.rpartition(".")[2].startswith("_"):
+        why = "Tenon does not have what PyTorch keeps to itself"
+    else:
+        why = "neither Tenon nor PyTorch has such a public name"
     return f"{path}:{line}: {'' if certain else 'perhaps '}{name}: {why}"
+
+
+def _place(places, line, word="line "):
+    return places[min(line, len(places)) - 1] if places else f"{word}{line}"
 
 
 def report(paths):
@@ -281,20 +397,25 @@ def report(paths):
     as Python, of which standard error is told."""
     status, lines = 0, []
     for path in paths:
+        places = None
         try:
             with open(path, "rb") as file:
-                found = missing_in(file.read(), path)
+                content = file.read()
+            if path.endswith(".ipynb"):
+                content, places = _cells(content)
+            found = missing_in(content, path)
         except OSError as error:
             sys.stderr.write(f"python -m tenon --missing: can't open file {path!r}: {error.strerror or error}\n")
             status = 2
             continue
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
+            line = getattr(error, "lineno", None)
+            line = f", {_place(places, line)}" if line else ""
             text = getattr(error, "msg", None) or str(error) or "nested too deeply"
             sys.stderr.write(f"python -m tenon --missing: {path}{line}: this is not a Python program: {text}\n")
             status = 2
             continue
-        lines += [_line(path, *one) for one in found]
+        lines += [_line(path, _place(places, line, ""), name, certain) for line, name, certain in found]
     status = status or int(len(lines) > 0)
     if not status:
         lines = [f"{', '.join(paths)}: Tenon has every name that the program{'' if len(paths) == 1 else 's'} uses"]

@@ -5,6 +5,7 @@ import copy
 import importlib
 import importlib.util
 import inspect
+import json
 import pathlib
 import pickle
 import re
@@ -200,13 +201,69 @@ def test_a_program_is_read(tmp_path):
         ("program.py:25", "torch.nn.functional.max_pool2d"),
         ("program.py:26", "perhaps torch.Tensor.unfold"),
         ("program.py:29", "perhaps torch.compile"),
+        ("program.py:30", "torch._C._zork"),
         ("program.py:30", "torch.fft"),
         ("program.py:30", "torch.zork"),
         ("program.py:38", "torch.optim.LBFGS"),
         ("program.py:39", "torch.median"),
     ]
     assert lines[3][2] == "Tenon does not have convolutions; torch.as_strided and a product of matrices make them"
-    assert lines[9][2] == "neither Tenon nor PyTorch has such a public name"
+    assert lines[8][2] == "Tenon does not have what PyTorch keeps to itself"
+    assert lines[10][2] == "neither Tenon nor PyTorch has such a public name"
+
+
+def listed(tmp_path, text, name="program.py"):
+    """What is said of a program: [(line, name)]."""
+    (tmp_path / name).write_text(text)
+    done = python("-m", "tenon", "--missing", name, cwd=tmp_path)
+    assert done.stderr == "" and done.returncode == ("Tenon has every name" not in done.stdout), done.stderr
+    places = [line.removeprefix(f"{name}:").split(": ")[:2] for line in done.stdout.splitlines()]
+    return [] if not done.returncode else [(place if ":" in place else int(place), what) for place, what in places]
+
+
+@pytest.mark.parametrize("text, found", [
+    # a name that is given another meaning where it is missing keeps the one that it has
+    ("try:\n    import torch\nexcept ImportError:\n    torch = None\ntorch.median(1)\n", [(5, "torch.median")]),
+    ("try:\n    import torch.fft as f\nexcept ImportError:\n    f = None\nif f:\n    f.rfft(1)\n",
+     [(2, "perhaps torch.fft"), (5, "perhaps torch.fft"), (6, "perhaps torch.fft")]),
+    # functions run when the file has been
+    ("def f():\n    return torch.median(1)\nimport torch\n", [(2, "torch.median")]),
+    ("def f():\n    return t.median(1)\ndef g():\n    global t\n    import torch as t\n", [(2, "torch.median")]),
+    ("def f():\n    def g():\n        return nn.Conv2d\n    import torch.nn as nn\n", [(3, "torch.nn.Conv2d")]),
+    # what PyTorch keeps to itself
+    ("import torch._dynamo\nfrom torch._six import inf\ntorch._dynamo.reset()\n",
+     [(1, "torch._dynamo"), (2, "torch._six"), (3, "torch._dynamo")]),
+    # guards
+    ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch.fft import rfft\n", [(3, "perhaps torch.fft")]),
+    ("import contextlib, torch\nwith contextlib.suppress(AttributeError):\n    torch.compile\nwith open('x'):\n    torch.median\n",
+     [(3, "perhaps torch.compile"), (5, "torch.median")]),
+    ("import torch\nx = torch.compile if hasattr(torch, 'compile') else torch.median\n", [(2, "perhaps torch.compile"), (2, "torch.median")]),
+    ("import torch\nhasattr(torch, 'compile') and torch.compile(1)\n", [(2, "perhaps torch.compile")]),
+    ("import torch\nif not hasattr(torch, 'compile'):\n    torch.median\nelse:\n    torch.compile\n",
+     [(3, "torch.median"), (5, "perhaps torch.compile")]),
+    ("import torch\ntry:\n    torch.compile(1)\nexcept AttributeError:\n    torch.median\n", [(3, "perhaps torch.compile"), (5, "torch.median")]),
+    # what Python has under the same name
+    ("from torch import *\nx = complex(1), set(), range(2), median(x)\n", [(2, "torch.median")]),
+    ("import torch\nif (n := torch.nn):\n    n.Conv2d\n", [(3, "torch.nn.Conv2d")]),
+    ("import torch\nx = " + " + ".join(["1"] * 2000) + " + torch.median(1)\n", [(2, "torch.median")]),
+])
+def test_how_names_are_followed(tmp_path, text, found):
+    assert listed(tmp_path, text) == found
+
+
+def test_a_notebook_is_read(tmp_path):
+    cells = [("markdown", ["import torch.fft"]),
+             ("code", ["%matplotlib inline\n", "x = 1  # really?\n", "!pip install torch\n", "import torch\n", "files = !ls\n", "torch.median?"]),
+             ("code", "%%bash\nfor i in torch.median"),
+             ("code", "if True:\n    %time x = 1\ntorch.median(x)")]
+    text = json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "nbformat": 4})
+    assert listed(tmp_path, text, "book.ipynb") == [("cell 4:3", "torch.median")]
+    (tmp_path / "book.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": "x = 1\ndef f(:"}]}))
+    done = python("-m", "tenon", "--missing", "book.ipynb", cwd=tmp_path)
+    assert done.returncode == 2 and "book.ipynb, cell 1:2: this is not a Python program" in done.stderr
+    (tmp_path / "book.ipynb").write_text("[1]")
+    done = python("-m", "tenon", "--missing", "book.ipynb", cwd=tmp_path)
+    assert done.returncode == 2 and "a notebook without cells" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_programs_that_lack_nothing(tmp_path):
