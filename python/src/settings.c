@@ -17,7 +17,7 @@ static int warn_of(const tn_setting *s, PyObject *said)
     PyObject *text = PyUnicode_FromFormat("%s=%s: %s", s->name, s->value, s->wrong);
     int known = text ? PySet_Contains(said, text) : -1, status = known < 0 ? -1 : 0;
     if (!known)
-        status = PySet_Add(said, text) || PyErr_WarnFormat(PyExc_UserWarning, 2, "%U", text) ? -1 : 0;
+        status = PyErr_WarnFormat(PyExc_UserWarning, 2, "%U", text) || PySet_Add(said, text) ? -1 : 0;
     Py_XDECREF(text);
     return status;
 }

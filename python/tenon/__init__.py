@@ -20,6 +20,7 @@ _find_blas()
 
 from . import _C, _missing
 
+_missing.watch_imports()
 _C._warn_of_settings()
 from ._C import *  # noqa: F401,F403
 from ._C import Tensor, __version__, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401

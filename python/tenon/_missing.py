@@ -109,6 +109,27 @@ def error_of_object(owner, thing, name):
     return AttributeError(f"{text}: {lacking(f'{owner}.{name}')}")
 
 
+class _Finder:
+    """The last that is asked for a module: says of PyTorch's ones what there is instead, to who imports, not to who looks for one
+    (importlib.util.find_spec)."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if not name.startswith("tenon.") or not is_pytorchs("torch" + name.removeprefix("tenon")):
+            return None
+        owner, _, last = name.rpartition(".")
+        caller = sys._getframe(1).f_back  # of importlib._bootstrap._find_spec
+        if caller is None or caller.f_code.co_name != "_find_and_load_unlocked" or hasattr(sys.modules.get(owner), last):
+            return None
+        raise ModuleNotFoundError(f"No module named {name!r}: {lacking('torch' + name.removeprefix('tenon'))}", name=name)
+
+
+def watch_imports():
+    """From now on `import tenon.fft` fails with the same words as `tenon.fft`."""
+    if not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
+        sys.meta_path.append(_Finder)
+
+
 def getattr_of(module):
     """The __getattr__ of a module that has nothing to import late."""
 

@@ -53,6 +53,30 @@ def test_the_error_says_so(code, kind, text):
     assert type(error) is kind and str(error).startswith(text) and "\n" not in str(error)
 
 
+@pytest.mark.parametrize("code, name, text", [
+    ("import tenon.fft", "tenon.fft", "Tenon does not have complex numbers"),
+    ("import tenon.fft.zork as z", "tenon.fft", "Tenon does not have complex numbers"),
+    ("from tenon.fft import rfft", "tenon.fft", "Tenon does not have complex numbers"),
+    ("import tenon.nn.utils.rnn", "tenon.nn.utils.rnn", "Tenon does not have recurrent layers; a loop over torch.nn.Linear makes them"),
+    ("__import__('importlib').import_module('tenon.jit')", "tenon.jit", "Tenon does not have a compiler; programs run without it: leave the call out"),
+])
+def test_so_does_the_error_of_an_import(code, name, text):
+    error = error_of(code)
+    assert type(error) is ModuleNotFoundError and error.name == name and str(error) == f"No module named '{name}': {text}"
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.name == name
+
+
+def test_the_finder_is_one_and_answers_for_nothing_else():
+    ours = [f for f in sys.meta_path if getattr(f, "__module__", None) == "tenon._missing"]
+    assert len(ours) == 1 and sys.meta_path[-1] is ours[0]
+    _missing.watch_imports()
+    assert len([f for f in sys.meta_path if f is ours[0]]) == 1
+    for name in ("fft", "torch.fft", "tenon", "tenon.zork", "tenon.nn", "tenonx.fft"):
+        assert ours[0].find_spec(name) is None
+    assert str(error_of("import tenon.add")) == "No module named 'tenon.add'"  # a function of Tenon's, no module
+
+
 @pytest.mark.parametrize("code, kind, text", [
     ("torch.nn.Liner", AttributeError, "module 'tenon.nn' has no attribute 'Liner'"),
     ("torch.zork", AttributeError, "module 'tenon' has no attribute 'zork'"),
