@@ -284,3 +284,25 @@ def test_rows_with_gradients():
     for (batch,) in DataLoader(TensorDataset(x), 2):
         batch.sum().backward()
     assert x.grad.tolist() == [1.0] * 4
+
+
+class Growing(torch.utils.data.Dataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return i
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 2}, {"shuffle": True}, {"batch_size": None}, {"num_workers": 1},
+                                     {"num_workers": 1, "persistent_workers": True}])
+def test_the_length_is_asked_for_at_each_epoch(options):
+    dataset = Growing(4)
+    loader = DataLoader(dataset, **options)
+    for n in (4, 7, 0 if not options.get("shuffle") else 1, 3):
+        dataset.n = n
+        seen = sorted(i for batch in loader for i in (batch.tolist() if isinstance(batch, torch.Tensor) else [batch]))
+        assert seen == list(range(n)) and len(loader) == (n if options.get("batch_size", 1) in (1, None) else (n + 1) // 2)

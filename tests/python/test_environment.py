@@ -84,3 +84,21 @@ def test_threads_out_of_range():
     with pytest.raises(RuntimeError, match="^set_num_threads expects a positive integer"):
         torch.set_num_threads(0)
     assert torch.get_num_threads() == was
+
+
+def test_a_warning_that_became_an_exception_comes_again():
+    """Whoever catches it and imports anew has not been told yet."""
+    program = """
+import warnings
+warnings.simplefilter("error")
+try:
+    import tenon
+except UserWarning as e:
+    print("raised")
+warnings.simplefilter("always")
+import tenon
+tenon._C._warn_of_settings()
+"""
+    done = ran(program, TENON_NUM_THREADS="abc")
+    assert (done.returncode, done.stdout) == (0, "raised\n"), done.stderr
+    assert len(warned(done)) == 1
