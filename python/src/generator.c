@@ -64,7 +64,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&drawing);
 }
 
-int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device)
+int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device, const py_value *used, int n)
 {
     *draw = (py_draw){.device = device};
     if (v && v->given && v->u.object != Py_None) {
@@ -73,7 +73,9 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
         if (!is_own(of(v->u.object), device))
             draw->generator = of(Py_NewRef(v->u.object));
     }
-    draw->thread = py_unlock();
+    for (int i = 0; i < n; i++)
+        draw->own[i] = py_tensor_in(used[i].s);
+    draw->thread = py_unlock_owning(draw->own, sizeof draw->own / sizeof *draw->own);
     pthread_mutex_lock(&drawing);
     if (!draw->generator)
         return 0;
@@ -81,7 +83,7 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
     if (!tn_set_rng_state(device, state_of(draw->generator)))
         return 0;
     pthread_mutex_unlock(&drawing);
-    py_lock(draw->thread);
+    py_lock_owning(draw->thread, draw->own, sizeof draw->own / sizeof *draw->own);
     py_raise();
     Py_DECREF((PyObject *)draw->generator);
     return -1;
@@ -98,7 +100,7 @@ void py_draw_end(py_draw *draw)
         draw->generator->state = after;
     }
     pthread_mutex_unlock(&drawing);
-    py_lock(draw->thread);
+    py_lock_owning(draw->thread, draw->own, sizeof draw->own / sizeof *draw->own);
     Py_XDECREF((PyObject *)draw->generator);
     draw->generator = NULL;
 }

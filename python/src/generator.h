@@ -21,11 +21,13 @@ typedef struct py_draw {
     tn_device device;
     tn_rng_state before;
     PyThreadState *thread;
+    tn_tensor *own[3]; /* what it uses; NULL is none */
 } py_draw;
 
-/* v is the value of an 'object? generator', device where the operation runs. 0, or -1 with an exception. After 0 the GIL is
- * let go, until py_draw_end. */
-int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device);
+/* v is the value of an 'object? generator', device where the operation runs, used the n values (3 at most) that it is given.
+ * 0, or -1 with an exception. After 0 the GIL is let go, until py_draw_end. */
+int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device, const py_value *used,
+                  int n);
 void py_draw_end(py_draw *draw);
 
 /* "Long" for int64: how PyTorch's errors call a dtype. */

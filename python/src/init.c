@@ -112,9 +112,9 @@ static PyObject *trunc_normal(PyObject *self, PyObject *args)
     double mean, std, low, high;
     if (!PyArg_ParseTuple(args, "OddddO:trunc_normal_", &t, &mean, &std, &low, &high, &generator) || !tensor_first(t))
         return NULL;
-    const py_value from = {.given = true, .u.object = generator};
+    const py_value from = {.given = true, .u.object = generator}, used = {.s = tn_scalar_t(py_t(t))};
     py_draw draw;
-    if (py_draw_begin(&draw, "normal_", &from, tn_tensor_device(py_t(t))))
+    if (py_draw_begin(&draw, "normal_", &from, tn_tensor_device(py_t(t)), &used, 1))
         return NULL;
     const tn_tensor *done = tn_init_trunc_normal__at("", py_t(t), mean, std, low, high);
     py_draw_end(&draw);

@@ -118,15 +118,38 @@ static PyObject *inplace_power(PyObject *a, PyObject *b, PyObject *modulus)
     return binary_inplace(a, b, tn_pow__at);
 }
 
-static PyObject *matrix_multiply(PyObject *a, PyObject *b)
+static bool on_cpu(tn_tensor *t)
+{
+    return tn_tensor_device(t).type == TN_DEVICE_CPU;
+}
+
+/* Is their product soon there? A (m, k) and a (k, n) make no more products than they have pairs of elements, where they have
+ * any. */
+static bool is_short(tn_tensor *a, tn_tensor *b)
+{
+    const int64_t n = tn_tensor_numel(a), m = tn_tensor_numel(b);
+    return on_cpu(a) && on_cpu(b) && n && m && n <= PY_UNLOCK / m;
+}
+
+static tn_tensor *product(tn_tensor *a, tn_tensor *b)
+{
+    return tn_matmul_at("", a, b);
+}
+
+static tn_tensor *product_unlocked(tn_tensor *a, tn_tensor *b)
 {
     tn_tensor *r;
+    PY_BEGIN_OWNING(a, b)
+        r = product(a, b);
+    PY_END_OWNING
+    return r;
+}
+
+static PyObject *matrix_multiply(PyObject *a, PyObject *b)
+{
     if (!py_is_tensor(a) || !py_is_tensor(b))
         Py_RETURN_NOTIMPLEMENTED;
-    PY_BEGIN_OWNING(py_t(a), py_t(b))
-        r = tn_matmul_at("", py_t(a), py_t(b));
-    PY_END_OWNING
-    return py_wrap(r);
+    return py_wrap((is_short(py_t(a), py_t(b)) ? product : product_unlocked)(py_t(a), py_t(b)));
 }
 
 static PyObject *negative(PyObject *a)
@@ -170,21 +193,31 @@ static PyObject *compare(PyObject *a, PyObject *b, int op)
 
 /* ---- as a Python number ---- */
 
+/* t's element, into the one of f and i that its dtype is read as; false with the error set. */
+static bool read_number(tn_tensor *t, bool floating, double *f, int64_t *i)
+{
+    tn_error_clear();
+    if (floating)
+        *f = tn_item(t);
+    else
+        *i = tn_item_int(t);
+    return tn_error_code() == TN_OK;
+}
+
 /* The one element, waited for without the GIL where it lies on a GPU. */
 static PyObject *number_of(tn_tensor *t)
 {
     int64_t i = 0;
     double f = 0;
-    bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t)), failed;
-    PY_BEGIN_OWNING(t)
-        tn_error_clear();
-        if (floating)
-            f = tn_item(t);
-        else
-            i = tn_item_int(t);
-        failed = tn_error_code() != TN_OK;
-    PY_END_OWNING
-    if (failed)
+    bool floating = tn_dtype_is_floating_point(tn_tensor_dtype(t)), ok;
+    if (on_cpu(t)) {
+        ok = read_number(t, floating, &f, &i);
+    } else {
+        PY_BEGIN_OWNING(t)
+            ok = read_number(t, floating, &f, &i);
+        PY_END_OWNING
+    }
+    if (!ok)
         return py_raise();
     if (floating)
         return PyFloat_FromDouble(f);

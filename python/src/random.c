@@ -42,7 +42,7 @@ static PyObject *factory(const char *name, maker *f, const py_value *v, const py
     tn_options o = options_of(rest);
     tn_device device = o.device.type ? o.device : like ? tn_tensor_device(like) : tn_get_default_device();
     py_draw draw;
-    if (!out_fits(rest) || py_draw_begin(&draw, name, &rest[GENERATOR], device))
+    if (!out_fits(rest) || py_draw_begin(&draw, name, &rest[GENERATOR], device, v, (int)(rest - v)))
         return NULL;
     tn_tensor *r = f(v, &o);
     py_draw_end(&draw);
@@ -153,7 +153,7 @@ typedef tn_tensor *drawer(const py_value *v, int which);
 static bool draw(const char *name, drawer *f, const py_value *v, int which, const py_value *generator, tn_tensor **out)
 {
     py_draw d;
-    if (py_draw_begin(&d, name, generator, tn_tensor_device(v[0].s.v.t)))
+    if (py_draw_begin(&d, name, generator, tn_tensor_device(v[0].s.v.t), v, (int)(generator - v)))
         return false;
     *out = f(v, which);
     py_draw_end(&d);
