@@ -77,12 +77,12 @@ static void run_softmax(void)
 
 static void run_sum(void)
 {
-    tn_release(tn_sum(a, .dim = TN_DIMS(1)));
+    tn_release(tn_sum(a, .dim = 1));
 }
 
 static void run_argmax(void)
 {
-    tn_release(tn_argmax(a, .dim = TN_DIMS(1)));
+    tn_release(tn_argmax(a, .dim = 1));
 }
 
 static void run_sum_all(void)
@@ -92,7 +92,7 @@ static void run_sum_all(void)
 
 static void run_column_sum(void)
 {
-    tn_release(tn_sum(a, .dim = TN_DIMS(0)));
+    tn_release(tn_sum(a, .dim = 0));
 }
 
 static void run_transpose(void)

@@ -77,7 +77,7 @@ static void run_bias(void)
 
 static void run_column_sum(void)
 {
-    tn_release(tn_sum(m, .dim = TN_DIMS(0)));
+    tn_release(tn_sum(m, .dim = 0));
 }
 
 static void run_gather(void)

@@ -83,7 +83,7 @@ static void run(void)
         tn_optimizer_zero_grad(opt);
         CHECK(loss && !tn_backward(loss) && !tn_optimizer_step(opt) ? loss : NULL);
     } else
-        CHECK(tn_argmax(scores, .dim = TN_DIMS(1)));
+        CHECK(tn_argmax(scores, .dim = 1));
     tn_scope_close(s);
 }
 

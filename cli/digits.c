@@ -75,7 +75,7 @@ int64_t digits_correct(tn_module *net, const digits *d)
         tn_scope *s = tn_scope_open();
         tn_tensor *x = tn_to(tn_slice(d->images, 0, i, i + 1000, 1), .device = device);
         tn_tensor *y = tn_to(tn_slice(d->labels, 0, i, i + 1000, 1), .device = device);
-        tn_tensor *guess = tn_argmax(tn_forward(net, digits_input(x)), .dim = TN_DIMS(1));
+        tn_tensor *guess = tn_argmax(tn_forward(net, digits_input(x)), .dim = 1);
         tn_tensor *hits = tn_sum(tn_eq(guess, y));
         right = hits ? right + tn_item_int(hits) : -1;
         tn_scope_close(s);

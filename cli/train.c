@@ -299,7 +299,7 @@ static int one_step(training *t, tn_tensor *images, tn_tensor *labels)
     if (!loss || tn_backward(loss) || tn_optimizer_set_lr(t->opt, lr) || tn_optimizer_step(t->opt))
         return cli_library_error("");
     bool was = tn_set_grad_enabled(false);
-    tn_tensor *right = tn_sum(tn_eq(tn_argmax(scores, .dim = TN_DIMS(1)), labels));
+    tn_tensor *right = tn_sum(tn_eq(tn_argmax(scores, .dim = 1), labels));
     bool added = tn_add_(t->loss_sum, tn_detach(loss)) && tn_add_(t->right_sum, right);
     tn_set_grad_enabled(was);
     if (!added)

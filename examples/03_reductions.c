@@ -8,16 +8,16 @@ int main(void)
     tn_tensor *x = tn_tensor_from(TN_LIST(4.0, 1.0, 3.0, 2.0, 0.5, 6.0), .shape = TN_SHAPE(2, 3));
     tn_print(x);
 
-    /* Over everything, or along the dimensions named: .dim = TN_DIMS(...). */
+    /* Over everything, or along the dimensions named: .dim = .... */
     tn_print(tn_sum(x));
-    tn_print(tn_sum(x, .dim = TN_DIMS(0)));
-    tn_print(tn_mean(x, .dim = TN_DIMS(1), .keepdim = true));
-    tn_print(tn_std(x, .dim = TN_DIMS(1)));
+    tn_print(tn_sum(x, .dim = 0));
+    tn_print(tn_mean(x, .dim = 1, .keepdim = true));
+    tn_print(tn_std(x, .dim = 1));
     tn_print(tn_cumsum(x, 1));
     printf("largest %g, at %lld of the six\n", tn_item(tn_max(x)), (long long)tn_item_int(tn_argmax(x)));
 
     /* The largest along a dimension, and where it is. */
-    tn_tensor *where = NULL, *largest = tn_max(x, .dim = TN_DIMS(1), .indices = &where);
+    tn_tensor *where = NULL, *largest = tn_max(x, .dim = 1, .indices = &where);
     tn_print(largest);
     tn_print(where);
 
@@ -39,12 +39,12 @@ int main(void)
     tn_print(tn_matmul(batch, tn_tensor_from(TN_LIST(0, 1, 1, 0), .shape = TN_SHAPE(2, 2))));
 
     /* Standardised columns: mean 0, deviation 1. Reductions and broadcasting together. */
-    tn_tensor *mean = tn_mean(x, .dim = TN_DIMS(0)), *deviation = tn_std(x, .dim = TN_DIMS(0));
+    tn_tensor *mean = tn_mean(x, .dim = 0), *deviation = tn_std(x, .dim = 0);
     tn_print(tn_div(tn_sub(x, mean), deviation));
 
     /* Scores to probabilities: each row sums to 1, however large the scores are. */
     tn_tensor *p = tn_softmax(tn_mul(x, 100), 1);
-    printf("rows sum to 1: %s\n", tn_allclose(tn_sum(p, .dim = TN_DIMS(1)), tn_ones(TN_SHAPE(2))) ? "yes" : "no");
+    printf("rows sum to 1: %s\n", tn_allclose(tn_sum(p, .dim = 1), tn_ones(TN_SHAPE(2))) ? "yes" : "no");
 
     tn_scope_close(scope);
     return 0;

@@ -55,7 +55,7 @@ int main(void)
 
     /* Points of a plane: is one outside the circle of radius 1.2? 2000 to learn from, 500 to ask about. */
     tn_tensor *x = tn_randn(TN_SHAPE(2500, 2));
-    tn_tensor *y = tn_to(tn_gt(tn_sum(tn_square(x), .dim = TN_DIMS(1)), 1.44), .dtype = TN_I64);
+    tn_tensor *y = tn_to(tn_gt(tn_sum(tn_square(x), .dim = 1), 1.44), .dtype = TN_I64);
     tn_tensor *asked = tn_narrow(x, 0, 2000, 500), *answers = tn_narrow(y, 0, 2000, 500);
 
     tn_module *net = residual_new(2, 32, 2);
@@ -67,7 +67,7 @@ int main(void)
 
     tn_set_grad_enabled(false);
     tn_tensor *scores = tn_forward(tn_module_eval(net), asked);
-    double right = tn_item(tn_mean(tn_to(tn_eq(tn_argmax(scores, .dim = TN_DIMS(1)), answers), .dtype = TN_F32)));
+    double right = tn_item(tn_mean(tn_to(tn_eq(tn_argmax(scores, .dim = 1), answers), .dtype = TN_F32)));
     printf("right about new points: %s\n", right >= 0.97 ? "97 % or more" : "less than 97 %");
 
     if (!good)

@@ -78,7 +78,7 @@ int main(void)
     tn_status status = x ? apart_and_together(x) : tn_error_code();
     if (!status) {
         tn_tensor *inputs = tn_rand(TN_SHAPE(64, 8));
-        status = spanning(inputs, tn_sum(inputs, .dim = TN_DIMS(1), .keepdim = true));
+        status = spanning(inputs, tn_sum(inputs, .dim = 1, .keepdim = true));
     }
     if (status)
         fprintf(stderr, "%s\n", tn_error_message());

@@ -84,7 +84,7 @@ static int32_t batch(tn_module *net, tn_loader *loader, tn_optimizer *opt, doubl
         got = tn_backward(loss) || tn_clip_grad_norm_(net, 5, NULL) || tn_optimizer_step(opt) ? -1 : 1;
     } else if (got == 1) {
         *error = tn_item(tn_mean(tn_abs(tn_sub(y[0], b[2]))));
-        *right = tn_item(tn_mean(tn_to(tn_eq(tn_argmax(y[1], .dim = TN_DIMS(1)), b[3]), .dtype = TN_F32)));
+        *right = tn_item(tn_mean(tn_to(tn_eq(tn_argmax(y[1], .dim = 1), b[3]), .dtype = TN_F32)));
     }
     tn_scope_close(scope);
     return got;

@@ -112,11 +112,35 @@ enum { TN_PAD_CONSTANT, TN_PAD_REFLECT, TN_PAD_REPLICATE, TN_PAD_CIRCULAR };
 /* ---- small values ---- */
 #define TN_MAX_DIMS 8
 
-/* A shape, or a list of dimensions. {0, NULL} is 'not said' where a list is optional. */
+/* A shape, or a list of up to 8 dimensions: it holds them, and may be kept, assigned and returned as any struct. All zero is
+ * 'not said' where a list is optional. */
 typedef struct tn_dims {
+    const struct tn__TN_DIMS *no_number; /* NULL; so that .dims = n does not initialise one without a word */
     int32_t ndim;
-    const int64_t *dim;
+    bool said; /* a list, also where it has no dimensions: TN_SHAPE() */
+    int64_t dim[TN_MAX_DIMS];
 } tn_dims;
+
+/* The n numbers of an array, which are copied. What is no list (more than 8, less than none, no array) is an error of the
+ * call that is given it. */
+static inline tn_dims tn_dims_of(const int64_t *dim, int32_t n)
+{
+    tn_dims d = {NULL, 0, true, {0}};
+    d.ndim = n > 0 && !dim ? -1 : n;
+    for (int32_t i = 0; i < TN_MAX_DIMS; i++) {
+        if (i >= d.ndim)
+            break;
+        d.dim[i] = dim[i];
+    }
+    return d;
+}
+
+/* A list of any length, borrowed: sizes to split into, what to pad with. TN_INTS(1, 2) lives as long as the block it stands in,
+ * and is what calls take; what outlives the block needs an array of its own. */
+typedef struct tn_ints {
+    const int64_t *i;
+    size_t n;
+} tn_ints;
 
 /* A borrowed C array. literal: written out in the call, so doubles become the default dtype, as torch.tensor([1.5]). */
 typedef struct tn_array {
@@ -219,7 +243,6 @@ typedef struct tn_options {
     tn_device device;
     tn_dtype dtype;
     bool requires_grad, pin_memory;
-    tn_dims shape; /* tn_tensor_from, and tn_normal of numbers, only */
 } tn_options;
 
 #ifdef __cplusplus
@@ -256,13 +279,24 @@ typedef struct tn_options {
     })
 #define TN_SCALAR(v) TN__SCALAR(TN__CAT2(tn__v, __COUNTER__), v)
 
-/* Lists written out in a call. What they name lives as long as the block they stand in, so they are for arguments, and for
- * variables of that block: what outlives it needs an array of its own. Calls copy what they keep. */
-/* zero or more dimensions; TN_SHAPE() is the shape of a 0-dim tensor */
+/* 0 to 8 dimensions, by value; TN_SHAPE() is the shape of a 0-dim tensor */
 #define TN_SHAPE(...) \
-    ((tn_dims){(int32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1, (int64_t[]){0, __VA_ARGS__} + 1})
-#define TN_DIMS(...) TN_SHAPE(__VA_ARGS__)
-#define TN_IDS(...)  ((tn_ids){(int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)})
+    (__extension__(const tn_dims){.no_number = \
+                                      __builtin_choose_expr(TN__INTS(__VA_ARGS__) <= TN_MAX_DIMS, NULL, \
+                                                            (tn__up_to_8_dimensions__longer_lists_are_TN_INTS){0}), \
+                                  .ndim = (int32_t)TN__INTS(__VA_ARGS__), \
+                                  .said = true, \
+                                  .dim = {__VA_ARGS__}})
+#define TN_DIMS(...)  TN_SHAPE(__VA_ARGS__)
+#define TN__INTS(...) (sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1)
+typedef struct tn__up_to_8_dimensions__longer_lists_are_TN_INTS {
+    char only_named;
+} tn__up_to_8_dimensions__longer_lists_are_TN_INTS;
+
+/* Lists that are borrowed: what they name lives as long as the block they stand in, so they are for arguments, and for
+ * variables of that block; what outlives it needs an array of its own. Calls copy what they keep. */
+#define TN_INTS(...)  ((tn_ints){(const int64_t[]){0, __VA_ARGS__} + 1, TN__INTS(__VA_ARGS__)})
+#define TN_IDS(...)   ((tn_ids){(int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)})
 #define TN_TENSORS(...) \
     ((tn_tensors){(tn_tensor *[]){__VA_ARGS__}, sizeof((tn_tensor *[]){__VA_ARGS__}) / sizeof(tn_tensor *)})
 
@@ -301,17 +335,17 @@ typedef struct tn_options {
  * The options become the members of a struct, where a number without a name would land in some member without a word: so each
  * of them must begin with '.' and a letter, or the call does not compile. To the compiler it is a constant: no code is made.
  * What is in braces may have commas: .device_ids = {devices, n}. */
-#define TN__SITE(type)       .struct_size = sizeof(type), .site = TN_HERE
+#define TN__SITE(type)      .struct_size = sizeof(type), .site = TN_HERE
 
 /* Does an argument's text begin as an option's does, or is it empty? Beside "", ".5" is a number. */
-#define TN__DOT(s)           (__builtin_memcmp(s "._", ".:", 2) >= 0 && __builtin_memcmp(s "._", "/", 1) < 0)
+#define TN__DOT(s)          (__builtin_memcmp(s "._", ".:", 2) >= 0 && __builtin_memcmp(s "._", "/", 1) < 0)
 /* Is there an argument, and none with a name? Asked of numbers and lists alone: calls nest in operands, and each level's text
  * would be quoted in the next one's. */
-#define TN__BARE(s)          (!TN__DOT(s))
+#define TN__BARE(s)         (!TN__DOT(s))
 /* The same of an option that is not the first, beside the next one; or it goes on with what the one before began, and that
  * ends at "n}". */
-#define TN__NEXT(s, next)    (TN__SAME(s ".", ".") || TN__SAME((" " s) + sizeof s - 1, "}") || !TN__SAME(next ".", "."))
-#define TN__SAME(s, c)       (!__builtin_memcmp(s, c, 1))
+#define TN__NEXT(s, next)   (TN__SAME(s ".", ".") || TN__SAME((" " s) + sizeof s - 1, "}") || !TN__SAME(next ".", "."))
+#define TN__SAME(s, c)      (!__builtin_memcmp(s, c, 1))
 /* Of all options: up to 3, 5 or 12. */
 /* clang-format off */
 #define TN__NAMED4(...) TN__NAMED4_(__VA_ARGS__, , , , , ,)
@@ -326,6 +360,22 @@ typedef struct tn_options {
      TN__NEXT(#g, #h) && TN__NEXT(#h, #i) && TN__NEXT(#i, #j) && TN__NEXT(#j, #k) && TN__NEXT(#k, #l) && \
      TN__NEXT(#l, #m) && TN__NEXT(#m, #n))
 /* clang-format on */
+
+/* Is one of the first six options that one? Zero would not tell .dim = 0 from what is not said. */
+#define TN__SAYS(name, ...) TN__SAYS_(name, __VA_ARGS__, , , , , , )
+#define TN__SAYS_(name, a, b, c, d, e, f, ...) \
+    (TN__SETS(#a, name) || TN__SETS(#b, name) || TN__SETS(#c, name) || TN__SETS(#d, name) || TN__SETS(#e, name) || \
+     TN__SETS(#f, name))
+#define TN__SETS(s, name) \
+    (!__builtin_strncmp(s, name "=", sizeof name) || !__builtin_strncmp(s, name " =", sizeof name + 1))
+
+/* A list of dimensions goes to functions by its address: that of a copy in the calling block, which a list written out in the
+ * call is made in. */
+#define TN__DIMS(d) \
+    ((const tn_dims[]){_Generic((d), tn_dims : (d), default : (tn__a_list_is_wanted__as_TN_SHAPE_or_TN_DIMS){0})})
+typedef struct tn__a_list_is_wanted__as_TN_SHAPE_or_TN_DIMS {
+    char only_named;
+} tn__a_list_is_wanted__as_TN_SHAPE_or_TN_DIMS;
 
 /* Is one of the first four options that one, and a plain number, where a list or a TN_SCALAR is wanted? 0 would be 'not said',
  * another number a member of the struct. */

@@ -113,7 +113,7 @@ typedef struct tn_memory_plan_options {
  * be used by another thread. A forward that reads elements (tn_item, tn_data) fails on meta.
  * What a kernel borrows while it runs (partial sums, a library's workspace), and what the cache of a GPU's allocator loses
  * to splitting, are not in it. */
-TN_API tn_status tn_memory_plan_opt(tn_module *m, tn_dims input, tn_memory_needs *out,
+TN_API tn_status tn_memory_plan_opt(tn_module *m, const tn_dims *input, tn_memory_needs *out,
                                     const tn_memory_plan_options *options) TN_MUST_USE;
 TN_API tn_status tn_memory_plan(tn_module *m, tn_dims input, tn_memory_needs *out) TN_MUST_USE;
 
@@ -128,6 +128,6 @@ TN_API int64_t tn_live_tensors(void);
     TN__OPTIONS(TN__BARE(#input_) && TN__NAMED6(__VA_ARGS__), tn_memory_plan_opt, \
                 "tn_memory_plan(m, input, out, .dtype, .device, .optimizer, .momentum, .loss)", \
                 ".device = TN_CUDA(0)") \
-    ((m_), (input_), (out_), &(tn_memory_plan_options){TN__SITE(tn_memory_plan_options), __VA_ARGS__})
+    ((m_), TN__DIMS(input_), (out_), &(tn_memory_plan_options){TN__SITE(tn_memory_plan_options), __VA_ARGS__})
 #endif
 #endif

@@ -16,7 +16,15 @@ extern "C" {
 
 /* A copy of a C array, 1-D, or of .shape: tn_tensor_from(TN_LIST(1, 2, 3, 4), .shape = TN_SHAPE(2, 2)). Lists of numbers
  * are int64, or the default dtype if one has a point; arrays (TN_ARRAY) keep their dtype. */
-TN_API tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options);
+typedef struct tn_tensor_from_options {
+    size_t struct_size;
+    const char *site;
+    tn_device device;
+    tn_dtype dtype;
+    bool requires_grad, pin_memory;
+    tn_dims shape;
+} tn_tensor_from_options;
+TN_API tn_tensor *tn_tensor_from_opt(tn_array data, const tn_tensor_from_options *options);
 
 /* A tensor that shows the caller's memory, without a copy. stride NULL: row-major. release(ctx) is called, from whichever
  * thread lets go last, once nothing shows the memory any more; release may be NULL. On error it is not called. */
@@ -28,13 +36,14 @@ typedef struct tn_from_data_options {
     void *ctx;
     bool read_only; /* in-place operations on it are refused */
 } tn_from_data_options;
-TN_API tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_from_data_options *options);
+TN_API tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, const tn_dims *shape,
+                                   const tn_from_data_options *options);
 
 /* ---- asking ---- */
 TN_API tn_device tn_tensor_device(const tn_tensor *t);
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *t);
 TN_API int32_t tn_tensor_ndim(const tn_tensor *t);
-/* Borrowed: valid as long as t. */
+/* By value: it stays as it is whatever becomes of t. What is to point into it needs it in a variable of its own. */
 TN_API tn_dims tn_tensor_shape(const tn_tensor *t);
 TN_API tn_dims tn_tensor_stride(const tn_tensor *t);
 /* Size of one dimension, negative ones from the end; -1, with TN_EINDEX set, if there is none such. */
@@ -144,12 +153,12 @@ TN_API int64_t tn_to_string(const tn_tensor *t, char *out, size_t n);
 #define TN__X_tensor_from(data_, ...) \
     TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_tensor_from_opt, \
                 "tn_tensor_from(data, .shape, .dtype, .device, .requires_grad, .pin_memory)", ".dtype = TN_F64") \
-    ((data_), &(tn_options){TN__SITE(tn_options), __VA_ARGS__})
+    ((data_), &(tn_tensor_from_options){TN__SITE(tn_tensor_from_options), __VA_ARGS__})
 #define tn_from_data(...) TN__X_from_data(__VA_ARGS__, )
 #define TN__X_from_data(data_, dtype_, shape_, ...) \
     TN__OPTIONS(TN__BARE(#dtype_) && TN__BARE(#shape_) && TN__NAMED6(__VA_ARGS__), tn_from_data_opt, \
                 "tn_from_data(data, dtype, shape, .stride, .release, .ctx, .read_only)", ".read_only = true") \
-    ((data_), (dtype_), (shape_), &(tn_from_data_options){TN__SITE(tn_from_data_options), __VA_ARGS__})
+    ((data_), (dtype_), TN__DIMS(shape_), &(tn_from_data_options){TN__SITE(tn_from_data_options), __VA_ARGS__})
 #define tn_to(...) TN__X_to(__VA_ARGS__, )
 #define TN__X_to(t_, ...) \
     TN__OPTIONS(TN__NAMED6(__VA_ARGS__), tn_to_opt, "tn_to(t, .device, .dtype, .copy, .non_blocking)", \

@@ -164,28 +164,49 @@ inline device cuda(std::int32_t index = -1)
 class dims {
 public:
     dims() = default;
-    dims(std::initializer_list<std::int64_t> sizes) : said(true), list(sizes)
+    dims(std::initializer_list<std::int64_t> sizes) : list(tn_dims_of(sizes.begin(), static_cast<std::int32_t>(sizes.size())))
     {
     }
-    dims(std::vector<std::int64_t> sizes) : said(true), list(std::move(sizes))
+    dims(const std::vector<std::int64_t> &sizes) : list(tn_dims_of(sizes.data(), static_cast<std::int32_t>(sizes.size())))
     {
     }
     template <class T, class = std::enable_if_t<std::is_integral_v<T>>> dims(T one) : dims({static_cast<std::int64_t>(one)})
     {
     }
     // Valid as long as this.
-    tn_dims c() const
+    const tn_dims *c() const
     {
-        static const std::int64_t none = 0;
-        return {static_cast<std::int32_t>(list.size()), list.empty() ? (said ? &none : nullptr) : list.data()};
+        return &list;
     }
     std::size_t size() const noexcept
     {
-        return list.size();
+        return static_cast<std::size_t>(list.ndim);
     }
 
 private:
-    bool said = false;
+    tn_dims list{};
+};
+
+// Numbers, as many as are meant: {2, 3}, or one.
+class ints {
+public:
+    ints() = default;
+    ints(std::initializer_list<std::int64_t> numbers) : list(numbers)
+    {
+    }
+    ints(std::vector<std::int64_t> numbers) : list(std::move(numbers))
+    {
+    }
+    template <class T, class = std::enable_if_t<std::is_integral_v<T>>> ints(T one) : ints({static_cast<std::int64_t>(one)})
+    {
+    }
+    // Valid as long as this.
+    tn_ints c() const
+    {
+        return {list.data(), list.size()};
+    }
+
+private:
     std::vector<std::int64_t> list;
 };
 
@@ -473,6 +494,18 @@ public:
         all.struct_size = sizeof all;
         return all;
     }
+    // The same of what is made from data.
+    tn_tensor_from_options c_from(const dims &shape) const
+    {
+        tn_tensor_from_options all{};
+        all.struct_size = sizeof all;
+        all.device = o.device;
+        all.dtype = o.dtype;
+        all.requires_grad = o.requires_grad;
+        all.pin_memory = o.pin_memory;
+        all.shape = *shape.c();
+        return all;
+    }
 
 private:
     tn_options o{};
@@ -520,8 +553,7 @@ template <class F> std::vector<tensor> list(F call, site at)
 template <class T>
 tensor from(const T *data, std::size_t n, const dims &shape = {}, const tensor_options &options = {}, site at = site::here())
 {
-    tn_options all = options.c();
-    all.shape = shape.c();
+    tn_tensor_from_options all = options.c_from(shape);
     const tn_array array{data, n, static_cast<tn_dtype>(dtype_of<T>()), false};
     return detail::take(tn_tensor_from_opt(array, &all), at);
 }
@@ -556,8 +588,7 @@ inline tensor from(std::initializer_list<detail::number> data, const dims &shape
         is_floating = is_floating || v.is_floating;
         is_bool = is_bool && v.is_bool;
     }
-    tn_options all = options.c();
-    all.shape = shape.c();
+    tn_tensor_from_options all = options.c_from(shape);
     if (is_bool && !all.dtype)
         all.dtype = TN_BOOL;
     const tn_array array = is_floating ? tn_array{floating.data(), floating.size(), TN_F64, true}

@@ -588,7 +588,7 @@ static bool fits_itself(const py_function *f, int which, const py_value *v)
     }
     if (ndim == have.ndim && !memcmp(have.dim, shape, (size_t)ndim * sizeof *shape))
         return true;
-    py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", have, (tn_dims){ndim, shape});
+    py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", have, tn_dims_of(shape, ndim));
     return false;
 }
 

@@ -37,7 +37,18 @@ typedef struct py_value {
 
 static inline tn_dims py_dims(const py_value *v)
 {
-    return v->given ? (tn_dims){v->n, v->u.dim} : (tn_dims){0, NULL};
+    return v->given ? tn_dims_of(v->u.dim, v->n) : (tn_dims){0};
+}
+
+static inline bool py_one_dim(const py_value *v, int64_t *dim)
+{
+    *dim = v->given ? v->u.dim[0] : 0;
+    return v->given;
+}
+
+static inline tn_ints py_ints(const py_value *v)
+{
+    return v->given ? (tn_ints){v->u.dim, (size_t)v->n} : (tn_ints){NULL, 0};
 }
 
 static inline tn_tensors py_list(const py_value *v)

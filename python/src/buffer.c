@@ -153,11 +153,12 @@ static PyObject *tensor_of(held *h, PyObject *array, bool *owned)
         shape[i] = view->shape[i];
     tn_from_data_options o = {.struct_size = sizeof o,
                               .site = "",
-                              .stride = {view->ndim, stride},
+                              .stride = tn_dims_of(stride, view->ndim),
                               .release = release,
                               .ctx = h,
                               .read_only = view->readonly != 0};
-    tn_tensor *t = (tn_from_data_opt)(view->len ? view->buf : nothing, dtype, (tn_dims){view->ndim, shape}, &o);
+    tn_tensor *t =
+        (tn_from_data_opt)(view->len ? view->buf : nothing, dtype, TN__DIMS(tn_dims_of(shape, view->ndim)), &o);
     *owned = t != NULL;
     return py_wrap(t);
 }
@@ -238,7 +239,7 @@ PyObject *py_from_buffer(PyObject *buffer, tn_dtype dtype, int64_t count, int64_
     int64_t shape[1] = {count < 0 ? (bytes - offset) / size : count};
     tn_from_data_options o = {
         .struct_size = sizeof o, .site = "", .release = release, .ctx = h, .read_only = h->view.readonly != 0};
-    tn_tensor *t = (tn_from_data_opt)((char *)h->view.buf + offset, dtype, (tn_dims){1, shape}, &o);
+    tn_tensor *t = (tn_from_data_opt)((char *)h->view.buf + offset, dtype, TN__DIMS(tn_dims_of(shape, 1)), &o);
     if (!t)
         let_go(h);
     return py_wrap(t);

@@ -220,8 +220,8 @@ static PyObject *of_sizes(PyObject *args)
             return PyErr_Occurred() ? NULL : wrong_sizes(args, i);
     if (!n && !Py_IS_TYPE(args, py_size_type)) /* Tensor() is empty, Tensor(torch.Size()) a number */
         shape[n++] = 0;
-    return py_wrap(
-        (tn_empty_opt)((tn_dims){(int32_t)n, shape}, &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
+    return py_wrap((tn_empty_opt)(TN__DIMS(tn_dims_of(shape, (int32_t)n)),
+                                  &(tn_options){.struct_size = sizeof(tn_options), .site = ""}));
 }
 
 /* Tensor(..., device=...): the CPU, and of no tensor. */

@@ -304,11 +304,11 @@ static int store(PyObject *o, void *ctx)
 
 static PyObject *from_memory(const filler *f, void *memory, int64_t numel, const survey *s, tn_device device)
 {
-    tn_options o = {
-        .struct_size = sizeof o, .site = "", .device = device, .dtype = f->want, .shape = {s->ndim, s->shape}};
-    static const int64_t none[1] = {0};
-    if (!s->ndim)
-        o.shape.dim = none;
+    tn_tensor_from_options o = {.struct_size = sizeof o,
+                                .site = "",
+                                .device = device,
+                                .dtype = f->want,
+                                .shape = tn_dims_of(s->shape, s->ndim)};
     return py_wrap((tn_tensor_from_opt)((tn_array){memory, (size_t)numel, f->type, false}, &o));
 }
 

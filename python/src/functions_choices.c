@@ -121,7 +121,7 @@ tn_tensor *call_var_of(const py_value *v)
 {
     const tn_var_options o = {.struct_size = sizeof o,
                               .site = "",
-                              .dim = py_dims(&v[1]),
+                              .dims = py_dims(&v[1]),
                               .keepdim = v[2].s.v.i != 0,
                               .correction = correction(v)};
     return spread_of("var", (tn_var_opt)(v[0].s.v.t, &o), v);
@@ -131,7 +131,7 @@ tn_tensor *call_std_of(const py_value *v)
 {
     const tn_std_options o = {.struct_size = sizeof o,
                               .site = "",
-                              .dim = py_dims(&v[1]),
+                              .dims = py_dims(&v[1]),
                               .keepdim = v[2].s.v.i != 0,
                               .correction = correction(v)};
     return spread_of("std", (tn_std_opt)(v[0].s.v.t, &o), v);
@@ -151,7 +151,7 @@ PyObject *run_var_mean(PyObject *self, py_value *v, int which)
     tn_tensor *mean = NULL;
     const tn_var_mean_options o = {.struct_size = sizeof o,
                                    .site = "",
-                                   .dim = py_dims(&v[1]),
+                                   .dims = py_dims(&v[1]),
                                    .keepdim = v[2].s.v.i != 0,
                                    .correction = correction(v),
                                    .mean = &mean};
@@ -165,7 +165,7 @@ PyObject *run_std_mean(PyObject *self, py_value *v, int which)
     tn_tensor *mean = NULL;
     const tn_std_mean_options o = {.struct_size = sizeof o,
                                    .site = "",
-                                   .dim = py_dims(&v[1]),
+                                   .dims = py_dims(&v[1]),
                                    .keepdim = v[2].s.v.i != 0,
                                    .correction = correction(v),
                                    .mean = &mean};
@@ -230,7 +230,7 @@ static bool product_fits(const tn_tensor *x, const tn_tensor *a, const tn_tensor
         return true;
     PyGILState_STATE gil = PyGILState_Ensure();
     py_shapes_differ("Bad in-place call: input tensor size %S and output tensor size %S should match", have,
-                     (tn_dims){ndim, shape});
+                     tn_dims_of(shape, ndim));
     PyGILState_Release(gil);
     return false;
 }
@@ -277,7 +277,7 @@ tn_tensor *call_repeat_interleave_any(const py_value *v)
 {
     const tn_scalar size = v[3].given ? v[3].s : tn_scalar_none();
     const tn_repeat_interleave_options o = {
-        .struct_size = sizeof o, .site = "", .dim = {v[2].given, &v[2].s.v.i}, .output_size = size};
+        .struct_size = sizeof o, .site = "", .dim = v[2].s.v.i, .dim_given = v[2].given, .output_size = size};
     const tn_repeated_places_options all = {.struct_size = sizeof all, .site = "", .output_size = size};
     return v[0].s.kind ? (tn_repeat_interleave_opt)(v[0].s.v.t, v[1].s, &o)
                        : (tn_repeated_places_opt)(v[1].s.v.t, &all);
@@ -299,7 +299,8 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
     tn_tensor *both[2] = {NULL, NULL};
     tn_max_options o = {.struct_size = sizeof o, .site = ""};
     if (which == 2) {
-        o.dim = (tn_dims){1, &v[1].s.v.i};
+        o.dim = v[1].s.v.i;
+        o.dim_given = true;
         o.keepdim = v[2].s.v.i != 0;
         o.indices = &both[1];
     }
@@ -314,6 +315,7 @@ static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
     return (tn_min_opt)(x, &(tn_min_options){.struct_size = sizeof(tn_min_options),
                                              .site = "",
                                              .dim = o->dim,
+                                             .dim_given = o->dim_given,
                                              .keepdim = o->keepdim,
                                              .indices = o->indices});
 }
@@ -346,7 +348,7 @@ PyObject *run_topk(PyObject *self, py_value *v, int which)
 PyObject *run_view(PyObject *self, py_value *v, int which)
 {
     if (which == 0)
-        return py_wrap((tn_view_at)("", v[0].s.v.t, py_dims(&v[1])));
+        return py_wrap((tn_view_at)("", v[0].s.v.t, TN__DIMS(py_dims(&v[1]))));
     (void)self;
     return py_wrap((tn_view_dtype_at)("", v[0].s.v.t, v[2].dtype));
 }

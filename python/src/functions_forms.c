@@ -13,7 +13,7 @@ tn_tensor *call_copy_any(const py_value *v)
         return (tn_copy__opt)(x, v[1].s.v.t, &o);
     tn_options like = {.struct_size = sizeof like, .site = "", .device = tn_tensor_device(x)};
     like.dtype = v[1].s.kind == TN_SCALAR_FLOAT ? TN_F64 : v[1].s.kind == TN_SCALAR_BOOL ? TN_BOOL : TN_I64;
-    tn_tensor *src = (tn_full_opt)((tn_dims){0, NULL}, v[1].s, &like);
+    tn_tensor *src = (tn_full_opt)(TN__DIMS((tn_dims){0}), v[1].s, &like);
     tn_tensor *r = src ? (tn_copy__opt)(x, src, &o) : NULL;
     tn_release(src);
     return r;
@@ -149,13 +149,13 @@ tn_tensor *call_cumprod_own(const py_value *v)
 
 tn_tensor *call_reshape_as(const py_value *v)
 {
-    return (tn_reshape_at)("", v[0].s.v.t, tn_tensor_shape(v[1].s.v.t));
+    return (tn_reshape_at)("", v[0].s.v.t, TN__DIMS(tn_tensor_shape(v[1].s.v.t)));
 }
 
 tn_tensor *call_flatten_all(const py_value *v)
 {
     tn_tensor *whole = (tn_contiguous_at)("", v[0].s.v.t); /* reshape would keep a view of every second element one */
-    tn_tensor *flat = whole ? (tn_reshape_at)("", whole, (tn_dims){1, (const int64_t[]){-1}}) : NULL;
+    tn_tensor *flat = whole ? (tn_reshape_at)("", whole, TN__DIMS(TN_DIMS(-1))) : NULL;
     tn_release(whole);
     return flat;
 }
@@ -163,5 +163,5 @@ tn_tensor *call_flatten_all(const py_value *v)
 tn_tensor *call_as_strided_at(const py_value *v)
 {
     int64_t offset = v[3].given ? v[3].s.v.i : tn_tensor_storage_offset(v[0].s.v.t);
-    return (tn_as_strided_at)("", v[0].s.v.t, py_dims(&v[1]), py_dims(&v[2]), offset);
+    return (tn_as_strided_at)("", v[0].s.v.t, TN__DIMS(py_dims(&v[1])), TN__DIMS(py_dims(&v[2])), offset);
 }

@@ -31,11 +31,11 @@ tn_tensor *call_pad_any(const py_value *v)
 {
     static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
     const char *mode = v[2].u.text;
-    const tn_dims pad = py_dims(&v[1]);
+    const tn_ints pad = py_ints(&v[1]);
     tn_pad_options o = {.struct_size = sizeof o, .site = "", .value = v[3].s};
     while (mode && o.mode < 4 && strcmp(mode, modes[o.mode]) != 0)
         o.mode++;
-    if (o.mode == 4 && pad.ndim % 2 == 0 && pad.ndim / 2 <= tn_tensor_ndim(v[0].s.v.t)) {
+    if (o.mode == 4 && pad.n % 2 == 0 && (int32_t)pad.n / 2 <= tn_tensor_ndim(v[0].s.v.t)) {
         char text[128];
         snprintf(text, sizeof text, "Unrecognised padding mode %s", mode);
         return refused(PyExc_NotImplementedError, text);
@@ -46,7 +46,7 @@ tn_tensor *call_pad_any(const py_value *v)
 tn_tensor *call_rot90_any(const py_value *v)
 {
     static int64_t first_two[] = {0, 1};
-    return (tn_rot90_at)("", v[0].s.v.t, v[1].s.v.i, v[2].n < 0 ? (tn_dims){2, first_two} : py_dims(&v[2]));
+    return (tn_rot90_at)("", v[0].s.v.t, v[1].s.v.i, TN__DIMS(v[2].n < 0 ? tn_dims_of(first_two, 2) : py_dims(&v[2])));
 }
 
 tn_tensor *call_searchsorted_any(const py_value *v)

@@ -28,13 +28,13 @@ PyObject *run_normalize(PyObject *self, py_value *v, int which)
 {
     int64_t second = 1;
     tn_normalize_options o = {.struct_size = sizeof o, .site = "", .eps = v[3].s};
-    const tn_dims dim = v[2].n < 0 ? (tn_dims){1, &second} : py_dims(&v[2]); /* -1: not said */
+    const tn_dims dim = v[2].n < 0 ? tn_dims_of(&second, 1) : py_dims(&v[2]); /* -1: not said */
     tn_tensor *result;
     (void)self, (void)which;
     if (!read_order(v[1].u.object, &o.p, &o.nuclear))
         return NULL;
     PY_BEGIN_OWNING(v[0].s.v.t)
-        result = (tn_normalize_opt)(v[0].s.v.t, dim, &o);
+        result = (tn_normalize_opt)(v[0].s.v.t, TN__DIMS(dim), &o);
     PY_END_OWNING
     return py_wrap(result);
 }
@@ -70,8 +70,9 @@ static PyObject *over_ends(py_value *v, PyObject *count)
         left[i] = tn_tensor_ndim(a) - n + i;
         right[i] = i;
     }
+    const tn_dims of_a = tn_dims_of(left, (int32_t)n), of_b = tn_dims_of(right, (int32_t)n);
     PY_BEGIN_OWNING(a, b)
-        result = (tn_tensordot_at)("", a, b, (tn_dims){(int32_t)n, left}, (tn_dims){(int32_t)n, right});
+        result = (tn_tensordot_at)("", a, b, &of_a, &of_b);
     PY_END_OWNING
     return py_wrap(result);
 }
@@ -144,7 +145,7 @@ static bool sums_into(tn_dtype said, tn_tensor *out)
 tn_tensor *call_nansum_into(const py_value *v)
 {
     const tn_nansum_options o = {
-        .struct_size = sizeof o, .site = "", .dim = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0, .dtype = v[3].dtype};
+        .struct_size = sizeof o, .site = "", .dims = py_dims(&v[1]), .keepdim = v[2].s.v.i != 0, .dtype = v[3].dtype};
     tn_tensor *x = v[0].s.v.t;
     if (v[4].given && tn_dtype_is_floating_point(tn_tensor_dtype(x)) && !sums_into(v[3].dtype, v[4].s.v.t))
         return NULL;

@@ -23,7 +23,7 @@ static PyObject *those_asked_for(tn_tensor *result, tn_tensor *inverse, tn_tenso
 PyObject *run_unique_all(PyObject *self, py_value *v, int which)
 {
     tn_tensor *inverse = NULL, *counts = NULL, *result;
-    tn_unique_options o = {.struct_size = sizeof o, .site = "", .dim = {v[1].given, &v[1].s.v.i}};
+    tn_unique_options o = {.struct_size = sizeof o, .site = "", .dim = v[1].s.v.i, .dim_given = v[1].given};
     (void)self, (void)which;
     o.inverse = v[2].s.v.i ? &inverse : NULL;
     o.counts = v[3].s.v.i ? &counts : NULL;
@@ -36,7 +36,7 @@ PyObject *run_unique_all(PyObject *self, py_value *v, int which)
 PyObject *run_unique_runs(PyObject *self, py_value *v, int which)
 {
     tn_tensor *inverse = NULL, *counts = NULL, *result;
-    tn_unique_consecutive_options o = {.struct_size = sizeof o, .site = "", .dim = {v[1].given, &v[1].s.v.i}};
+    tn_unique_consecutive_options o = {.struct_size = sizeof o, .site = "", .dim = v[1].s.v.i, .dim_given = v[1].given};
     (void)self, (void)which;
     o.inverse = v[2].s.v.i ? &inverse : NULL;
     o.counts = v[3].s.v.i ? &counts : NULL;

@@ -6,7 +6,7 @@
 typedef struct pieces {
     tn_tensor *x;
     int64_t n, dim;
-    tn_dims sizes;
+    tn_ints sizes;
     tn_tensor *by;
 } pieces;
 typedef int64_t cut(const pieces *p, tn_tensor **out, size_t cap);
@@ -49,21 +49,21 @@ static int64_t cut_unbind(const pieces *p, tn_tensor **out, size_t cap)
 PyObject *run_split(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2]), NULL};
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_ints(&v[2]), NULL};
     return tuple_of(v[2].given ? cut_sizes : cut_split, &p);
 }
 
 PyObject *run_chunk(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    pieces p = {v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, {0, NULL}, NULL};
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[2].s.v.i, {NULL, 0}, NULL};
     return tuple_of(cut_chunk, &p);
 }
 
 PyObject *run_unbind(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;
-    pieces p = {v[0].s.v.t, 0, v[1].s.v.i, {0, NULL}, NULL};
+    pieces p = {v[0].s.v.t, 0, v[1].s.v.i, {NULL, 0}, NULL};
     return tuple_of(cut_unbind, &p);
 }
 
@@ -86,7 +86,7 @@ PyObject *run_tensor_split(PyObject *self, py_value *v, int which)
 {
     static cut *const form[] = {cut_indices, cut_by, cut_sections};
     (void)self;
-    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_dims(&v[2]), v[4].s.v.t};
+    pieces p = {v[0].s.v.t, v[1].s.v.i, v[3].s.v.i, py_ints(&v[2]), v[4].s.v.t};
     return tuple_of(form[which], &p);
 }
 

@@ -154,7 +154,7 @@ static PyObject *tensor_of(tn_rng_state state)
         bytes[i] = (uint8_t)(state.seed >> 8 * i);
         bytes[8 + i] = (uint8_t)(state.offset >> 8 * i);
     }
-    tn_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU};
+    tn_tensor_from_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU};
     return py_wrap((tn_tensor_from_opt)((tn_array){bytes, sizeof bytes, TN_U8, false}, &o));
 }
 

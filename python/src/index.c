@@ -119,7 +119,7 @@ static int take_bool(indexing *x, bool truth)
     tn_options o = {.struct_size = sizeof o, .site = "", .dtype = TN_I64, .device = tn_tensor_device(x->view)};
     if (step(x, tn_unsqueeze_at("", x->view, x->dim)))
         return -1;
-    return record(x, (tn_full_opt)((tn_dims){1, (const int64_t[]){truth}}, tn_scalar_i(0), &o), 1);
+    return record(x, (tn_full_opt)(TN__DIMS(TN_SHAPE(truth)), tn_scalar_i(0), &o), 1);
 }
 
 static int take_truth(indexing *x, const tn_tensor *t)
@@ -390,7 +390,7 @@ static tn_tensor *without_ones(tn_tensor *value)
     int32_t ones = 0;
     while (ones < all.ndim && all.dim[ones] == 1)
         ones++;
-    return ones ? tn_view_at("", value, (tn_dims){all.ndim - ones, all.dim + ones}) : tn_retain(value);
+    return ones ? tn_view_at("", value, TN__DIMS(tn_dims_of(all.dim + ones, all.ndim - ones))) : tn_retain(value);
 }
 
 static tn_tensor *write_view(tn_tensor *view, tn_tensor *value)
@@ -401,7 +401,7 @@ static tn_tensor *write_view(tn_tensor *view, tn_tensor *value)
         return (tn_copy__opt)(view, value, &o);
     if (!tn_tensor_ndim(value) && tn_tensor_device(value).type == TN_DEVICE_CPU)
         return tn_fill__at("", view, tn_scalar_t(value));
-    tn_tensor *bare = without_ones(value), *shown = bare ? (tn_expand_at)("", bare, shape) : NULL;
+    tn_tensor *bare = without_ones(value), *shown = bare ? (tn_expand_at)("", bare, TN__DIMS(shape)) : NULL;
     tn_tensor *r = shown ? (tn_copy__opt)(view, shown, &o) : NULL; /* the error of expand is PyTorch's */
     tn_release(bare);
     tn_release(shown);
@@ -530,7 +530,7 @@ static bool fills_all(const tn_tensors *list, tn_scalar value)
 
 static bool fill_all(tn_tensor *t, tn_tensor *truth, tn_tensor *value)
 {
-    tn_tensor *one = tn_reshape_at("", value, (tn_dims){0, NULL});
+    tn_tensor *one = tn_reshape_at("", value, TN__DIMS((tn_dims){0}));
     tn_tensor *r = one ? tn_masked_fill__at("", t, tn_scalar_t(truth), tn_scalar_t(one)) : NULL;
     tn_release(one);
     return r || py_raise();

@@ -18,31 +18,31 @@ static tn_options like(const py_value *v)
 tn_tensor *call_new_empty(const py_value *v)
 {
     const tn_options o = like(v);
-    return (tn_empty_opt)(py_dims(&v[5]), &o);
+    return (tn_empty_opt)(TN__DIMS(py_dims(&v[5])), &o);
 }
 
 tn_tensor *call_new_empty_strided(const py_value *v)
 {
     const tn_options o = like(v);
-    return (tn_empty_strided_opt)(py_dims(&v[5]), py_dims(&v[6]), &o);
+    return (tn_empty_strided_opt)(TN__DIMS(py_dims(&v[5])), TN__DIMS(py_dims(&v[6])), &o);
 }
 
 tn_tensor *call_new_zeros(const py_value *v)
 {
     const tn_options o = like(v);
-    return (tn_zeros_opt)(py_dims(&v[5]), &o);
+    return (tn_zeros_opt)(TN__DIMS(py_dims(&v[5])), &o);
 }
 
 tn_tensor *call_new_ones(const py_value *v)
 {
     const tn_options o = like(v);
-    return (tn_ones_opt)(py_dims(&v[5]), &o);
+    return (tn_ones_opt)(TN__DIMS(py_dims(&v[5])), &o);
 }
 
 tn_tensor *call_new_full(const py_value *v)
 {
     const tn_options o = like(v);
-    return (tn_full_opt)(py_dims(&v[5]), v[6].s, &o);
+    return (tn_full_opt)(TN__DIMS(py_dims(&v[5])), v[6].s, &o);
 }
 
 /* ---- alike ---- */

@@ -189,7 +189,7 @@ static int fill_steps(PyObject *steps, PyObject *params)
         if (item_at(steps, i, &bad) || !tn_tensor_grad(item_at(params, i, &bad)))
             continue;
         tn_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU, .dtype = dtype};
-        PyObject *zero = bad ? NULL : py_wrap((tn_zeros_opt)((tn_dims){0, (const int64_t[]){0}}, &o));
+        PyObject *zero = bad ? NULL : py_wrap((tn_zeros_opt)(TN__DIMS(TN_SHAPE()), &o));
         if (!zero || PyList_SetItem(steps, i, zero))
             return refuse();
     }

@@ -238,8 +238,10 @@ static tn_tensor *new_place(tn_tensor *out, tn_tensor *result)
         span += (shape.dim[d] - 1) * stride.dim[d];
     tn_options like = {
         .struct_size = sizeof like, .site = "", .dtype = tn_tensor_dtype(out), .device = tn_tensor_device(out)};
-    tn_tensor *memory = (tn_empty_opt)((tn_dims){1, &span}, &like);
-    tn_tensor *view = memory ? (tn_as_strided_at)("", memory, shape, stride, tn_tensor_storage_offset(out)) : NULL;
+    tn_tensor *memory = (tn_empty_opt)(TN__DIMS(tn_dims_of(&span, 1)), &like);
+    tn_tensor *view =
+        memory ? (tn_as_strided_at)("", memory, TN__DIMS(shape), TN__DIMS(stride), tn_tensor_storage_offset(out))
+               : NULL;
     tn_tensor *alone = view ? tn_detach_at("", view) : NULL;
     tn_release(view);
     tn_release(memory);
@@ -253,8 +255,8 @@ static tn_status reshape_out(tn_tensor *out, tn_tensor *result)
     tn_error_clear();
     const tn_copy__options o = {.struct_size = sizeof o, .site = ""};
     tn_tensor *bare = tn_tensor_data(out);
-    tn_tensor *view = bare ? (tn_as_strided_at)("", bare, tn_tensor_shape(result), tn_tensor_stride(result),
-                                                tn_tensor_storage_offset(out))
+    tn_tensor *view = bare ? (tn_as_strided_at)("", bare, TN__DIMS(tn_tensor_shape(result)),
+                                                TN__DIMS(tn_tensor_stride(result)), tn_tensor_storage_offset(out))
                            : NULL;
     if (!view)
         view = new_place(out, result);
@@ -292,7 +294,7 @@ static tn_status copy_into(int rule, tn_tensor *out, tn_tensor *result)
         tn_set_grad_enabled(was);
         return status;
     }
-    tn_tensor *shown = refill ? (tn_reshape_at)("", result, tn_tensor_shape(out)) : tn_retain(result);
+    tn_tensor *shown = refill ? (tn_reshape_at)("", result, TN__DIMS(tn_tensor_shape(out))) : tn_retain(result);
     tn_status status = shown && (tn_copy__opt)(out, shown, &o) ? TN_OK : tn_error_code();
     tn_release(shown);
     return status;

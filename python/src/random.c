@@ -51,12 +51,12 @@ static PyObject *factory(const char *name, maker *f, const py_value *v, const py
 
 static tn_tensor *make_rand(const py_value *v, const tn_options *o)
 {
-    return tn_rand_opt(py_dims(v), o);
+    return tn_rand_opt(TN__DIMS(py_dims(v)), o);
 }
 
 static tn_tensor *make_randn(const py_value *v, const tn_options *o)
 {
-    return tn_randn_opt(py_dims(v), o);
+    return tn_randn_opt(TN__DIMS(py_dims(v)), o);
 }
 
 static tn_tensor *make_rand_like(const py_value *v, const tn_options *o)
@@ -97,7 +97,7 @@ PyObject *run_randn_like(PyObject *self, py_value *v, int which)
 
 static tn_tensor *make_randint(const py_value *v, const tn_options *o)
 {
-    return tn_randint_opt(v[0].given ? v[0].s.v.i : 0, v[1].s.v.i, py_dims(&v[2]), o);
+    return tn_randint_opt(v[0].given ? v[0].s.v.i : 0, v[1].s.v.i, TN__DIMS(py_dims(&v[2])), o);
 }
 
 PyObject *run_randint(PyObject *self, py_value *v, int which)
@@ -133,8 +133,14 @@ PyObject *run_randperm(PyObject *self, py_value *v, int which)
 /* Of which 3: of two numbers and a shape, else of tensors. */
 static tn_tensor *make_normal(const py_value *v, const tn_options *o)
 {
-    tn_options all = *o;
-    all.shape = v[2].given ? py_dims(&v[2]) : all.shape;
+    tn_normal_options all = {.struct_size = sizeof all,
+                             .site = o->site,
+                             .device = o->device,
+                             .dtype = o->dtype,
+                             .requires_grad = o->requires_grad,
+                             .pin_memory = o->pin_memory};
+    if (v[2].given)
+        all.shape = py_dims(&v[2]);
     return tn_normal_opt(v[0].s, v[1].s, &all);
 }
 

@@ -276,9 +276,9 @@ static tn_scalar shadow(tn_scalar s)
 {
     if (s.kind != TN_SCALAR_TENSOR)
         return s;
-    tn_dims shape = tn_tensor_ndim(s.v.t) ? TN_SHAPE(0) : (tn_dims){0, NULL};
+    tn_dims shape = tn_tensor_ndim(s.v.t) ? TN_SHAPE(0) : (tn_dims){0};
     tn_options o = {.struct_size = sizeof o, .site = "", .device = TN_META, .dtype = tn_tensor_dtype(s.v.t)};
-    return tn_scalar_t((tn_empty_opt)(shape, &o));
+    return tn_scalar_t((tn_empty_opt)(TN__DIMS(shape), &o));
 }
 
 tn_dtype py_result_type(tn_scalar a, tn_scalar b)

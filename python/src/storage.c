@@ -27,7 +27,7 @@ static PyObject *bytes_of(PyObject *self, PyObject *o)
                                  .release = py_release_later,
                                  .ctx = Py_NewRef(o),
                                  .read_only = tn_tensor_is_read_only(t)};
-    tn_tensor *flat = (tn_from_data_opt)(data, TN_U8, (tn_dims){1, shape}, &keep);
+    tn_tensor *flat = (tn_from_data_opt)(data, TN_U8, TN__DIMS(tn_dims_of(shape, 1)), &keep);
     if (!flat) {
         Py_DECREF(o);
         return py_raise();

@@ -187,7 +187,7 @@ static PyObject *get_T(PyObject *self, void *unused)
     (void)unused;
     for (int32_t i = 0; i < n; i++)
         dims[i] = n - 1 - i;
-    return py_wrap((tn_permute_at)("", t, (tn_dims){n, dims}));
+    return py_wrap((tn_permute_at)("", t, TN__DIMS(tn_dims_of(dims, n))));
 }
 
 static PyObject *swapped(PyObject *self, const char *name)

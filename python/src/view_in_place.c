@@ -18,7 +18,7 @@ static PyObject *show(tn_tensor *x, tn_tensor *view)
 /* slots: input dim */
 PyObject *run_squeeze_(PyObject *self, py_value *v, int which)
 {
-    const tn_squeeze_options o = {.struct_size = sizeof o, .site = "", .dim = py_dims(&v[1])};
+    const tn_squeeze_options o = {.struct_size = sizeof o, .site = "", .dims = py_dims(&v[1])};
     tn_tensor *x = v[0].s.v.t;
     (void)self, (void)which;
     return may_change(x) ? show(x, (tn_squeeze_opt)(x, &o)) : NULL;

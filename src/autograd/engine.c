@@ -119,7 +119,7 @@ static tn_tensor *lying_as(tn_tensor *g, tn_tensor *leaf)
 {
     if (g->base && tn__object_sole(g) &&
         lies_as(g, leaf)) /* as a view was made for it: dimensions of one element differ */
-        return tn__restride(g, ((tn_dims){g->ndim, g->stride}));
+        return tn__restride(g, tn_dims_of(g->stride, g->ndim));
     if (!tn__contiguous(leaf) && !tn__is_dense(leaf->shape, leaf->stride, leaf->ndim))
         return tn__contiguous_copy(g);
     tn_tensor *made = tn_empty_like(leaf, .dtype = g->dtype);
@@ -209,7 +209,7 @@ static tn_status accumulate(task *k, tn_tensor *leaf, tn_tensor *g)
 static tn_tensor *sum_to_shape(tn_tensor *g, const tn__meta *m)
 {
     if (!tn__same_shape(g->shape, g->ndim, m->shape, m->ndim))
-        g = tn_sum_to_size(g, ((tn_dims){m->ndim, m->shape}));
+        g = tn_sum_to_size(g, tn_dims_of(m->shape, m->ndim));
     if (g && (g->dtype != m->dtype || !tn__same_device(g->device, m->device)))
         g = tn_to(g, .dtype = m->dtype, .device = m->device);
     return g;

@@ -66,7 +66,7 @@ tn_status tn__all_gradients(const tn__backward *b, bool zeros, tn_tensor **g)
         g[o] = b->g[o];
         if (g[o] || !zeros || !m->dtype)
             continue;
-        g[o] = tn_zeros(((tn_dims){m->ndim, m->shape}), .dtype = m->dtype, .device = m->device);
+        g[o] = tn_zeros(tn_dims_of(m->shape, m->ndim), .dtype = m->dtype, .device = m->device);
         if (!g[o])
             return tn_error_code();
     }

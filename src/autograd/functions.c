@@ -46,17 +46,17 @@ bool tn__usable(const char *what, const tn_tensor *t)
     return false;
 }
 
-bool tn__usable_dims(const char *what, tn_dims dims)
+bool tn__usable_ints(const char *what, tn_ints list)
 {
-    if (dims.ndim == 0 || (dims.ndim > 0 && dims.dim))
+    if (list.n < INT32_MAX && (list.n == 0 || list.i))
         return true;
-    tn__error(TN_EINVAL, "%s: a list of %d sizes%s", what, (int)dims.ndim, dims.ndim > 0 ? " is NULL" : "");
+    tn__error(TN_EINVAL, "%s: a list of %zu numbers%s", what, list.n, list.i ? "" : " is NULL");
     return false;
 }
 
-bool tn__dims_fit(const char *what, tn_dims dims)
+bool tn__dims_fit(const char *what, const tn_dims *dims)
 {
-    if (dims.ndim >= 0 && dims.ndim <= TN_MAX_DIMS && (dims.ndim == 0 || dims.dim))
+    if (dims && dims->ndim >= 0 && dims->ndim <= TN_MAX_DIMS)
         return true;
     tn__error(TN_EINVAL, "%s: a list of 0 to %d numbers was expected", what, TN_MAX_DIMS);
     return false;

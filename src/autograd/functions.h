@@ -12,6 +12,18 @@
  * and no call site. */
 void tn__options_in(void *to, size_t size, const void *from);
 
+/* The same without a copy where the caller's struct has all of this library's. */
+static inline const void *tn__options(void *space, size_t size, const void *from)
+{
+    size_t have = 0;
+    if (TN_LIKELY(from != NULL))
+        memcpy(&have, from, sizeof have);
+    if (TN_LIKELY(have >= size))
+        return from;
+    tn__options_in(space, size, from);
+    return space;
+}
+
 /* An optional tensor of an options struct: NULL means 'not said'. */
 static inline tn_scalar tn__optional(tn_tensor *t)
 {
@@ -29,7 +41,7 @@ bool tn__scope_give(tn_tensor *t, tn_tensor **out);
 tn_tensor *tn__require_grad(tn_tensor *t, bool requires_grad);
 
 /* An uninitialised tensor on the options' device; dtype as given where the options say none. */
-tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise);
+tn_tensor *tn__factory(const tn_dims *shape, const tn_options *o, tn_dtype otherwise);
 
 /* Zeros with given strides; x's dtype and device. */
 tn_tensor *tn__zeros_strided(const tn_tensor *x, tn_dims shape, tn_dims stride);
@@ -53,7 +65,7 @@ static inline bool tn__is_private(tn_tensor *t)
 
 static inline tn_dims tn__input_shape(const tn__backward *b, int32_t i)
 {
-    return (tn_dims){b->node->in[i].ndim, b->node->in[i].shape};
+    return tn_dims_of(b->node->in[i].shape, b->node->in[i].ndim);
 }
 
 /* The gradient of input i. */
@@ -71,8 +83,8 @@ tn_tensor *tn__as_tensor(tn_scalar s, tn_device device);
 /* Is it a tensor? Else the error of what, the function, is set. */
 bool tn__usable(const char *what, const tn_tensor *t);
 /* A list of any length, that can be read; one of at most as many as a tensor has dimensions. */
-bool tn__usable_dims(const char *what, tn_dims dims);
-bool tn__dims_fit(const char *what, tn_dims dims);
+bool tn__usable_ints(const char *what, tn_ints list);
+bool tn__dims_fit(const char *what, const tn_dims *dims);
 
 /* The error of a kernel that has not x's dtype. kernel: PyTorch's name for it, '*' where that says "cpu" or "cuda". */
 TN_COLD void tn__no_kernel(const char *kernel, const tn_tensor *x);
@@ -95,12 +107,7 @@ static inline tn_dtype tn__between(tn_dtype d)
 
 static inline tn_dims tn__shape_of(const tn_tensor *t)
 {
-    return (tn_dims){t->ndim, t->shape};
-}
-
-static inline tn_dims tn__dims_from(const int64_t *shape, int32_t ndim)
-{
-    return (tn_dims){ndim, shape};
+    return tn_dims_of(t->shape, t->ndim);
 }
 
 /* ---- factories ---- */

@@ -141,26 +141,24 @@ bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim,
     return v == -1;
 }
 
-tn_status tn__shape_too_large(tn_dims dims)
+tn_status tn__shape_too_large(const int64_t *dim, int32_t ndim)
 {
     return tn__error(TN_EINVAL,
                      "Storage size calculation overflowed with sizes=%s\n  more elements than memory can hold",
-                     tn__shape_str(dims.dim, dims.ndim).s);
+                     tn__shape_str(dim, ndim).s);
 }
 
-tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t *out)
+tn_status tn__shape_check(const char *what, const int64_t *dim, int32_t ndim, int64_t numel, int64_t *out)
 {
     int32_t infer = -1;
     int64_t known = 1;
     bool zero = false;
-    if (dims.ndim < 0)
-        return tn__error(TN_EINVAL, "%s: a shape cannot have %d dimensions", what, (int)dims.ndim);
-    if (dims.ndim > TN_MAX_DIMS)
-        return tn__error(TN_EINVAL, "%s: a shape has at most %d dimensions, got %d", what, TN_MAX_DIMS, (int)dims.ndim);
-    if (dims.ndim > 0 && !dims.dim)
-        return tn__error(TN_EINVAL, "%s: the shape's dimensions are NULL", what);
-    for (int32_t i = 0; i < dims.ndim; i++) {
-        out[i] = dims.dim[i];
+    if (ndim < 0)
+        return tn__error(TN_EINVAL, "%s: a shape cannot have %d dimensions", what, (int)ndim);
+    if (ndim > TN_MAX_DIMS)
+        return tn__error(TN_EINVAL, "%s: a shape has at most %d dimensions, got %d", what, TN_MAX_DIMS, (int)ndim);
+    for (int32_t i = 0; i < ndim; i++) {
+        out[i] = dim[i];
         zero |= out[i] == 0;
         if (out[i] == -1 && numel >= 0) {
             if (infer >= 0)
@@ -169,15 +167,15 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
         } else if (out[i] < 0) {
             return numel >= 0 ? tn__error(TN_EINVAL, "invalid shape dimension %lld", (long long)out[i])
                               : tn__error(TN_EINVAL, "Trying to create tensor with negative dimension %lld: %s",
-                                          (long long)out[i], tn__shape_str(dims.dim, dims.ndim).s);
+                                          (long long)out[i], tn__shape_str(dim, ndim).s);
         } else if (__builtin_mul_overflow(known, TN_MAX(out[i], 1), &known)) { /* strides are products of the others */
-            for (int32_t k = i + 1; k < dims.ndim; k++)
-                zero |= dims.dim[k] == 0;
+            for (int32_t k = i + 1; k < ndim; k++)
+                zero |= dim[k] == 0;
             return zero ? tn__error(
                               TN_EINVAL,
                               "Stride calculation overflowed\n  the shape %s has more elements than memory can hold",
-                              tn__shape_str(dims.dim, dims.ndim).s)
-                        : tn__shape_too_large(dims);
+                              tn__shape_str(dim, ndim).s)
+                        : tn__shape_too_large(dim, ndim);
         }
     }
     if (infer < 0)
@@ -186,10 +184,10 @@ tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t
         return tn__error(TN_EINVAL,
                          "cannot reshape tensor of %lld elements into shape %s because the unspecified "
                          "dimension size -1 can be any value and is ambiguous",
-                         (long long)numel, tn__shape_str(dims.dim, dims.ndim).s);
+                         (long long)numel, tn__shape_str(dim, ndim).s);
     if (numel % known)
-        return tn__error(TN_EINVAL, "shape '%s' is invalid for input of size %lld",
-                         tn__shape_str(dims.dim, dims.ndim).s, (long long)numel);
+        return tn__error(TN_EINVAL, "shape '%s' is invalid for input of size %lld", tn__shape_str(dim, ndim).s,
+                         (long long)numel);
     out[infer] = numel / known;
     return TN_OK;
 }

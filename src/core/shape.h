@@ -67,10 +67,10 @@ bool tn__view_strides(const int64_t *shape, const int64_t *stride, int32_t ndim,
                       int32_t new_ndim, int64_t *new_stride);
 
 /* The error of a shape whose elements no memory holds. */
-tn_status tn__shape_too_large(tn_dims dims);
+tn_status tn__shape_too_large(const int64_t *dim, int32_t ndim);
 
 /* Checks a shape from outside and replaces one -1 by what numel leaves (numel < 0: no -1 allowed).
  * Writes the result to out[TN_MAX_DIMS]. */
-TN_MUST_USE tn_status tn__shape_check(const char *what, tn_dims dims, int64_t numel, int64_t *out);
+TN_MUST_USE tn_status tn__shape_check(const char *what, const int64_t *dim, int32_t ndim, int64_t numel, int64_t *out);
 
 #endif

@@ -514,7 +514,8 @@ tn_status tn_safetensors_info(const tn_safetensors *f, const char *name, tn_safe
     const entry *t = find_or_fail("tn_safetensors_info", f, name);
     if (!t)
         return tn_error_code();
-    *out = (tn_safetensors_entry){t->dtype, t->type->name, {t->ndim, t->shape}, (uint64_t)(t->end - t->begin)};
+    *out =
+        (tn_safetensors_entry){t->dtype, t->type->name, tn_dims_of(t->shape, t->ndim), (uint64_t)(t->end - t->begin)};
     return TN_OK;
 }
 

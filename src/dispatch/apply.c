@@ -19,16 +19,45 @@ typedef struct passage {
     tn_tensor *original; /* in place: input 0 before the write, where the derivative needs it */
 } passage;
 
-bool tn__dims_take(tn__dims *to, tn_dims from)
+bool tn__dims_take(tn__dims *to, const tn_dims *from)
 {
-    if (from.ndim < 0 || from.ndim > TN_MAX_DIMS || (from.ndim && !from.dim)) {
-        tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %d", TN_MAX_DIMS, (int)from.ndim);
+    if (TN_UNLIKELY(!from || from->ndim < 0 || from->ndim > TN_MAX_DIMS)) {
+        tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %s", TN_MAX_DIMS,
+                  !from             ? "NULL"
+                  : from->ndim >= 0 ? "more"
+                                    : "none: its count is negative, or its array NULL");
         return false;
     }
-    for (int32_t i = 0; i < from.ndim; i++)
-        to->d[i] = from.dim[i];
-    to->n = from.ndim;
-    to->given = from.dim != NULL;
+    for (int32_t i = 0; i < from->ndim;
+         i++) /* one by one, as they were written: a wider load would wait for those stores */
+        to->d[i] = from->dim[i];
+    to->n = from->ndim;
+    to->given = from->said || from->ndim;
+    return true;
+}
+
+bool tn__dims_said(tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given)
+{
+    if (!dim_given)
+        return !dims || tn__dims_take(to, dims);
+    if (TN_UNLIKELY(dims && (dims->said || dims->ndim))) {
+        tn__error(TN_EINVAL, "dim and dims are both given: one of them says along what");
+        return false;
+    }
+    to->d[0] = dim;
+    to->n = 1;
+    to->given = true;
+    return true;
+}
+
+bool tn__one_dim(tn_dims *dims, int64_t dim, bool dim_given)
+{
+    tn__dims taken;
+    if (!dim_given)
+        return true;
+    if (!tn__dims_said(&taken, dims, dim, true))
+        return false;
+    *dims = tn_dims_of(&dim, 1);
     return true;
 }
 

@@ -107,7 +107,7 @@ static tn_tensor *target_of(const plan *p, tn_tensor *y)
     for (int32_t d = 0; d < y->ndim; d++)
         if (d != (y->ndim > 1))
             shape[n++] = y->shape[d];
-    return tn_empty(((tn_dims){n, shape}), .dtype = TN_I64, .device = TN_META);
+    return tn_empty(tn_dims_of(shape, n), .dtype = TN_I64, .device = TN_META);
 }
 
 static tn_tensor *loss_of(const plan *p, tn_tensor *y, tn_tensor *target)
@@ -251,9 +251,10 @@ static size_t unit_of(const plan *p)
     return tn__is_gpu(d) ? GPU_UNIT : 1;
 }
 
-tn_status tn_memory_plan_opt(tn_module *m, tn_dims input, tn_memory_needs *out, const tn_memory_plan_options *options)
+tn_status tn_memory_plan_opt(tn_module *m, const tn_dims *input, tn_memory_needs *out,
+                             const tn_memory_plan_options *options)
 {
-    plan p = {.m = m, .shape = input, .out = out};
+    plan p = {.m = m, .out = out};
     tn__meter *before;
     tn_scope scope;
     tn__options_in(&p.o, sizeof p.o, options);
@@ -262,6 +263,9 @@ tn_status tn_memory_plan_opt(tn_module *m, tn_dims input, tn_memory_needs *out, 
         return tn__poisoned("tn_memory_plan");
     if (!out)
         return tn__error(TN_EINVAL, "tn_memory_plan: there is no place for the result: it is NULL");
+    if (!input)
+        return tn__error(TN_EINVAL, "tn_memory_plan: the shape of the input is NULL");
+    p.shape = *input;
     tn_status e = check_loss(&p);
     if (!e)
         e = collect(&p);
@@ -285,5 +289,5 @@ tn_status tn_memory_plan_opt(tn_module *m, tn_dims input, tn_memory_needs *out, 
 
 tn_status(tn_memory_plan)(tn_module *m, tn_dims input, tn_memory_needs *out)
 {
-    return tn_memory_plan_opt(m, input, out, NULL);
+    return tn_memory_plan_opt(m, &input, out, NULL);
 }

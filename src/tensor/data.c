@@ -41,44 +41,44 @@ static tn_status fill_from(tn_tensor *t, const tn_array *a)
     return TN_OK;
 }
 
-static tn_status check_array(const tn_array *a, const tn_options *o)
+static tn_status check_array(const tn_array *a, tn_dtype dtype)
 {
     if (a->n && !a->data)
         return tn__error(TN_EINVAL, "tn_tensor_from: the array is NULL");
     if (!tn__dtype_exists(a->dtype))
         return tn__dtype_check("tn_tensor_from", a->dtype ? a->dtype : -1);
-    return tn__dtype_check("tn_tensor_from", o->dtype);
+    return tn__dtype_check("tn_tensor_from", dtype);
 }
 
-tn_tensor *tn_tensor_from_opt(tn_array data, const tn_options *options)
+tn_tensor *tn_tensor_from_opt(tn_array data, const tn_tensor_from_options *options)
 {
-    tn_options o;
-    tn__options_in(&o, sizeof o, options);
-    tn__thread *self = tn__enter(o.site);
+    tn_tensor_from_options space;
+    const tn_tensor_from_options *o = tn__options(&space, sizeof space, options);
+    tn__thread *self = tn__enter(o->site);
     tn_scope scope;
-    int64_t shape[TN_MAX_DIMS] = {(int64_t)data.n};
-    int32_t ndim = 1;
-    if (check_array(&data, &o))
+    tn_dims shape = {.ndim = 1, .said = true, .dim = {(int64_t)data.n}};
+    if (check_array(&data, o->dtype))
         return NULL;
-    if (o.shape.dim) {
-        if (tn__shape_check("tn_tensor_from", o.shape, (int64_t)data.n, shape))
+    if (o->shape.said || o->shape.ndim) {
+        if (tn__shape_check("tn_tensor_from", o->shape.dim, o->shape.ndim, (int64_t)data.n, shape.dim))
             return NULL;
-        ndim = o.shape.ndim;
+        shape.ndim = o->shape.ndim;
     }
-    if (tn__numel(shape, ndim) != (int64_t)data.n)
-        return tn__fail(TN_EINVAL, "shape '%s' is invalid for input of size %zu", tn__shape_str(shape, ndim).s, data.n);
+    if (tn__numel(shape.dim, shape.ndim) != (int64_t)data.n)
+        return tn__fail(TN_EINVAL, "shape '%s' is invalid for input of size %zu",
+                        tn__shape_str(shape.dim, shape.ndim).s, data.n);
     tn__scope_push(self, &scope);
-    tn_options host = {.device = TN_CPU, .dtype = o.dtype, .pin_memory = o.pin_memory};
-    tn_tensor *t = tn__factory((tn_dims){ndim, shape}, &host, dtype_of_array(&data));
+    const tn_options host = {.device = TN_CPU, .dtype = o->dtype, .pin_memory = o->pin_memory};
+    tn_tensor *t = tn__factory(&shape, &host, dtype_of_array(&data));
     if (t && fill_from(t, &data))
         t = NULL;
-    if (t && o.device.type != TN_DEVICE_CPU) {
+    if (t && o->device.type != TN_DEVICE_CPU) {
         tn_device d;
-        t = tn__device_resolve(o.device, &d) ? NULL : tn_to(t, .device = d);
-        if (t && o.pin_memory && d.type != TN_DEVICE_CPU)
+        t = tn__device_resolve(o->device, &d) ? NULL : tn_to(t, .device = d);
+        if (t && o->pin_memory && d.type != TN_DEVICE_CPU)
             t = tn__fail(TN_EDEVICE, "Only dense CPU tensors can be pinned");
     }
-    if (t && o.requires_grad)
+    if (t && o->requires_grad)
         t = tn__require_grad(t, true);
     return tn__scope_return(self, &scope, t);
 }
@@ -89,7 +89,7 @@ static void release_user_data(tn__storage *s)
         s->user_release(s->ctx);
 }
 
-tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_from_data_options *options)
+tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, const tn_dims *shape, const tn_from_data_options *options)
 {
     tn_from_data_options o;
     tn__options_in(&o, sizeof o, options);
@@ -97,29 +97,32 @@ tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, tn_dims shape, const tn_
     int64_t dims[TN_MAX_DIMS], numel, last = 0;
     if (!tn__dtype_exists(dtype) && tn__dtype_check("tn_from_data", dtype ? dtype : -1))
         return NULL;
-    if (tn__shape_check("tn_from_data", shape, -1, dims))
+    if (!shape)
+        return tn__fail(TN_EINVAL, "tn_from_data: the shape is NULL");
+    if (tn__shape_check("tn_from_data", shape->dim, shape->ndim, -1, dims))
         return NULL;
-    if (!tn__shape_numel(dims, shape.ndim, tn__dtype_size(dtype), &numel))
+    if (!tn__shape_numel(dims, shape->ndim, tn__dtype_size(dtype), &numel))
         return tn__fail(TN_EINVAL, "tn_from_data: the shape %s is larger than memory can be",
-                        tn__shape_str(dims, shape.ndim).s);
+                        tn__shape_str(dims, shape->ndim).s);
     if (!data && numel)
         return tn__fail(TN_EINVAL, "tn_from_data: the data is NULL");
-    if (o.stride.dim && o.stride.ndim != shape.ndim)
-        return tn__fail(TN_EINVAL, "tn_from_data: %d strides for %d dimensions", (int)o.stride.ndim, (int)shape.ndim);
-    for (int32_t d = 0; d < shape.ndim; d++) {
+    const bool strided = o.stride.said || o.stride.ndim;
+    if (strided && o.stride.ndim != shape->ndim)
+        return tn__fail(TN_EINVAL, "tn_from_data: %d strides for %d dimensions", (int)o.stride.ndim, (int)shape->ndim);
+    for (int32_t d = 0; d < shape->ndim; d++) {
         int64_t step = 0;
-        if (o.stride.dim && o.stride.dim[d] < 0)
+        if (strided && o.stride.dim[d] < 0)
             return tn__fail(TN_EVALUE,
                             "At least one stride in the given array is negative, and tensors with negative strides "
                             "are not currently supported.");
-        if (o.stride.dim && numel &&
+        if (strided && numel &&
             (__builtin_mul_overflow(o.stride.dim[d], dims[d] - 1, &step) || __builtin_add_overflow(last, step, &last)))
             return tn__fail(TN_EINVAL, "tn_from_data: the strides reach beyond what an index can count");
     }
-    tn_tensor *t = tn__tensor_new(dtype, TN_CPU, dims, shape.ndim, o.stride.dim);
+    tn_tensor *t = tn__tensor_new(dtype, TN_CPU, dims, shape->ndim, strided ? o.stride.dim : NULL);
     if (!t)
         return NULL;
-    size_t n = (size_t)(numel == 0 ? 0 : o.stride.dim ? last + 1 : numel) * tn__dtype_size(dtype);
+    size_t n = (size_t)(numel == 0 ? 0 : strided ? last + 1 : numel) * tn__dtype_size(dtype);
     t->storage = tn__storage_new(TN_CPU, data, n, release_user_data);
     if (!t->storage) {
         tn__object_release(t);
@@ -154,14 +157,25 @@ int32_t tn_tensor_ndim(const tn_tensor *t)
     return real(t) ? t->ndim : 0;
 }
 
+/* All eight, which is quicker than as many as there are. */
+static tn_dims list_of(const int64_t *dim, int32_t n)
+{
+    tn_dims d;
+    d.no_number = NULL;
+    d.ndim = n;
+    d.said = true;
+    memcpy(d.dim, dim, sizeof d.dim);
+    return d;
+}
+
 tn_dims tn_tensor_shape(const tn_tensor *t)
 {
-    return real(t) ? (tn_dims){t->ndim, t->shape} : (tn_dims){0, NULL};
+    return real(t) ? list_of(t->shape, t->ndim) : (tn_dims){0};
 }
 
 tn_dims tn_tensor_stride(const tn_tensor *t)
 {
-    return real(t) ? (tn_dims){t->ndim, t->stride} : (tn_dims){0, NULL};
+    return real(t) ? list_of(t->stride, t->ndim) : (tn_dims){0};
 }
 
 int64_t tn_tensor_size(const tn_tensor *t, int64_t dim)

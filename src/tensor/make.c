@@ -16,16 +16,18 @@ tn_tensor *tn__factory_finish(const tn__spec *s, tn_device device, const tn_opti
     return o->requires_grad ? tn__require_grad(t, true) : t;
 }
 
-tn_tensor *tn__factory(tn_dims shape, const tn_options *o, tn_dtype otherwise)
+tn_tensor *tn__factory(const tn_dims *shape, const tn_options *o, tn_dtype otherwise)
 {
-    tn__spec s = {.dtype = o->dtype ? o->dtype : otherwise, .ndim = shape.ndim};
+    if (!shape)
+        return tn__fail(TN_EINVAL, "a factory: the shape is NULL");
+    tn__spec s = {.dtype = o->dtype ? o->dtype : otherwise, .ndim = shape->ndim};
     tn_device device;
     int64_t numel;
     if (tn__device_resolve(o->device, &device) || tn__dtype_check("a factory", o->dtype) ||
-        tn__shape_check("a factory", shape, -1, s.shape))
+        tn__shape_check("a factory", shape->dim, shape->ndim, -1, s.shape))
         return NULL;
     if (!tn__shape_numel(s.shape, s.ndim, tn__dtype_size(s.dtype), &numel))
-        return tn__shape_too_large((tn_dims){s.ndim, s.shape}), NULL;
+        return tn__shape_too_large(s.shape, s.ndim), NULL;
     return tn__factory_finish(&s, device, o);
 }
 

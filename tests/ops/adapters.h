@@ -55,13 +55,28 @@ static inline tn_dims dims_of(value v, dims_buffer *b)
 {
     int n = 0;
     if (v.kind != V_INT && v.kind != V_LIST)
-        return (tn_dims){0, NULL};
+        return (tn_dims){0};
     if (v.kind == V_INT)
         b->d[n++] = v.i;
     for (int i = 0; v.kind == V_LIST && i < v.n && i < TN_MAX_DIMS; i++)
         b->d[n++] = v.item[i].i;
-    return (tn_dims){n, b->d};
+    return tn_dims_of(b->d, n);
 }
+
+/* The same of any length. */
+static inline tn_ints ints_of(value v, int64_t (*b)[64])
+{
+    size_t n = 0;
+    for (int i = 0; v.kind == V_LIST && i < v.n && n < 64; i++)
+        (*b)[n++] = v.item[i].i;
+    return (tn_ints){*b, n};
+}
+
+/* Options of which one dimension may be left out: OPTIONAL(argmax, x, ONE_OF(list)) */
+#define OPTIONAL(name, ...) OPTIONAL_OF(name, __VA_ARGS__)
+#define OPTIONAL_OF(name, x, ...) \
+    (tn_##name##_opt)(x, &(tn_##name##_options){TN__SITE(tn_##name##_options), __VA_ARGS__})
+#define ONE_OF(list) .dim = (list).dim[0], .dim_given = (list).ndim > 0
 
 static inline bool give(results *out, tn_tensor *t)
 {
@@ -88,9 +103,10 @@ static inline tn_options options_of(record *r)
 {
     (void)record_arg(r, -1, "device");
     (void)record_arg(r, -1, "requires_grad");
-    return (tn_options){
-        sizeof(tn_options), TN_HERE, tn_get_default_device(), dtype_of(record_arg(r, -1, "dtype")), false, false,
-        {0, NULL}};
+    return (tn_options){.struct_size = sizeof(tn_options),
+                        .site = TN_HERE,
+                        .device = tn_get_default_device(),
+                        .dtype = dtype_of(record_arg(r, -1, "dtype"))};
 }
 
 #define DTYPE , .dtype = dtype_of(record_arg(r, -1, "dtype"))
@@ -122,7 +138,15 @@ static inline tn_tensors tensors_of(const value *v, tn_tensor **t)
         dims_buffer b; \
         tn_dims dim = dims_of(record_arg(r, 0, "dim"), &b); \
         bool keepdim = flag_of(record_arg(r, 1, "keepdim")); \
-        return give(out, tn_##name(r->input.t, .dim = dim, .keepdim = keepdim __VA_ARGS__)); \
+        return give(out, tn_##name(r->input.t, .dims = dim, .keepdim = keepdim __VA_ARGS__)); \
+    }
+
+#define REDUCTION_OVER_ONE(name) \
+    static bool record_##name(record *r, results *out) \
+    { \
+        dims_buffer b; \
+        tn_dims dim = dims_of(record_arg(r, 0, "dim"), &b); \
+        return give(out, OPTIONAL(name, r->input.t, ONE_OF(dim), .keepdim = flag_of(record_arg(r, 1, "keepdim")))); \
     }
 
 #define ALONG(name) \
@@ -145,7 +169,7 @@ static inline tn_dims shape_args(record *r, dims_buffer *b, const char *name)
         return dims_of(v, b);
     for (int i = 0; i < r->n_args; i++)
         b->d[i] = r->arg[i].i;
-    return (tn_dims){r->n_args, b->d};
+    return tn_dims_of(b->d, r->n_args);
 }
 
 #define SHAPED(name, function, keyword) \

@@ -6,23 +6,23 @@ static void run_pad(void)
 {
     tn_scope *s = tn_scope_open();
     tn_tensor *x = counted(TN_SHAPE(1, 4), 4), *m = counted(TN_SHAPE(2, 2), 4);
-    HOLDS(tn_pad(m, TN_DIMS(1, 0, 0, 1), .value = TN_SCALAR(9)), TN_SHAPE(3, 3), 9, 1, 2, 9, 3, 4, 9, 9, 9);
-    HOLDS(tn_pad(m, TN_DIMS(-1, 1)), TN_SHAPE(2, 2), 2, 0, 4, 0);
-    HOLDS(tn_pad(x, TN_DIMS(2, 1), .mode = TN_PAD_REFLECT), TN_SHAPE(1, 7), 3, 2, 1, 2, 3, 4, 3);
-    HOLDS(tn_pad(x, TN_DIMS(2, 1), .mode = TN_PAD_REPLICATE), TN_SHAPE(1, 7), 1, 1, 1, 2, 3, 4, 4);
-    HOLDS(tn_pad(x, TN_DIMS(2, 1), .mode = TN_PAD_CIRCULAR), TN_SHAPE(1, 7), 3, 4, 1, 2, 3, 4, 1);
-    HOLDS(tn_pad(x, TN_DIMS(-1, 2), .mode = TN_PAD_CIRCULAR), TN_SHAPE(1, 5), 2, 3, 4, 2, 3);
-    TRUTH(tn_tensor_storage(tn_pad(m, TN_DIMS(0, 0)), NULL) != tn_tensor_storage(m, NULL));
-    REFUSED(tn_pad(x, TN_DIMS(1)), TN_EINVAL, "Padding length must be divisible by 2");
-    REFUSED(tn_pad(x, TN_DIMS(4, 0), .mode = TN_PAD_REFLECT), TN_EINVAL,
+    HOLDS(tn_pad(m, TN_INTS(1, 0, 0, 1), .value = TN_SCALAR(9)), TN_SHAPE(3, 3), 9, 1, 2, 9, 3, 4, 9, 9, 9);
+    HOLDS(tn_pad(m, TN_INTS(-1, 1)), TN_SHAPE(2, 2), 2, 0, 4, 0);
+    HOLDS(tn_pad(x, TN_INTS(2, 1), .mode = TN_PAD_REFLECT), TN_SHAPE(1, 7), 3, 2, 1, 2, 3, 4, 3);
+    HOLDS(tn_pad(x, TN_INTS(2, 1), .mode = TN_PAD_REPLICATE), TN_SHAPE(1, 7), 1, 1, 1, 2, 3, 4, 4);
+    HOLDS(tn_pad(x, TN_INTS(2, 1), .mode = TN_PAD_CIRCULAR), TN_SHAPE(1, 7), 3, 4, 1, 2, 3, 4, 1);
+    HOLDS(tn_pad(x, TN_INTS(-1, 2), .mode = TN_PAD_CIRCULAR), TN_SHAPE(1, 5), 2, 3, 4, 2, 3);
+    TRUTH(tn_tensor_storage(tn_pad(m, TN_INTS(0, 0)), NULL) != tn_tensor_storage(m, NULL));
+    REFUSED(tn_pad(x, TN_INTS(1)), TN_EINVAL, "Padding length must be divisible by 2");
+    REFUSED(tn_pad(x, TN_INTS(4, 0), .mode = TN_PAD_REFLECT), TN_EINVAL,
             "padding (4, 0) at dimension 1 of input [1, 4]");
-    REFUSED(tn_pad(x, TN_DIMS(-5, 0), .mode = TN_PAD_REPLICATE), TN_EINVAL,
+    REFUSED(tn_pad(x, TN_INTS(-5, 0), .mode = TN_PAD_REPLICATE), TN_EINVAL,
             "input (W: 4) is too small. Calculated output W: -1");
-    REFUSED(tn_pad(x, TN_DIMS(5, 0), .mode = TN_PAD_CIRCULAR), TN_EINVAL, "wrapping around more than once");
-    REFUSED(tn_pad(x, TN_DIMS(INT64_MAX, INT64_MAX)), TN_EINVAL, "more than memory can hold");
-    REFUSED(tn_pad(x, TN_DIMS(INT64_MIN, 0)), TN_EINVAL, "more than memory can hold");
-    REFUSED(tn_pad(x, ((tn_dims){2, NULL})), TN_EINVAL, "is NULL");
-    REFUSED(tn_pad(x, TN_DIMS(1, 1), .mode = 7), TN_EMISSING, "Unrecognised padding mode 7");
+    REFUSED(tn_pad(x, TN_INTS(5, 0), .mode = TN_PAD_CIRCULAR), TN_EINVAL, "wrapping around more than once");
+    REFUSED(tn_pad(x, TN_INTS(INT64_MAX, INT64_MAX)), TN_EINVAL, "more than memory can hold");
+    REFUSED(tn_pad(x, TN_INTS(INT64_MIN, 0)), TN_EINVAL, "more than memory can hold");
+    REFUSED(tn_pad(x, ((tn_ints){NULL, 2})), TN_EINVAL, "is NULL");
+    REFUSED(tn_pad(x, TN_INTS(1, 1), .mode = 7), TN_EMISSING, "Unrecognised padding mode 7");
     tn_scope_close(s);
 }
 
@@ -183,7 +183,7 @@ static void flip_each(kit_array *x)
                 o = o * x->shape[d] + (mask >> d & 1 ? x->shape[d] - 1 - at[d] : at[d]);
             e.v[i] = x->v[o];
         }
-        tn_tensor *got = tn_flip(x->t, ((tn_dims){n, dims}));
+        tn_tensor *got = tn_flip(x->t, tn_dims_of(dims, n));
         check_free(&e, got, "flip of %s %s %s, dims %x", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
                    kit_layout_names[x->layout], (unsigned)mask);
         TRUTH(x->numel == 0 || !tn_tensor_shares_memory(got, x->t));
@@ -342,7 +342,7 @@ static void repeat_each(kit_array *x)
                 o = o * x->shape[d - more] + at[d] % x->shape[d - more];
             e.v[i] = x->v[o];
         }
-        const tn_dims dims = {n, times};
+        const tn_dims dims = tn_dims_of(times, n);
         check_free(&e, tiled ? tn_tile(x->t, dims) : tn_repeat(x->t, dims), "repeat of %s %s %s to %s",
                    tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
                    kit_shape_text(n, shape));
@@ -370,7 +370,7 @@ static void interleave_each(kit_array *x)
                 for (int64_t c = 0; c < (number ? 2 : (int64_t)times.v[k]); c++)
                     for (int64_t i = 0; i < l.inner; i++)
                         e.v[to++] = x->v[(o * n + k) * l.inner + i];
-        check_free(&e, tn_repeat_interleave(x->t, number ? tn_scalar_i(2) : tn_scalar_t(times.t), .dim = TN_DIMS(d)),
+        check_free(&e, tn_repeat_interleave(x->t, number ? tn_scalar_i(2) : tn_scalar_t(times.t), .dim = d),
                    "repeat_interleave of %s %s %s, dim %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
                    kit_layout_names[x->layout], (int)d);
         kit_array_free(&times);
@@ -395,11 +395,11 @@ static void run_repeat(void)
             "allocated size does not match required size");
     REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_full(TN_SHAPE(1), 2)), .output_size = TN_SCALAR(-1)), TN_EINVAL,
             "Trying to create tensor with negative dimension -1: [-1]");
-    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_tensor_from(TN_LIST(1, -1))), .dim = TN_DIMS(0)), TN_EINVAL,
+    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_tensor_from(TN_LIST(1, -1))), .dim = 0), TN_EINVAL,
             "repeats can not be negative");
-    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_ones(TN_SHAPE(2))), .dim = TN_DIMS(0)), TN_EDTYPE,
+    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_ones(TN_SHAPE(2))), .dim = 0), TN_EDTYPE,
             "\"repeat_interleave_cpu\" not implemented for 'Float'");
-    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_arange(0, 3, 1)), .dim = TN_DIMS(0)), TN_EINVAL,
+    REFUSED(tn_repeat_interleave(x, tn_scalar_t(tn_arange(0, 3, 1)), .dim = 0), TN_EINVAL,
             "repeats must have the same size as input along dim");
     tn_scope_close(s);
 }
@@ -418,7 +418,7 @@ static void roll_each(kit_array *x)
             const int64_t k = i / l.inner % l.n, from = ((k - by) % l.n + l.n) % l.n;
             e.v[i] = x->v[i + (from - k) * l.inner];
         }
-        check_free(&e, tn_roll(x->t, TN_DIMS(by), .dim = TN_DIMS(d)), "roll of %s %s %s by %lld, dim %d",
+        check_free(&e, tn_roll(x->t, TN_DIMS(by), .dim = d), "roll of %s %s %s by %lld, dim %d",
                    tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
                    (long long)by, (int)d);
     }
@@ -430,10 +430,9 @@ static void run_roll(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_reshape(tn_arange(0, 6, 1), TN_SHAPE(2, 3));
     TRUTH(tn_equal(tn_roll(x, TN_DIMS(1)), tn_tensor_from(TN_LIST(5, 0, 1, 2, 3, 4), .shape = TN_SHAPE(2, 3))));
-    TRUTH(tn_equal(tn_roll(x, TN_DIMS(1, 1), .dim = TN_DIMS(0, 1)),
+    TRUTH(tn_equal(tn_roll(x, TN_DIMS(1, 1), .dims = TN_DIMS(0, 1)),
                    tn_tensor_from(TN_LIST(5, 3, 4, 2, 0, 1), .shape = TN_SHAPE(2, 3))));
-    REFUSED(tn_roll(x, TN_DIMS(1, 2), .dim = TN_DIMS(0)), TN_EINVAL,
-            "shifts and dimensions must align. shifts: 2, dims:1");
+    REFUSED(tn_roll(x, TN_DIMS(1, 2), .dim = 0), TN_EINVAL, "shifts and dimensions must align. shifts: 2, dims:1");
     REFUSED(tn_roll(x, TN_DIMS(1, 2)), TN_EINVAL, "shifts and dimensions must align. shifts: 2, dims:0");
     /* movedim and unflatten are views */
     tn_tensor *y = tn_reshape(tn_arange(0, 24, 1), TN_SHAPE(2, 3, 4));
@@ -584,14 +583,16 @@ static bool record_roll(record *r, results *out)
 {
     dims_buffer b, c;
     tn_dims shifts = dims_of(record_arg(r, 0, "shifts"), &b), dim = dims_of(record_arg(r, 1, "dims"), &c);
-    return give(out, tn_roll(r->input.t, shifts, .dim = dim));
+    return give(out, tn_roll(r->input.t, shifts, .dims = dim));
 }
 
 static bool record_repeat_interleave(record *r, results *out)
 {
     dims_buffer b;
     tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
-    return give(out, tn_repeat_interleave(r->input.t, scalar_of(record_arg(r, 0, "repeats")), .dim = dim));
+    const tn_scalar repeats = scalar_of(record_arg(r, 0, "repeats"));
+    return give(out, dim.ndim ? tn_repeat_interleave(r->input.t, repeats, .dim = dim.dim[0])
+                              : tn_repeat_interleave(r->input.t, repeats));
 }
 
 /* x.take(index): of the flattened tensor */

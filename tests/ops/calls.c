@@ -83,7 +83,7 @@ static tn_tensor *take_tensor(tn_tensor **leaf)
     const tn_array memory = {data, (size_t)bytes / tn_dtype_size(dtype), dtype, false};
     tn_tensor *t = tn_tensor_from(memory, .dtype = dtype);
     free(data);
-    t = (tn_as_strided)(t, (tn_dims){n, shape}, (tn_dims){ns, stride}, offset);
+    t = (tn_as_strided)(t, tn_dims_of(shape, n), tn_dims_of(stride, ns), offset);
     if (!t) {
         fprintf(stderr, "an argument: %s\n", tn_error_message());
         exit(3);
@@ -143,7 +143,23 @@ static tn_tensors list_of(const value *v)
 
 static tn_dims dims_of(const value *v)
 {
-    return v->kind ? (tn_dims){v->n, v->dim} : (tn_dims){0, NULL};
+    return v->kind ? tn_dims_of(v->dim, v->n) : (tn_dims){0};
+}
+
+static tn_ints ints_of(const value *v)
+{
+    return v->kind ? (tn_ints){v->dim, (size_t)v->n} : (tn_ints){NULL, 0};
+}
+
+static bool one_dim_of(const value *v, int64_t *dim)
+{
+    *dim = v->kind ? v->dim[0] : 0;
+    return v->kind != 0;
+}
+
+static tn_device device_of(const value *v)
+{
+    return v->kind ? tn_device_parse(v->text) : TN_CPU;
 }
 
 static int64_t int_of(const value *v)

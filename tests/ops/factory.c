@@ -69,7 +69,7 @@ static void constant(int which)
     for (int k = 0; k < N_SHAPES; k++)
         for (int i = 0; i <= KIT_DTYPES; i++) { /* the last one: not said */
             tn_scope *s = tn_scope_open();
-            const tn_dims shape = {some_shapes[k].ndim, some_shapes[k].dim};
+            const tn_dims shape = tn_dims_of(some_shapes[k].dim, some_shapes[k].ndim);
             tn_dtype d = i < KIT_DTYPES ? kit_dtypes[i] : TN_DTYPE_DEFAULT, is = d ? d : TN_F32;
             tn_tensor *t = which == 0   ? tn_empty(shape, .dtype = d)
                            : which == 1 ? tn_zeros(shape, .dtype = d)
@@ -329,7 +329,7 @@ static bool record_zero_(record *r, results *out)
     { \
         dims_buffer b; \
         tn_options o = options_of(r); \
-        return give(out, tn_##name##_opt(dims_of(r->input, &b), &o)); \
+        return give(out, tn_##name##_opt(TN__DIMS(dims_of(r->input, &b)), &o)); \
     }
 
 LIKE(zeros)
@@ -339,7 +339,7 @@ static bool record_full(record *r, results *out)
 {
     dims_buffer b;
     tn_options o = options_of(r);
-    return give(out, tn_full_opt(dims_of(r->input, &b), scalar_of(record_arg(r, 0, "fill_value")), &o));
+    return give(out, tn_full_opt(TN__DIMS(dims_of(r->input, &b)), scalar_of(record_arg(r, 0, "fill_value")), &o));
 }
 
 static bool record_full_like(record *r, results *out)

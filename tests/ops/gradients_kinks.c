@@ -37,12 +37,11 @@ static tn_tensor *with_numbers(const char *name, tn_tensor *x)
 static tn_tensor *reduced(const char *name, tn_tensor *flat)
 {
     tn_tensor *x = tn_reshape(flat, TN_SHAPE(5, -1));
-    const tn_dims one = TN_DIMS(1);
 #define BOTH(op) \
     if (!strcmp(name, #op)) \
         return tn_##op(x); \
     if (!strcmp(name, #op " dim")) \
-        return tn_##op(x, .dim = one);
+        return tn_##op(x, .dim = 1);
     BOTH(amax)
     BOTH(amin)
     BOTH(max)

@@ -197,8 +197,8 @@ static void without_derivative(void)
     static const char *const names[] = {"_unique2", "unique_dim", "unique_consecutive", "unique_consecutive"};
     tn_scope *scope = tn_scope_open();
     tn_tensor *x = tn_requires_grad_(tn_ones(TN_SHAPE(2, 2)), true);
-    tn_tensor *found[] = {tn_unique(x), tn_unique(x, .dim = TN_DIMS(0)), tn_unique_consecutive(x),
-                          tn_unique_consecutive(x, .dim = TN_DIMS(1))};
+    tn_tensor *found[] = {tn_unique(x), tn_unique(x, .dim = 0), tn_unique_consecutive(x),
+                          tn_unique_consecutive(x, .dim = 1)};
     for (size_t i = 0; i < TN_COUNT(names); i++) {
         char text[80];
         snprintf(text, sizeof text, "the derivative for '%s' is not implemented.", names[i]);

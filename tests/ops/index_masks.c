@@ -473,7 +473,7 @@ static void take_along_dim_each(kit_array *x)
                 o = o * x->shape[k] + at[k];
             e.v[i] = x->v[o];
         }
-        check_free(&e, tn_take_along_dim(x->t, index.t, .dim = TN_DIMS(d)), "take_along_dim of %s %s %s, dim %d",
+        check_free(&e, tn_take_along_dim(x->t, index.t, .dim = d), "take_along_dim of %s %s %s, dim %d",
                    tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d);
         kit_array_free(&index);
     }
@@ -486,9 +486,9 @@ static void run_take_along_dim(void)
     tn_tensor *x = tn_reshape(tn_arange(0, 6, 1), TN_SHAPE(2, 3));
     TRUTH(tn_equal(tn_take_along_dim(x, tn_tensor_from(TN_LIST(5, 0), .shape = TN_SHAPE(2, 1))),
                    tn_tensor_from(TN_LIST(5, 0))));
-    REFUSED(tn_take_along_dim(x, tn_tensor_from(TN_LIST(1)), .dim = TN_DIMS(0)), TN_EINVAL,
+    REFUSED(tn_take_along_dim(x, tn_tensor_from(TN_LIST(1)), .dim = 0), TN_EINVAL,
             "input and indices should have the same number of dimensions");
-    REFUSED(tn_take_along_dim(x, tn_ones(TN_SHAPE(1, 1)), .dim = TN_DIMS(0)), TN_EDTYPE,
+    REFUSED(tn_take_along_dim(x, tn_ones(TN_SHAPE(1, 1)), .dim = 0), TN_EDTYPE,
             "dtype of indices should be Long but got Float");
     tn_scope_close(s);
 }
@@ -520,7 +520,7 @@ F(index_put_far,
          3))
 F(masked_select, tn_masked_select(x, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL)))
 F(masked_scatter, tn_masked_scatter(x, tn_tensor_from(TN_LIST(1, 0, 1, 1), .dtype = TN_BOOL), y))
-F(take_along_dim, tn_take_along_dim(x, tn_tensor_from(TN_LIST(3, 0, 3), .shape = TN_SHAPE(1, 3)), .dim = TN_DIMS(1)))
+F(take_along_dim, tn_take_along_dim(x, tn_tensor_from(TN_LIST(3, 0, 3), .shape = TN_SHAPE(1, 3)), .dim = 1))
 
 static const gradient_case gradients[] = {
     TWO(index_copy),
@@ -573,7 +573,9 @@ static bool record_take_along_dim(record *r, results *out)
 {
     dims_buffer b;
     tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
-    return give(out, tn_take_along_dim(r->input.t, record_arg(r, 0, "indices").t, .dim = dim));
+    tn_tensor *at = record_arg(r, 0, "indices").t;
+    return give(out,
+                dim.ndim ? tn_take_along_dim(r->input.t, at, .dim = dim.dim[0]) : tn_take_along_dim(r->input.t, at));
 }
 
 /* x.put(index, source, accumulate): the same, written */

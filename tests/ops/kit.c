@@ -535,7 +535,7 @@ void kit_show(kit_array *a)
         a->v[i] = kit_round(a->v[i], a->dtype);
         kit_store(a->dtype, a->bytes + (first + kit_ravel(a->ndim, a->stride, at)) * size, a->v[i]);
     }
-    const tn_dims shape = {a->ndim, a->shape}, stride = {a->ndim, a->stride};
+    const tn_dims shape = tn_dims_of(a->shape, a->ndim), stride = tn_dims_of(a->stride, a->ndim);
     if (!kit_on_cpu()) {
         tn_tensor *whole = tn_from_data(a->bytes, a->dtype, TN_SHAPE(room), .release = free, .ctx = a->bytes);
         a->flat = tn_to(whole, .device = kit_device());

@@ -7,14 +7,13 @@ static void run_cross(void)
     tn_tensor *a = counted(TN_SHAPE(2, 3), 6), *row = tn_narrow(a, 0, 0, 1);
     HOLDS(tn_cross(tn_select(a, 0, 0), tn_select(a, 0, 1)), TN_SHAPE(3), -3, 6, -3);
     HOLDS(tn_cross(a, tn_sub(a, row)), TN_SHAPE(2, 3), 0, 0, 0, -3, 6, -3);
-    HOLDS(tn_cross(a, row, .dim = TN_DIMS(-1)), TN_SHAPE(2, 3), 0, 0, 0, 3, -6, 3);
+    HOLDS(tn_cross(a, row, .dim = -1), TN_SHAPE(2, 3), 0, 0, 0, 3, -6, 3);
     HOLDS(tn_cross(tn_t(a), tn_t(row)), TN_SHAPE(3, 2), 0, 3, 0, -6, 0, 3);
     REFUSED(tn_cross(a, tn_select(a, 0, 0)), TN_EINVAL,
             "linalg.cross: inputs must have the same number of dimensions.");
-    REFUSED(tn_cross(a, a, .dim = TN_DIMS(0)), TN_EINVAL,
-            "linalg.cross: inputs dimension 0 must have length 3. Got 2 and 2");
+    REFUSED(tn_cross(a, a, .dim = 0), TN_EINVAL, "linalg.cross: inputs dimension 0 must have length 3. Got 2 and 2");
     REFUSED(tn_cross(tn_narrow(a, 1, 0, 2), tn_narrow(a, 1, 0, 2)), TN_EINVAL, "no dimension of size 3 in input");
-    REFUSED(tn_cross(a, a, .dim = TN_DIMS(2)), TN_EINDEX, "Dimension out of range");
+    REFUSED(tn_cross(a, a, .dim = 2), TN_EINDEX, "Dimension out of range");
     REFUSED(tn_cross(tn_gt(a, 0), tn_gt(a, 0)), TN_EDTYPE, "\"cross\" not implemented for 'Bool'");
     REFUSED(tn_cross(a, tn_to(a, .dtype = TN_I64)), TN_EINVAL, "expected scalar type Float but found Long");
     REFUSED(tn_cross(a, TN_NONE), TN_ETYPE, "TN_NONE");
@@ -73,7 +72,9 @@ static const gradient_case gradients[] = {{"cross", f_cross, 2, {{2, {2, 3}}, {2
 static bool record_cross(record *r, results *out)
 {
     dims_buffer b;
-    return give(out, tn_cross(r->input.t, record_arg(r, 0, "other").t, .dim = dims_of(record_arg(r, 1, "dim"), &b)));
+    tn_tensor *other = record_arg(r, 0, "other").t;
+    const tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
+    return give(out, dim.ndim ? tn_cross(r->input.t, other, .dim = dim.dim[0]) : tn_cross(r->input.t, other));
 }
 
 ADAPTER(cov, tn_cov(x, .correction = SCALAR("correction"), .fweights = TENSOR(-1, "fweights"),

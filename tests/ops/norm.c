@@ -18,7 +18,7 @@ static void run_norms(void)
     HOLDS(mean, TN_SHAPE(2), 0.5, 0.5);
     HOLDS(var, TN_SHAPE(2), 9.5, 9.5); /* half of 1 and of the unbiased 18 */
     HOLDS(tn_batch_norm(x, mean, var, .eps = TN_SCALAR(6.5)), TN_SHAPE(2, 2), -0.875, -0.875, 0.625, 0.625);
-    REFUSED(tn_layer_norm(x, ((tn_dims){1, NULL})), TN_EINVAL, "a list of 0 to 8 numbers was expected");
+    REFUSED(tn_layer_norm(x, tn_dims_of(NULL, 1)), TN_EINVAL, "a list of 0 to 8 numbers was expected");
     REFUSED(tn_layer_norm(x, TN_DIMS(3)), TN_EINVAL,
             "Given normalized_shape=[3], expected input with shape [*, 3], but got input of size[2, 2]");
     REFUSED(tn_layer_norm(x, TN_DIMS(2), .weight = mean, .bias = tn_ones(TN_SHAPE(2), .dtype = TN_F64)), TN_EDTYPE,

@@ -10,8 +10,8 @@ static void run_tensordot(void)
     HOLDS(tn_tensordot(a, b, TN_DIMS(0, -1), TN_DIMS(1, 0)), TN_SHAPE(), 86);
     HOLDS(tn_tensordot(a, one, TN_DIMS(1), TN_DIMS(0)), TN_SHAPE(2, 2), 6, 6, 15, 15);
     HOLDS(tn_tensordot(tn_t(one), b, TN_DIMS(1), TN_DIMS(0)), TN_SHAPE(2, 2), 9, 12, 9, 12);
-    HOLDS(tn_tensordot(tn_select(a, 0, 0), tn_select(b, 0, 1), ((tn_dims){0, NULL}), ((tn_dims){0, NULL})),
-          TN_SHAPE(3, 2), 3, 4, 6, 8, 9, 12);
+    HOLDS(tn_tensordot(tn_select(a, 0, 0), tn_select(b, 0, 1), ((tn_dims){0}), ((tn_dims){0})), TN_SHAPE(3, 2), 3, 4, 6,
+          8, 9, 12);
     REFUSED(tn_tensordot(a, b, TN_DIMS(0), TN_DIMS(0)), TN_EINVAL,
             "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 0");
     REFUSED(tn_tensordot(a, b, TN_DIMS(0, 1), TN_DIMS(0)), TN_EINVAL, "both dimension lists should have same length");
@@ -23,7 +23,7 @@ static void run_tensordot(void)
     REFUSED(tn_tensordot(tn_gt(one, 0), tn_gt(one, 0), TN_DIMS(0, 1), TN_DIMS(0, 1)), TN_EDTYPE,
             "\"dot\" not implemented for 'Bool'");
     REFUSED(tn_tensordot(tn_ones(TN_SHAPE(1, 1, 1, 1, 1)), tn_ones(TN_SHAPE(1, 1, 1, 1, 1)), TN_DIMS(0),
-                         ((tn_dims){1, NULL})),
+                         tn_dims_of(NULL, 1)),
             TN_EINVAL, "a list of 0 to 8 numbers was expected");
     tn_scope_close(s);
 }
@@ -106,7 +106,7 @@ static const structural_case cases[] = {
 /* ---- gradients ---- */
 
 F(tensordot, tn_tensordot(x, y, TN_DIMS(1), TN_DIMS(1)))
-F(tensordot_ones, tn_tensordot(x, tn_sum(y, .dim = TN_DIMS(0), .keepdim = true), TN_DIMS(0, 1), TN_DIMS(0, 1)))
+F(tensordot_ones, tn_tensordot(x, tn_sum(y, .dim = 0, .keepdim = true), TN_DIMS(0, 1), TN_DIMS(0, 1)))
 F(einsum, tn_einsum("ij,kj->ik", TN_TENSORS(x, y)))
 F(einsum_three, tn_einsum("ii,ij,...j->i...", TN_TENSORS(tn_narrow(x, 1, 0, 3), x, y)))
 
@@ -128,7 +128,7 @@ static bool record_tensordot(record *r, results *out)
         right.d[i] = i;
     }
     const int32_t n = (int32_t)dims.i;
-    return give(out, tn_tensordot(a, b, ((tn_dims){n, left.d}), ((tn_dims){n, right.d})));
+    return give(out, tn_tensordot(a, b, tn_dims_of(left.d, n), tn_dims_of(right.d, n)));
 }
 
 static bool record_einsum(record *r, results *out)

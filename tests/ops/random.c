@@ -429,7 +429,7 @@ static void run_multinomial(void)
         t = MADE(tn_multinomial(many, 3, false)); /* the first is drawn as with replacement; then none again */
         is_drawn(tn_select(t, 1, 0), 20000, p[0]);
         TRUTH(tn_tensor_dtype(t) == TN_I64 && tn_item(tn_any(tn_eq(t, 1))) == 0);
-        TRUTH(tn_item(tn_all(tn_eq(tn_sum(t, .dim = TN_DIMS(1)), 5))) == 1);
+        TRUTH(tn_item(tn_all(tn_eq(tn_sum(t, .dim = 1), 5))) == 1);
         tn_scope_close(s);
     }
     tn_scope *s = tn_scope_open();

@@ -45,26 +45,23 @@ typedef struct reduction {
 
 static tn_tensor *call(const reduction *r, tn_tensor *x, int32_t ndim)
 {
-    int64_t dim[TN_MAX_DIMS];
-    tn_dims dims = {0, NULL};
+    tn_dims dims = {0};
     for (int32_t d = 0; r->named && d < ndim; d++)
         if (r->mask >> d & 1)
-            dim[dims.ndim++] = kit_random() & 1 ? d : d - ndim; /* negative ones count from the end */
-    if (r->named && ndim == 0)                                  /* a 0-dim tensor takes 0 and -1 */
-        dim[dims.ndim++] = kit_random() & 1 ? 0 : -1;
-    if (dims.ndim)
-        dims.dim = dim;
+            dims.dim[dims.ndim++] = kit_random() & 1 ? d : d - ndim; /* negative ones count from the end */
+    if (r->named && ndim == 0)                                       /* a 0-dim tensor takes 0 and -1 */
+        dims.dim[dims.ndim++] = kit_random() & 1 ? 0 : -1;
     switch (r->what) {
-    case SUM: return tn_sum(x, .dim = dims, .keepdim = r->keepdim, .dtype = r->dtype);
-    case MEAN: return tn_mean(x, .dim = dims, .keepdim = r->keepdim, .dtype = r->dtype);
-    case PROD: return tn_prod(x, .dim = dims, .keepdim = r->keepdim, .dtype = r->dtype);
-    case AMAX: return tn_amax(x, .dim = dims, .keepdim = r->keepdim);
-    case AMIN: return tn_amin(x, .dim = dims, .keepdim = r->keepdim);
-    case ANY: return tn_any(x, .dim = dims, .keepdim = r->keepdim);
-    case ALL_OF: return tn_all(x, .dim = dims, .keepdim = r->keepdim);
-    case VAR: return tn_var(x, .dim = dims, .keepdim = r->keepdim, .correction = tn_scalar_f(r->correction));
-    case STD: return tn_std(x, .dim = dims, .keepdim = r->keepdim, .correction = tn_scalar_f(r->correction));
-    default: return tn_logsumexp(x, .dim = dims, .keepdim = r->keepdim);
+    case SUM: return tn_sum(x, .dims = dims, .keepdim = r->keepdim, .dtype = r->dtype);
+    case MEAN: return tn_mean(x, .dims = dims, .keepdim = r->keepdim, .dtype = r->dtype);
+    case PROD: return tn_prod(x, .dims = dims, .keepdim = r->keepdim, .dtype = r->dtype);
+    case AMAX: return tn_amax(x, .dims = dims, .keepdim = r->keepdim);
+    case AMIN: return tn_amin(x, .dims = dims, .keepdim = r->keepdim);
+    case ANY: return tn_any(x, .dims = dims, .keepdim = r->keepdim);
+    case ALL_OF: return tn_all(x, .dims = dims, .keepdim = r->keepdim);
+    case VAR: return tn_var(x, .dims = dims, .keepdim = r->keepdim, .correction = tn_scalar_f(r->correction));
+    case STD: return tn_std(x, .dims = dims, .keepdim = r->keepdim, .correction = tn_scalar_f(r->correction));
+    default: return tn_logsumexp(x, .dims = dims, .keepdim = r->keepdim);
     }
 }
 
@@ -405,13 +402,12 @@ static void bad_dimensions(kind what)
         if (!got)
             refused(got, TN_EINDEX, text, kind_names[what]);
     }
-    REFUSED(tn_sum(x, .dim = TN_DIMS(0, 0)), TN_EINVAL, "dim 0 appears multiple times in the list of dims");
-    REFUSED(tn_amax(x, .dim = TN_DIMS(1, -1)), TN_EINVAL, "dim 1 appears multiple times in the list of dims");
-    REFUSED(tn_sum(x, .dim = TN_DIMS(-3)), TN_EINDEX,
-            "Dimension out of range (expected to be in range of [-2, 1], but got -3)");
-    REFUSED(tn_sum(tn_ones(TN_SHAPE()), .dim = TN_DIMS(1)), TN_EINDEX,
+    REFUSED(tn_sum(x, .dims = TN_DIMS(0, 0)), TN_EINVAL, "dim 0 appears multiple times in the list of dims");
+    REFUSED(tn_amax(x, .dims = TN_DIMS(1, -1)), TN_EINVAL, "dim 1 appears multiple times in the list of dims");
+    REFUSED(tn_sum(x, .dim = -3), TN_EINDEX, "Dimension out of range (expected to be in range of [-2, 1], but got -3)");
+    REFUSED(tn_sum(tn_ones(TN_SHAPE()), .dim = 1), TN_EINDEX,
             "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
-    MADE(tn_sum(tn_ones(TN_SHAPE()), .dim = TN_DIMS(-1)));
+    MADE(tn_sum(tn_ones(TN_SHAPE()), .dim = -1));
     tn_scope_close(s);
 }
 
@@ -440,10 +436,10 @@ static void of_no_dimension(void)
 {
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_sub(counted(TN_SHAPE(2, 3), 6), 2), *turned = tn_t(x);
-    HOLDS(tn_any(x, .dim = TN_DIMS()), TN_SHAPE(2, 3), 1, 0, 1, 1, 1, 1);
-    HOLDS(tn_all(turned, .dim = TN_DIMS(), .keepdim = true), TN_SHAPE(3, 2), 1, 1, 0, 1, 1, 1);
-    HOLDS(tn_any(tn_select(tn_select(x, 0, 0), 0, 1), .dim = TN_DIMS()), TN_SHAPE(), 0);
-    HOLDS(tn_sum(x, .dim = TN_DIMS()), TN_SHAPE(), 9);
+    HOLDS(tn_any(x, .dims = TN_DIMS()), TN_SHAPE(2, 3), 1, 0, 1, 1, 1, 1);
+    HOLDS(tn_all(turned, .dims = TN_DIMS(), .keepdim = true), TN_SHAPE(3, 2), 1, 1, 0, 1, 1, 1);
+    HOLDS(tn_any(tn_select(tn_select(x, 0, 0), 0, 1), .dims = TN_DIMS()), TN_SHAPE(), 0);
+    HOLDS(tn_sum(x, .dims = TN_DIMS()), TN_SHAPE(), 9);
     tn_scope_close(s);
 }
 
@@ -515,7 +511,7 @@ static void sum_to_size_each(kit_array *x)
             e.tol[o] += 8 * compute_eps(x->dtype) * fabsl(x->v[i]);
         }
         e.ulps = 1;
-        check_free(&e, tn_sum_to_size(x->t, ((tn_dims){n, shape})), "sum_to_size of %s %s %s to %s",
+        check_free(&e, tn_sum_to_size(x->t, tn_dims_of(shape, n)), "sum_to_size of %s %s %s to %s",
                    tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout],
                    kit_shape_text(n, shape));
     }
@@ -536,7 +532,7 @@ static void run_nan(void)
 {
     tn_scope *s = tn_scope_open();
     tn_tensor *i = tn_arange(0, 4, 1);
-    HOLDS(tn_count_nonzero(tn_reshape(i, TN_SHAPE(2, 2)), .dim = TN_DIMS(0)), TN_SHAPE(2), 1, 2);
+    HOLDS(tn_count_nonzero(tn_reshape(i, TN_SHAPE(2, 2)), .dim = 0), TN_SHAPE(2), 1, 2);
     HOLDS(tn_nansum(four_values(NAN, 1, 2, NAN)), TN_SHAPE(), 3);
     HOLDS(tn_nanmean(four_values(NAN, 1, 2, NAN), .keepdim = true), TN_SHAPE(1), 1.5);
     REFUSED(tn_nanmean(i), TN_EMISSING, "expected input to have floating point");
@@ -565,31 +561,31 @@ static const structural_case cases[] = {
 /* ---- gradients ---- */
 
 F(sum, tn_sum(x))
-F(sum_dim, tn_sum(x, .dim = TN_DIMS(1)))
-F(sum_keep, tn_sum(x, .dim = TN_DIMS(0, -1), .keepdim = true))
+F(sum_dim, tn_sum(x, .dim = 1))
+F(sum_keep, tn_sum(x, .dims = TN_DIMS(0, -1), .keepdim = true))
 F(mean, tn_mean(x))
-F(sum_0, tn_sum(tn_mul(x, x), .dim = TN_DIMS(0)))
-F(mean_0, tn_mean(tn_mul(x, x), .dim = TN_DIMS(-1), .keepdim = true))
-F(prod_0, tn_prod(tn_mul(x, x), .dim = TN_DIMS(-1)))
-F(amax_0, tn_amax(tn_mul(x, x), .dim = TN_DIMS(0)))
-F(var_0, tn_var(tn_mul(x, x), .dim = TN_DIMS(0), .correction = tn_scalar_i(0)))
-F(logsumexp_0, tn_logsumexp(tn_mul(x, x), .dim = TN_DIMS(-1)))
-F(mean_dim, tn_mean(x, .dim = TN_DIMS(-1)))
+F(sum_0, tn_sum(tn_mul(x, x), .dim = 0))
+F(mean_0, tn_mean(tn_mul(x, x), .dim = -1, .keepdim = true))
+F(prod_0, tn_prod(tn_mul(x, x), .dim = -1))
+F(amax_0, tn_amax(tn_mul(x, x), .dim = 0))
+F(var_0, tn_var(tn_mul(x, x), .dim = 0, .correction = tn_scalar_i(0)))
+F(logsumexp_0, tn_logsumexp(tn_mul(x, x), .dim = -1))
+F(mean_dim, tn_mean(x, .dim = -1))
 F(prod, tn_prod(x))
-F(prod_dim, tn_prod(x, .dim = TN_DIMS(1)))
-F(prod_keep, tn_prod(x, .dim = TN_DIMS(0), .keepdim = true))
-F(prod_zero, tn_prod(tn_mul(x, tn_tensor_from(TN_LIST(1.0, 0.0, 2.0, 3.0), .dtype = TN_F64)), .dim = TN_DIMS(1)))
-F(prod_zeros, tn_prod(tn_mul(x, tn_tensor_from(TN_LIST(1.0, 0.0, 2.0, 0.0), .dtype = TN_F64)), .dim = TN_DIMS(1)))
-F(amax, tn_amax(x, .dim = TN_DIMS(1)))
+F(prod_dim, tn_prod(x, .dim = 1))
+F(prod_keep, tn_prod(x, .dim = 0, .keepdim = true))
+F(prod_zero, tn_prod(tn_mul(x, tn_tensor_from(TN_LIST(1.0, 0.0, 2.0, 3.0), .dtype = TN_F64)), .dim = 1))
+F(prod_zeros, tn_prod(tn_mul(x, tn_tensor_from(TN_LIST(1.0, 0.0, 2.0, 0.0), .dtype = TN_F64)), .dim = 1))
+F(amax, tn_amax(x, .dim = 1))
 F(amax_all, tn_amax(x))
-F(amin, tn_amin(x, .dim = TN_DIMS(0), .keepdim = true))
+F(amin, tn_amin(x, .dim = 0, .keepdim = true))
 F(var, tn_var(x))
-F(var_dim, tn_var(x, .dim = TN_DIMS(1), .correction = tn_scalar_i(0)))
+F(var_dim, tn_var(x, .dim = 1, .correction = tn_scalar_i(0)))
 F(std, tn_std(x))
-F(std_dim, tn_std(x, .dim = TN_DIMS(0), .keepdim = true, .correction = tn_scalar_f(0.5)))
-F(logsumexp, tn_logsumexp(x, .dim = TN_DIMS(1)))
+F(std_dim, tn_std(x, .dim = 0, .keepdim = true, .correction = tn_scalar_f(0.5)))
+F(logsumexp, tn_logsumexp(x, .dim = 1))
 F(logsumexp_all, tn_logsumexp(x))
-F(logsumexp_keep, tn_logsumexp(x, .dim = TN_DIMS(0, 1), .keepdim = true))
+F(logsumexp_keep, tn_logsumexp(x, .dims = TN_DIMS(0, 1), .keepdim = true))
 F(sum_to_size, tn_sum_to_size(x, TN_SHAPE(1, 4)))
 
 static const gradient_case gradients[] = {
@@ -660,7 +656,7 @@ static bool record_equal(record *r, results *out)
     return give_truth(out, tn_equal(r->input.t, record_arg(r, 0, "other").t));
 }
 
-#define REDUCED .dim = dims_of(record_arg(r, 0, "dim"), &b), .keepdim = flag_of(record_arg(r, 1, "keepdim")) DTYPE
+#define REDUCED .dims = dims_of(record_arg(r, 0, "dim"), &b), .keepdim = flag_of(record_arg(r, 1, "keepdim")) DTYPE
 
 static bool record_nansum(record *r, results *out)
 {
@@ -677,7 +673,7 @@ static bool record_nanmean(record *r, results *out)
 static bool record_count_nonzero(record *r, results *out)
 {
     dims_buffer b;
-    return give(out, tn_count_nonzero(r->input.t, .dim = dims_of(record_arg(r, 0, "dim"), &b)));
+    return give(out, tn_count_nonzero(r->input.t, .dims = dims_of(record_arg(r, 0, "dim"), &b)));
 }
 
 static const named_adapter adapters[] = {

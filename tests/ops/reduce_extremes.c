@@ -24,12 +24,12 @@ static int64_t best_of(kind what, const kit_array *x, lane l, int64_t first)
 
 static tn_tensor *call(kind what, tn_tensor *x, int64_t dim, bool named, bool keepdim, tn_tensor **indices)
 {
-    const tn_dims dims = named ? TN_DIMS(dim) : (tn_dims){0, NULL};
+    const tn_dims dims = named ? TN_DIMS(dim) : (tn_dims){0};
     switch (what) {
-    case MAX: return tn_max(x, .dim = dims, .keepdim = keepdim, .indices = indices);
-    case MIN: return tn_min(x, .dim = dims, .keepdim = keepdim, .indices = indices);
-    case ARGMAX: return tn_argmax(x, .dim = dims, .keepdim = keepdim);
-    default: return tn_argmin(x, .dim = dims, .keepdim = keepdim);
+    case MAX: return OPTIONAL(max, x, ONE_OF(dims), .keepdim = keepdim, .indices = indices);
+    case MIN: return OPTIONAL(min, x, ONE_OF(dims), .keepdim = keepdim, .indices = indices);
+    case ARGMAX: return OPTIONAL(argmax, x, ONE_OF(dims), .keepdim = keepdim);
+    default: return OPTIONAL(argmin, x, ONE_OF(dims), .keepdim = keepdim);
     }
 }
 
@@ -163,11 +163,11 @@ static const structural_case cases[] = {
 
 /* ---- gradients ---- */
 
-F(max_0, tn_max(tn_mul(x, x), .dim = TN_DIMS(-1)))
-F(max, tn_max(x, .dim = TN_DIMS(1)))
-F(max_keep, tn_max(x, .dim = TN_DIMS(0), .keepdim = true))
+F(max_0, tn_max(tn_mul(x, x), .dim = -1))
+F(max, tn_max(x, .dim = 1))
+F(max_keep, tn_max(x, .dim = 0, .keepdim = true))
 F(max_all, tn_max(x))
-F(min, tn_min(x, .dim = TN_DIMS(1)))
+F(min, tn_min(x, .dim = 1))
 F(min_all, tn_min(x))
 
 static const gradient_case gradients[] = {
@@ -177,8 +177,8 @@ static const gradient_case gradients[] = {
 
 /* ---- PyTorch's records ---- */
 
-REDUCTION(argmax, )
-REDUCTION(argmin, )
+REDUCTION_OVER_ONE(argmax)
+REDUCTION_OVER_ONE(argmin)
 
 #define EXTREME(name) \
     static bool record_##name##_all(record *r, results *out) \
@@ -190,7 +190,7 @@ REDUCTION(argmin, )
         tn_tensor *indices = NULL; \
         int64_t dim = int_of(record_arg(r, 0, "dim"), 0); \
         bool keepdim = flag_of(record_arg(r, 1, "keepdim")); \
-        out->t[0] = tn_##name(r->input.t, .dim = TN_DIMS(dim), .keepdim = keepdim, .indices = &indices); \
+        out->t[0] = tn_##name(r->input.t, .dim = dim, .keepdim = keepdim, .indices = &indices); \
         out->t[1] = indices; \
         out->n = 2; \
         return true; \

@@ -85,11 +85,11 @@ static void try_unique(kit_array *x, int32_t d, bool sorts)
             values.v[place_in(&s, (int64_t)inverse.v[order[i]], k, groups)] = value_at(&s, order[i], k);
     counts.numel = counts.shape[0] = groups;
     tn_tensor *at = NULL, *often = NULL, *got;
-    const tn_dims dim = d < 0 ? (tn_dims){0, NULL} : TN_DIMS(d);
+    const tn_dims dim = d < 0 ? (tn_dims){0} : TN_DIMS(d);
     if (sorts)
-        got = tn_unique(x->t, .dim = dim, .inverse = &at, .counts = &often);
+        got = OPTIONAL(unique, x->t, ONE_OF(dim), .inverse = &at, .counts = &often);
     else
-        got = tn_unique_consecutive(x->t, .dim = dim, .inverse = &at, .counts = &often);
+        got = OPTIONAL(unique_consecutive, x->t, ONE_OF(dim), .inverse = &at, .counts = &often);
     check_free(&values, got, "%s of %s %s %s, dim %d", sorts ? "unique" : "unique_consecutive", tn_dtype_name(x->dtype),
                kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d);
     check_free(&inverse, at, "inverse of unique");
@@ -104,7 +104,7 @@ static void unique_each(kit_array *x)
         for (int32_t i = 0; i < x->ndim && d >= 0; i++)
             none |= (i == d) != (x->shape[i] == 0);
         if (d >= 0 && x->numel == 0 && none) {
-            REFUSED(tn_unique(x->t, .dim = TN_DIMS(d)), TN_EINVAL, "There are 0 sized dimensions, and they aren't");
+            REFUSED(tn_unique(x->t, .dim = d), TN_EINVAL, "There are 0 sized dimensions, and they aren't");
             continue;
         }
         try_unique(x, d, true);
@@ -138,9 +138,8 @@ static void run_unique(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_requires_grad_(tn_ones(TN_SHAPE(2, 2)), true), *found = tn_unique(x);
     TRUTH(!strcmp(tn_tensor_grad_fn(found).s, "Unique2Backward0"));
-    REFUSED(tn_unique(x, .dim = TN_DIMS(2)), TN_EINDEX, "Dimension out of range");
-    REFUSED(tn_unique(x, .dim = TN_DIMS(0, 1)), TN_EINVAL, "one dimension, or none");
-    REFUSED(tn_unique(tn_ones(TN_SHAPE()), .dim = TN_DIMS(0)), TN_EINDEX,
+    REFUSED(tn_unique(x, .dim = 2), TN_EINDEX, "Dimension out of range");
+    REFUSED(tn_unique(tn_ones(TN_SHAPE()), .dim = 0), TN_EINDEX,
             "Dimension specified as 0 but tensor has no dimensions");
     REFUSED(tn_unique(TN_NONE), TN_ETYPE, "TN_NONE");
     tn_scope_close(s);
@@ -174,7 +173,7 @@ static bool record_unique(record *r, results *out)
                often = flag_of(record_arg(r, -1, "return_counts"));
     (void)record_arg(r, -1, "sorted");
     tn_tensor *t =
-        tn_unique(r->input.t, .dim = dim, .inverse = wants ? &inverse : NULL, .counts = often ? &counts : NULL);
+        OPTIONAL(unique, r->input.t, ONE_OF(dim), .inverse = wants ? &inverse : NULL, .counts = often ? &counts : NULL);
     return give_asked(out, t, inverse, counts, wants);
 }
 
@@ -185,8 +184,8 @@ static bool record_unique_consecutive(record *r, results *out)
     const tn_dims dim = dims_of(record_arg(r, -1, "dim"), &b);
     const bool wants = flag_of(record_arg(r, -1, "return_inverse")),
                often = flag_of(record_arg(r, -1, "return_counts"));
-    tn_tensor *t = tn_unique_consecutive(r->input.t, .dim = dim, .inverse = wants ? &inverse : NULL,
-                                         .counts = often ? &counts : NULL);
+    tn_tensor *t = OPTIONAL(unique_consecutive, r->input.t, ONE_OF(dim), .inverse = wants ? &inverse : NULL,
+                            .counts = often ? &counts : NULL);
     return give_asked(out, t, inverse, counts, wants);
 }
 

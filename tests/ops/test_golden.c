@@ -339,7 +339,7 @@ typedef tn_tensor *(*two_fn)(tn_tensor *a, tn_tensor *b);
     static tn_tensor *dim_##name(tn_tensor *x, tn_dtype d) \
     { \
         (void)d; \
-        return tn_##name(x, .dim = TN_DIMS(1)); \
+        return tn_##name(x, .dim = 1); \
     }
 #define WITH_DTYPE(name) \
     static tn_tensor *dtype_##name(tn_tensor *x, tn_dtype d) \

@@ -55,7 +55,7 @@ static void permute_each(kit_array *x)
         }
         for (int32_t d = 0; d < x->ndim; d++)
             asked[d] = order[d] - (int64_t)(kit_random() & 1) * x->ndim;
-        in_order(x, order, tn_permute(x->t, ((tn_dims){x->ndim, asked})), "permute");
+        in_order(x, order, tn_permute(x->t, tn_dims_of(asked, x->ndim)), "permute");
     }
 }
 
@@ -166,7 +166,7 @@ static void view_each(kit_array *x)
         memcpy(asked, shape, sizeof asked);
         if (n && x->numel && kit_random() & 1)
             asked[kit_below(n)] = -1;
-        const tn_dims dims = {n, asked};
+        const tn_dims dims = tn_dims_of(asked, n);
         tn_tensor *view = tn_view(x->t, dims);
         bool possible = can_view(x, n, shape);
         if (possible)
@@ -204,7 +204,7 @@ static void view_as_each(kit_array *x)
 {
     int64_t shape[TN_MAX_DIMS];
     int32_t n = another_shape(x, shape);
-    tn_tensor *other = tn_ones(((tn_dims){n, shape}));
+    tn_tensor *other = tn_ones(tn_dims_of(shape, n));
     tn_tensor *got = tn_view_as(x->t, other);
     if (can_view(x, n, shape))
         same_order(x, n, shape, got, true, "view_as");
@@ -259,7 +259,7 @@ static void squeeze_each(kit_array *x)
             if (x->shape[d] != 1 || (mask && !(mask >> d & 1)))
                 shape[n++] = x->shape[d];
         }
-        tn_tensor *got = mask ? tn_squeeze(x->t, .dim = ((tn_dims){named, dims})) : tn_squeeze(x->t);
+        tn_tensor *got = mask ? tn_squeeze(x->t, .dims = tn_dims_of(dims, named)) : tn_squeeze(x->t);
         same_order(x, n, shape, got, true, "squeeze");
     }
 }
@@ -268,7 +268,7 @@ static void run_squeeze(void)
 {
     each_array(squeeze_each, false);
     tn_scope *s = tn_scope_open();
-    REFUSED(tn_squeeze(tn_ones(TN_SHAPE(1)), .dim = TN_DIMS(1)), TN_EINDEX,
+    REFUSED(tn_squeeze(tn_ones(TN_SHAPE(1)), .dim = 1), TN_EINDEX,
             "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     tn_scope_close(s);
 }
@@ -316,8 +316,8 @@ static void expand_each(kit_array *x)
             asked[d] = d >= lead && shape[d] == x->shape[d - lead] && kit_random() & 1 ? -1 : shape[d];
         }
         const mapping m = {.map = by_broadcast, .a = lead, .b = (int64_t)(intptr_t)x};
-        shows(tn_expand(x->t, ((tn_dims){n, asked})), x, n, shape, &m, true, "expand");
-        shows(tn_expand_as(x->t, tn_empty(((tn_dims){n, shape}))), x, n, shape, &m, true, "expand_as");
+        shows(tn_expand(x->t, tn_dims_of(asked, n)), x, n, shape, &m, true, "expand");
+        shows(tn_expand_as(x->t, tn_empty(tn_dims_of(shape, n))), x, n, shape, &m, true, "expand_as");
     }
 }
 
@@ -576,7 +576,7 @@ F(transpose, tn_transpose(x, 0, -1))
 F(t, tn_t(x))
 F(expand, tn_expand(x, TN_SHAPE(2, 3, 4)))
 F(squeeze, tn_squeeze(x))
-F(squeeze_dim, tn_squeeze(x, .dim = TN_DIMS(1)))
+F(squeeze_dim, tn_squeeze(x, .dim = 1))
 F(unsqueeze, tn_unsqueeze(x, 1))
 F(diagonal, tn_diagonal(x, 1, 0, 1))
 F(diagonal_low, tn_diagonal(x, -1, 1, 2))
@@ -689,14 +689,14 @@ static bool record_T(record *r, results *out)
     int32_t n = tn_tensor_ndim(r->input.t);
     for (int32_t d = 0; d < n; d++)
         b.d[d] = n - 1 - d;
-    return give(out, tn_permute(r->input.t, ((tn_dims){n, b.d})));
+    return give(out, tn_permute(r->input.t, tn_dims_of(b.d, n)));
 }
 
 static bool record_squeeze(record *r, results *out)
 {
     dims_buffer b;
     tn_dims dim = dims_of(record_arg(r, 0, "dim"), &b);
-    return give(out, tn_squeeze(r->input.t, .dim = dim));
+    return give(out, tn_squeeze(r->input.t, .dims = dim));
 }
 
 static bool record_unsqueeze(record *r, results *out)

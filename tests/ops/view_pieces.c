@@ -155,7 +155,7 @@ static void split_sizes_each(kit_array *x)
         tn_tensor *out[3];
         int64_t a = kit_below(x->shape[d] + 1), b = kit_below(x->shape[d] - a + 1),
                 length[3] = {a, b, x->shape[d] - a - b};
-        int64_t got = tn_split_sizes(x->t, TN_DIMS(length[0], length[1], length[2]), d, out, 3);
+        int64_t got = tn_split_sizes(x->t, TN_INTS(length[0], length[1], length[2]), d, out, 3);
         same_count(got, 3, "split_sizes");
         if (got == 3)
             pieces_are(x, d, out, 3, length, "split_sizes");
@@ -222,11 +222,11 @@ static void run_split_sizes(void)
     each_array(split_sizes_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(5));
-    no_pieces(tn_split_sizes(x, TN_DIMS(2, 2), 0, out, 2),
+    no_pieces(tn_split_sizes(x, TN_INTS(2, 2), 0, out, 2),
               "split_with_sizes expects split_sizes to sum exactly to 5 (input tensor's size at dimension 0), but got "
               "split_sizes=[2, 2]",
               "split");
-    no_pieces(tn_split_sizes(x, TN_DIMS(6, -1), 0, out, 2),
+    no_pieces(tn_split_sizes(x, TN_INTS(6, -1), 0, out, 2),
               "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=[6, -1]",
               "split");
     tn_scope_close(s);
@@ -267,11 +267,11 @@ static void run_tensor_split(void)
               *two = tn_cpu(tn_full(TN_SHAPE(), 2));
     CUT(tn_tensor_split(x, 3, 0, out, 4), 3, 2, 2);
     CUT(tn_tensor_split(tn_slice(x, 0, 0, 2, 1), 4, -1, out, 4), 1, 1, 0, 0);
-    CUT(tn_tensor_split_indices(x, TN_DIMS(1, -2, 9), 0, out, 4), 1, 4, 2, 0);
-    CUT(tn_tensor_split_indices(x, ((tn_dims){0, NULL}), 0, out, 4), 7);
+    CUT(tn_tensor_split_indices(x, TN_INTS(1, -2, 9), 0, out, 4), 1, 4, 2, 0);
+    CUT(tn_tensor_split_indices(x, ((tn_ints){NULL, 0}), 0, out, 4), 7);
     CUT(tn_tensor_split_by(x, tn_slice(at, 0, 0, 4, 2), 0, out, 4), 1, 3, 3);
     CUT(tn_tensor_split_by(x, two, 0, out, 4), 4, 3);
-    TRUTH(tn_tensor_split_indices(x, TN_DIMS(4, 1), 0, out, 4) == 3 && tn_tensor_numel(out[1]) == 0);
+    TRUTH(tn_tensor_split_indices(x, TN_INTS(4, 1), 0, out, 4) == 3 && tn_tensor_numel(out[1]) == 0);
     HOLDS(out[2], TN_SHAPE(6), 1, 2, 3, 4, 5, 6);
     TRUTH(tn_tensor_split(x, 3, 0, NULL, 0) == 3);
     no_pieces(tn_tensor_split(x, 0, 0, out, 4), "number of sections must be larger than 0, got 0", "tensor_split");
@@ -334,7 +334,7 @@ static tn_tensor *f_split(tn_tensor **in)
 static tn_tensor *f_split_sizes(tn_tensor **in)
 {
     tn_tensor *out[3];
-    return pieces(tn_split_sizes(in[0], TN_DIMS(1, 0, 3), 1, out, 3), out);
+    return pieces(tn_split_sizes(in[0], TN_INTS(1, 0, 3), 1, out, 3), out);
 }
 
 static tn_tensor *f_chunk(tn_tensor **in)
@@ -382,11 +382,11 @@ static bool record_chunk(record *r, results *out)
 
 static bool record_split(record *r, results *out)
 {
-    dims_buffer b;
+    int64_t b[64];
     value size = record_arg(r, 0, "split_size_or_sections");
     int64_t dim = int_of(record_arg(r, 1, "dim"), 0);
     if (size.kind == V_LIST)
-        out->n = (int)tn_split_sizes(r->input.t, dims_of(size, &b), dim, out->t, 40);
+        out->n = (int)tn_split_sizes(r->input.t, ints_of(size, &b), dim, out->t, 40);
     else
         out->n = (int)tn_split(r->input.t, int_of(size, 1), dim, out->t, 40);
     return true;
@@ -394,10 +394,10 @@ static bool record_split(record *r, results *out)
 
 static bool record_tensor_split(record *r, results *out)
 {
-    dims_buffer b;
+    int64_t b[64];
     value by = record_arg(r, 0, "indices_or_sections");
     int64_t dim = int_of(record_arg(r, 1, "dim"), 0);
-    out->n = (int)(by.kind == V_LIST     ? tn_tensor_split_indices(r->input.t, dims_of(by, &b), dim, out->t, 40)
+    out->n = (int)(by.kind == V_LIST     ? tn_tensor_split_indices(r->input.t, ints_of(by, &b), dim, out->t, 40)
                    : by.kind == V_TENSOR ? tn_tensor_split_by(r->input.t, tn_cpu(by.t), dim, out->t, 40)
                                          : tn_tensor_split(r->input.t, int_of(by, 1), dim, out->t, 40));
     return true;

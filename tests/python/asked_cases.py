@@ -318,6 +318,8 @@ POOL = {
     "s:equation": ["ij,jk", "ij,jk->ki", "ij,kl", "i,j", ""],
     "d": ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "uint64"],
     "D": [(), (0,), (1,), (-1,), (0, 1), (1, 0), (1, 1), (-1, 3), (0, 0), (7,)],
+    "E": [(0,), (1,), (-1,), (3,), (7,)],
+    "J": [(), (0,), (1,), (-1,), (0, 1), (1, 0), (1, 1), (-1, 3), (0, 0), (7,)],
     "i": [0, 1, -1, 2, 3, -3, 7, 100, -100, (1 << 63) - 1, -(1 << 63)],
     "f": [0.0, 0.5, 1.0, 2.0, -1.0, math.inf, math.nan],
     "S": [0, 1, 2, -1, 0.0, 0.5, -1.5, 3.0, math.inf, -math.inf, math.nan, 1e-3, 2**40, True],
@@ -345,7 +347,7 @@ def fit(name, parameters, needed):
     own = FIT.get(name) or (name.endswith("_") and FIT.get(name[:-1]))
     if own:
         return list(own)
-    guess = {"T": X(3, 4), "N": X(3, 4), "Q": MISSING, "L": [X(3, 4), X(3, 4)], "D": (3, 4), "i": 0, "f": 0.5, "b": False, "S": 2, "s": ""}
+    guess = {"T": X(3, 4), "N": X(3, 4), "Q": MISSING, "L": [X(3, 4), X(3, 4)], "D": (3, 4), "J": (3, 4), "E": (0,), "i": 0, "f": 0.5, "b": False, "S": 2, "s": ""}
     return [guess[letter] for letter, _ in parameters[:needed]]
 
 

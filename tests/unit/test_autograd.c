@@ -264,7 +264,7 @@ static void several_views_at_once(void **state)
 {
     (void)state;
     tn_tensor *out[3], *x = LEAF(1, 2, 3);
-    assert_int_equal(tn_split_sizes(tn_mul(x, 2), TN_DIMS(1, 2), 0, out, 3), 2);
+    assert_int_equal(tn_split_sizes(tn_mul(x, 2), TN_INTS(1, 2), 0, out, 3), 2);
     TEXT(!tn_mul_(out[1], 2), MULTIPLE("1", "SplitWithSizes"));
     assert_int_equal(tn_chunk(tn_mul(x, 2), 2, 0, out, 3), 2);
     TEXT(!tn_mul_(out[1], 2), MULTIPLE("1", "Split"));

@@ -39,7 +39,7 @@ static tn_tensor *tensor_of(const cJSON *e)
     for (size_t i = 0; i < bytes; i++)
         p[i] = (unsigned char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
     tn_dtype d = tn_dtype_parse(cJSON_GetObjectItem(e, "dtype")->valuestring);
-    return MADE(tn_from_data(p, d, ((tn_dims){n, dims}), .release = free, .ctx = p));
+    return MADE(tn_from_data(p, d, tn_dims_of(dims, n), .release = free, .ctx = p));
 }
 
 static int32_t option(const cJSON *e, const char *name)

@@ -58,8 +58,8 @@ static void sums_are_the_same_with_any_number_of_threads(void **state)
     tn_tensor *first[5] = {NULL};
     for (int32_t n = 1; n <= 4; n++) {
         OK(tn_set_num_threads(n));
-        tn_tensor *now[5] = {MADE(tn_sum(x)), MADE(tn_sum(x, .dim = TN_DIMS(0))), MADE(tn_sum(x, .dim = TN_DIMS(1))),
-                             MADE(tn_mm(x, w)), MADE(tn_softmax(x, 1))};
+        tn_tensor *now[5] = {MADE(tn_sum(x)), MADE(tn_sum(x, .dim = 0)), MADE(tn_sum(x, .dim = 1)), MADE(tn_mm(x, w)),
+                             MADE(tn_softmax(x, 1))};
         for (int i = 0; i < 5; i++) {
             if (n == 1)
                 first[i] = now[i];

@@ -47,7 +47,7 @@ check('there are macros with options: ' . @macros, @macros > 100);
 my %seen = map { $_->{name} => 1 } @macros;
 check('each function with options has its macro', !(grep { !$seen{$_} } keys %declared), grep { !$seen{$_} } keys %declared);
 
-my %value = ('tn_tensor *' => 'x', 'tn_scalar' => 'x', 'tn_dims' => 'TN_SHAPE(2, 1)', 'tn_tensors' => 'TN_TENSORS(x, x)',
+my %value = ('tn_tensor *' => 'x', 'tn_scalar' => 'x', 'const tn_dims *' => 'TN_SHAPE(2, 1)', 'tn_ints' => 'TN_INTS(1, 2)', 'tn_tensors' => 'TN_TENSORS(x, x)',
              'int64_t' => '1', 'size_t' => '1', 'double' => '0.5', 'bool' => 'true', 'tn_dtype' => 'TN_F32', 'tn_array' => 'TN_LIST(1, 2)',
              'tn_params' => 'm', 'tn_device' => 'TN_CPU', 'tn_device_list' => 'TN_DEVICES(TN_CPU)');
 sub arguments {
@@ -56,13 +56,21 @@ sub arguments {
 
 # ---- other wrong calls: code, what is said ----
 my @OTHERS = (
-    ['tn_sum(x, .dim = 1)', qr/error: .*"tn_sum\(.*as \.dim = TN_DIMS\(1\)/],
-    ['tn_sum(x, .keepdim = true, .dim=0)', qr/error: .*"tn_sum\(.*as \.dim = TN_DIMS\(1\)/],
-    ['tn_sum(x, .dim = -1)', qr/error: .*"tn_sum\(.*as \.dim = TN_DIMS\(1\)/],
+    ['tn_sum(x, .dims = 1)', qr/error: .*"tn_sum\(x, \.dim, \.dims,/],
+    ['tn_sum(x, .keepdim = true, .dims=0)', qr/error: .*"tn_sum\(x, \.dim, \.dims,/],
+    ['tn_sum(x, .dims = -1)', qr/error: .*"tn_sum\(x, \.dim, \.dims,/],
+    ['tn_sum(x, .dims = n)', qr/(?:error|warning): .*tn__TN_DIMS/],
+    ['tn_sum(x, .dim = TN_DIMS(1))', qr/error: .*incompatible type/],
+    ['tn_argmax(x, .dims = TN_DIMS(1))', qr/error: .*(?:has no member named|does not refer to any field)/],
+    ['tn_zeros(5)', qr/error: .*"tn_zeros\(shape,|error: .*tn__a_list_is_wanted__as_TN_SHAPE_or_TN_DIMS/],
+    ['tn_zeros(0)', qr/error: .*tn__a_list_is_wanted__as_TN_SHAPE_or_TN_DIMS/],
+    ['tn_reshape(x, n)', qr/error: .*tn__a_list_is_wanted__as_TN_SHAPE_or_TN_DIMS/],
+    ['tn_pad(x, TN_DIMS(1, 1))', qr/error: .*(?:tn_ints|argument 2 of .+tn_pad_opt)/],
     ['tn_leaky_relu(x, .negative_slope = 0.2)', qr/error: .*"tn_leaky_relu\(.*as \.negative_slope = TN_SCALAR\(2\)/],
     ['tn_leaky_relu(x, .negative_slope = 0)', qr/error: .*"tn_leaky_relu\(.*as \.negative_slope = TN_SCALAR\(2\)/],
     ['tn_leaky_relu(x, .negative_slope = *pointer)', qr/error: /],
     ['tn_nn_flatten(.start_dim = 0)', qr/error: .*"tn_nn_flatten\(/],
+    ['tn_zeros(TN_SHAPE(1, 2, 3, 4, 5, 6, 7, 8, 9))', qr/error: .*tn__up_to_8_dimensions__longer_lists_are_TN_INTS/],
     ['tn_arange(6, .dtype = TN_F32)', qr/error: .*"tn_arange\(start, end, step, .dtype.*: options are named/],
     ['tn_arange(0, 6, .dtype = TN_F32)', qr/error: .*"tn_arange\(start, end, step, .dtype.*: options are named/],
     ['tn_arange(0, 6, 1, TN_F32)', qr/error: .*"tn_arange\(start, end, step, .dtype.*: options are named/],
@@ -105,7 +113,14 @@ for my $cc (@compilers) {
     $right .= <<'END';
 #define MINE .keepdim = true, .dtype = TN_F32
     (void)tn_sum(tn_mul(x, 2), MINE);
-    (void)tn_mean(x, MINE, .dim = TN_DIMS(1));
+    (void)tn_mean(x, MINE, .dim = 1);
+    (void)tn_mean(tn_sum(x, .dim = n), .dims = TN_DIMS(0, 1), .keepdim = true);
+    tn_dims kept = TN_SHAPE();
+    {
+        kept = TN_SHAPE(n, n + 1);
+    }
+    (void)tn_reshape(tn_zeros(kept), n > 2 ? kept : tn_tensor_shape(x));
+    (void)tn_pad(x, TN_INTS(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
     tn_device two[] = {TN_CPU, TN_META};
     (void)tn_nn_data_parallel(m, .device_ids = {two, 2}, .dim = 1);
     (void)tn_add(tn_arange(6), tn_add(tn_arange(1, 6), tn_arange(0, 6, 1, .dtype = TN_F32)));

@@ -12,7 +12,7 @@ static void print_params(const row *r, const char *first, bool plain, bool inpla
         sep = ", ";
     }
     for (int i = 0; i < r->positional; i++) {
-        const char *type = c_type(r->param[i].type);
+        const char *type = r->param[i].type == 'D' && !plain ? "const tn_dims *" : c_type(r->param[i].type);
         if ((plain && r->kind == BINARY_ROW) || (inplace && i == 0))
             type = "tn_tensor *";
         printf("%s%s%s", sep, type, r->param[i].name);
@@ -33,7 +33,7 @@ static void print_names(const row *r, const char *first, bool inplace)
     }
     for (int i = 0; i < r->positional; i++) {
         const bool wrap = r->kind == BINARY_ROW && !(inplace && i == 0);
-        printf(wrap ? "%stn_scalar_t(%s)" : "%s%s", sep, r->param[i].name);
+        printf(wrap ? "%stn_scalar_t(%s)" : r->param[i].type == 'D' ? "%s&%s" : "%s%s", sep, r->param[i].name);
         sep = ", ";
     }
     if (counts(r))
@@ -56,11 +56,12 @@ static void print_example(const row *r)
     }
     const param *p = &r->param[r->positional];
     for (int i = r->positional; i < r->total; i++) /* rather one that everybody can read */
-        if (strchr("ifb", r->param[i].type) && !strchr("ifbD", p->type))
+        if (strchr("ifb", r->param[i].type) && !strchr("ifbDE", p->type))
             p = &r->param[i];
     const char *value = "x";
     switch (p->type) {
-    case 'D': value = "TN_DIMS(1)"; break;
+    case 'D': value = is_dim(p) ? "1" : "TN_SHAPE(2, 3)"; break;
+    case 'E': value = "1"; break;
     case 'S': value = "TN_SCALAR(2)"; break;
     case 'i': value = "1"; break;
     case 'f': value = "0.5"; break;
@@ -73,16 +74,24 @@ static void print_example(const row *r)
     printf(".%s = %s", p->name, value);
 }
 
+/* A list of dimensions goes by its address. */
+static void print_argument(const param *p, bool as_operand)
+{
+    printf(as_operand ? "TN_SCALAR(%s_)" : p->type == 'D' ? "TN__DIMS(%s_)" : "(%s_)", p->name);
+}
+
 /* What must hold of the texts of arguments: base.h, TN__OPTIONS. */
 static void print_conditions(const row *r)
 {
     for (int i = 0; i < r->positional; i++)
-        if (strchr("Difbdv", r->param[i].type) || !strcmp(r->name, "arange"))
+        if (strchr("DJifbdv", r->param[i].type) || !strcmp(r->name, "arange"))
             printf("TN__BARE(#%s_) && ", r->param[i].name);
     for (int i = r->positional; i < r->total; i++)
         if (strchr("DS", r->param[i].type))
-            printf("!TN__PLAIN(\".%s\", __VA_ARGS__) && ", r->param[i].name);
-    const int options = r->shared_options ? 4 : r->total - r->positional;
+            printf("!TN__PLAIN(\".%s%s\", __VA_ARGS__) && ", r->param[i].name, is_dim(&r->param[i]) ? "s" : "");
+    int options = r->shared_options ? 4 : r->total - r->positional;
+    for (int i = r->positional; i < r->total; i++)
+        options += r->param[i].type == 'D' && is_dim(&r->param[i]);
     printf("TN__NAMED%d(__VA_ARGS__)", options <= 3 ? 4 : options <= 5 ? 6 : 13);
 }
 
@@ -91,7 +100,9 @@ static void print_call(const row *r)
     const char *sep = "";
     printf("tn_%s(", r->name);
     for (int i = 0; i < r->total; i++) {
-        printf("%s%s%s", sep, i < r->positional ? "" : ".", r->param[i].name);
+        const param *p = &r->param[i];
+        printf("%s%s%s", sep, i < r->positional ? "" : ".", p->name);
+        printf(i >= r->positional && is_dim(p) && p->type == 'D' ? ", .dims" : "");
         sep = ", ";
     }
     printf(r->shared_options ? ", .dtype, .device, .requires_grad, .pin_memory)" : ")");
@@ -127,9 +138,14 @@ static void print_options_macro(const row *r)
     printf("\", \"");
     print_example(r);
     printf("\") \\\n    (");
-    for (int i = 0; i < r->positional; i++)
-        printf(is_number(r->param[i].type) ? "TN_SCALAR(%s_), " : "(%s_), ", r->param[i].name);
-    printf("&(%s){TN__SITE(%s), __VA_ARGS__})\n", type, type);
+    for (int i = 0; i < r->positional; i++) {
+        print_argument(&r->param[i], is_number(r->param[i].type));
+        printf(", ");
+    }
+    printf("&(%s){TN__SITE(%s), ", type, type);
+    for (int i = r->positional; i < r->total; i++)
+        printf(is_dim(&r->param[i]) ? ".dim_given = TN__SAYS(\".dim\", __VA_ARGS__), " : "");
+    printf("__VA_ARGS__})\n");
 }
 
 static void print_macro(const row *r, bool inplace)
@@ -143,8 +159,10 @@ static void print_macro(const row *r, bool inplace)
     for (int i = 0; i < r->positional; i++)
         printf("%s%s_", i ? ", " : "", r->param[i].name);
     printf(counts(r) ? ", out_, cap_) tn_%s%s_at(TN_HERE" : ") tn_%s%s_at(TN_HERE", name, tail);
-    for (int i = 0; i < r->positional; i++)
-        printf(is_number(r->param[i].type) && !(inplace && i == 0) ? ", TN_SCALAR(%s_)" : ", (%s_)", r->param[i].name);
+    for (int i = 0; i < r->positional; i++) {
+        printf(", ");
+        print_argument(&r->param[i], is_number(r->param[i].type) && !(inplace && i == 0));
+    }
     printf(counts(r) ? ", (out_), (cap_))\n" : ")\n");
 }
 
@@ -153,8 +171,13 @@ static void print_options_struct(const row *r)
     if (r->shared_options || !has_options(r))
         return;
     printf("typedef struct tn_%s_options {\n    size_t struct_size;\n    const char *site;\n", r->name);
-    for (int i = r->positional; i < r->total; i++)
-        printf("    %s%s;\n", c_type(r->param[i].type), r->param[i].name);
+    for (int i = r->positional; i < r->total; i++) {
+        const param *p = &r->param[i];
+        if (is_dim(p) && p->type == 'D')
+            printf("    tn_dims dims; /* or one: */\n");
+        printf("    %s%s;\n", c_type(is_dim(p) ? 'E' : p->type), p->name);
+        printf(is_dim(p) ? "    bool dim_given;\n" : "");
+    }
     printf("} tn_%s_options;\n", r->name);
 }
 
@@ -215,10 +238,13 @@ void write_header(void)
          " * A dimension that a function works along is an argument: tn_cat(ts, 0), tn_softmax(x, -1), tn_topk(x, 3, "
          "-1). It is "
          "an option,\n"
-         " * .dim = TN_DIMS(1), where leaving it out means what no number says: all of them (tn_sum, tn_argmax, "
-         "tn_norm, "
-         "tn_squeeze),\n"
-         " * the tensor as one row (tn_roll, tn_take_along_dim, tn_unique), the first that fits (tn_cross).\n"
+         " * .dim = 1, where leaving it out means what no number says: all of them (tn_sum, tn_argmax, tn_norm, "
+         "tn_squeeze), the\n"
+         " * tensor as one row (tn_roll, tn_take_along_dim, tn_unique), the first that fits (tn_cross). Where several "
+         "may be meant,\n"
+         " * .dims = TN_DIMS(0, 1) says them. The macros set dim_given where .dim is written; who fills an options "
+         "struct sets it.\n"
+         " * tn_x_at and tn_x_opt take shapes and lists of dimensions by their address, and keep none of them.\n"
          " */\n"
          "#ifndef TENON_OPS_H\n#define TENON_OPS_H\n\n#include <tenon/base.h>\n\n"
          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
@@ -257,7 +283,7 @@ void write_private(void)
 
 /* ---- functions ---- */
 
-/* Arguments into the row's struct; options are read as o.name. */
+/* Arguments into the row's struct; options are read as o->name. */
 static void print_fields(const row *r)
 {
     if (!params_of(r))
@@ -265,11 +291,16 @@ static void print_fields(const row *r)
     printf("    tn__%s_params params = {0};\n", params_of(r));
     for (int i = 0; i < r->total; i++) {
         const param *p = &r->param[i];
-        const char *from = i < r->positional ? "" : "o.";
+        const bool option = i >= r->positional;
+        const char *from = option ? "o->" : "";
         if (is_input(p->type) || p->type == 'X')
             continue;
-        if (p->type == 'D')
-            printf("    if (!tn__dims_take(&params.%s, %s%s))\n        return NULL;\n", p->name, from, p->name);
+        if (option && is_dim(p))
+            printf("    if (!tn__dims_said(&params.dim, %s, o->dim, o->dim_given))\n        return NULL;\n",
+                   p->type == 'D' ? "&o->dims" : "NULL");
+        else if (p->type == 'D')
+            printf("    if (!tn__dims_take(&params.%s, %s%s))\n        return NULL;\n", p->name, option ? "&o->" : "",
+                   p->name);
         else
             printf("    params.%s = %s%s;\n", p->name, from, p->name);
         if (p->type == 'd')
@@ -290,7 +321,7 @@ static int print_operands(const row *r, bool inplace, unsigned *required)
         if (p->type == 'T')
             *required |= 1U << n;
         if (i >= r->positional)
-            printf("%stn__optional(o.%s)", n ? ", " : "", p->name);
+            printf("%stn__optional(o->%s)", n ? ", " : "", p->name);
         else if (p->type == 'N' && !(inplace && n == 0))
             printf("%s%s", n ? ", " : "", p->name);
         else
@@ -320,7 +351,7 @@ static void print_row_body(const row *r, bool inplace, const char *site)
         printf("    tn_tensor **const more[] = {");
         for (int i = 0; i < r->total; i++)
             if (r->param[i].type == 'X') {
-                printf("%s%s%s", sep, i < r->positional ? "" : "o.", r->param[i].name);
+                printf("%s%s%s", sep, i < r->positional ? "" : "o->", r->param[i].name);
                 sep = ", ";
             }
         printf("};\n");
@@ -337,7 +368,7 @@ static void print_func_body(const row *r, const char *site)
         n += (size_t)snprintf(call + n, sizeof call - n, "%s%s", i ? ", " : "", r->param[i].name);
     if (counts(r))
         n += (size_t)snprintf(call + n, sizeof call - n, ", out, cap");
-    snprintf(call + n, sizeof call - n, has_options(r) ? ", &o)" : ")");
+    snprintf(call + n, sizeof call - n, has_options(r) ? ", o)" : ")");
     printf("    tn__thread *t = tn__enter(%s);\n", site);
     if (counts(r)) {
         printf("    (void)t;\n    return %s;\n", call);
@@ -353,6 +384,21 @@ static void print_func_body(const row *r, const char *site)
         printf("    return tn__scope_return(t, &scope, %s);\n", call);
 }
 
+/* Functions by hand find one dimension as a list of one. */
+static void print_options_in(const row *r, const char *type)
+{
+    bool lists = false;
+    for (int i = r->positional; i < r->total; i++)
+        lists = lists || (is_dim(&r->param[i]) && r->param[i].type == 'D');
+    if (r->kind != FUNC_ROW || !lists) {
+        printf("    const %s *o = tn__options(&space, sizeof space, options);\n", type);
+        return;
+    }
+    printf("    const %s *o = &space;\n    tn__options_in(&space, sizeof space, options);\n"
+           "    if (!tn__one_dim(&space.dims, space.dim, space.dim_given))\n        return NULL;\n",
+           type);
+}
+
 static void print_function(const row *r, bool inplace)
 {
     char type[64];
@@ -362,15 +408,16 @@ static void print_function(const row *r, bool inplace)
         options_type(r, type, sizeof type);
         printf("\n%s(tn_%s_opt)", result_type(r), r->name);
         print_params(r, NULL, false, false);
-        printf("%sconst %s *options)\n{\n    %s o;\n    tn__options_in(&o, sizeof o, options);\n",
-               r->positional ? ", " : "", type, type);
-        site = "o.site";
+        printf("%sconst %s *options)\n{\n    %s space;\n", r->positional ? ", " : "", type, type);
+        print_options_in(r, type);
+        site = "o->site";
     } else {
         printf("\n%s(tn_%s%s_at)", result_type(r), r->name, tail);
         print_params(r, "const char *site", false, writes);
         printf(")\n{\n");
         if (has_options(r)) /* in place: options as if none were given */
-            printf("    tn_%s_options o;\n    tn__options_in(&o, sizeof o, NULL);\n", r->name);
+            printf("    tn_%s_options space;\n    const tn_%s_options *o = tn__options(&space, sizeof space, NULL);\n",
+                   r->name, r->name);
     }
     if (r->kind == FUNC_ROW)
         print_func_body(r, site);
@@ -415,7 +462,7 @@ void write_document(void)
         if (counts(r))
             printf(", out, cap");
         for (int k = r->positional; k < r->total; k++)
-            printf(", .%s", r->param[k].name);
+            printf(r->param[k].type == 'D' && is_dim(&r->param[k]) ? ", .%s, .dims" : ", .%s", r->param[k].name);
         if (r->shared_options)
             printf(", .dtype, .device, .requires_grad");
         printf(")`%s | %s |\n", has_inplace(r) ? ", in place with `_`" : "", r->doc);

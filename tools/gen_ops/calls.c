@@ -13,6 +13,7 @@ static const char *reader(char type)
     case 'S': return "number_of";
     case 'L': return "list_of";
     case 'D': return "dims_of";
+    case 'J': return "ints_of";
     case 'i': return "int_of";
     case 'f': return "float_of";
     case 'b': return "flag_of";
@@ -28,8 +29,14 @@ static void print_options(const row *r)
     char type[64];
     options_type(r, type, sizeof type);
     printf("    %s o = {.struct_size = sizeof o, .site = SITE};\n", type);
-    for (int i = r->positional; i < r->total; i++)
-        printf("    if (v[%d].kind)\n        o.%s = %s(&v[%d]);\n", i, r->param[i].name, reader(r->param[i].type), i);
+    for (int i = r->positional; i < r->total; i++) {
+        const param *p = &r->param[i];
+        if (p->type == 'E')
+            printf("    o.dim_given = one_dim_of(&v[%d], &o.dim);\n", i);
+        else
+            printf("    if (v[%d].kind)\n        o.%s = %s(&v[%d]);\n", i, is_dim(p) ? "dims" : p->name,
+                   reader(p->type), i);
+    }
     if (r->shared_options)
         printf("    if (v[%d].kind)\n        o.dtype = dtype_of(&v[%d]);\n    if (v[%d].kind)\n"
                "        o.requires_grad = flag_of(&v[%d]);\n",
@@ -46,7 +53,7 @@ static void print_function(const row *r, bool inplace)
     printf("    %s(a, (tn_%s%s)(%s", give, r->name, inplace ? "__at" : options ? "_opt" : "_at", options ? "" : "SITE");
     for (int i = 0; i < r->positional; i++) {
         const char type = first && i == 0 ? 'T' : r->param[i].type;
-        printf("%s%s(&v[%d])", i || !options ? ", " : "", reader(type), i);
+        printf(type == 'D' ? "%sTN__DIMS(%s(&v[%d]))" : "%s%s(&v[%d])", i || !options ? ", " : "", reader(type), i);
     }
     if (counts(r))
         printf(", a->t, RESULTS");

@@ -33,6 +33,8 @@ static const char *cpp_type(char type)
     case 'S': return "const operand &";
     case 'L': return "const tensors &";
     case 'D': return "const dims &";
+    case 'J': return "const ints &";
+    case 'E':
     case 'i': return "std::int64_t ";
     case 'f': return "double ";
     case 'b': return "bool ";
@@ -65,6 +67,7 @@ static void print_c(const param *p)
     case 'N':
     case 'S':
     case 'L':
+    case 'J':
     case 'D': printf("%s.c()", name_of(p)); break;
     case 'd': printf("static_cast<tn_dtype>(%s)", name_of(p)); break;
     case 's': printf("%s.c_str()", name_of(p)); break;
@@ -85,7 +88,7 @@ static void print_option(const row *r, const param *p)
     else {
         printf("        o.%s = ", p->name);
         print_c(p);
-        printf(";\n");
+        printf(p->type == 'E' ? ";\n        o.dim_given = true;\n" : ";\n");
     }
     printf("        return *this;\n    }\n");
 }
@@ -115,7 +118,9 @@ static void print_options_class(const row *r)
             printf("        all.%s = %s_ ? &raw_%s : nullptr;\n", p->name, p->name, p->name);
         else if (p->type == 'Q' || p->type == 'T')
             printf("        all.%s = %s_.c();\n", p->name, p->name);
-        else if (strchr("DS", p->type))
+        else if (p->type == 'D')
+            printf("        all.%s = *%s_.c();\n", is_dim(p) ? "dims" : p->name, p->name);
+        else if (p->type == 'S')
             printf("        all.%s = %s_.c();\n", p->name, p->name);
     }
     printf("        return all;\n    }\n    void take() const\n    {\n");

@@ -109,13 +109,28 @@ static void print_value(char type, int i)
     case 'N':
     case 'S': printf("v[%d].s", i); break;
     case 'L': printf("py_list(&v[%d])", i); break;
-    case 'D': printf("py_dims(&v[%d])", i); break;
+    case 'D': printf("TN__DIMS(py_dims(&v[%d]))", i); break;
+    case 'J': printf("py_ints(&v[%d])", i); break;
     case 'i': printf("v[%d].s.v.i", i); break;
     case 'f': printf("v[%d].s.v.f", i); break;
     case 'b': printf("(v[%d].s.v.i != 0)", i); break;
     case 'd': printf("v[%d].dtype", i); break;
     case 's': printf("v[%d].u.text", i); break;
     default: printf("v[%d].device", i); break;
+    }
+}
+
+/* Value i as an option. */
+static void print_option(const param *p, int i)
+{
+    if (p->type == 'D') {
+        printf("    o.%s = py_dims(&v[%d]);\n", is_dim(p) ? "dims" : p->name, i);
+    } else if (p->type == 'E') {
+        printf("    o.dim_given = py_one_dim(&v[%d], &o.dim);\n", i);
+    } else {
+        printf("    o.%s = ", p->name);
+        print_value(p->type, i);
+        printf(";\n");
     }
 }
 
@@ -126,12 +141,10 @@ static void print_options(const row *r)
     options_type(r, type, sizeof type);
     printf("    %s o = {.struct_size = sizeof o, .site = \"\"};\n", type);
     for (int i = r->positional; i < r->total; i++) {
-        printf("    o.%s = ", r->param[i].name);
         if (r->param[i].type == 'Q')
-            printf("v[%d].given ? v[%d].s.v.t : NULL", i, i);
+            printf("    o.%s = v[%d].given ? v[%d].s.v.t : NULL;\n", r->param[i].name, i, i);
         else
-            print_value(r->param[i].type, i);
-        printf(";\n");
+            print_option(&r->param[i], i);
     }
     if (r->shared_options)
         printf("    o.device = v[%d].device;\n    o.dtype = v[%d].dtype;\n    o.requires_grad = v[%d].s.v.i != 0;\n"
@@ -177,12 +190,10 @@ static void print_results(const row *r)
            "    %s o = {.struct_size = sizeof o, .site = \"\"};\n",
            r->name, n, type);
     for (int i = r->positional; i < r->total; i++) {
-        printf("    o.%s = ", r->param[i].name);
         if (r->param[i].type == 'X')
-            printf("&t[%d]", k++);
+            printf("    o.%s = &t[%d];\n", r->param[i].name, k++);
         else
-            print_value(r->param[i].type, i);
-        printf(";\n");
+            print_option(&r->param[i], i);
     }
     printf("    Py_BEGIN_ALLOW_THREADS\n    t[0] = (tn_%s_opt)(", r->name);
     for (int i = 0; i < r->positional; i++) {

@@ -65,8 +65,8 @@ static const struct {
     char type;
 } types[] = {
     {"Tensor", 'T'}, {"Tensor?", 'Q'}, {"Operand", 'N'}, {"Tensors", 'L'}, {"dims", 'D'},
-    {"int", 'i'},    {"float", 'f'},   {"bool", 'b'},    {"Number", 'S'},  {"dtype", 'd'},
-    {"device", 'v'}, {"Result", 'X'},  {"text", 's'},
+    {"dim", 'E'},    {"ints", 'J'},    {"int", 'i'},     {"float", 'f'},   {"bool", 'b'},
+    {"Number", 'S'}, {"dtype", 'd'},   {"device", 'v'},  {"Result", 'X'},  {"text", 's'},
 };
 
 static char type_of(const char *word)
@@ -545,6 +545,8 @@ const char *c_type(char type)
     case 'S': return "tn_scalar ";
     case 'L': return "tn_tensors ";
     case 'D': return "tn_dims ";
+    case 'E': return "int64_t ";
+    case 'J': return "tn_ints ";
     case 'i': return "int64_t ";
     case 'f': return "double ";
     case 'b': return "bool ";

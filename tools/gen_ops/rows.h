@@ -11,9 +11,10 @@
  *   python NAME                                of Python alone
  *
  * Parameters: 'type name, ...', after '|' those that are options. Types: Tensor; Tensor? (or TN_NONE); Operand (tensor or
- * number); Tensors (a list); dims; int; float; bool; Number (or none); dtype; device; text (of 'func' alone); Result (where a
- * further result goes); factory (dtype, device, requires_grad and pin_memory of a new tensor). A name that begins with '_' is
- * internal: tn__name.
+ * number); Tensors (a list); dims (a shape, or up to 8 dimensions; the option 'dims dim' is in C .dim = 1 or
+ * .dims = TN_DIMS(0, 1)); dim (an option: one dimension); ints (of any length; of 'func' alone); int; float; bool; Number (or
+ * none); dtype; device; text (of 'func' alone); Result (where a further result goes); factory (dtype, device, requires_grad and
+ * pin_memory of a new tensor). A name that begins with '_' is internal: tn__name.
  *
  *   doc       one sentence: the header's comment, the table of operations, Python's docstring
  *   rule      elementwise: which dtypes, and those of result and computation: R_* of op/op.h, in small letters
@@ -69,8 +70,8 @@ enum { MAX_PARAMS = 20, MAX_GRADS = 3, MAX_ENTRIES = 12, MAX_SIGNATURES = 4, MAX
 
 typedef enum kind { UNARY_ROW, BINARY_ROW, TERNARY_ROW, OP_ROW, VIEW_ROW, COMP_ROW, FUNC_ROW, PYTHON_ROW } kind;
 
-/* One letter a type: T tensor, Q tensor or none, N operand, S number or none, L tensors, D dims, i int, f float, b bool, d dtype,
- * v device, s text, X result. */
+/* One letter a type: T tensor, Q tensor or none, N operand, S number or none, L tensors, D dims, E dim, J ints, i int, f float,
+ * b bool, d dtype, v device, s text, X result. */
 typedef struct param {
     char type;
     const char *name;
@@ -162,6 +163,12 @@ bool counts(const row *r);
 bool writes_first(const row *r);
 
 /* Parameters that are inputs (tensors, or numbers in their place), in order. */
+/* Of options: is it one dimension, .dim = 1, or (type D) several, .dims? */
+static inline bool is_dim(const param *p)
+{
+    return p->type == 'E' || (p->type == 'D' && !strcmp(p->name, "dim"));
+}
+
 static inline bool is_input(char type)
 {
     return type == 'T' || type == 'Q' || type == 'N' || type == 'L';

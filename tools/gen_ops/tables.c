@@ -23,7 +23,7 @@ static capitals upper(const char *word, size_t n)
 
 static const char *field_type(char type)
 {
-    return type == 'D' ? "tn__dims " : c_type(type);
+    return type == 'D' || type == 'E' ? "tn__dims " : c_type(type);
 }
 
 /* A struct's fields so far, of all the rows that share it. */
@@ -37,7 +37,7 @@ static void add_field(fields *f, const row *r, const param *p)
 {
     for (int i = 0; i < f->n; i++)
         if (!strcmp(f->field[i].name, p->name)) {
-            if (f->field[i].type != p->type)
+            if (strcmp(field_type(f->field[i].type), field_type(p->type)) != 0)
                 fail(r, "rows that share parameters disagree about the type of", p->name);
             return;
         }

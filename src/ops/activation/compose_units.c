@@ -101,7 +101,7 @@ tn_tensor *tn__fn_prelu(tn_tensor *x, tn_tensor *weight)
     for (int32_t d = 0; d < x->ndim; d++)
         shape[d] = d == 1 ? weight->numel : 1;
     if (weight->numel != 1)
-        weight = tn_reshape(weight, ((tn_dims){x->ndim, shape}));
+        weight = tn_reshape(weight, tn_dims_of(shape, x->ndim));
     else if (x->ndim == 0)
         weight = tn_reshape(weight, TN_SHAPE());
     tn_tensor *high = tn_gt(x, 0); /* there x is not multiplied: the slopes are nothing to it, be they infinite */

@@ -22,7 +22,7 @@ static tn_tensor *repeat_along(tn_tensor *x, int32_t dim, int64_t times, bool ea
     }
     tn_tensor *wide = tn_expand(tn_reshape(x, TN_SHAPE(outer, 1, inner)), TN_SHAPE(outer, times, inner));
     return tn_reshape(tn_clone(wide),
-                      tn__dims_from(shape, x->ndim)); /* of one element the expanded view would do: no copy */
+                      tn_dims_of(shape, x->ndim)); /* of one element the expanded view would do: no copy */
 }
 
 /* What was repeated is a copy, however often and even if there is nothing of it. */
@@ -31,37 +31,37 @@ static tn_tensor *copied(tn_tensor *out, const tn_tensor *x)
     return out && out->storage && out->storage == x->storage ? tn__contiguous_copy(out) : out;
 }
 
-tn_tensor *tn__fn_repeat(tn_tensor *x, tn_dims repeats)
+tn_tensor *tn__fn_repeat(tn_tensor *x, const tn_dims *repeats)
 {
     int64_t shape[TN_MAX_DIMS];
     if (!tn__usable("repeat", x) || !tn__dims_fit("repeat", repeats))
         return NULL;
-    const int32_t n = repeats.ndim, more = n - x->ndim;
+    const int32_t n = repeats->ndim, more = n - x->ndim;
     if (more < 0)
         return tn__fail(TN_EINVAL,
                         "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
                         "tensor");
     for (int32_t d = 0; d < n; d++) {
-        if (repeats.dim[d] < 0)
+        if (repeats->dim[d] < 0)
             return tn__fail(TN_EINVAL, "Trying to create tensor with negative dimension %lld",
-                            (long long)repeats.dim[d]);
+                            (long long)repeats->dim[d]);
         shape[d] = d < more ? 1 : x->shape[d - more];
     }
-    tn_tensor *out = tn_reshape(x, tn__dims_from(shape, n));
+    tn_tensor *out = tn_reshape(x, tn_dims_of(shape, n));
     for (int32_t d = n - 1; d >= 0; d--)
-        out = repeat_along(out, d, repeats.dim[d], false);
+        out = repeat_along(out, d, repeats->dim[d], false);
     return tn__no_view(copied(out, x));
 }
 
-tn_tensor *tn__fn_tile(tn_tensor *x, tn_dims dims)
+tn_tensor *tn__fn_tile(tn_tensor *x, const tn_dims *dims)
 {
     int64_t repeats[TN_MAX_DIMS];
     if (!tn__usable("tile", x) || !tn__dims_fit("tile", dims))
         return NULL;
-    const int32_t n = TN_MAX(dims.ndim, x->ndim);
+    const int32_t n = TN_MAX(dims->ndim, x->ndim);
     for (int32_t d = 0; d < n; d++)
-        repeats[d] = d < n - dims.ndim ? 1 : dims.dim[d - (n - dims.ndim)];
-    return tn__fn_repeat(x, tn__dims_from(repeats, n));
+        repeats[d] = d < n - dims->ndim ? 1 : dims->dim[d - (n - dims->ndim)];
+    return tn__fn_repeat(x, TN__DIMS(tn_dims_of(repeats, n)));
 }
 
 /* Index i as often as repeats[i] says: at each place, how many have begun by then. */
@@ -85,17 +85,18 @@ static tn_tensor *repeated_indices(tn_tensor *repeats)
     return tn_sub(tn_slice(tn_cumsum(begun, 0), 0, 0, (int64_t)total, 1), 1);
 }
 
-static tn_tensor *repeat_each(tn_tensor *x, tn_scalar repeats, tn_dims dim)
+/* dim: NULL for x as one row. */
+static tn_tensor *repeat_each(tn_tensor *x, tn_scalar repeats, const int64_t *dim)
 {
     int32_t d = 0;
     const tn_tensor *list = tn__operand(&repeats);
-    if (!tn__usable("repeat_interleave", x) || !tn__dims_fit("repeat_interleave", dim))
+    if (!tn__usable("repeat_interleave", x))
         return NULL;
     if (repeats.kind == TN_SCALAR_NONE || (repeats.kind == TN_SCALAR_TENSOR && !list))
         return tn__fail(TN_ETYPE, "repeat_interleave: repeats must be a number or a tensor");
-    if (dim.ndim == 0)
+    if (!dim)
         x = tn_reshape(x, TN_SHAPE(-1));
-    if (!x || (dim.ndim && tn__wrap_own_dim(dim.dim[0], x->ndim, &d)))
+    if (!x || (dim && tn__wrap_own_dim(*dim, x->ndim, &d)))
         return NULL;
     if (!list) {
         const int64_t times = tn__scalar_int(&repeats);
@@ -116,11 +117,11 @@ static tn_tensor *repeat_each(tn_tensor *x, tn_scalar repeats, tn_dims dim)
 }
 
 /* r, if it is as long as was said. By a list PyTorch makes room for as many as were said. */
-static tn_tensor *of_size(tn_tensor *r, tn_dims dim, tn_scalar said, bool by_list)
+static tn_tensor *of_size(tn_tensor *r, const int64_t *dim, tn_scalar said, bool by_list)
 {
     if (!r || !said.kind)
         return r;
-    const int64_t want = tn__scalar_int(&said), is = r->ndim ? tn_tensor_size(r, dim.ndim ? dim.dim[0] : 0) : 1;
+    const int64_t want = tn__scalar_int(&said), is = r->ndim ? tn_tensor_size(r, dim ? *dim : 0) : 1;
     if (want == is)
         return r;
     if (!by_list)
@@ -134,7 +135,8 @@ static tn_tensor *of_size(tn_tensor *r, tn_dims dim, tn_scalar said, bool by_lis
 
 tn_tensor *tn__fn_repeat_interleave(tn_tensor *x, tn_scalar repeats, const tn_repeat_interleave_options *o)
 {
-    return of_size(repeat_each(x, repeats, o->dim), o->dim, o->output_size, tn__operand(&repeats));
+    const int64_t *dim = o->dim_given ? &o->dim : NULL;
+    return of_size(repeat_each(x, repeats, dim), dim, o->output_size, tn__operand(&repeats));
 }
 
 tn_tensor *tn__fn_repeated_places(tn_tensor *repeats, const tn_repeated_places_options *o)
@@ -148,37 +150,36 @@ tn_tensor *tn__fn_repeated_places(tn_tensor *repeats, const tn_repeated_places_o
     if (repeats->ndim != 1)
         return tn__fail(TN_EINVAL, "repeat_interleave only accept 1D vector as repeat");
     tn_tensor *places = tn_arange(0, repeats->numel, 1, .dtype = repeats->dtype, .device = repeats->device);
-    const tn_dims all = {0, NULL};
-    return of_size(repeat_each(places, tn_scalar_t(repeats), all), all, o->output_size, true);
+    return of_size(repeat_each(places, tn_scalar_t(repeats), NULL), NULL, o->output_size, true);
 }
 
 /* ---- moving ---- */
 
-tn_tensor *tn__fn_roll(tn_tensor *x, tn_dims shifts, const tn_roll_options *o)
+tn_tensor *tn__fn_roll(tn_tensor *x, const tn_dims *shifts, const tn_roll_options *o)
 {
-    if (!tn__usable("roll", x) || !tn__dims_fit("roll", shifts) || !tn__dims_fit("roll", o->dim))
+    if (!tn__usable("roll", x) || !tn__dims_fit("roll", shifts) || !tn__dims_fit("roll", &o->dims))
         return NULL;
-    if (shifts.ndim == 0)
+    if (shifts->ndim == 0)
         return tn__fail(TN_EINVAL, "`shifts` required");
-    if (o->dim.ndim == 0) {
-        if (shifts.ndim != 1)
-            return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts.ndim);
-        const tn_roll_options along = {.struct_size = sizeof along, .dim = TN_DIMS(0)};
+    if (o->dims.ndim == 0) {
+        if (shifts->ndim != 1)
+            return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts->ndim);
+        const tn_roll_options along = {.struct_size = sizeof along, .dims = TN_DIMS(0)};
         tn_tensor *rolled = tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along);
-        return tn__no_view(tn_reshape(rolled, tn__dims_from(x->shape, x->ndim)));
+        return tn__no_view(tn_reshape(rolled, tn_dims_of(x->shape, x->ndim)));
     }
-    if (o->dim.ndim != shifts.ndim)
-        return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts.ndim,
-                        (int)o->dim.ndim);
-    for (int32_t i = 0; i < shifts.ndim && x; i++) {
+    if (o->dims.ndim != shifts->ndim)
+        return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts->ndim,
+                        (int)o->dims.ndim);
+    for (int32_t i = 0; i < shifts->ndim && x; i++) {
         int32_t d;
         if (x->numel == 0) { /* as PyTorch, which looks at no dimension then */
             x = tn_clone(x);
             continue;
         }
-        if (tn__wrap_own_dim(o->dim.dim[i], x->ndim, &d))
+        if (tn__wrap_own_dim(o->dims.dim[i], x->ndim, &d))
             return NULL;
-        const int64_t n = x->shape[d], by = (shifts.dim[i] % n + n) % n;
+        const int64_t n = x->shape[d], by = (shifts->dim[i] % n + n) % n;
         x = by == 0 ? tn__contiguous_copy(x)
                     : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
     }

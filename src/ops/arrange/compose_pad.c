@@ -31,7 +31,7 @@ static tn_tensor *pad_line(tn_tensor *x, int32_t dim, int64_t before, int64_t af
         if (k == 1)
             part[parts++] = tn_narrow(x, dim, start, end - start);
         else if (shape[dim] > 0)
-            part[parts++] = tn_full(((tn_dims){x->ndim, shape}), value, .dtype = x->dtype, .device = x->device);
+            part[parts++] = tn_full(tn_dims_of(shape, x->ndim), value, .dtype = x->dtype, .device = x->device);
         if (parts && !part[parts - 1])
             return NULL;
     }
@@ -41,14 +41,14 @@ static tn_tensor *pad_line(tn_tensor *x, int32_t dim, int64_t before, int64_t af
 static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
 
 /* The error of a sample that is too small: "input (W: 3) is too small. Calculated output W: 0" for each padded dimension. */
-static void too_small(const tn_tensor *x, tn_dims pad)
+static void too_small(const tn_tensor *x, tn_ints pad)
 {
     static const char *const sides[3][3] = {{"W: ", NULL, NULL}, {"H: ", "W: ", NULL}, {"D: ", "H: ", "W: "}};
     char in[96] = "", out[96] = "";
-    const int n = pad.ndim / 2;
+    const int n = (int32_t)pad.n / 2;
     for (int i = 0; i < n; i++) {
         const int k = n - 1 - i;
-        const int64_t have = x->shape[x->ndim - 1 - k], more = pad.dim[2L * k] + pad.dim[2L * k + 1];
+        const int64_t have = x->shape[x->ndim - 1 - k], more = pad.i[2L * k] + pad.i[2L * k + 1];
         snprintf(in + strlen(in), sizeof in - strlen(in), "%s%s%lld", i ? " " : "", sides[n - 1][i], (long long)have);
         snprintf(out + strlen(out), sizeof out - strlen(out), "%s%s%lld", i ? " " : "", sides[n - 1][i],
                  (long long)(have + more));
@@ -56,10 +56,10 @@ static void too_small(const tn_tensor *x, tn_dims pad)
     tn__error(TN_EINVAL, "input (%s) is too small. Calculated output %s", in, out);
 }
 
-static bool line_fits(const tn_tensor *x, tn_dims pad, int64_t mode, int i)
+static bool line_fits(const tn_tensor *x, tn_ints pad, int64_t mode, int i)
 {
     const int32_t dim = x->ndim - 1 - i;
-    const int64_t before = pad.dim[2L * i], after = pad.dim[2L * i + 1], n = x->shape[dim];
+    const int64_t before = pad.i[2L * i], after = pad.i[2L * i + 1], n = x->shape[dim];
     if (mode == TN_PAD_REFLECT && (before >= n || after >= n))
         tn__error(TN_EINVAL,
                   "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
@@ -73,14 +73,13 @@ static bool line_fits(const tn_tensor *x, tn_dims pad, int64_t mode, int i)
 }
 
 /* PyTorch pads the last one, two or three of a batch's or a sample's dimensions otherwise than by a constant. */
-static bool pads(const tn_tensor *x, tn_dims pad, int64_t mode, const tn_scalar *value)
+static bool pads(const tn_tensor *x, tn_ints pad, int64_t mode, const tn_scalar *value)
 {
-    const int32_t n = pad.ndim / 2, dims = x->ndim;
+    const int32_t n = (int32_t)pad.n / 2, dims = x->ndim;
     if (value->kind && tn__scalar_double(value) != 0)
         return tn__error(TN_EINVAL, "Padding mode \"%s\" doesn't take in value argument", modes[mode]), false;
     if (n < 1 || n > 3 || dims - n < 1 || dims - n > 2)
-        return tn__error(TN_EMISSING, "Padding size %d is not supported for %dD input tensor.", (int)pad.ndim,
-                         (int)dims),
+        return tn__error(TN_EMISSING, "Padding size %d is not supported for %dD input tensor.", (int)pad.n, (int)dims),
                false;
     if (mode == TN_PAD_CIRCULAR)
         return true;
@@ -103,24 +102,23 @@ static bool pads(const tn_tensor *x, tn_dims pad, int64_t mode, const tn_scalar 
 }
 
 /* Can they be added to sizes? */
-static bool counts_fit(tn_dims pad)
+static bool counts_fit(tn_ints pad)
 {
-    for (int32_t i = 0; i < pad.ndim; i++)
-        if (pad.dim[i] > INT64_MAX / 4 || pad.dim[i] < -(INT64_MAX / 4))
-            return tn__error(TN_EINVAL, "pad: %lld elements are more than memory can hold", (long long)pad.dim[i]),
-                   false;
+    for (int32_t i = 0; i < (int32_t)pad.n; i++)
+        if (pad.i[i] > INT64_MAX / 4 || pad.i[i] < -(INT64_MAX / 4))
+            return tn__error(TN_EINVAL, "pad: %lld elements are more than memory can hold", (long long)pad.i[i]), false;
     return true;
 }
 
-static bool pad_sizes(const tn_tensor *x, tn_dims pad)
+static bool pad_sizes(const tn_tensor *x, tn_ints pad)
 {
-    if (pad.ndim % 2)
+    if ((int32_t)pad.n % 2)
         tn__error(TN_EINVAL, "Padding length must be divisible by 2");
-    else if (pad.ndim / 2 > x->ndim)
+    else if ((int32_t)pad.n / 2 > x->ndim)
         tn__error(TN_EINVAL,
                   "Padding length should be less than or equal to two times the input dimension but got padding length "
                   "%d and input of dimension %d",
-                  (int)pad.ndim, (int)x->ndim);
+                  (int)pad.n, (int)x->ndim);
     else
         return counts_fit(pad);
     return false;
@@ -136,10 +134,10 @@ static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64
     return tn_index_select(result, dim, places(mode, n, pad[0], pad[1], x->device));
 }
 
-tn_tensor *tn__fn_pad(tn_tensor *x, tn_dims pad, const tn_pad_options *o)
+tn_tensor *tn__fn_pad(tn_tensor *x, tn_ints pad, const tn_pad_options *o)
 {
     bool grows = false;
-    if (!tn__usable("pad", x) || !tn__usable_dims("pad", pad) || !pad_sizes(x, pad))
+    if (!tn__usable("pad", x) || !tn__usable_ints("pad", pad) || !pad_sizes(x, pad))
         return NULL;
     if (o->mode < TN_PAD_CONSTANT || o->mode > TN_PAD_CIRCULAR)
         return tn__fail(TN_EMISSING, "Unrecognised padding mode %lld", (long long)o->mode);
@@ -147,9 +145,9 @@ tn_tensor *tn__fn_pad(tn_tensor *x, tn_dims pad, const tn_pad_options *o)
         return NULL;
     const tn_scalar value = o->value.kind ? o->value : tn_scalar_i(0);
     tn_tensor *result = x;
-    for (int i = 0; i < pad.ndim / 2 && result; i++) {
+    for (int i = 0; i < (int32_t)pad.n / 2 && result; i++) {
         const int32_t dim = x->ndim - 1 - i;
-        const int64_t *by = &pad.dim[2L * i];
+        const int64_t *by = &pad.i[2L * i];
         grows |= by[0] > 0 || by[1] > 0;
         result = o->mode == TN_PAD_CONSTANT ? pad_line(result, dim, by[0], by[1], value)
                                             : pad_around(x, result, dim, o->mode, by);

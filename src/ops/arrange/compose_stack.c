@@ -112,8 +112,7 @@ static tn_tensor *choices(tn_tensors list, int64_t dim, tn_tensor **one, raise_o
     }
     for (int32_t i = 0; i < n; i++) {
         own[i] = -1;
-        one[i] =
-            tn_reshape(tn_expand(tn_reshape(list.t[i], tn__dims_from(own, n)), tn__dims_from(shape, n)), TN_SHAPE(-1));
+        one[i] = tn_reshape(tn_expand(tn_reshape(list.t[i], tn_dims_of(own, n)), tn_dims_of(shape, n)), TN_SHAPE(-1));
         own[i] = 1;
     }
     return tn_stack(((tn_tensors){one, list.n}), dim);

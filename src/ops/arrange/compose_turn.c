@@ -22,7 +22,7 @@ tn_tensor *tn__fn_diag_embed(tn_tensor *x, int64_t offset, int64_t dim1, int64_t
                    side = (uint64_t)x->shape[x->ndim - 1] + away;
     for (int32_t d = 0, from = 0; d <= x->ndim; d++)
         shape[d] = d == at[0] || d == at[1] ? (int64_t)side : x->shape[from++];
-    tn_tensor *result = tn_zeros(((tn_dims){x->ndim + 1, shape}), .dtype = x->dtype, .device = x->device);
+    tn_tensor *result = tn_zeros(tn_dims_of(shape, x->ndim + 1), .dtype = x->dtype, .device = x->device);
     return tn_copy_(tn_diagonal(result, offset, dim1, dim2), x) ? result : NULL;
 }
 
@@ -76,20 +76,20 @@ static tn_tensor *swapped(tn_tensor *x, int32_t a, int32_t b)
     return tn__no_view(tn_transpose(x, a, b));
 }
 
-tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, tn_dims dims)
+tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, const tn_dims *dims)
 {
     int32_t a, b;
-    if (!tn__usable("rot90", x))
+    if (!tn__usable("rot90", x) || !tn__dims_fit("rot90", dims))
         return NULL;
-    if (dims.ndim != 2)
-        return tn__fail(TN_EINVAL, "expected total rotation dims == 2, but got dims = %d", (int)dims.ndim);
+    if (dims->ndim != 2)
+        return tn__fail(TN_EINVAL, "expected total rotation dims == 2, but got dims = %d", (int)dims->ndim);
     if (x->ndim < 2)
         return tn__fail(TN_EINVAL, "expected total dims >= 2, but got total dims = %d", (int)x->ndim);
-    if (tn__wrap_dim(dims.dim[0], x->ndim, &a) || tn__wrap_dim(dims.dim[1], x->ndim, &b))
+    if (tn__wrap_dim(dims->dim[0], x->ndim, &a) || tn__wrap_dim(dims->dim[1], x->ndim, &b))
         return NULL;
     if (a == b)
         return tn__fail(TN_EINVAL, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
-                        (long long)dims.dim[0], (long long)dims.dim[1]);
+                        (long long)dims->dim[0], (long long)dims->dim[1]);
     switch (((k % 4) + 4) % 4) {
     case 1: return swapped(tn_flip(x, TN_DIMS(b)), a, b);
     case 2: return tn_flip(x, TN_DIMS(a, b));
@@ -200,52 +200,55 @@ tn_tensor *tn__fn_diff(tn_tensor *x, int64_t n, int64_t dim, const tn_diff_optio
 
 /* ---- factories ---- */
 
-static tn_tensor *laid_out(tn_dims size, const int64_t *stride, const tn_options *o)
+static tn_tensor *laid_out(const tn_dims *size, const int64_t *stride, const tn_options *o)
 {
     bool blank = false, negative = false, back = false;
     int64_t n = 1;
-    for (int32_t d = 0; d < size.ndim; d++) {
+    for (int32_t d = 0; d < size->ndim; d++) {
         int64_t reach = 0;
-        blank |= size.dim[d] == 0;
-        negative |= size.dim[d] < 0;
+        blank |= size->dim[d] == 0;
+        negative |= size->dim[d] < 0;
         back |= stride[d] < 0;
-        if (size.dim[d] > 0 &&
-            (__builtin_mul_overflow(size.dim[d] - 1, stride[d], &reach) || __builtin_add_overflow(n, reach, &n)))
+        if (size->dim[d] > 0 &&
+            (__builtin_mul_overflow(size->dim[d] - 1, stride[d], &reach) || __builtin_add_overflow(n, reach, &n)))
             n = INT64_MAX;
     }
     n = blank ? 0 : n;
     if (!negative && (back || n > (int64_t)1 << 60))
         return tn__fail(TN_EINVAL, "Storage size calculation overflowed with sizes=%s and strides=%s",
-                        tn__shape_str(size.dim, size.ndim).s, tn__shape_str(stride, size.ndim).s);
+                        tn__shape_str(size->dim, size->ndim).s, tn__shape_str(stride, size->ndim).s);
     tn_options plain = *o;
     plain.requires_grad = false;
-    tn_tensor *memory = tn__fn_empty(negative ? size : TN_SHAPE(n), &plain);
-    memory = tn_detach(
-        tn_as_strided(memory, size, ((tn_dims){size.ndim, (int64_t *)(uintptr_t)stride}), 0)); /* it is no view */
+    tn_tensor *memory = tn__fn_empty(negative ? size : TN__DIMS(TN_SHAPE(n)), &plain);
+    memory = tn_detach(tn_as_strided(memory, *size, tn_dims_of(stride, size->ndim), 0)); /* it is no view */
     return memory && o->requires_grad ? tn__require_grad(memory, true) : memory;
 }
 
-tn_tensor *tn__fn_empty_strided(tn_dims size, tn_dims stride, const tn_options *o)
+tn_tensor *tn__fn_empty_strided(const tn_dims *size, const tn_dims *stride, const tn_options *o)
 {
-    if (size.ndim != stride.ndim)
+    if (!tn__dims_fit("empty_strided", size) || !tn__dims_fit("empty_strided", stride))
+        return NULL;
+    if (size->ndim != stride->ndim)
         return tn__fail(TN_EINVAL, "dimensionality of sizes (%d) must match dimensionality of strides (%d)",
-                        (int)size.ndim, (int)stride.ndim);
-    return laid_out(size, stride.dim, o);
+                        (int)size->ndim, (int)stride->ndim);
+    return laid_out(size, stride->dim, o);
 }
 
-tn_tensor *tn__fn_empty_permuted(tn_dims size, tn_dims physical_layout, const tn_options *o)
+tn_tensor *tn__fn_empty_permuted(const tn_dims *size, const tn_dims *physical_layout, const tn_options *o)
 {
-    const int32_t n = size.ndim;
+    if (!tn__dims_fit("empty_permuted", size) || !tn__dims_fit("empty_permuted", physical_layout))
+        return NULL;
+    const int32_t n = size->ndim;
     int64_t stride[TN_MAX_DIMS], step = 1;
     bool seen[TN_MAX_DIMS] = {false};
-    if (physical_layout.ndim != n)
+    if (physical_layout->ndim != n)
         return tn__fail(
             TN_EINVAL,
             "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
             "%d is not equal to len(physical_layout) = %d",
-            (int)n, (int)physical_layout.ndim);
+            (int)n, (int)physical_layout->ndim);
     for (int32_t i = n - 1; i >= 0; i--) {
-        const int64_t d = physical_layout.dim[i];
+        const int64_t d = physical_layout->dim[i];
         if (d < 0 || d >= n)
             return tn__fail(TN_EINVAL,
                             "Dimension out of range (expected to be between 0 and %d, but got %lld at index %d).  NB: "
@@ -255,7 +258,7 @@ tn_tensor *tn__fn_empty_permuted(tn_dims size, tn_dims physical_layout, const tn
             return tn__fail(TN_EINVAL, "Duplicate dim not allowed");
         seen[d] = true;
         stride[d] = step;
-        step *= size.dim[d] > 1 ? size.dim[d] : 1;
+        step *= size->dim[d] > 1 ? size->dim[d] : 1;
     }
     return laid_out(size, stride, o);
 }

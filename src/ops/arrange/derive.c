@@ -13,7 +13,7 @@ tn_status tn__d_tril(tn__backward *b)
 tn_status tn__d_flip(tn__backward *b)
 {
     const tn__flip_params *p = b->node->params;
-    return tn__give(b, 0, tn_flip(b->g[0], ((tn_dims){p->dims.n, p->dims.d})));
+    return tn__give(b, 0, tn_flip(b->g[0], tn_dims_of(p->dims.d, p->dims.n)));
 }
 
 /* ---- joining and indexing ---- */

@@ -14,26 +14,26 @@ static tn_tensor *unwritten(tn_tensor *t)
     return t;
 }
 
-tn_tensor *tn__fn_empty(tn_dims shape, const tn_options *o)
+tn_tensor *tn__fn_empty(const tn_dims *shape, const tn_options *o)
 {
     return unwritten(tn__factory(shape, o, tn__default_dtype()));
 }
 
-tn_tensor *tn__fn_zeros(tn_dims shape, const tn_options *o)
+tn_tensor *tn__fn_zeros(const tn_dims *shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
     TN__INITIALISED(t, tn_zero_(t));
     return t;
 }
 
-tn_tensor *tn__fn_ones(tn_dims shape, const tn_options *o)
+tn_tensor *tn__fn_ones(const tn_dims *shape, const tn_options *o)
 {
     tn_options ones = *o;
     ones.dtype = o->dtype ? o->dtype : tn__default_dtype();
     return tn__fn_full(shape, tn_scalar_f(1), &ones);
 }
 
-tn_tensor *tn__fn_full(tn_dims shape, tn_scalar value, const tn_options *o)
+tn_tensor *tn__fn_full(const tn_dims *shape, tn_scalar value, const tn_options *o)
 {
     if (value.kind == TN_SCALAR_TENSOR || value.kind == TN_SCALAR_NONE)
         return tn__fail(TN_ETYPE, "full: the value must be a number");
@@ -46,7 +46,7 @@ tn_tensor *tn__fn_eye(int64_t n, int64_t m, const tn_options *o)
 {
     if (n < 0)
         return tn__fail(TN_EINVAL, "n must be greater or equal to 0, got %lld", (long long)n);
-    tn_tensor *t = tn__factory(TN_SHAPE(n, m < 0 ? n : m), o, tn__default_dtype());
+    tn_tensor *t = tn__factory(TN__DIMS(TN_SHAPE(n, m < 0 ? n : m)), o, tn__default_dtype());
     if (t && tn__dtype_is_bare(t->dtype)) {
         tn__no_dtype("eye", t->dtype);
         return NULL;
@@ -101,7 +101,7 @@ tn_tensor *tn__fn_arange(tn_scalar start, tn_scalar end, tn_scalar step, const t
     double n = whole ? count_whole(start.v.i, end.v.i, step.v.i, &count) : ceil((b - a) / s);
     if (n > 9e18)
         return tn__fail(TN_EINVAL, "invalid size, possible overflow?");
-    tn_tensor *t = tn__factory(TN_SHAPE(whole ? count : (int64_t)n), o, dtype);
+    tn_tensor *t = tn__factory(TN__DIMS(TN_SHAPE(whole ? count : (int64_t)n)), o, dtype);
     TN__INITIALISED(t, tn__arange(t, start, step));
     return t;
 }
@@ -117,7 +117,7 @@ tn_tensor *tn__fn_linspace(tn_scalar start, tn_scalar end, int64_t steps, const 
 {
     if (steps < 0)
         return tn__fail(TN_EINVAL, "number of steps must be non-negative");
-    tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
+    tn_tensor *t = tn__factory(TN__DIMS(TN_SHAPE(steps)), o, tn__default_dtype());
     if (t && ((t->dtype == TN_BOOL && steps > 1) || tn__dtype_is_bare(t->dtype))) {
         tn__no_dtype_on(t->device, "linspace_*", NULL, t->dtype);
         return NULL;
@@ -139,7 +139,7 @@ tn_tensor *tn__fn_logspace(tn_scalar start, tn_scalar end, int64_t steps, tn_sca
 {
     if (steps < 0)
         return tn__fail(TN_EINVAL, "number of steps must be non-negative");
-    tn_tensor *t = tn__factory(TN_SHAPE(steps), o, tn__default_dtype());
+    tn_tensor *t = tn__factory(TN__DIMS(TN_SHAPE(steps)), o, tn__default_dtype());
     if (t && steps > 1 && (t->dtype == TN_BOOL || tn__dtype_is_bare(t->dtype))) {
         tn__no_dtype_on(t->device, "logspace_*", NULL, t->dtype);
         return NULL;

@@ -229,7 +229,7 @@ static bool broadcast_indices(selection *s)
             return false;
         }
     for (int32_t d = s->first; d <= s->last; d++)
-        if (s->index[d] && !(s->index[d] = tn_expand(s->index[d], tn__dims_from(s->shape, s->ndim))))
+        if (s->index[d] && !(s->index[d] = tn_expand(s->index[d], tn_dims_of(s->shape, s->ndim))))
             return false;
     return true;
 }
@@ -305,7 +305,7 @@ static tn_tensor *ravel(const selection *s, const int64_t *stride)
         which |= (int64_t)(s->fills ? d : n) << (4 * n);
         n++;
     }
-    return tn__index(((tn_tensors){list, (size_t)n}), tn__dims_from(size, n), tn__dims_from(step, n), which);
+    return tn__index(((tn_tensors){list, (size_t)n}), tn_dims_of(size, n), tn_dims_of(step, n), which);
 }
 
 /* Dimensions first .. last from the widest stride to the narrowest; a mask's keep their order. */
@@ -352,7 +352,7 @@ static bool merge(selection *s, const int32_t *order, const int64_t *steps)
             shape[n++] = x->shape[d];
     }
     s->dim = s->first;
-    s->view = s->n == 1 ? s->x : tn_reshape(tn_permute(s->x, tn__dims_from(dims, x->ndim)), tn__dims_from(shape, n));
+    s->view = s->n == 1 ? s->x : tn_reshape(tn_permute(s->x, tn_dims_of(dims, x->ndim)), tn_dims_of(shape, n));
     if (!s->mask)
         s->places = tn_reshape(ravel(s, steps), TN_SHAPE(-1));
     else if ((s->places = places_of_mask(tn_reshape(s->mask, TN_SHAPE(-1)))))
@@ -372,7 +372,7 @@ static bool spread(selection *s)
     const int32_t place = side_by_side(s) ? s->first : 0;
     for (int32_t i = 0; i < s->result_ndim; i++)
         shape[i] = i >= place && i < place + s->ndim ? s->result[i] : 1;
-    places = tn_reshape(places, tn__dims_from(shape, s->result_ndim));
+    places = tn_reshape(places, tn_dims_of(shape, s->result_ndim));
     for (int32_t d = 0; d < x->ndim && places; d++) {
         if (at == place)
             at += s->ndim;
@@ -381,7 +381,7 @@ static bool spread(selection *s)
         tn_tensor *along = tn_mul(tn_arange(0, x->shape[d], 1, .device = x->device), x->stride[d]);
         for (int32_t i = 0; i < s->result_ndim; i++)
             shape[i] = i == at ? x->shape[d] : 1;
-        places = tn_add(places, tn_reshape(along, tn__dims_from(shape, s->result_ndim)));
+        places = tn_add(places, tn_reshape(along, tn_dims_of(shape, s->result_ndim)));
         at++;
     }
     s->dim = 0;
@@ -499,8 +499,8 @@ tn_tensor *tn__fn_index(tn_tensor *x, tn_tensors indices)
     if (!outline(&s, indices, true) || !locate(&s))
         return NULL;
     tn_tensor *read =
-        tn__no_view(tn_view(tn_index_select(s.view, s.dim, s.places), tn__dims_from(s.result, s.result_ndim)));
-    return read && result_strides(&s, stride) ? tn__restride(read, tn__dims_from(stride, s.result_ndim)) : read;
+        tn__no_view(tn_view(tn_index_select(s.view, s.dim, s.places), tn_dims_of(s.result, s.result_ndim)));
+    return read && result_strides(&s, stride) ? tn__restride(read, tn_dims_of(stride, s.result_ndim)) : read;
 }
 
 tn_tensor *tn__fn_masked_select(tn_tensor *x, tn_tensor *mask)
@@ -515,8 +515,8 @@ tn_tensor *tn__fn_masked_select(tn_tensor *x, tn_tensor *mask)
     if (!widen_shape(&s, mask))
         return tn_mul(x, mask); /* which says what does not fit */
     memcpy(shape, s.shape, sizeof shape);
-    x = tn_expand(x, tn__dims_from(shape, s.ndim));
-    mask = tn_expand(mask, tn__dims_from(shape, s.ndim));
+    x = tn_expand(x, tn_dims_of(shape, s.ndim));
+    mask = tn_expand(mask, tn_dims_of(shape, s.ndim));
     return x && mask ? tn__fn_index(x, (tn_tensors){&mask, 1}) : NULL;
 }
 
@@ -530,7 +530,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
             "Expected tensor to have %s Device, but got tensor with %s Device (while checking arguments for "
             "torch.take_along_dim())",
             tn_device_text(x->device).s, tn_device_text(index->device).s);
-    if (o->dim.ndim == 0)
+    if (!o->dim_given)
         return tn_gather(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1)));
     if (index->dtype != TN_I64)
         return tn__fail(TN_EDTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s",
@@ -541,9 +541,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
                         "%d dimensions for input, and %d dimensions for indices",
                         (int)x->ndim, (int)index->ndim);
     int32_t dim;
-    if (o->dim.ndim != 1 || !o->dim.dim)
-        return tn__fail(TN_EINVAL, "take_along_dim: one dimension was expected");
-    if (tn__wrap_own_dim(o->dim.dim[0], x->ndim, &dim))
+    if (tn__wrap_own_dim(o->dim, x->ndim, &dim))
         return NULL;
     int64_t of_x[TN_MAX_DIMS], of_index[TN_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) {
@@ -553,8 +551,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
     }
     if (x->ndim && x->shape[dim]) /* as in PyTorch an index counts round and round; NumPy takes one round, backwards */
         index = tn_remainder(index, x->shape[dim]);
-    return tn_gather(tn_expand(x, tn__dims_from(of_x, x->ndim)), dim,
-                     tn_expand(index, tn__dims_from(of_index, x->ndim)));
+    return tn_gather(tn_expand(x, tn_dims_of(of_x, x->ndim)), dim, tn_expand(index, tn_dims_of(of_index, x->ndim)));
 }
 
 /* ---- writing ---- */
@@ -563,7 +560,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
 static tn_tensor *values_for(const selection *s, tn_scalar values)
 {
     tn_tensor *v = tn__operand(&values);
-    const tn_dims result = tn__dims_from(s->result, s->result_ndim);
+    const tn_dims result = tn_dims_of(s->result, s->result_ndim);
     if (values.kind == TN_SCALAR_TENSOR && !v)
         return tn__poisoned(s->what), NULL;
     if (!v) {
@@ -601,7 +598,7 @@ static bool fill_masked(const selection *s, tn_scalar value)
         value = tn_scalar_t(tn_clone(value.v.t));
     for (int32_t d = s->first; d < s->x->ndim; d++)
         shape[n++] = d <= s->last ? s->x->shape[d] : 1;
-    return tn_masked_fill_(s->x, tn_reshape(s->mask, tn__dims_from(shape, n)), value) != NULL;
+    return tn_masked_fill_(s->x, tn_reshape(s->mask, tn_dims_of(shape, n)), value) != NULL;
 }
 
 static bool is_one_value(tn_scalar values)
@@ -663,7 +660,7 @@ static bool put(tn_tensor *x, tn_tensors indices, tn_scalar values, bool accumul
     int64_t shape[TN_MAX_DIMS];
     memcpy(shape, s.view->shape, sizeof shape);
     shape[s.dim] = s.places->numel;
-    v = tn_reshape(v, tn__dims_from(shape, s.view->ndim));
+    v = tn_reshape(v, tn_dims_of(shape, s.view->ndim));
     if (!v)
         return false;
     return (accumulate ? tn_index_add_(s.view, s.dim, s.places, v) : tn_index_copy_(s.view, s.dim, s.places, v)) !=
@@ -703,7 +700,7 @@ tn_tensor *tn__fn_masked_scatter(tn_tensor *x, tn_tensor *mask, tn_tensor *sourc
     memcpy(s.shape, x->shape, sizeof s.shape);
     if (!widen_shape(&s, mask))
         return tn_mul(x, mask); /* which says what does not fit */
-    const tn_dims shape = tn__dims_from(s.shape, s.ndim);
+    const tn_dims shape = tn_dims_of(s.shape, s.ndim);
     mask = tn_expand(mask, shape);
     tn_tensor *flat = tn_reshape(mask, TN_SHAPE(-1)), *from = tn_reshape(source, TN_SHAPE(-1));
     tn_tensor *places = places_of_mask(flat);
@@ -743,7 +740,7 @@ static bool renormalise(tn_tensor *weight, tn_tensor *index, double max_norm, do
         tn__set_no_grad(was);
         return written;
     }
-    tn_tensor *norm = tn_norm(rows, .p = tn_scalar_f(p), .dim = TN_DIMS(1), .keepdim = true);
+    tn_tensor *norm = tn_norm(rows, .p = tn_scalar_f(p), .dim = 1, .keepdim = true);
     norm = norm ? tn_to(norm, .dtype = TN_F64) : NULL;
     tn_tensor *scale = tn_where(tn_gt(norm, max_norm), tn_div(max_norm, tn_add(norm, 1e-7)), 1.0);
     scale =

@@ -28,7 +28,7 @@ static tn_tensor *powers(tn_tensor *size, double p)
 static tn_tensor *count(tn_tensor *x, const tn_norm_options *o)
 {
     tn_tensor *one = tn_add(tn_to(tn_ne(x, 0), .dtype = x->dtype), tn_mul(tn_sign(x), 0));
-    return tn_sum(one, .dim = o->dim, .keepdim = o->keepdim);
+    return tn_sum(one, .dims = o->dims, .keepdim = o->keepdim);
 }
 
 /* What PyTorch's linalg.vector_norm asks of dtypes, in its order. */
@@ -63,21 +63,21 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
         return tn_to(tn__fn_norm(x, &wide), .dtype = x->dtype);
     }
     if (p == 2)
-        return root(tn_sum(tn_square(x), .dim = o->dim, .keepdim = o->keepdim), 2);
+        return root(tn_sum(tn_square(x), .dims = o->dims, .keepdim = o->keepdim), 2);
     tn_tensor *size = tn_abs(x);
     if (p == INFINITY)
-        return tn_amax(size, .dim = o->dim, .keepdim = o->keepdim);
+        return tn_amax(size, .dims = o->dims, .keepdim = o->keepdim);
     if (p == -INFINITY)
-        return tn_amin(size, .dim = o->dim, .keepdim = o->keepdim);
+        return tn_amin(size, .dims = o->dims, .keepdim = o->keepdim);
     if (p == 1)
-        return tn_sum(size, .dim = o->dim, .keepdim = o->keepdim);
+        return tn_sum(size, .dims = o->dims, .keepdim = o->keepdim);
     if (p == 0 && x)
         return count(x, o);
-    return root(tn_sum(powers(size, p), .dim = o->dim, .keepdim = o->keepdim), p);
+    return root(tn_sum(powers(size, p), .dims = o->dims, .keepdim = o->keepdim), p);
 }
 
 /* What PyTorch's linalg.matrix_norm asks of its operands, in its order; the two dimensions, wrapped. */
-static bool is_matrix_norm(const tn_tensor *x, tn_dims dim, tn_dtype dtype, int32_t d[2])
+static bool is_matrix_norm(const tn_tensor *x, const tn_dims *dim, tn_dtype dtype, int32_t d[2])
 {
     static const char name[] = "linalg.matrix_norm";
     char got[24 * TN_MAX_DIMS + 1] = "";
@@ -91,12 +91,12 @@ static bool is_matrix_norm(const tn_tensor *x, tn_dims dim, tn_dtype dtype, int3
         return tn__error(TN_EDTYPE, "%s: Low precision dtypes not supported. Got %s", name,
                          tn__dtypes[x->dtype].legacy),
                false;
-    if (dim.ndim != 2) {
-        for (int32_t i = 0; i < dim.ndim; i++)
-            snprintf(got + strlen(got), 24, i ? " %lld" : "%lld", (long long)dim.dim[i]);
+    if (dim->ndim != 2) {
+        for (int32_t i = 0; i < dim->ndim; i++)
+            snprintf(got + strlen(got), 24, i ? " %lld" : "%lld", (long long)dim->dim[i]);
         return tn__error(TN_EINVAL, "%s: dim must be a 2-tuple. Got %s", name, got), false;
     }
-    if (tn__wrap_dim(dim.dim[0], x->ndim, &d[0]) || tn__wrap_dim(dim.dim[1], x->ndim, &d[1]))
+    if (tn__wrap_dim(dim->dim[0], x->ndim, &d[0]) || tn__wrap_dim(dim->dim[1], x->ndim, &d[1]))
         return false;
     if (d[0] == d[1])
         return tn__error(TN_EINVAL, "%s: dims must be different. Got (%d, %d)", name, (int)d[0], (int)d[1]), false;
@@ -119,7 +119,7 @@ static bool are_numbers(tn_tensor *x)
 {
     if (!x || !tn__words_of(x->device).gpu)
         return x != NULL;
-    tn_tensor *bad = tn_any(tn_isnan(x), .dim = TN_DIMS(-2, -1));
+    tn_tensor *bad = tn_any(tn_isnan(x), .dims = TN_DIMS(-2, -1));
     if (!bad || tn_item_int(tn_any(bad)) == 0)
         return bad != NULL;
     char element[48] = "";
@@ -137,11 +137,11 @@ tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
 {
     int64_t all[TN_MAX_DIMS], order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     int32_t d[2], n = 0;
-    if (!tn__usable("nuclear_norm", x) || !tn__dims_fit("nuclear_norm", o->dim))
+    if (!tn__usable("nuclear_norm", x) || !tn__dims_fit("nuclear_norm", &o->dims))
         return NULL;
     for (int32_t i = 0; i < x->ndim; i++)
         all[i] = i;
-    if (!is_matrix_norm(x, o->dim.ndim ? o->dim : tn__dims_from(all, x->ndim), o->dtype, d))
+    if (!is_matrix_norm(x, o->dims.ndim ? &o->dims : TN__DIMS(tn_dims_of(all, x->ndim)), o->dtype, d))
         return NULL;
     if (o->dtype)
         x = tn_to(x, .dtype = o->dtype);
@@ -154,7 +154,7 @@ tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
     order[n + 1] = d[1];
     for (int32_t i = 0; i < x->ndim; i++)
         back[order[i]] = i;
-    tn_tensor *matrices = tn_permute(x, tn__dims_from(order, x->ndim));
+    tn_tensor *matrices = tn_permute(x, tn_dims_of(order, x->ndim));
     tn_tensor *norm = are_numbers(matrices) ? tn__nuclear_norm(matrices) : NULL;
-    return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), tn__dims_from(back, x->ndim)) : norm;
+    return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), tn_dims_of(back, x->ndim)) : norm;
 }

@@ -3,18 +3,17 @@
 
 /* ---- cross ---- */
 
-static bool are_vectors(const tn_tensor *x, const tn_tensor *other, tn_dims dims, int32_t *d)
+/* own: NULL for the first dimension of three. */
+static bool are_vectors(const tn_tensor *x, const tn_tensor *other, const int64_t *own, int32_t *d)
 {
-    int64_t dim = 0;
-    if (!tn__usable("cross", x) || !tn__usable("cross", other) || !tn__dims_fit("cross", dims))
+    int64_t dim = own ? *own : 0;
+    if (!tn__usable("cross", x) || !tn__usable("cross", other))
         return false;
     if (x->ndim != other->ndim)
         return tn__error(TN_EINVAL, "linalg.cross: inputs must have the same number of dimensions."), false;
-    if (dims.ndim)
-        dim = dims.dim[0];
-    while (!dims.ndim && dim < x->ndim && x->shape[dim] != 3)
+    while (!own && dim < x->ndim && x->shape[dim] != 3)
         dim++;
-    if (!dims.ndim && dim == x->ndim)
+    if (!own && dim == x->ndim)
         return tn__error(TN_EINVAL, "no dimension of size 3 in input"), false;
     if (tn__wrap_own_dim(dim, x->ndim, d))
         return false;
@@ -29,7 +28,7 @@ tn_tensor *tn__fn_cross(tn_tensor *x, tn_tensor *other, const tn_cross_options *
 {
     tn_tensor *both[] = {x, other}, *a[3], *b[3], *part[3];
     int32_t d;
-    if (!are_vectors(x, other, o->dim, &d) || !tn__broadcast_all(both, 2))
+    if (!are_vectors(x, other, o->dim_given ? &o->dim : NULL, &d) || !tn__broadcast_all(both, 2))
         return NULL;
     if (x->dtype == TN_BOOL)
         return tn__no_kernel("cross", x), NULL;
@@ -98,7 +97,7 @@ static bool are_observations(const tn_tensor *x, tn_tensor *fweights, tn_tensor 
 static tn_tensor *plain_products(tn_tensor *rows, double correction, tn_tensor **over)
 {
     const int64_t n = rows->shape[1];
-    tn_tensor *mean = tn_div(tn_sum(rows, .dim = TN_DIMS(1), .keepdim = true), n), *centred = tn_sub(rows, mean);
+    tn_tensor *mean = tn_div(tn_sum(rows, .dim = 1, .keepdim = true), n), *centred = tn_sub(rows, mean);
     tn_tensor *products = tn_matmul(centred, tn_t(centred));
     const double left = (double)n - correction;
     *over =
@@ -111,7 +110,7 @@ static tn_tensor *weighed_products(tn_tensor *rows, tn_scalar correction, tn_ten
                                    tn_tensor **over)
 {
     tn_tensor *total = tn_sum(weights), *twice = aweights ? tn_sum(tn_mul(weights, aweights)) : total;
-    tn_tensor *mean = tn_div(tn_sum(tn_mul(rows, weights), .dim = TN_DIMS(1), .keepdim = true), total);
+    tn_tensor *mean = tn_div(tn_sum(tn_mul(rows, weights), .dim = 1, .keepdim = true), total);
     tn_tensor *centred = tn_sub(rows, mean);
     *over = tn_clamp_min(tn_sub(total, tn_div(tn_mul(twice, correction), total)), 0);
     return tn_matmul(centred, tn_t(tn_mul(centred, weights)));

@@ -164,11 +164,11 @@ static tn_tensor *cross_entropy_probabilities(tn_tensor *logp, tn_tensor *target
         int64_t shape[TN_MAX_DIMS];
         for (int32_t d = 0; d < logp->ndim; d++)
             shape[d] = d == dim ? classes : 1;
-        loss = tn_mul(loss, tn_reshape(o->weight, ((tn_dims){logp->ndim, shape})));
+        loss = tn_mul(loss, tn_reshape(o->weight, tn_dims_of(shape, logp->ndim)));
     }
     if (o->reduction == TN_MEAN)
         return tn_div(tn_neg(tn_sum(loss)), (double)logp->numel / (double)classes);
-    loss = tn_neg(tn_sum(loss, .dim = TN_DIMS(dim)));
+    loss = tn_neg(tn_sum(loss, .dim = dim));
     return o->reduction == TN_SUM ? tn_sum(loss) : loss;
 }
 
@@ -181,10 +181,10 @@ static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross
         int64_t shape[TN_MAX_DIMS];
         for (int32_t d = 0; d < logp->ndim; d++)
             shape[d] = d == dim ? logp->shape[d] : 1;
-        weighted = tn_mul(logp, tn_reshape(o->weight, ((tn_dims){logp->ndim, shape})));
+        weighted = tn_mul(logp, tn_reshape(o->weight, tn_dims_of(shape, logp->ndim)));
     }
     tn_tensor *ignored = tn_eq(target, ignore);
-    tn_tensor *loss = tn_masked_fill(tn_neg(tn_sum(weighted, .dim = TN_DIMS(dim))), ignored, 0);
+    tn_tensor *loss = tn_masked_fill(tn_neg(tn_sum(weighted, .dim = dim)), ignored, 0);
     if (o->reduction != TN_MEAN)
         return o->reduction == TN_SUM ? tn_sum(loss) : loss;
     tn_tensor *kept = tn_to(tn_logical_not(ignored), .dtype = logp->dtype);

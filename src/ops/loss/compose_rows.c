@@ -63,13 +63,13 @@ tn_tensor *tn__fn_pairwise_distance(tn_tensor *x1, tn_tensor *x2, const tn_pairw
     tn_tensor *d = tn_add(tn_sub(x1, x2), tn__number_or(o->eps, 1e-6));
     if (d && !tn__dtype_is_float(d->dtype))
         d = tn_div(d, 1);
-    return tn_norm(d, .p = o->p, .dim = TN_DIMS(-1), .keepdim = o->keepdim);
+    return tn_norm(d, .p = o->p, .dim = -1, .keepdim = o->keepdim);
 }
 
 /* x's norms along dim, none less than eps. What is below is lifted by a constant, so that the norm's slope counts there too. */
 static tn_tensor *norm_above(tn_tensor *x, int64_t dim, double eps)
 {
-    tn_tensor *n = tn_norm(x, .p = tn_scalar_i(2), .dim = TN_DIMS(dim), .keepdim = true);
+    tn_tensor *n = tn_norm(x, .p = tn_scalar_i(2), .dim = dim, .keepdim = true);
     const bool was = tn__set_no_grad(true);
     tn_tensor *lift = tn_where(tn_lt(n, eps), tn_sub(eps, n), 0.0);
     tn__set_no_grad(was);
@@ -94,12 +94,14 @@ tn_tensor *tn__fn_cosine_similarity(tn_tensor *x1, tn_tensor *x2, int64_t dim, c
     if (!tn__broadcast_all(x, 2))
         return NULL;
     x1 = tn_div(x[0], norm_above(x[0], dim, eps));
-    return tn_sum(tn_mul(x1, tn_div(x[1], norm_above(x[1], dim, eps))), .dim = TN_DIMS(dim));
+    return tn_sum(tn_mul(x1, tn_div(x[1], norm_above(x[1], dim, eps))), .dim = dim);
 }
 
-tn_tensor *tn__fn_normalize(tn_tensor *x, tn_dims dim, const tn_normalize_options *o)
+tn_tensor *tn__fn_normalize(tn_tensor *x, const tn_dims *dim, const tn_normalize_options *o)
 {
-    tn_tensor *n = o->nuclear ? tn_nuclear_norm(x, .dim = dim, .keepdim = true)
-                              : tn_norm(x, .p = o->p, .dim = dim, .keepdim = true);
+    if (!tn__dims_fit("normalize", dim))
+        return NULL;
+    tn_tensor *n = o->nuclear ? tn_nuclear_norm(x, .dims = *dim, .keepdim = true)
+                              : tn_norm(x, .p = o->p, .dims = *dim, .keepdim = true);
     return tn_div(x, tn_clamp_min(n, tn__number_or(o->eps, 1e-12)));
 }

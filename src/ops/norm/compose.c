@@ -43,46 +43,47 @@ static tn_tensor *scaled(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, tn_dt
 
 /* ---- over features ---- */
 
-static bool features_fit(const tn_tensor *x, tn_dims shape, const tn_tensor *weight, const tn_tensor *bias)
+static bool features_fit(const tn_tensor *x, const tn_dims *shape, const tn_tensor *weight, const tn_tensor *bias)
 {
     const tn_tensor *own[] = {weight, bias};
     char sizes[24 * TN_MAX_DIMS + 4] = "*";
-    if (shape.ndim < 1) {
+    if (shape->ndim < 1) {
         tn__error(TN_EINVAL,
                   "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
                   "got normalized_shape = []");
         return false;
     }
     for (int i = 0; i < 2; i++)
-        if (own[i] && !tn__same_shape(own[i]->shape, own[i]->ndim, shape.dim, shape.ndim)) {
+        if (own[i] && !tn__same_shape(own[i]->shape, own[i]->ndim, shape->dim, shape->ndim)) {
             tn__error(
                 TN_EINVAL,
                 "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s",
                 i ? "bias" : "weight", i ? "bias" : "weight", tn__shape_str(own[i]->shape, own[i]->ndim).s,
-                tn__shape_str(shape.dim, shape.ndim).s);
+                tn__shape_str(shape->dim, shape->ndim).s);
             return false;
         }
-    if (x->ndim >= shape.ndim && tn__same_shape(x->shape + x->ndim - shape.ndim, shape.ndim, shape.dim, shape.ndim))
+    if (x->ndim >= shape->ndim &&
+        tn__same_shape(x->shape + x->ndim - shape->ndim, shape->ndim, shape->dim, shape->ndim))
         return true;
-    for (int32_t d = 0; d < shape.ndim && d < TN_MAX_DIMS; d++)
-        snprintf(sizes + strlen(sizes), 24, ", %lld", (long long)shape.dim[d]);
+    for (int32_t d = 0; d < shape->ndim && d < TN_MAX_DIMS; d++)
+        snprintf(sizes + strlen(sizes), 24, ", %lld", (long long)shape->dim[d]);
     tn__error(TN_EINVAL, "Given normalized_shape=%s, expected input with shape [%s], but got input of size%s",
-              tn__shape_str(shape.dim, shape.ndim).s, sizes, tn__shape_str(x->shape, x->ndim).s);
+              tn__shape_str(shape->dim, shape->ndim).s, sizes, tn__shape_str(x->shape, x->ndim).s);
     return false;
 }
 
-tn_tensor *tn__fn_layer_norm(tn_tensor *x, tn_dims shape, const tn_layer_norm_options *o)
+tn_tensor *tn__fn_layer_norm(tn_tensor *x, const tn_dims *shape, const tn_layer_norm_options *o)
 {
     tn_tensor *weight = tn__given(o->weight), *bias = tn__given(o->bias), *own[] = {weight, bias};
     int64_t last[TN_MAX_DIMS];
     if (!tn__usable("layer_norm", x) || !tn__dims_fit("layer_norm", shape) || !features_fit(x, shape, weight, bias) ||
         !tn__floating("LayerNormKernelImpl", x) || !dtypes_fit(x, own, 2))
         return NULL;
-    for (int32_t d = 0; d < shape.ndim; d++)
-        last[d] = d - shape.ndim;
-    const tn_dims dims = {shape.ndim, last};
-    tn_tensor *wide = widened(x), *centred = tn_sub(wide, tn_mean(wide, .dim = dims, .keepdim = true));
-    tn_tensor *var = tn_mean(tn_mul(centred, centred), .dim = dims, .keepdim = true);
+    for (int32_t d = 0; d < shape->ndim; d++)
+        last[d] = d - shape->ndim;
+    const tn_dims dims = tn_dims_of(last, shape->ndim);
+    tn_tensor *wide = widened(x), *centred = tn_sub(wide, tn_mean(wide, .dims = dims, .keepdim = true));
+    tn_tensor *var = tn_mean(tn_mul(centred, centred), .dims = dims, .keepdim = true);
     wide = tn_mul(centred, tn_rsqrt(tn_add(var, tn__number_or(o->eps, 1e-5))));
     return scaled(wide, weight, bias, x->dtype);
 }
@@ -142,7 +143,7 @@ static tn_tensor *in_line(tn_tensor *t, const tn_tensor *x)
     int64_t shape[TN_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++)
         shape[d] = d == 1 ? -1 : 1;
-    return t ? tn_reshape(t, ((tn_dims){x->ndim, shape})) : NULL;
+    return t ? tn_reshape(t, tn_dims_of(shape, x->ndim)) : NULL;
 }
 
 static bool batch_fits(const tn_tensor *x, tn_tensor *const own[4], bool training, double eps)
@@ -190,12 +191,12 @@ tn_tensor *tn__fn_batch_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor *r
     for (int32_t d = 0; d < x->ndim; d++)
         if (d != 1)
             rest[n++] = d;
-    const tn_dims dims = {(int32_t)n, rest};
+    const tn_dims dims = tn_dims_of(rest, (int32_t)n);
     tn_tensor *wide = widened(x), *mean, *var, *centred;
     if (o->training) {
-        mean = tn_mean(wide, .dim = dims, .keepdim = true);
+        mean = tn_mean(wide, .dims = dims, .keepdim = true);
         centred = tn_sub(wide, mean);
-        var = tn_mean(tn_mul(centred, centred), .dim = dims, .keepdim = true);
+        var = tn_mean(tn_mul(centred, centred), .dims = dims, .keepdim = true);
         if (!follow(own, mean, var, tn__number_or(o->momentum, 0.1), x->numel / x->shape[1]))
             return NULL;
     } else {

@@ -85,7 +85,7 @@ static tn_tensor *as_batch(tn_tensor *t, const int64_t *batch, int32_t n, int64_
         shape[d] = batch[d];
     shape[n] = t->shape[t->ndim - 2];
     shape[n + 1] = t->shape[t->ndim - 1];
-    return tn_reshape(tn_expand(t, ((tn_dims){n + 2, shape})), TN_SHAPE(count, shape[n], shape[n + 1]));
+    return tn_reshape(tn_expand(t, tn_dims_of(shape, n + 2)), TN_SHAPE(count, shape[n], shape[n + 1]));
 }
 
 static tn_tensor *matmul_batched(tn_tensor *a, tn_tensor *b)
@@ -98,7 +98,7 @@ static tn_tensor *matmul_batched(tn_tensor *a, tn_tensor *b)
     tn_tensor *c = tn_bmm(as_batch(a, shape, n, count), as_batch(b, shape, n, count));
     shape[n] = rows;
     shape[n + 1] = cols;
-    return tn__no_view(tn_view(c, ((tn_dims){n + 2, shape})));
+    return tn__no_view(tn_view(c, tn_dims_of(shape, n + 2)));
 }
 
 tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
@@ -110,18 +110,18 @@ tn_tensor *tn__fn_matmul(tn_tensor *a, tn_tensor *b)
                         (int)a->ndim, (int)b->ndim);
     if (a->ndim == 1)
         return b->ndim == 1 ? tn_dot(a, b)
-                            : tn__no_view(tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = TN_DIMS(b->ndim - 2)));
+                            : tn__no_view(tn_squeeze(tn_matmul(tn_unsqueeze(a, 0), b), .dim = b->ndim - 2));
     const int64_t k = a->shape[a->ndim - 1], rows = tn__numel(a->shape, a->ndim - 1);
     if (a->ndim == 2 && b->ndim <= 2)
         return b->ndim == 1 ? tn_mv(a, b) : tn_mm(a, b);
     if (b->ndim == 1)
-        return tn__no_view(tn_view(tn_mv(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim - 1, a->shape})));
+        return tn__no_view(tn_view(tn_mv(tn_reshape(a, TN_SHAPE(rows, k)), b), tn_dims_of(a->shape, a->ndim - 1)));
     if (b->ndim == 2) { /* the batch is more rows */
         int64_t shape[TN_MAX_DIMS];
         for (int32_t d = 0; d < a->ndim - 1; d++)
             shape[d] = a->shape[d];
         shape[a->ndim - 1] = b->shape[1];
-        return tn__no_view(tn_view(tn_mm(tn_reshape(a, TN_SHAPE(rows, k)), b), ((tn_dims){a->ndim, shape})));
+        return tn__no_view(tn_view(tn_mm(tn_reshape(a, TN_SHAPE(rows, k)), b), tn_dims_of(shape, a->ndim)));
     }
     return matmul_batched(a, b);
 }

@@ -45,7 +45,7 @@ tn_tensor *tn__fn_cdist(tn_tensor *x1, tn_tensor *x2, const tn_cdist_options *o)
         return tn__no_kernel("cdist", x1), NULL;
     if (p < 0)
         return tn__fail(TN_EINVAL, "cdist only supports non-negative p values");
-    return tn_norm(tn_sub(tn_unsqueeze(x1, -2), tn_unsqueeze(x2, -3)), .p = o->p, .dim = TN_DIMS(-1));
+    return tn_norm(tn_sub(tn_unsqueeze(x1, -2), tn_unsqueeze(x2, -3)), .p = o->p, .dim = -1);
 }
 
 tn_tensor *tn__fn_kron(tn_tensor *a, tn_tensor *b)
@@ -64,6 +64,6 @@ tn_tensor *tn__fn_kron(tn_tensor *a, tn_tensor *b)
         if (__builtin_mul_overflow(left[2 * d], right[2 * d + 1], &shape[d]))
             return tn__fail(TN_EINVAL, "kron: the result would have more elements than an index can count");
     }
-    tn_tensor *product = tn_mul(tn_reshape(a, ((tn_dims){2 * n, left})), tn_reshape(b, ((tn_dims){2 * n, right})));
-    return tn_reshape(product, ((tn_dims){n, shape}));
+    tn_tensor *product = tn_mul(tn_reshape(a, tn_dims_of(left, 2 * n)), tn_reshape(b, tn_dims_of(right, 2 * n)));
+    return tn_reshape(product, tn_dims_of(shape, n));
 }

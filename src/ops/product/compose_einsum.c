@@ -240,7 +240,7 @@ static bool sum_others(operand *x, uint64_t keep)
             dims[n++] = d;
     x->of.n = left;
     if (n)
-        x->t = tn_sum(x->t, .dim = tn__dims_from(dims, n));
+        x->t = tn_sum(x->t, .dims = tn_dims_of(dims, n));
     return x->t != NULL;
 }
 
@@ -251,7 +251,7 @@ static bool drop_ones(operand *x, const operand *other)
         const int there = place_of(&other->of, x->of.name[d]);
         if (there < 0 || x->t->shape[d] != 1 || other->t->shape[there] == 1)
             continue;
-        x->t = tn_squeeze(x->t, .dim = TN_DIMS(d));
+        x->t = tn_squeeze(x->t, .dim = d);
         take_away(&x->of, d--);
     }
     return x->t != NULL;
@@ -303,9 +303,9 @@ static bool multiply(operand *x, operand *y, uint64_t keep)
                          TN_MAX_DIMS),
                false;
     memcpy(shape + rows, unused + batch + inner, (size_t)columns * sizeof *shape);
-    tn_tensor *a = tn_reshape(tn_permute(x->t, tn__dims_from(order, left.n)), TN_SHAPE(n, r, k));
-    tn_tensor *b = tn_reshape(tn_permute(y->t, tn__dims_from(other, right.n)), TN_SHAPE(n, k, c));
-    x->t = tn_reshape(inner ? tn_bmm(a, b) : tn_mul(a, b), tn__dims_from(shape, rows + columns));
+    tn_tensor *a = tn_reshape(tn_permute(x->t, tn_dims_of(order, left.n)), TN_SHAPE(n, r, k));
+    tn_tensor *b = tn_reshape(tn_permute(y->t, tn_dims_of(other, right.n)), TN_SHAPE(n, k, c));
+    x->t = tn_reshape(inner ? tn_bmm(a, b) : tn_mul(a, b), tn_dims_of(shape, rows + columns));
     memcpy(left.name + rows, right.name + batch + inner, (size_t)columns);
     left.n = rows + columns;
     x->of = left;
@@ -325,7 +325,7 @@ static tn_tensor *multiply_all(operand *x, int n, const term *result)
     if (!sum_others(x, names_of(result)))
         return NULL;
     follow(x, result->name, result->n, order);
-    return tn_permute(x->t, tn__dims_from(order, result->n));
+    return tn_permute(x->t, tn_dims_of(order, result->n));
 }
 
 static tn_tensor *einsum(const char *equation, operand *x, int n)

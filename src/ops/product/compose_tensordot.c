@@ -7,18 +7,18 @@ typedef struct split {
     int64_t summed[TN_MAX_DIMS], other[TN_MAX_DIMS];
 } split;
 
-static bool split_dims(const tn_tensor *t, tn_dims dims, split *s)
+static bool split_dims(const tn_tensor *t, const tn_dims *dims, split *s)
 {
     uint32_t seen = 0;
-    s->n = dims.ndim;
+    s->n = dims->ndim;
     s->others = 0;
-    for (int32_t i = 0; i < dims.ndim; i++) {
+    for (int32_t i = 0; i < dims->ndim; i++) {
         int32_t d;
-        if (tn__wrap_own_dim(dims.dim[i], t->ndim, &d))
+        if (tn__wrap_own_dim(dims->dim[i], t->ndim, &d))
             return false;
         s->summed[i] = d;
     }
-    for (int32_t i = 0; i < dims.ndim; i++) {
+    for (int32_t i = 0; i < dims->ndim; i++) {
         if (seen >> s->summed[i] & 1)
             return tn__error(TN_EINVAL, "dim %d appears multiple times in the list of dims", (int)s->summed[i]), false;
         seen |= 1U << s->summed[i];
@@ -35,9 +35,9 @@ static bool match_sizes(tn_tensor **a, const split *of_a, tn_tensor **b, const s
     for (int32_t k = 0; k < of_a->n; k++) {
         const int64_t i = of_a->summed[k], j = of_b->summed[k], m = (*a)->shape[i], n = (*b)->shape[j];
         if (m == 1 && n != 1)
-            *b = tn_sum(*b, .dim = TN_DIMS(j), .keepdim = true, .dtype = (*b)->dtype);
+            *b = tn_sum(*b, .dim = j, .keepdim = true, .dtype = (*b)->dtype);
         else if (n == 1 && m != 1)
-            *a = tn_sum(*a, .dim = TN_DIMS(i), .keepdim = true, .dtype = (*a)->dtype);
+            *a = tn_sum(*a, .dim = i, .keepdim = true, .dtype = (*a)->dtype);
         else if (m != n)
             return tn__error(TN_EINVAL,
                              "contracted dimensions need to match, but first has size %lld in dim %lld and second has "
@@ -66,17 +66,17 @@ static tn_tensor *as_matrix(tn_tensor *t, const int64_t *first, int32_t n, const
     for (int32_t i = 0; i < n + m; i++)
         order[i] = i < n ? first[i] : second[i - n];
     const int64_t rows = sizes_of(t, first, n, sizes), columns = sizes_of(t, second, m, sizes);
-    return tn_reshape(tn_permute(t, tn__dims_from(order, n + m)), TN_SHAPE(rows, columns));
+    return tn_reshape(tn_permute(t, tn_dims_of(order, n + m)), TN_SHAPE(rows, columns));
 }
 
-tn_tensor *tn__fn_tensordot(tn_tensor *a, tn_tensor *b, tn_dims dims_self, tn_dims dims_other)
+tn_tensor *tn__fn_tensordot(tn_tensor *a, tn_tensor *b, const tn_dims *dims_self, const tn_dims *dims_other)
 {
     split of_a, of_b;
     int64_t shape[2 * TN_MAX_DIMS];
     if (!tn__usable("tensordot", a) || !tn__usable("tensordot", b) || !tn__dims_fit("tensordot", dims_self) ||
         !tn__dims_fit("tensordot", dims_other))
         return NULL;
-    if (dims_self.ndim != dims_other.ndim)
+    if (dims_self->ndim != dims_other->ndim)
         return tn__fail(TN_EINVAL, "both dimension lists should have same length");
     if (a->dtype != b->dtype)
         return tn__fail(TN_EINVAL, "both inputs should have same dtype");
@@ -92,5 +92,5 @@ tn_tensor *tn__fn_tensordot(tn_tensor *a, tn_tensor *b, tn_dims dims_self, tn_di
     if (left && right && a->dtype == TN_BOOL && left->shape[0] == 1 &&
         right->shape[1] == 1) /* PyTorch's kernel there */
         return tn__no_kernel("dot", a), NULL;
-    return tn_reshape(tn_matmul(left, right), tn__dims_from(shape, of_a.others + of_b.others));
+    return tn_reshape(tn_matmul(left, right), tn_dims_of(shape, of_a.others + of_b.others));
 }

@@ -86,6 +86,6 @@ tn_status tn__d_linear(tn__backward *b)
         e = tn__give(b, 1, n->in[1].ndim == 2 ? gw : tn_reshape(gw, TN_SHAPE(k)));
     }
     if (!e && n->n_in > 2 && b->need[2])
-        e = tn__give(b, 2, tn_sum(g, .dim = TN_DIMS(0)));
+        e = tn__give(b, 2, tn_sum(g, .dim = 0));
     return e;
 }

@@ -22,14 +22,14 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
 
 /* ---- factories ---- */
 
-tn_tensor *tn__fn_rand(tn_dims shape, const tn_options *o)
+tn_tensor *tn__fn_rand(const tn_dims *shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
     TN__INITIALISED(t, tn_uniform_(t, 0, 1));
     return t;
 }
 
-tn_tensor *tn__fn_randn(tn_dims shape, const tn_options *o)
+tn_tensor *tn__fn_randn(const tn_dims *shape, const tn_options *o)
 {
     tn_tensor *t = tn__factory(shape, o, tn__default_dtype());
     TN__INITIALISED(t, tn_normal_(t, 0, 1));
@@ -57,7 +57,7 @@ static bool range_fits(tn_dtype d, int64_t low, int64_t high)
     return false;
 }
 
-tn_tensor *tn__fn_randint(int64_t low, int64_t high, tn_dims shape, const tn_options *o)
+tn_tensor *tn__fn_randint(int64_t low, int64_t high, const tn_dims *shape, const tn_options *o)
 {
     if (tn__dtype_check("randint", o->dtype) || !range_fits(o->dtype ? o->dtype : TN_I64, low, high))
         return NULL;
@@ -100,7 +100,7 @@ tn_tensor *tn__fn_randperm(int64_t n, const tn_options *o)
         return NULL;
     if (n > 0 && n - 1 > last_of(o->dtype ? o->dtype : TN_I64))
         return tn__fail(TN_EINVAL, "n is too large for result tensor type: 'torch.%s'", tn_dtype_name(o->dtype));
-    tn_tensor *t = tn__factory(TN_SHAPE(n), o, TN_I64);
+    tn_tensor *t = tn__factory(TN__DIMS(TN_SHAPE(n)), o, TN_I64);
     TN__INITIALISED(t, tn__randperm(t));
     return t;
 }
@@ -142,11 +142,10 @@ static bool is_deviation(const tn_scalar *std)
 }
 
 /* In PyTorch's order: what is to want gradients is asked once the numbers are there. */
-static tn_tensor *normal_of_numbers(double mean, double std, const tn_options *o)
+static tn_tensor *normal_of_numbers(double mean, double std, const tn_normal_options *o)
 {
-    tn_options plain = *o;
-    plain.requires_grad = false;
-    tn_tensor *t = tn__factory(o->shape, &plain, tn__default_dtype());
+    const tn_options plain = {.device = o->device, .dtype = o->dtype, .pin_memory = o->pin_memory};
+    tn_tensor *t = tn__factory(&o->shape, &plain, tn__default_dtype());
     TN__INITIALISED(t, tn_normal_(t, mean, std));
     return t && o->requires_grad ? tn__require_grad(t, true) : t;
 }
@@ -177,7 +176,7 @@ static tn_tensor *normal_of_tensors(tn_scalar mean, tn_scalar std, tn_dtype dtyp
     return seen;
 }
 
-tn_tensor *tn__fn_normal(tn_scalar mean, tn_scalar std, const tn_options *o)
+tn_tensor *tn__fn_normal(tn_scalar mean, tn_scalar std, const tn_normal_options *o)
 {
     const bool means = mean.kind == TN_SCALAR_TENSOR, stds = std.kind == TN_SCALAR_TENSOR;
     if ((means && !tn__usable("normal", mean.v.t)) || (stds && !tn__usable("normal", std.v.t)) || !is_deviation(&std))

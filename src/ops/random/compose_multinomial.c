@@ -19,7 +19,7 @@ static tn_tensor *draw_again(tn__thread *self, tn_tensor *cdf, int64_t n)
         tn__scope_push(self, &scope);
         tn_tensor *u = tn_rand(TN_SHAPE(rows, k), .dtype = TN_F64, .device = cdf->device);
         tn_tensor *below = tn_ge(tn_unsqueeze(tn_mul(u, total), 2), edges);
-        const bool ok = tn_copy_(tn_slice(r, 1, at, at + k, 1), tn_sum(below, .dim = TN_DIMS(2))) != NULL;
+        const bool ok = tn_copy_(tn_slice(r, 1, at, at + k, 1), tn_sum(below, .dim = 2)) != NULL;
         tn__scope_pop(self, &scope, NULL);
         if (!ok)
             return NULL;
@@ -37,7 +37,7 @@ static tn_tensor *draw_once(tn__thread *self, tn_tensor *p, int64_t n)
     for (int64_t i = 0; r && score && i < n; i++) {
         tn_scope scope;
         tn__scope_push(self, &scope);
-        tn_tensor *best = tn_argmax(score, .dim = TN_DIMS(1), .keepdim = true);
+        tn_tensor *best = tn_argmax(score, .dim = 1, .keepdim = true);
         const bool ok = tn_copy_(tn_slice(r, 1, i, i + 1, 1), best) && tn_scatter_(score, 1, best, -1.0);
         tn__scope_pop(self, &scope, NULL);
         if (!ok)
@@ -56,7 +56,7 @@ static bool is_distribution(tn_tensor *p)
         tn__error(TN_EINVAL, "probability tensor contains either `inf`, `nan` or element < 0");
         return false;
     }
-    tn_tensor *least = tn_amin(tn_sum(p, .dim = TN_DIMS(1)));
+    tn_tensor *least = tn_amin(tn_sum(p, .dim = 1));
     if (!least)
         return false;
     const bool some = tn_item(least) > 0;
@@ -79,7 +79,7 @@ static tn_tensor *multinomial(tn_tensor *x, int64_t n, bool replacement)
     if (!is_distribution(p))
         return NULL;
     tn_tensor *r = replacement ? draw_again(self, tn_cumsum(p, 1), n) : draw_once(self, p, n);
-    return tn_detach(flat ? tn_squeeze(r, .dim = TN_DIMS(0)) : r); /* no view of what nobody has */
+    return tn_detach(flat ? tn_squeeze(r, .dim = 0) : r); /* no view of what nobody has */
 }
 
 static const char *why_not(const tn_tensor *x, int64_t n, bool replacement)

@@ -6,27 +6,27 @@
 
 /* ---- layout ---- */
 
-tn_tensor *tn__fn_sum_to_size(tn_tensor *x, tn_dims shape)
+tn_tensor *tn__fn_sum_to_size(tn_tensor *x, const tn_dims *shape)
 {
     int64_t dims[TN_MAX_DIMS];
     int32_t n = 0;
-    if (!tn__usable("sum_to_size", x) || !tn__usable_dims("sum_to_size", shape))
+    if (!tn__usable("sum_to_size", x) || !tn__dims_fit("sum_to_size", shape))
         return NULL;
-    int32_t lead = x->ndim - shape.ndim;
+    int32_t lead = x->ndim - shape->ndim;
     bool fits = lead >= 0;
     for (int32_t d = 0; fits && d < x->ndim; d++) {
-        int64_t want = d < lead ? 1 : shape.dim[d - lead];
+        int64_t want = d < lead ? 1 : shape->dim[d - lead];
         fits = d < lead || want == 1 || want == x->shape[d];
         if (d < lead || (want == 1 && x->shape[d] != 1))
             dims[n++] = d;
     }
     if (!fits)
-        return tn__fail(TN_EINVAL, "size {%s} is not expandable to size {%s}.", tn__shape_str(shape.dim, shape.ndim).s,
-                        tn__shape_str(x->shape, x->ndim).s);
+        return tn__fail(TN_EINVAL, "size {%s} is not expandable to size {%s}.",
+                        tn__shape_str(shape->dim, shape->ndim).s, tn__shape_str(x->shape, x->ndim).s);
     if (x->ndim == 0) /* a sum all the same: integers become int64 */
         return tn_sum(x);
-    tn_tensor *sum = n ? tn_sum(x, .dim = {n, dims}, .keepdim = true) : x;
-    return lead > 0 ? tn_view(sum, shape) : sum;
+    tn_tensor *sum = n ? tn_sum(x, .dims = tn_dims_of(dims, n), .keepdim = true) : x;
+    return lead > 0 ? tn_view(sum, *shape) : sum;
 }
 
 /* ---- reductions made of others ---- */
@@ -41,45 +41,46 @@ tn_tensor *tn__fn_logsumexp(const tn_scalar *in, tn__logsumexp_params *p)
         return NULL;
     if (!tn__dtype_is_float(x->dtype))
         x = tn_to(x, .dtype = tn__default_dtype());
-    const tn_dims dims = {p->dim.n, p->dim.d};
+    const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
     if (x && x->ndim == 0)
         return tn_clone(x);
     if (x && x->numel == 0)
-        return tn_log(tn_sum(tn_exp(x), .dim = dims, .keepdim = p->keepdim));
-    tn_tensor *m = tn_amax(x, .dim = dims, .keepdim = true);
+        return tn_log(tn_sum(tn_exp(x), .dims = dims, .keepdim = p->keepdim));
+    tn_tensor *m = tn_amax(x, .dims = dims, .keepdim = true);
     m = tn_where(tn_isinf(m), 0, m);
-    tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dim = dims, .keepdim = p->keepdim);
-    return tn_add(tn_log(sum), p->keepdim ? m : tn_squeeze(m, .dim = dims));
+    tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dims = dims, .keepdim = p->keepdim);
+    return tn_add(tn_log(sum), p->keepdim ? m : tn_squeeze(m, .dims = dims));
 }
 
 /* ---- two of the same elements ---- */
 
 tn_tensor *tn__fn_aminmax(tn_tensor *x, const tn_aminmax_options *o)
 {
-    tn_tensor *least = tn_amin(x, .dim = o->dim, .keepdim = o->keepdim);
+    const tn_dims dims = o->dim_given ? TN_DIMS(o->dim) : (tn_dims){0};
+    tn_tensor *least = tn_amin(x, .dims = dims, .keepdim = o->keepdim);
     if (!least || !o->max)
         return least;
-    return tn__scope_give(tn_amax(x, .dim = o->dim, .keepdim = o->keepdim), o->max) ? least : NULL;
+    return tn__scope_give(tn_amax(x, .dims = dims, .keepdim = o->keepdim), o->max) ? least : NULL;
 }
 
 /* The spread, and the mean if it is asked for. */
-static tn_tensor *with_mean(tn_tensor *spread, tn_tensor *x, tn_dims dim, bool keepdim, tn_tensor **mean)
+static tn_tensor *with_mean(tn_tensor *spread, tn_tensor *x, const tn_dims *dims, bool keepdim, tn_tensor **mean)
 {
     if (!spread || !mean)
         return spread;
-    return tn__scope_give(tn_mean(x, .dim = dim, .keepdim = keepdim), mean) ? spread : NULL;
+    return tn__scope_give(tn_mean(x, .dims = *dims, .keepdim = keepdim), mean) ? spread : NULL;
 }
 
 tn_tensor *tn__fn_var_mean(tn_tensor *x, const tn_var_mean_options *o)
 {
-    tn_tensor *var = tn_var(x, .dim = o->dim, .keepdim = o->keepdim, .correction = o->correction);
-    return with_mean(var, x, o->dim, o->keepdim, o->mean);
+    tn_tensor *var = tn_var(x, .dims = o->dims, .keepdim = o->keepdim, .correction = o->correction);
+    return with_mean(var, x, &o->dims, o->keepdim, o->mean);
 }
 
 tn_tensor *tn__fn_std_mean(tn_tensor *x, const tn_std_mean_options *o)
 {
-    tn_tensor *std = tn_std(x, .dim = o->dim, .keepdim = o->keepdim, .correction = o->correction);
-    return with_mean(std, x, o->dim, o->keepdim, o->mean);
+    tn_tensor *std = tn_std(x, .dims = o->dims, .keepdim = o->keepdim, .correction = o->correction);
+    return with_mean(std, x, &o->dims, o->keepdim, o->mean);
 }
 
 /* ---- bounds and comparisons ---- */

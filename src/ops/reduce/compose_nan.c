@@ -3,7 +3,7 @@
 
 tn_tensor *tn__fn_count_nonzero(tn_tensor *x, const tn_count_nonzero_options *o)
 {
-    return tn_sum(tn_ne(x, 0), .dim = o->dim);
+    return tn_sum(tn_ne(x, 0), .dims = o->dims);
 }
 
 tn_tensor *tn__fn_nansum(tn_tensor *x, const tn_nansum_options *o)
@@ -12,7 +12,7 @@ tn_tensor *tn__fn_nansum(tn_tensor *x, const tn_nansum_options *o)
         return NULL;
     if (tn__dtype_is_float(x->dtype))
         x = tn_masked_fill(x, tn_isnan(x), 0.0);
-    return tn_sum(x, .dim = o->dim, .keepdim = o->keepdim, .dtype = o->dtype);
+    return tn_sum(x, .dims = o->dims, .keepdim = o->keepdim, .dtype = o->dtype);
 }
 
 tn_tensor *tn__fn_nanmean(tn_tensor *x, const tn_nanmean_options *o)
@@ -28,6 +28,6 @@ tn_tensor *tn__fn_nanmean(tn_tensor *x, const tn_nanmean_options *o)
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex "
             "dtype. Got: %s",
             tn__dtypes[o->dtype].legacy);
-    tn_tensor *count = tn_sum(tn_logical_not(tn_isnan(x)), .dim = o->dim, .keepdim = o->keepdim);
-    return tn_div(tn_nansum(x, .dim = o->dim, .keepdim = o->keepdim, .dtype = o->dtype), count);
+    tn_tensor *count = tn_sum(tn_logical_not(tn_isnan(x)), .dims = o->dims, .keepdim = o->keepdim);
+    return tn_div(tn_nansum(x, .dims = o->dims, .keepdim = o->keepdim, .dtype = o->dtype), count);
 }

@@ -12,7 +12,7 @@ static tn_tensor *times(tn_tensor *x, double number)
 static tn_tensor *evenly(tn_tensor *y, int32_t d, tn_scalar dx)
 {
     tn_tensor *ends = tn_add(tn_select(y, d, 0), tn_select(y, d, -1));
-    tn_tensor *sum = tn_sub(tn_sum(y, .dim = TN_DIMS(d)), times(ends, 0.5));
+    tn_tensor *sum = tn_sub(tn_sum(y, .dim = d), times(ends, 0.5));
     return times(sum, tn__number_or(dx, 1));
 }
 
@@ -36,14 +36,14 @@ static tn_tensor *at_places(tn_tensor *y, tn_tensor *x, int32_t d)
             return tn__fail(TN_EINVAL, "trapezoid: There must be one `x` value for each sample point");
         for (int32_t i = 0; i < y->ndim; i++)
             shape[i] = i == d ? x->numel : 1;
-        x = tn_reshape(x, tn__dims_from(shape, y->ndim));
+        x = tn_reshape(x, tn_dims_of(shape, y->ndim));
     } else if (more > 0) {
         for (int32_t i = 0; i < y->ndim; i++)
             shape[i] = i < more ? 1 : x->shape[i - more];
-        x = tn_reshape(x, tn__dims_from(shape, y->ndim));
+        x = tn_reshape(x, tn_dims_of(shape, y->ndim));
     }
     tn_tensor *pairs = tn_add(upper(y, d), lower(y, d)), *steps = tn_sub(upper(x, d), lower(x, d));
-    return tn_div(tn_sum(tn_mul(pairs, steps), .dim = TN_DIMS(d)), 2.0);
+    return tn_div(tn_sum(tn_mul(pairs, steps), .dim = d), 2.0);
 }
 
 tn_tensor *tn__fn_trapezoid(tn_tensor *y, int64_t dim, const tn_trapezoid_options *o)
@@ -61,7 +61,7 @@ tn_tensor *tn__fn_trapezoid(tn_tensor *y, int64_t dim, const tn_trapezoid_option
         for (int32_t i = 0; i < y->ndim; i++)
             if (i != d)
                 shape[i - (i > d)] = y->shape[i];
-        return tn_zeros(tn__dims_from(shape, y->ndim - 1), .dtype = y->dtype, .device = y->device);
+        return tn_zeros(tn_dims_of(shape, y->ndim - 1), .dtype = y->dtype, .device = y->device);
     }
     if (y->dtype == TN_BOOL || (x && x->dtype == TN_BOOL))
         return tn__fail(TN_EMISSING, "trapezoid: received a bool input for %s, but bool is not supported",

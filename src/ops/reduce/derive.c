@@ -12,7 +12,7 @@ static tn_tensor *unreduced(const tn__backward *b, tn_tensor *g, const tn__dims 
         shape[d] = n->in[0].shape[d];
     for (int32_t i = 0; i < dim->n; i++)
         shape[dim->d[i]] = 1;
-    return tn_reshape(g, ((tn_dims){n->in[0].ndim, shape}));
+    return tn_reshape(g, tn_dims_of(shape, n->in[0].ndim));
 }
 
 static int64_t reduced_count(const tn__node *n, const tn__dims *dim)
@@ -81,12 +81,12 @@ static tn_status share_extremes(tn__backward *b, bool nan)
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
-    const tn_dims dims = {p->dim.n, p->dim.d};
+    const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
     tn_tensor *mine = tn_eq(x, unreduced(b, out, &p->dim, p->keepdim));
     if (nan)
         mine = tn_logical_or(mine, tn_logical_and(tn_isnan(x), tn_isnan(out)));
     tn_tensor *same = tn_to(mine, .dtype = x->dtype);
-    tn_tensor *count = dims.ndim ? tn_sum(same, .dim = dims, .keepdim = true) : same;
+    tn_tensor *count = dims.ndim ? tn_sum(same, .dims = dims, .keepdim = true) : same;
     return tn__give(b, 0, tn_mul(same, tn_div(unreduced(b, b->g[0], &p->dim, p->keepdim), count)));
 }
 
@@ -124,8 +124,8 @@ static double degrees_of_freedom(const tn__node *n)
 static tn_tensor *var_slope(tn__backward *b, tn_tensor *x)
 {
     const tn__var_params *p = b->node->params;
-    const tn_dims dims = {p->dim.n, p->dim.d};
-    tn_tensor *mean = dims.ndim ? tn_mean(x, .dim = dims, .keepdim = true) : x;
+    const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
+    tn_tensor *mean = dims.ndim ? tn_mean(x, .dims = dims, .keepdim = true) : x;
     return tn_mul(tn_sub(x, mean), 2 / degrees_of_freedom(b->node));
 }
 

@@ -27,8 +27,8 @@ tn_status tn__d_softmax_backward(tn__backward *b)
     if (b->need[0])
         e = tn__give(b, 0, tn__softmax_backward(gg, y, dim));
     if (!e && b->need[1]) {
-        tn_tensor *gy = tn_sum(tn_mul(g, y), .dim = TN_DIMS(dim), .keepdim = true);
-        tn_tensor *ggy = tn_sum(tn_mul(gg, y), .dim = TN_DIMS(dim), .keepdim = true);
+        tn_tensor *gy = tn_sum(tn_mul(g, y), .dim = dim, .keepdim = true);
+        tn_tensor *ggy = tn_sum(tn_mul(gg, y), .dim = dim, .keepdim = true);
         e = tn__give(b, 1, tn_sub(tn_sub(tn_mul(gg, g), tn_mul(gg, gy)), tn_mul(g, ggy)));
     }
     return e;
@@ -45,8 +45,8 @@ tn_status tn__d_log_softmax_backward(tn__backward *b)
     tn_tensor *p = tn_exp(y);
     tn_status e = TN_OK;
     if (b->need[0])
-        e = tn__give(b, 0, tn_sub(gg, tn_sum(tn_mul(gg, p), .dim = TN_DIMS(dim), .keepdim = true)));
+        e = tn__give(b, 0, tn_sub(gg, tn_sum(tn_mul(gg, p), .dim = dim, .keepdim = true)));
     if (!e && b->need[1])
-        e = tn__give(b, 1, tn_neg(tn_mul(tn_mul(gg, p), tn_sum(g, .dim = TN_DIMS(dim), .keepdim = true))));
+        e = tn__give(b, 1, tn_neg(tn_mul(tn_mul(gg, p), tn_sum(g, .dim = dim, .keepdim = true))));
     return e;
 }

@@ -63,7 +63,7 @@ static tn_tensor *lying_as(tn_tensor *t, const tn_tensor *x)
 {
     if (!t || !tn__contiguous(x) || tn__same_shape(t->stride, t->ndim, x->stride, x->ndim))
         return t;
-    return tn__restride(t, ((tn_dims){x->ndim, x->stride}));
+    return tn__restride(t, tn_dims_of(x->stride, x->ndim));
 }
 
 /* Results lie as x does, as PyTorch's do: sorted is what x's dimensions, turned so that it is row-major, give. */
@@ -75,8 +75,8 @@ tn_tensor *tn__fn_argsort(tn_tensor *x, int64_t dim, const tn_argsort_options *o
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     if (!slowest_first(x, &d, order, back))
         return lying_as(order_of(x, d, o->descending), x);
-    tn_tensor *turned = tn_permute(tn_detach(x), ((tn_dims){x->ndim, order}));
-    return turned ? tn_permute(order_of(turned, d, o->descending), ((tn_dims){x->ndim, back})) : NULL;
+    tn_tensor *turned = tn_permute(tn_detach(x), tn_dims_of(order, x->ndim));
+    return turned ? tn_permute(order_of(turned, d, o->descending), tn_dims_of(back, x->ndim)) : NULL;
 }
 
 tn_tensor *tn__fn_sort(tn_tensor *x, int64_t dim, const tn_sort_options *o)
@@ -86,12 +86,12 @@ tn_tensor *tn__fn_sort(tn_tensor *x, int64_t dim, const tn_sort_options *o)
         return NULL;
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     const bool turned = slowest_first(x, &d, order, back);
-    if (turned && !(x = tn_permute(x, ((tn_dims){x->ndim, order}))))
+    if (turned && !(x = tn_permute(x, tn_dims_of(order, x->ndim))))
         return NULL;
     tn_tensor *indices = order_of(x, d, o->descending), *values = tn_gather(x, d, indices);
     if (turned) {
-        indices = tn_permute(indices, ((tn_dims){x->ndim, back}));
-        values = tn_permute(values, ((tn_dims){x->ndim, back}));
+        indices = tn_permute(indices, tn_dims_of(back, x->ndim));
+        values = tn_permute(values, tn_dims_of(back, x->ndim));
     } else {
         indices = lying_as(indices, x);
         values = lying_as(values, x);

@@ -120,6 +120,6 @@ tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isi
         return tn__fail(TN_EMISSING, "Unsupported input type encountered for isin(): Bool");
     tn_tensor *line = one ? tn_reshape(x, TN_SHAPE(-1)) : NULL;
     tn_tensor *found = one ? tn__no_view(tn_reshape(tn_eq(line, test_elements), tn__shape_of(x))) /* in x's dtype */
-                           : tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = TN_DIMS(-1));
+                           : tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = -1);
     return o->invert ? tn_logical_not(found) : found;
 }

@@ -19,7 +19,7 @@ static tn_tensor *begins(tn_tensor *x)
     if (n < 2)
         return first;
     tn_tensor *other = tn_ne(tn_slice(x, 0, 1, n, 1), tn_slice(x, 0, 0, n - 1, 1));
-    return with_first(first, x->ndim == 1 ? other : tn_any(other, .dim = TN_DIMS(1)));
+    return with_first(first, x->ndim == 1 ? other : tn_any(other, .dim = 1));
 }
 
 /* How long each run is, of n elements in runs that begin there. */
@@ -39,7 +39,7 @@ static tn_tensor *runs(tn_tensor *begin, tn_tensor *order)
 }
 
 typedef struct question {
-    tn_dims dim;
+    const int64_t *dim; /* NULL: of elements */
     bool sorts;
     tn_tensor **inverse, **counts; /* where they go; NULL: not asked for */
     tn_tensor *found_inverse, *found_counts;
@@ -80,12 +80,10 @@ static tn_tensor *nothing(tn_tensor *x, question *q)
 static tn_tensor *distinct(const char *what, tn_tensor *x, question *q)
 {
     int32_t d = 0;
-    const bool slices = q->dim.ndim > 0;
-    if (!tn__usable(what, x) || !tn__dims_fit(what, q->dim))
+    const bool slices = q->dim != NULL;
+    if (!tn__usable(what, x))
         return NULL;
-    if (q->dim.ndim > 1)
-        return tn__fail(TN_EINVAL, "%s: one dimension, or none", what);
-    if (slices && tn__wrap_own_dim(q->dim.dim[0], x->ndim, &d))
+    if (slices && tn__wrap_own_dim(*q->dim, x->ndim, &d))
         return NULL;
     tn_tensor *rows = tn_detach(x), *result;
     const int64_t along = d;
@@ -112,12 +110,12 @@ static tn_tensor *distinct(const char *what, tn_tensor *x, question *q)
 
 tn_tensor *tn__fn_unique(tn_tensor *x, const tn_unique_options *o)
 {
-    question q = {.dim = o->dim, .sorts = true, .inverse = o->inverse, .counts = o->counts};
+    question q = {.dim = o->dim_given ? &o->dim : NULL, .sorts = true, .inverse = o->inverse, .counts = o->counts};
     return distinct("unique", x, &q);
 }
 
 tn_tensor *tn__fn_unique_consecutive(tn_tensor *x, const tn_unique_consecutive_options *o)
 {
-    question q = {.dim = o->dim, .inverse = o->inverse, .counts = o->counts};
+    question q = {.dim = o->dim_given ? &o->dim : NULL, .inverse = o->inverse, .counts = o->counts};
     return distinct("unique_consecutive", x, &q);
 }

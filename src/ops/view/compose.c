@@ -4,16 +4,19 @@
 
 /* ---- layout ---- */
 
-tn_tensor *tn__fn_reshape(tn_tensor *x, tn_dims shape)
+tn_tensor *tn__fn_reshape(tn_tensor *x, const tn_dims *shape)
 {
-    int64_t dims[TN_MAX_DIMS], stride[TN_MAX_DIMS];
-    if (!tn__usable("reshape", x) || tn__shape_check("reshape", shape, x->numel, dims))
+    int64_t stride[TN_MAX_DIMS];
+    tn_dims full;
+    if (!tn__usable("reshape", x) || (!shape && !tn__dims_fit("reshape", shape)) ||
+        tn__shape_check("reshape", shape->dim, shape->ndim, x->numel, full.dim))
         return NULL;
-    const tn_dims full = {shape.ndim, dims};
-    if (tn__numel(dims, shape.ndim) != x->numel ||
-        tn__view_strides(x->shape, x->stride, x->ndim, dims, shape.ndim, stride))
-        return tn_view(x, full); /* which says what is wrong with the count */
-    return tn__no_view(tn_view(tn__contiguous_copy(x), full));
+    full.ndim = shape->ndim;
+    full.said = true;
+    if (tn__numel(full.dim, full.ndim) != x->numel ||
+        tn__view_strides(x->shape, x->stride, x->ndim, full.dim, full.ndim, stride))
+        return tn_view_at(TN_HERE, x, &full); /* which says what is wrong with the count */
+    return tn__no_view(tn_view_at(TN_HERE, tn__contiguous_copy(x), &full));
 }
 
 tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
@@ -37,7 +40,7 @@ tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
         if (d == to)
             shape[n++] = run;
     }
-    return tn_reshape(x, ((tn_dims){n, shape}));
+    return tn_reshape(x, tn_dims_of(shape, n));
 }
 
 tn_tensor *tn__fn_narrow(tn_tensor *x, int64_t dim, int64_t start, int64_t length)
@@ -148,32 +151,32 @@ int64_t tn__fn_split(tn_tensor *x, int64_t size, int64_t dim, tn_tensor **out, s
     return split_into("split", x, d, n, NULL, size, out, cap);
 }
 
-int64_t tn__fn_split_sizes(tn_tensor *x, tn_dims sizes, int64_t dim, tn_tensor **out, size_t cap)
+int64_t tn__fn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor **out, size_t cap)
 {
     int32_t d;
     int64_t total = 0;
     bool sums = true;
-    if (!can_split("split_with_sizes", x) || !tn__usable_dims("split_with_sizes", sizes) ||
+    if (!can_split("split_with_sizes", x) || !tn__usable_ints("split_with_sizes", sizes) ||
         tn__wrap_dim(dim, x->ndim, &d))
         return 0;
-    for (int32_t i = 0; i < sizes.ndim; i++) {
-        if (sizes.dim[i] < 0) {
+    for (size_t i = 0; i < sizes.n; i++) {
+        if (sizes.i[i] < 0) {
             tn__error(TN_EINVAL,
                       "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
-                      tn__shape_str(sizes.dim, sizes.ndim).s);
+                      tn__shape_str(sizes.i, (int32_t)sizes.n).s);
             return 0;
         }
-        if (__builtin_add_overflow(total, sizes.dim[i], &total))
+        if (__builtin_add_overflow(total, sizes.i[i], &total))
             total = INT64_MAX, sums = false;
     }
     if (!sums || total != x->shape[d]) {
         tn__error(TN_EINVAL,
                   "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
                   "%d), but got split_sizes=%s",
-                  (long long)x->shape[d], (int)d, tn__shape_str(sizes.dim, sizes.ndim).s);
+                  (long long)x->shape[d], (int)d, tn__shape_str(sizes.i, (int32_t)sizes.n).s);
         return 0;
     }
-    return split_into("split_with_sizes", x, d, sizes.ndim, sizes.dim, 0, out, cap);
+    return split_into("split_with_sizes", x, d, (int64_t)sizes.n, sizes.i, 0, out, cap);
 }
 
 int64_t tn__fn_chunk(tn_tensor *x, int64_t chunks, int64_t dim, tn_tensor **out, size_t cap)
@@ -265,12 +268,12 @@ int64_t tn__fn_tensor_split(tn_tensor *x, int64_t sections, int64_t dim, tn_tens
     return can_cut(x) ? cut_into(x, sections, NULL, 0, dim, out, cap) : 0;
 }
 
-int64_t tn__fn_tensor_split_indices(tn_tensor *x, tn_dims indices, int64_t dim, tn_tensor **out, size_t cap)
+int64_t tn__fn_tensor_split_indices(tn_tensor *x, tn_ints indices, int64_t dim, tn_tensor **out, size_t cap)
 {
-    if (!can_cut(x) || !tn__usable_dims("tensor_split", indices))
+    if (!can_cut(x) || !tn__usable_ints("tensor_split", indices))
         return 0;
     static const int64_t none = 0;
-    return cut_into(x, (int64_t)indices.ndim + 1, indices.ndim ? indices.dim : &none, 1, dim, out, cap);
+    return cut_into(x, (int64_t)indices.n + 1, indices.n ? indices.i : &none, 1, dim, out, cap);
 }
 
 int64_t tn__fn_tensor_split_by(tn_tensor *x, tn_tensor *by, int64_t dim, tn_tensor **out, size_t cap)
@@ -296,21 +299,21 @@ int64_t tn__fn_tensor_split_by(tn_tensor *x, tn_tensor *by, int64_t dim, tn_tens
 /* ---- moving ---- */
 
 /* The dimensions, counted from the front; false with an error. */
-static bool wrapped(tn_dims dims, const tn_tensor *x, int32_t *out)
+static bool wrapped(const tn_dims *dims, const tn_tensor *x, int32_t *out)
 {
-    for (int32_t i = 0; i < dims.ndim; i++)
-        if (tn__wrap_dim(dims.dim[i], x->ndim, &out[i]))
+    for (int32_t i = 0; i < dims->ndim; i++)
+        if (tn__wrap_dim(dims->dim[i], x->ndim, &out[i]))
             return false;
     return true;
 }
 
 /* Which dimensions are named, as bits; sets the error of one that is named twice. */
-static uint32_t named(const char *which, tn_dims dims, const int32_t *wrapped_to)
+static uint32_t named(const char *which, const tn_dims *dims, const int32_t *wrapped_to)
 {
     uint32_t seen = 0;
-    for (int32_t i = 0; i < dims.ndim; i++) {
+    for (int32_t i = 0; i < dims->ndim; i++) {
         if (seen >> wrapped_to[i] & 1) {
-            tn__error(TN_EINVAL, "movedim: repeated dim in `%s` (%s)", which, tn__shape_str(dims.dim, dims.ndim).s);
+            tn__error(TN_EINVAL, "movedim: repeated dim in `%s` (%s)", which, tn__shape_str(dims->dim, dims->ndim).s);
             return UINT32_MAX;
         }
         seen |= 1U << wrapped_to[i];
@@ -318,25 +321,26 @@ static uint32_t named(const char *which, tn_dims dims, const int32_t *wrapped_to
     return seen;
 }
 
-tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
+tn_tensor *tn__fn_movedim(tn_tensor *x, const tn_dims *source, const tn_dims *destination)
 {
     int64_t order[TN_MAX_DIMS];
     int32_t from[TN_MAX_DIMS], to[TN_MAX_DIMS];
     uint32_t moved, taken;
     if (!tn__usable("movedim", x) || !tn__dims_fit("movedim", source) || !tn__dims_fit("movedim", destination))
         return NULL;
-    if (source.ndim != destination.ndim)
+    if (source->ndim != destination->ndim)
         return tn__fail(TN_EINVAL,
                         "movedim: Invalid source or destination dims: source (%s dims) should contain the same "
                         "number of dims as destination (%s dims)",
-                        tn__shape_str(source.dim, source.ndim).s, tn__shape_str(destination.dim, destination.ndim).s);
+                        tn__shape_str(source->dim, source->ndim).s,
+                        tn__shape_str(destination->dim, destination->ndim).s);
     if (!wrapped(source, x, from) || !wrapped(destination, x, to) ||
         (moved = named("source", source, from)) == UINT32_MAX ||
         (taken = named("destination", destination, to)) == UINT32_MAX)
         return NULL;
     if (x->ndim == 0)
         return tn_alias(x);
-    for (int32_t i = 0; i < source.ndim; i++)
+    for (int32_t i = 0; i < source->ndim; i++)
         order[to[i]] = from[i];
     for (int32_t d = 0, s = 0; d < x->ndim; d++) {
         if (taken >> d & 1)
@@ -345,16 +349,16 @@ tn_tensor *tn__fn_movedim(tn_tensor *x, tn_dims source, tn_dims destination)
             s++;
         order[d] = s++;
     }
-    return tn_permute(x, tn__dims_from(order, x->ndim));
+    return tn_permute(x, tn_dims_of(order, x->ndim));
 }
 
 /* The sizes that a dimension d of n is cut into, a -1 among them made out. */
-static bool part_sizes(tn_dims sizes, int32_t d, int64_t n, int64_t *part)
+static bool part_sizes(const tn_dims *sizes, int32_t d, int64_t n, int64_t *part)
 {
     int64_t known = 1;
     int32_t open = -1;
-    for (int32_t i = 0; i < sizes.ndim; i++) {
-        part[i] = sizes.dim[i];
+    for (int32_t i = 0; i < sizes->ndim; i++) {
+        part[i] = sizes->dim[i];
         const char *wrong = part[i] < -1                 ? "invalid shape dimension"
                             : part[i] == -1 && open >= 0 ? "only one dimension can be inferred"
                                                          : NULL;
@@ -371,14 +375,14 @@ static bool part_sizes(tn_dims sizes, int32_t d, int64_t n, int64_t *part)
         tn__error(TN_EINVAL,
                   "unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape %s "
                   "because the unspecified dimension size -1 can be any value and is ambiguous",
-                  tn__shape_str(part, sizes.ndim).s);
+                  tn__shape_str(part, sizes->ndim).s);
         return false;
     }
     if (open >= 0 ? known <= 0 || n % known : known != n) {
         tn__error(TN_EINVAL,
                   "unflatten: Provided sizes %s don't multiply up to the size of dim %d (%lld) in the input "
                   "tensor",
-                  tn__shape_str(part, sizes.ndim).s, (int)d, (long long)n);
+                  tn__shape_str(part, sizes->ndim).s, (int)d, (long long)n);
         return false;
     }
     if (open >= 0)
@@ -386,13 +390,13 @@ static bool part_sizes(tn_dims sizes, int32_t d, int64_t n, int64_t *part)
     return true;
 }
 
-tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
+tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, const tn_dims *sizes)
 {
     int64_t shape[TN_MAX_DIMS], part[TN_MAX_DIMS];
     int32_t d, n = 0;
     if (!tn__usable("unflatten", x) || !tn__dims_fit("unflatten", sizes))
         return NULL;
-    if (sizes.ndim == 0)
+    if (sizes->ndim == 0)
         return tn__fail(TN_EINVAL, "unflatten: sizes must be non-empty");
     if (tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
@@ -401,15 +405,15 @@ tn_tensor *tn__fn_unflatten(tn_tensor *x, int64_t dim, tn_dims sizes)
                         "unflatten got an unexpected error:\nDimension specified as %d but tensor has no "
                         "dimensions",
                         (int)d);
-    if (x->ndim - 1 + sizes.ndim > TN_MAX_DIMS)
+    if (x->ndim - 1 + sizes->ndim > TN_MAX_DIMS)
         return tn__fail(TN_EINVAL, "unflatten: the result would have more than %d dimensions", TN_MAX_DIMS);
     if (!part_sizes(sizes, d, x->shape[d], part))
         return NULL;
     for (int32_t k = 0; k < x->ndim; k++) {
         if (k != d)
             shape[n++] = x->shape[k];
-        for (int32_t i = 0; k == d && i < sizes.ndim; i++)
+        for (int32_t i = 0; k == d && i < sizes->ndim; i++)
             shape[n++] = part[i];
     }
-    return tn_reshape(x, tn__dims_from(shape, n));
+    return tn_reshape(x, tn_dims_of(shape, n));
 }

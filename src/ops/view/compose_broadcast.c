@@ -55,8 +55,7 @@ bool tn__broadcast_all(tn_tensor **t, size_t n)
     if (!common_shape(t, n, shape, &ndim))
         return false;
     for (size_t i = 0; i < n; i++) /* no view where none is needed, as PyTorch */
-        if (!tn__same_shape(shape, ndim, t[i]->shape, t[i]->ndim) &&
-            !(t[i] = tn_expand(t[i], ((tn_dims){ndim, shape}))))
+        if (!tn__same_shape(shape, ndim, t[i]->shape, t[i]->ndim) && !(t[i] = tn_expand(t[i], tn_dims_of(shape, ndim))))
             return false;
     return true;
 }
@@ -89,7 +88,7 @@ int64_t tn__fn_broadcast_tensors(tn_tensors tensors, tn_tensor **out, size_t cap
     for (size_t i = 0; out && i < tensors.n; i++) {
         tn_tensor *t = tensors.t[i];
         const bool fits = tn__same_shape(shape, ndim, t->shape, t->ndim);
-        if (!(out[i] = fits ? tn__scope_hold(tn__self(), t) : tn_expand(t, ((tn_dims){ndim, shape}))))
+        if (!(out[i] = fits ? tn__scope_hold(tn__self(), t) : tn_expand(t, tn_dims_of(shape, ndim))))
             return none_of(out, i);
     }
     return (int64_t)tensors.n;
@@ -131,7 +130,7 @@ static tn_tensor *spread(tn_tensor *side, int32_t along, tn_dims shape)
     for (int32_t d = 0; d < shape.ndim; d++)
         own[d] = d == along ? -1 : 1;
     tn__scope_push(t, &scope);
-    return tn__scope_return(t, &scope, tn_expand(tn_reshape(side, tn__dims_from(own, shape.ndim)), shape));
+    return tn__scope_return(t, &scope, tn_expand(tn_reshape(side, tn_dims_of(own, shape.ndim)), shape));
 }
 
 int64_t tn__fn_meshgrid(tn_tensors tensors, const char *indexing, tn_tensor **out, size_t cap)
@@ -151,7 +150,7 @@ int64_t tn__fn_meshgrid(tn_tensors tensors, const char *indexing, tn_tensor **ou
     for (int32_t i = 0; i < n; i++)
         shape[swap && i < 2 ? 1 - i : i] = tensors.t[i]->numel;
     for (int32_t i = 0; out && i < n; i++)
-        if (!(out[i] = spread(tensors.t[i], swap && i < 2 ? 1 - i : i, tn__dims_from(shape, n))))
+        if (!(out[i] = spread(tensors.t[i], swap && i < 2 ? 1 - i : i, tn_dims_of(shape, n))))
             return none_of(out, (size_t)i);
     return n;
 }

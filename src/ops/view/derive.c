@@ -14,7 +14,7 @@ tn_status tn__d_permute(tn__backward *b)
     int64_t back[TN_MAX_DIMS];
     for (int32_t d = 0; d < a->dims.n; d++)
         back[a->dims.d[d]] = d;
-    return tn__give(b, 0, tn_permute(b->g[0], ((tn_dims){a->dims.n, back})));
+    return tn__give(b, 0, tn_permute(b->g[0], tn_dims_of(back, a->dims.n)));
 }
 
 tn_status tn__d_transpose(tn__backward *b)
@@ -91,7 +91,7 @@ static tn_tensor *unexpanded(tn_tensor *g, const tn__as_strided_params *a)
 {
     for (int32_t d = 0; d < a->size.n && g; d++)
         if (a->stride.d[d] == 0 && a->size.d[d] > 1)
-            g = tn_sum(g, .dim = TN_DIMS(d), .keepdim = true);
+            g = tn_sum(g, .dim = d, .keepdim = true);
     return g;
 }
 
@@ -114,7 +114,7 @@ static tn_tensor *shown_of_all(const tn__backward *b, tn_tensor *g, tn_dims dims
                                 a->base_offset + tn__reach(base->shape, a->base_stride.d, base->ndim));
     tn_tensor *all = tn_zeros(TN_SHAPE(last - first + 1), .dtype = g->dtype, .device = g->device);
     all = tn__as_strided_scatter(all, g, dims, strides, a->storage_offset - first);
-    return tn_as_strided(all, tn__input_shape(b, 0), ((tn_dims){base->ndim, a->base_stride.d}), a->base_offset - first);
+    return tn_as_strided(all, tn__input_shape(b, 0), tn_dims_of(a->base_stride.d, base->ndim), a->base_offset - first);
 }
 
 /* For each element that is shown, its place in a line of memory of so many elements. */
@@ -130,7 +130,7 @@ static tn_tensor *shared_out(const tn__backward *b, tn_tensor *g, tn_dims dims, 
 {
     const tn__as_strided_params *a = b->node->params;
     const tn__meta *base = &b->node->in[0];
-    const tn_dims input = tn__input_shape(b, 0), input_strides = {base->ndim, a->base_stride.d};
+    const tn_dims input = tn__input_shape(b, 0), input_strides = tn_dims_of(a->base_stride.d, base->ndim);
     if (g->numel == 0 || tn__numel(base->shape, base->ndim) == 0)
         return tn_zeros(input, .dtype = g->dtype, .device = g->device);
     const int64_t first = TN_MIN(a->storage_offset, a->base_offset),
@@ -157,11 +157,11 @@ tn_status tn__d_as_strided(tn__backward *b)
     tn_tensor *g = unexpanded(b->g[0], a);
     if (!g)
         return tn_error_code();
-    const tn_dims dims = {g->ndim, g->shape}, strides = {g->ndim, a->stride.d};
+    const tn_dims dims = tn_dims_of(g->shape, g->ndim), strides = tn_dims_of(a->stride.d, g->ndim);
     if (tn__overlaps_itself(base->shape, a->base_stride.d, base->ndim) ||
         tn__overlaps_itself(g->shape, a->stride.d, g->ndim))
         return tn__give(b, 0, shared_out(b, g, dims, strides));
-    const tn_dims base_strides = {base->ndim, a->base_stride.d};
+    const tn_dims base_strides = tn_dims_of(a->base_stride.d, base->ndim);
     if (reaches_beyond(a, base, g))
         return tn__give(b, 0, shown_of_all(b, g, dims, strides));
     tn_tensor *zeros = tn__zeros_strided(g, tn__input_shape(b, 0), base_strides);
@@ -172,8 +172,8 @@ tn_status tn__d_as_strided(tn__backward *b)
 tn_status tn__d_as_strided_scatter(tn__backward *b)
 {
     const tn__as_strided_scatter_params *a = b->node->params;
-    const tn_dims dims = {a->size.n, a->size.d}, strides = {a->size.n, a->stride.d};
-    const tn_dims base = {b->node->out[0].ndim, a->base_stride.d};
+    const tn_dims dims = tn_dims_of(a->size.d, a->size.n), strides = tn_dims_of(a->stride.d, a->size.n);
+    const tn_dims base = tn_dims_of(a->base_stride.d, b->node->out[0].ndim);
     tn_tensor *gg = tn__restride(b->g[0], base);
     tn_status e = gg ? TN_OK : tn_error_code();
     if (!e && b->need[0])

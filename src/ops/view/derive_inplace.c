@@ -33,8 +33,8 @@ static tn_status derive_slices(tn__backward *b)
 {
     tn__node *s = b->node, *inner = s->inner;
     const tn__as_strided_params *p = s->params;
-    const tn_dims dims = {p->size.n, p->size.d}, strides = {p->size.n, p->stride.d},
-                  base = {s->in[0].ndim, p->base_stride.d};
+    const tn_dims dims = tn_dims_of(p->size.d, p->size.n), strides = tn_dims_of(p->stride.d, p->size.n),
+                  base = tn_dims_of(p->base_stride.d, s->in[0].ndim);
     tn_tensor *g = b->g[0];
     if (!g)
         return TN_OK;

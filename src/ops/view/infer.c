@@ -52,7 +52,7 @@ tn_status tn__infer_view(tn__call *c)
     const tn__view_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     tn__spec *s = show(c);
-    tn_status e = tn__shape_check("view", (tn_dims){p->shape.n, p->shape.d}, x->numel, s->shape);
+    tn_status e = tn__shape_check("view", p->shape.d, p->shape.n, x->numel, s->shape);
     if (e)
         return e;
     s->ndim = p->shape.n;

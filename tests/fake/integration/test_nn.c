@@ -315,7 +315,7 @@ static void functions_do_not_look(void **state)
     QUIET(tn_embedding(x, t, .max_norm = TN_SCALAR(0.5)));
     QUIET(tn_dropout(x, 0.5));
     QUIET(tn_one_hot(t, 5));
-    QUIET(tn_logsumexp(x, .dim = TN_DIMS(1)));
+    QUIET(tn_logsumexp(x, .dim = 1));
     QUIET(tn_where(tn_gt(x, 0), x, zero));
     QUIET(tn_masked_fill(x, tn_gt(x, 0), zero));
     QUIET(tn_fill(x, zero));

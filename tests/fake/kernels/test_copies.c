@@ -11,7 +11,7 @@ static const tn_dtype all[] = {TN_BOOL, TN_U8, TN_I8, TN_I16, TN_I32, TN_I64, TN
 
 static tn_dims dims(const int64_t *shape)
 {
-    return (tn_dims){.ndim = 3, .dim = shape};
+    return tn_dims_of(shape, 3);
 }
 
 static tn_tensors list(tn_tensor *const *x, int n)

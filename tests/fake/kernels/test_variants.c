@@ -47,12 +47,12 @@ static void check_extremes(tn_tensor *x, tn_tensor *y, int64_t dim)
 static void check_line(tn_tensor *x, tn_tensor *y, int64_t dim)
 {
     const tn_dims d = TN_DIMS(dim);
-    check_same(tn_sum(y, .dim = d), tn_sum(x, .dim = d));
-    check_same(tn_amax(y, .dim = d), tn_amax(x, .dim = d));
-    check_same(tn_argmax(y, .dim = d), tn_argmax(x, .dim = d));
+    check_same(tn_sum(y, .dims = d), tn_sum(x, .dims = d));
+    check_same(tn_amax(y, .dims = d), tn_amax(x, .dims = d));
+    check_same(tn_argmax(y, .dim = dim), tn_argmax(x, .dim = dim));
     check_same(tn_cumsum(y, dim), tn_cumsum(x, dim));
     check_extremes(x, y, dim);
-    check_near(tn_var(y, .dim = d), tn_var(x, .dim = d), 0);
+    check_near(tn_var(y, .dims = d), tn_var(x, .dims = d), 0);
     tn_tensor *p = MADE(tn_softmax(x, dim)), *q = MADE(tn_softmax(y, dim));
     check_near(q, p, 1e-7);
     check_near(tn__softmax_backward(y, q, dim), tn__softmax_backward(x, p, dim), 1e-4);
@@ -71,15 +71,15 @@ static void check_lines(void)
         for (size_t o = 0; o < TN_COUNT(orders); o++)
             SCOPED
             {
-                tn_tensor *all = whole_numbers((tn_dims){.ndim = 3, .dim = shapes[s]}, 50), *there = on_gpu(all);
-                const tn_dims order = {.ndim = 3, .dim = orders[o]}, two = TN_DIMS(0, 2);
+                tn_tensor *all = whole_numbers(tn_dims_of(shapes[s], 3), 50), *there = on_gpu(all);
+                const tn_dims order = tn_dims_of(orders[o], 3), two = TN_DIMS(0, 2);
                 tn_tensor *x = MADE(tn_slice(tn_permute(all, order), 1, 0, INT64_MAX, 2));
                 tn_tensor *y = MADE(tn_slice(tn_permute(there, order), 1, 0, INT64_MAX, 2));
                 for (int64_t d = 0; d < 3; d++)
                     check_line(x, y, d);
-                check_same(tn_sum(y, .dim = two), tn_sum(x, .dim = two));
-                check_same(tn_amax(y, .dim = two), tn_amax(x, .dim = two));
-                check_near(tn_var(y, .dim = two), tn_var(x, .dim = two), 0);
+                check_same(tn_sum(y, .dims = two), tn_sum(x, .dims = two));
+                check_same(tn_amax(y, .dims = two), tn_amax(x, .dims = two));
+                check_near(tn_var(y, .dims = two), tn_var(x, .dims = two), 0);
                 check_same(tn_argmax(y), tn_argmax(x));
             }
 }

@@ -222,7 +222,7 @@ static void inputs_have_gradients(void **state)
 
 static tn_tensor *words_forward(tn_module *self, tn_tensor *x)
 {
-    return tn_sum(tn_embedding(tn_module_parameter(self, "table"), x), .dim = TN_DIMS(1));
+    return tn_sum(tn_embedding(tn_module_parameter(self, "table"), x), .dim = 1);
 }
 
 static tn_module *words(void)

@@ -10,7 +10,7 @@ static tn_tensor *running_forward(tn_module *self, tn_tensor *x)
 {
     tn_tensor *mean = tn_module_buffer(self, "mean"), *count = tn_module_buffer(self, "count");
     bool was = tn_set_grad_enabled(false);
-    bool ok = tn_mul_(mean, 0.9) && tn_add_(mean, tn_mul(tn_mean(x, .dim = TN_DIMS(0)), 0.1)) && tn_add_(count, 1);
+    bool ok = tn_mul_(mean, 0.9) && tn_add_(mean, tn_mul(tn_mean(x, .dim = 0), 0.1)) && tn_add_(count, 1);
     tn_set_grad_enabled(was);
     return ok ? tn_linear(x, tn_module_parameter(self, "w"), TN_NONE) : NULL;
 }
@@ -396,7 +396,7 @@ static void freezing(void **state)
 static tn_tensor *largest_forward(tn_module *self, tn_tensor *x)
 {
     (void)self;
-    return tn_argmax(x, .dim = TN_DIMS(1));
+    return tn_argmax(x, .dim = 1);
 }
 
 static tn_tensor *total_forward(tn_module *self, tn_tensor *x)
@@ -416,7 +416,7 @@ static void results_of_other_kinds(void **state)
     tn_scope *scope = tn_scope_open();
     tn_tensor *x = kit_rows(7), *y = MADE(tn_forward(kit_over(n, tn_module_new(&largest, NULL)), x));
     assert_int_equal(tn_tensor_dtype(y), TN_I64);
-    assert_true(tn_equal(tn_cpu(y), tn_argmax(x, .dim = TN_DIMS(1))));
+    assert_true(tn_equal(tn_cpu(y), tn_argmax(x, .dim = 1)));
     tn_module *sum = kit_over(n, tn_module_new(&total, NULL));
     tn_tensor *leaf = MADE(tn_requires_grad_(tn_to(x, .device = TN_CUDA(0)), true));
     y = MADE(tn_forward(sum, leaf)); /* scalars become a vector */

@@ -310,7 +310,7 @@ static tn_tensor *busy_forward(tn_module *self, tn_tensor *x)
     tn_tensor *seen = tn_module_buffer(self, "seen");
     bool was = tn_set_grad_enabled(false);
     tn_tensor *before = tn_clone(seen);
-    bool ok = before && tn_add_(seen, tn_add(tn_mul(tn_mean(x, .dim = TN_DIMS(0)), 0), 1));
+    bool ok = before && tn_add_(seen, tn_add(tn_mul(tn_mean(x, .dim = 0), 0), 1));
     tn_set_grad_enabled(was);
     return ok ? tn_add(tn_mul(x, tn_module_parameter(self, "u")), before) : NULL;
 }

@@ -29,7 +29,7 @@ static double accuracy(tn_module *net, tn_tensor *x, tn_tensor *y)
 {
     BUILT(tn_module_cpu(net));
     tn_module_eval(net);
-    tn_tensor *right = MADE(tn_eq(tn_argmax(tn_forward(net, x), .dim = TN_DIMS(1)), y));
+    tn_tensor *right = MADE(tn_eq(tn_argmax(tn_forward(net, x), .dim = 1), y));
     return tn_item(MADE(tn_mean(tn_to(right, .dtype = TN_F32))));
 }
 
