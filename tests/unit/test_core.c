@@ -174,6 +174,70 @@ static void sizes_that_overflow(void **state)
     tn_scope_close(s);
 }
 
+static tn_dims made_elsewhere(int64_t rows)
+{
+    const tn_dims local = TN_SHAPE(rows, rows + 1);
+    return local;
+}
+
+/* What other calls leave on the stack where a list stood that its block has left. */
+static void write_over(void)
+{
+    volatile int64_t other[64];
+    for (int i = 0; i < 64; i++)
+        other[i] = -77;
+    (void)other[0];
+}
+
+static void lists_outlive_their_block(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_dims shape, dims;
+    {
+        shape = TN_SHAPE(3, 2);
+        dims = TN_DIMS(0, 1);
+    }
+    const tn_dims far = made_elsewhere(2);
+    write_over();
+    tn_tensor *x = MADE(tn_ones(shape)), *y = MADE(tn_zeros(far));
+    assert_int_equal(tn_tensor_size(x, 0), 3);
+    assert_int_equal(tn_tensor_size(x, 1), 2);
+    assert_int_equal(tn_tensor_size(y, 1), 3);
+    assert_true(tn_item(MADE(tn_sum(x, .dims = dims))) == 6);
+    tn_tensor *t = tn_keep(MADE(tn_ones(TN_SHAPE(4, 5))));
+    const tn_dims of_t = tn_tensor_shape(t), steps = tn_tensor_stride(t);
+    tn_release(t);
+    assert_int_equal(of_t.ndim, 2);
+    assert_int_equal(of_t.dim[1], 5);
+    assert_int_equal(steps.dim[0], 5);
+    tn_scope_close(s);
+}
+
+/* A number is one dimension, 0 in a variable, too; a list may have several, or none. */
+static void dimensions_as_numbers_and_lists(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(1., 2., 3., 4., 5., 6.), .shape = TN_SHAPE(2, 3)));
+    int64_t none = 0;
+    PRINTS(MADE(tn_sum(x, .dim = none)), "tensor([5., 7., 9.])");
+    PRINTS(MADE(tn_sum(x, .keepdim = true, .dim = none - 1)), "tensor([[ 6.],\n        [15.]])");
+    PRINTS(MADE(tn_sum(x, .dims = TN_DIMS(1, 0))), "tensor(21.)");
+    PRINTS(MADE(tn_sum(x)), "tensor(21.)");
+    PRINTS(MADE(tn_argmax(x, .dim = none)), "tensor([1, 1, 1])");
+    PRINTS(MADE(tn_argmax(x)), "tensor(5)");
+    PRINTS(MADE(tn_norm(x, .p = TN_SCALAR(1), .dim = none)), "tensor([5., 7., 9.])");
+    PRINTS(MADE(tn_all(tn_gt(x, 2), .dims = TN_DIMS())),
+           "tensor([[False, False,  True],\n        [ True,  True,  True]])");
+    PRINTS(MADE(tn_all(tn_gt(x, 2))), "tensor(False)");
+    FAILS(tn_sum(x, .dim = 1, .dims = TN_DIMS(0)), TN_EINVAL, "dim and dims are both given");
+    FAILS(tn_norm(x, .dim = 0, .dims = TN_DIMS()), TN_EINVAL, "dim and dims are both given");
+    FAILS((tn_zeros_opt)(NULL, NULL), TN_EINVAL, "the shape is NULL");
+    FAILS((tn_permute_at)("", x, NULL), TN_EINVAL, "a list of 0 to 8 dimensions was expected, got NULL");
+    tn_scope_close(s);
+}
+
 static void view_strides_match_a_copy(void **state)
 {
     (void)state;
@@ -353,6 +417,8 @@ int main(void)
         cmocka_unit_test(devices_that_are_not_there),
         cmocka_unit_test(meta_tensors_have_shapes_and_no_bytes),
         cmocka_unit_test(sizes_that_overflow),
+        cmocka_unit_test(lists_outlive_their_block),
+        cmocka_unit_test(dimensions_as_numbers_and_lists),
         cmocka_unit_test(view_strides_match_a_copy),
         cmocka_unit_test(wrap_dim_texts),
         cmocka_unit_test(byte_sizes_parse),

@@ -65,6 +65,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_PARAMS = 20, MAX_GRADS = 3, MAX_ENTRIES = 12, MAX_SIGNATURES = 4, MAX_ROWS = 1024, MAX_LINES = 256 };
 
