@@ -26,7 +26,7 @@ typedef struct tn_tensor_from_options {
 } tn_tensor_from_options;
 TN_API tn_tensor *tn_tensor_from_opt(tn_array data, const tn_tensor_from_options *options);
 
-/* A tensor that shows the caller's memory, without a copy. stride NULL: row-major. release(ctx) is called, from whichever
+/* A tensor that shows the caller's memory, without a copy. Strides not said: row-major. release(ctx) is called, from whichever
  * thread lets go last, once nothing shows the memory any more; release may be NULL. On error it is not called. */
 typedef struct tn_from_data_options {
     size_t struct_size;

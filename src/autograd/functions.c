@@ -56,7 +56,7 @@ bool tn__usable_ints(const char *what, tn_ints list)
 
 bool tn__dims_fit(const char *what, const tn_dims *dims)
 {
-    if (dims && dims->ndim >= 0 && dims->ndim <= TN_MAX_DIMS)
+    if (dims && !dims->no_number && dims->ndim >= 0 && dims->ndim <= TN_MAX_DIMS)
         return true;
     tn__error(TN_EINVAL, "%s: a list of 0 to %d numbers was expected", what, TN_MAX_DIMS);
     return false;

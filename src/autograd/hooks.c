@@ -268,16 +268,22 @@ void tn__callbacks_add(int n)
 }
 
 /* A walk over what one reference alone keeps: down from its object by way of objects with one reference each. What is not
- * reached because there is no room, or too much of it, counts as what others keep too. No object is on two walks, so a look at
- * all wrappers sees each once; few of each, for thousands of losses may be kept with the graphs of all their steps. */
-enum { WAITING = 64, MOST_OBJECTS = 64 };
+ * reached because there is no room, or it is too deep, counts as what others keep too. Both depend on the way to an object
+ * alone, not on what is beside that way: else an object that becomes the only one's between two looks of a collection (see
+ * function.c of python) would push others out of the second. No object is on two walks, so a look at all wrappers sees each
+ * once; not all of a deep graph, for thousands of losses may be kept with the graphs of all their steps. */
+enum { WAITING = 64, DEEPEST = 64 };
 
 typedef struct walk {
     tn_callback_visitor visit; /* NULL: hooks are taken out */
     void *arg;
     tn_hook *taken; /* by next; their lists' references */
-    size_t n, seen;
-    tn__object *todo[WAITING];
+    int depth;      /* of what is looked at */
+    size_t n;
+    struct {
+        tn__object *object;
+        int depth;
+    } todo[WAITING];
 } walk;
 
 static int walk_list(walk *w, tn__hooks *list)
@@ -308,8 +314,10 @@ static int walk_hooks(walk *w, tn__node *n)
 
 static void walk_on(walk *w, void *object)
 {
-    if (object && w->n < WAITING)
-        w->todo[w->n++] = object;
+    if (!object || w->n == WAITING || w->depth == DEEPEST)
+        return;
+    w->todo[w->n].object = object;
+    w->todo[w->n++].depth = w->depth + 1;
 }
 
 static int walk_node(walk *w, tn__node *n)
@@ -343,8 +351,9 @@ static int walk_from(walk *w, const void *object)
         return 0;
     pthread_mutex_lock(&lock);
     walk_on(w, (void *)(uintptr_t)object);
-    while (w->n && !found && w->seen++ < MOST_OBJECTS) {
-        tn__object *o = w->todo[--w->n];
+    while (w->n && !found) {
+        tn__object *o = w->todo[--w->n].object;
+        w->depth = w->todo[w->n].depth;
         if (tn__object_sole(o))
             found = o->cls == &tn__node_class ? walk_node(w, (tn__node *)o) : walk_tensor(w, (tn_tensor *)o);
     }

@@ -19,15 +19,29 @@ typedef struct passage {
     tn_tensor *original; /* in place: input 0 before the write, where the derivative needs it */
 } passage;
 
-bool tn__dims_take(tn__dims *to, const tn_dims *from)
+bool tn__dtype_usable(const char *site, const char *what, tn_dtype dtype)
 {
-    if (TN_UNLIKELY(!from || from->ndim < 0 || from->ndim > TN_MAX_DIMS)) {
-        tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %s", TN_MAX_DIMS,
-                  !from             ? "NULL"
-                  : from->ndim >= 0 ? "more"
-                                    : "none: its count is negative, or its array NULL");
-        return false;
-    }
+    if (TN_LIKELY(!dtype || tn__dtype_exists(dtype)))
+        return true;
+    tn__enter(site);
+    return tn__dtype_check(what, dtype) == TN_OK;
+}
+
+TN_COLD static bool no_list(const char *site, const tn_dims *d)
+{
+    const char *got = !d             ? "NULL"
+                      : d->no_number ? "a number"
+                      : d->ndim >= 0 ? "more"
+                                     : "none: its count is negative, or its array NULL";
+    tn__enter(site);
+    tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %s", TN_MAX_DIMS, got);
+    return false;
+}
+
+bool tn__dims_take(const char *site, tn__dims *to, const tn_dims *from)
+{
+    if (TN_UNLIKELY(!from || from->no_number || from->ndim < 0 || from->ndim > TN_MAX_DIMS))
+        return no_list(site, from);
     for (int32_t i = 0; i < from->ndim;
          i++) /* one by one, as they were written: a wider load would wait for those stores */
         to->d[i] = from->dim[i];
@@ -36,11 +50,12 @@ bool tn__dims_take(tn__dims *to, const tn_dims *from)
     return true;
 }
 
-bool tn__dims_said(tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given)
+bool tn__dims_said(const char *site, tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given)
 {
     if (!dim_given)
-        return !dims || tn__dims_take(to, dims);
+        return !dims || tn__dims_take(site, to, dims);
     if (TN_UNLIKELY(dims && (dims->said || dims->ndim))) {
+        tn__enter(site);
         tn__error(TN_EINVAL, "dim and dims are both given: one of them says along what");
         return false;
     }
@@ -50,12 +65,12 @@ bool tn__dims_said(tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_give
     return true;
 }
 
-bool tn__one_dim(tn_dims *dims, int64_t dim, bool dim_given)
+bool tn__one_dim(const char *site, tn_dims *dims, int64_t dim, bool dim_given)
 {
     tn__dims taken;
     if (!dim_given)
         return true;
-    if (!tn__dims_said(&taken, dims, dim, true))
+    if (!tn__dims_said(site, &taken, dims, dim, true))
         return false;
     *dims = tn_dims_of(&dim, 1);
     return true;

@@ -18,12 +18,15 @@ tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in
 /* A row with a list of inputs, all of them tensors. */
 tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, void *params);
 
+/* ---- what is asked before an operation's call begins; errors are of the call at site ---- */
+
+TN_MUST_USE bool tn__dtype_usable(const char *site, const char *what, tn_dtype dtype);
 /* Copies a list of dimensions into parameters. False, with an error set, if it is none, or too long. */
-TN_MUST_USE bool tn__dims_take(tn__dims *to, const tn_dims *from);
+TN_MUST_USE bool tn__dims_take(const char *site, tn__dims *to, const tn_dims *from);
 /* The same of options: .dims, NULL where there is none such, or .dim. False, too, if both are said. */
-TN_MUST_USE bool tn__dims_said(tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given);
+TN_MUST_USE bool tn__dims_said(const char *site, tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given);
 /* For functions written by hand: .dim, if that is what is said, becomes .dims. False, with an error set, if both are. */
-TN_MUST_USE bool tn__one_dim(tn_dims *dims, int64_t dim, bool dim_given);
+TN_MUST_USE bool tn__one_dim(const char *site, tn_dims *dims, int64_t dim, bool dim_given);
 
 /* ---- where operands are (operands.c) ---- */
 

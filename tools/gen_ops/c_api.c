@@ -284,7 +284,7 @@ void write_private(void)
 /* ---- functions ---- */
 
 /* Arguments into the row's struct; options are read as o->name. */
-static void print_fields(const row *r)
+static void print_fields(const row *r, const char *site)
 {
     if (!params_of(r))
         return;
@@ -296,15 +296,15 @@ static void print_fields(const row *r)
         if (is_input(p->type) || p->type == 'X')
             continue;
         if (option && is_dim(p))
-            printf("    if (!tn__dims_said(&params.dim, %s, o->dim, o->dim_given))\n        return NULL;\n",
+            printf("    if (!tn__dims_said(%s, &params.dim, %s, o->dim, o->dim_given))\n        return NULL;\n", site,
                    p->type == 'D' ? "&o->dims" : "NULL");
         else if (p->type == 'D')
-            printf("    if (!tn__dims_take(&params.%s, %s%s))\n        return NULL;\n", p->name, option ? "&o->" : "",
-                   p->name);
+            printf("    if (!tn__dims_take(%s, &params.%s, %s%s))\n        return NULL;\n", site, p->name,
+                   option ? "&o->" : "", p->name);
         else
             printf("    params.%s = %s%s;\n", p->name, from, p->name);
         if (p->type == 'd')
-            printf("    if (tn__dtype_check(\"%s\", params.%s))\n        return NULL;\n", r->name, p->name);
+            printf("    if (!tn__dtype_usable(%s, \"%s\", params.%s))\n        return NULL;\n", site, r->name, p->name);
     }
 }
 
@@ -336,7 +336,7 @@ static void print_row_body(const row *r, bool inplace, const char *site)
 {
     unsigned required;
     const char *params = params_of(r) ? "&params" : "NULL", *more = "NULL";
-    print_fields(r);
+    print_fields(r, site);
     if (r->param[0].type == 'L') {
         printf("    return tn__apply_list(%s, TN__OP_%s, %s, %s);\n", site, r->name, r->param[0].name, params);
         return;
@@ -395,7 +395,7 @@ static void print_options_in(const row *r, const char *type)
         return;
     }
     printf("    const %s *o = &space;\n    tn__options_in(&space, sizeof space, options);\n"
-           "    if (!tn__one_dim(&space.dims, space.dim, space.dim_given))\n        return NULL;\n",
+           "    if (!tn__one_dim(space.site, &space.dims, space.dim, space.dim_given))\n        return NULL;\n",
            type);
 }
 

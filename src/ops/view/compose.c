@@ -7,7 +7,8 @@
 tn_tensor *tn__fn_reshape(tn_tensor *x, const tn_dims *shape)
 {
     int64_t stride[TN_MAX_DIMS];
-    tn_dims full;
+    tn_dims full; /* its numbers: as many as are used */
+    full.no_number = NULL;
     if (!tn__usable("reshape", x) || (!shape && !tn__dims_fit("reshape", shape)) ||
         tn__shape_check("reshape", shape->dim, shape->ndim, x->numel, full.dim))
         return NULL;
