@@ -233,6 +233,8 @@ static void dimensions_as_numbers_and_lists(void **state)
     PRINTS(MADE(tn_all(tn_gt(x, 2))), "tensor(False)");
     FAILS(tn_sum(x, .dim = 1, .dims = TN_DIMS(0)), TN_EINVAL, "dim and dims are both given");
     FAILS(tn_norm(x, .dim = 0, .dims = TN_DIMS()), TN_EINVAL, "dim and dims are both given");
+    FAILS(tn_roll(x, TN_DIMS(1), .dim = 0, .dims = TN_DIMS(1)), TN_EINVAL, "at " __FILE__);
+    FAILS(tn_view(x, tn_dims_of(NULL, 2)), TN_EINVAL, "at " __FILE__);
     FAILS((tn_zeros_opt)(NULL, NULL), TN_EINVAL, "the shape is NULL");
     FAILS((tn_permute_at)("", x, NULL), TN_EINVAL, "a list of 0 to 8 dimensions was expected, got NULL");
     tn_scope_close(s);
