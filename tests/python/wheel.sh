@@ -24,6 +24,22 @@ tenon_tensor-0.1.0-cp311-abi3-manylinux_2_2[0-8]_x86_64.whl) ok "name and tag of
 *) fail "the wheel is called ${wheel##*/}" ;;
 esac
 
+# ---- what the headers of glibc 2.38 name (Ubuntu 24.04) is not taken from there: the calls of such a program work here, too ----
+cat >"$scratch/newer.c" <<'C'
+long __isoc23_strtol(const char *text, char **end, int base);
+int __isoc23_sscanf(const char *text, const char *format, ...);
+int main(void)
+{
+    int read = 0;
+    return __isoc23_strtol("-12x", 0, 10) == -12 && __isoc23_sscanf("a 34", "a %d", &read) == 1 && read == 34 ? 0 : 1;
+}
+C
+older=$(find "$source/build-wheel/tree" -name libtenon_older.a)
+cc "$scratch/newer.c" -o "$scratch/newer" -Wl,--wrap=__isoc23_strtol,--wrap=__isoc23_sscanf "$older" && "$scratch/newer" ||
+    fail "numbers are read by what glibc 2.38 has"
+! nm -D "$scratch/newer" | grep -F GLIBC_2.38 || fail "numbers are read by what glibc 2.38 has"
+ok "readers of numbers in older glibcs"
+
 # ---- scripts/setup --python makes an environment beside the scripts, wherever it is called from ----
 mkdir -p "$scratch/a copy/scripts" "$scratch/nothing"
 cp "$source/scripts/setup" "$scratch/a copy/scripts"
