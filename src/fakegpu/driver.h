@@ -298,6 +298,7 @@ struct CUstream_st {
     pthread_t thread; /* if started; detaches itself at its end */
     bool started, closing, discard;
     fake_item *head, *tail;
+    fake_item *current;    /* what the thread runs: in a forked child, which has no such thread, it is not lost */
     unsigned queued;       /* items in the list */
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */
     unsigned waiters;

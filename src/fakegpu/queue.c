@@ -253,11 +253,13 @@ static void *work(void *arg)
         fake_item *item = s->head;
         if (!item)
             break;
+        s->current = item;
         s->head = item->next;
         s->queued--;
         if (!s->head)
             s->tail = NULL;
         run_item(s, item);
+        s->current = NULL;
         s->oldest = s->head ? s->head->number : UINT64_MAX;
         if (s->waiters)
             pthread_cond_broadcast(&s->progress);
