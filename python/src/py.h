@@ -12,6 +12,17 @@
 #include <Python.h>
 #include <structmember.h>
 
+/* Headers of 3.12 and later count no reference of these, even in the limited API of 3.11: what they build would end a 3.11
+ * that runs it ("deallocating None"). */
+#undef Py_RETURN_NONE
+#undef Py_RETURN_TRUE
+#undef Py_RETURN_FALSE
+#undef Py_RETURN_NOTIMPLEMENTED
+#define Py_RETURN_NONE           return Py_NewRef(Py_None)
+#define Py_RETURN_TRUE           return Py_NewRef(Py_True)
+#define Py_RETURN_FALSE          return Py_NewRef(Py_False)
+#define Py_RETURN_NOTIMPLEMENTED return Py_NewRef(Py_NotImplemented)
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
