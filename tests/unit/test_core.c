@@ -162,9 +162,9 @@ static void sizes_that_overflow(void **state)
     const int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     FAILS(tn_zeros(tn_dims_of(nine, 9)), TN_EINVAL, "at most 8 dimensions, got 9");
     FAILS(tn_zeros(tn_dims_of(nine, -3)), TN_EINVAL, "a shape cannot have -3 dimensions");
-    FAILS(tn_sum(tn_ones(TN_SHAPE(2)), .dims = tn_dims_of(nine, -3)), TN_EINVAL, "its count is negative");
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(1, 1)));
+    FAILS(tn_sum(x, .dims = tn_dims_of(nine, -3)), TN_EINVAL, "its count is negative");
     FAILS(tn_expand(x, TN_SHAPE(INT64_C(1) << 40, INT64_C(1) << 40)), TN_EINVAL,
           "more elements than an index can count");
     tn_tensor *wide = MADE(tn_expand(x, TN_SHAPE(INT64_C(1) << 31, INT64_C(1) << 30)));
