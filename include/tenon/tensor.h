@@ -43,7 +43,8 @@ TN_API tn_tensor *tn_from_data_opt(void *data, tn_dtype dtype, const tn_dims *sh
 TN_API tn_device tn_tensor_device(const tn_tensor *t);
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *t);
 TN_API int32_t tn_tensor_ndim(const tn_tensor *t);
-/* By value: it stays as it is whatever becomes of t. What is to point into it needs it in a variable of its own. */
+/* By value: it stays as it is whatever becomes of t. What is to point into it needs it in a variable of its own. Of NULL, as
+ * a failed call gives, a list with ndim -1, which every function that takes a shape refuses. */
 TN_API tn_dims tn_tensor_shape(const tn_tensor *t);
 TN_API tn_dims tn_tensor_stride(const tn_tensor *t);
 /* Size of one dimension, negative ones from the end; -1, with TN_EINDEX set, if there is none such. */

@@ -29,12 +29,14 @@ bool tn__dtype_usable(const char *site, const char *what, tn_dtype dtype)
 
 TN_COLD static bool no_list(const char *site, const tn_dims *d)
 {
-    const char *got = !d             ? "NULL"
-                      : d->no_number ? "a number"
-                      : d->ndim >= 0 ? "more"
-                                     : "none: its count is negative, or its array NULL";
     tn__enter(site);
-    tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %s", TN_MAX_DIMS, got);
+    if (d && !d->no_number && d->ndim > 0)
+        tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %d", TN_MAX_DIMS, (int)d->ndim);
+    else
+        tn__error(TN_EINVAL, "a list of 0 to %d dimensions was expected, got %s", TN_MAX_DIMS,
+                  !d             ? "NULL"
+                  : d->no_number ? "a number"
+                                 : "none: its count is negative, its array or its tensor NULL");
     return false;
 }
 
@@ -50,10 +52,18 @@ bool tn__dims_take(const char *site, tn__dims *to, const tn_dims *from)
     return true;
 }
 
+TN_COLD bool tn__dim_unsaid(const char *site, int64_t dim)
+{
+    tn__enter(site);
+    tn__error(TN_EINVAL, "dim is %lld, but dim_given is false: who fills an options struct by hand sets both",
+              (long long)dim);
+    return false;
+}
+
 bool tn__dims_said(const char *site, tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given)
 {
     if (!dim_given)
-        return !dims || tn__dims_take(site, to, dims);
+        return tn__dim_meant(site, dim, false) && (!dims || tn__dims_take(site, to, dims));
     if (TN_UNLIKELY(dims && (dims->said || dims->ndim))) {
         tn__enter(site);
         tn__error(TN_EINVAL, "dim and dims are both given: one of them says along what");
@@ -69,7 +79,7 @@ bool tn__one_dim(const char *site, tn_dims *dims, int64_t dim, bool dim_given)
 {
     tn__dims taken;
     if (!dim_given)
-        return true;
+        return tn__dim_meant(site, dim, false);
     if (!tn__dims_said(site, &taken, dims, dim, true))
         return false;
     *dims = tn_dims_of(&dim, 1);

@@ -25,6 +25,12 @@ TN_MUST_USE bool tn__dtype_usable(const char *site, const char *what, tn_dtype d
 TN_MUST_USE bool tn__dims_take(const char *site, tn__dims *to, const tn_dims *from);
 /* The same of options: .dims, NULL where there is none such, or .dim. False, too, if both are said. */
 TN_MUST_USE bool tn__dims_said(const char *site, tn__dims *to, const tn_dims *dims, int64_t dim, bool dim_given);
+/* False, with an error set, if an options struct has a dim that its dim_given does not say: of 0 it cannot be told. */
+bool tn__dim_unsaid(const char *site, int64_t dim);
+TN_MUST_USE static inline bool tn__dim_meant(const char *site, int64_t dim, bool dim_given)
+{
+    return TN_LIKELY(!dim || dim_given) || tn__dim_unsaid(site, dim);
+}
 /* For functions written by hand: .dim, if that is what is said, becomes .dims. False, with an error set, if both are. */
 TN_MUST_USE bool tn__one_dim(const char *site, tn_dims *dims, int64_t dim, bool dim_given);
 

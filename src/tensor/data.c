@@ -170,12 +170,12 @@ static tn_dims list_of(const int64_t *dim, int32_t n)
 
 tn_dims tn_tensor_shape(const tn_tensor *t)
 {
-    return real(t) ? list_of(t->shape, t->ndim) : (tn_dims){0};
+    return real(t) ? list_of(t->shape, t->ndim) : (tn_dims){.ndim = -1};
 }
 
 tn_dims tn_tensor_stride(const tn_tensor *t)
 {
-    return real(t) ? list_of(t->stride, t->ndim) : (tn_dims){0};
+    return real(t) ? list_of(t->stride, t->ndim) : (tn_dims){.ndim = -1};
 }
 
 int64_t tn_tensor_size(const tn_tensor *t, int64_t dim)

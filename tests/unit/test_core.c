@@ -240,6 +240,28 @@ static void dimensions_as_numbers_and_lists(void **state)
     tn_scope_close(s);
 }
 
+/* What C lets through: an options struct that was filled by hand, the shape of what a failed call gave. */
+static void dimensions_that_nobody_said(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 3)));
+    const tn_sum_options sum = {.struct_size = sizeof sum, .dim = 1};
+    const tn_norm_options norm = {.struct_size = sizeof norm, .dim = -1};
+    const tn_aminmax_options ends = {.struct_size = sizeof ends, .dim = 1};
+    const tn_unique_options unique = {.struct_size = sizeof unique, .dim = 1};
+    FAILS((tn_sum_opt)(x, &sum), TN_EINVAL, "dim is 1, but dim_given is false");
+    FAILS((tn_norm_opt)(x, &norm), TN_EINVAL, "dim is -1, but dim_given is false");
+    FAILS((tn_aminmax_opt)(x, &ends), TN_EINVAL, "dim is 1, but dim_given is false");
+    FAILS((tn_unique_opt)(x, &unique), TN_EINVAL, "dim is 1, but dim_given is false");
+    FAILS(tn_zeros(tn_tensor_shape(NULL)), TN_EINVAL, "cannot have -1 dimensions");
+    FAILS(tn_reshape(x, tn_tensor_shape(NULL)), TN_EINVAL, "cannot have -1 dimensions");
+    FAILS(tn_sum(x, .dims = tn_tensor_stride(NULL)), TN_EINVAL, "its array or its tensor NULL");
+    FAILS(tn_tensor_from(TN_LIST(1.), .shape = tn_tensor_shape(NULL)), TN_EINVAL, "cannot have -1 dimensions");
+    FAILS(tn_normal(x, 1, .shape = tn_tensor_shape(NULL)), TN_EINVAL, "normal: a list of 0 to 8 numbers was expected");
+    tn_scope_close(s);
+}
+
 static void view_strides_match_a_copy(void **state)
 {
     (void)state;
@@ -421,6 +443,7 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow),
         cmocka_unit_test(lists_outlive_their_block),
         cmocka_unit_test(dimensions_as_numbers_and_lists),
+        cmocka_unit_test(dimensions_that_nobody_said),
         cmocka_unit_test(view_strides_match_a_copy),
         cmocka_unit_test(wrap_dim_texts),
         cmocka_unit_test(byte_sizes_parse),

@@ -387,11 +387,15 @@ static void print_func_body(const row *r, const char *site)
 /* Functions by hand find one dimension as a list of one. */
 static void print_options_in(const row *r, const char *type)
 {
-    bool lists = false;
+    bool lists = false, one = false;
+    for (int i = r->positional; i < r->total; i++)
+        one = one || is_dim(&r->param[i]);
     for (int i = r->positional; i < r->total; i++)
         lists = lists || (is_dim(&r->param[i]) && r->param[i].type == 'D');
     if (r->kind != FUNC_ROW || !lists) {
         printf("    const %s *o = tn__options(&space, sizeof space, options);\n", type);
+        if (r->kind == FUNC_ROW && one)
+            puts("    if (!tn__dim_meant(o->site, o->dim, o->dim_given))\n        return NULL;");
         return;
     }
     printf("    const %s *o = &space;\n    tn__options_in(&space, sizeof space, options);\n"

@@ -179,7 +179,8 @@ static tn_tensor *normal_of_tensors(tn_scalar mean, tn_scalar std, tn_dtype dtyp
 tn_tensor *tn__fn_normal(tn_scalar mean, tn_scalar std, const tn_normal_options *o)
 {
     const bool means = mean.kind == TN_SCALAR_TENSOR, stds = std.kind == TN_SCALAR_TENSOR;
-    if ((means && !tn__usable("normal", mean.v.t)) || (stds && !tn__usable("normal", std.v.t)) || !is_deviation(&std))
+    if ((means && !tn__usable("normal", mean.v.t)) || (stds && !tn__usable("normal", std.v.t)) || !is_deviation(&std) ||
+        !tn__dims_fit("normal", &o->shape))
         return NULL;
     const tn_tensor *first = means ? mean.v.t : stds ? std.v.t : NULL;
     if (!first)
