@@ -27,6 +27,7 @@ static const struct {
     {"python", write_python},           /* python_calls.h: one function of values a row, and the tables of methods */
     {"hand", write_hand},               /* python_hand.h: prototypes of what is written by hand for Python */
     {"stubs", write_stubs},             /* python_signatures.txt: for tools/gen_stubs.py */
+    {"entries", write_entries},         /* python_entries.txt: what Python calls each row, for bench/sweep_calls.py */
     {"calls", write_calls},             /* calls.def: every function by its name, for tests/ops/calls.c */
 };
 

@@ -418,3 +418,31 @@ void write_stubs(void)
             printf("\n");
         }
 }
+
+/* ---- python_entries.txt: a line an entry, its parts divided by tabs: the row, its kind, family and dtype rule; then where
+ * Python has it, its name, what it calls, and its signatures ---- */
+
+static void print_row(const row *r)
+{
+    static const char *const kinds[] = {"unary", "binary", "ternary", "op", "view", "comp", "func", "python"};
+    const char *end = strrchr(r->file, '/'), *begin = end;
+    while (begin && begin > r->file && begin[-1] != '/')
+        begin--;
+    printf("%s\t%s\t%.*s\t%s", r->name, kinds[r->kind], begin ? (int)(end - begin) : 0, begin ? begin : "",
+           r->rule ? r->rule : "");
+}
+
+void write_entries(void)
+{
+    python_complete();
+    for (int i = 0; i < n_rows; i++) {
+        const row *r = &rows[i];
+        for (const entry *e = r->entry; e < r->entry + r->entries; e++) {
+            print_row(r);
+            printf("\t%s\t%s\t%s", e->where, name_of(e), e->run ? e->run : e->by ? e->by : r->name);
+            for (int k = 0; k < e->signatures; k++)
+                printf("\t%s", e->signature[k]);
+            printf("\n");
+        }
+    }
+}

@@ -206,6 +206,7 @@ void write_document(void);    /* operations.md */
 void write_python(void);      /* python_calls.h */
 void write_hand(void);        /* python_hand.h */
 void write_stubs(void);       /* python_signatures.txt */
+void write_entries(void);     /* python_entries.txt */
 void write_calls(void);       /* calls.def */
 
 /* Adds the usual forms and the aliases to the rows' entries. */

@@ -1,0 +1,228 @@
+"""Every public operation beside PyTorch: three sizes, three dtypes, contiguous and transposed, forward and backward.
+
+    python bench/sweep.py [--threads 1] [--sizes 8,65536,4194304] [--results FOLDER] --entries FILE [--peer PYTHON] PACKAGE_FOLDER [PATTERN]
+
+The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py) by turns:
+three short runs each; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and computes little is held
+against its bytes at the speed of memcpy and memset, too, measured in the same run. Exits with 0 whatever the figures are.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from compare import processor, time_text
+from sweep_calls import calls
+
+SIZES = (8, 65536, 4194304)
+COLUMNS = [  # title, dtype, layout, backward
+    ("f32", "float32", "contiguous", False), ("f32 t", "float32", "transposed", False),
+    ("f32 b", "float32", "contiguous", True), ("f32 t b", "float32", "transposed", True),
+    ("bf16", "bfloat16", "contiguous", False), ("bf16 t", "bfloat16", "transposed", False), ("bf16 b", "bfloat16", "contiguous", True),
+    ("i64", "int64", "contiguous", False), ("i64 t", "int64", "transposed", False),
+]
+TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
+TURNING = re.compile(r"\b[xuz]\b")
+TURNS, SHORT, LONG = 3, 0.004, 0.4  # seconds of a run; of a call that is measured once
+
+
+class Figure(NamedTuple):
+    name: str
+    size: int
+    column: str
+    ours: float
+    theirs: float
+    limit: float  # seconds that its bytes take at least; 0: not asked
+
+    @property
+    def ratio(self):
+        return self.theirs / self.ours if self.theirs else math.inf
+
+
+class Worker:
+    """A process that is begun again where it ended."""
+
+    def __init__(self, command, env=None):
+        self.command, self.env, self.inputs = command, env, None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True, env=self.env)
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"sweep.py: cannot start {' '.join(self.command)}")
+        self.hello = json.loads(line)
+
+    def ask(self, **request):
+        if "inputs" in request:
+            self.inputs = request
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if line:
+            return json.loads(line)
+        ended = self.process.wait()
+        self.start()
+        self.ask(**self.inputs)
+        return {"error": "takes too long" if ended == -14 else f"ended with {ended}"}
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measured(call, backward, tenon, torch):
+    """(seconds of Tenon, of PyTorch, bytes read and written) or the two answers that say why not."""
+    ours, theirs = (w.ask(call=call, backward=backward) if w else {"t": 0} for w in (tenon, torch))
+    if "error" in ours or "error" in theirs:
+        return ours, theirs
+    times = [[], []]
+    turns = TURNS if ours["t"] + theirs["t"] < LONG else 0
+    for _ in range(turns):
+        for worker, first, into in ((torch, theirs, times[1]), (tenon, ours, times[0])):
+            if worker:
+                runs = max(1, int(SHORT / max(first["t"], 1e-7)))
+                into.append(worker.ask(runs=runs).get("t", first["t"]))
+    median = [statistics.median(t) if t else first["t"] for t, first in zip(times, (ours, theirs))]
+    return (*median, ours["bytes"])
+
+
+def sweep(found, sizes, tenon, torch):
+    """(figures, what Tenon alone cannot, what PyTorch alone cannot, calls that neither can)"""
+    figures, ours, theirs = [], [], []
+    tried, done = set(), set()
+    for size in sizes:
+        for title, dtype, layout, backward in COLUMNS:
+            at = [w.ask(inputs=[size, dtype, layout]) for w in (tenon, torch) if w][0]
+            for call in found:
+                if (dtype != "float32" and not TYPED.search(call.code)) or (layout != "contiguous" and not TURNING.search(call.code)):
+                    continue
+                tried.add(call.name)
+                got = measured(call.code, backward, tenon, torch)
+                if len(got) == 2:
+                    if "error" not in got[1]:
+                        ours.append((call.name, size, title, got[0]["error"]))
+                    elif "error" not in got[0]:
+                        theirs.append((call.name, size, title, got[1]["error"]))
+                    continue
+                done.add(call.name)
+                read, wrote = got[2]
+                copy, fill = at["limits"]
+                limit = wrote * fill if call.limit == "fill" or not read else (read + wrote) * copy
+                figures.append(Figure(call.name, size, title, got[0], got[1], limit if call.limit and not backward else 0))
+            print(f"sweep: {size} {title}: {len(figures)} figures", file=sys.stderr, flush=True)
+    return figures, ours, theirs, sorted(tried - done - {name for name, *_ in ours + theirs})
+
+
+# ---- tables ----
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def summary(figures, sizes):
+    yield "| elements | figures | geometric mean | below 1x | below 0.8x | below 0.5x | above 2x their bytes' limit |"
+    yield "|---|---|---|---|---|---|---|"
+    for size in sizes:
+        of = [f for f in figures if f.size == size]
+        below = [sum(f.ratio < bar for f in of) for bar in (1, 0.8, 0.5)]
+        bound = [f for f in of if f.limit and size > 8]
+        beyond = f"{sum(f.ours > 2 * f.limit for f in bound)} of {len(bound)}" if bound else "-"
+        yield f"| {size:,} | {len(of)} | {mean([f.ratio for f in of]):.2f}x | {below[0]} | {below[1]} | {below[2]} | {beyond} |"
+
+
+def table(figures):
+    """A line a call and size, by the worst of its ratios."""
+    lines = {}
+    for f in figures:
+        lines.setdefault((f.name, f.size), {})[f.column] = f
+    worst = lambda line: min(line.values(), key=lambda f: f.ratio)
+    titles = [c[0] for c in COLUMNS]
+    yield f"| call | elements | {' | '.join(titles)} | worst: PyTorch, Tenon | its bytes' limit / Tenon |"
+    yield "|---|---|" + "---|" * (len(titles) + 2)
+    for (name, size), line in sorted(lines.items(), key=lambda item: worst(item[1]).ratio):
+        w = worst(line)
+        cells = " | ".join(f"{line[t].ratio:.2f}" if t in line else "" for t in titles)
+        bytes_ = min((f.limit / f.ours for f in line.values() if f.limit), default=0)
+        yield (f"| `{name.replace('|', '&#124;')}` | {size:,} | {cells} | {w.column}: {time_text(w.theirs)}, {time_text(w.ours)} | "
+               f"{f'{bytes_:.2f}' if bytes_ and size > 8 else ''} |")
+
+
+def document(figures, missing, alone, failed, o, head):
+    yield "# Every operation beside PyTorch\n"
+    yield (f"Made by `scripts/bench sweep --threads {o.threads}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward "
+           "and backward. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
+    yield from summary(figures, o.sizes)
+    yield ""
+    yield from table(figures)
+    for title, what in (("What Tenon refuses and PyTorch does", missing), ("What PyTorch refuses and Tenon does", alone)):
+        names = {}
+        for name, _, column, error in what:
+            names.setdefault((name, error), {})[column] = True
+        if names:
+            yield f"\n## {title}\n"
+            yield from (f"- `{name}` ({', '.join(columns)}): {error}" for (name, error), columns in sorted(names.items()))
+    if failed:
+        yield "\nNeither can: " + ", ".join(f"`{name}`" for name in failed)
+
+
+def write_figures(figures, path):
+    with open(path, "w") as f:
+        f.write("ratio\tname\tsize\tcolumn\ttenon\ttorch\tlimit\n")
+        for g in sorted(figures, key=lambda g: g.ratio):
+            f.write(f"{g.ratio:.3f}\t{g.name}\t{g.size}\t{g.column}\t{g.ours:.9f}\t{g.theirs:.9f}\t{g.limit:.9f}\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("package", help="the folder that has tenon/")
+    parser.add_argument("pattern", nargs="?", default="", help="a regular expression that rows' names have")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--sizes", type=lambda s: [int(n) for n in s.split(",")], default=list(SIZES))
+    parser.add_argument("--peer", help="an interpreter that has PyTorch; without: Tenon's times alone")
+    parser.add_argument("--entries", required=True, help="python_entries.txt")
+    parser.add_argument("--results", help="the folder that the table goes to, if every row was measured")
+    parser.add_argument("--figures", help="where every figure goes")
+    o = parser.parse_args()
+
+    begin = time.monotonic()
+    found, out, unknown = calls(pathlib.Path(o.entries).read_text())
+    found = [c for c in found if re.search(o.pattern, c.name)]
+    folder = os.path.dirname(os.path.abspath(__file__))
+    env = dict(os.environ, PYTHONPATH=os.path.abspath(o.package))
+    tenon = Worker([sys.executable, "-m", "tenon", f"{folder}/sweep_worker.py", str(o.threads)], env)
+    torch = Worker([o.peer, f"{folder}/sweep_worker.py", str(o.threads)]) if o.peer else None
+    figures, missing, alone, failed = sweep(found, o.sizes, tenon, torch)
+    for worker in (tenon, torch):
+        if worker:
+            worker.end()
+    head = (f"{processor()}, {o.threads} threads; PyTorch {torch.hello['version'] if torch else '-'}; {len(found)} calls, "
+            f"{len(figures)} figures, {time.monotonic() - begin:.0f} s")
+    text = "\n".join(document(figures, missing, alone, failed, o, head)) + "\n"
+    if o.figures:
+        write_figures(figures, o.figures)
+    if o.results and not o.pattern and o.sizes == list(SIZES) and torch:
+        name = f"sweep-{platform.machine().replace('_', '-')}-{o.threads}-threads.md"
+        pathlib.Path(o.results, name).write_text(text)
+    print(text)
+    if unknown:
+        print("nobody says how to call:", ", ".join(unknown))
+    if out:
+        print("left out:", "; ".join(f"{name} ({why})" for name, why in out.items()))
+
+
+if __name__ == "__main__":
+    main()
