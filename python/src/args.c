@@ -111,6 +111,8 @@ static void read_signature(py_function *f, py_signature *s, const char *text)
         if (*text == '*')
             keyword = true;
         else {
+            if (s->params == PY_MAX_PARAMS)
+                Py_FatalError("tenon: a signature has more parameters than args.h allows");
             py_param *p = &s->param[s->params++];
             read_param(f, p, s->params - 1, text, n);
             p->keyword = keyword;

@@ -49,7 +49,15 @@ optim.Adam(q, 0.1, maximize=True); optim.Adam(q, 0.1, decoupled_weight_decay=Tru
 optim.AdamW(q, 0.1); optim.AdamW(q, 0.1, amsgrad=True, weight_decay=0.3); optim.AdamW(q, 0.1, maximize=True)
 optim.RMSprop(q, 0.1); optim.RMSprop(q, 0.1, centered=True, momentum=0.9, weight_decay=0.1)
 optim.RMSprop(q, 0.1, maximize=True); optim.Adagrad(q, 0.1)
-optim.Adagrad(q, 0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)"""
+optim.Adagrad(q, 0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)
+optim.RMSprop(q, 0.1, momentum=0.9); optim.RMSprop(q, 0.1, centered=True); optim.Adadelta(q)
+optim.Adadelta(q, 0.5, rho=0.8, eps=1e-3, weight_decay=0.1, maximize=True); optim.Adamax(q, 0.1)
+optim.Adamax(q, 0.1, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.1, maximize=True); optim.NAdam(q, 0.1)
+optim.NAdam(q, 0.1, betas=(0.8, 0.9), weight_decay=0.1, momentum_decay=0.01, decoupled_weight_decay=True)
+optim.NAdam(q, 0.1, weight_decay=0.1, maximize=True); optim.RAdam(q, 0.1); optim.RAdam(q, 0.1, betas=(0.8, 0.5), weight_decay=0.1)
+optim.RAdam(q, 0.1, betas=(0.9, 0.6), weight_decay=0.1, decoupled_weight_decay=True, maximize=True); optim.Rprop(q, 0.1)
+optim.Rprop(q, 1.0, etas=(0.3, 1.9), step_sizes=(0.2, 3.0)); optim.Rprop(q, 0.1, maximize=True); optim.ASGD(q, 0.1)
+optim.ASGD(q, 0.1, lambd=0.1, alpha=0.5, t0=1, weight_decay=0.1); optim.ASGD(q, 0.1, maximize=True)"""
 SCHEDULES = """L.StepLR(o, 7, 0.5); L.MultiStepLR(o, [3, 10, 10, 30], 0.3); L.ConstantLR(o, 0.2, 9)
 L.LinearLR(o, 0.1, 0.8, 20); L.ExponentialLR(o, 0.93); L.PolynomialLR(o, 30, 2.0); L.CosineAnnealingLR(o, 12, 0.01)
 L.CosineAnnealingLR(o, 1); L.CosineAnnealingLR(o, 50); L.CosineAnnealingWarmRestarts(o, 4, 2, 0.001)

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pickle
+import re
 
 import pytest
 
@@ -327,3 +328,73 @@ def test_a_step_is_counted_in_place():
     for wrong in (torch.zeros(2), 3, None):
         with pytest.raises(TypeError, match="a tensor of one element"):
             torch._C._count_step(wrong)
+
+
+@pytest.mark.parametrize("options, x, evaluations, steps, losses", [  # Rosenbrock's function; numbers of PyTorch 2.15
+    ({}, [0.99980332591276, 0.9996078455480785], 60, 60, [24.2, 1.9456874727314497, 0.5793136907775303]),
+    ({"lr": 0.1, "history_size": 3}, [-0.0008574993576591915, -0.04651928288028018], 60, 60,
+     [24.2, 4.265216967112937, 2.3444674294511016]),
+    ({"line_search_fn": "strong_wolfe"}, [0.9999814210791366, 0.9999619651810989], 45, 36,
+     [24.2, 0.4234823024380289, 4.221457511263308e-10]),
+    ({"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 2, "maximize": True},
+     [-0.5125309076136719, 0.21876859574661656], 15, 10, [-24.2, -4.121126775765638, -3.7930742512723468]),
+])
+def test_lbfgs(options, x, evaluations, steps, losses):
+    p, asked = nn.Parameter(torch.tensor([-1.2, 1.0], dtype=torch.float64)), []
+    o = optim.LBFGS([p], **options)
+
+    def closure():
+        o.zero_grad()
+        loss = 100 * (p[1] - p[0] ** 2) ** 2 + (1 - p[0]) ** 2
+        loss = -loss if options.get("maximize") else loss
+        loss.backward()
+        asked.append(loss.item())
+        return loss
+
+    assert [o.step(closure).item() for _ in range(3)] == pytest.approx(losses, rel=1e-4, abs=1e-9)
+    assert p.tolist() == pytest.approx(x, rel=1e-5) and len(asked) == evaluations
+    assert (o.state[p]["func_evals"], o.state[p]["n_iter"]) == (evaluations, steps)
+
+
+def test_refusals_of_the_further_optimisers():
+    p = one()
+    for wrong, text in (("Rprop([p], etas=(1.5, 2.0))", "Invalid eta values: 1.5, 2.0"), ("ASGD([p], lr=-1)", "Invalid learning rate: -1"),
+                        ("Adadelta([p], rho=2)", "Invalid rho value: 2"), ("Adamax([p], betas=(2, 0.1))", "Invalid beta parameter at index 0: 2"),
+                        ("NAdam([p], momentum_decay=-1)", "Invalid momentum_decay value: -1"), ("RAdam([p], eps=-1)", "Invalid epsilon value: -1"),
+                        ("LBFGS([{'params': [p]}, {'params': [one()]}])", "LBFGS doesn't support per-parameter options (parameter groups)")):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            eval(f"optim.{wrong}", {"optim": optim, "p": p, "one": one})
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+        optim.LBFGS([p], line_search_fn="armijo").step(lambda: p.sum())
+    assert p.item() == 1.0
+
+
+def test_sparse_adam_of_dense_gradients():
+    p, q = one(1.0, 0.5), one(1.0, 0.5)
+    for o in (optim.SparseAdam([p], lr=0.1, eps=1e-12), optim.Adam([q], lr=0.1, eps=1e-12)):
+        for _ in range(3):
+            o.step()
+    assert p.item() == pytest.approx(q.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("expression", ["Adadelta(q, lr, rho=0.5, differentiable=True)", "Adamax(q, lr, differentiable=True)",
+                                        "NAdam(q, lr, differentiable=True)", "RAdam(q, lr, differentiable=True)",
+                                        "ASGD(q, lr, differentiable=True)", "Rprop(q, lr, differentiable=True)"])
+def test_steps_that_are_recorded(expression):
+    """Gradients flow through two steps to what the parameter was computed from; the result is that of the plain step."""
+    def after(x, differentiable):
+        q = (x * 1).requires_grad_() if differentiable else nn.Parameter(x.detach().clone())
+        o = eval("optim." + expression.replace("differentiable=True", f"differentiable={differentiable}"),
+                 {"optim": optim, "q": [q], "lr": 0.1})
+        for grad in ([0.5, -1.0], [0.25, 2.0]):
+            q.grad = torch.tensor(grad, dtype=torch.float64)
+            o.step()
+        return q
+
+    x = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+    with torch.no_grad():
+        plain = after(x, False).tolist()
+    recorded = after(x, True)
+    assert recorded.tolist() == pytest.approx(plain, rel=1e-12)
+    recorded.sum().backward()
+    assert x.grad is not None and torch.isfinite(x.grad).all()

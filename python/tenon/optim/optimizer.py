@@ -48,6 +48,13 @@ def check_not_negative(what, value):
         raise ValueError(f"Invalid {what}: {value}")
 
 
+def check_betas(betas):
+    """ValueError for averages that would not forget."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def check_ways(differentiable, foreach, fused):
     """RuntimeError for ways of running a step that PyTorch does not have together: programs see the same as there."""
     if fused and differentiable:
@@ -70,13 +77,13 @@ def new_step(begun=0.0):
     return _C.full((), begun, dtype=_C.float64 if wide else _C.float32, device="cpu")
 
 
-def make_steps_tensors(optimizer):
+def make_steps_tensors(optimizer, name="step"):
     """States of older programs, and of programs that count themselves, have numbers where a counter is."""
     for group in optimizer.param_groups:
         for p in group["params"]:
             own = optimizer.state.get(p)
-            if own and "step" in own and not isinstance(own["step"], _C.Tensor):
-                own["step"] = new_step(float(own["step"]))
+            if own and name in own and not isinstance(own[name], _C.Tensor):
+                own[name] = new_step(float(own[name]))
 
 
 class Optimizer:
@@ -325,7 +332,7 @@ class OneByOne(Optimizer):
     def _update_group(self, group):
         if group.get("fused"):
             check_fused(group["params"])
-        with set_grad_enabled(group["differentiable"]):
+        with set_grad_enabled(group.get("differentiable", False)):
             for p in group["params"]:
                 if p.grad is not None:
                     self._update(p, group)

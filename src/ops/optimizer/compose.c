@@ -1,11 +1,11 @@
 /* Optimiser steps composed of operations, which can be recorded: gradients flow through them. Those that are one pass over
- * memory are rows of their own (sgd_step_, adam_step_). And the norm of gradients, by which they are clipped. */
+ * memory are rows of their own (sgd_step_, adam_step_); compose_rules.c has further ones. And the norm of gradients, by which they are clipped. */
 #include "core/alloc.h"
 #include "ops/compose.h"
+#include "ops/optimizer/compose.h"
 #include <math.h>
 
-/* grad, turned round where the objective is maximised, plus weight_decay * p */
-static tn_tensor *direction(tn_tensor *p, tn_tensor *grad, double weight_decay, bool maximize)
+tn_tensor *tn__direction(tn_tensor *p, tn_tensor *grad, double weight_decay, bool maximize)
 {
     if (!tn__usable("an optimiser's step", p) || !tn__usable("an optimiser's step", grad))
         return NULL;
@@ -14,8 +14,7 @@ static tn_tensor *direction(tn_tensor *p, tn_tensor *grad, double weight_decay, 
     return weight_decay != 0 ? tn_add(grad, tn_mul(weight_decay, p)) : grad;
 }
 
-/* state = by * state + added; without what is added the state stays as it is */
-static tn_tensor *decayed(tn_tensor *state, double by, tn_tensor *added)
+tn_tensor *tn__decayed(tn_tensor *state, double by, tn_tensor *added)
 {
     return added ? tn_add_(tn_mul_(state, by), added) : NULL;
 }
@@ -23,17 +22,16 @@ static tn_tensor *decayed(tn_tensor *state, double by, tn_tensor *added)
 tn_tensor *tn__fn_sgd_update_(tn_tensor *p, tn_tensor *grad, tn_tensor *buffer, double lr, double momentum,
                               double dampening, double weight_decay, bool nesterov, bool first, bool maximize)
 {
-    tn_tensor *d = direction(p, grad, weight_decay, maximize);
+    tn_tensor *d = tn__direction(p, grad, weight_decay, maximize);
     if (d && tn__given(buffer)) {
-        if (first ? !tn_copy_(buffer, tn_detach(d)) : !decayed(buffer, momentum, tn_mul(d, 1 - dampening)))
+        if (first ? !tn_copy_(buffer, tn_detach(d)) : !tn__decayed(buffer, momentum, tn_mul(d, 1 - dampening)))
             return NULL;
         d = nesterov ? tn_add(d, tn_mul(momentum, buffer)) : buffer;
     }
     return tn_sub_(p, tn_mul(d, lr));
 }
 
-/* A recorded operation keeps its operand, which the next step writes: where recorded, a copy of it. */
-static tn_tensor *kept(tn_tensor *t)
+tn_tensor *tn__kept(tn_tensor *t)
 {
     return tn__self()->no_grad ? t : tn_clone(t);
 }
@@ -43,46 +41,19 @@ tn_tensor *tn__fn_adam_update_(tn_tensor *p, tn_tensor *grad, tn_tensor *m, tn_t
                                bool decoupled, bool maximize)
 {
     const double t = (double)step, correction1 = 1 - pow(beta1, t), correction2 = 1 - pow(beta2, t);
-    tn_tensor *d = direction(p, grad, decoupled ? 0 : weight_decay, maximize);
+    tn_tensor *d = tn__direction(p, grad, decoupled ? 0 : weight_decay, maximize);
     if (!d || (decoupled && weight_decay != 0 && !tn_mul_(p, 1 - lr * weight_decay)))
         return NULL;
     tn_tensor *square = NULL;
-    if (decayed(m, beta1, tn_mul(d, 1 - beta1)))
-        square = decayed(v, beta2, tn_mul(tn_mul(d, d), 1 - beta2));
+    if (tn__decayed(m, beta1, tn_mul(d, 1 - beta1)))
+        square = tn__decayed(v, beta2, tn_mul(tn_mul(d, d), 1 - beta2));
     if (square && tn__given(largest)) {
-        square = tn_maximum(kept(largest), square);
+        square = tn_maximum(tn__kept(largest), square);
         if (!tn_copy_(largest, square))
             return NULL;
     }
     tn_tensor *scale = tn_add(tn_div(tn_sqrt(square), pow(correction2, 0.5)), eps);
-    return scale ? tn_sub_(p, tn_mul(tn_div(kept(m), scale), lr / correction1)) : NULL;
-}
-
-tn_tensor *tn__fn_adagrad_step_(tn_tensor *p, tn_tensor *grad, tn_tensor *sum, double lr, double lr_decay, double eps,
-                                double weight_decay, int64_t step, bool maximize)
-{
-    tn_tensor *d = direction(p, grad, weight_decay, maximize);
-    lr = lr / (1 + ((double)step - 1) * lr_decay);
-    if (!d || !tn_add_(sum, tn_mul(d, d)))
-        return NULL;
-    return tn_sub_(p, tn_mul(tn_div(d, tn_add(tn_sqrt(sum), eps)), lr));
-}
-
-tn_tensor *tn__fn_rmsprop_step_(tn_tensor *p, tn_tensor *grad, tn_tensor *square, tn_tensor *mean, tn_tensor *buffer,
-                                double lr, double alpha, double eps, double weight_decay, double momentum,
-                                bool maximize)
-{
-    tn_tensor *d = direction(p, grad, weight_decay, maximize);
-    tn_tensor *spread = d ? decayed(square, alpha, tn_mul(tn_mul(d, d), 1 - alpha)) : NULL;
-    if (spread && tn__given(mean)) {
-        if (!tn_add_(mean, tn_mul(tn_sub(d, mean), 1 - alpha)))
-            return NULL;
-        spread = tn_sub(spread, tn_mul(mean, mean));
-    }
-    tn_tensor *change = spread ? tn_div(d, tn_add(tn_sqrt(spread), eps)) : NULL;
-    if (change && tn__given(buffer))
-        change = decayed(buffer, momentum, change);
-    return change ? tn_sub_(p, tn_mul(change, lr)) : NULL;
+    return scale ? tn_sub_(p, tn_mul(tn_div(tn__kept(m), scale), lr / correction1)) : NULL;
 }
 
 /* ---- clipping ---- */

@@ -1,6 +1,7 @@
 /* Kernels of the family optimizer for the CPU. */
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
+#include <string.h>
 
 /* ---- optimiser steps: inputs 0.. are parameter, gradient and state ---- */
 
@@ -16,6 +17,9 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
     const tn__launch *l = j->l;
     double block[4][TN__BLOCK];
     void *p[4] = {NULL, NULL, NULL, NULL};
+    const bool rule = l->op == TN__OP__rule_step_;
+    if (rule && !l->in[3].dtype)
+        p[3] = memset(block[3], 0, sizeof block[3]);
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
         bool as_is[4];
@@ -30,6 +34,8 @@ static void step_chunk(void *ctx, int64_t begin, int64_t end)
         }
         if (l->op == TN__OP_sgd_step_)
             tn__isa()->optimizer.sgd[j->type](p[0], p[1], p[2], n, l->params);
+        else if (rule)
+            tn__isa()->optimizer.rule[j->type](p[0], p[1], p[2], p[3], n, l->params);
         else
             tn__isa()->optimizer.adam[j->type](p[0], p[1], p[2], p[3], n, l->params);
         for (int32_t k = 0; k < l->n_in; k++)
@@ -56,6 +62,11 @@ tn_status tn__cpu_sgd_step(const tn__launch *l)
 }
 
 tn_status tn__cpu_adam_step(const tn__launch *l)
+{
+    return step(l);
+}
+
+tn_status tn__cpu_rule_step(const tn__launch *l)
 {
     return step(l);
 }

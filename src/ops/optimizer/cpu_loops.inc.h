@@ -2,7 +2,7 @@
  * torch.optim's SGD, Adam and AdamW documentation; hyperparameters are called as the rows name them. */
 #define LOOPS_optimizer \
     { \
-        .sgd = TWO(sgd), .adam = TWO(adam) \
+        .sgd = TWO(sgd), .adam = TWO(adam), .rule = TWO(rule) \
     }
 
 #if TN_IS_FLOAT
@@ -45,6 +45,49 @@ static void E(adam)(void *p_, const void *g_, void *m_, void *v_, int64_t n, con
         v[i] = vi;
         p[i] = w - rate * mi / (M(sqrt)(vi) * root + eps);
     }
+}
+
+/* ---- rules ---- */
+
+typedef struct E(rule_numbers) {
+    T c[8];
+} E(rule_numbers);
+
+#define STEP(name) static inline T E(step_##name)(T w, T g, T * a, T * b, E(rule_numbers) n)
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* b, of rules with one state */
+#endif
+#include "ops/optimizer/shared_rules.h"
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
+#undef STEP
+
+#define RULE(name) \
+    static void E(all_##name)(T * p, const T *g, T *a, T *b, int64_t count, E(rule_numbers) n, T sign, T decay, \
+                              T shrink) \
+    { \
+        for (int64_t i = 0; i < count; i++) { \
+            T w = p[i] * shrink, first = a[i], second = b[i]; \
+            p[i] = E(step_##name)(w, sign * g[i] + decay * w, &first, &second, n); \
+            a[i] = first; \
+            b[i] = second; \
+        } \
+    }
+#include "ops/optimizer/shared_rules.def"
+#undef RULE
+
+static void E(rule)(void *p, const void *g, void *first, void *second, int64_t count, const tn__rule_params *r)
+{
+    typedef void loop(T *, const T *, T *, T *, int64_t, E(rule_numbers), T, T, T);
+    static loop *const loops[] = {
+#define RULE(name) E(all_##name),
+#include "ops/optimizer/shared_rules.def"
+#undef RULE
+    };
+    const E(rule_numbers) n = {{(T)r->c0, (T)r->c1, (T)r->c2, (T)r->c3, (T)r->c4, (T)r->c5, (T)r->c6, (T)r->c7}};
+    loops[r->rule](p, g, first, second, count, n, r->maximize ? K(-1) : K(1), (T)r->decay, (T)r->shrink);
 }
 
 #endif

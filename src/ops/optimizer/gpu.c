@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include <math.h>
 
-enum { SGD, ADAM, LOCAL = 256, MOST = 4 };
+enum { SGD, ADAM, RULE, LOCAL = 256, MOST = 4 };
 
 /* What lies dense in the parameter's dtype is worked on where it lies; the rest in dense copies, which are written back. */
 typedef struct operands {
@@ -102,6 +102,29 @@ tn_status tn__gpu_sgd_step(const tn__launch *l)
     return give_back(&o, e);
 }
 
+/* A kernel of four pointers, numbers, further values, 'vectors' and the number of elements. */
+static tn_status launch_numbers(operands *o, uint32_t kernel, const double *values, int32_t n_values,
+                                const int32_t *how, int32_t n_how)
+{
+    enum { NUMBERS = 12, HOW = 2 };
+    const tn_dtype c = tn__dtypes[o->dtype].compute;
+    const int64_t n = o->l->in[0].numel;
+    tn__gpu_number number[NUMBERS];
+    tn__gpu_arg args[MOST + NUMBERS + HOW + 2];
+    int32_t k = 0;
+    for (; k < MOST; k++)
+        args[k] = (tn__gpu_arg)TN__GPU_MEMORY(o->p[k]);
+    for (int32_t i = 0; i < n_values; i++) {
+        number[i] = tn__gpu_real(c, values[i]);
+        args[k++] = tn__gpu_number_arg(c, &number[i]);
+    }
+    for (int32_t i = 0; i < n_how; i++)
+        args[k++] = (tn__gpu_arg)TN__GPU_VALUE(how[i]);
+    args[k++] = (tn__gpu_arg)TN__GPU_VALUE(o->vectors);
+    args[k++] = (tn__gpu_arg)TN__GPU_VALUE(n);
+    return launch(o, kernel, args, k);
+}
+
 tn_status tn__gpu_adam_step(const tn__launch *l)
 {
     const tn__adam_params *a = l->params;
@@ -110,7 +133,6 @@ tn_status tn__gpu_adam_step(const tn__launch *l)
         return TN_OK;
     tn_status e = take(&o, l);
     if (!e) {
-        const tn_dtype c = tn__dtypes[o.dtype].compute;
         const double correct1 = 1 - pow(a->beta1, (double)a->step), correct2 = 1 - pow(a->beta2, (double)a->step);
         const double values[] = {a->maximize ? -1 : 1,
                                  a->decoupled ? 0 : a->weight_decay,
@@ -122,18 +144,23 @@ tn_status tn__gpu_adam_step(const tn__launch *l)
                                  a->lr / correct1,
                                  1 / sqrt(correct2),
                                  a->eps};
-        tn__gpu_number number[TN_COUNT(values)];
-        const int64_t n = l->in[0].numel;
-        tn__gpu_arg args[MOST + TN_COUNT(values) + 2];
-        for (int32_t i = 0; i < MOST; i++)
-            args[i] = (tn__gpu_arg)TN__GPU_MEMORY(o.p[i]);
-        for (size_t i = 0; i < TN_COUNT(values); i++) {
-            number[i] = tn__gpu_real(c, values[i]);
-            args[MOST + i] = tn__gpu_number_arg(c, &number[i]);
-        }
-        args[MOST + TN_COUNT(values)] = (tn__gpu_arg)TN__GPU_VALUE(o.vectors);
-        args[MOST + TN_COUNT(values) + 1] = (tn__gpu_arg)TN__GPU_VALUE(n);
-        e = launch(&o, ADAM, args, (int32_t)TN_COUNT(args));
+        e = launch_numbers(&o, ADAM, values, (int32_t)TN_COUNT(values), NULL, 0);
+    }
+    return give_back(&o, e);
+}
+
+tn_status tn__gpu_rule_step(const tn__launch *l)
+{
+    const tn__rule_params *r = l->params;
+    operands o;
+    if (l->in[0].numel == 0)
+        return TN_OK;
+    tn_status e = take(&o, l);
+    if (!e) {
+        const double values[] = {
+            r->maximize ? -1 : 1, r->decay, r->shrink, r->c0, r->c1, r->c2, r->c3, r->c4, r->c5, r->c6, r->c7};
+        const int32_t how[] = {(int32_t)r->rule, o.p[3] != NULL};
+        e = launch_numbers(&o, RULE, values, (int32_t)TN_COUNT(values), how, (int32_t)TN_COUNT(how));
     }
     return give_back(&o, e);
 }
