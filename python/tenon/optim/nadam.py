@@ -43,8 +43,8 @@ class NAdam(OneByOne):
         (beta1, beta2), decay = group["betas"], group["momentum_decay"]
         step = int(_update.count_step(own["step"]))
         mu, next_mu = _momentum(beta1, step, decay), _momentum(beta1, step + 1, decay)
-        own["mu_product"] *= mu
-        lr, product = as_number(group["lr"]), own["mu_product"].item()
+        lr, product = as_number(group["lr"]), mu * own["mu_product"].item()
+        own["mu_product"] = new_step(product)
         p._nadam_step_(p.grad, own["exp_avg"], own["exp_avg_sq"], lr, beta1, beta2, group["eps"], group["weight_decay"],
                        lr * (1 - mu) / (1 - product), lr * next_mu / (1 - product * next_mu), step,
                        group["decoupled_weight_decay"], group["maximize"])

@@ -24,8 +24,9 @@ class SparseAdam(OneByOne):
         if not own:
             own["step"] = 0
             own["exp_avg"], own["exp_avg_sq"] = _C.zeros_like(p), _C.zeros_like(p)
-        own["step"] += 1
+        before = new_step(own["step"])
+        own["step"] = step = 1 + int(before.item())
         beta1, beta2 = group["betas"]
-        eps = group["eps"] / (1 - beta2 ** own["step"]) ** 0.5
-        _update.adam([p], [own["exp_avg"]], [own["exp_avg_sq"]], [new_step(own["step"] - 1)], as_number(group["lr"]), beta1,
+        eps = group["eps"] / (1 - beta2**step) ** 0.5
+        _update.adam([p], [own["exp_avg"]], [own["exp_avg_sq"]], [before], as_number(group["lr"]), beta1,
                      beta2, eps, 0.0, False, group["maximize"])

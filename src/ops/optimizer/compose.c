@@ -1,5 +1,6 @@
-/* Optimiser steps composed of operations, which can be recorded: gradients flow through them. Those that are one pass over
- * memory are rows of their own (sgd_step_, adam_step_); compose_rules.c has further ones. And the norm of gradients, by which they are clipped. */
+/* Optimiser steps composed of operations, which can be recorded: gradients flow through them. Those that are one pass
+ * over memory are rows of their own (sgd_step_, adam_step_); compose_rules.c has further ones. And the norm of gradients,
+ * by which they are clipped. */
 #include "core/alloc.h"
 #include "ops/compose.h"
 #include "ops/optimizer/compose.h"

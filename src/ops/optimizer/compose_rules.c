@@ -1,14 +1,14 @@
-/* Steps of the optimisers whose rules stand in shared_rules.h: one pass (_rule_step_) where nothing is recorded; else composed of
- * operations, so that gradients flow through them. */
+/* Steps of the optimisers whose rules stand in gpu_rule_steps.h: one pass (_rule_step_) where nothing is recorded; else
+ * composed of operations, so that gradients flow through them. */
 #include "ops/compose.h"
 #include "ops/optimizer/compose.h"
+#include "ops/optimizer/infer_rules.h"
 #include <math.h>
 
 enum rule {
 #define RULE(name) RULE_##name,
-#include "ops/optimizer/shared_rules.def"
+    OPTIMIZER_RULES(RULE) RULES
 #undef RULE
-    RULES
 };
 
 /* What a step is about: the rule's numbers, and what becomes of the gradient before. */

@@ -5,6 +5,8 @@
         .sgd = TWO(sgd), .adam = TWO(adam), .rule = TWO(rule) \
     }
 
+#include "ops/optimizer/infer_rules.h"
+
 #if TN_IS_FLOAT
 
 /* first: the buffer is not set yet. */
@@ -58,7 +60,7 @@ typedef struct E(rule_numbers) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* b, of rules with one state */
 #endif
-#include "ops/optimizer/shared_rules.h"
+#include "ops/optimizer/gpu_rule_steps.h"
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
@@ -75,7 +77,7 @@ typedef struct E(rule_numbers) {
             b[i] = second; \
         } \
     }
-#include "ops/optimizer/shared_rules.def"
+OPTIMIZER_RULES(RULE)
 #undef RULE
 
 static void E(rule)(void *p, const void *g, void *first, void *second, int64_t count, const tn__rule_params *r)
@@ -83,7 +85,7 @@ static void E(rule)(void *p, const void *g, void *first, void *second, int64_t c
     typedef void loop(T *, const T *, T *, T *, int64_t, E(rule_numbers), T, T, T);
     static loop *const loops[] = {
 #define RULE(name) E(all_##name),
-#include "ops/optimizer/shared_rules.def"
+        OPTIMIZER_RULES(RULE)
 #undef RULE
     };
     const E(rule_numbers) n = {{(T)r->c0, (T)r->c1, (T)r->c2, (T)r->c3, (T)r->c4, (T)r->c5, (T)r->c6, (T)r->c7}};

@@ -1,6 +1,6 @@
-/* ops/optimizer/shared_rules.h: what each rule of _rule_step_ makes of one element: text of the CPU's loops and of GPUs' kernels, which
- * say before what STEP(name) declares. w: the parameter; g: its gradient, with decay; a, b: state; n.c: numbers, which
- * compose_rules.c works out. Formulas: torch.optim's documentation of the class that the rule is called by. */
+/* ops/optimizer/gpu_rule_steps.h: what each rule of _rule_step_ makes of one element: text of the CPU's loops and of GPUs'
+ * kernels, which say before what STEP(name) declares. w: the parameter; g: its gradient, with decay; a, b: state; n.c: numbers,
+ * which compose_rules.c works out. Formulas: torch.optim's documentation of the class that the rule is called by. */
 
 STEP(adagrad)
 {
