@@ -1,6 +1,7 @@
 """Every public operation beside PyTorch: three sizes, three dtypes, contiguous and transposed, forward and backward.
 
-    python bench/sweep.py [--threads 1] [--sizes 8,65536,4194304] [--results FOLDER] --entries FILE [--peer PYTHON] PACKAGE_FOLDER [PATTERN]
+    python bench/sweep.py [--threads 1] [--sizes 8,65536,4194304] [--results FOLDER] --entries FILE [--peer PYTHON]
+                          PACKAGE_FOLDER [PATTERN]
 
 The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py) by turns:
 three short runs each; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and computes little is held
@@ -26,12 +27,13 @@ SIZES = (8, 65536, 4194304)
 COLUMNS = [  # title, dtype, layout, backward
     ("f32", "float32", "contiguous", False), ("f32 t", "float32", "transposed", False),
     ("f32 b", "float32", "contiguous", True), ("f32 t b", "float32", "transposed", True),
-    ("bf16", "bfloat16", "contiguous", False), ("bf16 t", "bfloat16", "transposed", False), ("bf16 b", "bfloat16", "contiguous", True),
+    ("bf16", "bfloat16", "contiguous", False), ("bf16 t", "bfloat16", "transposed", False),
+    ("bf16 b", "bfloat16", "contiguous", True),
     ("i64", "int64", "contiguous", False), ("i64 t", "int64", "transposed", False),
 ]
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
-TURNS, SHORT, LONG = 3, 0.004, 0.4  # seconds of a run; of a call that is measured once
+TURNS, SHORT, LONG = 3, 0.004, 0.3  # seconds of a run; of a call that is measured once
 
 
 class Figure(NamedTuple):
@@ -85,7 +87,8 @@ class Worker:
 
 def measured(call, backward, tenon, torch):
     """(seconds of Tenon, of PyTorch, bytes read and written) or the two answers that say why not."""
-    ours, theirs = (w.ask(call=call, backward=backward) if w else {"t": 0} for w in (tenon, torch))
+    request = {"call": call.code, "backward": backward, "bytes": bool(call.limit) and not backward}
+    ours, theirs = (w.ask(**request) if w else {"t": 0} for w in (tenon, torch))
     if "error" in ours or "error" in theirs:
         return ours, theirs
     times = [[], []]
@@ -107,10 +110,11 @@ def sweep(found, sizes, tenon, torch):
         for title, dtype, layout, backward in COLUMNS:
             at = [w.ask(inputs=[size, dtype, layout]) for w in (tenon, torch) if w][0]
             for call in found:
-                if (dtype != "float32" and not TYPED.search(call.code)) or (layout != "contiguous" and not TURNING.search(call.code)):
+                typed, turning = TYPED.search(call.code), TURNING.search(call.code)
+                if (dtype != "float32" and not typed) or (layout != "contiguous" and not turning):
                     continue
                 tried.add(call.name)
-                got = measured(call.code, backward, tenon, torch)
+                got = measured(call, backward, tenon, torch)
                 if len(got) == 2:
                     if "error" not in got[1]:
                         ours.append((call.name, size, title, got[0]["error"]))
@@ -164,7 +168,7 @@ def table(figures):
 def document(figures, missing, alone, failed, o, head):
     yield "# Every operation beside PyTorch\n"
     yield (f"Made by `scripts/bench sweep --threads {o.threads}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward "
-           "and backward. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
+           "and torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
     yield from summary(figures, o.sizes)
     yield ""
     yield from table(figures)

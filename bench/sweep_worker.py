@@ -1,7 +1,7 @@
 """One of the two libraries of the sweep: reads requests, a JSON line each, from standard input, and answers each with one.
 
     {"inputs": [elements, dtype, "contiguous" | "transposed"]}     the tensors that expressions name (sweep_calls.txt says which)
-    {"call": expression, "backward": bool}                         seconds of one call, and the bytes it reads and writes
+    {"call": expression, "backward": bool, "bytes": bool}          seconds of one call, and the bytes it reads and writes if asked
     {"runs": n}                                                    seconds of one call of the last expression, the mean of n
 
 Tenon runs it by `python -m tenon`, as `torch`. A call that takes longer than LONGEST ends the process.
@@ -15,7 +15,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-LONGEST = 25
+LONGEST, SLOW = 25, 2  # seconds; what is slow is measured by its first call, which may begin threads and find memory
 COLUMNS = {8: 4}  # of sizes that are no squares
 TURNED = ("x", "u", "z")
 OTHERS = ("z", "t", "s", "m", "k", "k0", "i", "j")
@@ -101,9 +101,7 @@ class Work:
         return out if isinstance(out, torch.Tensor) else next((o for o in out if o.is_floating_point()), out[0])
 
     def backward(self):
-        self.result().backward(self.gradient)
-        for leaf in self.leaves:
-            leaf.grad = None
+        torch.autograd.grad(self.result(), self.leaves, self.gradient, allow_unused=True)
 
     def bytes(self):
         """(read, written) at least, of an operation that reads what it is given and makes or fills one tensor"""
@@ -147,7 +145,7 @@ def answer(request, state):
     state.pop("work", None)
     work = state["work"] = Work(state["inputs"], request["call"], request["backward"])
     first = work.seconds(1)
-    return {"t": first if first > 0.5 else work.seconds(1), "bytes": (0, 0) if request["backward"] else work.bytes()}
+    return {"t": first if first > SLOW else work.seconds(1), "bytes": work.bytes() if request.get("bytes") else (0, 0)}
 
 
 def main():

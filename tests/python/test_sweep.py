@@ -64,8 +64,8 @@ def test_every_call_runs(worker, record_property):
 
 def test_what_a_worker_answers(worker):
     worker.ask(inputs=[8, "float32", "contiguous"])
-    assert worker.ask(call="torch.add(x, y)", backward=False)["bytes"] == [64, 32]
-    assert worker.ask(call="torch.zeros(r, c)", backward=False)["bytes"] == [0, 32]
+    assert worker.ask(call="torch.add(x, y)", backward=False, bytes=True)["bytes"] == [64, 32]
+    assert worker.ask(call="torch.zeros(r, c)", backward=False, bytes=True)["bytes"] == [0, 32]
     assert worker.ask(runs=3)["t"] > 0
     assert worker.ask(call="torch.no_such_name(x)", backward=False)["error"].startswith("AttributeError")
     assert worker.ask(call="torch.argmax(x)", backward=True)["error"] == "TypeError: no gradient"
