@@ -63,6 +63,99 @@ TN_API tn_optimizer *tn_adam(tn_params params, double lr);
 TN_API tn_optimizer *tn_adamw_opt(tn_params params, double lr, const tn_adam_options *options);
 TN_API tn_optimizer *tn_adamw(tn_params params, double lr);
 
+/* ---- further ones. d = grad + weight_decay * p, or -grad where the objective is maximised; t: the step, from 1. A number
+ * that is left out or 0 is PyTorch's default, which stands beside it; tn_optimizer_set makes one 0. ---- */
+
+typedef struct tn_adagrad_options {
+    size_t struct_size;
+    const char *site;
+    double lr_decay, weight_decay, initial_accumulator_value, eps; /* 0, 0, 0, 1e-10 */
+    bool maximize;
+} tn_adagrad_options;
+/* sum += d^2; p -= lr / (1 + (t - 1) * lr_decay) * d / (sqrt(sum) + eps)              (Duchi et al. 2011)
+ * State: "i.step", "i.sum", which begins as initial_accumulator_value. */
+TN_API tn_optimizer *tn_adagrad_opt(tn_params params, double lr, const tn_adagrad_options *options);
+TN_API tn_optimizer *tn_adagrad(tn_params params, double lr);
+
+typedef struct tn_adadelta_options {
+    size_t struct_size;
+    const char *site;
+    double rho, eps, weight_decay; /* 0.9, 1e-6, 0 */
+    bool maximize;
+} tn_adadelta_options;
+/* s = rho * s + (1 - rho) * d^2; u = sqrt(a + eps) / sqrt(s + eps) * d; a = rho * a + (1 - rho) * u^2;
+ * p -= lr * u          (Zeiler 2012). State: "i.step", "i.square_avg" (s), "i.acc_delta" (a). */
+TN_API tn_optimizer *tn_adadelta_opt(tn_params params, double lr, const tn_adadelta_options *options);
+TN_API tn_optimizer *tn_adadelta(tn_params params, double lr);
+
+typedef struct tn_rmsprop_options {
+    size_t struct_size;
+    const char *site;
+    double alpha, eps, weight_decay, momentum; /* 0.99, 1e-8, 0, 0 */
+    bool centered, maximize;
+} tn_rmsprop_options;
+/* s = alpha * s + (1 - alpha) * d^2; p -= lr * d / (sqrt(s) + eps). centered: s less the square of a like average of d;
+ * momentum: p -= lr * b, b = momentum * b + that quotient. State: "i.step", "i.square_avg", "i.momentum_buffer" where there
+ * is a momentum; where it is centered, "i.grad_avg" and "i.momentum_buffer". */
+TN_API tn_optimizer *tn_rmsprop_opt(tn_params params, double lr, const tn_rmsprop_options *options);
+TN_API tn_optimizer *tn_rmsprop(tn_params params, double lr);
+
+typedef struct tn_rprop_options {
+    size_t struct_size;
+    const char *site;
+    double etaminus, etaplus, step_min, step_max; /* 0.5, 1.2, 1e-6, 50 */
+    bool maximize;
+} tn_rprop_options;
+/* Each element has a step of its own, lr at first: times etaplus where the gradient keeps its sign, times etaminus where it
+ * changes, within step_min .. step_max; p -= sign(grad) * step          (Riedmiller and Braun 1993)
+ * State: "i.step", "i.prev", "i.step_size". */
+TN_API tn_optimizer *tn_rprop_opt(tn_params params, double lr, const tn_rprop_options *options);
+TN_API tn_optimizer *tn_rprop(tn_params params, double lr);
+
+typedef struct tn_adamax_options {
+    size_t struct_size;
+    const char *site;
+    double beta1, beta2, eps, weight_decay; /* 0.9, 0.999, 1e-8, 0 */
+    bool maximize;
+} tn_adamax_options;
+/* m = beta1 * m + (1 - beta1) * d; u = max(beta2 * u, |d| + eps); p -= lr / (1 - beta1^t) * m / u
+ * (Kingma and Ba 2014, section 7). State: "i.step", "i.exp_avg" (m), "i.exp_inf" (u). */
+TN_API tn_optimizer *tn_adamax_opt(tn_params params, double lr, const tn_adamax_options *options);
+TN_API tn_optimizer *tn_adamax(tn_params params, double lr);
+
+typedef struct tn_nadam_options {
+    size_t struct_size;
+    const char *site;
+    double beta1, beta2, eps, weight_decay, momentum_decay; /* 0.9, 0.999, 1e-8, 0, 4e-3 */
+    bool decoupled_weight_decay, maximize;
+} tn_nadam_options;
+/* tn_adam with Nesterov's momentum, mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)          (Dozat 2016)
+ * State: as tn_adam's. */
+TN_API tn_optimizer *tn_nadam_opt(tn_params params, double lr, const tn_nadam_options *options);
+TN_API tn_optimizer *tn_nadam(tn_params params, double lr);
+
+typedef struct tn_radam_options {
+    size_t struct_size;
+    const char *site;
+    double beta1, beta2, eps, weight_decay; /* 0.9, 0.999, 1e-8, 0 */
+    bool decoupled_weight_decay, maximize;
+} tn_radam_options;
+/* tn_adam whose first steps are plain momentum, and whose later ones are rectified          (Liu et al. 2020)
+ * State: as tn_adam's. */
+TN_API tn_optimizer *tn_radam_opt(tn_params params, double lr, const tn_radam_options *options);
+TN_API tn_optimizer *tn_radam(tn_params params, double lr);
+
+typedef struct tn_asgd_options {
+    size_t struct_size;
+    const char *site;
+    double lambd, alpha, t0, weight_decay; /* 1e-4, 0.75, 1e6, 0 */
+    bool maximize;
+} tn_asgd_options;
+/* p = (1 - lambd * eta) * p - eta * d, eta = lr / (1 + lambd * lr * (t - 1))^alpha; ax += mu * (p - ax), mu = 1 / max(1, t -
+ * 1 - t0): the average of p from step t0 on (Polyak and Juditsky 1992). State: "i.step", "i.ax". */
+TN_API tn_optimizer *tn_asgd_opt(tn_params params, double lr, const tn_asgd_options *options);
+TN_API tn_optimizer *tn_asgd(tn_params params, double lr);
+
 /* ---- optimisers of one's own ---- */
 
 enum { TN_OPTIMIZER_OPTIONS = 16, TN_OPTIMIZER_STATES = 8 }; /* at most, "lr" among the options */
@@ -196,6 +289,53 @@ TN_API tn_status tn_clip_grad_value_(tn_params params, double limit) TN_MUST_USE
                 ".no_weight_decay, .maximize)", \
                 ".weight_decay = 0.05") \
     (TN_PARAMS(params_), (lr_), &(tn_adam_options){TN__SITE(tn_adam_options), __VA_ARGS__})
+#define tn_adagrad(...) TN__X_adagrad(__VA_ARGS__, )
+#define TN__X_adagrad(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_adagrad_opt, \
+                "tn_adagrad(params, lr, .lr_decay, .weight_decay, .initial_accumulator_value, .eps, " \
+                ".maximize)", \
+                ".lr_decay = 0.5") \
+    (TN_PARAMS(params_), (lr_), &(tn_adagrad_options){TN__SITE(tn_adagrad_options), __VA_ARGS__})
+#define tn_adadelta(...) TN__X_adadelta(__VA_ARGS__, )
+#define TN__X_adadelta(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_adadelta_opt, \
+                "tn_adadelta(params, lr, .rho, .eps, .weight_decay, .maximize)", ".rho = 0.9") \
+    (TN_PARAMS(params_), (lr_), &(tn_adadelta_options){TN__SITE(tn_adadelta_options), __VA_ARGS__})
+#define tn_rmsprop(...) TN__X_rmsprop(__VA_ARGS__, )
+#define TN__X_rmsprop(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_rmsprop_opt, \
+                "tn_rmsprop(params, lr, .alpha, .eps, .weight_decay, .momentum, .centered, .maximize)", \
+                ".alpha = 0.99") \
+    (TN_PARAMS(params_), (lr_), &(tn_rmsprop_options){TN__SITE(tn_rmsprop_options), __VA_ARGS__})
+#define tn_rprop(...) TN__X_rprop(__VA_ARGS__, )
+#define TN__X_rprop(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_rprop_opt, \
+                "tn_rprop(params, lr, .etaminus, .etaplus, .step_min, .step_max, .maximize)", ".etaminus = 0.5") \
+    (TN_PARAMS(params_), (lr_), &(tn_rprop_options){TN__SITE(tn_rprop_options), __VA_ARGS__})
+#define tn_adamax(...) TN__X_adamax(__VA_ARGS__, )
+#define TN__X_adamax(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_adamax_opt, \
+                "tn_adamax(params, lr, .beta1, .beta2, .eps, .weight_decay, .maximize)", ".beta1 = 0.9") \
+    (TN_PARAMS(params_), (lr_), &(tn_adamax_options){TN__SITE(tn_adamax_options), __VA_ARGS__})
+#define tn_nadam(...) TN__X_nadam(__VA_ARGS__, )
+#define TN__X_nadam(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED13(__VA_ARGS__), tn_nadam_opt, \
+                "tn_nadam(params, lr, .beta1, .beta2, .eps, .weight_decay, .momentum_decay, " \
+                ".decoupled_weight_decay, .maximize)", \
+                ".beta1 = 0.9") \
+    (TN_PARAMS(params_), (lr_), &(tn_nadam_options){TN__SITE(tn_nadam_options), __VA_ARGS__})
+#define tn_radam(...) TN__X_radam(__VA_ARGS__, )
+#define TN__X_radam(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_radam_opt, \
+                "tn_radam(params, lr, .beta1, .beta2, .eps, .weight_decay, .decoupled_weight_decay, " \
+                ".maximize)", \
+                ".beta1 = 0.9") \
+    (TN_PARAMS(params_), (lr_), &(tn_radam_options){TN__SITE(tn_radam_options), __VA_ARGS__})
+#define tn_asgd(...) TN__X_asgd(__VA_ARGS__, )
+#define TN__X_asgd(params_, lr_, ...) \
+    TN__OPTIONS(TN__BARE(#lr_) && TN__NAMED6(__VA_ARGS__), tn_asgd_opt, \
+                "tn_asgd(params, lr, .lambd, .alpha, .t0, .weight_decay, .maximize)", ".lambd = 1e-4") \
+    (TN_PARAMS(params_), (lr_), &(tn_asgd_options){TN__SITE(tn_asgd_options), __VA_ARGS__})
 #define TN_HYPERS(...) \
     ((tn_hypers){(const tn_hyper[]){{NULL, 0}, __VA_ARGS__} + 1, \
                  sizeof((const tn_hyper[]){{NULL, 0}, __VA_ARGS__}) / sizeof(tn_hyper) - 1})
