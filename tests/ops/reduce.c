@@ -27,6 +27,12 @@ static void equal_each(kit_array *x)
 static void run_equal(void)
 {
     each_array(equal_each, false);
+    tn_scope *s = tn_scope_open(); /* many, which are looked at piece by piece; the last one differs */
+    tn_tensor *a = MADE(tn_reshape(tn_arange(0, 60000, 1), TN_SHAPE(3000, 20))), *b = MADE(tn_clone(a));
+    TRUTH(tn_equal(a, b) && tn_equal(MADE(tn_t(a)), MADE(tn_clone(MADE(tn_t(b))))));
+    TRUTH(tn_fill_(MADE(tn_select(MADE(tn_select(b, 0, 2999)), 0, 19)), -1) != NULL && !tn_equal(a, b));
+    TRUTH(!tn_equal(MADE(tn_t(a)), MADE(tn_t(b))) && tn_equal(MADE(tn_unsqueeze(a, 0)), MADE(tn_unsqueeze(a, 0))));
+    tn_scope_close(s);
 }
 
 typedef enum kind { SUM, MEAN, PROD, AMAX, AMIN, ANY, ALL_OF, VAR, STD, LOGSUMEXP } kind;

@@ -31,11 +31,11 @@ static void stream(void *dst, const void *src, size_t bytes)
 #endif
 }
 
-typedef float quad __attribute__((vector_size(16)));
-typedef float uquad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t quad __attribute__((vector_size(16)));
+typedef uint32_t uquad __attribute__((vector_size(16), aligned(4), may_alias));
 
 /* A 4 x 4 square of 4-byte elements, in registers. */
-static inline void transpose_quad(float *d, int64_t ld_d, const float *s, int64_t ld_s)
+static inline void transpose_quad(uint32_t *d, int64_t ld_d, const uint32_t *s, int64_t ld_s)
 {
     quad r0 = *(const uquad *)s, r1 = *(const uquad *)(s + ld_s), r2 = *(const uquad *)(s + 2 * ld_s),
          r3 = *(const uquad *)(s + 3 * ld_s);
@@ -60,26 +60,78 @@ TRANSPOSE(uint32_t, transpose_4)
 TRANSPOSE(uint64_t, transpose_8)
 #undef TRANSPOSE
 
+typedef uint16_t eight __attribute__((vector_size(16)));
+typedef uint16_t ueight __attribute__((vector_size(16), aligned(2), may_alias));
+#define LOW_16(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+
+/* An 8 x 8 square of 2-byte elements: rows that are 4 apart are zipped, three times over. */
+static inline void transpose_eight(uint16_t *d, int64_t ld_d, const uint16_t *s, int64_t ld_s)
+{
+    eight r[8], t[8];
+    for (int i = 0; i < 8; i++)
+        r[i] = *(const ueight *)(s + i * ld_s);
+    for (int pass = 0; pass < 3; pass++) {
+        for (int i = 0; i < 4; i++) {
+            t[2 * i] = LOW_16(r[i], r[i + 4]);
+            t[2 * i + 1] = HIGH_16(r[i], r[i + 4]);
+        }
+        for (int i = 0; i < 8; i++)
+            r[i] = t[i];
+    }
+    for (int i = 0; i < 8; i++)
+        *(ueight *)(d + i * ld_d) = r[i];
+}
+#undef LOW_16
+#undef HIGH_16
+
+typedef uint64_t four __attribute__((vector_size(32)));
+typedef uint64_t ufour __attribute__((vector_size(32), aligned(8), may_alias));
+
+/* A 4 x 4 square of 8-byte elements. */
+static inline void transpose_four(uint64_t *d, int64_t ld_d, const uint64_t *s, int64_t ld_s)
+{
+    four r0 = *(const ufour *)s, r1 = *(const ufour *)(s + ld_s), r2 = *(const ufour *)(s + 2 * ld_s),
+         r3 = *(const ufour *)(s + 3 * ld_s);
+    four a = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), b = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
+    four e = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), f = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+    *(ufour *)d = __builtin_shufflevector(a, e, 0, 1, 4, 5);
+    *(ufour *)(d + ld_d) = __builtin_shufflevector(b, f, 0, 1, 4, 5);
+    *(ufour *)(d + 2 * ld_d) = __builtin_shufflevector(a, e, 2, 3, 6, 7);
+    *(ufour *)(d + 3 * ld_d) = __builtin_shufflevector(b, f, 2, 3, 6, 7);
+}
+
+/* Squares of a side, those first that share lines of memory: many rows whose distance is a power of 2 do not fit a cache. */
+#define EACH_SQUARE(side, U) \
+    for (int64_t line = 64 / (int64_t)sizeof(U), i0 = 0; i0 < r; i0 += line) \
+        for (int64_t j0 = 0; j0 < c; j0 += line) \
+            for (int64_t i = i0; i < r && i < i0 + line; i += (side)) \
+                for (int64_t j = j0; j < c && j < j0 + line; j += (side))
+
+/* Squares first, then what is left at the right and below. */
+#define IN_SQUARES(U, name, side, square, rest) \
+    static void name(U *d, int64_t ld_d, const U *s, int64_t ld_s, int64_t rows, int64_t cols) \
+    { \
+        const int64_t r = rows - rows % (side), c = cols - cols % (side); \
+        EACH_SQUARE(side, U) \
+        square(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
+        rest(d + r, ld_d, s + r * ld_s, ld_s, rows - r, cols); \
+        rest(d + c * ld_d, ld_d, s + c, ld_s, r, cols - c); \
+    }
+IN_SQUARES(uint16_t, transpose_16, 8, transpose_eight, transpose_2)
+IN_SQUARES(uint32_t, transpose_32, 4, transpose_quad, transpose_4)
+IN_SQUARES(uint64_t, transpose_64, 4, transpose_four, transpose_8)
+#undef IN_SQUARES
+#undef EACH_SQUARE
+
 static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, int64_t rows, int64_t cols, size_t size)
 {
     if (size == 1)
         transpose_1(dst, ld_d, src, ld_s, rows, cols);
     else if (size == 2)
-        transpose_2(dst, ld_d, src, ld_s, rows, cols);
+        transpose_16(dst, ld_d, src, ld_s, rows, cols);
     else if (size == 8)
-        transpose_8(dst, ld_d, src, ld_s, rows, cols);
-    else {
-        int64_t r4 = rows & ~INT64_C(3), c4 = cols & ~INT64_C(3);
-        float *d = dst;
-        const float *s = src;
-        for (int64_t i = 0; i < r4; i += 4) {         /* reads run along rows; the scattered writes stay in a tile */
-            for (int64_t k = i + 32; k < i + 36; k++) /* short rows: the hardware does not see them coming */
-                for (int64_t j = 0; j < c4; j += 16)
-                    __builtin_prefetch(s + k * ld_s + j);
-            for (int64_t j = 0; j < c4; j += 4)
-                transpose_quad(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s);
-        }
-        transpose_4((uint32_t *)dst + r4, ld_d, (const uint32_t *)src + r4 * ld_s, ld_s, rows - r4, cols);
-        transpose_4((uint32_t *)dst + c4 * ld_d, ld_d, (const uint32_t *)src + c4, ld_s, r4, cols - c4);
-    }
+        transpose_64(dst, ld_d, src, ld_s, rows, cols);
+    else
+        transpose_32(dst, ld_d, src, ld_s, rows, cols);
 }

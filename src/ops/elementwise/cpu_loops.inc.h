@@ -1,5 +1,38 @@
 /* ops/elementwise/cpu_loops.inc.h: what stands in the table in place of rows' own loops. */
 
+#if TN_IS_FLOAT
+
+/* Powers by one number throughout, a usual one. (-inf)^0.5 is inf and (-0)^0.5 is 0, as C has it. */
+static void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
+{
+    const T *x = a, *power = b, p = n > 0 ? power[0] : K(0);
+    T *o = out;
+    const bool one = n > 0 && !memcmp(power, power + 1, (size_t)(n - 1) * sizeof *power);
+#define POWER(number, value) \
+    if (one && p == K(number)) { \
+        for (int64_t i = 0; i < n; i++) { \
+            const T v = x[i]; \
+            o[i] = value; \
+        } \
+        return; \
+    }
+    POWER(2, v * v)
+    POWER(3, v * v * v)
+    POWER(1, v)
+    POWER(0.5, v == -(T)INFINITY ? (T)INFINITY : M(sqrt)(v + K(0)))
+    POWER(-1, K(1) / v)
+    POWER(-2, v * v > K(1e-37) && v * v < K(1e38) ? K(1) / (v * v) : (K(1) / v) * (K(1) / v))
+#undef POWER
+    E(row_pow)(out, a, b, c, n);
+}
+#if TN_IS_F32
+#define row_pow_f32 row_usual_pow_f32
+#else
+#define row_pow_f64 row_usual_pow_f64
+#endif
+
+#endif
+
 #if TN_IS_F32
 
 /* Angles too large for the vectorised reduction go to libm. */

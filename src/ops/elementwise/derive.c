@@ -15,7 +15,9 @@ tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b)
 {
     if (b.kind != TN_SCALAR_TENSOR) {
         double p = tn__scalar_double(&b);
-        return p == 0 ? tn_zeros_like(g) : tn_mul(g, tn_mul(tn_pow(a, p - 1), p));
+        if (p == 0)
+            return tn_zeros_like(g);
+        return tn_mul(g, tn_mul(p == 2 ? a : tn_scalar_t(tn_pow(a, p - 1)), p));
     }
     tn_tensor *slope = tn_mul(tn_pow(a, tn_sub(b, 1)), b);
     return tn_where(tn_eq(b, 0), 0, tn_mul(g, slope));
