@@ -1,6 +1,6 @@
-/* tenon/random.h: the random number generators: Philox 4x32-10, one per device.
- *
- * The same seed gives the same numbers on every device, with any number of threads. It does not give PyTorch's numbers.
+/* tenon/random.h: the random number generators, one per device: Philox 4x32-10, which gives the same numbers for the same
+ * seed on every device; on the CPU MT19937 in its place where tn_use_mt19937 asks for PyTorch's numbers. Neither depends on
+ * the number of threads.
  */
 #ifndef TENON_RANDOM_H
 #define TENON_RANDOM_H
@@ -30,6 +30,25 @@ typedef struct tn_rng_state {
 } tn_rng_state;
 TN_API tn_rng_state tn_get_rng_state(tn_device device);
 TN_API tn_status tn_set_rng_state(tn_device device, tn_rng_state state) TN_MUST_USE;
+
+/* From now on the CPU's numbers are those of PyTorch's CPU for the same seed (true), or Philox's (false; at first). They are
+ * bit-equal where no transcendental function makes them, else as near as the function. The Python package says true. */
+TN_API void tn_use_mt19937(bool on);
+TN_API bool tn_uses_mt19937(void);
+
+/* All there is to an MT19937, in PyTorch's words: 'left' - 1 of the 624 words are not given yet, the first of them is state[next].
+ * Of normal numbers, which come in pairs, the second may wait. */
+typedef struct tn_mt19937 {
+    uint64_t seed;
+    int32_t left;
+    uint32_t next;
+    bool has_normal;
+    double normal;
+    uint32_t state[624];
+} tn_mt19937;
+TN_API void tn_mt19937_seed(tn_mt19937 *g, uint64_t seed);
+TN_API void tn_get_mt19937(tn_mt19937 *g);
+TN_API void tn_set_mt19937(const tn_mt19937 *g);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,44 @@ static int set_state_of(py_generator *g, tn_rng_state state)
     return -1;
 }
 
+static bool is_mt(const py_generator *g)
+{
+    return g->device.type == TN_DEVICE_CPU && tn_uses_mt19937();
+}
+
+static void mt_of(const py_generator *g, tn_mt19937 *out)
+{
+    if (g->shared)
+        tn_get_mt19937(out);
+    else
+        *out = g->mt;
+}
+
+static void set_mt_of(py_generator *g, const tn_mt19937 *state)
+{
+    if (g->shared)
+        tn_set_mt19937(state);
+    else
+        g->mt = *state;
+}
+
+static uint64_t seed_of(const py_generator *g)
+{
+    if (!is_mt(g))
+        return state_of(g).seed;
+    return g->shared ? tn_initial_seed() : g->mt.seed;
+}
+
+static int set_seed_of(py_generator *g, uint64_t seed)
+{
+    if (g->device.type == TN_DEVICE_CPU) {
+        tn_mt19937 mt;
+        tn_mt19937_seed(&mt, seed);
+        set_mt_of(g, &mt);
+    }
+    return set_state_of(g, (tn_rng_state){seed, 0});
+}
+
 /* ---- drawing from one ---- */
 
 static int check_generator(const char *function, PyObject *o, tn_device device)
@@ -66,7 +104,10 @@ static void after_fork(void)
 
 int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device, const py_value *used, int n)
 {
-    *draw = (py_draw){.device = device};
+    draw->device = device;
+    draw->generator = NULL;
+    draw->mt = false;
+    memset(draw->own, 0, sizeof draw->own);
     if (v && v->given && v->u.object != Py_None) {
         if (check_generator(function, v->u.object, device))
             return -1;
@@ -79,6 +120,12 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
     pthread_mutex_lock(&drawing);
     if (!draw->generator)
         return 0;
+    draw->mt = is_mt(draw->generator);
+    if (draw->mt) {
+        tn_get_mt19937(&draw->mt_before);
+        tn_set_mt19937(&draw->generator->mt);
+        return 0;
+    }
     draw->before = tn_get_rng_state(device);
     if (!tn_set_rng_state(device, state_of(draw->generator)))
         return 0;
@@ -91,7 +138,10 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
 
 void py_draw_end(py_draw *draw)
 {
-    if (draw->generator) {
+    if (draw->mt) {
+        tn_get_mt19937(&draw->generator->mt);
+        tn_set_mt19937(&draw->mt_before);
+    } else if (draw->generator) {
         tn_rng_state after = tn_get_rng_state(draw->device);
         /* cannot fail: begin has set both devices' states, or read them */
         (void)!tn_set_rng_state(draw->device, draw->before);
@@ -144,7 +194,52 @@ static PyObject *long_of(uint64_t v)
     return PyLong_FromUnsignedLongLong(v);
 }
 
-enum { STATE_BYTES = 16 };
+/* A CPU's state is PyTorch's, so that each library goes on where the other was: its struct, as x86 and ARM lay it out. */
+typedef struct mt_state {
+    uint64_t seed;
+    int32_t left, seeded;
+    uint64_t next, state[624];
+    double unused_x, normal, unused_rho;
+    int32_t has_normal, padding;
+    float single_normal;
+    int32_t has_single_normal;
+} mt_state;
+
+enum { STATE_BYTES = 16, MT_STATE_BYTES = sizeof(mt_state) };
+
+static PyObject *tensor_of_bytes(void *bytes, size_t n)
+{
+    tn_tensor_from_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU};
+    return py_wrap((tn_tensor_from_opt)((tn_array){bytes, (int64_t)n, TN_U8, false}, &o));
+}
+
+static PyObject *tensor_of_mt(const tn_mt19937 *g)
+{
+    mt_state s = {.seed = g->seed,
+                  .left = g->left,
+                  .seeded = 1,
+                  .next = g->next,
+                  .normal = g->has_normal ? g->normal : 0,
+                  .has_normal = g->has_normal};
+    for (int i = 0; i < 624; i++)
+        s.state[i] = g->state[i];
+    return tensor_of_bytes(&s, sizeof s);
+}
+
+static bool mt_from(const void *bytes, tn_mt19937 *out)
+{
+    mt_state s;
+    memcpy(&s, bytes, sizeof s);
+    *out = (tn_mt19937){
+        .seed = s.seed, .left = s.left, .next = (uint32_t)s.next, .normal = s.normal, .has_normal = s.has_normal != 0};
+    for (int i = 0; i < 624; i++)
+        out->state[i] = (uint32_t)s.state[i];
+    const bool fresh = s.left == 1 && s.next <= 624,
+               going = s.left > 1 && s.left <= 624 && s.next == 625U - (uint32_t)s.left;
+    if (!(s.seeded == 1 && (fresh || going)))
+        PyErr_SetString(PyExc_RuntimeError, "Invalid mt19937 state");
+    return s.seeded == 1 && (fresh || going);
+}
 
 /* uint8 [16]: seed and offset, the lowest byte first */
 static PyObject *tensor_of(tn_rng_state state)
@@ -154,34 +249,55 @@ static PyObject *tensor_of(tn_rng_state state)
         bytes[i] = (uint8_t)(state.seed >> 8 * i);
         bytes[8 + i] = (uint8_t)(state.offset >> 8 * i);
     }
-    tn_tensor_from_options o = {.struct_size = sizeof o, .site = "", .device = TN_CPU};
-    return py_wrap((tn_tensor_from_opt)((tn_array){bytes, sizeof bytes, TN_U8, false}, &o));
+    return tensor_of_bytes(bytes, sizeof bytes);
 }
 
-static int state_from(PyObject *o, tn_rng_state *out)
+/* The bytes of a state of that many, or NULL with an exception. */
+static const uint8_t *state_bytes(PyObject *o, int64_t n)
 {
     char name[64];
     if (!py_is_tensor(o)) {
         PyErr_Format(PyExc_TypeError, "expected a torch.ByteTensor, but got %s", py_type_name(o, name, sizeof name));
-        return -1;
+        return NULL;
     }
     tn_tensor *t = py_t(o);
     if (tn_tensor_dtype(t) != TN_U8 || tn_tensor_device(t).type != TN_DEVICE_CPU || !tn_tensor_is_contiguous(t)) {
         PyErr_SetString(PyExc_TypeError, "RNG state must be a torch.ByteTensor");
-        return -1;
+        return NULL;
     }
-    if (tn_tensor_numel(t) != STATE_BYTES) {
-        PyErr_Format(PyExc_RuntimeError, "RNG state is wrong size: a generator of Tenon has %d bytes, but got %lld",
-                     STATE_BYTES, (long long)tn_tensor_numel(t));
-        return -1;
+    if (tn_tensor_numel(t) != n) {
+        PyErr_Format(PyExc_RuntimeError, "RNG state is wrong size: this generator has %lld bytes, but got %lld",
+                     (long long)n, (long long)tn_tensor_numel(t));
+        return NULL;
     }
-    const uint8_t *bytes = tn_data(t);
-    *out = (tn_rng_state){0, 0};
+    return tn_data(t);
+}
+
+static PyObject *state_tensor(const py_generator *g)
+{
+    tn_mt19937 mt;
+    if (!is_mt(g))
+        return tensor_of(state_of(g));
+    mt_of(g, &mt);
+    return tensor_of_mt(&mt);
+}
+
+static int set_state_tensor(py_generator *g, PyObject *o)
+{
+    tn_mt19937 mt;
+    const uint8_t *bytes = state_bytes(o, is_mt(g) ? MT_STATE_BYTES : STATE_BYTES);
+    if (!bytes || (is_mt(g) && !mt_from(bytes, &mt)))
+        return -1;
+    if (is_mt(g)) {
+        set_mt_of(g, &mt);
+        return 0;
+    }
+    tn_rng_state state = {0, 0};
     for (int i = 0; i < 8; i++) {
-        out->seed |= (uint64_t)bytes[i] << 8 * i;
-        out->offset |= (uint64_t)bytes[8 + i] << 8 * i;
+        state.seed |= (uint64_t)bytes[i] << 8 * i;
+        state.offset |= (uint64_t)bytes[8 + i] << 8 * i;
     }
-    return 0;
+    return set_state_of(g, state);
 }
 
 /* ---- the type ---- */
@@ -194,6 +310,8 @@ static PyObject *make(PyTypeObject *type, tn_device device, bool shared)
     self->device = device;
     self->shared = shared;
     self->state = (tn_rng_state){67280421310721U, 0}; /* PyTorch's default seed */
+    if (device.type == TN_DEVICE_CPU && !shared)
+        tn_mt19937_seed(&self->mt, self->state.seed);
     return (PyObject *)self;
 }
 
@@ -251,7 +369,7 @@ static PyObject *manual_seed(PyObject *self, PyObject *o)
     if (!PyLong_Check(o))
         return PyErr_Format(PyExc_RuntimeError, "manual_seed expected a long, but got %s",
                             py_type_name(o, name, sizeof name));
-    if (seed_from(o, &seed) || set_state_of(of(self), (tn_rng_state){seed, 0}))
+    if (seed_from(o, &seed) || set_seed_of(of(self), seed))
         return NULL;
     return Py_NewRef(self);
 }
@@ -272,7 +390,7 @@ static PyObject *seed_method(PyObject *self, PyObject *unused)
 {
     (void)unused;
     uint64_t seed;
-    if (entropy(&seed) || set_state_of(of(self), (tn_rng_state){seed, 0}))
+    if (entropy(&seed) || set_seed_of(of(self), seed))
         return NULL;
     return long_of(seed);
 }
@@ -280,36 +398,39 @@ static PyObject *seed_method(PyObject *self, PyObject *unused)
 static PyObject *initial_seed_method(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return long_of(state_of(of(self)).seed);
+    return long_of(seed_of(of(self)));
 }
 
 static PyObject *get_state(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return tensor_of(state_of(of(self)));
+    return state_tensor(of(self));
 }
 
 static PyObject *set_state(PyObject *self, PyObject *o)
 {
-    tn_rng_state state;
-    if (state_from(o, &state) || set_state_of(of(self), state))
-        return NULL;
-    return Py_NewRef(self);
+    return set_state_tensor(of(self), o) ? NULL : Py_NewRef(self);
 }
 
 static PyObject *clone_state(PyObject *self, PyObject *unused)
 {
     (void)unused;
     PyObject *copy = make(Py_TYPE(self), of(self)->device, false);
-    if (copy)
+    if (copy) {
         of(copy)->state = state_of(of(self));
+        if (of(self)->device.type == TN_DEVICE_CPU)
+            mt_of(of(self), &of(copy)->mt);
+    }
     return copy;
 }
 
-/* Pickled with the state of now, as two ints. */
+/* Pickled with the state of now: two ints, or the tensor of get_state. */
 static PyObject *reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
+    if (is_mt(of(self)))
+        return Py_BuildValue("O(N)(N)", (PyObject *)Py_TYPE(self), py_device_object(of(self)->device),
+                             state_tensor(of(self)));
     tn_rng_state state = state_of(of(self));
     return Py_BuildValue("O(N)(KK)", (PyObject *)Py_TYPE(self), py_device_object(of(self)->device),
                          (unsigned long long)state.seed, (unsigned long long)state.offset);
@@ -320,6 +441,11 @@ static PyObject *setstate(PyObject *self, PyObject *o)
     unsigned long long seed, offset;
     if (!PyTuple_Check(o))
         return PyErr_Format(PyExc_TypeError, "a Generator's state is a tuple");
+    if (PyTuple_Size(o) == 1) {
+        if (set_state_tensor(of(self), PyTuple_GetItem(o, 0)))
+            return NULL;
+        Py_RETURN_NONE;
+    }
     if (!PyArg_ParseTuple(o, "KK", &seed, &offset) || set_state_of(of(self), (tn_rng_state){seed, offset}))
         return NULL;
     Py_RETURN_NONE;
@@ -335,7 +461,8 @@ static PyMethodDef methods[] = {
     {"manual_seed", manual_seed, METH_O, "manual_seed(seed: int) -> Generator\n\nSeeds it; returns it."},
     {"seed", seed_method, METH_NOARGS, "seed() -> int\n\nSeeds it from the system's entropy; returns the seed."},
     {"initial_seed", initial_seed_method, METH_NOARGS, "initial_seed() -> int\n\nThe seed it was given last."},
-    {"get_state", get_state, METH_NOARGS, "get_state() -> Tensor\n\nAll there is to it: uint8 [16]."},
+    {"get_state", get_state, METH_NOARGS,
+     "get_state() -> Tensor\n\nAll there is to it: uint8 [5056] on the CPU, as PyTorch's; [16] of Philox."},
     {"set_state", set_state, METH_O, "set_state(state: Tensor) -> None\n\nMakes it go on where get_state was called."},
     {"clone_state", clone_state, METH_NOARGS, "clone_state() -> Generator\n\nAnother Generator in the same state."},
     {"__reduce__", reduce, METH_NOARGS, NULL},
@@ -354,8 +481,8 @@ static PyType_Slot slots[] = {
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
     {Py_tp_doc,
-     (void *)"Generator(device='cpu')\n\nRandom numbers apart from those of the device's own generator: Philox "
-             "4x32-10. The same seed gives the same numbers on every device."},
+     (void *)"Generator(device='cpu')\n\nRandom numbers apart from those of the device's own generator. On the CPU "
+             "the same seed gives PyTorch's numbers; GPUs have Philox 4x32-10."},
     {0, NULL},
 };
 
@@ -397,16 +524,31 @@ static PyObject *torch_initial_seed(PyObject *self, PyObject *unused)
 static PyObject *torch_get_rng_state(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
-    return tensor_of(tn_get_rng_state(TN_CPU));
+    return state_tensor(of(default_cpu));
 }
 
 static PyObject *torch_set_rng_state(PyObject *self, PyObject *o)
 {
     (void)self;
-    tn_rng_state state;
-    if (state_from(o, &state) || set_state_of(of(default_cpu), state))
+    if (set_state_tensor(of(default_cpu), o))
         return NULL;
     Py_RETURN_NONE;
+}
+
+static PyObject *use_torch_numbers(PyObject *self, PyObject *o)
+{
+    (void)self;
+    const int on = PyObject_IsTrue(o);
+    if (on < 0)
+        return NULL;
+    tn_use_mt19937(on);
+    Py_RETURN_NONE;
+}
+
+static PyObject *uses_torch_numbers(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyBool_FromLong(tn_uses_mt19937());
 }
 
 static PyObject *cuda_manual_seed(PyObject *self, PyObject *o)
@@ -444,9 +586,11 @@ static PyMethodDef functions[] = {
      "seed() -> int\n\nSeeds the generators of every device from the system's entropy; returns the seed."},
     {"initial_seed", torch_initial_seed, METH_NOARGS, "initial_seed() -> int\n\nThe seed of the CPU's generator."},
     {"get_rng_state", torch_get_rng_state, METH_NOARGS,
-     "get_rng_state() -> Tensor\n\nThe state of the CPU's generator: uint8 [16]."},
+     "get_rng_state() -> Tensor\n\nThe state of the CPU's generator: uint8 [5056], as PyTorch's."},
     {"set_rng_state", torch_set_rng_state, METH_O,
      "set_rng_state(new_state: Tensor) -> None\n\nSets the state of the CPU's generator."},
+    {"_use_torch_numbers", use_torch_numbers, METH_O, "Is the CPU's generator to give PyTorch's numbers?"},
+    {"_uses_torch_numbers", uses_torch_numbers, METH_NOARGS, "Does it?"},
     {"_cuda_manual_seed", cuda_manual_seed, METH_O, "Seeds the generator of the current GPU."},
     {"_cuda_manual_seed_all", cuda_manual_seed_all, METH_O, "Seeds the generators of all GPUs."},
     {"_generator_of", generator_of, METH_O, "The own generator of a device."},
@@ -455,6 +599,7 @@ static PyMethodDef functions[] = {
 
 int py_add_random(PyObject *module)
 {
+    tn_use_mt19937(true);
     generator_type = py_type_new(module, &spec, NULL);
     default_cpu = generator_type ? make(generator_type, TN_CPU, true) : NULL;
     if (!default_cpu || PyModule_AddObjectRef(module, "default_generator", default_cpu))

@@ -13,13 +13,16 @@ typedef struct py_generator {
     PyObject_HEAD tn_device device; /* of cuda with its index; cpu without one */
     bool shared;                    /* it is the device's own: the state is the library's */
     tn_rng_state state;             /* otherwise */
+    tn_mt19937 mt;                  /* the same, of a CPU's while tn_uses_mt19937() */
 } py_generator;
 
 /* One operation's use of a generator (NULL: the device's own). It runs without the GIL. */
 typedef struct py_draw {
     py_generator *generator;
     tn_device device;
+    bool mt;
     tn_rng_state before;
+    tn_mt19937 mt_before;
     PyThreadState *thread;
     tn_tensor *own[3]; /* what it uses; NULL is none */
 } py_draw;

@@ -146,6 +146,8 @@ class Tensor:
 _nn: Any
 _cuda: Any
 _Team: Any
+_use_torch_numbers: Any
+_uses_torch_numbers: Any
 _cuda_manual_seed: Any
 _cuda_manual_seed_all: Any
 

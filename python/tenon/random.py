@@ -14,7 +14,16 @@ __all__ = [
     "manual_seed",
     "seed",
     "set_rng_state",
+    "use_philox",
 ]
+
+
+def use_philox(on=True):
+    """Whether the CPU's generators are Philox, as GPUs' are, so that one seed gives the same numbers on both.
+
+    Otherwise, as at first, the CPU gives PyTorch's numbers. States of the two do not fit each other.
+    """
+    _C._use_torch_numbers(not on)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 /* Generator states of the CPU and of each GPU, and the functions that seed them. */
 #include "core/rng.h"
+#include <stdatomic.h>
 #include "core/device.h"
 #include "core/error.h"
 #include "core/thread.h"
@@ -16,6 +17,15 @@ static struct {
     uint64_t seed;                       /* of generators not used yet; PyTorch's default seed at first */
 } rng = {.lock = PTHREAD_MUTEX_INITIALIZER, .seed = 67280421310721U};
 
+/* The CPU's other generator. Its lock is held for as long as an operation draws, so it is another than rng's; who needs both
+ * takes this one first. */
+static struct {
+    pthread_mutex_t lock;
+    atomic_bool used;
+    bool seeded;
+    tn_mt19937 g;
+} mt = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static bool slot(tn_device d, int *type, int *index)
 {
     *type = d.type;
@@ -27,12 +37,16 @@ static bool slot(tn_device d, int *type, int *index)
 
 void tn__rng_fork(tn__fork_phase phase)
 {
-    if (phase == TN__FORK_PREPARE)
+    if (phase == TN__FORK_PREPARE) {
+        pthread_mutex_lock(&mt.lock);
         pthread_mutex_lock(&rng.lock);
-    else if (phase == TN__FORK_PARENT)
+    } else if (phase == TN__FORK_PARENT) {
         pthread_mutex_unlock(&rng.lock);
-    else
+        pthread_mutex_unlock(&mt.lock);
+    } else {
         pthread_mutex_init(&rng.lock, NULL);
+        pthread_mutex_init(&mt.lock, NULL);
+    }
 }
 
 /* Under the lock. */
@@ -59,11 +73,71 @@ tn_rng_state tn__rng_take(tn_device device, uint64_t blocks)
 
 void tn_manual_seed(uint64_t seed)
 {
+    pthread_mutex_lock(&mt.lock);
     pthread_mutex_lock(&rng.lock);
     rng.seed = seed;
     memset(rng.seeded, 0, sizeof rng.seeded);
+    mt.seeded = false;
     pthread_mutex_unlock(&rng.lock);
+    pthread_mutex_unlock(&mt.lock);
 }
+
+/* ---- the CPU's MT19937 ---- */
+
+void tn_use_mt19937(bool on)
+{
+    atomic_store(&mt.used, on);
+}
+
+bool tn_uses_mt19937(void)
+{
+    return atomic_load(&mt.used);
+}
+
+bool tn__rng_is_mt(tn_device device)
+{
+    return device.type == TN_DEVICE_CPU && atomic_load_explicit(&mt.used, memory_order_relaxed);
+}
+
+void tn_mt19937_seed(tn_mt19937 *g, uint64_t seed)
+{
+    *g = (tn_mt19937){.seed = seed, .left = 1};
+    g->state[0] = (uint32_t)seed;
+    for (uint32_t i = 1; i < TN_COUNT(g->state); i++)
+        g->state[i] = 1812433253U * (g->state[i - 1] ^ (g->state[i - 1] >> 30)) + i;
+}
+
+tn_mt19937 *tn__mt_lock(void)
+{
+    pthread_mutex_lock(&mt.lock);
+    if (!mt.seeded) {
+        pthread_mutex_lock(&rng.lock);
+        const uint64_t seed = rng.seed;
+        pthread_mutex_unlock(&rng.lock);
+        tn_mt19937_seed(&mt.g, seed);
+        mt.seeded = true;
+    }
+    return &mt.g;
+}
+
+void tn__mt_unlock(void)
+{
+    pthread_mutex_unlock(&mt.lock);
+}
+
+void tn_get_mt19937(tn_mt19937 *g)
+{
+    *g = *tn__mt_lock();
+    tn__mt_unlock();
+}
+
+void tn_set_mt19937(const tn_mt19937 *g)
+{
+    *tn__mt_lock() = *g;
+    tn__mt_unlock();
+}
+
+/* ---- the others ---- */
 
 /* Also where there is no GPU, as in PyTorch: the seed is for those that may come. */
 void tn_cuda_manual_seed(uint64_t seed)
@@ -101,7 +175,11 @@ uint64_t tn_seed(void)
 
 uint64_t tn_initial_seed(void)
 {
-    return tn_get_rng_state(TN_CPU).seed;
+    if (!tn_uses_mt19937())
+        return tn_get_rng_state(TN_CPU).seed;
+    const uint64_t seed = tn__mt_lock()->seed;
+    tn__mt_unlock();
+    return seed;
 }
 
 tn_rng_state tn_get_rng_state(tn_device device)

@@ -8,4 +8,11 @@
 /* Takes 'blocks' Philox blocks from the device's stream: use (seed, offset) .. (seed, offset + blocks - 1). */
 tn_rng_state tn__rng_take(tn_device device, uint64_t blocks);
 
+/* Are the device's numbers MT19937's? */
+bool tn__rng_is_mt(tn_device device);
+
+/* The CPU's MT19937, for the caller alone until the unlock. */
+tn_mt19937 *tn__mt_lock(void);
+void tn__mt_unlock(void);
+
 #endif

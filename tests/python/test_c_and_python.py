@@ -296,7 +296,15 @@ def as_written(values):
     return ", ".join(map(word, values))
 
 
-def test_every_function_that_both_have(both, tmp_path, record_property):
+@pytest.fixture
+def philox():
+    """C's generator, for Python too."""
+    torch.random.use_philox()
+    yield
+    torch.random.use_philox(False)
+
+
+def test_every_function_that_both_have(philox, both, tmp_path, record_property):
     missing = [name for name, (_, python) in both.items() if not python]
     asked, questions = [], []
     for name, (text, python) in both.items():

@@ -4,6 +4,18 @@
 
 /* ---- dropout ---- */
 
+/* As PyTorch's CPU draws: x by a tensor of 0 and 1 / (1 - p), which rounds as x does. */
+static tn_tensor *by_noise(tn_tensor *x, double p)
+{
+    if (p == 1)
+        return tn_mul(x, 0);
+    const bool was = tn__set_no_grad(true);
+    tn_tensor *noise = tn_rand_like(tn_detach(x), .dtype = TN_F64);
+    noise = tn_div(tn_to(tn_lt(noise, 1 - p), .dtype = x->dtype), 1 - p);
+    tn__set_no_grad(was);
+    return tn_mul(x, noise);
+}
+
 tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
 {
     if (!tn__usable("dropout", x))
@@ -16,6 +28,8 @@ tn_tensor *tn__fn_dropout(tn_tensor *x, double p)
         return p == 1 ? tn_mul(x, false)
                       : tn__fail(TN_EDTYPE, "result type Float can't be cast to the desired output type %s",
                                  tn__dtypes[x->dtype].legacy);
+    if (tn__rng_is_mt(x->device))
+        return by_noise(x, p);
     tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, 4));
     return tn__dropout(x, p, (int64_t)r.seed, (int64_t)r.offset);
 }
@@ -62,7 +76,7 @@ tn_tensor *tn__fn_randint(int64_t low, int64_t high, const tn_dims *shape, const
     if (tn__dtype_check("randint", o->dtype) || !range_fits(o->dtype ? o->dtype : TN_I64, low, high))
         return NULL;
     tn_tensor *t = tn__factory(shape, o, TN_I64);
-    TN__INITIALISED(t, tn__randint(t, low, high));
+    TN__INITIALISED(t, tn__randint(t, low, high, false));
     return t;
 }
 
@@ -78,7 +92,7 @@ tn_tensor *tn__fn_randint_like(tn_tensor *x, int64_t low, int64_t high, const tn
         !range_fits(o->dtype ? o->dtype : x->dtype, low, high))
         return NULL;
     tn_tensor *t = tn__factory_like(x, o);
-    TN__INITIALISED(t, tn__randint(as_it_lies(t), low, high));
+    TN__INITIALISED(t, tn__randint(as_it_lies(t), low, high, false));
     return t;
 }
 
@@ -88,7 +102,11 @@ tn_tensor *tn__fn_random_(tn_tensor *x, const tn_random__options *o)
         return NULL;
     const int64_t last = last_of(x->dtype), low = o->from.kind ? tn__scalar_int(&o->from) : 0;
     const int64_t high = o->to.kind ? tn__scalar_int(&o->to) : last < INT64_MAX ? last + 1 : last;
-    tn_tensor *made = tn_randint(low, high, tn__shape_of(x), .dtype = x->dtype, .device = x->device);
+    const bool all = !o->from.kind && !o->to.kind;
+    if (tn__rng_is_mt(x->device) && !tn__requires_grad(x))
+        return range_fits(x->dtype, low, high) ? tn__randint(x, low, high, all) : NULL;
+    tn_tensor *made = tn_empty(tn__shape_of(x), .dtype = x->dtype, .device = x->device);
+    made = made && range_fits(x->dtype, low, high) ? tn__randint(made, low, high, all) : NULL;
     return made ? tn_copy_(x, made) : NULL;
 }
 

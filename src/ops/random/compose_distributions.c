@@ -1,5 +1,6 @@
 /* Random numbers that are made from uniform and normal ones by formulas. They are drawn with recording off: autograd sees that
  * x is written. */
+#include "core/rng.h"
 #include "ops/compose.h"
 #include <math.h>
 
@@ -10,8 +11,10 @@ static tn_tensor *written(tn_tensor *x, bool was, tn_tensor *made)
 }
 
 /* Uniform in [0, 1), of x's shape and device; float64 where x is, else float32: half types are too coarse for a formula. */
-static tn_tensor *uniform_for(const tn_tensor *x)
+static tn_tensor *uniform_for(tn_tensor *x)
 {
+    if (tn__rng_is_mt(x->device)) /* as PyTorch draws them: in double, in the order in which x lies in memory */
+        return tn_rand_like(tn_detach(x), .dtype = TN_F64);
     return tn_rand(tn__shape_of(x), .dtype = x->dtype == TN_F64 ? TN_F64 : TN_F32, .device = x->device);
 }
 
@@ -69,7 +72,11 @@ static tn_tensor *bernoulli_for(tn_tensor *x, tn_scalar p)
     tn_tensor *of = tn__operand(&p);
     const bool fine = p.kind != TN_SCALAR_TENSOR ? is_probability(tn__scalar_double(&p))
                                                  : tn__usable("bernoulli", of) && are_probabilities(of);
-    return fine ? tn_to(tn_lt(uniform_for(x), p), .dtype = x->dtype) : NULL;
+    if (!fine)
+        return NULL;
+    if (!tn__rng_is_mt(x->device) || p.kind != TN_SCALAR_TENSOR || of->dtype == TN_F64)
+        return tn_to(tn_lt(uniform_for(x), p), .dtype = x->dtype);
+    return tn_to(tn_lt(tn_rand_like(tn_detach(x), .dtype = TN_F32), p), .dtype = x->dtype);
 }
 
 tn_tensor *tn__fn_bernoulli(tn_tensor *x, const tn_bernoulli_options *o)
@@ -77,7 +84,8 @@ tn_tensor *tn__fn_bernoulli(tn_tensor *x, const tn_bernoulli_options *o)
     if (!tn__usable("bernoulli", x))
         return NULL;
     const bool was = tn__set_no_grad(true);
-    tn_tensor *r = bernoulli_for(x, o->p.kind ? o->p : tn_scalar_t(x));
+    tn_tensor *like = tn__rng_is_mt(x->device) ? tn_contiguous(x) : x; /* the result is contiguous */
+    tn_tensor *r = like ? bernoulli_for(like, o->p.kind ? o->p : tn_scalar_t(x)) : NULL;
     tn__set_no_grad(was);
     if (!r || was || !tn__requires_grad(x))
         return r;
@@ -96,7 +104,7 @@ tn_tensor *tn__fn_bernoulli_(tn_tensor *x, tn_scalar p)
 /* ---- others ---- */
 
 /* log(1 - u), at most 0: minus an exponential number of rate 1 */
-static tn_tensor *log_uniform(const tn_tensor *x)
+static tn_tensor *log_uniform(tn_tensor *x)
 {
     return tn_log1p(tn_neg(uniform_for(x)));
 }
@@ -106,9 +114,24 @@ tn_tensor *tn__fn_exponential_(tn_tensor *x, double lambd)
     if (!tn__usable("exponential_", x) || !is_positive("exponential_", "lambda", lambd) ||
         (x->numel && !is_continuous("Exponential", tn__dtypes[x->dtype].legacy, x->dtype)))
         return NULL;
-    const double least = x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
+    const bool mt = tn__rng_is_mt(x->device);
+    const double least = mt ? 0 : x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn_mul(tn_clamp_max(log_uniform(x), -least / 2), -1 / lambd));
+}
+
+/* Of MT19937 they come one by one, which is what numbers that do not lie side by side are filled with. */
+static tn_tensor *normals_for(tn_tensor *x, double mean, double std)
+{
+    if (tn__rng_is_mt(x->device)) {
+        tn_tensor *like = tn_empty_like(tn_detach(x), .dtype = TN_F64);
+        tn_tensor *gaps = tn_empty(TN_SHAPE(x->numel, 2), .dtype = TN_F64, .device = x->device);
+        if (!like || !gaps || !tn_normal_(tn_select(gaps, 1, 0), mean, std))
+            return NULL;
+        return tn_copy_(tn_as_strided(like, TN_SHAPE(x->numel), TN_SHAPE(1), 0), tn_select(gaps, 1, 0)) ? like : NULL;
+    }
+    tn_tensor *z = uniform_for(x); /* what it draws is drawn again: the stream goes on behind both */
+    return z ? tn_normal_(z, mean, std) : NULL;
 }
 
 tn_tensor *tn__fn_log_normal_(tn_tensor *x, double mean, double std)
@@ -117,8 +140,7 @@ tn_tensor *tn__fn_log_normal_(tn_tensor *x, double mean, double std)
         !is_drawn("log_normal_*", x, tn__dtype_is_float(x->dtype)))
         return NULL;
     const bool was = tn__set_no_grad(true);
-    tn_tensor *z = uniform_for(x); /* what it draws is drawn again: the stream goes on behind both */
-    return written(x, was, z ? tn_exp(tn_normal_(z, mean, std)) : NULL);
+    return written(x, was, tn_exp(normals_for(x, mean, std)));
 }
 
 /* median + sigma * tan(pi * (u - 1/2)) */
@@ -143,5 +165,7 @@ tn_tensor *tn__fn_geometric_(tn_tensor *x, double p)
     if (!is_drawn("geometric_*", x, x->dtype != TN_BOOL))
         return NULL;
     const bool was = tn__set_no_grad(true);
+    if (tn__rng_is_mt(x->device))
+        return written(x, was, tn_ceil(tn_div(tn_log(uniform_for(x)), log1p(-p))));
     return written(x, was, tn_add(tn_floor(tn_div(log_uniform(x), log1p(-p))), 1));
 }

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/philox.h"
+#include "ops/random/cpu_mt.h"
 
 typedef struct random_job {
     const tn__launch *l;
@@ -96,17 +97,20 @@ static void integers_chunk(void *ctx, int64_t begin, int64_t end)
 
 tn_status tn__cpu_uniform(const tn__launch *l)
 {
-    return run(l, uniform_chunk);
+    const tn__uniform__params *p = l->params;
+    return p->offset < 0 ? tn__cpu_mt_uniform(l) : run(l, uniform_chunk);
 }
 
 tn_status tn__cpu_normal(const tn__launch *l)
 {
-    return run(l, normal_chunk);
+    const tn__normal__params *p = l->params;
+    return p->offset < 0 ? tn__cpu_mt_normal(l) : run(l, normal_chunk);
 }
 
 tn_status tn__cpu_randint(const tn__launch *l)
 {
-    return run(l, integers_chunk);
+    const tn__randint_params *p = l->params;
+    return p->offset < 0 ? tn__cpu_mt_randint(l) : run(l, integers_chunk);
 }
 
 tn_status tn__cpu_randperm(const tn__launch *l)
@@ -120,7 +124,10 @@ tn_status tn__cpu_randperm(const tn__launch *l)
     int64_t *order = tn__block_get((size_t)n * sizeof *order);
     if (!order)
         return tn__error_memory("a permutation", (size_t)n * sizeof *order);
-    tn__philox_permutation(order, n, (uint64_t)p->seed, (uint64_t)p->offset);
+    if (p->offset < 0)
+        tn__mt_permutation(order, n);
+    else
+        tn__philox_permutation(order, n, (uint64_t)p->seed, (uint64_t)p->offset);
     tn__dims_in_order(&d, out);
     tn__store_strided(out->data, out->dtype, &d, 0, order, TN__I64, n);
     tn__block_put(order, (size_t)n * sizeof *order);

@@ -1,14 +1,16 @@
-/* ops/random/cpu_loops.inc.h: random numbers from Philox blocks.
+/* ops/random/cpu_loops.inc.h: random numbers from Philox blocks, and from the words of MT19937.
  *
  * Bit-equal on every device and instruction set: only + - * / and sqrt, each correctly rounded, no contraction (the build
  * compiles this with contraction off). Number i of float comes from word i % 4 of block i / 4; number i of double from
  * words 2 * (i % 2) and 2 * (i % 2) + 1 of block i / 2. Normal numbers are Box and Muller's (Annals of Mathematical
  * Statistics 29, 1958), a pair from a pair of uniform ones. */
+#include "core/mt19937.h"
 #include "ops/random/cpu_philox.h"
 
 #define LOOPS_random \
     { \
-        .uniform = TWO(uniform), .normal = TWO(normal), .dropout = TWO(dropout) \
+        .uniform = TWO(uniform), .normal = TWO(normal), .dropout = TWO(dropout), .mt_words = mt_words, \
+        .mt_uniform = TWO(mt_uniform), .mt_normal = mt_normal \
     }
 
 #if TN_IS_FLOAT
@@ -70,7 +72,90 @@ static void normal_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, dou
     }
 }
 
+/* ---- MT19937 ---- */
+
+static void mt_words(tn_mt19937 *g, uint32_t *out, int64_t n)
+{
+    for (int64_t i = 0; i < n;) {
+        if (g->left <= 1)
+            tn__mt_refill(g);
+        const int64_t m = n - i < g->left - 1 ? n - i : g->left - 1;
+        const uint32_t *s = g->state + g->next;
+        for (int64_t j = 0; j < m; j++)
+            out[i + j] = tn__mt_temper(s[j]);
+        g->next += (uint32_t)m;
+        g->left -= (int32_t)m;
+        i += m;
+    }
+}
+
+static void mt_uniform_f32(void *out_, const uint32_t *words, int64_t n, double from, double to)
+{
+    float *out = out_, lo = (float)from, width = (float)to - (float)from;
+    if (lo == 0 && width == 1)
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (float)(int32_t)(words[i] & 0xffffffU) * 5.9604644775390625e-8F;
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i] = fmaf((float)(int32_t)(words[i] & 0xffffffU) * 5.9604644775390625e-8F, width, lo);
+}
+
+/* Cephes' logf and sinf (Moshier 1989), each product and sum rounded once: so PyTorch computes them, bit by bit */
+static inline float mt_log(float x)
+{
+    uint32_t u = f32_bits(x);
+    float e = (float)((int32_t)(u >> 23) - 126), m = bits_f32((u & 0x007fffffU) | 0x3f000000U);
+    const bool low = m < 0.707106781186547524F;
+    e = low ? e - 1.0F : e;
+    float f = m - 1.0F;
+    f = low ? f + m : f;
+    float z = f * f, y = fmaf(7.0376836292e-2F, f, -1.1514610310e-1F);
+    y = fmaf(y, f, 1.1676998740e-1F);
+    y = fmaf(y, f, -1.2420140846e-1F);
+    y = fmaf(y, f, 1.4249322787e-1F);
+    y = fmaf(y, f, -1.6668057665e-1F);
+    y = fmaf(y, f, 2.0000714765e-1F);
+    y = fmaf(y, f, -2.4999993993e-1F);
+    y = fmaf(y, f, 3.3333331174e-1F);
+    y = fmaf(-z, 0.5F, fmaf(y * f, z, e * -2.12194440e-4F));
+    return fmaf(e, 0.693359375F, f + y);
+}
+
+/* Sixteen uniform numbers become eight cosines and their eight sines. */
+static void mt_normal(float *data, int64_t n, float mean, float std)
+{
+    for (int64_t i = 0; i < n; i += 16)
+        for (int j = 0; j < 8; j++) {
+            float *a = data + i + j, *b = a + 8;
+            float r = sqrtf(-2.0F * mt_log(1.0F - *a)), x = 6.283185307179586F * *b;
+            int32_t q = ((int32_t)(x * 1.27323954473516F) + 1) & ~1; /* octants, to the even one */
+            float k = (float)q, t = fmaf(k, -0.78515625F, x);
+            t = fmaf(k, -3.77489497744594108e-8F, fmaf(k, -2.4187564849853515625e-4F, t));
+            float z = t * t;
+            float c = fmaf(fmaf(2.443315711809948e-5F, z, -1.388731625493765e-3F), z, 4.166664568298827e-2F) * z;
+            c = fmaf(c, z, -(z * 0.5F)) + 1.0F;
+            float s = fmaf(fmaf(-1.9515295891e-4F, z, 8.3321608736e-3F), z, -1.6666654611e-1F) * z;
+            s = fmaf(s, t, t);
+            float cosine = q & 2 ? s : c, sine = q & 2 ? c : s;
+            cosine = (q + 2) & 4 ? -cosine : cosine;
+            sine = q & 4 ? -sine : sine;
+            *a = fmaf(r * cosine, std, mean);
+            *b = fmaf(r * sine, std, mean);
+        }
+}
+
 #else
+
+static void mt_uniform_f64(void *out_, const uint32_t *words, int64_t n, double from, double to)
+{
+    double *out = out_, width = to - from;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t u = (uint64_t)(words[2 * i] & 0x1fffffU) << 32 | words[2 * i + 1];
+        out[i] = (double)(int64_t)u * 1.1102230246251565e-16;
+    }
+    for (int64_t i = 0; (width != 1 || from != 0) && i < n; i++)
+        out[i] = fma(out[i], width, from);
+}
 
 static void uniform_f64(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
 {

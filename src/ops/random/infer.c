@@ -3,10 +3,16 @@
 #include "op/infer.h"
 #include <math.h>
 
-/* Takes x's numbers from its device's stream: per_block of them are one Philox block. Nothing fails after it. */
+/* Takes x's numbers from its device's stream: per_block of them are one Philox block. Nothing fails after it. Of an MT19937,
+ * whose offset is -1, the kernel takes them. */
 static tn_status take(tn__call *c, int64_t per_block, int64_t *seed, int64_t *offset)
 {
     const tn_tensor *x = tn__in(c, 0);
+    if (tn__rng_is_mt(x->device)) {
+        *seed = 0;
+        *offset = -1;
+        return tn__infer_inplace(c);
+    }
     tn_rng_state r = tn__rng_take(x->device, (uint64_t)tn__div_up(x->numel, per_block));
     *seed = (int64_t)r.seed;
     *offset = (int64_t)r.offset;

@@ -21,7 +21,7 @@ _BLOCK = 1024  # indices drawn with replacement come in blocks: one call a block
 
 def _draw_seed(generator=None):
     """A seed below 2^63 from `generator`; None is the default generator."""
-    return int(_C.randint(0, 2**63 - 1, (), dtype=_C.int64, generator=generator).item())
+    return int(_C.empty((), dtype=_C.int64).random_(generator=generator).item())
 
 
 def _check_count(name, value):
