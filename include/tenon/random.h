@@ -36,8 +36,8 @@ TN_API tn_status tn_set_rng_state(tn_device device, tn_rng_state state) TN_MUST_
 TN_API void tn_use_mt19937(bool on);
 TN_API bool tn_uses_mt19937(void);
 
-/* All there is to an MT19937, in PyTorch's words: 'left' - 1 of the 624 words are not given yet, the first of them is state[next].
- * Of normal numbers, which come in pairs, the second may wait. */
+/* All there is to an MT19937, in PyTorch's words: 'left' - 1 of the 624 words are not given yet, the first of them is
+ * state[next]. Of normal numbers, which come in pairs, the second may wait. */
 typedef struct tn_mt19937 {
     uint64_t seed;
     int32_t left;

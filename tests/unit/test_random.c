@@ -222,6 +222,38 @@ static void state_is_got_and_set(void **state)
     tn_release(b);
 }
 
+/* The first outputs of mt19937ar.c for init_genrand(5489), and its 10000th, which C++'s std::mt19937 names. */
+static void mt19937_known_answers(void **state)
+{
+    (void)state;
+    static const uint32_t first[] = {3499211612U, 581869302U, 3890346734U, 3586334585U};
+    const int64_t range = (1 << 28) - 1;
+    tn_scope *scope = tn_scope_open();
+    tn_use_mt19937(true);
+    tn_manual_seed(5489);
+    assert_int_equal(tn_initial_seed(), 5489);
+    tn_tensor *numbers = tn_randint(0, range, TN_SHAPE(10000)), *wide;
+    const int64_t *n = tn_data(numbers);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(n[i], first[i] % range);
+    assert_int_equal(n[9999], 4123659995U % range);
+    tn_mt19937 kept;
+    tn_get_mt19937(&kept);
+    assert_int_equal(kept.left, 625 - 10000 % 624);
+    tn_tensor *a = tn_randn(TN_SHAPE(5)); /* the sixth waits */
+    tn_set_mt19937(&kept);
+    assert_true(tn_equal(a, tn_randn(TN_SHAPE(5))));
+    tn_mt19937_seed(&kept, 5489);
+    tn_set_mt19937(&kept);
+    wide = tn_random_(tn_empty(TN_SHAPE(2), .dtype = TN_I64));
+    n = tn_data(wide);
+    for (int i = 0; i < 2; i++) /* of two the first is the high half */
+        assert_int_equal(n[i], (int64_t)((uint64_t)(first[2 * i] & 0x7fffffffU) << 32 | first[2 * i + 1]));
+    tn_use_mt19937(false);
+    assert_false(tn_uses_mt19937());
+    tn_scope_close(scope);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,7 +261,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_matter),          cmocka_unit_test(vector_width_does_not_matter),
         cmocka_unit_test(normal_numbers_are_box_mullers), cmocka_unit_test(moments_fit),
         cmocka_unit_test(permutations_permute),           cmocka_unit_test(dropout_keeps_the_mean),
-        cmocka_unit_test(state_is_got_and_set),
+        cmocka_unit_test(state_is_got_and_set),           cmocka_unit_test(mt19937_known_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
