@@ -44,24 +44,30 @@ DEVICE T E(tn_minimum)(T a, T b)
     return a != a ? a : m;
 }
 
-/* floor(a / b) such that it agrees with remainder: CPython's floatobject.c, float_divmod */
+/* floor(a / b) such that it agrees with remainder: CPython's floatobject.c, float_divmod; mod: fmod(a, b) */
+DEVICE T E(tn_div_floor_of)(T a, T b, T mod)
+{
+    T div = (a - mod) / b;
+    div = mod != K(0) && (b < K(0)) != (mod < K(0)) ? div - K(1) : div;
+    T whole = M(floor)(div);
+    whole = div - whole > K(0.5) ? whole + K(1) : whole;
+    T zero = M(copysign)(K(0), a / b);
+    return b == K(0) ? a / b : div == K(0) ? zero : whole;
+}
+
+DEVICE T E(tn_remainder_of)(T b, T mod)
+{
+    return mod != K(0) && (b < K(0)) != (mod < K(0)) ? mod + b : mod;
+}
+
 DEVICE T E(tn_div_floor)(T a, T b)
 {
-    if (b == K(0))
-        return a / b;
-    T mod = M(fmod)(a, b), div = (a - mod) / b;
-    if (mod != K(0) && (b < K(0)) != (mod < K(0)))
-        div -= K(1);
-    if (div == K(0))
-        return M(copysign)(K(0), a / b);
-    T whole = M(floor)(div);
-    return div - whole > K(0.5) ? whole + K(1) : whole;
+    return E(tn_div_floor_of)(a, b, M(fmod)(a, b));
 }
 
 DEVICE T E(tn_remainder)(T a, T b)
 {
-    T mod = M(fmod)(a, b);
-    return mod != K(0) && (b < K(0)) != (mod < K(0)) ? mod + b : mod;
+    return E(tn_remainder_of)(b, M(fmod)(a, b));
 }
 
 DEVICE T E(tn_pow)(T a, T b)

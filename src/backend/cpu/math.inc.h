@@ -307,6 +307,133 @@ static inline float m_tan_f32(float x)
     return x == 0.0F ? x : y; /* -0 stays -0 */
 }
 
+/* ---- inverse functions: sums of two parts, the first with what its rounding lost, so that only the last addition rounds
+ * much. pi/2 = PIO2 + PIO2_LOW. ---- */
+
+#define PIO2     1.57079637F
+#define PIO2_LOW (-4.371139e-08F)
+
+/* base + sign * first + tail, where |base| >= |first| or base is 0 */
+static inline float sum_of(float base, float first, float tail)
+{
+    float t = base + first;
+    return t + (((base - t) + first) + tail);
+}
+
+/* What the root s of z lost: z = (s + this)^2. */
+static inline float root_rest(float s, float z)
+{
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return s > 0.0F ? __builtin_fmaf(-s, s, z) / (s + s) : 0.0F;
+#else
+    float high = bits_f32(f32_bits(s) & 0xfffff000U), low = s - high;
+    return s > 0.0F ? (((z - high * high) - 2.0F * high * low) - low * low) / (s + s) : 0.0F;
+#endif
+}
+
+/* (asin(s) - s) / s for s = root of z, up to 1/2 */
+static inline float asin_tail(float z)
+{
+    float p = FMA_F32(3.75652127e-2F, z, 1.44025972e-2F);
+    p = FMA_F32(p, z, 3.1817615e-2F);
+    p = FMA_F32(p, z, 4.45157215e-2F);
+    p = FMA_F32(p, z, 7.50051066e-2F);
+    p = FMA_F32(p, z, 1.66666597e-1F);
+    return p * z;
+}
+
+/* Above 1/2: asin(x) = pi/2 - 2 asin(s), s^2 = (1 - x) / 2. Beyond 1 the root is NaN. */
+static inline float m_asin_f32(float x)
+{
+    float a = fabsf(x);
+    int big = a > 0.5F;
+    float z = big ? 0.5F - 0.5F * a : a * a, s = big ? sqrtf(z) : a;
+    float tail = s * asin_tail(z), rest = root_rest(s, z);
+    float large = sum_of(PIO2, -2.0F * s, FMA_F32(-2.0F, tail + rest, PIO2_LOW));
+    return copysignf(big ? large : s + tail, x);
+}
+
+static inline float m_acos_f32(float x)
+{
+    float a = fabsf(x);
+    int big = a > 0.5F;
+    float z = big ? 0.5F - 0.5F * a : a * a, s = big ? sqrtf(z) : x;
+    float tail = s * asin_tail(z), rest = tail + root_rest(s, z);
+    float small = sum_of(PIO2, -s, PIO2_LOW - tail), left = sum_of(2.0F * PIO2, -2.0F * s, 2.0F * (PIO2_LOW - rest));
+    float right = FMA_F32(2.0F, s, 2.0F * rest);
+    return big ? x < 0.0F ? left : right : small;
+}
+
+/* The angle whose tangent is n / d, 0 <= n <= d: *base eighths of a turn (0 or 1), plus r, which is returned, plus *tail. From
+ * 1/2 on it is that of (n - d) / (n + d), an eighth further: the difference is exact, and what the sum and the quotient lose
+ * goes into the tail, but where d is 0 or infinite. */
+static inline float octant(float n, float d, float *base, float *tail)
+{
+    float scale = d > 1e38F ? 0.25F : 1.0F; /* n + d may be too large */
+    n *= scale;
+    d *= scale;
+    int far = n >= 0.5F * d && n > 0.0F;
+    float num = far ? n == d ? 0.0F : n - d : n, den = far ? d + n : d, low = far ? n - (den - d) : 0.0F;
+    float r = den == 0.0F ? 0.0F : num / den, z = r * r;
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    float rest = __builtin_fmaf(-r, low, __builtin_fmaf(-r, den, num)) / den;
+#else
+    float rest = (float)((double)num - (double)r * ((double)den + (double)low)) / den;
+#endif
+    rest = fabsf(rest) <= fabsf(r) ? rest : 0.0F;
+    float p = FMA_F32(3.87232676e-2F, z, -7.98406452e-2F);
+    p = FMA_F32(p, z, 1.09409831e-1F);
+    p = FMA_F32(p, z, -1.42720789e-1F);
+    p = FMA_F32(p, z, 1.99994892e-1F);
+    p = FMA_F32(p, z, -3.33333284e-1F);
+    *base = far ? 1.0F : 0.0F;
+    *tail =
+        FMA_F32(p * z, r, FMA_F32(-z, rest, rest)); /* atan' is 1 / (1 + z), near enough to 1 - z for what is lost */
+    return r;
+}
+
+/* eighths * pi/4 + r + tail; pi/4 in two parts, of which the first has few enough digits */
+static inline float turned(float eighths, float r, float tail)
+{
+    return sum_of(eighths * 0.785398006F, r, FMA_F32(eighths, 1.56958239e-07F, tail));
+}
+
+static inline float m_atan2_f32(float y, float x)
+{
+    float a = fabsf(x), b = fabsf(y), base, tail, r = octant(a > b ? b : a, a > b ? a : b, &base, &tail);
+    int steep = b > a, left = (int32_t)f32_bits(x) < 0, less = steep != left; /* less: the angle is taken off */
+    float from = steep ? 2.0F : left ? 4.0F : 0.0F;
+    float angle = turned(less ? from - base : from + base, less ? -r : r, less ? -tail : tail);
+    return x != x || y != y ? x + y : copysignf(angle, y);
+}
+
+static inline float m_atan_f32(float x)
+{
+    float a = fabsf(x), base, tail;
+    int steep = a > 1.0F;
+    float r = octant(steep ? 1.0F : a, steep ? a : 1.0F, &base, &tail);
+    float y = turned(steep ? 2.0F - base : base, steep ? -r : r, steep ? -tail : tail);
+    return x != x ? x : copysignf(y, x);
+}
+
+/* ---- remainders: exact where |a / b| < FMOD_LIMIT; loops hand the other elements to libm ---- */
+
+#define FMOD_LIMIT 4194304.0F
+
+/* n = trunc(a / b) may be one too large, where the quotient was rounded up; else a - n b is the remainder, exactly. */
+static inline float m_fmod_f32(float a, float b)
+{
+    float n = truncf(a / b);
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    float r = __builtin_fmaf(-n, b, a);
+#else
+    float r = (float)((double)a - (double)n * (double)b);
+#endif
+    r = n == 0.0F ? a : r;
+    r = r != 0.0F && (int32_t)(f32_bits(r) ^ f32_bits(a)) < 0 ? r + copysignf(b, a) : r;
+    return copysignf(r, a);
+}
+
 /* ---- 16-bit floats; the same results as core/dtype.c ---- */
 
 static inline float half_f32(uint16_t h)

@@ -7,13 +7,8 @@
 #define m_ceil_f32     ceilf
 #define m_trunc_f32    truncf
 #define m_rint_f32     rintf
-#define m_fmod_f32     fmodf
 #define m_copysign_f32 copysignf
 #define m_pow_f32      powf
-#define m_asin_f32     asinf
-#define m_acos_f32     acosf
-#define m_atan_f32     atanf
-#define m_atan2_f32    atan2f
 #define m_asinh_f32    asinhf
 #define m_acosh_f32    acoshf
 #define m_atanh_f32    atanhf
