@@ -49,4 +49,10 @@ static inline uint64_t tn__mt_next64(tn_mt19937 *g)
     return high << 32 | tn__mt_next(g);
 }
 
+/* 53 bits in [0, 1) */
+static inline double tn__mt_double(tn_mt19937 *g)
+{
+    return (double)(int64_t)(tn__mt_next64(g) & 0x1fffffffffffffU) * 1.1102230246251565e-16;
+}
+
 #endif

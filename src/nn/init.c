@@ -1,4 +1,5 @@
 /* Initial values: torch.nn.init. Written in place with recording off. */
+#include "core/rng.h"
 #include "nn/module.h"
 #include <math.h>
 
@@ -106,12 +107,67 @@ static tn_tensor *draw_uniform(tn_tensor *t, double from, double to)
     return tn_uniform_(t, from, to);
 }
 
+/* Is a candidate not taken? It is with the density's ratio to that of the likeliest value, whose logarithm is peak. */
+static tn_tensor *refused(tn_tensor *candidates, double mean, double std, double peak)
+{
+    tn_tensor *z = tn_div(tn_sub(candidates, mean), std);
+    tn_tensor *log_ratio = tn_sub(tn_mul(tn_mul(z, z), -0.5), peak);
+    return tn_gt(tn_log(tn_uniform_(tn_empty_like(candidates), 0, 1)), log_ratio);
+}
+
+/* One round for what is still pending, which it says anew: 1 where nothing is, 0 where some is, -1 with an error. */
+static int candidates_taken(tn__thread *self, tn_tensor *t, tn_tensor *pending, const double bound[2],
+                            const double law[3], bool first)
+{
+    tn_scope scope;
+    tn__scope_push(self, &scope);
+    tn_tensor *made = tn_uniform_(tn_empty_like(t), bound[0], bound[1]), *any = NULL;
+    tn_tensor *taken = made && !first ? tn_where(pending, tn_scalar_t(made), tn_scalar_t(t)) : made;
+    tn_tensor *again = made ? refused(made, law[0], law[1], law[2]) : NULL;
+    if (again && !first)
+        again = tn_logical_and(pending, again);
+    if (again && tn_copy_(t, taken) && tn_copy_(pending, again))
+        any = tn_any(pending);
+    const double found = any ? tn_item(any) : (double)NAN;
+    tn__scope_pop(self, &scope, NULL);
+    return isnan(found) ? -1 : found == 0;
+}
+
+/* As PyTorch where most normal numbers would lie outside: uniform candidates. A round more or less moves all numbers that are
+ * drawn after it, so there are as many as it takes, to an end that only bounds far out come to; -1, 0 or 1 as above. */
+static int by_candidates(tn__thread *self, tn_tensor *t, double mean, double std, const double bound[2], double near)
+{
+    tn_tensor *pending = tn_empty_like(t, .dtype = TN_BOOL);
+    const double z = (near - mean) / std, law[3] = {mean, std, -0.5 * z * z};
+    int done = pending ? 0 : -1;
+    for (int i = 0; i < 4096 && !done; i++)
+        done = candidates_taken(self, t, pending, bound, law, i == 0);
+    if (!done) { /* the part nearest the mean, for those that are left */
+        tn_tensor *last = tn_uniform_(tn_empty_like(t), fmax(bound[0], near - std), fmin(bound[1], near + std));
+        done = last && tn_copy_(t, tn_where(pending, tn_scalar_t(last), tn_scalar_t(t))) ? 1 : -1;
+    }
+    return done;
+}
+
+static double normal_below(double z)
+{
+    return (1 + erf(z / sqrt(2))) / 2;
+}
+
 static tn_tensor *trunc_normal(tn__thread *self, tn_tensor *t, double mean, double std, const double bound[2])
 {
     const double near = fmin(fmax(mean, bound[0]), bound[1]); /* the likeliest value that is allowed */
     int inside = 0;
     if (!(bound[0] < bound[1]) || std <= 0)
         return tn_fill_(t, near);
+    if (tn__rng_is_mt(t->device) &&
+        !(normal_below((bound[1] - mean) / std) - normal_below((bound[0] - mean) / std) > 0.3)) {
+        tn_scope scope;
+        tn__scope_push(self, &scope);
+        inside = by_candidates(self, t, mean, std, bound, near);
+        tn__scope_pop(self, &scope, NULL);
+        return inside < 0 ? NULL : t;
+    }
     if (!tn_normal_(t, mean, std))
         return NULL;
     for (int i = 0; i < 64 && !inside; i++)

@@ -1,4 +1,7 @@
 /* multinomial: indices drawn in proportion to given weights. */
+#include "core/alloc.h"
+#include "core/mt19937.h"
+#include "core/rng.h"
 #include "ops/compose.h"
 #include <math.h>
 
@@ -27,23 +30,70 @@ static tn_tensor *draw_again(tn__thread *self, tn_tensor *cdf, int64_t n)
     return r;
 }
 
+/* The first of the categories whose running sum is not below u. */
+static int64_t found(const double *cdf, int64_t c, double u)
+{
+    int64_t first = 0, n = c - 1;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const bool below = cdf[first + half] < u;
+        first += below ? half + 1 : 0;
+        n = below ? n - half - 1 : half;
+    }
+    return first;
+}
+
+/* Each prefix and each quotient rounds as PyTorch's: to float unless they are double. */
+static void running_sum(double *cdf, const double *p, int64_t c, bool wide)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < c; i++)
+        cdf[i] = sum = wide ? sum + p[i] : (double)((float)sum + (float)p[i]);
+    for (int64_t i = 0; i < c; i++)
+        cdf[i] = wide ? cdf[i] / sum : (double)((float)cdf[i] / (float)sum);
+}
+
+/* With replacement as PyTorch's CPU draws: row by row, each number by one of 53 bits. p is float64 [rows, categories]. */
+static tn_tensor *draw_again_mt(tn_tensor *p, int64_t n, bool wide)
+{
+    const int64_t rows = p->shape[0], c = p->shape[1];
+    const size_t bytes = (size_t)c * sizeof(double);
+    tn_tensor *r = tn_empty(TN_SHAPE(rows, n), .dtype = TN_I64, .device = p->device);
+    tn_tensor *weights = tn_contiguous(p);
+    if (!r || !weights)
+        return NULL;
+    double *cdf = tn__block_get(bytes);
+    if (!cdf)
+        return tn__fail(TN_ENOMEM, "no memory for %lld categories", (long long)c);
+    const double *from = tn_data(weights);
+    int64_t *to = tn_data(r);
+    tn_mt19937 *g = tn__mt_lock();
+    for (int64_t i = 0; i < rows; i++) {
+        running_sum(cdf, from + i * c, c, wide);
+        for (int64_t k = 0; k < n; k++)
+            to[i * n + k] = found(cdf, c, tn__mt_double(g));
+    }
+    tn__mt_unlock();
+    tn__block_put(cdf, bytes);
+    return r;
+}
+
 /* Without: the order of p / e, e exponential (Efraimidis and Spirakis 2006: u^(1/p), in logarithms). Categories whose
  * probability is 0 come last. */
-static tn_tensor *draw_once(tn__thread *self, tn_tensor *p, int64_t n)
+static tn_tensor *draw_once(tn_tensor *x, tn_tensor *p, int64_t n)
 {
-    tn_tensor *u = tn_rand(tn__shape_of(p), .dtype = TN_F64, .device = p->device);
-    tn_tensor *score = tn_div(p, tn_clamp_min(tn_neg(tn_log1p(tn_neg(u))), 1e-300));
-    tn_tensor *r = tn_empty(TN_SHAPE(p->shape[0], n), .dtype = TN_I64, .device = p->device);
-    for (int64_t i = 0; r && score && i < n; i++) {
-        tn_scope scope;
-        tn__scope_push(self, &scope);
-        tn_tensor *best = tn_argmax(score, .dim = 1, .keepdim = true);
-        const bool ok = tn_copy_(tn_slice(r, 1, i, i + 1, 1), best) && tn_scatter_(score, 1, best, -1.0);
-        tn__scope_pop(self, &scope, NULL);
-        if (!ok)
-            return NULL;
+    tn_tensor *score;
+    if (tn__rng_is_mt(p->device)) { /* in the weights' dtype, as PyTorch */
+        score = tn_exponential_(tn_empty(tn__shape_of(x), .dtype = x->dtype, .device = x->device), 1);
+        score = tn_div(x, score);
+    } else {
+        tn_tensor *u = tn_rand(tn__shape_of(p), .dtype = TN_F64, .device = p->device);
+        score = tn_div(p, tn_clamp_min(tn_neg(tn_log1p(tn_neg(u))), 1e-300));
     }
-    return score ? r : NULL;
+    if (n == 1)
+        return tn_argmax(score, .dim = 1, .keepdim = true);
+    tn_tensor *indices = NULL;
+    return tn_topk(score, n, 1, .indices = &indices) ? indices : NULL;
 }
 
 /* Waits for the device: what is no distribution is an error at once, also on a GPU. */
@@ -72,13 +122,17 @@ static tn_tensor *multinomial(tn_tensor *x, int64_t n, bool replacement)
     const bool flat = x->ndim == 1;
     if (flat)
         p = tn_unsqueeze(p, 0);
-    if (!p)
+    tn_tensor *weights = flat ? tn_unsqueeze(tn_detach(x), 0) : tn_detach(x);
+    if (!p || !weights)
         return NULL;
     if (p->shape[0] == 0)
         return tn_empty(TN_SHAPE(0, n), .dtype = TN_I64, .device = x->device);
     if (!is_distribution(p))
         return NULL;
-    tn_tensor *r = replacement ? draw_again(self, tn_cumsum(p, 1), n) : draw_once(self, p, n);
+    const bool mt = tn__rng_is_mt(p->device);
+    tn_tensor *r = !replacement || (mt && n == 1) ? draw_once(weights, p, n)
+                   : mt                           ? draw_again_mt(p, n, x->dtype == TN_F64)
+                                                  : draw_again(self, tn_cumsum(p, 1), n);
     return tn_detach(flat ? tn_squeeze(r, .dim = 0) : r); /* no view of what nobody has */
 }
 

@@ -123,12 +123,6 @@ tn_status tn__cpu_mt_uniform(const tn__launch *l)
 
 static const double two_pi = 6.283185307179586;
 
-/* 53 bits in [0, 1) */
-static double mt_double(tn_mt19937 *g)
-{
-    return (double)(int64_t)(tn__mt_next64(g) & 0x1fffffffffffffU) * 1.1102230246251565e-16;
-}
-
 /* One by one; the second of a pair waits in the generator. */
 static double mt_one_normal(tn_mt19937 *g)
 {
@@ -136,7 +130,7 @@ static double mt_one_normal(tn_mt19937 *g)
         g->has_normal = false;
         return g->normal;
     }
-    const double u = mt_double(g), v = mt_double(g), r = sqrt(-2.0 * log1p(-v));
+    const double u = tn__mt_double(g), v = tn__mt_double(g), r = sqrt(-2.0 * log1p(-v));
     g->normal = r * sin(two_pi * u);
     g->has_normal = true;
     return r * cos(two_pi * u);
