@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include "core/device.h"
 #include "core/error.h"
+#include "core/mt19937.h"
 #include "core/thread.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -134,6 +135,27 @@ void tn_get_mt19937(tn_mt19937 *g)
 void tn_set_mt19937(const tn_mt19937 *g)
 {
     *tn__mt_lock() = *g;
+    tn__mt_unlock();
+}
+
+/* The first of the categories whose running sum is not below u. */
+static int64_t found(const double *cdf, int64_t c, double u)
+{
+    int64_t first = 0, n = c - 1;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const bool below = cdf[first + half] < u;
+        first += below ? half + 1 : 0;
+        n = below ? n - half - 1 : half;
+    }
+    return first;
+}
+
+void tn__mt_categories(int64_t *out, int64_t n, const double *cdf, int64_t c)
+{
+    tn_mt19937 *g = tn__mt_lock();
+    for (int64_t k = 0; k < n; k++)
+        out[k] = found(cdf, c, tn__mt_double(g));
     tn__mt_unlock();
 }
 

@@ -15,4 +15,7 @@ bool tn__rng_is_mt(tn_device device);
 tn_mt19937 *tn__mt_lock(void);
 void tn__mt_unlock(void);
 
+/* n of c categories, the running sum of whose probabilities is cdf */
+void tn__mt_categories(int64_t *out, int64_t n, const double *cdf, int64_t c);
+
 #endif

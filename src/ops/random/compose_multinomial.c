@@ -1,6 +1,5 @@
 /* multinomial: indices drawn in proportion to given weights. */
 #include "core/alloc.h"
-#include "core/mt19937.h"
 #include "core/rng.h"
 #include "ops/compose.h"
 #include <math.h>
@@ -30,19 +29,6 @@ static tn_tensor *draw_again(tn__thread *self, tn_tensor *cdf, int64_t n)
     return r;
 }
 
-/* The first of the categories whose running sum is not below u. */
-static int64_t found(const double *cdf, int64_t c, double u)
-{
-    int64_t first = 0, n = c - 1;
-    while (n > 0) {
-        const int64_t half = n / 2;
-        const bool below = cdf[first + half] < u;
-        first += below ? half + 1 : 0;
-        n = below ? n - half - 1 : half;
-    }
-    return first;
-}
-
 /* Each prefix and each quotient rounds as PyTorch's: to float unless they are double. */
 static void running_sum(double *cdf, const double *p, int64_t c, bool wide)
 {
@@ -67,13 +53,10 @@ static tn_tensor *draw_again_mt(tn_tensor *p, int64_t n, bool wide)
         return tn__fail(TN_ENOMEM, "no memory for %lld categories", (long long)c);
     const double *from = tn_data(weights);
     int64_t *to = tn_data(r);
-    tn_mt19937 *g = tn__mt_lock();
     for (int64_t i = 0; i < rows; i++) {
         running_sum(cdf, from + i * c, c, wide);
-        for (int64_t k = 0; k < n; k++)
-            to[i * n + k] = found(cdf, c, tn__mt_double(g));
+        tn__mt_categories(to + i * n, n, cdf, c);
     }
-    tn__mt_unlock();
     tn__block_put(cdf, bytes);
     return r;
 }

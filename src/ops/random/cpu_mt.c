@@ -1,6 +1,7 @@
 /* Random numbers of the CPU's MT19937: the numbers that PyTorch's CPU gives for the same seed. Which words make which number, and
  * in what order tensors are filled, was found by asking PyTorch 2.15; tests/python/data/random.json holds what it gave. */
 #include "ops/random/cpu_mt.h"
+#include "backend/cpu/cpu.h"
 #include "core/mt19937.h"
 #include "core/rng.h"
 #include <math.h>

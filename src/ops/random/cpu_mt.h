@@ -2,7 +2,7 @@
 #ifndef TENON_OPS_RANDOM_CPU_MT_H
 #define TENON_OPS_RANDOM_CPU_MT_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 
 tn_status tn__cpu_mt_uniform(const tn__launch *l);
 tn_status tn__cpu_mt_normal(const tn__launch *l);
