@@ -50,6 +50,10 @@ def is_drawn(name):
     return bool(DRAWN & {name, name.rpartition(".")[0]})
 
 
+# Where PyTorch has no derivative of a form in place (acosh_, asinh_, atanh_), Tenon has that of the other form.
+LACKS = "the derivative for 'inplace version of"
+
+
 def run_record(name, number, form, device, refusal):
     """None if a record agrees, in its result or in its error, else what is wrong."""
     try:
@@ -63,7 +67,7 @@ def run_record(name, number, form, device, refusal):
         said = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
         same = refusal and (said == refusal or refusal.startswith("TypeError") and said.startswith("TypeError"))
         return None if same else f"{said[:250]}{', not ' + refusal if refusal else ''}"
-    return wrong if not refusal else f"is taken, not {refusal}"
+    return wrong if not refusal or LACKS in refusal else f"is taken, not {refusal}"
 
 
 def run_operation(name, form, device):

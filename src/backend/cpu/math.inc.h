@@ -148,6 +148,20 @@ static inline float m_erfc_f32(float x)
     return x != x ? x : y;
 }
 
+/* Up to 1 a polynomial; beyond, 1 - erfc(x), which is small. */
+static inline float m_erf_f32(float x)
+{
+    float a = fabsf(x), z = x * x;
+    float p = FMA_F32(7.85386146e-05F, z, -8.01019371e-4F);
+    p = FMA_F32(p, z, 5.18832775e-3F);
+    p = FMA_F32(p, z, -2.68538129e-2F);
+    p = FMA_F32(p, z, 1.12835854e-1F);
+    p = FMA_F32(p, z, -3.7612626e-1F);
+    p = FMA_F32(p, z, 1.28379166e-1F);
+    float large = 1.0F - m_erfc_f32(a);
+    return x != x ? x : a < 1.0F ? FMA_F32(x, p, x) : copysignf(large, x);
+}
+
 /* e^x of x <= 0 or NaN where a relative error of 1.2e-7 will do: half the work. */
 static inline float m_exp_down_f32(float x)
 {

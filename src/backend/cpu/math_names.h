@@ -12,7 +12,6 @@
 #define m_asinh_f32    asinhf
 #define m_acosh_f32    acoshf
 #define m_atanh_f32    atanhf
-#define m_erf_f32      erff
 #define m_lgamma_f32   lgammaf
 #define m_tgamma_f32   tgammaf
 #define m_hypot_f32    hypotf
