@@ -70,6 +70,44 @@ DEVICE T E(tn_remainder)(T a, T b)
     return E(tn_remainder_of)(b, M(fmod)(a, b));
 }
 
+/* log(1 + e^x), without overflow */
+DEVICE T E(tn_softplus)(T x)
+{
+    return (x > K(0) ? x : K(0)) + M(log1p)(M(exp)(-M(fabs)(x)));
+}
+
+/* Slopes of activations: silu, gelu, gelu by tanh (x s(u), u = x (A + B x^2)), mish. */
+DEVICE T E(tn_silu_slope)(T x)
+{
+    const T s = M(sigmoid)(x);
+    return s * (K(1) + x * (K(1) - s));
+}
+
+DEVICE T E(tn_gelu_slope)(T x)
+{
+    const T below = K(0.5) * M(erfc)(x * K(-0.70710678118654752440));
+    return below + x * (K(0.39894228040143267794) * M(exp)(K(-0.5) * x * x));
+}
+
+#define TN_GELU_A K(1.5957691216057307117)
+#define TN_GELU_B K(0.071354816272600249)
+DEVICE T E(tn_gelu_tanh)(T x)
+{
+    return x * M(sigmoid)(x * (TN_GELU_A + TN_GELU_B * x * x));
+}
+
+DEVICE T E(tn_gelu_tanh_slope)(T x)
+{
+    const T u = x * (TN_GELU_A + TN_GELU_B * x * x), s = M(sigmoid)(u); /* 1 - s would be multiplied by much */
+    return s + x * s * M(sigmoid)(-u) * (TN_GELU_A + K(3) * TN_GELU_B * x * x);
+}
+
+DEVICE T E(tn_mish_slope)(T x)
+{
+    const T w = M(tanh)(E(tn_softplus)(x));
+    return w + x * M(sigmoid)(x) * (K(1) - w * w);
+}
+
 DEVICE T E(tn_pow)(T a, T b)
 {
     if (b == K(2))

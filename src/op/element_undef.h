@@ -18,6 +18,8 @@
 #undef TN_FMOD
 #undef TN_POW
 #undef TN_BITS
+#undef TN_GELU_A
+#undef TN_GELU_B
 #undef TN_SHL
 #undef TN_SHR
 #undef T

@@ -53,6 +53,10 @@ typedef struct row_bound {
 
 row_bound row_bound_of(const row *r);
 
+/* Activations that are smooth, and their gradients: their operands are drawn from -9 .. 9 (slopes from 0.5 .. 3), where nothing
+ * overflows on the way; what cancels in them is as exact as the largest term. */
+bool row_is_smooth(const row *r);
+
 /* The reference's result for one element; operands as they are in their dtypes (numbers: as given). */
 real row_reference(const row *r, const row_operand *o, const row_dtypes *d, const real *in);
 

@@ -113,11 +113,21 @@ static void shape_of(const scenario *s, part p, int32_t *ndim, int64_t *shape)
         shape[0] = 1;
 }
 
+/* Is operand i the number of elu, celu or their gradients? */
+static bool is_slope(const row *r, int i)
+{
+    return (!strncmp(r->name, "_elu", 4) || !strncmp(r->name, "_celu", 5)) && i == r->arity - 1;
+}
+
 /* Values that the row is defined for: gradients of tanh and sigmoid are of saved results, in [-1, 1] and [0, 1], targets
  * are probabilities; integers are not divided by zero; number exponents of integers are not negative. */
 static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
 {
     real v = kit_any_value(d);
+    if (row_is_smooth(r) && d != TN_BOOL)
+        v = (real)(is_slope(r, i) ? kit_uniform(0.5, 3) : kit_uniform(-9, 9));
+    if (row_is_smooth(r) && d != TN_BOOL)
+        v = kit_is_float(d) ? kit_round(v, d) : truncl(fabsl(v));
     if (i == 1 && !strcmp(r->name, "_tanh_backward"))
         v = kit_round((real)kit_uniform(-1, 1), d);
     if (i == 1 && (!strcmp(r->name, "_sigmoid_backward") || !strcmp(r->name, "_bce")))

@@ -1,17 +1,10 @@
-/* Activations composed of operations. Gradients at the corners (0, the ends of a range, infinities) are those of PyTorch's
- * functions of the same name: hence 'where' in place of clamp, whose slope is 1 at its bounds. */
+/* What activations ask of their operands before their rows do. Gradients at the corners (0, the ends of a range, infinities)
+ * are those of PyTorch's functions of the same name. */
 #include "ops/compose.h"
 #include <math.h>
 #include <string.h>
 
-/* log(1 + exp(x)) without overflow, of any floating dtype. */
-static tn_tensor *log1p_exp(tn_tensor *x)
-{
-    tn_tensor *positive = tn_gt(x, 0), *rest = tn_log1p(tn_exp(tn__pick(positive, tn_neg(x), x)));
-    return tn__pick(positive, tn_add(x, rest), rest);
-}
-
-/* The number as a 0-dim tensor of x's dtype, which must be able to hold it. */
+/* The number as a 0-dim tensor of x's dtype, an integer one, which must be able to hold it. */
 static tn_tensor *as_own(const tn_tensor *x, tn_scalar number)
 {
     return tn_full(TN_SHAPE(), number, .dtype = x->dtype, .device = x->device);
@@ -25,15 +18,19 @@ tn_tensor *tn__fn_threshold(tn_tensor *x, tn_scalar threshold, tn_scalar value)
         tn__no_kernel("threshold_*", x);
         return NULL;
     }
+    if (tn__dtype_is_float(x->dtype))
+        return tn__number_check(&threshold, x->dtype) || tn__number_check(&value, x->dtype)
+                   ? NULL
+                   : tn__threshold(x, threshold, value);
     tn_tensor *in_place = as_own(x, value), *limit = in_place ? as_own(x, threshold) : NULL;
-    return limit ? tn__pick(tn_le(x, limit), in_place, x) : NULL;
+    return limit ? tn__threshold(x, limit, in_place) : NULL;
 }
 
 static tn_tensor *limited(tn_tensor *x, double low, double high)
 {
     if (isnan(low) || isnan(high))
         return tn_add(x, (double)NAN);
-    return tn_where(tn_le(x, low), low, tn_where(tn_ge(x, high), high, x));
+    return tn__hardtanh(x, low, high);
 }
 
 tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
@@ -55,19 +52,14 @@ tn_tensor *tn__fn_hardtanh(tn_tensor *x, const tn_hardtanh_options *o)
     return tn_clamp(x, (int64_t)low, (int64_t)high); /* the result has x's dtype */
 }
 
-static tn_tensor *hard(tn_tensor *x)
-{
-    return limited(tn_add(x, 3), 0, 6);
-}
-
 tn_tensor *tn__fn_hardsigmoid(tn_tensor *x)
 {
-    return tn__floating("hardsigmoid_*", x) ? tn_div(hard(x), 6) : NULL;
+    return tn__floating("hardsigmoid_*", x) ? tn__hardsigmoid(x) : NULL;
 }
 
 tn_tensor *tn__fn_hardswish(tn_tensor *x)
 {
-    return tn__floating("hardswish_*", x) ? tn_div(tn_mul(x, hard(x)), 6) : NULL;
+    return tn__floating("hardswish_*", x) ? tn__hardswish(x) : NULL;
 }
 
 /* Do the slopes fit x: one for all, or one for each channel? */
@@ -104,8 +96,7 @@ tn_tensor *tn__fn_prelu(tn_tensor *x, tn_tensor *weight)
         weight = tn_reshape(weight, tn_dims_of(shape, x->ndim));
     else if (x->ndim == 0)
         weight = tn_reshape(weight, TN_SHAPE());
-    tn_tensor *high = tn_gt(x, 0); /* there x is not multiplied: the slopes are nothing to it, be they infinite */
-    return tn__pick(high, x, tn_mul(tn_where(high, 0.0, x), weight));
+    return tn__leaky_relu(x, weight);
 }
 
 tn_tensor *tn__fn_celu(tn_tensor *x, const tn_celu_options *o)
@@ -117,34 +108,32 @@ tn_tensor *tn__fn_celu(tn_tensor *x, const tn_celu_options *o)
         return tn__fail(TN_EINVAL, "ZeroDivisionError: alpha cannot be 0 for CELU");
     if (!tn__floating("elu_*", x))
         return NULL;
-    tn_tensor *low = tn_le(x, 0), *below = tn_expm1(tn_where(low, tn_scalar_t(tn_div(x, alpha)), tn_scalar_f(0)));
-    return tn__pick(low, tn_mul(alpha, below), x);
+    return tn__celu(x, alpha);
 }
 
 tn_tensor *tn__fn_selu(tn_tensor *x)
 {
-    return tn_mul(1.0507009873554804934193349852946,
-                  tn_elu(x, .alpha = tn_scalar_f(1.6732632423543772848170429916717)));
+    return tn__floating("elu_*", x) ? tn__selu(x) : NULL;
 }
 
 tn_tensor *tn__fn_mish(tn_tensor *x)
 {
-    return tn__floating("mish_*", x) ? tn_mul(x, tn_tanh(log1p_exp(x))) : NULL;
+    return tn__floating("mish_*", x) ? tn__mish(x) : NULL;
 }
 
 tn_tensor *tn__fn_logsigmoid(tn_tensor *x)
 {
-    return tn__floating("log_sigmoid_*", x) ? tn_contiguous(tn_sub(0, log1p_exp(tn_neg(x)))) : NULL;
+    return tn__floating("log_sigmoid_*", x) ? tn_contiguous(tn__logsigmoid(x)) : NULL;
 }
 
 tn_tensor *tn__fn_softsign(tn_tensor *x)
 {
-    return tn_div(x, tn_add(tn_abs(x), 1));
+    return tn__softsign(x);
 }
 
 tn_tensor *tn__fn_tanhshrink(tn_tensor *x)
 {
-    return tn_sub(x, tn_tanh(x));
+    return tn__tanhshrink(x);
 }
 
 tn_tensor *tn__fn_hardshrink(tn_tensor *x, const tn_hardshrink_options *o)
@@ -152,7 +141,7 @@ tn_tensor *tn__fn_hardshrink(tn_tensor *x, const tn_hardshrink_options *o)
     if (!tn__floating("hardshrink_*", x))
         return NULL;
     const tn_scalar lambd = o->lambd.kind ? o->lambd : tn_scalar_f(0.5);
-    return tn_where(tn_le(tn_abs(x), lambd), 0.0, x);
+    return tn__hardshrink(x, lambd);
 }
 
 tn_tensor *tn__fn_softshrink(tn_tensor *x, const tn_softshrink_options *o)
@@ -164,8 +153,7 @@ tn_tensor *tn__fn_softshrink(tn_tensor *x, const tn_softshrink_options *o)
     if (!(lambd >= 0 && lambd <= most))
         return tn__fail(TN_EINVAL, "lambda must be in range [0, %g] for input dtype %s, but found %g", most,
                         tn__dtypes[x->dtype].legacy, lambd);
-    tn_tensor *below = tn__pick(tn_lt(x, -lambd), tn_add(x, lambd), tn_mul(x, 0));
-    return tn__pick(tn_gt(x, lambd), tn_sub(x, lambd), below);
+    return tn__softshrink(x, lambd);
 }
 
 tn_tensor *tn__fn_glu(tn_tensor *x, int64_t dim)
@@ -183,5 +171,5 @@ tn_tensor *tn__fn_glu(tn_tensor *x, int64_t dim)
                         (long long)x->shape[at]);
     if (!tn__floating("glu_*", x) || tn_chunk(x, 2, at, half, 2) == 0)
         return NULL;
-    return tn_mul(half[0], tn_sigmoid(half[1]));
+    return tn__gated(half[0], half[1]);
 }
