@@ -70,7 +70,9 @@ enum {
     F_HEAVY = 16384,          /* an element costs so much that threads share few */
     F_SHAPES_FIRST = 32768,   /* in place, shapes and dtypes are looked at before memory that operands share */
     F_BOOL_IN_DOUBLE = 65536, /* bool elements are computed in double: any fraction is true */
-    F_LISTED = 131072         /* its only input is a list of tensors */
+    F_LISTED = 131072,        /* its only input is a list of tensors */
+    F_CONSTANTS =
+        1 << 20 /* PyTorch gives numbers to its kernel as constants, not as operands: they have no say in strides */
 };
 
 /* Bits of flags behind those: results without a gradient, which get no node. */

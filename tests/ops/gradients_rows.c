@@ -83,8 +83,10 @@ static real draw(const row *r, int k, int range)
 {
     if (is_mask(r, k))
         return (real)kit_below(2);
-    if (k == r->arity - 1 && (!strncmp(r->name, "_celu", 5) || !strncmp(r->name, "_softsign", 9)))
-        range = 1; /* a divisor; and what bends at 0 */
+    static const char *const above_0[] = {"_celu", "_softsign", "_smooth_l1", "_huber"}; /* divisors, bounds */
+    for (size_t i = 0; i < TN_COUNT(above_0) && k == r->arity - 1; i++)
+        if (!strncmp(r->name, above_0[i], strlen(above_0[i])))
+            range = 1;
     return (real)kit_uniform(ranges[range][0], ranges[range][1]);
 }
 

@@ -286,6 +286,21 @@ real row_reference(const row *r, const row_operand *o, const row_dtypes *d, cons
     return evaluate(r, d, x);
 }
 
+bool row_is_smooth(const row *r)
+{
+    static const char *const begins[] = {
+        "_silu",  "_gelu",         "_mish",       "_softplus",  "_logsigmoid",    "_elu",       "_celu",
+        "_selu",  "_softsign",     "_tanhshrink", "_gated",     "_gate_",         "_hardswish", "_square_",
+        "_sin_",  "_cos_",         "_tan_",       "_sinh",      "_cosh",          "_asin",      "_acos",
+        "_atan",  "_exp2",         "_expm1",      "_log1p",     "_log2",          "_log10",     "_sqrt",
+        "_rsqrt", "_reciprocal",   "_erf",        "_div_",      "_product_ratio", "_logaddexp", "_pow_",
+        "_lerp",  "_add_quotient", "_mse",        "_smooth_l1", "_huber",         "_bce_",      "_kl_div"};
+    for (size_t i = 0; i < TN_COUNT(begins); i++)
+        if (!strncmp(r->name, begins[i], strlen(begins[i])))
+            return true;
+    return false;
+}
+
 /* The bounds. 0: one operation that IEEE 754 rounds correctly, or none that rounds. The others:
  *   rsqrt       1/sqrt: the root's half ulp is halved, the quotient's added: < 1.5
  *   pow         libm's pow (glibc: < 1 ulp), or a*a*a: two roundings
@@ -296,17 +311,6 @@ real row_reference(const row *r, const row_operand *o, const row_dtypes *d, cons
  *   div_floor div_trunc  whole numbers, but a quotient that rounds up to one counts as it: hence 'backward'
  *   *_backward  1 - b*b and 1 - b cancel: backward
  * A row that is not named gets 4 ulps and 'backward'. */
-bool row_is_smooth(const row *r)
-{
-    static const char *const begins[] = {"_silu",  "_gelu",  "_mish",     "_softplus", "_logsigmoid",
-                                         "_elu",   "_celu",  "_selu",     "_softsign", "_tanhshrink",
-                                         "_gated", "_gate_", "_hardswish"};
-    for (size_t i = 0; i < TN_COUNT(begins); i++)
-        if (!strncmp(r->name, begins[i], strlen(begins[i])))
-            return true;
-    return false;
-}
-
 row_bound row_bound_of(const row *r)
 {
     static const struct {

@@ -132,6 +132,11 @@ tn_tensor *tn__fn_addcdiv(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_add
     const tn_dtype d = common_of(in, 3);
     if (!value_fits("addcdiv", x->device, &value, d))
         return NULL;
+    const bool alike = tn__dtype_is_float(d) && x->dtype == d && a->dtype == d && b->dtype == d;
+    if (alike && tn__scalar_double(&value) == 1)
+        return tn__add_quotient(x, a, b);
+    if (alike && d == tn__between(d))
+        return tn__add_quotient(x, tn_mul(a, value), b);
     tn_tensor *part = tn_to(a, .dtype = tn__between(d));
     if (tn__scalar_double(&value) != 1)
         part = tn_mul(part, value);
@@ -146,19 +151,6 @@ static bool same_dtype(const tn_tensor *x, const tn_tensor *t, const char *name)
     tn__error(TN_EDTYPE, "expected dtype %s for `%s` but got dtype %s", tn__dtypes[x->dtype].scalar, name,
               tn__dtypes[t->dtype].scalar);
     return false;
-}
-
-/* From the nearer end, so that weight 1 gives the end itself. */
-static tn_tensor *lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
-{
-    tn_tensor *way = tn_sub(end, x), *w = tn__operand(&weight);
-    if (!w) {
-        const double by = tn__number_or(weight, 0);
-        return by < 0.5 && by > -0.5 ? tn__add_product(x, tn_scalar_t(way), tn_scalar_f(by))
-                                     : tn__sub_product(end, tn_scalar_t(way), tn_scalar_f(1 - by));
-    }
-    return tn_where(tn_lt(tn_abs(w), 0.5), tn_scalar_t(tn_add(x, tn_mul(w, way))),
-                    tn_scalar_t(tn_sub(end, tn_mul(way, tn_sub(1, w)))));
 }
 
 tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
@@ -180,9 +172,10 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
         return NULL;
     if (!number && !tn__dtype_is_float(w->dtype)) /* 1 - weight would wrap around */
         weight = tn_scalar_t(tn_to(w, .dtype = wide));
-    if (x->dtype == wide)
-        return lerp(x, end, weight);
-    return tn_to(lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
+    const tn_scalar held = number ? tn__number_as(weight, d) : weight; /* 16 bits may not hold the number */
+    if (x->dtype == wide || (number ? tn__scalar_double(&held) == tn__scalar_double(&weight) : w->dtype == d))
+        return tn__lerp(x, end, weight);
+    return tn_to(tn__lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
 }
 
 /* ---- rounding ---- */

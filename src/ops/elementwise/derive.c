@@ -17,10 +17,12 @@ tn_tensor *tn__pow_grad_base(tn_tensor *g, tn_scalar a, tn_scalar b)
         double p = tn__scalar_double(&b);
         if (p == 0)
             return tn_zeros_like(g);
-        return tn_mul(g, tn_mul(p == 2 ? a : tn_scalar_t(tn_pow(a, p - 1)), p));
+        if (p == 2)
+            return tn__square_backward(g, a);
     }
-    tn_tensor *slope = tn_mul(tn_pow(a, tn_sub(b, 1)), b);
-    return tn_where(tn_eq(b, 0), 0, tn_mul(g, slope));
+    if (b.kind == TN_SCALAR_TENSOR && b.v.t->dtype == TN_BOOL)
+        return tn_sub(b, 1); /* which says that it cannot be, as PyTorch does */
+    return tn__pow_backward(g, a, b);
 }
 
 /* a^b * log(a), and 0 where a is 0 and b >= 0 */
@@ -35,21 +37,8 @@ tn_tensor *tn__pow_grad_exponent(tn_tensor *g, tn_scalar a, tn_scalar b, tn_tens
     return tn_mul(g, tn_where(tn_logical_and(tn_eq(a, 0), tn_ge(b, 0)), 0, slope));
 }
 
-/* A number or a tensor, times itself. */
-static tn_scalar squared(tn_scalar s)
-{
-    const double v = s.kind == TN_SCALAR_TENSOR ? 0 : tn__scalar_double(&s);
-    return s.kind == TN_SCALAR_TENSOR ? tn_scalar_t(tn_mul(s, s)) : tn_scalar_f(v * v);
-}
-
-tn_tensor *tn__atan2_grad(tn_tensor *g, tn_scalar of, tn_scalar a, tn_scalar b)
-{
-    tn_tensor *square = tn_add(squared(a), squared(b));
-    return tn_mul(
-        g, tn_masked_fill(tn_div(of, square), tn_eq(square, 0), 0)); /* PyTorch's choice where there is no angle */
-}
-
-tn_tensor *tn__pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie)
+/* g but where 'theirs', half of it where 'tie': NaN, which compares false, passes the gradient to both, as in PyTorch */
+static tn_tensor *pass_grad(tn_tensor *g, tn_tensor *theirs, tn_tensor *tie)
 {
     return tn_where(tie, tn_mul(g, 0.5), tn_where(theirs, 0, g));
 }
@@ -60,19 +49,24 @@ static tn_tensor *share_grad(tn_tensor *g, tn_tensor *mine, tn_tensor *tie)
     return tn_where(tie, tn_mul(g, 0.5), tn_where(mine, g, 0));
 }
 
-tn_tensor *tn__bound_grad(tn_tensor *g, tn_scalar x, tn_scalar bound, tn_tensor *inside, tn_tensor *beyond)
+tn_tensor *tn__clamp_min_grad(tn_tensor *g, tn_scalar x, tn_scalar bound)
 {
-    return bound.kind == TN_SCALAR_TENSOR ? tn__pass_grad(g, beyond, tn_eq(x, bound)) : tn_where(inside, g, 0);
+    return bound.kind == TN_SCALAR_TENSOR ? tn__maximum_backward(g, x, bound) : tn__above(g, x, bound);
+}
+
+tn_tensor *tn__clamp_max_grad(tn_tensor *g, tn_scalar x, tn_scalar bound)
+{
+    return bound.kind == TN_SCALAR_TENSOR ? tn__minimum_backward(g, x, bound) : tn__below(g, x, bound);
 }
 
 /* Tensor bounds share a tie with x where they are in order; number bounds take it, as PyTorch's do. */
 tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
     if (lower.kind != TN_SCALAR_TENSOR && upper.kind != TN_SCALAR_TENSOR)
-        return tn_where(tn_logical_and(tn_gt(x, lower), tn_lt(x, upper)), g, 0);
+        return tn__below(tn__above(g, x, lower), x, upper);
     tn_tensor *beyond = tn_logical_or(tn_lt(x, lower), tn_gt(x, upper)),
               *on = tn_logical_or(tn_eq(x, lower), tn_eq(x, upper));
-    return tn__pass_grad(g, beyond, tn_logical_and(on, tn_lt(lower, upper)));
+    return pass_grad(g, beyond, tn_logical_and(on, tn_lt(lower, upper)));
 }
 
 tn_tensor *tn__clamp_grad_lower(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)

@@ -51,11 +51,9 @@ static bool channels_last(const tn_tensor *t)
     return true;
 }
 
-/* What PyTorch gives to its kernels as a constant, not as an operand, has no say. */
 static bool numbers_count(const tn__call *c)
 {
-    return tn__ops[c->op].rule != R_POW && tn__ops[c->op].rule != R_CLAMP && c->op != TN__OP_clamp_min &&
-           c->op != TN__OP_clamp_max;
+    return !(tn__ops[c->op].flags & F_CONSTANTS);
 }
 
 /* Are the strides those of a new row-major tensor, in dimensions of one element too? */

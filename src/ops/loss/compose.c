@@ -6,11 +6,11 @@
 
 /* ---- losses ---- */
 
-/* d^2 by a factor; 'there' where d is far, where nothing is squared: the slope of an infinite square would be NaN. */
-static tn_tensor *square_near_0(tn_tensor *d, tn_tensor *far, tn_tensor *there, double factor)
+/* Floats of one dtype on one device: one pass computes with them. Of no elements the strides are those of two passes. */
+static bool alike(const tn_tensor *x, const tn_tensor *y)
 {
-    tn_tensor *near = tn_mul(tn_square(tn_masked_fill(d, far, 0)), factor);
-    return tn_where(far, tn_scalar_t(there), tn_scalar_t(near));
+    return tn__usable("loss", x) && tn__usable("loss", y) && x->dtype == y->dtype && tn__dtype_is_float(x->dtype) &&
+           x->numel && tn__same_device(x->device, y->device);
 }
 
 tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smooth_l1_loss_options *o)
@@ -20,9 +20,9 @@ tn_tensor *tn__fn_smooth_l1_loss(tn_tensor *x, tn_tensor *target, const tn_smoot
         return tn__fail(TN_EINVAL, "smooth_l1_loss does not support negative values for beta.");
     if (beta == 0) /* of integers, too */
         return tn_l1_loss(x, target, .reduction = o->reduction);
-    tn_tensor *d = tn_abs(tn__floating_difference("smooth_l1_*", x, target));
-    d = square_near_0(d, tn_ge(d, beta), tn_sub(d, 0.5 * beta), 0.5 / beta);
-    return tn__reduce_loss(d, o->reduction);
+    if (alike(x, target))
+        return tn__reduce_loss(tn__smooth_l1(x, target, beta), o->reduction);
+    return tn__reduce_loss(tn__smooth_l1(tn__floating_difference("smooth_l1_*", x, target), 0, beta), o->reduction);
 }
 
 tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_loss_options *o)
@@ -30,8 +30,8 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     const double delta = tn__number_or(o->delta, 1);
     if (delta <= 0)
         return tn__fail(TN_EINVAL, "huber_loss does not support non-positive values for delta.");
-    tn_tensor *d = tn_abs(tn__floating_difference("huber_*", x, target));
-    d = square_near_0(d, tn_gt(d, delta), tn_mul(tn_sub(d, 0.5 * delta), delta), 0.5);
+    tn_tensor *d = alike(x, target) ? tn__huber(x, target, delta)
+                                    : tn__huber(tn__floating_difference("huber_*", x, target), 0, delta);
     if (d && tn__dtype_is_float(x->dtype)) /* PyTorch's has the input's dtype */
         d = tn_to(d, .dtype = x->dtype);
     return tn__reduce_loss(d, o->reduction);
@@ -121,12 +121,15 @@ tn_tensor *tn__floating_difference(const char *kernel, tn_tensor *x, tn_tensor *
 
 tn_tensor *tn__fn_mse_loss(const tn_scalar *in, tn__mse_loss_params *p)
 {
-    return tn__reduce_loss(tn_square(tn__floating_difference("mse_*", in[0].v.t, in[1].v.t)), p->reduction);
+    tn_tensor *x = in[0].v.t, *y = in[1].v.t;
+    return tn__reduce_loss(
+        alike(x, y) ? tn__square_difference(x, y) : tn_square(tn__floating_difference("mse_*", x, y)), p->reduction);
 }
 
 tn_tensor *tn__fn_l1_loss(tn_tensor *x, tn_tensor *target, const tn_l1_loss_options *o)
 {
-    return tn__reduce_loss(tn_abs(tn__difference(x, target)), o->reduction);
+    return tn__reduce_loss(alike(x, target) ? tn__abs_difference(x, target) : tn_abs(tn__difference(x, target)),
+                           o->reduction);
 }
 
 /* (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0)) */
@@ -143,6 +146,10 @@ tn_tensor *tn__fn_binary_cross_entropy_with_logits(const tn_scalar *in, tn__bce_
     if (!tn__dtype_is_float(y->dtype) && y->dtype != TN_BOOL) /* the result has the target's dtype, as in PyTorch */
         return tn__fail(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
                         tn__dtypes[x->dtype].legacy, tn__dtypes[y->dtype].legacy);
+    if (!in[3].kind && alike(x, y)) {
+        tn_tensor *one = tn__bce_logits(x, y);
+        return tn__reduce_loss(in[2].kind ? tn_mul(one, in[2]) : one, p->reduction);
+    }
     tn_tensor *soft = tn_add(tn_log1p(tn_exp(tn_neg(tn_abs(x)))), tn_clamp_min(tn_neg(x), 0));
     if (in[3].kind)
         soft = tn_mul(tn_add(tn_mul(tn_sub(in[3], 1), y), 1), soft);

@@ -11,6 +11,8 @@ tn_tensor *tn__fn_kl_div(tn_tensor *x, tn_tensor *target, const tn_kl_div_option
     tn_tensor *loss;
     if (o->log_target) {
         loss = tn_mul(tn_exp(target), tn_sub(target, x));
+    } else if (x->dtype == target->dtype) {
+        loss = tn__kl_div(x, target);
     } else {
         tn_tensor *none = tn_eq(target, 0), *own = tn_mul(target, tn_log(tn_masked_fill(target, none, 1)));
         loss = tn_sub(own, tn_mul(target, x));

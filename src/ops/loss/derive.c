@@ -4,9 +4,30 @@
 
 /* ---- helpers named in rows ---- */
 
-tn_tensor *tn__bce_grad(tn_tensor *g, tn_scalar p, tn_scalar y)
+/* p (1 - p), not less than 1e-12 */
+static tn_tensor *variance(tn_scalar p)
 {
-    return tn_mul(g, tn_div(tn_sub(p, y), tn_clamp_min(tn_mul(tn_sub(1, p), p), 1e-12)));
+    return tn_clamp_min(tn_mul(tn_sub(1, p), p), 1e-12);
+}
+
+tn_tensor *tn__bce_slope(tn_tensor *g, tn_scalar p)
+{
+    if (p.kind == TN_SCALAR_TENSOR)
+        return tn_div(g, variance(p));
+    const double v = tn__scalar_double(&p) * (1 - tn__scalar_double(&p));
+    return tn_div(g, v > 1e-12 ? v : 1e-12);
+}
+
+/* With v = p (1 - p): (v - (p - y) v') / v^2, v' = 1 - 2 p, or 0 where v is not less than it may be */
+tn_tensor *tn__bce_bend(tn_tensor *g, tn_scalar p, tn_scalar y)
+{
+    tn_tensor *v = variance(p), *turn = tn_where(tn_gt(v, 1e-12), tn_sub(1, tn_mul(p, 2)), 0);
+    return tn_mul(g, tn_div(tn_sub(v, tn_mul(tn_sub(p, y), turn)), tn_square(v)));
+}
+
+tn_tensor *tn__within(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c)
+{
+    return tn_where(tn_lt(tn_abs(tn_sub(a, b)), c), g, 0);
 }
 
 tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p)
@@ -68,7 +89,7 @@ tn_status tn__d_mse_loss(tn__backward *b)
     tn_tensor *x = tn__saved_tensor(b, 0), *y = x ? tn__saved_tensor(b, 1) : NULL;
     if (!y)
         return tn_error_code();
-    tn_tensor *g = tn_mul(tn_mul(tn_sub(x, y), 2), loss_gradient(b, broadcast_numel(x, y)));
+    tn_tensor *g = tn__mse_backward(loss_gradient(b, broadcast_numel(x, y)), x, y);
     tn_status e = b->need[0] ? tn__give(b, 0, g) : TN_OK;
     return !e && b->need[1] ? tn__give(b, 1, tn_neg(g)) : e;
 }
@@ -93,16 +114,11 @@ tn_status tn__d_bce_with_logits(tn__backward *b)
     tn_tensor *g = loss_gradient(b, x->numel);
     if (weight.kind)
         g = tn_mul(g, weight);
-    tn_tensor *s = tn_sigmoid(x);
-    if (b->need[0]) {
-        tn_tensor *slope;
-        if (positive.kind) { /* t = 1 + (p - 1) y:  (1 - y) - t (1 - s) */
-            tn_tensor *t = tn_add(tn_mul(tn_sub(positive, 1), y), 1);
-            slope = tn_sub(tn_sub(1, y), tn_mul(t, tn_sub(1, s)));
-        } else {
-            slope = tn_sub(s, y);
-        }
-        e = tn__give(b, 0, tn_mul(g, slope));
+    if (b->need[0] && positive.kind) { /* t = 1 + (p - 1) y:  (1 - y) - t (1 - s) */
+        tn_tensor *t = tn_add(tn_mul(tn_sub(positive, 1), y), 1);
+        e = tn__give(b, 0, tn_mul(g, tn_sub(tn_sub(1, y), tn_mul(t, tn_sub(1, tn_sigmoid(x))))));
+    } else if (b->need[0]) {
+        e = tn__give(b, 0, tn__bce_logits_backward(g, x, y));
     }
     if (!e && b->need[1]) { /* -x + (p - 1) log(1 + exp(-x)) */
         tn_tensor *slope = tn_neg(x);
