@@ -29,10 +29,76 @@ static void run_norms(void)
     tn_scope_close(s);
 }
 
+/* Of any layout, of 16 bits too, and rows longer than a block. */
+static void layer_norm_each(kit_array *x)
+{
+    const real small = 0.5L;
+    if (!x->ndim)
+        return;
+    const int64_t n = x->shape[x->ndim - 1];
+    tn_tensor *got = tn_layer_norm(x->t, TN_DIMS(n), .eps = TN_SCALAR(0.5));
+    if (!kit_is_float(x->dtype)) {
+        refused(got, TN_EDTYPE, "not implemented for", "layer_norm");
+        return;
+    }
+    expected e;
+    expected_init(&e, x->dtype, x->ndim, x->shape);
+    expected_tolerate(&e);
+    for (int64_t at = 0; at < x->numel; at += n) {
+        real mean = 0, var = 0, most = 0;
+        for (int64_t k = at; k < at + n; k++)
+            mean += x->v[k] / (real)n;
+        for (int64_t k = at; k < at + n; k++) {
+            var += (x->v[k] - mean) * (x->v[k] - mean) / (real)n;
+            most = fmaxl(most, fabsl(x->v[k]));
+        }
+        for (int64_t k = at; k < at + n; k++) { /* errors: of the difference, of the mean, of the scale */
+            e.v[k] = (x->v[k] - mean) / sqrtl(var + small);
+            e.tol[k] = compute_eps(x->dtype) * (8 * fabsl(e.v[k]) + 4 * most / sqrtl(var + small));
+        }
+    }
+    e.ulps = kit_digits(x->dtype) < 24 ? 1 : 0;
+    check_free(&e, got, "layer_norm of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+               kit_layout_names[x->layout]);
+}
+
+static void run_layer_norm(void)
+{
+    static const shape_list rows[] = {{2, {3, 5000}}, {2, {700, 3}}, {2, {40, 1025}}, {3, {2, 5, 33}}};
+    each_array(layer_norm_each, true);
+    for (int i = 6; i < KIT_DTYPES; i++)
+        for (size_t k = 0; k < TN_COUNT(rows); k++)
+            for (int layout = KIT_DENSE; layout <= KIT_TRANSPOSED; layout++) {
+                kit_array x;
+                tn_scope *s = tn_scope_open();
+                random_array(&x, kit_dtypes[i], rows[k].ndim, rows[k].dim, (kit_layout)layout, true);
+                layer_norm_each(&x);
+                kit_array_free(&x);
+                tn_scope_close(s);
+            }
+    run_norms();
+}
+
 static const structural_case cases[] = {
-    {"layer_norm", run_norms},
+    {"layer_norm", run_layer_norm},
     {"batch_norm", run_norms},
     {NULL, NULL},
+};
+
+/* ---- gradients ---- */
+
+F(layer_norm, tn_layer_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .eps = TN_SCALAR(0.25)))
+F(layer_norm_scaled, tn_layer_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .weight = tn_select(y, 0, 0),
+                                   .bias = tn_select(y, 0, -1), .eps = TN_SCALAR(0.25)))
+F(standardize_first, tn__standardize(x, 0, 0.25))
+F(standardize_backward, tn__standardize_backward(x, y, 1, 0.25))
+
+static const gradient_case gradients[] = {
+    ONE(layer_norm),
+    TWO(layer_norm_scaled),
+    ONE(standardize_first),
+    TWO(standardize_backward),
+    {NULL, NULL, 0, {{0, {0}}}, false},
 };
 
 /* ---- PyTorch's records ---- */
@@ -63,4 +129,4 @@ static const named_adapter adapters[] = {
     {NULL, NULL},
 };
 
-const family_tests norm_tests = {cases, NULL, adapters};
+const family_tests norm_tests = {cases, gradients, adapters};

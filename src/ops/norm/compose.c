@@ -75,17 +75,23 @@ static bool features_fit(const tn_tensor *x, const tn_dims *shape, const tn_tens
 tn_tensor *tn__fn_layer_norm(tn_tensor *x, const tn_dims *shape, const tn_layer_norm_options *o)
 {
     tn_tensor *weight = tn__given(o->weight), *bias = tn__given(o->bias), *own[] = {weight, bias};
-    int64_t last[TN_MAX_DIMS];
+    int64_t rows[TN_MAX_DIMS];
     if (!tn__usable("layer_norm", x) || !tn__dims_fit("layer_norm", shape) || !features_fit(x, shape, weight, bias) ||
         !tn__floating("LayerNormKernelImpl", x) || !dtypes_fit(x, own, 2))
         return NULL;
-    for (int32_t d = 0; d < shape->ndim; d++)
-        last[d] = d - shape->ndim;
-    const tn_dims dims = tn_dims_of(last, shape->ndim);
-    tn_tensor *wide = widened(x), *centred = tn_sub(wide, tn_mean(wide, .dims = dims, .keepdim = true));
-    tn_tensor *var = tn_mean(tn_mul(centred, centred), .dims = dims, .keepdim = true);
-    wide = tn_mul(centred, tn_rsqrt(tn_add(var, tn__number_or(o->eps, 1e-5))));
-    return scaled(wide, weight, bias, x->dtype);
+    const int32_t lead = x->ndim - shape->ndim;
+    for (int32_t d = 0; d < lead; d++)
+        rows[d] = x->shape[d];
+    rows[lead] = tn__numel(shape->dim, shape->ndim);
+    tn_tensor *wide = weight || bias ? widened(x) : x; /* else one pass rounds once */
+    if (shape->ndim > 1)
+        wide = tn_reshape(wide, tn_dims_of(rows, lead + 1));
+    wide = tn__standardize(wide, lead, tn__number_or(o->eps, 1e-5));
+    if (shape->ndim > 1)
+        wide = tn_reshape(wide, tn__shape_of(x));
+    if (wide && weight && bias && weight->dtype == wide->dtype && bias->dtype == wide->dtype)
+        return tn_to(tn__add_product(bias, wide, weight), .dtype = x->dtype);
+    return wide ? scaled(wide, weight, bias, x->dtype) : NULL;
 }
 
 /* ---- over batches ---- */

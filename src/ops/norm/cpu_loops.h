@@ -1,0 +1,13 @@
+/* ops/norm/cpu_loops.h: the family's loops in each instruction set's table (backend/cpu/isa.h), by floating type. */
+#ifndef TENON_OPS_NORM_CPU_LOOPS_H
+#define TENON_OPS_NORM_CPU_LOOPS_H
+
+#include <stdint.h>
+
+/* Rows, dense and of the compute type. */
+typedef struct tn__norm_loops {
+    void (*row[2])(void *out, const void *x, int64_t n, double eps);
+    void (*row_backward[2])(void *out, const void *g, const void *x, int64_t n, double eps);
+} tn__norm_loops;
+
+#endif

@@ -1,0 +1,63 @@
+/* Rows with mean 0 and variance 1, and their gradient. */
+#include "backend/gpu/dims.h"
+#include "core/error.h"
+#include "ops/norm/gpu_layout.h"
+#include <tenon/dtype.h>
+
+enum { SINGLE, ROWS };
+enum { GROUP = 128, LARGEST = 512, SHORT_ROW = 32, EACH = 8 };
+
+/* Short rows, and many that lie side by side, are one work item's; others have lanes. */
+static void set_groups(tn__gpu_launch *g, const norm_rows *f, int64_t enough)
+{
+    const bool beside = f->dims.shape[0] > 1 && f->dims.a[0] < f->step_a;
+    if (f->n <= SHORT_ROW || (beside && f->n_rows >= enough / 8)) {
+        g->kernel = SINGLE;
+        g->local[0] = f->n_rows < enough ? 64 : GROUP;
+        g->local[1] = 1;
+    } else {
+        g->kernel = ROWS;
+        g->local[0] = (uint32_t)tn__power_of_two(tn__div_up(f->n, EACH), LARGEST);
+        g->local[1] = g->local[0] < GROUP ? (uint32_t)tn__power_of_two(f->n_rows, GROUP / g->local[0]) : 1;
+    }
+    g->groups[0] = (uint32_t)tn__div_up(f->n_rows, g->kernel == SINGLE ? g->local[0] : g->local[1]);
+    g->groups[1] = 1;
+}
+
+static tn_status standardize(const tn__launch *l, const tn__view *x)
+{
+    const tn__standardize_params *p = l->params;
+    const tn__view *a = &l->in[0], *out = &l->out[0];
+    const void *of = x ? x->data : NULL;
+    const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
+    norm_rows f = {.n = tn__size_of(a, p->dim), .eps = p->eps};
+    if (out->numel == 0)
+        return TN_OK;
+    if (!limits)
+        return tn_error_code();
+    tn__gpu_launch g = {.device = l->device, .label = tn__op_name(l->op)};
+    g.unit = (tn__gpu_unit){TN__FAMILY_norm, TN__OPS, a->dtype, out->dtype, l->compute, x ? 1 : 0};
+    f.n_rows = tn__gpu_dims_except(&f.dims, &g.unit.variant, p->dim, a, x, out);
+    f.step_a = tn__stride_of(a, p->dim);
+    f.step_b = x ? tn__stride_of(x, p->dim) : 0;
+    f.step_c = tn__stride_of(out, p->dim);
+    set_groups(&g, &f, tn__enough_items(limits));
+    const tn__gpu_arg arg[] = {TN__GPU_MEMORY(a->data), TN__GPU_MEMORY(of), TN__GPU_MEMORY(out->data),
+                               TN__GPU_VALUE(f)};
+    g.arg = arg;
+    g.n_arg = TN_COUNT(arg);
+    return tn__gpu_run(&g);
+}
+
+tn_status tn__gpu_standardize(const tn__launch *l)
+{
+    return standardize(l, NULL);
+}
+
+tn_status tn__gpu_standardize_backward(const tn__launch *l)
+{
+    if (l->in[0].dtype != l->in[1].dtype)
+        return tn__error(TN_EDTYPE, "%s: the gradient is %s, the input %s", tn__op_name(l->op),
+                         tn_dtype_name(l->in[0].dtype), tn_dtype_name(l->in[1].dtype));
+    return standardize(l, &l->in[1]);
+}
