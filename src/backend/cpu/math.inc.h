@@ -12,14 +12,17 @@
 #define FMA_F32(a, b, c) ((a) * (b) + (c)) /* constants below are split so that this loses nothing that matters */
 #endif
 
-static inline float bits_f32(uint32_t u)
+/* A call in a loop keeps it from becoming vectors, and the compiler stops to inline what many loops call. */
+#define ALWAYS static inline __attribute__((always_inline))
+
+ALWAYS float bits_f32(uint32_t u)
 {
     float f;
     memcpy(&f, &u, 4);
     return f;
 }
 
-static inline uint32_t f32_bits(float f)
+ALWAYS uint32_t f32_bits(float f)
 {
     uint32_t u;
     memcpy(&u, &f, 4);
@@ -30,7 +33,7 @@ static inline uint32_t f32_bits(float f)
 #define ROUNDER 12582912.0F
 
 /* x = n ln 2 + r + rest; n is the whole number in t's low bits. */
-static inline float exp_reduce(float x, float *r, float *rest, int32_t *i)
+ALWAYS float exp_reduce(float x, float *r, float *rest, int32_t *i)
 {
     float t = FMA_F32(x, 1.44269504F, ROUNDER), n = t - ROUNDER;
     float a = FMA_F32(n, -0.693359375F, x);
@@ -43,14 +46,14 @@ static inline float exp_reduce(float x, float *r, float *rest, int32_t *i)
     return FMA_F32(q, *r, 1.66666672e-1F); /* e^r = 1 + r + r^2 / 2 + r^3 q */
 }
 
-static inline float power_of_2(int32_t i)
+ALWAYS float power_of_2(int32_t i)
 {
     return bits_f32((uint32_t)(i + 127) << 23);
 }
 
 /* e^x 2^shift for x in [-104, 90] or NaN. e^r = (1 + r) + tail: 1 + r is taken apart exactly, and what the reduction's
  * rounding lost (rest) goes into the tail, so that only the last addition rounds much. */
-static inline float exp_times(float x, int32_t shift)
+ALWAYS float exp_times(float x, int32_t shift)
 {
     float r, rest;
     int32_t i;
@@ -66,14 +69,14 @@ static inline float exp_times(float x, int32_t shift)
     return y * power_of_2(half) * power_of_2(i - half);
 }
 
-static inline float m_exp_f32(float x)
+ALWAYS float m_exp_f32(float x)
 {
     x = x > 89.0F ? 89.0F : x; /* NaN passes both tests by */
     x = x < -104.0F ? -104.0F : x;
     return exp_times(x, 0);
 }
 
-static inline float m_exp2_f32(float x)
+ALWAYS float m_exp2_f32(float x)
 {
     x = x > 129.0F ? 129.0F : x;
     x = x < -151.0F ? -151.0F : x;
@@ -88,7 +91,7 @@ static inline float m_exp2_f32(float x)
     return y * power_of_2(half) * power_of_2(i - half);
 }
 
-static inline float m_expm1_f32(float x)
+ALWAYS float m_expm1_f32(float x)
 {
     float w = x > 89.0F ? 89.0F : x, r, rest;
     w = w < -20.0F ? -20.0F : w;
@@ -100,7 +103,7 @@ static inline float m_expm1_f32(float x)
     return a < 1e-7F || x != x ? x : 2.0F * y; /* -0 stays -0, and subnormals what they are */
 }
 
-static inline float m_sinh_f32(float x)
+ALWAYS float m_sinh_f32(float x)
 {
     float a = x < 0.0F ? -x : x, z = x * x;
     float p = FMA_F32(2.81743965e-6F, z, 1.98360672e-4F);
@@ -112,14 +115,14 @@ static inline float m_sinh_f32(float x)
     return x != x || x == 0.0F ? x : a < 1.0F ? small : large;
 }
 
-static inline float m_cosh_f32(float x)
+ALWAYS float m_cosh_f32(float x)
 {
     float a = x < 0.0F ? -x : x, half = exp_times(a > 90.0F ? 90.0F : a, -1);
     return half + 0.25F / half;
 }
 
 /* erfc(a) = e^(-a^2) u P(u), u = 1 / (1 + 0.35 a), for a >= 0; 2 - erfc(-x) below. a^2 = square + tip. */
-static inline float m_erfc_f32(float x)
+ALWAYS float m_erfc_f32(float x)
 {
     float a = x < 0.0F ? -x : x;
     a = a > 10.5F ? 10.5F : a;
@@ -149,7 +152,7 @@ static inline float m_erfc_f32(float x)
 }
 
 /* Up to 1 a polynomial; beyond, 1 - erfc(x), which is small. */
-static inline float m_erf_f32(float x)
+ALWAYS float m_erf_f32(float x)
 {
     float a = fabsf(x), z = x * x;
     float p = FMA_F32(7.85386146e-05F, z, -8.01019371e-4F);
@@ -163,7 +166,7 @@ static inline float m_erf_f32(float x)
 }
 
 /* e^x of x <= 0 or NaN where a relative error of 1.2e-7 will do: half the work. */
-static inline float m_exp_down_f32(float x)
+ALWAYS float m_exp_down_f32(float x)
 {
     float t = FMA_F32(x, 1.44269504F, ROUNDER), n = t - ROUNDER;
     float r = FMA_F32(n, 2.12194440e-4F, FMA_F32(n, -0.693359375F, x));
@@ -176,13 +179,13 @@ static inline float m_exp_down_f32(float x)
     return x < -104.0F ? 0.0F : y * 5.42101086e-20F;                     /* further down y is anything */
 }
 
-static inline double m_exp_down_f64(double x)
+ALWAYS double m_exp_down_f64(double x)
 {
     return exp(x);
 }
 
 /* log x = e ln 2 + f - f^2 / 2 + f^2 p for positive finite x, |f| < 0.42. Returns e. */
-static inline float log_parts(float x, float *f_, float *p_)
+ALWAYS float log_parts(float x, float *f_, float *p_)
 {
     float tiny = x < 1.17549435e-38F ? 8388608.0F : 1.0F; /* subnormals are scaled by 2^23 first */
     uint32_t u = f32_bits(x * tiny), v = u - 0x3f3504f3U; /* sqrt(1/2): mantissa to [sqrt(1/2), sqrt(2)) */
@@ -201,14 +204,14 @@ static inline float log_parts(float x, float *f_, float *p_)
     return e;
 }
 
-static inline float log_edges(float x, float y)
+ALWAYS float log_edges(float x, float y)
 {
     y = x == INFINITY ? INFINITY : y;
     y = x == 0.0F ? -INFINITY : y;
     return x < 0.0F || x != x ? NAN : y;
 }
 
-static inline float m_log_f32(float x)
+ALWAYS float m_log_f32(float x)
 {
     float f, p, e = log_parts(x, &f, &p), z = f * f;
     float y = FMA_F32(p, z, e * -2.12194440e-4F);
@@ -218,7 +221,7 @@ static inline float m_log_f32(float x)
 
 /* e * step + (f - f^2 / 2 + f^2 p) * factor; both constants come in two parts. f's twelve upper bits times the upper part
  * of the factor is exact. */
-static inline float log_base(float x, float factor, float factor_low, float step, float step_low)
+ALWAYS float log_base(float x, float factor, float factor_low, float step, float step_low)
 {
     float f, p, e = log_parts(x, &f, &p), z = f * f;
     float y = FMA_F32(p, z, -0.5F * z), high = bits_f32(f32_bits(f + y) & 0xfffff000U), low = (f - high) + y;
@@ -226,24 +229,24 @@ static inline float log_base(float x, float factor, float factor_low, float step
     return log_edges(x, FMA_F32(e, step, high * factor) + part);
 }
 
-static inline float m_log2_f32(float x)
+ALWAYS float m_log2_f32(float x)
 {
     return log_base(x, 1.44287109F, -0.000176052854F, 1.0F, 0.0F);
 }
 
-static inline float m_log10_f32(float x)
+ALWAYS float m_log10_f32(float x)
 {
     return log_base(x, 0.434326172F, -3.16899714e-05F, 0.301025391F, 4.60503907e-06F);
 }
 
-static inline float m_log1p_f32(float x)
+ALWAYS float m_log1p_f32(float x)
 {
     float u = 1.0F + x, y = m_log_f32(u) + (x - (u - 1.0F)) / u; /* what rounding 1 + x lost, to first order */
     y = u == 1.0F ? x : y;
     return x == INFINITY || x == -1.0F ? m_log_f32(u) : y;
 }
 
-static inline float m_tanh_f32(float x)
+ALWAYS float m_tanh_f32(float x)
 {
     float a = x < 0.0F ? -x : x, z = x * x;
     float p = FMA_F32(-5.7095005e-3F, z, 2.064414e-2F);
@@ -258,12 +261,12 @@ static inline float m_tanh_f32(float x)
     return x != x || x == 0.0F ? x : y; /* -0 stays -0 */
 }
 
-static inline float m_sigmoid_f32(float x)
+ALWAYS float m_sigmoid_f32(float x)
 {
     return 1.0F / (1.0F + m_exp_f32(-x));
 }
 
-static inline double m_sigmoid_f64(double x)
+ALWAYS double m_sigmoid_f64(double x)
 {
     return 1.0 / (1.0 + exp(-x));
 }
@@ -272,7 +275,7 @@ static inline double m_sigmoid_f64(double x)
 #define TRIG_LIMIT 10000.0F
 
 /* sin(x + quarter * pi/2) */
-static inline float sin_shifted(float x, int32_t quarter)
+ALWAYS float sin_shifted(float x, int32_t quarter)
 {
     float t = FMA_F32(x, 0.636619772F, ROUNDER), n = t - ROUNDER;
     float r = FMA_F32(n, -1.5703125F, x);
@@ -291,19 +294,19 @@ static inline float sin_shifted(float x, int32_t quarter)
     return q & 2 ? -y : y;
 }
 
-static inline float m_sin_f32(float x)
+ALWAYS float m_sin_f32(float x)
 {
     return x == 0.0F ? x : sin_shifted(x, 0); /* -0 stays -0 */
 }
 
-static inline float m_cos_f32(float x)
+ALWAYS float m_cos_f32(float x)
 {
     return sin_shifted(x, 1);
 }
 
 /* tan: as sin and cos, but with every part of pi/2 short enough that its product with n is exact: the quotient needs the
  * remainder's relative error small near multiples of pi/2. */
-static inline float m_tan_f32(float x)
+ALWAYS float m_tan_f32(float x)
 {
     float t = FMA_F32(x, 0.636619772F, ROUNDER), n = t - ROUNDER;
     float r = x - n * 1.5703125F;
@@ -328,14 +331,14 @@ static inline float m_tan_f32(float x)
 #define PIO2_LOW (-4.371139e-08F)
 
 /* base + sign * first + tail, where |base| >= |first| or base is 0 */
-static inline float sum_of(float base, float first, float tail)
+ALWAYS float sum_of(float base, float first, float tail)
 {
     float t = base + first;
     return t + (((base - t) + first) + tail);
 }
 
 /* What the root s of z lost: z = (s + this)^2. */
-static inline float root_rest(float s, float z)
+ALWAYS float root_rest(float s, float z)
 {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return s > 0.0F ? __builtin_fmaf(-s, s, z) / (s + s) : 0.0F;
@@ -346,7 +349,7 @@ static inline float root_rest(float s, float z)
 }
 
 /* (asin(s) - s) / s for s = root of z, up to 1/2 */
-static inline float asin_tail(float z)
+ALWAYS float asin_tail(float z)
 {
     float p = FMA_F32(3.75652127e-2F, z, 1.44025972e-2F);
     p = FMA_F32(p, z, 3.1817615e-2F);
@@ -357,7 +360,7 @@ static inline float asin_tail(float z)
 }
 
 /* Above 1/2: asin(x) = pi/2 - 2 asin(s), s^2 = (1 - x) / 2. Beyond 1 the root is NaN. */
-static inline float m_asin_f32(float x)
+ALWAYS float m_asin_f32(float x)
 {
     float a = fabsf(x);
     int big = a > 0.5F;
@@ -367,7 +370,7 @@ static inline float m_asin_f32(float x)
     return copysignf(big ? large : s + tail, x);
 }
 
-static inline float m_acos_f32(float x)
+ALWAYS float m_acos_f32(float x)
 {
     float a = fabsf(x);
     int big = a > 0.5F;
@@ -381,7 +384,7 @@ static inline float m_acos_f32(float x)
 /* The angle whose tangent is n / d, 0 <= n <= d: *base eighths of a turn (0 or 1), plus r, which is returned, plus *tail. From
  * 1/2 on it is that of (n - d) / (n + d), an eighth further: the difference is exact, and what the sum and the quotient lose
  * goes into the tail, but where d is 0 or infinite. */
-static inline float octant(float n, float d, float *base, float *tail)
+ALWAYS float octant(float n, float d, float *base, float *tail)
 {
     float scale = d > 1e38F ? 0.25F : 1.0F; /* n + d may be too large */
     n *= scale;
@@ -407,12 +410,12 @@ static inline float octant(float n, float d, float *base, float *tail)
 }
 
 /* eighths * pi/4 + r + tail; pi/4 in two parts, of which the first has few enough digits */
-static inline float turned(float eighths, float r, float tail)
+ALWAYS float turned(float eighths, float r, float tail)
 {
     return sum_of(eighths * 0.785398006F, r, FMA_F32(eighths, 1.56958239e-07F, tail));
 }
 
-static inline float m_atan2_f32(float y, float x)
+ALWAYS float m_atan2_f32(float y, float x)
 {
     float a = fabsf(x), b = fabsf(y), base, tail, r = octant(a > b ? b : a, a > b ? a : b, &base, &tail);
     int steep = b > a, left = (int32_t)f32_bits(x) < 0, less = steep != left; /* less: the angle is taken off */
@@ -421,7 +424,7 @@ static inline float m_atan2_f32(float y, float x)
     return x != x || y != y ? x + y : copysignf(angle, y);
 }
 
-static inline float m_atan_f32(float x)
+ALWAYS float m_atan_f32(float x)
 {
     float a = fabsf(x), base, tail;
     int steep = a > 1.0F;
@@ -435,7 +438,7 @@ static inline float m_atan_f32(float x)
 #define FMOD_LIMIT 4194304.0F
 
 /* n = trunc(a / b) may be one too large, where the quotient was rounded up; else a - n b is the remainder, exactly. */
-static inline float m_fmod_f32(float a, float b)
+ALWAYS float m_fmod_f32(float a, float b)
 {
     float n = truncf(a / b);
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
@@ -450,7 +453,7 @@ static inline float m_fmod_f32(float a, float b)
 
 /* ---- 16-bit floats; the same results as core/dtype.c ---- */
 
-static inline float half_f32(uint16_t h)
+ALWAYS float half_f32(uint16_t h)
 {
     uint32_t m = (uint32_t)(h & 0x7fff) << 13;
     float f = bits_f32(m) * 5.192296858534828e33F; /* 2^112 moves the exponent, subnormals included */
@@ -458,7 +461,7 @@ static inline float half_f32(uint16_t h)
     return bits_f32(u | (uint32_t)(h & 0x8000) << 16);
 }
 
-static inline uint16_t f32_half(float f)
+ALWAYS uint16_t f32_half(float f)
 {
     uint32_t u = f32_bits(f), sign = u >> 16 & 0x8000U, a = u & 0x7fffffffU;
     uint32_t small = f32_bits(bits_f32(a) + 0.5F) - 0x3f000000U;
@@ -469,12 +472,12 @@ static inline uint16_t f32_half(float f)
     return (uint16_t)(sign | h);
 }
 
-static inline float bf16_f32(uint16_t h)
+ALWAYS float bf16_f32(uint16_t h)
 {
     return bits_f32((uint32_t)h << 16);
 }
 
-static inline uint16_t f32_bf16(float f)
+ALWAYS uint16_t f32_bf16(float f)
 {
     uint32_t u = f32_bits(f);
     uint32_t r = (u + 0x7fffU + (u >> 16 & 1U)) >> 16;
@@ -482,28 +485,28 @@ static inline uint16_t f32_bf16(float f)
 }
 
 /* Float to integer: truncated, saturated, NaN is 0 (core/dtype.c states the same rule for one element). */
-static inline int32_t saturate_f32_i32(float v)
+ALWAYS int32_t saturate_f32_i32(float v)
 {
     float w = v < -2147483648.0F ? -2147483648.0F : v;
     int32_t i = w < 2147483648.0F ? (int32_t)w : INT32_MAX;
     return v != v ? 0 : i;
 }
 
-static inline int32_t saturate_f64_i32(double v)
+ALWAYS int32_t saturate_f64_i32(double v)
 {
     double w = v < -2147483648.0 ? -2147483648.0 : v;
     int32_t i = w < 2147483648.0 ? (int32_t)w : INT32_MAX;
     return v != v ? 0 : i;
 }
 
-static inline int64_t saturate_f64_i64(double v)
+ALWAYS int64_t saturate_f64_i64(double v)
 {
     double w = v < -9223372036854775808.0 ? -9223372036854775808.0 : v;
     int64_t i = w < 9223372036854775808.0 ? (int64_t)w : INT64_MAX;
     return v != v ? 0 : i;
 }
 
-static inline int64_t saturate_f32_i64(float v)
+ALWAYS int64_t saturate_f32_i64(float v)
 {
     return saturate_f64_i64((double)v);
 }

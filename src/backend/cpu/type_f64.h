@@ -7,5 +7,5 @@
 #define K(x)        ((double)(x))
 #define M(f)        m_##f##_f64
 #define E(name)     name##_f64
-#define DEVICE      static inline
+#define DEVICE      static inline __attribute__((always_inline))
 #define TN_IS_F32   0
