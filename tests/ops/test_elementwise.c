@@ -388,12 +388,20 @@ static void dtypes_for(const row *r, tn_dtype d, tn_dtype *out)
 /* The dtypes that a row is tried with: on the CPU all. A GPU's kernels of a row are one text in which loads and stores differ,
  * and a fake GPU compiles it for each dtype, 50 ms a time: there a row has those that are computed in as they are, and a third
  * of the others, other ones for each row. (Suites kernels and nvrtc compile every row for every dtype.) So have internal
- * rows everywhere, which public functions call with dtypes that are looked at before. */
+ * rows everywhere, which public functions call with dtypes that are looked at before, and all rows where a sanitizer looks at
+ * loops that differ by no more than a type. */
 static bool tries(const row *r, tn_dtype d)
 {
-    if ((kit_on_cpu() && r->name[0] != '_') || d == TN_F32 || d == TN_F64 || d == TN_I32 || d == TN_I64)
+    if ((kit_on_cpu() && !TN_ASAN && r->name[0] != '_') || d == TN_F32 || d == TN_F64 || d == TN_I32 || d == TN_I64)
         return true;
     return ((int)d + kit_choice(r->name, 3)) % 3 == 0;
+}
+
+/* Pairs of dtypes: on a GPU, where each has kernels of its own, internal rows have those of equal dtypes, and with float32. */
+static bool tries_pair(const row *r, tn_dtype d, tn_dtype other)
+{
+    return tries(r, d) && tries(r, other) &&
+           (kit_on_cpu() || r->name[0] != '_' || d == other || (d == TN_F32 && kit_is_float(other)));
 }
 
 /* Work that is cut into pieces is tried once for each type that loops compute in: float64, int64, and one of the dtypes
@@ -465,7 +473,7 @@ static void check_pairs(const row *r)
     for (int i = 0; i < KIT_DTYPES; i++)
         for (int j = 0; j < KIT_DTYPES; j++) {
             tn_dtype dtype[3];
-            if (!tries(r, kit_dtypes[i]) || !tries(r, kit_dtypes[j]))
+            if (!tries_pair(r, kit_dtypes[i], kit_dtypes[j]))
                 continue;
             dtypes_for(r, kit_dtypes[i], dtype);
             dtype[other] = kit_dtypes[j];
