@@ -2,6 +2,7 @@
  * the list itself, so a new row is tested unasked. */
 #include "ops/rows.h"
 #include "backend/cpu/cpu.h"
+#include "backend/gpu/gpu.h"
 #include "ops/digest.h"
 #include <math.h>
 #include <string.h>
@@ -736,6 +737,7 @@ int main(int argc, char **argv)
 {
     if (!kit_can_run())
         return 0;
+    tn__gpu_rows_together(argc < 2);
     for (int i = 0; i < n_rows; i++)
         if (argc < 2 || !strcmp(argv[1], rows[i].name))
             check_row(&rows[i]);

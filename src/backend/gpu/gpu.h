@@ -18,11 +18,14 @@ typedef enum tn__gpu_family {
     TN__FAMILIES
 } tn__gpu_family;
 
+/* In place of an elementwise unit's row: all that compute so, in full. */
+#define TN__ALL_ROWS ((tn__op_id)(TN__ROWS - 1))
+
 /* What a unit is compiled for. Fields a family does not depend on stay 0. In the text they are TN_DT_<in> (storage of
  * the inputs), TN_OT_<out> (of the result), TN_CT_<compute>, and for rows of the list ROW. 'variant' is TN_VARIANT. */
 typedef struct tn__gpu_unit {
     tn__gpu_family family;
-    tn__op_id op; /* of elementwise units, and of a program's own; TN__OPS where none */
+    tn__op_id op; /* of elementwise units, and of a program's own; TN__OPS where none; TN__ALL_ROWS */
     tn_dtype in, out, compute;
     uint32_t variant; /* below 16 */
 } tn__gpu_unit;
@@ -60,6 +63,10 @@ typedef struct tn__gpu_counts {
     int64_t compiled, from_disk;
 } tn__gpu_counts;
 tn__gpu_counts tn__gpu_counts_now(void);
+
+/* From now on elementwise rows are compiled together, all that are of the same dtypes: for programs that run nearly all rows
+ * (tests), in which a compiler's start costs more than a row. */
+void tn__gpu_rows_together(bool together);
 
 /* ---- facts that launch geometry needs ---- */
 typedef struct tn__gpu_limits {
@@ -101,8 +108,10 @@ typedef struct tn__gpu_gemm_call {
 /* Writes the unit's whole text. Returns its length; cap as snprintf. Negative with an error set. Kernels are called as
  * families.def says. An elementwise unit without a row (op TN__OPS) is the text of all rows that compute so, for tests
  * (variants that differ from row to row in the expression alone: of one row of each kind): there each name has the row's
- * before it, "add_flat". */
+ * before it, "add_flat". TN__ALL_ROWS leaves none out. */
 int64_t tn__gpu_unit_text(const tn__gpu_unit *unit, char *out, size_t cap);
+/* Is the row among those of the unit of TN__ALL_ROWS that has these dtypes? */
+bool tn__gpu_unit_has(const tn__gpu_unit *unit, tn__op_id op);
 /* The i-th unit of a family's list (kernels/units.def; elementwise: all rows in each), for tests. False past the last. */
 bool tn__gpu_units_of(tn__gpu_family family, int32_t i, tn__gpu_unit *unit);
 /* Names of the family's kernels, in order; n of them. */

@@ -95,6 +95,14 @@ static bool belongs(const row *r, const tn__gpu_unit *u)
     return false;
 }
 
+bool tn__gpu_unit_has(const tn__gpu_unit *unit, tn__op_id op)
+{
+    for (size_t i = 0; i < TN_COUNT(rows); i++)
+        if (rows[i].op == op)
+            return belongs(&rows[i], unit);
+    return false;
+}
+
 /* ---- writing ---- */
 
 typedef struct writer {
@@ -191,12 +199,13 @@ static void put_renamed(writer *w, const row *r, const char *kernels)
 static void put_rows(writer *w, const tn__gpu_unit *u, const char *kernels)
 {
     uint32_t seen = 0;
+    const bool all = u->op == TN__OPS || u->op == TN__ALL_ROWS;
     for (size_t i = 0; i < TN_COUNT(rows); i++) {
         const row *r = &rows[i];
         const uint32_t shape = 1U << (3 * tn__ops[r->op].mask + r->inputs - 1);
         if (r->op == u->op)
             put_row(w, r, kernels);
-        if (u->op < TN__OPS || !belongs(r, u) || (u->variant && seen & shape))
+        if (!all || !belongs(r, u) || (u->variant && u->op != TN__ALL_ROWS && seen & shape))
             continue;
         put_renamed(w, r, kernels);
         seen |= shape;

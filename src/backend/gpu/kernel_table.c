@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "op/own.h"
 #include <pthread.h>
+#include <stdio.h>
 
 typedef struct slot {
     _Atomic uint64_t key; /* 0: free */
@@ -40,6 +41,7 @@ static struct {
     pthread_cond_t made;
     kernels device[TN__GPU_MAX]; /* by number */
     tn__gpu_counts counts;
+    atomic_bool rows_together;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .made = PTHREAD_COND_INITIALIZER};
 
 static inline const tn__gpu_driver *driver_of(tn_device d)
@@ -60,6 +62,20 @@ static inline uint64_t unit_key(const tn__gpu_unit *u)
 {
     return (uint64_t)1 << 63 | (uint64_t)u->family << 26 | (uint64_t)u->op << 16 | (uint64_t)u->in << 12 |
            (uint64_t)u->out << 8 | (uint64_t)u->compute << 4 | (uint64_t)u->variant;
+}
+
+/* The unit that a launch's kernel is in. */
+static tn__gpu_unit home_of(const tn__gpu_launch *l)
+{
+    tn__gpu_unit u = l->unit;
+    if (u.family == TN__FAMILY_elementwise && atomic_load(&all.rows_together) && tn__gpu_unit_has(&u, u.op))
+        u.op = TN__ALL_ROWS;
+    return u;
+}
+
+void tn__gpu_rows_together(bool together)
+{
+    atomic_store(&all.rows_together, together);
 }
 
 static inline uint64_t kernel_key(uint64_t of_unit, uint32_t kernel)
@@ -182,17 +198,17 @@ static bool from_disk(tn_device d, const tn__cache_key *key, void **module)
     return !e;
 }
 
-static tn_status make(const tn__gpu_launch *l, void **module)
+static tn_status make(const tn__gpu_launch *l, const tn__gpu_unit *u, void **module)
 {
     char target[256];
     size_t bytes;
     const tn__gpu_driver *driver = driver_of(l->device);
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
     tn_status e = limits ? driver->target(l->device, target, sizeof target) : tn_error_code();
-    char *text = e ? NULL : text_of(&l->unit, limits->shuffle, &bytes);
+    char *text = e ? NULL : text_of(u, limits->shuffle, &bytes);
     if (!text)
         return tn_error_code();
-    const tn__gpu_unit_name name = tn__gpu_unit_str(&l->unit);
+    const tn__gpu_unit_name name = tn__gpu_unit_str(u);
     const char *const parts[] = {"kernels", target, name.s, text};
     const tn__cache_key key = tn__cache_key_of(parts, TN_COUNT(parts));
     if (!from_disk(l->device, &key, module))
@@ -212,7 +228,7 @@ static unit *unit_of(kernels *k, uint64_t key)
 }
 
 /* Under the lock, which is let go while the unit is made. Returns its module. */
-static void *make_unit(const tn__gpu_launch *l, kernels *k, uint64_t key)
+static void *make_unit(const tn__gpu_launch *l, kernels *k, const tn__gpu_unit *home, uint64_t key)
 {
     void *module = NULL;
     if (!tn__grow(&k->units, sizeof *k->units, &k->cap_units, k->n_units + 1)) {
@@ -221,7 +237,7 @@ static void *make_unit(const tn__gpu_launch *l, kernels *k, uint64_t key)
     }
     k->units[k->n_units++] = (unit){key, NULL};
     pthread_mutex_unlock(&all.lock);
-    tn_status e = make(l, &module);
+    tn_status e = make(l, home, &module);
     pthread_mutex_lock(&all.lock);
     unit *u = unit_of(k, key);
     if (!u && !e) /* forgotten meanwhile, and the context it was loaded into with it */
@@ -234,7 +250,7 @@ static void *make_unit(const tn__gpu_launch *l, kernels *k, uint64_t key)
     return e ? NULL : module;
 }
 
-static void *function_of(const tn__gpu_launch *l, kernels *k, void *module, uint64_t key)
+static void *function_of(const tn__gpu_launch *l, kernels *k, const tn__gpu_unit *home, void *module, uint64_t key)
 {
     void *function;
     size_t n;
@@ -242,6 +258,11 @@ static void *function_of(const tn__gpu_launch *l, kernels *k, void *module, uint
     if (l->kernel >= n)
         return tn__fail(TN_EMISSING, "%s has no kernel %u", tn__gpu_family_name(l->unit.family), (unsigned)l->kernel);
     const char *name = l->unit.family == TN__FAMILY_own ? tn__own_of(l->unit.op)->entry : names[l->kernel];
+    char of_row[96];
+    if (home->op != l->unit.op) {
+        snprintf(of_row, sizeof of_row, "%s_%s", tn__ops[l->unit.op].name, name);
+        name = of_row;
+    }
     if (driver_of(l->device)->function(l->device, module, name, &function))
         return NULL;
     table *t = grown(k);
@@ -254,7 +275,8 @@ static void *function_of(const tn__gpu_launch *l, kernels *k, void *module, uint
 static TN_COLD void *miss(const tn__gpu_launch *l, uint64_t key)
 {
     kernels *k = kernels_of(l->device);
-    uint64_t ukey = unit_key(&l->unit);
+    const tn__gpu_unit home = home_of(l);
+    const uint64_t ukey = unit_key(&home);
     /* a device that cannot be used is refused before the lock: a forked child may find that one taken for ever */
     if (!tn__gpu_limits_of(l->device))
         return NULL;
@@ -262,8 +284,8 @@ static TN_COLD void *miss(const tn__gpu_launch *l, uint64_t key)
     unit *u;
     while ((u = unit_of(k, ukey)) && !u->module)
         pthread_cond_wait(&all.made, &all.lock);
-    void *module = u ? u->module : make_unit(l, k, ukey);
-    void *function = module ? function_of(l, k, module, key) : NULL;
+    void *module = u ? u->module : make_unit(l, k, &home, ukey);
+    void *function = module ? function_of(l, k, &home, module, key) : NULL;
     pthread_mutex_unlock(&all.lock);
     return function;
 }
