@@ -44,6 +44,7 @@ _LAZY = {
     "backends",
     "cuda",
     "library",
+    "masked",
     "nn",
     "optim",
     "random",
