@@ -68,7 +68,9 @@ L.OneCycleLR(o, 1.0, 51, pct_start=0.1, cycle_momentum=False)
 L.SequentialLR(o, [L.ConstantLR(o, 0.1, 3), L.ExponentialLR(o, 0.9)], [5])
 L.SequentialLR(o, [L.LinearLR(o, 0.1, 1.0, 5), L.CosineAnnealingLR(o, 20), L.StepLR(o, 3)], [5, 25])
 L.SequentialLR(o, [L.MultiStepLR(o, [2]), L.PolynomialLR(o), L.LambdaLR(o, lambda e: 0.5**e)], [5, 25])
-L.ChainedScheduler([L.ConstantLR(o, 0.1, 5), L.ExponentialLR(o, 0.9)])"""
+L.ChainedScheduler([L.ConstantLR(o, 0.1, 5), L.ExponentialLR(o, 0.9)]); L.CyclicLR(o, 0.01, [0.1, 1.0], 7)
+L.CyclicLR(o, [0.01, 0.2], 0.5, 4, 9, 'triangular2', base_momentum=0.7); L.CyclicLR(o, 0.1, 0.3, 5, mode='exp_range', gamma=0.95)
+L.CyclicLR(o, 0.1, 0.3, 6, scale_fn=lambda n: 1 / (n + 1), scale_mode='iterations', cycle_momentum=False)"""
 PLATEAUS = ["{}", "dict(mode='max', threshold_mode='abs', threshold=0.1, patience=2, cooldown=3)",
             "dict(patience=0, min_lr=[0.01, 0.02], factor=0.5)", "dict(threshold_mode='rel', mode='max', patience=1)"]
 

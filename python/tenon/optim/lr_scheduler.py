@@ -17,7 +17,7 @@ from .optimizer import Optimizer
 
 __all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR",
            "ExponentialLR", "PolynomialLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "SequentialLR",
-           "ChainedScheduler", "ReduceLROnPlateau", "OneCycleLR"]
+           "ChainedScheduler", "ReduceLROnPlateau", "CyclicLR", "OneCycleLR"]
 
 _EPOCH_GIVEN = ("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please "
                 "use `scheduler.step()` to step the scheduler.")
@@ -581,7 +581,99 @@ def _line_between(start, end, done):
     return (end - start) * done + start
 
 
-class OneCycleLR(LRScheduler):
+class _WithMomentum(LRScheduler):
+    """Schedules by which momentum (of Adam and its like beta1) goes down as the rate goes up."""
+
+    def _prepare_momentum(self, base_momentum, max_momentum, last_epoch):
+        """(low, high) of each group."""
+        defaults = self.optimizer.defaults
+        if "momentum" not in defaults and "betas" not in defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in defaults
+        lows = _for_each_group(self.optimizer, base_momentum, "values for base_momentum")
+        highs = _for_each_group(self.optimizer, max_momentum, "values for max_momentum")
+        if last_epoch == -1:
+            for group, low, high in zip(self.optimizer.param_groups, lows, highs):
+                self._set_momentum(group, high)
+                group["max_momentum"] = high
+                group["base_momentum"] = low
+        return lows, highs
+
+    def _set_momentum(self, group, value):
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(_WithMomentum):
+    """From base_lr up to max_lr in step_size_up batches and down again in step_size_down, over and over (Smith 2017); momentum (or
+    beta1) goes the other way, from max_momentum to base_momentum.
+
+    mode        'triangular': each cycle is as high as the first; 'triangular2': half as high as the one before; 'exp_range': the
+                height is gamma ** batch
+    scale_fn    a factor of the height in place of mode's: of the cycle's number, from 1, or, where scale_mode is
+                'iterations', of the batch's
+    """
+
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
+                 scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        base_lrs = _for_each_group(optimizer, base_lr, "values for base_lr")
+        if last_epoch == -1:
+            for group, rate in zip(optimizer.param_groups, base_lrs):
+                _set(group, "lr", rate)
+        self.max_lrs = _for_each_group(optimizer, max_lr, "values for max_lr")
+        up = float(step_size_up)
+        self.total_size = up + (up if step_size_down is None else float(step_size_down))
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma = mode, gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums, self.max_momentums = self._prepare_momentum(base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x):
+        """The factor of the height, of a cycle or of a batch."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "exp_range":
+            return self.gamma**x
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1)
+
+    def get_lr(self):
+        self._rates()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                self._set_momentum(group, high - (high - low) * height)
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self):
+        state = super().state_dict()
+        function = state["_scale_fn_custom"]
+        kept = function is None or isinstance(function, (types.FunctionType, types.BuiltinFunctionType))
+        state["_scale_fn_custom"] = None if kept else function.__dict__.copy()
+        return state
+
+    def load_state_dict(self, state_dict):
+        state = dict(state_dict)
+        attributes = state.pop("_scale_fn_custom")
+        super().load_state_dict(state)
+        if attributes is not None:
+            self._scale_fn_custom.__dict__.update(attributes)
+
+
+class OneCycleLR(_WithMomentum):
     """From max_lr / div_factor up to max_lr, and down to 1 / final_div_factor of the first rate, within total_steps
     batches (or epochs * steps_per_epoch); momentum (or beta1) goes the other way (Smith and Topin 2017).
 
@@ -636,26 +728,6 @@ class OneCycleLR(LRScheduler):
             ends = [up, float(2 * pct_start * self.total_steps) - 2, self.total_steps - 1]
         return [{"end_step": end, "start_lr": a, "end_lr": b, "start_momentum": c, "end_momentum": d}
                 for end, (a, b, c, d) in zip(ends, names)]
-
-    def _prepare_momentum(self, base_momentum, max_momentum, last_epoch):
-        defaults = self.optimizer.defaults
-        if "momentum" not in defaults and "betas" not in defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in defaults
-        if last_epoch != -1:
-            return
-        lows = _for_each_group(self.optimizer, base_momentum, "values for base_momentum")
-        highs = _for_each_group(self.optimizer, max_momentum, "values for max_momentum")
-        for group, low, high in zip(self.optimizer.param_groups, lows, highs):
-            self._set_momentum(group, high)
-            group["max_momentum"] = high
-            group["base_momentum"] = low
-
-    def _set_momentum(self, group, value):
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
 
     def get_lr(self):
         self._rates()
