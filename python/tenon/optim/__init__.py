@@ -2,7 +2,7 @@
 
 from tenon import _missing
 
-from . import lr_scheduler
+from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
 from .adagrad import Adagrad
 from .adam import Adam, AdamW
@@ -18,7 +18,7 @@ from .sgd import SGD
 from .sparse_adam import SparseAdam
 
 __all__ = ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-           "SGD", "SparseAdam", "lr_scheduler"]
+           "SGD", "SparseAdam", "lr_scheduler", "swa_utils"]
 
 
 __getattr__ = _missing.getattr_of(__name__)
