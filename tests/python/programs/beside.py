@@ -20,12 +20,12 @@ def worker(*args):
     return subprocess.Popen([sys.executable, "-m", "programs.worker", *map(str, args)], env=env, stdout=subprocess.PIPE, text=True)
 
 
-def generated(first, count, path):
+def generated(first, count, path, names):
     """Programs of seeds, one a line; a seed whose program ends PyTorch's process is left out."""
     at, last = first, first + count
     open(path, "w").close()
     while at < last:
-        process = worker("generate", at, last - at, path)
+        process = worker("generate", at, last - at, path, names)
         process.communicate()
         with open(path, encoding="utf-8") as f:
             text = f.read()
@@ -96,13 +96,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="the first program's seed; the others follow")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where Tenon runs them; cuda: fake GPUs, unless TENON_FAKE_GPUS is set and empty")
     parser.add_argument("--limit", type=int, default=60, help="how many groups of failures are reduced and shown")
+    parser.add_argument("--of", default="", metavar="NAME,...", help="operations that the programs are about, by turns; without: all")
     args = parser.parse_args()
     counts, groups, steps, errors, agreed, alone = collections.Counter(), collections.defaultdict(list), 0, 0, 0, 0
     reasons = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "programs")
         for first in range(args.seed, args.seed + args.programs, 500):
-            programs = generated(first, min(500, args.seed + args.programs - first), path)
+            programs = generated(first, min(500, args.seed + args.programs - first), path, args.of)
             for (seed, program), what in zip(programs, replayed(programs, path, args.device)):
                 seen = program[: what["step"] + 1] if what else program
                 steps += len(seen)

@@ -5,12 +5,14 @@ from . import values
 REAL = {"float16", "float32", "float64", "bfloat16"}
 DIMS = {"dim", "dim0", "dim1", "dim2", "axis0", "axis1", "start_dim", "end_dim", "source", "destination"}
 COUNTS = {"steps", "n", "m", "row", "col", "bins", "chunks", "sections", "split_size", "k", "length", "num_classes", "minlength",
-          "decimals", "repeats"}  # fmt: skip
+          "decimals", "repeats", "step", "groups", "upscale_factor", "downscale_factor", "N", "r"}  # fmt: skip
+REDUCES = ["sum", "prod", "mean", "amax", "amin", "bogus"]  # of scatter_reduce and index_reduce
 TEXTS = {
     "rounding_mode": ["trunc", "floor", None, "bogus"],
     "reduction": ["mean", "sum", "none", "none", "bogus"],
     "approximate": ["none", "tanh", "bogus"],
     "reduce": ["add", "multiply", "bogus"],
+    "interpolation": ["linear", "lower", "higher", "midpoint", "nearest", "bogus"],
     "indexing": ["ij", "xy"],
     "mode": ["constant", "reflect", "replicate", "circular"],
     "side": ["left", "right"],
@@ -109,6 +111,15 @@ class Arguments:
         if param in ("weight", "bias", "running_mean", "running_var") and t.dim():
             n = t.shape[1 if base in ("cross_entropy", "nll_loss", "batch_norm", "prelu") and t.dim() > 1 else -1]
             return self.fresh([n], self.dtype_of(t), 0.3) + (".abs()" if param == "running_var" else "")
+        if param == "src" and base in ("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"):
+            return self.written_part(base, t, said)
+        if param == "q":
+            return f"torch.tensor([0.25, 1.0, 0.5], dtype=torch.{self.dtype_of(t)}, device=D)"
+        if param == "target" and base in ("multi_margin_loss", "multilabel_margin_loss"):
+            return self.index(t, list(t.shape[:1]) if base == "multi_margin_loss" else list(t.shape), t.shape[-1] if t.dim() else 1)
+        if param == "target" and base in ("cosine_embedding_loss", "margin_ranking_loss", "hinge_embedding_loss", "soft_margin_loss"):
+            shape = list(t.shape[:1]) if base == "cosine_embedding_loss" else list(t.shape)
+            return self.fresh(shape, self.dtype_of(t)) + ".sign()"
         if param in ("src", "source") and base.startswith(("index_", "scatter")):
             return self.source(base, t, at, n, said)
         if param in ("boundaries", "sorted_sequence"):
@@ -119,11 +130,22 @@ class Arguments:
             return self.fresh(self.one([list(t.shape), [1], []]), self.other_dtype(t))
         return self.beside(t)
 
+    def written_part(self, base, t, said):
+        """What is written into a view of t: mostly of the view's shape."""
+        shape = list(t.shape)
+        if base == "select_scatter" and shape:
+            shape.pop(self.rng.randrange(len(shape)))
+        elif base == "diagonal_scatter" and len(shape) > 1:
+            shape = [*shape[2:], min(shape[:2])]
+        elif shape and self.rng.random() < 0.4:
+            shape[0] = max(0, shape[0] - 1)
+        return self.fresh(shape, self.other_dtype(t), 0.3)
+
     def index_for(self, base, t, at, n):
         nd = t.dim()
-        if base == "take":
+        if base in ("take", "put"):
             return self.index(t, values.shape(self.rng, 2), t.numel())
-        if base in ("gather", "scatter", "scatter_add", "take_along_dim"):
+        if base in ("gather", "scatter", "scatter_add", "take_along_dim", "scatter_reduce"):
             dims = [self.rng.randrange(1 if s else 0, s + 1) if i != at % max(nd, 1) else values.size(self.rng) for i, s in enumerate(t.shape)]
             return self.index(t, dims, n)
         if base == "embedding":
@@ -163,6 +185,8 @@ class Arguments:
     def scalar(self, param, t):
         dtype = self.dtype_of(t) if t is not None else "float32"
         r = self.rng.random()
+        if param == "q" and not self.wild:
+            return self.one(["0.5", "0", "1", "0.25", "0.9", "0.125"])
         if r < 0.03 or self.wild and r < 0.3:
             return self.one(["nan", "inf", "-inf", "300", "-1", "2**40", "True", "1e300", "0"])
         if dtype in REAL and r < 0.7 or r < 0.2:
@@ -184,6 +208,10 @@ class Arguments:
             return self.rng.randrange(-n - (1 if self.wild else 0), n + 1 if self.wild else max(n, 1))
         if param in COUNTS:
             return self.rng.randrange(-1, 6) if self.wild else self.rng.choices([0, 1, 2, 3, 4], [1, 4, 4, 3, 1])[0]
+        if param == "k" and name == "kthvalue":
+            at = said.get("dim", -1)
+            n = t.shape[at] if isinstance(at, int) and t.dim() and -t.dim() <= at < t.dim() else 1
+            return self.rng.randrange(-1, n + 3) if self.wild else self.rng.randrange(1, max(n, 1) + 1)
         if param == "ignore_index":
             return self.one([-100, 0, 1])
         return self.rng.randrange(-2, 3)
@@ -269,6 +297,8 @@ class Arguments:
             return repr(tuple(got) if isinstance(got, list) and self.rng.random() < 0.3 else got)
         if p.type == "float[]":
             return repr([0.5, 1.0])
+        if p.name == "reduce" and name.rstrip("_") in ("scatter_reduce", "index_reduce"):
+            return values.text(self.one(REDUCES))
         if p.type == "str":
             return values.text(self.one(TEXTS.get(p.name, ["bogus"])))
         if p.type == "dtype":

@@ -10,7 +10,7 @@ import inspect
 import torch
 
 Param = collections.namedtuple("Param", "name type optional default keyword")
-Call = collections.namedtuple("Call", "where name params out")  # where: torch, method, F
+Call = collections.namedtuple("Call", "where name params out")  # where: torch, method, F, torch.special, torch.linalg
 
 # No operations of tensors, or what no program may do: settings, files, streams, devices, hooks, Python's own protocols.
 LEFT_OUT = {
@@ -30,6 +30,10 @@ LEFT_OUT = {
     "bernoulli", "bernoulli_", "multinomial", "uniform_", "normal_", "random_", "exponential_", "log_normal_", "cauchy_",
     "geometric_", "normal", "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "dropout",
     "empty", "empty_like", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided",
+    "poisson", "binomial", "rrelu", "rrelu_", "gumbel_softmax", "alpha_dropout", "alpha_dropout_", "dropout_", "dropout1d", "dropout2d",
+    "dropout3d", "feature_dropout", "feature_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_", "native_dropout",
+    # they leave memory that nobody wrote to, call Python, or are of storages
+    "resize_", "resize_as_", "resize", "resize_as", "set_", "map_", "map2_", "storage", "storage_type", "const_data_ptr", "to_dlpack", "module_load", "from_file",
     # lines of generate.py
     "backward", "tensor", "asarray", "as_tensor", "new_tensor", "retain_grad",
 }  # fmt: skip
@@ -66,6 +70,8 @@ SAID = {
     "addcdiv": ["input:Tensor value:Scalar tensor1:Tensor tensor2:Tensor"],
     "addmm": ["beta:Scalar input:Tensor alpha:Scalar mat1:Tensor mat2:Tensor", "beta:Scalar input:Tensor mat1:Tensor mat2:Tensor"],
 }
+SETTINGS = ("set_", "get_", "is_autocast", "is_anomaly", "autocast")  # how names of settings begin
+PLACES = {"torch.special": "special_", "torch.linalg": "linalg_"}  # how schemas call what is there
 OLDER = {"add", "sub", "add_", "sub_", "addcmul", "addcdiv", "addmm"}  # said beside the schemas, not instead of them
 NOT_PYTHON = {"out_dtype", "cudnn_enabled", "cudnn_enable", "path", "_stacklevel"}  # parameters
 
@@ -152,11 +158,12 @@ def calls_of(where, name, theirs, known):
     said = [from_words(where, name, words) for words in SAID.get(f"{where} {name}", SAID.get(name, []))]
     if said and name not in OLDER:
         return said
-    out = any(a.name in ("out", "values") and "a!" in str(s) for s in known[name] for a in s.arguments)
+    theirs_known = known[PLACES.get(where, "") + name] or known[name]
+    out = any(a.name in ("out", "values") and "a!" in str(s) for s in theirs_known for a in s.arguments)
     python = from_python(where, name, theirs) if inspect.isfunction(theirs) or where == "F" else None
     if python and not any(p.type == "any" for p in python.params):
         return [python]
-    found = [c for c in (from_schema(where, name, s) for s in known[name]) if is_python_call(c)]
+    found = [c for c in (from_schema(where, name, s) for s in theirs_known) if is_python_call(c)]
     if not found:
         call = from_python(where, name, theirs)
         return [call] if call else [Call(where, name, [Param("input", "Tensor", False, False, False)], False)]
@@ -172,12 +179,16 @@ def catalogue(ours):
     """{(where, name): [Call, ...]} of all that both libraries have; ours: the module tenon."""
     known, found = schemas(), {}
     places = [("torch", torch, ours), ("method", torch.Tensor, ours.Tensor), ("F", torch.nn.functional, ours.nn.functional)]
+    for where in PLACES:
+        part = where.removeprefix("torch.")
+        if hasattr(ours, part):
+            places.append((where, getattr(torch, part), getattr(ours, part)))
     for where, theirs, mine in places:
         for name in sorted(set(dir(theirs)) & set(dir(mine))):
             function = getattr(theirs, name)
             if name.startswith("_") or name in LEFT_OUT or not callable(function) or not callable(getattr(mine, name)):
                 continue
-            if isinstance(function, (type, torch.dtype)) or inspect.ismodule(function):
+            if isinstance(function, (type, torch.dtype)) or inspect.ismodule(function) or name.startswith(SETTINGS):
                 continue
             found[where, name] = calls_of(where, name, function, known)
     return found

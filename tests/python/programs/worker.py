@@ -1,6 +1,7 @@
 """The parts of scripts/fuzz-beside-torch that run in processes of their own, since programs may end them.
 
-python -m programs.worker generate FIRST COUNT FILE    programs of these seeds, one JSON line each
+python -m programs.worker generate FIRST COUNT FILE [NAMES]   programs of these seeds, one JSON line each; each about one of the
+                                                       operations NAMES (by commas), if there are any
 python -m programs.worker replay DEVICE FILE FROM      [number, seed, what differs or null] of each program from there on, a line each
 python -m programs.worker reduce DEVICE FILE           of a file of [lines, what differs]: the same, reduced
 python -m programs.worker open                         tests/data/programs/open.txt anew: what of the records disagrees, on cpu or on cuda
@@ -15,7 +16,7 @@ import sys
 import warnings
 
 
-def generate(first, count, path):
+def generate(first, count, path, names=""):
     import tenon
     import torch
 
@@ -24,11 +25,12 @@ def generate(first, count, path):
 
     torch.set_num_threads(1)
     operations = catalogue(tenon)
+    chosen = [key for key in sorted(operations) if key[1] in names.split(",")] or [None]
     with open(path, "a", encoding="utf-8") as out:
         for seed in range(int(first), int(first) + int(count)):
             out.write(f"{seed} ")
             out.flush()
-            out.write(json.dumps(program(seed, operations)) + "\n")
+            out.write(json.dumps(program(seed, operations, chosen[seed % len(chosen)])) + "\n")
 
 
 def programs_of(path):
