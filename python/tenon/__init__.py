@@ -44,6 +44,7 @@ _LAZY = {
     "backends",
     "cuda",
     "library",
+    "linalg",
     "nn",
     "optim",
     "random",
