@@ -45,6 +45,7 @@ _LAZY = {
     "cuda",
     "library",
     "masked",
+    "linalg",
     "nn",
     "optim",
     "random",

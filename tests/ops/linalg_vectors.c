@@ -1,4 +1,4 @@
-/* Vectors: cross, cov. Values are PyTorch's. */
+/* Vectors: cross, cov and what is like them. Values are PyTorch's. */
 #include "ops/family.h"
 
 static void run_cross(void)
@@ -50,9 +50,35 @@ static void run_cov(void)
     tn_scope_close(s);
 }
 
+static void run_vectors(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *a = tn_reshape(tn_arange(0, 6, 1, .dtype = TN_F32), TN_SHAPE(2, 3)), *v = tn_select(a, 0, 1);
+    HOLDS(tn_corrcoef(tn_stack(TN_TENSORS(v, tn_neg(v)), 0)), TN_SHAPE(2, 2), 1, -1, -1, 1);
+    HOLDS(tn_corrcoef(v), TN_SHAPE(), 1);
+    REFUSED(tn_corrcoef(tn_unsqueeze(a, 0)), TN_EINVAL, "corrcoef(): expected input to have two or fewer dimensions");
+    HOLDS(tn_vecdot(a, v), TN_SHAPE(2), 14, 50);
+    HOLDS(tn_vecdot(a, a, .dim = 0), TN_SHAPE(3), 9, 17, 29);
+    HOLDS(tn_vecdot(v, v), TN_SHAPE(), 50);
+    REFUSED(tn_vecdot(a, tn_to(a, .dtype = TN_F64)), TN_EINVAL, "but found x of type Float and y of type Double");
+    REFUSED(tn_vecdot(tn_to(a, .dtype = TN_I64), a), TN_EMISSING, "Expected a floating point or complex tensor");
+    HOLDS(tn_vander(v), TN_SHAPE(3, 3), 9, 3, 1, 16, 4, 1, 25, 5, 1);
+    HOLDS(tn_vander(v, .N = TN_SCALAR(2), .increasing = true), TN_SHAPE(3, 2), 1, 3, 1, 4, 1, 5);
+    HOLDS(tn_linalg_vander(tn_unsqueeze(v, 0), .N = TN_SCALAR(2)), TN_SHAPE(1, 3, 2), 1, 3, 1, 4, 1, 5);
+    REFUSED(tn_vander(a), TN_EINVAL, "x must be a one-dimensional tensor.");
+    REFUSED(tn_vander(v, .N = TN_SCALAR(-1)), TN_EINVAL, "N must be non-negative.");
+    REFUSED(tn_linalg_vander(v, .N = TN_SCALAR(1)), TN_EINVAL, "N must be greater than 1.");
+    REFUSED(tn_linalg_vander(tn_gt(v, 0)), TN_EMISSING, "linalg.vander supports floating point");
+    tn_scope_close(s);
+}
+
 static const structural_case cases[] = {
     {"cross", run_cross},
     {"cov", run_cov},
+    {"corrcoef", run_vectors},
+    {"vecdot", run_vectors},
+    {"vander", run_vectors},
+    {"linalg_vander", run_vectors},
     {NULL, NULL},
 };
 
@@ -62,8 +88,15 @@ F(cross, tn_cross(x, y))
 F(cov, tn_cov(x))
 F(cov_weights, tn_cov(x, .aweights = tn_add(tn_square(y), 1)))
 
+F(corrcoef, tn_corrcoef(x))
+F(vecdot, tn_vecdot(x, y))
+F(vander, tn_vander(x))
+
 static const gradient_case gradients[] = {{"cross", f_cross, 2, {{2, {2, 3}}, {2, {2, 3}}}, false},
                                           ONE(cov),
+                                          ONE(corrcoef),
+                                          TWO(vecdot),
+                                          {"vander", f_vander, 1, {NINE}, false},
                                           {"cov_weights", f_cov_weights, 2, {M34, NINE}, false},
                                           {NULL, NULL, 0, {{0, {0}}}, false}};
 
@@ -80,10 +113,21 @@ static bool record_cross(record *r, results *out)
 ADAPTER(cov, tn_cov(x, .correction = SCALAR("correction"), .fweights = TENSOR(-1, "fweights"),
                     .aweights = TENSOR(-1, "aweights")))
 
+ADAPTER(corrcoef, tn_corrcoef(x))
+ADAPTER(vander, tn_linalg_vander(x, .N = SCALAR("N")))
+
+static bool record_vecdot(record *r, results *out)
+{
+    dims_buffer b;
+    const tn_dims dim = dims_of(record_arg(r, 1, "dim"), &b);
+    tn_tensor *y = record_arg(r, 0, "y").t;
+    return give(out, dim.ndim ? tn_vecdot(r->input.t, y, .dim = dim.dim[0]) : tn_vecdot(r->input.t, y));
+}
+
 static const named_adapter adapters[] = {
-    {"cross", record_cross},
-    {"cov", record_cov},
-    {NULL, NULL},
+    {"cross", record_cross},          {"cov", record_cov},
+    {"corrcoef", record_corrcoef},    {"linalg.vander", record_vander},
+    {"linalg.vecdot", record_vecdot}, {NULL, NULL},
 };
 
 const family_tests linalg_vectors_tests = {cases, gradients, adapters};

@@ -223,6 +223,26 @@ def test_norm():
     assert x.norm(math.inf).item() == 8.0 and torch.norm(x, "fro", 1).tolist() == [5.0, 10.0]
 
 
+def test_linalg():
+    """Values: NumPy's."""
+    a, b, c = RNG.normal(size=(4, 5)), RNG.normal(size=(5, 2)), RNG.normal(size=(2, 4))
+    ta, tb, tc = map(torch.from_numpy, (a, b, c))
+    close = lambda got, want: np.allclose(got.numpy(), want, rtol=1e-12, atol=1e-13)
+    assert close(torch.linalg.multi_dot([ta, tb, tc]), a @ b @ c) and close(torch.chain_matmul(ta, tb, tc), a @ b @ c)
+    out = torch.empty(4, 2, dtype=torch.float64)
+    assert torch.linalg.multi_dot((ta, tb), out=out) is out and close(out, a @ b)
+    assert close(torch.linalg.matrix_power(ta @ tb @ tc, 3), np.linalg.matrix_power(a @ b @ c, 3))
+    assert close((tc @ ta @ tb).matrix_power(2), np.linalg.matrix_power(c @ a @ b, 2))
+    assert close(torch.linalg.vecdot(ta, ta[0]), a @ a[0]) and close(torch.linalg.vecdot(ta, ta, dim=0), (a * a).sum(0))
+    assert close(torch.linalg.cross(ta[:, :3], ta[:, 1:4]), np.cross(a[:, :3], a[:, 1:4]))
+    assert close(torch.linalg.vander(ta[0], N=4), np.vander(a[0], 4, increasing=True))
+    assert close(torch.vander(ta[0]), np.vander(a[0])) and close(torch.corrcoef(ta), np.corrcoef(a))
+    assert close(torch.linalg.vector_norm(ta, 3, dim=1), np.linalg.norm(a, 3, axis=1))
+    assert close(torch.linalg.vector_norm(ta), np.linalg.norm(a)) and close(torch.linalg.matmul(ta, tb), a @ b)
+    assert torch.linalg.diagonal(ta, offset=1).tolist() == np.diagonal(a, 1).tolist()
+    assert torch.inner(ta, ta[1]).shape == (4,) and close(torch.inner(ta, ta), np.inner(a, a))
+
+
 def test_nuclear_norm():
     """Values: of [[3, 0], [4, 5]] the singular values are sqrt(45) and sqrt(5); errors: PyTorch 2.15's."""
     x = torch.tensor([[3.0, 0.0], [4.0, 5.0]], dtype=torch.float64)

@@ -46,6 +46,7 @@ Softshrink(0.2)|nn.Softshrink(0.2)
 CrossEntropyLoss()|nn.CrossEntropyLoss(torch.ones(2))
 MSELoss()|nn.MSELoss()
 KLDivLoss()|nn.KLDivLoss(log_target=True)
+Bilinear(in1_features=2, in2_features=3, out_features=4, bias=True)|nn.Bilinear(2, 3, 4)
 CosineSimilarity()|nn.CosineSimilarity()"""
 
 
@@ -53,6 +54,17 @@ CosineSimilarity()|nn.CosineSimilarity()"""
 def test_printed(line):
     text, expression = line.split("|")
     assert repr(eval(expression)) == text
+
+
+def test_bilinear():
+    m = nn.Bilinear(2, 3, 1)
+    assert m.weight.shape == (1, 2, 3) and m.bias.shape == (1,) and nn.Bilinear(2, 3, 1, bias=False).bias is None
+    assert float(m.weight.abs().max()) <= 0.5**0.5
+    m.load_state_dict({"weight": torch.eye(2, 3).reshape(1, 2, 3), "bias": torch.tensor([1.0])})
+    assert m(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0, 3.0])).tolist() == [6.0]
+    assert m(torch.ones(4, 5, 2), torch.ones(4, 5, 3)).shape == (4, 5, 1)
+    with pytest.raises(ValueError, match=r"^in1_features must be > 0, but got \(in1_features=0\)$"):
+        nn.Bilinear(0, 3, 4)
 
 
 def test_linear():

@@ -14,8 +14,9 @@ import tenon as torch
 PACKAGE = pathlib.Path(torch.__file__).parent
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
 MODULES = """tenon tenon.accelerator tenon.autograd tenon.backends tenon.backends.cuda tenon.backends.cudnn tenon.cuda
-tenon.cuda.comm tenon.masked tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils tenon.random
-tenon.return_types tenon.safetensors tenon.serialization tenon.utils tenon.utils.data""".split()
+tenon.cuda.comm tenon.linalg tenon.masked tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel
+tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils
+tenon.random tenon.return_types tenon.safetensors tenon.serialization tenon.utils tenon.utils.data""".split()
 
 
 def stub_of(module):

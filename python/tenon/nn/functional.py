@@ -12,7 +12,7 @@ from tenon.functional import broadcast_shapes as _broadcast_shapes
 
 from ._norms import batch_norm, layer_norm, pad
 
-linear, one_hot = _nn.linear, _nn.one_hot
+bilinear, linear, one_hot, pdist = _nn.bilinear, _nn.linear, _nn.one_hot, _nn.pdist
 gelu, softplus, logsigmoid, prelu = _nn.gelu, _nn.softplus, _nn.logsigmoid, _nn.prelu
 hardshrink, softshrink = _nn.hardshrink, _nn.softshrink
 pairwise_distance, cosine_similarity, normalize = _nn.pairwise_distance, _nn.cosine_similarity, _nn.normalize

@@ -165,7 +165,7 @@ static bool call(const tn__gemm *g, int type)
 
 bool tn__blas_gemm(const tn__gemm *g, int type)
 {
-    if ((double)g->m * (double)g->n * (double)g->k < SMALL)
+    if (g->stored || (double)g->m * (double)g->n * (double)g->k < SMALL)
         return false;
     pthread_once(&blas.once, find);
     return blas.prefer && call(g, type);

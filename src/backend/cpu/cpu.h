@@ -89,13 +89,22 @@ typedef struct tn__gemm {
     int64_t ldc;
     double scale;
     bool accumulate;
-    int64_t whole; /* of integers: the scale */
+    int64_t whole;   /* of integers: the scale */
+    tn_dtype stored; /* what a and b lie in memory as, converted as they are read; 0: the compute type */
 } tn__gemm;
+
+static inline int64_t tn__gemm_item(const tn__gemm *g, int type)
+{
+    return (int64_t)(g->stored ? tn__dtype_size(g->stored) : tn__type_size(type));
+}
 
 /* Float or double (type), by BLAS where that is the better choice, else by the own kernel. */
 TN_MUST_USE tn_status tn__cpu_gemm_run(const tn__gemm *g, int type);
 /* The own kernel, of any type. */
 TN_MUST_USE tn_status tn__cpu_gemm_own(const tn__gemm *g, int type);
+
+/* One row or one column, of any type: bound by memory, not by arithmetic. */
+TN_MUST_USE tn_status tn__cpu_gemv(const tn__gemm *g, int type);
 
 /* The BLAS found at run time. False if there is none, or it should not be used for this product. */
 bool tn__blas_gemm(const tn__gemm *g, int type);

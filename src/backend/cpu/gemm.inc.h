@@ -250,7 +250,31 @@ static double E(dot)(const void *a_, const void *b_, int64_t n)
         r += (double)a[i] * (double)b[i];
     return r;
 }
+#else
+static uint64_t E(dot_whole)(const void *a_, const void *b_, int64_t n)
+{
+    const T *a = a_, *b = b_;
+    T s = 0;
+    for (int64_t i = 0; i < n; i++)
+        s += a[i] * b[i];
+    return s;
+}
 #endif
+
+/* y[i] += the sum over p < k of a[p * lda + i] * x[p]: four columns in a pass over y, in order. */
+static void E(columns)(void *y_, const void *a_, int64_t lda, const void *x_, int64_t n, int64_t k)
+{
+    T *restrict y = y_;
+    const T *a = a_, *x = x_;
+    for (; k >= 4; k -= 4, a += 4 * lda, x += 4) {
+        const T *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda, x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+        for (int64_t i = 0; i < n; i++)
+            y[i] = y[i] + a[i] * x0 + a1[i] * x1 + a2[i] * x2 + a3[i] * x3;
+    }
+    for (; k > 0; k--, a += lda, x++)
+        for (int64_t i = 0; i < n; i++)
+            y[i] += a[i] * *x;
+}
 
 /* y[i] += alpha * x[i] */
 static void E(axpy)(void *y_, const void *x_, double alpha_, int64_t n)

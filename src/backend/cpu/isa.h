@@ -36,7 +36,10 @@ typedef struct tn__gemm_isa {
     tn__tile tile[7][2]; /* [height / 2 - 1][vectors - 1] */
     void (*pack)(void *dst, int width, const void *src, int64_t rs, int64_t cs, int64_t n, int64_t k, double scale,
                  int64_t whole);
-    double (*dot)(const void *a, const void *b, int64_t n); /* floats only */
+    double (*dot)(const void *a, const void *b, int64_t n);         /* floats only */
+    double (*dot_bf16)(const void *a, const void *b, int64_t n);    /* f32 only: of elements stored as bfloat16 */
+    uint64_t (*dot_whole)(const void *a, const void *b, int64_t n); /* integers only */
+    void (*columns)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
 } tn__gemm_isa;
 

@@ -79,6 +79,36 @@ typedef uint64_t vec_i64 __attribute__((vector_size(VECTOR_BYTES)));
 #undef TN_IS_FLOAT
 #undef TN_IS_WORD
 
+/* sum of a[i] * b[i] of bfloat16, which is a float's upper half: those at even places, then those at odd ones. */
+static double dot_bf16(const void *a_, const void *b_, int64_t n)
+{
+    typedef vec_i32 loose __attribute__((aligned(2), may_alias));
+    const uint16_t *a = a_, *b = b_;
+    const int64_t step = 2 * VL_f32;
+    vec_f32 s[4] = {{0}};
+    int64_t i = 0;
+    for (; i + 2 * step <= n; i += 2 * step) {
+        UNROLL
+        for (int j = 0; j < 2; j++) {
+            const vec_i32 x = *(const loose *)(const void *)(a + i + j * step);
+            const vec_i32 y = *(const loose *)(const void *)(b + i + j * step);
+            s[2 * j] += (vec_f32)(x << 16) * (vec_f32)(y << 16);
+            s[2 * j + 1] += (vec_f32)(x & 0xffff0000U) * (vec_f32)(y & 0xffff0000U);
+        }
+    }
+    s[0] = (s[0] + s[1]) + (s[2] + s[3]);
+    double r = 0;
+    for (int j = 0; j < VL_f32; j++)
+        r += (double)s[0][j];
+    for (; i < n; i++) {
+        const uint32_t bits[2] = {(uint32_t)a[i] << 16, (uint32_t)b[i] << 16};
+        float v[2];
+        memcpy(v, bits, sizeof v);
+        r += (double)v[0] * (double)v[1];
+    }
+    return r;
+}
+
 /* clang-format off */
 #define TILE_ROW(h, t) {tile_##h##_1_##t, tile_##h##_2_##t}
 #if MR == 14
@@ -93,8 +123,8 @@ typedef uint64_t vec_i64 __attribute__((vector_size(VECTOR_BYTES)));
 
 extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES];
 const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES] = {
-    {MR, VL_f32, TILE_TABLE(f32), pack_f32, dot_f32, axpy_f32},
-    {MR, VL_f64, TILE_TABLE(f64), pack_f64, dot_f64, axpy_f64},
-    {MR, VL_i32, TILE_TABLE(i32), pack_i32, NULL, axpy_i32},
-    {MR, VL_i64, TILE_TABLE(i64), pack_i64, NULL, axpy_i64},
+    {MR, VL_f32, TILE_TABLE(f32), pack_f32, dot_f32, dot_bf16, NULL, columns_f32, axpy_f32},
+    {MR, VL_f64, TILE_TABLE(f64), pack_f64, dot_f64, NULL, NULL, columns_f64, axpy_f64},
+    {MR, VL_i32, TILE_TABLE(i32), pack_i32, NULL, NULL, dot_whole_i32, columns_i32, axpy_i32},
+    {MR, VL_i64, TILE_TABLE(i64), pack_i64, NULL, NULL, dot_whole_i64, columns_i64, axpy_i64},
 };

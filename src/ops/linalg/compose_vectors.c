@@ -131,3 +131,92 @@ tn_tensor *tn__fn_cov(tn_tensor *x, const tn_cov_options *o)
     tn_tensor *result = tn_div(products, over);
     return result && result->numel == 1 ? tn_reshape(result, TN_SHAPE()) : result;
 }
+
+tn_tensor *tn__fn_corrcoef(tn_tensor *x)
+{
+    if (!tn__usable("corrcoef", x))
+        return NULL;
+    if (x->ndim > 2)
+        return tn__fail(
+            TN_EINVAL, "corrcoef(): expected input to have two or fewer dimensions but got an input with %d dimensions",
+            (int)x->ndim);
+    tn_tensor *c = tn_cov(x);
+    if (!c || c->ndim == 0)
+        return tn_div(c, c);
+    tn_tensor *deviation = tn_sqrt(tn_diagonal(c, 0, 0, 1));
+    return tn_clamp(tn_div(tn_div(c, tn_unsqueeze(deviation, 1)), deviation), -1, 1);
+}
+
+/* ---- vecdot ---- */
+
+tn_tensor *tn__fn_vecdot(tn_tensor *x, tn_tensor *y, const tn_vecdot_options *o)
+{
+    tn_tensor *both[2] = {x, y};
+    int32_t d;
+    if (!tn__usable("vecdot", x) || !tn__usable("vecdot", y))
+        return NULL;
+    if (!tn__dtype_is_float(x->dtype))
+        return tn__fail(TN_EMISSING, "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s",
+                        tn__dtypes[x->dtype].legacy);
+    if (x->dtype != y->dtype)
+        return tn__fail(
+            TN_EINVAL,
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type %s and y of type %s instead",
+            tn__dtypes[x->dtype].legacy, tn__dtypes[y->dtype].legacy);
+    if (!tn__broadcast_all(both, 2) || tn__wrap_dim(o->dim_given ? o->dim : -1, both[0]->ndim, &d))
+        return NULL;
+    if (both[0]->ndim == 1)
+        return tn_dot(both[0], both[1]);
+    if (d != both[0]->ndim - 1 || !tn_tensor_is_contiguous(both[0]) || !tn_tensor_is_contiguous(both[1]))
+        return tn_sum(tn_mul(both[0], both[1]), .dim = d);
+    const int64_t k = both[0]->shape[d], n = tn__numel(both[0]->shape, d);
+    tn_tensor *rows = tn_bmm(tn_reshape(both[0], TN_SHAPE(n, 1, k)), tn_reshape(both[1], TN_SHAPE(n, k, 1)));
+    return tn__no_view(tn_reshape(rows, tn_dims_of(both[0]->shape, d)));
+}
+
+/* ---- vander ---- */
+
+/* 1, x, x^2, .. along a new last dimension */
+static tn_tensor *powers(tn_tensor *x, int64_t n)
+{
+    int64_t shape[TN_MAX_DIMS];
+    if (x->ndim + 1 > TN_MAX_DIMS)
+        return tn__fail(TN_EINVAL, "vander: at most %d dimensions", TN_MAX_DIMS - 1);
+    for (int32_t d = 0; d < x->ndim; d++)
+        shape[d] = x->shape[d];
+    shape[x->ndim] = n < 1 ? n : 1;
+    if (!tn__dtype_is_float(x->dtype))
+        x = tn_to(x, .dtype = TN_I64);
+    if (!x)
+        return NULL;
+    tn_tensor *one = tn_ones(tn_dims_of(shape, x->ndim + 1), .dtype = x->dtype, .device = x->device);
+    if (n < 2)
+        return one;
+    shape[x->ndim] = n - 1;
+    tn_tensor *rest = tn_cumprod(tn_expand(tn_unsqueeze(x, -1), tn_dims_of(shape, x->ndim + 1)), -1);
+    return tn_cat(TN_TENSORS(one, rest), -1);
+}
+
+tn_tensor *tn__fn_vander(tn_tensor *x, const tn_vander_options *o)
+{
+    if (!tn__usable("vander", x))
+        return NULL;
+    if (x->ndim != 1)
+        return tn__fail(TN_EINVAL, "x must be a one-dimensional tensor.");
+    const int64_t n = o->N.kind ? tn__scalar_int(&o->N) : x->shape[0];
+    if (n < 0)
+        return tn__fail(TN_EINVAL, "N must be non-negative.");
+    tn_tensor *all = powers(x, n);
+    return o->increasing ? all : tn_flip(all, TN_SHAPE(1));
+}
+
+tn_tensor *tn__fn_linalg_vander(tn_tensor *x, const tn_linalg_vander_options *o)
+{
+    if (!tn__usable("linalg_vander", x))
+        return NULL;
+    if (x->dtype == TN_BOOL)
+        return tn__fail(TN_EMISSING, "linalg.vander supports floating point, complex, and integer tensors, but got %s",
+                        tn__dtypes[x->dtype].legacy);
+    const int64_t n = o->N.kind ? tn__scalar_int(&o->N) : x->ndim ? x->shape[x->ndim - 1] : 1;
+    return n > 1 ? powers(x, n) : tn__fail(TN_EINVAL, "N must be greater than 1.");
+}

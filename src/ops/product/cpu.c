@@ -13,7 +13,7 @@ enum { KC = 256, NC = 4096, MC_PANELS = 12, SERIAL = 90 * 90 * 90 /* below it a 
 typedef struct own_gemm {
     const tn__gemm *g;
     const tn__gemm_isa *isa;
-    int64_t item;         /* bytes */
+    int64_t item, size;   /* bytes of an element computed with, and of one of a or b as it lies in memory */
     int64_t j0, n, p0, k; /* the block at work: columns of b, and k */
     int64_t width;        /* of a full b panel: two vectors */
     char *packed_b;       /* NULL: b's rows are used where they lie */
@@ -33,15 +33,56 @@ static int panel_width(const own_gemm *p, int64_t left)
     return left <= p->isa->vl ? p->isa->vl : (int)p->width;
 }
 
+/* A block of a matrix whose elements are converted: rows x cols, from src on, at strides. */
+typedef struct block {
+    const char *at;
+    int64_t rs, cs;
+} block;
+
+/* The block in the compute type, in 'room', one element after the other in the direction in which it lies in memory. */
+static block convert_block(const own_gemm *p, char *room, block from, int64_t rows, int64_t cols)
+{
+    tn__load load = tn__isa()->load[p->g->stored][p->isa - tn__isa()->gemm];
+    if (from.rs == 1 && from.cs != 1) {
+        for (int64_t c = 0; c < cols; c++)
+            load(room + c * rows * p->item, from.at + c * from.cs * p->size, 1, rows);
+        return (block){room, 1, rows};
+    }
+    for (int64_t r = 0; r < rows; r++)
+        load(room + r * cols * p->item, from.at + r * from.rs * p->size, from.cs, cols);
+    return (block){room, cols, 1};
+}
+
+enum { GROUP = 8 /* panels of b that are converted together */ };
+
+/* Panels of b from the i-th on, at most GROUP. */
+static void pack_group(const own_gemm *p, int64_t i, int64_t panels, char *room)
+{
+    const tn__gemm *g = p->g;
+    const int64_t first = i * p->width, cols = TN_MIN(panels * p->width, p->n - first);
+    block b = {at(g->b, p->p0 * g->b_rs + (p->j0 + first) * g->b_cs, p->size), g->b_rs, g->b_cs};
+    if (room)
+        b = convert_block(p, room, b, p->k, cols);
+    for (int64_t j = 0; j < cols; j += p->width) {
+        const int64_t n = TN_MIN(p->width, cols - j);
+        p->isa->pack(p->packed_b + (first + j) * p->k * p->item, panel_width(p, n), at(b.at, j * b.cs, p->item), b.cs,
+                     b.rs, n, p->k, 1, 1);
+    }
+}
+
 static void pack_b(void *ctx, int64_t begin, int64_t end)
 {
-    const own_gemm *p = ctx;
-    const tn__gemm *g = p->g;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t j = i * p->width, n = TN_MIN(p->width, p->n - j);
-        const char *src = at(g->b, p->p0 * g->b_rs + (p->j0 + j) * g->b_cs, p->item);
-        p->isa->pack(p->packed_b + j * p->k * p->item, panel_width(p, n), src, g->b_cs, g->b_rs, n, p->k, 1, 1);
+    own_gemm *p = ctx;
+    const size_t bytes = (size_t)(GROUP * p->width * p->k * p->item);
+    char *room = p->g->stored ? tn__block_get(bytes) : NULL;
+    if (p->g->stored && !room) {
+        atomic_store(&p->failed, true);
+        return;
     }
+    for (int64_t i = begin; i < end; i += GROUP)
+        pack_group(p, i, TN_MIN(GROUP, end - i), room);
+    if (room)
+        tn__block_put(room, bytes);
 }
 
 /* Height of the panels that m rows are cut into: the even one that wastes least. A tile of h rows takes about h cycles
@@ -91,15 +132,17 @@ static const char *panel_of_b(const own_gemm *p, int64_t j, int width, int64_t *
     return p->packed_b ? p->packed_b + j * p->k * p->item : at(g->b, p->p0 * g->b_rs + p->j0 + j, p->item);
 }
 
-static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a)
+/* room: for the rows of a, converted; NULL where they need not be. */
+static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a, char *room)
 {
     const tn__gemm *g = p->g;
     int64_t h = panel_height(p, m);
-    for (int64_t i = 0; i < m; i += h) {
-        const char *src = at(g->a, (i0 + i) * g->a_rs + p->p0 * g->a_cs, p->item);
-        p->isa->pack(packed_a + i * p->k * p->item, (int)h, src, g->a_rs, g->a_cs, TN_MIN(h, m - i), p->k, g->scale,
-                     g->whole);
-    }
+    block a = {at(g->a, i0 * g->a_rs + p->p0 * g->a_cs, p->size), g->a_rs, g->a_cs};
+    if (room)
+        a = convert_block(p, room, a, m, p->k);
+    for (int64_t i = 0; i < m; i += h)
+        p->isa->pack(packed_a + i * p->k * p->item, (int)h, at(a.at, i * a.rs, p->item), a.rs, a.cs, TN_MIN(h, m - i),
+                     p->k, g->scale, g->whole);
     for (int64_t j = j0; j < j0 + n; j += p->width) {
         int64_t left = TN_MIN(p->width, p->n - j), ldb;
         int width = panel_width(p, left);
@@ -114,7 +157,9 @@ static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64
 static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
     own_gemm *p = ctx;
-    size_t bytes = (size_t)((p->rows + 2 * p->isa->mr) * p->k * p->item);
+    const int64_t packed = (p->rows + 2 * p->isa->mr) * p->k * p->item,
+                  room = p->g->stored ? p->rows * p->k * p->item : 0;
+    const size_t bytes = (size_t)(packed + room);
     char *packed_a = tn__block_get(bytes);
     if (!packed_a) {
         atomic_store(&p->failed, true);
@@ -122,7 +167,8 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     }
     for (int64_t t = begin; t < end; t++) {
         int64_t i = t / p->col_tasks * p->rows, j = t % p->col_tasks * p->cols;
-        run_task(p, i, TN_MIN(p->rows, p->g->m - i), j, TN_MIN(p->cols, p->n - j), packed_a);
+        run_task(p, i, TN_MIN(p->rows, p->g->m - i), j, TN_MIN(p->cols, p->n - j), packed_a,
+                 room ? packed_a + packed : NULL);
     }
     tn__block_put(packed_a, bytes);
 }
@@ -146,13 +192,41 @@ static void cut(own_gemm *p, int threads)
 /* b can stay where it is: rows contiguous, whole panels, and few enough rows of a that packing would not pay. */
 static bool use_in_place(const own_gemm *p)
 {
-    return p->g->b_cs == 1 && p->n % p->isa->vl == 0 && p->g->m <= 6 * p->isa->mr && p->g->b_rs * p->item % 4096 != 0;
+    return !p->g->stored && p->g->b_cs == 1 && p->n % p->isa->vl == 0 && p->g->m <= 6 * p->isa->mr &&
+           p->g->b_rs * p->item % 4096 != 0;
+}
+
+enum { SMALL_BYTES = 24576, SMALL_WORK = 48 * 48 * 48 };
+
+/* A product whose packed operands lie on the stack: no memory is asked for, and no thread. */
+static bool run_small(own_gemm *p)
+{
+    _Alignas(64) char a[SMALL_BYTES], b[SMALL_BYTES], room[SMALL_BYTES];
+    const tn__gemm *g = p->g;
+    const int64_t panels = tn__div_up(g->n, p->width), rows = g->m + 2 * p->isa->mr,
+                  most = SMALL_BYTES / TN_MAX(g->k * p->item, 1);
+    if (g->k > KC || rows > most || panels * p->width > most || GROUP * p->width > (g->stored ? most : INT64_MAX) ||
+        (double)g->m * (double)g->n * (double)g->k > SMALL_WORK)
+        return false;
+    char *const apart = g->stored ? room : NULL;
+    p->n = g->n;
+    p->k = g->k;
+    if (!use_in_place(p)) {
+        p->packed_b = b;
+        for (int64_t i = 0; i < panels; i += GROUP)
+            pack_group(p, i, TN_MIN(GROUP, panels - i), apart);
+    }
+    run_task(p, 0, g->m, 0, g->n, a, apart);
+    return true;
 }
 
 tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
 {
     own_gemm p = {.g = g, .isa = &tn__isa()->gemm[type], .item = (int64_t)tn__type_size(type)};
+    p.size = tn__gemm_item(g, type);
     p.width = 2 * p.isa->vl;
+    if (run_small(&p))
+        return TN_OK;
     int threads = (double)g->m * (double)g->n * (double)g->k < SERIAL ? 1 : tn__num_threads();
     int64_t nc = TN_MIN(NC, tn__div_up(g->n, p.width) * p.width);
     size_t bytes = (size_t)(nc * TN_MIN(KC, g->k) * p.item);
@@ -186,86 +260,23 @@ tn_status tn__cpu_gemm_run(const tn__gemm *g, int type)
     return tn__cpu_gemm_own(g, type);
 }
 
-/* ---- a matrix times a vector, and dot: bound by memory, not by arithmetic ---- */
-
-typedef struct gemv_job {
-    const tn__gemm *g;
-    const tn__gemm_isa *isa;
-    int64_t item;
-} gemv_job;
-
-static void gemv_rows(void *ctx, int64_t begin, int64_t end)
+/* A few long sums: packing would cost more than they do. */
+static bool is_few_dots(const tn__gemm *g, int type)
 {
-    const gemv_job *j = ctx;
-    const tn__gemm *g = j->g;
-    for (int64_t i = begin; i < end; i++) {
-        double v = g->scale * j->isa->dot(at(g->a, i * g->a_rs, j->item), g->b, g->k);
-        char *c = (char *)g->c + i * g->ldc * j->item;
-        if (j->item == 4)
-            *(float *)c = (float)(v + (g->accumulate ? (double)*(float *)c : 0));
-        else
-            *(double *)c = v + (g->accumulate ? *(double *)c : 0);
+    return type <= TN__F64 && g->m * g->n <= 64 && g->k >= 512 && g->a_cs == 1 && g->b_rs == 1;
+}
+
+static tn_status run_dots(const tn__gemm *g, int type)
+{
+    tn_status e = TN_OK;
+    for (int64_t j = 0; j < g->n && !e; j++) {
+        tn__gemm one = *g;
+        one.n = 1;
+        one.b = at(g->b, j * g->b_cs, tn__gemm_item(g, type));
+        one.c = (char *)g->c + j * (int64_t)tn__type_size(type);
+        e = tn__cpu_gemv(&one, type);
     }
-}
-
-/* One column, both operands contiguous along k. */
-static bool gemv(const tn__gemm *g, int type)
-{
-    if (g->n != 1 || g->a_cs != 1 || g->b_rs != 1)
-        return false;
-    gemv_job j = {g, &tn__isa()->gemm[type], (int64_t)tn__type_size(type)};
-    tn__parallel_for(g->m, tn__div_up(65536, TN_MAX(g->k, 1)), gemv_rows, &j);
-    return true;
-}
-
-/* One row: the transposed product, if that is a matrix times a vector. */
-static bool gemv_transposed(const tn__gemm *g, int type)
-{
-    if (g->m != 1 || g->a_cs != 1 || g->b_rs != 1)
-        return false;
-    tn__gemm t = *g;
-    t.m = g->n;
-    t.n = 1;
-    t.a = g->b;
-    t.a_rs = g->b_cs;
-    t.a_cs = g->b_rs;
-    t.b = g->a;
-    t.b_rs = g->a_cs;
-    t.b_cs = g->a_rs;
-    t.ldc = 1;
-    return gemv(&t, type);
-}
-
-/* ---- integers, few rows or columns: rows of c gather rows of b ---- */
-
-typedef struct integer_job {
-    const tn__gemm *g;
-    int type;
-} integer_job;
-
-#define INTEGER_ROWS(T, U, name) \
-    static void name(const tn__gemm *g, int64_t i) \
-    { \
-        T *c = (T *)g->c + i * g->ldc; \
-        U scale = (U)g->whole; \
-        if (!g->accumulate) \
-            memset(c, 0, (size_t)g->n * sizeof *c); \
-        for (int64_t p = 0; p < g->k; p++) { \
-            U a = scale * (U)((const T *)g->a)[i * g->a_rs + p * g->a_cs]; \
-            const T *b = (const T *)g->b + p * g->b_rs; \
-            for (int64_t k = 0; k < g->n; k++) \
-                c[k] = (T)((U)c[k] + a * (U)b[k * g->b_cs]); \
-        } \
-    }
-INTEGER_ROWS(int32_t, uint32_t, row_i32)
-INTEGER_ROWS(int64_t, uint64_t, row_i64)
-#undef INTEGER_ROWS
-
-static void integer_rows(void *ctx, int64_t begin, int64_t end)
-{
-    const integer_job *j = ctx;
-    for (int64_t i = begin; i < end; i++)
-        (j->type == TN__I32 ? row_i32 : row_i64)(j->g, i);
+    return e;
 }
 
 static tn_status run_gemm(const tn__gemm *g, int type)
@@ -275,13 +286,11 @@ static tn_status run_gemm(const tn__gemm *g, int type)
             memset((char *)g->c + i * g->ldc * (int64_t)tn__type_size(type), 0, (size_t)g->n * tn__type_size(type));
     if (g->m == 0 || g->n == 0 || g->k == 0)
         return TN_OK;
-    if (type <= TN__F64)
-        return gemv(g, type) || gemv_transposed(g, type) ? TN_OK : tn__cpu_gemm_run(g, type);
-    if (g->m >= 4 && g->n >= 4)
-        return tn__cpu_gemm_own(g, type);
-    integer_job j = {g, type};
-    tn__parallel_for(g->m, tn__div_up(65536, TN_MAX(g->n * g->k, 1)), integer_rows, &j);
-    return TN_OK;
+    if (g->m == 1 || g->n == 1)
+        return tn__cpu_gemv(g, type);
+    if (is_few_dots(g, type))
+        return run_dots(g, type);
+    return type <= TN__F64 ? tn__cpu_gemm_run(g, type) : tn__cpu_gemm_own(g, type);
 }
 
 /* ---- the kernel of the rows ---- */
@@ -301,35 +310,56 @@ static void *converted(const tn__view *v, int type, size_t *bytes)
     return p;
 }
 
-/* c = beta * bias, broadcast; c is dense. */
-static void set_from_bias(const tn__gemm_problem *s, void *c, int type)
+typedef struct bias_job {
+    const tn__gemm_problem *s;
+    char *c;
+    int type;
+} bias_job;
+
+static void scale_row(const tn__gemm_problem *s, void *row, int type)
 {
+    for (int64_t k = 0; k < s->n; k++) {
+        if (type == TN__F32)
+            ((float *)row)[k] *= (float)s->beta;
+        else if (type == TN__F64)
+            ((double *)row)[k] *= s->beta;
+        else if (type == TN__I32)
+            ((uint32_t *)row)[k] *= (uint32_t)s->whole_beta;
+        else
+            ((uint64_t *)row)[k] *= (uint64_t)s->whole_beta;
+    }
+}
+
+/* Rows of c = beta * bias, broadcast; c is dense. */
+static void set_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const bias_job *j = ctx;
+    const tn__gemm_problem *s = j->s;
     const tn__view *v = s->bias;
-    const int64_t item = (int64_t)tn__type_size(type), size = (int64_t)tn__dtype_size(v->dtype);
-    tn__load load = tn__isa()->load[v->dtype][type];
-    for (int64_t i = 0; i < s->m; i++) {
-        char *row = (char *)c + i * s->n * item;
-        if (i > 0 && s->bias_rs == 0) {
-            memcpy(row, c, (size_t)(s->n * item));
+    const int64_t item = (int64_t)tn__type_size(j->type), size = (int64_t)tn__dtype_size(v->dtype);
+    tn__load load = tn__isa()->load[v->dtype][j->type];
+    for (int64_t i = begin; i < end; i++) {
+        char *row = j->c + i * s->n * item;
+        if (i > begin && s->bias_rs == 0) {
+            memcpy(row, row - s->n * item, (size_t)(s->n * item));
             continue;
         }
         load(row, (const char *)v->data + i * s->bias_rs * size, s->bias_cs, s->n);
-        for (int64_t k = 0; s->beta != 1 && k < s->n; k++) {
-            if (type == TN__F32)
-                ((float *)(void *)row)[k] *= (float)s->beta;
-            else if (type == TN__F64)
-                ((double *)(void *)row)[k] *= s->beta;
-            else if (type == TN__I32)
-                ((uint32_t *)(void *)row)[k] *= (uint32_t)s->whole_beta;
-            else
-                ((uint64_t *)(void *)row)[k] *= (uint64_t)s->whole_beta;
-        }
+        if (s->beta != 1)
+            scale_row(s, row, j->type);
     }
+}
+
+static void set_from_bias(const tn__gemm_problem *s, void *c, int type)
+{
+    bias_job j = {s, c, type};
+    tn__parallel_for(s->m, tn__div_up(32768, TN_MAX(s->n, 1)), set_rows, &j);
 }
 
 typedef struct batch_job {
     const tn__gemm_problem *s;
     int type;
+    tn_dtype stored; /* of a and b; 0: the compute type */
     const void *a, *b;
     void *c;
     _Atomic tn_status status;
@@ -339,21 +369,22 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
 {
     batch_job *j = ctx;
     const tn__gemm_problem *s = j->s;
-    const int64_t item = (int64_t)tn__type_size(j->type);
+    const int64_t item = (int64_t)tn__type_size(j->type), size = j->stored ? (int64_t)tn__dtype_size(j->stored) : item;
     for (int64_t i = begin; i < end; i++) {
         tn__gemm g = {.m = s->m,
                       .n = s->n,
                       .k = s->k,
-                      .a = at(j->a, i * s->a_bs, item),
+                      .a = at(j->a, i * s->a_bs, size),
                       .a_rs = s->a_rs,
                       .a_cs = s->a_cs,
-                      .b = at(j->b, i * s->b_bs, item),
+                      .b = at(j->b, i * s->b_bs, size),
                       .b_rs = s->b_rs,
                       .b_cs = s->b_cs,
                       .c = (char *)j->c + i * s->m * s->n * item,
                       .ldc = s->n,
                       .scale = s->alpha,
                       .whole = s->whole_alpha,
+                      .stored = j->stored,
                       .accumulate = s->bias != NULL && s->beta != 0};
         tn_status e = run_gemm(&g, j->type);
         if (e)
@@ -361,10 +392,10 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* Both operands and the result in the compute type; the result dense. */
-static tn_status run_shape(const tn__gemm_problem *s, int type, const void *a, const void *b, void *c)
+/* Operands as they are stored (0: in the compute type), the result in the compute type, dense. */
+static tn_status run_shape(const tn__gemm_problem *s, int type, tn_dtype stored, const void *a, const void *b, void *c)
 {
-    batch_job j = {.s = s, .type = type, .a = a, .b = b, .c = c};
+    batch_job j = {.s = s, .type = type, .stored = stored, .a = a, .b = b, .c = c};
     if (s->bias && s->beta != 0)
         set_from_bias(s, c, type);
     double work = (double)s->m * (double)s->n * (double)s->k;
@@ -373,6 +404,49 @@ static tn_status run_shape(const tn__gemm_problem *s, int type, const void *a, c
     else
         run_batch(&j, 0, s->batch);
     return j.status;
+}
+
+typedef struct store_job {
+    const tn__view *out;
+    const char *c;
+    int type;
+} store_job;
+
+static void store_piece(void *ctx, int64_t begin, int64_t end)
+{
+    const store_job *j = ctx;
+    tn__isa()->store[j->out->dtype][j->type]((char *)j->out->data + begin * (int64_t)tn__dtype_size(j->out->dtype), 1,
+                                             j->c + begin * (int64_t)tn__type_size(j->type), end - begin);
+}
+
+static void store_result(const tn__view *out, const void *c, int type)
+{
+    store_job j = {out, c, type};
+    if (out->contiguous) {
+        tn__parallel_for(out->numel, 32768, store_piece, &j);
+        return;
+    }
+    tn__strided_dims d = {.n = TN_MAX(out->ndim, 1), .shape = {1}, .stride = {1}};
+    for (int32_t i = 0; i < out->ndim; i++) {
+        d.shape[i] = out->shape[out->ndim - 1 - i];
+        d.stride[i] = out->stride[out->ndim - 1 - i];
+    }
+    tn__store_strided(out->data, out->dtype, &d, 0, c, type, out->numel);
+}
+
+/* Operands that are no matrices where they lie (linear's input, whose rows are not one run) are copied first. */
+static tn_status run_copies(const tn__launch *l, tn__gemm_problem *s, int type, void *c)
+{
+    size_t na = 0, nb = 0;
+    void *a = converted(s->a, type, &na), *b = converted(s->b, type, &nb);
+    tn_status e = a && b ? TN_OK : tn__error_memory("converted operands of a product", na + nb);
+    if (!e) {
+        tn__gemm_problem_dense(s, l->op == TN__OP_linear);
+        e = run_shape(s, type, 0, a, b, c);
+    }
+    tn__block_put(a, na);
+    tn__block_put(b, nb);
+    return e;
 }
 
 tn_status tn__cpu_gemm(const tn__launch *l)
@@ -385,25 +459,17 @@ tn_status tn__cpu_gemm(const tn__launch *l)
     bool rows = l->op != TN__OP_linear || tn__gemm_problem_rows(&l->in[0], &s.a_rs);
     bool as_is = tn__dtypes[out->dtype].compute == out->dtype;
     bool apart = l->op != TN__OP_addmm || !(tn__views_meet(out, s.a) || tn__views_meet(out, s.b));
-    if (as_is && rows && out->contiguous && apart)
-        return run_shape(&s, type, s.a->data, s.b->data, out->data);
-    size_t na = 0, nb = 0, nc = (size_t)out->numel * tn__type_size(type);
-    void *a = converted(s.a, type, &na), *b = converted(s.b, type, &nb), *c = tn__block_get(nc);
-    tn_status e = a && b && c ? TN_OK : tn__error_memory("converted operands of a product", na + nb + nc);
-    if (!e) {
-        tn__gemm_problem_dense(&s, l->op == TN__OP_linear);
-        e = run_shape(&s, type, a, b, c);
+    bool into = as_is && out->contiguous && apart;
+    size_t bytes = (size_t)out->numel * tn__type_size(type);
+    void *c = into ? out->data : tn__block_get(bytes);
+    if (!c)
+        return tn__error_memory("the result of a product", bytes);
+    tn_status e =
+        rows ? run_shape(&s, type, as_is ? 0 : out->dtype, s.a->data, s.b->data, c) : run_copies(l, &s, type, c);
+    if (!into) {
+        if (!e)
+            store_result(out, c, type);
+        tn__block_put(c, bytes);
     }
-    if (!e) {
-        tn__strided_dims d = {.n = TN_MAX(out->ndim, 1), .shape = {1}, .stride = {1}};
-        for (int32_t i = 0; i < out->ndim; i++) {
-            d.shape[i] = out->shape[out->ndim - 1 - i];
-            d.stride[i] = out->stride[out->ndim - 1 - i];
-        }
-        tn__store_strided(out->data, out->dtype, &d, 0, c, type, out->numel);
-    }
-    tn__block_put(a, na);
-    tn__block_put(b, nb);
-    tn__block_put(c, nc);
     return e;
 }

@@ -1,5 +1,6 @@
 /* Derivatives of the family product, from public operations. */
 #include "autograd/functions.h"
+#include <math.h>
 
 /* ---- products ---- */
 
@@ -87,5 +88,65 @@ tn_status tn__d_linear(tn__backward *b)
     }
     if (!e && n->n_in > 2 && b->need[2])
         e = tn__give(b, 2, tn_sum(g, .dim = 0));
+    return e;
+}
+
+/* ---- distances ---- */
+
+/* g / distance^power, 0 where the distance is 0 */
+static tn_tensor *ratio(tn_tensor *g, tn_tensor *distance, double power)
+{
+    tn_tensor *zero = tn_eq(distance, 0), *over = power == 1 ? distance : tn_pow(distance, power);
+    return tn_masked_fill(tn_div(g, over), zero, 0);
+}
+
+/* For d = |x - y|, dd / dx = (x - y) / d: summed over y, x times the sum of the ratios less their product with y. */
+static tn_tensor *euclidean_slope(tn_tensor *each, tn_tensor *x, tn_tensor *y)
+{
+    return tn_sub(tn_mul(x, tn_sum(each, .dim = -1, .keepdim = true)), tn_matmul(each, y));
+}
+
+tn_status tn__d_euclidean(tn__backward *b)
+{
+    tn_tensor *x1 = tn__saved_tensor(b, 0), *x2 = x1 ? tn__saved_tensor(b, 1) : NULL,
+              *out = x2 ? tn__saved_tensor(b, 2) : NULL;
+    if (!out)
+        return tn_error_code();
+    tn_tensor *each = ratio(b->g[0], out, 1);
+    tn_status e = b->need[0] ? tn__give(b, 0, euclidean_slope(each, x1, x2)) : TN_OK;
+    return !e && b->need[1] ? tn__give(b, 1, euclidean_slope(tn_transpose(each, -2, -1), x2, x1)) : e;
+}
+
+/* The gradient of x, composed of operations: what is to be differentiated again. */
+static tn_tensor *distance_slopes(tn_tensor *g, tn_tensor *x, tn_tensor *y, tn_tensor *out, double p)
+{
+    if (p == 0)
+        return tn_mul(x, 0);
+    if (p == 2)
+        return euclidean_slope(ratio(g, out, 1), x, y);
+    tn_tensor *d = tn_sub(tn_unsqueeze(x, -2), tn_unsqueeze(y, -3)), *slope = tn_sign(d);
+    if (p == INFINITY) {
+        slope = tn_mul(slope, tn_eq(tn_abs(d), tn_unsqueeze(out, -1)));
+    } else if (p != 1) {
+        tn_tensor *zero = tn_eq(d, 0);
+        slope = tn_mul(slope, tn_pow(tn_masked_fill(tn_abs(d), zero, 1), p - 1));
+        g = ratio(g, out, p - 1);
+    }
+    return tn_sum(tn_mul(slope, tn_unsqueeze(g, -1)), .dim = -2);
+}
+
+tn_status tn__d_distances(tn__backward *b)
+{
+    const tn__distances_params *a = b->node->params;
+    const bool again = !tn__self()->no_grad;
+    tn_tensor *x[2] = {tn__saved_tensor(b, 0), tn__saved_tensor(b, 1)}, *out = tn__saved_tensor(b, 2);
+    tn_status e = x[0] && x[1] && out ? TN_OK : tn_error_code();
+    for (int i = 0; i < 2 && !e; i++) {
+        tn_tensor *g = i ? tn_transpose(b->g[0], 1, 2) : b->g[0], *known = i ? tn_transpose(out, 1, 2) : out;
+        if (b->need[i])
+            e = tn__give(b, i,
+                         again ? distance_slopes(g, x[i], x[1 - i], known, a->p)
+                               : tn__distances_backward(g, x[i], x[1 - i], known, a->p));
+    }
     return e;
 }

@@ -186,3 +186,33 @@ tn_status tn__infer_linear(tn__call *c)
     c->variant = x->ndim == 2 ? (b ? 0 : 1) : x->ndim == 1 && !b ? 3 : 2;
     return tn__infer_one(c);
 }
+
+/* [B, n, m] and [B, r, m] have distances [B, n, r]; tn__fn_cdist has made them so. */
+tn_status tn__infer_distances(tn__call *c)
+{
+    const tn_tensor *x1 = tn__in(c, 0), *x2 = tn__in(c, 1);
+    if (x1->ndim != 3 || x2->ndim != 3 || x1->shape[0] != x2->shape[0] || x1->shape[2] != x2->shape[2])
+        return tn__error(TN_EINVAL, "cdist: batches of rows %s and %s do not fit", tn__shape_str(x1->shape, x1->ndim).s,
+                         tn__shape_str(x2->shape, x2->ndim).s);
+    if (x1->dtype != x2->dtype)
+        return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x1->dtype].legacy,
+                         tn__dtypes[x2->dtype].legacy);
+    if (x1->dtype != TN_F32 && x1->dtype != TN_F64)
+        return tn__no_dtype("cdist", x1->dtype);
+    return set_result(c, x1->dtype, 3, x1->shape[0], x1->shape[1], x2->shape[1]);
+}
+
+tn_status tn__infer_distances_backward(tn__call *c)
+{
+    const tn_tensor *g = tn__in(c, 0), *x1 = tn__in(c, 1), *x2 = tn__in(c, 2), *known = tn__in(c, 3);
+    if (x1->ndim != 3 || x2->ndim != 3 || !tn__same_shape(g->shape, g->ndim, known->shape, known->ndim) ||
+        !tn__same_shape(g->shape, g->ndim, (int64_t[]){x1->shape[0], x1->shape[1], x2->shape[1]}, 3))
+        return tn__error(TN_EINVAL, "cdist: a gradient of %s distances is not of rows %s",
+                         tn__shape_str(g->shape, g->ndim).s, tn__shape_str(x1->shape, x1->ndim).s);
+    if (x1->dtype != x2->dtype || x1->dtype != g->dtype || x1->dtype != known->dtype)
+        return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[x1->dtype].legacy,
+                         tn__dtypes[x1->dtype != x2->dtype ? x2->dtype : g->dtype].legacy);
+    if (x1->dtype != TN_F32 && x1->dtype != TN_F64)
+        return tn__no_dtype("cdist_backward", x1->dtype);
+    return set_result(c, x1->dtype, 3, x1->shape[0], x1->shape[1], x1->shape[2]);
+}

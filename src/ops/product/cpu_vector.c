@@ -1,0 +1,163 @@
+/* A matrix times a vector, and dot: bound by memory, not by arithmetic. Rows that lie in memory one element after the other are
+ * multiplied one by one; where columns do, they are added up, a block of rows at a time. Each element of the result is a sum in
+ * one order, whatever the threads. */
+#include "backend/cpu/cpu.h"
+#include "core/error.h"
+#include "core/parallel.h"
+
+enum { PIECE = 1024, FEW = 8 };
+
+typedef struct vector_job {
+    const tn__gemm *g;
+    const tn__gemm_isa *isa;
+    int type;
+    int64_t item, size; /* bytes of an element computed with, and as it lies in memory */
+    tn_dtype dtype;     /* as it lies in memory */
+    const void *x;      /* the vector, dense */
+    bool as_stored;     /* of elements as they lie in memory: bfloat16 */
+} vector_job;
+
+static tn__load load_of(const vector_job *j)
+{
+    return tn__isa()->load[j->dtype][j->type];
+}
+
+/* Element i of the result; a number of the compute type, as its bits are. */
+static void set_element(const vector_job *j, int64_t i, double sum, uint64_t whole)
+{
+    const tn__gemm *g = j->g;
+    void *c = (char *)g->c + i * g->ldc * j->item;
+    const bool add = g->accumulate;
+    if (j->type == TN__F32)
+        *(float *)c = (float)(g->scale * sum + (add ? (double)*(float *)c : 0));
+    else if (j->type == TN__F64)
+        *(double *)c = g->scale * sum + (add ? *(double *)c : 0);
+    else if (j->type == TN__I32)
+        *(uint32_t *)c = (uint32_t)((uint64_t)g->whole * whole) + (add ? *(uint32_t *)c : 0);
+    else
+        *(uint64_t *)c = (uint64_t)g->whole * whole + (add ? *(uint64_t *)c : 0);
+}
+
+/* ---- row by row ---- */
+
+/* A row whose elements are converted, or lie apart, by pieces. */
+static void multiply_pieces(const vector_job *j, int64_t i, const char *row)
+{
+    _Alignas(64) char piece[PIECE * 8];
+    const tn__gemm *g = j->g;
+    double sum = 0;
+    uint64_t whole = 0;
+    for (int64_t k = 0; k < g->k; k += PIECE) {
+        const int64_t n = TN_MIN(PIECE, g->k - k);
+        const char *x = (const char *)j->x + k * j->item;
+        load_of(j)(piece, row + k * g->a_cs * j->size, g->a_cs, n);
+        if (j->isa->dot)
+            sum += j->isa->dot(piece, x, n);
+        else
+            whole += j->isa->dot_whole(piece, x, n);
+    }
+    set_element(j, i, sum, whole);
+}
+
+static void multiply_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const vector_job *j = ctx;
+    const tn__gemm *g = j->g;
+    for (int64_t i = begin; i < end; i++) {
+        const char *row = (const char *)g->a + i * g->a_rs * j->size;
+        if (j->as_stored)
+            set_element(j, i, j->isa->dot_bf16(row, j->x, g->k), 0);
+        else if (g->stored || g->a_cs != 1)
+            multiply_pieces(j, i, row);
+        else if (j->isa->dot)
+            set_element(j, i, j->isa->dot(row, j->x, g->k), 0);
+        else
+            set_element(j, i, 0, j->isa->dot_whole(row, j->x, g->k));
+    }
+}
+
+/* ---- columns added up ---- */
+
+static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
+{
+    _Alignas(64) char four[4 * PIECE * 8];
+    const tn__gemm *g = j->g;
+    const char *a = (const char *)g->a + i * j->size;
+    if (!g->stored) {
+        j->isa->columns(sum, a, g->a_cs, j->x, n, g->k);
+        return;
+    }
+    for (int64_t k = 0; k < g->k; k += 4) {
+        const int64_t some = TN_MIN(4, g->k - k);
+        for (int64_t c = 0; c < some; c++)
+            load_of(j)(four + c * PIECE * j->item, a + (k + c) * g->a_cs * j->size, 1, n);
+        j->isa->columns(sum, four, PIECE, (const char *)j->x + k * j->item, n, some);
+    }
+}
+
+static void multiply_columns(void *ctx, int64_t begin, int64_t end)
+{
+    _Alignas(64) char sum[PIECE * 8];
+    const vector_job *j = ctx;
+    for (int64_t b = begin; b < end; b++) {
+        const int64_t i = b * PIECE, n = TN_MIN(PIECE, j->g->m - i);
+        memset(sum, 0, (size_t)(n * j->item));
+        add_columns(j, sum, i, n);
+        for (int64_t r = 0; r < n; r++) {
+            const void *v = sum + r * j->item;
+            if (j->type <= TN__F64)
+                set_element(j, i + r, j->type == TN__F32 ? (double)*(const float *)v : *(const double *)v, 0);
+            else
+                set_element(j, i + r, 0, j->type == TN__I32 ? *(const uint32_t *)v : *(const uint64_t *)v);
+        }
+    }
+}
+
+/* ---- both ---- */
+
+/* One column. */
+static tn_status multiply(const tn__gemm *g, int type)
+{
+    _Alignas(64) char few[PIECE * 8];
+    vector_job j = {.g = g, .isa = &tn__isa()->gemm[type], .type = type, .item = (int64_t)tn__type_size(type)};
+    static const tn_dtype computed[TN__TYPES] = {TN_F32, TN_F64, TN_I32, TN_I64};
+    j.dtype = g->stored ? g->stored : computed[type];
+    j.size = tn__gemm_item(g, type);
+    j.x = g->b;
+    const bool by_columns = g->a_rs == 1 && g->a_cs != 1 && g->m >= FEW, dense = g->b_rs == 1 || g->k == 1;
+    j.as_stored = g->stored == TN_BF16 && dense && !by_columns && g->a_cs == 1;
+    const size_t bytes = (size_t)(g->k * j.item);
+    void *x = NULL;
+    if (!j.as_stored && (g->stored || !dense)) {
+        x = g->k <= PIECE ? few : tn__block_get(bytes);
+        if (!x)
+            return tn__error_memory("a vector", bytes);
+        load_of (&j)(x, g->b, g->b_rs, g->k);
+        j.x = x;
+    }
+    if (by_columns)
+        tn__parallel_for(tn__div_up(g->m, PIECE), tn__div_up(65536, PIECE * g->k), multiply_columns, &j);
+    else
+        tn__parallel_for(g->m, tn__div_up(65536, g->k), multiply_rows, &j);
+    if (x && x != few)
+        tn__block_put(x, bytes);
+    return TN_OK;
+}
+
+/* One row: the transposed product. */
+tn_status tn__cpu_gemv(const tn__gemm *g, int type)
+{
+    if (g->n == 1)
+        return multiply(g, type);
+    tn__gemm t = *g;
+    t.m = g->n;
+    t.n = 1;
+    t.a = g->b;
+    t.a_rs = g->b_cs;
+    t.a_cs = g->b_rs;
+    t.b = g->a;
+    t.b_rs = g->a_cs;
+    t.b_cs = g->a_rs;
+    t.ldc = 1;
+    return multiply(&t, type);
+}
