@@ -23,7 +23,8 @@ static PyObject *by_text(const char *text)
             return PyExc_NotImplementedError; /* a RuntimeError too */
     if (strstr(text, "not implemented for '"))
         return PyExc_NotImplementedError;
-    static const char *const adders[] = {"gather", "scatter", "scatter_add", "scatter_mul", "index_add"};
+    static const char *const adders[] = {"gather",      "scatter",     "scatter_add", "scatter_mul",
+                                         "scatter_max", "scatter_min", "index_add"};
     const char *by = strncmp(text, "index ", 6) || strstr(text, " on cuda:") ? NULL : strstr(text, "\n  seen by ");
     for (size_t i = 0; by && i < sizeof adders / sizeof *adders; i++)
         if (!strcmp(by + strlen("\n  seen by "), adders[i]))

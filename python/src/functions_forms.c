@@ -165,3 +165,84 @@ tn_tensor *call_as_strided_at(const py_value *v)
     int64_t offset = v[3].given ? v[3].s.v.i : tn_tensor_storage_offset(v[0].s.v.t);
     return (tn_as_strided_at)("", v[0].s.v.t, TN__DIMS(py_dims(&v[1])), TN__DIMS(py_dims(&v[2])), offset);
 }
+
+static int64_t offset_of(const py_value *offset, const tn_tensor *x)
+{
+    return offset->given ? offset->s.v.i : tn_tensor_storage_offset(x);
+}
+
+/* slots: input size stride storage_offset */
+tn_tensor *call_as_strided_copy_at(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    return tn_as_strided_copy_at("", x, TN__DIMS(py_dims(&v[1])), TN__DIMS(py_dims(&v[2])), offset_of(&v[3], x));
+}
+
+/* slots: input src size stride storage_offset */
+tn_tensor *call_as_strided_scatter_at(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    return tn_as_strided_scatter_at("", x, v[1].s.v.t, TN__DIMS(py_dims(&v[2])), TN__DIMS(py_dims(&v[3])),
+                                    offset_of(&v[4], x));
+}
+
+/* Bounds of a slice that are not said are those of the dimension. slots: from 'start' on: start end step */
+static int64_t start_of(const py_value *v)
+{
+    return v[0].given ? v[0].s.v.i : 0;
+}
+
+static int64_t end_of(const py_value *v)
+{
+    return v[1].given ? v[1].s.v.i : INT64_MAX;
+}
+
+/* slots: input src dim start end step */
+tn_tensor *call_slice_scatter_at(const py_value *v)
+{
+    return tn_slice_scatter_at("", v[0].s.v.t, v[1].s.v.t, v[2].s.v.i, start_of(v + 3), end_of(v + 3), v[5].s.v.i);
+}
+
+/* slots: input dim start end step */
+tn_tensor *call_slice_copy_at(const py_value *v)
+{
+    return tn_slice_copy_at("", v[0].s.v.t, v[1].s.v.i, start_of(v + 2), end_of(v + 2), v[4].s.v.i);
+}
+
+/* slots: input shape dtype */
+tn_tensor *call_view_copy_any(const py_value *v)
+{
+    if (!v[2].given)
+        return tn_view_copy_at("", v[0].s.v.t, TN__DIMS(py_dims(&v[1])));
+    tn_tensor *view = (tn_view_dtype_at)("", v[0].s.v.t, v[2].dtype);
+    tn_tensor *copy = view ? tn_alias_copy_at("", view) : NULL;
+    tn_release(view);
+    return copy;
+}
+
+/* slots: input index padding_idx scale_grad_by_freq */
+tn_tensor *call_embedding_of(const py_value *v)
+{
+    const tn_embedding_options o = {.struct_size = sizeof o,
+                                    .site = "",
+                                    .padding_idx = v[2].s.v.i < 0 ? tn_scalar_none() : tn_scalar_i(v[2].s.v.i),
+                                    .scale_grad_by_freq = v[3].s.v.i != 0};
+    return (tn_embedding_opt)(v[0].s.v.t, v[1].s.v.t, &o);
+}
+
+/* slots: start end step device dtype requires_grad pin_memory */
+tn_tensor *call_range_warned(const py_value *v)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    const int status =
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "torch.range is deprecated and will be removed in a future release because its behavior "
+                     "is inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+                     "values in [start, end).",
+                     1);
+    PyGILState_Release(gil);
+    if (status)
+        return NULL;
+    const tn_options o = made_as(v + 3);
+    return (tn_range_opt)(v[0].s, v[1].s, v[2].s, &o);
+}

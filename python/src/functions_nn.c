@@ -80,3 +80,11 @@ PyObject *run_clip_values(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     return tn_clip_values_at("", py_list(&v[0]), v[1].s.v.f) ? Py_NewRef(Py_None) : py_raise();
 }
+
+/* slots: input index max_norm norm_type */
+PyObject *run_embedding_renorm_(PyObject *self, py_value *v, int which)
+{
+    tn_tensor *x = v[0].s.v.t;
+    (void)self, (void)which;
+    return tn_embedding_renorm__at("", x, v[1].s.v.t, v[2].s.v.f, v[3].s.v.f) ? py_borrowed(x) : py_raise();
+}

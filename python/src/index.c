@@ -596,8 +596,8 @@ PyObject *run_index_put(PyObject *self, py_value *v, int which)
 
 PyObject *run_index_put_(PyObject *self, py_value *v, int which)
 {
-    (void)which;
-    return put(v[0].s.v.t, v) ? Py_NewRef(self) : NULL;
+    (void)self, (void)which;
+    return put(v[0].s.v.t, v) ? py_borrowed(v[0].s.v.t) : NULL;
 }
 
 PyObject *run_index_fill_(PyObject *self, py_value *v, int which)

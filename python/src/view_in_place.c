@@ -57,3 +57,77 @@ PyObject *run_as_strided_(PyObject *self, py_value *v, int which)
     (void)self, (void)which;
     return may_change(v[0].s.v.t) ? show(v[0].s.v.t, call_as_strided_at(v)) : NULL;
 }
+
+/* ---- resize_ ---- */
+
+/* All elements of the memory that x shows a part of, in one dimension. */
+static tn_tensor *all_memory(tn_tensor *x)
+{
+    int64_t bytes = 0, step = 1;
+    (void)tn_tensor_storage(x, &bytes);
+    const int64_t n = bytes / (int64_t)tn_dtype_size(tn_tensor_dtype(x));
+    return (tn_as_strided_at)("", x, TN__DIMS(tn_dims_of(&n, 1)), TN__DIMS(tn_dims_of(&step, 1)), 0);
+}
+
+/* Longer memory, which begins with what x's holds. */
+static tn_tensor *longer_memory(tn_tensor *x, int64_t n)
+{
+    const tn_options like = {
+        .struct_size = sizeof like, .site = "", .dtype = tn_tensor_dtype(x), .device = tn_tensor_device(x)};
+    const tn_copy__options plain = {.struct_size = sizeof plain, .site = ""};
+    tn_tensor *memory = (tn_empty_opt)(TN__DIMS(tn_dims_of(&n, 1)), &like), *old = all_memory(x);
+    tn_tensor *begin = memory && old ? tn_narrow_at("", memory, 0, 0, tn_tensor_numel(old)) : NULL;
+    if (!begin || !(tn_copy__opt)(begin, old, &plain)) {
+        tn_release(memory);
+        memory = NULL;
+    }
+    tn_release(begin);
+    tn_release(old);
+    return memory;
+}
+
+static PyObject *resize(tn_tensor *x, tn_dims size)
+{
+    int64_t stride[TN_MAX_DIMS], n = 1, bytes = 0;
+    if (tn_tensor_requires_grad(x))
+        return PyErr_Format(PyExc_RuntimeError, "cannot resize variables that require grad");
+    if (py_same_dims(tn_tensor_shape(x), size))
+        return py_borrowed(x);
+    for (int32_t d = size.ndim - 1; d >= 0; d--) {
+        stride[d] = n;
+        if (size.dim[d] < 0 || __builtin_mul_overflow(n, size.dim[d] > 1 ? size.dim[d] : 1, &n))
+            return PyErr_Format(PyExc_RuntimeError, "numel: integer multiplication overflow");
+    }
+    for (int32_t d = 0; d < size.ndim; d++)
+        n = size.dim[d] ? n : 0;
+    const int64_t at = tn_tensor_storage_offset(x);
+    (void)tn_tensor_storage(x, &bytes);
+    tn_tensor *bare = tn_tensor_data(x), *memory = NULL;
+    if (bare && n && (at + n) * (int64_t)tn_dtype_size(tn_tensor_dtype(x)) > bytes)
+        memory = longer_memory(bare, at + n);
+    else
+        memory = bare ? tn_retain(bare) : NULL;
+    tn_tensor *view =
+        memory ? (tn_as_strided_at)("", memory, TN__DIMS(size), TN__DIMS(tn_dims_of(stride, size.ndim)), at) : NULL;
+    tn_tensor *alone = view ? tn_detach_at("", view) : NULL;
+    const bool done = alone && !tn_tensor_set_data(x, alone);
+    tn_release(alone);
+    tn_release(view);
+    tn_release(memory);
+    tn_release(bare);
+    return done ? py_borrowed(x) : py_raise();
+}
+
+/* slots: input size */
+PyObject *run_resize_(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return resize(v[0].s.v.t, py_dims(&v[1]));
+}
+
+/* slots: input other */
+PyObject *run_resize_as_(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)which;
+    return resize(v[0].s.v.t, tn_tensor_shape(v[1].s.v.t));
+}

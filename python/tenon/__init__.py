@@ -51,6 +51,7 @@ _LAZY = {
     "random",
     "safetensors",
     "serialization",
+    "signal",
     "utils",
     "version",
 }

@@ -19,7 +19,6 @@ _INSTEAD = (
     (r"nn\.(BatchNorm[23]d|SyncBatchNorm|LazyBatchNorm\dd)", "it; torch.nn.BatchNorm1d takes (N, C) and (N, C, L): flatten the rest into L"),
     (r"(nn\.|nn\.functional\.)?(GroupNorm|InstanceNorm\dd|RMSNorm|LocalResponseNorm|group_norm|instance_norm|rms_norm)",
      "it; torch.nn.LayerNorm and torch.nn.BatchNorm1d are there"),
-    (r"(nn\.|nn\.functional\.)?\w*(Pad\dd|_pad_nd)|nn\.modules\.padding", "it; torch.nn.functional.pad is there"),
     (r"optim\.\w+", "it; torch.optim has SGD, LBFGS, Adam and what is like it"),
     (r"compile|compiler\b.*|jit\b.*|Tensor\.compile|nn\.Module\.compile", "a compiler; programs run without it: leave the call out"),
     (r"(cuda\.)?amp\b.*|\w*autocast\w*|GradScaler", "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)"),

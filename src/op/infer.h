@@ -77,4 +77,8 @@ tn_dtype tn__sum_dtype(const tn_tensor *x, tn_dtype asked);
 /* An index tensor must be int64 (or int32 where allowed). */
 TN_MUST_USE tn_status tn__infer_index(const tn__call *c, const tn_tensor *index);
 
+/* Are slices of src, as many as the 1-D index has elements, slices of x along a dimension? what: the function, in errors. */
+TN_MUST_USE tn_status tn__check_slices(const char *what, const tn_tensor *x, const tn_tensor *index,
+                                       const tn_tensor *src, int64_t dim);
+
 #endif

@@ -29,4 +29,8 @@ bool tn__broadcast_with(int64_t *shape, int32_t *ndim, tn_dims t);
 /* The tensors, expanded to one shape where they have others; false with an error. ops/view/compose.c */
 bool tn__broadcast_all(tn_tensor **t, size_t n);
 
+/* Places counted through n elements, 1-D, none of them negative any more; NULL where one is out of range. The indices are looked
+ * at, so a GPU is waited for. ops/arrange/compose_turn.c */
+tn_tensor *tn__places_in(tn_tensor *index, int64_t n);
+
 #endif

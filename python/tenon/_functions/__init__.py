@@ -1,16 +1,17 @@
 """Functions of torch and methods of Tensor of one name, put together from the library's operations."""
 
 from .. import _C
-from . import compute, sets
+from . import compute, layout, neighbours, sets
 from .compute import *
+from .neighbours import *
 from .sets import *
 
-__all__ = compute.__all__ + sets.__all__
+__all__ = compute.__all__ + neighbours.__all__ + sets.__all__
 
 
 def _install():
     """Puts those that are methods too into the class."""
-    for module in (compute, sets):
+    for module in (compute, layout, neighbours, sets):
         for name in module.METHODS:
             setattr(_C.Tensor, name, getattr(module, name))
 

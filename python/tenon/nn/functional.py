@@ -13,6 +13,8 @@ from tenon.functional import broadcast_shapes as _broadcast_shapes
 from ._norms import batch_norm, layer_norm, pad
 
 bilinear, linear, one_hot, pdist = _nn.bilinear, _nn.linear, _nn.one_hot, _nn.pdist
+pixel_shuffle, pixel_unshuffle = _nn.pixel_shuffle, _nn.pixel_unshuffle
+channel_shuffle, native_channel_shuffle = _nn.channel_shuffle, _nn.native_channel_shuffle
 gelu, softplus, logsigmoid, prelu = _nn.gelu, _nn.softplus, _nn.logsigmoid, _nn.prelu
 hardshrink, softshrink = _nn.hardshrink, _nn.softshrink
 pairwise_distance, cosine_similarity, normalize = _nn.pairwise_distance, _nn.cosine_similarity, _nn.normalize

@@ -18,26 +18,21 @@ typedef struct copy_job {
     const tn__iter *it;
     tn_dtype to, from;
     int type;
-    bool dense, stream;
+    bool stream;
     tn__strided_dims d, s; /* destination, source */
 } copy_job;
 
-/* Runs are long: element by element, or in one piece where both sides are dense. */
-static void copy_rows(void *ctx, int64_t begin, int64_t end)
+/* One run, dense on both sides. */
+static void copy_run(void *ctx, int64_t begin, int64_t end)
 {
     const copy_job *j = ctx;
-    int64_t size = (int64_t)tn__dtype_size(j->to), width = j->d.shape[0];
-    char *data = j->it->operand[0].data;
-    const char *src = j->it->operand[1].data;
-    for (int64_t i = begin, n; i < end; i += n) {
-        n = TN_MIN(width - i % width, end - i);
-        char *to = data + tn__dims_offset(&j->d, i) * size;
-        const char *from = src + tn__dims_offset(&j->s, i) * size;
-        if (j->stream)
-            tn__isa()->stream(to, from, (size_t)(n * size));
-        else
-            memcpy(to, from, (size_t)(n * size));
-    }
+    const int64_t size = (int64_t)tn__dtype_size(j->to);
+    char *to = (char *)j->it->operand[0].data + begin * size;
+    const char *from = (const char *)j->it->operand[1].data + begin * size;
+    if (j->stream)
+        tn__isa()->stream(to, from, (size_t)((end - begin) * size));
+    else
+        memcpy(to, from, (size_t)((end - begin) * size));
 }
 
 static void copy_blocks(void *ctx, int64_t begin, int64_t end)
@@ -85,20 +80,71 @@ static void fill_run(const copy_job *j, char *to, const pattern *p, size_t bytes
     }
 }
 
-static void fill_rows(void *ctx, int64_t begin, int64_t end)
+static void fill_one_run(void *ctx, int64_t begin, int64_t end)
 {
     const copy_job *j = ctx;
-    const int64_t size = (int64_t)tn__dtype_size(j->to), width = j->d.shape[0];
-    const char *made = NULL;
+    const int64_t size = (int64_t)tn__dtype_size(j->to);
     pattern p;
-    for (int64_t i = begin, n; i < end; i += n) {
-        n = TN_MIN(width - i % width, end - i);
-        const char *value = (const char *)j->it->operand[1].data + tn__dims_offset(&j->s, i) * size;
-        if (value != made)
-            repeat(&p, value, (size_t)size, (size_t)(TN_MIN(width, end - i) * size));
-        made = value;
-        fill_run(j, (char *)j->it->operand[0].data + tn__dims_offset(&j->d, i) * size, &p, (size_t)(n * size));
+    repeat(&p, j->it->operand[1].data, (size_t)size, (size_t)((end - begin) * size));
+    fill_run(j, (char *)j->it->operand[0].data + begin * size, &p, (size_t)((end - begin) * size));
+}
+
+/* ---- elements that are only moved, whatever their steps: lines along one dimension, several beside each other ---- */
+
+enum { LINE = 1024, PLOT = 16384 }; /* elements: of a line where lines share memory, and of what is done at once */
+
+typedef struct move_job {
+    const tn__iter *it;
+    int32_t run, beside; /* the dimension that lines go along, and that of those beside each other */
+    int32_t cut;         /* which of both is done in parts of 'part' */
+    int64_t part, parts;
+    size_t size;
+} move_job;
+
+static void move_plots(void *ctx, int64_t begin, int64_t end)
+{
+    const move_job *j = ctx;
+    const tn__iter *it = j->it;
+    const int64_t *ds = it->operand[0].stride, *ss = it->operand[1].stride;
+    for (int64_t t = begin; t < end; t++) {
+        const int64_t first = t % j->parts * j->part, some = TN_MIN(j->part, it->shape[j->cut] - first);
+        int64_t to = first * ds[j->cut], from = first * ss[j->cut], rest = t / j->parts;
+        for (int32_t d = 0; d < it->ndim; d++) {
+            if (d == j->run || d == j->beside)
+                continue;
+            const int64_t at = rest % it->shape[d];
+            rest /= it->shape[d];
+            to += at * ds[d];
+            from += at * ss[d];
+        }
+        const int64_t n = j->cut == j->run ? some : it->shape[j->run], lines = j->cut == j->beside ? some
+                                                                               : j->beside < 0     ? 1
+                                                                                               : it->shape[j->beside];
+        const int64_t down = j->beside < 0 ? 0 : ds[j->beside], across = j->beside < 0 ? 0 : ss[j->beside];
+        for (int64_t k = 0; k < lines; k++)
+            tn__isa()->move((char *)it->operand[0].data + (to + k * down) * (int64_t)j->size, ds[j->run],
+                            (const char *)it->operand[1].data + (from + k * across) * (int64_t)j->size, ss[j->run], n,
+                            j->size);
     }
+}
+
+/* Lines go along the destination's memory, unless they were short: then along the longest dimension, in parts that stay in the
+ * nearest cache until the lines beside them have been written, too. */
+static void move_all(const tn__iter *it)
+{
+    move_job j = {.it = it, .beside = it->ndim > 1 ? 1 : -1, .size = tn__dtype_size(it->operand[0].dtype)};
+    for (int32_t d = 1; d < it->ndim && it->shape[0] < 16; d++)
+        if (it->shape[d] > it->shape[j.run] && it->shape[d] > 4)
+            j.run = d;
+    if (j.run)
+        j.beside = 0;
+    j.cut = j.run || j.beside < 0 ? j.run : j.beside;
+    j.part = j.run ? LINE : j.beside < 0 ? PLOT : TN_MAX(PLOT / it->shape[0], 1);
+    j.parts = tn__div_up(it->shape[j.cut], j.part);
+    const int64_t other = j.cut == j.run ? j.beside : j.run;
+    const int64_t plot = TN_MIN(j.part, it->shape[j.cut]) * (other < 0 ? 1 : it->shape[other]);
+    tn__parallel_for(tn__div_up(it->numel, it->shape[j.cut] * (other < 0 ? 1 : it->shape[other])) * j.parts,
+                     tn__div_up(GRAIN, plot), move_plots, &j);
 }
 
 /* ---- transposition: the source is dense along a dimension that is not the destination's ---- */
@@ -203,11 +249,16 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
     j.type = pass_through(j.from, j.to);
     dims_of(&j.d, it, 0);
     dims_of(&j.s, it, 1);
-    bool one_run = it->ndim == 1 && j.d.stride[0] == 1;
+    const bool one_run = it->ndim == 1 && j.d.stride[0] == 1;
     j.stream = one_run && it->numel * (int64_t)tn__dtype_size(j.to) > tn__cpu_stream_bytes();
-    j.dense = j.to == j.from && j.d.stride[0] == 1 && j.s.stride[0] == 1 && it->shape[0] >= 16;
-    const bool fill = j.to == j.from && j.d.stride[0] == 1 && j.s.stride[0] == 0 && it->shape[0] >= 16;
-    tn__parallel_for(it->numel, GRAIN, j.dense ? copy_rows : fill ? fill_rows : copy_blocks, &j);
+    if (j.to != j.from)
+        tn__parallel_for(it->numel, GRAIN, copy_blocks, &j);
+    else if (one_run && j.s.stride[0] == 1)
+        tn__parallel_for(it->numel, GRAIN, copy_run, &j);
+    else if (one_run && j.s.stride[0] == 0)
+        tn__parallel_for(it->numel, GRAIN, fill_one_run, &j);
+    else
+        move_all(it);
     return TN_OK;
 }
 

@@ -97,6 +97,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "core/dtypes.def"
     },
     .stream = stream,
+    .move = move,
     .has_zero = FOUR(has_zero),
     .transpose = transpose,
     .gemm = JOIN(tn__gemm_, TN_ISA),

@@ -50,6 +50,8 @@ typedef struct tn__cpu_isa {
     tn__store store[TN__DTYPES][TN__TYPES];
     /* dst = src past the caches; dst 64-byte aligned or not. */
     void (*stream)(void *dst, const void *src, size_t bytes);
+    /* n elements of 1, 2, 4 or 8 bytes, from ss apart to ds apart; ss may be negative, or 0: one element. */
+    void (*move)(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n, size_t size);
     bool (*has_zero[TN__TYPES])(const void *x, int64_t n); /* in a dense run */
     /* dst[j * ld_dst + i] = src[i * ld_src + j] for a tile of rows x cols elements of 1, 2, 4 or 8 bytes. */
     void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols,

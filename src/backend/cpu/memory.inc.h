@@ -1,4 +1,4 @@
-/* backend/cpu/memory.inc.h: stores past the caches, and transposition in squares. */
+/* backend/cpu/memory.inc.h: stores past the caches, steps, and transposition in squares. */
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -29,6 +29,57 @@ static void stream(void *dst, const void *src, size_t bytes)
 #else
     memcpy(dst, src, bytes);
 #endif
+}
+
+/* n elements from ss apart to ds apart: the usual steps have loops of their own, which become vectors. */
+#define STEPS(U, name, to, from) \
+    static void name(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n) \
+    { \
+        (void)ds, (void)ss; \
+        for (int64_t i = 0; i < n; i++) \
+            ((U *)dst)[to] = ((const U *)src)[from]; \
+    }
+#define EACH_STEP(U) \
+    STEPS(U, back_##U, i, -i) \
+    STEPS(U, halve_##U, i, 2 * i) \
+    STEPS(U, spread_##U, 2 * i, i) STEPS(U, pick_##U, i, i *ss) STEPS(U, any_##U, i *ds, i *ss)
+EACH_STEP(uint8_t)
+EACH_STEP(uint16_t)
+EACH_STEP(uint32_t)
+EACH_STEP(uint64_t)
+#undef EACH_STEP
+#undef STEPS
+
+/* One element everywhere. */
+#define SAME(U) \
+    static void same_##U(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n) \
+    { \
+        U *d = dst, v = *(const U *)src; \
+        (void)ds, (void)ss; \
+        for (int64_t i = 0; i < n; i++) \
+            d[i] = v; \
+    }
+SAME(uint8_t)
+SAME(uint16_t)
+SAME(uint32_t)
+SAME(uint64_t)
+#undef SAME
+
+static void move(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n, size_t size)
+{
+    typedef void steps(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n);
+#define OF(U) \
+    { \
+        any_##U, pick_##U, back_##U, same_##U, halve_##U, spread_##U \
+    }
+    static steps *const table[4][6] = {OF(uint8_t), OF(uint16_t), OF(uint32_t), OF(uint64_t)};
+#undef OF
+    if (ds == 1 && ss == 1) {
+        memcpy(dst, src, (size_t)n * size);
+        return;
+    }
+    const int kind = ds == 2 && ss == 1 ? 5 : ds != 1 ? 0 : ss == -1 ? 2 : ss == 0 ? 3 : ss == 2 ? 4 : 1;
+    table[__builtin_ctzll(size)][kind](dst, ds, src, ss, n);
 }
 
 typedef uint32_t quad __attribute__((vector_size(16)));

@@ -31,6 +31,31 @@ static tn_tensor *copied(tn_tensor *out, const tn_tensor *x)
     return out && out->storage && out->storage == x->storage ? tn__contiguous_copy(out) : out;
 }
 
+/* x, of as many dimensions as are repeated, so often along each: one copy, where tensors can have as many dimensions as that
+ * takes to show. NULL: they cannot, or an error. */
+static tn_tensor *repeat_at_once(tn_tensor *x, const tn_dims *repeats)
+{
+    int64_t own[TN_MAX_DIMS], wide[TN_MAX_DIMS], shape[TN_MAX_DIMS], total;
+    int32_t n = 0;
+    for (int32_t d = 0; d < x->ndim; d++) {
+        const int64_t times = repeats->dim[d];
+        if (n + (times == 1 ? 1 : 2) > TN_MAX_DIMS)
+            return NULL;
+        if (times != 1) {
+            own[n] = 1;
+            wide[n++] = times;
+        }
+        own[n] = wide[n] = x->shape[d];
+        n++;
+        if (__builtin_mul_overflow(x->shape[d], times, &shape[d]))
+            return NULL;
+    }
+    if (!tn__shape_numel(wide, n, tn__dtype_size(x->dtype), &total))
+        return NULL;
+    tn_tensor *shown = tn_expand(tn_reshape(x, tn_dims_of(own, n)), tn_dims_of(wide, n));
+    return shown ? tn__no_view(tn_view(tn__contiguous_copy(shown), tn_dims_of(shape, x->ndim))) : NULL;
+}
+
 tn_tensor *tn__fn_repeat(tn_tensor *x, const tn_dims *repeats)
 {
     int64_t shape[TN_MAX_DIMS];
@@ -47,7 +72,9 @@ tn_tensor *tn__fn_repeat(tn_tensor *x, const tn_dims *repeats)
                             (long long)repeats->dim[d]);
         shape[d] = d < more ? 1 : x->shape[d - more];
     }
-    tn_tensor *out = tn_reshape(x, tn_dims_of(shape, n));
+    tn_tensor *out = tn_reshape(x, tn_dims_of(shape, n)), *once = out ? repeat_at_once(out, repeats) : NULL;
+    if (once || !out)
+        return once;
     for (int32_t d = n - 1; d >= 0; d--)
         out = repeat_along(out, d, repeats->dim[d], false);
     return tn__no_view(copied(out, x));
@@ -62,6 +89,19 @@ tn_tensor *tn__fn_tile(tn_tensor *x, const tn_dims *dims)
     for (int32_t d = 0; d < n; d++)
         repeats[d] = d < n - dims->ndim ? 1 : dims->dim[d - (n - dims->ndim)];
     return tn__fn_repeat(x, TN__DIMS(tn_dims_of(repeats, n)));
+}
+
+/* The same on the CPU, one after the other. */
+static tn_tensor *places_of_counts(tn_tensor *repeats, int64_t total)
+{
+    tn_tensor *places = tn_empty(TN_SHAPE(total), .dtype = TN_I64, .device = repeats->device);
+    tn_tensor *dense = tn_contiguous(repeats);
+    int64_t *to = places && total ? tn_data(places) : NULL;
+    const int64_t *times = dense ? tn_data(dense) : NULL;
+    for (int64_t i = 0; to && times && i < dense->numel; i++)
+        for (int64_t k = 0; k < times[i]; k++)
+            *to++ = i;
+    return places && dense ? places : NULL;
 }
 
 /* Index i as often as repeats[i] says: at each place, how many have begun by then. */
@@ -80,6 +120,8 @@ static tn_tensor *repeated_indices(tn_tensor *repeats)
         return NULL;
     if (total < 0 || total > 0x1p53) /* more than any memory holds, or a sum that wrapped */
         return tn__fail(TN_EINVAL, "repeats sum to more than a tensor can hold");
+    if (repeats->device.type == TN_DEVICE_CPU)
+        return places_of_counts(wide, (int64_t)total);
     tn_tensor *begun = tn_zeros(TN_SHAPE((int64_t)total + 1), .dtype = TN_I64, .device = repeats->device);
     begun = tn_index_add(begun, 0, tn_sub(ends, wide), tn_ones_like(wide));
     return tn_sub(tn_slice(tn_cumsum(begun, 0), 0, 0, (int64_t)total, 1), 1);

@@ -2,14 +2,9 @@
 #include "ops/compose.h"
 #include <stdio.h>
 
-/* Which element of a line of n stands at each place of the padded line. */
+/* Which element of a line of n stands at each place of the line that is padded by reflection or with its ends. */
 static tn_tensor *places(int64_t mode, int64_t n, int64_t before, int64_t after, tn_device device)
 {
-    if (mode == TN_PAD_CIRCULAR) { /* what negative counts cut off is not there to come round */
-        const int64_t start = before < 0 ? -before : 0, kept = n - start - (after < 0 ? -after : 0);
-        tn_tensor *at = tn_arange(before > 0 ? -before : 0, kept + (after > 0 ? after : 0), 1, .device = device);
-        return tn_add(tn_remainder(at, kept > 1 ? kept : 1), start);
-    }
     tn_tensor *at = tn_arange(-before, n + after, 1, .device = device);
     if (mode == TN_PAD_REPLICATE)
         return tn_clamp(at, 0, n - 1);
@@ -124,6 +119,26 @@ static bool pad_sizes(const tn_tensor *x, tn_ints pad)
     return false;
 }
 
+/* The line with its other end before and behind; what negative counts cut off is not there to come round. */
+static tn_tensor *pad_by_ends(tn_tensor *x, int32_t dim, int64_t before, int64_t after)
+{
+    const int64_t start = before < 0 ? -before : 0, kept = x->shape[dim] - start - (after < 0 ? -after : 0);
+    tn_tensor *line = tn_narrow(x, dim, start, kept), *part[3];
+    size_t n = 0;
+    if (!line || (before <= 0 && after <= 0))
+        return line ? tn_clone(line) : NULL;
+    if (kept < before || kept < after) { /* it goes round several times */
+        tn_tensor *at = tn_arange(before > 0 ? -before : 0, kept + (after > 0 ? after : 0), 1, .device = x->device);
+        return tn_index_select(line, dim, tn_remainder(at, kept > 1 ? kept : 1));
+    }
+    if (before > 0)
+        part[n++] = tn_narrow(line, dim, kept - before, before);
+    part[n++] = line;
+    if (after > 0)
+        part[n++] = tn_narrow(line, dim, 0, after);
+    return tn_cat(((tn_tensors){part, n}), dim);
+}
+
 static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64_t mode, const int64_t *pad)
 {
     const int64_t n = x->shape[dim], least = (pad[0] < 0 ? pad[0] : 0) + (pad[1] < 0 ? pad[1] : 0);
@@ -131,6 +146,8 @@ static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64
         return tn__fail(TN_EINVAL, "Padding value causes wrapping around more than once.");
     if (mode == TN_PAD_CIRCULAR && n + least < 0)
         return tn__fail(TN_EINVAL, "Negative padding value is resulting in an empty dimension");
+    if (mode == TN_PAD_CIRCULAR)
+        return pad_by_ends(result, dim, pad[0], pad[1]);
     return tn_index_select(result, dim, places(mode, n, pad[0], pad[1], x->device));
 }
 

@@ -71,9 +71,39 @@ static tn_tensor *blanks(const tn_tensor *like, int64_t width)
     return tn_zeros(TN_SHAPE(like->shape[0], width), .dtype = like->dtype, .device = like->device);
 }
 
+/* Each block in its band, which is joined to the others: what is recorded of it grows with the blocks, not with the matrix. */
+static tn_tensor *bands(tn_tensor **block, size_t n, int64_t width)
+{
+    int64_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t end = at + block[i]->shape[1];
+        block[i] = tn_cat(TN_TENSORS(blanks(block[i], at), block[i], blanks(block[i], width - end)), 1);
+        at = end;
+    }
+    return tn_cat(((tn_tensors){block, n}), 0);
+}
+
+/* Blocks that no gradient is wanted of are written into zeros. */
+static tn_tensor *written(tn_tensor **block, size_t n, int64_t height, int64_t width)
+{
+    int64_t row = 0, column = 0;
+    tn_tensor *whole = tn_zeros(TN_SHAPE(height, width), .dtype = block[0]->dtype, .device = block[0]->device);
+    for (size_t i = 0; i < n && whole; i++) {
+        const int64_t rows = block[i]->shape[0], columns = block[i]->shape[1];
+        tn_tensor *place = tn_as_strided(whole, TN_SHAPE(rows, columns), TN_SHAPE(width, 1), row * width + column);
+        if (block[i]->numel && !(place && tn_copy_(place, block[i])))
+            return NULL;
+        row += rows;
+        column += columns;
+    }
+    return whole;
+}
+
 static tn_tensor *blocks(tn_tensors list, int64_t dim, tn_tensor **one, raise_one *raised)
 {
-    int64_t width = 0, at = 0;
+    int64_t width = 0, height = 0;
+    bool plain = true;
+    (void)dim;
     for (size_t i = 0; i < list.n; i++) {
         if (list.t[i]->ndim > 2)
             return tn__fail(
@@ -83,14 +113,11 @@ static tn_tensor *blocks(tn_tensors list, int64_t dim, tn_tensor **one, raise_on
         if (!(one[i] = raised(list.t[i])))
             return NULL;
         width += one[i]->shape[1];
+        height += one[i]->shape[0];
+        plain &= one[i]->dtype == one[0]->dtype && tn__same_device(one[i]->device, one[0]->device) &&
+                 (tn__self()->no_grad || !tn__wants_grad(one[i]));
     }
-    for (size_t i = 0; i < list.n; i++) {
-        tn_tensor *block = one[i];
-        const int64_t end = at + block->shape[1];
-        one[i] = tn_cat(TN_TENSORS(blanks(block, at), block, blanks(block, width - end)), 1);
-        at = end;
-    }
-    return tn_cat(((tn_tensors){one, list.n}), dim);
+    return plain && width && height ? written(one, list.n, height, width) : bands(one, list.n, width);
 }
 
 tn_tensor *tn__fn_block_diag(tn_tensors tensors)

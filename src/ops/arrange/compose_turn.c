@@ -100,22 +100,66 @@ tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, const tn_dims *dims)
 
 /* ---- triangles ---- */
 
+/* Columns of a row that a triangle has: from 'first' on. */
+static int64_t in_row(int64_t row, int64_t columns, int64_t offset, bool upper, int64_t *first)
+{
+    int64_t edge; /* the diagonal's column */
+    if (__builtin_add_overflow(row, offset, &edge))
+        edge = offset < 0 ? -1 : columns;
+    edge = TN_MAX(TN_MIN(upper ? edge : edge + 1, columns), 0);
+    *first = upper ? edge : 0;
+    return upper ? columns - edge : edge;
+}
+
+/* n numbers of an integer dtype: from 'first' on, 'step' apart. */
+static void count_on(tn_dtype d, void *memory, int64_t at, int64_t first, int64_t step, int64_t n)
+{
+    if (d == TN_I64)
+        for (int64_t k = 0; k < n; k++)
+            ((int64_t *)memory)[at + k] = first + k * step;
+    else if (d == TN_I32)
+        for (int64_t k = 0; k < n; k++)
+            ((int32_t *)memory)[at + k] = (int32_t)(first + k * step);
+    else
+        for (int64_t k = 0; k < n; k++)
+            ((int16_t *)memory)[at + k] = (int16_t)(first + k * step);
+}
+
+/* Written on the CPU, where counting is cheaper than looking for them. */
 static tn_tensor *triangle(int64_t rows, int64_t columns, int64_t offset, bool upper, const tn_options *o)
 {
     if (rows < 0 || columns < 0)
         return tn__fail(TN_EINVAL, "%s must be non-negative, got%lld", rows < 0 ? "row" : "col",
                         (long long)(rows < 0 ? rows : columns));
-    tn_tensor *all = tn_ones(TN_SHAPE(rows, columns), .dtype = TN_BOOL, .device = o->device);
-    tn_tensor *at = tn_t(tn_nonzero(upper ? tn_triu(all, offset) : tn_tril(all, offset)));
     const tn_dtype d = o->dtype ? o->dtype : TN_I64;
-    if (at && d != TN_I64 && d != TN_I32 && d != TN_I16) {
+    int64_t total = 0, first;
+    if (__builtin_mul_overflow(rows, columns, &total))
+        return tn__fail(TN_EINVAL, "%s_indices: more elements than an index can count", upper ? "triu" : "tril");
+    total = 0;
+    for (int64_t row = 0; row < rows; row++)
+        total += in_row(row, columns, offset, upper, &first);
+    if (d != TN_I64 && d != TN_I32 && d != TN_I16) {
         tn__no_dtype_on(o->device, upper ? "triu_indices" : "tril_indices", upper ? "triu_indices_*" : "tril_indices_*",
                         d);
         return NULL;
     }
-    at = at ? tn_to(at, .dtype = d) : NULL;
-    at = tn_cat(TN_TENSORS(at), 0);
-    return at && o->requires_grad ? tn__require_grad(at, true) : at;
+    tn_options plain = *o;
+    plain.dtype = d;
+    tn_tensor *at = tn__factory(TN__DIMS(TN_SHAPE(2, total)), &plain, d);
+    if (!at || at->device.type == TN_DEVICE_META || total == 0)
+        return at;
+    tn_tensor *here =
+        at->device.type == TN_DEVICE_CPU ? at : tn_empty(TN_SHAPE(2, total), .dtype = d, .device = TN_CPU);
+    void *memory = here ? tn_data(here) : NULL;
+    int64_t done = 0;
+    for (int64_t row = 0, n; memory && row < rows; row++, done += n) {
+        n = in_row(row, columns, offset, upper, &first);
+        count_on(d, memory, done, row, 0, n);
+        count_on(d, memory, total + done, first, 1, n);
+    }
+    if (memory && here != at)
+        TN__INITIALISED(at, tn_copy_(at, here));
+    return memory ? at : NULL;
 }
 
 tn_tensor *tn__fn_tril_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
@@ -130,6 +174,28 @@ tn_tensor *tn__fn_triu_indices(int64_t row, int64_t col, int64_t offset, const t
 
 /* ---- picking, grids, neighbours ---- */
 
+/* Indices are counted from the front only when one of them is negative. */
+tn_tensor *tn__places_in(tn_tensor *index, int64_t n)
+{
+    tn_tensor *places = tn_reshape(index, TN_SHAPE(-1));
+    if (!places || index->numel == 0 || index->device.type == TN_DEVICE_META)
+        return places;
+    tn_tensor *low = tn_min(places), *high = tn_max(places);
+    if (!low || !high)
+        return NULL;
+    tn_error_clear();
+    const int64_t least = tn_item_int(low), most = tn_item_int(high);
+    if (tn_error_code())
+        return NULL;
+    if (least < -n || most >= n) {
+        tn_tensor *out = tn_masked_select(places, tn_logical_or(tn_lt(places, -n), tn_ge(places, n)));
+        return out ? tn__fail(TN_EINDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
+                              (long long)tn_item_int(tn_select(out, 0, 0)), (long long)n)
+                   : NULL;
+    }
+    return least < 0 ? tn__pick(tn_lt(places, 0), tn_add(places, n), places) : places;
+}
+
 tn_tensor *tn__fn_take(tn_tensor *x, tn_tensor *index)
 {
     if (!tn__usable("take", x) || !tn__usable("take", index))
@@ -140,17 +206,9 @@ tn_tensor *tn__fn_take(tn_tensor *x, tn_tensor *index)
     const int64_t n = x->numel;
     if (n == 0 && index->numel)
         return tn__fail(TN_EINDEX, "take(): tried to take from an empty tensor");
-    if (index->numel) {
-        tn_tensor *out = tn_masked_select(index, tn_logical_or(tn_lt(index, -n), tn_ge(index, n)));
-        if (!out)
-            return NULL;
-        if (out->numel)
-            return tn__fail(TN_EINDEX, "out of range: tried to access index %lld on a tensor of %lld elements.",
-                            (long long)tn_item_int(tn_select(out, 0, 0)), (long long)n);
-    }
     const tn_dims shape = tn__shape_of(index);
-    index = tn__pick(tn_lt(index, 0), tn_add(index, n), index);
-    return tn_reshape(tn_index_select(tn_reshape(x, TN_SHAPE(-1)), 0, tn_reshape(index, TN_SHAPE(-1))), shape);
+    index = tn__places_in(index, n);
+    return index ? tn_reshape(tn_index_select(tn_reshape(x, TN_SHAPE(-1)), 0, index), shape) : NULL;
 }
 
 static bool joins(const tn_tensor *x, const tn_tensor *t, int32_t dim)

@@ -61,7 +61,38 @@ enum { WORK = 32768 };
 typedef struct triangle_job {
     const tn__launch *l;
     int64_t rows, cols;
+    bool copied; /* all of x is there, and only zeros are to be written */
 } triangle_job;
+
+/* From element 'from' of a row on, n: x's, or (data NULL) zeros. */
+static void write_part(const triangle_job *j, char *to, const char *x, int64_t from, int64_t n)
+{
+    static const uint64_t zero = 0;
+    const tn__view *in = &j->l->in[0], *out = &j->l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(out->dtype), ds = out->stride[out->ndim - 1],
+                  ss = in->stride[in->ndim - 1];
+    if (n <= 0 || (x && x == to && ds == ss))
+        return;
+    to += from * ds * size;
+    if (x)
+        tn__isa()->move(to, ds, x + from * ss * size, ss, n, (size_t)size);
+    else if (ds == 1)
+        memset(to, 0, (size_t)(n * size));
+    else
+        tn__isa()->move(to, ds, &zero, 0, n, (size_t)size);
+}
+
+/* Where the matrix of a row lies: in x, and in the result. */
+static void matrix_at(const triangle_job *j, int64_t matrix, int64_t *xo, int64_t *oo)
+{
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
+    *xo = *oo = 0;
+    for (int64_t d = x->ndim - 3; d >= 0; d--) {
+        *xo += matrix % x->shape[d] * x->stride[d];
+        *oo += matrix % x->shape[d] * out->stride[d];
+        matrix /= x->shape[d];
+    }
+}
 
 static void triangle_rows(void *ctx, int64_t begin, int64_t end)
 {
@@ -69,32 +100,34 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end)
     const tn__triangle_params *p = j->l->params;
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
     const int64_t size = (int64_t)tn__dtype_size(x->dtype), n = x->ndim;
-    bool lower = j->l->op == TN__OP_tril;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t row = i % j->rows, outer = i / j->rows, xo = 0, oo = 0;
-        for (int64_t d = n - 3; d >= 0; d--) {
-            xo += outer % x->shape[d] * x->stride[d];
-            oo += outer % x->shape[d] * out->stride[d];
-            outer /= x->shape[d];
+    const bool lower = j->l->op == TN__OP_tril;
+    int64_t matrix = begin / j->rows, row = begin % j->rows, xo, oo;
+    matrix_at(j, matrix, &xo, &oo);
+    for (int64_t i = begin; i < end; i++, row++) {
+        if (row == j->rows) {
+            row = 0;
+            matrix_at(j, ++matrix, &xo, &oo);
         }
         const char *from = (const char *)x->data + (xo + row * x->stride[n - 2]) * size;
         char *to = (char *)out->data + (oo + row * out->stride[n - 2]) * size;
         int64_t edge = row + p->diagonal + (lower ? 1 : 0); /* first column above, or first one kept */
         edge = TN_MAX(TN_MIN(edge, j->cols), 0);
-        int64_t keep = lower ? 0 : edge, kept = lower ? edge : j->cols - edge, zero = lower ? edge : 0;
-        for (int64_t c = keep; c < keep + kept; c++)
-            memmove(to + c * out->stride[n - 1] * size, from + c * x->stride[n - 1] * size, (size_t)size);
-        for (int64_t c = zero; c < zero + j->cols - kept; c++)
-            memset(to + c * out->stride[n - 1] * size, 0, (size_t)size);
+        if (!j->copied)
+            write_part(j, to, from, lower ? 0 : edge, lower ? edge : j->cols - edge);
+        write_part(j, to, NULL, lower ? edge : 0, lower ? j->cols - edge : edge);
     }
 }
 
+/* Where rows do not lie in memory as the result's do, all of x is copied first: in tiles. */
 tn_status tn__cpu_tril(const tn__launch *l)
 {
-    const tn__view *x = &l->in[0];
+    const tn__view *x = &l->in[0], *out = &l->out[0];
     triangle_job j = {.l = l, .rows = x->shape[x->ndim - 2], .cols = x->shape[x->ndim - 1]};
     if (x->numel == 0)
         return TN_OK;
+    j.copied = x->data != out->data && x->stride[x->ndim - 1] != 1 && out->stride[x->ndim - 1] == 1 && j.cols > 1;
+    if (j.copied)
+        tn__cpu_copy_view(out, x);
     tn__parallel_for(x->numel / j.cols, tn__div_up(WORK, j.cols), triangle_rows, &j);
     return TN_OK;
 }

@@ -28,6 +28,13 @@ tn_status tn__cpu_fill(const tn__launch *l)
 
 /* ---- triangles, ranges, identity ---- */
 
+/* Dense int64: no block between. */
+static void arange_i64(int64_t *out, uint64_t start, uint64_t step, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++, start += step)
+        out[i] = (int64_t)start;
+}
+
 /* out[i] = start + i * step, computed for each i, as PyTorch (RangeFactories) */
 tn_status tn__cpu_arange(const tn__launch *l)
 {
@@ -36,6 +43,10 @@ tn_status tn__cpu_arange(const tn__launch *l)
     tn__strided_dims d;
     tn__strided_dims_of(&d, out, (1U << out->ndim) - 1);
     double block[TN__BLOCK];
+    if (out->dtype == TN_I64 && out->contiguous) {
+        arange_i64(out->data, (uint64_t)tn__scalar_int(&p->start), (uint64_t)tn__scalar_int(&p->step), out->numel);
+        return TN_OK;
+    }
     const double start = tn__scalar_double(&p->start), step = tn__scalar_double(&p->step);
     for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, out->numel - i);

@@ -68,6 +68,25 @@ tn_status tn__d_scatter_mul(tn__backward *b)
     return x ? tn__give(b, 2, of_factors(b, x, index, src)) : tn_error_code();
 }
 
+/* What is as large as the result shares its gradient evenly: x and every source at that place. */
+tn_status tn__d_scatter_extreme(tn__backward *b)
+{
+    const int64_t dim = ((const tn__along_params *)b->node->params)->dim;
+    tn_tensor *x = tn__saved_tensor(b, 0), *index = tn__saved_tensor(b, 1), *src = tn__saved_tensor(b, 2),
+              *out = tn__saved_tensor(b, 3), *g = b->g[0];
+    tn_status e = TN_OK;
+    if (!x || !index || !src || !out)
+        return tn_error_code();
+    tn_tensor *mine = tn_to(tn_eq(x, out), .dtype = g->dtype),
+              *theirs = tn_to(tn_eq(src, tn_gather(out, dim, index)), .dtype = g->dtype);
+    tn_tensor *each = tn_div(g, tn_scatter_add(mine, dim, index, theirs));
+    if (b->need[0])
+        e = tn__give(b, 0, tn_mul(mine, each));
+    if (!e && b->need[2])
+        e = tn__give(b, 2, tn_mul(theirs, tn_gather(each, dim, index)));
+    return e;
+}
+
 tn_status tn__d_index_select(tn__backward *b)
 {
     const tn__along_params *p = b->node->params;

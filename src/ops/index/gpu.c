@@ -12,7 +12,9 @@ typedef struct index_job {
     const tn__launch *l;
     const tn__view *table, *index, *other;
     tn_dtype element; /* of the unit */
-    bool add, multiply;
+    bool add;
+    int32_t
+        ordered; /* what only the kernel that keeps the order does: 2 multiplies, 3 the larger one, 4 the smaller one */
     uint32_t variant;
     uint64_t value; /* bits of a number */
     indexed f;
@@ -170,7 +172,7 @@ tn_status tn__gpu_one_hot(const tn__launch *l)
 static tn_status write_in_order(index_job *j)
 {
     const void *other = j->other ? j->other->data : NULL;
-    const int32_t how = j->multiply ? 2 : j->add;
+    const int32_t how = j->ordered ? j->ordered : j->add;
     j->f.n = tn__gpu_dims_end(&j->f.dims, &j->variant);
     j->f.lanes = 1;
     while (j->f.lanes < GROUP && j->f.lanes * 2 <= j->f.size && j->f.n * j->f.lanes < tn__enough_items(j->limits))
@@ -203,10 +205,10 @@ static tn_status write_anyhow(index_job *j)
     return tn__gpu_run(&g);
 }
 
-/* Sums of integers are the same in any order. Of products there is no other kernel. */
+/* Sums of integers are the same in any order. Of products and extremes there is no other kernel. */
 static bool wants_order(const index_job *j)
 {
-    return j->multiply || (tn__deterministic() && (!j->add || tn__dtype_is_float(j->table->dtype)));
+    return j->ordered || (tn__deterministic() && (!j->add || tn__dtype_is_float(j->table->dtype)));
 }
 
 tn_status tn__gpu_scatter(const tn__launch *l)
@@ -220,8 +222,11 @@ tn_status tn__gpu_scatter(const tn__launch *l)
     if (e)
         return e;
     j.add = l->op == TN__OP_scatter_add;
-    j.multiply = l->op == TN__OP__scatter_mul;
-    j.element = element_of(j.table->dtype, j.add || j.multiply);
+    j.ordered = l->op == TN__OP__scatter_mul   ? 2
+                : l->op == TN__OP__scatter_max ? 3
+                : l->op == TN__OP__scatter_min ? 4
+                                               : 0;
+    j.element = element_of(j.table->dtype, j.add || j.ordered);
     if (!j.other)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
     const bool order = wants_order(&j);

@@ -121,26 +121,27 @@ static bool same_slices(const tn_tensor *a, const tn_tensor *b, int64_t dim)
     return tn__same_shape(of_a, n, of_b, slice_shape(b, dim, of_b));
 }
 
-static tn_status check_added(const tn_tensor *x, const tn_tensor *index, const tn_tensor *src, int64_t dim)
+tn_status tn__check_slices(const char *what, const tn_tensor *x, const tn_tensor *index, const tn_tensor *src,
+                           int64_t dim)
 {
     if (index->ndim > 1)
         return tn__error(TN_EINDEX,
-                         "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s",
+                         "%s(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s", what,
                          (int)index->ndim, tn__dtypes[index->dtype].legacy, tn__shape_str(index->shape, index->ndim).s);
     if (index->dtype != TN_I64 && index->dtype != TN_I32)
-        return tn__error(TN_EDTYPE, "index_add_(): Expected dtype int32/int64 for index but got: %s",
+        return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index but got: %s", what,
                          tn__dtypes[index->dtype].legacy);
     if (x->dtype != src->dtype)
-        return tn__error(TN_EDTYPE, "index_add_(): self (%s) and source (%s) must have the same scalar type",
+        return tn__error(TN_EDTYPE, "%s(): self (%s) and source (%s) must have the same scalar type", what,
                          tn__dtypes[x->dtype].legacy, tn__dtypes[src->dtype].legacy);
     if (dim && dim >= src->ndim)
-        return tn__error(TN_EINVAL, "index_add_(): Indexing dim %lld is out of bounds of the source tensor with dim %d",
+        return tn__error(TN_EINVAL, "%s(): Indexing dim %lld is out of bounds of the source tensor with dim %d", what,
                          (long long)dim, (int)src->ndim);
     if (index->numel != size_of(src, (int32_t)dim))
         return src->ndim ? tn__error(TN_EINVAL,
-                                     "index_add_(): Number of indices (%lld) should be equal to source.size(dim): "
+                                     "%s(): Number of indices (%lld) should be equal to source.size(dim): "
                                      "(%lld), for dim: %lld",
-                                     (long long)index->numel, (long long)src->shape[dim], (long long)dim)
+                                     what, (long long)index->numel, (long long)src->shape[dim], (long long)dim)
                          : tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
     if (x->ndim != src->ndim || !same_slices(x, src, dim)) /* where index_copy takes what is 0-d for a list of one */
         return tn__error(TN_EINVAL,
@@ -187,7 +188,8 @@ tn_status tn__infer_index_add(tn__call *c)
     tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__in(c, 2);
     tn_status e = tn__infer_dim(&p->dim, x->ndim);
-    if (e || (e = (c->op == TN__OP_index_add ? check_added : check_copied)(x, index, src, p->dim)))
+    if (e || (e = c->op == TN__OP_index_add ? tn__check_slices("index_add_", x, index, src, p->dim)
+                                            : check_copied(x, index, src, p->dim)))
         return e;
     tn__spec_like(&c->spec[0], x);
     return tn__infer_one(c);

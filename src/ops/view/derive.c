@@ -86,6 +86,24 @@ tn_status tn__d_embed_diagonal(tn__backward *b)
     return tn__give(b, 0, tn_diagonal(b->g[0], p->offset, p->dim1, p->dim2));
 }
 
+/* Each window's gradients are added where its elements came from. */
+tn_status tn__d_unfold(tn__backward *b)
+{
+    const tn__unfold_params *p = b->node->params;
+    const tn_dims input = tn__input_shape(b, 0);
+    tn_tensor *g = b->g[0];
+    if (input.ndim == 0)
+        return tn__give(b, 0, tn_sum(g));
+    const int64_t d = p->dimension, windows = g->shape[d];
+    tn_tensor *from = tn_arange(0, input.dim[d], 1, .device = g->device);
+    from = tn_reshape(tn_as_strided(from, TN_SHAPE(windows, p->size), TN_SHAPE(p->step, 1), 0), TN_SHAPE(-1));
+    tn_tensor *zeros = tn_zeros(input, .dtype = g->dtype, .device = g->device);
+    if (!from || !zeros)
+        return tn_error_code();
+    tn_tensor *rows = tn_movedim(g, TN_DIMS(-1), TN_DIMS(d + 1));
+    return tn__give(b, 0, tn_index_add(zeros, d, from, rows ? tn_flatten(rows, d, d + 1) : NULL));
+}
+
 /* g summed over dimensions that were expanded (stride 0): they show one element. */
 static tn_tensor *unexpanded(tn_tensor *g, const tn__as_strided_params *a)
 {

@@ -309,6 +309,34 @@ tn_status tn__infer_diagonal(tn__call *c)
     return TN_OK;
 }
 
+tn_status tn__infer_unfold(tn__call *c)
+{
+    tn__unfold_params *p = c->params;
+    tn__spec *s = show(c);
+    tn_status e = tn__infer_dim(&p->dimension, s->ndim);
+    if (e)
+        return e;
+    const int32_t d = (int32_t)p->dimension;
+    const int64_t n = s->ndim ? s->shape[d] : 1, stride = s->ndim ? s->stride[d] : 1;
+    if (s->ndim == TN_MAX_DIMS)
+        return tn__error(TN_EINVAL, "unfold: the result would have more than %d dimensions", TN_MAX_DIMS);
+    if (p->size < 0)
+        return tn__error(TN_EINVAL, "size is %lld but must be >= 0", (long long)p->size);
+    if (p->size > n)
+        return tn__error(TN_EINVAL, "maximum size for tensor at dimension %d is %lld but size is %lld", (int)d,
+                         (long long)n, (long long)p->size);
+    if (p->step <= 0)
+        return tn__error(TN_EINVAL, "step is %lld but must be > 0", (long long)p->step);
+    s->shape[s->ndim] = p->size;
+    s->stride[s->ndim++] = stride;
+    if (s->ndim == 1) /* of a number: one window, no dimension that counts them */
+        return TN_OK;
+    s->shape[d] = (n - p->size) / p->step + 1;
+    if (__builtin_mul_overflow(stride, p->step, &s->stride[d])) /* then there is one window */
+        s->stride[d] = 0;
+    return TN_OK;
+}
+
 /* The view must lie inside x's storage. */
 static tn_status check_strided(const tn__call *c, const tn_tensor *x)
 {

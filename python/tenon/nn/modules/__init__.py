@@ -2,7 +2,7 @@
 
 from tenon import _missing
 
-from . import activation, container, dropout, flatten, linear, loss, module, normalization, sparse
+from . import activation, container, dropout, flatten, linear, loss, module, normalization, padding, pixelshuffle, sparse
 from .activation import *
 from .container import *
 from .dropout import *
@@ -11,10 +11,12 @@ from .linear import *
 from .loss import *
 from .module import Module
 from .normalization import *
+from .padding import *
+from .pixelshuffle import *
 from .sparse import *
 
 __all__ = (["Module"] + activation.__all__ + container.__all__ + dropout.__all__ + flatten.__all__ + linear.__all__
-           + loss.__all__ + normalization.__all__ + sparse.__all__)
+           + loss.__all__ + normalization.__all__ + padding.__all__ + pixelshuffle.__all__ + sparse.__all__)
 
 
 __getattr__ = _missing.getattr_of(__name__)
