@@ -40,26 +40,40 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* One dense run of the type that values pass through: it needs no block. */
+static bool is_plain(const tn__strided_dims *d, tn_dtype dtype, int type)
+{
+    return d->n == 1 && d->stride[0] == 1 && tn__dtypes[dtype].compute == dtype && tn__type_of(dtype) == type;
+}
+
 static void copy_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const copy_job *j = ctx;
     double block[TN__BLOCK], out[TN__BLOCK];
-    int64_t size = (int64_t)tn__dtype_size(j->to);
+    const bool from_there = is_plain(&j->s, j->from, j->type), into_it = is_plain(&j->d, j->to, j->type) && !j->stream;
+    const int64_t size = (int64_t)tn__dtype_size(j->to);
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
-        tn__load_strided(block, j->type, j->from, j->it->operand[1].data, &j->s, i, n);
+        char *to = (char *)j->it->operand[0].data + i * size;
+        const void *values = into_it ? (const void *)to : block;
+        if (from_there)
+            values = (const char *)j->it->operand[1].data + i * (int64_t)tn__dtype_size(j->from);
+        else
+            tn__load_strided(into_it ? (void *)to : block, j->type, j->from, j->it->operand[1].data, &j->s, i, n);
+        if (into_it && !from_there)
+            continue;
         if (j->stream) {
-            tn__isa()->store[j->to][j->type](out, 1, block, n);
-            tn__isa()->stream((char *)j->it->operand[0].data + i * size, out, (size_t)(n * size));
+            tn__isa()->store[j->to][j->type](out, 1, values, n);
+            tn__isa()->stream(to, out, (size_t)(n * size));
         } else {
-            tn__store_strided(j->it->operand[0].data, j->to, &j->d, i, block, j->type, n);
+            tn__store_strided(j->it->operand[0].data, j->to, &j->d, i, values, j->type, n);
         }
     }
 }
 
 /* ---- fills: one value along the destination's runs ---- */
 
-enum { PATTERN = 4096 }; /* bytes: stays in the nearest cache, and long enough for memcpy */
+enum { PATTERN = 4096, LINE = 64 }; /* bytes: stays in the nearest cache, and long enough for memcpy */
 
 typedef struct pattern {
     _Alignas(64) char bytes[PATTERN];
@@ -74,8 +88,20 @@ static void repeat(pattern *p, const char *value, size_t size, size_t bytes)
         memcpy(p->bytes + have, p->bytes, TN_MIN(have, bytes - have));
 }
 
+/* Of runs up to so many bytes. */
+static size_t pattern_bytes(const copy_job *j, int64_t run)
+{
+    return run <= PATTERN / 2 && !j->stream ? LINE : (size_t)run;
+}
+
 static void fill_run(const copy_job *j, char *to, const pattern *p, size_t bytes)
 {
+    if (bytes <= PATTERN / 2 && !j->stream) { /* the pattern is but a line */
+        for (; bytes >= LINE; to += LINE, bytes -= LINE)
+            memcpy(to, p->bytes, LINE);
+        memcpy(to, p->bytes, bytes);
+        return;
+    }
     for (size_t n; bytes; to += n, bytes -= n) {
         n = TN_MIN(bytes, (size_t)PATTERN);
         if (j->stream)
@@ -95,7 +121,7 @@ static void fill_rows(void *ctx, int64_t begin, int64_t end)
         n = TN_MIN(width - i % width, end - i);
         const char *value = (const char *)j->it->operand[1].data + tn__dims_offset(&j->s, i) * size;
         if (value != made)
-            repeat(&p, value, (size_t)size, (size_t)(TN_MIN(width, end - i) * size));
+            repeat(&p, value, (size_t)size, pattern_bytes(j, TN_MIN(width, end - i) * size));
         made = value;
         fill_run(j, (char *)j->it->operand[0].data + tn__dims_offset(&j->d, i) * size, &p, (size_t)(n * size));
     }
