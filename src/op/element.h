@@ -26,6 +26,7 @@
 #define TN_ISFINITE(a)     (M(fabs)(a) < TN_INFINITY)
 #define TN_MAXIMUM(a, b)   E(tn_maximum)(a, b)
 #define TN_MINIMUM(a, b)   E(tn_minimum)(a, b)
+#define TN_CLAMP(a, b, c)  E(tn_clamp)(a, b, c)
 #define TN_DIV_TRUNC(a, b) M(trunc)((a) / (b))
 #define TN_DIV_FLOOR(a, b) E(tn_div_floor)(a, b)
 #define TN_REMAINDER(a, b) E(tn_remainder)(a, b)
@@ -42,6 +43,21 @@ DEVICE T E(tn_minimum)(T a, T b)
 {
     T m = a < b ? a : b;
     return a != a ? a : m;
+}
+
+/* a limited to low .. high, which are numbers; NaN stays. Both are one instruction where vectors have a maximum that is its
+ * second operand if either is NaN. */
+DEVICE T E(tn_limit)(T a, T low, T high)
+{
+    T m = low > a ? low : a;
+    return high < m ? high : m;
+}
+
+/* NaN if any is */
+DEVICE T E(tn_clamp)(T a, T low, T high)
+{
+    T m = E(tn_limit)(a, low, high);
+    return low != low || high != high ? low + high : m;
 }
 
 /* floor(a / b) such that it agrees with remainder: CPython's floatobject.c, float_divmod; mod: fmod(a, b) */
@@ -85,8 +101,7 @@ DEVICE T E(tn_silu_slope)(T x)
 
 DEVICE T E(tn_gelu_slope)(T x)
 {
-    const T below = K(0.5) * M(erfc)(x * K(-0.70710678118654752440));
-    return below + x * (K(0.39894228040143267794) * M(exp)(K(-0.5) * x * x));
+    return M(normcdf)(x) + x * (K(0.39894228040143267794) * M(exp)(K(-0.5) * x * x));
 }
 
 #define TN_GELU_A K(1.5957691216057307117)
@@ -132,6 +147,7 @@ DEVICE T E(tn_pow)(T a, T b)
 #define TN_ISFINITE(a)     ((void)(a), 1)
 #define TN_MAXIMUM(a, b)   ((a) > (b) ? (a) : (b))
 #define TN_MINIMUM(a, b)   ((a) < (b) ? (a) : (b))
+#define TN_CLAMP(a, b, c)  TN_MINIMUM(TN_MAXIMUM(a, b), c)
 #define TN_DIV_TRUNC(a, b) E(tn_div_trunc)(a, b)
 #define TN_DIV_FLOOR(a, b) E(tn_div_floor)(a, b)
 #define TN_REMAINDER(a, b) E(tn_remainder)(a, b)

@@ -12,6 +12,11 @@ static real sigmoidl(real x)
     return 1 / (1 + expl(-x));
 }
 
+static real normcdfl(real x)
+{
+    return erfcl(x * -0.707106781186547524400844362104849039L) / 2;
+}
+
 /* glibc's powl for x86 takes y = -2^63 for positive; whole numbers that large are even. */
 static real pow_of(real x, real y)
 {

@@ -71,6 +71,8 @@ static const scenario large[] = {
     {"70001 stepped",    1, {70001},    {SAME, ZERO, SAME}, ALL_(KIT_STEPPED)},
     {"251 x 283",        2, {251, 283}, {SAME, LAST, COLUMN}, {KIT_TRANSPOSED, KIT_DENSE, KIT_DENSE}},
     {"283 x 251 sliced", 2, {283, 251}, {COLUMN, SAME, LAST}, {KIT_DENSE, KIT_SLICED, KIT_DENSE}},
+    {"283 x 65 across",  2, {283, 65},  ALL_(SAME), {KIT_TRANSPOSED, KIT_DENSE, KIT_SLICED}},
+    {"3-d across",       3, {3, 37, 41}, ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_ROTATED}},
 };
 /* lengths at the edges of vectors and blocks */
 static const int64_t lengths[] = {2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 255, 256, 257, 1023, 1024, 1025, 2047, 2049};
@@ -135,6 +137,8 @@ static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
         v = kit_round((real)kit_uniform(0, 1), d);
     if (i > 0 && strstr(r->name, "_product") && kit_is_float(d)) /* the reference's products do not overflow */
         v = kit_round((real)kit_uniform(-9, 9), d);
+    if (!strcmp(r->name, "_round_decimals"))
+        v = kit_round((real)kit_uniform(-99, 99), d);
     if (i == 1 && r->rule == R_DIVIDE && whole && v == 0)
         v = d == TN_BOOL ? 1 : 3;
     if (i == 1 && r->rule == R_POW && p == NUMBER && v < 0)
@@ -160,11 +164,12 @@ static real number_for(const row *r, int i, tn_dtype from, tn_dtype common, real
     return held;
 }
 
-/* The number that is computed with: among 16-bit floats one of them, but for factors and divisors. */
+/* The number that is computed with: among 16-bit floats one of them, but for factors, divisors and weights. */
 static real number_taken(const row *r, int i, tn_dtype common, real v)
 {
     bool divides = !strcmp(r->name, "floor_divide") || !strcmp(r->name, "div_floor") || !strcmp(r->name, "div_trunc");
-    bool exact = !strcmp(r->name, "mul") || !strcmp(r->name, "div") || (divides && i > 0);
+    bool exact = !strcmp(r->name, "mul") || !strcmp(r->name, "div") || !strcmp(r->name, "_lerp") ||
+                 !strcmp(r->name, "_round_decimals") || (divides && i > 0);
     return exact || (common != TN_F16 && common != TN_BF16) ? v : kit_round(v, common);
 }
 

@@ -54,24 +54,33 @@
 #define TO_F32(v) ((float)(v))
 
 /* What a row of the list loads and stores, by kind. */
-#define LOAD_BOOL(token, S)             LOAD(token, S, v != 0)
-#define LOAD_UINT(token, S)             LOAD(token, S, v)
-#define LOAD_INT(token, S)              LOAD(token, S, v)
-#define LOAD_HALF(token, S)             /* below */
-#define LOAD_BFLOAT(token, S)           LOAD(token, S, E(from_f32)(bf16_f32(v)))
-#define LOAD_FLOAT(token, S)            LOAD(token, S, E(from_##token)(v))
-#define STORE_BOOL(token, S, compute)   STORE(token, S, v != 0)
-#define STORE_UINT(token, S, compute)   STORE(token, S, sizeof(S) == 8 ? (S)TO_U64(v) : (S)TO_##compute(v))
-#define STORE_INT(token, S, compute)    STORE(token, S, TO_##compute(v))
-#define STORE_HALF(token, S, compute)   /* below */
+#define LOAD_BOOL(token, S)           LOAD(token, S, v != 0)
+#define LOAD_UINT(token, S)           LOAD(token, S, v)
+#define LOAD_INT(token, S)            LOAD(token, S, v)
+#define LOAD_HALF(token, S)           /* below */
+#define LOAD_BFLOAT(token, S)         LOAD(token, S, E(from_f32)(bf16_f32(v)))
+#define LOAD_FLOAT(token, S)          LOAD(token, S, E(from_##token)(v))
+#define STORE_BOOL(token, S, compute) STORE(token, S, v != 0)
+#define STORE_UINT(token, S, compute) STORE(token, S, sizeof(S) == 8 ? (S)TO_U64(v) : (S)TO_##compute(v))
+#define STORE_INT(token, S, compute)  STORE(token, S, TO_##compute(v))
+#define STORE_HALF(token, S, compute) /* below */
+#if TN_IS_F32
+#define STORE_BFLOAT(token, S, compute) /* below */
+#else
 #define STORE_BFLOAT(token, S, compute) STORE(token, S, f32_bf16(TO_F32(v)))
-#define STORE_FLOAT(token, S, compute)  STORE(token, S, v)
+#endif
+#define STORE_FLOAT(token, S, compute) STORE(token, S, v)
 #define DTYPE(ID, token, name, storage, kind, has, digits, compute, ...) \
     LOAD_##kind(token, storage) STORE_##kind(token, storage, compute)
 #include "core/dtypes.def"
 
 /* float16 goes through a block of float, for which the instruction set has its own conversion (half.inc.h). */
 #if TN_IS_F32
+static void E(store_bf16)(void *dst, int64_t stride, const void *src, int64_t n)
+{
+    floats_to_bfloats(dst, stride, src, n);
+}
+
 static void E(load_f16)(void *dst, const void *src, int64_t stride, int64_t n)
 {
     halves_to_floats(dst, src, stride, n);

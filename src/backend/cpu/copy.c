@@ -35,19 +35,33 @@ static void copy_run(void *ctx, int64_t begin, int64_t end)
         memcpy(to, from, (size_t)((end - begin) * size));
 }
 
+/* One dense run of the type that values pass through: it needs no block. */
+static bool is_plain(const tn__strided_dims *d, tn_dtype dtype, int type)
+{
+    return d->n == 1 && d->stride[0] == 1 && tn__dtypes[dtype].compute == dtype && tn__type_of(dtype) == type;
+}
+
 static void copy_blocks(void *ctx, int64_t begin, int64_t end)
 {
     const copy_job *j = ctx;
     double block[TN__BLOCK], out[TN__BLOCK];
-    int64_t size = (int64_t)tn__dtype_size(j->to);
+    const bool from_there = is_plain(&j->s, j->from, j->type), into_it = is_plain(&j->d, j->to, j->type) && !j->stream;
+    const int64_t size = (int64_t)tn__dtype_size(j->to);
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
-        tn__load_strided(block, j->type, j->from, j->it->operand[1].data, &j->s, i, n);
+        char *to = (char *)j->it->operand[0].data + i * size;
+        const void *values = into_it ? (const void *)to : block;
+        if (from_there)
+            values = (const char *)j->it->operand[1].data + i * (int64_t)tn__dtype_size(j->from);
+        else
+            tn__load_strided(into_it ? (void *)to : block, j->type, j->from, j->it->operand[1].data, &j->s, i, n);
+        if (into_it && !from_there)
+            continue;
         if (j->stream) {
-            tn__isa()->store[j->to][j->type](out, 1, block, n);
-            tn__isa()->stream((char *)j->it->operand[0].data + i * size, out, (size_t)(n * size));
+            tn__isa()->store[j->to][j->type](out, 1, values, n);
+            tn__isa()->stream(to, out, (size_t)(n * size));
         } else {
-            tn__store_strided(j->it->operand[0].data, j->to, &j->d, i, block, j->type, n);
+            tn__store_strided(j->it->operand[0].data, j->to, &j->d, i, values, j->type, n);
         }
     }
 }

@@ -1,13 +1,14 @@
 /* Loads and stores of strided memory, and the driver of elementwise rows.
  *
  * A row runs in blocks that fit L1: operands that are dense and of the compute type are used where they lie, others are
- * loaded into a block of it; the result is stored, converted, past the caches if it is larger than they are.
+ * loaded into a block of it; the result is stored, converted, past the caches if it is larger than they are. Where an operand
+ * lies across, dense along another dimension than the result, the row runs in tiles, so that each line of memory is read once.
  */
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { GRAIN = 32768, GRAIN_HEAVY = 8192, SHORT_ROW = 256 };
+enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128 };
 
 void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
@@ -62,6 +63,25 @@ static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int64_t le
     return delta;
 }
 
+/* One run; of stride 0 one element is loaded and copied on. */
+static void load_run(tn__load load, void *dst, int type, const void *src, int64_t stride, int64_t n)
+{
+    uint64_t value = 0;
+    uint32_t half;
+    if (stride != 0 || n < 8) {
+        load(dst, src, stride, n);
+        return;
+    }
+    load(&value, src, 1, 1);
+    memcpy(&half, &value, sizeof half);
+    if (tn__type_size(type) == sizeof value)
+        for (int64_t i = 0; i < n; i++)
+            ((uint64_t *)dst)[i] = value;
+    else
+        for (int64_t i = 0; i < n; i++)
+            ((uint32_t *)dst)[i] = half;
+}
+
 void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
                       int64_t n)
 {
@@ -69,7 +89,7 @@ void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, con
     size_t to = tn__type_size(type);
     int64_t from = (int64_t)tn__dtype_size(dtype);
     EACH_RUN (d, first, n, offset, done, len)
-        load((char *)dst + (size_t)done * to, (const char *)data + offset * from, d->stride[0], len);
+        load_run(load, (char *)dst + (size_t)done * to, type, (const char *)data + offset * from, d->stride[0], len);
 }
 
 void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,
@@ -128,13 +148,22 @@ static void set_operand(operand *o, const tn__iter *it, int k, int type)
 }
 
 /* A block full of one value. */
-static void fill_block(const operand *o, block *b, int64_t n)
+static void fill_block(const operand *o, int type, block *b, int64_t n)
 {
-    o->load(b, o->data, 0, n);
+    load_run(o->load, b, type, o->data, 0, n);
 }
 
-/* The operand's elements first .. first + n - 1, in one piece; in b unless they lie so already. rows: the range does not
- * cross the end of a row. */
+/* Blocks of the operands that are one value; of two operands the second says so by the third's address (tn__loop). */
+static void fill_constants(const job *j, block *in, const void **p, int64_t n)
+{
+    for (int k = 0; k < j->n; k++)
+        if (j->op[k + 1].constant)
+            fill_block(&j->op[k + 1], j->type, &in[k], n);
+    if (j->n == 2 && j->op[2].constant)
+        p[2] = &in[1];
+}
+
+/* The operand's elements first .. first + n - 1, in one piece; in b unless they lie so already. */
 static const void *fetch(const operand *o, int type, int64_t first, int64_t n, block *b)
 {
     if (o->constant)
@@ -143,7 +172,7 @@ static const void *fetch(const operand *o, int type, int64_t first, int64_t n, b
         const char *p = o->data + first * o->dims.stride[0] * o->size;
         if (o->as_is && o->dims.stride[0] == 1)
             return p;
-        o->load(b, p, o->dims.stride[0], n);
+        load_run(o->load, b, type, p, o->dims.stride[0], n);
         return b;
     }
     int64_t row = first / o->dims.shape[0], col = first - row * o->dims.shape[0];
@@ -157,7 +186,7 @@ static const void *fetch(const operand *o, int type, int64_t first, int64_t n, b
         const char *p = o->data + offset * o->size;
         if (o->as_is && d->stride[0] == 1)
             return p;
-        o->load(b, p, d->stride[0], n);
+        load_run(o->load, b, type, p, d->stride[0], n);
         return b;
     }
     tn__load_strided(b, type, o->dtype, o->data, &o->dims, first, n);
@@ -207,14 +236,9 @@ static void run_range(void *ctx, int64_t begin, int64_t end)
     block in[3], result;
     const void *p[3] = {NULL, NULL, NULL};
     bool dense = j->result_as_is && !j->stream && is_dense(&out->dims);
-    bool rows = out->dims.n > 1 && out->dims.shape[0] >= SHORT_ROW;
-    for (int k = 0; k < j->n; k++)
-        if (j->op[k + 1].constant)
-            fill_block(&j->op[k + 1], &in[k], TN_MIN(TN__BLOCK, end - begin));
+    fill_constants(j, in, p, TN_MIN(TN__BLOCK, end - begin));
     for (int64_t i = begin; i < end;) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
-        if (rows)
-            n = TN_MIN(n, out->dims.shape[0] - i % out->dims.shape[0]);
         for (int k = 0; k < j->n; k++)
             p[k] = fetch(&j->op[k + 1], j->type, i, n, &in[k]);
         if (dense) {
@@ -227,12 +251,152 @@ static void run_range(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-static bool has_zero(const operand *o, int type, int64_t numel)
+/* ---- operands that lie across ---- */
+
+enum { TILE_ROWS = 16, TILE_COLS = 256, TILE_LEAST = 8 };
+
+typedef struct tiling {
+    const job *j;
+    int32_t dim;         /* along which operands that lie across are dense */
+    int64_t down, along; /* tiles along it, and along dimension 0 */
+} tiling;
+
+typedef struct panel {
+    _Alignas(64) char bytes[TILE_ROWS * TILE_COLS * sizeof(double)];
+} panel;
+
+static bool lies_across(const operand *o, int32_t dim)
 {
+    return !o->constant && o->dims.stride[0] > 1 && o->dims.stride[dim] == 1;
+}
+
+/* The first element of a tile: dimension 0 from col, dim from row, the others by the index of their plane. */
+static char *tile_begin(const operand *o, int32_t dim, int64_t plane, int64_t row, int64_t col)
+{
+    int64_t offset = col * o->dims.stride[0] + row * o->dims.stride[dim];
+    for (int32_t d = 1; d < o->dims.n; d++) {
+        if (d == dim)
+            continue;
+        offset += plane % o->dims.shape[d] * o->dims.stride[d];
+        plane /= o->dims.shape[d];
+    }
+    return o->data + offset * o->size;
+}
+
+/* Row r of an operand's tile that begins at 'at', in one piece; in b unless it lies so already, or is transposed. */
+static const void *tile_row(const job *j, const operand *o, int32_t dim, const char *at, const panel *transposed,
+                            int64_t r, int64_t n, block *b)
+{
+    if (o->constant)
+        return b;
+    const bool across = lies_across(o, dim);
+    const char *from = across ? transposed->bytes + r * TILE_COLS * o->size : at + r * o->dims.stride[dim] * o->size;
+    const int64_t stride = across ? 1 : o->dims.stride[0];
+    if (o->as_is && stride == 1)
+        return from;
+    load_run(o->load, b, j->type, from, stride, n);
+    return b;
+}
+
+/* n results of the loop to memory that is no dense run of them. */
+static void put_run(const job *j, char *to, int64_t stride, const block *result, int64_t n)
+{
+    const tn_dtype dtype = j->op[0].dtype;
+    int32_t wide[TILE_COLS];
+    if (j->test) {
+        j->isa->load[TN_U8][TN__I32](wide, result, 1, n);
+        j->isa->store[dtype][TN__I32](to, stride, wide, n);
+    } else {
+        j->isa->store[dtype][j->type](to, stride, result, n);
+    }
+}
+
+static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
+{
+    const job *j = t->j;
+    const operand *out = &j->op[0];
+    const int64_t row = index % t->down * TILE_ROWS, col = index / t->down % t->along * TILE_COLS,
+                  plane = index / t->down / t->along, rows = TN_MIN(TILE_ROWS, out->dims.shape[t->dim] - row),
+                  cols = TN_MIN(TILE_COLS, out->dims.shape[0] - col);
+    panel across[3];
+    char *at[TN__MAX_OPERANDS];
+    block result;
+    for (int k = 0; k <= j->n; k++) {
+        const operand *o = &j->op[k];
+        at[k] = tile_begin(o, t->dim, plane, row, col);
+        if (k && lies_across(o, t->dim))
+            j->isa->transpose(across[k - 1].bytes, TILE_COLS, at[k], o->dims.stride[0], cols, rows, (size_t)o->size);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        for (int k = 0; k < j->n; k++)
+            p[k] = tile_row(j, &j->op[k + 1], t->dim, at[k + 1], &across[k], r, cols, &in[k]);
+        char *to = at[0] + r * out->dims.stride[t->dim] * out->size;
+        if (j->result_as_is && out->dims.stride[0] == 1) {
+            j->loop(to, p[0], p[1], p[2], cols);
+        } else {
+            j->loop(&result, p[0], p[1], p[2], cols);
+            put_run(j, to, out->dims.stride[0], &result, cols);
+        }
+    }
+}
+
+static void run_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    const tiling *t = ctx;
+    const void *p[3] = {NULL, NULL, NULL};
+    block in[3];
+    fill_constants(t->j, in, p, TILE_COLS);
+    for (int64_t i = begin; i < end; i++)
+        run_tile(t, i, in, p);
+}
+
+/* Rows that are long, too, though nothing lies across: their operands need no division. False: neither. */
+static bool run_tiled(const job *j, int64_t numel, int64_t grain)
+{
+    const tn__strided_dims *d = &j->op[0].dims;
+    tiling t = {.j = j};
+    for (int k = 1; k <= j->n && d->shape[0] >= 4 * TILE_LEAST; k++)
+        for (int32_t i = 1; i < d->n && !t.dim; i++)
+            if (lies_across(&j->op[k], i) && d->shape[i] >= TILE_LEAST)
+                t.dim = i;
+    if (!t.dim && d->n > 1 && d->shape[0] >= LONG_ROW)
+        t.dim = 1;
+    if (!t.dim)
+        return false;
+    t.down = tn__div_up(d->shape[t.dim], TILE_ROWS);
+    t.along = tn__div_up(d->shape[0], TILE_COLS);
+    const int64_t planes = numel / (d->shape[0] * d->shape[t.dim]);
+    tn__parallel_for(planes * t.down * t.along, TN_MAX(grain / (TILE_ROWS * TILE_COLS), 1), run_tiles, &t);
+    return true;
+}
+
+/* Does the operand take one piece of memory, from its first element on, in whatever order? */
+static bool is_one_piece(const operand *o, int64_t *elements)
+{
+    int64_t last = 0, n = 1;
+    for (int32_t i = 0; i < o->dims.n; i++) {
+        if (o->dims.stride[i] < 0)
+            return false;
+        last += (o->dims.shape[i] - 1) * o->dims.stride[i];
+        n *= o->dims.stride[i] ? o->dims.shape[i] : 1;
+    }
+    *elements = n;
+    return last + 1 == n;
+}
+
+static bool has_zero(const operand *operand_, int type, int64_t numel)
+{
+    operand flat = *operand_;
+    const operand *o = &flat;
     block b;
     if (o->constant) {
-        fill_block(o, &b, 1);
+        fill_block(o, type, &b, 1);
         return tn__isa()->has_zero[type](&b, 1);
+    }
+    if (is_one_piece(o, &numel)) {
+        flat.dims.n = 1;
+        flat.dims.shape[0] = numel;
+        flat.dims.stride[0] = 1;
     }
     for (int64_t i = 0; i < numel; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, numel - i);
@@ -276,15 +440,47 @@ static bool run_small(tn__op_id op, const tn__iter *it, tn_dtype compute)
             return false;
         tn__isa()->load[compute][tn__type_of(compute)](constant[k - 1], o->data, 0, it->numel);
         p[k - 1] = constant[k - 1];
+        if (it->n == 3 && k == 2)
+            p[2] = constant[1];
     }
     loop(it->operand[0].data, p[0], p[1], p[2], it->numel);
+    return true;
+}
+
+/* ---- 16-bit floats as they are ---- */
+
+typedef struct half_job {
+    const tn__iter *it;
+    tn__loop loop;
+} half_job;
+
+static void run_half(void *ctx, int64_t begin, int64_t end)
+{
+    const half_job *j = ctx;
+    char *p[3] = {NULL, NULL, NULL};
+    for (int k = 1; k < j->it->n; k++)
+        p[k - 1] = (char *)j->it->operand[k].data + begin * 2;
+    j->loop((char *)j->it->operand[0].data + begin * 2, p[0], p[1], p[2], end - begin);
+}
+
+/* False: the row has no such loop, or the operands are others. */
+static bool run_halves(tn__op_id op, const tn__iter *it)
+{
+    half_job j = {.it = it, .loop = tn__isa()->half[op]};
+    const tn_dtype dtype = it->operand[0].dtype;
+    if (!j.loop || it->ndim != 1 || (dtype != TN_F16 && dtype != TN_BF16))
+        return false;
+    for (int k = 0; k < it->n; k++)
+        if (it->operand[k].dtype != dtype || it->operand[k].stride[0] != 1)
+            return false;
+    tn__parallel_for(it->numel, 2 * GRAIN, run_half, &j);
     return true;
 }
 
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
 {
     (void)device;
-    if (it->numel == 0 || run_small(op, it, compute))
+    if (it->numel == 0 || run_small(op, it, compute) || run_halves(op, it))
         return TN_OK;
     job j = {.isa = tn__isa(), .type = tn__type_of(compute), .n = it->n - 1};
     j.loop = j.isa->loops[op][j.type];
@@ -301,9 +497,12 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
         run_range(&j, 0, it->numel);
         return TN_OK;
     }
-    j.stream = should_stream(&j, it);
     const bool heavy = rule == R_FLOAT || rule == R_FLOATING || tn__ops[op].flags & F_HEAVY;
-    tn__parallel_for(it->numel, heavy ? GRAIN_HEAVY : GRAIN, run_range, &j);
+    const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;
+    if (run_tiled(&j, it->numel, grain))
+        return TN_OK;
+    j.stream = should_stream(&j, it);
+    tn__parallel_for(it->numel, grain, run_range, &j);
     return TN_OK;
 }
 

@@ -1,6 +1,6 @@
-/* backend/cpu/half.inc.h: float16 to float and back, with the instruction set's own conversion where it has one. Both
- * round to nearest even and agree to the bit, NaN payloads apart. */
-#if defined(__F16C__)
+/* backend/cpu/half.inc.h: float16 to float and back, with the instruction set's own conversion where it has one, and float to
+ * bfloat16. They round to nearest even and agree to the bit, NaN payloads of float16 apart. */
+#if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -27,4 +27,33 @@ static void floats_to_halves(uint16_t *dst, int64_t stride, const float *src, in
 #endif
     for (; i < n; i++)
         dst[i * stride] = f32_half(src[i]);
+}
+
+/* Sixteen at a time where none is NaN. */
+static void floats_to_bfloats(uint16_t *dst, int64_t stride, const float *src, int64_t n)
+{
+    int64_t i = 0;
+    if (stride != 1) {
+        for (; i < n; i++)
+            dst[i * stride] = f32_bf16(src[i]);
+        return;
+    }
+#if defined(__AVX2__)
+    const __m256i one = _mm256_set1_epi32(1), half = _mm256_set1_epi32(0x7fff);
+    for (; i + 16 <= n; i += 16) {
+        const __m256 a = _mm256_loadu_ps(src + i), b = _mm256_loadu_ps(src + i + 8);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q))) {
+            for (int64_t k = i; k < i + 16; k++)
+                dst[k] = f32_bf16(src[k]);
+            continue;
+        }
+        __m256i x = _mm256_castps_si256(a), y = _mm256_castps_si256(b);
+        x = _mm256_add_epi32(_mm256_add_epi32(x, half), _mm256_and_si256(_mm256_srli_epi32(x, 16), one));
+        y = _mm256_add_epi32(_mm256_add_epi32(y, half), _mm256_and_si256(_mm256_srli_epi32(y, 16), one));
+        x = _mm256_packus_epi32(_mm256_srli_epi32(x, 16), _mm256_srli_epi32(y, 16));
+        _mm256_storeu_si256((__m256i *)(void *)(dst + i), _mm256_permute4x64_epi64(x, 0xd8));
+    }
+#endif
+    for (; i < n; i++)
+        dst[i] = f32_bf16(src[i]);
 }

@@ -96,6 +96,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #define DTYPE(ID, token, ...) [TN_##ID] = FOUR(store_##token),
 #include "core/dtypes.def"
     },
+    .half = {HALF_LOOPS},
     .stream = stream,
     .move = move,
     .has_zero = FOUR(has_zero),

@@ -22,7 +22,8 @@ static inline size_t tn__type_size(int type)
 /* Elements of a block: operands and result of one block fit the L1 cache together. */
 enum { TN__BLOCK = 1024 };
 
-/* out[i] = f(a[i], b[i], c[i]): dense; rows that test give bytes, others the compute type. */
+/* out[i] = f(a[i], b[i], c[i]): dense; rows that test give bytes, others the compute type. Of rows of two operands c is not NULL
+ * where b is known to be one value throughout. */
 typedef void (*tn__loop)(void *out, const void *a, const void *b, const void *c, int64_t n);
 /* Strided elements of a dtype to dense ones of a compute type, and back. */
 typedef void (*tn__load)(void *dst, const void *src, int64_t stride, int64_t n);
@@ -48,6 +49,8 @@ typedef struct tn__cpu_isa {
     tn__loop loops[TN__OPS][TN__TYPES]; /* NULL where the row does not compute in that type */
     tn__load load[TN__DTYPES][TN__TYPES];
     tn__store store[TN__DTYPES][TN__TYPES];
+    /* Rows that do to 16-bit floats what integers do: of one dtype throughout, dense. NULL: the others. */
+    tn__loop half[TN__OPS];
     /* dst = src past the caches; dst 64-byte aligned or not. */
     void (*stream)(void *dst, const void *src, size_t bytes);
     /* n elements of 1, 2, 4 or 8 bytes, from ss apart to ds apart; ss may be negative, or 0: one element. */

@@ -172,8 +172,7 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
         return NULL;
     if (!number && !tn__dtype_is_float(w->dtype)) /* 1 - weight would wrap around */
         weight = tn_scalar_t(tn_to(w, .dtype = wide));
-    const tn_scalar held = number ? tn__number_as(weight, d) : weight; /* 16 bits may not hold the number */
-    if (x->dtype == wide || (number ? tn__scalar_double(&held) == tn__scalar_double(&weight) : w->dtype == d))
+    if (x->dtype == wide || number || w->dtype == d)
         return tn__lerp(x, end, weight);
     return tn_to(tn__lerp(tn_to(x, .dtype = wide), tn_to(end, .dtype = wide), weight), .dtype = d);
 }
@@ -184,7 +183,7 @@ tn_tensor *tn__fn_lerp(tn_tensor *x, tn_tensor *end, tn_scalar weight)
 static tn_tensor *with_decimals(tn_tensor *x, int64_t decimals)
 {
     const double ten = pow(10, fabs((double)decimals));
-    return decimals < 0 ? tn_mul(tn_round(tn_div(x, ten)), ten) : tn_div(tn_round(tn_mul(x, ten)), ten);
+    return decimals < 0 ? tn_mul(tn_round(tn_div(x, ten)), ten) : tn__round_decimals(x, ten);
 }
 
 tn_tensor *tn__fn_round_decimals(tn_tensor *x, int64_t decimals)
@@ -195,7 +194,7 @@ tn_tensor *tn__fn_round_decimals(tn_tensor *x, int64_t decimals)
         return tn_round(x);
     if (!tn__floating("round_*", x))
         return NULL;
-    if (x->dtype == tn__between(x->dtype))
+    if (x->dtype == tn__between(x->dtype) || decimals > 0)
         return with_decimals(x, decimals);
     return tn_to(with_decimals(tn_to(x, .dtype = tn__between(x->dtype)), decimals), .dtype = x->dtype);
 }

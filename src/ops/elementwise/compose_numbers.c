@@ -29,7 +29,7 @@ tn_tensor *tn__fn_positive(tn_tensor *x)
 
 tn_tensor *tn__fn_frac(tn_tensor *x)
 {
-    return tn__floating("frac_*", x) ? tn_sub(x, tn_trunc(tn_detach(x))) : NULL;
+    return tn__floating("frac_*", x) ? tn__frac(x) : NULL;
 }
 
 tn_tensor *tn__fn_nan_to_num(tn_tensor *x, const tn_nan_to_num_options *o)
@@ -40,6 +40,8 @@ tn_tensor *tn__fn_nan_to_num(tn_tensor *x, const tn_nan_to_num_options *o)
         return tn_clone(x);
     const double most = tn__largest(x->dtype), high = tn__number_or(o->posinf, most),
                  low = tn__number_or(o->neginf, -most);
+    if (low == -high)
+        return tn__nan_to_num(x, tn__number_or(o->nan, 0), high);
     tn_tensor *result = tn_where(tn_isnan(x), tn__number_or(o->nan, 0), x);
     return tn_where(tn_eq(x, (double)INFINITY), high, tn_where(tn_eq(x, (double)-INFINITY), low, result));
 }

@@ -2,12 +2,13 @@
 
 #if TN_IS_FLOAT
 
-/* Powers by one number throughout, a usual one. (-inf)^0.5 is inf and (-0)^0.5 is 0, as C has it. */
+/* Powers by one number throughout, a usual one. (-inf)^0.5 is inf and (-0)^0.5 is 0, as C has it;
+ * n > 0. */
 static void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
 {
-    const T *x = a, *power = b, p = n > 0 ? power[0] : K(0);
+    const T *x = a, *power = b, p = power[0];
     T *o = out;
-    const bool one = n > 0 && !memcmp(power, power + 1, (size_t)(n - 1) * sizeof *power);
+    const bool one = c != NULL;
 #define POWER(number, value) \
     if (one && p == K(number)) { \
         for (int64_t i = 0; i < n; i++) { \
@@ -20,15 +21,39 @@ static void E(row_usual_pow)(void *out, const void *a, const void *b, const void
     POWER(3, v * v * v)
     POWER(1, v)
     POWER(0.5, v == -(T)INFINITY ? (T)INFINITY : M(sqrt)(v + K(0)))
+    POWER(-0.5, v == -(T)INFINITY ? K(0) : K(1) / M(sqrt)(v + K(0)))
     POWER(-1, K(1) / v)
     POWER(-2, v * v > K(1e-37) && v * v < K(1e38) ? K(1) / (v * v) : (K(1) / v) * (K(1) / v))
 #undef POWER
     E(row_pow)(out, a, b, c, n);
 }
+
+/* a c b^(c - 1), where c is one number throughout as fast as that power; n > 0 */
+static void E(row_usual_pow_backward)(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
+{
+    enum { MANY = 256 };
+    T power[MANY], less[MANY], *o = out;
+    const T *g = a_, *b = b_, *c = c_;
+    if (memcmp(c, c + 1, (size_t)(n - 1) * sizeof *c)) {
+        E(row__pow_backward)(out, a_, b_, c_, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += MANY) {
+        const int64_t m = n - i < MANY ? n - i : MANY;
+        for (int64_t k = 0; k < m; k++)
+            less[k] = c[i + k] - K(1);
+        E(row_usual_pow)(power, b + i, less, less, m);
+        for (int64_t k = 0; k < m; k++)
+            less[k] = c[i + k] == K(0) ? K(0) : g[i + k] * (c[i + k] * power[k]);
+        memcpy(o + i, less, (size_t)m * sizeof *o);
+    }
+}
 #if TN_IS_F32
-#define row_pow_f32 row_usual_pow_f32
+#define row_pow_f32           row_usual_pow_f32
+#define row__pow_backward_f32 row_usual_pow_backward_f32
 #else
-#define row_pow_f64 row_usual_pow_f64
+#define row_pow_f64           row_usual_pow_f64
+#define row__pow_backward_f64 row_usual_pow_backward_f64
 #endif
 
 #endif
@@ -86,5 +111,26 @@ CHECKED_QUOTIENT(floor_divide, tn_div_floor_of_f32(in[j], by[j], LARGE))
 #define row_remainder_f32    row_checked_remainder
 #define row_div_floor_f32    row_checked_div_floor
 #define row_floor_divide_f32 row_checked_floor_divide
+
+#endif
+
+#if TN_IS_F32
+
+/* ---- 16-bit floats: the sign bit alone ---- */
+
+#define SIGN_ROW(name, expr) \
+    static void half_##name(void *out, const void *a_, const void *b_, const void *c, int64_t n) \
+    { \
+        uint16_t *o = out; \
+        const uint16_t *a = a_, *b = b_; \
+        (void)b, (void)c; \
+        for (int64_t i = 0; i < n; i++) \
+            o[i] = (uint16_t)(expr); \
+    }
+SIGN_ROW(neg, a[i] ^ 0x8000)
+SIGN_ROW(abs, a[i] & 0x7fff)
+SIGN_ROW(copysign, (a[i] & 0x7fff) | (b[i] & 0x8000))
+#undef SIGN_ROW
+#define HALF_LOOPS [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign
 
 #endif

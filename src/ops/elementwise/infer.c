@@ -123,10 +123,11 @@ tn_scalar tn__number_as(tn_scalar number, tn_dtype d)
     return tn_scalar_f(tn__load_double(d, &bits));
 }
 
-/* PyTorch rounds a number among 16-bit floats to one of them first, but no factor and no divisor. */
+/* PyTorch rounds a number among 16-bit floats to one of them first, but no factor, no divisor and no weight. */
 static bool rounds(const tn__call *c, tn_dtype common)
 {
-    if ((common != TN_F16 && common != TN_BF16) || c->op == TN__OP_mul || c->op == TN__OP_div)
+    if ((common != TN_F16 && common != TN_BF16) || c->op == TN__OP_mul || c->op == TN__OP_div ||
+        c->op == TN__OP__lerp || c->op == TN__OP__round_decimals)
         return false;
     bool divides = c->op == TN__OP_div_floor || c->op == TN__OP_div_trunc || c->op == TN__OP_floor_divide;
     for (int32_t i = 0; i < (divides ? 1 : c->n_in); i++)

@@ -57,8 +57,8 @@ tn_status tn__cpu_arange(const tn__launch *l)
             tn__store_strided(out->data, out->dtype, &d, i, block, TN__I64, n);
             continue;
         }
-        for (int64_t k = 0; k < n; k++)
-            block[k] = start + step * (double)(i + k);
+        for (int32_t k = 0; k < n; k++) /* i + k is exact in double; few processors convert int64 in vectors */
+            block[k] = start + step * ((double)i + (double)k);
         tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
     }
     return TN_OK;
@@ -78,10 +78,12 @@ tn_status tn__cpu_linspace(const tn__launch *l)
         step = out->numel > 1 ? (double)(((float)end - (float)start) / (float)(out->numel - 1)) : 0;
     for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
-        for (int64_t k = 0; k < n; k++) {
-            int64_t at = i + k, back = out->numel - 1 - at;
-            block[k] = at < out->numel / 2 || out->numel == 1 ? start + step * (double)at : end - step * (double)back;
-        }
+        const int64_t half = out->numel == 1 ? 1 : out->numel / 2, first = TN_MAX(TN_MIN(half - i, n), 0);
+        const double before = (double)(out->numel - 1 - i);
+        for (int32_t k = 0; k < first; k++)
+            block[k] = start + step * ((double)i + (double)k);
+        for (int32_t k = (int32_t)first; k < n; k++)
+            block[k] = end - step * (before - (double)k);
         tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
     }
     return TN_OK;

@@ -49,3 +49,10 @@ tn_tensor *tn__pow_bend_exponent(tn_tensor *g, tn_scalar a, tn_scalar b)
     tn_tensor *slope = tn_mul(tn_pow(a, less_one(b)), tn_add(tn_mul(logarithm, b), 1));
     return tn_where(tn_eq(b, 0), 0, tn_mul(g, slope));
 }
+
+tn_tensor *tn__lerp_grad_start(tn_tensor *g, tn_scalar weight)
+{
+    if (weight.kind != TN_SCALAR_TENSOR)
+        return tn_mul(g, 1 - tn__scalar_double(&weight));
+    return tn__sub_product(tn_scalar_t(g), tn_scalar_t(g), weight);
+}

@@ -16,5 +16,7 @@ tn_tensor *tn__logaddexp_bend(tn_tensor *g, tn_scalar a, tn_scalar b);
 tn_tensor *tn__pow_bend(tn_tensor *g, tn_scalar a, tn_scalar b);
 /* g * a^(b - 1) (1 + b log(a)), and 0 where b is 0 */
 tn_tensor *tn__pow_bend_exponent(tn_tensor *g, tn_scalar a, tn_scalar b);
+/* g * (1 - weight) */
+tn_tensor *tn__lerp_grad_start(tn_tensor *g, tn_scalar weight);
 
 #endif

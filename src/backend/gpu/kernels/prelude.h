@@ -339,6 +339,11 @@ DEVICE T m_sigmoid(T x)
 {
     return K(1) / (K(1) + m_exp(-x));
 }
+/* the normal distribution's cumulative probability */
+DEVICE T m_normcdf(T x)
+{
+    return K(0.5) * m_erfc(x * K(-0.70710678118654752440));
+}
 #endif
 
 /* ---- where element i, counted row-major, of a tensor of any layout lies; backend/gpu/strided_view.h fills it ---- */
