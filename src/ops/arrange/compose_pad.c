@@ -151,6 +151,38 @@ static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64
     return tn_index_select(result, dim, places(mode, n, pad[0], pad[1], x->device));
 }
 
+/* Along several dimensions at once: x written into the number, where no gradient is wanted. */
+static tn_tensor *pad_at_once(tn_tensor *x, tn_ints pad, tn_scalar value)
+{
+    int64_t shape[TN_MAX_DIMS], at[TN_MAX_DIMS] = {0};
+    tn_tensor *part = x;
+    memcpy(shape, x->shape, sizeof shape);
+    for (int i = 0; i < (int32_t)pad.n / 2 && part; i++) {
+        const int32_t d = x->ndim - 1 - i;
+        const int64_t before = pad.i[2L * i], after = pad.i[2L * i + 1], cut = before < 0 ? -before : 0;
+        shape[d] += before + after;
+        at[d] = before > 0 ? before : 0;
+        part = tn_narrow(part, d, cut, x->shape[d] - cut - (after < 0 ? -after : 0));
+    }
+    tn_tensor *whole = part ? tn_full(tn_dims_of(shape, x->ndim), value, .dtype = x->dtype, .device = x->device) : NULL,
+              *place = whole;
+    for (int32_t d = 0; d < x->ndim && place; d++)
+        place = part->shape[d] == shape[d] ? place : tn_narrow(place, d, at[d], part->shape[d]);
+    return place && tn_copy_(place, part) ? whole : NULL;
+}
+
+static bool pads_several(const tn_tensor *x, tn_ints pad)
+{
+    int several = 0;
+    bool sound = tn__self()->no_grad || !tn__wants_grad(x);
+    for (int i = 0; i < (int32_t)pad.n / 2; i++) {
+        const int64_t n = x->shape[x->ndim - 1 - i], before = pad.i[2L * i], after = pad.i[2L * i + 1];
+        several += before > 0 || after > 0;
+        sound &= (before < 0 ? -before : 0) + (after < 0 ? -after : 0) <= n;
+    }
+    return sound && several > 1;
+}
+
 tn_tensor *tn__fn_pad(tn_tensor *x, tn_ints pad, const tn_pad_options *o)
 {
     bool grows = false;
@@ -161,6 +193,8 @@ tn_tensor *tn__fn_pad(tn_tensor *x, tn_ints pad, const tn_pad_options *o)
     if (o->mode != TN_PAD_CONSTANT && !pads(x, pad, o->mode, &o->value))
         return NULL;
     const tn_scalar value = o->value.kind ? o->value : tn_scalar_i(0);
+    if (o->mode == TN_PAD_CONSTANT && pads_several(x, pad))
+        return pad_at_once(x, pad, value);
     tn_tensor *result = x;
     for (int i = 0; i < (int32_t)pad.n / 2 && result; i++) {
         const int32_t dim = x->ndim - 1 - i;

@@ -71,7 +71,7 @@ static void write_part(const triangle_job *j, char *to, const char *x, int64_t f
     const tn__view *in = &j->l->in[0], *out = &j->l->out[0];
     const int64_t size = (int64_t)tn__dtype_size(out->dtype), ds = out->stride[out->ndim - 1],
                   ss = in->stride[in->ndim - 1];
-    if (n <= 0 || (x && x == to && ds == ss))
+    if (n <= 0)
         return;
     to += from * ds * size;
     if (x)
@@ -125,8 +125,9 @@ tn_status tn__cpu_tril(const tn__launch *l)
     triangle_job j = {.l = l, .rows = x->shape[x->ndim - 2], .cols = x->shape[x->ndim - 1]};
     if (x->numel == 0)
         return TN_OK;
-    j.copied = x->data != out->data && x->stride[x->ndim - 1] != 1 && out->stride[x->ndim - 1] == 1 && j.cols > 1;
-    if (j.copied)
+    j.copied = (x->data == out->data && x->stride[x->ndim - 1] == out->stride[x->ndim - 1]) ||
+               (x->data != out->data && x->stride[x->ndim - 1] != 1 && out->stride[x->ndim - 1] == 1 && j.cols > 1);
+    if (j.copied && x->data != out->data)
         tn__cpu_copy_view(out, x);
     tn__parallel_for(x->numel / j.cols, tn__div_up(WORK, j.cols), triangle_rows, &j);
     return TN_OK;

@@ -162,19 +162,20 @@ typedef struct point_run {
     bool wide; /* int64 indices, not int32 */
 } point_run;
 
-/* Along the last dimension of what lies row by row no step is more than one. */
+/* Along the last dimension of what lies row by row no step is more than one: a loop of its own. */
+#define POINTS(T, t_at, o_at, statement) \
+    for (int64_t k = 0; k < n; k++) { \
+        T *t = (T *)(void *)table + (t_at), *o = (T *)(void *)other + (o_at); \
+        statement; \
+    }
 #define POINT_LOOP(name, T, statement) \
     static void name(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step, \
                      const int64_t *index, int64_t n) \
     { \
-        for (int64_t k = 0; k < n && !table_step && along == 1 && other_step == 1; k++) { \
-            T *t = (T *)(void *)table + index[k], *o = (T *)(void *)other + k; \
-            statement; \
-        } \
-        for (int64_t k = 0; k < n && (table_step || along != 1 || other_step != 1); k++) { \
-            T *t = (T *)(void *)table + k * table_step + index[k] * along, *o = (T *)(void *)other + k * other_step; \
-            statement; \
-        } \
+        if (!table_step && along == 1 && other_step == 1) \
+            POINTS(T, index[k], k, statement) \
+        else \
+            POINTS(T, k *table_step + index[k] * along, k * other_step, statement) \
     }
 
 POINT_LOOP(gather_1, uint8_t, *o = *t)
@@ -216,6 +217,7 @@ POINT_LOOP(scatter_8, uint64_t, *t = *o)
     POINT_LOOP(larger_##token, storage, LARGER_##kind(ID)) POINT_LOOP(smaller_##token, storage, SMALLER_##kind(ID))
 #include "core/dtypes.def"
 #undef POINT_LOOP
+#undef POINTS
 
 typedef void (*point_loop)(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step,
                            const int64_t *index, int64_t n);
@@ -380,30 +382,6 @@ static void write_points(point_job *j)
     else
         tn__parallel_for(index->shape[j->cut], tn__div_up(WORK, index->numel / index->shape[j->cut]), points_between,
                          j);
-}
-
-tn_status tn__cpu_scatter(const tn__launch *l)
-{
-    const tn__along_params *p = l->params;
-    const tn__view *src = l->in[2].dtype ? &l->in[2] : NULL;
-    point_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = src, .dim = p->dim};
-    j.effect = l->op == TN__OP_scatter_add    ? ADD
-               : l->op == TN__OP__scatter_mul ? MULTIPLY
-               : l->op == TN__OP__scatter_max ? LARGER
-               : l->op == TN__OP__scatter_min ? SMALLER
-                                              : WRITE;
-    const int64_t size = size_along(j.table, j.dim);
-    _Atomic int64_t outside = INT64_MAX;
-    const bool fresh = l->in[0].data != l->out[0].data && size > 0; /* what is half written then is nobody's */
-    tn_status e = fresh ? TN_OK : check_indices(l, j.index, j.dim, size);
-    if (e || j.index->numel == 0)
-        return e;
-    j.size = fresh ? size : 0;
-    j.outside = &outside;
-    if (!src)
-        tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
-    write_points(&j);
-    return outside == INT64_MAX ? TN_OK : check_indices(l, j.index, j.dim, size);
 }
 
 /* ---- index_select, embedding, index_add ...: one index per slice ---- */
@@ -581,21 +559,24 @@ tn_status tn__cpu_embedding(const tn__launch *l)
     return pick_slices(l, 0);
 }
 
-/* A slice added to another one, some at a time in the type that they compute in. */
-static void add_slice(const slice_job *j, char *to, const char *from)
+/* A slice added to another one (or multiplied with it, or the larger or smaller elements), some at a time in the type that they
+ * compute in. */
+static void fold_slice(const slice_job *j, char *to, const char *from)
 {
+    static const tn__reduction of[EFFECTS] = {
+        [ADD] = TN__SUM, [MULTIPLY] = TN__PROD, [LARGER] = TN__MAX, [SMALLER] = TN__MIN};
     const tn_dtype d = j->table->dtype;
     const int type = tn__type_of(tn__dtypes[d].compute);
     double sum[TN__BLOCK], more[TN__BLOCK];
     if (tn__dtypes[d].compute == d && j->table_dense && j->picked_dense) {
-        tn__isa()->reduce.fold[TN__SUM][type](to, from, j->inner);
+        tn__isa()->reduce.fold[of[j->effect]][type](to, from, j->inner);
         return;
     }
     for (int64_t i = 0; i < j->inner; i += TN__BLOCK) {
         const int64_t n = TN_MIN(TN__BLOCK, j->inner - i);
         tn__load_strided(sum, type, d, to, &j->in_table, i, n);
         tn__load_strided(more, type, d, from, &j->in_picked, i, n);
-        tn__isa()->reduce.fold[TN__SUM][type](sum, more, n);
+        tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
         tn__store_strided(to, d, &j->in_table, i, sum, type, n);
     }
 }
@@ -607,8 +588,8 @@ static void put_slice(const slice_job *j, int64_t outer, int64_t row, int64_t k)
     const int64_t size = (int64_t)tn__dtype_size(src->dtype);
     char *to = (char *)j->table->data + table_offset(j, outer, row, 0) * size;
     const char *from = (const char *)src->data + tn__view_offset(src, (outer * j->n + k) * j->inner) * size;
-    if (j->effect == ADD)
-        add_slice(j, to, from);
+    if (j->effect > WRITE)
+        fold_slice(j, to, from);
     else if (j->table_dense && (j->picked_dense || j->one))
         tn__isa()->move(to, 1, from, j->one ? 0 : 1, j->inner, (size_t)size);
     else
@@ -639,6 +620,18 @@ static void put_rows(void *ctx, int64_t begin, int64_t end)
 }
 
 /* In the order of the indices, wherever two of them meet: neither the sum nor who wrote last depends on threads. */
+static void write_slices(slice_job *j)
+{
+    if (goes_in_lines(j)) {
+        tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
+    } else if (j->outer > 1) {
+        tn__parallel_for(j->outer, tn__div_up(WORK, j->n * j->inner), put_outer, j);
+    } else {
+        j->parts = j->picked->numel < 2 * WORK ? 1 : tn__num_threads();
+        tn__parallel_for(j->parts, 1, put_rows, j);
+    }
+}
+
 static tn_status put_slices(const tn__launch *l, bool add)
 {
     const int64_t dim = ((const tn__along_params *)l->params)->dim;
@@ -649,14 +642,7 @@ static tn_status put_slices(const tn__launch *l, bool add)
     if (e || src->numel == 0)
         return e;
     slice_job j = slices_of(&l->out[0], src, &l->in[1], dim, add ? ADD : WRITE);
-    if (goes_in_lines(&j)) {
-        tn__parallel_for(j.outer * j.inner, tn__div_up(WORK, j.n), lines, &j);
-    } else if (j.outer > 1) {
-        tn__parallel_for(j.outer, tn__div_up(WORK, j.n * j.inner), put_outer, &j);
-    } else {
-        j.parts = src->numel < 2 * WORK ? 1 : tn__num_threads();
-        tn__parallel_for(j.parts, 1, put_rows, &j);
-    }
+    write_slices(&j);
     return TN_OK;
 }
 
@@ -668,6 +654,56 @@ tn_status tn__cpu_index_add(const tn__launch *l)
 tn_status tn__cpu_index_copy(const tn__launch *l)
 {
     return put_slices(l, false);
+}
+
+/* ---- scatter whose index is one list for whole slices, expanded ---- */
+
+static bool are_slices(const point_job *j)
+{
+    const tn__view *index = j->index, *table = j->table, *src = j->other;
+    bool are = src && index->ndim > 1 && index->ndim == table->ndim && index->ndim == src->ndim;
+    for (int32_t d = 0; are && d < index->ndim; d++)
+        are = src->shape[d] == index->shape[d] &&
+              (d == j->dim || (index->shape[d] == table->shape[d] && (index->stride[d] == 0 || index->shape[d] == 1)));
+    return are;
+}
+
+tn_status tn__cpu_scatter(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    const tn__view *src = l->in[2].dtype ? &l->in[2] : NULL;
+    point_job j = {.l = l, .table = &l->out[0], .index = &l->in[1], .other = src, .dim = p->dim};
+    j.effect = l->op == TN__OP_scatter_add    ? ADD
+               : l->op == TN__OP__scatter_mul ? MULTIPLY
+               : l->op == TN__OP__scatter_max ? LARGER
+               : l->op == TN__OP__scatter_min ? SMALLER
+                                              : WRITE;
+    const int64_t size = size_along(j.table, j.dim);
+    _Atomic int64_t outside = INT64_MAX;
+    const bool fresh = l->in[0].data != l->out[0].data && size > 0; /* what is half written then is nobody's */
+    tn_status e = fresh ? TN_OK : check_indices(l, j.index, j.dim, size);
+    if (e || j.index->numel == 0)
+        return e;
+    j.size = fresh ? size : 0;
+    j.outside = &outside;
+    if (are_slices(&j)) {
+        const int64_t n = j.index->shape[j.dim], step = j.index->stride[j.dim];
+        tn__view list = *j.index;
+        list.ndim = 1;
+        list.shape = &n;
+        list.stride = &step;
+        list.numel = n;
+        list.contiguous = step == 1;
+        e = fresh ? check_indices(l, &list, j.dim, size) : TN_OK;
+        slice_job s = slices_of(j.table, src, &list, j.dim, j.effect);
+        if (!e)
+            write_slices(&s);
+        return e;
+    }
+    if (!src)
+        tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
+    write_points(&j);
+    return outside == INT64_MAX ? TN_OK : check_indices(l, j.index, j.dim, size);
 }
 
 tn_status tn__cpu_one_hot(const tn__launch *l)
