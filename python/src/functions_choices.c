@@ -255,6 +255,52 @@ tn_tensor *call_baddbmm_full_(const py_value *v)
     return structured(x, (tn_baddbmm_opt)(x, v[1].s.v.t, v[2].s.v.t, &o));
 }
 
+/* A result that x can take in; PyTorch refuses others in as many ways as there are functions. */
+static tn_tensor *fitting(tn_tensor *x, tn_tensor *result, const char *text)
+{
+    if (!result || py_same_shape(x, result))
+        return result;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    py_shapes_differ(text, tn_tensor_shape(x), tn_tensor_shape(result));
+    PyGILState_Release(gil);
+    tn_release(result);
+    return NULL;
+}
+
+tn_tensor *call_addmv_own(const py_value *v)
+{
+    tn_addmv_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
+    return fitting(v[0].s.v.t, (tn_addmv_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o),
+                   "Bad in-place call: input tensor size %S and output tensor size %S should match");
+}
+
+/* Where PyTorch would give x another size: what it says where x's memory is not its own. */
+tn_tensor *call_addbmm_own(const py_value *v)
+{
+    tn_addbmm_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
+    return fitting(v[0].s.v.t, (tn_addbmm_opt)(v[0].s.v.t, v[1].s.v.t, v[2].s.v.t, &o),
+                   "Trying to resize storage that is not resizable");
+}
+
+tn_tensor *call_addr_own(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t, *a = v[1].s.v.t, *b = v[2].s.v.t;
+    const tn_dims have = tn_tensor_shape(x), m = tn_tensor_shape(a), n = tn_tensor_shape(b);
+    const bool vectors = m.ndim == 1 && n.ndim == 1;
+    if (!vectors || (have.ndim == 2 && have.dim[0] == m.dim[0] && have.dim[1] == n.dim[0])) {
+        tn_addr_options o = {.struct_size = sizeof o, .site = "", .beta = v[3].s, .alpha = v[4].s};
+        return (tn_addr_opt)(x, a, b, &o);
+    }
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (have.ndim != 2)
+        PyErr_Format(PyExc_RuntimeError, "2D tensor expected, got %dD tensor for input", (int)have.ndim);
+    else
+        PyErr_Format(PyExc_RuntimeError, "size mismatch, input: [%lld, %lld], v1: [%lld], v2: [%lld]",
+                     (long long)have.dim[0], (long long)have.dim[1], (long long)m.dim[0], (long long)n.dim[0]);
+    PyGILState_Release(gil);
+    return NULL;
+}
+
 /* ---- scatter ---- */
 
 /* slots: input dim index src reduce */

@@ -34,6 +34,11 @@ static const struct {
 } rules[] = {
     {"", ITERATOR, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
     {"cast", PLAIN, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"castable", PLAIN, CAST, EQUAL, EQUAL, true,
+     "%f: Expected result to be safely castable from %R dtype, but got result with dtype %O"},
+    {"multi_dot", PLAIN, SAME, FREE, FREE, false, "multi_dot(): expected out tensor to have dtype %r but got %o"},
+    {"tensordot", PLAIN, SAME, FREE, FREE, false,
+     "tensordot: Expected the output tensor to have dtype %R, but got an output tensor with dtype %O"},
     {"found", FOUND, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
     {"bounded", ITERATOR, SAME, EQUAL, EQUAL, true, "Found dtype %O but expected %R"},
     {"where", ITERATOR, SAME, EQUAL, EQUAL, true, "Expected out type to be %R but got %O"},

@@ -26,6 +26,9 @@ static inline tn_tensor *tn__pick(tn_tensor *condition, tn_tensor *yes, tn_tenso
 /* Makes of shape[ndim] the one that it and t broadcast to; false where there is none. */
 bool tn__broadcast_with(int64_t *shape, int32_t *ndim, tn_dims t);
 
+/* Leading dimensions of two tensors of matrices, broadcast; false with an error. ops/product/compose.c */
+bool tn__batch_shape(const tn_tensor *a, const tn_tensor *b, int64_t *shape, int32_t *n);
+
 /* The tensors, expanded to one shape where they have others; false with an error. ops/view/compose.c */
 bool tn__broadcast_all(tn_tensor **t, size_t n);
 

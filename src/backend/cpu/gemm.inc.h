@@ -80,6 +80,19 @@ static inline void E(transpose_panel)(T *dst, int width, const T *src, int64_t r
     *(loose *)(dst + 3 * width) = scale * __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
 
+/* Two rows of four elements, rs apart, become four of two. */
+static inline void E(transpose_pair)(T *dst, int width, const T *src, int64_t rs, T scale)
+{
+    typedef T four __attribute__((vector_size(4 * sizeof(T))));
+    typedef four loose __attribute__((aligned(sizeof(T)), may_alias));
+    typedef T two __attribute__((vector_size(2 * sizeof(T)), aligned(sizeof(T)), may_alias));
+    four r0 = scale * *(const loose *)src, r1 = scale * *(const loose *)(src + rs);
+    *(two *)dst = __builtin_shufflevector(r0, r1, 0, 4);
+    *(two *)(dst + width) = __builtin_shufflevector(r0, r1, 1, 5);
+    *(two *)(dst + 2 * width) = __builtin_shufflevector(r0, r1, 2, 6);
+    *(two *)(dst + 3 * width) = __builtin_shufflevector(r0, r1, 3, 7);
+}
+
 #if TN_IS_WORD
 /* Four squares of 4 side by side, transposed each in its lane: lane l of q[j] is column 4l + j of rows rs apart. */
 static inline __attribute__((always_inline)) void E(transpose_lanes)(T __attribute__((vector_size(64))) q[4],
@@ -218,6 +231,11 @@ static void E(pack_panel)(T *dst, int width, const T *src, int64_t rs, int64_t c
     int64_t squares = cs == 1 ? n & ~INT64_C(3) : 0, even = cs == 1 ? k & ~INT64_C(3) : 0;
     for (int64_t i = 0, rows; i < squares; i += rows) /* a transposition, in squares */
         rows = E(transpose_rows)(dst + i, width, src + i * rs, rs, squares - i, even, scale);
+    if (cs == 1 && n - squares >= 2) {
+        for (int64_t p = 0; p < even; p += 4)
+            E(transpose_pair)(dst + p * width + squares, width, src + squares * rs + p, rs, scale);
+        squares += 2;
+    }
     for (int64_t i = 0; i < n; i++)
         for (int64_t p = i < squares ? even : 0; p < k; p++)
             dst[p * width + i] = scale * src[i * rs + p * cs];

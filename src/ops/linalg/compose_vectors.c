@@ -151,7 +151,6 @@ tn_tensor *tn__fn_corrcoef(tn_tensor *x)
 
 tn_tensor *tn__fn_vecdot(tn_tensor *x, tn_tensor *y, const tn_vecdot_options *o)
 {
-    tn_tensor *both[2] = {x, y};
     int32_t d;
     if (!tn__usable("vecdot", x) || !tn__usable("vecdot", y))
         return NULL;
@@ -163,15 +162,16 @@ tn_tensor *tn__fn_vecdot(tn_tensor *x, tn_tensor *y, const tn_vecdot_options *o)
             TN_EINVAL,
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type %s and y of type %s instead",
             tn__dtypes[x->dtype].legacy, tn__dtypes[y->dtype].legacy);
-    if (!tn__broadcast_all(both, 2) || tn__wrap_dim(o->dim_given ? o->dim : -1, both[0]->ndim, &d))
+    if (tn__wrap_dim(o->dim_given ? o->dim : -1, TN_MAX(x->ndim, y->ndim), &d))
         return NULL;
-    if (both[0]->ndim == 1)
-        return tn_dot(both[0], both[1]);
-    if (d != both[0]->ndim - 1 || !tn_tensor_is_contiguous(both[0]) || !tn_tensor_is_contiguous(both[1]))
-        return tn_sum(tn_mul(both[0], both[1]), .dim = d);
-    const int64_t k = both[0]->shape[d], n = tn__numel(both[0]->shape, d);
-    tn_tensor *rows = tn_bmm(tn_reshape(both[0], TN_SHAPE(n, 1, k)), tn_reshape(both[1], TN_SHAPE(n, k, 1)));
-    return tn__no_view(tn_reshape(rows, tn_dims_of(both[0]->shape, d)));
+    const bool same = tn__same_shape(x->shape, x->ndim, y->shape, y->ndim), last = d == TN_MAX(x->ndim, y->ndim) - 1;
+    if (y->ndim == 1 && x->ndim && last && x->shape[d] == y->shape[0])
+        return tn_matmul(x, y);
+    if (!same || !last || x->ndim == 0 || !tn_tensor_is_contiguous(x) || !tn_tensor_is_contiguous(y))
+        return tn_sum(tn_mul(x, y), .dim = d);
+    const int64_t k = x->shape[d], n = tn__numel(x->shape, d);
+    tn_tensor *rows = tn_bmm(tn_reshape(x, TN_SHAPE(n, 1, k)), tn_reshape(y, TN_SHAPE(n, k, 1)));
+    return tn__no_view(tn_reshape(rows, tn_dims_of(x->shape, d)));
 }
 
 /* ---- vander ---- */
@@ -218,5 +218,9 @@ tn_tensor *tn__fn_linalg_vander(tn_tensor *x, const tn_linalg_vander_options *o)
         return tn__fail(TN_EMISSING, "linalg.vander supports floating point, complex, and integer tensors, but got %s",
                         tn__dtypes[x->dtype].legacy);
     const int64_t n = o->N.kind ? tn__scalar_int(&o->N) : x->ndim ? x->shape[x->ndim - 1] : 1;
+    if (x->ndim == 0)
+        x = tn_unsqueeze(x, 0);
+    if (!x)
+        return NULL;
     return n > 1 ? powers(x, n) : tn__fail(TN_EINVAL, "N must be greater than 1.");
 }

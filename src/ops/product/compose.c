@@ -1,6 +1,6 @@
 /* Functions of the family product that are composed of others. */
-#include "autograd/functions.h"
 #include "op/infer.h"
+#include "ops/compose.h"
 
 /* ---- sums of products ---- */
 
@@ -58,8 +58,7 @@ tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_bad
 
 /* ---- products ---- */
 
-/* Leading dimensions of both, broadcast. */
-static bool batch_shape(const tn_tensor *a, const tn_tensor *b, int64_t *shape, int32_t *n)
+bool tn__batch_shape(const tn_tensor *a, const tn_tensor *b, int64_t *shape, int32_t *n)
 {
     int32_t na = TN_MAX(a->ndim - 2, 0), nb = TN_MAX(b->ndim - 2, 0);
     *n = TN_MAX(na, nb);
@@ -92,7 +91,7 @@ static tn_tensor *matmul_batched(tn_tensor *a, tn_tensor *b)
 {
     int64_t shape[TN_MAX_DIMS];
     int32_t n;
-    if (!batch_shape(a, b, shape, &n))
+    if (!tn__batch_shape(a, b, shape, &n))
         return NULL;
     int64_t count = tn__numel(shape, n), rows = a->shape[a->ndim - 2], cols = b->shape[b->ndim - 1];
     tn_tensor *c = tn_bmm(as_batch(a, shape, n, count), as_batch(b, shape, n, count));

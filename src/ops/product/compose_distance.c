@@ -59,12 +59,13 @@ static tn_tensor *in_a_pass(tn_tensor *x1, tn_tensor *x2, double p)
     int64_t shape[TN_MAX_DIMS];
     const int32_t ndim = x1->ndim;
     if (ndim == 3)
-        return tn__distances(x1, x2, p);
+        return tn__distances(x1, x2, p, false);
     for (int32_t d = 0; d < ndim - 2; d++)
         shape[d] = x1->shape[d];
     shape[ndim - 2] = n;
     shape[ndim - 1] = r;
-    tn_tensor *all = tn__distances(tn_reshape(x1, TN_SHAPE(batch, n, m)), tn_reshape(x2, TN_SHAPE(batch, r, m)), p);
+    tn_tensor *all =
+        tn__distances(tn_reshape(x1, TN_SHAPE(batch, n, m)), tn_reshape(x2, TN_SHAPE(batch, r, m)), p, false);
     return tn__no_view(tn_reshape(all, tn_dims_of(shape, ndim)));
 }
 
@@ -72,10 +73,8 @@ static tn_tensor *in_a_pass(tn_tensor *x1, tn_tensor *x2, double p)
 static bool expand_batches(tn_tensor **x1, tn_tensor **x2)
 {
     int64_t shape[TN_MAX_DIMS];
-    int32_t n = (*x1)->ndim - 2;
-    for (int32_t d = 0; d < n; d++)
-        shape[d] = (*x1)->shape[d];
-    if (!tn__broadcast_with(shape, &n, tn_dims_of((*x2)->shape, (*x2)->ndim - 2)))
+    int32_t n;
+    if (!tn__batch_shape(*x1, *x2, shape, &n))
         return false;
     for (int i = 0; i < 2; i++) {
         tn_tensor **x = i ? x2 : x1;
@@ -130,7 +129,10 @@ tn_tensor *tn__fn_pdist(tn_tensor *x, const tn_pdist_options *o)
     const int64_t n = x->shape[0];
     if (n < 2)
         return tn_reshape(tn_narrow(x, 0, 0, 0), TN_SHAPE(0));
-    tn_tensor *all = tn_cdist(x, x, .p = tn_scalar_f(p), .exact = true);
+    const bool here = !tn__words_of(x->device).gpu;
+    tn_tensor *rows = here ? tn_unsqueeze(x, 0) : NULL;
+    tn_tensor *all = here ? tn_squeeze(tn__distances(rows, rows, p, true), .dim = 0)
+                          : tn_cdist(x, x, .p = tn_scalar_f(p), .exact = true);
     tn_tensor *upper = tn_triu(tn_ones(TN_SHAPE(n, n), .dtype = TN_BOOL, .device = x->device), 1);
     return tn_masked_select(all, upper);
 }

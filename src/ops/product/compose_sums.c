@@ -177,10 +177,9 @@ static bool are_bilinear(const tn_tensor *x1, const tn_tensor *x2, const tn_tens
                          bias->ndim ? (long long)bias->shape[0] : 0LL, (long long)w->shape[0]),
                false;
     if (x1->dtype != x2->dtype || x1->dtype != w->dtype || (bias && bias->dtype != x1->dtype))
-        return tn__error(TN_EDTYPE,
-                         "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s, bias: %s",
+        return tn__error(TN_EDTYPE, "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s%s%s",
                          tn__dtypes[x1->dtype].scalar, tn__dtypes[x2->dtype].scalar, tn__dtypes[w->dtype].scalar,
-                         bias ? tn__dtypes[bias->dtype].scalar : "None"),
+                         bias ? ", bias: " : "", bias ? tn__dtypes[bias->dtype].scalar : ""),
                false;
     return true;
 }

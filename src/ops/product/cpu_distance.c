@@ -10,6 +10,7 @@ typedef struct distance_job {
     int64_t item, columns; /* bytes; of a tile */
     int64_t batch, n1, n2, m;
     double p;
+    bool upper;
     _Atomic bool failed;
 } distance_job;
 
@@ -21,15 +22,19 @@ static void load_row(const distance_job *j, void *to, const tn__view *v, int64_t
                                        j->m);
 }
 
-/* Rows of x2 from 'first' on, side by side: [m][columns]; what is beyond the last one repeats it. row: room for one. */
-static void pack_columns(const distance_job *j, char *to, int64_t batch, int64_t first, char *row)
+/* Rows of x2 from 'first' on, side by side: [m][columns]; what is beyond the last one repeats it. rows: room for as many. */
+static void pack_columns(const distance_job *j, char *to, int64_t batch, int64_t first, char *rows)
 {
-    for (int64_t c = 0; c < j->columns; c++) {
-        if (first + c < j->n2)
-            load_row(j, row, j->x2, batch, first + c);
-        for (int64_t k = 0; k < j->m; k++)
-            memcpy(to + (k * j->columns + c) * j->item, row + k * j->item, (size_t)j->item);
-    }
+    for (int64_t c = 0; c < j->columns; c++)
+        load_row(j, rows + c * j->m * j->item, j->x2, batch, TN_MIN(first + c, j->n2 - 1));
+    tn__isa()->transpose(to, j->columns, rows, j->m, j->columns, j->m, (size_t)j->item);
+}
+
+/* A row's distances to those before 'end'. */
+static void clear_lower(const distance_job *j, int64_t batch, int64_t row, int64_t end)
+{
+    char *to = (char *)j->out->data + (batch * j->n1 + row) * j->n2 * (int64_t)tn__dtype_size(j->out->dtype);
+    memset(to, 0, (size_t)(TN_MIN(end, j->n2) * (int64_t)tn__dtype_size(j->out->dtype)));
 }
 
 /* One tile's worth of rows of x1 against all of x2's tiles. */
@@ -39,7 +44,7 @@ static void run_rows(const distance_job *j, int64_t batch, int64_t first, const 
     const int64_t n = TN_MIN(TN__FAR_ROWS, j->n1 - first), size = (int64_t)tn__dtype_size(j->out->dtype);
     for (int64_t r = 0; r < TN__FAR_ROWS; r++)
         load_row(j, rows + r * j->m * j->item, j->x1, batch, first + TN_MIN(r, n - 1));
-    for (int64_t c = 0; c < j->n2; c += j->columns) {
+    for (int64_t c = j->upper ? first / j->columns * j->columns : 0; c < j->n2; c += j->columns) {
         tn__isa()->product.distances[j->type](tile, rows, j->m, packed + c * j->m * j->item, j->m, j->p);
         for (int64_t r = 0; r < n; r++) {
             const int64_t at = (batch * j->n1 + first + r) * j->n2 + c;
@@ -47,6 +52,8 @@ static void run_rows(const distance_job *j, int64_t batch, int64_t first, const 
                                                      tile + r * j->columns * j->item, TN_MIN(j->columns, j->n2 - c));
         }
     }
+    for (int64_t r = 0; j->upper && r < n; r++)
+        clear_lower(j, batch, first + r, first + r + 1);
 }
 
 typedef struct tile_job {
@@ -59,15 +66,15 @@ static void pack_tiles(void *ctx, int64_t begin, int64_t end)
 {
     const tile_job *t = ctx;
     const distance_job *j = t->j;
-    const size_t bytes = (size_t)(j->m * j->item);
-    char *row = tn__block_get(bytes);
-    if (!row) {
+    const size_t bytes = (size_t)(j->columns * j->m * j->item);
+    char *rows = tn__block_get(bytes);
+    if (!rows) {
         atomic_store(&t->j->failed, true);
         return;
     }
     for (int64_t i = begin; i < end; i++)
-        pack_columns(j, t->packed + i * j->columns * j->m * j->item, t->batch, i * j->columns, row);
-    tn__block_put(row, bytes);
+        pack_columns(j, t->packed + i * j->columns * j->m * j->item, t->batch, i * j->columns, rows);
+    tn__block_put(rows, bytes);
 }
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end)
@@ -117,6 +124,7 @@ tn_status tn__cpu_distances(const tn__launch *l)
 {
     const tn__distances_params *p = l->params;
     distance_job j = job_of(l, &l->in[0], &l->in[1], p->p);
+    j.upper = p->upper;
     return l->out[0].numel ? run_batches(&j) : TN_OK;
 }
 

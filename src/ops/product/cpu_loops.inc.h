@@ -13,20 +13,28 @@
 #define TN_UNROLL _Pragma("GCC unroll 8")
 #endif
 
-/* 64 bytes, and the same anywhere in memory */
-typedef T E(far_vec) __attribute__((vector_size(64)));
-typedef T E(far_any) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
-typedef UT E(far_bits) __attribute__((vector_size(64)));
+#if defined(__AVX512F__)
+#define FAR_BYTES 64
+#elif defined(__AVX2__)
+#define FAR_BYTES 32
+#else
+#define FAR_BYTES 16
+#endif
+
+/* a register, and the same anywhere in memory */
+typedef T E(far_vec) __attribute__((vector_size(FAR_BYTES)));
+typedef T E(far_any) __attribute__((vector_size(FAR_BYTES), aligned(sizeof(T)), may_alias));
+typedef UT E(far_bits) __attribute__((vector_size(FAR_BYTES)));
 
 typedef enum E(far_kind) { E(FAR_COUNT), E(FAR_ONE), E(FAR_TWO), E(FAR_MOST), E(FAR_POWER) } E(far_kind);
 
-enum { E(FAR_WIDTH) = 64 / sizeof(T) };
+enum { E(FAR_LANES) = FAR_BYTES / sizeof(T), E(FAR_WIDTH) = 64 / sizeof(T), E(FAR_PARTS) = 64 / FAR_BYTES };
 
 /* Adds differences to distances that grow. */
-static inline __attribute__((always_inline)) void E(far_add)(const E(far_kind) kind, E(far_vec) * sum, E(far_vec) * by,
-                                                             T p)
+static inline __attribute__((always_inline)) void E(far_add)(const E(far_kind) kind, E(far_vec) * sum,
+                                                             const E(far_vec) d, T p)
 {
-    const E(far_vec) d = *by, none = {0};
+    const E(far_vec) none = {0};
     if (kind == E(FAR_TWO)) {
         *sum += d * d;
         return;
@@ -42,9 +50,9 @@ static inline __attribute__((always_inline)) void E(far_add)(const E(far_kind) k
         const E(far_bits) more = (E(far_bits))(size > *sum) | (E(far_bits))(size != size);
         *sum = (E(far_vec))((more & (E(far_bits))size) | (~more & (E(far_bits)) * sum));
     } else {
-        T each[E(FAR_WIDTH)];
+        T each[E(FAR_LANES)];
         *(E(far_any) *)each = size;
-        for (int i = 0; i < E(FAR_WIDTH); i++)
+        for (int i = 0; i < E(FAR_LANES); i++)
             each[i] = M(pow)(each[i], p);
         *sum += *(const E(far_any) *)each;
     }
@@ -53,21 +61,28 @@ static inline __attribute__((always_inline)) void E(far_add)(const E(far_kind) k
 static inline __attribute__((always_inline)) void E(far_tile)(const E(far_kind) kind, void *out, const T *a,
                                                               int64_t lda, const T *b, int64_t m, T p)
 {
-    E(far_vec) sum[TN__FAR_ROWS];
+    E(far_vec) sum[TN__FAR_ROWS][E(FAR_PARTS)];
     TN_UNROLL
-    for (int r = 0; r < TN__FAR_ROWS; r++)
-        sum[r] = (E(far_vec)){0};
-    for (int64_t k = 0; k < m; k++, b += E(FAR_WIDTH)) {
-        const E(far_vec) column = *(const E(far_any) *)b;
+    for (int r = 0; r < TN__FAR_ROWS; r++) {
         TN_UNROLL
-        for (int r = 0; r < TN__FAR_ROWS; r++) {
-            E(far_vec) d = a[r * lda + k] - column;
-            E(far_add)(kind, &sum[r], &d, p);
+        for (int v = 0; v < E(FAR_PARTS); v++)
+            sum[r][v] = (E(far_vec)){0};
+    }
+    for (int64_t k = 0; k < m; k++, b += E(FAR_WIDTH)) {
+        TN_UNROLL
+        for (int v = 0; v < E(FAR_PARTS); v++) {
+            const E(far_vec) column = *(const E(far_any) *)(b + v * E(FAR_LANES));
+            TN_UNROLL
+            for (int r = 0; r < TN__FAR_ROWS; r++)
+                E(far_add)(kind, &sum[r][v], a[r * lda + k] - column, p);
         }
     }
     TN_UNROLL
-    for (int r = 0; r < TN__FAR_ROWS; r++)
-        *(E(far_any) *)((T *)out + r * E(FAR_WIDTH)) = sum[r];
+    for (int r = 0; r < TN__FAR_ROWS; r++) {
+        TN_UNROLL
+        for (int v = 0; v < E(FAR_PARTS); v++)
+            *(E(far_any) *)((T *)out + r * E(FAR_WIDTH) + v * E(FAR_LANES)) = sum[r][v];
+    }
 }
 
 static void E(distances)(void *out_, const void *a, int64_t lda, const void *b, int64_t m, double p)
@@ -123,5 +138,6 @@ static void E(distance_slope)(void *out_, const void *x_, const void *y_, int64_
 }
 
 #undef TN_UNROLL
+#undef FAR_BYTES
 
 #endif
