@@ -378,6 +378,47 @@ PyObject *run_min(PyObject *self, py_value *v, int which)
     return extreme("min", v, which, min_as_max, tn_minimum_at);
 }
 
+/* ---- medians: of all a tensor, along a dimension values and indices ---- */
+
+static PyObject *middle(const char *name, py_value *v, int which,
+                        tn_tensor *(*f)(tn_tensor *x, const tn_median_options *o))
+{
+    tn_tensor *both[2] = {NULL, NULL};
+    tn_median_options o = {.struct_size = sizeof o, .site = ""};
+    if (which == 1) {
+        o.dim = v[1].s.v.i;
+        o.dim_given = true;
+        o.keepdim = v[2].s.v.i != 0;
+        o.indices = &both[1];
+    }
+    PY_BEGIN_OWNING(v[0].s.v.t)
+        both[0] = f(v[0].s.v.t, &o);
+    PY_END_OWNING
+    return which == 1 && both[0] ? py_named_result(name, both, 2) : py_wrap(both[0]);
+}
+
+static tn_tensor *nanmedian_as_median(tn_tensor *x, const tn_median_options *o)
+{
+    return (tn_nanmedian_opt)(x, &(tn_nanmedian_options){.struct_size = sizeof(tn_nanmedian_options),
+                                                         .site = "",
+                                                         .dim = o->dim,
+                                                         .dim_given = o->dim_given,
+                                                         .keepdim = o->keepdim,
+                                                         .indices = o->indices});
+}
+
+PyObject *run_median(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return middle("median", v, which, tn_median_opt);
+}
+
+PyObject *run_nanmedian(PyObject *self, py_value *v, int which)
+{
+    (void)self;
+    return middle("nanmedian", v, which, nanmedian_as_median);
+}
+
 PyObject *run_topk(PyObject *self, py_value *v, int which)
 {
     (void)self, (void)which;

@@ -110,6 +110,36 @@ tn_tensor *call_trapz_any(const py_value *v)
     return (tn_trapezoid_opt)(v[0].s.v.t, v[1].s.v.i, &o);
 }
 
+/* slots: y dim x dx */
+tn_tensor *call_cumulative_trapezoid_any(const py_value *v)
+{
+    tn_cumulative_trapezoid_options o = {.struct_size = sizeof o, .site = "", .dx = v[3].s};
+    o.x = v[2].given ? v[2].s.v.t : NULL;
+    return (tn_cumulative_trapezoid_opt)(v[0].s.v.t, v[1].s.v.i, &o);
+}
+
+/* slots: input q dim keepdim interpolation. A number q is read as a float. */
+static tn_scalar part_of(const py_value *q)
+{
+    return q->s.kind == TN_SCALAR_TENSOR ? q->s : tn_scalar_f(q->s.v.f);
+}
+
+tn_tensor *call_quantile_any(const py_value *v)
+{
+    tn_quantile_options o = {
+        .struct_size = sizeof o, .site = "", .keepdim = v[3].s.v.i != 0, .interpolation = v[4].u.text};
+    o.dim_given = py_one_dim(&v[2], &o.dim);
+    return (tn_quantile_opt)(v[0].s.v.t, part_of(&v[1]), &o);
+}
+
+tn_tensor *call_nanquantile_any(const py_value *v)
+{
+    tn_nanquantile_options o = {
+        .struct_size = sizeof o, .site = "", .keepdim = v[3].s.v.i != 0, .interpolation = v[4].u.text};
+    o.dim_given = py_one_dim(&v[2], &o.dim);
+    return (tn_nanquantile_opt)(v[0].s.v.t, part_of(&v[1]), &o);
+}
+
 /* In place a running sum is of the tensor's own dtype, which no other may be asked for. */
 static tn_tensor *running(const py_value *v, tn_tensor *(*f)(tn_tensor *x, int64_t dim, tn_dtype dtype))
 {

@@ -278,8 +278,8 @@ static tn_status sort_entries(tn_safetensors *f)
         return no_memory(f->name, bytes);
     for (int64_t i = 0; i < f->n; i++)
         f->in_file[i] = f->by_name[i] = &f->entry[i];
-    tn__sort(f->in_file, f->n, begins_before);
-    tn__sort(f->by_name, f->n, named_before);
+    tn__safetensors_sort(f->in_file, f->n, begins_before);
+    tn__safetensors_sort(f->by_name, f->n, named_before);
     return TN_OK;
 }
 
@@ -302,7 +302,7 @@ static tn_status check_keys(const tn_safetensors *f)
         return no_memory(f->name, bytes);
     for (int64_t i = 0; i < f->n_pairs; i++)
         sorted[i] = &f->pair[i];
-    tn__sort(sorted, f->n_pairs, key_before);
+    tn__safetensors_sort(sorted, f->n_pairs, key_before);
     tn_status e = TN_OK;
     for (int64_t i = 1; i < f->n_pairs && !e; i++) {
         const tn_pair *a = sorted[i - 1], *b = sorted[i];

@@ -21,6 +21,6 @@ extern const tn__safetensors_type tn__safetensors_types[TN__SAFETENSORS_TYPES];
 tn_dtype tn__safetensors_dtype(const char *name);
 
 /* Heap sort of pointers, so that nothing is allocated (qsort may) and no order of the input is slow. */
-void tn__sort(void **item, int64_t n, bool (*before)(const void *, const void *));
+void tn__safetensors_sort(void **item, int64_t n, bool (*before)(const void *, const void *));
 
 #endif

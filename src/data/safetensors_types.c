@@ -34,7 +34,7 @@ static void sink(void **item, int64_t i, int64_t n, bool (*before)(const void *,
     }
 }
 
-void tn__sort(void **item, int64_t n, bool (*before)(const void *, const void *))
+void tn__safetensors_sort(void **item, int64_t n, bool (*before)(const void *, const void *))
 {
     for (int64_t i = n / 2 - 1; i >= 0; i--)
         sink(item, i, n, before);

@@ -201,13 +201,13 @@ static tn_status fill(writer *w, const char *const *names, tn_tensors tensors)
         w->item[i] = (item){names[i], tensors.t[i], rank_of(tensors.t[i]->dtype)};
         w->sorted[i] = &w->item[i];
     }
-    tn__sort(w->sorted, w->n, named_before);
+    tn__safetensors_sort(w->sorted, w->n, named_before);
     for (int64_t i = 1; i < w->n; i++) {
         const item *a = w->sorted[i - 1], *b = w->sorted[i];
         if (!strcmp(a->name, b->name))
             return twice("name", a->name);
     }
-    tn__sort(w->sorted, w->n, written_before);
+    tn__safetensors_sort(w->sorted, w->n, written_before);
     return TN_OK;
 }
 

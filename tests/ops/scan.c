@@ -32,6 +32,86 @@ static void run_cumprod(void)
     tn_scope_close(s);
 }
 
+/* ---- logcumsumexp ---- */
+
+static void logcumsumexp_each(kit_array *x)
+{
+    for (int32_t d = 0; d < (x->ndim ? x->ndim : 1) && kit_is_float(x->dtype); d++) {
+        const lane l = lane_of(x, d);
+        expected e;
+        expected_init(&e, x->dtype, x->ndim, x->shape);
+        expected_tolerate(&e);
+        for (int64_t i = 0; i < e.numel; i++) {
+            const bool first = i / l.inner % l.n == 0;
+            const real v = x->v[i], before = first ? v : e.v[i - l.inner];
+            const real high = v > before ? v : before, low = v > before ? before : v;
+            e.v[i] = first || v == before ? v + (first ? 0 : logl(2))
+                     : isnan(v + before)  ? v + before
+                                          : high + log1pl(expl(low - high));
+            e.tol[i] = isfinite(e.v[i])
+                           ? 16 * compute_eps(x->dtype) * (fabsl(e.v[i]) + 1) * (real)(i / l.inner % l.n + 1) +
+                                 kit_ulp(x->dtype, e.v[i])
+                           : 0;
+        }
+        check_free(&e, tn_logcumsumexp(x->t, d), "logcumsumexp of %s %s %s, dim %d", tn_dtype_name(x->dtype),
+                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d);
+    }
+}
+
+/* Rows of several blocks, of which some are far apart, in each layout of memory. */
+static void logcumsumexp_long(void)
+{
+    static const shape_list shapes[] = {{1, {3000}}, {2, {300, 40}}, {2, {40, 300}}};
+    for (size_t k = 0; k < TN_COUNT(shapes); k++)
+        for (int i = 0; i < KIT_DTYPES; i++) {
+            kit_array x;
+            tn_scope *scope = tn_scope_open();
+            random_array(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim, (kit_layout)((size_t)i % KIT_EXPANDED),
+                         true);
+            for (int64_t n = 0; n < x.numel; n++)
+                if (n / 100 % 3 == 1)
+                    x.v[n] -= 200;
+            if (kit_is_float(x.dtype)) {
+                kit_show(&x);
+                logcumsumexp_each(&x);
+            }
+            kit_array_free(&x);
+            tn_scope_close(scope);
+        }
+}
+
+static void run_logcumsumexp(void)
+{
+    each_array(logcumsumexp_each, true);
+    logcumsumexp_long();
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_tensor_from(TN_LIST(-INFINITY, -INFINITY, 0.0, INFINITY, INFINITY, 1.0));
+    HOLDS(tn_logcumsumexp(x, 0), TN_SHAPE(6), -INFINITY, -INFINITY, 0, INFINITY, INFINITY, INFINITY);
+    REFUSED(tn_logcumsumexp(x, 1), TN_EINDEX, "Dimension out of range");
+    REFUSED(tn_logcumsumexp(tn_ones(TN_SHAPE(2), .dtype = TN_I64), 0), TN_EDTYPE,
+            kit_on_cpu() ? "\"logcumsumexp_out_cpu\" not implemented for 'Long'"
+                         : "\"logcumsumexp_out_cuda\" not implemented for 'Long'");
+    tn_scope_close(s);
+}
+
+/* ---- integrals ---- */
+
+static void run_cumulative_trapezoid(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *y = tn_reshape(tn_arange(0, 6, 1, .dtype = TN_F32), TN_SHAPE(2, 3));
+    HOLDS(tn_cumulative_trapezoid(y, -1), TN_SHAPE(2, 2), 0.5, 2, 3.5, 8);
+    HOLDS(tn_cumulative_trapezoid(y, 0, .dx = tn_scalar_f(2)), TN_SHAPE(1, 3), 3, 5, 7);
+    HOLDS(tn_cumulative_trapezoid(y, 1, .x = tn_tensor_from(TN_LIST(0.0, 1.0, 3.0))), TN_SHAPE(2, 2), 0.5, 3.5, 3.5,
+          12.5);
+    HOLDS(tn_cumulative_trapezoid(y, 1, .x = y), TN_SHAPE(2, 2), 0.5, 2, 3.5, 8);
+    HOLDS(tn_cumulative_trapezoid(tn_zeros(TN_SHAPE(0)), 0), TN_SHAPE(0), 0);
+    REFUSED(tn_cumulative_trapezoid(y, 1, .x = tn_ones(TN_SHAPE(2))), TN_EINVAL, "There must be one `x` value");
+    REFUSED(tn_cumulative_trapezoid(tn_gt(y, 0), 1), TN_EMISSING, "received a bool input for `y`");
+    REFUSED(tn_cumulative_trapezoid(tn_ones(TN_SHAPE()), 0), TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
+    tn_scope_close(s);
+}
+
 /* ---- cumsum ---- */
 
 static void cumsum_to(const kit_array *x, int32_t dim, tn_dtype asked)
@@ -179,7 +259,13 @@ static void run_extremes(void)
 }
 
 static const structural_case cases[] = {
-    {"cumprod", run_cumprod}, {"cumsum", run_cumsum}, {"cummax", run_extremes}, {"cummin", run_extremes}, {NULL, NULL},
+    {"cumprod", run_cumprod},
+    {"cumsum", run_cumsum},
+    {"cummax", run_extremes},
+    {"cummin", run_extremes},
+    {"logcumsumexp", run_logcumsumexp},
+    {"cumulative_trapezoid", run_cumulative_trapezoid},
+    {NULL, NULL},
 };
 
 /* ---- gradients ---- */
@@ -187,6 +273,14 @@ static const structural_case cases[] = {
 F(cumsum_0, tn_cumsum(tn_mul(x, x), -1))
 F(cumsum, tn_cumsum(x, 1))
 F(cumsum_first, tn_cumsum(x, 0))
+F(cumprod, tn_cumprod(x, 1))
+F(cumprod_first, tn_cumprod(x, 0))
+F(cumprod_zeros, tn_cumprod(tn_mul(x, tn_gt(x, 0.5)), 1))
+F(cumprod_0, tn_cumprod(tn_mul(x, x), -1))
+F(logcumsumexp, tn_logcumsumexp(x, 1))
+F(logcumsumexp_first, tn_logcumsumexp(x, 0))
+F(logcumsumexp_0, tn_logcumsumexp(tn_mul(x, x), -1))
+F(cumulative_trapezoid, tn_cumulative_trapezoid(x, 1))
 F(cummax, tn_cummax(x, 1))
 F(cummax_first, tn_cummax(x, 0))
 F(cummax_0, tn_cummax(tn_mul(x, x), -1))
@@ -197,6 +291,14 @@ static const gradient_case gradients[] = {
     {"cumsum of 0-dim", f_cumsum_0, 1, {{0}}, false},
     ONE(cumsum),
     ONE(cumsum_first),
+    ONE(cumprod),
+    ONE(cumprod_first),
+    ONE(cumprod_zeros),
+    {"cumprod of 0-dim", f_cumprod_0, 1, {{0}}, false},
+    ONE(logcumsumexp),
+    ONE(logcumsumexp_first),
+    {"logcumsumexp of 0-dim", f_logcumsumexp_0, 1, {{0}}, false},
+    ONE(cumulative_trapezoid),
     ONE(cummax),
     ONE(cummax_first),
     {"cummax of 0-dim", f_cummax_0, 1, {{0}}, false},
@@ -210,6 +312,10 @@ static const gradient_case gradients[] = {
 ALONG(cumsum)
 
 ADAPTER(cumprod, tn_cumprod(x, int_of(record_arg(r, 0, "dim"), 0) DTYPE))
+
+ADAPTER(logcumsumexp, tn_logcumsumexp(x, int_of(record_arg(r, 0, "dim"), 0)))
+ADAPTER(cumulative_trapezoid, tn_cumulative_trapezoid(x, int_of(record_arg(r, -1, "dim"), -1), .x = TENSOR(0, "x"),
+                                                      .dx = scalar_of(record_arg(r, -1, "dx"))))
 
 #define EXTREMES(name) \
     static bool record_##name(record *r, results *out) \
@@ -226,6 +332,8 @@ static const named_adapter adapters[] = {
     {"cummax", record_cummax},
     {"cummin", record_cummin},
     {"cumprod", record_cumprod},
+    {"logcumsumexp", record_logcumsumexp},
+    {"cumulative_trapezoid", record_cumulative_trapezoid},
     {NULL, NULL},
 };
 

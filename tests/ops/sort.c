@@ -62,14 +62,17 @@ static void sort_each(kit_array *x)
                 top.v[(i / (l.inner * l.n) * k + place) * l.inner + i % l.inner] = x->v[i];
         }
         tn_tensor *indices = NULL, *got = tn_sort(x->t, d, .descending = descending, .indices = &indices);
-        check_free(&v, got, "sort of %s %s %s, dim %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-                   kit_layout_names[x->layout], (int)d);
+        check(&v, got, "sort of %s %s %s, dim %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
+              kit_layout_names[x->layout], (int)d);
         check(&at, indices, "indices of sort");
         check_free(&at, tn_argsort(x->t, d, .descending = descending), "argsort");
+        if (d == 0 && !descending)
+            check(&v, tn_msort(x->t), "msort");
         if (x->ndim)
             check(&top, tn_topk(x->t, k, d, .smallest = !descending, .indices = &indices),
                   "topk of %s %s %s, %lld in dim %d", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
                   kit_layout_names[x->layout], (long long)k, (int)d);
+        expected_free(&v);
         expected_free(&top);
     }
 }
@@ -103,7 +106,7 @@ static void run_sort(void)
 
 static const structural_case cases[] = {
     {"searchsorted", run_lookups}, {"bucketize", run_lookups}, {"isin", run_lookups}, {"sort", run_sort},
-    {"argsort", run_sort},         {"topk", run_sort},         {NULL, NULL},
+    {"argsort", run_sort},         {"topk", run_sort},         {"msort", run_sort},   {NULL, NULL},
 };
 
 /* ---- PyTorch's records ---- */
@@ -116,7 +119,7 @@ ADAPTER(searchsorted,
 
 ADAPTER(argsort,
         tn_argsort(x, int_of(record_arg(r, 0, "dim"), -1), .descending = flag_of(record_arg(r, 1, "descending"))))
-ADAPTER(msort, tn_sort(x, 0))
+ADAPTER(msort, tn_msort(x))
 
 static bool record_sort(record *r, results *out)
 {

@@ -77,6 +77,12 @@ BY_HAND = {
         if -x.dim() <= dim < x.dim() and step > 0 else not_asked("brackets have words of their own"),
     "clip_to_norm": lambda tensors, max_norm, norm: torch._C._clip_to_norm(tensors, max_norm, norm) is None,
     "clip_values": lambda tensors, limit: torch._C._clip_values(tensors, limit) is None,
+    "histogram": lambda x, bins, min=None, max=None, weight=None, density=False, bin_edges=None: not_asked("in C one end alone may be said")
+        if (min is None) != (max is None) else torch.histogram(
+            x, bins, **{} if min is None else {"range": (min, max)}, weight=weight, density=density)[: 1 + (bin_edges is not None)],
+    "histogram_between": lambda x, edges, weight=None, density=False: torch.histogram(x, edges, weight=weight, density=density)[0],
+    "histogramdd": lambda x, edges, weight=None, density=False: torch.histogramdd(x, edges, weight=weight, density=density)[0],
+    "histogramdd_edges": lambda x, bins, range: torch.histogramdd(x, list(bins), None if range is None else range.tolist())[1],
     "nonzero_columns": lambda x: torch.nonzero(x, as_tuple=True),
     "normalize": lambda x, dim, p=None, eps=None, nuclear=False: F.normalize(
         x, dim=dim, **{k: v for k, v in {"p": "nuc" if nuclear else p, "eps": eps}.items() if v is not None}),

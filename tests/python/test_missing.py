@@ -36,7 +36,7 @@ def error_of(code):
     ("torch.compile", AttributeError, "module 'tenon' has no attribute 'compile': Tenon does not have a compiler; programs run without it: "
      "leave the call out"),
     ("torch.relu_", AttributeError, "module 'tenon' has no attribute 'relu_': Tenon does not have PyTorch's torch.relu_; torch.Tensor.relu_ is there"),
-    ("torch.median", AttributeError, "module 'tenon' has no attribute 'median': Tenon does not have PyTorch's torch.median"),
+    ("torch.lobpcg", AttributeError, "module 'tenon' has no attribute 'lobpcg': Tenon does not have PyTorch's torch.lobpcg"),
     ("torch.fft.rfft", AttributeError, "module 'tenon' has no attribute 'fft': Tenon does not have complex numbers"),
     ("torch.nn.functional.conv2d", AttributeError, "module 'tenon.nn.functional' has no attribute 'conv2d': Tenon does not have convolutions"),
     ("torch.cuda.amp", AttributeError, "module 'tenon.cuda' has no attribute 'amp': Tenon does not have automatic mixed precision"),
@@ -189,13 +189,13 @@ class Net(nn.Module):
         self.lstm = N.LSTM(3, 4)
         self.fc = nn.Linear(2, 2)
 
-    def mode(self):
+    def ormqr(self):
         pass
 
     def forward(self, x):
         x = F.max_pool2d(F.relu(self.conv(x)), 2)
         y = x.lu().sum()
-        z = np.median(x).det() + self.mode()
+        z = np.lobpcg(x).det() + self.ormqr()
         if hasattr(torch, "compile"):
             self.c = torch.compile(self.fc)
         return torch.fft.rfft(y), x.name, torch.zork, torch._C._zork
@@ -207,7 +207,7 @@ def shadowed(torch, nn=None):
 
 
 optimizer = optim.Adafactor([]), torch.optim.SGD([], lr=0.1)
-x = [torch.median(i) for i in range(3)], "{}".format(1).index("1"), torch.device("cpu").type
+x = [torch.lobpcg(i) for i in range(3)], "{}".format(1).index("1"), torch.device("cpu").type
 """
 
 
@@ -229,7 +229,7 @@ def test_a_program_is_read(tmp_path):
         ("program.py:30", "torch.fft"),
         ("program.py:30", "torch.zork"),
         ("program.py:38", "torch.optim.Adafactor"),
-        ("program.py:39", "torch.median"),
+        ("program.py:39", "torch.lobpcg"),
     ]
     assert lines[3][2] == "Tenon does not have convolutions; torch.as_strided and a product of matrices make them"
     assert lines[8][2] == "Tenon does not have what PyTorch keeps to itself"
@@ -247,29 +247,29 @@ def listed(tmp_path, text, name="program.py"):
 
 @pytest.mark.parametrize("text, found", [
     # a name that is given another meaning where it is missing keeps the one that it has
-    ("try:\n    import torch\nexcept ImportError:\n    torch = None\ntorch.median(1)\n", [(5, "torch.median")]),
+    ("try:\n    import torch\nexcept ImportError:\n    torch = None\ntorch.lobpcg(1)\n", [(5, "torch.lobpcg")]),
     ("try:\n    import torch.fft as f\nexcept ImportError:\n    f = None\nif f:\n    f.rfft(1)\n",
      [(2, "perhaps torch.fft"), (5, "perhaps torch.fft"), (6, "perhaps torch.fft")]),
     # functions run when the file has been
-    ("def f():\n    return torch.median(1)\nimport torch\n", [(2, "torch.median")]),
-    ("def f():\n    return t.median(1)\ndef g():\n    global t\n    import torch as t\n", [(2, "torch.median")]),
+    ("def f():\n    return torch.lobpcg(1)\nimport torch\n", [(2, "torch.lobpcg")]),
+    ("def f():\n    return t.lobpcg(1)\ndef g():\n    global t\n    import torch as t\n", [(2, "torch.lobpcg")]),
     ("def f():\n    def g():\n        return nn.Conv2d\n    import torch.nn as nn\n", [(3, "torch.nn.Conv2d")]),
     # what PyTorch keeps to itself
     ("import torch._dynamo\nfrom torch._six import inf\ntorch._dynamo.reset()\n",
      [(1, "torch._dynamo"), (2, "torch._six"), (3, "torch._dynamo")]),
     # guards
     ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch.fft import rfft\n", [(3, "perhaps torch.fft")]),
-    ("import contextlib, torch\nwith contextlib.suppress(AttributeError):\n    torch.compile\nwith open('x'):\n    torch.median\n",
-     [(3, "perhaps torch.compile"), (5, "torch.median")]),
-    ("import torch\nx = torch.compile if hasattr(torch, 'compile') else torch.median\n", [(2, "perhaps torch.compile"), (2, "torch.median")]),
+    ("import contextlib, torch\nwith contextlib.suppress(AttributeError):\n    torch.compile\nwith open('x'):\n    torch.lobpcg\n",
+     [(3, "perhaps torch.compile"), (5, "torch.lobpcg")]),
+    ("import torch\nx = torch.compile if hasattr(torch, 'compile') else torch.lobpcg\n", [(2, "perhaps torch.compile"), (2, "torch.lobpcg")]),
     ("import torch\nhasattr(torch, 'compile') and torch.compile(1)\n", [(2, "perhaps torch.compile")]),
-    ("import torch\nif not hasattr(torch, 'compile'):\n    torch.median\nelse:\n    torch.compile\n",
-     [(3, "torch.median"), (5, "perhaps torch.compile")]),
-    ("import torch\ntry:\n    torch.compile(1)\nexcept AttributeError:\n    torch.median\n", [(3, "perhaps torch.compile"), (5, "torch.median")]),
+    ("import torch\nif not hasattr(torch, 'compile'):\n    torch.lobpcg\nelse:\n    torch.compile\n",
+     [(3, "torch.lobpcg"), (5, "perhaps torch.compile")]),
+    ("import torch\ntry:\n    torch.compile(1)\nexcept AttributeError:\n    torch.lobpcg\n", [(3, "perhaps torch.compile"), (5, "torch.lobpcg")]),
     # what Python has under the same name
-    ("from torch import *\nx = complex(1), set(), range(2), median(x)\n", [(2, "torch.median")]),
+    ("from torch import *\nx = complex(1), set(), range(2), lobpcg(x)\n", [(2, "torch.lobpcg")]),
     ("import torch\nif (n := torch.nn):\n    n.Conv2d\n", [(3, "torch.nn.Conv2d")]),
-    ("import torch\nx = " + " + ".join(["1"] * 2000) + " + torch.median(1)\n", [(2, "torch.median")]),
+    ("import torch\nx = " + " + ".join(["1"] * 2000) + " + torch.lobpcg(1)\n", [(2, "torch.lobpcg")]),
 ])
 def test_how_names_are_followed(tmp_path, text, found):
     assert listed(tmp_path, text) == found
@@ -277,11 +277,11 @@ def test_how_names_are_followed(tmp_path, text, found):
 
 def test_a_notebook_is_read(tmp_path):
     cells = [("markdown", ["import torch.fft"]),
-             ("code", ["%matplotlib inline\n", "x = 1  # really?\n", "!pip install torch\n", "import torch\n", "files = !ls\n", "torch.median?"]),
-             ("code", "%%bash\nfor i in torch.median"),
-             ("code", "if True:\n    %time x = 1\ntorch.median(x)")]
+             ("code", ["%matplotlib inline\n", "x = 1  # really?\n", "!pip install torch\n", "import torch\n", "files = !ls\n", "torch.lobpcg?"]),
+             ("code", "%%bash\nfor i in torch.lobpcg"),
+             ("code", "if True:\n    %time x = 1\ntorch.lobpcg(x)")]
     text = json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "nbformat": 4})
-    assert listed(tmp_path, text, "book.ipynb") == [("cell 4:3", "torch.median")]
+    assert listed(tmp_path, text, "book.ipynb") == [("cell 4:3", "torch.lobpcg")]
     (tmp_path / "book.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": "x = 1\ndef f(:"}]}))
     done = python("-m", "tenon", "--missing", "book.ipynb", cwd=tmp_path)
     assert done.returncode == 2 and "book.ipynb, cell 1:2: this is not a Python program" in done.stderr

@@ -37,10 +37,9 @@ tn_tensor *tn__fn_bincount(tn_tensor *x, const tn_bincount_options *o)
     if (last == INT64_MAX)
         return tn__fail(TN_ENOMEM, "bincount: the result would have more elements than an index can count");
     const tn_dtype dtype = !weights ? TN_I64 : weights->dtype == TN_F32 ? TN_F32 : TN_F64;
-    tn_tensor *each = weights ? tn_to(tn_detach(weights), .dtype = dtype)
-                              : tn_expand(tn_ones(TN_SHAPE(1), .dtype = dtype, .device = x->device), tn__shape_of(x));
-    tn_tensor *none = tn_zeros(TN_SHAPE(TN_MAX(o->minlength, last + 1)), .dtype = dtype, .device = x->device);
-    return tn_index_add(none, 0, tn_to(x, .dtype = TN_I64), each);
+    const int64_t n = TN_MAX(o->minlength, last + 1);
+    x = tn_contiguous(tn_to(x, .dtype = TN_I64));
+    return tn__counted(x, weights ? tn_contiguous(tn_to(tn_detach(weights), .dtype = dtype)) : TN_NONE, n);
 }
 
 /* ---- parts of a range ---- */
@@ -83,6 +82,11 @@ tn_tensor *tn__fn_histc(tn_tensor *x, int64_t bins, const tn_histc_options *o)
         return NULL;
     if (!tn__dtype_is_float(x->dtype))
         return tn__no_kernel(x->dtype == TN_BOOL ? "linspace_cpu" : "histogram_cpu", x), NULL;
+    if (x->dtype == TN_F32 || x->dtype == TN_F64) {
+        tn_tensor *edges = tn_full(TN_SHAPE(bins + 1), 0, .dtype = x->dtype, .device = x->device);
+        tn_tensor *place = tn__bins(tn_contiguous(line), edges, min, max, 0); /* the edges are not asked */
+        return tn_to(tn__counted(place, TN_NONE, bins), .dtype = x->dtype);
+    }
     tn_tensor *inside = tn_masked_select(line, tn_bitwise_and(tn_ge(line, min), tn_le(line, max)));
     tn_tensor *part = tn_div(tn_mul(tn_sub(inside, min), bins), max - min);
     tn_tensor *place = tn_clamp(tn_to(part, .dtype = TN_I64), 0, bins - 1);

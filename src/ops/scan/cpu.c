@@ -1,111 +1,146 @@
-/* Kernels of the family scan for the CPU. */
-#include "backend/cpu/along_dim.h"
+/* Kernels of the family scan for the CPU. Rows that lie along the memory are gone through one after the other, in blocks; others
+ * in bands of neighbouring ones, an element of each at a time, so that all of a cache line is used. */
+#include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
-static void cumsum_row(const tn__row_job *j, void *out, const void *a, const void *b)
-{
-    (void)b;
-    int64_t n = j->n;
-    if (j->type == TN__F32) {
-        double s = 0;
-        for (int64_t i = 0; i < n; i++)
-            ((float *)out)[i] = (float)(s += (double)((const float *)a)[i]);
-    } else if (j->type == TN__F64) {
-        double s = 0;
-        for (int64_t i = 0; i < n; i++)
-            ((double *)out)[i] = s += ((const double *)a)[i];
-    } else if (j->type == TN__I32) {
-        uint32_t s = 0;
-        for (int64_t i = 0; i < n; i++)
-            ((int32_t *)out)[i] = (int32_t)(s += (uint32_t)((const int32_t *)a)[i]);
-    } else {
-        uint64_t s = 0;
-        for (int64_t i = 0; i < n; i++)
-            ((int64_t *)out)[i] = (int64_t)(s += (uint64_t)((const int64_t *)a)[i]);
-    }
-}
+enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16 };
 
-tn_status tn__cpu_cumsum(const tn__launch *l)
-{
-    const tn__cumsum_params *p = l->params;
-    return tn__cpu_along_dim(l, p->dim, cumsum_row, 1);
-}
-
-/* ---- extremes so far: their values, and where they stand ---- */
-
-typedef struct extreme_job {
+typedef struct scan_job {
     const tn__launch *l;
-    int64_t dim, n;
+    tn__scan_loop loop;
     int type;
-    _Atomic bool no_memory;
-} extreme_job;
+    int64_t dim, n, inner, bands; /* bands of each 'inner': neighbouring rows */
+    int64_t band;
+    int64_t x_step, out_step;     /* from one element of a row to the next */
+    int64_t x_beside, out_beside; /* from a row to the next of its band */
+    bool dense_x, dense_out;      /* need neither conversion nor another place */
+    bool dense_index;
+} scan_job;
 
-/* Of the first element of the i-th row of a view along dim, in elements. */
-static int64_t row_offset(const tn__view *v, int64_t dim, int64_t i)
+/* Of the first element of row 'at' of those dimensions that are not dim; inner dimensions first. */
+static int64_t row_offset(const tn__view *v, int64_t dim, int64_t at)
 {
     int64_t offset = 0;
     for (int32_t d = v->ndim - 1; d >= 0; d--)
         if (d != dim) {
-            offset += i % v->shape[d] * v->stride[d];
-            i /= v->shape[d];
+            offset += at % v->shape[d] * v->stride[d];
+            at /= v->shape[d];
         }
     return offset;
 }
 
-/* x becomes its extremes so far, index where they stand. NaN takes the place of everything, and of NaN before it. */
-#define EXTREMES(name, T, IS_NAN) \
-    static void name(void *x_, int64_t *index, int64_t n, bool largest) \
-    { \
-        T *x = x_, best = x[0]; \
-        int64_t at = 0; \
-        for (int64_t i = 0; i < n; i++) { \
-            if (IS_NAN(x[i]) || (!IS_NAN(best) && (largest ? x[i] >= best : x[i] <= best))) \
-                best = x[i], at = i; \
-            x[i] = best; \
-            index[i] = at; \
-        } \
-    }
-#define UNORDERED(v) ((v) != (v))
-#define NEVER(v)     false
-EXTREMES(extremes_f32, float, UNORDERED)
-EXTREMES(extremes_f64, double, UNORDERED)
-EXTREMES(extremes_i32, int32_t, NEVER)
-EXTREMES(extremes_i64, int64_t, NEVER)
-
-static void extreme_rows(void *ctx, int64_t begin, int64_t end)
+static bool as_computed(const tn__view *v, int type)
 {
-    static void (*const extremes[TN__TYPES])(void *x, int64_t *index, int64_t n, bool largest) = {
-        [TN__F32] = extremes_f32, [TN__F64] = extremes_f64, [TN__I32] = extremes_i32, [TN__I64] = extremes_i64};
-    extreme_job *j = ctx;
-    const tn__view *x = &j->l->in[0], *out = &j->l->out[0], *index = &j->l->out[1];
-    const int64_t size = (int64_t)tn__dtype_size(x->dtype), n = j->n, dim = j->dim;
-    const size_t bytes = 2 * sizeof(int64_t) * (size_t)n;
-    int64_t *buffer = tn__block_get(bytes);
-    if (!buffer) {
-        j->no_memory = true;
-        return;
+    return tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == type;
+}
+
+/* n elements of w rows each: one of both is 1. a, b: what has come so far. */
+static void scan_piece(const scan_job *j, char *x, char *out, int64_t *index, int64_t count, int64_t step, void *a,
+                       void *b)
+{
+    const tn__view *from = &j->l->in[0], *to = &j->l->out[0];
+    double in_block[TN__BLOCK], out_block[TN__BLOCK];
+    int64_t places[TN__BLOCK];
+    const int64_t x_stride = j->band ? j->x_beside : j->x_step, out_stride = j->band ? j->out_beside : j->out_step;
+    const void *in = x;
+    void *result = j->dense_out ? (void *)out : (void *)out_block;
+    int64_t *where = j->dense_index ? index : places;
+    if (!j->dense_x) {
+        tn__isa()->load[from->dtype][j->type](in_block, x, x_stride, count);
+        in = in_block;
     }
-    int64_t *positions = buffer + n;
-    for (int64_t i = begin; i < end; i++) {
-        const char *from = (const char *)x->data + row_offset(x, dim, i) * size;
-        tn__isa()->load[x->dtype][j->type](buffer, from, x->ndim ? x->stride[dim] : 1, n);
-        extremes[j->type](buffer, positions, n, j->l->op == TN__OP_cummax);
-        tn__isa()->store[x->dtype][j->type]((char *)out->data + row_offset(out, dim, i) * size,
-                                            out->ndim ? out->stride[dim] : 1, buffer, n);
-        tn__isa()->store[TN_I64][TN__I64]((int64_t *)index->data + row_offset(index, dim, i),
-                                          index->ndim ? index->stride[dim] : 1, positions, n);
+    j->loop(a, b, result, where, in, count, step);
+    if (!j->dense_out)
+        tn__isa()->store[to->dtype][j->type](out, out_stride, out_block, count);
+    if (index && !j->dense_index)
+        tn__isa()->store[TN_I64][TN__I64](index, out_stride, places, count);
+}
+
+static void scan_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const scan_job *j = ctx;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0], *index = j->l->n_out > 1 ? &j->l->out[1] : NULL;
+    const int64_t x_size = (int64_t)tn__dtype_size(x->dtype), size = (int64_t)tn__dtype_size(out->dtype);
+    for (int64_t r = begin; r < end; r++) {
+        double a = 0, b = 0;
+        char *from = (char *)x->data + row_offset(x, j->dim, r) * x_size;
+        const int64_t at = row_offset(out, j->dim, r);
+        char *to = (char *)out->data + at * size;
+        int64_t *where = index ? (int64_t *)index->data + at : NULL;
+        for (int64_t i = 0; i < j->n; i += TN__BLOCK)
+            scan_piece(j, from + i * j->x_step * x_size, to + i * j->out_step * size,
+                       where ? where + i * j->out_step : NULL, TN_MIN(j->n - i, TN__BLOCK), i, &a, &b);
     }
-    tn__block_put(buffer, bytes);
+}
+
+static void scan_bands(void *ctx, int64_t begin, int64_t end)
+{
+    const scan_job *j = ctx;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0], *index = j->l->n_out > 1 ? &j->l->out[1] : NULL;
+    const int64_t x_size = (int64_t)tn__dtype_size(x->dtype), size = (int64_t)tn__dtype_size(out->dtype);
+    for (int64_t r = begin; r < end; r++) {
+        double a[BAND], b[BAND];
+        const int64_t first = r % j->bands * j->band, row = r / j->bands * j->inner + first;
+        const int64_t width = TN_MIN(j->band, j->inner - first), at = row_offset(out, j->dim, row);
+        char *from = (char *)x->data + row_offset(x, j->dim, row) * x_size, *to = (char *)out->data + at * size;
+        int64_t *where = index ? (int64_t *)index->data + at : NULL;
+        for (int64_t i = 0; i < j->n; i++)
+            scan_piece(j, from + i * j->x_step * x_size, to + i * j->out_step * size,
+                       where ? where + i * j->out_step : NULL, width, i, a, b);
+    }
+}
+
+/* The last dimension beside dim: that of the rows of a band. */
+static int32_t dim_beside(const tn__view *v, int64_t dim)
+{
+    return dim == v->ndim - 1 ? v->ndim - 2 : v->ndim - 1;
+}
+
+static tn_status scan(const tn__launch *l, int64_t dim, int kind)
+{
+    const tn__view *x = &l->in[0], *out = &l->out[0];
+    scan_job j = {.l = l, .dim = dim, .n = x->ndim ? x->shape[dim] : 1, .type = tn__type_of(l->compute)};
+    if (x->numel == 0)
+        return TN_OK;
+    j.x_step = x->ndim ? x->stride[dim] : 1;
+    j.out_step = out->ndim ? out->stride[dim] : 1;
+    const bool along = j.n == 1 || (j.x_step == 1 && j.out_step == 1);
+    if (x->ndim > 1) {
+        const int32_t beside = dim_beside(x, dim);
+        j.inner = x->shape[beside];
+        j.x_beside = x->stride[beside];
+        j.out_beside = out->stride[beside];
+    }
+    /* what is written one after another is; a few neighbours are no band */
+    const bool apart = along || j.out_step == 1 || j.inner < FEW_ROWS;
+    j.band = apart ? 0 : j.x_beside == 1 && j.out_beside == 1 ? BAND : NARROW;
+    const int64_t in_stride = j.band ? j.x_beside : j.x_step, out_stride = j.band ? j.out_beside : j.out_step;
+    j.dense_x = in_stride == 1 && as_computed(x, j.type);
+    j.dense_out = out_stride == 1 && as_computed(out, j.type);
+    j.dense_index = out_stride == 1;
+    j.loop = j.band ? tn__isa()->scan.columns[kind][j.type] : tn__isa()->scan.row[kind][j.type];
+    if (!j.band) {
+        tn__parallel_for(x->numel / j.n, tn__div_up(WORK, j.n), scan_rows, &j);
+        return TN_OK;
+    }
+    j.bands = tn__div_up(j.inner, j.band);
+    tn__parallel_for(x->numel / (j.n * j.inner) * j.bands, tn__div_up(WORK, j.n * j.band), scan_bands, &j);
+    return TN_OK;
+}
+
+/* ops/scan/rows.def: sums, products and their like share their parameters. */
+tn_status tn__cpu_cumsum(const tn__launch *l)
+{
+    const tn__running_params *p = l->params;
+    return scan(l, p->dim,
+                l->op == TN__OP_cumsum    ? TN__SCAN_SUM
+                : l->op == TN__OP_cumprod ? TN__SCAN_PRODUCT
+                                          : TN__SCAN_LOGSUM);
 }
 
 tn_status tn__cpu_cummax(const tn__launch *l)
 {
     const tn__extreme_params *p = l->params;
-    const tn__view *x = &l->in[0];
-    extreme_job j = {.l = l, .dim = p->dim, .n = x->ndim ? x->shape[p->dim] : 1, .type = tn__type_of(l->compute)};
-    if (x->numel == 0)
-        return TN_OK;
-    tn__parallel_for(x->numel / j.n, tn__div_up(16384, j.n), extreme_rows, &j);
-    return j.no_memory ? tn__error_memory("rows of extremes", 2 * sizeof(int64_t) * (size_t)j.n) : TN_OK;
+    return scan(l, p->dim, l->op == TN__OP_cummax ? TN__SCAN_MAX : TN__SCAN_MIN);
 }

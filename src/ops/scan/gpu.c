@@ -98,10 +98,11 @@ static tn_status run(tn__gpu_launch *g, job *j, int64_t dim)
 
 tn_status tn__gpu_cumsum(const tn__launch *l)
 {
-    const tn__cumsum_params *p = l->params;
-    job j = {.x = &l->in[0], .out = &l->out[0], .item = 8};
+    const tn__running_params *p = l->params;
+    const uint32_t kind = l->op == TN__OP_cumsum ? 0 : l->op == TN__OP_cumprod ? 1 : 2;
+    job j = {.x = &l->in[0], .out = &l->out[0], .item = kind == 2 ? 16 : 8};
     tn__gpu_launch g = {.device = l->device,
-                        .unit = {TN__FAMILY_scan, TN__OPS, j.x->dtype, j.out->dtype, l->compute, 0},
+                        .unit = {TN__FAMILY_scan, TN__OPS, j.x->dtype, j.out->dtype, l->compute, kind},
                         .label = tn__op_name(l->op)};
     return j.out->numel ? run(&g, &j, p->dim) : TN_OK;
 }

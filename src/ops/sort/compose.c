@@ -1,42 +1,18 @@
-/* Sorting and what is made of it: values are gathered by the indices that a sort gives, so they have gather's derivative. */
-#include "autograd/functions.h"
+/* Sorting along any dimension: rows of the last one are sorted, wherever the dimension has to be brought for that. */
+#include "ops/compose.h"
 #include "op/infer.h"
 #include <string.h>
 
-static bool given(const char *what, const tn_tensor *t)
+/* The dimension as the last one, row-major. */
+static tn_tensor *rows_along(tn_tensor *x, int32_t dim)
 {
-    if (t && t != TN_NONE)
-        return true;
-    if (t)
-        tn__error(TN_ETYPE, "%s: an operand that must be a tensor is TN_NONE", what);
-    else
-        tn__poisoned(what);
-    return false;
+    return tn_contiguous(x->ndim && dim != x->ndim - 1 ? tn_transpose(x, dim, -1) : x);
 }
 
-/* A second result: it goes where the first one will, outside the scope of this function. */
-static tn_tensor *with_indices(tn_tensor *values, tn_tensor *indices, tn_tensor **out)
+/* What was made of such rows, as x has its dimensions, row-major. */
+static tn_tensor *back_from_rows(tn_tensor *t, const tn_tensor *x, int32_t dim)
 {
-    tn__thread *t = tn__self();
-    tn_scope *mine = t->scope;
-    if (!values || !out)
-        return values;
-    t->scope = mine->outer;
-    *out = tn__scope_hold(t, indices);
-    t->scope = mine;
-    return *out ? values : NULL;
-}
-
-/* Indices along the dimension, int64 of x's shape. */
-static tn_tensor *order_of(tn_tensor *x, int32_t dim, bool descending)
-{
-    tn_tensor *rows = tn_detach(x);
-    if (x->ndim == 0)
-        return tn__order(rows, descending);
-    if (dim == x->ndim - 1)
-        return tn__order(tn_contiguous(rows), descending);
-    return tn__contiguous_copy(
-        tn_transpose(tn__order(tn_contiguous(tn_transpose(rows, dim, -1)), descending), dim, -1));
+    return t && x->ndim && dim != x->ndim - 1 ? tn_contiguous(tn_transpose(t, dim, -1)) : t;
 }
 
 /* The dimensions of x from slowest to fastest, as its strides have them; its place in that order instead of dim. True if that is
@@ -66,11 +42,17 @@ static tn_tensor *lying_as(tn_tensor *t, const tn_tensor *x)
     return tn__restride(t, tn_dims_of(x->stride, x->ndim));
 }
 
+static tn_tensor *order_of(tn_tensor *x, int32_t dim, bool descending)
+{
+    tn_tensor *rows = rows_along(tn_detach(x), dim);
+    return rows ? back_from_rows(tn__order(rows, descending), x, dim) : NULL;
+}
+
 /* Results lie as x does, as PyTorch's do: sorted is what x's dimensions, turned so that it is row-major, give. */
 tn_tensor *tn__fn_argsort(tn_tensor *x, int64_t dim, const tn_argsort_options *o)
 {
     int32_t d;
-    if (!given("argsort", x) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!tn__usable("argsort", x) || tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     if (!slowest_first(x, &d, order, back))
@@ -82,13 +64,17 @@ tn_tensor *tn__fn_argsort(tn_tensor *x, int64_t dim, const tn_argsort_options *o
 tn_tensor *tn__fn_sort(tn_tensor *x, int64_t dim, const tn_sort_options *o)
 {
     int32_t d;
-    if (!given("sort", x) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!tn__usable("sort", x) || tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
     int64_t order[TN_MAX_DIMS], back[TN_MAX_DIMS];
     const bool turned = slowest_first(x, &d, order, back);
     if (turned && !(x = tn_permute(x, tn_dims_of(order, x->ndim))))
         return NULL;
-    tn_tensor *indices = order_of(x, d, o->descending), *values = tn_gather(x, d, indices);
+    tn_tensor *rows = rows_along(x, d), *indices = NULL, *values;
+    if (!rows)
+        return NULL;
+    values = back_from_rows(tn__sort(rows, o->descending, .indices = &indices), x, d);
+    indices = back_from_rows(indices, x, d);
     if (turned) {
         indices = tn_permute(indices, tn_dims_of(back, x->ndim));
         values = tn_permute(values, tn_dims_of(back, x->ndim));
@@ -96,18 +82,24 @@ tn_tensor *tn__fn_sort(tn_tensor *x, int64_t dim, const tn_sort_options *o)
         indices = lying_as(indices, x);
         values = lying_as(values, x);
     }
-    return with_indices(values, indices, o->indices);
+    return tn__scope_give(indices, o->indices) ? values : NULL;
+}
+
+tn_tensor *tn__fn_msort(tn_tensor *x)
+{
+    return tn_sort(x, 0);
 }
 
 tn_tensor *tn__fn_topk(tn_tensor *x, int64_t k, int64_t dim, const tn_topk_options *o)
 {
     int32_t d;
-    if (!given("topk", x) || tn__wrap_dim(dim, x->ndim, &d))
+    if (!tn__usable("topk", x) || tn__wrap_dim(dim, x->ndim, &d))
         return NULL;
     if (k < 0 || k > (x->ndim ? x->shape[d] : 1))
         return tn__fail(TN_EINVAL, "selected index k out of range");
-    tn_tensor *indices = order_of(x, d, !o->smallest);
-    if (x->ndim)
-        indices = tn__contiguous_copy(tn_slice(indices, d, 0, k, 1));
-    return with_indices(tn_gather(x, d, indices), indices, o->indices);
+    tn_tensor *rows = rows_along(x, d), *indices = NULL;
+    if (!rows)
+        return NULL;
+    tn_tensor *values = back_from_rows(tn__topk(rows, x->ndim ? k : 1, o->smallest, .indices = &indices), x, d);
+    return tn__scope_give(back_from_rows(indices, x, d), o->indices) ? values : NULL;
 }

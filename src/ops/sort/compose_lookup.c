@@ -1,5 +1,6 @@
 /* Looking up in sorted rows, and in sets. */
 #include "ops/compose.h"
+#include "ops/sort/infer_search.h"
 
 /* A number as a 0-dim tensor there, a tensor as it is. */
 static tn_tensor *as_tensor(tn_scalar s, tn_device device)
@@ -7,25 +8,17 @@ static tn_tensor *as_tensor(tn_scalar s, tn_device device)
     return s.kind == TN_SCALAR_TENSOR ? s.v.t : tn_full(TN_SHAPE(), s, .device = device);
 }
 
-/* ---- sorted rows ---- */
-
-/* Where each value belongs in its row: the row is halved as often as it takes, so that what is found in one that is not sorted
- * is PyTorch's too. */
-static tn_tensor *halved(tn_tensor *rows, tn_tensor *value, bool right)
+/* The dtype that both are compared in. */
+static tn_dtype common_of(tn_tensor *a, tn_tensor *b)
 {
-    const int64_t n = rows->shape[rows->ndim - 1];
-    tn_tensor *low = tn_full(tn__shape_of(value), 0, .dtype = TN_I64, .device = value->device);
-    tn_tensor *high = tn_full(tn__shape_of(value), n, .dtype = TN_I64, .device = value->device);
-    for (int64_t left = n; left > 0 && low && high; left >>= 1) {
-        tn_tensor *middle = tn_bitwise_right_shift(tn_add(low, high), 1), *at = tn_clamp_max(middle, n - 1);
-        tn_tensor *found = rows->ndim == 1 ? tn_index(rows, TN_TENSORS(at)) : tn_gather(rows, -1, at);
-        tn_tensor *enough = right ? tn_gt(found, value) : tn_ge(found, value);
-        tn_tensor *beyond = tn_logical_and(tn_lt(low, high), tn_logical_not(enough));
-        high = tn__pick(tn_logical_or(beyond, tn_ge(low, high)), high, middle);
-        low = tn__pick(beyond, tn_add(middle, 1), low);
-    }
-    return low;
+    const tn_scalar both[2] = {tn_scalar_t(a), tn_scalar_t(b)};
+    tn__promotion p = {0};
+    tn__promotion_add(&p, &both[0]);
+    tn__promotion_add(&p, &both[1]);
+    return tn__promotion_result(&p);
 }
+
+/* ---- sorted rows ---- */
 
 static bool sorter_fits(const tn_tensor *rows, tn_tensor *sorter)
 {
@@ -83,11 +76,15 @@ tn_tensor *tn__fn_searchsorted(tn_tensor *rows, tn_scalar input, const tn_search
     tn_tensor *value = as_tensor(input, rows->device);
     if (!tn__usable("searchsorted", value) || !searched(rows, value) || (sorter && !sorter_fits(rows, sorter)))
         return NULL;
+    const tn_dtype common = common_of(rows, value);
+    if (!common || tn__dtype_is_bare(common))
+        return common ? tn__no_kernel("searchsorted_out_*", rows), NULL : NULL;
     rows = tn_detach(rows);
     if (sorter)
         rows = tn_gather(rows, -1, sorter);
-    tn_tensor *found = rows ? halved(rows, tn_detach(value), o->right) : NULL;
-    return found ? tn_to(found, .dtype = o->out_int32 ? TN_I32 : TN_I64) : NULL;
+    rows = tn_contiguous(tn_to(rows, .dtype = common));
+    value = tn_contiguous(tn_to(tn_detach(value), .dtype = common));
+    return tn__search(rows, value, o->right ? TN__SEARCH_BEHIND : TN__SEARCH_BEFORE, o->out_int32);
 }
 
 tn_tensor *tn__fn_bucketize(tn_scalar input, tn_tensor *boundaries, const tn_bucketize_options *o)
@@ -100,6 +97,17 @@ tn_tensor *tn__fn_bucketize(tn_scalar input, tn_tensor *boundaries, const tn_buc
 }
 
 /* ---- sets ---- */
+
+/* The set is put in order, and each element looked up. */
+static tn_tensor *among(tn_tensor *x, tn_tensor *set, bool invert)
+{
+    const tn_dtype common = common_of(x, set);
+    if (!common)
+        return NULL;
+    set = tn_contiguous(tn_reshape(tn_to(tn_detach(set), .dtype = common), TN_SHAPE(-1)));
+    x = tn_contiguous(tn_to(tn_detach(x), .dtype = common));
+    return set && x ? tn__search(tn__in_order(set), x, invert ? TN__SEARCH_MISSING : TN__SEARCH_FOUND, false) : NULL;
+}
 
 tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isin_options *o)
 {
@@ -118,8 +126,11 @@ tn_tensor *tn__fn_isin(tn_scalar elements, tn_scalar test_elements, const tn_isi
                         tn_device_text(set->device).s, tn_device_text(x->device).s);
     if (x->dtype == TN_BOOL || (one ? test_elements.kind == TN_SCALAR_BOOL : set->dtype == TN_BOOL))
         return tn__fail(TN_EMISSING, "Unsupported input type encountered for isin(): Bool");
-    tn_tensor *line = one ? tn_reshape(x, TN_SHAPE(-1)) : NULL;
-    tn_tensor *found = one ? tn__no_view(tn_reshape(tn_eq(line, test_elements), tn__shape_of(x))) /* in x's dtype */
-                           : tn_any(tn_eq(tn_unsqueeze(x, -1), tn_reshape(set, TN_SHAPE(-1))), .dim = -1);
+    if (!one && (tn__dtype_is_bare(x->dtype) || tn__dtype_is_bare(set->dtype)))
+        return tn__no_kernel("isin_default_*", tn__dtype_is_bare(x->dtype) ? x : set), NULL;
+    if (!one)
+        return among(x, set, o->invert);
+    tn_tensor *line = tn_reshape(x, TN_SHAPE(-1));
+    tn_tensor *found = tn__no_view(tn_reshape(tn_eq(line, test_elements), tn__shape_of(x))); /* in x's dtype */
     return o->invert ? tn_logical_not(found) : found;
 }

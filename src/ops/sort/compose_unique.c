@@ -49,9 +49,11 @@ typedef struct question {
 static tn_tensor *found(tn_tensor *x, tn_tensor *rows, const int64_t *along, question *q)
 {
     tn_tensor *order = NULL, *sorted = rows, *first;
-    if (q->sorts) {
-        order = along ? tn__row_order(rows) : tn_argsort(rows, 0);
+    if (q->sorts && along) {
+        order = tn__row_order(rows);
         sorted = tn_index_select(rows, 0, order);
+    } else if (q->sorts) {
+        sorted = q->inverse ? tn_sort(rows, 0, .indices = &order) : tn__in_order(tn_contiguous(rows));
     }
     tn_tensor *begin = sorted ? begins(sorted) : NULL;
     if (!begin || !(first = tn_reshape(tn_nonzero(begin), TN_SHAPE(-1))))

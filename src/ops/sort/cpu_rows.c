@@ -6,25 +6,17 @@
 #include "ops/sort/cpu_keys.h"
 
 /* Of n elements that lie one after the other. */
-static void load_keys(tn_dtype d, const void *p, int64_t n, uint64_t *keys)
+static void load_keys(tn_dtype d, const char *p, int64_t n, uint64_t *keys)
 {
-    const uint64_t sign = (uint64_t)(tn__dtypes[d].kind == TN__KIND_INT) << 63;
+    const tn__keys k = tn__keys_of(d, false);
     const size_t size = tn__dtype_size(d);
-    if (d == TN_F32)
-        for (int64_t i = 0; i < n; i++)
-            keys[i] = tn__key_of_float(((const float *)p)[i]);
-    else if (d == TN_F64)
-        for (int64_t i = 0; i < n; i++)
-            keys[i] = tn__key_of_double(((const double *)p)[i]);
-    else if (tn__dtype_is_float(d))
-        for (int64_t i = 0; i < n; i++)
-            keys[i] = tn__key_of_float((float)tn__load_double(d, (const char *)p + (size_t)i * size));
-    else if (size == 8)
-        for (int64_t i = 0; i < n; i++)
-            keys[i] = ((const uint64_t *)p)[i] ^ sign;
-    else
-        for (int64_t i = 0; i < n; i++)
-            keys[i] = (uint64_t)tn__load_int(d, (const char *)p + (size_t)i * size) ^ sign;
+    for (int64_t i = 0; i < n; i += TN__BLOCK) {
+        uint32_t block[TN__BLOCK];
+        const int64_t some = TN_MIN(n - i, TN__BLOCK);
+        tn__keys_load(&k, p + (size_t)i * size, some, k.bytes == 4 ? (void *)block : (void *)(keys + i));
+        for (int64_t at = 0; k.bytes == 4 && at < some; at++)
+            keys[i + at] = block[at];
+    }
 }
 
 static bool stands_before(const uint64_t *a, const uint64_t *b, int64_t columns)
