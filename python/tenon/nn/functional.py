@@ -10,7 +10,7 @@ from tenon import _C, _missing
 from tenon._C import _nn, relu as _relu
 from tenon.functional import broadcast_shapes as _broadcast_shapes
 
-from ._norms import batch_norm, layer_norm, pad
+from ._norms import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, pad, rms_norm
 
 linear, one_hot = _nn.linear, _nn.one_hot
 gelu, softplus, logsigmoid, prelu = _nn.gelu, _nn.softplus, _nn.logsigmoid, _nn.prelu
