@@ -16,9 +16,8 @@ _INSTEAD = (
      "recurrent layers; a loop over torch.nn.Linear makes them"),
     (r"nn\.(MultiheadAttention|Transformer)\w*|nn\.modules\.transformer|nn\.attention|nn\.functional\.\w*attention\w*",
      "attention; torch.nn.Linear, torch.matmul and torch.softmax make it"),
-    (r"nn\.(BatchNorm[23]d|SyncBatchNorm|LazyBatchNorm\dd)", "it; torch.nn.BatchNorm1d takes (N, C) and (N, C, L): flatten the rest into L"),
-    (r"(nn\.|nn\.functional\.)?(GroupNorm|InstanceNorm\dd|RMSNorm|LocalResponseNorm|group_norm|instance_norm|rms_norm)",
-     "it; torch.nn.LayerNorm and torch.nn.BatchNorm1d are there"),
+    (r"nn\.(SyncBatchNorm|Lazy(Batch|Instance)Norm\dd)", "it; torch.nn.BatchNorm1d to BatchNorm3d and InstanceNorm1d to InstanceNorm3d "
+     "are there"),
     (r"optim\.\w+", "it; torch.optim has SGD, LBFGS, Adam and what is like it"),
     (r"compile|compiler\b.*|jit\b.*|Tensor\.compile|nn\.Module\.compile", "a compiler; programs run without it: leave the call out"),
     (r"(cuda\.)?amp\b.*|\w*autocast\w*|GradScaler", "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)"),

@@ -46,6 +46,21 @@ static void run_norm(void)
     tn_scope_close(s);
 }
 
+/* 3, 4 and 6, 8: norms 5 and 10 */
+static void run_norms_of_parts(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_tensor_from(TN_LIST(3.0f, 4.0f, 6.0f, 8.0f), .shape = TN_SHAPE(2, 2)));
+    HOLDS(tn_frobenius_norm(x, TN_DIMS(1)), TN_SHAPE(2), 5, 10);
+    HOLDS(tn_norm_except_dim(x, 2, 0), TN_SHAPE(2, 1), 5, 10);
+    HOLDS(tn_norm_except_dim(x, 1, -2), TN_SHAPE(2, 1), 7, 14);
+    HOLDS(tn_norm_except_dim(MADE(tn_select(x, 0, 0)), 2, -1), TN_SHAPE(), 5);
+    REFUSED(tn_frobenius_norm(MADE(tn_unsqueeze(x, 0)), TN_DIMS(0, 1, 2)), TN_EINVAL,
+            "Expected at most 2 dimensions, but got 3 dimensions instead.");
+    REFUSED(tn_norm_except_dim(x, 2, 2), TN_EINDEX, "Dimension out of range");
+    tn_scope_close(s);
+}
+
 enum { SMALL = 6 };
 
 /* ---- the sum of the singular values of a small matrix ---- */
@@ -357,6 +372,8 @@ static void run_nuclear_norm(void)
 
 static const structural_case cases[] = {
     {"norm", run_norm},
+    {"frobenius_norm", run_norms_of_parts},
+    {"norm_except_dim", run_norms_of_parts},
     {"nuclear_norm", run_nuclear_norm},
     {NULL, NULL},
 };

@@ -79,10 +79,59 @@ static void run_layer_norm(void)
     run_norms();
 }
 
+/* Rows of -3, 3 by hand: mean 0, variance and mean of squares 9. */
+static void run_groups(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_sub(tn_mul(tn_gt(counted(TN_SHAPE(2, 2), 4), 2), 6.0), 3), *t = MADE(tn_t(x));
+    tn_tensor *channels = MADE(tn_reshape(t, TN_SHAPE(1, 4))), *line = MADE(tn_reshape(t, TN_SHAPE(1, 2, 2)));
+    tn_tensor *w = counted(TN_SHAPE(4), 4), *pair = counted(TN_SHAPE(2), 2);
+    tn_tensor *mean = tn_zeros(TN_SHAPE(2)), *var = tn_ones(TN_SHAPE(2));
+    HOLDS(tn_rms_norm(t, TN_DIMS(2), .eps = TN_SCALAR(7)), TN_SHAPE(2, 2), -0.75, 0.75, -0.75, 0.75);
+    HOLDS(tn_rms_norm(tn_add(t, 5), TN_DIMS(2), .weight = pair, .eps = TN_SCALAR(30)), TN_SHAPE(2, 2), 0.25, 2, 0.25,
+          2);
+    HOLDS(tn_group_norm(channels, 2, .eps = TN_SCALAR(7)), TN_SHAPE(1, 4), -0.75, 0.75, -0.75, 0.75);
+    HOLDS(tn_group_norm(channels, 2, .weight = w, .bias = w, .eps = TN_SCALAR(7)), TN_SHAPE(1, 4), 0.25, 3.5, 0.75, 7);
+    HOLDS(tn_instance_norm(tn_add(line, 1), mean, var, .weight = pair, .use_input_stats = true,
+                           .momentum = TN_SCALAR(0.5), .eps = TN_SCALAR(7)),
+          TN_SHAPE(1, 2, 2), -0.75, 0.75, -1.5, 1.5);
+    HOLDS(mean, TN_SHAPE(2), 0.5, 0.5);
+    HOLDS(var, TN_SHAPE(2), 9.5, 9.5); /* half of 1 and of the unbiased 18 */
+    HOLDS(tn_instance_norm(line, mean, var, .eps = TN_SCALAR(6.5)), TN_SHAPE(1, 2, 2), -0.875, 0.625, -0.875, 0.625);
+    REFUSED(tn_group_norm(channels, 3), TN_EINVAL,
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape [1, 4] and "
+            "num_groups=3");
+    REFUSED(tn_group_norm(channels, 0), TN_EINVAL, "Expected num groups to be greater than 0, got 0");
+    REFUSED(tn_group_norm(channels, 2, .weight = pair), TN_EINVAL,
+            "Expected weight to be a vector of size equal to the number of channels in input");
+    REFUSED(tn_instance_norm(line, TN_NONE, TN_NONE), TN_EINVAL,
+            "Expected running_mean and running_var to be defined when use_input_stats is false");
+    tn_scope_close(s);
+}
+
+/* Squares of channels by hand; 1e-7 beside a norm of 16 is nothing in float32. */
+static void run_bounded(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *ones = MADE(tn_ones(TN_SHAPE(1, 3, 1)));
+    tn_tensor *x = MADE(tn_mul(counted(TN_SHAPE(2, 2), 4), 2)); /* 2, 4; 6, 8 */
+    HOLDS(tn_local_response_norm(ones, 2, .alpha = TN_SCALAR(4), .beta = TN_SCALAR(1), .k = TN_SCALAR(0)),
+          TN_SHAPE(1, 3, 1), 0.5, 0.25, 0.25);
+    HOLDS(tn_renorm(tn_add(x, 1), tn_scalar_i(1), 0, tn_scalar_i(8)), TN_SHAPE(2, 2), 3, 5, 3.5, 4.5);
+    REFUSED(tn_local_response_norm(x, 2), TN_EVALUE, "Expected 3D or higher dimensionality input (got 2 dimensions)");
+    REFUSED(tn_renorm(x, tn_scalar_i(0), 0, tn_scalar_i(8)), TN_EINVAL, "renorm: non-positive-norm not supported");
+    REFUSED(tn_renorm(x, tn_scalar_i(2), 0, tn_scalar_i(-1)), TN_EINVAL,
+            "renorm: expected maxnorm to be >= 0 but got -1");
+    REFUSED(tn_renorm(MADE(tn_select(x, 0, 0)), tn_scalar_i(2), 0, tn_scalar_i(1)), TN_EINVAL,
+            "renorm: input needs at least 2 dimensions, got 1 dimensions");
+    tn_scope_close(s);
+}
+
 static const structural_case cases[] = {
-    {"layer_norm", run_layer_norm},
-    {"batch_norm", run_norms},
-    {NULL, NULL},
+    {"layer_norm", run_layer_norm}, {"batch_norm", run_norms},
+    {"rms_norm", run_groups},       {"group_norm", run_groups},
+    {"instance_norm", run_groups},  {"local_response_norm", run_bounded},
+    {"renorm", run_bounded},        {NULL, NULL},
 };
 
 /* ---- gradients ---- */
@@ -90,14 +139,44 @@ static const structural_case cases[] = {
 F(layer_norm, tn_layer_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .eps = TN_SCALAR(0.25)))
 F(layer_norm_scaled, tn_layer_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .weight = tn_select(y, 0, 0),
                                    .bias = tn_select(y, 0, -1), .eps = TN_SCALAR(0.25)))
-F(standardize_first, tn__standardize(x, 0, 0.25))
-F(standardize_backward, tn__standardize_backward(x, y, 1, 0.25))
+F(standardize_first, tn__standardize(x, TN_DIMS(0), 0, 0.25))
+F(standardize_all, tn__standardize(x, TN_DIMS(0, 1), 0, 0.25))
+F(by_squares, tn__standardize(x, TN_DIMS(0), 1, 0.25))
+F(by_norm, tn__standardize(x, TN_DIMS(0), 2, 0.25))
+F(by_a_fixed_norm, tn__standardize(x, TN_DIMS(-1), 2, 100))
+F(standardize_backward, tn__standardize_backward(x, y, TN_DIMS(1), 0, 0.25))
+F(by_squares_backward, tn__standardize_backward(x, y, TN_DIMS(1), 1, 0.25))
+F(by_norm_backward, tn__standardize_backward(x, y, TN_DIMS(0), 2, 0.25))
+F(rms_norm, tn_rms_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .weight = tn_select(y, 0, 0), .eps = TN_SCALAR(0.25)))
+F(batch_norm,
+  tn_batch_norm(x, TN_NONE, TN_NONE, .weight = tn_select(y, 0, 0), .training = true, .eps = TN_SCALAR(0.25)))
+F(batch_norm_running,
+  tn_batch_norm(x, tn_full_like(tn_detach(tn_select(y, 0, 0)), 0.5), tn_full_like(tn_detach(tn_select(y, 0, 0)), 2),
+                .weight = tn_select(y, 0, 0), .bias = tn_select(y, 0, -1)))
+F(group_norm, tn_group_norm(tn_unsqueeze(x, 0), 1, .eps = TN_SCALAR(0.25)))
+F(instance_norm,
+  tn_instance_norm(tn_unsqueeze(x, 0), TN_NONE, TN_NONE, .use_input_stats = true, .eps = TN_SCALAR(0.25)))
+F(local_response_norm, tn_local_response_norm(tn_unsqueeze(x, 0), 2, .alpha = TN_SCALAR(0.5)))
+F(renorm, tn_renorm(x, tn_scalar_i(2), 0, tn_scalar_f(0.5)))
 
 static const gradient_case gradients[] = {
     ONE(layer_norm),
     TWO(layer_norm_scaled),
     ONE(standardize_first),
+    ONE(standardize_all),
+    ONE(by_squares),
+    ONE(by_norm),
+    ONE(by_a_fixed_norm),
     TWO(standardize_backward),
+    TWO(by_squares_backward),
+    TWO(by_norm_backward),
+    TWO(rms_norm),
+    TWO(batch_norm),
+    TWO(batch_norm_running),
+    ONE(group_norm),
+    ONE(instance_norm),
+    ONE(local_response_norm),
+    ONE(renorm),
     {NULL, NULL, 0, {{0, {0}}}, false},
 };
 
@@ -123,7 +202,45 @@ static bool record_batch_norm(record *r, results *out)
                                    .momentum = AT(5, "momentum"), .eps = AT(6, "eps")));
 }
 
+static bool record_rms_norm(record *r, results *out)
+{
+    dims_buffer b;
+    return give(out, tn_rms_norm(r->input.t, dims_of(record_arg(r, 0, "normalized_shape"), &b),
+                                 .weight = TENSOR(1, "weight"), .eps = AT(2, "eps")));
+}
+
+static bool record_group_norm(record *r, results *out)
+{
+    return give(out, tn_group_norm(r->input.t, DIM(0, "num_groups", 0), .weight = TENSOR(1, "weight"),
+                                   .bias = TENSOR(2, "bias"), .eps = AT(3, "eps")));
+}
+
+static bool record_instance_norm(record *r, results *out)
+{
+    const value given = record_arg(r, 4, "use_input_stats");
+    return give(out, tn_instance_norm(r->input.t, or_none(record_arg(r, 0, "running_mean")),
+                                      or_none(record_arg(r, 1, "running_var")), .weight = TENSOR(2, "weight"),
+                                      .bias = TENSOR(3, "bias"), .use_input_stats = given.kind != V_BOOL || given.i,
+                                      .momentum = AT(5, "momentum"), .eps = AT(6, "eps")));
+}
+
+static bool record_local_response_norm(record *r, results *out)
+{
+    return give(out, tn_local_response_norm(r->input.t, DIM(0, "size", 0), .alpha = AT(1, "alpha"),
+                                            .beta = AT(2, "beta"), .k = AT(3, "k")));
+}
+
+static bool record_renorm(record *r, results *out)
+{
+    return give(out, tn_renorm(r->input.t, AT(0, "p"), DIM(1, "dim", 0), AT(2, "maxnorm")));
+}
+
 static const named_adapter adapters[] = {
+    {"nn.functional.rms_norm", record_rms_norm},
+    {"nn.functional.group_norm", record_group_norm},
+    {"nn.functional.instance_norm", record_instance_norm},
+    {"nn.functional.local_response_norm", record_local_response_norm},
+    {"renorm", record_renorm},
     {"nn.functional.layer_norm", record_layer_norm},
     {"nn.functional.batch_norm", record_batch_norm},
     {NULL, NULL},

@@ -10,7 +10,7 @@ from tenon import _C, _missing
 from tenon._C import _nn, relu as _relu
 from tenon.functional import broadcast_shapes as _broadcast_shapes
 
-from ._norms import batch_norm, layer_norm, pad
+from ._norms import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, pad, rms_norm
 
 bilinear, linear, one_hot, pdist = _nn.bilinear, _nn.linear, _nn.one_hot, _nn.pdist
 pixel_shuffle, pixel_unshuffle = _nn.pixel_shuffle, _nn.pixel_unshuffle

@@ -1,173 +1,198 @@
-/* Rows along one dimension: brought into one piece, computed, stored; by threads. */
+/* Rows along dimensions: brought into one piece, computed, stored; by threads. */
 #include "backend/cpu/along_dim.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { WORK = 32768 };
+enum { WORK = 32768, BUNDLE = 16, BUNDLE_BYTES = 1 << 19, OPERANDS = 3 };
 
-static tn__row_job make_job(const tn__launch *l, int64_t dim)
-{
-    const tn__view *x = &l->out[0];
-    tn__row_job j = {.l = l, .type = tn__type_of(l->compute), .dim = dim, .inner = 1, .outer = 1, .n = 1};
-    for (int32_t d = 0; d < x->ndim; d++) {
-        if (d < dim)
-            j.outer *= x->shape[d];
-        else if (d > dim)
-            j.inner *= x->shape[d];
-        else
-            j.n = x->shape[d];
-    }
-    return j;
-}
-
-/* Address of [outer][0][inner] of a view. */
-static char *row_at(const tn__view *v, int64_t dim, int64_t outer, int64_t inner)
-{
-    int64_t offset = 0;
-    for (int32_t d = v->ndim - 1; d > dim; d--) {
-        offset += inner % v->shape[d] * v->stride[d];
-        inner /= v->shape[d];
-    }
-    for (int32_t d = (int32_t)dim - 1; d >= 0; d--) {
-        offset += outer % v->shape[d] * v->stride[d];
-        outer /= v->shape[d];
-    }
-    return (char *)v->data + offset * (int64_t)tn__dtype_size(v->dtype);
-}
-
-static int64_t row_stride(const tn__view *v, int64_t dim)
-{
-    return v->ndim ? v->stride[dim] : 1;
-}
-
-static bool is_row(const tn__view *v, int64_t dim, int type)
-{
-    return row_stride(v, dim) == 1 && tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == type;
-}
-
-/* A row in one piece, in buffer unless it lies so. */
-static const void *load_row(const tn__row_job *j, int input, int64_t outer, int64_t inner, void *buffer)
-{
-    const tn__view *v = &j->l->in[input];
-    const char *p = row_at(v, j->dim, outer, inner);
-    if (is_row(v, j->dim, j->type))
-        return p;
-    tn__isa()->load[v->dtype][j->type](buffer, p, row_stride(v, j->dim), j->n);
-    return buffer;
-}
-
-enum { BUNDLE = 16, BUNDLE_BYTES = 1 << 19 };
+/* How rows of one operand lie. */
+typedef struct side {
+    const tn__view *v;
+    int64_t size;                /* of an element */
+    tn__strided_dims row;        /* elements of a row */
+    int64_t stride[TN_MAX_DIMS]; /* of the kept dimensions */
+    bool whole;                  /* a row is in one piece and of the loop type */
+    bool beside;                 /* rows that follow each other along the first kept dimension lie side by side */
+} side;
 
 typedef struct rows_run {
     tn__row_job j;
     tn__row_body body;
-    int inputs;
-    size_t bytes;   /* of one row in a buffer */
-    bool dense;     /* all lie as they are wanted, one row after another */
-    int64_t bundle; /* rows taken at once where they lie side by side: as columns; 1: they do not */
+    int n_sides;         /* inputs, then the result */
+    side side[OPERANDS]; /* of those */
+    int32_t n_kept;      /* dimensions that are not a row's, of those rows are bundled along first */
+    int64_t kept[TN_MAX_DIMS];
+    size_t bytes;          /* of one row in a buffer */
+    int64_t bundle, lines; /* rows taken at once; how many bundles kept[0] has */
     _Atomic tn_status status;
 } rows_run;
 
-static void run_row(const rows_run *r, int64_t i, char *buffer)
+static bool as_computed(const tn__view *v, int type)
 {
-    const tn__row_job *j = &r->j;
-    const tn__view *out = &j->l->out[0];
-    int64_t outer = i / j->inner, inner = i % j->inner;
-    const void *a = load_row(j, 0, outer, inner, buffer);
-    const void *b = r->inputs > 1 ? load_row(j, 1, outer, inner, buffer + r->bytes) : NULL;
-    char *to = row_at(out, j->dim, outer, inner);
-    bool direct = is_row(out, j->dim, j->type);
-    void *result = direct ? (void *)to : (void *)(buffer + 2 * r->bytes);
-    r->body(j, result, a, b);
-    if (!direct)
-        tn__isa()->store[out->dtype][j->type](to, row_stride(out, j->dim), result, j->n);
+    return tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == type;
 }
 
-/* Rows i .. i + width - 1, which are columns of one matrix: transposed, computed, transposed back. */
+/* Rows i, i + 1 .. along kept[0], 'width' of them, begin here. */
+static char *row_at(const rows_run *r, const side *s, int64_t i)
+{
+    int64_t offset = 0;
+    for (int32_t d = 0; d < r->n_kept; d++) {
+        offset += i % r->kept[d] * s->stride[d];
+        i /= r->kept[d];
+    }
+    return (char *)s->v->data + offset * s->size;
+}
+
+/* A bundle of an input: where its rows lie, and how far apart (bytes). */
+static const char *load_bundle(const rows_run *r, const side *s, int64_t i, int64_t width, char *buffer, int64_t *apart)
+{
+    const char *p = row_at(r, s, i);
+    const int64_t step = s->stride[0] * s->size;
+    *apart = step;
+    if (s->whole)
+        return p;
+    *apart = (int64_t)r->bytes;
+    if (s->beside && width > 1)
+        tn__load_beside(buffer, (int64_t)(r->bytes / tn__type_size(r->j.type)), r->j.type, s->v->dtype, p,
+                        s->row.stride[0], r->j.n, width);
+    else
+        for (int64_t w = 0; w < width; w++)
+            tn__load_strided(buffer + (size_t)w * r->bytes, r->j.type, s->v->dtype, p + w * step, &s->row, 0, r->j.n);
+    return buffer;
+}
+
+static void store_bundle(const rows_run *r, const side *s, int64_t i, int64_t width, const char *buffer)
+{
+    char *p = row_at(r, s, i);
+    if (s->beside && width > 1)
+        tn__store_beside(p, s->v->dtype, s->row.stride[0], buffer, (int64_t)(r->bytes / tn__type_size(r->j.type)),
+                         r->j.type, r->j.n, width);
+    else
+        for (int64_t w = 0; w < width; w++)
+            tn__store_strided(p + w * s->stride[0] * s->size, s->v->dtype, &s->row, 0, buffer + (size_t)w * r->bytes,
+                              r->j.type, r->j.n);
+}
+
 static void run_bundle(const rows_run *r, int64_t i, int64_t width, char *buffer)
 {
-    const tn__row_job *j = &r->j;
-    const tn__view *out = &j->l->out[0];
-    const int64_t dim = j->dim, outer = i / j->inner, inner = i % j->inner;
-    const size_t size = tn__type_size(j->type), part = (size_t)r->bundle * r->bytes;
-    const int64_t pitch = (int64_t)(r->bytes / size);
-    for (int k = 0; k < r->inputs; k++) {
-        const tn__view *v = &j->l->in[k];
-        tn__isa()->transpose(buffer + (size_t)k * part, pitch, row_at(v, dim, outer, inner), v->stride[dim], j->n,
-                             width, size);
-    }
-    char *result = buffer + 2 * part;
-    for (int64_t w = 0; w < width; w++) {
-        const size_t at = (size_t)w * r->bytes;
-        r->body(j, result + at, buffer + at, buffer + part + at);
-    }
-    tn__isa()->transpose(row_at(out, dim, outer, inner), out->stride[dim], result, pitch, width, j->n, size);
+    const size_t part = (size_t)r->bundle * r->bytes;
+    const side *out = &r->side[r->n_sides - 1];
+    const char *in[2] = {NULL, NULL};
+    int64_t apart[2] = {0, 0};
+    for (int k = 0; k + 1 < r->n_sides; k++)
+        in[k] = load_bundle(r, &r->side[k], i, width, buffer + (size_t)k * part, &apart[k]);
+    char *to = out->whole ? row_at(r, out, i) : buffer + 2 * part;
+    const int64_t step = out->whole ? out->stride[0] * out->size : (int64_t)r->bytes;
+    for (int64_t w = 0; w < width; w++)
+        r->body(&r->j, to + w * step, in[0] + w * apart[0], in[1] ? in[1] + w * apart[1] : NULL);
+    if (!out->whole)
+        store_bundle(r, out, i, width, to);
 }
 
-static void run_dense(const rows_run *r, int64_t begin, int64_t end)
-{
-    const tn__row_job *j = &r->j;
-    const int64_t step = j->n * (int64_t)tn__type_size(j->type);
-    char *to = j->l->out[0].data;
-    const char *a = j->l->in[0].data, *b = r->inputs > 1 ? j->l->in[1].data : a;
-    for (int64_t i = begin; i < end; i++)
-        r->body(j, to + i * step, a + i * step, b + i * step);
-}
-
-/* Items are rows. Each chunk takes its buffers from the cache: rows that lie as they are wanted need none. */
-static void run_rows(void *ctx, int64_t begin, int64_t end)
+/* Items are bundles. Each chunk takes its buffers from the cache. */
+static void run_bundles(void *ctx, int64_t begin, int64_t end)
 {
     rows_run *r = ctx;
-    if (r->dense) {
-        run_dense(r, begin, end);
-        return;
-    }
-    const tn__view *out = &r->j.l->out[0];
-    const int64_t last = out->ndim ? out->shape[out->ndim - 1] : 1;
-    const size_t bytes = 3 * (size_t)r->bundle * r->bytes;
+    const size_t bytes = OPERANDS * (size_t)r->bundle * r->bytes;
     char *buffer = tn__block_get(bytes);
     if (!buffer) {
         r->status = TN_ENOMEM;
         return;
     }
-    for (int64_t i = begin, width; i < end; i += width) {
-        width = r->bundle == 1 ? 1 : TN_MIN(TN_MIN(r->bundle, end - i), last - i % last);
-        if (width == 1)
-            run_row(r, i, buffer);
-        else
-            run_bundle(r, i, width, buffer);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i % r->lines * r->bundle;
+        run_bundle(r, i / r->lines * r->kept[0] + first, TN_MIN(r->bundle, r->kept[0] - first), buffer);
     }
     tn__block_put(buffer, bytes);
 }
 
-static bool one_after_another(const tn__view *v, int64_t dim, int type)
+/* All rows lie as they are wanted, one after another. */
+static void run_dense(void *ctx, int64_t begin, int64_t end)
 {
-    return v->contiguous && dim == v->ndim - 1 && is_row(v, dim, type);
+    const rows_run *r = ctx;
+    const tn__row_job *j = &r->j;
+    const int64_t step = j->n * (int64_t)tn__type_size(j->type);
+    char *to = j->l->out[0].data;
+    const char *a = j->l->in[0].data, *b = r->n_sides > 2 ? j->l->in[1].data : a;
+    for (int64_t i = begin; i < end; i++)
+        r->body(j, to + i * step, a + i * step, b + i * step);
 }
 
-/* Do neighbouring rows lie side by side in memory, as they are computed? */
-static bool side_by_side(const tn__view *v, int64_t dim, int type)
+/* The dimension along which rows are bundled: where rows of an operand that are not in one piece are neighbours. */
+static int32_t neighbours(const rows_run *r, uint32_t mask)
 {
-    return dim < v->ndim - 1 && v->stride[v->ndim - 1] == 1 && tn__dtypes[v->dtype].compute == v->dtype &&
-           tn__type_of(v->dtype) == type;
+    for (int k = 0; k < r->n_sides; k++) {
+        const tn__view *v = r->side[k].v;
+        for (int32_t d = v->ndim - 1; d >= 0 && !(r->side[k].row.n == 1 && r->side[k].row.stride[0] == 1); d--)
+            if (!(mask >> d & 1) && v->stride[d] == 1 && v->shape[d] > 1)
+                return d;
+    }
+    return -1;
 }
 
-tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, int inputs)
+static void set_sides(rows_run *r, uint32_t mask)
 {
-    rows_run r = {.j = make_job(l, dim), .body = body, .inputs = inputs, .bundle = BUNDLE};
-    if (l->out[0].numel == 0)
+    const tn__view *out = r->side[r->n_sides - 1].v;
+    for (int k = 0; k < r->n_sides; k++) {
+        side *s = &r->side[k];
+        s->size = (int64_t)tn__dtype_size(s->v->dtype);
+        tn__some_dims_in_order(&s->row, s->v, mask);
+    }
+    int32_t order[TN_MAX_DIMS], first = neighbours(r, mask);
+    if (first >= 0)
+        order[r->n_kept++] = first;
+    for (int32_t d = out->ndim - 1; d >= 0; d--)
+        if (!(mask >> d & 1) && d != first && out->shape[d] != 1)
+            order[r->n_kept++] = d;
+    r->bundle = first >= 0 ? BUNDLE : 1;
+    r->kept[0] = 1;
+    for (int32_t i = 0; i < r->n_kept; i++)
+        r->kept[i] = out->shape[order[i]];
+    for (int k = 0; k < r->n_sides; k++) {
+        side *s = &r->side[k];
+        s->stride[0] = 0;
+        for (int32_t i = 0; i < r->n_kept; i++)
+            s->stride[i] = s->v->stride[order[i]];
+        s->whole = s->row.n == 1 && s->row.stride[0] == 1 && as_computed(s->v, r->j.type);
+        s->beside = s->stride[0] == 1 && s->row.n == 1;
+    }
+}
+
+/* Are rows the last dimensions of contiguous memory of the loop type? */
+static bool one_after_another(const tn__view *v, uint32_t mask, int type)
+{
+    return v->contiguous && as_computed(v, type) && (!v->ndim || mask + (mask & -mask) == 1U << v->ndim);
+}
+
+tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, int inputs)
+{
+    rows_run r = {.j = {.l = l, .type = tn__type_of(l->compute), .n = 1}, .body = body, .n_sides = inputs + 1};
+    const tn__view *out = &l->out[0];
+    if (out->numel == 0)
         return TN_OK;
+    bool dense = true;
+    for (int k = 0; k < r.n_sides; k++) {
+        r.side[k].v = k < inputs ? &l->in[k] : out;
+        dense &= one_after_another(r.side[k].v, mask, r.j.type);
+    }
+    for (int32_t d = 0; d < out->ndim; d++)
+        r.j.n *= mask >> d & 1 ? out->shape[d] : 1;
+    const int64_t rows = out->numel / r.j.n, grain = tn__div_up(WORK, r.j.n);
+    if (dense) {
+        tn__parallel_for(rows, grain, run_dense, &r);
+        return TN_OK;
+    }
+    set_sides(&r, mask);
     /* a cache line more than it takes: rows a power of two apart would fight for the same places in the cache */
     r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64;
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
-    bool beside = side_by_side(&l->out[0], dim, r.j.type);
-    r.dense = one_after_another(&l->out[0], dim, r.j.type);
-    for (int k = 0; k < inputs; k++) {
-        beside &= side_by_side(&l->in[k], dim, r.j.type);
-        r.dense &= one_after_another(&l->in[k], dim, r.j.type);
-    }
-    r.bundle = beside ? r.bundle : 1;
-    tn__parallel_for(r.j.outer * r.j.inner, TN_MAX(r.bundle, tn__div_up(WORK, r.j.n)), run_rows, &r);
-    return r.status ? tn__error_memory("a temporary", 3 * (size_t)r.bundle * r.bytes) : TN_OK;
+    r.lines = tn__div_up(r.kept[0], r.bundle);
+    tn__parallel_for(rows / r.kept[0] * r.lines, tn__div_up(grain, r.bundle), run_bundles, &r);
+    return r.status ? tn__error_memory("a temporary", OPERANDS * (size_t)r.bundle * r.bytes) : TN_OK;
+}
+
+tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, int inputs)
+{
+    return tn__cpu_along_dims(l, l->out[0].ndim ? 1U << dim : 0, body, inputs);
 }

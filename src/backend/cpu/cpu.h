@@ -43,8 +43,9 @@ static inline int64_t tn__dims_offset(const tn__strided_dims *d, int64_t index)
     return o;
 }
 
-/* Every dimension of v, in row-major order. */
+/* Every dimension of v, or those in the mask, in row-major order: the last one first. */
 void tn__dims_in_order(tn__strided_dims *d, const tn__view *v);
+void tn__some_dims_in_order(tn__strided_dims *d, const tn__view *v, uint32_t mask);
 
 /* Offset of the i-th element of a view in row-major order. */
 static inline int64_t tn__view_offset(const tn__view *v, int64_t i)
@@ -70,6 +71,13 @@ void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, con
                       int64_t n);
 void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,
                        int64_t n);
+
+/* n elements each of 'width' rows that lie side by side, the first at src, elements of a row 'stride' apart: as the loop type
+ * into rows 'pitch' apart; and back. */
+void tn__load_beside(void *dst, int64_t pitch, int type, tn_dtype dtype, const void *src, int64_t stride, int64_t n,
+                     int64_t width);
+void tn__store_beside(void *dst, tn_dtype dtype, int64_t stride, const void *src, int64_t pitch, int type, int64_t n,
+                      int64_t width);
 
 /* Bytes above which a result is written past the caches. */
 int64_t tn__cpu_stream_bytes(void);

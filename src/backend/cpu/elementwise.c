@@ -506,6 +506,25 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     return TN_OK;
 }
 
+void tn__some_dims_in_order(tn__strided_dims *d, const tn__view *v, uint32_t mask)
+{
+    *d = (tn__strided_dims){.n = 1, .shape = {1}, .stride = {1}};
+    for (int32_t i = v->ndim - 1; i >= 0; i--) {
+        const int32_t last = d->n - 1;
+        if (!(mask >> i & 1) || v->shape[i] == 1)
+            continue;
+        if (d->shape[0] == 1 && last == 0) {
+            d->shape[0] = v->shape[i];
+            d->stride[0] = v->stride[i];
+        } else if (v->stride[i] == d->shape[last] * d->stride[last]) {
+            d->shape[last] *= v->shape[i];
+        } else {
+            d->shape[d->n] = v->shape[i];
+            d->stride[d->n++] = v->stride[i];
+        }
+    }
+}
+
 void tn__dims_in_order(tn__strided_dims *d, const tn__view *v)
 {
     d->n = TN_MAX(v->ndim, 1);

@@ -1,9 +1,26 @@
-/* backend/cpu/vector.inc.h: 64-byte vectors in GCC's and clang's vector extension: one register with AVX-512, two with
- * AVX2, four with SSE2 or NEON. Reductions written with them add in the same order whatever the instruction set. */
-typedef float vf32 __attribute__((vector_size(64)));
-typedef double vf64 __attribute__((vector_size(64)));
-typedef int32_t vi32 __attribute__((vector_size(64)));
-typedef int64_t vi64 __attribute__((vector_size(64)));
+/* backend/cpu/vector.inc.h: the instruction set's own registers in GCC's and clang's vector extension. Reductions take 64 bytes
+ * at a time (TN_PARTS registers: one with AVX-512, two with AVX2, four with SSE2 or NEON), so that they add in the same order
+ * whatever the instruction set; loops over registers are unrolled, for else they live in memory. */
+#if defined(__AVX512F__)
+#define TN_REGISTER 64
+#elif defined(__AVX__)
+#define TN_REGISTER 32
+#else
+#define TN_REGISTER 16
+#endif
+#if defined(__clang__)
+#define TN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TN_UNROLL _Pragma("GCC unroll 16")
+#endif
+enum { TN_PARTS = 64 / TN_REGISTER };
+
+typedef float rf32 __attribute__((vector_size(TN_REGISTER)));
+typedef double rf64 __attribute__((vector_size(TN_REGISTER)));
+typedef uint32_t ru32 __attribute__((vector_size(TN_REGISTER)));
+typedef int32_t ri32 __attribute__((vector_size(TN_REGISTER)));
+typedef int64_t ri64 __attribute__((vector_size(TN_REGISTER)));
 /* the same, anywhere in memory */
-typedef float uf32 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef double uf64 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float uf32 __attribute__((vector_size(TN_REGISTER), aligned(4), may_alias));
+typedef uint32_t uu32 __attribute__((vector_size(TN_REGISTER), aligned(2), may_alias));
+typedef double uf64 __attribute__((vector_size(TN_REGISTER), aligned(8), may_alias));

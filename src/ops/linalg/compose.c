@@ -11,8 +11,7 @@
 static tn_tensor *root(tn_tensor *sum, double p)
 {
     tn_tensor *zero = tn_eq(sum, 0), *other = tn_masked_fill(sum, zero, 1);
-    other = p == 2 ? tn_sqrt(other) : tn_pow(other, 1 / p);
-    return tn_where(zero, tn_scalar_t(p < 0 ? tn_pow(sum, 1 / p) : sum), tn_scalar_t(other));
+    return tn_where(zero, tn_scalar_t(p < 0 ? tn_pow(sum, 1 / p) : sum), tn_scalar_t(tn_pow(other, 1 / p)));
 }
 
 /* |x|^p, whose slope at 0 is 0, as PyTorch has it also for p < 1. */
@@ -57,13 +56,13 @@ tn_tensor *tn__fn_norm(tn_tensor *x, const tn_norm_options *o)
         return NULL;
     if (o->dtype)
         x = tn_to(x, .dtype = o->dtype);
+    if (p == 2)
+        return tn__vector_norm(x, o->dims, o->keepdim);
     if (x && (x->dtype == TN_F16 || x->dtype == TN_BF16)) { /* whose squares are often more than they can hold */
         tn_norm_options wide = *o;
         wide.dtype = TN_F32;
         return tn_to(tn__fn_norm(x, &wide), .dtype = x->dtype);
     }
-    if (p == 2)
-        return root(tn_sum(tn_square(x), .dims = o->dims, .keepdim = o->keepdim), 2);
     tn_tensor *size = tn_abs(x);
     if (p == INFINITY)
         return tn_amax(size, .dims = o->dims, .keepdim = o->keepdim);
@@ -157,4 +156,31 @@ tn_tensor *tn__fn_nuclear_norm(tn_tensor *x, const tn_nuclear_norm_options *o)
     tn_tensor *matrices = tn_permute(x, tn_dims_of(order, x->ndim));
     tn_tensor *norm = are_numbers(matrices) ? tn__nuclear_norm(matrices) : NULL;
     return o->keepdim ? tn_permute(tn_unsqueeze(tn_unsqueeze(norm, -1), -1), tn_dims_of(back, x->ndim)) : norm;
+}
+
+/* ---- by other names ---- */
+
+tn_tensor *tn__fn_frobenius_norm(tn_tensor *x, const tn_dims *dim, const tn_frobenius_norm_options *o)
+{
+    if (!tn__usable("frobenius_norm", x) || !tn__dims_fit("frobenius_norm", dim))
+        return NULL;
+    if (dim->ndim > 2)
+        return tn__fail(TN_EINVAL, "Expected at most 2 dimensions, but got %d dimensions instead.", (int)dim->ndim);
+    return tn_norm(x, .dims = *dim, .keepdim = o->keepdim);
+}
+
+tn_tensor *tn__fn_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim)
+{
+    int64_t rest[TN_MAX_DIMS];
+    int32_t n = 0, own;
+    if (!tn__usable("norm_except_dim", v))
+        return NULL;
+    if (dim == -1)
+        return tn_norm(v, .p = tn_scalar_i(pow));
+    if (tn__wrap_dim(dim, v->ndim, &own))
+        return NULL;
+    for (int32_t d = 0; d < v->ndim; d++)
+        if (d != own)
+            rest[n++] = d;
+    return n ? tn_norm(v, .p = tn_scalar_i(pow), .dims = tn_dims_of(rest, n), .keepdim = true) : tn_abs(v);
 }

@@ -99,10 +99,14 @@ tn_tensor *tn__fn_cosine_similarity(tn_tensor *x1, tn_tensor *x2, int64_t dim, c
     return tn_sum(tn_mul(x1, tn_div(x[1], norm_above(x[1], dim, eps))), .dim = dim);
 }
 
+enum { BY_NORM = 2 }; /* as _standardize counts kinds */
+
 tn_tensor *tn__fn_normalize(tn_tensor *x, const tn_dims *dim, const tn_normalize_options *o)
 {
-    if (!tn__dims_fit("normalize", dim))
+    if (!tn__usable("normalize", x) || !tn__dims_fit("normalize", dim))
         return NULL;
+    if (!o->nuclear && tn__dtype_is_float(x->dtype) && tn__number_or(o->p, 2) == 2)
+        return tn__standardize(x, *dim, BY_NORM, tn__number_or(o->eps, 1e-12));
     tn_tensor *n = o->nuclear ? tn_nuclear_norm(x, .dims = *dim, .keepdim = true)
                               : tn_norm(x, .p = o->p, .dims = *dim, .keepdim = true);
     return tn_div(x, tn_clamp_min(n, tn__number_or(o->eps, 1e-12)));

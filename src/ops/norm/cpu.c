@@ -1,31 +1,34 @@
 /* Kernels of the family norm for the CPU. */
 #include "backend/cpu/along_dim.h"
 
-static double eps_of(const tn__row_job *j)
-{
-    const tn__standardize_params *p = j->l->params;
-    return p->eps;
-}
-
 static void standardize_row(const tn__row_job *j, void *out, const void *x, const void *none)
 {
+    const tn__standardize_params *p = j->l->params;
     (void)none;
-    tn__isa()->norm.row[j->type](out, x, j->n, eps_of(j));
+    tn__isa()->norm.row[j->type](out, x, j->n, (int)p->kind, p->eps);
 }
 
 static void standardize_backward_row(const tn__row_job *j, void *out, const void *g, const void *x)
 {
-    tn__isa()->norm.row_backward[j->type](out, g, x, j->n, eps_of(j));
+    const tn__standardize_params *p = j->l->params;
+    tn__isa()->norm.row_backward[j->type](out, g, x, j->n, (int)p->kind, p->eps);
+}
+
+static uint32_t mask_of(const tn__launch *l)
+{
+    const tn__standardize_params *p = l->params;
+    uint32_t mask = 0;
+    for (int32_t i = 0; i < p->dim.n; i++)
+        mask |= 1U << p->dim.d[i];
+    return mask;
 }
 
 tn_status tn__cpu_standardize(const tn__launch *l)
 {
-    const tn__standardize_params *p = l->params;
-    return tn__cpu_along_dim(l, p->dim, standardize_row, 1);
+    return tn__cpu_along_dims(l, mask_of(l), standardize_row, 1);
 }
 
 tn_status tn__cpu_standardize_backward(const tn__launch *l)
 {
-    const tn__standardize_params *p = l->params;
-    return tn__cpu_along_dim(l, p->dim, standardize_backward_row, 2);
+    return tn__cpu_along_dims(l, mask_of(l), standardize_backward_row, 2);
 }

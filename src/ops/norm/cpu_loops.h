@@ -2,12 +2,13 @@
 #ifndef TENON_OPS_NORM_CPU_LOOPS_H
 #define TENON_OPS_NORM_CPU_LOOPS_H
 
+#include "ops/norm/infer_kinds.h"
 #include <stdint.h>
 
 /* Rows, dense and of the compute type. */
 typedef struct tn__norm_loops {
-    void (*row[2])(void *out, const void *x, int64_t n, double eps);
-    void (*row_backward[2])(void *out, const void *g, const void *x, int64_t n, double eps);
+    void (*row[2])(void *out, const void *x, int64_t n, int kind, double eps);
+    void (*row_backward[2])(void *out, const void *g, const void *x, int64_t n, int kind, double eps);
 } tn__norm_loops;
 
 #endif

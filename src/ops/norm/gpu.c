@@ -10,7 +10,7 @@ enum { GROUP = 128, LARGEST = 512, SHORT_ROW = 32, EACH = 8 };
 /* Short rows, and many that lie side by side, are one work item's; others have lanes. */
 static void set_groups(tn__gpu_launch *g, const norm_rows *f, int64_t enough)
 {
-    const bool beside = f->dims.shape[0] > 1 && f->dims.a[0] < f->step_a;
+    const bool beside = f->dims.shape[0] > 1 && f->dims.a[0] < f->along.a[0];
     if (f->n <= SHORT_ROW || (beside && f->n_rows >= enough / 8)) {
         g->kernel = SINGLE;
         g->local[0] = f->n_rows < enough ? 64 : GROUP;
@@ -24,23 +24,40 @@ static void set_groups(tn__gpu_launch *g, const norm_rows *f, int64_t enough)
     g->groups[1] = 1;
 }
 
+/* The row's dimensions, the last one first, or the others, the smallest stride of a first. */
+static int64_t add_dims(tn__gpu_dims *w, uint32_t *variant, uint32_t mask, bool in_order, const tn__view *a,
+                        const tn__view *b, const tn__view *c)
+{
+    int32_t order[TN_MAX_DIMS], n = tn__gpu_dims_order(a, mask, order);
+    if (in_order) {
+        n = 0;
+        for (int32_t d = a->ndim - 1; d >= 0; d--)
+            if (mask >> d & 1)
+                order[n++] = d;
+    }
+    for (int32_t i = 0; i < n; i++)
+        tn__gpu_dims_add(w, a->shape[order[i]], a->stride[order[i]], b ? b->stride[order[i]] : 0, c->stride[order[i]]);
+    return tn__gpu_dims_end(w, variant);
+}
+
 static tn_status standardize(const tn__launch *l, const tn__view *x)
 {
     const tn__standardize_params *p = l->params;
     const tn__view *a = &l->in[0], *out = &l->out[0];
     const void *of = x ? x->data : NULL;
     const tn__gpu_limits *limits = tn__gpu_limits_of(l->device);
-    norm_rows f = {.n = tn__size_of(a, p->dim), .eps = p->eps};
+    norm_rows f = {.eps = p->eps, .kind = (int32_t)p->kind};
+    uint32_t mask = 0;
     if (out->numel == 0)
         return TN_OK;
     if (!limits)
         return tn_error_code();
+    for (int32_t i = 0; i < p->dim.n; i++)
+        mask |= 1U << p->dim.d[i];
     tn__gpu_launch g = {.device = l->device, .label = tn__op_name(l->op)};
     g.unit = (tn__gpu_unit){TN__FAMILY_norm, TN__OPS, a->dtype, out->dtype, l->compute, x ? 1 : 0};
-    f.n_rows = tn__gpu_dims_except(&f.dims, &g.unit.variant, p->dim, a, x, out);
-    f.step_a = tn__stride_of(a, p->dim);
-    f.step_b = x ? tn__stride_of(x, p->dim) : 0;
-    f.step_c = tn__stride_of(out, p->dim);
+    f.n_rows = add_dims(&f.dims, &g.unit.variant, tn__all_dims(a) & ~mask, false, a, x, out);
+    f.n = add_dims(&f.along, &g.unit.variant, tn__all_dims(a) & mask, true, a, x, out);
     set_groups(&g, &f, tn__enough_items(limits));
     const tn__gpu_arg arg[] = {TN__GPU_MEMORY(a->data), TN__GPU_MEMORY(of), TN__GPU_MEMORY(out->data),
                                TN__GPU_VALUE(f)};

@@ -31,25 +31,13 @@ tn_tensor *tn__fn_sum_to_size(tn_tensor *x, const tn_dims *shape)
 
 /* ---- reductions made of others ---- */
 
-/* m + log(sum(exp(x - m))), m the largest; where that is infinite it is left out, so that the sum says so itself */
-tn_tensor *tn__fn_logsumexp(const tn_scalar *in, tn__logsumexp_params *p)
+tn_tensor *tn__fn_logsumexp(tn_tensor *x, const tn_logsumexp_options *o)
 {
-    tn_tensor *x = in[0].v.t;
-    /* the node keeps wrapped dimensions, as other reductions' do */
-    uint32_t mask;
-    if (tn__infer_dims(&p->dim, x->ndim, &mask))
+    if (!tn__usable("logsumexp", x))
         return NULL;
     if (!tn__dtype_is_float(x->dtype))
         x = tn_to(x, .dtype = tn__default_dtype());
-    const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
-    if (x && x->ndim == 0)
-        return tn_clone(x);
-    if (x && x->numel == 0)
-        return tn_log(tn_sum(tn_exp(x), .dims = dims, .keepdim = p->keepdim));
-    tn_tensor *m = tn_amax(x, .dims = dims, .keepdim = true);
-    m = tn_where(tn_isinf(m), 0, m);
-    tn_tensor *sum = tn_sum(tn_exp(tn_sub(x, m)), .dims = dims, .keepdim = p->keepdim);
-    return tn_add(tn_log(sum), p->keepdim ? m : tn_squeeze(m, .dims = dims));
+    return tn__logsumexp(x, o->dims, o->keepdim);
 }
 
 /* ---- two of the same elements ---- */

@@ -28,6 +28,6 @@ tn_tensor *tn__fn_nanmean(tn_tensor *x, const tn_nanmean_options *o)
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex "
             "dtype. Got: %s",
             tn__dtypes[o->dtype].legacy);
-    tn_tensor *count = tn_sum(tn_logical_not(tn_isnan(x)), .dims = o->dims, .keepdim = o->keepdim);
+    tn_tensor *count = tn_sum(tn_eq(x, x), .dims = o->dims, .keepdim = o->keepdim);
     return tn_div(tn_nansum(x, .dims = o->dims, .keepdim = o->keepdim, .dtype = o->dtype), count);
 }

@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 
 enum { PIECE = 65536, LINE = 1024, LEVELS = 3, LEVEL_ROWS = 32 };
+enum { NEAR = 2048 }; /* bytes between rows that are asked for before they are needed */
 
 typedef struct reduce_job {
     const tn__launch *l;
@@ -132,6 +133,9 @@ static double row_float(const reduce_job *j, const char *base, int64_t first, in
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && tn__type_of(x->dtype) == j->type &&
         tn__dtypes[x->dtype].compute == x->dtype)
         return run(base + first * size, n);
+    if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && x->dtype == TN_BF16 && j->kind == TN__SUM &&
+        j->type == TN__F32)
+        return tn__isa()->reduce.sum_bf16(base + first * size, n);
     double block[TN__BLOCK], total = 0;
     for (int64_t i = 0; i < n; i += TN__BLOCK) {
         int64_t m = TN_MIN(TN__BLOCK, n - i);
@@ -150,6 +154,8 @@ static int64_t row_int(const reduce_job *j, const char *base, int64_t first, int
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && tn__dtypes[x->dtype].compute == x->dtype &&
         tn__type_of(x->dtype) == j->type)
         return run(base + first * (int64_t)tn__dtype_size(x->dtype), n);
+    if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && x->dtype == TN_BOOL && j->kind == TN__SUM)
+        return tn__isa()->reduce.sum_b8(base + first, n);
     for (int64_t i = 0; i < n; i += TN__BLOCK) {
         int64_t m = TN_MIN(TN__BLOCK, n - i);
         tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
@@ -235,9 +241,9 @@ typedef struct accumulators {
     double level[LEVELS][LINE];
 } accumulators;
 
-static void line_add(accumulators *l, const void *row)
+static void line_carry(accumulators *l, int k, const void *row)
 {
-    for (int k = 0; k < LEVELS; k++) {
+    for (; k < LEVELS; k++) {
         if (l->filled[k]++ == 0) {
             memcpy(l->level[k], row, l->bytes);
             if (l->truth)
@@ -252,16 +258,27 @@ static void line_add(accumulators *l, const void *row)
     }
 }
 
-/* Four rows, 'stride' elements apart, in one pass where they neither begin nor end a level. */
+static void line_add(accumulators *l, const void *row)
+{
+    line_carry(l, 0, row);
+}
+
+/* Four rows, 'stride' elements apart, in one pass but where they begin. Levels are of a multiple of four. */
 static void line_add_four(accumulators *l, const void *rows, int64_t stride, int64_t size)
 {
-    if (l->filled[0] == 0 || (l->cascade && l->filled[0] + 4 >= LEVEL_ROWS) || l->truth) {
+    if ((l->filled[0] == 0 && !l->cascade) || l->truth) {
         for (int64_t r = 0; r < 4; r++)
             line_add(l, (const char *)rows + r * stride * size);
         return;
     }
+    if (l->filled[0] == 0)
+        memset(l->level[0], 0, l->bytes);
     l->fold4(l->level[0], rows, stride, l->width);
     l->filled[0] += 4;
+    if (l->cascade && l->filled[0] == LEVEL_ROWS) {
+        l->filled[0] = 0;
+        line_carry(l, 1, l->level[0]);
+    }
 }
 
 static void line_finish(accumulators *l, void *acc)
@@ -300,22 +317,26 @@ static void fold_some(const reduce_job *j, const char *base, const tn__strided_d
                       .truth = j->kind >= TN__ANY};
     l.bytes = (size_t)width * tn__type_size(j->type);
     l.cascade = j->kind == TN__SUM && floating(j);
-    double row[LINE];
-    int64_t r = first, apart = !dims ? width : dims->n == 1 ? dims->stride[0] : 0;
-    for (; apart && as_is && r + 4 <= first + n; r += 4) {
+    double rows[4 * LINE];
+    const int64_t apart = !dims ? width : dims->n == 1 ? dims->stride[0] : 0, item = (int64_t)tn__type_size(j->type);
+    int64_t r = first;
+    for (; apart && r + 4 <= first + n; r += 4) {
         const char *p = base + r * apart * size;
-        if (r + 8 <= first + n)
+        if (apart * size > NEAR && r + 8 <= first + n)
             prefetch_rows(p + 4 * apart * size, apart * size, width * size);
-        line_add_four(&l, p, apart, size);
+        if (as_is) {
+            line_add_four(&l, p, apart, size);
+            continue;
+        }
+        for (int64_t k = 0; k < 4; k++)
+            load((char *)rows + k * width * item, p + k * apart * size, step, width);
+        line_add_four(&l, rows, width, item);
     }
     for (; r < first + n; r++) {
-        const char *p = base + (!dims          ? r * width
-                                : dims->n == 1 ? r * dims->stride[0]
-                                               : tn__dims_offset(dims, r)) *
-                                   size;
+        const char *p = base + (apart ? r * apart : tn__dims_offset(dims, r)) * size;
         if (!as_is)
-            load(row, p, step, width);
-        line_add(&l, as_is ? (const void *)p : row);
+            load(rows, p, step, width);
+        line_add(&l, as_is ? (const void *)p : rows);
     }
     line_finish(&l, acc);
 }

@@ -14,6 +14,14 @@ typedef struct tn__reduce_loops {
     void (*fold[TN__REDUCTIONS][4])(void *acc, const void *x, int64_t n);
     /* The same of four rows, stride elements apart. */
     void (*fold4[TN__REDUCTIONS][4])(void *acc, const void *x, int64_t stride, int64_t n);
+    /* The first place of *value, which is there: NaN is found as itself. */
+    int64_t (*find[4])(const void *x, int64_t n, const void *value);
+    /* Of a dense run: sums of the distances from its first element, and of their squares; the sum of squares. */
+    void (*moments[2])(double sums[2], const void *x, int64_t n);
+    double (*squares[2])(const void *x, int64_t n);
+    /* Sums of a dense run of bfloat16, and of bool. */
+    double (*sum_bf16)(const void *x, int64_t n);
+    int64_t (*sum_b8)(const void *x, int64_t n);
 } tn__reduce_loops;
 
 #endif

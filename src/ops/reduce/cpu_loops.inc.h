@@ -17,55 +17,173 @@
 #define LOOPS_reduce \
     { \
         .run_float = EACH_REDUCTION(RUN_FLOAT), .run_int = EACH_REDUCTION(RUN_INT), .fold = EACH_REDUCTION(FOLD_FOUR), \
-        .fold4 = EACH_REDUCTION(FOLD4_FOUR) \
+        .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .moments = TWO(moments), .squares = TWO(squares), \
+        .sum_bf16 = sum_bf16, .sum_b8 = sum_b8 \
     }
 
 #if TN_IS_FLOAT
 #if TN_IS_F32
-#define VEC  vf32
-#define UVEC uf32
-#define IVEC vi32
+#define REG  rf32
+#define UREG uf32
+#define IREG ri32
 #else
-#define VEC  vf64
-#define UVEC uf64
-#define IVEC vi64
+#define REG  rf64
+#define UREG uf64
+#define IREG ri64
 #endif
-enum { E(LANES) = 64 / sizeof(T), E(PIECE) = 16 * 4 * (64 / sizeof(T)) };
+/* Elements of 64 bytes, of 256, of a piece, of a register. */
+enum { E(LANES) = 64 / sizeof(T), E(WIDE) = 4 * E(LANES), E(PIECE) = 16 * E(WIDE), E(STEP) = TN_REGISTER / sizeof(T) };
 
-/* A piece: 16 additions in each of 4 vectors, then a tree: rounding grows with the logarithm. Pieces add up in double,
- * lane by lane. */
-static inline void E(sum_piece)(double *lane, const T *x)
+/* n elements, a multiple of 256 bytes: added up in 4 times 64 bytes, those by a tree, and each lane of it to a sum in double:
+ * of a piece rounding grows with the logarithm. */
+static inline void E(sum_wide)(double *lane, const T *x, int64_t n)
 {
-    VEC a = {0}, b = {0}, c = {0}, d = {0};
-    for (int i = 0; i < E(PIECE); i += 4 * E(LANES)) {
-        a += *(const UVEC *)(x + i);
-        b += *(const UVEC *)(x + i + E(LANES));
-        c += *(const UVEC *)(x + i + 2 * E(LANES));
-        d += *(const UVEC *)(x + i + 3 * E(LANES));
+    REG a[4 * TN_PARTS];
+    T part[E(LANES)];
+    TN_UNROLL
+    for (int k = 0; k < 4 * TN_PARTS; k++)
+        a[k] = *(const UREG *)(x + k * E(STEP));
+    for (int64_t i = E(WIDE); i < n; i += E(WIDE)) {
+        TN_UNROLL
+        for (int k = 0; k < 4 * TN_PARTS; k++)
+            a[k] += *(const UREG *)(x + i + k * E(STEP));
     }
-    a = (a + b) + (c + d);
+    TN_UNROLL
+    for (int k = 0; k < TN_PARTS; k++)
+        *(UREG *)(part + k * E(STEP)) = (a[k] + a[k + TN_PARTS]) + (a[k + 2 * TN_PARTS] + a[k + 3 * TN_PARTS]);
     for (int j = 0; j < E(LANES); j++)
-        lane[j] += (double)a[j];
+        lane[j] += (double)part[j];
+}
+
+/* Less than 64 bytes. */
+static inline double E(sum_few)(const T *x, int64_t n)
+{
+    double s = 0;
+    for (int64_t i = 0; i < n; i++)
+        s += (double)x[i];
+    return s;
 }
 
 static double E(run_sum)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    double s = 0, t = 0, lane[E(LANES)] = {0};
-    bool pieces = n >= E(PIECE);
+    if (n < E(LANES))
+        return E(sum_few)(x, n);
+    double lane[E(LANES)] = {0};
     for (; n >= E(PIECE); n -= E(PIECE), x += E(PIECE))
-        E(sum_piece)(lane, x);
-    for (int j = 0; pieces && j < E(LANES); j += 4)
-        s += (lane[j] + lane[j + 1]) + (lane[j + 2] + lane[j + 3]);
-    VEC a = {0};
+        E(sum_wide)(lane, x, E(PIECE));
+    if (n >= E(WIDE)) {
+        const int64_t wide = n - n % E(WIDE);
+        E(sum_wide)(lane, x, wide);
+        x += wide, n -= wide;
+    }
+    for (; n >= E(LANES); n -= E(LANES), x += E(LANES))
+        for (int j = 0; j < E(LANES); j++)
+            lane[j] += (double)x[j];
+    for (int w = E(LANES) / 2; w > 1; w /= 2)
+        for (int j = 0; j < w; j++)
+            lane[j] += lane[j + w];
+    return lane[0] + lane[1] + E(sum_few)(x, n);
+}
+
+#if TN_IS_F32
+/* As run_sum; a 32-bit word is two elements, of which one is the upper half of a float as it stands. */
+static double sum_bf16(const void *x_, int64_t n)
+{
+    const uint16_t *x = x_;
+    double lane[LANES_f32] = {0}, rest = 0;
+    while (n >= WIDE_f32) {
+        const int64_t m = n >= PIECE_f32 ? PIECE_f32 : n - n % WIDE_f32;
+        rf32 a[4 * TN_PARTS];
+        float part[LANES_f32];
+        TN_UNROLL
+        for (int k = 0; k < 4 * TN_PARTS; k++)
+            a[k] = (rf32){0};
+        for (int64_t i = 0; i < m; i += WIDE_f32) {
+            TN_UNROLL
+            for (int k = 0; k < 2 * TN_PARTS; k++) {
+                const ru32 two = *(const uu32 *)(const void *)(x + i + 2 * k * STEP_f32);
+                a[2 * k] += (rf32)(two << 16);
+                a[2 * k + 1] += (rf32)(two & 0xffff0000U);
+            }
+        }
+        TN_UNROLL
+        for (int k = 0; k < TN_PARTS; k++)
+            *(uf32 *)(part + k * STEP_f32) = (a[k] + a[k + TN_PARTS]) + (a[k + 2 * TN_PARTS] + a[k + 3 * TN_PARTS]);
+        for (int j = 0; j < LANES_f32; j++)
+            lane[j] += (double)part[j];
+        x += m, n -= m;
+    }
+    for (int64_t i = 0; i < n; i++)
+        rest += (double)bf16_f32(x[i]);
+    for (int w = LANES_f32 / 2; w; w /= 2)
+        for (int j = 0; j < w; j++)
+            lane[j] += lane[j + w];
+    return lane[0] + rest;
+}
+
+/* Sixty-four counts of bytes side by side, before they could overflow. */
+static int64_t sum_b8(const void *x_, int64_t n)
+{
+    const uint8_t *x = x_;
+    int64_t sum = 0;
+    while (n >= 64) {
+        const int64_t m = n < 64 * 255 ? n - n % 64 : 64 * 255;
+        uint8_t part[64] = {0};
+        for (int64_t i = 0; i < m; i += 64)
+            for (int k = 0; k < 64; k++)
+                part[k] = (uint8_t)(part[k] + (x[i + k] != 0));
+        for (int k = 0; k < 64; k++)
+            sum += part[k];
+        x += m, n -= m;
+    }
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] != 0;
+    return sum;
+}
+#endif
+
+/* Sixteen sums side by side: one waits for itself. */
+static void E(moments)(double sums[2], const void *x_, int64_t n)
+{
+    const T *x = x_;
+    const double first = (double)x[0];
+    double sum[16] = {0}, square[16] = {0};
     int64_t i = 0;
-    for (; i + E(LANES) <= n; i += E(LANES))
-        a += *(const UVEC *)(x + i);
-    for (int j = 0; i && j < E(LANES); j++)
-        t += (double)a[j];
-    for (; i < n; i++)
-        t += (double)x[i];
-    return s + t;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++) {
+            const double d = (double)x[i + k] - first;
+            sum[k] += d;
+            square[k] += d * d;
+        }
+    for (int k = 0; i < n; i++, k++) {
+        const double d = (double)x[i] - first;
+        sum[k] += d;
+        square[k] += d * d;
+    }
+    for (int w = 8; w; w /= 2)
+        for (int k = 0; k < w; k++) {
+            sum[k] += sum[k + w];
+            square[k] += square[k + w];
+        }
+    sums[0] = sum[0];
+    sums[1] = square[0];
+}
+
+static double E(squares)(const void *x_, int64_t n)
+{
+    const T *x = x_;
+    double square[16] = {0};
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int k = 0; k < 16; k++)
+            square[k] += (double)x[i + k] * (double)x[i + k];
+    for (int k = 0; i < n; i++, k++)
+        square[k] += (double)x[i] * (double)x[i];
+    for (int w = 8; w; w /= 2)
+        for (int k = 0; k < w; k++)
+            square[k] += square[k + w];
+    return square[0];
 }
 
 /* Thirty-two products side by side: one waits for itself. */
@@ -86,43 +204,52 @@ static double E(run_prod)(const void *x_, int64_t n)
     return p;
 }
 
-/* Largest of a run, or of its negatives: min(x) = -max(-x). NaN if one is. Four chains, as one waits for itself. */
-static inline T E(run_extreme)(const T *x, int64_t n, bool negate)
+/* The largest of a run, or the smallest. NaN if one is. Two times 64 bytes side by side, as one waits for itself. */
+static inline __attribute__((always_inline)) T E(run_extreme)(const T *x, int64_t n, const bool least)
 {
-    T m = -TN_INFINITY;
+    T m = least ? TN_INFINITY : -TN_INFINITY;
     int64_t i = 0;
-    bool nan = false;
-    if (n >= 4 * E(LANES)) {
-        VEC best[4], bad[4] = {0};
-        for (int k = 0; k < 4; k++)
-            for (int j = 0; j < E(LANES); j++)
-                best[k][j] = m;
-        for (; i + 4 * E(LANES) <= n; i += 4 * E(LANES))
-            for (int k = 0; k < 4; k++) {
-                VEC v = *(const UVEC *)(x + i + k * E(LANES));
-                v = negate ? -v : v;
-                bad[k] += v - v; /* NaN from NaN, and from infinities: looked at again below */
-                IVEC more = v > best[k];
-                best[k] = (VEC)(((IVEC)v & more) | ((IVEC)best[k] & ~more));
+    if (n >= 2 * E(LANES)) {
+        REG best[2 * TN_PARTS];
+        IREG bad[2 * TN_PARTS], any = {0};
+        T part[E(STEP)];
+        TN_UNROLL
+        for (int k = 0; k < 2 * TN_PARTS; k++) {
+            best[k] = *(const UREG *)(x + k * E(STEP));
+            bad[k] = best[k] != best[k];
+        }
+        for (i = 2 * E(LANES); i + 2 * E(LANES) <= n; i += 2 * E(LANES)) {
+            TN_UNROLL
+            for (int k = 0; k < 2 * TN_PARTS; k++) {
+                const REG v = *(const UREG *)(x + i + k * E(STEP));
+                const IREG more = least ? v < best[k] : v > best[k];
+                bad[k] |= v != v;
+                best[k] = (REG)(((IREG)v & more) | ((IREG)best[k] & ~more));
             }
-        for (int k = 1; k < 4; k++) {
-            IVEC more = best[k] > best[0];
-            best[0] = (VEC)(((IVEC)best[k] & more) | ((IVEC)best[0] & ~more));
-            bad[0] += bad[k];
         }
-        for (int j = 0; j < E(LANES); j++) {
-            m = best[0][j] > m ? best[0][j] : m;
-            nan |= bad[0][j] != bad[0][j];
+        TN_UNROLL
+        for (int k = 0; k < 2 * TN_PARTS; k++)
+            any |= bad[k];
+        TN_UNROLL
+        for (int k = 1; k < 2 * TN_PARTS; k++) {
+            const IREG more = least ? best[k] < best[0] : best[k] > best[0];
+            best[0] = (REG)(((IREG)best[k] & more) | ((IREG)best[0] & ~more));
         }
+        *(UREG *)part = best[0];
+        bool nan = false;
+        TN_UNROLL
+        for (int k = 0; k < (int)E(STEP); k++)
+            nan |= any[k] != 0;
         for (int64_t k = 0; nan && k < i; k++)
             if (x[k] != x[k])
                 return x[k];
+        for (int k = 0; k < (int)E(STEP); k++)
+            m = (least ? part[k] < m : part[k] > m) ? part[k] : m;
     }
     for (; i < n; i++) {
-        T v = negate ? -x[i] : x[i];
-        if (v != v)
-            return v;
-        m = v > m ? v : m;
+        if (x[i] != x[i])
+            return x[i];
+        m = (least ? x[i] < m : x[i] > m) ? x[i] : m;
     }
     return m;
 }
@@ -134,12 +261,12 @@ static double E(run_max)(const void *x, int64_t n)
 
 static double E(run_min)(const void *x, int64_t n)
 {
-    return -(double)E(run_extreme)(x, n, true);
+    return (double)E(run_extreme)(x, n, true);
 }
 
-#undef VEC
-#undef UVEC
-#undef IVEC
+#undef REG
+#undef UREG
+#undef IREG
 #define RUN double
 #else
 #define RUN int64_t
@@ -180,6 +307,28 @@ static int64_t E(run_min)(const void *x_, int64_t n)
     return m;
 }
 #endif
+
+#if TN_IS_FLOAT
+#define SAME(a, b) (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
+#else
+#define SAME(a, b) ((a) == (b))
+#endif
+static int64_t E(find)(const void *x_, int64_t n, const void *value)
+{
+    const T *x = x_, v = *(const T *)value;
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) { /* a vector at a time: leaving a loop early keeps it from being one */
+        int32_t hits = 0;
+        for (int k = 0; k < 64; k++)
+            hits |= SAME(x[i + k], v);
+        if (hits)
+            break;
+    }
+    while (i + 1 < n && !SAME(x[i], v))
+        i++;
+    return i;
+}
+#undef SAME
 
 static RUN E(run_any)(const void *x_, int64_t n)
 {

@@ -36,17 +36,11 @@ tn_status tn__d_mean(tn__backward *b)
     return tn__give(b, 0, tn_expand(g, tn__input_shape(b, 0)));
 }
 
-/* Element i becomes the product of those before it. Each round doubles how many of them are in it. */
+/* Element i becomes the product of those before it. */
 static tn_tensor *product_before(tn_tensor *x, int64_t dim)
 {
-    int64_t n = x->shape[dim];
     tn_tensor *one = tn_ones_like(tn_slice(x, dim, 0, 1, 1));
-    tn_tensor *p = tn_cat(TN_TENSORS(one, tn_slice(x, dim, 0, n - 1, 1)), dim);
-    for (int64_t have = 1; have < n - 1 && p; have += have) {
-        tn_tensor *rest = tn_mul(tn_slice(p, dim, have, n, 1), tn_slice(p, dim, 0, n - have, 1));
-        p = tn_cat(TN_TENSORS(tn_slice(p, dim, 0, have, 1), rest), dim);
-    }
-    return p;
+    return tn_cumprod(tn_cat(TN_TENSORS(one, tn_slice(x, dim, 0, x->shape[dim] - 1, 1)), dim), dim);
 }
 
 /* Product of the others, from both sides: right also where elements are zero. */
@@ -56,20 +50,31 @@ static tn_tensor *product_of_others(tn_tensor *x, int64_t dim)
     return tn_mul(product_before(x, dim), tn_flip(after, TN_DIMS(dim)));
 }
 
+/* Is no element of a CPU's tensor 0? Of a GPU's it is not known: nobody waits for it. */
+static bool none_is_zero(tn_tensor *x)
+{
+    if (x->device.type != TN_DEVICE_CPU)
+        return false;
+    const bool was = tn__set_no_grad(true);
+    tn_tensor *all = tn_all(x);
+    tn__set_no_grad(was);
+    return all && tn_item_int(all) != 0;
+}
+
 tn_status tn__d_prod(tn__backward *b)
 {
-    const tn__node *n = b->node;
-    const tn__sum_params *p = n->params;
-    tn_tensor *x = tn__saved_tensor(b, 0), *g = b->g[0];
-    if (!x)
+    const tn__sum_params *p = b->node->params;
+    tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL, *g = b->g[0];
+    if (!out)
         return tn_error_code();
     if (x->numel == 0)
         return tn__give(b, 0, tn_zeros_like(x));
-    if (p->dim.given) {
-        if (x->ndim == 0)
-            return tn__give(b, 0, g);
+    if (x->ndim == 0)
+        return tn__give(b, 0, g);
+    if (none_is_zero(x))
+        return tn__give(b, 0, tn_div(unreduced(b, tn_mul(g, out), &p->dim, p->keepdim), x));
+    if (p->dim.given)
         return tn__give(b, 0, tn_mul(unreduced(b, g, &p->dim, p->keepdim), product_of_others(x, p->dim.d[0])));
-    }
     tn_tensor *flat = product_of_others(tn_reshape(x, TN_SHAPE(-1)), 0);
     return tn__give(b, 0, tn_mul(g, tn_reshape(flat, tn__input_shape(b, 0))));
 }
@@ -82,12 +87,14 @@ static tn_status share_extremes(tn__backward *b, bool nan)
     if (!out)
         return tn_error_code();
     const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
-    tn_tensor *mine = tn_eq(x, unreduced(b, out, &p->dim, p->keepdim));
+    tn_tensor *g = unreduced(b, b->g[0], &p->dim, p->keepdim), *most = unreduced(b, out, &p->dim, p->keepdim);
+    tn_tensor *mine = tn_eq(x, most);
     if (nan)
-        mine = tn_logical_or(mine, tn_logical_and(tn_isnan(x), tn_isnan(out)));
-    tn_tensor *same = tn_to(mine, .dtype = x->dtype);
-    tn_tensor *count = dims.ndim ? tn_sum(same, .dims = dims, .keepdim = true) : same;
-    return tn__give(b, 0, tn_mul(same, tn_div(unreduced(b, b->g[0], &p->dim, p->keepdim), count)));
+        mine = tn_logical_or(mine, tn_logical_and(tn_isnan(x), tn_isnan(most)));
+    if (!dims.ndim)
+        return tn__give(b, 0, tn_mul(tn_to(mine, .dtype = x->dtype), g));
+    g = tn_div(g, tn_sum(mine, .dims = dims, .keepdim = true, .dtype = x->dtype));
+    return tn__give(b, 0, nan ? tn_where(mine, g, 0) : tn__share(g, x, most));
 }
 
 tn_status tn__d_amax(tn__backward *b)
@@ -121,39 +128,46 @@ static double degrees_of_freedom(const tn__node *n)
 }
 
 /* d var = 2 (x - mean) / (n - correction) */
-static tn_tensor *var_slope(tn__backward *b, tn_tensor *x)
+static tn_status give_var(tn__backward *b, tn_tensor *g, tn_tensor *x)
 {
     const tn__var_params *p = b->node->params;
     const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
     tn_tensor *mean = dims.ndim ? tn_mean(x, .dims = dims, .keepdim = true) : x;
-    return tn_mul(tn_sub(x, mean), 2 / degrees_of_freedom(b->node));
+    g = tn_mul(unreduced(b, g, &p->dim, p->keepdim), 2 / degrees_of_freedom(b->node));
+    return tn__give(b, 0, tn__scaled_difference(g, x, mean));
 }
 
 tn_status tn__d_var(tn__backward *b)
 {
-    const tn__var_params *p = b->node->params;
     tn_tensor *x = tn__saved_tensor(b, 0);
-    return x ? tn__give(b, 0, tn_mul(unreduced(b, b->g[0], &p->dim, p->keepdim), var_slope(b, x))) : tn_error_code();
+    return x ? give_var(b, b->g[0], x) : tn_error_code();
 }
 
 tn_status tn__d_std(tn__backward *b)
 {
-    const tn__var_params *p = b->node->params;
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
     tn_tensor *g = tn_div(b->g[0], tn_mul(out, 2));
-    g = tn_where(tn_eq(out, 0), 0, g); /* PyTorch's choice where the deviation is zero */
-    return tn__give(b, 0, tn_mul(unreduced(b, g, &p->dim, p->keepdim), var_slope(b, x)));
+    return give_var(b, tn_where(tn_eq(out, 0), 0, g), x); /* PyTorch's choice where the deviation is zero */
 }
 
 tn_status tn__d_logsumexp(tn__backward *b)
 {
-    const tn__logsumexp_params *p = b->node->params;
+    const tn__reduction_params *p = b->node->params;
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
     return tn__give(
-        b, 0,
-        tn_mul(unreduced(b, b->g[0], &p->dim, p->keepdim), tn_exp(tn_sub(x, unreduced(b, out, &p->dim, p->keepdim)))));
+        b, 0, tn__scaled_exp(unreduced(b, b->g[0], &p->dim, p->keepdim), x, unreduced(b, out, &p->dim, p->keepdim)));
+}
+
+tn_status tn__d_norm(tn__backward *b)
+{
+    const tn__reduction_params *p = b->node->params;
+    tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
+    if (!out)
+        return tn_error_code();
+    return tn__give(
+        b, 0, tn__norm_backward(unreduced(b, b->g[0], &p->dim, p->keepdim), x, unreduced(b, out, &p->dim, p->keepdim)));
 }

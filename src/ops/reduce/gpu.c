@@ -1,4 +1,4 @@
-/* sum mean prod amax amin any all; argmax argmin max min; var std. */
+/* sum mean prod amax amin any all; argmax argmin max min; var std logsumexp norm. */
 #include "backend/gpu/dims.h"
 
 enum { SUM, PROD, MAX, MIN, ANY, ALL }; /* TN_VARIANT of the family */
@@ -68,13 +68,30 @@ tn_status tn__gpu_argreduce(const tn__launch *l)
     return tn__gpu_reduction_run(l, unit, &f, values ? l->out[0].data : NULL, l->out[values].data, 16, 1);
 }
 
+/* kind: TN_VARIANT of the family */
+static tn_status moments(const tn__launch *l, const tn__dims *dim, uint32_t kind, double factor)
+{
+    const tn__view *x = &l->in[0];
+    tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, kind};
+    tn__gpu_reduction f = {.factor = factor};
+    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(dim), false);
+    return tn__gpu_reduction_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
+}
+
 tn_status tn__gpu_var(const tn__launch *l)
 {
     const tn__var_params *p = l->params;
-    const tn__view *x = &l->in[0];
-    const tn_scalar *correction = &p->correction;
-    tn__gpu_unit unit = {TN__FAMILY_var, TN__OPS, x->dtype, x->dtype, l->compute, l->op == TN__OP_std};
-    tn__gpu_reduction f = {.factor = correction->kind ? tn__scalar_double(correction) : 1};
-    tn__gpu_reduction_dims(&f, &unit.variant, x, reduced_mask(&p->dim), false);
-    return tn__gpu_reduction_run(l, unit, &f, l->out[0].data, NULL, 32, 1);
+    return moments(l, &p->dim, l->op == TN__OP_std, p->correction.kind ? tn__scalar_double(&p->correction) : 1);
+}
+
+tn_status tn__gpu_logsumexp(const tn__launch *l)
+{
+    const tn__reduction_params *p = l->params;
+    return moments(l, &p->dim, 2, 0);
+}
+
+tn_status tn__gpu_norm(const tn__launch *l)
+{
+    const tn__reduction_params *p = l->params;
+    return moments(l, &p->dim, 3, 0);
 }

@@ -96,6 +96,13 @@ tn_status tn__infer_amax(tn__call *c)
     return one_reduction(c, tn__in(c, 0)->dtype, &p->dim, p->keepdim, true);
 }
 
+/* Of floating dtypes, which the caller has made sure of. */
+tn_status tn__infer_norm(tn__call *c)
+{
+    tn__reduction_params *p = c->params;
+    return one_reduction(c, tn__in(c, 0)->dtype, &p->dim, p->keepdim, false);
+}
+
 tn_status tn__infer_any(tn__call *c)
 {
     tn__reduction_params *p = c->params;

@@ -1,7 +1,7 @@
 /* ops/softmax/cpu_loops.inc.h: one row of softmax or its logarithm, and of their gradients. */
 #define LOOPS_softmax \
     { \
-        .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward) \
+        .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward), .sum_exp = TWO(sum_exp) \
     }
 
 #if TN_IS_FLOAT
@@ -35,6 +35,16 @@ static double E(exp_row)(T *out, const T *x, int64_t n, T m, int64_t ahead)
     for (; i < n; i++)
         total += (double)out[i];
     return total;
+}
+
+static double E(sum_exp)(const void *x_, int64_t n, double m)
+{
+    T block[1024];
+    const T *x = x_;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += 1024)
+        sum += E(exp_row)(block, x + i, n - i < 1024 ? n - i : 1024, (T)m, 0);
+    return sum;
 }
 
 static void E(softmax_row)(void *out_, const void *x_, int64_t n, bool logarithm)

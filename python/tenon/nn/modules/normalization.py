@@ -1,6 +1,7 @@
 """Layers that normalise."""
 
 import numbers
+import warnings
 
 from tenon import _C
 
@@ -9,7 +10,8 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["BatchNorm1d", "LayerNorm"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
+           "LocalResponseNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
@@ -38,10 +40,74 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
-class BatchNorm1d(Module):
-    """functional.batch_norm of (N, C) or (N, C, L), with running statistics and, if affine, a trained weight and bias."""
+class RMSNorm(Module):
+    """functional.rms_norm with a trained weight, unless elementwise_affine is False."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, bias=True):
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        weight = Parameter(_C.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input):
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """functional.group_norm with a trained weight and bias, unless affine (or bias) is False."""
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        new = lambda: Parameter(_C.empty(num_channels, device=device, dtype=dtype))
+        self.register_parameter("weight", new() if affine else None)
+        self.register_parameter("bias", new() if affine and bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class LocalResponseNorm(Module):
+    """functional.local_response_norm."""
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class _Channels(Module):
+    """What layers have that normalise channel by channel: running statistics and, if affine, a trained weight and bias."""
+
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -69,9 +135,22 @@ class BatchNorm1d(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def _check_dim(self, input):
+        if input.dim() not in self._dims:
+            wanted = " or ".join(f"{d}D" for d in self._dims)
+            raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+
+    def extra_repr(self):
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
+                f"track_running_stats={self.track_running_stats}")
+
+
+class _Batches(_Channels):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
     def forward(self, input):
-        if input.dim() not in (2, 3):
-            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+        self._check_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         tracked = self.running_mean is not None
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
@@ -82,6 +161,62 @@ class BatchNorm1d(Module):
         return F.batch_norm(input, self.running_mean if kept else None, self.running_var if kept else None, self.weight, self.bias,
                             self.training or not tracked, momentum, self.eps)
 
-    def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, "
-                f"track_running_stats={self.track_running_stats}")
+
+class BatchNorm1d(_Batches):
+    """functional.batch_norm of (N, C) or (N, C, L), with running statistics and, if affine, a trained weight and bias."""
+
+    _dims = (2, 3)
+
+
+class BatchNorm2d(_Batches):
+    """functional.batch_norm of (N, C, H, W), with running statistics and, if affine, a trained weight and bias."""
+
+    _dims = (4,)
+
+
+class BatchNorm3d(_Batches):
+    """functional.batch_norm of (N, C, D, H, W), with running statistics and, if affine, a trained weight and bias."""
+
+    _dims = (5,)
+
+
+class _Instances(_Channels):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def _of_instances(self, input):
+        return F.instance_norm(input, self.running_mean, self.running_var, self.weight, self.bias,
+                               self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps)
+
+    def forward(self, input):
+        self._check_dim(input)
+        alone = input.dim() == self._dims[0]  # an instance without a batch
+        dim = 0 if alone else 1
+        if input.size(dim) != self.num_features:
+            if self.affine:
+                raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: "
+                                 f"{input.size(dim)}.")
+            warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
+                          "num_features, which is not used because affine=False")
+        return self._of_instances(input.unsqueeze(0)).squeeze(0) if alone else self._of_instances(input)
+
+
+class InstanceNorm1d(_Instances):
+    """functional.instance_norm of (N, C, L) or (C, L); running statistics and a trained weight and bias where they are asked for."""
+
+    _dims = (2, 3)
+
+
+class InstanceNorm2d(_Instances):
+    """functional.instance_norm of (N, C, H, W) or (C, H, W); running statistics and a trained weight and bias where they are asked
+    for."""
+
+    _dims = (3, 4)
+
+
+class InstanceNorm3d(_Instances):
+    """functional.instance_norm of (N, C, D, H, W) or (C, D, H, W); running statistics and a trained weight and bias where they are
+    asked for."""
+
+    _dims = (4, 5)

@@ -1,0 +1,113 @@
+/* Rows, block by block. Those that lie side by side in memory are taken some at a time, as columns of a matrix. */
+#include "ops/reduce/cpu_blocks.h"
+#include "core/parallel.h"
+
+enum { WORK = 65536, BUNDLE = 16, PART = 256, PITCH = PART + 16 }; /* PART: elements of a block of a bundle's row */
+
+typedef struct blocks {
+    const tn__launch *l;
+    const tn__block_rules *rules;
+    int type;
+    bool as_is; /* rows are in one piece and of the loop type */
+    tn__strided_dims row;
+    int64_t n; /* elements of a row */
+    int32_t n_kept;
+    int64_t kept[TN_MAX_DIMS], stride[TN_MAX_DIMS],
+        dense[TN_MAX_DIMS]; /* the dimension of bundles first; dense: of results */
+    int64_t bundle, lines;
+} blocks;
+
+static void run_row(const blocks *b, const char *base, int64_t result)
+{
+    const tn_dtype dtype = b->l->in[0].dtype;
+    tn__carried c = {0};
+    double buffer[TN__BLOCK];
+    for (int64_t i = 0; i < b->n; i += TN__BLOCK) {
+        const int64_t n = TN_MIN(TN__BLOCK, b->n - i);
+        const void *x = buffer;
+        if (b->as_is)
+            x = base + i * (int64_t)tn__dtype_size(dtype);
+        else
+            tn__load_strided(buffer, b->type, dtype, base, &b->row, i, n);
+        b->rules->block(b->l, b->type, &c, x, i, n);
+    }
+    b->rules->store(b->l, b->type, &c, result);
+}
+
+static void run_bundle(const blocks *b, const char *base, int64_t result, int64_t width)
+{
+    const tn_dtype dtype = b->l->in[0].dtype;
+    const int64_t size = (int64_t)tn__dtype_size(dtype), step = b->row.stride[0];
+    tn__carried c[BUNDLE] = {{0}};
+    double tile[BUNDLE * PITCH];
+    for (int64_t i = 0; i < b->n; i += PART) {
+        const int64_t n = TN_MIN(PART, b->n - i);
+        tn__load_beside(tile, PITCH, b->type, dtype, base + i * step * size, step, n, width);
+        for (int64_t w = 0; w < width; w++)
+            b->rules->block(b->l, b->type, &c[w], (const char *)tile + (size_t)(w * PITCH) * tn__type_size(b->type), i,
+                            n);
+    }
+    for (int64_t w = 0; w < width; w++)
+        b->rules->store(b->l, b->type, &c[w], result + w * b->dense[0]);
+}
+
+static void run(void *ctx, int64_t begin, int64_t end)
+{
+    const blocks *b = ctx;
+    const tn__view *x = &b->l->in[0];
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item % b->lines * b->bundle, width = TN_MIN(b->bundle, b->kept[0] - first);
+        int64_t rest = item / b->lines, offset = first * b->stride[0], result = first * b->dense[0];
+        for (int32_t d = 1; d < b->n_kept; d++) {
+            offset += rest % b->kept[d] * b->stride[d];
+            result += rest % b->kept[d] * b->dense[d];
+            rest /= b->kept[d];
+        }
+        const char *base = (const char *)x->data + offset * (int64_t)tn__dtype_size(x->dtype);
+        if (width > 1)
+            run_bundle(b, base, result, width);
+        else
+            run_row(b, base, result);
+    }
+}
+
+static void add_kept(blocks *b, const tn__view *x, const int64_t *dense, int32_t d)
+{
+    b->kept[b->n_kept] = x->shape[d];
+    b->stride[b->n_kept] = x->stride[d];
+    b->dense[b->n_kept++] = dense[d];
+}
+
+void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn__block_rules *rules)
+{
+    const tn__view *x = &l->in[0];
+    blocks b = {.l = l, .rules = rules, .type = type, .kept = {1}, .bundle = 1};
+    int64_t dense[TN_MAX_DIMS], results = 1;
+    uint32_t mask = 0;
+    int32_t first = -1;
+    for (int32_t i = 0; i < dim->n; i++)
+        mask |= 1U << dim->d[i];
+    tn__some_dims_in_order(&b.row, x, mask);
+    b.n = tn__dims_numel(&b.row);
+    b.as_is = b.row.n == 1 && b.row.stride[0] == 1 && tn__dtypes[x->dtype].compute == x->dtype &&
+              tn__type_of(x->dtype) == type;
+    for (int32_t d = x->ndim - 1; d >= 0; d--) {
+        dense[d] = results;
+        if (mask >> d & 1)
+            continue;
+        results *= x->shape[d];
+        if (x->stride[d] == 1 && x->shape[d] > 1 && b.row.n == 1 && b.row.stride[0] != 1)
+            first = d;
+    }
+    if (!results)
+        return;
+    if (first >= 0) {
+        add_kept(&b, x, dense, first);
+        b.bundle = BUNDLE;
+    }
+    for (int32_t d = x->ndim - 1; d >= 0; d--)
+        if (!(mask >> d & 1) && d != first)
+            add_kept(&b, x, dense, d);
+    b.lines = tn__div_up(b.kept[0], b.bundle);
+    tn__parallel_for(results / b.kept[0] * b.lines, tn__div_up(WORK, TN_MAX(b.n, 1) * b.bundle), run, &b);
+}

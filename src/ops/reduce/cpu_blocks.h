@@ -1,0 +1,23 @@
+/* ops/reduce/cpu_blocks.h: reductions that carry more than one number from one block of a row to the next. */
+#ifndef TENON_OPS_REDUCE_CPU_BLOCKS_H
+#define TENON_OPS_REDUCE_CPU_BLOCKS_H
+
+#include "backend/cpu/cpu.h"
+
+/* What is carried for one result; all 0 before the first block. */
+typedef struct tn__carried {
+    double a, b, n;
+    int64_t whole, at;
+} tn__carried;
+
+typedef struct tn__block_rules {
+    /* n elements of a row, dense and of the loop type, at least one; the first is the row's at-th. */
+    void (*block)(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n);
+    void (*store)(const tn__launch *l, int type, const tn__carried *c, int64_t result);
+} tn__block_rules;
+
+/* Of each row of input 0, the elements of the dimensions that are named, blocks in order (the last dimension fastest). Results
+ * are counted row-major. */
+void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn__block_rules *rules);
+
+#endif

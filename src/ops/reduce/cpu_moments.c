@@ -1,0 +1,96 @@
+/* Reductions that are computed in double and take some steps to a result: var std logsumexp norm. */
+#include "ops/reduce/cpu_blocks.h"
+#include <math.h>
+
+static void store(const tn__launch *l, double v, int64_t result)
+{
+    const tn__view *out = &l->out[0];
+    tn__store_double(out->dtype, (char *)out->data + result * (int64_t)tn__dtype_size(out->dtype), v);
+}
+
+/* ---- variance: a: mean, b: squares of distances from it; blocks joined as by Chan, Golub and LeVeque (1979) ---- */
+
+static void var_block(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n)
+{
+    const double first = type == TN__F32 ? (double)*(const float *)x : *(const double *)x, m = (double)n;
+    double sums[2];
+    (void)l, (void)at;
+    tn__isa()->reduce.moments[type](sums, x, n);
+    const double mean = first + sums[0] / m, rest = sums[1] - sums[0] * sums[0] / m;
+    const double all = c->n + m, delta = mean - c->a;
+    c->b += rest + (c->n > 0 ? delta * delta * (c->n * m / all) : 0);
+    c->a = c->n > 0 ? c->a + delta * (m / all) : mean;
+    c->n = all;
+}
+
+static void store_var(const tn__launch *l, int type, const tn__carried *c, int64_t result)
+{
+    const tn__var_params *p = l->params;
+    const double correction = p->correction.kind ? tn__scalar_double(&p->correction) : 1;
+    double v = TN_MAX(c->b, 0) / TN_MAX(c->n - correction, 0);
+    (void)type;
+    if (c->b != c->b || !(c->n > 0)) /* nothing has no variance, whatever the correction is */
+        v = NAN;
+    store(l, l->op == TN__OP_std ? sqrt(v) : v, result);
+}
+
+tn_status tn__cpu_var(const tn__launch *l)
+{
+    static const tn__block_rules rules = {var_block, store_var};
+    const tn__var_params *p = l->params;
+    tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
+    return TN_OK;
+}
+
+/* ---- log(sum(exp(x))): b times e^a, a the largest so far; at: what is infinite or NaN decides: 1, 2 ---- */
+
+static void exp_block(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n)
+{
+    const double m = tn__isa()->reduce.run_float[TN__MAX][type](x, n);
+    (void)l, (void)at;
+    if (m != m)
+        c->at = 2;
+    else if (m == INFINITY)
+        c->at = TN_MAX(c->at, 1);
+    if (!(fabs(m) < INFINITY))
+        return;
+    const double sum = tn__isa()->softmax.sum_exp[type](x, n, m), most = c->b > 0 ? TN_MAX(c->a, m) : m;
+    c->b = (c->b > 0 ? c->b * exp(c->a - most) : 0) + sum * exp(m - most);
+    c->a = most;
+}
+
+static void store_log(const tn__launch *l, int type, const tn__carried *c, int64_t result)
+{
+    (void)type;
+    store(l, c->at ? (c->at == 2 ? NAN : INFINITY) : c->b > 0 ? c->a + log(c->b) : -INFINITY, result);
+}
+
+tn_status tn__cpu_logsumexp(const tn__launch *l)
+{
+    static const tn__block_rules rules = {exp_block, store_log};
+    const tn__reduction_params *p = l->params;
+    tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
+    return TN_OK;
+}
+
+/* ---- the square root of the sum of squares ---- */
+
+static void square_block(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n)
+{
+    (void)l, (void)at;
+    c->a += tn__isa()->reduce.squares[type](x, n);
+}
+
+static void store_root(const tn__launch *l, int type, const tn__carried *c, int64_t result)
+{
+    (void)type;
+    store(l, sqrt(c->a), result);
+}
+
+tn_status tn__cpu_norm(const tn__launch *l)
+{
+    static const tn__block_rules rules = {square_block, store_root};
+    const tn__reduction_params *p = l->params;
+    tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
+    return TN_OK;
+}
