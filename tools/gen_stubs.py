@@ -43,6 +43,7 @@ KINDS = {
     "device": "_DeviceLike",
     "object": "Any",
     "reduction": "str",
+    "Reduction": "_int",
     "nothing": "None",
 }
 PIECES = "tuple[Tensor, ...]"

@@ -19,7 +19,7 @@ static const struct {
     {"dim", PY_DIM, false},          {"int[1]", PY_INTS, true},          {"size", PY_SIZE, false},
     {"dtype", PY_DTYPE, false},      {"device", PY_DEVICE, false},       {"str", PY_STR, false},
     {"object", PY_OBJECT, false},    {"reduction", PY_REDUCTION, false}, {"nothing", PY_NOTHING, false},
-    {"Tensor*", PY_TENSORS, false},  {"Tensor[]*", PY_TENSORS, false},
+    {"Tensor*", PY_TENSORS, false},  {"Tensor[]*", PY_TENSORS, false},   {"Reduction", PY_REDUCTION, true},
 };
 
 static void read_kind(py_param *p, const char *text, size_t n)
@@ -39,8 +39,12 @@ static void read_default(py_param *p, const char *text, size_t n)
 {
     char *word = p->initial_text;
     snprintf(word, sizeof p->initial_text, "%.*s", (int)n, text);
-    if (!strcmp(word, "None") || p->kind == PY_REDUCTION)
+    if (!strcmp(word, "None"))
         return;
+    if (p->kind == PY_REDUCTION) {
+        p->initial.s = tn_scalar_i(p->one ? TN_NO_REDUCTION : TN_MEAN);
+        return;
+    }
     if (p->kind == PY_BOOL)
         p->initial.s = tn_scalar_b(!strcmp(word, "True"));
     else if (p->kind == PY_STR)
@@ -265,6 +269,16 @@ static int read_float(PyObject *o, py_value *v)
     return 0;
 }
 
+/* As PyTorch numbers them: 1 is the mean, 2 the sum, all others none. */
+static int read_reduction_number(PyObject *o, py_value *v)
+{
+    int64_t n = 0;
+    const int status = PyBool_Check(o) ? 1 : py_int(o, &n);
+    v->s = tn_scalar_i(n == 1 ? TN_MEAN : n == 2 ? TN_SUM : TN_NO_REDUCTION);
+    v->given = !status;
+    return status;
+}
+
 static int read_reduction(PyObject *o, py_value *v)
 {
     static const char *const names[] = {"mean", "sum", "none"}; /* TN_MEAN, TN_SUM, TN_NO_REDUCTION */
@@ -320,7 +334,7 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
     case PY_STR:
         v->given = true;
         return !PyUnicode_Check(o) ? 1 : (v->u.text = PyUnicode_AsUTF8AndSize(o, NULL)) ? 0 : -1;
-    case PY_REDUCTION: return read_reduction(o, v);
+    case PY_REDUCTION: return p->one ? read_reduction_number(o, v) : read_reduction(o, v);
     case PY_NOTHING: return 1;
     case PY_OBJECT: break;
     }
@@ -332,7 +346,7 @@ static int read_value(const py_param *p, PyObject *o, py_value *v)
 static int read_argument(const py_param *p, PyObject *o, py_value *v)
 {
     py_value *to = &v[p->slot];
-    if (o == Py_None && p->kind != PY_OBJECT && p->kind != PY_REDUCTION) {
+    if (o == Py_None && p->kind != PY_OBJECT && (p->kind != PY_REDUCTION || p->one)) {
         if (!p->optional && p->kind != PY_NOTHING)
             return 1;
         memset(to, 0, offsetof(py_value, u)); /* not said, whatever the default */

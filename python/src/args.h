@@ -4,8 +4,9 @@
  *     "sum(Tensor input, int[1]? dim, bool keepdim=False, *, dtype? dtype=None)"
  * Kinds: Tensor, Operand (tensor or number), Number, Tensor[], Tensor[2] (two, no more and no fewer), int, float, bool,
  * dim (an int for an operation that takes a list), int[], int[1] (one int stands for a list), size (int[] whose items may
- * be given one by one where it is all there is), dtype, device, str, object, reduction ('mean', 'sum' or 'none'), nothing
- * (None alone: what PyTorch deprecated). 'Tensor* tensors', the first of a function: its positional arguments are one list;
+ * be given one by one where it is all there is), dtype, device, str, object, reduction ('mean', 'sum' or 'none'), Reduction
+ * (its number, as PyTorch counts: 0 none, 1 mean, 2 sum), nothing (None alone: what PyTorch deprecated). 'Tensor* tensors',
+ * the first of a function: its positional arguments are one list;
  * 'Tensor[]* tensors': so they are unless the list itself, or what an earlier signature takes, is the only one.
  * '?' after the kind: None is taken for 'not said'. 'name@slot' puts the value into another slot than that of its name,
  * 'name@-' into none; 'out@word' is out.h's; methods take no 'out'. They are parsed once, at the first call.
@@ -79,14 +80,14 @@ typedef struct py_param {
     char name[32];
     PyObject *key; /* name, interned */
     py_kind kind;
-    bool one;      /* int[1]; Tensor[2] */
+    bool one;      /* int[1]; Tensor[2]; a reduction's number */
     bool optional; /* None is taken */
     bool keyword;  /* after '*' */
     bool required; /* has no default */
     int8_t slot;
     int8_t rule; /* of 'out': how its dtype is judged, out.c */
     py_value initial;
-    char initial_text[16]; /* the default, as PyTorch's errors write it */
+    char initial_text[20]; /* the default, as PyTorch's errors write it */
 } py_param;
 
 typedef struct py_signature {

@@ -211,6 +211,42 @@ PyObject *run_multinomial(PyObject *self, py_value *v, int which)
     return py_into("multinomial", &v[4], r);
 }
 
+/* Draws v[0], ... by f, of the generator in its slot. */
+static PyObject *drawn(const char *name, drawer *f, const py_value *v, int which, int generator)
+{
+    tn_tensor *r;
+    return draw(name, f, v, which, &v[generator], &r) ? py_wrap(r) : NULL;
+}
+
+#define DRAWN(name, generator, call) \
+    static tn_tensor *draw_##name(const py_value *v, int which) \
+    { \
+        (void)which; \
+        return call; \
+    } \
+    PyObject *run_##name(PyObject *self, py_value *v, int which) \
+    { \
+        (void)self; \
+        return drawn(#name, draw_##name, v, which, generator); \
+    }
+
+DRAWN(poisson, 1, tn_poisson(v[0].s.v.t))
+DRAWN(binomial, 2, tn_binomial(v[0].s.v.t, v[1].s.v.t))
+DRAWN(standard_gamma, 1, tn_standard_gamma(v[0].s.v.t))
+DRAWN(sample_dirichlet, 1, tn_sample_dirichlet(v[0].s.v.t))
+DRAWN(rrelu, 4, tn_rrelu(v[0].s.v.t, .lower = v[1].s, .upper = v[2].s, .training = v[3].s.v.i != 0))
+
+/* Not said, it trains. */
+PyObject *run_native_dropout(PyObject *self, py_value *v, int which)
+{
+    tn_tensor *both[2] = {NULL, NULL};
+    (void)self, (void)which;
+    PY_BEGIN_OWNING(v[0].s.v.t)
+        both[0] = tn_native_dropout(v[0].s.v.t, v[1].s.v.f, !v[2].given || v[2].s.v.i, .mask = &both[1]);
+    PY_END_OWNING
+    return both[0] ? py_wrap_tuple(both, 2) : py_raise();
+}
+
 /* A method that writes its tensor by one function of the library. */
 #define IN_PLACE(name, generator, call) \
     static tn_tensor *draw_##name(const py_value *v, int which) \

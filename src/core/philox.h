@@ -34,13 +34,14 @@ static inline tn__u32x4 tn__philox_block(uint64_t seed, uint64_t index)
     return tn__philox(key, counter);
 }
 
-/* Number i of [0, range): the high half of a 64-bit random number times the range (Lemire, TOMACS 29, 2019). */
+/* Number i of [0, range), of all 64 bits where range is 0: the high half of a 64-bit random number times the range (Lemire,
+ * TOMACS 29, 2019). */
 static inline uint64_t tn__philox_below(uint64_t seed, uint64_t first, int64_t i, uint64_t range)
 {
     tn__u32x4 b = tn__philox_block(seed, first + (uint64_t)(i / 2));
     uint64_t r = (uint64_t)b.v[2 * (i % 2) + 1] << 32 | b.v[2 * (i % 2)];
     __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)(((wide)r * range) >> 64);
+    return range ? (uint64_t)(((wide)r * range) >> 64) : r;
 }
 
 /* A permutation of 0 .. n - 1. Fisher and Yates, from the end: place i changes with a place in [0, i]. */

@@ -105,6 +105,16 @@ static void print_prototypes(const char *(*get)(const row *), const char *format
             printf(format, get(&rows[i]));
 }
 
+/* One without parameters of its own is given none. */
+static void print_composite(const row *r)
+{
+    const char *params = params_of(r);
+    if (params)
+        printf("tn_tensor *tn__fn_%s(const tn_scalar *in, tn__%s_params *p);\n", r->name, params);
+    else
+        printf("tn_tensor *tn__fn_%s(const tn_scalar *in, void *p);\n", r->name);
+}
+
 void write_list(void)
 {
     int most_in = 0, most_out = 0;
@@ -143,7 +153,7 @@ void write_list(void)
     printf("\n");
     for (int i = 0; i < n_rows; i++)
         if (rows[i].kind == COMP_ROW)
-            printf("tn_tensor *tn__fn_%s(const tn_scalar *in, tn__%s_params *p);\n", rows[i].name, params_of(&rows[i]));
+            print_composite(&rows[i]);
     puts("\n#endif");
 }
 

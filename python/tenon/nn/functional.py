@@ -8,8 +8,13 @@ import warnings
 
 from tenon import _C, _missing
 from tenon._C import _nn, relu as _relu
+from tenon._functions.in_place import celu_, rrelu_, selu_, threshold_
 from tenon.functional import broadcast_shapes as _broadcast_shapes
 
+from ._losses import (cosine_embedding_loss, gaussian_nll_loss, hinge_embedding_loss, legacy_reduction, margin_ranking_loss,
+                      multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss, poisson_nll_loss,
+                      soft_margin_loss, triplet_margin_loss, triplet_margin_with_distance_loss)
+from ._noise import (alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax, rrelu)
 from ._norms import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, pad, rms_norm
 
 bilinear, linear, one_hot, pdist = _nn.bilinear, _nn.linear, _nn.one_hot, _nn.pdist
@@ -28,7 +33,6 @@ _binary_cross_entropy = _nn.binary_cross_entropy
 _smooth_l1_loss = _nn.smooth_l1_loss
 _huber_loss = _nn.huber_loss
 _kl_div = _nn.kl_div
-_dropout = _nn.dropout
 _embedding = _nn.embedding
 
 _arguments = lambda text: _C._signature(text)[0]  # raises for arguments that do not fit
@@ -47,8 +51,9 @@ def _sentence(function):
 
 
 def _in_place(function, input, *args):
-    """function(input, *args) into input, of a copy, so that nothing that is kept for backward is written over."""
-    return input.copy_(function(input.clone(), *args))
+    """function(input, *args) into input; of a copy where it is recorded, so that nothing kept for backward is written over."""
+    recorded = input.requires_grad and _C.is_grad_enabled()
+    return input.copy_(function(input.clone() if recorded else input, *args))
 
 
 @_sentence
@@ -86,6 +91,11 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return _in_place(_hardtanh, input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
 
 
+def hardtanh_(input, min_val=-1.0, max_val=1.0):
+    """hardtanh, in place"""
+    return hardtanh(input, min_val, max_val, True)
+
+
 def relu6(input, inplace=False):
     """input limited to 0 .. 6"""
     return hardtanh(input, 0.0, 6.0, inplace)
@@ -96,9 +106,19 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return _in_place(_nn.leaky_relu, input, negative_slope) if inplace else _nn.leaky_relu(input, negative_slope)
 
 
+def leaky_relu_(input, negative_slope=0.01):
+    """leaky_relu, in place"""
+    return _in_place(_nn.leaky_relu, input, negative_slope)
+
+
 @_sentence
 def elu(input, alpha=1.0, inplace=False):
     return _in_place(_nn.elu, input, alpha) if inplace else _nn.elu(input, alpha)
+
+
+def elu_(input, alpha=1.0):
+    """elu, in place"""
+    return _in_place(_nn.elu, input, alpha)
 
 
 @_sentence
@@ -179,17 +199,6 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 
 @_sentence
-def dropout(input, p=0.5, training=True, inplace=False):
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training:
-        return input
-    if inplace and input.numel() and p:
-        return input.copy_(_dropout(input, p, True))
-    return _dropout(input, p, True)
-
-
-@_sentence
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     if sparse is True and weight.requires_grad and weight.dim() == 2:  # it is about the gradient alone
         raise NotImplementedError("embedding: sparse gradients are not in Tenon")
@@ -210,15 +219,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 # ---- losses ----
-
-
-def legacy_reduction(size_average, reduce):
-    """The reduction that the two older arguments name."""
-    average = size_average is None or size_average
-    reduction = "none" if not (reduce is None or reduce) else "mean" if average else "sum"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-                  stacklevel=3)
-    return reduction
 
 
 def _known(reduction, *more):

@@ -2,7 +2,7 @@
 
 from tenon import _C, _missing, _utils
 
-__all__ = ["Parameter", "Buffer"]
+__all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "UninitializedTensorMixin", "is_lazy"]
 
 
 def _rebuild(cls, data, requires_grad):
@@ -71,6 +71,70 @@ class Buffer(_C.Tensor):
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (type(self), self.detach(), self.requires_grad), {"persistent": self.persistent}
+
+
+class UninitializedTensorMixin:
+    """A tensor of a dtype and a device that has no shape yet: materialize() gives it one."""
+
+    cls_to_become = None
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Gives it this shape and uninitialised memory; from now on it is a Parameter, or a plain buffer."""
+        data = self.data
+        data = _C.empty(shape, device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become
+        self.data = data
+
+    @property
+    def shape(self):
+        """There is none: RuntimeError."""
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+                           "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+                           "`forward` to initialize the parameters before accessing their attributes.")
+
+    def share_memory_(self):
+        """There is none to share: RuntimeError."""
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+                           "parameters before calling `module.share_memory()`.")
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad,)
+
+    def __deepcopy__(self, memo):
+        known = memo.get(id(self))
+        if known is None:
+            data = self.data
+            known = type(self)(self.requires_grad, data.device, data.dtype)
+            memo[id(self)] = known
+        return known
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter without a shape yet."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return cls._alias(_C.empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A Buffer without a shape yet."""
+
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        made = cls._alias(_C.empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent = persistent
+        return made
+
+
+def is_lazy(param):
+    """Is it a parameter or buffer without a shape?"""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 __getattr__ = _missing.getattr_of(__name__)

@@ -60,11 +60,16 @@ static int64_t last_of(tn_dtype d)
                                  : (int64_t)((UINT64_C(1) << digits) - 1);
 }
 
-/* Are low .. high - 1 numbers of the integer dtype? An empty range is the operation's own error. */
+/* Are low .. high - 1, of which there must be some, numbers of the integer dtype? */
 static bool range_fits(tn_dtype d, int64_t low, int64_t high)
 {
     const int64_t last = last_of(d), first = tn__dtypes[d].is_signed ? -last - 1 : 0;
-    if (low >= high || tn__dtype_is_float(d) || (low >= first && low <= last && high - 1 <= last))
+    if (low >= high) {
+        tn__error(TN_EINVAL, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                  (long long)low, (long long)high);
+        return false;
+    }
+    if (tn__dtype_is_float(d) || (low >= first && low <= last && high - 1 <= last))
         return true;
     tn__error(TN_EINVAL, "%s is out of bounds for %s", low < first || low > last ? "from" : "to - 1",
               tn__dtypes[d].scalar);
@@ -96,17 +101,36 @@ tn_tensor *tn__fn_randint_like(tn_tensor *x, int64_t low, int64_t high, const tn
     return t;
 }
 
+/* From low to the dtype's last number. */
+static bool rest_fits(tn_dtype d, int64_t low)
+{
+    const int64_t last = last_of(d), first = tn__dtypes[d].is_signed ? -last - 1 : 0;
+    if (!tn__dtype_is_float(d) && (low < first || low > last))
+        tn__error(TN_EINVAL, "from is out of bounds for %s", tn__dtypes[d].scalar);
+    else if (low > last)
+        tn__error(
+            TN_EINVAL,
+            "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but got "
+            "from=%lld > to_inc=%lld",
+            (long long)low, (long long)last);
+    else
+        return true;
+    return false;
+}
+
 tn_tensor *tn__fn_random_(tn_tensor *x, const tn_random__options *o)
 {
     if (!tn__usable("random_", x))
         return NULL;
     const int64_t last = last_of(x->dtype), low = o->from.kind ? tn__scalar_int(&o->from) : 0;
-    const int64_t high = o->to.kind ? tn__scalar_int(&o->to) : last < INT64_MAX ? last + 1 : last;
+    const int64_t high = o->to.kind ? tn__scalar_int(&o->to) : last < INT64_MAX ? last + 1 : INT64_MIN;
     const bool all = !o->from.kind && !o->to.kind;
+    if (o->to.kind ? !range_fits(x->dtype, low, high) : !rest_fits(x->dtype, low))
+        return NULL;
     if (tn__rng_is_mt(x->device) && !tn__requires_grad(x))
-        return range_fits(x->dtype, low, high) ? tn__randint(x, low, high, all) : NULL;
+        return tn__randint(x, low, high, all);
     tn_tensor *made = tn_empty(tn__shape_of(x), .dtype = x->dtype, .device = x->device);
-    made = made && range_fits(x->dtype, low, high) ? tn__randint(made, low, high, all) : NULL;
+    made = made ? tn__randint(made, low, high, all) : NULL;
     return made ? tn_copy_(x, made) : NULL;
 }
 

@@ -89,8 +89,8 @@ static void integers_chunk(void *ctx, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i += TN__BLOCK) {
         int64_t n = TN_MIN(TN__BLOCK, end - i);
         for (int64_t k = 0; k < n; k++)
-            block[k] = a->low + (int64_t)tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
-                                                          (uint64_t)(a->high - a->low));
+            block[k] = (int64_t)((uint64_t)a->low + tn__philox_below((uint64_t)a->seed, (uint64_t)a->offset, i + k,
+                                                                     (uint64_t)a->high - (uint64_t)a->low));
         tn__store_strided(out->data, out->dtype, &j->out, i, block, TN__I64, n);
     }
 }

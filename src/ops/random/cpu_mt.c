@@ -125,7 +125,7 @@ tn_status tn__cpu_mt_uniform(const tn__launch *l)
 static const double two_pi = 6.283185307179586;
 
 /* One by one; the second of a pair waits in the generator. */
-static double mt_one_normal(tn_mt19937 *g)
+double tn__mt_normal(tn_mt19937 *g)
 {
     if (g->has_normal) {
         g->has_normal = false;
@@ -143,7 +143,7 @@ static void normal_one_by_one(const filling *f, tn_mt19937 *g, const tn__normal_
     for (int64_t i = 0; i < f->out->numel; i += TN__BLOCK) {
         const int64_t m = TN_MIN(TN__BLOCK, f->out->numel - i);
         for (int64_t k = 0; k < m; k++)
-            block[k] = mt_one_normal(g) * p->std + p->mean;
+            block[k] = tn__mt_normal(g) * p->std + p->mean;
         tn__store_strided(f->out->data, f->out->dtype, &f->d, i, block, TN__F64, m);
     }
 }
@@ -212,7 +212,7 @@ static void integers(int64_t *out, const uint32_t *words, int64_t n, uint64_t ra
 {
     for (int64_t i = 0; i < n; i++) {
         const uint64_t u = wide ? (uint64_t)words[2 * i] << 32 | words[2 * i + 1] : words[i];
-        out[i] = (int64_t)((uint64_t)low + (range ? u % range : u));
+        out[i] = (int64_t)(range ? (uint64_t)low + u % range : u);
     }
 }
 
@@ -231,7 +231,7 @@ tn_status tn__cpu_mt_randint(const tn__launch *l)
     uint64_t range = (uint64_t)p->high - (uint64_t)p->low;
     if (p->all && out->dtype == TN_I64)
         range = UINT64_C(1) << 63;
-    const bool wide = p->all ? wide_all : range >= many;
+    const bool wide = p->all ? wide_all : !range || range >= many; /* 0: of all 64 bits */
     uint32_t words[2 * TN__BLOCK];
     int64_t block[TN__BLOCK];
     tn_mt19937 *g = tn__mt_lock();

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/philox.h"
 
-enum { UNIFORM, NORMAL, INTEGERS, DROPOUT, LOCAL = 128 };
+enum { UNIFORM, NORMAL, INTEGERS, DROPOUT, POISSON, BINOMIAL, GAMMA, GAMMA_SLOPE, BETA_SLOPE, LOCAL = 128 };
 
 static tn_status run(const tn__launch *l, uint32_t kernel, tn_dtype compute, int64_t blocks, const tn__gpu_arg *args,
                      int32_t n_arg)
@@ -94,6 +94,59 @@ tn_status tn__gpu_dropout(const tn__launch *l)
         TN__GPU_VALUE(seed),     TN__GPU_VALUE(first), TN__GPU_VALUE(threshold),  tn__gpu_number_arg(c, &scale),
         TN__GPU_VALUE(n)};
     return run(l, DROPOUT, c, tn__div_up(n, 4), args, (int32_t)TN_COUNT(args));
+}
+
+/* x, and n where the law has one, are dense. */
+static tn_status law(const tn__launch *l, uint32_t kernel)
+{
+    const tn__law_params *a = l->params;
+    const tn__view *x = &l->in[0], *count = &l->in[l->n_in - 1], *out = &l->out[0];
+    if (out->numel == 0)
+        return TN_OK;
+    const uint64_t seed = (uint64_t)a->seed, first = (uint64_t)a->offset, blocks = (uint64_t)a->blocks;
+    const int64_t n = out->numel;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(x->data), TN__GPU_MEMORY(count->data), TN__GPU_MEMORY(out->data),
+                                TN__GPU_VALUE(seed),     TN__GPU_VALUE(first),        TN__GPU_VALUE(blocks),
+                                TN__GPU_VALUE(n)};
+    return run(l, kernel, tn__dtypes[out->dtype].compute, n, args, (int32_t)TN_COUNT(args));
+}
+
+tn_status tn__gpu_poisson(const tn__launch *l)
+{
+    return law(l, POISSON);
+}
+
+tn_status tn__gpu_binomial(const tn__launch *l)
+{
+    return law(l, BINOMIAL);
+}
+
+tn_status tn__gpu_gamma(const tn__launch *l)
+{
+    return law(l, GAMMA);
+}
+
+static tn_status slope(const tn__launch *l, uint32_t kernel)
+{
+    const tn__view *a = &l->in[0], *b = &l->in[1], *c = &l->in[l->n_in - 1], *out = &l->out[0];
+    if (out->numel == 0)
+        return TN_OK;
+    const tn__strided aw = tn__strided_of(a), bw = tn__strided_of(b), cw = tn__strided_of(c), w = tn__strided_of(out);
+    const int64_t n = out->numel;
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(a->data),   TN__GPU_VALUE(aw),       TN__GPU_MEMORY(b->data),
+                                TN__GPU_VALUE(bw),         TN__GPU_MEMORY(c->data), TN__GPU_VALUE(cw),
+                                TN__GPU_MEMORY(out->data), TN__GPU_VALUE(w),        TN__GPU_VALUE(n)};
+    return run(l, kernel, tn__dtypes[out->dtype].compute, n, args, (int32_t)TN_COUNT(args));
+}
+
+tn_status tn__gpu_gamma_slope(const tn__launch *l)
+{
+    return slope(l, GAMMA_SLOPE);
+}
+
+tn_status tn__gpu_beta_slope(const tn__launch *l)
+{
+    return slope(l, BETA_SLOPE);
 }
 
 /* Each place of a permutation depends on those before it: made on the host, then moved. */

@@ -67,10 +67,37 @@ tn_status tn__infer_normal(tn__call *c)
 tn_status tn__infer_randint(tn__call *c)
 {
     tn__randint_params *p = c->params;
-    if (p->low >= p->high)
+    if (p->high != INT64_MIN && p->low >= p->high) /* INT64_MIN is 2^63, where the last number is to be in it */
         return tn__error(TN_EINVAL, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                          (long long)p->low, (long long)p->high);
     return take(c, 2, &p->seed, &p->offset);
+}
+
+/* x, and n where there is one, are dense and of one shape. Each number has Philox blocks of its own, which seldom are all
+ * used. */
+tn_status tn__infer_law(tn__call *c)
+{
+    enum { BLOCKS = 64 };
+    tn__law_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0);
+    p->blocks = BLOCKS;
+    if (tn__rng_is_mt(x->device)) {
+        p->seed = 0;
+        p->offset = -1;
+        return tn__infer_same1(c);
+    }
+    const tn_rng_state r = tn__rng_take(x->device, (uint64_t)x->numel * BLOCKS);
+    p->seed = (int64_t)r.seed;
+    p->offset = (int64_t)r.offset;
+    return tn__infer_same1(c);
+}
+
+/* A new tensor of the broadcast operands' shape: they may lie in strides of 0. */
+tn_status tn__infer_law_slope(tn__call *c)
+{
+    const tn_tensor *a = tn__in(c, 0);
+    tn__spec_set(&c->spec[0], a->dtype, a->shape, a->ndim);
+    return tn__infer_one(c);
 }
 
 tn_status tn__infer_randperm(tn__call *c)

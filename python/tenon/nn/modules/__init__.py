@@ -2,21 +2,24 @@
 
 from tenon import _missing
 
-from . import activation, container, dropout, flatten, linear, loss, module, normalization, padding, pixelshuffle, sparse
+from . import activation, container, dropout, flatten, lazy, linear, loss, margin_loss, module, normalization, padding, pixelshuffle, sparse
 from .activation import *
 from .container import *
 from .dropout import *
 from .flatten import *
+from .lazy import *
 from .linear import *
 from .loss import *
+from .margin_loss import *
 from .module import Module
 from .normalization import *
 from .padding import *
 from .pixelshuffle import *
 from .sparse import *
 
-__all__ = (["Module"] + activation.__all__ + container.__all__ + dropout.__all__ + flatten.__all__ + linear.__all__
-           + loss.__all__ + normalization.__all__ + padding.__all__ + pixelshuffle.__all__ + sparse.__all__)
+__all__ = (["Module"] + activation.__all__ + container.__all__ + dropout.__all__ + flatten.__all__ + lazy.__all__
+           + linear.__all__ + loss.__all__ + margin_loss.__all__ + normalization.__all__ + padding.__all__
+           + pixelshuffle.__all__ + sparse.__all__)
 
 
 __getattr__ = _missing.getattr_of(__name__)

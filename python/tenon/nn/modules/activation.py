@@ -8,7 +8,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["ReLU", "ReLU6", "Sigmoid", "Tanh", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "LeakyReLU", "PReLU", "ELU",
+__all__ = ["ReLU", "ReLU6", "RReLU", "Sigmoid", "Tanh", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "LeakyReLU", "PReLU", "ELU",
            "CELU", "SELU", "GELU", "SiLU", "Mish", "Softplus", "Softsign", "Tanhshrink", "Threshold", "Hardtanh", "Hardsigmoid",
            "Hardswish", "LogSigmoid", "GLU", "Hardshrink", "Softshrink"]
 
@@ -187,6 +187,22 @@ class LeakyReLU(Module):
 
     def extra_repr(self):
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+
+
+class RReLU(Module):
+    """input, where it is negative times slopes between lower and upper: in training random ones, else their mean"""
+
+    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input):
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
 
 
 class PReLU(Module):
