@@ -1,11 +1,12 @@
 """Functions of torch and methods of Tensor of one name, put together from the library's operations."""
 
 from .. import _C
-from . import compute, sets
+from . import compute, objects, sets
 from .compute import *
+from .objects import *
 from .sets import *
 
-__all__ = compute.__all__ + sets.__all__
+__all__ = compute.__all__ + objects.__all__ + sets.__all__
 
 
 def _install():
