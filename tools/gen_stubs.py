@@ -187,7 +187,7 @@ def as_method(name, entry, indent=4):
 
 GETSET = {
     "shape": "Size", "dtype": "_dtype", "device": "_device", "ndim": "_int", "itemsize": "_int", "nbytes": "_int",
-    "grad": "Tensor | None", "grad_fn": "Node | None", "data": "Tensor", "T": "Tensor", "mT": "Tensor", "H": "Tensor",
+    "grad": "Tensor | None", "grad_fn": "Node | None", "data": "Tensor", "layout": "layout", "name": "None", "output_nr": "_int", "T": "Tensor", "mT": "Tensor", "H": "Tensor",
 }  # fmt: skip
 
 
@@ -206,6 +206,7 @@ def attributes(text):
 DTYPES = []  # of torch: float32, float
 CONVERSIONS = []  # of Tensor: float()
 CONSTRUCTORS = []  # of torch and torch.cuda: FloatTensor
+STORAGES = []  # of torch: FloatStorage
 
 
 def read_dtypes(text):
@@ -216,6 +217,7 @@ def read_dtypes(text):
         DTYPES.extend(filter(None, (values["name"], values["older"])))
         CONVERSIONS.extend(filter(None, [values["method"]]))
         CONSTRUCTORS.extend([f"{values['legacy']}Tensor"] if values["has"] == "FULL" else [])
+        STORAGES.extend([f"{values['legacy']}Storage"] if values["has"] == "FULL" else [])
 
 
 def extension(source, signatures):
@@ -497,7 +499,8 @@ def main(source, signatures, dtypes, out):
         inside = path.relative_to(package)
         if not any(part[0] == "_" and part not in ("__init__", "_functions") for part in inside.with_suffix("").parts):
             stubs[inside.with_suffix(".pyi")] = module(path, functional, named_results(listing) if path.stem == "return_types" else ())
-    stubs[pathlib.Path("__init__.pyi")] += "\n".join([*lazy(package / "__init__.py"), "__version__: str", ""])
+    stubs[pathlib.Path("storage.pyi")] += "\n".join([*(f"class {n}(TypedStorage): ..." for n in STORAGES), ""])
+    stubs[pathlib.Path("__init__.pyi")] += "\n".join([*lazy(package / "__init__.py"), *(f"from .storage import {n} as {n}" for n in STORAGES), ""])
     for name, text in stubs.items():
         ast.parse(text, str(name))
         (out / name).parent.mkdir(parents=True, exist_ok=True)

@@ -117,6 +117,25 @@ TN_API int tn_node_visit_callbacks(const tn_node *n, tn_callback_visitor visit, 
 TN_API void tn_tensor_drop_hooks(const tn_tensor *t);
 TN_API void tn_node_drop_hooks(const tn_node *n);
 
+/* ---- anomalies: where an operation was recorded whose derivative fails ---- */
+
+/* For who debugs a program. An error of a backward pass names the place of the C call anyway, where there is one. */
+typedef struct tn_anomaly_watch {
+    size_t struct_size; /* sizeof(tn_anomaly_watch) */
+    bool check_nan;     /* a derivative that gives a NaN is an error: every gradient is read, and waited for */
+    /* Runs while an operation is recorded, on its thread, and may call nothing of the library; what it gives is kept with the
+     * operation. NULL: nothing is. */
+    void *(*recorded)(void);
+    /* Frees what recorded gave, from whichever thread, also when the watch is over. It may call nothing of the library. */
+    void (*forget)(void *place);
+    /* Runs when the derivative of what is called node ("SqrtBackward0") has failed; place: what was kept, or NULL. The error
+     * is set. It may call nothing of the library. NULL: nothing runs. */
+    void (*failed)(const char *node, void *place);
+} tn_anomaly_watch;
+
+/* Of all threads from now on; NULL: of none any more. The struct is copied. Not while other threads record or go backwards. */
+TN_API tn_status tn_watch_anomalies(const tn_anomaly_watch *watch);
+
 #ifdef __cplusplus
 }
 #else

@@ -322,7 +322,53 @@ static PyObject *saved_of(PyObject *self, PyObject *o)
     return tuple;
 }
 
+/* ---- anomalies ---- */
+
+static PyObject *place_of, *failed_of; /* of the watch; owned */
+
+static void *recorded(void)
+{
+    call c = enter();
+    PyObject *place = PyErr_Occurred() ? NULL : PyObject_CallNoArgs(place_of);
+    if (!place)
+        PyErr_Clear();
+    (void)leave(c, false);
+    return place;
+}
+
+/* What it raises, where warnings are errors, is raised in the place of the library's error. */
+static void failed(const char *node, void *place)
+{
+    call c = enter();
+    if (!PyErr_Occurred())
+        Py_XDECREF(PyObject_CallFunction(failed_of, "sO", node, place ? (PyObject *)place : Py_None));
+    (void)leave(c, false);
+}
+
+/* _watch_anomalies(check_nan, function that tells the place, function of a node's name and that place), or (None): no more */
+static PyObject *watch_anomalies(PyObject *self, PyObject *args)
+{
+    PyObject *nan, *place = NULL, *told = NULL;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O|OO:_watch_anomalies", &nan, &place, &told))
+        return NULL;
+    if (nan == Py_None || !told)
+        return py_done(tn_watch_anomalies(NULL));
+    PyObject *old_place = place_of, *old_told = failed_of;
+    place_of = Py_NewRef(place);
+    failed_of = Py_NewRef(told);
+    Py_XDECREF(old_place);
+    Py_XDECREF(old_told);
+    const tn_anomaly_watch watch = {.struct_size = sizeof watch,
+                                    .check_nan = nan == Py_True,
+                                    .recorded = recorded,
+                                    .forget = py_release_later,
+                                    .failed = failed};
+    return py_done(tn_watch_anomalies(&watch));
+}
+
 static PyMethodDef functions[] = {
+    {"_watch_anomalies", watch_anomalies, METH_VARARGS, NULL},
     {"_add_hook", add_hook, METH_VARARGS, NULL},
     {"_function_apply", function_apply, METH_VARARGS, NULL},
     {"_saved_tensors", saved_of, METH_O, NULL},

@@ -33,10 +33,10 @@ PyMODINIT_FUNC PyInit__C(void);
 PyMODINIT_FUNC PyInit__C(void)
 {
     static int (*const parts[])(PyObject *) = {
-        py_add_errors,    py_add_dtypes,   py_add_devices,  py_add_size,     py_add_tensor,
-        py_add_functions, py_add_creation, py_add_random,   py_add_cuda,     py_add_autograd,
-        py_add_storage,   py_add_settings, py_add_optim,    py_add_function, py_add_init,
-        py_add_dlpack,    py_add_team,     py_add_replicas, py_add_library,  py_add_signatures,
+        py_add_errors,    py_add_dtypes,   py_add_layouts,    py_add_devices, py_add_size,     py_add_tensor,
+        py_add_functions, py_add_creation, py_add_random,     py_add_cuda,    py_add_autograd, py_add_storage,
+        py_add_settings,  py_add_optim,    py_add_function,   py_add_init,    py_add_dlpack,   py_add_team,
+        py_add_replicas,  py_add_library,  py_add_signatures,
     };
     PyObject *module = PyModule_Create(&definition);
     for (size_t i = 0; module && i < sizeof parts / sizeof *parts; i++)

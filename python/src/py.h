@@ -121,6 +121,7 @@ int py_warn_once(bool *warned, const char *text);
 int py_warn_of_settings(void);
 
 PyObject *py_dtype_of(tn_dtype dtype);
+PyObject *py_layout(void); /* torch.strided */
 PyObject *py_device_object(tn_device device);
 PyObject *py_size(tn_dims dims);
 
@@ -218,6 +219,7 @@ PyTypeObject *py_type_new(PyObject *module, PyType_Spec *spec, PyTypeObject *bas
 /* Each adds what its file defines to the module. */
 int py_add_errors(PyObject *module);
 int py_add_dtypes(PyObject *module);
+int py_add_layouts(PyObject *module);
 int py_add_devices(PyObject *module);
 int py_add_size(PyObject *module);
 int py_add_tensor(PyObject *module);

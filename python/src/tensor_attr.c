@@ -43,6 +43,19 @@ static PyObject *get_is_meta(PyObject *self, void *unused)
     return is_of(self, TN_DEVICE_META);
 }
 
+static PyObject *get_layout(PyObject *self, void *unused)
+{
+    (void)self, (void)unused;
+    return py_layout();
+}
+
+/* PyTorch's from the time when names were given to what tracing saw. */
+static PyObject *get_none(PyObject *self, void *unused)
+{
+    (void)self, (void)unused;
+    Py_RETURN_NONE;
+}
+
 /* What Tenon's tensors never are: sparse, quantized, complex ... */
 static PyObject *get_false(PyObject *self, void *unused)
 {
@@ -102,6 +115,14 @@ static PyObject *get_is_leaf(PyObject *self, void *unused)
         return py_raise();
     tn_node_release(made);
     Py_RETURN_FALSE;
+}
+
+static PyObject *get_output_nr(PyObject *self, void *unused)
+{
+    uint32_t output = 0;
+    (void)unused;
+    tn_node_release(tn_tensor_gradient_node(py_t(self), &output));
+    return PyLong_FromUnsignedLong(output);
 }
 
 static PyObject *get_retains_grad(PyObject *self, void *unused)
@@ -241,16 +262,26 @@ PyGetSetDef py_tensor_getset[] = {
     {"is_cuda", get_is_cuda, NULL, "Does it live on a GPU?", NULL},
     {"is_cpu", get_is_cpu, NULL, "Does it live in the host's memory?", NULL},
     {"is_meta", get_is_meta, NULL, "Has it a shape, but no memory?", NULL},
+    {"layout", get_layout, NULL, "torch.strided: how its elements are found.", NULL},
+    {"name", get_none, NULL, "None.", NULL},
     {"is_sparse", get_false, NULL, "False.", NULL},
+    {"is_sparse_csr", get_false, NULL, "False.", NULL},
     {"is_quantized", get_false, NULL, "False.", NULL},
     {"is_mkldnn", get_false, NULL, "False.", NULL},
-    {"is_mps", get_false, NULL, "False.", NULL},
     {"is_nested", get_false, NULL, "False.", NULL},
+    {"is_ipu", get_false, NULL, "False.", NULL},
+    {"is_maia", get_false, NULL, "False.", NULL},
+    {"is_mps", get_false, NULL, "False.", NULL},
+    {"is_mtia", get_false, NULL, "False.", NULL},
+    {"is_vulkan", get_false, NULL, "False.", NULL},
+    {"is_xla", get_false, NULL, "False.", NULL},
+    {"is_xpu", get_false, NULL, "False.", NULL},
     {"ndim", get_ndim, NULL, "How many dimensions it has.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"requires_grad", get_requires_grad, set_requires_grad, "Are operations on it recorded?", NULL},
     {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
+    {"output_nr", get_output_nr, NULL, "Which of its grad_fn's results it is.", NULL},
     {"retains_grad", get_retains_grad, NULL, "Is it no leaf, and told by retain_grad() to keep its .grad?", NULL},
     {"_base", get_base, NULL, "The tensor that it is a view of, or None.", NULL},
     {"_grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},

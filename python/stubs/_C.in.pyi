@@ -26,6 +26,17 @@ class dtype:
 
 _dtype = dtype
 
+class layout:
+    """How a tensor's elements are found: torch.strided, by a stride for each dimension."""
+
+class memory_format:
+    """The order of a tensor's elements in memory: torch.contiguous_format, torch.preserve_format."""
+
+strided: layout
+contiguous_format: memory_format
+legacy_contiguous_format: memory_format
+preserve_format: memory_format
+
 class device:
     """device('cuda:1'), device('cuda', 1): where a tensor lives. As a context manager: where factories make tensors."""
 

@@ -25,6 +25,7 @@ _C._warn_of_settings()
 from ._C import *  # noqa: F401,F403
 from ._C import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad  # noqa: F401
 from ._C import Tensor, __version__, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401
+from ._C import Tensor, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401
 
 from . import _tensor, return_types
 from ._info import finfo, iinfo
@@ -36,23 +37,30 @@ from ._legacy import *  # noqa: F401,F403
 
 e, pi, inf, nan = _math.e, _math.pi, _math.inf, _math.nan
 newaxis = None
-strided = contiguous_format = preserve_format = None  # Tenon has one layout: these are taken and change nothing
+has_lapack = has_mkl = has_spectral = False  # what PyTorch was built with
+has_openmp = False
 
 # Submodules are imported when they are first asked for: `import tenon` takes a few milliseconds.
 _LAZY = {
     "accelerator",
     "autograd",
     "backends",
+    "cpu",
     "cuda",
     "library",
     "masked",
     "linalg",
+    "multiprocessing",
     "nn",
     "optim",
+    "profiler",
     "random",
     "safetensors",
     "serialization",
     "signal",
+    "storage",
+    "testing",
+    "torch_version",
     "utils",
     "version",
 }
@@ -64,7 +72,17 @@ _FROM_LAZY = {
     "from_dlpack": "utils.dlpack",
     "Generator": "_C",
     "ops": "_ops",
+    "Storage": "storage",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "set_anomaly_enabled": "autograd.anomaly_mode",
+    "TypedStorage": "storage",
+    "UntypedStorage": "storage",
+    "__version__": "torch_version",
 }
+
+
+_FROM_LAZY.update((f"{dtype._legacy}Storage", "storage") for dtype in _C._dtypes if not dtype._bare)
 
 
 def __getattr__(name):

@@ -36,7 +36,7 @@ def _describe():
     import tenon
 
     cuda, command = tenon.cuda, _command()
-    lines = [f"Tenon {tenon.__version__}: a tensor library with PyTorch's Python interface", ""]
+    lines = [f"Tenon {tenon.version.tenon}: a tensor library with PyTorch's Python interface", ""]
     lines.append(f"python   {platform.python_version()} ({sys.executable})")
     lines.append(f"package  {os.path.dirname(os.path.abspath(tenon.__file__))}")
     if command is not None:

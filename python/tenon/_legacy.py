@@ -37,6 +37,8 @@ class tensortype(type):
         if not args:
             return _C.empty(0, dtype=cls.dtype, device=where)
         first = args[0]
+        if len(args) == 1 and hasattr(first, "untyped"):  # a storage, whose memory is shown
+            return cls(first.untyped()._flat.view(cls.dtype))
         if isinstance(first, _C.Tensor) and len(args) == 1:
             if first.dtype != cls.dtype or first.device.type != cls.place:
                 raise TypeError(f"expected a tensor on {cls.place} of dtype {cls.dtype} (got {first.dtype} on {first.device})")

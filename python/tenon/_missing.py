@@ -6,35 +6,59 @@ import os
 import re
 import sys
 
-# PyTorch's name, as far as it goes: what Tenon does not have, and what serves instead
+# PyTorch's name, as far as it goes: what Tenon does not have, and what serves instead; docs/missing-names.md shows them in this order.
 _INSTEAD = (
-    (r"nn\.(Lazy)?Conv(Transpose)?\dd|(nn\.functional\.)?conv(_transpose)?\dd|nn\.modules\.conv",
+    (r"nn\.(Lazy)?Conv(Transpose)?\dd|(nn\.functional\.)?conv(_transpose)?\dd|(nn\.functional\.)?conv_tbc|convolution|nn\.modules\.conv"
+     r"|nn\.functional\.grad|nn\.grad|(mkldnn|cudnn|miopen)_(depthwise_)?convolution\w*",
      "convolutions; torch.as_strided and a product of matrices make them"),
-    (r"(nn\.|nn\.functional\.)?(Adaptive|Fractional|adaptive_|fractional_)?(Avg|Max|LP|avg_|max_|lp_)_?(Pool|Unpool|pool|unpool)\dd.*"
-     r"|nn\.modules\.pooling", "pooling; torch.as_strided or reshape, then Tensor.amax or Tensor.mean, make it"),
-    (r"nn\.(RNN|LSTM|GRU)\w*|nn\.modules\.rnn|nn\.utils\.rnn|rnn_\w+|lstm\w*|gru\w*",
+    (r"(nn\.|nn\.functional\.|mkldnn_|quantized_)?(Adaptive|Fractional|adaptive_|fractional_)?(Avg|Max|LP|avg_|max_|lp_)_?(Pool|Unpool|pool|unpool)\dd.*"
+     r"|mkldnn_adaptive_avg_pool2d|nn\.modules\.pooling", "pooling; torch.as_strided or reshape, then Tensor.amax or Tensor.mean, make it"),
+    (r"nn\.(RNN|LSTM|GRU)\w*|nn\.modules\.rnn|nn\.utils\.rnn|rnn_\w+|lstm\w*|gru\w*|(mkldnn|miopen)_rnn\w*",
      "recurrent layers; a loop over torch.nn.Linear makes them"),
-    (r"nn\.(MultiheadAttention|Transformer)\w*|nn\.modules\.transformer|nn\.attention|nn\.functional\.\w*attention\w*",
+    (r"nn\.(MultiheadAttention|Transformer)\w*|nn\.modules\.transformer|nn\.attention|nn\.functional\.(\w*attention\w*|multi_head_\w+)",
      "attention; torch.nn.Linear, torch.matmul and torch.softmax make it"),
-    (r"nn\.(SyncBatchNorm|Lazy(Batch|Instance)Norm\dd)", "it; torch.nn.BatchNorm1d to BatchNorm3d and InstanceNorm1d to InstanceNorm3d "
+    (r"nn\.(SyncBatchNorm|CrossMapLRN2d|Lazy(Batch|Instance)Norm\dd)", "it; torch.nn.BatchNorm1d to BatchNorm3d and InstanceNorm1d to InstanceNorm3d "
      "are there"),
+    (r"nn\.(Lazy\w+|Uninitialized(Buffer|Parameter))", "modules whose sizes come later; say them"),
+    (r"(nn\.functional\.)?(grid_sampler?\w*|affine_grid\w*|interpolate|upsample\w*)|nn\.Upsampl\w+", "the sampling of pictures"),
     (r"optim\.\w+", "it; torch.optim has SGD, LBFGS, Adam and what is like it"),
     (r"compile|compiler\b.*|jit\b.*|Tensor\.compile|nn\.Module\.compile", "a compiler; programs run without it: leave the call out"),
+    (r"\w+Type|Script\w+|LiteScript\w+|\w*ModuleTypeBuilder|AliasDb|Argument(Spec)?|Complete\w+|Block|CallStack|Capsule|Code|CompilationUnit"
+     r"|DeepCopyMemoTable|ErrorReport|ExecutionPlan|FileCheck|FunctionSchema|Gradient|Graph(ExecutorState)?|IODescriptor|JITException|Use|Value|Type"
+     r"|StaticModule|TracingState|(Locking|Noop)Logger|fork|wait|import_ir_module\w*|parse_\w+|merge_type_\w+|unify_type_list|OperatorInfo"
+     r"|Future|futures\b.*|(De)?[Ss]erializationStorageContext|BufferDict|ModuleDict|ParameterDict|DeviceObjType|StreamObjType|AwaitType",
+     "what a compiler is made from (TorchScript)"),
+    (r"DisableTorchFunction\w*|DispatchKey\w*|ExcludeDispatchKeyGuard|Tag|(nn\.functional\.)?(has|handle)_torch_function\w*|overrides\b.*|AggregationType"
+     r"|AVG|SUM|BenchmarkConfig|BenchmarkExecutionStats|ThroughputBenchmark|FatalError|PyTorchFile\w+|PRIVATE_OPS|TYPE_CHECKING|USE_\w+|classes|classproperty"
+     r"|compiled_with_cxx11_abi|contrib|cpp|get_file_path|init_num_threads|prepare_multiprocessing_environment|nativert|numa|monitor|package|export|thread_safe_generator"
+     r"|profiler_allow_\w+|nn\.(common_types|factory_kwargs|backends|Container)|nn\.Module\.T_destination|nn\.functional\.assert_int_or_pair|read_vitals|set_vital"
+     r"|types|Tensor\.(grad_dtype|module_load|reinforce|volatile|dim_order|hash_tensor)|hash_tensor|norm_except_dim|quasirandom"
+     r"|AggregationType|foreach|sym_\w+|Sym\w+|cond|while_loop|native_\w+|nn\.functional\.native_\w+|batch_norm_(?!$)\w+|cudnn_\w+|miopen_\w+|mkldnn_\w+",
+     "what PyTorch's own parts are made from"),
+    (r"(as_strided|alias|detach|diagonal|expand|narrow|permute|select|slice|split|split_with_sizes|squeeze|t|transpose|unbind|unfold|unsqueeze|view)_copy|Tensor\.narrow_copy"
+     r"|(Tensor\.)?(unsafe_(chunk|split|split_with_sizes)|slice_inverse)", "copies in the place of views, which compilers ask for; call clone()"),
     (r"(cuda\.)?amp\b.*|\w*autocast\w*|GradScaler", "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)"),
-    (r"distributed\b.*|nn\.parallel\.(Distributed.*|distributed)|utils\.data\.(DistributedSampler|distributed)",
+    (r"distributed\b.*|nn\.parallel\.(Distributed.*|distributed)|utils\.data\.(DistributedSampler|distributed)|(Tensor\.)?is_distributed",
      "torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),
     (r"distributions\b.*", "distributions; torch.randn, torch.rand, torch.bernoulli, torch.normal and torch.multinomial draw"),
-    (r"complex\d*|c(float|double|half)|chalf|view_as_(complex|real)|real|imag|angle|is_conj|conj\w*|resolve_\w+|fft\b.*|stft|istft",
-     "complex numbers"),
-    (r"(Tensor\.)?(to_sparse|sparse|is_sparse|coalesce|to_dense)\w*|sparse\..*", "sparse tensors"),
-    (r"(ao|quantization|nn\.q\w+|nn\.intrinsic)\b.*|(Tensor\.)?(quantize|dequantize|fake_quantize|q_|qint|quint)\w*", "quantized tensors"),
-    (r"channels_last\w*|memory_format", "formats of memory: every tensor is strided"),
-    (r"multiprocessing\b.*", "it; Python's multiprocessing works, and torch.utils.data.DataLoader has workers"),
+    (r"((Tensor|nn\.Module)\.)?(b?complex\d*|c(float|double|half)|chalf|view_as_(complex|real)(_copy)?|real|imag|angle|is_conj|is_neg|isreal|sgn_?|conj\w*|adjoint|resolve_\w+"
+     r"|polar|stft|istft)|fft\b.*|Complex\w+Storage|cuda\.Complex\w+Storage", "complex numbers"),
+    (r"(Tensor\.)?(to_sparse|sparse|is_coalesced|coalesce|to_dense|dense_dim|(ccol_|crow_|col_|row_)?indices|values|resize_as_sparse|hspmm|hsmm|dsmm|smm|spmm"
+     r"|sspaddmm|saddmm)\w*|sparse\..*|jagged|nested\b.*|Tensor\.to_padded_tensor", "sparse tensors"),
+    (r"(ao|quantization|nn\.q\w+|nn\.intrinsic)\b.*|(Tensor\.)?(quantize|dequantize|fake_quantize|q_|qint|quint|qscheme|int_repr|per_channel|per_tensor|fbgemm)\w*"
+     r"|quantized_\w+|QU?Int\w+Storage|empty_quantized|choose_qparams_optimized|fused_moving_avg_obs_fake_quant|u?int[1-7]|bits\w*|bit|float[48]_\w+"
+     r"|nn\.functional\.(scaled_\w+|grouped_mm|ScalingType|SwizzleType)", "quantized tensors"),
+    (r"(Tensor\.)?(to_mkldnn|ipu|xpu|mtia)|nn\.Module\.(ipu|xpu|mtia)|mps|mtia|xpu|windows|is_vulkan_available",
+     "hardware of that kind; GPUs are NVIDIA's"),
+    (r"channels_last\w*", "formats of memory: every tensor is strided"),
+    (r"Stream|Event|cpu\.amp", "streams of no kind of device in particular; torch.cuda.Stream and torch.cuda.Event are there"),
     (r"func\b.*|vmap", "transforms of functions; torch.autograd.grad is there"),
     (r"hub\b.*", "it; torch.load and torch.safetensors read files"),
     (r"onnx\b.*|export\b.*|fx\b.*", "it; torch.save and torch.safetensors write files"),
     (r"linalg\.(norm|matrix_norm)", "it; torch.norm and torch.linalg.vector_norm are there"),
     (r"linalg\..*", "decompositions of matrices"),
+    (r"(Tensor\.)?(cholesky\w*|(log|slog)?det|eig|symeig|svd\w*|qr|lstsq|lu|lu_\w+|p?inverse|geqrf|orgqr|ormqr|solve|triangular_solve|matrix_(exp|rank)"
+     r"|lobpcg|pca_lowrank|nuclear_norm)", "torch.linalg; torch.norm, torch.matmul and torch.cross are there"),
     (r"special", "torch.special; torch.exp2, torch.expm1 and torch.log1p are there"),
     (r"cuda\.(CUDAGraph|graph|graphs|make_graphed_callables)", "CUDA graphs"),
     (r"cuda\.MemPool", "private memory pools"),
@@ -43,7 +67,6 @@ _INSTEAD = (
     (r"cuda\.cudart", "a door to the CUDA runtime; Tenon uses the driver"),
     (r"cuda\.jiterator", "kernels from strings"),
 )
-
 
 @functools.cache
 def names():

@@ -5,32 +5,6 @@ from . import _C
 Tensor = _C.Tensor
 
 
-class UntypedStorage:
-    """The memory behind a tensor: who shares it, and how large it is."""
-
-    def __init__(self, tensor):
-        self._tensor = tensor
-        self._address, self._nbytes = _C._storage(tensor)
-
-    def data_ptr(self):
-        return self._address
-
-    def nbytes(self):
-        return self._nbytes
-
-    size = __len__ = nbytes
-
-    @property
-    def device(self):
-        return self._tensor.device
-
-    def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and self._address == other._address and self._nbytes == other._nbytes
-
-    def __hash__(self):
-        return hash((self._address, self._nbytes))
-
-
 class RemovableHandle:
     """What adding a hook gives: remove() takes it back; as a context manager, at the end."""
 
@@ -287,8 +261,35 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
 
 
 def untyped_storage(self):
-    """The memory behind it."""
+    """The memory behind it, as bytes."""
+    from .storage import UntypedStorage
+
     return UntypedStorage(self)
+
+
+def storage(self):
+    """The memory behind it, as numbers of its dtype; deprecated: untyped_storage() shows the bytes."""
+    from . import storage
+
+    storage._warn()
+    return storage._of(self)
+
+
+def storage_type(self):
+    """The class of its storage() in PyTorch's older way: torch.FloatStorage."""
+    from . import storage
+
+    return getattr(storage, f"{self.dtype._legacy}Storage")
+
+
+def const_data_ptr(self):
+    """Where its first element is, for who only reads."""
+    return self.data_ptr()
+
+
+def is_nonzero(self):
+    """Is its one element not zero?"""
+    return _C.is_nonzero(self)
 
 
 def as_subclass(self, cls):
@@ -297,16 +298,20 @@ def as_subclass(self, cls):
 
 
 def is_shared(self):
-    """Is its memory shared with other processes? Tenon's is not."""
-    return False
+    """Is its memory shared with other processes? What a GPU has is, by its driver."""
+    import sys
+
+    sharing = sys.modules.get("tenon.multiprocessing.reductions")
+    return self.is_cuda or (sharing is not None and self.device.type == "cpu" and sharing.memory_of(self) is not None)
 
 
 def share_memory_(self):
-    """Refused: Tenon's memory is a process's own."""
-    raise NotImplementedError(
-        "share_memory_(): Tenon does not move tensors into memory that processes share; send them through a queue, a pipe or "
-        "a file (DataLoader's workers do)"
-    )
+    """Moves it into memory that processes share, on the CPU: a process that gets it sees what others write. Tensors that showed
+    the same memory before keep the old one."""
+    from .multiprocessing import reductions
+
+    reductions.share(self)
+    return self
 
 
 def apply_(self, function):

@@ -116,9 +116,8 @@ def _reach(size, stride):
 def flat_storage(tensor):
     """(identity, flat): flat is a 1-D tensor over all of the memory that `tensor` shows a part of; tensors that share
     memory have the same identity. Memory of no bytes is shared by nobody."""
-    storage = tensor.untyped_storage()
-    count = storage.nbytes() // tensor.element_size()
-    address = storage.data_ptr()
+    address, nbytes = _C._storage(tensor)
+    count = nbytes // tensor.element_size()
     identity = (str(tensor.device), address) if address and count else (id(tensor),)
     return identity, tensor.detach().as_strided((count,), (1,), 0)
 

@@ -44,6 +44,6 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 def is_storage(obj):
     """Is it the memory behind a tensor?"""
-    from ._tensor import UntypedStorage
+    from .storage import TypedStorage, UntypedStorage
 
-    return isinstance(obj, UntypedStorage)
+    return isinstance(obj, (TypedStorage, UntypedStorage))

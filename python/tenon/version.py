@@ -1,11 +1,14 @@
-"""torch.version: which Tenon this is, and the CUDA version of the driver, asked when it is read."""
+"""torch.version: which PyTorch it follows, which Tenon it is, and the CUDA version of the driver, asked when it is read."""
 
 from tenon import _C, _missing
 
-__version__ = _C.__version__
+from .torch_version import __version__
+
+tenon = _C.__version__
 git_version = None
 debug = False
 hip = None
+rocm = None
 xpu = None
 
 

@@ -4,6 +4,7 @@
  * visits every node after all that feed it: one heap, no counting pass, no recursion.
  */
 #include "autograd/engine.h"
+#include "autograd/anomaly.h"
 #include "autograd/functions.h"
 #include "autograd/hooks.h"
 #include "core/alloc.h"
@@ -378,6 +379,8 @@ static tn_status run_node(task *k, const tn_scope *scope, tn__pending *e)
         given |= b.g[o] != NULL;
     if (any && given)
         s = n->derive(&b);
+    if (!s && tn__anomaly_asks_nan())
+        s = tn__anomaly_nan(n, grad);
     if (!s)
         s = spread(k, scope, n, grad);
     if (grad != few)
@@ -457,6 +460,8 @@ static tn_status run_graph(task *k)
         tn_status st = visit(k, &e);
         tn__pending_release(&e);
         if (st) {
+            if (tn__anomaly_watched())
+                tn__anomaly_failed(e.node);
             if (e.node->site)
                 tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);
             return st;

@@ -1,4 +1,5 @@
 /* Operations of the user's own: a node whose derivative is a callback. */
+#include "autograd/anomaly.h"
 #include "autograd/functions.h"
 #include "autograd/hooks.h"
 #include "core/alloc.h"
@@ -336,6 +337,8 @@ static tn_status record(passage *p, own *f)
     int32_t more = 0;
     if (!n)
         return TN_ENOMEM;
+    if (tn__anomaly_watched())
+        tn__anomaly_recorded(n);
     n->derive = derive_own;
     n->ctx = f;
     n->name = f->name;

@@ -1,5 +1,6 @@
 /* Recorded operations: made, saved, named, freed. */
 #include "autograd/node.h"
+#include "autograd/anomaly.h"
 #include "autograd/hooks.h"
 #include "backend/backend.h"
 #include "core/alloc.h"
@@ -44,6 +45,8 @@ static void destroy_node(tn__object *o)
         tn__object_release(&n->inner->obj);
     if (n->ctx_free)
         n->ctx_free(n->ctx);
+    if (TN_UNLIKELY(n->place != NULL))
+        tn__anomaly_forget(n->place);
     tn__stream_release(n->stream);
     tn__block_put(n, n->bytes);
 }

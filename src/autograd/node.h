@@ -58,6 +58,7 @@ struct tn__node {
     uint64_t seq;     /* order of recording: edges lead to smaller ones */
     const char *site; /* the user's call, or NULL */
     const char *name; /* of nodes that are no row: "CopySlices" */
+    void *place;      /* what a watch for anomalies keeps of the call; NULL where nobody watched */
     tn__derivative derive;
     /* NULL, or told of each gradient that comes for an output: 'on' is the stream where it is ready now. Its derivative
      * waits for the gradients itself, unless others look at them first, or it is recorded. */

@@ -1,5 +1,6 @@
 /* The door that every operation passes: operands, shape rule, checks, memory, kernel, record. */
 #include "dispatch/apply.h"
+#include "autograd/anomaly.h"
 #include "backend/backend.h"
 #include "backend/transfer.h"
 #include "core/alloc.h"
@@ -235,6 +236,8 @@ static tn_status prepare_node(passage *p)
     tn__node *n = p->node = tn__node_new(c->op, c->n_in, c->n_out, c->params);
     if (!n)
         return TN_ENOMEM;
+    if (tn__anomaly_watched())
+        tn__anomaly_recorded(n);
     n->variant = c->variant;
     n->derive = compares_in_place(c) ? derive_nothing_left : tn__derivatives[c->op];
     uint32_t saves = saves_of(p);

@@ -138,7 +138,7 @@ def test_exit_status(tmp_path):
 
 def test_without_arguments():
     text = "\n".join(ok("-m", "tenon"))
-    assert text.startswith(f"Tenon {tenon.__version__}: a tensor library") and "usage: python -m tenon" in text
+    assert text.startswith(f"Tenon {tenon.version.tenon}: a tensor library") and "usage: python -m tenon" in text
     assert ok("-m", "tenon", "--help")[0].startswith("usage: python -m tenon")
     assert "doctor" not in text  # this folder has no command to recommend; an installed package has (wheel.sh)
 

@@ -62,7 +62,7 @@ ACTIONS = {
     "backward": lambda: (W * W).sum().backward(),
     "hook": lambda: W.register_hook(lambda g: g).remove(),
     "node": lambda: (W * 2).grad_fn.next_functions,
-    "attribute": lambda: setattr(X + 1, "name", "x"),
+    "attribute": lambda: setattr(X + 1, "label", "x"),
     "wrong argument": lambda: fails(lambda: torch.add(X, "a")),
     "wrong shape": lambda: fails(lambda: X + torch.ones(5)),
     "wrong list": lambda: fails(lambda: torch.tensor([[1], [2, 3]])),

@@ -127,6 +127,31 @@ def test_every_name_of_the_table_is_there_or_said_to_be_missing():
     assert missing > 800
 
 
+def _names_tool():
+    path = pathlib.Path(__file__).resolve().parents[2] / "tools" / "missing_names.py"
+    spec = importlib.util.spec_from_file_location("missing_names", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
+
+
+def test_every_missing_name_has_a_reason_and_no_other_has():
+    tool = _names_tool()
+    assert tool.without_reason() == [], "a pattern in _missing.py says why, or a line in tools/names_to_come.txt"
+    assert tool.reasons_of_what_is_there() == [], "tools/missing_names.py --update; patterns of _missing.py are edited by hand"
+    later = tool.to_come()
+    assert len(set(later)) == len(later) and [n for n in later if tool.reason_of(n)] == []
+    assert set(later) <= set(tool.absent()), "tools/missing_names.py --update deletes what is there by now"
+
+
+def test_the_document_of_names_is_that_of_this_package():
+    tool = _names_tool()
+    text = tool.DOCUMENT.read_text()
+    assert text == "\n".join(tool.document()) + "\n", "tools/missing_names.py --update writes it"
+    shown = set(re.findall(r"`([\w.]+)`", text))
+    assert set(tool.absent()) <= shown and "Tensor.add" not in shown
+
+
 def test_what_is_said_to_be_there_is():
     for _, text in _missing._INSTEAD:
         for name in re.findall(r"torch(?:\.\w+)+", text.partition(";")[2]):

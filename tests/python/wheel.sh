@@ -58,7 +58,7 @@ import sys
 import tenon as torch
 
 assert "numpy" not in sys.modules
-assert importlib.metadata.version("tenon-tensor") == torch.__version__
+assert importlib.metadata.version("tenon-tensor") == torch.version.tenon
 assert torch.cuda.device_count() == 2, torch.cuda.device_count()
 x = torch.tensor([1.0, 2.0], device="cuda:1", requires_grad=True)
 (x * x).sum().backward()

@@ -522,6 +522,66 @@ static void inference_mode(void **state)
     tn_scope_close(s);
 }
 
+/* ---- anomalies ---- */
+
+static struct {
+    int recorded, forgotten;
+    char log[256];
+} watched;
+
+static void *keeps_a_place(void)
+{
+    watched.recorded++;
+    return &watched.recorded;
+}
+
+static void forgets(void *place)
+{
+    assert_ptr_equal(place, &watched.recorded);
+    watched.forgotten++;
+}
+
+static void tells(const char *node, void *place)
+{
+    const size_t used = strlen(watched.log);
+    snprintf(watched.log + used, sizeof watched.log - used, "%s %s;", node, place ? "known" : "unknown");
+}
+
+/* The derivative that makes NaN of nothing times infinity fails where one is looked for, and says which it was. */
+static void anomalies(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_requires_grad_(tn_zeros(TN_SHAPE(2)), true));
+    tn_tensor *before = MADE(tn_sum(tn_mul(tn_sqrt(x), 0)));
+    tn_anomaly_watch w = {.struct_size = sizeof w, .check_nan = true, .recorded = keeps_a_place, .failed = tells};
+    assert_int_equal(tn_watch_anomalies(&w), TN_EINVAL); /* nobody to forget */
+    w.forget = forgets;
+    w.struct_size--;
+    assert_int_equal(tn_watch_anomalies(&w), TN_EINVAL);
+    w.struct_size++;
+    tn_error_clear();
+    OK(tn_watch_anomalies(&w));
+    assert_int_equal(tn_backward(before), TN_EGRAD);
+    assert_string_equal(watched.log, "SqrtBackward0 unknown;");
+    tn_tensor *y = MADE(tn_sum(tn_mul(tn_sqrt(x), 0)));
+    assert_int_equal(watched.recorded, 3);
+    assert_int_equal(tn_backward(y), TN_EGRAD);
+    assert_non_null(strstr(tn_error_message(), "Function 'SqrtBackward0' returned nan values in its 0th output."));
+    assert_string_equal(watched.log, "SqrtBackward0 unknown;SqrtBackward0 known;");
+    tn_error_clear();
+    OK(tn_backward(tn_sum(tn_mul(x, 2)))); /* what has none */
+    w.check_nan = false;
+    OK(tn_watch_anomalies(&w));
+    OK(tn_backward(tn_sum(tn_mul(tn_sqrt(x), 0))));
+    OK(tn_watch_anomalies(NULL));
+    const int recorded = watched.recorded;
+    MADE(tn_sqrt(x));
+    assert_int_equal(watched.recorded, recorded);
+    tn_scope_close(s);
+    assert_int_equal(watched.forgotten, recorded);
+}
+
 static int nothing_is_left(void **state)
 {
     (void)state;
@@ -547,6 +607,7 @@ int main(void)
         TEST(a_step_in_a_hook),
         TEST(several_roots),
         TEST(inference_mode),
+        TEST(anomalies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

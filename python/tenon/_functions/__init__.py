@@ -1,13 +1,14 @@
 """Functions of torch and methods of Tensor of one name, put together from the library's operations."""
 
 from .. import _C
-from . import compute, in_place, layout, neighbours, sets
+from . import compute, in_place, layout, neighbours, objects, sets
 from .compute import *
 from .in_place import *
 from .neighbours import *
+from .objects import *
 from .sets import *
 
-__all__ = compute.__all__ + in_place.__all__ + neighbours.__all__ + sets.__all__
+__all__ = compute.__all__ + in_place.__all__ + neighbours.__all__ + objects.__all__ + sets.__all__
 
 
 def _install():

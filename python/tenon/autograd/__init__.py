@@ -2,7 +2,8 @@
 
 from tenon import _C, _missing
 
-from . import function, grad_mode, graph
+from . import anomaly_mode, function, functional, grad_mode, graph, profiler
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -11,12 +12,14 @@ __all__ = [
     "Function",
     "GradcheckError",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
     "gradcheck",
     "gradgradcheck",
     "inference_mode",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

@@ -166,6 +166,10 @@ class Conversion:
         """All parameters and buffers in the host's memory."""
         return self._apply(lambda t: t.cpu())
 
+    def share_memory(self):
+        """All parameters and buffers in memory that processes share (torch.multiprocessing)."""
+        return self._apply(lambda t: t.share_memory_())
+
     def type(self, dst_type):
         """All parameters and buffers, integers too, in this dtype."""
         return self._apply(lambda t: t.type(dst_type))
