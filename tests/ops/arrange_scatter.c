@@ -76,19 +76,6 @@ static void run_combinations(void)
     tn_scope_close(s);
 }
 
-static void run_vander(void)
-{
-    tn_scope *s = tn_scope_open();
-    tn_tensor *x = tn_tensor_from(TN_LIST(2, 3));
-    HOLDS(tn_vander(x, .n = TN_SCALAR(3)), TN_SHAPE(2, 3), 4, 2, 1, 9, 3, 1);
-    HOLDS(tn_vander(x, .n = TN_SCALAR(3), .increasing = true), TN_SHAPE(2, 3), 1, 2, 4, 1, 3, 9);
-    HOLDS(tn_vander(tn_to(x, .dtype = TN_I16)), TN_SHAPE(2, 2), 2, 1, 3, 1);
-    HOLDS(tn_vander(x, .n = TN_SCALAR(0)), TN_SHAPE(2, 0), 0);
-    REFUSED(tn_vander(x, .n = TN_SCALAR(-1)), TN_EINVAL, "N must be non-negative.");
-    REFUSED(tn_vander(tn_ones(TN_SHAPE(2, 2))), TN_EINVAL, "x must be a one-dimensional tensor.");
-    tn_scope_close(s);
-}
-
 static const structural_case cases[] = {
     {"select_scatter", run_scatters},
     {"slice_scatter", run_scatters},
@@ -100,7 +87,6 @@ static const structural_case cases[] = {
     {"channel_shuffle", run_shuffles},
     {"constant_pad_nd", run_constant_pad_nd},
     {"combinations", run_combinations},
-    {"vander", run_vander},
     {NULL, NULL},
 };
 
@@ -113,7 +99,6 @@ F(as_strided_scatter, tn_as_strided_scatter(x, tn_select(y, 1, 0), TN_SHAPE(3), 
 F(fill_diagonal, tn_fill_diagonal_(tn_mul(x, y), 2.5, false))
 F(shuffled, tn_pixel_shuffle(tn_reshape(x, TN_SHAPE(4, 3, 1)), 2))
 F(chosen, tn_combinations(tn_select(x, 0, 0), 3, false))
-F(powers, tn_vander(tn_select(x, 0, 0), .n = TN_SCALAR(4)))
 
 static const gradient_case gradients[] = {
     TWO(select_scatter),
@@ -123,7 +108,6 @@ static const gradient_case gradients[] = {
     TWO(fill_diagonal),
     ONE(shuffled),
     ONE(chosen),
-    ONE(powers),
     {NULL, NULL, 0, {{0, {0}}}, false},
 };
 

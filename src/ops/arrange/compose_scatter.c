@@ -237,23 +237,3 @@ tn_tensor *tn__fn_combinations(tn_tensor *x, int64_t r, bool with_replacement)
     tn_tensor *flat = places ? tn_reshape(tn_to(places, .device = x->device), TN_SHAPE(-1)) : NULL;
     return tn__no_view(tn_view(tn_index_select(x, 0, flat), TN_SHAPE(total, r)));
 }
-
-/* ---- powers ---- */
-
-tn_tensor *tn__fn_vander(tn_tensor *x, const tn_vander_options *o)
-{
-    if (!tn__usable("vander", x))
-        return NULL;
-    if (x->ndim != 1)
-        return tn__fail(TN_EINVAL, "x must be a one-dimensional tensor.");
-    const int64_t rows = x->shape[0], n = o->n.kind ? tn__scalar_int(&o->n) : rows;
-    if (n < 0)
-        return tn__fail(TN_EINVAL, "N must be non-negative.");
-    const tn_dtype dtype = tn__dtype_is_float(x->dtype) ? x->dtype : TN_I64;
-    tn_tensor *one = tn_ones(TN_SHAPE(rows, n ? 1 : 0), .dtype = dtype, .device = x->device), *powers = one;
-    if (n > 1) {
-        tn_tensor *wide = tn_expand(tn_unsqueeze(tn_to(x, .dtype = dtype), 1), TN_SHAPE(rows, n - 1));
-        powers = tn_cumprod(tn_cat(TN_TENSORS(one, wide), 1), 1);
-    }
-    return o->increasing ? powers : tn_flip(powers, TN_DIMS(1));
-}

@@ -7,28 +7,14 @@
 
 #if TN_IS_FLOAT
 
-#if defined(__clang__)
-#define TN_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define TN_UNROLL _Pragma("GCC unroll 8")
-#endif
-
-#if defined(__AVX512F__)
-#define FAR_BYTES 64
-#elif defined(__AVX2__)
-#define FAR_BYTES 32
-#else
-#define FAR_BYTES 16
-#endif
-
 /* a register, and the same anywhere in memory */
-typedef T E(far_vec) __attribute__((vector_size(FAR_BYTES)));
-typedef T E(far_any) __attribute__((vector_size(FAR_BYTES), aligned(sizeof(T)), may_alias));
-typedef UT E(far_bits) __attribute__((vector_size(FAR_BYTES)));
+typedef T E(far_vec) __attribute__((vector_size(TN_REGISTER)));
+typedef T E(far_any) __attribute__((vector_size(TN_REGISTER), aligned(sizeof(T)), may_alias));
+typedef UT E(far_bits) __attribute__((vector_size(TN_REGISTER)));
 
 typedef enum E(far_kind) { E(FAR_COUNT), E(FAR_ONE), E(FAR_TWO), E(FAR_MOST), E(FAR_POWER) } E(far_kind);
 
-enum { E(FAR_LANES) = FAR_BYTES / sizeof(T), E(FAR_WIDTH) = 64 / sizeof(T), E(FAR_PARTS) = 64 / FAR_BYTES };
+enum { E(FAR_LANES) = TN_REGISTER / sizeof(T), E(FAR_WIDTH) = 64 / sizeof(T), E(FAR_PARTS) = 64 / TN_REGISTER };
 
 /* Adds differences to distances that grow. */
 static inline __attribute__((always_inline)) void E(far_add)(const E(far_kind) kind, E(far_vec) * sum,
@@ -137,7 +123,5 @@ static void E(distance_slope)(void *out_, const void *x_, const void *y_, int64_
     }
 }
 
-#undef TN_UNROLL
-#undef FAR_BYTES
 
 #endif
