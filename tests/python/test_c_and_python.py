@@ -82,7 +82,7 @@ BY_HAND = {
             x, bins, **{} if min is None else {"range": (min, max)}, weight=weight, density=density)[: 1 + (bin_edges is not None)],
     "histogram_between": lambda x, edges, weight=None, density=False: torch.histogram(x, edges, weight=weight, density=density)[0],
     "histogramdd": lambda x, edges, weight=None, density=False: torch.histogramdd(x, edges, weight=weight, density=density)[0],
-    "histogramdd_edges": lambda x, bins, range: torch.histogramdd(x, list(bins), None if range is None else range.tolist())[1],
+    "histogramdd_edges": lambda x, bins, range=None: torch.histogramdd(x, list(bins), None if range is None else range.reshape(-1).tolist())[1],
     "nonzero_columns": lambda x: torch.nonzero(x, as_tuple=True),
     "normalize": lambda x, dim, p=None, eps=None, nuclear=False: F.normalize(
         x, dim=dim, **{k: v for k, v in {"p": "nuc" if nuclear else p, "eps": eps}.items() if v is not None}),

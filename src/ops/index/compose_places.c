@@ -1,5 +1,6 @@
 /* Places of elements as numbers: so many of those that are not zero; coordinates of a count in row-major order. */
 #include "ops/compose.h"
+#include <stdio.h>
 
 tn_tensor *tn__fn_nonzero_static(tn_tensor *x, int64_t size, const tn_nonzero_static_options *o)
 {
@@ -18,6 +19,17 @@ tn_tensor *tn__fn_nonzero_static(tn_tensor *x, int64_t size, const tn_nonzero_st
     return found ? tn_cat(TN_TENSORS(found, rest), 0) : rest;
 }
 
+/* As Python writes it. */
+static tn__shape_text tuple_text(const tn_dims *shape)
+{
+    tn__shape_text text = {"("};
+    size_t at = 1;
+    for (int32_t d = 0; d < shape->ndim && at < sizeof text.s - 24; d++)
+        at += (size_t)snprintf(text.s + at, sizeof text.s - at, d ? ", %lld" : "%lld", (long long)shape->dim[d]);
+    snprintf(text.s + at, sizeof text.s - at, shape->ndim == 1 ? ",)" : ")");
+    return text;
+}
+
 /* Of dimension d: how many times the elements behind it have passed, modulo its size. */
 int64_t tn__fn_unravel_index(tn_tensor *indices, const tn_dims *shape, tn_tensor **out, size_t cap)
 {
@@ -34,7 +46,7 @@ int64_t tn__fn_unravel_index(tn_tensor *indices, const tn_dims *shape, tn_tensor
                              shape->dim[d] ? "'shape' cannot have negative values, but got %s"
                                            : "'shape' cannot have zero dimensions when 'indices' is "
                                              "non-empty, but got %s",
-                             tn__shape_str(shape->dim, shape->ndim).s),
+                             tuple_text(shape).s),
                    0;
     if (!out)
         return shape->ndim;

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16 };
+enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16, TILE = 16, DEPTH = 128 };
 
 typedef struct scan_job {
     const tn__launch *l;
@@ -91,6 +91,34 @@ static void scan_bands(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Rows that are written one after another but lie side by side: some elements of each are turned into rows of their own. */
+static void scan_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    const scan_job *j = ctx;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0], *index = j->l->n_out > 1 ? &j->l->out[1] : NULL;
+    const int64_t x_size = (int64_t)tn__dtype_size(x->dtype), size = (int64_t)tn__dtype_size(out->dtype);
+    double buffer[TILE * DEPTH];
+    scan_job rows = *j;
+    rows.band = 0;
+    rows.x_step = 1;
+    rows.dense_x = as_computed(x, j->type);
+    for (int64_t r = begin; r < end; r++) {
+        double a[TILE], b[TILE];
+        const int64_t first = r % j->bands * TILE, row = r / j->bands * j->inner + first;
+        const int64_t width = TN_MIN(TILE, j->inner - first), at = row_offset(out, j->dim, row);
+        const char *from = (const char *)x->data + row_offset(x, j->dim, row) * x_size;
+        for (int64_t i = 0; i < j->n; i += DEPTH) {
+            const int64_t count = TN_MIN(j->n - i, DEPTH);
+            tn__isa()->transpose(buffer, DEPTH, from + i * j->x_step * x_size, j->x_step, count, width, (size_t)x_size);
+            for (int64_t w = 0; w < width; w++) {
+                const int64_t to = at + w * j->out_beside + i;
+                scan_piece(&rows, (char *)buffer + w * DEPTH * x_size, (char *)out->data + to * size,
+                           index ? (int64_t *)index->data + to : NULL, count, i, &a[w], &b[w]);
+            }
+        }
+    }
+}
+
 /* The last dimension beside dim: that of the rows of a band. */
 static int32_t dim_beside(const tn__view *v, int64_t dim)
 {
@@ -112,20 +140,25 @@ static tn_status scan(const tn__launch *l, int64_t dim, int kind)
         j.x_beside = x->stride[beside];
         j.out_beside = out->stride[beside];
     }
-    /* what is written one after another is; a few neighbours are no band */
-    const bool apart = along || j.out_step == 1 || j.inner < FEW_ROWS;
-    j.band = apart ? 0 : j.x_beside == 1 && j.out_beside == 1 ? BAND : NARROW;
-    const int64_t in_stride = j.band ? j.x_beside : j.x_step, out_stride = j.band ? j.out_beside : j.out_step;
+    if (along || j.inner < FEW_ROWS) /* a few neighbours are no band */
+        j.band = 0;
+    else if (j.out_step == 1)
+        j.band = j.x_beside == 1 ? TILE : 0;
+    else
+        j.band = j.x_beside == 1 && j.out_beside == 1 ? BAND : NARROW;
+    const bool columns = j.band > TILE;
+    const int64_t in_stride = columns ? j.x_beside : j.x_step, out_stride = columns ? j.out_beside : j.out_step;
     j.dense_x = in_stride == 1 && as_computed(x, j.type);
     j.dense_out = out_stride == 1 && as_computed(out, j.type);
     j.dense_index = out_stride == 1;
-    j.loop = j.band ? tn__isa()->scan.columns[kind][j.type] : tn__isa()->scan.row[kind][j.type];
+    j.loop = columns ? tn__isa()->scan.columns[kind][j.type] : tn__isa()->scan.row[kind][j.type];
     if (!j.band) {
         tn__parallel_for(x->numel / j.n, tn__div_up(WORK, j.n), scan_rows, &j);
         return TN_OK;
     }
     j.bands = tn__div_up(j.inner, j.band);
-    tn__parallel_for(x->numel / (j.n * j.inner) * j.bands, tn__div_up(WORK, j.n * j.band), scan_bands, &j);
+    tn__parallel_for(x->numel / (j.n * j.inner) * j.bands, tn__div_up(WORK, j.n * j.band),
+                     j.band == TILE ? scan_tiles : scan_bands, &j);
     return TN_OK;
 }
 
