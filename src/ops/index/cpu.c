@@ -572,8 +572,16 @@ static void fold_slice(const slice_job *j, char *to, const char *from)
         tn__isa()->reduce.fold[of[j->effect]][type](to, from, j->inner);
         return;
     }
+    const int64_t size = (int64_t)tn__dtype_size(d);
     for (int64_t i = 0; i < j->inner; i += TN__BLOCK) {
         const int64_t n = TN_MIN(TN__BLOCK, j->inner - i);
+        if (j->table_dense && j->picked_dense) {
+            tn__isa()->load[d][type](sum, to + i * size, 1, n);
+            tn__isa()->load[d][type](more, from + i * size, 1, n);
+            tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
+            tn__isa()->store[d][type](to + i * size, 1, sum, n);
+            continue;
+        }
         tn__load_strided(sum, type, d, to, &j->in_table, i, n);
         tn__load_strided(more, type, d, from, &j->in_picked, i, n);
         tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
