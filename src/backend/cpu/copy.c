@@ -32,7 +32,7 @@ static void copy_run(void *ctx, int64_t begin, int64_t end)
     if (j->stream)
         tn__isa()->stream(to, from, (size_t)((end - begin) * size));
     else
-        memcpy(to, from, (size_t)((end - begin) * size));
+        tn__isa()->move(to, 1, from, 1, end - begin, (size_t)size);
 }
 
 /* One dense run of the type that values pass through: it needs no block. */
@@ -252,7 +252,8 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
         return TN_OK;
     if (it->operand[0].dtype == it->operand[1].dtype && it->ndim == 1 && it->operand[0].stride[0] == 1 &&
         it->operand[1].stride[0] == 1 && it->numel <= 16384) {
-        memcpy(it->operand[0].data, it->operand[1].data, (size_t)it->numel * tn__dtype_size(it->operand[0].dtype));
+        tn__isa()->move(it->operand[0].data, 1, it->operand[1].data, 1, it->numel,
+                        tn__dtype_size(it->operand[0].dtype));
         return TN_OK;
     }
     if (transpose(it))

@@ -270,20 +270,22 @@ static int64_t run_points(point_loop loop, const point_run *r, int64_t size, int
     return -1;
 }
 
-/* The run that begins with element i. A 0-dim index is one of shape [1]; a 0-dim table has one element. */
-static point_run run_at(const point_job *j, int64_t i, int64_t most)
+/* The run that begins with element i, whose coordinates are noted. A 0-dim index is one of shape [1]; a 0-dim table has one
+ * element. */
+static point_run run_at(const point_job *j, int64_t i, int64_t *coordinate)
 {
     const tn__view *index = j->index, *table = j->table, *other = j->other;
     const int64_t size = (int64_t)tn__dtype_size(table->dtype);
     int32_t last = index->ndim - 1;
     point_run r = {.wide = index->dtype == TN_I64,
-                   .n = TN_MIN(most, inner_size(index) - i % inner_size(index)),
+                   .n = inner_size(index) - i % inner_size(index),
                    .index_step = inner_stride(index),
                    .along = table->ndim ? table->stride[j->dim] : 0};
     int64_t rest = i, at_index = 0, at_table = 0, at_other = 0;
     for (int32_t d = last; d >= 0; d--) {
         int64_t at = rest % index->shape[d];
         rest /= index->shape[d];
+        coordinate[d] = at;
         at_index += at * index->stride[d];
         if (other && other->ndim)
             at_other += at * other->stride[d];
@@ -300,13 +302,40 @@ static point_run run_at(const point_job *j, int64_t i, int64_t most)
     return r;
 }
 
+/* The run behind r, which was a whole one. */
+static void next_run(const point_job *j, point_run *r, int64_t *coordinate)
+{
+    const tn__view *index = j->index, *table = j->table, *other = j->other;
+    const int64_t size = (int64_t)tn__dtype_size(table->dtype);
+    for (int32_t d = index->ndim - 2; d >= 0; d--) {
+        const bool carries = ++coordinate[d] == index->shape[d];
+        const int64_t by = carries ? 1 - index->shape[d] : 1;
+        r->index += by * index->stride[d] * (r->wide ? 8 : 4);
+        if (table->ndim && d != j->dim)
+            r->table += by * table->stride[d] * size;
+        if (other && other->ndim)
+            r->other += by * other->stride[d] * size;
+        if (!carries)
+            return;
+        coordinate[d] = 0;
+    }
+}
+
 static void points(void *ctx, int64_t begin, int64_t end)
 {
     const point_job *j = ctx;
-    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
+    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype), width = inner_size(j->index);
+    int64_t coordinate[TN_MAX_DIMS];
     point_loop loop = loop_of(j->table->dtype, j->effect);
-    for (int64_t i = begin; i < end;) {
-        point_run r = run_at(j, i, end - i);
+    point_run r = {0};
+    bool whole = false; /* the run before was */
+    for (int64_t i = begin; i < end; i += r.n) {
+        if (whole)
+            next_run(j, &r, coordinate);
+        else
+            r = run_at(j, i, coordinate);
+        whole = r.n == width;
+        r.n = TN_MIN(r.n, end - i);
         const int64_t bad = run_points(loop, &r, size, j->size);
         if (bad >= 0) {
             int64_t seen = *j->outside;
@@ -314,7 +343,6 @@ static void points(void *ctx, int64_t begin, int64_t end)
                 ;
             return;
         }
-        i += r.n;
     }
 }
 
@@ -572,8 +600,16 @@ static void fold_slice(const slice_job *j, char *to, const char *from)
         tn__isa()->reduce.fold[of[j->effect]][type](to, from, j->inner);
         return;
     }
+    const int64_t size = (int64_t)tn__dtype_size(d);
     for (int64_t i = 0; i < j->inner; i += TN__BLOCK) {
         const int64_t n = TN_MIN(TN__BLOCK, j->inner - i);
+        if (j->table_dense && j->picked_dense) {
+            tn__isa()->load[d][type](sum, to + i * size, 1, n);
+            tn__isa()->load[d][type](more, from + i * size, 1, n);
+            tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
+            tn__isa()->store[d][type](to + i * size, 1, sum, n);
+            continue;
+        }
         tn__load_strided(sum, type, d, to, &j->in_table, i, n);
         tn__load_strided(more, type, d, from, &j->in_picked, i, n);
         tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
