@@ -1,6 +1,7 @@
 """torch.linalg: products, norms of vectors, and powers of matrices; what needs a decomposition is not there."""
 
 from tenon import _C, _missing
+from tenon._C import matmul
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_power", "multi_dot", "vander", "vecdot", "vector_norm"]
 
@@ -17,11 +18,6 @@ def cross(input, other, *, dim=-1, out=None):
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """A view of the diagonals of matrices, by default those in the last two dimensions."""
     return _C.diagonal(A, offset, dim1, dim2)
-
-
-def matmul(input, other, *, out=None):
-    """Product of vectors, matrices or batches of matrices, as torch.matmul."""
-    return _C.matmul(input, other, **_out(out))
 
 
 def matrix_power(A, n, *, out=None):

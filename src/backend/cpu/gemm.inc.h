@@ -93,7 +93,7 @@ static inline void E(transpose_pair)(T *dst, int width, const T *src, int64_t rs
     *(two *)(dst + 3 * width) = __builtin_shufflevector(r0, r1, 3, 7);
 }
 
-#if TN_IS_WORD
+#if TN_IS_WORD && VECTOR_BYTES == 64 /* vectors that are two registers would go through memory */
 /* Four squares of 4 side by side, transposed each in its lane: lane l of q[j] is column 4l + j of rows rs apart. */
 static inline __attribute__((always_inline)) void E(transpose_lanes)(T __attribute__((vector_size(64))) q[4],
                                                                      const T *src, int64_t rs)
@@ -129,7 +129,6 @@ static inline void E(transpose_four)(T *dst, int width, const T *src, int64_t rs
     }
 }
 
-#if VECTOR_BYTES == 64
 /* Sixteen rows of 16 elements become 16 of 16. */
 static inline void E(transpose_sixteen)(T *dst, int width, const T *src, int64_t rs, T scale)
 {
@@ -157,7 +156,6 @@ static inline void E(transpose_sixteen)(T *dst, int width, const T *src, int64_t
             scale * __builtin_shufflevector(t1, u1, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
     }
 }
-#endif
 #endif
 
 /* A whole panel whose rows lie in memory as they are wanted; width, which is even, is a constant where this is inlined. */
@@ -206,7 +204,7 @@ static int64_t E(transpose_rows)(T *dst, int width, const T *src, int64_t rs, in
     }
 #endif
     (void)left;
-#if TN_IS_WORD
+#if TN_IS_WORD && VECTOR_BYTES == 64
     for (; p + 16 <= k; p += 16)
         E(transpose_four)(dst + p * width, width, src + p, rs, scale);
 #endif

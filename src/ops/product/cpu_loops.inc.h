@@ -12,7 +12,7 @@ typedef T E(far_vec) __attribute__((vector_size(TN_REGISTER)));
 typedef T E(far_any) __attribute__((vector_size(TN_REGISTER), aligned(sizeof(T)), may_alias));
 typedef UT E(far_bits) __attribute__((vector_size(TN_REGISTER)));
 
-typedef enum E(far_kind) { E(FAR_COUNT), E(FAR_ONE), E(FAR_TWO), E(FAR_MOST), E(FAR_POWER) } E(far_kind);
+typedef enum E(far_kind) { E(FAR_COUNT), E(FAR_ONE), E(FAR_TWO), E(FAR_MOST), E(FAR_WHOLE), E(FAR_POWER) } E(far_kind);
 
 enum { E(FAR_LANES) = TN_REGISTER / sizeof(T), E(FAR_WIDTH) = 64 / sizeof(T), E(FAR_PARTS) = 64 / TN_REGISTER };
 
@@ -35,6 +35,11 @@ static inline __attribute__((always_inline)) void E(far_add)(const E(far_kind) k
     } else if (kind == E(FAR_MOST)) { /* NaN is more than all */
         const E(far_bits) more = (E(far_bits))(size > *sum) | (E(far_bits))(size != size);
         *sum = (E(far_vec))((more & (E(far_bits))size) | (~more & (E(far_bits)) * sum));
+    } else if (kind == E(FAR_WHOLE)) { /* a whole power, from 3 on */
+        E(far_vec) power = size * size;
+        for (int i = 2; i < (int)p; i++)
+            power *= size;
+        *sum += power;
     } else {
         T each[E(FAR_LANES)];
         *(E(far_any) *)each = size;
@@ -86,7 +91,10 @@ static void E(distances)(void *out_, const void *a, int64_t lda, const void *b, 
     } else if (isinf(p)) {
         E(far_tile)(E(FAR_MOST), out, a, lda, b, m, K(0));
     } else {
-        E(far_tile)(E(FAR_POWER), out, a, lda, b, m, (T)p);
+        if (p >= 3 && p <= 8 && p == (int)p)
+            E(far_tile)(E(FAR_WHOLE), out, a, lda, b, m, (T)p);
+        else
+            E(far_tile)(E(FAR_POWER), out, a, lda, b, m, (T)p);
         for (int i = 0; i < n; i++)
             out[i] = M(pow)(out[i], (T)(1 / p));
     }
@@ -98,12 +106,12 @@ static void E(distance_slope)(void *out_, const void *x_, const void *y_, int64_
 {
     T *restrict out = out_;
     const T *x = x_, *y = y_, far = (T)distance, w = (T)w_;
-    if (p == 0 || (distance == 0 && p != 1))
+    if (p == 0 || w == 0 || (distance == 0 && p != 1))
         return;
     if (p == 1) {
         for (int64_t k = 0; k < m; k++) {
             const T d = x[k] - y[k];
-            out[k] += d > 0 ? w : d < 0 ? -w : K(0);
+            out[k] += (d > 0 ? w : K(0)) - (d < 0 ? w : K(0));
         }
     } else if (p == 2) {
         const T each = w / far;
@@ -112,13 +120,13 @@ static void E(distance_slope)(void *out_, const void *x_, const void *y_, int64_
     } else if (isinf(p)) {
         for (int64_t k = 0; k < m; k++) {
             const T d = x[k] - y[k];
-            out[k] += d == far ? w : d == -far ? -w : K(0);
+            out[k] += (d == far ? w : K(0)) - (d == -far ? w : K(0));
         }
     } else {
         const T each = w / M(pow)(far, (T)(p - 1)), q = (T)(p - 1);
         for (int64_t k = 0; k < m; k++) {
             const T d = x[k] - y[k], slope = M(pow)(M(fabs)(d), q) * each;
-            out[k] += d > 0 ? slope : d < 0 ? -slope : K(0);
+            out[k] += (d > 0 ? slope : K(0)) - (d < 0 ? slope : K(0));
         }
     }
 }

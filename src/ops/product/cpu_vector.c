@@ -99,10 +99,16 @@ static void multiply_columns(void *ctx, int64_t begin, int64_t end)
 {
     _Alignas(64) char sum[PIECE * 8];
     const vector_job *j = ctx;
+    const bool as_summed =
+        (j->type <= TN__F64 ? j->g->scale == 1 : j->g->whole == 1) && !j->g->accumulate && j->g->ldc == 1;
     for (int64_t b = begin; b < end; b++) {
         const int64_t i = b * PIECE, n = TN_MIN(PIECE, j->g->m - i);
         memset(sum, 0, (size_t)(n * j->item));
         add_columns(j, sum, i, n);
+        if (as_summed) {
+            memcpy((char *)j->g->c + i * j->item, sum, (size_t)(n * j->item));
+            continue;
+        }
         for (int64_t r = 0; r < n; r++) {
             const void *v = sum + r * j->item;
             if (j->type <= TN__F64)
@@ -124,7 +130,8 @@ static tn_status multiply(const tn__gemm *g, int type)
     j.dtype = g->stored ? g->stored : computed[type];
     j.size = tn__gemm_item(g, type);
     j.x = g->b;
-    const bool by_columns = g->a_rs == 1 && g->a_cs != 1 && g->m >= FEW, dense = g->b_rs == 1 || g->k == 1;
+    const bool by_columns = g->a_rs == 1 && (g->a_cs != 1 || g->k == 1) && g->m >= FEW,
+               dense = g->b_rs == 1 || g->k == 1;
     j.as_stored = g->stored == TN_BF16 && dense && !by_columns && g->a_cs == 1;
     const size_t bytes = (size_t)(g->k * j.item);
     void *x = NULL;
