@@ -44,6 +44,7 @@ _LAZY = {
     "autograd",
     "backends",
     "cuda",
+    "distributions",
     "library",
     "nn",
     "optim",

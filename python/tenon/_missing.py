@@ -25,7 +25,7 @@ _INSTEAD = (
     (r"(cuda\.)?amp\b.*|\w*autocast\w*|GradScaler", "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)"),
     (r"distributed\b.*|nn\.parallel\.(Distributed.*|distributed)|utils\.data\.(DistributedSampler|distributed)",
      "torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),
-    (r"distributions\b.*", "distributions; torch.randn, torch.rand, torch.bernoulli, torch.normal and torch.multinomial draw"),
+    (r"distributions\.\w+", "it; distributions that need no decomposition of a matrix are there"),
     (r"complex\d*|c(float|double|half)|chalf|view_as_(complex|real)|real|imag|angle|is_conj|conj\w*|resolve_\w+|fft\b.*|stft|istft",
      "complex numbers"),
     (r"(Tensor\.)?(to_sparse|sparse|is_sparse|coalesce|to_dense)\w*|sparse\..*", "sparse tensors"),

@@ -14,7 +14,7 @@ import tenon as torch
 PACKAGE = pathlib.Path(torch.__file__).parent
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
 MODULES = """tenon tenon.accelerator tenon.autograd tenon.backends tenon.backends.cuda tenon.backends.cudnn tenon.cuda
-tenon.cuda.comm tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.random
+tenon.cuda.comm tenon.distributions tenon.distributions.constraints tenon.distributions.transforms tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.random
 tenon.return_types tenon.safetensors tenon.serialization tenon.utils tenon.utils.data""".split()
 
 
