@@ -47,6 +47,7 @@ _LAZY = {
     "backends",
     "cpu",
     "cuda",
+    "distributions",
     "library",
     "masked",
     "linalg",

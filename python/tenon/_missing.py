@@ -40,7 +40,7 @@ _INSTEAD = (
     (r"(cuda\.)?amp\b.*|\w*autocast\w*|GradScaler", "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)"),
     (r"distributed\b.*|nn\.parallel\.(Distributed.*|distributed)|utils\.data\.(DistributedSampler|distributed)|(Tensor\.)?is_distributed",
      "torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),
-    (r"distributions\b.*", "distributions; torch.randn, torch.rand, torch.bernoulli, torch.normal and torch.multinomial draw"),
+    (r"distributions\.\w+", "it; distributions that need no decomposition of a matrix are there"),
     (r"((Tensor|nn\.Module)\.)?(b?complex\d*|c(float|double|half)|chalf|view_as_(complex|real)(_copy)?|real|imag|angle|is_conj|is_neg|isreal|sgn_?|conj\w*|adjoint|resolve_\w+"
      r"|polar|stft|istft)|fft\b.*|Complex\w+Storage|cuda\.Complex\w+Storage", "complex numbers"),
     (r"(Tensor\.)?(to_sparse|sparse|is_coalesced|coalesce|to_dense|dense_dim|(ccol_|crow_|col_|row_)?indices|values|resize_as_sparse|hspmm|hsmm|dsmm|smm|spmm"

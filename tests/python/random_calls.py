@@ -25,6 +25,9 @@ def of_dtype(t, d):
     yield "bernoulli_", EXACT, lambda: made(100).bernoulli_(0.3)
     yield "bernoulli", EXACT, lambda: t.bernoulli(t.full((100,), 0.3, dtype=d))
     yield "dropout", EXACT, lambda: t.nn.functional.dropout(t.arange(100).to(d), 0.3)
+    yield "alpha_dropout", NEAR, lambda: t.nn.functional.alpha_dropout(t.arange(100).to(d), 0.3, True)
+    yield "dropout2d", EXACT, lambda: t.nn.functional.dropout2d(t.arange(100).to(d).reshape(5, 5, 2, 2), 0.3)
+    yield "poisson", EXACT, lambda: t.poisson(t.arange(100).to(d) / 2)
     yield "multinomial, again", EXACT, lambda: t.multinomial(weights(), 50, replacement=True)
     yield "multinomial, once", EXACT, lambda: t.multinomial(weights(), 5)
     yield "multinomial, one", EXACT, lambda: t.multinomial(weights(), 1)
@@ -37,6 +40,19 @@ def of_dtype(t, d):
     yield "log_normal_", NEAR, lambda: made(100).log_normal_(0.5, 2)
 
 
+def of_laws(t, d):
+    def shapes():
+        return t.arange(1, 101).to(d) / 4
+
+    yield "binomial", EXACT, lambda: t.binomial(t.arange(1, 101).to(d), t.arange(1, 101).to(d) / 128)
+    yield "binomial, many", EXACT, lambda: t.binomial(t.full((100,), 1000.0, dtype=d), t.full((100,), 0.75, dtype=d))
+    yield "rrelu", EXACT, lambda: t.nn.functional.rrelu(t.arange(-50, 50).to(d), training=True)
+    if d == t.float64:  # of float32 each step rounds
+        yield "gumbel_softmax", NEAR, lambda: t.nn.functional.gumbel_softmax(t.arange(100).to(d).reshape(10, 10) / 8, tau=0.5)
+    yield "_standard_gamma", NEAR, lambda: t._standard_gamma(shapes())
+    yield "_sample_dirichlet", NEAR, lambda: t._sample_dirichlet(shapes().reshape(20, 5))
+
+
 def of_integers(t):
     for name in ("int64", "int32", "int16", "int8", "uint8", "bool"):
         d = getattr(t, name)
@@ -45,6 +61,10 @@ def of_integers(t):
     for high in (2, 10, 2**28, 2**28 - 1, 2**40 + 3):
         yield f"randint {high}", EXACT, lambda high=high: t.randint(high, (200,))
     yield "randint -50 7", EXACT, lambda: t.randint(-50, 7, (200,))
+    for name in ("int64", "int32", "int8", "float32", "bool"):
+        d = getattr(t, name)
+        yield f"random_ from, {name}", EXACT, lambda d=d: t.empty(200, dtype=d).random_(0 if d == t.bool else -5, None)
+    yield "random_ of 64 bits", EXACT, lambda: t.empty(200, dtype=t.int64).random_(-(2**63), None)
     yield "randint float32", EXACT, lambda: t.randint(5, (200,), dtype=t.float32)
     yield "random_ to", EXACT, lambda: t.empty(200, dtype=t.int32).random_(1000)
     yield "random_ from to", EXACT, lambda: t.empty(200).random_(10, 1000)
@@ -107,6 +127,9 @@ def calls(t):
     """(name, EXACT or NEAR, function) of every call of library t."""
     for name in FLOATS:
         for call, kind, f in of_dtype(t, getattr(t, name)):
+            yield f"{call} {name}", kind, f
+    for name in FLOATS[:2]:
+        for call, kind, f in of_laws(t, getattr(t, name)):
             yield f"{call} {name}", kind, f
     yield from of_integers(t)
     yield from of_layouts(t)

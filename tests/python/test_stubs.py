@@ -13,13 +13,12 @@ import tenon as torch
 
 PACKAGE = pathlib.Path(torch.__file__).parent
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
-MODULES = """tenon tenon.accelerator tenon.autograd tenon.backends tenon.backends.cuda tenon.backends.cudnn tenon.cuda
-tenon.cuda.comm tenon.linalg tenon.masked tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel
-tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils
-tenon.random tenon.return_types tenon.safetensors tenon.serialization tenon.utils tenon.utils.data""".split()
-tenon.cuda.comm tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.random
-tenon.cpu tenon.profiler tenon.storage tenon.testing tenon.torch_version tenon.autograd.anomaly_mode tenon.autograd.functional tenon.autograd.graph
-tenon.return_types tenon.safetensors tenon.serialization tenon.utils tenon.utils.data""".split()
+MODULES = """tenon tenon.accelerator tenon.autograd tenon.autograd.anomaly_mode tenon.autograd.functional
+tenon.autograd.graph tenon.backends tenon.backends.cuda tenon.backends.cudnn tenon.cpu tenon.cuda tenon.cuda.comm
+tenon.distributions tenon.distributions.constraints tenon.distributions.transforms tenon.linalg tenon.masked tenon.nn
+tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils
+tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils tenon.profiler tenon.random tenon.return_types
+tenon.safetensors tenon.serialization tenon.storage tenon.testing tenon.torch_version tenon.utils tenon.utils.data""".split()
 
 
 def stub_of(module):

@@ -66,18 +66,20 @@ static double poisson(double rate, source *s)
     return k;
 }
 
-/* ---- gamma: Marsaglia and Tsang, TOMS 26 (2000); constants are floats, as in PyTorch ---- */
+/* ---- gamma: Marsaglia and Tsang, TOMS 26 (2000) ---- */
 
-static double gamma_number(double shape, source *s)
+/* Constants are floats, and so is what is made of a float shape, as in PyTorch. */
+static double gamma_number(double shape, bool is_wide, source *s)
 {
     double scale = 1;
     if (shape < 1) {
         if (shape == 0)
             return 0;
-        scale = pow(1 - uniform(s), 1.0F / shape);
-        shape += 1;
+        scale = pow(1 - uniform(s), is_wide ? 1 / shape : (double)(1 / (float)shape));
+        shape = is_wide ? shape + 1 : (double)((float)shape + 1);
     }
-    const double d = shape - 1.0F / 3.0F, c = 1 / sqrt(9 * d);
+    const double third = 1.0F / 3.0F, d = is_wide ? shape - third : (double)((float)shape - 1.0F / 3.0F);
+    const double c = 1 / sqrt(9 * d);
     for (;;) {
         double x, y;
         do {
@@ -164,7 +166,7 @@ static double one_poisson(double x, double n, bool is_wide, source *s)
 /* Never 0: some take its logarithm. */
 static double one_gamma(double x, double n, bool is_wide, source *s)
 {
-    const double least = is_wide ? DBL_MIN : (double)FLT_MIN, v = gamma_number(x, s);
+    const double least = is_wide ? DBL_MIN : (double)FLT_MIN, v = gamma_number(x, is_wide, s);
     (void)n;
     return v > least ? v : least;
 }

@@ -1,0 +1,63 @@
+"""Beta."""
+
+from numbers import Real
+
+import tenon as torch
+
+from . import constraints
+from .dirichlet import Dirichlet
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Beta"]
+
+
+class Beta(ExponentialFamily):
+    """The first part of a Dirichlet number of two"""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, concentration1, concentration0, validate_args=None):
+        if isinstance(concentration1, Real) and isinstance(concentration0, Real):
+            both = torch.tensor([float(concentration1), float(concentration0)])
+        else:
+            both = torch.stack(broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        made = self._get_checked_instance(Beta, _instance)
+        batch_shape = torch.Size(batch_shape)
+        made._dirichlet = self._dirichlet.expand(batch_shape)
+        super(Beta, made).__init__(batch_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
+
+    concentration1 = property(lambda self: self._dirichlet.concentration[..., 0], doc="The first part's concentration.")
+    concentration0 = property(lambda self: self._dirichlet.concentration[..., 1], doc="The other part's concentration.")
+    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0), doc="The mean.")
+    mode = property(lambda self: self._dirichlet.mode[..., 0], doc="The most probable value.")
+
+    @property
+    def variance(self):
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
+
+    def rsample(self, sample_shape=()):
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+
+    def log_prob(self, value):
+        value = self._checked(value)
+        return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
+
+    def entropy(self):
+        return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self):
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, x, y):
+        return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)
