@@ -15,7 +15,7 @@ PACKAGE = pathlib.Path(torch.__file__).parent
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
 MODULES = """tenon tenon.accelerator tenon.autograd tenon.backends tenon.backends.cuda tenon.backends.cudnn tenon.cuda
 tenon.cuda.comm tenon.nn tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils tenon.optim tenon.optim.lr_scheduler tenon.random
-tenon.cpu tenon.profiler tenon.storage tenon.testing tenon.torch_version tenon.autograd.anomaly_mode tenon.autograd.functional tenon.autograd.graph
+tenon.cpu tenon.profiler tenon.storage tenon.testing tenon.torch_version tenon.autograd.anomaly_mode tenon.autograd.functional tenon.autograd.graph tenon.utils.checkpoint
 tenon.return_types tenon.safetensors tenon.serialization tenon.utils tenon.utils.data""".split()
 
 
