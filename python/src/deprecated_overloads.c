@@ -25,7 +25,8 @@ static const struct {
         {#name "_", METHOD, #name "_(Tensor input, Number beta, Number alpha, Tensor " a ", Tensor " b ")"}, \
         {#name "_", METHOD, #name "_(Tensor input, Number beta, Tensor " a ", Tensor " b ")"},
     SUM(add) SUM(sub) PRODUCT(addcmul) PRODUCT(addcdiv) MATRICES(addmm, "mat1", "mat2")
-        MATRICES(baddbmm, "batch1", "batch2")
+        MATRICES(baddbmm, "batch1", "batch2") MATRICES(addbmm, "batch1", "batch2") MATRICES(addmv, "mat", "vec")
+            MATRICES(addr, "vec1", "vec2")
 #undef SUM
 #undef PRODUCT
 #undef MATRICES

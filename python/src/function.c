@@ -336,7 +336,6 @@ static void *recorded(void)
     return place;
 }
 
-/* What it raises, where warnings are errors, is raised in the place of the library's error. */
 static void failed(const char *node, void *place)
 {
     call c = enter();

@@ -4,7 +4,6 @@
 #include "autograd/hooks.h"
 #include "core/error.h"
 #include <math.h>
-#include <tenon/tenon.h>
 
 _Atomic int tn__anomaly_on;
 static tn_anomaly_watch watch; /* read where tn__anomaly_on says so; 'forget' stays */

@@ -137,12 +137,13 @@ def test_places_go_with_their_graph_and_threads_may_record():
     gc.collect()
 
 
-def test_warnings_that_are_errors_come_out():
+def test_where_warnings_are_errors_the_error_is_the_derivatives(capsys):
     def run():
         with torch.autograd.set_detect_anomaly(True):
             nan_in_backward()
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="Error detected in SqrtBackward0"):
+        with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values"):
             run()
+    assert capsys.readouterr().err.startswith("Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n")

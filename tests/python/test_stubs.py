@@ -18,7 +18,8 @@ tenon.autograd.graph tenon.backends tenon.backends.cuda tenon.backends.cudnn ten
 tenon.distributions tenon.distributions.constraints tenon.distributions.transforms tenon.linalg tenon.masked tenon.nn
 tenon.nn.functional tenon.nn.init tenon.nn.parallel tenon.nn.parallel.comm tenon.nn.parameter tenon.nn.utils
 tenon.optim tenon.optim.lr_scheduler tenon.optim.swa_utils tenon.profiler tenon.random tenon.return_types
-tenon.safetensors tenon.serialization tenon.storage tenon.testing tenon.torch_version tenon.utils tenon.utils.data""".split()
+tenon.safetensors tenon.serialization tenon.storage tenon.testing tenon.torch_version tenon.utils
+tenon.utils.checkpoint tenon.utils.data""".split()
 
 
 def stub_of(module):

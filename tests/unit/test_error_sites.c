@@ -59,6 +59,7 @@ static void tensors(void **state)
     WRONG(tn_tensor_set_grad(NULL, x));
     WRONG(tn_tensor_set_data(NULL, x));
     WRONG(tn_tensor_check_inplace(leaf, true));
+    WRONG(tn_watch_anomalies(&(tn_anomaly_watch){0}));
     WRONG(tn_tensor_add_hook(NULL, NULL, NULL, NULL, NULL));
     WRONG(tn_tensor_add_hook(x, NULL, NULL, NULL, NULL));
     WRONG(tn_from_dlpack(NULL));

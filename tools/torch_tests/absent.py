@@ -173,9 +173,12 @@ def _open(module):
     def __getattr__(name):
         if before is not None:
             try:
-                return before(name)
+                found = before(name)
             except AttributeError:
                 pass
+            else:
+                open_all()  # a module that is imported when it is first asked for
+                return found
         if said == "torch" and name in DTYPES:
             return DTYPES[name]
         if collecting and not (name.startswith("__") and name.endswith("__")):

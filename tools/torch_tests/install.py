@@ -27,7 +27,8 @@ def install(collecting=False):
 
     tenon.install_as_torch()
     sys.meta_path.insert(0, absent.Finder(shims()))
-    for name in ("nn.functional", "optim.lr_scheduler", "autograd.functional", "cuda.comm", "utils.data", "utils.dlpack"):
+    for name in ("nn.functional", "optim.lr_scheduler", "autograd.functional", "cuda.comm", "multiprocessing", "profiler", "storage", "utils.checkpoint",
+                 "utils.data", "utils.dlpack"):
         try:
             __import__(f"tenon.{name}")
         except ImportError:

@@ -1,5 +1,7 @@
 """Gradients: what torch.autograd is to PyTorch."""
 
+from _thread import _local
+
 from tenon import _C, _missing
 
 from . import anomaly_mode, function, functional, grad_mode, graph, profiler
@@ -42,6 +44,9 @@ class Variable(metaclass=_VariableMeta):
     """PyTorch's name of the time when tensors had no gradients: Variable(data, requires_grad=False) shows data's memory."""
 
 
+_pass = _local()  # .partial: does the pass on this thread end before the leaves?
+
+
 def _as_tuple(tensors):
     return (tensors,) if isinstance(tensors, _C.Tensor) else tuple(tensors)
 
@@ -73,7 +78,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     gradients = _check_gradients(tensors, grad_tensors if grad_tensors is not None else grad_variables)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    _C._backward(tensors, gradients, retain_graph, create_graph, None if inputs is None else _as_tuple(inputs))
+    before, _pass.partial = getattr(_pass, "partial", False), inputs is not None
+    try:
+        _C._backward(tensors, gradients, retain_graph, create_graph, None if inputs is None else _as_tuple(inputs))
+    finally:
+        _pass.partial = before
 
 
 def grad(
@@ -97,14 +106,12 @@ def grad(
         if not isinstance(x, _C.Tensor):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}")
     retain_graph = create_graph if retain_graph is None else retain_graph
-    result = _C._grad(
-        outputs,
-        inputs,
-        _check_gradients(outputs, grad_outputs),
-        retain_graph,
-        create_graph,
-        bool(allow_unused) or materialize_grads,
-    )
+    gradients, before = _check_gradients(outputs, grad_outputs), getattr(_pass, "partial", False)
+    _pass.partial = True
+    try:
+        result = _C._grad(outputs, inputs, gradients, retain_graph, create_graph, bool(allow_unused) or materialize_grads)
+    finally:
+        _pass.partial = before
     if materialize_grads:
         result = tuple(_C.zeros_like(i, requires_grad=create_graph) if g is None else g for g, i in zip(result, inputs))
     return result

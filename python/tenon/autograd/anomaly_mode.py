@@ -19,13 +19,15 @@ def _place():
 
 def _failed(node, place):
     if place is None:
-        warnings.warn(f"Error detected in {node}. No forward pass information available. Enable detect anomaly during forward pass for more "
-                      "information.", stacklevel=2)
-        return
-    place.reverse()
-    lines = "".join(place.format())
-    place.reverse()
-    warnings.warn(f"Error detected in {node}. Traceback of forward call that caused the error:\n{lines}", stacklevel=2)
+        text = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    else:
+        place.reverse()
+        text = "Traceback of forward call that caused the error:\n" + "".join(place.format())
+        place.reverse()
+    try:
+        warnings.warn(f"Error detected in {node}. {text}", stacklevel=2)
+    except Warning as raised:  # warnings are errors, but there is one on its way already
+        print(raised, file=sys.stderr)
 
 
 def is_anomaly_enabled():

@@ -106,7 +106,9 @@ def _filled(gradients, like, strict, create_graph, stage):
 
 def _must_depend(gradients, strict, what, times, kind):
     for i, g in enumerate(gradients):
-        if strict and (g is None or not g.requires_grad):
+        if strict and g is None:
+            raise RuntimeError(_NOTHING["back"].format(i=i))
+        if strict and not g.requires_grad:
             raise RuntimeError(_LINEAR.format(what=what, i=i, times=times, kind=kind))
 
 
@@ -199,7 +201,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def number(*xs):
-        return _single(func, xs, "hessian", strict)[0]
+        return _single(func, xs, "hessian", strict)[0].squeeze()
 
     def first(*xs):
         if outer_jacobian_strategy == "forward-mode":

@@ -14,6 +14,8 @@ def increment_version(tensor):
     if not hasattr(tensor, "__iter__"):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
     for t in tensor:
+        if t.is_inference():  # which no graph has saved
+            continue
         t.detach().as_strided((0,), (1,), 0).zero_()
 
 

@@ -25,6 +25,9 @@ LEFT_OUT = {
     "cuda", "cpu", "pin_memory", "share_memory_", "record_stream", "data_ptr", "untyped_storage", "is_shared", "is_mkldnn",
     "is_mps", "is_cuda", "is_cpu", "is_meta", "is_sparse", "is_nested", "is_quantized", "from_dlpack", "from_numpy", "numpy",
     "frombuffer", "as_subclass", "apply_", "finfo", "iinfo", "Generator", "Size", "Tensor", "Node", "device", "dtype",
+    "get_device_module", "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_flush_denormal", "to_dlpack",
+    "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "storage", "storage_type", "const_data_ptr",
+    "layout", "memory_format", "TypedStorage", "UntypedStorage", "Storage",
     "AcceleratorError", "OutOfMemoryError", "new", "register_hook", "register_post_accumulate_grad_hook", "warnings",
     # their results are drawn: generate.py has lines of them that say no more than their layout
     "bernoulli", "bernoulli_", "multinomial", "uniform_", "normal_", "random_", "exponential_", "log_normal_", "cauchy_",
