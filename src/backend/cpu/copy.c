@@ -22,6 +22,19 @@ typedef struct copy_job {
     tn__strided_dims d, s; /* destination, source */
 } copy_job;
 
+/* Offset of element col of a row of dimension 0. */
+static int64_t row_offset(const tn__strided_dims *d, int64_t row, int64_t col)
+{
+    int64_t o = col * d->stride[0];
+    if (d->n == 2)
+        return o + row * d->stride[1];
+    for (int32_t i = 1; i < d->n; i++) {
+        o += row % d->shape[i] * d->stride[i];
+        row /= d->shape[i];
+    }
+    return o;
+}
+
 /* Runs are long: element by element, or in one piece where both sides are dense. */
 static void copy_rows(void *ctx, int64_t begin, int64_t end)
 {
@@ -30,9 +43,10 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end)
     char *data = j->it->operand[0].data;
     const char *src = j->it->operand[1].data;
     for (int64_t i = begin, n; i < end; i += n) {
-        n = TN_MIN(width - i % width, end - i);
-        char *to = data + tn__dims_offset(&j->d, i) * size;
-        const char *from = src + tn__dims_offset(&j->s, i) * size;
+        const int64_t row = i / width, col = i - row * width;
+        n = TN_MIN(width - col, end - i);
+        char *to = data + row_offset(&j->d, row, col) * size;
+        const char *from = src + row_offset(&j->s, row, col) * size;
         if (j->stream)
             tn__isa()->stream(to, from, (size_t)(n * size));
         else
@@ -118,12 +132,13 @@ static void fill_rows(void *ctx, int64_t begin, int64_t end)
     const char *made = NULL;
     pattern p;
     for (int64_t i = begin, n; i < end; i += n) {
-        n = TN_MIN(width - i % width, end - i);
-        const char *value = (const char *)j->it->operand[1].data + tn__dims_offset(&j->s, i) * size;
+        const int64_t row = i / width, col = i - row * width;
+        n = TN_MIN(width - col, end - i);
+        const char *value = (const char *)j->it->operand[1].data + row_offset(&j->s, row, col) * size;
         if (value != made)
             repeat(&p, value, (size_t)size, pattern_bytes(j, TN_MIN(width, end - i) * size));
         made = value;
-        fill_run(j, (char *)j->it->operand[0].data + tn__dims_offset(&j->d, i) * size, &p, (size_t)(n * size));
+        fill_run(j, (char *)j->it->operand[0].data + row_offset(&j->d, row, col) * size, &p, (size_t)(n * size));
     }
 }
 
