@@ -257,8 +257,10 @@ enum { TILE_ROWS = 16, TILE_COLS = 256, TILE_LEAST = 8 };
 
 typedef struct tiling {
     const job *j;
-    int32_t dim;         /* along which operands that lie across are dense */
-    int64_t down, along; /* tiles along it, and along dimension 0 */
+    int32_t dim;         /* along which operands that lie across are dense; where none does: that after dimension 0 */
+    bool across;         /* one does: tiles follow one another along dim, by which its lines are read whole */
+    int64_t rows, cols;  /* of a tile, along dim and dimension 0 */
+    int64_t down, along; /* tiles along them */
 } tiling;
 
 typedef struct panel {
@@ -302,7 +304,7 @@ static const void *tile_row(const job *j, const operand *o, int32_t dim, const c
 static void put_run(const job *j, char *to, int64_t stride, const block *result, int64_t n)
 {
     const tn_dtype dtype = j->op[0].dtype;
-    int32_t wide[TILE_COLS];
+    int32_t wide[TN__BLOCK];
     if (j->test) {
         j->isa->load[TN_U8][TN__I32](wide, result, 1, n);
         j->isa->store[dtype][TN__I32](to, stride, wide, n);
@@ -315,9 +317,12 @@ static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
 {
     const job *j = t->j;
     const operand *out = &j->op[0];
-    const int64_t row = index % t->down * TILE_ROWS, col = index / t->down % t->along * TILE_COLS,
-                  plane = index / t->down / t->along, rows = TN_MIN(TILE_ROWS, out->dims.shape[t->dim] - row),
-                  cols = TN_MIN(TILE_COLS, out->dims.shape[0] - col);
+    const int64_t first = t->across ? t->down : t->along, at_first = index % first, rest = index / first,
+                  second = t->across ? t->along : t->down, at_second = rest % second, plane = rest / second,
+                  row = (t->across ? at_first : at_second) * t->rows,
+                  col = (t->across ? at_second : at_first) * t->cols,
+                  rows = TN_MIN(t->rows, out->dims.shape[t->dim] - row),
+                  cols = TN_MIN(t->cols, out->dims.shape[0] - col);
     panel across[3];
     char *at[TN__MAX_OPERANDS];
     block result;
@@ -345,7 +350,7 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end)
     const tiling *t = ctx;
     const void *p[3] = {NULL, NULL, NULL};
     block in[3];
-    fill_constants(t->j, in, p, TILE_COLS);
+    fill_constants(t->j, in, p, t->cols);
     for (int64_t i = begin; i < end; i++)
         run_tile(t, i, in, p);
 }
@@ -359,14 +364,17 @@ static bool run_tiled(const job *j, int64_t numel, int64_t grain)
         for (int32_t i = 1; i < d->n && !t.dim; i++)
             if (lies_across(&j->op[k], i) && d->shape[i] >= TILE_LEAST)
                 t.dim = i;
+    t.across = t.dim != 0;
     if (!t.dim && d->n > 1 && d->shape[0] >= LONG_ROW)
         t.dim = 1;
     if (!t.dim)
         return false;
-    t.down = tn__div_up(d->shape[t.dim], TILE_ROWS);
-    t.along = tn__div_up(d->shape[0], TILE_COLS);
+    t.cols = t.across ? TILE_COLS : TN_MIN(d->shape[0], TN__BLOCK);
+    t.rows = t.across ? TILE_ROWS : d->shape[0] > TN__BLOCK ? 1 : TILE_ROWS * TILE_COLS / t.cols;
+    t.down = tn__div_up(d->shape[t.dim], t.rows);
+    t.along = tn__div_up(d->shape[0], t.cols);
     const int64_t planes = numel / (d->shape[0] * d->shape[t.dim]);
-    tn__parallel_for(planes * t.down * t.along, TN_MAX(grain / (TILE_ROWS * TILE_COLS), 1), run_tiles, &t);
+    tn__parallel_for(planes * t.down * t.along, TN_MAX(grain / (t.rows * t.cols), 1), run_tiles, &t);
     return true;
 }
 

@@ -33,10 +33,15 @@ static tn_tensor *draw_again(tn__thread *self, tn_tensor *cdf, int64_t n)
 static void running_sum(double *cdf, const double *p, int64_t c, bool wide)
 {
     double sum = 0;
-    for (int64_t i = 0; i < c; i++)
-        cdf[i] = sum = wide ? sum + p[i] : (double)((float)sum + (float)p[i]);
-    for (int64_t i = 0; i < c; i++)
-        cdf[i] = wide ? cdf[i] / sum : (double)((float)cdf[i] / (float)sum);
+    float narrow = 0;
+    for (int64_t i = 0; i < c && wide; i++)
+        cdf[i] = sum += p[i];
+    for (int64_t i = 0; i < c && wide; i++)
+        cdf[i] /= sum;
+    for (int64_t i = 0; i < c && !wide; i++)
+        cdf[i] = (double)(narrow += (float)p[i]);
+    for (int64_t i = 0; i < c && !wide; i++)
+        cdf[i] = (double)((float)cdf[i] / narrow);
 }
 
 /* With replacement as PyTorch's CPU draws: row by row, each number by one of 53 bits. p is float64 [rows, categories]. */
@@ -79,10 +84,10 @@ static tn_tensor *draw_once(tn_tensor *x, tn_tensor *p, int64_t n)
     return tn_topk(score, n, 1, .indices = &indices) ? indices : NULL;
 }
 
-/* Waits for the device: what is no distribution is an error at once, also on a GPU. */
-static bool is_distribution(tn_tensor *p)
+/* Waits for the device: what is no distribution is an error at once, also on a GPU. p: x in float64. */
+static bool is_distribution(tn_tensor *x, tn_tensor *p)
 {
-    tn_tensor *high = tn_amax(p), *low = tn_amin(p);
+    tn_tensor *high = tn_amax(x), *low = tn_amin(x);
     if (!high || !low)
         return false;
     if (!(isfinite(tn_item(high)) && tn_item(low) >= 0)) {
@@ -110,7 +115,7 @@ static tn_tensor *multinomial(tn_tensor *x, int64_t n, bool replacement)
         return NULL;
     if (p->shape[0] == 0)
         return tn_empty(TN_SHAPE(0, n), .dtype = TN_I64, .device = x->device);
-    if (!is_distribution(p))
+    if (!is_distribution(weights, p))
         return NULL;
     const bool mt = tn__rng_is_mt(p->device);
     tn_tensor *r = !replacement || (mt && n == 1) ? draw_once(weights, p, n)
