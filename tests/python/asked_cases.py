@@ -202,6 +202,13 @@ FIT = {
     "poisson_nll_loss": [X(3, 4), U(3, 4), True],
     "normalize": [X(3, 4), (1,)],
     "layer_norm": [X(3, 4), (4,)],
+    "rms_norm": [X(3, 4), (4,)],
+    "group_norm": [X(2, 4, 3), 2],
+    "instance_norm": [X(2, 3, 4), NO, NO, None, None, True],
+    "local_response_norm": [X(2, 3, 4), 2],
+    "renorm": [X(3, 4), 2.0, 0, 1.5],
+    "frobenius_norm": [X(3, 4), (1,)],
+    "norm_except_dim": [X(3, 4), 2, 0],
     "batch_norm": [X(5, 3), X(3, dtype="float32"), X(3, dtype="float32", kind="unit")],
     "sgd_update_": [X(3, 4), X(3, 4), X(3, 4), 0.1, 0.9, 0.1, 0.01, False, False, False],
     "adam_update_": [X(3, 4), X(3, 4), X(3, 4), U(3, 4), NO, 0.1, 0.9, 0.99, 1e-8, 0.01, 2, False, False],
@@ -343,6 +350,9 @@ MORE = {
     "cross_entropy": [[X(5, 4, 2), I(5, 2, below=4)], [X(4), I(below=4)], [X(5, 4), U(5, 4)]]
     + [[X(5, 4), I(5, below=4), w, r, i, s] for w in (None, U(4)) for r in range(3) for i in (None, 2) for s in (0.0, 0.2)],
     "layer_norm": [[LONG, (3, 4), X(3, 4), X(3, 4)], [X(3, 4), (4,), X(4)], [X(3, 4), (4,), None, X(4)]],
+    "rms_norm": [[X(3, 4), (3, 4), X(3, 4)], [X(3, 4), (4,), X(4), 0.5]],
+    "group_norm": [[X(2, 4, 3), 2, w, b, 0.1] for w in (None, X(4)) for b in (None, X(4))],
+    "local_response_norm": [[X(2, 3, 4), 3, 0.1, 0.5, 2.0]],
     "batch_norm": [[X(5, 3), m, v, w, b, t, *more] for m, v in ((NO, NO), (X(3, dtype="float32"), X(3, dtype="float32", kind="unit")))
                    for w, b in ((None, None), (X(3), X(3)), (X(3), None)) for t in (False, True) for more in ([], [0.2], [0.0, 0.1])],
     "linear": [[X(4), X(2, 4), NO], [X(2, 3, 4), X(2, 4), X(2)], [X(3, 4), X(4), NO]],
