@@ -242,6 +242,19 @@ class Library:
             return f"indices: {each.ravel()[:8]} are not distinct ones below {n}"
         return None if self.torch.equal(x.gather(dim, indices), values) else "indices: they name other values"
 
+    def one_of_equals_difference(self, name, x, got, want, arrays, args, kw):
+        """Nor do these, of which each row gives one."""
+        values, indices = got
+        wrong = self.difference(name, "values", values, arrays[want["seq"][0]["t"]])
+        if wrong or indices.dtype != self.torch.int64 or indices.shape != values.shape:
+            return wrong or f"indices: {indices.dtype} {indices.shape}"
+        if x.dim() == 0:
+            return None if indices.item() == 0 else f"indices: {indices}, not 0"
+        rest = args[1:] if name == "kthvalue" else args
+        dim = kw.get("dim", rest[0] if rest else -1)
+        there = x.gather(dim, indices if indices.dim() == x.dim() else indices.unsqueeze(dim))
+        return None if self.torch.equal(there.reshape(values.shape), values) else "indices: they name other values"
+
     def first_tensor(self, out):
         return out if isinstance(out, self.torch.Tensor) else self.first_tensor(out[0])
 
@@ -287,6 +300,8 @@ class Library:
             out = self.operation(name)(x, *args, **kw)
         if name == "topk":
             wrong = self.ties_difference(x.detach(), out, want, arrays, *args[1:2])
+        elif name in ("kthvalue", "median", "nanmedian", "mode") and "seq" in want:
+            wrong = self.one_of_equals_difference(name, x.detach(), out, want, arrays, args, kw)
         else:
             wrong = self.out_difference(name, out, want, arrays, dtype)
         if wrong is None and gradient and self.first_tensor(out).requires_grad:

@@ -13,9 +13,9 @@ static inline int tn__bits_of(uint64_t v)
 }
 
 /* Sorts n words by their bits low .. high - 1; of equal ones the lower word stays first, as all are in order of their lower
- * bits before. The result is in 'to', which is x or spare; both are written. Long rows by several threads, whose number has no
- * say in the result. done(ctx, words, n): what is to be done with each part that is sorted, apart in its first bits from what is around it;
- * NULL: nothing. */
+ * bits before. The result is in 'to', which is x or spare; both are written. Long rows by several threads, whose number has
+ * no say in the result. done(ctx, words, n): what is to be done with each part that is sorted, apart in its first bits from
+ * what is around it; NULL: nothing. */
 typedef void (*tn__words_done)(void *ctx, uint64_t *words, int64_t n);
 void tn__sort_words(uint64_t *x, uint64_t *spare, int64_t n, int low, int high, uint64_t *to, tn__words_done done,
                     void *ctx);
