@@ -2,7 +2,7 @@
 
 from tenon import _missing
 
-from . import activation, container, dropout, flatten, lazy, linear, loss, margin_loss, module, normalization, sparse
+from . import activation, container, dropout, flatten, lazy, linear, loss, margin_loss, module, normalization, sparse, utils
 from .activation import *
 from .container import *
 from .dropout import *
