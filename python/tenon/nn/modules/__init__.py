@@ -2,7 +2,8 @@
 
 from tenon import _missing
 
-from . import activation, container, dropout, flatten, lazy, linear, loss, margin_loss, module, normalization, padding, pixelshuffle, sparse
+from . import (activation, container, dropout, flatten, lazy, linear, loss, margin_loss, module, normalization, padding,
+               pixelshuffle, sparse, utils)
 from .activation import *
 from .container import *
 from .dropout import *
