@@ -27,14 +27,14 @@ class Stream:
 class Event:
     """A place in the CPU's work, which is behind as soon as it is there."""
 
-    def query(self):
+    def query(self) -> bool:
         """True."""
         return True
 
     def record(self, stream=None):
         """Nothing."""
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Nothing."""
 
     def wait(self, stream=None):
@@ -54,41 +54,41 @@ class StreamContext(contextlib.AbstractContextManager):
 _stream = Stream()
 
 
-def is_available():
+def is_available() -> bool:
     """True."""
     return True
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """True."""
     return True
 
 
-def device_count():
+def device_count() -> int:
     """1."""
     return 1
 
 
-def current_device():
+def current_device() -> str:
     """'cpu'"""
     return "cpu"
 
 
-def set_device(device):
+def set_device(device) -> None:
     """Nothing: there is one."""
 
 
-def current_stream(device=None):
+def current_stream(device=None) -> Stream:
     """The one stream."""
     return _stream
 
 
-def stream(stream):
+def stream(stream) -> StreamContext:
     """Nothing changes inside."""
     return StreamContext(stream)
 
 
-def synchronize(device=None):
+def synchronize(device=None) -> None:
     """Nothing: work is done when a call returns."""
 
 

@@ -45,21 +45,21 @@ class UntypedStorage:
         else:
             raise TypeError("torch.UntypedStorage() asks for a size or for a sequence of bytes")
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """Where it begins."""
         return _C._storage(self._flat)[0] or 0
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """How many bytes it has."""
         return self._flat.numel()
 
-    def size(self):
+    def size(self) -> int:
         """How many bytes it has."""
         return self._flat.numel()
 
     __len__ = nbytes
 
-    def element_size(self):
+    def element_size(self) -> int:
         """1: its elements are bytes."""
         return 1
 
@@ -69,60 +69,60 @@ class UntypedStorage:
         return self._flat.device
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> bool:
         """Is it on a GPU?"""
         return self._flat.is_cuda
 
-    def get_device(self):
+    def get_device(self) -> int:
         """The index of its GPU; -1 on the CPU."""
         return self._flat.get_device()
 
-    def tolist(self):
+    def tolist(self) -> list:
         """Its bytes as numbers."""
         return self._flat.tolist()
 
-    def fill_(self, value):
+    def fill_(self, value) -> "UntypedStorage":
         """Makes all its bytes that one."""
         self._flat.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=None):
+    def copy_(self, source, non_blocking=None) -> "UntypedStorage":
         """Takes over the bytes of another storage of the same size."""
         if source.nbytes() != self.nbytes():
             raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
         self._flat.copy_(source.untyped()._flat, non_blocking=bool(non_blocking))
         return self
 
-    def untyped(self):
+    def untyped(self) -> "UntypedStorage":
         """Itself."""
         return self
 
-    def clone(self):
+    def clone(self) -> "UntypedStorage":
         """A copy in memory of its own."""
         return UntypedStorage(self._flat.clone())
 
-    def to(self, *, device, non_blocking=False):
+    def to(self, *, device, non_blocking=False) -> "UntypedStorage":
         """Itself where it is there already, or a copy on that device."""
         device = _C.device(device)
         return self if device == self.device else UntypedStorage(self._flat.to(device, non_blocking=non_blocking))
 
-    def cpu(self):
+    def cpu(self) -> "UntypedStorage":
         """Itself, or a copy on the CPU."""
         return self.to(device="cpu")
 
-    def cuda(self, device=None, non_blocking=False):
+    def cuda(self, device=None, non_blocking=False) -> "UntypedStorage":
         """A copy on a GPU, the current one where none is said."""
         return UntypedStorage(self._flat.cuda(device, non_blocking=non_blocking))
 
-    def pin_memory(self, device="cuda"):
+    def pin_memory(self, device="cuda") -> "UntypedStorage":
         """A copy in memory that GPUs read without help."""
         return UntypedStorage(self._flat.pin_memory())
 
-    def is_pinned(self, device="cuda"):
+    def is_pinned(self, device="cuda") -> bool:
         """Is it in such memory?"""
         return self._flat.is_pinned()
 
-    def is_shared(self):
+    def is_shared(self) -> bool:
         """Is it shared with other processes? (torch.multiprocessing)"""
         return self._flat.is_shared()
 
@@ -209,7 +209,7 @@ class TypedStorage:
         """The index of its GPU; -1 on the CPU."""
         return self._flat.get_device()
 
-    def untyped(self):
+    def untyped(self) -> "UntypedStorage":
         """The same memory as bytes."""
         return UntypedStorage(self._flat)
 
@@ -231,16 +231,16 @@ class TypedStorage:
 
     __len__ = size
 
-    def tolist(self):
+    def tolist(self) -> list:
         """Its numbers."""
         return self._flat.tolist()
 
-    def fill_(self, value):
+    def fill_(self, value) -> "TypedStorage":
         """Makes all of them that number."""
         self._flat.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=None):
+    def copy_(self, source, non_blocking=None) -> "TypedStorage":
         """Takes over the numbers of another storage of as many."""
         if len(source) != len(self):
             raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
@@ -252,19 +252,19 @@ class TypedStorage:
         made._flat = flat
         return made
 
-    def clone(self):
+    def clone(self) -> "TypedStorage":
         """A copy in memory of its own."""
         return self._like(self._flat.clone())
 
-    def cpu(self):
+    def cpu(self) -> "TypedStorage":
         """Itself, or a copy on the CPU."""
         return self if self.device.type == "cpu" else self._like(self._flat.cpu())
 
-    def cuda(self, device=None, non_blocking=False):
+    def cuda(self, device=None, non_blocking=False) -> "TypedStorage":
         """A copy on a GPU, the current one where none is said."""
         return self._like(self._flat.cuda(device, non_blocking=non_blocking))
 
-    def to(self, *, device, non_blocking=False):
+    def to(self, *, device, non_blocking=False) -> "TypedStorage":
         """Itself where it is there already, or a copy on that device."""
         return self if _C.device(device) == self.device else self._like(self._flat.to(device, non_blocking=non_blocking))
 
@@ -274,11 +274,11 @@ class TypedStorage:
             return f"torch.{'cuda.' if self.is_cuda else ''}{self.pickle_storage_type()}"
         return self._like(self._flat.to(getattr(dtype, "dtype", dtype), non_blocking=non_blocking, copy=True))
 
-    def pickle_storage_type(self):
+    def pickle_storage_type(self) -> str:
         """Its class's name: "FloatStorage"."""
         return _LEGACY[self.dtype]
 
-    def pin_memory(self, device="cuda"):
+    def pin_memory(self, device="cuda") -> "TypedStorage":
         """A copy in memory that GPUs read without help."""
         return self._like(self._flat.pin_memory())
 
@@ -290,43 +290,43 @@ class TypedStorage:
         """Is it shared with other processes? (torch.multiprocessing)"""
         return self._flat.is_shared()
 
-    def bfloat16(self):
+    def bfloat16(self) -> "TypedStorage":
         """A copy as bfloat16."""
         return self.type(_C.bfloat16)
 
-    def bool(self):
+    def bool(self) -> "TypedStorage":
         """A copy as bool."""
         return self.type(_C.bool)
 
-    def byte(self):
+    def byte(self) -> "TypedStorage":
         """A copy as uint8."""
         return self.type(_C.uint8)
 
-    def char(self):
+    def char(self) -> "TypedStorage":
         """A copy as int8."""
         return self.type(_C.int8)
 
-    def double(self):
+    def double(self) -> "TypedStorage":
         """A copy as float64."""
         return self.type(_C.float64)
 
-    def float(self):
+    def float(self) -> "TypedStorage":
         """A copy as float32."""
         return self.type(_C.float32)
 
-    def half(self):
+    def half(self) -> "TypedStorage":
         """A copy as float16."""
         return self.type(_C.float16)
 
-    def int(self):
+    def int(self) -> "TypedStorage":
         """A copy as int32."""
         return self.type(_C.int32)
 
-    def long(self):
+    def long(self) -> "TypedStorage":
         """A copy as int64."""
         return self.type(_C.int64)
 
-    def short(self):
+    def short(self) -> "TypedStorage":
         """A copy as int16."""
         return self.type(_C.int16)
 
