@@ -54,7 +54,8 @@ static void store_extreme(const tn__launch *l, int type, const tn__carried *c, i
 
 tn_status tn__cpu_argreduce(const tn__launch *l)
 {
-    static const tn__block_rules floats = {extreme_float, store_extreme}, integers = {extreme_int, store_extreme};
+    static const tn__block_rules floats = {extreme_float, store_extreme, true},
+                                 integers = {extreme_int, store_extreme, true};
     const tn__reduction_params *p = l->params;
     const int type = tn__type_of(tn__dtypes[l->in[0].dtype].compute);
     if (wants_value(l) && l->n_out == 1)

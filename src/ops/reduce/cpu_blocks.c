@@ -87,7 +87,10 @@ void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn
     int32_t first = -1;
     for (int32_t i = 0; i < dim->n; i++)
         mask |= 1U << dim->d[i];
-    tn__some_dims_in_order(&b.row, x, mask);
+    if (rules->ordered)
+        tn__some_dims_in_order(&b.row, x, mask);
+    else
+        tn__strided_dims_of(&b.row, x, mask);
     b.n = tn__dims_numel(&b.row);
     b.as_is = b.row.n == 1 && b.row.stride[0] == 1 && tn__dtypes[x->dtype].compute == x->dtype &&
               tn__type_of(x->dtype) == type;

@@ -14,10 +14,10 @@ typedef struct tn__block_rules {
     /* n elements of a row, dense and of the loop type, at least one; the first is the row's at-th. */
     void (*block)(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n);
     void (*store)(const tn__launch *l, int type, const tn__carried *c, int64_t result);
+    bool ordered; /* places count: elements are taken in row-major order, else as they lie */
 } tn__block_rules;
 
-/* Of each row of input 0, the elements of the dimensions that are named, blocks in order (the last dimension fastest). Results
- * are counted row-major. */
+/* Of each row of input 0, the elements of the dimensions that are named, block by block. Results are counted row-major. */
 void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn__block_rules *rules);
 
 #endif

@@ -36,7 +36,7 @@ static void store_var(const tn__launch *l, int type, const tn__carried *c, int64
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
-    static const tn__block_rules rules = {var_block, store_var};
+    static const tn__block_rules rules = {var_block, store_var, false};
     const tn__var_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -67,7 +67,7 @@ static void store_log(const tn__launch *l, int type, const tn__carried *c, int64
 
 tn_status tn__cpu_logsumexp(const tn__launch *l)
 {
-    static const tn__block_rules rules = {exp_block, store_log};
+    static const tn__block_rules rules = {exp_block, store_log, false};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -89,7 +89,7 @@ static void store_root(const tn__launch *l, int type, const tn__carried *c, int6
 
 tn_status tn__cpu_norm(const tn__launch *l)
 {
-    static const tn__block_rules rules = {square_block, store_root};
+    static const tn__block_rules rules = {square_block, store_root, false};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
