@@ -49,6 +49,7 @@ _LAZY = {
     "random",
     "safetensors",
     "serialization",
+    "special",
     "utils",
     "version",
 }
