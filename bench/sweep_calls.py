@@ -52,7 +52,11 @@ def operations(text):
 
 
 def _shown(where, name):
-    """As users write it: F.relu6, x.fill_, add."""
+    """As users write it: F.relu6, special.zeta, x.fill_, add."""
+    if "P" in where and "T" not in where:
+        return f"special.{name}"
+    if "S" in where:  # also where torch has it: into a copy
+        return f"x.{name}"
     return f"F.{name}" if "T" not in where and "F" in where else name if "T" in where else f"x.{name}"
 
 

@@ -52,6 +52,8 @@ RESULTS = {  # of what is written by hand; everything else gives a Tensor
     "broadcast_tensors": PIECES,
     "meshgrid": PIECES,
     "equal": "_bool",
+    "is_conj": "_bool",
+    "is_neg": "_bool",
     "is_same_size": "_bool",
     "is_set_to": "_bool",
     "chunk": PIECES,
@@ -72,7 +74,7 @@ def rows(text):
     """(where, name, call, signatures, doc, named) of every entry; named: the class of its results, and their names."""
     for line in text.splitlines():
         where, name, call, named, doc, *signatures = line.split("\t")
-        yield "M" if where in "ISB" else where, name, call, signatures, doc, named.split()
+        yield re.sub("[ISB]", "M", where), name, call, signatures, doc, named.split()
 
 
 def parameters(signature):
@@ -142,8 +144,8 @@ def definition(name, versions, doc, indent):
 
 
 def operations(listing):
-    """Lines of the functions of torch, of torch.nn.functional, and of Tensor's methods; by name."""
-    doors = {"T": {}, "M": {}, "F": {}}
+    """Lines of the functions of torch, of torch.nn.functional, of torch.special, and of Tensor's methods; by name."""
+    doors = {"T": {}, "M": {}, "F": {}, "P": {}}
     for where, name, call, signatures, doc, named in rows(listing):
         for door in where:
             if door == "F" or door == "T":
@@ -248,7 +250,7 @@ def extension(source, signatures):
     }.items():
         assert mark in text, mark
         text = text.replace(mark, "\n".join(line for part in lines for line in part))
-    return text, doors["F"]
+    return text, {**doors["P"], **doors["F"]}
 
 
 def python_methods(tree):
@@ -411,7 +413,7 @@ def assigned(node, functional, folder, root):
     value = ast.unparse(node.value)
     for target in node.targets:
         for name in [ast.unparse(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])]:
-            operation = re.fullmatch(r"_nn\.(\w+)", value)
+            operation = re.fullmatch(r"_(?:nn|special)\.(\w+)", value)
             if name == "__all__":
                 yield f"__all__ = {exported(node.value, folder)!r}"
             elif value.startswith("TypeVar("):

@@ -54,15 +54,20 @@ static PyObject *all_named_results(void)
 
 int py_add_functions(PyObject *module)
 {
-    static struct PyModuleDef nn = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "tenon._C._nn", .m_size = -1};
+    static struct PyModuleDef nn = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "tenon._C._nn", .m_size = -1},
+                              of_special = {
+                                  .m_base = PyModuleDef_HEAD_INIT, .m_name = "tenon._C._special", .m_size = -1};
     nn.m_methods = nn_functions;
-    PyObject *sub = PyModule_Create(&nn), *named = all_named_results();
-    int status = !sub || !named || PyModule_AddObjectRef(module, "_nn", sub) ||
+    of_special.m_methods = special_functions;
+    PyObject *sub = PyModule_Create(&nn), *special = PyModule_Create(&of_special), *named = all_named_results();
+    int status = !sub || !special || !named || PyModule_AddObjectRef(module, "_nn", sub) ||
+                         PyModule_AddObjectRef(module, "_special", special) ||
                          PyModule_AddObjectRef(module, "_named_results", named) ||
                          PyModule_AddFunctions(module, torch_functions)
                      ? -1
                      : 0;
     Py_XDECREF(sub);
+    Py_XDECREF(special);
     Py_XDECREF(named);
     return status;
 }

@@ -54,6 +54,19 @@ PyObject *run_is_same_size(PyObject *self, py_value *v, int which)
     return PyBool_FromLong(py_same_shape(v[0].s.v.t, v[1].s.v.t));
 }
 
+/* slots: input */
+PyObject *run_is_conj(PyObject *self, py_value *v, int which)
+{
+    (void)self, (void)v, (void)which;
+    Py_RETURN_FALSE;
+}
+
+/* slots: input */
+PyObject *run_is_neg(PyObject *self, py_value *v, int which)
+{
+    return run_is_conj(self, v, which);
+}
+
 /* slots: input tensor */
 PyObject *run_is_set_to(PyObject *self, py_value *v, int which)
 {

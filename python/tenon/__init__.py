@@ -62,6 +62,7 @@ _LAZY = {
     "storage",
     "testing",
     "torch_version",
+    "special",
     "utils",
     "version",
 }

@@ -41,7 +41,7 @@ _INSTEAD = (
     (r"distributed\b.*|nn\.parallel\.(Distributed.*|distributed)|utils\.data\.(DistributedSampler|distributed)|(Tensor\.)?is_distributed",
      "torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),
     (r"distributions\.\w+", "it; distributions that need no decomposition of a matrix are there"),
-    (r"((Tensor|nn\.Module)\.)?(b?complex\d*|c(float|double|half)|chalf|view_as_(complex|real)(_copy)?|real|imag|angle|is_conj|is_neg|isreal|sgn_?|conj\w*|adjoint|resolve_\w+"
+    (r"((Tensor|nn\.Module)\.)?(b?complex\d*|c(float|double|half)|chalf|view_as_(complex|real)(_copy)?|imag"
      r"|polar|stft|istft)|fft\b.*|Complex\w+Storage|cuda\.Complex\w+Storage", "complex numbers"),
     (r"(Tensor\.)?(to_sparse|sparse|is_coalesced|coalesce|to_dense|dense_dim|(ccol_|crow_|col_|row_)?indices|values|resize_as_sparse|hspmm|hsmm|dsmm|smm|spmm"
      r"|sspaddmm|saddmm)\w*|sparse\..*|jagged|nested\b.*|Tensor\.to_padded_tensor", "sparse tensors"),
@@ -64,7 +64,6 @@ _INSTEAD = (
     (r"linalg\..*", "decompositions of matrices"),
     (r"(Tensor\.)?(cholesky\w*|(log|slog)?det|eig|symeig|svd\w*|qr|lstsq|lu|lu_\w+|p?inverse|geqrf|orgqr|ormqr|solve|triangular_solve|matrix_(exp|rank)"
      r"|lobpcg|pca_lowrank|nuclear_norm)", "torch.linalg; torch.norm, torch.matmul and torch.cross are there"),
-    (r"special", "torch.special; torch.exp2, torch.expm1 and torch.log1p are there"),
     (r"cuda\.(CUDAGraph|graph|graphs|make_graphed_callables)", "CUDA graphs"),
     (r"cuda\.MemPool", "private memory pools"),
     (r"(cuda|nn\.parallel\.comm)\.nccl", "NCCL; copies between GPUs, torch.nn.DataParallel and torch.cuda.comm work"),

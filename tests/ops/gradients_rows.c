@@ -285,15 +285,21 @@ static bool try_backward(trial *t, bool inplace)
     return true;
 }
 
-/* What PyTorch has no derivative of: // and the remainder of a number. */
+/* What PyTorch has no derivative of: //, the remainder of a number, the first operands of zeta and the incomplete gamma
+ * functions. */
 static bool underived(const trial *t)
 {
-    return !strcmp(t->r->name, "floor_divide") || (!strcmp(t->r->name, "remainder") && t->number[0]);
+    static const char *const first[] = {"zeta", "igamma", "igammac"};
+    for (size_t i = 0; i < TN_COUNT(first); i++)
+        if (!strcmp(t->r->name, first[i]))
+            return !t->number[0];
+    return !strcmp(t->r->name, "_heaviside") || !strcmp(t->r->name, "floor_divide") ||
+           (!strcmp(t->r->name, "remainder") && t->number[0]);
 }
 
 static void refuse_backward(trial *t)
 {
-    leaf(&t->op[1]);
+    leaf(&t->op[t->number[0] ? 1 : 0]);
     tn_tensor *y = row_call(t->r, t->in, false);
     graph_seen(y);
     kit.cases++;

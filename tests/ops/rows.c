@@ -24,14 +24,20 @@ static real pow_of(real x, real y)
 }
 #define powl pow_of
 
-#define T           real
-#define TN_IS_FLOAT 1
-#define TN_INFINITY KIT_INF
-#define K(x)        ((real)(x))
-#define M(f)        f##l
-#define E(name)     name##_ref_f
-#define DEVICE      static inline
+#define T             real
+#define TN_IS_FLOAT   1
+#define TN_INFINITY   KIT_INF
+#define K(x)          ((real)(x))
+#define M(f)          f##l
+#define E(name)       name##_ref_f
+#define DEVICE        static inline
+#define TN_NARROW     0
+#define TW            real
+#define KW(x)         ((real)(x))
+#define MW(f)         f##l
+#define FMAW(a, b, c) ((a) * (b) + (c))
 #include "op/element.h"
+#include "op/special.h"
 
 #define FLOAT_ROW(name, expr) \
     static real name##_f(real a, real b, real c) \
@@ -70,6 +76,7 @@ static real pow_of(real x, real y)
 #define E(name)     name##_ref_i
 #define DEVICE      static inline
 #include "op/element.h"
+#include "op/special.h"
 
 #define INT_ROW(name, expr) \
     static int64_t name##_i(int64_t a, int64_t b, int64_t c) \
@@ -314,6 +321,9 @@ bool row_is_smooth(const row *r)
  *               smaller than the smallest normal number, is zero
  *   sin cos     absolute 2^-24: the reduction modulo pi/2 has an absolute error (cancellation near multiples of pi)
  *   div_floor div_trunc  whole numbers, but a quotient that rounds up to one counts as it: hence 'backward'
+ *   lgamma digamma  zeros: the sums that cancel there have an absolute error
+ *   igamma igammac  the part is 1 less the other one, where that is larger
+ *   zeta erfcx modified_bessel_k  sums of ten and more terms; bases of large powers
  *   *_backward  1 - b*b and 1 - b cancel: backward
  * A row that is not named gets 4 ulps and 'backward'. */
 row_bound row_bound_of(const row *r)
@@ -355,6 +365,17 @@ row_bound row_bound_of(const row *r)
         {"sigmoid", {4, 3, false, 0x1p-126L, 0x1p-1022L}},
         {"sin", {2, 1, false, 0x1p-24L, 0}},
         {"cos", {2, 1, false, 0x1p-24L, 0}},
+        {"lgamma", {4, 4, true, 0x1p-20L, 0x1p-46L}},
+        {"digamma", {4, 4, true, 0x1p-20L, 0x1p-46L}},
+        {"igamma", {4, 4, true, 0x1p-22L, 0x1p-40L}},
+        {"igammac", {4, 4, true, 0x1p-22L, 0x1p-40L}},
+        {"zeta", {4, 64, true, 0, 0}},
+        {"_polygamma", {4, 64, true, 0, 0}},
+        {"erfcx", {4, 16, true, 0, 0}},
+        {"modified_bessel_k0", {8, 16, true, 0, 0}},
+        {"modified_bessel_k1", {8, 16, true, 0, 0}},
+        {"scaled_modified_bessel_k0", {8, 16, true, 0, 0}},
+        {"scaled_modified_bessel_k1", {8, 16, true, 0, 0}},
         {"div_floor", {1, 1, true, 0, 0}},
         {"div_trunc", {1, 1, true, 0, 0}},
     };

@@ -321,6 +321,8 @@ FIT = {
     "triu": [X(3, 4), 0],
     "cosine_similarity": [X(3, 4), X(3, 4), 1],
     "round_decimals": [X(3, 4), 1],
+    "polygamma": [2, U(3, 4)],
+    "mvlgamma": [X(3, 4), 2],
     "kl_div": [X(3, 4), U(3, 4)],
     "random_": [X(3, 4)],
     "trapezoid": [X(3, 4), -1],

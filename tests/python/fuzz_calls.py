@@ -324,6 +324,7 @@ def everything():
     yield from functions_of(torch)
     yield from functions_of(_C, private=True)
     yield from functions_of(_C._nn)
+    yield from functions_of(_C._special)
     yield from functions_of(torch.nn.functional)
     yield from functions_of(torch.cuda)
     yield from methods_of(torch.Tensor, tensor)

@@ -35,7 +35,7 @@ def error_of(code):
      "module 'tenon.nn' has no attribute 'Conv2d': Tenon does not have convolutions; torch.as_strided and a product of matrices make them"),
     ("torch.compile", AttributeError, "module 'tenon' has no attribute 'compile': Tenon does not have a compiler; programs run without it: "
      "leave the call out"),
-    ("torch.relu_", AttributeError, "module 'tenon' has no attribute 'relu_': Tenon does not have PyTorch's torch.relu_; torch.Tensor.relu_ is there"),
+    ("torch.addmv_", AttributeError, "module 'tenon' has no attribute 'addmv_': Tenon does not have PyTorch's torch.addmv_; torch.Tensor.addmv_ is there"),
     ("torch.lobpcg", AttributeError, "module 'tenon' has no attribute 'lobpcg': Tenon does not have PyTorch's torch.lobpcg"),
     ("torch.fft.rfft", AttributeError, "module 'tenon' has no attribute 'fft': Tenon does not have complex numbers"),
     ("torch.nn.functional.conv2d", AttributeError, "module 'tenon.nn.functional' has no attribute 'conv2d': Tenon does not have convolutions"),

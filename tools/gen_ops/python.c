@@ -73,6 +73,23 @@ static void share(void)
                     }
 }
 
+/* What 'torch_' names is a function of torch besides. */
+static void add_functions(row *r)
+{
+    char words[256] = "";
+    for (int i = 0; r->torch_ && i < r->entries; i++) {
+        entry *e = &r->entry[i];
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(e->signature[0], "("), e->signature[0]);
+        if (!strpbrk(e->where, "ISB") || !has_word(r->torch_, name))
+            continue;
+        strcat(e->where, "T");
+        snprintf(words + strlen(words), sizeof words - strlen(words), " %s", name);
+    }
+    if (r->torch_ && strlen(words) != strlen(r->torch_) + 1)
+        fail(r, "torch_ names what is not in place", r->torch_);
+}
+
 void python_complete(void)
 {
     for (int i = 0; i < n_rows; i++) {
@@ -85,6 +102,8 @@ void python_complete(void)
             p += n;
         }
     }
+    for (int i = 0; i < n_rows; i++)
+        add_functions(&rows[i]);
     share();
 }
 
@@ -291,7 +310,7 @@ static void print_entry(const row *r, const entry *e, int id)
            where == 'B' ? "true" : "false");
     if (packing(e))
         printf("PY_PACKED(%d, %s)\n", id, packing(e));
-    else if (strpbrk(e->where, "TF"))
+    else if (strpbrk(e->where, "TFP"))
         printf("PY_FUNCTION(%d)\n", id);
     if (strpbrk(e->where, "MISB"))
         printf("PY_METHOD(%d)\n", id);
@@ -370,6 +389,7 @@ void write_python(void)
     print_methods("torch_functions", "T", "fn");
     print_methods("methods", "MISB", "me");
     print_methods("nn_functions", "F", "fn");
+    print_methods("special_functions", "P", "fn");
     print_named_results();
 }
 

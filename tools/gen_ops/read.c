@@ -261,12 +261,12 @@ static void add_signature(row *r, const char *text)
 
 static bool begins_entry(row *r, const char *key, const char *text)
 {
-    static const char *const words[] = {"torch", "method", "functional", "inplace", "self", "into"};
+    static const char *const words[] = {"torch", "method", "functional", "inplace", "self", "into", "special"};
     char where[8] = "";
     size_t n = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has_word(key, words[i]))
-            where[n++] = "TMFISB"[i];
+            where[n++] = "TMFISBP"[i];
     if (!n)
         return false;
     if (r->entries == MAX_ENTRIES || n > 3)
@@ -337,6 +337,7 @@ static void read_key(row *r, const char *key, const char *text)
         {"unsigned", &r->unsigned_row},
         {"mask", &r->mask},
         {"later", &r->later},
+        {"torch_", &r->torch_},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(texts[i].key, key)) {

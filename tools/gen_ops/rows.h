@@ -42,10 +42,11 @@
  *   label     what grad_fn is called, by variant; without: the name
  *
  * Python: without any of these an elementwise row has the usual forms (python.c); 'python none' has none.
- *   torch, method, functional (together: 'torch method')     PyTorch's signature, read by python/src/args.c
+ *   torch, method, functional, special (together: 'torch method')     PyTorch's signature, read by python/src/args.c
  *   inplace   Tensor.name_: the operation's in-place form
  *   self      Tensor.name_, of an operation that has no other form than in place
  *   into      Tensor.name_: computed beside the tensor, then written into it
+ *   torch_    which of those three ('abs_ absolute_') are functions of torch, too
  *   or        another signature of the entry before
  *   by        the entry calls call_<by> of python/src; 'by name(slots)' where it is first named: names of its values
  *   run       the entry calls run_<run>(slots), which returns a Python object
@@ -80,7 +81,7 @@ typedef struct param {
 
 /* What Python calls the row by. */
 typedef struct entry {
-    char where[4]; /* of T torch, M method, F functional; or I inplace, S self, B into */
+    char where[4]; /* of T torch, M method, F functional, P special; or I inplace, S self, B into */
     const char *signature[MAX_SIGNATURES];
     int signatures;
     const char *by, *run, *slots, *says, *as;
@@ -95,7 +96,7 @@ typedef struct row {
     int positional, total, n_also;
     bool shared_options; /* factory */
     const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
-    const char *arguments, *results, *unsigned_row, *mask, *later;
+    const char *arguments, *results, *unsigned_row, *mask, *later, *torch_;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */
     uint32_t constants;         /* bit i: input i */

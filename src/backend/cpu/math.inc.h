@@ -12,6 +12,12 @@
 #define FMA_F32(a, b, c) ((a) * (b) + (c)) /* constants below are split so that this loses nothing that matters */
 #endif
 
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define FMA_F64(a, b, c) __builtin_fma(a, b, c)
+#else
+#define FMA_F64(a, b, c) ((a) * (b) + (c))
+#endif
+
 /* A call in a loop keeps it from becoming vectors, and the compiler stops to inline what many loops call. */
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -460,6 +466,170 @@ ALWAYS float m_atan_f32(float x)
     float y = turned(steep ? 2.0F - base : base, steep ? -r : r, steep ? -tail : tail);
     return x != x ? x : copysignf(y, x);
 }
+
+/* ---- functions of double for results of float: relative errors below 1e-11. op/special.h calls them MW(f). ---- */
+
+ALWAYS double bits_f64(uint64_t u)
+{
+    double d;
+    memcpy(&d, &u, 8);
+    return d;
+}
+
+ALWAYS uint64_t f64_bits(double d)
+{
+    uint64_t u;
+    memcpy(&u, &d, 8);
+    return u;
+}
+
+/* As ROUNDER, of |x| < 2^51. */
+#define ROUNDER_F64 6755399441055744.0
+
+ALWAYS double wide_rint(double x)
+{
+    double y = (x + ROUNDER_F64) - ROUNDER_F64;
+    return fabs(x) < 2251799813685248.0 ? y : x;
+}
+
+/* Taylor's series of the remainder; beyond the range what is no float either. */
+ALWAYS double wide_exp(double x)
+{
+    x = x > 709.0 ? 709.0 : x; /* NaN passes both tests by */
+    x = x < -708.0 ? -708.0 : x;
+    double t = FMA_F64(x, 1.44269504088896338700, ROUNDER_F64), n = t - ROUNDER_F64;
+    double r = FMA_F64(n, -1.90821492927058770002e-10, FMA_F64(n, -6.93147180369123816490e-01, x));
+    double p = FMA_F64(2.7557319223985891e-6, r, 2.4801587301587302e-5);
+    p = FMA_F64(p, r, 1.9841269841269841e-4);
+    p = FMA_F64(p, r, 1.3888888888888889e-3);
+    p = FMA_F64(p, r, 8.3333333333333333e-3);
+    p = FMA_F64(p, r, 4.1666666666666667e-2);
+    p = FMA_F64(p, r, 1.6666666666666667e-1);
+    p = FMA_F64(p, r, 0.5);
+    p = FMA_F64(p, r, 1.0);
+    p = FMA_F64(p, r, 1.0);
+    return p * bits_f64((f64_bits(t) << 52) + (UINT64_C(1023) << 52));
+}
+
+/* x = 2^e m, m from root 1/2 to root 2; log m = 2 artanh((m - 1) / (m + 1)). Subnormal numbers are no floats. */
+ALWAYS double wide_log(double x)
+{
+    uint64_t u = f64_bits(x) + UINT64_C(0x00095f619980c433);
+    double e = bits_f64((u >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    double m = bits_f64((u & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+    double s = (m - 1.0) / (m + 1.0), z = s * s;
+    double p = FMA_F64(1.5384615384615385e-1, z, 1.8181818181818182e-1);
+    p = FMA_F64(p, z, 2.2222222222222222e-1);
+    p = FMA_F64(p, z, 2.8571428571428571e-1);
+    p = FMA_F64(p, z, 4.0e-1);
+    p = FMA_F64(p, z, 6.6666666666666667e-1);
+    double y = FMA_F64(e, 0.69314718055994530942, FMA_F64(p * z, s, 2.0 * s));
+    y = x == (double)INFINITY ? (double)INFINITY : y;
+    y = x == 0.0 ? -(double)INFINITY : y;
+    return x < 0.0 || x != x ? (double)NAN : y;
+}
+
+/* What 1 + x loses is put back. */
+ALWAYS double wide_log1p(double x)
+{
+    double v = 1.0 + x, y = wide_log(v), rest = (x - (v - 1.0)) / v;
+    y = fabs(rest) < 1.0 ? y + rest : y;
+    return x == 0.0 ? x : y;
+}
+
+/* Less a multiple of pi, which has 106 digits here: enough for what is not near 0 once it is divided by x. Taylor's series. */
+ALWAYS double wide_sin(double x)
+{
+    double n = wide_rint(x * 0.31830988618379067154), half = 0.5 * n;
+    x = FMA_F64(n, -1.2246467991473532e-16, FMA_F64(n, -3.1415926535897931, x));
+    x = wide_rint(half) == half ? x : -x;
+    double z = x * x, p = FMA_F64(-7.6471637318198165e-13, z, 1.6059043836821614e-10);
+    p = FMA_F64(p, z, -2.5052108385441719e-8);
+    p = FMA_F64(p, z, 2.7557319223985891e-6);
+    p = FMA_F64(p, z, -1.9841269841269841e-4);
+    p = FMA_F64(p, z, 8.3333333333333333e-3);
+    p = FMA_F64(p, z, -1.6666666666666667e-1);
+    return FMA_F64(p * z, x, x);
+}
+
+ALWAYS float m_hypot_f32(float a, float b)
+{
+    double x = (double)a, y = (double)b;
+    float r = (float)sqrt(x * x + y * y);
+    return fabsf(a) == INFINITY || fabsf(b) == INFINITY ? INFINITY : r;
+}
+
+ALWAYS float m_asinh_f32(float x)
+{
+    double a = fabs((double)x), u = a + a * a / (1.0 + sqrt(FMA_F64(a, a, 1.0)));
+    return x == 0.0F || a == (double)INFINITY ? x : copysignf((float)wide_log1p(u), x);
+}
+
+ALWAYS float m_acosh_f32(float x)
+{
+    double u = (double)x - 1.0;
+    return (float)wide_log1p(u + sqrt(u * (u + 2.0)));
+}
+
+ALWAYS float m_atanh_f32(float x)
+{
+    double a = fabs((double)x), y = 0.5 * wide_log1p(2.0 * a / (1.0 - a));
+    return x == 0.0F ? x : copysignf((float)y, x);
+}
+
+/* log gamma(y) / ((y - 1) (y - 2)) for y from 1 to 3, s = y - 2 */
+ALWAYS double lgamma_quotient(double s)
+{
+    double p = 1.1660443077756478e-06;
+    p = FMA_F64(p, s, -2.449431116074312e-06);
+    p = FMA_F64(p, s, 2.0345105469746178e-07);
+    p = FMA_F64(p, s, -4.892146044701243e-07);
+    p = FMA_F64(p, s, 9.851317705107945e-06);
+    p = FMA_F64(p, s, -2.1069867673657713e-05);
+    p = FMA_F64(p, s, 3.726165923978742e-05);
+    p = FMA_F64(p, s, -8.119753686100794e-05);
+    p = FMA_F64(p, s, 0.00018283370421637044);
+    p = FMA_F64(p, s, -0.0004062952108244314);
+    p = FMA_F64(p, s, 0.0009153312963726914);
+    p = FMA_F64(p, s, -0.0021080354202493846);
+    p = FMA_F64(p, s, 0.0049986444619814765);
+    p = FMA_F64(p, s, -0.012384199088411981);
+    p = FMA_F64(p, s, 0.03296500055213166);
+    p = FMA_F64(p, s, -0.10031730153001821);
+    p = FMA_F64(p, s, 0.42278433509846713);
+    return p;
+}
+
+/* log gamma(a), of a >= 1: from 3 on Stirling's series, at 8 or more; then *factor is what is to be divided by. */
+ALWAYS double lgamma_right(double a, double *factor)
+{
+    double w = a < 8.0 ? a + 5.0 : a, i = 1.0 / w, v = i * i;
+    double s = FMA_F64(v, 8.4175084175084175e-4, -5.9523809523809524e-4);
+    s = FMA_F64(s, v, 7.9365079365079365e-4);
+    s = FMA_F64(s, v, -2.7777777777777778e-3);
+    s = FMA_F64(s, v, 8.3333333333333333e-2);
+    double large = FMA_F64(w - 0.5, wide_log(w), FMA_F64(s, i, 0.91893853320467274178 - w));
+    double product = a * (a + 1.0) * (a + 2.0) * ((a + 3.0) * (a + 4.0));
+    *factor = a >= 3.0 && a < 8.0 ? product : 1.0;
+    return a < 3.0 ? (a - 1.0) * (a - 2.0) * lgamma_quotient(a - 2.0) : large;
+}
+
+/* Below 1 by gamma(a + 1) = a gamma(a), of negative numbers by gamma(a) gamma(-a) = -pi / (a sin(pi a)). */
+ALWAYS float m_lgamma_f32(float x)
+{
+    double a = fabs((double)x), factor, y = lgamma_right(a < 1.0 ? a + 1.0 : a, &factor);
+    factor = a < 1.0 ? a : factor;
+    double wave = fabs(wide_sin(3.14159265358979323846 * (a - wide_rint(a))));
+    double part = wide_log(x < 0.0F ? factor * 3.14159265358979323846 / (a * wave) : factor);
+    return a == (double)INFINITY ? INFINITY : (float)(x < 0.0F ? part - y : y - part) + 0.0F; /* no -0 */
+}
+
+#define wide_fabs   fabs
+#define wide_sqrt   sqrt
+#define wide_pow    pow
+#define wide_lgamma lgamma
+#define wide_erfc   erfc
+#define wide_floor  floor
 
 /* ---- remainders: exact where |a / b| < FMOD_LIMIT; loops hand the other elements to libm ---- */
 

@@ -9,14 +9,11 @@
 #define m_rint_f32     rintf
 #define m_copysign_f32 copysignf
 #define m_pow_f32      powf
-#define m_asinh_f32    asinhf
-#define m_acosh_f32    acoshf
-#define m_atanh_f32    atanhf
-#define m_lgamma_f32   lgammaf
 #define m_tgamma_f32   tgammaf
-#define m_hypot_f32    hypotf
 #define m_cbrt_f32     cbrtf
 #define m_nextafter_f32 nextafterf
+#define m_logb_f32     logbf
+#define m_ldexp_f32    ldexpf
 
 #define m_exp_f64      exp
 #define m_log_f64      log
@@ -54,4 +51,6 @@
 #define m_hypot_f64    hypot
 #define m_cbrt_f64     cbrt
 #define m_nextafter_f64 nextafter
+#define m_logb_f64     logb
+#define m_ldexp_f64    ldexp
 /* clang-format on */

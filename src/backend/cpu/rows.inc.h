@@ -1,6 +1,7 @@
 /* backend/cpu/rows.inc.h: one dense loop for each elementwise row, for the compute type bound at present. Rows whose rule
  * makes integers floating have no integer loops, those of bits no floating ones. */
 #include "op/element.h"
+#include "op/special.h"
 
 #if defined(__clang__)
 #define TN_IVDEP _Pragma("clang loop vectorize(assume_safety)")

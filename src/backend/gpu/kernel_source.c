@@ -219,6 +219,17 @@ static void put_line(writer *w, const char *name)
     put(w, "\"\n");
 }
 
+/* Does a row of the unit name a function of op/special.h? */
+static bool is_special(const tn__gpu_unit *u)
+{
+    if (u->family != TN__FAMILY_elementwise)
+        return false;
+    for (size_t i = 0; i < TN_COUNT(rows); i++)
+        if (rows[i].op == u->op)
+            return strstr(rows[i].expression, "SPECIAL(") != NULL;
+    return true;
+}
+
 int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
 {
     writer w = {.out = out, .cap = cap};
@@ -241,6 +252,8 @@ int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
     put(&w, find("layout"));
     if (u->compute)
         put(&w, find("element"));
+    if (is_special(u))
+        put(&w, find("special"));
     if (u->family == TN__FAMILY_elementwise) {
         put_rows(&w, u, kernels);
     } else {

@@ -242,9 +242,18 @@ typedef u64 UT;
 #define TN_IS_FLOAT   0
 #define TN_OF_BITS(u) ((T)(u))
 #endif
-#define K(x)    ((T)(x))
-#define E(name) name
-#define M(f)    m_##f
+#if defined(TN_CT_f32)
+#define TN_NARROW 1
+#else
+#define TN_NARROW 0
+#endif
+#define K(x)          ((T)(x))
+#define E(name)       name
+#define M(f)          m_##f
+#define TW            T /* op/special.h */
+#define KW(x)         K(x)
+#define MW(f)         M(f)
+#define FMAW(a, b, c) FMA(a, b, c)
 
 /* ---- how L_x and W_x (made of core/dtypes.def) get from storage to the compute type and back. Floats to integers saturate,
  * NaN is 0; integers are stored by the dtype that they compute in: what it holds too much is cut off. ---- */
@@ -335,6 +344,8 @@ typedef struct ALIGNED(16) OVEC {
 #define m_rint      rint
 #define m_copysign  copysign
 #define m_nextafter nextafter
+#define m_logb      logb
+#define m_ldexp     ldexp
 DEVICE T m_sigmoid(T x)
 {
     return K(1) / (K(1) + m_exp(-x));
