@@ -351,7 +351,7 @@ static void run_all(tally *t, int *files)
 }
 
 /* An operation that is new in C adds its records. */
-enum { AGREE = 2941 };
+enum { AGREE = 3226 };
 
 int main(void)
 {

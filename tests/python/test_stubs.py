@@ -112,7 +112,8 @@ def tensor_stub():
 
 def test_named_results_are_those_of_the_list():
     """The classes and their items, as PyTorch has them."""
-    want = {"max": "values indices", "min": "values indices", "aminmax": "min max", "sort": "values indices",
+    want = {"max": "values indices", "min": "values indices", "aminmax": "min max", "frexp": "mantissa exponent",
+            "sort": "values indices",
             "topk": "values indices", "cummax": "values indices", "cummin": "values indices", "kthvalue": "values indices",
             "median": "values indices", "nanmedian": "values indices", "mode": "values indices",
             "histogram": "hist bin_edges", "histogramdd": "hist bin_edges"}  # fmt: skip
