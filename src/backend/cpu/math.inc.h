@@ -568,7 +568,7 @@ ALWAYS float m_asinh_f32(float x)
 ALWAYS float m_acosh_f32(float x)
 {
     double u = (double)x - 1.0;
-    return (float)wide_log1p(u + sqrt(u * (u + 2.0)));
+    return u < 0.0 ? NAN : (float)wide_log1p(u + sqrt(u * (u + 2.0)));
 }
 
 ALWAYS float m_atanh_f32(float x)

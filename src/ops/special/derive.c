@@ -6,15 +6,15 @@ tn_tensor *tn__not_derived(const char *what)
     return tn__fail(TN_EMISSING, "the derivative for '%s' is not implemented.", what);
 }
 
-tn_tensor *tn__polygamma_grad(tn_tensor *g, tn_scalar n, tn_scalar x)
-{
-    return tn_mul(g, tn_polygamma((int64_t)tn__scalar_double(&n) + 1, x.v.t));
-}
-
 /* A number or a tensor, and more. */
 static tn_scalar plus(tn_scalar s, double more)
 {
     return s.kind == TN_SCALAR_TENSOR ? tn_scalar_t(tn_add(s, more)) : tn_scalar_f(tn__scalar_double(&s) + more);
+}
+
+tn_tensor *tn__polygamma_grad(tn_tensor *g, tn_scalar n, tn_scalar x)
+{
+    return tn_mul(g, tn__polygamma(plus(n, 1), x));
 }
 
 tn_tensor *tn__zeta_grad(tn_tensor *g, tn_scalar s, tn_scalar q)
