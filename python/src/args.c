@@ -589,7 +589,7 @@ static bool broadcast_with(int64_t *shape, int32_t *ndim, tn_dims t)
 static bool fits_itself(const py_function *f, int which, const py_value *v)
 {
     const py_signature *s = &f->parsed[which];
-    tn_tensor *x = v[0].s.v.t;
+    tn_tensor *x = v[s->param[0].slot].s.v.t;
     const tn_dims have = tn_tensor_shape(x);
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim = have.ndim;
@@ -612,7 +612,8 @@ static bool fits_itself(const py_function *f, int which, const py_value *v)
  * not written over then. */
 static PyObject *put_beside(const py_function *f, int which, py_value *v)
 {
-    tn_tensor *x = v[0].s.v.t, *copy = NULL;
+    const int at = f->parsed[which].param[0].slot;
+    tn_tensor *x = v[at].s.v.t, *copy = NULL;
     const bool recorded = wants_grad(&f->parsed[which], v);
     if (tn_tensor_check_inplace(x, recorded))
         return py_raise();
@@ -621,7 +622,7 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     if (recorded) {
         if (!(copy = (tn_clone_at)("", x)))
             return py_raise();
-        v[0].s = tn_scalar_t(copy);
+        v[at].s = tn_scalar_t(copy);
     }
     tn_tensor *result = f->call(v);
     tn_release(copy);

@@ -117,6 +117,12 @@ static PyObject *get_is_leaf(PyObject *self, void *unused)
     Py_RETURN_FALSE;
 }
 
+static PyObject *get_real(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
 static PyObject *get_output_nr(PyObject *self, void *unused)
 {
     uint32_t output = 0;
@@ -282,6 +288,7 @@ PyGetSetDef py_tensor_getset[] = {
     {"requires_grad", get_requires_grad, set_requires_grad, "Are operations on it recorded?", NULL},
     {"is_leaf", get_is_leaf, NULL, "Was it made by the user, not by a recorded operation?", NULL},
     {"output_nr", get_output_nr, NULL, "Which of its grad_fn's results it is.", NULL},
+    {"real", get_real, NULL, "The tensor itself: its numbers are real.", NULL},
     {"retains_grad", get_retains_grad, NULL, "Is it no leaf, and told by retain_grad() to keep its .grad?", NULL},
     {"_base", get_base, NULL, "The tensor that it is a view of, or None.", NULL},
     {"_grad", get_grad, set_grad, "The accumulated gradient, or None.", NULL},

@@ -24,7 +24,7 @@ _missing.watch_imports()
 _C._warn_of_settings()
 from ._C import *  # noqa: F401,F403
 from ._C import _dirichlet_grad, _sample_dirichlet, _standard_gamma, _standard_gamma_grad  # noqa: F401
-from ._C import Tensor, __version__, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401
+from ._C import Tensor, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401
 from ._C import Tensor, device, dtype, is_grad_enabled, is_inference_mode_enabled  # noqa: F401
 
 from . import _tensor, return_types

@@ -101,14 +101,8 @@ F(shuffled, tn_pixel_shuffle(tn_reshape(x, TN_SHAPE(4, 3, 1)), 2))
 F(chosen, tn_combinations(tn_select(x, 0, 0), 3, false))
 
 static const gradient_case gradients[] = {
-    TWO(select_scatter),
-    TWO(slice_scatter),
-    TWO(diagonal_scatter),
-    TWO(as_strided_scatter),
-    TWO(fill_diagonal),
-    ONE(shuffled),
-    ONE(chosen),
-    {NULL, NULL, 0, {{0, {0}}}, false},
+    TWO(select_scatter), TWO(slice_scatter), TWO(diagonal_scatter), TWO(as_strided_scatter),
+    TWO(fill_diagonal),  ONE(shuffled),      ONE(chosen),           {NULL, NULL, 0, {{0, {0}}}, false},
 };
 
 const family_tests arrange_scatter_tests = {cases, gradients, NULL};

@@ -454,11 +454,12 @@ void gradients_of_rows(const char *only)
             run_first(r, &cases[c], range, true);
             run_second(r, &cases[c], range);
         }
-        if (strcmp(r->name, "floor_divide") != 0)
+        if (strcmp(r->name, "floor_divide") != 0 && strcmp(r->name, "_heaviside") != 0)
             run_dtypes(r, range);
         printf("%-24s %4lld cases, %6lld elements, %lld next to a kink\n", r->name, (long long)(kit.cases - count),
                (long long)(compared - in), (long long)(left_out - out));
-        if (left_out - out > (compared - in) / 4 && strcmp(r->name, "floor_divide") != 0)
+        if (left_out - out > (compared - in) / 4 && strcmp(r->name, "floor_divide") != 0 &&
+            strcmp(r->name, "_heaviside") != 0)
             kit_fail("%s: too few elements were compared", r->name);
     }
 }

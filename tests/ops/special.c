@@ -191,7 +191,7 @@ static const structural_case cases[] = {
 
 /* ---- gradients ---- */
 
-F(polygamma, tn_polygamma(2, x))
+F(polygamma, tn_polygamma(2, tn_exp(x)))
 F(logit, tn_logit(x, .eps = tn_scalar_f(0.01)))
 F(frexp, tn_frexp(x))
 

@@ -81,10 +81,13 @@ class Library:
         self.torch, self.device = torch, device
         embedding = lambda weight, index, **kw: torch.nn.functional.embedding(index, weight, **kw)
         on_cpu = lambda where: where.cpu() if isinstance(where, torch.Tensor) else where
+        polygamma = lambda x, n, **kw: torch.polygamma(n, x, **kw)
         self.wrapped = {  # records whose arguments are not in the order of the function's
             "einsum": lambda operands, equation: torch.einsum(equation, operands),
             "nn.functional.embedding": embedding,
             "slice": sliced,
+            **{f"polygamma.polygamma_n_{n}": polygamma for n in range(5)},
+            "special.polygamma.special_polygamma_n_0": polygamma,
             "tensor_split": lambda x, where, dim=0: torch.tensor_split(x, on_cpu(where), dim),
             "where": lambda x, condition, other, **kw: torch.where(condition, x, other, **kw),
         }
@@ -121,7 +124,7 @@ class Library:
 
     def in_place(self, name):
         """The in-place form of a record's operation, or None."""
-        if name in self.wrapped and name != "where" or name.startswith("__") or name.endswith("_"):
+        if name in self.wrapped and name != "where" and "polygamma" not in name or name.startswith("__") or name.endswith("_"):
             return None
         found = next((n for n in self.names(name) if self.spelled(n) is not None), None)
         if found is None or found in ("T", "H", "mT", "mH"):

@@ -36,7 +36,7 @@ def error_of(code):
     ("torch.compile", AttributeError, "module 'tenon' has no attribute 'compile': Tenon does not have a compiler; programs run without it: "
      "leave the call out"),
     ("torch.addmv_", AttributeError, "module 'tenon' has no attribute 'addmv_': Tenon does not have PyTorch's torch.addmv_; torch.Tensor.addmv_ is there"),
-    ("torch.lobpcg", AttributeError, "module 'tenon' has no attribute 'lobpcg': Tenon does not have PyTorch's torch.lobpcg"),
+    ("torch.lobpcg", AttributeError, "module 'tenon' has no attribute 'lobpcg': Tenon does not have torch.linalg"),
     ("torch.fft.rfft", AttributeError, "module 'tenon' has no attribute 'fft': Tenon does not have complex numbers"),
     ("torch.nn.functional.conv2d", AttributeError, "module 'tenon.nn.functional' has no attribute 'conv2d': Tenon does not have convolutions"),
     ("torch.cuda.amp", AttributeError, "module 'tenon.cuda' has no attribute 'amp': Tenon does not have automatic mixed precision"),

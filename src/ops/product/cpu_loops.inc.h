@@ -131,5 +131,4 @@ static void E(distance_slope)(void *out_, const void *x_, const void *y_, int64_
     }
 }
 
-
 #endif

@@ -9,10 +9,14 @@ static tn_tensor *rows_along(tn_tensor *x, int32_t dim)
     return tn_contiguous(x->ndim && dim != x->ndim - 1 ? tn_transpose(x, dim, -1) : x);
 }
 
-/* What was made of such rows, as x has its dimensions, row-major. */
+/* What was made of such rows, as x has its dimensions, row-major in the strides of dimensions of one element, too. */
 static tn_tensor *back_from_rows(tn_tensor *t, const tn_tensor *x, int32_t dim)
 {
-    return t && x->ndim && dim != x->ndim - 1 ? tn_contiguous(tn_transpose(t, dim, -1)) : t;
+    int64_t stride[TN_MAX_DIMS];
+    if (!t || !x->ndim || dim == x->ndim - 1 || !(t = tn_contiguous(tn_transpose(t, dim, -1))))
+        return t;
+    tn__contiguous_strides(t->shape, t->ndim, stride);
+    return tn__same_shape(t->stride, t->ndim, stride, t->ndim) ? t : tn__restride(t, tn_dims_of(stride, t->ndim));
 }
 
 /* The dimensions of x from slowest to fastest, as its strides have them; its place in that order instead of dim. True if that is

@@ -11,6 +11,8 @@ tn_tensor *tn__fn_polygamma(int64_t n, tn_tensor *x)
     return n == 0 ? tn_digamma(x) : n == 1 ? tn__trigamma(x) : tn__polygamma(tn_scalar_i(n), x);
 }
 
+enum { LARGEST_P = 65536 }; /* of mvlgamma: a gradient keeps a node for each */
+
 tn_tensor *tn__fn_mvlgamma(tn_tensor *x, int64_t p)
 {
     if (!tn__usable("mvlgamma", x))
@@ -19,6 +21,8 @@ tn_tensor *tn__fn_mvlgamma(tn_tensor *x, int64_t p)
         return tn__fail(TN_EDTYPE, "The input tensor may not be a boolean tensor.");
     if (p < 1)
         return tn__fail(TN_EINVAL, "p has to be greater than or equal to 1");
+    if (p > LARGEST_P)
+        return tn__fail(TN_EINVAL, "mvlgamma: p is at most %d, not %lld", LARGEST_P, (long long)p);
     const tn_dtype d = tn__dtype_is_float(x->dtype) ? x->dtype : tn__default_dtype();
     tn_tensor *wide = tn_to(x, .dtype = tn__between(d)), *sum = tn_lgamma(wide);
     for (int64_t j = 1; j < p && sum; j++)
