@@ -19,7 +19,6 @@ _INSTEAD = (
      "attention; torch.nn.Linear, torch.matmul and torch.softmax make it"),
     (r"nn\.(SyncBatchNorm|CrossMapLRN2d|Lazy(Batch|Instance)Norm\dd)", "it; torch.nn.BatchNorm1d to BatchNorm3d and InstanceNorm1d to InstanceNorm3d "
      "are there"),
-    (r"nn\.(Lazy\w+|Uninitialized(Buffer|Parameter))", "modules whose sizes come later; say them"),
     (r"(nn\.functional\.)?(grid_sampler?\w*|affine_grid\w*|interpolate|upsample\w*)|nn\.Upsampl\w+", "the sampling of pictures"),
     (r"optim\.\w+", "it; torch.optim has SGD, LBFGS, Adam and what is like it"),
     (r"compile|compiler\b.*|jit\b.*|Tensor\.compile|nn\.Module\.compile", "a compiler; programs run without it: leave the call out"),
@@ -31,12 +30,11 @@ _INSTEAD = (
     (r"DisableTorchFunction\w*|DispatchKey\w*|ExcludeDispatchKeyGuard|Tag|(nn\.functional\.)?(has|handle)_torch_function\w*|overrides\b.*|AggregationType"
      r"|AVG|SUM|BenchmarkConfig|BenchmarkExecutionStats|ThroughputBenchmark|FatalError|PyTorchFile\w+|PRIVATE_OPS|TYPE_CHECKING|USE_\w+|classes|classproperty"
      r"|compiled_with_cxx11_abi|contrib|cpp|get_file_path|init_num_threads|prepare_multiprocessing_environment|nativert|numa|monitor|package|export|thread_safe_generator"
-     r"|profiler_allow_\w+|nn\.(common_types|factory_kwargs|backends|Container)|nn\.Module\.T_destination|nn\.functional\.assert_int_or_pair|read_vitals|set_vital"
-     r"|types|Tensor\.(grad_dtype|module_load|reinforce|volatile|dim_order|hash_tensor)|hash_tensor|norm_except_dim|quasirandom"
-     r"|AggregationType|foreach|sym_\w+|Sym\w+|cond|while_loop|native_\w+|nn\.functional\.native_\w+|batch_norm_(?!$)\w+|cudnn_\w+|miopen_\w+|mkldnn_\w+",
+     r"|profiler_allow_\w+|nn\.(common_types|backends|Container)|nn\.Module\.T_destination|nn\.functional\.assert_int_or_pair|read_vitals|set_vital"
+     r"|types|Tensor\.(grad_dtype|module_load|reinforce|volatile|hash_tensor)|hash_tensor|quasirandom"
+     r"|AggregationType|foreach|sym_\w+|Sym\w+|cond|while_loop|native_(batch|group|layer)?_?norm|batch_norm_(?!$)\w+|cudnn_\w+|miopen_\w+|mkldnn_\w+",
      "what PyTorch's own parts are made from"),
-    (r"(as_strided|alias|detach|diagonal|expand|narrow|permute|select|slice|split|split_with_sizes|squeeze|t|transpose|unbind|unfold|unsqueeze|view)_copy|Tensor\.narrow_copy"
-     r"|(Tensor\.)?(unsafe_(chunk|split|split_with_sizes)|slice_inverse)", "copies in the place of views, which compilers ask for; call clone()"),
+    (r"(Tensor\.)?slice_inverse", "what compilers ask for in the place of views"),
     (r"(cuda\.)?amp\b.*|\w*autocast\w*|GradScaler", "automatic mixed precision; half-precision tensors and modules work: .to(torch.float16)"),
     (r"distributed\b.*|nn\.parallel\.(Distributed.*|distributed)|utils\.data\.(DistributedSampler|distributed)|(Tensor\.)?is_distributed",
      "torch.distributed; torch.nn.DataParallel uses the GPUs of one process"),

@@ -204,7 +204,7 @@ FIT = {
     "layer_norm": [X(3, 4), (4,)],
     "rms_norm": [X(3, 4), (4,)],
     "group_norm": [X(2, 4, 3), 2],
-    "instance_norm": [X(2, 3, 4), NO, NO, None, None, True],
+    "instance_norm": [X(2, 3, 4), NO, NO, X(3), X(3), True, 0.1, 1e-5],
     "local_response_norm": [X(2, 3, 4), 2],
     "renorm": [X(3, 4), 2.0, 0, 1.5],
     "frobenius_norm": [X(3, 4), (1,)],
