@@ -194,10 +194,10 @@ DEVICE TW E(tn_gamma_fraction)(TW a, TW x)
 /* The part above x of a large a: Temme's expansion to first order (NIST Handbook of Mathematical Functions, 8.12.4). */
 DEVICE TW E(tn_gamma_far)(TW a, TW x)
 {
-    const TW mu = (x - a) / a, half = mu - MW(log1p)(mu), eta = MW(sqrt)(KW(2) * half);
+    const TW mu = (x - a) / a, halved = mu - MW(log1p)(mu), eta = MW(sqrt)(KW(2) * halved);
     const TW side = mu < KW(0) ? -eta : eta;
     const TW more = MW(fabs)(mu) < KW(1e-3) ? mu / KW(12) - KW(1) / KW(3) : KW(1) / mu - KW(1) / side;
-    return KW(0.5) * MW(erfc)(side * MW(sqrt)(KW(0.5) * a)) + MW(exp)(-a * half) / MW(sqrt)(KW(2) * TN_PI * a) * more;
+    return KW(0.5) * MW(erfc)(side * MW(sqrt)(KW(0.5) * a)) + MW(exp)(-a * halved) / MW(sqrt)(KW(2) * TN_PI * a) * more;
 }
 
 /* The part below x, or above. */
@@ -254,8 +254,8 @@ DEVICE T E(tn_ndtr)(T a)
 
 DEVICE T E(tn_log_ndtr)(T a)
 {
-    const TW x = a, h = KW(0.5) * x * x, half = KW(0.5) * E(tn_erfcx_right)(TN_SQRT_HALF * MW(fabs)(x));
-    const TW left = MW(log)(half) - h, right = MW(log1p)(-MW(exp)(-h) * half);
+    const TW x = a, h = KW(0.5) * x * x, halved = KW(0.5) * E(tn_erfcx_right)(TN_SQRT_HALF * MW(fabs)(x));
+    const TW left = MW(log)(halved) - h, right = MW(log1p)(-MW(exp)(-h) * halved);
     return (T)(x < KW(0) ? left : right);
 }
 
@@ -290,7 +290,7 @@ DEVICE T E(tn_ndtri)(T a)
 {
     const TW p = a, less = p < KW(0.5) ? p : KW(1) - p, x = KW(1) - KW(2) * less;
     TW z = x * E(tn_erfinv_ratio)(-MW(log)(KW(4) * less * (KW(1) - less))) / TN_SQRT_HALF;
-#if !TN_NARROW /* of the distance from a half, or of the tail */
+#if !TN_NARROW /* of the distance from a halved, or of the tail */
     const TW h = TN_SQRT_HALF * z, off = less > KW(0.2) ? KW(0.5) * (MW(erf)(h) - x) : less - KW(0.5) * MW(erfc)(h);
     const TW d = off * KW(2.5066282746310005024) * MW(exp)(h * h);
     z = less > KW(1e-300) ? z - d / (KW(1) + KW(0.5) * z * d) : z;
@@ -337,8 +337,8 @@ DEVICE T E(tn_i0e)(T a)
 
 DEVICE T E(tn_i0)(T a)
 {
-    const TW x = MW(fabs)((TW)a), half = MW(exp)(KW(0.5) * x); /* the whole may be too large */
-    return x == (TW)TN_INFINITY ? TN_INFINITY : (T)(half * E(tn_i0e_right)(x) * half);
+    const TW x = MW(fabs)((TW)a), halved = MW(exp)(KW(0.5) * x); /* the whole may be too large */
+    return x == (TW)TN_INFINITY ? TN_INFINITY : (T)(halved * E(tn_i0e_right)(x) * halved);
 }
 
 DEVICE T E(tn_i1e)(T a)
@@ -349,8 +349,8 @@ DEVICE T E(tn_i1e)(T a)
 
 DEVICE T E(tn_i1)(T a)
 {
-    const TW x = a, size = MW(fabs)(x), half = MW(exp)(KW(0.5) * size);
-    const TW y = half * E(tn_i1e_right)(size) * half;
+    const TW x = a, size = MW(fabs)(x), halved = MW(exp)(KW(0.5) * size);
+    const TW y = halved * E(tn_i1e_right)(size) * halved;
     return size == (TW)TN_INFINITY ? a : (T)(x < KW(0) ? -y : y);
 }
 

@@ -264,7 +264,8 @@ static void product_over_everything(void **state)
                    .grad_outputs = TN_TENSORS(MADE(tn_arange(1., cases[c].n + 1., 1., .dtype = TN_F64)))));
         for (int64_t i = 0; i < cases[c].n; i++) {
             assert_true(tn_item(MADE(tn_select(g, 0, i))) == cases[c].first[i]);
-            assert_true((h ? tn_item(MADE(tn_select(h, 0, i))) : 0) == cases[c].second[i]);
+            /* a few roundings: the product divided by its factors, and sums of that */
+            assert_true(fabs((h ? tn_item(MADE(tn_select(h, 0, i))) : 0) - cases[c].second[i]) <= 1e-14 * 366.5);
         }
         tn_scope_close(s);
     }
