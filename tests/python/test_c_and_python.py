@@ -46,7 +46,7 @@ WORDS = {
 
 
 # torch.nn.functional refuses more than torch and C do, as PyTorch's does: what it calls is asked.
-LOOKED_AT = {"margin_ranking_loss", "triplet_margin_loss", "multi_margin_loss"}
+LOOKED_AT = {"margin_ranking_loss", "triplet_margin_loss", "multi_margin_loss", "instance_norm"}
 
 
 class NotAsked(Exception):
