@@ -9,7 +9,7 @@ static void near(tn_tensor *got, tn_tensor *narrow, const double *want, const ch
     MADE(narrow);
     for (int i = 0; i < 4; i++) {
         const double a = (double)kit_item(got, i), b = (double)kit_item(narrow, i), size = fmax(fabs(want[i]), 1e-3);
-        if (!(fabs(a - want[i]) <= 4e-15 * size) || !(fabs(b - want[i]) <= 4e-7 * size))
+        if (!(fabs(a - want[i]) <= 4e-15 * size) || !(fabs(b - want[i]) <= 8e-7 * size))
             kit_fail("%s: element %d is %.17g and %.9g, not %.17g", what, i, a, b, want[i]);
     }
 }
