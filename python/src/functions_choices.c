@@ -338,13 +338,12 @@ tn_tensor *call_dropout_train(const py_value *v)
 
 typedef tn_tensor *max_of(tn_tensor *x, const tn_max_options *o);
 
-static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, binary *elementwise)
+/* Of all of a tensor; along a dimension values and indices. */
+static PyObject *chosen(const char *name, py_value *v, bool along, max_of *f)
 {
-    if (which == 1)
-        return py_wrap(elementwise("", v[0].s, v[3].s));
     tn_tensor *both[2] = {NULL, NULL};
     tn_max_options o = {.struct_size = sizeof o, .site = ""};
-    if (which == 2) {
+    if (along) {
         o.dim = v[1].s.v.i;
         o.dim_given = true;
         o.keepdim = v[2].s.v.i != 0;
@@ -353,7 +352,12 @@ static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, bi
     PY_BEGIN_OWNING(v[0].s.v.t)
         both[0] = f(v[0].s.v.t, &o);
     PY_END_OWNING
-    return which == 2 && both[0] ? py_named_result(name, both, 2) : py_wrap(both[0]);
+    return along && both[0] ? py_named_result(name, both, 2) : py_wrap(both[0]);
+}
+
+static PyObject *extreme(const char *name, py_value *v, int which, max_of *f, binary *elementwise)
+{
+    return which == 1 ? py_wrap(elementwise("", v[0].s, v[3].s)) : chosen(name, v, which == 2, f);
 }
 
 static tn_tensor *min_as_max(tn_tensor *x, const tn_max_options *o)
@@ -378,26 +382,19 @@ PyObject *run_min(PyObject *self, py_value *v, int which)
     return extreme("min", v, which, min_as_max, tn_minimum_at);
 }
 
-/* ---- medians: of all a tensor, along a dimension values and indices ---- */
+/* ---- medians ---- */
 
-static PyObject *middle(const char *name, py_value *v, int which,
-                        tn_tensor *(*f)(tn_tensor *x, const tn_median_options *o))
+static tn_tensor *median_as_max(tn_tensor *x, const tn_max_options *o)
 {
-    tn_tensor *both[2] = {NULL, NULL};
-    tn_median_options o = {.struct_size = sizeof o, .site = ""};
-    if (which == 1) {
-        o.dim = v[1].s.v.i;
-        o.dim_given = true;
-        o.keepdim = v[2].s.v.i != 0;
-        o.indices = &both[1];
-    }
-    PY_BEGIN_OWNING(v[0].s.v.t)
-        both[0] = f(v[0].s.v.t, &o);
-    PY_END_OWNING
-    return which == 1 && both[0] ? py_named_result(name, both, 2) : py_wrap(both[0]);
+    return (tn_median_opt)(x, &(tn_median_options){.struct_size = sizeof(tn_median_options),
+                                                   .site = "",
+                                                   .dim = o->dim,
+                                                   .dim_given = o->dim_given,
+                                                   .keepdim = o->keepdim,
+                                                   .indices = o->indices});
 }
 
-static tn_tensor *nanmedian_as_median(tn_tensor *x, const tn_median_options *o)
+static tn_tensor *nanmedian_as_max(tn_tensor *x, const tn_max_options *o)
 {
     return (tn_nanmedian_opt)(x, &(tn_nanmedian_options){.struct_size = sizeof(tn_nanmedian_options),
                                                          .site = "",
@@ -410,13 +407,13 @@ static tn_tensor *nanmedian_as_median(tn_tensor *x, const tn_median_options *o)
 PyObject *run_median(PyObject *self, py_value *v, int which)
 {
     (void)self;
-    return middle("median", v, which, tn_median_opt);
+    return chosen("median", v, which == 1, median_as_max);
 }
 
 PyObject *run_nanmedian(PyObject *self, py_value *v, int which)
 {
     (void)self;
-    return middle("nanmedian", v, which, nanmedian_as_median);
+    return chosen("nanmedian", v, which == 1, nanmedian_as_max);
 }
 
 PyObject *run_topk(PyObject *self, py_value *v, int which)

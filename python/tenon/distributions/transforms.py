@@ -25,6 +25,8 @@ class Transform:
     bijective          is t.inv(t(x)) == x, and t(t.inv(y)) == y?
     sign               of the slope of a bijective function of numbers: 1 or -1
     cache_size         1: the last argument and result are kept, so that its inverse is exact
+
+    A class here whose __init__ takes more names in _made_from the attributes that hold it: with_cache() makes another of them.
     """
 
     bijective = False
@@ -70,6 +72,9 @@ class Transform:
             return self
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
+        made = next((c for c in type(self).__mro__ if "_made_from" in vars(c)), None)
+        if made:
+            return made(*(getattr(self, name) for name in made._made_from), cache_size=cache_size)
         raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
 
     def __eq__(self, other):
@@ -174,6 +179,8 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """Several transforms, the first first"""
 
+    _made_from = ("parts",)
+
     def __init__(self, parts, cache_size=0):
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
@@ -227,9 +234,6 @@ class ComposeTransform(Transform):
             inverse._inv = weakref.ref(self)
         return inverse
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
-
     def __call__(self, x):
         for part in self.parts:
             x = part(x)
@@ -268,15 +272,12 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """A transform of which reinterpreted_batch_ndims more dimensions are one event"""
 
+    _made_from = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-
-    def with_cache(self, cache_size=1):
-        if self._cache_size == cache_size:
-            return self
-        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
@@ -319,6 +320,8 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
+    _made_from = ("in_shape", "out_shape")
+
     def __init__(self, in_shape, out_shape, cache_size=0):
         self.in_shape, self.out_shape = torch.Size(in_shape), torch.Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
@@ -334,9 +337,6 @@ class ReshapeTransform(Transform):
     def codomain(self):
         """The set that it leads to."""
         return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
     def _call(self, x):
         return x.reshape(tuple(x.shape[: x.dim() - len(self.in_shape)]) + tuple(self.out_shape))
@@ -394,12 +394,11 @@ class PowerTransform(Transform):
     domain, codomain = constraints.positive, constraints.positive
     bijective = True
 
+    _made_from = ("exponent",)
+
     def __init__(self, exponent, cache_size=0):
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
 
     @lazy_property
     def sign(self):
@@ -498,6 +497,8 @@ class AffineTransform(Transform):
 
     bijective = True
 
+    _made_from = ("loc", "scale", "event_dim")
+
     def __init__(self, loc, scale, event_dim=0, cache_size=0):
         super().__init__(cache_size=cache_size)
         self.loc, self.scale = loc, scale
@@ -517,11 +518,6 @@ class AffineTransform(Transform):
     def codomain(self):
         """The set that it leads to."""
         return self._all_real()
-
-    def with_cache(self, cache_size=1):
-        if self._cache_size == cache_size:
-            return self
-        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
 
     def __eq__(self, other):
         def same(a, b):
@@ -667,19 +663,34 @@ class LowerCholeskyTransform(_OfClass):
         return y.tril(-1) + torch.diag_embed(y.diagonal(dim1=-2, dim2=-1).log())
 
 
-class CatTransform(Transform):
-    """Several transforms, each of its own part along dim, of these lengths"""
+class _OfParts(Transform):
+    """Several transforms, each of its own part along dim."""
 
-    def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
+    def __init__(self, tseq, dim, cache_size):
         tseq = list(tseq)
         if not all(isinstance(t, Transform) for t in tseq):
             raise AssertionError("All elements of tseq must be Transform instances")
         super().__init__(cache_size=cache_size)
         self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else tseq
-        self.lengths = [1] * len(tseq) if lengths is None else list(lengths)
+        self.dim = dim
+
+    def _check_dim(self, x):
+        if not -x.dim() <= self.dim < x.dim():
+            raise AssertionError(f"dim {self.dim} out of range for tensor with {x.dim()} dimensions")
+
+    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Are all of them?")
+
+
+class CatTransform(_OfParts):
+    """Several transforms, each of its own part along dim, of these lengths"""
+
+    _made_from = ("transforms", "dim", "lengths")
+
+    def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
+        super().__init__(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError(f"lengths ({len(self.lengths)}) must have same length as transforms ({len(self.transforms)})")
-        self.dim = dim
 
     @lazy_property
     def event_dim(self):
@@ -691,12 +702,8 @@ class CatTransform(Transform):
         """The size along dim."""
         return sum(self.lengths)
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
-
     def _parts(self, x):
-        if not -x.dim() <= self.dim < x.dim():
-            raise AssertionError(f"dim {self.dim} out of range for tensor with {x.dim()} dimensions")
+        self._check_dim(x)
         if x.size(self.dim) != self.length:
             raise AssertionError(f"size {x.size(self.dim)} at dim {self.dim} does not match length {self.length}")
         return x.split(self.lengths, self.dim)
@@ -716,8 +723,6 @@ class CatTransform(Transform):
         dim += self.event_dim
         return torch.cat(terms, dim=dim) if dim < 0 else sum(terms)
 
-    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Are all of them?")
-
     @constraints.dependent_property
     def domain(self):
         """The set that it leads from."""
@@ -729,23 +734,16 @@ class CatTransform(Transform):
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
-class StackTransform(Transform):
+class StackTransform(_OfParts):
     """Several transforms, each of its own slice along dim"""
 
-    def __init__(self, tseq, dim=0, cache_size=0):
-        tseq = list(tseq)
-        if not all(isinstance(t, Transform) for t in tseq):
-            raise AssertionError("All elements of tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
-        self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else tseq
-        self.dim = dim
+    _made_from = ("transforms", "dim")
 
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+    def __init__(self, tseq, dim=0, cache_size=0):
+        super().__init__(tseq, dim, cache_size)
 
     def _slices(self, x):
-        if not -x.dim() <= self.dim < x.dim():
-            raise AssertionError(f"dim {self.dim} out of range for tensor with {x.dim()} dimensions")
+        self._check_dim(x)
         if x.size(self.dim) != len(self.transforms):
             raise AssertionError(f"size {x.size(self.dim)} at dim {self.dim} does not match the number of transforms "
                                  f"{len(self.transforms)}")
@@ -760,8 +758,6 @@ class StackTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         return torch.stack([t.log_abs_det_jacobian(before, after)
                             for t, before, after in zip(self.transforms, self._slices(x), self._slices(y))], dim=self.dim)
-
-    bijective = property(lambda self: all(t.bijective for t in self.transforms), doc="Are all of them?")
 
     @constraints.dependent_property
     def domain(self):
@@ -780,6 +776,8 @@ class CumulativeDistributionTransform(Transform):
     bijective, sign = True, +1
     codomain = constraints.unit_interval
 
+    _made_from = ("distribution",)
+
     def __init__(self, distribution, cache_size=0):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
@@ -797,6 +795,3 @@ class CumulativeDistributionTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         return self.distribution.log_prob(x)
-
-    def with_cache(self, cache_size=1):
-        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
