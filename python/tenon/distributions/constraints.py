@@ -157,62 +157,6 @@ class _OneHot(Constraint):
         return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
 
 
-class _IntegerInterval(Constraint):
-    """Whole numbers from lower_bound to upper_bound"""
-
-    is_discrete = True
-
-    def __init__(self, lower_bound, upper_bound):
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        super().__init__()
-
-    def check(self, value):
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
-
-    def __repr__(self):
-        return f"{type(self).__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
-
-
-class _IntegerLessThan(Constraint):
-    """Whole numbers up to upper_bound"""
-
-    is_discrete = True
-
-    def __init__(self, upper_bound):
-        self.upper_bound = upper_bound
-        super().__init__()
-
-    def check(self, value):
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-    def __repr__(self):
-        return f"{type(self).__name__[1:]}(upper_bound={self.upper_bound})"
-
-
-class _IntegerGreaterThan(Constraint):
-    """Whole numbers from lower_bound on"""
-
-    is_discrete = True
-
-    def __init__(self, lower_bound):
-        self.lower_bound = lower_bound
-        super().__init__()
-
-    def check(self, value):
-        return (value % 1 == 0) & (value >= self.lower_bound)
-
-    def __repr__(self):
-        return f"{type(self).__name__[1:]}(lower_bound={self.lower_bound})"
-
-
-class _Real(Constraint):
-    """All numbers but NaN"""
-
-    def check(self, value):
-        return value == value
-
-
 class _From(Constraint):
     def __init__(self, lower_bound):
         self.lower_bound = lower_bound
@@ -220,6 +164,59 @@ class _From(Constraint):
 
     def __repr__(self):
         return f"{type(self).__name__[1:]}(lower_bound={self.lower_bound})"
+
+
+class _To(Constraint):
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+        super().__init__()
+
+    def __repr__(self):
+        return f"{type(self).__name__[1:]}(upper_bound={self.upper_bound})"
+
+
+class _Between(Constraint):
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        super().__init__()
+
+    def __repr__(self):
+        return f"{type(self).__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
+
+
+class _IntegerInterval(_Between):
+    """Whole numbers from lower_bound to upper_bound"""
+
+    is_discrete = True
+
+    def check(self, value):
+        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class _IntegerLessThan(_To):
+    """Whole numbers up to upper_bound"""
+
+    is_discrete = True
+
+    def check(self, value):
+        return (value % 1 == 0) & (value <= self.upper_bound)
+
+
+class _IntegerGreaterThan(_From):
+    """Whole numbers from lower_bound on"""
+
+    is_discrete = True
+
+    def check(self, value):
+        return (value % 1 == 0) & (value >= self.lower_bound)
+
+
+class _Real(Constraint):
+    """All numbers but NaN"""
+
+    def check(self, value):
+        return value == value
 
 
 class _GreaterThan(_From):
@@ -236,28 +233,11 @@ class _GreaterThanEq(_From):
         return self.lower_bound <= value
 
 
-class _LessThan(Constraint):
+class _LessThan(_To):
     """Numbers below upper_bound"""
-
-    def __init__(self, upper_bound):
-        self.upper_bound = upper_bound
-        super().__init__()
 
     def check(self, value):
         return value < self.upper_bound
-
-    def __repr__(self):
-        return f"{type(self).__name__[1:]}(upper_bound={self.upper_bound})"
-
-
-class _Between(Constraint):
-    def __init__(self, lower_bound, upper_bound):
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        super().__init__()
-
-    def __repr__(self):
-        return f"{type(self).__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
 
 
 class _Interval(_Between):

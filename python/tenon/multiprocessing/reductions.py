@@ -2,11 +2,11 @@
 
 import mmap
 import os
-import tempfile
 import weakref
 from multiprocessing import reduction
 
 from tenon import _C, _missing
+from tenon._memory_file import anonymous
 
 __all__ = ["init_reductions", "reduce_tensor"]
 
@@ -33,20 +33,6 @@ def _file_of(fd):
     return status.st_dev, status.st_ino
 
 
-def _new_file(size):
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("tenon", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    try:
-        os.truncate(fd, size)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
 def _bytes_of(memory):
     """A tensor of all the bytes, which keeps the memory."""
     flat = _C.frombuffer(memory, dtype=_C.uint8)
@@ -66,7 +52,7 @@ def share(tensor):
     address, size = _C._storage(tensor)
     if not size:
         return
-    memory = _Memory(_new_file(size), size)
+    memory = _Memory(anonymous(size, "tenon"), size)
     count = size // tensor.element_size()
     moved = _bytes_of(memory)[: count * tensor.element_size()].view(tensor.dtype)
     moved.copy_(tensor.detach().as_strided((count,), (1,), 0))

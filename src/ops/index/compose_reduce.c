@@ -1,7 +1,7 @@
 /* Reducing by index: what meets at one place is added, multiplied, averaged, or the largest or smallest of it stays; and writing
  * by places counted through a whole tensor. */
 #include "op/infer.h"
-#include "ops/compose.h"
+#include "ops/index/compose.h"
 #include <math.h>
 #include <string.h>
 
@@ -58,18 +58,6 @@ static tn_tensor *counts(const tn_tensor *x, int64_t dim, tn_tensor *index, cons
     return include_self || !n ? n : tn_clamp_min_(n, 1);
 }
 
-/* The part of src that the index reads. */
-static tn_tensor *read_by(tn_tensor *src, const tn_tensor *index)
-{
-    bool fits = src->ndim == index->ndim && index->numel > 0;
-    for (int32_t d = 0; fits && d < index->ndim; d++)
-        fits = index->shape[d] <= src->shape[d];
-    for (int32_t d = 0; fits && src && d < index->ndim; d++)
-        if (index->shape[d] < src->shape[d])
-            src = tn_narrow(src, d, 0, index->shape[d]);
-    return src;
-}
-
 /* In place only where nothing that was begun can be found wrong later. */
 static tn_tensor *reduced(way w, tn_tensor *x, int64_t dim, tn_tensor *index, tn_tensor *src, bool include_self,
                           bool inplace)
@@ -88,7 +76,7 @@ static tn_tensor *reduced(way w, tn_tensor *x, int64_t dim, tn_tensor *index, tn
     const bool fits = src->dtype == x->dtype && index->numel;
     if (!include_self && fits && !(total = tn_scatter(x, dim, index, neutral(w, x->dtype))))
         return NULL;
-    if (fits && !(src = read_by(src, index)))
+    if (fits && !(src = tn__read_by(src, index)))
         return NULL;
     total = gathered(w, total, dim, index, src, inplace || total != x);
     if (w != MEAN || !total || !index->numel)

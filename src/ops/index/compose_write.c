@@ -1,5 +1,5 @@
 /* Writing by index of what is more than a copy: scaled, multiplied, one value in many places. */
-#include "ops/compose.h"
+#include "ops/index/compose.h"
 #include <string.h>
 
 /* ---- sums and products ---- */
@@ -23,8 +23,7 @@ tn_tensor *tn__fn_index_add_scaled_(tn_tensor *x, int64_t dim, tn_tensor *index,
     return tn_index_add_(x, dim, index, scaled(src, alpha));
 }
 
-/* The part of src, which may be larger, that the index reads; src where that does not fit, which the operation says. */
-static tn_tensor *read_by(tn_tensor *src, const tn_tensor *index)
+tn_tensor *tn__read_by(tn_tensor *src, const tn_tensor *index)
 {
     bool fits = src->ndim == index->ndim && index->numel > 0;
     for (int32_t d = 0; fits && d < index->ndim; d++)
@@ -56,7 +55,7 @@ static tn_tensor *scatter_reduced(tn_tensor *x, int64_t dim, tn_tensor *index, t
     tn_tensor *t = tn__operand(&src), *r = NULL;
     if (!tn__usable("scatter", x) || !tn__usable("scatter", index) || (src.kind == TN_SCALAR_TENSOR && !t))
         return tn_scatter(x, dim, index, src);
-    if (t && t != TN_NONE && !(t = read_by(t, index)))
+    if (t && t != TN_NONE && !(t = tn__read_by(t, index)))
         return NULL;
     if (!t && (adds || multiplies))
         t = everywhere(src, x, index);

@@ -14,7 +14,18 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNo
            "LocalResponseNorm", "RMSNorm"]
 
 
-class LayerNorm(Module):
+class _Affine(Module):
+    """What has a trained weight and bias, or None."""
+
+    def reset_parameters(self):
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
     """functional.layer_norm with a trained weight and bias, unless elementwise_affine (or bias) is False."""
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
@@ -25,13 +36,6 @@ class LayerNorm(Module):
         self.register_parameter("weight", new() if elementwise_affine else None)
         self.register_parameter("bias", new() if elementwise_affine and bias else None)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -63,7 +67,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """functional.group_norm with a trained weight and bias, unless affine (or bias) is False."""
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
@@ -75,13 +79,6 @@ class GroupNorm(Module):
         self.register_parameter("weight", new() if affine else None)
         self.register_parameter("bias", new() if affine and bias else None)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -104,7 +101,7 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class _Channels(Module):
+class _Channels(_Affine):
     """What layers have that normalise channel by channel: running statistics and, if affine, a trained weight and bias."""
 
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
@@ -130,10 +127,7 @@ class _Channels(Module):
     def reset_parameters(self):
         """Weight 1, bias 0, running statistics as at the start."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_dim(self, input):
         if input.dim() not in self._dims:

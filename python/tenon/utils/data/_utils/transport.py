@@ -16,9 +16,9 @@ import os
 import pickle
 import socket
 import struct
-import tempfile
 
 from .... import _C
+from ...._memory_file import anonymous
 from ...._utils import dense, dtype_name
 
 _HEADER = struct.Struct("<qqqB7x")  # tag, number of sections, bytes of payload, is there a descriptor?
@@ -83,21 +83,6 @@ def _layout(lengths):
     return starts, at
 
 
-def _anonymous(size):
-    """Descriptor of a file of that size that has no name."""
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("tenon-batch", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    try:
-        os.truncate(fd, size)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
 def _message(tag, obj):
     """(bytes to send, descriptor to send with the first of them or None)."""
     buffers, stream = [], io.BytesIO()
@@ -110,7 +95,7 @@ def _message(tag, obj):
         payload = bytearray(size)
         _fill(payload, table, sections, starts)
         return header + payload, None
-    fd = _anonymous(size)
+    fd = anonymous(size, "tenon-batch")
     try:
         with mmap.mmap(fd, size) as memory:
             _fill(memory, table, sections, starts)
