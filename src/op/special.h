@@ -33,10 +33,20 @@ DEVICE T E(tn_sinc)(T a)
     return a == K(0) ? K(1) : (T)(E(tn_sin_pi)(x) / (TN_PI * x));
 }
 
+/* pi (cos(x) - sin(x) / x) / x of x = pi a; near 0, where that cancels, its power series */
 DEVICE T E(tn_sinc_slope)(T a)
 {
-    const TW x = TN_PI * (TW)a, s = E(tn_sin_pi)((TW)a), c = E(tn_cos_pi)((TW)a);
-    return a == K(0) ? K(0) : (T)(TN_PI * (x * c - s) / (x * x));
+    const TW x = TN_PI * (TW)a, s = E(tn_sin_pi)((TW)a), c = E(tn_cos_pi)((TW)a), v = x * x;
+    TW p = KW(-1.4797143443923793e-16); /* (-1)^k 2k / (2k + 1)!, k = 9 .. 1 */
+    p = FMAW(p, v, KW(4.4983316069528332e-14));
+    p = FMAW(p, v, KW(-1.0706029224547743e-11));
+    p = FMAW(p, v, KW(1.9270852604185938e-9));
+    p = FMAW(p, v, KW(-2.5052108385441719e-7));
+    p = FMAW(p, v, KW(2.2045855379188713e-5));
+    p = FMAW(p, v, KW(-1.1904761904761905e-3));
+    p = FMAW(p, v, KW(3.3333333333333333e-2));
+    p = FMAW(p, v, KW(-0.33333333333333333));
+    return v < KW(1) ? (T)(TN_PI * x * p) : (T)((c - s / x) / (TW)a);
 }
 
 /* ---- gamma's derivatives: moved by 8 to where the asymptotic series (6.3.18, 6.4.12) holds, and to the positive numbers by
@@ -109,7 +119,8 @@ DEVICE TW E(tn_zeta_sum)(TW x, TW q)
     s = KW(1) - (x + KW(5)) * (x + KW(6)) * v * KW(0.025) * s;
     s = KW(1) - (x + KW(3)) * (x + KW(4)) * v * KW(0.023809523809523810) * s;
     s = KW(1) - (x + KW(1)) * (x + KW(2)) * v * KW(0.016666666666666667) * s;
-    return sum + MW(pow)(w, -x) * (w / (x - KW(1)) + KW(0.5) + x / (KW(12) * w) * s);
+    const TW rest = (KW(0.5) + x / (KW(12) * w) * s) / w, power = MW(pow)(w, KW(1) - x);
+    return power == KW(0) ? sum : sum + power * (KW(1) / (x - KW(1)) + rest);
 }
 
 /* Where q is negative, the terms up to 0 are those of two sums of positive numbers; x is whole then. */
@@ -126,9 +137,11 @@ DEVICE TW E(tn_zeta_wide)(TW x, TW q)
         return q > KW(1) ? KW(0) : q == KW(1) ? KW(1) : inf;
     if (q > KW(0))
         return E(tn_zeta_sum)(x, q);
-    const TW above = q - MW(floor)(q), below = KW(1) - above;
-    const TW part = E(tn_zeta_sum)(x, below) - E(tn_zeta_sum)(x, below - MW(floor)(q));
-    return E(tn_zeta_sum)(x, above) + (KW(2) * MW(floor)(KW(0.5) * x) == x ? part : -part);
+    const TW n = -MW(floor)(q), above = q + n, below = -(q + (n - KW(1))), up = E(tn_zeta_sum)(x, above);
+    const TW part = E(tn_zeta_sum)(x, below) - E(tn_zeta_sum)(x, below + n);
+    if (KW(2) * MW(floor)(KW(0.5) * x) == x)
+        return up + part;
+    return up == inf && part == inf ? (above < below ? inf : -inf) : up - part;
 }
 
 DEVICE T E(tn_zeta)(T a, T b)
@@ -210,13 +223,12 @@ DEVICE T E(tn_gamma_part)(T a, T b, int upper)
         return upper ? none : all;
     if (b == K(0) || a == TN_INFINITY)
         return upper ? all : none;
-    if (a > K(1e8)) {
-        const TW far = E(tn_gamma_far)((TW)a, (TW)b);
-        return (T)(upper ? far : KW(1) - far);
-    }
-    const int low = b < a + K(1);
-    const TW part = low ? E(tn_gamma_series)((TW)a, (TW)b) : E(tn_gamma_fraction)((TW)a, (TW)b);
-    return (T)(low == upper ? KW(1) - part : part);
+    const int far = a > K(1e8), low = !far && b < a + K(1);
+    const TW part = far   ? E(tn_gamma_far)((TW)a, (TW)b)
+                    : low ? E(tn_gamma_series)((TW)a, (TW)b)
+                          : E(tn_gamma_fraction)((TW)a, (TW)b);
+    const TW wanted = low == upper ? KW(1) - part : part;
+    return wanted <= KW(0) ? none : (T)wanted; /* roundings may go below 0 */
 }
 
 DEVICE T E(tn_igamma)(T a, T b)
@@ -249,6 +261,10 @@ DEVICE T E(tn_erfcx)(T a)
 DEVICE T E(tn_ndtr)(T a)
 {
     const TW x = a, less = KW(0.5) * MW(exp)(KW(-0.5) * x * x) * E(tn_erfcx_right)(TN_SQRT_HALF * MW(fabs)(x));
+#if !TN_NARROW
+    if (MW(fabs)(x) < KW(1))
+        return KW(0.5) + KW(0.5) * MW(erf)(TN_SQRT_HALF * x);
+#endif
     return (T)(x < KW(0) ? less : KW(1) - less);
 }
 
@@ -290,7 +306,7 @@ DEVICE T E(tn_ndtri)(T a)
 {
     const TW p = a, less = p < KW(0.5) ? p : KW(1) - p, x = KW(1) - KW(2) * less;
     TW z = x * E(tn_erfinv_ratio)(-MW(log)(KW(4) * less * (KW(1) - less))) / TN_SQRT_HALF;
-#if !TN_NARROW /* of the distance from a halved, or of the tail */
+#if !TN_NARROW /* of the distance from a half, or of the tail */
     const TW h = TN_SQRT_HALF * z, off = less > KW(0.2) ? KW(0.5) * (MW(erf)(h) - x) : less - KW(0.5) * MW(erfc)(h);
     const TW d = off * KW(2.5066282746310005024) * MW(exp)(h * h);
     z = less > KW(1e-300) ? z - d / (KW(1) + KW(0.5) * z * d) : z;
@@ -358,8 +374,10 @@ DEVICE T E(tn_i1)(T a)
 DEVICE T E(tn_k0)(T a, int scaled)
 {
     const TW x = a, s = KW(0.25) * x * x, e = MW(exp)(scaled ? x : -x);
-    const TW small = E(tn_fit_k0_series)(s) - (MW(log)(x) - KW(0.11593151565841244881)) * E(tn_fit_i0_series)(s);
+    const TW small = E(tn_fit_k0_series)(s) - MW(log)(KW(0.5) * x) * E(tn_fit_i0_series)(s);
     const TW large = E(tn_fit_k0_large)(KW(4) / x - KW(1)) / MW(sqrt)(x);
+    if (x < KW(0))
+        return TN_INFINITY - TN_INFINITY;
     return (T)(x == KW(0) ? (TW)TN_INFINITY : x <= KW(2) ? (scaled ? e * small : small) : scaled ? large : e * large);
 }
 
@@ -414,16 +432,16 @@ DEVICE T E(tn_next_narrow)(T a, T b, T digits)
 
 #else
 
-/* Euclid's. Of two integers the sizes are taken; -2^(bits - 1) has none. */
+/* Euclid's, of the sizes, which are numbers without a sign: that of -2^(bits - 1), too. */
 DEVICE T E(tn_gcd)(T a, T b)
 {
-    T x = TN_ABS(a), y = TN_ABS(b);
-    while (x != K(0)) {
-        const T rest = TN_REMAINDER(y, x);
+    UT x = (UT)TN_ABS(a), y = (UT)TN_ABS(b);
+    while (x != 0) {
+        const UT rest = y % x;
         y = x;
         x = rest;
     }
-    return y;
+    return (T)y;
 }
 
 DEVICE T E(tn_lcm)(T a, T b)

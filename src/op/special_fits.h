@@ -418,31 +418,31 @@ DEVICE TW E(tn_fit_i0_series)(TW s)
     return p;
 }
 
-/* what K0(a) has beside -(log(a / 2) + Euler's constant) I0(a): the sum of H(k) s^k / k!^2 */
+/* K0(a) + log(a / 2) I0(a): the sum of (H(k) - Euler's constant) s^k / k!^2, s = a^2 / 4 */
 DEVICE TW E(tn_fit_k0_series)(TW s)
 {
 #if TN_NARROW
-    TW p = KW(1.0207455998272325e-07);
-    p = FMAW(p, s, KW(4.72608024691358e-06));
-    p = FMAW(p, s, KW(0.0001585648148148148));
-    p = FMAW(p, s, KW(0.003616898148148148));
-    p = FMAW(p, s, KW(0.05092592592592592));
-    p = FMAW(p, s, KW(0.375));
-    p = FMAW(p, s, KW(1.0));
-    p = FMAW(p, s, KW(0.0));
+    TW p = KW(7.9350965213042092e-8);
+    p = FMAW(p, s, KW(3.6126241031992036e-6));
+    p = FMAW(p, s, KW(0.00011848039364109726));
+    p = FMAW(p, s, KW(0.0026147876188052092));
+    p = FMAW(p, s, KW(0.034892157456438902));
+    p = FMAW(p, s, KW(0.23069608377461678));
+    p = FMAW(p, s, KW(0.42278433509846714));
+    p = FMAW(p, s, KW(-0.57721566490153286));
 #else
-    TW p = KW(1.895299587006153e-15);
-    p = FMAW(p, s, KW(2.224275605476294e-13));
-    p = FMAW(p, s, KW(2.1483350211950277e-11));
-    p = FMAW(p, s, KW(1.6718048413148328e-09));
-    p = FMAW(p, s, KW(1.0207455998272325e-07));
-    p = FMAW(p, s, KW(4.72608024691358e-06));
-    p = FMAW(p, s, KW(0.0001585648148148148));
-    p = FMAW(p, s, KW(0.003616898148148148));
-    p = FMAW(p, s, KW(0.05092592592592592));
-    p = FMAW(p, s, KW(0.375));
-    p = FMAW(p, s, KW(1.0));
-    p = FMAW(p, s, KW(0.0));
+    TW p = KW(1.5330343403208473e-15);
+    p = FMAW(p, s, KW(1.7859346569870741e-13));
+    p = FMAW(p, s, KW(1.7099940727058078e-11));
+    p = FMAW(p, s, KW(1.3167486730385647e-9));
+    p = FMAW(p, s, KW(7.9350965213042092e-8));
+    p = FMAW(p, s, KW(3.6126241031992036e-6));
+    p = FMAW(p, s, KW(0.00011848039364109726));
+    p = FMAW(p, s, KW(0.0026147876188052092));
+    p = FMAW(p, s, KW(0.034892157456438902));
+    p = FMAW(p, s, KW(0.23069608377461678));
+    p = FMAW(p, s, KW(0.42278433509846714));
+    p = FMAW(p, s, KW(-0.57721566490153286));
 #endif
     return p;
 }

@@ -9,7 +9,9 @@
  *   sqrt of integers         PyTorch's is one ulp off
  *   div_floor, div_trunc     of 16-bit floats: PyTorch rounds each step to 16 bits, Tenon computes in float32
  *   remainder                PyTorch's vectorised fmod gives NaN where the quotient overflows
- *   pow(x, 0.5), a number    is sqrt in PyTorch: -0 for -0, NaN for -inf; C's pow (and PyTorch's with tensors) says 0, inf */
+ *   pow(x, 0.5), a number    is sqrt in PyTorch: -0 for -0, NaN for -inf; C's pow (and PyTorch's with tensors) says 0, inf
+ *   clamp                    of a zero by zeros: PyTorch's vectors take the bound, its last elements and number bounds keep the
+ *                            zero and its sign, as Tenon always does */
 static int64_t differences;
 
 static bool known_difference(const row *r, tn_dtype from, tn_dtype to, const char *what, real want)
@@ -18,6 +20,7 @@ static bool known_difference(const row *r, tn_dtype from, tn_dtype to, const cha
     return (!strcmp(r->name, "sqrt") && !kit_is_float(from)) ||
            ((!strcmp(r->name, "div_floor") || !strcmp(r->name, "div_trunc")) && narrow) ||
            (!strcmp(r->name, "remainder") && isnan(want)) ||
+           (r->rule == R_CLAMP && want == 0) ||
            (!strcmp(r->name, "pow") && kit_is_float(to) && !strcmp(what, "number second 0.5 and"));
 }
 

@@ -75,12 +75,19 @@ static void E(row_usual_pow_backward)(void *out, const void *a_, const void *b_,
                     o[i + j] = libm(in[j]); \
         } \
     }
+static float far_j0(float x)
+{
+    return fabsf(x) == INFINITY ? 0.0F : (float)(sin((double)x) / (double)x);
+}
+
 CHECKED_TRIG(sin, sinf)
 CHECKED_TRIG(cos, cosf)
 CHECKED_TRIG(tan, tanf)
-#define row_sin_f32 row_checked_sin
-#define row_cos_f32 row_checked_cos
-#define row_tan_f32 row_checked_tan
+CHECKED_TRIG(spherical_bessel_j0, far_j0)
+#define row_sin_f32                 row_checked_sin
+#define row_cos_f32                 row_checked_cos
+#define row_tan_f32                 row_checked_tan
+#define row_spherical_bessel_j0_f32 row_checked_spherical_bessel_j0
 
 /* Quotients too large for the vectorised remainder go to libm. */
 #define CHECKED_QUOTIENT(name, exact) \
