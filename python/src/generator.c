@@ -2,6 +2,7 @@
 #include "generator.h"
 #include "out.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 static PyTypeObject *generator_type;
@@ -114,8 +115,11 @@ int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_dev
         if (!is_own(of(v->u.object), device))
             draw->generator = of(Py_NewRef(v->u.object));
     }
-    for (int i = 0; i < n; i++)
-        draw->own[i] = py_tensor_in(used[i].s);
+    for (int i = 0, k = 0; i < n; i++)
+        if (py_tensor_in(used[i].s)) {
+            assert((size_t)k < sizeof draw->own / sizeof *draw->own);
+            draw->own[k++] = py_tensor_in(used[i].s);
+        }
     draw->thread = py_unlock_owning(draw->own, sizeof draw->own / sizeof *draw->own);
     pthread_mutex_lock(&drawing);
     if (!draw->generator)

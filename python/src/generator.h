@@ -24,10 +24,10 @@ typedef struct py_draw {
     tn_rng_state before;
     tn_mt19937 mt_before;
     PyThreadState *thread;
-    tn_tensor *own[3]; /* what it uses; NULL is none */
+    tn_tensor *own[4]; /* what it uses; NULL is none */
 } py_draw;
 
-/* v is the value of an 'object? generator', device where the operation runs, used the n values (3 at most) that it is given.
+/* v is the value of an 'object? generator', device where the operation runs, used the n values (tensors of which are 4 at most) that it is given.
  * 0, or -1 with an exception. After 0 the GIL is let go, until py_draw_end. */
 int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device, const py_value *used,
                   int n);

@@ -42,8 +42,8 @@ static PyObject *fans(PyObject *self, PyObject *t)
     return Py_BuildValue("NN", PyLong_FromDouble(in), PyLong_FromDouble(out));
 }
 
-/* What f gives of a tensor and a gain. NaN of a gain that is a number is the library's error; without anything going in,
- * PyTorch's Python divides by 0. */
+/* What f gives of a tensor and a gain. A gain of 1 tells what is wrong with the tensor, whatever the gain is: NaN is the library's
+ * error; without anything going in, PyTorch's Python divides by 0. */
 static PyObject *of_gain(PyObject *args, double (*f)(const tn_tensor *t, double gain, bool fan_out))
 {
     PyObject *t;
@@ -51,14 +51,14 @@ static PyObject *of_gain(PyObject *args, double (*f)(const tn_tensor *t, double 
     int fan_out = 0;
     if (!PyArg_ParseTuple(args, "Od|p:init", &t, &gain, &fan_out) || !tensor_first(t))
         return NULL;
-    const double r = f(py_t(t), gain, fan_out);
-    if (isnan(r) && !isnan(gain))
+    const double one = f(py_t(t), 1, fan_out);
+    if (isnan(one))
         return py_raise();
-    if (isinf(r) && !isinf(gain)) {
+    if (isinf(one)) {
         PyErr_SetString(PyExc_ZeroDivisionError, "float division by zero");
         return NULL;
     }
-    return PyFloat_FromDouble(r);
+    return PyFloat_FromDouble(f(py_t(t), gain, fan_out));
 }
 
 static double xavier_std_of(const tn_tensor *t, double gain, bool unused)

@@ -100,15 +100,37 @@ tn_tensor *tn__fn_rot90(tn_tensor *x, int64_t k, const tn_dims *dims)
 
 /* ---- triangles ---- */
 
-/* Columns of a row that a triangle has: from 'first' on. */
-static int64_t in_row(int64_t row, int64_t columns, int64_t offset, bool upper, int64_t *first)
+/* Of rows x columns, which an int64 counts: a row has the columns left of row + edge, or an upper triangle's from there on. */
+typedef struct triangle {
+    int64_t rows, columns, edge;
+    bool upper;
+} triangle;
+
+static triangle triangle_of(int64_t rows, int64_t columns, int64_t offset, bool upper)
 {
-    int64_t edge; /* the diagonal's column */
-    if (__builtin_add_overflow(row, offset, &edge))
-        edge = offset < 0 ? -1 : columns;
-    edge = TN_MAX(TN_MIN(upper ? edge : edge + 1, columns), 0);
-    *first = upper ? edge : 0;
-    return upper ? columns - edge : edge;
+    /* no triangle has more than all columns, or fewer than none */
+    const int64_t edge = offset >= columns ? columns : offset < -rows ? -rows : upper ? offset : offset + 1;
+    return (triangle){rows, columns, edge, upper};
+}
+
+/* Columns of a row that it has: from 'first' on. */
+static int64_t in_row(const triangle *t, int64_t row, int64_t *first)
+{
+    const int64_t edge = TN_MAX(TN_MIN(row + t->edge, t->columns), 0);
+    *first = t->upper ? edge : 0;
+    return t->upper ? t->columns - edge : edge;
+}
+
+/* Elements of it, and the rows that may have any. */
+static int64_t in_triangle(const triangle *t, int64_t *begin, int64_t *end)
+{
+    const int64_t none = TN_MIN(TN_MAX(-t->edge, 0), t->rows); /* rows before it have nothing left of the edge */
+    const int64_t all = TN_MAX(TN_MIN(t->columns - t->edge, t->rows), none); /* rows from it on have everything there */
+    const int64_t m = all - none;
+    const int64_t left = m * (none + t->edge) + m * (m - 1) / 2 + (t->rows - all) * t->columns;
+    *begin = t->upper ? 0 : none;
+    *end = t->upper ? all : t->rows;
+    return t->upper ? t->rows * t->columns - left : left;
 }
 
 /* n numbers of an integer dtype: from 'first' on, 'step' apart. */
@@ -126,18 +148,17 @@ static void count_on(tn_dtype d, void *memory, int64_t at, int64_t first, int64_
 }
 
 /* Written on the CPU, where counting is cheaper than looking for them. */
-static tn_tensor *triangle(int64_t rows, int64_t columns, int64_t offset, bool upper, const tn_options *o)
+static tn_tensor *indices_of(int64_t rows, int64_t columns, int64_t offset, bool upper, const tn_options *o)
 {
     if (rows < 0 || columns < 0)
         return tn__fail(TN_EINVAL, "%s must be non-negative, got%lld", rows < 0 ? "row" : "col",
                         (long long)(rows < 0 ? rows : columns));
     const tn_dtype d = o->dtype ? o->dtype : TN_I64;
-    int64_t total = 0, first;
+    int64_t total, first, begin, end;
     if (__builtin_mul_overflow(rows, columns, &total))
         return tn__fail(TN_EINVAL, "%s_indices: more elements than an index can count", upper ? "triu" : "tril");
-    total = 0;
-    for (int64_t row = 0; row < rows; row++)
-        total += in_row(row, columns, offset, upper, &first);
+    const triangle t = triangle_of(rows, columns, offset, upper);
+    total = in_triangle(&t, &begin, &end);
     if (d != TN_I64 && d != TN_I32 && d != TN_I16) {
         tn__no_dtype_on(o->device, upper ? "triu_indices" : "tril_indices", upper ? "triu_indices_*" : "tril_indices_*",
                         d);
@@ -152,8 +173,8 @@ static tn_tensor *triangle(int64_t rows, int64_t columns, int64_t offset, bool u
         at->device.type == TN_DEVICE_CPU ? at : tn_empty(TN_SHAPE(2, total), .dtype = d, .device = TN_CPU);
     void *memory = here ? tn_data(here) : NULL;
     int64_t done = 0;
-    for (int64_t row = 0, n; memory && row < rows; row++, done += n) {
-        n = in_row(row, columns, offset, upper, &first);
+    for (int64_t row = begin, n; memory && row < end; row++, done += n) {
+        n = in_row(&t, row, &first);
         count_on(d, memory, done, row, 0, n);
         count_on(d, memory, total + done, first, 1, n);
     }
@@ -164,12 +185,12 @@ static tn_tensor *triangle(int64_t rows, int64_t columns, int64_t offset, bool u
 
 tn_tensor *tn__fn_tril_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
 {
-    return triangle(row, col, offset, false, o);
+    return indices_of(row, col, offset, false, o);
 }
 
 tn_tensor *tn__fn_triu_indices(int64_t row, int64_t col, int64_t offset, const tn_options *o)
 {
-    return triangle(row, col, offset, true, o);
+    return indices_of(row, col, offset, true, o);
 }
 
 /* ---- picking, grids, neighbours ---- */

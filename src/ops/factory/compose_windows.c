@@ -49,7 +49,7 @@ typedef struct window {
 static window begin(const char *name, int64_t length, bool periodic, const tn_options *o)
 {
     const tn_dtype dtype = o->dtype ? o->dtype : tn__default_dtype();
-    window w = {.length = length, .n = length + (periodic ? 1 : 0), .done = true};
+    window w = {.length = length, .n = length + (periodic && length < INT64_MAX), .done = true};
     if (!tn__dtype_is_float(dtype)) {
         w.t = tn__fail(TN_EDTYPE, "%s expects floating point dtypes, got: %s", name, tn__dtypes[dtype].name);
         return w;

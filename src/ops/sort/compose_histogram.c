@@ -45,7 +45,8 @@ static bool range_of_elements(tn_tensor *x, double *low, double *high)
 
 static tn_tensor *even_edges(const tn_tensor *x, int64_t bins, double low, double high)
 {
-    return tn_linspace(low, high, bins + 1, .dtype = x->dtype, .device = x->device);
+    return tn_linspace(low, high, bins < INT64_MAX ? bins + 1 : bins, /* no memory holds as many */ .dtype = x->dtype,
+                       .device = x->device);
 }
 
 static bool has_kernel(const tn_tensor *x)
