@@ -42,8 +42,8 @@ static PyObject *fans(PyObject *self, PyObject *t)
     return Py_BuildValue("NN", PyLong_FromDouble(in), PyLong_FromDouble(out));
 }
 
-/* What f gives of a tensor and a gain. A gain of 1 tells what is wrong with the tensor, whatever the gain is: NaN is the library's
- * error; without anything going in, PyTorch's Python divides by 0. */
+/* What f gives of a tensor and a gain. A gain of 1 tells what is wrong with the tensor, whatever the gain is: NaN is the
+ * library's error; without anything going in, PyTorch's Python divides by 0. */
 static PyObject *of_gain(PyObject *args, double (*f)(const tn_tensor *t, double gain, bool fan_out))
 {
     PyObject *t;

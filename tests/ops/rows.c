@@ -316,6 +316,38 @@ bool row_is_smooth(const row *r)
     return false;
 }
 
+/* ---- values to try ---- */
+
+/* Operands of rows that nothing but a derivative or one function calls, which gives them no others: what a gradient saved, an
+ * order, a bound, how many digits. */
+static const struct {
+    const char *row;
+    int first, last; /* operands */
+    double least, most;
+    bool whole;
+} domains[] = {
+    {"_polygamma", 0, 0, 2, 9, true},
+    {"_logit", 1, 1, -0.1, 0.5, false},
+    {"_logit_backward", 2, 2, -0.1, 0.5, false},
+    {"_scaled_exp", 1, 2, -9, 9, false},
+    {"_scaled_difference", 1, 2, -9, 9, false},
+    {"_norm_backward", 1, 2, -9, 9, true},
+    {"_nextafter_narrow", 2, 2, 10, 10, true},
+};
+
+bool row_has_domain(const row *r, int i, tn_dtype d, real *v)
+{
+    for (size_t k = 0; k < TN_COUNT(domains); k++)
+        if (!strcmp(r->name, domains[k].row) && i >= domains[k].first && i <= domains[k].last) {
+            const real x = (real)kit_uniform(domains[k].least, domains[k].most);
+            *v = !kit_is_float(d) ? truncl(fabsl(x)) : kit_round(domains[k].whole ? roundl(x) : x, d);
+            return true;
+        }
+    return false;
+}
+
+/* ---- bounds ---- */
+
 /* The bounds. 0: one operation that IEEE 754 rounds correctly, or none that rounds. The others:
  *   rsqrt       1/sqrt: the root's half ulp is halved, the quotient's added: < 1.5
  *   pow         libm's pow (glibc: < 1 ulp), or a*a*a: two roundings
@@ -329,63 +361,64 @@ bool row_is_smooth(const row *r)
  *   zeta erfcx modified_bessel_k  sums of ten and more terms; bases of large powers
  *   *_backward  1 - b*b and 1 - b cancel: backward
  * A row that is not named gets 4 ulps and 'backward'. */
+static const struct {
+    const char *name;
+    row_bound bound;
+} known[] = {
+    {"neg", {0}},
+    {"abs", {0}},
+    {"sign", {0}},
+    {"sqrt", {0}},
+    {"reciprocal", {0}},
+    {"square", {0}},
+    {"relu", {0}},
+    {"floor", {0}},
+    {"ceil", {0}},
+    {"round", {0}},
+    {"trunc", {0}},
+    {"add", {0}},
+    {"sub", {0}},
+    {"mul", {0}},
+    {"div", {0}},
+    {"remainder", {1, 1, false, 0, 0}},
+    {"maximum", {0}},
+    {"minimum", {0}},
+    {"clamp_min", {0}},
+    {"clamp_max", {0}},
+    {"_threshold_backward", {0}},
+    {"where", {0}},
+    {"_clamp", {0}},
+    {"masked_fill", {0}},
+    {"rsqrt", {2, 2, false, 0, 0}},
+    {"pow", {2, 2, false, 0, 0}},
+    {"exp", {2, 1, false, 0, 0}},
+    {"log", {2, 1, false, 0, 0}},
+    {"log1p", {3, 2, false, 0, 0}},
+    {"tanh", {4, 2, false, 0, 0}},
+    {"sigmoid", {4, 3, false, 0x1p-126L, 0x1p-1022L}},
+    {"sin", {2, 1, false, 0x1p-24L, 0}},
+    {"cos", {2, 1, false, 0x1p-24L, 0}},
+    {"lgamma", {4, 4, true, 0x1p-20L, 0x1p-46L}},
+    {"digamma", {4, 4, true, 0x1p-20L, 0x1p-46L}},
+    {"igamma", {4, 4, true, 0x1p-22L, 0x1p-40L}},
+    {"igammac", {4, 4, true, 0x1p-22L, 0x1p-40L}},
+    {"logaddexp2", {4, 4, true, 0x1p-23L, 0x1p-52L}},
+    {"log_ndtr", {4, 8, true, 0, 0}},
+    {"_scaled_exp", {4, 4, true, 0x1p-126L, 0x1p-1022L}},
+    {"_logit_backward", {4, 4, true, 0x1p-126L, 0x1p-1022L}},
+    {"zeta", {4, 64, true, 0, 0}},
+    {"_polygamma", {4, 64, true, 0, 0x1p-1022L}},
+    {"erfcx", {4, 16, true, 0, 0}},
+    {"modified_bessel_k0", {8, 16, true, 0, 0}},
+    {"modified_bessel_k1", {8, 16, true, 0, 0}},
+    {"scaled_modified_bessel_k0", {8, 16, true, 0, 0}},
+    {"scaled_modified_bessel_k1", {8, 16, true, 0, 0}},
+    {"div_floor", {1, 1, true, 0, 0}},
+    {"div_trunc", {1, 1, true, 0, 0}},
+};
+
 row_bound row_bound_of(const row *r)
 {
-    static const struct {
-        const char *name;
-        row_bound bound;
-    } known[] = {
-        {"neg", {0}},
-        {"abs", {0}},
-        {"sign", {0}},
-        {"sqrt", {0}},
-        {"reciprocal", {0}},
-        {"square", {0}},
-        {"relu", {0}},
-        {"floor", {0}},
-        {"ceil", {0}},
-        {"round", {0}},
-        {"trunc", {0}},
-        {"add", {0}},
-        {"sub", {0}},
-        {"mul", {0}},
-        {"div", {0}},
-        {"remainder", {1, 1, false, 0, 0}},
-        {"maximum", {0}},
-        {"minimum", {0}},
-        {"clamp_min", {0}},
-        {"clamp_max", {0}},
-        {"_threshold_backward", {0}},
-        {"where", {0}},
-        {"_clamp", {0}},
-        {"masked_fill", {0}},
-        {"rsqrt", {2, 2, false, 0, 0}},
-        {"pow", {2, 2, false, 0, 0}},
-        {"exp", {2, 1, false, 0, 0}},
-        {"log", {2, 1, false, 0, 0}},
-        {"log1p", {3, 2, false, 0, 0}},
-        {"tanh", {4, 2, false, 0, 0}},
-        {"sigmoid", {4, 3, false, 0x1p-126L, 0x1p-1022L}},
-        {"sin", {2, 1, false, 0x1p-24L, 0}},
-        {"cos", {2, 1, false, 0x1p-24L, 0}},
-        {"lgamma", {4, 4, true, 0x1p-20L, 0x1p-46L}},
-        {"digamma", {4, 4, true, 0x1p-20L, 0x1p-46L}},
-        {"igamma", {4, 4, true, 0x1p-22L, 0x1p-40L}},
-        {"igammac", {4, 4, true, 0x1p-22L, 0x1p-40L}},
-        {"logaddexp2", {4, 4, true, 0x1p-23L, 0x1p-52L}},
-        {"log_ndtr", {4, 8, true, 0, 0}},
-        {"_scaled_exp", {4, 4, true, 0x1p-126L, 0x1p-1022L}},
-        {"_logit_backward", {4, 4, true, 0x1p-126L, 0x1p-1022L}},
-        {"zeta", {4, 64, true, 0, 0}},
-        {"_polygamma", {4, 64, true, 0, 0x1p-1022L}},
-        {"erfcx", {4, 16, true, 0, 0}},
-        {"modified_bessel_k0", {8, 16, true, 0, 0}},
-        {"modified_bessel_k1", {8, 16, true, 0, 0}},
-        {"scaled_modified_bessel_k0", {8, 16, true, 0, 0}},
-        {"scaled_modified_bessel_k1", {8, 16, true, 0, 0}},
-        {"div_floor", {1, 1, true, 0, 0}},
-        {"div_trunc", {1, 1, true, 0, 0}},
-    };
     if (r->rule == R_TEST)
         return (row_bound){0};
     if (row_is_smooth(r))

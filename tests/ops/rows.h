@@ -53,6 +53,9 @@ typedef struct row_bound {
 
 row_bound row_bound_of(const row *r);
 
+/* Is operand i one that only some values make sense for, an order or what a gradient saved? Then *v is one of them. */
+bool row_has_domain(const row *r, int i, tn_dtype d, real *v);
+
 /* Activations that are smooth, and their gradients: their operands are drawn from -9 .. 9 (slopes from 0.5 .. 3), where nothing
  * overflows on the way; what cancels in them is as exact as the largest term. */
 bool row_is_smooth(const row *r);

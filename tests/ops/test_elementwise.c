@@ -122,34 +122,6 @@ static bool is_slope(const row *r, int i)
     return (!strncmp(r->name, "_elu", 4) || !strncmp(r->name, "_celu", 5)) && i == r->arity - 1;
 }
 
-/* Operands of rows that nothing but a derivative or one function calls, which gives them no others: what a gradient saved, an
- * order, a bound, how many digits. */
-static const struct {
-    const char *row;
-    int first, last; /* operands */
-    double least, most;
-    bool whole;
-} domains[] = {
-    {"_polygamma", 0, 0, 2, 9, true},
-    {"_logit", 1, 1, -0.1, 0.5, false},
-    {"_logit_backward", 2, 2, -0.1, 0.5, false},
-    {"_scaled_exp", 1, 2, -9, 9, false},
-    {"_scaled_difference", 1, 2, -9, 9, false},
-    {"_norm_backward", 1, 2, -9, 9, true},
-    {"_nextafter_narrow", 2, 2, 10, 10, true},
-};
-
-static bool has_domain(const row *r, int i, tn_dtype d, real *v)
-{
-    for (size_t k = 0; k < TN_COUNT(domains); k++)
-        if (!strcmp(r->name, domains[k].row) && i >= domains[k].first && i <= domains[k].last) {
-            const real x = (real)kit_uniform(domains[k].least, domains[k].most);
-            *v = !kit_is_float(d) ? truncl(fabsl(x)) : kit_round(domains[k].whole ? roundl(x) : x, d);
-            return true;
-        }
-    return false;
-}
-
 /* Values that the row is defined for: gradients of tanh and sigmoid are of saved results, in [-1, 1] and [0, 1], targets
  * are probabilities; integers are not divided by zero; number exponents of integers are not negative. */
 static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
@@ -165,7 +137,7 @@ static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
         v = kit_round((real)kit_uniform(0, 1), d);
     if (i > 0 && strstr(r->name, "_product") && kit_is_float(d)) /* the reference's products do not overflow */
         v = kit_round((real)kit_uniform(-9, 9), d);
-    if (d != TN_BOOL && has_domain(r, i, d, &v))
+    if (d != TN_BOOL && row_has_domain(r, i, d, &v))
         return v;
     if (!strcmp(r->name, "_round_decimals"))
         v = kit_round((real)kit_uniform(-99, 99), d);

@@ -19,8 +19,7 @@ static bool known_difference(const row *r, tn_dtype from, tn_dtype to, const cha
     bool narrow = from == TN_F16 || from == TN_BF16;
     return (!strcmp(r->name, "sqrt") && !kit_is_float(from)) ||
            ((!strcmp(r->name, "div_floor") || !strcmp(r->name, "div_trunc")) && narrow) ||
-           (!strcmp(r->name, "remainder") && isnan(want)) ||
-           (r->rule == R_CLAMP && want == 0) ||
+           (!strcmp(r->name, "remainder") && isnan(want)) || (r->rule == R_CLAMP && want == 0) ||
            (!strcmp(r->name, "pow") && kit_is_float(to) && !strcmp(what, "number second 0.5 and"));
 }
 
