@@ -27,8 +27,8 @@ typedef struct py_draw {
     tn_tensor *own[4]; /* what it uses; NULL is none */
 } py_draw;
 
-/* v is the value of an 'object? generator', device where the operation runs, used the n values that it is given, at most 4 of them
- * tensors. 0, or -1 with an exception. After 0 the GIL is let go, until py_draw_end. */
+/* v is the value of an 'object? generator', device where the operation runs, used the n values that it is given, at most 4 of
+ * them tensors. 0, or -1 with an exception. After 0 the GIL is let go, until py_draw_end. */
 int py_draw_begin(py_draw *draw, const char *function, const py_value *v, tn_device device, const py_value *used,
                   int n);
 void py_draw_end(py_draw *draw);
