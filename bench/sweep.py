@@ -4,7 +4,7 @@
                           PACKAGE_FOLDER [PATTERN]
 
 The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py) by turns:
-three short runs each; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and computes little is held
+short runs of each, three where they are short; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and computes little is held
 against its bytes at the speed of memcpy and memset, too, measured in the same run. Exits with 0 whatever the figures are.
 """
 import argparse
@@ -33,7 +33,7 @@ COLUMNS = [  # title, dtype, layout, backward
 ]
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
-TURNS, SHORT, LONG = 3, 0.004, 0.3  # seconds of a run; of a call that is measured once
+TURNS, SHORT, LONG = 3, 0.003, 0.12  # seconds of a run; of all runs of a call, whose first ones are enough where it takes longer
 
 
 class Figure(NamedTuple):
@@ -92,7 +92,7 @@ def measured(call, backward, tenon, torch):
     if "error" in ours or "error" in theirs:
         return ours, theirs
     times = [[], []]
-    turns = TURNS if ours["t"] + theirs["t"] < LONG else 0
+    turns = min(TURNS, int(LONG / max(ours["t"] + theirs["t"], 2 * SHORT)))
     for _ in range(turns):
         for worker, first, into in ((torch, theirs, times[1]), (tenon, ours, times[0])):
             if worker:

@@ -165,7 +165,7 @@ DEVICE T E(tn_polygamma)(T a, T b)
 /* x^a e^-x / gamma(a + 1); of a large a by Stirling's series (6.1.41), for a log x, x and log gamma are large, too */
 DEVICE TW E(tn_gamma_factor)(TW a, TW x)
 {
-    if (a < KW(10))
+    if (a < (TN_NARROW ? KW(3) : KW(10)))
         return MW(exp)(a * MW(log)(x) - x - MW(lgamma)(a + KW(1)));
     const TW mu = (x - a) / a, v = KW(1) / (a * a);
     TW s = KW(0.0019175269175269175);
@@ -223,7 +223,7 @@ DEVICE T E(tn_gamma_part)(T a, T b, int upper)
         return upper ? none : all;
     if (b == K(0) || a == TN_INFINITY)
         return upper ? all : none;
-    const int far = a > K(1e8), low = !far && b < a + K(1);
+    const int far = a > (sizeof(TW) == 4 ? K(1e5) : K(1e8)), low = !far && b < a + K(1);
     const TW part = far   ? E(tn_gamma_far)((TW)a, (TW)b)
                     : low ? E(tn_gamma_series)((TW)a, (TW)b)
                           : E(tn_gamma_fraction)((TW)a, (TW)b);

@@ -45,6 +45,12 @@ int kit_choice(const char *name, int n)
     return (int)((h ^ h >> 29) % (uint64_t)n);
 }
 
+bool kit_samples(void)
+{
+    const char *said = getenv("TENON_TEST_SAMPLE");
+    return TN_ASAN || !kit_on_cpu() || (said && !strcmp(said, "1"));
+}
+
 /* https://prng.di.unimi.it/splitmix64.c */
 uint64_t kit_random(void)
 {

@@ -393,17 +393,18 @@ static void dtypes_for(const row *r, tn_dtype d, tn_dtype *out)
         out[1] = TN_BOOL;
 }
 
-/* The dtypes that a row is tried with: on the CPU all. A GPU's kernels of a row are one text in which loads and stores differ,
- * and a fake GPU compiles it for each dtype, 50 ms a time: there a row has those that are computed in as they are, and a third
- * of the others, other ones for each row. (Suites kernels and nvrtc compile every row for every dtype.) So have internal
- * rows everywhere, which public functions call with dtypes that are looked at before. What a sanitizer looks for is in the
- * text that makes loops of rows, not in a row: there one in four has those dtypes, the others float32 and one more. */
+/* The dtypes that a row is tried with: on the CPU all; internal rows, which public functions call with dtypes that are looked at
+ * before, and rows of a run that samples have those that are computed in as they are, and a third of the others, other ones
+ * for each row. What a sanitizer looks for, and what loads and stores on a GPU, is in the text that makes loops and kernels of
+ * rows, not in a row, and a fake GPU compiles it for each dtype, 50 ms a time: there one row in eight has those dtypes, the
+ * others float32 and one more. (Suites kernels and nvrtc compile every row for every dtype.) */
 static bool tries(const row *r, tn_dtype d)
 {
     static const tn_dtype computed_in[] = {TN_F64, TN_I32, TN_I64};
-    if (TN_ASAN && kit_choice(r->name, 4))
+    if ((TN_ASAN || !kit_on_cpu()) && kit_choice(r->name, 8))
         return d == TN_F32 || d == computed_in[kit_choice(r->name, TN_COUNT(computed_in))];
-    if ((kit_on_cpu() && !TN_ASAN && r->name[0] != '_') || d == TN_F32 || d == TN_F64 || d == TN_I32 || d == TN_I64)
+    if ((kit_on_cpu() && !kit_samples() && r->name[0] != '_') || d == TN_F32 || d == TN_F64 || d == TN_I32 ||
+        d == TN_I64)
         return true;
     return ((int)d + kit_choice(r->name, 3)) % 3 == 0;
 }
@@ -415,13 +416,14 @@ static bool tries_pair(const row *r, tn_dtype d, tn_dtype other)
            (kit_on_cpu() || r->name[0] != '_' || d == other || (d == TN_F32 && kit_is_float(other)));
 }
 
-/* Work that is cut into pieces is tried once for each type that loops compute in: float64, int64, and one of the dtypes
- * that are computed in float32 and in int32, another one for each row. */
+/* Work that is cut into pieces is tried once for floats and once for integers: with 64 bits, or with one of the dtypes that are
+ * computed in float32 and in int32, other ones for each row. */
 static bool goes_large(const row *r, tn_dtype d)
 {
     static const tn_dtype as_f32[] = {TN_F16, TN_BF16, TN_F32}, as_i32[] = {TN_U8, TN_I8, TN_I16, TN_I32};
-    return d == TN_F64 || d == TN_I64 || d == as_f32[kit_choice(r->name, TN_COUNT(as_f32))] ||
-           d == as_i32[kit_choice(r->name, TN_COUNT(as_i32))];
+    const tn_dtype f = kit_choice(r->name, 5) < 2 ? TN_F64 : as_f32[kit_choice(r->name, TN_COUNT(as_f32))];
+    const tn_dtype i = kit_choice(r->name, 7) < 3 ? TN_I64 : as_i32[kit_choice(r->name, TN_COUNT(as_i32))];
+    return d == (tries(r, f) ? f : TN_F32) || d == (tries(r, i) ? i : TN_I32);
 }
 
 static void check_layouts(const row *r, tn_dtype d)
@@ -430,7 +432,7 @@ static void check_layouts(const row *r, tn_dtype d)
     dtypes_for(r, d, dtype);
     for (size_t i = 0; i < TN_COUNT(small); i++)
         run(r, &small[i], dtype);
-    if (goes_large(r, d))
+    if (goes_large(r, d) && (!TN_ASAN || !kit_choice(r->name, 8)))
         run(r, &large[((size_t)kit_choice(r->name, TN_COUNT(large)) + (size_t)d) % TN_COUNT(large)],
             dtype); /* another one for each row and dtype */
     for (size_t i = 0; i < TN_COUNT(lengths); i++) {
@@ -489,7 +491,7 @@ static void check_pairs(const row *r)
             dtypes_for(r, kit_dtypes[i], dtype);
             dtype[other] = kit_dtypes[j];
             /* conversion in several blocks: each pair with some rows */
-            const bool blocks = (j + kit_choice(r->name, 5)) % 5 == 0;
+            const bool blocks = (j + kit_choice(r->name, KIT_ALL_DTYPES)) % KIT_ALL_DTYPES == i;
             kit_seed_by(r->name, (i + 1) * 100 + j);
             for (size_t k = 0; k < TN_COUNT(pairs) - !blocks; k++)
                 run(r, &pairs[k], dtype);
