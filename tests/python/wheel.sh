@@ -67,7 +67,7 @@ print(x.grad, torch.__version__)
 PY
     TENON_FAKE_GPUS=2 "$1/bin/python" use.py >out
     cat out
-    [ "$(cat out)" = "tensor([2., 4.], device='cuda:1') 0.1.0" ]
+    [ "$(cat out)" = "tensor([2., 4.], device='cuda:1') 2.15.0+tenon0.1.0" ]
     echo 'import torch; print(torch.ones(2))' >program.py
     [ "$("$1/bin/python" -m tenon program.py)" = "tensor([1., 1.])" ]
 )
