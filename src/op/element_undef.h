@@ -32,6 +32,7 @@
 #undef TN_MOST_TERMS
 #undef SPECIAL
 #undef TN_NARROW
+#undef TN_SPARE
 #undef TW
 #undef KW
 #undef MW

@@ -3,7 +3,7 @@
  *
  * They compute in TW: double where the result is the CPU's float, so that sums that cancel keep its digits, else T.
  *   KW(x)  the literal x as TW     MW(f)  the math function f of TW     FMAW(a, b, c)  a * b + c, rounded once where that is fast
- *   TN_NARROW  1 where 24 digits are wanted
+ *   TN_NARROW  1 where 24 digits are wanted     TN_SPARE  1 where TW has more than T
  * What has no loop has no branch, so that loops over it become vectors. Formulas: Abramowitz & Stegun, Handbook of Mathematical
  * Functions (numbers in comments), but where another source stands. No include guard: the CPU reads it once per type. */
 #define SPECIAL(name) E(tn_##name)
@@ -261,9 +261,9 @@ DEVICE T E(tn_erfcx)(T a)
 DEVICE T E(tn_ndtr)(T a)
 {
     const TW x = a, less = KW(0.5) * MW(exp)(KW(-0.5) * x * x) * E(tn_erfcx_right)(TN_SQRT_HALF * MW(fabs)(x));
-#if !TN_NARROW
+#if !TN_SPARE
     if (MW(fabs)(x) < KW(1))
-        return KW(0.5) + KW(0.5) * MW(erf)(TN_SQRT_HALF * x);
+        return (T)(KW(0.5) + KW(0.5) * MW(erf)(TN_SQRT_HALF * x));
 #endif
     return (T)(x < KW(0) ? less : KW(1) - less);
 }
@@ -272,6 +272,12 @@ DEVICE T E(tn_log_ndtr)(T a)
 {
     const TW x = a, h = KW(0.5) * x * x, halved = KW(0.5) * E(tn_erfcx_right)(TN_SQRT_HALF * MW(fabs)(x));
     const TW left = MW(log)(halved) - h, right = MW(log1p)(-MW(exp)(-h) * halved);
+#if !TN_SPARE
+    if (MW(fabs)(x) < KW(1)) {
+        const TW part = KW(0.5) * MW(erf)(TN_SQRT_HALF * x);
+        return (T)(x < KW(0) ? MW(log)(KW(0.5) + part) : MW(log1p)(part - KW(0.5)));
+    }
+#endif
     return (T)(x < KW(0) ? left : right);
 }
 

@@ -10,6 +10,7 @@
 #define DEVICE        static inline __attribute__((always_inline))
 #define TN_IS_F32     1
 #define TN_NARROW     1
+#define TN_SPARE      1
 #define TW            double
 #define KW(x)         ((double)(x))
 #define MW(f)         wide_##f

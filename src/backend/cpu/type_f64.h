@@ -10,6 +10,7 @@
 #define DEVICE        static inline __attribute__((always_inline))
 #define TN_IS_F32     0
 #define TN_NARROW     0
+#define TN_SPARE      0
 #define TW            double
 #define KW(x)         ((double)(x))
 #define MW(f)         m_##f##_f64

@@ -251,6 +251,7 @@ typedef u64 UT;
 #define E(name)       name
 #define M(f)          m_##f
 #define TW            T /* op/special.h */
+#define TN_SPARE      0
 #define KW(x)         K(x)
 #define MW(f)         M(f)
 #define FMAW(a, b, c) FMA(a, b, c)
