@@ -4,8 +4,9 @@
                           PACKAGE_FOLDER [PATTERN]
 
 The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py) by turns:
-short runs of each, three where they are short; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and computes little is held
-against its bytes at the speed of memcpy and memset, too, measured in the same run. Exits with 0 whatever the figures are.
+short runs of each, three where they are short; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and
+computes little is held against its bytes at the speed of memcpy and memset, too, measured in the same run. Exits with 0 whatever
+the figures are.
 """
 import argparse
 import json

@@ -35,8 +35,8 @@ void kit_seed_by(const char *name, int64_t n);
 /* A number that a name always has, in [0, n): rows choose by it, so that their order in the list says nothing. */
 int kit_choice(const char *name, int n);
 /* Does this run repeat what others try whole, or what takes long: under a sanitizer, on a GPU, whose kernels are compiled as
- * they are wanted, or (TENON_TEST_SAMPLE=1) on another instruction set? It tries a part of the dtypes then, each of them in
- * another part of the layouts. */
+ * they are wanted, or on another instruction set (suite isa says TENON_TEST_SAMPLE=1; 0 asks for all)? It tries a part of the
+ * dtypes then, each of them in another part of the layouts. */
 bool kit_samples(void);
 uint64_t kit_random(void);
 /* 0 .. n - 1 */

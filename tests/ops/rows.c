@@ -475,6 +475,10 @@ bool row_accepts(const row *r, const row_operand *o, const row_dtypes *d, tn_dty
         return false;
     const row_bound bound = row_bound_of(r);
     const bool wide = d->compute == TN_F64;
+    const real floor = wide ? bound.floor64 : bound.floor32; /* what is smaller has no sign to speak of */
+    const bool signless = exact != 0 && fabsl(exact) <= floor;
+    if (want == got) /* zeros of two signs */
+        return signless;
     const int64_t k = wide ? bound.k64 : bound.k32, ulps = kit_ulps(to, got, want);
     if (to == d->compute && ulps <= (k ? k : 4) && ulps > row_worst[r - rows][wide])
         row_worst[r - rows][wide] = ulps;
@@ -482,9 +486,7 @@ bool row_accepts(const row *r, const row_operand *o, const row_dtypes *d, tn_dty
         return true;
     if (k == 0 && wide && ulps == 1)
         return nearly_tied(got, exact);
-    const real floor = wide ? bound.floor64 : bound.floor32; /* what is smaller has no sign to speak of */
-    if (fabsl(got - exact) <= floor &&
-        (row_is_smooth(r) || !signbit(got) == !signbit(want) || (exact != 0 && fabsl(exact) <= floor)))
+    if (fabsl(got - exact) <= floor && (row_is_smooth(r) || !signbit(got) == !signbit(want) || signless))
         return true;
     return bound.backward && within_backward(r, d, to, x, k, got);
 }
