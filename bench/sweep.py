@@ -1,7 +1,7 @@
 """Every public operation beside PyTorch: three sizes, three dtypes, contiguous and transposed, forward and backward.
 
-    python bench/sweep.py [--threads 1] [--sizes 8,65536,4194304] [--results FOLDER] --entries FILE [--peer PYTHON]
-                          PACKAGE_FOLDER [PATTERN]
+    python bench/sweep.py [--threads 1] [--device cpu] [--sizes 8,65536,4194304] [--columns f32,bf16] [--results FOLDER]
+                          --entries FILE [--peer PYTHON] PACKAGE_FOLDER [PATTERN]
 
 The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py) by turns:
 short runs of each, three where they are short; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and
@@ -103,12 +103,14 @@ def measured(call, backward, tenon, torch):
     return (*median, ours["bytes"])
 
 
-def sweep(found, sizes, tenon, torch):
+def sweep(found, sizes, columns, tenon, torch):
     """(figures, what Tenon alone cannot, what PyTorch alone cannot, calls that neither can)"""
     figures, ours, theirs = [], [], []
     tried, done = set(), set()
     for size in sizes:
         for title, dtype, layout, backward in COLUMNS:
+            if columns and title not in columns:
+                continue
             at = [w.ask(inputs=[size, dtype, layout]) for w in (tenon, torch) if w][0]
             for call in found:
                 typed, turning = TYPED.search(call.code), TURNING.search(call.code)
@@ -168,7 +170,7 @@ def table(figures):
 
 def document(figures, missing, alone, failed, o, head):
     yield "# Every operation beside PyTorch\n"
-    yield (f"Made by `scripts/bench sweep --threads {o.threads}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward "
+    yield (f"Made by `scripts/bench sweep {f'--threads {o.threads}' if o.device == 'cpu' else f'--device {o.device}'}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward "
            "and torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
     yield from summary(figures, o.sizes)
     yield ""
@@ -196,6 +198,8 @@ def main():
     parser.add_argument("package", help="the folder that has tenon/")
     parser.add_argument("pattern", nargs="?", default="", help="a regular expression that rows' names have")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda")
+    parser.add_argument("--columns", type=lambda s: s.split(","), help="of the table: " + ",".join(c[0] for c in COLUMNS))
     parser.add_argument("--sizes", type=lambda s: [int(n) for n in s.split(",")], default=list(SIZES))
     parser.add_argument("--peer", help="an interpreter that has PyTorch; without: Tenon's times alone")
     parser.add_argument("--entries", required=True, help="python_entries.txt")
@@ -208,19 +212,23 @@ def main():
     found = [c for c in found if re.search(o.pattern, c.name)]
     folder = os.path.dirname(os.path.abspath(__file__))
     env = dict(os.environ, PYTHONPATH=os.path.abspath(o.package))
-    tenon = Worker([sys.executable, "-m", "tenon", f"{folder}/sweep_worker.py", str(o.threads)], env)
-    torch = Worker([o.peer, f"{folder}/sweep_worker.py", str(o.threads)]) if o.peer else None
-    figures, missing, alone, failed = sweep(found, o.sizes, tenon, torch)
+    command = [f"{folder}/sweep_worker.py", str(o.threads), o.device]
+    tenon = Worker([sys.executable, "-m", "tenon", *command], env)
+    torch = Worker([o.peer, *command]) if o.peer else None
+    figures, missing, alone, failed = sweep(found, o.sizes, o.columns, tenon, torch)
     for worker in (tenon, torch):
         if worker:
             worker.end()
-    head = (f"{processor()}, {o.threads} threads; PyTorch {torch.hello['version'] if torch else '-'}; {len(found)} calls, "
+    where = f"{processor()}, {o.threads} threads" if o.device == "cpu" else tenon.hello["device"]
+    head = (f"{where}; PyTorch {torch.hello['version'] if torch else '-'}; {len(found)} calls, "
             f"{len(figures)} figures, {time.monotonic() - begin:.0f} s")
     text = "\n".join(document(figures, missing, alone, failed, o, head)) + "\n"
     if o.figures:
         write_figures(figures, o.figures)
-    if o.results and not o.pattern and o.sizes == list(SIZES) and torch:
+    if o.results and not o.pattern and torch and (o.device != "cpu" or (o.sizes == list(SIZES) and not o.columns)):
         name = f"sweep-{platform.machine().replace('_', '-')}-{o.threads}-threads.md"
+        if o.device != "cpu":
+            name = "sweep-" + re.sub("[^a-z0-9]+", "-", where.lower()) + ".md"
         pathlib.Path(o.results, name).write_text(text)
     print(text)
     if unknown:

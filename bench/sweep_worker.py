@@ -4,8 +4,10 @@
     {"call": expression, "backward": bool, "bytes": bool}          seconds of one call, and the bytes it reads and writes if asked
     {"runs": n}                                                    seconds of one call of the last expression, the mean of n
 
-Tenon runs it by `python -m tenon`, as `torch`. A call that takes longer than LONGEST ends the process.
+Tenon runs it by `python -m tenon`, as `torch`. A call that takes longer than LONGEST ends the process. Arguments: threads, and the
+device where it is not the CPU: then times end when the device has done its work.
 """
+import contextlib
 import ctypes
 import json
 import signal
@@ -19,7 +21,22 @@ LONGEST, SLOW = 25, 2  # seconds; what is slow is measured by its first call, wh
 COLUMNS = {8: 4}  # of sizes that are no squares
 TURNED = ("x", "u", "z")
 OTHERS = ("z", "t", "s", "m", "k", "k0", "i", "j")
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
 GROWING = ("x", "y", "u", "w", "b", "e", "l", "l2", "p3", "q3")  # want a gradient where it is asked for
+
+
+def finish():
+    if DEVICE != "cpu":
+        torch.cuda.synchronize()
+
+
+@contextlib.contextmanager
+def on_device(wanted=True):
+    """What is made without a device is made there. Not around calls that name tensors: PyTorch pays for it at each one."""
+    if wanted and DEVICE != "cpu":
+        torch.set_default_device(DEVICE)
+    yield
+    torch.set_default_device("cpu")
 
 
 def numbers(shape, dtype, low, high, ints):
@@ -61,7 +78,8 @@ class Inputs(dict):
             "j": lambda: torch.randint(0, c, (r,)),
         }[name]
         torch.manual_seed(len(name) + ord(name[0]))
-        value = make()
+        with on_device():
+            value = make()
         return value.t() if self.turned and name in TURNED else value
 
     def get_or_make(self, name):
@@ -97,7 +115,8 @@ class Work:
             self.gradient = torch.ones_like(out).detach()
 
     def result(self):
-        out = self.forward()
+        with on_device(not self.names):
+            out = self.forward()
         return out if isinstance(out, torch.Tensor) else next((o for o in out if o.is_floating_point()), out[0])
 
     def backward(self):
@@ -113,24 +132,36 @@ class Work:
     def seconds(self, runs):
         once = self.once
         signal.alarm(LONGEST)
-        start = time.perf_counter()
-        for _ in range(runs):
-            once()
-        took = time.perf_counter() - start
+        with on_device(not self.names):
+            finish()
+            start = time.perf_counter()
+            for _ in range(runs):
+                once()
+            finish()
+            took = time.perf_counter() - start
         signal.alarm(0)
         return took / runs
 
 
 def limits(size):
-    """(seconds a byte of a copy, read and written; of a fill) of so many bytes, by the C library."""
-    to, of, n = ctypes.create_string_buffer(size), ctypes.create_string_buffer(size), max(3, (8 << 20) // size)
+    """(seconds a byte of a copy, read and written; of a fill) of so many bytes, by the C library; by the driver."""
+    n = max(3, (8 << 20) // size)
+    if DEVICE == "cpu":
+        to, of = ctypes.create_string_buffer(size), ctypes.create_string_buffer(size)
+        ways = (lambda: ctypes.memmove(to, of, size), lambda: ctypes.memset(to, 1, size))
+    else:
+        with on_device():
+            to, of = torch.zeros(size, dtype=torch.uint8), torch.zeros(size, dtype=torch.uint8)
+        ways = (lambda: to.copy_(of), to.zero_)
     best = []
-    for what in (lambda: ctypes.memmove(to, of, size), lambda: ctypes.memset(to, 1, size)):
+    for what in ways:
         times = []
         for _ in range(5):
+            finish()
             start = time.perf_counter()
             for _ in range(n):
                 what()
+            finish()
             times.append((time.perf_counter() - start) / n)
         best.append(min(times))
     return best[0] / (2 * size), best[1] / size
@@ -150,7 +181,10 @@ def answer(request, state):
 
 def main():
     torch.set_num_threads(int(sys.argv[1]))
-    print(json.dumps({"version": torch.__version__, "threads": torch.get_num_threads()}), flush=True)
+    if DEVICE != "cpu":
+        torch.cuda.init()
+    print(json.dumps({"version": torch.__version__, "threads": torch.get_num_threads(),
+                      "device": DEVICE if DEVICE == "cpu" else torch.cuda.get_device_name()}), flush=True)
     state = {}
     for line in sys.stdin:
         try:

@@ -440,7 +440,7 @@ void gradients_of_rows(const char *only)
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
         int range[3];
-        if ((only && strcmp(only, r->name) != 0) ||
+        if ((only ? strcmp(only, r->name) != 0 : !kit_mine(i)) ||
             !(r->differentiable[0] || r->differentiable[1] || r->differentiable[2]))
             continue;
         kit_seed_by(r->name, 0);

@@ -217,7 +217,7 @@ void gradients_of_structural(const char *only)
     int n = 0;
     for (int f = 0; f < n_families; f++)
         for (const gradient_case *c = families[f]->gradients; c && c->name; c++, n++)
-            for (int layout = 0; layout < KIT_EXPANDED && (!only || !strcmp(only, c->name)); layout++) {
+            for (int layout = 0; layout < KIT_EXPANDED && (only ? !strcmp(only, c->name) : kit_mine(n)); layout++) {
                 kit_seed_by(c->name, layout);
                 one(c, layout);
             }

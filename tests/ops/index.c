@@ -93,11 +93,14 @@ static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
     memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
     for (int64_t i = 0; i < index.numel; i++) { /* the last one written stays */
         real *to = &e.v[pointed(x, &index, d, i)];
+        if (how != WRITE_NUMBER)
+            expected_write(&e, to - e.v, src.v[i]);
         *to = how == ADD        ? added(x->dtype, *to, src.v[i])
               : how == MULTIPLY ? multiplied(x->dtype, *to, src.v[i])
               : how == WRITE    ? src.v[i]
                                 : kit_round(1, x->dtype);
     }
+    expected_any_order(&e, how == ADD ? SUMS : how == MULTIPLY ? PRODUCTS : WRITES);
     tn_tensor *got;
     if (how == ADD)
         got = inplace ? tn_scatter_add_(x->t, d, index.t, src.t) : tn_scatter_add(x->t, d, index.t, src.t);
@@ -115,7 +118,7 @@ static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
         check(&e, got, "scatter %d of %s %s %s, dim %d%s", (int)how, tn_dtype_name(x->dtype),
               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, inplace ? ", in place" : "");
     if (inplace && got)
-        memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
+        expected_in_place(&e, x);
     if (inplace && !kit_surroundings_intact(x))
         kit_fail("scatter_ wrote beside the tensor");
     expected_free(&e);
@@ -218,8 +221,10 @@ static void index_add_each(kit_array *x)
             memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
             for (int64_t i = 0; i < src.numel; i++) {
                 real *to = &e.v[(i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner];
+                expected_write(&e, to - e.v, src.v[i]);
                 *to = added(x->dtype, *to, src.v[i]);
             }
+            expected_any_order(&e, SUMS);
             tn_tensor *got = inplace ? tn_index_add_(x->t, d, index.t, src.t) : tn_index_add(x->t, d, index.t, src.t);
             if (inplace && x->layout == KIT_EXPANDED && x->numel > 1)
                 refused(got, TN_EINVAL, "refers to a single memory location", "index_add_");
@@ -227,7 +232,7 @@ static void index_add_each(kit_array *x)
                 check(&e, got, "index_add of %s %s %s, dim %d, %lld indices", tn_dtype_name(x->dtype),
                       kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, (long long)n);
             if (inplace && got)
-                memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
+                expected_in_place(&e, x);
             expected_free(&e);
             kit_array_free(&index);
             kit_array_free(&src);

@@ -255,8 +255,11 @@ static void put_once(kit_array *x, int form, bool inplace, bool number)
         for (int64_t i = 0; i < n; i++) {
             real *to = &e.v[picked(&p, i)],
                  from = number ? kit_round(1, x->dtype) : v.v[kit_broadcast(&v, p.result_ndim, p.result, i)];
+            if (!number || add)
+                expected_write(&e, to - e.v, from);
             *to = add ? added(x->dtype, *to, from) : from;
         }
+        expected_any_order(&e, add ? SUMS : WRITES);
         const tn_scalar values = number ? tn_scalar_i(1) : tn_scalar_t(v.t);
         tn_tensor *got = inplace ? tn_index_put_(x->t, list_of(&p), values, .accumulate = add)
                                  : tn_index_put(x->t, list_of(&p), values, .accumulate = add);
@@ -267,7 +270,7 @@ static void put_once(kit_array *x, int form, bool inplace, bool number)
                   kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], draw_text(&p), add ? ", added" : "");
         if (inplace && got) {
             TRUTH(got == x->t);
-            memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
+            expected_in_place(&e, x);
         }
         if (inplace && !kit_surroundings_intact(x))
             kit_fail("index_put_ wrote beside the tensor");
@@ -325,8 +328,12 @@ static void index_copy_each(kit_array *x)
             expected_init(&e, x->dtype, x->ndim, x->shape);
             e.bits = true;
             memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
-            for (int64_t i = 0; i < src.numel; i++) /* the last one written stays */
-                e.v[(i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner] = src.v[i];
+            for (int64_t i = 0; i < src.numel; i++) { /* the last one written stays */
+                const int64_t to = (i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner;
+                expected_write(&e, to, src.v[i]);
+                e.v[to] = src.v[i];
+            }
+            expected_any_order(&e, WRITES);
             tn_tensor *got = inplace ? tn_index_copy_(x->t, d, index.t, src.t) : tn_index_copy(x->t, d, index.t, src.t);
             if (inplace && x->layout == KIT_EXPANDED && x->numel > 1)
                 refused(got, TN_EINVAL, "refers to a single memory location", "index_copy_");
@@ -334,7 +341,7 @@ static void index_copy_each(kit_array *x)
                 check(&e, got, "index_copy of %s %s %s, dim %d, %lld indices", tn_dtype_name(x->dtype),
                       kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], (int)d, (long long)n);
             if (inplace && got)
-                memcpy(x->v, e.v, (size_t)x->numel * sizeof *x->v);
+                expected_in_place(&e, x);
             expected_free(&e);
             kit_array_free(&index);
             kit_array_free(&src);

@@ -51,6 +51,17 @@ bool kit_samples(void)
     return said ? strcmp(said, "0") != 0 : TN_ASAN || !kit_on_cpu();
 }
 
+bool kit_mine(int i)
+{
+    static int part = -1, parts = 1;
+    const char *said = part < 0 ? getenv("TENON_TEST_PART") : NULL;
+    if (said && sscanf(said, "%d/%d", &part, &parts) == 2 && part >= 0 && part < parts)
+        printf("note: part %d of %d\n", part, parts);
+    else if (part < 0)
+        part = 0, parts = 1;
+    return i % parts == part;
+}
+
 /* https://prng.di.unimi.it/splitmix64.c */
 uint64_t kit_random(void)
 {

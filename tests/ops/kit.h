@@ -38,6 +38,8 @@ int kit_choice(const char *name, int n);
  * they are wanted, or on another instruction set (suite isa says TENON_TEST_SAMPLE=1; 0 asks for all)? It tries a part of the
  * dtypes then, each of them in another part of the layouts. */
 bool kit_samples(void);
+/* Is row i tried by this process? TENON_TEST_PART=K/N: by the K-th of N, from 0, which run side by side. */
+bool kit_mine(int i);
 uint64_t kit_random(void);
 /* 0 .. n - 1 */
 int64_t kit_below(int64_t n);

@@ -27,12 +27,22 @@ typedef struct expected {
     real *v;   /* [numel], row-major */
     real *tol; /* absolute error allowed, beside 'ulps' of the result's dtype; NULL: none */
     int ulps;
-    bool bits; /* also the sign of zero */
+    bool bits;    /* also the sign of zero */
+    int *writes;  /* expected_write: how many to each element, and the sum of their absolute values; NULL: not noted */
+    real *size;
 } expected;
 
 void expected_init(expected *e, tn_dtype dtype, int32_t ndim, const int64_t *shape);
 void expected_tolerate(expected *e); /* gives it .tol, all zero */
 void expected_free(expected *e);
+
+/* What writes by index: each write of v to element i is noted; then, on GPUs, where the order of several writes to one place is
+ * not said, such a place may have any of them, or the sum or product in any order; then the array that was written in place gets
+ * what it has now, for what follows. */
+typedef enum write_kind { WRITES, SUMS, PRODUCTS } write_kind;
+void expected_write(expected *e, int64_t i, real v);
+void expected_any_order(expected *e, write_kind kind);
+void expected_in_place(const expected *e, kit_array *x);
 
 /* Compares; the words say what was tried. */
 bool check(const expected *e, const tn_tensor *got, const char *format, ...) __attribute__((format(printf, 3, 4)));

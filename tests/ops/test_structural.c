@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         }
         public_rows++;
         covered += c != NULL;
-        if (argc > 1 && strcmp(argv[1], names[i]) != 0)
+        if (argc > 1 ? strcmp(argv[1], names[i]) != 0 : !kit_mine((int)i))
             continue;
         if (c && argc < 2 && served_by(c))
             printf("%-34s with %s\n", names[i], served_by(c));
