@@ -147,7 +147,17 @@ static void count_on(tn_dtype d, void *memory, int64_t at, int64_t first, int64_
             ((int16_t *)memory)[at + k] = (int16_t)(first + k * step);
 }
 
-/* Written on the CPU, where counting is cheaper than looking for them. */
+/* On GPUs they are looked for, in the rows that have any: that is quicker than to copy them there. NULL with an error set. */
+static tn_tensor *found_in(const triangle *t, int64_t total, int64_t begin, int64_t end, tn_tensor *at)
+{
+    tn_tensor *mask = tn_ones(TN_SHAPE(end - begin, t->columns), .dtype = TN_BOOL, .device = at->device);
+    mask = t->upper ? tn_triu(mask, t->edge + begin) : tn_tril(mask, t->edge + begin - 1);
+    tn_tensor *found = tn_t(tn_nonzero_static(mask, total));
+    if (begin > 0 && !tn_add_(tn_select(found, 0, 0), begin))
+        return NULL;
+    return tn_copy_(at, found);
+}
+
 static tn_tensor *indices_of(int64_t rows, int64_t columns, int64_t offset, bool upper, const tn_options *o)
 {
     if (rows < 0 || columns < 0)
@@ -169,6 +179,10 @@ static tn_tensor *indices_of(int64_t rows, int64_t columns, int64_t offset, bool
     tn_tensor *at = tn__factory(TN__DIMS(TN_SHAPE(2, total)), &plain, d);
     if (!at || at->device.type == TN_DEVICE_META || total == 0)
         return at;
+    if (at->device.type != TN_DEVICE_CPU && end - begin <= (4 * total + 65536) / t.columns) {
+        TN__INITIALISED(at, found_in(&t, total, begin, end, at));
+        return at;
+    }
     tn_tensor *here =
         at->device.type == TN_DEVICE_CPU ? at : tn_empty(TN_SHAPE(2, total), .dtype = d, .device = TN_CPU);
     void *memory = here ? tn_data(here) : NULL;

@@ -138,11 +138,8 @@ tn_tensor *tn__fn_kaiser_window(int64_t window_length, bool periodic, tn_scalar 
     if (w.done)
         return end(&w, w.t, o);
     const double b = tn__number_or(beta, 12), top = i0(b), half = (double)(w.n - 1) / 2;
-    tn_tensor *exact = tn_empty(TN_SHAPE(w.n), .dtype = TN_F64, .device = TN_CPU);
-    double *to = exact ? tn_data(exact) : NULL;
-    for (int64_t i = 0; to && i < w.n; i++) {
-        const double r = ((double)i - half) / half;
-        to[i] = i0(b * sqrt(r * r < 1 ? 1 - r * r : 0)) / top;
-    }
-    return exact && w.t && tn_copy_(w.t, tn_to(exact, .dtype = w.t->dtype)) ? end(&w, w.t, o) : NULL;
+    tn_tensor *x = w.t ? tn_arange(0, w.n, 1, .dtype = TN_F64, .device = w.t->device) : NULL;
+    x = tn_clamp_min(tn_add(tn_neg(tn_square(tn_div(tn_sub(x, half), half))), 1), 0);
+    x = tn_div(tn_i0(tn_mul(tn_sqrt(x), b)), top);
+    return x && tn_copy_(w.t, tn_to(x, .dtype = w.t->dtype)) ? end(&w, w.t, o) : NULL;
 }

@@ -47,7 +47,7 @@ static tn__gpu_launch launch_of(const index_job *j, uint32_t kernel, tn_dtype co
                                      .compute = compute,
                                      .variant = j->variant | (j->index->dtype == TN_I32 ? NARROW_INDEX : 0)},
                             .kernel = kernel,
-                            .groups = {tn__grid_groups(j->f.n, j->limits)},
+                            .groups = {(uint32_t)TN_MIN(tn__div_up(j->f.n, GROUP), INT32_MAX)},
                             .local = {GROUP},
                             .label = tn__op_name(j->l->op)};
 }
@@ -319,7 +319,7 @@ tn_status tn__gpu_nonzero(const tn__launch *l)
     return tn__gpu_run(
         &(tn__gpu_launch){.device = l->device,
                           .unit = {.family = TN__FAMILY_nonzero, .op = TN__OPS, .in = tn__dtype_word(x->dtype)},
-                          .groups = {tn__gpu_groups(limits, x->numel)},
+                          .groups = {tn__gpu_groups(x->numel)},
                           .local = {TN__GPU_LOCAL},
                           .arg = args,
                           .n_arg = (int32_t)TN_COUNT(args),

@@ -16,7 +16,7 @@ static tn_status run(const tn__launch *l, uint32_t kernel, tn_dtype compute, int
         .device = l->device,
         .unit = {.family = TN__FAMILY_random, .op = TN__OPS, .out = l->out[0].dtype, .compute = compute},
         .kernel = kernel,
-        .groups = {tn__gpu_spread(limits, blocks, LOCAL), 1, 1},
+        .groups = {(uint32_t)TN_MAX(TN_MIN(tn__div_up(blocks, LOCAL), INT32_MAX), 1), 1, 1},
         .local = {LOCAL, 1, 1},
         .arg = args,
         .n_arg = n_arg,

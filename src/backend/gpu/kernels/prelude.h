@@ -97,7 +97,9 @@ DEVICE void ATOMIC_ADD_F64(GLOBAL double *p, double v)
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #pragma nv_diag_suppress 177 /* no unit uses every function of the dialect */
 #define KERNEL(name)   extern "C" __global__ void name
-#define KERNEL_B(name) extern "C" __global__ void name
+#define KERNEL_B(name) extern "C" __global__ void TN_BOUNDS name
+#define BOUNDS(items, groups) __launch_bounds__(items, groups)
+#define TN_BOUNDS
 #define GLOBAL
 #define LOCAL
 #define CONST_TABLE           static __constant__ const
@@ -180,6 +182,11 @@ DEVICE u16 f32_half(f32 f)
 #error "the dialect has no side for this compiler yet"
 #endif
 
+/* A family's kernels with barriers whose groups have so many items at most, and a multiprocessor so many groups at least: it
+ * defines TN_BOUNDS anew as BOUNDS(items, groups). */
+#ifndef BOUNDS
+#define BOUNDS(items, groups)
+#endif
 #ifndef WARP
 #define WARP 32
 #endif
