@@ -29,18 +29,23 @@ static void run_norms(void)
     tn_scope_close(s);
 }
 
-/* Of any layout, of 16 bits too, and rows longer than a block. */
-static void layer_norm_each(kit_array *x)
+/* A parameter of n elements, of x's dtype or, beside one of 16 bits, of float32. */
+static void parameter(kit_array *p, const kit_array *x, int64_t n)
+{
+    random_array(p, kit_random() & 1 ? x->dtype : kit_is_float(x->dtype) && x->dtype != TN_F64 ? TN_F32 : x->dtype, 1, &n,
+                 KIT_DENSE, true);
+}
+
+/* Of any layout, of 16 bits too, and rows longer than a block; with parameters (1: weight, 2: bias). */
+static void layer_norm_of(kit_array *x, int given)
 {
     const real small = 0.5L;
-    if (!x->ndim)
-        return;
     const int64_t n = x->shape[x->ndim - 1];
-    tn_tensor *got = tn_layer_norm(x->t, TN_DIMS(n), .eps = TN_SCALAR(0.5));
-    if (!kit_is_float(x->dtype)) {
-        refused(got, TN_EDTYPE, "not implemented for", "layer_norm");
-        return;
-    }
+    kit_array w, b;
+    parameter(&w, x, n);
+    random_array(&b, w.dtype, 1, &n, KIT_DENSE, true);
+    tn_tensor *got = tn_layer_norm(x->t, TN_DIMS(n), .eps = TN_SCALAR(0.5), .weight = given & 1 ? w.t : TN_NONE,
+                                   .bias = given & 2 ? b.t : TN_NONE);
     expected e;
     expected_init(&e, x->dtype, x->ndim, x->shape);
     expected_tolerate(&e);
@@ -52,20 +57,80 @@ static void layer_norm_each(kit_array *x)
             var += (x->v[k] - mean) * (x->v[k] - mean) / (real)n;
             most = fmaxl(most, fabsl(x->v[k]));
         }
-        for (int64_t k = at; k < at + n; k++) { /* errors: of the difference, of the mean, of the scale */
-            e.v[k] = (x->v[k] - mean) / sqrtl(var + small);
-            e.tol[k] = compute_eps(x->dtype) * (8 * fabsl(e.v[k]) + 4 * most / sqrtl(var + small));
+        for (int64_t k = at; k < at + n; k++) { /* errors: of the difference, of the mean, of the scale, of two more */
+            const real z = (x->v[k] - mean) / sqrtl(var + small), by = given & 1 ? w.v[k - at] : 1;
+            e.v[k] = z * by + (given & 2 ? b.v[k - at] : 0);
+            e.tol[k] = compute_eps(x->dtype) * (fabsl(by) * (9 * fabsl(z) + 4 * most / sqrtl(var + small)) + fabsl(e.v[k]));
         }
     }
     e.ulps = kit_digits(x->dtype) < 24 ? 1 : 0;
-    check_free(&e, got, "layer_norm of %s %s %s", tn_dtype_name(x->dtype), kit_shape_text(x->ndim, x->shape),
-               kit_layout_names[x->layout]);
+    check_free(&e, got, "layer_norm of %s %s %s, parameters %d of %s", tn_dtype_name(x->dtype),
+               kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout], given, tn_dtype_name(w.dtype));
+    kit_array_free(&w);
+    kit_array_free(&b);
+}
+
+static void layer_norm_each(kit_array *x)
+{
+    if (!x->ndim)
+        return;
+    if (!kit_is_float(x->dtype)) {
+        refused(tn_layer_norm(x->t, TN_DIMS(x->shape[x->ndim - 1])), TN_EDTYPE, "not implemented for", "layer_norm");
+        return;
+    }
+    layer_norm_of(x, 0);
+    layer_norm_of(x, 1 + (int)kit_below(3));
+}
+
+/* The gradient of rows of many lanes: scale * (g - mean(g) - z * mean(g * z)), g times the weight; with sums for means by norm. */
+static void backward_of(tn_dtype d, int64_t n, int kind, bool weighted)
+{
+    const int64_t shape[2] = {3, n};
+    kit_array x, g, w;
+    expected e;
+    tn_scope *s = tn_scope_open();
+    random_array(&x, d, 2, shape, KIT_DENSE, true);
+    random_array(&g, d, 2, shape, KIT_DENSE, true);
+    random_array(&w, d == TN_F64 ? d : TN_F32, 1, &n, KIT_DENSE, true);
+    expected_init(&e, d, 2, shape);
+    expected_tolerate(&e);
+    for (int64_t at = 0; at < x.numel; at += n) {
+        real mean = 0, squares = 0, sum = 0, dot = 0, most = 0;
+        for (int64_t k = 0; k < n && kind == 0; k++)
+            mean += x.v[at + k] / (real)n;
+        for (int64_t k = 0; k < n; k++)
+            squares += (x.v[at + k] - mean) * (x.v[at + k] - mean);
+        const real scale = 1 / sqrtl(kind == 2 ? squares : squares / (real)n + 0.25L), by = kind == 2 ? 1 : (real)n;
+        for (int64_t k = 0; k < n; k++) {
+            const real gw = g.v[at + k] * (weighted ? w.v[k] : 1);
+            sum += kind == 0 ? gw / by : 0;
+            dot += gw * (x.v[at + k] - mean) * scale / by;
+            most = fmaxl(most, fmaxl(fabsl(gw), fabsl(x.v[at + k]) * scale));
+        }
+        for (int64_t k = 0; k < n; k++) {
+            const real z = (x.v[at + k] - mean) * scale;
+            e.v[at + k] = scale * (g.v[at + k] * (weighted ? w.v[k] : 1) - sum - z * dot);
+            e.tol[at + k] = 16 * compute_eps(d) * scale * (1 + most) * (1 + most) * (1 + fabsl(dot));
+        }
+    }
+    e.ulps = kit_digits(d) < 24 ? 1 : 0;
+    check_free(&e, tn__standardize_backward(g.t, x.t, weighted ? w.t : TN_NONE, TN_DIMS(1), kind, 0.25),
+               "_standardize_backward of %s, rows of %lld, kind %d%s", tn_dtype_name(d), (long long)n, kind,
+               weighted ? ", weighted" : "");
+    kit_array_free(&x);
+    kit_array_free(&g);
+    kit_array_free(&w);
+    tn_scope_close(s);
 }
 
 static void run_layer_norm(void)
 {
     static const shape_list rows[] = {{2, {3, 5000}}, {2, {700, 3}}, {2, {40, 1025}}, {3, {2, 5, 33}}};
+    static const int64_t lengths[] = {33, 40, 1000, 4096, 9000, 20000};
     each_array(layer_norm_each, true);
+    for (size_t i = 0; i < TN_COUNT(lengths); i++)
+        for (int form = 0; form < 18; form++)
+            backward_of(form % 3 == 0 ? TN_F32 : form % 3 == 1 ? TN_F64 : TN_BF16, lengths[i], form / 3 % 3, form >= 9);
     for (int i = 6; i < KIT_DTYPES; i++)
         for (size_t k = 0; k < TN_COUNT(rows); k++)
             for (int layout = KIT_DENSE; layout <= KIT_TRANSPOSED; layout++) {
@@ -139,14 +204,14 @@ static const structural_case cases[] = {
 F(layer_norm, tn_layer_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .eps = TN_SCALAR(0.25)))
 F(layer_norm_scaled, tn_layer_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .weight = tn_select(y, 0, 0),
                                    .bias = tn_select(y, 0, -1), .eps = TN_SCALAR(0.25)))
-F(standardize_first, tn__standardize(x, TN_DIMS(0), 0, 0.25))
-F(standardize_all, tn__standardize(x, TN_DIMS(0, 1), 0, 0.25))
-F(by_squares, tn__standardize(x, TN_DIMS(0), 1, 0.25))
-F(by_norm, tn__standardize(x, TN_DIMS(0), 2, 0.25))
-F(by_a_fixed_norm, tn__standardize(x, TN_DIMS(-1), 2, 100))
-F(standardize_backward, tn__standardize_backward(x, y, TN_DIMS(1), 0, 0.25))
-F(by_squares_backward, tn__standardize_backward(x, y, TN_DIMS(1), 1, 0.25))
-F(by_norm_backward, tn__standardize_backward(x, y, TN_DIMS(0), 2, 0.25))
+F(standardize_first, tn__standardize(x, TN_NONE, TN_NONE, TN_DIMS(0), 0, 0.25))
+F(standardize_all, tn__standardize(x, TN_NONE, TN_NONE, TN_DIMS(0, 1), 0, 0.25))
+F(by_squares, tn__standardize(x, TN_NONE, TN_NONE, TN_DIMS(0), 1, 0.25))
+F(by_norm, tn__standardize(x, TN_NONE, TN_NONE, TN_DIMS(0), 2, 0.25))
+F(by_a_fixed_norm, tn__standardize(x, TN_NONE, TN_NONE, TN_DIMS(-1), 2, 100))
+F(standardize_backward, tn__standardize_backward(x, y, TN_NONE, TN_DIMS(1), 0, 0.25))
+F(by_squares_backward, tn__standardize_backward(x, y, TN_NONE, TN_DIMS(1), 1, 0.25))
+F(by_norm_backward, tn__standardize_backward(x, y, TN_NONE, TN_DIMS(0), 2, 0.25))
 F(rms_norm, tn_rms_norm(x, TN_DIMS(tn_tensor_size(x, -1)), .weight = tn_select(y, 0, 0), .eps = TN_SCALAR(0.25)))
 F(batch_norm,
   tn_batch_norm(x, TN_NONE, TN_NONE, .weight = tn_select(y, 0, 0), .training = true, .eps = TN_SCALAR(0.25)))

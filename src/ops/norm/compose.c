@@ -45,13 +45,22 @@ tn_tensor *tn__scaled(tn_tensor *x, tn_tensor *weight, tn_tensor *bias, tn_dtype
     return x ? tn_to(x, .dtype = d) : NULL;
 }
 
-/* x's last dimensions, as many as the shape has, over which it is brought to a scale. */
-static tn_tensor *by_features(tn_tensor *x, const tn_dims *shape, int kind, double eps)
+static tn_tensor *parameter(tn_tensor *t, tn_dtype d)
 {
+    return t ? tn_contiguous(tn_to(t, .dtype = d)) : TN_NONE;
+}
+
+/* x's last dimensions, as many as the shape has, over which it is brought to a scale: with its parameters one pass, which rounds
+ * once. */
+static tn_tensor *by_features(tn_tensor *x, const tn_dims *shape, int kind, double eps, tn_tensor *weight, tn_tensor *bias)
+{
+    const tn_dtype wide = tn__dtypes[x->dtype].compute;
+    const bool apart = bias && !weight;
     int64_t last[TN_MAX_DIMS];
     for (int32_t i = 0; i < shape->ndim; i++)
         last[i] = i - shape->ndim;
-    return tn__standardize(x, tn_dims_of(last, shape->ndim), kind, eps);
+    return tn__standardize(apart ? tn__widened(x) : x, parameter(weight, wide), parameter(apart ? NULL : bias, wide),
+                           tn_dims_of(last, shape->ndim), kind, eps);
 }
 
 /* ---- over features ---- */
@@ -91,9 +100,8 @@ tn_tensor *tn__fn_layer_norm(tn_tensor *x, const tn_dims *shape, const tn_layer_
     if (!tn__usable("layer_norm", x) || !tn__dims_fit("layer_norm", shape) || !features_fit(x, shape, weight, bias) ||
         !tn__floating("LayerNormKernelImpl", x) || !tn__parameters_fit(x, own, 2))
         return NULL;
-    tn_tensor *wide = weight || bias ? tn__widened(x) : x; /* else one pass rounds once */
-    wide = by_features(wide, shape, TN__BY_VARIANCE, tn__number_or(o->eps, 1e-5));
-    return tn__scaled(wide, weight, bias, x->dtype);
+    tn_tensor *y = by_features(x, shape, TN__BY_VARIANCE, tn__number_or(o->eps, 1e-5), weight, bias);
+    return weight ? y : tn__scaled(y, NULL, bias, x->dtype);
 }
 
 tn_tensor *tn__fn_rms_norm(tn_tensor *x, const tn_dims *shape, const tn_rms_norm_options *o)
@@ -102,7 +110,8 @@ tn_tensor *tn__fn_rms_norm(tn_tensor *x, const tn_dims *shape, const tn_rms_norm
     if (!tn__usable("rms_norm", x) || !tn__dims_fit("rms_norm", shape) || !features_fit(x, shape, weight, NULL) ||
         !tn__floating("rms_norm", x))
         return NULL;
-    tn_tensor *wide = by_features(weight ? tn__widened(x) : x, shape, TN__BY_SQUARES,
-                                  tn__number_or(o->eps, x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON));
-    return tn__scaled(wide, weight, NULL, x->dtype);
+    const double eps = tn__number_or(o->eps, x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON);
+    if (weight && (weight->dtype == x->dtype || weight->dtype == tn__dtypes[x->dtype].compute))
+        return by_features(x, shape, TN__BY_SQUARES, eps, weight, NULL);
+    return tn__scaled(by_features(weight ? tn__widened(x) : x, shape, TN__BY_SQUARES, eps, NULL, NULL), weight, NULL, x->dtype);
 }

@@ -124,7 +124,7 @@ tn_tensor *tn__fn_batch_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor *r
     if ((own[0] || own[1]) && !follow_batch(x, own, dims, tn__number_or(o->momentum, 0.1)))
         return NULL;
     tn_tensor *wide = own[2] || own[3] ? tn__widened(x) : x;
-    return tn__scaled(tn__standardize(wide, dims, TN__BY_VARIANCE, eps), weight, bias, x->dtype);
+    return tn__scaled(tn__standardize(wide, TN_NONE, TN_NONE, dims, TN__BY_VARIANCE, eps), weight, bias, x->dtype);
 }
 
 /* ---- over groups of channels, and each channel of each instance ---- */
@@ -163,7 +163,7 @@ static tn_tensor *grouped(tn_tensor *x, int64_t groups, double eps)
     if (!x || !x->numel)
         return x;
     tn_tensor *rows = tn_reshape(x, TN_SHAPE(x->shape[0], groups, -1));
-    return tn_reshape(tn__standardize(rows, TN_DIMS(2), TN__BY_VARIANCE, eps), tn__shape_of(x));
+    return tn_reshape(tn__standardize(rows, TN_NONE, TN_NONE, TN_DIMS(2), TN__BY_VARIANCE, eps), tn__shape_of(x));
 }
 
 tn_tensor *tn__fn_group_norm(tn_tensor *x, int64_t groups, const tn_group_norm_options *o)

@@ -30,33 +30,53 @@ static E(rowscale) E(scale_of_row)(const T *x, int64_t n, int kind, double eps)
     return (E(rowscale)){mean, (T)(1 / sqrt(sum / (double)n + eps)), false};
 }
 
-static void E(standardize_row)(void *out_, const void *x_, int64_t n, int kind, double eps)
+static void E(standardize_row)(void *out_, const void *x_, const void *weight, const void *bias, int64_t n, int kind,
+                               double eps)
 {
     T *out = out_;
-    const T *x = x_;
+    const T *x = x_, *w = weight, *b = bias;
     const E(rowscale) s = E(scale_of_row)(x, n, kind, eps);
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (x[i] - s.mean) * s.scale;
+    if (b)
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (x[i] - s.mean) * s.scale * w[i] + b[i];
+    else if (w)
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (x[i] - s.mean) * s.scale * w[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i] = (x[i] - s.mean) * s.scale;
 }
 
 /* z: the row so scaled. By variance: scale * (g - mean(g) - z * mean(g * z)); around 0 without mean(g); by norm with the sum of
- * g * z in place of its mean, 0 where the scale is fixed. */
-static void E(standardize_row_backward)(void *out_, const void *g_, const void *x_, int64_t n, int kind, double eps)
+ * g * z in place of its mean, 0 where the scale is fixed. g: the gradient times the weight, where there is one (weighted is a
+ * constant of the caller). */
+static inline __attribute__((always_inline)) void E(standardize_back)(T *out, const T *g, const T *x, const T *w,
+                                                                      bool weighted, int64_t n, int kind, E(rowscale) s)
 {
-    T *out = out_, block[256];
-    const T *g = g_, *x = x_;
-    const E(rowscale) s = E(scale_of_row)(x, n, kind, eps);
-    double dot = 0;
-    for (int64_t i = 0; i < n && !s.fixed; i += 256) {
+    T block[256], direct[256];
+    double dot = 0, sum = 0;
+    for (int64_t i = 0; i < n; i += 256) {
         const int64_t len = n - i < 256 ? n - i : 256;
-        for (int64_t j = 0; j < len; j++)
-            block[j] = g[i + j] * ((x[i + j] - s.mean) * s.scale);
-        dot += E(run_sum)(block, len);
+        for (int64_t j = 0; j < len; j++) {
+            direct[j] = weighted ? g[i + j] * w[i + j] : g[i + j];
+            block[j] = direct[j] * ((x[i + j] - s.mean) * s.scale);
+        }
+        dot += s.fixed ? 0 : E(run_sum)(block, len);
+        sum += kind == TN__BY_VARIANCE ? E(run_sum)(direct, len) : 0;
     }
-    const T each = kind == TN__BY_VARIANCE ? (T)(E(run_sum)(g, n) / (double)n) : 0;
-    const T along = (T)(kind == TN__BY_NORM ? dot : dot / (double)n);
+    const T each = (T)(sum / (double)n), along = (T)(kind == TN__BY_NORM ? dot : dot / (double)n);
     for (int64_t i = 0; i < n; i++)
-        out[i] = s.scale * (g[i] - each - (x[i] - s.mean) * s.scale * along);
+        out[i] = s.scale * ((weighted ? g[i] * w[i] : g[i]) - each - (x[i] - s.mean) * s.scale * along);
+}
+
+static void E(standardize_row_backward)(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind,
+                                        double eps)
+{
+    const E(rowscale) s = E(scale_of_row)(x, n, kind, eps);
+    if (weight)
+        E(standardize_back)(out, g, x, weight, true, n, kind, s);
+    else
+        E(standardize_back)(out, g, x, NULL, false, n, kind, s);
 }
 
 #endif

@@ -2,12 +2,44 @@
 #include "autograd/functions.h"
 #include "ops/norm/infer_kinds.h"
 
+static tn_tensor *widened(tn_tensor *x)
+{
+    return x ? tn_to(x, .dtype = tn__dtypes[x->dtype].compute) : NULL;
+}
+
+/* The saved weight, TN_NONE where there was none. */
+static tn_tensor *weight_of(tn__backward *b, int32_t i, tn_status *e)
+{
+    const tn_scalar w = i < b->node->n_in ? tn__saved_operand(b, i, e) : tn_scalar_none();
+    return w.kind ? w.v.t : TN_NONE;
+}
+
+/* The sum of a * b over the dimensions that a parameter does not have, in the parameter's dtype. */
+static tn_tensor *of_parameter(tn__backward *b, int32_t i, tn_tensor *x, tn_tensor *z)
+{
+    x = widened(x);
+    return tn_sum_to_size(z ? tn_mul(x, z) : x, tn__input_shape(b, i));
+}
+
 tn_status tn__d_standardize(tn__backward *b)
 {
     const tn__standardize_params *p = b->node->params;
     const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
-    tn_tensor *x = tn__saved_tensor(b, 0);
-    return x ? tn__give(b, 0, tn__standardize_backward(b->g[0], x, dims, p->kind, p->eps)) : tn_error_code();
+    const bool weighted = b->node->n_in > 1 && b->need[1], shifted = b->node->n_in > 2 && b->need[2];
+    tn_status e = TN_OK;
+    tn_tensor *g = b->g[0], *x = b->need[0] || weighted ? tn__saved_tensor(b, 0) : NULL, *weight = NULL;
+    if ((b->need[0] || weighted) && !x)
+        return tn_error_code();
+    if (b->need[0]) {
+        weight = weight_of(b, 1, &e);
+        if (!e)
+            e = tn__give(b, 0, tn__standardize_backward(g, x, weight, dims, p->kind, p->eps));
+    }
+    if (!e && weighted) {
+        tn_tensor *z = tn__standardize(widened(x), TN_NONE, TN_NONE, dims, p->kind, p->eps);
+        e = z ? tn__give(b, 1, of_parameter(b, 1, g, z)) : tn_error_code();
+    }
+    return !e && shifted ? tn__give(b, 2, of_parameter(b, 2, g, NULL)) : e;
 }
 
 /* <x>: the mean over the row; by norm the sum. */
@@ -35,23 +67,38 @@ static tn_tensor *scale_of(const tn__standardize_params *p, tn_tensor *x, tn_ten
 /* J g = r (g - <g> - z <g z>), where z is x standardized and r the scale; only that of variance has <g>. J is symmetric. Of
  * sum(gg J g) the gradient with respect to x is -r^2 z (<gg g> - <gg> <g> - <gg z> <g z>) - r (<g z> J gg + <gg z> J g): dr =
  * -r^2 z, by 1 / n of a mean, and dz = J. Where the scale is fixed there is none. */
-tn_status tn__d_standardize_backward(tn__backward *b)
+static tn_tensor *bend(const tn__standardize_params *p, tn_tensor *gg, tn_tensor *g, tn_tensor *x, tn_tensor *turned)
 {
-    const tn__standardize_params *p = b->node->params;
     const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
-    tn_tensor *g = tn__saved_tensor(b, 0), *x = g ? tn__saved_tensor(b, 1) : NULL, *gg = b->g[0], *free = NULL;
-    if (!x)
-        return tn_error_code();
-    tn_tensor *turned = tn__standardize_backward(gg, x, dims, p->kind, p->eps);
-    tn_status e = b->need[0] ? tn__give(b, 0, turned) : TN_OK;
-    if (e || !b->need[1])
-        return e;
-    tn_tensor *z = tn__standardize(x, dims, p->kind, p->eps), *r = scale_of(p, x, &free);
+    tn_tensor *free = NULL, *z = tn__standardize(x, TN_NONE, TN_NONE, dims, p->kind, p->eps), *r = scale_of(p, x, &free);
     tn_tensor *gz = over(p, tn_mul(g, z)), *ggz = over(p, tn_mul(gg, z)), *rest = over(p, tn_mul(gg, g));
     if (p->kind == TN__BY_VARIANCE)
         rest = tn_sub(rest, tn_mul(over(p, gg), over(p, g)));
     rest = tn_mul(tn_mul(tn_square(r), z), tn_sub(rest, tn_mul(ggz, gz)));
-    tn_tensor *bent = tn_add(tn_mul(gz, turned), tn_mul(ggz, tn__standardize_backward(g, x, dims, p->kind, p->eps)));
-    tn_tensor *all = tn_neg(tn_add(rest, tn_mul(r, bent)));
-    return tn__give(b, 1, free ? tn_mul(all, free) : all);
+    tn_tensor *back = tn__standardize_backward(g, x, TN_NONE, dims, p->kind, p->eps);
+    tn_tensor *all = tn_neg(tn_add(rest, tn_mul(r, tn_add(tn_mul(gz, turned), tn_mul(ggz, back)))));
+    return free ? tn_mul(all, free) : all;
+}
+
+/* Of J (g w): with respect to g it is w J gg, to w g J gg, to x as above with g w for g. */
+tn_status tn__d_standardize_backward(tn__backward *b)
+{
+    const tn__standardize_params *p = b->node->params;
+    const bool weighted = b->node->n_in > 2 && b->need[2];
+    tn_status e = TN_OK;
+    tn_tensor *g = b->need[1] || weighted ? tn__saved_tensor(b, 0) : NULL, *x = tn__saved_tensor(b, 1), *gg = b->g[0];
+    tn_tensor *weight = b->need[0] || b->need[1] ? weight_of(b, 2, &e) : TN_NONE;
+    if (e || !x || ((b->need[1] || weighted) && !g))
+        return tn_error_code();
+    tn_tensor *turned =
+        tn__standardize_backward(gg, x, TN_NONE, tn_dims_of(p->dim.d, p->dim.n), p->kind, p->eps);
+    if (weight != TN_NONE)
+        weight = tn_to(weight, .dtype = x->dtype);
+    if (b->need[0])
+        e = tn__give(b, 0, weight != TN_NONE ? tn_mul(turned, weight) : turned);
+    if (!e && weighted)
+        e = tn__give(b, 2, of_parameter(b, 2, g, widened(turned)));
+    if (!e && b->need[1])
+        e = tn__give(b, 1, bend(p, gg, weight != TN_NONE ? tn_mul(g, weight) : g, x, turned));
+    return e;
 }

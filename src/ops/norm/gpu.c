@@ -4,7 +4,7 @@
 #include "ops/norm/gpu_layout.h"
 #include <tenon/dtype.h>
 
-enum { SINGLE, ROWS };
+enum { SINGLE, ROWS, HELD };
 enum { GROUP = 128, LARGEST = 512, SHORT_ROW = 32, EACH = 8 };
 
 /* Short rows, and many that lie side by side, are one work item's; others have lanes. */
@@ -40,6 +40,37 @@ static int64_t add_dims(tn__gpu_dims *w, uint32_t *variant, uint32_t mask, bool 
     return tn__gpu_dims_end(w, variant);
 }
 
+/* Rows of whole vectors, one after another, that fit registers: norm.k's HELD of a lane. */
+static bool hold(tn__gpu_launch *g, const norm_rows *f, const tn__view *a, const tn__view *x, const tn__view *out,
+                 const void *weight, const void *bias, int64_t enough)
+{
+    const int64_t held = 128 / (int64_t)tn__dtype_size(g->unit.compute) / (x ? 2 : 1);
+    const int64_t width = 16 / (int64_t)tn__dtype_size(a->dtype), loads = f->n / width;
+    int32_t lanes = TN_MAX(tn__power_of_two(tn__div_up(f->n, held), LARGEST), 4);
+    if (f->n <= SHORT_ROW || f->n % width || f->n > held * lanes || f->along.n != 1 || a->dtype != out->dtype ||
+        !tn__aligned16(weight) || !tn__aligned16(bias) ||
+        !tn__gpu_dims_vectorizable(&f->dims, f->dims.a, a, f->along.a[0]) ||
+        (x && !tn__gpu_dims_vectorizable(&f->dims, f->dims.b, x, f->along.b[0])) ||
+        !tn__gpu_dims_vectorizable(&f->dims, f->dims.c, out, f->along.c[0]))
+        return false;
+    while (lanes < 2 * GROUP && lanes < loads && f->n_rows * lanes < enough)
+        lanes *= 2;
+    g->kernel = HELD;
+    g->local[0] = (uint32_t)lanes;
+    g->local[1] = (uint32_t)tn__power_of_two(f->n_rows, TN_MAX(2 * GROUP / lanes, 1));
+    while (g->local[0] * g->local[1] < 32) /* a warp is whole */
+        g->local[1] *= 2;
+    g->groups[0] = (uint32_t)tn__div_up(f->n_rows, g->local[1]);
+    g->groups[1] = 1;
+    return true;
+}
+
+/* NULL: not given */
+static const void *parameter(const tn__launch *l, int32_t i)
+{
+    return i < l->n_in && l->in[i].dtype ? l->in[i].data : NULL;
+}
+
 static tn_status standardize(const tn__launch *l, const tn__view *x)
 {
     const tn__standardize_params *p = l->params;
@@ -58,9 +89,11 @@ static tn_status standardize(const tn__launch *l, const tn__view *x)
     g.unit = (tn__gpu_unit){TN__FAMILY_norm, TN__OPS, a->dtype, out->dtype, l->compute, x ? 1 : 0};
     f.n_rows = add_dims(&f.dims, &g.unit.variant, tn__all_dims(a) & ~mask, false, a, x, out);
     f.n = add_dims(&f.along, &g.unit.variant, tn__all_dims(a) & mask, true, a, x, out);
-    set_groups(&g, &f, tn__enough_items(limits));
-    const tn__gpu_arg arg[] = {TN__GPU_MEMORY(a->data), TN__GPU_MEMORY(of), TN__GPU_MEMORY(out->data),
-                               TN__GPU_VALUE(f)};
+    const void *weight = parameter(l, x ? 2 : 1), *bias = x ? NULL : parameter(l, 2);
+    if (!hold(&g, &f, a, x, out, weight, bias, tn__enough_items(limits)))
+        set_groups(&g, &f, tn__enough_items(limits));
+    const tn__gpu_arg arg[] = {TN__GPU_MEMORY(a->data), TN__GPU_MEMORY(of),   TN__GPU_MEMORY(out->data),
+                               TN__GPU_MEMORY(weight),  TN__GPU_MEMORY(bias), TN__GPU_VALUE(f)};
     g.arg = arg;
     g.n_arg = TN_COUNT(arg);
     return tn__gpu_run(&g);
