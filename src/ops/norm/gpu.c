@@ -4,10 +4,10 @@
 #include "ops/norm/gpu_layout.h"
 #include <tenon/dtype.h>
 
-enum { SINGLE, ROWS, HELD };
-enum { GROUP = 128, LARGEST = 512, SHORT_ROW = 32, EACH = 8 };
+enum { SINGLE, ROWS, BESIDE, HELD };
+enum { GROUP = 128, LARGEST = 512, SHORT_ROW = 32, EACH = 8, ACROSS = 32 };
 
-/* Short rows, and many that lie side by side, are one work item's; others have lanes. */
+/* Short rows, and a great many that lie side by side, are one work item's; others have lanes. */
 static void set_groups(tn__gpu_launch *g, const norm_rows *f, int64_t enough)
 {
     const bool beside = f->dims.shape[0] > 1 && f->dims.a[0] < f->along.a[0];
@@ -15,12 +15,16 @@ static void set_groups(tn__gpu_launch *g, const norm_rows *f, int64_t enough)
         g->kernel = SINGLE;
         g->local[0] = f->n_rows < enough ? 64 : GROUP;
         g->local[1] = 1;
+    } else if (beside) {
+        g->kernel = BESIDE;
+        g->local[0] = ACROSS;
+        g->local[1] = (uint32_t)tn__power_of_two(tn__div_up(f->n, EACH), LARGEST / ACROSS);
     } else {
         g->kernel = ROWS;
         g->local[0] = (uint32_t)tn__power_of_two(tn__div_up(f->n, EACH), LARGEST);
         g->local[1] = g->local[0] < GROUP ? (uint32_t)tn__power_of_two(f->n_rows, GROUP / g->local[0]) : 1;
     }
-    g->groups[0] = (uint32_t)tn__div_up(f->n_rows, g->kernel == SINGLE ? g->local[0] : g->local[1]);
+    g->groups[0] = (uint32_t)tn__div_up(f->n_rows, g->kernel == ROWS ? g->local[1] : g->local[0]);
     g->groups[1] = 1;
 }
 
