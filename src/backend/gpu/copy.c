@@ -65,8 +65,7 @@ static tn_status run_flat(job *j, const tn__iter *it)
         (!(kinds & TN_VARIES(0)) || tn__gpu_aligned(in, j->align[1])))
         kinds |= TN_VECTORS;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(in), TN__GPU_MEMORY(out), TN__GPU_VALUE(kinds), TN__GPU_VALUE(n)};
-    j->launch.local[0] = TN__GPU_LOCAL;
-    j->launch.groups[0] = tn__gpu_groups(kinds & TN_VECTORS ? n / j->width : n);
+    tn__gpu_all_at_once(&j->launch, kinds & TN_VECTORS ? n / j->width : n);
     return launch(j, DENSE_UNIT, FLAT, args, TN_COUNT(args));
 }
 
@@ -85,7 +84,7 @@ static tn_status run_strided(void *ctx, const tn__iter *it)
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(in), TN__GPU_MEMORY(out), TN__GPU_VALUE(kinds), TN__GPU_VALUE(w),
                                 TN__GPU_VALUE(n)};
     j->launch.local[0] = TN__GPU_LOCAL;
-    j->launch.groups[0] = tn__gpu_groups(tn__div_up(n, TN_COPY_ITEMS));
+    j->launch.groups[0] = tn__gpu_groups(j->limits, n);
     return launch(j, STRIDED_UNIT, STRIDED, args, TN_COUNT(args));
 }
 

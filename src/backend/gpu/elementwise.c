@@ -88,7 +88,10 @@ static bool is_flat(const tn__iter *it)
 static tn_status launch(job *j, uint32_t kernel, int64_t items, const tn__gpu_arg *args, size_t n)
 {
     j->launch.unit.variant = j->launch.kernel = kernel;
-    j->launch.groups[0] = tn__gpu_groups(items);
+    if (kernel == FLAT)
+        tn__gpu_all_at_once(&j->launch, items);
+    else
+        j->launch.groups[0] = tn__gpu_groups(j->limits, items);
     j->launch.arg = args;
     j->launch.n_arg = (int32_t)n;
     return tn__gpu_run(&j->launch);
@@ -137,7 +140,7 @@ static tn_status run_strided(void *ctx, const tn__iter *it)
         j->kinds |= TN_VECTORS;
     tn__gpu_iter_of(&w, it, width);
     const tn__gpu_arg args[] = {OPERANDS(j, p), TN__GPU_VALUE(w), TN__GPU_VALUE(n)};
-    return launch(j, STRIDED, vectors ? n : tn__div_up(n, TN_STRIDED_ITEMS), args, TN_COUNT(args));
+    return launch(j, STRIDED, n, args, TN_COUNT(args));
 }
 
 static tn_status run_mixed(void *ctx, const tn__iter *it)
@@ -149,7 +152,7 @@ static tn_status run_mixed(void *ctx, const tn__iter *it)
     addresses(j, it, p);
     tn__gpu_iter_of(&w, it, 1);
     const tn__gpu_arg args[] = {OPERANDS(j, p), TN__GPU_VALUE(j->dtypes), TN__GPU_VALUE(w), TN__GPU_VALUE(n)};
-    return launch(j, MIXED, tn__div_up(n, TN_MIXED_ITEMS), args, TN_COUNT(args));
+    return launch(j, MIXED, n, args, TN_COUNT(args));
 }
 
 tn_status tn__gpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)

@@ -14,7 +14,7 @@ static tn_status launch(job *j, uint32_t kernel, int64_t items, const tn__gpu_ar
 {
     j->launch.kernel = kernel;
     j->launch.local[0] = TN__GPU_LOCAL;
-    j->launch.groups[0] = tn__gpu_groups(items);
+    j->launch.groups[0] = tn__gpu_groups(j->limits, items);
     j->launch.arg = args;
     j->launch.n_arg = (int32_t)n;
     return tn__gpu_run(&j->launch);

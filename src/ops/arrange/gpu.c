@@ -61,7 +61,7 @@ tn_status tn__gpu_tril(const tn__launch *l)
     return tn__gpu_run(
         &(tn__gpu_launch){.device = l->device,
                           .unit = {.family = TN__FAMILY_triangle, .op = TN__OPS, .in = tn__dtype_word(x->dtype)},
-                          .groups = {tn__gpu_groups(m.matrices * m.rows * TN__GPU_LOCAL)},
+                          .groups = {tn__gpu_groups(limits, m.matrices * m.rows * TN__GPU_LOCAL)},
                           .local = {TN__GPU_LOCAL},
                           .arg = args,
                           .n_arg = (int32_t)TN_COUNT(args),

@@ -49,7 +49,7 @@ static tn_status flush(batch *b)
                                             .in = word,
                                             .out = word,
                                             .compute = word == TN_I64 ? TN_I64 : TN_I32},
-                                   .groups = {tn__gpu_groups(widest * b->rows), (uint32_t)b->n},
+                                   .groups = {tn__gpu_groups(b->limits, widest * b->rows), (uint32_t)b->n},
                                    .local = {TN__GPU_LOCAL},
                                    .arg = args,
                                    .n_arg = (int32_t)TN_COUNT(args),

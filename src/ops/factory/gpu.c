@@ -39,7 +39,7 @@ static tn_status run(const tn__launch *l, bool whole, const uint64_t *numbers, i
         .device = l->device,
         .unit = {.family = TN__FAMILY_make, .op = TN__OPS, .out = out->dtype, .compute = whole ? TN_I64 : TN_F64},
         .kernel = n_numbers == 2 ? ARANGE : LINSPACE,
-        .groups = {tn__gpu_groups(n)},
+        .groups = {tn__gpu_groups(limits, n)},
         .local = {TN__GPU_LOCAL},
         .arg = args,
         .n_arg = n_arg,

@@ -319,7 +319,7 @@ tn_status tn__gpu_nonzero(const tn__launch *l)
     return tn__gpu_run(
         &(tn__gpu_launch){.device = l->device,
                           .unit = {.family = TN__FAMILY_nonzero, .op = TN__OPS, .in = tn__dtype_word(x->dtype)},
-                          .groups = {tn__gpu_groups(x->numel)},
+                          .groups = {tn__gpu_groups(limits, x->numel)},
                           .local = {TN__GPU_LOCAL},
                           .arg = args,
                           .n_arg = (int32_t)TN_COUNT(args),

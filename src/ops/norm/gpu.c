@@ -48,7 +48,7 @@ static int64_t add_dims(tn__gpu_dims *w, uint32_t *variant, uint32_t mask, bool 
 static bool hold(tn__gpu_launch *g, const norm_rows *f, const tn__view *a, const tn__view *x, const tn__view *out,
                  const void *weight, const void *bias, int64_t enough)
 {
-    const int64_t held = 128 / (int64_t)tn__dtype_size(g->unit.compute) / (x ? 2 : 1);
+    const int64_t held = (x ? 64 : 96) / (int64_t)tn__dtype_size(g->unit.compute);
     const int64_t width = 16 / (int64_t)tn__dtype_size(a->dtype), loads = f->n / width;
     int32_t lanes = TN_MAX(tn__power_of_two(tn__div_up(f->n, held), LARGEST), 4);
     if (f->n <= SHORT_ROW || f->n % width || f->n > held * lanes || f->along.n != 1 || a->dtype != out->dtype ||

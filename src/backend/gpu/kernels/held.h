@@ -33,7 +33,7 @@ DEVICE void let_go(const T *v, GLOBAL OT *p, i64 step, int vector, i64 n, int la
             for (int k = 0; k < VW; k++)
                 o.v[k] = SVO(v[j * VW + k]);
             if (i < n)
-                *(GLOBAL OVEC *)(p + i) = o;
+                ((GLOBAL OVEC *)p)[i / VW] = o; /* by p + i nvcc stores each element for itself */
         }
         return;
     }

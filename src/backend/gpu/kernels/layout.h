@@ -19,12 +19,6 @@ typedef struct tn_gpu_iter {
 #define TN_MEMORY(k) (16 << (k)) /* that value lies in memory; else it is a number, given as bits of the compute type */
 #define TN_VECTORS   256         /* in vectors of 16 bytes: everything is aligned so */
 
-/* Elements (copies: or vectors) of strided memory that an item has under way, a grid apart: of an elementwise row, of one whose
- * operands have several dtypes, of a copy. */
-#define TN_STRIDED_ITEMS 4
-#define TN_MIXED_ITEMS   2
-#define TN_COPY_ITEMS    4
-
 /* Matrices, one for each index of the outer dimensions (matrices of them in all). Of matrices to be transposed, the result is
  * dense along columns and the source along rows; strides in elements. */
 typedef struct tn_matrices {
