@@ -226,8 +226,8 @@ static void first_k(const kit_array *x, int64_t k, bool smallest)
                kit_shape_text(2, x->shape));
 }
 
-/* How values repeat, besides: not at all; few values, among them both zeros, infinities and NaN; one value alone; all the same but
- * for one in a thousand, as far from each other as pieces of rows are. */
+/* How values repeat: as they come; few values, among them both zeros, infinities and NaN; one value alone; the same but
+ * for one in a thousand. */
 enum { ANY, FEW_VALUES, ONE_VALUE, RARE_VALUES, MIXTURES };
 
 static void mix(kit_array *x, int how)
