@@ -143,6 +143,10 @@ DEVICE i32 ATOMIC_MIN_I32(i32 *p, i32 v)
     return seen;
 }
 
+/* items of a group run one at a time */
+#define LOCAL_ADD_I32(p, v) ATOMIC_ADD_I32(p, v)
+#define LOCAL_MAX_I32(p, v) ATOMIC_MAX_I32(p, v)
+
 /* ---- mathematics: by the type of the first argument, as on the other sides ---- */
 #define INFINITY          __builtin_inff()
 #define NAN               __builtin_nanf("")

@@ -164,6 +164,121 @@ static void run_select(void)
     tn_scope_close(s);
 }
 
+/* ---- the first k, beside a row in order ---- */
+
+typedef struct ranked {
+    real v;
+    int64_t at;
+} ranked;
+
+static int by_value(const void *p, const void *q)
+{
+    const ranked *a = p, *b = q;
+    if (isnan(a->v) || isnan(b->v))
+        return isnan(a->v) && isnan(b->v) ? (a->at > b->at) - (a->at < b->at) : isnan(a->v) ? 1 : -1;
+    return a->v != b->v ? (a->v > b->v ? 1 : -1) : (a->at > b->at) - (a->at < b->at);
+}
+
+static int by_value_down(const void *p, const void *q)
+{
+    const ranked *a = p, *b = q;
+    return same(a->v, b->v) ? (a->at > b->at) - (a->at < b->at) : -by_value(p, q);
+}
+
+/* Of rows x.shape[1] long, in bits and with where each was: the first of equals. */
+static void first_k(const kit_array *x, int64_t k, bool smallest)
+{
+    const int64_t rows = x->shape[0], n = x->shape[1];
+    ranked *row = malloc((size_t)n * sizeof *row);
+    expected v, at, kth, kth_at;
+    expected_init(&v, x->dtype, 2, (int64_t[]){rows, k});
+    expected_init(&at, TN_I64, 2, (int64_t[]){rows, k});
+    expected_init(&kth, x->dtype, 1, &rows);
+    expected_init(&kth_at, TN_I64, 1, &rows);
+    v.bits = kth.bits = true;
+    for (int64_t r = 0; row && r < rows; r++) {
+        for (int64_t i = 0; i < n; i++)
+            row[i] = (ranked){x->v[r * n + i], i};
+        qsort(row, (size_t)n, sizeof *row, smallest ? by_value : by_value_down);
+        for (int64_t i = 0; i < k; i++) {
+            v.v[r * k + i] = row[i].v;
+            at.v[r * k + i] = (real)row[i].at;
+        }
+        int64_t first = k - 1;
+        while (first && same(row[first - 1].v, row[k - 1].v))
+            first--;
+        kth.v[r] = row[first].v;
+        kth_at.v[r] = (real)row[first].at;
+    }
+    free(row);
+    tn_tensor *indices = NULL, *got = tn_topk(x->t, k, -1, .smallest = smallest, .indices = &indices);
+    check_free(&v, got, "first %lld of %s %s", (long long)k, tn_dtype_name(x->dtype), kit_shape_text(2, x->shape));
+    check_free(&at, indices, "indices of the first %lld of %s %s, smallest: %d", (long long)k, tn_dtype_name(x->dtype),
+               kit_shape_text(2, x->shape), smallest);
+    if (!smallest || x->dtype == TN_BOOL || tn__dtype_is_bare(x->dtype)) {
+        expected_free(&kth);
+        expected_free(&kth_at);
+        return;
+    }
+    got = tn_kthvalue(x->t, k, -1, .indices = &indices);
+    check_free(&kth, got, "%lld-th of %s %s", (long long)k, tn_dtype_name(x->dtype), kit_shape_text(2, x->shape));
+    check_free(&kth_at, indices, "indices of the %lld-th of %s %s", (long long)k, tn_dtype_name(x->dtype),
+               kit_shape_text(2, x->shape));
+}
+
+/* How values repeat: as they come; few values, among them both zeros, infinities and NaN; one value alone; the same but
+ * for one in a thousand. */
+enum { ANY, FEW_VALUES, ONE_VALUE, RARE_VALUES, MIXTURES };
+
+static void mix(kit_array *x, int how)
+{
+    for (int64_t i = 0; how != ANY && i < x->numel; i++)
+        x->v[i] =
+            (real)(how == FEW_VALUES ? kit_below(x->dtype == TN_BOOL ? 2 : 5) : how == RARE_VALUES && i % 1009 == 7);
+    for (int64_t i = 0; how == FEW_VALUES && kit_is_float(x->dtype) && i < x->numel; i++) {
+        static const real odd[] = {-0.0, 0.0, INFINITY, -INFINITY, KIT_NAN};
+        if (kit_below(40) == 0)
+            x->v[i] = odd[kit_below(5)];
+    }
+    if (how != ANY)
+        kit_show(x);
+}
+
+static void first_of(tn_dtype dtype, int64_t rows, int64_t n, const int64_t *k, int n_k)
+{
+    for (int how = ANY; how < MIXTURES; how++) {
+        kit_array x;
+        tn_scope *s = tn_scope_open();
+        random_array(&x, dtype, 2, (int64_t[]){rows, n}, KIT_DENSE, false);
+        mix(&x, how);
+        for (int i = 0; i < n_k; i++)
+            first_k(&x, k[i], kit_random() & 1);
+        kit_array_free(&x);
+        tn_scope_close(s);
+    }
+}
+
+/* Rows that GPUs sort whole, that a group selects from (aligned to 16 bytes and not), that are cut into pieces; k up to what they
+ * leave to sorting. */
+static void run_first(void)
+{
+    for (int i = 0; i < KIT_DTYPES; i++) {
+        first_of(kit_dtypes[i], 3, 17, (const int64_t[]){1, 5, 17}, 3);
+        first_of(kit_dtypes[i], 2, 129, (const int64_t[]){1, 64, 129}, 3);
+        first_of(kit_dtypes[i], 2, 2048, (const int64_t[]){3, 1024, 1025}, 3);
+    }
+    first_of(TN_F32, 2, 65552, (const int64_t[]){1}, 1);
+    first_of(TN_F16, 1, 65537, (const int64_t[]){1000}, 1);
+    first_of(TN_I64, 1, 65537, (const int64_t[]){1024}, 1);
+    first_of(TN_U8, 1, 65552, (const int64_t[]){257}, 1);
+    kit_array x;
+    tn_scope *s = tn_scope_open();
+    random_array(&x, TN_F32, 2, (const int64_t[]){1, 2000003}, KIT_DENSE, false);
+    first_k(&x, 1000, true);
+    kit_array_free(&x);
+    tn_scope_close(s);
+}
+
 /* ---- quantiles ---- */
 
 /* Of 1 2 4 8, whose places are 0, 1/3, 2/3 and 1. */
@@ -206,13 +321,8 @@ static void run_quantile(void)
 }
 
 static const structural_case cases[] = {
-    {"kthvalue", run_select},
-    {"median", run_select},
-    {"nanmedian", run_select},
-    {"mode", run_select},
-    {"quantile", run_quantile},
-    {"nanquantile", run_quantile},
-    {NULL, NULL},
+    {"kthvalue", run_select}, {"topk", run_first},        {"median", run_select},        {"nanmedian", run_select},
+    {"mode", run_select},     {"quantile", run_quantile}, {"nanquantile", run_quantile}, {NULL, NULL},
 };
 
 /* ---- gradients ---- */

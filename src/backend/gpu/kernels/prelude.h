@@ -8,7 +8,7 @@
  *     too); LOCAL_MEM stands at kernel scope, its size is static;
  *   - bfloat16 by bit shifts, float16 by conversion; contraction off; names and parameters of kernels are spelled out,
  *     never made by macros;
- *   - shuffles and atomics of the dialect act on whole warps and on global memory.
+ *   - shuffles of the dialect act on whole warps, atomics on global memory, LOCAL_ADD and LOCAL_MAX on local memory.
  *
  * Before it, the host defines what the unit is for (tn__gpu_unit): TN_DT_<dtype> and TN_DT (storage of the inputs),
  * TN_OT_<dtype> and TN_OT (of the result), TN_CT_<f32|f64|i32|i64> (the compute type), TN_VARIANT, and what dtypes are (made by
@@ -72,6 +72,8 @@ DEVICE u16 f32_half(f32 f)
 #define ATOMIC_MAX_I32(p, v)         atomic_max((volatile GLOBAL i32 *)(p), v)
 #define ATOMIC_MIN_I32(p, v)         atomic_min((volatile GLOBAL i32 *)(p), v)
 #define ATOMIC_CAS_U32(p, old, now)  atomic_cmpxchg((volatile GLOBAL u32 *)(p), old, now)
+#define LOCAL_ADD_I32(p, v)          atomic_add((volatile LOCAL i32 *)(p), v)
+#define LOCAL_MAX_I32(p, v)          atomic_max((volatile LOCAL i32 *)(p), v)
 #define ATOMIC_ADD_I64(p, v)         atom_add((volatile GLOBAL i64 *)(p), v)
 #define ATOMIC_CAS_U64(p, old, now_) atom_cmpxchg((volatile GLOBAL u64 *)(p), old, now_)
 DEVICE void ATOMIC_ADD_F32(GLOBAL f32 *p, f32 v)
@@ -173,6 +175,8 @@ DEVICE u16 f32_half(f32 f)
 #define ATOMIC_MIN_I32(p, v)        atomicMin((i32 *)(p), (i32)(v))
 #define ATOMIC_CAS_U32(p, old, now) atomicCAS((u32 *)(p), (u32)(old), (u32)(now))
 #define ATOMIC_CAS_U64(p, old, now) atomicCAS((u64 *)(p), (u64)(old), (u64)(now))
+#define LOCAL_ADD_I32(p, v)         atomicAdd((i32 *)(p), (i32)(v))
+#define LOCAL_MAX_I32(p, v)         atomicMax((i32 *)(p), (i32)(v))
 #define TN_SHUFFLE_THERE            1
 #define SHUFFLE_XOR_U32(v, mask)    __shfl_xor_sync(0xffffffffu, (u32)(v), mask)
 #define SHUFFLE_XOR_U64(v, mask)    __shfl_xor_sync(0xffffffffu, (u64)(v), mask)
