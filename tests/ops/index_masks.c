@@ -329,7 +329,8 @@ static void index_copy_each(kit_array *x)
             e.bits = true;
             memcpy(e.v, x->v, (size_t)x->numel * sizeof *x->v);
             for (int64_t i = 0; i < src.numel; i++) { /* the last one written stays */
-                const int64_t to = (i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner;
+                const int64_t to =
+                    (i / (n * l.inner) * l.n + (int64_t)index.v[i / l.inner % n]) * l.inner + i % l.inner;
                 expected_write(&e, to, src.v[i]);
                 e.v[to] = src.v[i];
             }

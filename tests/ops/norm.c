@@ -32,8 +32,11 @@ static void run_norms(void)
 /* A parameter of n elements, of x's dtype or, beside one of 16 bits, of float32. */
 static void parameter(kit_array *p, const kit_array *x, int64_t n)
 {
-    random_array(p, kit_random() & 1 ? x->dtype : kit_is_float(x->dtype) && x->dtype != TN_F64 ? TN_F32 : x->dtype, 1, &n,
-                 KIT_DENSE, true);
+    random_array(p,
+                 kit_random() & 1                               ? x->dtype
+                 : kit_is_float(x->dtype) && x->dtype != TN_F64 ? TN_F32
+                                                                : x->dtype,
+                 1, &n, KIT_DENSE, true);
 }
 
 /* Of any layout, of 16 bits too, and rows longer than a block; with parameters (1: weight, 2: bias). */
@@ -60,7 +63,8 @@ static void layer_norm_of(kit_array *x, int given)
         for (int64_t k = at; k < at + n; k++) { /* errors: of the difference, of the mean, of the scale, of two more */
             const real z = (x->v[k] - mean) / sqrtl(var + small), by = given & 1 ? w.v[k - at] : 1;
             e.v[k] = z * by + (given & 2 ? b.v[k - at] : 0);
-            e.tol[k] = compute_eps(x->dtype) * (fabsl(by) * (9 * fabsl(z) + 4 * most / sqrtl(var + small)) + fabsl(e.v[k]));
+            e.tol[k] =
+                compute_eps(x->dtype) * (fabsl(by) * (9 * fabsl(z) + 4 * most / sqrtl(var + small)) + fabsl(e.v[k]));
         }
     }
     e.ulps = kit_digits(x->dtype) < 24 ? 1 : 0;
@@ -82,7 +86,7 @@ static void layer_norm_each(kit_array *x)
     layer_norm_of(x, 1 + (int)kit_below(3));
 }
 
-/* The gradient of rows of many lanes: scale * (g - mean(g) - z * mean(g * z)), g times the weight; with sums for means by norm. */
+/* The gradient of rows of many lanes: scale * (g - mean(g) - z * mean(g * z)), g times the weight; by norm sums for means. */
 static void backward_of(tn_dtype d, int64_t n, int kind, bool weighted)
 {
     const int64_t shape[2] = {3, n};

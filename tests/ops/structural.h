@@ -27,8 +27,8 @@ typedef struct expected {
     real *v;   /* [numel], row-major */
     real *tol; /* absolute error allowed, beside 'ulps' of the result's dtype; NULL: none */
     int ulps;
-    bool bits;    /* also the sign of zero */
-    int *writes;  /* expected_write: how many to each element, and the sum of their absolute values; NULL: not noted */
+    bool bits;   /* also the sign of zero */
+    int *writes; /* expected_write: how many to each element, and the sum of their absolute values; NULL: not noted */
     real *size;
 } expected;
 

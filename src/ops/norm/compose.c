@@ -52,7 +52,8 @@ static tn_tensor *parameter(tn_tensor *t, tn_dtype d)
 
 /* x's last dimensions, as many as the shape has, over which it is brought to a scale: with its parameters one pass, which rounds
  * once. */
-static tn_tensor *by_features(tn_tensor *x, const tn_dims *shape, int kind, double eps, tn_tensor *weight, tn_tensor *bias)
+static tn_tensor *by_features(tn_tensor *x, const tn_dims *shape, int kind, double eps, tn_tensor *weight,
+                              tn_tensor *bias)
 {
     const tn_dtype wide = tn__dtypes[x->dtype].compute;
     const bool apart = bias && !weight;
@@ -113,5 +114,6 @@ tn_tensor *tn__fn_rms_norm(tn_tensor *x, const tn_dims *shape, const tn_rms_norm
     const double eps = tn__number_or(o->eps, x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON);
     if (weight && (weight->dtype == x->dtype || weight->dtype == tn__dtypes[x->dtype].compute))
         return by_features(x, shape, TN__BY_SQUARES, eps, weight, NULL);
-    return tn__scaled(by_features(weight ? tn__widened(x) : x, shape, TN__BY_SQUARES, eps, NULL, NULL), weight, NULL, x->dtype);
+    return tn__scaled(by_features(weight ? tn__widened(x) : x, shape, TN__BY_SQUARES, eps, NULL, NULL), weight, NULL,
+                      x->dtype);
 }

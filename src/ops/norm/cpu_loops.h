@@ -8,7 +8,8 @@
 /* Rows, dense and of the compute type. weight, bias: as long as a row; NULL: none, and no bias without weight. */
 typedef struct tn__norm_loops {
     void (*row[2])(void *out, const void *x, const void *weight, const void *bias, int64_t n, int kind, double eps);
-    void (*row_backward[2])(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind, double eps);
+    void (*row_backward[2])(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind,
+                            double eps);
 } tn__norm_loops;
 
 #endif

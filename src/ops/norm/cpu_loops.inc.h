@@ -69,8 +69,8 @@ static inline __attribute__((always_inline)) void E(standardize_back)(T *out, co
         out[i] = s.scale * ((weighted ? g[i] * w[i] : g[i]) - each - (x[i] - s.mean) * s.scale * along);
 }
 
-static void E(standardize_row_backward)(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind,
-                                        double eps)
+static void E(standardize_row_backward)(void *out, const void *g, const void *x, const void *weight, int64_t n,
+                                        int kind, double eps)
 {
     const E(rowscale) s = E(scale_of_row)(x, n, kind, eps);
     if (weight)

@@ -70,7 +70,8 @@ static tn_tensor *scale_of(const tn__standardize_params *p, tn_tensor *x, tn_ten
 static tn_tensor *bend(const tn__standardize_params *p, tn_tensor *gg, tn_tensor *g, tn_tensor *x, tn_tensor *turned)
 {
     const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
-    tn_tensor *free = NULL, *z = tn__standardize(x, TN_NONE, TN_NONE, dims, p->kind, p->eps), *r = scale_of(p, x, &free);
+    tn_tensor *free = NULL, *z = tn__standardize(x, TN_NONE, TN_NONE, dims, p->kind, p->eps),
+              *r = scale_of(p, x, &free);
     tn_tensor *gz = over(p, tn_mul(g, z)), *ggz = over(p, tn_mul(gg, z)), *rest = over(p, tn_mul(gg, g));
     if (p->kind == TN__BY_VARIANCE)
         rest = tn_sub(rest, tn_mul(over(p, gg), over(p, g)));
@@ -90,8 +91,7 @@ tn_status tn__d_standardize_backward(tn__backward *b)
     tn_tensor *weight = b->need[0] || b->need[1] ? weight_of(b, 2, &e) : TN_NONE;
     if (e || !x || ((b->need[1] || weighted) && !g))
         return tn_error_code();
-    tn_tensor *turned =
-        tn__standardize_backward(gg, x, TN_NONE, tn_dims_of(p->dim.d, p->dim.n), p->kind, p->eps);
+    tn_tensor *turned = tn__standardize_backward(gg, x, TN_NONE, tn_dims_of(p->dim.d, p->dim.n), p->kind, p->eps);
     if (weight != TN_NONE)
         weight = tn_to(weight, .dtype = x->dtype);
     if (b->need[0])

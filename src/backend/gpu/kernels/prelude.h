@@ -98,8 +98,8 @@ DEVICE void ATOMIC_ADD_F64(GLOBAL double *p, double v)
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #pragma nv_diag_suppress 177 /* no unit uses every function of the dialect */
-#define KERNEL(name)   extern "C" __global__ void name
-#define KERNEL_B(name) extern "C" __global__ void TN_BOUNDS name
+#define KERNEL(name)          extern "C" __global__ void name
+#define KERNEL_B(name)        extern "C" __global__ void TN_BOUNDS name
 #define BOUNDS(items, groups) __launch_bounds__(items, groups)
 #define TN_BOUNDS
 #define GLOBAL
