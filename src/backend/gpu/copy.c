@@ -65,7 +65,8 @@ static tn_status run_flat(job *j, const tn__iter *it)
         (!(kinds & TN_VARIES(0)) || tn__gpu_aligned(in, j->align[1])))
         kinds |= TN_VECTORS;
     const tn__gpu_arg args[] = {TN__GPU_MEMORY(in), TN__GPU_MEMORY(out), TN__GPU_VALUE(kinds), TN__GPU_VALUE(n)};
-    tn__gpu_all_at_once(&j->launch, kinds & TN_VECTORS ? n / j->width : n);
+    j->launch.local[0] = TN__GPU_LOCAL;
+    j->launch.groups[0] = tn__gpu_all_groups(kinds & TN_VECTORS ? n / j->width : n);
     return launch(j, DENSE_UNIT, FLAT, args, TN_COUNT(args));
 }
 

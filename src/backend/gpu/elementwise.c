@@ -88,10 +88,9 @@ static bool is_flat(const tn__iter *it)
 static tn_status launch(job *j, uint32_t kernel, int64_t items, const tn__gpu_arg *args, size_t n)
 {
     j->launch.unit.variant = j->launch.kernel = kernel;
-    if (kernel == FLAT)
-        tn__gpu_all_at_once(&j->launch, items);
-    else
-        j->launch.groups[0] = tn__gpu_groups(j->limits, items);
+    const tn__gpu_unit *u = &j->launch.unit;
+    const bool all = kernel == FLAT && tn__dtype_size(u->out) >= tn__dtype_size(u->in);
+    j->launch.groups[0] = all ? tn__gpu_all_groups(items) : tn__gpu_groups(j->limits, items);
     j->launch.arg = args;
     j->launch.n_arg = (int32_t)n;
     return tn__gpu_run(&j->launch);

@@ -14,21 +14,19 @@ _Static_assert(TN_RANK == TN_MAX_DIMS && TN_OPERANDS == TN__MAX_OPERANDS,
                "the iterator holds every tensor's dimensions");
 enum { TN__GPU_LOCAL = 128 }; /* work items of a group of kernels that do not care */
 
-/* Groups for so many items, all at once: on an H200 items that go on by the size of a grid of 32 groups for each multiprocessor
- * read and write 1 GiB at 0.93 of the speed of these (add 776 and 736 us, exp 539 and 502). A multiprocessor begins 9 groups in a
- * microsecond: they are larger where there are many. Kernels loop over what is more than a grid can have. */
-static inline void tn__gpu_all_at_once(tn__gpu_launch *l, int64_t items)
-{
-    const int64_t local = items >= 1 << 20 ? 2 * TN__GPU_LOCAL : TN__GPU_LOCAL;
-    l->local[0] = (uint32_t)local;
-    l->groups[0] = (uint32_t)TN_MAX(TN_MIN(tn__div_up(items, local), INT32_MAX), 1);
-}
-
-/* Groups of TN__GPU_LOCAL for so many items: enough to fill the device some times over, not more; kernels loop. So what goes
- * through strided memory is quicker: places that an item has under way, a grid apart, lie nearer to each other. */
+/* Groups of TN__GPU_LOCAL for so many items: enough to fill the device some times over, not more; kernels loop. So are quicker:
+ * what stores little for an item, for a multiprocessor begins 9 groups in a microsecond, and what goes through strided memory,
+ * where the places that an item has under way, a grid apart, lie nearer to each other. */
 static inline uint32_t tn__gpu_groups(const tn__gpu_limits *limits, int64_t items)
 {
     return (uint32_t)TN_MAX(TN_MIN(tn__div_up(items, TN__GPU_LOCAL), (int64_t)limits->multiprocessors * 32), 1);
+}
+
+/* The same for so many items all at once, up to what a grid can have: on an H200 items that go on by the size of a grid of 32
+ * groups for each multiprocessor read and write 1 GiB at 0.93 of the speed of these (add 776 and 736 us, exp 539 and 502). */
+static inline uint32_t tn__gpu_all_groups(int64_t items)
+{
+    return (uint32_t)TN_MAX(TN_MIN(tn__div_up(items, TN__GPU_LOCAL), INT32_MAX), 1);
 }
 
 static inline bool tn__gpu_aligned(const void *p, size_t bytes)

@@ -47,7 +47,7 @@ static tn__gpu_launch launch_of(const index_job *j, uint32_t kernel, tn_dtype co
                                      .compute = compute,
                                      .variant = j->variant | (j->index->dtype == TN_I32 ? NARROW_INDEX : 0)},
                             .kernel = kernel,
-                            .groups = {(uint32_t)TN_MIN(tn__div_up(j->f.n, GROUP), INT32_MAX)},
+                            .groups = {tn__grid_groups(j->f.n, j->limits)},
                             .local = {GROUP},
                             .label = tn__op_name(j->l->op)};
 }

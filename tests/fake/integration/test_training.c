@@ -101,7 +101,8 @@ static void a_step_is_lean(void **state)
     assert_int_equal(up, 0);
     assert_int_equal(t.peer_in.copies + t.peer_out.copies, 0);
     assert_int_equal(t.synchronizations, MEASURED / REPORT);
-    assert_int_equal(tn_memory_stats(r.device).allocations, allocations);
+    if (!getenv("TENON_NO_CACHE")) /* with it each request is the driver's */
+        assert_int_equal(tn_memory_stats(r.device).allocations, allocations);
     assert_true(t.launches <= 40 * MEASURED);
     tn_optimizer_free(r.opt);
     tn_scope_close(s);
