@@ -170,8 +170,9 @@ def table(figures):
 
 def document(figures, missing, alone, failed, o, head):
     yield "# Every operation beside PyTorch\n"
-    yield (f"Made by `scripts/bench sweep {f'--threads {o.threads}' if o.device == 'cpu' else f'--device {o.device}'}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward "
-           "and torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
+    where = f"--threads {o.threads}" if o.device == "cpu" else f"--device {o.device}"
+    yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward and "
+           "torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
     yield from summary(figures, o.sizes)
     yield ""
     yield from table(figures)

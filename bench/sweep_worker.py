@@ -32,11 +32,16 @@ def finish():
 
 @contextlib.contextmanager
 def on_device(wanted=True):
-    """What is made without a device is made there. Not around calls that name tensors: PyTorch pays for it at each one."""
-    if wanted and DEVICE != "cpu":
-        torch.set_default_device(DEVICE)
-    yield
-    torch.set_default_device("cpu")
+    """What is made without a device is made there. Not around calls that name tensors: PyTorch pays for any default device, the CPU
+    too, at each call; None is what a program has that says nothing."""
+    if not wanted or DEVICE == "cpu":
+        yield
+        return
+    torch.set_default_device(DEVICE)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
 
 
 def numbers(shape, dtype, low, high, ints):

@@ -2,35 +2,36 @@
 #include "op/infer.h"
 #include <tenon/dtype.h>
 
-/* Parameters are read one after another in the dtype that is computed in. */
-static tn_status parameter(const tn__call *c, int32_t i)
+/* Parameters, inputs from 'first' to 'last', are read one after another, one for each element of a row, in the dtype that is
+ * computed in. */
+static tn_status rows_and_parameters(tn__call *c, int32_t first, int32_t last)
 {
-    const tn_tensor *x = tn__in(c, 0), *p = tn__in_or_null(c, i);
-    if (p && (p->dtype != tn__dtypes[x->dtype].compute || !tn__contiguous(p)))
-        return tn__error(TN_EDTYPE, "%s: a parameter must be dense and of %s", tn__op_name(c->op),
-                         tn_dtype_name(tn__dtypes[x->dtype].compute));
-    return TN_OK;
+    tn__standardize_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0);
+    const tn_dtype wide = tn__dtypes[x->dtype].compute;
+    uint32_t mask;
+    tn_status e = tn__infer_dims(&p->dim, x->ndim, &mask);
+    for (int32_t i = first; i <= last && !e; i++) {
+        const tn_tensor *of = tn__in_or_null(c, i);
+        const bool fits =
+            !of || (of->ndim == p->dim.n && of->ndim <= x->ndim && of->dtype == wide && tn__contiguous(of) &&
+                    tn__same_shape(of->shape, of->ndim, x->shape + x->ndim - of->ndim, of->ndim));
+        if (!fits)
+            e = tn__error(TN_EINVAL, "%s: a parameter must be dense, of %s and of the last dimensions' shape",
+                          tn__op_name(c->op), tn_dtype_name(wide));
+    }
+    return e;
 }
 
 tn_status tn__infer_standardize(tn__call *c)
 {
-    tn__standardize_params *p = c->params;
-    uint32_t mask;
-    tn_status e = tn__infer_dims(&p->dim, tn__in(c, 0)->ndim, &mask);
-    if (!e)
-        e = parameter(c, 1);
-    if (!e)
-        e = parameter(c, 2);
+    tn_status e = rows_and_parameters(c, 1, 2);
     return e ? e : tn__infer_same1(c);
 }
 
 /* Of a gradient and the input that it is of. */
 tn_status tn__infer_standardize_backward(tn__call *c)
 {
-    tn__standardize_params *p = c->params;
-    uint32_t mask;
-    tn_status e = tn__infer_dims(&p->dim, tn__in(c, 0)->ndim, &mask);
-    if (!e)
-        e = parameter(c, 2);
+    tn_status e = rows_and_parameters(c, 2, 2);
     return e ? e : tn__infer_same2(c);
 }
