@@ -51,20 +51,24 @@ typedef struct product {
  * to; bias and alpha included by the caller through 'scale'. Integers wrap. */
 static void multiply(const product *p, const kit_array *a, const kit_array *b, expected *e)
 {
-    tn_dtype d = e->dtype;
+    const tn_dtype d = e->dtype;
+    const bool floats = kit_is_float(d);
     for (int64_t o = 0; o < p->batch * p->m * p->n; o++) {
         int64_t j = o % p->n, i = o / p->n % p->m, t = o / (p->n * p->m);
         const real *x = a->v + (t * p->m + i) * p->k, *y = b->v + t * p->k * p->n + j;
         real sum = 0, sizes = 0;
         uint64_t whole = 0;
         for (int64_t k = 0; k < p->k; k++, y += p->n) {
-            real v = x[k] * *y;
-            sum += v;
-            sizes += fabsl(v);
-            whole += kit_is_float(d) ? 0 : (uint64_t)(int64_t)x[k] * (uint64_t)(int64_t)*y;
+            if (floats) {
+                const real v = x[k] * *y;
+                sum += v;
+                sizes += fabsl(v);
+            } else {
+                whole += (uint64_t)(int64_t)x[k] * (uint64_t)(int64_t)*y;
+            }
         }
-        e->v[o] = kit_is_float(d) ? sum : kit_round((real)(int64_t)whole, d);
-        e->tol[o] = kit_is_float(d) ? compute_eps(d) * (p->k + 1) * sizes : 0;
+        e->v[o] = floats ? sum : kit_round((real)(int64_t)whole, d);
+        e->tol[o] = floats ? compute_eps(d) * (p->k + 1) * sizes : 0;
     }
     e->ulps = kit_digits(d) < 24 ? 1 : 0;
 }

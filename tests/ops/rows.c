@@ -261,19 +261,23 @@ row_dtypes row_infer(const row *r, const row_operand *o)
 
 /* ---- values ---- */
 
-/* Rows whose tensors of no dimensions wrap around as numbers do; sums and products come to the same without, comparisons and
- * bounds take them as they are. */
-static bool narrows(const row *r)
-{
-    return r->rule == R_DIVIDE || r->rule == R_INTEGER || !strcmp(r->name, "maximum") || !strcmp(r->name, "minimum") ||
-           !strcmp(r->name, "fmax") || !strcmp(r->name, "fmin");
-}
+/* What the names of rows say, looked up once a row: the walks ask for each number. */
+typedef struct facts {
+    bool known;
+    bool narrows; /* tensors of no dimensions wrap around as numbers do; sums and products come to the same without, comparisons
+                   * and bounds take them as they are */
+    bool sized;   /* the size of what is left of the product */
+    bool smooth;
+    bool bounded; /* has operands with a domain */
+} facts;
+
+static const facts *facts_of(const row *r);
 
 /* An operand as the row computes with it. Whole numbers wrap around in an integer common dtype; comparisons take them
  * as they are. */
 static real operand_value(const row *r, const row_operand *o, const row_dtypes *d, real v)
 {
-    if ((o->number || (o->zero_dim && narrows(r))) && !kit_is_float(d->compute))
+    if ((o->number || (o->zero_dim && facts_of(r)->narrows)) && !kit_is_float(d->compute))
         return r->rule == R_TEST ? v : kit_convert(v, o->dtype, d->common);
     return kit_convert(v, o->number && o->dtype == TN_F64 ? TN_F64 : o->dtype, d->compute);
 }
@@ -283,8 +287,7 @@ static real evaluate(const row *r, const row_dtypes *d, const real *x)
     if (kit_is_float(d->compute))
         return r->f(x[0], x[1], x[2]);
     const real v = kit_round((real)r->i((int64_t)x[0], (int64_t)x[1], (int64_t)x[2]), d->compute);
-    const bool sized = v < 0 && -v <= kit_max(d->compute) && !strcmp(r->name, "lcm");
-    return sized ? -v : v; /* lcm: the size of what is left of the product */
+    return v < 0 && -v <= kit_max(d->compute) && facts_of(r)->sized ? -v : v;
 }
 
 static void operands(const row *r, const row_operand *o, const row_dtypes *d, const real *in, real *x)
@@ -301,7 +304,7 @@ real row_reference(const row *r, const row_operand *o, const row_dtypes *d, cons
     return evaluate(r, d, x);
 }
 
-bool row_is_smooth(const row *r)
+static bool has_smooth_name(const row *r)
 {
     static const char *const begins[] = {
         "_silu",  "_gelu",         "_mish",       "_softplus",  "_logsigmoid",    "_elu",       "_celu",
@@ -335,9 +338,30 @@ static const struct {
     {"_nextafter_narrow", 2, 2, 10, 10, true},
 };
 
+static const facts *facts_of(const row *r)
+{
+    static facts all[TN_COUNT(rows)];
+    facts *f = &all[r - rows];
+    if (f->known)
+        return f;
+    f->narrows = r->rule == R_DIVIDE || r->rule == R_INTEGER || !strcmp(r->name, "maximum") || !strcmp(r->name, "minimum") ||
+                 !strcmp(r->name, "fmax") || !strcmp(r->name, "fmin");
+    f->sized = !strcmp(r->name, "lcm");
+    f->smooth = has_smooth_name(r);
+    for (size_t k = 0; k < TN_COUNT(domains); k++)
+        f->bounded |= !strcmp(r->name, domains[k].row);
+    f->known = true;
+    return f;
+}
+
+bool row_is_smooth(const row *r)
+{
+    return facts_of(r)->smooth;
+}
+
 bool row_has_domain(const row *r, int i, tn_dtype d, real *v)
 {
-    for (size_t k = 0; k < TN_COUNT(domains); k++)
+    for (size_t k = 0; k < TN_COUNT(domains) && facts_of(r)->bounded; k++)
         if (!strcmp(r->name, domains[k].row) && i >= domains[k].first && i <= domains[k].last) {
             const real x = (real)kit_uniform(domains[k].least, domains[k].most);
             *v = !kit_is_float(d) ? truncl(fabsl(x)) : kit_round(domains[k].whole ? roundl(x) : x, d);
