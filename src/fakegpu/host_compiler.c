@@ -18,16 +18,8 @@
 
 extern char **environ;
 
-/* -Og, and of -O1 what loops want: gcc compiles units in half of -O1's time (55 ms against 108, the mean of 25), and a training
- * epoch on a fake GPU takes 4 % more; bare -Og, 12 % more. The rest makes C behave like device code: wrapping integers, no
- * contraction, no errno. What AddressSanitizer checks is not optimised: gcc takes two thirds of -Og's time, tests run as
- * long, and no access is taken away before it is checked. */
+/* They make C behave like device code: wrapping integers, no contraction, no errno. */
 static const char *const flags[] = {
-#ifdef __SANITIZE_ADDRESS__
-    "-O0",
-#else
-    "-Og",
-#endif
     "-fPIC",
     "-Werror=implicit-function-declaration", /* gcc's -w would hide it */
     "-fwrapv",
@@ -44,17 +36,34 @@ static const char *const flags[] = {
 #endif
 };
 
-/* What gcc alone knows. Where sanitizers check kernels that run a few times, they are not worth it. */
-static const char *const gcc_flags[] = {
+/* -Og, and of -O1 what loops want: gcc compiles units in half of -O1's time (55 ms against 108, the mean of 25), and a training
+ * epoch on a fake GPU takes 4 % more; bare -Og, 12 % more. Not where sanitizers check kernels that run a few times. */
+static const char *const optimised[] = {"-Og",
 #ifndef TN_FAKE_SANITIZE
-    "-fmove-loop-invariants",
-    "-ftree-sra",
-    "-ftree-ter",
-    "-fif-conversion",
-    "-fssa-phiopt",
-    "-finline-functions-called-once",
+                                        "-fmove-loop-invariants",
+                                        "-ftree-sra",
+                                        "-ftree-ter",
+                                        "-fif-conversion",
+                                        "-fssa-phiopt",
+                                        "-finline-functions-called-once",
 #endif
-    NULL};
+                                        NULL};
+/* clang knows but the first of them. */
+static const char *const optimised_by_others[] = {"-Og", NULL};
+static const char *const plain[] = {"-O0", NULL};
+
+/* What AddressSanitizer checks is not optimised: gcc takes two thirds of -Og's time, tests run as long, and no access is taken
+ * away before it is checked. Nor is what runs once a shape, where the environment says so. */
+static const char *const *level(bool gcc)
+{
+#ifdef __SANITIZE_ADDRESS__
+    const bool wanted = false;
+#else
+    const bool wanted = fake_env_flag("TENON_FAKE_GPU_OPTIMIZE", true);
+#endif
+    return !wanted ? plain : gcc ? optimised : optimised_by_others;
+}
+
 #define GCC_MARK "#pragma tenon gcc" /* what gcc's preprocessor leaves in the text of a unit */
 
 enum { FLAGS = sizeof flags / sizeof *flags, MAX_ARGUMENTS = 128, MAX_PATH = 4096 };
@@ -128,8 +137,8 @@ uint64_t fake_cc_identity(void)
         h = mixed(h, texts[i].text, strlen(texts[i].text));
     for (size_t i = 0; i < FLAGS; i++)
         h = mixed(h, flags[i], strlen(flags[i]) + 1);
-    for (size_t i = 0; gcc_flags[i]; i++)
-        h = mixed(h, gcc_flags[i], strlen(gcc_flags[i]) + 1);
+    for (const char *const *o = level(true); *o; o++)
+        h = mixed(h, *o, strlen(*o) + 1);
     return h;
 }
 
@@ -288,8 +297,8 @@ static bool make_object(workplace *w, const char *cc, bool gcc, fake_text *log)
     snprintf(out, sizeof out, "%s/kernels.so", w->folder);
     for (size_t i = 0; i < FLAGS; i++)
         argv[n++] = flags[i];
-    for (size_t i = 0; gcc && gcc_flags[i]; i++)
-        argv[n++] = gcc_flags[i];
+    for (const char *const *o = level(gcc); *o; o++)
+        argv[n++] = *o;
     argv[n++] = "-x";
     argv[n++] = "cpp-output";
     argv[n++] = in;
