@@ -398,12 +398,18 @@ static void run_second(const row *r, const layout_case *c, const int *range)
 
 /* ---- dtypes: gradients come back in the operand's ---- */
 
+/* Kernels of fake GPUs take a second each to compile for AddressSanitizer: there a row has a quarter of the pairs. */
+static bool is_left_out(const row *r, int i, int j)
+{
+    return TN_ASAN && kit_samples() && !kit_on_cpu() && (i + j + kit_choice(r->name, 4)) % 4;
+}
+
 static void run_dtypes(const row *r, const int *range)
 {
     for (int i = 0; i < KIT_DTYPES; i++)
         for (int j = 0; j < KIT_DTYPES && kit_is_float(kit_dtypes[i]); j++) {
             const int64_t n = 5;
-            if (!kit_is_float(kit_dtypes[j]))
+            if (!kit_is_float(kit_dtypes[j]) || is_left_out(r, i, j))
                 continue;
             kit_array a[3];
             tn_scalar in[3];
