@@ -253,13 +253,13 @@ void write_table(void)
 
 void write_elementwise(void)
 {
-    static const char *const macros[] = {"UNARY", "BINARY", "TERNARY"};
+    static const char *const macros[] = {"UNARY", "BINARY", "TERNARY", "LIGHT_UNARY", "LIGHT_BINARY", "LIGHT_TERNARY"};
+    const int n = sizeof macros / sizeof *macros;
     puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
          "gradient,\n"
-         " * b, c). Macros that are not defined are nothing; all are forgotten at the end. Generated from src/ops: "
-         "change "
-         "that. */");
-    for (int k = 0; k < 3; k++)
+         " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again. Macros that are\n"
+         " * not defined are nothing; all are forgotten at the end. Generated from src/ops: change that. */");
+    for (int k = 0; k < n; k++)
         printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);
     for (int i = 0; i < n_rows; i++) {
         const row *r = &rows[i];
@@ -269,8 +269,11 @@ void write_elementwise(void)
         for (int k = 0; k <= (int)r->kind; k++)
             printf(", %d", r->grad[k] != NULL);
         printf(")\n");
+        if (does(r, "light"))
+            printf("%s(%s, %s)\n", macros[r->kind + 3], r->name, r->value);
     }
-    puts("#undef UNARY\n#undef BINARY\n#undef TERNARY");
+    for (int k = 0; k < n; k++)
+        printf("#undef %s\n", macros[k]);
 }
 
 void write_kernels(void)

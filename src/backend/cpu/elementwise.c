@@ -355,8 +355,26 @@ static void run_tiles(void *ctx, int64_t begin, int64_t end)
         run_tile(t, i, in, p);
 }
 
+/* Does each call of the loop find the operand's elements, bfloat16, in one run? */
+static bool is_bfloat_run(const operand *o)
+{
+    return o->dtype == TN_BF16 && !o->constant && o->dims.stride[0] == 1;
+}
+
+/* Bfloat16 in and out by a loop that converts. */
+static void convert_inside(job *j, tn__op_id op)
+{
+    const tn__loop *loops = j->isa->bfloat[op];
+    if (j->type != TN__F32 || !loops[0] || !is_bfloat_run(&j->op[0]) || !is_bfloat_run(&j->op[1]))
+        return;
+    const bool both = loops[1] && is_bfloat_run(&j->op[2]);
+    j->loop = loops[both];
+    j->result_as_is = j->op[1].as_is = true;
+    j->op[2].as_is |= both;
+}
+
 /* Rows that are long, too, though nothing lies across: their operands need no division. False: neither. */
-static bool run_tiled(const job *j, int64_t numel, int64_t grain)
+static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
 {
     const tn__strided_dims *d = &j->op[0].dims;
     tiling t = {.j = j};
@@ -369,6 +387,7 @@ static bool run_tiled(const job *j, int64_t numel, int64_t grain)
         t.dim = 1;
     if (!t.dim)
         return false;
+    convert_inside(j, op);
     t.cols = t.across ? TILE_COLS : TN_MIN(d->shape[0], TN__BLOCK);
     t.rows = t.across ? TILE_ROWS : d->shape[0] > TN__BLOCK ? 1 : TILE_ROWS * TILE_COLS / t.cols;
     t.down = tn__div_up(d->shape[t.dim], t.rows);
@@ -501,13 +520,16 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     j.result_as_is = j.test ? j.op[0].dtype == TN_BOOL || j.op[0].dtype == TN_U8 : j.op[0].as_is;
     if (rule == R_DIVIDE && j.type >= TN__I32 && has_zero(&j.op[2], j.type, it->numel))
         return tn__error(TN_EVALUE, "ZeroDivisionError\n  %s: an integer divisor is zero", tn__ops[op].name);
+    if (it->ndim == 1)
+        convert_inside(&j, op);
     if (it->numel <= TN__BLOCK) {
         run_range(&j, 0, it->numel);
         return TN_OK;
     }
-    const bool heavy = rule == R_FLOAT || rule == R_FLOATING || tn__ops[op].flags & F_HEAVY;
+    const uint32_t flags = tn__ops[op].flags;
+    const bool heavy = flags & F_HEAVY || ((rule == R_FLOAT || rule == R_FLOATING) && !(flags & F_LIGHT));
     const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;
-    if (run_tiled(&j, it->numel, grain))
+    if (run_tiled(&j, op, it->numel, grain))
         return TN_OK;
     j.stream = should_stream(&j, it);
     tn__parallel_for(it->numel, grain, run_range, &j);

@@ -97,6 +97,12 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "core/dtypes.def"
     },
     .half = {HALF_LOOPS},
+    .bfloat = {
+#define LIGHT_UNARY(name, ...)   [TN__OP_##name] = {bfloat_##name},
+#define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {bfloat_##name, bfloat_both_##name},
+#define LIGHT_TERNARY(name, ...) [TN__OP_##name] = {bfloat_##name},
+#include "op/elementwise.def"
+    },
     .stream = stream,
     .move = move,
     .has_zero = FOUR(has_zero),

@@ -675,11 +675,12 @@ ALWAYS float bf16_f32(uint16_t h)
     return bits_f32((uint32_t)h << 16);
 }
 
+/* What is added to the bits: of numbers what rounds to nearest even, of NaN the quiet bit. By a mask: gcc would choose between
+ * results of 16 bits, and pack each side for itself. */
 ALWAYS uint16_t f32_bf16(float f)
 {
-    uint32_t u = f32_bits(f);
-    uint32_t r = (u + 0x7fffU + (u >> 16 & 1U)) >> 16;
-    return (uint16_t)((u & 0x7fffffffU) > 0x7f800000U ? (u >> 16 | 0x40U) : r);
+    const uint32_t u = f32_bits(f), up = 0x7fffU + (u >> 16 & 1U), quiet = ~u & 0x400000U, number = -(uint32_t)(f == f);
+    return (uint16_t)((u + (quiet ^ ((quiet ^ up) & number))) >> 16);
 }
 
 /* Float to integer: truncated, saturated, NaN is 0 (core/dtype.c states the same rule for one element). */

@@ -62,6 +62,42 @@
 #define TERNARY(name, rule, expr, ...) TN_##rule(name, expr)
 #include "op/elementwise.def"
 
+#if TN_IS_F32
+
+/* Light rows once more, where a and the result are bfloat16: b and c are floats, as they are for the others; of two operands
+ * once more where both are bfloat16. */
+#define BFLOAT_ROW(name, expr) \
+    static void bfloat_##name(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
+    { \
+        uint16_t *o = out; \
+        const uint16_t *pa = a_; \
+        const float *pb = b_, *pc = c_; \
+        (void)pb, (void)pc; \
+        TN_IVDEP \
+        for (int64_t i = 0; i < n; i++) { \
+            const float a = bf16_f32(pa[i]), b = TN_B(pb), c = TN_C(pc); \
+            (void)b, (void)c; \
+            o[i] = f32_bf16(expr); \
+        } \
+    }
+#define LIGHT_TERNARY(name, expr) BFLOAT_ROW(name, expr)
+#include "op/elementwise.def"
+#undef TN_C
+#define TN_C(p)                  0.0F
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(name, expr)
+#include "op/elementwise.def"
+#undef TN_B
+#define TN_B(p)                  bf16_f32(((const uint16_t *)b_)[i])
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(both_##name, expr)
+#include "op/elementwise.def"
+#undef TN_B
+#define TN_B(p)                 0.0F
+#define LIGHT_UNARY(name, expr) BFLOAT_ROW(name, expr)
+#include "op/elementwise.def"
+#undef BFLOAT_ROW
+
+#endif
+
 #undef TN_B
 #undef TN_C
 #undef ROW

@@ -15,6 +15,10 @@ typedef struct tn__random_loops {
     void (*mt_words)(tn_mt19937 *g, uint32_t *out, int64_t n);
     void (*mt_uniform[2])(void *out, const uint32_t *words, int64_t n, double from, double to);
     void (*mt_normal)(float *data, int64_t n, float mean, float std);
+    /* The derivatives of gamma numbers in[1] by their parameters in[0]; of beta numbers in[0] by in[1], where in[2] is the sum
+     * of both parameters. */
+    void (*gamma_slopes)(double *out, const double *const *in, int64_t n);
+    void (*beta_slopes)(double *out, const double *const *in, int64_t n);
 } tn__random_loops;
 
 #endif

@@ -10,12 +10,14 @@
 #define LOOPS_random \
     { \
         .uniform = TWO(uniform), .normal = TWO(normal), .dropout = TWO(dropout), .mt_words = mt_words, \
-        .mt_uniform = TWO(mt_uniform), .mt_normal = mt_normal \
+        .mt_uniform = TWO(mt_uniform), .mt_normal = mt_normal, .gamma_slopes = gamma_slopes, .beta_slopes = beta_slopes \
     }
 
 #if TN_IS_FLOAT
 
 #if TN_IS_F32
+
+#include "ops/random/cpu_slopes.inc.h"
 
 /* bits: of the mantissa, so that a narrower dtype holds each number exactly and none rounds up to 1. */
 static void uniform_f32(void *out_, uint64_t seed, uint64_t first, int64_t n, int bits, double from, double to)
