@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128 };
+enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128, SHORT_ROW = 8, LEAST_ROW = 32 };
 
 void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
@@ -504,6 +504,22 @@ static bool run_halves(tn__op_id op, const tn__iter *it)
     return true;
 }
 
+/* Where the runs of dimension 0 are but a few elements, the longest dimension takes its place. */
+static void put_longest_first(job *j)
+{
+    const tn__strided_dims *d = &j->op[0].dims;
+    int32_t longest = 0;
+    for (int32_t i = 1; i < d->n && d->shape[0] < SHORT_ROW; i++)
+        if (d->shape[i] >= LEAST_ROW && d->shape[i] > d->shape[longest])
+            longest = i;
+    for (int k = 0; k <= j->n && longest; k++) {
+        tn__strided_dims *o = &j->op[k].dims;
+        const int64_t shape = o->shape[0], stride = o->stride[0];
+        o->shape[0] = o->shape[longest], o->stride[0] = o->stride[longest];
+        o->shape[longest] = shape, o->stride[longest] = stride;
+    }
+}
+
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
 {
     (void)device;
@@ -526,6 +542,7 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
         run_range(&j, 0, it->numel);
         return TN_OK;
     }
+    put_longest_first(&j);
     const uint32_t flags = tn__ops[op].flags;
     const bool heavy = flags & F_HEAVY || ((rule == R_FLOAT || rule == R_FLOATING) && !(flags & F_LIGHT));
     const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;

@@ -649,6 +649,36 @@ ALWAYS float m_fmod_f32(float a, float b)
     return copysignf(r, a);
 }
 
+/* ---- exponents and neighbours ---- */
+
+/* Of 0 -infinity, of infinity infinity. */
+ALWAYS float m_logb_f32(float a)
+{
+    const float size = fabsf(a), small = size * 33554432.0F; /* 2^25 */
+    const bool subnormal = size < 1.17549435e-38F;
+    float e = (float)((int32_t)(f32_bits(subnormal ? small : size) >> 23) - (subnormal ? 152 : 127));
+    e = size == 0.0F ? -INFINITY : e;
+    return size < INFINITY ? e : size;
+}
+
+/* In three steps, none of which is beyond the exponents of float; a subnormal result may have been rounded twice. */
+ALWAYS float m_ldexp_f32(float a, int n)
+{
+    n = n < -300 ? -300 : n;
+    n = n > 300 ? 300 : n;
+    const int third = n / 3;
+    return a * power_of_2(third) * power_of_2(third) * power_of_2(n - 2 * third);
+}
+
+/* Floats of one sign follow one another as their bits do. */
+ALWAYS float m_nextafter_f32(float a, float b)
+{
+    const uint32_t u = f32_bits(a), away = (a < b) == (a > 0.0F) ? u + 1U : u - 1U;
+    const uint32_t next = a == 0.0F ? (f32_bits(b) & 0x80000000U) | 1U : away;
+    const float moved = a == b ? b : bits_f32(next);
+    return a != a || b != b ? a + b : moved;
+}
+
 /* ---- 16-bit floats; the same results as core/dtype.c ---- */
 
 ALWAYS float half_f32(uint16_t h)

@@ -11,9 +11,6 @@
 #define m_pow_f32      powf
 #define m_tgamma_f32   tgammaf
 #define m_cbrt_f32     cbrtf
-#define m_nextafter_f32 nextafterf
-#define m_logb_f32     logbf
-#define m_ldexp_f32    ldexpf
 
 #define m_exp_f64      exp
 #define m_log_f64      log

@@ -1,6 +1,7 @@
 /* Functions of the family reduce that are composed of others. */
 #include "autograd/functions.h"
 #include "op/infer.h"
+#include "ops/reduce/cpu_equal.h"
 #include <math.h>
 #include <tenon/tensor.h>
 
@@ -91,10 +92,24 @@ enum {
     SOON = 8192
 }; /* elements: so many are looked at before more are, which mostly is enough to know that they differ */
 
+/* On the host, of one dtype, and in the same order without gaps? */
+static bool is_run_of(const tn_tensor *a, const tn_tensor *b)
+{
+    const bool host = a->device.type == TN_DEVICE_CPU && b->device.type == TN_DEVICE_CPU;
+    if (!host || a->dtype != b->dtype || !tn__is_dense(a->shape, a->stride, a->ndim))
+        return false;
+    for (int32_t d = 0; d < a->ndim; d++)
+        if (a->stride[d] != b->stride[d] && a->shape[d] != 1)
+            return false;
+    return true;
+}
+
 bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
 {
     if (!tn__usable("equal", a) || !tn__usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
         return false;
+    if (is_run_of(a, b))
+        return tn__equal_runs(a->dtype, tn__tensor_data(a), tn__tensor_data(b), a->numel);
     const bool host = a->device.type == TN_DEVICE_CPU && a->ndim && a->numel > SOON;
     const int64_t rows = host ? a->shape[0] : 0, first = host ? TN_MAX(SOON / (a->numel / rows), 1) : 0;
     for (int64_t at = 0, n = first; at < rows; at += n, n = TN_MIN(2 * n, 16 * first)) {
