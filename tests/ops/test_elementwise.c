@@ -74,6 +74,8 @@ static const scenario large[] = {
     {"283 x 251 sliced", 2, {283, 251}, {COLUMN, SAME, LAST}, {KIT_DENSE, KIT_SLICED, KIT_DENSE}},
     {"283 x 65 across",  2, {283, 65},  ALL_(SAME), {KIT_TRANSPOSED, KIT_DENSE, KIT_SLICED}},
     {"3-d across",       3, {3, 37, 41}, ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_ROTATED}},
+    {"few long across",  2, {3, 700},   ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_SLICED}},
+    {"many short",       3, {90, 7, 3}, {SAME, LAST, MIDDLE}, {KIT_DENSE, KIT_DENSE, KIT_TRANSPOSED}},
 };
 /* lengths at the edges of vectors and blocks */
 static const int64_t lengths[] = {2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 255, 256, 257, 1023, 1024, 1025, 2047, 2049};

@@ -272,6 +272,12 @@ static bool lies_across(const operand *o, int32_t dim)
     return !o->constant && o->dims.stride[0] > 1 && o->dims.stride[dim] == 1;
 }
 
+/* Does the operand come by way of a panel? Tiles that are not across are no squares: what is dense along dim is so by chance. */
+static bool is_turned(const tiling *t, const operand *o)
+{
+    return t->across && lies_across(o, t->dim);
+}
+
 /* The first element of a tile: dimension 0 from col, dim from row, the others by the index of their plane. */
 static char *tile_begin(const operand *o, int32_t dim, int64_t plane, int64_t row, int64_t col)
 {
@@ -286,17 +292,17 @@ static char *tile_begin(const operand *o, int32_t dim, int64_t plane, int64_t ro
 }
 
 /* Row r of an operand's tile that begins at 'at', in one piece; in b unless it lies so already, or is transposed. */
-static const void *tile_row(const job *j, const operand *o, int32_t dim, const char *at, const panel *transposed,
-                            int64_t r, int64_t n, block *b)
+static const void *tile_row(const tiling *t, const operand *o, const char *at, const panel *transposed, int64_t r,
+                            int64_t n, block *b)
 {
     if (o->constant)
         return b;
-    const bool across = lies_across(o, dim);
-    const char *from = across ? transposed->bytes + r * TILE_COLS * o->size : at + r * o->dims.stride[dim] * o->size;
+    const bool across = is_turned(t, o);
+    const char *from = across ? transposed->bytes + r * TILE_COLS * o->size : at + r * o->dims.stride[t->dim] * o->size;
     const int64_t stride = across ? 1 : o->dims.stride[0];
     if (o->as_is && stride == 1)
         return from;
-    load_run(o->load, b, j->type, from, stride, n);
+    load_run(o->load, b, t->j->type, from, stride, n);
     return b;
 }
 
@@ -329,12 +335,12 @@ static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
     for (int k = 0; k <= j->n; k++) {
         const operand *o = &j->op[k];
         at[k] = tile_begin(o, t->dim, plane, row, col);
-        if (k && lies_across(o, t->dim))
+        if (k && is_turned(t, o))
             j->isa->transpose(across[k - 1].bytes, TILE_COLS, at[k], o->dims.stride[0], cols, rows, (size_t)o->size);
     }
     for (int64_t r = 0; r < rows; r++) {
         for (int k = 0; k < j->n; k++)
-            p[k] = tile_row(j, &j->op[k + 1], t->dim, at[k + 1], &across[k], r, cols, &in[k]);
+            p[k] = tile_row(t, &j->op[k + 1], at[k + 1], &across[k], r, cols, &in[k]);
         char *to = at[0] + r * out->dims.stride[t->dim] * out->size;
         if (j->result_as_is && out->dims.stride[0] == 1) {
             j->loop(to, p[0], p[1], p[2], cols);

@@ -55,6 +55,31 @@ static inline void E(sum_wide)(double *lane, const T *x, int64_t n)
         lane[j] += (double)part[j];
 }
 
+/* As many doubles as a register holds, of elements that lie anywhere; sixteen take DOUBLES registers. */
+enum { E(FEW) = TN_REGISTER / 8, E(DOUBLES) = 16 / E(FEW) };
+typedef T E(few) __attribute__((vector_size(TN_REGISTER / 8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+
+#if TN_IS_F32
+/* Sixteen sums, or products, to one. */
+static inline double tree_of_sums(double *lane)
+{
+    for (int j = 0; j < 8; j++)
+        lane[j] += lane[j + 8];
+    for (int j = 0; j < 4; j++)
+        lane[j] += lane[j + 4];
+    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+
+static inline double tree_of_products(double *lane)
+{
+    for (int j = 0; j < 8; j++)
+        lane[j] *= lane[j + 8];
+    for (int j = 0; j < 4; j++)
+        lane[j] *= lane[j + 4];
+    return (lane[0] * lane[2]) * (lane[1] * lane[3]);
+}
+#endif
+
 /* Less than 64 bytes. */
 static inline double E(sum_few)(const T *x, int64_t n)
 {
@@ -69,7 +94,7 @@ static double E(run_sum)(const void *x_, int64_t n)
     const T *x = x_;
     if (n < E(LANES))
         return E(sum_few)(x, n);
-    double lane[E(LANES)] = {0};
+    double lane[16] = {0};
     for (; n >= E(PIECE); n -= E(PIECE), x += E(PIECE))
         E(sum_wide)(lane, x, E(PIECE));
     if (n >= E(WIDE)) {
@@ -80,10 +105,7 @@ static double E(run_sum)(const void *x_, int64_t n)
     for (; n >= E(LANES); n -= E(LANES), x += E(LANES))
         for (int j = 0; j < E(LANES); j++)
             lane[j] += (double)x[j];
-    for (int w = E(LANES) / 2; w > 1; w /= 2)
-        for (int j = 0; j < w; j++)
-            lane[j] += lane[j + w];
-    return lane[0] + lane[1] + E(sum_few)(x, n);
+    return tree_of_sums(lane) + E(sum_few)(x, n);
 }
 
 #if TN_IS_F32
@@ -116,10 +138,7 @@ static double sum_bf16(const void *x_, int64_t n)
     }
     for (int64_t i = 0; i < n; i++)
         rest += (double)bf16_f32(x[i]);
-    for (int w = LANES_f32 / 2; w; w /= 2)
-        for (int j = 0; j < w; j++)
-            lane[j] += lane[j + w];
-    return lane[0] + rest;
+    return tree_of_sums(lane) + rest;
 }
 
 /* Sixty-four counts of bytes side by side, before they could overflow. */
@@ -148,60 +167,79 @@ static void E(moments)(double sums[2], const void *x_, int64_t n)
 {
     const T *x = x_;
     const double first = (double)x[0];
-    double sum[16] = {0}, square[16] = {0};
+    rf64 sum[E(DOUBLES)], square[E(DOUBLES)];
+    double sum_of[16], square_of[16];
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (int k = 0; k < 16; k++) {
-            const double d = (double)x[i + k] - first;
+    TN_UNROLL
+    for (int k = 0; k < E(DOUBLES); k++)
+        sum[k] = square[k] = (rf64){0};
+    for (; i + 16 <= n; i += 16) {
+        TN_UNROLL
+        for (int k = 0; k < E(DOUBLES); k++) {
+            const rf64 d = __builtin_convertvector(*(const E(few) *)(x + i + k * E(FEW)), rf64) - first;
             sum[k] += d;
             square[k] += d * d;
         }
+    }
+    TN_UNROLL
+    for (int k = 0; k < E(DOUBLES); k++) {
+        *(uf64 *)(sum_of + k * E(FEW)) = sum[k];
+        *(uf64 *)(square_of + k * E(FEW)) = square[k];
+    }
     for (int k = 0; i < n; i++, k++) {
         const double d = (double)x[i] - first;
-        sum[k] += d;
-        square[k] += d * d;
+        sum_of[k] += d;
+        square_of[k] += d * d;
     }
-    for (int w = 8; w; w /= 2)
-        for (int k = 0; k < w; k++) {
-            sum[k] += sum[k + w];
-            square[k] += square[k + w];
-        }
-    sums[0] = sum[0];
-    sums[1] = square[0];
+    sums[0] = tree_of_sums(sum_of);
+    sums[1] = tree_of_sums(square_of);
 }
 
 static double E(squares)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    double square[16] = {0};
+    rf64 square[E(DOUBLES)];
+    double square_of[16];
     int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        for (int k = 0; k < 16; k++)
-            square[k] += (double)x[i + k] * (double)x[i + k];
+    TN_UNROLL
+    for (int k = 0; k < E(DOUBLES); k++)
+        square[k] = (rf64){0};
+    for (; i + 16 <= n; i += 16) {
+        TN_UNROLL
+        for (int k = 0; k < E(DOUBLES); k++) {
+            const rf64 v = __builtin_convertvector(*(const E(few) *)(x + i + k * E(FEW)), rf64);
+            square[k] += v * v;
+        }
+    }
+    TN_UNROLL
+    for (int k = 0; k < E(DOUBLES); k++)
+        *(uf64 *)(square_of + k * E(FEW)) = square[k];
     for (int k = 0; i < n; i++, k++)
-        square[k] += (double)x[i] * (double)x[i];
-    for (int w = 8; w; w /= 2)
-        for (int k = 0; k < w; k++)
-            square[k] += square[k + w];
-    return square[0];
+        square_of[k] += (double)x[i] * (double)x[i];
+    return tree_of_sums(square_of);
 }
 
-/* Thirty-two products side by side: one waits for itself. */
+/* Sixteen products side by side. */
 static double E(run_prod)(const void *x_, int64_t n)
 {
     const T *x = x_;
-    double lane[32], p = 1;
+    rf64 product[E(DOUBLES)];
+    double product_of[16];
     int64_t i = 0;
-    for (int k = 0; k < 32; k++)
-        lane[k] = 1;
-    for (; i + 32 <= n; i += 32)
-        for (int k = 0; k < 32; k++)
-            lane[k] *= (double)x[i + k];
-    for (int k = 0; i && k < 32; k++)
-        p *= lane[k];
-    for (; i < n; i++)
-        p *= (double)x[i];
-    return p;
+    TN_UNROLL
+    for (int k = 0; k < E(DOUBLES); k++)
+        product[k] = (rf64){0} + 1;
+    for (; i + 16 <= n; i += 16) {
+        TN_UNROLL
+        for (int k = 0; k < E(DOUBLES); k++)
+            product[k] *= __builtin_convertvector(*(const E(few) *)(x + i + k * E(FEW)), rf64);
+    }
+    TN_UNROLL
+    for (int k = 0; k < E(DOUBLES); k++)
+        *(uf64 *)(product_of + k * E(FEW)) = product[k];
+    for (int k = 0; i < n; i++, k++)
+        product_of[k] *= (double)x[i];
+    return tree_of_products(product_of);
 }
 
 /* The largest of a run, or the smallest. NaN if one is. Two times 64 bytes side by side, as one waits for itself. */
