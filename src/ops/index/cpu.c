@@ -41,21 +41,25 @@ static int64_t inner_stride(const tn__view *v)
     return v->ndim ? v->stride[v->ndim - 1] : 0;
 }
 
-typedef uint64_t lanes_i64 __attribute__((vector_size(32), aligned(8), may_alias));
+/* Two, as every instruction set has a register for them: more would live in memory. */
+typedef uint64_t two_i64 __attribute__((vector_size(16)));
+typedef uint64_t any_two_i64 __attribute__((vector_size(16), aligned(8), may_alias));
 
 /* Is one of n below zero, or not below size? Then it has its highest bit set, or size - 1 less it has. */
 static bool any_outside_dense(const int64_t *index, int64_t n, uint64_t size)
 {
-    lanes_i64 seen = {0};
+    two_i64 seen[4] = {{0}};
     uint64_t bits = 0;
     int64_t k = 0;
-    for (; k + 4 <= n; k += 4) {
-        const lanes_i64 at = *(const lanes_i64 *)(index + k);
-        seen |= at | (size - 1 - at);
-    }
+    for (; k + 8 <= n; k += 8)
+        for (int i = 0; i < 4; i++) {
+            const two_i64 at = *(const any_two_i64 *)(const void *)(index + k + 2 * i);
+            seen[i] |= at | (size - 1 - at);
+        }
     for (; k < n; k++)
         bits |= (uint64_t)index[k] | (size - 1 - (uint64_t)index[k]);
-    bits |= seen[0] | seen[1] | seen[2] | seen[3];
+    for (int i = 0; i < 4; i++)
+        bits |= seen[i][0] | seen[i][1];
     return n && bits >> 63;
 }
 

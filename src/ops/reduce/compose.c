@@ -89,7 +89,7 @@ static bool all_equal(tn_tensor *a, tn_tensor *b)
 }
 
 enum {
-    SOON = 8192
+    SOON = 256
 }; /* elements: so many are looked at before more are, which mostly is enough to know that they differ */
 
 /* On the host, of one dtype, and in the same order without gaps? */
@@ -112,7 +112,7 @@ bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
         return tn__equal_runs(a->dtype, tn__tensor_data(a), tn__tensor_data(b), a->numel);
     const bool host = a->device.type == TN_DEVICE_CPU && a->ndim && a->numel > SOON;
     const int64_t rows = host ? a->shape[0] : 0, first = host ? TN_MAX(SOON / (a->numel / rows), 1) : 0;
-    for (int64_t at = 0, n = first; at < rows; at += n, n = TN_MIN(2 * n, 16 * first)) {
+    for (int64_t at = 0, n = first; at < rows; at += n, n = TN_MIN(8 * n, 512 * first)) {
         n = TN_MIN(n, rows - at);
         if (!all_equal(tn_narrow(a, 0, at, n), tn_narrow(b, 0, at, n)))
             return false;
