@@ -1,6 +1,9 @@
 /* backend/cpu/vector.inc.h: the instruction set's own registers in GCC's and clang's vector extension. Reductions take 64 bytes
  * at a time (TN_PARTS registers: one with AVX-512, two with AVX2, four with SSE2 or NEON), so that they add in the same order
  * whatever the instruction set; loops over registers are unrolled, for else they live in memory. */
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 #if defined(__AVX512F__)
 #define TN_REGISTER 64
 #elif defined(__AVX__)
@@ -24,3 +27,15 @@ typedef int64_t ri64 __attribute__((vector_size(TN_REGISTER)));
 typedef float uf32 __attribute__((vector_size(TN_REGISTER), aligned(4), may_alias));
 typedef uint32_t uu32 __attribute__((vector_size(TN_REGISTER), aligned(2), may_alias));
 typedef double uf64 __attribute__((vector_size(TN_REGISTER), aligned(8), may_alias));
+
+/* As many floats, which lie anywhere, as a register holds doubles: gcc's own conversion takes two at a time. */
+static inline rf64 widened(const float *x)
+{
+#if defined(__AVX512F__)
+    return (rf64)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+#elif defined(__AVX__)
+    return (rf64)_mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
+    return (rf64){(double)x[0], (double)x[1]};
+#endif
+}

@@ -55,9 +55,13 @@ static inline void E(sum_wide)(double *lane, const T *x, int64_t n)
         lane[j] += (double)part[j];
 }
 
-/* As many doubles as a register holds, of elements that lie anywhere; sixteen take DOUBLES registers. */
+/* As many doubles as a register holds; sixteen take DOUBLES registers. */
 enum { E(FEW) = TN_REGISTER / 8, E(DOUBLES) = 16 / E(FEW) };
-typedef T E(few) __attribute__((vector_size(TN_REGISTER / 8 * sizeof(T)), aligned(sizeof(T)), may_alias));
+#if TN_IS_F32
+#define DOUBLES_AT(p) widened(p)
+#else
+#define DOUBLES_AT(p) (*(const uf64 *)(p))
+#endif
 
 #if TN_IS_F32
 /* Sixteen sums, or products, to one. */
@@ -176,7 +180,7 @@ static void E(moments)(double sums[2], const void *x_, int64_t n)
     for (; i + 16 <= n; i += 16) {
         TN_UNROLL
         for (int k = 0; k < E(DOUBLES); k++) {
-            const rf64 d = __builtin_convertvector(*(const E(few) *)(x + i + k * E(FEW)), rf64) - first;
+            const rf64 d = DOUBLES_AT(x + i + k * E(FEW)) - first;
             sum[k] += d;
             square[k] += d * d;
         }
@@ -207,7 +211,7 @@ static double E(squares)(const void *x_, int64_t n)
     for (; i + 16 <= n; i += 16) {
         TN_UNROLL
         for (int k = 0; k < E(DOUBLES); k++) {
-            const rf64 v = __builtin_convertvector(*(const E(few) *)(x + i + k * E(FEW)), rf64);
+            const rf64 v = DOUBLES_AT(x + i + k * E(FEW));
             square[k] += v * v;
         }
     }
@@ -232,7 +236,7 @@ static double E(run_prod)(const void *x_, int64_t n)
     for (; i + 16 <= n; i += 16) {
         TN_UNROLL
         for (int k = 0; k < E(DOUBLES); k++)
-            product[k] *= __builtin_convertvector(*(const E(few) *)(x + i + k * E(FEW)), rf64);
+            product[k] *= DOUBLES_AT(x + i + k * E(FEW));
     }
     TN_UNROLL
     for (int k = 0; k < E(DOUBLES); k++)
@@ -241,6 +245,7 @@ static double E(run_prod)(const void *x_, int64_t n)
         product_of[k] *= (double)x[i];
     return tree_of_products(product_of);
 }
+#undef DOUBLES_AT
 
 /* The largest of a run, or the smallest. NaN if one is. Two times 64 bytes side by side, as one waits for itself. */
 static inline __attribute__((always_inline)) T E(run_extreme)(const T *x, int64_t n, const bool least)
