@@ -6,6 +6,7 @@
 #include "backend/cpu/math_names.h"
 #include "backend/cpu/vector.inc.h"
 #include "backend/cpu/half.inc.h"
+#include "backend/cpu/memory.inc.h"
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b)  JOIN2(a, b)
@@ -46,8 +47,6 @@
 #include "backend/cpu/convert.inc.h"
 #include "op/cpu_loops.inc.h"
 #include "op/element_undef.h"
-
-#include "backend/cpu/memory.inc.h"
 
 /* ---- the table ---- */
 
