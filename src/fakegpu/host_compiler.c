@@ -19,20 +19,19 @@
 extern char **environ;
 
 /* They make C behave like device code: wrapping integers, no contraction, no errno. */
-static const char *const flags[] = {
-    "-fPIC",
-    "-Werror=implicit-function-declaration", /* gcc's -w would hide it */
-    "-fwrapv",
-    "-fno-strict-aliasing",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-std=gnu11"
+static const char *const flags[] = {"-fPIC",
+                                    "-Werror=implicit-function-declaration", /* gcc's -w would hide it */
+                                    "-fwrapv",
+                                    "-fno-strict-aliasing",
+                                    "-ffp-contract=off",
+                                    "-fno-math-errno",
+                                    "-std=gnu11"
 #ifdef TN_FAKE_SANITIZE /* kernels are checked as the library is */
-    ,
-    "-g1",
-    TN_FAKE_SANITIZE,
-    "-fno-omit-frame-pointer",
-    "-fno-sanitize-recover=all"
+                                    ,
+                                    "-g1",
+                                    TN_FAKE_SANITIZE,
+                                    "-fno-omit-frame-pointer",
+                                    "-fno-sanitize-recover=all"
 #endif
 };
 

@@ -264,9 +264,10 @@ row_dtypes row_infer(const row *r, const row_operand *o)
 /* What the names of rows say, looked up once a row: the walks ask for each number. */
 typedef struct facts {
     bool known;
-    bool narrows; /* tensors of no dimensions wrap around as numbers do; sums and products come to the same without, comparisons
+    bool
+        narrows; /* tensors of no dimensions wrap around as numbers do; sums and products come to the same without, comparisons
                    * and bounds take them as they are */
-    bool sized;   /* the size of what is left of the product */
+    bool sized; /* the size of what is left of the product */
     bool smooth;
     bool bounded; /* has operands with a domain */
 } facts;
@@ -344,8 +345,8 @@ static const facts *facts_of(const row *r)
     facts *f = &all[r - rows];
     if (f->known)
         return f;
-    f->narrows = r->rule == R_DIVIDE || r->rule == R_INTEGER || !strcmp(r->name, "maximum") || !strcmp(r->name, "minimum") ||
-                 !strcmp(r->name, "fmax") || !strcmp(r->name, "fmin");
+    f->narrows = r->rule == R_DIVIDE || r->rule == R_INTEGER || !strcmp(r->name, "maximum") ||
+                 !strcmp(r->name, "minimum") || !strcmp(r->name, "fmax") || !strcmp(r->name, "fmin");
     f->sized = !strcmp(r->name, "lcm");
     f->smooth = has_smooth_name(r);
     for (size_t k = 0; k < TN_COUNT(domains); k++)

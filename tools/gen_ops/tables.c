@@ -257,7 +257,8 @@ void write_elementwise(void)
     const int n = sizeof macros / sizeof *macros;
     puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
          "gradient,\n"
-         " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again. Macros that are\n"
+         " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again. Macros "
+         "that are\n"
          " * not defined are nothing; all are forgotten at the end. Generated from src/ops: change that. */");
     for (int k = 0; k < n; k++)
         printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);

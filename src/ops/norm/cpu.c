@@ -82,9 +82,9 @@ static void columns_backward(void *ctx, int64_t begin, int64_t end)
     const column_job *j = ctx;
     const tn__standardize_params *p = j->l->params;
     const int64_t first = begin * LINE, size = (int64_t)tn__type_size(j->type), at = first * size;
-    tn__isa()->norm.columns_backward[j->type]((char *)j->l->out[0].data + at, (const char *)j->l->in[0].data + at,
-                                              (const char *)j->l->in[1].data + at, j->n,
-                                              TN_MIN(end * LINE, j->width) - first, j->width, (int)p->kind, p->eps, j->past);
+    tn__isa()->norm.columns_backward[j->type](
+        (char *)j->l->out[0].data + at, (const char *)j->l->in[0].data + at, (const char *)j->l->in[1].data + at, j->n,
+        TN_MIN(end * LINE, j->width) - first, j->width, (int)p->kind, p->eps, j->past);
 }
 
 /* Few wide pieces: lines of memory that lie together are read together. */

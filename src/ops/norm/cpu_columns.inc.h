@@ -27,7 +27,7 @@ static void E(strip_sums)(double *sum, double *square, const double *first, cons
         }
 }
 
-static void E(measure_strip)(E(strip) *s, const T *x, int64_t n, int64_t width, int64_t pitch, int kind, double eps)
+static void E(measure_strip)(E(strip) * s, const T *x, int64_t n, int64_t width, int64_t pitch, int kind, double eps)
 {
     double first[E(STRIP)], sum[E(STRIP)] = {0}, square[E(STRIP)] = {0};
     const bool centred = kind == TN__BY_VARIANCE;

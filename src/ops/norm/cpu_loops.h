@@ -12,9 +12,10 @@ typedef struct tn__norm_loops {
     void (*row_backward[2])(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind,
                             double eps);
     /* width rows side by side, pitch elements from one number of a row to the next; without parameters. past: the caches. */
-    void (*columns[2])(void *out, const void *x, int64_t n, int64_t width, int64_t pitch, int kind, double eps, bool past);
-    void (*columns_backward[2])(void *out, const void *g, const void *x, int64_t n, int64_t width, int64_t pitch, int kind,
-                                double eps, bool past);
+    void (*columns[2])(void *out, const void *x, int64_t n, int64_t width, int64_t pitch, int kind, double eps,
+                       bool past);
+    void (*columns_backward[2])(void *out, const void *g, const void *x, int64_t n, int64_t width, int64_t pitch,
+                                int kind, double eps, bool past);
 } tn__norm_loops;
 
 #endif

@@ -1,8 +1,8 @@
 /* ops/norm/cpu_loops.inc.h: one row brought to a scale, and its gradient. A row is read again where it is in a cache. */
 #define LOOPS_norm \
     { \
-        .row = TWO(standardize_row), .row_backward = TWO(standardize_row_backward), .columns = TWO(standardize_columns), \
-        .columns_backward = TWO(standardize_columns_backward) \
+        .row = TWO(standardize_row), .row_backward = TWO(standardize_row_backward), \
+        .columns = TWO(standardize_columns), .columns_backward = TWO(standardize_columns_backward) \
     }
 
 #if TN_IS_FLOAT

@@ -10,7 +10,8 @@
 #define LOOPS_random \
     { \
         .uniform = TWO(uniform), .normal = TWO(normal), .dropout = TWO(dropout), .mt_words = mt_words, \
-        .mt_uniform = TWO(mt_uniform), .mt_normal = mt_normal, .gamma_slopes = gamma_slopes, .beta_slopes = beta_slopes \
+        .mt_uniform = TWO(mt_uniform), .mt_normal = mt_normal, .gamma_slopes = gamma_slopes, \
+        .beta_slopes = beta_slopes \
     }
 
 #if TN_IS_FLOAT

@@ -1,7 +1,7 @@
-/* ops/random/cpu_slopes.inc.h: how gamma and beta numbers move with their parameters: minus the derivative of the distribution
- * function by the parameter, divided by the density (Figurnov, Mohamed and Mnih, NeurIPS 2018). The derivative is an integral over
- * the side of the number that has less to cancel; it is summed at 61 points of a double exponential rule (Takahasi and Mori 1974),
- * which leaves an error below 1e-6. The sums have no branch, so that they become vectors of double. */
+/* ops/random/cpu_slopes.inc.h: how gamma and beta numbers move with their parameters: minus the derivative of the
+ * distribution function by the parameter, divided by the density (Figurnov, Mohamed and Mnih, NeurIPS 2018). The derivative is
+ * an integral over the side of the number that has less to cancel; it is summed at 61 points of a double exponential rule
+ * (Takahasi and Mori 1974), which leaves an error below 1e-6. The sums have no branch, so that they become vectors of double. */
 enum { SLOPE_POINTS = 64 }; /* the last three weigh nothing */
 
 /* The points of (0, infinity), and their weights */

@@ -1,7 +1,6 @@
 /* Functions of the family reduce that are composed of others. */
 #include "autograd/functions.h"
 #include "op/infer.h"
-#include "ops/reduce/cpu_equal.h"
 #include <math.h>
 #include <tenon/tensor.h>
 
@@ -82,9 +81,9 @@ bool tn__fn_allclose(tn_tensor *a, tn_tensor *b, const tn_allclose_options *o)
     return close && tn_item(close) != 0;
 }
 
-static bool all_equal(tn_tensor *a, tn_tensor *b)
+static bool all_equal(tn_tensor *a, tn_tensor *b, bool runs)
 {
-    tn_tensor *all = tn_all(tn_eq(a, b));
+    tn_tensor *all = runs ? tn__equal_runs(a, b) : tn_all(tn_eq(a, b));
     return all && tn_item(all) != 0;
 }
 
@@ -93,7 +92,7 @@ enum {
 }; /* elements: so many are looked at before more are, which mostly is enough to know that they differ */
 
 /* On the host, of one dtype, and in the same order without gaps? */
-static bool is_run_of(const tn_tensor *a, const tn_tensor *b)
+static bool are_runs(const tn_tensor *a, const tn_tensor *b)
 {
     const bool host = a->device.type == TN_DEVICE_CPU && b->device.type == TN_DEVICE_CPU;
     if (!host || a->dtype != b->dtype || !tn__is_dense(a->shape, a->stride, a->ndim))
@@ -108,14 +107,14 @@ bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
 {
     if (!tn__usable("equal", a) || !tn__usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
         return false;
-    if (is_run_of(a, b))
-        return tn__equal_runs(a->dtype, tn__tensor_data(a), tn__tensor_data(b), a->numel);
+    if (are_runs(a, b))
+        return all_equal(a, b, true);
     const bool host = a->device.type == TN_DEVICE_CPU && a->ndim && a->numel > SOON;
     const int64_t rows = host ? a->shape[0] : 0, first = host ? TN_MAX(SOON / (a->numel / rows), 1) : 0;
     for (int64_t at = 0, n = first; at < rows; at += n, n = TN_MIN(8 * n, 512 * first)) {
         n = TN_MIN(n, rows - at);
-        if (!all_equal(tn_narrow(a, 0, at, n), tn_narrow(b, 0, at, n)))
+        if (!all_equal(tn_narrow(a, 0, at, n), tn_narrow(b, 0, at, n), false))
             return false;
     }
-    return host || all_equal(a, b);
+    return host || all_equal(a, b, false);
 }

@@ -1,7 +1,6 @@
-/* Runs in pieces: the first is short, as what differs mostly does so at once; a loop that is left early is no vector. */
-#include "ops/reduce/cpu_equal.h"
-#include "core/dtype.h"
-#include "core/base.h"
+/* Are two runs of elements equal, each to its own? As == is: NaN to nothing, -0 to 0. In pieces: the first is short, as what
+ * differs mostly does so at once; a loop that is left early is no vector. */
+#include "backend/cpu/cpu.h"
 #include <string.h>
 
 enum { FIRST = 32, PIECE = 4096 };
@@ -31,7 +30,7 @@ DIFFERS_FLOAT(differs_f64, double, uint64_t)
 DIFFERS(differs_f16, uint16_t, (a != b && ((a | b) & 0x7fff)) || (a & 0x7fff) > 0x7c00)
 DIFFERS(differs_bf16, uint16_t, (a != b && ((a | b) & 0x7fff)) || (a & 0x7fff) > 0x7f80)
 
-bool tn__equal_runs(tn_dtype dtype, const void *a, const void *b, int64_t n)
+static bool equal_runs(tn_dtype dtype, const void *a, const void *b, int64_t n)
 {
     const size_t size = tn__dtype_size(dtype);
     const char *x = a, *y = b;
@@ -47,4 +46,10 @@ bool tn__equal_runs(tn_dtype dtype, const void *a, const void *b, int64_t n)
             return false;
     }
     return true;
+}
+
+tn_status tn__cpu_equal_runs(const tn__launch *l)
+{
+    *(uint8_t *)l->out[0].data = equal_runs(l->in[0].dtype, l->in[0].data, l->in[1].data, l->in[0].numel);
+    return TN_OK;
 }

@@ -156,3 +156,12 @@ tn_status tn__infer_var(tn__call *c)
         return tn__error(TN_EDTYPE, "std and var only support floating point and complex dtypes");
     return one_reduction(c, d, &p->dim, p->keepdim, false);
 }
+
+tn_status tn__infer_equal_runs(tn__call *c)
+{
+    tn__spec *s = &c->spec[0];
+    s->dtype = TN_BOOL;
+    s->ndim = 0;
+    s->strided = false;
+    return tn__infer_one(c);
+}
