@@ -305,7 +305,7 @@ DEVICE T E(tn_erfinv)(T a)
     const TW d = off * KW(0.88622692545275801365) * MW(exp)(y * y);
     y = size < KW(1) ? y - d / (KW(1) + y * d) : y;
 #endif
-    return size == KW(1) ? M(copysign)(TN_INFINITY, a) : (T)(x < KW(0) ? -y : y);
+    return M(copysign)(size == KW(1) ? TN_INFINITY : (T)y, a);
 }
 
 DEVICE T E(tn_ndtri)(T a)

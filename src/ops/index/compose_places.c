@@ -56,6 +56,7 @@ int64_t tn__fn_unravel_index(tn_tensor *indices, const tn_dims *shape, tn_tensor
     tn_scope scope;
     int32_t left = shape->ndim;
     tn__scope_push(self, &scope);
+    indices = tn_to(indices, .dtype = TN_I64); /* as PyTorch, which divides by a tensor */
     while (left > 0) {
         const int64_t size = TN_MAX(shape->dim[left - 1], 1);
         tn_tensor *passed = step > 1 ? tn_floor_divide(indices, step) : indices;

@@ -61,12 +61,12 @@ static tn_tensor *median_along(const char *what, tn_tensor *x, int which, const 
     return reduced(values, indices, x, d, o->keepdim, o->indices);
 }
 
-/* Of no elements: NaN, or the lowest integer. */
+/* Of no elements: NaN; of integers what a processor makes of NaN: the lowest of 32 and 64 bits, whose low bits are 0. */
 static tn_tensor *median_of_all(tn_tensor *x, int64_t k, int which)
 {
     if (x->numel == 0) {
         const bool is_float = tn__dtype_is_float(x->dtype);
-        const int64_t lowest = x->dtype == TN_U8 ? 0 : INT64_MIN >> (64 - 8 * (int)tn__dtype_size(x->dtype));
+        const int64_t lowest = x->dtype == TN_I64 ? INT64_MIN : x->dtype == TN_I32 ? INT32_MIN : 0;
         return tn_full(TN_SHAPE(), is_float ? tn_scalar_f(NAN) : tn_scalar_i(lowest), .dtype = x->dtype,
                        .device = x->device);
     }

@@ -20,6 +20,11 @@ ULPS = {
     "sqrt": 1, "operator/": 2, "hardswish": 3, "hardsigmoid": 2, "addcdiv": 3, "add": 2, "sub": 2, "subtract": 2,
     "rsub": 2, "linspace": 3, "logspace": 20, "remainder": 2, "operator%": 2, "fmod": 1, "frac": 1, "leaky_relu": 1, "prelu": 1,
     "arange": 2, "operator//": 1, "square": 1, "nan_to_num": 0, "round": 2,
+    "asinh": 6, "acosh": 6, "atanh": 6, "arcsinh": 6, "arccosh": 6, "arctanh": 6, "erf": 4, "erfinv": 8, "erfcx": 24, "ndtr": 6, "expit": 5,
+    "xlogy": 4, "xlog1py": 6, "kaiser_window": 16, "ndtri": 24, "float_power": 4, "logit": 8, "entr": 4, "ldexp": 3,
+    # Chebyshev series, which PyTorch sums in the dtype; Tenon's bounds (tests/ops/rows.c) beside them
+    "i0": 10, "i0e": 10, "i1": 16, "i1e": 16, "modified_bessel_i0": 10, "modified_bessel_i1": 16, "modified_bessel_k0": 24, "modified_bessel_k1": 24,
+    "scaled_modified_bessel_k0": 24, "scaled_modified_bessel_k1": 24, "zeta": 64,
 }  # fmt: skip
 
 # What adds: the power of the largest input that bounds its terms, and how many roundings beside one for each term.
@@ -33,6 +38,13 @@ ROUNDS = {
     "outer": (2, 0), "ger": (2, 0), "kron": (2, 0), "cross": (2, 2), "index_add": (2, 2), "scatter_add": (1, 1), "diff": (1, 4),
     "index_add_": (2, 2), "scatter_add_": (1, 1), "index_put": (1, 1), "index_put_": (1, 1), "bincount": (1, 1), "histc": (0, 0),
     "lerp": (2, 4), "addcmul": (2, 4), "gelu": (1, 8), "tanhshrink": (1, 4), "mse_loss": (2, 4), "l1_loss": (1, 4), "smooth_l1_loss": (2, 6), "huber_loss": (2, 6), "kl_div": (2, 10), "nll_loss": (2, 4),
+    "logaddexp": (1, 8), "logaddexp2": (1, 8), "logcumsumexp": (1, 6), "corrcoef": (0, 32), "vecdot": (2, 1), "multilabel_soft_margin_loss": (2, 24),
+    "poisson_nll_loss": (2, 12), "soft_margin_loss": (1, 16), "multi_margin_loss": (2, 16), "triplet_margin_with_distance_loss": (2, 24),
+    "cosine_embedding_loss": (0, 24), "hinge_embedding_loss": (1, 6), "norm_except_dim": (1, 12), "group_norm": (1, 40), "quantile": (1, 6),
+    "nanquantile": (1, 6), "scatter_reduce": (1, 2), "addr": (3, 3), "renorm": (1, 10), "cumulative_trapezoid": (2, 4), "inner": (2, 1),
+    # near their zeros what cancels is of size 1
+    "digamma": (0, 16), "psi": (0, 16), "polygamma": (0, 64), "lgamma": (0, 16), "gammaln": (0, 16), "multigammaln": (0, 24), "mvlgamma": (0, 24),
+    "sinc": (0, 8), "spherical_bessel_j0": (0, 8), "log_ndtr": (0, 24), "igamma": (0, 24), "igammac": (0, 24), "gammainc": (0, 24), "gammaincc": (0, 24),
     "cross_entropy": (2, 16), "binary_cross_entropy": (1, 16), "binary_cross_entropy_with_logits": (2, 16), "glu": (1, 8),
 }  # fmt: skip
 # A gradient is a chain of such steps.
