@@ -158,7 +158,7 @@ DIFFERENCES = [
     Difference("std_mean|var_mean", "value", r"r\d+\[1\]\[\d+\] = nan .*", "-?inf", "the mean of what has an infinity is that", when=had_infinity),
     Difference("unique|unique_consecutive", "value|shape|result", ANY, ANY, "where rows with NaN come, and which of them are one, is not said",
                line=r".*dim=.*", when=had_nan),
-    Difference("max|min|maximum|minimum|fmax|fmin|amax|amin|aminmax|relu6|hardtanh|clamp\w*|clip_?", "value", r"[rv]\d+(\[[01]\])?\[\d+\] = -?0\.0 .*", r"-?0\.0",
+    Difference(r"max|min|maximum|minimum|fmax|fmin|amax|amin|aminmax|relu6|hardtanh|clamp\w*|clip_?", "value", r"[rv]\d+(\[[01]\])?\[\d+\] = -?0\.0 .*", r"-?0\.0",
                "which of two zeros is the larger is not said", when=zeros_differ),
     Difference("softshrink", "value", r"[rv]\d+\[\d+\] = -?0\.0 .*", r"-?0\.0",
                "what shrinks to zero keeps its sign, as in PyTorch's loops of less than a vector"),
@@ -198,7 +198,7 @@ DIFFERENCES += [
     Difference(ANY, "shape|strides|offset|value", r"[vr]\d+(\[\d+\])?(: | = ).*", ANY, "what is refused leaves out= as it was; PyTorch resizes it first, or has begun to write", line=".*out=.*", when="raised"),
     Difference(r"masked_scatter_|setitem|scatter\w*_|index_\w+_|put_|operator.*|\w+_", "value", r"v\d+(\.grad)?\[\d+\] = .*", ANY,
                "what is refused leaves the tensor as it was; PyTorch has written to it before it finds the fault", when="raised"),
-    Difference("setitem|index_\w+_|scatter\w*_|put_", "version", r"v\d+: \d+", r"\d+",
+    Difference(r"setitem|index_\w+_|scatter\w*_|put_", "version", r"v\d+: \d+", r"\d+",
                "an index out of range is found by the kernel, when the write has been counted", "cuda", when="raised"),
 ]
 
