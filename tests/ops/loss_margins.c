@@ -37,6 +37,10 @@ static void run_formulas(void)
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(3)), *two = tn_ones(TN_SHAPE(2, 3)), *signs = tn_tensor_from(TN_LIST(1, 0, -1));
     TRUTH(near(tn_hinge_embedding_loss(tn_full(TN_SHAPE(3), 0.25), signs), (0.25L + 1 + 0.75L) / 3)); /* 0: both */
+    TRUTH(tn_tensor_dtype(tn_hinge_embedding_loss(tn_full(TN_SHAPE(3), 4), signs, .margin = TN_SCALAR(5.5),
+                                                  .reduction = TN_SUM)) == TN_I64);
+    TRUTH(near(tn_hinge_embedding_loss(tn_full(TN_SHAPE(3), 4), signs, .margin = TN_SCALAR(5.5), .reduction = TN_SUM),
+               4 + 5 + 1));
     TRUTH(near(tn_soft_margin_loss(tn_full(TN_SHAPE(3), -500.0), x), 500)); /* exp(500) would be infinite */
     TRUTH(near(tn_gaussian_nll_loss(x, x, 0.0, .full = true), (logl(1e-6L) + logl(2 * acosl(-1))) / 2));
     TRUTH(near(tn_gaussian_nll_loss(two, two, tn_full(TN_SHAPE(2), 4.0)), logl(4) / 2)); /* one for each row */

@@ -31,6 +31,15 @@ static void run_equal(void)
     tn_tensor *a = MADE(tn_reshape(tn_arange(0, 60000, 1), TN_SHAPE(3000, 20))), *b = MADE(tn_clone(a));
     TRUTH(tn_equal(a, b) && tn_equal(MADE(tn_t(a)), MADE(tn_clone(MADE(tn_t(b))))));
     TRUTH(tn_fill_(MADE(tn_select(MADE(tn_select(b, 0, 2999)), 0, 19)), -1) != NULL && !tn_equal(a, b));
+    uint8_t bytes[2][2] = {
+        {1, 0}, {2, 0}}; /* any byte that is not 0 is true; zeros of two signs are equal, NaN is to nothing */
+    TRUTH(tn_equal(MADE(tn_from_data(bytes[0], TN_BOOL, TN_SHAPE(2))),
+                   MADE(tn_from_data(bytes[1], TN_BOOL, TN_SHAPE(2)))));
+    for (int i = 0; i < KIT_DTYPES; i++) {
+        tn_tensor *zero = MADE(tn_zeros(TN_SHAPE(40), .dtype = kit_dtypes[i]));
+        TRUTH(!kit_is_float(kit_dtypes[i]) || tn_equal(zero, MADE(tn_neg(zero))));
+        TRUTH(!kit_is_float(kit_dtypes[i]) || !tn_equal(MADE(tn_add(zero, NAN)), MADE(tn_add(zero, NAN))));
+    }
     TRUTH(!tn_equal(MADE(tn_t(a)), MADE(tn_t(b))) && tn_equal(MADE(tn_unsqueeze(a, 0)), MADE(tn_unsqueeze(a, 0))));
     tn_scope_close(s);
 }

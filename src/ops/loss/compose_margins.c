@@ -30,8 +30,8 @@ tn_tensor *tn__fn_hinge_embedding_loss(tn_tensor *x, tn_tensor *target, const tn
 {
     if (!tn__usable("hinge_embedding_loss", x) || !tn__usable("hinge_embedding_loss", target))
         return NULL;
-    const double margin = tn__number_or(o->margin, 1);
-    tn_tensor *apart = short_of(tn__dtype_is_float(x->dtype) ? tn_scalar_f(margin) : tn_scalar_i((int64_t)margin), x);
+    const tn_scalar margin = tn_scalar_f(tn__number_or(o->margin, 1)); /* in integers a whole one, as PyTorch */
+    tn_tensor *apart = short_of(tn__dtype_is_float(x->dtype) ? margin : tn_scalar_i(tn__scalar_int(&margin)), x);
     tn_tensor *alike = tn_where(tn_eq(target, -1), 0, x);
     return tn__reduce_loss(tn_add(tn_where(tn_eq(target, 1), 0, apart), alike), o->reduction);
 }

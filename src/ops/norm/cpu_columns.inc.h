@@ -29,10 +29,10 @@ static void E(strip_sums)(double *sum, double *square, const double *first, cons
 
 static void E(measure_strip)(E(strip) * s, const T *x, int64_t n, int64_t width, int64_t pitch, int kind, double eps)
 {
-    double first[E(STRIP)], sum[E(STRIP)] = {0}, square[E(STRIP)] = {0};
+    double first[E(STRIP)], sum[E(STRIP)], square[E(STRIP)]; /* only width of them are touched */
     const bool centred = kind == TN__BY_VARIANCE;
     for (int64_t j = 0; j < width; j++)
-        first[j] = centred ? (double)x[j] : 0;
+        first[j] = centred ? (double)x[j] : 0, sum[j] = square[j] = 0;
     E(strip_sums)(sum, square, first, x, n, width, pitch);
     for (int64_t j = 0; j < width; j++) {
         const double mean = centred ? sum[j] / (double)n : 0, left = square[j] - (centred ? sum[j] * mean : 0);
@@ -71,9 +71,11 @@ static void E(standardize_columns_backward)(void *out_, const void *g_, const vo
         const int64_t w = width - begin < E(STRIP) ? width - begin : E(STRIP);
         const T *x = (const T *)x_ + begin, *g = (const T *)g_ + begin;
         T *out = (T *)out_ + begin, each[E(STRIP)], along[E(STRIP)];
-        double dot[E(STRIP)] = {0}, sum[E(STRIP)] = {0};
+        double dot[E(STRIP)], sum[E(STRIP)];
         E(strip) s;
         E(measure_strip)(&s, x, n, w, pitch, kind, eps);
+        for (int64_t j = 0; j < w; j++)
+            dot[j] = sum[j] = 0;
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < w; j++) {
                 const double v = (double)g[i * pitch + j];

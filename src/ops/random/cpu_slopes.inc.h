@@ -18,17 +18,6 @@ static void make_rule(slope_rule *rule)
     }
 }
 
-/* digamma(x) for x > 0: up to 8 by its recurrence, from there Stirling's series */
-static double slope_psi(double x)
-{
-    double r = 0;
-    for (; x < 8; x += 1)
-        r -= 1 / x;
-    const double z = 1 / (x * x);
-    return r + log(x) - 0.5 / x -
-           z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
-}
-
 /* Taylor's series where exp(x) - 1 would cancel */
 ALWAYS double slope_expm1(double x)
 {
@@ -41,7 +30,7 @@ static double gamma_slope(const slope_rule *rule, double shape, double x)
 {
     if (!(shape > 0 && x > 0 && shape < INFINITY && x < INFINITY))
         return 0;
-    const double c = log(x) - slope_psi(shape), part = 1 / (x < shape ? shape : x);
+    const double c = log(x) - tn_digamma_right_f32(shape), part = 1 / (x < shape ? shape : x);
     double terms[SLOPE_POINTS], sum = 0;
     if (x < shape)
         for (int i = 0; i < SLOPE_POINTS; i++) {
@@ -64,7 +53,7 @@ static double beta_slope(const slope_rule *rule, double x, double alpha, double 
     const double beta = total - alpha, y = 1 - x;
     if (!(alpha > 0 && beta > 0 && x > 0 && y > 0 && total < INFINITY))
         return 0;
-    const double c = slope_psi(alpha) - slope_psi(total), log_x = log(x), log_y = log1p(-x);
+    const double c = tn_digamma_right_f32(alpha) - tn_digamma_right_f32(total), log_x = log(x), log_y = log1p(-x);
     const bool below = x * total < alpha;
     const double part = 1 / (below ? alpha : beta), size = below ? x : y;
     double terms[SLOPE_POINTS], sum = 0;

@@ -81,9 +81,8 @@ bool tn__fn_allclose(tn_tensor *a, tn_tensor *b, const tn_allclose_options *o)
     return close && tn_item(close) != 0;
 }
 
-static bool all_equal(tn_tensor *a, tn_tensor *b, bool runs)
+static bool is_true(tn_tensor *all)
 {
-    tn_tensor *all = runs ? tn__equal_runs(a, b) : tn_all(tn_eq(a, b));
     return all && tn_item(all) != 0;
 }
 
@@ -108,13 +107,13 @@ bool tn__fn_equal(tn_tensor *a, tn_tensor *b)
     if (!tn__usable("equal", a) || !tn__usable("equal", b) || !tn__same_shape(a->shape, a->ndim, b->shape, b->ndim))
         return false;
     if (are_runs(a, b))
-        return all_equal(a, b, true);
+        return is_true(tn__equal_runs(a, b));
     const bool host = a->device.type == TN_DEVICE_CPU && a->ndim && a->numel > SOON;
     const int64_t rows = host ? a->shape[0] : 0, first = host ? TN_MAX(SOON / (a->numel / rows), 1) : 0;
     for (int64_t at = 0, n = first; at < rows; at += n, n = TN_MIN(8 * n, 512 * first)) {
         n = TN_MIN(n, rows - at);
-        if (!all_equal(tn_narrow(a, 0, at, n), tn_narrow(b, 0, at, n), false))
+        if (!is_true(tn_all(tn_eq(tn_narrow(a, 0, at, n), tn_narrow(b, 0, at, n)))))
             return false;
     }
-    return host || all_equal(a, b, false);
+    return host || is_true(tn_all(tn_eq(a, b)));
 }

@@ -27,6 +27,7 @@ enum { FIRST = 32, PIECE = 4096 };
     }
 DIFFERS_FLOAT(differs_f32, float, uint32_t)
 DIFFERS_FLOAT(differs_f64, double, uint64_t)
+DIFFERS(differs_bool, uint8_t, (a != 0) != (b != 0)) /* any byte that is not 0 is true */
 DIFFERS(differs_f16, uint16_t, (a != b && ((a | b) & 0x7fff)) || (a & 0x7fff) > 0x7c00)
 DIFFERS(differs_bf16, uint16_t, (a != b && ((a | b) & 0x7fff)) || (a & 0x7fff) > 0x7f80)
 
@@ -41,6 +42,7 @@ static bool equal_runs(tn_dtype dtype, const void *a, const void *b, int64_t n)
                              : dtype == TN_F64  ? differs_f64(p, q, m)
                              : dtype == TN_F16  ? differs_f16(p, q, m)
                              : dtype == TN_BF16 ? differs_bf16(p, q, m)
+                             : dtype == TN_BOOL ? differs_bool(p, q, m)
                                                 : memcmp(p, q, (size_t)m * size) != 0;
         if (differs)
             return false;
