@@ -3,18 +3,20 @@
     python bench/sweep.py [--threads 1] [--device cpu] [--sizes 8,65536,4194304] [--columns f32,bf16] [--results FOLDER]
                           --entries FILE [--peer PYTHON] PACKAGE_FOLDER [PATTERN]
 
-The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py) by turns:
-short runs of each, three where they are short; a figure is the median, a ratio PyTorch's time by Tenon's. What moves bytes and
-computes little is held against its bytes at the speed of memcpy and memset, too, measured in the same run. Exits with 0 whatever
-the figures are.
+The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py): the first
+call at the same time, then by turns short runs of each, three where they are short, while the other is stopped; a figure is the
+median, a ratio PyTorch's time by Tenon's. What moves bytes and computes little is held against its bytes at the speed of memcpy
+and memset, too, measured in the same run. Exits with 0 whatever the figures are.
 """
 import argparse
+import contextlib
 import json
 import math
 import os
 import pathlib
 import platform
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -34,7 +36,7 @@ COLUMNS = [  # title, dtype, layout, backward
 ]
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
-TURNS, SHORT, LONG = 3, 0.003, 0.12  # seconds of a run; of all runs of a call, whose first ones are enough where it takes longer
+TURNS, SHORT, LONG, SLOW = 3, 0.003, 0.12, 1  # seconds of a run, of all runs of a call, of one whose first call is enough
 
 
 class Figure(NamedTuple):
@@ -65,15 +67,15 @@ class Worker:
             sys.exit(f"sweep.py: cannot start {' '.join(self.command)}")
         self.hello = json.loads(line)
 
-    def ask(self, **request):
+    def send(self, **request):
         if "inputs" in request:
             self.inputs = request
-        try:
+        with contextlib.suppress(BrokenPipeError):  # the answer says how it ended
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
+
+    def answer(self):
+        line = self.process.stdout.readline()
         if line:
             return json.loads(line)
         ended = self.process.wait()
@@ -81,24 +83,43 @@ class Worker:
         self.ask(**self.inputs)
         return {"error": "takes too long" if ended == -14 else f"ended with {ended}"}
 
+    def ask(self, **request):
+        self.send(**request)
+        return self.answer()
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """It does nothing: threads of a pool spin for a while after their last work, beside whoever has its turn."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def end(self):
         self.process.stdin.close()
         self.process.wait()
 
 
+def both(tenon, torch, **request):
+    """The answers of the two, which work at the same time."""
+    for worker in (tenon, torch):
+        if worker:
+            worker.send(**request)
+    return [w.answer() if w else {"t": 0} for w in (tenon, torch)]
+
+
 def measured(call, backward, tenon, torch):
     """(seconds of Tenon, of PyTorch, bytes read and written) or the two answers that say why not."""
-    request = {"call": call.code, "backward": backward, "bytes": bool(call.limit) and not backward}
-    ours, theirs = (w.ask(**request) if w else {"t": 0} for w in (tenon, torch))
+    ours, theirs = both(tenon, torch, call=call.code, backward=backward, bytes=bool(call.limit) and not backward)
     if "error" in ours or "error" in theirs:
         return ours, theirs
-    times = [[], []]
-    turns = min(TURNS, int(LONG / max(ours["t"] + theirs["t"], 2 * SHORT)))
-    for _ in range(turns):
-        for worker, first, into in ((torch, theirs, times[1]), (tenon, ours, times[0])):
+    times, together = ([], []), max(ours["t"] + theirs["t"], 2 * SHORT)
+    for _ in range(min(TURNS, max(1, int(LONG / together))) if together < SLOW else 0):
+        for worker, other, first, into in ((torch, tenon, theirs, times[1]), (tenon, torch, ours, times[0])):
             if worker:
-                runs = max(1, int(SHORT / max(first["t"], 1e-7)))
-                into.append(worker.ask(runs=runs).get("t", first["t"]))
+                with other.stopped() if other else contextlib.nullcontext():
+                    into.append(worker.ask(runs=max(1, int(SHORT / max(first["t"], 1e-7)))).get("t", first["t"]))
     median = [statistics.median(t) if t else first["t"] for t, first in zip(times, (ours, theirs))]
     return (*median, ours["bytes"])
 

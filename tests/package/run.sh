@@ -234,7 +234,7 @@ add_executable(demo demo.c)
 target_link_libraries(demo PRIVATE Tenon::tenon)
 install(TARGETS demo)
 END
-    cmake -S "$scratch/fetch" -B "$scratch/fetch/build" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON &&
+    cmake -S "$scratch/fetch" -B "$scratch/fetch/build" -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DTENON_BASELINE=ON && # shorter
         cmake --build "$scratch/fetch/build" -j "$jobs" --target demo && runs "$scratch/fetch/build/demo"
 }
 if check "FetchContent: Tenon::tenon" fetch; then

@@ -34,7 +34,7 @@ int main(void)
     return __isoc23_strtol("-12x", 0, 10) == -12 && __isoc23_sscanf("a 34", "a %d", &read) == 1 && read == 34 ? 0 : 1;
 }
 C
-older=$(find "$source/build-wheel/tree" -name libtenon_older.a)
+older=$(find "$source/build-wheel" -name libtenon_older.a)
 cc "$scratch/newer.c" -o "$scratch/newer" -Wl,--wrap=__isoc23_strtol,--wrap=__isoc23_sscanf "$older" && "$scratch/newer" ||
     fail "numbers are read by what glibc 2.38 has"
 ! nm -D "$scratch/newer" | grep -F GLIBC_2.38 || fail "numbers are read by what glibc 2.38 has"
@@ -119,7 +119,7 @@ fi
 
 # ---- 'pip install .' compiles nothing that a build folder has ----
 "$python" -m pip wheel -v --disable-pip-version-check --no-deps --no-build-isolation -w "$scratch/again" "$source" \
-    --config-settings=cmake.define.TENON_BUILD="$source/build-wheel/tree" >"$scratch/again.log" 2>&1 ||
+    --config-settings=cmake.define.TENON_BUILD="$source/build-wheel" >"$scratch/again.log" 2>&1 ||
     { tail -n 30 "$scratch/again.log"; fail "pip wheel"; }
 ! grep -E '\] (Building|Linking) C' "$scratch/again.log" || fail "pip compiles again what a build folder has"
 files_of() { "$python" -m zipfile -l "$1" | sed -n '2,${s/ .*//; /[^/]$/p;}' | sort; }
