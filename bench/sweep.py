@@ -51,6 +51,18 @@ class Figure(NamedTuple):
     def ratio(self):
         return self.theirs / self.ours if self.theirs else math.inf
 
+    def cause(self, causes):
+        """Why it is slower than PyTorch's: what sweep_causes.txt says; '' where it is not, '?' where nobody says."""
+        if self.ratio >= 1:
+            return ""
+        return next((why for name, columns, sizes, why in causes if re.fullmatch(name, self.name) and
+                     re.fullmatch(columns, self.column) and re.fullmatch(sizes, str(self.size))), "?")  # fmt: skip
+
+
+def read_causes(text):
+    """Lines of sweep_causes.txt: regular expressions that a call, a column and a size match whole, and the cause, by tabs."""
+    return [tuple(line.split("\t")) for line in text.splitlines() if line and not line.startswith("#")]
+
 
 class Worker:
     """A process that is begun again where it ended."""
@@ -161,32 +173,36 @@ def mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
 
-def summary(figures, sizes):
-    yield "| elements | figures | geometric mean | below 1x | below 0.8x | below 0.5x | above 2x their bytes' limit |"
-    yield "|---|---|---|---|---|---|---|"
+def summary(figures, sizes, causes):
+    yield ("| elements | figures | geometric mean | below 1x | without a cause | below 0.8x | below 0.5x | "
+           "above 2x their bytes' limit |")
+    yield "|---|---|---|---|---|---|---|---|"
     for size in sizes:
         of = [f for f in figures if f.size == size]
         below = [sum(f.ratio < bar for f in of) for bar in (1, 0.8, 0.5)]
         bound = [f for f in of if f.limit and size > 8]
         beyond = f"{sum(f.ours > 2 * f.limit for f in bound)} of {len(bound)}" if bound else "-"
-        yield f"| {size:,} | {len(of)} | {mean([f.ratio for f in of]):.2f}x | {below[0]} | {below[1]} | {below[2]} | {beyond} |"
+        unknown = sum(f.cause(causes) == "?" for f in of)
+        yield (f"| {size:,} | {len(of)} | {mean([f.ratio for f in of]):.2f}x | {below[0]} | {unknown} | {below[1]} | {below[2]} | "
+               f"{beyond} |")
 
 
-def table(figures):
+def table(figures, causes):
     """A line a call and size, by the worst of its ratios."""
     lines = {}
     for f in figures:
         lines.setdefault((f.name, f.size), {})[f.column] = f
     worst = lambda line: min(line.values(), key=lambda f: f.ratio)
     titles = [c[0] for c in COLUMNS]
-    yield f"| call | elements | {' | '.join(titles)} | worst: PyTorch, Tenon | its bytes' limit / Tenon |"
-    yield "|---|---|" + "---|" * (len(titles) + 2)
+    yield f"| call | elements | {' | '.join(titles)} | worst: PyTorch, Tenon | its bytes' limit / Tenon | cause |"
+    yield "|---|---|" + "---|" * (len(titles) + 3)
     for (name, size), line in sorted(lines.items(), key=lambda item: worst(item[1]).ratio):
         w = worst(line)
         cells = " | ".join(f"{line[t].ratio:.2f}" if t in line else "" for t in titles)
         bytes_ = min((f.limit / f.ours for f in line.values() if f.limit), default=0)
+        why = sorted({f.cause(causes) for f in line.values()} - {""})
         yield (f"| `{name.replace('|', '&#124;')}` | {size:,} | {cells} | {w.column}: {time_text(w.theirs)}, {time_text(w.ours)} | "
-               f"{f'{bytes_:.2f}' if bytes_ and size > 8 else ''} |")
+               f"{f'{bytes_:.2f}' if bytes_ and size > 8 else ''} | {'; '.join(why)} |")
 
 
 def document(figures, missing, alone, failed, o, head):
@@ -194,9 +210,10 @@ def document(figures, missing, alone, failed, o, head):
     where = f"--threads {o.threads}" if o.device == "cpu" else f"--device {o.device}"
     yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward and "
            "torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
-    yield from summary(figures, o.sizes)
+    causes = read_causes(pathlib.Path(__file__).with_name("sweep_causes.txt").read_text())
+    yield from summary(figures, o.sizes, causes)
     yield ""
-    yield from table(figures)
+    yield from table(figures, causes)
     for title, what in (("What Tenon refuses and PyTorch does", missing), ("What PyTorch refuses and Tenon does", alone)):
         names = {}
         for name, _, column, error in what:

@@ -77,9 +77,12 @@ def test_tables():
     figure = sweep.Figure
     figures = [figure("exp(x)", 65536, "f32", 1.0, 4.0, 0.9), figure("exp(x)", 65536, "bf16", 2.0, 1.0, 0.5),
                figure("tanh(x)", 65536, "f32", 1.0, 0.25, 0.0), figure("tanh(x)", 8, "f32", 1.0, 2.0, 0.0)]
-    text = list(sweep.summary(figures, [8, 65536]))
-    assert text[2] == "| 8 | 1 | 2.00x | 0 | 0 | 0 | - |"
-    assert text[3] == "| 65,536 | 3 | 0.79x | 2 | 2 | 1 | 1 of 2 |"
+    causes = sweep.read_causes("# a remark\nexp.*\tbf16|i64\t65536\tits divisions\n")
+    text = list(sweep.summary(figures, [8, 65536], causes))
+    assert text[2] == "| 8 | 1 | 2.00x | 0 | 0 | 0 | 0 | - |"
+    assert text[3] == "| 65,536 | 3 | 0.79x | 2 | 1 | 2 | 1 | 1 of 2 |"
     assert math.isclose(sweep.mean([4.0, 0.5, 0.25]), 0.5 ** (1 / 3))
-    lines = [line.split(" | ")[0] for line in list(sweep.table(figures))[2:]]
-    assert lines == ["| `tanh(x)`", "| `exp(x)`", "| `tanh(x)`"], "sorted by the worst ratio of each"
+    lines = [line[2:-2].split(" | ") for line in list(sweep.table(figures, causes))[2:]]
+    assert [(line[0], line[-1].strip()) for line in lines] == [("`tanh(x)`", "?"), ("`exp(x)`", "its divisions"), ("`tanh(x)`", "")], (
+        "sorted by the worst ratio of each"
+    )

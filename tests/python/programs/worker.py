@@ -2,7 +2,8 @@
 
 python -m programs.worker generate FIRST COUNT FILE [NAMES]   programs of these seeds, one JSON line each; each about one of the
                                                        operations NAMES (by commas), if there are any
-python -m programs.worker replay DEVICE FILE FROM      [number, seed, what differs or null] of each program from there on, a line each
+python -m programs.worker replay DEVICE FILE FROM [BY] [number, seed, what differs or null] of each BY-th program from there on, a line
+                                                       each
 python -m programs.worker reduce DEVICE FILE           of a file of [lines, what differs]: the same, reduced
 python -m programs.worker open                         tests/data/programs/open.txt anew: what of the records disagrees, on cpu or on cuda
 """
@@ -46,14 +47,14 @@ def programs_of(path):
             yield int(seed), json.loads(program)
 
 
-def replay_all(device, path, start):
+def replay_all(device, path, start, by="1"):
     import tenon
     import tenon.nn.functional
 
     from .replay import replay
 
     for number, (seed, program) in enumerate(programs_of(path)):
-        if number >= int(start):
+        if number >= int(start) and number % int(by) == 0:
             print(json.dumps([number, seed, replay(tenon, program, device)]), flush=True)
 
 
