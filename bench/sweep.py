@@ -1,4 +1,4 @@
-"""Every public operation beside PyTorch: three sizes, three dtypes, contiguous and transposed, forward and backward.
+"""Every public operation beside PyTorch: three sizes, three dtypes, contiguous, transposed and of short rows, forward and backward.
 
     python bench/sweep.py [--threads 1] [--device cpu] [--sizes 8,65536,4194304] [--columns f32,bf16] [--results FOLDER]
                           --entries FILE [--peer PYTHON] PACKAGE_FOLDER [PATTERN]
@@ -33,7 +33,9 @@ COLUMNS = [  # title, dtype, layout, backward
     ("bf16", "bfloat16", "contiguous", False), ("bf16 t", "bfloat16", "transposed", False),
     ("bf16 b", "bfloat16", "contiguous", True),
     ("i64", "int64", "contiguous", False), ("i64 t", "int64", "transposed", False),
+    ("f32 n", "float32", "narrow", False), ("f32 n b", "float32", "narrow", True),
 ]
+NARROW_SIZE = 65536  # rows of eight: of this size alone
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
 TURNS, SHORT, LONG, SLOW = 3, 0.003, 0.12, 1  # seconds of a run, of all runs of a call, of one whose first call is enough
@@ -142,12 +144,12 @@ def sweep(found, sizes, columns, tenon, torch):
     tried, done = set(), set()
     for size in sizes:
         for title, dtype, layout, backward in COLUMNS:
-            if columns and title not in columns:
+            if (columns and title not in columns) or (layout == "narrow" and size != NARROW_SIZE):
                 continue
             at = [w.ask(inputs=[size, dtype, layout]) for w in (tenon, torch) if w][0]
             for call in found:
                 typed, turning = TYPED.search(call.code), TURNING.search(call.code)
-                if (dtype != "float32" and not typed) or (layout != "contiguous" and not turning):
+                if (dtype != "float32" and not typed) or (layout == "transposed" and not turning):
                     continue
                 tried.add(call.name)
                 got = measured(call, backward, tenon, torch)
@@ -208,8 +210,8 @@ def table(figures, causes):
 def document(figures, missing, alone, failed, o, head):
     yield "# Every operation beside PyTorch\n"
     where = f"--threads {o.threads}" if o.device == "cpu" else f"--device {o.device}"
-    yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; b: forward and "
-           "torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
+    yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; n: rows of 8; b: forward "
+           "and torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
     causes = read_causes(pathlib.Path(__file__).with_name("sweep_causes.txt").read_text())
     yield from summary(figures, o.sizes, causes)
     yield ""

@@ -1,6 +1,6 @@
 """One of the two libraries of the sweep: reads requests, a JSON line each, from standard input, and answers each with one.
 
-    {"inputs": [elements, dtype, "contiguous" | "transposed"]}     the tensors that expressions name (sweep_calls.txt says which)
+    {"inputs": [elements, dtype, "contiguous" | "transposed" | "narrow"]}  the tensors that expressions name (sweep_calls.txt says which)
     {"call": expression, "backward": bool, "bytes": bool}          seconds of one call, and the bytes it reads and writes if asked
     {"runs": n}                                                    seconds of one call of the last expression, the mean of n
 
@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 LONGEST = 25  # seconds
-COLUMNS = {8: 4}  # of sizes that are no squares
+COLUMNS, NARROW = {8: 4}, 8  # of sizes that are no squares; of every size in the layout "narrow"
 TURNED = ("x", "u", "z")
 OTHERS = ("z", "t", "s", "m", "k", "k0", "i", "j")
 DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
@@ -56,7 +56,7 @@ class Inputs(dict):
     def __init__(self, n, dtype, layout):
         super().__init__(torch=torch, F=F)
         self.dtype, self.turned = getattr(torch, dtype), layout == "transposed"
-        c = COLUMNS.get(n) or round(n ** 0.5)
+        c = NARROW if layout == "narrow" else COLUMNS.get(n) or round(n ** 0.5)
         self.update(n=n, r=n // c, c=c, d=self.dtype, v=0.5 if self.dtype.is_floating_point else 2)
 
     def made(self, name):
