@@ -94,6 +94,7 @@ static void read_param(py_function *f, py_param *p, int place, const char *text,
         slot = p->name;
         length = strlen(slot);
     }
+    p->place = (int8_t)place;
     p->slot = (int8_t)(f->slots ? slot_of(f, slot, length) : place);
     if (*slot == '-') /* taken for PyTorch's sake, without effect: layout, memory_format */
         p->slot = (int8_t)(f->slot_count + 1);
@@ -231,7 +232,7 @@ static int read_tensors(const py_param *p, PyObject *o, py_value *v)
         PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
         if (!py_is_tensor(item)) {
             char name[64];
-            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument 0, but got %s", i,
+            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument %d, but got %s", i, p->place,
                          py_type_name(item, name, sizeof name));
             release_list(list, (size_t)i);
             return -1;
@@ -593,7 +594,8 @@ static bool fits_itself(const py_function *f, int which, const py_value *v)
     const tn_dims have = tn_tensor_shape(x);
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim = have.ndim;
-    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) || (strcmp(f->name, "lerp_") && strcmp(f->name, "addcmul_")))
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) ||
+        (strcmp(f->name, "lerp_") && strcmp(f->name, "addcmul_") && strcmp(f->name, "nextafter_")))
         return true;
     memcpy(shape, have.dim, (size_t)ndim * sizeof *shape);
     for (int i = 1; i < s->params; i++) {
@@ -626,7 +628,7 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     }
     tn_tensor *result = f->call(v);
     tn_release(copy);
-    return result ? py_put_into(x, result) : py_raise();
+    return result ? py_put_into(f->name, x, result) : py_raise();
 }
 
 /* Without the GIL; lists own their tensors. */

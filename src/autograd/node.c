@@ -254,8 +254,8 @@ static tn_status overwritten(const tn__node *n, int32_t slot, const tn__saved *s
     }
     tn__error(TN_EGRAD,
               "one of the variables needed for gradient computation has been modified by an inplace operation: "
-              "[torch.%sTensor %s]%s is at version %u; expected version %u instead.",
-              tn__dtypes[t->dtype].legacy, tn__shape_str(t->shape, t->ndim).s, origin, (unsigned)tn__tensor_version(t),
+              "[%s %s]%s is at version %u; expected version %u instead.",
+              tn__type_str(t).s, tn__shape_str(t->shape, t->ndim).s, origin, (unsigned)tn__tensor_version(t),
               (unsigned)s->version);
     if (n->site)
         tn__error_append("\n  it is needed by %s, recorded at %s", tn__node_name(n).s, n->site);

@@ -85,11 +85,11 @@ tn_tensor *tn__fn_cosine_similarity(tn_tensor *x1, tn_tensor *x2, int64_t dim, c
     if (!tn__usable("cosine_similarity", x1) || !tn__usable("cosine_similarity", x2))
         return NULL;
     const tn_dtype common = tn_promote_types(x1->dtype, x2->dtype);
-    if (eps < 0)
-        return tn__fail(TN_EINVAL, "eps must be non-negative, got: %g", eps);
     if (!tn__dtype_is_float(common))
         return tn__fail(TN_EDTYPE, "expected common dtype to be floating point, yet common dtype is %s",
                         tn__dtypes[common].legacy);
+    if (eps < 0)
+        return tn__fail(TN_EINVAL, "eps must be non-negative, got: %g", eps);
     for (int i = 0; i < 2; i++)
         if (!tn__dtype_is_float(x[i]->dtype))
             x[i] = tn_to(x[i], .dtype = common);

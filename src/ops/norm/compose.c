@@ -105,11 +105,20 @@ tn_tensor *tn__fn_layer_norm(tn_tensor *x, const tn_dims *shape, const tn_layer_
     return weight ? y : tn__scaled(y, NULL, bias, x->dtype);
 }
 
+/* What PyTorch says of these sizes in words of its own. */
+static bool squares_fit(const tn_tensor *x, const tn_dims *shape)
+{
+    if (x->ndim < shape->ndim)
+        tn__error(TN_EVALUE, "Input tensor must have at least %d dimensions, but got %d", (int)shape->ndim,
+                  (int)x->ndim);
+    return x->ndim >= shape->ndim;
+}
+
 tn_tensor *tn__fn_rms_norm(tn_tensor *x, const tn_dims *shape, const tn_rms_norm_options *o)
 {
     tn_tensor *weight = tn__given(o->weight);
-    if (!tn__usable("rms_norm", x) || !tn__dims_fit("rms_norm", shape) || !features_fit(x, shape, weight, NULL) ||
-        !tn__floating("rms_norm", x))
+    if (!tn__usable("rms_norm", x) || !tn__dims_fit("rms_norm", shape) || !squares_fit(x, shape) ||
+        !features_fit(x, shape, weight, NULL) || !tn__floating("rms_norm", x))
         return NULL;
     const double eps = tn__number_or(o->eps, x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON);
     if (weight && (weight->dtype == x->dtype || weight->dtype == tn__dtypes[x->dtype].compute))

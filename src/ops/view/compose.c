@@ -157,8 +157,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor *
     int32_t d;
     int64_t total = 0;
     bool sums = true;
-    if (!can_split("split_with_sizes", x) || !tn__usable_ints("split_with_sizes", sizes) ||
-        tn__wrap_dim(dim, x->ndim, &d))
+    if (!can_split("split", x) || !tn__usable_ints("split_with_sizes", sizes) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     for (size_t i = 0; i < sizes.n; i++) {
         if (sizes.i[i] < 0) {
