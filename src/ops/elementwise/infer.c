@@ -140,9 +140,13 @@ static bool rounds(const tn__call *c, tn_dtype common)
 static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common)
 {
     const tn_scalar *s = &c->in[i];
+    const tn_tensor *x = c->inplace ? tn__operand(&c->in[0]) : NULL;
     int64_t limit;
     if (s->kind == TN_SCALAR_TENSOR)
         return TN_OK;
+    if (x && !tn__can_cast(common, x->dtype)) /* in place PyTorch says so before it reads the number */
+        return tn__error(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
+                         tn__dtypes[common].legacy, tn__dtypes[x->dtype].scalar);
     if (tn__dtype_is_float(common))
         return tn__number_check(s, common);
     if (common == TN_BOOL)

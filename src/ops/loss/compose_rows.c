@@ -105,7 +105,7 @@ tn_tensor *tn__fn_normalize(tn_tensor *x, const tn_dims *dim, const tn_normalize
 {
     if (!tn__usable("normalize", x) || !tn__dims_fit("normalize", dim))
         return NULL;
-    if (!o->nuclear && tn__dtype_is_float(x->dtype) && tn__number_or(o->p, 2) == 2)
+    if (!o->nuclear && tn__dtype_is_float(x->dtype) && tn__number_or(o->p, 2) == 2 && tn_tensor_is_contiguous(x))
         return tn__standardize(x, TN_NONE, TN_NONE, *dim, BY_NORM, tn__number_or(o->eps, 1e-12));
     tn_tensor *n = o->nuclear ? tn_nuclear_norm(x, .dims = *dim, .keepdim = true)
                               : tn_norm(x, .p = o->p, .dims = *dim, .keepdim = true);

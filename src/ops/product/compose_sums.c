@@ -155,7 +155,7 @@ static bool has_dim(const tn_tensor *t, int d)
     else if (d >= t->ndim)
         tn__error(TN_EINDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -(int)t->ndim,
                   (int)t->ndim - 1, d);
-    return d < t->ndim;
+    return t->ndim && d < t->ndim;
 }
 
 static bool are_bilinear(const tn_tensor *x1, const tn_tensor *x2, const tn_tensor *w, const tn_tensor *bias)
@@ -176,7 +176,7 @@ static bool are_bilinear(const tn_tensor *x1, const tn_tensor *x2, const tn_tens
                    false;
     for (int i = 0; i < 2; i++) {
         const tn_tensor *x = i ? x2 : x1;
-        if (!has_dim(w, i + 1) || (x->ndim == 0 && !has_dim(x, -1)))
+        if (!has_dim(w, i + 1) || !has_dim(x, -1))
             return false;
         if (x->shape[x->ndim - 1] != w->shape[i + 1])
             return tn__error(TN_EINVAL,
