@@ -157,7 +157,7 @@ tn_tensor *tn__fn_histogram(tn_tensor *x, int64_t bins, const tn_histogram_optio
     const bool said = o->min.kind && o->max.kind;
     if (!bins_fit(bins, 0) ||
         !weights_fit(x, weight, points, 2, weight && tn__same_shape(weight->shape, weight->ndim, x->shape, x->ndim)) ||
-        !has_kernel(said ? "histogram_cpu" : "histogramdd", x) ||
+        !has_kernel(said || !x->numel ? "histogram_cpu" : "histogramdd", x) ||
         (!said && !range_of_elements(tn_detach(x), &low, &high)))
         return NULL;
     if (said) {

@@ -83,6 +83,11 @@ def size_of_one(line, before, after):
     return any(1 in w[1] for name, w in after.items() if isinstance(w, list) and name.endswith(".grad"))
 
 
+def has_size_of_one(line, before, after):
+    """Has a tensor that the line names, or what came out, a dimension of size 1?"""
+    return any(1 in w[1] for w in named_in(line, {**before, **after}))
+
+
 def integers_beside(line, before, after):
     """Is there an integer that no 16-bit float holds?"""
     return any(w[0] in (*WHOLE, "int64") and any(abs(n) > 256 for n in w[-1]) for w in named_in(line, before)) or any(
@@ -184,11 +189,12 @@ DIFFERENCES += [
                "no_grad or through its bytes, has it belong to the leaf's base", program=r"no_grad\(\): .*_\(|\.view\(torch\.\w+\)"),
     Difference("backward", "error class", r"RuntimeError: one of the variables needed for gradient computation [\s\S]* is output 0 of (Hypot|Cumprod|Dist|Prod), [\s\S]*|"
                r"RuntimeError: Trying to backward through the graph a second time [\s\S]*", "None",
-               "these save less than PyTorch's: not their result, nor anything of one element", program=r"hypot|cumprod|dist|prod"),
+               "these save less than PyTorch's: not their result, nor anything of one element, nor an input that no gradient asks for",
+               program=r"hypot|cumprod|dist|prod|layer_norm"),
     Difference("backward", "error class", r"RuntimeError: derivative for aten::\w+ is not implemented", "None", "Tenon has that derivative"),
     Difference("backward", "error class", r"NotImplementedError: Negation, the `-` operator, on a bool tensor [\s\S]*", "None", "a bool beside floats is a number for the derivative too"),
-    Difference("backward", "error class", "None", r"RuntimeError: Trying to backward through the graph a second time [\s\S]*", "diag and diagflat are copies into a diagonal, "
-               "which a second walk needs again", program=r"diag(flat)?\("),
+    Difference("backward", "error class", "None", r"RuntimeError: Trying to backward through the graph a second time [\s\S]*", "what is written into a part of a copy is "
+               "needed again by a second walk", program=r"(diagonal|select|slice|as_strided)_scatter\("),
     Difference("repeat_interleave", "error class", "None", r"RuntimeError: (Trying to create tensor with negative dimension|allocated size does not match).*", "output_size is what "
                "comes out, also of nothing", line=".*output_size=.*"),
     Difference("setitem", "error class", "None", r"IndexError: index is out of bounds for dimension with size 0", "an index is out of bounds also where a slice beside it is empty"),
@@ -240,15 +246,52 @@ DIFFERENCES += [
     Difference(r"gammaincc?_?|igammac?_?", "value", r"v\d+\[\d+\] = [01]\.0 .*", "nan", "what is of NaN is NaN", when=had_nan),
     Difference(r"i[01]e?_?|modified_bessel_i[01]", "value", r"v\d+\[\d+\] = nan .*", "-?inf", "Bessel's functions of infinity are infinite", when=had_infinity),
     Difference("ndtr", "value", r"v\d+\[\d+\] = .* \(b?float16\)", ANY, "what is computed in float32 is rounded once; PyTorch composes ndtr of rounded steps"),
-    Difference(r"\w+_|setitem", "version", r"[rv]\d+(\[\d+\])?: 0", r"\d+", "what an unsafe split shows is memory that counts its writes as any view's does", program="unsafe_"),
+    Difference(r"\w+_|setitem|operator", "version", r"[rv]\d+(\[\d+\])?: \d+", r"\d+", "what an unsafe split shows is memory that counts its writes as any view's does", program="unsafe_"),
     Difference(r"unsafe_\w+", "requires_grad", r"[rv]\d+(\[\d+\])?: 0", "1", "a view made without a graph still is a view of what wants a gradient"),
-    Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])(\[\d+\])* = -?\d{9,}\..*", "-?inf|nan", "at its poles a polygamma function is infinite", program="digamma|polygamma|psi"),
+    Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])(\[\d+\])* = -?(\d{9,}\..*|\d\.\d+e\+\d\d .*)", "-?inf|nan", "at its poles a polygamma function is infinite", program="digamma|polygamma|psi"),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "a gradient that is not a leaf's lies as what it was computed from does", line=".*create_graph=True.*"),
     Difference("select_scatter|slice_scatter|channel_shuffle", "offset", r"v\d+: \d+", "0", "where in its own memory a copy begins is its own matter"),
     Difference("softsign", "value", r"v\d+\[\d+\] = -.*", r"\d.*", "1 + |x| is a float, where PyTorch's integer has wrapped around"),
     Difference(r"cummin|cummax|median|nanmedian|kthvalue|mode", "result", r"r\d+ = \{'\w+_out'.*", r"\{.*", "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
     Difference("kron", "error class", r"RuntimeError: view size is not compatible.*", "None", "kron is of operands that lie in memory in any way"),
     Difference("drawn", "error class", r"RuntimeError: Expected p_in [\s\S]*", "None", "a probability in GPU memory is not looked at; PyTorch's kernel asserts", "cuda"),
+]
+
+
+TWO_ZEROS = "-0.0 and 0.0 are equal, and which of them unique gives is not said"
+DIFFERENCES += [
+    Difference("sigmoid", "value", r"v\d+\[\d+\] = 0\.0 \(float32\)", r"\d\.\d+e-(39|4\d)", "what is below the smallest normal number is kept: PyTorch's vectors divide 1 by what has overflowed"),
+    Difference("signbit", "value", r"v\d+\[\d+\] = (True|False) \(bool\)", "True|False", "which sign a NaN has is not said", when=had_nan),
+    Difference("view_copy|view", "value", r"v\d+\[\d+\] = -?\d{4,} \(int\d+\)", r"-?\d{4,}", "which sign a NaN has is not said", when=had_nan),
+    Difference("unique|unique_consecutive", "value", r"[rv]\d+(\[0\])?\[\d+\] = -?0\.0 .*", r"-?0\.0", TWO_ZEROS),
+    Difference("scatter_reduce_|index_reduce_", "version", r"v\d+: \d+", r"\d+", "a mean in place is two writes, of the sum and of its quotient", line=r'.*"mean".*'),
+    Difference(r"(scaled_)?modified_bessel_[ik][01]|spherical_bessel_j0", "error class", r"NotImplementedError: \"(scaled_)?(modified|spherical)_bessel_\w+_cpu\" not implemented for '(Half|BFloat16)'", "None",
+               "Tenon has Bessel's functions of 16 bits"),
+    Difference("pad|constant_pad_nd", "error class", "None", r"RuntimeError: value cannot be converted to type c10::BFloat16 without overflow", "what a dtype does not hold is refused; PyTorch does not look "
+               "where one element is filled", line=".*1e300.*"),
+    Difference("backward", "error class", "None", r"RuntimeError: derivative for aten::\w+ is not implemented", "an operation without a derivative knows what it is of: PyTorch's out= leads nowhere, "
+               "and what is asked for behind it is unused", line=".*allow_unused=True.*", program="out="),
+    Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[(.*, )?0(, .*)?\]", "the gradient of a nansum in which no NaN is is a sum's, one number expanded", program="nansum"),
+    Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of a median along a dimension lies with this dimension last", program=r"nanmedian\("),
+    Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1 is no step", when=has_size_of_one),
+]
+DIFFERENCES += [
+    Difference("backward", "error line", r"derivative for aten::floor_divide_ is not implemented", r"derivative for aten::floor_divide is not implemented",
+               "the derivative does not know whether it is of the form in place"),
+    Difference("backward", "error line", r"one of the variables needed .* which is output 0 of LinalgVectorNorm, .*", r"one of the variables needed .* which is output 0 of (Amax|Amin), .*",
+               "the infinite norms are the extremes of absolute values", program=r"norm|dist"),
+    Difference("backward", "error line", r"Output \d+ of Unbind is a view and its base or another view of its base has been modified inplace\..*", r"one of the variables needed .* which is output 0 of Unbind, .*",
+               "what was saved and then written is said as of any tensor"),
+    Difference(r"\w+", "error line", r"special_(\w+)\(\).*", r"\w+\(\).*", "what torch.special and torch share says its name in torch", line=r".*torch\.special\..*"),
+    Difference(r"\w+", "error line", r"linalg_(\w+)\(\).*", r"\w+\(\).*", "what torch.linalg has says its name there", line=r".*torch\.linalg\..*"),
+    Difference("unique|unique_consecutive", "error line", r"Tensor\.unique\w*\(\) got an unexpected keyword argument .*", r"unique\w*\(\) got an unexpected keyword argument .*",
+               "the method and the function of torch are one function"),
+    Difference("diag", "error line", r"Supports 1D or 2D tensors\. Got \d+D", r"diag\(\): Supports 1D or 2D tensors\. Got \d+D", "out= makes no other message", line=".*out=.*"),
+    Difference(r"round_|nonzero", "error line", r'\w+\(\) missing 1 required positional arguments: "(decimals|as_tuple)"', r"\w+\(\) got an unexpected keyword argument .*",
+               "what is not known is said, of functions that PyTorch has twice"),
+    Difference("is_inference_mode_enabled|is_grad_enabled", "error line", r"torch\.\w+\(\) takes no arguments .*", r"torch\._C\.\w+\(\) takes no arguments .*", "functions say the module that they are in"),
+    Difference("embedding_renorm_", "error line", r"select\(\): index .*", "index out of range in self", "an index is out of range in the words of embedding"),
+    Difference("gaussian_nll_loss", "error line", r"any\(\) received .*", r"gaussian_nll_loss\(\) received .*", "what the function was called with is refused by it, not by what it calls"),
 ]
 
 
