@@ -435,6 +435,9 @@ static int try_holding(const py_signature *s, py_arguments a, py_value *v, py_mi
         seen = 1;
         at = 1;
     }
+    const bool sizes = s->positional - at == 1 && s->param[at].kind == PY_SIZE;
+    if (a.nargs > s->positional - at && !sizes) /* before any of them is looked at */
+        return py_mismatch_count(why);
     for (Py_ssize_t i = 0; i < a.nargs; i++, at++) {
         if (at >= s->positional)
             return py_mismatch_count(why);
@@ -619,7 +622,7 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     const bool recorded = wants_grad(&f->parsed[which], v);
     if (tn_tensor_check_inplace(x, recorded))
         return py_raise();
-    if (!fits_itself(f, which, v))
+    if (!fits_itself(f, which, v) || (!strcmp(f->name, "ldexp_") && !py_can_scale(x)))
         return NULL;
     if (recorded) {
         if (!(copy = (tn_clone_at)("", x)))
@@ -628,7 +631,7 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     }
     tn_tensor *result = f->call(v);
     tn_release(copy);
-    return result ? py_put_into(f->name, x, result) : py_raise();
+    return result ? py_put_into(x, result) : py_raise();
 }
 
 /* Without the GIL; lists own their tensors. */

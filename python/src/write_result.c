@@ -101,16 +101,21 @@ PyObject *py_write_result(const py_function *f, int which, const py_value *v, Py
     return r;
 }
 
-PyObject *py_put_into(const char *function, tn_tensor *x, tn_tensor *result)
+bool py_can_scale(tn_tensor *x)
+{
+    const tn_dtype own = tn_tensor_dtype(x);
+    if (!tn_dtype_is_floating_point(own))
+        PyErr_Format(PyExc_RuntimeError, "ldexp can't be cast to the desired output type %s", py_scalar_type_name(own));
+    return tn_dtype_is_floating_point(own);
+}
+
+PyObject *py_put_into(tn_tensor *x, tn_tensor *result)
 {
     tn_copy__options o = {.struct_size = sizeof o, .site = ""};
     tn_tensor *r = NULL;
     if (!py_same_shape(x, result))
         py_shapes_differ("output with shape %S doesn't match the broadcast shape %S", tn_tensor_shape(x),
                          tn_tensor_shape(result));
-    else if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(x)) && !strcmp(function, "ldexp_"))
-        PyErr_Format(PyExc_RuntimeError, "ldexp can't be cast to the desired output type %s",
-                     py_scalar_type_name(tn_tensor_dtype(x)));
     else if (!tn_can_cast(tn_tensor_dtype(result), tn_tensor_dtype(x)))
         cannot_cast(tn_tensor_dtype(result), tn_tensor_dtype(x));
     else if (!(r = (tn_copy__opt)(x, result, &o)))

@@ -200,7 +200,7 @@ int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
     if (!tn__usable("unbind", x) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     if (x->ndim == 0) {
-        tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+        tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
         return 0;
     }
     int64_t n = x->shape[d];

@@ -83,6 +83,11 @@ def size_of_one(line, before, after):
     return any(1 in w[1] for name, w in after.items() if isinstance(w, list) and name.endswith(".grad"))
 
 
+def of_nothing(line, before, after):
+    """Has a tensor that the line names no elements?"""
+    return any(0 in w[1] for w in named_in(line, before))
+
+
 def has_size_of_one(line, before, after):
     """Has a tensor that the line names, or what came out, a dimension of size 1?"""
     return any(1 in w[1] for w in named_in(line, {**before, **after}))
@@ -251,6 +256,7 @@ DIFFERENCES += [
     Difference("backward", "gradient|value", r"(v\d+\.grad|r\d+\[\d+\])(\[\d+\])* = -?(\d{9,}\..*|\d\.\d+e\+\d\d .*)", "-?inf|nan", "at its poles a polygamma function is infinite", program="digamma|polygamma|psi"),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "a gradient that is not a leaf's lies as what it was computed from does", line=".*create_graph=True.*"),
     Difference("select_scatter|slice_scatter|channel_shuffle", "offset", r"v\d+: \d+", "0", "where in its own memory a copy begins is its own matter"),
+    Difference("pad|constant_pad_nd", "offset", r"v\d+: 0", r"\d+", "where in its own memory a copy begins is its own matter"),
     Difference("softsign", "value", r"v\d+\[\d+\] = -.*", r"\d.*", "1 + |x| is a float, where PyTorch's integer has wrapped around"),
     Difference(r"cummin|cummax|median|nanmedian|kthvalue|mode", "result", r"r\d+ = \{'\w+_out'.*", r"\{.*", "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
     Difference("kron", "error class", r"RuntimeError: view size is not compatible.*", "None", "kron is of operands that lie in memory in any way"),
@@ -273,9 +279,19 @@ DIFFERENCES += [
                "and what is asked for behind it is unused", line=".*allow_unused=True.*", program="out="),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[(.*, )?0(, .*)?\]", "the gradient of a nansum in which no NaN is is a sum's, one number expanded", program="nansum"),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of a median along a dimension lies with this dimension last", program=r"nanmedian\("),
-    Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1 is no step", when=has_size_of_one),
+    Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh|nonzero_static|ldexp|slice_scatter", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1 is no step", when=has_size_of_one),
 ]
 DIFFERENCES += [
+    Difference("multi_margin_loss", "error class|value", r"None|v\d+\[0\] = .*", ANY, "of no rows there is no loss: PyTorch looks at nothing, and gives what lay in memory", when=of_nothing),
+    Difference("mode", "value", r"r\d+\[0\]\[\d+\] = nan .*", r"-?\d.*|-?inf", "a NaN equals nothing, and is not the most common: PyTorch's sort leaves it anywhere", when=had_nan),
+    Difference("backward", "gradient|value", r".*\[\d+\] = -?\d.* \(float64\)", r"-?\d.*", "PyTorch's trigamma has ten digits", program=r"digamma|psi\("),
+    Difference("backward", "error class", "None", r"RuntimeError: one of the variables needed for gradient computation .*", "tanhshrink saves its operand, PyTorch the operand's tanh",
+               program="tanhshrink"),
+    Difference(r"repr\(\)|str\(\)", "result", r"[\s\S]*grad_fn=<NotImplemented>\)", r"[\s\S]*grad_fn=<\w+Backward0>\)", "an operation without a derivative says which one it is"),
+]
+DIFFERENCES += [
+    Difference(r"\w+", "error line", r"TensorBase\.\w+\(\) takes no .*", r"Tensor\.\w+\(\) takes no .*", "methods are of the class that has them"),
+    Difference("mvlgamma_", "error line", r"mvlgamma: result type .*", r"result type .*", "the dtypes are named in their order"),
     Difference("backward", "error line", r"derivative for aten::floor_divide_ is not implemented", r"derivative for aten::floor_divide is not implemented",
                "the derivative does not know whether it is of the form in place"),
     Difference("backward", "error line", r"one of the variables needed .* which is output 0 of LinalgVectorNorm, .*", r"one of the variables needed .* which is output 0 of (Amax|Amin), .*",
