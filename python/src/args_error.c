@@ -236,6 +236,8 @@ static int other_overload(const py_function *f, bool method)
                   {"any", 1, true},
                   {"addmm", 4, false},
                   {"baddbmm", 4, false},
+                  {"bmm", 3, false},
+                  {"mm", 3, false},
                   {"hann_window", 2, false},
                   {"hamming_window", 2, false},
                   {"bartlett_window", 2, false},

@@ -13,7 +13,8 @@ tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
                          tn__type_str(index).s);
     if (c->op == TN__OP_index_select)
         return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
-    return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index", tn__op_name(c->op));
+    return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index",
+                     c->op == TN__OP_scatter_add ? "scatter" : tn__op_name(c->op));
 }
 
 static int32_t dims_or_one(const tn_tensor *t)

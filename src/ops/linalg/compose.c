@@ -185,5 +185,6 @@ tn_tensor *tn__fn_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim)
     for (int32_t d = 0; d < v->ndim; d++)
         if (d != own)
             rest[n++] = d;
-    return n ? tn_norm(v, .p = tn_scalar_i(pow), .dims = tn_dims_of(rest, n), .keepdim = true) : tn_abs(v);
+    return n ? tn_norm(v, .p = tn_scalar_i(pow), .dims = tn_dims_of(rest, n), .keepdim = true)
+             : tn_norm(tn_unsqueeze(v, 1), .p = tn_scalar_i(pow), .dim = 1);
 }

@@ -173,7 +173,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor *
         tn__error(TN_EINVAL,
                   "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
                   "%d), but got split_sizes=%s",
-                  (long long)x->shape[d], (int)d, tn__shape_str(sizes.i, (int32_t)sizes.n).s);
+                  (long long)x->shape[d], (int)dim, tn__shape_str(sizes.i, (int32_t)sizes.n).s);
         return 0;
     }
     return split_into("split_with_sizes", x, d, (int64_t)sizes.n, sizes.i, 0, out, cap);
