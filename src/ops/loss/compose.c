@@ -40,13 +40,17 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
 /* Where is the first element that is not within 0 and 1, as NaN is not? The count of elements: nowhere; -1: an error. */
 static int64_t first_improbable(tn_tensor *x)
 {
-    tn_tensor *beyond = tn_logical_not(tn_logical_and(tn_ge(x, 0), tn_le(x, 1)));
-    tn_tensor *any = beyond ? tn_any(beyond) : NULL;
-    if (!any)
+    tn_tensor *least = x->numel ? tn_amin(x) : NULL, *most = x->numel ? tn_amax(x) : NULL; /* NaN, where there is one */
+    if (x->numel == 0)
+        return 0;
+    if (!least || !most)
         return -1;
     tn_error_clear();
-    if (!tn_item_int(any))
-        return tn_error_code() ? -1 : x->numel;
+    if (tn_item(least) >= 0 && tn_item(most) <= 1)
+        return x->numel;
+    tn_tensor *beyond = tn_error_code() ? NULL : tn_logical_not(tn_logical_and(tn_ge(x, 0), tn_le(x, 1)));
+    if (!beyond)
+        return -1;
     const int64_t at = tn_item_int(tn_argmax(tn_to(tn_reshape(beyond, TN_SHAPE(-1)), .dtype = TN_U8)));
     return tn_error_code() ? -1 : at;
 }

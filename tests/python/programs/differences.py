@@ -278,6 +278,8 @@ DIFFERENCES += [
     Difference("backward", "error class", "None", r"RuntimeError: derivative for aten::\w+ is not implemented", "an operation without a derivative knows what it is of: PyTorch's out= leads nowhere, "
                "and what is asked for behind it is unused", line=".*allow_unused=True.*", program="out="),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[(.*, )?0(, .*)?\]", "the gradient of a nansum in which no NaN is is a sum's, one number expanded", program="nansum"),
+    Difference("select_scatter|slice_scatter|diagonal_scatter", "strides", r"v\d+: .*", ANY, "a copy of what shows an element twice shows none twice", when=overlaps),
+    Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of what was indexed lies as that does", program=r"= v\d+\[\["),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of a median along a dimension lies with this dimension last", program=r"nanmedian\("),
     Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh|nonzero_static|ldexp|slice_scatter", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1 is no step", when=has_size_of_one),
 ]
@@ -311,6 +313,9 @@ DIFFERENCES += [
     Difference(r"round_|nonzero", "error line", r'\w+\(\) missing 1 required positional arguments: "(decimals|as_tuple)"', r"\w+\(\) got an unexpected keyword argument .*",
                "what is not known is said, of functions that PyTorch has twice"),
     Difference("is_inference_mode_enabled|is_grad_enabled", "error line", r"torch\.\w+\(\) takes no arguments .*", r"torch\._C\.\w+\(\) takes no arguments .*", "functions say the module that they are in"),
+    Difference("index_reduce", "error line", r"index_reduce\(\) missing 4 required positional argument: .*", r"index_reduce\(\).*", "what is missing is said, and not what is there"),
+    Difference("round", "error class", r'NotImplementedError: "round_vml_cpu" not implemented for .*', "None", "torch.special.round is torch.round, which leaves integers as they are",
+               line=r".*torch\.special\.round.*"),
     Difference("embedding_renorm_", "error line", r"select\(\): index .*", "index out of range in self", "an index is out of range in the words of embedding"),
     Difference("gaussian_nll_loss", "error class", r"TypeError: any\(\) received .*", "None", "an integer variance is one: PyTorch asks any() of a bool"),
     Difference("narrow_copy", "error class", r"RuntimeError: Expected dim < static_cast.*", "IndexError: Dimension out of range .*", "a dimension is out of range in the words of narrow"),
