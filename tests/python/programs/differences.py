@@ -89,8 +89,8 @@ def of_nothing(line, before, after):
 
 
 def has_size_of_one(line, before, after):
-    """Has a tensor that the line names, or what came out, a dimension of size 1?"""
-    return any(1 in w[1] for w in named_in(line, {**before, **after}))
+    """Has a tensor that the line names, or what came out, a dimension of size 1, or no elements?"""
+    return any(1 in w[1] or 0 in w[1] for w in named_in(line, {**before, **after}))
 
 
 def integers_beside(line, before, after):
@@ -281,7 +281,7 @@ DIFFERENCES += [
     Difference("select_scatter|slice_scatter|diagonal_scatter", "strides", r"v\d+: .*", ANY, "a copy of what shows an element twice shows none twice", when=overlaps),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of what was indexed lies as that does", program=r"= v\d+\[\["),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of a median along a dimension lies with this dimension last", program=r"nanmedian\("),
-    Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh|nonzero_static|ldexp|slice_scatter", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1 is no step", when=has_size_of_one),
+    Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh|nonzero_static|ldexp|slice_scatter|pad|xlogy", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1, or of nothing, is no step", when=has_size_of_one),
 ]
 DIFFERENCES += [
     Difference("multi_margin_loss", "error class|value", r"None|v\d+\[0\] = .*", ANY, "of no rows there is no loss: PyTorch looks at nothing, and gives what lay in memory", when=of_nothing),
