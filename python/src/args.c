@@ -232,7 +232,8 @@ static int read_tensors(const py_param *p, PyObject *o, py_value *v)
         PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
         if (!py_is_tensor(item)) {
             char name[64];
-            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument %d, but got %s", i, p->place,
+            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument %d, but got %s", i,
+                         strcmp(p->name, "indices") ? p->place : 0, /* of a method, whose tensor does not count */
                          py_type_name(item, name, sizeof name));
             release_list(list, (size_t)i);
             return -1;
