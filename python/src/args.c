@@ -94,6 +94,7 @@ static void read_param(py_function *f, py_param *p, int place, const char *text,
         slot = p->name;
         length = strlen(slot);
     }
+    p->place = (int8_t)place;
     p->slot = (int8_t)(f->slots ? slot_of(f, slot, length) : place);
     if (*slot == '-') /* taken for PyTorch's sake, without effect: layout, memory_format */
         p->slot = (int8_t)(f->slot_count + 1);
@@ -231,7 +232,8 @@ static int read_tensors(const py_param *p, PyObject *o, py_value *v)
         PyObject *item = tuple ? PyTuple_GetItem(o, i) : PyList_GetItem(o, i);
         if (!py_is_tensor(item)) {
             char name[64];
-            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument 0, but got %s", i,
+            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument %d, but got %s", i,
+                         strcmp(p->name, "indices") ? p->place : 0, /* of a method, whose tensor does not count */
                          py_type_name(item, name, sizeof name));
             release_list(list, (size_t)i);
             return -1;
@@ -434,6 +436,9 @@ static int try_holding(const py_signature *s, py_arguments a, py_value *v, py_mi
         seen = 1;
         at = 1;
     }
+    const bool sizes = s->positional - at == 1 && s->param[at].kind == PY_SIZE;
+    if (a.nargs > s->positional - at && !sizes) /* before any of them is looked at */
+        return py_mismatch_count(why);
     for (Py_ssize_t i = 0; i < a.nargs; i++, at++) {
         if (at >= s->positional)
             return py_mismatch_count(why);
@@ -593,7 +598,8 @@ static bool fits_itself(const py_function *f, int which, const py_value *v)
     const tn_dims have = tn_tensor_shape(x);
     int64_t shape[TN_MAX_DIMS];
     int32_t ndim = have.ndim;
-    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) || (strcmp(f->name, "lerp_") && strcmp(f->name, "addcmul_")))
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)) ||
+        (strcmp(f->name, "lerp_") && strcmp(f->name, "addcmul_") && strcmp(f->name, "nextafter_")))
         return true;
     memcpy(shape, have.dim, (size_t)ndim * sizeof *shape);
     for (int i = 1; i < s->params; i++) {
@@ -617,7 +623,7 @@ static PyObject *put_beside(const py_function *f, int which, py_value *v)
     const bool recorded = wants_grad(&f->parsed[which], v);
     if (tn_tensor_check_inplace(x, recorded))
         return py_raise();
-    if (!fits_itself(f, which, v))
+    if (!fits_itself(f, which, v) || (!strcmp(f->name, "ldexp_") && !py_can_scale(x)))
         return NULL;
     if (recorded) {
         if (!(copy = (tn_clone_at)("", x)))

@@ -84,6 +84,7 @@ typedef struct py_param {
     bool optional; /* None is taken */
     bool keyword;  /* after '*' */
     bool required; /* has no default */
+    int8_t place;  /* among the parameters, from 0 */
     int8_t slot;
     int8_t rule; /* of 'out': how its dtype is judged, out.c */
     py_value initial;

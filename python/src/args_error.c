@@ -225,12 +225,36 @@ static bool number_has_no_out(const py_function *f)
     return false;
 }
 
+/* How many arguments another overload has at least, which is PyTorch's alone, though what it is for is there; 0: none. */
+static int other_overload(const py_function *f, bool method)
+{
+    static const struct {
+        const char *name;
+        int least;
+        bool method;
+    } others[] = {{"all", 1, true},
+                  {"any", 1, true},
+                  {"addmm", 4, false},
+                  {"baddbmm", 4, false},
+                  {"bmm", 3, false},
+                  {"mm", 3, false},
+                  {"hann_window", 2, false},
+                  {"hamming_window", 2, false},
+                  {"bartlett_window", 2, false},
+                  {"blackman_window", 2, false},
+                  {"kaiser_window", 2, false}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(others[i].name, f->name) && (others[i].method || !method))
+            return others[i].least;
+    return 0;
+}
+
 int py_plausible(const py_function *f, py_arguments a)
 {
     const Py_ssize_t given = a.nargs + (a.names ? PyTuple_Size(a.names) : 0) + (a.self != NULL);
-    const int own = own_signatures(f);
-    int found = -1, n = 0;
-    if (own == 1 && own == f->signatures && !has_two_kinds(f, 0))
+    const int own = own_signatures(f), other = other_overload(f, a.self != NULL);
+    int found = -1, n = other && given >= other;
+    if (own == 1 && own == f->signatures && !has_two_kinds(f, 0) && !n)
         return 0;
     for (int i = 0; i < own; i++) {
         const py_signature *s = &f->parsed[i];
@@ -277,7 +301,7 @@ void py_arguments_error(const py_function *f, py_arguments a, int only, const py
     }
     if (only < 0 && why->why != PY_TWICE) {
         text t = {"", 0};
-        const bool alone = own_signatures(f) == 1 && !has_two_kinds(f, 0);
+        const bool alone = own_signatures(f) == 1 && !has_two_kinds(f, 0) && !other_overload(f, method);
         if (alone && a.names && PyTuple_Size(a.names)) {
             add_names(&t, a);
             PyErr_Format(PyExc_TypeError,

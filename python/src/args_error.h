@@ -80,6 +80,8 @@ PyObject *py_write_result(const py_function *f, int which, const py_value *v, Py
 void py_shapes_differ(const char *text, tn_dims have, tn_dims want);
 
 /* x, with result written into it, as an in-place operation whose result that is. Takes result's reference. */
+/* May ldexp_ write its result, a float, into x? Else false with PyTorch's RuntimeError. */
+bool py_can_scale(tn_tensor *x);
 PyObject *py_put_into(tn_tensor *x, tn_tensor *result);
 
 #endif

@@ -15,6 +15,7 @@ static PyObject *by_text(const char *text)
                                          "linalg.matrix_norm: Low precision",
                                          "linalg.vector_norm: Expected a floating",
                                          "mean(): could not infer output dtype.",
+                                         "norm(): input dtype should be either floating",
                                          "std and var only support",
                                          "std_mean only support",
                                          "var_mean only support"};

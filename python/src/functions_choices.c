@@ -2,6 +2,7 @@
  * dim or the arguments' types say. */
 #include "args_error.h"
 #include "functions.h"
+#include "generator.h"
 
 static bool is_one(const py_value *v)
 {
@@ -75,16 +76,40 @@ tn_tensor *call_div_rounded_(const py_value *v)
 
 /* ---- rounding ---- */
 
+/* Where decimals are asked for, be it none, PyTorch rounds floats alone. */
+static bool lacks_decimals(tn_tensor *x)
+{
+    if (tn_dtype_is_floating_point(tn_tensor_dtype(x)))
+        return false;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyErr_Format(PyExc_NotImplementedError, "\"round_%s\" not implemented for '%s'",
+                 tn_tensor_device(x).type == TN_DEVICE_CPU ? "vml_cpu" : "cuda",
+                 py_scalar_type_name(tn_tensor_dtype(x)));
+    PyGILState_Release(gil);
+    return true;
+}
+
 tn_tensor *call_round_decimals(const py_value *v)
 {
     const int64_t decimals = v[1].s.v.i;
+    if (v[1].given && !decimals && lacks_decimals(v[0].s.v.t))
+        return NULL;
     return decimals ? tn_round_decimals_at("", v[0].s.v.t, decimals) : tn_round_at("", v[0].s.v.t);
 }
 
 tn_tensor *call_round_decimals_(const py_value *v)
 {
     const int64_t decimals = v[1].s.v.i;
+    if (v[1].given && !decimals && lacks_decimals(v[0].s.v.t))
+        return NULL;
     return decimals ? tn_round_decimals__at("", v[0].s.v.t, decimals) : tn_round__at("", v[0].s.v.t);
+}
+
+/* What is not complex is its own conjugate; that a leaf is written to is refused none the less. */
+tn_tensor *call_conj_physical_in_place(const py_value *v)
+{
+    tn_tensor *x = v[0].s.v.t;
+    return tn_tensor_check_inplace(x, tn_tensor_requires_grad(x) && tn_is_grad_enabled()) ? NULL : x;
 }
 
 /* ---- variance ---- */

@@ -562,6 +562,10 @@ static bool put(tn_tensor *t, const py_value *v)
         PyErr_SetString(PyExc_RuntimeError, "index_put: at least one index must be given");
         return false;
     }
+    const bool wants =
+        tn_tensor_requires_grad(t) || (v[2].s.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(v[2].s.v.t));
+    if (tn_tensor_check_inplace(t, wants && tn_is_grad_enabled()))
+        return py_raise() != NULL;
     if (list.n > (size_t)tn_tensor_ndim(t)) {
         PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %d (got %zd)", (int)tn_tensor_ndim(t),
                      (Py_ssize_t)list.n);

@@ -34,6 +34,7 @@ static const struct {
 } rules[] = {
     {"", ITERATOR, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
     {"cast", PLAIN, CAST, EQUAL, EQUAL, true, "result type %R can't be cast to the desired output type %O"},
+    {"ldexp", ITERATOR, CAST, EQUAL, EQUAL, true, "%f can't be cast to the desired output type %O"},
     {"castable", PLAIN, CAST, EQUAL, EQUAL, true,
      "%f: Expected result to be safely castable from %R dtype, but got result with dtype %O"},
     {"multi_dot", PLAIN, SAME, FREE, FREE, false, "multi_dot(): expected out tensor to have dtype %r but got %o"},
@@ -146,7 +147,8 @@ static bool dtype_fits(int rule, tn_dtype out, tn_dtype result)
 /* ---- writing ---- */
 
 /* Functions whose out= autograd sees otherwise than by their own name: PyTorch writes it by another function, which is what
- * it names; or it has no derivative ("-"), so that inputs may require grad; or what is written is recorded ("+"). */
+ * it names; or it has no derivative ("-"), so that inputs may require grad; or that is said of its inputs alone ("~"); or what is
+ * written is recorded ("+"). */
 /* clang-format off */
 static const struct {
     const char *function, *by;
@@ -163,19 +165,31 @@ static const struct {
     {"less_equal", "-"}, {"logical_and", "-"}, {"logical_not", "-"}, {"logical_or", "-"}, {"logical_xor", "-"},
     {"lt", "-"}, {"multinomial", "-"}, {"ne", "-"}, {"nonzero", "-"}, {"not_equal", "-"}, {"searchsorted", "-"},
     {"bitwise_left_shift", "-"}, {"bitwise_right_shift", "-"}, {"diag", "+"}, {"floor_divide", "+"},
-    {"log_softmax", "+"}, {"softmax", "+"}, {"tensordot", "+"},
+    {"log_softmax", "+"}, {"softmax", "+"}, {"tensordot", "+"}, {"arccosh", "acosh"}, {"arcsinh", "asinh"},
+    {"arctanh", "atanh"}, {"float_power", "pow"}, {"frobenius_norm", "norm"}, {"msort", "sort"},
+    {"linalg_multi_dot", "mm"}, {"linalg_vecdot", "sum"}, {"matrix_power", "matmul"}, {"isneginf", "-"},
+    {"isposinf", "-"}, {"signbit", "-"}, {"special_scaled_modified_bessel_k0", "-"},
+    {"special_scaled_modified_bessel_k1", "-"}, {"special_spherical_bessel_j0", "-"}, {"split_copy", "~"},
+    {"split_with_sizes_copy", "~"}, {"unbind_copy", "~"}, {"inner", "+"}, {"quantile", "+"}, {"nanquantile", "+"},
+    {"special_ndtr", "+"}, {"heaviside", "+"}, {"conj_physical", "+"}, {"slice_scatter", "+"}, {"alias_copy", "+"},
+    {"as_strided_copy", "+"}, {"detach_copy", "+"}, {"diagonal_copy", "+"}, {"expand_copy", "+"},
+    {"permute_copy", "+"}, {"select_copy", "+"}, {"slice_copy", "+"}, {"squeeze_copy", "+"},
+    {"t_copy", "+"}, {"transpose_copy", "+"}, {"unfold_copy", "+"}, {"unsqueeze_copy", "+"}, {"view_copy", "+"},
 };
 /* clang-format on */
 
 /* What has no derivative, or records what is written: is a leaf as out= refused that requires grad, first of all? */
 static const char *refuses_grad(const char *function)
 {
-    static const char *const names[] = {"bitwise_and", "bitwise_not", "bitwise_or",         "bitwise_xor",
-                                        "softmax",     "log_softmax", "bitwise_left_shift", "bitwise_right_shift",
-                                        "floor_divide"};
+    static const char *const names[] = {"bitwise_and",  "bitwise_not", "bitwise_or",         "bitwise_xor",
+                                        "softmax",      "log_softmax", "bitwise_left_shift", "bitwise_right_shift",
+                                        "floor_divide", "heaviside",   "conj_physical",      "slice_scatter"};
+    const size_t n = strlen(function);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i], function))
             return function;
+    if (n > 5 && !strcmp(function + n - 5, "_copy") && strcmp(function, "narrow_copy"))
+        return function;
     return strcmp(function, "diag") ? NULL : "diag_embed";
 }
 
@@ -283,7 +297,9 @@ static int check_out(const char *function, int rule, tn_tensor *out, tn_tensor *
     if (tn_is_grad_enabled() &&
         (history || (tn_tensor_requires_grad(out) && tn_dtype_is_floating_point(tn_tensor_dtype(result))))) {
         const char *by = writer_of(function);
-        if (*by != '+' && *by != '-')
+        if (*by == '~' && tn_tensor_requires_grad(out))
+            return has_grad(function, false);
+        if (!strchr("+-~", *by))
             return has_grad(by, is_factory(rule));
     }
     if (there.type != here.type || there.index != here.index)
@@ -377,7 +393,7 @@ static bool may_write(const py_function *f, int which, const py_value *v)
         return true;
     const char *by = writer_of(f->name);
     const bool asks_first = !strcmp(f->name, "take_along_dim"); /* whether its operands go together */
-    if (*by != '-' && *by != '+')
+    if (!strchr("+-~", *by))
         return asks_first || !has_grad(by, is_factory(out_param(f, which)->rule));
     const tn_scalar out = v[f->out].s;
     const bool leaf = out.kind == TN_SCALAR_TENSOR && tn_tensor_requires_grad(out.v.t) && tn_tensor_is_leaf(out.v.t);
@@ -392,7 +408,8 @@ static bool fits_before(const py_function *f, int which, const py_value *v)
     int tensors = 0;
     for (int i = 0; i < s->params; i++)
         tensors += s->param[i].kind == PY_TENSOR || s->param[i].kind == PY_OPERAND;
-    if (tensors != 2 || rules[rule].role != FOUND)
+    if (tensors != 2 || rules[rule].role != FOUND ||
+        (!strcmp(f->name, "softshrink") && !tn_dtype_is_floating_point(tn_tensor_dtype(v[s->param[0].slot].s.v.t))))
         return true;
     const tn_dtype in = tn_tensor_dtype(v[s->param[0].slot].s.v.t), out = tn_tensor_dtype(v[f->out].s.v.t);
     return in == out || !wrong_dtype(f->name, rule, out, in);

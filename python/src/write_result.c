@@ -38,6 +38,18 @@ static int no_tensor(void)
     return -1;
 }
 
+/* What the pieces that are copies are written by, in PyTorch: its errors name it, and its result is none. */
+static const char *pieces_writer(const char *function)
+{
+    static const char *const names[][2] = {{"split_copy", "split_copy_Tensor_out()"},
+                                           {"split_with_sizes_copy", "split_with_sizes_copy_out"},
+                                           {"unbind_copy", "unbind_copy_int_out"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], function))
+            return names[i][1];
+    return NULL;
+}
+
 /* One tensor of a result, into one that was given: the wrapper of that. */
 static PyObject *write_one(const py_function *f, int which, const py_value *v, tn_tensor *out, PyObject *result)
 {
@@ -54,6 +66,10 @@ static PyObject *write_all(const py_function *f, int which, const py_value *v, P
 {
     tn_tensors out = py_list(&v[f->out]);
     Py_ssize_t n = PyTuple_Check(results) ? PyTuple_Size(results) : 1;
+    const char *pieces = pieces_writer(f->name);
+    if (pieces && (size_t)n != out.n)
+        return PyErr_Format(PyExc_RuntimeError, "%s expected an out= argument of size %zd, got size %zu", pieces, n,
+                            out.n);
     if (!PyTuple_Check(results) || (size_t)n != out.n) {
         PyErr_Format(PyExc_TypeError, "expected tuple of %zd elements but got %zu", n, out.n);
         return NULL;
@@ -63,6 +79,10 @@ static PyObject *write_all(const py_function *f, int which, const py_value *v, P
         PyObject *one = write_one(f, which, v, out.t[i], PyTuple_GetItem(results, i));
         if (!one || PyTuple_SetItem(tuple, i, one))
             Py_CLEAR(tuple);
+    }
+    if (tuple && pieces) {
+        Py_DECREF(tuple);
+        return Py_NewRef(Py_None);
     }
     if (tuple && !PyTuple_CheckExact(results))
         named = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(results), tuple, NULL);
@@ -79,6 +99,14 @@ PyObject *py_write_result(const py_function *f, int which, const py_value *v, Py
         out.kind == TN_SCALAR_TENSOR ? write_one(f, which, v, out.v.t, result) : write_all(f, which, v, result);
     Py_DECREF(result);
     return r;
+}
+
+bool py_can_scale(tn_tensor *x)
+{
+    const tn_dtype own = tn_tensor_dtype(x);
+    if (!tn_dtype_is_floating_point(own))
+        PyErr_Format(PyExc_RuntimeError, "ldexp can't be cast to the desired output type %s", py_scalar_type_name(own));
+    return tn_dtype_is_floating_point(own);
 }
 
 PyObject *py_put_into(tn_tensor *x, tn_tensor *result)

@@ -254,9 +254,14 @@ static tn_status overwritten(const tn__node *n, int32_t slot, const tn__saved *s
     }
     tn__error(TN_EGRAD,
               "one of the variables needed for gradient computation has been modified by an inplace operation: "
-              "[torch.%sTensor %s]%s is at version %u; expected version %u instead.",
-              tn__dtypes[t->dtype].legacy, tn__shape_str(t->shape, t->ndim).s, origin, (unsigned)tn__tensor_version(t),
-              (unsigned)s->version);
+              "[%s %s]%s is at version %u; expected version %u instead. Hint: %s",
+              tn__type_str(t).s, tn__shape_str(t->shape, t->ndim).s, origin, (unsigned)tn__tensor_version(t),
+              (unsigned)s->version,
+              tn__anomaly_watched()
+                  ? "the backtrace further above shows the operation that failed to compute its gradient. The variable "
+                    "in question was changed in there or anywhere later. Good luck!"
+                  : "enable anomaly detection to find the operation that failed to compute its gradient, with "
+                    "torch.autograd.set_detect_anomaly(True, check_nan=False).");
     if (n->site)
         tn__error_append("\n  it is needed by %s, recorded at %s", tn__node_name(n).s, n->site);
     return TN_EGRAD;

@@ -41,7 +41,10 @@ tn__type_text tn__type_str(const tn_tensor *t)
 {
     tn__type_text x;
     const tn__device_words words = tn__words_of(t->device);
-    snprintf(x.s, sizeof x.s, "torch.%s%s%sTensor", words.gpu ? words.kernels : "", words.gpu ? "." : "",
-             tn__dtypes[t->dtype].legacy);
+    if (t->dtype == TN_BOOL || t->dtype == TN_BF16) /* younger than torch's classes of tensors */
+        snprintf(x.s, sizeof x.s, "%s%sType", words.gpu ? "CUDA" : "CPU", tn__dtypes[t->dtype].legacy);
+    else
+        snprintf(x.s, sizeof x.s, "torch.%s%s%sTensor", words.gpu ? words.kernels : "", words.gpu ? "." : "",
+                 tn__dtypes[t->dtype].legacy);
     return x;
 }

@@ -71,7 +71,9 @@ static void text_(bool failed, const char *want, const char *what, int line)
     "after calling backward."
 #define CHANGED(type, shape, origin) \
     "one of the variables needed for gradient computation has been modified by an inplace operation: [torch." type \
-    "Tensor " shape "]" origin " is at version 1; expected version 0 instead."
+    "Tensor " shape "]" origin \
+    " is at version 1; expected version 0 instead. Hint: enable anomaly detection to find the operation that " \
+    "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
 #define MULTIPLE(output, name) \
     "Output " output " of " name \
     " is a view and is being modified inplace. This view is the output of a function that " \

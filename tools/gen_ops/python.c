@@ -299,11 +299,12 @@ static const char *packing(const entry *e)
 static void print_entry(const row *r, const entry *e, int id)
 {
     const char where = e->where[0];
-    printf("static py_function pf_%d = {\"%s\", ", id, name_of(e));
+    const char *prefix = where == 'P' ? "special_" : ""; /* what PyTorch's errors call those of torch.special */
+    printf("static py_function pf_%d = {\"%s%s\", ", id, prefix, name_of(e));
     print_slots(r, e);
     printf(", {");
     for (int k = 0; k < e->signatures; k++)
-        printf("%s\"%s\"", k ? ",\n    " : "", e->signature[k]);
+        printf("%s\"%s%s\"", k ? ",\n    " : "", prefix, e->signature[k]);
     printf("}, ");
     print_callee(r, e);
     printf(", %s, %s, NULL, 0, 0, 0};\n", where == 'I' || where == 'S' ? "true" : "false",

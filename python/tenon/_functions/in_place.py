@@ -5,6 +5,9 @@ from tenon import _C
 __all__ = ["alpha_dropout_", "celu_", "dropout_", "feature_alpha_dropout_", "feature_dropout_", "rrelu_", "selu_", "threshold_"]
 
 
+_threshold_arguments = _C._signature("threshold_(Tensor input, Number threshold, Number value)")[0]
+
+
 def _written(function, input, *args):
     """function(input, *args) into input. What is recorded is of a copy: nothing that is kept for backward is written over."""
     recorded = input.requires_grad and _C.is_grad_enabled()
@@ -23,6 +26,7 @@ def selu_(input):
 
 def threshold_(input, threshold, value):
     """threshold, in place"""
+    _threshold_arguments(input, threshold, value)
     return _written(_C.threshold, input, threshold, value)
 
 

@@ -8,6 +8,9 @@ METHODS = ["dim_order", "is_nonzero", "map_", "map2_"]
 
 def dim_order(self, *, ambiguity_check=False):
     """The dimensions from the widest stride to the narrowest."""
+    formats = isinstance(ambiguity_check, list) and all(isinstance(f, _C.memory_format) for f in ambiguity_check)
+    if not formats and not isinstance(ambiguity_check, bool):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     size, stride = self.size(), self.stride()
     order = list(range(self.dim())) if self.is_contiguous() else []
     for d in range(len(order), self.dim()):  # those of stride 0, and those that cannot be told apart, stay where they are

@@ -53,6 +53,9 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if spacing is None or isinstance(spacing, (int, float)):
         spacing = [1.0 if spacing is None else spacing] * len(dims)
+    if dim is None and not isinstance(spacing, _C.Tensor) and len(spacing) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+                           f"{input.dim()}', since dim argument was not given, but got a list of length {len(spacing)}")
     if isinstance(spacing, _C.Tensor) or len(spacing) != len(dims):
         raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
                            f"same length, but got a spacing argument of length {len(spacing)} and a dim argument of length {len(dims)}.")

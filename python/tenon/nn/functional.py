@@ -37,6 +37,9 @@ _embedding = _nn.embedding
 
 _arguments = lambda text: _C._signature(text)[0]  # raises for arguments that do not fit
 _embedding_arguments = _arguments("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False)")
+_elu_arguments = _arguments("elu_(Tensor input, Number alpha=1, Number scale=1, Number input_scale=1)")
+_hardtanh_arguments = _arguments("hardtanh_(Tensor input, Number min_val=-1, Number max_val=1)")
+_leaky_arguments = _arguments("leaky_relu_(Tensor input, Number negative_slope=0.01)")
 _renorm_arguments = _arguments("embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type)")
 
 
@@ -92,8 +95,9 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
-    """hardtanh, in place"""
-    return hardtanh(input, min_val, max_val, True)
+    """hardtanh, in place; of bounds that are the wrong way round the upper one is what comes out"""
+    _hardtanh_arguments(input, min_val, max_val)
+    return _in_place(_hardtanh, input, min(min_val, max_val), max_val)
 
 
 def relu6(input, inplace=False):
@@ -108,6 +112,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
 def leaky_relu_(input, negative_slope=0.01):
     """leaky_relu, in place"""
+    _leaky_arguments(input, negative_slope)
     return _in_place(_nn.leaky_relu, input, negative_slope)
 
 
@@ -116,9 +121,18 @@ def elu(input, alpha=1.0, inplace=False):
     return _in_place(_nn.elu, input, alpha) if inplace else _nn.elu(input, alpha)
 
 
-def elu_(input, alpha=1.0):
-    """elu, in place"""
-    return _in_place(_nn.elu, input, alpha)
+def _scaled_elu(input, alpha, scale, input_scale):
+    x = input.float() if input.itemsize == 2 else input
+    below = _C.expm1(x * input_scale) * (alpha * scale)
+    return _C.where(x < 0, below, x * scale).to(input.dtype)
+
+
+def elu_(input, alpha=1.0, scale=1, input_scale=1):
+    """elu, in place; scale multiplies the result, input_scale what is raised to a power"""
+    _elu_arguments(input, alpha, scale, input_scale)
+    if scale == 1 and input_scale == 1 or not input.is_floating_point():
+        return _in_place(_nn.elu, input, alpha)
+    return _in_place(_scaled_elu, input, alpha, scale, input_scale)
 
 
 @_sentence

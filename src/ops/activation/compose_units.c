@@ -66,7 +66,10 @@ tn_tensor *tn__fn_hardswish(tn_tensor *x)
 static bool slopes_fit(const tn_tensor *x, const tn_tensor *weight)
 {
     const int64_t channels = x->ndim > 1 ? x->shape[1] : 1;
-    if (weight->numel != 1 && x->ndim == 0)
+    if (x->dtype != weight->dtype)
+        tn__error(TN_EDTYPE, "prelu: Type promoting not supported. Got %s and %s", tn__dtypes[x->dtype].legacy,
+                  tn__dtypes[weight->dtype].legacy);
+    else if (weight->numel != 1 && x->ndim == 0)
         tn__error(TN_EINVAL, "Not allow zero-dim input tensor.");
     else if (weight->numel != 1 && weight->numel != channels)
         tn__error(TN_EINVAL,
@@ -76,9 +79,6 @@ static bool slopes_fit(const tn_tensor *x, const tn_tensor *weight)
     else if (weight->ndim > 1)
         tn__error(TN_EINVAL, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d",
                   (int)weight->ndim);
-    else if (x->dtype != weight->dtype)
-        tn__error(TN_EDTYPE, "prelu: Type promoting not supported. Got %s and %s", tn__dtypes[x->dtype].legacy,
-                  tn__dtypes[weight->dtype].legacy);
     else
         return true;
     return false;

@@ -15,23 +15,33 @@ static tn_tensor *with(tn_tensor *whole, tn_tensor *view, tn_tensor *src)
     return tn_copy_(view, src) ? whole : NULL;
 }
 
+/* A copy that lies as x does, with what is between its elements, unless it shows some of them twice. */
+static tn_tensor *copy_as_it_lies(tn_tensor *x)
+{
+    if (tn__is_dense(x->shape, x->stride, x->ndim) || tn__overlaps_itself(x->shape, x->stride, x->ndim))
+        return tn_clone(x);
+    tn_tensor *copy =
+        tn_empty_strided(tn__shape_of(x), tn_dims_of(x->stride, x->ndim), .dtype = x->dtype, .device = x->device);
+    return copy ? tn_copy_(copy, x) : NULL;
+}
+
 tn_tensor *tn__fn_select_scatter(tn_tensor *x, tn_tensor *src, int64_t dim, int64_t index)
 {
-    if (!tn__usable("select_scatter", x) || !tn__usable("select_scatter", src) || !(x = tn_clone(x)))
+    if (!tn__usable("select_scatter", x) || !tn__usable("select_scatter", src) || !(x = copy_as_it_lies(x)))
         return NULL;
     return with(x, tn_select(x, dim, index), src);
 }
 
 tn_tensor *tn__fn_slice_scatter(tn_tensor *x, tn_tensor *src, int64_t dim, int64_t start, int64_t end, int64_t step)
 {
-    if (!tn__usable("slice_scatter", x) || !tn__usable("slice_scatter", src) || !(x = tn_clone(x)))
+    if (!tn__usable("slice_scatter", x) || !tn__usable("slice_scatter", src) || !(x = copy_as_it_lies(x)))
         return NULL;
     return with(x, tn_slice(x, dim, start, end, step), src);
 }
 
 tn_tensor *tn__fn_diagonal_scatter(tn_tensor *x, tn_tensor *src, int64_t offset, int64_t dim1, int64_t dim2)
 {
-    if (!tn__usable("diagonal_scatter", x) || !tn__usable("diagonal_scatter", src) || !(x = tn_clone(x)))
+    if (!tn__usable("diagonal_scatter", x) || !tn__usable("diagonal_scatter", src) || !(x = copy_as_it_lies(x)))
         return NULL;
     return with(x, tn_diagonal(x, offset, dim1, dim2), src);
 }

@@ -22,8 +22,7 @@ tn_tensor *tn__fn_diag_embed(tn_tensor *x, int64_t offset, int64_t dim1, int64_t
                    side = (uint64_t)x->shape[x->ndim - 1] + away;
     for (int32_t d = 0, from = 0; d <= x->ndim; d++)
         shape[d] = d == at[0] || d == at[1] ? (int64_t)side : x->shape[from++];
-    tn_tensor *result = tn_zeros(tn_dims_of(shape, x->ndim + 1), .dtype = x->dtype, .device = x->device);
-    return tn_copy_(tn_diagonal(result, offset, dim1, dim2), x) ? result : NULL;
+    return tn__embed_diagonal(x, tn_dims_of(shape, x->ndim + 1), offset, dim1, dim2);
 }
 
 tn_tensor *tn__fn_diag(tn_tensor *x, int64_t diagonal)

@@ -140,9 +140,13 @@ static bool rounds(const tn__call *c, tn_dtype common)
 static tn_status check_bound(tn__call *c, int32_t i, bool upper, tn_dtype common)
 {
     const tn_scalar *s = &c->in[i];
+    const tn_tensor *x = c->inplace ? tn__operand(&c->in[0]) : NULL;
     int64_t limit;
     if (s->kind == TN_SCALAR_TENSOR)
         return TN_OK;
+    if (x && !tn__can_cast(common, x->dtype)) /* in place PyTorch says so before it reads the number */
+        return tn__error(TN_EDTYPE, "result type %s can't be cast to the desired output type %s",
+                         tn__dtypes[common].legacy, tn__dtypes[x->dtype].scalar);
     if (tn__dtype_is_float(common))
         return tn__number_check(s, common);
     if (common == TN_BOOL)
@@ -265,6 +269,11 @@ static uint8_t variant_of(const tn__call *c)
     return first ? (last ? 1 : 0) : 2;
 }
 
+static bool is_rounding(int32_t op)
+{
+    return op == TN__OP_floor || op == TN__OP_ceil || op == TN__OP_trunc || op == TN__OP_round;
+}
+
 /* Kernels of bits, divisions and bounds have PyTorch's names of theirs. */
 static TN_COLD tn_status no_such_dtype(const tn__call *c)
 {
@@ -277,7 +286,10 @@ static TN_COLD tn_status no_such_dtype(const tn__call *c)
         const bool sum = op->rule == R_SUB || c->op == TN__OP_add || c->op == TN__OP__add_product;
         if (sum || op->rule == R_POW || op->rule == R_LONG)
             return tn__no_dtype(sum ? "add_stub" : "pow", common);
-    } else if (!bits && op->rule != R_DIVIDE && op->rule != R_CLAMP && op->rule != R_FLOATING)
+    } else if (is_rounding(c->op)) {
+        snprintf(kernel, sizeof kernel, "%s_vml_*", name);
+        return tn__no_dtype_on(c->device, kernel, NULL, common);
+    } else if (c->op != TN__OP_abs && !bits && op->rule != R_DIVIDE && op->rule != R_CLAMP && op->rule != R_FLOATING)
         return tn__no_dtype(name, common);
     if (op->rule == R_FILL)
         return tn__no_dtype(name, common);

@@ -51,7 +51,11 @@ static window begin(const char *name, int64_t length, bool periodic, const tn_op
     const tn_dtype dtype = o->dtype ? o->dtype : tn__default_dtype();
     window w = {.length = length, .n = length + (periodic && length < INT64_MAX), .done = true};
     if (!tn__dtype_is_float(dtype)) {
-        w.t = tn__fail(TN_EDTYPE, "%s expects floating point dtypes, got: %s", name, tn__dtypes[dtype].name);
+        w.t = tn__fail(TN_EDTYPE,
+                       "%s expects floating point dtypes, got: TensorOptions(dtype=%s, device=%s, layout=Strided "
+                       "(default), requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))",
+                       name, tn__dtypes[dtype].scalar,
+                       tn_device_text(o->device.type ? o->device : tn_get_default_device()).s);
         return w;
     }
     if (length < 0 || length == INT64_MAX) {

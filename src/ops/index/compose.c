@@ -541,7 +541,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
                         "%d dimensions for input, and %d dimensions for indices",
                         (int)x->ndim, (int)index->ndim);
     int32_t dim;
-    if (tn__wrap_own_dim(o->dim, x->ndim, &dim))
+    if (tn__wrap_dim(o->dim, TN_MAX(x->ndim, 1), &dim))
         return NULL;
     int64_t of_x[TN_MAX_DIMS], of_index[TN_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) {
@@ -691,7 +691,7 @@ tn_tensor *tn__fn_masked_scatter(tn_tensor *x, tn_tensor *mask, tn_tensor *sourc
     if (!given("masked_scatter", x) || !given("masked_scatter", mask) || !given("masked_scatter", source))
         return NULL;
     if (x->dtype != source->dtype)
-        return tn__fail(TN_EDTYPE, "masked_scatter: expected self and source to have same dtypes but got %s and %s",
+        return tn__fail(TN_EDTYPE, "masked_scatter: expected self and source to have same dtypes but got%s and %s",
                         tn__dtypes[x->dtype].legacy, tn__dtypes[source->dtype].legacy);
     if (mask->dtype != TN_BOOL)
         return tn__fail(TN_EDTYPE, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
@@ -708,10 +708,8 @@ tn_tensor *tn__fn_masked_scatter(tn_tensor *x, tn_tensor *mask, tn_tensor *sourc
         return NULL;
     const int64_t n = places->shape[0];
     if (n > source->numel)
-        return tn__fail(TN_EINVAL,
-                        "masked_scatter: expected self and source to have same number of elements: the mask "
-                        "shows %lld, the source has %lld",
-                        (long long)n, (long long)source->numel);
+        return tn__fail(TN_EINVAL, "Number of elements of source < number of ones in mask\n  %lld and %lld",
+                        (long long)source->numel, (long long)n);
     tn_tensor *out = tn_reshape(tn_clone(tn_expand(x, shape)), TN_SHAPE(-1));
     out = tn_index_copy(out, 0, tn_reshape(places, TN_SHAPE(-1)), tn_slice(from, 0, 0, n, 1));
     return tn__no_view(tn_view(out, shape));

@@ -66,7 +66,9 @@ static bool range_of(tn_tensor *x, const tn_histc_options *o, double *min, doubl
     }
     if (*min > *max)
         return tn__error(TN_EINVAL, "torch.histc: max must be larger than min"), false;
-    return true;
+    const tn_scalar ends[] = {tn_scalar_f(*min), tn_scalar_f(*max)};
+    const tn_dtype own = tn__dtype_is_float(x->dtype) ? x->dtype : TN_I64;
+    return x->dtype == TN_BOOL || !(tn__number_check(&ends[0], own) || tn__number_check(&ends[1], own));
 }
 
 tn_tensor *tn__fn_histc(tn_tensor *x, int64_t bins, const tn_histc_options *o)

@@ -70,6 +70,9 @@ static tn_tensor *reduced(way w, tn_tensor *x, int64_t dim, tn_tensor *index, tn
         tn__no_kernel("scatter_gather_tensor_*_reduce", x);
         return NULL;
     }
+    int32_t at;
+    if (tn__wrap_dim(dim, x->ndim, &at))
+        return NULL;
     if (index->numel && index->dtype != TN_I64 && index->dtype != TN_I32)
         return tn__fail(TN_EDTYPE, "scatter(): Expected dtype int32/int64 for index");
     tn_tensor *total = x;

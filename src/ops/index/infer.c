@@ -13,7 +13,8 @@ tn_status tn__infer_index(const tn__call *c, const tn_tensor *index)
                          tn__type_str(index).s);
     if (c->op == TN__OP_index_select)
         return tn__error(TN_EDTYPE, "index_select(): Expected dtype int32 or int64 for index");
-    return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index", tn__op_name(c->op));
+    return tn__error(TN_EDTYPE, "%s(): Expected dtype int32/int64 for index",
+                     c->op == TN__OP_scatter_add ? "scatter" : tn__op_name(c->op));
 }
 
 static int32_t dims_or_one(const tn_tensor *t)
@@ -30,8 +31,8 @@ tn_status tn__infer_gather(tn__call *c)
 {
     tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1);
-    tn_status e = index->numel ? tn__infer_index(c, index) : TN_OK; /* an empty index fits everything, as in PyTorch */
-    if (e || (e = tn__infer_dim(&p->dim, x->ndim)))
+    tn_status e = tn__infer_dim(&p->dim, x->ndim);
+    if (e || (index->numel && (e = tn__infer_index(c, index)))) /* an empty index fits everything, as in PyTorch */
         return e;
     if (index->numel && dims_or_one(x) != dims_or_one(index))
         return tn__error(TN_EINVAL, "Index tensor must have the same number of dimensions as input tensor");
@@ -50,8 +51,8 @@ tn_status tn__infer_scatter(tn__call *c)
 {
     tn__along_params *p = c->params;
     const tn_tensor *x = tn__in(c, 0), *index = tn__in(c, 1), *src = tn__operand(&c->in[2]);
-    tn_status e = index->numel ? tn__infer_index(c, index) : TN_OK;
-    if (e || (e = tn__infer_dim(&p->dim, x->ndim)))
+    tn_status e = tn__infer_dim(&p->dim, x->ndim);
+    if (e || (index->numel && (e = tn__infer_index(c, index))))
         return e;
     if (src && src->dtype != x->dtype)
         return tn__error(TN_EDTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");

@@ -175,6 +175,9 @@ tn_tensor *tn__fn_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim)
     int32_t n = 0, own;
     if (!tn__usable("norm_except_dim", v))
         return NULL;
+    if (!tn__dtype_is_float(v->dtype))
+        return tn__fail(TN_EDTYPE, "norm(): input dtype should be either floating point or complex. Got %s instead.",
+                        tn__dtypes[v->dtype].legacy);
     if (dim == -1)
         return tn_norm(v, .p = tn_scalar_i(pow));
     if (tn__wrap_dim(dim, v->ndim, &own))
@@ -182,5 +185,6 @@ tn_tensor *tn__fn_norm_except_dim(tn_tensor *v, int64_t pow, int64_t dim)
     for (int32_t d = 0; d < v->ndim; d++)
         if (d != own)
             rest[n++] = d;
-    return n ? tn_norm(v, .p = tn_scalar_i(pow), .dims = tn_dims_of(rest, n), .keepdim = true) : tn_abs(v);
+    return n ? tn_norm(v, .p = tn_scalar_i(pow), .dims = tn_dims_of(rest, n), .keepdim = true)
+             : tn_norm(tn_unsqueeze(v, 1), .p = tn_scalar_i(pow), .dim = 1);
 }

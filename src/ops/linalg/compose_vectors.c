@@ -214,7 +214,7 @@ tn_tensor *tn__fn_linalg_vander(tn_tensor *x, const tn_linalg_vander_options *o)
 {
     if (!tn__usable("linalg_vander", x))
         return NULL;
-    if (x->dtype == TN_BOOL)
+    if (x->dtype == TN_BOOL || x->dtype == TN_F16 || x->dtype == TN_BF16)
         return tn__fail(TN_EMISSING, "linalg.vander supports floating point, complex, and integer tensors, but got %s",
                         tn__dtypes[x->dtype].legacy);
     const int64_t n = o->N.kind ? tn__scalar_int(&o->N) : x->ndim ? x->shape[x->ndim - 1] : 1;

@@ -37,18 +37,48 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     return tn__reduce_loss(d, o->reduction);
 }
 
-/* Is no element below 0 or above 1? NaN is neither. */
-static bool are_probabilities(tn_tensor *x)
+/* Where is the first element that is not within 0 and 1, as NaN is not? The count of elements: nowhere; -1: an error. */
+static int64_t first_improbable(tn_tensor *x)
+{
+    tn_tensor *least = x->numel ? tn_amin(x) : NULL, *most = x->numel ? tn_amax(x) : NULL; /* NaN, where there is one */
+    if (x->numel == 0)
+        return 0;
+    if (!least || !most)
+        return -1;
+    tn_error_clear();
+    if (tn_item(least) >= 0 && tn_item(most) <= 1)
+        return x->numel;
+    tn_tensor *beyond = tn_error_code() ? NULL : tn_logical_not(tn_logical_and(tn_ge(x, 0), tn_le(x, 1)));
+    if (!beyond)
+        return -1;
+    const int64_t at = tn_item_int(tn_argmax(tn_to(tn_reshape(beyond, TN_SHAPE(-1)), .dtype = TN_U8)));
+    return tn_error_code() ? -1 : at;
+}
+
+static bool are_probabilities(tn_tensor *x, tn_tensor *target)
 {
     if (x->device.type == TN_DEVICE_META)
         return true;
     const bool was = tn__set_no_grad(true);
-    tn_tensor *beyond = tn_any(tn_logical_or(tn_lt(x, 0), tn_gt(x, 1)));
+    const int64_t mine = first_improbable(x), other = mine < 0 ? -1 : first_improbable(target);
     tn__set_no_grad(was);
-    const double any = beyond ? tn_item(beyond) : NAN;
-    if (any > 0)
-        tn__error(TN_EINVAL, "all elements of input should be between 0 and 1");
-    return any == 0;
+    if (other < 0)
+        return false;
+    if (mine < x->numel || other < x->numel) /* PyTorch asks element by element */
+        tn__error(TN_EINVAL, "all elements of %s should be between 0 and 1", mine <= other ? "input" : "target");
+    return mine == x->numel && other == x->numel;
+}
+
+/* Weights of losses have no derivative; PyTorch refuses them rather than leave a gradient out. */
+static bool is_constant(const char *loss, const tn_tensor *weight)
+{
+    const bool wants = weight && !tn__self()->no_grad && tn__wants_grad(weight);
+    if (wants)
+        tn__error(TN_EGRAD,
+                  "The function '%s' is not differentiable with respect to argument 'weight'. This input cannot have "
+                  "requires_grad True.",
+                  loss);
+    return !wants;
 }
 
 tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_binary_cross_entropy_options *o)
@@ -60,10 +90,12 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
                         "Using a target size (torch.Size(%s)) that is different to the input size (torch.Size(%s)) is "
                         "deprecated. Please ensure they have the same size.",
                         tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
+    if (!is_constant("binary_cross_entropy", o->weight == TN_NONE ? NULL : o->weight))
+        return NULL;
     if (x->dtype != target->dtype)
         return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
                         tn__dtypes[x->dtype].legacy);
-    if (!tn__floating("binary_cross_entropy", x) || (!o->unchecked && !are_probabilities(x)))
+    if (!tn__floating("binary_cross_entropy", x) || (!o->unchecked && !are_probabilities(x, target)))
         return NULL;
     tn_tensor *loss = tn__bce(x, target);
     if (o->weight && o->weight != TN_NONE)

@@ -22,7 +22,9 @@ tn_tensor *tn__fn_margin_ranking_loss(tn_tensor *x1, tn_tensor *x2, tn_tensor *t
     tn_tensor *const all[] = {x1, x2, target};
     if (!all_usable("margin_ranking_loss", all, 3))
         return NULL;
-    return tn__reduce_loss(short_of(tn_scalar_f(o->margin), tn_mul(target, tn_sub(x1, x2))), o->reduction);
+    tn_tensor *apart =
+        tn_mul(target, tn_sub(x2, x1)); /* of integers it wraps around before the margin makes it a float */
+    return tn__reduce_loss(tn_clamp_min(tn_add(apart, o->margin), 0), o->reduction);
 }
 
 /* x where the target is 1, max(margin - x, 0) where it is -1, both where it is neither */

@@ -85,11 +85,11 @@ tn_tensor *tn__fn_cosine_similarity(tn_tensor *x1, tn_tensor *x2, int64_t dim, c
     if (!tn__usable("cosine_similarity", x1) || !tn__usable("cosine_similarity", x2))
         return NULL;
     const tn_dtype common = tn_promote_types(x1->dtype, x2->dtype);
-    if (eps < 0)
-        return tn__fail(TN_EINVAL, "eps must be non-negative, got: %g", eps);
     if (!tn__dtype_is_float(common))
         return tn__fail(TN_EDTYPE, "expected common dtype to be floating point, yet common dtype is %s",
                         tn__dtypes[common].legacy);
+    if (eps < 0)
+        return tn__fail(TN_EINVAL, "eps must be non-negative, got: %g", eps);
     for (int i = 0; i < 2; i++)
         if (!tn__dtype_is_float(x[i]->dtype))
             x[i] = tn_to(x[i], .dtype = common);
@@ -105,7 +105,7 @@ tn_tensor *tn__fn_normalize(tn_tensor *x, const tn_dims *dim, const tn_normalize
 {
     if (!tn__usable("normalize", x) || !tn__dims_fit("normalize", dim))
         return NULL;
-    if (!o->nuclear && tn__dtype_is_float(x->dtype) && tn__number_or(o->p, 2) == 2)
+    if (!o->nuclear && tn__dtype_is_float(x->dtype) && tn__number_or(o->p, 2) == 2 && tn_tensor_is_contiguous(x))
         return tn__standardize(x, TN_NONE, TN_NONE, *dim, BY_NORM, tn__number_or(o->eps, 1e-12));
     tn_tensor *n = o->nuclear ? tn_nuclear_norm(x, .dims = *dim, .keepdim = true)
                               : tn_norm(x, .p = o->p, .dims = *dim, .keepdim = true);

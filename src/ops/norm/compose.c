@@ -66,10 +66,12 @@ static tn_tensor *by_features(tn_tensor *x, const tn_dims *shape, int kind, doub
 
 /* ---- over features ---- */
 
-static bool features_fit(const tn_tensor *x, const tn_dims *shape, const tn_tensor *weight, const tn_tensor *bias)
+/* any: how PyTorch's message begins the list of sizes, of which the first may be any */
+static bool features_fit(const char *any, const tn_tensor *x, const tn_dims *shape, const tn_tensor *weight,
+                         const tn_tensor *bias)
 {
     const tn_tensor *own[] = {weight, bias};
-    char sizes[24 * TN_MAX_DIMS + 4] = "*";
+    char sizes[24 * TN_MAX_DIMS + 4] = "";
     if (shape->ndim < 1) {
         tn__error(TN_EINVAL,
                   "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
@@ -89,27 +91,37 @@ static bool features_fit(const tn_tensor *x, const tn_dims *shape, const tn_tens
         tn__same_shape(x->shape + x->ndim - shape->ndim, shape->ndim, shape->dim, shape->ndim))
         return true;
     for (int32_t d = 0; d < shape->ndim && d < TN_MAX_DIMS; d++)
-        snprintf(sizes + strlen(sizes), 24, ", %lld", (long long)shape->dim[d]);
-    tn__error(TN_EINVAL, "Given normalized_shape=%s, expected input with shape [%s], but got input of size%s",
-              tn__shape_str(shape->dim, shape->ndim).s, sizes, tn__shape_str(x->shape, x->ndim).s);
+        snprintf(sizes + strlen(sizes), 24, "%s%lld", d ? ", " : "", (long long)shape->dim[d]);
+    tn__error(TN_EINVAL, "Given normalized_shape=%s, expected input with shape [%s%s], but got input of size%s",
+              tn__shape_str(shape->dim, shape->ndim).s, any, sizes, tn__shape_str(x->shape, x->ndim).s);
     return false;
 }
 
 tn_tensor *tn__fn_layer_norm(tn_tensor *x, const tn_dims *shape, const tn_layer_norm_options *o)
 {
     tn_tensor *weight = tn__given(o->weight), *bias = tn__given(o->bias), *own[] = {weight, bias};
-    if (!tn__usable("layer_norm", x) || !tn__dims_fit("layer_norm", shape) || !features_fit(x, shape, weight, bias) ||
-        !tn__floating("LayerNormKernelImpl", x) || !tn__parameters_fit(x, own, 2))
+    if (!tn__usable("layer_norm", x) || !tn__dims_fit("layer_norm", shape) ||
+        !features_fit("*, ", x, shape, weight, bias) || !tn__floating("LayerNormKernelImpl", x) ||
+        !tn__parameters_fit(x, own, 2))
         return NULL;
     tn_tensor *y = by_features(x, shape, TN__BY_VARIANCE, tn__number_or(o->eps, 1e-5), weight, bias);
     return weight ? y : tn__scaled(y, NULL, bias, x->dtype);
 }
 
+/* What PyTorch says of these sizes in words of its own. */
+static bool squares_fit(const tn_tensor *x, const tn_dims *shape)
+{
+    if (x->ndim < shape->ndim)
+        tn__error(TN_EVALUE, "Input tensor must have at least %d dimensions, but got %d", (int)shape->ndim,
+                  (int)x->ndim);
+    return x->ndim >= shape->ndim;
+}
+
 tn_tensor *tn__fn_rms_norm(tn_tensor *x, const tn_dims *shape, const tn_rms_norm_options *o)
 {
     tn_tensor *weight = tn__given(o->weight);
-    if (!tn__usable("rms_norm", x) || !tn__dims_fit("rms_norm", shape) || !features_fit(x, shape, weight, NULL) ||
-        !tn__floating("rms_norm", x))
+    if (!tn__usable("rms_norm", x) || !tn__dims_fit("rms_norm", shape) || !squares_fit(x, shape) ||
+        !features_fit("*", x, shape, weight, NULL) || !tn__floating("rms_norm", x))
         return NULL;
     const double eps = tn__number_or(o->eps, x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON);
     if (weight && (weight->dtype == x->dtype || weight->dtype == tn__dtypes[x->dtype].compute))

@@ -100,13 +100,26 @@ static bool statistics_fit(tn_tensor *x, tn_tensor *const own[4])
     return false;
 }
 
+/* Running statistics have no derivative; PyTorch refuses those that want one. */
+static bool are_constant(tn_tensor *const running[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (running[i] && !tn__self()->no_grad && tn__wants_grad(running[i]))
+            return tn__error(TN_EGRAD,
+                             "The function 'native_batch_norm' is not differentiable with respect to argument "
+                             "'running_%s'. This input cannot have requires_grad True.",
+                             i ? "var" : "mean"),
+                   false;
+    return true;
+}
+
 tn_tensor *tn__fn_batch_norm(tn_tensor *x, tn_tensor *running_mean, tn_tensor *running_var,
                              const tn_batch_norm_options *o)
 {
     tn_tensor *own[] = {tn__given(running_mean), tn__given(running_var), tn__given(o->weight), tn__given(o->bias)};
     const double eps = tn__number_or(o->eps, 1e-5);
     int64_t rest[TN_MAX_DIMS], n = 0;
-    if (!tn__usable("batch_norm", x) || !batch_fits(x, own, o->training, eps))
+    if (!tn__usable("batch_norm", x) || !batch_fits(x, own, o->training, eps) || !are_constant(own))
         return NULL;
     if (x->ndim != 1 && x->numel == 0)
         return empty_batch(x, own[2], own[3]);
@@ -143,8 +156,10 @@ static bool is_of_channels(const char *name, const tn_tensor *t, const tn_tensor
 
 static bool groups_fit(const tn_tensor *x, int64_t groups, tn_tensor *const own[2])
 {
-    if (x->ndim < 2)
-        tn__error(TN_EINVAL, "Expected at least 2 dimensions for input tensor but received %d", (int)x->ndim);
+    if (x->ndim == 0)
+        tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
+    else if (x->ndim == 1)
+        tn__error(TN_EINDEX, "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
     else if (groups <= 0)
         tn__error(TN_EINVAL, "Expected num groups to be greater than 0, got %lld", (long long)groups);
     else if (x->shape[1] % groups)

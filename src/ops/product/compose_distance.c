@@ -128,7 +128,7 @@ tn_tensor *tn__fn_pdist(tn_tensor *x, const tn_pdist_options *o)
         return tn__no_kernel("pdist", x), NULL;
     const int64_t n = x->shape[0];
     if (n < 2)
-        return tn_reshape(tn_narrow(x, 0, 0, 0), TN_SHAPE(0));
+        return tn_clone(tn_reshape(tn_narrow(x, 0, 0, 0), TN_SHAPE(0)));
     const bool here = !tn__words_of(x->device).gpu;
     tn_tensor *rows = here ? tn_unsqueeze(x, 0) : NULL;
     tn_tensor *all = here ? tn_squeeze(tn__distances(rows, rows, p, true), .dim = 0)

@@ -147,8 +147,24 @@ tn_tensor *tn__fn_inner(tn_tensor *a, tn_tensor *b)
 
 /* ---- bilinear ---- */
 
+/* PyTorch asks for these sizes, and says no more than that they are not there. */
+static bool has_dim(const tn_tensor *t, int d)
+{
+    if (t->ndim == 0)
+        tn__error(TN_EINDEX, "Dimension specified as %d but tensor has no dimensions", d);
+    else if (d >= t->ndim)
+        tn__error(TN_EINDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -(int)t->ndim,
+                  (int)t->ndim - 1, d);
+    return t->ndim && d < t->ndim;
+}
+
 static bool are_bilinear(const tn_tensor *x1, const tn_tensor *x2, const tn_tensor *w, const tn_tensor *bias)
 {
+    if (x1->dtype != x2->dtype || x1->dtype != w->dtype || (bias && bias->dtype != x1->dtype))
+        return tn__error(TN_EDTYPE, "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s%s%s",
+                         tn__dtypes[x1->dtype].scalar, tn__dtypes[x2->dtype].scalar, tn__dtypes[w->dtype].scalar,
+                         bias ? ", bias: " : "", bias ? tn__dtypes[bias->dtype].scalar : ""),
+               false;
     if (x1->ndim != x2->ndim)
         return tn__error(TN_EINVAL, "bilinear(): input dimensions do not match: got %d and %d", (int)x1->ndim,
                          (int)x2->ndim),
@@ -158,29 +174,24 @@ static bool are_bilinear(const tn_tensor *x1, const tn_tensor *x2, const tn_tens
             return tn__error(TN_EINVAL, "bilinear(): input batch dimensions do not match at dim %d: got %lld and %lld",
                              (int)d, (long long)x1->shape[d], (long long)x2->shape[d]),
                    false;
-    if (w->ndim != 3 || x1->ndim == 0)
-        return tn__error(TN_EINVAL,
-                         "bilinear(): weight must have three dimensions and inputs one, but they have %d "
-                         "and %d",
-                         (int)w->ndim, (int)x1->ndim),
-               false;
     for (int i = 0; i < 2; i++) {
         const tn_tensor *x = i ? x2 : x1;
+        if (!has_dim(w, i + 1) || !has_dim(x, -1))
+            return false;
         if (x->shape[x->ndim - 1] != w->shape[i + 1])
             return tn__error(TN_EINVAL,
                              "bilinear(): input%d size does not match weight size: got %lld but expected %lld", i + 1,
                              (long long)x->shape[x->ndim - 1], (long long)w->shape[i + 1]),
                    false;
     }
-    if (bias && (bias->ndim == 0 || bias->shape[0] != w->shape[0]))
+    if (bias && !has_dim(bias, 0))
+        return false;
+    if (bias && bias->shape[0] != w->shape[0])
         return tn__error(TN_EINVAL, "bilinear(): bias size does not match weight size: got %lld but expected %lld",
-                         bias->ndim ? (long long)bias->shape[0] : 0LL, (long long)w->shape[0]),
+                         (long long)bias->shape[0], (long long)w->shape[0]),
                false;
-    if (x1->dtype != x2->dtype || x1->dtype != w->dtype || (bias && bias->dtype != x1->dtype))
-        return tn__error(TN_EDTYPE, "All tensors must have the same dtype, got input1: %s, input2: %s, weight: %s%s%s",
-                         tn__dtypes[x1->dtype].scalar, tn__dtypes[x2->dtype].scalar, tn__dtypes[w->dtype].scalar,
-                         bias ? ", bias: " : "", bias ? tn__dtypes[bias->dtype].scalar : ""),
-               false;
+    if (w->ndim != 3)
+        return tn__error(TN_EINVAL, "number of dimensions must match"), false;
     return true;
 }
 

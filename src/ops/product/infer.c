@@ -20,6 +20,8 @@ static tn_status check_dtypes(const tn__call *c, const tn_tensor *a, const tn_te
         if (c->op == TN__OP_addmm || (c->op == TN__OP_linear && tn__in_or_null(c, 2)))
             return tn__error(TN_EDTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
                              tn__dtypes[a->dtype].legacy, tn__dtypes[b->dtype].legacy);
+        if (c->op == TN__OP_bmm && a->dtype == TN_BOOL && multiplies)
+            return tn__no_dtype("bmm", TN_BOOL);
         if (c->op == TN__OP_bmm)
             return tn__error(TN_EDTYPE, "expected scalar type %s but found %s", tn__dtypes[a->dtype].legacy,
                              tn__dtypes[b->dtype].legacy);

@@ -58,7 +58,7 @@ tn_status tn__infer_normal(tn__call *c)
     tn__normal__params *p = c->params;
     const tn_tensor *x = tn__in(c, 0);
     if (!tn__dtype_is_float(x->dtype) && x->numel) /* of no elements PyTorch asks no kernel */
-        return tn__no_dtype(tn__op_name(c->op), x->dtype);
+        return tn__no_dtype_on(c->device, "normal_kernel_*", NULL, x->dtype);
     if (!(p->std >= 0))
         return tn__error(TN_EINVAL, "normal expects std >= 0.0, but found std %g", p->std);
     return take(c, reals_per_block(x), &p->seed, &p->offset);

@@ -59,14 +59,25 @@ static tn_tensor *with_mean(tn_tensor *spread, tn_tensor *x, const tn_dims *dims
     return tn__scope_give(tn_mean(x, .dims = *dims, .keepdim = keepdim), mean) ? spread : NULL;
 }
 
+static bool has_spread(const char *what, const tn_tensor *x)
+{
+    if (tn__usable(what, x) && !tn__dtype_is_float(x->dtype))
+        tn__error(TN_EDTYPE, "%s only support floating point and complex dtypes", what);
+    return tn__usable(what, x) && tn__dtype_is_float(x->dtype);
+}
+
 tn_tensor *tn__fn_var_mean(tn_tensor *x, const tn_var_mean_options *o)
 {
+    if (!has_spread("var_mean", x))
+        return NULL;
     tn_tensor *var = tn_var(x, .dims = o->dims, .keepdim = o->keepdim, .correction = o->correction);
     return with_mean(var, x, &o->dims, o->keepdim, o->mean);
 }
 
 tn_tensor *tn__fn_std_mean(tn_tensor *x, const tn_std_mean_options *o)
 {
+    if (!has_spread("std_mean", x))
+        return NULL;
     tn_tensor *std = tn_std(x, .dims = o->dims, .keepdim = o->keepdim, .correction = o->correction);
     return with_mean(std, x, &o->dims, o->keepdim, o->mean);
 }

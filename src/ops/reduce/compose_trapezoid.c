@@ -55,6 +55,9 @@ tn_tensor *tn__fn_trapezoid(tn_tensor *y, int64_t dim, const tn_trapezoid_option
         return NULL;
     if (y->ndim && o->dx.kind == TN_SCALAR_BOOL)
         return tn__fail(TN_EINVAL, "trapezoid: Currently, we only support dx as a real number.");
+    if (x && y->ndim == 0)
+        return tn__wrap_dim(dim, 1, &d) ? NULL
+                                        : tn__fail(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
     if (tn__wrap_own_dim(dim, y->ndim, &d))
         return NULL;
     if (y->shape[d] == 0) {

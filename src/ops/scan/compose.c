@@ -38,7 +38,8 @@ tn_tensor *tn__fn_cumulative_trapezoid(tn_tensor *y, int64_t dim, const tn_cumul
     if (tn__wrap_dim(dim, y->ndim, &d))
         return NULL;
     if (y->ndim == 0)
-        return tn__fail(TN_EINDEX, "slice() cannot be applied to a 0-dim tensor.");
+        return tn__fail(TN_EINDEX, x ? "Dimension specified as 0 but tensor has no dimensions"
+                                     : "slice() cannot be applied to a 0-dim tensor.");
     if (x && !(x = places_like(x, y, d)))
         return NULL;
     tn_tensor *pairs = tn_add(part(y, d, y->shape[d] > 0), part(y, d, 0));

@@ -49,11 +49,11 @@ static tn_tensor *even_edges(const tn_tensor *x, int64_t bins, double low, doubl
                        .device = x->device);
 }
 
-static bool has_kernel(const tn_tensor *x)
+static bool has_kernel(const char *name, const tn_tensor *x)
 {
     if (x->dtype == TN_F32 || x->dtype == TN_F64)
         return true;
-    tn__no_kernel("histogramdd", x);
+    tn__no_kernel(name, x);
     return false;
 }
 
@@ -157,7 +157,8 @@ tn_tensor *tn__fn_histogram(tn_tensor *x, int64_t bins, const tn_histogram_optio
     const bool said = o->min.kind && o->max.kind;
     if (!bins_fit(bins, 0) ||
         !weights_fit(x, weight, points, 2, weight && tn__same_shape(weight->shape, weight->ndim, x->shape, x->ndim)) ||
-        !has_kernel(x) || (!said && !range_of_elements(tn_detach(x), &low, &high)))
+        !has_kernel(said || !x->numel ? "histogram_cpu" : "histogramdd", x) ||
+        (!said && !range_of_elements(tn_detach(x), &low, &high)))
         return NULL;
     if (said) {
         low = tn__scalar_double(&o->min);
@@ -176,7 +177,7 @@ tn_tensor *tn__fn_histogram_between(tn_tensor *x, tn_tensor *edges, const tn_his
     const int64_t points[2] = {x->numel, 1};
     if (!edges_fit(x, edges, 0) ||
         !weights_fit(x, weight, points, 2, weight && tn__same_shape(weight->shape, weight->ndim, x->shape, x->ndim)) ||
-        !has_kernel(x))
+        !has_kernel("histogram_cpu", x))
         return NULL;
     return counted(x, edges, weight, o->density, 0, 0, TN__BIN_EDGES);
 }
@@ -213,7 +214,7 @@ tn_tensor *tn__fn_histogramdd(tn_tensor *x, tn_tensors edges, const tn_histogram
     }
     if (!weights_fit(x, weight, x->shape, x->ndim,
                      weight && tn__same_shape(weight->shape, weight->ndim, x->shape, x->ndim - 1)) ||
-        !has_kernel(x))
+        !has_kernel("histogramdd", x))
         return NULL;
     tn_tensor *points = tn_reshape(tn_detach(x), TN_SHAPE(x->numel / n, n));
     for (int32_t d = 0; d < n && points; d++) {
@@ -251,6 +252,8 @@ int64_t tn__fn_histogramdd_edges(tn_tensor *x, tn_ints bins, tn_tensor *range, t
     if (x->ndim < 2)
         return tn__error(TN_EINVAL, WHAT ": input tensor should have at least 2 dimensions"), 0;
     const int64_t n = x->shape[x->ndim - 1];
+    if (!has_kernel("histogramdd", x))
+        return 0;
     if ((int64_t)bins.n != n)
         return tn__error(TN_EINVAL,
                          "histogramdd: The size of bins must be equal to the innermost dimension of the input."),
@@ -263,8 +266,6 @@ int64_t tn__fn_histogramdd_edges(tn_tensor *x, tn_ints bins, tn_tensor *range, t
     for (int64_t d = 0; d < n; d++)
         if (!bins_fit(bins.i[d], d))
             return 0;
-    if (!has_kernel(x))
-        return 0;
     if (!out)
         return n;
     if ((size_t)n > cap)

@@ -44,13 +44,13 @@ static bool q_fits(const char *what, const tn_tensor *x, const tn_tensor *q)
 }
 
 /* Read where that costs no wait. */
-static bool in_range(const char *what, tn_tensor *q)
+static bool in_range(tn_tensor *q)
 {
     if (q->device.type != TN_DEVICE_CPU || q->numel == 0)
         return true;
     tn_tensor *d = tn_detach(q), *fit = tn_all(tn_logical_and(tn_ge(d, 0), tn_le(d, 1)));
     if (fit && !tn_item_int(fit))
-        tn__error(TN_EINVAL, "%s() q values must be in the range [0, 1]", what);
+        tn__error(TN_EINVAL, "quantile() q values must be in the range [0, 1]");
     return fit && tn_item_int(fit);
 }
 
@@ -138,12 +138,12 @@ static tn_tensor *quantile(tn_tensor *x, tn_scalar part, question *ask, const ch
     if (!tn__usable(ask->what, x) || (q && !tn__usable(ask->what, q)))
         return NULL;
     if (!q && !(number >= 0 && number <= 1))
-        return tn__fail(TN_EINVAL, "%s() q must be in the range [0, 1] but got %g", ask->what, number);
+        return tn__fail(TN_EINVAL, "quantile() q must be in the range [0, 1] but got %g", number);
     if (!q_fits(ask->what, x, q))
         return NULL;
     ask->mode = mode_of(ask->what, interpolation);
     ask->one = !q || q->ndim == 0;
-    if (ask->mode == NO_MODE || (q && !in_range(ask->what, q)))
+    if (ask->mode == NO_MODE || (q && !in_range(q)))
         return NULL;
     if (!q && ask->ignores_nan)
         q = tn_full(TN_SHAPE(), number, .dtype = x->dtype, .device = x->device);

@@ -72,9 +72,30 @@ tn_tensor *tn__fn_frexp(tn_tensor *x, const tn_frexp_options *o)
     return tn__scope_give(tn_to(tn__exponent(tn_detach(x)), .dtype = TN_I32), o->exponent) ? mantissa : NULL;
 }
 
+/* x, a float, times 2 to the power of whole numbers, in x's dtype: what 2 to that power overflows may still be a number. In
+ * float64, whose powers of 2 from -1000 to 1000 are exact; three of them go from its smallest number past its largest. */
+static tn_tensor *shifted(tn_tensor *x, tn_tensor *places)
+{
+    const tn_dtype own = x->dtype;
+    tn_tensor *left = tn_to(tn_clamp(tn_to(places, .dtype = TN_F64), -2200, 2200), .dtype = TN_F64);
+    x = tn_to(x, .dtype = TN_F64);
+    for (int i = 0; i < (own == TN_F64 ? 3 : 1); i++) {
+        tn_tensor *part = tn_clamp(left, -1000, 1000);
+        x = tn_mul(x, tn_exp2(part));
+        left = tn_sub(left, part);
+    }
+    return tn_to(x, .dtype = own);
+}
+
 tn_tensor *tn__fn_ldexp(tn_tensor *x, tn_tensor *other)
 {
-    return tn__usable("ldexp", x) && tn__usable("ldexp", other) ? tn_mul(x, tn_exp2(other)) : NULL;
+    if (!tn__usable("ldexp", x) || !tn__usable("ldexp", other))
+        return NULL;
+    if (!tn__dtype_is_float(x->dtype) || tn__dtype_is_float(other->dtype))
+        return tn_mul(x, tn_exp2(other));
+    if (other->dtype == TN_BOOL)
+        return tn__no_kernel("ldexp_*_exp", other), NULL;
+    return shifted(x, other);
 }
 
 /* A tensor in float64; a number as a floating one. */

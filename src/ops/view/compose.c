@@ -157,8 +157,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor *
     int32_t d;
     int64_t total = 0;
     bool sums = true;
-    if (!can_split("split_with_sizes", x) || !tn__usable_ints("split_with_sizes", sizes) ||
-        tn__wrap_dim(dim, x->ndim, &d))
+    if (!can_split("split", x) || !tn__usable_ints("split_with_sizes", sizes) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     for (size_t i = 0; i < sizes.n; i++) {
         if (sizes.i[i] < 0) {
@@ -174,7 +173,7 @@ int64_t tn__fn_split_sizes(tn_tensor *x, tn_ints sizes, int64_t dim, tn_tensor *
         tn__error(TN_EINVAL,
                   "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
                   "%d), but got split_sizes=%s",
-                  (long long)x->shape[d], (int)d, tn__shape_str(sizes.i, (int32_t)sizes.n).s);
+                  (long long)x->shape[d], (int)dim, tn__shape_str(sizes.i, (int32_t)sizes.n).s);
         return 0;
     }
     return split_into("split_with_sizes", x, d, (int64_t)sizes.n, sizes.i, 0, out, cap);
@@ -201,7 +200,7 @@ int64_t tn__fn_unbind(tn_tensor *x, int64_t dim, tn_tensor **out, size_t cap)
     if (!tn__usable("unbind", x) || tn__wrap_dim(dim, x->ndim, &d))
         return 0;
     if (x->ndim == 0) {
-        tn__error(TN_EINDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
+        tn__error(TN_EINDEX, "Dimension specified as 0 but tensor has no dimensions");
         return 0;
     }
     int64_t n = x->shape[d];

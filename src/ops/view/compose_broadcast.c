@@ -17,22 +17,17 @@ bool tn__broadcast_with(int64_t *shape, int32_t *ndim, tn_dims t)
     return true;
 }
 
-/* The error of tensors that have no shape in common. */
-static void no_common_shape(tn_tensor *const *t, size_t n)
+/* The error of a tensor that has no shape in common with those before it, of which shape is. */
+static void no_common_shape(const int64_t *shape, int32_t ndim, const tn_tensor *t)
 {
-    char text[512] = "";
-    for (size_t i = 0; i < n; i++) {
-        size_t at = strlen(text);
-        const tn_dims s = tn__shape_of(t[i]);
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s(", i ? " and " : "");
-        for (int32_t d = 0; d < s.ndim && at < sizeof text; d++)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld", d ? ", " : "", (long long)s.dim[d]);
-        if (at < sizeof text)
-            snprintf(text + at, sizeof text - at, s.ndim == 1 ? ",)" : ")");
-        if (at + 2 >= sizeof text)
-            break;
-    }
-    tn__error(TN_EINVAL, "Shape mismatch: objects cannot be broadcast to a single shape: %s", text);
+    for (int32_t d = TN_MAX(ndim, t->ndim) - 1, a = ndim - 1, b = t->ndim - 1; a >= 0 && b >= 0; d--, a--, b--)
+        if (shape[a] != t->shape[b] && shape[a] != 1 && t->shape[b] != 1) {
+            tn__error(
+                TN_EINVAL,
+                "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+                (long long)shape[a], (long long)t->shape[b], (int)d);
+            return;
+        }
 }
 
 /* The shape that all have in common; false with an error. */
@@ -42,8 +37,11 @@ static bool common_shape(tn_tensor *const *t, size_t n, int64_t *shape, int32_t 
     for (size_t i = 0; i < n; i++) {
         if (!tn__usable("broadcast_tensors", t[i]))
             return false;
+        int64_t before[TN_MAX_DIMS];
+        const int32_t dims = *ndim;
+        memcpy(before, shape, (size_t)dims * sizeof *shape);
         if (!tn__broadcast_with(shape, ndim, tn__shape_of(t[i])))
-            return no_common_shape(t, n), false;
+            return no_common_shape(before, dims, t[i]), false;
     }
     return true;
 }
@@ -106,15 +104,16 @@ static bool are_sides(tn_tensors tensors)
         const char *wrong = t->dtype != first->dtype                     ? "dtype"
                             : !tn__same_device(t->device, first->device) ? "device"
                                                                          : NULL;
-        if (t->ndim > 1)
-            tn__error(TN_EINVAL,
-                      "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor with %d dimensions",
-                      (int)t->ndim);
-        else if (wrong)
-            tn__error(TN_EINVAL, "torch.meshgrid expects all tensors to have the same %s", wrong);
-        if (t->ndim > 1 || wrong)
-            return false;
+        if (wrong)
+            return tn__error(TN_EINVAL, "meshgrid expects all tensors to have the same %s", wrong), false;
     }
+    for (size_t i = 0; i < tensors.n; i++)
+        if (tensors.t[i]->ndim > 1)
+            return tn__error(TN_EINVAL,
+                             "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor with %d "
+                             "dimensions",
+                             (int)tensors.t[i]->ndim),
+                   false;
     if (tensors.n > TN_MAX_DIMS)
         tn__error(TN_EINVAL, "meshgrid: of %zu tensors, but tensors have at most %d dimensions", tensors.n,
                   TN_MAX_DIMS);
