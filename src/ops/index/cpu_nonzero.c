@@ -93,8 +93,8 @@ tn_status tn__cpu_ravel_index(const tn__launch *l)
 
 /* ---- where a mask is true ---- */
 
-/* Those of eight places from first on whose byte of 'some' is not 0. Each is written where those before it end, true or not, which
- * costs less than to ask: what is false is overwritten. */
+/* Those of eight places from first on whose byte of 'some' is not 0. Each is written where those before it end, true or not,
+ * which costs less than to ask: what is false is overwritten. */
 static inline int64_t eight_places(uint64_t some, int64_t first, int64_t *out)
 {
     const uint64_t ones = 0x0101010101010101;
