@@ -37,15 +37,25 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     return tn__reduce_loss(d, o->reduction);
 }
 
-/* Is no element below 0 or above 1? NaN is neither. */
+/* 1: an element is below 0 or above 1, 0: none is, NaN: not known. NaN is neither. */
+static double beyond_one(tn_tensor *x)
+{
+    if (x->device.type == TN_DEVICE_CPU && x->numel) { /* in one pass, where no NaN hides what is beyond */
+        tn_tensor *most = NULL, *least = tn_aminmax(x, .max = &most);
+        if (!least || (tn_item(least) >= 0 && tn_item(most) <= 1))
+            return least ? 0 : NAN;
+    }
+    tn_tensor *beyond = tn_any(tn_logical_or(tn_lt(x, 0), tn_gt(x, 1)));
+    return beyond ? tn_item(beyond) : NAN;
+}
+
 static bool are_probabilities(tn_tensor *x)
 {
     if (x->device.type == TN_DEVICE_META)
         return true;
     const bool was = tn__set_no_grad(true);
-    tn_tensor *beyond = tn_any(tn_logical_or(tn_lt(x, 0), tn_gt(x, 1)));
+    const double any = beyond_one(x);
     tn__set_no_grad(was);
-    const double any = beyond ? tn_item(beyond) : NAN;
     if (any > 0)
         tn__error(TN_EINVAL, "all elements of input should be between 0 and 1");
     return any == 0;
