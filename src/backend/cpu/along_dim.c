@@ -4,7 +4,8 @@
 #include "core/parallel.h"
 
 enum { WORK = 32768, BUNDLE = 16, BUNDLE_BYTES = 1 << 19, OPERANDS = 3 };
-/* Lines: elements of rows that are short, of such as lie side by side; rows that are too few; elements of a line, of all lines. */
+/* Lines: elements of rows that are short, of such as lie side by side; rows that are too few; elements of a line, of all
+ * lines. */
 enum { SHORT = 24, DEEP = 256, FEW = 16, WIDE = 64, TILE = 4096 };
 
 /* How rows of one operand lie. */
