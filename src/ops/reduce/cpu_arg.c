@@ -52,10 +52,24 @@ static void store_extreme(const tn__launch *l, int type, const tn__carried *c, i
         ((int64_t *)l->out[1].data)[result] = c->at;
 }
 
+static void extreme_lines(const tn__launch *l, int type, const void *x, int64_t n, int64_t width, int64_t result)
+{
+    const tn__view *out = &l->out[0];
+    double best[TN__MAX_LINE];
+    int32_t at[TN__MAX_LINE];
+    int64_t *places = wants_value(l) ? l->n_out == 2 ? l->out[1].data : NULL : out->data;
+    tn__isa()->reduce.extreme_lines[type](best, at, x, n, width, is_least(l));
+    if (wants_value(l))
+        tn__isa()->store[out->dtype][type]((char *)out->data + result * (int64_t)tn__dtype_size(out->dtype), 1, best,
+                                           width);
+    for (int64_t w = 0; w < width && places; w++)
+        places[result + w] = at[w];
+}
+
 tn_status tn__cpu_argreduce(const tn__launch *l)
 {
-    static const tn__block_rules floats = {extreme_float, store_extreme, true},
-                                 integers = {extreme_int, store_extreme, true};
+    static const tn__block_rules floats = {extreme_float, store_extreme, extreme_lines, true},
+                                 integers = {extreme_int, store_extreme, extreme_lines, true};
     const tn__reduction_params *p = l->params;
     const int type = tn__type_of(tn__dtypes[l->in[0].dtype].compute);
     if (wants_value(l) && l->n_out == 1)

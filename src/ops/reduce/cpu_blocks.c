@@ -1,14 +1,21 @@
-/* Rows, block by block. Those that lie side by side in memory are taken some at a time, as columns of a matrix. */
+/* Rows, block by block. Those that lie side by side in memory are taken some at a time, as columns of a matrix; many short ones are
+ * turned to lie so. */
 #include "ops/reduce/cpu_blocks.h"
 #include "core/parallel.h"
 
 enum { WORK = 65536, BUNDLE = 16, PART = 256, PITCH = PART + 16 }; /* PART: elements of a block of a bundle's row */
+enum {
+    SHORT = 24,
+    FEW = 16,
+    TILE = 2048
+}; /* elements of a short row, rows that are too few to turn, elements turned at once */
 
 typedef struct blocks {
     const tn__launch *l;
     const tn__block_rules *rules;
     int type;
-    bool as_is; /* rows are in one piece and of the loop type */
+    bool as_is;  /* rows are in one piece and of the loop type */
+    bool turned; /* bundles are of short rows */
     tn__strided_dims row;
     int64_t n; /* elements of a row */
     int32_t n_kept;
@@ -51,6 +58,16 @@ static void run_bundle(const blocks *b, const char *base, int64_t result, int64_
         b->rules->store(b->l, b->type, &c[w], result + w * b->dense[0]);
 }
 
+static void run_turned(const blocks *b, const char *base, int64_t result, int64_t width)
+{
+    const tn_dtype dtype = b->l->in[0].dtype;
+    double tile[TILE], raw[TILE];
+    tn__isa()->transpose(b->as_is ? tile : raw, width, base, b->stride[0], width, b->n, tn__dtype_size(dtype));
+    if (!b->as_is)
+        tn__isa()->load[dtype][b->type](tile, raw, 1, width * b->n);
+    b->rules->lines(b->l, b->type, tile, b->n, width, result);
+}
+
 static void run(void *ctx, int64_t begin, int64_t end)
 {
     const blocks *b = ctx;
@@ -64,7 +81,9 @@ static void run(void *ctx, int64_t begin, int64_t end)
             rest /= b->kept[d];
         }
         const char *base = (const char *)x->data + offset * (int64_t)tn__dtype_size(x->dtype);
-        if (width > 1)
+        if (b->turned)
+            run_turned(b, base, result, width);
+        else if (width > 1)
             run_bundle(b, base, result, width);
         else
             run_row(b, base, result);
@@ -111,6 +130,10 @@ void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn
     for (int32_t d = x->ndim - 1; d >= 0; d--)
         if (!(mask >> d & 1) && d != first)
             add_kept(&b, x, dense, d);
+    b.turned = rules->lines && first < 0 && b.n > 1 && b.n <= SHORT && b.row.n == 1 && b.row.stride[0] == 1 &&
+               b.kept[0] >= FEW && b.stride[0] > 0 && b.dense[0] == 1;
+    if (b.turned)
+        b.bundle = TILE / b.n;
     b.lines = tn__div_up(b.kept[0], b.bundle);
     tn__parallel_for(results / b.kept[0] * b.lines, tn__div_up(WORK, TN_MAX(b.n, 1) * b.bundle), run, &b);
 }

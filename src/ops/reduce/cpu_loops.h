@@ -2,6 +2,7 @@
 #ifndef TENON_OPS_REDUCE_CPU_LOOPS_H
 #define TENON_OPS_REDUCE_CPU_LOOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum tn__reduction { TN__SUM, TN__PROD, TN__MAX, TN__MIN, TN__ANY, TN__ALL, TN__REDUCTIONS } tn__reduction;
@@ -23,6 +24,9 @@ typedef struct tn__reduce_loops {
     /* Of a dense run: sums of the distances from its first element, and of their squares; the sum of squares. */
     void (*moments[2])(double sums[2], const void *x, int64_t n);
     double (*squares[2])(const void *x, int64_t n);
+    /* Of n lines of 'width' elements, one after another: the sum of squares of each column; its first extreme and the line. */
+    void (*square_lines[2])(double *sums, const void *x, int64_t n, int64_t width);
+    void (*extreme_lines[4])(void *best, int32_t *at, const void *x, int64_t n, int64_t width, bool least);
     /* Sums of a dense run of bfloat16, and of bool. */
     double (*sum_bf16)(const void *x, int64_t n);
     int64_t (*sum_b8)(const void *x, int64_t n);

@@ -18,7 +18,8 @@
     { \
         .run_float = EACH_REDUCTION(RUN_FLOAT), .run_int = EACH_REDUCTION(RUN_INT), .fold = EACH_REDUCTION(FOLD_FOUR), \
         .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .extremes = FOUR(extremes), \
-        .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), .sum_bf16 = sum_bf16, \
+        .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), \
+        .square_lines = TWO(square_lines), .extreme_lines = FOUR(extreme_lines), .sum_bf16 = sum_bf16, \
         .sum_b8 = sum_b8 \
     }
 
@@ -373,6 +374,46 @@ static int64_t E(find)(const void *x_, int64_t n, const void *value)
     return i;
 }
 #undef SAME
+
+/* ---- lines: rows side by side ---- */
+
+#if TN_IS_FLOAT
+static void E(square_lines)(double *restrict sums, const void *x_, int64_t n, int64_t width)
+{
+    const T *restrict x = x_;
+    for (int64_t w = 0; w < width; w++)
+        sums[w] = (double)x[w] * (double)x[w];
+    for (int64_t k = 1; k < n; k++)
+        for (int64_t w = 0; w < width; w++)
+            sums[w] += (double)x[k * width + w] * (double)x[k * width + w];
+}
+#define BEATS(v, cmp, best) (((best) == (best)) & (((v) != (v)) | ((v)cmp(best)))) /* the first NaN beats all */
+#else
+#define BEATS(v, cmp, best) ((v)cmp(best))
+#endif
+
+#define EXTREME_LINES(cmp) \
+    for (int64_t k = 1; k < n; k++) \
+        for (int64_t w = 0; w < width; w++) { \
+            const T v = x[k * width + w]; \
+            const bool beats = BEATS(v, cmp, best[w]); \
+            best[w] = beats ? v : best[w]; \
+            at[w] = beats ? (int32_t)k : at[w]; \
+        }
+static void E(extreme_lines)(void *best_, int32_t *restrict at, const void *x_, int64_t n, int64_t width, bool least)
+{
+    const T *restrict x = x_;
+    T *restrict best = best_;
+    for (int64_t w = 0; w < width; w++)
+        best[w] = x[w], at[w] = 0;
+    if (least) {
+        EXTREME_LINES(<)
+    } else {
+        EXTREME_LINES(>)
+    }
+}
+#undef EXTREME_LINES
+#undef BEATS
 
 /* ---- both ends at once ---- */
 

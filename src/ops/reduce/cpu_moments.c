@@ -36,7 +36,7 @@ static void store_var(const tn__launch *l, int type, const tn__carried *c, int64
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
-    static const tn__block_rules rules = {var_block, store_var, false};
+    static const tn__block_rules rules = {var_block, store_var, NULL, false};
     const tn__var_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -67,7 +67,7 @@ static void store_log(const tn__launch *l, int type, const tn__carried *c, int64
 
 tn_status tn__cpu_logsumexp(const tn__launch *l)
 {
-    static const tn__block_rules rules = {exp_block, store_log, false};
+    static const tn__block_rules rules = {exp_block, store_log, NULL, false};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -87,9 +87,20 @@ static void store_root(const tn__launch *l, int type, const tn__carried *c, int6
     store(l, sqrt(c->a), result);
 }
 
+static void root_lines(const tn__launch *l, int type, const void *x, int64_t n, int64_t width, int64_t result)
+{
+    const tn__view *out = &l->out[0];
+    double sums[TN__MAX_LINE];
+    tn__isa()->reduce.square_lines[type](sums, x, n, width);
+    for (int64_t w = 0; w < width; w++)
+        sums[w] = sqrt(sums[w]);
+    tn__isa()->store[out->dtype][TN__F64]((char *)out->data + result * (int64_t)tn__dtype_size(out->dtype), 1, sums,
+                                          width);
+}
+
 tn_status tn__cpu_norm(const tn__launch *l)
 {
-    static const tn__block_rules rules = {square_block, store_root, false};
+    static const tn__block_rules rules = {square_block, store_root, root_lines, false};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
