@@ -1,6 +1,5 @@
-/* Rows, block by block. Those that lie side by side in memory are taken some at a time, as columns of a matrix; many short ones
- * are turned to lie so. */
- * turned to lie so. */
+/* Rows, block by block. Those that lie side by side in memory are taken some at a time, as columns of a matrix; many short
+ * ones are turned to lie so. */
 #include "ops/reduce/cpu_blocks.h"
 #include "core/parallel.h"
 
