@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128, SHORT_ROW = 8, LEAST_ROW = 32 };
+enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128, SHORT_ROW = 8, LEAST_ROW = 32, SHORT_RUN = 64 };
 
 void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
@@ -48,14 +48,14 @@ void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
         offset += at_[i_] * (d)->stride[i_]; \
     } \
     for (int64_t done = 0, len; done < (n) && (len = TN_MIN((d)->shape[0] - at_[0], (n)-done), true); \
-         done += len, offset += advance(d, at_, len))
+         done += len, offset += advance(d, at_, 0, len))
 
-/* Steps len elements on; returns the change of offset. */
-static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int64_t len)
+/* Steps len elements on, or (dim 1) rows; returns the change of offset. */
+static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int32_t dim, int64_t len)
 {
-    int64_t delta = len * d->stride[0];
-    at[0] += len;
-    for (int32_t i = 0; i + 1 < d->n && at[i] == d->shape[i]; i++) {
+    int64_t delta = len * d->stride[dim];
+    at[dim] += len;
+    for (int32_t i = dim; i + 1 < d->n && at[i] == d->shape[i]; i++) {
         delta += d->stride[i + 1] - at[i] * d->stride[i];
         at[i] = 0;
         at[i + 1]++;
@@ -82,24 +82,92 @@ static void load_run(tn__load load, void *dst, int type, const void *src, int64_
             ((uint32_t *)dst)[i] = half;
 }
 
+/* n elements from 'first' on, as they are, to a dense run or (back) from it: runs that are short go many at once. */
+static void move_runs(char *dense, char *data, size_t size, const tn__strided_dims *d, int64_t first, int64_t n,
+                      bool back)
+{
+    int64_t at[TN_MAX_DIMS], rest = first, offset = 0;
+    for (int32_t i = 0; i < d->n; i++) {
+        at[i] = rest % d->shape[i];
+        rest /= d->shape[i];
+        offset += at[i] * d->stride[i];
+    }
+    while (n > 0) {
+        const bool whole = at[0] == 0 && n >= d->shape[0];
+        const int64_t len = whole ? d->shape[0] : TN_MIN(n, d->shape[0] - at[0]),
+                      rows = whole ? TN_MIN(n / len, d->shape[1] - at[1]) : 1;
+        char *there = data + offset * (int64_t)size;
+        const int64_t apart = (whole ? d->stride[1] : 0) * (int64_t)size, row = len * (int64_t)size;
+        const tn__rows r = {back ? there : dense,
+                            back ? dense : there,
+                            back ? d->stride[0] : 1,
+                            back ? 1 : d->stride[0],
+                            back ? apart : row,
+                            back ? row : apart,
+                            len,
+                            rows,
+                            size};
+        tn__isa()->move_rows(&r);
+        offset += advance(d, at, whole, whole ? rows : len);
+        dense += rows * row;
+        n -= rows * len;
+    }
+}
+
+/* Are its runs shorter than what a call for each of them pays for? */
+static bool has_short_runs(const tn__strided_dims *d, int64_t n)
+{
+    return d->n > 1 && d->shape[0] < SHORT_RUN && n > d->shape[0];
+}
+
+static bool is_as_computed(tn_dtype dtype, int type)
+{
+    return tn__dtypes[dtype].compute == dtype && tn__type_of(dtype) == type;
+}
+
 void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
                       int64_t n)
 {
     tn__load load = tn__isa()->load[dtype][type];
-    size_t to = tn__type_size(type);
-    int64_t from = (int64_t)tn__dtype_size(dtype);
+    size_t to = tn__type_size(type), from = tn__dtype_size(dtype);
+    if (has_short_runs(d, n)) {
+        double raw[TN__BLOCK];
+        if (is_as_computed(dtype, type)) {
+            move_runs(dst, (char *)(uintptr_t)data, from, d, first, n, false);
+            return;
+        }
+        for (int64_t i = 0, some; i < n; i += some) {
+            some = TN_MIN(TN__BLOCK, n - i);
+            move_runs((char *)raw, (char *)(uintptr_t)data, from, d, first + i, some, false);
+            load((char *)dst + (size_t)i * to, raw, 1, some);
+        }
+        return;
+    }
     EACH_RUN (d, first, n, offset, done, len)
-        load_run(load, (char *)dst + (size_t)done * to, type, (const char *)data + offset * from, d->stride[0], len);
+        load_run(load, (char *)dst + (size_t)done * to, type, (const char *)data + offset * (int64_t)from, d->stride[0],
+                 len);
 }
 
 void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,
                        int64_t n)
 {
     tn__store store = tn__isa()->store[dtype][type];
-    size_t from = tn__type_size(type);
-    int64_t to = (int64_t)tn__dtype_size(dtype);
+    size_t from = tn__type_size(type), to = tn__dtype_size(dtype);
+    if (has_short_runs(d, n)) {
+        double raw[TN__BLOCK];
+        if (is_as_computed(dtype, type)) {
+            move_runs((char *)(uintptr_t)src, data, to, d, first, n, true);
+            return;
+        }
+        for (int64_t i = 0, some; i < n; i += some) {
+            some = TN_MIN(TN__BLOCK, n - i);
+            store(raw, 1, (const char *)src + (size_t)i * from, some);
+            move_runs((char *)raw, data, to, d, first + i, some, true);
+        }
+        return;
+    }
     EACH_RUN (d, first, n, offset, done, len)
-        store((char *)data + offset * to, d->stride[0], (const char *)src + (size_t)done * from, len);
+        store((char *)data + offset * (int64_t)to, d->stride[0], (const char *)src + (size_t)done * from, len);
 }
 
 /* ---- elementwise rows ---- */
