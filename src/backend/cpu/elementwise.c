@@ -578,12 +578,22 @@ static bool run_halves(tn__op_id op, const tn__iter *it)
     return true;
 }
 
+/* Are all runs of dimension 0 dense, or one element, and many beside each other? They go many at once then. */
+static bool moves_rows(const job *j)
+{
+    bool dense = j->op[0].dims.n > 1 && j->op[0].dims.shape[1] >= LEAST_ROW && j->op[0].dims.stride[0] == 1;
+    for (int k = 1; k <= j->n && dense; k++)
+        dense = j->op[k].constant || j->op[k].dims.stride[0] == 1 || j->op[k].dims.stride[0] == 0;
+    return dense;
+}
+
 /* Where the runs of dimension 0 are but a few elements, the longest dimension takes its place. */
 static void put_longest_first(job *j)
 {
     const tn__strided_dims *d = &j->op[0].dims;
     int32_t longest = 0;
-    for (int32_t i = 1; i < d->n && d->shape[0] < SHORT_ROW; i++)
+    const bool few = d->shape[0] < SHORT_ROW && !moves_rows(j);
+    for (int32_t i = 1; i < d->n && few; i++)
         if (d->shape[i] >= LEAST_ROW && d->shape[i] > d->shape[longest])
             longest = i;
     for (int k = 0; k <= j->n && longest; k++) {
