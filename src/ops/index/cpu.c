@@ -66,9 +66,10 @@ static bool any_outside(const tn__view *v, int64_t offset, int64_t stride, int64
 static void range_rows(void *ctx, int64_t begin, int64_t end)
 {
     range_job *j = ctx;
-    int64_t inner = inner_size(j->index), stride = inner_stride(j->index);
+    const bool dense = j->index->contiguous;
+    int64_t inner = dense ? j->index->numel : inner_size(j->index), stride = dense ? 1 : inner_stride(j->index);
     for (int64_t i = begin, n; i < end; i += n) {
-        int64_t offset = tn__view_offset(j->index, i), k = 0;
+        int64_t offset = dense ? i : tn__view_offset(j->index, i), k = 0;
         n = TN_MIN(end - i, inner - i % inner);
         if (!any_outside(j->index, offset, stride, n, j->size))
             continue;
