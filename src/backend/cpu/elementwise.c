@@ -604,6 +604,22 @@ static void put_longest_first(job *j)
     }
 }
 
+/* Dimensions of one operand that follow one another in its memory are one: runs are as long as they can be for it. */
+static void collapse(tn__strided_dims *d)
+{
+    int32_t last = 0;
+    for (int32_t i = 1; i < d->n; i++) {
+        if (d->stride[i] == d->shape[last] * d->stride[last]) {
+            d->shape[last] *= d->shape[i];
+            continue;
+        }
+        last++;
+        d->shape[last] = d->shape[i];
+        d->stride[last] = d->stride[i];
+    }
+    d->n = last + 1;
+}
+
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
 {
     (void)device;
@@ -632,6 +648,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;
     if (run_tiled(&j, op, it->numel, grain))
         return TN_OK;
+    for (int k = 0; k <= j.n; k++)
+        collapse(&j.op[k].dims);
     j.stream = should_stream(&j, it);
     tn__parallel_for(it->numel, grain, run_range, &j);
     return TN_OK;

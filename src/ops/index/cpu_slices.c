@@ -10,6 +10,7 @@ typedef struct slice_job {
     int64_t dim, outer, inner, n;
     bool table_dense, picked_dense; /* a slice is one run */
     bool one;                       /* a slice of what is picked shows one element */
+    bool all_one;                   /* all of them the same */
     effect effect;
     int64_t parts;                        /* of the table's rows */
     tn__strided_dims in_table, in_picked; /* a slice's dimensions */
@@ -63,6 +64,9 @@ static slice_job slices_of(const tn__view *table, const tn__view *picked, const 
     j.one = true;
     for (int32_t d = (int32_t)at + 1; d < picked->ndim; d++)
         j.one &= picked->stride[d] == 0 || picked->shape[d] == 1;
+    j.all_one = true;
+    for (int32_t d = 0; d < picked->ndim; d++)
+        j.all_one &= picked->stride[d] == 0 || picked->shape[d] == 1;
     const tn__view in_table = slice_view(table, dim, j.inner), in_picked = slice_view(picked, at, j.inner);
     tn__dims_in_order(&j.in_table, &in_table);
     tn__dims_in_order(&j.in_picked, &in_picked);
@@ -137,20 +141,21 @@ static void copy_slice(const slice_job *j, char *to, const char *from, bool read
 /* Few bytes go in two or four pieces, of which some overlap. */
 static inline void copy_few(char *to, const char *from, size_t bytes)
 {
-    char piece[64];
+    char first[16], second[16], third[16], last[16];
     if (bytes < 16 || bytes > 64) {
         memcpy(to, from, bytes);
         return;
     }
-    const size_t second = bytes > 32 ? 16 : 0, third = bytes > 32 ? bytes - 32 : 0;
-    memcpy(piece, from, 16);
-    memcpy(piece + 16, from + second, 16);
-    memcpy(piece + 32, from + third, 16);
-    memcpy(piece + 48, from + bytes - 16, 16);
-    memcpy(to, piece, 16);
-    memcpy(to + second, piece + 16, 16);
-    memcpy(to + third, piece + 32, 16);
-    memcpy(to + bytes - 16, piece + 48, 16);
+    memcpy(first, from, 16);
+    memcpy(last, from + bytes - 16, 16);
+    if (bytes > 32) {
+        memcpy(second, from + 16, 16);
+        memcpy(third, from + bytes - 32, 16);
+        memcpy(to + 16, second, 16);
+        memcpy(to + bytes - 32, third, 16);
+    }
+    memcpy(to, first, 16);
+    memcpy(to + bytes - 16, last, 16);
 }
 
 /* The table's slice that the k-th index names. */
@@ -251,7 +256,10 @@ static void put_slice(const slice_job *j, char *to, int64_t outer, int64_t k)
 {
     const tn__view *src = j->picked;
     const int64_t size = (int64_t)tn__dtype_size(src->dtype), at = (outer * j->n + k) * j->inner;
-    const char *from = (const char *)src->data + (src->contiguous ? at : tn__view_offset(src, at)) * size;
+    const char *from = (const char *)src->data + (j->all_one        ? 0
+                                                  : src->contiguous ? at
+                                                                    : tn__view_offset(src, at)) *
+                                                     size;
     if (j->effect > WRITE)
         fold_slice(j, to, from);
     else if (j->table_dense && j->picked_dense)
