@@ -11,6 +11,8 @@ typedef struct slice_job {
     bool table_dense, picked_dense; /* a slice is one run */
     bool one;                       /* a slice of what is picked shows one element */
     bool all_one;                   /* all of them the same */
+    bool filled;                    /* what every slice is written with is here */
+    char fill[64];
     effect effect;
     int64_t parts;                        /* of the table's rows */
     tn__strided_dims in_table, in_picked; /* a slice's dimensions */
@@ -251,21 +253,30 @@ static void fold_slice(const slice_job *j, char *to, const char *from)
     }
 }
 
-/* The k-th slice of the source added to its row, or written there. */
-static void put_slice(const slice_job *j, char *to, int64_t outer, int64_t k)
+/* The k-th slice of the source. */
+static const char *source_slice(const slice_job *j, int64_t outer, int64_t k)
 {
     const tn__view *src = j->picked;
-    const int64_t size = (int64_t)tn__dtype_size(src->dtype), at = (outer * j->n + k) * j->inner;
-    const char *from = (const char *)src->data + (j->all_one        ? 0
-                                                  : src->contiguous ? at
-                                                                    : tn__view_offset(src, at)) *
-                                                     size;
+    const int64_t at = (outer * j->n + k) * j->inner;
+    if (j->filled)
+        return j->fill;
+    if (j->all_one)
+        return src->data;
+    return (const char *)src->data +
+           (src->contiguous ? at : tn__view_offset(src, at)) * (int64_t)tn__dtype_size(src->dtype);
+}
+
+/* That slice added to its row, or written there. */
+static void put_slice(const slice_job *j, char *to, int64_t outer, int64_t k)
+{
+    const size_t size = tn__dtype_size(j->table->dtype);
+    const char *from = source_slice(j, outer, k);
     if (j->effect > WRITE)
         fold_slice(j, to, from);
-    else if (j->table_dense && j->picked_dense)
-        copy_few(to, from, (size_t)(j->inner * size));
+    else if (j->filled || (j->table_dense && j->picked_dense))
+        copy_few(to, from, (size_t)j->inner * size);
     else if (j->table_dense && j->one)
-        tn__isa()->move(to, 1, from, 0, j->inner, (size_t)size);
+        tn__isa()->move(to, 1, from, 0, j->inner, size);
     else
         copy_slice(j, to, from, false);
 }
@@ -300,6 +311,11 @@ static void put_rows(void *ctx, int64_t begin, int64_t end)
 /* In the order of the indices, wherever two of them meet: neither the sum nor who wrote last depends on threads. */
 static void write_slices(slice_job *j)
 {
+    const size_t size = tn__dtype_size(j->table->dtype);
+    j->filled =
+        j->all_one && j->table_dense && j->effect == WRITE && j->inner * (int64_t)size <= (int64_t)sizeof j->fill;
+    if (j->filled)
+        tn__isa()->move(j->fill, 1, j->picked->data, 0, j->inner, size);
     if (goes_in_lines(j)) {
         tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
     } else if (j->outer > 1) {
