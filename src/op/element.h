@@ -128,13 +128,19 @@ DEVICE T E(tn_mish_slope)(T x)
     return w + x * M(sigmoid)(x) * (K(1) - w * w);
 }
 
+/* On the CPU the power of floats is no call: a loop without a branch becomes vectors. */
 DEVICE T E(tn_pow)(T a, T b)
 {
+#if defined(TN_IS_F32) && TN_IS_F32
+    const T power = M(pow)(a, b), cube = b == K(3) ? a * a * a : power;
+    return b == K(2) ? a * a : cube;
+#else
     if (b == K(2))
         return a * a;
     if (b == K(3))
         return a * a * a;
     return M(pow)(a, b);
+#endif
 }
 
 #else

@@ -14,6 +14,31 @@ static void run_aminmax(void)
     tn_scope_close(s);
 }
 
+/* Of all elements in one pass: whole registers and a rest, of each kind of dtype; NaN wherever it stands. */
+static void run_one_pass(void)
+{
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16, TN_I64, TN_I32, TN_U8};
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *x = tn_to(tn_fmod(tn_arange(2500), 97), .dtype = dtypes[k]), *max = NULL;
+        HOLDS(tn_aminmax(x, .max = &max), TN_SHAPE(), 0);
+        HOLDS(max, TN_SHAPE(), 96);
+        HOLDS(tn_aminmax(tn_narrow(x, 0, 3, 7), .max = &max), TN_SHAPE(), 3);
+        HOLDS(max, TN_SHAPE(), 9);
+        const bool floats = dtypes[k] == TN_F32 || dtypes[k] == TN_F64 || dtypes[k] == TN_F16 || dtypes[k] == TN_BF16;
+        for (int64_t at = 0; floats && at < 2500; at += 833) {
+            tn_tensor *y = tn_clone(x);
+            tn_fill_(tn_narrow(y, 0, at, 1), NAN);
+            HOLDS(tn_aminmax(y, .max = &max), TN_SHAPE(), NAN);
+            HOLDS(max, TN_SHAPE(), NAN);
+            tn_fill_(tn_narrow(y, 0, at, 1), -INFINITY);
+            HOLDS(tn_aminmax(tn_neg(y), .max = &max), TN_SHAPE(), -96);
+            HOLDS(max, TN_SHAPE(), INFINITY);
+        }
+        tn_scope_close(s);
+    }
+}
+
 static void run_spread_mean(void)
 {
     tn_scope *s = tn_scope_open();
@@ -34,6 +59,7 @@ static void run_spread_mean(void)
 
 static const structural_case cases[] = {
     {"aminmax", run_aminmax},
+    {"aminmax", run_one_pass},
     {"var_mean", run_spread_mean},
     {"std_mean", run_spread_mean},
     {NULL, NULL},

@@ -72,6 +72,7 @@ static const scenario large[] = {
     {"70001 stepped",    1, {70001},    {SAME, ZERO, SAME}, ALL_(KIT_STEPPED)},
     {"251 x 283",        2, {251, 283}, {SAME, LAST, COLUMN}, {KIT_TRANSPOSED, KIT_DENSE, KIT_DENSE}},
     {"283 x 251 sliced", 2, {283, 251}, {COLUMN, SAME, LAST}, {KIT_DENSE, KIT_SLICED, KIT_DENSE}},
+    {"9 x 130 columns",  2, {9, 130},   {SAME, COLUMN, SAME}, DENSE3},
     {"283 x 65 across",  2, {283, 65},  ALL_(SAME), {KIT_TRANSPOSED, KIT_DENSE, KIT_SLICED}},
     {"3-d across",       3, {3, 37, 41}, ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_ROTATED}},
     {"few long across",  2, {3, 700},   ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_SLICED}},

@@ -4,6 +4,9 @@
 #include "core/parallel.h"
 
 enum { WORK = 32768, BUNDLE = 16, BUNDLE_BYTES = 1 << 19, OPERANDS = 3 };
+/* Lines: elements of rows that are short, of such as lie side by side; rows that are too few; elements of a line, of all
+ * lines. */
+enum { SHORT = 24, DEEP = 256, FEW = 16, WIDE = 64, TILE = 4096 };
 
 /* How rows of one operand lie. */
 typedef struct side {
@@ -18,6 +21,7 @@ typedef struct side {
 typedef struct rows_run {
     tn__row_job j;
     tn__row_body body;
+    tn__lines_body lines_body;
     int n_sides;         /* inputs, then the result */
     side side[OPERANDS]; /* of those */
     int32_t n_kept;      /* dimensions that are not a row's, of those rows are bundled along first */
@@ -106,6 +110,77 @@ static void run_bundles(void *ctx, int64_t begin, int64_t end)
     tn__block_put(buffer, bytes);
 }
 
+/* ---- rows side by side ---- */
+
+/* A tile of an input: its lines, by way of 'raw' where its rows are turned first. */
+static void load_lines(const rows_run *r, const side *s, int64_t i, int64_t width, char *to, char *raw)
+{
+    const tn__cpu_isa *isa = tn__isa();
+    const tn__load load = isa->load[s->v->dtype][r->j.type];
+    const char *p = row_at(r, s, i);
+    const int64_t bytes = width * (int64_t)tn__type_size(r->j.type);
+    if (s->beside) {
+        for (int64_t k = 0; k < r->j.n; k++)
+            load(to + k * bytes, p + k * s->row.stride[0] * s->size, 1, width);
+        return;
+    }
+    isa->transpose(s->whole ? to : raw, width, p, s->stride[0], width, r->j.n, (size_t)s->size);
+    if (!s->whole)
+        load(to, raw, 1, width * r->j.n);
+}
+
+static void store_lines(const rows_run *r, const side *s, int64_t i, int64_t width, const char *from, char *raw)
+{
+    const tn__cpu_isa *isa = tn__isa();
+    const tn__store store = isa->store[s->v->dtype][r->j.type];
+    char *p = row_at(r, s, i);
+    const int64_t bytes = width * (int64_t)tn__type_size(r->j.type);
+    if (s->beside) {
+        for (int64_t k = 0; k < r->j.n; k++)
+            store(p + k * s->row.stride[0] * s->size, 1, from + k * bytes, width);
+        return;
+    }
+    if (!s->whole)
+        store(raw, 1, from, width * r->j.n);
+    isa->transpose(p, s->stride[0], s->whole ? from : raw, width, r->j.n, width, (size_t)s->size);
+}
+
+/* Items are tiles, of 'bundle' rows. */
+static void run_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    rows_run *r = ctx;
+    const size_t part = (size_t)r->bundle * r->bytes, bytes = (OPERANDS + 1) * part;
+    char *buffer = tn__block_get(bytes);
+    if (!buffer) {
+        r->status = TN_ENOMEM;
+        return;
+    }
+    char *raw = buffer + OPERANDS * part;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item % r->lines * r->bundle, i = item / r->lines * r->kept[0] + first;
+        const int64_t width = TN_MIN(r->bundle, r->kept[0] - first);
+        for (int k = 0; k + 1 < r->n_sides; k++)
+            load_lines(r, &r->side[k], i, width, buffer + (size_t)k * part, raw);
+        r->lines_body(&r->j, buffer + 2 * part, buffer, buffer + part, width);
+        store_lines(r, &r->side[r->n_sides - 1], i, width, buffer + 2 * part, raw);
+    }
+    tn__block_put(buffer, bytes);
+}
+
+/* How many rows are taken at once as lines; 0: none, they are few, long, or lie otherwise. */
+static int64_t rows_as_lines(const rows_run *r)
+{
+    bool beside = true, fits = r->j.n > 1 && r->kept[0] >= FEW;
+    for (int k = 0; k < r->n_sides; k++) {
+        const side *s = &r->side[k];
+        fits &= s->row.n == 1 && (s->beside || (s->row.stride[0] == 1 && s->stride[0] > 0));
+        beside &= s->beside;
+    }
+    if (!fits || r->j.n > (beside ? DEEP : SHORT))
+        return 0;
+    return beside ? WIDE : TN_MIN(TILE / r->j.n, r->kept[0]);
+}
+
 /* All rows lie as they are wanted, one after another. */
 static void run_dense(void *ctx, int64_t begin, int64_t end)
 {
@@ -164,9 +239,12 @@ static bool one_after_another(const tn__view *v, uint32_t mask, int type)
     return v->contiguous && as_computed(v, type) && (!v->ndim || mask + (mask & -mask) == 1U << v->ndim);
 }
 
-tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, int inputs)
+static tn_status along(const tn__launch *l, uint32_t mask, tn__row_body body, tn__lines_body lines, int inputs)
 {
-    rows_run r = {.j = {.l = l, .type = tn__type_of(l->compute), .n = 1}, .body = body, .n_sides = inputs + 1};
+    rows_run r = {.j = {.l = l, .type = tn__type_of(l->compute), .n = 1},
+                  .body = body,
+                  .lines_body = lines,
+                  .n_sides = inputs + 1};
     const tn__view *out = &l->out[0];
     if (out->numel == 0)
         return TN_OK;
@@ -178,21 +256,32 @@ tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body bo
     for (int32_t d = 0; d < out->ndim; d++)
         r.j.n *= mask >> d & 1 ? out->shape[d] : 1;
     const int64_t rows = out->numel / r.j.n, grain = tn__div_up(WORK, r.j.n);
-    if (dense) {
+    if (dense && (!lines || r.j.n > SHORT)) {
         tn__parallel_for(rows, grain, run_dense, &r);
         return TN_OK;
     }
     set_sides(&r, mask);
+    const int64_t at_once = lines ? rows_as_lines(&r) : 0;
+    if (!at_once && dense) {
+        tn__parallel_for(rows, grain, run_dense, &r);
+        return TN_OK;
+    }
     /* a cache line more than it takes: rows a power of two apart would fight for the same places in the cache */
     r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64;
+    r.bundle = at_once ? at_once : r.bundle;
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
     r.lines = tn__div_up(r.kept[0], r.bundle);
-    tn__parallel_for(rows / r.kept[0] * r.lines, tn__div_up(grain, r.bundle), run_bundles, &r);
-    return r.status ? tn__error_memory("a temporary", OPERANDS * (size_t)r.bundle * r.bytes) : TN_OK;
+    tn__parallel_for(rows / r.kept[0] * r.lines, tn__div_up(grain, r.bundle), at_once ? run_tiles : run_bundles, &r);
+    return r.status ? tn__error_memory("a temporary", (OPERANDS + 1) * (size_t)r.bundle * r.bytes) : TN_OK;
 }
 
-tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, int inputs)
+tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, int inputs)
 {
-    return tn__cpu_along_dims(l, l->out[0].ndim ? 1U << dim : 0, body, inputs);
+    return along(l, mask, body, NULL, inputs);
+}
+
+tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, tn__lines_body lines, int inputs)
+{
+    return along(l, l->out[0].ndim ? 1U << dim : 0, body, lines, inputs);
 }

@@ -74,6 +74,39 @@
     LOAD_##kind(token, storage) STORE_##kind(token, storage, compute)
 #include "core/dtypes.def"
 
+/* As store_i64, where none of many is far from 0: before AVX-512 each of them becomes an integer of 64 bits for itself.
+ * 2^52 and a number below are a double whose low bits are that number rounded. */
+#if TN_IS_FLOAT
+static void E(store_near_i64)(void *dst, int64_t stride, const void *src, int64_t n)
+{
+    enum { MANY = 64 };
+    const double above = 4503599627370496.0;
+    int64_t *d = dst, i = 0;
+    const T *s = src;
+    for (; stride == 1 && i + MANY <= n; i += MANY) {
+        int32_t far = 0;
+        for (int k = 0; k < MANY; k++)
+            far |= !(M(fabs)(s[i + k]) < K(2251799813685248));
+        if (far) {
+            E(store_i64)(d + i, 1, s + i, MANY);
+            continue;
+        }
+        for (int k = 0; k < MANY; k++) {
+            const double v = (double)s[i + k], size = fabs(v), sum = size + above;
+            const uint64_t whole = f64_bits(sum) - f64_bits(above) - (sum - above > size ? 1U : 0U);
+            const uint64_t below = -(f64_bits(v) >> 63);
+            d[i + k] = (int64_t)((whole ^ below) - below);
+        }
+    }
+    E(store_i64)(d + i * stride, stride, s + i, n - i);
+}
+#if TN_IS_F32
+#define store_i64_f32 store_near_i64_f32
+#else
+#define store_i64_f64 store_near_i64_f64
+#endif
+#endif
+
 /* float16 goes through a block of float, for which the instruction set has its own conversion (half.inc.h). */
 #if TN_IS_F32
 static void E(store_bf16)(void *dst, int64_t stride, const void *src, int64_t n)

@@ -179,6 +179,7 @@ typedef struct operand {
     tn__load load;
     bool constant; /* one element throughout */
     bool as_is;    /* of the compute type: no conversion where dense */
+    bool single;   /* one element along dimension 0, of which the loop takes but the address */
     tn__strided_dims dims;
 } operand;
 
@@ -368,9 +369,9 @@ static const void *tile_row(const tiling *t, const operand *o, const char *at, c
     const bool across = is_turned(t, o);
     const char *from = across ? transposed->bytes + r * TILE_COLS * o->size : at + r * o->dims.stride[t->dim] * o->size;
     const int64_t stride = across ? 1 : o->dims.stride[0];
-    if (o->as_is && stride == 1)
+    if (o->as_is && (stride == 1 || o->single))
         return from;
-    load_run(o->load, b, t->j->type, from, stride, n);
+    load_run(o->load, b, t->j->type, from, stride, o->single ? 1 : n);
     return b;
 }
 
@@ -435,6 +436,22 @@ static bool is_bfloat_run(const operand *o)
     return o->dtype == TN_BF16 && !o->constant && o->dims.stride[0] == 1;
 }
 
+/* One element along dimension 0 of one operand, along which the other has many: a loop that knows. True: there is one. */
+static bool take_single(job *j, tn__op_id op)
+{
+    const tn__cpu_isa *isa = j->isa;
+    const bool first = j->op[1].dims.stride[0] == 0, second = j->op[2].dims.stride[0] == 0;
+    if (j->n != 2 || first == second || j->type > TN__F64 || !isa->one[op][0][0] || j->op[first ? 1 : 2].constant)
+        return false;
+    const int which = first ? 1 : 2;
+    const bool bfloats = j->type == TN__F32 && is_bfloat_run(&j->op[0]) && is_bfloat_run(&j->op[3 - which]);
+    j->loop = bfloats ? isa->bfloat[op][1 + which] : isa->one[op][which - 1][j->type];
+    j->op[which].single = true;
+    j->op[3 - which].as_is |= bfloats;
+    j->result_as_is |= bfloats;
+    return true;
+}
+
 /* Bfloat16 in and out by a loop that converts. */
 static void convert_inside(job *j, tn__op_id op)
 {
@@ -461,7 +478,8 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
         t.dim = 1;
     if (!t.dim)
         return false;
-    convert_inside(j, op);
+    if (!take_single(j, op))
+        convert_inside(j, op);
     t.cols = t.across ? TILE_COLS : TN_MIN(d->shape[0], TN__BLOCK);
     t.rows = t.across ? TILE_ROWS : d->shape[0] > TN__BLOCK ? 1 : TILE_ROWS * TILE_COLS / t.cols;
     t.down = tn__div_up(d->shape[t.dim], t.rows);

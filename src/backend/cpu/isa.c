@@ -97,9 +97,14 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "core/dtypes.def"
     },
     .half = {HALF_LOOPS},
+    .one = {
+#define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {TWO(first_##name), TWO(second_##name)},
+#include "op/elementwise.def"
+    },
     .bfloat = {
 #define LIGHT_UNARY(name, ...)   [TN__OP_##name] = {bfloat_##name},
-#define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {bfloat_##name, bfloat_both_##name},
+#define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {bfloat_##name, bfloat_both_##name, bfloat_first_##name, \
+                                                     bfloat_second_##name},
 #define LIGHT_TERNARY(name, ...) [TN__OP_##name] = {bfloat_##name},
 #include "op/elementwise.def"
     },

@@ -60,8 +60,12 @@ typedef struct tn__cpu_isa {
     tn__store store[TN__DTYPES][TN__TYPES];
     /* Rows that do to 16-bit floats what integers do: of one dtype throughout, dense. NULL: the others. */
     tn__loop half[TN__OPS];
-    /* Rows that are light: a and the result bfloat16, b and c float; [1]: b bfloat16, too. NULL: the others. */
-    tn__loop bfloat[TN__OPS][2];
+    /* Rows that are light, of two operands, floating (TN__F32, TN__F64), where the first is one number throughout, whose address
+     * is given; [1]: where the second is. NULL: the others. */
+    tn__loop one[TN__OPS][2][2];
+    /* Rows that are light: a and the result bfloat16, b and c float; [1]: b bfloat16, too; [2]: b alone, and a one float
+     * throughout; [3]: a alone, and b one float throughout. NULL: the others. */
+    tn__loop bfloat[TN__OPS][4];
     /* dst = src past the caches; dst 64-byte aligned or not. */
     void (*stream)(void *dst, const void *src, size_t bytes);
     /* n elements of 1, 2, 4 or 8 bytes, from ss apart to ds apart; ss may be negative, or 0: one element. */

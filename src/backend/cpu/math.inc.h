@@ -537,6 +537,21 @@ ALWAYS double wide_log1p(double x)
     return x == 0.0 ? x : y;
 }
 
+/* e^(b log |a|), with the sign of a where b is odd; of what is below zero whole powers alone. The logarithm of 0 or infinity is
+ * but larger than all others: its product with 0 is no NaN. */
+ALWAYS float m_pow_f32(float a_, float b_)
+{
+    double a = (double)a_, b = (double)b_, half = 0.5 * b, l = wide_log(fabs(a));
+    l = l < -1e300 ? -1e300 : l;
+    l = l > 1e300 ? 1e300 : l;
+    l = b == 0.0 ? 0.0 : l;
+    double t = l * b, y = wide_exp(l == 0.0 ? 0.0 : t);
+    double turned = wide_rint(half) == half ? y : bits_f64(f64_bits(y) | (f64_bits(a) & UINT64_C(0x8000000000000000)));
+    double broken = a < 0.0 ? (double)NAN : y;
+    broken = a == -(double)INFINITY ? y : broken;
+    return (float)(wide_rint(b) == b ? turned : broken);
+}
+
 /* Less a multiple of pi, which has 106 digits here: enough for what is not near 0 once it is divided by x. Taylor's series. */
 ALWAYS double wide_sin(double x)
 {

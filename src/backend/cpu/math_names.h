@@ -8,7 +8,6 @@
 #define m_trunc_f32    truncf
 #define m_rint_f32     rintf
 #define m_copysign_f32 copysignf
-#define m_pow_f32      powf
 #define m_tgamma_f32   tgammaf
 #define m_cbrt_f32     cbrtf
 

@@ -62,24 +62,57 @@
 #define TERNARY(name, rule, expr, ...) TN_##rule(name, expr)
 #include "op/elementwise.def"
 
+/* Light rows of two operands once more, floating, where one of them is a number throughout, whose address is given. */
+#if TN_IS_FLOAT
+#define ONE_ROW(name, expr) \
+    static void E(name)(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
+    { \
+        T *o = out; \
+        const T *pa = a_, *pb = b_, first = pa[0], second = pb[0]; \
+        (void)pa, (void)pb, (void)first, (void)second, (void)c_; \
+        TN_IVDEP \
+        for (int64_t i = 0; i < n; i++) { \
+            const T a = TN_A, b = TN_B(pb); \
+            o[i] = (T)(expr); \
+        } \
+    }
+#undef TN_B
+#define TN_A                     first
+#define TN_B(p)                  (p)[i]
+#define LIGHT_BINARY(name, expr) ONE_ROW(first_##name, expr)
+#include "op/elementwise.def"
+#undef TN_A
+#undef TN_B
+#define TN_A                     pa[i]
+#define TN_B(p)                  second
+#define LIGHT_BINARY(name, expr) ONE_ROW(second_##name, expr)
+#include "op/elementwise.def"
+#undef TN_A
+#undef TN_B
+#define TN_B(p) (p)[i]
+#undef ONE_ROW
+#endif
+
 #if TN_IS_F32
 
 /* Light rows once more, where a and the result are bfloat16: b and c are floats, as they are for the others; of two operands
- * once more where both are bfloat16. */
+ * once more where both are bfloat16, and where one is a float throughout. */
 #define BFLOAT_ROW(name, expr) \
     static void bfloat_##name(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
     { \
         uint16_t *o = out; \
         const uint16_t *pa = a_; \
         const float *pb = b_, *pc = c_; \
-        (void)pb, (void)pc; \
+        TN_ONCE(void) pa, (void)pb, (void)pc; \
         TN_IVDEP \
         for (int64_t i = 0; i < n; i++) { \
-            const float a = bf16_f32(pa[i]), b = TN_B(pb), c = TN_C(pc); \
+            const float a = TN_A, b = TN_B(pb), c = TN_C(pc); \
             (void)b, (void)c; \
             o[i] = f32_bf16(expr); \
         } \
     }
+#define TN_ONCE
+#define TN_A                      bf16_f32(pa[i])
 #define LIGHT_TERNARY(name, expr) BFLOAT_ROW(name, expr)
 #include "op/elementwise.def"
 #undef TN_C
@@ -90,11 +123,29 @@
 #define TN_B(p)                  bf16_f32(((const uint16_t *)b_)[i])
 #define LIGHT_BINARY(name, expr) BFLOAT_ROW(both_##name, expr)
 #include "op/elementwise.def"
+#undef TN_A
+#undef TN_ONCE
+#define TN_ONCE                  const float first = *(const float *)a_;
+#define TN_A                     first
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(first_##name, expr)
+#include "op/elementwise.def"
+#undef TN_A
 #undef TN_B
+#undef TN_ONCE
+#define TN_ONCE                  const float second = pb[0];
+#define TN_A                     bf16_f32(pa[i])
+#define TN_B(p)                  second
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(second_##name, expr)
+#include "op/elementwise.def"
+#undef TN_B
+#undef TN_ONCE
+#define TN_ONCE
 #define TN_B(p)                 0.0F
 #define LIGHT_UNARY(name, expr) BFLOAT_ROW(name, expr)
 #include "op/elementwise.def"
 #undef BFLOAT_ROW
+#undef TN_A
+#undef TN_ONCE
 
 #endif
 

@@ -70,7 +70,10 @@ static void E(row_usual_pow_backward)(void *out, const void *a_, const void *b_,
             int64_t m = n - i < 256 ? n - i : 256; \
             memcpy(in, x + i, (size_t)m * sizeof *in); /* in place, the row would overwrite its operand */ \
             row_##name##_f32(o + i, in, b, c, m); \
+            int32_t far = 0; \
             for (int64_t j = 0; j < m; j++) \
+                far |= !(fabsf(in[j]) < TRIG_LIMIT); \
+            for (int64_t j = 0; far && j < m; j++) \
                 if (!(fabsf(in[j]) < TRIG_LIMIT)) \
                     o[i + j] = libm(in[j]); \
         } \
@@ -122,6 +125,29 @@ CHECKED_QUOTIENT(floor_divide, tn_div_floor_of_f32(in[j], by[j], LARGE))
 #endif
 
 #if TN_IS_F32
+
+/* Mostly all are finite, and stay as they are. */
+static void bfloat_checked_nan_to_num(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
+{
+    enum { MANY = 64 };
+    uint16_t *o = out;
+    const uint16_t *a = a_;
+    const float *b = b_, *c = c_;
+    int64_t i = 0;
+    for (; i + MANY <= n; i += MANY) {
+        uint16_t most = 0;
+        for (int k = 0; k < MANY; k++) {
+            const uint16_t size = a[i + k] & 0x7fff;
+            most = size > most ? size : most;
+        }
+        if (most >= 0x7f80)
+            bfloat__nan_to_num(o + i, a + i, b + i, c + i, MANY);
+        else
+            memmove(o + i, a + i, MANY * sizeof *o);
+    }
+    bfloat__nan_to_num(o + i, a + i, b + i, c + i, n - i);
+}
+#define bfloat__nan_to_num bfloat_checked_nan_to_num
 
 /* ---- 16-bit floats: the sign bit alone ---- */
 

@@ -155,10 +155,28 @@ typedef struct point_job {
             POINTS(T, k *table_step + index[k] * along, k * other_step, statement) \
     }
 
-POINT_LOOP(gather_1, uint8_t, *o = *t)
-POINT_LOOP(gather_2, uint16_t, *o = *t)
-POINT_LOOP(gather_4, uint32_t, *o = *t)
-POINT_LOOP(gather_8, uint64_t, *o = *t)
+/* Reads do not wait for the writes before them where four are done first. */
+#define GATHER_LOOP(name, T) \
+    POINT_LOOP(name##_any, T, *o = *t) \
+    static void name(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step, \
+                     const int64_t *index, int64_t n) \
+    { \
+        const T *t = (const T *)(const void *)table; \
+        T *o = (T *)(void *)other; \
+        int64_t k = 0; \
+        for (; !table_step && along == 1 && other_step == 1 && k + 4 <= n; k += 4) { \
+            const T four[4] = {t[index[k]], t[index[k + 1]], t[index[k + 2]], t[index[k + 3]]}; \
+            memcpy(o + k, four, sizeof four); \
+        } \
+        name##_any(table + k * table_step * (int64_t)sizeof *t, table_step, along, \
+                   other + k * other_step * (int64_t)sizeof *t, other_step, index + k, n - k); \
+    }
+
+GATHER_LOOP(gather_1, uint8_t)
+GATHER_LOOP(gather_2, uint16_t)
+GATHER_LOOP(gather_4, uint32_t)
+GATHER_LOOP(gather_8, uint64_t)
+#undef GATHER_LOOP
 POINT_LOOP(scatter_1, uint8_t, *t = *o)
 POINT_LOOP(scatter_2, uint16_t, *t = *o)
 POINT_LOOP(scatter_4, uint32_t, *t = *o)

@@ -93,14 +93,41 @@ tn_status tn__cpu_ravel_index(const tn__launch *l)
 
 /* ---- where a mask is true ---- */
 
-/* The mask is row-major. A place is written before it is known to be one, which costs less than to guess: what is false
- * is overwritten. */
-static void list_places(const uint8_t *mask, int64_t n, int64_t *out)
+/* Those of eight places from first on whose byte of 'some' is not 0. Each is written where those before it end, true or not,
+ * which costs less than to ask: what is false is overwritten. */
+static inline int64_t eight_places(uint64_t some, int64_t first, int64_t *out)
 {
-    for (int64_t i = 0, k = 0; k < n; i++) {
+    const uint64_t ones = 0x0101010101010101;
+    const uint64_t one = (((some & 0x7f * ones) + 0x7f * ones) | some) >> 7 & ones, upto = one * ones;
+    if (one == 0)
+        return 0;
+    if (one == ones) {
+        for (int i = 0; i < 8; i++)
+            out[i] = first + i;
+        return 8;
+    }
+    out[0] = first;
+    for (int i = 1; i < 8; i++)
+        out[upto >> (8 * (i - 1)) & 0xff] = first + i;
+    return (int64_t)(upto >> 56);
+}
+
+/* The places of a row-major mask that are true, of which there are at most 'room'; how many there are. */
+static int64_t list_places(const uint8_t *mask, int64_t n, int64_t room, int64_t *out)
+{
+    int64_t i = 0, k = 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (; i + 8 <= n && k + 8 <= room; i += 8) {
+        uint64_t some;
+        memcpy(&some, mask + i, sizeof some);
+        k += eight_places(some, i, out + k);
+    }
+#endif
+    for (; i < n && k < room; i++) {
         out[k] = i;
         k += mask[i] != 0;
     }
+    return k;
 }
 
 tn_status tn__cpu_nonzero(const tn__launch *l)
@@ -111,18 +138,17 @@ tn_status tn__cpu_nonzero(const tn__launch *l)
     const int64_t n = p->n;
     int64_t *out = l->out[0].data, at[TN_MAX_DIMS] = {0};
     if (x->ndim == 1) {
-        list_places(mask, n, out);
+        list_places(mask, x->shape[0], n, out);
         return TN_OK;
     }
     const int32_t last = x->ndim - 1;
     const int64_t width = x->ndim ? x->shape[last] : 0;
-    for (int64_t row = 0, k = 0; k < n && width; row++, mask += width) {
-        for (int64_t i = 0; i < width && k < n; i++) {
-            for (int32_t d = 0; d < last; d++)
-                out[d * n + k] = at[d];
-            out[last * n + k] = i;
-            k += mask[i] != 0;
-        }
+    for (int64_t k = 0; k < n && width; mask += width) {
+        const int64_t found = list_places(mask, width, n - k, out + last * n + k);
+        for (int32_t d = 0; d < last; d++)
+            for (int64_t i = 0; i < found; i++)
+                out[d * n + k + i] = at[d];
+        k += found;
         for (int32_t d = last - 1; d >= 0 && ++at[d] == x->shape[d]; d--)
             at[d] = 0;
     }

@@ -40,10 +40,10 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
 /* Where is the first element that is not within 0 and 1, as NaN is not? The count of elements: nowhere; -1: an error. */
 static int64_t first_improbable(tn_tensor *x)
 {
-    tn_tensor *least = x->numel ? tn_amin(x) : NULL, *most = x->numel ? tn_amax(x) : NULL; /* NaN, where there is one */
+    tn_tensor *most = NULL, *least = x->numel ? tn_aminmax(x, .max = &most) : NULL; /* NaN, where there is one */
     if (x->numel == 0)
         return 0;
-    if (!least || !most)
+    if (!least)
         return -1;
     tn_error_clear();
     if (tn_item(least) >= 0 && tn_item(most) <= 1)

@@ -42,10 +42,23 @@ tn_tensor *tn__fn_logsumexp(tn_tensor *x, const tn_logsumexp_options *o)
 
 /* ---- two of the same elements ---- */
 
+/* All elements of a run of the CPU's that the loops compute with, where nothing asks for gradients? */
+static bool is_one_pass(const tn_tensor *x, const tn_aminmax_options *o)
+{
+    return o->max && !o->dim_given && !o->keepdim && x && x != TN_NONE && x->device.type == TN_DEVICE_CPU && x->numel &&
+           !tn__dtype_is_bare(x->dtype) && tn__is_dense(x->shape, x->stride, x->ndim) &&
+           (tn__self()->no_grad || !tn__requires_grad(x));
+}
+
 tn_tensor *tn__fn_aminmax(tn_tensor *x, const tn_aminmax_options *o)
 {
     const tn_dims dims = o->dim_given ? TN_DIMS(o->dim) : (tn_dims){0};
-    tn_tensor *least = tn_amin(x, .dims = dims, .keepdim = o->keepdim);
+    tn_tensor *least, *most;
+    if (is_one_pass(x, o)) {
+        least = tn__extremes(x, .max = &most);
+        return least && tn__scope_give(most, o->max) ? least : NULL;
+    }
+    least = tn_amin(x, .dims = dims, .keepdim = o->keepdim);
     if (!least || !o->max)
         return least;
     return tn__scope_give(tn_amax(x, .dims = dims, .keepdim = o->keepdim), o->max) ? least : NULL;

@@ -2,14 +2,16 @@
  *
  * Dimensions are split into kept and reduced ones and merged. Where the fastest one is reduced, each result is a sum over
  * runs ('rows'); where it is kept, rows are folded into a line of accumulators ('columns'). Work is cut into pieces whose
- * borders depend on the sizes alone; partial results are combined in order.
+ * borders depend on the sizes alone; partial results are combined in order. Many short rows are turned, a tile at a time, and
+ * folded as columns: to begin a run of eight elements takes longer than to add them.
  */
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
 enum { PIECE = 65536, LINE = 1024, LEVELS = 3, LEVEL_ROWS = 32 };
-enum { NEAR = 2048 }; /* bytes between rows that are asked for before they are needed */
+enum { SHORT = 24, FEW = 16, TILE = 4096 }; /* elements of a short row, too few rows to turn, elements turned at once */
+enum { NEAR = 2048 };                       /* bytes between rows that are asked for before they are needed */
 
 typedef struct reduce_job {
     const tn__launch *l;
@@ -165,29 +167,42 @@ static int64_t row_int(const reduce_job *j, const char *base, int64_t first, int
     return total;
 }
 
-/* Items are (result, piece). */
-static void rows(void *ctx, int64_t begin, int64_t end)
+/* Items are (result, piece), each in one number. */
+static void row_pieces(void *ctx, int64_t begin, int64_t end)
 {
     const reduce_job *j = ctx;
     const tn__view *x = &j->l->in[0];
-    int64_t length = j->pieces == 1 ? j->n_reduced : PIECE;
     for (int64_t i = begin; i < end; i++) {
-        int64_t index = i / j->pieces, piece = i % j->pieces, first = piece * length;
-        int64_t n = TN_MIN(length, j->n_reduced - first);
+        int64_t index = i / j->pieces, first = i % j->pieces * PIECE, n = TN_MIN(PIECE, j->n_reduced - first);
         const char *base = (const char *)x->data + tn__dims_offset(&j->kept, index) * (int64_t)tn__dtype_size(x->dtype);
-        if (floating(j)) {
-            double v = row_float(j, base, first, n);
-            if (j->partial)
-                ((double *)j->partial)[i] = v;
+        if (floating(j))
+            ((double *)j->partial)[i] = row_float(j, base, first, n);
+        else
+            ((int64_t *)j->partial)[i] = row_int(j, base, first, n);
+    }
+}
+
+/* Items are results, some of which are stored at once. */
+static void rows(void *ctx, int64_t begin, int64_t end)
+{
+    const reduce_job *j = ctx;
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(x->dtype), apart = j->kept.n == 1 ? j->kept.stride[0] : 0;
+    union {
+        double f[FEW];
+        int64_t i[FEW];
+    } v;
+    for (int64_t i = begin; i < end; i += FEW) {
+        const int64_t n = TN_MIN(FEW, end - i);
+        for (int64_t k = 0; k < n; k++) {
+            const char *base =
+                (const char *)x->data + (apart ? (i + k) * apart : tn__dims_offset(&j->kept, i + k)) * size;
+            if (floating(j))
+                v.f[k] = row_float(j, base, 0, j->n_reduced) / j->divisor;
             else
-                store_float(j, index, v);
-        } else {
-            int64_t v = row_int(j, base, first, n);
-            if (j->partial)
-                ((int64_t *)j->partial)[i] = v;
-            else
-                store_int(j, index, v);
+                v.i[k] = row_int(j, base, 0, j->n_reduced);
         }
+        tn__store_strided(out->data, out->dtype, &j->out, i, &v, floating(j) ? TN__F64 : TN__I64, n);
     }
 }
 
@@ -222,7 +237,7 @@ static tn_status reduce_rows(reduce_job *j)
     j->partial = tn__block_get(bytes);
     if (!j->partial)
         return tn__error_memory("partial results", bytes);
-    tn__parallel_for(items, 1, rows, j);
+    tn__parallel_for(items, 1, row_pieces, j);
     combine_pieces(j);
     tn__block_put(j->partial, bytes);
     return TN_OK;
@@ -311,12 +326,14 @@ static void fold_some(const reduce_job *j, const char *base, const tn__strided_d
     const int64_t size = (int64_t)tn__dtype_size(x->dtype);
     tn__load load = tn__isa()->load[x->dtype][j->type];
     bool as_is = step == 1 && tn__dtypes[x->dtype].compute == x->dtype && tn__type_of(x->dtype) == j->type;
-    accumulators l = {.fold = tn__isa()->reduce.fold[j->kind][j->type],
-                      .fold4 = tn__isa()->reduce.fold4[j->kind][j->type],
-                      .width = width,
-                      .truth = j->kind >= TN__ANY};
+    accumulators l; /* its levels are written before they are read */
+    l.fold = tn__isa()->reduce.fold[j->kind][j->type];
+    l.fold4 = tn__isa()->reduce.fold4[j->kind][j->type];
+    l.width = width;
+    l.truth = j->kind >= TN__ANY;
     l.bytes = (size_t)width * tn__type_size(j->type);
     l.cascade = j->kind == TN__SUM && floating(j);
+    memset(l.filled, 0, sizeof l.filled);
     double rows[4 * LINE];
     const int64_t apart = !dims ? width : dims->n == 1 ? dims->stride[0] : 0, item = (int64_t)tn__type_size(j->type);
     int64_t r = first;
@@ -383,8 +400,23 @@ typedef struct column_job {
     reduce_job *j;
     int64_t lines, line;   /* per row of kept[0]: how many lines, of how many columns */
     int64_t pieces, piece; /* of the reduced rows */
+    bool turned;           /* they are short rows */
     char *partial;
 } column_job;
+
+/* Short rows, width of them from base on, in one piece each. */
+static void fold_turned(const reduce_job *j, const char *base, int64_t width, void *acc)
+{
+    const int64_t size = (int64_t)tn__dtype_size(j->l->in[0].dtype);
+    double tile[TILE];
+    if (j->n_reduced < 4) /* less than the side of a square */
+        for (int64_t k = 0; k < j->n_reduced; k++)
+            tn__isa()->move((char *)tile + k * width * size, 1, base + k * size, j->kept.stride[0], width,
+                            (size_t)size);
+    else
+        tn__isa()->transpose(tile, width, base, j->kept.stride[0], width, j->n_reduced, (size_t)size);
+    fold_some(j, (const char *)tile, NULL, 0, j->n_reduced, width, 1, acc);
+}
 
 static void columns(void *ctx, int64_t begin, int64_t end)
 {
@@ -399,7 +431,11 @@ static void columns(void *ctx, int64_t begin, int64_t end)
         int64_t width = TN_MIN(c->line, j->kept.shape[0] - col), first = outer * j->kept.shape[0] + col;
         int64_t from = piece * c->piece, n = TN_MIN(c->piece, j->n_reduced - from);
         void *to = c->partial ? (void *)(c->partial + (size_t)i * LINE * sizeof(double)) : (void *)acc;
-        fold_rows(j, (const char *)x->data + tn__dims_offset(&j->kept, first) * size, from, n, width, to);
+        const char *base = (const char *)x->data + tn__dims_offset(&j->kept, first) * size;
+        if (c->turned)
+            fold_turned(j, base, width, to);
+        else
+            fold_rows(j, base, from, n, width, to);
         if (!c->partial)
             store_line(j, first, to, width);
     }
@@ -418,6 +454,15 @@ static void combine_columns(const column_job *c)
             fold(acc, acc + (size_t)p * LINE * sizeof(double), width);
         store_line(j, outer * j->kept.shape[0] + col, acc, width);
     }
+}
+
+static tn_status reduce_short(reduce_job *j)
+{
+    column_job c = {
+        .j = j, .line = TN_MIN(LINE, TILE / j->n_reduced), .pieces = 1, .turned = true, .piece = j->n_reduced};
+    c.lines = tn__div_up(j->kept.shape[0], c.line);
+    tn__parallel_for(j->n_kept / j->kept.shape[0] * c.lines, tn__div_up(PIECE, j->n_reduced * c.line), columns, &c);
+    return TN_OK;
 }
 
 static tn_status reduce_columns(reduce_job *j)
@@ -475,6 +520,9 @@ static tn_status reduce(const tn__launch *l, const tn__dims *dim)
         return TN_OK;
     }
     bool column = j.n_kept > 1 && j.n_reduced > 1 && j.kept.stride[0] < j.reduced.stride[0] && j.kept.shape[0] > 1;
+    if (!column && j.n_reduced > 1 && j.n_reduced <= SHORT && j.reduced.n == 1 && j.reduced.stride[0] == 1 &&
+        j.kept.shape[0] >= FEW)
+        return reduce_short(&j);
     return column ? reduce_columns(&j) : reduce_rows(&j);
 }
 

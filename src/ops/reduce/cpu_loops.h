@@ -16,6 +16,10 @@ typedef struct tn__reduce_loops {
     void (*fold4[TN__REDUCTIONS][4])(void *acc, const void *x, int64_t stride, int64_t n);
     /* The first place of *value, which is there: NaN is found as itself. */
     int64_t (*find[4])(const void *x, int64_t n, const void *value);
+    /* The smallest of a dense run and the largest, of the compute type: the first NaN twice if there is one. */
+    void (*extremes[4])(void *ends, const void *x, int64_t n);
+    /* The same of 16-bit floats, given the bits of infinity. */
+    void (*extremes_half)(uint16_t ends[2], const uint16_t *x, int64_t n, uint16_t infinity);
     /* Of a dense run: sums of the distances from its first element, and of their squares; the sum of squares. */
     void (*moments[2])(double sums[2], const void *x, int64_t n);
     double (*squares[2])(const void *x, int64_t n);

@@ -17,8 +17,9 @@
 #define LOOPS_reduce \
     { \
         .run_float = EACH_REDUCTION(RUN_FLOAT), .run_int = EACH_REDUCTION(RUN_INT), .fold = EACH_REDUCTION(FOLD_FOUR), \
-        .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .moments = TWO(moments), .squares = TWO(squares), \
-        .sum_bf16 = sum_bf16, .sum_b8 = sum_b8 \
+        .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .extremes = FOUR(extremes), \
+        .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), .sum_bf16 = sum_bf16, \
+        .sum_b8 = sum_b8 \
     }
 
 #if TN_IS_FLOAT
@@ -372,6 +373,84 @@ static int64_t E(find)(const void *x_, int64_t n, const void *value)
     return i;
 }
 #undef SAME
+
+/* ---- both ends at once ---- */
+
+typedef T E(end_vec) __attribute__((vector_size(TN_REGISTER)));
+typedef T E(any_ends) __attribute__((vector_size(TN_REGISTER), aligned(sizeof(T)), may_alias));
+typedef UT E(end_mask) __attribute__((vector_size(TN_REGISTER)));
+/* Elements of a register; registers side by side, of which there are three times as many. */
+enum { E(ENDS) = TN_REGISTER / sizeof(T), E(SIDES) = TN_REGISTER > 16 ? 2 * TN_PARTS : TN_PARTS };
+#if TN_IS_FLOAT
+#define NO_NUMBER(v) ((v) != (v))
+#else
+#define NO_NUMBER(v) ((v) < (v))
+#endif
+
+static void E(extremes)(void *ends, const void *x_, int64_t n)
+{
+    const T *x = x_;
+    E(end_vec) least[E(SIDES)], most[E(SIDES)];
+    E(end_mask) bad[E(SIDES)];
+    T low = x[0], high = x[0];
+    bool nan = NO_NUMBER(x[0]);
+    int64_t i = 0;
+    TN_UNROLL
+    for (int k = 0; k < E(SIDES); k++) {
+        least[k] = most[k] = (E(end_vec)){0} + x[0];
+        bad[k] = (E(end_mask)){0};
+    }
+    for (; i + (int)(E(SIDES) * E(ENDS)) <= n; i += (int)(E(SIDES) * E(ENDS))) {
+        TN_UNROLL
+        for (int k = 0; k < E(SIDES); k++) {
+            const E(end_vec) v = *(const E(any_ends) *)(x + i + k * (int)E(ENDS));
+            const E(end_mask) less = v<least[k], more = v> most[k];
+            bad[k] |= (E(end_mask))NO_NUMBER(v);
+            least[k] = (E(end_vec))(((E(end_mask))v & less) | ((E(end_mask))least[k] & ~less));
+            most[k] = (E(end_vec))(((E(end_mask))v & more) | ((E(end_mask))most[k] & ~more));
+        }
+    }
+    for (; i < n; i++) {
+        nan |= NO_NUMBER(x[i]);
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    TN_UNROLL
+    for (int k = 0; k < E(SIDES); k++) {
+        TN_UNROLL
+        for (int j = 0; j < (int)E(ENDS); j++) {
+            nan |= bad[k][j] != 0;
+            low = least[k][j] < low ? least[k][j] : low;
+            high = most[k][j] > high ? most[k][j] : high;
+        }
+    }
+    for (i = 0; nan && !NO_NUMBER(x[i]); i++)
+        ;
+    ((T *)ends)[0] = nan ? x[i] : low;
+    ((T *)ends)[1] = nan ? x[i] : high;
+}
+#undef NO_NUMBER
+
+#if TN_IS_F32
+/* By their bits as a number, with those of what is below zero turned: -0 is less than 0. */
+static void extremes_half(uint16_t ends[2], const uint16_t *x, int64_t n, uint16_t infinity)
+{
+    int16_t low = INT16_MAX, high = INT16_MIN, far = 0;
+    int64_t i = 0;
+    for (; i < n; i++) {
+        const int16_t bits = (int16_t)x[i], size = bits & 0x7fff, key = (int16_t)(bits ^ (bits >> 15 & 0x7fff));
+        low = key < low ? key : low;
+        high = key > high ? key : high;
+        far = size > far ? size : far;
+    }
+    ends[0] = (uint16_t)(low ^ (low >> 15 & 0x7fff));
+    ends[1] = (uint16_t)(high ^ (high >> 15 & 0x7fff));
+    for (i = 0; far > infinity && (x[i] & 0x7fff) <= infinity; i++)
+        ;
+    if (far > infinity)
+        ends[0] = ends[1] = x[i];
+}
+#endif
 
 static RUN E(run_any)(const void *x_, int64_t n)
 {

@@ -148,6 +148,19 @@ tn_status tn__infer_max(tn__call *c)
     return TN_OK;
 }
 
+/* Of a tensor that has elements. */
+tn_status tn__infer_extremes(tn__call *c)
+{
+    tn__spec *s = &c->spec[0];
+    s->dtype = tn__in(c, 0)->dtype;
+    s->ndim = 0;
+    s->strided = false;
+    tn_status e = tn__infer_one(c);
+    c->spec[1] = *s;
+    c->n_out = 2;
+    return e;
+}
+
 tn_status tn__infer_var(tn__call *c)
 {
     tn__var_params *p = c->params;

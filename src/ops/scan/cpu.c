@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16, TILE = 16, DEPTH = 128 };
+enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16, TILE = 16, DEPTH = 128, SHORT = 24, TURNED = 2048 };
 
 typedef struct scan_job {
     const tn__launch *l;
@@ -119,6 +119,32 @@ static void scan_tiles(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Short rows that lie along the memory: some are turned to lie side by side, and what comes of them back. */
+static void scan_short(void *ctx, int64_t begin, int64_t end)
+{
+    const scan_job *j = ctx;
+    const tn__cpu_isa *isa = tn__isa();
+    const tn__view *x = &j->l->in[0], *out = &j->l->out[0], *index = j->l->n_out > 1 ? &j->l->out[1] : NULL;
+    const int64_t x_size = (int64_t)tn__dtype_size(x->dtype), size = (int64_t)tn__dtype_size(out->dtype);
+    double in_tile[TURNED], out_tile[TURNED], a[BAND], b[BAND];
+    int64_t places[TURNED];
+    scan_job lines = *j;
+    lines.x_beside = lines.out_beside = 1;
+    lines.dense_index = true;
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t first = r % j->bands * j->band, row = r / j->bands * j->inner + first;
+        const int64_t width = TN_MIN(j->band, j->inner - first), at = row_offset(out, j->dim, row);
+        isa->transpose(in_tile, width, (const char *)x->data + row_offset(x, j->dim, row) * x_size, j->x_beside, width,
+                       j->n, (size_t)x_size);
+        for (int64_t i = 0; i < j->n; i++)
+            scan_piece(&lines, (char *)in_tile + i * width * x_size, (char *)out_tile + i * width * size,
+                       index ? places + i * width : NULL, width, i, a, b);
+        isa->transpose((char *)out->data + at * size, j->out_beside, out_tile, width, j->n, width, (size_t)size);
+        if (index)
+            isa->transpose((int64_t *)index->data + at, j->out_beside, places, width, j->n, width, sizeof *places);
+    }
+}
+
 /* The last dimension beside dim: that of the rows of a band. */
 static int32_t dim_beside(const tn__view *v, int64_t dim)
 {
@@ -140,14 +166,18 @@ static tn_status scan(const tn__launch *l, int64_t dim, int kind)
         j.x_beside = x->stride[beside];
         j.out_beside = out->stride[beside];
     }
-    if (along || j.inner < FEW_ROWS) /* a few neighbours are no band */
+    const bool turned = along && j.n > 1 && j.n <= SHORT && j.inner >= FEW_ROWS && j.x_beside > 0 && j.out_beside > 0;
+    if (turned)
+        j.band = TN_MIN(BAND, TURNED / j.n);
+    else if (along || j.inner < FEW_ROWS) /* a few neighbours are no band */
         j.band = 0;
     else if (j.out_step == 1)
         j.band = j.x_beside == 1 ? TILE : 0;
     else
         j.band = j.x_beside == 1 && j.out_beside == 1 ? BAND : NARROW;
     const bool columns = j.band > TILE;
-    const int64_t in_stride = columns ? j.x_beside : j.x_step, out_stride = columns ? j.out_beside : j.out_step;
+    const int64_t in_stride = columns && !turned ? j.x_beside : j.x_step;
+    const int64_t out_stride = columns && !turned ? j.out_beside : j.out_step;
     j.dense_x = in_stride == 1 && as_computed(x, j.type);
     j.dense_out = out_stride == 1 && as_computed(out, j.type);
     j.dense_index = out_stride == 1;
@@ -158,7 +188,10 @@ static tn_status scan(const tn__launch *l, int64_t dim, int kind)
     }
     j.bands = tn__div_up(j.inner, j.band);
     tn__parallel_for(x->numel / (j.n * j.inner) * j.bands, tn__div_up(WORK, j.n * j.band),
-                     j.band == TILE ? scan_tiles : scan_bands, &j);
+                     turned           ? scan_short
+                     : j.band == TILE ? scan_tiles
+                                      : scan_bands,
+                     &j);
     return TN_OK;
 }
 

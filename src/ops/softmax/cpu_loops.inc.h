@@ -1,7 +1,8 @@
 /* ops/softmax/cpu_loops.inc.h: one row of softmax or its logarithm, and of their gradients. */
 #define LOOPS_softmax \
     { \
-        .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward), .sum_exp = TWO(sum_exp) \
+        .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward), .lines = TWO(softmax_lines), \
+        .lines_backward = TWO(softmax_lines_backward), .sum_exp = TWO(sum_exp) \
     }
 
 #if TN_IS_FLOAT
@@ -88,6 +89,90 @@ static void E(softmax_row_backward)(void *out_, const void *g_, const void *y_, 
     T d = (T)dot;
     for (int64_t i = 0; i < n; i++)
         out[i] = y[i] * (g[i] - d);
+}
+
+/* ---- rows side by side: n lines, of which a strip is computed at a time ---- */
+
+enum {
+    E(SOFT_STRIP) = 64,
+    E(SOFT_TERMS) = 8
+}; /* elements of a strip; terms of a sum before it is added to the others */
+
+/* The last strip may be a part of one. */
+#define EACH_OF_STRIP(w) for (int w = 0; w < m; w++)
+
+static inline __attribute__((always_inline)) void E(softmax_strip)(T *out, const T *x, int64_t n, int64_t width, int m,
+                                                                   bool logarithm)
+{
+    T most[E(SOFT_STRIP)], sum[E(SOFT_STRIP)], some[E(SOFT_STRIP)];
+    EACH_OF_STRIP(w) most[w] = x[w], sum[w] = 0;
+    for (int64_t k = 1; k < n; k++)
+        EACH_OF_STRIP(w)
+        {
+            const T v = x[k * width + w];
+            most[w] = ((v > most[w]) | (v != v)) ? v : most[w];
+        }
+    for (int64_t k = 0; k < n;) {
+        EACH_OF_STRIP(w) some[w] = 0;
+        for (int t = 0; t < E(SOFT_TERMS) && k < n; t++, k++)
+            EACH_OF_STRIP(w)
+            {
+                const T e = M(exp_down)(x[k * width + w] - most[w]);
+                out[k * width + w] = e;
+                some[w] += e;
+            }
+        EACH_OF_STRIP(w) sum[w] += some[w];
+    }
+    if (logarithm)
+        EACH_OF_STRIP(w) sum[w] = M(log)(sum[w]);
+    else
+        EACH_OF_STRIP(w) sum[w] = 1 / sum[w];
+    for (int64_t k = 0; k < n; k++)
+        if (logarithm)
+            EACH_OF_STRIP(w) out[k * width + w] = x[k * width + w] - most[w] - sum[w];
+        else
+            EACH_OF_STRIP(w) out[k * width + w] *= sum[w];
+}
+
+static inline __attribute__((always_inline)) void E(softmax_strip_backward)(T *out, const T *g, const T *y, int64_t n,
+                                                                            int64_t width, int m, bool logarithm)
+{
+    T sum[E(SOFT_STRIP)], some[E(SOFT_STRIP)];
+    EACH_OF_STRIP(w) sum[w] = 0;
+    for (int64_t k = 0; k < n;) {
+        EACH_OF_STRIP(w) some[w] = 0;
+        for (int t = 0; t < E(SOFT_TERMS) && k < n; t++, k++)
+            if (logarithm)
+                EACH_OF_STRIP(w) some[w] += g[k * width + w];
+            else
+                EACH_OF_STRIP(w) some[w] += g[k * width + w] * y[k * width + w];
+        EACH_OF_STRIP(w) sum[w] += some[w];
+    }
+    for (int64_t k = 0; k < n; k++)
+        if (logarithm)
+            EACH_OF_STRIP(w) out[k * width + w] = g[k * width + w] - M(exp)(y[k * width + w]) * sum[w];
+        else
+            EACH_OF_STRIP(w) out[k * width + w] = y[k * width + w] * (g[k * width + w] - sum[w]);
+}
+#undef EACH_OF_STRIP
+
+static void E(softmax_lines)(void *out, const void *x, int64_t n, int64_t width, bool logarithm)
+{
+    int64_t w = 0;
+    for (; w + (int)E(SOFT_STRIP) <= width; w += (int)E(SOFT_STRIP))
+        E(softmax_strip)((T *)out + w, (const T *)x + w, n, width, E(SOFT_STRIP), logarithm);
+    if (w < width)
+        E(softmax_strip)((T *)out + w, (const T *)x + w, n, width, (int)(width - w), logarithm);
+}
+
+static void E(softmax_lines_backward)(void *out, const void *g, const void *y, int64_t n, int64_t width, bool logarithm)
+{
+    int64_t w = 0;
+    for (; w + (int)E(SOFT_STRIP) <= width; w += (int)E(SOFT_STRIP))
+        E(softmax_strip_backward)((T *)out + w, (const T *)g + w, (const T *)y + w, n, width, E(SOFT_STRIP), logarithm);
+    if (w < width)
+        E(softmax_strip_backward)
+    ((T *)out + w, (const T *)g + w, (const T *)y + w, n, width, (int)(width - w), logarithm);
 }
 
 #endif
