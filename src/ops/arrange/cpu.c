@@ -74,8 +74,11 @@ static void write_part(const triangle_job *j, char *to, const char *x, int64_t f
     if (n <= 0)
         return;
     to += from * ds * size;
-    if (!x && ds == 1 && rows == 1) {
-        memset(to, 0, (size_t)(n * size));
+    if (rows == 1) {
+        if (x || ds != 1)
+            tn__isa()->move(to, ds, x ? x + from * ss * size : (const char *)&zero, x ? ss : 0, n, (size_t)size);
+        else
+            memset(to, 0, (size_t)(n * size));
         return;
     }
     const tn__rows all = {.to = to,
