@@ -105,7 +105,8 @@ static void fill_one_run(void *ctx, int64_t begin, int64_t end)
 
 /* ---- elements that are only moved, whatever their steps: lines along one dimension, several beside each other ---- */
 
-enum { LINE = 1024, PLOT = 16384 }; /* elements: of a line where lines share memory, and of what is done at once */
+/* Elements: of a line where lines share memory, and of what is done at once; lines beside each other that are few. */
+enum { LINE = 1024, PLOT = 16384, FEW = 8 };
 
 typedef struct move_job {
     const tn__iter *it;
@@ -135,25 +136,43 @@ static void move_plots(void *ctx, int64_t begin, int64_t end)
                                                                                : j->beside < 0     ? 1
                                                                                                : it->shape[j->beside];
         const int64_t down = j->beside < 0 ? 0 : ds[j->beside], across = j->beside < 0 ? 0 : ss[j->beside];
-        for (int64_t k = 0; k < lines; k++)
-            tn__isa()->move((char *)it->operand[0].data + (to + k * down) * (int64_t)j->size, ds[j->run],
-                            (const char *)it->operand[1].data + (from + k * across) * (int64_t)j->size, ss[j->run], n,
-                            j->size);
+        const int64_t size = (int64_t)j->size;
+        const tn__rows rows = {.to = (char *)it->operand[0].data + to * size,
+                               .from = (const char *)it->operand[1].data + from * size,
+                               .to_step = ds[j->run],
+                               .from_step = ss[j->run],
+                               .to_row = down * size,
+                               .from_row = across * size,
+                               .n = n,
+                               .rows = lines,
+                               .size = j->size};
+        tn__isa()->move_rows(&rows);
     }
 }
 
-/* Lines go along the destination's memory, unless they were short: then along the longest dimension, in parts that stay in the
- * nearest cache until the lines beside them have been written, too. */
+/* Do lines along dimension 0 go in pieces of several elements, however short they are? */
+static bool goes_in_pieces(const tn__iter *it)
+{
+    const int64_t step = it->operand[1].stride[0], bytes = it->shape[0] * (int64_t)tn__dtype_size(it->operand[0].dtype);
+    return it->operand[0].stride[0] == 1 && (step == 1 || ((step == 0 || step == -1) && bytes >= 16));
+}
+
+/* Lines go along the destination's memory, unless they were short and went element by element: then along the longest dimension,
+ * in parts that stay in the nearest cache until the lines beside them have been written, too. */
 static void move_all(const tn__iter *it)
 {
     move_job j = {.it = it, .beside = it->ndim > 1 ? 1 : -1, .size = tn__dtype_size(it->operand[0].dtype)};
-    for (int32_t d = 1; d < it->ndim && it->shape[0] < 16; d++)
+    const bool pieces = goes_in_pieces(it);
+    for (int32_t d = 1; d < it->ndim && it->shape[0] < 16 && !pieces; d++)
         if (it->shape[d] > it->shape[j.run] && it->shape[d] > 4)
             j.run = d;
+    for (int32_t d = 2; d < it->ndim && it->shape[1] < FEW && pieces; d++)
+        if (it->shape[d] > it->shape[j.beside])
+            j.beside = d;
     if (j.run)
         j.beside = 0;
     j.cut = j.run || j.beside < 0 ? j.run : j.beside;
-    j.part = j.run ? LINE : j.beside < 0 ? PLOT : TN_MAX(PLOT / it->shape[0], 1);
+    j.part = j.run ? LINE : j.beside < 0 ? PLOT : TN_MAX((j.beside > 1 ? LINE : PLOT) / it->shape[0], 1);
     j.parts = tn__div_up(it->shape[j.cut], j.part);
     const int64_t other = j.cut == j.run ? j.beside : j.run;
     const int64_t plot = TN_MIN(j.part, it->shape[j.cut]) * (other < 0 ? 1 : it->shape[other]);

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128, SHORT_ROW = 8, LEAST_ROW = 32 };
+enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128, SHORT_ROW = 8, LEAST_ROW = 32, SHORT_RUN = 64 };
 
 void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
@@ -48,14 +48,14 @@ void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
         offset += at_[i_] * (d)->stride[i_]; \
     } \
     for (int64_t done = 0, len; done < (n) && (len = TN_MIN((d)->shape[0] - at_[0], (n)-done), true); \
-         done += len, offset += advance(d, at_, len))
+         done += len, offset += advance(d, at_, 0, len))
 
-/* Steps len elements on; returns the change of offset. */
-static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int64_t len)
+/* Steps len elements on, or (dim 1) rows; returns the change of offset. */
+static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int32_t dim, int64_t len)
 {
-    int64_t delta = len * d->stride[0];
-    at[0] += len;
-    for (int32_t i = 0; i + 1 < d->n && at[i] == d->shape[i]; i++) {
+    int64_t delta = len * d->stride[dim];
+    at[dim] += len;
+    for (int32_t i = dim; i + 1 < d->n && at[i] == d->shape[i]; i++) {
         delta += d->stride[i + 1] - at[i] * d->stride[i];
         at[i] = 0;
         at[i + 1]++;
@@ -82,24 +82,92 @@ static void load_run(tn__load load, void *dst, int type, const void *src, int64_
             ((uint32_t *)dst)[i] = half;
 }
 
+/* n elements from 'first' on, as they are, to a dense run or (back) from it: runs that are short go many at once. */
+static void move_runs(char *dense, char *data, size_t size, const tn__strided_dims *d, int64_t first, int64_t n,
+                      bool back)
+{
+    int64_t at[TN_MAX_DIMS], rest = first, offset = 0;
+    for (int32_t i = 0; i < d->n; i++) {
+        at[i] = rest % d->shape[i];
+        rest /= d->shape[i];
+        offset += at[i] * d->stride[i];
+    }
+    while (n > 0) {
+        const bool whole = at[0] == 0 && n >= d->shape[0];
+        const int64_t len = whole ? d->shape[0] : TN_MIN(n, d->shape[0] - at[0]),
+                      rows = whole ? TN_MIN(n / len, d->shape[1] - at[1]) : 1;
+        char *there = data + offset * (int64_t)size;
+        const int64_t apart = (whole ? d->stride[1] : 0) * (int64_t)size, row = len * (int64_t)size;
+        const tn__rows r = {back ? there : dense,
+                            back ? dense : there,
+                            back ? d->stride[0] : 1,
+                            back ? 1 : d->stride[0],
+                            back ? apart : row,
+                            back ? row : apart,
+                            len,
+                            rows,
+                            size};
+        tn__isa()->move_rows(&r);
+        offset += advance(d, at, whole, whole ? rows : len);
+        dense += rows * row;
+        n -= rows * len;
+    }
+}
+
+/* Are its runs shorter than what a call for each of them pays for? */
+static bool has_short_runs(const tn__strided_dims *d, int64_t n)
+{
+    return d->n > 1 && d->shape[0] < SHORT_RUN && n > d->shape[0];
+}
+
+static bool is_as_computed(tn_dtype dtype, int type)
+{
+    return tn__dtypes[dtype].compute == dtype && tn__type_of(dtype) == type;
+}
+
 void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
                       int64_t n)
 {
     tn__load load = tn__isa()->load[dtype][type];
-    size_t to = tn__type_size(type);
-    int64_t from = (int64_t)tn__dtype_size(dtype);
+    size_t to = tn__type_size(type), from = tn__dtype_size(dtype);
+    if (has_short_runs(d, n)) {
+        double raw[TN__BLOCK];
+        if (is_as_computed(dtype, type)) {
+            move_runs(dst, (char *)(uintptr_t)data, from, d, first, n, false);
+            return;
+        }
+        for (int64_t i = 0, some; i < n; i += some) {
+            some = TN_MIN(TN__BLOCK, n - i);
+            move_runs((char *)raw, (char *)(uintptr_t)data, from, d, first + i, some, false);
+            load((char *)dst + (size_t)i * to, raw, 1, some);
+        }
+        return;
+    }
     EACH_RUN (d, first, n, offset, done, len)
-        load_run(load, (char *)dst + (size_t)done * to, type, (const char *)data + offset * from, d->stride[0], len);
+        load_run(load, (char *)dst + (size_t)done * to, type, (const char *)data + offset * (int64_t)from, d->stride[0],
+                 len);
 }
 
 void tn__store_strided(void *data, tn_dtype dtype, const tn__strided_dims *d, int64_t first, const void *src, int type,
                        int64_t n)
 {
     tn__store store = tn__isa()->store[dtype][type];
-    size_t from = tn__type_size(type);
-    int64_t to = (int64_t)tn__dtype_size(dtype);
+    size_t from = tn__type_size(type), to = tn__dtype_size(dtype);
+    if (has_short_runs(d, n)) {
+        double raw[TN__BLOCK];
+        if (is_as_computed(dtype, type)) {
+            move_runs((char *)(uintptr_t)src, data, to, d, first, n, true);
+            return;
+        }
+        for (int64_t i = 0, some; i < n; i += some) {
+            some = TN_MIN(TN__BLOCK, n - i);
+            store(raw, 1, (const char *)src + (size_t)i * from, some);
+            move_runs((char *)raw, data, to, d, first + i, some, true);
+        }
+        return;
+    }
     EACH_RUN (d, first, n, offset, done, len)
-        store((char *)data + offset * to, d->stride[0], (const char *)src + (size_t)done * from, len);
+        store((char *)data + offset * (int64_t)to, d->stride[0], (const char *)src + (size_t)done * from, len);
 }
 
 /* ---- elementwise rows ---- */
@@ -528,12 +596,22 @@ static bool run_halves(tn__op_id op, const tn__iter *it)
     return true;
 }
 
+/* Are all runs of dimension 0 dense, or one element, and many beside each other? They go many at once then. */
+static bool moves_rows(const job *j)
+{
+    bool dense = j->op[0].dims.n > 1 && j->op[0].dims.shape[1] >= LEAST_ROW && j->op[0].dims.stride[0] == 1;
+    for (int k = 1; k <= j->n && dense; k++)
+        dense = j->op[k].constant || j->op[k].dims.stride[0] == 1 || j->op[k].dims.stride[0] == 0;
+    return dense;
+}
+
 /* Where the runs of dimension 0 are but a few elements, the longest dimension takes its place. */
 static void put_longest_first(job *j)
 {
     const tn__strided_dims *d = &j->op[0].dims;
     int32_t longest = 0;
-    for (int32_t i = 1; i < d->n && d->shape[0] < SHORT_ROW; i++)
+    const bool few = d->shape[0] < SHORT_ROW && !moves_rows(j);
+    for (int32_t i = 1; i < d->n && few; i++)
         if (d->shape[i] >= LEAST_ROW && d->shape[i] > d->shape[longest])
             longest = i;
     for (int k = 0; k <= j->n && longest; k++) {
@@ -542,6 +620,22 @@ static void put_longest_first(job *j)
         o->shape[0] = o->shape[longest], o->stride[0] = o->stride[longest];
         o->shape[longest] = shape, o->stride[longest] = stride;
     }
+}
+
+/* Dimensions of one operand that follow one another in its memory are one: runs are as long as they can be for it. */
+static void collapse(tn__strided_dims *d)
+{
+    int32_t last = 0;
+    for (int32_t i = 1; i < d->n; i++) {
+        if (d->stride[i] == d->shape[last] * d->stride[last]) {
+            d->shape[last] *= d->shape[i];
+            continue;
+        }
+        last++;
+        d->shape[last] = d->shape[i];
+        d->stride[last] = d->stride[i];
+    }
+    d->n = last + 1;
 }
 
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
@@ -572,6 +666,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;
     if (run_tiled(&j, op, it->numel, grain))
         return TN_OK;
+    for (int k = 0; k <= j.n; k++)
+        collapse(&j.op[k].dims);
     j.stream = should_stream(&j, it);
     tn__parallel_for(it->numel, grain, run_range, &j);
     return TN_OK;

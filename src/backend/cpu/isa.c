@@ -7,6 +7,7 @@
 #include "backend/cpu/vector.inc.h"
 #include "backend/cpu/half.inc.h"
 #include "backend/cpu/memory.inc.h"
+#include "backend/cpu/short_rows.inc.h"
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b)  JOIN2(a, b)
@@ -109,6 +110,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
     },
     .stream = stream,
     .move = move,
+    .move_rows = move_rows,
     .has_zero = FOUR(has_zero),
     .transpose = transpose,
     .gemm = JOIN(tn__gemm_, TN_ISA),

@@ -44,6 +44,15 @@ typedef struct tn__gemm_isa {
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
 } tn__gemm_isa;
 
+/* Rows of n elements of 1, 2, 4 or 8 bytes, steps in elements, and from row to row in bytes. No row of n elements is empty. */
+typedef struct tn__rows {
+    char *to;
+    const char *from;
+    int64_t to_step, from_step, to_row, from_row;
+    int64_t n, rows;
+    size_t size;
+} tn__rows;
+
 typedef struct tn__cpu_isa {
     const char *name;
     tn__loop loops[TN__OPS][TN__TYPES]; /* NULL where the row does not compute in that type */
@@ -61,6 +70,8 @@ typedef struct tn__cpu_isa {
     void (*stream)(void *dst, const void *src, size_t bytes);
     /* n elements of 1, 2, 4 or 8 bytes, from ss apart to ds apart; ss may be negative, or 0: one element. */
     void (*move)(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n, size_t size);
+    /* The same for many rows, however short. */
+    void (*move_rows)(const tn__rows *rows);
     bool (*has_zero[TN__TYPES])(const void *x, int64_t n); /* in a dense run */
     /* dst[j * ld_dst + i] = src[i * ld_src + j] for a tile of rows x cols elements of 1, 2, 4 or 8 bytes. */
     void (*transpose)(void *dst, int64_t ld_dst, const void *src, int64_t ld_src, int64_t rows, int64_t cols,

@@ -64,8 +64,8 @@ typedef struct triangle_job {
     bool copied; /* all of x is there, and only zeros are to be written */
 } triangle_job;
 
-/* From element 'from' of a row on, n: x's, or (data NULL) zeros. */
-static void write_part(const triangle_job *j, char *to, const char *x, int64_t from, int64_t n)
+/* From element 'from' of a row on, n: x's, or (x NULL) zeros; and of the rows behind it, several in all. */
+static void write_part(const triangle_job *j, char *to, const char *x, int64_t from, int64_t n, int64_t rows)
 {
     static const uint64_t zero = 0;
     const tn__view *in = &j->l->in[0], *out = &j->l->out[0];
@@ -74,12 +74,23 @@ static void write_part(const triangle_job *j, char *to, const char *x, int64_t f
     if (n <= 0)
         return;
     to += from * ds * size;
-    if (x)
-        tn__isa()->move(to, ds, x + from * ss * size, ss, n, (size_t)size);
-    else if (ds == 1)
-        memset(to, 0, (size_t)(n * size));
-    else
-        tn__isa()->move(to, ds, &zero, 0, n, (size_t)size);
+    if (rows == 1) {
+        if (x || ds != 1)
+            tn__isa()->move(to, ds, x ? x + from * ss * size : (const char *)&zero, x ? ss : 0, n, (size_t)size);
+        else
+            memset(to, 0, (size_t)(n * size));
+        return;
+    }
+    const tn__rows all = {.to = to,
+                          .from = x ? x + from * ss * size : (const char *)&zero,
+                          .to_step = ds,
+                          .from_step = x ? ss : 0,
+                          .to_row = out->stride[out->ndim - 2] * size,
+                          .from_row = x ? in->stride[in->ndim - 2] * size : 0,
+                          .n = n,
+                          .rows = rows,
+                          .size = (size_t)size};
+    tn__isa()->move_rows(&all);
 }
 
 /* Where the matrix of a row lies: in x, and in the result. */
@@ -103,7 +114,7 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end)
     const bool lower = j->l->op == TN__OP_tril;
     int64_t matrix = begin / j->rows, row = begin % j->rows, xo, oo;
     matrix_at(j, matrix, &xo, &oo);
-    for (int64_t i = begin; i < end; i++, row++) {
+    for (int64_t i = begin, rows; i < end; i += rows, row += rows) {
         if (row == j->rows) {
             row = 0;
             matrix_at(j, ++matrix, &xo, &oo);
@@ -111,10 +122,12 @@ static void triangle_rows(void *ctx, int64_t begin, int64_t end)
         const char *from = (const char *)x->data + (xo + row * x->stride[n - 2]) * size;
         char *to = (char *)out->data + (oo + row * out->stride[n - 2]) * size;
         int64_t edge = row + p->diagonal + (lower ? 1 : 0); /* first column above, or first one kept */
+        rows = edge >= j->cols ? j->rows : edge <= 0 ? 1 - TN_MAX(edge, -j->rows) : 1; /* that are all alike */
+        rows = TN_MIN(TN_MIN(rows, j->rows - row), end - i);
         edge = TN_MAX(TN_MIN(edge, j->cols), 0);
         if (!j->copied)
-            write_part(j, to, from, lower ? 0 : edge, lower ? edge : j->cols - edge);
-        write_part(j, to, NULL, lower ? edge : 0, lower ? j->cols - edge : edge);
+            write_part(j, to, from, lower ? 0 : edge, lower ? edge : j->cols - edge, rows);
+        write_part(j, to, NULL, lower ? edge : 0, lower ? j->cols - edge : edge, rows);
     }
 }
 

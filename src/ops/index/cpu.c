@@ -1,15 +1,10 @@
 /* Kernels of the family index for the CPU. */
-#include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "op/infer.h"
+#include "ops/index/cpu_points.h"
 
 enum { WORK = 32768 };
-
-static inline int64_t index_at(const tn__view *v, int64_t offset)
-{
-    return v->dtype == TN_I64 ? ((const int64_t *)v->data)[offset] : (int64_t)((const int32_t *)v->data)[offset];
-}
 
 static tn_status out_of_range(const tn__launch *l, int64_t index, int64_t dim, int64_t size)
 {
@@ -30,16 +25,6 @@ typedef struct range_job {
     int64_t size;
     _Atomic int64_t first; /* element that is not; INT64_MAX: none seen */
 } range_job;
-
-static int64_t inner_size(const tn__view *v)
-{
-    return v->ndim ? v->shape[v->ndim - 1] : 1;
-}
-
-static int64_t inner_stride(const tn__view *v)
-{
-    return v->ndim ? v->stride[v->ndim - 1] : 0;
-}
 
 /* Two, as every instruction set has a register for them: more would live in memory. */
 typedef uint64_t two_i64 __attribute__((vector_size(16)));
@@ -81,9 +66,10 @@ static bool any_outside(const tn__view *v, int64_t offset, int64_t stride, int64
 static void range_rows(void *ctx, int64_t begin, int64_t end)
 {
     range_job *j = ctx;
-    int64_t inner = inner_size(j->index), stride = inner_stride(j->index);
+    const bool dense = j->index->contiguous;
+    int64_t inner = dense ? j->index->numel : inner_size(j->index), stride = dense ? 1 : inner_stride(j->index);
     for (int64_t i = begin, n; i < end; i += n) {
-        int64_t offset = tn__view_offset(j->index, i), k = 0;
+        int64_t offset = dense ? i : tn__view_offset(j->index, i), k = 0;
         n = TN_MIN(end - i, inner - i % inner);
         if (!any_outside(j->index, offset, stride, n, j->size))
             continue;
@@ -96,7 +82,7 @@ static void range_rows(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-static tn_status check_indices(const tn__launch *l, const tn__view *index, int64_t dim, int64_t size)
+tn_status tn__check_indices(const tn__launch *l, const tn__view *index, int64_t dim, int64_t size)
 {
     range_job j = {.index = index, .size = size, .first = INT64_MAX};
     tn__parallel_for(index->numel, WORK, range_rows, &j);
@@ -139,9 +125,6 @@ static void extreme_element(tn_dtype d, void *to, const void *from, bool smaller
         memcpy(to, from, tn__dtype_size(d));
 }
 
-/* What becomes of a table's element and the other one. */
-typedef enum effect { READ, WRITE, ADD, MULTIPLY, LARGER, SMALLER, EFFECTS } effect;
-
 /* ---- gather, scatter, scatter_add ...: one index per element ---- */
 
 typedef struct point_job {
@@ -155,16 +138,6 @@ typedef struct point_job {
     int64_t size;             /* what indices must be below; 0: they were looked at */
     _Atomic int64_t *outside; /* the place of the first that is not, in row-major order; NULL: they were looked at */
 } point_job;
-
-/* Points along the innermost dimension: where the first ones are, and the steps to the next. */
-typedef struct point_run {
-    char *table, *other;
-    const char *index;
-    int64_t table_step, other_step, index_step;
-    int64_t along; /* from one index to the next */
-    int64_t n;
-    bool wide; /* int64 indices, not int32 */
-} point_run;
 
 /* Along the last dimension of what lies row by row no step is more than one: a loop of its own. */
 #define POINTS(T, t_at, o_at, statement) \
@@ -241,11 +214,7 @@ POINT_LOOP(scatter_8, uint64_t, *t = *o)
 #undef POINT_LOOP
 #undef POINTS
 
-typedef void (*point_loop)(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step,
-                           const int64_t *index, int64_t n);
-
-/* The loop for a dtype. */
-static point_loop loop_of(tn_dtype dtype, effect what)
+point_loop tn__point_loop_of(tn_dtype dtype, effect what)
 {
     static const point_loop reductions[EFFECTS][TN__DTYPES] = {
 #define DTYPE(ID, token, ...) \
@@ -261,9 +230,10 @@ static point_loop loop_of(tn_dtype dtype, effect what)
     return (what == READ ? gathers : scatters)[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3];
 }
 
-enum { SOME = 512 }; /* indices at once: they are read twice, the second time from the nearest cache */
+/* Indices at once: they are read twice, the second time from the nearest cache. Rows of more than SHORT_WIDTH go one by one. */
+enum { SOME = 512, SHORT_WIDTH = 64 };
 
-/* k indices of a run, from place 'at' on, dense and int64. */
+/* n indices of a run, from place 'at' on, dense and int64. */
 static const int64_t *some_indices(const point_run *r, int64_t at, int64_t n, int64_t *space)
 {
     if (r->wide && r->index_step == 1)
@@ -274,10 +244,39 @@ static const int64_t *some_indices(const point_run *r, int64_t at, int64_t n, in
     return space;
 }
 
-/* below: what indices must be below; 0: they were looked at. The place of the first that is not, or -1. */
-static int64_t run_points(point_loop loop, const point_run *r, int64_t size, int64_t below)
+/* The indices of several rows, which are not more than SOME. */
+static const int64_t *rows_of_indices(const point_run *r, int64_t *space)
+{
+    if (r->wide && r->index_step == 1 && r->index_row == r->n)
+        return (const int64_t *)(const void *)r->index;
+    for (int64_t i = 0; i < r->rows; i++) {
+        point_run row = *r;
+        row.index += i * r->index_row * (r->wide ? 8 : 4);
+        const int64_t *from = some_indices(&row, 0, r->n, space + i * r->n);
+        if (from != space + i * r->n)
+            memcpy(space + i * r->n, from, (size_t)r->n * sizeof *from);
+    }
+    return space;
+}
+
+int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_t below)
 {
     int64_t space[SOME];
+    if (r->rows > 1) {
+        const int64_t *index = rows_of_indices(r, space);
+        if (below && any_outside_dense(index, r->n * r->rows, (uint64_t)below)) {
+            int64_t k = 0;
+            while ((uint64_t)index[k] < (uint64_t)below)
+                k++;
+            return k;
+        }
+        for (int64_t i = 0; i < r->rows && r->n > 1; i++)
+            loop(r->table + i * r->table_row * size, r->table_step, r->along, r->other + i * r->other_row * size,
+                 r->other_step, index + i * r->n, r->n);
+        if (r->n == 1)
+            loop(r->table, r->table_row, r->along, r->other, r->other_row, index, r->rows);
+        return -1;
+    }
     for (int64_t k = 0, n; k < r->n; k += n) {
         n = TN_MIN(SOME, r->n - k);
         const int64_t *index = some_indices(r, k, n, space);
@@ -301,6 +300,7 @@ static point_run run_at(const point_job *j, int64_t i, int64_t *coordinate)
     int32_t last = index->ndim - 1;
     point_run r = {.wide = index->dtype == TN_I64,
                    .n = inner_size(index) - i % inner_size(index),
+                   .rows = 1,
                    .index_step = inner_stride(index),
                    .along = table->ndim ? table->stride[j->dim] : 0};
     int64_t rest = i, at_index = 0, at_table = 0, at_other = 0;
@@ -324,14 +324,29 @@ static point_run run_at(const point_job *j, int64_t i, int64_t *coordinate)
     return r;
 }
 
-/* The run behind r, which was a whole one. */
+/* Whole rows from r's on, of which 'most' are wanted: they are several where they are short. */
+static int64_t take_rows(const point_job *j, point_run *r, const int64_t *coordinate, int64_t most)
+{
+    const tn__view *index = j->index, *table = j->table, *other = j->other;
+    const int32_t d = index->ndim - 2;
+    if (d < 0 || r->n > SHORT_WIDTH)
+        return 1;
+    r->index_row = index->stride[d];
+    r->table_row = table->ndim && d != j->dim ? table->stride[d] : 0;
+    r->other_row = other && other->ndim ? other->stride[d] : 0;
+    return TN_MIN(TN_MIN(most, SOME / r->n), index->shape[d] - coordinate[d]);
+}
+
+/* What is behind r, which was whole rows. */
 static void next_run(const point_job *j, point_run *r, int64_t *coordinate)
 {
     const tn__view *index = j->index, *table = j->table, *other = j->other;
     const int64_t size = (int64_t)tn__dtype_size(table->dtype);
-    for (int32_t d = index->ndim - 2; d >= 0; d--) {
-        const bool carries = ++coordinate[d] == index->shape[d];
-        const int64_t by = carries ? 1 - index->shape[d] : 1;
+    int64_t step = r->rows;
+    for (int32_t d = index->ndim - 2; d >= 0; d--, step = 1) {
+        coordinate[d] += step;
+        const bool carries = coordinate[d] == index->shape[d];
+        const int64_t by = carries ? step - index->shape[d] : step;
         r->index += by * index->stride[d] * (r->wide ? 8 : 4);
         if (table->ndim && d != j->dim)
             r->table += by * table->stride[d] * size;
@@ -348,17 +363,18 @@ static void points(void *ctx, int64_t begin, int64_t end)
     const point_job *j = ctx;
     const int64_t size = (int64_t)tn__dtype_size(j->table->dtype), width = inner_size(j->index);
     int64_t coordinate[TN_MAX_DIMS];
-    point_loop loop = loop_of(j->table->dtype, j->effect);
+    point_loop loop = tn__point_loop_of(j->table->dtype, j->effect);
     point_run r = {0};
     bool whole = false; /* the run before was */
-    for (int64_t i = begin; i < end; i += r.n) {
+    for (int64_t i = begin; i < end; i += r.n * r.rows) {
         if (whole)
             next_run(j, &r, coordinate);
         else
             r = run_at(j, i, coordinate);
-        whole = r.n == width;
+        whole = r.n == width && width <= end - i;
         r.n = TN_MIN(r.n, end - i);
-        const int64_t bad = run_points(loop, &r, size, j->size);
+        r.rows = whole ? take_rows(j, &r, coordinate, (end - i) / width) : 1;
+        const int64_t bad = tn__run_points(loop, &r, size, j->size);
         if (bad >= 0) {
             int64_t seen = *j->outside;
             while (i + bad < seen && !atomic_compare_exchange_weak(j->outside, &seen, i + bad))
@@ -366,11 +382,6 @@ static void points(void *ctx, int64_t begin, int64_t end)
             return;
         }
     }
-}
-
-static int64_t size_along(const tn__view *v, int64_t dim)
-{
-    return v->ndim ? v->shape[dim] : 1;
 }
 
 tn_status tn__cpu_gather(const tn__launch *l)
@@ -386,7 +397,7 @@ tn_status tn__cpu_gather(const tn__launch *l)
                    .size = size_along(&l->in[0], p->dim),
                    .outside = &outside};
     if (j.size == 0)
-        return check_indices(l, j.index, j.dim, 0);
+        return tn__check_indices(l, j.index, j.dim, 0);
     tn__parallel_for(j.index->numel, WORK, points, &j);
     return outside == INT64_MAX ? TN_OK
                                 : out_of_range(l, index_at(j.index, tn__view_offset(j.index, outside)), j.dim, j.size);
@@ -434,286 +445,6 @@ static void write_points(point_job *j)
                          j);
 }
 
-/* ---- index_select, embedding, index_add ...: one index per slice ---- */
-
-/* A table [outer][rows][inner] and what is picked of it [outer][n][inner]. */
-typedef struct slice_job {
-    const tn__view *table, *picked, *index;
-    int64_t dim, outer, inner, n;
-    bool table_dense, picked_dense; /* a slice is one run */
-    bool one;                       /* a slice of what is picked shows one element */
-    effect effect;
-    int64_t parts;                        /* of the table's rows */
-    tn__strided_dims in_table, in_picked; /* a slice's dimensions */
-} slice_job;
-
-static bool slice_is_run(const tn__view *v, int64_t dim)
-{
-    int64_t run = 1;
-    bool dense = true;
-    for (int32_t d = v->ndim - 1; d > dim; d--) {
-        dense &= v->shape[d] == 1 || v->stride[d] == run;
-        run *= v->shape[d];
-    }
-    return dense;
-}
-
-/* The dimensions behind dim, of v's memory where it begins. */
-static tn__view slice_view(const tn__view *v, int64_t dim, int64_t inner)
-{
-    tn__view s = *v;
-    const int32_t first = v->ndim ? (int32_t)dim + 1 : 0;
-    s.ndim = v->ndim - first;
-    s.shape = v->shape + first;
-    s.stride = v->stride + first;
-    s.numel = inner;
-    s.contiguous = false;
-    return s;
-}
-
-static slice_job slices_of(const tn__view *table, const tn__view *picked, const tn__view *index, int64_t dim,
-                           effect what)
-{
-    slice_job j = {.table = table,
-                   .picked = picked,
-                   .index = index,
-                   .dim = dim,
-                   .outer = 1,
-                   .inner = 1,
-                   .n = index->numel,
-                   .effect = what};
-    for (int32_t d = 0; d < table->ndim; d++) {
-        if (d < dim)
-            j.outer *= table->shape[d];
-        else if (d > dim)
-            j.inner *= table->shape[d];
-    }
-    const int64_t at =
-        picked->ndim == table->ndim ? dim : picked->ndim - (table->ndim - dim); /* an index of several dimensions */
-    j.table_dense = slice_is_run(table, dim);
-    j.picked_dense = slice_is_run(picked, at);
-    j.one = true;
-    for (int32_t d = (int32_t)at + 1; d < picked->ndim; d++)
-        j.one &= picked->stride[d] == 0 || picked->shape[d] == 1;
-    const tn__view in_table = slice_view(table, dim, j.inner), in_picked = slice_view(picked, at, j.inner);
-    tn__dims_in_order(&j.in_table, &in_table);
-    tn__dims_in_order(&j.in_picked, &in_picked);
-    return j;
-}
-
-/* Offset in the table of [outer][row][inner]. */
-static int64_t table_offset(const slice_job *j, int64_t outer, int64_t row, int64_t inner)
-{
-    const tn__view *t = j->table;
-    int64_t o = t->ndim ? row * t->stride[j->dim] : 0;
-    for (int32_t d = t->ndim - 1; d > j->dim; d--) {
-        o += inner % t->shape[d] * t->stride[d];
-        inner /= t->shape[d];
-    }
-    for (int32_t d = (int32_t)j->dim - 1; d >= 0; d--) {
-        o += outer % t->shape[d] * t->stride[d];
-        outer /= t->shape[d];
-    }
-    return o;
-}
-
-/* Lines along the table's dimension, each as gather and scatter go: where slices are of one element, or the table lies in memory
- * along that dimension. What is picked has the table's dimensions then, or is row-major. */
-static void lines(void *ctx, int64_t begin, int64_t end)
-{
-    const slice_job *j = ctx;
-    const tn__view *table = j->table, *picked = j->picked, *index = j->index;
-    const int64_t size = (int64_t)tn__dtype_size(table->dtype);
-    point_loop loop = loop_of(table->dtype, j->effect);
-    point_run r = {.wide = index->dtype == TN_I64,
-                   .index_step = inner_stride(index),
-                   .along = table->ndim ? table->stride[j->dim] : 0,
-                   .other_step = picked->contiguous ? j->inner
-                                 : !picked->ndim    ? 1
-                                                    : picked->stride[j->dim]};
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t outer = i / j->inner, inner = i % j->inner;
-        char *line = (char *)table->data + table_offset(j, outer, 0, inner) * size;
-        for (int64_t k = 0; k < j->n; k += r.n) {
-            const int64_t width = inner_size(index);
-            r.n = TN_MIN(j->n - k, width - k % width);
-            r.index = (const char *)index->data + tn__view_offset(index, k) * (r.wide ? 8 : 4);
-            r.table = line;
-            r.other = (char *)picked->data + tn__view_offset(picked, (outer * j->n + k) * j->inner + inner) * size;
-            (void)run_points(loop, &r, size, 0);
-        }
-    }
-}
-
-static bool goes_in_lines(const slice_job *j)
-{
-    const tn__view *t = j->table;
-    if (j->inner == 1)
-        return true;
-    return t->stride[j->dim] == 1 && !j->table_dense && j->n >= 16 &&
-           (j->picked->ndim == t->ndim || j->picked->contiguous);
-}
-
-/* A slice with other steps than the run's. */
-static void copy_slice(const slice_job *j, char *to, const char *from, bool reads)
-{
-    const tn__view *out = reads ? j->picked : j->table, *in = reads ? j->table : j->picked;
-    tn__view o = slice_view(out, out->ndim - (j->table->ndim - j->dim), j->inner),
-             i = slice_view(in, in->ndim - (j->table->ndim - j->dim), j->inner);
-    o.data = to;
-    i.data = (void *)(uintptr_t)from;
-    tn__cpu_copy_view(&o, &i);
-}
-
-static void select_slices(void *ctx, int64_t begin, int64_t end)
-{
-    const slice_job *j = ctx;
-    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
-    const bool runs = j->table_dense && j->picked_dense;
-    bool stream = runs && j->picked->numel * size > tn__cpu_stream_bytes() && j->inner * size >= 256;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t outer = i / j->n, row = index_at(j->index, tn__view_offset(j->index, i % j->n));
-        char *to = (char *)j->picked->data + i * j->inner * size;
-        const char *from = (const char *)j->table->data + table_offset(j, outer, row, 0) * size;
-        if (stream)
-            tn__isa()->stream(to, from, (size_t)(j->inner * size));
-        else if (runs)
-            memcpy(to, from, (size_t)(j->inner * size));
-        else
-            copy_slice(j, to, from, true);
-    }
-}
-
-/* The slices of in[0] along a dimension that in[1] names. */
-static tn_status pick_slices(const tn__launch *l, int64_t dim)
-{
-    slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim, READ);
-    tn_status e = check_indices(l, j.index, dim, size_along(j.table, dim));
-    if (e || !l->out[0].numel)
-        return e;
-    if (goes_in_lines(&j))
-        tn__parallel_for(j.outer * j.inner, tn__div_up(WORK, j.n), lines, &j);
-    else
-        tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
-    return TN_OK;
-}
-
-tn_status tn__cpu_index_select(const tn__launch *l)
-{
-    const tn__along_params *p = l->params;
-    return pick_slices(l, p->dim);
-}
-
-tn_status tn__cpu_embedding(const tn__launch *l)
-{
-    return pick_slices(l, 0);
-}
-
-/* A slice added to another one (or multiplied with it, or the larger or smaller elements), some at a time in the type that they
- * compute in. */
-static void fold_slice(const slice_job *j, char *to, const char *from)
-{
-    static const tn__reduction of[EFFECTS] = {
-        [ADD] = TN__SUM, [MULTIPLY] = TN__PROD, [LARGER] = TN__MAX, [SMALLER] = TN__MIN};
-    const tn_dtype d = j->table->dtype;
-    const int type = tn__type_of(tn__dtypes[d].compute);
-    double sum[TN__BLOCK], more[TN__BLOCK];
-    if (tn__dtypes[d].compute == d && j->table_dense && j->picked_dense) {
-        tn__isa()->reduce.fold[of[j->effect]][type](to, from, j->inner);
-        return;
-    }
-    const int64_t size = (int64_t)tn__dtype_size(d);
-    for (int64_t i = 0; i < j->inner; i += TN__BLOCK) {
-        const int64_t n = TN_MIN(TN__BLOCK, j->inner - i);
-        if (j->table_dense && j->picked_dense) {
-            tn__isa()->load[d][type](sum, to + i * size, 1, n);
-            tn__isa()->load[d][type](more, from + i * size, 1, n);
-            tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
-            tn__isa()->store[d][type](to + i * size, 1, sum, n);
-            continue;
-        }
-        tn__load_strided(sum, type, d, to, &j->in_table, i, n);
-        tn__load_strided(more, type, d, from, &j->in_picked, i, n);
-        tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
-        tn__store_strided(to, d, &j->in_table, i, sum, type, n);
-    }
-}
-
-/* One slice of the source added to its row, or written there. */
-static void put_slice(const slice_job *j, int64_t outer, int64_t row, int64_t k)
-{
-    const tn__view *src = j->picked;
-    const int64_t size = (int64_t)tn__dtype_size(src->dtype);
-    char *to = (char *)j->table->data + table_offset(j, outer, row, 0) * size;
-    const char *from = (const char *)src->data + tn__view_offset(src, (outer * j->n + k) * j->inner) * size;
-    if (j->effect > WRITE)
-        fold_slice(j, to, from);
-    else if (j->table_dense && (j->picked_dense || j->one))
-        tn__isa()->move(to, 1, from, j->one ? 0 : 1, j->inner, (size_t)size);
-    else
-        copy_slice(j, to, from, false);
-}
-
-static void put_outer(void *ctx, int64_t begin, int64_t end)
-{
-    const slice_job *j = ctx;
-    for (int64_t outer = begin; outer < end; outer++)
-        for (int64_t k = 0; k < j->n; k++)
-            put_slice(j, outer, index_at(j->index, tn__view_offset(j->index, k)), k);
-}
-
-/* Each part minds the indices of its own rows. */
-static void put_rows(void *ctx, int64_t begin, int64_t end)
-{
-    const slice_job *j = ctx;
-    const int64_t rows = size_along(j->table, j->dim);
-    for (int64_t part = begin; part < end; part++) {
-        const int64_t from = rows * part / j->parts, to = rows * (part + 1) / j->parts;
-        for (int64_t k = 0; k < j->n; k++) {
-            const int64_t row = index_at(j->index, tn__view_offset(j->index, k));
-            if (row >= from && row < to)
-                put_slice(j, 0, row, k);
-        }
-    }
-}
-
-/* In the order of the indices, wherever two of them meet: neither the sum nor who wrote last depends on threads. */
-static void write_slices(slice_job *j)
-{
-    if (goes_in_lines(j)) {
-        tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
-    } else if (j->outer > 1) {
-        tn__parallel_for(j->outer, tn__div_up(WORK, j->n * j->inner), put_outer, j);
-    } else {
-        j->parts = j->picked->numel < 2 * WORK ? 1 : tn__num_threads();
-        tn__parallel_for(j->parts, 1, put_rows, j);
-    }
-}
-
-static tn_status put_slices(const tn__launch *l, bool add)
-{
-    const int64_t dim = ((const tn__along_params *)l->params)->dim;
-    const tn__view *src = &l->in[2];
-    if (add && l->out[0].numel == 0 && l->out[0].ndim > 1) /* as in PyTorch nothing is looked at then */
-        return TN_OK;
-    tn_status e = check_indices(l, &l->in[1], dim, size_along(&l->out[0], dim));
-    if (e || src->numel == 0)
-        return e;
-    slice_job j = slices_of(&l->out[0], src, &l->in[1], dim, add ? ADD : WRITE);
-    write_slices(&j);
-    return TN_OK;
-}
-
-tn_status tn__cpu_index_add(const tn__launch *l)
-{
-    return put_slices(l, true);
-}
-
-tn_status tn__cpu_index_copy(const tn__launch *l)
-{
-    return put_slices(l, false);
-}
-
 /* ---- scatter whose index is one list for whole slices, expanded ---- */
 
 static bool are_slices(const point_job *j)
@@ -739,7 +470,7 @@ tn_status tn__cpu_scatter(const tn__launch *l)
     const int64_t size = size_along(j.table, j.dim);
     _Atomic int64_t outside = INT64_MAX;
     const bool fresh = l->in[0].data != l->out[0].data && size > 0; /* what is half written then is nobody's */
-    tn_status e = fresh ? TN_OK : check_indices(l, j.index, j.dim, size);
+    tn_status e = fresh ? TN_OK : tn__check_indices(l, j.index, j.dim, size);
     if (e || j.index->numel == 0)
         return e;
     j.size = fresh ? size : 0;
@@ -752,16 +483,15 @@ tn_status tn__cpu_scatter(const tn__launch *l)
         list.stride = &step;
         list.numel = n;
         list.contiguous = step == 1;
-        e = fresh ? check_indices(l, &list, j.dim, size) : TN_OK;
-        slice_job s = slices_of(j.table, src, &list, j.dim, j.effect);
+        e = fresh ? tn__check_indices(l, &list, j.dim, size) : TN_OK;
         if (!e)
-            write_slices(&s);
+            tn__put_slices(j.table, src, &list, j.dim, j.effect);
         return e;
     }
     if (!src)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
     write_points(&j);
-    return outside == INT64_MAX ? TN_OK : check_indices(l, j.index, j.dim, size);
+    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, size);
 }
 
 tn_status tn__cpu_one_hot(const tn__launch *l)

@@ -204,9 +204,9 @@ tn_tensor *tn__fn_multilabel_margin_loss(tn_tensor *x, tn_tensor *target, const 
     tn_tensor *hits = tn_zeros(TN_SHAPE(n, classes), .dtype = TN_I64, .device = x->device);
     tn_tensor *others = tn_eq(tn_scatter_add(hits, 1, which, tn_to(counts, .dtype = TN_I64)), 0);
     tn_tensor *own = tn_unsqueeze(tn_gather(rows, 1, which), 2);
-    tn_tensor *each = short_of(tn_scalar_i(1), tn_sub(own, tn_unsqueeze(rows, 1)));
-    each = tn_where(tn_logical_and(tn_unsqueeze(counts, 2), tn_unsqueeze(others, 1)), each, 0);
-    tn_tensor *loss = tn_div(tn_sum(each, .dims = TN_DIMS(1, 2)), classes);
+    tn_tensor *each = tn_clamp_min(tn_add(tn_sub(1, own), tn_unsqueeze(rows, 1)), 0);
+    tn_tensor *of_target = tn_sum(tn_where(tn_unsqueeze(others, 1), each, 0), .dim = 2);
+    tn_tensor *loss = tn_div(tn_sum(tn_where(counts, of_target, 0), .dim = 1), classes);
     if (o->reduction == TN_NO_REDUCTION && x->ndim < 2)
         return tn_reshape(loss, TN_SHAPE());
     return tn__reduce_loss(loss, o->reduction);

@@ -24,7 +24,7 @@ static nll nll_of(const tn__launch *l, const tn_scalar *ignore, int32_t ndim, co
 
 static int64_t target_of(const nll *n, int64_t i)
 {
-    int64_t o = tn__view_offset(n->target, i);
+    int64_t o = n->target->contiguous ? i : tn__view_offset(n->target, i);
     return n->target->dtype == TN_U8 ? (int64_t)((const uint8_t *)n->target->data)[o]
                                      : ((const int64_t *)n->target->data)[o];
 }
@@ -35,6 +35,18 @@ static double weight_of(const nll *n, int64_t c)
         return 1;
     const int64_t size = (int64_t)tn__dtype_size(n->weight->dtype);
     return tn__load_double(n->weight->dtype, (const char *)n->weight->data + c * n->weight->stride[0] * size);
+}
+
+/* The score of class t for target i. */
+static double score_of(const nll *n, const tn__view *x, int64_t i, int64_t t)
+{
+    const bool rows = x->ndim == 2;
+    const int64_t batch = rows ? i : i / n->spatial, s = rows ? 0 : i % n->spatial,
+                  at = rows ? i * x->stride[0] + t * x->stride[1]
+                            : tn__view_offset(x, (batch * n->classes + t) * n->spatial + s);
+    return x->dtype == TN_F32
+               ? (double)((const float *)x->data)[at]
+               : tn__load_double(x->dtype, (const char *)x->data + at * (int64_t)tn__dtype_size(x->dtype));
 }
 
 static tn_status check_targets(const nll *n)
@@ -52,18 +64,17 @@ tn_status tn__cpu_nll_loss(const tn__launch *l)
     const tn__nll_loss_params *p = l->params;
     const tn__view *x = &l->in[0], *out = &l->out[0], *total_out = &l->out[1];
     nll n = nll_of(l, &p->ignore_index, x->ndim, x->shape);
-    const int64_t size = (int64_t)tn__dtype_size(x->dtype);
+    const int64_t size = (int64_t)tn__dtype_size(out->dtype);
     double sum = 0, total = 0;
     tn_status e = check_targets(&n);
     if (e)
         return e;
     for (int64_t i = 0; i < n.batch * n.spatial; i++) {
-        int64_t t = target_of(&n, i), b = i / n.spatial, s = i % n.spatial;
+        int64_t t = target_of(&n, i);
         double loss = 0, w = 0;
         if (t != n.ignore) {
             w = weight_of(&n, t);
-            loss = -w * tn__load_double(x->dtype, (const char *)x->data +
-                                                      tn__view_offset(x, (b * n.classes + t) * n.spatial + s) * size);
+            loss = -w * score_of(&n, x, i, t);
         }
         sum += loss;
         total += w;

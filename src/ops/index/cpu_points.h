@@ -1,0 +1,55 @@
+/* ops/index/cpu_points.h: what the family's kernels share: indices, and loops over elements that they name. */
+#ifndef TENON_OPS_INDEX_CPU_POINTS_H
+#define TENON_OPS_INDEX_CPU_POINTS_H
+
+#include "backend/cpu/cpu.h"
+
+static inline int64_t index_at(const tn__view *v, int64_t offset)
+{
+    return v->dtype == TN_I64 ? ((const int64_t *)v->data)[offset] : (int64_t)((const int32_t *)v->data)[offset];
+}
+
+static inline int64_t inner_size(const tn__view *v)
+{
+    return v->ndim ? v->shape[v->ndim - 1] : 1;
+}
+
+static inline int64_t inner_stride(const tn__view *v)
+{
+    return v->ndim ? v->stride[v->ndim - 1] : 0;
+}
+
+static inline int64_t size_along(const tn__view *v, int64_t dim)
+{
+    return v->ndim ? v->shape[dim] : 1;
+}
+
+/* What becomes of a table's element and the other one. */
+typedef enum effect { READ, WRITE, ADD, MULTIPLY, LARGER, SMALLER, EFFECTS } effect;
+
+/* Points along the innermost dimension: where the first ones are, and the steps to the next. Where it is short there are several
+ * rows of them, along the dimension before. */
+typedef struct point_run {
+    char *table, *other;
+    const char *index;
+    int64_t table_step, other_step, index_step;
+    int64_t rows, table_row, other_row, index_row;
+    int64_t along; /* from one index to the next */
+    int64_t n;
+    bool wide; /* int64 indices, not int32 */
+} point_run;
+
+typedef void (*point_loop)(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step,
+                           const int64_t *index, int64_t n);
+
+/* The loop for a dtype. */
+point_loop tn__point_loop_of(tn_dtype dtype, effect what);
+/* Elements have 'size' bytes. below: what indices must be below; 0: they were looked at. The place of the first that is not, or
+ * -1. */
+int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_t below);
+/* An error that names the first index that is below 0, or not below size. */
+TN_MUST_USE tn_status tn__check_indices(const tn__launch *l, const tn__view *index, int64_t dim, int64_t size);
+/* Slices of src written to those of the table that a list names, or added to them ..., in the order of the indices. */
+void tn__put_slices(const tn__view *table, const tn__view *src, const tn__view *list, int64_t dim, effect what);
+
+#endif

@@ -1,0 +1,356 @@
+/* Kernels of the family index for the CPU: one index per slice, as of index_select, embedding, index_add ... */
+#include "core/parallel.h"
+#include "ops/index/cpu_points.h"
+
+enum { WORK = 32768 };
+
+/* A table [outer][rows][inner] and what is picked of it [outer][n][inner]. */
+typedef struct slice_job {
+    const tn__view *table, *picked, *index;
+    int64_t dim, outer, inner, n;
+    bool table_dense, picked_dense; /* a slice is one run */
+    bool one;                       /* a slice of what is picked shows one element */
+    bool all_one;                   /* all of them the same */
+    bool filled;                    /* what every slice is written with is here */
+    char fill[64];
+    effect effect;
+    int64_t parts;                        /* of the table's rows */
+    tn__strided_dims in_table, in_picked; /* a slice's dimensions */
+} slice_job;
+
+static bool slice_is_run(const tn__view *v, int64_t dim)
+{
+    int64_t run = 1;
+    bool dense = true;
+    for (int32_t d = v->ndim - 1; d > dim; d--) {
+        dense &= v->shape[d] == 1 || v->stride[d] == run;
+        run *= v->shape[d];
+    }
+    return dense;
+}
+
+/* The dimensions behind dim, of v's memory where it begins. */
+static tn__view slice_view(const tn__view *v, int64_t dim, int64_t inner)
+{
+    tn__view s = *v;
+    const int32_t first = v->ndim ? (int32_t)dim + 1 : 0;
+    s.ndim = v->ndim - first;
+    s.shape = v->shape + first;
+    s.stride = v->stride + first;
+    s.numel = inner;
+    s.contiguous = false;
+    return s;
+}
+
+static slice_job slices_of(const tn__view *table, const tn__view *picked, const tn__view *index, int64_t dim,
+                           effect what)
+{
+    slice_job j = {.table = table,
+                   .picked = picked,
+                   .index = index,
+                   .dim = dim,
+                   .outer = 1,
+                   .inner = 1,
+                   .n = index->numel,
+                   .effect = what};
+    for (int32_t d = 0; d < table->ndim; d++) {
+        if (d < dim)
+            j.outer *= table->shape[d];
+        else if (d > dim)
+            j.inner *= table->shape[d];
+    }
+    const int64_t at =
+        picked->ndim == table->ndim ? dim : picked->ndim - (table->ndim - dim); /* an index of several dimensions */
+    j.table_dense = slice_is_run(table, dim);
+    j.picked_dense = slice_is_run(picked, at);
+    j.one = true;
+    for (int32_t d = (int32_t)at + 1; d < picked->ndim; d++)
+        j.one &= picked->stride[d] == 0 || picked->shape[d] == 1;
+    j.all_one = true;
+    for (int32_t d = 0; d < picked->ndim; d++)
+        j.all_one &= picked->stride[d] == 0 || picked->shape[d] == 1;
+    const tn__view in_table = slice_view(table, dim, j.inner), in_picked = slice_view(picked, at, j.inner);
+    tn__dims_in_order(&j.in_table, &in_table);
+    tn__dims_in_order(&j.in_picked, &in_picked);
+    return j;
+}
+
+/* Offset in the table of [outer][row][inner]. */
+static int64_t table_offset(const slice_job *j, int64_t outer, int64_t row, int64_t inner)
+{
+    const tn__view *t = j->table;
+    int64_t o = t->ndim ? row * t->stride[j->dim] : 0;
+    for (int32_t d = t->ndim - 1; d > j->dim; d--) {
+        o += inner % t->shape[d] * t->stride[d];
+        inner /= t->shape[d];
+    }
+    for (int32_t d = (int32_t)j->dim - 1; d >= 0; d--) {
+        o += outer % t->shape[d] * t->stride[d];
+        outer /= t->shape[d];
+    }
+    return o;
+}
+
+/* Lines along the table's dimension, each as gather and scatter go: where slices are of one element, or the table lies in memory
+ * along that dimension. What is picked has the table's dimensions then, or is row-major. */
+static void lines(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const tn__view *table = j->table, *picked = j->picked, *index = j->index;
+    const int64_t size = (int64_t)tn__dtype_size(table->dtype);
+    point_loop loop = tn__point_loop_of(table->dtype, j->effect);
+    point_run r = {.wide = index->dtype == TN_I64,
+                   .rows = 1,
+                   .index_step = inner_stride(index),
+                   .along = table->ndim ? table->stride[j->dim] : 0,
+                   .other_step = picked->contiguous ? j->inner
+                                 : !picked->ndim    ? 1
+                                                    : picked->stride[j->dim]};
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t outer = i / j->inner, inner = i % j->inner;
+        char *line = (char *)table->data + table_offset(j, outer, 0, inner) * size;
+        for (int64_t k = 0; k < j->n; k += r.n) {
+            const int64_t width = inner_size(index);
+            r.n = TN_MIN(j->n - k, width - k % width);
+            r.index = (const char *)index->data + tn__view_offset(index, k) * (r.wide ? 8 : 4);
+            r.table = line;
+            r.other = (char *)picked->data + tn__view_offset(picked, (outer * j->n + k) * j->inner + inner) * size;
+            (void)tn__run_points(loop, &r, size, 0);
+        }
+    }
+}
+
+static bool goes_in_lines(const slice_job *j)
+{
+    const tn__view *t = j->table;
+    if (j->inner == 1)
+        return true;
+    return t->stride[j->dim] == 1 && !j->table_dense && j->n >= 16 &&
+           (j->picked->ndim == t->ndim || j->picked->contiguous);
+}
+
+/* A slice with other steps than the run's. */
+static void copy_slice(const slice_job *j, char *to, const char *from, bool reads)
+{
+    const tn__view *out = reads ? j->picked : j->table, *in = reads ? j->table : j->picked;
+    tn__view o = slice_view(out, out->ndim - (j->table->ndim - j->dim), j->inner),
+             i = slice_view(in, in->ndim - (j->table->ndim - j->dim), j->inner);
+    o.data = to;
+    i.data = (void *)(uintptr_t)from;
+    tn__cpu_copy_view(&o, &i);
+}
+
+/* Few bytes go in two or four pieces, of which some overlap. */
+static inline void copy_few(char *to, const char *from, size_t bytes)
+{
+    char first[16], second[16], third[16], last[16];
+    if (bytes < 16 || bytes > 64) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    memcpy(first, from, 16);
+    memcpy(last, from + bytes - 16, 16);
+    if (bytes > 32) {
+        memcpy(second, from + 16, 16);
+        memcpy(third, from + bytes - 32, 16);
+        memcpy(to + 16, second, 16);
+        memcpy(to + bytes - 32, third, 16);
+    }
+    memcpy(to, first, 16);
+    memcpy(to + bytes - 16, last, 16);
+}
+
+/* The table's slice that the k-th index names. */
+static int64_t nth_row(const slice_job *j, int64_t k)
+{
+    return index_at(j->index, j->index->contiguous ? k : tn__view_offset(j->index, k));
+}
+
+/* Where the table's first slice is, and how far the next one. */
+static char *first_slice(const slice_job *j, int64_t outer, int64_t *apart)
+{
+    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
+    *apart = j->table->ndim ? j->table->stride[j->dim] * size : 0;
+    return (char *)j->table->data + table_offset(j, outer, 0, 0) * size;
+}
+
+static void select_slices(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const int64_t bytes = j->inner * (int64_t)tn__dtype_size(j->table->dtype);
+    const bool runs = j->table_dense && j->picked_dense;
+    bool stream = runs && j->picked->numel / j->inner * bytes > tn__cpu_stream_bytes() && bytes >= 256;
+    int64_t outer = begin / j->n, k = begin % j->n, apart;
+    const char *first = first_slice(j, outer, &apart);
+    char *to = (char *)j->picked->data + begin * bytes;
+    for (int64_t i = begin; i < end; i++, k++, to += bytes) {
+        if (k == j->n) {
+            k = 0;
+            first = first_slice(j, ++outer, &apart);
+        }
+        const char *from = first + nth_row(j, k) * apart;
+        if (stream)
+            tn__isa()->stream(to, from, (size_t)bytes);
+        else if (runs)
+            copy_few(to, from, (size_t)bytes);
+        else
+            copy_slice(j, to, from, true);
+    }
+}
+
+/* The slices of in[0] along a dimension that in[1] names. */
+static tn_status pick_slices(const tn__launch *l, int64_t dim)
+{
+    slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim, READ);
+    tn_status e = tn__check_indices(l, j.index, dim, size_along(j.table, dim));
+    if (e || !l->out[0].numel)
+        return e;
+    if (goes_in_lines(&j))
+        tn__parallel_for(j.outer * j.inner, tn__div_up(WORK, j.n), lines, &j);
+    else
+        tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
+    return TN_OK;
+}
+
+tn_status tn__cpu_index_select(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    return pick_slices(l, p->dim);
+}
+
+tn_status tn__cpu_embedding(const tn__launch *l)
+{
+    return pick_slices(l, 0);
+}
+
+/* A slice added to another one (or multiplied with it, or the larger or smaller elements), some at a time in the type that they
+ * compute in. */
+static void fold_slice(const slice_job *j, char *to, const char *from)
+{
+    static const tn__reduction of[EFFECTS] = {
+        [ADD] = TN__SUM, [MULTIPLY] = TN__PROD, [LARGER] = TN__MAX, [SMALLER] = TN__MIN};
+    const tn_dtype d = j->table->dtype;
+    const int type = tn__type_of(tn__dtypes[d].compute);
+    double sum[TN__BLOCK], more[TN__BLOCK];
+    if (tn__dtypes[d].compute == d && j->table_dense && j->picked_dense) {
+        tn__isa()->reduce.fold[of[j->effect]][type](to, from, j->inner);
+        return;
+    }
+    const int64_t size = (int64_t)tn__dtype_size(d);
+    for (int64_t i = 0; i < j->inner; i += TN__BLOCK) {
+        const int64_t n = TN_MIN(TN__BLOCK, j->inner - i);
+        if (j->table_dense && j->picked_dense) {
+            tn__isa()->load[d][type](sum, to + i * size, 1, n);
+            tn__isa()->load[d][type](more, from + i * size, 1, n);
+            tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
+            tn__isa()->store[d][type](to + i * size, 1, sum, n);
+            continue;
+        }
+        tn__load_strided(sum, type, d, to, &j->in_table, i, n);
+        tn__load_strided(more, type, d, from, &j->in_picked, i, n);
+        tn__isa()->reduce.fold[of[j->effect]][type](sum, more, n);
+        tn__store_strided(to, d, &j->in_table, i, sum, type, n);
+    }
+}
+
+/* The k-th slice of the source. */
+static const char *source_slice(const slice_job *j, int64_t outer, int64_t k)
+{
+    const tn__view *src = j->picked;
+    const int64_t at = (outer * j->n + k) * j->inner;
+    if (j->filled)
+        return j->fill;
+    if (j->all_one)
+        return src->data;
+    return (const char *)src->data +
+           (src->contiguous ? at : tn__view_offset(src, at)) * (int64_t)tn__dtype_size(src->dtype);
+}
+
+/* That slice added to its row, or written there. */
+static void put_slice(const slice_job *j, char *to, int64_t outer, int64_t k)
+{
+    const size_t size = tn__dtype_size(j->table->dtype);
+    const char *from = source_slice(j, outer, k);
+    if (j->effect > WRITE)
+        fold_slice(j, to, from);
+    else if (j->filled || (j->table_dense && j->picked_dense))
+        copy_few(to, from, (size_t)j->inner * size);
+    else if (j->table_dense && j->one)
+        tn__isa()->move(to, 1, from, 0, j->inner, size);
+    else
+        copy_slice(j, to, from, false);
+}
+
+static void put_outer(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    for (int64_t outer = begin, apart; outer < end; outer++) {
+        char *first = first_slice(j, outer, &apart);
+        for (int64_t k = 0; k < j->n; k++)
+            put_slice(j, first + nth_row(j, k) * apart, outer, k);
+    }
+}
+
+/* Each part minds the indices of its own rows. */
+static void put_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const int64_t rows = size_along(j->table, j->dim);
+    int64_t apart;
+    char *first = first_slice(j, 0, &apart);
+    for (int64_t part = begin; part < end; part++) {
+        const int64_t from = rows * part / j->parts, to = rows * (part + 1) / j->parts;
+        for (int64_t k = 0; k < j->n; k++) {
+            const int64_t row = nth_row(j, k);
+            if (row >= from && row < to)
+                put_slice(j, first + row * apart, 0, k);
+        }
+    }
+}
+
+/* In the order of the indices, wherever two of them meet: neither the sum nor who wrote last depends on threads. */
+static void write_slices(slice_job *j)
+{
+    const size_t size = tn__dtype_size(j->table->dtype);
+    j->filled =
+        j->all_one && j->table_dense && j->effect == WRITE && j->inner * (int64_t)size <= (int64_t)sizeof j->fill;
+    if (j->filled)
+        tn__isa()->move(j->fill, 1, j->picked->data, 0, j->inner, size);
+    if (goes_in_lines(j)) {
+        tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
+    } else if (j->outer > 1) {
+        tn__parallel_for(j->outer, tn__div_up(WORK, j->n * j->inner), put_outer, j);
+    } else {
+        j->parts = j->picked->numel < 2 * WORK ? 1 : tn__num_threads();
+        tn__parallel_for(j->parts, 1, put_rows, j);
+    }
+}
+
+void tn__put_slices(const tn__view *table, const tn__view *src, const tn__view *list, int64_t dim, effect what)
+{
+    slice_job j = slices_of(table, src, list, dim, what);
+    write_slices(&j);
+}
+
+static tn_status put_slices(const tn__launch *l, bool add)
+{
+    const int64_t dim = ((const tn__along_params *)l->params)->dim;
+    const tn__view *src = &l->in[2];
+    if (add && l->out[0].numel == 0 && l->out[0].ndim > 1) /* as in PyTorch nothing is looked at then */
+        return TN_OK;
+    tn_status e = tn__check_indices(l, &l->in[1], dim, size_along(&l->out[0], dim));
+    if (e || src->numel == 0)
+        return e;
+    tn__put_slices(&l->out[0], src, &l->in[1], dim, add ? ADD : WRITE);
+    return TN_OK;
+}
+
+tn_status tn__cpu_index_add(const tn__launch *l)
+{
+    return put_slices(l, true);
+}
+
+tn_status tn__cpu_index_copy(const tn__launch *l)
+{
+    return put_slices(l, false);
+}
