@@ -133,7 +133,8 @@ def measured(call, backward, tenon, torch):
         for worker, other, first, into in ((torch, tenon, theirs, times[1]), (tenon, torch, ours, times[0])):
             if worker:
                 with other.stopped() if other else contextlib.nullcontext():
-                    into.append(worker.ask(runs=max(1, int(SHORT / max(first["t"], 1e-7)))).get("t", first["t"]))
+                    known = min([first["t"], *into])  # the first call may have imported something
+                    into.append(worker.ask(runs=max(1, int(SHORT / max(known, 1e-7)))).get("t", first["t"]))
     median = [statistics.median(t) if t else first["t"] for t, first in zip(times, (ours, theirs))]
     return (*median, ours["bytes"])
 
