@@ -186,6 +186,7 @@ def answer(request, state):
 
 def main():
     torch.set_num_threads(int(sys.argv[1]))
+    torch.zeros(1).numpy()  # NumPy is imported once
     if DEVICE != "cpu":
         torch.cuda.init()
     print(json.dumps({"version": torch.__version__, "threads": torch.get_num_threads(),
