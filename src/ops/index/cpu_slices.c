@@ -12,7 +12,7 @@ typedef struct slice_job {
     bool one;                       /* a slice of what is picked shows one element */
     bool all_one;                   /* all of them the same */
     bool filled;                    /* what every slice is written with is here */
-    char fill[64];
+    _Alignas(8) char fill[64];
     effect effect;
     int64_t parts;                        /* of the table's rows */
     tn__strided_dims in_table, in_picked; /* a slice's dimensions */
