@@ -38,7 +38,7 @@ EXEMPT = {
 
 
 # Both refuse, in words of their own: what Python's say then.
-WORDS = {
+WORDS = {"group_norm": "Expected at least 2 dimensions",
     "binary_cross_entropy": "cannot be broadcast",  # a weight that does not fit: PyTorch's is broadcast in Python
     "sub_scaled": "\n  in sub(",  # with alpha 1 Python calls sub
     "sub_scaled_": "\n  in sub(",
@@ -75,8 +75,8 @@ BY_HAND = {
     "sub_scaled": lambda a, b, alpha: torch.sub(a, b, alpha=alpha),
     "add_scaled_": lambda a, b, alpha: a.add_(b, alpha=alpha),
     "sub_scaled_": lambda a, b, alpha: a.sub_(b, alpha=alpha),
-    "round_decimals": lambda x, decimals: x.round(decimals=decimals),
-    "round_decimals_": lambda x, decimals: x.round_(decimals=decimals),
+    "round_decimals": lambda x, decimals: x.round(decimals=decimals) if decimals or x.is_floating_point() else not_asked("C's 0 is no decimals asked for"),
+    "round_decimals_": lambda x, decimals: x.round_(decimals=decimals) if decimals or x.is_floating_point() else not_asked("the same"),
     "bitwise_not_": lambda x: x.bitwise_not_(),
     "index_add_scaled": lambda x, dim, index, src, alpha: x.index_add(dim, index, src, alpha=alpha),
     "index_add_scaled_": lambda x, dim, index, src, alpha: x.index_add_(dim, index, src, alpha=alpha),

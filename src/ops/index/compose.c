@@ -541,7 +541,7 @@ tn_tensor *tn__fn_take_along_dim(tn_tensor *x, tn_tensor *index, const tn_take_a
                         "%d dimensions for input, and %d dimensions for indices",
                         (int)x->ndim, (int)index->ndim);
     int32_t dim;
-    if (tn__wrap_dim(o->dim, TN_MAX(x->ndim, 1), &dim))
+    if (tn__wrap_own_dim(o->dim, x->ndim, &dim))
         return NULL;
     int64_t of_x[TN_MAX_DIMS], of_index[TN_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) {
