@@ -37,36 +37,54 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     return tn__reduce_loss(d, o->reduction);
 }
 
-/* Where is the first element that is not within 0 and 1, as NaN is not? The count of elements: nowhere; -1: an error. */
+/* The smallest element of x and the largest, then those of y, of x's dtype; NaN where there is one. A GPU is waited for once. */
+static bool read_ends(double ends[4], tn_tensor *x, tn_tensor *y)
+{
+    tn_tensor *x_most = NULL, *y_most = NULL, *x_least = tn_aminmax(x, .max = &x_most),
+              *y_least = tn_aminmax(y, .max = &y_most);
+    tn_tensor *const all[] = {x_least, x_most, y_least, y_most};
+    if (!x_least || !y_least)
+        return false;
+    if (tn__words_of(x->device).gpu && tn__same_device(x->device, y->device)) {
+        tn_tensor *here = tn_to(tn_to(tn_stack(((tn_tensors){all, 4}), 0), .device = TN_CPU), .dtype = TN_F64);
+        const double *from = here ? tn_data(here) : NULL;
+        if (from)
+            memcpy(ends, from, 4 * sizeof *ends);
+        return from != NULL;
+    }
+    tn_error_clear();
+    for (int i = 0; i < 4; i++)
+        ends[i] = tn_item(all[i]);
+    return !tn_error_code();
+}
+
+/* The place of the first element that is not within 0 and 1, as NaN is not; the count of elements: there is none; -1: an
+ * error. */
 static int64_t first_improbable(tn_tensor *x)
 {
-    tn_tensor *most = NULL, *least = x->numel ? tn_aminmax(x, .max = &most) : NULL; /* NaN, where there is one */
-    if (x->numel == 0)
-        return 0;
-    if (!least)
+    tn_tensor *beyond = tn_logical_not(tn_logical_and(tn_ge(x, 0), tn_le(x, 1)));
+    tn_tensor *at = beyond ? tn_argmax(tn_to(tn_reshape(beyond, TN_SHAPE(-1)), .dtype = TN_U8)) : NULL;
+    tn_tensor *any = at ? tn_any(beyond) : NULL;
+    if (!any)
         return -1;
-    tn_error_clear();
-    if (tn_item(least) >= 0 && tn_item(most) <= 1)
-        return x->numel;
-    tn_tensor *beyond = tn_error_code() ? NULL : tn_logical_not(tn_logical_and(tn_ge(x, 0), tn_le(x, 1)));
-    if (!beyond)
-        return -1;
-    const int64_t at = tn_item_int(tn_argmax(tn_to(tn_reshape(beyond, TN_SHAPE(-1)), .dtype = TN_U8)));
-    return tn_error_code() ? -1 : at;
+    return tn_item_int(any) ? tn_item_int(at) : x->numel;
 }
 
 static bool are_probabilities(tn_tensor *x, tn_tensor *target)
 {
-    if (x->device.type == TN_DEVICE_META)
+    double ends[4];
+    if (x->device.type == TN_DEVICE_META || x->numel == 0)
         return true;
     const bool was = tn__set_no_grad(true);
-    const int64_t mine = first_improbable(x), other = mine < 0 ? -1 : first_improbable(target);
+    bool read = read_ends(ends, x, target);
+    const bool fits = read && ends[0] >= 0 && ends[1] <= 1 && ends[2] >= 0 && ends[3] <= 1;
+    if (read && !fits) { /* PyTorch asks element by element, of each the input first */
+        const int64_t mine = first_improbable(x), other = mine < 0 ? -1 : first_improbable(target);
+        if (other >= 0)
+            tn__error(TN_EINVAL, "all elements of %s should be between 0 and 1", mine <= other ? "input" : "target");
+    }
     tn__set_no_grad(was);
-    if (other < 0)
-        return false;
-    if (mine < x->numel || other < x->numel) /* PyTorch asks element by element */
-        tn__error(TN_EINVAL, "all elements of %s should be between 0 and 1", mine <= other ? "input" : "target");
-    return mine == x->numel && other == x->numel;
+    return fits;
 }
 
 /* Weights of losses have no derivative; PyTorch refuses them rather than leave a gradient out. */
