@@ -453,7 +453,7 @@ static void run_masked(void)
     REFUSED(tn_masked_select(x, x), TN_EDTYPE, "masked_select: expected BoolTensor for mask");
     REFUSED(tn_masked_select(x, tn_t(all)), TN_EINVAL, "The size of tensor a (3) must match the size of tensor b (2)");
     REFUSED(tn_masked_scatter(x, all, tn_arange(0, 6, 1)), TN_EDTYPE,
-            "masked_scatter: expected self and source to have same dtypes but gotFloat and Long");
+            "masked_scatter: expected self and source to have same dtypes but got Float and Long");
     REFUSED(tn_masked_scatter(x, x, x), TN_EDTYPE, "only supports boolean masks, but got mask with dtype Float");
     REFUSED(tn_masked_scatter(x, all, tn_ones(TN_SHAPE(5))), TN_EINVAL,
             "Number of elements of source < number of ones in mask");

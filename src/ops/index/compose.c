@@ -691,7 +691,7 @@ tn_tensor *tn__fn_masked_scatter(tn_tensor *x, tn_tensor *mask, tn_tensor *sourc
     if (!given("masked_scatter", x) || !given("masked_scatter", mask) || !given("masked_scatter", source))
         return NULL;
     if (x->dtype != source->dtype)
-        return tn__fail(TN_EDTYPE, "masked_scatter: expected self and source to have same dtypes but got%s and %s",
+        return tn__fail(TN_EDTYPE, "masked_scatter: expected self and source to have same dtypes but got %s and %s",
                         tn__dtypes[x->dtype].legacy, tn__dtypes[source->dtype].legacy);
     if (mask->dtype != TN_BOOL)
         return tn__fail(TN_EDTYPE, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",

@@ -72,7 +72,7 @@ tn_status tn__infer_permute(tn__call *c)
     tn__spec *s = show(c);
     if (p->dims.n != x->ndim)
         return tn__error(TN_EINVAL,
-                         "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+                         "permute: number of dimensions in the tensor input does not match the "
                          "length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to "
                          "len(dims) = %d",
                          (int)x->ndim, (int)p->dims.n);

@@ -5,9 +5,10 @@ import re
 
 # operation, kind, wanted, got: regular expressions that match the whole; device: where (None: everywhere); line: a regular
 # expression of the program's line; when: asked with the line and what was seen before it and after it, in PyTorch, or "raised":
-# where that raises; program: a regular expression that some line up to there has.
-Difference = collections.namedtuple("Difference", "operation kind wanted got reason device line when program", defaults=(None, ".*", None, ""))
+# where that raises; program: a regular expression that some line up to there has; numbers: asked with the two numbers.
+Difference = collections.namedtuple("Difference", "operation kind wanted got reason device line when program numbers", defaults=(None, ".*", None, "", None))
 
+NUMBER = r"(?:^|= )(-?\d[\d.e+-]*|-?inf|nan)"
 WHOLE = {"uint8": (0, 255), "int8": (-128, 127), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1)}
 COMPARES = r"(eq|ne|lt|le|gt|ge|equal|not_equal|less|less_equal|greater|greater_equal)_?|operator(==|!=|<|<=|>|>=)"
 
@@ -157,7 +158,8 @@ DIFFERENCES = [
     Difference("unique|unique_consecutive", "value", ANY, ANY, "which of several NaN is which is not said", when=had_nan),
     Difference("setitem", "value", r"v\d+\[\d+\] = .*", ANY, "what is left in elements that share memory depends on the order of the writes", when=overlaps),
     Difference("addmm_?|baddbmm_?", "value", ANY, "nan", "alpha multiplies a product of nothing too", line=r".*alpha=(nan|-?inf).*"),
-    Difference("histc", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "which of two bins an element at their edge falls into is a matter of rounding"),
+    Difference("histc", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "which of two bins an element at their edge falls into is a matter of rounding",
+               numbers=lambda want, got: abs(want - got) <= 2),
     Difference("softplus|logit", "value", r"[rv]\d+\[\d+\] = .* \(b?float16\)", ANY, "activations of 16 bits are rounded after each of their steps"),
     Difference("gelu|huber_loss", "value", r"[rv]\d+\[\d+\] = nan \(b?float16\)", "inf", "what grows with an infinity is one; PyTorch's loops for 16 bits give NaN", when=nothing_finite),
     Difference("batch_norm", "value", r"[rv]\d+\[\d+\] = (nan|-?inf) .*", ANY, "an infinite factor or mean is applied where it stands in the formula", when=nothing_finite),
@@ -286,12 +288,14 @@ DIFFERENCES += [
 DIFFERENCES += [
     Difference("multi_margin_loss", "error class|value", r"None|v\d+\[0\] = .*", ANY, "of no rows there is no loss: PyTorch looks at nothing, and gives what lay in memory", when=of_nothing),
     Difference("polygamma_?", "value", r"v\d+\[\d+\] = nan .*", r"-?0\.0", "at infinity a polygamma function is 0", when=had_infinity),
-    Difference("histogram", "value", r"r\d+\[0\]\[\d+\] = .*", r"\d.*", "which of two bins an element at their edge falls into is a matter of rounding"),
+    Difference("histogram", "value", r"r\d+\[0\]\[\d+\] = .*", r"\d.*", "which of two bins an element at their edge falls into is a matter of rounding",
+               numbers=lambda want, got: abs(want - got) <= 2),
     Difference("backward", "gradient|value", r".*\[\d+\] = 0\.0 .*", r"-?\d.*", "the gradient of narrow_copy from the end on is there: PyTorch's slice ends at 0 then, before it begins",
                program=r"narrow_copy\([^)]*, -\d"),
     Difference("backward", "aliasing", r"r\d+\[\d+\]: .*", r"r\d+\[\d+\]", "the gradients of a tensor and of what shows all of it are one", line=".*create_graph=True.*", program=r"pixel_(un)?shuffle\(.*, 1\)"),
     Difference("mode", "value", r"r\d+\[0\]\[\d+\] = nan .*", r"-?\d.*|-?inf", "a NaN equals nothing, and is not the most common: PyTorch's sort leaves it anywhere", when=had_nan),
-    Difference("backward", "gradient|value", r".*\[\d+\] = -?\d.* \(float64\)", r"-?\d.*", "PyTorch's trigamma has ten digits", program=r"digamma|psi\("),
+    Difference("backward", "gradient|value", r".*\[\d+\] = -?\d.* \(float64\)", r"-?\d.*", "PyTorch's trigamma has ten digits", program=r"digamma|psi\(",
+               numbers=lambda want, got: abs(want - got) <= 1e-8 * max(abs(want), abs(got), 1)),
     Difference("backward", "error class", "None", r"RuntimeError: one of the variables needed for gradient computation .*", "tanhshrink saves its operand, PyTorch the operand's tanh",
                program="tanhshrink"),
     Difference(r"repr\(\)|str\(\)", "result", r"[\s\S]*grad_fn=<NotImplemented>\)", r"[\s\S]*grad_fn=<\w+Backward0>\)", "an operation without a derivative says which one it is"),
@@ -309,6 +313,8 @@ DIFFERENCES += [
     Difference(r"\w+", "error line", r"linalg_(\w+)\(\).*", r"\w+\(\).*", "what torch.linalg has says its name there", line=r".*torch\.linalg\..*"),
     Difference("unique|unique_consecutive", "error line", r"Tensor\.unique\w*\(\) got an unexpected keyword argument .*", r"unique\w*\(\) got an unexpected keyword argument .*",
                "the method and the function of torch are one function"),
+    Difference("masked_scatter_?", "error line", r"masked_scatter: expected self and source to have same dtypes but got\w+ and \w+", r".* but got \w+ and \w+", "a space that PyTorch leaves out"),
+    Difference("permute|permute_copy", "error line", r"permute\(sparse_coo\): number of dimensions .*", r"permute: number of dimensions .*", "nothing is sparse there"),
     Difference("diag", "error line", r"Supports 1D or 2D tensors\. Got \d+D", r"diag\(\): Supports 1D or 2D tensors\. Got \d+D", "out= makes no other message", line=".*out=.*"),
     Difference(r"round_|nonzero", "error line", r'\w+\(\) missing 1 required positional arguments: "(decimals|as_tuple)"', r"\w+\(\) got an unexpected keyword argument .*",
                "what is not known is said, of functions that PyTorch has twice"),
@@ -333,6 +339,10 @@ def fits(d, found, device, before, after, error, program):
         return False
     if not any(re.search(d.program, line) for line in program):
         return False
+    if d.numbers:
+        numbers = [re.search(NUMBER, str(text)) for text in (found["want"], found["got"])]
+        if not all(numbers) or not d.numbers(*(float(n[1]) for n in numbers)):
+            return False
     return bool(error) if d.when == "raised" else d.when is None or d.when(found["line"], before, after)
 
 
