@@ -4,9 +4,8 @@
 #include "core/parallel.h"
 
 enum { WORK = 32768, BUNDLE = 16, BUNDLE_BYTES = 1 << 19, OPERANDS = 3 };
-/* Lines: elements of rows that are short, of such as lie side by side; rows that are too few; elements of a line, of all
- * lines. */
-enum { SHORT = 24, DEEP = 256, FEW = 16, WIDE = 64, TILE = 4096 };
+/* Lines: elements of rows that lie side by side; rows that are too few; elements of a line, of all lines. */
+enum { DEEP = 256, FEW = 16, WIDE = 64, TILE = 4096 };
 
 /* How rows of one operand lie. */
 typedef struct side {
@@ -173,10 +172,10 @@ static int64_t rows_as_lines(const rows_run *r)
     bool beside = true, fits = r->j.n > 1 && r->kept[0] >= FEW;
     for (int k = 0; k < r->n_sides; k++) {
         const side *s = &r->side[k];
-        fits &= s->row.n == 1 && (s->beside || (s->row.stride[0] == 1 && s->stride[0] > 0));
+        fits &= s->row.n == 1 && (s->beside || tn__pays_to_turn(r->j.n, s->row.stride[0], r->kept[0], s->stride[0]));
         beside &= s->beside;
     }
-    if (!fits || r->j.n > (beside ? DEEP : SHORT))
+    if (!fits || r->j.n > DEEP)
         return 0;
     return beside ? WIDE : TN_MIN(TILE / r->j.n, r->kept[0]);
 }
@@ -256,7 +255,7 @@ static tn_status along(const tn__launch *l, uint32_t mask, tn__row_body body, tn
     for (int32_t d = 0; d < out->ndim; d++)
         r.j.n *= mask >> d & 1 ? out->shape[d] : 1;
     const int64_t rows = out->numel / r.j.n, grain = tn__div_up(WORK, r.j.n);
-    if (dense && (!lines || r.j.n > SHORT)) {
+    if (dense && (!lines || r.j.n > TN__SHORT_ROW)) {
         tn__parallel_for(rows, grain, run_dense, &r);
         return TN_OK;
     }
@@ -267,13 +266,14 @@ static tn_status along(const tn__launch *l, uint32_t mask, tn__row_body body, tn
         return TN_OK;
     }
     /* a cache line more than it takes: rows a power of two apart would fight for the same places in the cache */
-    r.bytes = (((size_t)r.j.n * tn__type_size(r.j.type) + 63) & ~(size_t)63) + 64;
+    r.bytes = (size_t)r.j.n * tn__type_size(r.j.type);
+    r.bytes = at_once ? r.bytes : ((r.bytes + 63) & ~(size_t)63) + 64;
     r.bundle = at_once ? at_once : r.bundle;
     while (r.bundle > 1 && (size_t)r.bundle * r.bytes > BUNDLE_BYTES)
         r.bundle /= 2;
     r.lines = tn__div_up(r.kept[0], r.bundle);
     tn__parallel_for(rows / r.kept[0] * r.lines, tn__div_up(grain, r.bundle), at_once ? run_tiles : run_bundles, &r);
-    return r.status ? tn__error_memory("a temporary", (OPERANDS + 1) * (size_t)r.bundle * r.bytes) : TN_OK;
+    return r.status ? tn__error_memory("a temporary", (OPERANDS + (at_once != 0)) * (size_t)r.bundle * r.bytes) : TN_OK;
 }
 
 tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, int inputs)

@@ -43,6 +43,16 @@ static inline int64_t tn__dims_offset(const tn__strided_dims *d, int64_t index)
     return o;
 }
 
+/* Elements of a row that is short: to begin a loop for it takes longer than its elements. */
+enum { TN__SHORT_ROW = 24 };
+
+/* Are there many rows (count) of n elements, 'apart' elements from one to the next, each in one piece, so short that it pays to
+ * turn them, a tile at a time, to lie side by side? */
+static inline bool tn__pays_to_turn(int64_t n, int64_t step, int64_t count, int64_t apart)
+{
+    return n > 1 && n <= TN__SHORT_ROW && step == 1 && count >= 16 && apart > 0;
+}
+
 /* Every dimension of v, or those in the mask, in row-major order: the last one first. */
 void tn__dims_in_order(tn__strided_dims *d, const tn__view *v);
 void tn__some_dims_in_order(tn__strided_dims *d, const tn__view *v, uint32_t mask);

@@ -201,7 +201,15 @@ IN_SQUARES(uint64_t, transpose_64, 4, transpose_four, transpose_8)
 
 static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, int64_t rows, int64_t cols, size_t size)
 {
-    if (size == 1)
+    char *d = dst;
+    const char *s = src;
+    if (cols < 4 && rows >= 4) /* less than a square: column by column */
+        for (int64_t j = 0; j < cols; j++)
+            move(d + j * ld_d * (int64_t)size, 1, s + j * (int64_t)size, ld_s, rows, size);
+    else if (rows < 4 && cols >= 4)
+        for (int64_t i = 0; i < rows; i++)
+            move(d + i * (int64_t)size, ld_d, s + i * ld_s * (int64_t)size, 1, cols, size);
+    else if (size == 1)
         transpose_1(dst, ld_d, src, ld_s, rows, cols);
     else if (size == 2)
         transpose_16(dst, ld_d, src, ld_s, rows, cols);

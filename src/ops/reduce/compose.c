@@ -74,9 +74,11 @@ static tn_tensor *with_mean(tn_tensor *spread, tn_tensor *x, const tn_dims *dims
 
 static bool has_spread(const char *what, const tn_tensor *x)
 {
-    if (tn__usable(what, x) && !tn__dtype_is_float(x->dtype))
+    if (!tn__usable(what, x))
+        return false;
+    if (!tn__dtype_is_float(x->dtype))
         tn__error(TN_EDTYPE, "%s only support floating point and complex dtypes", what);
-    return tn__usable(what, x) && tn__dtype_is_float(x->dtype);
+    return tn__dtype_is_float(x->dtype);
 }
 
 tn_tensor *tn__fn_var_mean(tn_tensor *x, const tn_var_mean_options *o)

@@ -10,8 +10,8 @@
 #include "core/parallel.h"
 
 enum { PIECE = 65536, LINE = 1024, LEVELS = 3, LEVEL_ROWS = 32 };
-enum { SHORT = 24, FEW = 16, TILE = 4096 }; /* elements of a short row, too few rows to turn, elements turned at once */
-enum { NEAR = 2048 };                       /* bytes between rows that are asked for before they are needed */
+enum { SOME = 16, TILE = 4096 }; /* results stored at once, elements turned at once */
+enum { NEAR = 2048 };            /* bytes between rows that are asked for before they are needed */
 
 typedef struct reduce_job {
     const tn__launch *l;
@@ -189,11 +189,11 @@ static void rows(void *ctx, int64_t begin, int64_t end)
     const tn__view *x = &j->l->in[0], *out = &j->l->out[0];
     const int64_t size = (int64_t)tn__dtype_size(x->dtype), apart = j->kept.n == 1 ? j->kept.stride[0] : 0;
     union {
-        double f[FEW];
-        int64_t i[FEW];
+        double f[SOME];
+        int64_t i[SOME];
     } v;
-    for (int64_t i = begin; i < end; i += FEW) {
-        const int64_t n = TN_MIN(FEW, end - i);
+    for (int64_t i = begin; i < end; i += SOME) {
+        const int64_t n = TN_MIN(SOME, end - i);
         for (int64_t k = 0; k < n; k++) {
             const char *base =
                 (const char *)x->data + (apart ? (i + k) * apart : tn__dims_offset(&j->kept, i + k)) * size;
@@ -407,14 +407,9 @@ typedef struct column_job {
 /* Short rows, width of them from base on, in one piece each. */
 static void fold_turned(const reduce_job *j, const char *base, int64_t width, void *acc)
 {
-    const int64_t size = (int64_t)tn__dtype_size(j->l->in[0].dtype);
+    const size_t size = tn__dtype_size(j->l->in[0].dtype);
     double tile[TILE];
-    if (j->n_reduced < 4) /* less than the side of a square */
-        for (int64_t k = 0; k < j->n_reduced; k++)
-            tn__isa()->move((char *)tile + k * width * size, 1, base + k * size, j->kept.stride[0], width,
-                            (size_t)size);
-    else
-        tn__isa()->transpose(tile, width, base, j->kept.stride[0], width, j->n_reduced, (size_t)size);
+    tn__isa()->transpose(tile, width, base, j->kept.stride[0], width, j->n_reduced, size);
     fold_some(j, (const char *)tile, NULL, 0, j->n_reduced, width, 1, acc);
 }
 
@@ -520,8 +515,8 @@ static tn_status reduce(const tn__launch *l, const tn__dims *dim)
         return TN_OK;
     }
     bool column = j.n_kept > 1 && j.n_reduced > 1 && j.kept.stride[0] < j.reduced.stride[0] && j.kept.shape[0] > 1;
-    if (!column && j.n_reduced > 1 && j.n_reduced <= SHORT && j.reduced.n == 1 && j.reduced.stride[0] == 1 &&
-        j.kept.shape[0] >= FEW)
+    if (!column && j.reduced.n == 1 &&
+        tn__pays_to_turn(j.n_reduced, j.reduced.stride[0], j.kept.shape[0], j.kept.stride[0]))
         return reduce_short(&j);
     return column ? reduce_columns(&j) : reduce_rows(&j);
 }

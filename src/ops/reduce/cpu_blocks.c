@@ -4,11 +4,7 @@
 #include "core/parallel.h"
 
 enum { WORK = 65536, BUNDLE = 16, PART = 256, PITCH = PART + 16 }; /* PART: elements of a block of a bundle's row */
-enum {
-    SHORT = 24,
-    FEW = 16,
-    TILE = 2048
-}; /* elements of a short row, rows that are too few to turn, elements turned at once */
+enum { TILE = 2048 };                                              /* elements turned at once */
 
 typedef struct blocks {
     const tn__launch *l;
@@ -130,8 +126,8 @@ void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn
     for (int32_t d = x->ndim - 1; d >= 0; d--)
         if (!(mask >> d & 1) && d != first)
             add_kept(&b, x, dense, d);
-    b.turned = rules->lines && first < 0 && b.n > 1 && b.n <= SHORT && b.row.n == 1 && b.row.stride[0] == 1 &&
-               b.kept[0] >= FEW && b.stride[0] > 0 && b.dense[0] == 1;
+    b.turned = rules->lines && first < 0 && b.row.n == 1 && b.dense[0] == 1 &&
+               tn__pays_to_turn(b.n, b.row.stride[0], b.kept[0], b.stride[0]);
     if (b.turned)
         b.bundle = TILE / b.n;
     b.lines = tn__div_up(b.kept[0], b.bundle);

@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16, TILE = 16, DEPTH = 128, SHORT = 24, TURNED = 2048 };
+enum { WORK = 32768, BAND = 256, NARROW = 32, FEW_ROWS = 16, TILE = 16, DEPTH = 128, TURNED = 2048 };
 
 typedef struct scan_job {
     const tn__launch *l;
@@ -166,7 +166,7 @@ static tn_status scan(const tn__launch *l, int64_t dim, int kind)
         j.x_beside = x->stride[beside];
         j.out_beside = out->stride[beside];
     }
-    const bool turned = along && j.n > 1 && j.n <= SHORT && j.inner >= FEW_ROWS && j.x_beside > 0 && j.out_beside > 0;
+    const bool turned = along && j.out_beside > 0 && tn__pays_to_turn(j.n, 1, j.inner, j.x_beside);
     if (turned)
         j.band = TN_MIN(BAND, TURNED / j.n);
     else if (along || j.inner < FEW_ROWS) /* a few neighbours are no band */
