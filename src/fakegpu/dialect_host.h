@@ -1,5 +1,5 @@
 /* fakegpu/dialect_host.h: the kernel dialect for the host: the words of backend/gpu/kernels/prelude.h in GNU C11. It is
- * embedded as text; the fake NVRTC puts it, after dialect_items.h and dialect_half.h, before every unit. No header is
+ * embedded as text; the fake NVRTC puts it, after the other dialect_*.h, before every unit. No header is
  * included: reading them would take longer than compiling the kernels.
  *
  * __tn_kernel, __tn_kernel_b and __tn_local are for the fake NVRTC, which rewrites them after preprocessing (translate.c). */
@@ -26,7 +26,9 @@ typedef unsigned long long u64;
 typedef float f32;
 
 /* ---- work items ---- */
+#ifndef tn_item
 static _Thread_local struct tn_items tn_item;
+#endif
 
 #define GROUP_ID(d)    (tn_item.group[d])
 #define LOCAL_ID(d)    (tn_item.local[d])
@@ -150,9 +152,9 @@ DEVICE i32 ATOMIC_MIN_I32(i32 *p, i32 v)
 /* ---- mathematics: by the type of the first argument, as on the other sides ---- */
 #define INFINITY          __builtin_inff()
 #define NAN               __builtin_nanf("")
-#define TN_F1(name, x)    _Generic((x), f32 : __builtin_##name##f, default : __builtin_##name)(x)
-#define TN_F2(name, x, y) _Generic((x) + (y), f32 : __builtin_##name##f, default : __builtin_##name)(x, y)
-#define FMA(a, b, c)      _Generic((a) + (b) + (c), f32 : __builtin_fmaf, default : __builtin_fma)(a, b, c)
+#define TN_F1(name, x)    _Generic((x), f32 : TN_BUILTIN(name##f), default : TN_BUILTIN(name))(x)
+#define TN_F2(name, x, y) _Generic((x) + (y), f32 : TN_BUILTIN(name##f), default : TN_BUILTIN(name))(x, y)
+#define FMA(a, b, c)      _Generic((a) + (b) + (c), f32 : TN_BUILTIN(fmaf), default : TN_BUILTIN(fma))(a, b, c)
 #define fma(a, b, c)      FMA(a, b, c)
 #define fabs(x)           TN_F1(fabs, x)
 #define exp(x)            TN_F1(exp, x)
@@ -194,7 +196,7 @@ DEVICE i32 ATOMIC_MIN_I32(i32 *p, i32 v)
 #define fmax(x, y)        TN_F2(fmax, x, y)
 #define copysign(x, y)    TN_F2(copysign, x, y)
 #define nextafter(x, y)   TN_F2(nextafter, x, y)
-#define ldexp(x, n)       _Generic((x), f32 : __builtin_ldexpf, default : __builtin_ldexp)(x, n)
+#define ldexp(x, n)       _Generic((x), f32 : TN_BUILTIN(ldexpf), default : TN_BUILTIN(ldexp))(x, n)
 #define isnan(x)          __builtin_isnan(x)
 #define isinf(x)          __builtin_isinf(x)
 #define isfinite(x)       __builtin_isfinite(x)

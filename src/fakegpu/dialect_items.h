@@ -15,6 +15,14 @@ struct tn_items {
     unsigned long long (*shuffle)(void *run, int site, unsigned long long v, int by, int down);
 };
 
+/* What a unit asks of the library where the compiler lacks it (dialect_tinycc.h): a place of the thread for the item that runs
+ * now, and to replace a word that still holds what is expected; both return the word as it was. */
+struct tn_host {
+    struct tn_items *(*items)(void);
+    unsigned (*swap_32)(unsigned *p, unsigned expected, unsigned wanted);
+    unsigned long long (*swap_64)(unsigned long long *p, unsigned long long expected, unsigned long long wanted);
+};
+
 /* Between two arrays of LOCAL_MEM: nobody may write there. Offsets are multiples of it. */
 enum { TN_LOCAL_GAP = 64 };
 

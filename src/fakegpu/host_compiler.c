@@ -51,19 +51,22 @@ static const char *const optimised[] = {"-Og",
 static const char *const optimised_by_others[] = {"-Og", NULL};
 static const char *const plain[] = {"-O0", NULL};
 
+/* What preprocesses a unit says in its text which one it is: the driver may be called cc. */
+typedef enum maker { GCC, TINYCC, ANOTHER } maker;
+
+static const char *const mark[] = {[GCC] = "#pragma tenon gcc", [TINYCC] = "#pragma tenon tinycc"};
+
 /* What AddressSanitizer checks is not optimised: gcc takes two thirds of -Og's time, tests run as long, and no access is taken
  * away before it is checked. Nor is what runs once a shape, where the environment says so. */
-static const char *const *level(bool gcc)
+static const char *const *level(maker by)
 {
 #ifdef __SANITIZE_ADDRESS__
     const bool wanted = false;
 #else
     const bool wanted = fake_env_flag("TENON_FAKE_GPU_OPTIMIZE", true);
 #endif
-    return !wanted ? plain : gcc ? optimised : optimised_by_others;
+    return !wanted ? plain : by == GCC ? optimised : optimised_by_others;
 }
-
-#define GCC_MARK "#pragma tenon gcc" /* what gcc's preprocessor leaves in the text of a unit */
 
 enum { FLAGS = sizeof flags / sizeof *flags, MAX_ARGUMENTS = 128, MAX_PATH = 4096 };
 
@@ -136,7 +139,7 @@ uint64_t fake_cc_identity(void)
         h = mixed(h, texts[i].text, strlen(texts[i].text));
     for (size_t i = 0; i < FLAGS; i++)
         h = mixed(h, flags[i], strlen(flags[i]) + 1);
-    for (const char *const *o = level(true); *o; o++)
+    for (const char *const *o = level(GCC); *o; o++)
         h = mixed(h, *o, strlen(*o) + 1);
     return h;
 }
@@ -287,7 +290,7 @@ static bool preprocess(workplace *w, const char *cc, const char *const *define, 
     return run(w, argv, out, log);
 }
 
-static bool make_object(workplace *w, const char *cc, bool gcc, fake_text *log)
+static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
 {
     const char *argv[MAX_ARGUMENTS] = {cc, "-shared"};
     char in[MAX_PATH + 32], out[MAX_PATH + 32];
@@ -296,17 +299,19 @@ static bool make_object(workplace *w, const char *cc, bool gcc, fake_text *log)
     snprintf(out, sizeof out, "%s/kernels.so", w->folder);
     for (size_t i = 0; i < FLAGS; i++)
         argv[n++] = flags[i];
-    for (const char *const *o = level(gcc); *o; o++)
+    for (const char *const *o = level(by); *o; o++)
         argv[n++] = *o;
     argv[n++] = "-x";
-    argv[n++] = "cpp-output";
+    argv[n++] = by == TINYCC ? "c" : "cpp-output";
     argv[n++] = in;
     argv[n++] = "-o";
     argv[n++] = out;
     argv[n++] = "-lm";
 #ifndef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program */
-    argv[n++] = "-Wl,-z,defs";
-    argv[n++] = "-nostartfiles"; /* nothing begins or ends with a kernel: 3 ms of 48 */
+    if (by != TINYCC) {
+        argv[n++] = "-Wl,-z,defs";
+        argv[n++] = "-nostartfiles"; /* nothing begins or ends with a kernel: 3 ms of 48 */
+    }
 #endif
     argv[n] = NULL;
     return run(w, argv, out, log);
@@ -315,7 +320,8 @@ static bool make_object(workplace *w, const char *cc, bool gcc, fake_text *log)
 static bool write_unit(workplace *w, const char *text, const char *name, fake_text *log)
 {
     fake_text unit = {0};
-    fake_text_puts(&unit, "#if defined __GNUC__ && !defined __clang__\n" GCC_MARK "\n#endif\n");
+    fake_text_puts(&unit, "#if defined __TINYC__\n#pragma tenon tinycc\n#elif defined __GNUC__ && !defined __clang__\n"
+                          "#pragma tenon gcc\n#endif\n");
     for (size_t i = 0; texts[i].name; i++)
         fake_text_printf(&unit, "#line 1 \"%s\"\n%s\n", texts[i].name, texts[i].text);
     fake_text_puts(&unit, "#line 1 \"");
@@ -331,14 +337,17 @@ static bool write_unit(workplace *w, const char *text, const char *name, fake_te
     return ok;
 }
 
-/* The preprocessed text, with its kernels translated, goes back to a file. *gcc: by whom it was preprocessed. */
-static bool translate(workplace *w, bool *gcc, fake_text *log)
+/* The preprocessed text, with its kernels translated, goes back to a file. *by: who preprocessed it. */
+static bool translate(workplace *w, maker *by, fake_text *log)
 {
     fake_text in = {0}, out = {0};
     bool ok = fake_text_read(&in, file_in(w, "unit.i")) && in.s;
     if (!ok)
         say_errno(log, "read", w->path);
-    *gcc = ok && strstr(in.s, GCC_MARK);
+    for (*by = GCC; ok && *by < ANOTHER && !strstr(in.s, mark[*by]);)
+        ++*by;
+    if (*by == TINYCC) /* what is written from here on was not preprocessed yet */
+        fake_text_puts(&out, "#define tn_item (*tn_fake_host->items())\n#define __builtin_classify_type(x) 1\n");
     ok = ok && fake_translate_kernels(in.s, &out, log);
     if (ok && !write_file(file_in(w, "kernels.i"), &out)) {
         say_errno(log, "write", w->path);
@@ -371,8 +380,9 @@ bool fake_cc_compile(const char *text, const char *name, const char *const *defi
                          strerror(errno));
         return false;
     }
-    bool gcc = false, ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) &&
-                           translate(&w, &gcc, log) && make_object(&w, cc, gcc, log);
+    maker by;
+    bool ok = write_unit(&w, text, name, log) && preprocess(&w, cc, define, n_define, log) && translate(&w, &by, log) &&
+              make_object(&w, cc, by, log);
     if (ok && !fake_text_read(object, file_in(&w, "kernels.so"))) {
         say_errno(log, "read", w.path);
         ok = false;

@@ -91,6 +91,28 @@ static bool take_kernel(fake_kernel *k, const struct tn_kernel_info *info, fake_
     return true;
 }
 
+/* ---- what a unit of TinyCC asks for ---- */
+
+static struct tn_items *items_here(void)
+{
+    static _Thread_local struct tn_items items;
+    return &items;
+}
+
+static unsigned swap_32(unsigned *p, unsigned expected, unsigned wanted)
+{
+    __atomic_compare_exchange_n(p, &expected, wanted, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+}
+
+static unsigned long long swap_64(unsigned long long *p, unsigned long long expected, unsigned long long wanted)
+{
+    __atomic_compare_exchange_n(p, &expected, wanted, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+}
+
+static const struct tn_host host = {items_here, swap_32, swap_64};
+
 tn__cu_result fake_module_load(const void *image, fake_module **module)
 {
     fake_image head;
@@ -102,6 +124,9 @@ tn__cu_result fake_module_load(const void *image, fake_module **module)
         return TN__CU_NO_BINARY_FOR_GPU;
     void *library = open_bytes((const char *)image + sizeof head, head.bytes);
     const struct tn_kernel_info *info = library ? dlsym(library, "tn_fake_kernels") : NULL;
+    const struct tn_host **asks = library ? dlsym(library, "tn_fake_host") : NULL;
+    if (asks)
+        *asks = &host;
     int n = 0;
     while (info && info[n].name)
         n++;

@@ -28,6 +28,7 @@
 #undef TN_FMIN
 #undef TN_PI
 #undef TN_SQRT_HALF
+#undef TN_LAST_PLACE
 #undef TN_SMALLEST_TERM
 #undef TN_MOST_TERMS
 #undef SPECIAL

@@ -178,6 +178,8 @@ DEVICE TW E(tn_gamma_factor)(TW a, TW x)
 }
 
 #define TN_SMALLEST_TERM (TN_NARROW ? KW(1e-9) : KW(1e-17))
+/* A factor of the fraction that is one but for its last place: it may stay beside one for ever, and never be it. */
+#define TN_LAST_PLACE    (TN_NARROW ? KW(1.2e-7) : KW(2.3e-16))
 #define TN_MOST_TERMS    200000
 
 DEVICE TW E(tn_gamma_series)(TW a, TW x)
@@ -193,7 +195,7 @@ DEVICE TW E(tn_gamma_series)(TW a, TW x)
 DEVICE TW E(tn_gamma_fraction)(TW a, TW x)
 {
     TW b = x + KW(1) - a, c = KW(1e30), d = KW(1) / b, h = d, change = KW(0);
-    for (int k = 1; k < TN_MOST_TERMS && MW(fabs)(change - KW(1)) > TN_SMALLEST_TERM; k++) {
+    for (int k = 1; k < TN_MOST_TERMS && MW(fabs)(change - KW(1)) > TN_LAST_PLACE; k++) {
         const TW n = -(TW)k * ((TW)k - a);
         b += KW(2);
         d = KW(1) / (n * d + b);
