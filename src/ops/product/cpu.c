@@ -312,13 +312,14 @@ static void *converted(const tn__view *v, int type, size_t *bytes)
 
 typedef struct bias_job {
     const tn__gemm_problem *s;
+    int64_t n, rs, cs; /* a row of c, and the steps in the bias */
     char *c;
     int type;
 } bias_job;
 
-static void scale_row(const tn__gemm_problem *s, void *row, int type)
+static void scale_row(const tn__gemm_problem *s, int64_t n, void *row, int type)
 {
-    for (int64_t k = 0; k < s->n; k++) {
+    for (int64_t k = 0; k < n; k++) {
         if (type == TN__F32)
             ((float *)row)[k] *= (float)s->beta;
         else if (type == TN__F64)
@@ -334,26 +335,27 @@ static void scale_row(const tn__gemm_problem *s, void *row, int type)
 static void set_rows(void *ctx, int64_t begin, int64_t end)
 {
     const bias_job *j = ctx;
-    const tn__gemm_problem *s = j->s;
-    const tn__view *v = s->bias;
+    const tn__view *v = j->s->bias;
     const int64_t item = (int64_t)tn__type_size(j->type), size = (int64_t)tn__dtype_size(v->dtype);
     tn__load load = tn__isa()->load[v->dtype][j->type];
     for (int64_t i = begin; i < end; i++) {
-        char *row = j->c + i * s->n * item;
-        if (i > begin && s->bias_rs == 0) {
-            memcpy(row, row - s->n * item, (size_t)(s->n * item));
+        char *row = j->c + i * j->n * item;
+        if (i > begin && j->rs == 0) {
+            memcpy(row, row - j->n * item, (size_t)(j->n * item));
             continue;
         }
-        load(row, (const char *)v->data + i * s->bias_rs * size, s->bias_cs, s->n);
-        if (s->beta != 1)
-            scale_row(s, row, j->type);
+        load(row, (const char *)v->data + i * j->rs * size, j->cs, j->n);
+        if (j->s->beta != 1)
+            scale_row(j->s, j->n, row, j->type);
     }
 }
 
+/* One column is a row, too. */
 static void set_from_bias(const tn__gemm_problem *s, void *c, int type)
 {
-    bias_job j = {s, c, type};
-    tn__parallel_for(s->m, tn__div_up(32768, TN_MAX(s->n, 1)), set_rows, &j);
+    const bool column = s->n == 1;
+    bias_job j = {s, column ? s->m : s->n, column ? 0 : s->bias_rs, column ? s->bias_rs : s->bias_cs, c, type};
+    tn__parallel_for(column ? 1 : s->m, tn__div_up(32768, TN_MAX(j.n, 1)), set_rows, &j);
 }
 
 typedef struct batch_job {
@@ -392,6 +394,27 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* One number each, of rows that lie in one piece. */
+static bool is_dots(const tn__gemm_problem *s, int type, tn_dtype stored)
+{
+    return s->m == 1 && s->n == 1 && s->a_cs == 1 && s->b_rs == 1 && type <= TN__F64 && !stored && !s->bias;
+}
+
+static void run_dots_of_batch(void *ctx, int64_t begin, int64_t end)
+{
+    const batch_job *j = ctx;
+    const tn__gemm_problem *s = j->s;
+    const tn__gemm_isa *isa = &tn__isa()->gemm[j->type];
+    const int64_t item = (int64_t)tn__type_size(j->type);
+    for (int64_t i = begin; i < end; i++) {
+        const double sum = s->alpha * isa->dot(at(j->a, i * s->a_bs, item), at(j->b, i * s->b_bs, item), s->k);
+        if (j->type == TN__F32)
+            ((float *)j->c)[i] = (float)sum;
+        else
+            ((double *)j->c)[i] = sum;
+    }
+}
+
 /* Operands as they are stored (0: in the compute type), the result in the compute type, dense. */
 static tn_status run_shape(const tn__gemm_problem *s, int type, tn_dtype stored, const void *a, const void *b, void *c)
 {
@@ -400,7 +423,8 @@ static tn_status run_shape(const tn__gemm_problem *s, int type, tn_dtype stored,
         set_from_bias(s, c, type);
     double work = (double)s->m * (double)s->n * (double)s->k;
     if (s->batch > 1 && work < SERIAL)
-        tn__parallel_for(s->batch, (int64_t)(SERIAL / TN_MAX(work, 1)) + 1, run_batch, &j);
+        tn__parallel_for(s->batch, (int64_t)(SERIAL / TN_MAX(work, 1)) + 1,
+                         is_dots(s, type, stored) ? run_dots_of_batch : run_batch, &j);
     else
         run_batch(&j, 0, s->batch);
     return j.status;

@@ -1,11 +1,11 @@
 /* A matrix times a vector, and dot: bound by memory, not by arithmetic. Rows that lie in memory one element after the other are
- * multiplied one by one; where columns do, they are added up, a block of rows at a time. Each element of the result is a sum in
+ * multiplied one by one, or, where they are short, turned; where columns do, they are added up, a block of rows at a time. Each element of the result is a sum in
  * one order, whatever the threads. */
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { PIECE = 1024, FEW = 8 };
+enum { PIECE = 1024, FEW = 8, TILE = 128 };
 
 typedef struct vector_job {
     const tn__gemm *g;
@@ -95,27 +95,48 @@ static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
     }
 }
 
+/* Sums of n rows from row i on become elements of the result. */
+static void set_elements(const vector_job *j, const char *sum, int64_t i, int64_t n)
+{
+    const tn__gemm *g = j->g;
+    const bool as_summed = (j->type <= TN__F64 ? g->scale == 1 : g->whole == 1) && !g->accumulate && g->ldc == 1;
+    if (as_summed) {
+        memcpy((char *)g->c + i * j->item, sum, (size_t)(n * j->item));
+        return;
+    }
+    for (int64_t r = 0; r < n; r++) {
+        const void *v = sum + r * j->item;
+        if (j->type <= TN__F64)
+            set_element(j, i + r, j->type == TN__F32 ? (double)*(const float *)v : *(const double *)v, 0);
+        else
+            set_element(j, i + r, 0, j->type == TN__I32 ? *(const uint32_t *)v : *(const uint64_t *)v);
+    }
+}
+
 static void multiply_columns(void *ctx, int64_t begin, int64_t end)
 {
     _Alignas(64) char sum[PIECE * 8];
     const vector_job *j = ctx;
-    const bool as_summed =
-        (j->type <= TN__F64 ? j->g->scale == 1 : j->g->whole == 1) && !j->g->accumulate && j->g->ldc == 1;
     for (int64_t b = begin; b < end; b++) {
         const int64_t i = b * PIECE, n = TN_MIN(PIECE, j->g->m - i);
         memset(sum, 0, (size_t)(n * j->item));
         add_columns(j, sum, i, n);
-        if (as_summed) {
-            memcpy((char *)j->g->c + i * j->item, sum, (size_t)(n * j->item));
-            continue;
-        }
-        for (int64_t r = 0; r < n; r++) {
-            const void *v = sum + r * j->item;
-            if (j->type <= TN__F64)
-                set_element(j, i + r, j->type == TN__F32 ? (double)*(const float *)v : *(const double *)v, 0);
-            else
-                set_element(j, i + r, 0, j->type == TN__I32 ? *(const uint32_t *)v : *(const uint64_t *)v);
-        }
+        set_elements(j, sum, i, n);
+    }
+}
+
+/* Short rows, turned a tile at a time: columns then. */
+static void multiply_turned(void *ctx, int64_t begin, int64_t end)
+{
+    _Alignas(64) char tile[TN__SHORT_ROW * TILE * 8], sum[TILE * 8];
+    const vector_job *j = ctx;
+    const tn__gemm *g = j->g;
+    for (int64_t b = begin; b < end; b++) {
+        const int64_t i = b * TILE, n = TN_MIN(TILE, g->m - i);
+        tn__isa()->transpose(tile, TILE, (const char *)g->a + i * g->a_rs * j->item, g->a_rs, n, g->k, (size_t)j->item);
+        memset(sum, 0, (size_t)(n * j->item));
+        j->isa->columns(sum, tile, TILE, j->x, n, g->k);
+        set_elements(j, sum, i, n);
     }
 }
 
@@ -144,6 +165,8 @@ static tn_status multiply(const tn__gemm *g, int type)
     }
     if (by_columns)
         tn__parallel_for(tn__div_up(g->m, PIECE), tn__div_up(65536, PIECE * g->k), multiply_columns, &j);
+    else if (!g->stored && tn__pays_to_turn(g->k, g->a_cs, g->m, g->a_rs))
+        tn__parallel_for(tn__div_up(g->m, TILE), tn__div_up(65536, TILE * g->k), multiply_turned, &j);
     else
         tn__parallel_for(g->m, tn__div_up(65536, g->k), multiply_rows, &j);
     if (x && x != few)
