@@ -100,7 +100,7 @@ static void attempt(const char *name, two_fn f, const product *p, tn_dtype d, co
 }
 
 static const int64_t sizes[][3] = {{1, 1, 1},    {2, 3, 4}, {5, 1, 7}, {1, 9, 3}, {7, 13, 1},
-                                   {17, 16, 33}, {3, 0, 2}, {0, 3, 2}, {2, 3, 0}};
+                                   {17, 16, 33}, {3, 0, 2}, {0, 3, 2}, {2, 3, 0}, {1, 6, 1}};
 
 static const int64_t large[][3] = {{65, 130, 70}, {129, 64, 257}, {6, 700, 9},
                                    {1, 513, 300}, {200, 300, 1},  {47, 33, 1030}};
@@ -144,7 +144,7 @@ static void batches(const char *name, two_fn f)
 
 static void vectors(const char *name, two_fn f, bool matrix)
 {
-    static const int64_t shapes[][2] = {{1, 1}, {3, 4}, {17, 33}, {0, 3}, {3, 0}, {65, 300}, {300, 65}};
+    static const int64_t shapes[][2] = {{1, 1}, {3, 4}, {17, 33}, {0, 3}, {3, 0}, {65, 300}, {300, 65}, {150, 7}};
     for (int i = 0; i < KIT_DTYPES; i++)
         for (size_t s = 0; s < TN_COUNT(shapes); s++)
             for (int l = 0; l < KIT_LAYOUTS * 2; l++) {
