@@ -388,5 +388,6 @@ void fake_device_fail(tn__cu_result error, const char *report)
 void *fake_host_address(const void *device_pointer)
 {
     const fake_device *d = fake_device_of(device_pointer);
-    return (char *)(uintptr_t)device_pointer + (d ? d->span : 0);
+    char *p = (char *)(uintptr_t)device_pointer;
+    return d ? p + d->span : p;
 }

@@ -69,19 +69,20 @@ static void check_lines(void)
     static const int64_t orders[][3] = {{0, 1, 2}, {2, 0, 1}};
     for (size_t s = 0; s < TN_COUNT(shapes); s++)
         for (size_t o = 0; o < TN_COUNT(orders); o++)
-            SCOPED
-            {
-                tn_tensor *all = whole_numbers(tn_dims_of(shapes[s], 3), 50), *there = on_gpu(all);
-                const tn_dims order = tn_dims_of(orders[o], 3), two = TN_DIMS(0, 2);
-                tn_tensor *x = MADE(tn_slice(tn_permute(all, order), 1, 0, INT64_MAX, 2));
-                tn_tensor *y = MADE(tn_slice(tn_permute(there, order), 1, 0, INT64_MAX, 2));
-                for (int64_t d = 0; d < 3; d++)
-                    check_line(x, y, d);
-                check_same(tn_sum(y, .dims = two), tn_sum(x, .dims = two));
-                check_same(tn_amax(y, .dims = two), tn_amax(x, .dims = two));
-                check_near(tn_var(y, .dims = two), tn_var(x, .dims = two), 0);
-                check_same(tn_argmax(y), tn_argmax(x));
-            }
+            if (!TN_ASAN || (s + o) % 2 == 0) /* there items take turns ten times as slowly */
+                SCOPED
+                {
+                    tn_tensor *all = whole_numbers(tn_dims_of(shapes[s], 3), 50), *there = on_gpu(all);
+                    const tn_dims order = tn_dims_of(orders[o], 3), two = TN_DIMS(0, 2);
+                    tn_tensor *x = MADE(tn_slice(tn_permute(all, order), 1, 0, INT64_MAX, 2));
+                    tn_tensor *y = MADE(tn_slice(tn_permute(there, order), 1, 0, INT64_MAX, 2));
+                    for (int64_t d = 0; d < 3; d++)
+                        check_line(x, y, d);
+                    check_same(tn_sum(y, .dims = two), tn_sum(x, .dims = two));
+                    check_same(tn_amax(y, .dims = two), tn_amax(x, .dims = two));
+                    check_near(tn_var(y, .dims = two), tn_var(x, .dims = two), 0);
+                    check_same(tn_argmax(y), tn_argmax(x));
+                }
 }
 
 static void lines_without_shuffles(void **state)
