@@ -56,6 +56,8 @@ typedef enum maker { GCC, TINYCC, ANOTHER } maker;
 
 static const char *const mark[] = {[GCC] = "#pragma tenon gcc", [TINYCC] = "#pragma tenon tinycc"};
 
+#define END_MARK "#pragma tenon end" /* of a unit: TinyCC leaves a part of one that it refuses */
+
 /* What AddressSanitizer checks is not optimised: gcc takes two thirds of -Og's time, tests run as long, and no access is taken
  * away before it is checked. Nor is what runs once a shape, where the environment says so. */
 static const char *const *level(maker by)
@@ -331,7 +333,7 @@ static bool write_unit(workplace *w, const char *text, const char *name, fake_te
         fake_text_add(&unit, *p < ' ' || *p == '"' || *p == '\\' ? "_" : p, 1);
     fake_text_puts(&unit, "\"\n");
     fake_text_puts(&unit, text);
-    fake_text_puts(&unit, "\n");
+    fake_text_puts(&unit, "\n" END_MARK "\n");
     const bool ok = !unit.failed && write_file(file_in(w, "unit.c"), &unit);
     if (!ok)
         say_errno(log, "write", w->path);
@@ -346,6 +348,10 @@ static bool translate(workplace *w, maker *by, fake_text *log)
     bool ok = fake_text_read(&in, file_in(w, "unit.i")) && in.s;
     if (!ok)
         say_errno(log, "read", w->path);
+    if (ok && !strstr(in.s, END_MARK)) { /* nobody learnt how the compiler ended: see 'run' */
+        fake_text_read(log, file_in(w, "log"));
+        ok = false;
+    }
     for (*by = GCC; ok && *by < ANOTHER && !strstr(in.s, mark[*by]);)
         ++*by;
     if (*by == TINYCC) /* what is written from here on was not preprocessed yet */

@@ -231,6 +231,30 @@ static void the_process_may_ignore_its_children(void **state)
     signal(SIGCHLD, SIG_DFL);
 }
 
+/* Suite fake runs its kernels; here is what it refuses. */
+static void tinycc_will_do(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* these know their compiler */
+#endif
+    char *own = getenv("TENON_FAKE_CC") ? strdup(getenv("TENON_FAKE_CC")) : NULL;
+    set("TENON_FAKE_CC", "tcc");
+    for (int ignored = 0; ignored < 2; ignored++) {
+        signal(SIGCHLD, ignored ? SIG_IGN : SIG_DFL);
+        assert_int_equal(compile(good, NULL).code, TN__NVRTC_SUCCESS);
+        const result directive = compile("int before;\n#error seen\n", NULL),
+                     word = compile("int x = unheard_of;", NULL);
+        assert_int_equal(directive.code, TN__NVRTC_COMPILATION);
+        assert_non_null(strstr(directive.log, "seen"));
+        assert_int_equal(word.code, TN__NVRTC_COMPILATION);
+        assert_non_null(strstr(word.log, "unheard_of"));
+    }
+    signal(SIGCHLD, SIG_DFL);
+    set("TENON_FAKE_CC", own);
+    free(own);
+}
+
 static void *compile_some(void *arg)
 {
     const int me = *(const int *)arg;
@@ -284,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_missing_compiler_is_explained),
         cmocka_unit_test(hostile_folders),
         cmocka_unit_test(the_process_may_ignore_its_children),
+        cmocka_unit_test(tinycc_will_do),
         cmocka_unit_test(threads_compile_and_run_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
