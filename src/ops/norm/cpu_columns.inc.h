@@ -1,9 +1,7 @@
 /* ops/norm/cpu_columns.inc.h: rows that lie side by side, brought to their scales as they lie, a line of memory after the other.
  * Sums are of differences to each row's first number, in double. */
-enum {
-    E(STRIP) = 1024,
-    E(LOADED) = 512
-}; /* rows at once; of those that are loaded: four lines of them lie in L1, too */
+/* Rows at once; of those that are loaded: four lines of them lie in L1, too; lines that are asked for ahead. */
+enum { E(STRIP) = 1024, E(LOADED) = 512, E(AHEAD) = 8 };
 
 typedef struct E(strip) {
     int64_t at, width; /* the first row, how many */
@@ -11,10 +9,13 @@ typedef struct E(strip) {
     bool fixed[E(STRIP)]; /* the scale is not the row's own, but 1 / eps */
 } E(strip);
 
-/* Line i of x, or of g, where it lies, or loaded to 'to'. */
+/* Line i of x, or of g, where it lies, or loaded to 'to'. A line that follows soon is asked for: no hardware looks ahead beyond a
+ * page. */
 static inline const T *E(line_of)(const tn__norm_columns *c, const E(strip) * s, const void *x, int64_t i, T *to)
 {
-    const int64_t first = i * c->pitch + s->at;
+    const int64_t first = i * c->pitch + s->at, ahead = i + E(AHEAD) < c->n ? E(AHEAD) * c->pitch : 0;
+    for (int64_t k = 0; c->pitch > s->width && ahead && k < s->width * c->size; k += 64)
+        __builtin_prefetch((const char *)x + (first + ahead) * c->size + k);
     if (!c->load)
         return (const T *)x + first;
     c->load(to, (const char *)x + first * c->size, 1, s->width);
@@ -36,28 +37,44 @@ static inline void E(put_line)(const tn__norm_columns *c, const E(strip) * s, in
         stream(to, line, (size_t)s->width * sizeof(T));
 }
 
+/* A number's difference to the first one of its row, and sums of four: in double; of numbers that have 16 bits, as T. */
+static inline __attribute__((always_inline)) void E(add_four)(double *restrict sum, double *restrict square,
+                                                              const double *restrict first, const T *a, const T *b,
+                                                              const T *c, const T *d, int64_t width, bool narrow)
+{
+    for (int64_t j = 0; j < width; j++) {
+        if (narrow) {
+            const T f = (T)first[j], p = a[j] - f, q = b[j] - f, r = c[j] - f, s = d[j] - f;
+            sum[j] += (double)((p + q) + (r + s));
+            square[j] += (double)((p * p + q * q) + (r * r + s * s));
+            continue;
+        }
+        const double f = first[j], p = (double)a[j] - f, q = (double)b[j] - f, r = (double)c[j] - f,
+                     s = (double)d[j] - f;
+        sum[j] += (p + q) + (r + s);
+        square[j] += (p * p + q * q) + (r * r + s * s);
+    }
+}
+
 /* Four lines at once: each sum is loaded and stored a quarter as often. */
 static void E(strip_sums)(const tn__norm_columns *c, const E(strip) * s, double *restrict sum, double *restrict square,
                           const double *restrict first)
 {
     T lines[4 * E(LOADED)];
+    const T *x[4];
     int64_t i = 0;
     for (; i + 4 <= c->n; i += 4) {
-        const T *x[4];
         for (int k = 0; k < 4; k++)
             x[k] = E(line_of)(c, s, c->x, i + k, lines + k * E(LOADED));
-        const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
-        for (int64_t j = 0; j < s->width; j++) {
-            const double v0 = (double)x0[j] - first[j], v1 = (double)x1[j] - first[j], v2 = (double)x2[j] - first[j],
-                         v3 = (double)x3[j] - first[j];
-            sum[j] += (v0 + v1) + (v2 + v3);
-            square[j] += (v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3);
-        }
+        if (c->load)
+            E(add_four)(sum, square, first, x[0], x[1], x[2], x[3], s->width, true);
+        else
+            E(add_four)(sum, square, first, x[0], x[1], x[2], x[3], s->width, false);
     }
     for (; i < c->n; i++) {
-        const T *x = E(line_of)(c, s, c->x, i, lines);
+        x[0] = E(line_of)(c, s, c->x, i, lines);
         for (int64_t j = 0; j < s->width; j++) {
-            const double v = (double)x[j] - first[j];
+            const double v = (double)x[0][j] - first[j];
             sum[j] += v;
             square[j] += v * v;
         }
@@ -111,22 +128,31 @@ static void E(standardize_columns)(const tn__norm_columns *c)
     }
 }
 
+/* Two lines: their sums, and those of their products with the standardized numbers. */
+static inline __attribute__((always_inline)) void E(add_two)(double *restrict sum, double *restrict dot,
+                                                             const E(strip) * s, const T *g, const T *x, const T *g2,
+                                                             const T *x2, T w, T w2)
+{
+    for (int64_t j = 0; j < s->width; j++) {
+        const T v = g[j] * w, v2 = g2[j] * w2, mean = s->mean[j], scale = s->scale[j];
+        sum[j] += (double)(v + v2);
+        dot[j] += (double)(v * ((x[j] - mean) * scale) + v2 * ((x2[j] - mean) * scale));
+    }
+}
+
 /* Of each row what its gradient loses: 'each' everywhere, 'along' times the standardized number. */
 static void E(strip_losses)(const tn__norm_columns *c, const E(strip) * s, T *restrict each, T *restrict along)
 {
-    T loaded[2][E(LOADED)];
+    T loaded[4][E(LOADED)];
     double dot[E(STRIP)], sum[E(STRIP)];
     const T *weight = c->weight;
     for (int64_t j = 0; j < s->width; j++)
         dot[j] = sum[j] = 0;
-    for (int64_t i = 0; i < c->n; i++) {
+    for (int64_t i = 0; i < c->n; i += 2) {
+        const int64_t k = i + 1 < c->n ? i + 1 : i;
         const T *x = E(line_of)(c, s, c->x, i, loaded[0]), *g = E(line_of)(c, s, c->g, i, loaded[1]);
-        const T w = weight ? weight[i] : 1;
-        for (int64_t j = 0; j < s->width; j++) {
-            const double v = (double)(g[j] * w);
-            sum[j] += v;
-            dot[j] += v * (double)((x[j] - s->mean[j]) * s->scale[j]);
-        }
+        const T *x2 = E(line_of)(c, s, c->x, k, loaded[2]), *g2 = E(line_of)(c, s, c->g, k, loaded[3]);
+        E(add_two)(sum, dot, s, g, x, g2, x2, weight ? weight[i] : 1, k == i ? 0 : weight ? weight[k] : 1);
     }
     for (int64_t j = 0; j < s->width; j++) {
         each[j] = (T)(c->kind == TN__BY_VARIANCE ? sum[j] / (double)c->n : 0);

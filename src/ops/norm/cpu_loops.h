@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* width rows side by side, pitch elements from one number of a row to the next. Memory is of the loop type, or of another one whose
- * elements of 'size' bytes are loaded and stored by these functions. */
+/* width rows side by side, pitch elements from one number of a row to the next. Memory is of the loop type, or of another one
+ * whose elements of 'size' bytes are loaded and stored by these functions. */
 typedef struct tn__norm_columns {
     void *out;
     const void *x, *g;         /* g: the gradient of what x gave */
