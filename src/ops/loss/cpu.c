@@ -49,16 +49,6 @@ static double score_of(const nll *n, const tn__view *x, int64_t i, int64_t t)
                : tn__load_double(x->dtype, (const char *)x->data + at * (int64_t)tn__dtype_size(x->dtype));
 }
 
-static tn_status check_targets(const nll *n)
-{
-    for (int64_t i = 0; i < n->batch * n->spatial; i++) {
-        int64_t t = target_of(n, i);
-        if (t != n->ignore && (t < 0 || t >= n->classes))
-            return tn__error(TN_EINDEX, "Target %lld is out of bounds.", (long long)t);
-    }
-    return TN_OK;
-}
-
 tn_status tn__cpu_nll_loss(const tn__launch *l)
 {
     const tn__nll_loss_params *p = l->params;
@@ -66,12 +56,11 @@ tn_status tn__cpu_nll_loss(const tn__launch *l)
     nll n = nll_of(l, &p->ignore_index, x->ndim, x->shape);
     const int64_t size = (int64_t)tn__dtype_size(out->dtype);
     double sum = 0, total = 0;
-    tn_status e = check_targets(&n);
-    if (e)
-        return e;
     for (int64_t i = 0; i < n.batch * n.spatial; i++) {
         int64_t t = target_of(&n, i);
         double loss = 0, w = 0;
+        if (t != n.ignore && (t < 0 || t >= n.classes))
+            return tn__error(TN_EINDEX, "Target %lld is out of bounds.", (long long)t);
         if (t != n.ignore) {
             w = weight_of(&n, t);
             loss = -w * score_of(&n, x, i, t);
