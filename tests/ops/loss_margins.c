@@ -140,6 +140,9 @@ F(poisson_nll_loss, tn_poisson_nll_loss(x, y, true))
 F(cosine_embedding_loss, tn_cosine_embedding_loss(x, y, tn_tensor_from(TN_LIST(1, 1, -1))))
 F(triplet_margin_loss, tn_triplet_margin_loss(x, y, tn_mul(x, -2), .margin = TN_SCALAR(3)))
 F(multi_margin_loss, tn_multi_margin_loss(x, tn_tensor_from(TN_LIST(1, 3, 0)), .p = TN_SCALAR(2)))
+F(multilabel_margin_loss,
+  tn_multilabel_margin_loss(x,
+                            tn_reshape(tn_tensor_from(TN_LIST(1, 3, -1, 2, -1, 0, 1, 2, 2, 0, 1, -1)), TN_SHAPE(3, 4))))
 F(multilabel_soft_margin_loss, tn_multilabel_soft_margin_loss(x, tn_full_like(x, 0.25)))
 
 static const gradient_case gradients[] = {
@@ -151,6 +154,7 @@ static const gradient_case gradients[] = {
     TWO(cosine_embedding_loss),
     TWO(triplet_margin_loss),
     ONE(multi_margin_loss),
+    ONE(multilabel_margin_loss),
     ONE(multilabel_soft_margin_loss),
     {NULL, NULL, 0, {{0, {0}}}, false},
 };

@@ -276,9 +276,9 @@ static tn_status along(const tn__launch *l, uint32_t mask, tn__row_body body, tn
     return r.status ? tn__error_memory("a temporary", (OPERANDS + (at_once != 0)) * (size_t)r.bundle * r.bytes) : TN_OK;
 }
 
-tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, int inputs)
+tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, tn__lines_body lines, int inputs)
 {
-    return along(l, mask, body, NULL, inputs);
+    return along(l, mask, body, lines, inputs);
 }
 
 tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, tn__lines_body lines, int inputs)

@@ -20,6 +20,6 @@ typedef void (*tn__lines_body)(const tn__row_job *j, void *out, const void *a, c
 /* Runs body for every row of the result: the elements along dim; or along all dimensions in the mask, the last one fastest.
  * lines: called in its place where rows are short, or lie side by side anyway. */
 tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body, tn__lines_body lines, int inputs);
-tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, int inputs);
+tn_status tn__cpu_along_dims(const tn__launch *l, uint32_t mask, tn__row_body body, tn__lines_body lines, int inputs);
 
 #endif

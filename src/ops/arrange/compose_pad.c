@@ -139,6 +139,23 @@ static tn_tensor *pad_by_ends(tn_tensor *x, int32_t dim, int64_t before, int64_t
     return tn_cat(((tn_tensors){part, n}), dim);
 }
 
+/* The line, and beside its ends what is behind them in the other order: copies, which go through the memory as it lies. */
+static tn_tensor *pad_by_mirrors(tn_tensor *x, int32_t dim, int64_t before, int64_t after)
+{
+    const int64_t n = x->shape[dim];
+    tn_tensor *part[3];
+    size_t parts = 0;
+    if (before)
+        part[parts++] = tn_flip(tn_narrow(x, dim, 1, before), TN_DIMS(dim));
+    part[parts++] = x;
+    if (after)
+        part[parts++] = tn_flip(tn_narrow(x, dim, n - 1 - after, after), TN_DIMS(dim));
+    for (size_t k = 0; k < parts; k++)
+        if (!part[k])
+            return NULL;
+    return tn_cat(((tn_tensors){part, parts}), dim);
+}
+
 static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64_t mode, const int64_t *pad)
 {
     const int64_t n = x->shape[dim], least = (pad[0] < 0 ? pad[0] : 0) + (pad[1] < 0 ? pad[1] : 0);
@@ -148,6 +165,9 @@ static tn_tensor *pad_around(tn_tensor *x, tn_tensor *result, int32_t dim, int64
         return tn__fail(TN_EINVAL, "Negative padding value is resulting in an empty dimension");
     if (mode == TN_PAD_CIRCULAR)
         return pad_by_ends(result, dim, pad[0], pad[1]);
+    if (mode == TN_PAD_REFLECT && least == 0 && !tn__contiguous(result) && !tn__words_of(x->device).gpu &&
+        (tn__self()->no_grad || !tn__wants_grad(result)))
+        return pad_by_mirrors(result, dim, pad[0], pad[1]);
     return tn_index_select(result, dim, places(mode, n, pad[0], pad[1], x->device));
 }
 

@@ -52,6 +52,7 @@ static bool any_outside_dense(const int64_t *index, int64_t n, uint64_t size)
 static bool any_outside(const tn__view *v, int64_t offset, int64_t stride, int64_t n, int64_t size)
 {
     bool outside = false;
+    n = stride ? n : TN_MIN(n, 1);
     if (v->dtype == TN_I64 && stride == 1 && size > 0)
         return any_outside_dense((const int64_t *)v->data + offset, n, (uint64_t)size);
     if (v->dtype == TN_I64)
@@ -139,7 +140,7 @@ typedef struct point_job {
     _Atomic int64_t *outside; /* the place of the first that is not, in row-major order; NULL: they were looked at */
 } point_job;
 
-/* Along the last dimension of what lies row by row no step is more than one: a loop of its own. */
+/* Along the last dimension of what lies row by row no step is more than one: a loop of its own. So has a row for one index. */
 #define POINTS(T, t_at, o_at, statement) \
     for (int64_t k = 0; k < n; k++) { \
         T *t = (T *)(void *)table + (t_at), *o = (T *)(void *)other + (o_at); \
@@ -151,6 +152,8 @@ typedef struct point_job {
     { \
         if (!table_step && along == 1 && other_step == 1) \
             POINTS(T, index[k], k, statement) \
+        else if (table_step == 1 && !along && other_step == 1) \
+            POINTS(T, k, k, statement) \
         else \
             POINTS(T, k *table_step + index[k] * along, k * other_step, statement) \
     }
@@ -259,9 +262,22 @@ static const int64_t *rows_of_indices(const point_run *r, int64_t *space)
     return space;
 }
 
+/* A run of one index throughout, table and other side by side: a row for a row. */
+static int64_t run_row(point_loop loop, const point_run *r, int64_t size, int64_t below)
+{
+    int64_t space[1];
+    const int64_t index = *some_indices(r, 0, 1, space);
+    if (below && (uint64_t)index >= (uint64_t)below)
+        return 0;
+    loop(r->table + index * r->along * size, 1, 0, r->other, 1, &index, r->n);
+    return -1;
+}
+
 int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_t below)
 {
     int64_t space[SOME];
+    if (r->rows == 1 && r->index_step == 0 && r->table_step == 1 && r->other_step == 1 && r->n > 1)
+        return run_row(loop, r, size, below);
     if (r->rows > 1) {
         const int64_t *index = rows_of_indices(r, space);
         if (below && any_outside_dense(index, r->n * r->rows, (uint64_t)below)) {

@@ -35,6 +35,9 @@ tn_tensor *tn__fn_cross(tn_tensor *x, tn_tensor *other, const tn_cross_options *
     if (x->dtype != other->dtype)
         return tn__fail(TN_EINVAL, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
                         tn__dtypes[other->dtype].legacy);
+    for (int i = 0; i < 2; i++) /* vectors far from each other are read once, not at each of their numbers */
+        if (both[i]->stride[d] == 1 && !tn__words_of(x->device).gpu && !(both[i] = tn_contiguous(both[i])))
+            return NULL;
     if (tn_unbind(both[0], d, a, 3) != 3 || tn_unbind(both[1], d, b, 3) != 3)
         return NULL;
     for (int i = 0; i < 3; i++) {

@@ -182,6 +182,26 @@ static int64_t columns_of(tn_tensor *counts, int64_t classes)
     return last ? tn_item_int(last) : -1;
 }
 
+/* The losses of rows by operations over all pairs of a target and a class; on the CPU a kernel has them in a pass. */
+static tn_tensor *losses_of_pairs(tn_tensor *rows, tn_tensor *places)
+{
+    const int64_t n = rows->shape[0], classes = rows->shape[1];
+    if (!within(places, -1, classes - 1, "argument #2 'target' is out of range"))
+        return NULL;
+    tn_tensor *counts = tn_eq(tn_cumsum(tn_lt(places, 0), 1), 0);
+    const int64_t columns = columns_of(counts, classes);
+    if (columns < 0)
+        return NULL;
+    counts = tn_narrow(counts, 1, 0, columns);
+    tn_tensor *which = tn_where(counts, tn_narrow(places, 1, 0, columns), 0);
+    tn_tensor *hits = tn_zeros(TN_SHAPE(n, classes), .dtype = TN_I64, .device = rows->device);
+    tn_tensor *others = tn_eq(tn_scatter_add(hits, 1, which, tn_to(counts, .dtype = TN_I64)), 0);
+    tn_tensor *own = tn_unsqueeze(tn_gather(rows, 1, which), 2);
+    tn_tensor *each = tn_clamp_min(tn_add(tn_sub(1, own), tn_unsqueeze(rows, 1)), 0);
+    tn_tensor *of_target = tn_sum(tn_where(tn_unsqueeze(others, 1), each, 0), .dim = 2);
+    return tn_div(tn_sum(tn_where(counts, of_target, 0), .dim = 1), classes);
+}
+
 /* Of each row the sum over targets t (up to the first -1) and other classes j of max(0, 1 - (x[t] - x[j])), by classes. */
 tn_tensor *tn__fn_multilabel_margin_loss(tn_tensor *x, tn_tensor *target, const tn_multilabel_margin_loss_options *o)
 {
@@ -192,21 +212,13 @@ tn_tensor *tn__fn_multilabel_margin_loss(tn_tensor *x, tn_tensor *target, const 
         return tn__fail(TN_EINVAL, "inconsistent target size: %s for input of size: %s",
                         tn__shape_str(target->shape, target->ndim).s, tn__shape_str(x->shape, x->ndim).s);
     const int64_t n = x->ndim == 2 ? x->shape[0] : 1, classes = x->ndim ? x->shape[x->ndim - 1] : 1;
-    if (!is_int64(target) || !within(target, -1, classes - 1, "argument #2 'target' is out of range"))
+    if (!is_int64(target))
         return NULL;
     tn_tensor *rows = tn_reshape(x, TN_SHAPE(n, classes)), *places = tn_reshape(target, TN_SHAPE(n, classes));
-    tn_tensor *counts = tn_eq(tn_cumsum(tn_lt(places, 0), 1), 0);
-    const int64_t columns = columns_of(counts, classes);
-    if (columns < 0)
+    if (!rows || !places)
         return NULL;
-    counts = tn_narrow(counts, 1, 0, columns);
-    tn_tensor *which = tn_where(counts, tn_narrow(places, 1, 0, columns), 0);
-    tn_tensor *hits = tn_zeros(TN_SHAPE(n, classes), .dtype = TN_I64, .device = x->device);
-    tn_tensor *others = tn_eq(tn_scatter_add(hits, 1, which, tn_to(counts, .dtype = TN_I64)), 0);
-    tn_tensor *own = tn_unsqueeze(tn_gather(rows, 1, which), 2);
-    tn_tensor *each = tn_clamp_min(tn_add(tn_sub(1, own), tn_unsqueeze(rows, 1)), 0);
-    tn_tensor *of_target = tn_sum(tn_where(tn_unsqueeze(others, 1), each, 0), .dim = 2);
-    tn_tensor *loss = tn_div(tn_sum(tn_where(counts, of_target, 0), .dim = 1), classes);
+    tn_tensor *loss = tn__words_of(x->device).gpu ? losses_of_pairs(rows, places)
+                                                  : tn__multilabel_margin(tn_contiguous(rows), tn_contiguous(places));
     if (o->reduction == TN_NO_REDUCTION && x->ndim < 2)
         return tn_reshape(loss, TN_SHAPE());
     return tn__reduce_loss(loss, o->reduction);

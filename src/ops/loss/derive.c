@@ -67,6 +67,14 @@ tn_status tn__d_nll_loss_backward(tn__backward *b)
                                 .reduction = a->reduction, .ignore_index = a->ignore_index));
 }
 
+/* The slope at each score is the second result, and constant but at the margin. */
+tn_status tn__d_multilabel_margin(tn__backward *b)
+{
+    tn_status e = TN_OK;
+    const tn_scalar slope = tn__saved_operand(b, b->node->n_in + 1, &e);
+    return e ? e : tn__give(b, 0, tn_mul(tn_unsqueeze(b->g[0], 1), tn_detach(slope.v.t)));
+}
+
 /* The gradient of a loss's elements: the reduction undone. */
 static tn_tensor *loss_gradient(const tn__backward *b, int64_t numel)
 {

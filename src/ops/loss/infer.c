@@ -78,3 +78,18 @@ tn_status tn__infer_nll_loss_backward(tn__call *c)
     tn__spec_set(&c->spec[0], tn__in(c, 0)->dtype, p->shape.d, p->shape.n);
     return tn__infer_one(c);
 }
+
+/* tn__fn_multilabel_margin_loss has made them so. */
+tn_status tn__infer_multilabel_margin(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0), *target = tn__in(c, 1);
+    if (x->ndim != 2 || target->dtype != TN_I64 || !tn__same_shape(x->shape, 2, target->shape, target->ndim) ||
+        !tn__contiguous(x) || !tn__contiguous(target))
+        return tn__error(TN_EINVAL, "multilabel_margin_loss: scores %s and targets %s do not fit",
+                         tn__shape_str(x->shape, x->ndim).s, tn__shape_str(target->shape, target->ndim).s);
+    tn__spec_set(&c->spec[0], x->dtype, x->shape, 1);
+    tn__spec_set(&c->spec[1], x->dtype, x->shape, 2);
+    (void)tn__infer_one(c);
+    c->n_out = 2;
+    return TN_OK;
+}

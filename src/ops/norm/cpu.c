@@ -32,6 +32,35 @@ static void standardize_backward_row(const tn__row_job *j, void *out, const void
     tn__isa()->norm.row_backward[j->type](out, g, x, parameter(j, 2), j->n, (int)p->kind, p->eps);
 }
 
+/* Rows as lines, one number of each in a line. */
+static tn__norm_columns lines_of(const tn__row_job *j, void *out, const void *x, int64_t width)
+{
+    const tn__standardize_params *p = j->l->params;
+    return (tn__norm_columns){.out = out,
+                              .x = x,
+                              .n = j->n,
+                              .width = width,
+                              .pitch = width,
+                              .size = (int64_t)tn__type_size(j->type),
+                              .kind = (int)p->kind,
+                              .eps = p->eps};
+}
+
+static void standardize_lines(const tn__row_job *j, void *out, const void *x, const void *none, int64_t width)
+{
+    tn__norm_columns c = lines_of(j, out, x, width);
+    (void)none;
+    c.weight = parameter(j, 1), c.bias = parameter(j, 2);
+    tn__isa()->norm.columns[j->type](&c);
+}
+
+static void standardize_backward_lines(const tn__row_job *j, void *out, const void *g, const void *x, int64_t width)
+{
+    tn__norm_columns c = lines_of(j, out, x, width);
+    c.g = g, c.weight = parameter(j, 2);
+    tn__isa()->norm.columns_backward[j->type](&c);
+}
+
 static uint32_t mask_of(const tn__launch *l)
 {
     const tn__standardize_params *p = l->params;
@@ -41,75 +70,72 @@ static uint32_t mask_of(const tn__launch *l)
     return mask;
 }
 
-/* ---- rows that lie side by side: all of the first dimensions, of contiguous memory of the loop type ---- */
+/* ---- rows that lie side by side: all of the first dimensions, of contiguous memory of one dtype ---- */
 
 typedef struct column_job {
-    const tn__launch *l;
-    int64_t n, width; /* of a row; how many there are */
+    tn__norm_columns c; /* all of them */
     int type;
-    bool past; /* results go past the caches, which hold less */
+    void (*body)(const tn__norm_columns *c);
 } column_job;
 
-/* width is 0 where they do not lie so, or are too few for a line of memory. */
-static column_job columns_of(const tn__launch *l, int inputs)
+/* False where they do not lie so, or are too few for a line of memory. */
+static bool are_columns(column_job *j, const tn__launch *l, int inputs)
 {
+    const tn__standardize_params *p = l->params;
     const tn__view *out = &l->out[0];
     const uint32_t mask = mask_of(l);
-    column_job j = {.l = l, .n = 1, .type = tn__type_of(l->compute)};
-    bool fits = mask && !(mask & (mask + 1)) && out->numel && !parameter_given(l, inputs);
-    for (int k = 0; k <= inputs; k++) {
-        const tn__view *v = k < inputs ? &l->in[k] : out;
-        fits &= v->contiguous && tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == j.type;
-    }
+    bool fits = mask && !(mask & (mask + 1)) && out->numel && !parameter_given(l, inputs) && out->contiguous;
+    for (int k = 0; k < inputs; k++)
+        fits &= l->in[k].contiguous && l->in[k].dtype == out->dtype;
+    j->type = tn__type_of(l->compute);
+    j->c = (tn__norm_columns){.out = out->data,
+                              .x = l->in[inputs - 1].data,
+                              .g = l->in[0].data,
+                              .n = 1,
+                              .size = (int64_t)tn__dtype_size(out->dtype),
+                              .kind = (int)p->kind,
+                              .eps = p->eps};
     for (int32_t d = 0; d < out->ndim && mask >> d & 1; d++)
-        j.n *= out->shape[d];
-    j.past = out->numel * (int64_t)tn__type_size(j.type) > tn__cpu_stream_bytes();
-    j.width = fits && out->numel / j.n >= LINE ? out->numel / j.n : 0;
-    return j;
+        j->c.n *= out->shape[d];
+    if (tn__dtypes[out->dtype].compute != out->dtype || tn__type_of(out->dtype) != j->type) {
+        j->c.load = tn__isa()->load[out->dtype][j->type];
+        j->c.store = tn__isa()->store[out->dtype][j->type];
+    }
+    j->c.past = out->numel * j->c.size > tn__cpu_stream_bytes();
+    j->c.width = j->c.pitch = out->numel / TN_MAX(j->c.n, 1);
+    return fits && j->c.width >= LINE;
 }
 
 static void columns(void *ctx, int64_t begin, int64_t end)
 {
     const column_job *j = ctx;
-    const tn__standardize_params *p = j->l->params;
-    const int64_t first = begin * LINE, size = (int64_t)tn__type_size(j->type), at = first * size;
-    tn__isa()->norm.columns[j->type]((char *)j->l->out[0].data + at, (const char *)j->l->in[0].data + at, j->n,
-                                     TN_MIN(end * LINE, j->width) - first, j->width, (int)p->kind, p->eps, j->past);
-}
-
-static void columns_backward(void *ctx, int64_t begin, int64_t end)
-{
-    const column_job *j = ctx;
-    const tn__standardize_params *p = j->l->params;
-    const int64_t first = begin * LINE, size = (int64_t)tn__type_size(j->type), at = first * size;
-    tn__isa()->norm.columns_backward[j->type](
-        (char *)j->l->out[0].data + at, (const char *)j->l->in[0].data + at, (const char *)j->l->in[1].data + at, j->n,
-        TN_MIN(end * LINE, j->width) - first, j->width, (int)p->kind, p->eps, j->past);
+    tn__norm_columns c = j->c;
+    const int64_t first = begin * LINE, at = first * c.size;
+    c.out = (char *)c.out + at, c.x = (const char *)c.x + at, c.g = (const char *)c.g + at;
+    c.width = TN_MIN(end * LINE, c.width) - first;
+    j->body(&c);
 }
 
 /* Few wide pieces: lines of memory that lie together are read together. */
-static void share_columns(column_job *j, void (*body)(void *ctx, int64_t begin, int64_t end))
+static tn_status share_columns(column_job *j)
 {
-    const int64_t lines = tn__div_up(j->width, LINE), each = tn__div_up(lines, tn__num_threads());
-    tn__parallel_for(lines, TN_MAX(each, tn__div_up(WORK, LINE * j->n)), body, j);
+    const int64_t lines = tn__div_up(j->c.width, LINE), each = tn__div_up(lines, tn__num_threads());
+    tn__parallel_for(lines, TN_MAX(each, tn__div_up(WORK, LINE * j->c.n)), columns, j);
+    return TN_OK;
 }
 
 tn_status tn__cpu_standardize(const tn__launch *l)
 {
-    column_job j = columns_of(l, 1);
-    if (j.width) {
-        share_columns(&j, columns);
-        return TN_OK;
-    }
-    return tn__cpu_along_dims(l, mask_of(l), standardize_row, 1);
+    column_job j = {.body = tn__isa()->norm.columns[tn__type_of(l->compute)]};
+    if (are_columns(&j, l, 1))
+        return share_columns(&j);
+    return tn__cpu_along_dims(l, mask_of(l), standardize_row, standardize_lines, 1);
 }
 
 tn_status tn__cpu_standardize_backward(const tn__launch *l)
 {
-    column_job j = columns_of(l, 2);
-    if (j.width) {
-        share_columns(&j, columns_backward);
-        return TN_OK;
-    }
-    return tn__cpu_along_dims(l, mask_of(l), standardize_backward_row, 2);
+    column_job j = {.body = tn__isa()->norm.columns_backward[tn__type_of(l->compute)]};
+    if (are_columns(&j, l, 2))
+        return share_columns(&j);
+    return tn__cpu_along_dims(l, mask_of(l), standardize_backward_row, standardize_backward_lines, 2);
 }

@@ -6,16 +6,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* width rows side by side, pitch elements from one number of a row to the next. Memory is of the loop type, or of another one
+ * whose elements of 'size' bytes are loaded and stored by these functions. */
+typedef struct tn__norm_columns {
+    void *out;
+    const void *x, *g;         /* g: the gradient of what x gave */
+    const void *weight, *bias; /* n numbers each of the loop type, one for each line; NULL: none */
+    int64_t n, width, pitch, size;
+    void (*load)(void *dst, const void *src, int64_t stride, int64_t n); /* NULL: it is of the loop type */
+    void (*store)(void *dst, int64_t stride, const void *src, int64_t n);
+    int kind;
+    double eps;
+    bool past; /* results go past the caches */
+} tn__norm_columns;
+
 /* Rows, dense and of the compute type. weight, bias: as long as a row; NULL: none, and no bias without weight. */
 typedef struct tn__norm_loops {
     void (*row[2])(void *out, const void *x, const void *weight, const void *bias, int64_t n, int kind, double eps);
     void (*row_backward[2])(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind,
                             double eps);
-    /* width rows side by side, pitch elements from one number of a row to the next; without parameters. past: the caches. */
-    void (*columns[2])(void *out, const void *x, int64_t n, int64_t width, int64_t pitch, int kind, double eps,
-                       bool past);
-    void (*columns_backward[2])(void *out, const void *g, const void *x, int64_t n, int64_t width, int64_t pitch,
-                                int kind, double eps, bool past);
+    void (*columns[2])(const tn__norm_columns *c);
+    void (*columns_backward[2])(const tn__norm_columns *c);
 } tn__norm_loops;
 
 #endif

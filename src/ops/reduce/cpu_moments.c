@@ -65,9 +65,49 @@ static void store_log(const tn__launch *l, int type, const tn__carried *c, int64
     store(l, c->at ? (c->at == 2 ? NAN : INFINITY) : c->b > 0 ? c->a + log(c->b) : -INFINITY, result);
 }
 
+/* sum[i] += x[i], in double */
+static void add_line(double *sum, const void *x, int type, int64_t width)
+{
+    for (int64_t w = 0; w < width; w++)
+        sum[w] += type == TN__F32 ? (double)((const float *)x)[w] : ((const double *)x)[w];
+}
+
+/* The largest of each column, and 0 where that is infinite: powers are infinite or 0 then, and so is the result. */
+static void most_of_lines(double *most, int type, const char *x, int64_t n, int64_t width)
+{
+    const int64_t line = width * (int64_t)tn__type_size(type);
+    memcpy(most, x, (size_t)line);
+    for (int64_t k = 1; k < n; k++)
+        tn__isa()->reduce.fold[TN__MAX][type](most, x + k * line, width);
+    for (int64_t w = 0; w < width; w++)
+        if (type == TN__F32)
+            ((float *)most)[w] = fabsf(((float *)most)[w]) == INFINITY ? 0 : ((float *)most)[w];
+        else
+            most[w] = fabs(most[w]) == INFINITY ? 0 : most[w];
+}
+
+static void log_lines(const tn__launch *l, int type, const void *x_, int64_t n, int64_t width, int64_t result)
+{
+    const tn__cpu_isa *isa = tn__isa();
+    const tn__view *out = &l->out[0];
+    const char *x = x_;
+    const int64_t line = width * (int64_t)tn__type_size(type);
+    double most[TN__MAX_LINE], sum[TN__MAX_LINE], power[TN__MAX_LINE];
+    memset(sum, 0, (size_t)width * sizeof *sum);
+    most_of_lines(most, type, x, n, width);
+    for (int64_t k = 0; k < n; k++) {
+        isa->loops[TN__OP_sub][type](power, x + k * line, most, NULL, width);
+        isa->loops[TN__OP_exp][type](power, power, NULL, NULL, width);
+        add_line(sum, power, type, width);
+    }
+    isa->loops[TN__OP_log][TN__F64](sum, sum, NULL, NULL, width);
+    add_line(sum, most, type, width);
+    isa->store[out->dtype][TN__F64]((char *)out->data + result * (int64_t)tn__dtype_size(out->dtype), 1, sum, width);
+}
+
 tn_status tn__cpu_logsumexp(const tn__launch *l)
 {
-    static const tn__block_rules rules = {exp_block, store_log, NULL, false};
+    static const tn__block_rules rules = {exp_block, store_log, log_lines, false};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;

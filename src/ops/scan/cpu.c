@@ -11,7 +11,7 @@ typedef struct scan_job {
     tn__scan_loop loop;
     int type;
     int64_t dim, n, inner, bands; /* bands of each 'inner': neighbouring rows */
-    int64_t band;
+    int64_t band, at_once;        /* elements of each of its rows that are taken at once: a few rows lie in one piece */
     int64_t x_step, out_step;     /* from one element of a row to the next */
     int64_t x_beside, out_beside; /* from a row to the next of its band */
     bool dense_x, dense_out;      /* need neither conversion nor another place */
@@ -35,9 +35,9 @@ static bool as_computed(const tn__view *v, int type)
     return tn__dtypes[v->dtype].compute == v->dtype && tn__type_of(v->dtype) == type;
 }
 
-/* n elements of w rows each: one of both is 1. a, b: what has come so far. */
-static void scan_piece(const scan_job *j, char *x, char *out, int64_t *index, int64_t count, int64_t step, void *a,
-                       void *b)
+/* 'lines' of count elements: one of a row, or some of each of count rows side by side. a, b: what has come so far. */
+static void scan_piece(const scan_job *j, char *x, char *out, int64_t *index, int64_t count, int64_t lines,
+                       int64_t step, void *a, void *b)
 {
     const tn__view *from = &j->l->in[0], *to = &j->l->out[0];
     double in_block[TN__BLOCK], out_block[TN__BLOCK];
@@ -47,14 +47,14 @@ static void scan_piece(const scan_job *j, char *x, char *out, int64_t *index, in
     void *result = j->dense_out ? (void *)out : (void *)out_block;
     int64_t *where = j->dense_index ? index : places;
     if (!j->dense_x) {
-        tn__isa()->load[from->dtype][j->type](in_block, x, x_stride, count);
+        tn__isa()->load[from->dtype][j->type](in_block, x, x_stride, count * lines);
         in = in_block;
     }
-    j->loop(a, b, result, where, in, count, step);
+    j->loop(a, b, result, where, in, count, step, lines);
     if (!j->dense_out)
-        tn__isa()->store[to->dtype][j->type](out, out_stride, out_block, count);
+        tn__isa()->store[to->dtype][j->type](out, out_stride, out_block, count * lines);
     if (index && !j->dense_index)
-        tn__isa()->store[TN_I64][TN__I64](index, out_stride, places, count);
+        tn__isa()->store[TN_I64][TN__I64](index, out_stride, places, count * lines);
 }
 
 static void scan_rows(void *ctx, int64_t begin, int64_t end)
@@ -70,7 +70,7 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end)
         int64_t *where = index ? (int64_t *)index->data + at : NULL;
         for (int64_t i = 0; i < j->n; i += TN__BLOCK)
             scan_piece(j, from + i * j->x_step * x_size, to + i * j->out_step * size,
-                       where ? where + i * j->out_step : NULL, TN_MIN(j->n - i, TN__BLOCK), i, &a, &b);
+                       where ? where + i * j->out_step : NULL, TN_MIN(j->n - i, TN__BLOCK), 1, i, &a, &b);
     }
 }
 
@@ -85,9 +85,9 @@ static void scan_bands(void *ctx, int64_t begin, int64_t end)
         const int64_t width = TN_MIN(j->band, j->inner - first), at = row_offset(out, j->dim, row);
         char *from = (char *)x->data + row_offset(x, j->dim, row) * x_size, *to = (char *)out->data + at * size;
         int64_t *where = index ? (int64_t *)index->data + at : NULL;
-        for (int64_t i = 0; i < j->n; i++)
+        for (int64_t i = 0; i < j->n; i += j->at_once)
             scan_piece(j, from + i * j->x_step * x_size, to + i * j->out_step * size,
-                       where ? where + i * j->out_step : NULL, width, i, a, b);
+                       where ? where + i * j->out_step : NULL, width, TN_MIN(j->at_once, j->n - i), i, a, b);
     }
 }
 
@@ -113,7 +113,7 @@ static void scan_tiles(void *ctx, int64_t begin, int64_t end)
             for (int64_t w = 0; w < width; w++) {
                 const int64_t to = at + w * j->out_beside + i;
                 scan_piece(&rows, (char *)buffer + w * DEPTH * x_size, (char *)out->data + to * size,
-                           index ? (int64_t *)index->data + to : NULL, count, i, &a[w], &b[w]);
+                           index ? (int64_t *)index->data + to : NULL, count, 1, i, &a[w], &b[w]);
             }
         }
     }
@@ -138,7 +138,7 @@ static void scan_short(void *ctx, int64_t begin, int64_t end)
                        j->n, (size_t)x_size);
         for (int64_t i = 0; i < j->n; i++)
             scan_piece(&lines, (char *)in_tile + i * width * x_size, (char *)out_tile + i * width * size,
-                       index ? places + i * width : NULL, width, i, a, b);
+                       index ? places + i * width : NULL, width, 1, i, a, b);
         isa->transpose((char *)out->data + at * size, j->out_beside, out_tile, width, j->n, width, (size_t)size);
         if (index)
             isa->transpose((int64_t *)index->data + at, j->out_beside, places, width, j->n, width, sizeof *places);
@@ -166,16 +166,21 @@ static tn_status scan(const tn__launch *l, int64_t dim, int kind)
         j.x_beside = x->stride[beside];
         j.out_beside = out->stride[beside];
     }
+    const bool few = j.inner > 1 && j.inner < FEW_ROWS && j.x_beside == 1 && j.out_beside == 1 && j.x_step == j.inner &&
+                     j.out_step == j.inner; /* in one piece, whole lines of them */
+    j.at_once = few ? TN__BLOCK / j.inner : 1;
     const bool turned = along && j.out_beside > 0 && tn__pays_to_turn(j.n, 1, j.inner, j.x_beside);
     if (turned)
         j.band = TN_MIN(BAND, TURNED / j.n);
-    else if (along || j.inner < FEW_ROWS) /* a few neighbours are no band */
+    else if (few)
+        j.band = j.inner;
+    else if (along || j.inner < FEW_ROWS) /* other neighbours that are a few are no band */
         j.band = 0;
     else if (j.out_step == 1)
         j.band = j.x_beside == 1 ? TILE : 0;
     else
         j.band = j.x_beside == 1 && j.out_beside == 1 ? BAND : NARROW;
-    const bool columns = j.band > TILE;
+    const bool columns = few || j.band > TILE;
     const int64_t in_stride = columns && !turned ? j.x_beside : j.x_step;
     const int64_t out_stride = columns && !turned ? j.out_beside : j.out_step;
     j.dense_x = in_stride == 1 && as_computed(x, j.type);

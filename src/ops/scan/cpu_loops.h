@@ -11,8 +11,9 @@ enum { TN__SCAN_SUM, TN__SCAN_PRODUCT, TN__SCAN_LOGSUM, TN__SCAN_MAX, TN__SCAN_M
  * Each gets and leaves in a and b what has come so far: a the double or integer sum or product; of logsum the double s and b
  * the largest m, of which s * e^m is the sum; of extremes a the extreme and b, int64, where it stands. index: of extremes.
  *
- * row: n elements of one row. columns: one element each of w rows that lie side by side; a and b have w. */
-typedef void (*tn__scan_loop)(void *a, void *b, void *out, int64_t *index, const void *x, int64_t n, int64_t step);
+ * row: n elements of one row. columns: some elements each, in lines, of n rows that lie side by side; a and b have n. */
+typedef void (*tn__scan_loop)(void *a, void *b, void *out, int64_t *index, const void *x, int64_t n, int64_t step,
+                              int64_t lines);
 
 typedef struct tn__scan_loops {
     tn__scan_loop row[TN__SCANS][4], columns[TN__SCANS][4]; /* logsum: of floats alone */

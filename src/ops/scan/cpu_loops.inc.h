@@ -19,30 +19,37 @@
 #endif
 
 #define SCAN_ROW(name, first, op) \
-    static void E(name##_row)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n, int64_t step) \
+    static void E(name##_row)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n, int64_t step, \
+                              int64_t lines) \
     { \
         RUNNING s = step ? *(RUNNING *)a : (RUNNING)(first); \
         T *out = out_; \
         const T *x = x_; \
-        (void)b, (void)index; \
+        (void)b, (void)index, (void)lines; \
         for (int64_t i = 0; i < n; i++) \
             out[i] = (T)(s = s op(RUNNING) x[i]); \
         *(RUNNING *)a = s; \
     }
 #define SCAN_COLUMNS(name, first, op) \
-    static void E(name##_columns)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n, \
-                                  int64_t step) \
+    ALWAYS void E(name##_lines)(RUNNING *restrict s, T *restrict out, const T *restrict x, int64_t n, int64_t lines) \
     { \
-        RUNNING *restrict s = a; \
-        T *restrict out = out_; \
-        const T *restrict x = x_; \
+        for (; lines-- > 0; x += n, out += n) \
+            for (int64_t i = 0; i < n; i++) { \
+                s[i] = s[i] op(RUNNING) x[i]; \
+                out[i] = (T)s[i]; \
+            } \
+    } \
+    static void E(name##_columns)(void *a, void *b, void *out, int64_t *index, const void *x, int64_t n, int64_t step, \
+                                  int64_t lines) \
+    { \
+        RUNNING *s = a; \
         (void)b, (void)index; \
         for (int64_t i = 0; step == 0 && i < n; i++) \
             s[i] = (RUNNING)(first); \
-        for (int64_t i = 0; i < n; i++) { \
-            s[i] = s[i] op(RUNNING) x[i]; \
-            out[i] = (T)s[i]; \
-        } \
+        if (n == 8) \
+            E(name##_lines)(s, out, x, 8, lines); \
+        else \
+            E(name##_lines)(s, out, x, n, lines); \
     }
 SCAN_ROW(scan_sum, 0, +)
 SCAN_ROW(scan_product, 1, *)
@@ -62,7 +69,7 @@ SCAN_COLUMNS(scan_product, 1, *)
     (m) = (x) > (m) ? (x) : (m)
 
 static void E(scan_logsum_columns)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n,
-                                   int64_t step)
+                                   int64_t step, int64_t lines)
 {
     double *restrict s = a;
     T *restrict m = b, *restrict out = out_;
@@ -72,20 +79,22 @@ static void E(scan_logsum_columns)(void *a, void *b, void *out_, int64_t *index,
         s[i] = 0;
         m[i] = -TN_INFINITY;
     }
-    for (int64_t i = 0; i < n; i++) {
-        LOGSUM_ADD(s[i], m[i], x[i]);
-        out[i] = m[i] + M(log)((T)s[i]);
-    }
+    for (; lines-- > 0; x += n, out += n)
+        for (int64_t i = 0; i < n; i++) {
+            LOGSUM_ADD(s[i], m[i], x[i]);
+            out[i] = m[i] + M(log)((T)s[i]);
+        }
 }
 
 /* Elements of a block share their m where all are finite and none so small beside it that its power would lose digits. */
-static void E(scan_logsum_row)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n, int64_t step)
+static void E(scan_logsum_row)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n, int64_t step,
+                               int64_t lines)
 {
     enum { PIECE = 64 };
     double s = step ? *(double *)a : 0;
     T m = step ? *(T *)b : -TN_INFINITY, *out = out_;
     const T *x = x_;
-    (void)index;
+    (void)index, (void)lines;
     for (int64_t i = 0; i < n; i += PIECE) {
         const int64_t len = n - i < PIECE ? n - i : PIECE;
         T most = m > -TN_INFINITY ? m : x[i], least = x[i], power[PIECE], sums[PIECE];
@@ -137,12 +146,14 @@ static void E(scan_logsum_row)(void *a, void *b, void *out_, int64_t *index, con
             index[i] = *at; \
         } \
     } \
-    static void E(name##_row)(void *a, void *b, void *out, int64_t *index, const void *x_, int64_t n, int64_t step) \
+    static void E(name##_row)(void *a, void *b, void *out, int64_t *index, const void *x_, int64_t n, int64_t step, \
+                              int64_t lines) \
     { \
         enum { PIECE = 32 }; \
         const T *x = x_; \
         T best = step ? *(T *)a : x[0], *to = out; \
         int64_t at = step ? *(int64_t *)b : 0, i = 0; \
+        (void)lines; \
         for (; i + PIECE <= n; i += PIECE) { \
             int any = 0; \
             for (int k = 0; k < PIECE; k++) \
@@ -160,23 +171,31 @@ static void E(scan_logsum_row)(void *a, void *b, void *out_, int64_t *index, con
         *(T *)a = best; \
         *(int64_t *)b = at; \
     } \
-    static void E(name##_columns)(void *a, void *b, void *out_, int64_t *index, const void *x_, int64_t n, \
-                                  int64_t step) \
+    ALWAYS void E(name##_lines)(T *restrict best, int64_t *restrict at, T *restrict out, int64_t *restrict index, \
+                                const T *restrict x, int64_t n, int64_t step, int64_t lines) \
     { \
-        T *restrict best = a, *restrict out = out_; \
-        int64_t *restrict at = b, *restrict to = index; \
-        const T *restrict x = x_; \
+        for (; lines-- > 0; x += n, out += n, index += n, step++) \
+            for (int64_t i = 0; i < n; i++) { \
+                const int takes = TAKES(x[i], cmp, best[i]); \
+                best[i] = takes ? x[i] : best[i]; \
+                at[i] = takes ? step : at[i]; \
+                out[i] = best[i]; \
+                index[i] = at[i]; \
+            } \
+    } \
+    static void E(name##_columns)(void *a, void *b, void *out, int64_t *index, const void *x, int64_t n, int64_t step, \
+                                  int64_t lines) \
+    { \
+        T *best = a; \
+        int64_t *at = b; \
         for (int64_t i = 0; step == 0 && i < n; i++) { \
-            best[i] = x[i]; \
+            best[i] = ((const T *)x)[i]; \
             at[i] = 0; \
         } \
-        for (int64_t i = 0; i < n; i++) { \
-            const int takes = TAKES(x[i], cmp, best[i]); \
-            best[i] = takes ? x[i] : best[i]; \
-            at[i] = takes ? step : at[i]; \
-            out[i] = best[i]; \
-            to[i] = at[i]; \
-        } \
+        if (n == 8) \
+            E(name##_lines)(best, at, out, index, x, 8, step, lines); \
+        else \
+            E(name##_lines)(best, at, out, index, x, n, step, lines); \
     }
 /* clang-format off */
 SCAN_EXTREME(scan_max, >=)
