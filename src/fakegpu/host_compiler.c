@@ -309,7 +309,7 @@ static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
     argv[n++] = "-o";
     argv[n++] = out;
 #ifdef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program, as does what they stand before */
-    argv[n++] = "-nostdlib";
+    argv[n++] = by == TINYCC ? "-lm" : "-nostdlib";
 #else
     argv[n++] = "-lm";
     if (by != TINYCC) {

@@ -179,8 +179,8 @@ DEVICE TW E(tn_gamma_factor)(TW a, TW x)
 
 #define TN_SMALLEST_TERM (TN_NARROW ? KW(1e-9) : KW(1e-17))
 /* A factor of the fraction that is one but for its last place: it may stay beside one for ever, and never be it. */
-#define TN_LAST_PLACE    (TN_NARROW ? KW(1.2e-7) : KW(2.3e-16))
-#define TN_MOST_TERMS    200000
+#define TN_LAST_PLACE (TN_NARROW ? KW(1.2e-7) : KW(2.3e-16))
+#define TN_MOST_TERMS 200000
 
 DEVICE TW E(tn_gamma_series)(TW a, TW x)
 {

@@ -1,7 +1,7 @@
 /* The BLAS found at run time, by its C interface. Its settings are left as they are.
  *
- * It is asked for products above 64^3 that are not thin (is_thin), unless its kernels are known to be of an older instruction set than the own ones
- * (OpenBLAS 0.3.21 runs Haswell kernels on a CPU with AVX-512: measured, half the rate of the own product).
+ * It is asked for products above 64^3 that are not thin (is_thin), unless its kernels are known to be of an older instruction set
+ * than the own ones (OpenBLAS 0.3.21 runs Haswell kernels on a CPU with AVX-512: measured, half the rate of the own product).
  * TENON_BLAS: a path to load instead, or 'off'. A build for ThreadSanitizer opens none unless TENON_BLAS names it: a
  * BLAS's threads are ordered by means that ThreadSanitizer does not see. */
 #include "backend/cpu/cpu.h"

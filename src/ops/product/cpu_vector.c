@@ -1,6 +1,6 @@
 /* A matrix times a vector, and dot: bound by memory, not by arithmetic. Rows that lie in memory one element after the other are
- * multiplied one by one, or, where they are short, turned; where columns do, they are added up, a block of rows at a time. Each element of the result is a sum in
- * one order, whatever the threads. */
+ * multiplied one by one, or, where they are short, turned; where columns lie so, they are added up, a block of rows at a time.
+ * Each element of the result is a sum in one order, whatever the threads. */
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
