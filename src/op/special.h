@@ -333,10 +333,9 @@ DEVICE T E(tn_odds)(T x, T eps)
 
 DEVICE T E(tn_logit_slope)(T g, T x, T eps)
 {
-    const T rest = K(1) - x, slope = g / (x * rest);
-    if (eps < K(0))
-        return x < K(0) || x > K(1) ? TN_INFINITY - TN_INFINITY : rest == K(0) ? g * TN_INFINITY : slope;
-    return x < eps || rest < eps ? K(0) : rest == K(0) ? g * TN_INFINITY : slope;
+    const T rest = K(1) - x, slope = g / (x * rest), inside = rest == K(0) ? g * TN_INFINITY : slope;
+    const T low = eps < K(0) ? K(0) : eps, beyond = eps < K(0) ? TN_INFINITY - TN_INFINITY : K(0);
+    return (x < low) | (rest < low) ? beyond : inside; /* no branch: loops vectorise */
 }
 
 /* ---- Bessel's modified functions ---- */
