@@ -179,8 +179,8 @@ DEVICE TW E(tn_gamma_factor)(TW a, TW x)
 
 #define TN_SMALLEST_TERM (TN_NARROW ? KW(1e-9) : KW(1e-17))
 /* A factor of the fraction that is one but for its last place: it may stay beside one for ever, and never be it. */
-#define TN_LAST_PLACE    (TN_NARROW ? KW(1.2e-7) : KW(2.3e-16))
-#define TN_MOST_TERMS    200000
+#define TN_LAST_PLACE (TN_NARROW ? KW(1.2e-7) : KW(2.3e-16))
+#define TN_MOST_TERMS 200000
 
 DEVICE TW E(tn_gamma_series)(TW a, TW x)
 {
@@ -424,17 +424,17 @@ DEVICE T E(tn_mantissa)(T a)
     return M(ldexp)(a, -(int)E(tn_exponent)(a));
 }
 
-/* The next of numbers of 16 bits, which a is one of, with so many digits behind the point: 6/10 of a unit further, which the
- * store rounds; of a power of two that is more than one unit of those below, and less than one and a half. */
+/* The next of numbers of 16 bits, which a is one of, with so many digits behind the point: 0.7 to 1.4 units further, which the
+ * store rounds; of a power of two 0.7, which is less than one and a half of the units below. */
 DEVICE T E(tn_next_narrow)(T a, T b, T digits)
 {
-    const T least = digits == K(10) ? K(-14) : K(-126), e = a == K(0) ? least : M(logb)(a);
-    const T step = K(0.6) * M(exp2)((e < least ? least : e) - digits);
-    if (a != a || b != b)
-        return a + b;
-    if (M(fabs)(a) == TN_INFINITY) /* the largest one */
-        return a == b ? a : M(copysign)(digits == K(10) ? K(65504) : K(3.3895313892515355e38), a);
-    return a == b ? b : a < b ? a + step : a - step;
+    const T least = digits == K(10) ? K(6.103515625e-5) : K(1.1754943508222875e-38);
+    const T largest = digits == K(10) ? K(65504) : K(3.3895313892515355e38);
+    const T size = M(fabs)(a),
+            step = (size < least ? least : size) * (digits == K(10) ? K(0.00068359375) : K(0.00546875));
+    const T next = a < b ? a + step : a - step, far = size == TN_INFINITY ? M(copysign)(largest, a) : next;
+    const T other = a == b ? b : far;
+    return (a != a) | (b != b) ? a + b : other;
 }
 
 #else
