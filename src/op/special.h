@@ -430,8 +430,7 @@ DEVICE T E(tn_next_narrow)(T a, T b, T digits)
 {
     const T least = digits == K(10) ? K(6.103515625e-5) : K(1.1754943508222875e-38);
     const T largest = digits == K(10) ? K(65504) : K(3.3895313892515355e38);
-    const T size = M(fabs)(a),
-            step = (size < least ? least : size) * (digits == K(10) ? K(0.00068359375) : K(0.00546875));
+    const T size = M(fabs)(a), step = (size < least ? least : size) * (K(0.7) * M(exp2)(-digits));
     const T next = a < b ? a + step : a - step, far = size == TN_INFINITY ? M(copysign)(largest, a) : next;
     const T other = a == b ? b : far;
     return (a != a) | (b != b) ? a + b : other;
