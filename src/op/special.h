@@ -333,10 +333,9 @@ DEVICE T E(tn_odds)(T x, T eps)
 
 DEVICE T E(tn_logit_slope)(T g, T x, T eps)
 {
-    const T rest = K(1) - x, slope = g / (x * rest);
-    if (eps < K(0))
-        return x < K(0) || x > K(1) ? TN_INFINITY - TN_INFINITY : rest == K(0) ? g * TN_INFINITY : slope;
-    return x < eps || rest < eps ? K(0) : rest == K(0) ? g * TN_INFINITY : slope;
+    const T rest = K(1) - x, slope = g / (x * rest), inside = rest == K(0) ? g * TN_INFINITY : slope;
+    const T low = eps < K(0) ? K(0) : eps, beyond = eps < K(0) ? TN_INFINITY - TN_INFINITY : K(0);
+    return (x < low) | (rest < low) ? beyond : inside; /* no branch: loops vectorise */
 }
 
 /* ---- Bessel's modified functions ---- */
@@ -425,17 +424,16 @@ DEVICE T E(tn_mantissa)(T a)
     return M(ldexp)(a, -(int)E(tn_exponent)(a));
 }
 
-/* The next of numbers of 16 bits, which a is one of, with so many digits behind the point: 6/10 of a unit further, which the
- * store rounds; of a power of two that is more than one unit of those below, and less than one and a half. */
+/* The next of numbers of 16 bits, which a is one of, with so many digits behind the point: 0.7 to 1.4 units further, which the
+ * store rounds; of a power of two 0.7, which is less than one and a half of the units below. */
 DEVICE T E(tn_next_narrow)(T a, T b, T digits)
 {
-    const T least = digits == K(10) ? K(-14) : K(-126), e = a == K(0) ? least : M(logb)(a);
-    const T step = K(0.6) * M(exp2)((e < least ? least : e) - digits);
-    if (a != a || b != b)
-        return a + b;
-    if (M(fabs)(a) == TN_INFINITY) /* the largest one */
-        return a == b ? a : M(copysign)(digits == K(10) ? K(65504) : K(3.3895313892515355e38), a);
-    return a == b ? b : a < b ? a + step : a - step;
+    const T least = digits == K(10) ? K(6.103515625e-5) : K(1.1754943508222875e-38);
+    const T largest = digits == K(10) ? K(65504) : K(3.3895313892515355e38);
+    const T size = M(fabs)(a), step = (size < least ? least : size) * (K(0.7) * M(exp2)(-digits));
+    const T next = a < b ? a + step : a - step, far = size == TN_INFINITY ? M(copysign)(largest, a) : next;
+    const T other = a == b ? b : far;
+    return (a != a) | (b != b) ? a + b : other;
 }
 
 #else

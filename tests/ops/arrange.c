@@ -510,6 +510,7 @@ F(cartesian_prod, tn_cartesian_prod(TN_TENSORS(x, y)))
 F(tril, tn_tril(x, 1))
 F(triu, tn_triu(x, -1))
 F(flip, tn_flip(x, TN_DIMS(0, 1)))
+F(roll, tn_mul(tn_roll(x, TN_DIMS(1, -5), .dims = TN_DIMS(1, 0)), tn_roll(x, TN_DIMS(4))))
 
 static const gradient_case gradients[] = {
     {"flip of 0-dim", f_flip_0, 1, {{0}}, false},
@@ -525,6 +526,7 @@ static const gradient_case gradients[] = {
     ONE(tril),
     ONE(triu),
     ONE(flip),
+    ONE(roll),
     {NULL, NULL, 0, {{0, {0}}}, false},
 };
 

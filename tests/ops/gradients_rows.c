@@ -89,6 +89,8 @@ static real draw(const row *r, int k, int range)
             range = 1;
     if (!strcmp(r->name, "_polygamma") && k == 0) /* an order */
         return (real)(2 + kit_below(3));
+    if (!strcmp(r->name, "_nextafter_narrow") && k == 2) /* digits, of which steps are shorter than differences */
+        return 50;
     return (real)kit_uniform(ranges[range][0], ranges[range][1]);
 }
 

@@ -62,6 +62,11 @@ static void run_formulas(void)
             "all elements of target should be between 0 and 1");
     TRUTH(kit_item(tn_binary_cross_entropy(zero, zero), 0) == 0);
     MADE(tn_binary_cross_entropy(tn_full(TN_SHAPE(2), 1.5), tn_ones(TN_SHAPE(2)), .unchecked = true));
+    TRUTH(isnan(kit_item(tn_binary_cross_entropy(zero, tn_full(TN_SHAPE(1), 1.5), .unchecked = true), 0)));
+    tn_tensor *unknown = tn_full(TN_SHAPE(1), NAN); /* a weight: no error */
+    TRUTH(isnan(kit_item(tn_binary_cross_entropy(zero, zero, .weight = unknown), 0)));
+    REFUSED(tn_binary_cross_entropy(zero, unknown, .weight = zero, .reduction = TN_NO_REDUCTION), TN_EINVAL,
+            "all elements of target should be between 0 and 1");
     TRUTH(kit_item(tn_kl_div(tn_ones(TN_SHAPE(1)), zero), 0) == 0);
     /* with beta 0 it is l1_loss, which integers have */
     tn_tensor *whole =

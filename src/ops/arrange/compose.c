@@ -197,33 +197,37 @@ tn_tensor *tn__fn_repeated_places(tn_tensor *repeats, const tn_repeated_places_o
 
 /* ---- moving ---- */
 
-tn_tensor *tn__fn_roll(tn_tensor *x, const tn_dims *shifts, const tn_roll_options *o)
+/* x, rolled along one dimension after the other. */
+static tn_tensor *rolled(tn_tensor *x, const tn__dims *shifts, const tn__dims *dims)
 {
-    if (!tn__usable("roll", x) || !tn__dims_fit("roll", shifts) || !tn__dims_fit("roll", &o->dims))
-        return NULL;
-    if (shifts->ndim == 0)
-        return tn__fail(TN_EINVAL, "`shifts` required");
-    if (o->dims.ndim == 0) {
-        if (shifts->ndim != 1)
-            return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)shifts->ndim);
-        const tn_roll_options along = {.struct_size = sizeof along, .dims = TN_DIMS(0)};
-        tn_tensor *rolled = tn__fn_roll(tn_reshape(x, TN_SHAPE(-1)), shifts, &along);
-        return tn__no_view(tn_reshape(rolled, tn_dims_of(x->shape, x->ndim)));
-    }
-    if (o->dims.ndim != shifts->ndim)
-        return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)shifts->ndim,
-                        (int)o->dims.ndim);
-    for (int32_t i = 0; i < shifts->ndim && x; i++) {
+    for (int32_t i = 0; i < shifts->n && x; i++) {
         int32_t d;
         if (x->numel == 0) { /* as PyTorch, which looks at no dimension then */
             x = tn_clone(x);
             continue;
         }
-        if (tn__wrap_own_dim(o->dims.dim[i], x->ndim, &d))
+        if (tn__wrap_own_dim(dims->d[i], x->ndim, &d))
             return NULL;
-        const int64_t n = x->shape[d], by = (shifts->dim[i] % n + n) % n;
+        const int64_t n = x->shape[d], by = (shifts->d[i] % n + n) % n;
         x = by == 0 ? tn__contiguous_copy(x)
                     : tn_cat(TN_TENSORS(tn_slice(x, d, n - by, n, 1), tn_slice(x, d, 0, n - by, 1)), d);
     }
     return x;
+}
+
+tn_tensor *tn__fn_roll(const tn_scalar *in, tn__roll_params *p)
+{
+    tn_tensor *x = in[0].v.t;
+    if (p->shifts.n == 0)
+        return tn__fail(TN_EINVAL, "`shifts` required");
+    if (p->dim.n == 0) {
+        if (p->shifts.n != 1)
+            return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:0", (int)p->shifts.n);
+        tn_tensor *row = rolled(tn_reshape(x, TN_SHAPE(-1)), &p->shifts, &(tn__dims){.n = 1});
+        return tn__no_view(tn_reshape(row, tn__shape_of(x)));
+    }
+    if (p->dim.n != p->shifts.n)
+        return tn__fail(TN_EINVAL, "shifts and dimensions must align. shifts: %d, dims:%d", (int)p->shifts.n,
+                        (int)p->dim.n);
+    return rolled(x, &p->shifts, &p->dim);
 }

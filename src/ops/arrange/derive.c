@@ -46,3 +46,13 @@ tn_status tn__d_stack(tn__backward *b)
             return tn_error_code();
     return TN_OK;
 }
+
+/* As far the other way. */
+tn_status tn__d_roll(tn__backward *b)
+{
+    const tn__roll_params *p = b->node->params;
+    int64_t back[TN_MAX_DIMS];
+    for (int32_t i = 0; i < p->shifts.n; i++)
+        back[i] = -p->shifts.d[i];
+    return tn__give(b, 0, tn_roll(b->g[0], tn_dims_of(back, p->shifts.n), .dims = tn_dims_of(p->dim.d, p->dim.n)));
+}

@@ -62,8 +62,12 @@ tn_tensor *tn__clamp_max_grad(tn_tensor *g, tn_scalar x, tn_scalar bound)
 /* Tensor bounds share a tie with x where they are in order; number bounds take it, as PyTorch's do. */
 tn_tensor *tn__clamp_grad(tn_tensor *g, tn_scalar x, tn_scalar lower, tn_scalar upper)
 {
-    if (lower.kind != TN_SCALAR_TENSOR && upper.kind != TN_SCALAR_TENSOR)
-        return tn__below(tn__above(g, x, lower), x, upper);
+    if (lower.kind != TN_SCALAR_TENSOR && upper.kind != TN_SCALAR_TENSOR) { /* one pass where one number says both */
+        const double from = tn__scalar_double(&lower), to = tn__scalar_double(&upper);
+        return from == -to ? tn__nearer(g, x, upper)
+               : from == 0 ? tn__up_to(g, x, upper)
+                           : tn__below(tn__above(g, x, lower), x, upper);
+    }
     tn_tensor *beyond = tn_logical_or(tn_lt(x, lower), tn_gt(x, upper)),
               *on = tn_logical_or(tn_eq(x, lower), tn_eq(x, upper));
     return pass_grad(g, beyond, tn_logical_and(on, tn_lt(lower, upper)));

@@ -12,7 +12,7 @@ tn_status tn__d_gather(tn__backward *b)
 {
     const tn__along_params *p = b->node->params;
     tn_tensor *index = tn__saved_tensor(b, 1);
-    return index ? tn__give(b, 0, tn_scatter_add(zeros_of_input(b, 0), p->dim, index, b->g[0])) : tn_error_code();
+    return index ? tn__give(b, 0, tn_scatter_add_(zeros_of_input(b, 0), p->dim, index, b->g[0])) : tn_error_code();
 }
 
 tn_status tn__d_scatter(tn__backward *b)
@@ -49,7 +49,7 @@ static tn_tensor *of_factors(tn__backward *b, tn_tensor *x, tn_tensor *index, tn
     const int64_t dim = ((const tn__along_params *)b->node->params)->dim;
     tn_tensor *zero = tn_eq(src, 0), *rest = tn_where(zero, 1, src), *mine = zero ? tn_to(zero, .dtype = TN_I64) : NULL;
     tn_tensor *none = tn_zeros(tn__input_shape(b, 0), .dtype = TN_I64, .device = b->g[0]->device);
-    tn_tensor *zeros = tn_gather(tn_scatter_add(none, dim, index, mine), dim, index);
+    tn_tensor *zeros = tn_gather(tn_scatter_add_(none, dim, index, mine), dim, index);
     tn_tensor *all = tn_mul(tn_mul(b->g[0], x), product_at(b, index, rest));
     return tn_where(tn_eq(zeros, mine), tn_div(tn_gather(all, dim, index), rest), 0);
 }
@@ -94,7 +94,7 @@ tn_status tn__d_index_select(tn__backward *b)
     if (!index)
         return tn_error_code();
     tn_tensor *g = b->node->in[0].ndim ? b->g[0] : tn_reshape(b->g[0], TN_SHAPE());
-    return tn__give(b, 0, tn_index_add(zeros_of_input(b, 0), p->dim, index, g));
+    return tn__give(b, 0, tn_index_add_(zeros_of_input(b, 0), p->dim, index, g));
 }
 
 tn_status tn__d_index_add(tn__backward *b)
@@ -140,8 +140,8 @@ tn_status tn__d_embedding(tn__backward *b)
     if (p->scale_grad_by_freq && g) { /* scale_grad_by_freq: each row divided by how often it is named */
         tn_tensor *none = tn_zeros(TN_SHAPE(b->node->in[0].shape[0]), .dtype = TN_I64, .device = g->device);
         tn_tensor *one = tn_ones(TN_SHAPE(flat->numel), .dtype = TN_I64, .device = g->device);
-        tn_tensor *often = tn_index_select(tn_index_add(none, 0, flat, one), 0, flat);
+        tn_tensor *often = tn_index_select(tn_index_add_(none, 0, flat, one), 0, flat);
         g = tn_div(g, tn_unsqueeze(often, -1));
     }
-    return tn__give(b, 0, tn_index_add(zeros_of_input(b, 0), 0, flat, g));
+    return tn__give(b, 0, tn_index_add_(zeros_of_input(b, 0), 0, flat, g));
 }

@@ -37,27 +37,6 @@ tn_tensor *tn__fn_huber_loss(tn_tensor *x, tn_tensor *target, const tn_huber_los
     return tn__reduce_loss(d, o->reduction);
 }
 
-/* The smallest element of x and the largest, then those of y, of x's dtype; NaN where there is one. A GPU is waited for once. */
-static bool read_ends(double ends[4], tn_tensor *x, tn_tensor *y)
-{
-    tn_tensor *x_most = NULL, *y_most = NULL, *x_least = tn_aminmax(x, .max = &x_most),
-              *y_least = tn_aminmax(y, .max = &y_most);
-    tn_tensor *const all[] = {x_least, x_most, y_least, y_most};
-    if (!x_least || !y_least)
-        return false;
-    if (tn__words_of(x->device).gpu && tn__same_device(x->device, y->device)) {
-        tn_tensor *here = tn_to(tn_to(tn_stack(((tn_tensors){all, 4}), 0), .device = TN_CPU), .dtype = TN_F64);
-        const double *from = here ? tn_data(here) : NULL;
-        if (from)
-            memcpy(ends, from, 4 * sizeof *ends);
-        return from != NULL;
-    }
-    tn_error_clear();
-    for (int i = 0; i < 4; i++)
-        ends[i] = tn_item(all[i]);
-    return !tn_error_code();
-}
-
 /* The place of the first element that is not within 0 and 1, as NaN is not; the count of elements: there is none; -1: an
  * error. */
 static int64_t first_improbable(tn_tensor *x)
@@ -70,17 +49,19 @@ static int64_t first_improbable(tn_tensor *x)
     return tn_item_int(any) ? tn_item_int(at) : x->numel;
 }
 
-static bool are_probabilities(tn_tensor *x, tn_tensor *target)
+/* The loss of x and target is NaN where one of them is no probability: then PyTorch's error, which asks element by element, of
+ * each the input first. */
+static bool were_probabilities(tn_tensor *x, tn_tensor *target, tn_tensor *loss)
 {
-    double ends[4];
-    if (x->device.type == TN_DEVICE_META || x->numel == 0)
-        return true;
+    if (!loss || x->device.type == TN_DEVICE_META || x->numel == 0)
+        return loss;
     const bool was = tn__set_no_grad(true);
-    bool read = read_ends(ends, x, target);
-    const bool fits = read && ends[0] >= 0 && ends[1] <= 1 && ends[2] >= 0 && ends[3] <= 1;
-    if (read && !fits) { /* PyTorch asks element by element, of each the input first */
+    tn_error_clear();
+    bool fits = !isnan(tn_item(loss->ndim ? tn_sum(loss) : loss)) && !tn_error_code();
+    if (!fits && !tn_error_code()) {
         const int64_t mine = first_improbable(x), other = mine < 0 ? -1 : first_improbable(target);
-        if (other >= 0)
+        fits = other >= 0 && mine == x->numel && other == x->numel; /* a weight is NaN, then */
+        if (other >= 0 && !fits)
             tn__error(TN_EINVAL, "all elements of %s should be between 0 and 1", mine <= other ? "input" : "target");
     }
     tn__set_no_grad(was);
@@ -113,12 +94,13 @@ tn_tensor *tn__fn_binary_cross_entropy(tn_tensor *x, tn_tensor *target, const tn
     if (x->dtype != target->dtype)
         return tn__fail(TN_EDTYPE, "Found dtype %s but expected %s", tn__dtypes[target->dtype].legacy,
                         tn__dtypes[x->dtype].legacy);
-    if (!tn__floating("binary_cross_entropy", x) || (!o->unchecked && !are_probabilities(x, target)))
+    if (!tn__floating("binary_cross_entropy", x))
         return NULL;
     tn_tensor *loss = tn__bce(x, target);
     if (o->weight && o->weight != TN_NONE)
         loss = tn_mul(loss, o->weight);
-    return tn__reduce_loss(loss, o->reduction);
+    loss = tn__reduce_loss(loss, o->reduction);
+    return o->unchecked || were_probabilities(x, target, loss) ? loss : NULL;
 }
 
 /* ---- losses ---- */

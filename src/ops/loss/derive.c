@@ -30,6 +30,21 @@ tn_tensor *tn__within(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c)
     return tn_where(tn_lt(tn_abs(tn_sub(a, b)), c), g, 0);
 }
 
+static bool is_one(tn_scalar c)
+{
+    return c.kind != TN_SCALAR_TENSOR && tn__scalar_double(&c) == 1;
+}
+
+tn_tensor *tn__smooth_l1_grad(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c)
+{
+    return is_one(c) ? tn__unit_huber_backward(g, a, b) : tn_mul(g, tn__smooth_l1_slope(a, b, c));
+}
+
+tn_tensor *tn__huber_grad(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c)
+{
+    return is_one(c) ? tn__unit_huber_backward(g, a, b) : tn_mul(g, tn__huber_slope(a, b, c));
+}
+
 tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p)
 {
     tn_tensor *t = tn__as_tensor(p, g->device);

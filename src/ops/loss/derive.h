@@ -10,6 +10,9 @@ tn_tensor *tn__bce_slope(tn_tensor *g, tn_scalar p);
 tn_tensor *tn__bce_bend(tn_tensor *g, tn_scalar p, tn_scalar y);
 /* g where |a - b| < c, else 0 */
 tn_tensor *tn__within(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c);
+/* g times the slope of both losses of a and b, which bend at c */
+tn_tensor *tn__smooth_l1_grad(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c);
+tn_tensor *tn__huber_grad(tn_tensor *g, tn_scalar a, tn_scalar b, tn_scalar c);
 /* g * (log(1 - p) - log(p)) */
 tn_tensor *tn__bce_grad_target(tn_tensor *g, tn_scalar p);
 

@@ -116,8 +116,8 @@ tn_status tn__d_max(tn__backward *b)
         return tn_error_code();
     tn_tensor *zeros = tn_zeros(tn__input_shape(b, 0), .dtype = b->g[0]->dtype, .device = b->g[0]->device);
     return tn__give(b, 0,
-                    tn_scatter(zeros, p->dim.d[0], unreduced(b, index, &p->dim, p->keepdim),
-                               unreduced(b, b->g[0], &p->dim, p->keepdim)));
+                    tn_scatter_(zeros, p->dim.d[0], unreduced(b, index, &p->dim, p->keepdim),
+                                unreduced(b, b->g[0], &p->dim, p->keepdim)));
 }
 
 static double degrees_of_freedom(const tn__node *n)

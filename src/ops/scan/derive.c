@@ -101,5 +101,5 @@ tn_status tn__d_cummax(tn__backward *b)
     if (!index || g->ndim == 0)
         return index ? tn__give(b, 0, g) : tn_error_code();
     tn_tensor *zeros = tn_zeros(tn__input_shape(b, 0), .dtype = g->dtype, .device = g->device);
-    return tn__give(b, 0, tn_scatter_add(zeros, p->dim, index, g));
+    return tn__give(b, 0, tn_scatter_add_(zeros, p->dim, index, g));
 }

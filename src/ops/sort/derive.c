@@ -17,7 +17,7 @@ static tn_status scattered(tn__backward *b, tn_tensor *index, tn_tensor *g)
     if (b->node->in[0].ndim == 0)
         return tn__give(b, 0, g);
     tn_tensor *zeros = tn_zeros(tn__input_shape(b, 0), .dtype = g->dtype, .device = g->device);
-    return tn__give(b, 0, tn_scatter(zeros, -1, index, tn_scalar_t(g)));
+    return tn__give(b, 0, tn_scatter_(zeros, -1, index, tn_scalar_t(g)));
 }
 
 tn_status tn__d_sort(tn__backward *b)
