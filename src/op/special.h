@@ -335,7 +335,7 @@ DEVICE T E(tn_logit_slope)(T g, T x, T eps)
 {
     const T rest = K(1) - x, slope = g / (x * rest), inside = rest == K(0) ? g * TN_INFINITY : slope;
     const T low = eps < K(0) ? K(0) : eps, beyond = eps < K(0) ? TN_INFINITY - TN_INFINITY : K(0);
-    return (x < low) | (rest < low) ? beyond : inside; /* no branch: loops vectorise */
+    return ((x < low) | (rest < low)) ? beyond : inside; /* no branch: loops vectorise */
 }
 
 /* ---- Bessel's modified functions ---- */
@@ -433,7 +433,7 @@ DEVICE T E(tn_next_narrow)(T a, T b, T digits)
     const T size = M(fabs)(a), step = (size < least ? least : size) * (K(0.7) * M(exp2)(-digits));
     const T next = a < b ? a + step : a - step, far = size == TN_INFINITY ? M(copysign)(largest, a) : next;
     const T other = a == b ? b : far;
-    return (a != a) | (b != b) ? a + b : other;
+    return ((a != a) | (b != b)) ? a + b : other;
 }
 
 #else
