@@ -308,10 +308,8 @@ static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
     argv[n++] = in;
     argv[n++] = "-o";
     argv[n++] = out;
-#ifdef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program, as does what they stand before */
-    argv[n++] = by == TINYCC ? "-lm" : "-nostdlib";
-#else
     argv[n++] = "-lm";
+#ifndef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program */
     if (by != TINYCC) {
         argv[n++] = "-Wl,-z,defs";
         argv[n++] = "-nostartfiles"; /* nothing begins or ends with a kernel: 3 ms of 48 */
