@@ -197,7 +197,8 @@ static tn_tensor *losses_of_pairs(tn_tensor *rows, tn_tensor *places)
     tn_tensor *hits = tn_zeros(TN_SHAPE(n, classes), .dtype = TN_I64, .device = rows->device);
     tn_tensor *others = tn_eq(tn_scatter_add(hits, 1, which, tn_to(counts, .dtype = TN_I64)), 0);
     tn_tensor *own = tn_unsqueeze(tn_gather(rows, 1, which), 2);
-    tn_tensor *each = tn_clamp_min(tn_add(tn_sub(1, own), tn_unsqueeze(rows, 1)), 0);
+    tn_tensor *margin = tn_add(tn_sub(1, own), tn_unsqueeze(rows, 1));
+    tn_tensor *each = tn_where(tn_gt(margin, 0), margin, 0); /* of NaN nothing, as PyTorch has it */
     tn_tensor *of_target = tn_sum(tn_where(tn_unsqueeze(others, 1), each, 0), .dim = 2);
     return tn_div(tn_sum(tn_where(counts, of_target, 0), .dim = 1), classes);
 }

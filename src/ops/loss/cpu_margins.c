@@ -30,13 +30,13 @@ static int64_t targets_of(const int64_t *target, int64_t classes)
     return most > (uint64_t)classes ? -1 : n;
 }
 
-/* max(0, 1 - x[t] + x[j]) of a target t and all other classes j, summed. */
+/* max(0, 1 - x[t] + x[j]) of a target t and all other classes j, summed; NaN counts as nothing, as PyTorch has it. */
 static double against_others(const margin_row *r, int64_t t, int64_t classes)
 {
     const double margin = 1 - r->x[t];
     double sum = 0, many = 0;
     for (int64_t j = 0; j < classes; j++) {
-        const double z = margin + r->x[j], counts = z <= 0 ? 0 : r->other[j];
+        const double z = margin + r->x[j], counts = z > 0 ? r->other[j] : 0;
         sum += counts != 0 ? z : 0;
         many += counts;
         r->slope[j] += counts;
