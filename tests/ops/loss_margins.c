@@ -105,6 +105,7 @@ static void run_classes(void)
     TRUTH(near(tn_multilabel_margin_loss(x, y), (0.4L + 0.6L + 1.1L + 1.3L) / 4));
     tn_tensor *none = tn_full_like(y, -1);
     TRUTH(kit_item(tn_multilabel_margin_loss(x, none), 0) == 0);
+    TRUTH(kit_item(tn_multilabel_margin_loss(tn_mul(x, NAN), y), 0) == 0); /* as PyTorch */
     REFUSED(tn_multilabel_margin_loss(x, tn_full_like(y, 4)), TN_EINVAL, "argument #2 'target' is out of range");
     REFUSED(tn_multilabel_margin_loss(x, tn_ones_like(x)), TN_EDTYPE, "expected scalar type Long but found Float");
     REFUSED(tn_multilabel_margin_loss(x, tn_tensor_from(TN_LIST(0, 1))), TN_EINVAL, "inconsistent target size: [2]");

@@ -46,10 +46,7 @@
         (void)b, (void)index; \
         for (int64_t i = 0; step == 0 && i < n; i++) \
             s[i] = (RUNNING)(first); \
-        if (n == 8) \
-            E(name##_lines)(s, out, x, 8, lines); \
-        else \
-            E(name##_lines)(s, out, x, n, lines); \
+        E(name##_lines)(s, out, x, n, lines); \
     }
 SCAN_ROW(scan_sum, 0, +)
 SCAN_ROW(scan_product, 1, *)
@@ -192,10 +189,7 @@ static void E(scan_logsum_row)(void *a, void *b, void *out_, int64_t *index, con
             best[i] = ((const T *)x)[i]; \
             at[i] = 0; \
         } \
-        if (n == 8) \
-            E(name##_lines)(best, at, out, index, x, 8, step, lines); \
-        else \
-            E(name##_lines)(best, at, out, index, x, n, step, lines); \
+        E(name##_lines)(best, at, out, index, x, n, step, lines); \
     }
 /* clang-format off */
 SCAN_EXTREME(scan_max, >=)
