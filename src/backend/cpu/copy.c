@@ -68,7 +68,7 @@ static void copy_blocks(void *ctx, int64_t begin, int64_t end)
 
 /* ---- fills: one value along the destination's runs ---- */
 
-enum { PATTERN = 4096 }; /* bytes: stays in the nearest cache, and long enough for memcpy */
+enum { PATTERN = 4096 }; /* bytes: stays in the nearest cache */
 
 typedef struct pattern {
     _Alignas(64) char bytes[PATTERN];
@@ -83,24 +83,29 @@ static void repeat(pattern *p, const char *value, size_t size, size_t bytes)
         memcpy(p->bytes + have, p->bytes, TN_MIN(have, bytes - have));
 }
 
-static void fill_run(const copy_job *j, char *to, const pattern *p, size_t bytes)
+static bool is_one_byte(const char *value, size_t size)
 {
-    for (size_t n; bytes; to += n, bytes -= n) {
-        n = TN_MIN(bytes, (size_t)PATTERN);
-        if (j->stream)
-            tn__isa()->stream(to, p->bytes, n);
-        else
-            memcpy(to, p->bytes, n);
-    }
+    return memcmp(value, value + 1, size - 1) == 0;
 }
 
+/* What is one byte over and over is the C library's: it knows how this processor fills memory best. */
 static void fill_one_run(void *ctx, int64_t begin, int64_t end)
 {
     const copy_job *j = ctx;
-    const int64_t size = (int64_t)tn__dtype_size(j->to);
+    const size_t size = tn__dtype_size(j->to), bytes = (size_t)(end - begin) * size;
+    const char *value = j->it->operand[1].data;
+    char *to = (char *)j->it->operand[0].data + (size_t)begin * size;
+    if (!j->stream) {
+        if (is_one_byte(value, size))
+            memset(to, *value, bytes);
+        else
+            tn__isa()->move(to, 1, value, 0, end - begin, size);
+        return;
+    }
     pattern p;
-    repeat(&p, j->it->operand[1].data, (size_t)size, (size_t)((end - begin) * size));
-    fill_run(j, (char *)j->it->operand[0].data + begin * size, &p, (size_t)((end - begin) * size));
+    repeat(&p, value, size, bytes);
+    for (size_t done = 0; done < bytes; done += PATTERN)
+        tn__isa()->stream(to + done, p.bytes, TN_MIN(bytes - done, (size_t)PATTERN));
 }
 
 /* ---- elements that are only moved, whatever their steps: lines along one dimension, several beside each other ---- */
@@ -225,15 +230,16 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
         int64_t rows = TN_MIN(TILE, it->shape[0] - i), cols = TN_MIN(TILE, it->shape[j->dim] - k);
         char *d = (char *)it->operand[0].data + (to + i + k * ds[j->dim]) * j->size;
         const char *s = (const char *)it->operand[1].data + (from + i * ss[0] + k) * j->size;
-        if (!j->stream) {
-            tn__isa()->transpose(d, ds[j->dim], s, ss[0], rows, cols, (size_t)j->size);
-            continue;
-        }
         prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size,
                       cols * j->size);
         tn__isa()->transpose(tile, TILE, s, ss[0], rows, cols, (size_t)j->size);
-        for (int64_t c = 0; c < cols; c++)
-            tn__isa()->stream(d + c * ds[j->dim] * j->size, tile + c * TILE * j->size, (size_t)(rows * j->size));
+        for (int64_t c = 0; c < cols; c++) { /* whole lines: a cache holds but few rows that lie a power of 2 apart */
+            char *line = d + c * ds[j->dim] * j->size;
+            if (j->stream)
+                tn__isa()->stream(line, tile + c * TILE * j->size, (size_t)(rows * j->size));
+            else
+                tn__isa()->move(line, 1, tile + c * TILE * j->size, 1, rows, (size_t)j->size);
+        }
     }
 }
 

@@ -176,28 +176,116 @@ static inline void transpose_four(uint64_t *d, int64_t ld_d, const uint64_t *s, 
     *(ufour *)(d + 3 * ld_d) = __builtin_shufflevector(b, f, 2, 3, 6, 7);
 }
 
-/* Squares of a side, those first that share lines of memory: many rows whose distance is a power of 2 do not fit a cache. */
-#define EACH_SQUARE(side, U) \
-    for (int64_t line = 64 / (int64_t)sizeof(U), i0 = 0; i0 < r; i0 += line) \
-        for (int64_t j0 = 0; j0 < c; j0 += line) \
-            for (int64_t i = i0; i < r && i < i0 + line; i += (side)) \
-                for (int64_t j = j0; j < c && j < j0 + line; j += (side))
+/* Squares under one another, as many as a register has 16 bytes: rows that lie 'step' bytes apart beside each other in it, its
+ * 16 bytes shuffled alike, columns stored whole. */
+#if TN_REGISTER == 64
+#define OF_REGISTER(name) _mm512_##name
+typedef __m512i lanes;
+#elif TN_REGISTER == 32 && defined(__AVX2__)
+#define OF_REGISTER(name) _mm256_##name
+typedef __m256i lanes;
+#endif
+#ifdef OF_REGISTER
+enum { TALL_16 = TN_REGISTER / 2, TALL_32 = TN_REGISTER / 4 };
 
-/* Squares first, then what is left at the right and below. */
-#define IN_SQUARES(U, name, side, square, rest) \
-    static void name(U *d, int64_t ld_d, const U *s, int64_t ld_s, int64_t rows, int64_t cols) \
+static inline lanes rows_beside(const void *s, int64_t step)
+{
+    const char *p = s;
+    const __m128i r0 = _mm_loadu_si128((const void *)p), r1 = _mm_loadu_si128((const void *)(p + step));
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(r0), r1, 1);
+#if TN_REGISTER == 64
+    const __m128i r2 = _mm_loadu_si128((const void *)(p + 2 * step)), r3 = _mm_loadu_si128((const void *)(p + 3 * step));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_inserti128_si256(_mm256_castsi128_si256(r2), r3, 1), 1);
+#else
+    return low;
+#endif
+}
+
+static inline void store_wide(void *d, lanes v)
+{
+    memcpy(d, &v, sizeof v);
+}
+
+static inline void transpose_tall_16(uint16_t *d, int64_t ld_d, const uint16_t *s, int64_t ld_s)
+{
+    lanes r[8], t[8];
+    TN_UNROLL
+    for (int i = 0; i < 8; i++)
+        r[i] = rows_beside(s + i * ld_s, 16 * ld_s);
+    TN_UNROLL
+    for (int pass = 0; pass < 3; pass++) {
+        TN_UNROLL
+        for (int i = 0; i < 4; i++) {
+            t[2 * i] = OF_REGISTER(unpacklo_epi16)(r[i], r[i + 4]);
+            t[2 * i + 1] = OF_REGISTER(unpackhi_epi16)(r[i], r[i + 4]);
+        }
+        TN_UNROLL
+        for (int i = 0; i < 8; i++)
+            r[i] = t[i];
+    }
+    TN_UNROLL
+    for (int i = 0; i < 8; i++)
+        store_wide(d + i * ld_d, r[i]);
+}
+
+static inline void transpose_tall_32(uint32_t *d, int64_t ld_d, const uint32_t *s, int64_t ld_s)
+{
+    const int64_t step = 16 * ld_s;
+    const lanes r0 = rows_beside(s, step), r1 = rows_beside(s + ld_s, step), r2 = rows_beside(s + 2 * ld_s, step),
+               r3 = rows_beside(s + 3 * ld_s, step);
+    const lanes a = OF_REGISTER(unpacklo_epi32)(r0, r1), b = OF_REGISTER(unpacklo_epi32)(r2, r3),
+               e = OF_REGISTER(unpackhi_epi32)(r0, r1), f = OF_REGISTER(unpackhi_epi32)(r2, r3);
+    store_wide(d, OF_REGISTER(unpacklo_epi64)(a, b));
+    store_wide(d + ld_d, OF_REGISTER(unpackhi_epi64)(a, b));
+    store_wide(d + 2 * ld_d, OF_REGISTER(unpacklo_epi64)(e, f));
+    store_wide(d + 3 * ld_d, OF_REGISTER(unpackhi_epi64)(e, f));
+}
+#undef OF_REGISTER
+#else
+enum { TALL_16 = 8, TALL_32 = 4 };
+#define transpose_tall_16 transpose_eight
+#define transpose_tall_32 transpose_quad
+#endif
+enum { TALL_64 = 4 };
+#define transpose_tall_64 transpose_four
+
+/* Where rows lie a multiple of so many bytes apart, a cache holds but few of them: they fall into the same sets. */
+enum { ALIKE = 1024, LINE_BYTES = 64 };
+
+/* Squares of a side, those first that share lines of memory; rows that a cache would not hold are read a line at a time, once. */
+#define IN_SQUARES(U, bits, side, square, rest) \
+    static inline void squares_##bits(U *d, int64_t ld_d, const U *s, int64_t ld_s, int64_t rows, int64_t cols) \
     { \
+        for (int64_t j = 0; j < cols; j += (side)) { \
+            int64_t i = 0; \
+            for (; i + TALL_##bits <= rows; i += TALL_##bits) \
+                transpose_tall_##bits(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
+            for (; i < rows; i += (side)) \
+                square(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
+        } \
+    } \
+    static void transpose_##bits(U *d, int64_t ld_d, const U *s, int64_t ld_s, int64_t rows, int64_t cols) \
+    { \
+        enum { LINE = LINE_BYTES / sizeof(U) }; \
+        _Alignas(LINE_BYTES) U lines[LINE * LINE]; \
         const int64_t r = rows - rows % (side), c = cols - cols % (side); \
-        EACH_SQUARE(side, U) \
-        square(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
+        const bool alike = ld_s * (int64_t)sizeof(U) % ALIKE == 0; \
+        for (int64_t i = 0; i < r; i += LINE) \
+            for (int64_t j = 0; j < c; j += LINE) { \
+                const int64_t high = r - i < LINE ? r - i : LINE, broad = c - j < LINE ? c - j : LINE; \
+                const U *from = s + i * ld_s + j; \
+                const bool copied = alike && broad == LINE; \
+                for (int64_t k = 0; copied && k < high; k++) \
+                    memcpy(lines + k * LINE, from + k * ld_s, LINE_BYTES); \
+                squares_##bits(d + j * ld_d + i, ld_d, copied ? lines : from, copied ? LINE : ld_s, high, broad); \
+            } \
         rest(d + r, ld_d, s + r * ld_s, ld_s, rows - r, cols); \
         rest(d + c * ld_d, ld_d, s + c, ld_s, r, cols - c); \
     }
-IN_SQUARES(uint16_t, transpose_16, 8, transpose_eight, transpose_2)
-IN_SQUARES(uint32_t, transpose_32, 4, transpose_quad, transpose_4)
-IN_SQUARES(uint64_t, transpose_64, 4, transpose_four, transpose_8)
+IN_SQUARES(uint16_t, 16, 8, transpose_eight, transpose_2)
+IN_SQUARES(uint32_t, 32, 4, transpose_quad, transpose_4)
+IN_SQUARES(uint64_t, 64, 4, transpose_four, transpose_8)
 #undef IN_SQUARES
-#undef EACH_SQUARE
 
 static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, int64_t rows, int64_t cols, size_t size)
 {
