@@ -1,7 +1,7 @@
 /* backend/cpu/vector.inc.h: the instruction set's own registers in GCC's and clang's vector extension. Reductions take 64 bytes
  * at a time (TN_PARTS registers: one with AVX-512, two with AVX2, four with SSE2 or NEON), so that they add in the same order
  * whatever the instruction set; loops over registers are unrolled, for else they live in memory. */
-#if defined(__AVX__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 #if defined(__AVX512F__)
@@ -39,3 +39,32 @@ static inline rf64 widened(const float *x)
     return (rf64){(double)x[0], (double)x[1]};
 #endif
 }
+
+/* v where it is beyond best (the smaller, or the larger of both), else best, also where one is NaN; and where one of two is NaN,
+ * beside what was noted before. */
+#define EXTREMES_OF(T, mask, least_of, most_of, unordered) \
+    typedef mask noted_##T; \
+    static inline __attribute__((always_inline)) r##T extreme_of_##T(r##T v, r##T best, const bool least) \
+    { \
+        return least ? (r##T)least_of : (r##T)most_of; \
+    } \
+    static inline __attribute__((always_inline)) noted_##T note_##T(noted_##T before, r##T v, r##T w) \
+    { \
+        return before | (noted_##T)(unordered); \
+    }
+#if defined(__AVX512F__)
+EXTREMES_OF(f32, __mmask16, _mm512_min_ps(v, best), _mm512_max_ps(v, best), _mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q))
+EXTREMES_OF(f64, __mmask8, _mm512_min_pd(v, best), _mm512_max_pd(v, best), _mm512_cmp_pd_mask(v, w, _CMP_UNORD_Q))
+#elif defined(__AVX__)
+EXTREMES_OF(f32, ri32, _mm256_min_ps(v, best), _mm256_max_ps(v, best), _mm256_cmp_ps(v, w, _CMP_UNORD_Q))
+EXTREMES_OF(f64, ri64, _mm256_min_pd(v, best), _mm256_max_pd(v, best), _mm256_cmp_pd(v, w, _CMP_UNORD_Q))
+#elif defined(__SSE2__)
+EXTREMES_OF(f32, ri32, _mm_min_ps(v, best), _mm_max_ps(v, best), _mm_cmpunord_ps(v, w))
+EXTREMES_OF(f64, ri64, _mm_min_pd(v, best), _mm_max_pd(v, best), _mm_cmpunord_pd(v, w))
+#else
+#define PICKED(T, I, test) (((I)v & (test)) | ((I)best & ~(test)))
+EXTREMES_OF(f32, ri32, PICKED(f32, ri32, v < best), PICKED(f32, ri32, v > best), (v != v) | (w != w))
+EXTREMES_OF(f64, ri64, PICKED(f64, ri64, v < best), PICKED(f64, ri64, v > best), (v != v) | (w != w))
+#undef PICKED
+#endif
+#undef EXTREMES_OF

@@ -66,6 +66,86 @@ static void extreme_lines(const tn__launch *l, int type, const void *x, int64_t 
         places[result + w] = at[w];
 }
 
+/* ---- all elements of what lies in another order than its places count ---- */
+
+enum { LEAST_RUN = 64 };
+
+/* Does what a run has beat the best of the others, whatever order they come in? Of equals, and of NaN, the first place counts. */
+static bool beats(bool least, int type, const tn__carried *run, const tn__carried *best)
+{
+    const bool before = run->at < best->at;
+    if (type > TN__F64)
+        return run->whole == best->whole ? before : least ? run->whole < best->whole : run->whole > best->whole;
+    const bool nan = run->a != run->a, was = best->a != best->a;
+    if (nan || was)
+        return nan && (before || !was);
+    return run->a == best->a ? before : least ? run->a < best->a : run->a > best->a;
+}
+
+typedef struct orders {
+    int32_t run; /* the dimension along which elements are one after another in memory */
+    int64_t place[TN_MAX_DIMS];
+} orders;
+
+/* False: places count as memory does, or runs are short. */
+static bool find_run(orders *o, const tn__view *x, const tn__dims *dim)
+{
+    int64_t place = 1;
+    o->run = -1;
+    for (int32_t d = x->ndim - 1; d >= 0; d--) {
+        o->place[d] = place;
+        place *= x->shape[d];
+        if (x->stride[d] == 1 && x->shape[d] >= LEAST_RUN)
+            o->run = d;
+    }
+    return dim->n == x->ndim && o->run >= 0 && o->place[o->run] > 1;
+}
+
+/* Elements first .. of the run that begins at p, a block of them. */
+static void take_block(const tn__launch *l, int type, const tn__block_rules *rules, tn__carried *c, const void *p, int64_t n)
+{
+    const tn_dtype dtype = l->in[0].dtype;
+    double buffer[TN__BLOCK];
+    if (tn__dtypes[dtype].compute != dtype || tn__type_of(dtype) != type) {
+        tn__isa()->load[dtype][type](buffer, p, 1, n);
+        p = buffer;
+    }
+    *c = (tn__carried){0};
+    rules->block(l, type, c, p, 0, n);
+}
+
+static bool all_as_they_lie(const tn__launch *l, const tn__dims *dim, int type, const tn__block_rules *rules)
+{
+    const tn__view *x = &l->in[0];
+    const int64_t size = (int64_t)tn__dtype_size(x->dtype);
+    orders o;
+    tn__carried best = {0}, c;
+    bool any = false;
+    if (!find_run(&o, x, dim))
+        return false;
+    const int64_t n = x->shape[o.run], runs = x->numel / n;
+    for (int64_t r = 0; r < runs; r++) {
+        int64_t rest = r, offset = 0, place = 0;
+        for (int32_t d = x->ndim - 1; d >= 0; d--) {
+            if (d == o.run)
+                continue;
+            const int64_t at = rest % x->shape[d];
+            rest /= x->shape[d];
+            offset += at * x->stride[d];
+            place += at * o.place[d];
+        }
+        for (int64_t i = 0; i < n; i += TN__BLOCK) {
+            take_block(l, type, rules, &c, (const char *)x->data + (offset + i) * size, TN_MIN(TN__BLOCK, n - i));
+            c.at = place + (i + c.at) * o.place[o.run];
+            if (!any || beats(is_least(l), type, &c, &best))
+                best = c;
+            any = true;
+        }
+    }
+    rules->store(l, type, &best, 0);
+    return any;
+}
+
 tn_status tn__cpu_argreduce(const tn__launch *l)
 {
     static const tn__block_rules floats = {extreme_float, store_extreme, extreme_lines, true},
@@ -74,6 +154,8 @@ tn_status tn__cpu_argreduce(const tn__launch *l)
     const int type = tn__type_of(tn__dtypes[l->in[0].dtype].compute);
     if (wants_value(l) && l->n_out == 1)
         return tn__cpu_reduce(l); /* the place does not matter */
-    tn__cpu_blocks(l, &p->dim, type, type <= TN__F64 ? &floats : &integers);
+    const tn__block_rules *rules = type <= TN__F64 ? &floats : &integers;
+    if (!all_as_they_lie(l, &p->dim, type, rules))
+        tn__cpu_blocks(l, &p->dim, type, rules);
     return TN_OK;
 }

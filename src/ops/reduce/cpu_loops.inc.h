@@ -249,48 +249,53 @@ static double E(run_prod)(const void *x_, int64_t n)
 }
 #undef DOUBLES_AT
 
-/* The largest of a run, or the smallest. NaN if one is. Two times 64 bytes side by side, as one waits for itself. */
+/* Registers side by side that are compared with what comes, as one waits for itself; an even number. */
+enum { E(RACES) = TN_REGISTER == 64 ? 4 : 2 * TN_PARTS, E(RACE) = E(RACES) * E(STEP) };
+
+/* The largest of a run of RACE elements or more, or the smallest; i: those that were taken. NaN: one is. */
+static inline __attribute__((always_inline)) T E(wide_extreme)(const T *x, int64_t n, const bool least, int64_t *i)
+{
+    REG best[E(RACES)];
+    E(noted) bad[E(RACES) / 2], none;
+    T part[E(STEP)], m;
+    memset(bad, 0, sizeof bad);
+    memset(&none, 0, sizeof none);
+    TN_UNROLL
+    for (int k = 0; k < E(RACES); k++)
+        best[k] = *(const UREG *)(x + k * E(STEP));
+    for (*i = 0; *i + E(RACE) <= n; *i += E(RACE)) {
+        TN_UNROLL
+        for (int k = 0; k < E(RACES); k += 2) {
+            const REG v = *(const UREG *)(x + *i + k * E(STEP)), w = *(const UREG *)(x + *i + (k + 1) * E(STEP));
+            bad[k / 2] = E(note)(bad[k / 2], v, w);
+            best[k] = E(extreme_of)(v, best[k], least);
+            best[k + 1] = E(extreme_of)(w, best[k + 1], least);
+        }
+    }
+    TN_UNROLL
+    for (int k = 1; k < E(RACES) / 2; k++)
+        bad[0] |= bad[k];
+    TN_UNROLL
+    for (int k = 1; k < E(RACES); k++)
+        best[0] = E(extreme_of)(best[k], best[0], least);
+    if (memcmp(bad, &none, sizeof none) != 0)
+        return TN_INFINITY - TN_INFINITY;
+    *(UREG *)part = best[0];
+    m = part[0];
+    for (int k = 1; k < E(STEP); k++)
+        m = (least ? part[k] < m : part[k] > m) ? part[k] : m;
+    return m;
+}
+
+/* The largest of a run, or the smallest. NaN if one is: the first. */
 static inline __attribute__((always_inline)) T E(run_extreme)(const T *x, int64_t n, const bool least)
 {
     T m = least ? TN_INFINITY : -TN_INFINITY;
     int64_t i = 0;
-    if (n >= 2 * E(LANES)) {
-        REG best[2 * TN_PARTS];
-        IREG bad[2 * TN_PARTS], any = {0};
-        T part[E(STEP)];
-        TN_UNROLL
-        for (int k = 0; k < 2 * TN_PARTS; k++) {
-            best[k] = *(const UREG *)(x + k * E(STEP));
-            bad[k] = best[k] != best[k];
-        }
-        for (i = 2 * E(LANES); i + 2 * E(LANES) <= n; i += 2 * E(LANES)) {
-            TN_UNROLL
-            for (int k = 0; k < 2 * TN_PARTS; k++) {
-                const REG v = *(const UREG *)(x + i + k * E(STEP));
-                const IREG more = least ? v < best[k] : v > best[k];
-                bad[k] |= v != v;
-                best[k] = (REG)(((IREG)v & more) | ((IREG)best[k] & ~more));
-            }
-        }
-        TN_UNROLL
-        for (int k = 0; k < 2 * TN_PARTS; k++)
-            any |= bad[k];
-        TN_UNROLL
-        for (int k = 1; k < 2 * TN_PARTS; k++) {
-            const IREG more = least ? best[k] < best[0] : best[k] > best[0];
-            best[0] = (REG)(((IREG)best[k] & more) | ((IREG)best[0] & ~more));
-        }
-        *(UREG *)part = best[0];
-        bool nan = false;
-        TN_UNROLL
-        for (int k = 0; k < (int)E(STEP); k++)
-            nan |= any[k] != 0;
-        for (int64_t k = 0; nan && k < i; k++)
-            if (x[k] != x[k])
-                return x[k];
-        for (int k = 0; k < (int)E(STEP); k++)
-            m = (least ? part[k] < m : part[k] > m) ? part[k] : m;
-    }
+    if (n >= E(RACE))
+        m = E(wide_extreme)(x, n, least, &i);
+    if (m != m)
+        i = 0;
     for (; i < n; i++) {
         if (x[i] != x[i])
             return x[i];
