@@ -28,7 +28,31 @@ static void clone_each(kit_array *x)
     TRUTH(tn_tensor_is_contiguous(z) && (z == x->t) == tn_tensor_is_contiguous(x->t));
 }
 
+/* Rows that lie a power of 2 apart, more of them than a tile has, and a rest. */
+static void clone_wide(void)
+{
+    static const shape_list shapes[] = {{2, {70, 256}}, {3, {2, 33, 512}}};
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (size_t k = 0; k < TN_COUNT(shapes); k++)
+            for (kit_layout layout = 0; layout < KIT_EXPANDED; layout++) {
+                kit_array x;
+                tn_scope *scope = tn_scope_open();
+                kit_array_init(&x, kit_dtypes[i], shapes[k].ndim, shapes[k].dim, layout);
+                for (int64_t n = 0; n < x.numel; n++)
+                    x.v[n] = (real)(x.dtype == TN_BOOL ? n % 2 : n % 97);
+                kit_show(&x);
+                clone_each(&x);
+                kit_array_free(&x);
+                tn_scope_close(scope);
+            }
+}
+
 static void run_clone(void)
+{
+    clone_wide();
+}
+
+static void run_contiguous(void)
 {
     each_array(clone_each, false);
 }
@@ -75,7 +99,7 @@ static void run_copy_(void)
 
 static const structural_case cases[] = {
     {"clone", run_clone},
-    {"contiguous", run_clone},
+    {"contiguous", run_contiguous},
     {"copy_", run_copy_},
     {NULL, NULL},
 };

@@ -194,8 +194,10 @@ static inline lanes rows_beside(const void *s, int64_t step)
     const __m128i r0 = _mm_loadu_si128((const void *)p), r1 = _mm_loadu_si128((const void *)(p + step));
     const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(r0), r1, 1);
 #if TN_REGISTER == 64
-    const __m128i r2 = _mm_loadu_si128((const void *)(p + 2 * step)), r3 = _mm_loadu_si128((const void *)(p + 3 * step));
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_inserti128_si256(_mm256_castsi128_si256(r2), r3, 1), 1);
+    const __m128i r2 = _mm_loadu_si128((const void *)(p + 2 * step)),
+                  r3 = _mm_loadu_si128((const void *)(p + 3 * step));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_inserti128_si256(_mm256_castsi128_si256(r2), r3, 1),
+                              1);
 #else
     return low;
 #endif
@@ -232,9 +234,9 @@ static inline void transpose_tall_32(uint32_t *d, int64_t ld_d, const uint32_t *
 {
     const int64_t step = 16 * ld_s;
     const lanes r0 = rows_beside(s, step), r1 = rows_beside(s + ld_s, step), r2 = rows_beside(s + 2 * ld_s, step),
-               r3 = rows_beside(s + 3 * ld_s, step);
+                r3 = rows_beside(s + 3 * ld_s, step);
     const lanes a = OF_REGISTER(unpacklo_epi32)(r0, r1), b = OF_REGISTER(unpacklo_epi32)(r2, r3),
-               e = OF_REGISTER(unpackhi_epi32)(r0, r1), f = OF_REGISTER(unpackhi_epi32)(r2, r3);
+                e = OF_REGISTER(unpackhi_epi32)(r0, r1), f = OF_REGISTER(unpackhi_epi32)(r2, r3);
     store_wide(d, OF_REGISTER(unpacklo_epi64)(a, b));
     store_wide(d + ld_d, OF_REGISTER(unpackhi_epi64)(a, b));
     store_wide(d + 2 * ld_d, OF_REGISTER(unpacklo_epi64)(e, f));

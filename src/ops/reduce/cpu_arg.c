@@ -102,7 +102,8 @@ static bool find_run(orders *o, const tn__view *x, const tn__dims *dim)
 }
 
 /* Elements first .. of the run that begins at p, a block of them. */
-static void take_block(const tn__launch *l, int type, const tn__block_rules *rules, tn__carried *c, const void *p, int64_t n)
+static void take_block(const tn__launch *l, int type, const tn__block_rules *rules, tn__carried *c, const void *p,
+                       int64_t n)
 {
     const tn_dtype dtype = l->in[0].dtype;
     double buffer[TN__BLOCK];
