@@ -73,7 +73,8 @@ enum {
     F_LISTED = 131072,        /* its only input is a list of tensors */
     F_CONSTANTS =
         1 << 20, /* PyTorch gives numbers to its kernel as constants, not as operands: they have no say in strides */
-    F_LIGHT = 1 << 21 /* a few instructions an element: the loop converts 16-bit floats itself, threads share many */
+    F_LIGHT = 1 << 21, /* a few instructions an element: the loop converts 16-bit floats itself, threads share many */
+    F_AGAIN = 1 << 22  /* a number it keeps is a constant, no operand: the graph can be walked again */
 };
 
 /* Bits of flags behind those: results without a gradient, which get no node. */

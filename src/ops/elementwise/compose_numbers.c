@@ -7,7 +7,7 @@ static tn_tensor *times(tn_tensor *x, double number)
 {
     if (x && !tn__dtype_is_float(x->dtype))
         x = tn_to(x, .dtype = tn__default_dtype());
-    return tn_sub_scaled(-0.0, x, -number);
+    return tn__multiple(x, number);
 }
 
 tn_tensor *tn__fn_deg2rad(tn_tensor *x)
