@@ -78,9 +78,15 @@ F(silu, tn_silu(x))
 F(softplus, tn_softplus(x, .beta = tn_scalar_f(1.5), .threshold = tn_scalar_f(2)))
 F(leaky_relu, tn_leaky_relu(x, .negative_slope = tn_scalar_f(0.2)))
 F(elu, tn_elu(x, .alpha = tn_scalar_f(1.5)))
+F(glu, tn_glu(x, 0))
 
 static const gradient_case gradients[] = {
-    ONE(silu), ONE(softplus), ONE(leaky_relu), ONE(elu), {NULL, NULL, 0, {{0, {0}}}, false},
+    ONE(silu),
+    ONE(softplus),
+    ONE(leaky_relu),
+    ONE(elu),
+    {"glu", f_glu, 1, {{2, {4, 3}}}, false},
+    {NULL, NULL, 0, {{0, {0}}}, false},
 };
 
 /* ---- PyTorch's records ---- */

@@ -156,15 +156,16 @@ tn_tensor *tn__fn_softshrink(tn_tensor *x, const tn_softshrink_options *o)
     return tn__softshrink(x, lambd);
 }
 
-tn_tensor *tn__fn_glu(tn_tensor *x, int64_t dim)
+tn_tensor *tn__fn_glu(const tn_scalar *in, tn__glu_params *p)
 {
+    tn_tensor *x = in[0].v.t;
     int32_t at;
     tn_tensor *half[2];
     if (!tn__usable("glu", x))
         return NULL;
     if (x->ndim == 0)
         return tn__fail(TN_EINVAL, "glu does not support scalars because halving size must be even");
-    if (tn__wrap_dim(dim, x->ndim, &at))
+    if (tn__wrap_dim(p->dim, x->ndim, &at))
         return NULL;
     if (x->shape[at] % 2)
         return tn__fail(TN_EINVAL, "Halving dimension must be even, but dimension %d is size %lld", (int)at,

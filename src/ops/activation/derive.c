@@ -64,6 +64,16 @@ tn_tensor *tn__gate_bend(tn_tensor *g, tn_scalar x)
     return tn_mul(g, tn_mul(slope_of(s), tn_sub(1, tn_mul(s, 2))));
 }
 
+/* Of the first half g s(b), of the other g a s'(b), side by side. */
+tn_status tn__d_glu(tn__backward *b)
+{
+    const tn__glu_params *p = b->node->params;
+    tn_tensor *x = tn__saved_tensor(b, 0), *half[2], *g = b->g[0];
+    if (!x || tn_chunk(x, 2, p->dim, half, 2) == 0)
+        return tn_error_code();
+    return tn__give(b, 0, tn_cat(TN_TENSORS(tn__gated(g, half[1]), tn__gate_backward(g, half[0], half[1])), p->dim));
+}
+
 tn_tensor *tn__slope_grad(tn_tensor *g, tn_scalar x)
 {
     if (x.kind != TN_SCALAR_TENSOR)
