@@ -21,7 +21,8 @@ static void release_saved(tn__saved *s)
 void tn__node_free_saved(tn__node *n)
 {
     for (int32_t i = 0; i < n->n_in + n->n_out + n->n_more; i++) {
-        const bool constant = i == 2 || (i == 1 && tn__ops[n->op].flags & F_AGAIN); /* the factor of a sum, no operand */
+        const bool constant =
+            i == 2 || (i == 1 && tn__ops[n->op].flags & F_AGAIN); /* the factor of a sum, no operand */
         if (constant && n->saved[i].kept && n->saved[i].value.kind != TN_SCALAR_TENSOR)
             continue;                 /* it stays */
         n->freed |= n->saved[i].kept; /* a node that has saved nothing can be passed again */
