@@ -10,6 +10,12 @@
 
 enum { GRAIN = 32768, GRAIN_HEAVY = 8192, LONG_ROW = 128, SHORT_ROW = 8, LEAST_ROW = 32, SHORT_RUN = 64 };
 
+/* Dimensions of stride 0 come last: what lies in one run is read as one. */
+static bool lies_further(int64_t stride, int64_t than)
+{
+    return than != 0 && (stride == 0 || stride > than);
+}
+
 void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
 {
     int32_t order[TN_MAX_DIMS], n = 0;
@@ -17,7 +23,7 @@ void tn__strided_dims_of(tn__strided_dims *d, const tn__view *v, uint32_t mask)
         if (!(mask >> i & 1) || v->shape[i] == 1)
             continue;
         int32_t j = n++;
-        for (; j > 0 && v->stride[order[j - 1]] > v->stride[i]; j--)
+        for (; j > 0 && lies_further(v->stride[order[j - 1]], v->stride[i]); j--)
             order[j] = order[j - 1];
         order[j] = i;
     }

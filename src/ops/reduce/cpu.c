@@ -126,23 +126,43 @@ static int64_t combine_int(tn__reduction kind, int64_t a, int64_t b)
 
 /* ---- rows ---- */
 
+enum { LEAST_RUN = 64 }; /* elements that are worth a call of a loop for them alone */
+
+/* Can the loops read the reduced elements where they are, a run of many at a time? */
+static bool reads_runs(const reduce_job *j)
+{
+    const tn_dtype dtype = j->l->in[0].dtype;
+    return j->reduced.stride[0] == 1 && (j->reduced.n == 1 || j->reduced.shape[0] >= LEAST_RUN) &&
+           tn__type_of(dtype) == j->type && tn__dtypes[dtype].compute == dtype;
+}
+
+/* Where elements i .. of the reduced ones begin that lie in one run, of 'left' that are wanted; *n: how many. */
+static const char *run_at(const reduce_job *j, const char *base, int64_t i, int64_t left, int64_t *n)
+{
+    *n = j->reduced.n == 1 ? left : TN_MIN(left, j->reduced.shape[0] - i % j->reduced.shape[0]);
+    return base + tn__dims_offset(&j->reduced, i) * (int64_t)tn__dtype_size(j->l->in[0].dtype);
+}
+
 /* The run first .. first + n - 1 of the reduced elements behind 'base', in one number. */
 static double row_float(const reduce_job *j, const char *base, int64_t first, int64_t n)
 {
     const tn__view *x = &j->l->in[0];
-    const int64_t size = (int64_t)tn__dtype_size(x->dtype);
     double (*run)(const void *, int64_t) = tn__isa()->reduce.run_float[j->kind][j->type];
-    if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && tn__type_of(x->dtype) == j->type &&
-        tn__dtypes[x->dtype].compute == x->dtype)
-        return run(base + first * size, n);
+    const bool direct = reads_runs(j);
+    if (j->reduced.n == 1 && direct)
+        return run(base + first * (int64_t)tn__dtype_size(x->dtype), n);
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && x->dtype == TN_BF16 && j->kind == TN__SUM &&
         j->type == TN__F32)
-        return tn__isa()->reduce.sum_bf16(base + first * size, n);
+        return tn__isa()->reduce.sum_bf16(base + first * 2, n);
     double block[TN__BLOCK], total = 0;
-    for (int64_t i = 0; i < n; i += TN__BLOCK) {
-        int64_t m = TN_MIN(TN__BLOCK, n - i);
-        tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
-        double v = run(block, m);
+    for (int64_t i = 0, m; i < n; i += m) {
+        const void *p = block;
+        m = TN_MIN(TN__BLOCK, n - i);
+        if (direct)
+            p = run_at(j, base, first + i, n - i, &m);
+        else
+            tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
+        const double v = run(p, m);
         total = i ? combine_float(j->kind, total, v) : v;
     }
     return total;
@@ -152,16 +172,20 @@ static int64_t row_int(const reduce_job *j, const char *base, int64_t first, int
 {
     const tn__view *x = &j->l->in[0];
     int64_t (*run)(const void *, int64_t) = tn__isa()->reduce.run_int[j->kind][j->type - TN__I32];
+    const bool direct = reads_runs(j);
     int64_t block[TN__BLOCK], total = 0;
-    if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && tn__dtypes[x->dtype].compute == x->dtype &&
-        tn__type_of(x->dtype) == j->type)
+    if (j->reduced.n == 1 && direct)
         return run(base + first * (int64_t)tn__dtype_size(x->dtype), n);
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && x->dtype == TN_BOOL && j->kind == TN__SUM)
         return tn__isa()->reduce.sum_b8(base + first, n);
-    for (int64_t i = 0; i < n; i += TN__BLOCK) {
-        int64_t m = TN_MIN(TN__BLOCK, n - i);
-        tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
-        int64_t v = run(block, m);
+    for (int64_t i = 0, m; i < n; i += m) {
+        const void *p = block;
+        m = TN_MIN(TN__BLOCK, n - i);
+        if (direct)
+            p = run_at(j, base, first + i, n - i, &m);
+        else
+            tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
+        const int64_t v = run(p, m);
         total = i ? combine_int(j->kind, total, v) : v;
     }
     return total;

@@ -235,6 +235,13 @@ static double E(run_prod)(const void *x_, int64_t n)
     TN_UNROLL
     for (int k = 0; k < E(DOUBLES); k++)
         product[k] = (rf64){0} + 1;
+#if TN_IS_F32 /* two at a time: of floats no product of two leaves what a double holds, and a register waits half as often */
+    for (; i + 32 <= n; i += 32) {
+        TN_UNROLL
+        for (int k = 0; k < E(DOUBLES); k++)
+            product[k] *= DOUBLES_AT(x + i + k * E(FEW)) * DOUBLES_AT(x + i + 16 + k * E(FEW));
+    }
+#endif
     for (; i + 16 <= n; i += 16) {
         TN_UNROLL
         for (int k = 0; k < E(DOUBLES); k++)
