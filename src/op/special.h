@@ -129,6 +129,8 @@ DEVICE TW E(tn_zeta_wide)(TW x, TW q)
     const TW none = (TW)TN_INFINITY - (TW)TN_INFINITY, inf = (TW)TN_INFINITY;
     if (x == KW(1))
         return inf;
+    if (x != x && q <= KW(0) && q == MW(floor)(q)) /* a pole whatever x is */
+        return inf;
     if (!(x > KW(1)) || q != q)
         return none;
     if (q <= KW(0) && (q == MW(floor)(q) || x != MW(floor)(x)))

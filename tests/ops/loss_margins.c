@@ -51,6 +51,9 @@ static void run_formulas(void)
     REFUSED(tn_gaussian_nll_loss(two, two, x), TN_EVALUE, "var is of incorrect size");
     REFUSED(tn_soft_margin_loss(tn_arange(0, 3, 1), x), TN_EDTYPE,
             "result type Float can't be cast to the desired output type Long");
+    tn_tensor *bytes = tn_full(TN_SHAPE(2), tn_scalar_i(1), .dtype = TN_U8),
+              *half = tn_full(TN_SHAPE(2), tn_scalar_f(0.5));
+    TRUTH(kit_item(tn_margin_ranking_loss(bytes, half, bytes), 0) == 127.5); /* as PyTorch: -1 of a byte is 255 */
     REFUSED(tn_margin_ranking_loss(x, x, TN_NONE), TN_ETYPE, "TN_NONE");
     tn_scope_close(s);
 }
