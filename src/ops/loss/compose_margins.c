@@ -22,7 +22,7 @@ tn_tensor *tn__fn_margin_ranking_loss(tn_tensor *x1, tn_tensor *x2, tn_tensor *t
     tn_tensor *const all[] = {x1, x2, target};
     if (!all_usable("margin_ranking_loss", all, 3))
         return NULL;
-    /* Of integers it wraps around before the margin makes it a float; the negative of a target that has no sign does in its dtype. */
+    /* Of integers it wraps around before the margin makes it a float, and so does the negative of a target without a sign. */
     const bool wraps = !tn__dtypes[target->dtype].is_signed;
     tn_tensor *apart = wraps ? tn_mul(tn_neg(target), tn_sub(x1, x2)) : tn_mul(target, tn_sub(x2, x1));
     return tn__reduce_loss(tn_clamp_min(tn_add(apart, o->margin), 0), o->reduction);
