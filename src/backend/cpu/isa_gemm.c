@@ -119,12 +119,20 @@ static double dot_bf16(const void *a_, const void *b_, int64_t n)
 #else
 #define TILE_TABLE(t) {TILE_ROW(2, t), TILE_ROW(4, t), TILE_ROW(6, t)}
 #endif
-/* clang-format on */
 
 extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES];
 const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES] = {
-    {MR, VL_f32, TILE_TABLE(f32), pack_f32, dot_f32, dot_bf16, NULL, columns_f32, axpy_f32},
-    {MR, VL_f64, TILE_TABLE(f64), pack_f64, dot_f64, NULL, NULL, columns_f64, axpy_f64},
-    {MR, VL_i32, TILE_TABLE(i32), pack_i32, NULL, NULL, dot_whole_i32, columns_i32, axpy_i32},
-    {MR, VL_i64, TILE_TABLE(i64), pack_i64, NULL, NULL, dot_whole_i64, columns_i64, axpy_i64},
+    {.mr = MR, .vl = VL_f32, .tile = TILE_TABLE(f32), .pack = pack_f32, .dot = dot_f32, .dot_bf16 = dot_bf16,
+     .columns = columns_f32, .axpy = axpy_f32},
+    {.mr = MR, .vl = VL_f64, .tile = TILE_TABLE(f64), .pack = pack_f64, .dot = dot_f64, .columns = columns_f64,
+     .axpy = axpy_f64},
+    {.mr = MR, .vl = VL_i32, .tile = TILE_TABLE(i32), .pack = pack_i32, .dot_whole = dot_whole_i32,
+     .columns = columns_i32, .axpy = axpy_i32},
+    {.mr = MR, .vl = VL_i64, .tile = TILE_TABLE(i64), .pack = pack_i64, .dot_whole = dot_whole_i64,
+     .columns = columns_i64, .axpy = axpy_i64},
 };
+/* clang-format on */
+
+#if defined(__AVX512F__)
+#include "backend/cpu/gemm_pairs.inc.h"
+#endif
