@@ -60,8 +60,10 @@ PAIR_TILES(14)
 #undef PAIR_TILE
 #undef PAIR_TILES
 
-/* Words of two rows of n elements; a second one that is not there is zero. */
-static inline void interleave_rows(uint32_t *dst, const uint16_t *first, const uint16_t *second, int64_t n)
+/* Words of two rows of n elements, zero from n to ld; a second row that is not there is zero. n is a constant where this
+ * is inlined for whole panels. */
+static inline __attribute__((always_inline)) void interleave_rows(uint32_t *dst, int64_t ld, const uint16_t *first,
+                                                                  const uint16_t *second, int64_t n)
 {
     if (second)
         for (int64_t i = 0; i < n; i++)
@@ -69,15 +71,20 @@ static inline void interleave_rows(uint32_t *dst, const uint16_t *first, const u
     else
         for (int64_t i = 0; i < n; i++)
             dst[i] = first[i];
+    for (int64_t i = n; i < ld; i++)
+        dst[i] = 0;
 }
 
-/* Rows of n elements, step apart, are those of k: words of n, side by side. */
-static void interleave(void *dst_, const void *src_, int64_t step, int64_t n, int64_t k)
+/* Rows of n elements, step apart, are those of k: rows of words, ld apart. */
+static void interleave(void *dst_, int64_t ld, const void *src_, int64_t step, int64_t n, int64_t k)
 {
     uint32_t *dst = dst_;
     const uint16_t *src = src_;
-    for (; k > 0; k -= 2, dst += n, src += 2 * step)
-        interleave_rows(dst, src, k > 1 ? src + step : NULL, n);
+    if (n == 2 * VL_f32 && ld == n)
+        for (; k > 1; k -= 2, dst += ld, src += 2 * step)
+            interleave_rows(dst, 2 * VL_f32, src, src + step, 2 * VL_f32);
+    for (; k > 0; k -= 2, dst += ld, src += 2 * step)
+        interleave_rows(dst, ld, src, k > 1 ? src + step : NULL, n);
 }
 
 /* m rows of n floats, ld apart, become bfloat16 as core/dtype.c rounds: to nearest even; NaN stays one. */

@@ -43,7 +43,7 @@ typedef struct tn__gemm_isa {
     void (*columns)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
     /* of pairs only: rows of elements to words, and floats to elements */
-    void (*interleave)(void *dst, const void *src, int64_t step, int64_t n, int64_t k);
+    void (*interleave)(void *dst, int64_t ld, const void *src, int64_t step, int64_t n, int64_t k);
     void (*put)(void *dst, int64_t ldc, const void *src, int64_t ld, int64_t m, int64_t n, double scale);
 } tn__gemm_isa;
 

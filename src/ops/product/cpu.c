@@ -67,7 +67,7 @@ static block pair_block(const own_gemm *p, char *room, block from, int64_t lines
 {
     const int64_t k = TN_MIN(2 * p->k, p->g->k - 2 * p->p0);
     if (from.line == 1 && from.step != 1) {
-        p->isa->interleave(room, from.at, from.step, lines, k);
+        p->isa->interleave(room, lines, from.at, from.step, lines, k);
         return (block){room, 1, lines};
     }
     if (from.step == 1 && k % 2 == 0 && from.line % 2 == 0 && (uintptr_t)from.at % 4 == 0)
@@ -98,11 +98,17 @@ static void pack_group(const own_gemm *p, int64_t i, int64_t panels, char *room)
     const int64_t first = i * p->width, cols = TN_MIN(panels * p->width, p->n - first);
     const int64_t k0 = p->pairs ? 2 * p->p0 : p->p0;
     block b = {at(g->b, k0 * g->b_rs + (p->j0 + first) * g->b_cs, p->size), g->b_cs, g->b_rs};
-    b = block_of(p, room, b, cols);
+    const bool rows = p->pairs && b.line == 1 && b.step != 1; /* become panels at once */
+    if (!rows)
+        b = block_of(p, room, b, cols);
     for (int64_t j = 0; j < cols; j += p->width) {
         const int64_t n = TN_MIN(p->width, cols - j);
-        p->isa->pack(p->packed_b + (first + j) * p->k * p->item, panel_width(p, n), at(b.at, j * b.line, p->item),
-                     b.line, b.step, n, p->k, 1, 1);
+        char *const to = p->packed_b + (first + j) * p->k * p->item;
+        if (rows) {
+            p->isa->interleave(to, panel_width(p, n), b.at + j * p->size, b.step, n, TN_MIN(2 * p->k, g->k - k0));
+            continue;
+        }
+        p->isa->pack(to, panel_width(p, n), at(b.at, j * b.line, p->item), b.line, b.step, n, p->k, 1, 1);
     }
 }
 
