@@ -526,6 +526,42 @@ static void run_dots_of_batch(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+enum { DOTS = 128, DOTS_BLOCK = 1024 };
+
+static void fill_ones(void *to, int type, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (type == TN__F32)
+            ((float *)to)[i] = 1;
+        else
+            ((double *)to)[i] = 1;
+}
+
+/* The same of short rows that follow each other: multiplied in one run, turned, and added up as columns. */
+static void run_short_dots(void *ctx, int64_t begin, int64_t end)
+{
+    double ones[TN__SHORT_ROW];
+    _Alignas(64) char product[DOTS_BLOCK * 8], tile[DOTS_BLOCK * 8];
+    const batch_job *j = ctx;
+    const int64_t item = (int64_t)tn__type_size(j->type), k = j->s->k, most = TN_MIN(DOTS, DOTS_BLOCK / k);
+    fill_ones(ones, j->type, k);
+    for (int64_t i = begin; i < end; i += most) {
+        const int64_t n = TN_MIN(most, end - i);
+        char *to = (char *)j->c + i * item;
+        tn__isa()->loops[TN__OP_mul][j->type](product, at(j->a, i * k, item), at(j->b, i * k, item), NULL, n * k);
+        tn__isa()->transpose(tile, n, product, k, n, k, (size_t)item);
+        memset(to, 0, (size_t)(n * item));
+        tn__isa()->gemm[j->type].columns(to, tile, n, ones, n, k);
+    }
+}
+
+static bool is_short_dots(const batch_job *j)
+{
+    const tn__gemm_problem *s = j->s;
+    return is_dots(s, j->type, j->stored) && s->alpha == 1 && s->a_bs == s->k && s->b_bs == s->k &&
+           tn__pays_to_turn(s->k, 1, s->batch, s->k);
+}
+
 /* Operands as they are stored, the result in the compute type, or narrow, dense. */
 static tn_status run_shape(batch_job *j)
 {
@@ -535,7 +571,10 @@ static tn_status run_shape(batch_job *j)
     double work = (double)s->m * (double)s->n * (double)s->k;
     if (s->batch > 1 && work < SERIAL)
         tn__parallel_for(s->batch, (int64_t)(SERIAL / TN_MAX(work, 1)) + 1,
-                         is_dots(s, j->type, j->stored) ? run_dots_of_batch : run_batch, j);
+                         is_short_dots(j)                 ? run_short_dots
+                         : is_dots(s, j->type, j->stored) ? run_dots_of_batch
+                                                          : run_batch,
+                         j);
     else
         run_batch(j, 0, s->batch);
     return j->status;

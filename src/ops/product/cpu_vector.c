@@ -87,6 +87,10 @@ static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
         j->isa->columns(sum, a, g->a_cs, j->x, n, g->k);
         return;
     }
+    if (g->stored == TN_BF16 && j->type == TN__F32) {
+        j->isa->columns_bf16(sum, a, g->a_cs, j->x, n, g->k);
+        return;
+    }
     for (int64_t k = 0; k < g->k; k += 4) {
         const int64_t some = TN_MIN(4, g->k - k);
         for (int64_t c = 0; c < some; c++)

@@ -15,14 +15,20 @@ tn_status tn__d_mm(tn__backward *b)
     return e;
 }
 
+/* A product whose inner dimension is one element is all products of two vectors. */
+static tn_tensor *batch_product(tn_tensor *a, tn_tensor *b)
+{
+    return a && b && a->shape[2] == 1 ? tn_mul(a, b) : tn_bmm(a, b);
+}
+
 tn_status tn__d_bmm(tn__backward *b)
 {
     tn_status e = TN_OK;
     tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
     if (!e && b->need[0])
-        e = tn__give(b, 0, tn_bmm(b->g[0], tn_transpose(y.v.t, 1, 2)));
+        e = tn__give(b, 0, batch_product(b->g[0], tn_transpose(y.v.t, 1, 2)));
     if (!e && b->need[1])
-        e = tn__give(b, 1, tn_bmm(tn_transpose(x.v.t, 1, 2), b->g[0]));
+        e = tn__give(b, 1, batch_product(tn_transpose(x.v.t, 1, 2), b->g[0]));
     return e;
 }
 

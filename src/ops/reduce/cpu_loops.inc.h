@@ -20,7 +20,7 @@
         .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .extremes = FOUR(extremes), \
         .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), \
         .square_lines = TWO(square_lines), .extreme_lines = FOUR(extreme_lines), .sum_bf16 = sum_bf16, \
-        .sum_b8 = sum_b8 \
+        .squares_bf16 = squares_bf16, .sum_b8 = sum_b8 \
     }
 
 #if TN_IS_FLOAT
@@ -224,6 +224,42 @@ static double E(squares)(const void *x_, int64_t n)
         square_of[k] += (double)x[i] * (double)x[i];
     return tree_of_sums(square_of);
 }
+
+#if TN_IS_F32
+/* Squares of bfloat16 are exact in float, as long as they are neither too large for it nor too small, of which the sum tells: a
+ * square lost below 2^-149 is nothing beside a sum above 2^-60. Else in double. */
+static double squares_bf16(const void *x_, int64_t n)
+{
+    const uint16_t *x = x_;
+    rf32 a[4 * TN_PARTS];
+    float part[LANES_f32];
+    double lane[LANES_f32], rest = 0;
+    int64_t i = 0;
+    TN_UNROLL
+    for (int k = 0; k < 4 * TN_PARTS; k++)
+        a[k] = (rf32){0};
+    for (; i + WIDE_f32 <= n; i += WIDE_f32) {
+        TN_UNROLL
+        for (int k = 0; k < 2 * TN_PARTS; k++) {
+            const ru32 two = *(const uu32 *)(const void *)(x + i + 2 * k * STEP_f32);
+            const rf32 even = (rf32)(two << 16), odd = (rf32)(two & 0xffff0000U);
+            a[2 * k] += even * even;
+            a[2 * k + 1] += odd * odd;
+        }
+    }
+    TN_UNROLL
+    for (int k = 0; k < TN_PARTS; k++)
+        *(uf32 *)(part + k * STEP_f32) = (a[k] + a[k + TN_PARTS]) + (a[k + 2 * TN_PARTS] + a[k + 3 * TN_PARTS]);
+    for (int j = 0; j < LANES_f32; j++)
+        lane[j] = (double)part[j];
+    const double sum = tree_of_sums(lane), least = 0x1p-60;
+    for (int64_t k = sum >= least && sum < INFINITY ? i : 0; k < n; k++) {
+        const double v = (double)bf16_f32(x[k]);
+        rest += v * v;
+    }
+    return sum >= least && sum < INFINITY ? sum + rest : rest;
+}
+#endif
 
 /* Sixteen products side by side. */
 static double E(run_prod)(const void *x_, int64_t n)
