@@ -48,6 +48,8 @@ static void run_norm(void)
             tn_tensor *x = tn_full(TN_SHAPE(2, i), size, .dtype = TN_BF16);
             tn_tensor *given = tn_norm(x, .dim = 1), *wide = tn_norm(tn_to(x, .dtype = TN_F64), .dim = 1);
             TRUTH(tn_equal(given, tn_to(wide, .dtype = TN_BF16)));
+            TRUTH(tn_equal(tn_norm(tn_full(TN_SHAPE(i, 43), size, .dtype = TN_BF16), .dim = 0),
+                           tn_expand(tn_narrow(given, 0, 0, 1), TN_SHAPE(43))));
             tn_tensor *nan = MADE(tn_norm(tn_cat(TN_TENSORS(x, tn_full(TN_SHAPE(2, 1), NAN, .dtype = TN_BF16)), 1)));
             TRUTH(isnan(kit_item(nan, 0)));
         }

@@ -177,7 +177,7 @@ static double number_of(const distance_job *j, const void *row, int64_t i)
     return j->type == TN__F32 ? (double)((const float *)row)[i] : ((const double *)row)[i];
 }
 
-/* One row's gradient: of its distances to all rows of x2, which lie in memory as they are computed with, in order, or turned. room: for two
+/* One row's gradient: of its distances to all rows of x2, which lie as they are computed with, or turned. room: for two
  * rows and two rows of pairs. */
 static void slope_row(const distance_job *j, int64_t index, const char *others, char *room)
 {

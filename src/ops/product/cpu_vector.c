@@ -99,6 +99,17 @@ static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
     }
 }
 
+/* As set_element, n times, of floats side by side. */
+static void set_floats(float *restrict c, const float *restrict sum, double scale, bool add, int64_t n)
+{
+    if (add)
+        for (int64_t i = 0; i < n; i++)
+            c[i] = (float)(scale * (double)sum[i] + (double)c[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            c[i] = (float)(scale * (double)sum[i]);
+}
+
 /* Sums of n rows from row i on become elements of the result. */
 static void set_elements(const vector_job *j, const char *sum, int64_t i, int64_t n)
 {
@@ -106,6 +117,10 @@ static void set_elements(const vector_job *j, const char *sum, int64_t i, int64_
     const bool as_summed = (j->type <= TN__F64 ? g->scale == 1 : g->whole == 1) && !g->accumulate && g->ldc == 1;
     if (as_summed) {
         memcpy((char *)g->c + i * j->item, sum, (size_t)(n * j->item));
+        return;
+    }
+    if (j->type == TN__F32 && g->ldc == 1) {
+        set_floats((float *)g->c + i, (const float *)(const void *)sum, g->scale, g->accumulate, n);
         return;
     }
     for (int64_t r = 0; r < n; r++) {

@@ -20,7 +20,7 @@
         .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .extremes = FOUR(extremes), \
         .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), \
         .square_lines = TWO(square_lines), .extreme_lines = FOUR(extreme_lines), .sum_bf16 = sum_bf16, \
-        .squares_bf16 = squares_bf16, .sum_b8 = sum_b8 \
+        .squares_bf16 = squares_bf16, .square_columns_bf16 = square_columns_bf16, .sum_b8 = sum_b8 \
     }
 
 #if TN_IS_FLOAT
@@ -258,6 +258,48 @@ static double squares_bf16(const void *x_, int64_t n)
         rest += v * v;
     }
     return sum >= least && sum < INFINITY ? sum + rest : rest;
+}
+
+/* As many bfloat16 as a register holds doubles. */
+static inline rf64 widened_bf16(const uint16_t *x)
+{
+#if defined(__AVX512F__)
+    const __m256i bits =
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)x)), 16);
+    return (rf64)_mm512_cvtps_pd(_mm256_castsi256_ps(bits));
+#elif defined(__AVX2__)
+    const __m128i bits = _mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x)), 16);
+    return (rf64)_mm256_cvtps_pd(_mm_castsi128_ps(bits));
+#else
+    return (rf64){(double)bf16_f32(x[0]), (double)bf16_f32(x[1])};
+#endif
+}
+
+static void square_columns_bf16(double *sums, const void *x_, int64_t step, int64_t n, int64_t width)
+{
+    enum { REGISTERS = 4, SOME = REGISTERS * FEW_f32 };
+    const uint16_t *x = x_;
+    for (; width >= SOME; width -= SOME, x += SOME, sums += SOME) {
+        rf64 a[REGISTERS];
+        TN_UNROLL
+        for (int k = 0; k < REGISTERS; k++)
+            a[k] = (rf64){0};
+        for (int64_t i = 0; i < n; i++) {
+            TN_UNROLL
+            for (int k = 0; k < REGISTERS; k++) {
+                const rf64 v = widened_bf16(x + i * step + k * FEW_f32);
+                a[k] += v * v;
+            }
+        }
+        TN_UNROLL
+        for (int k = 0; k < REGISTERS; k++)
+            *(uf64 *)(sums + k * FEW_f32) = a[k];
+    }
+    for (; width > 0; width--, x++, sums++) {
+        *sums = 0;
+        for (int64_t i = 0; i < n; i++)
+            *sums += (double)bf16_f32(x[i * step]) * (double)bf16_f32(x[i * step]);
+    }
 }
 #endif
 

@@ -126,6 +126,14 @@ static void square_block_bf16(tn__carried *c, const void *x, int64_t n)
     c->a += tn__isa()->reduce.squares_bf16(x, n);
 }
 
+static void square_columns_bf16(tn__carried *c, const void *x, int64_t step, int64_t n, int64_t width)
+{
+    double sums[TN__MAX_BUNDLE];
+    tn__isa()->reduce.square_columns_bf16(sums, x, step, n, width);
+    for (int64_t w = 0; w < width; w++)
+        c[w].a = sums[w];
+}
+
 static void store_root(const tn__launch *l, int type, const tn__carried *c, int64_t result)
 {
     (void)type;
@@ -145,8 +153,11 @@ static void root_lines(const tn__launch *l, int type, const void *x, int64_t n, 
 
 tn_status tn__cpu_norm(const tn__launch *l)
 {
-    static const tn__block_rules rules = {
-        .block = square_block, .store = store_root, .block_bf16 = square_block_bf16, .lines = root_lines};
+    static const tn__block_rules rules = {.block = square_block,
+                                          .store = store_root,
+                                          .block_bf16 = square_block_bf16,
+                                          .columns_bf16 = square_columns_bf16,
+                                          .lines = root_lines};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
