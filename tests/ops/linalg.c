@@ -43,6 +43,16 @@ static void run_norm(void)
     REFUSED(tn_norm(tn_arange(0, 3, 1)), TN_EDTYPE, "Expected a floating point or complex tensor as input. Got Long");
     tn_tensor *zero = tn_requires_grad_(tn_zeros(TN_SHAPE(2)), true), *n = MADE(tn_norm(zero));
     TRUTH(kit_item(n, 0) == 0 && tn_backward(n) == TN_OK && kit_item(tn_tensor_grad(zero), 1) == 0);
+    for (double size = 0x1p-100; size < 1e31; size *= 0x1p100) /* whose squares no float holds, and 1 */
+        for (int64_t i = 63; i < 1100; i += 241) {
+            tn_tensor *x = tn_full(TN_SHAPE(2, i), size, .dtype = TN_BF16);
+            tn_tensor *given = tn_norm(x, .dim = 1), *wide = tn_norm(tn_to(x, .dtype = TN_F64), .dim = 1);
+            TRUTH(tn_equal(given, tn_to(wide, .dtype = TN_BF16)));
+            TRUTH(tn_equal(tn_norm(tn_full(TN_SHAPE(i, 43), size, .dtype = TN_BF16), .dim = 0),
+                           tn_expand(tn_narrow(given, 0, 0, 1), TN_SHAPE(43))));
+            tn_tensor *nan = MADE(tn_norm(tn_cat(TN_TENSORS(x, tn_full(TN_SHAPE(2, 1), NAN, .dtype = TN_BF16)), 1)));
+            TRUTH(isnan(kit_item(nan, 0)));
+        }
     tn_scope_close(s);
 }
 

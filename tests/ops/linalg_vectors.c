@@ -60,6 +60,19 @@ static void run_vectors(void)
     HOLDS(tn_vecdot(a, v), TN_SHAPE(2), 14, 50);
     HOLDS(tn_vecdot(a, a, .dim = 0), TN_SHAPE(3), 9, 17, 29);
     HOLDS(tn_vecdot(v, v), TN_SHAPE(), 50);
+    for (int64_t k = 1; k < 34; k += 4) /* many rows, short ones and others; whole numbers add up exactly */
+        for (int wide = 0; wide < 2; wide++) {
+            const tn_dtype d = wide ? TN_F64 : TN_F32;
+            tn_tensor *x = tn_reshape(tn_remainder(tn_arange(0, (double)(300 * k), 1, .dtype = d), 17),
+                                      TN_SHAPE(300, k)),
+                      *y = tn_add(tn_flip(x, TN_SHAPE(0)), 1);
+            TRUTH(tn_equal(tn_vecdot(x, y), tn_sum(tn_mul(x, y), .dim = 1)));
+            tn_requires_grad_(x, true);
+            tn_requires_grad_(y = tn_detach(y), true);
+            tn_tensor *to[2] = {x, y}, *given[2];
+            TRUTH(!tn_grad(TN_TENSORS(tn_sum(tn_vecdot(x, y))), ((tn_tensors){to, 2}), given));
+            TRUTH(tn_equal(given[0], tn_detach(y)) && tn_equal(given[1], tn_detach(x)));
+        }
     REFUSED(tn_vecdot(a, tn_to(a, .dtype = TN_F64)), TN_EINVAL, "but found x of type Float and y of type Double");
     REFUSED(tn_vecdot(tn_to(a, .dtype = TN_I64), a), TN_EMISSING, "Expected a floating point or complex tensor");
     HOLDS(tn_vander(v), TN_SHAPE(3, 3), 9, 3, 1, 16, 4, 1, 25, 5, 1);

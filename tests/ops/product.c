@@ -102,8 +102,8 @@ static void attempt(const char *name, two_fn f, const product *p, tn_dtype d, co
 static const int64_t sizes[][3] = {{1, 1, 1},    {2, 3, 4}, {5, 1, 7}, {1, 9, 3}, {7, 13, 1},
                                    {17, 16, 33}, {3, 0, 2}, {0, 3, 2}, {2, 3, 0}, {1, 6, 1}};
 
-static const int64_t large[][3] = {{65, 130, 70}, {129, 64, 257}, {6, 700, 9},
-                                   {1, 513, 300}, {200, 300, 1},  {47, 33, 1030}};
+static const int64_t large[][3] = {{65, 130, 70}, {129, 64, 257}, {6, 700, 9},  {1, 513, 300},
+                                   {200, 300, 1}, {47, 33, 1030}, {20, 515, 40}};
 
 static void matrices(const char *name, two_fn f)
 {
@@ -126,6 +126,12 @@ static void matrices(const char *name, two_fn f)
             const shape_list a = {2, {p.m, p.k}}, b = {2, {p.k, p.n}}, out = {2, {p.m, p.n}};
             if (kit_dtypes[i] == TN_F32 || kit_dtypes[i] == TN_F64)
                 attempt(name, f, &p, kit_dtypes[i], &a, &b, &out, l % KIT_LAYOUTS, l / KIT_LAYOUTS);
+        }
+        for (int l = 0; l < 2 * KIT_LAYOUTS * KIT_LAYOUTS && kit_dtypes[i] == TN_BF16;
+             l++) { /* pairs along k, one left over */
+            const product p = {1, 47, l % 2 ? 131 : 130, 40};
+            const shape_list a = {2, {p.m, p.k}}, b = {2, {p.k, p.n}}, out = {2, {p.m, p.n}};
+            attempt(name, f, &p, kit_dtypes[i], &a, &b, &out, l / 2 % KIT_LAYOUTS, l / 2 / KIT_LAYOUTS);
         }
     }
 }

@@ -73,8 +73,29 @@ static void run_chains(void)
     tn_scope_close(s);
 }
 
+/* Each two rows' distances, and their gradient, beside those of all rows to all: few rows and many, short ones and long. */
+static void check_pairs(int64_t n, int64_t m, double p)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_reshape(tn_sin(tn_arange(0, (double)(n * m), 1, .dtype = TN_F64)), TN_SHAPE(n, m)), *own, *other;
+    tn_tensor *upper = tn_triu(tn_ones(TN_SHAPE(n, n), .dtype = TN_BOOL), 1);
+    tn_requires_grad_(x, true);
+    tn_tensor *pairs = tn_pdist(x, .p = tn_scalar_f(p)),
+              *all = tn_masked_select(tn_norm(tn_sub(tn_unsqueeze(x, 1), x), .p = tn_scalar_f(p), .dim = -1), upper);
+    tn_tensor *g = tn_cos(tn_arange(0, (double)(n * (n - 1) / 2), 1, .dtype = TN_F64));
+    TRUTH(tn_allclose(pairs, all, .rtol = tn_scalar_f(1e-12), .atol = tn_scalar_f(1e-12)));
+    TRUTH(!tn_grad(TN_TENSORS(pairs), TN_TENSORS(x), &own, .grad_outputs = TN_TENSORS(g)));
+    TRUTH(!tn_grad(TN_TENSORS(all), TN_TENSORS(x), &other, .grad_outputs = TN_TENSORS(g)));
+    TRUTH(tn_allclose(own, other, .rtol = tn_scalar_f(1e-10), .atol = tn_scalar_f(1e-12)));
+    tn_scope_close(s);
+}
+
 static void run_pdist(void)
 {
+    static const int64_t shapes[][2] = {{2, 3}, {7, 5}, {8, 1}, {37, 8}, {40, 64}, {19, 65}};
+    for (size_t i = 0; i < TN_COUNT(shapes); i++)
+        for (double p = 1; p <= 3; p++)
+            check_pairs(shapes[i][0], shapes[i][1], p);
     tn_scope *s = tn_scope_open();
     tn_tensor *rows =
         tn_mul(tn_reshape(tn_arange(0, 3, 1, .dtype = TN_F32), TN_SHAPE(3, 1)), tn_arange(3, 5, 1, .dtype = TN_F32));

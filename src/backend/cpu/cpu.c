@@ -17,6 +17,7 @@ enum { STREAM_LEAST = 32 << 20 };
 static struct {
     pthread_once_t once;
     const tn__cpu_isa *isa;
+    const tn__gemm_isa *pairs;
     int64_t stream_bytes;
 } cpu = {.once = PTHREAD_ONCE_INIT};
 
@@ -50,6 +51,8 @@ static void choose(void)
 #if defined(TN_HAVE_AVX512)
     if (has_avx512() && (!force || (strcmp(force, "baseline") != 0 && strcmp(force, "avx2") != 0)))
         cpu.isa = &tn__isa_avx512;
+    if (cpu.isa == &tn__isa_avx512 && __builtin_cpu_supports("avx512bf16"))
+        cpu.pairs = &tn__gemm_pairs_avx512;
 #endif
     (void)force;
     (void)has_avx2;
@@ -61,6 +64,12 @@ const tn__cpu_isa *tn__isa(void)
 {
     pthread_once(&cpu.once, choose);
     return cpu.isa;
+}
+
+const tn__gemm_isa *tn__isa_pairs(void)
+{
+    pthread_once(&cpu.once, choose);
+    return cpu.pairs;
 }
 
 int64_t tn__cpu_stream_bytes(void)

@@ -109,6 +109,7 @@ typedef struct tn__gemm {
     bool accumulate;
     int64_t whole;   /* of integers: the scale */
     tn_dtype stored; /* what a and b lie in memory as, converted as they are read; 0: the compute type */
+    bool narrow;     /* c lies as they do (tn__cpu_gemm_narrow) */
 } tn__gemm;
 
 static inline int64_t tn__gemm_item(const tn__gemm *g, int type)
@@ -120,6 +121,9 @@ static inline int64_t tn__gemm_item(const tn__gemm *g, int type)
 TN_MUST_USE tn_status tn__cpu_gemm_run(const tn__gemm *g, int type);
 /* The own kernel, of any type. */
 TN_MUST_USE tn_status tn__cpu_gemm_own(const tn__gemm *g, int type);
+
+/* Whether the own kernel writes such a product as it is stored, too: a and b of bfloat16, nothing accumulated. */
+bool tn__cpu_gemm_narrow(const tn__gemm *g, int type);
 
 /* One row or one column, of any type: bound by memory, not by arithmetic. */
 TN_MUST_USE tn_status tn__cpu_gemv(const tn__gemm *g, int type);

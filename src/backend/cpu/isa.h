@@ -41,7 +41,12 @@ typedef struct tn__gemm_isa {
     double (*dot_bf16)(const void *a, const void *b, int64_t n);    /* f32 only: of elements stored as bfloat16 */
     uint64_t (*dot_whole)(const void *a, const void *b, int64_t n); /* integers only */
     void (*columns)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
+    /* f32 only: a is stored as bfloat16 */
+    void (*columns_bf16)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
+    /* of pairs only: rows of elements to words, and floats to elements */
+    void (*interleave)(void *dst, int64_t ld, const void *src, int64_t step, int64_t n, int64_t k);
+    void (*put)(void *dst, int64_t ldc, const void *src, int64_t ld, int64_t m, int64_t n, double scale);
 } tn__gemm_isa;
 
 /* Rows of n elements of 1, 2, 4 or 8 bytes, steps in elements, and from row to row in bytes. No row of n elements is empty. */
@@ -84,6 +89,8 @@ typedef struct tn__cpu_isa {
 
 /* The table in use. */
 const tn__cpu_isa *tn__isa(void);
+/* Products of bfloat16 two by two (backend/cpu/gemm_pairs.inc.h); NULL where the processor has no instruction for them. */
+const tn__gemm_isa *tn__isa_pairs(void);
 
 extern const tn__cpu_isa tn__isa_baseline;
 #if defined(TN_HAVE_AVX2)
@@ -91,6 +98,7 @@ extern const tn__cpu_isa tn__isa_avx2;
 #endif
 #if defined(TN_HAVE_AVX512)
 extern const tn__cpu_isa tn__isa_avx512;
+extern const tn__gemm_isa tn__gemm_pairs_avx512;
 #endif
 
 #endif

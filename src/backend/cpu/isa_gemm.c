@@ -109,6 +109,39 @@ static double dot_bf16(const void *a_, const void *b_, int64_t n)
     return r;
 }
 
+/* As many floats as a vector holds, of bfloat16. */
+static inline vec_f32 widen_bf16(const uint16_t *x)
+{
+    typedef uint16_t half __attribute__((vector_size(VECTOR_BYTES / 2)));
+    typedef half loose __attribute__((aligned(2), may_alias));
+    return (vec_f32)(__builtin_convertvector(*(const loose *)x, vec_i32) << 16);
+}
+
+/* As columns_f32, of bfloat16: y and x are floats. */
+static void columns_bf16(void *y_, const void *a_, int64_t lda, const void *x_, int64_t n, int64_t k)
+{
+    float *y = y_;
+    const uint16_t *a = a_;
+    const float *x = x_;
+    const int64_t whole = n - n % VL_f32;
+    for (int64_t p = 0; p < k; p += 4, a += 4 * lda, x += 4) {
+        const int64_t some = k - p < 4 ? k - p : 4;
+        const uint16_t *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        for (int64_t i = 0; some == 4 && i < whole; i += VL_f32) {
+            any_vec_f32 *to = (any_vec_f32 *)(y + i);
+            *to = *to + widen_bf16(a + i) * x[0] + widen_bf16(a1 + i) * x[1] + widen_bf16(a2 + i) * x[2] +
+                  widen_bf16(a3 + i) * x[3];
+        }
+        for (int64_t c = 0; c < some; c++)
+            for (int64_t i = some == 4 ? whole : 0; i < n; i++) {
+                const uint32_t bits = (uint32_t)a[c * lda + i] << 16;
+                float v;
+                memcpy(&v, &bits, sizeof v);
+                y[i] += v * x[c];
+            }
+    }
+}
+
 /* clang-format off */
 #define TILE_ROW(h, t) {tile_##h##_1_##t, tile_##h##_2_##t}
 #if MR == 14
@@ -119,12 +152,20 @@ static double dot_bf16(const void *a_, const void *b_, int64_t n)
 #else
 #define TILE_TABLE(t) {TILE_ROW(2, t), TILE_ROW(4, t), TILE_ROW(6, t)}
 #endif
-/* clang-format on */
 
 extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES];
 const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES] = {
-    {MR, VL_f32, TILE_TABLE(f32), pack_f32, dot_f32, dot_bf16, NULL, columns_f32, axpy_f32},
-    {MR, VL_f64, TILE_TABLE(f64), pack_f64, dot_f64, NULL, NULL, columns_f64, axpy_f64},
-    {MR, VL_i32, TILE_TABLE(i32), pack_i32, NULL, NULL, dot_whole_i32, columns_i32, axpy_i32},
-    {MR, VL_i64, TILE_TABLE(i64), pack_i64, NULL, NULL, dot_whole_i64, columns_i64, axpy_i64},
+    {.mr = MR, .vl = VL_f32, .tile = TILE_TABLE(f32), .pack = pack_f32, .dot = dot_f32, .dot_bf16 = dot_bf16,
+     .columns = columns_f32, .columns_bf16 = columns_bf16, .axpy = axpy_f32},
+    {.mr = MR, .vl = VL_f64, .tile = TILE_TABLE(f64), .pack = pack_f64, .dot = dot_f64, .columns = columns_f64,
+     .axpy = axpy_f64},
+    {.mr = MR, .vl = VL_i32, .tile = TILE_TABLE(i32), .pack = pack_i32, .dot_whole = dot_whole_i32,
+     .columns = columns_i32, .axpy = axpy_i32},
+    {.mr = MR, .vl = VL_i64, .tile = TILE_TABLE(i64), .pack = pack_i64, .dot_whole = dot_whole_i64,
+     .columns = columns_i64, .axpy = axpy_i64},
 };
+/* clang-format on */
+
+#if defined(__AVX512F__)
+#include "backend/cpu/gemm_pairs.inc.h"
+#endif

@@ -62,7 +62,7 @@ tn_tensor *tn__fn_adam_update_(tn_tensor *p, tn_tensor *grad, tn_tensor *m, tn_t
 static tn_tensor *norm_of(tn_tensor *t, double p)
 {
     if (p == 2)
-        return tn_sqrt(tn_sum(tn_square(t)));
+        return t && tn__dtype_is_float(t->dtype) ? tn_norm(t) : tn_sqrt(tn_sum(tn_square(t)));
     if (isinf(p))
         return p > 0 ? tn_max(tn_abs(t)) : tn_min(tn_abs(t));
     if (p == 0)

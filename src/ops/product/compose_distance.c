@@ -51,6 +51,12 @@ tn_tensor *tn__fn__euclidean(const tn_scalar *in, tn__euclidean_params *p)
     return p->wide ? tn_to(r, .dtype = d) : r;
 }
 
+/* Each row is read many times; one whose elements lie apart is copied first. */
+static tn_tensor *rows_in_one_piece(tn_tensor *x)
+{
+    return x && x->stride[x->ndim - 1] != 1 && x->shape[x->ndim - 1] > 1 ? tn_contiguous(x) : x;
+}
+
 /* Both with the same batch dimensions, which are one for the kernel. */
 static tn_tensor *in_a_pass(tn_tensor *x1, tn_tensor *x2, double p)
 {
@@ -58,6 +64,8 @@ static tn_tensor *in_a_pass(tn_tensor *x1, tn_tensor *x2, double p)
     const int64_t batch = tn__numel(x1->shape, x1->ndim - 2);
     int64_t shape[TN_MAX_DIMS];
     const int32_t ndim = x1->ndim;
+    if (!(x1 = rows_in_one_piece(x1)) || !(x2 = rows_in_one_piece(x2)))
+        return NULL;
     if (ndim == 3)
         return tn__distances(x1, x2, p, false);
     for (int32_t d = 0; d < ndim - 2; d++)
@@ -130,9 +138,11 @@ tn_tensor *tn__fn_pdist(tn_tensor *x, const tn_pdist_options *o)
     if (n < 2)
         return tn_clone(tn_reshape(tn_narrow(x, 0, 0, 0), TN_SHAPE(0)));
     const bool here = !tn__words_of(x->device).gpu;
-    tn_tensor *rows = here ? tn_unsqueeze(x, 0) : NULL;
-    tn_tensor *all = here ? tn_squeeze(tn__distances(rows, rows, p, true), .dim = 0)
-                          : tn_cdist(x, x, .p = tn_scalar_f(p), .exact = true);
+    if (here) {
+        tn_tensor *rows = rows_in_one_piece(tn_unsqueeze(x, 0));
+        return tn__distances(rows, tn_detach(rows), p, true);
+    }
+    tn_tensor *all = tn_cdist(x, x, .p = tn_scalar_f(p), .exact = true);
     tn_tensor *upper = tn_triu(tn_ones(TN_SHAPE(n, n), .dtype = TN_BOOL, .device = x->device), 1);
     return tn_masked_select(all, upper);
 }

@@ -2,6 +2,8 @@
  *
  * For each block of k: b is packed once, shared; then tasks, each some rows of a (packed by the task) times some columns
  * of b. Element (i, j) adds its products in the same order whatever the tasks, so threads do not change results.
+ *
+ * Of bfloat16, where the processor multiplies pairs (tn__isa_pairs), panels are of words that hold two elements each, along k.
  */
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
@@ -14,6 +16,7 @@ typedef struct own_gemm {
     const tn__gemm *g;
     const tn__gemm_isa *isa;
     int64_t item, size;   /* bytes of an element computed with, and of one of a or b as it lies in memory */
+    bool pairs;           /* k is counted in words of two elements */
     int64_t j0, n, p0, k; /* the block at work: columns of b, and k */
     int64_t width;        /* of a full b panel: two vectors */
     char *packed_b;       /* NULL: b's rows are used where they lie */
@@ -33,24 +36,57 @@ static int panel_width(const own_gemm *p, int64_t left)
     return left <= p->isa->vl ? p->isa->vl : (int)p->width;
 }
 
-/* A block of a matrix whose elements are converted: rows x cols, from src on, at strides. */
+/* How much of k there is, in what it is counted in. */
+static int64_t depth(const own_gemm *p)
+{
+    return p->pairs ? tn__div_up(p->g->k, 2) : p->g->k;
+}
+
+/* A block of a matrix as panels are made of it: lines, each one row of a panel, and the step from one k to the next. */
 typedef struct block {
     const char *at;
-    int64_t rs, cs;
+    int64_t line, step;
 } block;
 
 /* The block in the compute type, in 'room', one element after the other in the direction in which it lies in memory. */
-static block convert_block(const own_gemm *p, char *room, block from, int64_t rows, int64_t cols)
+static block convert_block(const own_gemm *p, char *room, block from, int64_t lines)
 {
     tn__load load = tn__isa()->load[p->g->stored][p->isa - tn__isa()->gemm];
-    if (from.rs == 1 && from.cs != 1) {
-        for (int64_t c = 0; c < cols; c++)
-            load(room + c * rows * p->item, from.at + c * from.cs * p->size, 1, rows);
-        return (block){room, 1, rows};
+    if (from.line == 1 && from.step != 1) {
+        for (int64_t k = 0; k < p->k; k++)
+            load(room + k * lines * p->item, from.at + k * from.step * p->size, 1, lines);
+        return (block){room, 1, lines};
     }
-    for (int64_t r = 0; r < rows; r++)
-        load(room + r * cols * p->item, from.at + r * from.rs * p->size, from.cs, cols);
-    return (block){room, cols, 1};
+    for (int64_t i = 0; i < lines; i++)
+        load(room + i * p->k * p->item, from.at + i * from.line * p->size, from.step, p->k);
+    return (block){room, p->k, 1};
+}
+
+/* The block in words: as they lie in memory where they do, else in 'room'. */
+static block pair_block(const own_gemm *p, char *room, block from, int64_t lines)
+{
+    const int64_t k = TN_MIN(2 * p->k, p->g->k - 2 * p->p0);
+    if (from.line == 1 && from.step != 1) {
+        p->isa->interleave(room, lines, from.at, from.step, lines, k);
+        return (block){room, 1, lines};
+    }
+    if (from.step == 1 && k % 2 == 0 && from.line % 2 == 0 && (uintptr_t)from.at % 4 == 0)
+        return (block){from.at, from.line / 2, 1};
+    for (int64_t i = 0; i < lines; i++) {
+        char *to = room + i * p->k * p->item;
+        tn__isa()->move(to, 1, from.at + i * from.line * p->size, from.step, k, (size_t)p->size);
+        if (k % 2)
+            memset(to + k * p->size, 0, (size_t)p->size);
+    }
+    return (block){room, p->k, 1};
+}
+
+/* The block that panels are packed from; room: NULL where it lies in the compute type. */
+static block block_of(const own_gemm *p, char *room, block from, int64_t lines)
+{
+    if (!room)
+        return from;
+    return p->pairs ? pair_block(p, room, from, lines) : convert_block(p, room, from, lines);
 }
 
 enum { GROUP = 8 /* panels of b that are converted together */ };
@@ -60,13 +96,19 @@ static void pack_group(const own_gemm *p, int64_t i, int64_t panels, char *room)
 {
     const tn__gemm *g = p->g;
     const int64_t first = i * p->width, cols = TN_MIN(panels * p->width, p->n - first);
-    block b = {at(g->b, p->p0 * g->b_rs + (p->j0 + first) * g->b_cs, p->size), g->b_rs, g->b_cs};
-    if (room)
-        b = convert_block(p, room, b, p->k, cols);
+    const int64_t k0 = p->pairs ? 2 * p->p0 : p->p0;
+    block b = {at(g->b, k0 * g->b_rs + (p->j0 + first) * g->b_cs, p->size), g->b_cs, g->b_rs};
+    const bool rows = p->pairs && b.line == 1 && b.step != 1; /* become panels at once */
+    if (!rows)
+        b = block_of(p, room, b, cols);
     for (int64_t j = 0; j < cols; j += p->width) {
         const int64_t n = TN_MIN(p->width, cols - j);
-        p->isa->pack(p->packed_b + (first + j) * p->k * p->item, panel_width(p, n), at(b.at, j * b.cs, p->item), b.cs,
-                     b.rs, n, p->k, 1, 1);
+        char *const to = p->packed_b + (first + j) * p->k * p->item;
+        if (rows) {
+            p->isa->interleave(to, panel_width(p, n), b.at + j * p->size, b.step, n, TN_MIN(2 * p->k, g->k - k0));
+            continue;
+        }
+        p->isa->pack(to, panel_width(p, n), at(b.at, j * b.line, p->item), b.line, b.step, n, p->k, 1, 1);
     }
 }
 
@@ -107,20 +149,28 @@ static void run_tile(const own_gemm *p, const char *a, int64_t h, const char *b,
     const tn__gemm *g = p->g;
     bool accumulate = g->accumulate || p->p0 > 0;
     tn__tile tile = p->isa->tile[h / 2 - 1][vectors - 1];
-    if (m == h && n == vectors * p->isa->vl) {
+    const double scale = p->pairs ? g->scale : 1; /* that others' panels have in them */
+    if (m == h && n == vectors * p->isa->vl && scale == 1 && !g->narrow) {
         tile(p->k, a, b, ldb, c, g->ldc, accumulate);
         return;
     }
     _Alignas(64) char aside[16 * 32 * 8];
     int64_t ld = vectors * p->isa->vl;
     tile(p->k, a, b, ldb, aside, ld, false);
+    if (g->narrow) {
+        p->isa->put(c, g->ldc, aside, ld, m, n, scale);
+        return;
+    }
     for (int64_t i = 0; i < m; i++) {
         char *to = c + i * g->ldc * p->item;
         const char *from = aside + i * ld * p->item;
-        if (!accumulate)
+        if (!accumulate && scale == 1) {
             memcpy(to, from, (size_t)(n * p->item));
-        else
-            p->isa->axpy(to, from, 1, n);
+            continue;
+        }
+        if (!accumulate)
+            memset(to, 0, (size_t)(n * p->item));
+        p->isa->axpy(to, from, scale, n);
     }
 }
 
@@ -132,23 +182,60 @@ static const char *panel_of_b(const own_gemm *p, int64_t j, int width, int64_t *
     return p->packed_b ? p->packed_b + j * p->k * p->item : at(g->b, p->p0 * g->b_rs + p->j0 + j, p->item);
 }
 
+/* What the next task packs, asked for while this one multiplies: packing waits for memory otherwise, a quarter of the time of a
+ * product of 64 columns whose left side lies in no cache. Pieces of some bytes, and how many lines of a cache those are. */
+typedef struct ahead {
+    const char *at;
+    int64_t apart, piece, lines, fetched, line;
+} ahead;
+
+enum { CACHE_LINE = 64, FEW_COLUMNS = 256, FAR = 2 << 20 /* bytes of a that may lie in no cache */ };
+
+static ahead rows_ahead(const own_gemm *p, int64_t i0, int64_t m)
+{
+    const tn__gemm *g = p->g;
+    const int64_t scale = p->pairs ? 2 : 1, k = TN_MIN(p->k * scale, g->k - p->p0 * scale);
+    const char *from = at(g->a, i0 * g->a_rs + p->p0 * scale * g->a_cs, p->size);
+    const bool along = g->a_cs == 1;
+    if (m <= 0 || p->n > FEW_COLUMNS || g->m * g->k * p->size < FAR || !(along || g->a_rs == 1))
+        return (ahead){.lines = 0};
+    const int64_t piece = tn__div_up((along ? k : m) * p->size, CACHE_LINE);
+    return (ahead){from, (along ? g->a_rs : g->a_cs) * p->size, piece, piece * (along ? m : k), 0, 0};
+}
+
+static void fetch_until(ahead *next, int64_t end)
+{
+    for (; next->fetched < end; next->fetched++) {
+        __builtin_prefetch(next->at + next->line * CACHE_LINE, 0, 2);
+        if (++next->line == next->piece) {
+            next->line = 0;
+            next->at += next->apart;
+        }
+    }
+}
+
 /* room: for the rows of a, converted; NULL where they need not be. */
-static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a, char *room)
+static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a, char *room,
+                     ahead next)
 {
     const tn__gemm *g = p->g;
     int64_t h = panel_height(p, m);
-    block a = {at(g->a, i0 * g->a_rs + p->p0 * g->a_cs, p->size), g->a_rs, g->a_cs};
-    if (room)
-        a = convert_block(p, room, a, m, p->k);
+    const int64_t k0 = p->pairs ? 2 * p->p0 : p->p0, item_c = g->narrow ? p->size : p->item;
+    block a = {at(g->a, i0 * g->a_rs + k0 * g->a_cs, p->size), g->a_rs, g->a_cs};
+    a = block_of(p, room, a, m);
     for (int64_t i = 0; i < m; i += h)
-        p->isa->pack(packed_a + i * p->k * p->item, (int)h, at(a.at, i * a.rs, p->item), a.rs, a.cs, TN_MIN(h, m - i),
-                     p->k, g->scale, g->whole);
+        p->isa->pack(packed_a + i * p->k * p->item, (int)h, at(a.at, i * a.line, p->item), a.line, a.step,
+                     TN_MIN(h, m - i), p->k, g->scale, g->whole);
+    const int64_t tiles = tn__div_up(n, p->width) * tn__div_up(m, h);
+    int64_t tile = 0;
     for (int64_t j = j0; j < j0 + n; j += p->width) {
         int64_t left = TN_MIN(p->width, p->n - j), ldb;
         int width = panel_width(p, left);
         const char *b = panel_of_b(p, j, width, &ldb);
         for (int64_t i = 0; i < m; i += h) {
-            char *c = (char *)g->c + ((i0 + i) * g->ldc + p->j0 + j) * p->item;
+            if (next.lines)
+                fetch_until(&next, next.lines * ++tile / tiles);
+            char *c = (char *)g->c + ((i0 + i) * g->ldc + p->j0 + j) * item_c;
             run_tile(p, packed_a + i * p->k * p->item, h, b, ldb, width / p->isa->vl, c, TN_MIN(h, m - i), left);
         }
     }
@@ -167,8 +254,9 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     }
     for (int64_t t = begin; t < end; t++) {
         int64_t i = t / p->col_tasks * p->rows, j = t % p->col_tasks * p->cols;
+        const int64_t after = i + p->rows, last = t + 1 == end || (t + 1) % p->col_tasks;
         run_task(p, i, TN_MIN(p->rows, p->g->m - i), j, TN_MIN(p->cols, p->n - j), packed_a,
-                 room ? packed_a + packed : NULL);
+                 room ? packed_a + packed : NULL, rows_ahead(p, after, last ? 0 : TN_MIN(p->rows, p->g->m - after)));
     }
     tn__block_put(packed_a, bytes);
 }
@@ -203,38 +291,47 @@ static bool run_small(own_gemm *p)
 {
     _Alignas(64) char a[SMALL_BYTES], b[SMALL_BYTES], room[SMALL_BYTES];
     const tn__gemm *g = p->g;
-    const int64_t panels = tn__div_up(g->n, p->width), rows = g->m + 2 * p->isa->mr,
-                  most = SMALL_BYTES / TN_MAX(g->k * p->item, 1);
-    if (g->k > KC || rows > most || panels * p->width > most || GROUP * p->width > (g->stored ? most : INT64_MAX) ||
+    const int64_t panels = tn__div_up(g->n, p->width), rows = g->m + 2 * p->isa->mr, k = depth(p),
+                  most = SMALL_BYTES / TN_MAX(k * p->item, 1);
+    if (k > KC || rows > most || panels * p->width > most || GROUP * p->width > (g->stored ? most : INT64_MAX) ||
         (double)g->m * (double)g->n * (double)g->k > SMALL_WORK)
         return false;
     char *const apart = g->stored ? room : NULL;
     p->n = g->n;
-    p->k = g->k;
+    p->k = k;
     if (!use_in_place(p)) {
         p->packed_b = b;
         for (int64_t i = 0; i < panels; i += GROUP)
             pack_group(p, i, TN_MIN(GROUP, panels - i), apart);
     }
-    run_task(p, 0, g->m, 0, g->n, a, apart);
+    run_task(p, 0, g->m, 0, g->n, a, apart, (ahead){.lines = 0});
     return true;
+}
+
+static bool is_pairs(const tn__gemm *g, int type)
+{
+    return g->stored == TN_BF16 && type == TN__F32 && tn__isa_pairs();
 }
 
 tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
 {
-    own_gemm p = {.g = g, .isa = &tn__isa()->gemm[type], .item = (int64_t)tn__type_size(type)};
+    own_gemm p = {
+        .g = g, .isa = &tn__isa()->gemm[type], .item = (int64_t)tn__type_size(type), .pairs = is_pairs(g, type)};
+    if (p.pairs)
+        p.isa = tn__isa_pairs();
     p.size = tn__gemm_item(g, type);
     p.width = 2 * p.isa->vl;
+    const int64_t k = depth(&p);
     if (run_small(&p))
         return TN_OK;
     int threads = (double)g->m * (double)g->n * (double)g->k < SERIAL ? 1 : tn__num_threads();
     int64_t nc = TN_MIN(NC, tn__div_up(g->n, p.width) * p.width);
-    size_t bytes = (size_t)(nc * TN_MIN(KC, g->k) * p.item);
+    size_t bytes = (size_t)(nc * TN_MIN(KC, k) * p.item);
     char *buffer = NULL;
     for (p.j0 = 0; p.j0 < g->n; p.j0 += NC) {
         p.n = TN_MIN(NC, g->n - p.j0);
-        for (p.p0 = 0; p.p0 < g->k; p.p0 += KC) {
-            p.k = TN_MIN(KC, g->k - p.p0);
+        for (p.p0 = 0; p.p0 < k; p.p0 += KC) {
+            p.k = TN_MIN(KC, k - p.p0);
             bool in_place = use_in_place(&p);
             if (!in_place && !buffer && !(buffer = tn__block_get(bytes)))
                 return tn__error_memory("a packed operand", bytes);
@@ -264,6 +361,12 @@ tn_status tn__cpu_gemm_run(const tn__gemm *g, int type)
 static bool is_few_dots(const tn__gemm *g, int type)
 {
     return type <= TN__F64 && g->m * g->n <= 64 && g->k >= 512 && g->a_cs == 1 && g->b_rs == 1;
+}
+
+bool tn__cpu_gemm_narrow(const tn__gemm *g, int type)
+{
+    return is_pairs(g, type) && !g->accumulate && g->k > 0 && g->k <= 2 * KC && g->m > 1 && g->n > 1 &&
+           !is_few_dots(g, type);
 }
 
 static tn_status run_dots(const tn__gemm *g, int type)
@@ -362,18 +465,18 @@ typedef struct batch_job {
     const tn__gemm_problem *s;
     int type;
     tn_dtype stored; /* of a and b; 0: the compute type */
+    bool narrow;     /* and of the result */
     const void *a, *b;
     void *c;
     _Atomic tn_status status;
 } batch_job;
 
-static void run_batch(void *ctx, int64_t begin, int64_t end)
+/* Product 'i' of a batch. */
+static tn__gemm product_of(const batch_job *j, int64_t i)
 {
-    batch_job *j = ctx;
     const tn__gemm_problem *s = j->s;
     const int64_t item = (int64_t)tn__type_size(j->type), size = j->stored ? (int64_t)tn__dtype_size(j->stored) : item;
-    for (int64_t i = begin; i < end; i++) {
-        tn__gemm g = {.m = s->m,
+    return (tn__gemm){.m = s->m,
                       .n = s->n,
                       .k = s->k,
                       .a = at(j->a, i * s->a_bs, size),
@@ -382,12 +485,20 @@ static void run_batch(void *ctx, int64_t begin, int64_t end)
                       .b = at(j->b, i * s->b_bs, size),
                       .b_rs = s->b_rs,
                       .b_cs = s->b_cs,
-                      .c = (char *)j->c + i * s->m * s->n * item,
+                      .c = (char *)j->c + i * s->m * s->n * (j->narrow ? size : item),
                       .ldc = s->n,
                       .scale = s->alpha,
                       .whole = s->whole_alpha,
                       .stored = j->stored,
+                      .narrow = j->narrow,
                       .accumulate = s->bias != NULL && s->beta != 0};
+}
+
+static void run_batch(void *ctx, int64_t begin, int64_t end)
+{
+    batch_job *j = ctx;
+    for (int64_t i = begin; i < end; i++) {
+        const tn__gemm g = product_of(j, i);
         tn_status e = run_gemm(&g, j->type);
         if (e)
             atomic_store(&j->status, e);
@@ -415,19 +526,58 @@ static void run_dots_of_batch(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* Operands as they are stored (0: in the compute type), the result in the compute type, dense. */
-static tn_status run_shape(const tn__gemm_problem *s, int type, tn_dtype stored, const void *a, const void *b, void *c)
+enum { DOTS = 128, DOTS_BLOCK = 1024 };
+
+static void fill_ones(void *to, int type, int64_t n)
 {
-    batch_job j = {.s = s, .type = type, .stored = stored, .a = a, .b = b, .c = c};
+    for (int64_t i = 0; i < n; i++)
+        if (type == TN__F32)
+            ((float *)to)[i] = 1;
+        else
+            ((double *)to)[i] = 1;
+}
+
+/* The same of short rows that follow each other: multiplied in one run, turned, and added up as columns. */
+static void run_short_dots(void *ctx, int64_t begin, int64_t end)
+{
+    double ones[TN__SHORT_ROW];
+    _Alignas(64) char product[DOTS_BLOCK * 8], tile[DOTS_BLOCK * 8];
+    const batch_job *j = ctx;
+    const int64_t item = (int64_t)tn__type_size(j->type), k = j->s->k, most = TN_MIN(DOTS, DOTS_BLOCK / k);
+    fill_ones(ones, j->type, k);
+    for (int64_t i = begin; i < end; i += most) {
+        const int64_t n = TN_MIN(most, end - i);
+        char *to = (char *)j->c + i * item;
+        tn__isa()->loops[TN__OP_mul][j->type](product, at(j->a, i * k, item), at(j->b, i * k, item), NULL, n * k);
+        tn__isa()->transpose(tile, n, product, k, n, k, (size_t)item);
+        memset(to, 0, (size_t)(n * item));
+        tn__isa()->gemm[j->type].columns(to, tile, n, ones, n, k);
+    }
+}
+
+static bool is_short_dots(const batch_job *j)
+{
+    const tn__gemm_problem *s = j->s;
+    return is_dots(s, j->type, j->stored) && s->alpha == 1 && s->a_bs == s->k && s->b_bs == s->k &&
+           tn__pays_to_turn(s->k, 1, s->batch, s->k);
+}
+
+/* Operands as they are stored, the result in the compute type, or narrow, dense. */
+static tn_status run_shape(batch_job *j)
+{
+    const tn__gemm_problem *s = j->s;
     if (s->bias && s->beta != 0)
-        set_from_bias(s, c, type);
+        set_from_bias(s, j->c, j->type);
     double work = (double)s->m * (double)s->n * (double)s->k;
     if (s->batch > 1 && work < SERIAL)
         tn__parallel_for(s->batch, (int64_t)(SERIAL / TN_MAX(work, 1)) + 1,
-                         is_dots(s, type, stored) ? run_dots_of_batch : run_batch, &j);
+                         is_short_dots(j)                 ? run_short_dots
+                         : is_dots(s, j->type, j->stored) ? run_dots_of_batch
+                                                          : run_batch,
+                         j);
     else
-        run_batch(&j, 0, s->batch);
-    return j.status;
+        run_batch(j, 0, s->batch);
+    return j->status;
 }
 
 typedef struct store_job {
@@ -466,33 +616,46 @@ static tn_status run_copies(const tn__launch *l, tn__gemm_problem *s, int type, 
     tn_status e = a && b ? TN_OK : tn__error_memory("converted operands of a product", na + nb);
     if (!e) {
         tn__gemm_problem_dense(s, l->op == TN__OP_linear);
-        e = run_shape(s, type, 0, a, b, c);
+        batch_job j = {.s = s, .type = type, .a = a, .b = b, .c = c};
+        e = run_shape(&j);
     }
     tn__block_put(a, na);
     tn__block_put(b, nb);
     return e;
 }
 
+/* The result is written where it is to lie: in the compute type, or narrow. */
+static bool writes_out(const tn__launch *l, batch_job *j)
+{
+    const tn__view *out = &l->out[0];
+    if (!out->contiguous || (l->op == TN__OP_addmm && (tn__views_meet(out, j->s->a) || tn__views_meet(out, j->s->b))))
+        return false;
+    if (!j->stored)
+        return true;
+    const tn__gemm first = product_of(j, 0);
+    return j->narrow = tn__cpu_gemm_narrow(&first, j->type);
+}
+
 tn_status tn__cpu_gemm(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
-    int type = tn__type_of(l->compute);
     tn__gemm_problem s = tn__gemm_problem_of(l);
     if (out->numel == 0)
         return TN_OK;
-    bool rows = l->op != TN__OP_linear || tn__gemm_problem_rows(&l->in[0], &s.a_rs);
-    bool as_is = tn__dtypes[out->dtype].compute == out->dtype;
-    bool apart = l->op != TN__OP_addmm || !(tn__views_meet(out, s.a) || tn__views_meet(out, s.b));
-    bool into = as_is && out->contiguous && apart;
-    size_t bytes = (size_t)out->numel * tn__type_size(type);
+    const bool rows = l->op != TN__OP_linear || tn__gemm_problem_rows(&l->in[0], &s.a_rs);
+    batch_job j = {.s = &s, .type = tn__type_of(l->compute), .a = s.a->data, .b = s.b->data};
+    if (tn__dtypes[out->dtype].compute != out->dtype)
+        j.stored = out->dtype;
+    const bool into = (rows || !j.stored) && writes_out(l, &j);
+    size_t bytes = (size_t)out->numel * tn__type_size(j.type);
     void *c = into ? out->data : tn__block_get(bytes);
     if (!c)
         return tn__error_memory("the result of a product", bytes);
-    tn_status e =
-        rows ? run_shape(&s, type, as_is ? 0 : out->dtype, s.a->data, s.b->data, c) : run_copies(l, &s, type, c);
+    j.c = c;
+    tn_status e = rows ? run_shape(&j) : run_copies(l, &s, j.type, c);
     if (!into) {
         if (!e)
-            store_result(out, c, type);
+            store_result(out, c, j.type);
         tn__block_put(c, bytes);
     }
     return e;

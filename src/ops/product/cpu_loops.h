@@ -13,6 +13,9 @@ typedef struct tn__product_loops {
     void (*distances[2])(void *out, const void *a, int64_t lda, const void *b, int64_t m, double p);
     /* out[k] += w times the slope of a p-distance, which is known, by x[k]; y is the other row. */
     void (*distance_slope[2])(void *out, const void *x, const void *y, int64_t m, double w, double distance, double p);
+    /* out[k] += the sum over columns c < n of each[c] (x[k] - turned[k * ld + c]): slopes of Euclidean distances. */
+    void (*euclidean_slopes[2])(void *out, const void *x, const void *turned, int64_t ld, int64_t n, int64_t m,
+                                const void *each);
 } tn__product_loops;
 
 #endif

@@ -2,7 +2,7 @@
  * order, so results do not depend on threads nor on the instruction set. */
 #define LOOPS_product \
     { \
-        .distances = TWO(distances), .distance_slope = TWO(distance_slope) \
+        .distances = TWO(distances), .distance_slope = TWO(distance_slope), .euclidean_slopes = TWO(euclidean_slopes) \
     }
 
 #if TN_IS_FLOAT
@@ -97,6 +97,35 @@ static void E(distances)(void *out_, const void *a, int64_t lda, const void *b, 
             E(far_tile)(E(FAR_POWER), out, a, lda, b, m, (T)p);
         for (int i = 0; i < n; i++)
             out[i] = M(pow)(out[i], (T)(1 / p));
+    }
+}
+
+static void E(euclidean_slopes)(void *out_, const void *x_, const void *turned_, int64_t ld, int64_t n, int64_t m,
+                                const void *each_)
+{
+    T *out = out_;
+    const T *x = x_, *turned = turned_, *each = each_;
+    for (int64_t k = 0; k < m; k++, turned += ld) {
+        E(far_vec) sum[E(FAR_PARTS)];
+        int64_t c = 0;
+        TN_UNROLL
+        for (int v = 0; v < E(FAR_PARTS); v++)
+            sum[v] = (E(far_vec)){0};
+        for (; c + E(FAR_WIDTH) <= n; c += E(FAR_WIDTH)) {
+            TN_UNROLL
+            for (int v = 0; v < E(FAR_PARTS); v++)
+                sum[v] += *(const E(far_any) *)(each + c + v * E(FAR_LANES)) *
+                          (x[k] - *(const E(far_any) *)(turned + c + v * E(FAR_LANES)));
+        }
+        T lane[E(FAR_WIDTH)], total = 0;
+        TN_UNROLL
+        for (int v = 0; v < E(FAR_PARTS); v++)
+            *(E(far_any) *)(lane + v * E(FAR_LANES)) = sum[v];
+        for (int i = 0; i < E(FAR_WIDTH); i++)
+            total += lane[i];
+        for (; c < n; c++)
+            total += each[c] * (x[k] - turned[c]);
+        out[k] += total;
     }
 }
 

@@ -87,12 +87,27 @@ static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
         j->isa->columns(sum, a, g->a_cs, j->x, n, g->k);
         return;
     }
+    if (g->stored == TN_BF16 && j->type == TN__F32) {
+        j->isa->columns_bf16(sum, a, g->a_cs, j->x, n, g->k);
+        return;
+    }
     for (int64_t k = 0; k < g->k; k += 4) {
         const int64_t some = TN_MIN(4, g->k - k);
         for (int64_t c = 0; c < some; c++)
             load_of(j)(four + c * PIECE * j->item, a + (k + c) * g->a_cs * j->size, 1, n);
         j->isa->columns(sum, four, PIECE, (const char *)j->x + k * j->item, n, some);
     }
+}
+
+/* As set_element, n times, of floats side by side. */
+static void set_floats(float *restrict c, const float *restrict sum, double scale, bool add, int64_t n)
+{
+    if (add)
+        for (int64_t i = 0; i < n; i++)
+            c[i] = (float)(scale * (double)sum[i] + (double)c[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            c[i] = (float)(scale * (double)sum[i]);
 }
 
 /* Sums of n rows from row i on become elements of the result. */
@@ -102,6 +117,10 @@ static void set_elements(const vector_job *j, const char *sum, int64_t i, int64_
     const bool as_summed = (j->type <= TN__F64 ? g->scale == 1 : g->whole == 1) && !g->accumulate && g->ldc == 1;
     if (as_summed) {
         memcpy((char *)g->c + i * j->item, sum, (size_t)(n * j->item));
+        return;
+    }
+    if (j->type == TN__F32 && g->ldc == 1) {
+        set_floats((float *)g->c + i, (const float *)(const void *)sum, g->scale, g->accumulate, n);
         return;
     }
     for (int64_t r = 0; r < n; r++) {

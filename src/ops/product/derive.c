@@ -15,14 +15,20 @@ tn_status tn__d_mm(tn__backward *b)
     return e;
 }
 
+/* A product whose inner dimension is one element is all products of two vectors. */
+static tn_tensor *batch_product(tn_tensor *a, tn_tensor *b)
+{
+    return a && b && a->shape[2] == 1 ? tn_mul(a, b) : tn_bmm(a, b);
+}
+
 tn_status tn__d_bmm(tn__backward *b)
 {
     tn_status e = TN_OK;
     tn_scalar x = tn__saved_operand(b, 0, &e), y = tn__saved_operand(b, 1, &e);
     if (!e && b->need[0])
-        e = tn__give(b, 0, tn_bmm(b->g[0], tn_transpose(y.v.t, 1, 2)));
+        e = tn__give(b, 0, batch_product(b->g[0], tn_transpose(y.v.t, 1, 2)));
     if (!e && b->need[1])
-        e = tn__give(b, 1, tn_bmm(tn_transpose(x.v.t, 1, 2), b->g[0]));
+        e = tn__give(b, 1, batch_product(tn_transpose(x.v.t, 1, 2), b->g[0]));
     return e;
 }
 
@@ -135,12 +141,36 @@ static tn_tensor *distance_slopes(tn_tensor *g, tn_tensor *x, tn_tensor *y, tn_t
     return tn_sum(tn_mul(slope, tn_unsqueeze(g, -1)), .dim = -2);
 }
 
+/* Numbers of each two of n rows as a symmetric matrix, [1, n, n], whose diagonal is 0. */
+static tn_tensor *both_ways(tn_tensor *v, int64_t n)
+{
+    tn_tensor *at = tn_arange(0, (double)n, 1, .dtype = TN_I64, .device = v->device), *down = tn_unsqueeze(at, 1);
+    tn_tensor *i = tn_minimum(down, at), *j = tn_maximum(down, at);
+    tn_tensor *before = tn_bitwise_right_shift(tn_mul(i, tn_sub(2 * n - 1, i)), 1);
+    tn_tensor *place = tn_clamp_min(tn_add(before, tn_sub(tn_sub(j, i), 1)), 0);
+    tn_tensor *all = tn_index_select(v, 0, tn_reshape(place, TN_SHAPE(n * n)));
+    return tn_reshape(tn_masked_fill(tn_reshape(all, TN_SHAPE(n, n)), tn_eq(down, at), 0), TN_SHAPE(1, n, n));
+}
+
+/* Of each two rows of one matrix. */
+static tn_status give_pairs(tn__backward *b, tn_tensor *x, tn_tensor *out, double p)
+{
+    const int64_t n = x->shape[1];
+    if (!b->need[0])
+        return TN_OK;
+    return tn__give(b, 0,
+                    tn__self()->no_grad ? tn__distances_backward(b->g[0], x, x, out, p)
+                                        : distance_slopes(both_ways(b->g[0], n), x, x, both_ways(out, n), p));
+}
+
 tn_status tn__d_distances(tn__backward *b)
 {
     const tn__distances_params *a = b->node->params;
     const bool again = !tn__self()->no_grad;
     tn_tensor *x[2] = {tn__saved_tensor(b, 0), tn__saved_tensor(b, 1)}, *out = tn__saved_tensor(b, 2);
     tn_status e = x[0] && x[1] && out ? TN_OK : tn_error_code();
+    if (!e && a->upper)
+        return give_pairs(b, x[0], out, a->p);
     for (int i = 0; i < 2 && !e; i++) {
         tn_tensor *g = i ? tn_transpose(b->g[0], 1, 2) : b->g[0], *known = i ? tn_transpose(out, 1, 2) : out;
         if (b->need[i])

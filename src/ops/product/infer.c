@@ -201,14 +201,31 @@ tn_status tn__infer_distances(tn__call *c)
                          tn__dtypes[x2->dtype].legacy);
     if (x1->dtype != TN_F32 && x1->dtype != TN_F64)
         return tn__no_dtype("cdist", x1->dtype);
-    return set_result(c, x1->dtype, 3, x1->shape[0], x1->shape[1], x2->shape[1]);
+    const tn__distances_params *p = c->params;
+    int64_t pairs;
+    if (!p->upper)
+        return set_result(c, x1->dtype, 3, x1->shape[0], x1->shape[1], x2->shape[1]);
+    if (x1->shape[0] != 1 || x1->shape[1] < 1 || x1->shape[1] != x2->shape[1])
+        return tn__error(TN_EINVAL, "pdist: rows %s are not one matrix", tn__shape_str(x1->shape, x1->ndim).s);
+    if (__builtin_mul_overflow(x1->shape[1], x1->shape[1] - 1, &pairs))
+        return tn__error(TN_EINVAL, "pdist: the result would have more elements than an index can count");
+    return set_result(c, x1->dtype, 1, pairs / 2, INT64_C(0), INT64_C(0));
+}
+
+/* Of all rows to all, or of each two. */
+static bool are_distances(const tn_tensor *g, const tn_tensor *x1, const tn_tensor *x2)
+{
+    const int64_t n = x1->shape[1];
+    if (g->ndim == 1)
+        return x1->shape[0] == 1 && n == x2->shape[1] && n < INT32_MAX && g->shape[0] == n * (n - 1) / 2;
+    return tn__same_shape(g->shape, g->ndim, (int64_t[]){x1->shape[0], n, x2->shape[1]}, 3);
 }
 
 tn_status tn__infer_distances_backward(tn__call *c)
 {
     const tn_tensor *g = tn__in(c, 0), *x1 = tn__in(c, 1), *x2 = tn__in(c, 2), *known = tn__in(c, 3);
     if (x1->ndim != 3 || x2->ndim != 3 || !tn__same_shape(g->shape, g->ndim, known->shape, known->ndim) ||
-        !tn__same_shape(g->shape, g->ndim, (int64_t[]){x1->shape[0], x1->shape[1], x2->shape[1]}, 3))
+        !are_distances(g, x1, x2))
         return tn__error(TN_EINVAL, "cdist: a gradient of %s distances is not of rows %s",
                          tn__shape_str(g->shape, g->ndim).s, tn__shape_str(x1->shape, x1->ndim).s);
     if (x1->dtype != x2->dtype || x1->dtype != g->dtype || x1->dtype != known->dtype)

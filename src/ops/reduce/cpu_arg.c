@@ -149,8 +149,9 @@ static bool all_as_they_lie(const tn__launch *l, const tn__dims *dim, int type, 
 
 tn_status tn__cpu_argreduce(const tn__launch *l)
 {
-    static const tn__block_rules floats = {extreme_float, store_extreme, extreme_lines, true},
-                                 integers = {extreme_int, store_extreme, extreme_lines, true};
+    static const tn__block_rules
+        floats = {.block = extreme_float, .store = store_extreme, .lines = extreme_lines, .ordered = true},
+        integers = {.block = extreme_int, .store = store_extreme, .lines = extreme_lines, .ordered = true};
     const tn__reduction_params *p = l->params;
     const int type = tn__type_of(tn__dtypes[l->in[0].dtype].compute);
     if (wants_value(l) && l->n_out == 1)

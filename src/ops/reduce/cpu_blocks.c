@@ -10,8 +10,9 @@ typedef struct blocks {
     const tn__launch *l;
     const tn__block_rules *rules;
     int type;
-    bool as_is;  /* rows are in one piece and of the loop type */
-    bool turned; /* bundles are of short rows */
+    bool as_is;                 /* rows are in one piece and of the loop type */
+    bool as_bf16, columns_bf16; /* bfloat16 is taken as it lies, by rows or by bundles */
+    bool turned;                /* bundles are of short rows */
     tn__strided_dims row;
     int64_t n; /* elements of a row */
     int32_t n_kept;
@@ -28,8 +29,15 @@ static void run_row(const blocks *b, const char *base, int64_t result)
     for (int64_t i = 0; i < b->n; i += TN__BLOCK) {
         const int64_t n = TN_MIN(TN__BLOCK, b->n - i);
         const void *x = buffer;
+        if (b->as_bf16) {
+            b->rules->block_bf16(&c, base + i * (int64_t)tn__dtype_size(dtype), n);
+            continue;
+        }
         if (b->as_is)
             x = base + i * (int64_t)tn__dtype_size(dtype);
+        else if (b->row.n == 1)
+            tn__isa()->load[dtype][b->type](buffer, base + i * b->row.stride[0] * (int64_t)tn__dtype_size(dtype),
+                                            b->row.stride[0], n);
         else
             tn__load_strided(buffer, b->type, dtype, base, &b->row, i, n);
         b->rules->block(b->l, b->type, &c, x, i, n);
@@ -41,9 +49,11 @@ static void run_bundle(const blocks *b, const char *base, int64_t result, int64_
 {
     const tn_dtype dtype = b->l->in[0].dtype;
     const int64_t size = (int64_t)tn__dtype_size(dtype), step = b->row.stride[0];
-    tn__carried c[BUNDLE] = {{0}};
+    tn__carried c[TN__MAX_BUNDLE] = {{0}};
     double tile[BUNDLE * PITCH];
-    for (int64_t i = 0; i < b->n; i += PART) {
+    if (b->columns_bf16)
+        b->rules->columns_bf16(c, base, step, b->n, width);
+    for (int64_t i = 0; i < b->n && !b->columns_bf16; i += PART) {
         const int64_t n = TN_MIN(PART, b->n - i);
         tn__load_beside(tile, PITCH, b->type, dtype, base + i * step * size, step, n, width);
         for (int64_t w = 0; w < width; w++)
@@ -109,6 +119,7 @@ void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn
     b.n = tn__dims_numel(&b.row);
     b.as_is = b.row.n == 1 && b.row.stride[0] == 1 && tn__dtypes[x->dtype].compute == x->dtype &&
               tn__type_of(x->dtype) == type;
+    b.as_bf16 = rules->block_bf16 && x->dtype == TN_BF16 && type == TN__F32 && b.row.n == 1 && b.row.stride[0] == 1;
     for (int32_t d = x->ndim - 1; d >= 0; d--) {
         dense[d] = results;
         if (mask >> d & 1)
@@ -121,7 +132,8 @@ void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn
         return;
     if (first >= 0) {
         add_kept(&b, x, dense, first);
-        b.bundle = BUNDLE;
+        b.columns_bf16 = rules->columns_bf16 && x->dtype == TN_BF16 && type == TN__F32;
+        b.bundle = b.columns_bf16 ? TN__MAX_BUNDLE : BUNDLE;
     }
     for (int32_t d = x->ndim - 1; d >= 0; d--)
         if (!(mask >> d & 1) && d != first)

@@ -10,12 +10,19 @@ typedef struct tn__carried {
     int64_t whole, at;
 } tn__carried;
 
-enum { TN__MAX_LINE = 1024 }; /* rows that are side by side, at most */
+enum {
+    TN__MAX_BUNDLE = 32 /* rows that columns_bf16 gets, at most */,
+    TN__MAX_LINE = 1024
+}; /* rows that are side by side, at most */
 
 typedef struct tn__block_rules {
     /* n elements of a row, dense and of the loop type, at least one; the first is the row's at-th. */
     void (*block)(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n);
     void (*store)(const tn__launch *l, int type, const tn__carried *c, int64_t result);
+    /* As block, of bfloat16 as it lies in memory, dense, computed with as float. NULL: it is converted first. */
+    void (*block_bf16)(tn__carried *c, const void *x, int64_t n);
+    /* The same of 'width' whole rows of n elements that lie side by side, step from one element to the next. */
+    void (*columns_bf16)(tn__carried *c, const void *x, int64_t step, int64_t n, int64_t width);
     /* 'width' short rows at once, side by side: n lines of their k-th elements, one line after another; the first result is the
      * result-th, the others follow it. NULL: never. */
     void (*lines)(const tn__launch *l, int type, const void *x, int64_t n, int64_t width, int64_t result);

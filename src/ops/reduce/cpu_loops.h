@@ -27,8 +27,11 @@ typedef struct tn__reduce_loops {
     /* Of n lines of 'width' elements, one after another: the sum of squares of each column; its first extreme and the line. */
     void (*square_lines[2])(double *sums, const void *x, int64_t n, int64_t width);
     void (*extreme_lines[4])(void *best, int32_t *at, const void *x, int64_t n, int64_t width, bool least);
-    /* Sums of a dense run of bfloat16, and of bool. */
+    /* Sums of a dense run of bfloat16, of squares of at most TN__BLOCK of them, and of bool. */
     double (*sum_bf16)(const void *x, int64_t n);
+    double (*squares_bf16)(const void *x, int64_t n);
+    /* The sum of squares of each of 'width' columns of bfloat16, n lines, step elements apart. */
+    void (*square_columns_bf16)(double *sums, const void *x, int64_t step, int64_t n, int64_t width);
     int64_t (*sum_b8)(const void *x, int64_t n);
 } tn__reduce_loops;
 

@@ -20,7 +20,7 @@
         .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .extremes = FOUR(extremes), \
         .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), \
         .square_lines = TWO(square_lines), .extreme_lines = FOUR(extreme_lines), .sum_bf16 = sum_bf16, \
-        .sum_b8 = sum_b8 \
+        .squares_bf16 = squares_bf16, .square_columns_bf16 = square_columns_bf16, .sum_b8 = sum_b8 \
     }
 
 #if TN_IS_FLOAT
@@ -224,6 +224,84 @@ static double E(squares)(const void *x_, int64_t n)
         square_of[k] += (double)x[i] * (double)x[i];
     return tree_of_sums(square_of);
 }
+
+#if TN_IS_F32
+/* Squares of bfloat16 are exact in float, as long as they are neither too large for it nor too small, of which the sum tells: a
+ * square lost below 2^-149 is nothing beside a sum above 2^-60. Else in double. */
+static double squares_bf16(const void *x_, int64_t n)
+{
+    const uint16_t *x = x_;
+    rf32 a[4 * TN_PARTS];
+    float part[LANES_f32];
+    double lane[LANES_f32], rest = 0;
+    int64_t i = 0;
+    TN_UNROLL
+    for (int k = 0; k < 4 * TN_PARTS; k++)
+        a[k] = (rf32){0};
+    for (; i + WIDE_f32 <= n; i += WIDE_f32) {
+        TN_UNROLL
+        for (int k = 0; k < 2 * TN_PARTS; k++) {
+            const ru32 two = *(const uu32 *)(const void *)(x + i + 2 * k * STEP_f32);
+            const rf32 even = (rf32)(two << 16), odd = (rf32)(two & 0xffff0000U);
+            a[2 * k] += even * even;
+            a[2 * k + 1] += odd * odd;
+        }
+    }
+    TN_UNROLL
+    for (int k = 0; k < TN_PARTS; k++)
+        *(uf32 *)(part + k * STEP_f32) = (a[k] + a[k + TN_PARTS]) + (a[k + 2 * TN_PARTS] + a[k + 3 * TN_PARTS]);
+    for (int j = 0; j < LANES_f32; j++)
+        lane[j] = (double)part[j];
+    const double sum = tree_of_sums(lane), least = 0x1p-60;
+    for (int64_t k = sum >= least && sum < INFINITY ? i : 0; k < n; k++) {
+        const double v = (double)bf16_f32(x[k]);
+        rest += v * v;
+    }
+    return sum >= least && sum < INFINITY ? sum + rest : rest;
+}
+
+/* As many bfloat16 as a register holds doubles. */
+static inline rf64 widened_bf16(const uint16_t *x)
+{
+#if defined(__AVX512F__)
+    const __m256i bits =
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)x)), 16);
+    return (rf64)_mm512_cvtps_pd(_mm256_castsi256_ps(bits));
+#elif defined(__AVX2__)
+    const __m128i bits = _mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x)), 16);
+    return (rf64)_mm256_cvtps_pd(_mm_castsi128_ps(bits));
+#else
+    return (rf64){(double)bf16_f32(x[0]), (double)bf16_f32(x[1])};
+#endif
+}
+
+static void square_columns_bf16(double *sums, const void *x_, int64_t step, int64_t n, int64_t width)
+{
+    enum { REGISTERS = 4, SOME = REGISTERS * FEW_f32 };
+    const uint16_t *x = x_;
+    for (; width >= SOME; width -= SOME, x += SOME, sums += SOME) {
+        rf64 a[REGISTERS];
+        TN_UNROLL
+        for (int k = 0; k < REGISTERS; k++)
+            a[k] = (rf64){0};
+        for (int64_t i = 0; i < n; i++) {
+            TN_UNROLL
+            for (int k = 0; k < REGISTERS; k++) {
+                const rf64 v = widened_bf16(x + i * step + k * FEW_f32);
+                a[k] += v * v;
+            }
+        }
+        TN_UNROLL
+        for (int k = 0; k < REGISTERS; k++)
+            *(uf64 *)(sums + k * FEW_f32) = a[k];
+    }
+    for (; width > 0; width--, x++, sums++) {
+        *sums = 0;
+        for (int64_t i = 0; i < n; i++)
+            *sums += (double)bf16_f32(x[i * step]) * (double)bf16_f32(x[i * step]);
+    }
+}
+#endif
 
 /* Sixteen products side by side. */
 static double E(run_prod)(const void *x_, int64_t n)

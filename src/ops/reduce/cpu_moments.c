@@ -36,7 +36,7 @@ static void store_var(const tn__launch *l, int type, const tn__carried *c, int64
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
-    static const tn__block_rules rules = {var_block, store_var, NULL, false};
+    static const tn__block_rules rules = {.block = var_block, .store = store_var};
     const tn__var_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -107,7 +107,7 @@ static void log_lines(const tn__launch *l, int type, const void *x_, int64_t n, 
 
 tn_status tn__cpu_logsumexp(const tn__launch *l)
 {
-    static const tn__block_rules rules = {exp_block, store_log, log_lines, false};
+    static const tn__block_rules rules = {.block = exp_block, .store = store_log, .lines = log_lines};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -119,6 +119,19 @@ static void square_block(const tn__launch *l, int type, tn__carried *c, const vo
 {
     (void)l, (void)at;
     c->a += tn__isa()->reduce.squares[type](x, n);
+}
+
+static void square_block_bf16(tn__carried *c, const void *x, int64_t n)
+{
+    c->a += tn__isa()->reduce.squares_bf16(x, n);
+}
+
+static void square_columns_bf16(tn__carried *c, const void *x, int64_t step, int64_t n, int64_t width)
+{
+    double sums[TN__MAX_BUNDLE];
+    tn__isa()->reduce.square_columns_bf16(sums, x, step, n, width);
+    for (int64_t w = 0; w < width; w++)
+        c[w].a = sums[w];
 }
 
 static void store_root(const tn__launch *l, int type, const tn__carried *c, int64_t result)
@@ -140,7 +153,11 @@ static void root_lines(const tn__launch *l, int type, const void *x, int64_t n, 
 
 tn_status tn__cpu_norm(const tn__launch *l)
 {
-    static const tn__block_rules rules = {square_block, store_root, root_lines, false};
+    static const tn__block_rules rules = {.block = square_block,
+                                          .store = store_root,
+                                          .block_bf16 = square_block_bf16,
+                                          .columns_bf16 = square_columns_bf16,
+                                          .lines = root_lines};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
