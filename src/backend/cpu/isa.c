@@ -3,6 +3,7 @@
  * (ops/<family>/cpu_loops.inc.h), for each compute type, all in this one unit. */
 #include "backend/cpu/isa.h"
 #include "backend/cpu/math.inc.h"
+#include "backend/cpu/math_power.inc.h"
 #include "backend/cpu/math_names.h"
 #include "backend/cpu/math_narrow.inc.h"
 #include "backend/cpu/vector.inc.h"

@@ -117,21 +117,13 @@ ALWAYS float m_log1p_narrow(float x)
     return x == 0.0F ? x : log_edges(u, y); /* -0 stays -0 */
 }
 
-/* The result's error is that of b log |a|, less than 128 units of 2^-24. Signs as in m_pow_f32. */
+/* The result's error is that of b log |a|, less than 128 units of 2^-24. */
 ALWAYS float m_pow_narrow(float a, float b)
 {
     const float size = fabsf(a);
     const bool tiny = size < 1.17549435e-38F;
     float f, e = narrow_parts(size * (tiny ? 8388608.0F : 1.0F), &f) - (tiny ? 23.0F : 0.0F);
-    float l = size < INFINITY ? narrow_log(e, f) : INFINITY;
-    l = size > 0.0F ? l : -INFINITY;
-    l = size == size ? l : size;
-    float t = b * l, y = m_exp_narrow(t), half = 0.5F * b;
-    y = b == 0.0F || size == 1.0F ? 1.0F : y;
-    const float turned = rintf(half) == half ? y : copysignf(y, a);
-    const float broken = a < 0.0F && size < INFINITY ? NAN : y;
-    y = rintf(b) == b ? turned : broken;
-    return a == 1.0F ? 1.0F : y;
+    return power_edges_f32(a, b, m_exp_narrow(b * narrow_log(e, f)));
 }
 
 #define m_fabs_narrow fabsf
