@@ -105,7 +105,7 @@ DEVICE T E(tn_trigamma)(T a)
 DEVICE TW E(tn_zeta_sum)(TW x, TW q)
 {
     TW sum = KW(0), w = q;
-    while (w < KW(10) + KW(2.5) * x) {
+    while (w < (TN_NARROW ? KW(4) + x : KW(10) + KW(2.5) * x)) { /* the rest to 3e-12, or to double's digits */
         const TW term = MW(pow)(w, -x);
         sum += term;
         w += KW(1);

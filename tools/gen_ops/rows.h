@@ -19,6 +19,8 @@
  *   doc       one sentence: the header's comment, the table of operations, Python's docstring
  *   rule      elementwise: which dtypes, and those of result and computation: R_* of op/op.h, in small letters
  *   value     elementwise: the expression in the compute type; valid C, CUDA C and OpenCL C; vocabulary: op/element.h
+ *   narrow    elementwise: the expression of floats whose result becomes bfloat16, on the CPU: M(f) there has but the digits that
+ *             such results need (math_narrow.inc.h)
  *   grad      elementwise: the gradient (of operand: 'grad a') as public operations of g, a, b, c, out; what it names is what
  *             is saved. Broadcasting and promotion are undone by the engine, so write the plain formula. None: no gradient.
  *             'unheard': none, and what is recorded does not hear of a write in place.
@@ -95,7 +97,8 @@ typedef struct row {
     param param[MAX_PARAMS], also[MAX_PARAMS];
     int positional, total, n_also;
     bool shared_options; /* factory */
-    const char *doc, *rule, *value, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias, *wrapper;
+    const char *doc, *rule, *value, *narrow, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias,
+        *wrapper;
     const char *arguments, *results, *unsigned_row, *mask, *later, *torch_;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */

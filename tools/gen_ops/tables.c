@@ -253,13 +253,17 @@ void write_table(void)
 
 void write_elementwise(void)
 {
-    static const char *const macros[] = {"UNARY", "BINARY", "TERNARY", "LIGHT_UNARY", "LIGHT_BINARY", "LIGHT_TERNARY"};
+    static const char *const macros[] = {"UNARY",        "BINARY",        "TERNARY",
+                                         "LIGHT_UNARY",  "LIGHT_BINARY",  "LIGHT_TERNARY",
+                                         "NARROW_UNARY", "NARROW_BINARY", "NARROW_TERNARY"};
     const int n = sizeof macros / sizeof *macros;
     puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
          "gradient,\n"
-         " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again. Macros "
-         "that are\n"
-         " * not defined are nothing; all are forgotten at the end. Generated from src/ops: change that. */");
+         " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again; of "
+         "those\n"
+         " * that have a line 'narrow' NARROW_UNARY, NARROW_BINARY, NARROW_TERNARY(name, that expression). Macros that "
+         "are not\n"
+         " * defined are nothing; all are forgotten at the end. Generated from src/ops: change that. */");
     for (int k = 0; k < n; k++)
         printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);
     for (int i = 0; i < n_rows; i++) {
@@ -272,6 +276,8 @@ void write_elementwise(void)
         printf(")\n");
         if (does(r, "light"))
             printf("%s(%s, %s)\n", macros[r->kind + 3], r->name, r->value);
+        if (r->narrow)
+            printf("%s(%s, %s)\n", macros[r->kind + 6], r->name, r->narrow);
     }
     for (int k = 0; k < n; k++)
         printf("#undef %s\n", macros[k]);

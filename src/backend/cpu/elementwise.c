@@ -653,6 +653,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     j.loop = j.isa->loops[op][j.type];
     if (!j.loop)
         return tn__no_dtype(tn__ops[op].name, compute);
+    if (j.type == TN__F32 && it->operand[0].dtype == TN_BF16 && j.isa->narrow[op])
+        j.loop = j.isa->narrow[op];
     for (int k = 0; k < it->n; k++)
         set_operand(&j.op[k], it, k, j.type);
     const int rule = tn__ops[op].rule;

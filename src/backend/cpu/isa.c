@@ -3,7 +3,9 @@
  * (ops/<family>/cpu_loops.inc.h), for each compute type, all in this one unit. */
 #include "backend/cpu/isa.h"
 #include "backend/cpu/math.inc.h"
+#include "backend/cpu/math_power.inc.h"
 #include "backend/cpu/math_names.h"
+#include "backend/cpu/math_narrow.inc.h"
 #include "backend/cpu/vector.inc.h"
 #include "backend/cpu/half.inc.h"
 #include "backend/cpu/memory.inc.h"
@@ -97,6 +99,12 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "core/dtypes.def"
     },
     .half = {HALF_LOOPS},
+    .narrow = {
+#define NARROW_UNARY(name, ...)   [TN__OP_##name] = row_narrow_##name##_f32,
+#define NARROW_BINARY(name, ...)  [TN__OP_##name] = row_narrow_##name##_f32,
+#define NARROW_TERNARY(name, ...) [TN__OP_##name] = row_narrow_##name##_f32,
+#include "op/elementwise.def"
+    },
     .one = {
 #define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {TWO(first_##name), TWO(second_##name)},
 #include "op/elementwise.def"
@@ -107,6 +115,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
                                                      bfloat_second_##name},
 #define LIGHT_TERNARY(name, ...) [TN__OP_##name] = {bfloat_##name},
 #include "op/elementwise.def"
+        BFLOAT_LOOPS
     },
     .stream = stream,
     .move = move,

@@ -65,6 +65,8 @@ typedef struct tn__cpu_isa {
     tn__store store[TN__DTYPES][TN__TYPES];
     /* Rows that do to 16-bit floats what integers do: of one dtype throughout, dense. NULL: the others. */
     tn__loop half[TN__OPS];
+    /* Loops of floats whose results become bfloat16, and have no digits that it has not. NULL: the others. */
+    tn__loop narrow[TN__OPS];
     /* Rows that are light, of two operands, floating (TN__F32, TN__F64), where the first is one number throughout, whose address
      * is given; [1]: where the second is. NULL: the others. */
     tn__loop one[TN__OPS][2][2];

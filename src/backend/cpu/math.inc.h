@@ -141,11 +141,6 @@ ALWAYS float m_exp_down_f32(float x)
     return x < -104.0F ? 0.0F : y * 5.42101086e-20F;                     /* further down y is anything */
 }
 
-ALWAYS double m_exp_down_f64(double x)
-{
-    return exp(x);
-}
-
 /* erfc(a) = e^(-a^2) u P(u), u = 1 / (1 + 0.35 a), for a >= 0; 2 - erfc(-x) below. a^2 = square + tip. */
 ALWAYS float m_erfc_f32(float x)
 {
@@ -298,11 +293,6 @@ ALWAYS float m_sigmoid_f32(float x)
 {
     float e = m_exp_down_f32(-fabsf(x)), y = 1.0F / (1.0F + e);
     return x < 0.0F ? e * y : y;
-}
-
-ALWAYS double m_sigmoid_f64(double x)
-{
-    return 1.0 / (1.0 + exp(-x));
 }
 
 /* Beyond this the three-part pi/2 runs out of digits; loops hand such elements to libm. */
@@ -535,21 +525,6 @@ ALWAYS double wide_log1p(double x)
     double v = 1.0 + x, y = wide_log(v), rest = (x - (v - 1.0)) / v;
     y = fabs(rest) < 1.0 ? y + rest : y;
     return x == 0.0 ? x : y;
-}
-
-/* e^(b log |a|), with the sign of a where b is odd; of what is below zero whole powers alone. The logarithm of 0 or infinity is
- * but larger than all others: its product with 0 is no NaN. */
-ALWAYS float m_pow_f32(float a_, float b_)
-{
-    double a = (double)a_, b = (double)b_, half = 0.5 * b, l = wide_log(fabs(a));
-    l = l < -1e300 ? -1e300 : l;
-    l = l > 1e300 ? 1e300 : l;
-    l = b == 0.0 ? 0.0 : l;
-    double t = l * b, y = wide_exp(l == 0.0 ? 0.0 : t);
-    double turned = wide_rint(half) == half ? y : bits_f64(f64_bits(y) | (f64_bits(a) & UINT64_C(0x8000000000000000)));
-    double broken = a < 0.0 ? (double)NAN : y;
-    broken = a == -(double)INFINITY ? y : broken;
-    return (float)(wide_rint(b) == b ? turned : broken);
 }
 
 /* Less a multiple of pi, which has 106 digits here: enough for what is not near 0 once it is divided by x. Taylor's series. */

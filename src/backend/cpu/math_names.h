@@ -11,7 +11,6 @@
 #define m_tgamma_f32   tgammaf
 #define m_cbrt_f32     cbrtf
 
-#define m_exp_f64      exp
 #define m_log_f64      log
 #define m_log1p_f64    log1p
 #define m_sin_f64      sin
@@ -25,7 +24,6 @@
 #define m_rint_f64     rint
 #define m_fmod_f64     fmod
 #define m_copysign_f64 copysign
-#define m_pow_f64      pow
 #define m_exp2_f64     exp2
 #define m_expm1_f64    expm1
 #define m_log2_f64     log2

@@ -2,30 +2,36 @@
 
 #if TN_IS_FLOAT
 
-/* Powers by one number throughout, a usual one. (-inf)^0.5 is inf and (-0)^0.5 is 0, as C has it;
- * n > 0. */
-static void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
-{
-    const T *x = a, *power = b, p = power[0];
-    T *o = out;
-    const bool one = c != NULL;
-#define POWER(number, value) \
-    if (one && p == K(number)) { \
+/* Powers by one number p throughout, a usual one. (-inf)^0.5 is inf and (-0)^0.5 is 0, as C has it. True: it was one. */
+#define USUAL_POWERS \
+    POWER(2, v *v) \
+    POWER(3, v *v *v) \
+    POWER(1, v) \
+    POWER(0.5, v == -(T)INFINITY ? (T)INFINITY : M(sqrt)(v + K(0))) \
+    POWER(-0.5, v == -(T)INFINITY ? K(0) : K(1) / M(sqrt)(v + K(0))) \
+    POWER(-1, K(1) / v) \
+    POWER(-2, v *v > K(1e-37) && v * v < K(1e38) ? K(1) / (v * v) : (K(1) / v) * (K(1) / v))
+#define POWER_OF(number, wide, value) \
+    if (p == K(number)) { \
         for (int64_t i = 0; i < n; i++) { \
-            const T v = x[i]; \
+            const T v = wide; \
             o[i] = value; \
         } \
-        return; \
+        return true; \
     }
-    POWER(2, v * v)
-    POWER(3, v * v * v)
-    POWER(1, v)
-    POWER(0.5, v == -(T)INFINITY ? (T)INFINITY : M(sqrt)(v + K(0)))
-    POWER(-0.5, v == -(T)INFINITY ? K(0) : K(1) / M(sqrt)(v + K(0)))
-    POWER(-1, K(1) / v)
-    POWER(-2, v * v > K(1e-37) && v * v < K(1e38) ? K(1) / (v * v) : (K(1) / v) * (K(1) / v))
+
+static bool E(usual_pow)(T *o, const T *x, T p, int64_t n)
+{
+#define POWER(number, value) POWER_OF(number, x[i], value)
+    USUAL_POWERS
 #undef POWER
-    E(row_pow)(out, a, b, c, n);
+    return false;
+}
+
+static void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
+{
+    if (!c || !E(usual_pow)(out, a, *(const T *)b, n)) /* n > 0 */
+        E(row_pow)(out, a, b, c, n);
 }
 
 /* a c b^(c - 1), where c is one number throughout as fast as that power; n > 0 */
@@ -49,12 +55,44 @@ static void E(row_usual_pow_backward)(void *out, const void *a_, const void *b_,
     }
 }
 #if TN_IS_F32
+static void row_usual_narrow_pow(void *out, const void *a, const void *b, const void *c, int64_t n)
+{
+    if (!c || !usual_pow_f32(out, a, *(const float *)b, n))
+        row_narrow_pow_f32(out, a, b, c, n);
+}
+
+static bool usual_pow_bf16(float *o, const uint16_t *x, float p, int64_t n)
+{
+#define POWER(number, value) POWER_OF(number, bf16_f32(x[i]), value)
+    USUAL_POWERS
+#undef POWER
+    return false;
+}
+
+static void bfloat_usual_pow(void *out, const void *a_, const void *b_, const void *c, int64_t n)
+{
+    uint16_t *o = out;
+    const uint16_t *a = a_;
+    const float *b = b_;
+    for (int64_t i = 0; i < n; i += BFLOATS) {
+        float some[BFLOATS], of[BFLOATS];
+        const int64_t m = n - i < BFLOATS ? n - i : BFLOATS;
+        if (!c || !usual_pow_bf16(some, a + i, b[0], m)) {
+            load_bf16_f32(of, a + i, 1, m);
+            row_narrow_pow_f32(some, of, b + i, c, m);
+        }
+        floats_to_bfloats(o + i, 1, some, m);
+    }
+}
+#define row_narrow_pow_f32    row_usual_narrow_pow
 #define row_pow_f32           row_usual_pow_f32
 #define row__pow_backward_f32 row_usual_pow_backward_f32
 #else
 #define row_pow_f64           row_usual_pow_f64
 #define row__pow_backward_f64 row_usual_pow_backward_f64
 #endif
+#undef USUAL_POWERS
+#undef POWER_OF
 
 #endif
 
@@ -164,6 +202,7 @@ SIGN_ROW(neg, a[i] ^ 0x8000)
 SIGN_ROW(abs, a[i] & 0x7fff)
 SIGN_ROW(copysign, (a[i] & 0x7fff) | (b[i] & 0x8000))
 #undef SIGN_ROW
-#define HALF_LOOPS [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign
+#define HALF_LOOPS   [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign
+#define BFLOAT_LOOPS [TN__OP_pow] = {bfloat_usual_pow}
 
 #endif
