@@ -273,6 +273,13 @@ static int64_t run_row(point_loop loop, const point_run *r, int64_t size, int64_
     return -1;
 }
 
+/* Memory that is read soon. */
+static void ask_for(const void *memory, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)memory + i);
+}
+
 int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_t below)
 {
     int64_t space[SOME];
@@ -301,6 +308,8 @@ int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_
                 index++, k++;
             return k;
         }
+        if (index != space && n == SOME)
+            ask_for(index + n, n * (int64_t)sizeof *index);
         loop(r->table + k * r->table_step * size, r->table_step, r->along, r->other + k * r->other_step * size,
              r->other_step, index, n);
     }
