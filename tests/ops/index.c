@@ -33,7 +33,7 @@ static int64_t pointed(const kit_array *x, const kit_array *index, int32_t dim, 
 /* Tables of more than one tile in every layout. */
 static void each_large(void (*body)(kit_array *x))
 {
-    static const shape_list large[] = {{2, {70, 37}}, {2, {33, 150}}, {2, {12, 300}}, {3, {3, 40, 21}}};
+    static const shape_list large[] = {{2, {70, 37}}, {2, {33, 150}}, {2, {12, 300}}, {2, {200, 37}}, {3, {3, 40, 21}}};
     for (size_t k = 0; k < TN_COUNT(large); k++)
         for (int i = 0; i < KIT_DTYPES; i++)
             for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
