@@ -490,10 +490,10 @@ static void points_turned(void *ctx, int64_t begin, int64_t end)
             other = between(j->other, j->cut, i, i + some, shape[1]);
             part.other = &other;
         }
-        tn__isa()->transpose(tile, pitch, from, apart, n, some, size);
+        tn__turn(tile, pitch, from, apart, n, some, size);
         points(&part, 0, index.numel);
         if (j->effect != READ)
-            tn__isa()->transpose(from, apart, tile, pitch, some, n, size);
+            tn__turn(from, apart, tile, pitch, some, n, size);
     }
     tn__block_put(tile, bytes);
 }

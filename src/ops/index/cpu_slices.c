@@ -352,8 +352,7 @@ static void put_slice(const slice_job *j, char *to, int64_t outer, int64_t k)
         copy_slice(j, to, from, false);
 }
 
-/* to[k * to_row + i] = from[i * from_row + k], by tiles. */
-static void turn(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t n, size_t bytes)
+void tn__turn(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t n, size_t bytes)
 {
     _Alignas(64) char tile[SIDE * SIDE * 8], turned[SIDE * SIDE * 8];
     const int64_t size = (int64_t)bytes;
@@ -387,7 +386,7 @@ static void turned_tables(void *ctx, int64_t begin, int64_t end)
         char *other = (char *)j->picked->data + (outer * j->n * j->inner + first) * (int64_t)size;
         dense.inner = TN_MIN(most, j->inner - first);
         const size_t width = (size_t)dense.inner * size;
-        turn(block, dense.inner, table, apart, dense.inner, rows, size);
+        tn__turn(block, dense.inner, table, apart, dense.inner, rows, size);
         for (int64_t k = 0; k < j->n; k++, other += j->inner * (int64_t)size) {
             char *row = block + (size_t)nth_row(j, k) * width;
             if (j->effect > WRITE)
@@ -396,7 +395,7 @@ static void turned_tables(void *ctx, int64_t begin, int64_t end)
                 copy_few(j->effect == READ ? other : row, j->effect == READ ? row : other, width);
         }
         if (j->effect != READ)
-            turn(table, apart, block, dense.inner, rows, dense.inner, size);
+            tn__turn(table, apart, block, dense.inner, rows, dense.inner, size);
     }
     tn__block_put(block, bytes);
 }
