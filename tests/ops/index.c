@@ -30,6 +30,22 @@ static int64_t pointed(const kit_array *x, const kit_array *index, int32_t dim, 
     return o;
 }
 
+/* Tables of more than one tile in every layout. */
+static void each_large(void (*body)(kit_array *x))
+{
+    static const shape_list large[] = {{2, {70, 37}}, {2, {33, 150}}, {2, {12, 300}}, {2, {200, 37}}, {3, {3, 40, 21}}};
+    for (size_t k = 0; k < TN_COUNT(large); k++)
+        for (int i = 0; i < KIT_DTYPES; i++)
+            for (int layout = 0; layout < KIT_LAYOUTS; layout++) {
+                tn_scope *scope = tn_scope_open();
+                kit_array x;
+                random_array(&x, kit_dtypes[i], large[k].ndim, large[k].dim, (kit_layout)layout, true);
+                body(&x);
+                kit_array_free(&x);
+                tn_scope_close(scope);
+            }
+}
+
 static void gather_each(kit_array *x)
 {
     for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++) {
@@ -50,6 +66,7 @@ static void gather_each(kit_array *x)
 static void run_gather(void)
 {
     each_array(gather_each, false);
+    each_large(gather_each);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 2), 2);
     MADE(tn_gather(x, 1, i));
@@ -68,16 +85,20 @@ static void run_gather(void)
 
 typedef enum writing { WRITE, WRITE_NUMBER, ADD, MULTIPLY } writing;
 
-/* As the library adds: each element rounded to its dtype. */
+/* As the library adds: each element rounded to its dtype, and once. */
 static real added(tn_dtype d, real a, real b)
 {
     if (d == TN_BOOL)
         return a != 0 || b != 0;
+    if (d == TN_F64)
+        return (double)a + (double)b;
     return kit_round(kit_is_float(d) ? a + b : (real)(int64_t)((uint64_t)(int64_t)a + (uint64_t)(int64_t)b), d);
 }
 
 static real multiplied(tn_dtype d, real a, real b)
 {
+    if (d == TN_F64)
+        return (double)a * (double)b;
     return kit_round(kit_is_float(d) ? a * b : (real)(int64_t)((uint64_t)(int64_t)a * (uint64_t)(int64_t)b), d);
 }
 
@@ -143,6 +164,7 @@ static void scatter_add_each(kit_array *x)
 static void run_scatter(void)
 {
     each_array(scatter_each, false);
+    each_large(scatter_each);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *i = tn_full(TN_SHAPE(2, 3), 2);
     REFUSED_INDEX(tn_scatter(x, 0, i, x), TN_EINDEX, "index 2 is out of bounds for dimension 0 with size 2",
@@ -158,6 +180,7 @@ static void run_scatter(void)
 static void run_scatter_add(void)
 {
     each_array(scatter_add_each, true);
+    each_large(scatter_add_each);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_zeros(TN_SHAPE(3)), *i = tn_tensor_from(TN_LIST(0, 0, 3));
     REFUSED_INDEX(tn_scatter_add(x, 0, i, x), TN_EINDEX, "index 3 is out of bounds for dimension 0 with size 3",
@@ -167,11 +190,17 @@ static void run_scatter_add(void)
 
 /* ---- index_select, index_add, embedding, one_hot ---- */
 
+/* Of a dimension of so many. */
+static int64_t how_many(int64_t size)
+{
+    return size > 20 ? 60 + kit_below(20) : size ? kit_below(9) : 0;
+}
+
 static void index_select_each(kit_array *x)
 {
     for (int32_t d = 0; d < (x->ndim ? x->ndim : 1); d++) {
         const lane l = lane_of(x, d);
-        int64_t shape[TN_MAX_DIMS], n = x->ndim == 0 ? 1 : l.n ? kit_below(9) : 0;
+        int64_t shape[TN_MAX_DIMS], n = x->ndim == 0 ? 1 : how_many(l.n);
         kit_array index;
         expected e;
         index_array(&index, index_dtypes[kit_below(2)], 1, &n, (kit_layout)kit_below(KIT_LAYOUTS), l.n ? l.n : 1);
@@ -191,6 +220,7 @@ static void index_select_each(kit_array *x)
 static void run_index_select(void)
 {
     each_array(index_select_each, false);
+    each_large(index_select_each);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED_INDEX(tn_index_select(x, 0, tn_tensor_from(TN_LIST(0, 2))), TN_EINDEX, "index out of range in self",
@@ -209,7 +239,7 @@ static void index_add_each(kit_array *x)
     for (int32_t d = 0; d < x->ndim; d++)
         for (int inplace = 0; inplace < 2; inplace++) {
             const lane l = lane_of(x, d);
-            int64_t shape[TN_MAX_DIMS], n = l.n ? kit_below(9) : 0;
+            int64_t shape[TN_MAX_DIMS], n = how_many(l.n);
             kit_array index, src;
             expected e;
             index_array(&index, index_dtypes[kit_below(2)], 1, &n, KIT_DENSE, l.n ? l.n : 1);
@@ -242,6 +272,7 @@ static void index_add_each(kit_array *x)
 static void run_index_add(void)
 {
     each_array(index_add_each, true);
+    each_large(index_add_each);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_zeros(TN_SHAPE(2, 3)), *i = tn_tensor_from(TN_LIST(0, 1));
     REFUSED_INDEX(tn_index_add(x, 0, tn_tensor_from(TN_LIST(0, 2)), x), TN_EINDEX, "out of",

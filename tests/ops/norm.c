@@ -23,6 +23,10 @@ static void run_norms(void)
             "Given normalized_shape=[3], expected input with shape [*, 3], but got input of size[2, 2]");
     REFUSED(tn_layer_norm(x, TN_DIMS(2), .weight = mean, .bias = tn_ones(TN_SHAPE(2), .dtype = TN_F64)), TN_EDTYPE,
             "expected scalar type Float but found Double");
+    tn_tensor *half = tn_to(x, .dtype = TN_BF16);
+    HOLDS(tn_batch_norm(half, mean, var, .eps = TN_SCALAR(6.5)), TN_SHAPE(2, 2), -0.875, -0.875, 0.625, 0.625);
+    HOLDS(half, TN_SHAPE(2, 2), kit_item(x, 0), kit_item(x, 1), kit_item(x, 2), kit_item(x, 3));
+    TRUTH(tn_tensor_dtype(tn_batch_norm(half, mean, var)) == TN_BF16);
     REFUSED(tn_batch_norm(x, TN_NONE, TN_NONE), TN_EINVAL, "running_mean must be defined in evaluation mode");
     REFUSED(tn_batch_norm(tn_ones(TN_SHAPE(1, 2)), mean, var, .training = true), TN_EVALUE,
             "Expected more than 1 value per channel");

@@ -58,11 +58,41 @@ static void log_softmax_each(kit_array *x)
     softmax_all(x, true);
 }
 
+/* Many long rows side by side: with infinities and NaN in some; and gradients, beside those of rows that lie in one piece. */
+static void softmax_beside(tn_dtype dtype, bool log)
+{
+    const int64_t n = 290, width = 37;
+    kit_array x, g;
+    kit_array_init(&x, dtype, 2, (int64_t[]){n, width}, KIT_DENSE);
+    for (int64_t i = 0; i < x.numel; i++) {
+        const int64_t row = i % width, k = i / width;
+        x.v[i] = kit_round((real)kit_below(100) / 25 - 2, dtype);
+        if (row < 6 && (k == 285 || (row % 2 && k < 280)))
+            x.v[i] = row < 2 ? -KIT_INF : row < 4 ? KIT_INF : KIT_NAN;
+        if (row == 6)
+            x.v[i] = -KIT_INF;
+    }
+    kit_show(&x);
+    softmax_to(&x, 0, TN_DTYPE_DEFAULT, log);
+    kit_array_free(&x);
+    random_array(&x, dtype, 2, (int64_t[]){n, width}, KIT_DENSE, true);
+    random_array(&g, dtype, 2, (int64_t[]){n, width}, KIT_DENSE, true);
+    tn_tensor *y = log ? tn_log_softmax(x.t, 0) : tn_softmax(x.t, 0);
+    tn_tensor *yt = tn_contiguous(tn_t(y)), *gt = tn_contiguous(tn_t(g.t));
+    tn_tensor *got = MADE(log ? tn__log_softmax_backward(g.t, y, 0) : tn__softmax_backward(g.t, y, 0));
+    tn_tensor *want = MADE(log ? tn__log_softmax_backward(gt, yt, 1) : tn__softmax_backward(gt, yt, 1));
+    tn_tensor *apart = tn_abs(tn_sub(tn_to(got, .dtype = TN_F64), tn_to(tn_t(want), .dtype = TN_F64)));
+    const real most = kit_item(tn_max(tn_abs(tn_to(got, .dtype = TN_F64))), 0);
+    TRUTH(kit_item(tn_max(apart), 0) <= most * (kit_digits(dtype) < 24 ? ldexpl(1, -kit_digits(dtype)) * 2 : 1e-5L));
+    kit_array_free(&x);
+    kit_array_free(&g);
+}
+
 /* Infinities and NaN (a whole row of -inf is NaN), and rows longer than a block. */
 static void softmax_special(bool log)
 {
     static const real v[6] = {1, KIT_INF, -KIT_INF, KIT_NAN, 0, 88};
-    static const shape_list long_rows[] = {{2, {3, 5000}}, {2, {5000, 3}}, {2, {40, 1025}}};
+    static const shape_list long_rows[] = {{2, {3, 5000}}, {2, {5000, 3}}, {2, {40, 1025}}, {2, {301, 523}}};
     for (int i = 6; i < KIT_DTYPES; i++) {
         tn_scope *scope = tn_scope_open();
         for (int a = 0; a < 216; a++) {
@@ -81,6 +111,7 @@ static void softmax_special(bool log)
             softmax_to(&x, 1, TN_DTYPE_DEFAULT, log);
             kit_array_free(&x);
         }
+        softmax_beside(kit_dtypes[i], log);
         tn_scope_close(scope);
     }
 }

@@ -2,8 +2,39 @@
 #include "ops/family.h"
 #include <string.h>
 
+/* Tables on both sides of every length that is short for an instruction set, with equal elements. */
+static void look_up(tn_dtype dtype, int64_t n)
+{
+    kit_array row, sought;
+    tn_scope *scope = tn_scope_open();
+    random_array(&row, dtype, 1, &n, KIT_DENSE, true);
+    random_array(&sought, dtype, 1, (const int64_t[]){131}, KIT_DENSE, true);
+    tn_tensor *sorted = MADE(tn_sort(row.t, 0));
+    for (int right = 0; right < 2; right++) {
+        tn_tensor *got = MADE(tn_searchsorted(sorted, sought.t, .right = right));
+        for (int64_t i = 0; i < sought.numel; i++) {
+            int64_t before = 0;
+            for (int64_t k = 0; k < n; k++)
+                before += right ? !(row.v[k] > sought.v[i]) : !(row.v[k] >= sought.v[i]);
+            TRUTH(kit_item(got, i) == (real)before);
+        }
+    }
+    kit_array_free(&row);
+    kit_array_free(&sought);
+    tn_scope_close(scope);
+}
+
+static void look_up_all(void)
+{
+    static const int64_t sizes[] = {7, 8, 9, 24, 25, 64, 65, 72, 73, 96, 97, 130};
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (size_t k = 0; kit_dtypes[i] != TN_BOOL && k < TN_COUNT(sizes); k++)
+            look_up(kit_dtypes[i], sizes[k]);
+}
+
 static void run_lookups(void)
 {
+    look_up_all();
     tn_scope *s = tn_scope_open();
     tn_tensor *line = four_values(1, 3, 3, 7), *x = four_values(0, 3, 4, 9), *rows = tn_reshape(line, TN_SHAPE(2, 2)),
               *i = tn_arange(0, 4, 1);

@@ -273,6 +273,23 @@ static int64_t run_row(point_loop loop, const point_run *r, int64_t size, int64_
     return -1;
 }
 
+/* Dense rows as one: the indices count from the first row on. */
+static int64_t run_joined(point_loop loop, const point_run *r, const int64_t *index, int64_t *space)
+{
+    for (int64_t i = 0; i < r->rows; i++)
+        for (int64_t k = 0; k < r->n; k++)
+            space[i * r->n + k] = index[i * r->n + k] + i * r->table_row;
+    loop(r->table, 0, 1, r->other, 1, space, r->rows * r->n);
+    return -1;
+}
+
+/* Memory that is read soon. */
+static void ask_for(const void *memory, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)memory + i);
+}
+
 int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_t below)
 {
     int64_t space[SOME];
@@ -286,6 +303,8 @@ int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_
                 k++;
             return k;
         }
+        if (r->n > 1 && !r->table_step && r->along == 1 && r->other_step == 1 && r->other_row == r->n)
+            return run_joined(loop, r, index, space);
         for (int64_t i = 0; i < r->rows && r->n > 1; i++)
             loop(r->table + i * r->table_row * size, r->table_step, r->along, r->other + i * r->other_row * size,
                  r->other_step, index + i * r->n, r->n);
@@ -301,6 +320,8 @@ int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_
                 index++, k++;
             return k;
         }
+        if (index != space && n == SOME)
+            ask_for(index + n, n * (int64_t)sizeof *index);
         loop(r->table + k * r->table_step * size, r->table_step, r->along, r->other + k * r->other_step * size,
              r->other_step, index, n);
     }
@@ -400,6 +421,104 @@ static void points(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* A view of the places begin .. end - 1 of dimension d; shape is room for its own. */
+static tn__view between(const tn__view *v, int32_t d, int64_t begin, int64_t end, int64_t *shape)
+{
+    tn__view part = *v;
+    memmove(shape, v->shape, (size_t)v->ndim * sizeof *shape);
+    shape[d] = end - begin;
+    part.shape = shape;
+    part.numel = v->numel / v->shape[d] * shape[d];
+    part.contiguous = false;
+    part.data = (char *)v->data + begin * v->stride[d] * (int64_t)tn__dtype_size(v->dtype);
+    return part;
+}
+
+/* The places begin .. end of the dimension that is shared out. */
+static void points_between(void *ctx, int64_t begin, int64_t end)
+{
+    const point_job *j = ctx;
+    int64_t shape[3][TN_MAX_DIMS];
+    const tn__view index = between(j->index, j->cut, begin, end, shape[0]);
+    const tn__view table = between(j->table, j->cut, begin, end, shape[1]);
+    point_job part = *j;
+    tn__view other;
+    part.index = &index;
+    part.table = &table;
+    if (j->other) {
+        other = between(j->other, j->cut, begin, end, shape[2]);
+        part.other = &other;
+    }
+    points(&part, 0, index.numel);
+}
+
+/* ---- a table that lies in memory along another dimension: some of its lines are turned first ---- */
+
+/* Bytes that the nearest cache holds; that turned lines may have in the next one; lines at most. */
+enum { FIRST_CACHE = 1 << 15, NEAR = 1 << 18, MOST_LINES = 64 };
+
+/* No fewer lines than share a line of memory. */
+static int64_t turned_at_once(const point_job *j)
+{
+    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
+    return TN_MIN(TN_MAX(NEAR / (j->table->shape[j->dim] * size), 64 / size), MOST_LINES);
+}
+
+static void points_turned(void *ctx, int64_t begin, int64_t end)
+{
+    const point_job *j = ctx;
+    const size_t size = tn__dtype_size(j->table->dtype);
+    const int64_t n = j->table->shape[j->dim], apart = j->table->stride[j->dim], wide = turned_at_once(j);
+    const int64_t pitch = n + 64 / (int64_t)size, lines = j->index->shape[j->cut];
+    const size_t bytes = (size_t)(wide * pitch) * size;
+    int64_t shape[2][TN_MAX_DIMS], stride[TN_MAX_DIMS] = {0};
+    tn__view table = *j->table, index, other;
+    point_job part = *j;
+    char *tile = tn__block_get(bytes);
+    if (!tile) {
+        points_between(ctx, begin * wide, TN_MIN(end * wide, lines));
+        return;
+    }
+    stride[j->cut] = pitch, stride[j->dim] = 1;
+    table.data = tile, table.stride = stride, table.contiguous = false;
+    part.table = &table, part.index = &index;
+    for (int64_t i = begin * wide, some; i < TN_MIN(end * wide, lines); i += some) {
+        char *from = (char *)j->table->data + i * (int64_t)size;
+        some = TN_MIN(wide, lines - i);
+        index = between(j->index, j->cut, i, i + some, shape[0]);
+        if (j->other) {
+            other = between(j->other, j->cut, i, i + some, shape[1]);
+            part.other = &other;
+        }
+        tn__turn(tile, pitch, from, apart, n, some, size);
+        points(&part, 0, index.numel);
+        if (j->effect != READ)
+            tn__turn(from, apart, tile, pitch, some, n, size);
+    }
+    tn__block_put(tile, bytes);
+}
+
+/* Not where the nearest cache holds what a line's elements share their lines of memory with, or few of them are named. */
+static bool by_turned_lines(point_job *j)
+{
+    const tn__view *index = j->index, *table = j->table;
+    if (table->ndim != index->ndim || table->ndim < 2 || (j->other && j->other->ndim != index->ndim))
+        return false;
+    const int64_t n = table->shape[j->dim];
+    j->cut = -1;
+    for (int32_t d = 0; d < table->ndim; d++)
+        if (d != j->dim && index->shape[d] >= 8 && table->stride[d] == 1)
+            j->cut = d;
+        else if (d != j->dim && index->shape[d] != 1)
+            return false;
+    if (j->cut < 0 || table->stride[j->dim] <= 1 || n * 64 < FIRST_CACHE / 2 || index->shape[j->dim] < n / 2)
+        return false;
+    const int64_t wide = turned_at_once(j);
+    tn__parallel_for(tn__div_up(index->shape[j->cut], wide), tn__div_up(WORK, wide * index->shape[j->dim]),
+                     points_turned, j);
+    return true;
+}
+
 tn_status tn__cpu_gather(const tn__launch *l)
 {
     const tn__along_params *p = l->params;
@@ -414,35 +533,9 @@ tn_status tn__cpu_gather(const tn__launch *l)
                    .outside = &outside};
     if (j.size == 0)
         return tn__check_indices(l, j.index, j.dim, 0);
-    tn__parallel_for(j.index->numel, WORK, points, &j);
-    return outside == INT64_MAX ? TN_OK
-                                : out_of_range(l, index_at(j.index, tn__view_offset(j.index, outside)), j.dim, j.size);
-}
-
-/* The places begin .. end of the dimension that is shared out. */
-static void points_between(void *ctx, int64_t begin, int64_t end)
-{
-    const point_job *j = ctx;
-    const int32_t d = j->cut;
-    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype);
-    int64_t shape[TN_MAX_DIMS];
-    tn__view index = *j->index, table = *j->table, other;
-    point_job part = *j;
-    memcpy(shape, index.shape, (size_t)index.ndim * sizeof *shape);
-    shape[d] = end - begin;
-    index.numel = index.numel / index.shape[d] * shape[d];
-    index.shape = shape;
-    index.contiguous = false;
-    index.data = (char *)index.data + begin * index.stride[d] * (index.dtype == TN_I64 ? 8 : 4);
-    table.data = (char *)table.data + begin * table.stride[d] * size;
-    part.index = &index;
-    part.table = &table;
-    if (j->other) {
-        other = *j->other;
-        other.data = (char *)other.data + begin * other.stride[d] * size;
-        part.other = &other;
-    }
-    points(&part, 0, index.numel);
+    if (!by_turned_lines(&j))
+        tn__parallel_for(j.index->numel, WORK, points, &j);
+    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, j.size);
 }
 
 /* Two indices may name one element: the last one written wins, sums go in order. So threads share out lines along the other
@@ -506,7 +599,8 @@ tn_status tn__cpu_scatter(const tn__launch *l)
     }
     if (!src)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
-    write_points(&j);
+    if (!by_turned_lines(&j))
+        write_points(&j);
     return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, size);
 }
 

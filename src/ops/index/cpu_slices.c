@@ -91,33 +91,135 @@ static int64_t table_offset(const slice_job *j, int64_t outer, int64_t row, int6
     return o;
 }
 
+/* The table's slice that the k-th index names. */
+static int64_t nth_row(const slice_job *j, int64_t k)
+{
+    return index_at(j->index, j->index->contiguous ? k : tn__view_offset(j->index, k));
+}
+
+/* Points of one line: those of the indices k, k + 1 .. k + n - 1, the other side of which is 'step' apart. */
+static void run_line(const slice_job *j, point_loop loop, char *line, char *other, int64_t step, int64_t k, int64_t n)
+{
+    const tn__view *index = j->index;
+    const int64_t width = inner_size(index), size = (int64_t)tn__dtype_size(j->table->dtype);
+    point_run r = {.table = line,
+                   .wide = index->dtype == TN_I64,
+                   .rows = 1,
+                   .index_step = inner_stride(index),
+                   .along = j->table->ndim ? j->table->stride[j->dim] : 0,
+                   .other_step = step};
+    for (int64_t i = 0; i < n; i += r.n) {
+        r.n = TN_MIN(n - i, width - (k + i) % width);
+        r.index = (const char *)index->data + tn__view_offset(index, k + i) * (r.wide ? 8 : 4);
+        r.other = other + i * step * size;
+        (void)tn__run_points(loop, &r, size, 0);
+    }
+}
+
 /* Lines along the table's dimension, each as gather and scatter go: where slices are of one element, or the table lies in memory
  * along that dimension. What is picked has the table's dimensions then, or is row-major. */
 static void lines(void *ctx, int64_t begin, int64_t end)
 {
     const slice_job *j = ctx;
-    const tn__view *table = j->table, *picked = j->picked, *index = j->index;
-    const int64_t size = (int64_t)tn__dtype_size(table->dtype);
+    const tn__view *table = j->table, *picked = j->picked;
+    const int64_t size = (int64_t)tn__dtype_size(table->dtype), width = inner_size(j->index);
+    const int64_t step = picked->contiguous ? j->inner : !picked->ndim ? 1 : picked->stride[j->dim];
     point_loop loop = tn__point_loop_of(table->dtype, j->effect);
-    point_run r = {.wide = index->dtype == TN_I64,
-                   .rows = 1,
-                   .index_step = inner_stride(index),
-                   .along = table->ndim ? table->stride[j->dim] : 0,
-                   .other_step = picked->contiguous ? j->inner
-                                 : !picked->ndim    ? 1
-                                                    : picked->stride[j->dim]};
     for (int64_t i = begin; i < end; i++) {
         const int64_t outer = i / j->inner, inner = i % j->inner;
         char *line = (char *)table->data + table_offset(j, outer, 0, inner) * size;
-        for (int64_t k = 0; k < j->n; k += r.n) {
-            const int64_t width = inner_size(index);
-            r.n = TN_MIN(j->n - k, width - k % width);
-            r.index = (const char *)index->data + tn__view_offset(index, k) * (r.wide ? 8 : 4);
-            r.table = line;
-            r.other = (char *)picked->data + tn__view_offset(picked, (outer * j->n + k) * j->inner + inner) * size;
-            (void)tn__run_points(loop, &r, size, 0);
+        for (int64_t k = 0, n; k < j->n; k += n) {
+            n = TN_MIN(j->n - k, width - k % width);
+            char *other = (char *)picked->data + tn__view_offset(picked, (outer * j->n + k) * j->inner + inner) * size;
+            run_line(j, loop, line, other, step, k, n);
         }
     }
+}
+
+/* ---- tables that lie in memory otherwise than what is picked of them: by way of tiles that are turned ---- */
+
+/* Elements of a tile's sides at most; bytes that lines beside each other may have to be found in a cache again and again. */
+enum { SIDE = 64, NEAR = 1 << 19 };
+
+/* Lines of a tile: no fewer than share a line of memory of what is picked. */
+static int64_t lines_at_once(const slice_job *j)
+{
+    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype), fit = NEAR / (size_along(j->table, j->dim) * size);
+    return TN_MIN(TN_MAX(fit, 64 / size), SIDE);
+}
+
+/* Rows of n elements, as they are. They are turned beside the memory that they lie in: rows a power of two apart would fight for
+ * the same places in the cache while they are written bit by bit. */
+static void copy_rows(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t n, int64_t rows,
+                      size_t size)
+{
+    const tn__rows all = {.to = to,
+                          .from = from,
+                          .to_step = 1,
+                          .from_step = 1,
+                          .to_row = to_row * (int64_t)size,
+                          .from_row = from_row * (int64_t)size,
+                          .n = n,
+                          .rows = rows,
+                          .size = size};
+    tn__isa()->move_rows(&all);
+}
+
+/* As lines, several at once. */
+static void turned_lines(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const size_t bytes = tn__dtype_size(j->table->dtype);
+    const int64_t size = (int64_t)bytes, most = lines_at_once(j), parts = tn__div_up(j->inner, most);
+    point_loop loop = tn__point_loop_of(j->table->dtype, j->effect);
+    _Alignas(64) char tile[SIDE * SIDE * 8], turned[SIDE * SIDE * 8];
+    for (int64_t part = begin; part < end; part++) {
+        const int64_t outer = part / parts, first = part % parts * most, some = TN_MIN(most, j->inner - first);
+        for (int64_t k = 0; k < j->n; k += SIDE) {
+            const int64_t n = TN_MIN(SIDE, j->n - k);
+            char *picked = (char *)j->picked->data + ((outer * j->n + k) * j->inner + first) * size;
+            if (j->effect != READ) {
+                copy_rows(turned, SIDE, picked, j->inner, some, n, bytes);
+                tn__isa()->transpose(tile, SIDE, turned, SIDE, n, some, bytes);
+            }
+            for (int64_t i = 0; i < some; i++)
+                run_line(j, loop, (char *)j->table->data + table_offset(j, outer, 0, first + i) * size,
+                         tile + i * SIDE * size, 1, k, n);
+            if (j->effect == READ) {
+                tn__isa()->transpose(turned, SIDE, tile, SIDE, some, n, bytes);
+                copy_rows(picked, j->inner, turned, SIDE, some, n, bytes);
+            }
+        }
+    }
+}
+
+/* Where the table lies along the dimension before, and slices are of one element: pieces of that dimension are read. */
+static void turned_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const size_t bytes = tn__dtype_size(j->table->dtype);
+    const int64_t size = (int64_t)bytes, wide = j->table->shape[j->dim - 1], parts = tn__div_up(wide, SIDE);
+    const int64_t apart = j->table->stride[j->dim] * size;
+    _Alignas(64) char tile[SIDE * SIDE * 8], turned[SIDE * SIDE * 8];
+    for (int64_t part = begin; part < end; part++) {
+        const int64_t outer = part / parts * wide + part % parts * SIDE,
+                      some = TN_MIN(SIDE, wide - part % parts * SIDE);
+        const char *from = (const char *)j->table->data + table_offset(j, outer, 0, 0) * size;
+        for (int64_t k = 0; k < j->n; k += SIDE) {
+            const int64_t n = TN_MIN(SIDE, j->n - k);
+            for (int64_t i = 0; i < n; i++)
+                memcpy(tile + i * SIDE * size, from + nth_row(j, k + i) * apart, (size_t)(some * size));
+            tn__isa()->transpose(turned, SIDE, tile, SIDE, n, some, bytes);
+            copy_rows((char *)j->picked->data + (outer * j->n + k) * size, j->n, turned, SIDE, n, some, bytes);
+        }
+    }
+}
+
+static bool goes_in_pieces(const slice_job *j)
+{
+    const tn__view *t = j->table;
+    return j->effect == READ && j->inner == 1 && t->ndim && j->dim > 0 && t->stride[j->dim - 1] == 1 &&
+           t->shape[j->dim - 1] >= 16 && t->stride[j->dim] != 1 && j->picked->contiguous && j->n >= 4;
 }
 
 static bool goes_in_lines(const slice_job *j)
@@ -160,12 +262,6 @@ static inline void copy_few(char *to, const char *from, size_t bytes)
     memcpy(to + bytes - 16, last, 16);
 }
 
-/* The table's slice that the k-th index names. */
-static int64_t nth_row(const slice_job *j, int64_t k)
-{
-    return index_at(j->index, j->index->contiguous ? k : tn__view_offset(j->index, k));
-}
-
 /* Where the table's first slice is, and how far the next one. */
 static char *first_slice(const slice_job *j, int64_t outer, int64_t *apart)
 {
@@ -196,31 +292,6 @@ static void select_slices(void *ctx, int64_t begin, int64_t end)
         else
             copy_slice(j, to, from, true);
     }
-}
-
-/* The slices of in[0] along a dimension that in[1] names. */
-static tn_status pick_slices(const tn__launch *l, int64_t dim)
-{
-    slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim, READ);
-    tn_status e = tn__check_indices(l, j.index, dim, size_along(j.table, dim));
-    if (e || !l->out[0].numel)
-        return e;
-    if (goes_in_lines(&j))
-        tn__parallel_for(j.outer * j.inner, tn__div_up(WORK, j.n), lines, &j);
-    else
-        tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
-    return TN_OK;
-}
-
-tn_status tn__cpu_index_select(const tn__launch *l)
-{
-    const tn__along_params *p = l->params;
-    return pick_slices(l, p->dim);
-}
-
-tn_status tn__cpu_embedding(const tn__launch *l)
-{
-    return pick_slices(l, 0);
 }
 
 /* A slice added to another one (or multiplied with it, or the larger or smaller elements), some at a time in the type that they
@@ -281,6 +352,54 @@ static void put_slice(const slice_job *j, char *to, int64_t outer, int64_t k)
         copy_slice(j, to, from, false);
 }
 
+void tn__turn(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t n, size_t bytes)
+{
+    _Alignas(64) char tile[SIDE * SIDE * 8], turned[SIDE * SIDE * 8];
+    const int64_t size = (int64_t)bytes;
+    for (int64_t i = 0; i < rows; i += SIDE)
+        for (int64_t k = 0; k < n; k += SIDE) {
+            const int64_t high = TN_MIN(SIDE, rows - i), wide = TN_MIN(SIDE, n - k);
+            copy_rows(tile, SIDE, from + (i * from_row + k) * size, from_row, wide, high, bytes);
+            tn__isa()->transpose(turned, SIDE, tile, SIDE, high, wide, bytes);
+            copy_rows(to + (k * to_row + i) * size, to_row, turned, SIDE, high, wide, bytes);
+        }
+}
+
+/* Some lines of the table are turned as a whole: the parts of its slices that they hold are dense then. */
+static void turned_tables(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const size_t size = tn__dtype_size(j->table->dtype);
+    const int64_t rows = j->table->shape[j->dim], apart = j->in_table.stride[0], most = lines_at_once(j);
+    const int64_t parts = tn__div_up(j->inner, most);
+    const size_t bytes = (size_t)(rows * most) * size;
+    slice_job dense = *j;
+    char *block = tn__block_get(bytes);
+    if (!block) {
+        turned_lines(ctx, begin, end);
+        return;
+    }
+    dense.table_dense = dense.picked_dense = true;
+    for (int64_t part = begin; part < end; part++) {
+        const int64_t outer = part / parts, first = part % parts * most;
+        char *table = (char *)j->table->data + table_offset(j, outer, 0, first) * (int64_t)size;
+        char *other = (char *)j->picked->data + (outer * j->n * j->inner + first) * (int64_t)size;
+        dense.inner = TN_MIN(most, j->inner - first);
+        const size_t width = (size_t)dense.inner * size;
+        tn__turn(block, dense.inner, table, apart, dense.inner, rows, size);
+        for (int64_t k = 0; k < j->n; k++, other += j->inner * (int64_t)size) {
+            char *row = block + (size_t)nth_row(j, k) * width;
+            if (j->effect > WRITE)
+                fold_slice(&dense, row, other);
+            else
+                copy_few(j->effect == READ ? other : row, j->effect == READ ? row : other, width);
+        }
+        if (j->effect != READ)
+            tn__turn(table, apart, block, dense.inner, rows, dense.inner, size);
+    }
+    tn__block_put(block, bytes);
+}
+
 static void put_outer(void *ctx, int64_t begin, int64_t end)
 {
     const slice_job *j = ctx;
@@ -308,6 +427,51 @@ static void put_rows(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Where half of the slices are named at least, and a part of the table as wide as a line of memory is not too much. */
+static bool pays_to_turn_all(const slice_job *j)
+{
+    const int64_t rows = j->table->shape[j->dim];
+    return j->in_table.n == 1 && j->n >= rows / 2 && rows * 64 <= 8 * NEAR;
+}
+
+/* All points, line by line. */
+static void go_in_lines(slice_job *j)
+{
+    if (goes_in_pieces(j))
+        tn__parallel_for(j->outer / j->table->shape[j->dim - 1] * tn__div_up(j->table->shape[j->dim - 1], SIDE),
+                         tn__div_up(WORK, SIDE * j->n), turned_pieces, j);
+    else if (j->inner >= 4 && j->picked->contiguous)
+        tn__parallel_for(j->outer * tn__div_up(j->inner, lines_at_once(j)), tn__div_up(WORK, lines_at_once(j) * j->n),
+                         pays_to_turn_all(j) ? turned_tables : turned_lines, j);
+    else
+        tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
+}
+
+/* The slices of in[0] along a dimension that in[1] names. */
+static tn_status pick_slices(const tn__launch *l, int64_t dim)
+{
+    slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim, READ);
+    tn_status e = tn__check_indices(l, j.index, dim, size_along(j.table, dim));
+    if (e || !l->out[0].numel)
+        return e;
+    if (goes_in_lines(&j))
+        go_in_lines(&j);
+    else
+        tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
+    return TN_OK;
+}
+
+tn_status tn__cpu_index_select(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    return pick_slices(l, p->dim);
+}
+
+tn_status tn__cpu_embedding(const tn__launch *l)
+{
+    return pick_slices(l, 0);
+}
+
 /* In the order of the indices, wherever two of them meet: neither the sum nor who wrote last depends on threads. */
 static void write_slices(slice_job *j)
 {
@@ -317,7 +481,7 @@ static void write_slices(slice_job *j)
     if (j->filled)
         tn__isa()->move(j->fill, 1, j->picked->data, 0, j->inner, size);
     if (goes_in_lines(j)) {
-        tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
+        go_in_lines(j);
     } else if (j->outer > 1) {
         tn__parallel_for(j->outer, tn__div_up(WORK, j->n * j->inner), put_outer, j);
     } else {

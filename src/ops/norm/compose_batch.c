@@ -62,14 +62,19 @@ static tn_tensor *in_line(tn_tensor *t, const tn_tensor *x)
 /* (x - running mean) / sqrt(running variance + eps) * weight + bias as one product and sum for each channel */
 static tn_tensor *by_running(tn_tensor *x, tn_tensor *const own[4], tn_tensor *weight, tn_tensor *bias, double eps)
 {
-    tn_tensor *wide = tn__widened(x), *mean = in_line(own[0], x), *var = in_line(own[1], x);
-    if (!wide || !mean || !var)
+    tn_tensor *mean = in_line(own[0], x), *var = in_line(own[1], x);
+    if (!mean || !var)
         return NULL;
-    tn_tensor *scale = tn_rsqrt(tn_add(tn_to(var, .dtype = wide->dtype), eps));
+    tn_tensor *scale = tn_rsqrt(tn_add(tn_to(var, .dtype = tn__dtypes[x->dtype].compute), eps));
     if (weight)
         scale = tn_mul(scale, weight);
     tn_tensor *shift = tn_neg(tn_mul(mean, scale));
-    return tn__scaled(wide, scale, bias ? tn_add(shift, bias) : shift, x->dtype);
+    if (bias)
+        shift = tn_add(shift, bias);
+    const bool constant = scale && shift && (tn__self()->no_grad || !(tn__wants_grad(scale) || tn__wants_grad(shift)));
+    if (constant && scale->dtype != x->dtype) /* of 16 bits: read, computed and written in one pass */
+        return tn__product_add_(tn_clone(x), scale, shift);
+    return tn__scaled(tn__widened(x), scale, shift, x->dtype);
 }
 
 static bool batch_fits(const tn_tensor *x, tn_tensor *const own[4], bool training, double eps)

@@ -5,6 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* width rows side by side, pitch elements from one number of a row to the next. Memory is of float32, or of another dtype whose
+ * elements of 'size' bytes are loaded and stored by these functions. */
+typedef struct tn__softmax_columns {
+    void *out;
+    const void *a, *b; /* x; or g and y */
+    int64_t n, width, pitch, size;
+    void (*load)(void *dst, const void *src, int64_t stride, int64_t n); /* NULL: it is of float32 */
+    void (*store)(void *dst, int64_t stride, const void *src, int64_t n);
+    bool log;
+    bool past; /* results go past the caches */
+} tn__softmax_columns;
+
 /* Rows, dense and of the compute type: x to out; log: its logarithm. */
 typedef struct tn__softmax_loops {
     void (*row[2])(void *out, const void *x, int64_t n, bool log);
@@ -12,6 +24,9 @@ typedef struct tn__softmax_loops {
     /* 'width' rows side by side: n lines of their k-th elements. */
     void (*lines[2])(void *out, const void *x, int64_t n, int64_t width, bool log);
     void (*lines_backward[2])(void *out, const void *g, const void *y, int64_t n, int64_t width, bool log);
+    /* Rows side by side where they lie, computed in float32. */
+    void (*columns)(const tn__softmax_columns *c);
+    void (*columns_backward)(const tn__softmax_columns *c);
     /* The sum of e^(x - m); m is not less than what is in x. */
     double (*sum_exp[2])(const void *x, int64_t n, double m);
 } tn__softmax_loops;

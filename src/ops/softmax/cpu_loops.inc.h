@@ -2,7 +2,8 @@
 #define LOOPS_softmax \
     { \
         .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward), .lines = TWO(softmax_lines), \
-        .lines_backward = TWO(softmax_lines_backward), .sum_exp = TWO(sum_exp) \
+        .lines_backward = TWO(softmax_lines_backward), .sum_exp = TWO(sum_exp), .columns = softmax_columns_f32, \
+        .columns_backward = softmax_columns_backward_f32 \
     }
 
 #if TN_IS_FLOAT
@@ -174,5 +175,9 @@ static void E(softmax_lines_backward)(void *out, const void *g, const void *y, i
         E(softmax_strip_backward)
     ((T *)out + w, (const T *)g + w, (const T *)y + w, n, width, (int)(width - w), logarithm);
 }
+
+#if TN_IS_F32 /* of doubles it would take twice the calls of exp */
+#include "ops/softmax/cpu_columns.inc.h"
+#endif
 
 #endif

@@ -100,6 +100,12 @@ SORT_HALVED(sort_behind, ABOVE)
 
 /* Of a row that ascends all values see the same lengths. In a short one those before are counted; else four values are looked up
  * at a time, so that none waits for another's memory. */
+/* Up to so many are counted sooner than found by halving (measured): the wider the register, the more. */
+enum {
+    E(SHORT_TABLE) = TN_REGISTER == 64   ? (sizeof(T) == 4 ? 96 : 64)
+                     : TN_REGISTER == 32 ? (sizeof(T) == 4 ? 72 : 24)
+                                         : (sizeof(T) == 4 ? 24 : 8)
+};
 #define SORT_STEP(at, v, is_before) at += half & -(int64_t)(is_before(row[at + half - 1], v))
 #define SORT_SORTED(name, is_before) \
     static void E(name##_few)(int64_t * to, const T *row, int64_t n, const T *value, int64_t count) \
@@ -123,7 +129,7 @@ SORT_HALVED(sort_behind, ABOVE)
     static void E(name)(int64_t * to, const T *row, int64_t n, const T *value, int64_t count) \
     { \
         int64_t i = 0; \
-        if (n <= 24) { \
+        if (n <= E(SHORT_TABLE)) { \
             E(name##_few)(to, row, n, value, count); \
             return; \
         } \
