@@ -14,11 +14,18 @@ static tn_tensor *weight_of(tn__backward *b, int32_t i, tn_status *e)
     return w.kind ? w.v.t : TN_NONE;
 }
 
-/* The sum of a * b over the dimensions that a parameter does not have, in the parameter's dtype. */
-static tn_tensor *of_parameter(tn__backward *b, int32_t i, tn_tensor *x, tn_tensor *z)
+/* The sum of g (times z; spent: which is not read again) over the dimensions that a parameter does not have, which are the first,
+ * in the dtype that g's is computed in. */
+static tn_tensor *of_parameter(tn__backward *b, int32_t i, tn_tensor *g, tn_tensor *z, bool spent)
 {
-    x = widened(x);
-    return tn_sum_to_size(z ? tn_mul(x, z) : x, tn__input_shape(b, i));
+    int64_t first[TN_MAX_DIMS];
+    const int32_t n = g ? g->ndim - b->node->in[i].ndim : 0;
+    for (int32_t d = 0; d < n; d++)
+        first[d] = d;
+    const tn_dtype wide = g ? tn__dtypes[g->dtype].compute : TN_F32;
+    if (z)
+        g = spent && tn__self()->no_grad ? tn_mul_(z, g) : tn_mul(z, g);
+    return n ? tn_sum(g, .dims = tn_dims_of(first, n), .dtype = wide) : g ? tn_to(g, .dtype = wide) : NULL;
 }
 
 tn_status tn__d_standardize(tn__backward *b)
@@ -37,9 +44,9 @@ tn_status tn__d_standardize(tn__backward *b)
     }
     if (!e && weighted) {
         tn_tensor *z = tn__standardize(widened(x), TN_NONE, TN_NONE, dims, p->kind, p->eps);
-        e = z ? tn__give(b, 1, of_parameter(b, 1, g, z)) : tn_error_code();
+        e = z ? tn__give(b, 1, of_parameter(b, 1, g, z, true)) : tn_error_code();
     }
-    return !e && shifted ? tn__give(b, 2, of_parameter(b, 2, g, NULL)) : e;
+    return !e && shifted ? tn__give(b, 2, of_parameter(b, 2, g, NULL, false)) : e;
 }
 
 /* <x>: the mean over the row; by norm the sum. */
@@ -97,7 +104,7 @@ tn_status tn__d_standardize_backward(tn__backward *b)
     if (b->need[0])
         e = tn__give(b, 0, weight != TN_NONE ? tn_mul(turned, weight) : turned);
     if (!e && weighted)
-        e = tn__give(b, 2, of_parameter(b, 2, g, widened(turned)));
+        e = tn__give(b, 2, of_parameter(b, 2, g, widened(turned), false));
     if (!e && b->need[1])
         e = tn__give(b, 1, bend(p, gg, weight != TN_NONE ? tn_mul(g, weight) : g, x, turned));
     return e;
