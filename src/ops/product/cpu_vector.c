@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { PIECE = 1024, FEW = 8, TILE = 128, PITCH = PIECE + 32 /* columns a page apart would be in each other's way */ };
+enum { PIECE = 1024, FEW = 8, TILE = 128 };
 
 typedef struct vector_job {
     const tn__gemm *g;
@@ -80,7 +80,7 @@ static void multiply_rows(void *ctx, int64_t begin, int64_t end)
 
 static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
 {
-    _Alignas(64) char four[4 * PITCH * 8];
+    _Alignas(64) char four[4 * PIECE * 8];
     const tn__gemm *g = j->g;
     const char *a = (const char *)g->a + i * j->size;
     if (!g->stored) {
@@ -94,8 +94,8 @@ static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
     for (int64_t k = 0; k < g->k; k += 4) {
         const int64_t some = TN_MIN(4, g->k - k);
         for (int64_t c = 0; c < some; c++)
-            load_of(j)(four + c * PITCH * j->item, a + (k + c) * g->a_cs * j->size, 1, n);
-        j->isa->columns(sum, four, PITCH, (const char *)j->x + k * j->item, n, some);
+            load_of(j)(four + c * PIECE * j->item, a + (k + c) * g->a_cs * j->size, 1, n);
+        j->isa->columns(sum, four, PIECE, (const char *)j->x + k * j->item, n, some);
     }
 }
 
