@@ -41,7 +41,7 @@ typedef struct tn__gemm_isa {
     double (*dot_bf16)(const void *a, const void *b, int64_t n);    /* f32 only: of elements stored as bfloat16 */
     uint64_t (*dot_whole)(const void *a, const void *b, int64_t n); /* integers only */
     void (*columns)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
-    /* f32 only: a is stored as bfloat16 */
+    /* f32 only, where an instruction widens elements: a is stored as bfloat16 */
     void (*columns_bf16)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
     /* of pairs only: rows of elements to words, and floats to elements */

@@ -81,15 +81,23 @@ static block pair_block(const own_gemm *p, char *room, block from, int64_t lines
     return (block){room, p->k, 1};
 }
 
-/* The block that panels are packed from; room: NULL where it lies in the compute type. */
-static block block_of(const own_gemm *p, char *room, block from, int64_t lines)
-{
-    if (!room)
-        return from;
-    return p->pairs ? pair_block(p, room, from, lines) : convert_block(p, room, from, lines);
-}
-
 enum { GROUP = 8 /* panels of b that are converted together */ };
+
+/* Panels of b from column first on, whose elements are converted, or joined to pairs. */
+static void pack_converted(const own_gemm *p, block b, int64_t first, int64_t cols, char *room)
+{
+    const bool rows = p->pairs && b.line == 1 && b.step != 1; /* become panels at once */
+    if (!rows)
+        b = p->pairs ? pair_block(p, room, b, cols) : convert_block(p, room, b, cols);
+    for (int64_t j = 0; j < cols; j += p->width) {
+        const int64_t n = TN_MIN(p->width, cols - j), left = p->g->k - 2 * p->p0;
+        char *const to = p->packed_b + (first + j) * p->k * p->item;
+        if (rows)
+            p->isa->interleave(to, panel_width(p, n), b.at + j * p->size, b.step, n, TN_MIN(2 * p->k, left));
+        else
+            p->isa->pack(to, panel_width(p, n), at(b.at, j * b.line, p->item), b.line, b.step, n, p->k, 1, 1);
+    }
+}
 
 /* Panels of b from the i-th on, at most GROUP. */
 static void pack_group(const own_gemm *p, int64_t i, int64_t panels, char *room)
@@ -97,18 +105,15 @@ static void pack_group(const own_gemm *p, int64_t i, int64_t panels, char *room)
     const tn__gemm *g = p->g;
     const int64_t first = i * p->width, cols = TN_MIN(panels * p->width, p->n - first);
     const int64_t k0 = p->pairs ? 2 * p->p0 : p->p0;
-    block b = {at(g->b, k0 * g->b_rs + (p->j0 + first) * g->b_cs, p->size), g->b_cs, g->b_rs};
-    const bool rows = p->pairs && b.line == 1 && b.step != 1; /* become panels at once */
-    if (!rows)
-        b = block_of(p, room, b, cols);
+    const char *b = at(g->b, k0 * g->b_rs + (p->j0 + first) * g->b_cs, p->size);
+    if (room) {
+        pack_converted(p, (block){b, g->b_cs, g->b_rs}, first, cols, room);
+        return;
+    }
     for (int64_t j = 0; j < cols; j += p->width) {
         const int64_t n = TN_MIN(p->width, cols - j);
-        char *const to = p->packed_b + (first + j) * p->k * p->item;
-        if (rows) {
-            p->isa->interleave(to, panel_width(p, n), b.at + j * p->size, b.step, n, TN_MIN(2 * p->k, g->k - k0));
-            continue;
-        }
-        p->isa->pack(to, panel_width(p, n), at(b.at, j * b.line, p->item), b.line, b.step, n, p->k, 1, 1);
+        p->isa->pack(p->packed_b + (first + j) * p->k * p->item, panel_width(p, n), at(b, j * g->b_cs, p->item),
+                     g->b_cs, g->b_rs, n, p->k, 1, 1);
     }
 }
 
@@ -216,25 +221,26 @@ static void fetch_until(ahead *next, int64_t end)
 
 /* room: for the rows of a, converted; NULL where they need not be. */
 static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a, char *room,
-                     ahead next)
+                     ahead *next)
 {
     const tn__gemm *g = p->g;
     int64_t h = panel_height(p, m);
     const int64_t k0 = p->pairs ? 2 * p->p0 : p->p0, item_c = g->narrow ? p->size : p->item;
     block a = {at(g->a, i0 * g->a_rs + k0 * g->a_cs, p->size), g->a_rs, g->a_cs};
-    a = block_of(p, room, a, m);
+    if (room)
+        a = p->pairs ? pair_block(p, room, a, m) : convert_block(p, room, a, m);
     for (int64_t i = 0; i < m; i += h)
         p->isa->pack(packed_a + i * p->k * p->item, (int)h, at(a.at, i * a.line, p->item), a.line, a.step,
                      TN_MIN(h, m - i), p->k, g->scale, g->whole);
-    const int64_t tiles = tn__div_up(n, p->width) * tn__div_up(m, h);
+    const int64_t tiles = next ? tn__div_up(n, p->width) * tn__div_up(m, h) : 0;
     int64_t tile = 0;
     for (int64_t j = j0; j < j0 + n; j += p->width) {
         int64_t left = TN_MIN(p->width, p->n - j), ldb;
         int width = panel_width(p, left);
         const char *b = panel_of_b(p, j, width, &ldb);
         for (int64_t i = 0; i < m; i += h) {
-            if (next.lines)
-                fetch_until(&next, next.lines * ++tile / tiles);
+            if (next)
+                fetch_until(next, next->lines * ++tile / tiles);
             char *c = (char *)g->c + ((i0 + i) * g->ldc + p->j0 + j) * item_c;
             run_tile(p, packed_a + i * p->k * p->item, h, b, ldb, width / p->isa->vl, c, TN_MIN(h, m - i), left);
         }
@@ -255,8 +261,9 @@ static void run_tasks(void *ctx, int64_t begin, int64_t end)
     for (int64_t t = begin; t < end; t++) {
         int64_t i = t / p->col_tasks * p->rows, j = t % p->col_tasks * p->cols;
         const int64_t after = i + p->rows, last = t + 1 == end || (t + 1) % p->col_tasks;
+        ahead next = rows_ahead(p, after, last ? 0 : TN_MIN(p->rows, p->g->m - after));
         run_task(p, i, TN_MIN(p->rows, p->g->m - i), j, TN_MIN(p->cols, p->n - j), packed_a,
-                 room ? packed_a + packed : NULL, rows_ahead(p, after, last ? 0 : TN_MIN(p->rows, p->g->m - after)));
+                 room ? packed_a + packed : NULL, next.lines ? &next : NULL);
     }
     tn__block_put(packed_a, bytes);
 }
@@ -304,7 +311,7 @@ static bool run_small(own_gemm *p)
         for (int64_t i = 0; i < panels; i += GROUP)
             pack_group(p, i, TN_MIN(GROUP, panels - i), apart);
     }
-    run_task(p, 0, g->m, 0, g->n, a, apart, (ahead){.lines = 0});
+    run_task(p, 0, g->m, 0, g->n, a, apart, NULL);
     return true;
 }
 
@@ -558,8 +565,8 @@ static void run_short_dots(void *ctx, int64_t begin, int64_t end)
 static bool is_short_dots(const batch_job *j)
 {
     const tn__gemm_problem *s = j->s;
-    return is_dots(s, j->type, j->stored) && s->alpha == 1 && s->a_bs == s->k && s->b_bs == s->k &&
-           tn__pays_to_turn(s->k, 1, s->batch, s->k);
+    return is_dots(s, j->type, j->stored) && s->k < 4 * tn__isa()->gemm[j->type].vl && s->alpha == 1 &&
+           s->a_bs == s->k && s->b_bs == s->k && tn__pays_to_turn(s->k, 1, s->batch, s->k);
 }
 
 /* Operands as they are stored, the result in the compute type, or narrow, dense. */

@@ -87,7 +87,7 @@ static void add_columns(const vector_job *j, char *sum, int64_t i, int64_t n)
         j->isa->columns(sum, a, g->a_cs, j->x, n, g->k);
         return;
     }
-    if (g->stored == TN_BF16 && j->type == TN__F32) {
+    if (g->stored == TN_BF16 && j->isa->columns_bf16) {
         j->isa->columns_bf16(sum, a, g->a_cs, j->x, n, g->k);
         return;
     }
