@@ -496,7 +496,7 @@ ALWAYS double wide_rint(double x)
 /* Taylor's series of the remainder; beyond the range what is no float either. */
 ALWAYS double wide_exp(double x)
 {
-    x = x > 709.0 ? 709.0 : x; /* NaN passes both tests by */
+    x = x > 709.0 ? 709.0 : x;   /* NaN passes both tests by */
     x = x < -350.0 ? -350.0 : x; /* products with it stay normal numbers, which take a tenth of the time */
     double t = FMA_F64(x, 1.44269504088896338700, ROUNDER_F64), n = t - ROUNDER_F64;
     double r = FMA_F64(n, -1.90821492927058770002e-10, FMA_F64(n, -6.93147180369123816490e-01, x));
