@@ -131,7 +131,7 @@ DEVICE T E(tn_mish_slope)(T x)
 /* On the CPU the power of floats is no call: a loop without a branch becomes vectors. */
 DEVICE T E(tn_pow)(T a, T b)
 {
-#if defined(TN_IS_F32) && TN_IS_F32
+#if defined(TN_IS_F32)
     const T power = M(pow)(a, b), cube = b == K(3) ? a * a * a : power;
     return b == K(2) ? a * a : cube;
 #else

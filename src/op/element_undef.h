@@ -49,4 +49,5 @@
 #undef TN_INFINITY
 #undef TYPE
 #undef TN_IS_F32
+#undef TN_IS_I64
 #undef DEVICE

@@ -337,6 +337,8 @@ static const struct {
     {"_scaled_difference", 1, 2, -9, 9, false},
     {"_norm_backward", 1, 2, -9, 9, true},
     {"_nextafter_narrow", 2, 2, 10, 10, true},
+    {"_cauchy_of", 0, 0, -0.4, 0.4, false},
+    {"_cauchy_of", 1, 2, -9, 9, false},
 };
 
 static const facts *facts_of(const row *r)

@@ -476,6 +476,17 @@ ALWAYS uint64_t f64_bits(double d)
 /* As ROUNDER, of |x| < 2^51. */
 #define ROUNDER_F64 6755399441055744.0
 
+/* Whole numbers of |a| < 2^51 as doubles, and back, which loops do before AVX-512, too. */
+ALWAYS double whole_f64(int64_t a)
+{
+    return bits_f64((uint64_t)a + UINT64_C(0x4338000000000000)) - ROUNDER_F64;
+}
+
+ALWAYS int64_t f64_whole(double a)
+{
+    return (int64_t)(f64_bits(a + ROUNDER_F64) - UINT64_C(0x4338000000000000));
+}
+
 ALWAYS double wide_rint(double x)
 {
     double y = (x + ROUNDER_F64) - ROUNDER_F64;
@@ -485,8 +496,8 @@ ALWAYS double wide_rint(double x)
 /* Taylor's series of the remainder; beyond the range what is no float either. */
 ALWAYS double wide_exp(double x)
 {
-    x = x > 709.0 ? 709.0 : x; /* NaN passes both tests by */
-    x = x < -708.0 ? -708.0 : x;
+    x = x > 709.0 ? 709.0 : x;   /* NaN passes both tests by */
+    x = x < -350.0 ? -350.0 : x; /* products with it stay normal numbers, which take a tenth of the time */
     double t = FMA_F64(x, 1.44269504088896338700, ROUNDER_F64), n = t - ROUNDER_F64;
     double r = FMA_F64(n, -1.90821492927058770002e-10, FMA_F64(n, -6.93147180369123816490e-01, x));
     double p = FMA_F64(2.7557319223985891e-6, r, 2.4801587301587302e-5);

@@ -120,7 +120,7 @@ ALWAYS float m_log1p_narrow(float x)
 /* The result's error is that of b log |a|, less than 128 units of 2^-24. */
 ALWAYS float m_pow_narrow(float a, float b)
 {
-    const float size = fabsf(a);
+    const float size = a == 0.0F ? 1.0F : fabsf(a);
     const bool tiny = size < 1.17549435e-38F;
     float f, e = narrow_parts(size * (tiny ? 8388608.0F : 1.0F), &f) - (tiny ? 23.0F : 0.0F);
     return power_edges_f32(a, b, m_exp_narrow(b * narrow_log(e, f)));

@@ -1,7 +1,8 @@
 /* backend/cpu/math_power.inc.h: powers, and the exponential function of doubles, for loops, as in math.inc.h. Where there is no
  * fused product libm's functions of doubles are faster than loops are. */
 
-/* y = |a|^b where neither is 0, infinite or NaN: what it is elsewhere, and its sign. A float from 2^23 on is whole. */
+/* y = |a|^b, but of a that is infinite, 0 (1 takes its place: subnormal powers take long) or NaN: what it is there, and its sign.
+ * A float from 2^23 on is whole. */
 ALWAYS float power_edges_f32(float a, float b, float y)
 {
     const float size = fabsf(a), power = fabsf(b), half = 0.5F * power;
@@ -19,7 +20,7 @@ ALWAYS float power_edges_f32(float a, float b, float y)
 /* e^(b log |a|), both functions by polynomials in double, to 1e-10. */
 ALWAYS float m_pow_f32(float a, float b)
 {
-    const float size = fabsf(a), tiny = size < 1.17549435e-38F ? 8388608.0F : 1.0F;
+    const float size = a == 0.0F ? 1.0F : fabsf(a), tiny = size < 1.17549435e-38F ? 8388608.0F : 1.0F;
     const uint32_t v = f32_bits(size * tiny) - 0x3f3504f3U;
     const double f = (double)(bits_f32((v & 0x007fffffU) + 0x3f3504f3U) - 1.0F);
     const double e = (double)((float)((int32_t)v >> 23) - (tiny == 1.0F ? 0.0F : 23.0F));
@@ -131,7 +132,7 @@ ALWAYS double power_edges_f64(double a, double b, double y)
 
 ALWAYS double m_pow_f64(double a, double b)
 {
-    double low, h = log_two(fabs(a), &low), x = h * b, x_low = FMA_F64(b, h, -x) + b * low;
+    double low, h = log_two(a == 0.0 ? 1.0 : fabs(a), &low), x = h * b, x_low = FMA_F64(b, h, -x) + b * low;
     x = x > 720.0 ? 720.0 : x;
     x = x < -760.0 ? -760.0 : x;
     x_low = fabs(x_low) < 1.0 ? x_low : 0.0; /* of what is too large it is NaN */

@@ -7,3 +7,4 @@
 #define E(name)     name##_i64
 #define DEVICE      static inline
 #define TN_IS_F32   0
+#define TN_IS_I64   1

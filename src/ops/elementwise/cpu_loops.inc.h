@@ -162,9 +162,36 @@ CHECKED_QUOTIENT(floor_divide, tn_div_floor_of_f32(in[j], by[j], LARGE))
 
 #endif
 
-#if TN_IS_F32
+#if TN_IS_FLOAT
 
 /* Mostly all are finite, and stay as they are. */
+static void E(row_checked_nan_to_num)(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
+{
+    enum { MANY = 256 };
+    T *o = out;
+    const T *a = a_, *b = b_, *c = c_;
+    for (int64_t i = 0, m; i < n; i += m) {
+        int32_t far = 0;
+        m = n - i < MANY ? n - i : MANY;
+        for (int64_t k = i; k < i + m; k++)
+            far |= !(M(fabs)(a[k]) < TN_INFINITY);
+        if (far)
+            E(row__nan_to_num)(o + i, a + i, b + i, c + i, m);
+        else
+            memmove(o + i, a + i, (size_t)m * sizeof *o);
+    }
+}
+#if TN_IS_F32
+#define row__nan_to_num_f32 row_checked_nan_to_num_f32
+#else
+#define row__nan_to_num_f64 row_checked_nan_to_num_f64
+#endif
+
+#endif
+
+#if TN_IS_F32
+
+/* The same of 16 bits. */
 static void bfloat_checked_nan_to_num(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
 {
     enum { MANY = 64 };
@@ -205,4 +232,54 @@ SIGN_ROW(copysign, (a[i] & 0x7fff) | (b[i] & 0x8000))
 #define HALF_LOOPS   [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign
 #define BFLOAT_LOOPS [TN__OP_pow] = {bfloat_usual_pow}
 
+#endif
+
+/* Integers that are no larger than doubles hold exactly, with room to spare, are divided as doubles: a quotient that is rounded
+ * to a whole number is at most one off, and the rest says where. Processors divide one pair of integers at a time. */
+#if defined(TN_IS_I64)
+static bool are_near(const int64_t *a, const int64_t *b, int64_t n)
+{
+    uint64_t far = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t x = (uint64_t)a[i] + (UINT64_C(1) << 51), y = (uint64_t)b[i] + (UINT64_C(1) << 51);
+        far |= (x | y) >> 52 | (b[i] == 0);
+    }
+    return far == 0;
+}
+
+#define QUOTIENT(name, value) \
+    static void row_near_##name(void *out, const void *a_, const void *b_, const void *c, int64_t n) \
+    { \
+        enum { MANY = 64 }; \
+        int64_t *o = out; \
+        const int64_t *pa = a_, *pb = b_; \
+        for (int64_t i = 0, m; i < n; i += m) { \
+            m = n - i < MANY ? n - i : MANY; \
+            if (!are_near(pa + i, pb + i, m)) { \
+                row_##name##_i64(o + i, pa + i, pb + i, c, m); \
+                continue; \
+            } \
+            for (int64_t k = i; k < i + m; k++) { \
+                const double a = whole_f64(pa[k]), b = whole_f64(pb[k]); \
+                const double q = (a / b + ROUNDER_F64) - ROUNDER_F64, r = a - q * b; \
+                o[k] = f64_whole(value); \
+            } \
+        } \
+    }
+
+#define LOWER  (r != 0.0) & ((r < 0.0) != (b < 0.0))
+#define BEYOND (r != 0.0) & ((r < 0.0) != (a < 0.0))
+QUOTIENT(div_floor, (LOWER) ? q - 1.0 : q)
+QUOTIENT(floor_divide, (LOWER) ? q - 1.0 : q)
+QUOTIENT(remainder, (LOWER) ? r + b : r)
+QUOTIENT(div_trunc, (BEYOND) ? q - copysign(1.0, q) : q)
+QUOTIENT(fmod, (BEYOND) ? r + copysign(b, a) : r)
+#undef LOWER
+#undef BEYOND
+#undef QUOTIENT
+#define row_div_floor_i64    row_near_div_floor
+#define row_floor_divide_i64 row_near_floor_divide
+#define row_remainder_i64    row_near_remainder
+#define row_div_trunc_i64    row_near_div_trunc
+#define row_fmod_i64         row_near_fmod
 #endif

@@ -117,7 +117,7 @@ tn_tensor *tn__fn_exponential_(tn_tensor *x, double lambd)
     const bool mt = tn__rng_is_mt(x->device);
     const double least = mt ? 0 : x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
     const bool was = tn__set_no_grad(true);
-    return written(x, was, tn_mul(tn_clamp_max(log_uniform(x), -least / 2), -1 / lambd));
+    return written(x, was, tn__exponential_of(uniform_for(x), -least / 2, -1 / lambd));
 }
 
 /* Of MT19937 they come one by one, which is what numbers that do not lie side by side are filled with. */
@@ -146,13 +146,11 @@ tn_tensor *tn__fn_log_normal_(tn_tensor *x, double mean, double std)
 /* median + sigma * tan(pi * (u - 1/2)) */
 tn_tensor *tn__fn_cauchy_(tn_tensor *x, double median, double sigma)
 {
-    static const double pi = 3.14159265358979323846;
     if (!tn__usable("cauchy_", x) || !is_positive("cauchy_", "sigma", sigma) ||
         !is_continuous("Cauchy", tn__dtypes[x->dtype].scalar, x->dtype))
         return NULL;
     const bool was = tn__set_no_grad(true);
-    tn_tensor *angle = tn_mul(tn_sub(uniform_for(x), 0.5), pi);
-    return written(x, was, tn_add(tn_mul(tn_div(tn_sin(angle), tn_cos(angle)), sigma), median));
+    return written(x, was, tn__cauchy_of(tn_sub(uniform_for(x), 0.5), median, sigma));
 }
 
 /* P(X > k) = (1 - p)^k for k = 1, 2 ...: the exponential one, rounded down to whole numbers, plus 1 */
@@ -166,6 +164,6 @@ tn_tensor *tn__fn_geometric_(tn_tensor *x, double p)
         return NULL;
     const bool was = tn__set_no_grad(true);
     if (tn__rng_is_mt(x->device))
-        return written(x, was, tn_ceil(tn_div(tn_log(uniform_for(x)), log1p(-p))));
+        return written(x, was, tn__geometric_of(uniform_for(x), log1p(-p)));
     return written(x, was, tn_add(tn_floor(tn_div(log_uniform(x), log1p(-p))), 1));
 }
