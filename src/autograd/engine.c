@@ -448,6 +448,15 @@ static tn_status visit(task *k, tn__pending *e)
     return s;
 }
 
+/* Does the pass go through the node? Where it ends at its outputs, what was saved for its derivative stays. */
+static bool passes_on(const task *k, const tn__node *n)
+{
+    bool any = !k->targets;
+    for (int32_t i = 0; i < n->n_in && !any; i++)
+        any = n->edge[i].to && is_useful(k, n->edge[i].to);
+    return any;
+}
+
 static tn_status run_graph(task *k)
 {
     tn__scratch *s = k->s;
@@ -466,7 +475,7 @@ static tn_status run_graph(task *k)
                 tn__error_append("\n  in the backward of %s, recorded at %s", tn__node_name(e.node).s, e.node->site);
             return st;
         }
-        if (!k->retain)
+        if (!k->retain && passes_on(k, e.node))
             tn__node_free_saved(e.node);
     }
     return TN_OK;

@@ -161,6 +161,16 @@ def test_grad():
     assert first.tolist() == [27.0] and second.tolist() == [18.0]
 
 
+def test_grad_that_ends_at_a_result():
+    x = leaf(1.0, 2.0)
+    y = x * x
+    assert torch.autograd.grad((y * y).sum(), y)[0].tolist() == [2.0, 8.0]
+    y.sum().backward()  # what y saved was not asked for: it is there still
+    assert x.grad.tolist() == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+
+
 def test_errors():
     x = leaf(1.0, 2.0)
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):

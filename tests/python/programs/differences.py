@@ -111,6 +111,17 @@ def overlaps(line, before, after):
     return False
 
 
+def no_integer_wants(line, before, after):
+    """Is an integer tensor there?"""
+    return any(isinstance(w, list) and w[0] in WHOLE for w in before.values())
+
+
+def into_itself_of_list(line, before, after):
+    """Is out= one of the tensors that stand before it?"""
+    names = re.search(r"out=(v\d+)", line)
+    return bool(names) and re.search(rf"\b{names[1]}\b", line.split("out=")[0].partition("=")[2]) is not None
+
+
 def no_doubles(line, before, after):
     """Is no float64 among the operands that stand before out=?"""
     return all(w[0] != "float64" for w in named_in(line.split("out=")[0].partition("=")[2], before))
@@ -354,6 +365,21 @@ DIFFERENCES += [
     Difference("cosh|sinh|tanh", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1, or of nothing, is no step", when=has_size_of_one),
     Difference(r"kl_div|binary_cross_entropy\w*", "strides", r"v\d+: .*", ANY, "what is computed of elements that are shown twice lies as rows do", when=overlaps),
     Difference("histogram", "value", r"r\d+\[1\]\[\d+\] = .*", ANY, "an edge of bins is its place between the ends, rounded once", numbers=lambda want, got: abs(want - got) <= 1e-14 * max(abs(want), 1)),
+    Difference("erf_?", "value", r"v\d+\[\d+\] = .* \(b?float16\)", ANY, "erf of a tiny number has all of its digits", numbers=lambda want, got: abs(want) < 1e-3 and abs(want - got) <= 0.03 * abs(want)),
+    Difference("i0e|i1e|i0_?|i1", "value", r"v\d+\[\d+\] = .* \(b?float16\)", ANY, "what is computed in float32 is rounded once", numbers=lambda want, got: abs(want - got) <= 0.01 * abs(want)),
+    Difference("backward", "gradient|value", r".*\[\d+\] = .*", ANY, "addcdiv of integers multiplies by the factor as it is: PyTorch's slope wraps it around in their dtype", program=r"addcdiv\([^)]*, -\d", when=no_integer_wants),
+    Difference("backward", "gradient|value", r".*\[\d+\] = nan .*", r"-?\d.*|-?inf", "a factor's gradient in a product is of the others: PyTorch divides, infinity by infinity", program=r"prod\("),
+    Difference("multi_dot", "value", r"v\d+\[\d+\] = .*", ANY, "out= that is an operand holds the product; PyTorch clears it before it multiplies", when=into_itself_of_list),
+    Difference(r"\w+", "strides", r"[rv]\d+(\[\d+\])?: .*", ANY, "the step along a dimension of size 1, or of nothing, is no step", when=has_size_of_one,
+               line=r".*(frexp|expm1|multiply|cumulative_trapezoid|nan_to_num|channel_shuffle|sub|add|div|mul|exp|log|sqrt|where|lerp|remainder|fmod)\(.*"),
+    Difference("multigammaln", "strides", r"v\d+: .*", ANY, "a sum over the last dimension lies as what is summed does"),
+    Difference("constant_pad_nd|pad", "strides", r"v\d+: .*", ANY, "there is no order of channels last"),
+    Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of what shows an element twice lies as rows do", program="as_strided"),
+    Difference("backward", "aliasing", r"r\d+\[\d+\]: .*", r"r\d+\[\d+\]", "the gradient of one element that was sorted is that of the result", program=r"sort\("),
+    Difference("fill_diagonal_|unbind_copy|embedding_renorm_", "version", r"[rv]\d+(\[\d+\])?: \d+", r"\d+", "a call writes once, however many parts it writes"),
+    Difference("backward", "result", r"r\d+ = None", ANY, "norm_except_dim has a derivative in every dtype and at 0", program="norm_except_dim"),
+    Difference("ndtr|log_ndtr", "requires_grad|is_leaf", r"v\d+: [01]", "[01]", "what out= was written into has no history", line=".*out=.*"),
+    Difference(r"repr\(\)|str\(\)", "result", r"[\s\S]*grad_fn=<IndexBackward0>\)", r"[\s\S]*grad_fn=<ViewBackward0>\)", "the last of an index's steps names it"),
 ]
 
 
