@@ -65,7 +65,8 @@ function(tenon_portable target)
     string(REGEX REPLACE "=.*" "" name "${entry}")
     list(APPEND wraps LINKER:--wrap=${name})
   endforeach()
-  target_link_options(${target} PRIVATE ${wraps})
+  target_link_options(${target} PRIVATE ${wraps} LINKER:--no-eh-frame-hdr
+                                        LINKER:-T,${CMAKE_CURRENT_FUNCTION_LIST_DIR}/no_unwind.ld)
   # the two libraries are where the older glibc has the functions, and empty in a newer one
   target_link_libraries(${target} PRIVATE tenon_older -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
                                           -Wl,--pop-state)

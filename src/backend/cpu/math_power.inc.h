@@ -9,12 +9,12 @@ ALWAYS float power_edges_f32(float a, float b, float y)
     const float far = (b < 0.0F) == (size == 0.0F) ? INFINITY : 0.0F;
     const bool whole = (power >= 8388608.0F) | ((power + 8388608.0F) - 8388608.0F == power);
     const bool even = (half >= 8388608.0F) | ((half + 8388608.0F) - 8388608.0F == half);
-    y = (size == 0.0F) | (size == INFINITY) ? far : y;
+    y = ((size == 0.0F) | (size == INFINITY)) ? far : y;
     y = size == 1.0F ? 1.0F : y;
-    const float broken = (a < 0.0F) & (size < INFINITY) ? NAN : y, odd = copysignf(y, a);
+    const float broken = ((a < 0.0F) & (size < INFINITY)) ? NAN : y, odd = copysignf(y, a);
     y = whole ? even ? y : odd : broken;
-    y = (a != a) | (b != b) ? a + b : y;
-    return (a == 1.0F) | (b == 0.0F) ? 1.0F : y;
+    y = ((a != a) | (b != b)) ? a + b : y;
+    return ((a == 1.0F) | (b == 0.0F)) ? 1.0F : y;
 }
 
 /* e^(b log |a|), both functions by polynomials in double, to 1e-10. */
@@ -122,12 +122,12 @@ ALWAYS double power_edges_f64(double a, double b, double y)
     const double far = (b < 0.0) == (size == 0.0) ? (double)INFINITY : 0.0;
     const int64_t whole = (power >= 4503599627370496.0) | ((power + 4503599627370496.0) - 4503599627370496.0 == power);
     const int64_t even = (half >= 4503599627370496.0) | ((half + 4503599627370496.0) - 4503599627370496.0 == half);
-    y = (size == 0.0) | (size == (double)INFINITY) ? far : y;
+    y = ((size == 0.0) | (size == (double)INFINITY)) ? far : y;
     y = size == 1.0 ? 1.0 : y;
-    const double broken = (a < 0.0) & (size < (double)INFINITY) ? (double)NAN : y, odd = copysign(y, a);
+    const double broken = ((a < 0.0) & (size < (double)INFINITY)) ? (double)NAN : y, odd = copysign(y, a);
     y = whole ? even ? y : odd : broken;
-    y = (a != a) | (b != b) ? a + b : y;
-    return (a == 1.0) | (b == 0.0) ? 1.0 : y;
+    y = ((a != a) | (b != b)) ? a + b : y;
+    return ((a == 1.0) | (b == 0.0)) ? 1.0 : y;
 }
 
 ALWAYS double m_pow_f64(double a, double b)
