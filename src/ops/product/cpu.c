@@ -650,7 +650,7 @@ tn_status tn__cpu_gemm(const tn__launch *l)
     if (out->numel == 0)
         return TN_OK;
     const bool rows = l->op != TN__OP_linear || tn__gemm_problem_rows(&l->in[0], &s.a_rs);
-    batch_job j = {.s = &s, .type = tn__type_of(l->compute), .a = s.a->data, .b = s.b->data};
+    batch_job j = {.s = &s, .type = tn__type_of(l->compute), .a = s.a->data, .b = s.b->data, .c = out->data};
     if (tn__dtypes[out->dtype].compute != out->dtype)
         j.stored = out->dtype;
     const bool into = (rows || !j.stored) && writes_out(l, &j);
