@@ -143,7 +143,8 @@ tn_tensor *tn__fn_kaiser_window(int64_t window_length, bool periodic, tn_scalar 
         return end(&w, w.t, o);
     const double b = tn__number_or(beta, 12), top = i0(b), half = (double)(w.n - 1) / 2;
     tn_tensor *x = w.t ? tn_arange(0, w.n, 1, .dtype = TN_F64, .device = w.t->device) : NULL;
-    x = tn_clamp_min(tn_add(tn_neg(tn_square(tn_div(tn_sub(x, half), half))), 1), 0);
-    x = tn_div(tn_i0(tn_mul(tn_sqrt(x), b)), top);
+    /* in place: of a long window memory that was never used takes longer than the numbers */
+    x = tn_clamp_min_(tn_add_(tn_neg_(tn_square_(tn_div_(tn_sub_(x, half), half))), 1), 0);
+    x = tn_div_(tn_i0_(tn_mul_(tn_sqrt_(x), b)), top);
     return x && tn_copy_(w.t, tn_to(x, .dtype = w.t->dtype)) ? end(&w, w.t, o) : NULL;
 }
