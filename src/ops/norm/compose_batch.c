@@ -72,7 +72,7 @@ static tn_tensor *by_running(tn_tensor *x, tn_tensor *const own[4], tn_tensor *w
     if (bias)
         shift = tn_add(shift, bias);
     const bool constant = scale && shift && (tn__self()->no_grad || !(tn__wants_grad(scale) || tn__wants_grad(shift)));
-    if (constant && scale->dtype != x->dtype) /* of 16 bits: read, computed and written in one pass */
+    if (constant && scale->dtype != x->dtype) /* of 16 bits: a copy, and a pass over it in 16 bits */
         return tn__product_add_(tn_clone(x), scale, shift);
     return tn__scaled(tn__widened(x), scale, shift, x->dtype);
 }

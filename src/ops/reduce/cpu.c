@@ -22,6 +22,7 @@ typedef struct reduce_job {
     int64_t n_kept, n_reduced;
     int64_t pieces; /* each result's run is cut into so many */
     double divisor; /* mean: how many; else 1 */
+    bool runs;      /* reduced elements are read where they lie, a run of many at a time */
     void *partial;  /* [n_kept][pieces] of double or int64 */
     tn_status status;
 } reduce_job;
@@ -128,7 +129,7 @@ static int64_t combine_int(tn__reduction kind, int64_t a, int64_t b)
 
 enum { LEAST_RUN = 64 }; /* elements that are worth a call of a loop for them alone */
 
-/* Can the loops read the reduced elements where they are, a run of many at a time? */
+/* Can the loops read the reduced elements where they are? */
 static bool reads_runs(const reduce_job *j)
 {
     const tn_dtype dtype = j->l->in[0].dtype;
@@ -136,11 +137,17 @@ static bool reads_runs(const reduce_job *j)
            tn__type_of(dtype) == j->type && tn__dtypes[dtype].compute == dtype;
 }
 
-/* Where elements i .. of the reduced ones begin that lie in one run, of 'left' that are wanted; *n: how many. */
-static const char *run_at(const reduce_job *j, const char *base, int64_t i, int64_t left, int64_t *n)
+/* Elements i .. of the reduced ones, of 'left' that are wanted; *n: how many. Where they lie, or in the block. */
+static const void *next_run(const reduce_job *j, const char *base, int64_t i, int64_t left, void *block, int64_t *n)
 {
-    *n = j->reduced.n == 1 ? left : TN_MIN(left, j->reduced.shape[0] - i % j->reduced.shape[0]);
-    return base + tn__dims_offset(&j->reduced, i) * (int64_t)tn__dtype_size(j->l->in[0].dtype);
+    const tn_dtype dtype = j->l->in[0].dtype;
+    if (!j->runs) {
+        *n = TN_MIN(TN__BLOCK, left);
+        tn__load_strided(block, j->type, dtype, base, &j->reduced, i, *n);
+        return block;
+    }
+    *n = TN_MIN(left, j->reduced.shape[0] - i % j->reduced.shape[0]);
+    return base + tn__dims_offset(&j->reduced, i) * (int64_t)tn__dtype_size(dtype);
 }
 
 /* The run first .. first + n - 1 of the reduced elements behind 'base', in one number. */
@@ -148,20 +155,14 @@ static double row_float(const reduce_job *j, const char *base, int64_t first, in
 {
     const tn__view *x = &j->l->in[0];
     double (*run)(const void *, int64_t) = tn__isa()->reduce.run_float[j->kind][j->type];
-    const bool direct = reads_runs(j);
-    if (j->reduced.n == 1 && direct)
+    if (j->runs && j->reduced.n == 1)
         return run(base + first * (int64_t)tn__dtype_size(x->dtype), n);
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && x->dtype == TN_BF16 && j->kind == TN__SUM &&
         j->type == TN__F32)
         return tn__isa()->reduce.sum_bf16(base + first * 2, n);
     double block[TN__BLOCK], total = 0;
     for (int64_t i = 0, m; i < n; i += m) {
-        const void *p = block;
-        m = TN_MIN(TN__BLOCK, n - i);
-        if (direct)
-            p = run_at(j, base, first + i, n - i, &m);
-        else
-            tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
+        const void *p = next_run(j, base, first + i, n - i, block, &m);
         const double v = run(p, m);
         total = i ? combine_float(j->kind, total, v) : v;
     }
@@ -172,19 +173,13 @@ static int64_t row_int(const reduce_job *j, const char *base, int64_t first, int
 {
     const tn__view *x = &j->l->in[0];
     int64_t (*run)(const void *, int64_t) = tn__isa()->reduce.run_int[j->kind][j->type - TN__I32];
-    const bool direct = reads_runs(j);
     int64_t block[TN__BLOCK], total = 0;
-    if (j->reduced.n == 1 && direct)
+    if (j->runs && j->reduced.n == 1)
         return run(base + first * (int64_t)tn__dtype_size(x->dtype), n);
     if (j->reduced.n == 1 && j->reduced.stride[0] == 1 && x->dtype == TN_BOOL && j->kind == TN__SUM)
         return tn__isa()->reduce.sum_b8(base + first, n);
     for (int64_t i = 0, m; i < n; i += m) {
-        const void *p = block;
-        m = TN_MIN(TN__BLOCK, n - i);
-        if (direct)
-            p = run_at(j, base, first + i, n - i, &m);
-        else
-            tn__load_strided(block, j->type, x->dtype, base, &j->reduced, first + i, m);
+        const void *p = next_run(j, base, first + i, n - i, block, &m);
         const int64_t v = run(p, m);
         total = i ? combine_int(j->kind, total, v) : v;
     }
@@ -527,6 +522,7 @@ static tn_status reduce(const tn__launch *l, const tn__dims *dim)
     for (int32_t i = 0; i < dim->n; i++)
         mask |= 1U << dim->d[i];
     tn__strided_dims_of(&j.reduced, x, mask);
+    j.runs = reads_runs(&j);
     out_dims(&j, x, mask);
     j.n_reduced = tn__dims_numel(&j.reduced);
     j.n_kept = l->out[0].numel;
