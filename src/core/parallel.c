@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include <pthread.h>
+#include <sched.h>
 #include <tenon/device.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -31,6 +32,7 @@ enum { IDLE, CALLED, RUNNING };
 typedef struct worker {
     _Alignas(TN_CACHE_LINE) _Atomic int state;
     _Atomic bool sleeping;
+    int kept_off; /* the core where the thread may not run; -1: none */
     pthread_t thread;
     pthread_cond_t wake;
 } worker;
@@ -118,19 +120,27 @@ static bool answer(worker *w)
     return atomic_compare_exchange_strong(&w->state, &called, RUNNING);
 }
 
-static void await_call(worker *w)
+static bool answered_within_spin(worker *w)
 {
     for (int i = 0; i < SPIN; i++) {
         if (atomic_load_explicit(&w->state, memory_order_relaxed) == CALLED && answer(w))
-            return;
+            return true;
         RELAX();
     }
-    pthread_mutex_lock(&pool.lock);
-    atomic_store(&w->sleeping, true);
-    while (!answer(w))
-        pthread_cond_wait(&w->wake, &pool.lock);
-    atomic_store(&w->sleeping, false);
-    pthread_mutex_unlock(&pool.lock);
+    return false;
+}
+
+/* A call that wakes a worker is often taken back before it is awake: it spins then for the next one. */
+static void await_call(worker *w)
+{
+    while (!answered_within_spin(w)) {
+        pthread_mutex_lock(&pool.lock);
+        atomic_store(&w->sleeping, true);
+        if (atomic_load(&w->state) != CALLED)
+            pthread_cond_wait(&w->wake, &pool.lock);
+        atomic_store(&w->sleeping, false);
+        pthread_mutex_unlock(&pool.lock);
+    }
 }
 
 static void *work(void *arg)
@@ -153,6 +163,23 @@ static void *work(void *arg)
     }
 }
 
+/* A thread is often woken on the core of the one who wakes it. There it waits for that core while another is free, or takes it and
+ * spins while the caller stands still (a call of 10 us then takes 100): so it may run on all cores but the caller's. */
+static void keep_off_this_core(worker *w)
+{
+#if defined(__linux__)
+    int here = sched_getcpu();
+    cpu_set_t others;
+    if (here < 0 || here == w->kept_off || sched_getaffinity(0, sizeof others, &others))
+        return;
+    CPU_CLR((size_t)here, &others);
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(w->thread, sizeof others, &others) == 0)
+        w->kept_off = here;
+#else
+    (void)w;
+#endif
+}
+
 /* Starts what is missing; fewer workers than wanted is not an error. Under 'taken'. */
 static void start_workers(int want)
 {
@@ -160,9 +187,11 @@ static void start_workers(int want)
         worker *w = &pool.worker[pool.workers + 1];
         atomic_store(&w->state, IDLE);
         atomic_store(&w->sleeping, false);
+        w->kept_off = -1;
         pthread_cond_init(&w->wake, NULL);
         if (pthread_create(&w->thread, NULL, work, w) != 0)
             return;
+        keep_off_this_core(w);
         pool.workers++;
     }
 }
@@ -171,6 +200,7 @@ static void call(worker *w)
 {
     atomic_store(&w->state, CALLED);
     if (atomic_load(&w->sleeping)) {
+        keep_off_this_core(w);
         pthread_mutex_lock(&pool.lock);
         pthread_cond_signal(&w->wake);
         pthread_mutex_unlock(&pool.lock);
