@@ -2,7 +2,12 @@
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
 
-enum { GRAIN = 65536, TILE = 64 };
+enum { GRAIN_BYTES = 1 << 17, TILE = 64, TILES = 8 }; /* what is worth a thread */
+
+static int64_t grain(size_t size)
+{
+    return GRAIN_BYTES / (int64_t)size;
+}
 
 /* The loop type through which values of one dtype pass on their way to another without loss that PyTorch does not have. */
 static int pass_through(tn_dtype from, tn_dtype to)
@@ -127,16 +132,19 @@ static void move_plots(void *ctx, int64_t begin, int64_t end)
     const tn__iter *it = j->it;
     const int64_t *ds = it->operand[0].stride, *ss = it->operand[1].stride;
     for (int64_t t = begin; t < end; t++) {
-        const int64_t first = t % j->parts * j->part, some = TN_MIN(j->part, it->shape[j->cut] - first);
-        int64_t to = first * ds[j->cut], from = first * ss[j->cut], rest = t / j->parts;
-        for (int32_t d = 0; d < it->ndim; d++) {
-            if (d == j->run || d == j->beside)
+        int64_t to = 0, from = 0, first = 0, rest = t;
+        for (int32_t d = 0; d < it->ndim;
+             d++) { /* in the destination's order: threads write lines of memory of their own */
+            if ((d == j->run || d == j->beside) && d != j->cut)
                 continue;
-            const int64_t at = rest % it->shape[d];
-            rest /= it->shape[d];
+            int64_t at = rest % (d == j->cut ? j->parts : it->shape[d]);
+            rest /= d == j->cut ? j->parts : it->shape[d];
+            if (d == j->cut)
+                at = first = at * j->part;
             to += at * ds[d];
             from += at * ss[d];
         }
+        const int64_t some = TN_MIN(j->part, it->shape[j->cut] - first);
         const int64_t n = j->cut == j->run ? some : it->shape[j->run], lines = j->cut == j->beside ? some
                                                                                : j->beside < 0     ? 1
                                                                                                : it->shape[j->beside];
@@ -182,7 +190,7 @@ static void move_all(const tn__iter *it)
     const int64_t other = j.cut == j.run ? j.beside : j.run;
     const int64_t plot = TN_MIN(j.part, it->shape[j.cut]) * (other < 0 ? 1 : it->shape[other]);
     tn__parallel_for(tn__div_up(it->numel, it->shape[j.cut] * (other < 0 ? 1 : it->shape[other])) * j.parts,
-                     tn__div_up(GRAIN, plot), move_plots, &j);
+                     tn__div_up(grain(j.size), plot), move_plots, &j);
 }
 
 /* ---- transposition: the source is dense along a dimension that is not the destination's ---- */
@@ -257,7 +265,7 @@ static bool transpose(const tn__iter *it)
     j.tiles_j = tn__div_up(it->shape[j.dim], TILE);
     j.stream = it->numel * j.size > tn__cpu_stream_bytes();
     int64_t planes = it->numel / (it->shape[0] * it->shape[j.dim]);
-    tn__parallel_for(planes * j.tiles_i * j.tiles_j, 16, transpose_tiles, &j);
+    tn__parallel_for(planes * j.tiles_i * j.tiles_j, TILES, transpose_tiles, &j);
     return true;
 }
 
@@ -292,11 +300,11 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
     const bool one_run = it->ndim == 1 && j.d.stride[0] == 1;
     j.stream = one_run && it->numel * (int64_t)tn__dtype_size(j.to) > tn__cpu_stream_bytes();
     if (j.to != j.from)
-        tn__parallel_for(it->numel, GRAIN, copy_blocks, &j);
+        tn__parallel_for(it->numel, grain(TN_MAX(tn__dtype_size(j.to), tn__dtype_size(j.from))), copy_blocks, &j);
     else if (one_run && j.s.stride[0] == 1)
-        tn__parallel_for(it->numel, GRAIN, copy_run, &j);
+        tn__parallel_for(it->numel, grain(tn__dtype_size(j.to)), copy_run, &j);
     else if (one_run && j.s.stride[0] == 0)
-        tn__parallel_for(it->numel, GRAIN, fill_one_run, &j);
+        tn__parallel_for(it->numel, grain(tn__dtype_size(j.to)), fill_one_run, &j);
     else
         move_all(it);
     return TN_OK;

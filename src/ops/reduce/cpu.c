@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { PIECE = 65536, LINE = 1024, LEVELS = 3, LEVEL_ROWS = 32 };
+enum { PIECE = 32768, LINE = 1024, LEVELS = 3, LEVEL_ROWS = 32 };
 enum { SOME = 16, TILE = 4096 }; /* results stored at once, elements turned at once */
 enum { NEAR = 2048 };            /* bytes between rows that are asked for before they are needed */
 
@@ -484,7 +484,7 @@ static tn_status reduce_columns(reduce_job *j)
     column_job c = {.j = j, .line = LINE, .pieces = 1, .piece = j->n_reduced};
     c.lines = tn__div_up(j->kept.shape[0], LINE);
     int64_t lines = j->n_kept / j->kept.shape[0] * c.lines, width = TN_MIN(LINE, j->kept.shape[0]);
-    if (lines < 64 && j->n_reduced * width > 2 * PIECE) {
+    if (lines < 64 && j->n_reduced * width >= 2 * PIECE) {
         c.piece = tn__div_up(PIECE, width);
         c.pieces = tn__div_up(j->n_reduced, c.piece);
     }

@@ -17,10 +17,11 @@ static void extreme_float(const tn__launch *l, int type, tn__carried *c, const v
     const tn__cpu_isa *isa = tn__isa();
     const bool least = is_least(l);
     const double v = isa->reduce.run_float[least ? TN__MIN : TN__MAX][type](x, n), best = c->a;
-    if (at && !(best == best && (v != v || (least ? v < best : v > best))))
+    if (c->n > 0 && !(best == best && (v != v || (least ? v < best : v > best))))
         return;
     const float narrow = (float)v;
     c->a = v;
+    c->n = 1;
     c->at = at + isa->reduce.find[type](x, n, type == TN__F32 ? (const void *)&narrow : (const void *)&v);
 }
 
@@ -29,11 +30,30 @@ static void extreme_int(const tn__launch *l, int type, tn__carried *c, const voi
     const tn__cpu_isa *isa = tn__isa();
     const bool least = is_least(l);
     const int64_t v = isa->reduce.run_int[least ? TN__MIN : TN__MAX][type - TN__I32](x, n);
-    if (at && !(least ? v < c->whole : v > c->whole))
+    if (c->n > 0 && !(least ? v < c->whole : v > c->whole))
         return;
     const int32_t narrow = (int32_t)v;
     c->whole = v;
+    c->n = 1;
     c->at = at + isa->reduce.find[type](x, n, type == TN__I32 ? (const void *)&narrow : (const void *)&v);
+}
+
+/* Does what a run has beat the best of the others, whatever order they come in? Of equals, and of NaN, the first place counts. */
+static bool beats(bool least, int type, const tn__carried *run, const tn__carried *best)
+{
+    const bool before = run->at < best->at;
+    if (type > TN__F64)
+        return run->whole == best->whole ? before : least ? run->whole < best->whole : run->whole > best->whole;
+    const bool nan = run->a != run->a, was = best->a != best->a;
+    if (nan || was)
+        return nan && (before || !was);
+    return run->a == best->a ? before : least ? run->a < best->a : run->a > best->a;
+}
+
+static void join_extremes(const tn__launch *l, int type, tn__carried *c, const tn__carried *next)
+{
+    if (beats(is_least(l), type, next, c))
+        *c = *next;
 }
 
 static void store_extreme(const tn__launch *l, int type, const tn__carried *c, int64_t result)
@@ -69,18 +89,6 @@ static void extreme_lines(const tn__launch *l, int type, const void *x, int64_t 
 /* ---- all elements of what lies in another order than its places count ---- */
 
 enum { LEAST_RUN = 64 };
-
-/* Does what a run has beat the best of the others, whatever order they come in? Of equals, and of NaN, the first place counts. */
-static bool beats(bool least, int type, const tn__carried *run, const tn__carried *best)
-{
-    const bool before = run->at < best->at;
-    if (type > TN__F64)
-        return run->whole == best->whole ? before : least ? run->whole < best->whole : run->whole > best->whole;
-    const bool nan = run->a != run->a, was = best->a != best->a;
-    if (nan || was)
-        return nan && (before || !was);
-    return run->a == best->a ? before : least ? run->a < best->a : run->a > best->a;
-}
 
 typedef struct orders {
     int32_t run; /* the dimension along which elements are one after another in memory */
@@ -138,7 +146,9 @@ static bool all_as_they_lie(const tn__launch *l, const tn__dims *dim, int type, 
         for (int64_t i = 0; i < n; i += TN__BLOCK) {
             take_block(l, type, rules, &c, (const char *)x->data + (offset + i) * size, TN_MIN(TN__BLOCK, n - i));
             c.at = place + (i + c.at) * o.place[o.run];
-            if (!any || beats(is_least(l), type, &c, &best))
+            if (any)
+                join_extremes(l, type, &best, &c);
+            else
                 best = c;
             any = true;
         }
@@ -149,9 +159,16 @@ static bool all_as_they_lie(const tn__launch *l, const tn__dims *dim, int type, 
 
 tn_status tn__cpu_argreduce(const tn__launch *l)
 {
-    static const tn__block_rules
-        floats = {.block = extreme_float, .store = store_extreme, .lines = extreme_lines, .ordered = true},
-        integers = {.block = extreme_int, .store = store_extreme, .lines = extreme_lines, .ordered = true};
+    static const tn__block_rules floats = {.block = extreme_float,
+                                           .join = join_extremes,
+                                           .store = store_extreme,
+                                           .lines = extreme_lines,
+                                           .ordered = true},
+                                 integers = {.block = extreme_int,
+                                             .join = join_extremes,
+                                             .store = store_extreme,
+                                             .lines = extreme_lines,
+                                             .ordered = true};
     const tn__reduction_params *p = l->params;
     const int type = tn__type_of(tn__dtypes[l->in[0].dtype].compute);
     if (wants_value(l) && l->n_out == 1)

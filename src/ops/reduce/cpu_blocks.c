@@ -3,8 +3,8 @@
 #include "ops/reduce/cpu_blocks.h"
 #include "core/parallel.h"
 
-enum { WORK = 65536, BUNDLE = 16, PART = 256, PITCH = PART + 16 }; /* PART: elements of a block of a bundle's row */
-enum { TILE = 2048 };                                              /* elements turned at once */
+enum { WORK = 32768, BUNDLE = 16, PART = 256, PITCH = PART + 16 }; /* PART: elements of a block of a bundle's row */
+enum { TILE = 2048, PIECES = 64 }; /* elements turned at once; pieces of long rows, at most */
 
 typedef struct blocks {
     const tn__launch *l;
@@ -21,27 +21,33 @@ typedef struct blocks {
     int64_t bundle, lines;
 } blocks;
 
-static void run_row(const blocks *b, const char *base, int64_t result)
+/* Elements from .. to of a row. */
+static void carry(const blocks *b, const char *base, int64_t from, int64_t to, tn__carried *c)
 {
     const tn_dtype dtype = b->l->in[0].dtype;
-    tn__carried c = {0};
+    const int64_t size = (int64_t)tn__dtype_size(dtype);
     double buffer[TN__BLOCK];
-    for (int64_t i = 0; i < b->n; i += TN__BLOCK) {
-        const int64_t n = TN_MIN(TN__BLOCK, b->n - i);
+    for (int64_t i = from; i < to; i += TN__BLOCK) {
+        const int64_t n = TN_MIN(TN__BLOCK, to - i);
         const void *x = buffer;
         if (b->as_bf16) {
-            b->rules->block_bf16(&c, base + i * (int64_t)tn__dtype_size(dtype), n);
+            b->rules->block_bf16(c, base + i * size, n);
             continue;
         }
         if (b->as_is)
-            x = base + i * (int64_t)tn__dtype_size(dtype);
+            x = base + i * size;
         else if (b->row.n == 1)
-            tn__isa()->load[dtype][b->type](buffer, base + i * b->row.stride[0] * (int64_t)tn__dtype_size(dtype),
-                                            b->row.stride[0], n);
+            tn__isa()->load[dtype][b->type](buffer, base + i * b->row.stride[0] * size, b->row.stride[0], n);
         else
             tn__load_strided(buffer, b->type, dtype, base, &b->row, i, n);
-        b->rules->block(b->l, b->type, &c, x, i, n);
+        b->rules->block(b->l, b->type, c, x, i, n);
     }
+}
+
+static void run_row(const blocks *b, const char *base, int64_t result)
+{
+    tn__carried c = {0};
+    carry(b, base, 0, b->n, &c);
     b->rules->store(b->l, b->type, &c, result);
 }
 
@@ -74,19 +80,28 @@ static void run_turned(const blocks *b, const char *base, int64_t result, int64_
     b->rules->lines(b->l, b->type, tile, b->n, width, result);
 }
 
+/* Where the rows of an item begin, and its first result. */
+static const char *place(const blocks *b, int64_t item, int64_t *result)
+{
+    const tn__view *x = &b->l->in[0];
+    const int64_t first = item % b->lines * b->bundle;
+    int64_t rest = item / b->lines, offset = first * b->stride[0];
+    *result = first * b->dense[0];
+    for (int32_t d = 1; d < b->n_kept; d++) {
+        offset += rest % b->kept[d] * b->stride[d];
+        *result += rest % b->kept[d] * b->dense[d];
+        rest /= b->kept[d];
+    }
+    return (const char *)x->data + offset * (int64_t)tn__dtype_size(x->dtype);
+}
+
 static void run(void *ctx, int64_t begin, int64_t end)
 {
     const blocks *b = ctx;
-    const tn__view *x = &b->l->in[0];
     for (int64_t item = begin; item < end; item++) {
-        const int64_t first = item % b->lines * b->bundle, width = TN_MIN(b->bundle, b->kept[0] - first);
-        int64_t rest = item / b->lines, offset = first * b->stride[0], result = first * b->dense[0];
-        for (int32_t d = 1; d < b->n_kept; d++) {
-            offset += rest % b->kept[d] * b->stride[d];
-            result += rest % b->kept[d] * b->dense[d];
-            rest /= b->kept[d];
-        }
-        const char *base = (const char *)x->data + offset * (int64_t)tn__dtype_size(x->dtype);
+        const int64_t width = TN_MIN(b->bundle, b->kept[0] - item % b->lines * b->bundle);
+        int64_t result;
+        const char *base = place(b, item, &result);
         if (b->turned)
             run_turned(b, base, result, width);
         else if (width > 1)
@@ -94,6 +109,44 @@ static void run(void *ctx, int64_t begin, int64_t end)
         else
             run_row(b, base, result);
     }
+}
+
+/* ---- few long rows, in pieces ---- */
+
+typedef struct pieces {
+    const blocks *b;
+    int64_t count, size; /* of each row */
+    tn__carried carried[PIECES];
+} pieces;
+
+static void run_pieces(void *ctx, int64_t begin, int64_t end)
+{
+    pieces *p = ctx;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t from = i % p->count * p->size;
+        int64_t result;
+        carry(p->b, place(p->b, i / p->count, &result), from, TN_MIN(from + p->size, p->b->n), &p->carried[i]);
+    }
+}
+
+/* Sizes follow from the shape alone, so results do not change with the number of threads. False: no use. */
+static bool run_in_pieces(const blocks *b, int64_t results)
+{
+    if (b->bundle > 1 || b->n < 2 * WORK || results > PIECES / 2)
+        return false;
+    pieces p = {.b = b, .size = TN_MAX(WORK, tn__div_up(b->n * results, PIECES))};
+    p.size = tn__div_up(p.size, TN__BLOCK) * TN__BLOCK;
+    p.count = tn__div_up(b->n, p.size);
+    tn__parallel_for(results * p.count, 1, run_pieces, &p);
+    for (int64_t r = 0; r < results; r++) {
+        int64_t result;
+        tn__carried *c = &p.carried[r * p.count];
+        for (int64_t k = 1; k < p.count; k++)
+            b->rules->join(b->l, b->type, c, &c[k]);
+        place(b, r, &result);
+        b->rules->store(b->l, b->type, c, result);
+    }
+    return true;
 }
 
 static void add_kept(blocks *b, const tn__view *x, const int64_t *dense, int32_t d)
@@ -143,5 +196,7 @@ void tn__cpu_blocks(const tn__launch *l, const tn__dims *dim, int type, const tn
     if (b.turned)
         b.bundle = TILE / b.n;
     b.lines = tn__div_up(b.kept[0], b.bundle);
+    if (run_in_pieces(&b, results))
+        return;
     tn__parallel_for(results / b.kept[0] * b.lines, tn__div_up(WORK, TN_MAX(b.n, 1) * b.bundle), run, &b);
 }

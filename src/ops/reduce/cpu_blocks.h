@@ -18,6 +18,8 @@ enum {
 typedef struct tn__block_rules {
     /* n elements of a row, dense and of the loop type, at least one; the first is the row's at-th. */
     void (*block)(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n);
+    /* c, of the elements up to some place, takes what is carried of those from there on, at least one; neither is as it began. */
+    void (*join)(const tn__launch *l, int type, tn__carried *c, const tn__carried *next);
     void (*store)(const tn__launch *l, int type, const tn__carried *c, int64_t result);
     /* As block, of bfloat16 as it lies in memory, dense, computed with as float. NULL: it is converted first. */
     void (*block_bf16)(tn__carried *c, const void *x, int64_t n);

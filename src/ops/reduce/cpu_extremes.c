@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 
-enum { PIECE = 65536 };
+enum { PIECE = 32768 };
 
 typedef struct extremes_job {
     const tn__launch *l;

@@ -10,17 +10,26 @@ static void store(const tn__launch *l, double v, int64_t result)
 
 /* ---- variance: a: mean, b: squares of distances from it; blocks joined as by Chan, Golub and LeVeque (1979) ---- */
 
+static void join_var(const tn__launch *l, int type, tn__carried *c, const tn__carried *next)
+{
+    const double all = c->n + next->n, delta = next->a - c->a;
+    (void)l, (void)type;
+    c->b += next->b + delta * delta * (c->n * next->n / all);
+    c->a += delta * (next->n / all);
+    c->n = all;
+}
+
 static void var_block(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n)
 {
     const double first = type == TN__F32 ? (double)*(const float *)x : *(const double *)x, m = (double)n;
     double sums[2];
-    (void)l, (void)at;
+    (void)at;
     tn__isa()->reduce.moments[type](sums, x, n);
-    const double mean = first + sums[0] / m, rest = sums[1] - sums[0] * sums[0] / m;
-    const double all = c->n + m, delta = mean - c->a;
-    c->b += rest + (c->n > 0 ? delta * delta * (c->n * m / all) : 0);
-    c->a = c->n > 0 ? c->a + delta * (m / all) : mean;
-    c->n = all;
+    const tn__carried here = {.a = first + sums[0] / m, .b = sums[1] - sums[0] * sums[0] / m, .n = m};
+    if (c->n > 0)
+        join_var(l, type, c, &here);
+    else
+        *c = here;
 }
 
 static void store_var(const tn__launch *l, int type, const tn__carried *c, int64_t result)
@@ -36,7 +45,7 @@ static void store_var(const tn__launch *l, int type, const tn__carried *c, int64
 
 tn_status tn__cpu_var(const tn__launch *l)
 {
-    static const tn__block_rules rules = {.block = var_block, .store = store_var};
+    static const tn__block_rules rules = {.block = var_block, .join = join_var, .store = store_var};
     const tn__var_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -44,19 +53,29 @@ tn_status tn__cpu_var(const tn__launch *l)
 
 /* ---- log(sum(exp(x))): b times e^a, a the largest so far; at: what is infinite or NaN decides: 1, 2 ---- */
 
+static void join_logs(const tn__launch *l, int type, tn__carried *c, const tn__carried *next)
+{
+    (void)l, (void)type;
+    c->at = TN_MAX(c->at, next->at);
+    if (!(next->b > 0))
+        return;
+    const double most = c->b > 0 ? TN_MAX(c->a, next->a) : next->a;
+    c->b = (c->b > 0 ? c->b * exp(c->a - most) : 0) + next->b * exp(next->a - most);
+    c->a = most;
+}
+
 static void exp_block(const tn__launch *l, int type, tn__carried *c, const void *x, int64_t at, int64_t n)
 {
     const double m = tn__isa()->reduce.run_float[TN__MAX][type](x, n);
-    (void)l, (void)at;
+    (void)at;
     if (m != m)
         c->at = 2;
     else if (m == INFINITY)
         c->at = TN_MAX(c->at, 1);
     if (!(fabs(m) < INFINITY))
         return;
-    const double sum = tn__isa()->softmax.sum_exp[type](x, n, m), most = c->b > 0 ? TN_MAX(c->a, m) : m;
-    c->b = (c->b > 0 ? c->b * exp(c->a - most) : 0) + sum * exp(m - most);
-    c->a = most;
+    const tn__carried here = {.a = m, .b = tn__isa()->softmax.sum_exp[type](x, n, m)};
+    join_logs(l, type, c, &here);
 }
 
 static void store_log(const tn__launch *l, int type, const tn__carried *c, int64_t result)
@@ -107,7 +126,8 @@ static void log_lines(const tn__launch *l, int type, const void *x_, int64_t n, 
 
 tn_status tn__cpu_logsumexp(const tn__launch *l)
 {
-    static const tn__block_rules rules = {.block = exp_block, .store = store_log, .lines = log_lines};
+    static const tn__block_rules rules = {
+        .block = exp_block, .join = join_logs, .store = store_log, .lines = log_lines};
     const tn__reduction_params *p = l->params;
     tn__cpu_blocks(l, &p->dim, tn__type_of(l->compute), &rules);
     return TN_OK;
@@ -134,6 +154,12 @@ static void square_columns_bf16(tn__carried *c, const void *x, int64_t step, int
         c[w].a = sums[w];
 }
 
+static void join_squares(const tn__launch *l, int type, tn__carried *c, const tn__carried *next)
+{
+    (void)l, (void)type;
+    c->a += next->a;
+}
+
 static void store_root(const tn__launch *l, int type, const tn__carried *c, int64_t result)
 {
     (void)type;
@@ -154,6 +180,7 @@ static void root_lines(const tn__launch *l, int type, const void *x, int64_t n, 
 tn_status tn__cpu_norm(const tn__launch *l)
 {
     static const tn__block_rules rules = {.block = square_block,
+                                          .join = join_squares,
                                           .store = store_root,
                                           .block_bf16 = square_block_bf16,
                                           .columns_bf16 = square_columns_bf16,
