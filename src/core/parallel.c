@@ -163,8 +163,8 @@ static void *work(void *arg)
     }
 }
 
-/* A thread is often woken on the core of the one who wakes it. There it waits for that core while another is free, or takes it and
- * spins while the caller stands still (a call of 10 us then takes 100): so it may run on all cores but the caller's. */
+/* A thread is often woken on the core of the one who wakes it. There it waits for that core while another is free, or takes it
+ * and spins while the caller stands still (a call of 10 us then takes 100): so it may run on all cores but the caller's. */
 static void keep_off_this_core(worker *w)
 {
 #if defined(__linux__)

@@ -611,7 +611,17 @@ static bool moves_rows(const job *j)
     return dense;
 }
 
-/* Where the runs of dimension 0 are but a few elements, the longest dimension takes its place. */
+/* The largest part of n in which runs are long and what they leave out between stays in the nearest cache; n if there is none. */
+static int64_t part_of(int64_t n)
+{
+    for (int64_t part = 2 * LONG_ROW; part >= LEAST_ROW; part--)
+        if (n > part && n % part == 0)
+            return part;
+    return n;
+}
+
+/* Where the runs of dimension 0 are but a few elements, the longest dimension takes its place, in parts: the rest of it comes
+ * last, so that threads write stretches of memory of their own. */
 static void put_longest_first(job *j)
 {
     const tn__strided_dims *d = &j->op[0].dims;
@@ -620,11 +630,18 @@ static void put_longest_first(job *j)
     for (int32_t i = 1; i < d->n && few; i++)
         if (d->shape[i] >= LEAST_ROW && d->shape[i] > d->shape[longest])
             longest = i;
-    for (int k = 0; k <= j->n && longest; k++) {
+    if (!longest)
+        return;
+    const int64_t all = d->shape[longest], part = d->n < TN_MAX_DIMS ? part_of(all) : all;
+    for (int k = 0; k <= j->n; k++) {
         tn__strided_dims *o = &j->op[k].dims;
-        const int64_t shape = o->shape[0], stride = o->stride[0];
-        o->shape[0] = o->shape[longest], o->stride[0] = o->stride[longest];
+        const int64_t shape = o->shape[0], stride = o->stride[0], step = o->stride[longest];
+        o->shape[0] = part, o->stride[0] = step;
         o->shape[longest] = shape, o->stride[longest] = stride;
+        if (part < all) {
+            o->shape[o->n] = all / part;
+            o->stride[o->n++] = step * part;
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 /* Kernels of the family factory for the CPU. */
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/along_dim.h"
+#include "core/parallel.h"
 
-enum { GRAIN = 65536, TILE = 64 };
+enum { GRAIN = 65536, TILE = 64, CHUNK = 16 * TN__BLOCK };
 
 /* ---- structural rows that are copies ---- */
 
@@ -28,40 +29,64 @@ tn_status tn__cpu_fill(const tn__launch *l)
 
 /* ---- triangles, ranges, identity ---- */
 
-/* Dense int64: no block between. */
-static void arange_i64(int64_t *out, uint64_t start, uint64_t step, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++, start += step)
-        out[i] = (int64_t)start;
-}
+typedef struct range_job {
+    const tn__view *out;
+    tn__strided_dims d;
+    double start, step, end;
+    uint64_t whole_start, whole_step; /* bounds of integers are truncated first, as PyTorch does */
+} range_job;
 
 /* out[i] = start + i * step, computed for each i, as PyTorch (RangeFactories) */
+static void arange_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const range_job *j = ctx;
+    const tn__view *out = j->out;
+    union {
+        double real[TN__BLOCK];
+        uint64_t whole[TN__BLOCK];
+    } block;
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        const int32_t n = (int32_t)TN_MIN(TN__BLOCK, end - i);
+        const bool real = tn__dtype_is_float(out->dtype);
+        uint64_t *whole = out->dtype == TN_I64 && out->contiguous ? (uint64_t *)out->data + i : block.whole;
+        for (int32_t k = 0; k < n && real; k++) /* i + k is exact in double; few processors convert int64 in vectors */
+            block.real[k] = j->start + j->step * ((double)i + (double)k);
+        uint64_t v = j->whole_start + (uint64_t)i * j->whole_step;
+        for (int32_t k = 0; k < n && !real; k++, v += j->whole_step)
+            whole[k] = v;
+        if (real || whole == block.whole)
+            tn__store_strided(out->data, out->dtype, &j->d, i, &block, real ? TN__F64 : TN__I64, n);
+    }
+}
+
 tn_status tn__cpu_arange(const tn__launch *l)
 {
     const tn__arange_params *p = l->params;
-    const tn__view *out = &l->out[0];
-    tn__strided_dims d;
-    tn__strided_dims_of(&d, out, (1U << out->ndim) - 1);
-    double block[TN__BLOCK];
-    if (out->dtype == TN_I64 && out->contiguous) {
-        arange_i64(out->data, (uint64_t)tn__scalar_int(&p->start), (uint64_t)tn__scalar_int(&p->step), out->numel);
-        return TN_OK;
+    range_job j = {.out = &l->out[0], .start = tn__scalar_double(&p->start), .step = tn__scalar_double(&p->step)};
+    if (!tn__dtype_is_float(j.out->dtype)) {
+        j.whole_start = (uint64_t)tn__scalar_int(&p->start);
+        j.whole_step = (uint64_t)tn__scalar_int(&p->step);
     }
-    const double start = tn__scalar_double(&p->start), step = tn__scalar_double(&p->step);
-    for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
-        int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
-        if (!tn__dtype_is_float(out->dtype)) { /* the bounds are truncated first, as PyTorch does */
-            int64_t *v = (int64_t *)block, s = tn__scalar_int(&p->start), t = tn__scalar_int(&p->step);
-            for (int64_t k = 0; k < n; k++)
-                v[k] = (int64_t)((uint64_t)s + (uint64_t)(i + k) * (uint64_t)t);
-            tn__store_strided(out->data, out->dtype, &d, i, block, TN__I64, n);
-            continue;
-        }
-        for (int32_t k = 0; k < n; k++) /* i + k is exact in double; few processors convert int64 in vectors */
-            block[k] = start + step * ((double)i + (double)k);
-        tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
-    }
+    tn__strided_dims_of(&j.d, j.out, (1U << j.out->ndim) - 1);
+    tn__parallel_for(j.out->numel, CHUNK, arange_chunk, &j);
     return TN_OK;
+}
+
+static void linspace_chunk(void *ctx, int64_t begin, int64_t end)
+{
+    const range_job *j = ctx;
+    const tn__view *out = j->out;
+    double block[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += TN__BLOCK) {
+        const int64_t n = TN_MIN(TN__BLOCK, end - i);
+        const int64_t half = out->numel == 1 ? 1 : out->numel / 2, first = TN_MAX(TN_MIN(half - i, n), 0);
+        const double before = (double)(out->numel - 1 - i);
+        for (int32_t k = 0; k < first; k++)
+            block[k] = j->start + j->step * ((double)i + (double)k);
+        for (int32_t k = (int32_t)first; k < n; k++)
+            block[k] = j->end - j->step * (before - (double)k);
+        tn__store_strided(out->data, out->dtype, &j->d, i, block, TN__F64, n);
+    }
 }
 
 /* From both ends, as PyTorch. */
@@ -69,23 +94,12 @@ tn_status tn__cpu_linspace(const tn__launch *l)
 {
     const tn__linspace_params *p = l->params;
     const tn__view *out = &l->out[0];
-    tn__strided_dims d;
-    tn__strided_dims_of(&d, out, (1U << out->ndim) - 1);
-    double block[TN__BLOCK];
-    const double start = tn__scalar_double(&p->start), end = tn__scalar_double(&p->end);
-    double step = out->numel > 1 ? (end - start) / (double)(out->numel - 1) : 0;
+    range_job j = {.out = out, .start = tn__scalar_double(&p->start), .end = tn__scalar_double(&p->end)};
+    tn__strided_dims_of(&j.d, out, (1U << out->ndim) - 1);
+    j.step = out->numel > 1 ? (j.end - j.start) / (double)(out->numel - 1) : 0;
     if (out->dtype == TN_F32)
-        step = out->numel > 1 ? (double)(((float)end - (float)start) / (float)(out->numel - 1)) : 0;
-    for (int64_t i = 0; i < out->numel; i += TN__BLOCK) {
-        int64_t n = TN_MIN(TN__BLOCK, out->numel - i);
-        const int64_t half = out->numel == 1 ? 1 : out->numel / 2, first = TN_MAX(TN_MIN(half - i, n), 0);
-        const double before = (double)(out->numel - 1 - i);
-        for (int32_t k = 0; k < first; k++)
-            block[k] = start + step * ((double)i + (double)k);
-        for (int32_t k = (int32_t)first; k < n; k++)
-            block[k] = end - step * (before - (double)k);
-        tn__store_strided(out->data, out->dtype, &d, i, block, TN__F64, n);
-    }
+        j.step = out->numel > 1 ? (double)(((float)j.end - (float)j.start) / (float)(out->numel - 1)) : 0;
+    tn__parallel_for(out->numel, CHUNK, linspace_chunk, &j);
     return TN_OK;
 }
 

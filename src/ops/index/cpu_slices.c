@@ -2,7 +2,7 @@
 #include "core/parallel.h"
 #include "ops/index/cpu_points.h"
 
-enum { WORK = 32768 };
+enum { WORK = 32768, SOME = 256 };
 
 /* A table [outer][rows][inner] and what is picked of it [outer][n][inner]. */
 typedef struct slice_job {
@@ -410,19 +410,53 @@ static void put_outer(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Slices k, k + 1 .. k + n - 1 of the source are copied to the rows that lie from 'to' on, apart from each other. */
+static void copy_slices(const slice_job *j, char *to, int64_t apart, const int64_t *row, int64_t k, int64_t n)
+{
+    const size_t bytes = (size_t)j->inner * tn__dtype_size(j->table->dtype);
+    const char *from = source_slice(j, 0, k);
+    for (int64_t i = 0; i < n; i++, from += j->filled ? 0 : bytes)
+        copy_few(to + row[i] * apart, from, bytes);
+}
+
+/* As copy_slices, of those whose row is one of from .. to - 1: they are gathered first, for which ones is hard to foresee. */
+static void copy_own(const slice_job *j, char *first, int64_t apart, const int64_t *row, int64_t k, int64_t n,
+                     int64_t from, int64_t to)
+{
+    const size_t bytes = (size_t)j->inner * tn__dtype_size(j->table->dtype);
+    const char *source = source_slice(j, 0, k);
+    const size_t step = j->filled ? 0 : bytes;
+    int32_t own[SOME];
+    int64_t many = 0;
+    for (int32_t i = 0; i < n; i++) {
+        own[many] = i;
+        many += row[i] >= from && row[i] < to;
+    }
+    for (int64_t i = 0; i < many; i++)
+        copy_few(first + row[own[i]] * apart, source + (size_t)own[i] * step, bytes);
+}
+
 /* Each part minds the indices of its own rows. */
 static void put_rows(void *ctx, int64_t begin, int64_t end)
 {
     const slice_job *j = ctx;
     const int64_t rows = size_along(j->table, j->dim);
-    int64_t apart;
+    const bool runs = j->filled || (j->effect == WRITE && j->table_dense && j->picked->contiguous);
+    int64_t apart, row[SOME];
     char *first = first_slice(j, 0, &apart);
     for (int64_t part = begin; part < end; part++) {
         const int64_t from = rows * part / j->parts, to = rows * (part + 1) / j->parts;
-        for (int64_t k = 0; k < j->n; k++) {
-            const int64_t row = nth_row(j, k);
-            if (row >= from && row < to)
-                put_slice(j, first + row * apart, 0, k);
+        for (int64_t k = 0; k < j->n; k += SOME) {
+            const int64_t n = TN_MIN(SOME, j->n - k);
+            for (int64_t i = 0; i < n; i++)
+                row[i] = nth_row(j, k + i);
+            if (runs && j->parts == 1)
+                copy_slices(j, first, apart, row, k, n);
+            else if (runs)
+                copy_own(j, first, apart, row, k, n, from, to);
+            for (int64_t i = 0; i < n && !runs; i++)
+                if (row[i] >= from && row[i] < to)
+                    put_slice(j, first + row[i] * apart, 0, k + i);
         }
     }
 }

@@ -10,7 +10,20 @@
 #include "core/parallel.h"
 #include "ops/product/gemm.h"
 
-enum { KC = 256, NC = 4096, MC_PANELS = 12, SERIAL = 90 * 90 * 90 /* below it a second thread comes too late */ };
+enum {
+    KC = 256,
+    NC = 4096,
+    MC_PANELS = 12,
+    SERIAL = 90 * 90 * 90, /* below this effort a second thread comes too late */
+    EACH = 8192            /* effort of one product of a batch, however small it is */
+};
+
+/* In multiplications: an element of an operand or of the result costs as much as some. */
+static double effort(int64_t m, int64_t n, int64_t k)
+{
+    const double a = (double)m * (double)k, b = (double)k * (double)n, c = (double)m * (double)n;
+    return a * (double)n + 8 * (a + b + c);
+}
 
 typedef struct own_gemm {
     const tn__gemm *g;
@@ -331,7 +344,7 @@ tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
     const int64_t k = depth(&p);
     if (run_small(&p))
         return TN_OK;
-    int threads = (double)g->m * (double)g->n * (double)g->k < SERIAL ? 1 : tn__num_threads();
+    int threads = effort(g->m, g->n, g->k) < SERIAL ? 1 : tn__num_threads();
     int64_t nc = TN_MIN(NC, tn__div_up(g->n, p.width) * p.width);
     size_t bytes = (size_t)(nc * TN_MIN(KC, k) * p.item);
     char *buffer = NULL;
@@ -575,9 +588,9 @@ static tn_status run_shape(batch_job *j)
     const tn__gemm_problem *s = j->s;
     if (s->bias && s->beta != 0)
         set_from_bias(s, j->c, j->type);
-    double work = (double)s->m * (double)s->n * (double)s->k;
+    const double work = effort(s->m, s->n, s->k);
     if (s->batch > 1 && work < SERIAL)
-        tn__parallel_for(s->batch, (int64_t)(SERIAL / TN_MAX(work, 1)) + 1,
+        tn__parallel_for(s->batch, (int64_t)(SERIAL / (work + EACH)) + 1,
                          is_short_dots(j)                 ? run_short_dots
                          : is_dots(s, j->type, j->stored) ? run_dots_of_batch
                                                           : run_batch,
