@@ -78,6 +78,26 @@ static void run_index_fill(void)
     tn_scope_close(s);
 }
 
+/* Many short rows, which threads share out: each row is the last one that was written there. */
+static void run_many_rows(void)
+{
+    tn_scope *s = tn_scope_open();
+    const int64_t n = 12000, rows = 5000;
+    tn_tensor *r = tn_arange(rows), *at = tn_sub(rows - 1, tn_fmod(tn_arange(n), rows)); /* 4999, 4998 .. 0, 4999 .. */
+    tn_tensor *source = tn_reshape(tn_arange(8 * n), TN_SHAPE(n, 8)),
+              *x = tn_full(TN_SHAPE(rows + 1, 8), -1, .dtype = TN_I64);
+    tn_tensor *last = tn_where(tn_ge(r, 3000), tn_sub(3 * rows - 1, r), tn_sub(2 * rows - 1, r));
+    tn_tensor *wanted = tn_add(tn_mul(tn_unsqueeze(last, 1), 8), tn_arange(8)),
+              *put = MADE(tn_index_copy(x, 0, at, source));
+    TRUTH(tn_equal(tn_narrow(put, 0, 0, rows), wanted));
+    HOLDS(tn_select(put, 0, rows), TN_SHAPE(8), -1, -1, -1, -1, -1, -1, -1, -1);
+    tn_tensor *even = tn_mul(tn_arange(rows / 2), 2),
+              *filled = MADE(tn_index_fill(x, 0, tn_repeat(even, TN_DIMS(5)), 3));
+    HOLDS(tn_sum(filled), TN_SHAPE(), 4 * 8 * rows / 2 - 8 * (rows + 1));
+    HOLDS(tn_sum(tn_index_select(filled, 0, even)), TN_SHAPE(), 3 * 8 * rows / 2);
+    tn_scope_close(s);
+}
+
 static void run_masked_fill_expanded(void)
 {
     tn_scope *s = tn_scope_open();
@@ -115,6 +135,7 @@ static const structural_case cases[] = {
     {"scatter_reduced_", run_scatter_reduced},
     {"index_fill", run_index_fill},
     {"index_fill_", run_index_fill},
+    {"index_copy", run_many_rows},
     {"masked_fill_expanded_", run_masked_fill_expanded},
     {"nonzero_columns", run_nonzero_columns},
     {NULL, NULL},

@@ -12,6 +12,9 @@ static void run_distances(void)
     HOLDS(tn_dist(a, b), TN_SHAPE(), 5);
     tn_tensor *wide = tn_expand(tn_zeros(TN_SHAPE(1)), TN_SHAPE(INT64_C(1) << 40));
     REFUSED(tn_kron(wide, wide), TN_EINVAL, "more elements than an index can count");
+    tn_tensor *tall = tn_reshape(tn_arange(4 * 520), TN_SHAPE(520, 4)),
+              *spread = tn_repeat_interleave(tall, 2, .dim = 0);
+    TRUTH(tn_equal(tn_kron(tall, b), tn_mul(tn_repeat_interleave(spread, 2, .dim = 1), tn_repeat(b, TN_DIMS(520, 4)))));
     HOLDS(tn_kron(tn_select(a, 0, 1), b), TN_SHAPE(2, 4), 0, 0, 0, 0, 18, 24, 24, 32);
     REFUSED(tn_cdist(a, tn_ones(TN_SHAPE(2, 3))), TN_EINVAL, "same number of columns. X1: 2 X2: 3");
     REFUSED(tn_cdist(a, b, .p = TN_SCALAR(-1)), TN_EINVAL, "non-negative p values");

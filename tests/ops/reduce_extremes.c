@@ -131,6 +131,30 @@ static void bad_dims(kind what)
     tn_release(x);
 }
 
+/* Rows that go in pieces: of equals in several the first counts, and so does the first NaN. */
+static void of_pieces(void)
+{
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_I64, TN_I32};
+    const int64_t n = 100003;
+    for (size_t k = 0; k < TN_COUNT(dtypes); k++) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *x = tn_zeros(TN_SHAPE(2, n), .dtype = dtypes[k]), *first = tn_select(x, 0, 0),
+                  *second = tn_select(x, 0, 1);
+        tn_fill_(tn_narrow(first, 0, 40000, 60000), 5);
+        tn_fill_(tn_narrow(second, 0, n - 1, 1), -5);
+        HOLDS(tn_argmax(x, .dim = 1), TN_SHAPE(2), 40000, 0);
+        HOLDS(tn_argmin(x, .dim = 1), TN_SHAPE(2), 0, n - 1);
+        HOLDS(tn_argmax(x), TN_SHAPE(), 40000);
+        HOLDS(tn_argmin(x), TN_SHAPE(), 2 * n - 1);
+        if (dtypes[k] != TN_I64 && dtypes[k] != TN_I32) {
+            tn_fill_(tn_narrow(second, 0, 70000, 10000), NAN);
+            HOLDS(tn_argmax(x), TN_SHAPE(), n + 70000);
+            HOLDS(tn_argmin(x, .dim = 1), TN_SHAPE(2), 0, 70000);
+        }
+        tn_scope_close(s);
+    }
+}
+
 static void run_max(void)
 {
     each_array(max_any, false);
@@ -149,6 +173,7 @@ static void run_argmax(void)
 {
     each_array(argmax_any, false);
     ties(ARGMAX);
+    of_pieces();
     bad_dims(ARGMAX);
 }
 

@@ -1,5 +1,6 @@
 /* Two results of the same elements: aminmax, var_mean, std_mean. Values are PyTorch's. */
 #include "ops/family.h"
+#include <math.h>
 
 static void run_aminmax(void)
 {
@@ -29,8 +30,7 @@ static void run_one_pass(void)
         for (int64_t at = 0; floats && at < 2500; at += 833) {
             tn_tensor *y = tn_clone(x);
             tn_fill_(tn_narrow(y, 0, at, 1), NAN);
-            HOLDS(tn_aminmax(y, .max = &max), TN_SHAPE(), NAN);
-            HOLDS(max, TN_SHAPE(), NAN);
+            TRUTH(isnan(kit_item(MADE(tn_aminmax(y, .max = &max)), 0)) && isnan(kit_item(max, 0)));
             tn_fill_(tn_narrow(y, 0, at, 1), -INFINITY);
             HOLDS(tn_aminmax(tn_neg(y), .max = &max), TN_SHAPE(), -96);
             HOLDS(max, TN_SHAPE(), INFINITY);
