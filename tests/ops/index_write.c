@@ -78,7 +78,7 @@ static void run_index_fill(void)
     tn_scope_close(s);
 }
 
-/* Many short rows, which threads share out: each row is the last one that was written there. */
+/* Many short rows, which threads share out: each row is the last one that was written there (on a GPU, one of those). */
 static void run_many_rows(void)
 {
     tn_scope *s = tn_scope_open();
@@ -89,7 +89,7 @@ static void run_many_rows(void)
     tn_tensor *last = tn_where(tn_ge(r, 3000), tn_sub(3 * rows - 1, r), tn_sub(2 * rows - 1, r));
     tn_tensor *wanted = tn_add(tn_mul(tn_unsqueeze(last, 1), 8), tn_arange(8)),
               *put = MADE(tn_index_copy(x, 0, at, source));
-    TRUTH(tn_equal(tn_narrow(put, 0, 0, rows), wanted));
+    TRUTH(!kit_on_cpu() || tn_equal(tn_narrow(put, 0, 0, rows), wanted));
     HOLDS(tn_select(put, 0, rows), TN_SHAPE(8), -1, -1, -1, -1, -1, -1, -1, -1);
     tn_tensor *even = tn_mul(tn_arange(rows / 2), 2),
               *filled = MADE(tn_index_fill(x, 0, tn_repeat(even, TN_DIMS(5)), 3));
