@@ -98,22 +98,23 @@ static void run_slopes(void)
 {
     tn_scope *s = tn_scope_open();
     for (int d = 0; d < 2; d++) {
-        static const double known[][3] = {/* shape, number, slope */
-                                          {0.3, 0.2, 1.2120372613},
-                                          {2, 3, 1.3217985182},
-                                          {5, 9, 1.3671181885},
-                                          {20, 15, 0.8702478032}};
-        static const double beta[][4] = {/* part, concentration, total, slope */
-                                         {0.2, 0.5, 1.2, 0.9107282380},
-                                         {0.6, 3, 5, 0.2261926163},
-                                         {0.3, 20, 60, 0.0160228747}};
+        static const double known[][3] = {
+            /* shape, number, slope */
+            {0.3, 0.2, 1.2120372613}, {2, 3, 1.3217985182},    {5, 9, 1.3671181885},
+            {20, 15, 0.8702478032},   {0.05, 8, 20.477346374}, {4, 7.5, 1.404017308},
+            {90, 80, 0.94401022125},  {30, 50, 1.2841262303},  {0.2, 1e-6, 6.7632413139e-5}};
+        static const double beta[][4] = {
+            /* part, concentration, total, slope */
+            {0.2, 0.5, 1.2, 0.9107282380},  {0.6, 3, 5, 0.2261926163},     {0.3, 20, 60, 0.0160228747},
+            {0.55, 12, 13, 0.060890805633}, {0.4, 0.5, 1.2, 1.4127126387}, {0.95, 40, 45, 0.023239934995},
+            {0.85, 2, 2.5, 0.51456261718},  {0.3, 0.1, 3, 2.533775685},    {0.999, 0.3, 0.5, 7.6897478734}};
         const real eps = d ? 1e-6L : 1e-4L;
-        for (int i = 0; i < 4; i++) {
+        for (size_t i = 0; i < TN_COUNT(known); i++) {
             tn_tensor *t = tn_standard_gamma_grad(tn_full(TN_SHAPE(1), known[i][0], .dtype = wide[d]),
                                                   tn_full(TN_SHAPE(1), known[i][1], .dtype = wide[d]));
             TRUTH(fabsl(kit_item(MADE(t), 0) / (real)known[i][2] - 1) < eps);
         }
-        for (int i = 0; i < 3; i++) {
+        for (size_t i = 0; i < TN_COUNT(beta); i++) {
             tn_tensor *t = tn_dirichlet_grad(tn_full(TN_SHAPE(1), beta[i][0], .dtype = wide[d]),
                                              tn_full(TN_SHAPE(1), beta[i][1], .dtype = wide[d]),
                                              tn_full(TN_SHAPE(1), beta[i][2], .dtype = wide[d]));
