@@ -24,6 +24,7 @@ typedef struct tn__thread {
     const char *site; /* the user's call in progress, "file.c:42", or NULL */
     tn_scope *scope;  /* innermost scope, or NULL                           */
     bool no_grad;     /* gradient recording is off                          */
+    tn_tensor *into;  /* what the next call of the user's may write its result to, or NULL; not owned */
     uint32_t born;    /* flags of new tensors: TN__INFERENCE in inference mode, else none */
     bool in_parallel; /* a body of tn__parallel_for is running here         */
     bool destroying;  /* an object is being destroyed: queue, do not recurse */
@@ -72,6 +73,7 @@ static inline tn__thread *tn__enter(const char *site)
     tn__thread *t = tn__self();
     if (site) {
         t->site = *site ? site : NULL;
+        t->into = NULL;
         t->unsited = false;
     }
     return t;

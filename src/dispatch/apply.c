@@ -13,7 +13,8 @@ typedef struct passage {
     tn__call c;
     uint32_t wanted; /* bit i: input i wants a gradient; of a list's further inputs it is found again */
     bool records;
-    bool mixed; /* 0-dim CPU tensors among operands that are elsewhere */
+    bool mixed;      /* 0-dim CPU tensors among operands that are elsewhere */
+    tn_tensor *into; /* offered by the caller, or NULL; once outputs are made: only if it was taken */
     tn_tensor *out[TN__MAX_OUT];
     tn__node *node;
     tn__node *slices;    /* in place on a view */
@@ -338,6 +339,8 @@ static bool lands_later(const tn__call *c)
 static tn_status make_outputs(passage *p)
 {
     tn__call *c = &p->c;
+    if (TN_UNLIKELY(p->into != NULL) && (p->records || c->inplace || p->mixed || !tn__goes_into(c, p->into)))
+        p->into = NULL;
     for (int32_t i = 0; i < c->n_out; i++) {
         if (c->inplace)
             p->out[i] = tn__object_retain(c->in[0].v.t);
@@ -346,6 +349,8 @@ static tn_status make_outputs(passage *p)
         else {
             int64_t numel;
             const tn__spec *s = &c->spec[i];
+            if (TN_UNLIKELY(p->into != NULL) && (p->out[i] = tn__tensor_alias(p->into)))
+                continue;
             if (!tn__shape_numel(s->shape, s->ndim, tn__dtype_size(s->dtype), &numel))
                 return tn__error(TN_EINVAL, "%s: a result of shape %s is larger than memory can be", tn__op_name(c->op),
                                  tn__shape_str(s->shape, s->ndim).s);
@@ -488,7 +493,7 @@ static tn_status pass(passage *p, uint32_t required)
         note_operands(c);
         return e;
     }
-    if (c->inplace)
+    if (c->inplace || p->into)
         tn__tensor_written(p->out[0]);
     if (p->records)
         attach(p);
@@ -536,6 +541,7 @@ static tn_tensor *go(passage *p, uint32_t required, tn_tensor **const *more)
 static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, void *params,
                   bool inplace)
 {
+    p->into = site ? tn__self()->into : NULL;
     p->self = tn__enter(site);
     for (int32_t i = 0; i < TN__MAX_OUT; i++)
         p->out[i] = NULL;

@@ -15,6 +15,9 @@ tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_
 tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
                              void *params);
 
+/* May the result of a call whose shape rule has run be written to that memory, which was offered (tn_into)? (into.c) */
+bool tn__goes_into(const tn__call *c, const tn_tensor *out);
+
 /* A row with a list of inputs, all of them tensors. */
 tn_tensor *tn__apply_list(const char *site, tn__op_id op, tn_tensors xs, void *params);
 

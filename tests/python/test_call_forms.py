@@ -206,6 +206,24 @@ def test_out_that_overlaps_an_input_in_part_is_refused():
     assert torch.exp(b, out=b) is b and b.tolist() == [1] * 5
 
 
+def test_out_is_written_once():
+    x, out = torch.arange(6.).reshape(2, 3), torch.zeros(3, 2).t()
+    place = out.data_ptr()
+    assert torch.sub(x, 1, out=out) is out and (out.data_ptr(), out.stride(), out._version) == (place, (1, 2), 1)
+    assert torch.mul(out, out, out=out).tolist() == [[1, 0, 1], [4, 9, 16]] and out._version == 2
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        torch.add(out[:, :2], out[:, :2].t(), out=out[:, :2])
+    assert out.tolist() == [[1, 0, 1], [4, 9, 16]]
+    w = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="automatic differentiation"):
+        torch.add(w, 1, out=out)
+    assert out.tolist() == [[1, 0, 1], [4, 9, 16]]
+    kept = (w * out).sum()
+    torch.exp(x, out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.backward()
+
+
 def test_results_with_names_of_out():
     values, indices = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     both = torch.max(torch.tensor([[1.0, 2], [5, 4]]), 0, out=(values, indices))

@@ -1,5 +1,5 @@
-/* What a language binding needs of a tensor: a slot for its object, and other memory under the same identity. Values
- * and texts are PyTorch 2.14's, but where Tenon refuses more: what was recorded before does not use the new values. */
+/* What a language binding needs of a tensor: a slot for its object, other memory under the same identity, results in memory
+ * that is there. Values and texts are PyTorch 2.14's, but where Tenon refuses more: what was recorded before does not use the new values. */
 #include "check.h"
 
 static void a_slot_for_a_binding(void **state)
@@ -137,6 +137,37 @@ static void what_is_refused(void **state)
     tn_scope_close(s);
 }
 
+static void memory_that_is_offered(void **state)
+{
+    (void)state;
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 2))), *out = MADE(tn_zeros(TN_SHAPE(2, 2)));
+    tn_into(out);
+    assert_true(tn_tensor_shares_memory(MADE(tn_add(x, 1)), out));
+    PRINTS(out, "tensor([[2., 2.],\n        [2., 2.]])");
+    assert_int_equal(tn_tensor_version(out), 1);
+    assert_false(tn_tensor_shares_memory(MADE(tn_add(x, 1)), out)); /* the offer has ended */
+    tn_into(out);
+    MADE(tn_mul(out, out)); /* at the same places */
+    PRINTS(out, "tensor([[4., 4.],\n        [4., 4.]])");
+    tn_into(out);
+    assert_null(tn_add(x, TN_NONE)); /* ends it, too */
+    assert_false(tn_tensor_shares_memory(MADE(tn_add(x, 1)), out));
+    tn_tensor *other[] = {MADE(tn_zeros(TN_SHAPE(4))), MADE(tn_zeros(TN_SHAPE(2, 2), .dtype = TN_F64)),
+                          MADE(tn_zeros(TN_SHAPE(2, 2), .requires_grad = true)), MADE(tn_t(x)),
+                          MADE(tn_expand(tn_zeros(TN_SHAPE(1)), TN_SHAPE(2, 2)))};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        tn_into(other[i]);
+        assert_false(tn_tensor_shares_memory(MADE(tn_add(x, 2)), other[i]));
+    }
+    tn_into(out);
+    MADE(tn_sum(x)); /* computed in no such way */
+    tn_into(out);
+    assert_false(tn_tensor_shares_memory(MADE(tn_mul(other[2], 2)), out)); /* recorded */
+    PRINTS(out, "tensor([[4., 4.],\n        [4., 4.]])");
+    tn_scope_close(s);
+}
+
 static int nothing_is_left(void **state)
 {
     (void)state;
@@ -152,6 +183,7 @@ int main(void)
         cmocka_unit_test_teardown(of_a_computed_tensor, nothing_is_left),
         cmocka_unit_test_teardown(views_keep_the_old_memory, nothing_is_left),
         cmocka_unit_test_teardown(what_is_refused, nothing_is_left),
+        cmocka_unit_test_teardown(memory_that_is_offered, nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
