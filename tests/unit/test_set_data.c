@@ -1,5 +1,6 @@
 /* What a language binding needs of a tensor: a slot for its object, other memory under the same identity, results in memory
- * that is there. Values and texts are PyTorch 2.14's, but where Tenon refuses more: what was recorded before does not use the new values. */
+ * that is there. Values and texts are PyTorch 2.14's, but where Tenon refuses more: what was recorded before does not use the
+ * new values. */
 #include "check.h"
 
 static void a_slot_for_a_binding(void **state)
