@@ -1,4 +1,5 @@
-"""Every public operation beside PyTorch: three sizes, three dtypes, contiguous, transposed and of short rows, forward and backward.
+"""Every public operation beside PyTorch: three sizes, three dtypes, contiguous, transposed, of short rows, with out=, forward and
+backward.
 
     python bench/sweep.py [--threads 1] [--device cpu] [--sizes 8,65536,4194304] [--columns f32,bf16] [--results FOLDER]
                           --entries FILE [--peer PYTHON] PACKAGE_FOLDER [PATTERN]
@@ -33,9 +34,9 @@ COLUMNS = [  # title, dtype, layout, backward
     ("bf16", "bfloat16", "contiguous", False), ("bf16 t", "bfloat16", "transposed", False),
     ("bf16 b", "bfloat16", "contiguous", True),
     ("i64", "int64", "contiguous", False), ("i64 t", "int64", "transposed", False),
-    ("f32 n", "float32", "narrow", False), ("f32 n b", "float32", "narrow", True),
+    ("f32 n", "float32", "narrow", False), ("f32 n b", "float32", "narrow", True), ("f32 out", "float32", "out", False),
 ]
-NARROW_SIZE = 65536  # rows of eight: of this size alone
+ONE_SIZE = 65536  # the layouts "narrow", rows of eight, and "out", contiguous and with out=: of this size alone
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
 TURNS, SHORT, LONG, SLOW = 3, 0.003, 0.12, 1  # seconds of a run, of all runs of a call, of one whose first call is enough
@@ -123,9 +124,9 @@ def both(tenon, torch, **request):
     return [w.answer() if w else {"t": 0} for w in (tenon, torch)]
 
 
-def measured(call, backward, tenon, torch):
+def measured(call, backward, out, tenon, torch):
     """(seconds of Tenon, of PyTorch, bytes read and written) or the two answers that say why not."""
-    ours, theirs = both(tenon, torch, call=call.code, backward=backward, bytes=bool(call.limit) and not backward)
+    ours, theirs = both(tenon, torch, call=call.code, backward=backward, out=out, bytes=bool(call.limit) and not backward)
     if "error" in ours or "error" in theirs:
         return ours, theirs
     times, together = ([], []), max(ours["t"] + theirs["t"], 2 * SHORT)
@@ -145,15 +146,15 @@ def sweep(found, sizes, columns, tenon, torch):
     tried, done = set(), set()
     for size in sizes:
         for title, dtype, layout, backward in COLUMNS:
-            if (columns and title not in columns) or (layout == "narrow" and size != NARROW_SIZE):
+            if (columns and title not in columns) or (layout in ("narrow", "out") and size != ONE_SIZE):
                 continue
-            at = [w.ask(inputs=[size, dtype, layout]) for w in (tenon, torch) if w][0]
+            at = [w.ask(inputs=[size, dtype, layout.replace("out", "contiguous")]) for w in (tenon, torch) if w][0]
             for call in found:
                 typed, turning = TYPED.search(call.code), TURNING.search(call.code)
-                if (dtype != "float32" and not typed) or (layout == "transposed" and not turning):
+                if (dtype != "float32" and not typed) or (layout == "transposed" and not turning) or (layout == "out" and not call.out):
                     continue
                 tried.add(call.name)
-                got = measured(call, backward, tenon, torch)
+                got = measured(call, backward, layout == "out", tenon, torch)
                 if len(got) == 2:
                     if "error" not in got[1]:
                         ours.append((call.name, size, title, got[0]["error"]))
@@ -212,7 +213,7 @@ def document(figures, missing, alone, failed, o, head):
     yield "# Every operation beside PyTorch\n"
     where = f"--threads {o.threads}" if o.device == "cpu" else f"--device {o.device}"
     yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; n: rows of 8; b: forward "
-           "and torch.autograd.grad. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
+           "and torch.autograd.grad; out: with out=. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
     causes = read_causes(pathlib.Path(__file__).with_name("sweep_causes.txt").read_text())
     yield from summary(figures, o.sizes, causes)
     yield ""

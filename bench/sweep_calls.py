@@ -19,11 +19,12 @@ BY_TYPE = {"Tensor": "y", "Operand": "y", "Number": "v", "float": "v", "bool": "
 
 
 class Call(NamedTuple):
-    """One line of the sweep: its name, the Python expression, and whether the bytes it moves are its limit."""
+    """One line of the sweep: its name, the Python expression, whether the bytes it moves are its limit, and whether it takes out=."""
 
     name: str
     code: str
     limit: str  # "move", "fill" (it reads nothing) or ""
+    out: bool
 
 
 def entries(text):
@@ -114,10 +115,10 @@ def calls(text, lines=None):
             if code is None:
                 unknown.append(name)
             else:
-                found.append(Call(shown(code), code, limit))
+                found.append(Call(shown(code), code, limit, "Tensor? out" in signature and code.startswith(f"torch.{name}(")))
     for name in lines:
         if name not in known:  # functions of Python's own
-            found += [Call(shown(g[2:]), g[2:], "") for g in lines[name] if g.startswith("= ")]
+            found += [Call(shown(g[2:]), g[2:], "", False) for g in lines[name] if g.startswith("= ")]
     return found, out, unknown
 
 

@@ -1,7 +1,8 @@
 """One of the two libraries of the sweep: reads requests, a JSON line each, from standard input, and answers each with one.
 
     {"inputs": [elements, dtype, "contiguous" | "transposed" | "narrow"]}  the tensors that expressions name (sweep_calls.txt says which)
-    {"call": expression, "backward": bool, "bytes": bool}          seconds of one call, and the bytes it reads and writes if asked
+    {"call": expression, "backward": bool, "out": bool, "bytes": bool}  seconds of one call (with out= if asked), and the bytes it
+                                                                   reads and writes if asked
     {"runs": n}                                                    seconds of one call of the last expression, the mean of n
 
 Tenon runs it by `python -m tenon`, as `torch`. A call that takes longer than LONGEST ends the process. Arguments: threads, and the
@@ -98,7 +99,7 @@ class Inputs(dict):
 class Work:
     """One expression, ready to be called."""
 
-    def __init__(self, inputs, expression, backward):
+    def __init__(self, inputs, expression, backward, out=False):
         code = compile(expression, "row", "eval")
         self.names = [name for name in code.co_names if name in GROWING + OTHERS]
         if backward and "z" in self.names:
@@ -113,6 +114,9 @@ class Work:
         self.read = [scope[name] for name in self.names if name != "z" or "copy_" not in expression]
         self.once = self.backward if backward else eval(f"lambda: {expression}", scope)
         self.forward = eval(f"lambda: {expression}", scope)
+        if out:
+            scope["out"] = self.forward().clone()
+            self.once = eval(f"lambda: {expression[:-1]}, out=out)", scope)
         if backward:
             out = self.result()
             if not out.requires_grad:
@@ -179,7 +183,7 @@ def answer(request, state):
     if "runs" in request:
         return {"t": state["work"].seconds(request["runs"])}
     state.pop("work", None)
-    work = state["work"] = Work(state["inputs"], request["call"], request["backward"])
+    work = state["work"] = Work(state["inputs"], request["call"], request["backward"], request.get("out", False))
     first = work.seconds(1)  # may begin threads and find memory
     return {"t": first if first > 0.001 else work.seconds(1), "bytes": work.bytes() if request.get("bytes") else (0, 0)}
 

@@ -30,10 +30,10 @@ def test_every_public_row_has_a_call():
 def test_a_row_without_a_call_is_found():
     assert sweep_calls.calls(ENTRIES + NEW)[2] == ["brand_new"]
     by_signature = NEW.replace("size shape", "Tensor other")
-    assert ("brand_new(x, y)", "torch.brand_new(x, y)", "") in sweep_calls.calls(ENTRIES + by_signature)[0]
+    assert ("brand_new(x, y)", "torch.brand_new(x, y)", "", False) in sweep_calls.calls(ENTRIES + by_signature)[0]
     with_line = {**LINES, "brand_new": ["x, (r, c)", "- because"]}
     found, out, unknown = sweep_calls.calls(ENTRIES + NEW, with_line)
-    assert ("brand_new(x, (r, c))", "torch.brand_new(x, (r, c))", "") in found
+    assert ("brand_new(x, (r, c))", "torch.brand_new(x, (r, c))", "", False) in found
     assert out["brand_new"] == "because" and not unknown
     assert sweep_calls.stale(ENTRIES, with_line) == ["brand_new"]
 
