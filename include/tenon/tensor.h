@@ -60,11 +60,12 @@ TN_API bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b);
 /* Is one a view of the other, or of what the other is a view of? What was imported twice is not. */
 TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
 
-/* Offers out's memory to this thread's next call: where that is an elementwise function whose result has out's shape, dtype and
- * device, needs no gradient, and reads nothing of that memory but at the place that it writes, the result is a tensor that shows
- * out's memory (tn_tensor_shares_memory says so), and no copy is needed. Otherwise it has memory of its own, as always. The offer
- * ends with that call, or with tn_into(NULL). out is borrowed. */
-TN_API void tn_into(tn_tensor *out);
+/* Offers out's memory to this thread's next call. If its result has out's shape, dtype, device and layout and needs no gradient,
+ * it may be a tensor that shows out's memory (tn_tensor_shares_memory says so), and no copy is needed; otherwise it has memory of
+ * its own, as always. What an elementwise function reads may be out itself. apart: nothing that the call reads shows out's memory,
+ * so that functions that take several steps may use it, too; where one fails, what out shows is not known. The offer ends with
+ * that call, with apart only when it was taken: end it by tn_into(NULL, false). out is borrowed. */
+TN_API void tn_into(tn_tensor *out, bool apart);
 
 /* Address of the first element; NULL, with TN_EDEVICE set, for a tensor the host cannot read. Elements lie as
  * tn_tensor_stride says. Writing through it is not noticed by autograd. */

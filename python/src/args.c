@@ -666,13 +666,13 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     } else {
         tn_tensor *result;
         if (to_out(f, v))
-            tn_into(v[f->out].s.v.t);
+            tn_into(v[f->out].s.v.t, py_out_is_alone(f, which, v));
         if (is_large(f, which, v))
             result = call_unlocked(f, v);
         else
             result = f->call(v);
         if (to_out(f, v))
-            tn_into(NULL); /* a call that was refused at once has not taken it */
+            tn_into(NULL, false); /* a call that was refused at once has not taken it */
         out = finish(f, which, result, v);
     }
     py_values_free(f, which, v);

@@ -547,6 +547,24 @@ bool py_out_apart(const py_function *f, int which, const py_value *v, tn_tensor 
     return apart;
 }
 
+bool py_out_is_alone(const py_function *f, int which, const py_value *v)
+{
+    const py_signature *s = &f->parsed[which];
+    tn_tensor *out = v[f->out].s.v.t;
+    bool alone = true;
+    for (int i = 0; i < s->params && alone; i++) {
+        const py_value *at = &v[s->param[i].slot];
+        if (s->param[i].slot == f->out)
+            continue;
+        if (s->param[i].kind == PY_TENSORS && at->given)
+            for (size_t k = 0; k < at->u.list.n && alone; k++)
+                alone = !tn_tensor_shares_memory(out, at->u.list.item[k]);
+        else if (at->s.kind == TN_SCALAR_TENSOR && at->s.v.t)
+            alone = !tn_tensor_shares_memory(out, at->s.v.t);
+    }
+    return alone;
+}
+
 PyObject *py_out_end(const py_function *f, int which, const py_value *v, tn_tensor *result)
 {
     const int rule = out_param(f, which)->rule;

@@ -26,6 +26,9 @@ bool py_out_apart(const py_function *f, int which, const py_value *v, tn_tensor 
 /* The same of one input; first: it is the call's first tensor. */
 bool py_out_is_apart(int rule, bool first, tn_tensor *out, tn_tensor *in);
 
+/* Shares out no memory with any tensor among the arguments? */
+bool py_out_is_alone(const py_function *f, int which, const py_value *v);
+
 /* The rule of the out= of that signature. */
 int py_out_rule_of(const py_function *f, int which);
 

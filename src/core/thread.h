@@ -24,7 +24,8 @@ typedef struct tn__thread {
     const char *site; /* the user's call in progress, "file.c:42", or NULL */
     tn_scope *scope;  /* innermost scope, or NULL                           */
     bool no_grad;     /* gradient recording is off                          */
-    tn_tensor *into;  /* what the next call of the user's may write its result to, or NULL; not owned */
+    tn_tensor *into;  /* what the user's next call may write its result to (tn_into), or NULL; not owned */
+    tn_tensor *apart; /* the same of any call that comes next, the library's own too                       */
     uint32_t born;    /* flags of new tensors: TN__INFERENCE in inference mode, else none */
     bool in_parallel; /* a body of tn__parallel_for is running here         */
     bool destroying;  /* an object is being destroyed: queue, do not recurse */

@@ -339,8 +339,10 @@ static bool lands_later(const tn__call *c)
 static tn_status make_outputs(passage *p)
 {
     tn__call *c = &p->c;
-    if (TN_UNLIKELY(p->into != NULL) && (p->records || c->inplace || p->mixed || !tn__goes_into(c, p->into)))
+    if (TN_UNLIKELY(p->into != NULL) && (p->records || p->mixed || !tn__goes_into(c, p->into)))
         p->into = NULL;
+    if (TN_UNLIKELY(p->into != NULL))
+        p->self->apart = NULL;
     for (int32_t i = 0; i < c->n_out; i++) {
         if (c->inplace)
             p->out[i] = tn__object_retain(c->in[0].v.t);
@@ -541,7 +543,7 @@ static tn_tensor *go(passage *p, uint32_t required, tn_tensor **const *more)
 static void begin(passage *p, const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, void *params,
                   bool inplace)
 {
-    p->into = site ? tn__self()->into : NULL;
+    p->into = tn__offer(tn__self(), site);
     p->self = tn__enter(site);
     for (int32_t i = 0; i < TN__MAX_OUT; i++)
         p->out[i] = NULL;

@@ -15,6 +15,11 @@ tn_tensor *tn__apply(const char *site, tn__op_id op, const tn_scalar *in, int32_
 tn_tensor *tn__apply_inplace(const char *site, tn__op_id op, const tn_scalar *in, int32_t n_in, uint32_t required,
                              void *params);
 
+/* What a call may write its result to; site: NULL inside the library. */
+static inline tn_tensor *tn__offer(const tn__thread *t, const char *site)
+{
+    return TN_UNLIKELY(t->apart != NULL) ? t->apart : site ? t->into : NULL;
+}
 /* May the result of a call whose shape rule has run be written to that memory, which was offered (tn_into)? (into.c) */
 bool tn__goes_into(const tn__call *c, const tn_tensor *out);
 

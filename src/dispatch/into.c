@@ -4,9 +4,11 @@
 #include "dispatch/apply.h"
 #include <tenon/tensor.h>
 
-void tn_into(tn_tensor *out)
+void tn_into(tn_tensor *out, bool apart)
 {
-    tn__self()->into = out;
+    tn__thread *t = tn__self();
+    t->into = apart ? NULL : out;
+    t->apart = apart ? out : NULL;
 }
 
 /* Does the operand show the very elements of t, each at the same place? Then each is read before it is written. */
@@ -21,17 +23,32 @@ static bool is_as(const tn_tensor *operand, const tn_tensor *t)
     return true;
 }
 
-bool tn__goes_into(const tn__call *c, const tn_tensor *out)
+static bool fits(const tn__call *c, const tn_tensor *out)
 {
     const tn__spec *s = &c->spec[0];
-    if (!tn__is_elementwise(c->op) || c->n_out != 1 || s->dtype != out->dtype || !out->storage ||
-        out->storage->read_only || !tn__same_device(c->device, out->device) ||
-        !tn__same_shape(s->shape, s->ndim, out->shape, out->ndim) || tn__wants_grad(out) ||
-        out->obj.flags & TN__INFERENCE || tn__overlaps_itself(out->shape, out->stride, out->ndim))
+    return s->dtype == out->dtype && tn__same_device(c->device, out->device) &&
+           tn__same_shape(s->shape, s->ndim, out->shape, out->ndim) && out->storage && !out->storage->read_only &&
+           !(out->obj.flags & TN__INFERENCE) && !tn__wants_grad(out) &&
+           !tn__overlaps_itself(out->shape, out->stride, out->ndim);
+}
+
+/* Kernels of structural rows count on the layout that the rule gives; where one fails (an index may be out of range), nothing is
+ * to be lost: so their inputs are of the result's dtype. */
+bool tn__goes_into(const tn__call *c, const tn_tensor *out)
+{
+    const bool elementwise = tn__is_elementwise(c->op);
+    if (c->inplace || c->n_out != 1 || tn__ops[c->op].kind == TN__VIEW || tn__ops[c->op].flags & F_CROSSES ||
+        !fits(c, out))
+        return false;
+    const tn__spec *s = &c->spec[0];
+    if (!elementwise &&
+        !(tn_tensor_is_contiguous(out) && (!s->strided || tn__is_contiguous(s->shape, s->stride, s->ndim))))
         return false;
     for (int32_t i = 0; i < c->n_in; i++) {
         const tn_tensor *t = tn__operand(&c->in[i]);
-        if (t && tn_tensor_shares_memory(t, out) && !is_as(t, out))
+        if (t && tn_tensor_shares_memory(t, out) && !(elementwise && is_as(t, out)))
+            return false;
+        if (t && !elementwise && t->dtype != out->dtype)
             return false;
     }
     return true;

@@ -143,27 +143,27 @@ static void memory_that_is_offered(void **state)
     (void)state;
     tn_scope *s = tn_scope_open();
     tn_tensor *x = MADE(tn_ones(TN_SHAPE(2, 2))), *out = MADE(tn_zeros(TN_SHAPE(2, 2)));
-    tn_into(out);
+    tn_into(out, false);
     assert_true(tn_tensor_shares_memory(MADE(tn_add(x, 1)), out));
     PRINTS(out, "tensor([[2., 2.],\n        [2., 2.]])");
     assert_int_equal(tn_tensor_version(out), 1);
     assert_false(tn_tensor_shares_memory(MADE(tn_add(x, 1)), out)); /* the offer has ended */
-    tn_into(out);
+    tn_into(out, false);
     MADE(tn_mul(out, out)); /* at the same places */
     PRINTS(out, "tensor([[4., 4.],\n        [4., 4.]])");
-    tn_into(out);
+    tn_into(out, false);
     assert_null(tn_add(x, TN_NONE)); /* ends it, too */
     assert_false(tn_tensor_shares_memory(MADE(tn_add(x, 1)), out));
     tn_tensor *other[] = {MADE(tn_zeros(TN_SHAPE(4))), MADE(tn_zeros(TN_SHAPE(2, 2), .dtype = TN_F64)),
                           MADE(tn_zeros(TN_SHAPE(2, 2), .requires_grad = true)), MADE(tn_t(x)),
                           MADE(tn_expand(tn_zeros(TN_SHAPE(1)), TN_SHAPE(2, 2)))};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
-        tn_into(other[i]);
+        tn_into(other[i], false);
         assert_false(tn_tensor_shares_memory(MADE(tn_add(x, 2)), other[i]));
     }
-    tn_into(out);
+    tn_into(out, false);
     MADE(tn_sum(x)); /* computed in no such way */
-    tn_into(out);
+    tn_into(out, false);
     assert_false(tn_tensor_shares_memory(MADE(tn_mul(other[2], 2)), out)); /* recorded */
     PRINTS(out, "tensor([[4., 4.],\n        [4., 4.]])");
     tn_scope_close(s);
