@@ -61,11 +61,14 @@ TN_API bool tn_tensor_shares_memory(const tn_tensor *a, const tn_tensor *b);
 TN_API bool tn_tensor_shares_storage(const tn_tensor *a, const tn_tensor *b);
 
 /* Offers out's memory to this thread's next call. If its result has out's shape, dtype, device and layout and needs no gradient,
- * it may be a tensor that shows out's memory (tn_tensor_shares_memory says so), and no copy is needed; otherwise it has memory of
- * its own, as always. What an elementwise function reads may be out itself. apart: nothing that the call reads shows out's memory,
- * so that functions that take several steps may use it, too; where one fails, what out shows is not known. The offer ends with
- * that call, with apart only when it was taken: end it by tn_into(NULL, false). out is borrowed. */
+ * it may be a tensor that shows out's memory: tn_into_taken tells, and no copy is needed then. Otherwise it has memory of its
+ * own, as always. What an elementwise function reads may be out itself. apart: nothing that the call reads shows out's memory, so
+ * that functions of several steps may use it, too; where one fails, it is not known what out shows. The offer ends with the call,
+ * with apart only when it was taken: end it by tn_into(NULL, false). out is borrowed. */
 TN_API void tn_into(tn_tensor *out, bool apart);
+/* Is that call's result in out's memory, element for element? That counts as a write to out, which graphs that saved it
+ * notice. */
+TN_API bool tn_into_taken(tn_tensor *out, const tn_tensor *result);
 
 /* Address of the first element; NULL, with TN_EDEVICE set, for a tensor the host cannot read. Elements lie as
  * tn_tensor_stride says. Writing through it is not noticed by autograd. */

@@ -648,6 +648,19 @@ static tn_tensor *call_unlocked(const py_function *f, const py_value *v)
     return result;
 }
 
+/* The memory of out=, one tensor, to the call that follows. */
+static void offer(const py_function *f, int which, const py_value *v)
+{
+    if (to_out(f, v) && v[f->out].s.kind == TN_SCALAR_TENSOR)
+        tn_into(v[f->out].s.v.t, py_out_is_alone(f, which, v));
+}
+
+static void take_back(const py_function *f, const py_value *v)
+{
+    if (to_out(f, v))
+        tn_into(NULL, false);
+}
+
 PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     py_value v[PY_MAX_SLOTS + 2];
@@ -658,21 +671,21 @@ PyObject *py_call(py_function *f, PyObject *self, PyObject *const *args, Py_ssiz
     if (to_out(f, v) && !py_out_begin(f, which, v)) {
         out = NULL;
     } else if (f->run) {
+        offer(f, which, v);
         out = f->run(self, v, which);
+        take_back(f, v);
         if (out && to_out(f, v))
             out = py_write_result(f, which, v, out);
     } else if (f->beside) {
         out = put_beside(f, which, v);
     } else {
         tn_tensor *result;
-        if (to_out(f, v))
-            tn_into(v[f->out].s.v.t, py_out_is_alone(f, which, v));
+        offer(f, which, v);
         if (is_large(f, which, v))
             result = call_unlocked(f, v);
         else
             result = f->call(v);
-        if (to_out(f, v))
-            tn_into(NULL, false); /* a call that was refused at once has not taken it */
+        take_back(f, v);
         out = finish(f, which, result, v);
     }
     py_values_free(f, which, v);

@@ -325,15 +325,6 @@ static tn_status copy_into(int rule, tn_tensor *out, tn_tensor *result)
     return status;
 }
 
-/* Was the result written to out's memory at once (tn_into)? */
-static bool is_there(tn_tensor *out, tn_tensor *result)
-{
-    return tn_tensor_shares_storage(out, result) && tn_tensor_dtype(out) == tn_tensor_dtype(result) &&
-           tn_tensor_storage_offset(out) == tn_tensor_storage_offset(result) &&
-           py_same_dims(tn_tensor_shape(out), tn_tensor_shape(result)) &&
-           py_same_dims(tn_tensor_stride(out), tn_tensor_stride(result));
-}
-
 int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *result)
 {
     tn_dims have = tn_tensor_shape(out), want = tn_tensor_shape(result);
@@ -347,7 +338,7 @@ int py_write_out(const char *function, int rule, tn_tensor *out, tn_tensor *resu
                         *writer_of(function) != '+';
     if (silent)
         tn_set_grad_enabled(false);
-    tn_status status = is_there(out, result) ? TN_OK : copy_into(rule, out, result);
+    tn_status status = tn_into_taken(out, result) ? TN_OK : copy_into(rule, out, result);
     if (silent)
         tn_set_grad_enabled(true);
     if (!status && is_factory(rule) && tn_tensor_requires_grad(result) && !tn_requires_grad_(out, true))

@@ -495,7 +495,7 @@ static tn_status pass(passage *p, uint32_t required)
         note_operands(c);
         return e;
     }
-    if (c->inplace || p->into)
+    if (c->inplace)
         tn__tensor_written(p->out[0]);
     if (p->records)
         attach(p);

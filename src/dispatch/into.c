@@ -23,6 +23,14 @@ static bool is_as(const tn_tensor *operand, const tn_tensor *t)
     return true;
 }
 
+bool tn_into_taken(tn_tensor *out, const tn_tensor *result)
+{
+    const bool taken = tn_tensor_shares_storage(out, result) && is_as(result, out);
+    if (taken)
+        tn__tensor_written(out);
+    return taken;
+}
+
 static bool fits(const tn__call *c, const tn_tensor *out)
 {
     const tn__spec *s = &c->spec[0];
