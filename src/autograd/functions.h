@@ -117,15 +117,19 @@ tn_tensor *tn__factory_finish(const tn__spec *s, tn_device device, const tn_opti
 /* One like x in what the options do not say. */
 tn_tensor *tn__factory_like(tn_tensor *x, const tn_options *o);
 
+/* In the memory that the caller has offered (tn_into, apart): NULL where it has not, or that does not fit. (dispatch/into.c) */
+tn_tensor *tn__made_into(const tn__spec *s, tn_device device);
+
 /* Runs an in-place initialisation: with recording off, and without counting as a write to a leaf. */
 #define TN__INITIALISED(t, statement) \
     do { \
         bool was_ = tn__set_no_grad(true); \
+        const uint32_t version_ = (t) && (t)->storage ? tn__storage_version((t)->storage) : 0; \
         if ((t) && !(statement)) \
             (t) = NULL; \
         tn__set_no_grad(was_); \
         if ((t) && (t)->storage) \
-            atomic_store_explicit(&(t)->storage->version, 0, memory_order_relaxed); \
+            atomic_store_explicit(&(t)->storage->version, version_, memory_order_relaxed); \
     } while (0)
 
 /* ---- derivatives that are more than a formula ---- */

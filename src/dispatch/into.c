@@ -31,10 +31,9 @@ bool tn_into_taken(tn_tensor *out, const tn_tensor *result)
     return taken;
 }
 
-static bool fits(const tn__call *c, const tn_tensor *out)
+static bool fits(const tn__spec *s, tn_device device, const tn_tensor *out)
 {
-    const tn__spec *s = &c->spec[0];
-    return s->dtype == out->dtype && tn__same_device(c->device, out->device) &&
+    return s->dtype == out->dtype && tn__same_device(device, out->device) &&
            tn__same_shape(s->shape, s->ndim, out->shape, out->ndim) && out->storage && !out->storage->read_only &&
            !(out->obj.flags & TN__INFERENCE) && !tn__wants_grad(out) &&
            !tn__overlaps_itself(out->shape, out->stride, out->ndim);
@@ -46,7 +45,7 @@ bool tn__goes_into(const tn__call *c, const tn_tensor *out)
 {
     const bool elementwise = tn__is_elementwise(c->op);
     if (c->inplace || c->n_out != 1 || tn__ops[c->op].kind == TN__VIEW || tn__ops[c->op].flags & F_CROSSES ||
-        !fits(c, out))
+        !fits(&c->spec[0], c->device, out))
         return false;
     const tn__spec *s = &c->spec[0];
     if (!elementwise &&
@@ -60,4 +59,14 @@ bool tn__goes_into(const tn__call *c, const tn_tensor *out)
             return false;
     }
     return true;
+}
+
+tn_tensor *tn__made_into(const tn__spec *s, tn_device device)
+{
+    tn__thread *self = tn__self();
+    const tn_tensor *out = self->apart;
+    if (TN_LIKELY(!out) || s->strided || !fits(s, device, out) || !tn_tensor_is_contiguous(out))
+        return NULL;
+    self->apart = NULL;
+    return tn__tensor_alias(out);
 }

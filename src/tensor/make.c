@@ -9,7 +9,9 @@ tn_tensor *tn__factory_finish(const tn__spec *s, tn_device device, const tn_opti
 {
     if (o->pin_memory && device.type != TN_DEVICE_CPU)
         return tn__fail(TN_EDEVICE, "Only dense CPU tensors can be pinned");
-    tn_tensor *t = o->pin_memory ? tn__tensor_make_pinned(s) : tn__tensor_make(s, device);
+    tn_tensor *t = o->pin_memory || o->requires_grad ? NULL : tn__made_into(s, device);
+    if (TN_LIKELY(!t))
+        t = o->pin_memory ? tn__tensor_make_pinned(s) : tn__tensor_make(s, device);
     if (!t)
         return NULL;
     tn__scope_adopt(tn__self(), t);
