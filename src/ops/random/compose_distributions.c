@@ -2,7 +2,6 @@
  * x is written. */
 #include "core/rng.h"
 #include "ops/compose.h"
-#include "ops/random/laws.h"
 #include <math.h>
 
 static tn_tensor *written(tn_tensor *x, bool was, tn_tensor *made)
@@ -102,7 +101,7 @@ tn_tensor *tn__fn_bernoulli_(tn_tensor *x, tn_scalar p)
         return NULL;
     if (tn__rng_is_mt(x->device) && p.kind != TN_SCALAR_TENSOR) {
         const double probability = tn__scalar_double(&p);
-        return is_probability(probability) ? tn__mt_law(x, TN__LAW_BERNOULLI, probability, 0) : NULL;
+        return is_probability(probability) ? tn__mt_law(x, TN__OP_lt, probability, 0) : NULL;
     }
     const bool was = tn__set_no_grad(true);
     return written(x, was, bernoulli_for(x, p));
@@ -122,7 +121,7 @@ tn_tensor *tn__fn_exponential_(tn_tensor *x, double lambd)
         (x->numel && !is_continuous("Exponential", tn__dtypes[x->dtype].legacy, x->dtype)))
         return NULL;
     if (tn__rng_is_mt(x->device))
-        return tn__mt_law(x, TN__LAW_EXPONENTIAL, 0, -1 / lambd);
+        return tn__mt_law(x, TN__OP__exponential_of, 0, -1 / lambd);
     const double least = x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn__exponential_of(uniform_for(x), -least / 2, -1 / lambd));
@@ -140,7 +139,7 @@ tn_tensor *tn__fn_log_normal_(tn_tensor *x, double mean, double std)
         !is_drawn("log_normal_*", x, tn__dtype_is_float(x->dtype)))
         return NULL;
     if (tn__rng_is_mt(x->device)) /* one by one */
-        return tn__mt_law(x, TN__LAW_LOG_NORMAL, mean, std);
+        return tn__mt_law(x, TN__OP_exp, mean, std);
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn_exp(normals_for(x, mean, std)));
 }
@@ -152,7 +151,7 @@ tn_tensor *tn__fn_cauchy_(tn_tensor *x, double median, double sigma)
         !is_continuous("Cauchy", tn__dtypes[x->dtype].scalar, x->dtype))
         return NULL;
     if (tn__rng_is_mt(x->device))
-        return tn__mt_law(x, TN__LAW_CAUCHY, median, sigma);
+        return tn__mt_law(x, TN__OP__cauchy_of, median, sigma);
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn__cauchy_of(tn_sub(uniform_for(x), 0.5), median, sigma));
 }
@@ -167,7 +166,7 @@ tn_tensor *tn__fn_geometric_(tn_tensor *x, double p)
     if (!is_drawn("geometric_*", x, x->dtype != TN_BOOL))
         return NULL;
     if (tn__rng_is_mt(x->device))
-        return tn__mt_law(x, TN__LAW_GEOMETRIC, log1p(-p), 0);
+        return tn__mt_law(x, TN__OP__geometric_of, log1p(-p), 0);
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn_add(tn_floor(tn_div(log_uniform(x), log1p(-p))), 1));
 }

@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/mt19937.h"
 #include "core/rng.h"
-#include "ops/random/laws.h"
 #include <math.h>
 
 /* Where numbers go: in the order of memory, the nearest first, whatever the dimensions are called. */
@@ -207,25 +206,21 @@ tn_status tn__cpu_mt_normal(const tn__launch *l)
 
 /* ---- laws that are formulas of uniform or normal numbers in double ---- */
 
-/* m numbers of the law, of uniform ones in u, which may be overwritten. */
+/* m numbers that the row 'law' makes of those in u, which may be overwritten, and of a and b. */
 static void of_law(const tn__mt_law_params *p, double *out, double *u, int64_t m)
 {
-    static const int made_by[] = {[TN__LAW_EXPONENTIAL] = TN__OP__exponential_of,
-                                  [TN__LAW_LOG_NORMAL] = TN__OP_exp,
-                                  [TN__LAW_CAUCHY] = TN__OP__cauchy_of,
-                                  [TN__LAW_GEOMETRIC] = TN__OP__geometric_of};
     double a[TN__BLOCK], b[TN__BLOCK];
-    if (p->law == TN__LAW_BERNOULLI) {
+    if (p->law == TN__OP_lt) {
         for (int64_t k = 0; k < m; k++)
             out[k] = u[k] < p->a;
         return;
     }
     for (int64_t k = 0; k < m; k++) {
-        u[k] -= p->law == TN__LAW_CAUCHY ? 0.5 : 0;
+        u[k] -= p->law == TN__OP__cauchy_of ? 0.5 : 0;
         a[k] = p->a;
         b[k] = p->b;
     }
-    tn__isa()->loops[made_by[p->law]][TN__F64](out, u, a, b, m);
+    tn__isa()->loops[p->law][TN__F64](out, u, a, b, m);
 }
 
 tn_status tn__cpu_mt_law(const tn__launch *l)
@@ -240,7 +235,7 @@ tn_status tn__cpu_mt_law(const tn__launch *l)
     for (int64_t i = 0; i < n; i += TN__BLOCK) {
         const int64_t m = TN_MIN(TN__BLOCK, n - i);
         double *const at = place(&f, i, block);
-        if (p->law == TN__LAW_LOG_NORMAL) {
+        if (p->law == TN__OP_exp) {
             for (int64_t k = 0; k < m; k++)
                 u[k] = tn__mt_normal(g) * p->b + p->a;
         } else {
