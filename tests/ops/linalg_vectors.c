@@ -9,6 +9,18 @@ static void run_cross(void)
     HOLDS(tn_cross(a, tn_sub(a, row)), TN_SHAPE(2, 3), 0, 0, 0, -3, 6, -3);
     HOLDS(tn_cross(a, row, .dim = -1), TN_SHAPE(2, 3), 0, 0, 0, 3, -6, 3);
     HOLDS(tn_cross(tn_t(a), tn_t(row)), TN_SHAPE(3, 2), 0, 3, 0, -6, 0, 3);
+    tn_tensor *far = tn_narrow(tn_reshape(tn_arange(0, 9000 * 7, 1), TN_SHAPE(3, 3000, 7)), 2, 1, 3);
+    tn_tensor *turned = tn_movedim(far, TN_DIMS(2), TN_DIMS(0)), *other = tn_sub(tn_select(far, 1, 0), 5);
+    for (int i = 0; i < 4; i++) { /* one pass, and products of parts */
+        static const tn_dtype types[] = {TN_F32, TN_F64, TN_I32, TN_I64};
+        tn_tensor *x = tn_to(turned, .dtype = types[i]), *y = tn_unsqueeze(tn_to(tn_t(other), .dtype = types[i]), 2);
+        tn_tensor *all = tn_cross(x, y, .dim = 0);
+        for (int k = 0; k < 3; k++) {
+            tn_tensor *x1 = tn_select(x, 0, (k + 1) % 3), *y1 = tn_select(y, 0, (k + 1) % 3);
+            tn_tensor *x2 = tn_select(x, 0, (k + 2) % 3), *y2 = tn_select(y, 0, (k + 2) % 3);
+            TRUTH(tn_equal(tn_select(all, 0, k), tn_sub(tn_mul(x1, y2), tn_mul(x2, y1))));
+        }
+    }
     REFUSED(tn_cross(a, tn_select(a, 0, 0)), TN_EINVAL,
             "linalg.cross: inputs must have the same number of dimensions.");
     REFUSED(tn_cross(a, a, .dim = 0), TN_EINVAL, "linalg.cross: inputs dimension 0 must have length 3. Got 2 and 2");

@@ -170,10 +170,27 @@ static bool goes_in_pieces(const tn__iter *it)
     return it->operand[0].stride[0] == 1 && (step == 1 || ((step == 0 || step == -1) && bytes >= 16));
 }
 
+/* Dimensions but the first that the source is read along backwards are turned on both sides: a processor sees what is to be read
+ * next where it comes in the order of memory. */
+static void read_upwards(tn__iter *it)
+{
+    for (int32_t d = 1; d < it->ndim; d++) {
+        const bool turn = it->operand[1].stride[d] < 0;
+        for (int k = 0; k < 2 && turn; k++) {
+            const int64_t size = (int64_t)tn__dtype_size(it->operand[k].dtype);
+            it->operand[k].data = (char *)it->operand[k].data + (it->shape[d] - 1) * it->operand[k].stride[d] * size;
+            it->operand[k].stride[d] = -it->operand[k].stride[d];
+        }
+    }
+}
+
 /* Lines go along the destination's memory, unless they were short and went element by element: then along the longest dimension,
  * in parts that stay in the nearest cache until the lines beside them have been written, too. */
-static void move_all(const tn__iter *it)
+static void move_all(const tn__iter *given)
 {
+    tn__iter upwards = *given;
+    const tn__iter *const it = &upwards;
+    read_upwards(&upwards);
     move_job j = {.it = it, .beside = it->ndim > 1 ? 1 : -1, .size = tn__dtype_size(it->operand[0].dtype)};
     const bool pieces = goes_in_pieces(it);
     for (int32_t d = 1; d < it->ndim && it->shape[0] < 16 && !pieces; d++)

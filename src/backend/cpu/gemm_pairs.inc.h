@@ -12,12 +12,28 @@ static inline __attribute__((always_inline)) PAIRS __m512 add_pairs(__m512 sum, 
     return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
 }
 
+typedef __m512 pair_sums[MR][2];
+
+/* To c, or, to be added to what is there. */
+static inline __attribute__((always_inline)) void put_sums(const int h, const int v, pair_sums acc, float *c,
+                                                           int64_t ldc, bool accumulate)
+{
+    UNROLL
+    for (int i = 0; i < h; i++) {
+        UNROLL
+        for (int j = 0; j < v; j++) {
+            float *to = c + i * ldc + 16 * j;
+            _mm512_storeu_ps(to, accumulate ? _mm512_add_ps(acc[i][j], _mm512_loadu_ps(to)) : acc[i][j]);
+        }
+    }
+}
+
 /* As tile_f32; k counts words. */
 static inline __attribute__((always_inline)) PAIRS void pair_tile(const int h, const int v, int64_t k,
                                                                   const uint32_t *a, const uint32_t *b, int64_t ldb,
                                                                   float *c, int64_t ldc, bool accumulate)
 {
-    __m512 acc[MR][2];
+    pair_sums acc;
     UNROLL
     for (int i = 0; i < h; i++)
         acc[i][0] = acc[i][1] = _mm512_setzero_ps();
@@ -33,14 +49,40 @@ static inline __attribute__((always_inline)) PAIRS void pair_tile(const int h, c
         a += h;
         b += ldb;
     }
+    put_sums(h, v, acc, c, ldc, accumulate);
+}
+
+/* The same of rows that lie along k, lda bytes apart. Three share a pointer, with an offset that an address has room for. */
+static inline __attribute__((always_inline)) PAIRS void line_tile(const int h, const int v, int64_t k, const char *a,
+                                                                  int64_t lda, const uint32_t *b, int64_t ldb, float *c,
+                                                                  int64_t ldc, bool accumulate)
+{
+    const char *row[(MR + 2) / 3];
+    pair_sums acc;
     UNROLL
     for (int i = 0; i < h; i++) {
-        UNROLL
-        for (int j = 0; j < v; j++) {
-            float *to = c + i * ldc + 16 * j;
-            _mm512_storeu_ps(to, accumulate ? _mm512_add_ps(acc[i][j], _mm512_loadu_ps(to)) : acc[i][j]);
-        }
+        acc[i][0] = acc[i][1] = _mm512_setzero_ps();
+        row[i / 3] = a + i / 3 * 3 * lda;
     }
+    for (int64_t p = 0; p < k; p++) {
+        const __m512i b0 = _mm512_loadu_si512(b), b1 = v > 1 ? _mm512_loadu_si512(b + 16) : b0;
+        UNROLL
+        for (int i = 0; i < h; i++) {
+            int32_t word;
+            memcpy(&word, row[i / 3] + i % 3 * lda, sizeof word);
+            const __m512i one = _mm512_set1_epi32(word);
+            acc[i][0] = add_pairs(acc[i][0], one, b0);
+            if (v > 1)
+                acc[i][1] = add_pairs(acc[i][1], one, b1);
+        }
+        UNROLL
+        for (int i = 0; i < (h + 2) / 3; i++) {
+            row[i] += sizeof(int32_t);
+            __asm__("" : "+r"(row[i])); /* else each row would have a pointer, more than there are registers */
+        }
+        b += ldb;
+    }
+    put_sums(h, v, acc, c, ldc, accumulate);
 }
 
 #define PAIR_TILE(h, v) \
@@ -48,6 +90,11 @@ static inline __attribute__((always_inline)) PAIRS void pair_tile(const int h, c
                                              int64_t ldc, bool acc) \
     { \
         pair_tile(h, v, k, a, b, ldb, c, ldc, acc); \
+    } \
+    static PAIRS void tile_##h##_##v##_lines(int64_t k, const void *a, int64_t lda, const void *b, int64_t ldb, \
+                                             void *c, int64_t ldc, bool acc) \
+    { \
+        line_tile(h, v, k, a, lda, b, ldb, c, ldc, acc); \
     }
 #define PAIR_TILES(h) PAIR_TILE(h, 1) PAIR_TILE(h, 2)
 PAIR_TILES(2)
@@ -114,6 +161,7 @@ static void pack_words(void *dst, int width, const void *src, int64_t rs, int64_
 const tn__gemm_isa tn__gemm_pairs_avx512 = {.mr = MR,
                                             .vl = VL_f32,
                                             .tile = TILE_TABLE(pairs),
+                                            .tile_lines = TILE_TABLE(lines),
                                             .pack = pack_words,
                                             .axpy = axpy_f32,
                                             .interleave = interleave,

@@ -32,6 +32,10 @@ typedef void (*tn__store)(void *dst, int64_t stride, const void *src, int64_t n)
 /* Pieces of a matrix product: backend/cpu/gemm.inc.h says what each does. */
 typedef void (*tn__tile)(int64_t k, const void *a, const void *b, int64_t ldb, void *c, int64_t ldc, bool accumulate);
 
+/* The same of rows of a that lie along k, lda bytes apart. */
+typedef void (*tn__line_tile)(int64_t k, const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc,
+                              bool accumulate);
+
 typedef struct tn__gemm_isa {
     int mr, vl;          /* rows of the tallest tile; elements of a vector */
     tn__tile tile[7][2]; /* [height / 2 - 1][vectors - 1] */
@@ -44,7 +48,8 @@ typedef struct tn__gemm_isa {
     /* f32 only, where an instruction widens elements: a is stored as bfloat16 */
     void (*columns_bf16)(void *y, const void *a, int64_t lda, const void *x, int64_t n, int64_t k);
     void (*axpy)(void *y, const void *x, double alpha, int64_t n);
-    /* of pairs only: rows of elements to words, and floats to elements */
+    /* of pairs only: tiles of rows; rows of elements to words, and floats to elements */
+    tn__line_tile tile_lines[7][2];
     void (*interleave)(void *dst, int64_t ld, const void *src, int64_t step, int64_t n, int64_t k);
     void (*put)(void *dst, int64_t ldc, const void *src, int64_t ld, int64_t m, int64_t n, double scale);
 } tn__gemm_isa;

@@ -24,6 +24,14 @@ static bool are_vectors(const tn_tensor *x, const tn_tensor *other, const int64_
     return true;
 }
 
+/* On the host, of numbers that loops compute with as they lie in memory, where nothing asks for gradients? */
+static bool is_one_pass(const tn_tensor *x, const tn_tensor *other)
+{
+    const bool host = x->device.type == TN_DEVICE_CPU && other->device.type == TN_DEVICE_CPU;
+    return host && tn__dtypes[x->dtype].compute == x->dtype &&
+           (tn__self()->no_grad || (!tn__requires_grad(x) && !tn__requires_grad(other)));
+}
+
 tn_tensor *tn__fn_cross(tn_tensor *x, tn_tensor *other, const tn_cross_options *o)
 {
     tn_tensor *both[] = {x, other}, *a[3], *b[3], *part[3];
@@ -35,6 +43,8 @@ tn_tensor *tn__fn_cross(tn_tensor *x, tn_tensor *other, const tn_cross_options *
     if (x->dtype != other->dtype)
         return tn__fail(TN_EINVAL, "expected scalar type %s but found %s", tn__dtypes[x->dtype].legacy,
                         tn__dtypes[other->dtype].legacy);
+    if (is_one_pass(both[0], both[1]))
+        return tn__cross(both[0], both[1], d);
     for (int i = 0; i < 2; i++) /* vectors far from each other are read once, not at each of their numbers */
         if (both[i]->stride[d] == 1 && !tn__words_of(x->device).gpu && !(both[i] = tn_contiguous(both[i])))
             return NULL;
@@ -182,22 +192,25 @@ tn_tensor *tn__fn_vecdot(tn_tensor *x, tn_tensor *y, const tn_vecdot_options *o)
 /* 1, x, x^2, .. along a new last dimension */
 static tn_tensor *powers(tn_tensor *x, int64_t n)
 {
+    const tn_dtype dtype = x->dtype;
     int64_t shape[TN_MAX_DIMS];
     if (x->ndim + 1 > TN_MAX_DIMS)
         return tn__fail(TN_EINVAL, "vander: at most %d dimensions", TN_MAX_DIMS - 1);
     for (int32_t d = 0; d < x->ndim; d++)
         shape[d] = x->shape[d];
     shape[x->ndim] = n < 1 ? n : 1;
-    if (!tn__dtype_is_float(x->dtype))
-        x = tn_to(x, .dtype = TN_I64);
+    const bool narrow = dtype == TN_F16 || dtype == TN_BF16; /* products are floats, and rounded once, as in cumprod */
+    if (narrow || !tn__dtype_is_float(dtype))
+        x = tn_to(x, .dtype = narrow ? TN_F32 : TN_I64);
     if (!x)
         return NULL;
     tn_tensor *one = tn_ones(tn_dims_of(shape, x->ndim + 1), .dtype = x->dtype, .device = x->device);
     if (n < 2)
-        return one;
+        return narrow ? tn_to(one, .dtype = dtype) : one;
     shape[x->ndim] = n - 1;
     tn_tensor *rest = tn_cumprod(tn_expand(tn_unsqueeze(x, -1), tn_dims_of(shape, x->ndim + 1)), -1);
-    return tn_cat(TN_TENSORS(one, rest), -1);
+    tn_tensor *all = tn_cat(TN_TENSORS(one, rest), -1);
+    return narrow ? tn_to(all, .dtype = dtype) : all;
 }
 
 tn_tensor *tn__fn_vander(tn_tensor *x, const tn_vander_options *o)

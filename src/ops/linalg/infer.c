@@ -8,3 +8,11 @@ tn_status tn__infer_nuclear_norm(tn__call *c)
     tn__spec_set(&c->spec[0], x->dtype, x->shape, x->ndim - 2);
     return tn__infer_one(c);
 }
+
+/* A new tensor: the operands may lie in strides of 0. */
+tn_status tn__infer_cross(tn__call *c)
+{
+    const tn_tensor *a = tn__in(c, 0);
+    tn__spec_set(&c->spec[0], a->dtype, a->shape, a->ndim);
+    return tn__infer_one(c);
+}

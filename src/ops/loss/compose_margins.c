@@ -119,8 +119,8 @@ static bool within(tn_tensor *target, int64_t least, int64_t most, const char *o
 {
     if (!target->numel || target->device.type == TN_DEVICE_META)
         return true;
-    tn_tensor *low = tn_amin(target), *high = tn_amax(target);
-    if (!low || !high)
+    tn_tensor *high, *low = tn_aminmax(target, .max = &high);
+    if (!low)
         return false;
     const bool fine = tn_item(low) >= (double)least && tn_item(high) <= (double)most;
     if (!fine)

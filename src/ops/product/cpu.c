@@ -14,6 +14,9 @@ enum {
     KC = 256,
     NC = 4096,
     MC_PANELS = 12,
+    PAIR_LINE =
+        (KC + 16) * 4, /* bytes from a copied row to the next: no power of 2, which few places of a cache share */
+    WAYS = 12,
     SERIAL = 90 * 90 * 90, /* below this effort a second thread comes too late */
     EACH = 8192            /* effort of one product of a batch, however small it is */
 };
@@ -30,6 +33,7 @@ typedef struct own_gemm {
     const tn__gemm_isa *isa;
     int64_t item, size;   /* bytes of an element computed with, and of one of a or b as it lies in memory */
     bool pairs;           /* k is counted in words of two elements */
+    bool lines, in_place; /* rows of a lie along k, and tiles read them so: copies, or where they are */
     int64_t j0, n, p0, k; /* the block at work: columns of b, and k */
     int64_t width;        /* of a full b panel: two vectors */
     char *packed_b;       /* NULL: b's rows are used where they lie */
@@ -146,11 +150,13 @@ static void pack_b(void *ctx, int64_t begin, int64_t end)
 }
 
 /* Height of the panels that m rows are cut into: the even one that wastes least. A tile of h rows takes about h cycles
- * for each k, and as many as 40 to begin and to end. */
+ * for each k, and as many as 40 to begin and to end. Rows that are read where they are, 4096 bytes apart, share as many places of
+ * the nearest cache as it has ways. */
 static int64_t panel_height(const own_gemm *p, int64_t m)
 {
-    int64_t best = p->isa->mr, least = INT64_MAX;
-    for (int64_t h = p->isa->mr; h >= 2 && h > p->isa->mr / 2; h -= 2) {
+    const int64_t most = p->in_place && p->g->a_rs * p->size % 4096 == 0 ? TN_MIN(WAYS, p->isa->mr) : p->isa->mr;
+    int64_t best = most, least = INT64_MAX;
+    for (int64_t h = most; h >= 2 && h > p->isa->mr / 2; h -= 2) {
         int64_t cost = tn__div_up(m, h) * (h * p->k + 40);
         if (cost < least) {
             best = h;
@@ -160,21 +166,35 @@ static int64_t panel_height(const own_gemm *p, int64_t m)
     return TN_MIN(best, m + (m & 1));
 }
 
+/* Rows of a as a tile reads them: 'line' bytes apart, or, of 0, a packed panel. */
+typedef struct left {
+    const char *at;
+    int64_t line;
+} left;
+
+static void multiply(const own_gemm *p, left a, int64_t h, const char *b, int64_t ldb, int vectors, char *c,
+                     int64_t ldc, bool accumulate)
+{
+    if (a.line)
+        p->isa->tile_lines[h / 2 - 1][vectors - 1](p->k, a.at, a.line, b, ldb, c, ldc, accumulate);
+    else
+        p->isa->tile[h / 2 - 1][vectors - 1](p->k, a.at, b, ldb, c, ldc, accumulate);
+}
+
 /* One tile; where it hangs over an edge of c it is made aside and what belongs is copied. */
-static void run_tile(const own_gemm *p, const char *a, int64_t h, const char *b, int64_t ldb, int vectors, char *c,
-                     int64_t m, int64_t n)
+static void run_tile(const own_gemm *p, left a, int64_t h, const char *b, int64_t ldb, int vectors, char *c, int64_t m,
+                     int64_t n)
 {
     const tn__gemm *g = p->g;
     bool accumulate = g->accumulate || p->p0 > 0;
-    tn__tile tile = p->isa->tile[h / 2 - 1][vectors - 1];
     const double scale = p->pairs ? g->scale : 1; /* that others' panels have in them */
     if (m == h && n == vectors * p->isa->vl && scale == 1 && !g->narrow) {
-        tile(p->k, a, b, ldb, c, g->ldc, accumulate);
+        multiply(p, a, h, b, ldb, vectors, c, g->ldc, accumulate);
         return;
     }
     _Alignas(64) char aside[16 * 32 * 8];
     int64_t ld = vectors * p->isa->vl;
-    tile(p->k, a, b, ldb, aside, ld, false);
+    multiply(p, a, h, b, ldb, vectors, aside, ld, false);
     if (g->narrow) {
         p->isa->put(c, g->ldc, aside, ld, m, n, scale);
         return;
@@ -207,7 +227,7 @@ typedef struct ahead {
     int64_t apart, piece, lines, fetched, line;
 } ahead;
 
-enum { CACHE_LINE = 64, FEW_COLUMNS = 256, FAR = 2 << 20 /* bytes of a that may lie in no cache */ };
+enum { CACHE_LINE = 64, PAGES = 16384, FEW_COLUMNS = 256, FAR = 2 << 20 /* bytes of a that may lie in no cache */ };
 
 static ahead rows_ahead(const own_gemm *p, int64_t i0, int64_t m)
 {
@@ -215,7 +235,7 @@ static ahead rows_ahead(const own_gemm *p, int64_t i0, int64_t m)
     const int64_t scale = p->pairs ? 2 : 1, k = TN_MIN(p->k * scale, g->k - p->p0 * scale);
     const char *from = at(g->a, i0 * g->a_rs + p->p0 * scale * g->a_cs, p->size);
     const bool along = g->a_cs == 1;
-    if (m <= 0 || p->n > FEW_COLUMNS || g->m * g->k * p->size < FAR || !(along || g->a_rs == 1))
+    if (p->in_place || m <= 0 || p->n > FEW_COLUMNS || g->m * g->k * p->size < FAR || !(along || g->a_rs == 1))
         return (ahead){.lines = 0};
     const int64_t piece = tn__div_up((along ? k : m) * p->size, CACHE_LINE);
     return (ahead){from, (along ? g->a_rs : g->a_cs) * p->size, piece, piece * (along ? m : k), 0, 0};
@@ -232,38 +252,85 @@ static void fetch_until(ahead *next, int64_t end)
     }
 }
 
+/* Rows of a as tiles read them: an even number, of whole words. Nothing is turned, which takes longer than the copy. */
+static void copy_lines(const own_gemm *p, char *to, const char *from, int64_t m)
+{
+    const int64_t k = TN_MIN(2 * p->k, p->g->k - 2 * p->p0);
+    for (int64_t i = 0; i < m; i++) {
+        memcpy(to + i * PAIR_LINE, from + i * p->g->a_rs * p->size, (size_t)(k * p->size));
+        if (k % 2)
+            memset(to + i * PAIR_LINE + k * p->size, 0, (size_t)p->size);
+    }
+    if (m % 2)
+        memset(to + m * PAIR_LINE, 0, (size_t)(p->k * p->item));
+}
+
+/* Rows of a in panels of h, or as tiles read them; what is read where it is has copies of the rows of an odd last tile. 'room' as
+ * in run_task. */
+static left pack_a(const own_gemm *p, char *to, block a, int64_t m, int64_t h, char *room)
+{
+    const int64_t line = a.line * p->size, whole = m % 2 ? (m - 1) / h * h : m;
+    if (p->in_place) {
+        copy_lines(p, to, a.at + whole * line, m - whole);
+        return (left){a.at, line};
+    }
+    if (p->lines) {
+        copy_lines(p, to, a.at, m);
+        return (left){to, PAIR_LINE};
+    }
+    if (room)
+        a = p->pairs ? pair_block(p, room, a, m) : convert_block(p, room, a, m);
+    for (int64_t i = 0; i < m; i += h)
+        p->isa->pack(to + i * p->k * p->item, (int)h, at(a.at, i * a.line, p->item), a.line, a.step, TN_MIN(h, m - i),
+                     p->k, p->g->scale, p->g->whole);
+    return (left){to, 0};
+}
+
+/* The rows of a of a tile that begins with row i and has m of them. */
+static left rows_from(const own_gemm *p, left a, const char *packed, int64_t i, int64_t m)
+{
+    if (p->in_place && m % 2)
+        return (left){packed, PAIR_LINE};
+    return (left){a.at + i * (a.line ? a.line : p->k * p->item), a.line};
+}
+
 /* room: for the rows of a, converted; NULL where they need not be. */
 static void run_task(const own_gemm *p, int64_t i0, int64_t m, int64_t j0, int64_t n, char *packed_a, char *room,
                      ahead *next)
 {
     const tn__gemm *g = p->g;
-    int64_t h = panel_height(p, m);
-    const int64_t k0 = p->pairs ? 2 * p->p0 : p->p0, item_c = g->narrow ? p->size : p->item;
-    block a = {at(g->a, i0 * g->a_rs + k0 * g->a_cs, p->size), g->a_rs, g->a_cs};
-    if (room)
-        a = p->pairs ? pair_block(p, room, a, m) : convert_block(p, room, a, m);
-    for (int64_t i = 0; i < m; i += h)
-        p->isa->pack(packed_a + i * p->k * p->item, (int)h, at(a.at, i * a.line, p->item), a.line, a.step,
-                     TN_MIN(h, m - i), p->k, g->scale, g->whole);
+    const int64_t h = panel_height(p, m), k0 = p->pairs ? 2 * p->p0 : p->p0, item_c = g->narrow ? p->size : p->item;
+    const block from = {at(g->a, i0 * g->a_rs + k0 * g->a_cs, p->size), g->a_rs, g->a_cs};
+    const left a = pack_a(p, packed_a, from, m, h, room);
     const int64_t tiles = next ? tn__div_up(n, p->width) * tn__div_up(m, h) : 0;
     int64_t tile = 0;
     for (int64_t j = j0; j < j0 + n; j += p->width) {
-        int64_t left = TN_MIN(p->width, p->n - j), ldb;
-        int width = panel_width(p, left);
+        int64_t cols = TN_MIN(p->width, p->n - j), ldb;
+        int width = panel_width(p, cols);
         const char *b = panel_of_b(p, j, width, &ldb);
         for (int64_t i = 0; i < m; i += h) {
+            const int64_t rows = TN_MIN(h, m - i), high = a.line ? rows + rows % 2 : h;
             if (next)
                 fetch_until(next, next->lines * ++tile / tiles);
             char *c = (char *)g->c + ((i0 + i) * g->ldc + p->j0 + j) * item_c;
-            run_tile(p, packed_a + i * p->k * p->item, h, b, ldb, width / p->isa->vl, c, TN_MIN(h, m - i), left);
+            run_tile(p, rows_from(p, a, packed_a, i, rows), high, b, ldb, width / p->isa->vl, c, rows, cols);
         }
     }
+}
+
+/* How tiles of pairs read a. Where it is pays where few columns come of it, unless its rows lie so that few places of a cache
+ * share them; the words of an odd row end beyond it. */
+static void choose_lines(own_gemm *p)
+{
+    const tn__gemm *g = p->g;
+    p->lines = p->pairs && g->a_cs == 1;
+    p->in_place = p->lines && g->k % 2 == 0 && p->n <= FEW_COLUMNS && g->a_rs * p->size % PAGES != 0;
 }
 
 static void run_tasks(void *ctx, int64_t begin, int64_t end)
 {
     own_gemm *p = ctx;
-    const int64_t packed = (p->rows + 2 * p->isa->mr) * p->k * p->item,
+    const int64_t packed = (p->rows + 2 * p->isa->mr) * (p->lines ? PAIR_LINE : p->k * p->item),
                   room = p->g->stored ? p->rows * p->k * p->item : 0;
     const size_t bytes = (size_t)(packed + room);
     char *packed_a = tn__block_get(bytes);
@@ -350,6 +417,7 @@ tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
     char *buffer = NULL;
     for (p.j0 = 0; p.j0 < g->n; p.j0 += NC) {
         p.n = TN_MIN(NC, g->n - p.j0);
+        choose_lines(&p);
         for (p.p0 = 0; p.p0 < k; p.p0 += KC) {
             p.k = TN_MIN(KC, k - p.p0);
             bool in_place = use_in_place(&p);

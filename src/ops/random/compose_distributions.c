@@ -70,6 +70,8 @@ static bool is_probability(double p)
 static tn_tensor *bernoulli_for(tn_tensor *x, tn_scalar p)
 {
     tn_tensor *of = tn__operand(&p);
+    if (of == x && tn__rng_is_mt(x->device) && tn_tensor_is_contiguous(x))
+        return is_drawn("bernoulli_tensor_*_p_", x, tn__dtype_is_float(x->dtype)) ? tn__mt_bernoulli(x) : NULL;
     const bool fine = p.kind != TN_SCALAR_TENSOR ? is_probability(tn__scalar_double(&p))
                                                  : tn__usable("bernoulli", of) && are_probabilities(of);
     if (!fine)
@@ -85,7 +87,7 @@ tn_tensor *tn__fn_bernoulli(tn_tensor *x, const tn_bernoulli_options *o)
         return NULL;
     const bool was = tn__set_no_grad(true);
     tn_tensor *like = tn__rng_is_mt(x->device) ? tn_contiguous(x) : x; /* the result is contiguous */
-    tn_tensor *r = like ? bernoulli_for(like, o->p.kind ? o->p : tn_scalar_t(x)) : NULL;
+    tn_tensor *r = like ? bernoulli_for(like, o->p.kind ? o->p : tn_scalar_t(like)) : NULL;
     tn__set_no_grad(was);
     if (!r || was || !tn__requires_grad(x))
         return r;
@@ -97,6 +99,10 @@ tn_tensor *tn__fn_bernoulli_(tn_tensor *x, tn_scalar p)
 {
     if (!tn__usable("bernoulli_", x))
         return NULL;
+    if (tn__rng_is_mt(x->device) && p.kind != TN_SCALAR_TENSOR) {
+        const double probability = tn__scalar_double(&p);
+        return is_probability(probability) ? tn__mt_law(x, TN__OP_lt, probability, 0) : NULL;
+    }
     const bool was = tn__set_no_grad(true);
     return written(x, was, bernoulli_for(x, p));
 }
@@ -114,22 +120,15 @@ tn_tensor *tn__fn_exponential_(tn_tensor *x, double lambd)
     if (!tn__usable("exponential_", x) || !is_positive("exponential_", "lambda", lambd) ||
         (x->numel && !is_continuous("Exponential", tn__dtypes[x->dtype].legacy, x->dtype)))
         return NULL;
-    const bool mt = tn__rng_is_mt(x->device);
-    const double least = mt ? 0 : x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
+    if (tn__rng_is_mt(x->device))
+        return tn__mt_law(x, TN__OP__exponential_of, 0, -1 / lambd);
+    const double least = x->dtype == TN_F64 ? DBL_EPSILON : FLT_EPSILON; /* never 0: some divide by it */
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn__exponential_of(uniform_for(x), -least / 2, -1 / lambd));
 }
 
-/* Of MT19937 they come one by one, which is what numbers that do not lie side by side are filled with. */
 static tn_tensor *normals_for(tn_tensor *x, double mean, double std)
 {
-    if (tn__rng_is_mt(x->device)) {
-        tn_tensor *like = tn_empty_like(tn_detach(x), .dtype = TN_F64);
-        tn_tensor *gaps = tn_empty(TN_SHAPE(x->numel, 2), .dtype = TN_F64, .device = x->device);
-        if (!like || !gaps || !tn_normal_(tn_select(gaps, 1, 0), mean, std))
-            return NULL;
-        return tn_copy_(tn_as_strided(like, TN_SHAPE(x->numel), TN_SHAPE(1), 0), tn_select(gaps, 1, 0)) ? like : NULL;
-    }
     tn_tensor *z = uniform_for(x); /* what it draws is drawn again: the stream goes on behind both */
     return z ? tn_normal_(z, mean, std) : NULL;
 }
@@ -139,6 +138,8 @@ tn_tensor *tn__fn_log_normal_(tn_tensor *x, double mean, double std)
     if (!tn__usable("log_normal_", x) || !is_positive("log_normal_", "std", std) ||
         !is_drawn("log_normal_*", x, tn__dtype_is_float(x->dtype)))
         return NULL;
+    if (tn__rng_is_mt(x->device)) /* one by one */
+        return tn__mt_law(x, TN__OP_exp, mean, std);
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn_exp(normals_for(x, mean, std)));
 }
@@ -149,6 +150,8 @@ tn_tensor *tn__fn_cauchy_(tn_tensor *x, double median, double sigma)
     if (!tn__usable("cauchy_", x) || !is_positive("cauchy_", "sigma", sigma) ||
         !is_continuous("Cauchy", tn__dtypes[x->dtype].scalar, x->dtype))
         return NULL;
+    if (tn__rng_is_mt(x->device))
+        return tn__mt_law(x, TN__OP__cauchy_of, median, sigma);
     const bool was = tn__set_no_grad(true);
     return written(x, was, tn__cauchy_of(tn_sub(uniform_for(x), 0.5), median, sigma));
 }
@@ -162,8 +165,8 @@ tn_tensor *tn__fn_geometric_(tn_tensor *x, double p)
         return tn__fail(TN_EINVAL, "geometric_ expects p to be in (0, 1), but got p=%g", p);
     if (!is_drawn("geometric_*", x, x->dtype != TN_BOOL))
         return NULL;
-    const bool was = tn__set_no_grad(true);
     if (tn__rng_is_mt(x->device))
-        return written(x, was, tn__geometric_of(uniform_for(x), log1p(-p)));
+        return tn__mt_law(x, TN__OP__geometric_of, log1p(-p), 0);
+    const bool was = tn__set_no_grad(true);
     return written(x, was, tn_add(tn_floor(tn_div(log_uniform(x), log1p(-p))), 1));
 }

@@ -106,15 +106,10 @@ tn_tensor *tn__fn_native_dropout(tn_tensor *x, double p, bool train, const tn_na
 /* Slopes between low and high where x is not above 0, else 1. Of an MT19937 only the former take numbers, as in PyTorch. */
 static tn_tensor *slopes_for(tn_tensor *x, double low, double high)
 {
+    if (tn__rng_is_mt(x->device))
+        return tn__mt_slopes(tn_contiguous(x), low, high);
     tn_tensor *below = tn_le(x, 0), *ones = tn_ones(tn__shape_of(x), .dtype = x->dtype, .device = x->device);
-    if (!below || !ones)
-        return NULL;
-    if (!tn__rng_is_mt(x->device))
-        return tn__pick(below, tn_uniform_(tn_empty_like(ones), low, high), ones);
-    tn_tensor *count = tn_sum(below);
-    tn_tensor *some = count ? tn_rand(TN_SHAPE(tn_item_int(count)), .dtype = TN_F64) : NULL;
-    some = tn_add(tn_mul(some, high - low), low);
-    return some ? tn_masked_scatter(ones, below, tn_to(some, .dtype = x->dtype)) : NULL;
+    return below && ones ? tn__pick(below, tn_uniform_(tn_empty_like(ones), low, high), ones) : NULL;
 }
 
 tn_tensor *tn__fn_rrelu(tn_tensor *x, const tn_rrelu_options *o)

@@ -2,6 +2,7 @@
  * in what order tensors are filled, was found by asking PyTorch 2.15; tests/python/data/random.json holds what it gave. */
 #include "ops/random/cpu_mt.h"
 #include "backend/cpu/cpu.h"
+#include "core/error.h"
 #include "core/mt19937.h"
 #include "core/rng.h"
 #include <math.h>
@@ -199,6 +200,103 @@ tn_status tn__cpu_mt_normal(const tn__launch *l)
         normal_in_groups(&f, g, p);
     else
         normal_one_by_one(&f, g, p);
+    tn__mt_unlock();
+    return TN_OK;
+}
+
+/* ---- laws that are formulas of uniform or normal numbers in double ---- */
+
+/* m numbers that the row 'law' makes of those in u, which may be overwritten, and of a and b. */
+static void of_law(const tn__mt_law_params *p, double *out, double *u, int64_t m)
+{
+    double a[TN__BLOCK], b[TN__BLOCK];
+    if (p->law == TN__OP_lt) {
+        for (int64_t k = 0; k < m; k++)
+            out[k] = u[k] < p->a;
+        return;
+    }
+    for (int64_t k = 0; k < m; k++) {
+        u[k] -= p->law == TN__OP__cauchy_of ? 0.5 : 0;
+        a[k] = p->a;
+        b[k] = p->b;
+    }
+    tn__isa()->loops[p->law][TN__F64](out, u, a, b, m);
+}
+
+tn_status tn__cpu_mt_law(const tn__launch *l)
+{
+    const tn__mt_law_params *p = l->params;
+    const tn__random_loops *loops = &tn__isa()->random;
+    const filling f = filling_of(l, TN__F64);
+    const int64_t n = l->out[0].numel;
+    uint32_t words[2 * TN__BLOCK];
+    double u[TN__BLOCK], block[TN__BLOCK];
+    tn_mt19937 *g = tn__mt_lock();
+    for (int64_t i = 0; i < n; i += TN__BLOCK) {
+        const int64_t m = TN_MIN(TN__BLOCK, n - i);
+        double *const at = place(&f, i, block);
+        if (p->law == TN__OP_exp) {
+            for (int64_t k = 0; k < m; k++)
+                u[k] = tn__mt_normal(g) * p->b + p->a;
+        } else {
+            loops->mt_words(g, words, 2 * m);
+            loops->mt_uniform[TN__F64](u, words, m, 0, 1);
+        }
+        of_law(p, at, u, m);
+        placed(&f, i, at, m);
+    }
+    tn__mt_unlock();
+    return TN_OK;
+}
+
+static bool are_probabilities(const double *p, int64_t n)
+{
+    bool fine = true;
+    for (int64_t k = 0; k < n; k++)
+        fine &= p[k] >= 0 && p[k] <= 1;
+    return fine;
+}
+
+/* Of single numbers, but for probabilities in double. They are dense. */
+tn_status tn__cpu_mt_bernoulli(const tn__launch *l)
+{
+    const tn__random_loops *loops = &tn__isa()->random;
+    const tn__view *x = &l->in[0], *out = &l->out[0];
+    const int type = x->dtype == TN_F64 ? TN__F64 : TN__F32;
+    uint32_t words[2 * TN__BLOCK];
+    double p[TN__BLOCK], u[TN__BLOCK], made[TN__BLOCK];
+    bool fine = true;
+    tn_mt19937 *g = tn__mt_lock();
+    for (int64_t i = 0; i < x->numel && fine; i += TN__BLOCK) {
+        const int64_t m = TN_MIN(TN__BLOCK, x->numel - i), at = i * (int64_t)tn__dtype_size(x->dtype);
+        tn__isa()->load[x->dtype][TN__F64](p, (const char *)x->data + at, 1, m);
+        if (!(fine = are_probabilities(p, m)))
+            break;
+        loops->mt_words(g, words, type == TN__F32 ? m : 2 * m);
+        loops->mt_uniform[type](u, words, m, 0, 1);
+        for (int64_t k = 0; k < m; k++)
+            made[k] = (type == TN__F32 ? (double)((const float *)u)[k] : u[k]) < p[k];
+        tn__isa()->store[out->dtype][TN__F64]((char *)out->data + at, 1, made, m);
+    }
+    tn__mt_unlock();
+    return fine ? TN_OK : tn__error(TN_EINVAL, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
+}
+
+/* As PyTorch draws them: one by one, in double, none for what is above 0. x is dense. */
+tn_status tn__cpu_mt_slopes(const tn__launch *l)
+{
+    const tn__mt_slopes_params *p = l->params;
+    const tn__view *x = &l->in[0], *out = &l->out[0];
+    const double width = p->high - p->low;
+    double in[TN__BLOCK], made[TN__BLOCK];
+    tn_mt19937 *g = tn__mt_lock();
+    for (int64_t i = 0; i < x->numel; i += TN__BLOCK) {
+        const int64_t m = TN_MIN(TN__BLOCK, x->numel - i), at = i * (int64_t)tn__dtype_size(x->dtype);
+        tn__isa()->load[x->dtype][TN__F64](in, (const char *)x->data + at, 1, m);
+        for (int64_t k = 0; k < m; k++)
+            made[k] = in[k] <= 0 ? tn__mt_double(g) * width + p->low : 1;
+        tn__isa()->store[out->dtype][TN__F64]((char *)out->data + at, 1, made, m);
+    }
     tn__mt_unlock();
     return TN_OK;
 }

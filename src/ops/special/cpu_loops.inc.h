@@ -74,4 +74,24 @@ static void row_whole_polygamma(void *out, const void *a_, const void *b_, const
 }
 #define row__polygamma_f32 row_whole_polygamma
 
+/* Of what is no probability between 0 and 1 (whole numbers are none) no series is computed where 16 such follow each other. */
+static void row_ndtri_inside(void *out, const void *a_, const void *b, const void *c, int64_t n)
+{
+    enum { SOME = 16, MANY = 256 };
+    const float *a = a_;
+    float *o = out;
+    for (int64_t i = 0, m; i < n; i += m) {
+        m = n - i < SOME ? n - i : SOME;
+        int inside = 0;
+        for (int64_t k = 0; k < m; k++)
+            inside |= a[i + k] > 0.0F && a[i + k] < 1.0F;
+        m = inside && n - i > MANY ? MANY : inside ? n - i : m;
+        if (inside)
+            row_ndtri_f32(o + i, a + i, b, c, m);
+        for (int64_t k = 0; !inside && k < m; k++)
+            o[i + k] = a[i + k] == 0.0F ? -TN_INFINITY : a[i + k] == 1.0F ? TN_INFINITY : a[i + k] * NAN;
+    }
+}
+#define row_ndtri_f32 row_ndtri_inside
+
 #endif
