@@ -222,7 +222,7 @@ static void set_operand(operand *o, const tn__iter *it, int k, int type)
     }
 }
 
-/* A block full of one value. */
+/* A block of n times one value. */
 static void fill_block(const operand *o, int type, block *b, int64_t n)
 {
     load_run(o->load, b, type, o->data, 0, n);
@@ -233,7 +233,7 @@ static void fill_constants(const job *j, block *in, const void **p, int64_t n)
 {
     for (int k = 0; k < j->n; k++)
         if (j->op[k + 1].constant)
-            fill_block(&j->op[k + 1], j->type, &in[k], n);
+            fill_block(&j->op[k + 1], j->type, &in[k], j->op[k + 1].single ? 1 : n);
     if (j->n == 2 && j->op[2].constant)
         p[2] = &in[1];
 }
@@ -442,12 +442,36 @@ static bool is_bfloat_run(const operand *o)
     return o->dtype == TN_BF16 && !o->constant && o->dims.stride[0] == 1;
 }
 
-/* One element along dimension 0 of one operand, along which the other has many: a loop that knows. True: there is one. */
+/* Is it one element along dimension 0? */
+static bool is_single(const operand *o)
+{
+    return o->constant || o->dims.stride[0] == 0;
+}
+
+/* Of three operands the second, the third or both. */
+static bool take_numbers(job *j, tn__op_id op)
+{
+    const int single = is_single(&j->op[2]) + 2 * is_single(&j->op[3]);
+    const tn__numbers *best = NULL;
+    for (const tn__numbers *row = j->isa->numbers; row->which && single; row++)
+        if (row->op == op && (row->which & ~single) == 0 && row->loops[j->type] && (!best || row->which > best->which))
+            best = row;
+    if (!best || (j->type == TN__F32 && j->isa->bfloat[op][0] && is_bfloat_run(&j->op[0]) && is_bfloat_run(&j->op[1])))
+        return false;
+    j->loop = best->loops[j->type];
+    j->op[2].single = best->which & 1;
+    j->op[3].single = best->which & 2;
+    return true;
+}
+
+/* One element along dimension 0 of one operand, along which another has many: a loop that knows. True: there is one. */
 static bool take_single(job *j, tn__op_id op)
 {
     const tn__cpu_isa *isa = j->isa;
-    const bool first = j->op[1].dims.stride[0] == 0, second = j->op[2].dims.stride[0] == 0;
-    if (j->n != 2 || first == second || j->type > TN__F64 || !isa->one[op][0][0] || j->op[first ? 1 : 2].constant)
+    if (j->n != 2)
+        return j->n == 3 && take_numbers(j, op);
+    const bool first = is_single(&j->op[1]);
+    if (first == is_single(&j->op[2]) || j->type > TN__F64 || !isa->one[op][0][0])
         return false;
     const int which = first ? 1 : 2;
     const bool bfloats = j->type == TN__F32 && is_bfloat_run(&j->op[0]) && is_bfloat_run(&j->op[3 - which]);
@@ -679,7 +703,7 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     j.result_as_is = j.test ? j.op[0].dtype == TN_BOOL || j.op[0].dtype == TN_U8 : j.op[0].as_is;
     if (rule == R_DIVIDE && j.type >= TN__I32 && has_zero(&j.op[2], j.type, it->numel))
         return tn__error(TN_EVALUE, "ZeroDivisionError\n  %s: an integer divisor is zero", tn__ops[op].name);
-    if (it->ndim == 1)
+    if (it->ndim == 1 && !take_single(&j, op))
         convert_inside(&j, op);
     if (it->numel <= TN__BLOCK) {
         run_range(&j, 0, it->numel);

@@ -58,6 +58,14 @@ typedef struct tn__rows {
     size_t size;
 } tn__rows;
 
+/* Loops of a row of three operands where b (1), c (2) or both (3) are one number throughout, whose address is given; 0: the list
+ * ends. */
+typedef struct tn__numbers {
+    int which;
+    tn__op_id op;
+    tn__loop loops[TN__TYPES];
+} tn__numbers;
+
 typedef struct tn__cpu_isa {
     const char *name;
     tn__loop loops[TN__OPS][TN__TYPES]; /* NULL where the row does not compute in that type */
@@ -70,6 +78,7 @@ typedef struct tn__cpu_isa {
     /* Rows that are light, of two operands, floating (TN__F32, TN__F64), where the first is one number throughout, whose address
      * is given; [1]: where the second is. NULL: the others. */
     tn__loop one[TN__OPS][2][2];
+    const tn__numbers *numbers;
     /* Rows that are light: a and the result bfloat16, b and c float; [1]: b bfloat16, too; [2]: b alone, and a one float
      * throughout; [3]: a alone, and b one float throughout. NULL: the others. */
     tn__loop bfloat[TN__OPS][4];
