@@ -73,19 +73,12 @@ static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int32_t di
 static void load_run(tn__load load, void *dst, int type, const void *src, int64_t stride, int64_t n)
 {
     uint64_t value = 0;
-    uint32_t half;
     if (stride != 0 || n < 8) {
         load(dst, src, stride, n);
         return;
     }
     load(&value, src, 1, 1);
-    memcpy(&half, &value, sizeof half);
-    if (tn__type_size(type) == sizeof value)
-        for (int64_t i = 0; i < n; i++)
-            ((uint64_t *)dst)[i] = value;
-    else
-        for (int64_t i = 0; i < n; i++)
-            ((uint32_t *)dst)[i] = half;
+    tn__isa()->move(dst, 1, &value, 0, n, tn__type_size(type));
 }
 
 /* n elements from 'first' on, as they are, to a dense run or (back) from it: runs that are short go many at once. */
@@ -448,10 +441,11 @@ static bool is_single(const operand *o)
     return o->constant || o->dims.stride[0] == 0;
 }
 
-/* Of three operands the second, the third or both. */
-static bool take_numbers(job *j, tn__op_id op)
+/* Of three operands the second, the third or both; in rows along dimension 0, or throughout. */
+static bool take_numbers(job *j, tn__op_id op, bool rows)
 {
-    const int single = is_single(&j->op[2]) + 2 * is_single(&j->op[3]);
+    const int single =
+        rows ? is_single(&j->op[2]) + 2 * is_single(&j->op[3]) : j->op[2].constant + 2 * j->op[3].constant;
     const tn__numbers *best = NULL;
     for (const tn__numbers *row = j->isa->numbers; row->which && single; row++)
         if (row->op == op && (row->which & ~single) == 0 && row->loops[j->type] && (!best || row->which > best->which))
@@ -469,7 +463,7 @@ static bool take_single(job *j, tn__op_id op)
 {
     const tn__cpu_isa *isa = j->isa;
     if (j->n != 2)
-        return j->n == 3 && take_numbers(j, op);
+        return j->n == 3 && take_numbers(j, op, true);
     const bool first = is_single(&j->op[1]);
     if (first == is_single(&j->op[2]) || j->type > TN__F64 || !isa->one[op][0][0])
         return false;
@@ -703,6 +697,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     j.result_as_is = j.test ? j.op[0].dtype == TN_BOOL || j.op[0].dtype == TN_U8 : j.op[0].as_is;
     if (rule == R_DIVIDE && j.type >= TN__I32 && has_zero(&j.op[2], j.type, it->numel))
         return tn__error(TN_EVALUE, "ZeroDivisionError\n  %s: an integer divisor is zero", tn__ops[op].name);
+    if (j.n == 3)
+        take_numbers(&j, op, false);
     if (it->ndim == 1 && !take_single(&j, op))
         convert_inside(&j, op);
     if (it->numel <= TN__BLOCK) {

@@ -126,6 +126,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
         BFLOAT_LOOPS
     },
     .numbers = numbers,
+    .bfloats_to_ints = BFLOATS_TO_INTS,
     .stream = stream,
     .move = move,
     .move_rows = move_rows,

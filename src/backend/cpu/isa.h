@@ -82,6 +82,8 @@ typedef struct tn__cpu_isa {
     /* Rows that are light: a and the result bfloat16, b and c float; [1]: b bfloat16, too; [2]: b alone, and a one float
      * throughout; [3]: a alone, and b one float throughout. NULL: the others. */
     tn__loop bfloat[TN__OPS][4];
+    /* Bfloat16 to int32, dense, stride 1: neither is a compute type that has this width. NULL: by way of a block of floats. */
+    tn__load bfloats_to_ints;
     /* dst = src past the caches; dst 64-byte aligned or not. */
     void (*stream)(void *dst, const void *src, size_t bytes);
     /* n elements of 1, 2, 4 or 8 bytes, from ss apart to ds apart; ss may be negative, or 0: one element. */

@@ -3,12 +3,6 @@
 #include "op/element.h"
 #include "op/special.h"
 
-#if defined(__clang__)
-#define TN_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TN_IVDEP _Pragma("GCC ivdep")
-#endif
-
 /* In place, out is a: element i is read before it is written, and nothing else of it is. What TN_ONCE reads stays in a
  * register. */
 #define ROW(name, R, expr) \
@@ -198,7 +192,6 @@ enum { BFLOATS = 256 };
 #undef TN_B
 #undef TN_C
 #undef ROW
-#undef TN_IVDEP
 #undef TN_R_SAME
 #undef TN_R_NUMBER
 #undef TN_R_NEG
