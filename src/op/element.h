@@ -58,11 +58,12 @@ DEVICE T E(tn_limit)(T a, T low, T high)
     return high < m ? high : m;
 }
 
-/* NaN if any is */
+/* NaN if any is. Each bound is compared for itself: of numbers that stay in registers gcc makes vectors of no more than that. */
 DEVICE T E(tn_clamp)(T a, T low, T high)
 {
     T m = E(tn_limit)(a, low, high);
-    return low != low || high != high ? low + high : m;
+    m = low != low ? low : m;
+    return high != high ? high : m;
 }
 
 /* floor(a / b) such that it agrees with remainder: CPython's floatobject.c, float_divmod; mod: fmod(a, b) */

@@ -685,3 +685,19 @@ def test_result_type_takes_pytorchs_names():
     whole = torch.ones(2, dtype=torch.int8)
     assert torch.result_type(tensor=whole, other=2.0) is torch.float32 and torch.result_type(scalar=2, tensor=whole) is torch.int8
     assert torch.result_type(scalar1=1, scalar2=2) is torch.int64
+
+
+def test_every_bfloat16_as_int32_and_float64():
+    """Truncated, the limits beyond them, 0 for NaN: the same whatever lies beside an element."""
+    def whole(v):
+        return 0 if v != v else int(max(-2.0**31, min(2.0**31 - 1, v)))
+
+    short = torch.arange(65536, dtype=torch.int32).to(torch.int16).view(torch.bfloat16)
+    floats = short.to(torch.float32)
+    expected = [whole(v) for v in floats.tolist()]
+    for x in (short, floats):
+        assert x.to(torch.int32).tolist() == expected
+        assert x[::3].to(torch.int32).tolist() == expected[::3]
+        for n in (1, 7, 15, 16, 17, 33, 1025):
+            assert x[32639:32639 + n].to(torch.int32).tolist() == expected[32639:32639 + n]
+    assert torch.equal(torch.nan_to_num(short.to(torch.float64)), torch.nan_to_num(floats.to(torch.float64)))

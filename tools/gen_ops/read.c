@@ -328,7 +328,7 @@ static void read_key(row *r, const char *key, const char *text)
         {"wrapper", &r->wrapper}, {"arguments", &r->arguments},
         {"results", &r->results}, {"unsigned", &r->unsigned_row},
         {"mask", &r->mask},       {"later", &r->later},
-        {"torch_", &r->torch_},
+        {"torch_", &r->torch_},   {"numbers", &r->numbers},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(texts[i].key, key)) {
@@ -363,6 +363,8 @@ static void finish(row *r)
             fail(r, "an elementwise row has a rule and a value", "");
         if (r->mask && (strlen(r->mask) != 1 || *r->mask < 'a' || *r->mask > 'a' + (int)r->kind))
             fail(r, "no operand", r->mask);
+        if (r->numbers && (r->kind != TERNARY_ROW || r->numbers[strspn(r->numbers, "bc ")]))
+            fail(r, "numbers are b and c of three operands", r->numbers);
         save_named(r);
     }
     if (!r->doc)

@@ -21,6 +21,8 @@
  *   value     elementwise: the expression in the compute type; valid C, CUDA C and OpenCL C; vocabulary: op/element.h
  *   narrow    elementwise: the expression of floats whose result becomes bfloat16, on the CPU: M(f) there has but the digits that
  *             such results need (math_narrow.inc.h)
+ *   numbers   elementwise, of three operands: which of b and c are often one number throughout, or along a row: 'b', 'c',
+ *             'bc', or several of these. The CPU has loops that read it but once
  *   grad      elementwise: the gradient (of operand: 'grad a') as public operations of g, a, b, c, out; what it names is what
  *             is saved. Broadcasting and promotion are undone by the engine, so write the plain formula. None: no gradient.
  *             'unheard': none, and what is recorded does not hear of a write in place.
@@ -97,8 +99,8 @@ typedef struct row {
     param param[MAX_PARAMS], also[MAX_PARAMS];
     int positional, total, n_also;
     bool shared_options; /* factory */
-    const char *doc, *rule, *value, *narrow, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece, *label, *alias,
-        *wrapper;
+    const char *doc, *rule, *value, *narrow, *numbers, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece,
+        *label, *alias, *wrapper;
     const char *arguments, *results, *unsigned_row, *mask, *later, *torch_;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */

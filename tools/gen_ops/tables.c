@@ -253,16 +253,17 @@ void write_table(void)
 
 void write_elementwise(void)
 {
-    static const char *const macros[] = {"UNARY",        "BINARY",        "TERNARY",
-                                         "LIGHT_UNARY",  "LIGHT_BINARY",  "LIGHT_TERNARY",
-                                         "NARROW_UNARY", "NARROW_BINARY", "NARROW_TERNARY"};
+    static const char *const macros[] = {"UNARY",          "BINARY",        "TERNARY",      "LIGHT_UNARY",
+                                         "LIGHT_BINARY",   "LIGHT_TERNARY", "NARROW_UNARY", "NARROW_BINARY",
+                                         "NARROW_TERNARY", "NUMBER_B",      "NUMBER_C",     "NUMBER_BC"};
     const int n = sizeof macros / sizeof *macros;
     puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
          "gradient,\n"
          " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again; of "
          "those\n"
-         " * that have a line 'narrow' NARROW_UNARY, NARROW_BINARY, NARROW_TERNARY(name, that expression). Macros that "
-         "are not\n"
+         " * that have a line 'narrow' NARROW_UNARY, NARROW_BINARY, NARROW_TERNARY(name, that expression); of each "
+         "word\n"
+         " * of a line 'numbers' NUMBER_B, NUMBER_C or NUMBER_BC(name, rule, expression). Macros that are not\n"
          " * defined are nothing; all are forgotten at the end. Generated from src/ops: change that. */");
     for (int k = 0; k < n; k++)
         printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);
@@ -270,7 +271,8 @@ void write_elementwise(void)
         const row *r = &rows[i];
         if (!is_elementwise(r))
             continue;
-        printf("%s(%s, R_%s, %s", macros[r->kind], r->name, upper(r->rule, strlen(r->rule)).s, r->value);
+        const capitals rule = upper(r->rule, strlen(r->rule));
+        printf("%s(%s, R_%s, %s", macros[r->kind], r->name, rule.s, r->value);
         for (int k = 0; k <= (int)r->kind; k++)
             printf(", %d", r->grad[k] != NULL);
         printf(")\n");
@@ -278,6 +280,10 @@ void write_elementwise(void)
             printf("%s(%s, %s)\n", macros[r->kind + 3], r->name, r->value);
         if (r->narrow)
             printf("%s(%s, %s)\n", macros[r->kind + 6], r->name, r->narrow);
+        for (const char *w = r->numbers; w && *w; w += strcspn(w, " "), w += strspn(w, " ")) {
+            const int n_letters = (int)strcspn(w, " ");
+            printf("NUMBER_%s(%s, R_%s, %s)\n", upper(w, (size_t)n_letters).s, r->name, rule.s, r->value);
+        }
     }
     for (int k = 0; k < n; k++)
         printf("#undef %s\n", macros[k]);

@@ -107,6 +107,38 @@ static void E(store_near_i64)(void *dst, int64_t stride, const void *src, int64_
 #endif
 #endif
 
+/* As store_i32, with fewer comparisons than what gcc makes of it. */
+#if TN_IS_F32 && defined(__SSE2__)
+static void store_whole_i32(void *dst, int64_t stride, const void *src, int64_t n)
+{
+    enum { MANY = TN_REGISTER / sizeof(float) };
+    int32_t *d = dst;
+    const float *s = src;
+    int64_t i = 0;
+    for (; stride == 1 && i + MANY <= n; i += MANY)
+        *(uu32 *)(void *)(d + i) = (ru32)whole_of(*(const uf32 *)(s + i));
+    store_i32_f32(d + i * stride, stride, s + i, n - i);
+}
+#define store_i32_f32 store_whole_i32
+
+/* In one loop: by way of a block of floats the destination is written in bursts, which farther memory takes slowly. */
+static void bfloats_to_ints(void *dst, const void *src, int64_t stride, int64_t n)
+{
+    enum { MANY = TN_REGISTER / sizeof(float) };
+    int32_t *d = dst;
+    const uint16_t *s = src;
+    float rest[MANY];
+    int64_t i = 0;
+    for (; i + MANY <= n; i += MANY)
+        *(uu32 *)(void *)(d + i) = (ru32)whole_of(widened_bfloats(s + i));
+    load_bf16_f32(rest, s + i, stride, n - i);
+    store_i32_f32(d + i, 1, rest, n - i);
+}
+#define BFLOATS_TO_INTS bfloats_to_ints
+#elif TN_IS_F32
+#define BFLOATS_TO_INTS NULL
+#endif
+
 /* float16 goes through a block of float, for which the instruction set has its own conversion (half.inc.h). */
 #if TN_IS_F32
 static void E(store_bf16)(void *dst, int64_t stride, const void *src, int64_t n)

@@ -13,7 +13,7 @@ static int64_t grain(size_t size)
 static int pass_through(tn_dtype from, tn_dtype to)
 {
     if (tn__dtype_is_float(from))
-        return from == TN_F64 ? TN__F64 : TN__F32;
+        return from == TN_F64 || to == TN_F64 ? TN__F64 : TN__F32;
     if (tn__dtype_is_float(to))
         return to == TN_F64 ? TN__F64 : TN__F32;
     return tn__dtypes[from].compute == TN_I64 || tn__dtypes[to].compute == TN_I64 ? TN__I64 : TN__I32;
@@ -25,6 +25,7 @@ typedef struct copy_job {
     int type;
     bool stream;
     tn__strided_dims d, s; /* destination, source */
+    tn__load direct;
 } copy_job;
 
 /* One run, dense on both sides. */
@@ -38,6 +39,15 @@ static void copy_run(void *ctx, int64_t begin, int64_t end)
         tn__isa()->stream(to, from, (size_t)((end - begin) * size));
     else
         tn__isa()->move(to, 1, from, 1, end - begin, (size_t)size);
+}
+
+/* Dense runs of a pair of dtypes that have a loop of their own. */
+static void copy_direct(void *ctx, int64_t begin, int64_t end)
+{
+    const copy_job *j = ctx;
+    const tn__iter_operand *to = &j->it->operand[0], *from = &j->it->operand[1];
+    j->direct((char *)to->data + begin * (int64_t)tn__dtype_size(j->to),
+              (const char *)from->data + begin * (int64_t)tn__dtype_size(j->from), 1, end - begin);
 }
 
 /* One dense run of the type that values pass through: it needs no block. */
@@ -316,8 +326,11 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
     dims_of(&j.s, it, 1);
     const bool one_run = it->ndim == 1 && j.d.stride[0] == 1;
     j.stream = one_run && it->numel * (int64_t)tn__dtype_size(j.to) > tn__cpu_stream_bytes();
+    if (j.to == TN_I32 && j.from == TN_BF16 && one_run && j.s.stride[0] == 1 && !j.stream)
+        j.direct = tn__isa()->bfloats_to_ints;
     if (j.to != j.from)
-        tn__parallel_for(it->numel, grain(TN_MAX(tn__dtype_size(j.to), tn__dtype_size(j.from))), copy_blocks, &j);
+        tn__parallel_for(it->numel, grain(TN_MAX(tn__dtype_size(j.to), tn__dtype_size(j.from))),
+                         j.direct ? copy_direct : copy_blocks, &j);
     else if (one_run && j.s.stride[0] == 1)
         tn__parallel_for(it->numel, grain(tn__dtype_size(j.to)), copy_run, &j);
     else if (one_run && j.s.stride[0] == 0)

@@ -73,19 +73,12 @@ static inline int64_t advance(const tn__strided_dims *d, int64_t *at, int32_t di
 static void load_run(tn__load load, void *dst, int type, const void *src, int64_t stride, int64_t n)
 {
     uint64_t value = 0;
-    uint32_t half;
     if (stride != 0 || n < 8) {
         load(dst, src, stride, n);
         return;
     }
     load(&value, src, 1, 1);
-    memcpy(&half, &value, sizeof half);
-    if (tn__type_size(type) == sizeof value)
-        for (int64_t i = 0; i < n; i++)
-            ((uint64_t *)dst)[i] = value;
-    else
-        for (int64_t i = 0; i < n; i++)
-            ((uint32_t *)dst)[i] = half;
+    tn__isa()->move(dst, 1, &value, 0, n, tn__type_size(type));
 }
 
 /* n elements from 'first' on, as they are, to a dense run or (back) from it: runs that are short go many at once. */
@@ -222,7 +215,7 @@ static void set_operand(operand *o, const tn__iter *it, int k, int type)
     }
 }
 
-/* A block full of one value. */
+/* A block of n times one value. */
 static void fill_block(const operand *o, int type, block *b, int64_t n)
 {
     load_run(o->load, b, type, o->data, 0, n);
@@ -233,7 +226,7 @@ static void fill_constants(const job *j, block *in, const void **p, int64_t n)
 {
     for (int k = 0; k < j->n; k++)
         if (j->op[k + 1].constant)
-            fill_block(&j->op[k + 1], j->type, &in[k], n);
+            fill_block(&j->op[k + 1], j->type, &in[k], j->op[k + 1].single ? 1 : n);
     if (j->n == 2 && j->op[2].constant)
         p[2] = &in[1];
 }
@@ -442,12 +435,37 @@ static bool is_bfloat_run(const operand *o)
     return o->dtype == TN_BF16 && !o->constant && o->dims.stride[0] == 1;
 }
 
-/* One element along dimension 0 of one operand, along which the other has many: a loop that knows. True: there is one. */
+/* Is it one element along dimension 0? */
+static bool is_single(const operand *o)
+{
+    return o->constant || o->dims.stride[0] == 0;
+}
+
+/* Of three operands the second, the third or both; in rows along dimension 0, or throughout. */
+static bool take_numbers(job *j, tn__op_id op, bool rows)
+{
+    const int single =
+        rows ? is_single(&j->op[2]) + 2 * is_single(&j->op[3]) : j->op[2].constant + 2 * j->op[3].constant;
+    const tn__numbers *best = NULL;
+    for (const tn__numbers *row = j->isa->numbers; row->which && single; row++)
+        if (row->op == op && (row->which & ~single) == 0 && row->loops[j->type] && (!best || row->which > best->which))
+            best = row;
+    if (!best || (j->type == TN__F32 && j->isa->bfloat[op][0] && is_bfloat_run(&j->op[0]) && is_bfloat_run(&j->op[1])))
+        return false;
+    j->loop = best->loops[j->type];
+    j->op[2].single = best->which & 1;
+    j->op[3].single = best->which & 2;
+    return true;
+}
+
+/* One element along dimension 0 of one operand, along which another has many: a loop that knows. True: there is one. */
 static bool take_single(job *j, tn__op_id op)
 {
     const tn__cpu_isa *isa = j->isa;
-    const bool first = j->op[1].dims.stride[0] == 0, second = j->op[2].dims.stride[0] == 0;
-    if (j->n != 2 || first == second || j->type > TN__F64 || !isa->one[op][0][0] || j->op[first ? 1 : 2].constant)
+    if (j->n != 2)
+        return j->n == 3 && take_numbers(j, op, true);
+    const bool first = is_single(&j->op[1]);
+    if (first == is_single(&j->op[2]) || j->type > TN__F64 || !isa->one[op][0][0])
         return false;
     const int which = first ? 1 : 2;
     const bool bfloats = j->type == TN__F32 && is_bfloat_run(&j->op[0]) && is_bfloat_run(&j->op[3 - which]);
@@ -679,7 +697,9 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     j.result_as_is = j.test ? j.op[0].dtype == TN_BOOL || j.op[0].dtype == TN_U8 : j.op[0].as_is;
     if (rule == R_DIVIDE && j.type >= TN__I32 && has_zero(&j.op[2], j.type, it->numel))
         return tn__error(TN_EVALUE, "ZeroDivisionError\n  %s: an integer divisor is zero", tn__ops[op].name);
-    if (it->ndim == 1)
+    if (j.n == 3)
+        take_numbers(&j, op, false);
+    if (it->ndim == 1 && !take_single(&j, op))
         convert_inside(&j, op);
     if (it->numel <= TN__BLOCK) {
         run_range(&j, 0, it->numel);

@@ -80,6 +80,14 @@
 #define TEXT2(x)           #x
 #define TEXT(x)            TEXT2(x)
 
+static const tn__numbers numbers[] = {
+#define NUMBER_B(name, rule, ...)  {1, TN__OP_##name, ENTRY_##rule(b_##name)},
+#define NUMBER_C(name, rule, ...)  {2, TN__OP_##name, ENTRY_##rule(c_##name)},
+#define NUMBER_BC(name, rule, ...) {3, TN__OP_##name, ENTRY_##rule(bc_##name)},
+#include "op/elementwise.def"
+    {0}
+};
+
 extern const tn__gemm_isa JOIN(tn__gemm_, TN_ISA)[TN__TYPES];
 
 const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
@@ -106,7 +114,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "op/elementwise.def"
     },
     .one = {
-#define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {TWO(first_##name), TWO(second_##name)},
+#define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {FLOATS(first_##name), FLOATS(second_##name)},
 #include "op/elementwise.def"
     },
     .bfloat = {
@@ -117,6 +125,8 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #include "op/elementwise.def"
         BFLOAT_LOOPS
     },
+    .numbers = numbers,
+    .bfloats_to_ints = BFLOATS_TO_INTS,
     .stream = stream,
     .move = move,
     .move_rows = move_rows,

@@ -63,6 +63,14 @@ typedef struct tn__rows {
     size_t size;
 } tn__rows;
 
+/* Loops of a row of three operands where b (1), c (2) or both (3) are one number throughout, whose address is given; 0: the list
+ * ends. */
+typedef struct tn__numbers {
+    int which;
+    tn__op_id op;
+    tn__loop loops[TN__TYPES];
+} tn__numbers;
+
 typedef struct tn__cpu_isa {
     const char *name;
     tn__loop loops[TN__OPS][TN__TYPES]; /* NULL where the row does not compute in that type */
@@ -75,9 +83,12 @@ typedef struct tn__cpu_isa {
     /* Rows that are light, of two operands, floating (TN__F32, TN__F64), where the first is one number throughout, whose address
      * is given; [1]: where the second is. NULL: the others. */
     tn__loop one[TN__OPS][2][2];
+    const tn__numbers *numbers;
     /* Rows that are light: a and the result bfloat16, b and c float; [1]: b bfloat16, too; [2]: b alone, and a one float
      * throughout; [3]: a alone, and b one float throughout. NULL: the others. */
     tn__loop bfloat[TN__OPS][4];
+    /* Bfloat16 to int32, dense, stride 1: neither is a compute type that has this width. NULL: by way of a block of floats. */
+    tn__load bfloats_to_ints;
     /* dst = src past the caches; dst 64-byte aligned or not. */
     void (*stream)(void *dst, const void *src, size_t bytes);
     /* n elements of 1, 2, 4 or 8 bytes, from ss apart to ds apart; ss may be negative, or 0: one element. */

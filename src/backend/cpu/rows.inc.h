@@ -3,22 +3,17 @@
 #include "op/element.h"
 #include "op/special.h"
 
-#if defined(__clang__)
-#define TN_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TN_IVDEP _Pragma("GCC ivdep")
-#endif
-
-/* In place, out is a: element i is read before it is written, and nothing else of it is. */
+/* In place, out is a: element i is read before it is written, and nothing else of it is. What TN_ONCE reads stays in a
+ * register. */
 #define ROW(name, R, expr) \
     static void E(row_##name)(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
     { \
         R *o = out; \
         const T *pa = a_, *pb = b_, *pc = c_; \
-        (void)pb, (void)pc; \
+        TN_ONCE(void) pa, (void)pb, (void)pc; \
         TN_IVDEP \
         for (int64_t i = 0; i < n; i++) { \
-            const T a = pa[i], b = TN_B(pb), c = TN_C(pc); \
+            const T a = TN_A, b = TN_B(pb), c = TN_C(pc); \
             (void)b, (void)c; \
             o[i] = (R)(expr); \
         } \
@@ -49,6 +44,8 @@
 #define TN_R_INTEGER(name, expr) ROW(name, T, expr)
 #endif
 
+#define TN_ONCE
+#define TN_A                         pa[i]
 #define TN_B(p)                      ((T)0)
 #define TN_C(p)                      ((T)0)
 #define UNARY(name, rule, expr, ...) TN_##rule(name, expr)
@@ -62,36 +59,48 @@
 #define TERNARY(name, rule, expr, ...) TN_##rule(name, expr)
 #include "op/elementwise.def"
 
-/* Light rows of two operands once more, floating, where one of them is a number throughout, whose address is given. */
+/* Rows once more where operands are one number throughout, whose address is given: light ones of two operands, floating, and
+ * those of three of which a line 'numbers' says so. */
+#undef TN_ONCE
+#define TN_ONCE const T third = pc[0];
+#undef TN_C
+#define TN_C(p)                    third
+#define NUMBER_C(name, rule, expr) TN_##rule(c_##name, expr)
+#include "op/elementwise.def"
+#undef TN_ONCE
+#define TN_ONCE const T second = pb[0], third = pc[0];
+#undef TN_B
+#define TN_B(p)                     second
+#define NUMBER_BC(name, rule, expr) TN_##rule(bc_##name, expr)
+#include "op/elementwise.def"
+#undef TN_ONCE
+#define TN_ONCE const T second = pb[0];
+#undef TN_C
+#define TN_C(p)                    (p)[i]
+#define NUMBER_B(name, rule, expr) TN_##rule(b_##name, expr)
+#include "op/elementwise.def"
 #if TN_IS_FLOAT
-#define ONE_ROW(name, expr) \
-    static void E(name)(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
-    { \
-        T *o = out; \
-        const T *pa = a_, *pb = b_, first = pa[0], second = pb[0]; \
-        (void)pa, (void)pb, (void)first, (void)second, (void)c_; \
-        TN_IVDEP \
-        for (int64_t i = 0; i < n; i++) { \
-            const T a = TN_A, b = TN_B(pb); \
-            o[i] = (T)(expr); \
-        } \
-    }
+#undef TN_C
+#define TN_C(p)                  ((T)0)
+#define LIGHT_BINARY(name, expr) ROW(second_##name, T, expr)
+#include "op/elementwise.def"
+#undef TN_ONCE
+#define TN_ONCE const T first = pa[0];
+#undef TN_A
 #undef TN_B
 #define TN_A                     first
 #define TN_B(p)                  (p)[i]
-#define LIGHT_BINARY(name, expr) ONE_ROW(first_##name, expr)
+#define LIGHT_BINARY(name, expr) ROW(first_##name, T, expr)
 #include "op/elementwise.def"
 #undef TN_A
-#undef TN_B
-#define TN_A                     pa[i]
-#define TN_B(p)                  second
-#define LIGHT_BINARY(name, expr) ONE_ROW(second_##name, expr)
-#include "op/elementwise.def"
-#undef TN_A
+#define TN_A pa[i]
+#undef TN_C
+#define TN_C(p) (p)[i]
+#endif
+#undef TN_ONCE
+#define TN_ONCE
 #undef TN_B
 #define TN_B(p) (p)[i]
-#undef ONE_ROW
-#endif
 
 #if TN_IS_F32
 
@@ -118,7 +127,7 @@ enum { BFLOATS = 256 };
             floats_to_bfloats(o + begin, 1, some, end - begin); \
         } \
     }
-#define TN_ONCE
+#undef TN_A
 #define TN_A                      bf16_f32(pa[i])
 #define LIGHT_TERNARY(name, expr) BFLOAT_ROW(name, expr)
 #include "op/elementwise.def"
@@ -152,7 +161,7 @@ enum { BFLOATS = 256 };
 #include "op/elementwise.def"
 #undef BFLOAT_ROW
 #undef TN_A
-#undef TN_ONCE
+#define TN_A pa[i]
 
 /* Rows once more whose results become bfloat16. */
 #undef M
@@ -178,10 +187,11 @@ enum { BFLOATS = 256 };
 
 #endif
 
+#undef TN_ONCE
+#undef TN_A
 #undef TN_B
 #undef TN_C
 #undef ROW
-#undef TN_IVDEP
 #undef TN_R_SAME
 #undef TN_R_NUMBER
 #undef TN_R_NEG

@@ -13,7 +13,9 @@
 #endif
 #if defined(__clang__)
 #define TN_UNROLL _Pragma("clang loop unroll(full)")
+#define TN_IVDEP  _Pragma("clang loop vectorize(assume_safety)")
 #else
+#define TN_IVDEP  _Pragma("GCC ivdep")
 #define TN_UNROLL _Pragma("GCC unroll 16")
 #endif
 enum { TN_PARTS = 64 / TN_REGISTER };
@@ -68,3 +70,33 @@ EXTREMES_OF(f64, ri64, PICKED(f64, ri64, v < best), PICKED(f64, ri64, v > best),
 #undef PICKED
 #endif
 #undef EXTREMES_OF
+
+/* Truncated, saturated, NaN 0. x86 makes the least int32 of all that it does not hold: what is too large is turned over. */
+#if defined(__SSE2__)
+static inline ri32 whole_of(rf32 v)
+{
+    const rf32 top = (rf32){0} + 2147483648.0F;
+#if defined(__AVX512F__)
+    const __m512i x = _mm512_maskz_cvttps_epi32(_mm512_cmp_ps_mask(v, v, _CMP_ORD_Q), v);
+    return (ri32)_mm512_mask_mov_epi32(x, _mm512_cmp_ps_mask(v, top, _CMP_GE_OQ), _mm512_set1_epi32(INT32_MAX));
+#elif defined(__AVX__)
+    return ((ri32)_mm256_cvttps_epi32(v) ^ (ri32)(v >= top)) & (ri32)(v == v);
+#else
+    return ((ri32)_mm_cvttps_epi32(v) ^ (ri32)(v >= top)) & (ri32)(v == v);
+#endif
+}
+
+/* A register of floats that lie as bfloat16. */
+static inline rf32 widened_bfloats(const uint16_t *x)
+{
+#if defined(__AVX512F__)
+    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return (rf32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(low), 16);
+#elif defined(__AVX2__)
+    const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)x);
+    return (rf32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(low), 16);
+#else
+    return (rf32)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *)(const void *)x));
+#endif
+}
+#endif

@@ -164,27 +164,29 @@ CHECKED_QUOTIENT(floor_divide, tn_div_floor_of_f32(in[j], by[j], LARGE))
 
 #if TN_IS_FLOAT
 
-/* Mostly all are finite, and stay as they are. */
-static void E(row_checked_nan_to_num)(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
+/* Mostly all are finite, and stay as they are: in place they are what they were, even where some are not. */
+static void E(row_checked_nan_to_num)(void *out, const void *a_, const void *b, const void *c, int64_t n)
 {
     enum { MANY = 256 };
     T *o = out;
-    const T *a = a_, *b = b_, *c = c_;
+    const T *a = a_;
     for (int64_t i = 0, m; i < n; i += m) {
         int32_t far = 0;
         m = n - i < MANY ? n - i : MANY;
-        for (int64_t k = i; k < i + m; k++)
-            far |= !(M(fabs)(a[k]) < TN_INFINITY);
+        TN_IVDEP
+        for (int64_t k = i; k < i + m; k++) {
+            const T v = a[k];
+            far |= !(M(fabs)(v) < TN_INFINITY);
+            o[k] = v;
+        }
         if (far)
-            E(row__nan_to_num)(o + i, a + i, b + i, c + i, m);
-        else
-            memmove(o + i, a + i, (size_t)m * sizeof *o);
+            E(row_bc__nan_to_num)(o + i, a + i, b, c, m);
     }
 }
 #if TN_IS_F32
-#define row__nan_to_num_f32 row_checked_nan_to_num_f32
+#define row_bc__nan_to_num_f32 row_checked_nan_to_num_f32
 #else
-#define row__nan_to_num_f64 row_checked_nan_to_num_f64
+#define row_bc__nan_to_num_f64 row_checked_nan_to_num_f64
 #endif
 
 #endif
