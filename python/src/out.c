@@ -272,8 +272,8 @@ static tn_tensor *new_place(tn_tensor *out, tn_tensor *result)
 }
 
 /* Gives out the result's shape, strides and numbers: in its own memory where there is room, else in new memory. One write:
- * what goes there before out shows it is not counted. */
-static tn_status reshape_out(tn_tensor *out, tn_tensor *result)
+ * what goes there before out shows it is not counted; what is recorded goes there afterwards. */
+static tn_status reshape_out(tn_tensor *out, tn_tensor *result, bool recorded)
 {
     tn_error_clear();
     const tn_copy__options o = {.struct_size = sizeof o, .site = ""};
@@ -283,7 +283,8 @@ static tn_status reshape_out(tn_tensor *out, tn_tensor *result)
                            : NULL;
     if (!view)
         view = new_place(out, result);
-    tn_status status = view && (tn_copy__opt)(view, result, &o) ? tn_tensor_set_data(out, view) : tn_error_code();
+    bool ready = view && (recorded || (tn_copy__opt)(view, result, &o));
+    tn_status status = ready ? tn_tensor_set_data(out, view) : tn_error_code();
     tn_release(view);
     tn_release(bare);
     return status;
@@ -314,10 +315,10 @@ static tn_status copy_into(int rule, tn_tensor *out, tn_tensor *result)
     const tn_copy__options o = {.struct_size = sizeof o, .site = ""};
     bool refill = fills(rule) && tn_tensor_numel(out) == tn_tensor_numel(result);
     if (!refill && !py_same_dims(tn_tensor_shape(out), tn_tensor_shape(result))) {
-        bool was = tn_set_grad_enabled(false);
-        tn_status status = reshape_out(out, result);
+        bool was = tn_set_grad_enabled(false), recorded = was && tn_tensor_requires_grad(result);
+        tn_status status = reshape_out(out, result, recorded);
         tn_set_grad_enabled(was);
-        return status;
+        return status || !recorded ? status : (tn_copy__opt)(out, result, &o) ? TN_OK : tn_error_code();
     }
     tn_tensor *shown = refill ? (tn_reshape_at)("", result, TN__DIMS(tn_tensor_shape(out))) : tn_retain(result);
     tn_status status = shown && (tn_copy__opt)(out, shown, &o) ? TN_OK : tn_error_code();
