@@ -35,3 +35,18 @@ tn_status tn__infer_standardize_backward(tn__call *c)
     tn_status e = rows_and_parameters(c, 2, 2);
     return e ? e : tn__infer_same2(c);
 }
+
+/* The gradients of parameters are of the dtype that is computed in. */
+tn_status tn__infer_standardize_gradients(tn__call *c)
+{
+    tn_status e = rows_and_parameters(c, 2, 2);
+    e = e ? e : tn__infer_same2(c);
+    if (e)
+        return e;
+    for (int i = 1; i < 3; i++) {
+        tn__spec_like(&c->spec[i], tn__in(c, 2));
+        c->spec[i].strided = false;
+    }
+    c->n_out = 3;
+    return TN_OK;
+}
