@@ -32,25 +32,26 @@ static tn_tensor *draw_again(tn__thread *self, tn_tensor *cdf, int64_t n)
     return r;
 }
 
-/* Running sums of so many rows (a constant of the caller) beside each other: each sum waits for the one before. Each prefix and
- * each quotient rounds as PyTorch's: to float unless they are double. */
+/* Running sums of rows, four beside each other: each sum waits for the one before. Each rounds as PyTorch's: to float unless they
+ * are double. */
 #define RUNNING_SUMS(name, T) \
-    static inline __attribute__((always_inline)) void name##_of(double *cdf, const T *p, int64_t c, int rows) \
+    static void name(T *sums, const T *p, int64_t c, int64_t rows) \
     { \
-        T sum[TOGETHER] = {0}; \
-        for (int64_t i = 0; i < c; i++) \
-            for (int r = 0; r < rows; r++) \
-                cdf[r * c + i] = (double)(sum[r] += p[r * c + i]); \
-        for (int r = 0; r < rows; r++) \
+        int64_t r = 0; \
+        for (; r + TOGETHER <= rows; r += TOGETHER, sums += TOGETHER * c, p += TOGETHER * c) { \
+            T s0 = 0, s1 = 0, s2 = 0, s3 = 0; \
+            for (int64_t i = 0; i < c; i++) { \
+                sums[i] = s0 += p[i]; \
+                sums[c + i] = s1 += p[c + i]; \
+                sums[2 * c + i] = s2 += p[2 * c + i]; \
+                sums[3 * c + i] = s3 += p[3 * c + i]; \
+            } \
+        } \
+        for (; r < rows; r++, sums += c, p += c) { \
+            T s = 0; \
             for (int64_t i = 0; i < c; i++) \
-                cdf[r * c + i] = (double)((T)cdf[r * c + i] / sum[r]); \
-    } \
-    static void name(double *cdf, const T *p, int64_t c, int64_t rows) \
-    { \
-        if (rows == TOGETHER) \
-            name##_of(cdf, p, c, TOGETHER); \
-        for (int64_t r = 0; r < rows && rows < TOGETHER; r++) \
-            name##_of(cdf + r * c, p + r * c, c, 1); \
+                sums[i] = s += p[i]; \
+        } \
     }
 RUNNING_SUMS(sums_f32, float)
 RUNNING_SUMS(sums_f64, double)
@@ -60,26 +61,28 @@ RUNNING_SUMS(sums_f64, double)
 static tn_tensor *draw_again_mt(tn_tensor *x, int64_t n)
 {
     const int64_t rows = x->shape[0], c = x->shape[1];
-    const size_t bytes = TOGETHER * (size_t)c * sizeof(double);
+    const bool wide = x->dtype == TN_F64;
+    const int64_t size = wide ? sizeof(double) : sizeof(float);
+    const size_t bytes = TOGETHER * (size_t)(c * size);
     tn_tensor *r = tn_empty(TN_SHAPE(rows, n), .dtype = TN_I64, .device = x->device);
-    tn_tensor *weights = tn_contiguous(tn_to(x, .dtype = x->dtype == TN_F64 ? TN_F64 : TN_F32));
+    tn_tensor *weights = tn_contiguous(tn_to(x, .dtype = wide ? TN_F64 : TN_F32));
     if (!r || !weights)
         return NULL;
-    double *cdf = tn__block_get(bytes);
-    if (!cdf)
+    void *sums = tn__block_get(bytes);
+    if (!sums)
         return tn__fail(TN_ENOMEM, "no memory for %lld categories", (long long)c);
-    const void *from = tn_data(weights);
+    const char *from = tn_data(weights);
     int64_t *to = tn_data(r);
     for (int64_t i = 0, some; i < rows; i += some) {
         some = TN_MIN(rows - i, TOGETHER);
-        if (x->dtype == TN_F64)
-            sums_f64(cdf, (const double *)from + i * c, c, some);
+        if (wide)
+            sums_f64(sums, (const double *)(const void *)from + i * c, c, some);
         else
-            sums_f32(cdf, (const float *)from + i * c, c, some);
+            sums_f32(sums, (const float *)(const void *)from + i * c, c, some);
         for (int64_t k = 0; k < some; k++)
-            tn__mt_categories(to + (i + k) * n, n, cdf + k * c, c);
+            tn__mt_categories(to + (i + k) * n, n, (const char *)sums + k * c * size, c, wide);
     }
-    tn__block_put(cdf, bytes);
+    tn__block_put(sums, bytes);
     return r;
 }
 
