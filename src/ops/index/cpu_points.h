@@ -24,8 +24,8 @@ static inline int64_t size_along(const tn__view *v, int64_t dim)
     return v->ndim ? v->shape[dim] : 1;
 }
 
-/* What becomes of a table's element and the other one. ADD_BFLOATS: they are of bfloat16, here as float32, and so is each sum. */
-typedef enum effect { READ, WRITE, ADD, MULTIPLY, LARGER, SMALLER, ADD_BFLOATS, EFFECTS } effect;
+/* What becomes of a table's element and the other one. */
+typedef enum effect { READ, WRITE, ADD, MULTIPLY, LARGER, SMALLER, EFFECTS } effect;
 
 /* Points along the innermost dimension: where the first ones are, and the steps to the next. Where it is short there are several
  * rows of them, along the dimension before. */
