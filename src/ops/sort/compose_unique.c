@@ -56,8 +56,6 @@ static tn_tensor *found(tn_tensor *x, tn_tensor *rows, const int64_t *along, que
         sorted = q->inverse ? tn_sort(rows, 0, .indices = &order) : tn__in_order(tn_contiguous(rows));
     }
     tn_tensor *begin = sorted ? begins(sorted) : NULL;
-    if (!along && !q->inverse && !q->counts)
-        return begin ? tn_masked_select(sorted, begin) : NULL;
     if (!begin || !(first = tn_reshape(tn_nonzero(begin), TN_SHAPE(-1))))
         return NULL;
     if (q->inverse)
