@@ -96,15 +96,13 @@ static void gradients_at_once(const kit_array *x, const kit_array *g, const kit_
 {
     const bool asked = w && kit_on_cpu();
     static const char *const names[] = {"weight", "bias"};
-    tn_tensor *got[2] = {NULL, NULL}, *dx = NULL;
+    tn_tensor *got = NULL;
     if (asked)
-        dx = tn__standardize_gradients(g->t, x->t, w->t, TN_DIMS(1), kind, 0.25, .of_weight = &got[0],
-                                       .of_bias = &got[1]);
-    if (asked)
-        check(e, dx, "_standardize_gradients of %s, kind %d", tn_dtype_name(x->dtype), kind);
+        check(e, tn__standardize_gradients(g->t, x->t, w->t, TN_DIMS(1), kind, 0.25, .of_parameters = &got),
+              "_standardize_gradients of %s, kind %d", tn_dtype_name(x->dtype), kind);
     for (int i = 0; i < 2; i++)
         if (asked)
-            check_free(&of[i], got[i], "_standardize_gradients of %s, rows of %lld, kind %d: %s",
+            check_free(&of[i], tn_select(got, 0, i), "_standardize_gradients of %s, rows of %lld, kind %d: %s",
                        tn_dtype_name(x->dtype), (long long)x->shape[1], kind, names[i]);
         else
             expected_free(&of[i]);

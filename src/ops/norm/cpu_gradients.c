@@ -65,25 +65,24 @@ static void pieces(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-/* The sums of all pieces, to the results. */
+/* The sums of all pieces, to the result: of the weight, then of the bias. */
 static void add_pieces(const gradients_job *j, int64_t pieces)
 {
     double *sums = j->sums;
     for (int64_t i = 1; i < pieces; i++)
         for (int64_t k = 0; k < 2 * j->n; k++)
             sums[k] += sums[2 * i * j->n + k];
-    for (int r = 0; r < 2; r++)
-        for (int64_t k = 0; k < j->n; k++)
-            if (j->type == TN__F32)
-                ((float *)j->l->out[1 + r].data)[k] = (float)sums[r * j->n + k];
-            else
-                ((double *)j->l->out[1 + r].data)[k] = sums[r * j->n + k];
+    for (int64_t k = 0; k < 2 * j->n; k++)
+        if (j->type == TN__F32)
+            ((float *)j->l->out[1].data)[k] = (float)sums[k];
+        else
+            ((double *)j->l->out[1].data)[k] = sums[k];
 }
 
 tn_status tn__cpu_standardize_gradients(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
-    gradients_job j = {.l = l, .type = tn__type_of(l->compute), .n = l->out[1].numel};
+    gradients_job j = {.l = l, .type = tn__type_of(l->compute), .n = l->out[1].numel / 2};
     if (!out->contiguous || !l->in[0].contiguous || !l->in[1].contiguous || l->in[0].dtype != out->dtype ||
         l->in[1].dtype != out->dtype || out->numel == 0)
         return tn__error(TN_EINVAL, "_standardize_gradients: tensors must be dense, of one dtype and not empty");

@@ -44,17 +44,24 @@ static bool at_once(const tn__standardize_params *p, const tn_tensor *g, const t
            n < FEW_LONG && x->numel / n >= FEW && tn__contiguous(g) && tn__contiguous(x);
 }
 
+/* The gradient of input i is that row, in memory of its own. */
+static tn_status give_row(tn__backward *b, int32_t i, tn_tensor *rows, int64_t row)
+{
+    return rows ? tn__give(b, i, tn_reshape(tn_clone(tn_select(rows, 0, row)), tn__input_shape(b, i)))
+                : tn_error_code();
+}
+
 /* The parameters are of the dtype that is computed in, and so are their gradients. */
 static tn_status all_at_once(tn__backward *b, tn_tensor *x, tn_tensor *weight, tn_dims dims)
 {
     const tn__standardize_params *p = b->node->params;
-    tn_tensor *of_weight = NULL, *of_bias = NULL;
-    tn_tensor *of_x = tn__standardize_gradients(b->g[0], x, weight, dims, p->kind, p->eps, .of_weight = &of_weight,
-                                                .of_bias = &of_bias);
+    tn_tensor *of_parameters = NULL;
+    tn_tensor *of_x =
+        tn__standardize_gradients(b->g[0], x, weight, dims, p->kind, p->eps, .of_parameters = &of_parameters);
     tn_status e = tn__give(b, 0, of_x);
     if (!e && b->need[1])
-        e = tn__give(b, 1, of_weight);
-    return !e && b->node->n_in > 2 && b->need[2] ? tn__give(b, 2, of_bias) : e;
+        e = give_row(b, 1, of_parameters, 0);
+    return !e && b->node->n_in > 2 && b->need[2] ? give_row(b, 2, of_parameters, 1) : e;
 }
 
 tn_status tn__d_standardize(tn__backward *b)

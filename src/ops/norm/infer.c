@@ -43,10 +43,9 @@ tn_status tn__infer_standardize_gradients(tn__call *c)
     e = e ? e : tn__infer_same2(c);
     if (e)
         return e;
-    for (int i = 1; i < 3; i++) {
-        tn__spec_like(&c->spec[i], tn__in(c, 2));
-        c->spec[i].strided = false;
-    }
-    c->n_out = 3;
+    tn__spec *s = &c->spec[1];
+    tn__spec_like(s, tn__in(c, 2));
+    s->ndim = 2, s->shape[0] = 2, s->shape[1] = tn__in(c, 2)->numel, s->strided = false;
+    c->n_out = 2;
     return TN_OK;
 }
