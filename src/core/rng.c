@@ -138,24 +138,35 @@ void tn_set_mt19937(const tn_mt19937 *g)
     tn__mt_unlock();
 }
 
-/* The first of the categories whose running sum is not below u. */
-static int64_t found(const double *cdf, int64_t c, double u)
-{
-    int64_t first = 0, n = c - 1;
-    while (n > 0) {
-        const int64_t half = n / 2;
-        const bool below = cdf[first + half] < u;
-        first += below ? half + 1 : 0;
-        n = below ? n - half - 1 : half;
+/* The first of c categories whose running sum by the whole, rounded to T, is not below u. It is looked for by sums, which are not
+ * divided; then quotients decide, as a few sums around it may round to either side. No branch depends on what is drawn. */
+#define FOUND(name, T) \
+    static int64_t name(const T *sums, int64_t c, double u) \
+    { \
+        const T all = sums[c - 1]; \
+        const double bound = u * (double)all; \
+        int64_t at = 0, n = c - 1; \
+        for (int64_t half; n > 1; n -= half) { \
+            half = n / 2; \
+            at += half & -(int64_t)((double)sums[at + half - 1] < bound); \
+        } \
+        while (at < c - 1 && (double)(sums[at] / all) < u) \
+            at++; \
+        while (at > 0 && !((double)(sums[at - 1] / all) < u)) \
+            at--; \
+        return at; \
     }
-    return first;
-}
+FOUND(found_f32, float)
+FOUND(found_f64, double)
+#undef FOUND
 
-void tn__mt_categories(int64_t *out, int64_t n, const double *cdf, int64_t c)
+void tn__mt_categories(int64_t *out, int64_t n, const void *sums, int64_t c, bool wide)
 {
     tn_mt19937 *g = tn__mt_lock();
-    for (int64_t k = 0; k < n; k++)
-        out[k] = found(cdf, c, tn__mt_double(g));
+    for (int64_t k = 0; k < n; k++) {
+        const double u = tn__mt_double(g);
+        out[k] = wide ? found_f64(sums, c, u) : found_f32(sums, c, u);
+    }
     tn__mt_unlock();
 }
 

@@ -16,6 +16,6 @@ tn_mt19937 *tn__mt_lock(void);
 void tn__mt_unlock(void);
 
 /* n of c categories, the running sum of whose probabilities is cdf */
-void tn__mt_categories(int64_t *out, int64_t n, const double *cdf, int64_t c);
+void tn__mt_categories(int64_t *out, int64_t n, const void *sums, int64_t c, bool wide);
 
 #endif

@@ -104,6 +104,9 @@ static real multiplied(tn_dtype d, real a, real b)
 
 static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
 {
+    /* the CPU adds up in float what has 16 bits, and rounds once, as PyTorch does */
+    const bool half = kit_on_cpu() && (x->dtype == TN_F16 || x->dtype == TN_BF16);
+    const tn_dtype wide = half ? TN_F32 : x->dtype;
     kit_array index, src;
     expected e;
     draw_index(&index, x, d, false);
@@ -116,11 +119,13 @@ static void scatter_once(kit_array *x, int32_t d, writing how, bool inplace)
         real *to = &e.v[pointed(x, &index, d, i)];
         if (how != WRITE_NUMBER)
             expected_write(&e, to - e.v, src.v[i]);
-        *to = how == ADD        ? added(x->dtype, *to, src.v[i])
-              : how == MULTIPLY ? multiplied(x->dtype, *to, src.v[i])
+        *to = how == ADD        ? added(wide, *to, src.v[i])
+              : how == MULTIPLY ? multiplied(wide, *to, src.v[i])
               : how == WRITE    ? src.v[i]
                                 : kit_round(1, x->dtype);
     }
+    for (int64_t i = 0; i < x->numel && wide != x->dtype; i++)
+        e.v[i] = kit_round(e.v[i], x->dtype);
     expected_any_order(&e, how == ADD ? SUMS : how == MULTIPLY ? PRODUCTS : WRITES);
     tn_tensor *got;
     if (how == ADD)

@@ -90,18 +90,40 @@ static void layer_norm_each(kit_array *x)
     layer_norm_of(x, 1 + (int)kit_below(3));
 }
 
+/* The same by one pass, with the gradients of both parameters. */
+static void gradients_at_once(const kit_array *x, const kit_array *g, const kit_array *w, int kind, const expected *e,
+                              expected of[2])
+{
+    const bool asked = w && kit_on_cpu();
+    static const char *const names[] = {"weight", "bias"};
+    tn_tensor *got = NULL;
+    if (asked)
+        check(e, tn__standardize_gradients(g->t, x->t, w->t, TN_DIMS(1), kind, 0.25, .of_parameters = &got),
+              "_standardize_gradients of %s, kind %d", tn_dtype_name(x->dtype), kind);
+    for (int i = 0; i < 2; i++)
+        if (asked)
+            check_free(&of[i], tn_select(got, 0, i), "_standardize_gradients of %s, rows of %lld, kind %d: %s",
+                       tn_dtype_name(x->dtype), (long long)x->shape[1], kind, names[i]);
+        else
+            expected_free(&of[i]);
+}
+
 /* The gradient of rows of many lanes: scale * (g - mean(g) - z * mean(g * z)), g times the weight; by norm sums for means. */
 static void backward_of(tn_dtype d, int64_t n, int kind, bool weighted)
 {
-    const int64_t shape[2] = {3, n};
+    const int64_t shape[2] = {6, n};
     kit_array x, g, w;
-    expected e;
+    expected e, of[2];
     tn_scope *s = tn_scope_open();
     random_array(&x, d, 2, shape, KIT_DENSE, true);
     random_array(&g, d, 2, shape, KIT_DENSE, true);
     random_array(&w, d == TN_F64 ? d : TN_F32, 1, &n, KIT_DENSE, true);
     expected_init(&e, d, 2, shape);
     expected_tolerate(&e);
+    for (int i = 0; i < 2; i++) {
+        expected_init(&of[i], w.dtype, 1, &n);
+        expected_tolerate(&of[i]);
+    }
     for (int64_t at = 0; at < x.numel; at += n) {
         real mean = 0, squares = 0, sum = 0, dot = 0, most = 0;
         for (int64_t k = 0; k < n && kind == 0; k++)
@@ -119,9 +141,14 @@ static void backward_of(tn_dtype d, int64_t n, int kind, bool weighted)
             const real z = (x.v[at + k] - mean) * scale;
             e.v[at + k] = scale * (g.v[at + k] * (weighted ? w.v[k] : 1) - sum - z * dot);
             e.tol[at + k] = 16 * compute_eps(d) * scale * (1 + most) * (1 + most) * (1 + fabsl(dot));
+            of[0].v[k] += z * g.v[at + k];
+            of[1].v[k] += g.v[at + k];
+            for (int i = 0; i < 2; i++)
+                of[i].tol[k] += 16 * compute_eps(d) * (1 + most) * (1 + fabsl(g.v[at + k]));
         }
     }
     e.ulps = kit_digits(d) < 24 ? 1 : 0;
+    gradients_at_once(&x, &g, weighted ? &w : NULL, kind, &e, of);
     check_free(&e, tn__standardize_backward(g.t, x.t, weighted ? w.t : TN_NONE, TN_DIMS(1), kind, 0.25),
                "_standardize_backward of %s, rows of %lld, kind %d%s", tn_dtype_name(d), (long long)n, kind,
                weighted ? ", weighted" : "");
@@ -131,8 +158,38 @@ static void backward_of(tn_dtype d, int64_t n, int kind, bool weighted)
     tn_scope_close(s);
 }
 
+/* What training takes, in one pass, and what is recorded for another derivative, give the same. */
+static void gradients_of_parameters(tn_dtype d, int64_t rows, int64_t n)
+{
+    const int64_t shape[2] = {rows, n};
+    tn_scope *s = tn_scope_open();
+    kit_array x, p[2];
+    tn_tensor *got[2][3];
+    random_array(&x, d, 2, shape, KIT_DENSE, true);
+    for (int i = 0; i < 2; i++)
+        random_array(&p[i], d == TN_F64 ? d : TN_F32, 1, &n, KIT_DENSE, true);
+    tn_tensor *in[] = {tn_requires_grad_(x.t, true), tn_requires_grad_(p[0].t, true), tn_requires_grad_(p[1].t, true)};
+    for (int again = 0; again < 2; again++) {
+        tn_tensor *y = tn_layer_norm(in[0], TN_DIMS(n), .weight = in[1], .bias = in[2], .eps = TN_SCALAR(0.25));
+        TRUTH(!tn_grad(TN_TENSORS(y), ((tn_tensors){in, 3}), got[again], .create_graph = again,
+                       .grad_outputs = TN_TENSORS(MADE(tn_mul(tn_detach(y), 0.5)))));
+    }
+    const double near = kit_digits(d) < 24 ? 0.02 : 1e-4;
+    for (int i = 0; i < 3; i++)
+        TRUTH(tn_allclose(got[0][i], tn_detach(got[1][i]), .rtol = tn_scalar_f(near), .atol = tn_scalar_f(near)));
+    kit_array_free(&x);
+    kit_array_free(&p[0]);
+    kit_array_free(&p[1]);
+    tn_scope_close(s);
+}
+
 static void run_layer_norm(void)
 {
+    static const tn_dtype floats[] = {TN_F32, TN_F64, TN_BF16};
+    for (int i = 0; i < 3; i++) {
+        gradients_of_parameters(floats[i], 21, 40);
+        gradients_of_parameters(floats[i], 200, 1000); /* in pieces */
+    }
     static const shape_list rows[] = {{2, {3, 5000}}, {2, {700, 3}}, {2, {40, 1025}}, {3, {2, 5, 33}}};
     static const int64_t lengths[] = {33, 40, 1000, 4096, 9000, 20000};
     each_array(layer_norm_each, true);

@@ -108,14 +108,14 @@ static void sort_each(kit_array *x)
     }
 }
 
-/* Rows longer than those that are sorted by insertion. */
-static void sort_long(void)
+/* Rows longer than those that are sorted by insertion; short ones, of which several are sorted together, and some more. */
+static void sort_rows(void)
 {
-    static const int64_t shape[2] = {3, 1000};
-    for (int i = 0; i < KIT_DTYPES; i++) {
+    static const int64_t shapes[][2] = {{3, 1000}, {40, 8}, {33, 16}, {71, 32}, {40, 33}};
+    for (int i = 0; i < KIT_DTYPES * (int)TN_COUNT(shapes); i++) {
         kit_array x;
         tn_scope *s = tn_scope_open();
-        random_array(&x, kit_dtypes[i], 2, shape, KIT_SLICED, false);
+        random_array(&x, kit_dtypes[i % KIT_DTYPES], 2, shapes[i / KIT_DTYPES], KIT_SLICED, false);
         sort_each(&x);
         kit_array_free(&x);
         tn_scope_close(s);
@@ -125,7 +125,7 @@ static void sort_long(void)
 static void run_sort(void)
 {
     each_array(sort_each, false);
-    sort_long();
+    sort_rows();
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED(tn_topk(x, 4, 1), TN_EINVAL, "selected index k out of range");

@@ -116,10 +116,10 @@ static void select_each(kit_array *x)
     }
 }
 
-/* Rows that are selected from digit by digit; and such with NaN and many ties. */
+/* Rows that are selected from digit by digit, and short ones; and such with NaN and many ties. */
 static void select_long(void)
 {
-    static const shape_list shapes[] = {{1, {70001}}, {2, {3, 700}}};
+    static const shape_list shapes[] = {{1, {70001}}, {2, {3, 700}}, {2, {9, 16}}, {2, {9, 31}}};
     for (int i = 0; i < KIT_DTYPES; i++)
         for (size_t k = 0; k < TN_COUNT(shapes); k++)
             for (int ties = 0; ties < 2; ties++) {

@@ -1,6 +1,7 @@
 /* Kernels of the family index for the CPU. */
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/shape.h"
 #include "op/infer.h"
 #include "ops/index/cpu_points.h"
 
@@ -434,22 +435,62 @@ static tn__view between(const tn__view *v, int32_t d, int64_t begin, int64_t end
     return part;
 }
 
+/* ---- sums and products of 16 bits: in float, as PyTorch's, rounded where all are done ---- */
+
+static bool is_widened(const point_job *j)
+{
+    return (j->effect == ADD || j->effect == MULTIPLY) && (j->table->dtype == TN_F16 || j->table->dtype == TN_BF16);
+}
+
+/* Do pieces of table and source lie in one piece each, and are so many elements named that it pays to widen the others? */
+static bool goes_by_pieces(const point_job *j)
+{
+    const tn__view *index = j->index, *table = j->table, *other = j->other;
+    return is_widened(j) && other && other->dtype == table->dtype && table->ndim == index->ndim &&
+           other->ndim == index->ndim && j->cut == 0 && table->contiguous && other->contiguous &&
+           index->numel >= table->numel / 2 && other->numel / 2 <= index->numel;
+}
+
+/* The elements of v, dense, as float; v is of these then. */
+static float *widen(tn__view *v, float *to)
+{
+    tn__isa()->load[v->dtype][TN__F32](to, v->data, 1, v->numel);
+    v->dtype = TN_F32;
+    v->data = to;
+    return to + v->numel;
+}
+
+/* False: there is no memory for it. */
+static bool points_widened(point_job *part, tn__view *table, tn__view *other)
+{
+    const size_t bytes = (size_t)(table->numel + other->numel) * sizeof(float);
+    const tn__view was = *table;
+    float *space = tn__block_get(bytes);
+    if (!space)
+        return false;
+    widen(other, widen(table, space));
+    points(part, 0, part->index->numel);
+    tn__isa()->store[was.dtype][TN__F32](was.data, 1, space, was.numel);
+    tn__block_put(space, bytes);
+    return true;
+}
+
 /* The places begin .. end of the dimension that is shared out. */
 static void points_between(void *ctx, int64_t begin, int64_t end)
 {
     const point_job *j = ctx;
     int64_t shape[3][TN_MAX_DIMS];
     const tn__view index = between(j->index, j->cut, begin, end, shape[0]);
-    const tn__view table = between(j->table, j->cut, begin, end, shape[1]);
+    tn__view table = between(j->table, j->cut, begin, end, shape[1]), other;
     point_job part = *j;
-    tn__view other;
     part.index = &index;
     part.table = &table;
     if (j->other) {
         other = between(j->other, j->cut, begin, end, shape[2]);
         part.other = &other;
     }
-    points(&part, 0, index.numel);
+    if (!goes_by_pieces(j) || !points_widened(&part, &table, &other))
+        points(&part, 0, index.numel);
 }
 
 /* ---- a table that lies in memory along another dimension: some of its lines are turned first ---- */
@@ -539,15 +580,22 @@ tn_status tn__cpu_gather(const tn__launch *l)
 }
 
 /* Two indices may name one element: the last one written wins, sums go in order. So threads share out lines along the other
- * dimensions, of which none meets another. */
+ * dimensions, of which none meets another: of one of those, the longest; -1: there is none, or not much to do. */
+static int32_t cut_of(const point_job *j)
+{
+    const tn__view *index = j->index;
+    int32_t cut = -1;
+    for (int32_t d = 0; d < index->ndim && j->table->ndim == index->ndim && index->numel > WORK; d++)
+        if (d != j->dim && (cut < 0 || index->shape[d] > index->shape[cut]))
+            cut = d;
+    return j->other && j->other->ndim != index->ndim ? -1 : cut;
+}
+
 static void write_points(point_job *j)
 {
     const tn__view *index = j->index;
-    j->cut = -1;
-    for (int32_t d = 0; d < index->ndim && j->table->ndim == index->ndim && index->numel > WORK; d++)
-        if (d != j->dim && (j->cut < 0 || index->shape[d] > index->shape[j->cut]))
-            j->cut = d;
-    if (j->cut < 0 || (j->other && j->other->ndim != index->ndim))
+    j->cut = cut_of(j);
+    if (j->cut < 0)
         points(j, 0, index->numel);
     else
         tn__parallel_for(index->shape[j->cut], tn__div_up(WORK, index->numel / index->shape[j->cut]), points_between,
@@ -566,6 +614,70 @@ static bool are_slices(const point_job *j)
     return are;
 }
 
+/* size: of the dimension; fresh: indices are looked at meanwhile. */
+static tn_status scatter(point_job *j, int64_t size, bool fresh)
+{
+    const tn__launch *l = j->l;
+    _Atomic int64_t outside = INT64_MAX;
+    j->size = fresh ? size : 0;
+    j->outside = &outside;
+    if (are_slices(j)) {
+        const int64_t n = j->index->shape[j->dim], step = j->index->stride[j->dim];
+        tn__view list = *j->index;
+        list.ndim = 1;
+        list.shape = &n;
+        list.stride = &step;
+        list.numel = n;
+        list.contiguous = step == 1;
+        tn_status e = fresh ? tn__check_indices(l, &list, j->dim, size) : TN_OK;
+        if (!e)
+            tn__put_slices(j->table, j->other, &list, j->dim, j->effect);
+        return e;
+    }
+    if (!by_turned_lines(j))
+        write_points(j);
+    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j->index, j->dim, size);
+}
+
+/* A dense view of as many floats, which are v's elements in row-major order; stride is room for its own. */
+static tn__view as_floats(const tn__view *v, float *to, int64_t *stride)
+{
+    tn__strided_dims dims;
+    tn__view wide = *v;
+    tn__dims_in_order(&dims, v);
+    tn__load_strided(to, TN__F32, v->dtype, v->data, &dims, 0, v->numel);
+    tn__contiguous_strides(v->shape, v->ndim, stride);
+    wide.data = to, wide.dtype = TN_F32, wide.stride = stride, wide.contiguous = true;
+    return wide;
+}
+
+static tn_status scatter_widened(const point_job *j, int64_t size, bool fresh)
+{
+    const tn__view *to = j->table;
+    const size_t bytes = (size_t)(to->numel + (j->other ? j->other->numel : 0)) * sizeof(float);
+    int64_t stride[2][TN_MAX_DIMS];
+    float *space = tn__block_get(bytes), value = 0;
+    point_job wide = *j;
+    tn__strided_dims dims;
+    tn__view other;
+    if (!space)
+        return tn__error_memory("a temporary", bytes);
+    const tn__view table = as_floats(to, space, stride[0]);
+    wide.table = &table;
+    if (j->other) {
+        other = as_floats(j->other, space + to->numel, stride[1]);
+        wide.other = &other;
+    } else {
+        tn__isa()->load[to->dtype][TN__F32](&value, &j->value, 1, 1);
+        memcpy(&wide.value, &value, sizeof value);
+    }
+    tn_status e = scatter(&wide, size, fresh);
+    tn__dims_in_order(&dims, to);
+    tn__store_strided(to->data, to->dtype, &dims, 0, space, TN__F32, to->numel);
+    tn__block_put(space, bytes);
+    return e;
+}
+
 tn_status tn__cpu_scatter(const tn__launch *l)
 {
     const tn__along_params *p = l->params;
@@ -577,31 +689,20 @@ tn_status tn__cpu_scatter(const tn__launch *l)
                : l->op == TN__OP__scatter_min ? SMALLER
                                               : WRITE;
     const int64_t size = size_along(j.table, j.dim);
-    _Atomic int64_t outside = INT64_MAX;
     const bool fresh = l->in[0].data != l->out[0].data && size > 0; /* what is half written then is nobody's */
     tn_status e = fresh ? TN_OK : tn__check_indices(l, j.index, j.dim, size);
     if (e || j.index->numel == 0)
         return e;
-    j.size = fresh ? size : 0;
-    j.outside = &outside;
-    if (are_slices(&j)) {
-        const int64_t n = j.index->shape[j.dim], step = j.index->stride[j.dim];
-        tn__view list = *j.index;
-        list.ndim = 1;
-        list.shape = &n;
-        list.stride = &step;
-        list.numel = n;
-        list.contiguous = step == 1;
-        e = fresh ? tn__check_indices(l, &list, j.dim, size) : TN_OK;
-        if (!e)
-            tn__put_slices(j.table, src, &list, j.dim, j.effect);
-        return e;
-    }
     if (!src)
         tn__store_scalar(j.table->dtype, &j.value, &l->operand[2]);
-    if (!by_turned_lines(&j))
+    j.cut = cut_of(&j);
+    if (goes_by_pieces(&j)) {
+        _Atomic int64_t outside = INT64_MAX;
+        j.size = fresh ? size : 0, j.outside = &outside;
         write_points(&j);
-    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, size);
+        return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, size);
+    }
+    return is_widened(&j) ? scatter_widened(&j, size, fresh) : scatter(&j, size, fresh);
 }
 
 tn_status tn__cpu_one_hot(const tn__launch *l)

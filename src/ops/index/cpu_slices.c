@@ -136,6 +136,32 @@ static void lines(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Elements of a list of places; of a short line at most. */
+enum { LIST = 512, SHORT_LINE = 64 };
+
+/* Short lines that lie one after another, as what is picked of them does: several at once, for each of which one list of places
+ * holds. */
+static void short_lines(void *ctx, int64_t begin, int64_t end)
+{
+    const slice_job *j = ctx;
+    const int64_t size = (int64_t)tn__dtype_size(j->table->dtype), n = j->n, width = size_along(j->table, j->dim);
+    const int64_t most = TN_MIN(LIST / n, end - begin);
+    char *table = j->table->data, *picked = j->picked->data;
+    point_loop loop = tn__point_loop_of(j->table->dtype, j->effect);
+    int64_t place[LIST];
+    for (int64_t k = 0; k < n; k++)
+        place[k] = nth_row(j, k);
+    for (int64_t i = n; i < most * n; i++)
+        place[i] = place[i - n] + width;
+    for (int64_t i = begin; i < end; i += most)
+        loop(table + i * width * size, 0, 1, picked + i * n * size, 1, place, TN_MIN(most, end - i) * n);
+}
+
+static bool are_short_lines(const slice_job *j)
+{
+    return j->inner == 1 && j->n <= SHORT_LINE && j->table->ndim && j->table->contiguous && j->picked->contiguous;
+}
+
 /* ---- tables that lie in memory otherwise than what is picked of them: by way of tiles that are turned ---- */
 
 /* Elements of a tile's sides at most; bytes that lines beside each other may have to be found in a cache again and again. */
@@ -477,6 +503,8 @@ static void go_in_lines(slice_job *j)
     else if (j->inner >= 4 && j->picked->contiguous)
         tn__parallel_for(j->outer * tn__div_up(j->inner, lines_at_once(j)), tn__div_up(WORK, lines_at_once(j) * j->n),
                          pays_to_turn_all(j) ? turned_tables : turned_lines, j);
+    else if (are_short_lines(j))
+        tn__parallel_for(j->outer, tn__div_up(WORK, j->n), short_lines, j);
     else
         tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
 }

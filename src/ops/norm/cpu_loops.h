@@ -20,11 +20,23 @@ typedef struct tn__norm_columns {
     bool past; /* results go past the caches */
 } tn__norm_columns;
 
+/* So many dense rows of n elements, one after another, of the loop type: their gradients, and what they add to those of the
+ * parameters. */
+typedef struct tn__norm_gradients {
+    void *out;
+    const void *g, *x, *weight;
+    double *of_weight, *of_bias;
+    int64_t rows, n;
+    int kind;
+    double eps;
+} tn__norm_gradients;
+
 /* Rows, dense and of the compute type. weight, bias: as long as a row; NULL: none, and no bias without weight. */
 typedef struct tn__norm_loops {
     void (*row[2])(void *out, const void *x, const void *weight, const void *bias, int64_t n, int kind, double eps);
     void (*row_backward[2])(void *out, const void *g, const void *x, const void *weight, int64_t n, int kind,
                             double eps);
+    void (*gradients[2])(const tn__norm_gradients *c);
     void (*columns[2])(const tn__norm_columns *c);
     void (*columns_backward[2])(const tn__norm_columns *c);
 } tn__norm_loops;

@@ -2,6 +2,9 @@
 #include "autograd/functions.h"
 #include "ops/norm/infer_kinds.h"
 
+/* Rows of so few elements are computed as lines; so many are long, and of so few not much is to be had by fewer passes. */
+enum { LINES = 24, FEW_LONG = 1 << 17, FEW = 16 };
+
 static tn_tensor *widened(tn_tensor *x)
 {
     return x ? tn_to(x, .dtype = tn__dtypes[x->dtype].compute) : NULL;
@@ -28,6 +31,39 @@ static tn_tensor *of_parameter(tn__backward *b, int32_t i, tn_tensor *g, tn_tens
     return n ? tn_sum(g, .dims = tn_dims_of(first, n), .dtype = wide) : g ? tn_to(g, .dtype = wide) : NULL;
 }
 
+/* Do dense rows lie one after another, long ones and many, in the CPU's memory? Then one pass gives all gradients. */
+static bool at_once(const tn__standardize_params *p, const tn_tensor *g, const tn_tensor *x)
+{
+    int64_t n = 1;
+    for (int32_t i = 0; i < p->dim.n && x; i++) {
+        if (p->dim.d[i] < x->ndim - p->dim.n)
+            return false;
+        n *= x->shape[p->dim.d[i]];
+    }
+    return x && tn__self()->no_grad && x->device.type == TN_DEVICE_CPU && g->dtype == x->dtype && n > LINES &&
+           n < FEW_LONG && x->numel / n >= FEW && tn__contiguous(g) && tn__contiguous(x);
+}
+
+/* The gradient of input i is that row, in memory of its own. */
+static tn_status give_row(tn__backward *b, int32_t i, tn_tensor *rows, int64_t row)
+{
+    return rows ? tn__give(b, i, tn_reshape(tn_clone(tn_select(rows, 0, row)), tn__input_shape(b, i)))
+                : tn_error_code();
+}
+
+/* The parameters are of the dtype that is computed in, and so are their gradients. */
+static tn_status all_at_once(tn__backward *b, tn_tensor *x, tn_tensor *weight, tn_dims dims)
+{
+    const tn__standardize_params *p = b->node->params;
+    tn_tensor *of_parameters = NULL;
+    tn_tensor *of_x =
+        tn__standardize_gradients(b->g[0], x, weight, dims, p->kind, p->eps, .of_parameters = &of_parameters);
+    tn_status e = tn__give(b, 0, of_x);
+    if (!e && b->need[1])
+        e = give_row(b, 1, of_parameters, 0);
+    return !e && b->node->n_in > 2 && b->need[2] ? give_row(b, 2, of_parameters, 1) : e;
+}
+
 tn_status tn__d_standardize(tn__backward *b)
 {
     const tn__standardize_params *p = b->node->params;
@@ -39,6 +75,8 @@ tn_status tn__d_standardize(tn__backward *b)
         return tn_error_code();
     if (b->need[0]) {
         weight = weight_of(b, 1, &e);
+        if (!e && weighted && at_once(p, g, x))
+            return all_at_once(b, x, weight, dims);
         if (!e)
             e = tn__give(b, 0, tn__standardize_backward(g, x, weight, dims, p->kind, p->eps));
     }

@@ -35,3 +35,17 @@ tn_status tn__infer_standardize_backward(tn__call *c)
     tn_status e = rows_and_parameters(c, 2, 2);
     return e ? e : tn__infer_same2(c);
 }
+
+/* The gradients of parameters are of the dtype that is computed in. */
+tn_status tn__infer_standardize_gradients(tn__call *c)
+{
+    tn_status e = rows_and_parameters(c, 2, 2);
+    e = e ? e : tn__infer_same2(c);
+    if (e)
+        return e;
+    tn__spec *s = &c->spec[1];
+    tn__spec_like(s, tn__in(c, 2));
+    s->ndim = 2, s->shape[0] = 2, s->shape[1] = tn__in(c, 2)->numel, s->strided = false;
+    c->n_out = 2;
+    return TN_OK;
+}

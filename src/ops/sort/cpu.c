@@ -220,6 +220,75 @@ static void sort_rows(void *ctx, int64_t begin, int64_t end)
         tn__block_put(words, bytes);
 }
 
+/* ---- short rows: several beside each other ---- */
+
+/* Rows at once; elements of a row at most, of keys that have 4 bytes or 8. */
+enum { LANES = 32, SHORT_4 = 32, SHORT_8 = 16 };
+
+/* Where each element of the rows belongs, whose keys lie in lines of LANES: how many keys are below it, or are equal and stand
+ * before it. No branch depends on what is compared. */
+#define RANKS(name, W, S) \
+    static void name(const void *keys, int64_t n, int64_t rows, uint8_t *rank) \
+    { \
+        const W *from = keys, first = (W)1 << (8 * sizeof(W) - 1); \
+        S key[SHORT_4 * LANES]; \
+        W at[SHORT_4 * LANES]; \
+        for (int64_t i = 0; i < n; i++) \
+            for (int64_t l = 0; l < LANES; l++) { \
+                key[i * LANES + l] = l < rows ? (S)(from[l * n + i] ^ first) : 0; \
+                at[i * LANES + l] = (W)i; \
+            } \
+        for (int64_t j = 1; j < n; j++) \
+            for (int64_t i = 0; i < j; i++) \
+                for (int64_t l = 0; l < LANES; l++) { \
+                    const W above = key[j * LANES + l] < key[i * LANES + l]; \
+                    at[i * LANES + l] += above; \
+                    at[j * LANES + l] -= above; \
+                } \
+        for (int64_t l = 0; l < rows; l++) \
+            for (int64_t i = 0; i < n; i++) \
+                rank[l * n + i] = (uint8_t)at[i * LANES + l]; \
+    }
+RANKS(ranks_of_4, uint32_t, int32_t)
+RANKS(ranks_of_8, uint64_t, int64_t)
+#undef RANKS
+
+#define PUT_AT_RANKS(W) \
+    for (int64_t l = 0; l < rows * n; l += n) \
+        for (int64_t i = 0; i < n; i++) \
+    ((W *)to)[l + rank[l + i]] = ((const W *)x)[l + i]
+
+static void put_at_ranks(void *to, const void *x, size_t size, const uint8_t *rank, int64_t n, int64_t rows)
+{
+    if (size == 1)
+        PUT_AT_RANKS(uint8_t);
+    else if (size == 2)
+        PUT_AT_RANKS(uint16_t);
+    else if (size == 4)
+        PUT_AT_RANKS(uint32_t);
+    else
+        PUT_AT_RANKS(uint64_t);
+}
+
+static void sort_short_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const sort_job *j = ctx;
+    const int64_t n = j->n;
+    uint64_t keys[TN__BLOCK];
+    uint8_t rank[TN__BLOCK];
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int64_t rows = TN_MIN(LANES, end - i);
+        const char *x = (const char *)j->x->data + (size_t)(i * n) * j->size;
+        tn__keys_load(&j->keys, x, rows * n, keys);
+        (j->keys.bytes == 4 ? ranks_of_4 : ranks_of_8)(keys, n, rows, rank);
+        if (j->values)
+            put_at_ranks(j->values + (size_t)(i * n) * j->size, x, j->size, rank, n, rows);
+        for (int64_t l = 0; l < rows * n && j->indices; l += n)
+            for (int64_t k = 0; k < n; k++)
+                j->indices[i * n + l + rank[l + k]] = k;
+    }
+}
+
 static tn_status sort(const tn__view *x, bool descending, void *values, void *indices)
 {
     sort_job j = {.x = x, .values = values, .indices = indices, .n = x->ndim ? x->shape[x->ndim - 1] : 1};
@@ -227,7 +296,9 @@ static tn_status sort(const tn__view *x, bool descending, void *values, void *in
         return TN_OK;
     j.size = tn__dtype_size(x->dtype);
     j.keys = tn__keys_of(x->dtype, descending);
-    if (j.n >= TN__LONG_ROW)
+    if (j.n <= (j.keys.bytes == 4 ? SHORT_4 : SHORT_8) && x->numel / j.n >= LANES / 4)
+        tn__parallel_for(x->numel / j.n, tn__div_up(tn__div_up(WORK, j.n), LANES) * LANES, sort_short_rows, &j);
+    else if (j.n >= TN__LONG_ROW)
         sort_rows(&j, 0, x->numel / j.n);
     else
         tn__parallel_for(x->numel / j.n, tn__div_up(WORK, j.n), sort_rows, &j);

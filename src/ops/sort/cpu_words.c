@@ -192,7 +192,32 @@ void tn__sort_words(uint64_t *x, uint64_t *spare, int64_t n, int low, int high, 
 #define SELECT select_64
 #include "ops/sort/cpu_select.inc.h"
 
+/* Of few: the one that k or fewer are below, while more than k are not above it. All are compared with all, and no branch
+ * depends on it. */
+#define SELECT_FEW(name, W) \
+    static W name(const W *key, W n, W k) \
+    { \
+        W found = 0; \
+        for (W i = 0; i < n; i++) { \
+            const W own = key[i]; \
+            W below = 0, upto = 0; \
+            for (W j = 0; j < n; j++) { \
+                below += key[j] < own; \
+                upto += key[j] <= own; \
+            } \
+            found |= own & -(W)((below <= k) & (k < upto)); \
+        } \
+        return found; \
+    }
+SELECT_FEW(few_32, uint32_t)
+SELECT_FEW(few_64, uint64_t)
+#undef SELECT_FEW
+
 uint64_t tn__select_key(void *keys, int bytes, int64_t n, int64_t k, int bits)
 {
+    if (n <= TN__FEW_WORDS && bytes == 4)
+        return few_32(keys, (uint32_t)n, (uint32_t)k);
+    if (n <= TN__FEW_WORDS / 2 && bytes == 8)
+        return few_64(keys, (uint64_t)n, (uint64_t)k);
     return bytes == 4 ? select_32(keys, n, k, bits) : select_64(keys, n, k, bits);
 }
