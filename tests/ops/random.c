@@ -524,14 +524,21 @@ static tn_tensor *f_dropout(tn_tensor **in)
     return tn_dropout(in[0], 0.4);
 }
 
+/* All of them 1, by the CPU's other generator. */
+static tn_tensor *f_bernoulli_(tn_tensor **in)
+{
+    const bool was = tn_uses_mt19937();
+    tn_use_mt19937(true);
+    tn_tensor *out = tn_mul(tn_bernoulli_(tn_clone(in[0]), 1), in[1]);
+    tn_use_mt19937(was);
+    return out;
+}
+
 F(uniform_, tn_mul(tn_uniform_(tn_clone(x), 1, 1), y))
 F(normal_, tn_mul(tn_normal_(tn_clone(x), 1, 0), y))
 
 static const gradient_case gradients[] = {
-    ONE(dropout),
-    TWO(uniform_),
-    TWO(normal_),
-    {NULL, NULL, 0, {{0, {0}}}, false},
+    ONE(dropout), TWO(uniform_), TWO(normal_), TWO(bernoulli_), {NULL, NULL, 0, {{0, {0}}}, false},
 };
 
 const family_tests random_tests = {cases, gradients, NULL};
