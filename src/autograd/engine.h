@@ -83,8 +83,8 @@ void tn__scratch_pop(tn__scratch *s, tn__pending *e);
 /* Releases the gradients, which are used no more. */
 static inline void tn__pending_release(tn__pending *e)
 {
-    tn__object_release(e->g[0]);
-    tn__object_release(e->g[1]);
+    for (int o = 0; o < TN__MAX_OUT; o++)
+        tn__object_release(e->g[o]);
     if (TN_UNLIKELY(e->many != NULL))
         tn__pending_release_many(e);
 }
