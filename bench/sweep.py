@@ -242,7 +242,8 @@ def document(figures, missing, alone, failed, o, head):
     where = f"--threads {o.threads}" if o.device == "cpu" else f"--device {o.device}"
     yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; n: rows of 8; b: forward "
            "and torch.autograd.grad; out: with out=. "
-           f"Ratios below {NEAR} are the median of {PROCESSES} processes'. The last column is the least of its forward figures: the time that its bytes take memcpy or memset.\n")
+           f"Ratios below {NEAR} are the median of {PROCESSES} processes'. The last column is the least of its forward figures: the time "
+           "that its bytes take memcpy or memset.\n")
     causes = read_causes(pathlib.Path(__file__).with_name("sweep_causes.txt").read_text())
     yield from summary(figures, o.sizes, causes)
     yield ""
