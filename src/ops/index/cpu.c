@@ -639,15 +639,28 @@ static tn_status scatter(point_job *j, int64_t size, bool fresh)
     return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j->index, j->dim, size);
 }
 
-/* A dense view of as many floats, which are v's elements in row-major order; stride is room for its own. */
+/* Do its elements, in some order, fill one piece of memory? */
+static bool fills_memory(const tn__view *v)
+{
+    tn__strided_dims d;
+    tn__strided_dims_of(&d, v, (1U << v->ndim) - 1);
+    return d.n == 1 && d.stride[0] == 1;
+}
+
+/* A view of v's elements as floats, as they lie in memory, or else dense in row-major order; stride is room for its own. */
 static tn__view as_floats(const tn__view *v, float *to, int64_t *stride)
 {
     tn__strided_dims dims;
     tn__view wide = *v;
+    wide.data = to, wide.dtype = TN_F32;
+    if (fills_memory(v)) {
+        tn__isa()->load[v->dtype][TN__F32](to, v->data, 1, v->numel);
+        return wide;
+    }
     tn__dims_in_order(&dims, v);
     tn__load_strided(to, TN__F32, v->dtype, v->data, &dims, 0, v->numel);
     tn__contiguous_strides(v->shape, v->ndim, stride);
-    wide.data = to, wide.dtype = TN_F32, wide.stride = stride, wide.contiguous = true;
+    wide.stride = stride, wide.contiguous = true;
     return wide;
 }
 
@@ -673,7 +686,10 @@ static tn_status scatter_widened(const point_job *j, int64_t size, bool fresh)
     }
     tn_status e = scatter(&wide, size, fresh);
     tn__dims_in_order(&dims, to);
-    tn__store_strided(to->data, to->dtype, &dims, 0, space, TN__F32, to->numel);
+    if (fills_memory(to))
+        tn__isa()->store[to->dtype][TN__F32](to->data, 1, space, to->numel);
+    else
+        tn__store_strided(to->data, to->dtype, &dims, 0, space, TN__F32, to->numel);
     tn__block_put(space, bytes);
     return e;
 }
