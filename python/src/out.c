@@ -320,7 +320,12 @@ static tn_status copy_into(int rule, tn_tensor *out, tn_tensor *result)
         tn_set_grad_enabled(was);
         return status || !recorded ? status : (tn_copy__opt)(out, result, &o) ? TN_OK : tn_error_code();
     }
-    tn_tensor *shown = refill ? (tn_reshape_at)("", result, TN__DIMS(tn_tensor_shape(out))) : tn_retain(result);
+    /* a step on the way may have been in out's memory (tn_into), and the result be a view of that */
+    tn_tensor *apart = tn_tensor_shares_storage(out, result) ? (tn_clone_at)("", result) : tn_retain(result);
+    tn_tensor *shown = !apart   ? NULL
+                       : refill ? (tn_reshape_at)("", apart, TN__DIMS(tn_tensor_shape(out)))
+                                : tn_retain(apart);
+    tn_release(apart);
     tn_status status = shown && (tn_copy__opt)(out, shown, &o) ? TN_OK : tn_error_code();
     tn_release(shown);
     return status;

@@ -15,7 +15,7 @@ bool tn__rng_is_mt(tn_device device);
 tn_mt19937 *tn__mt_lock(void);
 void tn__mt_unlock(void);
 
-/* n of c categories, the running sum of whose probabilities is cdf */
+/* n of c categories; sums: their running sums, of doubles (wide) or floats, which need not end with 1 */
 void tn__mt_categories(int64_t *out, int64_t n, const void *sums, int64_t c, bool wide);
 
 #endif

@@ -98,6 +98,16 @@ static void run_many_rows(void)
     tn_scope_close(s);
 }
 
+/* A source that is larger than the index by far, of 16 bits, which are added up in float. */
+static void run_expanded_source(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_zeros(TN_SHAPE(4), .dtype = TN_BF16), *one = tn_ones(TN_SHAPE(1), .dtype = TN_BF16);
+    HOLDS(tn_scatter_add(x, 0, tn_tensor_from(TN_LIST(1, 1, 3)), tn_expand(one, TN_SHAPE(INT64_C(1) << 40))),
+          TN_SHAPE(4), 0, 2, 0, 1);
+    tn_scope_close(s);
+}
+
 static void run_masked_fill_expanded(void)
 {
     tn_scope *s = tn_scope_open();
@@ -136,6 +146,7 @@ static const structural_case cases[] = {
     {"index_fill", run_index_fill},
     {"index_fill_", run_index_fill},
     {"index_copy", run_many_rows},
+    {"scatter_add", run_expanded_source},
     {"masked_fill_expanded_", run_masked_fill_expanded},
     {"nonzero_columns", run_nonzero_columns},
     {NULL, NULL},

@@ -664,10 +664,22 @@ static tn__view as_floats(const tn__view *v, float *to, int64_t *stride)
     return wide;
 }
 
+/* What the index names of the source, which may be larger: an expanded one by far. */
+static tn__view named_of(const tn__view *other, const tn__view *index)
+{
+    tn__view v = *other;
+    if (v.ndim != index->ndim || tn__same_shape(v.shape, v.ndim, index->shape, index->ndim))
+        return v;
+    v.shape = index->shape;
+    v.numel = index->numel;
+    v.contiguous = false;
+    return v;
+}
+
 static tn_status scatter_widened(const point_job *j, int64_t size, bool fresh)
 {
-    const tn__view *to = j->table;
-    const size_t bytes = (size_t)(to->numel + (j->other ? j->other->numel : 0)) * sizeof(float);
+    const tn__view *to = j->table, from = j->other ? named_of(j->other, j->index) : (tn__view){0};
+    const size_t bytes = (size_t)(to->numel + from.numel) * sizeof(float);
     int64_t stride[2][TN_MAX_DIMS];
     float *space = tn__block_get(bytes), value = 0;
     point_job wide = *j;
@@ -678,7 +690,7 @@ static tn_status scatter_widened(const point_job *j, int64_t size, bool fresh)
     const tn__view table = as_floats(to, space, stride[0]);
     wide.table = &table;
     if (j->other) {
-        other = as_floats(j->other, space + to->numel, stride[1]);
+        other = as_floats(&from, space + to->numel, stride[1]);
         wide.other = &other;
     } else {
         tn__isa()->load[to->dtype][TN__F32](&value, &j->value, 1, 1);
