@@ -6,9 +6,10 @@ backward.
 
 The calls come from the list of operations (sweep_calls.py). Both libraries run the same expressions (sweep_worker.py): the first
 call at the same time, then by turns short runs of each, three where they are short, while the other is stopped; a figure is the
-median, a ratio PyTorch's time by Tenon's; where that is below 1.1, it is the median of three processes'. What moves bytes and
-computes little is held against its bytes at the speed of memcpy and memset, too, measured in the same run. Exits with 0 whatever
-the figures are.
+median, a ratio PyTorch's time by Tenon's; where that is below 1.1, it is the median of three processes'. What reads its operands
+and writes one result is held against its bytes at the speed of memcpy and memset, too, and against its arithmetic: what 4,096
+elements, which lie in the nearest cache, take beyond what 8 take. All of it is measured in the same run. Exits with 0 whatever the
+figures are.
 """
 import argparse
 import contextlib
@@ -41,6 +42,7 @@ ONE_SIZE = 65536  # the layouts "narrow", rows of eight, and "out", contiguous a
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
 NEAR, PROCESSES = 1.1, 3  # figures below NEAR are the median of so many processes
+CACHED = 4096  # so many elements lie in the nearest cache: what they take is arithmetic
 TURNS, SHORT, LONG, SLOW = 3, 0.003, 0.12, 1  # seconds of a run, of all runs of a call, of one whose first call is enough
 
 
@@ -51,10 +53,20 @@ class Figure(NamedTuple):
     ours: float
     theirs: float
     limit: float  # seconds that its bytes take at least; 0: not asked
+    cached: float = 0  # seconds that it would take at the speed of CACHED elements; 0: not asked
 
     @property
     def ratio(self):
         return self.theirs / self.ours if self.theirs else math.inf
+
+    @property
+    def beyond_bytes(self):
+        return self.size > 8 and 0 < 2 * self.limit < self.ours
+
+    @property
+    def beyond_both(self):
+        """It takes twice what its bytes take and twice what its arithmetic takes: neither says why."""
+        return self.beyond_bytes and self.ours > 2 * max(self.limit, self.cached)
 
     def cause(self, causes):
         """Why it is slower than PyTorch's: what sweep_causes.txt says; '' where it is not, '?' where nobody says."""
@@ -168,6 +180,25 @@ def again(figures, found, tenon, torch):
     return [sorted(taken.get(f, [f]), key=lambda g: g.ratio)[len(taken.get(f, [f])) // 2] for f in figures]
 
 
+def in_cache(figures, found, tenon):
+    """The figures that have a limit of bytes, with what their arithmetic takes."""
+    known, took = {c.name: c for c in found}, {}
+    wanted = {(f.column, f.name) for f in figures if f.limit and f.size > 8}
+    for title, dtype, layout, _ in COLUMNS:
+        for size in (8, CACHED):
+            names = sorted(name for column, name in wanted if column == title)
+            if names:
+                show_inputs(size, dtype, layout, tenon, None)
+            for name in names:
+                took[title, name, size] = measured(known[name], False, layout == "out", tenon, None)[0]
+
+    def cached(f):
+        few, many = (took.get((f.column, f.name, size)) for size in (8, CACHED))
+        return few + max(many - few, 0) * f.size / CACHED if isinstance(few, float) and isinstance(many, float) else 0
+
+    return [f._replace(cached=cached(f)) if f.limit else f for f in figures]
+
+
 def sweep(found, sizes, columns, tenon, torch):
     """(figures, what Tenon alone cannot, what PyTorch alone cannot, calls that neither can)"""
     figures, ours, theirs = [], [], []
@@ -207,13 +238,13 @@ def mean(ratios):
 
 def summary(figures, sizes, causes):
     yield ("| elements | figures | geometric mean | below 1x | without a cause | below 0.8x | below 0.5x | "
-           "above 2x their bytes' limit |")
-    yield "|---|---|---|---|---|---|---|---|"
+           "above 2x their bytes' limit | and 2x their arithmetic |")
+    yield "|---|---|---|---|---|---|---|---|---|"
     for size in sizes:
         of = [f for f in figures if f.size == size]
         below = [sum(f.ratio < bar for f in of) for bar in (1, 0.8, 0.5)]
         bound = [f for f in of if f.limit and size > 8]
-        beyond = f"{sum(f.ours > 2 * f.limit for f in bound)} of {len(bound)}" if bound else "-"
+        beyond = f"{sum(f.beyond_bytes for f in bound)} of {len(bound)} | {sum(f.beyond_both for f in bound)}" if bound else "- | -"
         unknown = sum(f.cause(causes) == "?" for f in of)
         yield (f"| {size:,} | {len(of)} | {mean([f.ratio for f in of]):.2f}x | {below[0]} | {unknown} | {below[1]} | {below[2]} | "
                f"{beyond} |")
@@ -233,6 +264,8 @@ def table(figures, causes):
         cells = " | ".join(f"{line[t].ratio:.2f}" if t in line else "" for t in titles)
         bytes_ = min((f.limit / f.ours for f in line.values() if f.limit), default=0)
         why = sorted({f.cause(causes) for f in line.values()} - {""})
+        both = [f.column for f in line.values() if f.beyond_both]
+        why += [f"above 2x its bytes and arithmetic: {', '.join(both)}"] if both else []
         yield (f"| `{name.replace('|', '&#124;')}` | {size:,} | {cells} | {w.column}: {time_text(w.theirs)}, {time_text(w.ours)} | "
                f"{f'{bytes_:.2f}' if bytes_ and size > 8 else ''} | {'; '.join(why)} |")
 
@@ -242,8 +275,8 @@ def document(figures, missing, alone, failed, o, head):
     where = f"--threads {o.threads}" if o.device == "cpu" else f"--device {o.device}"
     yield (f"Made by `scripts/bench sweep {where}`: {head}. PyTorch's time by Tenon's; t: x lies transposed; n: rows of 8; b: forward "
            "and torch.autograd.grad; out: with out=. "
-           f"Ratios below {NEAR} are the median of {PROCESSES} processes'. The last column is the least of its forward figures: the time "
-           "that its bytes take memcpy or memset.\n")
+           f"Ratios below {NEAR} are the median of {PROCESSES} processes'. The last number is the least of its forward figures: the time "
+           f"that its bytes take memcpy or memset. Its arithmetic: the time of {CACHED:,} elements, which lie in the nearest cache.\n")
     causes = read_causes(pathlib.Path(__file__).with_name("sweep_causes.txt").read_text())
     yield from summary(figures, o.sizes, causes)
     yield ""
@@ -261,9 +294,9 @@ def document(figures, missing, alone, failed, o, head):
 
 def write_figures(figures, path):
     with open(path, "w") as f:
-        f.write("ratio\tname\tsize\tcolumn\ttenon\ttorch\tlimit\n")
+        f.write("ratio\tname\tsize\tcolumn\ttenon\ttorch\tlimit\tcached\n")
         for g in sorted(figures, key=lambda g: g.ratio):
-            f.write(f"{g.ratio:.3f}\t{g.name}\t{g.size}\t{g.column}\t{g.ours:.9f}\t{g.theirs:.9f}\t{g.limit:.9f}\n")
+            f.write(f"{g.ratio:.3f}\t{g.name}\t{g.size}\t{g.column}\t{g.ours:.9f}\t{g.theirs:.9f}\t{g.limit:.9f}\t{g.cached:.9f}\n")
 
 
 def main():
@@ -289,7 +322,7 @@ def main():
     tenon = Worker([sys.executable, "-m", "tenon", *command], env)
     torch = Worker([o.peer, *command]) if o.peer else None
     figures, missing, alone, failed = sweep(found, o.sizes, o.columns, tenon, torch)
-    figures = again(figures, found, tenon, torch) if torch else figures
+    figures = in_cache(again(figures, found, tenon, torch) if torch else figures, found, tenon)
     for worker in (tenon, torch):
         if worker:
             worker.end()

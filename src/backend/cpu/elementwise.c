@@ -321,7 +321,9 @@ static void run_range(void *ctx, int64_t begin, int64_t end)
 
 /* ---- operands that lie across ---- */
 
-enum { TILE_ROWS = 16, TILE_COLS = 256, TILE_LEAST = 8 };
+/* Of numbers of at most 4 bytes, of larger ones half the rows. What lies as the result does is read and written in runs of
+ * TILE_COLS; rows of a panel are no power of two apart, as a cache would hold few of those. */
+enum { TILE_ROWS = 32, TILE_COLS = 512, TILE_PITCH = TILE_COLS + 16, TILE_LEAST = 8, PLOT = 4096 };
 
 typedef struct tiling {
     const job *j;
@@ -332,7 +334,7 @@ typedef struct tiling {
 } tiling;
 
 typedef struct panel {
-    _Alignas(64) char bytes[TILE_ROWS * TILE_COLS * sizeof(double)];
+    _Alignas(64) char bytes[TILE_ROWS / 2 * TILE_PITCH * sizeof(double)];
 } panel;
 
 static bool lies_across(const operand *o, int32_t dim)
@@ -366,7 +368,8 @@ static const void *tile_row(const tiling *t, const operand *o, const char *at, c
     if (o->constant)
         return b;
     const bool across = is_turned(t, o);
-    const char *from = across ? transposed->bytes + r * TILE_COLS * o->size : at + r * o->dims.stride[t->dim] * o->size;
+    const char *from =
+        across ? transposed->bytes + r * TILE_PITCH * o->size : at + r * o->dims.stride[t->dim] * o->size;
     const int64_t stride = across ? 1 : o->dims.stride[0];
     if (o->as_is && (stride == 1 || o->single))
         return from;
@@ -404,7 +407,7 @@ static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
         const operand *o = &j->op[k];
         at[k] = tile_begin(o, t->dim, plane, row, col);
         if (k && is_turned(t, o))
-            j->isa->transpose(across[k - 1].bytes, TILE_COLS, at[k], o->dims.stride[0], cols, rows, (size_t)o->size);
+            j->isa->transpose(across[k - 1].bytes, TILE_PITCH, at[k], o->dims.stride[0], cols, rows, (size_t)o->size);
     }
     for (int64_t r = 0; r < rows; r++) {
         for (int k = 0; k < j->n; k++)
@@ -504,8 +507,11 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
         return false;
     if (!take_single(j, op))
         convert_inside(j, op);
-    t.cols = t.across ? TILE_COLS : TN_MIN(d->shape[0], TN__BLOCK);
-    t.rows = t.across ? TILE_ROWS : d->shape[0] > TN__BLOCK ? 1 : TILE_ROWS * TILE_COLS / t.cols;
+    bool wide = false;
+    for (int k = 1; k <= j->n; k++)
+        wide |= is_turned(&t, &j->op[k]) && j->op[k].size > 4;
+    t.cols = TN_MIN(d->shape[0], t.across ? TILE_COLS : TN__BLOCK);
+    t.rows = t.across ? TILE_ROWS >> wide : d->shape[0] > TN__BLOCK ? 1 : PLOT / t.cols;
     t.down = tn__div_up(d->shape[t.dim], t.rows);
     t.along = tn__div_up(d->shape[0], t.cols);
     const int64_t planes = numel / (d->shape[0] * d->shape[t.dim]);

@@ -251,8 +251,9 @@ enum { TALL_16 = 8, TALL_32 = 4 };
 enum { TALL_64 = 4 };
 #define transpose_tall_64 transpose_four
 
-/* Where rows lie a multiple of so many bytes apart, a cache holds but few of them: they fall into the same sets. */
-enum { ALIKE = 1024, LINE_BYTES = 64 };
+/* Where rows lie a multiple of ALIKE bytes apart, a cache holds but few of them: they fall into the same sets. No hardware sees the
+ * next of rows FAR_APART coming, as they are in other pages: they are asked for, AHEAD. */
+enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
 
 /* Squares of a side, those first that share lines of memory; rows that a cache would not hold are read a line at a time, once. */
 #define IN_SQUARES(U, bits, side, square, rest) \
@@ -271,12 +272,14 @@ enum { ALIKE = 1024, LINE_BYTES = 64 };
         enum { LINE = LINE_BYTES / sizeof(U) }; \
         _Alignas(LINE_BYTES) U lines[LINE * LINE]; \
         const int64_t r = rows - rows % (side), c = cols - cols % (side); \
-        const bool alike = ld_s * (int64_t)sizeof(U) % ALIKE == 0; \
+        const bool alike = ld_s * (int64_t)sizeof(U) % ALIKE == 0, far = ld_s * (int64_t)sizeof(U) >= FAR_APART; \
         for (int64_t i = 0; i < r; i += LINE) \
             for (int64_t j = 0; j < c; j += LINE) { \
                 const int64_t high = r - i < LINE ? r - i : LINE, broad = c - j < LINE ? c - j : LINE; \
                 const U *from = s + i * ld_s + j; \
                 const bool copied = alike && broad == LINE; \
+                for (int64_t k = 0; far && k < high && i + AHEAD + k < r; k++) \
+                    __builtin_prefetch(from + (AHEAD + k) * ld_s, 0, 2); \
                 for (int64_t k = 0; copied && k < high; k++) \
                     memcpy(lines + k * LINE, from + k * ld_s, LINE_BYTES); \
                 squares_##bits(d + j * ld_d + i, ld_d, copied ? lines : from, copied ? LINE : ld_s, high, broad); \
