@@ -2,6 +2,37 @@
 #include "autograd/functions.h"
 #include "op/infer.h"
 
+/* May one pass give the gradients of both operands? Where all lie alike, none is recorded, and who would be handed what came
+ * takes a copy of it. */
+static bool gives_both(const tn__backward *b, const tn_scalar *s, const tn_tensor *out)
+{
+    const tn__node *n = b->node;
+    const tn__both *both = &tn__boths[n->op];
+    const tn_tensor *g = b->g[0], *others[] = {tn__operand(&s[0]), tn__operand(&s[1]), out};
+    if (!both->number || !b->need[0] || !b->need[1] || !tn__self()->no_grad ||
+        !tn__is_dense(g->shape, g->stride, g->ndim))
+        return false;
+    for (int32_t i = 0; i < 3; i++)
+        if (others[i] ? others[i]->dtype != g->dtype ||
+                            !tn__same_shape(others[i]->shape, others[i]->ndim, g->shape, g->ndim) ||
+                            !tn__same_shape(others[i]->stride, others[i]->ndim, g->stride, g->ndim)
+                      : i < 2 && s[i].kind != TN_SCALAR_NONE)
+            return false;
+    for (int32_t i = 0; i < 2; i++)
+        if (n->in[i].dtype != g->dtype || !tn__same_shape(n->in[i].shape, n->in[i].ndim, g->shape, g->ndim) ||
+            (both->same[i] && !tn__backward_copies(b, i, g)))
+            return false;
+    return true;
+}
+
+static tn_status give_both(tn__backward *b, const tn_scalar *s, tn_tensor *out)
+{
+    tn_tensor *x = tn__operand(&s[0]), *y = tn__operand(&s[1]);
+    return tn__give(b, 0,
+                    tn__both_gradients(b->g[0], x ? x : TN_NONE, y ? y : TN_NONE, out ? out : TN_NONE,
+                                       tn__boths[b->node->op].number - 1, .of_b = &b->grad[1]));
+}
+
 tn_status tn__derive_elementwise(tn__backward *b)
 {
     const tn__node *n = b->node;
@@ -15,6 +46,8 @@ tn_status tn__derive_elementwise(tn__backward *b)
         if (!out)
             return tn_error_code();
     }
+    if (!e && n->n_in == 2 && gives_both(b, s, out))
+        return give_both(b, s, out);
     for (int32_t i = 0; i < n->n_in && !e; i++) {
         if (!b->need[i])
             continue;

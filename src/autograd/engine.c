@@ -206,6 +206,18 @@ static tn_status accumulate(task *k, tn_tensor *leaf, tn_tensor *g)
     return e;
 }
 
+bool tn__backward_copies(const tn__backward *b, int32_t i, const tn_tensor *g)
+{
+    tn_tensor *leaf = (tn_tensor *)b->node->edge[i].to;
+    if (!b->accumulates || leaf->obj.cls != &tn__tensor_class || !lies_as(g, leaf))
+        return false;
+    pthread_mutex_t *lock = &leaf_locks[tn__pointer_hash(leaf) % LOCKS];
+    pthread_mutex_lock(lock);
+    const bool none = !leaf->grad;
+    pthread_mutex_unlock(lock);
+    return none;
+}
+
 /* A gradient in its input's shape and dtype: broadcasting and promotion undone. */
 static tn_tensor *sum_to_shape(tn_tensor *g, const tn__meta *m)
 {
@@ -372,7 +384,8 @@ static tn_status run_node(task *k, const tn_scope *scope, tn__pending *e)
         need[i] = n->edge[i].to && is_useful(k, n->edge[i].to);
         any |= need[i];
     }
-    tn__backward b = {.node = n, .g = tn__pending_g(e), .need = need, .grad = grad};
+    tn__backward b = {
+        .node = n, .g = tn__pending_g(e), .need = need, .grad = grad, .accumulates = !k->targets && !k->record};
     tn_status s = TN_OK;
     bool given = false;
     for (int32_t o = 0; o < n->n_out; o++)

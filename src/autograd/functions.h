@@ -68,6 +68,10 @@ static inline tn_dims tn__input_shape(const tn__backward *b, int32_t i)
     return tn_dims_of(b->node->in[i].shape, b->node->in[i].ndim);
 }
 
+/* Would what came, handed on as the gradient of input i, be copied there? So it is for a leaf that has no gradient yet, for
+ * nobody else may hold that. (engine.c) */
+bool tn__backward_copies(const tn__backward *b, int32_t i, const tn_tensor *g);
+
 /* The gradient of input i. */
 static inline tn_status tn__give(tn__backward *b, int32_t i, tn_tensor *grad)
 {
@@ -151,6 +155,13 @@ TN_MUST_USE tn_status tn__hand_gradients(tn__thread *t, tn_scope *scope, const t
 /* Gradient of an elementwise row with respect to one operand, of g, the saved operands and the result. */
 typedef tn_tensor *(*tn__formula)(tn_tensor *g, const tn_scalar *s, tn_tensor *out);
 extern const tn__formula tn__formulas[TN__OPS][3];
+
+/* A row whose two gradients one pass can give: 1 + its number among those, 0: it is none; which of them are what came. */
+typedef struct tn__both {
+    uint8_t number;
+    bool same[2];
+} tn__both;
+extern const tn__both tn__boths[TN__OPS];
 
 /* Each row's derivative, by operation. */
 extern const tn__derivative tn__derivatives[TN__ROWS];

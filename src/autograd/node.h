@@ -41,6 +41,7 @@ typedef struct tn__backward {
     tn_tensor *const *g;
     const bool *need;
     tn_tensor **grad;
+    bool accumulates; /* unrecorded, into leaves: not what tn_grad asks for */
 } tn__backward;
 
 typedef tn_status (*tn__derivative)(tn__backward *b);

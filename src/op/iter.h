@@ -33,6 +33,20 @@ typedef struct tn__view {
     const int64_t *shape, *stride; /* elements */
 } tn__view;
 
+/* The same memory from the far end of a dimension on. stride: where its strides then lie. */
+static inline tn__view tn__view_backwards(const tn__view *v, int64_t dim, int64_t *stride)
+{
+    tn__view r = *v;
+    if (!v->ndim || !v->numel)
+        return r;
+    memcpy(stride, v->stride, sizeof *stride * (size_t)v->ndim);
+    r.data = (char *)r.data + (v->shape[dim] - 1) * stride[dim] * (int64_t)tn__dtype_size(v->dtype);
+    stride[dim] = -stride[dim];
+    r.stride = stride;
+    r.contiguous = v->shape[dim] == 1 && v->contiguous;
+    return r;
+}
+
 /* out = in, broadcast. */
 void tn__iter_copy(tn__iter *it, const tn__view *out, const tn__view *in);
 

@@ -436,9 +436,58 @@ static void probabilities(void)
                 }
 }
 
+/* One pass gives what a softmax's logarithm and nll_loss give, and their gradient. */
+static void as_of_logarithms(tn_dtype d, int64_t rows, int64_t n, int64_t how, bool special)
+{
+    kit_array x, target;
+    tn_tensor *leaves[2], *out[2];
+    const double near = d == TN_F64 ? 1e-12 : d == TN_F32 ? 2e-6 : 0.02;
+    random_array(&x, d, 2, (const int64_t[]){rows, n}, KIT_DENSE, true);
+    index_array(&target, TN_I64, 1, &rows, KIT_DENSE, n);
+    for (int64_t i = 0; special && i < 3;
+         i++) /* of infinity and NaN all is NaN, of what cannot be its class infinity */
+        x.v[(i + 1) * n + (i < 2 ? 0 : (int64_t)target.v[3])] = i == 0 ? KIT_INF : i == 1 ? KIT_NAN : -KIT_INF;
+    kit_show(&x);
+    for (int i = 0; i < 2; i++) {
+        leaves[i] = MADE(tn_requires_grad_(MADE(tn_detach(x.t)), true));
+        out[i] =
+            i ? tn_nll_loss(tn_log_softmax(leaves[i], 1), target.t, .reduction = how, .ignore_index = tn_scalar_i(2))
+              : tn_cross_entropy(leaves[i], target.t, .reduction = how, .ignore_index = tn_scalar_i(2));
+        TRUTH(tn_backward(out[i], .gradient = tn_full_like(MADE(tn_detach(out[i])), 0.5)) == TN_OK);
+    }
+    TRUTH(same_within(out[0], out[1], how == TN_SUM ? 8 * near : near));
+    TRUTH(same_within(tn_tensor_grad(leaves[0]), tn_tensor_grad(leaves[1]), near));
+    kit_array_free(&x);
+    kit_array_free(&target);
+}
+
+static void run_one_pass(void)
+{
+    static const int64_t sizes[][2] = {{1, 32}, {5, 40}, {70, 100}, {300, 33}, {4, 5000}, {20, 2100}, {4100, 32}};
+    static const tn_dtype dtypes[] = {TN_F16, TN_BF16, TN_F32, TN_F64};
+    for (size_t i = 0; i < TN_COUNT(sizes) * TN_COUNT(dtypes); i++)
+        for (int64_t how = TN_MEAN; how <= TN_NO_REDUCTION; how++) {
+            tn_scope *s = tn_scope_open();
+            const int64_t *size = sizes[i / TN_COUNT(dtypes)];
+            as_of_logarithms(dtypes[i % TN_COUNT(dtypes)], size[0], size[1], how, false);
+            if (how == TN_NO_REDUCTION && size[0] >= 4)
+                as_of_logarithms(dtypes[i % TN_COUNT(dtypes)], size[0], size[1], how, true);
+            tn_scope_close(s);
+        }
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_ones(TN_SHAPE(2, 40)), *t = tn_tensor_from(TN_LIST(0, 40)), *few = tn_tensor_from(TN_LIST(0));
+    REFUSED_INDEX(tn_cross_entropy(x, t), TN_EINDEX, "Target 40 is out of bounds.",
+                  "index 40 is out of bounds for dimension with size 40");
+    REFUSED(tn__cross_entropy(x, few, TN_MEAN, 0), TN_EINVAL, "do not fit");
+    REFUSED(tn__cross_entropy_backward(x, x, tn_tensor_from(TN_LIST(0, 1)), x, TN_MEAN, 0), TN_EINVAL, "does not fit");
+    REFUSED(tn_cross_entropy(x, few), TN_EVALUE, "Expected input batch_size (2) to match target batch_size (1).");
+    tn_scope_close(s);
+}
+
 static void run_cross_entropy(void)
 {
     by_class(true);
+    run_one_pass();
     probabilities();
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3)), *y = tn_tensor_from(TN_LIST(0, 3));
@@ -477,6 +526,9 @@ F(nll_loss_none, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)),
 F(nll_loss_weighted, tn_nll_loss(x, tn_tensor_from(TN_LIST(1, 2, 0)),
                                  .weight = tn_tensor_from(TN_LIST(1.0, 2.0, 0.5, 3.0), .dtype = TN_F64)))
 F(cross_entropy, tn_cross_entropy(x, tn_tensor_from(TN_LIST(1, 3, 0)), .label_smoothing = 0.2))
+F(cross_entropy_wide, tn_cross_entropy(x, tn_tensor_from(TN_LIST(5, 39, 0))))
+F(cross_entropy_each,
+  tn_cross_entropy(x, tn_tensor_from(TN_LIST(5, 39, 0)), .reduction = TN_NO_REDUCTION, .ignore_index = tn_scalar_i(39)))
 F(cross_entropy_probabilities, tn_cross_entropy(x, tn_softmax(y, 1), .reduction = TN_SUM))
 F(mse_loss, tn_mse_loss(x, y))
 F(mse_loss_sum, tn_mse_loss(x, y, .reduction = TN_SUM))
@@ -496,6 +548,8 @@ static const gradient_case gradients[] = {
     ONE(nll_loss_none),
     ONE(nll_loss_weighted),
     ONE(cross_entropy),
+    {"cross_entropy, wide", f_cross_entropy_wide, 1, {{2, {3, 40}}}, false},
+    {"cross_entropy, each", f_cross_entropy_each, 1, {{2, {3, 40}}}, false},
     TWO(cross_entropy_probabilities),
     TWO(mse_loss),
     TWO(mse_loss_sum),

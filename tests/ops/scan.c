@@ -150,10 +150,35 @@ static void cumsum_all(kit_array *x)
     }
 }
 
+/* What is behind each place: what a scan of it from the other end gives, in each layout, rows long and short. */
+static void run_behind(void)
+{
+    static const shape_list shapes[] = {{0, {0}},     {1, {3000}},      {2, {3000, 3}}, {2, {3, 3000}},
+                                        {2, {70, 8}}, {3, {5, 20, 30}}, {2, {0, 3}},    {2, {300, 40}}};
+    for (size_t k = 0; k < TN_COUNT(shapes) * KIT_DTYPES * KIT_LAYOUTS; k++) {
+        kit_array x;
+        tn_scope *scope = tn_scope_open();
+        const shape_list *shape = &shapes[k / KIT_LAYOUTS / KIT_DTYPES];
+        random_array(&x, kit_dtypes[k / KIT_LAYOUTS % KIT_DTYPES], shape->ndim, shape->dim,
+                     (kit_layout)(k % KIT_LAYOUTS), true);
+        for (int32_t d = 0; d < x.ndim && kit_is_float(x.dtype); d++) {
+            const double near = x.dtype == TN_F16 || x.dtype == TN_BF16 ? 0.01 : 1e-6;
+            const tn_dims dim = TN_DIMS(d);
+            tn_tensor *sums = tn_flip(tn_cumsum(tn_flip(x.t, dim), d), dim);
+            tn_tensor *logs = tn_flip(tn_logcumsumexp(tn_flip(x.t, dim), d), dim);
+            TRUTH(same_within(tn__sum_behind(x.t, d), sums, near));
+            TRUTH(same_within(tn__logsum_behind(x.t, d), logs, near));
+        }
+        kit_array_free(&x);
+        tn_scope_close(scope);
+    }
+}
+
 static void run_cumsum(void)
 {
     static const int64_t n = 5000;
     each_array(cumsum_all, true);
+    run_behind();
     for (int i = 0; i < KIT_DTYPES; i++) {
         kit_array x;
         tn_scope *scope = tn_scope_open();

@@ -167,6 +167,13 @@ void truth(bool holds, const char *what)
     tn_error_clear();
 }
 
+bool same_within(tn_tensor *got, tn_tensor *want, double a)
+{
+    return got && want && tn_tensor_dtype(got) == tn_tensor_dtype(want) &&
+           tn__same_shape(got->shape, got->ndim, want->shape, want->ndim) &&
+           tn_allclose(got, want, .rtol = tn_scalar_f(a), .atol = tn_scalar_f(a), .equal_nan = true);
+}
+
 void random_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, bool tame)
 {
     kit_array_init(a, dtype, ndim, shape, layout);

@@ -65,6 +65,9 @@ tn_tensor *made(tn_tensor *t, const char *what);
 void truth(bool holds, const char *what);
 #define TRUTH(condition) truth((condition), #condition)
 
+/* Of one shape and dtype, and no element further from the other than a + a times its size, both NaN apart. */
+bool same_within(tn_tensor *got, tn_tensor *want, double a);
+
 /* A shown array of random values; tame ones are small. */
 void random_array(kit_array *a, tn_dtype dtype, int32_t ndim, const int64_t *shape, kit_layout layout, bool tame);
 /* Random indices in [0, n): int64 or int32. */

@@ -236,6 +236,21 @@ static void save_named(row *r)
     }
 }
 
+/* "expression; expression": of a and of b. They name nothing that is not saved for the gradients anyway. */
+static void read_both(row *r, const char *text)
+{
+    static const char *const operand[] = {"a", "b", "out"};
+    const char *semicolon = strchr(text, ';');
+    if (!semicolon || r->kind != BINARY_ROW)
+        fail(r, "'both' has an expression for each of two operands", text);
+    r->both[0] = text_copy(text, (size_t)(semicolon - text));
+    r->both[1] = semicolon + 1 + strspn(semicolon + 1, " ");
+    for (int k = 0; k < 3; k++)
+        if (names(text, operand[k]) && !(r->grad[0] && names(r->grad[0], operand[k])) &&
+            !(r->grad[1] && names(r->grad[1], operand[k])))
+            fail(r, "'both' names what neither 'grad a' nor 'grad b' does:", operand[k]);
+}
+
 /* ---- Python's entries ---- */
 
 /* The signature with $WORD replaced. */
@@ -339,6 +354,8 @@ static void read_key(row *r, const char *key, const char *text)
         read_kernel(r, text);
     else if (!strcmp(key, "also"))
         read_params(text, "", r, r->also, &r->n_also);
+    else if (!strcmp(key, "both"))
+        r->both[0] = text;
     else if (!strcmp(key, "save"))
         read_save(r, text);
     else if (!strcmp(key, "constant"))
@@ -365,6 +382,8 @@ static void finish(row *r)
             fail(r, "no operand", r->mask);
         if (r->numbers && (r->kind != TERNARY_ROW || r->numbers[strspn(r->numbers, "bc ")]))
             fail(r, "numbers are b and c of three operands", r->numbers);
+        if (r->both[0])
+            read_both(r, r->both[0]);
         save_named(r);
     }
     if (!r->doc)

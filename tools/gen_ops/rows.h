@@ -27,6 +27,8 @@
  *             is saved. Broadcasting and promotion are undone by the engine, so write the plain formula. None: no gradient.
  *             'unheard': none, and what is recorded does not hear of a write in place.
  *             structural: the derivative tn__d_<grad>; none: not recorded; once: an error when it is asked for
+ *   both      elementwise, of two operands: the gradients of a and b as expressions of g, a, b, out, with ';' between: where both
+ *             are wanted of tensors that lie alike, one pass gives them. g alone is what came, handed on where nobody copies it
  *   unsigned  elementwise: the row that computes it of uint64, whose bits the loops of int64 compute: for rows that ask which
  *             of two is larger
  *   mask      elementwise: the operand that is a mask, whose dtype does not decide about the others'
@@ -99,8 +101,8 @@ typedef struct row {
     param param[MAX_PARAMS], also[MAX_PARAMS];
     int positional, total, n_also;
     bool shared_options; /* factory */
-    const char *doc, *rule, *value, *narrow, *numbers, *grad[MAX_GRADS], *infer, *kernel, *params, *does, *piece,
-        *label, *alias, *wrapper;
+    const char *doc, *rule, *value, *narrow, *numbers, *both[2], *grad[MAX_GRADS], *infer, *kernel, *params, *does,
+        *piece, *label, *alias, *wrapper;
     const char *arguments, *results, *unsigned_row, *mask, *later, *torch_;
     bool cpu_only, no_python;
     uint32_t saves[MAX_PARAMS]; /* by input */

@@ -139,6 +139,11 @@ void write_list(void)
     printf("    TN__ROWS\n} tn__op_id;\n\n/* Of rows without a list of inputs, and of all rows. */\n"
            "enum { TN__MAX_IN = %d, TN__MAX_OUT = %d };\n",
            most_in, most_out);
+    printf("\n/* Rows that have a line 'both'. */\ntypedef enum tn__both_id {\n");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].both[0])
+            printf("    TN__BOTH_%s,\n", rows[i].name);
+    printf("    TN__BOTHS\n} tn__both_id;\n");
     for (int i = 0; i < n_rows; i++)
         if (params_of(&rows[i]) && first(i, params_of))
             print_struct(params_of(&rows[i]));
@@ -251,11 +256,17 @@ void write_table(void)
 
 /* ---- X-macros ---- */
 
+/* Is the gradient of operand k what came? */
+static bool is_same(const row *r, int k)
+{
+    return !strcmp(r->both[k], "g");
+}
+
 void write_elementwise(void)
 {
-    static const char *const macros[] = {"UNARY",          "BINARY",        "TERNARY",      "LIGHT_UNARY",
-                                         "LIGHT_BINARY",   "LIGHT_TERNARY", "NARROW_UNARY", "NARROW_BINARY",
-                                         "NARROW_TERNARY", "NUMBER_B",      "NUMBER_C",     "NUMBER_BC"};
+    static const char *const macros[] = {
+        "UNARY",         "BINARY",         "TERNARY",  "LIGHT_UNARY", "LIGHT_BINARY", "LIGHT_TERNARY", "NARROW_UNARY",
+        "NARROW_BINARY", "NARROW_TERNARY", "NUMBER_B", "NUMBER_C",    "NUMBER_BC",    "BOTH"};
     const int n = sizeof macros / sizeof *macros;
     puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
          "gradient,\n"
@@ -263,8 +274,10 @@ void write_elementwise(void)
          "those\n"
          " * that have a line 'narrow' NARROW_UNARY, NARROW_BINARY, NARROW_TERNARY(name, that expression); of each "
          "word\n"
-         " * of a line 'numbers' NUMBER_B, NUMBER_C or NUMBER_BC(name, rule, expression). Macros that are not\n"
-         " * defined are nothing; all are forgotten at the end. Generated from src/ops: change that. */");
+         " * of a line 'numbers' NUMBER_B, NUMBER_C or NUMBER_BC(name, rule, expression); of those that\n"
+         " * have a line 'both' BOTH(name, gradient of a, gradient of b, is a's what came, b's). Macros that are not\n "
+         "* defined are nothing; "
+         "all are forgotten at the end. Generated from src/ops: change that. */");
     for (int k = 0; k < n; k++)
         printf("#ifndef %s\n#define %s(...)\n#endif\n", macros[k], macros[k]);
     for (int i = 0; i < n_rows; i++) {
@@ -280,6 +293,8 @@ void write_elementwise(void)
             printf("%s(%s, %s)\n", macros[r->kind + 3], r->name, r->value);
         if (r->narrow)
             printf("%s(%s, %s)\n", macros[r->kind + 6], r->name, r->narrow);
+        if (r->both[0])
+            printf("BOTH(%s, %s, %s, %d, %d)\n", r->name, r->both[0], r->both[1], is_same(r, 0), is_same(r, 1));
         for (const char *w = r->numbers; w && *w; w += strcspn(w, " "), w += strspn(w, " ")) {
             const int n_letters = (int)strcspn(w, " ");
             printf("NUMBER_%s(%s, R_%s, %s)\n", upper(w, (size_t)n_letters).s, r->name, rule.s, r->value);
@@ -380,6 +395,11 @@ void write_derivatives(void)
             rows[i].grad[k] ? printf("%s%s_%d", k ? ", " : "", rows[i].name, k) : printf("%sNULL", k ? ", " : "");
         printf("},\n");
     }
+    puts("};\n\nconst tn__both tn__boths[TN__OPS] = {");
+    for (int i = 0; i < n_rows; i++)
+        if (rows[i].both[0])
+            printf("    [TN__OP_%s] = {1 + TN__BOTH_%s, {%d, %d}},\n", rows[i].name, rows[i].name, is_same(&rows[i], 0),
+                   is_same(&rows[i], 1));
     puts("};\n\nconst tn__derivative tn__derivatives[TN__ROWS] = {");
     for (int i = 0; i < n_rows; i++)
         if (is_elementwise(&rows[i]))

@@ -69,6 +69,14 @@ static const row rows[] = {
 #include "op/elementwise.def"
 };
 
+/* The gradients of rows that have both in one pass. */
+static const struct {
+    const char *of_a, *of_b;
+} boths[] = {
+#define BOTH(name, of_a, of_b, ...) {#of_a, #of_b},
+#include "op/elementwise.def"
+};
+
 /* The result and compute dtype of a row whose tensors are of dtype d; 0 where it refuses d. */
 static tn_dtype result_of(const row *r, tn_dtype d, tn_dtype *compute)
 {
@@ -252,6 +260,10 @@ int64_t tn__gpu_unit_text(const tn__gpu_unit *u, char *out, size_t cap)
     put(&w, find("layout"));
     if (u->compute)
         put(&w, find("element"));
+    if (u->family == TN__FAMILY_both) {
+        define(&w, "TN_OF_A", boths[u->variant].of_a);
+        define(&w, "TN_OF_B", boths[u->variant].of_b);
+    }
     if (is_special(u))
         put(&w, find("special"));
     if (u->family == TN__FAMILY_elementwise) {

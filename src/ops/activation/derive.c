@@ -69,6 +69,8 @@ tn_status tn__d_glu(tn__backward *b)
 {
     const tn__glu_params *p = b->node->params;
     tn_tensor *x = tn__saved_tensor(b, 0), *half[2], *g = b->g[0];
+    if (x && tn__self()->no_grad && tn__contiguous(x) && tn__contiguous(g) && x->dtype == g->dtype)
+        return tn__give(b, 0, tn__half_gradients(g, x, TN__BOTH__gated, p->dim));
     if (!x || tn_chunk(x, 2, p->dim, half, 2) == 0)
         return tn_error_code();
     return tn__give(b, 0, tn_cat(TN_TENSORS(tn__gated(g, half[1]), tn__gate_backward(g, half[0], half[1])), p->dim));

@@ -235,6 +235,17 @@ static tn_tensor *smooth_part(tn_tensor *logp, tn_tensor *target, const tn_cross
     return tn_div(tn_sum(loss), tn_sum(kept));
 }
 
+enum { LEAST_CLASSES = 32 }; /* of fewer rows go many at once in a softmax, which is quicker than each for itself */
+
+/* Rows of one dense tensor, each of one class, that all count alike: one pass gives the loss, one its gradient. */
+static bool is_one_pass(const tn_tensor *x, const tn_tensor *target, const tn_cross_entropy_options *o)
+{
+    return !o->weight && o->label_smoothing <= 0 && x->ndim == 2 && x->numel && x->shape[1] >= LEAST_CLASSES &&
+           tn__dtype_is_float(x->dtype) && tn__contiguous(x) && target->dtype == TN_I64 && target->ndim == 1 &&
+           target->shape[0] == x->shape[0] && tn__contiguous(target) && tn__same_device(x->device, target->device) &&
+           o->reduction >= TN_MEAN && o->reduction <= TN_NO_REDUCTION;
+}
+
 tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_entropy_options *options)
 {
     tn_cross_entropy_options said = *options, *o = &said;
@@ -249,6 +260,8 @@ tn_tensor *tn__fn_cross_entropy(tn_tensor *x, tn_tensor *target, const tn_cross_
         return tn__fail(TN_EDTYPE, "Expected floating point type for target with class probabilities, got %s",
                         tn__dtypes[target->dtype].legacy);
     int64_t dim = x->ndim == 1 ? 0 : 1, ignore = o->ignore_index.kind ? tn__scalar_int(&o->ignore_index) : -100;
+    if (is_one_pass(x, target, o))
+        return tn__cross_entropy(x, target, o->reduction, ignore);
     tn_tensor *logp = tn_log_softmax(x, dim);
     if (!logp)
         return NULL;

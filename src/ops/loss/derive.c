@@ -69,6 +69,23 @@ tn_status tn__d_nll_loss(tn__backward *b)
                                           tn__input_shape(b, 0), a->reduction, a->ignore_index));
 }
 
+tn_status tn__d_cross_entropy(tn__backward *b)
+{
+    const tn__cross_entropy_params *p = b->node->params;
+    tn_status e = TN_OK;
+    tn_tensor *x = tn__saved_tensor(b, 0), *sums = x ? tn__saved_tensor(b, b->node->n_in + 1) : NULL, *g = b->g[0];
+    const tn_scalar target = tn__saved_operand(b, 1, &e);
+    if (!sums || e)
+        return tn_error_code();
+    if (tn__self()->no_grad)
+        return tn__give(b, 0,
+                        tn__cross_entropy_backward(tn_contiguous(g), x, target.v.t, sums, p->reduction, p->ignore));
+    tn_tensor *total = tn_to(tn_detach(tn_select(sums, 0, -1)), .dtype = x->dtype);
+    tn_tensor *of_log = tn__nll_loss_backward(g, target.v.t, TN_NONE, total, tn__input_shape(b, 0), p->reduction,
+                                              tn_scalar_i(p->ignore));
+    return tn__give(b, 0, tn__log_softmax_backward(of_log, tn_log_softmax(x, 1), 1));
+}
+
 /* Linear in g: the gradient is the loss's forward of gg. */
 tn_status tn__d_nll_loss_backward(tn__backward *b)
 {

@@ -72,6 +72,44 @@ tn_status tn__infer_nll_loss(tn__call *c)
     return TN_OK;
 }
 
+/* tn__fn_cross_entropy asks only where they are so. */
+static tn_status check_rows(const tn__call *c, const tn_tensor *x, const tn_tensor *target)
+{
+    if (x->ndim == 2 && x->numel && target->ndim == 1 && target->shape[0] == x->shape[0] && target->dtype == TN_I64 &&
+        tn__contiguous(x) && tn__contiguous(target) && tn__dtype_is_float(x->dtype))
+        return TN_OK;
+    return tn__error(TN_EINVAL, "%s: scores %s and targets %s do not fit", tn__op_name(c->op),
+                     tn__shape_str(x->shape, x->ndim).s, tn__shape_str(target->shape, target->ndim).s);
+}
+
+tn_status tn__infer_cross_entropy(tn__call *c)
+{
+    const tn__cross_entropy_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0), *target = tn__in(c, 1);
+    const int64_t sums = x->ndim ? 2 * x->shape[0] + 1 : 0;
+    tn_status e = check_rows(c, x, target);
+    if (e)
+        return e;
+    tn__spec_set(&c->spec[0], x->dtype, target->shape, p->reduction == TN_NO_REDUCTION);
+    tn__spec_set(&c->spec[1], tn__dtypes[x->dtype].compute, &sums, 1);
+    (void)tn__infer_one(c);
+    c->n_out = 2;
+    return TN_OK;
+}
+
+tn_status tn__infer_cross_entropy_backward(tn__call *c)
+{
+    const tn__cross_entropy_params *p = c->params;
+    const tn_tensor *g = tn__in(c, 0), *x = tn__in(c, 1), *sums = tn__in(c, 3);
+    tn_status e = check_rows(c, x, tn__in(c, 2));
+    if (!e && (g->dtype != x->dtype || !tn__contiguous(g) || sums->numel != 2 * x->shape[0] + 1 ||
+               g->numel != (p->reduction == TN_NO_REDUCTION ? x->shape[0] : 1) || !tn__contiguous(sums) ||
+               sums->dtype != tn__dtypes[x->dtype].compute))
+        e = tn__error(TN_EINVAL, "cross_entropy_backward: the gradient does not fit");
+    tn__spec_like(&c->spec[0], x);
+    return e ? e : tn__infer_one(c);
+}
+
 tn_status tn__infer_nll_loss_backward(tn__call *c)
 {
     const tn__nll_loss_backward_params *p = c->params;

@@ -24,6 +24,10 @@ typedef struct tn__reduce_loops {
     /* Of a dense run: sums of the distances from its first element, and of their squares; the sum of squares. */
     void (*moments[2])(double sums[2], const void *x, int64_t n);
     double (*squares[2])(const void *x, int64_t n);
+    /* out = scale * (x - mean); how many are 'most'; out = share for those, 0 for the others. */
+    void (*centred[2])(void *out, const void *x, double mean, double scale, int64_t n);
+    int64_t (*ties[2])(const void *x, double most, int64_t n);
+    void (*shared[2])(void *out, const void *x, double most, double share, int64_t n);
     /* Of n lines of 'width' elements, one after another: the sum of squares of each column; its first extreme and the line. */
     void (*square_lines[2])(double *sums, const void *x, int64_t n, int64_t width);
     void (*extreme_lines[4])(void *best, int32_t *at, const void *x, int64_t n, int64_t width, bool least);

@@ -18,9 +18,10 @@
     { \
         .run_float = EACH_REDUCTION(RUN_FLOAT), .run_int = EACH_REDUCTION(RUN_INT), .fold = EACH_REDUCTION(FOLD_FOUR), \
         .fold4 = EACH_REDUCTION(FOLD4_FOUR), .find = FOUR(find), .extremes = FOUR(extremes), \
-        .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), \
-        .square_lines = TWO(square_lines), .extreme_lines = FOUR(extreme_lines), .sum_bf16 = sum_bf16, \
-        .squares_bf16 = squares_bf16, .square_columns_bf16 = square_columns_bf16, .sum_b8 = sum_b8 \
+        .extremes_half = extremes_half, .moments = TWO(moments), .squares = TWO(squares), .centred = TWO(centred), \
+        .ties = TWO(ties), .shared = TWO(shared), .square_lines = TWO(square_lines), \
+        .extreme_lines = FOUR(extreme_lines), .sum_bf16 = sum_bf16, .squares_bf16 = squares_bf16, \
+        .square_columns_bf16 = square_columns_bf16, .sum_b8 = sum_b8 \
     }
 
 #if TN_IS_FLOAT
@@ -167,6 +168,33 @@ static int64_t sum_b8(const void *x_, int64_t n)
     return sum;
 }
 #endif
+
+static void E(centred)(void *out, const void *x_, double mean, double scale, int64_t n)
+{
+    const T *x = x_, m = (T)mean, s = (T)scale;
+    T *o = out;
+    TN_IVDEP
+    for (int64_t i = 0; i < n; i++)
+        o[i] = s * (x[i] - m);
+}
+
+static int64_t E(ties)(const void *x_, double most, int64_t n)
+{
+    const T *x = x_, m = (T)most;
+    int64_t many = 0;
+    for (int64_t i = 0; i < n; i++)
+        many += x[i] == m;
+    return many;
+}
+
+static void E(shared)(void *out, const void *x_, double most, double share, int64_t n)
+{
+    const T *x = x_, m = (T)most, s = (T)share;
+    T *o = out;
+    TN_IVDEP
+    for (int64_t i = 0; i < n; i++)
+        o[i] = x[i] == m ? s : K(0);
+}
 
 /* Sixteen sums side by side: one waits for itself. */
 static void E(moments)(double sums[2], const void *x_, int64_t n)

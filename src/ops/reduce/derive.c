@@ -36,6 +36,25 @@ tn_status tn__d_mean(tn__backward *b)
     return tn__give(b, 0, tn_expand(g, tn__input_shape(b, 0)));
 }
 
+enum { LEAST_ROW = 64, LONG_ROW = 32768, MANY_ROWS = 64 };
+
+/* May one pass by rows give the gradient of x (kinds: rows.def)? Where these lie one after another, and are neither so short that
+ * to begin one takes its time, nor so long and few that they leave threads and groups without one. */
+static bool by_rows(const tn_tensor *g, const tn_tensor *x, const tn__dims *dim)
+{
+    const bool fits = tn__self()->no_grad && tn__contiguous(x) && g->dtype == x->dtype && g->numel && x->numel;
+    int64_t n = 1;
+    for (int32_t d = x->ndim - 1; d >= 0; d--) {
+        bool reduced = false;
+        for (int32_t i = 0; i < dim->n; i++)
+            reduced |= dim->d[i] == d;
+        n *= reduced ? x->shape[d] : 1;
+        if (!reduced && x->shape[d] > 1) /* what is reduced must be behind it */
+            break;
+    }
+    return fits && n * g->numel == x->numel && n >= LEAST_ROW && (n <= LONG_ROW || g->numel >= MANY_ROWS);
+}
+
 /* Element i becomes the product of those before it. */
 static tn_tensor *product_before(tn_tensor *x, int64_t dim)
 {
@@ -86,6 +105,8 @@ static tn_status share_extremes(tn__backward *b, bool nan)
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
+    if (!nan && by_rows(b->g[0], x, &p->dim) && tn__contiguous(out))
+        return tn__give(b, 0, tn__row_gradients(tn_contiguous(b->g[0]), x, out, 2, 1));
     const tn_dims dims = tn_dims_of(p->dim.d, p->dim.n);
     tn_tensor *g = unreduced(b, b->g[0], &p->dim, p->keepdim), *most = unreduced(b, out, &p->dim, p->keepdim);
     tn_tensor *mine = tn_eq(x, most);
@@ -139,8 +160,11 @@ static tn_status give_var(tn__backward *b, tn_tensor *g, tn_tensor *x)
 
 tn_status tn__d_var(tn__backward *b)
 {
-    tn_tensor *x = tn__saved_tensor(b, 0);
-    return x ? give_var(b, b->g[0], x) : tn_error_code();
+    const tn__var_params *p = b->node->params;
+    tn_tensor *x = tn__saved_tensor(b, 0), *g = b->g[0];
+    if (x && by_rows(g, x, &p->dim))
+        return tn__give(b, 0, tn__row_gradients(tn_contiguous(g), x, TN_NONE, 0, 2 / degrees_of_freedom(b->node)));
+    return x ? give_var(b, g, x) : tn_error_code();
 }
 
 tn_status tn__d_std(tn__backward *b)
@@ -148,6 +172,9 @@ tn_status tn__d_std(tn__backward *b)
     tn_tensor *x = tn__saved_tensor(b, 0), *out = x ? tn__saved_tensor(b, 1) : NULL;
     if (!out)
         return tn_error_code();
+    const tn__var_params *p = b->node->params;
+    if (by_rows(b->g[0], x, &p->dim) && tn__contiguous(out))
+        return tn__give(b, 0, tn__row_gradients(tn_contiguous(b->g[0]), x, out, 1, 2 / degrees_of_freedom(b->node)));
     tn_tensor *g = tn_div(b->g[0], tn_mul(out, 2));
     return give_var(b, tn_where(tn_eq(out, 0), 0, g), x); /* PyTorch's choice where the deviation is zero */
 }

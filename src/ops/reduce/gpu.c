@@ -90,6 +90,29 @@ tn_status tn__gpu_logsumexp(const tn__launch *l)
     return moments(l, &p->dim, 2, 0);
 }
 
+tn_status tn__gpu_row_gradients(const tn__launch *l)
+{
+    const tn__row_gradients_params *p = l->params;
+    const int64_t rows = l->in[0].numel, n = rows ? l->in[1].numel / rows : 0;
+    const double scale = p->scale;
+    void *g = l->in[0].data, *x = l->in[1].data, *out = l->in[2].data, *to = l->out[0].data;
+    if (!n)
+        return TN_OK;
+    enum { GROUP = 256, EACH = 4 }; /* elements that a lane has at least */
+    const int32_t lanes = TN_MAX(tn__power_of_two(tn__div_up(n, EACH), GROUP), 4);
+    const tn__gpu_arg args[] = {TN__GPU_MEMORY(x),   TN__GPU_MEMORY(g), TN__GPU_MEMORY(out), TN__GPU_MEMORY(to),
+                                TN__GPU_VALUE(rows), TN__GPU_VALUE(n),  TN__GPU_VALUE(scale)};
+    const tn_dtype dtype = l->in[1].dtype;
+    return tn__gpu_run(
+        &(tn__gpu_launch){.device = l->device,
+                          .unit = {TN__FAMILY_rowgrad, TN__OPS, dtype, dtype, l->compute, (uint32_t)p->kind},
+                          .groups = {(uint32_t)tn__div_up(rows, GROUP / lanes)},
+                          .local = {(uint32_t)lanes, (uint32_t)(GROUP / lanes)},
+                          .arg = args,
+                          .n_arg = (int32_t)TN_COUNT(args),
+                          .label = tn__op_name(l->op)});
+}
+
 tn_status tn__gpu_norm(const tn__launch *l)
 {
     const tn__reduction_params *p = l->params;

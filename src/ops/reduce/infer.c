@@ -170,6 +170,20 @@ tn_status tn__infer_var(tn__call *c)
     return one_reduction(c, d, &p->dim, p->keepdim, false);
 }
 
+tn_status tn__infer_row_gradients(tn__call *c)
+{
+    const tn__row_gradients_params *p = c->params;
+    const tn_tensor *g = tn__in(c, 0), *x = tn__in(c, 1), *out = tn__in_or_null(c, 2);
+    bool fits = tn__dtype_is_float(x->dtype) && g->dtype == x->dtype && tn__contiguous(g) && tn__contiguous(x);
+    fits = fits && g->numel > 0 && x->numel % g->numel == 0 && p->kind >= 0 && p->kind <= 2 && (out || p->kind == 0);
+    fits = fits && (!out || (out->dtype == x->dtype && tn__contiguous(out) && out->numel == g->numel));
+    if (!fits)
+        return tn__error(TN_EINVAL,
+                         "row_gradients: tensors must be dense, of one floating dtype, and rows as many as g has");
+    tn__spec_like(&c->spec[0], x);
+    return tn__infer_one(c);
+}
+
 tn_status tn__infer_equal_runs(tn__call *c)
 {
     tn__spec *s = &c->spec[0];

@@ -2,16 +2,23 @@
 #include "autograd/functions.h"
 #include <float.h>
 
-/* The sum of what stands at each place and behind it. */
-static tn_tensor *sum_behind(tn_tensor *x, int64_t dim)
+tn_status tn__d_sum_behind(tn__backward *b)
 {
-    return tn_flip(tn_cumsum(tn_flip(x, TN_DIMS(dim)), dim), TN_DIMS(dim));
+    const tn__running_params *p = b->node->params;
+    return tn__give(b, 0, tn_cumsum(b->g[0], p->dim));
+}
+
+static tn_tensor *logsum_behind(tn_tensor *x, int64_t dim)
+{
+    if (tn__self()->no_grad)
+        return tn__logsum_behind(x, dim);
+    return tn_flip(tn_logcumsumexp(tn_flip(x, TN_DIMS(dim)), dim), TN_DIMS(dim));
 }
 
 tn_status tn__d_cumsum(tn__backward *b)
 {
     const tn__running_params *p = b->node->params;
-    return tn__give(b, 0, b->node->in[0].ndim == 0 ? b->g[0] : sum_behind(b->g[0], p->dim));
+    return tn__give(b, 0, b->node->in[0].ndim == 0 ? b->g[0] : tn__sum_behind(b->g[0], p->dim));
 }
 
 /* ---- products ----
@@ -25,8 +32,8 @@ static tn_tensor *zeros_mind(tn_tensor *x, tn_tensor *y, tn_tensor *g, tn_tensor
 {
     tn_tensor *so_far = tn_cumsum(zero, dim), *first = tn_logical_and(zero, tn_eq(so_far, 1));
     tn_tensor *without = tn_masked_fill(x, first, 1);
-    tn_tensor *there = sum_behind(tn_mul(tn_cumprod(without, dim), g), dim);
-    tn_tensor *before = tn_div(sum_behind(tn_mul(y, g), dim), tn_masked_fill(x, zero, 1));
+    tn_tensor *there = tn__sum_behind(tn_mul(tn_cumprod(without, dim), g), dim);
+    tn_tensor *before = tn_div(tn__sum_behind(tn_mul(y, g), dim), tn_masked_fill(x, zero, 1));
     return tn_where(first, tn_scalar_t(there), tn_scalar_t(tn_masked_fill(before, tn_gt(so_far, 0), 0)));
 }
 
@@ -65,7 +72,7 @@ tn_status tn__d_cumprod(tn__backward *b)
     if (zero && x->device.type == TN_DEVICE_CPU) { /* elsewhere it would be waited for */
         tn_tensor *any = tn_any(zero);
         if (any && !tn_item_int(any))
-            return tn__give(b, 0, tn_div(sum_behind(tn_mul(y, g), dim), x));
+            return tn__give(b, 0, tn_div(tn__sum_behind(tn_mul(y, g), dim), x));
     }
     return tn__give(b, 0, zeros_mind(x, y, g, zero, dim));
 }
@@ -87,7 +94,7 @@ tn_status tn__d_logcumsumexp(tn__backward *b)
     for (int k = 0; k < 2; k++) {
         tn_tensor *others = k ? tn_ge(g, 0) : tn_le(g, 0);
         tn_tensor *terms = tn_sub(tn_masked_fill(tn_log(tn_abs(g)), others, lowest), y);
-        tn_tensor *behind = tn_flip(tn_logcumsumexp(tn_flip(terms, TN_DIMS(p->dim)), p->dim), TN_DIMS(p->dim));
+        tn_tensor *behind = logsum_behind(terms, p->dim);
         part[k] = tn_exp(tn_add(behind, x));
     }
     return tn__give(b, 0, tn_sub(part[0], part[1]));

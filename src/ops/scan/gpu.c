@@ -82,7 +82,7 @@ static tn_status run(tn__gpu_launch *g, job *j, int64_t dim)
                 tn__gpu_dims_vectorizable(&f->dims, f->dims.c, j->out, f->step_c) &&
                 (!j->index || tn__gpu_dims_vectorizable(&f->dims, f->dims.c, j->index, f->step_c));
     const int64_t enough = tn__enough_items(limits);
-    const bool beside = f->dims.shape[0] > 1 && f->dims.a[0] < f->step_a;
+    const bool beside = f->dims.shape[0] > 1 && f->dims.a[0] < (f->step_a < 0 ? -f->step_a : f->step_a);
     if (f->n <= SHORT_ROW || (beside && (f->n_rows >= enough / 8 || f->n <= 2 * SHORT_ROW)))
         return run_items(g, j);
     int32_t lanes = TN_MAX(tn__power_of_two(tn__div_up(f->n, 4 * j->per), GROUP), 4);
@@ -99,8 +99,12 @@ static tn_status run(tn__gpu_launch *g, job *j, int64_t dim)
 tn_status tn__gpu_cumsum(const tn__launch *l)
 {
     const tn__running_params *p = l->params;
-    const uint32_t kind = l->op == TN__OP_cumsum ? 0 : l->op == TN__OP_cumprod ? 1 : 2;
-    job j = {.x = &l->in[0], .out = &l->out[0], .item = kind == 2 ? 16 : 8};
+    const bool behind = l->op == TN__OP__sum_behind || l->op == TN__OP__logsum_behind;
+    const uint32_t kind = l->op == TN__OP_cumsum || l->op == TN__OP__sum_behind ? 0 : l->op == TN__OP_cumprod ? 1 : 2;
+    int64_t stride[2][TN_MAX_DIMS];
+    const tn__view x = behind ? tn__view_backwards(&l->in[0], p->dim, stride[0]) : l->in[0];
+    const tn__view out = behind ? tn__view_backwards(&l->out[0], p->dim, stride[1]) : l->out[0];
+    job j = {.x = &x, .out = &out, .item = kind == 2 ? 16 : 8};
     tn__gpu_launch g = {.device = l->device,
                         .unit = {TN__FAMILY_scan, TN__OPS, j.x->dtype, j.out->dtype, l->compute, kind},
                         .label = tn__op_name(l->op)};

@@ -16,6 +16,15 @@ tn_status tn__infer_cumsum(tn__call *c)
     return e ? e : tn__infer_one(c);
 }
 
+/* Of a gradient: floating, and the result has its dtype. */
+tn_status tn__infer_sum_behind(tn__call *c)
+{
+    tn__running_params *p = c->params;
+    tn_status e = tn__infer_dim(&p->dim, tn__in(c, 0)->ndim);
+    tn__spec_like(&c->spec[0], tn__in(c, 0));
+    return e ? e : tn__infer_one(c);
+}
+
 tn_status tn__infer_logcumsumexp(tn__call *c)
 {
     tn__running_params *p = c->params;
