@@ -135,34 +135,39 @@ typedef struct most_job {
     _Atomic bool no_memory;
 } most_job;
 
-/* Where the last element of the longest run is. */
-static int64_t end_of_longest(const int64_t *first, int64_t runs, int64_t n)
+/* The last element of the longest run of the row begin .. end - 1, of runs that begin at first[*k] and so on, which may be those
+ * of rows behind it, too. */
+static int64_t end_of_longest(const int64_t *first, int64_t runs, int64_t *k, int64_t begin, int64_t end)
 {
-    int64_t most = 0, end = 0;
-    for (int64_t k = 0; k < runs; k++) {
-        const int64_t next = k + 1 < runs ? first[k + 1] : n;
-        if (next - first[k] > most) {
-            most = next - first[k];
-            end = next - 1;
-        }
+    int64_t most = 0, last = 0, start = begin;
+    *k += *k < runs && first[*k] == begin;
+    while (start < end) {
+        const int64_t next = *k < runs && first[*k] < end ? first[(*k)++] : end;
+        last = next - start > most ? next - 1 : last;
+        most = TN_MAX(most, next - start);
+        start = next;
     }
-    return end;
+    return last;
 }
 
+/* Short rows several at once. */
 static void most_of_rows(void *ctx, int64_t begin, int64_t end)
 {
     most_job *j = ctx;
+    const int64_t n = j->n, at_once = TN_MAX(TN__BLOCK / n, 1);
     int64_t few[TN__BLOCK], *first = few;
-    const size_t bytes = (size_t)j->n * sizeof *first;
-    if (j->n > TN__BLOCK && !(first = tn__block_get(bytes))) {
+    const size_t bytes = (size_t)n * sizeof *first;
+    if (n > TN__BLOCK && !(first = tn__block_get(bytes))) {
         j->no_memory = true;
         return;
     }
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < end; i += at_once) {
+        const int64_t rows = TN_MIN(at_once, end - i), *indices = (const int64_t *)j->l->in[1].data + i * n;
         run_reader r = j->reader;
-        r.x += (size_t)(i * j->n) * r.size;
-        const int64_t runs = find_runs(&r, NULL, first, 0, j->n), at = end_of_longest(first, runs, j->n);
-        ((int64_t *)j->l->out[0].data)[i] = ((const int64_t *)j->l->in[1].data)[i * j->n + at];
+        r.x += (size_t)(i * n) * r.size;
+        const int64_t runs = find_runs(&r, NULL, first, 0, rows * n);
+        for (int64_t row = 0, k = 0; row < rows; row++)
+            ((int64_t *)j->l->out[0].data)[i + row] = indices[end_of_longest(first, runs, &k, row * n, row * n + n)];
     }
     if (first != few)
         tn__block_put(first, bytes);
