@@ -108,6 +108,48 @@ static void run_expanded_source(void)
     tn_scope_close(s);
 }
 
+/* Of 16 bits, beside the same in float, which is rounded once. */
+static void reduced_beside(tn_tensor *x, int64_t dim, tn_tensor *index, tn_tensor *src)
+{
+    static const char *const ways[] = {"sum", "prod"};
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *wide =
+            tn_scatter_reduce(tn_to(x, .dtype = TN_F32), dim, index, tn_to(src, .dtype = TN_F32), ways[i], true);
+        tn_tensor *wanted = MADE(tn_to(wide, .dtype = x->dtype)), *own = MADE(tn_clone(x));
+        TRUTH(tn_equal(MADE(tn_scatter_reduce(x, dim, index, src, ways[i], true)), wanted));
+        TRUTH(tn_scatter_reduce_(own, dim, index, src, ways[i], true) == own && tn_equal(own, wanted));
+    }
+}
+
+/* Few are named of a large table, some of them several times: points, and slices of rows and of columns. */
+static void run_few_named(void)
+{
+    enum { ROWS = 300, COLUMNS = 80 };
+    static const tn_dtype dtypes[] = {TN_BF16, TN_F16};
+    for (int i = 0; i < 4 && kit_on_cpu(); i++) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *n = tn_reshape(tn_arange(ROWS * COLUMNS), TN_SHAPE(ROWS, COLUMNS));
+        tn_tensor *x = tn_to(tn_add(tn_div(tn_fmod(n, 37), 31), 0.1), .dtype = dtypes[i % 2]);
+        tn_tensor *list = tn_tensor_from(TN_LIST(7, 3, 7, 79, 7, 0)), *column = tn_unsqueeze(list, 1);
+        if (i >= 2)
+            x = tn_t(tn_contiguous(tn_t(x)));
+        tn_tensor *src = tn_div(tn_narrow(x, 0, 100, 6), 3), *across = tn_div(tn_narrow(x, 1, 20, 6), 3);
+        reduced_beside(x, 0, tn_expand(column, TN_SHAPE(6, COLUMNS)), src);
+        reduced_beside(x, 1, tn_expand(list, TN_SHAPE(ROWS, 6)), across);
+        reduced_beside(x, 0, tn_expand(column, TN_SHAPE(6, 9)), src);
+        reduced_beside(x, 1, tn_contiguous(tn_expand(list, TN_SHAPE(40, 6))), across);
+        reduced_beside(tn_narrow(x, 1, 0, 8), 0, tn_expand(column, TN_SHAPE(6, 8)), tn_narrow(src, 1, 0, 8));
+        REFUSED(tn_scatter_add(x, 1, tn_expand(tn_add(list, 1), TN_SHAPE(9, 6)), across), TN_EINDEX,
+                "index 80 is out of bounds for dimension 1 with size 80");
+        REFUSED(tn_scatter_add(x, 0, tn_expand(tn_add(column, 221), TN_SHAPE(6, COLUMNS)), src), TN_EINDEX,
+                "index 300 is out of bounds for dimension 0 with size 300");
+        tn_tensor *few = tn_expand(list, TN_SHAPE(9, 6)),
+                  *wide = MADE(tn_scatter_reduced(tn_to(x, .dtype = TN_F32), 1, few, 2, "add"));
+        TRUTH(tn_equal(MADE(tn_scatter_reduced(x, 1, few, 2, "add")), tn_to(wide, .dtype = x->dtype)));
+        tn_scope_close(s);
+    }
+}
+
 static void run_masked_fill_expanded(void)
 {
     tn_scope *s = tn_scope_open();
@@ -147,6 +189,7 @@ static const structural_case cases[] = {
     {"index_fill_", run_index_fill},
     {"index_copy", run_many_rows},
     {"scatter_add", run_expanded_source},
+    {"scatter_reduce", run_few_named},
     {"masked_fill_expanded_", run_masked_fill_expanded},
     {"nonzero_columns", run_nonzero_columns},
     {NULL, NULL},
