@@ -64,8 +64,9 @@ TN_MUST_USE bool tn__numbering_init(tn__numbering *t, int64_t most);
 int64_t tn__number_of(tn__numbering *t, int64_t key);
 void tn__numbering_release(tn__numbering *t);
 
-/* Are points few beside the table? Then, of 16 bits, floats are kept of what is named alone, while they are added up or multiplied.
- * other: NULL: the value, in the table's dtype. Indices were looked at. False: there is no memory; nothing was written. */
+/* Are points few beside the table? Then, of 16 bits, floats are kept of what is named alone, while they are added up or
+ * multiplied. other: NULL: the value, in the table's dtype. Indices were looked at. False: there is no memory; nothing was
+ * written. */
 bool tn__are_few(const tn__view *table, const tn__view *index);
 bool tn__put_few(const tn__view *table, const tn__view *index, const tn__view *other, const void *value, int64_t dim,
                  effect what);

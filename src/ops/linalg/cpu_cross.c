@@ -4,7 +4,7 @@
 
 /* PART: vectors that are worth a thread; AHEAD: those behind one that are asked for while it is computed, where each is in a line
  * of memory of its own (the processor itself asks for none in other pages). */
-enum { PART = 4096, AHEAD = 32 };
+enum { PART = 4096, AHEAD = 16 };
 
 /* n vectors: elements from number to number of one, and from vector to vector; of the result, a and b. */
 typedef struct vectors {
@@ -15,10 +15,11 @@ typedef struct vectors {
 
 typedef void cross_loop(const vectors *v);
 
+/* Into the second cache: lines that lie a power of 2 apart would fight for the same places of the nearest. */
 static inline void ask_for(const void *base, int64_t next, int64_t at, int64_t n, size_t size)
 {
     if (next * (int64_t)size >= 64 && at < n)
-        __builtin_prefetch((const char *)base + at * next * (int64_t)size);
+        __builtin_prefetch((const char *)base + at * next * (int64_t)size, 0, 2);
 }
 
 /* Products are rounded before they are subtracted; those of integers wrap around. */

@@ -18,8 +18,8 @@ typedef struct tn__sort_loops {
      * in a row that ascends (2 and 3); before those that equal it in one that ascends to NaN at its end (4). */
     void (*places[4])(int64_t *to, const void *row, int64_t n, const void *values, int64_t count, int how);
     /* Elements from .. last - 1 of those at x, which are dense, that are not equal to the one before; of element 0 there is none
-     * before. They themselves, and where they are, each if that is not NULL: no more than one at a time is written behind them. How
-     * many there are. */
+     * before. They themselves, and where they are, each if that is not NULL: what is behind them may be written, too, but no more
+     * than last - from elements are. How many there are. */
     int64_t (*runs[4])(void *values, int64_t *first, const void *x, int64_t from, int64_t last);
 } tn__sort_loops;
 
