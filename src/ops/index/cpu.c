@@ -159,10 +159,28 @@ GATHER_LOOP(gather_2, uint16_t)
 GATHER_LOOP(gather_4, uint32_t)
 GATHER_LOOP(gather_8, uint64_t)
 #undef GATHER_LOOP
-POINT_LOOP(scatter_1, uint8_t, *t = *o)
-POINT_LOOP(scatter_2, uint16_t, *t = *o)
-POINT_LOOP(scatter_4, uint32_t, *t = *o)
-POINT_LOOP(scatter_8, uint64_t, *t = *o)
+#define SCATTER_LOOP(name, T) \
+    POINT_LOOP(name##_any, T, *t = *o) \
+    static void name(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step, \
+                     const int64_t *index, int64_t n) \
+    { \
+        T *t = (T *)(void *)table; \
+        const T *o = (const T *)(const void *)other; \
+        int64_t k = 0; \
+        for (; !table_step && along == 1 && other_step == 1 && k + 4 <= n; k += 4) { \
+            const int64_t at[4] = {index[k], index[k + 1], index[k + 2], index[k + 3]}; \
+            const T from[4] = {o[k], o[k + 1], o[k + 2], o[k + 3]}; \
+            t[at[0]] = from[0], t[at[1]] = from[1], t[at[2]] = from[2], t[at[3]] = from[3]; \
+        } \
+        name##_any(table + k * table_step * (int64_t)sizeof *t, table_step, along, \
+                   other + k * other_step * (int64_t)sizeof *t, other_step, index + k, n - k); \
+    }
+
+SCATTER_LOOP(scatter_1, uint8_t)
+SCATTER_LOOP(scatter_2, uint16_t)
+SCATTER_LOOP(scatter_4, uint32_t)
+SCATTER_LOOP(scatter_8, uint64_t)
+#undef SCATTER_LOOP
 /* By kind of dtype; integers wrap around, and NaN is larger and smaller than all. */
 #define ADD_BOOL(ID)        *t = *t | *o
 #define ADD_INT(ID)         *t = (__typeof__(*t))((uint64_t)*t + (uint64_t)*o)

@@ -169,7 +169,11 @@ tn_tensor *tn__fn_multi_margin_loss(tn_tensor *x, tn_tensor *target, const tn_mu
     const bool records = !tn__self()->no_grad && tn__wants_grad(x);
     tn_tensor *wrong = tn_sub(rows, tn_sub(scores, tn__number_or(o->margin, 1)));
     wrong = records ? tn_scatter(tn_clamp_min(wrong, 0), 1, own, 0) : tn_scatter_(tn_clamp_min_(wrong, 0), 1, own, 0);
-    tn_tensor *loss = tn_div(tn_sum(p == 2 ? tn_square(wrong) : wrong, .dim = 1), classes);
+    if (p == 2)
+        wrong = tn_square(wrong);
+    if (!weight && o->reduction == TN_MEAN) /* rows of one length: of all at once */
+        return tn_mean(wrong);
+    tn_tensor *loss = tn_div(tn_sum(wrong, .dim = 1), classes);
     if (weight)
         loss = tn_mul(loss, tn_index_select(tn_reshape(weight, TN_SHAPE(-1)), 0, tn_reshape(target, TN_SHAPE(-1))));
     if (o->reduction == TN_NO_REDUCTION)
