@@ -140,6 +140,27 @@ static void few_named(void)
     }
 }
 
+/* What gather reads by a list for whole slices is what index_select reads. */
+static void whole_slices(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_reshape(tn_arange(9 * 20 * 30), TN_SHAPE(9, 20, 30)), *list = tn_tensor_from(TN_LIST(7, 3, 7, 0));
+    tn_tensor *turned = tn_contiguous(tn_permute(x, TN_DIMS(2, 1, 0))), *one = tn_full(TN_SHAPE(1), 4);
+    tn_tensor *tables[] = {x, tn_permute(turned, TN_DIMS(2, 1, 0)), tn_to(x, .dtype = TN_BF16),
+                           tn_slice(x, 2, 1, 30, 3)};
+    for (int64_t d = 0; d < 3; d++)
+        for (size_t k = 0; k < 2 * TN_COUNT(tables); k++) {
+            tn_tensor *t = tables[k / 2], *at = k % 2 ? list : one;
+            int64_t shape[3] = {t->shape[0], t->shape[1], t->shape[2]}, column[3] = {1, 1, 1};
+            shape[d] = column[d] = at->shape[0];
+            tn_tensor *shown = tn_expand(tn_reshape(at, tn_dims_of(column, 3)), tn_dims_of(shape, 3));
+            TRUTH(tn_equal(MADE(tn_gather(t, d, shown)), tn_index_select(t, d, at)));
+            TRUTH(!tn_gather(t, d, tn_add(shown, 30)) || !kit_on_cpu());
+            tn_error_clear();
+        }
+    tn_scope_close(s);
+}
+
 /* A source that is larger than the index by far, of 16 bits, which are added up in float. */
 static void run_named(void)
 {
@@ -149,6 +170,7 @@ static void run_named(void)
           TN_SHAPE(4), 0, 2, 0, 1);
     tn_scope_close(s);
     few_named();
+    whole_slices();
 }
 
 static void run_masked_fill_expanded(void)

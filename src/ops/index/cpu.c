@@ -567,25 +567,6 @@ static bool by_turned_lines(point_job *j)
     return true;
 }
 
-tn_status tn__cpu_gather(const tn__launch *l)
-{
-    const tn__along_params *p = l->params;
-    _Atomic int64_t outside = INT64_MAX;
-    point_job j = {.l = l,
-                   .table = &l->in[0],
-                   .index = &l->in[1],
-                   .other = &l->out[0],
-                   .dim = p->dim,
-                   .effect = READ,
-                   .size = size_along(&l->in[0], p->dim),
-                   .outside = &outside};
-    if (j.size == 0)
-        return tn__check_indices(l, j.index, j.dim, 0);
-    if (!by_turned_lines(&j))
-        tn__parallel_for(j.index->numel, WORK, points, &j);
-    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, j.size);
-}
-
 /* Two indices may name one element: the last one written wins, sums go in order. So threads share out lines along the other
  * dimensions, of which none meets another: of one of those, the longest; -1: there is none, or not much to do. */
 static int32_t cut_of(const point_job *j)
@@ -609,7 +590,7 @@ static void write_points(point_job *j)
                          j);
 }
 
-/* ---- scatter whose index is one list for whole slices, expanded ---- */
+/* ---- an index that is one list for whole slices, expanded ---- */
 
 static bool are_slices(const point_job *j)
 {
@@ -633,6 +614,33 @@ static tn__view list_of(const point_job *j, int64_t *n, int64_t *step)
     list.numel = *n;
     list.contiguous = *step == 1;
     return list;
+}
+
+tn_status tn__cpu_gather(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    _Atomic int64_t outside = INT64_MAX;
+    point_job j = {.l = l,
+                   .table = &l->in[0],
+                   .index = &l->in[1],
+                   .other = &l->out[0],
+                   .dim = p->dim,
+                   .effect = READ,
+                   .size = size_along(&l->in[0], p->dim),
+                   .outside = &outside};
+    if (j.size == 0)
+        return tn__check_indices(l, j.index, j.dim, 0);
+    if (are_slices(&j) && j.other->contiguous) {
+        int64_t n, step;
+        const tn__view list = list_of(&j, &n, &step);
+        const tn_status e = tn__check_indices(l, &list, j.dim, j.size);
+        if (!e)
+            tn__pick_slices(j.table, j.other, &list, j.dim);
+        return e;
+    }
+    if (!by_turned_lines(&j))
+        tn__parallel_for(j.index->numel, WORK, points, &j);
+    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, j.size);
 }
 
 /* size: of the dimension; fresh: indices are looked at meanwhile. */

@@ -72,6 +72,8 @@ bool tn__put_few(const tn__view *table, const tn__view *index, const tn__view *o
                  effect what);
 /* The same of slices that a list names; false, too, where it does not pay. */
 bool tn__put_named_slices(const tn__view *table, const tn__view *src, const tn__view *list, int64_t dim, effect what);
+/* Slices of the table that a list names, which has no index outside: picked is row-major. */
+void tn__pick_slices(const tn__view *table, const tn__view *picked, const tn__view *list, int64_t dim);
 /* Slices of src written to those of the table that a list names, or added to them ..., in the order of the indices. */
 void tn__put_slices(const tn__view *table, const tn__view *src, const tn__view *list, int64_t dim, effect what);
 /* to[k * to_row + i] = from[i * from_row + k], rows x n elements of 1, 2, 4 or 8 bytes: by tiles that are turned beside both. */

@@ -541,18 +541,24 @@ static void go_in_lines(slice_job *j)
         tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
 }
 
-/* The slices of in[0] along a dimension that in[1] names. */
-static tn_status pick_slices(const tn__launch *l, int64_t dim)
+void tn__pick_slices(const tn__view *table, const tn__view *picked, const tn__view *list, int64_t dim)
 {
-    slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim, READ);
-    tn_status e = tn__check_indices(l, j.index, dim, size_along(j.table, dim));
-    if (e || !l->out[0].numel)
-        return e;
+    slice_job j = slices_of(table, picked, list, dim, READ);
+    if (!picked->numel)
+        return;
     if (goes_in_lines(&j))
         go_in_lines(&j);
     else
         tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
-    return TN_OK;
+}
+
+/* The slices of in[0] along a dimension that in[1] names. */
+static tn_status pick_slices(const tn__launch *l, int64_t dim)
+{
+    tn_status e = tn__check_indices(l, &l->in[1], dim, size_along(&l->in[0], dim));
+    if (!e)
+        tn__pick_slices(&l->in[0], &l->out[0], &l->in[1], dim);
+    return e;
 }
 
 tn_status tn__cpu_index_select(const tn__launch *l)
