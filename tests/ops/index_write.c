@@ -98,14 +98,79 @@ static void run_many_rows(void)
     tn_scope_close(s);
 }
 
+/* Of 16 bits, beside the same in float, which is rounded once. */
+static void reduced_beside(tn_tensor *x, int64_t dim, tn_tensor *index, tn_tensor *src)
+{
+    static const char *const ways[] = {"sum", "prod"};
+    for (int i = 0; i < 2; i++) {
+        tn_tensor *wide =
+            tn_scatter_reduce(tn_to(x, .dtype = TN_F32), dim, index, tn_to(src, .dtype = TN_F32), ways[i], true);
+        tn_tensor *wanted = MADE(tn_to(wide, .dtype = x->dtype)), *own = MADE(tn_clone(x));
+        TRUTH(tn_equal(MADE(tn_scatter_reduce(x, dim, index, src, ways[i], true)), wanted));
+        TRUTH(tn_scatter_reduce_(own, dim, index, src, ways[i], true) == own && tn_equal(own, wanted));
+    }
+}
+
+/* Few are named of a large table, some of them several times: points, and slices of rows and of columns. */
+static void few_named(void)
+{
+    enum { ROWS = 300, COLUMNS = 80 };
+    static const tn_dtype dtypes[] = {TN_BF16, TN_F16};
+    for (int i = 0; i < 4 && kit_on_cpu(); i++) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *n = tn_reshape(tn_arange(ROWS * COLUMNS), TN_SHAPE(ROWS, COLUMNS));
+        tn_tensor *x = tn_to(tn_add(tn_div(tn_fmod(n, 37), 31), 0.1), .dtype = dtypes[i % 2]);
+        tn_tensor *list = tn_tensor_from(TN_LIST(7, 3, 7, 79, 7, 0)), *column = tn_unsqueeze(list, 1);
+        if (i >= 2)
+            x = tn_t(tn_contiguous(tn_t(x)));
+        tn_tensor *src = tn_div(tn_narrow(x, 0, 100, 6), 3), *across = tn_div(tn_narrow(x, 1, 20, 6), 3);
+        reduced_beside(x, 0, tn_expand(column, TN_SHAPE(6, COLUMNS)), src);
+        reduced_beside(x, 1, tn_expand(list, TN_SHAPE(ROWS, 6)), across);
+        reduced_beside(x, 0, tn_expand(column, TN_SHAPE(6, 9)), src);
+        reduced_beside(x, 1, tn_contiguous(tn_expand(list, TN_SHAPE(40, 6))), across);
+        reduced_beside(tn_narrow(x, 1, 0, 8), 0, tn_expand(column, TN_SHAPE(6, 8)), tn_narrow(src, 1, 0, 8));
+        REFUSED(tn_scatter_add(x, 1, tn_expand(tn_add(list, 1), TN_SHAPE(9, 6)), across), TN_EINDEX,
+                "index 80 is out of bounds for dimension 1 with size 80");
+        REFUSED(tn_scatter_add(x, 0, tn_expand(tn_add(column, 221), TN_SHAPE(6, COLUMNS)), src), TN_EINDEX,
+                "index 300 is out of bounds for dimension 0 with size 300");
+        tn_tensor *few = tn_expand(list, TN_SHAPE(9, 6)),
+                  *wide = MADE(tn_scatter_reduced(tn_to(x, .dtype = TN_F32), 1, few, 2, "add"));
+        TRUTH(tn_equal(MADE(tn_scatter_reduced(x, 1, few, 2, "add")), tn_to(wide, .dtype = x->dtype)));
+        tn_scope_close(s);
+    }
+}
+
+/* What gather reads by a list for whole slices is what index_select reads. */
+static void whole_slices(void)
+{
+    tn_scope *s = tn_scope_open();
+    tn_tensor *x = tn_reshape(tn_arange(9 * 20 * 30), TN_SHAPE(9, 20, 30)), *list = tn_tensor_from(TN_LIST(7, 3, 7, 0));
+    tn_tensor *turned = tn_contiguous(tn_permute(x, TN_DIMS(2, 1, 0))), *one = tn_full(TN_SHAPE(1), 4);
+    tn_tensor *tables[] = {x, tn_permute(turned, TN_DIMS(2, 1, 0)), tn_to(x, .dtype = TN_BF16),
+                           tn_slice(x, 2, 1, 30, 3)};
+    for (int64_t d = 0; d < 3; d++)
+        for (size_t k = 0; k < 2 * TN_COUNT(tables); k++) {
+            tn_tensor *t = tables[k / 2], *at = k % 2 ? list : one;
+            int64_t shape[3] = {t->shape[0], t->shape[1], t->shape[2]}, column[3] = {1, 1, 1};
+            shape[d] = column[d] = at->shape[0];
+            tn_tensor *shown = tn_expand(tn_reshape(at, tn_dims_of(column, 3)), tn_dims_of(shape, 3));
+            TRUTH(tn_equal(MADE(tn_gather(t, d, shown)), tn_index_select(t, d, at)));
+            TRUTH(!tn_gather(t, d, tn_add(shown, 30)) || !kit_on_cpu());
+            tn_error_clear();
+        }
+    tn_scope_close(s);
+}
+
 /* A source that is larger than the index by far, of 16 bits, which are added up in float. */
-static void run_expanded_source(void)
+static void run_named(void)
 {
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_zeros(TN_SHAPE(4), .dtype = TN_BF16), *one = tn_ones(TN_SHAPE(1), .dtype = TN_BF16);
     HOLDS(tn_scatter_add(x, 0, tn_tensor_from(TN_LIST(1, 1, 3)), tn_expand(one, TN_SHAPE(INT64_C(1) << 40))),
           TN_SHAPE(4), 0, 2, 0, 1);
     tn_scope_close(s);
+    few_named();
+    whole_slices();
 }
 
 static void run_masked_fill_expanded(void)
@@ -146,7 +211,7 @@ static const structural_case cases[] = {
     {"index_fill", run_index_fill},
     {"index_fill_", run_index_fill},
     {"index_copy", run_many_rows},
-    {"scatter_add", run_expanded_source},
+    {"scatter_add", run_named},
     {"masked_fill_expanded_", run_masked_fill_expanded},
     {"nonzero_columns", run_nonzero_columns},
     {NULL, NULL},

@@ -532,8 +532,29 @@ static void sum_to_size_each(kit_array *x)
     }
 }
 
+/* Results whose lines lie across those of the input: as those of the same elements row by row. */
+static void reduce_turned(void)
+{
+    static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_I32, TN_F64};
+    for (size_t i = 0; i < TN_COUNT(dtypes); i++) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *x =
+            tn_to(tn_reshape(tn_fmod(tn_arange(2 * 3 * 130 * 140), 61), TN_SHAPE(2, 3, 130, 140)), .dtype = dtypes[i]);
+        tn_tensor *turned = tn_transpose(x, 2, 3), *rows = MADE(tn_contiguous(turned));
+        TRUTH(tn_equal(MADE(tn_sum(turned, .dim = 0)), tn_sum(rows, .dim = 0)));
+        TRUTH(tn_equal(MADE(tn_sum(turned, .dims = TN_DIMS(0, 1))), tn_sum(rows, .dims = TN_DIMS(0, 1))));
+        TRUTH(tn_equal(MADE(tn_amax(turned, .dim = 1, .keepdim = true)), tn_amax(rows, .dim = 1, .keepdim = true)));
+        TRUTH(tn_equal(MADE(tn_any(turned, .dim = 1)), tn_any(rows, .dim = 1)));
+        TRUTH(tn_equal(MADE(tn_sum_to_size(turned, TN_SHAPE(140, 130))), tn_sum(rows, .dims = TN_DIMS(0, 1))));
+        if (kit_is_float(dtypes[i]))
+            TRUTH(tn_equal(MADE(tn_mean(turned, .dim = 1)), tn_mean(rows, .dim = 1)));
+        tn_scope_close(s);
+    }
+}
+
 static void run_sum_to_size(void)
 {
+    reduce_turned();
     each_array(sum_to_size_each, true);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_sum_to_size(tn_ones(TN_SHAPE(2, 3)), TN_SHAPE(2)), TN_EINVAL,

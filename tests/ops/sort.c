@@ -122,10 +122,30 @@ static void sort_rows(void)
     }
 }
 
+/* Short rows in order already, with equal ones, all but one row, and in the other order. */
+static void sort_sorted_rows(void)
+{
+    static const tn_dtype dtypes[] = {TN_I64, TN_F32, TN_BF16, TN_U8};
+    for (size_t i = 0; i < TN_COUNT(dtypes); i++) {
+        tn_scope *s = tn_scope_open();
+        tn_tensor *place = tn_expand(tn_arange(16), TN_SHAPE(70, 16)), *indices = NULL;
+        tn_tensor *x = tn_contiguous(tn_to(tn_div_floor(place, 3), .dtype = dtypes[i]));
+        TRUTH(tn_equal(MADE(tn_sort(x, 1, .indices = &indices)), x) && tn_equal(indices, place));
+        tn_tensor *down = MADE(tn_contiguous(tn_flip(x, TN_DIMS(1))));
+        TRUTH(tn_equal(MADE(tn_sort(down, 1, .descending = true, .indices = &indices)), down) &&
+              tn_equal(indices, place));
+        TRUTH(tn_equal(MADE(tn_sort(down, 1)), x));
+        TRUTH(tn_equal(MADE(tn_sort(tn_cat(TN_TENSORS(x, tn_narrow(down, 0, 0, 1)), 0), 1)),
+                       tn_cat(TN_TENSORS(x, tn_narrow(x, 0, 0, 1)), 0)));
+        tn_scope_close(s);
+    }
+}
+
 static void run_sort(void)
 {
     each_array(sort_each, false);
     sort_rows();
+    sort_sorted_rows();
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_ones(TN_SHAPE(2, 3));
     REFUSED(tn_topk(x, 4, 1), TN_EINVAL, "selected index k out of range");

@@ -131,8 +131,30 @@ static void unique_long(void)
     }
 }
 
+/* More than one thread takes, of runs of three, of runs of one, and all of one run. */
+static void unique_in_parts(void)
+{
+    enum { N = 100000 };
+    tn_scope *s = tn_scope_open();
+    static const tn_dtype dtypes[] = {TN_I64, TN_F32, TN_I32, TN_F64};
+    for (size_t k = 0; k < TN_COUNT(dtypes); k++) {
+        tn_tensor *line = tn_arange(0, N, 1, .dtype = dtypes[k]), *thirds = tn_div_floor(line, 3), *run = NULL,
+                  *often = NULL;
+        tn_tensor *found = MADE(tn_unique_consecutive(thirds, .inverse = &run, .counts = &often));
+        TRUTH(tn_equal(found, tn_arange(0, N / 3 + 1, 1, .dtype = dtypes[k])) &&
+              tn_equal(run, tn_div_floor(tn_arange(N), 3)));
+        TRUTH(tn_equal(often, tn_cat(TN_TENSORS(tn_full(TN_SHAPE(N / 3), 3), tn_full(TN_SHAPE(1), 1)), 0)));
+        TRUTH(tn_equal(MADE(tn_unique_consecutive(line)), line));
+        TRUTH(tn_equal(MADE(tn_unique_consecutive(tn_zeros_like(line))), tn_zeros(TN_SHAPE(1), .dtype = dtypes[k])));
+        TRUTH(tn_equal(MADE(tn_unique_consecutive(tn_slice(thirds, 0, 0, N, 3))),
+                       tn_arange(0, N / 3 + 1, 1, .dtype = dtypes[k])));
+    }
+    tn_scope_close(s);
+}
+
 static void run_unique(void)
 {
+    unique_in_parts();
     each_array(unique_each, false);
     unique_long();
     tn_scope *s = tn_scope_open();

@@ -47,6 +47,14 @@ static void run_copies(void)
     COPY(unsqueeze, x, 1);
     COPY(view, x, TN_SHAPE(3, -1));
     REFUSED(tn_select_copy(x, 0, 2), TN_EINDEX, "index 2 out of range");
+    for (int64_t width = 1; width < 5; width++) { /* windows of what lies along another dimension, by tiles */
+        x = tn_t(tn_reshape(tn_arange(130 * 70), TN_SHAPE(130, 70)));
+        COPY(unfold, x, 0, width, 1);
+        x = tn_to(x, .dtype = TN_F32);
+        COPY(unfold, x, 0, width, 2);
+        x = tn_to(tn_remainder(x, 251), .dtype = TN_U8);
+        COPY(unfold, x, 0, width, 1);
+    }
     tn_scope_close(s);
 }
 

@@ -173,6 +173,71 @@ static void move_plots(void *ctx, int64_t begin, int64_t end)
     }
 }
 
+/* Short pieces, where elements of one line of the source's memory go to many places of the destination: 'near' is the dimension
+ * along which they lie there. A tile has few pieces beside each other, and many places of that dimension. */
+enum { TILE_ROWS = 16, TILE_PLACES = 64 };
+
+typedef struct tile_job {
+    const tn__iter *it;
+    int32_t beside, near;
+    size_t size;
+} tile_job;
+
+/* How many places of a dimension are done at once. */
+static int64_t at_once(const tile_job *j, int32_t d)
+{
+    return d == 0 ? j->it->shape[0] : d == j->beside ? TILE_ROWS : d == j->near ? TILE_PLACES : 1;
+}
+
+static void move_tiles(void *ctx, int64_t begin, int64_t end)
+{
+    const tile_job *j = ctx;
+    const tn__iter *it = j->it;
+    const int64_t size = (int64_t)j->size, *ds = it->operand[0].stride, *ss = it->operand[1].stride;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t to = 0, from = 0, rest = t, some[TN_MAX_DIMS];
+        for (int32_t d = 0; d < it->ndim; d++) {
+            const int64_t most = at_once(j, d), parts = tn__div_up(it->shape[d], most), at = rest % parts * most;
+            rest /= parts;
+            some[d] = TN_MIN(most, it->shape[d] - at);
+            to += at * ds[d];
+            from += at * ss[d];
+        }
+        tn__rows rows = {.to = (char *)it->operand[0].data + to * size,
+                         .from = (const char *)it->operand[1].data + from * size,
+                         .to_step = ds[0],
+                         .from_step = ss[0],
+                         .to_row = ds[j->beside] * size,
+                         .from_row = ss[j->beside] * size,
+                         .n = it->shape[0],
+                         .rows = some[j->beside],
+                         .size = j->size};
+        for (int64_t k = 0; k < some[j->near]; k++, rows.to += ds[j->near] * size, rows.from += ss[j->near] * size)
+            tn__isa()->move_rows(&rows);
+    }
+}
+
+/* Pieces of less than a line of memory each, of which the source has each in another line, but those of another dimension in the
+ * same. */
+static bool moved_in_tiles(const tn__iter *it, int32_t beside)
+{
+    tile_job j = {.it = it, .beside = beside, .size = tn__dtype_size(it->operand[0].dtype)};
+    const int64_t size = (int64_t)j.size, *ss = it->operand[1].stride;
+    if (beside < 1 || it->shape[0] * size >= 64 || it->shape[beside] < TILE_ROWS || ss[beside] * size < 64)
+        return false;
+    for (int32_t d = 1; d < it->ndim; d++)
+        if (d != beside && it->shape[d] >= 8 && ss[d] > 0 && ss[d] * size <= 16 && ss[d] < ss[beside])
+            j.near = d;
+    if (!j.near)
+        return false;
+    int64_t tiles = 1;
+    for (int32_t d = 0; d < it->ndim; d++)
+        tiles *= tn__div_up(it->shape[d], at_once(&j, d));
+    const int64_t plot = it->shape[0] * TILE_ROWS * TN_MIN(TILE_PLACES, it->shape[j.near]);
+    tn__parallel_for(tiles, tn__div_up(grain(j.size), plot), move_tiles, &j);
+    return true;
+}
+
 /* Do lines along dimension 0 go in pieces of several elements, however short they are? */
 static bool goes_in_pieces(const tn__iter *it)
 {
@@ -209,6 +274,8 @@ static void move_all(const tn__iter *given)
     for (int32_t d = 2; d < it->ndim && it->shape[1] < FEW && pieces; d++)
         if (it->shape[d] > it->shape[j.beside])
             j.beside = d;
+    if (pieces && moved_in_tiles(it, j.beside))
+        return;
     if (j.run)
         j.beside = 0;
     j.cut = j.run || j.beside < 0 ? j.run : j.beside;

@@ -66,9 +66,11 @@ tn_tensor *tn__fn_column_stack(tn_tensors tensors)
 
 /* ---- along the diagonal ---- */
 
+/* One zero, shown everywhere. */
 static tn_tensor *blanks(const tn_tensor *like, int64_t width)
 {
-    return tn_zeros(TN_SHAPE(like->shape[0], width), .dtype = like->dtype, .device = like->device);
+    return tn_expand(tn_zeros(TN_SHAPE(1, 1), .dtype = like->dtype, .device = like->device),
+                     TN_SHAPE(like->shape[0], width));
 }
 
 /* Each block in its band, which is joined to the others: what is recorded of it grows with the blocks, not with the matrix. */

@@ -214,8 +214,8 @@ tn_tensor *tn__places_in(tn_tensor *index, int64_t n)
     tn_tensor *places = tn_reshape(index, TN_SHAPE(-1));
     if (!places || index->numel == 0 || index->device.type == TN_DEVICE_META)
         return places;
-    tn_tensor *low = tn_min(places), *high = tn_max(places);
-    if (!low || !high)
+    tn_tensor *high = NULL, *low = tn_aminmax(places, .max = &high);
+    if (!low)
         return NULL;
     tn_error_clear();
     const int64_t least = tn_item_int(low), most = tn_item_int(high);

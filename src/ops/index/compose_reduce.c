@@ -223,7 +223,7 @@ static tn_tensor *put_flat(tn_tensor *flat, tn_tensor *index, tn_tensor *source,
 static tn_tensor *put(tn_tensor *x, tn_tensor *index, tn_tensor *source, bool accumulate)
 {
     tn_tensor *flat = tn_reshape(x, TN_SHAPE(-1));
-    if (!flat || !(flat = put_flat(flat, index, source, accumulate, false)))
+    if (!flat || !(flat = put_flat(flat, index, source, accumulate, flat->storage != x->storage)))
         return NULL;
     return tn__no_view(tn_view(flat, tn__shape_of(x)));
 }

@@ -27,35 +27,13 @@ typedef struct range_job {
     _Atomic int64_t first; /* element that is not; INT64_MAX: none seen */
 } range_job;
 
-/* Two, as every instruction set has a register for them: more would live in memory. */
-typedef uint64_t two_i64 __attribute__((vector_size(16)));
-typedef uint64_t any_two_i64 __attribute__((vector_size(16), aligned(8), may_alias));
-
-/* Is one of n below zero, or not below size? Then it has its highest bit set, or size - 1 less it has. */
-static bool any_outside_dense(const int64_t *index, int64_t n, uint64_t size)
-{
-    two_i64 seen[4] = {{0}};
-    uint64_t bits = 0;
-    int64_t k = 0;
-    for (; k + 8 <= n; k += 8)
-        for (int i = 0; i < 4; i++) {
-            const two_i64 at = *(const any_two_i64 *)(const void *)(index + k + 2 * i);
-            seen[i] |= at | (size - 1 - at);
-        }
-    for (; k < n; k++)
-        bits |= (uint64_t)index[k] | (size - 1 - (uint64_t)index[k]);
-    for (int i = 0; i < 4; i++)
-        bits |= seen[i][0] | seen[i][1];
-    return n && bits >> 63;
-}
-
 /* n indices from an offset on. */
 static bool any_outside(const tn__view *v, int64_t offset, int64_t stride, int64_t n, int64_t size)
 {
     bool outside = false;
     n = stride ? n : TN_MIN(n, 1);
     if (v->dtype == TN_I64 && stride == 1 && size > 0)
-        return any_outside_dense((const int64_t *)v->data + offset, n, (uint64_t)size);
+        return tn__isa()->index.outside((const int64_t *)v->data + offset, n, size);
     if (v->dtype == TN_I64)
         for (int64_t k = 0; k < n; k++)
             outside |= (uint64_t)((const int64_t *)v->data)[offset + k * stride] >= (uint64_t)size;
@@ -181,10 +159,28 @@ GATHER_LOOP(gather_2, uint16_t)
 GATHER_LOOP(gather_4, uint32_t)
 GATHER_LOOP(gather_8, uint64_t)
 #undef GATHER_LOOP
-POINT_LOOP(scatter_1, uint8_t, *t = *o)
-POINT_LOOP(scatter_2, uint16_t, *t = *o)
-POINT_LOOP(scatter_4, uint32_t, *t = *o)
-POINT_LOOP(scatter_8, uint64_t, *t = *o)
+#define SCATTER_LOOP(name, T) \
+    POINT_LOOP(name##_any, T, *t = *o) \
+    static void name(char *table, int64_t table_step, int64_t along, char *other, int64_t other_step, \
+                     const int64_t *index, int64_t n) \
+    { \
+        T *t = (T *)(void *)table; \
+        const T *o = (const T *)(const void *)other; \
+        int64_t k = 0; \
+        for (; !table_step && along == 1 && other_step == 1 && k + 4 <= n; k += 4) { \
+            const int64_t at[4] = {index[k], index[k + 1], index[k + 2], index[k + 3]}; \
+            const T from[4] = {o[k], o[k + 1], o[k + 2], o[k + 3]}; \
+            t[at[0]] = from[0], t[at[1]] = from[1], t[at[2]] = from[2], t[at[3]] = from[3]; \
+        } \
+        name##_any(table + k * table_step * (int64_t)sizeof *t, table_step, along, \
+                   other + k * other_step * (int64_t)sizeof *t, other_step, index + k, n - k); \
+    }
+
+SCATTER_LOOP(scatter_1, uint8_t)
+SCATTER_LOOP(scatter_2, uint16_t)
+SCATTER_LOOP(scatter_4, uint32_t)
+SCATTER_LOOP(scatter_8, uint64_t)
+#undef SCATTER_LOOP
 /* By kind of dtype; integers wrap around, and NaN is larger and smaller than all. */
 #define ADD_BOOL(ID)        *t = *t | *o
 #define ADD_INT(ID)         *t = (__typeof__(*t))((uint64_t)*t + (uint64_t)*o)
@@ -274,13 +270,33 @@ static int64_t run_row(point_loop loop, const point_run *r, int64_t size, int64_
     return -1;
 }
 
-/* Dense rows as one: the indices count from the first row on. */
-static int64_t run_joined(point_loop loop, const point_run *r, const int64_t *index, int64_t *space)
+/* Where the first index of n is that is not below. */
+static int64_t first_outside(const int64_t *index, int64_t below)
 {
-    for (int64_t i = 0; i < r->rows; i++)
-        for (int64_t k = 0; k < r->n; k++)
-            space[i * r->n + k] = index[i * r->n + k] + i * r->table_row;
-    loop(r->table, 0, 1, r->other, 1, space, r->rows * r->n);
+    int64_t k = 0;
+    while ((uint64_t)index[k] < (uint64_t)below)
+        k++;
+    return k;
+}
+
+/* Several rows at once; dense ones as one, whose indices count from the first row on. */
+static int64_t run_rows(point_loop loop, const point_run *r, int64_t size, int64_t below)
+{
+    int64_t space[SOME], joined[SOME];
+    const int64_t *index = rows_of_indices(r, space), n = r->n * r->rows;
+    if (r->apart) {
+        if (tn__isa()->index.moved(joined, index, r->apart, n, below))
+            return first_outside(index, below);
+        loop(r->table, 0, 1, r->other, 1, joined, n);
+        return -1;
+    }
+    if (below && tn__isa()->index.outside(index, n, below))
+        return first_outside(index, below);
+    for (int64_t i = 0; i < r->rows && r->n > 1; i++)
+        loop(r->table + i * r->table_row * size, r->table_step, r->along, r->other + i * r->other_row * size,
+             r->other_step, index + i * r->n, r->n);
+    if (r->n == 1)
+        loop(r->table, r->table_row, r->along, r->other, r->other_row, index, r->rows);
     return -1;
 }
 
@@ -296,31 +312,13 @@ int64_t tn__run_points(point_loop loop, const point_run *r, int64_t size, int64_
     int64_t space[SOME];
     if (r->rows == 1 && r->index_step == 0 && r->table_step == 1 && r->other_step == 1 && r->n > 1)
         return run_row(loop, r, size, below);
-    if (r->rows > 1) {
-        const int64_t *index = rows_of_indices(r, space);
-        if (below && any_outside_dense(index, r->n * r->rows, (uint64_t)below)) {
-            int64_t k = 0;
-            while ((uint64_t)index[k] < (uint64_t)below)
-                k++;
-            return k;
-        }
-        if (r->n > 1 && !r->table_step && r->along == 1 && r->other_step == 1 && r->other_row == r->n)
-            return run_joined(loop, r, index, space);
-        for (int64_t i = 0; i < r->rows && r->n > 1; i++)
-            loop(r->table + i * r->table_row * size, r->table_step, r->along, r->other + i * r->other_row * size,
-                 r->other_step, index + i * r->n, r->n);
-        if (r->n == 1)
-            loop(r->table, r->table_row, r->along, r->other, r->other_row, index, r->rows);
-        return -1;
-    }
+    if (r->rows > 1)
+        return run_rows(loop, r, size, below);
     for (int64_t k = 0, n; k < r->n; k += n) {
         n = TN_MIN(SOME, r->n - k);
         const int64_t *index = some_indices(r, k, n, space);
-        if (below && any_outside_dense(index, n, (uint64_t)below)) {
-            while ((uint64_t)*index < (uint64_t)below)
-                index++, k++;
-            return k;
-        }
+        if (below && tn__isa()->index.outside(index, n, below))
+            return k + first_outside(index, below);
         if (index != space && n == SOME)
             ask_for(index + n, n * (int64_t)sizeof *index);
         loop(r->table + k * r->table_step * size, r->table_step, r->along, r->other + k * r->other_step * size,
@@ -396,11 +394,17 @@ static void next_run(const point_job *j, point_run *r, int64_t *coordinate)
     }
 }
 
+/* Rows of table and other that lie one after another. */
+static bool are_joined(const point_run *r)
+{
+    return r->n > 1 && !r->table_step && r->along == 1 && r->other_step == 1 && r->other_row == r->n;
+}
+
 static void points(void *ctx, int64_t begin, int64_t end)
 {
     const point_job *j = ctx;
     const int64_t size = (int64_t)tn__dtype_size(j->table->dtype), width = inner_size(j->index);
-    int64_t coordinate[TN_MAX_DIMS];
+    int64_t coordinate[TN_MAX_DIMS], apart[SOME], filled = 0;
     point_loop loop = tn__point_loop_of(j->table->dtype, j->effect);
     point_run r = {0};
     bool whole = false; /* the run before was */
@@ -412,6 +416,9 @@ static void points(void *ctx, int64_t begin, int64_t end)
         whole = r.n == width && width <= end - i;
         r.n = TN_MIN(r.n, end - i);
         r.rows = whole ? take_rows(j, &r, coordinate, (end - i) / width) : 1;
+        r.apart = r.rows > 1 && are_joined(&r) ? apart : NULL;
+        for (; r.apart && filled < r.rows * r.n; filled++)
+            apart[filled] = filled / r.n * r.table_row;
         const int64_t bad = tn__run_points(loop, &r, size, j->size);
         if (bad >= 0) {
             int64_t seen = *j->outside;
@@ -560,25 +567,6 @@ static bool by_turned_lines(point_job *j)
     return true;
 }
 
-tn_status tn__cpu_gather(const tn__launch *l)
-{
-    const tn__along_params *p = l->params;
-    _Atomic int64_t outside = INT64_MAX;
-    point_job j = {.l = l,
-                   .table = &l->in[0],
-                   .index = &l->in[1],
-                   .other = &l->out[0],
-                   .dim = p->dim,
-                   .effect = READ,
-                   .size = size_along(&l->in[0], p->dim),
-                   .outside = &outside};
-    if (j.size == 0)
-        return tn__check_indices(l, j.index, j.dim, 0);
-    if (!by_turned_lines(&j))
-        tn__parallel_for(j.index->numel, WORK, points, &j);
-    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, j.size);
-}
-
 /* Two indices may name one element: the last one written wins, sums go in order. So threads share out lines along the other
  * dimensions, of which none meets another: of one of those, the longest; -1: there is none, or not much to do. */
 static int32_t cut_of(const point_job *j)
@@ -602,7 +590,7 @@ static void write_points(point_job *j)
                          j);
 }
 
-/* ---- scatter whose index is one list for whole slices, expanded ---- */
+/* ---- an index that is one list for whole slices, expanded ---- */
 
 static bool are_slices(const point_job *j)
 {
@@ -614,6 +602,47 @@ static bool are_slices(const point_job *j)
     return are;
 }
 
+/* That list, in room for its shape and stride. */
+static tn__view list_of(const point_job *j, int64_t *n, int64_t *step)
+{
+    tn__view list = *j->index;
+    *n = list.shape[j->dim];
+    *step = list.stride[j->dim];
+    list.ndim = 1;
+    list.shape = n;
+    list.stride = step;
+    list.numel = *n;
+    list.contiguous = *step == 1;
+    return list;
+}
+
+tn_status tn__cpu_gather(const tn__launch *l)
+{
+    const tn__along_params *p = l->params;
+    _Atomic int64_t outside = INT64_MAX;
+    point_job j = {.l = l,
+                   .table = &l->in[0],
+                   .index = &l->in[1],
+                   .other = &l->out[0],
+                   .dim = p->dim,
+                   .effect = READ,
+                   .size = size_along(&l->in[0], p->dim),
+                   .outside = &outside};
+    if (j.size == 0)
+        return tn__check_indices(l, j.index, j.dim, 0);
+    if (are_slices(&j) && j.other->contiguous) {
+        int64_t n, step;
+        const tn__view list = list_of(&j, &n, &step);
+        const tn_status e = tn__check_indices(l, &list, j.dim, j.size);
+        if (!e)
+            tn__pick_slices(j.table, j.other, &list, j.dim);
+        return e;
+    }
+    if (!by_turned_lines(&j))
+        tn__parallel_for(j.index->numel, WORK, points, &j);
+    return outside == INT64_MAX ? TN_OK : tn__check_indices(l, j.index, j.dim, j.size);
+}
+
 /* size: of the dimension; fresh: indices are looked at meanwhile. */
 static tn_status scatter(point_job *j, int64_t size, bool fresh)
 {
@@ -622,13 +651,8 @@ static tn_status scatter(point_job *j, int64_t size, bool fresh)
     j->size = fresh ? size : 0;
     j->outside = &outside;
     if (are_slices(j)) {
-        const int64_t n = j->index->shape[j->dim], step = j->index->stride[j->dim];
-        tn__view list = *j->index;
-        list.ndim = 1;
-        list.shape = &n;
-        list.stride = &step;
-        list.numel = n;
-        list.contiguous = step == 1;
+        int64_t n, step;
+        const tn__view list = list_of(j, &n, &step);
         tn_status e = fresh ? tn__check_indices(l, &list, j->dim, size) : TN_OK;
         if (!e)
             tn__put_slices(j->table, j->other, &list, j->dim, j->effect);
@@ -676,15 +700,36 @@ static tn__view named_of(const tn__view *other, const tn__view *index)
     return v;
 }
 
+/* Where floats of what is named are enough, and there is memory for them: then all is done, or the error noted. */
+static bool scatter_named(const point_job *j, int64_t size, bool fresh, tn_status *e)
+{
+    int64_t n, step;
+    if (j->other && j->other->dtype != j->table->dtype)
+        return false;
+    if (are_slices(j)) {
+        const tn__view list = list_of(j, &n, &step);
+        *e = fresh ? tn__check_indices(j->l, &list, j->dim, size) : TN_OK;
+        return *e || tn__put_named_slices(j->table, j->other, &list, j->dim, j->effect);
+    }
+    if (!tn__are_few(j->table, j->index))
+        return false;
+    *e = fresh ? tn__check_indices(j->l, j->index, j->dim, size) : TN_OK;
+    return *e || tn__put_few(j->table, j->index, j->other, &j->value, j->dim, j->effect);
+}
+
 static tn_status scatter_widened(const point_job *j, int64_t size, bool fresh)
 {
     const tn__view *to = j->table, from = j->other ? named_of(j->other, j->index) : (tn__view){0};
     const size_t bytes = (size_t)(to->numel + from.numel) * sizeof(float);
     int64_t stride[2][TN_MAX_DIMS];
-    float *space = tn__block_get(bytes), value = 0;
+    float value = 0;
     point_job wide = *j;
     tn__strided_dims dims;
     tn__view other;
+    tn_status e;
+    if (scatter_named(j, size, fresh, &e))
+        return e;
+    float *space = tn__block_get(bytes);
     if (!space)
         return tn__error_memory("a temporary", bytes);
     const tn__view table = as_floats(to, space, stride[0]);
@@ -696,7 +741,7 @@ static tn_status scatter_widened(const point_job *j, int64_t size, bool fresh)
         tn__isa()->load[to->dtype][TN__F32](&value, &j->value, 1, 1);
         memcpy(&wide.value, &value, sizeof value);
     }
-    tn_status e = scatter(&wide, size, fresh);
+    e = scatter(&wide, size, fresh);
     tn__dims_in_order(&dims, to);
     if (fills_memory(to))
         tn__isa()->store[to->dtype][TN__F32](to->data, 1, space, to->numel);

@@ -24,29 +24,12 @@ static int64_t offset_of(const tn__view *v, int64_t i, int64_t *rest)
     return o;
 }
 
-/* out[k] (+)= index[k] * step, a negative index counted from the end. Is one of them out of range? */
-#define RAVEL_LOOP(name, T) \
-    static bool name(const T *index, int64_t along, int64_t n, int64_t size, int64_t step, bool add, int64_t *out) \
-    { \
-        bool outside = false; \
-        for (int64_t k = 0; k < n; k++) { \
-            int64_t i = index[k * along]; \
-            i += i < 0 ? size : 0; \
-            outside |= (uint64_t)i >= (uint64_t)size; \
-            out[k] = (add ? out[k] : 0) + (int64_t)((uint64_t)i * (uint64_t)step); \
-        } \
-        return outside; \
-    }
-RAVEL_LOOP(ravel_i64, int64_t)
-RAVEL_LOOP(ravel_i32, int32_t)
-#undef RAVEL_LOOP
-
 static bool ravel_run(const tn__view *v, int64_t offset, int64_t n, int64_t size, int64_t step, bool add, int64_t *out)
 {
     const int64_t along = v->ndim ? v->stride[v->ndim - 1] : 0;
     if (v->dtype == TN_I64)
-        return ravel_i64((const int64_t *)v->data + offset, along, n, size, step, add, out);
-    return ravel_i32((const int32_t *)v->data + offset, along, n, size, step, add, out);
+        return tn__isa()->index.ravel((const int64_t *)v->data + offset, along, n, size, step, add, out);
+    return tn__isa()->index.ravel_32((const int32_t *)v->data + offset, along, n, size, step, add, out);
 }
 
 static void ravel_rows(void *ctx, int64_t begin, int64_t end)

@@ -1,4 +1,5 @@
 /* Kernels of the family index for the CPU: one index per slice, as of index_select, embedding, index_add ... */
+#include "core/alloc.h"
 #include "core/parallel.h"
 #include "ops/index/cpu_points.h"
 
@@ -350,6 +351,17 @@ static void fold_slice(const slice_job *j, char *to, const char *from)
     }
 }
 
+/* Elements i .. i + n - 1 of a slice, as floats. */
+static void load_part(const slice_job *j, float *to, const char *slice, const tn__strided_dims *dims, bool dense,
+                      int64_t i, int64_t n)
+{
+    const tn_dtype d = j->table->dtype;
+    if (dense)
+        tn__isa()->load[d][TN__F32](to, slice + i * (int64_t)tn__dtype_size(d), 1, n);
+    else
+        tn__load_strided(to, TN__F32, d, slice, dims, i, n);
+}
+
 /* The k-th slice of the source. */
 static const char *source_slice(const slice_job *j, int64_t outer, int64_t k)
 {
@@ -361,6 +373,26 @@ static const char *source_slice(const slice_job *j, int64_t outer, int64_t k)
         return src->data;
     return (const char *)src->data +
            (src->contiguous ? at : tn__view_offset(src, at)) * (int64_t)tn__dtype_size(src->dtype);
+}
+
+/* Slices k, next[k], next[next[k]] ... of 16 bits added to one of the table, or multiplied with it: rounded once. */
+static void fold_chain(const slice_job *j, char *to, int64_t outer, int64_t k, const int64_t *next)
+{
+    const tn_dtype d = j->table->dtype;
+    const tn__reduction how = j->effect == ADD ? TN__SUM : TN__PROD;
+    float sum[TN__BLOCK], more[TN__BLOCK];
+    for (int64_t i = 0; i < j->inner; i += TN__BLOCK) {
+        const int64_t n = TN_MIN(TN__BLOCK, j->inner - i);
+        load_part(j, sum, to, &j->in_table, j->table_dense, i, n);
+        for (int64_t at = k; at >= 0; at = next[at]) {
+            load_part(j, more, source_slice(j, outer, at), &j->in_picked, j->picked_dense, i, n);
+            tn__isa()->reduce.fold[how][TN__F32](sum, more, n);
+        }
+        if (j->table_dense)
+            tn__isa()->store[d][TN__F32](to + i * (int64_t)tn__dtype_size(d), 1, sum, n);
+        else
+            tn__store_strided(to, d, &j->in_table, i, sum, TN__F32, n);
+    }
 }
 
 /* That slice added to its row, or written there. */
@@ -509,18 +541,24 @@ static void go_in_lines(slice_job *j)
         tn__parallel_for(j->outer * j->inner, tn__div_up(WORK, j->n), lines, j);
 }
 
-/* The slices of in[0] along a dimension that in[1] names. */
-static tn_status pick_slices(const tn__launch *l, int64_t dim)
+void tn__pick_slices(const tn__view *table, const tn__view *picked, const tn__view *list, int64_t dim)
 {
-    slice_job j = slices_of(&l->in[0], &l->out[0], &l->in[1], dim, READ);
-    tn_status e = tn__check_indices(l, j.index, dim, size_along(j.table, dim));
-    if (e || !l->out[0].numel)
-        return e;
+    slice_job j = slices_of(table, picked, list, dim, READ);
+    if (!picked->numel)
+        return;
     if (goes_in_lines(&j))
         go_in_lines(&j);
     else
         tn__parallel_for(j.outer * j.n, tn__div_up(WORK, j.inner), select_slices, &j);
-    return TN_OK;
+}
+
+/* The slices of in[0] along a dimension that in[1] names. */
+static tn_status pick_slices(const tn__launch *l, int64_t dim)
+{
+    tn_status e = tn__check_indices(l, &l->in[1], dim, size_along(&l->in[0], dim));
+    if (!e)
+        tn__pick_slices(&l->in[0], &l->out[0], &l->in[1], dim);
+    return e;
 }
 
 tn_status tn__cpu_index_select(const tn__launch *l)
@@ -556,6 +594,59 @@ void tn__put_slices(const tn__view *table, const tn__view *src, const tn__view *
 {
     slice_job j = slices_of(table, src, list, dim, what);
     write_slices(&j);
+}
+
+/* Slices that are named, each with those of the source that go there, in their order. */
+typedef struct chain_job {
+    const slice_job *slices;
+    tn__numbering rows;
+    int64_t *first, *last, *next; /* by row's number, by index */
+} chain_job;
+
+static void fold_chains(void *ctx, int64_t begin, int64_t end)
+{
+    const chain_job *c = ctx;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t outer = i / c->rows.n, row = i % c->rows.n;
+        int64_t apart;
+        char *first = first_slice(c->slices, outer, &apart);
+        fold_chain(c->slices, first + c->rows.key[row] * apart, outer, c->first[row], c->next);
+    }
+}
+
+/* Short slices cost more than their elements do, unless the table has many others. */
+static bool pays_to_name(const slice_job *j)
+{
+    const int64_t more = j->table->numel / TN_MAX(j->picked->numel, 1);
+    return more >= 64 || (more >= 16 && j->inner >= 4) || (j->inner >= 16 && !goes_in_lines(j));
+}
+
+bool tn__put_named_slices(const tn__view *table, const tn__view *src, const tn__view *list, int64_t dim, effect what)
+{
+    slice_job j = slices_of(table, src, list, dim, what);
+    const size_t bytes = 3 * (size_t)j.n * sizeof(int64_t);
+    chain_job c = {.slices = &j, .first = pays_to_name(&j) ? tn__block_get(bytes) : NULL};
+    if (!c.first || !tn__numbering_init(&c.rows, j.n)) {
+        if (c.first)
+            tn__block_put(c.first, bytes);
+        return false;
+    }
+    c.last = c.first + j.n;
+    c.next = c.last + j.n;
+    for (int64_t k = 0; k < j.n; k++) {
+        const int64_t known = c.rows.n, row = tn__number_of(&c.rows, nth_row(&j, k));
+        if (row == known)
+            c.first[row] = k;
+        else
+            c.next[c.last[row]] = k;
+        c.last[row] = k;
+        c.next[k] = -1;
+    }
+    const int64_t each = tn__div_up(j.n * j.inner, c.rows.n);
+    tn__parallel_for(j.outer * c.rows.n, tn__div_up(WORK, each), fold_chains, &c);
+    tn__numbering_release(&c.rows);
+    tn__block_put(c.first, bytes);
+    return true;
 }
 
 static tn_status put_slices(const tn__launch *l, bool add)

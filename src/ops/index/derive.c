@@ -77,13 +77,13 @@ tn_status tn__d_scatter_extreme(tn__backward *b)
     tn_status e = TN_OK;
     if (!x || !index || !src || !out)
         return tn_error_code();
-    tn_tensor *mine = tn_to(tn_eq(x, out), .dtype = g->dtype),
-              *theirs = tn_to(tn_eq(src, tn_gather(out, dim, index)), .dtype = g->dtype);
-    tn_tensor *each = tn_div(g, tn_scatter_add(mine, dim, index, theirs));
+    tn_tensor *mine = tn_eq(x, out), *theirs = tn_to(tn_eq(src, tn_gather(out, dim, index)), .dtype = g->dtype);
+    tn_tensor *how_many = tn_to(mine, .dtype = g->dtype);
+    tn_tensor *each = tn_div(g, how_many && theirs ? tn_scatter_add_(how_many, dim, index, theirs) : NULL);
     if (b->need[0])
-        e = tn__give(b, 0, tn_mul(mine, each));
+        e = tn__give(b, 0, tn_mul(each, mine));
     if (!e && b->need[2])
-        e = tn__give(b, 2, tn_mul(theirs, tn_gather(each, dim, index)));
+        e = tn__give(b, 2, tn_mul(tn_gather(each, dim, index), theirs));
     return e;
 }
 

@@ -159,13 +159,21 @@ tn_tensor *tn__fn_multi_margin_loss(tn_tensor *x, tn_tensor *target, const tn_mu
     if (!are_scores(x, "multi_margin_loss_*_kernel") || !is_int64(target) || !fits_scores(x, target, weight))
         return NULL;
     const int64_t classes = x->ndim ? x->shape[x->ndim - 1] : 1;
-    if (!within(target, 0, classes - 1, "target out of range"))
+    const bool is_cpu = x->device.type == TN_DEVICE_CPU; /* whose gather looks at the indices */
+    if (!is_cpu && !within(target, 0, classes - 1, "target out of range"))
         return NULL;
     tn_tensor *rows = tn_reshape(x, TN_SHAPE(target->numel, classes));
-    tn_tensor *own = tn_reshape(target, TN_SHAPE(target->numel, 1));
-    tn_tensor *wrong = tn_sub(rows, tn_sub(tn_gather(rows, 1, own), tn__number_or(o->margin, 1)));
-    wrong = tn_scatter(tn_clamp_min(wrong, 0), 1, own, 0);
-    tn_tensor *loss = tn_div(tn_sum(p == 2 ? tn_square(wrong) : wrong, .dim = 1), classes);
+    tn_tensor *own = tn_reshape(target, TN_SHAPE(target->numel, 1)), *scores = tn_gather(rows, 1, own);
+    if (!scores)
+        return is_cpu && tn_error_code() == TN_EINDEX ? tn__fail(TN_EINVAL, "target out of range") : NULL;
+    const bool records = !tn__self()->no_grad && tn__wants_grad(x);
+    tn_tensor *wrong = tn_sub(rows, tn_sub(scores, tn__number_or(o->margin, 1)));
+    wrong = records ? tn_scatter(tn_clamp_min(wrong, 0), 1, own, 0) : tn_scatter_(tn_clamp_min_(wrong, 0), 1, own, 0);
+    if (p == 2)
+        wrong = tn_square(wrong);
+    if (!weight && o->reduction == TN_MEAN) /* rows of one length: of all at once */
+        return tn_mean(wrong);
+    tn_tensor *loss = tn_div(tn_sum(wrong, .dim = 1), classes);
     if (weight)
         loss = tn_mul(loss, tn_index_select(tn_reshape(weight, TN_SHAPE(-1)), 0, tn_reshape(target, TN_SHAPE(-1))));
     if (o->reduction == TN_NO_REDUCTION)

@@ -502,6 +502,47 @@ static tn_status reduce_columns(reduce_job *j)
     return TN_OK;
 }
 
+/* Results one after the other lie in lines of memory of their own, but beside others, for which these are needed again. */
+static bool scatters(const reduce_job *j)
+{
+    const int64_t size = (int64_t)tn__dtype_size(j->l->out[0].dtype);
+    bool beside = false;
+    for (int32_t d = 1; d < j->out.n; d++)
+        beside |= j->out.stride[d] == 1 && j->out.shape[d] >= 8;
+    return beside && j->out.stride[0] * size >= 64 && j->out.shape[0] * 64 >= 8192;
+}
+
+/* Columns whose results are gathered in the input's order, and turned then. */
+static tn_status reduce_scattered(reduce_job *j)
+{
+    const tn__launch *l = j->l;
+    const size_t bytes = (size_t)j->n_kept * tn__dtype_size(l->out[0].dtype);
+    const tn__strided_dims dims = j->out;
+    int64_t shape[TN_MAX_DIMS], to[TN_MAX_DIMS], from[TN_MAX_DIMS], step = 1;
+    char *space = tn__block_get(bytes);
+    if (!space)
+        return reduce_columns(j);
+    for (int32_t d = 0; d < dims.n; step *= dims.shape[d++]) {
+        const int32_t at = dims.n - 1 - d;
+        shape[at] = dims.shape[d];
+        to[at] = dims.stride[d];
+        from[at] = j->out.stride[d] = step;
+    }
+    tn__launch aside = *l;
+    aside.out[0].data = space;
+    j->l = &aside;
+    const tn_status e = reduce_columns(j);
+    tn__view out = l->out[0], in = aside.out[0];
+    out.ndim = in.ndim = dims.n;
+    out.shape = in.shape = shape;
+    out.stride = to, in.stride = from;
+    out.contiguous = false, in.contiguous = true;
+    if (!e)
+        tn__cpu_copy_view(&out, &in);
+    tn__block_put(space, bytes);
+    return e;
+}
+
 /* ---- the kernel ---- */
 
 static void fill_identity(const reduce_job *j)
@@ -538,6 +579,8 @@ static tn_status reduce(const tn__launch *l, const tn__dims *dim)
     if (!column && j.reduced.n == 1 &&
         tn__pays_to_turn(j.n_reduced, j.reduced.stride[0], j.kept.shape[0], j.kept.stride[0]))
         return reduce_short(&j);
+    if (column && scatters(&j))
+        return reduce_scattered(&j);
     return column ? reduce_columns(&j) : reduce_rows(&j);
 }
 

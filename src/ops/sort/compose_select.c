@@ -131,9 +131,13 @@ tn_tensor *tn__fn_mode(tn_tensor *x, int64_t dim, const tn_mode_options *o)
     tn_tensor *sorted = tn_sort(tn_detach(rows), -1, .indices = &indices);
     if (!sorted)
         return NULL;
-    tn_tensor *last =
-        rows->numel ? tn_argmax(equals_before(sorted), .dim = -1, .keepdim = true) : tn_narrow(indices, -1, 0, 1);
-    tn_tensor *at = tn_gather(indices, -1, last);
+    tn_tensor *at;
+    if (rows->device.type == TN_DEVICE_CPU)
+        at = tn__most(sorted, indices);
+    else
+        at = tn_gather(indices, -1,
+                       rows->numel ? tn_argmax(equals_before(sorted), .dim = -1, .keepdim = true)
+                                   : tn_narrow(indices, -1, 0, 1));
     tn_tensor *values = tn__no_view(tn_squeeze(tn_gather(rows, -1, at), .dim = -1));
     return reduced(values, tn__no_view(tn_squeeze(at, .dim = -1)), x, d, o->keepdim, o->indices);
 }

@@ -45,6 +45,31 @@ typedef struct question {
     tn_tensor *found_inverse, *found_counts;
 } question;
 
+/* The first n, which share memory with no other tensor; where they are few, the memory of all is let go of. */
+static tn_tensor *first_of(tn_tensor *all, int64_t n)
+{
+    tn_tensor *some = n == all->numel ? all : tn_narrow(all, 0, 0, n);
+    return n < all->numel / 2 ? tn_clone(some) : tn__no_view(some);
+}
+
+/* Runs of elements on the CPU, of which the kernel tells how many there are. */
+static tn_tensor *found_at_once(tn_tensor *sorted, tn_tensor *order, const tn_tensor *x, question *q)
+{
+    tn_tensor *first = NULL, *run = NULL, *count = NULL;
+    tn_tensor *values = tn__runs(tn_contiguous(sorted), q->counts != NULL, q->inverse != NULL, .first = &first,
+                                 .run = &run, .count = &count);
+    if (!values)
+        return NULL;
+    const int64_t n = (int64_t)tn_item(count);
+    if (q->inverse && order)
+        run = tn_scatter(tn_empty_like(order), 0, order, tn_scalar_t(run));
+    if (q->inverse)
+        q->found_inverse = tn__no_view(tn_reshape(run, tn__shape_of(x)));
+    if (q->counts)
+        q->found_counts = lengths(first_of(first, n), sorted->numel);
+    return first_of(values, n);
+}
+
 /* The runs of rows (1-D elements, 2-D slices), which are those of x's dimension 'along'; NULL: of its elements. */
 static tn_tensor *found(tn_tensor *x, tn_tensor *rows, const int64_t *along, question *q)
 {
@@ -55,6 +80,8 @@ static tn_tensor *found(tn_tensor *x, tn_tensor *rows, const int64_t *along, que
     } else if (q->sorts) {
         sorted = q->inverse ? tn_sort(rows, 0, .indices = &order) : tn__in_order(tn_contiguous(rows));
     }
+    if (sorted && !along && sorted->device.type == TN_DEVICE_CPU)
+        return found_at_once(sorted, order, x, q);
     tn_tensor *begin = sorted ? begins(sorted) : NULL;
     if (!begin || !(first = tn_reshape(tn_nonzero(begin), TN_SHAPE(-1))))
         return NULL;

@@ -270,6 +270,32 @@ static void put_at_ranks(void *to, const void *x, size_t size, const uint8_t *ra
         PUT_AT_RANKS(uint64_t);
 }
 
+/* Is every row in order? One that is not says so soon. */
+#define ASCEND(name, W) \
+    static bool name(const void *keys, int64_t n, int64_t rows) \
+    { \
+        const W *key = keys; \
+        for (int64_t l = 0; l < rows * n; l += n) \
+            for (int64_t i = l + 1; i < l + n; i++) \
+                if (key[i] < key[i - 1]) \
+                    return false; \
+        return true; \
+    }
+ASCEND(ascend_4, uint32_t)
+ASCEND(ascend_8, uint64_t)
+#undef ASCEND
+
+static void store_as_they_are(const sort_job *j, int64_t row, int64_t rows)
+{
+    const int64_t n = j->n;
+    const size_t at = (size_t)(row * n) * j->size;
+    if (j->values)
+        memcpy(j->values + at, (const char *)j->x->data + at, (size_t)(rows * n) * j->size);
+    for (int64_t l = row * n; l < (row + rows) * n && j->indices; l += n)
+        for (int64_t i = 0; i < n; i++)
+            j->indices[l + i] = i;
+}
+
 static void sort_short_rows(void *ctx, int64_t begin, int64_t end)
 {
     const sort_job *j = ctx;
@@ -280,6 +306,10 @@ static void sort_short_rows(void *ctx, int64_t begin, int64_t end)
         const int64_t rows = TN_MIN(LANES, end - i);
         const char *x = (const char *)j->x->data + (size_t)(i * n) * j->size;
         tn__keys_load(&j->keys, x, rows * n, keys);
+        if ((j->keys.bytes == 4 ? ascend_4 : ascend_8)(keys, n, rows)) {
+            store_as_they_are(j, i, rows);
+            continue;
+        }
         (j->keys.bytes == 4 ? ranks_of_4 : ranks_of_8)(keys, n, rows, rank);
         if (j->values)
             put_at_ranks(j->values + (size_t)(i * n) * j->size, x, j->size, rank, n, rows);

@@ -17,6 +17,10 @@ typedef struct tn__sort_loops {
     /* Where each of the values belongs in a row of n > 0 elements: before those that equal it (0), or behind them (1); the same
      * in a row that ascends (2 and 3); before those that equal it in one that ascends to NaN at its end (4). */
     void (*places[4])(int64_t *to, const void *row, int64_t n, const void *values, int64_t count, int how);
+    /* Elements from .. last - 1 of those at x, which are dense, that are not equal to the one before; of element 0 there is none
+     * before. They themselves, and where they are, each if that is not NULL: what is behind them may be written, too, but no more
+     * than last - from elements are. How many there are. */
+    int64_t (*runs[4])(void *values, int64_t *first, const void *x, int64_t from, int64_t last);
 } tn__sort_loops;
 
 #endif

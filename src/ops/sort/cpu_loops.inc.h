@@ -2,7 +2,7 @@
 #define LOOPS_sort \
     { \
         .keys = FOUR(sort_keys), .below = {sort_below_i32, sort_below_i64}, .ascends = FOUR(sort_ascends), \
-        .places = FOUR(sort_places) \
+        .places = FOUR(sort_places), .runs = FOUR(sort_runs) \
     }
 
 #if TN_IS_FLOAT
@@ -166,4 +166,44 @@ static void E(sort_places)(int64_t *to, const void *row, int64_t n, const void *
     static void (*const ways[])(int64_t *, const T *, int64_t, const T *, int64_t) = {
         E(sort_before), E(sort_behind), E(sort_sorted_before), E(sort_sorted_behind), E(sort_before_nan)};
     ways[how](to, row, n, values, count);
+}
+
+/* Pieces where none differs, or each does, are told at once. */
+static int64_t E(sort_runs)(void *values_, int64_t *first, const void *x_, int64_t from, int64_t last)
+{
+    enum { PIECE = 32 };
+    const T *x = x_;
+    T *values = values_;
+    int64_t i = from, n = 0, end;
+    for (; i < last; i = end) {
+        UT other[PIECE] = {1}, others = 1;
+        end = i == 0 ? 1 : i + PIECE < last ? i + PIECE : last;
+        if (end - i == PIECE) {
+            others = 0;
+            for (int k = 0; k < PIECE; k++) {
+                other[k] = x[i + k] != x[i + k - 1];
+                others += other[k];
+            }
+        } else if (i > 0) {
+            for (int64_t k = i; k < end; k++)
+                other[k - i] = x[k] != x[k - 1];
+        }
+        if (others == 0)
+            continue;
+        int64_t at = n;
+        for (int64_t k = i; values && others < PIECE && k < end; k++) {
+            values[at] = x[k];
+            at += (int64_t)other[k - i];
+        }
+        for (int64_t k = i; values && others == PIECE && k < end; k++)
+            values[at++] = x[k];
+        for (int64_t k = i; first && others < PIECE && k < end; k++) {
+            first[n] = k;
+            n += (int64_t)other[k - i];
+        }
+        for (int64_t k = i; first && others == PIECE && k < end; k++)
+            first[n++] = k;
+        n = values ? at : n;
+    }
+    return n;
 }

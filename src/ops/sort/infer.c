@@ -63,6 +63,28 @@ tn_status tn__infer_row_order(tn__call *c)
     return tn__infer_one(c);
 }
 
+tn_status tn__infer_runs(tn__call *c)
+{
+    const tn__runs_params *p = c->params;
+    const tn_tensor *x = tn__in(c, 0);
+    const int64_t none = 0, *shape = x->shape;
+    tn__spec_set(&c->spec[0], x->dtype, shape, 1);
+    tn__spec_set(&c->spec[1], TN_I64, p->starts || p->numbers ? shape : &none, 1);
+    tn__spec_set(&c->spec[2], TN_I64, p->numbers ? shape : &none, 1);
+    tn__spec_set(&c->spec[3], TN_I64, &none, 0);
+    const tn_status e = tn__infer_one(c);
+    c->n_out = 4;
+    return e;
+}
+
+tn_status tn__infer_most(tn__call *c)
+{
+    const tn_tensor *x = tn__in(c, 0);
+    tn__spec_set(&c->spec[0], TN_I64, x->shape, x->ndim);
+    c->spec[0].shape[x->ndim - 1] = 1;
+    return tn__infer_one(c);
+}
+
 tn_status tn__infer_distinct(tn__call *c)
 {
     const tn__distinct_params *p = c->params;
