@@ -211,6 +211,12 @@ static void without_derivative(void)
     tn_scope_close(scope);
 }
 
+/* Kernels of fake GPUs take a second each to compile for AddressSanitizer: there a function has one of the layouts. */
+static bool is_left_out(const gradient_case *c, int layout)
+{
+    return TN_ASAN && kit_samples() && !kit_on_cpu() && layout != kit_choice(c->name, KIT_EXPANDED);
+}
+
 void gradients_of_structural(const char *only)
 {
     int64_t before = kit.cases;
@@ -218,6 +224,8 @@ void gradients_of_structural(const char *only)
     for (int f = 0; f < n_families; f++)
         for (const gradient_case *c = families[f]->gradients; c && c->name; c++, n++)
             for (int layout = 0; layout < KIT_EXPANDED && (only ? !strcmp(only, c->name) : kit_mine(n)); layout++) {
+                if (is_left_out(c, layout))
+                    continue;
                 kit_seed_by(c->name, layout);
                 one(c, layout);
             }
