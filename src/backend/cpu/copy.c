@@ -290,7 +290,7 @@ static bool transpose(const tn__iter *it)
         return false;
     j.tiles_i = tn__div_up(it->shape[0], TILE);
     j.tiles_j = tn__div_up(it->shape[j.dim], TILE);
-    j.stream = it->numel * j.size > tn__cpu_stream_bytes();
+    j.stream = tn__cpu_streams(it->numel * j.size, it->numel * j.size);
     int64_t planes = it->numel / (it->shape[0] * it->shape[j.dim]);
     tn__parallel_for(planes * j.tiles_i * j.tiles_j, TILES, transpose_tiles, &j);
     return true;
@@ -303,6 +303,12 @@ static void dims_of(tn__strided_dims *d, const tn__iter *it, int k)
         d->shape[i] = it->shape[i];
         d->stride[i] = it->operand[k].stride[i];
     }
+}
+
+/* One element is nothing. */
+static int64_t bytes_read(const tn__iter *it, const copy_job *j)
+{
+    return j->s.stride[0] ? it->numel * (int64_t)tn__dtype_size(j->from) : 0;
 }
 
 tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
@@ -325,7 +331,7 @@ tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it)
     dims_of(&j.d, it, 0);
     dims_of(&j.s, it, 1);
     const bool one_run = it->ndim == 1 && j.d.stride[0] == 1;
-    j.stream = one_run && it->numel * (int64_t)tn__dtype_size(j.to) > tn__cpu_stream_bytes();
+    j.stream = one_run && tn__cpu_streams(it->numel * (int64_t)tn__dtype_size(j.to), bytes_read(it, &j));
     if (j.to == TN_I32 && j.from == TN_BF16 && one_run && j.s.stride[0] == 1 && !j.stream)
         j.direct = tn__isa()->bfloats_to_ints;
     if (j.to != j.from)
