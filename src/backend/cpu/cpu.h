@@ -75,6 +75,8 @@ enum { TN__CHUNK = 16384 };
 
 /* out = in, converting; both of one shape. */
 void tn__cpu_copy_view(const tn__view *out, const tn__view *in);
+/* The same of a part of a result of so many elements, whose other parts are copied, too. */
+void tn__cpu_copy_part(const tn__view *out, const tn__view *in, int64_t whole);
 
 /* Loads elements first .. first + n - 1 of strided memory, as the loop type, into dst. */
 void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,

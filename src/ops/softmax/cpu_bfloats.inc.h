@@ -1,57 +1,88 @@
 /* ops/softmax/cpu_bfloats.inc.h: dense rows of bfloat16. Elements become floats in registers each time they are read, and results
- * are rounded there: a row sees memory as it lies. Sums are of sixty-four lanes, so that they do not depend on vectors. */
-enum { SOFT_LANES = 64, SOFT_TURNS = 32 }; /* lanes; terms of one before they count in double */
+ * are rounded there: a row sees memory as it lies. Sums are of thirty-two lanes, so that they do not depend on vectors. */
+enum { SOFT_LANES = 32, SOFT_STEP = TN_REGISTER / (int)sizeof(float), SOFT_REGISTERS = SOFT_LANES / SOFT_STEP };
 
-/* Lanes to one, in pairs. */
-static double sum_of_soft_lanes(const float *lane)
+/* Two times 64 bytes of lanes to four, lane by lane. */
+#define SOFT_FOUR(of_four, soft, two) \
+    float some_[SOFT_LANES], of_four[4]; \
+    TN_UNROLL \
+    for (int k = 0; k < SOFT_REGISTERS / 2; k++) { \
+        const rf32 a = (soft)[k], b = (soft)[k + SOFT_REGISTERS / 2]; \
+        *(uf32 *)(some_ + k * SOFT_STEP) = a; \
+        *(uf32 *)(some_ + SOFT_LANES / 2 + k * SOFT_STEP) = b; \
+    } \
+    for (int k = 0; k < 4; k++) { \
+        const float p = two(some_[k], some_[k + 16]), q = two(some_[k + 8], some_[k + 24]), \
+                    r = two(some_[k + 4], some_[k + 20]), s = two(some_[k + 12], some_[k + 28]); \
+        const float t = two(p, q), u = two(r, s); \
+        (of_four)[k] = two(t, u); \
+    }
+#define SOFT_MORE(a, b) ((a) > (b) ? (a) : (b))
+#define SOFT_SUM(a, b)  ((a) + (b))
+
+static inline __attribute__((always_inline)) float sum_of_soft_lanes(const rf32 *soft)
 {
-    double sum[SOFT_LANES / 4];
-    for (int k = 0; k < SOFT_LANES / 4; k++)
-        sum[k] = ((double)lane[k] + (double)lane[k + 16]) + ((double)lane[k + 32] + (double)lane[k + 48]);
-    for (int h = SOFT_LANES / 8; h; h /= 2)
-        for (int k = 0; k < h; k++)
-            sum[k] += sum[k + h];
-    return sum[0];
+    SOFT_FOUR(of_four, soft, SOFT_SUM)
+    return (of_four[0] + of_four[2]) + (of_four[1] + of_four[3]);
 }
+
+static inline __attribute__((always_inline)) float most_of_soft_lanes(const rf32 *soft)
+{
+    SOFT_FOUR(of_four, soft, SOFT_MORE)
+    const float p = SOFT_MORE(of_four[0], of_four[2]), q = SOFT_MORE(of_four[1], of_four[3]);
+    return SOFT_MORE(p, q);
+}
+#undef SOFT_FOUR
 
 /* NaN is never it: the sum becomes NaN by what is subtracted from. The next row, which mostly lies behind, is asked for. */
 static float most_of_bfloats(const uint16_t *x, int64_t n)
 {
-    float most[SOFT_LANES], m = -INFINITY;
+    rf32 most[SOFT_REGISTERS];
     int64_t i = 0;
-    for (int k = 0; k < SOFT_LANES; k++)
-        most[k] = -INFINITY;
+    TN_UNROLL
+    for (int k = 0; k < SOFT_REGISTERS; k++)
+        most[k] = (rf32){0} - INFINITY;
     for (; i + SOFT_LANES <= n; i += SOFT_LANES) {
+        float some[SOFT_LANES];
         __builtin_prefetch(x + i + n);
-        __builtin_prefetch(x + i + n + 32);
-        for (int k = 0; k < SOFT_LANES; k++) {
-            const float v = bf16_f32(x[i + k]);
-            most[k] = v > most[k] ? v : most[k];
-        }
+        for (int k = 0; k < SOFT_LANES; k++)
+            some[k] = bf16_f32(x[i + k]);
+        TN_UNROLL
+        for (int k = 0; k < SOFT_REGISTERS; k++)
+            most[k] = extreme_of_f32(*(const uf32 *)(some + k * SOFT_STEP), most[k], false);
     }
+    float m = most_of_soft_lanes(most);
     for (; i < n; i++)
-        m = bf16_f32(x[i]) > m ? bf16_f32(x[i]) : m;
-    for (int h = SOFT_LANES / 2; h; h /= 2)
-        for (int k = 0; k < h; k++)
-            most[k] = most[k + h] > most[k] ? most[k + h] : most[k];
-    return most[0] > m ? most[0] : m;
+        m = SOFT_MORE(bf16_f32(x[i]), m);
+    return m;
 }
+#undef SOFT_MORE
+#undef SOFT_SUM
 
-/* The sum of 'value', floats, for i of 0 .. n - 1. */
+/* The sum of 'value', floats, for i of 0 .. n - 1; a thousand at a time, then in double. */
 #define SUM_OF_BFLOATS(value) \
     double all = 0; \
-    for (int64_t at = 0, end; at < n; at = end) { \
-        float sum[SOFT_LANES] = {0}; \
-        end = n - at < SOFT_TURNS * SOFT_LANES ? n : at + SOFT_TURNS * SOFT_LANES; \
-        for (; at + SOFT_LANES <= end; at += SOFT_LANES) \
+    int64_t at = 0; \
+    while (n - at >= SOFT_LANES) { \
+        const int64_t end = n - at < 1024 ? at + (n - at) / SOFT_LANES * SOFT_LANES : at + 1024; \
+        rf32 sum[SOFT_REGISTERS]; \
+        TN_UNROLL \
+        for (int k = 0; k < SOFT_REGISTERS; k++) \
+            sum[k] = (rf32){0}; \
+        for (; at < end; at += SOFT_LANES) { \
+            float some[SOFT_LANES]; \
             for (int k = 0; k < SOFT_LANES; k++) { \
                 const int64_t i = at + k; \
-                sum[k] += value; \
+                some[k] = value; \
             } \
-        for (int64_t i = at; i < end; i++) \
-            sum[i - at] += value; \
-        all += sum_of_soft_lanes(sum); \
+            TN_UNROLL \
+            for (int k = 0; k < SOFT_REGISTERS; k++) \
+                sum[k] += *(const uf32 *)(some + k * SOFT_STEP); \
+        } \
+        all += (double)sum_of_soft_lanes(sum); \
     } \
+    for (int64_t i = at; i < n; i++) \
+        all += (double)(value); \
     return all;
 
 static double exps_of_bfloats(const uint16_t *x, int64_t n, float m)
