@@ -1,4 +1,5 @@
 /* What joins and arranges elements anew. */
+#include "backend/cpu/cpu.h"
 #include "ops/family.h"
 #include <string.h>
 
@@ -424,8 +425,31 @@ static void roll_each(kit_array *x)
     }
 }
 
+/* Rows that go past the caches for themselves: of copies, of joined tensors, of a result that an operand is broadcast to. */
+static void rows_beyond_the_caches(tn_dtype d)
+{
+    const int64_t lines = 301, cols = 4099;
+    const int64_t was = tn__cpu_stream_bytes();
+    tn_scope *scope = tn_scope_open();
+    tn__cpu_set_stream_bytes(1 << 20);
+    tn_tensor *x = tn_to(tn_randn(TN_SHAPE(lines, cols)), .dtype = d), *e = tn_to(tn_randn(TN_SHAPE(cols)), .dtype = d);
+    tn_tensor *joined = tn_cat(TN_TENSORS(x, x), 1), *moved = tn_roll(x, TN_DIMS(3), .dim = 1), *sum = tn_add(x, e);
+    bool right = joined && moved && sum;
+    for (int64_t i = 0; i < lines && right; i++) {
+        tn_tensor *line = tn_select(x, 0, i), *both = tn_select(joined, 0, i);
+        right = tn_equal(tn_narrow(both, 0, 0, cols), line) && tn_equal(tn_narrow(both, 0, cols, cols), line) &&
+                tn_equal(tn_select(moved, 0, i), tn_roll(line, TN_DIMS(3), .dim = 0)) &&
+                tn_equal(tn_select(sum, 0, i), tn_add(line, e));
+    }
+    TRUTH(right);
+    tn__cpu_set_stream_bytes(was);
+    tn_scope_close(scope);
+}
+
 static void run_roll(void)
 {
+    rows_beyond_the_caches(TN_F32);
+    rows_beyond_the_caches(TN_BF16);
     each_array(roll_each, false);
     tn_scope *s = tn_scope_open();
     tn_tensor *x = tn_reshape(tn_arange(0, 6, 1), TN_SHAPE(2, 3));

@@ -183,8 +183,37 @@ static void gradients_of_parameters(tn_dtype d, int64_t rows, int64_t n)
     tn_scope_close(s);
 }
 
+/* Rows side by side of 16 bits are those of float32, rounded, and so are their gradients: in a piece and in several. */
+static void sides_of(tn_dtype d, int64_t n, int64_t width)
+{
+    const int64_t shape[2] = {n, width};
+    tn_scope *s = tn_scope_open();
+    kit_array x, g;
+    random_array(&x, d, 2, shape, KIT_DENSE, true);
+    random_array(&g, d, 2, shape, KIT_DENSE, true);
+    tn_tensor *wide = MADE(tn_to(x.t, .dtype = TN_F32)), *by = MADE(tn_to(g.t, .dtype = TN_F32));
+    for (int kind = 0; kind < 3; kind++)
+        for (int back = 0; back < 2; back++) {
+            tn_tensor *got = MADE(back ? tn__standardize_backward(g.t, x.t, TN_NONE, TN_DIMS(0), kind, 0.25)
+                                       : tn__standardize(x.t, TN_NONE, TN_NONE, TN_DIMS(0), kind, 0.25));
+            tn_tensor *want = MADE(back ? tn__standardize_backward(by, wide, TN_NONE, TN_DIMS(0), kind, 0.25)
+                                        : tn__standardize(wide, TN_NONE, TN_NONE, TN_DIMS(0), kind, 0.25));
+            const double most = kit_item(tn_max(tn_abs(want)), 0), unit = ldexp(1, -kit_digits(d));
+            TRUTH(tn_allclose(tn_to(got, .dtype = TN_F32), want, .rtol = tn_scalar_f(1.01 * unit),
+                              .atol = tn_scalar_f(1e-5 * most)));
+        }
+    kit_array_free(&x);
+    kit_array_free(&g);
+    tn_scope_close(s);
+}
+
 static void run_layer_norm(void)
 {
+    for (int64_t n = 1; n < 60; n = 2 * n + 3) {
+        sides_of(TN_BF16, n, 1100);
+        sides_of(TN_F16, n, 1100);
+        sides_of(TN_BF16, n, 37);
+    }
     static const tn_dtype floats[] = {TN_F32, TN_F64, TN_BF16};
     for (int i = 0; i < 3; i++) {
         gradients_of_parameters(floats[i], 21, 40);

@@ -41,6 +41,9 @@ static void run_baddbmm(void)
     }
     check_free(&e, tn_baddbmm(x, a, b, .beta = TN_SCALAR(2), .alpha = TN_SCALAR(3)), "baddbmm");
     TRUTH(tn_equal(tn_baddbmm(tn_full_like(x, NAN), a, b, .beta = TN_SCALAR(0)), tn_bmm(a, b)));
+    tn_tensor *each = tn_reshape(tn_arange(0, 8, 1, .dtype = TN_F64), TN_SHAPE(2, 2, 2)), *was = tn_clone(each);
+    TRUTH(tn_equal(tn_baddbmm(each, a, b), tn_add(tn_bmm(a, b), each)));
+    TRUTH(tn_equal(each, was));
     REFUSED(tn_baddbmm(x, a, a), TN_EINVAL, "");
     tn_scope_close(s);
 }
@@ -206,9 +209,24 @@ static void run_mm(void)
     tn_scope_close(s);
 }
 
+/* Many products, each of which is worth threads, are what each is alone. */
+static void many_products(tn_dtype d)
+{
+    tn_scope *s = tn_scope_open();
+    const int64_t n = 8 * tn_get_num_threads() + 1;
+    tn_tensor *a = tn_to(tn_randn(TN_SHAPE(n, 97, 120)), .dtype = d),
+              *b = tn_to(tn_randn(TN_SHAPE(n, 120, 101)), .dtype = d);
+    tn_tensor *all = MADE(tn_bmm(a, b));
+    for (int64_t i = 0; i < n; i++)
+        TRUTH(tn_equal(tn_select(all, 0, i), tn_mm(tn_select(a, 0, i), tn_select(b, 0, i))));
+    tn_scope_close(s);
+}
+
 static void run_bmm(void)
 {
     batches("bmm", call_bmm);
+    many_products(TN_F32);
+    many_products(TN_BF16);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_bmm(tn_ones(TN_SHAPE(2, 3, 4)), tn_ones(TN_SHAPE(2, 3, 4))), TN_EINVAL,
             "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 3].");

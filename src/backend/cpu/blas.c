@@ -171,6 +171,12 @@ static bool is_thin(const tn__gemm *g, int type)
     return (g->k <= few && g->n >= 64) || (g->m <= 8 && g->n <= 64) || (g->m <= 24 && g->n <= 24);
 }
 
+bool tn__blas_used(tn_dtype stored, int type)
+{
+    pthread_once(&blas.once, find);
+    return !stored && type <= TN__F64 && blas.prefer && blas.sgemm;
+}
+
 bool tn__blas_gemm(const tn__gemm *g, int type)
 {
     if (g->stored || (double)g->m * (double)g->n * (double)g->k < SMALL || is_thin(g, type))

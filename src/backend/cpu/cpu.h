@@ -75,6 +75,8 @@ enum { TN__CHUNK = 16384 };
 
 /* out = in, converting; both of one shape. */
 void tn__cpu_copy_view(const tn__view *out, const tn__view *in);
+/* The same of a part of a result of so many elements, whose other parts are copied, too. */
+void tn__cpu_copy_part(const tn__view *out, const tn__view *in, int64_t whole);
 
 /* Loads elements first .. first + n - 1 of strided memory, as the loop type, into dst. */
 void tn__load_strided(void *dst, int type, tn_dtype dtype, const void *data, const tn__strided_dims *d, int64_t first,
@@ -89,7 +91,9 @@ void tn__load_beside(void *dst, int64_t pitch, int type, tn_dtype dtype, const v
 void tn__store_beside(void *dst, tn_dtype dtype, int64_t stride, const void *src, int64_t pitch, int type, int64_t n,
                       int64_t width);
 
-/* Bytes above which a result is written past the caches. */
+/* Is a result of so many bytes written past the caches, where so many are read for it? */
+bool tn__cpu_streams(int64_t written, int64_t read);
+/* Bytes of both from which it is. */
 int64_t tn__cpu_stream_bytes(void);
 /* For tests: another size, before anything runs. */
 void tn__cpu_set_stream_bytes(int64_t bytes);
@@ -130,6 +134,8 @@ TN_MUST_USE tn_status tn__cpu_gemv(const tn__gemm *g, int type);
 
 /* The BLAS found at run time. False if there is none, or it should not be used for this product. */
 bool tn__blas_gemm(const tn__gemm *g, int type);
+/* Whether it may, of operands stored as said (0: in the compute type). */
+bool tn__blas_used(tn_dtype stored, int type);
 /* The same wherever there is a BLAS, for benchmarks. */
 bool tn__blas_gemm_always(const tn__gemm *g, int type);
 /* "BLAS libopenblas.so.0, kernels Haswell", or "own products (why there is none)" */

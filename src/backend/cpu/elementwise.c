@@ -261,6 +261,19 @@ static const void *fetch(const operand *o, int type, int64_t first, int64_t n, b
     return b;
 }
 
+/* n results of the loop to a dense run, past the caches. */
+static void put_past(const job *j, char *to, const block *result, int64_t n)
+{
+    const operand *o = &j->op[0];
+    if (j->result_as_is) {
+        j->isa->stream(to, result, (size_t)(n * o->size));
+        return;
+    }
+    block converted;
+    j->isa->store[o->dtype][j->type](&converted, 1, result, n);
+    j->isa->stream(to, &converted, (size_t)(n * o->size));
+}
+
 /* Stores n results of the loop. The bytes of a test go by way of int32 where they cannot stay in place. */
 static void put(const job *j, int64_t first, block *result, int64_t n)
 {
@@ -271,18 +284,10 @@ static void put(const job *j, int64_t first, block *result, int64_t n)
         tn__store_strided(o->data, o->dtype, &o->dims, first, wide, TN__I32, n);
         return;
     }
-    if (!j->stream) {
+    if (j->stream)
+        put_past(j, o->data + first * o->size, result, n);
+    else
         tn__store_strided(o->data, o->dtype, &o->dims, first, result, j->type, n);
-        return;
-    }
-    char *to = o->data + first * o->size;
-    if (j->result_as_is) {
-        j->isa->stream(to, result, (size_t)(n * o->size));
-        return;
-    }
-    block converted;
-    j->isa->store[o->dtype][j->type](&converted, 1, result, n);
-    j->isa->stream(to, &converted, (size_t)(n * o->size));
 }
 
 /* Do elements lie one after another, in the order of the dimensions? */
@@ -413,7 +418,10 @@ static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
         for (int k = 0; k < j->n; k++)
             p[k] = tile_row(t, &j->op[k + 1], at[k + 1], &across[k], r, cols, &in[k]);
         char *to = at[0] + r * out->dims.stride[t->dim] * out->size;
-        if (j->result_as_is && out->dims.stride[0] == 1) {
+        if (j->stream) {
+            j->loop(&result, p[0], p[1], p[2], cols);
+            put_past(j, to, &result, cols);
+        } else if (j->result_as_is && out->dims.stride[0] == 1) {
             j->loop(to, p[0], p[1], p[2], cols);
         } else {
             j->loop(&result, p[0], p[1], p[2], cols);
@@ -485,10 +493,34 @@ static void convert_inside(job *j, tn__op_id op)
     const tn__loop *loops = j->isa->bfloat[op];
     if (j->type != TN__F32 || !loops[0] || !is_bfloat_run(&j->op[0]) || !is_bfloat_run(&j->op[1]))
         return;
-    const bool both = loops[1] && is_bfloat_run(&j->op[2]);
-    j->loop = loops[both];
+    const bool second = loops[1] && is_bfloat_run(&j->op[2]), third = second && j->n == 3 && is_bfloat_run(&j->op[3]);
+    j->loop = !second ? loops[0] : third || j->n == 2 ? loops[1] : loops[2];
     j->result_as_is = j->op[1].as_is = true;
-    j->op[2].as_is |= both;
+    j->op[2].as_is |= second;
+    j->op[3].as_is |= third;
+}
+
+/* Bytes of the operand's elements. */
+static int64_t bytes_of(const operand *o)
+{
+    int64_t n = o->size;
+    for (int32_t i = 0; i < o->dims.n; i++)
+        n *= o->dims.stride[i] ? o->dims.shape[i] : 1;
+    return n;
+}
+
+/* Past the caches only where no operand shares the result. What is read twice counts once. */
+static bool should_stream(const job *j, int64_t numel)
+{
+    const operand *o = j->op;
+    int64_t read = 0;
+    for (int k = 1; k <= j->n; k++) {
+        if (o[k].data == o->data)
+            return false;
+        const bool again = (k > 1 && o[k].data == o[1].data) || (k > 2 && o[k].data == o[2].data);
+        read += again ? 0 : bytes_of(&o[k]);
+    }
+    return tn__cpu_streams(numel * o->size, read) && (!j->test || j->result_as_is);
 }
 
 /* Rows that are long, too, though nothing lies across: their operands need no division. False: neither. */
@@ -507,6 +539,7 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
         return false;
     if (!take_single(j, op))
         convert_inside(j, op);
+    j->stream = should_stream(j, numel) && d->stride[0] == 1;
     bool wide = false;
     for (int k = 1; k <= j->n; k++)
         wide |= is_turned(&t, &j->op[k]) && j->op[k].size > 4;
@@ -553,18 +586,6 @@ static bool has_zero(const operand *operand_, int type, int64_t numel)
             return true;
     }
     return false;
-}
-
-/* Past the caches only where the result is one dense run that no operand shares. */
-static bool should_stream(const job *j, const tn__iter *it)
-{
-    const operand *o = &j->op[0];
-    if (!is_dense(&o->dims) || it->numel * o->size <= tn__cpu_stream_bytes())
-        return false;
-    for (int k = 1; k <= j->n; k++)
-        if (j->op[k].data == o->data)
-            return false;
-    return !j->test || j->result_as_is;
 }
 
 /* Few elements, all dense or constant and of the compute type: one call of the loop. False: not so. */
@@ -719,7 +740,7 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
         return TN_OK;
     for (int k = 0; k <= j.n; k++)
         collapse(&j.op[k].dims);
-    j.stream = should_stream(&j, it);
+    j.stream = should_stream(&j, it->numel) && is_dense(&j.op[0].dims);
     tn__parallel_for(it->numel, grain, run_range, &j);
     return TN_OK;
 }

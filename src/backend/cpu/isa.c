@@ -121,7 +121,7 @@ const tn__cpu_isa JOIN(tn__isa_, TN_ISA) = {
 #define LIGHT_UNARY(name, ...)   [TN__OP_##name] = {bfloat_##name},
 #define LIGHT_BINARY(name, ...)  [TN__OP_##name] = {bfloat_##name, bfloat_both_##name, bfloat_first_##name, \
                                                      bfloat_second_##name},
-#define LIGHT_TERNARY(name, ...) [TN__OP_##name] = {bfloat_##name},
+#define LIGHT_TERNARY(name, ...) [TN__OP_##name] = {bfloat_##name, bfloat_both_##name, bfloat_second_##name},
 #include "op/elementwise.def"
         BFLOAT_LOOPS
     },

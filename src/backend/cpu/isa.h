@@ -84,8 +84,8 @@ typedef struct tn__cpu_isa {
      * is given; [1]: where the second is. NULL: the others. */
     tn__loop one[TN__OPS][2][2];
     const tn__numbers *numbers;
-    /* Rows that are light: a and the result bfloat16, b and c float; [1]: b bfloat16, too; [2]: b alone, and a one float
-     * throughout; [3]: a alone, and b one float throughout. NULL: the others. */
+    /* Rows that are light: a and the result bfloat16, b and c float; [1]: all of them bfloat16; of two operands [2]: b alone, and
+     * a one float throughout, [3]: a alone, and b one float throughout; of three [2]: a and b. NULL: the others. */
     tn__loop bfloat[TN__OPS][4];
     /* Bfloat16 to int32, dense, stride 1: neither is a compute type that has this width. NULL: by way of a block of floats. */
     tn__load bfloats_to_ints;

@@ -251,8 +251,8 @@ enum { TALL_16 = 8, TALL_32 = 4 };
 enum { TALL_64 = 4 };
 #define transpose_tall_64 transpose_four
 
-/* Where rows lie a multiple of ALIKE bytes apart, a cache holds but few of them: they fall into the same sets. No hardware sees the
- * next of rows FAR_APART coming, as they are in other pages: they are asked for, AHEAD. */
+/* Where rows lie a multiple of ALIKE bytes apart, a cache holds but few of them: they fall into the same sets. No hardware sees
+ * the next of rows FAR_APART coming, as they are in other pages: they are asked for, AHEAD. */
 enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
 
 /* Squares of a side, those first that share lines of memory; rows that a cache would not hold are read a line at a time, once. */

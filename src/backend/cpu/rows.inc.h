@@ -105,45 +105,77 @@
 #if TN_IS_F32
 
 /* Light rows once more, where a and the result are bfloat16: b and c are floats, as they are for the others; of two operands
- * once more where both are bfloat16, and where one is a float throughout. Some results at a time are floats first: a loop that
- * rounds each of them for itself takes longer than both. */
-enum { BFLOATS = 256 };
-#define BFLOAT_ROW(name, expr) \
+ * once more where both are bfloat16, and where one is a float throughout; of three where b, and where b and c are bfloat16.
+ * Operands become floats and results are rounded in registers (round_bfloats). */
+
+/* Less than two registers, by way of as many as they hold: one loop less in each row. Bytes of an element, 0: one throughout. */
+static void bfloat_rest(tn__loop row, uint16_t *out, const void *const of[3], const size_t size[3], int64_t at,
+                        int64_t n)
+{
+    _Alignas(64) char in[3][BFLOATS * sizeof(float)];
+    uint16_t some[BFLOATS];
+    const void *p[3];
+    for (int k = 0; k < 3; k++) {
+        p[k] = size[k] && of[k] ? in[k] : of[k];
+        if (p[k] != in[k])
+            continue;
+        memset(in[k], 0, sizeof in[k]);
+        memcpy(in[k], (const char *)of[k] + (size_t)at * size[k], (size_t)n * size[k]);
+    }
+    row(some, p[0], p[1], p[2], BFLOATS);
+    memcpy(out + at, some, (size_t)n * sizeof *out);
+}
+
+#define BFLOAT_ROW(name, expr, size_a, size_b, size_c) \
     static void bfloat_##name(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
     { \
         uint16_t *o = out; \
         const uint16_t *pa = a_; \
         const float *pb = b_, *pc = c_; \
+        int64_t begin = 0; \
         TN_ONCE(void) pa, (void)pb, (void)pc; \
-        for (int64_t begin = 0, end; begin < n; begin = end) { \
+        for (; begin + BFLOATS <= n; begin += BFLOATS) { \
             float some[BFLOATS]; \
-            end = n - begin < BFLOATS ? n : begin + BFLOATS; \
             TN_IVDEP \
-            for (int64_t i = begin; i < end; i++) { \
+            for (int k = 0; k < BFLOATS; k++) { \
+                const int64_t i = begin + k; \
                 const float a = TN_A, b = TN_B(pb), c = TN_C(pc); \
                 (void)b, (void)c; \
-                some[i - begin] = (expr); \
+                some[k] = (expr); \
             } \
-            floats_to_bfloats(o + begin, 1, some, end - begin); \
+            round_bfloats(o + begin, some); \
         } \
+        if (begin < n) \
+            bfloat_rest(bfloat_##name, out, (const void *const[]){a_, b_, c_}, \
+                        (const size_t[]){size_a, size_b, size_c}, begin, n - begin); \
     }
 #undef TN_A
 #define TN_A                      bf16_f32(pa[i])
-#define LIGHT_TERNARY(name, expr) BFLOAT_ROW(name, expr)
+#define LIGHT_TERNARY(name, expr) BFLOAT_ROW(name, expr, 2, 4, 4)
+#include "op/elementwise.def"
+#undef TN_B
+#define TN_B(p)                   bf16_f32(((const uint16_t *)b_)[i])
+#define LIGHT_TERNARY(name, expr) BFLOAT_ROW(second_##name, expr, 2, 2, 4)
 #include "op/elementwise.def"
 #undef TN_C
+#define TN_C(p)                   bf16_f32(((const uint16_t *)c_)[i])
+#define LIGHT_TERNARY(name, expr) BFLOAT_ROW(both_##name, expr, 2, 2, 2)
+#include "op/elementwise.def"
+#undef TN_B
+#define TN_B(p) (p)[i]
+#undef TN_C
 #define TN_C(p)                  0.0F
-#define LIGHT_BINARY(name, expr) BFLOAT_ROW(name, expr)
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(name, expr, 2, 4, 0)
 #include "op/elementwise.def"
 #undef TN_B
 #define TN_B(p)                  bf16_f32(((const uint16_t *)b_)[i])
-#define LIGHT_BINARY(name, expr) BFLOAT_ROW(both_##name, expr)
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(both_##name, expr, 2, 2, 0)
 #include "op/elementwise.def"
 #undef TN_A
 #undef TN_ONCE
 #define TN_ONCE                  const float first = *(const float *)a_;
 #define TN_A                     first
-#define LIGHT_BINARY(name, expr) BFLOAT_ROW(first_##name, expr)
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(first_##name, expr, 0, 2, 0)
 #include "op/elementwise.def"
 #undef TN_A
 #undef TN_B
@@ -151,15 +183,14 @@ enum { BFLOATS = 256 };
 #define TN_ONCE                  const float second = pb[0];
 #define TN_A                     bf16_f32(pa[i])
 #define TN_B(p)                  second
-#define LIGHT_BINARY(name, expr) BFLOAT_ROW(second_##name, expr)
+#define LIGHT_BINARY(name, expr) BFLOAT_ROW(second_##name, expr, 2, 0, 0)
 #include "op/elementwise.def"
 #undef TN_B
 #undef TN_ONCE
 #define TN_ONCE
 #define TN_B(p)                 0.0F
-#define LIGHT_UNARY(name, expr) BFLOAT_ROW(name, expr)
+#define LIGHT_UNARY(name, expr) BFLOAT_ROW(name, expr, 2, 0, 0)
 #include "op/elementwise.def"
-#undef BFLOAT_ROW
 #undef TN_A
 #define TN_A pa[i]
 

@@ -26,7 +26,7 @@ tn_status tn__cpu_cat(const tn__launch *l)
         part.contiguous = false;
         in.stride = stride;
         in.ndim = out->ndim;
-        tn__cpu_copy_view(&part, &in);
+        tn__cpu_copy_part(&part, &in, out->numel);
         at += shape[dim];
     }
     return TN_OK;

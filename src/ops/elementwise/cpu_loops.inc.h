@@ -4,17 +4,17 @@
 
 /* Powers by one number p throughout, a usual one. (-inf)^0.5 is inf and (-0)^0.5 is 0, as C has it. True: it was one. */
 #define USUAL_POWERS \
-    POWER(2, v *v) \
-    POWER(3, v *v *v) \
-    POWER(1, v) \
-    POWER(0.5, v == -(T)INFINITY ? (T)INFINITY : M(sqrt)(v + K(0))) \
-    POWER(-0.5, v == -(T)INFINITY ? K(0) : K(1) / M(sqrt)(v + K(0))) \
-    POWER(-1, K(1) / v) \
-    POWER(-2, v *v > K(1e-37) && v * v < K(1e38) ? K(1) / (v * v) : (K(1) / v) * (K(1) / v))
-#define POWER_OF(number, wide, value) \
+    POWER(two, 2, a *a) \
+    POWER(three, 3, a *a *a) \
+    POWER(one, 1, a) \
+    POWER(half, 0.5, a == -(T)INFINITY ? (T)INFINITY : M(sqrt)(a + K(0))) \
+    POWER(less_half, -0.5, a == -(T)INFINITY ? K(0) : K(1) / M(sqrt)(a + K(0))) \
+    POWER(less_one, -1, K(1) / a) \
+    POWER(less_two, -2, a *a > K(1e-37) && a * a < K(1e38) ? K(1) / (a * a) : (K(1) / a) * (K(1) / a))
+#define POWER(name, number, value) \
     if (p == K(number)) { \
         for (int64_t i = 0; i < n; i++) { \
-            const T v = wide; \
+            const T a = x[i]; \
             o[i] = value; \
         } \
         return true; \
@@ -22,11 +22,10 @@
 
 static bool E(usual_pow)(T *o, const T *x, T p, int64_t n)
 {
-#define POWER(number, value) POWER_OF(number, x[i], value)
     USUAL_POWERS
-#undef POWER
     return false;
 }
+#undef POWER
 
 static void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
 {
@@ -61,27 +60,35 @@ static void row_usual_narrow_pow(void *out, const void *a, const void *b, const 
         row_narrow_pow_f32(out, a, b, c, n);
 }
 
-static bool usual_pow_bf16(float *o, const uint16_t *x, float p, int64_t n)
+#define TN_ONCE
+#define TN_A                       bf16_f32(pa[i])
+#define TN_B(p)                    0.0F
+#define TN_C(p)                    0.0F
+#define POWER(name, number, value) BFLOAT_ROW(power_##name, value, 2, 0, 0)
+USUAL_POWERS
+#undef POWER
+#undef TN_ONCE
+#undef TN_A
+#undef TN_B
+#undef TN_C
+
+static void bfloat_usual_pow(void *out, const void *a, const void *b_, const void *c, int64_t n)
 {
-#define POWER(number, value) POWER_OF(number, bf16_f32(x[i]), value)
+    enum { MANY = 256 };
+    const float *b = b_;
+#define POWER(name, number, value) \
+    if (c && b[0] == K(number)) { \
+        bfloat_power_##name(out, a, NULL, NULL, n); \
+        return; \
+    }
     USUAL_POWERS
 #undef POWER
-    return false;
-}
-
-static void bfloat_usual_pow(void *out, const void *a_, const void *b_, const void *c, int64_t n)
-{
-    uint16_t *o = out;
-    const uint16_t *a = a_;
-    const float *b = b_;
-    for (int64_t i = 0; i < n; i += BFLOATS) {
-        float some[BFLOATS], of[BFLOATS];
-        const int64_t m = n - i < BFLOATS ? n - i : BFLOATS;
-        if (!c || !usual_pow_bf16(some, a + i, b[0], m)) {
-            load_bf16_f32(of, a + i, 1, m);
-            row_narrow_pow_f32(some, of, b + i, c, m);
-        }
-        floats_to_bfloats(o + i, 1, some, m);
+    for (int64_t i = 0; i < n; i += MANY) {
+        float some[MANY], of[MANY];
+        const int64_t m = n - i < MANY ? n - i : MANY;
+        load_bf16_f32(of, (const uint16_t *)a + i, 1, m);
+        row_narrow_pow_f32(some, of, b + i, NULL, m);
+        floats_to_bfloats((uint16_t *)out + i, 1, some, m);
     }
 }
 #define row_narrow_pow_f32    row_usual_narrow_pow
@@ -92,7 +99,6 @@ static void bfloat_usual_pow(void *out, const void *a_, const void *b_, const vo
 #define row__pow_backward_f64 row_usual_pow_backward_f64
 #endif
 #undef USUAL_POWERS
-#undef POWER_OF
 
 #endif
 

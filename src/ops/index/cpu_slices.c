@@ -302,7 +302,8 @@ static void select_slices(void *ctx, int64_t begin, int64_t end)
     const slice_job *j = ctx;
     const int64_t bytes = j->inner * (int64_t)tn__dtype_size(j->table->dtype);
     const bool runs = j->table_dense && j->picked_dense;
-    bool stream = runs && j->picked->numel / j->inner * bytes > tn__cpu_stream_bytes() && bytes >= 256;
+    const int64_t all = j->picked->numel / j->inner * bytes;
+    const bool stream = runs && bytes >= 256 && tn__cpu_streams(all, all);
     int64_t outer = begin / j->n, k = begin % j->n, apart;
     const char *first = first_slice(j, outer, &apart);
     char *to = (char *)j->picked->data + begin * bytes;

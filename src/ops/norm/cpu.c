@@ -101,7 +101,8 @@ static bool are_columns(column_job *j, const tn__launch *l, int inputs)
         j->c.load = tn__isa()->load[out->dtype][j->type];
         j->c.store = tn__isa()->store[out->dtype][j->type];
     }
-    j->c.past = out->numel * j->c.size > tn__cpu_stream_bytes();
+    j->c.bfloats = out->dtype == TN_BF16 && j->type == TN__F32;
+    j->c.past = tn__cpu_streams(out->numel * j->c.size, inputs * out->numel * j->c.size);
     j->c.width = j->c.pitch = out->numel / TN_MAX(j->c.n, 1);
     return fits && j->c.width >= LINE;
 }

@@ -1,7 +1,8 @@
 /* ops/norm/cpu_columns.inc.h: rows that lie side by side, brought to their scales as they lie, a line of memory after the other.
  * Sums are of differences to each row's first number, in double. */
-/* Rows at once; of those that are loaded: four lines of them lie in L1, too; lines that are asked for ahead. */
-enum { E(STRIP) = 1024, E(LOADED) = 512, E(AHEAD) = 8 };
+/* Rows at once; of those that are loaded: four lines of them lie in L1, too; lines that are asked for ahead; that are added up
+ * at once, of bfloat16 and of others. Bfloat16 becomes floats in registers, and so do its results. */
+enum { E(STRIP) = 1024, E(LOADED) = 512, E(AHEAD) = 8, E(MANY) = 8, E(FOUR) = 4 };
 
 typedef struct E(strip) {
     int64_t at, width; /* the first row, how many */
@@ -9,15 +10,20 @@ typedef struct E(strip) {
     bool fixed[E(STRIP)]; /* the scale is not the row's own, but 1 / eps */
 } E(strip);
 
+static inline __attribute__((always_inline)) T E(number)(const void *line, int64_t j, bool bfloats)
+{
+    return bfloats ? (T)bf16_f32(((const uint16_t *)line)[j]) : ((const T *)line)[j];
+}
+
 /* Line i of x, or of g, where it lies, or loaded to 'to'. A line that follows soon is asked for: no hardware looks ahead beyond a
  * page. */
-static inline const T *E(line_of)(const tn__norm_columns *c, const E(strip) * s, const void *x, int64_t i, T *to)
+static inline const void *E(line_of)(const tn__norm_columns *c, const E(strip) * s, const void *x, int64_t i, T *to)
 {
     const int64_t first = i * c->pitch + s->at, ahead = i + E(AHEAD) < c->n ? E(AHEAD) * c->pitch : 0;
     for (int64_t k = 0; c->pitch > s->width && ahead && k < s->width * c->size; k += 64)
         __builtin_prefetch((const char *)x + (first + ahead) * c->size + k);
-    if (!c->load)
-        return (const T *)x + first;
+    if (!c->load || c->bfloats)
+        return (const char *)x + first * c->size;
     c->load(to, (const char *)x + first * c->size, 1, s->width);
     return to;
 }
@@ -37,44 +43,56 @@ static inline void E(put_line)(const tn__norm_columns *c, const E(strip) * s, in
         stream(to, line, (size_t)s->width * sizeof(T));
 }
 
-/* A number's difference to the first one of its row, and sums of four: in double; of numbers that have 16 bits, as T. */
-static inline __attribute__((always_inline)) void E(add_four)(double *restrict sum, double *restrict square,
-                                                              const double *restrict first, const T *a, const T *b,
-                                                              const T *c, const T *d, int64_t width, bool narrow)
+/* A number's difference to the first one of its row, and sums of some lines: in double; of numbers that have 16 bits, as T. */
+static inline __attribute__((always_inline)) void E(add_lines)(double *restrict sum, double *restrict square,
+                                                               const double *restrict first, const void *const *x,
+                                                               int lines, int64_t width, bool narrow, bool bfloats)
 {
     for (int64_t j = 0; j < width; j++) {
+        T few[E(MANY)];
+        double all[E(FOUR)];
+        TN_UNROLL
+        for (int k = 0; narrow && k < lines; k++)
+            few[k] = E(number)(x[k], j, bfloats) - (T)first[j];
+        TN_UNROLL
+        for (int k = 0; !narrow && k < E(FOUR); k++)
+            all[k] = (double)E(number)(x[k], j, false) - first[j];
         if (narrow) {
-            const T f = (T)first[j], p = a[j] - f, q = b[j] - f, r = c[j] - f, s = d[j] - f;
-            sum[j] += (double)((p + q) + (r + s));
-            square[j] += (double)((p * p + q * q) + (r * r + s * s));
-            continue;
+            T s = 0, q = 0;
+            TN_UNROLL
+            for (int k = 0; k < lines; k += 2)
+                s += few[k] + few[k + 1], q += few[k] * few[k] + few[k + 1] * few[k + 1];
+            sum[j] += (double)s;
+            square[j] += (double)q;
+        } else {
+            sum[j] += (all[0] + all[1]) + (all[2] + all[3]);
+            square[j] += (all[0] * all[0] + all[1] * all[1]) + (all[2] * all[2] + all[3] * all[3]);
         }
-        const double f = first[j], p = (double)a[j] - f, q = (double)b[j] - f, r = (double)c[j] - f,
-                     s = (double)d[j] - f;
-        sum[j] += (p + q) + (r + s);
-        square[j] += (p * p + q * q) + (r * r + s * s);
     }
 }
 
-/* Four lines at once: each sum is loaded and stored a quarter as often. */
+/* Some lines at once: each sum is loaded and stored so much less often. */
 static void E(strip_sums)(const tn__norm_columns *c, const E(strip) * s, double *restrict sum, double *restrict square,
                           const double *restrict first)
 {
-    T lines[4 * E(LOADED)];
-    const T *x[4];
+    T lines[E(FOUR) * E(LOADED)];
+    const int many = c->bfloats ? E(MANY) : E(FOUR);
+    const void *x[E(MANY)];
     int64_t i = 0;
-    for (; i + 4 <= c->n; i += 4) {
-        for (int k = 0; k < 4; k++)
-            x[k] = E(line_of)(c, s, c->x, i + k, lines + k * E(LOADED));
-        if (c->load)
-            E(add_four)(sum, square, first, x[0], x[1], x[2], x[3], s->width, true);
+    for (; i + many <= c->n; i += many) {
+        for (int k = 0; k < many; k++)
+            x[k] = E(line_of)(c, s, c->x, i + k, c->bfloats ? NULL : lines + k * E(LOADED));
+        if (c->bfloats)
+            E(add_lines)(sum, square, first, x, E(MANY), s->width, true, true);
+        else if (c->load)
+            E(add_lines)(sum, square, first, x, E(FOUR), s->width, true, false);
         else
-            E(add_four)(sum, square, first, x[0], x[1], x[2], x[3], s->width, false);
+            E(add_lines)(sum, square, first, x, E(FOUR), s->width, false, false);
     }
     for (; i < c->n; i++) {
         x[0] = E(line_of)(c, s, c->x, i, lines);
         for (int64_t j = 0; j < s->width; j++) {
-            const double v = (double)x[0][j] - first[j];
+            const double v = (double)E(number)(x[0], j, c->bfloats) - first[j];
             sum[j] += v;
             square[j] += v * v;
         }
@@ -87,9 +105,9 @@ static void E(measure_strip)(const tn__norm_columns *c, E(strip) * s)
     T line[E(STRIP)];
     const bool centred = c->kind == TN__BY_VARIANCE;
     const double n = (double)c->n;
-    const T *x = E(line_of)(c, s, c->x, 0, line);
+    const void *x = E(line_of)(c, s, c->x, 0, line);
     for (int64_t j = 0; j < s->width; j++)
-        first[j] = centred ? (double)x[j] : 0, sum[j] = square[j] = 0;
+        first[j] = centred ? (double)E(number)(x, j, c->bfloats) : 0, sum[j] = square[j] = 0;
     E(strip_sums)(c, s, sum, square, first);
     for (int64_t j = 0; j < s->width; j++) {
         const double mean = centred ? sum[j] / n : 0, left = square[j] - (centred ? sum[j] * mean : 0);
@@ -102,9 +120,53 @@ static void E(measure_strip)(const tn__norm_columns *c, E(strip) * s)
 
 static int64_t E(strip_width)(const tn__norm_columns *c, int64_t at)
 {
-    const int64_t most = c->load ? E(LOADED) : E(STRIP);
+    const int64_t most = c->load && !c->bfloats ? E(LOADED) : E(STRIP);
     return c->width - at < most ? c->width - at : most;
 }
+
+#if TN_IS_F32
+/* Rounded where it is computed. */
+#define EACH_BFLOAT(to, width, value) \
+    for (int64_t at_ = 0, many_; at_ < (width); at_ += many_) { \
+        float some_[BFLOATS]; \
+        many_ = (width)-at_ < BFLOATS ? (width)-at_ : BFLOATS; \
+        if (many_ == BFLOATS) { \
+            for (int k_ = 0; k_ < BFLOATS; k_++) { \
+                const int64_t j = at_ + k_; \
+                some_[k_] = value; \
+            } \
+            round_bfloats((to) + at_, some_); \
+        } else { \
+            for (int64_t j = at_; j < (width); j++) \
+                (to)[j] = f32_bf16(value); \
+        } \
+    }
+
+static void standardize_bfloats(const tn__norm_columns *c, const strip_f32 *s, int64_t i)
+{
+    const float w = c->weight ? ((const float *)c->weight)[i] : 1, b = c->bias ? ((const float *)c->bias)[i] : 0;
+    const uint16_t *x = line_of_f32(c, s, c->x, i, NULL);
+    uint16_t *to = (uint16_t *)c->out + i * c->pitch + s->at;
+    if (c->bias)
+        EACH_BFLOAT(to, s->width, (bf16_f32(x[j]) - s->mean[j]) * s->scale[j] * w + b)
+    else
+        EACH_BFLOAT(to, s->width, (bf16_f32(x[j]) - s->mean[j]) * s->scale[j] * w)
+}
+
+static void standardize_back_bfloats(const tn__norm_columns *c, const strip_f32 *s, int64_t i, const float *each,
+                                     const float *along)
+{
+    const float w = c->weight ? ((const float *)c->weight)[i] : 1;
+    const uint16_t *x = line_of_f32(c, s, c->x, i, NULL), *g = line_of_f32(c, s, c->g, i, NULL);
+    uint16_t *to = (uint16_t *)c->out + i * c->pitch + s->at;
+    EACH_BFLOAT(to, s->width,
+                s->scale[j] * (bf16_f32(g[j]) * w - each[j] - (bf16_f32(x[j]) - s->mean[j]) * s->scale[j] * along[j]))
+}
+#undef EACH_BFLOAT
+#else
+#define standardize_bfloats(c, s, i)                   ((void)0)
+#define standardize_back_bfloats(c, s, i, each, along) ((void)0)
+#endif
 
 static void E(standardize_columns)(const tn__norm_columns *c)
 {
@@ -114,7 +176,9 @@ static void E(standardize_columns)(const tn__norm_columns *c)
     for (s.at = 0; s.at < c->width; s.at += s.width) {
         s.width = E(strip_width)(c, s.at);
         E(measure_strip)(c, &s);
-        for (int64_t i = 0; i < c->n; i++) {
+        for (int64_t i = 0; i < c->n && c->bfloats; i++)
+            standardize_bfloats(c, &s, i);
+        for (int64_t i = 0; i < c->n && !c->bfloats; i++) {
             const T *x = E(line_of)(c, &s, c->x, i, loaded), w = weight ? weight[i] : 1, b = bias ? bias[i] : 0;
             T *to = E(line_to)(c, &s, i, line);
             if (bias)
@@ -130,13 +194,15 @@ static void E(standardize_columns)(const tn__norm_columns *c)
 
 /* Two lines: their sums, and those of their products with the standardized numbers. */
 static inline __attribute__((always_inline)) void E(add_two)(double *restrict sum, double *restrict dot,
-                                                             const E(strip) * s, const T *g, const T *x, const T *g2,
-                                                             const T *x2, T w, T w2)
+                                                             const E(strip) * s, const void *const g[2],
+                                                             const void *const x[2], const T w[2], bool bfloats)
 {
     for (int64_t j = 0; j < s->width; j++) {
-        const T v = g[j] * w, v2 = g2[j] * w2, mean = s->mean[j], scale = s->scale[j];
+        const T v = E(number)(g[0], j, bfloats) * w[0], v2 = E(number)(g[1], j, bfloats) * w[1];
+        const T z = (E(number)(x[0], j, bfloats) - s->mean[j]) * s->scale[j],
+                z2 = (E(number)(x[1], j, bfloats) - s->mean[j]) * s->scale[j];
         sum[j] += (double)(v + v2);
-        dot[j] += (double)(v * ((x[j] - mean) * scale) + v2 * ((x2[j] - mean) * scale));
+        dot[j] += (double)(v * z + v2 * z2);
     }
 }
 
@@ -150,9 +216,13 @@ static void E(strip_losses)(const tn__norm_columns *c, const E(strip) * s, T *re
         dot[j] = sum[j] = 0;
     for (int64_t i = 0; i < c->n; i += 2) {
         const int64_t k = i + 1 < c->n ? i + 1 : i;
-        const T *x = E(line_of)(c, s, c->x, i, loaded[0]), *g = E(line_of)(c, s, c->g, i, loaded[1]);
-        const T *x2 = E(line_of)(c, s, c->x, k, loaded[2]), *g2 = E(line_of)(c, s, c->g, k, loaded[3]);
-        E(add_two)(sum, dot, s, g, x, g2, x2, weight ? weight[i] : 1, k == i ? 0 : weight ? weight[k] : 1);
+        const void *x[] = {E(line_of)(c, s, c->x, i, loaded[0]), E(line_of)(c, s, c->x, k, loaded[2])};
+        const void *g[] = {E(line_of)(c, s, c->g, i, loaded[1]), E(line_of)(c, s, c->g, k, loaded[3])};
+        const T w[] = {weight ? weight[i] : 1, k == i ? 0 : weight ? weight[k] : 1};
+        if (c->bfloats)
+            E(add_two)(sum, dot, s, g, x, w, true);
+        else
+            E(add_two)(sum, dot, s, g, x, w, false);
     }
     for (int64_t j = 0; j < s->width; j++) {
         each[j] = (T)(c->kind == TN__BY_VARIANCE ? sum[j] / (double)c->n : 0);
@@ -170,7 +240,9 @@ static void E(standardize_columns_backward)(const tn__norm_columns *c)
         s.width = E(strip_width)(c, s.at);
         E(measure_strip)(c, &s);
         E(strip_losses)(c, &s, each, along);
-        for (int64_t i = 0; i < c->n; i++) {
+        for (int64_t i = 0; i < c->n && c->bfloats; i++)
+            standardize_back_bfloats(c, &s, i, each, along);
+        for (int64_t i = 0; i < c->n && !c->bfloats; i++) {
             const T *x = E(line_of)(c, &s, c->x, i, loaded[0]), *g = E(line_of)(c, &s, c->g, i, loaded[1]);
             const T w = weight ? weight[i] : 1;
             T *to = E(line_to)(c, &s, i, line);

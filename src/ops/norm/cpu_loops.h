@@ -17,7 +17,8 @@ typedef struct tn__norm_columns {
     void (*store)(void *dst, int64_t stride, const void *src, int64_t n);
     int kind;
     double eps;
-    bool past; /* results go past the caches */
+    bool bfloats; /* memory is of bfloat16, the loop type float */
+    bool past;    /* results go past the caches */
 } tn__norm_columns;
 
 /* So many dense rows of n elements, one after another, of the loop type: their gradients, and what they add to those of the

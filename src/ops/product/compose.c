@@ -50,8 +50,12 @@ tn_tensor *tn__fn_baddbmm(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_bad
         const bool recorded = tn__wants_grad(x) && !tn__self()->no_grad;
         return recorded ? tn_add(product, tn_masked_fill(x, tn_ones_like(x, .dtype = TN_BOOL), 0)) : product;
     }
-    if (!o->beta.kind || tn__scalar_double(&o->beta) == 1)
-        return tn_add(product, x); /* lies as the product does */
+    if (!o->beta.kind || tn__scalar_double(&o->beta) == 1) {
+        const bool plain = product && (tn__self()->no_grad || !(tn__wants_grad(product) || tn__wants_grad(x)));
+        const bool within =
+            plain && x->dtype == product->dtype && tn__same_shape(x->shape, x->ndim, product->shape, product->ndim);
+        return within ? tn_add_(product, x) : tn_add(product, x); /* lies as the product does */
+    }
     return tn__add_product(product, tn_scalar_t(x),
                            tn__dtype_is_float(x->dtype) ? o->beta : tn_scalar_i(tn__scalar_int(&o->beta)));
 }

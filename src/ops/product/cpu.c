@@ -8,6 +8,7 @@
 #include "backend/cpu/cpu.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "core/thread.h"
 #include "ops/product/gemm.h"
 
 enum {
@@ -18,7 +19,9 @@ enum {
         (KC + 16) * 4, /* bytes from a copied row to the next: no power of 2, which few places of a cache share */
     WAYS = 12,
     SERIAL = 90 * 90 * 90, /* below this effort a second thread comes too late */
-    EACH = 8192            /* effort of one product of a batch, however small it is */
+    EACH = 8192,           /* effort of one product of a batch, however small it is */
+    NEAR = 1 << 20,        /* bytes of a product's matrices that a core's own caches hold */
+    EVEN = 8               /* products of a batch for each thread, so that one more or less hardly matters */
 };
 
 /* In multiplications: an element of an operand or of the result costs as much as some. */
@@ -411,7 +414,7 @@ tn_status tn__cpu_gemm_own(const tn__gemm *g, int type)
     const int64_t k = depth(&p);
     if (run_small(&p))
         return TN_OK;
-    int threads = effort(g->m, g->n, g->k) < SERIAL ? 1 : tn__num_threads();
+    int threads = tn__self()->in_parallel || effort(g->m, g->n, g->k) < SERIAL ? 1 : tn__num_threads();
     int64_t nc = TN_MIN(NC, tn__div_up(g->n, p.width) * p.width);
     size_t bytes = (size_t)(nc * TN_MIN(KC, k) * p.item);
     char *buffer = NULL;
@@ -650,6 +653,16 @@ static bool is_short_dots(const batch_job *j)
            s->a_bs == s->k && s->b_bs == s->k && tn__pays_to_turn(s->k, 1, s->batch, s->k);
 }
 
+/* Many products that are not small go to a thread each where the nearest caches hold them: two threads at one of them pack its
+ * right side together, and wait for each other twice. A BLAS has threads of its own. */
+static bool pays_each(const batch_job *j)
+{
+    const tn__gemm_problem *s = j->s;
+    const int64_t item = j->stored ? (int64_t)tn__dtype_size(j->stored) : (int64_t)tn__type_size(j->type),
+                  bytes = (s->m * s->k + s->k * s->n + s->m * s->n) * item;
+    return bytes <= NEAR && s->batch >= EVEN * tn__num_threads() && !tn__blas_used(j->stored, j->type);
+}
+
 /* Operands as they are stored, the result in the compute type, or narrow, dense. */
 static tn_status run_shape(batch_job *j)
 {
@@ -663,6 +676,8 @@ static tn_status run_shape(batch_job *j)
                          : is_dots(s, j->type, j->stored) ? run_dots_of_batch
                                                           : run_batch,
                          j);
+    else if (s->batch > 1 && pays_each(j))
+        tn__parallel_for(s->batch, 1, run_batch, j);
     else
         run_batch(j, 0, s->batch);
     return j->status;

@@ -1,9 +1,11 @@
 /* Kernels of the family softmax for the CPU. */
 #include "backend/cpu/along_dim.h"
+#include "core/error.h"
 #include "core/parallel.h"
 
-/* Elements that are worth a thread; of a line of memory; of rows that along_dim.c takes in tiles, where e^x is computed once. */
-enum { WORK = 32768, LINE = 16, DEEP = 256 };
+/* Elements that are worth a thread; of a line of memory; of rows that along_dim.c takes in tiles, where e^x is computed once; of
+ * rows that are not short. */
+enum { WORK = 32768, LINE = 16, DEEP = 256, SHORT = 64 };
 
 static void softmax_row(const tn__row_job *j, void *out, const void *a, const void *b)
 {
@@ -56,7 +58,7 @@ static bool are_columns(column_job *j, const tn__launch *l, int64_t dim, int inp
         j->c.load = tn__isa()->load[out->dtype][TN__F32];
         j->c.store = tn__isa()->store[out->dtype][TN__F32];
     }
-    j->c.past = out->numel * j->c.size > tn__cpu_stream_bytes();
+    j->c.past = tn__cpu_streams(out->numel * j->c.size, inputs * out->numel * j->c.size);
     j->c.pitch = j->c.width;
     j->lines = tn__div_up(j->c.width, LINE);
     return j->c.n > DEEP && j->c.width >= LINE;
@@ -86,12 +88,71 @@ static tn_status share_columns(column_job *j, const tn__launch *l, bool log)
     return TN_OK;
 }
 
+/* ---- dense rows of bfloat16 ---- */
+
+typedef struct bfloat_job {
+    const tn__launch *l;
+    int64_t n;
+    bool log;
+    _Atomic bool failed;
+} bfloat_job;
+
+/* False where they lie otherwise, or are short. */
+static bool are_bfloats(bfloat_job *j, const tn__launch *l, int64_t dim, int inputs)
+{
+    const tn__view *out = &l->out[0];
+    bool fits = out->numel && out->contiguous && out->dtype == TN_BF16 && out->ndim && l->compute == TN_F32;
+    for (int k = 0; k < inputs; k++)
+        fits &= l->in[k].contiguous && l->in[k].dtype == TN_BF16;
+    if (!fits)
+        return false;
+    for (int32_t d = (int32_t)dim + 1; d < out->ndim; d++)
+        fits &= out->shape[d] == 1;
+    j->l = l;
+    j->n = out->shape[dim];
+    return fits && j->n >= SHORT;
+}
+
+static void bfloats(void *ctx, int64_t begin, int64_t end)
+{
+    bfloat_job *j = ctx;
+    const size_t bytes = j->log ? 0 : (size_t)j->n * sizeof(float);
+    float *room = bytes ? tn__block_get(bytes) : NULL;
+    if (bytes && !room) {
+        atomic_store(&j->failed, true);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++)
+        tn__isa()->softmax.bfloats((uint16_t *)j->l->out[0].data + i * j->n,
+                                   (const uint16_t *)j->l->in[0].data + i * j->n, j->n, room, j->log);
+    tn__block_put(room, bytes);
+}
+
+static void bfloats_backward(void *ctx, int64_t begin, int64_t end)
+{
+    const bfloat_job *j = ctx;
+    for (int64_t i = begin; i < end; i++)
+        tn__isa()->softmax.bfloats_backward((uint16_t *)j->l->out[0].data + i * j->n,
+                                            (const uint16_t *)j->l->in[0].data + i * j->n,
+                                            (const uint16_t *)j->l->in[1].data + i * j->n, j->n, j->log);
+}
+
+static tn_status share_bfloats(bfloat_job *j, tn__body body, bool log)
+{
+    j->log = log;
+    tn__parallel_for(j->l->out[0].numel / j->n, tn__div_up(WORK, j->n), body, j);
+    return j->failed ? tn__error_memory("a temporary", (size_t)j->n * sizeof(float)) : TN_OK;
+}
+
 tn_status tn__cpu_softmax(const tn__launch *l)
 {
     const tn__softmax_params *p = l->params;
     column_job j = {.body = tn__isa()->softmax.columns};
     if (are_columns(&j, l, p->dim, 1))
         return share_columns(&j, l, l->op == TN__OP_log_softmax);
+    bfloat_job b = {.n = 0};
+    if (are_bfloats(&b, l, p->dim, 1))
+        return share_bfloats(&b, bfloats, l->op == TN__OP_log_softmax);
     return tn__cpu_along_dim(l, p->dim, softmax_row, softmax_lines, 1);
 }
 
@@ -101,5 +162,8 @@ tn_status tn__cpu_softmax_backward(const tn__launch *l)
     column_job j = {.body = tn__isa()->softmax.columns_backward};
     if (are_columns(&j, l, p->dim, 2))
         return share_columns(&j, l, l->op == TN__OP__log_softmax_backward);
+    bfloat_job b = {.n = 0};
+    if (are_bfloats(&b, l, p->dim, 2))
+        return share_bfloats(&b, bfloats_backward, l->op == TN__OP__log_softmax_backward);
     return tn__cpu_along_dim(l, p->dim, softmax_backward_row, softmax_backward_lines, 2);
 }

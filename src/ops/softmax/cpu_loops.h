@@ -29,6 +29,9 @@ typedef struct tn__softmax_loops {
     void (*columns_backward)(const tn__softmax_columns *c);
     /* The sum of e^(x - m); m is not less than what is in x. */
     double (*sum_exp[2])(const void *x, int64_t n, double m);
+    /* A dense row of bfloat16; room: n floats, of which the logarithm has no need. */
+    void (*bfloats)(void *out, const void *x, int64_t n, float *room, bool logarithm);
+    void (*bfloats_backward)(void *out, const void *g, const void *y, int64_t n, bool logarithm);
 } tn__softmax_loops;
 
 #endif

@@ -3,7 +3,8 @@
     { \
         .row = TWO(softmax_row), .row_backward = TWO(softmax_row_backward), .lines = TWO(softmax_lines), \
         .lines_backward = TWO(softmax_lines_backward), .sum_exp = TWO(sum_exp), .columns = softmax_columns_f32, \
-        .columns_backward = softmax_columns_backward_f32 \
+        .columns_backward = softmax_columns_backward_f32, .bfloats = softmax_bfloats, \
+        .bfloats_backward = softmax_bfloats_backward \
     }
 
 #if TN_IS_FLOAT
@@ -177,6 +178,7 @@ static void E(softmax_lines_backward)(void *out, const void *g, const void *y, i
 }
 
 #if TN_IS_F32 /* of doubles it would take twice the calls of exp */
+#include "ops/softmax/cpu_bfloats.inc.h"
 #include "ops/softmax/cpu_columns.inc.h"
 #endif
 
