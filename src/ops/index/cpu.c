@@ -595,7 +595,7 @@ static void write_points(point_job *j)
 static bool are_slices(const point_job *j)
 {
     const tn__view *index = j->index, *table = j->table, *src = j->other;
-    bool are = src && index->ndim > 1 && index->ndim == table->ndim && index->ndim == src->ndim;
+    bool are = src && index->numel && index->ndim > 1 && index->ndim == table->ndim && index->ndim == src->ndim;
     for (int32_t d = 0; are && d < index->ndim; d++)
         are = src->shape[d] == index->shape[d] &&
               (d == j->dim || (index->shape[d] == table->shape[d] && (index->stride[d] == 0 || index->shape[d] == 1)));
