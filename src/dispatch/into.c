@@ -40,10 +40,11 @@ static bool fits(const tn__spec *s, tn_device device, const tn_tensor *out)
 }
 
 /* Kernels of structural rows count on the layout that the rule gives; where one fails (an index may be out of range), nothing is
- * to be lost: so their inputs are of the result's dtype. */
+ * to be lost: so their inputs are of the result's dtype, or they say when they fail. */
 bool tn__goes_into(const tn__call *c, const tn_tensor *out)
 {
-    const bool elementwise = tn__is_elementwise(c->op);
+    const bool elementwise = tn__is_elementwise(c->op),
+               fails_first = tn__ops[c->op].flags & F_FAILS_FIRST && c->device.type == TN_DEVICE_CPU;
     if (c->inplace || c->n_out != 1 || tn__ops[c->op].kind == TN__VIEW || tn__ops[c->op].flags & F_CROSSES ||
         !fits(&c->spec[0], c->device, out))
         return false;
@@ -55,7 +56,7 @@ bool tn__goes_into(const tn__call *c, const tn_tensor *out)
         const tn_tensor *t = tn__operand(&c->in[i]);
         if (t && tn_tensor_shares_memory(t, out) && !(elementwise && is_as(t, out)))
             return false;
-        if (t && !elementwise && t->dtype != out->dtype)
+        if (t && !elementwise && t->dtype != out->dtype && !fails_first)
             return false;
     }
     return true;

@@ -71,6 +71,7 @@ enum {
     F_SHAPES_FIRST = 32768,   /* in place, shapes and dtypes are looked at before memory that operands share */
     F_BOOL_IN_DOUBLE = 65536, /* bool elements are computed in double: any fraction is true */
     F_LISTED = 131072,        /* its only input is a list of tensors */
+    F_FAILS_FIRST = 262144,   /* where it fails on the CPU, it has written nothing */
     F_CONSTANTS =
         1 << 20, /* PyTorch gives numbers to its kernel as constants, not as operands: they have no say in strides */
     F_LIGHT = 1 << 21, /* a few instructions an element: the loop converts 16-bit floats itself, threads share many */

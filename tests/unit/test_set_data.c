@@ -172,6 +172,14 @@ static void memory_that_is_offered(void **state)
     assert_false(tn_into_taken(out, MADE(tn_mul(other[2], 2)))); /* recorded */
     PRINTS(out, "tensor([[1., 1.],\n        [1., 1.]])");
     assert_int_equal(tn_tensor_version(out), 2);
+    tn_tensor *both = MADE(tn_arange(2)), *threes = MADE(tn_mul(x, 3)),
+              *outside = MADE(tn_full(TN_SHAPE(2), 7, .dtype = TN_I64));
+    tn_into(out, false);
+    assert_null(tn_index_select(x, 0, outside)); /* which is seen before anything is written */
+    PRINTS(out, "tensor([[1., 1.],\n        [1., 1.]])");
+    tn_into(out, false);
+    assert_true(tn_into_taken(out, MADE(tn_index_select(threes, 0, both))));
+    PRINTS(out, "tensor([[3., 3.],\n        [3., 3.]])");
     tn_scope_close(s);
 }
 

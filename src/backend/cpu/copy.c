@@ -2,7 +2,7 @@
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
 
-enum { GRAIN_BYTES = 1 << 17, TILE = 64, TILES = 8 }; /* what is worth a thread */
+enum { GRAIN_BYTES = 1 << 17, TILE = 64, TILES = 8, SPARSE = 32 }; /* what is worth a thread */
 
 static int64_t grain(size_t size)
 {
@@ -301,7 +301,7 @@ static void move_all(const tn__iter *given, bool stream)
                      tn__div_up(grain(j.size), plot), move_plots, &j);
 }
 
-/* ---- transposition: the source is dense along a dimension that is not the destination's ---- */
+/* ---- transposition: the source is dense along a dimension that is not the one along which the destination is, or nearly ---- */
 
 typedef struct transpose_job {
     const tn__iter *it;
@@ -344,7 +344,7 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
         plane(j, t / j->tiles_i / j->tiles_j, &to, &from);
         int64_t i = ti * TILE, k = tj * TILE;
         int64_t rows = TN_MIN(TILE, it->shape[0] - i), cols = TN_MIN(TILE, it->shape[j->dim] - k);
-        char *d = (char *)it->operand[0].data + (to + i + k * ds[j->dim]) * j->size;
+        char *d = (char *)it->operand[0].data + (to + i * ds[0] + k * ds[j->dim]) * j->size;
         const char *s = (const char *)it->operand[1].data + (from + i * ss[0] + k) * j->size;
         prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size,
                       cols * j->size);
@@ -354,7 +354,7 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
             if (j->stream)
                 tn__isa()->stream(line, tile + c * TILE * j->size, (size_t)(rows * j->size));
             else
-                tn__isa()->move(line, 1, tile + c * TILE * j->size, 1, rows, (size_t)j->size);
+                tn__isa()->move(line, ds[0], tile + c * TILE * j->size, 1, rows, (size_t)j->size);
         }
     }
 }
@@ -362,7 +362,9 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
 static bool transpose(const tn__iter *it, int64_t whole)
 {
     transpose_job j = {.it = it, .size = (int64_t)tn__dtype_size(it->operand[0].dtype)};
-    if (it->operand[0].dtype != it->operand[1].dtype || it->operand[0].stride[0] != 1 || it->operand[1].stride[0] <= 1)
+    const int64_t step = it->operand[0].stride[0]; /* a line of memory has some of the destination at least */
+    if (it->operand[0].dtype != it->operand[1].dtype || step < 1 || step * j.size > SPARSE ||
+        it->operand[1].stride[0] <= 1)
         return false;
     for (int32_t d = 1; d < it->ndim && !j.dim; d++)
         if (it->operand[1].stride[d] == 1 && it->shape[d] >= 8)
@@ -371,7 +373,7 @@ static bool transpose(const tn__iter *it, int64_t whole)
         return false;
     j.tiles_i = tn__div_up(it->shape[0], TILE);
     j.tiles_j = tn__div_up(it->shape[j.dim], TILE);
-    j.stream = tn__cpu_streams(whole * j.size, whole * j.size);
+    j.stream = step == 1 && tn__cpu_streams(whole * j.size, whole * j.size);
     int64_t planes = it->numel / (it->shape[0] * it->shape[j.dim]);
     tn__parallel_for(planes * j.tiles_i * j.tiles_j, TILES, transpose_tiles, &j);
     return true;
@@ -386,11 +388,13 @@ static void dims_of(tn__strided_dims *d, const tn__iter *it, int k)
     }
 }
 
-/* Is so much written past the caches? One element that is read is nothing. */
+/* Is so much written past the caches? Of what is read again and again, as of one element, each counts once. */
 static bool should_stream(const copy_job *j, int64_t whole)
 {
-    return tn__cpu_streams(whole * (int64_t)tn__dtype_size(j->to),
-                           j->s.stride[0] ? whole * (int64_t)tn__dtype_size(j->from) : 0);
+    int64_t read = whole;
+    for (int32_t i = 0; i < j->s.n; i++)
+        read /= j->s.stride[i] ? 1 : j->s.shape[i];
+    return tn__cpu_streams(whole * (int64_t)tn__dtype_size(j->to), read * (int64_t)tn__dtype_size(j->from));
 }
 
 /* whole: elements of the result that this is a part of. */

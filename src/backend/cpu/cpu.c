@@ -83,7 +83,7 @@ int64_t tn__cpu_stream_bytes(void)
 
 bool tn__cpu_streams(int64_t written, int64_t read)
 {
-    return written + read >= tn__cpu_stream_bytes();
+    return written + read >= tn__cpu_stream_bytes() && 4 * written > read;
 }
 
 void tn__cpu_set_stream_bytes(int64_t bytes)

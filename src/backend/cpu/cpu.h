@@ -91,7 +91,7 @@ void tn__load_beside(void *dst, int64_t pitch, int type, tn_dtype dtype, const v
 void tn__store_beside(void *dst, tn_dtype dtype, int64_t stride, const void *src, int64_t pitch, int type, int64_t n,
                       int64_t width);
 
-/* Is a result of so many bytes written past the caches, where so many are read for it? */
+/* Is a result of so many bytes written past the caches, where so many are read for it? Not what is little beside that. */
 bool tn__cpu_streams(int64_t written, int64_t read);
 /* Bytes of both from which it is. */
 int64_t tn__cpu_stream_bytes(void);

@@ -302,16 +302,27 @@ static bool is_dense(const tn__strided_dims *d)
     return true;
 }
 
+/* Of n elements so many for a call of the loop: all, where everything lies as it reads and writes it. */
+static int64_t at_once(const job *j, bool dense, int64_t n)
+{
+    for (int k = 1; k <= j->n && dense; k++) {
+        const operand *o = &j->op[k];
+        dense = o->constant ? o->single : o->as_is && o->dims.n == 1 && o->dims.stride[0] == 1;
+    }
+    return dense ? n : TN_MIN(TN__BLOCK, n);
+}
+
 static void run_range(void *ctx, int64_t begin, int64_t end)
 {
     const job *j = ctx;
     const operand *out = &j->op[0];
     block in[3], result;
     const void *p[3] = {NULL, NULL, NULL};
-    bool dense = j->result_as_is && !j->stream && is_dense(&out->dims);
+    const bool dense = j->result_as_is && !j->stream && is_dense(&out->dims);
+    const int64_t most = at_once(j, dense, end - begin);
     fill_constants(j, in, p, TN_MIN(TN__BLOCK, end - begin));
     for (int64_t i = begin; i < end;) {
-        int64_t n = TN_MIN(TN__BLOCK, end - i);
+        const int64_t n = TN_MIN(most, end - i);
         for (int k = 0; k < j->n; k++)
             p[k] = fetch(&j->op[k + 1], j->type, i, n, &in[k]);
         if (dense) {
@@ -539,7 +550,8 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
         return false;
     if (!take_single(j, op))
         convert_inside(j, op);
-    j->stream = should_stream(j, numel) && d->stride[0] == 1;
+    const int64_t apart = d->stride[t.dim] * j->op[0].size;
+    j->stream = !t.across && should_stream(j, numel) && d->stride[0] == 1 && apart % TN_CACHE_LINE == 0;
     bool wide = false;
     for (int k = 1; k <= j->n; k++)
         wide |= is_turned(&t, &j->op[k]) && j->op[k].size > 4;

@@ -149,7 +149,7 @@ tn_status tn__cpu_cross_entropy_backward(const tn__launch *l)
     if (e)
         return e;
     j.scale = p->reduction == TN_MEAN ? 1 / sum_at(&l->in[3], 2 * j.rows) : 1;
-    j.stream = l->out[0].numel * j.size > tn__cpu_stream_bytes();
+    j.stream = tn__cpu_streams(l->out[0].numel * j.size, l->out[0].numel * j.size);
     tn__parallel_for(j.rows, tn__div_up(WORK, j.n), find_slopes, &j);
     return TN_OK;
 }

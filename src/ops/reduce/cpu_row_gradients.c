@@ -105,7 +105,7 @@ tn_status tn__cpu_row_gradients(const tn__launch *l)
         return TN_OK;
     j.n = x->numel / l->in[0].numel;
     j.as_is = l->compute == x->dtype;
-    j.stream = x->numel * j.size > tn__cpu_stream_bytes();
+    j.stream = tn__cpu_streams(x->numel * j.size, x->numel * j.size);
     tn__parallel_for(l->in[0].numel, tn__div_up(WORK, j.n), run_rows, &j);
     return TN_OK;
 }

@@ -6,7 +6,7 @@ enum { GRAIN = 32768, SHORT_ROW = 64 };
 
 /* Is the gradient of a, of b, what came? */
 static const bool same[TN__BOTHS][2] = {
-#define BOTH(name, of_a, of_b, same_a, same_b) {same_a, same_b},
+#define BOTH(name, of_a, of_b, same_a, same_b, heavy) {same_a, same_b},
 #include "op/elementwise.def"
 };
 
@@ -124,14 +124,17 @@ static tn_status run_both(both_job *j, const tn__launch *l, int64_t of, int64_t 
     j->as_is = l->compute == dtype || dtype == TN_BF16;
     j->load = tn__isa()->load[dtype][j->type];
     j->store = tn__isa()->store[dtype][j->type];
-    for (int k = 0; k < 4; k++)
-        if (!j->in[k])
+    int64_t read = 4;
+    for (int k = 1; k < 4; k++)
+        if (!j->in[k]) {
             j->in[k] = j->in[0];
+            read--;
+        }
     if (j->n < all) {
         tn__parallel_for(all / j->n, tn__div_up(GRAIN, j->n), run_rows, j);
         return TN_OK;
     }
-    j->stream = all * j->size > tn__cpu_stream_bytes();
+    j->stream = tn__cpu_streams(2 * all * j->size, read * all * j->size);
     tn__parallel_for(all, GRAIN, run_range, j);
     return TN_OK;
 }
