@@ -4,7 +4,8 @@
  *
  * makes a table of names and texts, { "name", "its bytes" }, the last entry {NULL, NULL}. Bytes are written as numbers:
  * a string literal of C may be too short for a file. A line '#include "other"' becomes the file of that name in the same
- * folder, or in the folder given: device compilers get one text. */
+ * folder, or in the folder given: device compilers get one text, without comments and indentation (a third of it), line by
+ * line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,9 +32,34 @@ static int find_include(const char *path, const char *name, char *out, size_t si
     return n > 0 && (size_t)n < size;
 }
 
+/* What a compiler reads of a line; *inside: of a comment that goes on. A comment is as a space, and keeps the backslash that
+ * joins lines. */
+static void shorten(char *line, int *inside)
+{
+    char *to = line;
+    const char *p = line;
+    const int joined = strlen(line) > 1 && !strcmp(line + strlen(line) - 2, "\\\n");
+    for (; *p && *p != '\n'; p++) {
+        if (*inside ? p[0] == '*' && p[1] == '/' : p[0] == '/' && p[1] == '*') {
+            *inside = !*inside;
+            p++;
+            if (*inside && to > line)
+                *to++ = ' ';
+        } else if (!*inside && (to > line || (*p != ' ' && *p != '\t'))) {
+            *to++ = *p;
+        }
+    }
+    while (to > line && to[-1] == ' ')
+        to--;
+    if (joined && (to == line || to[-1] != '\\'))
+        *to++ = '\\';
+    strcpy(to, *p ? "\n" : ""); /* a line longer than its room comes in pieces */
+}
+
 static int put_lines(const char *path, int depth)
 {
     char line[1024], name[256], other[1024];
+    int inside = 0;
     FILE *f = fopen(path, "rb");
     if (!f) {
         fprintf(stderr, "embed: cannot open %s\n", path);
@@ -42,6 +68,7 @@ static int put_lines(const char *path, int depth)
     int ok = 1;
     while (ok && fgets(line, sizeof line, f)) {
         if (sscanf(line, "#include \"%255[^\"]\"", name) != 1) {
+            shorten(line, &inside);
             put_bytes(line);
             continue;
         }

@@ -192,7 +192,7 @@ static int read_ints(const py_param *p, PyObject *const *item, Py_ssize_t n, py_
 
 static int read_int_list(const py_param *p, PyObject *o, py_value *v)
 {
-    PyObject *item[TN_MAX_DIMS + 1];
+    PyObject *item[TN_MAX_DIMS + 1] = {NULL};
     bool tuple = PyTuple_Check(o);
     if (!tuple && !PyList_Check(o)) {
         return p->one ? read_ints(p, &o, 1, v) : 1;

@@ -359,7 +359,7 @@ PyObject *py_tensor_from_data(PyObject *data, tn_dtype dtype, tn_device device)
     if (py_is_tensor(data))
         return copy_of(py_t(data), dtype, device.type ? device : tn_tensor_device(py_t(data)));
     if (is_text(data)) {
-        survey s;
+        survey s = {0};
         return note_dtype(data, &s) ? NULL : Py_NewRef(Py_None);
     }
     bool foreign = !PyLong_Check(data) && !PyFloat_Check(data) && !PyList_Check(data) && !PyTuple_Check(data) &&

@@ -315,6 +315,12 @@ static void run_stack(void)
 {
     each_array(stack_each, true);
     tn_scope *s = tn_scope_open();
+    for (int i = 0; i < KIT_DTYPES; i++) { /* larger than tiles in which what lies across is turned */
+        kit_array x;
+        random_array(&x, kit_dtypes[i], 2, (const int64_t[]){150, 70}, KIT_TRANSPOSED, true);
+        stack_each(&x);
+        kit_array_free(&x);
+    }
     REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), 0), TN_EINVAL,
             "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1");
     REFUSED(tn_stack(TN_TENSORS(tn_ones(TN_SHAPE(2))), 2), TN_EINDEX,

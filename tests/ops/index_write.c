@@ -155,7 +155,7 @@ static void whole_slices(void)
             shape[d] = column[d] = at->shape[0];
             tn_tensor *shown = tn_expand(tn_reshape(at, tn_dims_of(column, 3)), tn_dims_of(shape, 3));
             TRUTH(tn_equal(MADE(tn_gather(t, d, shown)), tn_index_select(t, d, at)));
-            TRUTH(!tn_gather(t, d, tn_add(shown, 30)) || !kit_on_cpu());
+            TRUTH(!kit_on_cpu() || !tn_gather(t, d, tn_add(shown, 30))); /* a GPU would say so later */
             tn_error_clear();
         }
     tn_scope_close(s);

@@ -75,14 +75,15 @@ def test_what_a_worker_answers(worker):
 
 def test_tables():
     figure = sweep.Figure
-    figures = [figure("exp(x)", 65536, "f32", 1.0, 4.0, 0.9), figure("exp(x)", 65536, "bf16", 2.0, 1.0, 0.5),
+    figures = [figure("exp(x)", 65536, "f32", 1.0, 4.0, 0.9), figure("exp(x)", 65536, "bf16", 2.0, 1.0, 0.5, 0.9),
                figure("tanh(x)", 65536, "f32", 1.0, 0.25, 0.0), figure("tanh(x)", 8, "f32", 1.0, 2.0, 0.0)]
     causes = sweep.read_causes("# a remark\nexp.*\tbf16|i64\t65536\tits divisions\n")
     text = list(sweep.summary(figures, [8, 65536], causes))
-    assert text[2] == "| 8 | 1 | 2.00x | 0 | 0 | 0 | 0 | - |"
-    assert text[3] == "| 65,536 | 3 | 0.79x | 2 | 1 | 2 | 1 | 1 of 2 |"
+    assert text[2] == "| 8 | 1 | 2.00x | 0 | 0 | 0 | 0 | - | - |"
+    assert text[3] == "| 65,536 | 3 | 0.79x | 2 | 1 | 2 | 1 | 1 of 2 | 1 |"
+    assert not figure("exp(x)", 65536, "bf16", 2.0, 1.0, 0.5, 1.5).beyond_both, "its arithmetic says why"
     assert math.isclose(sweep.mean([4.0, 0.5, 0.25]), 0.5 ** (1 / 3))
     lines = [line[2:-2].split(" | ") for line in list(sweep.table(figures, causes))[2:]]
-    assert [(line[0], line[-1].strip()) for line in lines] == [("`tanh(x)`", "?"), ("`exp(x)`", "its divisions"), ("`tanh(x)`", "")], (
+    assert [(line[0], line[-1].strip()) for line in lines] == [("`tanh(x)`", "?"), ("`exp(x)`", "its divisions; above 2x its bytes and arithmetic: bf16"), ("`tanh(x)`", "")], (
         "sorted by the worst ratio of each"
     )

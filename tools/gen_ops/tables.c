@@ -275,7 +275,7 @@ void write_elementwise(void)
          " * that have a line 'narrow' NARROW_UNARY, NARROW_BINARY, NARROW_TERNARY(name, that expression); of each "
          "word\n"
          " * of a line 'numbers' NUMBER_B, NUMBER_C or NUMBER_BC(name, rule, expression); of those that\n"
-         " * have a line 'both' BOTH(name, gradient of a, gradient of b, is a's what came, b's, heavy). Macros that "
+         " * have a line 'both' BOTH(name, gradient of a, gradient of b, is a's what came, b's). Macros that "
          "are not\n "
          "* defined are nothing; "
          "all are forgotten at the end. Generated from src/ops: change that. */");
@@ -295,8 +295,7 @@ void write_elementwise(void)
         if (r->narrow)
             printf("%s(%s, %s)\n", macros[r->kind + 6], r->name, r->narrow);
         if (r->both[0])
-            printf("BOTH(%s, %s, %s, %d, %d, %d)\n", r->name, r->both[0], r->both[1], is_same(r, 0), is_same(r, 1),
-                   r->does && strstr(r->does, "heavy") ? 1 : 0);
+            printf("BOTH(%s, %s, %s, %d, %d)\n", r->name, r->both[0], r->both[1], is_same(r, 0), is_same(r, 1));
         for (const char *w = r->numbers; w && *w; w += strcspn(w, " "), w += strspn(w, " ")) {
             const int n_letters = (int)strcspn(w, " ");
             printf("NUMBER_%s(%s, R_%s, %s)\n", upper(w, (size_t)n_letters).s, r->name, rule.s, r->value);

@@ -99,6 +99,23 @@ static void E(strip_sums)(const tn__norm_columns *c, const E(strip) * s, double 
     }
 }
 
+/* Loops that ask nothing, which become vectors. */
+static void E(scales_of)(const tn__norm_columns *c, E(strip) * s, double *restrict square)
+{
+    const double n = (double)c->n, eps = c->eps;
+    if (c->kind != TN__BY_NORM) {
+        for (int64_t j = 0; j < s->width; j++)
+            s->scale[j] = (T)(1 / sqrt(square[j] / n + eps));
+        return;
+    }
+    for (int64_t j = 0; j < s->width; j++) {
+        square[j] = sqrt(square[j]);
+        s->scale[j] = (T)(1 / (square[j] < eps ? eps : square[j]));
+    }
+    for (int64_t j = 0; j < s->width; j++)
+        s->fixed[j] = square[j] < eps;
+}
+
 static void E(measure_strip)(const tn__norm_columns *c, E(strip) * s)
 {
     double first[E(STRIP)], sum[E(STRIP)], square[E(STRIP)]; /* only width of them are touched */
@@ -111,11 +128,11 @@ static void E(measure_strip)(const tn__norm_columns *c, E(strip) * s)
     E(strip_sums)(c, s, sum, square, first);
     for (int64_t j = 0; j < s->width; j++) {
         const double mean = centred ? sum[j] / n : 0, left = square[j] - (centred ? sum[j] * mean : 0);
-        const double rest = left < 0 ? 0 : left, root = sqrt(rest);
+        square[j] = left < 0 ? 0 : left;
         s->mean[j] = (T)(first[j] + mean);
-        s->fixed[j] = c->kind == TN__BY_NORM && root < c->eps;
-        s->scale[j] = (T)(c->kind == TN__BY_NORM ? 1 / (root < c->eps ? c->eps : root) : 1 / sqrt(rest / n + c->eps));
+        s->fixed[j] = false;
     }
+    E(scales_of)(c, s, square);
 }
 
 static int64_t E(strip_width)(const tn__norm_columns *c, int64_t at)

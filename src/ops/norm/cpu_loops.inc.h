@@ -47,11 +47,26 @@ static inline double E(sum_of_lanes)(const double *lane)
     return sum;
 }
 
-/* The sum of (x - mean)^2. What lies behind the row is asked for, which is often the next one. */
+/* The sum of (x - mean)^2 of a few. */
+static inline double E(few_squares)(const T *x, int64_t n, T mean)
+{
+    double sum[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int k = 0; k < 4; k++)
+            sum[k] += (double)((x[i + k] - mean) * (x[i + k] - mean));
+    for (; i < n; i++)
+        sum[0] += (double)((x[i] - mean) * (x[i] - mean));
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* The same of any number. What lies behind the row is asked for, which is often the next one. */
 static double E(squares_around)(const T *x, int64_t n, T mean)
 {
+    if (n < E(NORM_WIDE))
+        return E(few_squares)(x, n, mean);
     const size_t behind = (size_t)n * sizeof(T);
-    double lane[64 / sizeof(T)] = {0}, rest = 0;
+    double lane[64 / sizeof(T)] = {0};
     for (; n >= E(NORM_WIDE);) {
         const int64_t m = n < E(NORM_PIECE) ? n - n % E(NORM_WIDE) : E(NORM_PIECE);
         NORM_REG a[4 * TN_PARTS];
@@ -70,9 +85,7 @@ static double E(squares_around)(const T *x, int64_t n, T mean)
         E(add_registers)(lane, a);
         x += m, n -= m;
     }
-    for (int64_t i = 0; i < n; i++)
-        rest += (double)((x[i] - mean) * (x[i] - mean));
-    return E(sum_of_lanes)(lane) + rest;
+    return E(sum_of_lanes)(lane) + E(few_squares)(x, n, mean);
 }
 
 static E(rowscale) E(scale_of_row)(const T *x, int64_t n, int kind, double eps)
@@ -138,8 +151,10 @@ static inline __attribute__((always_inline)) E(rowloss)
         sum += (double)v;
         dot += (double)(v * ((x[at] - s.mean) * s.scale));
     }
-    sum = kind == TN__BY_VARIANCE ? sum + E(sum_of_lanes)(sums) : 0;
-    dot = s.fixed ? 0 : dot + E(sum_of_lanes)(dots);
+    if (n >= E(NORM_WIDE))
+        sum += E(sum_of_lanes)(sums), dot += E(sum_of_lanes)(dots);
+    sum = kind == TN__BY_VARIANCE ? sum : 0;
+    dot = s.fixed ? 0 : dot;
     return (E(rowloss)){(T)(sum / (double)n), (T)(kind == TN__BY_NORM ? dot : dot / (double)n)};
 }
 

@@ -6,7 +6,7 @@ enum { GRAIN = 32768, SHORT_ROW = 64 };
 
 /* Is the gradient of a, of b, what came? */
 static const bool same[TN__BOTHS][2] = {
-#define BOTH(name, of_a, of_b, same_a, same_b, heavy) {same_a, same_b},
+#define BOTH(name, of_a, of_b, same_a, same_b) {same_a, same_b},
 #include "op/elementwise.def"
 };
 

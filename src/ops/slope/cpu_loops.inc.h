@@ -6,33 +6,18 @@
 
 #if TN_IS_FLOAT
 
-/* Elements of a heavy row that are done at a time. */
-enum { E(BOTH_AT_ONCE) = 2048 / (int)sizeof(T) };
-
 /* What a row does not name is read from g, and the compiler drops it. */
-#define BOTH_LOOP(begin, end, of_a, of_b) \
-    TN_IVDEP \
-    for (int64_t i = begin; i < end; i++) { \
-        const T g = pg[i], a = pa[i], b = pb[i], out = pout[i]; \
-        (void)a, (void)b, (void)out; \
-        of_a; \
-        of_b; \
-    }
-
-/* Heavy: those of a, then those of b, in the nearest cache, as in one loop gcc makes no vectors of a power beside a logarithm. */
-#define BOTH(name, to_a, to_b, same_a, same_b, heavy) \
+#define BOTH(name, to_a, to_b, ...) \
     static void E(both_##name)(void *of_a, void *of_b, const void *const in[4], int64_t n) \
     { \
         T *first = of_a, *second = of_b; \
         const T *pg = in[0], *pa = in[1], *pb = in[2], *pout = in[3]; \
-        for (int64_t begin = 0, end; begin < n; begin = end) { \
-            end = (heavy) && n - begin > E(BOTH_AT_ONCE) ? begin + E(BOTH_AT_ONCE) : n; \
-            if (heavy) { \
-                BOTH_LOOP(begin, end, first[i] = (T)(to_a), (void)0) \
-                BOTH_LOOP(begin, end, second[i] = (T)(to_b), (void)0) \
-            } else { \
-                BOTH_LOOP(begin, end, first[i] = (T)(to_a), second[i] = (T)(to_b)) \
-            } \
+        TN_IVDEP \
+        for (int64_t i = 0; i < n; i++) { \
+            const T g = pg[i], a = pa[i], b = pb[i], out = pout[i]; \
+            (void)a, (void)b, (void)out; \
+            first[i] = (T)(to_a); \
+            second[i] = (T)(to_b); \
         } \
     }
 #include "op/elementwise.def"
@@ -53,7 +38,7 @@ ALWAYS void bfloats_of(uint16_t *to, const uint16_t *g, const float *result, int
 }
 
 /* Some results at a time are floats first: rounding each for itself takes longer than both. */
-#define BOTH(name, to_a, to_b, same_a, same_b, ...) \
+#define BOTH(name, to_a, to_b, same_a, same_b) \
     static void of_bfloats_##name(void *of_a, void *of_b, const void *const in[4], int64_t n) \
     { \
         const uint16_t *pg = in[0], *pa = in[1], *pb = in[2], *pout = in[3]; \
