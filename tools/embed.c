@@ -4,7 +4,7 @@
  *
  * makes a table of names and texts, { "name", "its bytes" }, the last entry {NULL, NULL}. Bytes are written as numbers:
  * a string literal of C may be too short for a file. A line '#include "other"' becomes the file of that name in the same
- * folder, or in the folder given: device compilers get one text, without comments and indentation (a third of it), line by
+ * folder, or in the folder given: device compilers get one text, without comments and indentation (a quarter of it), line by
  * line. */
 #include <stdio.h>
 #include <string.h>

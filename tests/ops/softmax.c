@@ -58,35 +58,31 @@ static void log_softmax_each(kit_array *x)
     softmax_all(x, true);
 }
 
+/* Rows of n along a dimension of a matrix: some have infinities and NaN, one has nothing else. */
+static void softmax_of_some(tn_dtype dtype, int64_t width, int64_t n, int64_t dim, bool log)
+{
+    kit_array x;
+    kit_array_init(&x, dtype, 2, dim ? (int64_t[]){width, n} : (int64_t[]){n, width}, KIT_DENSE);
+    for (int64_t i = 0; i < x.numel; i++) {
+        const int64_t row = dim ? i / n : i % width, k = dim ? i % n : i / width;
+        x.v[i] = kit_round((real)kit_below(100) / 25 - 2, dtype);
+        if (row < 6 && (k == 285 || (row % 2 && k < 280)))
+            x.v[i] = row < 2 ? -KIT_INF : row < 4 ? KIT_INF : KIT_NAN;
+        if (row == 6)
+            x.v[i] = -KIT_INF;
+    }
+    kit_show(&x);
+    softmax_to(&x, dim, TN_DTYPE_DEFAULT, log);
+    kit_array_free(&x);
+}
+
 /* Many long rows side by side, or each in one piece: with infinities and NaN in some; and gradients of both. */
 static void softmax_beside(tn_dtype dtype, bool log)
 {
     const int64_t n = 290, width = 37;
     kit_array x, g;
-    kit_array_init(&x, dtype, 2, (int64_t[]){width, n}, KIT_DENSE);
-    for (int64_t i = 0; i < x.numel; i++) {
-        const int64_t row = i / n, k = i % n;
-        x.v[i] = kit_round((real)kit_below(100) / 25 - 2, dtype);
-        if (row < 6 && (k == 285 || (row % 2 && k < 280)))
-            x.v[i] = row < 2 ? -KIT_INF : row < 4 ? KIT_INF : KIT_NAN;
-        if (row == 6)
-            x.v[i] = -KIT_INF;
-    }
-    kit_show(&x);
-    softmax_to(&x, 1, TN_DTYPE_DEFAULT, log);
-    kit_array_free(&x);
-    kit_array_init(&x, dtype, 2, (int64_t[]){n, width}, KIT_DENSE);
-    for (int64_t i = 0; i < x.numel; i++) {
-        const int64_t row = i % width, k = i / width;
-        x.v[i] = kit_round((real)kit_below(100) / 25 - 2, dtype);
-        if (row < 6 && (k == 285 || (row % 2 && k < 280)))
-            x.v[i] = row < 2 ? -KIT_INF : row < 4 ? KIT_INF : KIT_NAN;
-        if (row == 6)
-            x.v[i] = -KIT_INF;
-    }
-    kit_show(&x);
-    softmax_to(&x, 0, TN_DTYPE_DEFAULT, log);
-    kit_array_free(&x);
+    softmax_of_some(dtype, width, n, 1, log);
+    softmax_of_some(dtype, width, n, 0, log);
     random_array(&x, dtype, 2, (int64_t[]){n, width}, KIT_DENSE, true);
     random_array(&g, dtype, 2, (int64_t[]){n, width}, KIT_DENSE, true);
     tn_tensor *y = log ? tn_log_softmax(x.t, 0) : tn_softmax(x.t, 0);

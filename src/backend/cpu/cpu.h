@@ -91,6 +91,46 @@ void tn__load_beside(void *dst, int64_t pitch, int type, tn_dtype dtype, const v
 void tn__store_beside(void *dst, tn_dtype dtype, int64_t stride, const void *src, int64_t pitch, int type, int64_t n,
                       int64_t width);
 
+/* Room for a block of any loop type. */
+typedef union tn__loop_block {
+    double align[TN__BLOCK];
+    char bytes[TN__BLOCK * sizeof(double)];
+} tn__loop_block;
+
+/* How a kernel reads dense elements of one dtype as its loops take them, and writes what these made, a block at a time. */
+typedef struct tn__dense_io {
+    tn_dtype dtype;
+    int type; /* of the loops */
+    int64_t size;
+    bool as_is, stream; /* the loops take elements as they lie; results go past the caches */
+} tn__dense_io;
+
+static inline const void *tn__dense_read(const tn__dense_io *io, bool as_is, const void *x, int64_t n,
+                                         tn__loop_block *b)
+{
+    if (as_is)
+        return x;
+    tn__isa()->load[io->dtype][io->type](b, x, 1, n);
+    return b;
+}
+
+/* Where a loop makes n elements that belong to 'to'; and how they come there. */
+static inline void *tn__dense_made(const tn__dense_io *io, void *to, tn__loop_block *b)
+{
+    return io->as_is && !io->stream ? to : b;
+}
+
+static inline void tn__dense_write(const tn__dense_io *io, void *to, const void *made, int64_t n)
+{
+    tn__loop_block narrow;
+    if (!io->as_is) {
+        tn__isa()->store[io->dtype][io->type](io->stream ? (void *)&narrow : to, 1, made, n);
+        made = &narrow;
+    }
+    if (io->stream)
+        tn__isa()->stream(to, made, (size_t)(n * io->size));
+}
+
 /* Is a result of so many bytes written past the caches, where so many are read for it? Not what is little beside that. */
 bool tn__cpu_streams(int64_t written, int64_t read);
 /* Bytes of both from which it is. */

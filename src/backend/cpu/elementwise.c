@@ -193,10 +193,7 @@ typedef struct job {
     operand op[TN__MAX_OPERANDS];
 } job;
 
-typedef union block {
-    double align[TN__BLOCK];
-    char bytes[TN__BLOCK * sizeof(double)];
-} block;
+typedef tn__loop_block block;
 
 static void set_operand(operand *o, const tn__iter *it, int k, int type)
 {
@@ -550,6 +547,7 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
         return false;
     if (!take_single(j, op))
         convert_inside(j, op);
+    /* rows that begin within a line would write its halves past the caches, each for itself (diff: 730 us against 1100) */
     const int64_t apart = d->stride[t.dim] * j->op[0].size;
     j->stream = !t.across && should_stream(j, numel) && d->stride[0] == 1 && apart % TN_CACHE_LINE == 0;
     bool wide = false;

@@ -7,24 +7,9 @@ enum { WORK = 32768, SHARES = 2, KEPT = 4096 };
 
 typedef struct row_job {
     const tn__launch *l;
-    int type;
-    int64_t n, size;
-    bool as_is, stream;
+    int64_t n;
+    tn__dense_io io;
 } row_job;
-
-typedef union block {
-    double align[TN__BLOCK];
-    char bytes[TN__BLOCK * sizeof(double)];
-} block;
-
-/* Elements of a row as the loops take them: x lies so, or is converted into b. */
-static const void *some_of(const row_job *j, const char *x, bool as_is, int64_t n, block *b)
-{
-    if (as_is)
-        return x;
-    tn__isa()->load[j->l->out[0].dtype][j->type](b, x, 1, n);
-    return b;
-}
 
 static double number_at(const tn__view *v, int64_t i)
 {
@@ -43,13 +28,13 @@ static double look_at(const row_job *j, const row *r, bool ties, double most)
 {
     const tn__reduce_loops *loops = &tn__isa()->reduce;
     double all = 0;
-    block b;
-    if (!ties && !r->as_is && j->l->out[0].dtype == TN_BF16)
+    tn__loop_block b;
+    if (!ties && !r->as_is && j->io.dtype == TN_BF16)
         return loops->sum_bf16(r->x, j->n) / (double)j->n;
     for (int64_t i = 0, n; i < j->n; i += n) {
         n = r->as_is ? j->n : TN_MIN(TN__BLOCK, j->n - i);
-        const void *some = some_of(j, r->x + i * r->size, r->as_is, n, &b);
-        all += ties ? (double)loops->ties[j->type](some, most, n) : loops->run_float[TN__SUM][j->type](some, n);
+        const void *some = tn__dense_read(&j->io, r->as_is, r->x + i * r->size, n, &b);
+        all += ties ? (double)loops->ties[j->io.type](some, most, n) : loops->run_float[TN__SUM][j->io.type](some, n);
     }
     return ties ? all : all / (double)j->n;
 }
@@ -57,22 +42,16 @@ static double look_at(const row_job *j, const row *r, bool ties, double most)
 static void write_row(const row_job *j, const row *r, char *out, double at, double scale, bool ties)
 {
     const tn__cpu_isa *isa = tn__isa();
-    const tn_dtype dtype = j->l->out[0].dtype;
-    block in, result, narrow;
+    tn__loop_block in, result;
     for (int64_t i = 0, n; i < j->n; i += n) {
         n = TN_MIN(TN__BLOCK, j->n - i);
-        const void *some = some_of(j, r->x + i * r->size, r->as_is, n, &in);
-        char *to = out + i * j->size, *made = j->as_is && !j->stream ? to : result.bytes;
+        const void *some = tn__dense_read(&j->io, r->as_is, r->x + i * r->size, n, &in);
+        char *to = out + i * j->io.size, *made = tn__dense_made(&j->io, to, &result);
         if (ties)
-            isa->reduce.shared[j->type](made, some, at, scale, n);
+            isa->reduce.shared[j->io.type](made, some, at, scale, n);
         else
-            isa->reduce.centred[j->type](made, some, at, scale, n);
-        if (!j->as_is) {
-            isa->store[dtype][j->type](j->stream ? narrow.bytes : to, 1, made, n);
-            made = narrow.bytes;
-        }
-        if (j->stream)
-            isa->stream(to, made, (size_t)(n * j->size));
+            isa->reduce.centred[j->io.type](made, some, at, scale, n);
+        tn__dense_write(&j->io, to, made, n);
     }
 }
 
@@ -83,9 +62,9 @@ static void run_rows(void *ctx, int64_t begin, int64_t end)
     const bool ties = p->kind == SHARES;
     float kept[KEPT];
     for (int64_t i = begin; i < end; i++) {
-        row r = {(const char *)j->l->in[1].data + i * j->n * j->size, j->size, j->as_is};
-        if (!j->as_is && j->n <= KEPT) { /* 16 bits: converted once */
-            tn__isa()->load[j->l->out[0].dtype][TN__F32](kept, r.x, 1, j->n);
+        row r = {(const char *)j->l->in[1].data + i * j->n * j->io.size, j->io.size, j->io.as_is};
+        if (!j->io.as_is && j->n <= KEPT) { /* 16 bits: converted once */
+            tn__isa()->load[j->io.dtype][TN__F32](kept, r.x, 1, j->n);
             r = (row){(const char *)kept, sizeof *kept, true};
         }
         const double g = number_at(&j->l->in[0], i), out = p->kind ? number_at(&j->l->in[2], i) : 1;
@@ -93,19 +72,23 @@ static void run_rows(void *ctx, int64_t begin, int64_t end)
         double scale = p->kind == 0 ? g * p->scale : out == 0 ? 0 : g / (2 * out) * p->scale;
         if (ties)
             scale = out == out ? g / found : NAN;
-        write_row(j, &r, (char *)j->l->out[0].data + i * j->n * j->size, ties ? out : found, scale, ties && out == out);
+        write_row(j, &r, (char *)j->l->out[0].data + i * j->n * j->io.size, ties ? out : found, scale,
+                  ties && out == out);
     }
 }
 
 tn_status tn__cpu_row_gradients(const tn__launch *l)
 {
     const tn__view *x = &l->in[1];
-    row_job j = {.l = l, .type = tn__type_of(l->compute), .size = (int64_t)tn__dtype_size(x->dtype)};
+    row_job j = {.l = l,
+                 .io = {.dtype = x->dtype,
+                        .type = tn__type_of(l->compute),
+                        .size = (int64_t)tn__dtype_size(x->dtype),
+                        .as_is = l->compute == x->dtype}};
     if (!x->numel)
         return TN_OK;
     j.n = x->numel / l->in[0].numel;
-    j.as_is = l->compute == x->dtype;
-    j.stream = tn__cpu_streams(x->numel * j.size, x->numel * j.size);
+    j.io.stream = tn__cpu_streams(x->numel * j.io.size, x->numel * j.io.size);
     tn__parallel_for(l->in[0].numel, tn__div_up(WORK, j.n), run_rows, &j);
     return TN_OK;
 }

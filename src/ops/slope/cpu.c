@@ -23,10 +23,7 @@ typedef struct both_job {
     const bool *same;
 } both_job;
 
-typedef union block {
-    double align[TN__BLOCK];
-    char bytes[TN__BLOCK * sizeof(double)];
-} block;
+typedef tn__loop_block block;
 
 /* n elements that lie dense, not more than a block of them unless they are computed as they lie. */
 static void compute(const both_job *j, const char *const in[4], char *const out[2], int64_t n)

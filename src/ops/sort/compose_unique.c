@@ -60,7 +60,7 @@ static tn_tensor *found_at_once(tn_tensor *sorted, tn_tensor *order, const tn_te
                                  .run = &run, .count = &count);
     if (!values)
         return NULL;
-    const int64_t n = (int64_t)tn_item(count);
+    const int64_t n = tn_item_int(count);
     if (q->inverse && order)
         run = tn_scatter(tn_empty_like(order), 0, order, tn_scalar_t(run));
     if (q->inverse)

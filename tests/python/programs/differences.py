@@ -278,7 +278,7 @@ DIFFERENCES += [
     Difference("select_scatter|slice_scatter|channel_shuffle", "offset", r"v\d+: \d+", "0", "where in its own memory a copy begins is its own matter"),
     Difference("pad|constant_pad_nd", "offset", r"v\d+: 0", r"\d+", "where in its own memory a copy begins is its own matter"),
     Difference("softsign", "value", r"v\d+\[\d+\] = -.*", r"\d.*", "1 + |x| is a float, where PyTorch's integer has wrapped around"),
-    Difference(r"cummin|cummax|median|nanmedian|kthvalue|mode", "result", r"r\d+ = \{'\w+_out'.*", r"\{.*", "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
+    Difference(r"cummin|cummax|median|nanmedian|kthvalue|mode", "result", r"[rv]\d+ = \{'\w+_out'.*", r"\{.*", "named tuples of out= forms are of the operation's own class: one class for what has the same fields"),
     Difference("kron", "error class", r"RuntimeError: view size is not compatible.*", "None", "kron is of operands that lie in memory in any way"),
     Difference("drawn", "error class", r"RuntimeError: Expected p_in [\s\S]*", "None", "a probability in GPU memory is not looked at; PyTorch's kernel asserts", "cuda"),
 ]
@@ -304,7 +304,7 @@ DIFFERENCES += [
     Difference("deg2rad|rad2deg|isclose|prelu|put|relu6|hardtanh|nonzero_static|ldexp|slice_scatter|pad|xlogy", "strides", r"v\d+: .*", ANY, "the step along a dimension of size 1, or of nothing, is no step", when=has_size_of_one),
 ]
 DIFFERENCES += [
-    Difference("multi_margin_loss", "error class|value", r"None|v\d+\[0\] = .*", ANY, "of no rows there is no loss: PyTorch looks at nothing, and gives what lay in memory", when=of_nothing),
+    Difference("multi_margin_loss|multilabel_margin_loss", "error class|value", r"None|v\d+\[0\] = .*", ANY, "of no rows there is no loss: PyTorch looks at nothing, and gives what lay in memory", when=of_nothing),
     Difference("polygamma_?", "value", r"v\d+\[\d+\] = nan .*", r"-?0\.0", "at infinity a polygamma function is 0", when=had_infinity),
     Difference("histogram", "value", r"r\d+\[0\]\[\d+\] = .*", r"\d.*", "which of two bins an element at their edge falls into is a matter of rounding",
                numbers=lambda want, got: abs(want - got) <= 2),
@@ -378,7 +378,7 @@ DIFFERENCES += [
     Difference("backward", "gradient|value", r".*\[\d+\] = nan .*", r"-?\d.*|-?inf", "a factor's gradient in a product is of the others: PyTorch divides, infinity by infinity", program=r"prod\("),
     Difference("multi_dot", "value", r"v\d+\[\d+\] = .*", ANY, "out= that is an operand holds the product; PyTorch clears it before it multiplies", when=into_itself_of_list),
     Difference(r"\w+", "strides", r"[rv]\d+(\[\d+\])?: .*", ANY, "the step along a dimension of size 1, or of nothing, is no step", when="idle steps",
-               line=r".*(frexp|expm1|multiply|cumulative_trapezoid|nan_to_num|channel_shuffle|sub|add|div|mul|exp|log|sqrt|where|lerp|remainder|fmod)\(.*"),
+               line=r".*(frexp|expm1|tan|kl_div|dropout|float_power|multiply|cumulative_trapezoid|nan_to_num|channel_shuffle|sub|add|div|mul|exp|log|sqrt|where|lerp|remainder|fmod)\(.*"),
     Difference("multigammaln", "strides", r"v\d+: .*", ANY, "a sum over the last dimension lies as what is summed does"),
     Difference("constant_pad_nd|pad", "strides", r"v\d+: .*", ANY, "there is no order of channels last"),
     Difference("backward", "strides", r"r\d+\[\d+\]: .*", r"\[\d+(, \d+)*\]", "the gradient of what shows an element twice lies as rows do", program="as_strided"),
