@@ -11,6 +11,11 @@
  * Rules stated once, here: integers wrap around (unsigned inside); dividing by zero or by -1 is defined (the CPU refuses
  * zero divisors before it runs a row); NaN wins in maximum and minimum.
  */
+/* a where the test holds, else 0. */
+#ifndef TN_KEEP
+#define TN_KEEP(a, test) ((test) ? (a) : K(0))
+#endif
+
 #if TN_IS_FLOAT
 
 #define TN_ADD(a, b)       ((a) + (b))

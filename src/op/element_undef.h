@@ -13,6 +13,7 @@
 #undef TN_MAXIMUM
 #undef TN_MINIMUM
 #undef TN_CLAMP
+#undef TN_KEEP
 #undef TN_DIV_TRUNC
 #undef TN_DIV_FLOOR
 #undef TN_REMAINDER

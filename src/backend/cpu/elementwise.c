@@ -460,11 +460,12 @@ static bool is_single(const operand *o)
     return o->constant || o->dims.stride[0] == 0;
 }
 
-/* Of three operands the second, the third or both; in rows along dimension 0, or throughout. */
+/* Of three operands the second, the third or both, of two the second; in rows along dimension 0, or throughout. */
 static bool take_numbers(job *j, tn__op_id op, bool rows)
 {
-    const int single =
-        rows ? is_single(&j->op[2]) + 2 * is_single(&j->op[3]) : j->op[2].constant + 2 * j->op[3].constant;
+    const bool b = rows ? is_single(&j->op[2]) : j->op[2].constant,
+               c = j->n == 3 && (rows ? is_single(&j->op[3]) : j->op[3].constant);
+    const int single = b + 2 * c;
     const tn__numbers *best = NULL;
     for (const tn__numbers *row = j->isa->numbers; row->which && single; row++)
         if (row->op == op && (row->which & ~single) == 0 && row->loops[j->type] && (!best || row->which > best->which))
@@ -481,10 +482,11 @@ static bool take_numbers(job *j, tn__op_id op, bool rows)
 static bool take_single(job *j, tn__op_id op)
 {
     const tn__cpu_isa *isa = j->isa;
-    if (j->n != 2)
-        return j->n == 3 && take_numbers(j, op, true);
+    const bool narrow = j->type == TN__F32 && j->op[0].dtype == TN_BF16 && isa->narrow[op];
+    if (j->n == 3 || (j->n == 2 && !isa->one[op][0][0]))
+        return (j->n == 3 || !narrow) && take_numbers(j, op, true);
     const bool first = is_single(&j->op[1]);
-    if (first == is_single(&j->op[2]) || j->type > TN__F64 || !isa->one[op][0][0])
+    if (j->n != 2 || first == is_single(&j->op[2]) || j->type > TN__F64)
         return false;
     const int which = first ? 1 : 2;
     const bool bfloats = j->type == TN__F32 && is_bfloat_run(&j->op[0]) && is_bfloat_run(&j->op[3 - which]);

@@ -85,6 +85,7 @@ static const tn__numbers numbers[] = {
 #define NUMBER_C(name, rule, ...)  {2, TN__OP_##name, ENTRY_##rule(c_##name)},
 #define NUMBER_BC(name, rule, ...) {3, TN__OP_##name, ENTRY_##rule(bc_##name)},
 #include "op/elementwise.def"
+    NUMBER_LOOPS
     {0}
 };
 

@@ -63,13 +63,16 @@ typedef struct tn__rows {
     size_t size;
 } tn__rows;
 
-/* Loops of a row of three operands where b (1), c (2) or both (3) are one number throughout, whose address is given; 0: the list
- * ends. */
+/* Loops of a row of three operands where b (1), c (2) or both (3) are one number throughout, whose address is given, or of two
+ * where b is; 0: the list ends. */
 typedef struct tn__numbers {
     int which;
     tn__op_id op;
     tn__loop loops[TN__TYPES];
 } tn__numbers;
+
+/* 0, which no compiler knows. */
+extern const uint64_t tn__no_bits;
 
 typedef struct tn__cpu_isa {
     const char *name;

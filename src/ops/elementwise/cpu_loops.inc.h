@@ -33,6 +33,19 @@ static void E(row_usual_pow)(void *out, const void *a, const void *b, const void
         E(row_pow)(out, a, b, c, n);
 }
 
+/* By one number throughout, whose address is given. */
+static void E(power_by)(void *out, const void *a, const void *b, const void *c, int64_t n)
+{
+    enum { MANY = 256 };
+    T same[MANY];
+    if (E(usual_pow)(out, a, *(const T *)b, n))
+        return;
+    for (int64_t i = 0; i < MANY && i < n; i++)
+        same[i] = *(const T *)b;
+    for (int64_t i = 0; i < n; i += MANY)
+        E(row_pow)((T *)out + i, (const T *)a + i, same, c, n - i < MANY ? n - i : MANY);
+}
+
 /* a c b^(c - 1), where c is one number throughout as fast as that power; n > 0 */
 static void E(row_usual_pow_backward)(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
 {
@@ -238,6 +251,7 @@ SIGN_ROW(abs, a[i] & 0x7fff)
 SIGN_ROW(copysign, (a[i] & 0x7fff) | (b[i] & 0x8000))
 #undef SIGN_ROW
 #define HALF_LOOPS   [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign
+#define NUMBER_LOOPS {1, TN__OP_pow, {power_by_f32, power_by_f64}},
 #define BFLOAT_LOOPS [TN__OP_pow] = {bfloat_usual_pow}
 
 #endif

@@ -40,39 +40,84 @@ static void set_element(const vector_job *j, int64_t i, double sum, uint64_t who
 
 /* ---- row by row ---- */
 
-/* A row whose elements are converted, or lie apart, by pieces. */
-static void multiply_pieces(const vector_job *j, int64_t i, const char *row)
+/* The sum of n products of a row whose elements are converted, or lie apart, by pieces; of integers in 'whole'. */
+static double sum_of_pieces(const vector_job *j, const char *row, const char *x, int64_t n, uint64_t *whole)
 {
     _Alignas(64) char piece[PIECE * 8];
-    const tn__gemm *g = j->g;
+    const int64_t apart = j->g->a_cs;
     double sum = 0;
-    uint64_t whole = 0;
-    for (int64_t k = 0; k < g->k; k += PIECE) {
-        const int64_t n = TN_MIN(PIECE, g->k - k);
-        const char *x = (const char *)j->x + k * j->item;
-        load_of(j)(piece, row + k * g->a_cs * j->size, g->a_cs, n);
+    for (int64_t k = 0; k < n; k += PIECE) {
+        const int64_t some = TN_MIN(PIECE, n - k);
+        load_of(j)(piece, row + k * apart * j->size, apart, some);
         if (j->isa->dot)
-            sum += j->isa->dot(piece, x, n);
+            sum += j->isa->dot(piece, x + k * j->item, some);
         else
-            whole += j->isa->dot_whole(piece, x, n);
+            *whole += j->isa->dot_whole(piece, x + k * j->item, some);
     }
-    set_element(j, i, sum, whole);
+    return sum;
+}
+
+/* Of n products of row i from element 'first' on. */
+static double sum_of_row(const vector_job *j, int64_t i, int64_t first, int64_t n, uint64_t *whole)
+{
+    const tn__gemm *g = j->g;
+    const char *row = (const char *)g->a + (i * g->a_rs + first * g->a_cs) * j->size,
+               *x = (const char *)j->x + first * (j->as_stored ? j->size : j->item);
+    *whole = 0;
+    if (j->as_stored)
+        return j->isa->dot_bf16(row, x, n);
+    if (g->stored || g->a_cs != 1)
+        return sum_of_pieces(j, row, x, n, whole);
+    if (j->isa->dot)
+        return j->isa->dot(row, x, n);
+    *whole = j->isa->dot_whole(row, x, n);
+    return 0;
 }
 
 static void multiply_rows(void *ctx, int64_t begin, int64_t end)
 {
     const vector_job *j = ctx;
-    const tn__gemm *g = j->g;
+    uint64_t whole;
     for (int64_t i = begin; i < end; i++) {
-        const char *row = (const char *)g->a + i * g->a_rs * j->size;
-        if (j->as_stored)
-            set_element(j, i, j->isa->dot_bf16(row, j->x, g->k), 0);
-        else if (g->stored || g->a_cs != 1)
-            multiply_pieces(j, i, row);
-        else if (j->isa->dot)
-            set_element(j, i, j->isa->dot(row, j->x, g->k), 0);
-        else
-            set_element(j, i, 0, j->isa->dot_whole(row, j->x, g->k));
+        const double sum = sum_of_row(j, i, 0, j->g->k, &whole);
+        set_element(j, i, sum, whole);
+    }
+}
+
+/* ---- few rows, so long that threads share each ---- */
+
+enum { LONG = 1 << 16, MOST_PARTS = 64 };
+
+typedef struct parts_job {
+    const vector_job *j;
+    int64_t part, count; /* elements of a part, parts of a row */
+    double sum[FEW * MOST_PARTS];
+    uint64_t whole[FEW * MOST_PARTS];
+} parts_job;
+
+static void sum_parts(void *ctx, int64_t begin, int64_t end)
+{
+    parts_job *p = ctx;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t first = i % p->count * p->part;
+        p->sum[i] = sum_of_row(p->j, i / p->count, first, TN_MIN(p->part, p->j->g->k - first), &p->whole[i]);
+    }
+}
+
+static void multiply_long_rows(const vector_job *j)
+{
+    const tn__gemm *g = j->g;
+    parts_job p = {.j = j, .part = TN_MAX(LONG, tn__div_up(g->k, MOST_PARTS))};
+    p.count = tn__div_up(g->k, p.part);
+    tn__parallel_for(g->m * p.count, 1, sum_parts, &p);
+    for (int64_t i = 0; i < g->m; i++) {
+        double sum = 0;
+        uint64_t whole = 0;
+        for (int64_t k = i * p.count; k < (i + 1) * p.count; k++) {
+            sum += p.sum[k];
+            whole += p.whole[k];
+        }
+        set_element(j, i, sum, whole);
     }
 }
 
@@ -186,6 +231,8 @@ static tn_status multiply(const tn__gemm *g, int type)
         tn__parallel_for(tn__div_up(g->m, PIECE), tn__div_up(65536, PIECE * g->k), multiply_columns, &j);
     else if (!g->stored && tn__pays_to_turn(g->k, g->a_cs, g->m, g->a_rs))
         tn__parallel_for(tn__div_up(g->m, TILE), tn__div_up(65536, TILE * g->k), multiply_turned, &j);
+    else if (g->m <= FEW && g->k >= 2 * LONG)
+        multiply_long_rows(&j);
     else
         tn__parallel_for(g->m, tn__div_up(65536, g->k), multiply_rows, &j);
     if (x && x != few)
