@@ -348,6 +348,10 @@ static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
         const char *s = (const char *)it->operand[1].data + (from + i * ss[0] + k) * j->size;
         prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size,
                       cols * j->size);
+        if (ds[0] == 1 && rows * j->size < 64 && !j->stream) { /* lines of several rows, or of all */
+            tn__isa()->transpose(d, ds[j->dim], s, ss[0], rows, cols, (size_t)j->size);
+            continue;
+        }
         tn__isa()->transpose(tile, TILE, s, ss[0], rows, cols, (size_t)j->size);
         for (int64_t c = 0; c < cols; c++) { /* whole lines: a cache holds but few rows that lie a power of 2 apart */
             char *line = d + c * ds[j->dim] * j->size;

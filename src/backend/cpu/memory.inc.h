@@ -251,18 +251,56 @@ enum { TALL_16 = 8, TALL_32 = 4 };
 enum { TALL_64 = 4 };
 #define transpose_tall_64 transpose_four
 
+/* An 8 x 8 square of 4-byte elements, where registers hold a row of it: half the stores of four smaller ones. */
+#if defined(__AVX2__)
+enum { BROAD_32 = 8 };
+typedef uint32_t octet __attribute__((vector_size(32)));
+typedef uint32_t uoctet __attribute__((vector_size(32), aligned(4), may_alias));
+
+static inline void transpose_octets(uint32_t *d, int64_t ld_d, const uint32_t *s, int64_t ld_s)
+{
+    octet r[8], t[8];
+    TN_UNROLL
+    for (int i = 0; i < 8; i++)
+        r[i] = *(const uoctet *)(s + i * ld_s);
+    TN_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    TN_UNROLL
+    for (int i = 0; i < 8; i++) { /* columns i % 4 and that + 4, of rows 0 to 3 or 4 to 7 */
+        const octet a = t[i / 4 * 4 + i % 4 / 2], b = t[i / 4 * 4 + i % 4 / 2 + 2];
+        r[i] = i % 2 ? __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+                     : __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+    }
+    TN_UNROLL
+    for (int i = 0; i < 4; i++) {
+        *(uoctet *)(d + i * ld_d) = __builtin_shufflevector(r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        *(uoctet *)(d + (i + 4) * ld_d) = __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+#else
+enum { BROAD_32 = INT32_MAX };
+#define transpose_octets transpose_quad
+#endif
+enum { BROAD_16 = INT32_MAX, BROAD_64 = INT32_MAX };
+
 /* Where rows lie a multiple of ALIKE bytes apart, a cache holds but few of them: they fall into the same sets. No hardware sees
  * the next of rows FAR_APART coming, as they are in other pages: they are asked for, AHEAD. */
 enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
 
 /* Squares of a side, those first that share lines of memory; rows that a cache would not hold are read a line at a time, once. */
-#define IN_SQUARES(U, bits, side, square, rest) \
+#define IN_SQUARES(U, bits, side, square, broader, rest) \
     static inline void squares_##bits(U *d, int64_t ld_d, const U *s, int64_t ld_s, int64_t rows, int64_t cols) \
     { \
         for (int64_t j = 0; j < cols; j += (side)) { \
             int64_t i = 0; \
             for (; i + TALL_##bits <= rows; i += TALL_##bits) \
                 transpose_tall_##bits(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
+            for (; i + BROAD_##bits <= rows && j / BROAD_##bits * BROAD_##bits + BROAD_##bits <= cols; i += BROAD_##bits) \
+                if (j % BROAD_##bits == 0) /* else done */ \
+                    broader(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
             for (; i < rows; i += (side)) \
                 square(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
         } \
@@ -273,7 +311,10 @@ enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
         _Alignas(LINE_BYTES) U lines[LINE * LINE]; \
         const int64_t r = rows - rows % (side), c = cols - cols % (side); \
         const bool alike = ld_s * (int64_t)sizeof(U) % ALIKE == 0, far = ld_s * (int64_t)sizeof(U) >= FAR_APART; \
-        for (int64_t i = 0; i < r; i += LINE) \
+        const bool few = r <= 8 || (c <= LINE && !alike && !far); /* nothing is read again after it left the cache */ \
+        if (few) \
+            squares_##bits(d, ld_d, s, ld_s, r, c); \
+        for (int64_t i = 0; i < r && !few; i += LINE) \
             for (int64_t j = 0; j < c; j += LINE) { \
                 const int64_t high = r - i < LINE ? r - i : LINE, broad = c - j < LINE ? c - j : LINE; \
                 const U *from = s + i * ld_s + j; \
@@ -285,11 +326,12 @@ enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
                 squares_##bits(d + j * ld_d + i, ld_d, copied ? lines : from, copied ? LINE : ld_s, high, broad); \
             } \
         rest(d + r, ld_d, s + r * ld_s, ld_s, rows - r, cols); \
-        rest(d + c * ld_d, ld_d, s + c, ld_s, r, cols - c); \
+        if (c < cols) \
+            rest(d + c * ld_d, ld_d, s + c, ld_s, r, cols - c); \
     }
-IN_SQUARES(uint16_t, 16, 8, transpose_eight, transpose_2)
-IN_SQUARES(uint32_t, 32, 4, transpose_quad, transpose_4)
-IN_SQUARES(uint64_t, 64, 4, transpose_four, transpose_8)
+IN_SQUARES(uint16_t, 16, 8, transpose_eight, transpose_eight, transpose_2)
+IN_SQUARES(uint32_t, 32, 4, transpose_quad, transpose_octets, transpose_4)
+IN_SQUARES(uint64_t, 64, 4, transpose_four, transpose_four, transpose_8)
 #undef IN_SQUARES
 
 static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, int64_t rows, int64_t cols, size_t size)

@@ -208,18 +208,37 @@ tn_tensor *tn__fn_triu_indices(int64_t row, int64_t col, int64_t offset, const t
 
 /* ---- picking, grids, neighbours ---- */
 
+/* The least and the largest of some; few on the CPU are looked at here. */
+static bool find_range(tn_tensor *places, int64_t *least, int64_t *most)
+{
+    enum { FEW = 256 };
+    if (places->device.type == TN_DEVICE_CPU && places->numel <= FEW) {
+        const int64_t *p = tn_data(places);
+        *least = *most = p[0];
+        for (int64_t i = 1; i < places->numel; i++) {
+            *least = TN_MIN(*least, p[i]);
+            *most = TN_MAX(*most, p[i]);
+        }
+        return true;
+    }
+    tn_tensor *high = NULL, *low = tn_aminmax(places, .max = &high);
+    if (!low)
+        return false;
+    tn_error_clear();
+    *least = tn_item_int(low);
+    *most = tn_item_int(high);
+    return !tn_error_code();
+}
+
 /* Indices are counted from the front only when one of them is negative. */
 tn_tensor *tn__places_in(tn_tensor *index, int64_t n)
 {
+    int64_t least, most;
     tn_tensor *places = tn_reshape(index, TN_SHAPE(-1));
     if (!places || index->numel == 0 || index->device.type == TN_DEVICE_META)
         return places;
-    tn_tensor *high = NULL, *low = tn_aminmax(places, .max = &high);
-    if (!low)
-        return NULL;
-    tn_error_clear();
-    const int64_t least = tn_item_int(low), most = tn_item_int(high);
-    if (tn_error_code())
+    places = tn_contiguous(places);
+    if (!places || !find_range(places, &least, &most))
         return NULL;
     if (least < -n || most >= n) {
         tn_tensor *out = tn_masked_select(places, tn_logical_or(tn_lt(places, -n), tn_ge(places, n)));

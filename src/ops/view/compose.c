@@ -4,6 +4,18 @@
 
 /* ---- layout ---- */
 
+/* A copy of x of this shape. Where no history is kept of it, it is given the shape as it is; else a view of it has that. */
+static tn_tensor *reshaped_copy(tn_tensor *x, const tn_dims *shape)
+{
+    tn_tensor *copy = tn__contiguous_copy(x);
+    if (!copy || atomic_load_explicit(&copy->node, memory_order_relaxed))
+        return tn__no_view(tn_view_at(TN_HERE, copy, shape));
+    copy->ndim = shape->ndim;
+    memcpy(copy->shape, shape->dim, (size_t)shape->ndim * sizeof *shape->dim);
+    tn__contiguous_strides(copy->shape, copy->ndim, copy->stride);
+    return copy;
+}
+
 tn_tensor *tn__fn_reshape(tn_tensor *x, const tn_dims *shape)
 {
     int64_t stride[TN_MAX_DIMS];
@@ -17,7 +29,7 @@ tn_tensor *tn__fn_reshape(tn_tensor *x, const tn_dims *shape)
     if (tn__numel(full.dim, full.ndim) != x->numel ||
         tn__view_strides(x->shape, x->stride, x->ndim, full.dim, full.ndim, stride))
         return tn_view_at(TN_HERE, x, &full); /* which says what is wrong with the count */
-    return tn__no_view(tn_view_at(TN_HERE, tn__contiguous_copy(x), &full));
+    return reshaped_copy(x, &full);
 }
 
 tn_tensor *tn__fn_flatten(tn_tensor *x, int64_t start_dim, int64_t end_dim)
