@@ -28,10 +28,28 @@ static void clone_each(kit_array *x)
     TRUTH(tn_tensor_is_contiguous(z) && (z == x->t) == tn_tensor_is_contiguous(x->t));
 }
 
-/* Rows that lie a power of 2 apart, more of them than a tile has, and a rest. */
+/* The transpose of every other or every fifth column. */
+static void turn_some_columns(kit_array *x)
+{
+    const int64_t rows = x->shape[x->ndim - 2], cols = x->shape[x->ndim - 1];
+    for (int64_t step = 2; step <= 5 && x->ndim == 2; step += 3) {
+        const int64_t some = (cols + step - 1) / step;
+        expected e;
+        expected_init(&e, x->dtype, 2, (int64_t[]){some, rows});
+        e.bits = true;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < some; k++)
+                e.v[k * rows + i] = x->v[i * cols + k * step];
+        check(&e, tn_contiguous(tn_t(tn_slice(x->t, 1, 0, cols, step))), "%s, each %lldth column of %s %s turned",
+              tn_dtype_name(x->dtype), (long long)step, kit_shape_text(x->ndim, x->shape), kit_layout_names[x->layout]);
+        expected_free(&e);
+    }
+}
+
+/* Rows that lie a power of 2 apart, more of them than a tile has, and a rest; rows so short that they are turned as they are. */
 static void clone_wide(void)
 {
-    static const shape_list shapes[] = {{2, {70, 256}}, {3, {2, 33, 512}}};
+    static const shape_list shapes[] = {{2, {70, 256}}, {3, {2, 33, 512}}, {2, {300, 13}}, {2, {11, 150}}};
     for (int i = 0; i < KIT_DTYPES; i++)
         for (size_t k = 0; k < TN_COUNT(shapes); k++)
             for (kit_layout layout = 0; layout < KIT_EXPANDED; layout++) {
@@ -42,6 +60,7 @@ static void clone_wide(void)
                     x.v[n] = (real)(x.dtype == TN_BOOL ? n % 2 : n % 97);
                 kit_show(&x);
                 clone_each(&x);
+                turn_some_columns(&x);
                 kit_array_free(&x);
                 tn_scope_close(scope);
             }

@@ -237,9 +237,32 @@ static void run_bmm(void)
     tn_scope_close(s);
 }
 
+/* Sums so long that threads share one: whole numbers, whose sum is exact; of the result's dtype it is rounded once. */
+static void long_rows(int64_t rows, int64_t step)
+{
+    enum { LONG = 200003 };
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_I32, TN_I64};
+    for (size_t k = 0; k < TN_COUNT(dtypes); k++) {
+        tn_scope *s = tn_scope_open();
+        double sum[2] = {0};
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t i = 0; i < LONG; i++)
+                sum[r] += (double)(((r * LONG + i) * step % 7 - 2) * (i % 5 - 1));
+        tn_tensor *x = tn_sub(tn_remainder(tn_arange(0, rows * LONG * step, 1, .dtype = TN_I64), 7), 2);
+        tn_tensor *y = tn_sub(tn_remainder(tn_arange(0, LONG, 1, .dtype = TN_I64), 5), 1);
+        x = tn_slice(tn_reshape(tn_to(x, .dtype = dtypes[k]), TN_SHAPE(rows, LONG * step)), 1, 0, LONG * step, step);
+        y = tn_to(y, .dtype = dtypes[k]);
+        tn_tensor *got = rows == 1 ? tn_reshape(tn_dot(tn_select(x, 0, 0), y), TN_SHAPE(1)) : tn_mv(x, y);
+        for (int64_t r = 0; r < rows; r++)
+            truth(got && tn_equal(tn_select(got, 0, r), tn_full(TN_SHAPE(), sum[r], .dtype = dtypes[k])), "long rows");
+        tn_scope_close(s);
+    }
+}
+
 static void run_mv(void)
 {
     vectors("mv", call_mv, true);
+    long_rows(2, 1);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_mv(tn_ones(TN_SHAPE(2, 3)), tn_ones(TN_SHAPE(2))), TN_EINVAL,
             "size mismatch, got input (2), mat (2x3), vec (2)");
@@ -251,6 +274,8 @@ static void run_mv(void)
 static void run_dot(void)
 {
     vectors("dot", call_dot, false);
+    long_rows(1, 1);
+    long_rows(1, 3);
     tn_scope *s = tn_scope_open();
     REFUSED(tn_dot(tn_ones(TN_SHAPE(2)), tn_ones(TN_SHAPE(3))), TN_EINVAL,
             "inconsistent tensor size, expected tensor [2] and src [3] to have the same number of elements, but got 2 "

@@ -301,11 +301,11 @@ static void move_all(const tn__iter *given, bool stream)
                      tn__div_up(grain(j.size), plot), move_plots, &j);
 }
 
-/* ---- transposition: the source is dense along a dimension that is not the one along which the destination is, or nearly ---- */
+/* ---- transposition: the source is dense, or nearly, along another dimension than the destination ---- */
 
 typedef struct transpose_job {
     const tn__iter *it;
-    int32_t dim; /* where the source is dense */
+    int32_t dim; /* where the source is dense, or nearly */
     int64_t size;
     int64_t tiles_i, tiles_j; /* along dimension 0, and dim */
     bool stream;
@@ -333,26 +333,37 @@ static void prefetch_rows(const char *s, int64_t rows, int64_t stride, int64_t b
             __builtin_prefetch(s + r * stride + k, 0, 2);
 }
 
+/* Rows that lie with gaps between their elements become dense ones. */
+static const char *gather_rows(const transpose_job *j, const char *s, char *dense, int64_t rows, int64_t cols)
+{
+    const int64_t *ss = j->it->operand[1].stride;
+    for (int64_t r = 0; r < rows; r++)
+        tn__isa()->move(dense + r * TILE * j->size, 1, s + r * ss[0] * j->size, ss[j->dim], cols, (size_t)j->size);
+    return dense;
+}
+
 static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
 {
     const transpose_job *j = ctx;
     const tn__iter *it = j->it;
-    const int64_t *ds = it->operand[0].stride, *ss = it->operand[1].stride;
-    _Alignas(64) char tile[TILE * TILE * 8];
+    const int64_t *ds = it->operand[0].stride, *ss = it->operand[1].stride, step = ss[j->dim];
+    _Alignas(64) char tile[TILE * TILE * 8], dense[TILE * TILE * 8];
     for (int64_t t = begin; t < end; t++) {
         int64_t to, from, ti = t % j->tiles_i, tj = t / j->tiles_i % j->tiles_j;
         plane(j, t / j->tiles_i / j->tiles_j, &to, &from);
         int64_t i = ti * TILE, k = tj * TILE;
         int64_t rows = TN_MIN(TILE, it->shape[0] - i), cols = TN_MIN(TILE, it->shape[j->dim] - k);
         char *d = (char *)it->operand[0].data + (to + i * ds[0] + k * ds[j->dim]) * j->size;
-        const char *s = (const char *)it->operand[1].data + (from + i * ss[0] + k) * j->size;
+        const char *s = (const char *)it->operand[1].data + (from + i * ss[0] + k * step) * j->size;
         prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size,
-                      cols * j->size);
+                      cols * step * j->size);
+        s = step == 1 ? s : gather_rows(j, s, dense, rows, cols);
+        const int64_t row = step == 1 ? ss[0] : TILE;
         if (ds[0] == 1 && rows * j->size < 64 && !j->stream) { /* lines of several rows, or of all */
-            tn__isa()->transpose(d, ds[j->dim], s, ss[0], rows, cols, (size_t)j->size);
+            tn__isa()->transpose(d, ds[j->dim], s, row, rows, cols, (size_t)j->size);
             continue;
         }
-        tn__isa()->transpose(tile, TILE, s, ss[0], rows, cols, (size_t)j->size);
+        tn__isa()->transpose(tile, TILE, s, row, rows, cols, (size_t)j->size);
         for (int64_t c = 0; c < cols; c++) { /* whole lines: a cache holds but few rows that lie a power of 2 apart */
             char *line = d + c * ds[j->dim] * j->size;
             if (j->stream)
@@ -370,9 +381,14 @@ static bool transpose(const tn__iter *it, int64_t whole)
     if (it->operand[0].dtype != it->operand[1].dtype || step < 1 || step * j.size > SPARSE ||
         it->operand[1].stride[0] <= 1)
         return false;
-    for (int32_t d = 1; d < it->ndim && !j.dim; d++)
-        if (it->operand[1].stride[d] == 1 && it->shape[d] >= 8)
+    int64_t least = SPARSE / j.size + 1; /* a line of memory has some of the source, too */
+    for (int32_t d = 1; d < it->ndim; d++) {
+        const int64_t apart = it->operand[1].stride[d];
+        if (apart > 0 && apart < least && apart < it->operand[1].stride[0] && it->shape[d] >= 8) {
+            least = apart;
             j.dim = d;
+        }
+    }
     if (!j.dim || it->shape[0] < 8)
         return false;
     j.tiles_i = tn__div_up(it->shape[0], TILE);

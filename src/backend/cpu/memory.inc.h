@@ -298,7 +298,8 @@ enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
             int64_t i = 0; \
             for (; i + TALL_##bits <= rows; i += TALL_##bits) \
                 transpose_tall_##bits(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
-            for (; i + BROAD_##bits <= rows && j / BROAD_##bits * BROAD_##bits + BROAD_##bits <= cols; i += BROAD_##bits) \
+            for (; i + BROAD_##bits <= rows && j / BROAD_##bits * BROAD_##bits + BROAD_##bits <= cols; \
+                 i += BROAD_##bits) \
                 if (j % BROAD_##bits == 0) /* else done */ \
                     broader(d + j * ld_d + i, ld_d, s + i * ld_s + j, ld_s); \
             for (; i < rows; i += (side)) \
