@@ -8,7 +8,9 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-enum { LARGE_BINS = 240, HUGE_PAGE = 2 << 20 };
+/* COLOURS: big blocks begin at so many places of a huge page, COLOUR bytes from one to the next: if all began alike, the rows of
+ * operands that are a power of 2 long would share the same few sets of every cache. */
+enum { LARGE_BINS = 240, HUGE_PAGE = 2 << 20, COLOURS = 8, COLOUR = 4096 + 128 };
 
 typedef struct free_block {
     struct free_block *next;
@@ -67,9 +69,11 @@ static bool is_mapped(size_t bytes)
     return bytes >= HUGE_PAGE && !TN_ASAN;
 }
 
-/* Big blocks are mapped on a 2 MiB boundary, where the kernel can back them with huge pages. */
-static void *map_huge(size_t bytes)
+/* Big blocks are mapped on a 2 MiB boundary, where the kernel can back them with huge pages, and begin a little after it. */
+static void *map_huge(size_t given)
 {
+    static _Atomic uint32_t turn;
+    const size_t bytes = given + COLOURS * COLOUR;
     char *raw = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED)
         return NULL;
@@ -82,7 +86,12 @@ static void *map_huge(size_t bytes)
 #ifdef MADV_HUGEPAGE
     madvise(p, bytes, MADV_HUGEPAGE);
 #endif
-    return p;
+    return p + atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed) % COLOURS * COLOUR;
+}
+
+static void unmap_huge(void *p, size_t given)
+{
+    munmap((void *)((uintptr_t)p & ~(uintptr_t)(HUGE_PAGE - 1)), given + COLOURS * COLOUR);
 }
 
 static void *door_get(size_t bytes)
@@ -103,7 +112,7 @@ static void door_put(void *p, size_t bytes)
     atomic_fetch_sub_explicit(&heap.door_live, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&heap.reserved, (int64_t)bytes, memory_order_relaxed);
     if (is_mapped(bytes))
-        munmap(p, bytes);
+        unmap_huge(p, bytes);
     else
         free(p);
 }
