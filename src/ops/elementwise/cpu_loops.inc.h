@@ -20,7 +20,7 @@
         return true; \
     }
 
-static bool E(usual_pow)(T *o, const T *x, T p, int64_t n)
+static __attribute__((noinline)) bool E(usual_pow)(T *o, const T *x, T p, int64_t n)
 {
     USUAL_POWERS
     return false;
