@@ -9,8 +9,8 @@
 #endif
 
 /* COLOURS: big blocks begin at so many places of a huge page, COLOUR bytes from one to the next: if all began alike, the rows of
- * operands that are a power of 2 long would share the same few sets of every cache. */
-enum { LARGE_BINS = 240, HUGE_PAGE = 2 << 20, COLOURS = 8, COLOUR = 4096 + 128 };
+ * operands that are a power of 2 long would share the same few sets of every cache. SLACK: whole pages for that. */
+enum { LARGE_BINS = 240, HUGE_PAGE = 2 << 20, COLOURS = 8, COLOUR = 4096 + 128, SLACK = 9 * 4096 };
 
 typedef struct free_block {
     struct free_block *next;
@@ -73,7 +73,7 @@ static bool is_mapped(size_t bytes)
 static void *map_huge(size_t given)
 {
     static _Atomic uint32_t turn;
-    const size_t bytes = given + COLOURS * COLOUR;
+    const size_t bytes = given + SLACK;
     char *raw = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED)
         return NULL;
@@ -91,7 +91,7 @@ static void *map_huge(size_t given)
 
 static void unmap_huge(void *p, size_t given)
 {
-    munmap((void *)((uintptr_t)p & ~(uintptr_t)(HUGE_PAGE - 1)), given + COLOURS * COLOUR);
+    munmap((void *)((uintptr_t)p & ~(uintptr_t)(HUGE_PAGE - 1)), given + SLACK);
 }
 
 static void *door_get(size_t bytes)

@@ -27,7 +27,7 @@ static __attribute__((noinline)) bool E(usual_pow)(T *o, const T *x, T p, int64_
 }
 #undef POWER
 
-static void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
+static __attribute__((noinline)) void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
 {
     if (!c || !E(usual_pow)(out, a, *(const T *)b, n)) /* n > 0 */
         E(row_pow)(out, a, b, c, n);
@@ -40,10 +40,11 @@ static void E(power_by)(void *out, const void *a, const void *b, const void *c, 
     T same[MANY];
     if (E(usual_pow)(out, a, *(const T *)b, n))
         return;
+    (void)c;
     for (int64_t i = 0; i < MANY && i < n; i++)
         same[i] = *(const T *)b;
     for (int64_t i = 0; i < n; i += MANY)
-        E(row_pow)((T *)out + i, (const T *)a + i, same, c, n - i < MANY ? n - i : MANY);
+        E(row_usual_pow)((T *)out + i, (const T *)a + i, same, NULL, n - i < MANY ? n - i : MANY);
 }
 
 /* a c b^(c - 1), where c is one number throughout as fast as that power; n > 0 */
