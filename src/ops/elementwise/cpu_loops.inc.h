@@ -27,7 +27,8 @@ static __attribute__((noinline)) bool E(usual_pow)(T *o, const T *x, T p, int64_
 }
 #undef POWER
 
-static __attribute__((noinline)) void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c, int64_t n)
+static __attribute__((noinline)) void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c,
+                                                       int64_t n)
 {
     if (!c || !E(usual_pow)(out, a, *(const T *)b, n)) /* n > 0 */
         E(row_pow)(out, a, b, c, n);
