@@ -11,7 +11,7 @@
  * Rules stated once, here: integers wrap around (unsigned inside); dividing by zero or by -1 is defined (the CPU refuses
  * zero divisors before it runs a row); NaN wins in maximum and minimum.
  */
-/* a where the test holds, else 0. */
+/* a where the test holds, else 0; defined before where a loop does it otherwise. */
 #ifndef TN_KEEP
 #define TN_KEEP(a, test) ((test) ? (a) : K(0))
 #endif

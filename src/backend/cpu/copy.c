@@ -337,8 +337,16 @@ static void prefetch_rows(const char *s, int64_t rows, int64_t stride, int64_t b
 static const char *gather_rows(const transpose_job *j, const char *s, char *dense, int64_t rows, int64_t cols)
 {
     const int64_t *ss = j->it->operand[1].stride;
-    for (int64_t r = 0; r < rows; r++)
-        tn__isa()->move(dense + r * TILE * j->size, 1, s + r * ss[0] * j->size, ss[j->dim], cols, (size_t)j->size);
+    const tn__rows r = {.to = dense,
+                        .from = s,
+                        .to_step = 1,
+                        .from_step = ss[j->dim],
+                        .to_row = TILE * j->size,
+                        .from_row = ss[0] * j->size,
+                        .n = cols,
+                        .rows = rows,
+                        .size = (size_t)j->size};
+    tn__isa()->move_rows(&r);
     return dense;
 }
 
