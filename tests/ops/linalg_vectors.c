@@ -11,8 +11,8 @@ static void run_cross(void)
     HOLDS(tn_cross(tn_t(a), tn_t(row)), TN_SHAPE(3, 2), 0, 3, 0, -6, 0, 3);
     tn_tensor *far = tn_narrow(tn_reshape(tn_arange(0, 9000 * 7, 1), TN_SHAPE(3, 3000, 7)), 2, 1, 3);
     tn_tensor *turned = tn_movedim(far, TN_DIMS(2), TN_DIMS(0)), *other = tn_sub(tn_select(far, 1, 0), 5);
-    for (int i = 0; i < 4; i++) { /* one pass, and products of parts */
-        static const tn_dtype types[] = {TN_F32, TN_F64, TN_I32, TN_I64};
+    for (int i = 0; i < 5; i++) { /* one pass, and products of parts */
+        static const tn_dtype types[] = {TN_F32, TN_F64, TN_I32, TN_I64, TN_BF16};
         tn_tensor *x = tn_to(turned, .dtype = types[i]), *y = tn_unsqueeze(tn_to(tn_t(other), .dtype = types[i]), 2);
         tn_tensor *all = tn_cross(x, y, .dim = 0);
         for (int k = 0; k < 3; k++) {

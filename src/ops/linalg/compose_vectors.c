@@ -24,11 +24,11 @@ static bool are_vectors(const tn_tensor *x, const tn_tensor *other, const int64_
     return true;
 }
 
-/* On the host, of numbers that loops compute with as they lie in memory, where nothing asks for gradients? */
+/* On the host, of numbers that loops compute with as they lie in memory or of bfloat16, where nothing asks for gradients? */
 static bool is_one_pass(const tn_tensor *x, const tn_tensor *other)
 {
     const bool host = x->device.type == TN_DEVICE_CPU && other->device.type == TN_DEVICE_CPU;
-    return host && tn__dtypes[x->dtype].compute == x->dtype &&
+    return host && (tn__dtypes[x->dtype].compute == x->dtype || x->dtype == TN_BF16) &&
            (tn__self()->no_grad || (!tn__requires_grad(x) && !tn__requires_grad(other)));
 }
 

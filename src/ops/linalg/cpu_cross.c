@@ -44,6 +44,63 @@ CROSS(cross_i32, uint32_t)
 CROSS(cross_i64, uint64_t)
 #undef CROSS
 
+/* ---- of 16 bits: as many vectors as lie side by side in BLOCK, widened, each product and difference rounded ---- */
+
+enum { BLOCK = 64 };
+
+static inline float wide(uint16_t h)
+{
+    const union {
+        uint32_t bits;
+        float value;
+    } u = {.bits = (uint32_t)h << 16};
+    return u.value;
+}
+
+static inline float rounded(float x)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } u = {.value = x};
+    const uint32_t even = u.bits + 0x7fff + (u.bits >> 16 & 1), nan = u.bits | 0x400000;
+    u.bits = ((u.bits & 0x7fffffff) > 0x7f800000 ? nan : even) & 0xffff0000;
+    return u.value;
+}
+
+static void gather(const uint16_t *from, int64_t number, int64_t next, int64_t n, int64_t all, float x[3][BLOCK])
+{
+    for (int64_t m = 0; m < n; m++, from += next) {
+        ask_for(from, next, AHEAD, all - m, sizeof *from);
+        x[0][m] = wide(from[0]);
+        x[1][m] = wide(from[number]);
+        x[2][m] = wide(from[2 * number]);
+    }
+}
+
+static void cross_bf16(const vectors *v)
+{
+    float a[3][BLOCK], b[3][BLOCK], c[BLOCK];
+    for (int64_t first = 0, n; first < v->n; first += n) {
+        n = TN_MIN(BLOCK, v->n - first);
+        gather((const uint16_t *)v->a + first * v->next[1], v->number[1], v->next[1], n, v->n - first, a);
+        gather((const uint16_t *)v->b + first * v->next[2], v->number[2], v->next[2], n, v->n - first, b);
+        for (int i = 0; i < 3; i++) {
+            const float *a1 = a[(i + 1) % 3], *a2 = a[(i + 2) % 3], *b1 = b[(i + 1) % 3], *b2 = b[(i + 2) % 3];
+            for (int64_t m = 0; m < n; m++)
+                c[m] = rounded(rounded(a1[m] * b2[m]) - rounded(a2[m] * b1[m]));
+            uint16_t *out = (uint16_t *)v->out + first * v->next[0] + i * v->number[0];
+            for (int64_t m = 0; m < n; m++) {
+                const union {
+                    float value;
+                    uint32_t bits;
+                } u = {.value = c[m]};
+                out[m * v->next[0]] = (uint16_t)(u.bits >> 16);
+            }
+        }
+    }
+}
+
 typedef struct cross_job {
     const tn__view *view[3];
     int32_t dim, along; /* of the numbers, and the longest of the others; -1: there is none */
@@ -92,7 +149,7 @@ tn_status tn__cpu_cross(const tn__launch *l)
         return TN_OK;
     const int64_t all = j.along < 0 ? 1 : out->shape[j.along];
     j.parts = tn__div_up(all, PART);
-    j.loop = loops[tn__type_of(out->dtype)];
+    j.loop = out->dtype == TN_BF16 ? cross_bf16 : loops[tn__type_of(out->dtype)];
     tn__parallel_for(out->numel / 3 / all * j.parts, tn__div_up(PART, TN_MIN(all, PART)), cross_parts, &j);
     return TN_OK;
 }

@@ -51,5 +51,5 @@ tn_tensor *tn__fn_renorm(tn_tensor *x, tn_scalar p, int64_t dim, tn_scalar maxno
     tn_tensor *norm = tn_norm(x, .p = p, .dims = tn_dims_of(rest, n), .keepdim = true,
                               .dtype = x->dtype == TN_F16 || x->dtype == TN_BF16 ? TN_F32 : 0);
     tn_tensor *factor = tn_where(tn_gt(norm, most), tn_div(most, tn_add(norm, 1e-7)), 1.0);
-    return tn_to(tn_mul(x, factor), .dtype = x->dtype);
+    return tn_mul(x, tn_to(factor, .dtype = x->dtype)); /* small; x itself is passed over once, in its own dtype */
 }
