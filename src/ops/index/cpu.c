@@ -199,13 +199,13 @@ SCATTER_LOOP(scatter_8, uint64_t)
 #define LARGER_UINT(ID)     LARGER_BOOL(ID)
 #define LARGER_HALF(ID)     extreme_element(TN_##ID, t, o, false)
 #define LARGER_BFLOAT(ID)   *t = float_of(*t) != float_of(*t) || float_of(*o) <= float_of(*t) ? *t : *o
-#define LARGER_FLOAT(ID)    *t = *t != *t || *o <= *t ? *t : *o
+#define LARGER_FLOAT(ID)    *t = TN_UNLIKELY(*o != *o) ? *t != *t ? *t : *o : *o > *t ? *o : *t
 #define SMALLER_BOOL(ID)    *t = *o < *t ? *o : *t
 #define SMALLER_INT(ID)     SMALLER_BOOL(ID)
 #define SMALLER_UINT(ID)    SMALLER_BOOL(ID)
 #define SMALLER_HALF(ID)    extreme_element(TN_##ID, t, o, true)
 #define SMALLER_BFLOAT(ID)  *t = float_of(*t) != float_of(*t) || float_of(*o) >= float_of(*t) ? *t : *o
-#define SMALLER_FLOAT(ID)   *t = *t != *t || *o >= *t ? *t : *o
+#define SMALLER_FLOAT(ID)   *t = TN_UNLIKELY(*o != *o) ? *t != *t ? *t : *o : *o < *t ? *o : *t
 #define DTYPE(ID, token, name, storage, kind, ...) \
     POINT_LOOP(add_##token, storage, ADD_##kind(ID)) \
     POINT_LOOP(multiply_##token, storage, MULTIPLY_##kind(ID)) \
