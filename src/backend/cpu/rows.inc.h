@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) T E(tn_keep)(T a, bool test)
         TN_IVDEP \
         for (int64_t i = 0; i < n; i++) { \
             const T a = TN_A, b = TN_B(pb), c = TN_C(pc); \
-            (void)b, (void)c; \
+            (void)a, (void)b, (void)c; \
             o[i] = (R)(expr); \
         } \
     }
@@ -155,7 +155,7 @@ static void bfloat_rest(tn__loop row, uint16_t *out, const void *const of[3], co
             for (int k = 0; k < BFLOATS; k++) { \
                 const int64_t i = begin + k; \
                 const float a = TN_A, b = TN_B(pb), c = TN_C(pc); \
-                (void)b, (void)c; \
+                (void)a, (void)b, (void)c; \
                 some[k] = (expr); \
             } \
             round_bfloats(o + begin, some); \

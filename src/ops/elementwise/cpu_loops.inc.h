@@ -7,8 +7,8 @@
     POWER(two, 2, a *a) \
     POWER(three, 3, a *a *a) \
     POWER(one, 1, a) \
-    POWER(half, 0.5, a == -(T)INFINITY ? (T)INFINITY : M(sqrt)(a + K(0))) \
-    POWER(less_half, -0.5, a == -(T)INFINITY ? K(0) : K(1) / M(sqrt)(a + K(0))) \
+    POWER(half, 0.5, M(sqrt)(NO_LESS_INFINITY + K(0))) \
+    POWER(less_half, -0.5, K(1) / M(sqrt)(NO_LESS_INFINITY + K(0))) \
     POWER(less_one, -1, K(1) / a) \
     POWER(less_two, -2, a *a > K(1e-37) && a * a < K(1e38) ? K(1) / (a * a) : (K(1) / a) * (K(1) / a))
 #define POWER(name, number, value) \
@@ -20,12 +20,14 @@
         return true; \
     }
 
+#define NO_LESS_INFINITY (a == -(T)INFINITY ? (T)INFINITY : a)
 static __attribute__((noinline)) bool E(usual_pow)(T *o, const T *x, T p, int64_t n)
 {
     USUAL_POWERS
     return false;
 }
 #undef POWER
+#undef NO_LESS_INFINITY
 
 static __attribute__((noinline)) void E(row_usual_pow)(void *out, const void *a, const void *b, const void *c,
                                                        int64_t n)
@@ -79,9 +81,11 @@ static void row_usual_narrow_pow(void *out, const void *a, const void *b, const 
 #define TN_A                       bf16_f32(pa[i])
 #define TN_B(p)                    0.0F
 #define TN_C(p)                    0.0F
+#define NO_LESS_INFINITY           bf16_f32(pa[i] == 0xff80 ? 0x7f80 : pa[i]) /* compared in vectors of 16 bits */
 #define POWER(name, number, value) BFLOAT_ROW(power_##name, value, 2, 0, 0)
 USUAL_POWERS
 #undef POWER
+#undef NO_LESS_INFINITY
 #undef TN_ONCE
 #undef TN_A
 #undef TN_B
