@@ -78,7 +78,7 @@ static void copy_dense(void *dst, const void *src, size_t bytes)
         memcpy(d, s, bytes);
         return;
     }
-    memcpy(d, s, head);
+    memcpy(d, s, sizeof(piece)); /* the first piece, and below the last ones, whole: no loop of bytes at the ends */
     d += head, s += head, bytes -= head;
     for (; bytes >= 128; bytes -= 128, d += 128, s += 128) {
         const piece *from = (const void *)s;
@@ -86,7 +86,7 @@ static void copy_dense(void *dst, const void *src, size_t bytes)
         piece *to = (void *)d;
         to[0] = p0, to[1] = p1, to[2] = p2, to[3] = p3;
     }
-    memcpy(d, s, bytes);
+    memcpy(d + bytes - 128, s + bytes - 128, 128);
 }
 
 static void move(void *dst, int64_t ds, const void *src, int64_t ss, int64_t n, size_t size)

@@ -7,23 +7,28 @@ enum { GRAIN = 65536, TILE = 64, CHUNK = 16 * TN__BLOCK };
 
 /* ---- structural rows that are copies ---- */
 
+/* All of a view becomes the element that 'value' begins with. */
+static void fill(const tn__view *out, int64_t value)
+{
+    const tn__view one = {.data = &value, .dtype = out->dtype, .numel = 1, .contiguous = true};
+    if (value == 0 && out->contiguous && out->numel <= GRAIN)
+        memset(out->data, 0, (size_t)out->numel * tn__dtype_size(out->dtype));
+    else
+        tn__cpu_copy_view(out, &one);
+}
+
 tn_status tn__cpu_fill(const tn__launch *l)
 {
     const tn__view *out = &l->out[0];
+    int64_t value = 0;
     if (l->n_in > 1 && l->in[1].dtype) {
         tn__cpu_copy_view(out, &l->in[1]);
         return TN_OK;
     }
-    int64_t value = 0;
     if (l->n_in > 1)
         tn__store_scalar(out->dtype, &value, &l->operand[1]);
-    if (value == 0 && out->contiguous && out->numel <= GRAIN) {
-        if (out->numel)
-            memset(out->data, 0, (size_t)out->numel * tn__dtype_size(out->dtype));
-        return TN_OK;
-    }
-    tn__view one = {.data = &value, .dtype = out->dtype, .numel = 1, .contiguous = true};
-    tn__cpu_copy_view(out, &one);
+    if (out->numel)
+        fill(out, value);
     return TN_OK;
 }
 
@@ -109,7 +114,7 @@ tn_status tn__cpu_eye(const tn__launch *l)
     const int64_t size = (int64_t)tn__dtype_size(out->dtype);
     if (out->numel == 0)
         return TN_OK;
-    memset(out->data, 0, (size_t)(out->numel * size));
+    fill(out, 0);
     for (int64_t i = 0; i < TN_MIN(out->shape[0], out->shape[1]); i++)
         tn__store_int(out->dtype, (char *)out->data + i * (out->stride[0] + out->stride[1]) * size, 1);
     return TN_OK;
