@@ -393,11 +393,13 @@ static void fold_rows(const reduce_job *j, const char *base, int64_t first, int6
     int64_t groups = n / many, left = n - groups * many;
     fold_some(j, base + first * width * (int64_t)tn__dtype_size(j->l->in[0].dtype), NULL, 0, groups, many * width, 1,
               wide);
+    for (int64_t half; many > 1; many -= half) { /* its second half onto its first */
+        half = many / 2;
+        fold(wide, (const char *)wide + (size_t)((many - half) * width) * item, half * width);
+    }
     memcpy(acc, wide, (size_t)width * item);
-    for (int64_t k = 1; k < many; k++)
-        fold(acc, (const char *)wide + (size_t)(k * width) * item, width);
     if (left) {
-        fold_some(j, base, &j->reduced, first + groups * many, left, width, step, rest);
+        fold_some(j, base, &j->reduced, first + n - left, left, width, step, rest);
         fold(acc, rest, width);
     }
 }
