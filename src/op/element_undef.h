@@ -52,3 +52,5 @@
 #undef TN_IS_F32
 #undef TN_IS_I64
 #undef DEVICE
+#undef DEVICE_LOOP
+#undef LOOP_POW

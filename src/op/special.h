@@ -7,6 +7,12 @@
  * What has no loop has no branch, so that loops over it become vectors. Formulas: Abramowitz & Stegun, Handbook of Mathematical
  * Functions (numbers in comments), but where another source stands. No include guard: the CPU reads it once per type. */
 #define SPECIAL(name) E(tn_##name)
+#ifndef DEVICE_LOOP
+#define DEVICE_LOOP DEVICE
+#endif
+#ifndef LOOP_POW
+#define LOOP_POW MW(pow)
+#endif
 
 #if TN_IS_FLOAT
 #include "special_fits.h"
@@ -102,11 +108,11 @@ DEVICE T E(tn_trigamma)(T a)
 
 /* Hurwitz' zeta by Euler and Maclaurin: terms up to w, then the integral, half a term, and seven of the rest, each with the
  * factor (x + 2j - 1)(x + 2j) / w^2 and a quotient of Bernoulli's numbers to the one before. */
-DEVICE TW E(tn_zeta_sum)(TW x, TW q)
+DEVICE_LOOP TW E(tn_zeta_sum)(TW x, TW q)
 {
     TW sum = KW(0), w = q;
     while (w < (TN_NARROW ? KW(4) + x : KW(10) + KW(2.5) * x)) { /* the rest to 3e-12, or to double's digits */
-        const TW term = MW(pow)(w, -x);
+        const TW term = LOOP_POW(w, -x);
         sum += term;
         w += KW(1);
         if (term <= sum * KW(1e-18)) /* all that follow are smaller */
@@ -119,7 +125,7 @@ DEVICE TW E(tn_zeta_sum)(TW x, TW q)
     s = KW(1) - (x + KW(5)) * (x + KW(6)) * v * KW(0.025) * s;
     s = KW(1) - (x + KW(3)) * (x + KW(4)) * v * KW(0.023809523809523810) * s;
     s = KW(1) - (x + KW(1)) * (x + KW(2)) * v * KW(0.016666666666666667) * s;
-    const TW rest = (KW(0.5) + x / (KW(12) * w) * s) / w, power = MW(pow)(w, KW(1) - x);
+    const TW rest = (KW(0.5) + x / (KW(12) * w) * s) / w, power = LOOP_POW(w, KW(1) - x);
     return power == KW(0) ? sum : sum + power * (KW(1) / (x - KW(1)) + rest);
 }
 

@@ -8,6 +8,7 @@
 #define M(f)          m_##f##_f32
 #define E(name)       name##_f32
 #define DEVICE        static inline __attribute__((always_inline))
+#define DEVICE_LOOP   static __attribute__((noinline)) /* a loop of its own, which no vectors take part in */
 #define TN_IS_F32     1
 #define TN_NARROW     1
 #define TN_SPARE      1
