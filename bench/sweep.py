@@ -1,4 +1,4 @@
-"""Every public operation beside PyTorch: three sizes, three dtypes, contiguous, transposed, of short rows, with out=, forward and
+"""Every public operation beside PyTorch: three sizes, four dtypes, contiguous, transposed, of short rows, with out=, forward and
 backward.
 
     python bench/sweep.py [--threads 1] [--device cpu] [--sizes 8,65536,4194304] [--columns f32,bf16] [--results FOLDER]
@@ -37,8 +37,9 @@ COLUMNS = [  # title, dtype, layout, backward
     ("bf16 b", "bfloat16", "contiguous", True),
     ("i64", "int64", "contiguous", False), ("i64 t", "int64", "transposed", False),
     ("f32 n", "float32", "narrow", False), ("f32 n b", "float32", "narrow", True), ("f32 out", "float32", "out", False),
+    ("f64", "float64", "contiguous", False),
 ]
-ONE_SIZE = 65536  # the layouts "narrow", rows of eight, and "out", contiguous and with out=: of this size alone
+ONE_SIZE = 65536  # float64 and the layouts "narrow", rows of eight, and "out", contiguous and with out=: of this size alone
 TYPED = re.compile(r"\b(x|y|u|z|t|w|b|e|l|l2|s|p3|q3|d)\b")
 TURNING = re.compile(r"\b[xuz]\b")
 AGAIN = (1.1, 3), (0.85, 7)  # figures below the first are the median of so many processes
@@ -211,7 +212,7 @@ def sweep(found, sizes, columns, tenon, torch):
     tried, done = set(), set()
     for size in sizes:
         for title, dtype, layout, backward in COLUMNS:
-            if (columns and title not in columns) or (layout in ("narrow", "out") and size != ONE_SIZE):
+            if (columns and title not in columns) or ((layout in ("narrow", "out") or dtype == "float64") and size != ONE_SIZE):
                 continue
             at = show_inputs(size, dtype, layout, tenon, torch)
             for call in found:

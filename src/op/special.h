@@ -281,13 +281,15 @@ DEVICE T E(tn_ndtr)(T a)
 DEVICE T E(tn_log_ndtr)(T a)
 {
     const TW x = a, h = KW(0.5) * x * x, halved = KW(0.5) * E(tn_erfcx_right)(TN_SQRT_HALF * MW(fabs)(x));
-    const TW left = MW(log)(halved) - h, right = MW(log1p)(-MW(exp)(-h) * halved);
+    TW lower = halved, upper = -MW(exp)(-h) * halved, more = h;
 #if !TN_SPARE
-    if (MW(fabs)(x) < KW(1)) {
-        const TW part = KW(0.5) * MW(erf)(TN_SQRT_HALF * x);
-        return (T)(x < KW(0) ? MW(log)(KW(0.5) + part) : MW(log1p)(part - KW(0.5)));
-    }
+    const TW part = KW(0.5) * MW(erf)(TN_SQRT_HALF * x);
+    const int near = MW(fabs)(x) < KW(1);
+    lower = near ? KW(0.5) + part : lower;
+    upper = near ? part - KW(0.5) : upper;
+    more = near ? KW(0) : more;
 #endif
+    const TW left = MW(log)(lower) - more, right = MW(log1p)(upper);
     return (T)(x < KW(0) ? left : right);
 }
 

@@ -4,6 +4,7 @@
 #include "backend/cpu/isa.h"
 #include "backend/cpu/math.inc.h"
 #include "backend/cpu/math_power.inc.h"
+#include "backend/cpu/math_double.inc.h"
 #include "backend/cpu/math_names.h"
 #include "backend/cpu/math_narrow.inc.h"
 #include "backend/cpu/vector.inc.h"

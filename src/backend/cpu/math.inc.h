@@ -192,11 +192,6 @@ ALWAYS float m_normcdf_f32(float x)
     return x > 0.0F ? 1.0F - y : y;
 }
 
-ALWAYS double m_normcdf_f64(double x)
-{
-    return 0.5 * erfc(x * -0.70710678118654752440);
-}
-
 /* Up to 1 a polynomial; beyond, 1 - erfc(x), which is small. */
 ALWAYS float m_erf_f32(float x)
 {

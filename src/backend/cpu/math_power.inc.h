@@ -53,13 +53,19 @@ ALWAYS float m_pow_f32(float a, float b)
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 
-/* e^(x + more), x in -800 .. 720 or NaN, |more| < 1. e^r = one + tail: 1 + r is taken apart exactly, so that only the last
- * addition rounds much. */
-ALWAYS double exp_sum(double x, double more)
+/* x + more = n log 2 + r + *rest; n is the whole number in *t's low bits. */
+ALWAYS double exp_remainder(double x, double more, double *t, double *rest)
 {
-    double t = FMA_F64(x, 1.44269504088896338700, ROUNDER_F64), n = t - ROUNDER_F64;
-    double a = FMA_F64(n, -6.93147180369123816490e-01, x), low = FMA_F64(n, -1.90821492927058770002e-10, more);
-    double r = a + low, rest = (a - r) + low;
+    *t = FMA_F64(x, 1.44269504088896338700, ROUNDER_F64);
+    const double n = *t - ROUNDER_F64, a = FMA_F64(n, -6.93147180369123816490e-01, x);
+    const double low = FMA_F64(n, -1.90821492927058770002e-10, more), r = a + low;
+    *rest = (a - r) + low;
+    return r;
+}
+
+/* e^(r + rest) - 1 - r, of |r| up to 0.35 */
+ALWAYS double exp_tail(double r, double rest)
+{
     double q = FMA_F64(2.09146793765839351e-9, r, 2.5105206373957011116e-8);
     q = FMA_F64(q, r, 2.7557273661348636219e-7);
     q = FMA_F64(q, r, 2.7557255425746434282e-6);
@@ -70,17 +76,29 @@ ALWAYS double exp_sum(double x, double more)
     q = FMA_F64(q, r, 4.1666666666666669752e-2);
     q = FMA_F64(q, r, 1.6666666666666670986e-1);
     q = FMA_F64(q, r, 0.5);
-    double one = 1.0 + r, y = one + FMA_F64(q, r * r, rest + (r - (one - 1.0)));
-    double h = FMA_F64(n, 0.5, ROUNDER_F64); /* 2^n in two steps: the result may be subnormal */
-    double first = bits_f64((f64_bits(h) << 52) + (UINT64_C(1023) << 52));
-    double second = bits_f64(((f64_bits(t) - f64_bits(h)) << 52) + (UINT64_C(1023) << 52));
-    return y * first * second;
+    return FMA_F64(q, r * r, rest);
+}
+
+/* y 2^(n + shift), n the whole number in t's low bits, in two steps: the result may be subnormal, and 2^n no double. */
+ALWAYS double times_power(double y, double t, int shift)
+{
+    const double h = FMA_F64(t - ROUNDER_F64, 0.5, ROUNDER_F64);
+    const double first = bits_f64((f64_bits(h) << 52) + (UINT64_C(1023) << 52));
+    return y * first * bits_f64(((f64_bits(t) - f64_bits(h)) << 52) + ((uint64_t)(1023 + shift) << 52));
+}
+
+/* e^(x + more) 2^shift, x in -800 .. 720 or NaN, |more| < 1. e^r = one + tail: 1 + r is taken apart exactly, so that only the last
+ * addition rounds much. */
+ALWAYS double exp_sum(double x, double more, int shift)
+{
+    double t, rest, r = exp_remainder(x, more, &t, &rest), one = 1.0 + r;
+    return times_power(one + (exp_tail(r, rest) + (r - (one - 1.0))), t, shift);
 }
 
 ALWAYS double m_exp_f64(double x)
 {
     x = x > 710.0 ? 710.0 : x; /* NaN passes both tests by */
-    return exp_sum(x < -746.0 ? -746.0 : x, 0.0);
+    return exp_sum(x < -746.0 ? -746.0 : x, 0.0, 0);
 }
 
 /* log a in two parts, of 67 digits. a = 2^e m, m from root 1/2 to root 2, log m = 2 artanh(s) = 2 s + s^3 (2/3 + 2 z Q(z)), with
@@ -136,7 +154,7 @@ ALWAYS double m_pow_f64(double a, double b)
     x = x > 720.0 ? 720.0 : x;
     x = x < -760.0 ? -760.0 : x;
     x_low = fabs(x_low) < 1.0 ? x_low : 0.0; /* of what is too large it is NaN */
-    return power_edges_f64(a, b, exp_sum(x, x_low));
+    return power_edges_f64(a, b, exp_sum(x, x_low, 0));
 }
 
 #else

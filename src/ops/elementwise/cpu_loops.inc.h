@@ -121,39 +121,60 @@ static void bfloat_usual_pow(void *out, const void *a, const void *b_, const voi
 
 #endif
 
-#if TN_IS_F32
+#if TN_IS_FLOAT
 
 /* Angles too large for the vectorised reduction go to libm. */
+#if TN_IS_F32
+#define FAR_ANGLE TRIG_LIMIT
+#else
+#define FAR_ANGLE TRIG_LIMIT_F64
+#endif
 #define CHECKED_TRIG(name, libm) \
-    static void row_checked_##name(void *out, const void *a, const void *b, const void *c, int64_t n) \
+    static void E(row_checked_##name)(void *out, const void *a, const void *b, const void *c, int64_t n) \
     { \
-        float *o = out, in[256]; \
-        const float *x = a; \
+        T *o = out, in[256]; \
+        const T *x = a; \
         for (int64_t i = 0; i < n; i += 256) { \
             int64_t m = n - i < 256 ? n - i : 256; \
             memcpy(in, x + i, (size_t)m * sizeof *in); /* in place, the row would overwrite its operand */ \
-            row_##name##_f32(o + i, in, b, c, m); \
+            E(row_##name)(o + i, in, b, c, m); \
             int32_t far = 0; \
             for (int64_t j = 0; j < m; j++) \
-                far |= !(fabsf(in[j]) < TRIG_LIMIT); \
+                far |= !(M(fabs)(in[j]) < FAR_ANGLE); \
             for (int64_t j = 0; far && j < m; j++) \
-                if (!(fabsf(in[j]) < TRIG_LIMIT)) \
+                if (!(M(fabs)(in[j]) < FAR_ANGLE)) \
                     o[i + j] = libm(in[j]); \
         } \
     }
-static float far_j0(float x)
+static T E(far_j0)(T x)
 {
-    return fabsf(x) == INFINITY ? 0.0F : (float)(sin((double)x) / (double)x);
+    return M(fabs)(x) == TN_INFINITY ? K(0) : (T)(sin((double)x) / (double)x);
 }
 
+#if TN_IS_F32
 CHECKED_TRIG(sin, sinf)
 CHECKED_TRIG(cos, cosf)
 CHECKED_TRIG(tan, tanf)
-CHECKED_TRIG(spherical_bessel_j0, far_j0)
-#define row_sin_f32                 row_checked_sin
-#define row_cos_f32                 row_checked_cos
-#define row_tan_f32                 row_checked_tan
-#define row_spherical_bessel_j0_f32 row_checked_spherical_bessel_j0
+CHECKED_TRIG(spherical_bessel_j0, far_j0_f32)
+#define row_sin_f32                 row_checked_sin_f32
+#define row_cos_f32                 row_checked_cos_f32
+#define row_tan_f32                 row_checked_tan_f32
+#define row_spherical_bessel_j0_f32 row_checked_spherical_bessel_j0_f32
+#else
+CHECKED_TRIG(sin, sin)
+CHECKED_TRIG(cos, cos)
+CHECKED_TRIG(tan, tan)
+CHECKED_TRIG(spherical_bessel_j0, far_j0_f64)
+#define row_sin_f64                 row_checked_sin_f64
+#define row_cos_f64                 row_checked_cos_f64
+#define row_tan_f64                 row_checked_tan_f64
+#define row_spherical_bessel_j0_f64 row_checked_spherical_bessel_j0_f64
+#endif
+#undef FAR_ANGLE
+
+#endif
+
+#if TN_IS_F32
 
 /* Quotients too large for the vectorised remainder go to libm. */
 #define CHECKED_QUOTIENT(name, exact) \
