@@ -149,7 +149,7 @@ static real pow_of(real x, real y)
 #define FPTR_R_FILL     FLOATING
 
 const row rows[] = {
-#define UNARY(name_, rule_, expr, da) \
+#define UNARY(name_, rule_, expr, da, steps) \
     {.name = #name_, \
      .arity = 1, \
      .rule = rule_, \
@@ -158,7 +158,7 @@ const row rows[] = {
      .differentiable = {da}, \
      .one = tn_##name_##_at, \
      .one_ = tn_##name_##__at},
-#define BINARY(name_, rule_, expr, da, db) \
+#define BINARY(name_, rule_, expr, da, db, steps) \
     {.name = #name_, \
      .arity = 2, \
      .rule = rule_, \
@@ -167,7 +167,7 @@ const row rows[] = {
      .differentiable = {da, db}, \
      .two = tn_##name_##_at, \
      .two_ = tn_##name_##__at},
-#define TERNARY(name_, rule_, expr, da, db, dc) \
+#define TERNARY(name_, rule_, expr, da, db, dc, steps) \
     {.name = #name_, \
      .arity = 3, \
      .rule = rule_, \

@@ -270,7 +270,8 @@ void write_elementwise(void)
     const int n = sizeof macros / sizeof *macros;
     puts("/* op/elementwise.def: the elementwise rows: UNARY, BINARY, TERNARY(name, rule, expression, has operand a a "
          "gradient,\n"
-         " * b, c); of those that do 'light' LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again; of "
+         " * b, c, is a register's worth of it one step: floating, neither light nor heavy); of those that do 'light' "
+         "LIGHT_UNARY, LIGHT_BINARY, LIGHT_TERNARY(name, expression) again; of "
          "those\n"
          " * that have a line 'narrow' NARROW_UNARY, NARROW_BINARY, NARROW_TERNARY(name, that expression); of each "
          "word\n"
@@ -289,7 +290,7 @@ void write_elementwise(void)
         printf("%s(%s, R_%s, %s", macros[r->kind], r->name, rule.s, r->value);
         for (int k = 0; k <= (int)r->kind; k++)
             printf(", %d", r->grad[k] != NULL);
-        printf(")\n");
+        printf(", %d)\n", !strncmp(r->rule, "float", 5) && !does(r, "light") && !does(r, "heavy"));
         if (does(r, "light"))
             printf("%s(%s, %s)\n", macros[r->kind + 3], r->name, r->value);
         if (r->narrow)

@@ -34,45 +34,94 @@ static inline __attribute__((always_inline)) T E(tn_keep)(T a, bool test)
         } \
     }
 
-#define TN_R_SAME(name, expr)    ROW(name, T, expr)
-#define TN_R_NUMBER(name, expr)  ROW(name, T, expr)
-#define TN_R_NEG(name, expr)     ROW(name, T, expr)
-#define TN_R_RELU(name, expr)    ROW(name, T, expr)
-#define TN_R_LONG(name, expr)    ROW(name, T, expr)
-#define TN_R_TEST(name, expr)    ROW(name, uint8_t, expr)
-#define TN_R_PROMOTE(name, expr) ROW(name, T, expr)
-#define TN_R_SUB(name, expr)     ROW(name, T, expr)
-#define TN_R_DIVIDE(name, expr)  ROW(name, T, expr)
-#define TN_R_POW(name, expr)     ROW(name, T, expr)
-#define TN_R_CLAMP(name, expr)   ROW(name, T, expr)
-#define TN_R_WHERE(name, expr)   ROW(name, T, expr)
-#define TN_R_FILL(name, expr)    ROW(name, T, expr)
 #if TN_IS_FLOAT
-#define TN_R_FLOAT(name, expr)    ROW(name, T, expr)
-#define TN_R_FLOATING(name, expr) ROW(name, T, expr)
-#define TN_R_BITS(name, expr)
-#define TN_R_INTEGER(name, expr)
+
+/* What takes many instructions an element goes a register at a time, the rest by way of a whole one: there is one loop, not three
+ * for what is left by wider ones. */
+enum { E(ROW_STEP) = TN_REGISTER / (int)sizeof(T) };
+
+static void E(row_rest)(tn__loop row, T *out, const T *const of[3], int64_t at, int64_t n)
+{
+    _Alignas(64) T in[3][E(ROW_STEP)], some[E(ROW_STEP)];
+    for (int k = 0; k < 3 && of[k]; k++) {
+        memset(in[k], 0, sizeof in[k]);
+        memcpy(in[k], of[k] + at, (size_t)n * sizeof(T));
+    }
+    row(some, in[0], of[1] ? in[1] : NULL, of[1] && of[2] ? in[2] : NULL, E(ROW_STEP));
+    memcpy(out + at, some, (size_t)n * sizeof(T));
+}
+
+#define STEP_ROW(name, R, expr) \
+    static void E(row_##name)(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
+    { \
+        T *o = out; \
+        const T *pa = a_, *pb = b_, *pc = c_; \
+        int64_t begin = 0; \
+        (void)pb, (void)pc; \
+        for (; begin + E(ROW_STEP) <= n; begin += E(ROW_STEP)) { \
+            TN_IVDEP \
+            for (int k = 0; k < E(ROW_STEP); k++) { \
+                const int64_t i = begin + k; \
+                const T a = TN_A, b = TN_B(pb), c = TN_C(pc); \
+                (void)a, (void)b, (void)c; \
+                o[i] = (T)(expr); \
+            } \
+        } \
+        if (begin < n) \
+            E(row_rest) \
+            (E(row_##name), o, (const T *const[]){pa, TN_OPERANDS > 1 ? pb : NULL, TN_OPERANDS > 2 ? pc : NULL}, \
+             begin, n - begin); \
+    }
+
+#endif
+
+#define ROW_0                           ROW
+#define ROW_1                           STEP_ROW
+#define TN_R_SAME(name, expr, steps)    ROW(name, T, expr)
+#define TN_R_NUMBER(name, expr, steps)  ROW(name, T, expr)
+#define TN_R_NEG(name, expr, steps)     ROW(name, T, expr)
+#define TN_R_RELU(name, expr, steps)    ROW(name, T, expr)
+#define TN_R_LONG(name, expr, steps)    ROW(name, T, expr)
+#define TN_R_TEST(name, expr, steps)    ROW(name, uint8_t, expr)
+#define TN_R_PROMOTE(name, expr, steps) ROW(name, T, expr)
+#define TN_R_SUB(name, expr, steps)     ROW(name, T, expr)
+#define TN_R_DIVIDE(name, expr, steps)  ROW(name, T, expr)
+#define TN_R_POW(name, expr, steps)     ROW(name, T, expr)
+#define TN_R_CLAMP(name, expr, steps)   ROW(name, T, expr)
+#define TN_R_WHERE(name, expr, steps)   ROW(name, T, expr)
+#define TN_R_FILL(name, expr, steps)    ROW(name, T, expr)
+#if TN_IS_FLOAT
+#define TN_R_FLOAT(name, expr, steps)    ROW_##steps(name, T, expr)
+#define TN_R_FLOATING(name, expr, steps) ROW_##steps(name, T, expr)
+#define TN_R_BITS(name, expr, steps)
+#define TN_R_INTEGER(name, expr, steps)
 #else
-#define TN_R_FLOAT(name, expr)
-#define TN_R_FLOATING(name, expr)
-#define TN_R_BITS(name, expr)    ROW(name, T, expr)
-#define TN_R_INTEGER(name, expr) ROW(name, T, expr)
+#define TN_R_FLOAT(name, expr, steps)
+#define TN_R_FLOATING(name, expr, steps)
+#define TN_R_BITS(name, expr, steps)    ROW(name, T, expr)
+#define TN_R_INTEGER(name, expr, steps) ROW(name, T, expr)
 #endif
 
 #define TN_ONCE
-#define TN_A                         pa[i]
-#define TN_B(p)                      ((T)0)
-#define TN_C(p)                      ((T)0)
-#define UNARY(name, rule, expr, ...) TN_##rule(name, expr)
+#define TN_A                               pa[i]
+#define TN_B(p)                            ((T)0)
+#define TN_C(p)                            ((T)0)
+#define TN_OPERANDS                        1
+#define UNARY(name, rule, expr, da, steps) TN_##rule(name, expr, steps)
 #include "op/elementwise.def"
+#undef TN_OPERANDS
+#define TN_OPERANDS 2
 #undef TN_B
-#define TN_B(p)                       (p)[i]
-#define BINARY(name, rule, expr, ...) TN_##rule(name, expr)
+#define TN_B(p)                                 (p)[i]
+#define BINARY(name, rule, expr, da, db, steps) TN_##rule(name, expr, steps)
 #include "op/elementwise.def"
+#undef TN_OPERANDS
+#define TN_OPERANDS 3
 #undef TN_C
-#define TN_C(p)                        (p)[i]
-#define TERNARY(name, rule, expr, ...) TN_##rule(name, expr)
+#define TN_C(p)                                      (p)[i]
+#define TERNARY(name, rule, expr, da, db, dc, steps) TN_##rule(name, expr, steps)
 #include "op/elementwise.def"
+#undef TN_OPERANDS
 
 /* Rows once more where operands are one number throughout, whose address is given: light ones of two operands, floating, and
  * those of three of which a line 'numbers' says so. */
@@ -80,19 +129,19 @@ static inline __attribute__((always_inline)) T E(tn_keep)(T a, bool test)
 #define TN_ONCE const T third = pc[0];
 #undef TN_C
 #define TN_C(p)                    third
-#define NUMBER_C(name, rule, expr) TN_##rule(c_##name, expr)
+#define NUMBER_C(name, rule, expr) TN_##rule(c_##name, expr, 0)
 #include "op/elementwise.def"
 #undef TN_ONCE
 #define TN_ONCE const T second = pb[0], third = pc[0];
 #undef TN_B
 #define TN_B(p)                     second
-#define NUMBER_BC(name, rule, expr) TN_##rule(bc_##name, expr)
+#define NUMBER_BC(name, rule, expr) TN_##rule(bc_##name, expr, 0)
 #include "op/elementwise.def"
 #undef TN_ONCE
 #define TN_ONCE const T second = pb[0];
 #undef TN_C
 #define TN_C(p)                    (p)[i]
-#define NUMBER_B(name, rule, expr) TN_##rule(b_##name, expr)
+#define NUMBER_B(name, rule, expr) TN_##rule(b_##name, expr, 0)
 #include "op/elementwise.def"
 #if TN_IS_FLOAT
 #undef TN_C
@@ -212,21 +261,27 @@ static void bfloat_rest(tn__loop row, uint16_t *out, const void *const of[3], co
 /* Rows once more whose results become bfloat16. */
 #undef M
 #define M(f)                   m_##f##_narrow
-#define NARROW_ROW(name, expr) ROW(narrow_##name, float, expr)
+#define NARROW_ROW(name, expr) STEP_ROW(narrow_##name, float, expr)
 #undef TN_B
 #undef TN_C
 #define TN_B(p)      0.0F
 #define TN_C(p)      0.0F
+#define TN_OPERANDS  1
 #define NARROW_UNARY NARROW_ROW
 #include "op/elementwise.def"
+#undef TN_OPERANDS
+#define TN_OPERANDS 2
 #undef TN_B
 #define TN_B(p)       (p)[i]
 #define NARROW_BINARY NARROW_ROW
 #include "op/elementwise.def"
+#undef TN_OPERANDS
+#define TN_OPERANDS 3
 #undef TN_C
 #define TN_C(p)        (p)[i]
 #define NARROW_TERNARY NARROW_ROW
 #include "op/elementwise.def"
+#undef TN_OPERANDS
 #undef M
 #define M(f) m_##f##_f32
 #undef NARROW_ROW
@@ -238,6 +293,9 @@ static void bfloat_rest(tn__loop row, uint16_t *out, const void *const of[3], co
 #undef TN_B
 #undef TN_C
 #undef ROW
+#undef STEP_ROW
+#undef ROW_0
+#undef ROW_1
 #undef TN_R_SAME
 #undef TN_R_NUMBER
 #undef TN_R_NEG
