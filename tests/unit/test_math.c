@@ -18,7 +18,8 @@
  *   asinh acosh atanh           0.6  computed in double
  *   asin acos atan              1.0  a sum whose first part is exact to twice the digits; the tail's error is < 0.5
  *   pow                         1.5  glibc's is below 1; small whole exponents multiply
- *   float64                     libm's: glibc's manual gives 1, tanh 2, erfc 5, of the rounded result: half an ulp more
+ *   float64                     where there is no fused product libm's: glibc's manual gives 1, tanh 2, erfc 5, of the rounded
+ *                               result: half an ulp more; else sums of two parts, below 1.1 (erfc 3.5, sigmoid 2.2)
  * Results below the smallest normal number may be flushed by no one: they must be within 1 of the smallest subnormals.
  * sigmoid is the exception: exp overflows before the result, which is < 2^-126, is zero. */
 #include "check.h"

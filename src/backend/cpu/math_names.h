@@ -1,5 +1,6 @@
 /* backend/cpu/math_names.h: what M(f) of the list's expressions is on the CPU. Every C99 math function is here, so that a
- * new row finds its own; those with a vectorisable version in math.inc.h, or of doubles in math_double.inc.h, are not mapped to libm. */
+ * new row finds its own; those with a vectorisable version in math.inc.h, of doubles in math_double.inc.h, are not mapped to
+ * libm. */
 /* clang-format off */
 #define m_fabs_f32     fabsf
 #define m_sqrt_f32     sqrtf

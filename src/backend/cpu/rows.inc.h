@@ -69,8 +69,8 @@ static void E(row_rest)(tn__loop row, T *out, const T *const of[3], int64_t at, 
         } \
         if (begin < n) \
             E(row_rest) \
-            (E(row_##name), o, (const T *const[]){pa, TN_OPERANDS > 1 ? pb : NULL, TN_OPERANDS > 2 ? pc : NULL}, \
-             begin, n - begin); \
+        (E(row_##name), o, (const T *const[]){pa, TN_OPERANDS > 1 ? pb : NULL, TN_OPERANDS > 2 ? pc : NULL}, begin, \
+         n - begin); \
     }
 
 #endif
