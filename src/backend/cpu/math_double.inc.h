@@ -5,6 +5,9 @@
 /* Beyond this pi/2 runs out of digits; loops hand such elements to libm. */
 #define TRIG_LIMIT_F64 1e9
 
+/* m_fmod_f64 is exact where |a / b| is below; loops hand the other elements to libm. */
+#define FMOD_LIMIT_F64 2251799813685248.0 /* 2^51 */
+
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 
 /* Part of log(2), pi/2 and others that their doubles lose. */
@@ -98,14 +101,13 @@ ALWAYS double m_log1p_f64(double x)
 
 /* ---- exponential functions ---- */
 
-/* 2^x = 2^n e^(r log 2), r up to 1/2 */
+/* 2^x = 2^n e^(r log 2), |r| up to 1/2 */
 ALWAYS double m_exp2_f64(double x)
 {
     x = x > 1025.0 ? 1025.0 : x; /* NaN passes both tests by */
     x = x < -1080.0 ? -1080.0 : x;
-    const double t = x + ROUNDER_F64, n = x - (t - ROUNDER_F64), r = n * 0.6931471805599453, one = 1.0 + r;
-    const double rest = FMA_F64(n, 0.6931471805599453, -r) + n * LOG2_LOW;
-    return times_power(one + (exp_tail(r, rest) + (r - (one - 1.0))), t, 0);
+    const double t = x + ROUNDER_F64, r = (x - (t - ROUNDER_F64)) * 0.6931471805599453;
+    return times_power(1.0 + exp_tail(r, r), t, 0);
 }
 
 /* (e^x - 1) / 2 in two parts, of x in -40 .. 710: (2^n - 1) + 2^n (e^r - 1), halved, as 2^1024 is no double */
@@ -467,7 +469,17 @@ ALWAYS double m_hypot_f64(double x, double y)
     return ((p == (double)INFINITY) | (q == (double)INFINITY)) ? (double)INFINITY : sum;
 }
 
+/* ---- remainders: as those of floats ---- */
+
+ALWAYS double m_fmod_f64(double a, double b)
+{
+    const double n = trunc(a / b), rest = FMA_F64(-n, b, a), r = n == 0.0 ? a : rest;
+    const double other = r + copysign(b, a), y = ((r != 0.0) & ((int64_t)(f64_bits(r) ^ f64_bits(a)) < 0)) ? other : r;
+    return copysign(y, a);
+}
+
 #else
+#define m_fmod_f64  fmod
 #define m_log_f64   log
 #define m_log2_f64  log2
 #define m_log10_f64 log10

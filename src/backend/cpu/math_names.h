@@ -18,7 +18,6 @@
 #define m_ceil_f64     ceil
 #define m_trunc_f64    trunc
 #define m_rint_f64     rint
-#define m_fmod_f64     fmod
 #define m_copysign_f64 copysign
 #define m_lgamma_f64   lgamma
 #define m_tgamma_f64   tgamma

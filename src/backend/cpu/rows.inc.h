@@ -51,6 +51,7 @@ static void E(row_rest)(tn__loop row, T *out, const T *const of[3], int64_t at, 
     memcpy(out + at, some, (size_t)n * sizeof(T));
 }
 
+#define ROW_REST E(row_rest)
 #define STEP_ROW(name, R, expr) \
     static void E(row_##name)(void *out, const void *a_, const void *b_, const void *c_, int64_t n) \
     { \
@@ -68,9 +69,9 @@ static void E(row_rest)(tn__loop row, T *out, const T *const of[3], int64_t at, 
             } \
         } \
         if (begin < n) \
-            E(row_rest) \
-        (E(row_##name), o, (const T *const[]){pa, TN_OPERANDS > 1 ? pb : NULL, TN_OPERANDS > 2 ? pc : NULL}, begin, \
-         n - begin); \
+            ROW_REST(E(row_##name), o, \
+                     (const T *const[]){pa, TN_OPERANDS > 1 ? pb : NULL, TN_OPERANDS > 2 ? pc : NULL}, begin, \
+                     n - begin); \
     }
 
 #endif
@@ -293,6 +294,7 @@ static void bfloat_rest(tn__loop row, uint16_t *out, const void *const of[3], co
 #undef TN_B
 #undef TN_C
 #undef ROW
+#undef ROW_REST
 #undef STEP_ROW
 #undef ROW_0
 #undef ROW_1

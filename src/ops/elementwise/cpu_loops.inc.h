@@ -171,40 +171,56 @@ CHECKED_TRIG(spherical_bessel_j0, far_j0_f64)
 #define row_spherical_bessel_j0_f64 row_checked_spherical_bessel_j0_f64
 #endif
 #undef FAR_ANGLE
+#undef CHECKED_TRIG
 
 #endif
 
-#if TN_IS_F32
+#if TN_IS_FLOAT
 
 /* Quotients too large for the vectorised remainder go to libm. */
+#if TN_IS_F32
+#define FAR_QUOTIENT FMOD_LIMIT
+#define LARGE        fmodf(in[j], by[j])
+#else
+#define FAR_QUOTIENT FMOD_LIMIT_F64
+#define LARGE        fmod(in[j], by[j])
+#endif
 #define CHECKED_QUOTIENT(name, exact) \
-    static void row_checked_##name(void *out, const void *a, const void *b, const void *c, int64_t n) \
+    static void E(row_checked_##name)(void *out, const void *a, const void *b, const void *c, int64_t n) \
     { \
-        float *o = out, in[256], by[256]; \
-        const float *x = a, *y = b; \
+        T *o = out, in[256], by[256]; \
+        const T *x = a, *y = b; \
         for (int64_t i = 0; i < n; i += 256) { \
             const int64_t m = n - i < 256 ? n - i : 256; \
             int32_t large = 0; \
             memcpy(in, x + i, (size_t)m * sizeof *in); /* in place, the row would overwrite its operands */ \
             memcpy(by, y + i, (size_t)m * sizeof *by); \
-            row_##name##_f32(o + i, in, by, c, m); \
+            E(row_##name)(o + i, in, by, c, m); \
             for (int64_t j = 0; j < m; j++) \
-                large |= !(fabsf(in[j] / by[j]) < FMOD_LIMIT); \
+                large |= !(M(fabs)(in[j] / by[j]) < FAR_QUOTIENT); \
             for (int64_t j = 0; large && j < m; j++) \
-                if (!(fabsf(in[j] / by[j]) < FMOD_LIMIT)) \
+                if (!(M(fabs)(in[j] / by[j]) < FAR_QUOTIENT)) \
                     o[i + j] = exact; \
         } \
     }
-#define LARGE fmodf(in[j], by[j])
 CHECKED_QUOTIENT(fmod, LARGE)
-CHECKED_QUOTIENT(remainder, tn_remainder_of_f32(by[j], LARGE))
-CHECKED_QUOTIENT(div_floor, tn_div_floor_of_f32(in[j], by[j], LARGE))
-CHECKED_QUOTIENT(floor_divide, tn_div_floor_of_f32(in[j], by[j], LARGE))
+CHECKED_QUOTIENT(remainder, E(tn_remainder_of)(by[j], LARGE))
+CHECKED_QUOTIENT(div_floor, E(tn_div_floor_of)(in[j], by[j], LARGE))
+CHECKED_QUOTIENT(floor_divide, E(tn_div_floor_of)(in[j], by[j], LARGE))
 #undef LARGE
-#define row_fmod_f32         row_checked_fmod
-#define row_remainder_f32    row_checked_remainder
-#define row_div_floor_f32    row_checked_div_floor
-#define row_floor_divide_f32 row_checked_floor_divide
+#undef FAR_QUOTIENT
+#undef CHECKED_QUOTIENT
+#if TN_IS_F32
+#define row_fmod_f32         row_checked_fmod_f32
+#define row_remainder_f32    row_checked_remainder_f32
+#define row_div_floor_f32    row_checked_div_floor_f32
+#define row_floor_divide_f32 row_checked_floor_divide_f32
+#else
+#define row_fmod_f64         row_checked_fmod_f64
+#define row_remainder_f64    row_checked_remainder_f64
+#define row_div_floor_f64    row_checked_div_floor_f64
+#define row_floor_divide_f64 row_checked_floor_divide_f64
+#endif
 
 #endif
 

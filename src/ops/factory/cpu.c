@@ -54,12 +54,13 @@ static void arange_chunk(void *ctx, int64_t begin, int64_t end)
         const int32_t n = (int32_t)TN_MIN(TN__BLOCK, end - i);
         const bool real = tn__dtype_is_float(out->dtype);
         uint64_t *whole = out->dtype == TN_I64 && out->contiguous ? (uint64_t *)out->data + i : block.whole;
+        double *numbers = out->dtype == TN_F64 && out->contiguous ? (double *)out->data + i : block.real;
         for (int32_t k = 0; k < n && real; k++) /* i + k is exact in double; few processors convert int64 in vectors */
-            block.real[k] = j->start + j->step * ((double)i + (double)k);
+            numbers[k] = j->start + j->step * ((double)i + (double)k);
         uint64_t v = j->whole_start + (uint64_t)i * j->whole_step;
         for (int32_t k = 0; k < n && !real; k++, v += j->whole_step)
             whole[k] = v;
-        if (real || whole == block.whole)
+        if (real ? numbers == block.real : whole == block.whole)
             tn__store_strided(out->data, out->dtype, &j->d, i, &block, real ? TN__F64 : TN__I64, n);
     }
 }

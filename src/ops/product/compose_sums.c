@@ -80,6 +80,8 @@ tn_tensor *tn__fn_addr(tn_tensor *x, tn_tensor *a, tn_tensor *b, const tn_addr_o
     const tn_dtype d = tn_promote_types(x->dtype, tn_promote_types(a->dtype, b->dtype));
     if (tn__check_expand(x, shape, 2) || !is_factor(o->beta, "beta", d) || !is_factor(o->alpha, "alpha", d))
         return NULL;
+    if (!x->ndim && !(x = tn_expand(x, TN_SHAPE(1)))) /* its dtype counts as that of what it is expanded to */
+        return NULL;
     tn_tensor *rows = tn_unsqueeze(a, 1);
     if (d == TN_BOOL)
         return addr_bools(x, tn_logical_and(rows, b), !is_nothing(o->beta), !is_nothing(o->alpha));
