@@ -434,10 +434,22 @@ static double E(run_min)(const void *x, int64_t n)
 #else
 #define RUN int64_t
 
+/* In four registers: one would wait for itself at each step. */
 static int64_t E(run_sum)(const void *x_, int64_t n)
 {
+    typedef UT many __attribute__((vector_size(TN_REGISTER)));
+    typedef UT lying __attribute__((vector_size(TN_REGISTER), aligned(sizeof(T)), may_alias));
+    enum { STEP = TN_REGISTER / (int)sizeof(T) };
     const T *x = x_;
+    many a = {0}, b = {0}, c = {0}, d = {0};
     UT s = 0;
+    for (; n >= 4 * STEP; n -= 4 * STEP, x += 4 * STEP) {
+        const lying *from = (const void *)x;
+        a += from[0], b += from[1], c += from[2], d += from[3];
+    }
+    a += b + (c + d);
+    for (int k = 0; k < STEP; k++)
+        s += a[k];
     for (int64_t i = 0; i < n; i++)
         s += (UT)x[i];
     return (int64_t)(T)s;
