@@ -38,6 +38,29 @@ typedef struct function {
     double absolute; /* error of float32 that is always allowed */
 } function;
 
+/* The gradient of f's sum: it computes with another function than f does. */
+static tn_tensor *slope(tn_tensor *(*f)(tn_tensor *x), tn_tensor *x)
+{
+    tn_tensor *grad = NULL, *y = f(tn_requires_grad_(x, true));
+    return !y || tn_grad(TN_TENSORS(y), TN_TENSORS(x), &grad, .grad_outputs = TN_TENSORS(tn_ones_like(y))) ? NULL
+                                                                                                           : grad;
+}
+static tn_tensor *sin_slope(tn_tensor *x)
+{
+    return slope(tn_sin, x);
+}
+static tn_tensor *cos_slope(tn_tensor *x)
+{
+    return slope(tn_cos, x);
+}
+static double minus_sin(double x)
+{
+    return -sin(x);
+}
+static long double minus_sin_l(long double x)
+{
+    return -sinl(x);
+}
 static double rsqrt_(double x)
 {
     return 1 / sqrt(x);
@@ -92,6 +115,8 @@ static const function functions[] = {
     {"tan beyond 10,000", (tn_tan), tan, tanl, 1.5, 1.5, 10000, HUGE_VAL, 0},
     {"sin beyond 10,000", (tn_sin), sin, sinl, 1.0, 1.5, 10000, HUGE_VAL, 0},
     {"cos beyond 10,000", (tn_cos), cos, cosl, 1.0, 1.5, 10000, HUGE_VAL, 0},
+    {"slope of sin", (sin_slope), cos, cosl, 1.0, 1.5, 10000, HUGE_VAL, 0},
+    {"slope of cos", (cos_slope), minus_sin, minus_sin_l, 1.0, 1.5, 10000, HUGE_VAL, 0},
 };
 
 /* ---- float32 ---- */

@@ -43,21 +43,8 @@ ALWAYS double log_edges_f64(double x, double y)
 /* log u + c u of a small c, which is what u lost: e log 2 + f - (f^2 / 2 - s (f^2 / 2 + R(s^2))), of log_two's m = 1 + f. */
 ALWAYS double log_plus(double u, double c)
 {
-    double tiny = u < 2.2250738585072014e-308 ? 18014398509481984.0 : 1.0;
-    const uint64_t bits = f64_bits(u * tiny) + UINT64_C(0x00095f619980c433);
-    double e = bits_f64((bits >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
-    const double m = bits_f64((bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
-    const double f = m - 1.0, s = f / (m + 1.0), z = s * s, half = 0.5 * f * f;
-    double q = FMA_F64(5.3811457093143224346e-2, z, 5.2281709727126426412e-2);
-    q = FMA_F64(q, z, 5.8834062330574734841e-2);
-    q = FMA_F64(q, z, 6.6666482747861816892e-2);
-    q = FMA_F64(q, z, 7.6923078804887319471e-2);
-    q = FMA_F64(q, z, 9.0909090898291237517e-2);
-    q = FMA_F64(q, z, 1.1111111111114212696e-1);
-    q = FMA_F64(q, z, 1.4285714285714282288e-1);
-    q = FMA_F64(q, z, 2.0000000000000000001e-1);
-    const double r = z * FMA_F64(2.0 * z, q, 0.66666666666666662966);
-    e = tiny == 1.0 ? e : e - 54.0;
+    double e, f = log_mantissa(u, &e) - 1.0, s = f / (f + 2.0), z = s * s, half = 0.5 * f * f;
+    const double r = z * FMA_F64(2.0 * z, log_series(z), 0.66666666666666662966);
     const double low = FMA_F64(e, 1.90821492927058770002e-10, FMA_F64(s, half + r, c));
     return FMA_F64(e, 6.93147180369123816490e-01, f - (half - low));
 }

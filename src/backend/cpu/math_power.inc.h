@@ -101,18 +101,19 @@ ALWAYS double m_exp_f64(double x)
     return exp_sum(x < -746.0 ? -746.0 : x, 0.0, 0);
 }
 
-/* log a in two parts, of 67 digits. a = 2^e m, m from root 1/2 to root 2, log m = 2 artanh(s) = 2 s + s^3 (2/3 + 2 z Q(z)), with
- * s = (m - 1) / (m + 1) and z = s^2: each in two parts, but Q. */
-ALWAYS double log_two(double a, double *low)
+/* a = 2^*e m, m from root 1/2 to root 2, which is returned; subnormal numbers, too. */
+ALWAYS double log_mantissa(double a, double *e)
 {
-    double tiny = a < 2.2250738585072014e-308 ? 18014398509481984.0 : 1.0;
-    uint64_t u = f64_bits(a * tiny) + UINT64_C(0x00095f619980c433);
-    double e = bits_f64((u >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
-    e = tiny == 1.0 ? e : e - 54.0;
-    double m = bits_f64((u & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
-    double f = m - 1.0, g = m + 1.0, rest = m - (g - 1.0), inverse = 1.0 / g;
-    double s = f * inverse, s_low = FMA_F64(-s, rest, FMA_F64(-s, g, f)) * inverse;
-    double z = s * s, z_low = FMA_F64(s, s, -z) + 2.0 * s * s_low;
+    const double tiny = a < 2.2250738585072014e-308 ? 18014398509481984.0 : 1.0;
+    const uint64_t u = f64_bits(a * tiny) + UINT64_C(0x00095f619980c433);
+    const double whole = bits_f64((u >> 52) | UINT64_C(0x4330000000000000)) - 4503599627371519.0;
+    *e = tiny == 1.0 ? whole : whole - 54.0;
+    return bits_f64((u & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+}
+
+/* Q(z) of log m = 2 s + s^3 (2/3 + 2 z Q(z)), s = (m - 1) / (m + 1), z = s^2 */
+ALWAYS double log_series(double z)
+{
     double q = FMA_F64(5.3811457093143224346e-2, z, 5.2281709727126426412e-2);
     q = FMA_F64(q, z, 5.8834062330574734841e-2);
     q = FMA_F64(q, z, 6.6666482747861816892e-2);
@@ -121,7 +122,17 @@ ALWAYS double log_two(double a, double *low)
     q = FMA_F64(q, z, 1.1111111111114212696e-1);
     q = FMA_F64(q, z, 1.4285714285714282288e-1);
     q = FMA_F64(q, z, 2.0000000000000000001e-1);
-    double w = 2.0 * z * q, third = 0.66666666666666662966;
+    return q;
+}
+
+/* log a in two parts, of 67 digits. a = 2^e m, m from root 1/2 to root 2, log m = 2 artanh(s) = 2 s + s^3 (2/3 + 2 z Q(z)), with
+ * s = (m - 1) / (m + 1) and z = s^2: each in two parts, but Q. */
+ALWAYS double log_two(double a, double *low)
+{
+    double e, m = log_mantissa(a, &e), f = m - 1.0, g = m + 1.0, rest = m - (g - 1.0), inverse = 1.0 / g;
+    double s = f * inverse, s_low = FMA_F64(-s, rest, FMA_F64(-s, g, f)) * inverse;
+    double z = s * s, z_low = FMA_F64(s, s, -z) + 2.0 * s * s_low;
+    double w = 2.0 * z * log_series(z), third = 0.66666666666666662966;
     double p = third + w, p_low = (third - p) + w + 3.7007434154171882626e-17;
     double c = s * z, c_low = FMA_F64(s, z, -c) + FMA_F64(s, z_low, s_low * z);
     double d = c * p, d_low = FMA_F64(c, p, -d) + FMA_F64(c, p_low, c_low * p);

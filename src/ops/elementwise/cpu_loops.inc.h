@@ -170,22 +170,26 @@ CHECKED_TRIG(spherical_bessel_j0, far_j0_f64)
 #define row_tan_f64                 row_checked_tan_f64
 #define row_spherical_bessel_j0_f64 row_checked_spherical_bessel_j0_f64
 #endif
-#undef FAR_ANGLE
 #undef CHECKED_TRIG
 
 #endif
 
 #if TN_IS_FLOAT
 
-/* Quotients too large for the vectorised remainder go to libm. */
+/* Of two operands: where 'size' is not below the limit the exact value, for quotients that are too large for the vectorised
+ * remainder, and for angles whose slope is wanted. */
 #if TN_IS_F32
 #define FAR_QUOTIENT FMOD_LIMIT
 #define LARGE        fmodf(in[j], by[j])
+#define FAR_SIN      sinf
+#define FAR_COS      cosf
 #else
 #define FAR_QUOTIENT FMOD_LIMIT_F64
 #define LARGE        fmod(in[j], by[j])
+#define FAR_SIN      sin
+#define FAR_COS      cos
 #endif
-#define CHECKED_QUOTIENT(name, exact) \
+#define CHECKED_PAIR(name, size, limit, exact) \
     static void E(row_checked_##name)(void *out, const void *a, const void *b, const void *c, int64_t n) \
     { \
         T *o = out, in[256], by[256]; \
@@ -197,29 +201,38 @@ CHECKED_TRIG(spherical_bessel_j0, far_j0_f64)
             memcpy(by, y + i, (size_t)m * sizeof *by); \
             E(row_##name)(o + i, in, by, c, m); \
             for (int64_t j = 0; j < m; j++) \
-                large |= !(M(fabs)(in[j] / by[j]) < FAR_QUOTIENT); \
+                large |= !(M(fabs)(size) < limit); \
             for (int64_t j = 0; large && j < m; j++) \
-                if (!(M(fabs)(in[j] / by[j]) < FAR_QUOTIENT)) \
+                if (!(M(fabs)(size) < limit)) \
                     o[i + j] = exact; \
         } \
     }
-CHECKED_QUOTIENT(fmod, LARGE)
-CHECKED_QUOTIENT(remainder, E(tn_remainder_of)(by[j], LARGE))
-CHECKED_QUOTIENT(div_floor, E(tn_div_floor_of)(in[j], by[j], LARGE))
-CHECKED_QUOTIENT(floor_divide, E(tn_div_floor_of)(in[j], by[j], LARGE))
+CHECKED_PAIR(fmod, in[j] / by[j], FAR_QUOTIENT, LARGE)
+CHECKED_PAIR(remainder, in[j] / by[j], FAR_QUOTIENT, E(tn_remainder_of)(by[j], LARGE))
+CHECKED_PAIR(div_floor, in[j] / by[j], FAR_QUOTIENT, E(tn_div_floor_of)(in[j], by[j], LARGE))
+CHECKED_PAIR(floor_divide, in[j] / by[j], FAR_QUOTIENT, E(tn_div_floor_of)(in[j], by[j], LARGE))
+CHECKED_PAIR(_sin_backward, by[j], FAR_ANGLE, in[j] * FAR_COS(by[j]))
+CHECKED_PAIR(_cos_backward, by[j], FAR_ANGLE, -(in[j] * FAR_SIN(by[j])))
+#undef FAR_SIN
+#undef FAR_COS
 #undef LARGE
 #undef FAR_QUOTIENT
-#undef CHECKED_QUOTIENT
+#undef FAR_ANGLE
+#undef CHECKED_PAIR
 #if TN_IS_F32
-#define row_fmod_f32         row_checked_fmod_f32
-#define row_remainder_f32    row_checked_remainder_f32
-#define row_div_floor_f32    row_checked_div_floor_f32
-#define row_floor_divide_f32 row_checked_floor_divide_f32
+#define row_fmod_f32          row_checked_fmod_f32
+#define row_remainder_f32     row_checked_remainder_f32
+#define row_div_floor_f32     row_checked_div_floor_f32
+#define row_floor_divide_f32  row_checked_floor_divide_f32
+#define row__sin_backward_f32 row_checked__sin_backward_f32
+#define row__cos_backward_f32 row_checked__cos_backward_f32
 #else
-#define row_fmod_f64         row_checked_fmod_f64
-#define row_remainder_f64    row_checked_remainder_f64
-#define row_div_floor_f64    row_checked_div_floor_f64
-#define row_floor_divide_f64 row_checked_floor_divide_f64
+#define row_fmod_f64          row_checked_fmod_f64
+#define row_remainder_f64     row_checked_remainder_f64
+#define row_div_floor_f64     row_checked_div_floor_f64
+#define row_floor_divide_f64  row_checked_floor_divide_f64
+#define row__sin_backward_f64 row_checked__sin_backward_f64
+#define row__cos_backward_f64 row_checked__cos_backward_f64
 #endif
 
 #endif
