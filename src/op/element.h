@@ -11,9 +11,12 @@
  * Rules stated once, here: integers wrap around (unsigned inside); dividing by zero or by -1 is defined (the CPU refuses
  * zero divisors before it runs a row); NaN wins in maximum and minimum.
  */
-/* a where the test holds, else 0; defined before where a loop does it otherwise. */
+/* a where the test holds, else 0, and else b; defined before where a loop does it otherwise. */
 #ifndef TN_KEEP
 #define TN_KEEP(a, test) ((test) ? (a) : K(0))
+#endif
+#ifndef TN_WHERE
+#define TN_WHERE(test, a, b) ((test) ? (a) : (b))
 #endif
 
 #if TN_IS_FLOAT
@@ -29,6 +32,7 @@
 #define TN_ISNAN(a)        ((a) != (a))
 #define TN_ISINF(a)        (M(fabs)(a) == TN_INFINITY)
 #define TN_ISFINITE(a)     (M(fabs)(a) < TN_INFINITY)
+#define TN_NEAR(a, b, c)   (TN_ISFINITE((a) - (b)) & (M(fabs)((a) - (b)) <= (c)))
 #define TN_SIGNBIT(a)      (M(copysign)(K(1), a) < K(0))
 #define TN_ISPOSINF(a)     ((a) == TN_INFINITY)
 #define TN_ISNEGINF(a)     ((a) == -TN_INFINITY)
@@ -162,6 +166,7 @@ DEVICE T E(tn_pow)(T a, T b)
 #define TN_ISNAN(a)        ((void)(a), 0)
 #define TN_ISINF(a)        ((void)(a), 0)
 #define TN_ISFINITE(a)     ((void)(a), 1)
+#define TN_NEAR(a, b, c)   (((c) >= K(0)) & (((a) > (b) ? (UT)(a) - (UT)(b) : (UT)(b) - (UT)(a)) <= (UT)(c)))
 #define TN_SIGNBIT(a)      ((a) < K(0))
 #define TN_ISPOSINF(a)     ((void)(a), 0)
 #define TN_ISNEGINF(a)     ((void)(a), 0)

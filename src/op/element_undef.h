@@ -10,10 +10,12 @@
 #undef TN_ISNAN
 #undef TN_ISINF
 #undef TN_ISFINITE
+#undef TN_NEAR
 #undef TN_MAXIMUM
 #undef TN_MINIMUM
 #undef TN_CLAMP
 #undef TN_KEEP
+#undef TN_WHERE
 #undef TN_DIV_TRUNC
 #undef TN_DIV_FLOOR
 #undef TN_REMAINDER

@@ -143,7 +143,10 @@ static real value_for(const row *r, int i, part p, tn_dtype d, bool whole)
         v = kit_round((real)kit_uniform(-1, 1), d);
     if (i == 1 && (!strcmp(r->name, "_sigmoid_backward") || !strcmp(r->name, "_bce")))
         v = kit_round((real)kit_uniform(0, 1), d);
-    if (i > 0 && strstr(r->name, "_product") && kit_is_float(d)) /* the reference's products do not overflow */
+    /* the reference's products do not overflow, nor are its differences rounded */
+    if (kit_is_float(d) && i > 0 && (strstr(r->name, "_product") || !strcmp(r->name, "_allowance")))
+        v = kit_round((real)kit_uniform(-9, 9), d);
+    if (kit_is_float(d) && i < 2 && !strcmp(r->name, "_near"))
         v = kit_round((real)kit_uniform(-9, 9), d);
     if (d != TN_BOOL && row_has_domain(r, i, d, &v))
         return v;

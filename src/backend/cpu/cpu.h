@@ -11,6 +11,8 @@ extern const tn__backend tn__cpu_backend;
 /* Kernels of structural rows are declared by op/list.h. */
 
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute);
+/* The same of 16-bit floats that stay as they are. False: the row computes, or the operands are others. */
+bool tn__cpu_halves(tn__op_id op, const tn__iter *it);
 tn_status tn__cpu_iter_copy(tn_device device, const tn__iter *it);
 
 /* ---- strided memory ---- */

@@ -629,36 +629,6 @@ static bool run_small(tn__op_id op, const tn__iter *it, tn_dtype compute)
     return true;
 }
 
-/* ---- 16-bit floats as they are ---- */
-
-typedef struct half_job {
-    const tn__iter *it;
-    tn__loop loop;
-} half_job;
-
-static void run_half(void *ctx, int64_t begin, int64_t end)
-{
-    const half_job *j = ctx;
-    char *p[3] = {NULL, NULL, NULL};
-    for (int k = 1; k < j->it->n; k++)
-        p[k - 1] = (char *)j->it->operand[k].data + begin * 2;
-    j->loop((char *)j->it->operand[0].data + begin * 2, p[0], p[1], p[2], end - begin);
-}
-
-/* False: the row has no such loop, or the operands are others. */
-static bool run_halves(tn__op_id op, const tn__iter *it)
-{
-    half_job j = {.it = it, .loop = tn__isa()->half[op]};
-    const tn_dtype dtype = it->operand[0].dtype;
-    if (!j.loop || it->ndim != 1 || (dtype != TN_F16 && dtype != TN_BF16))
-        return false;
-    for (int k = 0; k < it->n; k++)
-        if (it->operand[k].dtype != dtype || it->operand[k].stride[0] != 1)
-            return false;
-    tn__parallel_for(it->numel, 2 * GRAIN, run_half, &j);
-    return true;
-}
-
 /* Are all runs of dimension 0 dense, or one element, and many beside each other? They go many at once then. */
 static bool moves_rows(const job *j)
 {
@@ -721,7 +691,7 @@ static void collapse(tn__strided_dims *d)
 tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it, tn_dtype compute)
 {
     (void)device;
-    if (it->numel == 0 || run_small(op, it, compute) || run_halves(op, it))
+    if (it->numel == 0 || run_small(op, it, compute) || tn__cpu_halves(op, it))
         return TN_OK;
     job j = {.isa = tn__isa(), .type = tn__type_of(compute), .n = it->n - 1};
     j.loop = j.isa->loops[op][j.type];

@@ -12,7 +12,18 @@ static inline __attribute__((always_inline)) T E(tn_keep)(T a, bool test)
     memcpy(&a, &bits, sizeof bits);
     return a;
 }
-#define TN_KEEP(a, test) E(tn_keep)(a, test)
+static inline __attribute__((always_inline)) T E(tn_pick)(T a, T b, bool test)
+{
+    const UT none = (UT)tn__no_bits;
+    UT of, other;
+    memcpy(&of, &a, sizeof of);
+    memcpy(&other, &b, sizeof other);
+    other ^= (of ^ other) & (test ? (UT)~none : none);
+    memcpy(&a, &other, sizeof a);
+    return a;
+}
+#define TN_KEEP(a, test)     E(tn_keep)(a, test)
+#define TN_WHERE(test, a, b) E(tn_pick)(a, b, test)
 #endif
 
 #include "op/element.h"

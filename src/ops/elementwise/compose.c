@@ -242,6 +242,15 @@ tn_tensor *tn__fn_bitwise_not_(tn_tensor *x)
     return x->dtype == TN_BOOL ? tn_logical_not_(x) : tn__bitwise_not_(x);
 }
 
+/* Each step is rounded as a tensor of the dtype is. */
+static tn_tensor *is_near(tn_tensor *a, tn_tensor *b, double rtol, double atol)
+{
+    if (!a || !b || tn__dtype_size(a->dtype) > 2)
+        return tn__near(a, b, tn__allowance(b, rtol, atol));
+    tn_tensor *allowed = tn__allowance(tn_mul(b, rtol), 1, atol);
+    return tn_logical_or(tn_eq(a, b), tn__near(tn_sub(a, b), 0, allowed));
+}
+
 tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *o)
 {
     double rtol = o->rtol.kind ? tn__scalar_double(&o->rtol) : 1e-5,
@@ -253,15 +262,11 @@ tn_tensor *tn__fn_isclose(tn_tensor *a, tn_tensor *b, const tn_isclose_options *
     if (!(rtol >= 0) || !(atol >= 0)) /* NaN is not */
         return tn__fail(TN_EINVAL, "%s must be greater than or equal to zero, but got %g", rtol >= 0 ? "atol" : "rtol",
                         rtol >= 0 ? atol : rtol);
-    tn_tensor *close = tn_eq(a, b);
-    if (o->equal_nan && tn__dtype_is_float(a->dtype))
-        close = tn_logical_or(close, tn_logical_and(tn_isnan(a), tn_isnan(b)));
-    if (rtol == 0 && atol == 0)
-        return close;
-    if (!tn__dtype_is_float(a->dtype)) {
-        a = tn_to(a, .dtype = tn__default_dtype());
-        b = tn_to(b, .dtype = tn__default_dtype());
-    }
-    tn_tensor *error = tn_abs(tn_sub(a, b)), *allowed = tn_add(tn_abs(tn_mul(b, rtol)), atol);
-    return tn_logical_or(close, tn_logical_and(tn_isfinite(error), tn_le(error, allowed)));
+    const bool is_float = tn__dtype_is_float(a->dtype);
+    tn_tensor *both = o->equal_nan && is_float ? tn_logical_and(tn_isnan(a), tn_isnan(b)) : NULL;
+    tn_tensor *close = rtol == 0 && atol == 0 ? tn_eq(a, b)
+                       : is_float             ? is_near(a, b, rtol, atol)
+                                              : is_near(tn_to(a, .dtype = tn__default_dtype()),
+                                                        tn_to(b, .dtype = tn__default_dtype()), rtol, atol);
+    return both ? tn_logical_or(close, both) : close;
 }

@@ -291,7 +291,7 @@ static void bfloat_checked_nan_to_num(void *out, const void *a_, const void *b_,
 }
 #define bfloat__nan_to_num bfloat_checked_nan_to_num
 
-/* ---- 16-bit floats: the sign bit alone ---- */
+/* ---- 16-bit floats as they are: the sign bit alone, and copies ---- */
 
 #define SIGN_ROW(name, expr) \
     static void half_##name(void *out, const void *a_, const void *b_, const void *c, int64_t n) \
@@ -306,7 +306,20 @@ SIGN_ROW(neg, a[i] ^ 0x8000)
 SIGN_ROW(abs, a[i] & 0x7fff)
 SIGN_ROW(copysign, (a[i] & 0x7fff) | (b[i] & 0x8000))
 #undef SIGN_ROW
-#define HALF_LOOPS   [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign
+
+/* What the condition, bytes, chooses. */
+static void half_where(void *out, const void *a_, const void *b_, const void *c_, int64_t n)
+{
+    uint16_t *o = out;
+    const uint8_t *a = a_;
+    const uint16_t *b = b_, *c = c_;
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t yes = b[i], no = c[i];
+        o[i] = (uint16_t)(no ^ ((yes ^ no) & -(a[i] != 0)));
+    }
+}
+#define HALF_LOOPS \
+    [TN__OP_neg] = half_neg, [TN__OP_abs] = half_abs, [TN__OP_copysign] = half_copysign, [TN__OP_where] = half_where
 #define NUMBER_LOOPS {1, TN__OP_pow, {power_by_f32, power_by_f64}},
 #define BFLOAT_LOOPS [TN__OP_pow] = {bfloat_usual_pow}
 
