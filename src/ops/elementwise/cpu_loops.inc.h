@@ -374,3 +374,40 @@ QUOTIENT(fmod, (BEYOND) ? r + copysign(b, a) : r)
 #define row_div_trunc_i64    row_near_div_trunc
 #define row_fmod_i64         row_near_fmod
 #endif
+
+/* A power of integers takes as many squares as its exponent has bits: of many, as the largest has. */
+#if !TN_IS_FLOAT
+static void E(row_many_pow)(void *out, const void *a_, const void *b_, const void *c, int64_t n)
+{
+    enum { MANY = 64 };
+    T *o = out;
+    const T *a = a_, *b = b_;
+    for (int64_t i = 0, m; i < n; i += m) {
+        UT x[MANY], left[MANY], power[MANY], most = 0;
+        T least = 0;
+        m = n - i < MANY ? n - i : MANY;
+        for (int64_t k = 0; k < m; k++) {
+            x[k] = (UT)a[i + k], left[k] = (UT)b[i + k], power[k] = 1;
+            most |= left[k];
+            least = b[i + k] < least ? b[i + k] : least;
+        }
+        if (least < 0) {
+            E(row_pow)(o + i, a + i, b + i, c, m);
+            continue;
+        }
+        for (; most; most >>= 1)
+            for (int64_t k = 0; k < m; k++) {
+                const UT odd = left[k] & 1;
+                power[k] *= (x[k] & -odd) | (odd ^ 1);
+                left[k] >>= 1;
+                x[k] *= x[k];
+            }
+        memcpy(o + i, power, (size_t)m * sizeof *o);
+    }
+}
+#if defined(TN_IS_I64)
+#define row_pow_i64 row_many_pow_i64
+#else
+#define row_pow_i32 row_many_pow_i32
+#endif
+#endif
