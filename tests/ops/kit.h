@@ -68,9 +68,15 @@ real kit_round(real v, tn_dtype d);
 /* A value of dtype 'from' converted to 'to', as PyTorch on x86 and Tenon convert: float64 reaches 16-bit floats through
  * float32; floats reach 8- and 16-bit integers through int32. */
 real kit_convert(real v, tn_dtype from, tn_dtype to);
+/* The exponent of the largest number of a float's dtype; bits of an integer as its dtype shows them, bool as 0 or 1. */
+int kit_top_exponent(tn_dtype d);
+real kit_wrapped(uint64_t bits, tn_dtype d);
 /* One element in memory. */
 real kit_load(tn_dtype d, const void *p);
 void kit_store(tn_dtype d, void *p, real v);
+/* A 16-bit float of these bits, and the bits of the nearest one */
+real kit_widened(uint16_t bits, tn_dtype d);
+uint16_t kit_narrowed(real v, tn_dtype d);
 
 /* How many representable numbers of dtype d lie between; 0 for equal, +0 and -0 included; INT64_MAX if one is NaN. */
 int64_t kit_ulps(tn_dtype d, real a, real b);

@@ -100,7 +100,7 @@ static void vector_width_does_not_matter(void **state)
 {
     (void)state;
     const tn__cpu_isa *isas[] = {
-        &tn__isa_baseline,
+        &TN_LEAST_ISA,
 #if defined(TN_HAVE_AVX2)
         __builtin_cpu_supports("avx2") ? &tn__isa_avx2 : NULL,
 #endif

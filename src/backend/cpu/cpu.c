@@ -29,7 +29,7 @@ static struct {
 
 static bool has_avx2(void)
 {
-#if defined(TN_HAVE_AVX2)
+#if defined(TN_HAVE_AVX2) || defined(TN_HAVE_AVX512)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
     return false;
@@ -49,7 +49,7 @@ static bool has_avx512(void)
 static void choose(void)
 {
     const char *force = tn__env_choice("TENON_CPU");
-    cpu.isa = &tn__isa_baseline;
+    cpu.isa = &TN_LEAST_ISA; /* of those that were built */
 #if defined(TN_HAVE_AVX2)
     if (has_avx2() && (!force || strcmp(force, "baseline") != 0))
         cpu.isa = &tn__isa_avx2;

@@ -113,7 +113,10 @@ const tn__cpu_isa *tn__isa(void);
 /* Products of bfloat16 two by two (backend/cpu/gemm_pairs.inc.h); NULL where the processor has no instruction for them. */
 const tn__gemm_isa *tn__isa_pairs(void);
 
+/* Those that were built; TN_LEAST_ISA is the first of them (src/CMakeLists.txt). */
+#if defined(TN_HAVE_BASELINE)
 extern const tn__cpu_isa tn__isa_baseline;
+#endif
 #if defined(TN_HAVE_AVX2)
 extern const tn__cpu_isa tn__isa_avx2;
 #endif
