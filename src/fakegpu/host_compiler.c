@@ -313,6 +313,10 @@ static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
 #ifdef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program; not to link its library takes 14 ms less of 50 */
         argv[n++] = "-nostdlib";
         argv[n++] = "-lgcc";
+#ifdef __SANITIZE_ADDRESS__ /* but UBSan's, which a program that opens the library at run time does not show */
+        if (by == GCC)
+            argv[n++] = "-lubsan";
+#endif
 #else
         argv[n++] = "-Wl,-z,defs";
         argv[n++] = "-nostartfiles";

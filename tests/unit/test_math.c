@@ -15,11 +15,11 @@
  *   tan, |x| <= 10,000          4.0  a polynomial of the remainder (1.5), its reciprocal (0.5), the reduction (2)
  *   erfc                        7.0  exp, and a polynomial that triples the error (1) of the quotient it is taken of
  *   erf                         1.5  1 - erfc, of which at most a sixth counts; below 1 a polynomial
- *   asinh acosh atanh           0.6  computed in double
+ *   asinh acosh atanh lgamma    0.6  computed in double
  *   asin acos atan              1.0  a sum whose first part is exact to twice the digits; the tail's error is < 0.5
  *   pow                         1.5  glibc's is below 1; small whole exponents multiply
  *   float64                     where there is no fused product libm's: glibc's manual gives 1, tanh 2, erfc 5, of the rounded
- *                               result: half an ulp more; else sums of two parts, below 1.1 (erfc 3.5, sigmoid 2.2)
+ *                               result: half an ulp more; else sums of two parts, below 1.1 (erfc 3.5, sigmoid 2.2, lgamma 2.5)
  * Results below the smallest normal number may be flushed by no one: they must be within 1 of the smallest subnormals.
  * sigmoid is the exception: exp overflows before the result, which is < 2^-126, is zero. */
 #include "check.h"
@@ -60,6 +60,18 @@ static double minus_sin(double x)
 static long double minus_sin_l(long double x)
 {
     return -sinl(x);
+}
+static tn_tensor *lgamma_of_size(tn_tensor *x)
+{
+    return tn_lgamma(tn_abs(x));
+}
+static double size_lgamma(double x)
+{
+    return lgamma(fabs(x));
+}
+static long double size_lgamma_l(long double x)
+{
+    return lgammal(fabsl(x));
 }
 static double rsqrt_(double x)
 {
@@ -106,6 +118,7 @@ static const function functions[] = {
     {"cosh", (tn_cosh), cosh, coshl, 2.0, 2.5, 0, HUGE_VAL, 0},
     {"erfc", (tn_erfc), erfc, erfcl, 7.0, 5.5, 0, HUGE_VAL, 0},
     {"erf", (tn_erf), erf, erfl, 1.5, 1.5, 0, HUGE_VAL, 0},
+    {"lgamma of |x|", lgamma_of_size, size_lgamma, size_lgamma_l, 0.6, 3.5, 0, HUGE_VAL, 0},
     {"asinh", (tn_asinh), asinh, asinhl, 0.6, 2.5, 0, HUGE_VAL, 0},
     {"acosh", (tn_acosh), acosh, acoshl, 0.6, 2.5, 0, HUGE_VAL, 0},
     {"atanh", (tn_atanh), atanh, atanhl, 0.6, 2.5, 0, HUGE_VAL, 0},

@@ -19,9 +19,6 @@
 #define m_trunc_f64    trunc
 #define m_rint_f64     rint
 #define m_copysign_f64 copysign
-#define m_lgamma_f64   lgamma
 #define m_tgamma_f64   tgamma
 #define m_cbrt_f64     cbrt
-#define m_logb_f64     logb
-#define m_ldexp_f64    ldexp
 /* clang-format on */
