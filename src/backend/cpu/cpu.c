@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <tenon/dlpack.h>
 
-/* A last-level cache of less is not believed: virtual machines may show a part of it alone, and what the next operation reads is
- * then fetched from memory (16 MiB: up to 10 times slower with two threads). Results go past it where what is read and written is
- * more than it holds: a plain store would read each line first (Zen 5, 32 MiB, squares of 16 MiB: 650 us against 292 over and
- * over, 771 against 576 in a row of three; of 8 MiB 242 against 289). Several threads gain by what the cache holds of both until
- * that is half more than it: two, relu over and over, us for each MiB, plain and past it: of 32 MiB 7 and 12, 40 9 and 12, 48 12
- * and 13, 64 15 and 15; one 14 and 12, 16 and 13, 17 and 14, 19 and 16. Where other work had the cache between two calls, which is
- * how programs are, one thread takes for 32 MiB 700 to 790 us with plain stores, in whatever memory; past it 750 to 1190, by where
- * the result lies; for 48 MiB 1060 to 1160, and 1010 to 1070. */
+/* A last-level cache of less is not believed: virtual machines may show a part of it alone, and what the next operation reads
+ * is then fetched from memory (16 MiB: up to 10 times slower with two threads). Results go past it where what is read and
+ * written is more than it holds: a plain store would read each line first. Several threads gain by what the cache holds of
+ * both until that is half more than it: two, relu over and over, us for each MiB, plain and past it (Zen 5, 32 MiB): of 32
+ * MiB 7 and 12, 40 9 and 12, 48 12 and 13, 64 15 and 15; one 14 and 12, 16 and 13, 17 and 14, 19 and 16. Where other work had
+ * the cache between two calls, which is how programs are, one thread takes for 32 MiB 700 to 790 us with plain stores, in
+ * whatever memory; past it 750 to 1190, by where the result lies; for 48 MiB 1060 to 1160, and 1010 to 1070. */
 enum { STREAM_LEAST = 32 << 20 };
 
 /* ---- instruction set ---- */
