@@ -302,57 +302,9 @@ DEVICE TW E(tn_erfinv_ratio)(TW w)
     return w < KW(6.25) ? near : far;
 }
 
-#if !TN_NARROW
-
-/* Parts of the next: near a half (what it is of q, less its value at |q| = 0.425), in the tails, far out in them. */
-DEVICE TW E(tn_quantile_near)(TW r)
-{
-    TW n = KW(-15193.753039787394), d = FMAW(KW(5226.495278852854), r, KW(28729.085735721943));
-    n = FMAW(n, r, KW(-63878.65511726085)), d = FMAW(d, r, KW(39307.89580009271));
-    n = FMAW(n, r, KW(-65875.29509793955)), d = FMAW(d, r, KW(21213.794301586597));
-    n = FMAW(n, r, KW(-25931.986104094325)), d = FMAW(d, r, KW(5394.196021424751));
-    n = FMAW(n, r, KW(-4539.164900965688)), d = FMAW(d, r, KW(687.1870074920579));
-    n = FMAW(n, r, KW(-356.002752528361)), d = FMAW(d, r, KW(42.31333070160091));
-    n = FMAW(n, r, KW(-10.179205485111815)), d = FMAW(d, r, KW(1));
-    return n * r / d;
-}
-
-DEVICE TW E(tn_quantile_tail)(TW r)
-{
-    TW n = KW(0.0007745450142783414), d = KW(1.0507500716444169e-09);
-    n = FMAW(n, r, KW(0.022723844989269184)), d = FMAW(d, r, KW(0.0005475938084995345));
-    n = FMAW(n, r, KW(0.2417807251774506)), d = FMAW(d, r, KW(0.015198666563616457));
-    n = FMAW(n, r, KW(1.2704582524523684)), d = FMAW(d, r, KW(0.14810397642748008));
-    n = FMAW(n, r, KW(3.6478483247632045)), d = FMAW(d, r, KW(0.6897673349851));
-    n = FMAW(n, r, KW(5.769497221460691)), d = FMAW(d, r, KW(1.6763848301838038));
-    n = FMAW(n, r, KW(4.630337846156546)), d = FMAW(d, r, KW(2.053191626637759));
-    n = FMAW(n, r, KW(1.4234371107496835)), d = FMAW(d, r, KW(1));
-    return n / d;
-}
-
-DEVICE TW E(tn_quantile_far)(TW r)
-{
-    TW n = KW(2.0103343992922881e-07), d = KW(2.0442631033899397e-15);
-    n = FMAW(n, r, KW(2.7115555687434876e-05)), d = FMAW(d, r, KW(1.421511758316446e-07));
-    n = FMAW(n, r, KW(0.0012426609473880784)), d = FMAW(d, r, KW(1.8463183175100548e-05));
-    n = FMAW(n, r, KW(0.026532189526576124)), d = FMAW(d, r, KW(0.0007868691311456133));
-    n = FMAW(n, r, KW(0.29656057182850487)), d = FMAW(d, r, KW(0.014875361290850615));
-    n = FMAW(n, r, KW(1.7848265399172913)), d = FMAW(d, r, KW(0.1369298809227358));
-    n = FMAW(n, r, KW(5.463784911164114)), d = FMAW(d, r, KW(0.599832206555888));
-    n = FMAW(n, r, KW(6.657904643501103)), d = FMAW(d, r, KW(1));
-    return n / d;
-}
-
-/* What a normal number is below with probability 1/2 + q, q >= 0, where tail is 1/2 - q, times a factor, of which 'edge' is
- * 3.38713287279636661 times: Wichura (1988), algorithm AS 241, PPND16. */
-DEVICE TW E(tn_normal_quantile)(TW q, TW tail, TW factor, TW edge)
-{
-    const TW root = MW(sqrt)(-MW(log)(tail));
-    const TW near = FMAW(q, edge, q * factor * E(tn_quantile_near)(KW(0.180625) - q * q));
-    const TW far = root <= KW(5) ? E(tn_quantile_tail)(root - KW(1.6)) : E(tn_quantile_far)(root - KW(5));
-    return q <= KW(0.425) ? near : factor * far;
-}
-
+/* erf(y) - x, where rest = 1 - x: of the smaller of erf and erfc; defined before where one of them serves for both. */
+#ifndef TN_ERF_LESS
+#define TN_ERF_LESS(y, x, rest) ((x) < KW(0.5) ? MW(erf)(y) - (x) : (rest)-MW(erfc)(y))
 #endif
 
 DEVICE T E(tn_erfinv)(T a)
@@ -364,22 +316,25 @@ DEVICE T E(tn_erfinv)(T a)
     const TW far = E(tn_fit_erfinv_end)((MW(sqrt)(w) - KW(3.3)) * KW(1.1111111111111112));
     const TW y = size * (w < KW(6.25) ? near : far);
 #else
-    const TW y = E(tn_normal_quantile)(KW(0.5) * size, KW(0.5) * (KW(1) - size), TN_SQRT_HALF, KW(2.3950646231341826));
+    /* Halley's step */
+    TW y = size * E(tn_erfinv_ratio)(-MW(log)((KW(1) - size) * (KW(1) + size)));
+    const TW d = TN_ERF_LESS(y, size, KW(1) - size) * KW(0.88622692545275801365) * MW(exp)(y * y);
+    y = size < KW(1) ? y - d / (KW(1) + y * d) : y;
 #endif
     return M(copysign)(size == KW(1) ? TN_INFINITY : (T)y, a);
 }
 
 DEVICE T E(tn_ndtri)(T a)
 {
-    const TW p = a, less = p < KW(0.5) ? p : KW(1) - p;
-#if TN_NARROW
-    const TW x = KW(1) - KW(2) * less;
-    const TW z = x * E(tn_erfinv_ratio)(-MW(log)(KW(4) * less * (KW(1) - less))) / TN_SQRT_HALF;
-#else
-    const TW z = E(tn_normal_quantile)(p < KW(0.5) ? KW(0.5) - p : p - KW(0.5), less, KW(1), KW(3.38713287279636661));
+    const TW p = a, less = p < KW(0.5) ? p : KW(1) - p, x = KW(1) - KW(2) * less;
+    TW z = x * E(tn_erfinv_ratio)(-MW(log)(KW(4) * less * (KW(1) - less))) / TN_SQRT_HALF;
+#if !TN_NARROW /* of the distance from a half, or of the tail */
+    const TW h = TN_SQRT_HALF * z, off = KW(0.5) * TN_ERF_LESS(h, x, KW(2) * less);
+    const TW d = off * KW(2.5066282746310005024) * MW(exp)(h * h);
+    z = less > KW(1e-300) ? z - d / (KW(1) + KW(0.5) * z * d) : z;
 #endif
-    const TW size = less == KW(0) ? (TW)TN_INFINITY : z;
-    return (T)(p < KW(0.5) ? -size : size);
+    z = less == KW(0) ? (TW)TN_INFINITY : z;
+    return (T)(p < KW(0.5) ? -z : z);
 }
 
 /* x / (1 - x) of a number between eps and 1 - eps, or as it is where eps is negative; and the slope of its logarithm. */

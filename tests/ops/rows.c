@@ -433,7 +433,6 @@ static const struct {
     {"igammac", {4, 4, true, 0x1p-20L, 0x1p-40L}},
     {"logaddexp2", {4, 4, true, 0x1p-23L, 0x1p-52L}},
     {"log_ndtr", {4, 8, true, 0, 0}},
-    {"ndtri", {4, 6, true, 0, 0}}, /* far out: a quotient of polynomials of degree 7 */
     {"_scaled_exp", {4, 4, true, 0x1p-126L, 0x1p-1022L}},
     {"_logit_backward", {4, 4, true, 0x1p-126L, 0x1p-1022L}},
     {"zeta", {4, 64, true, 0, 0}},

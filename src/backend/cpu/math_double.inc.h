@@ -441,6 +441,14 @@ ALWAYS double m_erfc_f64(double x)
     return a < 0.75 ? near : far;
 }
 
+/* erf(y) - x, y >= 0, where rest = 1 - x */
+ALWAYS double erf_less(double y, double x, double rest)
+{
+    const double near = erf_near(y) - x, far = rest - erfc_far(y);
+    return y < 0.75 ? near : far;
+}
+#define TN_ERF_LESS erf_less
+
 /* ---- lengths ---- */
 
 /* The root of the sum of squares, with what both lost put back (Borges, An improved algorithm for hypot, 2019). */
