@@ -80,6 +80,8 @@ static const scenario large[] = {
     {"283 x 65 across",  2, {283, 65},  ALL_(SAME), {KIT_TRANSPOSED, KIT_DENSE, KIT_SLICED}},
     {"3-d across",       3, {3, 37, 41}, ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_ROTATED}},
     {"few long across",  2, {3, 700},   ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_SLICED}},
+    {"long across",      2, {9, 2117},  ALL_(SAME), {KIT_DENSE, KIT_TRANSPOSED, KIT_SLICED}},
+    {"two long across",  2, {9, 1100},  ALL_(SAME), {KIT_TRANSPOSED, KIT_DENSE, KIT_DENSE}},
     {"many short",       3, {90, 7, 3}, {SAME, LAST, MIDDLE}, {KIT_DENSE, KIT_DENSE, KIT_TRANSPOSED}},
 };
 /* lengths at the edges of vectors and blocks */

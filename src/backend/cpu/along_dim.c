@@ -285,3 +285,39 @@ tn_status tn__cpu_along_dim(const tn__launch *l, int64_t dim, tn__row_body body,
 {
     return along(l, l->out[0].ndim ? 1U << dim : 0, body, lines, inputs);
 }
+
+/* ---- dimensions in the order of memory ---- */
+
+void tn__some_dims_in_order(tn__strided_dims *d, const tn__view *v, uint32_t mask)
+{
+    *d = (tn__strided_dims){.n = 1, .shape = {1}, .stride = {1}};
+    for (int32_t i = v->ndim - 1; i >= 0; i--) {
+        const int32_t last = d->n - 1;
+        if (!(mask >> i & 1) || v->shape[i] == 1)
+            continue;
+        if (d->shape[0] == 1 && last == 0) {
+            d->shape[0] = v->shape[i];
+            d->stride[0] = v->stride[i];
+        } else if (v->stride[i] == d->shape[last] * d->stride[last]) {
+            d->shape[last] *= v->shape[i];
+        } else {
+            d->shape[d->n] = v->shape[i];
+            d->stride[d->n++] = v->stride[i];
+        }
+    }
+}
+
+void tn__dims_in_order(tn__strided_dims *d, const tn__view *v)
+{
+    d->n = TN_MAX(v->ndim, 1);
+    d->shape[0] = d->stride[0] = 1;
+    for (int32_t i = 0; i < v->ndim; i++) {
+        d->shape[i] = v->shape[v->ndim - 1 - i];
+        d->stride[i] = v->stride[v->ndim - 1 - i];
+    }
+    if (v->contiguous) {
+        d->n = 1;
+        d->shape[0] = v->numel;
+        d->stride[0] = 1;
+    }
+}

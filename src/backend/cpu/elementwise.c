@@ -334,9 +334,11 @@ static void run_range(void *ctx, int64_t begin, int64_t end)
 
 /* ---- operands that lie across ---- */
 
-/* Of numbers of at most 4 bytes, of larger ones half the rows. What lies as the result does is read and written in runs of
- * TILE_COLS; rows of a panel are no power of two apart, as a cache would hold few of those. */
-enum { TILE_ROWS = 32, TILE_COLS = 512, TILE_PITCH = TILE_COLS + 16, TILE_LEAST = 8, PLOT = 4096 };
+/* A tile takes some lines of memory of each run that lies across into a panel, and whole rows of what lies as the result does: no
+ * hardware sees short runs coming (x.t() + y of 16 MiB each: 2 lines and rows of 2 KiB 2.1 ms, 4 and 8 KiB 1.6; int64: 4.4 and
+ * 3.7). A panel of few columns stays in the nearest cache. Its rows are no power of two apart, as a cache would hold few. */
+enum { FEW_LINES = 2 * TN_CACHE_LINE, LINES = 4 * TN_CACHE_LINE, FEW_COLS = 512, TILE_COLS = 2048 };
+enum { TILE_LEAST = 8, PLOT = 4096 };
 
 typedef struct tiling {
     const job *j;
@@ -344,11 +346,10 @@ typedef struct tiling {
     bool across;         /* one does: tiles follow one another along dim, by which its lines are read whole */
     int64_t rows, cols;  /* of a tile, along dim and dimension 0 */
     int64_t down, along; /* tiles along them */
+    int turned;          /* operands that come by way of a panel */
+    size_t panel;        /* bytes of one */
+    _Atomic tn_status status; /* TN_ENOMEM: no memory for panels */
 } tiling;
-
-typedef struct panel {
-    _Alignas(64) char bytes[TILE_ROWS / 2 * TILE_PITCH * sizeof(double)];
-} panel;
 
 static bool lies_across(const operand *o, int32_t dim)
 {
@@ -359,6 +360,12 @@ static bool lies_across(const operand *o, int32_t dim)
 static bool is_turned(const tiling *t, const operand *o)
 {
     return t->across && lies_across(o, t->dim);
+}
+
+/* Bytes from a row of a panel to the next. */
+static int64_t pitch(const tiling *t, int64_t size)
+{
+    return (tn__div_up(t->cols * size, TN_CACHE_LINE) + 1) * TN_CACHE_LINE;
 }
 
 /* The first element of a tile: dimension 0 from col, dim from row, the others by the index of their plane. */
@@ -374,16 +381,16 @@ static char *tile_begin(const operand *o, int32_t dim, int64_t plane, int64_t ro
     return o->data + offset * o->size;
 }
 
-/* Row r of an operand's tile that begins at 'at', in one piece; in b unless it lies so already, or is transposed. */
-static const void *tile_row(const tiling *t, const operand *o, const char *at, const panel *transposed, int64_t r,
-                            int64_t n, block *b)
+/* n elements of row r of an operand's tile that begins at 'at', from its column col on, in one piece; in b unless they lie so
+ * already, or in the panel. */
+static const void *tile_row(const tiling *t, const operand *o, const char *at, const char *panel, int64_t r,
+                            int64_t col, int64_t n, block *b)
 {
     if (o->constant)
         return b;
-    const bool across = is_turned(t, o);
+    const int64_t stride = panel ? 1 : o->dims.stride[0];
     const char *from =
-        across ? transposed->bytes + r * TILE_PITCH * o->size : at + r * o->dims.stride[t->dim] * o->size;
-    const int64_t stride = across ? 1 : o->dims.stride[0];
+        (panel ? panel + r * pitch(t, o->size) : at + r * o->dims.stride[t->dim] * o->size) + col * stride * o->size;
     if (o->as_is && (stride == 1 || o->single))
         return from;
     load_run(o->load, b, t->j->type, from, stride, o->single ? 1 : n);
@@ -403,7 +410,32 @@ static void put_run(const job *j, char *to, int64_t stride, const block *result,
     }
 }
 
-static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
+typedef struct tile {
+    char *at[TN__MAX_OPERANDS]; /* where it begins */
+    const char *panel[3];       /* of inputs; NULL: read where it lies */
+} tile;
+
+/* Some columns of row r. */
+static void run_tile_row(const tiling *t, const tile *at, int64_t r, int64_t col, int64_t n, block *in, const void **p)
+{
+    const job *j = t->j;
+    const operand *out = &j->op[0];
+    for (int k = 0; k < j->n; k++)
+        p[k] = tile_row(t, &j->op[k + 1], at->at[k + 1], at->panel[k], r, col, n, &in[k]);
+    char *to = at->at[0] + (r * out->dims.stride[t->dim] + col * out->dims.stride[0]) * out->size;
+    if (j->result_as_is && out->dims.stride[0] == 1 && !j->stream) {
+        j->loop(to, p[0], p[1], p[2], n);
+        return;
+    }
+    block result;
+    j->loop(&result, p[0], p[1], p[2], n);
+    if (j->stream)
+        put_past(j, to, &result, n);
+    else
+        put_run(j, to, out->dims.stride[0], &result, n);
+}
+
+static void run_tile(const tiling *t, int64_t index, char *panels, block *in, const void **p)
 {
     const job *j = t->j;
     const operand *out = &j->op[0];
@@ -413,39 +445,37 @@ static void run_tile(const tiling *t, int64_t index, block *in, const void **p)
                   col = (t->across ? at_second : at_first) * t->cols,
                   rows = TN_MIN(t->rows, out->dims.shape[t->dim] - row),
                   cols = TN_MIN(t->cols, out->dims.shape[0] - col);
-    panel across[3];
-    char *at[TN__MAX_OPERANDS];
-    block result;
+    tile at = {{NULL}, {NULL}};
     for (int k = 0; k <= j->n; k++) {
         const operand *o = &j->op[k];
-        at[k] = tile_begin(o, t->dim, plane, row, col);
-        if (k && is_turned(t, o))
-            j->isa->transpose(across[k - 1].bytes, TILE_PITCH, at[k], o->dims.stride[0], cols, rows, (size_t)o->size);
+        at.at[k] = tile_begin(o, t->dim, plane, row, col);
+        if (!k || !is_turned(t, o))
+            continue;
+        j->isa->transpose(panels, pitch(t, o->size) / o->size, at.at[k], o->dims.stride[0], cols, rows,
+                          (size_t)o->size);
+        at.panel[k - 1] = panels;
+        panels += t->panel;
     }
-    for (int64_t r = 0; r < rows; r++) {
-        for (int k = 0; k < j->n; k++)
-            p[k] = tile_row(t, &j->op[k + 1], at[k + 1], &across[k], r, cols, &in[k]);
-        char *to = at[0] + r * out->dims.stride[t->dim] * out->size;
-        if (j->stream) {
-            j->loop(&result, p[0], p[1], p[2], cols);
-            put_past(j, to, &result, cols);
-        } else if (j->result_as_is && out->dims.stride[0] == 1) {
-            j->loop(to, p[0], p[1], p[2], cols);
-        } else {
-            j->loop(&result, p[0], p[1], p[2], cols);
-            put_run(j, to, out->dims.stride[0], &result, cols);
-        }
-    }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c += TN__BLOCK)
+            run_tile_row(t, &at, r, c, TN_MIN(TN__BLOCK, cols - c), in, p);
 }
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end)
 {
-    const tiling *t = ctx;
+    tiling *t = ctx;
     const void *p[3] = {NULL, NULL, NULL};
     block in[3];
-    fill_constants(t->j, in, p, t->cols);
+    const size_t bytes = (size_t)t->turned * t->panel;
+    char *panels = bytes ? tn__block_get(bytes) : NULL;
+    if (bytes && !panels) {
+        t->status = TN_ENOMEM;
+        return;
+    }
+    fill_constants(t->j, in, p, TN_MIN(t->cols, TN__BLOCK));
     for (int64_t i = begin; i < end; i++)
-        run_tile(t, i, in, p);
+        run_tile(t, i, panels, in, p);
+    tn__block_put(panels, bytes);
 }
 
 /* Does each call of the loop find the operand's elements, bfloat16, in one run? */
@@ -533,8 +563,28 @@ static bool should_stream(const job *j, int64_t numel)
     return tn__cpu_streams(numel * o->size, read) && (!j->test || j->result_as_is);
 }
 
+/* How large tiles are. */
+static void size_tiles(tiling *t)
+{
+    const job *j = t->j;
+    const tn__strided_dims *d = &j->op[0].dims;
+    int64_t widest = 1;
+    for (int k = 1; k <= j->n; k++)
+        if (is_turned(t, &j->op[k])) {
+            t->turned++;
+            widest = TN_MAX(widest, j->op[k].size);
+        }
+    t->cols = TN_MIN(d->shape[0], t->across ? TILE_COLS / t->turned : TN__BLOCK);
+    t->rows = t->across                 ? (t->cols > FEW_COLS ? LINES : FEW_LINES) / widest
+              : d->shape[0] > TN__BLOCK ? 1
+                                        : PLOT / t->cols;
+    t->panel = (size_t)(t->rows * pitch(t, widest));
+    t->down = tn__div_up(d->shape[t->dim], t->rows);
+    t->along = tn__div_up(d->shape[0], t->cols);
+}
+
 /* Rows that are long, too, though nothing lies across: their operands need no division. False: neither. */
-static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
+static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain, tn_status *status)
 {
     const tn__strided_dims *d = &j->op[0].dims;
     tiling t = {.j = j};
@@ -549,18 +599,13 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
         return false;
     if (!take_single(j, op))
         convert_inside(j, op);
+    size_tiles(&t);
     /* rows that begin within a line would write its halves past the caches, each for itself (diff: 730 us against 1100) */
     const int64_t apart = d->stride[t.dim] * j->op[0].size;
     j->stream = !t.across && should_stream(j, numel) && d->stride[0] == 1 && apart % TN_CACHE_LINE == 0;
-    bool wide = false;
-    for (int k = 1; k <= j->n; k++)
-        wide |= is_turned(&t, &j->op[k]) && j->op[k].size > 4;
-    t.cols = TN_MIN(d->shape[0], t.across ? TILE_COLS : TN__BLOCK);
-    t.rows = t.across ? TILE_ROWS >> wide : d->shape[0] > TN__BLOCK ? 1 : PLOT / t.cols;
-    t.down = tn__div_up(d->shape[t.dim], t.rows);
-    t.along = tn__div_up(d->shape[0], t.cols);
     const int64_t planes = numel / (d->shape[0] * d->shape[t.dim]);
     tn__parallel_for(planes * t.down * t.along, TN_MAX(grain / (t.rows * t.cols), 1), run_tiles, &t);
+    *status = t.status ? tn__error_memory("a temporary", (size_t)t.turned * t.panel) : TN_OK;
     return true;
 }
 
@@ -718,45 +763,12 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     const uint32_t flags = tn__ops[op].flags;
     const bool heavy = flags & F_HEAVY || ((rule == R_FLOAT || rule == R_FLOATING) && !(flags & F_LIGHT));
     const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;
-    if (run_tiled(&j, op, it->numel, grain))
-        return TN_OK;
+    tn_status status;
+    if (run_tiled(&j, op, it->numel, grain, &status))
+        return status;
     for (int k = 0; k <= j.n; k++)
         collapse(&j.op[k].dims);
     j.stream = should_stream(&j, it->numel) && is_dense(&j.op[0].dims);
     tn__parallel_for(it->numel, grain, run_range, &j);
     return TN_OK;
-}
-
-void tn__some_dims_in_order(tn__strided_dims *d, const tn__view *v, uint32_t mask)
-{
-    *d = (tn__strided_dims){.n = 1, .shape = {1}, .stride = {1}};
-    for (int32_t i = v->ndim - 1; i >= 0; i--) {
-        const int32_t last = d->n - 1;
-        if (!(mask >> i & 1) || v->shape[i] == 1)
-            continue;
-        if (d->shape[0] == 1 && last == 0) {
-            d->shape[0] = v->shape[i];
-            d->stride[0] = v->stride[i];
-        } else if (v->stride[i] == d->shape[last] * d->stride[last]) {
-            d->shape[last] *= v->shape[i];
-        } else {
-            d->shape[d->n] = v->shape[i];
-            d->stride[d->n++] = v->stride[i];
-        }
-    }
-}
-
-void tn__dims_in_order(tn__strided_dims *d, const tn__view *v)
-{
-    d->n = TN_MAX(v->ndim, 1);
-    d->shape[0] = d->stride[0] = 1;
-    for (int32_t i = 0; i < v->ndim; i++) {
-        d->shape[i] = v->shape[v->ndim - 1 - i];
-        d->stride[i] = v->stride[v->ndim - 1 - i];
-    }
-    if (v->contiguous) {
-        d->n = 1;
-        d->shape[0] = v->numel;
-        d->stride[0] = 1;
-    }
 }

@@ -129,10 +129,10 @@ static inline void transpose_quad(uint32_t *d, int64_t ld_d, const uint32_t *s, 
             for (int64_t j = 0; j < cols; j++) \
                 d[j * ld_d + i] = s[i * ld_s + j]; \
     }
-TRANSPOSE(uint8_t, transpose_1)
-TRANSPOSE(uint16_t, transpose_2)
-TRANSPOSE(uint32_t, transpose_4)
-TRANSPOSE(uint64_t, transpose_8)
+TRANSPOSE(uint8_t, one_by_one_8)
+TRANSPOSE(uint16_t, one_by_one_16)
+TRANSPOSE(uint32_t, one_by_one_32)
+TRANSPOSE(uint64_t, one_by_one_64)
 #undef TRANSPOSE
 
 typedef uint16_t eight __attribute__((vector_size(16)));
@@ -159,6 +159,36 @@ static inline void transpose_eight(uint16_t *d, int64_t ld_d, const uint16_t *s,
 }
 #undef LOW_16
 #undef HIGH_16
+
+typedef uint8_t sixteen __attribute__((vector_size(16)));
+typedef uint8_t usixteen __attribute__((vector_size(16), aligned(1), may_alias));
+#define LOW_8(a, b)  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_8(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
+/* A 16 x 16 square of bytes: rows that are 8 apart are zipped, four times over. */
+static inline void transpose_sixteen(uint8_t *d, int64_t ld_d, const uint8_t *s, int64_t ld_s)
+{
+    sixteen r[16], t[16];
+    TN_UNROLL
+    for (int i = 0; i < 16; i++)
+        r[i] = *(const usixteen *)(s + i * ld_s);
+    TN_UNROLL
+    for (int pass = 0; pass < 4; pass++) {
+        TN_UNROLL
+        for (int i = 0; i < 8; i++) {
+            t[2 * i] = LOW_8(r[i], r[i + 8]);
+            t[2 * i + 1] = HIGH_8(r[i], r[i + 8]);
+        }
+        TN_UNROLL
+        for (int i = 0; i < 16; i++)
+            r[i] = t[i];
+    }
+    TN_UNROLL
+    for (int i = 0; i < 16; i++)
+        *(usixteen *)(d + i * ld_d) = r[i];
+}
+#undef LOW_8
+#undef HIGH_8
 
 typedef uint64_t four __attribute__((vector_size(32)));
 typedef uint64_t ufour __attribute__((vector_size(32), aligned(8), may_alias));
@@ -248,7 +278,8 @@ enum { TALL_16 = 8, TALL_32 = 4 };
 #define transpose_tall_16 transpose_eight
 #define transpose_tall_32 transpose_quad
 #endif
-enum { TALL_64 = 4 };
+enum { TALL_8 = 16, TALL_64 = 4 };
+#define transpose_tall_8  transpose_sixteen
 #define transpose_tall_64 transpose_four
 
 /* An 8 x 8 square of 4-byte elements, where registers hold a row of it: half the stores of four smaller ones. */
@@ -284,7 +315,7 @@ static inline void transpose_octets(uint32_t *d, int64_t ld_d, const uint32_t *s
 enum { BROAD_32 = INT32_MAX };
 #define transpose_octets transpose_quad
 #endif
-enum { BROAD_16 = INT32_MAX, BROAD_64 = INT32_MAX };
+enum { BROAD_8 = INT32_MAX, BROAD_16 = INT32_MAX, BROAD_64 = INT32_MAX };
 
 /* Where rows lie a multiple of ALIKE bytes apart, a cache holds but few of them: they fall into the same sets. No hardware sees
  * the next of rows FAR_APART coming, as they are in other pages: they are asked for, AHEAD. */
@@ -330,9 +361,10 @@ enum { ALIKE = 1024, FAR_APART = 2048, AHEAD = 32, LINE_BYTES = 64 };
         if (c < cols) \
             rest(d + c * ld_d, ld_d, s + c, ld_s, r, cols - c); \
     }
-IN_SQUARES(uint16_t, 16, 8, transpose_eight, transpose_eight, transpose_2)
-IN_SQUARES(uint32_t, 32, 4, transpose_quad, transpose_octets, transpose_4)
-IN_SQUARES(uint64_t, 64, 4, transpose_four, transpose_four, transpose_8)
+IN_SQUARES(uint8_t, 8, 16, transpose_sixteen, transpose_sixteen, one_by_one_8)
+IN_SQUARES(uint16_t, 16, 8, transpose_eight, transpose_eight, one_by_one_16)
+IN_SQUARES(uint32_t, 32, 4, transpose_quad, transpose_octets, one_by_one_32)
+IN_SQUARES(uint64_t, 64, 4, transpose_four, transpose_four, one_by_one_64)
 #undef IN_SQUARES
 
 static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, int64_t rows, int64_t cols, size_t size)
@@ -346,7 +378,7 @@ static void transpose(void *dst, int64_t ld_d, const void *src, int64_t ld_s, in
         for (int64_t i = 0; i < rows; i++)
             move(d + i * (int64_t)size, ld_d, s + i * ld_s * (int64_t)size, 1, cols, size);
     else if (size == 1)
-        transpose_1(dst, ld_d, src, ld_s, rows, cols);
+        transpose_8(dst, ld_d, src, ld_s, rows, cols);
     else if (size == 2)
         transpose_16(dst, ld_d, src, ld_s, rows, cols);
     else if (size == 8)
