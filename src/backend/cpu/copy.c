@@ -2,7 +2,7 @@
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
 
-enum { GRAIN_BYTES = 1 << 17, TILE = 64, TILES = 8, SPARSE = 32 }; /* what is worth a thread */
+enum { GRAIN_BYTES = 1 << 17, TILE = 64, HIGH = 1024, TILES = 8, SPARSE = 32 }; /* what is worth a thread */
 
 static int64_t grain(size_t size)
 {
@@ -307,6 +307,7 @@ typedef struct transpose_job {
     const tn__iter *it;
     int32_t dim; /* where the source is dense, or nearly */
     int64_t size;
+    int64_t high;             /* elements of a tile along dimension 0; along dim: TILE */
     int64_t tiles_i, tiles_j; /* along dimension 0, and dim */
     bool stream;
 } transpose_job;
@@ -329,7 +330,7 @@ static void plane(const transpose_job *j, int64_t index, int64_t *to, int64_t *f
 static void prefetch_rows(const char *s, int64_t rows, int64_t stride, int64_t bytes)
 {
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < bytes; k += 64)
+        for (int64_t k = 0; k < bytes; k += TN_CACHE_LINE)
             __builtin_prefetch(s + r * stride + k, 0, 2);
 }
 
@@ -350,34 +351,61 @@ static const char *gather_rows(const transpose_job *j, const char *s, char *dens
     return dense;
 }
 
+/* The part of the destination and of the source that tile t covers, of high x broad elements at most. */
+typedef struct tile_part {
+    char *to;
+    const char *from;
+    int64_t rows, cols; /* along dimension 0, and dim */
+    int64_t after;      /* rows of the next */
+} tile_part;
+
+static tile_part part_of(const transpose_job *j, int64_t t)
+{
+    const tn__iter *it = j->it;
+    const int64_t *ds = it->operand[0].stride, *ss = it->operand[1].stride;
+    const int64_t i = t % j->tiles_i * j->high, k = t / j->tiles_i % j->tiles_j * TILE;
+    int64_t to, from;
+    plane(j, t / j->tiles_i / j->tiles_j, &to, &from);
+    return (tile_part){.to = (char *)it->operand[0].data + (to + i * ds[0] + k * ds[j->dim]) * j->size,
+                       .from = (const char *)it->operand[1].data + (from + i * ss[0] + k * ss[j->dim]) * j->size,
+                       .rows = TN_MIN(j->high, it->shape[0] - i),
+                       .cols = TN_MIN(TILE, it->shape[j->dim] - k),
+                       .after = TN_MAX(TN_MIN(j->high, it->shape[0] - i - j->high), 0)};
+}
+
+/* Both are dense, each along its dimension: what a line of the source's memory has goes to as many rows of the destination, which
+ * are written as far as the tile goes; rows that are less than a line follow each other. */
+static void transpose_lines(void *ctx, int64_t begin, int64_t end)
+{
+    const transpose_job *j = ctx;
+    const int64_t down = j->it->operand[0].stride[j->dim], across = j->it->operand[1].stride[0],
+                  line = j->it->shape[0] * j->size < TN_CACHE_LINE ? TILE : TN_CACHE_LINE / j->size;
+    for (int64_t t = begin; t < end; t++) {
+        const tile_part p = part_of(j, t);
+        for (int64_t c = 0; c < p.cols; c += line)
+            tn__isa()->transpose(p.to + c * down * j->size, down, p.from + c * j->size, across, p.rows,
+                                 TN_MIN(line, p.cols - c), (size_t)j->size);
+    }
+}
+
+/* Whole lines: a cache holds but few rows that lie a power of 2 apart. */
 static void transpose_tiles(void *ctx, int64_t begin, int64_t end)
 {
     const transpose_job *j = ctx;
-    const tn__iter *it = j->it;
-    const int64_t *ds = it->operand[0].stride, *ss = it->operand[1].stride, step = ss[j->dim];
+    const int64_t *ds = j->it->operand[0].stride, *ss = j->it->operand[1].stride, step = ss[j->dim];
     _Alignas(64) char tile[TILE * TILE * 8], dense[TILE * TILE * 8];
     for (int64_t t = begin; t < end; t++) {
-        int64_t to, from, ti = t % j->tiles_i, tj = t / j->tiles_i % j->tiles_j;
-        plane(j, t / j->tiles_i / j->tiles_j, &to, &from);
-        int64_t i = ti * TILE, k = tj * TILE;
-        int64_t rows = TN_MIN(TILE, it->shape[0] - i), cols = TN_MIN(TILE, it->shape[j->dim] - k);
-        char *d = (char *)it->operand[0].data + (to + i * ds[0] + k * ds[j->dim]) * j->size;
-        const char *s = (const char *)it->operand[1].data + (from + i * ss[0] + k * step) * j->size;
-        prefetch_rows(s + rows * ss[0] * j->size, TN_MIN(TILE, it->shape[0] - i - rows), ss[0] * j->size,
-                      cols * step * j->size);
-        s = step == 1 ? s : gather_rows(j, s, dense, rows, cols);
-        const int64_t row = step == 1 ? ss[0] : TILE;
-        if (ds[0] == 1 && rows * j->size < 64 && !j->stream) { /* lines of several rows, or of all */
-            tn__isa()->transpose(d, ds[j->dim], s, row, rows, cols, (size_t)j->size);
-            continue;
-        }
-        tn__isa()->transpose(tile, TILE, s, row, rows, cols, (size_t)j->size);
-        for (int64_t c = 0; c < cols; c++) { /* whole lines: a cache holds but few rows that lie a power of 2 apart */
-            char *line = d + c * ds[j->dim] * j->size;
+        const tile_part p = part_of(j, t);
+        const int64_t row = ss[0] * j->size;
+        prefetch_rows(p.from + p.rows * row, p.after, row, p.cols * step * j->size);
+        const char *from = step == 1 ? p.from : gather_rows(j, p.from, dense, p.rows, p.cols);
+        tn__isa()->transpose(tile, TILE, from, step == 1 ? ss[0] : TILE, p.rows, p.cols, (size_t)j->size);
+        for (int64_t c = 0; c < p.cols; c++) {
+            char *line = p.to + c * ds[j->dim] * j->size;
             if (j->stream)
-                tn__isa()->stream(line, tile + c * TILE * j->size, (size_t)(rows * j->size));
+                tn__isa()->stream(line, tile + c * TILE * j->size, (size_t)(p.rows * j->size));
             else
-                tn__isa()->move(line, ds[0], tile + c * TILE * j->size, 1, rows, (size_t)j->size);
+                tn__isa()->move(line, ds[0], tile + c * TILE * j->size, 1, p.rows, (size_t)j->size);
         }
     }
 }
@@ -399,11 +427,14 @@ static bool transpose(const tn__iter *it, int64_t whole)
     }
     if (!j.dim || it->shape[0] < 8)
         return false;
-    j.tiles_i = tn__div_up(it->shape[0], TILE);
-    j.tiles_j = tn__div_up(it->shape[j.dim], TILE);
     j.stream = step == 1 && tn__cpu_streams(whole * j.size, whole * j.size);
+    const bool lines = step == 1 && it->operand[1].stride[j.dim] == 1 && !j.stream;
+    j.high = lines ? HIGH : TILE;
+    j.tiles_i = tn__div_up(it->shape[0], j.high);
+    j.tiles_j = tn__div_up(it->shape[j.dim], TILE);
     int64_t planes = it->numel / (it->shape[0] * it->shape[j.dim]);
-    tn__parallel_for(planes * j.tiles_i * j.tiles_j, TILES, transpose_tiles, &j);
+    tn__parallel_for(planes * j.tiles_i * j.tiles_j, TN_MAX(TILES * TILE / TN_MIN(j.high, it->shape[0]), 1),
+                     lines ? transpose_lines : transpose_tiles, &j);
     return true;
 }
 
