@@ -283,7 +283,8 @@ static void move_all(const tn__iter *given, bool stream)
     for (int32_t d = 1; d < it->ndim && it->shape[0] < 16 && !pieces; d++)
         if (it->shape[d] > it->shape[j.run] && it->shape[d] > 4)
             j.run = d;
-    for (int32_t d = 2; d < it->ndim && it->shape[1] < FEW && pieces; d++)
+    for (int32_t d = 2; d < it->ndim && it->shape[1] < FEW && pieces && it->shape[0] * (int64_t)j.size < STREAM_LINE;
+         d++)
         if (it->shape[d] > it->shape[j.beside])
             j.beside = d;
     if (pieces && moved_in_tiles(it, j.beside))

@@ -5,12 +5,63 @@
 
 /* ---- structural rows that are copies ---- */
 
+enum { LONG_PIECE = 256, WORTH = 1 << 17 }; /* bytes: of an input's piece of a row; what is worth a thread */
+
+/* Dense inputs of one dtype, by turns a piece of each. */
+typedef struct row_join {
+    const tn__launch *l;
+    int64_t rows, bytes; /* of the result: how many, of one */
+    bool stream;
+} row_join;
+
+/* The result is written from its first byte to its last: no cache has gaps to remember (cat of two matrices of 8 MiB along
+ * dimension 1: input by input 650 us, by turns 420). */
+static void join_rows(void *ctx, int64_t begin, int64_t end)
+{
+    const row_join *j = ctx;
+    char *to = (char *)j->l->out[0].data + begin * j->bytes;
+    const int64_t size = (int64_t)tn__dtype_size(j->l->out[0].dtype);
+    for (int64_t r = begin; r < end; r++)
+        for (int32_t i = 0; i < j->l->n_in; i++) {
+            const tn__view *in = &j->l->in[i];
+            const int64_t n = in->numel / j->rows;
+            const char *from = (const char *)in->data + r * n * size;
+            if (j->stream)
+                tn__isa()->stream(to, from, (size_t)(n * size));
+            else
+                tn__isa()->move(to, 1, from, 1, n, (size_t)size);
+            to += n * size;
+        }
+}
+
+/* False: one is not dense, or its pieces are short, or there is one row. */
+static bool joined_by_rows(const tn__launch *l, int64_t dim)
+{
+    const tn__view *out = &l->out[0];
+    row_join j = {.l = l, .rows = 1};
+    for (int64_t d = 0; d < dim; d++)
+        j.rows *= out->shape[d];
+    const int64_t size = (int64_t)tn__dtype_size(out->dtype);
+    bool fits = out->contiguous && j.rows > 1 && out->numel > 0;
+    for (int32_t i = 0; i < l->n_in && fits; i++)
+        fits = l->in[i].contiguous && l->in[i].dtype == out->dtype && l->in[i].numel / j.rows * size >= LONG_PIECE;
+    if (!fits)
+        return false;
+    const int64_t bytes = out->numel * size;
+    j.bytes = bytes / j.rows;
+    j.stream = tn__cpu_streams(bytes, bytes) && j.bytes / l->n_in >= 1024;
+    tn__parallel_for(j.rows, tn__div_up(WORTH, j.bytes), join_rows, &j);
+    return true;
+}
+
 tn_status tn__cpu_cat(const tn__launch *l)
 {
     const tn__join_params *p = l->params;
     const tn__view *out = &l->out[0];
     int64_t dim = p->dim, at = 0;
     bool stack = l->op == TN__OP_stack;
+    if (joined_by_rows(l, dim))
+        return TN_OK;
     for (int32_t i = 0; i < l->n_in; i++) {
         tn__view in = l->in[i], part = *out;
         int64_t shape[TN_MAX_DIMS], stride[TN_MAX_DIMS];
