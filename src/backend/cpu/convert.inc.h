@@ -139,6 +139,20 @@ static void bfloats_to_ints(void *dst, const void *src, int64_t stride, int64_t 
 #define BFLOATS_TO_INTS NULL
 #endif
 
+#if TN_IS_FLOAT && !TN_IS_F32 && defined(__SSE2__)
+static void store_whole_i32_f64(void *dst, int64_t stride, const void *src, int64_t n)
+{
+    enum { MANY = TN_REGISTER / sizeof(double) };
+    int32_t *d = dst;
+    const double *s = src;
+    int64_t i = 0;
+    for (; stride == 1 && i + MANY <= n; i += MANY)
+        store_whole_doubles(d + i, s + i);
+    store_i32_f64(d + i * stride, stride, s + i, n - i);
+}
+#define store_i32_f64 store_whole_i32_f64
+#endif
+
 /* float16 goes through a block of float, for which the instruction set has its own conversion (half.inc.h). */
 #if TN_IS_F32
 static void E(store_bf16)(void *dst, int64_t stride, const void *src, int64_t n)

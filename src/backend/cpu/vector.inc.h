@@ -86,6 +86,21 @@ static inline ri32 whole_of(rf32 v)
 #endif
 }
 
+/* The same of a register of doubles, which hold the largest int32: what is too large is bounded first. */
+static inline void store_whole_doubles(int32_t *d, const double *s)
+{
+#if defined(__AVX512F__)
+    const __m512d v = _mm512_loadu_pd(s), least = _mm512_min_pd(v, _mm512_set1_pd(INT32_MAX));
+    _mm256_storeu_si256((__m256i *)(void *)d, _mm512_maskz_cvttpd_epi32(_mm512_cmp_pd_mask(v, v, _CMP_ORD_Q), least));
+#elif defined(__AVX__)
+    const __m256d v = _mm256_loadu_pd(s), number = _mm256_and_pd(v, _mm256_cmp_pd(v, v, _CMP_ORD_Q));
+    _mm_storeu_si128((__m128i *)(void *)d, _mm256_cvttpd_epi32(_mm256_min_pd(number, _mm256_set1_pd(INT32_MAX))));
+#else
+    const __m128d v = _mm_loadu_pd(s), number = _mm_and_pd(v, _mm_cmpord_pd(v, v));
+    _mm_storel_epi64((__m128i *)(void *)d, _mm_cvttpd_epi32(_mm_min_pd(number, _mm_set1_pd(INT32_MAX))));
+#endif
+}
+
 /* A register of floats that lie as bfloat16. */
 static inline rf32 widened_bfloats(const uint16_t *x)
 {
