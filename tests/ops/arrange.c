@@ -223,6 +223,8 @@ static real joined(const kit_array *part, int32_t dim, int32_t ndim, const int64
     return kit_convert(part->v[kit_ravel(ndim, stride, at)], part->dtype, to);
 }
 
+enum { ALL_DENSE = -1 }; /* in place of a layout for the first part */
+
 static void try_cat(const shape_list *s, int32_t dim, const tn_dtype *dtype, int layout)
 {
     kit_array part[PARTS];
@@ -233,7 +235,8 @@ static void try_cat(const shape_list *s, int32_t dim, const tn_dtype *dtype, int
     for (int k = 0; k < PARTS; k++) {
         shape[dim] = k == 1 ? kit_below(3) : s->dim[dim] + k;
         total += shape[dim];
-        random_array(&part[k], dtype[k], s->ndim, shape, (kit_layout)((layout + 2 * k) % KIT_LAYOUTS), dtype[k] != to);
+        const kit_layout lies = layout == ALL_DENSE ? KIT_DENSE : (kit_layout)((layout + 2 * k) % KIT_LAYOUTS);
+        random_array(&part[k], dtype[k], s->ndim, shape, lies, dtype[k] != to);
         t[k] = part[k].t;
     }
     expected e;
@@ -261,6 +264,14 @@ static void run_cat(void)
                         try_cat(&some_shapes[k], d, dtype, layout);
                     tn_scope_close(scope);
                 }
+    static const shape_list long_pieces[] = {{2, {7, 300}}, {3, {3, 4, 300}}}; /* by turns, row by row */
+    for (int i = 0; i < KIT_DTYPES; i++)
+        for (int k = 0; k < 6; k++) {
+            tn_scope *scope = tn_scope_open();
+            const tn_dtype dtype[PARTS] = {kit_dtypes[i], kit_dtypes[i], kit_dtypes[i]};
+            try_cat(&long_pieces[k % 2], k % 2, dtype, ALL_DENSE);
+            tn_scope_close(scope);
+        }
     tn_scope *s = tn_scope_open();
     tn_tensor *a = tn_arange(0, 6, 1), *b = tn_reshape(a, TN_SHAPE(2, 3)),
               *blank = tn_empty(TN_SHAPE(0), .dtype = TN_I64);

@@ -2,11 +2,16 @@
 #include "backend/cpu/cpu.h"
 #include "core/parallel.h"
 
-enum { GRAIN_BYTES = 1 << 17, TILE = 64, HIGH = 1024, TILES = 8, SPARSE = 32 }; /* what is worth a thread */
+enum {
+    TILE = 64,
+    HIGH = 1024,
+    TILES = 8,
+    SPARSE = 32
+}; /* elements of a tile on a side, on the other; what is worth a thread */
 
 static int64_t grain(size_t size)
 {
-    return GRAIN_BYTES / (int64_t)size;
+    return TN__COPY_GRAIN / (int64_t)size;
 }
 
 /* The loop type through which values of one dtype pass on their way to another without loss that PyTorch does not have. */
@@ -136,8 +141,6 @@ typedef struct move_job {
     size_t size;
     bool stream; /* lines are dense on both sides, and long: past the caches (read backwards: flip 978 -> 1189 us) */
 } move_job;
-
-enum { STREAM_LINE = 1024 }; /* bytes of a line, of which the first and the last piece are stored as others are */
 
 static void stream_rows(const tn__rows *r)
 {
@@ -283,8 +286,8 @@ static void move_all(const tn__iter *given, bool stream)
     for (int32_t d = 1; d < it->ndim && it->shape[0] < 16 && !pieces; d++)
         if (it->shape[d] > it->shape[j.run] && it->shape[d] > 4)
             j.run = d;
-    for (int32_t d = 2; d < it->ndim && it->shape[1] < FEW && pieces && it->shape[0] * (int64_t)j.size < STREAM_LINE;
-         d++)
+    for (int32_t d = 2;
+         d < it->ndim && it->shape[1] < FEW && pieces && it->shape[0] * (int64_t)j.size < TN__STREAM_LINE; d++)
         if (it->shape[d] > it->shape[j.beside])
             j.beside = d;
     if (pieces && moved_in_tiles(it, j.beside))
@@ -292,7 +295,7 @@ static void move_all(const tn__iter *given, bool stream)
     if (j.run)
         j.beside = 0;
     j.stream = stream && it->operand[0].stride[j.run] == 1 && it->operand[1].stride[j.run] == 1 &&
-               it->shape[j.run] * (int64_t)j.size >= STREAM_LINE;
+               it->shape[j.run] * (int64_t)j.size >= TN__STREAM_LINE;
     j.cut = j.run || j.beside < 0 ? j.run : j.beside;
     j.part = j.run ? LINE : j.beside < 0 ? PLOT : TN_MAX((j.beside > 1 ? LINE : PLOT) / it->shape[0], 1);
     j.parts = tn__div_up(it->shape[j.cut], j.part);
@@ -352,7 +355,7 @@ static const char *gather_rows(const transpose_job *j, const char *s, char *dens
     return dense;
 }
 
-/* The part of the destination and of the source that tile t covers, of high x broad elements at most. */
+/* The part of the destination and of the source that tile t covers, of high x TILE elements at most. */
 typedef struct tile_part {
     char *to;
     const char *from;

@@ -75,6 +75,10 @@ static inline int64_t tn__view_offset(const tn__view *v, int64_t i)
 /* Elements of a chunk of random numbers or of an optimiser's step: a multiple of every loop's group. */
 enum { TN__CHUNK = 16384 };
 
+/* Bytes that are worth a thread to copy; of a line that goes past the caches, of which the first and the last piece are stored as
+ * others are. */
+enum { TN__COPY_GRAIN = 1 << 17, TN__STREAM_LINE = 1024 };
+
 /* out = in, converting; both of one shape. */
 void tn__cpu_copy_view(const tn__view *out, const tn__view *in);
 /* The same of a part of a result of so many elements, whose other parts are copied, too. */

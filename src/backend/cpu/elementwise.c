@@ -348,7 +348,6 @@ typedef struct tiling {
     int64_t down, along; /* tiles along them */
     int turned;          /* operands that come by way of a panel */
     size_t panel;        /* bytes of one */
-    _Atomic tn_status status; /* TN_ENOMEM: no memory for panels */
 } tiling;
 
 static bool lies_across(const operand *o, int32_t dim)
@@ -449,7 +448,7 @@ static void run_tile(const tiling *t, int64_t index, char *panels, block *in, co
     for (int k = 0; k <= j->n; k++) {
         const operand *o = &j->op[k];
         at.at[k] = tile_begin(o, t->dim, plane, row, col);
-        if (!k || !is_turned(t, o))
+        if (!k || !panels || !is_turned(t, o))
             continue;
         j->isa->transpose(panels, pitch(t, o->size) / o->size, at.at[k], o->dims.stride[0], cols, rows,
                           (size_t)o->size);
@@ -463,15 +462,11 @@ static void run_tile(const tiling *t, int64_t index, char *panels, block *in, co
 
 static void run_tiles(void *ctx, int64_t begin, int64_t end)
 {
-    tiling *t = ctx;
+    const tiling *t = ctx;
     const void *p[3] = {NULL, NULL, NULL};
     block in[3];
     const size_t bytes = (size_t)t->turned * t->panel;
-    char *panels = bytes ? tn__block_get(bytes) : NULL;
-    if (bytes && !panels) {
-        t->status = TN_ENOMEM;
-        return;
-    }
+    char *panels = bytes ? tn__block_get(bytes) : NULL; /* no memory: what lies across is read element by element */
     fill_constants(t->j, in, p, TN_MIN(t->cols, TN__BLOCK));
     for (int64_t i = begin; i < end; i++)
         run_tile(t, i, panels, in, p);
@@ -578,13 +573,14 @@ static void size_tiles(tiling *t)
     t->rows = t->across                 ? (t->cols > FEW_COLS ? LINES : FEW_LINES) / widest
               : d->shape[0] > TN__BLOCK ? 1
                                         : PLOT / t->cols;
+    t->rows = TN_MIN(t->rows, d->shape[t->dim]);
     t->panel = (size_t)(t->rows * pitch(t, widest));
     t->down = tn__div_up(d->shape[t->dim], t->rows);
     t->along = tn__div_up(d->shape[0], t->cols);
 }
 
 /* Rows that are long, too, though nothing lies across: their operands need no division. False: neither. */
-static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain, tn_status *status)
+static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain)
 {
     const tn__strided_dims *d = &j->op[0].dims;
     tiling t = {.j = j};
@@ -605,7 +601,6 @@ static bool run_tiled(job *j, tn__op_id op, int64_t numel, int64_t grain, tn_sta
     j->stream = !t.across && should_stream(j, numel) && d->stride[0] == 1 && apart % TN_CACHE_LINE == 0;
     const int64_t planes = numel / (d->shape[0] * d->shape[t.dim]);
     tn__parallel_for(planes * t.down * t.along, TN_MAX(grain / (t.rows * t.cols), 1), run_tiles, &t);
-    *status = t.status ? tn__error_memory("a temporary", (size_t)t.turned * t.panel) : TN_OK;
     return true;
 }
 
@@ -763,9 +758,8 @@ tn_status tn__cpu_elementwise(tn_device device, tn__op_id op, const tn__iter *it
     const uint32_t flags = tn__ops[op].flags;
     const bool heavy = flags & F_HEAVY || ((rule == R_FLOAT || rule == R_FLOATING) && !(flags & F_LIGHT));
     const int64_t grain = heavy ? GRAIN_HEAVY : GRAIN;
-    tn_status status;
-    if (run_tiled(&j, op, it->numel, grain, &status))
-        return status;
+    if (run_tiled(&j, op, it->numel, grain))
+        return TN_OK;
     for (int k = 0; k <= j.n; k++)
         collapse(&j.op[k].dims);
     j.stream = should_stream(&j, it->numel) && is_dense(&j.op[0].dims);

@@ -5,7 +5,7 @@
 
 /* ---- structural rows that are copies ---- */
 
-enum { LONG_PIECE = 256, WORTH = 1 << 17 }; /* bytes: of an input's piece of a row; what is worth a thread */
+enum { LONG_PIECE = 256 }; /* bytes of an input's piece of a row */
 
 /* Dense inputs of one dtype, by turns a piece of each. */
 typedef struct row_join {
@@ -38,19 +38,24 @@ static void join_rows(void *ctx, int64_t begin, int64_t end)
 static bool joined_by_rows(const tn__launch *l, int64_t dim)
 {
     const tn__view *out = &l->out[0];
+    const int64_t size = (int64_t)tn__dtype_size(out->dtype);
     row_join j = {.l = l, .rows = 1};
+    if (!out->contiguous || !out->numel)
+        return false;
     for (int64_t d = 0; d < dim; d++)
         j.rows *= out->shape[d];
-    const int64_t size = (int64_t)tn__dtype_size(out->dtype);
-    bool fits = out->contiguous && j.rows > 1 && out->numel > 0;
-    for (int32_t i = 0; i < l->n_in && fits; i++)
-        fits = l->in[i].contiguous && l->in[i].dtype == out->dtype && l->in[i].numel / j.rows * size >= LONG_PIECE;
-    if (!fits)
+    bool fits = j.rows > 1;
+    int64_t least = INT64_MAX; /* bytes of the shortest piece */
+    for (int32_t i = 0; i < l->n_in && fits; i++) {
+        fits = l->in[i].contiguous && l->in[i].dtype == out->dtype;
+        least = TN_MIN(least, l->in[i].numel / j.rows * size);
+    }
+    if (!fits || least < LONG_PIECE)
         return false;
     const int64_t bytes = out->numel * size;
     j.bytes = bytes / j.rows;
-    j.stream = tn__cpu_streams(bytes, bytes) && j.bytes / l->n_in >= 1024;
-    tn__parallel_for(j.rows, tn__div_up(WORTH, j.bytes), join_rows, &j);
+    j.stream = tn__cpu_streams(bytes, bytes) && least >= TN__STREAM_LINE;
+    tn__parallel_for(j.rows, tn__div_up(TN__COPY_GRAIN, j.bytes), join_rows, &j);
     return true;
 }
 
