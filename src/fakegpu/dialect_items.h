@@ -29,6 +29,7 @@ enum { TN_LOCAL_GAP = 64 };
 struct tn_argument {
     unsigned size;
     unsigned char pointer, constant;
+    unsigned char align, nested; /* of CUDA C: see fake_kernel_arg */
 };
 
 /* One array of local memory. */
@@ -45,6 +46,10 @@ struct tn_kernel_info {
     unsigned local_bytes; /* of all, with gaps */
     /* Without barrier: runs one row of items (local[1] and local[2] given, local[0] from 0). With one: one item. */
     void (*entry)(const struct tn_items *items, void **arguments);
+    /* Of CUDA C: the function itself, by whose exported name the kernel is found; 'name' is what it is called in the text, or
+     * (expression) what the program gave nvrtcAddNameExpression. Its entry runs one item. */
+    void (*function)(void);
+    int expression;
 };
 
 #endif

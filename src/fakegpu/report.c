@@ -11,6 +11,7 @@ static void set_text(const char *format, va_list args)
 {
     pthread_mutex_lock(&lock);
     vsnprintf(last, sizeof last, format, args);
+    fake_show(last);
     pthread_mutex_unlock(&lock);
 }
 
