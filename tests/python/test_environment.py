@@ -102,3 +102,12 @@ tenon._C._warn_of_settings()
     done = ran(program, TENON_NUM_THREADS="abc")
     assert (done.returncode, done.stdout) == (0, "raised\n"), done.stderr
     assert len(warned(done)) == 1
+
+
+def test_where_pip_put_nvidias_libraries(tmp_path):
+    """Those of the Python that runs; the user's word goes first."""
+    (tmp_path / "nvidia" / "cu13" / "lib").mkdir(parents=True)
+    program = f"import os, sys; sys.path.append({str(tmp_path)!r}); import tenon; print(os.environ.get('TENON_SITE_PACKAGES'))"
+    found = ran(program).stdout.strip()
+    assert str(tmp_path) in found.split(os.pathsep)
+    assert ran(program, TENON_SITE_PACKAGES="/usr").stdout.strip() == "/usr"

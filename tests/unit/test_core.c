@@ -312,7 +312,12 @@ static void absent_libraries_are_facts(void **state)
 {
     (void)state;
     static const char *const names[] = {"libtenon-no-such-thing.so.7", NULL};
-    assert_null(tn__dynlib_open(names, NULL));
+    static const char *const broken[] = {"libtenon-no-such-thing.so.7", "/etc/passwd", "/etc/group", NULL};
+    tn__dynlib_fault fault = {""};
+    assert_null(tn__dynlib_open(names, NULL, &fault));
+    assert_string_equal(fault.s, "");
+    assert_null(tn__dynlib_open(broken, NULL, &fault)); /* the first that is there */
+    assert_non_null(strstr(fault.s, "/etc/passwd is there, but cannot be loaded: "));
     assert_int_equal(tn_error_code(), TN_OK);
 }
 

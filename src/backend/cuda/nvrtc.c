@@ -49,17 +49,19 @@ static bool stat_compiler(compiler *c)
 /* Where the loader looks, and what the driver runs, decides which library is meant. */
 static tn__cache_key record_key(void)
 {
-    static const char *const variables[] = {"TENON_CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"};
+    enum { MOST = 8 };
     char driver[16];
+    const char *const loader = tn__env_text("LD_LIBRARY_PATH");
     int version = 0;
-    const char *parts[2 + TN_COUNT(variables)] = {"nvrtc", driver};
+    const char *parts[3 + MOST] = {"nvrtc", driver, loader ? loader : ""};
+    size_t n = 3;
     tn__cu.driver_get_version(&version);
     snprintf(driver, sizeof driver, "%d", version);
-    for (size_t i = 0; i < TN_COUNT(variables); i++) {
-        const char *v = tn__env_text(variables[i]);
-        parts[2 + i] = v ? v : "";
+    for (const char *const *name = tn__cuda_search_variables; *name && n < TN_COUNT(parts); name++) {
+        const char *v = tn__env_text(*name);
+        parts[n++] = v ? v : "";
     }
-    return tn__cache_key_of(parts, TN_COUNT(parts));
+    return tn__cache_key_of(parts, n);
 }
 
 static bool read_record(compiler *c)
