@@ -128,6 +128,8 @@ tn__cu_result fake_order_check(fake_stream *s, const char *what, const fake_touc
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
 /* The same for the host, now: 'doing' is "reads" or the like. */
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch);
+/* The same for freeing the whole block: of the device's own work it waits for what uses the block. */
+tn__cu_result fake_order_free(const fake_touch *touch);
 bool fake_order_is_used(const fake_touch *touch);          /* would it be refused to the host now? */
 void fake_order_wait(fake_stream *s, const fake_event *e); /* the stream waits for the event */
 void fake_order_known(const fake_clock *clock);            /* the host has waited for it */

@@ -91,7 +91,7 @@ static void forget(fake_block *b)
 /* Freeing is a write of the host: work that nobody has waited for must not touch the block. */
 static bool in_use(fake_block *b)
 {
-    return fake.order && fake_order_host("frees", &(fake_touch){b, 0, b->bytes, true});
+    return fake.order && fake_order_free(&(fake_touch){b, 0, b->bytes, true});
 }
 
 /* Fills a block of a device, of which nobody else knows, while others go on. */
@@ -134,11 +134,11 @@ tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
     return fake_leave(r);
 }
 
-/* Waits, as a real driver does, for all that is queued on the device; and, what no driver promises, for what others that
- * may touch its memory have queued. */
+/* Waits, as a real driver does, for all that is queued on the device; and, what no driver does, for what others that may
+ * touch its memory have queued. None promises either, so the host learns nothing by it: only the block that goes is safe. */
 static void wait_for_users(fake_device *d)
 {
-    fake_synchronize_context(&d->context);
+    fake_wait_context(&d->context);
     for (int i = 0; i < fake.n_visible; i++)
         if (fake.visible[i]->context.peer[d->ordinal])
             fake_wait_context(&fake.visible[i]->context);

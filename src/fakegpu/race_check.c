@@ -211,10 +211,10 @@ bool fake_order_is_used(const fake_touch *touch)
     return fake_history_conflict(&touch->block->history, touch, &host, &wrote) != NULL;
 }
 
-tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
+static tn__cu_result check_host(const char *doing, const fake_touch *touch, const fake_clock *clock)
 {
     bool wrote;
-    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, &host, &wrote);
+    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, clock, &wrote);
     if (!e)
         return TN__CU_SUCCESS;
     char there[64], memory[256];
@@ -224,4 +224,20 @@ tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
         "the host %s %s, which %s on %s %s: nothing orders the two. Let the host wait first for %s, or for an event "
         "recorded there after %s.",
         doing, memory, e->what, there, wrote ? "writes" : "reads", there, e->what);
+}
+
+tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
+{
+    return check_host(doing, touch, &host);
+}
+
+tn__cu_result fake_order_free(const fake_touch *touch)
+{
+    fake_clock then = {0};
+    fake_clock_copy(&then, &host);
+    if (touch->block->device)
+        fake_order_collect(&touch->block->device->context, &then);
+    const tn__cu_result r = check_host("frees", touch, &then);
+    fake_clock_free(&then);
+    return r;
 }

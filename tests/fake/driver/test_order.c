@@ -287,8 +287,14 @@ static void blocks(void **state)
 static void freeing(void)
 {
     start();
+    float *host = kit_pinned(BYTES);
     CU(kit_fill(p, 1, N, s));
-    CU(cu.mem_free(p)); /* waits for the device */
+    CU(cu.memcpy_dtoh_async(host, q, BYTES, t));
+    CU(cu.mem_free(p));                                                   /* waits for what the device does with it */
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "copy device to host"); /* whatever else it waited for: no promise */
+    OUT_OF_ORDER(kit_fill(q, 1, N, s), "nothing orders the two");
+    CU(cu.stream_synchronize(t));
+    CU(cu.fake_host_access(host, 4, 0));
     kit_use(1);
     CU(cu.ctx_enable_peer_access(kit_context[0], 0));
     tn__cu_ptr mine = kit_memory(BYTES);
@@ -297,12 +303,24 @@ static void freeing(void)
     CU(cu.stream_synchronize(NULL));
     CU(cu.mem_free(q));
     kit_use(0);
-    float *host = kit_pinned(BYTES);
+    host = kit_pinned(BYTES);
     q = kit_memory(BYTES);
     CU(cu.memcpy_htod_async(q, host, BYTES, s));
     OUT_OF_ORDER(cu.mem_free_host(host), "the host frees 4096 bytes");
     CU(cu.stream_synchronize(s));
     CU(cu.mem_free_host(host));
+}
+
+/* A variable that helps to find a fault must not hide another. */
+static void blocking_orders_nothing(void)
+{
+    start();
+    CU(kit_fill(p, 1, N, s));
+    CU(cu.stream_query(s)); /* it is over */
+    CU(kit_fill(p, 1, N, s));
+    OUT_OF_ORDER(kit_fill(p, 1, N, t), "nothing orders the two");
+    CU(cu.stream_synchronize(s));
+    CU(kit_fill(p, 1, N, t));
 }
 
 /* ---- pinned memory ---- */
@@ -350,6 +368,7 @@ static void host_memory(void **state)
 {
     (void)state;
     IN_CHILD(freeing, "TENON_FAKE_GPUS=2");
+    IN_CHILD(blocking_orders_nothing, "TENON_FAKE_GPUS=1", "CUDA_LAUNCH_BLOCKING=1");
     IN_CHILD(pinned, "TENON_FAKE_GPUS=1");
 }
 
