@@ -106,8 +106,8 @@ enum {
 };
 
 /* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE,
- * copies from and to pageable memory under H2D and D2H, and under FAILED_CHECKS how often a check of the fake GPUs failed
- * that real ones do not make: order, blocks of the allocator. */
+ * copies from and to pageable memory under H2D and D2H, under FAILED_CHECKS how often a check of the fake GPUs failed that
+ * real ones do not make (order, blocks of the allocator), and under UNHEARD how many reports nobody has read. */
 enum {
     TN__FAKE_ALLOCATIONS,
     TN__FAKE_FREES,
@@ -125,7 +125,8 @@ enum {
     TN__FAKE_SYNCHRONIZATIONS, /* the host waited: for a stream, a context, an event */
     TN__FAKE_STREAMS,          /* that are alive, as are events and modules */
     TN__FAKE_EVENTS,
-    TN__FAKE_MODULES
+    TN__FAKE_MODULES,
+    TN__FAKE_UNHEARD = TN__FAKE_MODULES
 };
 
 /* ---- NVRTC ---- */

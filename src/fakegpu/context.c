@@ -19,7 +19,10 @@ static tn__cu_result start(fake_context *c)
     if (!c->fallback)
         return TN__CU_OUT_OF_MEMORY;
     d->used += FAKE_CONTEXT_BYTES;
+    d->busy = 0;
+    d->asked = fake_now();
     c->error = TN__CU_SUCCESS;
+    c->life++;
     c->active = true;
     return TN__CU_SUCCESS;
 }
@@ -39,10 +42,7 @@ static void stop(fake_context *c)
         other->peer[c->device->ordinal] = false;
         c->peer[i] = false;
     }
-    fake_clock all = {0}; /* all is over: pinned memory that it used may be used again */
-    fake_order_collect(c, &all);
-    fake_order_known(&all);
-    fake_clock_free(&all);
+    fake_order_over(c); /* pinned memory that it used may be used again */
     fake_modules_clear(c);
     fake_events_clear(c);
     fake_streams_clear(c);
@@ -149,7 +149,7 @@ tn__cu_result cuCtxSynchronize(void)
         return r;
     c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
     fake_synchronize_context(c);
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)

@@ -119,6 +119,8 @@ tn__cu_result fake_set_up(void)
 tn__cu_result fake_leave(tn__cu_result r)
 {
     pthread_mutex_unlock(&fake.lock);
+    if (r && r != TN__CU_NOT_READY)
+        fake_report_end();
     return r;
 }
 
@@ -126,6 +128,7 @@ tn__cu_result fake_enter(void)
 {
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     if (fake.over)
         return fake_leave(TN__CU_DEINITIALIZED);
@@ -154,7 +157,7 @@ tn__cu_result fake_enter_context(fake_context **context)
     if (!c->active)
         return fake_leave(TN__CU_CONTEXT_IS_DESTROYED);
     if (c->error)
-        return fake_leave(c->error);
+        return fake_leave(fake_context_error(c));
     *context = c;
     return TN__CU_SUCCESS;
 }
@@ -174,7 +177,8 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
     *stream = handle;
     if (!handle->context->active)
         return fake_leave(TN__CU_INVALID_HANDLE);
-    return handle->context->error ? fake_leave(handle->context->error) : TN__CU_SUCCESS;
+    r = fake_context_error(handle->context);
+    return r ? fake_leave(r) : TN__CU_SUCCESS;
 }
 
 tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fake_stream **stream)
@@ -185,6 +189,11 @@ tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fak
         r = fake_enter_stream(handle, context, stream);
     }
     return r;
+}
+
+tn__cu_result fake_still(const fake_context *c, uint64_t life)
+{
+    return !c->active || c->life != life ? TN__CU_CONTEXT_IS_DESTROYED : fake_context_error(c);
 }
 
 fake_device *fake_device_of(const void *address)
@@ -204,6 +213,7 @@ tn__cu_result cuInit(unsigned flags)
         return TN__CU_NOT_INITIALIZED;
     if (flags)
         return TN__CU_INVALID_VALUE;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     tn__cu_result r = fake.over ? TN__CU_DEINITIALIZED : fake_set_up();
     if (!r && !fake.n_visible)

@@ -1,7 +1,7 @@
 /* fakegpu/driver.h: the inside of the fake driver: what its files share.
  *
  * One lock guards everything: devices, contexts, memory tables, queues, clocks. It is never held while queued work runs,
- * while much memory is filled (but by a reset), or while a caller's function is called. Every exported function begins
+ * while much memory is filled, or while a caller's function is called. Every exported function begins
  * with one of fake_enter*, which take the lock only if the call can go on, and ends with fake_leave.
  *
  * Queued items are numbered through the whole process in the order of their queueing, and items wait only for items with
@@ -69,7 +69,7 @@ typedef struct fake_block {
     fake_device *device;
     fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
     bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
-    bool going;                /* being freed: no longer there for anybody else */
+    bool away;                 /* being made or freed, without the lock, by a thread that has it alone */
     fake_suballocation *parts; /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
@@ -128,9 +128,14 @@ tn__cu_result fake_order_check(fake_stream *s, const char *what, const fake_touc
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
 /* The same for the host, now: 'doing' is "reads" or the like. */
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch);
-bool fake_order_is_used(const fake_touch *touch);                  /* would it be refused to the host now? */
-void fake_order_wait(fake_stream *s, const fake_event *e);         /* the stream waits for the event */
-void fake_order_known(const fake_clock *clock);                    /* the host has waited for it */
+/* The same for freeing the whole block: of the device's own work it waits for what uses the block. */
+tn__cu_result fake_order_free(const fake_touch *touch);
+bool fake_order_is_used(const fake_touch *touch);          /* would it be refused to the host now? */
+void fake_order_wait(fake_stream *s, const fake_event *e); /* the stream waits for the event */
+void fake_order_known(const fake_clock *clock);            /* the host has waited for it */
+/* The context is lost: what was queued on it touches memory no more, and the host may know. Of what it waited for on other
+ * devices the host learns nothing. */
+void fake_order_over(const fake_context *c);
 void fake_order_collect(const fake_context *c, fake_clock *clock); /* joins all that was ever queued on it */
 void fake_order_end(fake_stream *s);                               /* the stream is no more */
 
@@ -157,9 +162,11 @@ bool fake_has_asan(void);
 
 /* The device whose address it is, or NULL. */
 fake_device *fake_device_of(const void *address);
-/* The block of device or pinned memory that holds the address, or NULL: also where it is being freed, or its context. */
+/* The block of device or pinned memory that holds the address, or NULL: also where it is being made or freed, or its
+ * context. */
 fake_block *fake_block_of(const void *address);
-/* Frees all memory of a device, of which no work is left. Lock held. */
+/* Frees all memory of a device, of which no work is left; what other threads are making or freeing is left to them. Releases
+ * the lock while memory is filled. */
 void fake_memory_clear(fake_device *d);
 
 /* ---- devices and contexts: device.c, context.c ---- */
@@ -169,6 +176,9 @@ struct CUctx_st {
     unsigned retained;
     bool active, stopping;
     tn__cu_result error;  /* sticky: what killed it */
+    char *report;         /* and how, from malloc; NULL: there was no memory */
+    bool heard;           /* somebody has read it */
+    uint64_t life;        /* how often it was made: what was begun in an earlier life is not of this one */
     fake_stream *streams; /* all that still have a thread or a handle; the default stream is one of them */
     fake_stream *fallback;
     fake_event *events;
@@ -186,8 +196,8 @@ struct fake_device {
     size_t capacity, used;
     fake_table blocks;
     fake_context context;
-    uint64_t busy; /* nanoseconds of work finished since NVML was asked, at asked (fake_now; 0: never) */
-    double asked;
+    double busy,
+        asked; /* milliseconds of work finished since NVML was asked, or the context made: at asked (fake_now) */
     uint64_t count[16]; /* TN__FAKE_... of abi.h */
 };
 
@@ -224,12 +234,19 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
 /* The same for a call that queues something: waits for room first. */
 tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fake_stream **stream);
 tn__cu_result fake_leave(tn__cu_result r);
+/* For a call that let go of the lock: is the context, whose 'life' it noted before, still that one, and well? Lock held. */
+tn__cu_result fake_still(const fake_context *c, uint64_t life);
 bool fake_forked(void);
 fake_context *fake_current(void);
 
-/* The last failed check, as text for tenonFakeReport. */
-void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
+/* Around a call: after one that failed, tenonFakeReport has its own text or none. The doors do it. */
+void fake_report_begin(void);
+void fake_report_end(void);
+/* What killed the context (SUCCESS: nothing), for this call to give; its text becomes this thread's. Lock held. */
+tn__cu_result fake_context_error(const fake_context *c);
+/* How it died, for fake_context_error. Lock held. */
+void fake_report_death(fake_context *c, const char *report);
+/* fake_report for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
 tn__cu_result fake_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- fault_injection.c: lock held ---- */
@@ -251,7 +268,7 @@ bool fake_fault_pair(fake_fault_kind kind, int a, int b);
 double fake_fault_delay(bool copy, int device); /* milliseconds */
 
 /* ---- live handles: handles.c ---- */
-typedef enum fake_kind { FAKE_STREAM = 1, FAKE_EVENT, FAKE_MODULE, FAKE_FUNCTION } fake_kind;
+typedef enum fake_kind { FAKE_STREAM = 1, FAKE_EVENT, FAKE_MODULE, FAKE_FUNCTION, FAKE_LIBRARY } fake_kind;
 bool fake_handle_add(const void *handle, fake_kind kind);
 void fake_handle_remove(const void *handle);
 bool fake_handle_is(const void *handle, fake_kind kind);
@@ -301,6 +318,7 @@ struct CUstream_st {
     fake_item *current;    /* what the thread runs: in a forked child, which has no such thread, it is not lost */
     unsigned queued;       /* items in the list */
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */
+    double begun;          /* when what runs now began (fake_now); 0: nothing runs */
     unsigned waiters;
     pthread_cond_t work, progress;
     fake_clock clock;
@@ -334,8 +352,11 @@ tn__cu_result fake_if_blocking(fake_stream *s); /* after a launch: CUDA_LAUNCH_B
 void fake_discard(fake_context *c);             /* throws queued work away and waits for what runs */
 /* The stream whose work runs on this thread, or NULL. */
 fake_stream *fake_running(void);
-void fake_fail(fake_context *c, tn__cu_result error); /* lock held */
-double fake_now(void);                                /* milliseconds */
+/* The context is dead from now on, for this reason. Lock held. */
+void fake_fail(fake_context *c, tn__cu_result error, const char *report);
+double fake_now(void); /* milliseconds */
+/* Of the time since NVML was asked, how much of what the stream runs now, or ran until now, has taken. */
+double fake_busy(const fake_stream *s, double now);
 
 /* ---- events: event.c ---- */
 struct CUevent_st {

@@ -31,6 +31,15 @@ typedef struct fake_access {
 tn__cu_result fake_enqueue(tn__cu_stream stream, const char *what, const fake_access *access, int n,
                            void (*run)(void *arg), void (*drop)(void *arg), void *arg);
 
+/* Handles of libraries, which end with the context that is current when they are added. Checks give: SUCCESS, or INVALID_HANDLE
+ * for one that was removed or never added, CONTEXT_IS_DESTROYED, with a report, for one whose context is no more. */
+tn__cu_result fake_library_handle_add(const void *handle);
+tn__cu_result fake_library_handle_check(const void *handle);
+bool fake_library_handle_remove(const void *handle); /* false: it was none */
+
+/* Why the call in progress fails, as text for the calling thread's tenonFakeReport. */
+void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Where the bytes of a device address are; the pointer itself if it is no device address (pinned memory, NULL). */
 void *fake_host_address(const void *device_pointer);
 

@@ -206,6 +206,7 @@ tn__cu_result tenonFakeSetFaults(const char *text)
 {
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
+    fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     tn__cu_result r = fake_set_up();
     return fake_leave(r ? r : fake_set_faults(text));

@@ -127,10 +127,12 @@ void fake_wait_context(fake_context *c)
 
 void fake_synchronize(fake_stream *s)
 {
+    const fake_context *c = s->context;
     fake_clock then = {0}; /* what is queued later is not waited for */
     fake_clock_copy(&then, &s->clock);
     fake_wait(s, s->last);
-    fake_order_known(&then);
+    if (!c->error) /* else fake_fail has said what is known */
+        fake_order_known(&then);
     fake_clock_free(&then);
 }
 
@@ -139,7 +141,8 @@ void fake_synchronize_context(fake_context *c)
     fake_clock then = {0};
     fake_order_collect(c, &then);
     fake_wait_context(c);
-    fake_order_known(&then);
+    if (!c->error)
+        fake_order_known(&then);
     fake_clock_free(&then);
 }
 
@@ -147,8 +150,8 @@ tn__cu_result fake_if_blocking(fake_stream *s)
 {
     const fake_context *c = s->context;
     if (fake.blocking)
-        fake_synchronize(s);
-    return c->error;
+        fake_wait(s, s->last); /* the host learns nothing: what is wrong without the variable is wrong with it */
+    return fake_context_error(c);
 }
 
 void fake_discard(fake_context *c)
@@ -160,15 +163,13 @@ void fake_discard(fake_context *c)
 
 /* ---- running ---- */
 
-void fake_fail(fake_context *c, tn__cu_result error)
+void fake_fail(fake_context *c, tn__cu_result error, const char *report)
 {
     if (c->error)
         return;
     c->error = error;
-    fake_clock all = {0}; /* nothing that is queued on it will touch memory any more */
-    fake_order_collect(c, &all);
-    fake_order_known(&all);
-    fake_clock_free(&all);
+    fake_report_death(c, report);
+    fake_order_over(c);
 }
 
 static void pause_for(double milliseconds)
@@ -201,17 +202,22 @@ static void prepare_memory(const fake_item *item, bool dead)
             fake_asan_poison(p->memory, p->bytes);
 }
 
+double fake_busy(const fake_stream *s, double now)
+{
+    const double asked = s->context->device->asked;
+    return s->begun > 0 ? now - (s->begun > asked ? s->begun : asked) : 0;
+}
+
 /* Calls what the item holds, without the lock. */
 static void run_work(fake_stream *s, fake_item *item)
 {
     bool dead = s->discard || s->context->error;
     if (!dead && item->error) {
-        fake_report("%s", item->report ? item->report : "the device failed");
-        fake_fail(s->context, item->error);
+        fake_fail(s->context, item->error, item->report ? item->report : "the device failed");
         dead = true;
     }
+    s->begun = fake_now();
     pthread_mutex_unlock(&fake.lock);
-    double start = fake_now();
     if (!dead && item->delay > 0)
         pause_for(item->delay);
     running = s;
@@ -221,9 +227,9 @@ static void run_work(fake_stream *s, fake_item *item)
     else if (item->work.drop)
         item->work.drop(item->work.arg);
     running = NULL;
-    double spent = fake_now() - start;
     pthread_mutex_lock(&fake.lock);
-    s->context->device->busy += (uint64_t)(spent * 1e6);
+    s->context->device->busy += fake_busy(s, fake_now());
+    s->begun = 0;
 }
 
 static void run_item(fake_stream *s, fake_item *item)
@@ -379,9 +385,8 @@ void fake_device_fail(tn__cu_result error, const char *report)
 {
     if (!running)
         return;
-    fake_report("%s", report);
     pthread_mutex_lock(&fake.lock);
-    fake_fail(running->context, error);
+    fake_fail(running->context, error, report);
     pthread_mutex_unlock(&fake.lock);
 }
 

@@ -12,23 +12,24 @@ static uint64_t host_version = 1;
 
 /* ---- slots: one per stream; taken over from an ended one only if the host knows all that it did ---- */
 
+typedef struct slot {
+    uint64_t last;               /* tick of its last operation */
+    const fake_context *context; /* whose stream has it, or had it last */
+    bool used;
+} slot;
+
 static struct {
-    uint64_t *last; /* tick of its last operation */
-    bool *used;
+    slot *at;
     unsigned n, room;
 } slots;
 
 static bool more_slots(void)
 {
-    unsigned room = slots.room ? 2 * slots.room : 64;
-    uint64_t *last = realloc(slots.last, room * sizeof *last);
-    if (last)
-        slots.last = last;
-    bool *used = realloc(slots.used, room * sizeof *used);
-    if (used)
-        slots.used = used;
-    if (!last || !used || room > UINT16_MAX)
+    const unsigned room = slots.room ? 2 * slots.room : 64;
+    slot *at = room > UINT16_MAX ? NULL : realloc(slots.at, room * sizeof *at);
+    if (!at)
         return false;
+    slots.at = at;
     slots.room = room;
     return true;
 }
@@ -36,24 +37,25 @@ static bool more_slots(void)
 static bool take_slot(fake_stream *s)
 {
     unsigned i = 0;
-    while (i < slots.n && (slots.used[i] || (i < host.n ? host.at[i] : 0) < slots.last[i]))
+    while (i < slots.n && (slots.at[i].used || (i < host.n ? host.at[i] : 0) < slots.at[i].last))
         i++;
     if (i == slots.n) {
         if (slots.n == slots.room && !more_slots())
             return false;
-        slots.last[slots.n++] = 0;
+        slots.at[slots.n++] = (slot){0};
     }
-    slots.used[i] = true;
+    slots.at[i].used = true;
+    slots.at[i].context = s->context;
     s->slot = i;
     s->has_slot = true;
-    fake_clock_set(&s->clock, i, slots.last[i]);
+    fake_clock_set(&s->clock, i, slots.at[i].last);
     return true;
 }
 
 void fake_order_end(fake_stream *s)
 {
     if (s->has_slot)
-        slots.used[s->slot] = false;
+        slots.at[s->slot].used = false;
     fake_clock_free(&s->clock);
 }
 
@@ -87,6 +89,14 @@ static const char *keep(const char *what)
 void fake_order_known(const fake_clock *clock)
 {
     fake_clock_join(&host, clock);
+    host_version++;
+}
+
+void fake_order_over(const fake_context *c)
+{
+    for (unsigned i = 0; i < slots.n; i++)
+        if (slots.at[i].context == c)
+            fake_clock_set(&host, i, slots.at[i].last);
     host_version++;
 }
 
@@ -187,7 +197,7 @@ void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, 
 {
     if (!s->has_slot && !take_slot(s))
         return;
-    uint64_t tick = ++slots.last[s->slot];
+    uint64_t tick = ++slots.at[s->slot].last;
     fake_clock_set(&s->clock, s->slot, tick);
     fake_epoch e = {tick, keep(what), s->id, (uint16_t)s->slot, (int16_t)s->context->device->ordinal};
     for (int i = 0; i < n; i++)
@@ -201,10 +211,10 @@ bool fake_order_is_used(const fake_touch *touch)
     return fake_history_conflict(&touch->block->history, touch, &host, &wrote) != NULL;
 }
 
-tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
+static tn__cu_result check_host(const char *doing, const fake_touch *touch, const fake_clock *clock)
 {
     bool wrote;
-    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, &host, &wrote);
+    const fake_epoch *e = fake_history_conflict(&touch->block->history, touch, clock, &wrote);
     if (!e)
         return TN__CU_SUCCESS;
     char there[64], memory[256];
@@ -214,4 +224,20 @@ tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
         "the host %s %s, which %s on %s %s: nothing orders the two. Let the host wait first for %s, or for an event "
         "recorded there after %s.",
         doing, memory, e->what, there, wrote ? "writes" : "reads", there, e->what);
+}
+
+tn__cu_result fake_order_host(const char *doing, const fake_touch *touch)
+{
+    return check_host(doing, touch, &host);
+}
+
+tn__cu_result fake_order_free(const fake_touch *touch)
+{
+    fake_clock then = {0};
+    fake_clock_copy(&then, &host);
+    if (touch->block->device)
+        fake_order_collect(&touch->block->device->context, &then);
+    const tn__cu_result r = check_host("frees", touch, &then);
+    fake_clock_free(&then);
+    return r;
 }

@@ -1,24 +1,81 @@
-/* The text of the last failed check. It has a lock of its own, so that queued work may report too. */
+/* What failed, as text. A check that fails in a call says so to the thread that called; what kills a context, whoever ran
+ * it, is said to each thread whose call gives that context's error. So two threads never get each other's. */
 #include "fakegpu/driver.h"
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char last[4096];
+enum { TEXT = 4096 };
+
+static _Thread_local struct {
+    char *text;                /* from the first failure of the thread to its end */
+    bool fresh;                /* of the call in progress */
+    bool own;                  /* not read yet, and nobody else's */
+    const fake_context *death; /* what is told is how it died; NULL: something else */
+} mine;
+
+/* What nobody has read: a program that passes over failed checks is found by it. */
+static _Atomic uint64_t unheard;
+
+static pthread_key_t key;
+static bool has_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&key, free) == 0;
+}
+
+/* NULL: no memory. */
+static char *text_of_mine(void)
+{
+    pthread_once(&once, make_key);
+    if (!mine.text && has_key && (mine.text = calloc(1, TEXT)) && pthread_setspecific(key, mine.text)) {
+        free(mine.text);
+        mine.text = NULL;
+    }
+    return mine.text;
+}
 
 static void set_text(const char *format, va_list args)
 {
-    pthread_mutex_lock(&lock);
-    vsnprintf(last, sizeof last, format, args);
-    pthread_mutex_unlock(&lock);
+    char *text = text_of_mine();
+    if (text)
+        vsnprintf(text, TEXT, format, args);
+    mine.fresh = true;
+    mine.own = false;
+    mine.death = NULL;
+}
+
+static void set_own(const char *format, va_list args)
+{
+    set_text(format, args);
+    mine.own = true;
+    unheard++;
+}
+
+void fake_report_begin(void)
+{
+    mine.fresh = false;
+}
+
+void fake_report_end(void)
+{
+    if (mine.fresh)
+        return;
+    mine.own = false;
+    mine.death = NULL;
+    if (mine.text)
+        mine.text[0] = '\0';
 }
 
 void fake_report(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    set_text(format, args);
+    set_own(format, args);
     va_end(args);
 }
 
@@ -26,10 +83,48 @@ tn__cu_result fake_refuse(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    set_text(format, args);
+    set_own(format, args);
     va_end(args);
     fake.count[TN__FAKE_FAILED_CHECKS]++;
     return TN__CU_ILLEGAL_STATE;
+}
+
+static void tell(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_text(format, args);
+    va_end(args);
+}
+
+tn__cu_result fake_context_error(const fake_context *c)
+{
+    if (c->error) {
+        tell("%s", c->report ? c->report : "");
+        mine.death = c;
+    }
+    return c->error;
+}
+
+void fake_report_death(fake_context *c, const char *report)
+{
+    free(c->report);
+    c->report = strdup(report);
+    c->heard = false;
+    unheard++;
+}
+
+/* What the thread has is read now. Lock held. */
+static void hear(void)
+{
+    fake_context *c = mine.death ? &mine.death->device->context : NULL;
+    unheard -= mine.own;
+    if (c && c->error && !c->heard) {
+        c->heard = true;
+        unheard--;
+    }
+    mine.own = false;
+    mine.death = NULL;
 }
 
 tn__cu_result tenonFakeReport(char *text, size_t size)
@@ -38,10 +133,12 @@ tn__cu_result tenonFakeReport(char *text, size_t size)
         return TN__CU_NOT_INITIALIZED;
     if (!text || !size)
         return TN__CU_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
-    snprintf(text, size, "%s", last);
-    last[0] = '\0';
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&fake.lock);
+    snprintf(text, size, "%s", mine.text ? mine.text : "");
+    if (mine.text)
+        mine.text[0] = '\0';
+    hear();
+    pthread_mutex_unlock(&fake.lock);
     return TN__CU_SUCCESS;
 }
 
@@ -53,5 +150,7 @@ tn__cu_result tenonFakeCounters(int device, uint64_t *counters)
     if (device < -1 || device >= fake.n_visible || !counters)
         return fake_leave(TN__CU_INVALID_VALUE);
     memcpy(counters, device < 0 ? fake.count : fake.visible[device]->count, sizeof fake.count);
+    if (device < 0)
+        counters[TN__FAKE_UNHEARD] = unheard;
     return fake_leave(TN__CU_SUCCESS);
 }

@@ -47,6 +47,38 @@ void fake_report(const char *format, ...)
     va_end(args);
 }
 
+enum { HANDLES = 8 };
+static const void *handles[HANDLES];
+
+static size_t place_of(const void *handle)
+{
+    size_t i = 0;
+    while (i < HANDLES && handles[i] != handle)
+        i++;
+    return i;
+}
+
+tn__cu_result fake_library_handle_add(const void *handle)
+{
+    const size_t i = place_of(NULL);
+    assert_in_range(i, 0, HANDLES - 1);
+    handles[i] = handle;
+    return TN__CU_SUCCESS;
+}
+
+tn__cu_result fake_library_handle_check(const void *handle)
+{
+    return handle && place_of(handle) < HANDLES ? TN__CU_SUCCESS : TN__CU_INVALID_HANDLE;
+}
+
+bool fake_library_handle_remove(const void *handle)
+{
+    const bool is_handle = fake_library_handle_check(handle) == TN__CU_SUCCESS;
+    if (is_handle)
+        handles[place_of(handle)] = NULL;
+    return is_handle;
+}
+
 /* The device whose context is current; a test may change it. */
 static char some_context;
 _Thread_local tn__cu_context kit_context = (tn__cu_context)&some_context;

@@ -131,6 +131,34 @@ static void products_run_on_streams(void)
 
 /* ---- what does not ---- */
 
+/* A handle ends with its context: one that outlives it is an error, and so is one that was destroyed. */
+static void handles_end_with_their_context(void)
+{
+    kit_start();
+    tn__cublas_handle gone, stale, h;
+    const float one = 1;
+    float *x;
+    GIVES(0, blas.create(&gone));
+    GIVES(0, blas.destroy(gone));
+    GIVES(1, blas.set_stream(gone, NULL));
+    GIVES(1, blas.destroy(gone));
+    GIVES(0, blas.create(&stale));
+    CU(cu.primary_ctx_reset(0));
+    GIVES(1, blas.create(&h)); /* there is no context */
+    kit_start();
+    x = (float *)(uintptr_t)kit_memory(64);
+    GIVES(1, blas.set_stream(stale, NULL));
+    REPORTS("after the context of device 0 that it was made in was destroyed");
+    GIVES(1, blas.set_math_mode(stale, TN__CUBLAS_DEFAULT_MATH));
+    GIVES(1, blas.gemm_ex(stale, 0, 0, 1, 1, 1, &one, x, TN__CUBLAS_R_32F, 1, x, TN__CUBLAS_R_32F, 1, &one, x + 4,
+                          TN__CUBLAS_R_32F, 1, TN__CUBLAS_COMPUTE_32F, TN__CUBLAS_GEMM_DEFAULT));
+    CHECK(kit_count(0, TN__FAKE_LAUNCHES) == 0);
+    GIVES(0, blas.create(&h)); /* of the new context */
+    GIVES(0, blas.set_math_mode(h, TN__CUBLAS_DEFAULT_MATH));
+    GIVES(0, blas.destroy(stale)); /* nothing but its own memory is left */
+    GIVES(0, blas.destroy(h));
+}
+
 static void divergence_kills_the_device(void)
 {
     kit_start();
@@ -174,6 +202,7 @@ static void kernels_run(void **state)
 static void wrong_kernels_are_found(void **state)
 {
     (void)state;
+    IN_CHILD(handles_end_with_their_context, "TENON_FAKE_GPUS=1");
     IN_CHILD(divergence_kills_the_device, "TENON_FAKE_GPUS=2");
     IN_CHILD(limits_hold_at_launch, "TENON_FAKE_GPUS=1");
 }
