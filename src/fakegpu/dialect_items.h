@@ -6,12 +6,14 @@
 /* The work item that runs now, and how it reaches the others of its group. */
 struct tn_items {
     int local[3]; /* changes from item to item; the rest belongs to the group */
+    int row;      /* how many items of a kernel without barrier run, from local[0] on */
     int group[3], size[3], groups[3];
     char *memory; /* local memory of the group: arrays of LOCAL_MEM, poisoned when the group begins */
     void *run;    /* the library's, for the two below */
-    /* Returns when every item of the group has come. 'site' is one number per BARRIER of the text. */
+    /* Returns when every item of the group has come. 'site' is one number per BARRIER or shuffle of the text. */
     void (*barrier)(void *run, int site);
-    /* Gives v to the lane that asks for it, and returns that of lane ^ by (down 0) or lane + by (down 1). A barrier. */
+    /* Gives v to the lane that asks for it, and returns that of lane ^ by (down 0) or lane + by (down 1), when every lane of the
+     * warp has come. */
     unsigned long long (*shuffle)(void *run, int site, unsigned long long v, int by, int down);
 };
 
@@ -43,7 +45,7 @@ struct tn_kernel_info {
     const struct tn_argument *argument;
     const struct tn_local *local;
     unsigned local_bytes; /* of all, with gaps */
-    /* Without barrier: runs one row of items (local[1] and local[2] given, local[0] from 0). With one: one item. */
+    /* Runs one item; without barrier, 'row' items of one row. */
     void (*entry)(const struct tn_items *items, void **arguments);
 };
 

@@ -82,7 +82,7 @@ const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
 tn__cu_result fake_kernel_check(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], char *why,
                                 size_t size);
 
-/* Runs all groups on the calling thread. args[i] points to the i-th argument's value, pointers already host addresses. */
+/* Runs all groups; returns when they are done. args[i] points to the i-th argument's value, pointers already host addresses. */
 void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args);
 
 #endif

@@ -285,8 +285,9 @@ static void put_thunk(translator *m, const kernel *k)
         fake_text_printf(t, "    %.*s tn_a%d = *(%.*s *)tn_a[%d];\n", SPAN(k->parameter[i].type), i,
                          SPAN(k->parameter[i].type), i);
     if (!k->barrier)
-        fake_text_puts(t, "    const int tn_n = tn_at->size[0];\n"
-                          "    for (int tn_x = 0; tn_x < tn_n; tn_x++) {\n        tn_item.local[0] = tn_x;\n    ");
+        fake_text_puts(
+            t, "    const int tn_n = tn_at->local[0] + tn_at->row;\n"
+               "    for (int tn_x = tn_at->local[0]; tn_x < tn_n; tn_x++) {\n        tn_item.local[0] = tn_x;\n    ");
     fake_text_printf(t, "    %.*s(", SPAN(k->name));
     for (int i = 0; i < k->n_parameters; i++)
         fake_text_printf(t, "%stn_a%d", i ? ", " : "", i);
