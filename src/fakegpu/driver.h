@@ -186,7 +186,8 @@ struct fake_device {
     size_t capacity, used;
     fake_table blocks;
     fake_context context;
-    uint64_t busy; /* nanoseconds of work finished since NVML was asked, at asked (fake_now; 0: never) */
+    tn__cu_result ruin; /* what killed a context, where faults are fatal: none is made again */
+    uint64_t busy;      /* nanoseconds of work finished since NVML was asked, at asked (fake_now; 0: never) */
     double asked;
     uint64_t count[16]; /* TN__FAKE_... of abi.h */
 };
@@ -239,6 +240,8 @@ typedef enum fake_fault_kind {
     FAKE_FAULT_NOCUBIN,
     FAKE_FAULT_LAUNCH,
     FAKE_FAULT_LOST,
+    FAKE_FAULT_REGISTER,
+    FAKE_FAULT_FATAL,
     FAKE_FAULT_PEER,
     FAKE_FAULT_BADPEER,
     FAKE_FAULT_SLOWCOPY,

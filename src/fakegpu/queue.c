@@ -165,6 +165,8 @@ void fake_fail(fake_context *c, tn__cu_result error)
     if (c->error)
         return;
     c->error = error;
+    if (fake_fault(FAKE_FAULT_FATAL, c->device->ordinal))
+        c->device->ruin = error;
     fake_clock all = {0}; /* nothing that is queued on it will touch memory any more */
     fake_order_collect(c, &all);
     fake_order_known(&all);
