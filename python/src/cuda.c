@@ -132,6 +132,18 @@ static PyObject *ordinal(PyObject *self, PyObject *o)
     return number_of(o, tn_cuda_ordinal);
 }
 
+static PyObject *can_access_peer(PyObject *self, PyObject *args)
+{
+    (void)self;
+    int device, peer;
+    bool can = false;
+    tn_status status;
+    if (!PyArg_ParseTuple(args, "ii", &device, &peer))
+        return NULL;
+    UNLOCKED(status = tn_cuda_can_access_peer(TN_CUDA(device), TN_CUDA(peer), &can));
+    return status ? py_raise() : PyBool_FromLong(can);
+}
+
 static PyObject *synchronize(PyObject *self, PyObject *o)
 {
     (void)self;
@@ -510,6 +522,7 @@ static PyMethodDef functions[] = {
     {"properties", properties, METH_O, "_CudaDeviceProperties"},
     {"physical", physical, METH_O, "The number that nvidia-smi gives it; -1 where NVML is not there."},
     {"ordinal", ordinal, METH_O, "Which of the driver's devices it is: what other libraries call it."},
+    {"can_access_peer", can_access_peer, METH_VARARGS, "(index, index of the other)"},
     {"synchronize", synchronize, METH_O, "Waits for a GPU, and raises what went wrong in it."},
     {"reset", reset, METH_O, "Makes it usable again: its tensors, streams and events are void."},
     {"mem_get_info", mem_get_info, METH_O, "(free, total) bytes, all processes counted."},

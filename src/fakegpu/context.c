@@ -11,6 +11,8 @@ fake_context *fake_current(void)
 static tn__cu_result start(fake_context *c)
 {
     fake_device *d = c->device;
+    if (d->ruin)
+        return d->ruin;
     if (c->stopping) /* by another thread */
         return TN__CU_CONTEXT_IS_DESTROYED;
     if (d->used + FAKE_CONTEXT_BYTES > d->capacity)
@@ -92,7 +94,7 @@ tn__cu_result cuDevicePrimaryCtxReset_v2(tn__cu_device device)
     if (r)
         return r;
     stop(&d->context);
-    return fake_leave(TN__CU_SUCCESS);
+    return fake_leave(d->ruin);
 }
 
 tn__cu_result cuDevicePrimaryCtxGetState(tn__cu_device device, unsigned *flags, int *active)

@@ -113,6 +113,8 @@ DEVICE u64 ATOMIC_CAS_U64(u64 *p, u64 expected, u64 desired)
     return expected;
 }
 
+#define ATOMIC_LOAD_U64(p) ATOMIC_CAS_U64((u64 *)(p), 0, 0) /* as an atomic: sanitizers see the others' */
+
 DEVICE f32 ATOMIC_ADD_F32(f32 *p, f32 v)
 {
     u32 *const word = (u32 *)p, seen = __atomic_load_n(word, __ATOMIC_RELAXED);

@@ -196,6 +196,7 @@ struct fake_device {
     size_t capacity, used;
     fake_table blocks;
     fake_context context;
+    tn__cu_result ruin; /* what killed a context, where faults are fatal: none is made again */
     double busy,
         asked; /* milliseconds of work finished since NVML was asked, or the context made: at asked (fake_now) */
     uint64_t count[16]; /* TN__FAKE_... of abi.h */
@@ -256,6 +257,8 @@ typedef enum fake_fault_kind {
     FAKE_FAULT_NOCUBIN,
     FAKE_FAULT_LAUNCH,
     FAKE_FAULT_LOST,
+    FAKE_FAULT_REGISTER,
+    FAKE_FAULT_FATAL,
     FAKE_FAULT_PEER,
     FAKE_FAULT_BADPEER,
     FAKE_FAULT_SLOWCOPY,

@@ -287,6 +287,8 @@ tn__cu_result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
     unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 12; /* 12: I/O, read only */
     if (!pointer || !bytes || flags & ~known)
         return fake_leave(TN__CU_INVALID_VALUE);
+    if (fake_fault(FAKE_FAULT_REGISTER, c->device->ordinal))
+        return fake_leave(TN__CU_NOT_SUPPORTED);
     if (fake_fault(FAKE_FAULT_HOST, c->device->ordinal))
         return fake_leave(TN__CU_OUT_OF_MEMORY);
     size_t next = fake_table_after(&fake.pinned, pointer);

@@ -126,6 +126,12 @@ def test_properties():
             ask("cpu")
     with pytest.raises(AssertionError, match="^Invalid peer device id$"):
         cuda.can_device_access_peer(0, 2)
+    with pytest.raises(AssertionError, match="^Invalid device id$"):
+        cuda.can_device_access_peer(2, 0)
+    with pytest.raises(ValueError, match="^Expected a torch.device with a specified index or an integer, but got:cuda$"):
+        cuda.can_device_access_peer(0, "cuda")
+    assert cuda.can_device_access_peer(0, "cuda:1") is cuda.can_device_access_peer(torch.device("cuda", 1), 0) is True
+    assert cuda.can_device_access_peer(0, 0) is False
     assert cuda.get_arch_list() == [f"sm_{p.major}{p.minor}"]
 
 

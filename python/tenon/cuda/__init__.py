@@ -117,15 +117,14 @@ def get_device_capability(device=None):
 
 
 def can_device_access_peer(device, peer_device):
-    """May one GPU read the other's memory? Tenon finds out when it copies, and does not tell beforehand."""
+    """Could kernels of one GPU use the other's memory over a link, as the driver says? Copies work either way:
+    transfer_stats()['staged'] counts those that went through the host.
+    """
     index = checked_index(device)
     peer = get_device_index(peer_device)
     if not 0 <= peer < device_count():
         raise AssertionError("Invalid peer device id")
-    raise NotImplementedError(
-        f"Tenon does not tell beforehand whether cuda:{index} reaches cuda:{peer}; copies between GPUs work either way: "
-        f"transfer_stats()['staged'] counts those that went through the host"
-    )
+    return _C._cuda.can_access_peer(index, peer)
 
 
 def synchronize(device=None):

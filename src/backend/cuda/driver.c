@@ -226,10 +226,15 @@ static tn__gpu_result fill(void *to, uint8_t value, size_t bytes, void *stream)
     return result(tn__cu.memset_d8_async(address(to), value, bytes, stream));
 }
 
-static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
+static bool peer_reaches(const tn__gpu_device *from, const tn__gpu_device *to)
 {
     int can = 0;
-    if (tn__cu.device_can_access_peer(&can, handle(from), handle(to)) || !can)
+    return tn__cu.device_can_access_peer(&can, handle(from), handle(to)) == TN__CU_SUCCESS && can;
+}
+
+static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
+{
+    if (!peer_reaches(from, to))
         return false;
     const tn__cu_result r = tn__cu.ctx_enable_peer_access(to->context, 0);
     return r == TN__CU_SUCCESS || r == TN__CU_PEER_ACCESS_ALREADY_ENABLED;
@@ -293,6 +298,7 @@ static bool is_fatal(tn__gpu_result r)
 {
     switch (r) {
     case TN__CU_ECC_UNCORRECTABLE:
+    case TN__CU_NVLINK_UNCORRECTABLE:
     case TN__CU_CONTAINED:
     case TN__CU_ILLEGAL_ADDRESS:
     case TN__CU_LAUNCH_TIMEOUT:
@@ -379,6 +385,7 @@ const tn__gpu_driver tn__cuda_driver = {
     .copy_within = copy_within,
     .copy_peer = copy_peer,
     .fill = fill,
+    .peer_reaches = peer_reaches,
     .peer_enable = peer_enable,
     .target = tn__cuda_target,
     .compile = tn__cuda_compile,

@@ -40,6 +40,7 @@ typedef struct tn__gpu_device {
     void *context;                  /* NULL until first use; siblings have the same, and each has retained it */
     _Atomic bool ready; /* context, limits and default stream are there; false when dead or in a forked child */
     _Atomic bool dead;  /* an asynchronous failure: everything fails until tn_cuda_reset */
+    bool ruined;        /* a new context failed as well: only a new process helps; under its lock */
     bool blocking;      /* each launch is waited for, so a failure names its own; set with the context */
     _Atomic uint32_t generation; /* counts resets: memory and streams of an earlier one are gone with their context */
     pthread_mutex_t lock;        /* of first use, death, streams and spare events */

@@ -101,6 +101,8 @@ typedef struct tn__gpu_driver {
     tn__gpu_result (*copy_peer)(const struct tn__gpu_device *to_device, void *to,
                                 const struct tn__gpu_device *from_device, const void *from, size_t bytes, void *stream);
     tn__gpu_result (*fill)(void *to, uint8_t value, size_t bytes, void *stream);
+    /* Could 'from' reach the other's memory? Needs no context of either. */
+    bool (*peer_reaches)(const struct tn__gpu_device *from, const struct tn__gpu_device *to);
     /* Lets 'from', whose context is current, reach the other's memory. False: they have no link. */
     bool (*peer_enable)(const struct tn__gpu_device *from, const struct tn__gpu_device *to);
 
