@@ -94,6 +94,57 @@ static void needs_another(void **state)
         strstr(l[TN__LIB_CUBLAS].missing, "libcublas.so.13 is there, but cannot be loaded: libcublasLt.so.99"));
 }
 
+static char warning[1024];
+static int warnings;
+
+static void take_warning(const char *message)
+{
+    snprintf(warning, sizeof warning, "%s", message);
+    warnings++;
+}
+
+static void multiply(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_reshape(MADE(tn_arange(0, 6, 1, .dtype = TN_F32)), TN_SHAPE(2, 3))), 0));
+    PRINTS(MADE(tn_cpu(MADE(tn_mm(x, MADE(tn_t(x)))))), "tensor([[ 5., 14.],\n        [14., 50.]])");
+    tn_scope_close(scope);
+}
+
+static void own_products(void **state)
+{
+    (void)state;
+    tn_set_warning_handler(take_warning);
+    multiply();
+    multiply();
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).own_products, 2);
+    assert_int_equal(warnings, 1);
+    assert_non_null(
+        strstr(warning, "products of matrices on GPUs are Tenon's own, which are slower than cuBLAS's: libcublas"));
+    assert_non_null(strstr(warning, "file too short; no other was found: it comes with the CUDA toolkit"));
+    tn_reset_transfer_stats(TN_CUDA(0));
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).own_products, 0);
+}
+
+static void products_of_cublas(void **state)
+{
+    (void)state;
+    tn_set_warning_handler(take_warning);
+    multiply();
+    assert_int_equal(tn_transfer_stats(TN_CUDA(0)).own_products, 0);
+    assert_int_equal(warnings, 0);
+}
+
+static void without_cublas(void **state)
+{
+    (void)state;
+    shell("cp libfake libcuda.so.1 && cp libfake libnvrtc.so.13 && ln -s libcuda.so.1 libcublas.so.%s", "13");
+    alone_run("products_of_cublas", NULL);
+    shell("for v in .13 .12 .11 ''; do rm -f libcublas.so$v; : >libcublas.so$v; done%s", "");
+    alone_run("own_products", NULL);
+    shell("rm libcublas*%s", "");
+}
+
 /* NVRTC lies in this folder, and nowhere else. */
 static void lies_here(const char *place)
 {
@@ -263,13 +314,15 @@ static int run(int argc, char **argv)
         ALONE(names_of_older_versions, NULL),
         ALONE(places, NULL),
         ALONE(a_library_that_does_not_load, NULL),
+        ALONE(without_cublas, NULL),
         ALONE(an_older_driver_takes_its_own_toolkit, NULL),
         ALONE(a_library_without_the_functions, NULL),
     };
     static const alone parts[] = {
-        ALONE(compiles, NULL),       ALONE(compiles_nothing, NULL), ALONE(asks_the_compiler, NULL),
-        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),     ALONE(older_driver, NULL),
-        ALONE(needs_another, NULL),  ALONE(compiles_from, NULL),
+        ALONE(compiles, NULL),       ALONE(compiles_nothing, NULL),   ALONE(asks_the_compiler, NULL),
+        ALONE(cannot_compile, NULL), ALONE(no_functions, NULL),       ALONE(older_driver, NULL),
+        ALONE(own_products, NULL),   ALONE(products_of_cublas, NULL), ALONE(needs_another, NULL),
+        ALONE(compiles_from, NULL),
     };
     static char installed[600];
     snprintf(installed, sizeof installed, "%s/kit", getenv("TENON_TEST_FOLDER"));

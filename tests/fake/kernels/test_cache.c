@@ -70,6 +70,50 @@ static void compiles_it(void **state)
     made(1, 0);
 }
 
+static char warning[1024];
+static int warnings;
+
+static void take_warning(const char *message)
+{
+    snprintf(warning, sizeof warning, "%s", message);
+    warnings++;
+}
+
+/* Two units: what is said of them is in 'warning', once at most. */
+static void compile_two(void)
+{
+    tn_scope *scope = tn_scope_open();
+    tn_set_warning_handler(take_warning);
+    tn_tensor *x = MADE(tn_cuda(MADE(tn_tensor_from(TN_LIST(1.0, 2.0, 3.0))), 0));
+    PRINTS(MADE(tn_cpu(MADE(tn_mul(MADE(tn_add(x, 1)), 2)))), "tensor([4., 6., 8.])");
+    tn_scope_close(scope);
+    made(2, 0);
+}
+
+/* TENON_TEST_FILE: a part of what it says. */
+static void warns_once(void **state)
+{
+    (void)state;
+    compile_two();
+    assert_int_equal(warnings, 1);
+    if (!strstr(warning, getenv("TENON_TEST_FILE")))
+        fail_msg("%s", warning);
+    assert_non_null(strstr(warning, "every process compiles them anew: TENON_CACHE_DIR can name a folder"));
+}
+
+static void warns_of_nothing(void **state)
+{
+    (void)state;
+    compile_two();
+    assert_int_equal(warnings, 0);
+}
+
+static void says(const char *words)
+{
+    setenv("TENON_TEST_FILE", words, 1);
+    alone_run("warns_once", NULL);
+}
+
 /* ---- tests ---- */
 
 /* Files of the folder; the last one's name. */
@@ -153,7 +197,8 @@ static void foreign_folders_are_not_used(void **state)
     compute();
     assert_int_equal(files(path, name, sizeof name), 0);
     assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
-    alone_run("compiles_it", NULL);
+    snprintf(name, sizeof name, " cannot be kept in %s (it is another user's, or others may write to it), so ", path);
+    says(name);
     assert_int_equal(chmod(path, 0755), 0);
     assert_true(tn_kernel_cache_folder(name, sizeof name) > 0);
     assert_string_equal(name, path);
@@ -213,11 +258,13 @@ static void unwritable_is_no_error(void **state)
     made(1, 0);
     use_folder("sealed/inner", 0);
     setenv("TENON_CACHE_DIR", "/proc/nowhere/cache", 1);
-    alone_run("compiles_it", NULL);
+    says(" cannot be kept in /proc/nowhere/cache (No such file or directory), so ");
     setenv("TENON_CACHE_DIR", "/dev/full", 1);
-    alone_run("compiles_it", NULL);
+    says(" cannot be kept in /dev/full (Not a directory), so ");
     setenv("TENON_CACHE_DIR", "off", 1);
-    alone_run("compiles_it", NULL);
+    alone_run("warns_of_nothing", NULL);
+    use_folder("writable", 0);
+    alone_run("warns_of_nothing", NULL);
 }
 
 static void the_default_is_in_the_home_folder(void **state)
@@ -252,7 +299,7 @@ static void a_home_that_is_not_there_is_not_made(void **state)
     made(1, 0);
     assert_int_equal(tn_kernel_cache_folder(name, sizeof name), 0);
     assert_int_equal(access(home, F_OK), -1);
-    alone_run("compiles_it", NULL);
+    says("compiled GPU kernels cannot be kept, for there is no home folder, so ");
 }
 
 /* Another way to compile is another unit. */
@@ -426,9 +473,10 @@ static int run(int argc, char **argv)
         ALONE(time_of_a_launch, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
         ALONE(compiles_it, "TENON_FAKE_GPUS=1x64MiB", "TENON_CACHE_DIR=off"),
     };
-    static const alone second[] = {ALONE(finds_it_on_disk, NULL)};
+    static const alone second[] = {ALONE(finds_it_on_disk, NULL), ALONE(warns_once, NULL),
+                                   ALONE(warns_of_nothing, NULL)};
     int status = alone_main(tests, TN_COUNT(tests), argc, argv);
-    return status == 2 && argc > 1 ? alone_main(second, 1, argc, argv) : status;
+    return status == 2 && argc > 1 ? alone_main(second, TN_COUNT(second), argc, argv) : status;
 }
 
 int main(int argc, char **argv)
