@@ -108,7 +108,8 @@ enum {
 
 /* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE,
  * copies from and to pageable memory under H2D and D2H, under FAILED_CHECKS how often a check of the fake GPUs failed that
- * real ones do not make (order, blocks of the allocator), and under UNHEARD how many reports nobody has read. */
+ * real ones do not make (order, blocks of the allocator), under WARNINGS how often one that only warned, under UNHEARD how many
+ * reports nobody has read, and under GAVE_UP how often there was no memory to keep what checks of order need. */
 enum {
     TN__FAKE_ALLOCATIONS,
     TN__FAKE_FREES,
@@ -127,7 +128,9 @@ enum {
     TN__FAKE_STREAMS,          /* that are alive, as are events and modules */
     TN__FAKE_EVENTS,
     TN__FAKE_MODULES,
-    TN__FAKE_UNHEARD = TN__FAKE_MODULES
+    TN__FAKE_UNHEARD = TN__FAKE_MODULES,
+    TN__FAKE_GAVE_UP = TN__FAKE_EVENTS,
+    TN__FAKE_WARNINGS = TN__FAKE_STREAMS
 };
 
 /* ---- NVRTC ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 
 fake_world fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -99,7 +100,9 @@ tn__cu_result fake_set_up(void)
     if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes))
         return TN__CU_INVALID_VALUE;
     fake.blocking = fake_env_flag("CUDA_LAUNCH_BLOCKING", false);
+    const char *order = fake_env("TENON_FAKE_GPU_ORDER");
     fake.order = fake_env_flag("TENON_FAKE_GPU_ORDER", true);
+    fake.warn = order && !strcasecmp(order, "warn");
     tn__cu_result r = make_devices(count, bytes);
     if (r)
         return r;
@@ -119,8 +122,7 @@ tn__cu_result fake_set_up(void)
 tn__cu_result fake_leave(tn__cu_result r)
 {
     pthread_mutex_unlock(&fake.lock);
-    if (r && r != TN__CU_NOT_READY)
-        fake_report_end();
+    fake_report_end(r);
     return r;
 }
 

@@ -40,7 +40,7 @@ typedef struct fake_suballocation {
 /* One access in the past: the 'tick'-th operation of the stream that has this slot in all clocks. */
 typedef struct fake_epoch {
     uint64_t tick;
-    const char *what; /* kept for ever */
+    const char *what; /* of fake_call_name */
     unsigned stream;  /* its id */
     uint16_t slot;
     int16_t device; /* ordinal */
@@ -69,6 +69,7 @@ typedef struct fake_block {
     fake_device *device;
     fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
     bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool uncut;                /* its parts could not be kept: nothing in it is checked */
     bool away;                 /* being made or freed, without the lock, by a thread that has it alone */
     fake_suballocation *parts; /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
@@ -83,6 +84,10 @@ bool fake_suballocation_take(fake_block *b, size_t from, size_t to, fake_suballo
 bool fake_suballocation_free(fake_block *b, size_t from); /* false: no live piece begins there */
 /* The live piece at the offset, if it was not fenced yet; *end: where what rounding added behind it ends. */
 fake_suballocation *fake_suballocation_unfenced(fake_block *b, size_t offset, size_t *end);
+
+/* Memory for what checks need (realloc). NULL: there is none, which is counted; checks must then find less, never more. Lock
+ * held. */
+void *fake_analysis_memory(void *old, size_t bytes);
 
 /* ---- order: vector_clock.c, access_history.c, race_check.c ----
  * Every stream, event, and the host has a vector clock: for each stream, up to which of its operations all is over for
@@ -120,10 +125,15 @@ void fake_history_renew(fake_history *h, size_t from, size_t to);
  * the caller poisons it. False: there is none. */
 bool fake_history_stale(fake_history *h, const fake_touch *t, const fake_clock *clock, fake_touch *stale);
 
+/* The name of a call for reports, with the place of the user's call where that is known: "kernel 'flat' (add at prog.c:12)".
+ * Kept for ever, one for all that are alike. */
+const char *fake_call_name(const char *what);
+
 /* What is queued on the stream now comes after all that the host knows of, and what default streams order. Only for what
  * is queued: else the stream does not wait for them. */
 void fake_order_join(fake_stream *s);
-/* fake_order_join for an operation; refuses it, with a report, if it would touch memory out of order. */
+/* fake_order_join for an operation, by a name of fake_call_name; refuses it, with a report, if it would touch memory out of
+ * order. */
 tn__cu_result fake_order_check(fake_stream *s, const char *what, const fake_touch *touch, int n);
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
 /* The same for the host, now: 'doing' is "reads" or the like. */
@@ -208,6 +218,8 @@ typedef struct fake_world {
     bool over;     /* the process ends: nothing works any more */
     bool blocking; /* CUDA_LAUNCH_BLOCKING */
     bool order;    /* TENON_FAKE_GPU_ORDER is not 0 */
+    bool warn;     /* it is 'warn': what is missing is said, and nothing is refused for it */
+    bool blind;    /* a clock could not be kept: nothing is found unordered any more */
     int n_devices, n_visible;
     fake_device device[FAKE_MAX_DEVICES]; /* by physical number */
     fake_device *visible[FAKE_MAX_DEVICES];
@@ -242,13 +254,19 @@ fake_context *fake_current(void);
 
 /* Around a call: after one that failed, tenonFakeReport has its own text or none. The doors do it. */
 void fake_report_begin(void);
-void fake_report_end(void);
+void fake_report_end(tn__cu_result r); /* lock not held */
 /* What killed the context (SUCCESS: nothing), for this call to give; its text becomes this thread's. Lock held. */
 tn__cu_result fake_context_error(const fake_context *c);
 /* How it died, for fake_context_error. Lock held. */
 void fake_report_death(fake_context *c, const char *report);
 /* fake_report for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
 tn__cu_result fake_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a missing order between two calls, by their names of fake_call_name. Where TENON_FAKE_GPU_ORDER says 'warn', it
+ * gives SUCCESS, and the text goes to stderr as soon as the call leaves, if it is the first one of these two. */
+tn__cu_result fake_unordered(const char *call, const char *other, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For the end of the process: how many of these there were, "" where nobody asked for it. Lock held. */
+void fake_summary(char *text, size_t size);
 
 /* ---- fault_injection.c: lock held ---- */
 typedef enum fake_fault_kind {
@@ -263,7 +281,8 @@ typedef enum fake_fault_kind {
     FAKE_FAULT_BADPEER,
     FAKE_FAULT_SLOWCOPY,
     FAKE_FAULT_SLOWSTREAM,
-    FAKE_FAULT_DELAY
+    FAKE_FAULT_DELAY,
+    FAKE_FAULT_ORDER
 } fake_fault_kind;
 tn__cu_result fake_set_faults(const char *text);
 bool fake_fault(fake_fault_kind kind, int device); /* counts: is this the one to fail? */

@@ -1,5 +1,6 @@
 /* Queues: what is queued on a stream runs in order on a thread of its own, which is started with the first item. */
 #include "fakegpu/driver.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -293,12 +294,15 @@ __attribute__((destructor)) static void end_threads(void)
     until.tv_sec += 2;
     pthread_mutex_lock(&fake.lock);
     fake.over = true;
+    char summary[256];
+    fake_summary(summary, sizeof summary);
     for (int i = 0; i < fake.n_devices; i++)
         for (fake_stream *s = fake.device[i].context.streams; s; s = s->next) {
             s->discard = s->closing = true;
             pthread_cond_signal(&s->work);
         }
     pthread_mutex_unlock(&fake.lock);
+    fputs(summary, stderr);
     for (int i = 0; i < fake.n_devices; i++) /* the lists do not change any more */
         for (fake_stream *s = fake.device[i].context.streams; s; s = s->next)
             if (s->started)

@@ -14,6 +14,7 @@ static _Thread_local struct {
     bool fresh;                /* of the call in progress */
     bool own;                  /* not read yet, and nobody else's */
     const fake_context *death; /* what is told is how it died; NULL: something else */
+    char *warning;             /* to be printed when the call leaves; from malloc */
 } mine;
 
 /* What nobody has read: a program that passes over failed checks is found by it. */
@@ -61,8 +62,20 @@ void fake_report_begin(void)
     mine.fresh = false;
 }
 
-void fake_report_end(void)
+static void print_warning(void)
 {
+    char *text = mine.warning;
+    mine.warning = NULL;
+    fputs(text, stderr);
+    free(text);
+}
+
+void fake_report_end(tn__cu_result r)
+{
+    if (mine.warning)
+        print_warning();
+    if (!r || r == TN__CU_NOT_READY)
+        return;
     if (mine.fresh)
         return;
     mine.own = false;
@@ -88,6 +101,74 @@ tn__cu_result fake_refuse(const char *format, ...)
     fake.count[TN__FAKE_FAILED_CHECKS]++;
     return TN__CU_ILLEGAL_STATE;
 }
+
+/* ---- warnings: each pair of calls once ---- */
+
+typedef struct pair {
+    struct pair *next;
+    const char *call, *other;
+} pair;
+
+static struct {
+    pair *at[512];
+    unsigned n;
+} pairs;
+
+static bool is_new(const char *call, const char *other)
+{
+    pair **at = &pairs.at[((uintptr_t)call / 16 * 31 + (uintptr_t)other / 16) % 512];
+    for (const pair *p = *at; p; p = p->next)
+        if (p->call == call && p->other == other)
+            return false;
+    pair *p = malloc(sizeof *p);
+    if (p) { /* else it is said again */
+        *p = (pair){*at, call, other};
+        *at = p;
+    }
+    pairs.n++;
+    return true;
+}
+
+/* One call may be out of order with several. */
+static void add_warning(const char *format, va_list args)
+{
+    static const char begin[] = "tenon: fake GPUs: missing synchronisation: ";
+    const size_t before = mine.warning ? strlen(mine.warning) : 0;
+    char *text = realloc(mine.warning, before + sizeof begin + TEXT + 1);
+    if (!text)
+        return;
+    mine.warning = text;
+    memcpy(text + before, begin, sizeof begin);
+    vsnprintf(text + before + sizeof begin - 1, TEXT, format, args);
+    memcpy(text + before + strlen(text + before), "\n", 2);
+}
+
+tn__cu_result fake_unordered(const char *call, const char *other, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!fake.warn)
+        set_own(format, args);
+    else if (is_new(call, other))
+        add_warning(format, args);
+    va_end(args);
+    fake.count[fake.warn ? TN__FAKE_WARNINGS : TN__FAKE_FAILED_CHECKS]++;
+    return fake.warn ? TN__CU_SUCCESS : TN__CU_ILLEGAL_STATE;
+}
+
+void fake_summary(char *text, size_t size)
+{
+    const unsigned long long times = fake.count[TN__FAKE_WARNINGS], lost = fake.count[TN__FAKE_GAVE_UP];
+    char rest[96] = "";
+    *text = '\0';
+    if (lost)
+        snprintf(rest, sizeof rest, "; %llu times there was no memory to check more", lost);
+    if (fake.warn && fake.initialised)
+        snprintf(text, size, "tenon: fake GPUs: %llu missing synchronisation%s, between %u pair%s of calls%s\n", times,
+                 times == 1 ? "" : "s", pairs.n, pairs.n == 1 ? "" : "s", rest);
+}
+
+/* ---- contexts ---- */
 
 static void tell(const char *format, ...)
 {

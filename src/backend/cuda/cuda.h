@@ -84,6 +84,8 @@ static inline tn_status tn__cuda_check(tn__gpu_device *dev, tn__cu_result result
 const char *tn__cuda_text(tn__gpu_result r);
 /* What a fake GPU says about the failed call; "" on real ones. */
 void tn__cuda_report(char *text, size_t size);
+/* Lets fake GPUs name the library's calls in what they report. */
+void tn__cuda_name_calls(void);
 
 /* ---- properties.c, nvml.c: what needs no context ---- */
 typedef struct tn__cuda_uuid_text {

@@ -2,6 +2,8 @@
 #include "backend/cuda/cuda.h"
 #include "core/dynlib.h"
 #include "core/error.h"
+#include "core/thread.h"
+#include "core/unload.h"
 #include <tenon/cuda.h>
 
 static tn__gpu_result result(tn__cu_result r)
@@ -265,14 +267,41 @@ static tn_status function(tn_device device, void *module, const char *name, void
     return e;
 }
 
+/* For fake GPUs, which name calls in what they report. */
+static _Thread_local const char *launching;
+
+static void where(const char **operation, const char **site)
+{
+    const tn__thread *t = tn__tls;
+    *operation = launching;
+    *site = t ? t->site : NULL;
+}
+
+static void forget_where(void)
+{
+    tn__cu.fake_call_sites(NULL);
+}
+
+void tn__cuda_name_calls(void)
+{
+    if (tn__cu.fake_call_sites && tn__cu.fake_call_sites(where) == TN__CU_SUCCESS)
+        tn__at_unload(forget_where);
+}
+
 static tn__gpu_result launch(const tn__gpu_launch *l, void *fn, void *stream)
 {
     void *args[TN__GPU_MAX_ARGS];
     const uint32_t *g = l->groups, *n = l->local;
     for (int32_t i = 0; i < l->n_arg; i++)
         args[i] = (void *)(uintptr_t)l->arg[i].value;
-    return result(tn__cu.launch_kernel(fn, TN_MAX(g[0], 1U), TN_MAX(g[1], 1U), TN_MAX(g[2], 1U), TN_MAX(n[0], 1U),
-                                       TN_MAX(n[1], 1U), TN_MAX(n[2], 1U), 0, stream, args, NULL));
+    if (TN_UNLIKELY(tn__cu.fake_call_sites))
+        launching = l->label;
+    const tn__cu_result r =
+        tn__cu.launch_kernel(fn, TN_MAX(g[0], 1U), TN_MAX(g[1], 1U), TN_MAX(g[2], 1U), TN_MAX(n[0], 1U),
+                             TN_MAX(n[1], 1U), TN_MAX(n[2], 1U), 0, stream, args, NULL);
+    if (TN_UNLIKELY(tn__cu.fake_call_sites))
+        launching = NULL;
+    return result(r);
 }
 
 /* ---- failures ---- */

@@ -80,6 +80,7 @@ int32_t tn__cuda_find(void)
         found.none = driver_too_old;
         return 0;
     }
+    tn__cuda_name_calls();
     return (int32_t)n;
 }
 

@@ -494,8 +494,20 @@ static void threads_tell_each_other(void)
 {
     start();
     pthread_t thread;
+    float *host = kit_pinned(BYTES);
+    const uint64_t waited = kit_count(0, TN__FAKE_SYNCHRONIZATIONS);
     CU(kit_fill(p, 1, N, s));
-    CHECK(!pthread_create(&thread, NULL, waits, NULL) && !pthread_join(thread, NULL));
+    CU(cu.stream_synchronize(s));
+    int32_t *gate = kit_hold(s);
+    CU(cu.memcpy_dtoh_async(host, p, BYTES, s));
+    CHECK(!pthread_create(&thread, NULL, waits, NULL));
+    while (kit_count(0, TN__FAKE_SYNCHRONIZATIONS) < waited + 2)
+        sched_yield();
+    OUT_OF_ORDER(cu.fake_host_access(host, 4, 0), "copy device to host"); /* it waits, and nobody knows anything yet */
+    OUT_OF_ORDER(kit_fill(p, 2, N, t), "copy device to host");
+    kit_go(gate);
+    CHECK(!pthread_join(thread, NULL));
+    CU(cu.fake_host_access(host, 4, 0));
     CU(kit_fill(p, 2, N, t));
     kit_expect(p, 2, N);
 }
