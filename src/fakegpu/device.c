@@ -97,7 +97,8 @@ tn__cu_result fake_set_up(void)
         return TN__CU_SUCCESS;
     int count;
     size_t bytes;
-    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes))
+    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes) ||
+        !fake_parse_capability(fake_env("TENON_FAKE_GPU_CAPABILITY"), count, fake.device))
         return TN__CU_INVALID_VALUE;
     fake.blocking = fake_env_flag("CUDA_LAUNCH_BLOCKING", false);
     const char *order = fake_env("TENON_FAKE_GPU_ORDER");
@@ -334,8 +335,8 @@ static int attribute_of(const fake_device *d, unsigned attribute)
     case TN__CU_PCI_BUS_ID: return fake_pci_bus(d);
     case TN__CU_PCI_DEVICE_ID: return 0;
     case TN__CU_PCI_DOMAIN_ID: return 0;
-    case TN__CU_COMPUTE_CAPABILITY_MAJOR: return 9;
-    case TN__CU_COMPUTE_CAPABILITY_MINOR: return 0;
+    case TN__CU_COMPUTE_CAPABILITY_MAJOR: return d->capability / 10;
+    case TN__CU_COMPUTE_CAPABILITY_MINOR: return d->capability % 10;
     }
     return -1;
 }

@@ -200,9 +200,10 @@ struct CUctx_st {
 struct fake_device {
     int physical, ordinal; /* ordinal: in CUDA_VISIBLE_DEVICES' order; -1 hidden */
     tn__cu_uuid uuid;
-    char *base;    /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
-    size_t span;   /* twice the capacity, so that fragments hardly matter */
-    size_t cursor; /* in its lower half: where the next allocation looks for room: freed addresses come back late */
+    int capability; /* 90 for 9.0 */
+    char *base;     /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
+    size_t span;    /* twice the capacity, so that fragments hardly matter */
+    size_t cursor;  /* in its lower half: where the next allocation looks for room: freed addresses come back late */
     size_t capacity, used;
     fake_table blocks;
     fake_context context;
@@ -232,8 +233,9 @@ extern fake_world fake;
 
 /* Reads the environment and makes the devices, once. Lock held. */
 tn__cu_result fake_set_up(void);
-/* env.c: TENON_FAKE_GPUS and CUDA_VISIBLE_DEVICES. */
+/* env.c: TENON_FAKE_GPUS, TENON_FAKE_GPU_CAPABILITY and CUDA_VISIBLE_DEVICES. */
 bool fake_parse_gpus(const char *text, int *count, size_t *bytes);
+bool fake_parse_capability(const char *text, int n, fake_device *devices);
 int fake_parse_visible(const char *text, const fake_device *devices, int n, int *physical);
 void fake_uuid_text(const tn__cu_uuid *uuid, char out[41]);
 

@@ -70,9 +70,10 @@ typedef struct fake_kernel {
 /* What a device of this kind can hold. */
 enum { FAKE_MAX_ITEMS = 1024, FAKE_MAX_LOCAL_BYTES = 48 << 10 };
 
-/* Loads what the fake NVRTC made. TN__CU_INVALID_IMAGE if it is something else, TN__CU_NO_BINARY_FOR_GPU if another build
- * of this library made it (it is to be compiled anew). */
-tn__cu_result fake_module_load(const void *image, fake_module **module);
+/* Loads what the fake NVRTC made, for a device of that compute capability (90). TN__CU_INVALID_IMAGE if it is something
+ * else, TN__CU_NO_BINARY_FOR_GPU if it is not for such a device, or another build of this library made it (it is to be compiled
+ * anew). */
+tn__cu_result fake_module_load(const void *image, int capability, fake_module **module);
 void fake_module_unload(fake_module *module);
 /* NULL if there is none of that name. Valid until the module is unloaded. */
 const fake_kernel *fake_module_kernel(fake_module *module, const char *name);

@@ -109,14 +109,22 @@ static unsigned long long swap_64(unsigned long long *p, unsigned long long expe
 
 static const struct tn_host host = {items_here, swap_32, swap_64};
 
-tn__cu_result fake_module_load(const void *image, fake_module **module)
+/* Code runs where its major number is the device's and its minor one not above the device's. */
+static bool runs_on(const fake_image *head, bool ptx, int capability)
+{
+    const int architecture = (int)head->architecture;
+    return architecture <= capability && (ptx || architecture / 10 == capability / 10);
+}
+
+tn__cu_result fake_module_load(const void *image, int capability, fake_module **module)
 {
     fake_image head;
     memcpy(&head, image, sizeof head.magic);
-    if (memcmp(head.magic, FAKE_IMAGE_MAGIC, sizeof head.magic) != 0)
+    const bool ptx = !memcmp(head.magic, FAKE_PTX_MAGIC, sizeof head.magic);
+    if (!ptx && memcmp(head.magic, FAKE_IMAGE_MAGIC, sizeof head.magic) != 0)
         return TN__CU_INVALID_IMAGE;
     memcpy(&head, image, sizeof head);
-    if (head.identity != fake_cc_identity())
+    if (head.identity != fake_cc_identity() || !runs_on(&head, ptx, capability))
         return TN__CU_NO_BINARY_FOR_GPU;
     void *library = open_bytes((const char *)image + sizeof head, head.bytes);
     const struct tn_kernel_info *info = library ? dlsym(library, "tn_fake_kernels") : NULL;

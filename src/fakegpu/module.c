@@ -67,7 +67,7 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
     tn__cu_module m = calloc(1, sizeof *m);
     if (!m)
         return TN__CU_OUT_OF_MEMORY;
-    r = fake_module_load(image, &m->loaded);
+    r = fake_module_load(image, c->device->capability, &m->loaded);
     if (r) {
         free(m);
         return r;

@@ -15,6 +15,7 @@ enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION
 struct _nvrtcProgram {
     char *text, *name;
     fake_text log, image;
+    bool real; /* there is code, not only PTX */
 };
 
 static const int architectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
@@ -196,7 +197,8 @@ static unsigned compile(struct _nvrtcProgram *p, const options *o)
 {
     fake_text object = {0};
     const bool ok = fake_cc_compile(p->text, p->name, (const char *const *)o->define, o->n_define, &object, &p->log);
-    if (ok && o->real) {
+    p->real = o->real;
+    if (ok) {
         fake_image head = {
             .identity = fake_cc_identity(), .bytes = object.n, .architecture = (uint32_t)o->architecture};
         memcpy(head.magic, FAKE_IMAGE_MAGIC, sizeof head.magic);
@@ -231,7 +233,7 @@ unsigned nvrtcGetCUBINSize(tn__nvrtc_program program, size_t *size)
         return INVALID_PROGRAM;
     if (!size)
         return INVALID_INPUT;
-    *size = program->image.n;
+    *size = program->real ? program->image.n : 0;
     return TN__NVRTC_SUCCESS;
 }
 
@@ -241,8 +243,32 @@ unsigned nvrtcGetCUBIN(tn__nvrtc_program program, char *cubin)
         return INVALID_PROGRAM;
     if (!cubin)
         return INVALID_INPUT;
-    if (program->image.n)
+    if (program->real && program->image.n)
         memcpy(cubin, program->image.s, program->image.n);
+    return TN__NVRTC_SUCCESS;
+}
+
+/* With its NUL. */
+unsigned nvrtcGetPTXSize(tn__nvrtc_program program, size_t *size)
+{
+    if (!program)
+        return INVALID_PROGRAM;
+    if (!size)
+        return INVALID_INPUT;
+    *size = program->image.n ? program->image.n + 1 : 0;
+    return TN__NVRTC_SUCCESS;
+}
+
+unsigned nvrtcGetPTX(tn__nvrtc_program program, char *ptx)
+{
+    if (!program)
+        return INVALID_PROGRAM;
+    if (!ptx)
+        return INVALID_INPUT;
+    if (!program->image.n)
+        return TN__NVRTC_SUCCESS;
+    memcpy(ptx, program->image.s, program->image.n + 1);
+    memcpy(ptx, FAKE_PTX_MAGIC, sizeof((fake_image *)0)->magic);
     return TN__NVRTC_SUCCESS;
 }
 

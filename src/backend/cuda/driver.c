@@ -247,7 +247,7 @@ static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
 static tn_status load(tn_device device, const void *binary, size_t size, void **module)
 {
     tn__cu_module m = NULL;
-    (void)size; /* a cubin says itself how long it is */
+    (void)size; /* a cubin says itself how long it is, PTX ends with a NUL */
     tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return tn_error_code();
