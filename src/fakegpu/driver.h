@@ -166,7 +166,7 @@ void fake_memory_clear(fake_device *d);
 
 struct CUctx_st {
     fake_device *device;
-    unsigned retained;
+    unsigned retained, flags;
     bool active, stopping;
     tn__cu_result error;  /* sticky: what killed it */
     fake_stream *streams; /* all that still have a thread or a handle; the default stream is one of them */
