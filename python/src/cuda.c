@@ -144,6 +144,13 @@ static PyObject *can_access_peer(PyObject *self, PyObject *args)
     return status ? py_raise() : PyBool_FromLong(can);
 }
 
+static PyObject *set_wait(PyObject *self, PyObject *o)
+{
+    (void)self;
+    const char *how = PyUnicode_AsUTF8AndSize(o, NULL);
+    return how ? py_done(tn_cuda_set_wait(how)) : NULL;
+}
+
 static PyObject *synchronize(PyObject *self, PyObject *o)
 {
     (void)self;
@@ -524,6 +531,7 @@ static PyMethodDef functions[] = {
     {"physical", physical, METH_O, "The number that nvidia-smi gives it; -1 where NVML is not there."},
     {"ordinal", ordinal, METH_O, "Which of the driver's devices it is: what other libraries call it."},
     {"can_access_peer", can_access_peer, METH_VARARGS, "(index, index of the other)"},
+    {"set_wait", set_wait, METH_O, "How threads wait for GPUs, before the first use of one."},
     {"synchronize", synchronize, METH_O, "Waits for a GPU, and raises what went wrong in it."},
     {"reset", reset, METH_O, "Makes it usable again: its tensors, streams and events are void."},
     {"mem_get_info", mem_get_info, METH_O, "(free, total) bytes, all processes counted."},

@@ -96,6 +96,12 @@ enum {
 };
 
 enum {
+    TN__CU_CTX_SCHED_AUTO = 0, /* how the host waits */
+    TN__CU_CTX_SCHED_SPIN = 1,
+    TN__CU_CTX_SCHED_YIELD = 2,
+    TN__CU_CTX_SCHED_BLOCKING_SYNC = 4,
+    TN__CU_CTX_SCHED_MASK = 7,
+    TN__CU_CTX_FLAGS_MASK = 0xff,
     TN__CU_STREAM_NON_BLOCKING = 1,
     TN__CU_EVENT_BLOCKING_SYNC = 1,
     TN__CU_EVENT_DISABLE_TIMING = 2,

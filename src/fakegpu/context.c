@@ -97,6 +97,20 @@ tn__cu_result cuDevicePrimaryCtxReset_v2(tn__cu_device device)
     return fake_leave(d->ruin);
 }
 
+/* They are kept for the contexts to come; how these wait does not depend on them here. */
+tn__cu_result cuDevicePrimaryCtxSetFlags_v2(tn__cu_device device, unsigned flags)
+{
+    fake_device *d;
+    tn__cu_result r = fake_enter_device(device, &d);
+    if (r)
+        return r;
+    const unsigned how = flags & TN__CU_CTX_SCHED_MASK;
+    if (flags & ~(unsigned)TN__CU_CTX_FLAGS_MASK || how & (how - 1)) /* two ways at once */
+        return fake_leave(TN__CU_INVALID_VALUE);
+    d->context.flags = flags;
+    return fake_leave(TN__CU_SUCCESS);
+}
+
 tn__cu_result cuDevicePrimaryCtxGetState(tn__cu_device device, unsigned *flags, int *active)
 {
     fake_device *d;
@@ -105,7 +119,7 @@ tn__cu_result cuDevicePrimaryCtxGetState(tn__cu_device device, unsigned *flags, 
         return r;
     if (!flags || !active)
         return fake_leave(TN__CU_INVALID_VALUE);
-    *flags = 0;
+    *flags = d->context.flags;
     *active = d->context.active;
     return fake_leave(TN__CU_SUCCESS);
 }

@@ -170,8 +170,9 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
     tn__cu_result r = fake_enter_context(context);
     if (r)
         return r;
-    uintptr_t legacy = 1; /* CU_STREAM_LEGACY: another name of the default stream */
-    if (!handle || (uintptr_t)handle == legacy) {
+    const uintptr_t legacy = 1,
+                    per_thread = 2; /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: here the default stream, too */
+    if (!handle || (uintptr_t)handle == legacy || (uintptr_t)handle == per_thread) {
         *stream = (*context)->fallback;
         return TN__CU_SUCCESS;
     }

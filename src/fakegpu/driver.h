@@ -183,7 +183,7 @@ void fake_memory_clear(fake_device *d);
 
 struct CUctx_st {
     fake_device *device;
-    unsigned retained;
+    unsigned retained, flags;
     bool active, stopping;
     tn__cu_result error;  /* sticky: what killed it */
     char *report;         /* and how, from malloc; NULL: there was no memory */

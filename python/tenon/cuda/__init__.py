@@ -9,7 +9,7 @@ from ._legacy import *  # noqa: F401,F403
 from ._utils import checked_index, get_device_index, is_initialized, lazy_init
 from .memory import *  # noqa: F401,F403
 from .random import *  # noqa: F401,F403
-from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, get_stream_from_external, set_stream, stream
 
 _CudaDeviceProperties = _C._cuda._CudaDeviceProperties
 
@@ -137,6 +137,14 @@ def reset(device=None):
     """Tenon's own: makes a GPU usable again after a failure. Its tensors, streams and events are void from then on."""
     lazy_init()
     _C._cuda.reset(-1 if device is None else get_device_index(device, optional=True))
+
+
+def set_wait(how):
+    """Tenon's own: how threads wait for GPUs, before the first use of one: 'spin', 'yield', 'block' (asleep) or 'auto'.
+
+    TENON_CUDA_WAIT is the same as a variable.
+    """
+    _C._cuda.set_wait(how)
 
 
 def ipc_collect():

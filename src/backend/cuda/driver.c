@@ -40,6 +40,18 @@ static tn__gpu_result total_memory(const tn__gpu_device *dev, size_t *bytes)
     return result(tn__cu.device_total_mem(bytes, handle(dev)));
 }
 
+static void context_way(const tn__gpu_device *dev, tn__gpu_way way)
+{
+    static const unsigned sched[] = {[TN__GPU_WAY_AUTO] = TN__CU_CTX_SCHED_AUTO,
+                                     [TN__GPU_WAY_SPIN] = TN__CU_CTX_SCHED_SPIN,
+                                     [TN__GPU_WAY_YIELD] = TN__CU_CTX_SCHED_YIELD,
+                                     [TN__GPU_WAY_BLOCK] = TN__CU_CTX_SCHED_BLOCKING_SYNC};
+    unsigned flags = 0;
+    int active = 0;
+    if (!tn__cu.primary_ctx_get_state(handle(dev), &flags, &active) && !active)
+        tn__cu.primary_ctx_set_flags(handle(dev), (flags & ~(unsigned)TN__CU_CTX_SCHED_MASK) | sched[way]);
+}
+
 static tn__gpu_result context_retain(const tn__gpu_device *dev, void **context)
 {
     tn__cu_context c;
@@ -385,6 +397,7 @@ const tn__gpu_driver tn__cuda_driver = {
     .limits = limits,
     .total_memory = total_memory,
     .processes = tn__cuda_processes_of,
+    .context_way = context_way,
     .context_retain = context_retain,
     .context_release = context_release,
     .context_reset = context_reset,

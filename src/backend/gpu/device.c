@@ -188,6 +188,9 @@ static tn_status open_device(tn__gpu_device *dev)
 {
     void *context;
     char report[512];
+    const tn__gpu_way way = tn__gpu_how_to_wait();
+    if (way != TN__GPU_WAY_UNSAID && dev->driver->context_way)
+        dev->driver->context_way(dev, way);
     tn__gpu_result r = dev->driver->context_retain(dev, &context);
     const char *what = "making a context";
     if (!r) {
