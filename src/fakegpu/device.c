@@ -131,6 +131,8 @@ tn__cu_result fake_enter(void)
 {
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
+    if (fake_running()) /* a function of the host that a stream calls: it would wait for itself */
+        return TN__CU_NOT_PERMITTED;
     fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     if (fake.over)
@@ -339,7 +341,7 @@ static int attribute_of(const fake_device *d, unsigned attribute)
     case TN__CU_COMPUTE_CAPABILITY_MAJOR: return d->capability / 10;
     case TN__CU_COMPUTE_CAPABILITY_MINOR: return d->capability % 10;
     }
-    return -1;
+    return fake_attribute_beside(attribute);
 }
 
 tn__cu_result cuDeviceGetAttribute(int *value, unsigned attribute, tn__cu_device device)

@@ -31,6 +31,7 @@ enum { TN_LOCAL_GAP = 64 };
 struct tn_argument {
     unsigned size;
     unsigned char pointer, constant;
+    unsigned char align, nested; /* of CUDA C: see fake_kernel_arg */
 };
 
 /* One array of local memory. */
@@ -47,6 +48,10 @@ struct tn_kernel_info {
     unsigned local_bytes; /* of all, with gaps */
     /* Runs one item; without barrier, 'row' items of one row. */
     void (*entry)(const struct tn_items *items, void **arguments);
+    /* Of CUDA C: the function itself, by whose exported name the kernel is found; 'name' is what it is called in the text, or
+     * (expression) what the program gave nvrtcAddNameExpression. Its entry runs one item. */
+    void (*function)(void);
+    int expression;
 };
 
 #endif

@@ -53,6 +53,8 @@ typedef struct fake_module fake_module;
 typedef struct fake_kernel_arg {
     uint32_t size;
     bool pointer, constant; /* constant: const pointer, read only */
+    bool nested;            /* a pointer to pointers, which nobody can translate */
+    uint8_t align;          /* of CUDA C alone */
 } fake_kernel_arg;
 
 enum { FAKE_MAX_ARGS = 64 };
@@ -75,6 +77,9 @@ enum { FAKE_MAX_ITEMS = 1024, FAKE_MAX_LOCAL_BYTES = 48 << 10 };
  * anew). */
 tn__cu_result fake_module_load(const void *image, int capability, fake_module **module);
 void fake_module_unload(fake_module *module);
+void *fake_module_library(const fake_module *module); /* for dlsym */
+/* The address and size of a variable; NULL: there is none of that name. */
+void *fake_module_variable(fake_module *module, const char *name, size_t *bytes);
 /* NULL if there is none of that name. Valid until the module is unloaded. */
 const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
 
@@ -82,6 +87,16 @@ const fake_kernel *fake_module_kernel(fake_module *module, const char *name);
  * more than there is. 'why' gets the reason ("" if none). */
 tn__cu_result fake_kernel_check(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], char *why,
                                 size_t size);
+
+/* ---- CUDA C: cuda_run.c, image.c ---- */
+
+/* Was it written in CUDA C, by a program beside Tenon? */
+bool fake_kernel_is_cuda(const fake_kernel *kernel);
+/* As fake_kernel_run, with as many bytes of dynamic shared memory. */
+void fake_cuda_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], unsigned shared_bytes,
+                   void **args);
+/* fake_module_load for whatever a program gives: also what nvrtcGetPTX gave. *what: somebody else's image is that, or NULL. */
+tn__cu_result fake_image_load(const void *image, int capability, fake_module **module, const char **what);
 
 /* Runs all groups; returns when they are done. args[i] points to the i-th argument's value, pointers already host addresses. */
 void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args);

@@ -74,16 +74,18 @@ static void *open_bytes(const char *bytes, size_t n)
 
 static bool take_kernel(fake_kernel *k, const struct tn_kernel_info *info, fake_module *m)
 {
-    if (info->n_arguments > FAKE_MAX_ARGS || strlen(info->name) >= sizeof k->name)
+    if (info->n_arguments > FAKE_MAX_ARGS || (!info->function && strlen(info->name) >= sizeof k->name))
         return false;
     *k = (fake_kernel){.n_args = info->n_arguments, .barrier = info->barrier, .info = info, .module = m};
-    memcpy(k->name, info->name, strlen(info->name) + 1);
+    snprintf(k->name, sizeof k->name, "%s", info->name);
     for (int i = 0; i < info->n_locals; i++)
         k->local_bytes += info->local[i].size;
     for (int i = 0; i < k->n_args; i++)
         k->arg[i] = (fake_kernel_arg){.size = info->argument[i].size,
                                       .pointer = info->argument[i].pointer,
-                                      .constant = info->argument[i].constant};
+                                      .constant = info->argument[i].constant,
+                                      .align = info->argument[i].align,
+                                      .nested = info->argument[i].nested};
     return true;
 }
 
@@ -124,7 +126,8 @@ tn__cu_result fake_module_load(const void *image, int capability, fake_module **
     if (!ptx && memcmp(head.magic, FAKE_IMAGE_MAGIC, sizeof head.magic) != 0)
         return TN__CU_INVALID_IMAGE;
     memcpy(&head, image, sizeof head);
-    if (head.identity != fake_cc_identity() || !runs_on(&head, ptx, capability))
+    const bool known = head.identity == fake_cc_identity() || head.identity == fake_cuda_identity();
+    if (!known || !runs_on(&head, ptx, capability))
         return TN__CU_NO_BINARY_FOR_GPU;
     void *library = open_bytes((const char *)image + sizeof head, head.bytes);
     const struct tn_kernel_info *info = library ? dlsym(library, "tn_fake_kernels") : NULL;
@@ -159,10 +162,20 @@ void fake_module_unload(fake_module *module)
 
 const fake_kernel *fake_module_kernel(fake_module *module, const char *name)
 {
-    for (int i = 0; i < module->n; i++)
-        if (!strcmp(module->kernel[i].name, name))
+    void *const address = dlsym(module->library, name);
+    for (int i = 0; i < module->n; i++) {
+        const struct tn_kernel_info *info = module->kernel[i].info;
+        void *function;
+        memcpy(&function, &info->function, sizeof function);
+        if (function && !info->expression ? function == address : !strcmp(info->name, name))
             return &module->kernel[i];
+    }
     return NULL;
+}
+
+void *fake_module_library(const fake_module *module)
+{
+    return module->library;
 }
 
 /* ---- what a launch may ask for ---- */
