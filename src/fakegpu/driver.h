@@ -70,11 +70,11 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
-    bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
-    bool uncut;                /* its parts could not be kept: nothing in it is checked */
-    bool away;                 /* being made or freed, by a thread that has it alone: no longer there for anybody else */
-    const void *module;        /* of a variable: the module that it is a part of */
+    fake_device *locker; /* of pinned memory: in whose context, with which it ends */
+    bool registered;     /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool uncut;          /* its parts could not be kept: nothing in it is checked */
+    bool away;           /* being made or freed, by a thread that has it alone: no longer there for anybody else */
+    const void *module;  /* of a variable: the module that it is a part of */
     fake_suballocation *parts; /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
