@@ -98,7 +98,21 @@ void fake_cuda_run(const fake_kernel *kernel, const unsigned groups[3], const un
 /* fake_module_load for whatever a program gives: also what nvrtcGetPTX gave. *what: somebody else's image is that, or NULL. */
 tn__cu_result fake_image_load(const void *image, int capability, fake_module **module, const char **what);
 
-/* Runs all groups; returns when they are done. args[i] points to the i-th argument's value, pointers already host addresses. */
-void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args);
+/* What an argument may reach: the tensor that it points into, to the byte. Host addresses; NULL: it is no pointer, or nothing
+ * is known. */
+typedef struct fake_extent {
+    const char *from, *to;
+} fake_extent;
+
+/* Whether it is the host address of memory of a device: nobody's own variable. */
+bool fake_is_device_memory(const void *host_address);
+
+/* Whether races are looked for: then a launch is to say what its arguments may reach. */
+bool fake_kernel_watches(void);
+
+/* Runs all groups; returns when they are done. args[i] points to the i-th argument's value, pointers already host addresses;
+ * extent[i] says what it may reach, where launches are watched (NULL: not known). */
+void fake_kernel_run(const fake_kernel *kernel, const unsigned groups[3], const unsigned local[3], void **args,
+                     const fake_extent *extent);
 
 #endif

@@ -196,6 +196,12 @@ int fake_fibers_current(const fake_fibers *f)
     return f->order[f->at];
 }
 
+_Noreturn void fake_fibers_stop(fake_fibers *f)
+{
+    f->abandon = true;
+    JUMP(f->fiber[f->order[f->at]].base);
+}
+
 int fake_fibers_run(fake_fibers *f, const uint16_t *order, int n)
 {
     f->waiting = f->at = 0;

@@ -33,6 +33,10 @@ int fake_fibers_run(fake_fibers *f, const uint16_t *order, int n);
 void fake_fibers_wait(fake_fibers *f);
 int fake_fibers_current(const fake_fibers *f);
 
+/* Called by the running fiber: its body ends where it stands, and those that come after it in this round do not run. To be
+ * followed by fake_fibers_abandon of all. */
+_Noreturn void fake_fibers_stop(fake_fibers *f);
+
 /* Ends the bodies of those among these fibers that wait, where they stand. */
 void fake_fibers_abandon(fake_fibers *f, const uint16_t *order, int n);
 

@@ -7,6 +7,7 @@
 #include "fakegpu/dialect_items.h"
 #include "fakegpu/fake.h"
 #include "fakegpu/fibers.h"
+#include "fakegpu/shadow.h"
 
 enum { FAKE_WARP = 32, FAKE_MAX_WARPS = FAKE_MAX_ITEMS / FAKE_WARP };
 
@@ -16,6 +17,7 @@ typedef struct fake_kernel_rules {
     bool drawn; /* the order of groups, warps and items is drawn from the seed */
     uint64_t seed;
     int threads; /* that run the groups of a launch */
+    bool races;  /* races are looked for, and accesses outside of arguments */
 } fake_kernel_rules;
 
 /* Read once; a test that changes the environment has it read again, while no kernel runs. */
@@ -61,25 +63,32 @@ typedef struct fake_meeting {
     fake_fibers *fibers;
     const char *kernel;
     const int *group;
-    int n;        /* items of the group */
-    bool allowed; /* the kernel was declared KERNEL_B */
-    bool stray;   /* it was not, and reached a barrier */
-    /* the round of a warp: how many of its lanes came to a shuffle, and to which */
+    int n;               /* items of the group */
+    bool allowed;        /* the kernel was declared KERNEL_B */
+    bool stray;          /* it was not, and reached a barrier */
+    bool stopped;        /* an item was, and with it the group: fake_meeting_stop */
+    fake_shadow *shadow; /* NULL: nobody looks for races */
+    /* the round of a warp: how many of its lanes came to a shuffle, and to which; is it one that orders memory? */
     int shuffling, shuffle_site;
+    bool shuffle_orders;
     /* the round of the group: to which barrier its items came */
     int barrier_site;
-    bool shuffles_differ, barriers_differ;
+    bool shuffles_differ, barriers_differ, barrier_all;
     unsigned turn;
     unsigned long long exchange[2][FAKE_MAX_ITEMS];
 } fake_meeting;
 
 /* What units call; 'run' is the meeting: dialect_items.h. */
-void fake_meeting_barrier(void *run, int site);
+void fake_meeting_barrier(void *run, int site, int all);
+void fake_meeting_sync_warp(void *run, int site);
 unsigned long long fake_meeting_shuffle(void *run, int site, unsigned long long v, int by, int down);
 
-/* Runs the items of a group to their end: a shuffle waits for its warp, a barrier for the group. False: they diverged, and all of
- * them were ended; 'why' says where. */
+/* Runs the items of a group to their end: a shuffle waits for its warp, a barrier for the group. False: all of them were ended,
+ * because they diverged ('why' says where) or were stopped. */
 bool fake_meeting_run(fake_meeting *m, fake_item_order *order, char *why, size_t size);
+
+/* Called on the fiber of an item: it runs no further, and no other of its group. Does not return. */
+_Noreturn void fake_meeting_stop(fake_meeting *m);
 
 /* ---- threads: team.c ---- */
 

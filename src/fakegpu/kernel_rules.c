@@ -1,4 +1,4 @@
-/* What the environment says of launches: TENON_FAKE_GPU_SEED, TENON_FAKE_GPU_THREADS. A value that is not understood is as none:
+/* What the environment says of launches: TENON_FAKE_GPU_SEED, _THREADS, _RACES. A value that is not understood is as none:
  * the library says so when it looks at its variables (core/variables.def). */
 #include "fakegpu/env.h"
 #include "fakegpu/kernel.h"
@@ -31,10 +31,33 @@ void fake_kernel_rules_read(void)
         rules.seed = n;
     if (read_number("TENON_FAKE_GPU_THREADS", &n) && n >= 1 && n <= MAX_THREADS)
         rules.threads = (int)n;
+    rules.races = fake_env_flag("TENON_FAKE_GPU_RACES", false);
+    if (rules.races) /* what each byte has seen is noted by one thread */
+        rules.threads = 1;
+}
+
+/* A child of fork reads its own environment. */
+static void forget(void)
+{
+    static const pthread_once_t again = PTHREAD_ONCE_INIT;
+    once = again;
+}
+
+static void read_first(void)
+{
+    static bool registered;
+    if (!registered)
+        registered = pthread_atfork(NULL, NULL, forget) == 0;
+    fake_kernel_rules_read();
+}
+
+bool fake_kernel_watches(void)
+{
+    return fake_kernel_rules_here()->races;
 }
 
 const fake_kernel_rules *fake_kernel_rules_here(void)
 {
-    pthread_once(&once, fake_kernel_rules_read);
+    pthread_once(&once, read_first);
     return &rules;
 }

@@ -7,7 +7,7 @@
 
 /* ---- what work items call ---- */
 
-void fake_meeting_barrier(void *run, int site)
+void fake_meeting_barrier(void *run, int site, int all)
 {
     fake_meeting *m = run;
     if (!m->allowed) {
@@ -17,7 +17,33 @@ void fake_meeting_barrier(void *run, int site)
     if (m->barrier_site < 0)
         m->barrier_site = site;
     m->barriers_differ |= m->barrier_site != site;
+    m->barrier_all = all;
     fake_fibers_wait(m->fibers);
+}
+
+/* The running lane waits for those of its warp. */
+static void wait_for_warp(fake_meeting *m, int site, bool orders)
+{
+    if (m->shuffling++ == 0)
+        m->shuffle_site = site;
+    m->shuffles_differ |= m->shuffle_site != site;
+    m->shuffle_orders = orders;
+    fake_fibers_wait(m->fibers);
+}
+
+void fake_meeting_sync_warp(void *run, int site)
+{
+    fake_meeting *m = run;
+    if (m->allowed)
+        wait_for_warp(m, site, true);
+    else
+        m->stray = true;
+}
+
+_Noreturn void fake_meeting_stop(fake_meeting *m)
+{
+    m->stopped = true;
+    fake_fibers_stop(m->fibers);
 }
 
 /* What a warp's round writes is read in its next one, and written over in the one after that at the earliest. A lane that is not
@@ -32,10 +58,7 @@ unsigned long long fake_meeting_shuffle(void *run, int site, unsigned long long 
     const int i = fake_fibers_current(m->fibers), lane = i % FAKE_WARP, from = down ? lane + by : lane ^ by;
     unsigned long long *slot = m->exchange[m->turn & 1];
     slot[i] = v;
-    if (m->shuffling++ == 0)
-        m->shuffle_site = site;
-    m->shuffles_differ |= m->shuffle_site != site;
-    fake_fibers_wait(m->fibers);
+    wait_for_warp(m, site, false);
     if (from < 0 || from >= FAKE_WARP)
         return v;
     return i - lane + from < m->n ? slot[i - lane + from] : ~0ull;
@@ -77,7 +100,8 @@ static bool barrier_diverged(const fake_meeting *m, int waiting, char *why, size
 
 /* ---- running them ---- */
 
-/* Runs a warp until no lane of it can go on alone. Gives how many wait, at barriers; -1: at shuffles, and not all of them. */
+/* Runs a warp until no lane of it can go on alone. Gives how many wait, at barriers; -1: at shuffles, and not all of them, or an
+ * item was stopped. */
 static int run_warp(fake_meeting *m, const uint16_t *lane, int lanes)
 {
     for (;;) {
@@ -85,14 +109,16 @@ static int run_warp(fake_meeting *m, const uint16_t *lane, int lanes)
         m->shuffles_differ = false;
         m->turn++;
         const int waiting = fake_fibers_run(m->fibers, lane, lanes);
-        if (!m->shuffling)
+        if (!m->shuffling && !m->stopped)
             return waiting;
-        if (m->shuffling != lanes || m->shuffles_differ)
+        if (m->shuffling != lanes || m->shuffles_differ || m->stopped)
             return -1;
+        if (m->shadow && m->shuffle_orders)
+            fake_shadow_warp(m->shadow, lane[0] / FAKE_WARP);
     }
 }
 
-/* One round of the group: *waiting gets how many items wait at a barrier. False: a shuffle diverged. */
+/* One round of the group: *waiting gets how many items wait at a barrier. False: a shuffle diverged, or an item was stopped. */
 static bool run_round(fake_meeting *m, fake_item_order *order, int *waiting, char *why, size_t size)
 {
     const int set = fake_item_order_turn(order), warps = (m->n + FAKE_WARP - 1) / FAKE_WARP;
@@ -104,7 +130,7 @@ static bool run_round(fake_meeting *m, fake_item_order *order, int *waiting, cha
         const int lanes = m->n - first < FAKE_WARP ? m->n - first : FAKE_WARP;
         const int resting = run_warp(m, order->item[set] + first, lanes);
         if (resting < 0)
-            return shuffle_diverged(m, warp, lanes, why, size);
+            return !m->stopped && shuffle_diverged(m, warp, lanes, why, size);
         *waiting += resting;
     }
     return true;
@@ -114,10 +140,13 @@ bool fake_meeting_run(fake_meeting *m, fake_item_order *order, char *why, size_t
 {
     int waiting;
     bool ok;
+    m->stopped = false;
     do {
         ok = run_round(m, order, &waiting, why, size);
         if (ok && waiting && (waiting != m->n || m->barriers_differ))
             ok = barrier_diverged(m, waiting, why, size);
+        if (ok && waiting && m->shadow)
+            fake_shadow_barrier(m->shadow, m->barrier_all);
     } while (ok && waiting);
     if (!ok)
         fake_fibers_abandon(m->fibers, order->item[0], m->n);

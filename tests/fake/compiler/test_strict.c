@@ -11,6 +11,7 @@
 /* Kernels run by what the environment says now. */
 static void set_rules(const char *seed, const char *threads)
 {
+    setenv("TENON_FAKE_GPU_RACES", "0", 1);
     setenv("TENON_FAKE_GPU_SEED", seed, 1);
     setenv("TENON_FAKE_GPU_THREADS", threads, 1);
     fake_kernel_rules_read();
@@ -252,6 +253,7 @@ static void groups_run_side_by_side(void **state)
     set_rules("", "1");
 }
 
+#if !defined(__SANITIZE_THREAD__) /* which forbids that */
 /* A child of fork has none of the threads: it gets its own. */
 static void threads_are_made_anew_in_a_child(void **state)
 {
@@ -275,23 +277,215 @@ static void threads_are_made_anew_in_a_child(void **state)
     set_rules("", "1");
 }
 
+#endif
+
 #if defined(__SANITIZE_THREAD__)
-/* ThreadSanitizer sees a race between groups, which it ends the process for. */
+/* ThreadSanitizer sees a race between groups, for which it ends the process: it runs this program again, for one kernel. */
 static void races_between_groups_are_seen(void **state)
 {
     (void)state;
     for (int racing = 0; racing < 2; racing++) {
         const pid_t child = fork();
         if (child == 0) {
-            int32_t o[64] = {0}, *po = o;
-            set_rules("", "4");
-            KIT_RUN(module, racing ? "same_word" : "meet", racing ? 4096 : 4, 1, &po);
-            exit(0);
+            execl("/proc/self/exe", "test_compiler_strict", racing ? "same_word" : "meet", NULL);
+            _exit(3);
         }
         int status = -1;
         assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status != 0, racing);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 3);
+        assert_int_equal(WEXITSTATUS(status) != 0, racing);
     }
+}
+
+static int run_one(const char *kernel)
+{
+    int32_t o[64] = {0}, *po = o;
+    set_rules("", "4");
+    module = kit_module(text);
+    KIT_RUN(module, kernel, 4, 64, &po);
+    return 0;
+}
+#endif
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which watch kernels themselves */
+/* ---- races between items, and what no argument holds ---- */
+
+static const char watched[] =
+    /* n: 1 breaks the rule, 0 keeps it */
+    "KERNEL(same_place)(GLOBAL i32 *o, i32 n) { o[n ? 0 : LOCAL_ID(0)] = (i32)GLOBAL_ID(0); }\n"
+    "KERNEL(neighbour)(GLOBAL i32 *o, i32 n)\n"
+    "{\n"
+    "    if (LOCAL_ID(0) + n < 64)\n"
+    "        o[LOCAL_ID(0)] = o[LOCAL_ID(0) + n] + 1;\n"
+    "}\n"
+    "KERNEL(bytes)(GLOBAL u8 *o, i32 n) { o[LOCAL_ID(0) / (n + 1)] = (u8)LOCAL_ID(0); }\n"
+    "KERNEL(groups)(GLOBAL i32 *o, i32 n) { if (LOCAL_ID(0) == 0) o[n ? 5 : GROUP_ID(0)] = 1; }\n"
+    "KERNEL(sums)(GLOBAL i32 *o, i32 n)\n"
+    "{\n"
+    "    if (n && LOCAL_ID(0) == 3)\n"
+    "        o[0] = 1;\n"
+    "    else\n"
+    "        ATOMIC_ADD_I32(o, 1);\n"
+    "}\n"
+    "KERNEL(sums_read)(GLOBAL i32 *o, i32 n)\n"
+    "{\n"
+    "    ATOMIC_ADD_I32(o, 1);\n"
+    "    if (n && LOCAL_ID(0) == 7)\n"
+    "        o[1] = o[0];\n"
+    "}\n"
+    "KERNEL(readers)(GLOBAL i32 *o, i32 n)\n" /* many read what one of another group writes */
+    "{\n"
+    "    if (GROUP_ID(0) < 3 || !n)\n"
+    "        ATOMIC_ADD_I32(o + 1, o[0]);\n"
+    "    else if (LOCAL_ID(0) == 0)\n"
+    "        o[0] = 1;\n"
+    "}\n"
+    "KERNEL_B(local)(GLOBAL i32 *o, i32 n)\n"
+    "{\n"
+    "    LOCAL_MEM(i32, unused, 3);\n"
+    "    LOCAL_MEM(i32, s, 64);\n"
+    "    s[LOCAL_ID(0)] = 1;\n"
+    "    if (!n)\n"
+    "        BARRIER();\n"
+    "    const i32 v = s[LOCAL_ID(0) ^ 32];\n"
+    "    BARRIER();\n"
+    "    ATOMIC_ADD_I32(o, v);\n"
+    "}\n"
+    "KERNEL_B(local_again)(GLOBAL i32 *o, i32 n)\n" /* what is read may not be written over at once */
+    "{\n"
+    "    LOCAL_MEM(i32, s, 64);\n"
+    "    s[LOCAL_ID(0)] = 1;\n"
+    "    BARRIER();\n"
+    "    const i32 v = s[63 - LOCAL_ID(0)];\n"
+    "    if (!n)\n"
+    "        BARRIER();\n"
+    "    s[LOCAL_ID(0)] = v;\n"
+    "}\n"
+    "KERNEL_B(global)(GLOBAL i32 *o, i32 n)\n"
+    "{\n"
+    "    if (GROUP_ID(0))\n"
+    "        return;\n"
+    "    o[LOCAL_ID(0)] = 1;\n"
+    "    if (n)\n"
+    "        BARRIER();\n"
+    "    else\n"
+    "        BARRIER_ALL();\n"
+    "    ATOMIC_ADD_I32(o + 64, o[63 - LOCAL_ID(0)]);\n"
+    "}\n"
+    "KERNEL_B(warp)(GLOBAL i32 *o, i32 n)\n"
+    "{\n"
+    "    LOCAL_MEM(i32, s, 64);\n"
+    "    s[LOCAL_ID(0)] = 1;\n"
+    "    SYNC_WARP();\n"
+    "    ATOMIC_ADD_I32(o, s[LOCAL_ID(0) ^ (n ? 32 : 1)]);\n"
+    "}\n"
+    "KERNEL_B(shuffled)(GLOBAL i32 *o, i32 n)\n" /* a shuffle orders no memory */
+    "{\n"
+    "    LOCAL_MEM(i32, s, 64);\n"
+    "    s[LOCAL_ID(0)] = (i32)SHUFFLE_XOR_U32(1, 1);\n"
+    "    const i32 more = (i32)SHUFFLE_XOR_U32(1, 1);\n"
+    "    ATOMIC_ADD_I32(o, s[LOCAL_ID(0) ^ n] + more);\n"
+    "}\n"
+    "KERNEL(behind)(GLOBAL f32 *o, i32 n) { if (GLOBAL_ID(0) == 99) o[99 + n] = 1; }\n"
+    "KERNEL(before)(GLOBAL f32 *o, i32 n) { if (GLOBAL_ID(0) == 99) o[1] = (o - n)[0]; }\n"
+    "KERNEL(partly)(GLOBAL u8 *o, i32 n)\n"
+    "{\n"
+    "    if (GLOBAL_ID(0) == 0)\n"
+    "        *(GLOBAL u64 *)(o + (n ? 400 : 392)) = 0;\n"
+    "}\n"
+    "typedef f32 four __attribute__((vector_size(16)));\n"
+    "KERNEL(wide)(GLOBAL f32 *o, i32 n)\n"
+    "{\n"
+    "    four w = *(GLOBAL const four *)(o + (n ? 2 : 4));\n"
+    "    if (GLOBAL_ID(0) == 0)\n"
+    "        *(GLOBAL four *)(o + 20) = w;\n"
+    "}\n"
+    "KERNEL_B(behind_local)(GLOBAL f32 *o, i32 n)\n"
+    "{\n"
+    "    LOCAL_MEM(f32, s, 3);\n"
+    "    if (LOCAL_ID(0) == 0) {\n"
+    "        s[2] = 1;\n"
+    "        o[GROUP_ID(0)] = s[2 + n];\n"
+    "    }\n"
+    "}\n";
+
+enum { BYTES = 403 }; /* of the argument */
+static _Alignas(16) char window[1024];
+
+/* Groups of 64 items, on a tensor of 403 bytes in the middle of a device's memory. */
+static void watch(fake_module *m, const char *kernel, unsigned n_groups, int32_t n)
+{
+    char *at = window + 256;
+    const unsigned groups[3] = {n_groups, 1, 1}, local[3] = {64, 1, 1};
+    const fake_extent extent[2] = {{at, at + BYTES}, {NULL, NULL}};
+    kit_clear();
+    memset(window, 0, sizeof window);
+    kit_device_memory[0] = window;
+    kit_device_memory[1] = window + sizeof window;
+    fake_kernel_run(kit_kernel(m, kernel), groups, local, (void *[]){&at, &n}, extent);
+}
+
+static void watched_kernels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel;
+        unsigned groups;
+        const char *why;
+        tn__cu_result error;
+    } all[] = {
+        {"same_place", 1,
+         "race in kernel 'same_place': work item (0, 0, 0) of group (0, 0, 0) writes byte 0 of argument 'o', and work "
+         "item (1, 0, 0) of group (0, 0, 0) writes 4 bytes there: nothing orders them",
+         TN__CU_LAUNCH_FAILED},
+        {"neighbour", 1, "work item (0, 0, 0) of group (0, 0, 0) reads byte 4 of argument 'o', and work item (1, 0, 0)",
+         TN__CU_LAUNCH_FAILED},
+        {"bytes", 1, "race in kernel 'bytes': work item (0, 0, 0) of group (0, 0, 0) writes byte 0 of",
+         TN__CU_LAUNCH_FAILED},
+        {"groups", 4,
+         "work item (0, 0, 0) of group (0, 0, 0) writes byte 20 of argument 'o', and work item (0, 0, 0) of group (1, "
+         "0, 0)",
+         TN__CU_LAUNCH_FAILED},
+        {"sums", 4,
+         "changes (atomically) byte 0 of argument 'o', and work item (3, 0, 0) of group (0, 0, 0) writes 4 bytes there",
+         TN__CU_LAUNCH_FAILED},
+        {"sums_read", 1,
+         "changes (atomically) byte 0 of argument 'o', and work item (7, 0, 0) of group (0, 0, 0) reads 4 bytes there",
+         TN__CU_LAUNCH_FAILED},
+        {"readers", 4, "reads byte 0 of argument 'o', and work item (0, 0, 0) of group (3, 0, 0) writes 4 bytes there",
+         TN__CU_LAUNCH_FAILED},
+        {"local", 1, "of its local array 's', and work item", TN__CU_LAUNCH_FAILED},
+        {"local_again", 1, "of its local array 's', and work item", TN__CU_LAUNCH_FAILED},
+        {"global", 4, "of argument 'o', and work item", TN__CU_LAUNCH_FAILED},
+        {"warp", 1, "of its local array 's', and work item", TN__CU_LAUNCH_FAILED},
+        {"shuffled", 1, "of its local array 's', and work item", TN__CU_LAUNCH_FAILED},
+        {"behind", 4,
+         "kernel 'behind': work item (35, 0, 0) of group (1, 0, 0) writes 4 bytes at byte 400 of argument 'o', which "
+         "has 403",
+         TN__CU_ILLEGAL_ADDRESS},
+        {"before", 4, "work item (35, 0, 0) of group (1, 0, 0) reads 4 bytes at byte -4 of argument 'o', which has 403",
+         TN__CU_ILLEGAL_ADDRESS},
+        {"partly", 1, "writes 8 bytes at byte 400 of argument 'o', which has 403", TN__CU_ILLEGAL_ADDRESS},
+        {"wide", 1, "reads 16 bytes at once at byte 8 of argument 'o': the address is no multiple of 16",
+         TN__CU_MISALIGNED_ADDRESS},
+        {"behind_local", 1, "reads 4 bytes at byte 12 of its local array 's', which has 12", TN__CU_ILLEGAL_ADDRESS},
+    };
+    set_rules("", "1");
+    setenv("TENON_FAKE_GPU_RACES", "1", 1);
+    fake_kernel_rules_read();
+    fake_module *m = kit_module(watched);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        watch(m, all[i].kernel, all[i].groups, 0);
+        if (kit_error)
+            fail_msg("%s keeps the rules, but: %s", all[i].kernel, kit_report());
+        watch(m, all[i].kernel, all[i].groups, 1);
+        if (kit_error != all[i].error || !strstr(kit_report(), all[i].why))
+            fail_msg("%s gives %u: '%s'", all[i].kernel, kit_error, kit_report());
+        for (size_t k = 0; k < 256; k++) /* nothing was written there */
+            assert_int_equal(window[k] | window[256 + BYTES + k], 0);
+    }
+    fake_module_unload(m);
+    set_rules("", "1");
 }
 #endif
 
@@ -310,17 +504,26 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+#if defined(__SANITIZE_THREAD__)
+    if (argc == 2)
+        return run_one(argv[1]);
+#endif
+    (void)argc, (void)argv;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shuffles_of_some_warps),
         cmocka_unit_test(shuffles_of_some_lanes),
         cmocka_unit_test(shuffles_hide_no_missing_barrier),
         cmocka_unit_test(an_order_is_drawn),
         cmocka_unit_test(groups_run_side_by_side),
-        cmocka_unit_test(threads_are_made_anew_in_a_child),
 #if defined(__SANITIZE_THREAD__)
         cmocka_unit_test(races_between_groups_are_seen),
+#else
+        cmocka_unit_test(threads_are_made_anew_in_a_child),
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test(watched_kernels),
 #endif
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
