@@ -379,6 +379,11 @@ static void block_freed(const void *block, size_t bytes)
         tn__cu.fake_block_freed(block, bytes);
 }
 
+static bool simulated(void)
+{
+    return tn__cu.fake_host_access;
+}
+
 static tn__gpu_result host_access(const void *memory, size_t bytes, int write)
 {
     return tn__cu.fake_host_access ? result(tn__cu.fake_host_access(memory, bytes, write)) : TN__GPU_OK;
@@ -438,6 +443,7 @@ const tn__gpu_driver tn__cuda_driver = {
     .forget = tn__cublas_forget,
     .text = tn__cuda_text,
     .is_fatal = is_fatal,
+    .simulated = simulated,
     .report = tn__cuda_report,
     .block_taken = block_taken,
     .block_freed = block_freed,
