@@ -78,6 +78,7 @@ enum {
     TN__CU_ECC_UNCORRECTABLE = 214,
     TN__CU_PEER_ACCESS_UNSUPPORTED = 217,
     TN__CU_INVALID_PTX = 218,
+    TN__CU_NVLINK_UNCORRECTABLE = 220,
     TN__CU_CONTAINED = 226,
     TN__CU_FILE_NOT_FOUND = 301,
     TN__CU_INVALID_HANDLE = 400,
@@ -135,6 +136,12 @@ enum {
 };
 
 enum {
+    TN__CU_CTX_SCHED_AUTO = 0, /* how the host waits */
+    TN__CU_CTX_SCHED_SPIN = 1,
+    TN__CU_CTX_SCHED_YIELD = 2,
+    TN__CU_CTX_SCHED_BLOCKING_SYNC = 4,
+    TN__CU_CTX_SCHED_MASK = 7,
+    TN__CU_CTX_FLAGS_MASK = 0xff,
     TN__CU_MEMORYTYPE_HOST = 1,
     TN__CU_MEMORYTYPE_DEVICE = 2,
     TN__CU_MEMORYTYPE_UNIFIED = 4,
@@ -158,8 +165,9 @@ enum {
 };
 
 /* What tenonFakeCounters counts, of one device; of device -1 (the host): pinned memory under ALLOCATIONS, FREES, LIVE,
- * copies from and to pageable memory under H2D and D2H, and under FAILED_CHECKS how often a check of the fake GPUs failed
- * that real ones do not make: order, blocks of the allocator. */
+ * copies from and to pageable memory under H2D and D2H, under FAILED_CHECKS how often a check of the fake GPUs failed that
+ * real ones do not make (order, blocks of the allocator), under WARNINGS how often one that only warned, under UNHEARD how many
+ * reports nobody has read, and under GAVE_UP how often there was no memory to keep what checks of order need. */
 enum {
     TN__FAKE_ALLOCATIONS,
     TN__FAKE_FREES,
@@ -177,7 +185,10 @@ enum {
     TN__FAKE_SYNCHRONIZATIONS, /* the host waited: for a stream, a context, an event */
     TN__FAKE_STREAMS,          /* that are alive, as are events and modules */
     TN__FAKE_EVENTS,
-    TN__FAKE_MODULES
+    TN__FAKE_MODULES,
+    TN__FAKE_UNHEARD = TN__FAKE_MODULES,
+    TN__FAKE_GAVE_UP = TN__FAKE_EVENTS,
+    TN__FAKE_WARNINGS = TN__FAKE_STREAMS
 };
 
 /* ---- NVRTC ---- */

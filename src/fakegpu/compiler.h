@@ -47,7 +47,8 @@ typedef struct fake_image {
     uint32_t architecture, reserved; /* 90 for sm_90 */
 } fake_image;
 
-#define FAKE_IMAGE_MAGIC "tenonFK1"
+#define FAKE_IMAGE_MAGIC "tenonFK1" /* code of one architecture */
+#define FAKE_PTX_MAGIC   "tenonPX1" /* what stands for PTX: it runs on every device that is not below its architecture */
 
 /* An image as text that a program may take for PTX, which fake_image_load reads. Appended. */
 void fake_image_to_text(const fake_text *image, fake_text *out);

@@ -29,6 +29,8 @@ fake_context *fake_pop_context(void)
 static tn__cu_result start(fake_context *c)
 {
     fake_device *d = c->device;
+    if (d->ruin)
+        return d->ruin;
     if (c->stopping) /* by another thread */
         return TN__CU_CONTEXT_IS_DESTROYED;
     if (d->used + FAKE_CONTEXT_BYTES > d->capacity)
@@ -37,7 +39,10 @@ static tn__cu_result start(fake_context *c)
     if (!c->fallback)
         return TN__CU_OUT_OF_MEMORY;
     d->used += FAKE_CONTEXT_BYTES;
+    d->busy = 0;
+    d->asked = fake_now();
     c->error = TN__CU_SUCCESS;
+    c->life++;
     c->active = true;
     return TN__CU_SUCCESS;
 }
@@ -57,10 +62,7 @@ static void stop(fake_context *c)
         other->peer[c->device->ordinal] = false;
         c->peer[i] = false;
     }
-    fake_clock all = {0}; /* all is over: pinned memory that it used may be used again */
-    fake_order_collect(c, &all);
-    fake_order_known(&all);
-    fake_clock_free(&all);
+    fake_order_over(c); /* pinned memory that it used may be used again */
     fake_modules_clear(c);
     fake_events_clear(c);
     fake_streams_clear(c);
@@ -119,6 +121,20 @@ tn__cu_result cuDevicePrimaryCtxReset_v2(tn__cu_device device)
     if (r)
         return r;
     stop(&d->context);
+    return fake_leave(d->ruin);
+}
+
+/* They are kept for the contexts to come; how these wait does not depend on them here. */
+tn__cu_result cuDevicePrimaryCtxSetFlags_v2(tn__cu_device device, unsigned flags)
+{
+    fake_device *d;
+    tn__cu_result r = fake_enter_device(device, &d);
+    if (r)
+        return r;
+    const unsigned how = flags & TN__CU_CTX_SCHED_MASK;
+    if (flags & ~(unsigned)TN__CU_CTX_FLAGS_MASK || how & (how - 1)) /* two ways at once */
+        return fake_leave(TN__CU_INVALID_VALUE);
+    d->context.flags = flags;
     return fake_leave(TN__CU_SUCCESS);
 }
 
@@ -130,7 +146,7 @@ tn__cu_result cuDevicePrimaryCtxGetState(tn__cu_device device, unsigned *flags, 
         return r;
     if (!flags || !active)
         return fake_leave(TN__CU_INVALID_VALUE);
-    *flags = 0;
+    *flags = d->context.flags;
     *active = d->context.active;
     return fake_leave(TN__CU_SUCCESS);
 }
@@ -175,7 +191,7 @@ tn__cu_result cuCtxSynchronize(void)
         return r;
     c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
     fake_synchronize_context(c);
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 tn__cu_result cuCtxEnablePeerAccess(tn__cu_context peer, unsigned flags)

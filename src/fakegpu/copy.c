@@ -98,7 +98,7 @@ tn__cu_result cuMemcpyHtoDAsync_v2(tn__cu_ptr to, const void *from, size_t bytes
         count(fake.count, TN__FAKE_H2D, bytes);
     if (!pinned && bytes > STAGED)
         fake_wait(s, s->last); /* as with a real driver, the host does not learn that the device has it */
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 /* Whether pinned memory that a copy is to fill may be poisoned until then, so that a host that reads it too early does not
@@ -144,7 +144,7 @@ tn__cu_result cuMemcpyDtoHAsync_v2(void *to, tn__cu_ptr from, size_t bytes, tn__
         count(fake.count, TN__FAKE_D2H, bytes);
         fake_synchronize(s);
     }
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }
 
 /* Within a device or between two. */

@@ -1,9 +1,7 @@
 /* Kernels in CUDA C: the threads of a block are fibers of one thread of the host, blocks run one after another. Who waits for
  * others looks in every round whether they have come; a round in which nobody got on is the end. */
 #include "fakegpu/dialect_cuda_items.h"
-#include "fakegpu/dialect_items.h"
-#include "fakegpu/fake.h"
-#include "fakegpu/fibers.h"
+#include "fakegpu/kernel.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -11,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, POISON = 0xff, CANARY = 0xc5, GAP = 64, DYNAMIC = FAKE_MAX_LOCAL_BYTES + 2 * GAP };
+enum { WARP = FAKE_WARP, POISON = 0xff, CANARY = 0xc5, GAP = 64, DYNAMIC = FAKE_MAX_LOCAL_BYTES + 2 * GAP };
 
 typedef enum state { RUNS, AT_BARRIER, IN_WARP, OVER } state;
 
@@ -34,11 +32,14 @@ typedef struct block_runner {
     char *shared;          /* the module's shared memory on this thread */
     size_t shared_bytes;
     int n;
+    fake_item_order order;
+    uint64_t seed;
     /* the block */
     int alive, waiting, yes, all, site;
     bool progress, failed;
     tn__cu_result error; /* what the launch fails with, if it does */
     char report[512];
+    uint16_t round[FAKE_MAX_ITEMS]; /* who runs when in it */
     thread thread[FAKE_MAX_ITEMS];
 } block_runner;
 
@@ -254,11 +255,22 @@ static bool stuck(block_runner *w)
             "kernel '%s': threads of block (%u, %u, %u) wait for others of their warp that never come: a mask names "
             "threads that call another function, or none",
             w->kernel->name, b[0], b[1], b[2]);
-    fake_fibers_abandon(w->fibers, w->n);
+    fake_fibers_abandon(w->fibers, w->round, w->n);
     return say(w);
 }
 
-/* Directions alternate, so that a missing barrier meets a thread that ran too late in one of them. */
+/* Warp by warp. */
+static void order_round(block_runner *w)
+{
+    const fake_item_order *o = &w->order;
+    const int set = fake_item_order_turn(&w->order);
+    for (int i = 0, n = 0; n < w->n; i++) {
+        const int first = o->warp[set][i] * WARP, lanes = w->n - first < WARP ? w->n - first : WARP;
+        memcpy(w->round + n, o->item[set] + first, (size_t)lanes * sizeof *w->round);
+        n += lanes;
+    }
+}
+
 static bool run_block(block_runner *w, unsigned number)
 {
     for (int i = 0; i < w->n; i++)
@@ -269,9 +281,11 @@ static bool run_block(block_runner *w, unsigned number)
     w->failed = false;
     w->error = TN__CU_LAUNCH_FAILED;
     poison(w);
-    for (unsigned round = 0;; round++) {
+    fake_item_order_group(&w->order, number, w->seed);
+    for (;;) {
         w->progress = false;
-        if (!fake_fibers_round(w->fibers, w->n, (number + round) & 1))
+        order_round(w);
+        if (!fake_fibers_run(w->fibers, w->round, w->n))
             break;
         if (w->failed || !w->progress)
             return stuck(w);
@@ -332,6 +346,9 @@ static bool begin(block_runner *w, const fake_kernel *kernel, const unsigned gro
     w->args = args;
     w->n = (int)(local[0] * local[1] * local[2]);
     w->dynamic_bytes = shared_bytes;
+    const fake_kernel_rules *rules = fake_kernel_rules_here();
+    w->seed = rules->seed;
+    fake_item_order_launch(&w->order, w->n, rules->drawn);
     w->here = (struct tn_cuda){
         .dynamic = w->dynamic + GAP, .run = w, .barrier = barrier, .warp = warp, .pause = pause_thread, .fail = fail};
     memcpy(w->here.size, local, sizeof w->here.size);

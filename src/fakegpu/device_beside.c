@@ -65,15 +65,6 @@ tn__cu_result cuDeviceGetP2PAttribute(int *value, unsigned attribute, tn__cu_dev
     return TN__CU_SUCCESS;
 }
 
-tn__cu_result cuDevicePrimaryCtxSetFlags_v2(tn__cu_device device, unsigned flags)
-{
-    fake_device *d;
-    tn__cu_result r = fake_enter_device(device, &d);
-    if (r)
-        return r;
-    return fake_leave(flags & ~0xffu ? TN__CU_INVALID_VALUE : TN__CU_SUCCESS); /* how the host waits: not seen here */
-}
-
 /* By CUdevice_attribute's numbers; what is not in the list, up to the last that is known, a fake GPU has not: 0. */
 int fake_attribute_beside(unsigned attribute)
 {

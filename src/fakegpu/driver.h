@@ -1,7 +1,7 @@
 /* fakegpu/driver.h: the inside of the fake driver: what its files share.
  *
  * One lock guards everything: devices, contexts, memory tables, queues, clocks. It is never held while queued work runs,
- * while much memory is filled (but by a reset), or while a caller's function is called. Every exported function begins
+ * while much memory is filled, or while a caller's function is called. Every exported function begins
  * with one of fake_enter*, which take the lock only if the call can go on, and ends with fake_leave.
  *
  * Queued items are numbered through the whole process in the order of their queueing, and items wait only for items with
@@ -43,7 +43,7 @@ typedef struct fake_suballocation {
 /* One access in the past: the 'tick'-th operation of the stream that has this slot in all clocks. */
 typedef struct fake_epoch {
     uint64_t tick;
-    const char *what; /* kept for ever */
+    const char *what; /* of fake_call_name */
     unsigned stream;  /* its id */
     uint16_t slot;
     int16_t device; /* ordinal */
@@ -70,10 +70,11 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
-    bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
-    const void *module;        /* of a variable: the module that it is a part of */
-    bool going;                /* being freed: no longer there for anybody else */
+    fake_device *locker; /* of pinned memory: in whose context, with which it ends */
+    bool registered;     /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool uncut;          /* its parts could not be kept: nothing in it is checked */
+    bool away;           /* being made or freed, by a thread that has it alone: no longer there for anybody else */
+    const void *module;  /* of a variable: the module that it is a part of */
     fake_suballocation *parts; /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
@@ -87,6 +88,10 @@ bool fake_suballocation_take(fake_block *b, size_t from, size_t to, fake_suballo
 bool fake_suballocation_free(fake_block *b, size_t from); /* false: no live piece begins there */
 /* The live piece at the offset, if it was not fenced yet; *end: where what rounding added behind it ends. */
 fake_suballocation *fake_suballocation_unfenced(fake_block *b, size_t offset, size_t *end);
+
+/* Memory for what checks need (realloc). NULL: there is none, which is counted; checks must then find less, never more. Lock
+ * held. */
+void *fake_analysis_memory(void *old, size_t bytes);
 
 /* ---- order: vector_clock.c, access_history.c, race_check.c ----
  * Every stream, event, and the host has a vector clock: for each stream, up to which of its operations all is over for
@@ -124,17 +129,27 @@ void fake_history_renew(fake_history *h, size_t from, size_t to);
  * the caller poisons it. False: there is none. */
 bool fake_history_stale(fake_history *h, const fake_touch *t, const fake_clock *clock, fake_touch *stale);
 
+/* The name of a call for reports, with the place of the user's call where that is known: "kernel 'flat' (add at prog.c:12)".
+ * Kept for ever, one for all that are alike. */
+const char *fake_call_name(const char *what);
+
 /* What is queued on the stream now comes after all that the host knows of, and what default streams order. Only for what
  * is queued: else the stream does not wait for them. */
 void fake_order_join(fake_stream *s);
-/* fake_order_join for an operation; refuses it, with a report, if it would touch memory out of order. */
+/* fake_order_join for an operation, by a name of fake_call_name; refuses it, with a report, if it would touch memory out of
+ * order. */
 tn__cu_result fake_order_check(fake_stream *s, const char *what, const fake_touch *touch, int n);
 void fake_order_note(fake_stream *s, const char *what, const fake_touch *touch, int n);
 /* The same for the host, now: 'doing' is "reads" or the like. */
 tn__cu_result fake_order_host(const char *doing, const fake_touch *touch);
-bool fake_order_is_used(const fake_touch *touch);                  /* would it be refused to the host now? */
-void fake_order_wait(fake_stream *s, const fake_event *e);         /* the stream waits for the event */
-void fake_order_known(const fake_clock *clock);                    /* the host has waited for it */
+/* The same for freeing the whole block: of the device's own work it waits for what uses the block. */
+tn__cu_result fake_order_free(const fake_touch *touch);
+bool fake_order_is_used(const fake_touch *touch);          /* would it be refused to the host now? */
+void fake_order_wait(fake_stream *s, const fake_event *e); /* the stream waits for the event */
+void fake_order_known(const fake_clock *clock);            /* the host has waited for it */
+/* The context is lost: what was queued on it touches memory no more, and the host may know. Of what it waited for on other
+ * devices the host learns nothing. */
+void fake_order_over(const fake_context *c);
 void fake_order_collect(const fake_context *c, fake_clock *clock); /* joins all that was ever queued on it */
 void fake_order_end(fake_stream *s);                               /* the stream is no more */
 
@@ -166,7 +181,8 @@ bool fake_has_asan(void);
 
 /* The device whose address it is, or NULL. */
 fake_device *fake_device_of(const void *address);
-/* The block of device or pinned memory that holds the address, or NULL: also where it is being freed, or its context. */
+/* The block of device or pinned memory that holds the address, or NULL: also where it is being made or freed, or its
+ * context. */
 fake_block *fake_block_of(const void *address);
 /* A block of device memory that lies nowhere yet in use; NULL: no room. Its bytes are to be poisoned. Lock held. */
 fake_block *fake_memory_place(fake_device *d, size_t bytes);
@@ -174,16 +190,20 @@ bool fake_memory_insert(fake_block *b); /* pinned memory, counted; false: no mem
 /* From now on it is no live memory for anybody; its bytes stay until fake_memory_release. Lock held. */
 void fake_memory_retire(fake_block *b);
 void fake_memory_release(fake_block *b);
-/* Frees all memory of a device, of which no work is left. Lock held. */
+/* Frees all memory of a device, of which no work is left; what other threads are making or freeing is left to them. Releases
+ * the lock while memory is filled. */
 void fake_memory_clear(fake_device *d);
 
 /* ---- devices and contexts: device.c, context.c ---- */
 
 struct CUctx_st {
     fake_device *device;
-    unsigned retained, created; /* created: how many of these were cuCtxCreate */
+    unsigned retained, flags, created; /* created: how many of those retained were cuCtxCreate */
     bool active, stopping;
     tn__cu_result error;  /* sticky: what killed it */
+    char *report;         /* and how, from malloc; NULL: there was no memory */
+    bool heard;           /* somebody has read it */
+    uint64_t life;        /* how often it was made: what was begun in an earlier life is not of this one */
     fake_stream *streams; /* all that still have a thread or a handle; the default stream is one of them */
     fake_stream *fallback;
     fake_event *events;
@@ -195,14 +215,16 @@ struct CUctx_st {
 struct fake_device {
     int physical, ordinal; /* ordinal: in CUDA_VISIBLE_DEVICES' order; -1 hidden */
     tn__cu_uuid uuid;
-    char *base;    /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
-    size_t span;   /* twice the capacity, so that fragments hardly matter */
-    size_t cursor; /* in its lower half: where the next allocation looks for room: freed addresses come back late */
+    int capability; /* 90 for 9.0 */
+    char *base;     /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
+    size_t span;    /* twice the capacity, so that fragments hardly matter */
+    size_t cursor;  /* in its lower half: where the next allocation looks for room: freed addresses come back late */
     size_t capacity, used;
     fake_table blocks;
     fake_context context;
-    uint64_t busy; /* nanoseconds of work finished since NVML was asked, at asked (fake_now; 0: never) */
-    double asked;
+    tn__cu_result ruin; /* what killed a context, where faults are fatal: none is made again */
+    double busy,
+        asked; /* milliseconds of work finished since NVML was asked, or the context made: at asked (fake_now) */
     uint64_t count[16]; /* TN__FAKE_... of abi.h */
 };
 
@@ -212,6 +234,8 @@ typedef struct fake_world {
     bool over;     /* the process ends: nothing works any more */
     bool blocking; /* CUDA_LAUNCH_BLOCKING */
     bool order;    /* TENON_FAKE_GPU_ORDER is not 0 */
+    bool warn;     /* it is 'warn': what is missing is said, and nothing is refused for it */
+    bool blind;    /* a clock could not be kept: nothing is found unordered any more */
     int n_devices, n_visible;
     fake_device device[FAKE_MAX_DEVICES]; /* by physical number */
     fake_device *visible[FAKE_MAX_DEVICES];
@@ -224,8 +248,9 @@ extern fake_world fake;
 
 /* Reads the environment and makes the devices, once. Lock held. */
 tn__cu_result fake_set_up(void);
-/* env.c: TENON_FAKE_GPUS and CUDA_VISIBLE_DEVICES. */
+/* env.c: TENON_FAKE_GPUS, TENON_FAKE_GPU_CAPABILITY and CUDA_VISIBLE_DEVICES. */
 bool fake_parse_gpus(const char *text, int *count, size_t *bytes);
+bool fake_parse_capability(const char *text, int n, fake_device *devices);
 int fake_parse_visible(const char *text, const fake_device *devices, int n, int *physical);
 void fake_uuid_text(const tn__cu_uuid *uuid, char out[41]);
 
@@ -240,6 +265,8 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
 /* The same for a call that queues something: waits for room first. */
 tn__cu_result fake_enter_queue(tn__cu_stream handle, fake_context **context, fake_stream **stream);
 tn__cu_result fake_leave(tn__cu_result r);
+/* For a call that let go of the lock: is the context, whose 'life' it noted before, still that one, and well? Lock held. */
+tn__cu_result fake_still(const fake_context *c, uint64_t life);
 bool fake_forked(void);
 fake_context *fake_current(void);
 tn__cu_result fake_push_context(fake_context *c); /* of the calling thread: it is current then */
@@ -248,10 +275,21 @@ bool fake_is_context(const fake_context *c);      /* is it one of those there ar
 tn__cu_result fake_context_retain(fake_context *c);
 void fake_context_release(fake_context *c);
 
-/* The last failed check, as text for tenonFakeReport. */
-void fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
+/* Around a call: after one that failed, tenonFakeReport has its own text or none. The doors do it. */
+void fake_report_begin(void);
+void fake_report_end(tn__cu_result r); /* lock not held */
+/* What killed the context (SUCCESS: nothing), for this call to give; its text becomes this thread's. Lock held. */
+tn__cu_result fake_context_error(const fake_context *c);
+/* How it died, for fake_context_error. Lock held. */
+void fake_report_death(fake_context *c, const char *report);
+/* fake_report for a check that only fake GPUs make: counts it, and gives ILLEGAL_STATE. Lock held. */
 tn__cu_result fake_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a missing order between two calls, by their names of fake_call_name. Where TENON_FAKE_GPU_ORDER says 'warn', it
+ * gives SUCCESS, and the text goes to stderr as soon as the call leaves, if it is the first one of these two. */
+tn__cu_result fake_unordered(const char *call, const char *other, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For the end of the process: how many of these there were, "" where nobody asked for it. Lock held. */
+void fake_summary(char *text, size_t size);
 
 /* ---- fault_injection.c: lock held ---- */
 typedef enum fake_fault_kind {
@@ -260,11 +298,14 @@ typedef enum fake_fault_kind {
     FAKE_FAULT_NOCUBIN,
     FAKE_FAULT_LAUNCH,
     FAKE_FAULT_LOST,
+    FAKE_FAULT_REGISTER,
+    FAKE_FAULT_FATAL,
     FAKE_FAULT_PEER,
     FAKE_FAULT_BADPEER,
     FAKE_FAULT_SLOWCOPY,
     FAKE_FAULT_SLOWSTREAM,
-    FAKE_FAULT_DELAY
+    FAKE_FAULT_DELAY,
+    FAKE_FAULT_ORDER
 } fake_fault_kind;
 tn__cu_result fake_set_faults(const char *text);
 bool fake_fault(fake_fault_kind kind, int device); /* counts: is this the one to fail? */
@@ -272,7 +313,7 @@ bool fake_fault_pair(fake_fault_kind kind, int a, int b);
 double fake_fault_delay(bool copy, int device); /* milliseconds */
 
 /* ---- live handles: handles.c ---- */
-typedef enum fake_kind { FAKE_STREAM = 1, FAKE_EVENT, FAKE_MODULE, FAKE_FUNCTION } fake_kind;
+typedef enum fake_kind { FAKE_STREAM = 1, FAKE_EVENT, FAKE_MODULE, FAKE_FUNCTION, FAKE_LIBRARY } fake_kind;
 bool fake_handle_add(const void *handle, fake_kind kind);
 void fake_handle_remove(const void *handle);
 bool fake_handle_is(const void *handle, fake_kind kind);
@@ -323,6 +364,7 @@ struct CUstream_st {
     fake_item *current;    /* what the thread runs: in a forked child, which has no such thread, it is not lost */
     unsigned queued;       /* items in the list */
     uint64_t oldest, last; /* number of the oldest unfinished item (UINT64_MAX: idle), of the newest one */
+    double begun;          /* when what runs now began (fake_now); 0: nothing runs */
     unsigned waiters;
     pthread_cond_t work, progress;
     fake_clock clock;
@@ -356,8 +398,11 @@ tn__cu_result fake_if_blocking(fake_stream *s); /* after a launch: CUDA_LAUNCH_B
 void fake_discard(fake_context *c);             /* throws queued work away and waits for what runs */
 /* The stream whose work runs on this thread, or NULL. */
 fake_stream *fake_running(void);
-void fake_fail(fake_context *c, tn__cu_result error); /* lock held */
-double fake_now(void);                                /* milliseconds */
+/* The context is dead from now on, for this reason. Lock held. */
+void fake_fail(fake_context *c, tn__cu_result error, const char *report);
+double fake_now(void); /* milliseconds */
+/* Of the time since NVML was asked, how much of what the stream runs now, or ran until now, has taken. */
+double fake_busy(const fake_stream *s, double now);
 
 /* ---- events: event.c ---- */
 struct CUevent_st {

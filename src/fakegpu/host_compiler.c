@@ -3,6 +3,7 @@
 #include "fakegpu/compiler.h"
 #include "fakegpu/host_process.h"
 #include "fakegpu/env.h"
+#include "fakegpu/fake.h"
 #include "fakegpu_dialect.h"
 #include <dirent.h>
 #include <errno.h>
@@ -144,7 +145,7 @@ uint64_t fake_cc_identity(void)
         h = fake_mixed(h, flags[i], strlen(flags[i]) + 1);
     for (const char *const *o = level(GCC); *o; o++)
         h = fake_mixed(h, *o, strlen(*o) + 1);
-    return h;
+    return fake_kernel_watches() ? ~h : h;
 }
 
 /* ---- the private folder ---- */
@@ -293,6 +294,8 @@ static bool preprocess(workplace *w, const char *cc, const char *const *define, 
     snprintf(out, sizeof out, "%s/unit.i", w->folder);
     for (size_t i = 0; i < FLAGS; i++)
         argv[n++] = flags[i];
+    if (fake_kernel_watches())
+        argv[n++] = "-DTN_FAKE_RACES";
     for (int i = 0; i < n_define; i++)
         argv[n++] = define[i];
     argv[n++] = in;
@@ -318,6 +321,12 @@ static bool make_object(workplace *w, const char *cc, maker by, fake_text *log)
     argv[n++] = in;
     argv[n++] = "-o";
     argv[n++] = out;
+    if (fake_kernel_watches()) { /* its calls are answered by the unit (dialect_watch.h), not by its library */
+        argv[n++] = "-fsanitize=thread";
+        argv[n++] = "-nostdlib";
+        argv[n++] = "-lgcc";
+        argv[n++] = "-lc";
+    }
     argv[n++] = "-lm";
     if (by != TINYCC) { /* nothing begins or ends with a kernel: 3 ms of 48 */
 #ifdef TN_FAKE_SANITIZE /* a sanitizer's functions come from the program; not to link its library takes 14 ms less of 50 */
@@ -356,6 +365,26 @@ static bool write_unit(workplace *w, const char *text, const char *name, fake_te
     return ok;
 }
 
+/* Says why races cannot be looked for. */
+static bool refuses_to_watch(maker by, fake_text *log)
+{
+    if (!fake_kernel_watches())
+        return false;
+#ifdef TN_FAKE_SANITIZE
+    (void)by;
+    fake_text_puts(
+        log, "error: TENON_FAKE_GPU_RACES=1 cannot be had in a build with a sanitizer, which watches kernels itself\n");
+    return true;
+#else
+    if (by == TINYCC)
+        fake_text_puts(
+            log,
+            "error: TENON_FAKE_GPU_RACES=1 needs gcc or clang to compile kernels, and the C compiler is TinyCC: name "
+            "another by TENON_FAKE_CC\n");
+    return by == TINYCC;
+#endif
+}
+
 /* The preprocessed text, with its kernels translated, goes back to a file. *by: who preprocessed it. */
 static bool translate(workplace *w, maker *by, fake_text *log)
 {
@@ -369,6 +398,7 @@ static bool translate(workplace *w, maker *by, fake_text *log)
     }
     for (*by = GCC; ok && *by < ANOTHER && !strstr(in.s, mark[*by]);)
         ++*by;
+    ok = ok && !refuses_to_watch(*by, log);
     if (*by == TINYCC) /* what is written from here on was not preprocessed yet */
         fake_text_puts(&out, "#define tn_item (*tn_fake_host->items())\n#define __builtin_classify_type(x) 1\n");
     ok = ok && fake_translate_kernels(in.s, &out, log);

@@ -47,7 +47,7 @@ static char *from_text(const char *text, size_t *n)
     return out;
 }
 
-static tn__cu_result load_text(const char *text, fake_module **module)
+static tn__cu_result load_text(const char *text, int capability, fake_module **module)
 {
     size_t n;
     char *image = from_text(text, &n);
@@ -57,8 +57,9 @@ static tn__cu_result load_text(const char *text, fake_module **module)
     tn__cu_result r = TN__CU_INVALID_PTX;
     if (n >= sizeof start) {
         memcpy(&start, image, sizeof start);
+        memcpy(image, FAKE_PTX_MAGIC, sizeof start.magic);
         if (start.bytes <= n - sizeof start)
-            r = fake_module_load(image, module);
+            r = fake_module_load(image, capability, module);
     }
     free(image);
     return r;
@@ -78,7 +79,7 @@ static bool is_ptx(const char *p)
     }
 }
 
-tn__cu_result fake_image_load(const void *image, fake_module **module, const char **what)
+tn__cu_result fake_image_load(const void *image, int capability, fake_module **module, const char **what)
 {
     static const struct {
         const char *magic, *what;
@@ -94,9 +95,9 @@ tn__cu_result fake_image_load(const void *image, fake_module **module, const cha
             return TN__CU_NO_BINARY_FOR_GPU;
         }
     if (!strncmp(image, head, sizeof head - 1))
-        return load_text(image, module);
+        return load_text(image, capability, module);
     if (!strncmp(image, FAKE_IMAGE_MAGIC, sizeof FAKE_IMAGE_MAGIC - 1) || !is_ptx(image))
-        return fake_module_load(image, module);
+        return fake_module_load(image, capability, module);
     *what = "PTX";
     return TN__CU_INVALID_PTX;
 }

@@ -172,8 +172,16 @@ typedef struct launch {
     const fake_kernel *kernel;
     unsigned groups[3], local[3], shared_bytes;
     void *args[FAKE_MAX_ARGS];
+    fake_extent *extent; /* of each argument, from malloc; NULL where they are not watched */
     _Alignas(16) char values[];
 } launch;
+
+static void drop_launch(void *arg)
+{
+    launch *l = arg;
+    free(l->extent);
+    free(l);
+}
 
 static void run_launch(void *arg)
 {
@@ -181,8 +189,8 @@ static void run_launch(void *arg)
     if (fake_kernel_is_cuda(l->kernel))
         fake_cuda_run(l->kernel, l->groups, l->local, l->shared_bytes, l->args);
     else
-        fake_kernel_run(l->kernel, l->groups, l->local, l->args);
-    free(l);
+        fake_kernel_run(l->kernel, l->groups, l->local, l->args, l->extent);
+    drop_launch(l);
 }
 
 /* What is given as one buffer is taken apart as a compiler would lay it out. */
@@ -215,6 +223,26 @@ static size_t room(uint32_t size)
     return ((size_t)size + 15) / 16 * 16;
 }
 
+bool fake_is_device_memory(const void *host_address)
+{
+    const char *p = host_address;
+    for (int i = 0; i < fake.n_devices; i++)
+        if (p >= fake.device[i].base + fake.device[i].span && p < fake.device[i].base + 2 * fake.device[i].span)
+            return true;
+    return false;
+}
+
+/* The live piece, or block, that the pointer lies in: as it is now, when the launch is queued. */
+static fake_extent extent_of(const void *pointer)
+{
+    fake_suballocation piece;
+    const fake_block *b = fake_block_of(pointer);
+    if (!b || !fake_suballocation_find(b, (size_t)((const char *)pointer - b->base), &piece))
+        return (fake_extent){NULL, NULL};
+    const char *base = fake_host_address(b->base);
+    return (fake_extent){base + piece.from, base + piece.to};
+}
+
 /* Device addresses within a structure, or in an integer, become host addresses as pointers do. */
 static void translate_words(char *at, uint32_t size, fake_access *access, int *n)
 {
@@ -240,6 +268,7 @@ static launch *pack(const fake_kernel *k, void **parameters, fake_access *access
         return NULL;
     const bool cuda = fake_kernel_is_cuda(k);
     l->kernel = k;
+    l->extent = fake_kernel_watches() && !cuda ? calloc((size_t)k->n_args + 1, sizeof *l->extent) : NULL;
     *n = 0;
     char *at = l->values;
     for (int i = 0; i < k->n_args; i++) {
@@ -248,6 +277,8 @@ static launch *pack(const fake_kernel *k, void **parameters, fake_access *access
             void *p;
             memcpy(&p, at, sizeof p);
             access[(*n)++] = (fake_access){p, 0, !k->arg[i].constant};
+            if (l->extent)
+                l->extent[i] = extent_of(p);
             p = fake_host_address(p);
             memcpy(at, &p, sizeof p);
         } else if (cuda) {
@@ -312,10 +343,10 @@ tn__cu_result cuLaunchKernel(tn__cu_function function, unsigned grid_x, unsigned
     memcpy(l->groups, groups, sizeof groups);
     memcpy(l->local, local, sizeof local);
     l->shared_bytes = shared_bytes;
-    const fake_work work = {.what = function->what, .run = run_launch, .drop = free, .arg = l};
+    const fake_work work = {.what = function->what, .run = run_launch, .drop = drop_launch, .arg = l};
     r = fake_submit(s, &work, access, n);
     if (r) {
-        free(l);
+        drop_launch(l);
         return fake_leave(r);
     }
     c->device->count[TN__FAKE_LAUNCHES]++;

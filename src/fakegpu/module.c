@@ -101,6 +101,7 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
     if (r)
         return r;
     bool foreign = fake_fault(FAKE_FAULT_NOCUBIN, c->device->ordinal);
+    const uint64_t life = c->life;
     fake_leave(r); /* loading takes long */
     if (foreign)
         return TN__CU_NO_BINARY_FOR_GPU;
@@ -110,7 +111,7 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
     if (!m)
         return TN__CU_OUT_OF_MEMORY;
     const char *what;
-    r = fake_image_load(image, &m->loaded, &what);
+    r = fake_image_load(image, c->device->capability, &m->loaded, &what);
     if (what)
         fake_report(
             "a module is %s from elsewhere: fake GPUs run what their own NVRTC compiled from CUDA C, and nothing else",
@@ -120,10 +121,13 @@ tn__cu_result cuModuleLoadData(tn__cu_module *module, const void *image)
         return r;
     }
     pthread_mutex_lock(&fake.lock);
-    if (!fake_handle_add(m, FAKE_MODULE)) {
-        fake_leave(0);
+    r = fake_still(c, life); /* else nobody would ever unload it */
+    if (!r && !fake_handle_add(m, FAKE_MODULE))
+        r = TN__CU_OUT_OF_MEMORY;
+    if (r) {
+        fake_leave(r);
         destroy(m);
-        return TN__CU_OUT_OF_MEMORY;
+        return r;
     }
     m->context = c;
     m->next = c->modules;
@@ -144,7 +148,7 @@ tn__cu_result cuModuleUnload(tn__cu_module module)
     fake_context *c = module->context;
     take_off(module);
     fake_wait_context(c); /* its kernels may be queued */
-    r = c->error;
+    r = fake_context_error(c);
     fake_leave(r);
     destroy(module);
     return r;

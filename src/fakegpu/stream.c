@@ -30,7 +30,7 @@ tn__cu_result cuStreamDestroy_v2(tn__cu_stream stream)
         return r;
     if (!fake_handle_is(stream, FAKE_STREAM))
         return fake_leave(TN__CU_INVALID_HANDLE);
-    r = stream->context->error;
+    r = fake_context_error(stream->context);
     fake_stream_close(stream);
     return fake_leave(r);
 }
@@ -58,5 +58,5 @@ tn__cu_result cuStreamSynchronize(tn__cu_stream stream)
     c = s->context;
     c->device->count[TN__FAKE_SYNCHRONIZATIONS]++;
     fake_synchronize(s);
-    return fake_leave(c->error);
+    return fake_leave(fake_context_error(c));
 }

@@ -2,6 +2,7 @@
 #include "autograd/functions.h"
 #include "backend/backend.h"
 #include "backend/gpu/driver.h"
+#include "backend/host_touch.h"
 #include "core/alloc.h"
 #include "op/infer.h"
 #include <tenon/cuda.h>
@@ -52,7 +53,8 @@ static void delete_versioned(tn_dl_managed_versioned *m)
         give_up(m->manager_ctx);
 }
 
-/* The consumer's stream goes on when the current one is done: unless they are the same, the host waits. */
+/* The consumer's stream goes on when what is on the current one now is done: unless they are the same, it waits for an event.
+ * The handles 1 and 2 are the driver's own words for the default streams. */
 static tn_status order(const tn_tensor *t, int64_t stream)
 {
     const tn__queue *q = tn__backend_of(t->device)->queue;
@@ -72,7 +74,10 @@ static tn_status order(const tn_tensor *t, int64_t stream)
     const uintptr_t handle = (uintptr_t)tn_stream_handle(s);
     if (handle == (uintptr_t)stream || (handle == 0 && stream == 1))
         return TN_OK;
-    return TN__QUEUED(dlpack_given, q->synchronize(s));
+    tn_stream *consumer = tn_cuda_stream_from_handle((void *)(uintptr_t)stream, t->device);
+    tn_status e = consumer ? TN__QUEUED(dlpack_given, q->wait(consumer, s)) : tn_error_code();
+    tn_stream_release(consumer);
+    return e;
 }
 
 static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
@@ -88,7 +93,7 @@ static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)
     const tn__backend *b = tn__backend_of(t->device);
     if (!b->dlpack)
         return tn__fail(TN_EDEVICE, "tn_to_dlpack: a tensor on %s has no memory to share", tn_device_text(t->device).s);
-    if (order(t, stream))
+    if (order(t, stream) || tn__host_touch(t, false))
         return NULL;
     given *g = tn__block_get(sizeof *g);
     if (!g) {
