@@ -450,19 +450,19 @@ extern "C" struct tn_cuda_variable tn_fake_variables[];
 static int tn_n_kernels, tn_n_variables;
 
 template <typename T> struct tn_parameter {
-    static constexpr struct tn_argument is = {sizeof(T), 0, 0, alignof(T), 0};
+    static constexpr struct tn_argument is = {"", sizeof(T), 0, 0, alignof(T), 0};
 };
 template <typename T> struct tn_parameter<T *> {
-    static constexpr struct tn_argument is = {sizeof(T *), 1, 0, alignof(T *), 0};
+    static constexpr struct tn_argument is = {"", sizeof(T *), 1, 0, alignof(T *), 0};
 };
 template <typename T> struct tn_parameter<const T *> {
-    static constexpr struct tn_argument is = {sizeof(T *), 1, 1, alignof(T *), 0};
+    static constexpr struct tn_argument is = {"", sizeof(T *), 1, 1, alignof(T *), 0};
 };
 template <typename T> struct tn_parameter<T **> {
-    static constexpr struct tn_argument is = {sizeof(T *), 1, 0, alignof(T *), 1};
+    static constexpr struct tn_argument is = {"", sizeof(T *), 1, 0, alignof(T *), 1};
 };
 template <typename T> struct tn_parameter<T *const *> {
-    static constexpr struct tn_argument is = {sizeof(T *), 1, 1, alignof(T *), 1};
+    static constexpr struct tn_argument is = {"", sizeof(T *), 1, 1, alignof(T *), 1};
 };
 template <typename T> struct tn_bare {
     typedef T type;
@@ -482,7 +482,8 @@ template <int... I> struct tn_count<0, I...> {
 template <typename T, T F> struct tn_entry;
 template <typename... A, void (*F)(A...)> struct tn_entry<void (*)(A...), F> {
     static_assert(sizeof...(A) <= 64, "fake GPUs take 64 parameters at most");
-    static inline const struct tn_argument table[] = {tn_parameter<typename tn_bare<A>::type>::is..., {0, 0, 0, 0, 0}};
+    static inline const struct tn_argument table[] = {tn_parameter<typename tn_bare<A>::type>::is...,
+                                                      {"", 0, 0, 0, 0, 0}};
     template <int... I> static void call(void **a, tn_numbers<I...>)
     {
         (void)a;
