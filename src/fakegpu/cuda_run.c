@@ -1,5 +1,6 @@
 /* Kernels in CUDA C: the threads of a block are fibers of one thread of the host, blocks run one after another. Who waits for
  * others looks in every round whether they have come; a round in which nobody got on is the end. */
+#include "fakegpu/crash.h"
 #include "fakegpu/dialect_cuda_items.h"
 #include "fakegpu/kernel.h"
 #include <dlfcn.h>
@@ -34,6 +35,7 @@ typedef struct block_runner {
     int n;
     fake_item_order order;
     uint64_t seed;
+    fake_crash crash;
     /* the block */
     int alive, waiting, yes, all, site;
     bool progress, failed;
@@ -52,6 +54,7 @@ static int key_error;
 static void runner_free(void *arg)
 {
     block_runner *w = arg;
+    fake_crash_end(&w->crash);
     fake_fibers_free(w->fibers);
     free(w->dynamic);
     free(w);
@@ -63,6 +66,13 @@ static void make_key(void)
 }
 
 static void run_thread(void *arg, int i);
+
+/* The running thread ends where it stands, and with it the block. */
+static _Noreturn void leave(void *arg)
+{
+    block_runner *w = arg;
+    fake_fibers_stop(w->fibers);
+}
 
 static block_runner *runner_here(void)
 {
@@ -77,6 +87,7 @@ static block_runner *runner_here(void)
         return NULL;
     w->dynamic = aligned_alloc(GAP, DYNAMIC);
     w->fibers = fake_fibers_new(run_thread, w);
+    fake_crash_start(&w->crash, leave, w);
     if (!w->dynamic || !w->fibers || pthread_setspecific(key, w) != 0) {
         runner_free(w);
         return NULL;
@@ -100,7 +111,7 @@ static void yield(block_runner *w, int i)
     place(w, i);
 }
 
-static void fail(void *run, int assertion, const char *report)
+static _Noreturn void fail(void *run, int assertion, const char *report)
 {
     block_runner *w = run;
     if (!w->failed)
@@ -110,8 +121,7 @@ static void fail(void *run, int assertion, const char *report)
     if (!w->failed)
         w->error = assertion ? TN__CU_ASSERT : TN__CU_LAUNCH_FAILED;
     w->failed = true;
-    for (;;)
-        fake_fibers_wait(w->fibers);
+    leave(w);
 }
 
 static void pause_thread(void *run)
@@ -243,7 +253,10 @@ static bool stuck(block_runner *w)
     int at_barrier = 0;
     for (int i = 0; i < w->n; i++)
         at_barrier += w->thread[i].state == AT_BARRIER;
-    if (!w->failed && at_barrier)
+    if (w->crash.signal)
+        w->error = fake_crash_explain(&w->crash, w->kernel->name, (const int[]){(int)b[0], (int)b[1], (int)b[2]},
+                                      w->report, sizeof w->report);
+    else if (!w->failed && at_barrier)
         snprintf(
             w->report, sizeof w->report,
             "divergent barrier in kernel '%s': %d of %d threads of block (%u, %u, %u) wait at a __syncthreads that the "
@@ -271,6 +284,20 @@ static void order_round(block_runner *w)
     }
 }
 
+/* Until all threads have ended. False: one was stopped, or nobody gets on. */
+static bool run_rounds(block_runner *w)
+{
+    int waiting;
+    fake_crash_begin(&w->crash);
+    do {
+        w->progress = false;
+        order_round(w);
+        waiting = fake_fibers_run(w->fibers, w->round, w->n);
+    } while (waiting && w->progress && !w->failed && !w->crash.signal);
+    fake_crash_over(&w->crash);
+    return !waiting && !w->failed && !w->crash.signal;
+}
+
 static bool run_block(block_runner *w, unsigned number)
 {
     for (int i = 0; i < w->n; i++)
@@ -282,14 +309,8 @@ static bool run_block(block_runner *w, unsigned number)
     w->error = TN__CU_LAUNCH_FAILED;
     poison(w);
     fake_item_order_group(&w->order, number, w->seed);
-    for (;;) {
-        w->progress = false;
-        order_round(w);
-        if (!fake_fibers_run(w->fibers, w->round, w->n))
-            break;
-        if (w->failed || !w->progress)
-            return stuck(w);
-    }
+    if (!run_rounds(w))
+        return stuck(w);
     if (is_untouched(w->dynamic, GAP) && is_untouched(w->dynamic + GAP + w->dynamic_bytes, GAP))
         return true;
     snprintf(w->report, sizeof w->report,

@@ -330,6 +330,7 @@ ONE(early, "float *x",
     "    if (threadIdx.x >= 40) return;\n    __syncthreads();\n    __syncwarp();\n    x[threadIdx.x] = 1;", 64, 0)
 ONE(overrun, "float *x", "    extern __shared__ float s[];\n    s[threadIdx.x] = x[0];", 64, 63 * 4)
 ONE(fine, "float *x", "    extern __shared__ float s[];\n    s[threadIdx.x] = x[0];", 64, 64 * 4)
+ONE(wild, "float *x", "    if (threadIdx.x == 40) *(float *)64 = x[0];\n    __syncthreads();", 64, 0)
 ONE(assertion, "float *x", "    assert(x[1] == 2);", 1, 0)
 
 static int run_ptx(void)
@@ -522,7 +523,8 @@ int main(int argc, char **argv)
                  {"early", run_early},
                  {"overrun", run_overrun},
                  {"fine", run_fine},
-                 {"assertion", run_assertion}};
+                 {"assertion", run_assertion},
+                 {"wild", run_wild}};
     fill();
     open_libraries();
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
