@@ -57,6 +57,11 @@ TN_API int32_t tn_cuda_physical(tn_device device);
  * context: they are lost together, reset together, and tn_synchronize of one waits for all. */
 TN_API int32_t tn_cuda_ordinal(tn_device device);
 
+/* Could kernels of the device read and write the other's memory over a link, as the driver says? *out: true of two devices that
+ * are one GPU, false of a device and itself. Needs no context. Copies between GPUs work either way; tn_transfer_stats counts
+ * those that went through the host. TN_EDEVICE for no such device. */
+TN_API tn_status tn_cuda_can_access_peer(tn_device device, tn_device peer, bool *out) TN_MUST_USE;
+
 /* A GPU of this machine as NVML sees it now, all processes counted. Numbers are -1 where it says nothing. */
 typedef struct tn_cuda_status {
     int32_t physical; /* nvidia-smi's number */
@@ -102,8 +107,16 @@ TN_API int64_t tn_kernel_cache_folder(char *out, size_t size);
 
 /* Makes a device usable again after an asynchronous failure, or clears a healthy one: every tensor, stream and event on it
  * is void from then on (using one is an error), its memory is free. Other devices and the CPU go on; those that are the same
- * GPU (TENON_VISIBLE_DEVICES=0,0) are reset with it. No other thread may be using the device. */
+ * GPU (TENON_VISIBLE_DEVICES=0,0) are reset with it. No other thread may be using the device.
+ * After some failures (an illegal address) a driver may refuse every context that the process makes anew. So of a device that
+ * was lost a launch and a copy are tried: where they fail the result is TN_EDEVICE, "this process has to be started again",
+ * the device stays lost, and another reset tries again. */
 TN_API tn_status tn_cuda_reset(tn_device device) TN_MUST_USE;
+/* How threads wait for GPUs, from the first use of any on, after which it is TN_EINVAL: "spin" (the shortest waits, a processor
+ * each), "yield" (between two looks others may have it), "block" (asleep: a wait ends some ten microseconds later, and costs
+ * nothing), "auto" (the driver chooses). TN_EVALUE for another word. Without it TENON_CUDA_WAIT says so, else the driver does.
+ * A context that another library made before waits as that one chose. */
+TN_API tn_status tn_cuda_set_wait(const char *how) TN_MUST_USE;
 /* Has an asynchronous failure made it unusable, until it is reset? False where there is no such device. */
 TN_API bool tn_cuda_is_lost(tn_device device);
 
@@ -129,6 +142,12 @@ typedef struct tn__stream tn_stream;
  * NULL with an error set. */
 TN_API tn_stream *tn_cuda_stream_new(tn_device device, int32_t priority);
 TN_API tn_stream *tn_cuda_default_stream(tn_device device);
+/* A stream that another library made, by the driver's handle (a CUstream, a cudaStream_t of the device's primary context), as
+ * one to queue on and to wait for. NULL is the default stream; 1 (CU_STREAM_LEGACY) the context's, which is the same but where
+ * several devices are one GPU; 2 (CU_STREAM_PER_THREAD) that of whichever thread queues. Twice the same handle is the same
+ * stream, and so is the handle of one of the library's own. It is not destroyed with the last reference: whoever made it keeps
+ * it until the tensors that were made or used on it are gone, and nothing is queued there. */
+TN_API tn_stream *tn_cuda_stream_from_handle(void *handle, tn_device device);
 TN_API tn_stream *tn_cuda_current_stream(tn_device device);
 
 /* Makes it the calling thread's current stream of its device, and its device the current one. */

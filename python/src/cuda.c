@@ -132,6 +132,25 @@ static PyObject *ordinal(PyObject *self, PyObject *o)
     return number_of(o, tn_cuda_ordinal);
 }
 
+static PyObject *can_access_peer(PyObject *self, PyObject *args)
+{
+    (void)self;
+    int device, peer;
+    bool can = false;
+    tn_status status;
+    if (!PyArg_ParseTuple(args, "ii", &device, &peer))
+        return NULL;
+    UNLOCKED(status = tn_cuda_can_access_peer(TN_CUDA(device), TN_CUDA(peer), &can));
+    return status ? py_raise() : PyBool_FromLong(can);
+}
+
+static PyObject *set_wait(PyObject *self, PyObject *o)
+{
+    (void)self;
+    const char *how = PyUnicode_AsUTF8AndSize(o, NULL);
+    return how ? py_done(tn_cuda_set_wait(how)) : NULL;
+}
+
 static PyObject *synchronize(PyObject *self, PyObject *o)
 {
     (void)self;
@@ -377,7 +396,8 @@ static PyObject *transfer_stats(PyObject *self, PyObject *o)
         put_count(dict, "download_pinned", s.download_pinned) &&
         put_count(dict, "download_pageable", s.download_pageable) && put_count(dict, "peer_out", s.peer_out) &&
         put_count(dict, "peer_in", s.peer_in) && put_int(dict, "staged", s.staged) &&
-        put_int(dict, "synchronizations", s.synchronizations) && put_int(dict, "launches", s.launches))
+        put_int(dict, "synchronizations", s.synchronizations) && put_int(dict, "launches", s.launches) &&
+        put_int(dict, "own_products", s.own_products))
         return dict;
     Py_DECREF(dict);
     return NULL;
@@ -510,6 +530,8 @@ static PyMethodDef functions[] = {
     {"properties", properties, METH_O, "_CudaDeviceProperties"},
     {"physical", physical, METH_O, "The number that nvidia-smi gives it; -1 where NVML is not there."},
     {"ordinal", ordinal, METH_O, "Which of the driver's devices it is: what other libraries call it."},
+    {"can_access_peer", can_access_peer, METH_VARARGS, "(index, index of the other)"},
+    {"set_wait", set_wait, METH_O, "How threads wait for GPUs, before the first use of one."},
     {"synchronize", synchronize, METH_O, "Waits for a GPU, and raises what went wrong in it."},
     {"reset", reset, METH_O, "Makes it usable again: its tensors, streams and events are void."},
     {"mem_get_info", mem_get_info, METH_O, "(free, total) bytes, all processes counted."},
@@ -520,7 +542,9 @@ static PyMethodDef functions[] = {
     {"set_memory_fraction", set_memory_fraction, METH_VARARGS, "(fraction, index)"},
     {"empty_pinned_cache", empty_pinned_cache, METH_NOARGS, "Returns free pinned memory to the driver."},
     {"pinned_memory_stats", pinned_memory_stats, METH_NOARGS, "A flat dictionary."},
-    {"transfer_stats", transfer_stats, METH_O, "What crossed between a GPU and elsewhere: (copies, bytes) each."},
+    {"transfer_stats", transfer_stats, METH_O,
+     "What crossed between a GPU and elsewhere: (copies, bytes) each; what the host waited for and queued; products "
+     "without cuBLAS."},
     {"reset_transfer_stats", reset_transfer_stats, METH_O, "Counts from 0 again."},
     {"statuses", statuses, METH_NOARGS, "Every GPU of the machine as NVML sees it; power in milliwatts."},
     {"devices_by_free_memory", devices_by_free_memory, METH_NOARGS, "Every GPU, the one with most free memory first."},

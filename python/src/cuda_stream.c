@@ -90,6 +90,20 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     return wrap_stream(type, s);
 }
 
+static PyObject *stream_external(PyObject *type, PyObject *args)
+{
+    PyObject *handle;
+    int index;
+    if (!PyArg_ParseTuple(args, "O!i", &PyLong_Type, &handle, &index))
+        return NULL;
+    void *p = PyLong_AsVoidPtr(handle);
+    if (PyErr_Occurred())
+        return NULL;
+    tn_stream *s;
+    UNLOCKED(s = tn_cuda_stream_from_handle(p, TN_CUDA(index < 0 ? -1 : index)));
+    return wrap_stream((PyTypeObject *)type, s);
+}
+
 static PyObject *stream_current(PyObject *type, PyObject *o)
 {
     tn_device d;
@@ -219,6 +233,7 @@ static PyObject *stream_get_index(PyObject *self, void *unused)
 
 static PyMethodDef stream_methods[] = {
     {"_current", stream_current, METH_O | METH_CLASS, "The current stream of a GPU."},
+    {"_external", stream_external, METH_VARARGS | METH_CLASS, "(handle, index): a stream of another library."},
     {"_default", stream_default, METH_O | METH_CLASS, "The default stream of a GPU."},
     {"wait_stream", wait_stream, METH_O, "What is queued here from now on waits for what is on the other stream now."},
     {"wait_event", wait_event, METH_O, "What is queued here from now on waits for the event."},

@@ -97,7 +97,8 @@ tn__cu_result fake_set_up(void)
         return TN__CU_SUCCESS;
     int count;
     size_t bytes;
-    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes))
+    if (!fake_parse_gpus(fake_env("TENON_FAKE_GPUS"), &count, &bytes) ||
+        !fake_parse_capability(fake_env("TENON_FAKE_GPU_CAPABILITY"), count, fake.device))
         return TN__CU_INVALID_VALUE;
     fake.blocking = fake_env_flag("CUDA_LAUNCH_BLOCKING", false);
     const char *order = fake_env("TENON_FAKE_GPU_ORDER");
@@ -130,6 +131,8 @@ tn__cu_result fake_enter(void)
 {
     if (fake_forked())
         return TN__CU_NOT_INITIALIZED;
+    if (fake_running()) /* a function of the host that a stream calls: it would wait for itself */
+        return TN__CU_NOT_PERMITTED;
     fake_report_begin();
     pthread_mutex_lock(&fake.lock);
     if (fake.over)
@@ -169,8 +172,9 @@ tn__cu_result fake_enter_stream(tn__cu_stream handle, fake_context **context, fa
     tn__cu_result r = fake_enter_context(context);
     if (r)
         return r;
-    uintptr_t legacy = 1; /* CU_STREAM_LEGACY: another name of the default stream */
-    if (!handle || (uintptr_t)handle == legacy) {
+    const uintptr_t legacy = 1,
+                    per_thread = 2; /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: here the default stream, too */
+    if (!handle || (uintptr_t)handle == legacy || (uintptr_t)handle == per_thread) {
         *stream = (*context)->fallback;
         return TN__CU_SUCCESS;
     }
@@ -334,10 +338,10 @@ static int attribute_of(const fake_device *d, unsigned attribute)
     case TN__CU_PCI_BUS_ID: return fake_pci_bus(d);
     case TN__CU_PCI_DEVICE_ID: return 0;
     case TN__CU_PCI_DOMAIN_ID: return 0;
-    case TN__CU_COMPUTE_CAPABILITY_MAJOR: return 9;
-    case TN__CU_COMPUTE_CAPABILITY_MINOR: return 0;
+    case TN__CU_COMPUTE_CAPABILITY_MAJOR: return d->capability / 10;
+    case TN__CU_COMPUTE_CAPABILITY_MINOR: return d->capability % 10;
     }
-    return -1;
+    return fake_attribute_beside(attribute);
 }
 
 tn__cu_result cuDeviceGetAttribute(int *value, unsigned attribute, tn__cu_device device)

@@ -16,6 +16,9 @@
 #define FN(name, symbol, older, parameters)       FAKE_API tn__cu_result symbol parameters;
 #define OPTIONAL(name, symbol, older, parameters) FAKE_API tn__cu_result symbol parameters;
 #include "abi/cuda.def"
+#define FN(name, symbol, since, parameters)    FAKE_API tn__cu_result symbol parameters;
+#define NEWER(name, symbol, since, parameters) FAKE_API tn__cu_result symbol parameters;
+#include "abi/cuda_beside.def"
 
 enum {
     FAKE_MAX_DEVICES = 64,
@@ -67,10 +70,11 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
-    bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
-    bool uncut;                /* its parts could not be kept: nothing in it is checked */
-    bool away;                 /* being made or freed, without the lock, by a thread that has it alone */
+    fake_device *locker; /* of pinned memory: in whose context, with which it ends */
+    bool registered;     /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool uncut;          /* its parts could not be kept: nothing in it is checked */
+    bool away;           /* being made or freed, by a thread that has it alone: no longer there for anybody else */
+    const void *module;  /* of a variable: the module that it is a part of */
     fake_suballocation *parts; /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
@@ -149,6 +153,11 @@ void fake_order_over(const fake_context *c);
 void fake_order_collect(const fake_context *c, fake_clock *clock); /* joins all that was ever queued on it */
 void fake_order_end(fake_stream *s);                               /* the stream is no more */
 
+/* ---- for programs that know nothing of Tenon: beside.c ---- */
+
+/* Shows a report on standard error if TENON_FAKE_GPU_REPORT says so: who asks for no report sees it there. */
+void fake_show(const char *report);
+
 /* Sorted by address. */
 typedef struct fake_table {
     fake_block **at;
@@ -175,6 +184,12 @@ fake_device *fake_device_of(const void *address);
 /* The block of device or pinned memory that holds the address, or NULL: also where it is being made or freed, or its
  * context. */
 fake_block *fake_block_of(const void *address);
+/* A block of device memory that lies nowhere yet in use; NULL: no room. Its bytes are to be poisoned. Lock held. */
+fake_block *fake_memory_place(fake_device *d, size_t bytes);
+bool fake_memory_insert(fake_block *b); /* pinned memory, counted; false: no memory */
+/* From now on it is no live memory for anybody; its bytes stay until fake_memory_release. Lock held. */
+void fake_memory_retire(fake_block *b);
+void fake_memory_release(fake_block *b);
 /* Frees all memory of a device, of which no work is left; what other threads are making or freeing is left to them. Releases
  * the lock while memory is filled. */
 void fake_memory_clear(fake_device *d);
@@ -183,7 +198,7 @@ void fake_memory_clear(fake_device *d);
 
 struct CUctx_st {
     fake_device *device;
-    unsigned retained;
+    unsigned retained, flags, created; /* created: how many of those retained were cuCtxCreate */
     bool active, stopping;
     tn__cu_result error;  /* sticky: what killed it */
     char *report;         /* and how, from malloc; NULL: there was no memory */
@@ -200,12 +215,14 @@ struct CUctx_st {
 struct fake_device {
     int physical, ordinal; /* ordinal: in CUDA_VISIBLE_DEVICES' order; -1 hidden */
     tn__cu_uuid uuid;
-    char *base;    /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
-    size_t span;   /* twice the capacity, so that fragments hardly matter */
-    size_t cursor; /* in its lower half: where the next allocation looks for room: freed addresses come back late */
+    int capability; /* 90 for 9.0 */
+    char *base;     /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
+    size_t span;    /* twice the capacity, so that fragments hardly matter */
+    size_t cursor;  /* in its lower half: where the next allocation looks for room: freed addresses come back late */
     size_t capacity, used;
     fake_table blocks;
     fake_context context;
+    tn__cu_result ruin; /* what killed a context, where faults are fatal: none is made again */
     double busy,
         asked; /* milliseconds of work finished since NVML was asked, or the context made: at asked (fake_now) */
     uint64_t count[16]; /* TN__FAKE_... of abi.h */
@@ -231,12 +248,14 @@ extern fake_world fake;
 
 /* Reads the environment and makes the devices, once. Lock held. */
 tn__cu_result fake_set_up(void);
-/* env.c: TENON_FAKE_GPUS and CUDA_VISIBLE_DEVICES. */
+/* env.c: TENON_FAKE_GPUS, TENON_FAKE_GPU_CAPABILITY and CUDA_VISIBLE_DEVICES. */
 bool fake_parse_gpus(const char *text, int *count, size_t *bytes);
+bool fake_parse_capability(const char *text, int n, fake_device *devices);
 int fake_parse_visible(const char *text, const fake_device *devices, int n, int *physical);
 void fake_uuid_text(const tn__cu_uuid *uuid, char out[41]);
 
 int fake_pci_bus(const fake_device *d);
+int fake_attribute_beside(unsigned attribute); /* which Tenon does not ask for; -1: there is none */
 
 tn__cu_result fake_enter(void); /* needs cuInit */
 tn__cu_result fake_enter_device(tn__cu_device ordinal, fake_device **device);
@@ -250,6 +269,11 @@ tn__cu_result fake_leave(tn__cu_result r);
 tn__cu_result fake_still(const fake_context *c, uint64_t life);
 bool fake_forked(void);
 fake_context *fake_current(void);
+tn__cu_result fake_push_context(fake_context *c); /* of the calling thread: it is current then */
+fake_context *fake_pop_context(void);             /* NULL: there is none */
+bool fake_is_context(const fake_context *c);      /* is it one of those there are? */
+tn__cu_result fake_context_retain(fake_context *c);
+void fake_context_release(fake_context *c);
 
 /* Around a call: after one that failed, tenonFakeReport has its own text or none. The doors do it. */
 void fake_report_begin(void);
@@ -274,6 +298,8 @@ typedef enum fake_fault_kind {
     FAKE_FAULT_NOCUBIN,
     FAKE_FAULT_LAUNCH,
     FAKE_FAULT_LOST,
+    FAKE_FAULT_REGISTER,
+    FAKE_FAULT_FATAL,
     FAKE_FAULT_PEER,
     FAKE_FAULT_BADPEER,
     FAKE_FAULT_SLOWCOPY,
@@ -330,6 +356,7 @@ struct CUstream_st {
     fake_context *context;
     fake_stream *next; /* of the context */
     unsigned id, flags;
+    int priority;
     int refs;         /* handle, thread, events, items, waiters */
     pthread_t thread; /* if started; detaches itself at its end */
     bool started, closing, discard;
@@ -393,6 +420,21 @@ void fake_event_put(fake_event *e);
 void fake_events_clear(fake_context *c);
 
 /* ---- modules: module.c ---- */
+struct CUfunc_st {
+    tn__cu_function next; /* of the module */
+    tn__cu_module module;
+    const fake_kernel *kernel;
+    char what[144]; /* "kernel 'add'" */
+};
+
+struct CUmod_st {
+    tn__cu_module next; /* of the context */
+    fake_context *context;
+    fake_module *loaded;
+    tn__cu_function functions;
+};
 void fake_modules_clear(fake_context *c);
+/* Is it a variable of a module that was asked for? Copies may name it like device memory. Lock held. */
+bool fake_is_variable(const void *address);
 
 #endif

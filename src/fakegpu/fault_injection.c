@@ -8,10 +8,12 @@
  *   launch@N     the N-th launch fails when its turn comes, as if it had touched memory that is not there
  *   order@N      the N-th time that the check of order needs memory, there is none: it finds less from then on
  *   lost@N       the device is lost when the turn of the N-th queued operation (launch, copy, fill) comes
+ *   register@N   the N-th registration of the caller's memory is refused (cuMemHostRegister)
  *
  * Of these, 'oom@N+' means the N-th and all after it, 'oom' each; ':D' at the end (oom@5:1, lost:0) counts what happens on
  * device D, without it what happens on all.
  *
+ *   fatal        a device that failed fails for good: no context of it can be made again in this process; ':D' likewise
  *   peer=A-B     no link between two devices: neither can have access to the other
  *   badpeer=A-B  a link that claims to work, but what is copied over it arrives damaged
  *   slowcopy=T   each copy takes longer: 0.5ms, 200us, 2s; ':D' at the end: on device D only
@@ -44,13 +46,15 @@ static rules now;
 static const struct {
     const char *name;
     fake_fault_kind kind;
-    enum { COUNTED, PAIR, TIME, RANDOM } form;
+    enum { COUNTED, ALWAYS, PAIR, TIME, RANDOM } form;
 } kinds[] = {
     {"oom", FAKE_FAULT_OOM, COUNTED},
     {"host", FAKE_FAULT_HOST, COUNTED},
     {"nocubin", FAKE_FAULT_NOCUBIN, COUNTED},
     {"launch", FAKE_FAULT_LAUNCH, COUNTED},
     {"lost", FAKE_FAULT_LOST, COUNTED},
+    {"register", FAKE_FAULT_REGISTER, COUNTED},
+    {"fatal", FAKE_FAULT_FATAL, ALWAYS},
     {"peer", FAKE_FAULT_PEER, PAIR},
     {"badpeer", FAKE_FAULT_BADPEER, PAIR},
     {"slowcopy", FAKE_FAULT_SLOWCOPY, TIME},
@@ -188,9 +192,9 @@ tn__cu_result fake_set_faults(const char *text)
         if (!good || (*p && !(take_char(&p, ',') && *p))) {
             fake_report(
                 "TENON_FAKE_GPU_FAULTS='%s' is not understood at '%s'. Accepted, separated by commas: oom@N, host@N, "
-                "nocubin@N, launch@N, lost@N, order@N (N+ for all from the N-th on, no @N for each; :D for device D "
-                "only), "
-                "peer=A-B, badpeer=A-B, slowcopy=0.5ms, slowstream=1ms (:D), delay=random:SEED.",
+                "nocubin@N, launch@N, lost@N, register@N, order@N (N+ for all from the N-th on, no @N for each; :D for "
+                "device D only), fatal (:D), peer=A-B, badpeer=A-B, slowcopy=0.5ms, slowstream=1ms (:D), "
+                "delay=random:SEED.",
                 text, start);
             return TN__CU_INVALID_VALUE;
         }

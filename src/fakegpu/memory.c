@@ -88,6 +88,34 @@ static void forget(fake_block *b)
     free(b);
 }
 
+fake_block *fake_memory_place(fake_device *d, size_t bytes)
+{
+    if (bytes > d->capacity || rounded(bytes) > d->capacity - d->used)
+        return NULL;
+    fake_block *b = place(d, bytes);
+    if (b)
+        count_new(b);
+    return b;
+}
+
+bool fake_memory_insert(fake_block *b)
+{
+    const bool ok = fake_table_insert(&fake.pinned, b);
+    if (ok)
+        count_new(b);
+    return ok;
+}
+
+void fake_memory_retire(fake_block *b)
+{
+    b->away = true;
+}
+
+void fake_memory_release(fake_block *b)
+{
+    forget(b);
+}
+
 /* Freeing is a write of the host: work that nobody has waited for must not touch the block. */
 static bool in_use(fake_block *b)
 {
@@ -117,12 +145,9 @@ tn__cu_result cuMemAlloc_v2(tn__cu_ptr *pointer, size_t bytes)
         return fake_leave(TN__CU_INVALID_VALUE);
     if (fake_fault(FAKE_FAULT_OOM, d->ordinal))
         return fake_leave(TN__CU_OUT_OF_MEMORY);
-    if (bytes > d->capacity || rounded(bytes) > d->capacity - d->used)
-        return fake_leave(TN__CU_OUT_OF_MEMORY);
-    fake_block *b = place(d, bytes);
+    fake_block *b = fake_memory_place(d, bytes);
     if (!b)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
-    count_new(b);
     const uint64_t life = c->life;
     poison_away(b);
     fake_asan_poison(b->base + d->span + bytes, b->size - bytes + FAKE_GRAIN);
@@ -287,6 +312,8 @@ tn__cu_result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
     unsigned known = TN__CU_MEMHOSTALLOC_PORTABLE | TN__CU_MEMHOSTALLOC_DEVICEMAP | 12; /* 12: I/O, read only */
     if (!pointer || !bytes || flags & ~known)
         return fake_leave(TN__CU_INVALID_VALUE);
+    if (fake_fault(FAKE_FAULT_REGISTER, c->device->ordinal))
+        return fake_leave(TN__CU_NOT_SUPPORTED);
     if (fake_fault(FAKE_FAULT_HOST, c->device->ordinal))
         return fake_leave(TN__CU_OUT_OF_MEMORY);
     size_t next = fake_table_after(&fake.pinned, pointer);

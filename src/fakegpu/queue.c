@@ -169,6 +169,8 @@ void fake_fail(fake_context *c, tn__cu_result error, const char *report)
     if (c->error)
         return;
     c->error = error;
+    if (fake_fault(FAKE_FAULT_FATAL, c->device->ordinal))
+        c->device->ruin = error;
     fake_report_death(c, report);
     fake_order_over(c);
 }

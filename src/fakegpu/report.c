@@ -55,6 +55,8 @@ static void set_own(const char *format, va_list args)
     set_text(format, args);
     mine.own = true;
     unheard++;
+    if (mine.text)
+        fake_show(mine.text);
 }
 
 void fake_report_begin(void)
@@ -193,6 +195,7 @@ void fake_report_death(fake_context *c, const char *report)
     c->report = strdup(report);
     c->heard = false;
     unheard++;
+    fake_show(report);
 }
 
 /* What the thread has is read now. Lock held. */

@@ -3,7 +3,6 @@
 
 tn__cu_result cuStreamCreateWithPriority(tn__cu_stream *stream, unsigned flags, int priority)
 {
-    (void)priority; /* any is taken: a real driver clamps it */
     fake_context *c;
     tn__cu_result r = fake_enter_context(&c);
     if (r)
@@ -13,6 +12,7 @@ tn__cu_result cuStreamCreateWithPriority(tn__cu_stream *stream, unsigned flags, 
     fake_stream *s = fake_stream_new(c, flags);
     if (!s)
         return fake_leave(TN__CU_OUT_OF_MEMORY);
+    s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority; /* as a real driver does */
     c->device->count[TN__FAKE_STREAMS]++;
     if (!fake_handle_add(s, FAKE_STREAM)) {
         fake_stream_close(s);

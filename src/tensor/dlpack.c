@@ -53,7 +53,8 @@ static void delete_versioned(tn_dl_managed_versioned *m)
         give_up(m->manager_ctx);
 }
 
-/* The consumer's stream goes on when the current one is done: unless they are the same, the host waits. */
+/* The consumer's stream goes on when what is on the current one now is done: unless they are the same, it waits for an event.
+ * The handles 1 and 2 are the driver's own words for the default streams. */
 static tn_status order(const tn_tensor *t, int64_t stream)
 {
     const tn__queue *q = tn__backend_of(t->device)->queue;
@@ -73,7 +74,10 @@ static tn_status order(const tn_tensor *t, int64_t stream)
     const uintptr_t handle = (uintptr_t)tn_stream_handle(s);
     if (handle == (uintptr_t)stream || (handle == 0 && stream == 1))
         return TN_OK;
-    return TN__QUEUED(dlpack_given, q->synchronize(s));
+    tn_stream *consumer = tn_cuda_stream_from_handle((void *)(uintptr_t)stream, t->device);
+    tn_status e = consumer ? TN__QUEUED(dlpack_given, q->wait(consumer, s)) : tn_error_code();
+    tn_stream_release(consumer);
+    return e;
 }
 
 static given *give(tn_tensor *t, int64_t stream, tn_dl_tensor *out)

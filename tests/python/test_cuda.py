@@ -126,6 +126,12 @@ def test_properties():
             ask("cpu")
     with pytest.raises(AssertionError, match="^Invalid peer device id$"):
         cuda.can_device_access_peer(0, 2)
+    with pytest.raises(AssertionError, match="^Invalid device id$"):
+        cuda.can_device_access_peer(2, 0)
+    with pytest.raises(ValueError, match="^Expected a torch.device with a specified index or an integer, but got:cuda$"):
+        cuda.can_device_access_peer(0, "cuda")
+    assert cuda.can_device_access_peer(0, "cuda:1") is cuda.can_device_access_peer(torch.device("cuda", 1), 0) is True
+    assert cuda.can_device_access_peer(0, 0) is False
     assert cuda.get_arch_list() == [f"sm_{p.major}{p.minor}"]
 
 
@@ -376,8 +382,24 @@ def test_what_is_missing_says_so():
             getattr(cuda, name)
     with pytest.raises(AttributeError, match="^module 'tenon.cuda' has no attribute 'nothing'$"):
         cuda.nothing
-    with pytest.raises(NotImplementedError):
-        cuda.ExternalStream(0)
+
+
+@on_gpus(2)
+def test_streams_of_others():
+    theirs = cuda.Stream(1)  # in another library's place
+    s = cuda.ExternalStream(theirs.cuda_stream, "cuda:1")
+    assert isinstance(s, cuda.Stream) and s == theirs and s.cuda_stream == theirs.cuda_stream and s.device_index == 1
+    with s:
+        assert cuda.current_stream(1) == s
+        x = torch.ones(3, device="cuda:1") + 1
+    s.synchronize()
+    assert x.tolist() == [2, 2, 2]
+    assert cuda.ExternalStream(0) == cuda.default_stream() == cuda.get_stream_from_external(1, 0)
+    assert type(cuda.get_stream_from_external(theirs.cuda_stream, device=1)) is cuda.Stream
+    with pytest.raises(TypeError):
+        cuda.ExternalStream("theirs")
+    with pytest.raises(RuntimeError, match="cuda:0 is in use"):
+        cuda.set_wait("block")
 
 
 @on_gpus(0)

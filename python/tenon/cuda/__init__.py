@@ -9,7 +9,7 @@ from ._legacy import *  # noqa: F401,F403
 from ._utils import checked_index, get_device_index, is_initialized, lazy_init
 from .memory import *  # noqa: F401,F403
 from .random import *  # noqa: F401,F403
-from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, get_stream_from_external, set_stream, stream
 
 _CudaDeviceProperties = _C._cuda._CudaDeviceProperties
 
@@ -117,15 +117,14 @@ def get_device_capability(device=None):
 
 
 def can_device_access_peer(device, peer_device):
-    """May one GPU read the other's memory? Tenon finds out when it copies, and does not tell beforehand."""
+    """Could kernels of one GPU use the other's memory over a link, as the driver says? Copies work either way:
+    transfer_stats()['staged'] counts those that went through the host.
+    """
     index = checked_index(device)
     peer = get_device_index(peer_device)
     if not 0 <= peer < device_count():
         raise AssertionError("Invalid peer device id")
-    raise NotImplementedError(
-        f"Tenon does not tell beforehand whether cuda:{index} reaches cuda:{peer}; copies between GPUs work either way: "
-        f"transfer_stats()['staged'] counts those that went through the host"
-    )
+    return _C._cuda.can_access_peer(index, peer)
 
 
 def synchronize(device=None):
@@ -138,6 +137,14 @@ def reset(device=None):
     """Tenon's own: makes a GPU usable again after a failure. Its tensors, streams and events are void from then on."""
     lazy_init()
     _C._cuda.reset(-1 if device is None else get_device_index(device, optional=True))
+
+
+def set_wait(how):
+    """Tenon's own: how threads wait for GPUs, before the first use of one: 'spin', 'yield', 'block' (asleep) or 'auto'.
+
+    TENON_CUDA_WAIT is the same as a variable.
+    """
+    _C._cuda.set_wait(how)
 
 
 def ipc_collect():

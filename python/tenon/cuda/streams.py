@@ -4,7 +4,7 @@ from tenon import _C
 
 from ._utils import get_device_index
 
-__all__ = ["Event", "ExternalStream", "Stream", "StreamContext"]
+__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "get_stream_from_external"]
 
 
 StreamContext = _C._cuda.StreamContext
@@ -50,11 +50,21 @@ class Event(_C._cuda.Event):
     """
 
 
-class ExternalStream:
-    """A stream made by another library: not there in Tenon."""
+class ExternalStream(Stream):
+    """ExternalStream(stream_ptr, device=None): a stream that another library made, by its handle, an int (of CuPy's: stream.ptr).
 
-    def __init__(self, stream_ptr, device=None):
-        raise NotImplementedError("Tenon does not take over streams of other libraries; it gives its own: Stream().cuda_stream")
+    It is not destroyed with this object: whoever made it keeps it until the tensors that were made or used on it are gone.
+    """
+
+    def __new__(cls, stream_ptr, device=None, **unknown):
+        if unknown:
+            raise TypeError(f"ExternalStream() got an unexpected keyword argument '{next(iter(unknown))}'")
+        return cls._external(stream_ptr, -1 if device is None else get_device_index(device, optional=True))
+
+
+def get_stream_from_external(data_ptr, device=None):
+    """The Stream of that handle, an int, which another library made: as ExternalStream."""
+    return Stream._external(data_ptr, -1 if device is None else get_device_index(device, optional=True))
 
 
 def current_stream(device=None):

@@ -40,6 +40,18 @@ static tn__gpu_result total_memory(const tn__gpu_device *dev, size_t *bytes)
     return result(tn__cu.device_total_mem(bytes, handle(dev)));
 }
 
+static void context_way(const tn__gpu_device *dev, tn__gpu_way way)
+{
+    static const unsigned sched[] = {[TN__GPU_WAY_AUTO] = TN__CU_CTX_SCHED_AUTO,
+                                     [TN__GPU_WAY_SPIN] = TN__CU_CTX_SCHED_SPIN,
+                                     [TN__GPU_WAY_YIELD] = TN__CU_CTX_SCHED_YIELD,
+                                     [TN__GPU_WAY_BLOCK] = TN__CU_CTX_SCHED_BLOCKING_SYNC};
+    unsigned flags = 0;
+    int active = 0;
+    if (!tn__cu.primary_ctx_get_state(handle(dev), &flags, &active) && !active)
+        tn__cu.primary_ctx_set_flags(handle(dev), (flags & ~(unsigned)TN__CU_CTX_SCHED_MASK) | sched[way]);
+}
+
 static tn__gpu_result context_retain(const tn__gpu_device *dev, void **context)
 {
     tn__cu_context c;
@@ -228,10 +240,15 @@ static tn__gpu_result fill(void *to, uint8_t value, size_t bytes, void *stream)
     return result(tn__cu.memset_d8_async(address(to), value, bytes, stream));
 }
 
-static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
+static bool peer_reaches(const tn__gpu_device *from, const tn__gpu_device *to)
 {
     int can = 0;
-    if (tn__cu.device_can_access_peer(&can, handle(from), handle(to)) || !can)
+    return tn__cu.device_can_access_peer(&can, handle(from), handle(to)) == TN__CU_SUCCESS && can;
+}
+
+static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
+{
+    if (!peer_reaches(from, to))
         return false;
     const tn__cu_result r = tn__cu.ctx_enable_peer_access(to->context, 0);
     return r == TN__CU_SUCCESS || r == TN__CU_PEER_ACCESS_ALREADY_ENABLED;
@@ -242,7 +259,7 @@ static bool peer_enable(const tn__gpu_device *from, const tn__gpu_device *to)
 static tn_status load(tn_device device, const void *binary, size_t size, void **module)
 {
     tn__cu_module m = NULL;
-    (void)size; /* a cubin says itself how long it is */
+    (void)size; /* a cubin says itself how long it is, PTX ends with a NUL */
     tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return tn_error_code();
@@ -322,6 +339,7 @@ static bool is_fatal(tn__gpu_result r)
 {
     switch (r) {
     case TN__CU_ECC_UNCORRECTABLE:
+    case TN__CU_NVLINK_UNCORRECTABLE:
     case TN__CU_CONTAINED:
     case TN__CU_ILLEGAL_ADDRESS:
     case TN__CU_LAUNCH_TIMEOUT:
@@ -384,6 +402,7 @@ const tn__gpu_driver tn__cuda_driver = {
     .limits = limits,
     .total_memory = total_memory,
     .processes = tn__cuda_processes_of,
+    .context_way = context_way,
     .context_retain = context_retain,
     .context_release = context_release,
     .context_reset = context_reset,
@@ -413,6 +432,7 @@ const tn__gpu_driver tn__cuda_driver = {
     .copy_within = copy_within,
     .copy_peer = copy_peer,
     .fill = fill,
+    .peer_reaches = peer_reaches,
     .peer_enable = peer_enable,
     .target = tn__cuda_target,
     .compile = tn__cuda_compile,

@@ -383,6 +383,7 @@ static void adopt(arena *a, tn__gpu_pool *to)
     for (tn__gpu_pool **at = &a->pools; *at;) {
         tn__gpu_pool *p = *at;
         if (p == to || atomic_load_explicit(&p->stream->refs, memory_order_acquire) > 1 ||
+            tn__gpu_is_foreign(p->stream) || /* whoever made it may have destroyed it: a flush takes its memory */
             TN__WAIT(orphan_query, a->dev->driver->stream_query(p->stream->handle)) != TN__GPU_OK) {
             at = &p->next;
             continue;

@@ -1,6 +1,7 @@
 /* The table of devices: found without making a context, opened at first use, dead after an asynchronous failure, revived
  * by tn_cuda_reset; closed to the children of a process that used it. */
 #include "backend/gpu/device.h"
+#include "backend/gpu/run.h"
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/error.h"
@@ -187,6 +188,9 @@ static tn_status open_device(tn__gpu_device *dev)
 {
     void *context;
     char report[512];
+    const tn__gpu_way way = tn__gpu_how_to_wait();
+    if (way != TN__GPU_WAY_UNSAID && dev->driver->context_way)
+        dev->driver->context_way(dev, way);
     tn__gpu_result r = dev->driver->context_retain(dev, &context);
     const char *what = "making a context";
     if (!r) {
@@ -389,17 +393,76 @@ static void leave_devices(void)
     tn__gpu_memory_end();
 }
 
-/* The context is gone, or the driver says why not: then the devices stay dead, and this can be tried again. */
-static tn_status revive(tn__gpu_device *asked)
+/* What it is from now on, and all devices that are the same GPU; death: NULL where they are well. */
+static void pronounce(tn__gpu_device *asked, const char *death)
 {
-    tn__gpu_result r = asked->driver->context_reset(asked);
-    for (tn__gpu_device *dev = asked->first; dev && !r; dev = tn__gpu_sibling(dev)) {
+    for (tn__gpu_device *dev = asked->first; dev; dev = tn__gpu_sibling(dev)) {
         pthread_mutex_lock(&dev->lock);
-        atomic_store(&dev->dead, false);
-        dev->death[0] = '\0';
+        if (death)
+            atomic_store(&dev->ready, false);
+        atomic_store(&dev->dead, death != NULL);
+        dev->ruined = death != NULL;
+        snprintf(dev->death, sizeof dev->death, "%s", death ? death : "");
         pthread_mutex_unlock(&dev->lock);
     }
-    return r ? tn__gpu_plain_failure(asked, r, "tn_cuda_reset", "") : TN_OK;
+}
+
+/* A launch and a copy on a device that was dead, as an error where they fail. */
+static tn_status try_kernel(tn__gpu_device *dev)
+{
+    enum { N = 64, VALUE = 0x5eed };
+    int32_t got[N] = {0};
+    const int64_t n = N, step = 1;
+    void *p = tn__gpu_scratch_get(dev->device, sizeof got);
+    if (!p)
+        return tn_error_code();
+    const tn__view view = {
+        .data = p, .dtype = TN_I32, .ndim = 1, .contiguous = true, .numel = N, .shape = &n, .stride = &step};
+    tn_status e = tn__gpu_fill_view(dev->device, &view, VALUE, "tn_cuda_reset");
+    if (!e)
+        e = tn__gpu_mover.download(dev->device, got, p, sizeof got, false, false);
+    tn__gpu_scratch_put(dev->device, p, sizeof got);
+    return e || got[N - 1] == VALUE ? e : tn__error(TN_EDEVICE, "%s error: a kernel wrote nothing", dev->driver->label);
+}
+
+/* The driver's references do not say whether a context can live where an earlier one died of an illegal address or the like
+ * ("the process must be terminated and relaunched"): so one is made, and tried. */
+static tn_status revive(tn__gpu_device *asked)
+{
+    char death[sizeof asked->death];
+    tn__error_copy before;
+    tn__error_save(&before);
+    pronounce(asked, NULL);
+    tn__gpu_device *dev = tn__gpu_use(asked->device);
+    tn_status e = dev ? try_kernel(dev) : tn_error_code();
+    if (!e || (dev && !tn__gpu_is_lost(asked->device))) { /* no compiler, no memory: nothing against the device */
+        tn__error_restore(&before);
+        return TN_OK;
+    }
+    snprintf(death, sizeof death, "%.*s", (int)strcspn(tn_error_message(), "\n"), tn_error_message());
+    pronounce(asked, death);
+    pthread_mutex_lock(&asked->lock);
+    e = tn__gpu_dead(asked);
+    pthread_mutex_unlock(&asked->lock);
+    return e;
+}
+
+/* The context goes. A driver that refuses to reset a healthy device leaves it dead, and it can be tried again; what it says
+ * of a lost one is less than what trying shows. */
+static tn_status end_context(tn__gpu_device *dev, bool *was_dead)
+{
+    pthread_mutex_lock(&table.reset);
+    *was_dead = atomic_load(&dev->dead);
+    void *context = context_of(dev->first);
+    tn__gpu_result r = TN__GPU_OK;
+    if (context)
+        take_context(dev->first, context);
+    if (atomic_load(&dev->dead))
+        r = dev->driver->context_reset(dev);
+    if (!r && !*was_dead)
+        pronounce(dev, NULL);
+    pthread_mutex_unlock(&table.reset);
+    return r && !*was_dead ? tn__gpu_plain_failure(dev, r, "tn_cuda_reset", "") : TN_OK;
 }
 
 tn_status tn_cuda_reset(tn_device device)
@@ -411,15 +474,10 @@ tn_status tn_cuda_reset(tn_device device)
         return e;
     if (tn__gpu_forked())
         return tn__gpu_refuse_child(d.type);
-    tn__gpu_device *dev = tn__gpu_slot(d), *first = dev->first;
-    pthread_mutex_lock(&table.reset);
-    void *context = context_of(first);
-    if (context)
-        take_context(first, context);
-    if (atomic_load(&dev->dead))
-        e = revive(dev);
-    pthread_mutex_unlock(&table.reset);
-    return e;
+    tn__gpu_device *dev = tn__gpu_slot(d);
+    bool was_dead;
+    e = end_context(dev, &was_dead);
+    return !e && was_dead ? revive(dev) : e;
 }
 
 bool tn__gpu_is_lost(tn_device d)

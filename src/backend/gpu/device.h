@@ -19,9 +19,11 @@ typedef struct tn__gpu_ring {
     uint64_t at_sync;              /* what was queued when the device was last waited for; under its lock */
 } tn__gpu_ring;
 
-/* A stream that the library made. */
+/* A stream that the library made; or one of others, whose handle is used while work is queued and memory is shared, and neither
+ * asked nor destroyed on the library's own account: its owner may have. */
 typedef struct tn__gpu_stream {
     tn__stream base;
+    bool foreign;
     uint32_t generation; /* of the device, when it was made: its handle is void when that has changed */
     int32_t priority;
     tn__gpu_ring ring;
@@ -40,6 +42,7 @@ typedef struct tn__gpu_device {
     void *context;                  /* NULL until first use; siblings have the same, and each has retained it */
     _Atomic bool ready; /* context, limits and default stream are there; false when dead or in a forked child */
     _Atomic bool dead;  /* an asynchronous failure: everything fails until tn_cuda_reset */
+    bool ruined;        /* a new context failed as well: only a new process helps; under its lock */
     bool blocking;      /* each launch is waited for, so a failure names its own; set with the context */
     _Atomic uint32_t generation; /* counts resets: memory and streams of an earlier one are gone with their context */
     pthread_mutex_t lock;        /* of first use, death, streams and spare events */
@@ -148,6 +151,7 @@ tn_status tn__gpu_take_fault(tn__gpu_device *dev);
 tn__stream *tn__gpu_current(tn__gpu_device *dev);
 /* Its device, usable, current; NULL with an error set, also when a reset has made the stream void. */
 tn__gpu_device *tn__gpu_use_stream(const tn__stream *s);
+bool tn__gpu_is_foreign(const tn__stream *s);
 tn_status tn__gpu_synchronize(tn_device device);
 /* The host waits for the stream; counts in the ledger, takes faults. */
 tn_status tn__gpu_stream_synchronize(tn__gpu_device *dev, tn__stream *s);
@@ -172,6 +176,8 @@ void tn__gpu_event_put(tn__gpu_device *dev, void *e);
 tn_status tn__gpu_waits(tn__gpu_device *dev, tn__gpu_device *of, tn__gpu_result r);
 
 /* ---- host_wait.c: the host waits; a check of the program's may end it (tn_set_wait_check) ---- */
+/* By tn_cuda_set_wait, else TENON_CUDA_WAIT. */
+tn__gpu_way tn__gpu_how_to_wait(void);
 /* Until the event has passed. */
 tn__gpu_result tn__gpu_wait_event(tn__gpu_device *dev, void *e);
 /* Until what is queued on the stream now is done. */

@@ -30,6 +30,16 @@ enum {
 
 enum { TN__GPU_MAX_ARGS = 64 }; /* of a kernel */
 
+/* How the host waits for a device: not said (as the driver does), left to the driver, at full speed, giving the processor away
+ * between two looks, asleep. */
+typedef enum tn__gpu_way {
+    TN__GPU_WAY_UNSAID,
+    TN__GPU_WAY_AUTO,
+    TN__GPU_WAY_SPIN,
+    TN__GPU_WAY_YIELD,
+    TN__GPU_WAY_BLOCK
+} tn__gpu_way;
+
 /* A process that uses a GPU. */
 typedef struct tn__gpu_process {
     int64_t pid, used_memory; /* bytes; -1: not told */
@@ -57,6 +67,8 @@ typedef struct tn__gpu_driver {
     int32_t (*processes)(const struct tn__gpu_device *dev, tn__gpu_process *out, int32_t cap);
 
     /* ---- contexts: one for each GPU, whose devices share it; one is current on each thread ---- */
+    /* Optional. How waits in the device's context are to be made, before there is one; one that others made stays as it is. */
+    void (*context_way)(const struct tn__gpu_device *dev, tn__gpu_way way);
     tn__gpu_result (*context_retain)(const struct tn__gpu_device *dev, void **context);
     void (*context_release)(const struct tn__gpu_device *dev);
     /* Takes everything of the GPU away and makes it well again. */
@@ -101,6 +113,8 @@ typedef struct tn__gpu_driver {
     tn__gpu_result (*copy_peer)(const struct tn__gpu_device *to_device, void *to,
                                 const struct tn__gpu_device *from_device, const void *from, size_t bytes, void *stream);
     tn__gpu_result (*fill)(void *to, uint8_t value, size_t bytes, void *stream);
+    /* Could 'from' reach the other's memory? Needs no context of either. */
+    bool (*peer_reaches)(const struct tn__gpu_device *from, const struct tn__gpu_device *to);
     /* Lets 'from', whose context is current, reach the other's memory. False: they have no link. */
     bool (*peer_enable)(const struct tn__gpu_device *from, const struct tn__gpu_device *to);
 

@@ -7,6 +7,12 @@
 
 /* ---- the pool ---- */
 
+/* The host may be going to wait for it. */
+static tn__gpu_result event_new(tn__gpu_device *dev, uint32_t flags, void **e)
+{
+    return dev->driver->event_new(flags | (tn__gpu_how_to_wait() == TN__GPU_WAY_BLOCK ? TN_EVENT_BLOCKING : 0), e);
+}
+
 void *tn__gpu_event_get(tn__gpu_device *dev)
 {
     void *e = NULL;
@@ -14,7 +20,7 @@ void *tn__gpu_event_get(tn__gpu_device *dev)
     if (dev->n_spare)
         e = dev->spare[--dev->n_spare];
     pthread_mutex_unlock(&dev->lock);
-    if (!e && tn__gpu_check(dev, dev->driver->event_new(0, &e), "making an event"))
+    if (!e && tn__gpu_check(dev, event_new(dev, 0, &e), "making an event"))
         return NULL;
     return e;
 }
@@ -112,7 +118,7 @@ static tn__gpu_device *use(const tn_event *e)
 
 static tn_status make_handle(tn_event *e, tn__gpu_device *dev)
 {
-    tn_status st = tn__gpu_check(dev, dev->driver->event_new(e->flags, &e->handle), "making an event");
+    tn_status st = tn__gpu_check(dev, event_new(dev, e->flags, &e->handle), "making an event");
     if (!st) {
         e->device = dev;
         e->generation = atomic_load(&dev->generation);

@@ -14,13 +14,13 @@ void tn__gpu_report(const tn__gpu_driver *driver, char *text, size_t size)
 
 tn_status tn__gpu_dead(const tn__gpu_device *dev)
 {
-    char all[128];
+    char all[128], way_out[128] = "a new context fails as well, so this process has to be started again";
     tn__gpu_siblings_str(dev, all, sizeof all);
-    return tn__error(TN_EDEVICE,
-                     "%s\n  %s is out of use since then: tn_cuda_reset(TN_%s(%d)) revives it, without its tensors; "
-                     "other devices and the cpu go on%s%s%s",
-                     dev->death, tn_device_text(dev->device).s, dev->driver->label, (int)dev->device.index,
-                     *all ? "\n  " : "", all,
+    if (!dev->ruined)
+        snprintf(way_out, sizeof way_out, "tn_cuda_reset(TN_%s(%d)) revives it, without its tensors",
+                 dev->driver->label, (int)dev->device.index);
+    return tn__error(TN_EDEVICE, "%s\n  %s is out of use since then: %s; other devices and the cpu go on%s%s%s",
+                     dev->death, tn_device_text(dev->device).s, way_out, *all ? "\n  " : "", all,
                      *all ? " are one GPU: what happens to one of them in this way happens to all" : "");
 }
 

@@ -2,9 +2,12 @@
  * where the program has set a check (core/interrupt.h), the driver is asked again and again instead: at once for as long as
  * most waits last, then after pauses that grow with the wait. */
 #include "backend/gpu/device.h"
+#include "core/env.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/thread.h"
 #include <sched.h>
+#include <tenon/cuda.h>
 #include <tenon/error.h>
 #include <time.h>
 
@@ -13,6 +16,54 @@ enum {
     SHARE = 32,           /* a pause is that part of the wait so far */
     LONGEST = 1000 * 1000
 };
+
+/* ---- how ---- */
+
+enum { UNREAD = -1 };
+static _Atomic int chosen = UNREAD;
+
+static tn__gpu_way way_named(const char *name)
+{
+    static const char *const names[] = {[TN__GPU_WAY_AUTO] = "auto",
+                                        [TN__GPU_WAY_SPIN] = "spin",
+                                        [TN__GPU_WAY_YIELD] = "yield",
+                                        [TN__GPU_WAY_BLOCK] = "block"};
+    for (size_t i = TN__GPU_WAY_AUTO; name && i < TN_COUNT(names); i++)
+        if (!strcmp(name, names[i]))
+            return (tn__gpu_way)i;
+    return TN__GPU_WAY_UNSAID;
+}
+
+tn__gpu_way tn__gpu_how_to_wait(void)
+{
+    int way = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (TN_UNLIKELY(way == UNREAD)) {
+        const int read = (int)way_named(tn__env_choice("TENON_CUDA_WAIT"));
+        if (atomic_compare_exchange_strong(&chosen, &way, read))
+            way = read;
+    }
+    return (tn__gpu_way)way;
+}
+
+tn_status tn_cuda_set_wait(const char *how)
+{
+    tn__enter(TN__NOWHERE);
+    const tn__gpu_way way = way_named(how);
+    if (!way)
+        return tn__error(TN_EVALUE, "tn_cuda_set_wait: '%s' is none of auto, spin, yield and block",
+                         how ? how : "NULL");
+    for (int32_t i = 0; i < TN__GPU_MAX; i++) {
+        const tn__gpu_device *dev = tn__gpu_numbered(i);
+        if (atomic_load(&dev->ready) || atomic_load(&dev->dead))
+            return tn__error(TN_EINVAL,
+                             "tn_cuda_set_wait: %s is in use, and a GPU's waits are chosen before: call it first",
+                             tn_device_text(dev->device).s);
+    }
+    atomic_store(&chosen, (int)way);
+    return TN_OK;
+}
+
+/* ---- waiting ---- */
 
 typedef struct wait {
     tn__gpu_device *dev;
@@ -35,13 +86,15 @@ static wait begin(tn__gpu_device *dev)
 /* Between two questions. The result is what ends the wait, or TN__GPU_NOT_READY. */
 static tn__gpu_result idle(wait *w)
 {
-    int64_t waited = now() - w->began;
-    if (waited < AT_ONCE) {
-        sched_yield();
-        return TN__GPU_NOT_READY;
-    }
+    const int64_t waited = now() - w->began;
+    const tn__gpu_way way = tn__gpu_how_to_wait();
     const struct timespec pause = {0, (long)TN_MIN(waited / SHARE, LONGEST)};
-    nanosleep(&pause, NULL);
+    if (way == TN__GPU_WAY_YIELD || (way < TN__GPU_WAY_SPIN && waited < AT_ONCE))
+        sched_yield();
+    else if (way != TN__GPU_WAY_SPIN)
+        nanosleep(&pause, NULL);
+    if (waited < AT_ONCE)
+        return TN__GPU_NOT_READY;
     int64_t looked = w->looked;
     if (tn__poll_wait_check(&w->looked))
         return TN__GPU_INTERRUPTED;
@@ -92,8 +145,11 @@ tn__gpu_result tn__gpu_wait_stream(tn__gpu_device *dev, tn__stream *s)
         return dev->driver->stream_synchronize(s->handle);
     wait w = begin(dev);
     tn__gpu_result r;
-    while ((r = dev->driver->stream_query(s->handle)) == TN__GPU_NOT_READY && now() - w.began < AT_ONCE)
-        sched_yield();
+    do {
+        r = dev->driver->stream_query(s->handle);
+        if (r == TN__GPU_NOT_READY)
+            r = idle(&w);
+    } while (r == TN__GPU_NOT_READY && now() - w.began < AT_ONCE);
     if (r != TN__GPU_NOT_READY)
         return r;
     void *e = borrow(dev);
@@ -114,7 +170,7 @@ static bool record_next(tn__gpu_device *dev, void *e, int64_t *id, tn__gpu_resul
     const tn__stream *next = *id < 0 ? &dev->stream : NULL;
     pthread_mutex_lock(&dev->lock);
     for (const tn__gpu_stream *s = next ? NULL : dev->streams; s; s = s->next)
-        if (s->base.id > *id && (!next || s->base.id < next->id))
+        if (!s->foreign && s->base.id > *id && (!next || s->base.id < next->id))
             next = &s->base;
     if (next)
         *r = dev->driver->event_record(e, next->handle);

@@ -4,6 +4,8 @@
  * neither. */
 #include "backend/gpu/memory.h"
 #include "core/alloc.h"
+#include "core/thread.h"
+#include <tenon/cuda.h>
 #include <tenon/error.h>
 
 typedef enum link_state { UNKNOWN, DIRECT, STAGED } link_state;
@@ -301,4 +303,21 @@ void tn__gpu_peer_forget(const tn__gpu_device *device)
         atomic_store_explicit(&peers.link[n][i], UNKNOWN, memory_order_release);
         atomic_store_explicit(&peers.link[i][n], UNKNOWN, memory_order_release);
     }
+}
+
+tn_status tn_cuda_can_access_peer(tn_device device, tn_device peer, bool *out)
+{
+    tn_device d, p = TN_CPU;
+    tn__enter(TN__NOWHERE);
+    tn_status e = tn__gpu_resolve(device, &d);
+    if (!e)
+        e = tn__gpu_resolve(peer, &p);
+    if (e)
+        return e;
+    if (tn__gpu_forked())
+        return tn__gpu_refuse_child(d.type);
+    const tn__gpu_device *from = tn__gpu_slot(d), *to = tn__gpu_slot(p);
+    *out = from != to &&
+           (from->first == to->first || (from->driver == to->driver && from->driver->peer_reaches(from, to)));
+    return TN_OK;
 }

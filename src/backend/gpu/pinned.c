@@ -51,14 +51,23 @@ static tn__gpu_result map(const tn__gpu_driver *driver, size_t size, void **out)
     return r;
 }
 
-/* Some systems lock only what the driver itself allocates. */
+/* Some systems lock only what the driver itself allocates, and the process may be allowed to lock little. */
 static tn__gpu_result sheet_memory(const tn__gpu_driver *driver, size_t size, void **p, bool *mapped)
 {
     tn__gpu_result r = map(driver, size, p);
     *mapped = r == TN__GPU_OK;
-    if (r && r != TN__GPU_OUT_OF_MEMORY)
+    if (r)
         r = driver->host_get(size, p, NULL);
     return r;
+}
+
+/* The driver lets go of the sheet's pages; a context of its device is current. */
+static void unlock(const tn__gpu_pin *s)
+{
+    if (s->mapped)
+        s->device->driver->host_unlock(s->p);
+    else
+        s->device->driver->host_put(s->p);
 }
 
 static void sheet_put(tn__gpu_pin *s)
@@ -70,10 +79,7 @@ static void sheet_put(tn__gpu_pin *s)
     host.stats.reserved -= (int64_t)s->size;
     if (!s->lost) {
         tn__gpu_visit v = tn__gpu_enter(s->device);
-        if (s->mapped)
-            s->device->driver->host_unlock(s->p);
-        else
-            s->device->driver->host_put(s->p);
+        unlock(s);
         tn__gpu_leave(v);
     }
     if (s->mapped)
@@ -343,7 +349,8 @@ static void lose(tn__gpu_pin *b)
         move_away(b);
 }
 
-/* What other devices still do with sheets of this one is waited for: its context is what locks them. */
+/* What other devices still do with sheets of this one is waited for: its context is what locks them, and it is current. Pages
+ * are unlocked before anybody unmaps them: a driver that still had them locked would hold on to what is another's by then. */
 void tn__gpu_pinned_forget(const tn__gpu_device *device)
 {
     pthread_mutex_lock(&host.lock);
@@ -352,6 +359,7 @@ void tn__gpu_pinned_forget(const tn__gpu_device *device)
             continue;
         s->lost = true;
         lose(s);
+        unlock(s);
     }
     flush();
     pthread_mutex_unlock(&host.lock);

@@ -94,6 +94,11 @@ static bool is_own(const tn__stream *s)
     return s != &slot_of(s)->stream;
 }
 
+bool tn__gpu_is_foreign(const tn__stream *s)
+{
+    return is_own(s) && ((const tn__gpu_stream *)s)->foreign;
+}
+
 /* Is its context gone? */
 static bool is_void(const tn__stream *s)
 {
@@ -113,7 +118,7 @@ static void destroy(tn__stream *base)
         if (s->next)
             s->next->prev = s->prev;
         pthread_mutex_unlock(&dev->lock);
-        if (tn__gpu_peek(base->device))
+        if (!s->foreign && tn__gpu_peek(base->device))
             dev->driver->stream_destroy(base->handle);
     }
     tn__block_put(s, sizeof *s);
@@ -125,7 +130,8 @@ void tn__gpu_streams_forget(tn__gpu_device *dev)
     tn__gpu_stream *next;
     for (tn__gpu_stream *s = dev->streams; s; s = next) {
         next = s->next;
-        dev->driver->stream_destroy(s->base.handle);
+        if (!s->foreign)
+            dev->driver->stream_destroy(s->base.handle);
         s->base.handle = NULL;
         s->next = s->prev = NULL;
     }
@@ -145,7 +151,8 @@ static tn_status make_handle(tn__gpu_device *dev, int32_t priority, tn__gpu_stre
     return tn__gpu_check(dev, dev->driver->stream_new(&s->priority, &s->base.handle), "tn_cuda_stream_new");
 }
 
-static tn__stream *new_stream(tn__gpu_device *dev, int32_t priority)
+/* handle: of another library's; NULL: one is made. */
+static tn__stream *new_stream(tn__gpu_device *dev, int32_t priority, void *handle)
 {
     static _Atomic uint32_t last_id;
     tn__gpu_stream *s = tn__block_zero(sizeof *s);
@@ -153,7 +160,9 @@ static tn__stream *new_stream(tn__gpu_device *dev, int32_t priority)
         tn__error_memory("a stream", sizeof *s);
         return NULL;
     }
-    if (make_handle(dev, priority, s)) {
+    s->foreign = handle != NULL;
+    s->base.handle = handle;
+    if (!handle && make_handle(dev, priority, s)) {
         tn__block_put(s, sizeof *s);
         return NULL;
     }
@@ -169,6 +178,26 @@ static tn__stream *new_stream(tn__gpu_device *dev, int32_t priority)
     dev->streams = s;
     pthread_mutex_unlock(&dev->lock);
     return &s->base;
+}
+
+/* A reference to the stream, unless the last one is being given back now. */
+static bool revive(tn__stream *s)
+{
+    int32_t refs = atomic_load(&s->refs);
+    while (refs && !atomic_compare_exchange_weak(&s->refs, &refs, refs + 1))
+        ;
+    return refs != 0;
+}
+
+/* The device's stream of that handle, the library's own or one that is known already, with a reference; or NULL. */
+static tn__stream *known(tn__gpu_device *dev, const void *handle)
+{
+    pthread_mutex_lock(&dev->lock);
+    tn__gpu_stream *s = dev->streams;
+    while (s && (s->base.handle != handle || !revive(&s->base)))
+        s = s->next;
+    pthread_mutex_unlock(&dev->lock);
+    return s ? &s->base : NULL;
 }
 
 /* ---- current ---- */
@@ -309,7 +338,7 @@ tn_status tn__gpu_synchronize(tn_device device)
 static tn__stream *make(tn_device device, int32_t priority)
 {
     tn__gpu_device *dev = tn__gpu_use(device);
-    return dev ? new_stream(dev, priority) : NULL;
+    return dev ? new_stream(dev, priority, NULL) : NULL;
 }
 
 static tn_status enter(tn__stream *s)
@@ -346,6 +375,21 @@ tn_stream *tn_cuda_stream_new(tn_device device, int32_t priority)
     tn_device d;
     tn__enter(TN__NOWHERE);
     return tn__gpu_resolve(device, &d) ? NULL : make(d, priority);
+}
+
+tn_stream *tn_cuda_stream_from_handle(void *handle, tn_device device)
+{
+    const uintptr_t legacy =
+        1; /* CU_STREAM_LEGACY: the context's default stream, which is that of its first device alone */
+    tn_device d;
+    tn__enter(TN__NOWHERE);
+    tn__gpu_device *dev = tn__gpu_resolve(device, &d) ? NULL : tn__gpu_use(d);
+    if (!dev)
+        return NULL;
+    if (!handle || handle == dev->stream.handle || ((uintptr_t)handle == legacy && dev->first == dev))
+        return tn__stream_retain(&dev->stream);
+    tn__stream *s = known(dev, handle);
+    return s ? s : new_stream(dev, 0, handle);
 }
 
 tn_stream *tn_cuda_default_stream(tn_device device)

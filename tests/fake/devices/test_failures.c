@@ -228,16 +228,29 @@ static tn__cu_result refuse_reset(tn__cu_device device)
     return TN__CU_ECC_UNCORRECTABLE;
 }
 
-/* A reset that the driver refused leaves the device dead, says so, and can be tried again. */
+static tn__cu_result refuse_context(tn__cu_context *context, tn__cu_device device)
+{
+    (void)context;
+    (void)device;
+    return TN__CU_ILLEGAL_ADDRESS;
+}
+
+/* A reset that the driver refused leaves the device dead, says so, and can be tried again; of a device that was dead the
+ * trial says more than what the driver answered. */
 static void a_reset_that_fails(void **state)
 {
     (void)state;
     OK(tn_synchronize(TN_CUDA(0)));
     tn__cu_result (*reset)(tn__cu_device) = tn__cu.primary_ctx_reset;
     tn__cu.primary_ctx_reset = refuse_reset;
+    FAILS_STATUS(tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE, "in tn_cuda_reset on cuda:0");
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "tn_cuda_reset(TN_CUDA(0)) revives it");
+    tn__cu_result (*retain)(tn__cu_context *, tn__cu_device) = tn__cu.primary_ctx_retain;
+    tn__cu.primary_ctx_retain = refuse_context;
     for (int i = 0; i < 2; i++)
-        FAILS_STATUS(tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE, "in tn_cuda_reset on cuda:0");
-    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
+        FAILS_STATUS(tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE, "this process has to be started again");
+    tn__cu.primary_ctx_retain = retain;
+    revives(NULL);
     tn__cu.primary_ctx_reset = reset;
     revives(NULL);
 }
@@ -245,13 +258,47 @@ static void a_reset_that_fails(void **state)
 /* What the driver's reference says of these: "any further CUDA work will return the same error", or the process must end. */
 static void failures_that_stay(void **state)
 {
-    static const tn__cu_result results[] = {214, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999};
+    static const tn__cu_result results[] = {214, 220, 226, 700, 702, 710, 714, 715,
+                                            716, 717, 718, 719, 721, 810, 911, 999};
     (void)state;
     for (size_t i = 0; i < TN_COUNT(results); i++) {
         FAILS_STATUS(tn__gpu_failed(tn__gpu_use(TN_CUDA(0)), results[i], "a call"), TN_EDEVICE, "seen by a call");
         FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "cuda:0 is out of use since then");
         OK(tn_cuda_reset(TN_CUDA(0)));
     }
+}
+
+/* A driver that makes no healthy context in this process any more: said by the reset, and by all that comes after it. */
+static void a_device_that_stays_lost(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    OK(kit_set(TN_CUDA(0), kit_function(TN_CUDA(0), "set"), m->data, 1, N, "one"));
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "tn_cuda_reset(TN_CUDA(0)) revives it, without its tensors");
+    tn__storage_release(m);
+    for (int i = 0; i < 2; i++) {
+        FAILS_STATUS(
+            tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE,
+            "CUDA error: an illegal memory access was encountered\n  cuda:0 is out of use since then: a new context "
+            "fails as well, so this process has to be started again; other devices and the cpu go on");
+        assert_true(tn_cuda_is_lost(TN_CUDA(0)));
+        FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "this process has to be started again");
+        FAILS(tn__gpu_allocate(TN_CUDA(0), 100), TN_EDEVICE, "this process has to be started again");
+    }
+    others_go_on();
+}
+
+/* The context can be made, but its first kernel dies: launch@1 is the program's, launch@2 the reset's. The next one helps. */
+static void a_launch_that_fails_after_reset(void **state)
+{
+    (void)state;
+    tn__storage *m = memory(TN_CUDA(0));
+    OK(kit_set(TN_CUDA(0), kit_function(TN_CUDA(0), "set"), m->data, 1, N, "one"));
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "revives it");
+    tn__storage_release(m);
+    FAILS_STATUS(tn_cuda_reset(TN_CUDA(0)), TN_EDEVICE, "this process has to be started again");
+    FAILS_STATUS(tn_synchronize(TN_CUDA(0)), TN_EDEVICE, "this process has to be started again");
+    revives(NULL);
 }
 
 static bool lost(tn_device d)
@@ -304,6 +351,8 @@ int main(int argc, char **argv)
         ALONE(an_event_of_a_dead_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1:0"),
         ALONE(a_reset_that_fails, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(failures_that_stay, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(a_device_that_stays_lost, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1:0,fatal"),
+        ALONE(a_launch_that_fails_after_reset, "TENON_FAKE_GPUS=1x64MiB", "TENON_FAKE_GPU_FAULTS=launch@1,launch@2"),
         ALONE(a_lost_device, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
         ALONE(lost_is_told, "TENON_FAKE_GPUS=2x64MiB", "TENON_FAKE_GPU_FAULTS=lost@1:0"),
         ALONE(none_is_lost_where_there_is_none, "TENON_FAKE_GPUS=2", "CUDA_VISIBLE_DEVICES="),

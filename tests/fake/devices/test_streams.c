@@ -372,6 +372,168 @@ static void reset_voids_streams_and_events(void **state)
     OK(tn_cuda_reset(TN_CUDA(0))); /* not used since: nothing to do */
 }
 
+static tn__cu_stream foreign_stream(tn_device d)
+{
+    tn__cu_stream s = NULL;
+    assert_non_null(tn__gpu_use(d));
+    assert_int_equal(tn__cu.stream_create_with_priority(&s, TN__CU_STREAM_NON_BLOCKING, 0), 0);
+    return s;
+}
+
+static uint64_t streams_of(int device)
+{
+    uint64_t n[16] = {0};
+    tn__cu.fake_counters(device, n);
+    return n[TN__FAKE_STREAMS];
+}
+
+/* Another library's stream: one to queue on, to wait for, to be waited for; and it outlives ours. */
+static void streams_of_others(void **state)
+{
+    (void)state;
+    tn__cu_stream theirs = foreign_stream(TN_CUDA(1));
+    const uint64_t there = streams_of(1);
+    tn_stream *s = tn_cuda_stream_from_handle(theirs, TN_CUDA(1)), *own = tn_cuda_stream_new(TN_CUDA(1), 0);
+    assert_non_null(s);
+    assert_ptr_equal(tn_stream_handle(s), theirs);
+    assert_int_equal(tn_stream_device(s).index, 1);
+    assert_int_equal(tn_stream_priority(s), 0);
+    tn_stream *again = tn_cuda_stream_from_handle(theirs, TN_CUDA(1));
+    tn_stream *same = tn_cuda_stream_from_handle(tn_stream_handle(own), TN_CUDA(1));
+    tn_stream *standard = tn_cuda_default_stream(TN_CUDA(1)), *null = tn_cuda_stream_from_handle(NULL, TN_CUDA(1));
+    assert_ptr_equal(again, s);
+    assert_ptr_equal(same, own);
+    assert_ptr_equal(null, standard);
+    FAILS(tn_cuda_stream_from_handle(theirs, TN_CUDA(2)), TN_EDEVICE, "invalid device ordinal");
+    tn_scope *scope = tn_scope_open();
+    tn_stream_guard guard = tn_stream_enter(s);
+    tn_tensor *x = MADE(tn_add(MADE(tn_ones(TN_SHAPE(3), .device = TN_CUDA(1))), 1));
+    tn_stream_leave(guard);
+    OK(tn_stream_wait_stream(own, s));
+    guard = tn_stream_enter(own);
+    PRINTS(MADE(tn_cpu(MADE(tn_add(x, 1)))), "tensor([3., 3., 3.])");
+    tn_stream_leave(guard);
+    OK(tn_stream_synchronize(s));
+    assert_true(tn_stream_query(s));
+    tn_scope_close(scope);
+    tn_stream *all[] = {s, again, same, standard, null, own};
+    for (size_t i = 0; i < TN_COUNT(all); i++)
+        tn_stream_release(all[i]);
+    tn_empty_cache(TN_CUDA(1));
+    assert_int_equal(streams_of(1), there); /* ours went, theirs did not */
+    assert_non_null(tn__gpu_use(TN_CUDA(1)));
+    assert_int_equal(tn__cu.stream_query(theirs), 0);
+    assert_int_equal(tn__cu.stream_destroy(theirs), 0);
+    SILENT();
+}
+
+/* Its owner destroyed it: memory that was made on it is not asked after by that handle any more. */
+static void a_stream_that_its_owner_destroyed(void **state)
+{
+    (void)state;
+    tn__cu_stream theirs = foreign_stream(TN_CUDA(0));
+    tn_stream *s = tn_cuda_stream_from_handle(theirs, TN_CUDA(0));
+    tn_stream_guard guard = tn_stream_enter(s);
+    tn_release(MADE(tn_ones(TN_SHAPE(3), .device = TN_CUDA(0))));
+    tn_stream_leave(guard);
+    OK(tn_stream_synchronize(s));
+    tn_stream_release(s);
+    assert_int_equal(tn__cu.stream_destroy(theirs), 0);
+    tn_scope *scope = tn_scope_open();
+    PRINTS(MADE(tn_cpu(MADE(tn_ones(TN_SHAPE(3), .device = TN_CUDA(0))))), "tensor([1., 1., 1.])");
+    OK(tn_synchronize(TN_CUDA(0)));
+    tn_scope_close(scope);
+    tn_empty_cache(TN_CUDA(0));
+    assert_int_equal(tn_memory_stats(TN_CUDA(0)).reserved, 0);
+    OK(tn_cuda_reset(TN_CUDA(0)));
+    SILENT();
+}
+
+/* ---- how the host waits ---- */
+
+static unsigned flags_of(int device)
+{
+    unsigned flags = 0;
+    int active = 0;
+    assert_int_equal(tn__cu.primary_ctx_get_state(device, &flags, &active), 0);
+    assert_true(active);
+    return flags;
+}
+
+static unsigned made_with;
+static tn__cu_result (*make_event)(tn__cu_event *e, unsigned flags);
+
+static tn__cu_result note_flags(tn__cu_event *e, unsigned flags)
+{
+    made_with = flags;
+    return make_event(e, flags);
+}
+
+static void waits_are_chosen(void **state)
+{
+    (void)state;
+    FAILS_STATUS(tn_cuda_set_wait("sleep"), TN_EVALUE, "'sleep' is none of auto, spin, yield and block");
+    FAILS_STATUS(tn_cuda_set_wait(NULL), TN_EVALUE, "none of");
+    OK(tn_cuda_set_wait("spin"));
+    OK(tn_cuda_set_wait("block"));
+    OK(tn_synchronize(TN_CUDA(0)));
+    assert_int_equal(flags_of(0), TN__CU_CTX_SCHED_BLOCKING_SYNC);
+    make_event = tn__cu.event_create;
+    tn__cu.event_create = note_flags;
+    tn_event *e = tn_event_new(TN_EVENT_TIMING);
+    OK(tn_event_record(e, NULL));
+    OK(tn_event_synchronize(e));
+    assert_int_equal(made_with, TN__CU_EVENT_BLOCKING_SYNC);
+    tn_event_release(e);
+    FAILS_STATUS(tn_cuda_set_wait("spin"), TN_EINVAL, "cuda:0 is in use");
+    OK(tn_synchronize(TN_CUDA(1)));
+    assert_int_equal(flags_of(1), TN__CU_CTX_SCHED_BLOCKING_SYNC);
+}
+
+/* By the environment; and a context that somebody else made is left as it is. */
+static void waits_by_the_environment(void **state)
+{
+    (void)state;
+    tn__cu_context theirs;
+    assert_int_equal(tn__gpu_count(TN_DEVICE_CUDA), 2);
+    assert_int_equal(tn__cu.primary_ctx_retain(&theirs, 1), 0);
+    OK(tn_synchronize(TN_CUDA(0)));
+    OK(tn_synchronize(TN_CUDA(1)));
+    assert_int_equal(flags_of(0), TN__CU_CTX_SCHED_YIELD);
+    assert_int_equal(flags_of(1), TN__CU_CTX_SCHED_AUTO);
+    tn__cu.primary_ctx_release(1);
+}
+
+static int checks;
+
+static tn_status count_check(void)
+{
+    checks++;
+    return TN_OK;
+}
+
+/* Where a program has a check, it is called whatever the way. */
+static void every_way_waits(void **state)
+{
+    (void)state;
+    tn_set_wait_check(count_check);
+    OK(tn_cuda_set_wait(getenv("WAY")));
+    tn_scope *scope = tn_scope_open();
+    MADE(tn_ones(TN_SHAPE(3), .device = TN_CUDA(0)));
+    OK(tn_synchronize(TN_CUDA(0)));
+    assert_true(checks > 0);
+    tn_scope_close(scope);
+    tn_set_wait_check(NULL);
+}
+
+#define EACH_WAY(way) \
+    { \
+        "waits_" way, every_way_waits, false, \
+        { \
+            "TENON_FAKE_GPUS=1x64MiB", "TENON_FAKE_GPU_FAULTS=slowstream=300ms", "WAY=" way \
+        } \
+    }
+
 int main(int argc, char **argv)
 {
     static const alone tests[] = {
@@ -391,6 +553,14 @@ int main(int argc, char **argv)
         ALONE(events_time, "TENON_FAKE_GPUS=2x64MiB"),
         ALONE(waits_of_the_host_are_counted, "TENON_FAKE_GPUS=1x64MiB"),
         ALONE(reset_voids_streams_and_events, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(streams_of_others, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(a_stream_that_its_owner_destroyed, "TENON_FAKE_GPUS=1x64MiB"),
+        ALONE(waits_are_chosen, "TENON_FAKE_GPUS=2x64MiB"),
+        ALONE(waits_by_the_environment, "TENON_FAKE_GPUS=2x64MiB", "TENON_CUDA_WAIT=yield"),
+        EACH_WAY("spin"),
+        EACH_WAY("yield"),
+        EACH_WAY("block"),
+        EACH_WAY("auto"),
     };
     return alone_main(tests, TN_COUNT(tests), argc, argv);
 }

@@ -197,11 +197,37 @@ static void resets_leave_nothing(void)
     kit_expect(p, NAN, 3 << 18);
 }
 
+/* fatal: the device that failed makes no context again; others do. */
+static void device_is_ruined(void)
+{
+    kit_start();
+    kit_use(0);
+    tn__cu_context c;
+    tn__cu_ptr p = kit_memory(4096);
+    CU(kit_fill(p, 1, 1024, NULL));
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.ctx_synchronize());
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.primary_ctx_reset(0));
+    GIVES(TN__CU_ILLEGAL_ADDRESS, cu.primary_ctx_retain(&c, 0));
+    CU(cu.primary_ctx_reset(1));
+    CU(cu.primary_ctx_retain(&c, 1));
+}
+
+static void registrations(void)
+{
+    kit_start();
+    static char own[2][8192];
+    GIVES(TN__CU_NOT_SUPPORTED, cu.mem_host_register(own[0], sizeof own[0], 0)); /* register@1 */
+    CU(cu.mem_host_register(own[1], sizeof own[1], 0));
+    CU(cu.mem_host_unregister(own[1]));
+}
+
 static void devices_fail(void **state)
 {
     (void)state;
     IN_CHILD(resets_leave_nothing, "TENON_FAKE_GPUS=1");
     IN_CHILD(reports_stay_apart, "TENON_FAKE_GPUS=2");
+    IN_CHILD(device_is_ruined, "TENON_FAKE_GPUS=2", "TENON_FAKE_GPU_FAULTS=launch@1,fatal:0");
+    IN_CHILD(registrations, "TENON_FAKE_GPUS=1", "TENON_FAKE_GPU_FAULTS=register@1");
     IN_CHILD(launch_fails, "TENON_FAKE_GPUS=1", "TENON_FAKE_GPU_FAULTS=nocubin@2");
     IN_CHILD(device_is_lost, "TENON_FAKE_GPUS=2");
 }

@@ -21,7 +21,7 @@ static void memory_is_shared(void **state)
     tn_scope_close(s);
 }
 
-/* A consumer with another stream finds what was queued done. */
+/* A consumer's stream waits for what was queued, and the host for nothing. */
 static void streams_are_ordered(void **state)
 {
     (void)state;
@@ -40,8 +40,19 @@ static void streams_are_ordered(void **state)
     same->deleter(same);
     tn_dl_managed *m = tn_to_dlpack_legacy(x, 1);
     assert_non_null(m);
-    assert_true(tn_stream_query(side));
     m->deleter(m);
+    m = tn_to_dlpack_legacy(x, 2);
+    assert_non_null(m);
+    m->deleter(m);
+    tn_stream *theirs = tn_cuda_stream_new(gpu, 0);
+    m = tn_to_dlpack_legacy(x, (int64_t)(intptr_t)tn_stream_handle(theirs));
+    assert_non_null(m);
+    assert_int_equal(tn_transfer_stats(gpu).synchronizations, before);
+    tn_stream_guard consumer = tn_stream_enter(theirs);
+    assert_true(tn_item(MADE(tn_sum(MADE(tn_from_dlpack_legacy(m))))) == 20 << 16);
+    tn_stream_leave(consumer);
+    tn_stream_release(theirs);
+    FAILS(tn_to_dlpack(x, 0x7770), TN_EDEVICE, "invalid resource handle");
     FAILS(tn_to_dlpack(x, 0), TN_EVALUE, "0 is no stream");
     FAILS(tn_to_dlpack(x, -2), TN_EVALUE, "-2 is no stream");
     tn_stream_leave(guard);

@@ -175,6 +175,9 @@ DEVICE u16 f32_half(f32 f)
 #define ATOMIC_MIN_I32(p, v)        atomicMin((i32 *)(p), (i32)(v))
 #define ATOMIC_CAS_U32(p, old, now) atomicCAS((u32 *)(p), (u32)(old), (u32)(now))
 #define ATOMIC_CAS_U64(p, old, now) atomicCAS((u64 *)(p), (u64)(old), (u64)(now))
+static __device__ u32 fault_turn; /* of this unit: one item at a time goes to the host's memory */
+#define FAULT_TURN()                (atomicExch(&fault_turn, 1u) == 0)
+#define FAULT_DONE()                (__threadfence_system(), (void)atomicExch(&fault_turn, 0u))
 #define LOCAL_ADD_I32(p, v)         atomicAdd((i32 *)(p), (i32)(v))
 #define LOCAL_MAX_I32(p, v)         atomicMax((i32 *)(p), (i32)(v))
 #define TN_SHUFFLE_THERE            1
@@ -201,6 +204,13 @@ DEVICE u16 f32_half(f32 f)
 #define GLOBAL_ID(d)   ((i64)GROUP_ID(d) * LOCAL_SIZE(d) + LOCAL_ID(d))
 #define GLOBAL_SIZE(d) ((i64)NUM_GROUPS(d) * LOCAL_SIZE(d))
 #endif
+#ifndef FAULT_TURN
+#define FAULT_TURN() 1
+#define FAULT_DONE() ((void)0)
+#endif
+#ifndef ATOMIC_LOAD_U64
+#define ATOMIC_LOAD_U64(p) (*(volatile GLOBAL const u64 *)(p))
+#endif
 #ifndef UNROLL /* before a loop: all of it, or nothing */
 #define UNROLL
 #define ROLLED
@@ -220,13 +230,18 @@ DEVICE u16 f32_bf16(f32 f)
 }
 
 /* Notes the first index out of range: tn__gpu_fault_words, which the host reads when it has waited. op: the operation's
- * number (TN_OP of the launch), not yet counted from 1. */
+ * number (TN_OP of the launch), not yet counted from 1. The words are the host's, across the bus, where atomics go one after
+ * the other: of a million bad indices one item writes, few ask for the turn, and the rest read that there is nothing to say.
+ * Who finds the turn taken may leave: what is being noted is as bad as its own. */
 DEVICE void TN_INDEX_FAULT(GLOBAL u64 *fault, i32 op, i64 index, i64 size)
 {
+    if (ATOMIC_LOAD_U64(fault) != 0 || !FAULT_TURN())
+        return;
     if (ATOMIC_CAS_U64(fault, (u64)0, (u64)op + 1) == 0) {
         fault[1] = (u64)index;
         fault[2] = (u64)size;
     }
+    FAULT_DONE();
 }
 
 /* ---- compute type ---- */
