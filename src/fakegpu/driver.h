@@ -214,6 +214,7 @@ struct CUctx_st {
 
 struct fake_device {
     int physical, ordinal; /* ordinal: in CUDA_VISIBLE_DEVICES' order; -1 hidden */
+    int gpu;               /* whose slice it is; the same number where GPUs are whole */
     tn__cu_uuid uuid;
     int capability; /* 90 for 9.0 */
     char *base;     /* device addresses [base, base + span), which nobody can read; bytes lie at address + span */
@@ -237,7 +238,9 @@ typedef struct fake_world {
     bool warn;     /* it is 'warn': what is missing is said, and nothing is refused for it */
     bool blind;    /* a clock could not be kept: nothing is found unordered any more */
     int n_devices, n_visible;
-    fake_device device[FAKE_MAX_DEVICES]; /* by physical number */
+    int slices;                             /* of each GPU (TENON_FAKE_GPU_MIG): devices are these; 0: GPUs are whole */
+    fake_device device[FAKE_MAX_DEVICES];   /* by physical number */
+    tn__cu_uuid gpu_uuid[FAKE_MAX_DEVICES]; /* of the GPUs, where devices are slices of them */
     fake_device *visible[FAKE_MAX_DEVICES];
     fake_table pinned;  /* host memory that devices may read and write on their own */
     uint64_t count[16]; /* of no device: pinned memory, pageable copies */
@@ -250,9 +253,11 @@ extern fake_world fake;
 tn__cu_result fake_set_up(void);
 /* env.c: TENON_FAKE_GPUS, TENON_FAKE_GPU_CAPABILITY and CUDA_VISIBLE_DEVICES. */
 bool fake_parse_gpus(const char *text, int *count, size_t *bytes);
+bool fake_parse_slices(const char *text, int count, int *slices);
 bool fake_parse_capability(const char *text, int n, fake_device *devices);
 int fake_parse_visible(const char *text, const fake_device *devices, int n, int *physical);
-void fake_uuid_text(const tn__cu_uuid *uuid, char out[41]);
+void fake_uuid_text(const char *kind, const tn__cu_uuid *uuid, char out[41]); /* kind: GPU, MIG */
+const char *fake_name(void);
 
 int fake_pci_bus(const fake_device *d);
 int fake_attribute_beside(unsigned attribute); /* which Tenon does not ask for; -1: there is none */

@@ -546,6 +546,7 @@ TN_COLD static void refuse(tn__gpu_device *dev, const refusal *no)
 /* A block for a storage, or for scratch (NULL). NULL with an error set. */
 static tn__gpu_block *get(tn_device device, size_t bytes, const tn__storage *storage)
 {
+    TN__DOOR(tn__self());
     tn__gpu_device *dev = tn__gpu_use(device);
     if (!dev)
         return NULL;
@@ -706,6 +707,7 @@ void tn__gpu_reset_peak(tn_device device)
 
 void tn__gpu_empty_cache(tn_device device)
 {
+    TN__DOOR(tn__self());
     if (tn__gpu_forked() || !tn__gpu_peek(device))
         return;
     arena *a = arena_of(tn__gpu_slot(device));

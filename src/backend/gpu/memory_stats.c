@@ -51,7 +51,7 @@ tn_status tn_cuda_mem_get_info(tn_device device, int64_t *free_bytes, int64_t *t
 {
     tn_device d;
     size_t left = 0, total = 0;
-    tn__enter(TN__NOWHERE);
+    TN__DOOR(tn__enter(TN__NOWHERE));
     tn_status e = tn__gpu_resolve(device, &d);
     tn__gpu_device *dev = e ? NULL : tn__gpu_use(d);
     if (!dev)
