@@ -24,6 +24,7 @@ enum {
 };
 
 typedef struct fake_device fake_device;
+typedef struct fake_physical fake_physical;
 typedef struct CUctx_st fake_context;
 typedef struct CUstream_st fake_stream;
 typedef struct CUevent_st fake_event;
@@ -67,10 +68,12 @@ typedef struct fake_block {
     char *base;
     size_t bytes, size; /* asked for; rounded up */
     fake_device *device;
-    fake_device *locker;       /* of pinned memory: in whose context, with which it ends */
-    bool registered;           /* pinned memory that is the caller's: it stays, as ordinary memory */
-    bool going;                /* being freed: no longer there for anybody else */
-    fake_suballocation *parts; /* sorted; none: the block is one piece */
+    fake_device *locker;          /* of pinned memory: in whose context, with which it ends */
+    bool registered;              /* pinned memory that is the caller's: it stays, as ordinary memory */
+    bool going;                   /* being freed: no longer there for anybody else */
+    struct fake_physical **pages; /* reserved addresses: the memory behind each 2 MiB of them, or NULL */
+    char *mapping;                /* and where they were got */
+    fake_suballocation *parts;    /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
 } fake_block;
@@ -159,6 +162,10 @@ bool fake_has_asan(void);
 fake_device *fake_device_of(const void *address);
 /* The block of device or pinned memory that holds the address, or NULL: also where it is being freed, or its context. */
 fake_block *fake_block_of(const void *address);
+/* Whose reserved addresses the address is among, or NULL. Takes no lock and needs none. */
+fake_device *fake_reserved_device(const char *address);
+/* Is there memory behind the stretch? False only of reserved addresses. */
+bool fake_is_mapped(const fake_block *b, size_t from, size_t to);
 /* Frees all memory of a device, of which no work is left. Lock held. */
 void fake_memory_clear(fake_device *d);
 
