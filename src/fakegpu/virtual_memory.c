@@ -62,42 +62,52 @@ tn__cu_result cuMemGetAllocationGranularity(size_t *bytes, const tn__cu_allocati
 
 enum { RANGES = 1024 };
 
-/* What is asked for every pointer, by threads without the lock: entries come and go, under the lock, by their device. */
+/* Asked for every pointer that is no other memory of a device, also by threads that have not the lock. */
 static struct {
-    char *from, *to;
-    _Atomic(fake_device *) device;
-} ranges[RANGES];
-static _Atomic int n_ranges;
+    pthread_mutex_t lock; /* nothing is called under it */
+    _Atomic int n;
+    struct {
+        const char *from, *to;
+        fake_device *device;
+    } at[RANGES];
+} ranges = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 fake_device *fake_reserved_device(const char *address)
 {
-    const int n = atomic_load_explicit(&n_ranges, memory_order_acquire);
-    for (int i = 0; i < n; i++) {
-        fake_device *d = atomic_load_explicit(&ranges[i].device, memory_order_acquire);
-        if (d && address >= ranges[i].from && address < ranges[i].to)
-            return d;
-    }
-    return NULL;
+    fake_device *d = NULL;
+    if (!atomic_load_explicit(&ranges.n, memory_order_acquire))
+        return NULL;
+    pthread_mutex_lock(&ranges.lock);
+    for (int i = 0; i < ranges.n && !d; i++)
+        if (address >= ranges.at[i].from && address < ranges.at[i].to)
+            d = ranges.at[i].device;
+    pthread_mutex_unlock(&ranges.lock);
+    return d;
 }
 
-/* Places are not used again: a thread may be reading one. */
-static bool add_range(fake_device *d, char *from, size_t bytes)
+static bool add_range(fake_device *d, const char *from, size_t bytes)
 {
-    const int n = atomic_load(&n_ranges);
-    if (n == RANGES)
-        return false;
-    ranges[n].from = from;
-    ranges[n].to = from + bytes;
-    atomic_store(&ranges[n].device, d);
-    atomic_store_explicit(&n_ranges, n + 1, memory_order_release);
-    return true;
+    pthread_mutex_lock(&ranges.lock);
+    const bool fits = ranges.n < RANGES;
+    if (fits) {
+        ranges.at[ranges.n].from = from;
+        ranges.at[ranges.n].to = from + bytes;
+        ranges.at[ranges.n].device = d;
+        ranges.n++;
+    }
+    pthread_mutex_unlock(&ranges.lock);
+    return fits;
 }
 
 static void remove_range(const char *from)
 {
-    for (int i = 0; i < atomic_load(&n_ranges); i++)
-        if (ranges[i].from == from)
-            atomic_store(&ranges[i].device, NULL);
+    pthread_mutex_lock(&ranges.lock);
+    int i = 0;
+    while (i < ranges.n && ranges.at[i].from != from)
+        i++;
+    if (i < ranges.n)
+        ranges.at[i] = ranges.at[--ranges.n];
+    pthread_mutex_unlock(&ranges.lock);
 }
 
 /* The bytes lie as far behind their addresses as those of the device's other memory. */

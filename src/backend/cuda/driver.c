@@ -218,7 +218,8 @@ static tn__cu_result open_pages(const tn__gpu_device *dev, tn__cu_ptr at, size_t
         if (other->first == other && other->first != dev->first && peer_reaches(other, dev))
             access[n++] = (tn__cu_access){.location = place_of(other), .flags = TN__CU_MEM_ACCESS_READWRITE};
     }
-    return tn__cu.mem_set_access(at, bytes, access, n);
+    const tn__cu_result r = tn__cu.mem_set_access(at, bytes, access, n);
+    return r && n > 1 ? tn__cu.mem_set_access(at, bytes, access, 1) : r; /* a GPU that others have for themselves */
 }
 
 static tn__gpu_result map(const tn__gpu_device *dev, void *at, size_t bytes)

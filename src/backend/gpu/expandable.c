@@ -212,13 +212,22 @@ static tn__gpu_block *unmap(tn__gpu_arena *a, tn__gpu_block *b)
     return b;
 }
 
+/* Where the whole pages in b begin and end, from the beginning of the region on. False: there are none. */
+static bool pages_in(const tn__gpu_block *b, size_t *from, size_t *to)
+{
+    const size_t page = b->region->page, at = (size_t)(b->p - b->region->first->p);
+    *from = round_up(at, page);
+    *to = round_down(at + b->size, page);
+    return b->state == TN__GPU_FREE && *from < *to;
+}
+
 /* The whole pages in b, which is free, go; what is left at both ends stays free. Gives back the last of these blocks. Where there
  * is no memory to describe them, b stays as it is, or what has been cut off it does. */
 static tn__gpu_block *trim_block(tn__gpu_arena *a, tn__gpu_block *b)
 {
-    const size_t page = b->region->page, at = (size_t)(b->p - b->region->first->p);
-    const size_t from = round_up(at, page), to = round_down(at + b->size, page);
-    if (from >= to)
+    const size_t at = (size_t)(b->p - b->region->first->p);
+    size_t from, to;
+    if (!pages_in(b, &from, &to))
         return b;
     tn__best_fit_remove(tn__gpu_tree_of(b), b);
     tn__gpu_block *middle = from > at ? tn__gpu_block_split(a, b, from - at) : b;
@@ -241,10 +250,14 @@ static tn__gpu_block *trim_block(tn__gpu_arena *a, tn__gpu_block *b)
 void tn__gpu_region_trim(tn__gpu_arena *a, tn__gpu_block *first)
 {
     tn__gpu_region *region = first->region;
-    a->dev->driver->context_synchronize(); /* unmapping, unlike giving a segment back, waits for nothing */
-    for (tn__gpu_block *b = first; b; b = b->after)
-        if (b->state == TN__GPU_FREE)
-            b = trim_block(a, b);
+    const tn__gpu_block *any = first;
+    size_t from, to;
+    while (any && !pages_in(any, &from, &to))
+        any = any->after;
+    if (any)
+        a->dev->driver->context_synchronize(); /* unmapping, unlike giving a segment back, waits for nothing */
+    for (tn__gpu_block *b = any ? first : NULL; b; b = b->after)
+        b = trim_block(a, b);
     if (!region->mapped)
         region_put(a, region);
 }

@@ -1,4 +1,5 @@
 /* backend/gpu/memory_report.c: what is told about device memory: that there is too little of it, and the summary. */
+#include "backend/gpu/allocator_settings.h"
 #include "backend/gpu/arena.h"
 #include "core/error.h"
 #include "core/tensor.h"
@@ -115,9 +116,9 @@ static void add_help(text *t, const tn__gpu_device *dev, const tn__gpu_shortage 
             "\n  the device has room: what is short is this process's share of %s "
             "(%s, tn_cuda_set_per_process_memory_fraction)",
             SIZE(s->allowed), dev->driver->limit_variable);
-    if (s->reserved - s->allocated >= (int64_t)s->asked)
+    if (s->reserved - s->allocated >= (int64_t)s->asked && !tn__gpu_settings_now()->expandable)
         add(t, "\n  what is reserved but unallocated lies in pieces between tensors: tensors released together, then "
-               "tn_empty_cache(), would join them");
+               "tn_empty_cache(), would join them; TENON_CUDA_ALLOC_CONF=expandable_segments:True leaves fewer");
     add(t, "\n  nothing has changed: the operation can be tried again with a smaller batch, after releasing tensors, "
            "or on "
            "another device");
