@@ -218,7 +218,7 @@ fake_device *fake_device_of(const void *address)
     for (int i = 0; i < fake.n_devices; i++)
         if (p >= fake.device[i].base && p < fake.device[i].base + fake.device[i].span)
             return &fake.device[i];
-    return NULL;
+    return fake_reserved_device(p);
 }
 
 /* ---- what programs ask ---- */

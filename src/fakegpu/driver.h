@@ -27,6 +27,7 @@ enum {
 };
 
 typedef struct fake_device fake_device;
+typedef struct fake_physical fake_physical;
 typedef struct CUctx_st fake_context;
 typedef struct CUstream_st fake_stream;
 typedef struct CUevent_st fake_event;
@@ -75,7 +76,9 @@ typedef struct fake_block {
     bool uncut;          /* its parts could not be kept: nothing in it is checked */
     bool away;           /* being made or freed, by a thread that has it alone: no longer there for anybody else */
     const void *module;  /* of a variable: the module that it is a part of */
-    fake_suballocation *parts; /* sorted; none: the block is one piece */
+    struct fake_physical **pages; /* reserved addresses: the memory behind each 2 MiB of them, or NULL */
+    char *mapping;                /* and where they were got */
+    fake_suballocation *parts;    /* sorted; none: the block is one piece */
     size_t n_parts, room_parts;
     fake_history history;
 } fake_block;
@@ -190,6 +193,10 @@ bool fake_memory_insert(fake_block *b); /* pinned memory, counted; false: no mem
 /* From now on it is no live memory for anybody; its bytes stay until fake_memory_release. Lock held. */
 void fake_memory_retire(fake_block *b);
 void fake_memory_release(fake_block *b);
+/* Whose reserved addresses the address is among, or NULL. Takes no lock and needs none. */
+fake_device *fake_reserved_device(const char *address);
+/* Is there memory behind the stretch? False only of reserved addresses. */
+bool fake_is_mapped(const fake_block *b, size_t from, size_t to);
 /* Frees all memory of a device, of which no work is left; what other threads are making or freeing is left to them. Releases
  * the lock while memory is filled. */
 void fake_memory_clear(fake_device *d);

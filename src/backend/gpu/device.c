@@ -1,5 +1,6 @@
 /* The table of devices: found without making a context, opened at first use, dead after an asynchronous failure, revived
  * by tn_cuda_reset; closed to the children of a process that used it. */
+#include "backend/gpu/allocator_settings.h"
 #include "backend/gpu/device.h"
 #include "backend/gpu/run.h"
 #include "core/alloc.h"
@@ -188,6 +189,8 @@ static tn_status open_device(tn__gpu_device *dev)
 {
     void *context;
     char report[512];
+    if (tn__gpu_settings_check())
+        return tn_error_code();
     const tn__gpu_way way = tn__gpu_how_to_wait();
     if (way != TN__GPU_WAY_UNSAID && dev->driver->context_way)
         dev->driver->context_way(dev, way);
