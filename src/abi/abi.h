@@ -32,7 +32,11 @@ typedef struct CUmemPoolHandle_st *tn__cu_pool;
 typedef struct CUlib_st *tn__cu_library;
 typedef struct CUkern_st *tn__cu_kernel;
 typedef struct CUexecAffinityParam_st tn__cu_affinity;
-typedef struct CUctxCreateParams_st tn__cu_ctx_parameters;
+typedef struct tn__cu_ctx_parameters {
+    void *affinity;
+    int n_affinity;
+    void *graphics;
+} tn__cu_ctx_parameters;
 typedef void (*tn__cu_host_function)(void *data);
 typedef void (*tn__cu_callback)(tn__cu_stream stream, tn__cu_result status, void *data);
 typedef size_t (*tn__cu_block_to_shared)(int block_size);

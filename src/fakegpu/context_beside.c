@@ -40,7 +40,8 @@ tn__cu_result cuCtxCreate_v3(tn__cu_context *context, tn__cu_affinity *affinity,
 tn__cu_result cuCtxCreate_v4(tn__cu_context *context, tn__cu_ctx_parameters *parameters, unsigned flags,
                              tn__cu_device device)
 {
-    return parameters ? TN__CU_NOT_SUPPORTED : cuCtxCreate_v2(context, flags, device);
+    const bool special = parameters && (parameters->n_affinity || parameters->graphics);
+    return special ? TN__CU_NOT_SUPPORTED : cuCtxCreate_v2(context, flags, device);
 }
 
 tn__cu_result cuCtxDestroy_v2(tn__cu_context context)

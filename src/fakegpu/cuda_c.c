@@ -75,6 +75,9 @@ static bool find_compiler(char *path, fake_text *log)
 
 /* ---- files ---- */
 
+/* The one of the texts that is a header. */
+static const char groups_text[] = "dialect_cuda_groups.h";
+
 /* A name of a header is a path within the folder of headers. */
 static bool is_inside(const char *name)
 {
@@ -120,9 +123,13 @@ static bool put_header(fake_workplace *w, const char *name, const char *text, bo
     return ok;
 }
 
+/* Ours stands in for NVIDIA's, whatever folders the program names; a program's own in its stead. */
 static bool put_headers(fake_workplace *w, const fake_cuda_program *p, bool remove, fake_text *log)
 {
-    bool ok = true;
+    size_t k = 0;
+    while (strcmp(texts[k].name, groups_text) != 0)
+        k++;
+    bool ok = put_header(w, "cooperative_groups.h", texts[k].text, remove, log);
     for (int i = 0; i < p->n_headers && (ok || remove); i++)
         ok = put_header(w, p->header_name[i], p->header[i], remove, log);
     return ok;
@@ -133,7 +140,8 @@ static bool write_unit(fake_workplace *w, const fake_cuda_program *program, fake
     fake_text unit = {0};
     fake_text_puts(&unit, "#if defined __GNUC__ && !defined __clang__\n" GCC_MARK "\n#endif\n");
     for (size_t i = 0; texts[i].name; i++)
-        fake_text_printf(&unit, "#line 1 \"%s\"\n%s\n", texts[i].name, texts[i].text);
+        if (strcmp(texts[i].name, groups_text) != 0)
+            fake_text_printf(&unit, "#line 1 \"%s\"\n%s\n", texts[i].name, texts[i].text);
     fake_text_puts(&unit, "#line 1 \"");
     for (const char *p = program->name; *p; p++)
         fake_text_add(&unit, *p < ' ' || *p == '"' || *p == '\\' ? "_" : p, 1);
@@ -158,26 +166,36 @@ static void add(command *c, const char *argument)
         c->argv[c->n++] = argument;
 }
 
-static void begin(command *c, const char *compiler, const fake_cuda_program *program)
+/* 'folders' are looked in before the program's; NULL ends them. */
+static void begin(command *c, const char *compiler, const char *const *folders, const fake_cuda_program *program)
 {
     *c = (command){.n = 0};
     add(c, compiler);
     add(c, "-std=gnu++17");
     for (size_t i = 0; i < FLAGS; i++)
         add(c, flags[i]);
+    for (; *folders; folders++)
+        add(c, *folders);
     for (int i = 0; i < program->n_options; i++)
         add(c, program->option[i]);
+}
+
+/* Where the program says that its text lies, other texts may: "./kernels/add.cu". */
+static void source_folder(const fake_cuda_program *program, char *option, size_t size)
+{
+    const char *slash = strrchr(program->name, '/');
+    snprintf(option, size, "-I%.*s", slash ? (int)(slash - program->name) + 1 : 1, slash ? program->name : ".");
 }
 
 static bool preprocess(fake_workplace *w, const char *compiler, const fake_cuda_program *program, fake_text *log)
 {
     command c;
-    char in[FAKE_PATH + 32], out[FAKE_PATH + 32], headers[FAKE_PATH + 32];
+    char in[FAKE_PATH + 32], out[FAKE_PATH + 32], headers[FAKE_PATH + 32], beside[FAKE_PATH];
     snprintf(in, sizeof in, "%s/unit.cpp", w->folder);
     snprintf(out, sizeof out, "%s/unit.ii", w->folder);
     snprintf(headers, sizeof headers, "-I%s/include", w->folder);
-    begin(&c, compiler, program);
-    add(&c, headers);
+    source_folder(program, beside, sizeof beside);
+    begin(&c, compiler, (const char *const[]){headers, beside, NULL}, program);
     add(&c, "-E");
     add(&c, in);
     add(&c, "-o");
@@ -192,7 +210,7 @@ static bool make_object(fake_workplace *w, const char *compiler, bool gcc, const
     char in[FAKE_PATH + 32], out[FAKE_PATH + 32];
     snprintf(in, sizeof in, "%s/kernels.cpp", w->folder);
     snprintf(out, sizeof out, "%s/kernels.so", w->folder);
-    begin(&c, compiler, program);
+    begin(&c, compiler, (const char *const[]){NULL}, program);
     add(&c, fake_env_flag("TENON_FAKE_GPU_OPTIMIZE", true) ? "-O1" : "-O0");
     if (gcc)
         add(&c, "-fno-gnu-unique");

@@ -1,7 +1,8 @@
-/* CUDA C after preprocessing becomes C++: what only CUDA knows of the language is three words.
+/* CUDA C after preprocessing becomes C++: what only CUDA knows of the language is four words.
  *
  *   __global__ void add(T x) { }      a row of tn_fake_kernels is filled behind it (tn_entry in dialect_cuda.h, which learns the
  *                                     parameters from the type); not for templates, whose instances the program names
+ *   static __constant__ T x;          T x: the driver finds it by its name; so with __device__
  *   __shared__ T x[n];                static thread_local: threads of a block are fibers of one thread of the host
  *   extern __shared__ T x[];          a reference to the launch's dynamic memory; outside of functions a macro
  *
@@ -258,21 +259,40 @@ static const char *next_word(const char *p, const char *word)
     return is(p, (size_t)(end - p), word) ? end : NULL;
 }
 
+static bool is_space(const char *p, size_t n)
+{
+    return is(p, n, "__device__") || is(p, n, "__constant__");
+}
+
+/* static __device__, or the other way round: where both end; NULL: it is not that. Within a class it is another static. */
+static const char *end_of_static(const scanner *s, const char *p, size_t n, const char *end)
+{
+    const char *next = skip_blank(end), *next_end = end_of_name(next);
+    const size_t m = (size_t)(next_end - next);
+    const bool both = (is(p, n, "static") && is_space(next, m)) || (is_space(p, n) && is(next, m, "static"));
+    return both && outside_functions(s) ? next_end : NULL;
+}
+
 static void read_word(scanner *s, const char *p, const char *end)
 {
     const size_t n = (size_t)(end - p);
-    const char *shared;
+    const char *both; /* where two words end that are one */
     s->p = end;
-    if (is(p, n, "__global__")) {
+    if ((both = end_of_static(s, p, n, end)) != NULL) {
+        replace(s, p, both, "");
+        s->p = both;
+    } else if (is_space(p, n)) {
+        replace(s, p, end, "");
+    } else if (is(p, n, "__global__")) {
         replace(s, p, end, "");
         read_kernel(s, end);
     } else if (is(p, n, "__shared__")) {
         replace(s, p, end, "static thread_local");
-    } else if (is(p, n, "static") && (shared = next_word(end, "__shared__"))) {
-        replace(s, p, shared, "static thread_local");
-        s->p = shared;
-    } else if (is(p, n, "extern") && (shared = next_word(end, "__shared__"))) {
-        put_dynamic(s, p, shared);
+    } else if (is(p, n, "static") && (both = next_word(end, "__shared__"))) {
+        replace(s, p, both, "static thread_local");
+        s->p = both;
+    } else if (is(p, n, "extern") && (both = next_word(end, "__shared__"))) {
+        put_dynamic(s, p, both);
     } else if (is(p, n, "extern")) {
         const char *q = skip_blank(end);
         if (*q == '"' && *skip_blank(end_of_quoted(q)) == '{')

@@ -2,7 +2,8 @@
  * dialect_items.h and dialect_cuda_items.h, before every program that is not Tenon's own. As with NVRTC there are no headers of
  * the host: what device code may call stands here and in dialect_cuda_math.h.
  *
- * __global__ and __shared__ are left for the fake NVRTC (cuda_scan.c). Names that are not CUDA's begin with tn_. */
+ * __global__, __device__, __constant__ and __shared__ are left for the fake NVRTC (cuda_scan.c). Names that are not CUDA's begin
+ * with tn_. */
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
 
@@ -12,9 +13,7 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 #define __CUDACC_VER_MINOR__ 0
 #define __NVCC__             1
 
-#define __device__
 #define __host__
-#define __constant__
 #define __grid_constant__
 #define __forceinline__ __attribute__((always_inline))
 #define __noinline__    __attribute__((noinline))
@@ -292,6 +291,21 @@ static inline void __nanosleep(unsigned)
 #endif
 
 /* ---- the host's C library ---- */
+typedef long clock_t;
+struct tn_time {
+    long seconds, nanoseconds;
+};
+extern "C" int clock_gettime(int which, struct tn_time *now) noexcept;
+static inline long long clock64() /* ticks of the 1 GHz that the device says it has */
+{
+    struct tn_time now;
+    clock_gettime(1, &now);
+    return now.seconds * 1000000000ll + now.nanoseconds;
+}
+static inline clock_t clock()
+{
+    return (clock_t)clock64();
+}
 extern "C" int(printf)(const char *format, ...);
 extern "C" void *malloc(size_t bytes) noexcept;
 extern "C" void free(void *memory) noexcept;

@@ -99,7 +99,10 @@ static handle compile(const char *text, const char *expression, const char **low
     static handle p; /* a lowered name lives as long */
     handle module;
     size_t n;
-    OK(rtc.CreateProgram(&p, text, "kernels.cu", 0, NULL, NULL));
+    static const char *const headers[] = {
+        "template <class T> struct sum { T v = 0; __device__ void operator()(T x) { v += x; } };\n"};
+    static const char *const names[] = {"own/sum.h"};
+    OK(rtc.CreateProgram(&p, text, "kernels.cu", 1, headers, names));
     if (expression)
         OK(rtc.AddNameExpression(p, expression));
     const unsigned r = rtc.CompileProgram(p, 4, options);
@@ -222,8 +225,9 @@ static const char language[] =
     "namespace mine { template <typename T, int BY> __global__ void scale(T *x, int n) {\n"
     "    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = x[i] * BY; } "
     "}\n"
-    "template <class T> struct sum { T v = 0; __device__ void operator()(T x) { v += x; } };\n"
-    "__constant__ float weight[2];\n"
+    "#include <own/sum.h>\n"
+    "#include <cooperative_groups.h>\n"
+    "static __constant__ float weight[2];\n"
     "__device__ int calls;\n"
     "extern __shared__ float parts[];\n"
     "extern \"C\" __global__ void __launch_bounds__(128) reduce(const float *x, float *out, int n) {\n"
@@ -239,7 +243,7 @@ static const char language[] =
     "    if (__syncthreads_count(odd == 0xaaaaaaaau) == blockDim.x && threadIdx.x < 4) {\n"
     "        v = parts[threadIdx.x];\n"
     "        v += __shfl_xor_sync(0xfu, v, 1, 4);\n"
-    "        v += __shfl_xor_sync(0xfu, v, 2, 4);\n"
+    "        v += cooperative_groups::tiled_partition<4>(cooperative_groups::this_thread_block()).shfl_xor(v, 2);\n"
     "        if (threadIdx.x == 0) { out[0] = v; out[1] = most[0]; atomicAdd(&out[2], sqrtf(4.0f)); atomicAdd(&calls, "
     "1); }\n"
     "    }\n"

@@ -31,6 +31,9 @@ SAME_PLACE(tn__cu_launch_config, n_attributes, CUlaunchConfig, numAttrs);
 #define tn__cu_callback      CUstreamCallback
 #define tn__cu_affinity      CUexecAffinityParam
 #if CUDA_VERSION >= 13000 /* older headers have not all of them */
+SAME_SIZE(tn__cu_ctx_parameters, CUctxCreateParams);
+SAME_PLACE(tn__cu_ctx_parameters, graphics, CUctxCreateParams, cigParams);
+#define tn__cu_ctx_parameters                  CUctxCreateParams
 #define NEWER(name, symbol, since, parameters) FN(name, symbol, since, parameters)
 #else
 #define NEWER(...)
